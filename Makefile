@@ -1,0 +1,139 @@
+# bpfflame: `make` builds build/bpfflame; V=1 shows commands, SAN=1 builds with ASan and UBSan.
+#
+#	make check        tests that need no rights
+#	make check-root   tests that record: root, BPF
+#	make bench        figures, against peers where they are installed
+#	make install PREFIX=/usr/local DESTDIR=
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+
+VERSION := 0.1.0
+PREFIX  ?= /usr/local
+CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+CLANG   ?= clang
+BPFTOOL ?= bpftool
+STRIP   ?= strip
+PYTHON  ?= /usr/bin/python3
+
+# The target decides: cross-compiling needs only CC.
+ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))))
+
+BUILD := build
+ifdef SAN
+BUILD := build/san
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+else
+LINK_STATIC := -static
+endif
+ifndef V
+Q := @
+say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))'
+endif
+
+CFLAGS  ?= -O2 -g
+WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wmissing-prototypes
+CPPFLAGS_ALL := -D_GNU_SOURCE -DBPFFLAME_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/gen $(CPPFLAGS)
+CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(SANITIZE)
+LDLIBS  := -lbpf -lelf -lz -liberty
+
+# What a static libelf wants besides, which depends on its version.
+LIBELF_WANTS := $(shell nm "$$($(CC) -print-file-name=libelf.a)" 2>/dev/null | \
+	sed -n 's/.* \([TU] eu_search_tree_init\)$$/\1/p; s/.* U ZSTD_.*/ZSTD/p' | sort -u)
+ifneq ($(filter ZSTD,$(LIBELF_WANTS)),)
+LDLIBS += -lzstd
+endif
+ifneq ($(filter eu_search_tree_init,$(LIBELF_WANTS)),)
+ifeq ($(filter T,$(LIBELF_WANTS)),)
+CPPFLAGS_ALL += -DLIBELF_LACKS_SEARCH
+endif
+endif
+
+SOURCES := $(sort $(wildcard user/*.c user/*/*.c))
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
+# Everything but main(): what the unit tests link.
+LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
+SCRIPTS := $(sort $(wildcard user/*/*.js))
+GENERATED := $(BUILD)/gen/profiler.skel.h $(SCRIPTS:user/%.js=$(BUILD)/gen/%.js.h)
+
+.PHONY: all check check-root bench install clean format
+all: $(BUILD)/bpfflame
+
+$(BUILD)/bpfflame: $(OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) $(LINK_STATIC) -o $@.debug $^ $(LDLIBS)
+	$(Q)$(STRIP) -o $@ $@.debug
+
+$(BUILD)/user/%.o: user/%.c $(GENERATED)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+# The BPF object, embedded as a skeleton.
+$(BUILD)/profiler.bpf.o: bpf/profiler.bpf.c
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function \
+		-I. -Ivmlinux -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+
+$(BUILD)/gen/profiler.skel.h: $(BUILD)/profiler.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name profiler >$@
+
+# A script as lines of a C string.
+$(BUILD)/gen/%.js.h: user/%.js
+	$(call say,EMBED,$@)
+	@mkdir -p $(@D)
+	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
+
+# Unit tests: tests/unit/test_X.c, one program each, with sanitizers.
+UNIT_BUILD := build/unit
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(UNIT_BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
+UNIT_SAN   := -fsanitize=address,undefined -fno-sanitize-recover=all
+UNIT_LIB   := $(patsubst %.c,$(UNIT_BUILD)/%.o,$(filter-out user/main.c,$(SOURCES)))
+
+$(UNIT_BUILD)/user/%.o: user/%.c $(GENERATED)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -c -o $@ $<
+
+$(UNIT_BUILD)/unit.a: $(UNIT_LIB)
+	$(Q)rm -f $@; ar rcs $@ $^
+
+$(UNIT_BUILD)/test_%: tests/unit/test_%.c $(UNIT_BUILD)/unit.a
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $^ -lcmocka $(LDLIBS)
+
+# Workloads: programs whose truth is known, as distributions build: no frame pointers.
+WORKLOADS := $(patsubst tests/workload/%.c,build/workload/%,$(sort $(wildcard tests/workload/*.c)))
+build/workload/%: tests/workload/%.c
+	$(call say,WORKLOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $< -lm
+
+check: all $(UNIT_TESTS)
+	$(Q)tests/tools/tree; tree=$$?; tests/run unit $(UNIT_TESTS) && exit $$tree
+
+check-root: all $(WORKLOADS)
+	$(Q)tests/run root
+
+bench: all $(WORKLOADS)
+	$(Q)$(PYTHON) tests/bench/bench.py
+
+install: all
+	install -D -m 755 $(BUILD)/bpfflame $(DESTDIR)$(PREFIX)/bin/bpfflame
+	install -D -m 644 docs/bpfflame.1 $(DESTDIR)$(PREFIX)/share/man/man1/bpfflame.1
+
+format:
+	clang-format -i $(SOURCES) $(wildcard user/*/*.h bpf/*.[ch] tests/*/*.[ch])
+
+clean:
+	rm -rf build
+
+-include $(OBJECTS:.o=.d) $(UNIT_LIB:.o=.d) $(UNIT_TESTS:=.d) $(WORKLOADS:=.d) $(BUILD)/profiler.bpf.d

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * json: writes JSON as a stream. The writer knows only whether a comma is due; nesting is the
+ * caller's.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+	FILE *stream;
+	bool comma; /* before the next value */
+};
+
+/* @key: NULL inside arrays and at the top. */
+void json_open(struct json *json, const char *key, char bracket); /* '{' or '[' */
+void json_close(struct json *json, char bracket);		  /* '}' or ']' */
+void json_text(struct json *json, const char *key, const char *text);
+void json_count(struct json *json, const char *key, uint64_t number);
+void json_number(struct json *json, const char *key, double number, int decimals);
+void json_bool(struct json *json, const char *key, bool value);
+
+#endif

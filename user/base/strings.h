@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * strings: interned strings. Each distinct string is kept once and named by a uint32_t; 0 is "".
+ *
+ * All bytes lie back to back in one buffer, each string followed by a NUL; offsets[id] is where it
+ * starts. Strings may hold any byte but NUL.
+ */
+#ifndef BASE_STRINGS_H
+#define BASE_STRINGS_H
+
+#include "base/table.h"
+
+struct strings {
+	char *bytes;
+	size_t n_bytes, bytes_capacity;
+	uint64_t *offsets;
+	size_t n_strings, offsets_capacity;
+	struct table index;
+};
+
+int strings_init(struct strings *strings);
+void strings_done(struct strings *strings);
+
+/* The id of the @n bytes at @text, added if new. Errors: -ENOMEM, -E2BIG. */
+int strings_add_bytes(struct strings *strings, const char *text, size_t n, uint32_t *ret_id);
+int strings_add(struct strings *strings, const char *text, uint32_t *ret_id);
+
+/* Valid until the next string is added. */
+static inline const char *strings_get(const struct strings *strings, uint32_t id)
+{
+	return strings->bytes + strings->offsets[id];
+}
+
+static inline size_t strings_length(const struct strings *strings, uint32_t id)
+{
+	size_t end = id + 1 < strings->n_strings ? strings->offsets[id + 1] : strings->n_bytes;
+
+	return end - strings->offsets[id] - 1;
+}
+
+#endif

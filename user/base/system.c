@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/array.h"
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+uint64_t monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t realtime_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+int read_text_file(const char *path, char *buffer, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buffer, size - 1);
+	if (n < 0)
+		return -errno;
+	if (n > 0 && buffer[n - 1] == '\n')
+		n--;
+	buffer[n] = '\0';
+	return 0;
+}
+
+int read_whole_file(const char *path, char **ret, size_t *ret_size)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ char *bytes = NULL;
+	size_t size = 0, capacity = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n;
+
+		if (array_reserve(bytes, capacity, size, 32768) < 0)
+			return -ENOMEM;
+		n = read(fd, bytes + size, capacity - size - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		size += n;
+	}
+	bytes[size] = '\0';
+	*ret = bytes;
+	*ret_size = size;
+	bytes = NULL;
+	return 0;
+}
+
+uint64_t read_number_file(const char *path, uint64_t otherwise)
+{
+	char text[64], *end;
+	uint64_t number;
+
+	if (read_text_file(path, text, sizeof text) < 0)
+		return otherwise;
+	number = strtoull(text, &end, 10);
+	return end == text ? otherwise : number;
+}
+
+int cpu_list_parse(const char *text, struct cpu_list *ret)
+{
+	struct cpu_list list = {};
+
+	do {
+		char *end;
+		unsigned long first, last;
+
+		first = last = strtoul(text, &end, 10);
+		if (end == text || *text < '0' || *text > '9')
+			return -EINVAL;
+		if (*end == '-') {
+			text = end + 1;
+			last = strtoul(text, &end, 10);
+			if (end == text || *text < '0' || *text > '9' || last < first)
+				return -EINVAL;
+		}
+		if (last >= CPU_SET_WORDS * 64)
+			return -ERANGE;
+		for (unsigned long cpu = first; cpu <= last; cpu++)
+			list.bits[cpu / 64] |= 1ULL << (cpu % 64);
+		text = end;
+	} while (*text++ == ',');
+	if (text[-1] != '\0')
+		return -EINVAL;
+	*ret = list;
+	return 0;
+}
+
+int cpu_list_online(struct cpu_list *ret)
+{
+	char text[4096];
+	int r = read_text_file("/sys/devices/system/cpu/online", text, sizeof text);
+
+	return r < 0 ? r : cpu_list_parse(text, ret);
+}
+
+unsigned int cpu_list_count(const struct cpu_list *list)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < CPU_SET_WORDS; i++)
+		n += __builtin_popcountll(list->bits[i]);
+	return n;
+}

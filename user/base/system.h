@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * system: small questions to the system.
+ */
+#ifndef BASE_SYSTEM_H
+#define BASE_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NSEC_PER_SEC 1000000000ULL
+
+static inline void closep(int *fd);
+static inline void freep(void *pointer);
+#define _cleanup_close_ __attribute__((cleanup(closep)))
+#define _cleanup_free_	__attribute__((cleanup(freep)))
+
+/* CLOCK_MONOTONIC, the clock of every time stamp of a recording. */
+uint64_t monotonic_ns(void);
+uint64_t realtime_ns(void);
+
+/* Reads a small file whole, NUL-terminated, the newline at its end removed. 0 or -errno. */
+int read_text_file(const char *path, char *buffer, size_t size);
+/* Reads a file of any size; *ret is malloc'ed and NUL-terminated. 0 or -errno. */
+int read_whole_file(const char *path, char **ret, size_t *ret_size);
+/* A file that holds one number, or @otherwise. */
+uint64_t read_number_file(const char *path, uint64_t otherwise);
+
+/* A set of CPU numbers. */
+#define CPU_SET_WORDS 64
+struct cpu_list {
+	uint64_t bits[CPU_SET_WORDS];
+};
+/* `0,2-5`. 0 or -EINVAL, or -ERANGE for a number that no kernel gives. */
+int cpu_list_parse(const char *text, struct cpu_list *ret);
+int cpu_list_online(struct cpu_list *ret);
+unsigned int cpu_list_count(const struct cpu_list *list);
+static inline int cpu_list_has(const struct cpu_list *list, unsigned int cpu)
+{
+	return cpu / 64 < CPU_SET_WORDS && list->bits[cpu / 64] >> (cpu % 64) & 1;
+}
+#define for_each_cpu(cpu, list)                                                                    \
+	for (unsigned int cpu = 0; cpu < CPU_SET_WORDS * 64; cpu++)                                \
+		if (cpu_list_has((list), cpu))
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void freep(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_SLOTS 64
+
+void table_done(struct table *table)
+{
+	free(table->slots);
+	*table = (struct table){};
+}
+
+uint32_t table_find(const struct table *table, uint64_t hash, table_equal_fn equal,
+		    const void *items, const void *key)
+{
+	if (!table->n_slots)
+		return TABLE_NONE;
+
+	for (size_t i = hash & (table->n_slots - 1);; i = (i + 1) & (table->n_slots - 1)) {
+		const struct table_slot *slot = &table->slots[i];
+
+		if (slot->position == TABLE_NONE)
+			return TABLE_NONE;
+		if (slot->hash == hash && equal(items, slot->position, key))
+			return slot->position;
+	}
+}
+
+static void place(struct table_slot *slots, size_t n_slots, struct table_slot slot)
+{
+	size_t i = slot.hash & (n_slots - 1);
+
+	while (slots[i].position != TABLE_NONE)
+		i = (i + 1) & (n_slots - 1);
+	slots[i] = slot;
+}
+
+static int grow(struct table *table)
+{
+	size_t n_slots = table->n_slots ? table->n_slots * 2 : MIN_SLOTS;
+	struct table_slot *slots = malloc(n_slots * sizeof *slots);
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_slots; i++)
+		slots[i].position = TABLE_NONE;
+	for (size_t i = 0; i < table->n_slots; i++)
+		if (table->slots[i].position != TABLE_NONE)
+			place(slots, n_slots, table->slots[i]);
+	free(table->slots);
+	table->slots = slots;
+	table->n_slots = n_slots;
+	return 0;
+}
+
+int table_add(struct table *table, uint64_t hash, uint32_t position)
+{
+	if (table->n_used * 4 >= table->n_slots * 3) {
+		int r = grow(table);
+
+		if (r < 0)
+			return r;
+	}
+	place(table->slots, table->n_slots,
+	      (struct table_slot){.hash = hash, .position = position});
+	table->n_used++;
+	return 0;
+}
+
+uint64_t hash_mix(uint64_t hash, uint64_t value)
+{
+	hash ^= value;
+	hash *= 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 32);
+}
+
+uint64_t hash_bytes(const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+	uint64_t hash = n, word;
+
+	for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+		memcpy(&word, p, sizeof word);
+		hash = hash_mix(hash, word);
+	}
+	word = 0;
+	memcpy(&word, p, n);
+	return hash_mix(hash, word);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * table: an open-addressing index from 64-bit hashes to uint32_t positions.
+ *
+ * The items live in an array of the caller's; the table holds only (hash, position) pairs, so one
+ * kind of table serves strings, stacks, processes and counts, and arrays stay free to move.
+ * Linear probing, at most 3/4 full; nothing is ever removed.
+ */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TABLE_NONE UINT32_MAX
+
+struct table_slot {
+	uint64_t hash;
+	uint32_t position; /* TABLE_NONE: free */
+};
+
+struct table {
+	struct table_slot *slots;
+	size_t n_slots; /* 0 or a power of two */
+	size_t n_used;
+};
+
+/* Says whether the caller's item at @position is the one that @key means. */
+typedef bool (*table_equal_fn)(const void *items, uint32_t position, const void *key);
+
+void table_done(struct table *table);
+
+/* The position of @key, or TABLE_NONE. */
+uint32_t table_find(const struct table *table, uint64_t hash, table_equal_fn equal,
+		    const void *items, const void *key);
+
+/* Adds a position the caller has made sure is absent. Errors: -ENOMEM, the table unchanged. */
+int table_add(struct table *table, uint64_t hash, uint32_t position);
+
+/* A well-mixed hash of @n bytes (not for keys an attacker chooses: flooding only costs time). */
+uint64_t hash_bytes(const void *bytes, size_t n);
+uint64_t hash_mix(uint64_t hash, uint64_t value);
+
+#endif

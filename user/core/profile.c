@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+int profile_new(enum profile_mode mode, struct profile **ret)
+{
+	struct profile *profile = calloc(1, sizeof *profile);
+	int r;
+
+	if (!profile)
+		return -ENOMEM;
+	profile->mode = mode;
+	r = strings_init(&profile->strings);
+	if (r < 0) {
+		profile_free(profile);
+		return r;
+	}
+	*ret = profile;
+	return 0;
+}
+
+void profile_free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	strings_done(&profile->strings);
+	free(profile->mappings);
+	free(profile->frames);
+	free(profile->locations);
+	free(profile->stack_locations);
+	free(profile->stacks);
+	free(profile->samples);
+	table_done(&profile->mapping_index);
+	table_done(&profile->location_index);
+	table_done(&profile->stack_index);
+	table_done(&profile->sample_index);
+	free(profile);
+}
+
+static bool mapping_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct profile_mapping *a = (const struct profile_mapping *)items + position, *b = key;
+
+	return a->kind == b->kind && a->path == b->path && a->build_id == b->build_id &&
+	       a->device == b->device && a->inode == b->inode && a->start == b->start && a->limit == b->limit && a->offset == b->offset;
+}
+
+int profile_add_mapping(struct profile *profile, const struct profile_mapping *mapping,
+			uint32_t *ret_mapping)
+{
+	uint64_t hash = mapping->kind;
+	uint32_t found;
+	int r;
+
+	hash = hash_mix(hash, (uint64_t)mapping->path << 32 | mapping->build_id);
+	hash = hash_mix(hash, mapping->device);
+	hash = hash_mix(hash, mapping->inode);
+	hash = hash_mix(hash, mapping->start);
+	hash = hash_mix(hash, mapping->limit);
+	hash = hash_mix(hash, mapping->offset);
+	found = table_find(&profile->mapping_index, hash, mapping_equal, profile->mappings, mapping);
+	if (found == TABLE_NONE) {
+		if (profile->n_mappings >= TABLE_NONE)
+			return -E2BIG;
+		r = array_reserve(profile->mappings, profile->mappings_capacity,
+				  profile->n_mappings, 1);
+		if (r < 0)
+			return r;
+		found = profile->n_mappings;
+		r = table_add(&profile->mapping_index, hash, found);
+		if (r < 0)
+			return r;
+		profile->mappings[profile->n_mappings++] = *mapping;
+	}
+	*ret_mapping = found;
+	return 0;
+}
+
+static bool location_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct profile_location *a = (const struct profile_location *)items + position;
+	const struct profile_location *b = key;
+
+	return a->mapping == b->mapping && a->address == b->address && a->is_return == b->is_return;
+}
+
+int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t address,
+			 bool is_return, uint32_t *ret_location)
+{
+	struct profile_location location = {
+		.mapping = mapping, .address = address, .is_return = is_return};
+	uint64_t hash = hash_mix(hash_mix(mapping, address), is_return);
+	uint32_t found;
+	int r;
+
+	found = table_find(&profile->location_index, hash, location_equal, profile->locations,
+			   &location);
+	if (found == TABLE_NONE) {
+		if (profile->n_locations >= TABLE_NONE)
+			return -E2BIG;
+		r = array_reserve(profile->locations, profile->locations_capacity,
+				  profile->n_locations, 1);
+		if (r < 0)
+			return r;
+		found = profile->n_locations;
+		r = table_add(&profile->location_index, hash, found);
+		if (r < 0)
+			return r;
+		profile->locations[profile->n_locations++] = location;
+	}
+	*ret_location = found;
+	return 0;
+}
+
+struct stack_key {
+	const struct profile *profile;
+	const uint32_t *locations;
+	uint32_t n;
+	bool truncated;
+};
+
+static bool stack_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct profile_stack *stack = (const struct profile_stack *)items + position;
+	const struct stack_key *k = key;
+
+	return stack->n == k->n && stack->truncated == k->truncated &&
+	       (k->n == 0 || memcmp(k->profile->stack_locations + stack->first, k->locations,
+				    k->n * sizeof *k->locations) == 0);
+}
+
+int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
+		      bool truncated, uint32_t *ret_stack)
+{
+	struct stack_key key = {profile, locations, n, truncated};
+	uint64_t hash = hash_mix(hash_bytes(locations, n * sizeof *locations), truncated);
+	uint32_t found = table_find(&profile->stack_index, hash, stack_equal, profile->stacks, &key);
+	int r;
+
+	if (found == TABLE_NONE) {
+		if (profile->n_stacks >= TABLE_NONE)
+			return -E2BIG;
+		r = array_reserve(profile->stacks, profile->stacks_capacity, profile->n_stacks, 1);
+		if (r < 0)
+			return r;
+		r = array_reserve(profile->stack_locations, profile->stack_locations_capacity,
+				  profile->n_stack_locations, n);
+		if (r < 0)
+			return r;
+		found = profile->n_stacks;
+		r = table_add(&profile->stack_index, hash, found);
+		if (r < 0)
+			return r;
+		if (n)
+			memcpy(profile->stack_locations + profile->n_stack_locations, locations,
+			       n * sizeof *locations);
+		profile->stacks[profile->n_stacks++] = (struct profile_stack){
+			.first = profile->n_stack_locations, .n = n, .truncated = truncated};
+		profile->n_stack_locations += n;
+	}
+	*ret_stack = found;
+	return 0;
+}
+
+static bool sample_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct profile_sample *a = (const struct profile_sample *)items + position, *b = key;
+
+	return a->stack == b->stack && a->comm == b->comm && a->pid == b->pid && a->tid == b->tid &&
+	       a->reason == b->reason;
+}
+
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
+{
+	uint64_t hash = sample->reason;
+	uint32_t found;
+	int r;
+
+	hash = hash_mix(hash, (uint64_t)sample->stack << 32 | sample->comm);
+	hash = hash_mix(hash, (uint64_t)sample->pid << 32 | sample->tid);
+	found = table_find(&profile->sample_index, hash, sample_equal, profile->samples, sample);
+	if (found != TABLE_NONE) {
+		profile->samples[found].count += sample->count;
+		profile->samples[found].nanoseconds += sample->nanoseconds;
+		return 0;
+	}
+	if (profile->n_samples >= TABLE_NONE)
+		return -E2BIG;
+	r = array_reserve(profile->samples, profile->samples_capacity, profile->n_samples, 1);
+	if (r < 0)
+		return r;
+	r = table_add(&profile->sample_index, hash, profile->n_samples);
+	if (r < 0)
+		return r;
+	profile->samples[profile->n_samples++] = *sample;
+	return 0;
+}
+
+int profile_set_frames(struct profile *profile, uint32_t location,
+		       const struct profile_frame *frames, uint32_t n)
+{
+	int r = array_reserve(profile->frames, profile->frames_capacity, profile->n_frames, n);
+
+	if (r < 0)
+		return r;
+	if (profile->n_frames + n > TABLE_NONE)
+		return -E2BIG;
+	memcpy(profile->frames + profile->n_frames, frames, n * sizeof *frames);
+	profile->locations[location].first_frame = profile->n_frames;
+	profile->locations[location].n_frames = n;
+	profile->n_frames += n;
+	return 0;
+}
+
+static int add_note(struct profile *profile, const char *text, struct named_frame *ret)
+{
+	ret->kind = FRAME_NOTE;
+	return strings_add(&profile->strings, text, &ret->name);
+}
+
+static int add_root(struct profile *profile, const struct profile_sample *sample,
+		    const struct unfold_options *options, struct named_frame *ret)
+{
+	char text[256];
+
+	if (!options->threads) {
+		*ret = (struct named_frame){FRAME_NOTE, sample->comm};
+		return 0;
+	}
+	snprintf(text, sizeof text, "%s-%u/%u", strings_get(&profile->strings, sample->comm),
+		 sample->pid, sample->tid);
+	return add_note(profile, text, ret);
+}
+
+int profile_unfold(struct profile *profile, const struct profile_sample *sample,
+		   const struct unfold_options *options, struct named_frame **frames,
+		   size_t *capacity)
+{
+	const struct profile_stack *stack = &profile->stacks[sample->stack];
+	const uint32_t *ids = profile->stack_locations + stack->first;
+	size_t most = 3, n = 0;
+	int r;
+
+	for (uint32_t i = 0; i < stack->n; i++)
+		most += profile->locations[ids[i]].n_frames;
+	r = array_reserve(*frames, *capacity, 0, most);
+	if (r < 0)
+		return r;
+
+	r = add_root(profile, sample, options, &(*frames)[n++]);
+	if (r < 0)
+		return r;
+	if (stack->truncated) {
+		r = add_note(profile, "[truncated]", &(*frames)[n++]);
+		if (r < 0)
+			return r;
+	}
+	for (uint32_t i = stack->n; i-- > 0;) {
+		const struct profile_location *location = &profile->locations[ids[i]];
+
+		for (uint32_t k = location->hidden ? 0 : location->n_frames; k-- > 0;) {
+			const struct profile_frame *frame =
+				&profile->frames[location->first_frame + k];
+
+			if (frame->kind == FRAME_INLINED && options->no_inline)
+				continue;
+			(*frames)[n++] = (struct named_frame){frame->kind, frame->function};
+		}
+	}
+	if (sample->reason != REASON_NONE && !options->no_reason) {
+		r = add_note(profile, off_reason_text(sample->reason), &(*frames)[n++]);
+		if (r < 0)
+			return r;
+	}
+	return n;
+}
+
+uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample)
+{
+	return profile->mode == PROFILE_ONCPU ? sample->count : (sample->nanoseconds + 500) / 1000;
+}
+
+const char *off_reason_text(enum off_reason reason)
+{
+	static const char *const texts[N_OFF_REASONS] = {
+		[REASON_NONE] = "",
+		[REASON_SLEEP] = "[sleep]",
+		[REASON_DISK] = "[disk]",
+		[REASON_STOPPED] = "[stopped]",
+		[REASON_PREEMPTED] = "[preempted]",
+		[REASON_RUNQUEUE] = "[runqueue]",
+	};
+
+	return texts[reason];
+}
+
+const char *frame_kind_suffix(enum frame_kind kind)
+{
+	static const char *const suffixes[N_FRAME_KINDS] = {
+		[FRAME_USER] = "",	   [FRAME_KERNEL] = "_[k]", [FRAME_INLINED] = "_[i]",
+		[FRAME_JIT] = "_[j]", [FRAME_NOTE] = "",
+	};
+
+	return suffixes[kind];
+}

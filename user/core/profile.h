@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * profile: the currency of bpfflame. Collectors and parsers make one; renderers, reports and
+ * exporters take one.
+ *
+ * Five arrays linked by index, no pointers inside, every item kept once:
+ *
+ *	sample ──▶ stack ──▶ location ──▶ mapping
+ *	             (leaf first)  └────▶ frames (names; innermost inlined function first)
+ *
+ * All text is a string id of @strings. A location has no frames until symbolize() named it.
+ */
+#ifndef CORE_PROFILE_H
+#define CORE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strings.h"
+
+enum profile_mode {
+	PROFILE_ONCPU,
+	PROFILE_OFFCPU,
+	N_PROFILE_MODES,
+};
+
+/* What a mapping's addresses mean. */
+enum mapping_kind {
+	MAPPING_UNKNOWN, /* no mapping was known: absolute addresses */
+	MAPPING_FILE,	 /* addresses are file offsets */
+	MAPPING_KERNEL,	 /* kernel addresses */
+	MAPPING_VDSO,	 /* offsets into the vDSO image */
+	MAPPING_ANON,	 /* memory without a file (JIT code): absolute addresses */
+	N_MAPPING_KINDS,
+};
+
+enum frame_kind {
+	FRAME_USER,
+	FRAME_KERNEL,  /* suffix _[k] */
+	FRAME_INLINED, /* suffix _[i] */
+	FRAME_JIT,     /* suffix _[j] */
+	FRAME_NOTE,    /* not code: the command, [truncated], the reason leaf */
+	N_FRAME_KINDS,
+};
+
+/* Why a thread was not running. */
+enum off_reason {
+	REASON_NONE, /* it was running: an on-CPU sample */
+	REASON_SLEEP,
+	REASON_DISK,
+	REASON_STOPPED,
+	REASON_PREEMPTED,
+	REASON_RUNQUEUE,
+	N_OFF_REASONS,
+};
+
+struct profile_mapping {
+	enum mapping_kind kind;
+	uint32_t path;		       /* as the process saw it */
+	uint32_t build_id;	       /* lower-case hex, or 0 */
+	uint64_t device, inode;	       /* tell files of the same path apart; 0 when unknown */
+	uint64_t start, limit, offset; /* one place where it was mapped */
+};
+
+struct profile_frame {
+	enum frame_kind kind;
+	uint32_t function;
+	uint32_t file, line; /* 0 when unknown */
+};
+
+struct profile_location {
+	uint32_t mapping;
+	bool is_return; /* a caller's frame: its call instruction lies before @address */
+	bool hidden;	/* left out when the stack is read as names */
+	uint64_t address;
+	uint32_t first_frame, n_frames;
+};
+
+struct profile_stack {
+	uint64_t first; /* in @stack_locations */
+	uint32_t n;
+	bool truncated; /* could not be unwound to the thread's entry */
+};
+
+struct profile_sample {
+	uint32_t stack;
+	uint32_t comm;
+	uint32_t pid, tid;
+	enum off_reason reason;
+	uint64_t count;	      /* samples, or off-CPU periods */
+	uint64_t nanoseconds; /* off-CPU time; 0 for on-CPU samples */
+};
+
+struct profile {
+	enum profile_mode mode;
+	struct strings strings;
+
+	struct profile_mapping *mappings;
+	size_t n_mappings, mappings_capacity;
+	struct profile_frame *frames;
+	size_t n_frames, frames_capacity;
+	struct profile_location *locations;
+	size_t n_locations, locations_capacity;
+	uint32_t *stack_locations;
+	size_t n_stack_locations, stack_locations_capacity;
+	struct profile_stack *stacks;
+	size_t n_stacks, stacks_capacity;
+	struct profile_sample *samples;
+	size_t n_samples, samples_capacity;
+
+	struct table mapping_index, location_index, stack_index, sample_index;
+
+	/* How and when it was recorded; string ids, 0 when unknown. */
+	uint32_t command_line, host, kernel;
+	uint64_t start_realtime_ns; /* since 1970 */
+	uint64_t duration_ns;
+	double frequency; /* Hz, on-CPU */
+};
+
+int profile_new(enum profile_mode mode, struct profile **ret);
+void profile_free(struct profile *profile);
+
+/*
+ * Each adds an item, or finds the equal one, and returns its index.
+ * Errors: -ENOMEM; -E2BIG past 2^32 - 1 items. The profile stays valid.
+ */
+int profile_add_mapping(struct profile *profile, const struct profile_mapping *mapping,
+			uint32_t *ret_mapping);
+int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t address,
+			 bool is_return, uint32_t *ret_location);
+/* @locations: leaf first. */
+int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
+		      bool truncated, uint32_t *ret_stack);
+
+/* Adds @sample's count and time to the sample equal in everything else. */
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
+
+/*
+ * Gives @location its names, innermost inlined function first; replaces earlier ones.
+ */
+int profile_set_frames(struct profile *profile, uint32_t location,
+		       const struct profile_frame *frames, uint32_t n);
+
+/* How a profile is read as stacks of names. */
+struct unfold_options {
+	bool threads;	/* root frame `comm-PID/TID` in place of the command */
+	bool no_reason; /* leave the reason leaf out */
+	bool no_inline;
+};
+
+struct named_frame {
+	enum frame_kind kind;
+	uint32_t name; /* string id */
+};
+
+/*
+ * Writes the frames of @sample, root (the command) first, as the contract orders them, into
+ * *@frames, which it grows; *@capacity is its size. Returns their number.
+ * Adds the root's and the leaf's texts to the profile's strings. Errors: -ENOMEM.
+ */
+int profile_unfold(struct profile *profile, const struct profile_sample *sample,
+		   const struct unfold_options *options, struct named_frame **frames,
+		   size_t *capacity);
+
+/* What a sample weighs in a picture: samples on-CPU, microseconds off-CPU (rounded). */
+uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample);
+
+/* `[sleep]`, … ; "" for REASON_NONE. */
+const char *off_reason_text(enum off_reason reason);
+/* "_[k]", "_[i]", "_[j]" or "". */
+const char *frame_kind_suffix(enum frame_kind kind);
+
+#endif
