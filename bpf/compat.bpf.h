@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every difference between kernel versions, each with the change that made it. The `___` flavours
+ * are relocated as the type before the underscores.
+ */
+#ifndef BPF_COMPAT_BPF_H
+#define BPF_COMPAT_BPF_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* 5.14 (2f064a59a11f): task_struct.state became __state. */
+struct task_struct___state {
+	unsigned int __state;
+};
+struct task_struct___before_5_14 {
+	long state;
+};
+
+/* 5.16 (bcf9033e5449): with THREAD_INFO_IN_TASK the CPU moved back into thread_info. */
+struct thread_info___cpu {
+	u32 cpu;
+};
+struct task_struct___thread_info {
+	struct thread_info___cpu thread_info;
+};
+struct task_struct___before_5_16 {
+	unsigned int cpu;
+};
+
+/* 6.1 (7f203bc89eb6): cgroup.ancestor_ids[] became ancestors[]. */
+struct cgroup___ancestors {
+	struct cgroup *ancestors[1];
+};
+struct cgroup___before_6_1 {
+	u64 ancestor_ids[1];
+};
+
+#pragma clang attribute pop
+
+static __always_inline u32 task_state(struct task_struct *task)
+{
+	struct task_struct___state *now = (void *)task;
+
+	if (bpf_core_field_exists(now->__state))
+		return BPF_CORE_READ(now, __state);
+	return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
+}
+
+static __always_inline u32 task_cpu(struct task_struct *task)
+{
+	struct task_struct___thread_info *now = (void *)task;
+
+	if (bpf_core_field_exists(now->thread_info.cpu))
+		return BPF_CORE_READ(now, thread_info.cpu);
+	return BPF_CORE_READ((struct task_struct___before_5_16 *)task, cpu);
+}
+
+static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
+{
+	struct cgroup___ancestors *now = (void *)cgroup;
+	struct cgroup *ancestor;
+	u64 id = 0;
+
+	if (!bpf_core_field_exists(now->ancestors)) {
+		struct cgroup___before_6_1 *before = (void *)cgroup;
+
+		bpf_core_read(&id, sizeof id, &before->ancestor_ids[level]);
+		return id;
+	}
+	if (bpf_core_read(&ancestor, sizeof ancestor, &now->ancestors[level]))
+		return 0;
+	return BPF_CORE_READ(ancestor, kn, id);
+}
+
+#if defined(__TARGET_ARCH_x86)
+#define REGS_PC(regs) BPF_CORE_READ(regs, ip)
+#define REGS_FP(regs) BPF_CORE_READ(regs, bp)
+#elif defined(__TARGET_ARCH_arm64)
+#define REGS_PC(regs) BPF_CORE_READ(regs, pc)
+#define REGS_FP(regs) BPF_CORE_READ(regs, regs[29])
+#endif
+
+#endif

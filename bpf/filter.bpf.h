@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which threads are recorded. Every filter that is on must let a thread pass.
+ */
+#ifndef BPF_FILTER_BPF_H
+#define BPF_FILTER_BPF_H
+
+static __always_inline bool comm_matches(struct task_struct *task)
+{
+	u64 states = 1;
+	char comm[BF_COMM_LEN];
+
+	BPF_CORE_READ_INTO(&comm, task, comm);
+	for (int i = 0; i < BF_COMM_LEN; i++) {
+		u8 byte = comm[i];
+
+		if (!byte)
+			break;
+		states = (states & config.glob.step[byte]) << 1 | (states & config.glob.stay);
+	}
+	return states & config.glob.accept;
+}
+
+static __always_inline bool in_cgroup(struct task_struct *task)
+{
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	struct cgroup *cgroup;
+
+	if (config.cgroup_subsys < 0)
+		cgroup = BPF_CORE_READ(set, dfl_cgrp);
+	else
+		cgroup = BPF_CORE_READ(set, subsys[config.cgroup_subsys & 15], cgroup);
+	if (BPF_CORE_READ(cgroup, level) < (int)config.cgroup_level)
+		return false;
+	return cgroup_ancestor_id(cgroup, config.cgroup_level) == config.cgroup_id;
+}
+
+static __always_inline bool on_wanted_cpu(u32 cpu)
+{
+	if (!config.by_cpu)
+		return true;
+	cpu &= BF_MAX_CPUS - 1;
+	return config.cpus[cpu / 64] >> (cpu % 64) & 1;
+}
+
+static __always_inline bool is_target_pid(u32 pid)
+{
+	return bpf_map_lookup_elem(&target_pids, &pid);
+}
+
+static __always_inline bool wanted(struct task_struct *task)
+{
+	u32 tid = task->pid;
+
+	if (!tid) /* idle */
+		return false;
+	if (config.by_pid && !is_target_pid(task->tgid))
+		return false;
+	if (config.by_tid && !bpf_map_lookup_elem(&target_tids, &tid))
+		return false;
+	if (config.by_comm && !comm_matches(task))
+		return false;
+	return !config.by_cgroup || in_cgroup(task);
+}
+
+#endif

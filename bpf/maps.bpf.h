@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps. Sizes given as 1 are set by the loader. Hash maps are preallocated: the programs run
+ * where nothing may be allocated.
+ */
+#ifndef BPF_MAPS_BPF_H
+#define BPF_MAPS_BPF_H
+
+const volatile struct bf_config config;
+struct bf_control control;
+
+/* The profile, twice: while one is filled, the other is drained. */
+struct counts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct bf_count_key);
+	__type(value, struct bf_count);
+};
+struct counts_map counts_a SEC(".maps"), counts_b SEC(".maps");
+
+/* Stack ids whose frames are already in the ring buffer: a cache, the loader may empty it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, u32);
+} seen_stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} events SEC(".maps");
+
+struct target_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u8);
+};
+struct target_map target_pids SEC(".maps"), target_tids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, N_BF_STATS);
+	__type(key, u32);
+	__type(value, u64);
+} stats SEC(".maps");
+
+/* What is known of a thread that is off its CPU. */
+struct thread {
+	u64 off_at;  /* when it lost its CPU; 0: it runs, or is not recorded */
+	u64 wake_at; /* when it was woken; 0: not yet */
+	u64 kernel_stack, user_stack; /* capture_out only */
+	u32 reason;
+	u32 pad;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Where a stack is put together: one for each half, and apart for programs that can interrupt. */
+enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_ITERATOR, N_SCRATCHES };
+struct scratch_stacks {
+	struct bf_stack_event kernel, user;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, N_SCRATCHES);
+	__type(key, u32);
+	__type(value, struct scratch_stacks);
+} scratch SEC(".maps");
+
+static __always_inline void stat_add(u32 stat, u64 n)
+{
+	u64 *value = bpf_map_lookup_elem(&stats, &stat);
+
+	if (value)
+		__sync_fetch_and_add(value, n);
+}
+
+static __always_inline struct thread *thread_find(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+static __always_inline struct thread *thread_get(struct task_struct *task)
+{
+	struct thread *thread =
+		bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!thread)
+		stat_add(BF_STAT_STORAGE_FAILED, 1);
+	return thread;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Off-CPU time. A thread's storage holds when it lost its CPU and when it was woken; the period is
+ * counted when it runs again, with the stack it then has, which is the one it blocked with. So a
+ * short period that no one asked for costs two timestamps, never a stack.
+ *
+ * Threads that are off when the recording starts or ends are met by task iterators: one stamps them
+ * before the window opens, the other counts them after it has closed. off_at is taken by an atomic
+ * exchange, so that a period is counted once.
+ */
+#ifndef BPF_OFFCPU_BPF_H
+#define BPF_OFFCPU_BPF_H
+
+#include "bpf/sample.bpf.h"
+
+#define TASK_INTERRUPTIBLE   0x0001
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define __TASK_STOPPED	     0x0004
+#define __TASK_TRACED	     0x0008
+#define TASK_DEAD	     0x0080
+#define TASK_NOLOAD	     0x0400
+
+static __always_inline u32 block_reason(u32 state, bool preempted)
+{
+	if (preempted || !state)
+		return BF_REASON_PREEMPTED;
+	if (state & (__TASK_STOPPED | __TASK_TRACED))
+		return BF_REASON_STOPPED;
+	if ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD))
+		return BF_REASON_DISK;
+	return BF_REASON_SLEEP;
+}
+
+static __always_inline u64 later(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static __always_inline u64 earlier(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static __always_inline void switch_out(void *ctx, struct task_struct *task, u32 state,
+				       bool preempted)
+{
+	struct thread *thread;
+	struct scratch_stacks *stacks;
+
+	if ((state & TASK_DEAD) || !wanted(task) || !on_wanted_cpu(bpf_get_smp_processor_id()))
+		return;
+	thread = thread_get(task);
+	if (!thread)
+		return;
+	thread->reason = block_reason(state, preempted);
+	thread->wake_at = 0;
+	if (config.capture_out) {
+		stacks = scratch_get(SCRATCH_SWITCH);
+		if (!stacks)
+			return;
+		capture_current(ctx, stacks);
+		thread->kernel_stack = stacks->kernel.id;
+		thread->user_stack = stacks->user.id;
+		publish_stacks(stacks);
+	}
+	thread->off_at = bpf_ktime_get_ns();
+}
+
+static __always_inline void wake(struct task_struct *task)
+{
+	struct thread *thread = thread_find(task);
+
+	if (thread && thread->off_at)
+		thread->wake_at = bpf_ktime_get_ns();
+}
+
+/* The part of an off-CPU period that lies in the window, cut at the wake-up. */
+struct period {
+	u64 blocked, queued; /* nanoseconds */
+};
+
+/*
+ * Ends @thread's off-CPU period at @now. Returns whether it is to be counted.
+ */
+static __always_inline bool period_end(struct thread *thread, u64 now, struct period *period)
+{
+	u64 start = control.window_start, from, to, woken, length;
+
+	from = __sync_lock_test_and_set(&thread->off_at, 0);
+	if (!from || !start)
+		return false;
+	from = later(from, start);
+	to = earlier(now, control.window_end);
+	if (from >= to)
+		return false;
+	stat_add(BF_STAT_SWITCHES, 1);
+	length = to - from;
+	if (length < config.min_block || length > config.max_block)
+		return false;
+	woken = to;
+	if (thread->wake_at)
+		woken = earlier(later(thread->wake_at, from), to);
+	period->blocked = woken - from;
+	period->queued = to - woken;
+	return true;
+}
+
+/* Returns whether the stacks may be new. */
+static __always_inline bool count_period(struct task_struct *task, u32 reason,
+					 const struct period *period, u64 kernel_stack,
+					 u64 user_stack)
+{
+	struct bf_count_key key = {.kernel_stack = kernel_stack, .user_stack = user_stack};
+	bool is_new = false;
+
+	key_init(&key, task);
+	if (period->blocked) {
+		key.reason = reason;
+		is_new |= count(&key, period->blocked);
+	}
+	if (period->queued) {
+		key.reason = BF_REASON_RUNQUEUE;
+		is_new |= count(&key, period->queued);
+	}
+	return is_new;
+}
+
+/* @task runs again. It is current, unless capture_out. */
+static __always_inline void switch_in(void *ctx, struct task_struct *task)
+{
+	struct thread *thread;
+	struct scratch_stacks *stacks;
+	struct period period;
+
+	if (!task->pid)
+		return;
+	thread = thread_find(task);
+	if (!thread || !thread->off_at || !period_end(thread, bpf_ktime_get_ns(), &period))
+		return;
+	if (config.capture_out) {
+		count_period(task, thread->reason, &period, thread->kernel_stack,
+			     thread->user_stack);
+		return;
+	}
+	stacks = scratch_get(SCRATCH_SWITCH);
+	if (!stacks)
+		return;
+	capture_current(ctx, stacks);
+	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.id))
+		publish_stacks(stacks);
+}
+
+/* A thread that is born waits for its first CPU. */
+static __always_inline void thread_born(struct task_struct *task)
+{
+	struct thread *thread;
+
+	if (!wanted(task) || !on_wanted_cpu(bpf_get_smp_processor_id()))
+		return;
+	thread = thread_get(task);
+	if (!thread)
+		return;
+	thread->reason = BF_REASON_RUNQUEUE;
+	thread->off_at = bpf_ktime_get_ns();
+}
+
+/* A thread that was off its CPU before any program was attached. */
+static __always_inline void stamp_blocked(struct task_struct *task)
+{
+	u32 state = task_state(task);
+	struct thread *thread;
+
+	if ((state & TASK_DEAD) || task->on_cpu || !wanted(task) || !on_wanted_cpu(task_cpu(task)))
+		return;
+	thread = thread_get(task);
+	if (!thread || thread->off_at)
+		return;
+	thread->reason = block_reason(state, false);
+	thread->off_at = bpf_ktime_get_ns();
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The programs, a few lines each. The loader chooses which of them to load.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/wire.h"
+#include "bpf/compat.bpf.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/sample.bpf.h"
+#include "bpf/offcpu.bpf.h"
+
+/* "GPL" to the kernel's licence check; BSD-2-Clause is offered besides. */
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+SEC("perf_event")
+int on_sample(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch_stacks *stacks;
+	struct bf_count_key key = {};
+	u64 now;
+
+	if (!control.window_start || !wanted(task))
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now < control.window_start || now >= control.window_end)
+		return 0;
+	stacks = scratch_get(SCRATCH_SAMPLE);
+	if (!stacks)
+		return 0;
+	capture_current(ctx, stacks);
+	key_init(&key, task);
+	key.kernel_stack = stacks->kernel.id;
+	key.user_stack = stacks->user.id;
+	if (count(&key, 0))
+		publish_stacks(stacks);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	bool preempted = ctx[0];
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u32 state = config.switch_has_state ? (u32)ctx[3] : task_state(prev);
+
+	switch_out(ctx, prev, state, preempted);
+	if (config.capture_out)
+		switch_in(ctx, next);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	wake((struct task_struct *)ctx[0]);
+	return 0;
+}
+
+/* After the switch, as the thread that runs again: the best hook there is first. */
+SEC("tp_btf/sched_exit_tp")
+int on_switched_tp(u64 *ctx)
+{
+	switch_in(ctx, bpf_get_current_task_btf());
+	return 0;
+}
+
+SEC("fentry/finish_task_switch")
+int on_switched_fentry(u64 *ctx)
+{
+	switch_in(ctx, bpf_get_current_task_btf());
+	return 0;
+}
+
+SEC("kprobe/finish_task_switch")
+int on_switched_kprobe(struct pt_regs *ctx)
+{
+	switch_in(ctx, bpf_get_current_task_btf());
+	return 0;
+}
+
+static __always_inline void process_event_init(struct bf_process_event *event, u32 type,
+					       struct task_struct *task)
+{
+	event->type = type;
+	event->pid = task->tgid;
+	event->parent_pid = 0;
+	event->exec_id = task->self_exec_id;
+	event->start = BPF_CORE_READ(task, group_leader, start_boottime);
+	event->time = bpf_ktime_get_ns();
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	u32 pid = child->tgid;
+	struct bf_process_event event;
+	u8 one = 1;
+
+	if (child->tgid != parent->tgid) {
+		if (config.by_pid) {
+			if (!config.follow || !is_target_pid(parent->tgid))
+				return 0;
+			if (bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY))
+				stat_add(BF_STAT_TARGETS_FULL, 1);
+		}
+		process_event_init(&event, BF_EVENT_FORK, child);
+		event.parent_pid = parent->tgid;
+		send(&event, sizeof event);
+	}
+	if (config.offcpu)
+		thread_born(child);
+	return 0;
+}
+
+/* The command that bpfflame starts is recorded from here: its first instruction comes next. */
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	u32 pid = task->tgid;
+	u8 one = 1;
+
+	if (pid == config.command_pid)
+		bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct bf_process_event event;
+	u32 pid = task->tgid;
+
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
+		return 0;
+	if (config.by_pid) {
+		if (!is_target_pid(pid))
+			return 0;
+		bpf_map_delete_elem(&target_pids, &pid);
+	}
+	process_event_init(&event, BF_EVENT_EXIT, task);
+	send(&event, sizeof event);
+	return 0;
+}
+
+/* Before the window opens: every process, and a stamp on every thread that waits. */
+SEC("iter/task")
+int on_each_task_at_start(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct bf_process_event event;
+
+	if (!task)
+		return 0;
+	if (config.offcpu)
+		stamp_blocked(task);
+	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD)) {
+		process_event_init(&event, BF_EVENT_FORK, task);
+		bpf_seq_write(ctx->meta->seq, &event, sizeof event);
+	}
+	return 0;
+}
+
+/*
+ * After the window has closed: the threads that still wait. Writes a word for each, so that the
+ * loader reads in steps and can empty the maps in between.
+ */
+static __always_inline int count_blocked(struct bpf_iter__task *ctx, bool sleepable)
+{
+	struct task_struct *task = ctx->task;
+	struct scratch_stacks *stacks;
+	struct thread *thread;
+	struct period period;
+	u32 word = 0;
+	long bytes = 0;
+	u32 n = 0;
+
+	if (!task || !task->pid)
+		return 0;
+	thread = thread_find(task);
+	if (!thread || !thread->off_at || !period_end(thread, control.window_end, &period))
+		return 0;
+	stacks = scratch_get(SCRATCH_ITERATOR);
+	if (!stacks)
+		return 0;
+	if (config.kernel_stacks)
+		bytes = bpf_get_task_stack(task, stacks->kernel.frames,
+					   sizeof stacks->kernel.frames, 0);
+	finish_stack(&stacks->kernel, bytes > 0 ? bytes / sizeof(u64) : 0);
+	if (sleepable && config.user_stacks && !(task->flags & PF_KTHREAD))
+		n = unwind_blocked(task, stacks->user.frames);
+	finish_stack(&stacks->user, n);
+	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.id))
+		publish_stacks(stacks);
+	bpf_seq_write(ctx->meta->seq, &word, sizeof word);
+	return 0;
+}
+
+SEC("iter.s/task")
+int on_each_task_at_end(struct bpf_iter__task *ctx)
+{
+	return count_blocked(ctx, true);
+}
+
+/* Before 5.18: no way to read another thread's user memory. */
+SEC("iter/task")
+int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
+{
+	return count_blocked(ctx, false);
+}

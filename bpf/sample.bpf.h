@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From an event to a row of the profile: capture the two halves of the stack, name each by the hash
+ * of its frames, count. Frames travel to the loader once per stack; a sample whose row exists costs
+ * one lookup and two additions.
+ */
+#ifndef BPF_SAMPLE_BPF_H
+#define BPF_SAMPLE_BPF_H
+
+#include "bpf/unwind.bpf.h"
+
+/* Wakes the loader only when there is much to read: it looks by itself once a second. */
+static __always_inline u64 wakeup_flags(void)
+{
+	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high ?
+		       BPF_RB_FORCE_WAKEUP :
+		       BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline bool send(void *event, u64 size)
+{
+	if (!bpf_ringbuf_output(&events, event, size, wakeup_flags()))
+		return true;
+	stat_add(BF_STAT_EVENTS_FULL, 1);
+	return false;
+}
+
+static __always_inline u64 hash_frames(const struct bf_stack_event *stack)
+{
+	u64 hash = stack->n;
+
+	for (u32 i = 0; i < BF_MAX_FRAMES; i++) {
+		if (i >= stack->n)
+			break;
+		hash ^= stack->frames[i];
+		hash *= 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
+	return hash | 1; /* 0 means no stack */
+}
+
+static __always_inline u64 finish_stack(struct bf_stack_event *stack, u32 n)
+{
+	stack->type = BF_EVENT_STACK;
+	stack->n = n > BF_MAX_FRAMES ? BF_MAX_FRAMES : n;
+	stack->id = n ? hash_frames(stack) : 0;
+	return stack->id;
+}
+
+/* Sends a stack's frames unless that was done before. */
+static __always_inline void publish_stack(struct bf_stack_event *stack)
+{
+	u64 id = stack->id;
+	u32 n = stack->n, one = 1;
+
+	if (!id || bpf_map_lookup_elem(&seen_stacks, &id))
+		return;
+	if (n > BF_MAX_FRAMES)
+		return;
+	if (!send(stack, __builtin_offsetof(struct bf_stack_event, frames) + n * sizeof(u64)))
+		return;
+	/* No room: the frames are sent once more, the loader recognizes them. */
+	if (!bpf_map_update_elem(&seen_stacks, &id, &one, BPF_NOEXIST))
+		__sync_fetch_and_add(&control.seen_used, 1);
+}
+
+static __always_inline struct scratch_stacks *scratch_get(u32 which)
+{
+	return bpf_map_lookup_elem(&scratch, &which);
+}
+
+#define PF_KTHREAD 0x00200000
+
+/* Both halves of the current thread's stack. */
+static __always_inline void capture_current(void *ctx, struct scratch_stacks *stacks)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	long bytes = 0;
+	u32 n = 0;
+
+	if (config.kernel_stacks)
+		bytes = bpf_get_stack(ctx, stacks->kernel.frames, sizeof stacks->kernel.frames, 0);
+	finish_stack(&stacks->kernel, bytes > 0 ? bytes / sizeof(u64) : 0);
+	if (config.user_stacks && !(task->flags & PF_KTHREAD))
+		n = unwind_current(ctx, stacks->user.frames);
+	finish_stack(&stacks->user, n);
+}
+
+static __always_inline void key_init(struct bf_count_key *key, struct task_struct *task)
+{
+	key->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	key->pid = task->tgid;
+	key->tid = config.keep_tid ? task->pid : 0;
+	key->exec_id = task->self_exec_id;
+	key->kernel_thread = !!(task->flags & PF_KTHREAD);
+	BPF_CORE_READ_INTO(&key->comm, task, comm);
+}
+
+static __always_inline bool count_existing(void *map, struct bf_count_key *key, u64 nanoseconds)
+{
+	struct bf_count *count = bpf_map_lookup_elem(map, key);
+
+	if (!count)
+		return false;
+	__sync_fetch_and_add(&count->samples, 1);
+	if (nanoseconds)
+		__sync_fetch_and_add(&count->nanoseconds, nanoseconds);
+	return true;
+}
+
+/* Returns whether the row is new. */
+static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *key,
+				     u64 nanoseconds)
+{
+	struct bf_count first = {1, nanoseconds};
+
+	if (count_existing(map, key, nanoseconds))
+		return false;
+	if (!bpf_map_update_elem(map, key, &first, BPF_NOEXIST)) {
+		u32 used = __sync_fetch_and_add(&control.counts_used[which], 1);
+
+		if (used >= config.counts_high)
+			control.drain_wanted = 1;
+		return true;
+	}
+	/* Another CPU was first, or the map is full. */
+	if (!count_existing(map, key, nanoseconds))
+		stat_add(BF_STAT_COUNTS_FULL, 1);
+	return false;
+}
+
+/* Adds one sample to the row @key. Returns whether its stacks may be new. */
+static __always_inline bool count(struct bf_count_key *key, u64 nanoseconds)
+{
+	stat_add(BF_STAT_SAMPLES, 1);
+	if (control.epoch & 1)
+		return count_in(&counts_b, 1, key, nanoseconds);
+	return count_in(&counts_a, 0, key, nanoseconds);
+}
+
+static __always_inline void publish_stacks(struct scratch_stacks *stacks)
+{
+	publish_stack(&stacks->kernel);
+	publish_stack(&stacks->user);
+}
+
+#endif
