@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * collect: records one window of the machine into a profile.
+ *
+ *	collect_open → collect_start → collect_step … → collect_stop → take the profile → collect_free
+ *
+ * Inside, data flows one way: BPF count maps → drain → locate → profile. What comes beside it (new
+ * stacks, forks, exits, mmaps) arrives through ring buffers, which one epoll descriptor watches.
+ */
+#ifndef COLLECT_COLLECT_H
+#define COLLECT_COLLECT_H
+
+#include "base/failure.h"
+#include "base/system.h"
+#include "core/profile.h"
+
+struct collect_options {
+	enum profile_mode mode;
+	const uint32_t *pids, *tids; /* none: no such filter */
+	size_t n_pids, n_tids;
+	const char *comm;   /* a glob, or NULL */
+	const char *cgroup; /* a path, or NULL */
+	const struct cpu_list *cpus; /* or NULL: all */
+	uint32_t command_pid; /* a process that waits to exec: recorded from then on; 0: none */
+	bool no_children;
+	bool threads; /* keep each thread's samples apart */
+	bool no_user, no_kernel;
+	unsigned int frequency; /* Hz */
+	uint64_t min_block_ns, max_block_ns;
+	const char *hook; /* force one of the off-CPU hooks (tests), or NULL */
+};
+
+/* What was counted and what was lost; the sum over the whole window. */
+struct collect_stats {
+	uint64_t samples;  /* or off-CPU periods counted */
+	uint64_t periods;  /* off-CPU periods seen */
+	uint64_t counts_full, events_full, storage_failed, targets_full; /* lost in BPF */
+	uint64_t lost_stacks;	 /* samples counted, frames lost */
+	uint64_t lost_records;	 /* mmap and exec records */
+	uint64_t throttled;	 /* times the kernel paused sampling */
+	uint64_t unopened_files; /* mapped files that could not be opened */
+	uint64_t drains;
+	size_t distinct_stacks;
+	size_t processes;
+};
+
+struct collector;
+
+/*
+ * Loads and attaches everything; nothing is counted yet. On failure *failure says why and what mends
+ * it. Errors: -EPERM, -ESRCH (a target does not exist), -EINVAL (an option), -ENOSYS (this kernel
+ * cannot), -ENOMEM, others of the kernel.
+ */
+int collect_open(const struct collect_options *options, struct collector **ret,
+		 struct failure *failure);
+void collect_free(struct collector *collector);
+
+/* Opens the window. */
+int collect_start(struct collector *collector, struct failure *failure);
+
+/* Readable when collect_step() has something to do at once. */
+int collect_fd(const struct collector *collector);
+
+/* Empties ring buffers and, when due, maps. Call it when collect_fd() says so and every 100 ms. */
+int collect_step(struct collector *collector, struct failure *failure);
+
+/* Closes the window, counts the threads that still wait, drains the rest, and detaches. */
+int collect_stop(struct collector *collector, struct failure *failure);
+
+/* The profile; the collector's until taken. */
+struct profile *collect_profile(struct collector *collector);
+struct profile *collect_take_profile(struct collector *collector);
+
+/* For symbolize(): fds[i] is the open file of the profile's mapping i, or -1; the collector's. */
+const int *collect_mapping_fds(struct collector *collector);
+
+void collect_stats(struct collector *collector, struct collect_stats *ret);
+
+/* "cycles" or "cpu-clock"; off-CPU, the hook in use. */
+const char *collect_source(const struct collector *collector);
+
+/*
+ * After symbolize(): hides the switch's own frames at the leaf of off-CPU stacks and marks user
+ * stacks whose root is not a thread's entry as truncated.
+ */
+void collect_finish_stacks(struct profile *profile, bool user_stacks);
+
+#endif

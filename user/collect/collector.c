@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/collect.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/array.h"
+#include "collect/drain.h"
+#include "collect/load.h"
+#include "collect/locate.h"
+#include "collect/sampler.h"
+#include "collect/timeline.h"
+#include "profiler.skel.h"
+
+#define DRAIN_PERIOD_NS NSEC_PER_SEC
+#define SETTLE_NS	1000000 /* the longest an event takes from its time stamp into its ring */
+
+struct collector {
+	struct collect_options options;
+	struct profiler *skel;
+	const char *hook;
+	struct sampler sampler;
+	struct ring_buffer *events;
+	int epoll_fd;
+	struct timeline timeline;
+	struct processes processes;
+	struct stacks stacks;
+	struct locator locator;
+	struct drain drain;
+	struct profile *profile;
+	int *mapping_fds;
+	uint64_t last_drain_ns, n_drains;
+	int event_error; /* of the ring buffer's callback */
+};
+
+static int on_event(void *context, void *data, size_t size)
+{
+	struct collector *collector = context;
+	const struct bf_stack_event *stack = data;
+	int r = 0;
+
+	if (size >= sizeof(struct bf_process_event) && stack->type != BF_EVENT_STACK)
+		r = timeline_add_process(&collector->timeline, data);
+	else if (stack->type == BF_EVENT_STACK)
+		r = stacks_add(&collector->stacks, stack->id, stack->frames, stack->n);
+	if (r < 0)
+		collector->event_error = r;
+	return 0;
+}
+
+static int on_record(void *context, const struct record *record)
+{
+	struct collector *collector = context;
+
+	return timeline_add_record(&collector->timeline, &collector->processes, record);
+}
+
+/*
+ * Reads the records before the BPF events: a fork is then always known when a record of the child is.
+ */
+static int read_events(struct collector *collector)
+{
+	uint64_t until = monotonic_ns() - SETTLE_NS;
+	int r = sampler_read_records(&collector->sampler, on_record, collector);
+
+	if (r < 0)
+		return r;
+	r = ring_buffer__consume(collector->events);
+	if (r >= 0)
+		r = collector->event_error;
+	return r < 0 ? r : timeline_apply(&collector->timeline, &collector->processes, until);
+}
+
+static int drain_rows(struct collector *collector)
+{
+	uint32_t n;
+	int r;
+
+	drain_flip(&collector->drain);
+	r = read_events(collector);
+	r = r < 0 ? r : drain_read(&collector->drain, &n);
+	for (uint32_t i = 0; r >= 0 && i < n; i++)
+		r = locate(&collector->locator, &collector->drain.keys[i],
+			   &collector->drain.counts[i]);
+	r = r < 0 ? r : drain_seen_stacks(&collector->drain);
+	r = r < 0 ? r : processes_sweep(&collector->processes);
+	collector->last_drain_ns = monotonic_ns();
+	collector->n_drains++;
+	return r;
+}
+
+static int check_targets(const struct collect_options *options, struct failure *failure)
+{
+	char path[64];
+
+	for (size_t i = 0; i < options->n_pids + options->n_tids; i++) {
+		bool is_pid = i < options->n_pids;
+		uint32_t id = is_pid ? options->pids[i] : options->tids[i - options->n_pids];
+
+		snprintf(path, sizeof path, "/proc/%u", id);
+		if (access(path, F_OK) == 0)
+			continue;
+		failure_set(failure, -ESRCH, "no %s %u", is_pid ? "process" : "thread", id);
+		return failure_mend(failure, -ESRCH, "it may have ended; see ps -e%s",
+				    is_pid ? "" : "T");
+	}
+	return 0;
+}
+
+static int open_rings(struct collector *collector, struct failure *failure)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (collector->epoll_fd < 0)
+		return -errno;
+	collector->events = ring_buffer__new(bpf_map__fd(collector->skel->maps.events), on_event,
+					     collector, NULL);
+	if (!collector->events)
+		return -errno;
+	if (epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD,
+		      ring_buffer__epoll_fd(collector->events), &event) < 0)
+		return -errno;
+	collector->sampler = (struct sampler){
+		.program = collector->options.mode == PROFILE_ONCPU ?
+				   collector->skel->progs.on_sample :
+				   NULL,
+		.frequency = collector->options.frequency,
+		.wanted = collector->options.cpus,
+		.epoll_fd = collector->epoll_fd,
+	};
+	return sampler_open(&collector->sampler, failure);
+}
+
+int collect_open(const struct collect_options *options, struct collector **ret,
+		 struct failure *failure)
+{
+	struct collector *collector;
+	int r = check_targets(options, failure);
+
+	if (r < 0)
+		return r;
+	collector = calloc(1, sizeof *collector);
+	if (!collector)
+		return -ENOMEM;
+	collector->options = *options;
+	collector->epoll_fd = -1;
+	r = load_profiler(options, &collector->skel, &collector->hook, failure);
+	r = r < 0 ? r : open_rings(collector, failure);
+	r = r < 0 ? r : processes_init(&collector->processes);
+	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
+	r = r < 0 ? r : drain_init(&collector->drain, collector->skel);
+	if (r < 0) {
+		if (!failure->what[0])
+			failure_set(failure, r, "cannot start recording: %s", strerror(-r));
+		collect_free(collector);
+		return r;
+	}
+	locator_init(&collector->locator, &collector->processes, &collector->stacks,
+		     collector->profile, !options->no_user);
+	*ret = collector;
+	return 0;
+}
+
+void collect_free(struct collector *collector)
+{
+	if (!collector)
+		return;
+	sampler_close(&collector->sampler);
+	ring_buffer__free(collector->events);
+	if (collector->epoll_fd >= 0)
+		close(collector->epoll_fd);
+	profiler__destroy(collector->skel);
+	drain_done(&collector->drain);
+	locator_done(&collector->locator);
+	stacks_done(&collector->stacks);
+	timeline_done(&collector->timeline);
+	processes_done(&collector->processes);
+	profile_free(collector->profile);
+	free(collector->mapping_fds);
+	free(collector);
+}
+
+/* Runs an iterator; @fn is given what it has written so far, after each step. */
+static int iterate(struct bpf_program *program,
+		   int (*fn)(struct collector *collector, const char *bytes, size_t n),
+		   struct collector *collector)
+{
+	_cleanup_close_ int fd = -1;
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	char bytes[4096];
+	ssize_t n;
+	int r = 0;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		r = -errno;
+	while (r >= 0 && (n = read(fd, bytes, sizeof bytes)) != 0) {
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			r = -errno;
+		if (n > 0)
+			r = fn(collector, bytes, n);
+	}
+	bpf_link__destroy(link);
+	return r;
+}
+
+static bool is_wanted_process(const struct collector *collector, uint32_t pid)
+{
+	const struct collect_options *options = &collector->options;
+
+	if (!options->n_pids)
+		return !options->command_pid;
+	for (size_t i = 0; i < options->n_pids; i++)
+		if (options->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static int on_process(struct collector *collector, const char *bytes, size_t n)
+{
+	for (; n >= sizeof(struct bf_process_event); n -= sizeof(struct bf_process_event)) {
+		struct bf_process_event event;
+		uint32_t process;
+		int r = 0;
+
+		memcpy(&event, bytes, sizeof event);
+		bytes += sizeof event;
+		if (is_wanted_process(collector, event.pid) ||
+		    event.pid == collector->options.command_pid)
+			r = processes_add(&collector->processes, event.pid, event.start,
+					  event.exec_id, &process);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* What is mapped now; what comes later arrives as records, which flow already. */
+static int read_all_maps(struct collector *collector)
+{
+	for (size_t i = 0; i < collector->processes.n_processes; i++) {
+		int r = processes_read_maps(&collector->processes, i);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int collect_start(struct collector *collector, struct failure *failure)
+{
+	uint64_t now;
+	int r = iterate(collector->skel->progs.on_each_task_at_start, on_process, collector);
+
+	if (r < 0)
+		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
+	now = monotonic_ns();
+	collector->profile->start_realtime_ns = realtime_ns();
+	collector->profile->frequency = collector->options.frequency;
+	collector->last_drain_ns = now;
+	__atomic_store_n(&collector->skel->bss->control.window_start, now, __ATOMIC_SEQ_CST);
+	r = read_all_maps(collector);
+	if (r < 0)
+		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));
+	return 0;
+}
+
+int collect_fd(const struct collector *collector)
+{
+	return collector->epoll_fd;
+}
+
+int collect_step(struct collector *collector, struct failure *failure)
+{
+	bool due = monotonic_ns() - collector->last_drain_ns >= DRAIN_PERIOD_NS;
+	int r;
+
+	if (due || collector->skel->bss->control.drain_wanted) {
+		sampler_follow_cpus(&collector->sampler);
+		r = drain_rows(collector);
+	} else {
+		r = read_events(collector);
+	}
+	if (r < 0)
+		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
+	return 0;
+}
+
+static int after_blocked_step(struct collector *collector, const char *bytes, size_t n)
+{
+	return collector->skel->bss->control.drain_wanted ? drain_rows(collector) :
+							    read_events(collector);
+}
+
+int collect_stop(struct collector *collector, struct failure *failure)
+{
+	struct bf_control *control = &collector->skel->bss->control;
+	struct bpf_program *at_end = collector->skel->progs.on_each_task_at_end;
+	uint64_t now = monotonic_ns();
+	int r = 0;
+
+	__atomic_store_n(&control->window_end, now, __ATOMIC_SEQ_CST);
+	collector->profile->duration_ns = now - control->window_start;
+	if (!bpf_program__autoload(at_end))
+		at_end = collector->skel->progs.on_each_task_at_end_kernel_only;
+	if (collector->options.mode == PROFILE_OFFCPU)
+		r = iterate(at_end, after_blocked_step, collector);
+	/* What was in flight when the window closed is in the map that the second flip makes quiet. */
+	r = r < 0 ? r : drain_rows(collector);
+	r = r < 0 ? r : drain_rows(collector);
+	if (r < 0)
+		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
+	return 0;
+}
+
+struct profile *collect_profile(struct collector *collector)
+{
+	return collector->profile;
+}
+
+struct profile *collect_take_profile(struct collector *collector)
+{
+	struct profile *profile = collector->profile;
+
+	collector->profile = NULL;
+	return profile;
+}
+
+const int *collect_mapping_fds(struct collector *collector)
+{
+	const struct files *files = &collector->processes.files;
+	size_t n = collector->profile->n_mappings;
+
+	free(collector->mapping_fds);
+	collector->mapping_fds = malloc((n + 1) * sizeof *collector->mapping_fds);
+	if (!collector->mapping_fds)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		collector->mapping_fds[i] = -1;
+	for (size_t i = 0; i < files->n_files; i++)
+		if (files->files[i].profile_mapping != UINT32_MAX)
+			collector->mapping_fds[files->files[i].profile_mapping] =
+				files->files[i].fd;
+	return collector->mapping_fds;
+}
+
+static uint64_t stat_total(const struct collector *collector, uint32_t stat)
+{
+	int n_cpus = libbpf_num_possible_cpus();
+	uint64_t total = 0, values[n_cpus];
+
+	if (bpf_map__lookup_elem(collector->skel->maps.stats, &stat, sizeof stat, values,
+				 sizeof values, 0) < 0)
+		return 0;
+	for (int i = 0; i < n_cpus; i++)
+		total += values[i];
+	return total;
+}
+
+void collect_stats(struct collector *collector, struct collect_stats *ret)
+{
+	*ret = (struct collect_stats){
+		.samples = stat_total(collector, BF_STAT_SAMPLES),
+		.periods = stat_total(collector, BF_STAT_SWITCHES),
+		.counts_full = stat_total(collector, BF_STAT_COUNTS_FULL),
+		.events_full = stat_total(collector, BF_STAT_EVENTS_FULL),
+		.storage_failed = stat_total(collector, BF_STAT_STORAGE_FAILED),
+		.targets_full = stat_total(collector, BF_STAT_TARGETS_FULL),
+		.lost_stacks = collector->locator.lost_stacks,
+		.lost_records = collector->sampler.losses.lost,
+		.throttled = collector->sampler.losses.throttled,
+		.unopened_files = collector->processes.files.n_unopened,
+		.drains = collector->n_drains,
+		.distinct_stacks = collector->profile ? collector->profile->n_stacks : 0,
+		.processes = collector->processes.n_processes,
+	};
+}
+
+const char *collect_source(const struct collector *collector)
+{
+	if (collector->options.mode == PROFILE_OFFCPU)
+		return collector->hook;
+	return collector->sampler.use_cycles ? "cycles" : "cpu-clock";
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * files: every file that was seen mapped executable, each kept open from the moment it is met, so
+ * that it can be read after its process has ended or its name is gone.
+ *
+ * A file is named by what the kernel says of the mapping (device, inode, generation). Two such names
+ * that lead to the same file on disk share one entry.
+ */
+#ifndef COLLECT_FILES_H
+#define COLLECT_FILES_H
+
+#include <sys/types.h>
+
+#include "base/strings.h"
+
+/* Kernel's name of a mapped file. Inode 0: no file; then the path tells ("[vdso]", "//anon"). */
+struct file_name {
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	uint64_t generation; /* 0 when unknown (/proc/PID/maps) */
+	uint32_t path;	     /* string id in files.strings */
+};
+
+struct file {
+	int fd; /* -1: could not be opened */
+	uint32_t path;
+	dev_t device;
+	ino_t inode;
+	int64_t mtime_ns, size;
+	uint32_t profile_mapping; /* UINT32_MAX: none yet */
+};
+
+struct files {
+	struct strings strings;
+	struct file *files;
+	size_t n_files, files_capacity;
+	struct known_name *names;
+	size_t n_names, names_capacity;
+	struct table by_name, by_identity;
+	size_t n_unopened;
+};
+
+int files_init(struct files *files);
+void files_done(struct files *files);
+
+/*
+ * The entry of the file mapped by process @pid at [@start, @end), opened when met for the first time.
+ * *ret_file is UINT32_MAX for mappings without a file. Errors: -ENOMEM.
+ */
+int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
+	      uint64_t end, uint32_t *ret_file);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * filter: what the user asked for, in the form that BPF tests: a glob as an automaton, a cgroup path
+ * as an id with its level.
+ */
+#ifndef COLLECT_FILTER_H
+#define COLLECT_FILTER_H
+
+#include "base/failure.h"
+#include "bpf/wire.h"
+
+/*
+ * `*`, `?`, `[a-z]`, `[!a-z]`, backslash. Errors: -E2BIG (more than 63 characters to match),
+ * -EINVAL (an open bracket).
+ */
+int glob_compile(const char *pattern, struct bf_glob *ret);
+/* What BPF does with it. */
+int glob_matches(const struct bf_glob *glob, const char *text);
+
+/*
+ * @path: a folder in a mounted cgroup tree, or a path relative to its root (`/system.slice`).
+ * Fills cgroup_id, cgroup_level and cgroup_subsys of @config.
+ */
+int cgroup_resolve(const char *path, struct bf_config *config, struct failure *failure);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/load.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "collect/filter.h"
+#include "profiler.skel.h"
+
+#define BTF_PATH     "/sys/kernel/btf/vmlinux"
+#define MAX_CHILDREN 32768 /* of the targets, alive at one time */
+
+/* The last line libbpf had to say: the best explanation of a failed load there is. */
+static char libbpf_last_line[192];
+
+static int keep_last_line(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	if (level == LIBBPF_WARN) {
+		vsnprintf(libbpf_last_line, sizeof libbpf_last_line, format, arguments);
+		libbpf_last_line[strcspn(libbpf_last_line, "\n")] = '\0';
+	}
+	return 0;
+}
+
+/* What differs between kernels and has to be known before the programs are loaded. */
+struct kernel_facts {
+	bool switch_has_state; /* 5.18: sched_switch passes prev_state */
+	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
+};
+
+static bool has_helper(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, id) : NULL;
+
+	for (int i = 0; type && i < btf_vlen(type); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_enum(type)[i].name_off), name) == 0)
+			return true;
+	return false;
+}
+
+static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *type;
+	int id;
+
+	if (!btf) {
+		failure_set(failure, -ENOSYS, "this kernel has no BTF (%s)", BTF_PATH);
+		return failure_mend(failure, -ENOSYS,
+				    "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of "
+				    "Debian 12 and Ubuntu 22.04 are; in a container, mount /sys");
+	}
+	id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	type = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	type = type ? btf__type_by_id(btf, type->type) : NULL; /* pointer */
+	type = type ? btf__type_by_id(btf, type->type) : NULL; /* function: void *, preempt, … */
+	facts->switch_has_state = type && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+	facts->reads_other_tasks = has_helper(btf, "BPF_FUNC_copy_from_user_task");
+	btf__free(btf);
+	return 0;
+}
+
+/* The ways to run after a context switch, best first; the last always works. */
+enum hook { HOOK_TRACEPOINT, HOOK_FENTRY, HOOK_KPROBE, HOOK_SWITCH_OUT, N_HOOKS };
+
+static const char *const hook_names[N_HOOKS] = {
+	[HOOK_TRACEPOINT] = "sched_exit_tp",
+	[HOOK_FENTRY] = "fentry:finish_task_switch",
+	[HOOK_KPROBE] = "kprobe:finish_task_switch",
+	[HOOK_SWITCH_OUT] = "sched_switch",
+};
+
+static int configure_filters(struct bf_config *config, const struct collect_options *options,
+			     struct failure *failure)
+{
+	int r;
+
+	config->by_pid = options->n_pids > 0 || options->command_pid;
+	config->by_tid = options->n_tids > 0;
+	config->follow = !options->no_children;
+	config->command_pid = options->command_pid;
+	if (options->comm) {
+		config->by_comm = 1;
+		r = glob_compile(options->comm, &config->glob);
+		if (r < 0)
+			return failure_set(failure, -EINVAL, "--comm: '%s' is %s", options->comm,
+					   r == -E2BIG ? "longer than 63 characters" :
+							 "a pattern with an open bracket");
+	}
+	if (options->cpus) {
+		config->by_cpu = 1;
+		memcpy(config->cpus, options->cpus->bits, sizeof config->cpus);
+	}
+	return options->cgroup ? cgroup_resolve(options->cgroup, config, failure) : 0;
+}
+
+static int configure(struct bf_config *config, const struct collect_options *options,
+		     const struct kernel_facts *facts, struct failure *failure)
+{
+	config->user_stacks = !options->no_user;
+	config->kernel_stacks = !options->no_kernel;
+	config->keep_tid = options->threads;
+	config->offcpu = options->mode == PROFILE_OFFCPU;
+	config->min_block = options->min_block_ns;
+	config->max_block = options->max_block_ns;
+	config->switch_has_state = facts->switch_has_state;
+	return configure_filters(config, options, failure);
+}
+
+static uint32_t power_of_two_above(uint64_t n)
+{
+	uint32_t power = 1;
+
+	while (power < n)
+		power *= 2;
+	return power;
+}
+
+/*
+ * A second is the longest time between two drains, so on-CPU a map needs no more rows than there are
+ * samples in two. Off-CPU there is no such bound; a map that is half full is drained at once.
+ */
+static void size_maps(struct profiler *skel, const struct collect_options *options)
+{
+	uint64_t cpus = libbpf_num_possible_cpus();
+	uint32_t rows = options->mode == PROFILE_ONCPU ? 2 * options->frequency * cpus :
+							  16384 + 2048 * cpus;
+	uint32_t ring_bytes;
+
+	rows = power_of_two_above(rows < 8192 ? 8192 : rows > (1 << 20) ? 1 << 20 : rows);
+	ring_bytes = power_of_two_above((1u << 20) + cpus * (128u << 10));
+	bpf_map__set_max_entries(skel->maps.counts_a, rows);
+	bpf_map__set_max_entries(skel->maps.counts_b, rows);
+	bpf_map__set_max_entries(skel->maps.seen_stacks, 2 * rows);
+	bpf_map__set_max_entries(skel->maps.events, ring_bytes);
+	skel->rodata->config.counts_high = rows / 2;
+	skel->rodata->config.events_high = ring_bytes / 4;
+	if (skel->rodata->config.by_pid)
+		bpf_map__set_max_entries(skel->maps.target_pids, options->n_pids + MAX_CHILDREN);
+	if (options->n_tids)
+		bpf_map__set_max_entries(skel->maps.target_tids, options->n_tids);
+}
+
+static void choose_programs(struct profiler *skel, const struct collect_options *options,
+			    const struct kernel_facts *facts, enum hook hook)
+{
+	bool offcpu = options->mode == PROFILE_OFFCPU;
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, skel->obj)
+		bpf_program__set_autoload(program, false);
+	bpf_program__set_autoload(skel->progs.on_fork, true);
+	bpf_program__set_autoload(skel->progs.on_exit, true);
+	bpf_program__set_autoload(skel->progs.on_exec, options->command_pid != 0);
+	bpf_program__set_autoload(skel->progs.on_each_task_at_start, true);
+	bpf_program__set_autoload(skel->progs.on_sample, !offcpu);
+	bpf_program__set_autoload(skel->progs.on_switch, offcpu);
+	bpf_program__set_autoload(skel->progs.on_waking, offcpu);
+	bpf_program__set_autoload(skel->progs.on_switched_tp, offcpu && hook == HOOK_TRACEPOINT);
+	bpf_program__set_autoload(skel->progs.on_switched_fentry, offcpu && hook == HOOK_FENTRY);
+	bpf_program__set_autoload(skel->progs.on_switched_kprobe, offcpu && hook == HOOK_KPROBE);
+	bpf_program__set_autoload(skel->progs.on_each_task_at_end,
+				  offcpu && facts->reads_other_tasks);
+	bpf_program__set_autoload(skel->progs.on_each_task_at_end_kernel_only,
+				  offcpu && !facts->reads_other_tasks);
+	skel->rodata->config.capture_out = offcpu && hook == HOOK_SWITCH_OUT;
+}
+
+static int attach(struct bpf_program *program, struct bpf_link **link)
+{
+	if (!bpf_program__autoload(program))
+		return 0;
+	*link = bpf_program__attach(program);
+	return *link ? 0 : -errno;
+}
+
+/* GCC may have renamed the function when it specialized it. */
+static int attach_kprobe(struct profiler *skel)
+{
+	static const char *const names[] = {"finish_task_switch", "finish_task_switch.isra.0"};
+
+	if (!bpf_program__autoload(skel->progs.on_switched_kprobe))
+		return 0;
+	for (size_t i = 0; i < 2 && !skel->links.on_switched_kprobe; i++)
+		skel->links.on_switched_kprobe = bpf_program__attach_kprobe(
+			skel->progs.on_switched_kprobe, false, names[i]);
+	return skel->links.on_switched_kprobe ? 0 : -errno;
+}
+
+/* The sampling program gets its events later, the iterators run when asked. */
+static int attach_all(struct profiler *skel)
+{
+	int r = attach(skel->progs.on_fork, &skel->links.on_fork);
+
+	r = r < 0 ? r : attach(skel->progs.on_exit, &skel->links.on_exit);
+	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
+	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
+	r = r < 0 ? r : attach(skel->progs.on_waking, &skel->links.on_waking);
+	r = r < 0 ? r : attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
+	r = r < 0 ? r : attach(skel->progs.on_switched_fentry, &skel->links.on_switched_fentry);
+	return r < 0 ? r : attach_kprobe(skel);
+}
+
+static int add_targets(struct bpf_map *map, const uint32_t *ids, size_t n)
+{
+	uint8_t one = 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (bpf_map__update_elem(map, &ids[i], sizeof ids[i], &one, sizeof one, BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+static int try_hook(const struct collect_options *options, const struct kernel_facts *facts,
+		    enum hook hook, struct profiler **ret, struct failure *failure)
+{
+	struct profiler *skel = profiler__open();
+	int r;
+
+	if (!skel)
+		return -errno;
+	r = configure(&skel->rodata->config, options, facts, failure);
+	if (r < 0)
+		goto failed;
+	choose_programs(skel, options, facts, hook);
+	size_maps(skel, options);
+	skel->bss->control.window_end = UINT64_MAX;
+	r = profiler__load(skel);
+	r = r < 0 ? r : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
+				    options->n_pids);
+	r = r < 0 ? r : add_targets(skel->maps.target_tids, options->tids, options->n_tids);
+	r = r < 0 ? r : attach_all(skel);
+	if (r < 0)
+		goto failed;
+	*ret = skel;
+	return 0;
+failed:
+	profiler__destroy(skel);
+	return r;
+}
+
+static void explain(int error, struct failure *failure)
+{
+	if (failure->what[0])
+		return;
+	if (error == -EPERM || error == -EACCES) {
+		failure_set(failure, error, "not permitted to load BPF programs");
+		failure_mend(failure, error,
+			     "run as root (sudo bpfflame …), or with CAP_BPF, CAP_PERFMON and "
+			     "CAP_SYS_PTRACE");
+		return;
+	}
+	failure_set(failure, error, "cannot load the BPF programs: %s%s%s", strerror(-error),
+		    libbpf_last_line[0] ? ": " : "", libbpf_last_line);
+	failure_mend(failure, error, "bpfflame needs a kernel of 5.15 or newer with BTF");
+}
+
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	/* Every mapped file stays open until it has been read. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int load_profiler(const struct collect_options *options, struct profiler **ret,
+		  const char **ret_hook, struct failure *failure)
+{
+	struct kernel_facts facts = {};
+	int r = -ENOENT;
+
+	libbpf_set_print(keep_last_line);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	raise_limits();
+	r = learn_kernel(&facts, failure);
+	if (r < 0)
+		return r;
+	r = -ENOENT;
+	for (enum hook hook = 0; hook < N_HOOKS; hook++) {
+		if (options->hook && strcmp(options->hook, hook_names[hook]) != 0)
+			continue;
+		r = try_hook(options, &facts, hook, ret, failure);
+		if (r == 0)
+			*ret_hook = options->mode == PROFILE_OFFCPU ? hook_names[hook] : "";
+		if (r == 0 || failure->what[0] || options->mode != PROFILE_OFFCPU)
+			break;
+	}
+	if (r < 0)
+		explain(r, failure);
+	return r;
+}

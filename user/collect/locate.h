@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * locate: turns counted rows (addresses in a process) into samples of a profile (places in files).
+ * Done at each drain, while the mappings are those that the addresses were taken under.
+ */
+#ifndef COLLECT_LOCATE_H
+#define COLLECT_LOCATE_H
+
+#include "bpf/wire.h"
+#include "collect/process.h"
+#include "collect/stacks.h"
+#include "core/profile.h"
+
+struct locator {
+	struct processes *processes;
+	struct stacks *stacks;
+	struct profile *profile;
+	bool user_stacks; /* were asked for: a thread without one is truncated */
+
+	/* Stacks located before: (two stack ids, process, version of its mappings) → stack. */
+	struct located *located;
+	size_t n_located, located_capacity;
+	struct table by_stacks;
+	uint32_t sweeps;
+
+	uint32_t kernel_mapping, vdso_mapping, unknown_mapping; /* UINT32_MAX until needed */
+	uint64_t lost_stacks; /* samples whose frames never arrived */
+	uint64_t unknown_processes;
+};
+
+void locator_init(struct locator *locator, struct processes *processes, struct stacks *stacks,
+		  struct profile *profile, bool user_stacks);
+void locator_done(struct locator *locator);
+
+/* Adds one row to the profile. Errors: -ENOMEM, -E2BIG. */
+int locate(struct locator *locator, const struct bf_count_key *key, const struct bf_count *count);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What sample_id_all appends to each record: PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time;
+};
+
+struct mmap2_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t start, length, offset;
+	uint32_t device_major, device_minor;
+	uint64_t inode, generation;
+	uint32_t protection, flags;
+	char path[];
+};
+
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char comm[];
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	uint64_t id, lost;
+};
+
+/* A record is at most 64 KiB: its size field has 16 bits. */
+union record_bytes {
+	struct perf_event_header header;
+	struct mmap2_record mmap2;
+	struct comm_record comm;
+	struct lost_record lost;
+	char bytes[1 << 16];
+};
+
+int records_open(unsigned int cpu, size_t data_size, struct record_ring *ret)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof attr,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = data_size / 4,
+	};
+	size_t page = sysconf(_SC_PAGESIZE);
+	int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	void *memory;
+
+	if (fd < 0)
+		return -errno;
+	memory = mmap(NULL, page + data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED) {
+		int error = errno;
+
+		close(fd);
+		return -error;
+	}
+	*ret = (struct record_ring){.fd = fd, .memory = memory, .size = data_size};
+	return 0;
+}
+
+void records_close(struct record_ring *ring)
+{
+	if (!ring->memory)
+		return;
+	munmap(ring->memory, sysconf(_SC_PAGESIZE) + ring->size);
+	close(ring->fd);
+	*ring = (struct record_ring){.fd = -1};
+}
+
+static void copy_out(const struct record_ring *ring, uint64_t from, void *to, size_t n)
+{
+	const char *data = (const char *)ring->memory + sysconf(_SC_PAGESIZE);
+	size_t at = from & (ring->size - 1), first = ring->size - at;
+
+	if (first > n)
+		first = n;
+	memcpy(to, data + at, first);
+	memcpy((char *)to + first, data, n - first);
+}
+
+static int hand_over(const union record_bytes *bytes, struct record_losses *losses, record_fn fn,
+		     void *context)
+{
+	struct record record = {};
+	struct sample_id id;
+
+	switch (bytes->header.type) {
+	case PERF_RECORD_LOST:
+		losses->lost += bytes->lost.lost;
+		return 0;
+	case PERF_RECORD_THROTTLE:
+		losses->throttled++;
+		return 0;
+	case PERF_RECORD_COMM:
+		if (!(bytes->header.misc & PERF_RECORD_MISC_COMM_EXEC))
+			return 0;
+		record.type = RECORD_EXEC;
+		record.pid = bytes->comm.pid;
+		break;
+	case PERF_RECORD_MMAP2:
+		record.type = RECORD_MAP;
+		record.pid = bytes->mmap2.pid;
+		record.start = bytes->mmap2.start;
+		record.end = bytes->mmap2.start + bytes->mmap2.length;
+		record.offset = bytes->mmap2.offset;
+		record.name.device_major = bytes->mmap2.device_major;
+		record.name.device_minor = bytes->mmap2.device_minor;
+		record.name.inode = bytes->mmap2.inode;
+		record.name.generation = bytes->mmap2.generation;
+		record.path = bytes->mmap2.path;
+		break;
+	default:
+		return 0;
+	}
+	memcpy(&id, bytes->bytes + bytes->header.size - sizeof id, sizeof id);
+	record.time = id.time;
+	return fn(context, &record);
+}
+
+int records_read(struct record_ring *ring, struct record_losses *losses, record_fn fn, void *context)
+{
+	struct perf_event_mmap_page *page = ring->memory;
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = page->data_tail;
+	union record_bytes *bytes;
+	int r = 0;
+
+	if (tail == head)
+		return 0;
+	bytes = malloc(sizeof *bytes);
+	if (!bytes)
+		return -ENOMEM;
+	while (tail != head && r >= 0) {
+		copy_out(ring, tail, bytes, sizeof bytes->header);
+		copy_out(ring, tail, bytes, bytes->header.size);
+		r = hand_over(bytes, losses, fn, context);
+		tail += bytes->header.size;
+	}
+	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+	free(bytes);
+	return r;
+}

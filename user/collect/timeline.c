@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/timeline.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+enum timeline_type { TIMELINE_FORK, TIMELINE_EXIT, TIMELINE_EXEC, TIMELINE_MAP };
+
+struct timeline_event {
+	uint64_t time;
+	enum timeline_type type;
+	uint32_t pid, parent_pid, exec_id;
+	uint64_t start;
+	struct mapping mapping;
+	struct file_name name; /* of what is mapped */
+};
+
+void timeline_done(struct timeline *timeline)
+{
+	free(timeline->events);
+	*timeline = (struct timeline){};
+}
+
+static int add(struct timeline *timeline, const struct timeline_event *event)
+{
+	int r = array_reserve(timeline->events, timeline->events_capacity, timeline->n_events, 1);
+
+	if (r < 0)
+		return r;
+	timeline->events[timeline->n_events++] = *event;
+	return 0;
+}
+
+int timeline_add_record(struct timeline *timeline, struct processes *processes,
+			const struct record *record)
+{
+	struct timeline_event event = {
+		.time = record->time, .pid = record->pid, .type = TIMELINE_EXEC};
+	int r = 0;
+
+	if (record->type == RECORD_MAP) {
+		event.type = TIMELINE_MAP;
+		event.mapping.start = record->start;
+		event.mapping.end = record->end;
+		event.mapping.offset = record->offset;
+		event.name = record->name;
+		r = strings_add(&processes->files.strings, record->path, &event.name.path);
+	}
+	return r < 0 ? r : add(timeline, &event);
+}
+
+int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event)
+{
+	return add(timeline, &(struct timeline_event){
+				     .time = event->time,
+				     .type = event->type == BF_EVENT_FORK ? TIMELINE_FORK :
+									    TIMELINE_EXIT,
+				     .pid = event->pid,
+				     .parent_pid = event->parent_pid,
+				     .exec_id = event->exec_id,
+				     .start = event->start,
+			     });
+}
+
+static int earlier_first(const void *a, const void *b)
+{
+	const struct timeline_event *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+static int apply_map(struct processes *processes, const struct timeline_event *event)
+{
+	struct mapping mapping = event->mapping;
+	int r;
+
+	if (processes_latest(processes, event->pid) == TABLE_NONE)
+		return 0; /* not recorded */
+	mapping.path = event->name.path;
+	r = files_get(&processes->files, &event->name, event->pid, mapping.start, mapping.end,
+		      &mapping.file);
+	return r < 0 ? r : processes_map(processes, event->pid, &mapping);
+}
+
+static int apply(struct processes *processes, const struct timeline_event *event)
+{
+	switch (event->type) {
+	case TIMELINE_FORK:
+		return processes_fork(processes, event->parent_pid, event->pid, event->start,
+				      event->exec_id);
+	case TIMELINE_EXEC:
+		return processes_exec(processes, event->pid);
+	case TIMELINE_MAP:
+		return apply_map(processes, event);
+	case TIMELINE_EXIT:
+		processes_exit(processes, event->pid);
+	}
+	return 0;
+}
+
+int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until)
+{
+	size_t n = 0;
+	int r = 0;
+
+	if (!timeline->n_events)
+		return 0;
+	qsort(timeline->events, timeline->n_events, sizeof *timeline->events, earlier_first);
+	while (n < timeline->n_events && timeline->events[n].time < until && r >= 0)
+		r = apply(processes, &timeline->events[n++]);
+	timeline->n_events -= n;
+	memmove(timeline->events, timeline->events + n,
+		timeline->n_events * sizeof *timeline->events);
+	return r;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * timeline: brings the events of many ring buffers (fork and exit from BPF, mmap and exec from the
+ * kernel's records) into the order in which they happened, and applies them to the processes.
+ */
+#ifndef COLLECT_TIMELINE_H
+#define COLLECT_TIMELINE_H
+
+#include "bpf/wire.h"
+#include "collect/process.h"
+#include "collect/records.h"
+
+struct timeline {
+	struct timeline_event *events;
+	size_t n_events, events_capacity;
+};
+
+void timeline_done(struct timeline *timeline);
+
+/* Both note an event. Errors: -ENOMEM. */
+int timeline_add_record(struct timeline *timeline, struct processes *processes,
+			const struct record *record);
+int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event);
+
+/*
+ * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Files newly mapped by a process
+ * that is recorded are opened here: call it often, short-lived processes are gone soon.
+ */
+int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until);
+
+#endif
