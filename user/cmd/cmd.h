@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd: what the user can call. The one layer that prints and decides exit codes.
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <stdint.h>
+
+#include "base/failure.h"
+
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_GATE = 3,
+	EXIT_LOSSES = 4,
+};
+
+/* Prints "bpfflame: what (mend)" and returns @code. */
+int cmd_fail(const struct failure *failure, int code);
+
+/* @started_ns: when the program began, CLOCK_MONOTONIC. Returns an exit code. */
+int cmd_record(int argc, char **argv, uint64_t started_ns);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/summary.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/json.h"
+
+/* One kind of loss: what it is called, and what avoids it. */
+struct loss {
+	const char *key, *text, *advice;
+	uint64_t n;
+	bool counts; /* whole samples are missing or nameless: held against --max-loss */
+};
+
+#define N_LOSSES 8
+
+static void list_losses(const struct summary *summary, struct loss losses[N_LOSSES])
+{
+	const struct collect_stats *stats = &summary->stats;
+	bool offcpu = summary->options->collect.mode == PROFILE_OFFCPU;
+	const char *fewer = offcpu ? "-m 1ms leaves short periods out; or filter with -p, --comm" :
+				     "a lower -F; or filter with -p, --comm";
+
+	memcpy(losses,
+	       (struct loss[N_LOSSES]){
+		       {"map_full", "samples lost, count map full", fewer, stats->counts_full, true},
+		       {"ring_full", "events lost, ring buffer full", fewer, stats->events_full,
+			false},
+		       {"lost_stacks", "samples whose frames were lost, ring buffer full", fewer,
+			stats->lost_stacks, true},
+		       {"thread_storage", "off-CPU periods lost, no memory for a thread",
+			"filter with -p, --comm", stats->storage_failed, true},
+		       {"children", "children not followed, target map full", "-a with --comm",
+			stats->targets_full, false},
+		       {"records", "mmap/exec records lost, ring buffer full",
+			"filter with -p: fewer processes to follow", stats->lost_records, false},
+		       {"throttled", "times the kernel throttled sampling", "a lower -F",
+			stats->throttled, false},
+		       {"unreadable_files", "mapped files that could not be read",
+			"run as root, on the host",
+			stats->unopened_files + summary->symbols.unreadable_files, false},
+	       },
+	       sizeof(struct loss[N_LOSSES]));
+}
+
+double summary_loss_percent(const struct summary *summary)
+{
+	struct loss losses[N_LOSSES];
+	double lost = 0, seen = summary->stats.samples;
+
+	list_losses(summary, losses);
+	for (size_t i = 0; i < N_LOSSES; i++)
+		if (losses[i].counts)
+			lost += losses[i].n;
+	seen += summary->stats.counts_full + summary->stats.storage_failed;
+	return seen > 0 ? 100 * lost / seen : 0;
+}
+
+/* Totals over the profile. */
+struct totals {
+	uint64_t samples, nanoseconds, complete_weight, weight;
+	uint64_t frames, unnamed_frames; /* weighted by samples */
+};
+
+static bool is_unnamed(const struct profile *profile, const struct profile_location *location)
+{
+	const char *name;
+
+	if (!location->n_frames)
+		return true;
+	name = strings_get(&profile->strings, profile->frames[location->first_frame].function);
+	return name[0] == '[';
+}
+
+static struct totals add_up(const struct profile *profile)
+{
+	struct totals totals = {};
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+		const struct profile_stack *stack = &profile->stacks[sample->stack];
+		uint64_t weight = profile_sample_weight(profile, sample);
+
+		totals.samples += sample->count;
+		totals.nanoseconds += sample->nanoseconds;
+		totals.weight += weight;
+		totals.complete_weight += stack->truncated ? 0 : weight;
+		for (uint32_t k = 0; k < stack->n; k++) {
+			const struct profile_location *location =
+				&profile->locations[profile->stack_locations[stack->first + k]];
+
+			totals.frames += sample->count;
+			totals.unnamed_frames +=
+				is_unnamed(profile, location) ? sample->count : 0;
+		}
+	}
+	return totals;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static double own_cpu_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static uint64_t peak_memory_bytes(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss * 1024ULL;
+}
+
+static void print_losses(const struct summary *summary, FILE *stream)
+{
+	struct loss losses[N_LOSSES];
+	bool any = false;
+
+	list_losses(summary, losses);
+	for (size_t i = 0; i < N_LOSSES; i++) {
+		if (!losses[i].n)
+			continue;
+		fprintf(stream, "  %-10s%" PRIu64 " %s (avoid: %s)\n", any ? "" : "losses",
+			losses[i].n, losses[i].text, losses[i].advice);
+		any = true;
+	}
+	if (!any)
+		fputs("  losses    0: none by full maps, full rings, throttling or unreadable files\n",
+		      stream);
+}
+
+static void print_quality(const struct summary *summary, const struct totals *totals, FILE *stream)
+{
+	fprintf(stream, "  stacks    %zu distinct; %.1f %% complete; %.1f %% of frames without a symbol\n",
+		summary->stats.distinct_stacks, percent(totals->complete_weight, totals->weight),
+		percent(totals->unnamed_frames, totals->frames));
+	if (totals->complete_weight < totals->weight)
+		fputs("            the others begin with [truncated]: code built without frame "
+		      "pointers\n",
+		      stream);
+	if (summary->symbols.kernel_hidden)
+		fputs("            kernel symbols are hidden: sysctl kernel.kptr_restrict=0, or "
+		      "CAP_SYSLOG\n",
+		      stream);
+}
+
+static void print_what(const struct summary *summary, const struct totals *totals, FILE *stream)
+{
+	const struct collect_options *collect = &summary->options->collect;
+	double seconds = summary->profile->duration_ns / 1e9;
+
+	if (collect->mode == PROFILE_ONCPU) {
+		fprintf(stream, "bpfflame: on-CPU, %s at %u Hz, %.2f s\n", summary->source,
+			collect->frequency, seconds);
+		fprintf(stream, "  samples   %" PRIu64 "\n", totals->samples);
+		return;
+	}
+	fprintf(stream, "bpfflame: off-CPU, stacks at %s, %.2f s\n", summary->source, seconds);
+	fprintf(stream,
+		"  periods   %" PRIu64 " seen; %" PRIu64 " parts counted, %.3f s in all\n",
+		summary->stats.periods, totals->samples, totals->nanoseconds / 1e9);
+}
+
+static void print_command(const struct command *command, FILE *stream)
+{
+	if (!command->pid)
+		return;
+	if (!command->ended)
+		fputs("  command   still running\n", stream);
+	else if (WIFSIGNALED(command->status))
+		fprintf(stream, "  command   killed by signal %d (%s)\n", WTERMSIG(command->status),
+			strsignal(WTERMSIG(command->status)));
+	else
+		fprintf(stream, "  command   exit status %d\n", WEXITSTATUS(command->status));
+}
+
+void summary_print(const struct summary *summary, FILE *stream)
+{
+	struct totals totals = add_up(summary->profile);
+
+	print_what(summary, &totals, stream);
+	if (totals.samples)
+		print_quality(summary, &totals, stream);
+	else
+		fputs("            nothing was recorded: the target did not run, or every filter "
+		      "excluded it\n",
+		      stream);
+	print_losses(summary, stream);
+	print_command(&summary->command, stream);
+	fprintf(stream,
+		"  own cost  %.3f s CPU, %.1f MB peak memory; ready after %.3f s, written in %.3f s\n",
+		own_cpu_seconds(), peak_memory_bytes() / 1e6, summary->startup_seconds,
+		summary->write_seconds);
+	for (size_t i = 0; i < summary->n_files; i++)
+		fprintf(stream, "  %-10s%s\n", i ? "" : "written", summary->files[i]);
+}
+
+static void json_losses(const struct summary *summary, struct json *json)
+{
+	struct loss losses[N_LOSSES];
+
+	list_losses(summary, losses);
+	json_open(json, "losses", '{');
+	for (size_t i = 0; i < N_LOSSES; i++)
+		json_count(json, losses[i].key, losses[i].n);
+	json_close(json, '}');
+	json_number(json, "loss_percent", summary_loss_percent(summary), 4);
+}
+
+static void json_command(const struct command *command, struct json *json)
+{
+	if (!command->pid)
+		return;
+	json_open(json, "command", '{');
+	json_count(json, "pid", command->pid);
+	json_bool(json, "ended", command->ended);
+	if (command->ended && WIFSIGNALED(command->status))
+		json_count(json, "signal", WTERMSIG(command->status));
+	else if (command->ended)
+		json_count(json, "exit_status", WEXITSTATUS(command->status));
+	json_close(json, '}');
+}
+
+void summary_print_json(const struct summary *summary, FILE *stream)
+{
+	const struct collect_options *collect = &summary->options->collect;
+	bool oncpu = collect->mode == PROFILE_ONCPU;
+	struct totals totals = add_up(summary->profile);
+	struct json json = {.stream = stream};
+
+	json_open(&json, NULL, '{');
+	json_text(&json, "version", BPFFLAME_VERSION);
+	json_text(&json, "mode", oncpu ? "oncpu" : "offcpu");
+	json_text(&json, oncpu ? "event" : "hook", summary->source);
+	if (oncpu)
+		json_count(&json, "frequency", collect->frequency);
+	json_number(&json, "duration_seconds", summary->profile->duration_ns / 1e9, 6);
+	json_count(&json, "samples", totals.samples);
+	if (!oncpu) {
+		json_count(&json, "periods", summary->stats.periods);
+		json_number(&json, "offcpu_seconds", totals.nanoseconds / 1e9, 6);
+	}
+	json_count(&json, "distinct_stacks", summary->stats.distinct_stacks);
+	json_number(&json, "complete_stacks_percent",
+		    percent(totals.complete_weight, totals.weight), 3);
+	json_number(&json, "unnamed_frames_percent",
+		    percent(totals.unnamed_frames, totals.frames), 3);
+	json_losses(summary, &json);
+	json_count(&json, "drains", summary->stats.drains);
+	json_count(&json, "processes", summary->stats.processes);
+	json_command(&summary->command, &json);
+	json_number(&json, "cpu_seconds", own_cpu_seconds(), 6);
+	json_count(&json, "peak_memory_bytes", peak_memory_bytes());
+	json_number(&json, "startup_seconds", summary->startup_seconds, 6);
+	json_number(&json, "write_seconds", summary->write_seconds, 6);
+	json_open(&json, "files", '[');
+	for (size_t i = 0; i < summary->n_files; i++)
+		json_text(&json, NULL, summary->files[i]);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	fputc('\n', stream);
+}
