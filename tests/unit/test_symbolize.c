@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbolize: from a profile without names to one with, on a C++ program built for the test.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/elf_file.h"
+#include "symbol/symbolize.h"
+
+#define MAX_MAPPINGS 16
+
+static const char program[] =
+    "#include <cstdlib>\n"
+    "namespace space { struct Thing { int method(int); }; }\n"
+    "__attribute__((noinline)) int space::Thing::method(int n) { return n * atoi(\"3\"); }\n"
+    "extern \"C\" __attribute__((noinline)) int plain(int n) { return n + 1; }\n"
+    "int main(int n, char **) { space::Thing t; return t.method(plain(n)); }\n";
+
+static char folder[] = "/tmp/test_symbolize.XXXXXX";
+
+static struct profile *profile;
+static int fds[MAX_MAPPINGS];
+static struct symbol_stats stats;
+
+static const char *in_folder(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return path;
+}
+
+static int build(void **state)
+{
+	char command[512];
+	FILE *stream;
+
+	assert_non_null(mkdtemp(folder));
+	stream = fopen(in_folder("program.cc"), "w");
+	assert_non_null(stream);
+	fputs(program, stream);
+	fclose(stream);
+	snprintf(command, sizeof command,
+		 "cd %s && ${CXX:-g++} -O2 -Wl,--build-id=0xfeed0123 -o program program.cc && "
+		 "strip -o stripped program && nm program >symbols && head -c 5000 program >short",
+		 folder);
+	return system(command) ? -1 : 0;
+}
+
+static int clean(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	return system(command);
+}
+
+static int setup(void **state)
+{
+	stats = (struct symbol_stats){};
+	return profile_new(PROFILE_ONCPU, &profile);
+}
+
+static int teardown(void **state)
+{
+	for (size_t i = 0; i < profile->n_mappings; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	profile_free(profile);
+	return 0;
+}
+
+static uint32_t add_mapping(enum mapping_kind kind, const char *path, int fd)
+{
+	struct profile_mapping mapping = {.kind = kind, .start = profile->n_mappings};
+	uint32_t id;
+
+	assert_int_equal(strings_add(&profile->strings, path, &mapping.path), 0);
+	assert_int_equal(profile_add_mapping(profile, &mapping, &id), 0);
+	fds[id] = fd;
+	return id;
+}
+
+static uint32_t add_location(uint32_t mapping, uint64_t address, bool is_return)
+{
+	uint32_t id;
+
+	assert_int_equal(profile_add_location(profile, mapping, address, is_return, &id), 0);
+	return id;
+}
+
+static int open_file(const char *name)
+{
+	int fd = open(in_folder(name), O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void run(void)
+{
+	assert_int_equal(symbolize(profile, fds, &stats), 0);
+}
+
+static const struct profile_frame *frame_of(uint32_t location)
+{
+	assert_int_equal(profile->locations[location].n_frames, 1);
+	return &profile->frames[profile->locations[location].first_frame];
+}
+
+static const char *name_of(uint32_t location)
+{
+	return strings_get(&profile->strings, frame_of(location)->function);
+}
+
+/* What nm said about a symbol of the program. */
+static uint64_t address_of(const char *symbol)
+{
+	FILE *stream = fopen(in_folder("symbols"), "r");
+	char line[512], name[256];
+	unsigned long address, found = 0;
+
+	assert_non_null(stream);
+	while (fgets(line, sizeof line, stream)) {
+		if (sscanf(line, "%lx %*c %255s", &address, name) == 2 && strcmp(name, symbol) == 0)
+			found = address;
+	}
+	fclose(stream);
+	assert_true(found != 0);
+	return found;
+}
+
+static uint64_t offset_of(const char *symbol)
+{
+	uint64_t address = address_of(symbol), offset = 0;
+	int fd = open_file("program");
+	struct elf_file file;
+
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	for (size_t i = 0; i < file.n_segments; i++) {
+		const Elf64_Phdr *segment = &file.segments[i];
+
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+		    address - segment->p_vaddr < segment->p_filesz)
+			offset = address - segment->p_vaddr + segment->p_offset;
+	}
+	elf_file_done(&file);
+	close(fd);
+	return offset;
+}
+
+static void test_names(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/program", open_file("program"));
+	uint64_t plain = offset_of("plain"), method = offset_of("_ZN5space5Thing6methodEi");
+	uint32_t second = add_location(mapping, plain + 1, false);
+	uint32_t first = add_location(mapping, method, false);
+	uint32_t main_end = add_location(mapping, offset_of("main") + 1, true);
+	uint32_t before = add_location(mapping, plain, true);
+
+	run();
+	assert_string_equal(name_of(first), "space::Thing::method(int)");
+	assert_string_equal(name_of(second), "plain");
+	assert_string_equal(name_of(main_end), "main");
+	assert_string_not_equal(name_of(before), "plain");
+	assert_int_equal(frame_of(first)->kind, FRAME_USER);
+	assert_string_equal(strings_get(&profile->strings, profile->mappings[mapping].build_id),
+			    "feed0123");
+	assert_int_equal(stats.locations, 4);
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(stats.unreadable_files, 0);
+}
+
+/* A file that several processes mapped is one file; names that are there are left alone. */
+static void test_shared_file(void **state)
+{
+	uint32_t here = add_mapping(MAPPING_FILE, "/here/program", open_file("program"));
+	uint32_t there = add_mapping(MAPPING_FILE, "/there/program", open_file("program"));
+	uint32_t known, id, locations[2];
+
+	assert_int_equal(strings_add(&profile->strings, "feed", &known), 0);
+	profile->mappings[there].build_id = known;
+	locations[0] = add_location(here, offset_of("plain"), false);
+	locations[1] = add_location(there, offset_of("plain"), false);
+	run();
+	assert_string_equal(name_of(locations[0]), "plain");
+	assert_string_equal(name_of(locations[1]), "plain");
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(profile->mappings[there].build_id, known);
+
+	id = frame_of(locations[0])->function;
+	run();
+	assert_int_equal(stats.locations, 0);
+	assert_int_equal(frame_of(locations[0])->function, id);
+}
+
+static void assert_unnamed(uint32_t location, const char *module, uint64_t address)
+{
+	char text[256];
+
+	snprintf(text, sizeof text, "[%s+0x%lx]", module, (unsigned long)address);
+	assert_string_equal(name_of(location), text);
+}
+
+static void test_stripped(void **state)
+{
+	uint32_t mapping =
+	    add_mapping(MAPPING_FILE, "/usr/bin/strip ped (deleted)", open_file("stripped"));
+	uint32_t leaf = add_location(mapping, offset_of("plain"), false);
+	uint32_t caller = add_location(mapping, offset_of("plain") + 3, true);
+	uint32_t outside = add_location(mapping, 0x7fffffff, false);
+
+	run();
+	assert_unnamed(leaf, "strip ped", address_of("plain"));
+	assert_unnamed(caller, "strip ped", address_of("plain") + 2);
+	assert_unnamed(outside, "strip ped", 0x7fffffff);
+	assert_int_equal(stats.unnamed, 3);
+	assert_int_equal(stats.unreadable_files, 0);
+}
+
+static void test_unreadable(void **state)
+{
+	uint32_t locations[6];
+	int pipes[2];
+
+	assert_int_equal(pipe(pipes), 0);
+	close(pipes[1]);
+	locations[0] = add_location(add_mapping(MAPPING_FILE, "/bin/gone", -1), 0x1234, false);
+	locations[1] = add_location(add_mapping(MAPPING_FILE, "fifo", pipes[0]), 0x1234, true);
+	locations[2] = add_location(
+	    add_mapping(MAPPING_FILE, "/dir", open("/", O_RDONLY | O_CLOEXEC)), 7, false);
+	locations[3] = add_location(add_mapping(MAPPING_FILE, "/short", open_file("short")),
+				    offset_of("plain"), false);
+	locations[4] =
+	    add_location(add_mapping(MAPPING_FILE, "/text", open_file("symbols")), 9, false);
+	locations[5] = add_location(add_mapping(MAPPING_FILE, "", -1), 9, false);
+	run();
+	assert_unnamed(locations[0], "gone", 0x1234);
+	assert_unnamed(locations[1], "fifo", 0x1233);
+	assert_unnamed(locations[2], "dir", 7);
+	assert_unnamed(locations[3], "short", offset_of("plain"));
+	assert_unnamed(locations[4], "text", 9);
+	assert_string_equal(name_of(locations[5]), "[unknown]");
+	assert_int_equal(stats.files, 4);
+	assert_int_equal(stats.unreadable_files, 4);
+	assert_int_equal(stats.unnamed, 6);
+}
+
+static void test_without_file(void **state)
+{
+	uint32_t unknown = add_location(add_mapping(MAPPING_UNKNOWN, "", -1), 0x10, false);
+	uint32_t anon = add_location(add_mapping(MAPPING_ANON, "", -1), 0x10, false);
+	uint32_t shared = add_location(add_mapping(MAPPING_ANON, "//anon", -1), 0x10, false);
+	uint32_t heap = add_location(add_mapping(MAPPING_ANON, "[heap]", -1), 0x10, true);
+	uint32_t kernel = add_location(add_mapping(MAPPING_KERNEL, "", -1), 0x10, false);
+
+	run();
+	assert_string_equal(name_of(unknown), "[unknown]");
+	assert_string_equal(name_of(anon), "[anon]");
+	assert_string_equal(name_of(shared), "[anon]");
+	assert_string_equal(name_of(heap), "[heap]");
+	assert_unnamed(kernel, "kernel", 0x10);
+	assert_int_equal(frame_of(kernel)->kind, FRAME_KERNEL);
+	assert_int_equal(stats.unnamed, 5);
+	assert_int_equal(stats.files, 0);
+}
+
+static void test_vdso(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_VDSO, "[vdso]", -1), outside;
+	bool found = false;
+
+	if (!getauxval(AT_SYSINFO_EHDR))
+		skip();
+	outside = add_location(mapping, 0x7fffffff, false);
+	for (uint64_t offset = 0; offset < 0x4000; offset += 16)
+		add_location(mapping, offset, false);
+	run();
+	assert_unnamed(outside, "vdso", 0x7fffffff);
+	for (uint32_t i = 0; i < profile->n_locations; i++)
+		found |= strcmp(name_of(i), "__vdso_clock_gettime") == 0 ||
+			 strcmp(name_of(i), "__kernel_clock_gettime") == 0;
+	assert_true(found);
+}
+
+static void test_empty(void **state)
+{
+	run();
+	assert_int_equal(stats.locations, 0);
+	assert_false(stats.kernel_hidden);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_names),	   TEST(test_shared_file),  TEST(test_stripped),
+	    TEST(test_unreadable), TEST(test_without_file), TEST(test_vdso),
+	    TEST(test_empty),
+	};
+
+	return cmocka_run_group_tests(tests, build, clean);
+}

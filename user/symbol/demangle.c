@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * demangle: libiberty behind a bound.
+ *
+ * A C++ or Rust name of a few hundred bytes can stand for a text of any size, because parts refer
+ * back to earlier parts. libiberty hands out the text piece by piece and can't be told to stop, so
+ * the callback leaves by longjmp() once there is enough. Its callback entry points keep their
+ * state on the stack; all that can leak is one identifier that Rust wrote in punycode. Its own
+ * limit of recursion leaves C++ names of more than 1 KiB as they are.
+ */
+#include "symbol/demangle.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+struct text {
+	char *bytes;
+	size_t n;
+	bool is_cut;
+	jmp_buf full;
+};
+
+static void append(const char *piece, size_t n, void *opaque)
+{
+	struct text *text = opaque;
+	size_t room = DEMANGLED_MAX - text->n;
+
+	memcpy(text->bytes + text->n, piece, n < room ? n : room);
+	text->n += n < room ? n : room;
+	if (n > room) {
+		text->is_cut = true;
+		longjmp(text->full, 1);
+	}
+}
+
+/* Ends a text that was cut, between two UTF-8 characters. Returns its length. */
+static size_t cut(char *bytes, size_t n)
+{
+	while (n && ((unsigned char)bytes[n - 1] & 0xc0) == 0x80)
+		n--;
+	if (n && (unsigned char)bytes[n - 1] >= 0xc0)
+		n--;
+	memcpy(bytes + n, "…", sizeof "…");
+	return n + strlen("…");
+}
+
+static bool is_mangled(const char *name)
+{
+	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+}
+
+static size_t copy(const char *name, char *bytes)
+{
+	size_t n = strnlen(name, DEMANGLED_MAX + 1);
+
+	if (n <= DEMANGLED_MAX) {
+		memcpy(bytes, name, n + 1);
+		return n;
+	}
+	memcpy(bytes, name, DEMANGLED_MAX);
+	return cut(bytes, DEMANGLED_MAX);
+}
+
+/* Fills @text with what @mangled means, or with as much as has room; or says it means nothing. */
+static bool translate(const char *mangled, struct text *text)
+{
+	const int options = DMGL_PARAMS | DMGL_ANSI;
+
+	if (setjmp(text->full))
+		return true;
+	if (rust_demangle_callback(mangled, options, append, text))
+		return text->n;
+	text->n = 0;
+	return cplus_demangle_v3_callback(mangled, options, append, text) && text->n;
+}
+
+size_t demangle(const char *name, char bytes[static DEMANGLED_SIZE])
+{
+	const char *mangled = strncmp(name, "__Z", 3) == 0 ? name + 1 : name;
+	struct text text = {.bytes = bytes};
+
+	if (!is_mangled(mangled) || strlen(mangled) >= SYMBOL_NAME_MAX ||
+	    !translate(mangled, &text))
+		return copy(name, bytes);
+	if (text.is_cut)
+		return cut(bytes, text.n);
+	bytes[text.n] = '\0';
+	return text.n;
+}
+
+int demangle_add(struct strings *strings, const char *name, uint32_t *ret_id)
+{
+	char text[DEMANGLED_SIZE];
+	size_t n = demangle(name, text);
+
+	return strings_add_bytes(strings, text, n, ret_id);
+}
+
+int symbol_name_compare(const char *a, const char *b)
+{
+	size_t underscores_a = strspn(a, "_"), underscores_b = strspn(b, "_");
+	size_t length_a = strlen(a), length_b = strlen(b);
+
+	if (underscores_a != underscores_b)
+		return underscores_a < underscores_b ? -1 : 1;
+	if (length_a != length_b)
+		return length_a < length_b ? -1 : 1;
+	return strcmp(a, b);
+}

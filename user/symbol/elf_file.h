@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * elf_file: the parts of an ELF file that naming addresses needs.
+ *
+ * The file belongs to somebody else, who may have made it to do harm or may be truncating it now.
+ * It is therefore never mapped (a shrinking file would be SIGBUS) but read, piece by piece, each
+ * piece checked against the size first: a 100 MB binary costs some 100 KB of memory. Headers are
+ * widened to their 64-bit form; byte order must be the host's.
+ */
+#ifndef SYMBOL_ELF_FILE_H
+#define SYMBOL_ELF_FILE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELF_BUILD_ID_MAX 64
+
+struct elf_file {
+	int fd; /* the caller's; -1: @image is read */
+	const uint8_t *image;
+	uint64_t size;
+
+	bool is_32;
+	uint16_t machine;
+	Elf64_Phdr *segments;
+	size_t n_segments;
+	Elf64_Shdr *sections;
+	size_t n_sections;
+	uint32_t names_section;
+
+	/* The last strings read: one string's neighbours are often wanted next. */
+	uint64_t window_offset;
+	size_t window_n;
+	char *window;
+};
+
+/*
+ * Reads the headers of @fd, which must be a regular file, or of an image in memory. Either must
+ * outlive @ret. Errors: -ENOEXEC not ELF, damaged, or of another byte order; -ENOMEM; read errors.
+ */
+int elf_file_open(struct elf_file *ret, int fd);
+int elf_file_open_image(struct elf_file *ret, const void *image, uint64_t size);
+void elf_file_done(struct elf_file *file);
+
+/* Reads exactly @n bytes. Errors: -ENOEXEC when the file ends before; read errors. */
+int elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t n);
+
+/*
+ * Copies the string at @offset of string table @section, cut to @size - 1 bytes.
+ * Errors: -ENOEXEC for no such section or offset, or a string without an end.
+ */
+int elf_file_string(struct elf_file *file, uint32_t section, uint64_t offset, char *buffer,
+		    size_t size);
+
+/* The first section of this name, or NULL. */
+const Elf64_Shdr *elf_file_section(struct elf_file *file, const char *name);
+
+/* The section of code that holds virtual address @address, or NULL. */
+const Elf64_Shdr *elf_file_code_section(const struct elf_file *file, uint64_t address);
+
+/* Where file offset @offset is loaded, code preferred. Returns false when it is not. */
+bool elf_file_virtual_address(const struct elf_file *file, uint64_t offset, uint64_t *ret_address);
+
+/* The GNU build-id, as it is in the file. Returns its length, 0 when there is none. */
+size_t elf_file_build_id(const struct elf_file *file, uint8_t id[static ELF_BUILD_ID_MAX]);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbolize: from locations to sources of symbols, and back with names.
+ *
+ * A source is what is read once: a file (whichever mappings of whichever processes show it), the
+ * kernel, the vDSO. Every location that wants a name becomes an entry (source, address), the
+ * entries are sorted, and each source gets one run of them.
+ */
+#include "symbol/symbolize.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "symbol/elf_file.h"
+#include "symbol/elf_symbols.h"
+#include "symbol/kallsyms.h"
+#include "symbol/lookups.h"
+
+#define KALLSYMS "/proc/kallsyms"
+
+struct source {
+	enum mapping_kind kind;
+	int fd;
+	uint64_t device, inode; /* of the file behind @fd */
+	uint32_t build_id;
+};
+
+struct entry {
+	uint32_t source, location;
+	uint64_t address;
+};
+
+struct session {
+	struct profile *profile;
+	const int *fds;
+	struct symbol_stats stats;
+	struct source *sources;
+	size_t n_sources, sources_capacity;
+	struct table source_index;
+	uint32_t *mapping_source; /* TABLE_NONE: none yet */
+	struct entry *entries;
+	size_t n_entries;
+};
+
+static bool source_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct source *a = (const struct source *)items + position, *b = key;
+
+	return a->kind == b->kind && a->device == b->device && a->inode == b->inode;
+}
+
+/* The source of @mapping. A file that is not there is one with no descriptor. */
+static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
+{
+	struct source source = {.kind = session->profile->mappings[mapping].kind, .fd = -1};
+	struct stat st;
+	uint64_t hash;
+	int r;
+
+	if (source.kind == MAPPING_FILE && session->fds[mapping] >= 0 &&
+	    fstat(session->fds[mapping], &st) == 0) {
+		source.fd = session->fds[mapping];
+		source.device = st.st_dev;
+		source.inode = st.st_ino;
+	}
+	hash = hash_mix(hash_mix(source.kind, source.device), source.inode);
+	*ret = table_find(&session->source_index, hash, source_equal, session->sources, &source);
+	if (*ret != TABLE_NONE)
+		return 0;
+	r = array_reserve(session->sources, session->sources_capacity, session->n_sources, 1);
+	if (r < 0)
+		return r;
+	r = table_add(&session->source_index, hash, session->n_sources);
+	if (r < 0)
+		return r;
+	session->sources[session->n_sources] = source;
+	*ret = session->n_sources++;
+	return 0;
+}
+
+static int entry_compare(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->source != b->source)
+		return a->source < b->source ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return 0;
+}
+
+static int collect_entries(struct session *session)
+{
+	const struct profile *profile = session->profile;
+	int r;
+
+	for (uint32_t i = 0; i < profile->n_locations; i++) {
+		const struct profile_location *location = &profile->locations[i];
+		uint32_t *source = &session->mapping_source[location->mapping];
+
+		if (location->n_frames)
+			continue;
+		if (*source == TABLE_NONE) {
+			r = find_source(session, location->mapping, source);
+			if (r < 0)
+				return r;
+		}
+		session->entries[session->n_entries++] = (struct entry){
+		    .source = *source,
+		    .location = i,
+		    .address = location->address - (location->is_return && location->address),
+		};
+	}
+	qsort(session->entries, session->n_entries, sizeof *session->entries, entry_compare);
+	session->stats.locations = session->n_entries;
+	return 0;
+}
+
+/* The file's name as it is shown: no folders, no mark of deletion. */
+static void module_name(const char *path, char *name, size_t size)
+{
+	static const char mark[] = " (deleted)";
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	size_t n = strlen(base);
+
+	if (n >= sizeof mark && strcmp(base + n - strlen(mark), mark) == 0)
+		n -= strlen(mark);
+	snprintf(name, size, "%.*s", (int)n, base);
+}
+
+/* What is shown for an address that has no symbol. */
+static int add_unnamed(struct profile *profile, const struct profile_mapping *mapping,
+		       uint64_t address, uint32_t *ret_id)
+{
+	const char *path = strings_get(&profile->strings, mapping->path);
+	char name[NAME_MAX + 1], text[NAME_MAX + 32] = "[unknown]";
+
+	switch (mapping->kind) {
+	case MAPPING_FILE:
+		module_name(path, name, sizeof name);
+		if (*name)
+			snprintf(text, sizeof text, "[%s+0x%" PRIx64 "]", name, address);
+		break;
+	case MAPPING_KERNEL:
+		snprintf(text, sizeof text, "[kernel+0x%" PRIx64 "]", address);
+		break;
+	case MAPPING_VDSO:
+		snprintf(text, sizeof text, "[vdso+0x%" PRIx64 "]", address);
+		break;
+	case MAPPING_ANON:
+		snprintf(text, sizeof text, "%s", *path == '[' ? path : "[anon]");
+		break;
+	default:
+		break;
+	}
+	return strings_add(&profile->strings, text, ret_id);
+}
+
+/* Gives @entry's location its one frame; @name 0: it has no symbol. */
+static int set_frame(struct session *session, const struct entry *entry, uint32_t name)
+{
+	struct profile *profile = session->profile;
+	const struct profile_mapping *mapping =
+	    &profile->mappings[profile->locations[entry->location].mapping];
+	struct profile_frame frame = {
+	    .kind = mapping->kind == MAPPING_KERNEL ? FRAME_KERNEL : FRAME_USER,
+	    .function = name,
+	};
+	int r;
+
+	if (!name) {
+		session->stats.unnamed++;
+		r = add_unnamed(profile, mapping, entry->address, &frame.function);
+		if (r < 0)
+			return r;
+	}
+	return profile_set_frames(profile, entry->location, &frame, 1);
+}
+
+static int set_frames(struct session *session, const struct entry *entries, size_t n,
+		      const struct lookups *lookups)
+{
+	int r;
+
+	for (size_t i = 0, at = 0; i < n; i++) {
+		while (at < lookups->n && lookups->addresses[at] < entries[i].address)
+			at++;
+		r = set_frame(session, &entries[i], at < lookups->n ? lookups->names[at] : 0);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int set_frames_unnamed(struct session *session, const struct entry *entries, size_t n)
+{
+	return set_frames(session, entries, n, &(struct lookups){});
+}
+
+static void lookups_done(struct lookups *lookups)
+{
+	free(lookups->addresses);
+	free(lookups->names);
+}
+
+/* The distinct addresses of sorted @entries. */
+static int lookups_init(struct lookups *ret, const struct entry *entries, size_t n)
+{
+	struct lookups lookups = {
+	    .addresses = malloc((n + 1) * sizeof *lookups.addresses),
+	    .names = calloc(n + 1, sizeof *lookups.names),
+	};
+
+	if (!lookups.addresses || !lookups.names) {
+		lookups_done(&lookups);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || entries[i].address != entries[i - 1].address)
+			lookups.addresses[lookups.n++] = entries[i].address;
+	}
+	*ret = lookups;
+	return 0;
+}
+
+static int name_kernel(struct session *session, struct entry *entries, size_t n)
+{
+	struct lookups lookups;
+	int r = lookups_init(&lookups, entries, n);
+
+	if (r < 0)
+		return r;
+	r = kallsyms_resolve(KALLSYMS, &lookups, &session->profile->strings,
+			     &session->stats.kernel_hidden);
+	if (r == 0)
+		r = set_frames(session, entries, n, &lookups);
+	lookups_done(&lookups);
+	return r;
+}
+
+/* Turns file offsets into virtual addresses, names those that are loaded nowhere, drops them. */
+static int translate(struct session *session, const struct elf_file *file, struct entry *entries,
+		     size_t *n)
+{
+	size_t kept = 0;
+	int r;
+
+	for (size_t i = 0; i < *n; i++) {
+		struct entry entry = entries[i];
+
+		if (elf_file_virtual_address(file, entry.address, &entry.address)) {
+			entries[kept++] = entry;
+			continue;
+		}
+		r = set_frames_unnamed(session, &entry, 1);
+		if (r < 0)
+			return r;
+	}
+	qsort(entries, kept, sizeof *entries, entry_compare);
+	*n = kept;
+	return 0;
+}
+
+/* Names what the symbols of an open ELF file tell. Errors: -ENOMEM. */
+static int name_elf(struct session *session, struct elf_file *file, struct entry *entries, size_t n,
+		    bool *ret_damaged)
+{
+	struct strings *strings = &session->profile->strings;
+	struct lookups lookups;
+	int r = translate(session, file, entries, &n);
+
+	if (r < 0)
+		return r;
+	r = lookups_init(&lookups, entries, n);
+	if (r < 0)
+		return r;
+	r = elf_symbols_resolve(file, &lookups, strings);
+	if (r == 0)
+		r = elf_plt_resolve(file, &lookups, strings);
+	*ret_damaged = r < 0;
+	if (r != -ENOMEM && r != -E2BIG)
+		r = set_frames(session, entries, n, &lookups);
+	lookups_done(&lookups);
+	return r;
+}
+
+static int add_build_id(struct session *session, const struct elf_file *file, struct source *source)
+{
+	char text[2 * ELF_BUILD_ID_MAX + 1] = "";
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t n = elf_file_build_id(file, id);
+
+	for (size_t i = 0; i < n; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	return strings_add(&session->profile->strings, text, &source->build_id);
+}
+
+static int name_file(struct session *session, struct source *source, struct entry *entries,
+		     size_t n)
+{
+	struct elf_file file;
+	bool damaged = true;
+	int r;
+
+	session->stats.files += source->fd >= 0;
+	r = source->fd < 0 ? -ENOENT : elf_file_open(&file, source->fd);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		session->stats.unreadable_files += source->fd >= 0;
+		return set_frames_unnamed(session, entries, n);
+	}
+	r = add_build_id(session, &file, source);
+	if (r == 0)
+		r = name_elf(session, &file, entries, n, &damaged);
+	session->stats.unreadable_files += damaged;
+	elf_file_done(&file);
+	return r;
+}
+
+/* The kernel maps the same vDSO into every process: ours tells about all. */
+static int name_vdso(struct session *session, struct entry *entries, size_t n)
+{
+	const Elf64_Ehdr *image = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_file file;
+	bool damaged;
+	uint64_t size;
+	int r;
+
+	if (!image || image->e_ident[EI_CLASS] != ELFCLASS64)
+		return set_frames_unnamed(session, entries, n);
+	/* The section headers are the last thing in the image. */
+	size = image->e_shoff + (uint64_t)image->e_shnum * image->e_shentsize;
+	r = elf_file_open_image(&file, image, size);
+	if (r < 0)
+		return r == -ENOMEM ? r : set_frames_unnamed(session, entries, n);
+	r = name_elf(session, &file, entries, n, &damaged);
+	elf_file_done(&file);
+	return r;
+}
+
+static int name_run(struct session *session, struct source *source, struct entry *entries, size_t n)
+{
+	switch (source->kind) {
+	case MAPPING_FILE:
+		return name_file(session, source, entries, n);
+	case MAPPING_KERNEL:
+		return name_kernel(session, entries, n);
+	case MAPPING_VDSO:
+		return name_vdso(session, entries, n);
+	default:
+		return set_frames_unnamed(session, entries, n);
+	}
+}
+
+static int name_entries(struct session *session)
+{
+	size_t i = 0, n;
+	int r;
+
+	for (; i < session->n_entries; i += n) {
+		struct entry *entries = session->entries + i;
+		uint32_t source = entries->source;
+
+		for (n = 1; i + n < session->n_entries && entries[n].source == source;)
+			n++;
+		r = name_run(session, &session->sources[source], entries, n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void set_build_ids(struct session *session)
+{
+	for (size_t i = 0; i < session->profile->n_mappings; i++) {
+		struct profile_mapping *mapping = &session->profile->mappings[i];
+
+		if (session->mapping_source[i] != TABLE_NONE && !mapping->build_id)
+			mapping->build_id = session->sources[session->mapping_source[i]].build_id;
+	}
+}
+
+static int run(struct session *session)
+{
+	const struct profile *profile = session->profile;
+	int r;
+
+	session->entries = malloc((profile->n_locations + 1) * sizeof *session->entries);
+	session->mapping_source = malloc((profile->n_mappings + 1) * sizeof(uint32_t));
+	if (!session->entries || !session->mapping_source)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_mappings; i++)
+		session->mapping_source[i] = TABLE_NONE;
+	r = collect_entries(session);
+	if (r == 0)
+		r = name_entries(session);
+	if (r == 0)
+		set_build_ids(session);
+	return r;
+}
+
+int symbolize(struct profile *profile, const int *fds, struct symbol_stats *ret_stats)
+{
+	struct session session = {.profile = profile, .fds = fds};
+	int r = run(&session);
+
+	if (r == 0)
+		*ret_stats = session.stats;
+	free(session.sources);
+	table_done(&session.source_index);
+	free(session.mapping_source);
+	free(session.entries);
+	return r;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbolize: gives every location of a profile its name.
+ *
+ * Locations are grouped by mapping and sorted, then each symbol source is read once, from front to
+ * back, and asked only for the addresses that were seen: the cost follows what was sampled and no
+ * table of all symbols is ever built.
+ */
+#ifndef SYMBOL_SYMBOLIZE_H
+#define SYMBOL_SYMBOLIZE_H
+
+#include "core/profile.h"
+
+struct symbol_stats {
+	size_t locations, unnamed; /* unnamed: shown as [module+0xOFFSET] or [unknown] */
+	size_t files, unreadable_files;
+	bool kernel_hidden; /* /proc/kallsyms shows no addresses to us */
+};
+
+/*
+ * @fds[mapping] is an open descriptor of the file behind that mapping, or -1; the caller keeps it.
+ * A file that can't be read or is damaged leaves its locations as [module+0xOFFSET].
+ * Errors: -ENOMEM.
+ */
+int symbolize(struct profile *profile, const int *fds, struct symbol_stats *ret_stats);
+
+#endif
