@@ -144,9 +144,10 @@ const char *format_extension(enum output_format format)
 static int bad(struct failure *failure, const struct option_row *row, const char *value,
 	       const char *wanted)
 {
-	return failure_set(failure, -EINVAL, "%s%.1s --%s: '%s' is not %s",
-			   row->letter ? "-" : "", row->letter ? &row->letter : "", row->name,
-			   value, wanted);
+	if (row->letter)
+		return failure_set(failure, -EINVAL, "-%c, --%s: '%s' is not %s", row->letter,
+				   row->name, value, wanted);
+	return failure_set(failure, -EINVAL, "--%s: '%s' is not %s", row->name, value, wanted);
 }
 
 static int parse_formats(struct record_options *options, const char *list)

@@ -211,16 +211,28 @@ static int iterate(struct bpf_program *program,
 	return r;
 }
 
-static bool is_wanted_process(const struct collector *collector, uint32_t pid)
+static bool has_wanted_thread(const struct collect_options *options, uint32_t pid)
 {
-	const struct collect_options *options = &collector->options;
+	char path[64];
 
-	if (!options->n_pids)
-		return !options->command_pid;
-	for (size_t i = 0; i < options->n_pids; i++)
-		if (options->pids[i] == pid)
+	for (size_t i = 0; i < options->n_tids; i++) {
+		snprintf(path, sizeof path, "/proc/%u/task/%u", pid, options->tids[i]);
+		if (access(path, F_OK) == 0)
 			return true;
-	return false;
+	}
+	return options->n_tids == 0;
+}
+
+/* Whether stacks of a process that is there from the start may have to be named. */
+static bool is_wanted_process(const struct collect_options *options, uint32_t pid)
+{
+	bool wanted = options->n_pids == 0;
+
+	if (options->command_pid)
+		return pid == options->command_pid;
+	for (size_t i = 0; i < options->n_pids && !wanted; i++)
+		wanted = options->pids[i] == pid;
+	return wanted && has_wanted_thread(options, pid);
 }
 
 static int on_process(struct collector *collector, const char *bytes, size_t n)
@@ -232,8 +244,7 @@ static int on_process(struct collector *collector, const char *bytes, size_t n)
 
 		memcpy(&event, bytes, sizeof event);
 		bytes += sizeof event;
-		if (is_wanted_process(collector, event.pid) ||
-		    event.pid == collector->options.command_pid)
+		if (is_wanted_process(&collector->options, event.pid))
 			r = processes_add(&collector->processes, event.pid, event.start,
 					  event.exec_id, &process);
 		if (r < 0)

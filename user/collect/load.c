@@ -77,6 +77,14 @@ static const char *const hook_names[N_HOOKS] = {
 	[HOOK_SWITCH_OUT] = "sched_switch",
 };
 
+static bool is_hook(const char *name)
+{
+	for (enum hook hook = 0; hook < N_HOOKS; hook++)
+		if (strcmp(name, hook_names[hook]) == 0)
+			return true;
+	return false;
+}
+
 static int configure_filters(struct bf_config *config, const struct collect_options *options,
 			     struct failure *failure)
 {
@@ -286,6 +294,8 @@ int load_profiler(const struct collect_options *options, struct profiler **ret,
 	if (r < 0)
 		return r;
 	r = -ENOENT;
+	if (options->hook && !is_hook(options->hook))
+		return failure_set(failure, -EINVAL, "--offcpu-hook: no hook '%s'", options->hook);
 	for (enum hook hook = 0; hook < N_HOOKS; hook++) {
 		if (options->hook && strcmp(options->hook, hook_names[hook]) != 0)
 			continue;

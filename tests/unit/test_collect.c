@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/cmocka_all.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/filter.h"
+#include "collect/locate.h"
+#include "collect/timeline.h"
+
+static void globs_match_as_fnmatch_does(void **state)
+{
+	static const char *const patterns[] = {
+		"python3", "py*",  "*",	    "?",      "*on*", "p?t*3",	   "[a-p]ython*", "[!p]*",
+		"**a**",   "a*b*", "*.so*", "\\*lit", "",     "kworker/*", "[]x]y",	  "a[b-]c",
+	};
+	static const char *const texts[] = {
+		"python3", "python", "p",	    "",	  "*lit",	"xlit", "kworker/0:1",
+		"aXbYb",   "ab",     "libfoo.so.1", "zon", "qython33", "]y",	  "xy", "a-c", "abc",
+	};
+
+	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+		struct bf_glob glob;
+
+		assert_int_equal(glob_compile(patterns[i], &glob), 0);
+		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+			if (glob_matches(&glob, texts[k]) != (fnmatch(patterns[i], texts[k], 0) == 0))
+				fail_msg("'%s' against '%s'", patterns[i], texts[k]);
+		}
+	}
+}
+
+static void bad_globs_are_refused(void **state)
+{
+	char longest[70];
+	struct bf_glob glob;
+
+	assert_int_equal(glob_compile("[abc", &glob), -EINVAL);
+	memset(longest, 'a', sizeof longest);
+	longest[64] = '\0';
+	assert_int_equal(glob_compile(longest, &glob), -E2BIG);
+	longest[63] = '\0';
+	assert_int_equal(glob_compile(longest, &glob), 0);
+}
+
+static struct mapping make_mapping(uint64_t start, uint64_t end, uint64_t offset, uint32_t file)
+{
+	return (struct mapping){.start = start, .end = end, .offset = offset, .file = file};
+}
+
+static const struct mapping *find(const struct processes *processes, uint32_t pid, uint64_t address)
+{
+	return process_mapping(&processes->processes[processes_latest(processes, pid)], address);
+}
+
+static void mappings_replace_what_they_cover(void **state)
+{
+	struct processes processes;
+	struct mapping whole = make_mapping(0x1000, 0x9000, 0, 1), hole;
+	uint32_t process;
+
+	assert_int_equal(processes_init(&processes), 0);
+	assert_int_equal(processes_add(&processes, 7, 100, 0, &process), 0);
+	assert_int_equal(processes_map(&processes, 7, &whole), 0);
+	hole = make_mapping(0x3000, 0x5000, 0x700, 2);
+	assert_int_equal(processes_map(&processes, 7, &hole), 0);
+	assert_int_equal(processes.processes[process].n_mappings, 3);
+	assert_int_equal(find(&processes, 7, 0x2fff)->file, 1);
+	assert_int_equal(find(&processes, 7, 0x3000)->file, 2);
+	assert_int_equal(find(&processes, 7, 0x5000)->file, 1);
+	assert_int_equal(find(&processes, 7, 0x5000)->offset, 0x4000);
+	assert_null(find(&processes, 7, 0x9000));
+	assert_null(find(&processes, 7, 0xfff));
+	/* The same again changes nothing; one over all removes the others. */
+	uint32_t version = processes.processes[process].version;
+
+	assert_int_equal(processes_map(&processes, 7, &hole), 0);
+	assert_int_equal(processes.processes[process].version, version);
+	whole = make_mapping(0, 0x10000, 0, 3);
+	assert_int_equal(processes_map(&processes, 7, &whole), 0);
+	assert_int_equal(processes.processes[process].n_mappings, 1);
+	processes_done(&processes);
+}
+
+/* Random maps against an array of pages. */
+static void mappings_agree_with_a_page_table(void **state)
+{
+	enum { PAGES = 64 };
+	struct { uint32_t file; uint64_t offset; } pages[PAGES] = {};
+	struct processes processes;
+	uint32_t process;
+
+	srand(1);
+	assert_int_equal(processes_init(&processes), 0);
+	assert_int_equal(processes_add(&processes, 1, 1, 0, &process), 0);
+	for (uint32_t round = 1; round < 2000; round++) {
+		uint64_t start = rand() % PAGES, end = start + 1 + rand() % (PAGES - start);
+		struct mapping mapping =
+			make_mapping(start << 12, end << 12, (uint64_t)rand() << 12, round);
+
+		assert_int_equal(processes_map(&processes, 1, &mapping), 0);
+		for (uint64_t i = start; i < end; i++) {
+			pages[i].file = round;
+			pages[i].offset = mapping.offset + ((i - start) << 12);
+		}
+		for (uint64_t i = 0; i < PAGES; i++) {
+			const struct mapping *found = find(&processes, 1, (i << 12) + 5);
+
+			assert_int_equal(found ? found->file : 0, pages[i].file);
+			if (found)
+				assert_int_equal((i << 12) - found->start + found->offset,
+						 pages[i].offset);
+		}
+	}
+	processes_done(&processes);
+}
+
+static void events_apply_in_the_order_of_time(void **state)
+{
+	struct processes processes;
+	struct timeline timeline = {};
+	struct record map = {.type = RECORD_MAP, .pid = 20, .path = "//anon"};
+	struct record exec = {.type = RECORD_EXEC, .pid = 20, .time = 30};
+	struct bf_process_event fork = {.type = BF_EVENT_FORK, .pid = 20, .parent_pid = 10,
+					.exec_id = 5, .start = 77, .time = 10};
+	struct mapping of_parent = make_mapping(0x1000, 0x2000, 0, UINT32_MAX);
+	uint32_t parent, before, after;
+
+	assert_int_equal(processes_init(&processes), 0);
+	assert_int_equal(processes_add(&processes, 10, 1, 5, &parent), 0);
+	assert_int_equal(processes_map(&processes, 10, &of_parent), 0);
+	/* Noted out of order: a map after the exec, the exec, a map before it, the fork. */
+	map.start = 0x5000, map.end = 0x6000, map.time = 40;
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
+	map.start = 0x3000, map.end = 0x4000, map.time = 20;
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
+	assert_int_equal(timeline_apply(&timeline, &processes, 25), 0);
+	before = processes_find(&processes, 20, 77, 5);
+	assert_int_not_equal(before, TABLE_NONE);
+	assert_int_equal(processes.processes[before].n_mappings, 2); /* inherited, mapped */
+	assert_int_equal(processes_find(&processes, 20, 77, 6), TABLE_NONE);
+
+	assert_int_equal(timeline_apply(&timeline, &processes, 100), 0);
+	after = processes_find(&processes, 20, 77, 6);
+	assert_int_not_equal(after, TABLE_NONE);
+	assert_int_equal(processes_latest(&processes, 20), after);
+	assert_int_equal(processes.processes[after].n_mappings, 1);
+	assert_true(processes.processes[before].ended);
+	assert_int_equal(timeline.n_events, 0);
+	timeline_done(&timeline);
+	processes_done(&processes);
+}
+
+static void ended_processes_are_forgotten(void **state)
+{
+	struct processes processes;
+	uint32_t process;
+
+	assert_int_equal(processes_init(&processes), 0);
+	for (uint32_t pid = 1; pid <= 20000; pid++) {
+		assert_int_equal(processes_add(&processes, pid, pid, 0, &process), 0);
+		if (pid % 10)
+			processes_exit(&processes, pid);
+		assert_int_equal(processes_sweep(&processes), 0);
+	}
+	assert_true(processes.n_processes < 12000);
+	assert_int_not_equal(processes_find(&processes, 10, 10, 0), TABLE_NONE);
+	assert_int_not_equal(processes_latest(&processes, 20000), TABLE_NONE);
+	assert_int_equal(processes_find(&processes, 1, 1, 0), TABLE_NONE);
+	processes_done(&processes);
+}
+
+static void own_maps_are_read(void **state)
+{
+	struct processes processes;
+	const struct mapping *mapping;
+	uint32_t process;
+
+	assert_int_equal(processes_init(&processes), 0);
+	assert_int_equal(processes_add(&processes, getpid(), 1, 0, &process), 0);
+	assert_int_equal(processes_read_maps(&processes, process), 0);
+	mapping = find(&processes, getpid(), (uintptr_t)own_maps_are_read);
+	assert_non_null(mapping);
+	assert_true(processes.files.files[mapping->file].fd >= 0);
+	/* Reading again finds the same files, opened once. */
+	size_t n_files = processes.files.n_files;
+
+	assert_int_equal(processes_read_maps(&processes, process), 0);
+	assert_int_equal(processes.files.n_files, n_files);
+	processes_done(&processes);
+}
+
+struct scene {
+	struct processes processes;
+	struct stacks stacks;
+	struct profile *profile;
+	struct locator locator;
+};
+
+static void scene_init(struct scene *scene)
+{
+	struct mapping anon = make_mapping(0x1000, 0x2000, 0, UINT32_MAX);
+	uint32_t process;
+
+	memset(scene, 0, sizeof *scene);
+	assert_int_equal(processes_init(&scene->processes), 0);
+	assert_int_equal(processes_add(&scene->processes, 9, 5, 0, &process), 0);
+	assert_int_equal(processes_map(&scene->processes, 9, &anon), 0);
+	assert_int_equal(profile_new(PROFILE_OFFCPU, &scene->profile), 0);
+	locator_init(&scene->locator, &scene->processes, &scene->stacks, scene->profile, true);
+}
+
+static void scene_done(struct scene *scene)
+{
+	locator_done(&scene->locator);
+	profile_free(scene->profile);
+	stacks_done(&scene->stacks);
+	processes_done(&scene->processes);
+}
+
+static void rows_become_samples(void **state)
+{
+	struct bf_count_key key = {.kernel_stack = 11, .user_stack = 12, .process_start = 5,
+				   .pid = 9, .reason = BF_REASON_DISK, .comm = "sixteen-bytes-xy"};
+	struct bf_count count = {.samples = 3, .nanoseconds = 900};
+	__u64 kernel[] = {0xffffffff81000010, 0xffffffff81000020}, user[] = {0x1100, 0x1200, 0x7};
+	struct scene scene;
+
+	scene_init(&scene);
+	assert_int_equal(stacks_add(&scene.stacks, 11, kernel, 2), 0);
+	assert_int_equal(stacks_add(&scene.stacks, 12, user, 3), 0);
+	assert_int_equal(locate(&scene.locator, &key, &count), 0);
+	assert_int_equal(locate(&scene.locator, &key, &count), 0);
+
+	struct profile *profile = scene.profile;
+
+	assert_int_equal(profile->n_samples, 1);
+	assert_int_equal(profile->samples[0].count, 6);
+	assert_int_equal(profile->samples[0].nanoseconds, 1800);
+	assert_int_equal(profile->samples[0].reason, REASON_DISK);
+	assert_string_equal(strings_get(&profile->strings, profile->samples[0].comm),
+			    "sixteen-bytes-xy");
+	assert_int_equal(profile->stacks[0].n, 5);
+	assert_false(profile->stacks[0].truncated);
+	const enum mapping_kind kinds[] = {MAPPING_KERNEL, MAPPING_KERNEL, MAPPING_ANON,
+					   MAPPING_ANON, MAPPING_UNKNOWN};
+
+	for (int i = 0; i < 5; i++) {
+		const struct profile_location *location =
+			&profile->locations[profile->stack_locations[i]];
+
+		assert_int_equal(profile->mappings[location->mapping].kind, kinds[i]);
+		assert_int_equal(location->is_return, i != 0 && i != 2);
+	}
+	assert_int_equal(scene.locator.lost_stacks, 0);
+	scene_done(&scene);
+}
+
+static void lost_frames_are_counted(void **state)
+{
+	struct bf_count_key key = {.user_stack = 12, .process_start = 5, .pid = 9};
+	struct bf_count count = {.samples = 4, .nanoseconds = 1};
+	__u64 user[] = {0x1100};
+	struct scene scene;
+
+	scene_init(&scene);
+	assert_int_equal(locate(&scene.locator, &key, &count), 0);
+	assert_int_equal(scene.locator.lost_stacks, 4);
+	assert_true(scene.profile->stacks[0].truncated);
+	/* The frames come late: from now on the stack is whole. */
+	assert_int_equal(stacks_add(&scene.stacks, 12, user, 1), 0);
+	assert_int_equal(locate(&scene.locator, &key, &count), 0);
+	assert_int_equal(scene.locator.lost_stacks, 4);
+	assert_int_equal(scene.profile->n_stacks, 2);
+	scene_done(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(globs_match_as_fnmatch_does),
+		cmocka_unit_test(bad_globs_are_refused),
+		cmocka_unit_test(mappings_replace_what_they_cover),
+		cmocka_unit_test(mappings_agree_with_a_page_table),
+		cmocka_unit_test(events_apply_in_the_order_of_time),
+		cmocka_unit_test(ended_processes_are_forgotten),
+		cmocka_unit_test(own_maps_are_read),
+		cmocka_unit_test(rows_become_samples),
+		cmocka_unit_test(lost_frames_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
