@@ -117,10 +117,16 @@ build/workload/%: tests/workload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $< -lm
 
+# Writes the pictures that tests/browser opens.
+build/sample_svg: tests/browser/sample_svg.c \
+		$(filter $(BUILD)/user/base/% $(BUILD)/user/core/% $(BUILD)/user/render/%,$(OBJECTS))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
+
 check: all $(UNIT_TESTS)
 	$(Q)tests/tools/tree; tree=$$?; tests/run unit $(UNIT_TESTS) && exit $$tree
 
-check-root: all $(WORKLOADS)
+check-root: all $(WORKLOADS) build/sample_svg
 	$(Q)tests/run root
 
 bench: all $(WORKLOADS)

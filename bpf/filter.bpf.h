@@ -24,15 +24,17 @@ static __always_inline bool comm_matches(struct task_struct *task)
 static __always_inline bool in_cgroup(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	/* Not inside BPF_CORE_READ: clang would relocate the access to config too. */
+	int subsys = config.cgroup_subsys, level = config.cgroup_level;
 	struct cgroup *cgroup;
 
-	if (config.cgroup_subsys < 0)
+	if (subsys < 0)
 		cgroup = BPF_CORE_READ(set, dfl_cgrp);
 	else
-		cgroup = BPF_CORE_READ(set, subsys[config.cgroup_subsys & 15], cgroup);
-	if (BPF_CORE_READ(cgroup, level) < (int)config.cgroup_level)
+		cgroup = BPF_CORE_READ(set, subsys[subsys & 15], cgroup);
+	if (BPF_CORE_READ(cgroup, level) < level)
 		return false;
-	return cgroup_ancestor_id(cgroup, config.cgroup_level) == config.cgroup_id;
+	return cgroup_ancestor_id(cgroup, level) == config.cgroup_id;
 }
 
 static __always_inline bool on_wanted_cpu(u32 cpu)

@@ -212,6 +212,7 @@ static int record(struct recording *recording, struct failure *failure)
 			return r;
 		options->collect.command_pid = recording->command.pid;
 	}
+	options->collect.log = options->verbose ? stderr : NULL;
 	r = collect_open(&options->collect, &recording->collector, failure);
 	r = r < 0 ? r : watch_targets(recording);
 	r = r < 0 ? r : collect_start(recording->collector, failure);

@@ -10,6 +10,8 @@
 #ifndef COLLECT_COLLECT_H
 #define COLLECT_COLLECT_H
 
+#include <stdio.h>
+
 #include "base/failure.h"
 #include "base/system.h"
 #include "core/profile.h"
@@ -28,6 +30,7 @@ struct collect_options {
 	unsigned int frequency; /* Hz */
 	uint64_t min_block_ns, max_block_ns;
 	const char *hook; /* force one of the off-CPU hooks (tests), or NULL */
+	FILE *log;	  /* where libbpf's warnings and the verifier's log go, or NULL */
 };
 
 /* What was counted and what was lost; the sum over the whole window. */

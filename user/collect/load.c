@@ -16,14 +16,25 @@
 #define BTF_PATH     "/sys/kernel/btf/vmlinux"
 #define MAX_CHILDREN 32768 /* of the targets, alive at one time */
 
-/* The last line libbpf had to say: the best explanation of a failed load there is. */
-static char libbpf_last_line[192];
+/* libbpf has one print function for the process, without a context. */
+static struct {
+	FILE *log;	/* or NULL */
+	char first[192]; /* the first warning: the best explanation of a failed load there is */
+} libbpf_said;
 
-static int keep_last_line(enum libbpf_print_level level, const char *format, va_list arguments)
+static int on_libbpf_print(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	if (level == LIBBPF_WARN) {
-		vsnprintf(libbpf_last_line, sizeof libbpf_last_line, format, arguments);
-		libbpf_last_line[strcspn(libbpf_last_line, "\n")] = '\0';
+	va_list again;
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	va_copy(again, arguments);
+	if (libbpf_said.log)
+		vfprintf(libbpf_said.log, format, again);
+	va_end(again);
+	if (!libbpf_said.first[0]) {
+		vsnprintf(libbpf_said.first, sizeof libbpf_said.first, format, arguments);
+		libbpf_said.first[strcspn(libbpf_said.first, "\n")] = '\0';
 	}
 	return 0;
 }
@@ -254,20 +265,21 @@ failed:
 	return r;
 }
 
-static void explain(int error, struct failure *failure)
+/* Returns the error to go on with: -EINVAL is kept for wrong options. */
+static int explain(int error, struct failure *failure)
 {
 	if (failure->what[0])
-		return;
-	if (error == -EPERM || error == -EACCES) {
+		return error;
+	if (error == -EPERM || (error == -EACCES && geteuid() != 0)) {
 		failure_set(failure, error, "not permitted to load BPF programs");
-		failure_mend(failure, error,
-			     "run as root (sudo bpfflame …), or with CAP_BPF, CAP_PERFMON and "
-			     "CAP_SYS_PTRACE");
-		return;
+		return failure_mend(failure, error,
+				    "run as root (sudo bpfflame …), or with CAP_BPF, CAP_PERFMON "
+				    "and CAP_SYS_PTRACE");
 	}
 	failure_set(failure, error, "cannot load the BPF programs: %s%s%s", strerror(-error),
-		    libbpf_last_line[0] ? ": " : "", libbpf_last_line);
-	failure_mend(failure, error, "bpfflame needs a kernel of 5.15 or newer with BTF");
+		    libbpf_said.first[0] ? ": " : "", libbpf_said.first);
+	failure_mend(failure, error, "bpfflame needs a kernel of 5.15 or newer; -v tells more");
+	return error == -EINVAL ? -ENOSYS : error;
 }
 
 static void raise_limits(void)
@@ -287,7 +299,9 @@ int load_profiler(const struct collect_options *options, struct profiler **ret,
 	struct kernel_facts facts = {};
 	int r = -ENOENT;
 
-	libbpf_set_print(keep_last_line);
+	libbpf_said.log = options->log;
+	libbpf_said.first[0] = '\0';
+	libbpf_set_print(on_libbpf_print);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	raise_limits();
 	r = learn_kernel(&facts, failure);
@@ -305,7 +319,5 @@ int load_profiler(const struct collect_options *options, struct profiler **ret,
 		if (r == 0 || failure->what[0] || options->mode != PROFILE_OFFCPU)
 			break;
 	}
-	if (r < 0)
-		explain(r, failure);
-	return r;
+	return r < 0 ? explain(r, failure) : 0;
 }

@@ -100,8 +100,7 @@ static int add_stack(void *data, struct named_frame *frames, size_t n, uint64_t 
 }
 
 /* @lengths[d] is how much of the line the frames up to depth d take. */
-static int write_lines(struct folder *folder, enum profile_mode mode, size_t *lengths,
-		       FILE *stream)
+static int write_lines(struct folder *folder, enum profile_mode mode, size_t *lengths, FILE *stream)
 {
 	const struct tree *tree = &folder->tree;
 

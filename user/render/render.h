@@ -12,10 +12,10 @@
 struct svg_options {
 	const char *title, *subtitle; /* NULL: made from the profile */
 	unsigned int width;	      /* pixels; 0: the default, 1200 */
-	double min_width;	      /* pixels; narrower frames are left out; <0: the default 0.1 */
-	const char *colors;	      /* palette's name; NULL: by mode */
-	bool inverted;		      /* icicle: root on top */
-	bool reverse;		      /* merge from the leaves */
+	double min_width;   /* pixels; narrower frames are left out; <0: the default 0.1 */
+	const char *colors; /* palette's name; NULL: by mode */
+	bool inverted;	    /* icicle: root on top */
+	bool reverse;	    /* merge from the leaves */
 };
 
 /* Names accepted for svg_options.colors, NULL-terminated. */

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
 // Makes the picture interactive. Names reach the document as text nodes only.
 (function () {
 "use strict";
@@ -39,7 +41,7 @@ function readRow(group, depth) {
 	for (let i = 0; i < data.length; i += 3) {
 		const x = end + Number(data[i]), w = Number(data[i + 1]);
 		const kind = data[i + 2][0].toLowerCase();
-		const frame = {depth, x, w, kind, name: Number(data[i + 2].slice(1)), index: list.length};
+		const frame = {depth, x, w, kind, name: Number(data[i + 2].slice(1))};
 		if (kind !== data[i + 2][0])
 			adopt(frame, rects.shift());
 		end = x + w;
