@@ -40,7 +40,7 @@ static void list_losses(const struct summary *summary, struct loss losses[N_LOSS
 		       {"throttled", "times the kernel throttled sampling", "a lower -F",
 			stats->throttled, false},
 		       {"unreadable_files", "mapped files that could not be read",
-			"run as root, on the host",
+			"run bpfflame where the files can be seen: as root, outside containers",
 			stats->unopened_files + summary->symbols.unreadable_files, false},
 	       },
 	       sizeof(struct loss[N_LOSSES]));

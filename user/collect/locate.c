@@ -76,11 +76,9 @@ static int file_mapping(struct locator *locator, const struct mapping *mapping,
 	return 0;
 }
 
-static int locate_user(struct locator *locator, const struct process *process, uint64_t address,
+static int locate_user(struct locator *locator, const struct mapping *mapping, uint64_t address,
 		       bool is_return, uint32_t *ret_location)
 {
-	const struct mapping *mapping =
-		process ? process_mapping(process, is_return ? address - 1 : address) : NULL;
 	const char *path;
 	uint32_t id;
 	int r;
@@ -106,26 +104,43 @@ static int locate_user(struct locator *locator, const struct process *process, u
 	return profile_add_location(locator->profile, id, address, is_return, ret_location);
 }
 
-/* Appends the locations of both halves, leaf first. Returns their number. */
-static int locate_frames(struct locator *locator, const struct process *process,
-			 const struct stack_frames *kernel, const struct stack_frames *user,
-			 uint32_t *locations)
+/*
+ * The user half ends before the first address that lies in no mapping: a frame pointer that led
+ * astray, or, below a kernel half, registers of the image before an exec. Only a lone address is kept.
+ */
+static int locate_user_half(struct locator *locator, const struct process *process,
+			    const struct stack_frames *stack, bool is_alone, uint32_t *locations,
+			    bool *ret_truncated)
 {
-	const uint64_t *addresses = locator->stacks->addresses;
-	int n = 0, r = 0;
+	const uint64_t *addresses = locator->stacks->addresses + stack->first;
 
-	if (kernel) {
-		r = special_mapping(locator, MAPPING_KERNEL, "[kernel]", &locator->kernel_mapping);
-		for (uint32_t i = 0; i < kernel->n && r >= 0; i++)
-			r = profile_add_location(locator->profile, locator->kernel_mapping,
-						 addresses[kernel->first + i], i > 0,
-						 &locations[n++]);
+	for (uint32_t i = 0; i < stack->n; i++) {
+		bool is_return = i > 0;
+		const struct mapping *mapping =
+			process ? process_mapping(process, addresses[i] - is_return) : NULL;
+		int r;
+
+		if (!mapping && (is_return || !is_alone)) {
+			*ret_truncated = true;
+			return i;
+		}
+		r = locate_user(locator, mapping, addresses[i], is_return, &locations[i]);
+		if (r < 0)
+			return r;
 	}
-	if (user)
-		for (uint32_t i = 0; i < user->n && r >= 0; i++)
-			r = locate_user(locator, process, addresses[user->first + i], i > 0,
-					&locations[n++]);
-	return r < 0 ? r : n;
+	return stack->n;
+}
+
+static int locate_kernel_half(struct locator *locator, const struct stack_frames *stack,
+			      uint32_t *locations)
+{
+	const uint64_t *addresses = locator->stacks->addresses + stack->first;
+	int r = special_mapping(locator, MAPPING_KERNEL, "[kernel]", &locator->kernel_mapping);
+
+	for (uint32_t i = 0; r >= 0 && i < stack->n; i++)
+		r = profile_add_location(locator->profile, locator->kernel_mapping, addresses[i],
+					 i > 0, &locations[i]);
+	return r < 0 ? r : (int)stack->n;
 }
 
 static bool located_equal(const void *items, uint32_t position, const void *key)
@@ -136,6 +151,24 @@ static bool located_equal(const void *items, uint32_t position, const void *key)
 	       a->process == b->process && a->version == b->version;
 }
 
+/* Makes the stack of a row: both halves, leaf first. */
+static int make_stack(struct locator *locator, const struct process *process,
+		      const struct stack_frames *kernel, const struct stack_frames *user,
+		      bool truncated, uint32_t *ret_stack)
+{
+	uint32_t locations[2 * BF_MAX_FRAMES];
+	int n = 0, n_user = 0;
+
+	if (kernel)
+		n = locate_kernel_half(locator, kernel, locations);
+	if (n >= 0 && user)
+		n_user = locate_user_half(locator, process, user, n == 0, locations + n,
+					  &truncated);
+	if (n < 0 || n_user < 0)
+		return n < 0 ? n : n_user;
+	return profile_add_stack(locator->profile, locations, n + n_user, truncated, ret_stack);
+}
+
 static int locate_stack(struct locator *locator, const struct bf_count_key *key, uint32_t process,
 			uint64_t samples, uint32_t *ret_stack)
 {
@@ -144,28 +177,24 @@ static int locate_stack(struct locator *locator, const struct bf_count_key *key,
 	struct located wanted = {key->kernel_stack, key->user_stack, process, p ? p->version : 0};
 	const struct stack_frames *kernel = stacks_find(locator->stacks, key->kernel_stack);
 	const struct stack_frames *user = stacks_find(locator->stacks, key->user_stack);
-	uint32_t locations[2 * BF_MAX_FRAMES], found;
+	bool lost = (key->kernel_stack && !kernel) || (key->user_stack && !user);
 	uint64_t hash = hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack),
 				 (uint64_t)process << 32 | wanted.version);
-	int n, r;
+	uint32_t found;
+	int r;
 
-	if ((key->kernel_stack && !kernel) || (key->user_stack && !user))
-		locator->lost_stacks += samples;
+	locator->lost_stacks += lost ? samples : 0;
 	found = table_find(&locator->by_stacks, hash, located_equal, locator->located, &wanted);
 	if (found != TABLE_NONE) {
 		*ret_stack = locator->located[found].stack;
 		return 0;
 	}
-	n = locate_frames(locator, p, kernel, user, locations);
-	if (n < 0)
-		return n;
-	r = profile_add_stack(locator->profile, locations, n,
-			      locator->user_stacks && !key->kernel_thread && !user, &wanted.stack);
+	r = make_stack(locator, p, kernel, user,
+		       locator->user_stacks && !key->kernel_thread && !user, &wanted.stack);
 	if (r < 0)
 		return r;
 	*ret_stack = wanted.stack;
-	/* A stack whose frames may still come is not remembered. */
-	if ((key->kernel_stack && !kernel) || (key->user_stack && !user))
+	if (lost) /* the frames may still come: not remembered */
 		return 0;
 	r = array_reserve(locator->located, locator->located_capacity, locator->n_located, 1);
 	if (r < 0)
