@@ -77,8 +77,8 @@ struct mm_struct;
 
 struct task_struct {
 	unsigned int flags;
-	int on_cpu;
-	int on_rq;
+	unsigned int on_cpu; /* a byte since 7.0: only unsigned fields may shrink */
+	unsigned int on_rq;
 	struct mm_struct *mm;
 	pid_t pid;
 	pid_t tgid;

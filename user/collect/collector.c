@@ -93,22 +93,53 @@ static int drain_rows(struct collector *collector)
 	return r;
 }
 
+/* The process that thread @tid belongs to, or 0 when there is no such thread. */
+static uint32_t process_of(uint32_t tid)
+{
+	char path[64], status[1024];
+	const char *line;
+
+	snprintf(path, sizeof path, "/proc/%u/status", tid);
+	if (read_text_file(path, status, sizeof status) < 0)
+		return 0;
+	line = strstr(status, "\nTgid:");
+	return line ? strtoul(line + strlen("\nTgid:"), NULL, 10) : 0;
+}
+
 static int check_targets(const struct collect_options *options, struct failure *failure)
 {
-	char path[64];
-
 	for (size_t i = 0; i < options->n_pids + options->n_tids; i++) {
 		bool is_pid = i < options->n_pids;
 		uint32_t id = is_pid ? options->pids[i] : options->tids[i - options->n_pids];
+		uint32_t process = process_of(id);
 
-		snprintf(path, sizeof path, "/proc/%u", id);
-		if (access(path, F_OK) == 0)
-			continue;
-		failure_set(failure, -ESRCH, "no %s %u", is_pid ? "process" : "thread", id);
-		return failure_mend(failure, -ESRCH, "it may have ended; see ps -e%s",
-				    is_pid ? "" : "T");
+		if (!process) {
+			failure_set(failure, -ESRCH, "no %s %u", is_pid ? "process" : "thread", id);
+			return failure_mend(failure, -ESRCH, "it may have ended; see ps -e%s",
+					    is_pid ? "" : "T");
+		}
+		if (is_pid && process != id) {
+			failure_set(failure, -ESRCH, "%u is a thread of process %u", id, process);
+			return failure_mend(failure, -ESRCH, "-p %u for all of it, -t %u for it",
+					    process, id);
+		}
 	}
 	return 0;
+}
+
+/* BPF sees the ids of the whole machine; ours must be the same. */
+static int check_pid_namespace(const struct collect_options *options, struct failure *failure)
+{
+	char name[64] = "";
+
+	if (!options->n_pids && !options->n_tids && !options->command_pid)
+		return 0;
+	if (readlink("/proc/self/ns/pid", name, sizeof name - 1) < 0 ||
+	    strcmp(name, "pid:[4026531836]") == 0) /* PROC_PID_INIT_INO of the kernel */
+		return 0;
+	failure_set(failure, -ENOSYS, "in a PID namespace: process ids differ from the machine's");
+	return failure_mend(failure, -ENOSYS, "run it on the host, or with docker run --pid=host; "
+					      "-a, -G and --comm work here too");
 }
 
 static int open_rings(struct collector *collector, struct failure *failure)
@@ -142,6 +173,7 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	struct collector *collector;
 	int r = check_targets(options, failure);
 
+	r = r < 0 ? r : check_pid_namespace(options, failure);
 	if (r < 0)
 		return r;
 	collector = calloc(1, sizeof *collector);
