@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""peers: bpfflame and the profilers it is measured against, each as command lines for one job.
+
+A tool that is not installed is left out, and that is said.
+"""
+import functools
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BPFFLAME = str(ROOT / "build" / "bpfflame")
+WORKLOADS = ROOT / "build" / "workload"
+
+# Off-CPU time by the stack that blocked, taken where bpftrace can take it without kprobes.
+BPFTRACE_OFFCPU = """
+tracepoint:sched:sched_switch {
+    @out[args->prev_pid] = nsecs;
+    @kernel[args->prev_pid] = kstack;
+    @user[args->prev_pid] = ustack;
+    if (@out[args->next_pid]) {
+        @time[@kernel[args->next_pid], @user[args->next_pid]] = sum(nsecs - @out[args->next_pid]);
+    }
+}
+END { clear(@out); clear(@kernel); clear(@user); }
+"""
+BPFTRACE_ONCPU = "profile:hz:99 { @[comm, kstack, ustack] = count(); }"
+# Without it bpftrace reads a program's symbols again for every address.
+ENVIRONMENT = {**os.environ, "BPFTRACE_CACHE_USER_SYMBOLS": "1"}
+
+
+@functools.lru_cache(maxsize=None)
+def missing(tool):
+    """Whether a peer is missing; says so the first time."""
+    if shutil.which(tool):
+        return False
+    print(f"SKIPPED: {tool} is not installed", flush=True)
+    return True
+
+
+class Bpfflame:
+    name = "bpfflame"
+
+    def __init__(self, options=(), name="bpfflame"):
+        self.options, self.name = options, name
+
+    def record(self, scratch, duration):
+        return [[BPFFLAME, "-a", *self.options, "-d", f"{duration}s", "--json",
+                 "-o", scratch / "x.folded", "-o", scratch / "x.svg"]]
+
+
+class Perf:
+    """Record, then script: what it takes until there are names to read."""
+
+    def __init__(self, options=("-F", "99"), name="perf", script=True):
+        self.options, self.name, self.script = options, name, script
+
+    def record(self, scratch, duration):
+        data = scratch / "perf.data"
+        commands = [["perf", "record", "-q", "-a", "-g", *self.options, "-o", data, "--",
+                     "sleep", duration]]
+        if self.script:
+            commands.append(["perf", "script", "-f", "-i", data])
+        return commands
+
+
+class Bpftrace:
+    def __init__(self, program=BPFTRACE_ONCPU, name="bpftrace"):
+        self.program, self.name = program, name
+
+    def record(self, scratch, duration):
+        # Intervals are whole seconds or milliseconds.
+        end = f"interval:ms:{int(duration * 1000)} {{ exit(); }}"
+        return [["bpftrace", "-q", "-o", scratch / "bpftrace.txt", "-e", self.program + end]]
+
+
+def oncpu():
+    tools = [Bpfflame(("-F", "99"))]
+    tools += [] if missing("perf") else [Perf()]
+    tools += [] if missing("bpftrace") else [Bpftrace()]
+    return tools
+
+
+def offcpu():
+    tools = [Bpfflame(("--offcpu",), "bpfflame"),
+             Bpfflame(("--offcpu", "-m", "100us"), "bpfflame -m 100us")]
+    tools += [] if missing("bpftrace") else [Bpftrace(BPFTRACE_OFFCPU)]
+    tools += [] if missing("perf") else [Perf(("-e", "sched:sched_switch"), script=False)]
+    return tools
+
+
+class Usage:
+    """What a tool's commands used, one after the other."""
+
+    def __init__(self, usages, summary):
+        self.seconds = [usage["wall"] for usage in usages]
+        self.wall = sum(self.seconds)
+        self.cpu = sum(usage["cpu"] for usage in usages)
+        self.peak_rss = max(usage["peak_rss"] for usage in usages)
+        self.gave_up = any(usage["gave_up"] for usage in usages)
+        self.summary = summary  # of bpfflame
+
+
+def build(name, scratch, *libraries):
+    """A helper of the bench, compiled."""
+    program = scratch / name
+    source = Path(__file__).with_name(f"{name}.c")
+    subprocess.run(["cc", "-O2", "-o", program, source, *libraries], check=True)
+    return program
+
+
+def run(measure, commands, scratch, limit=60):
+    """Runs commands to their ends, or until one took @limit seconds: that one gave up."""
+    usages, summary = [], None
+    for command in commands:
+        report = scratch / "usage.json"
+        done = subprocess.run([measure, report, str(int(limit)), *map(str, command)],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
+        usage = json.loads(report.read_text())
+        if usage["status"] and not usage["gave_up"]:
+            text = done.stderr.decode(errors="replace")[-2000:]
+            raise RuntimeError(f"{' '.join(map(str, command))}: status {usage['status']}\n{text}")
+        usages.append(usage)
+        if command[0] == BPFFLAME:
+            summary = json.loads(done.stdout)
+    return Usage(usages, summary)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""On-CPU recordings against programs whose CPU time is known."""
+import math
+
+import pytest
+
+from harness import (STORM, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
+                     busy_seconds, record, wait_for_threads, workload)
+
+FREQUENCY = 499
+
+
+@pytest.fixture(scope="module")
+def burned(module_path):
+    """Ten seconds of burn: its result, folded stacks, CPU seconds in the window."""
+    with workload("burn", 30) as process:
+        wait_for_threads(process.pid, 5)
+        with CpuTruth(process.pid) as truth:
+            result = record("-p", process.pid, "-F", FREQUENCY, "-d", 10,
+                            "-o", module_path / "x.folded", "-o", module_path / "x.svg")
+    return result, Folded(module_path / "x.folded"), truth.process_cpu(result.window())
+
+
+@pytest.mark.parametrize("function, percent", [("burn_60", 60), ("burn_30", 30), ("burn_10", 10)])
+def test_shares(burned, function, percent):
+    _, folded, _ = burned
+    assert 100 * folded.with_frame(function) / folded.total() == pytest.approx(percent, abs=1.5)
+
+
+def test_number_of_samples(burned):
+    _, folded, cpu_seconds = burned
+    assert folded.total() == pytest.approx(FREQUENCY * cpu_seconds, rel=0.02)
+
+
+def test_window_is_as_long_as_asked(burned):
+    assert burned[0].summary["duration_seconds"] == pytest.approx(10, rel=0.01)
+
+
+def test_summary_agrees_with_file(burned):
+    result, folded, _ = burned
+    assert result.summary["samples"] == folded.total()
+    assert_no_loss(result.summary)
+
+
+def test_stacks_reach_the_thread(burned):
+    _, folded, _ = burned
+    through = folded.total(lambda frames: "burn_thread" in frames)
+    assert through >= 0.97 * folded.total()
+    assert folded.roots() == {"burn"}
+
+
+def test_files(burned, module_path):
+    assert_well_formed(module_path / "x.svg")
+    assert_only(module_path, ["x.folded", "x.svg"])
+
+
+def test_20000_stacks_lose_nothing(tmp_path):
+    with workload("stacks", "burn", 20, 20000) as process:
+        wait_for_threads(process.pid, 3)
+        result = record("-p", process.pid, "-F", 5000, "-d", 8, "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    paths = {tuple(f for f in frames if f in ("f0", "f1")) for frames, _ in folded.stacks}
+    assert_no_loss(result.summary)
+    assert folded.total() == result.summary["samples"]
+    # As many as so many draws of 20 000 give, less those that hit between the leaves.
+    expected = 20000 * (1 - math.exp(-folded.total() / 20000))
+    assert len([path for path in paths if len(path) == 15]) > 0.8 * expected
+
+
+def test_exec_while_recorded(tmp_path):
+    """Both halves are named, whatever was loaded where before the exec."""
+    with workload("execs", 2) as process:
+        record("-p", process.pid, "-F", FREQUENCY, "-d", 40, "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    after = folded.with_frame("burn_after_exec")
+    assert after == pytest.approx(FREQUENCY * 2, rel=0.05)
+    assert 0 < folded.with_frame("burn_before_exec") <= FREQUENCY * 2 * 1.05
+    assert folded.with_frame("burn_before_exec") + after >= 0.95 * folded.total()
+
+
+def test_short_lived_processes_are_named(tmp_path):
+    """Where each was is known after its end; its callers are as good as frame pointers are."""
+    with workload("storm", 6, command=[STORM]):
+        result = record("-a", "-F", 999, "-d", 4, "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    shells = {"sh", "ls", "sort"}
+    assert folded.roots() >= shells
+    leaves = [(frames[-1], value) for frames, value in folded.stacks if frames[0] in shells]
+    total = sum(value for _, value in leaves)
+    assert total > 500
+    assert sum(value for leaf, value in leaves if leaf == "[unknown]") <= 0.005 * total
+    assert folded.names() & {"malloc", "free", "fork", "_Fork", "__libc_fork", "execve", "read",
+                             "getdents64", "strcoll", "wait3", "__wait3", "__wait4"}
+    assert_no_loss(result.summary, whole_machine=True)
+
+
+def test_whole_machine_leaves_idle_out(tmp_path):
+    before = busy_seconds()
+    record("-a", "-F", 99, "-d", 2, "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    assert not any("swapper" in root for root in folded.roots())
+    assert folded.total() <= 99 * (busy_seconds() - before) * 1.1 + 20

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who is recorded: commands, children, and filters that combine with AND."""
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import (WORKLOADS, Folded, error_line, record, run, threads_of, wait_for_threads,
+                     wait_until, workload)
+
+CPUS = sorted(os.sched_getaffinity(0))
+two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+
+
+def pinned(cpu, name="burn", seconds=60, threads=1):
+    return workload("burn", seconds, threads,
+                    command=["taskset", "-c", str(cpu), WORKLOADS / name])
+
+
+# --- commands -------------------------------------------------------------------------------
+
+
+def test_command_is_recorded_from_start_to_end(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = record("-F", 999, "-o", tmp_path / "x.folded", "--", WORKLOADS / "execs", 1)
+    folded = Folded(tmp_path / "x.folded")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = result.summary["cpu_seconds"]
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime - own
+    assert folded.total() == pytest.approx(999 * 2, rel=0.03)
+    assert cpu == pytest.approx(2, abs=0.2)
+    assert folded.with_frame("burn_before_exec") == pytest.approx(999, rel=0.05)
+    assert folded.with_frame("burn_after_exec") == pytest.approx(999, rel=0.05)
+
+
+def test_first_instructions_are_seen(tmp_path):
+    """Programs that do nothing but start: their time is the kernel's exec and the loader's."""
+    result = record("-F", 20000, "-o", tmp_path / "x.folded", "--",
+                    "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done")
+    names = Folded(tmp_path / "x.folded").names()
+    assert any("exec" in name and name.endswith("_[k]") for name in names), names
+    assert any("ld-linux" in name or name.startswith("_dl_") or name == "_start"
+               for name in names), names
+    assert result.summary["command"]["exit_status"] == 0
+
+
+@pytest.mark.parametrize("script, key, value", [("exit 7", "exit_status", 7),
+                                                ("kill -9 $$", "signal", 9)])
+def test_exit_status_of_command(tmp_path, script, key, value):
+    result = record("-o", tmp_path / "x.folded", "--", "/bin/sh", "-c", script)
+    assert result.summary["command"][key] == value
+
+
+def test_command_output_is_its_own(tmp_path):
+    result = run("-q", "-o", tmp_path / "x.folded", "--", "/bin/echo", "hello")
+    assert result.returncode == 0 and result.stdout == "hello\n", result
+
+
+def test_command_that_does_not_exist(tmp_path):
+    result = run("-o", tmp_path / "x.folded", "--", "no-such-command")
+    assert result.returncode == 1, result
+    assert "no-such-command" in error_line(result)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("option, followed", [([], True), (["--no-children"], False)])
+def test_children_of_command(tmp_path, option, followed):
+    record(*option, "-F", 499, "-o", tmp_path / "x.folded", "--",
+           "/bin/sh", "-c", f"{WORKLOADS}/execs 1; :")
+    burned = Folded(tmp_path / "x.folded").with_frame("burn_after_exec")
+    assert burned == (pytest.approx(499, rel=0.05) if followed else 0)
+
+
+@pytest.mark.parametrize("option, followed", [([], True), (["--no-children"], False)])
+def test_children_of_pid(tmp_path, option, followed):
+    """Only those born while it is recorded."""
+    script = f"sleep 1.5; {WORKLOADS}/execs 0.5; :"
+    with workload("sh", command=["/bin/sh", "-c", script]) as process:
+        record(*option, "-p", process.pid, "-F", 499, "-d", 20, "-o", tmp_path / "x.folded")
+    burned = Folded(tmp_path / "x.folded").with_frame("burn_after_exec")
+    assert burned == (pytest.approx(499 * 0.5, rel=0.08) if followed else 0)
+
+
+def test_recording_ends_with_its_target(tmp_path):
+    started = time.monotonic()
+    with workload("burn", 2, 1) as process:
+        result = record("-p", process.pid, "-d", 30, "-o", tmp_path / "x.folded")
+    assert time.monotonic() - started < 10
+    assert result.summary["duration_seconds"] < 5
+
+
+# --- filters --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def burners(tmp_path_factory):
+    """Two processes, each busy on a CPU of its own; the second has a name of its own too."""
+    other = tmp_path_factory.mktemp("bin") / "other-name"
+    other.write_bytes((WORKLOADS / "burn").read_bytes())
+    other.chmod(0o755)
+    with workload("burn", 120, 2, command=["taskset", "-c", str(CPUS[0]), WORKLOADS / "burn"]) \
+            as first, \
+         workload("burn", 120, 1, command=["taskset", "-c", str(CPUS[-1]), other]) as second:
+        wait_for_threads(first.pid, 3)
+        wait_for_threads(second.pid, 2)
+        yield first, second
+
+
+def recorded(path, *options):
+    record("-F", 199, "-d", 1.5, "--threads", *options, "-o", path / "x.folded")
+    return Folded(path / "x.folded")
+
+
+def test_tid(burners, tmp_path):
+    tid = threads_of(burners[0].pid)[1]
+    folded = recorded(tmp_path, "-t", tid)
+    assert folded.roots() == {f"burn-{burners[0].pid}/{tid}"}
+
+
+def test_pid_list(burners, tmp_path):
+    folded = recorded(tmp_path, "-p", f"{burners[0].pid},{burners[1].pid}")
+    pids = {root.rpartition("-")[2].partition("/")[0] for root in folded.roots()}
+    assert pids == {str(process.pid) for process in burners}
+
+
+def test_comm(burners, tmp_path):
+    folded = recorded(tmp_path, "--comm", "oth*-n?me")
+    assert folded.total() > 20
+    assert {root.rpartition("-")[0] for root in folded.roots()} == {"other-name"}
+
+
+@two_cpus
+def test_cpu(burners, tmp_path):
+    first, second = burners
+    folded = recorded(tmp_path, "-a", "-C", CPUS[-1])
+    assert folded.total(lambda frames: f"-{second.pid}/" in frames[0]) > 20
+    assert folded.total(lambda frames: f"-{first.pid}/" in frames[0]) == 0
+
+
+@two_cpus
+def test_filters_combine_with_and(burners, tmp_path):
+    first, second = burners
+    assert recorded(tmp_path, "-p", first.pid, "-C", CPUS[-1]).total() == 0
+    assert recorded(tmp_path, "-p", first.pid, "--comm", "other*").total() == 0
+    assert recorded(tmp_path, "-p", second.pid, "--comm", "other*", "-C", CPUS[-1]).total() > 20
+
+
+def cgroup_root():
+    """A hierarchy where a group can be made: v2, or v1 where the host has only that."""
+    for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        if os.path.exists(f"{path}/cgroup.controllers"):
+            return Path(path)
+    for path in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"):
+        if os.path.exists(f"{path}/cgroup.procs"):
+            return Path(path)
+    return None
+
+
+@contextlib.contextmanager
+def cgroups(root):
+    """A new group and one below it; at the end both are gone, with all that ran in them."""
+    group = root / f"bpfflame-test-{os.getpid()}"
+    child = group / "below"
+    child.mkdir(parents=True)
+    try:
+        yield group, child
+    finally:
+        for pid in (child / "cgroup.procs").read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        wait_until(lambda: not (child / "cgroup.procs").read_text())
+        child.rmdir()
+        group.rmdir()
+
+
+@pytest.mark.parametrize("kind", ["whatever the host has", "v1"])
+def test_cgroup(tmp_path, kind):
+    root = cgroup_root() if kind != "v1" else Path("/sys/fs/cgroup/cpu")
+    if not root or not (root / "cgroup.procs").exists():
+        pytest.skip(f"no cgroup hierarchy: {kind}")
+    with cgroups(root) as (group, child), \
+            workload("burn", 60, 1) as inside, workload("burn", 60, 1) as outside:
+        (child / "cgroup.procs").write_text(str(inside.pid))
+        folded = recorded(tmp_path, "-G", group)
+        for mode in ("--offcpu", "--oncpu"):
+            assert recorded(tmp_path, mode, "-G", group, "-p", outside.pid).total() == 0
+    pids = {root.rpartition("-")[2].partition("/")[0] for root in folded.roots()}
+    assert pids == {str(inside.pid)}
+
+
+def test_kernel_only_and_user_only(tmp_path):
+    with workload("wait", tmp_path, 20) as process:
+        wait_for_threads(process.pid, 7)
+        record("--offcpu", "-K", "-p", process.pid, "-d", 1, "-o", tmp_path / "k.folded")
+        record("--offcpu", "-U", "-p", process.pid, "-d", 1, "-o", tmp_path / "u.folded")
+    kernel, user = Folded(tmp_path / "k.folded"), Folded(tmp_path / "u.folded")
+    assert all(frame.endswith("_[k]") for frames, _ in kernel.stacks for frame in frames[1:-1])
+    assert kernel.total() > 0 and user.total() > 0
+    assert not any(frame.endswith("_[k]") for frame in user.names())
+
+
+def test_own_processes_do_not_disturb(tmp_path):
+    """A program that ignores signals and closes everything is a target like any other."""
+    script = "trap '' INT TERM HUP; exec <&- >&- 2>&-; i=0; while :; do i=$((i+1)); done"
+    with workload("sh", command=["/bin/sh", "-c", script]) as process:
+        record("-p", process.pid, "-d", 1, "-o", tmp_path / "x.folded")
+        subprocess.run(["kill", "-9", str(process.pid)], check=True)
+    assert Folded(tmp_path / "x.folded").roots() == {"sh"}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is typed wrong or cannot be done: the right exit code and one clear line."""
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from harness import BPFFLAME, Folded, error_line, run, workload
+
+
+@pytest.mark.parametrize("arguments, named", [
+    ([], "-a"),
+    (["-d", "1"], "-a"),
+    (["-a", "-d", "0"], "-d"),
+    (["-a", "-d", "-1"], "-d"),
+    (["-a", "-d", "soon"], "-d"),
+    (["-a", "-d", "1parsec"], "-d"),
+    (["-a", "-F", "0", "-d", "1"], "-F"),
+    (["-a", "-F", "-5", "-d", "1"], "-F"),
+    (["-a", "-F", "99x", "-d", "1"], "-F"),
+    (["-a", "--no-such-option"], "--no-such-option"),
+    (["-a", "-Z"], "Z"),
+    (["-p"], "p"),
+    (["-p", "abc", "-d", "1"], "-p"),
+    (["-p", "0", "-d", "1"], "-p"),
+    (["-p", "1,,2", "-d", "1"], "-p"),
+    (["-t", "99999999999999999999", "-d", "1"], "-t"),
+    (["-a", "-C", "banana", "-d", "1"], "-C"),
+    (["-a", "--offcpu", "-m", "often", "-d", "1"], "-m"),
+    (["-a", "--offcpu", "-m", "2s", "-M", "1s", "-d", "1"], "-M"),
+    (["-a", "-d", "1", "-o", "x.unknown"], "x.unknown"),
+    (["nonsense-command"], "nonsense-command"),
+])
+def test_wrong_usage(tmp_path, arguments, named):
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == 2, result
+    assert named in result.stderr.splitlines()[0], result
+    assert result.stdout == ""
+    assert os.listdir(tmp_path) == []
+
+
+def test_frequency_above_what_the_kernel_allows(tmp_path):
+    result = run("-a", "-F", "1000000", "-d", "1", cwd=tmp_path)
+    assert result.returncode == 2, result
+    line = error_line(result)
+    assert "-F" in line and "kernel.perf_event_max_sample_rate" in line
+
+
+def free_pid():
+    """A process id that was in use a moment ago and is free now."""
+    process = subprocess.Popen(["/bin/true"])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize("option", ["-p", "-t"])
+@pytest.mark.parametrize("mode", ["--oncpu", "--offcpu"])
+def test_target_that_does_not_exist(tmp_path, option, mode):
+    pid = free_pid()
+    result = run(mode, option, pid, "-d", 1, "-o", tmp_path / "x.folded")
+    assert result.returncode == 1, result
+    assert str(pid) in error_line(result)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("option, value", [("-C", "4095"), ("-G", "/sys/fs/cgroup/no-such-group"),
+                                           ("-G", "/tmp")])
+def test_target_that_cannot_be(tmp_path, option, value):
+    result = run("-a", option, value, "-d", 1, "-o", tmp_path / "x.folded")
+    assert result.returncode in (1, 2), result
+    error_line(result)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("life", [0.0, 0.02, 0.2])
+def test_target_that_ends_at_once(tmp_path, life):
+    """Either it was gone, and that is said, or what there was of it is written."""
+    process = subprocess.Popen(["/bin/sleep", str(life)])
+    started = time.monotonic()
+    # Reaped by init's like in real life: not a zombie for as long as we look.
+    import threading
+    threading.Thread(target=process.wait, daemon=True).start()
+    result = run("-p", process.pid, "-d", 10, "-o", tmp_path / "x.folded")
+    assert time.monotonic() - started < 8
+    if result.returncode == 0:
+        Folded(tmp_path / "x.folded")
+    else:
+        assert result.returncode == 1, result
+        assert str(process.pid) in error_line(result)
+
+
+def test_zombie(tmp_path):
+    """A process that ended and was not reaped has nothing to record and never will."""
+    process = subprocess.Popen(["/bin/true"])
+    time.sleep(0.3)
+    started = time.monotonic()
+    result = run("-p", process.pid, "-d", 10, "-o", tmp_path / "x.folded")
+    process.wait()
+    assert result.returncode in (0, 1), result
+    assert time.monotonic() - started < 8
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
+@pytest.mark.parametrize("mode", ["--oncpu", "--offcpu"])
+def test_without_rights(mode):
+    """One line, and it says what mends it."""
+    folder = subprocess.run(["mktemp", "-d", "/tmp/bpfflame-test-XXXXXX"], check=True,
+                            capture_output=True, text=True).stdout.strip()
+    try:
+        os.chmod(folder, 0o777)
+        copy = shutil.copy(BPFFLAME, folder)
+        os.chmod(copy, 0o755)
+        result = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", copy, mode, "-a",
+             "-d", "1"], cwd=folder, capture_output=True, text=True, timeout=30)
+        assert result.returncode == 1, result
+        assert len(result.stderr.splitlines()) == 1, result
+        assert "root" in result.stderr or "CAP_" in result.stderr, result
+        assert os.listdir(folder) == ["bpfflame"]
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_target_of_another_kind(tmp_path):
+    """A kernel thread is a process like any other."""
+    with workload("sh", command=["/bin/sleep", "5"]):
+        result = run("--json", "--offcpu", "-p", "2", "-d", "1", "-o", tmp_path / "x.folded")
+    assert result.returncode == 0, result
+    assert Folded(tmp_path / "x.folded").roots() <= {"kthreadd"}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * threads [SECONDS [THREADS]]: THREADS (10 000) threads that sleep from start to end in
+ * sleep_long(), plus the main one.
+ */
+#include "workload.h"
+
+#include <limits.h>
+
+#define STACK_SIZE (64 << 10)
+
+static MARKED void sleep_long(void)
+{
+	for (;;)
+		pause();
+}
+
+static void *sleeper_thread(void *argument)
+{
+	sleep_long();
+	return argument;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = number_argument(argc, argv, 1, 10);
+	int n = number_argument(argc, argv, 2, 10000), started;
+	uint64_t start = wall_ns();
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	for (started = 0; started < n; started++)
+		if (pthread_create(&thread, &attributes, sleeper_thread, NULL))
+			break;
+	sleep_ns(seconds * SECOND);
+	printf("{\"threads\": [], \"pid\": %d, \"sleeping\": %d, \"elapsed_ns\": %ju}\n", getpid(),
+	       started, (uintmax_t)(wall_ns() - start));
+	fflush(stdout);
+	_exit(started == n ? 0 : 1);
+}

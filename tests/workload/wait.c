@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * wait DIR [SECONDS [HOGS_CPU]]: threads that spend known times off the CPU, one kind each.
+ *
+ *	sleeper	  nanosleep() of 20 ms, over and over
+ *	holder	  holds a mutex for 30 ms, gives it away for 10 ms
+ *	waiter	  waits for that mutex
+ *	blocked	  read() of a pipe that nobody writes, from start to end
+ *	alternate 10 ms of CPU time, 10 ms of sleep
+ *	writer	  write() and fsync() of a file in DIR
+ *	hog-0/1	  with HOGS_CPU: two busy loops on that one CPU
+ *
+ * Truth is relative to a window: SIGUSR1 opens it (its start is the program's, else), SIGUSR2
+ * closes it, SIGTERM or SECONDS print it and end. Off-CPU time is elapsed − CPU time; of it,
+ * `run_delay_ns` was spent waiting for a CPU.
+ */
+#include "workload.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+struct waiting {
+	const char *name;
+	void *(*body)(void *);
+	pthread_t thread;
+	pid_t tid;
+	clockid_t clock;
+};
+
+struct reading {
+	uint64_t wall, cpu, run_delay;
+};
+
+static const char *directory;
+static int hogs_cpu = -1;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static MARKED void sleep_known(void)
+{
+	sleep_ns(20 * MILLISECOND);
+	KEEP_FRAME();
+}
+
+static void *sleeper_thread(void *argument)
+{
+	for (;;)
+		sleep_known();
+	return argument;
+}
+
+static MARKED void hold_mutex(void)
+{
+	pthread_mutex_lock(&mutex);
+	sleep_ns(30 * MILLISECOND);
+	pthread_mutex_unlock(&mutex);
+	KEEP_FRAME();
+}
+
+static void *holder_thread(void *argument)
+{
+	for (;;) {
+		hold_mutex();
+		sleep_ns(10 * MILLISECOND);
+	}
+	return argument;
+}
+
+static MARKED void wait_for_mutex(void)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+	KEEP_FRAME();
+}
+
+static void *waiter_thread(void *argument)
+{
+	for (;;) {
+		wait_for_mutex();
+		sleep_ns(MILLISECOND);
+	}
+	return argument;
+}
+
+static MARKED void block_in_read(int fd)
+{
+	char byte;
+	ssize_t n = read(fd, &byte, 1);
+
+	(void)n;
+	KEEP_FRAME();
+}
+
+static void *blocked_thread(void *argument)
+{
+	int ends[2];
+
+	if (pipe(ends))
+		return NULL;
+	for (;;)
+		block_in_read(ends[0]);
+	return argument;
+}
+
+static MARKED void burn_half(void)
+{
+	uint64_t until = thread_cpu_ns() + 10 * MILLISECOND;
+
+	do
+		spin();
+	while (thread_cpu_ns() < until);
+}
+
+static MARKED void sleep_half(void)
+{
+	sleep_ns(10 * MILLISECOND);
+	KEEP_FRAME();
+}
+
+static void *alternate_thread(void *argument)
+{
+	for (;;) {
+		burn_half();
+		sleep_half();
+	}
+	return argument;
+}
+
+static MARKED void write_and_sync(int fd)
+{
+	static char block[64 << 10];
+	ssize_t n = pwrite(fd, block, sizeof(block), 0);
+
+	block[0]++;
+	if (n < 0 || fsync(fd))
+		sleep_ns(MILLISECOND);
+	KEEP_FRAME();
+}
+
+static void *writer_thread(void *argument)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/wait-XXXXXX", directory);
+	fd = mkstemp(path);
+	if (fd < 0) {
+		perror(path);
+		exit(1);
+	}
+	unlink(path);
+	for (;;)
+		write_and_sync(fd);
+	return argument;
+}
+
+static MARKED void hog_cpu(void)
+{
+	for (int i = 0; i < 100; i++)
+		spin();
+}
+
+static void *hog_thread(void *argument)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(hogs_cpu, &cpus);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus))
+		exit(1);
+	for (;;)
+		hog_cpu();
+	return argument;
+}
+
+static struct waiting threads[] = {
+    {.name = "sleeper", .body = sleeper_thread},     {.name = "holder", .body = holder_thread},
+    {.name = "waiter", .body = waiter_thread},	     {.name = "blocked", .body = blocked_thread},
+    {.name = "alternate", .body = alternate_thread}, {.name = "writer", .body = writer_thread},
+    {.name = "hog-0", .body = hog_thread},	     {.name = "hog-1", .body = hog_thread},
+};
+
+static int n_threads = sizeof(threads) / sizeof(*threads);
+
+static void *named_thread(void *argument)
+{
+	struct waiting *self = argument;
+
+	pthread_setname_np(pthread_self(), self->name);
+	pthread_getcpuclockid(pthread_self(), &self->clock);
+	__atomic_store_n(&self->tid, gettid(), __ATOMIC_RELEASE);
+	return self->body(NULL);
+}
+
+static void start_all(void)
+{
+	for (int i = 0; i < n_threads; i++) {
+		start_thread(named_thread, &threads[i], &threads[i].thread);
+		while (!__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE))
+			sleep_ns(MILLISECOND);
+	}
+}
+
+/* Field 2 of schedstat: how long the thread was runnable and not running. */
+static uint64_t run_delay_ns(pid_t tid)
+{
+	unsigned long long cpu, delay = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu %llu", &cpu, &delay) != 2)
+		delay = 0;
+	fclose(file);
+	return delay;
+}
+
+static void read_all(struct reading *readings)
+{
+	for (int i = 0; i < n_threads; i++)
+		readings[i] = (struct reading){wall_ns(), clock_ns(threads[i].clock),
+					       run_delay_ns(threads[i].tid)};
+}
+
+static void print_truth(const struct reading *begin, const struct reading *end)
+{
+	printf("{\"threads\": [");
+	for (int i = 0; i < n_threads; i++)
+		printf("%s{\"name\": \"%s\", \"tid\": %d, \"elapsed_ns\": %ju, \"cpu_ns\": %ju, "
+		       "\"off_cpu_ns\": %ju, \"run_delay_ns\": %ju}",
+		       i ? ", " : "", threads[i].name, threads[i].tid,
+		       (uintmax_t)(end[i].wall - begin[i].wall),
+		       (uintmax_t)(end[i].cpu - begin[i].cpu),
+		       (uintmax_t)(end[i].wall - begin[i].wall - (end[i].cpu - begin[i].cpu)),
+		       (uintmax_t)(end[i].run_delay - begin[i].run_delay));
+	printf("], \"pid\": %d}\n", getpid());
+}
+
+/* Waits for signals until @until; reads the clocks where they say so. */
+static void watch_window(const sigset_t *signals, uint64_t until, struct reading *begin,
+			 struct reading *end)
+{
+	bool closed = false;
+	uint64_t now;
+
+	read_all(begin);
+	while ((now = wall_ns()) < until) {
+		struct timespec left = {(until - now) / SECOND, (until - now) % SECOND};
+		int signal = sigtimedwait(signals, NULL, &left);
+
+		if (signal == SIGTERM)
+			break;
+		if (signal == SIGUSR1)
+			read_all(begin);
+		if (signal == SIGUSR2) {
+			read_all(end);
+			closed = true;
+		}
+	}
+	if (!closed)
+		read_all(end);
+}
+
+int main(int argc, char **argv)
+{
+	static struct reading begin[8], end[8];
+	double seconds = number_argument(argc, argv, 2, 10);
+	sigset_t signals;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: wait DIR [SECONDS [HOGS_CPU]]\n");
+		return 2;
+	}
+	directory = argv[1];
+	hogs_cpu = number_argument(argc, argv, 3, -1);
+	if (hogs_cpu < 0)
+		n_threads -= 2;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
+	sigaddset(&signals, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	start_all();
+	watch_window(&signals, wall_ns() + seconds * SECOND, begin, end);
+	print_truth(begin, end);
+	fflush(stdout);
+	_exit(0);
+}
