@@ -164,10 +164,27 @@ static __always_inline void thread_born(struct task_struct *task)
 	thread->off_at = bpf_ktime_get_ns();
 }
 
+/* Both halves of the stack of a thread that is not running; the user half if @sleepable. */
+static __always_inline void capture_blocked(struct task_struct *task, bool sleepable,
+					    struct scratch_stacks *stacks)
+{
+	long bytes = 0;
+	u32 n = 0;
+
+	if (config.kernel_stacks)
+		bytes = bpf_get_task_stack(task, stacks->kernel.frames,
+					   sizeof stacks->kernel.frames, 0);
+	finish_stack(&stacks->kernel, bytes > 0 ? bytes / sizeof(u64) : 0);
+	if (sleepable && config.user_stacks && !(task->flags & PF_KTHREAD))
+		n = unwind_blocked(task, stacks->user.frames);
+	finish_stack(&stacks->user, n);
+}
+
 /* A thread that was off its CPU before any program was attached. */
-static __always_inline void stamp_blocked(struct task_struct *task)
+static __always_inline void stamp_blocked(struct task_struct *task, bool sleepable)
 {
 	u32 state = task_state(task);
+	struct scratch_stacks *stacks;
 	struct thread *thread;
 
 	if ((state & TASK_DEAD) || task->on_cpu || !wanted(task) || !on_wanted_cpu(task_cpu(task)))
@@ -175,6 +192,18 @@ static __always_inline void stamp_blocked(struct task_struct *task)
 	thread = thread_get(task);
 	if (!thread || thread->off_at)
 		return;
+	if (config.capture_out) {
+		stacks = scratch_get(SCRATCH_ITERATOR);
+		if (!stacks)
+			return;
+		capture_blocked(task, sleepable, stacks);
+		publish_stacks(stacks);
+		/* It may have run meanwhile: then what the switch left is right. */
+		if (thread->off_at || task->on_cpu)
+			return;
+		thread->kernel_stack = stacks->kernel.id;
+		thread->user_stack = stacks->user.id;
+	}
 	thread->reason = block_reason(state, false);
 	thread->off_at = bpf_ktime_get_ns();
 }

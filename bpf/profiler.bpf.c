@@ -153,8 +153,7 @@ int on_exit(u64 *ctx)
 }
 
 /* Before the window opens: every process, and a stamp on every thread that waits. */
-SEC("iter/task")
-int on_each_task_at_start(struct bpf_iter__task *ctx)
+static __always_inline int meet_task(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
 	struct bf_process_event event;
@@ -162,12 +161,25 @@ int on_each_task_at_start(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	if (config.offcpu)
-		stamp_blocked(task);
+		stamp_blocked(task, sleepable);
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD)) {
 		process_event_init(&event, BF_EVENT_FORK, task);
 		bpf_seq_write(ctx->meta->seq, &event, sizeof event);
 	}
 	return 0;
+}
+
+SEC("iter/task")
+int on_each_task_at_start(struct bpf_iter__task *ctx)
+{
+	return meet_task(ctx, false);
+}
+
+/* With capture_out a thread's stacks are needed before it wakes. */
+SEC("iter.s/task")
+int on_each_task_at_start_stacks(struct bpf_iter__task *ctx)
+{
+	return meet_task(ctx, true);
 }
 
 /*
@@ -181,8 +193,6 @@ static __always_inline int count_blocked(struct bpf_iter__task *ctx, bool sleepa
 	struct thread *thread;
 	struct period period;
 	u32 word = 0;
-	long bytes = 0;
-	u32 n = 0;
 
 	if (!task || !task->pid)
 		return 0;
@@ -192,13 +202,7 @@ static __always_inline int count_blocked(struct bpf_iter__task *ctx, bool sleepa
 	stacks = scratch_get(SCRATCH_ITERATOR);
 	if (!stacks)
 		return 0;
-	if (config.kernel_stacks)
-		bytes = bpf_get_task_stack(task, stacks->kernel.frames,
-					   sizeof stacks->kernel.frames, 0);
-	finish_stack(&stacks->kernel, bytes > 0 ? bytes / sizeof(u64) : 0);
-	if (sleepable && config.user_stacks && !(task->flags & PF_KTHREAD))
-		n = unwind_blocked(task, stacks->user.frames);
-	finish_stack(&stacks->user, n);
+	capture_blocked(task, sleepable, stacks);
 	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.id))
 		publish_stacks(stacks);
 	bpf_seq_write(ctx->meta->seq, &word, sizeof word);

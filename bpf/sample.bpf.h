@@ -9,10 +9,11 @@
 
 #include "bpf/unwind.bpf.h"
 
-/* Wakes the loader only when there is much to read: it looks by itself once a second. */
+/* Wakes the loader only when there is much to read: it looks by itself ten times a second. */
 static __always_inline u64 wakeup_flags(void)
 {
-	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high ?
+	return control.drain_wanted ||
+			       bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high ?
 		       BPF_RB_FORCE_WAKEUP :
 		       BPF_RB_NO_WAKEUP;
 }
@@ -108,6 +109,16 @@ static __always_inline bool count_existing(void *map, struct bf_count_key *key, 
 	return true;
 }
 
+static __always_inline void row_added(u32 which)
+{
+	u32 used = __sync_fetch_and_add(&control.counts_used[which], 1), type = BF_EVENT_DRAIN;
+
+	if (used != config.counts_high)
+		return;
+	control.drain_wanted = 1;
+	send(&type, sizeof type);
+}
+
 /* Returns whether the row is new. */
 static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *key,
 				     u64 nanoseconds)
@@ -117,10 +128,7 @@ static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *
 	if (count_existing(map, key, nanoseconds))
 		return false;
 	if (!bpf_map_update_elem(map, key, &first, BPF_NOEXIST)) {
-		u32 used = __sync_fetch_and_add(&control.counts_used[which], 1);
-
-		if (used >= config.counts_high)
-			control.drain_wanted = 1;
+		row_added(which);
 		return true;
 	}
 	/* Another CPU was first, or the map is full. */

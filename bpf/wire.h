@@ -94,6 +94,7 @@ enum bf_event_type {
 	BF_EVENT_STACK,
 	BF_EVENT_FORK,
 	BF_EVENT_EXIT,
+	BF_EVENT_DRAIN, /* only a type: a count map is half full */
 	N_BF_EVENT_TYPES,
 };
 

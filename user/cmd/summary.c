@@ -2,6 +2,7 @@
 #include "cmd/summary.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -114,12 +115,16 @@ static double own_cpu_seconds(void)
 	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+/* Not ru_maxrss: that remembers what the program that started us needed before the exec. */
 static uint64_t peak_memory_bytes(void)
 {
-	struct rusage usage;
+	char status[2048];
+	const char *line;
 
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_maxrss * 1024ULL;
+	if (read_text_file("/proc/self/status", status, sizeof status) < 0)
+		return 0;
+	line = strstr(status, "\nVmHWM:");
+	return line ? strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
 }
 
 static void print_losses(const struct summary *summary, FILE *stream)

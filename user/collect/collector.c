@@ -43,10 +43,17 @@ static int on_event(void *context, void *data, size_t size)
 	const struct bf_stack_event *stack = data;
 	int r = 0;
 
-	if (size >= sizeof(struct bf_process_event) && stack->type != BF_EVENT_STACK)
-		r = timeline_add_process(&collector->timeline, data);
-	else if (stack->type == BF_EVENT_STACK)
+	switch (stack->type) {
+	case BF_EVENT_STACK:
 		r = stacks_add(&collector->stacks, stack->id, stack->frames, stack->n);
+		break;
+	case BF_EVENT_FORK:
+	case BF_EVENT_EXIT:
+		r = timeline_add_process(&collector->timeline, data);
+		break;
+	case BF_EVENT_DRAIN: /* control.drain_wanted says the same */
+		break;
+	}
 	if (r < 0)
 		collector->event_error = r;
 	return 0;
@@ -299,9 +306,13 @@ static int read_all_maps(struct collector *collector)
 
 int collect_start(struct collector *collector, struct failure *failure)
 {
+	struct bpf_program *at_start = collector->skel->progs.on_each_task_at_start;
 	uint64_t now;
-	int r = iterate(collector->skel->progs.on_each_task_at_start, on_process, collector);
+	int r;
 
+	if (!bpf_program__autoload(at_start))
+		at_start = collector->skel->progs.on_each_task_at_start_stacks;
+	r = iterate(at_start, on_process, collector);
 	if (r < 0)
 		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
 	now = monotonic_ns();

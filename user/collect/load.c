@@ -150,7 +150,7 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 {
 	uint64_t cpus = libbpf_num_possible_cpus();
 	uint32_t rows = options->mode == PROFILE_ONCPU ? 2 * options->frequency * cpus :
-							  16384 + 2048 * cpus;
+							  65536;
 	uint32_t ring_bytes;
 
 	rows = power_of_two_above(rows < 8192 ? 8192 : rows > (1 << 20) ? 1 << 20 : rows);
@@ -171,6 +171,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 			    const struct kernel_facts *facts, enum hook hook)
 {
 	bool offcpu = options->mode == PROFILE_OFFCPU;
+	bool stacks_at_start = offcpu && hook == HOOK_SWITCH_OUT && facts->reads_other_tasks;
 	struct bpf_program *program;
 
 	bpf_object__for_each_program(program, skel->obj)
@@ -178,7 +179,8 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_fork, true);
 	bpf_program__set_autoload(skel->progs.on_exit, true);
 	bpf_program__set_autoload(skel->progs.on_exec, options->command_pid != 0);
-	bpf_program__set_autoload(skel->progs.on_each_task_at_start, true);
+	bpf_program__set_autoload(skel->progs.on_each_task_at_start, !stacks_at_start);
+	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_sample, !offcpu);
 	bpf_program__set_autoload(skel->progs.on_switch, offcpu);
 	bpf_program__set_autoload(skel->progs.on_waking, offcpu);
