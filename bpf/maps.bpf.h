@@ -46,10 +46,12 @@ struct {
 	__type(value, u64);
 } stats SEC(".maps");
 
-/* What is known of a thread that is off its CPU. */
 struct thread {
 	u64 off_at;  /* when it lost its CPU; 0: it runs, or is not recorded */
 	u64 wake_at; /* when it was woken; 0: not yet */
+	u64 in_at;   /* when it last got a CPU; 0: before the programs were attached */
+	u64 runtime; /* CPU time the scheduler had charged to it by then */
+	u64 overcharged; /* of that time since, what it did not run */
 	u64 kernel_stack, user_stack; /* capture_out only */
 	u32 reason;
 	u32 pad;
@@ -60,6 +62,30 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+/*
+ * The last switch of each CPU: the end of one thread's period on it, the start of the next one's. The
+ * hooks that run after the switch are too late to look: interrupts that it held back come first.
+ */
+struct last_switch {
+	u64 at;
+	u64 runtime; /* CPU time charged to the thread that got the CPU */
+	pid_t tid;   /* that thread */
+	u32 pad;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct last_switch);
+} last_switches SEC(".maps");
+
+static __always_inline struct last_switch *last_switch(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&last_switches, &zero);
+}
 
 /* Where a stack is put together: one for each half, and apart for programs that can interrupt. */
 enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_ITERATOR, N_SCRATCHES };

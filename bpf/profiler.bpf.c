@@ -49,10 +49,16 @@ int on_switch(u64 *ctx)
 	bool preempted = ctx[0];
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u32 state = config.switch_has_state ? (u32)ctx[3] : task_state(prev);
+	struct last_switch *this = last_switch();
 
-	switch_out(ctx, prev, state, preempted);
+	if (!this)
+		return 0;
+	this->at = bpf_ktime_get_ns();
+	this->runtime = next->se.sum_exec_runtime;
+	this->tid = next->pid;
+	switch_out(ctx, prev, state, preempted, this->at);
 	if (config.capture_out)
-		switch_in(ctx, next);
+		switch_in(ctx, next, this);
 	return 0;
 }
 
@@ -67,21 +73,21 @@ int on_waking(u64 *ctx)
 SEC("tp_btf/sched_exit_tp")
 int on_switched_tp(u64 *ctx)
 {
-	switch_in(ctx, bpf_get_current_task_btf());
+	switched(ctx);
 	return 0;
 }
 
 SEC("fentry/finish_task_switch")
 int on_switched_fentry(u64 *ctx)
 {
-	switch_in(ctx, bpf_get_current_task_btf());
+	switched(ctx);
 	return 0;
 }
 
 SEC("kprobe/finish_task_switch")
 int on_switched_kprobe(struct pt_regs *ctx)
 {
-	switch_in(ctx, bpf_get_current_task_btf());
+	switched(ctx);
 	return 0;
 }
 

@@ -75,10 +75,15 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
 struct task_struct {
 	unsigned int flags;
 	unsigned int on_cpu; /* a byte since 7.0: only unsigned fields may shrink */
 	unsigned int on_rq;
+	struct sched_entity se;
 	struct mm_struct *mm;
 	pid_t pid;
 	pid_t tgid;

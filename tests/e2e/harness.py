@@ -48,7 +48,7 @@ class Result:
 
     def window(self):
         """The recording's start and end on CLOCK_MONOTONIC."""
-        start = self.started + self.summary["startup_seconds"]
+        start = self.summary["start_unix_seconds"] - time.time() + time.monotonic()
         return start, start + self.summary["duration_seconds"]
 
 

@@ -250,6 +250,7 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_text(&json, oncpu ? "event" : "hook", summary->source);
 	if (oncpu)
 		json_count(&json, "frequency", collect->frequency);
+	json_number(&json, "start_unix_seconds", summary->profile->start_realtime_ns / 1e9, 6);
 	json_number(&json, "duration_seconds", summary->profile->duration_ns / 1e9, 6);
 	json_count(&json, "samples", totals.samples);
 	if (!oncpu) {
