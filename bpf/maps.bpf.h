@@ -47,10 +47,10 @@ struct {
 } stats SEC(".maps");
 
 struct thread {
-	u64 off_at;  /* when it lost its CPU; 0: it runs, or is not recorded */
-	u64 wake_at; /* when it was woken; 0: not yet */
-	u64 in_at;   /* when it last got a CPU; 0: before the programs were attached */
-	u64 runtime; /* CPU time the scheduler had charged to it by then */
+	u64 off_at;	 /* when it lost its CPU; 0: it runs, or is not recorded */
+	u64 wake_at;	 /* when it was woken; 0: not yet */
+	u64 in_at;	 /* when it last got a CPU; 0: before the programs were attached */
+	u64 runtime;	 /* CPU time the scheduler had charged to it by then */
 	u64 overcharged; /* of that time since, what it did not run */
 	u64 kernel_stack, user_stack; /* capture_out only */
 	u32 reason;
@@ -64,8 +64,9 @@ struct {
 } threads SEC(".maps");
 
 /*
- * The last switch of each CPU: the end of one thread's period on it, the start of the next one's. The
- * hooks that run after the switch are too late to look: interrupts that it held back come first.
+ * The last switch of each CPU: the end of one thread's period on it, the start of the next one's.
+ * The hooks that run after the switch are too late to look: interrupts that it held back come
+ * first.
  */
 struct last_switch {
 	u64 at;

@@ -42,11 +42,12 @@ static __always_inline u64 earlier(u64 a, u64 b)
 }
 
 /*
- * The scheduler charges CPU time by a clock that it reads before the switch, on a wake-up even before
- * an idle CPU is up: microseconds that make 5 % of a thread that blocks often. So that CPU time plus
- * off-CPU time is elapsed time, thread by thread, a period begins where the charged time ends, if
- * that is before the switch (the rest was charged to the next thread, or a hypervisor stole it). If
- * it is after, the thread was charged before it ran: that comes off its wait for the CPU.
+ * The scheduler charges CPU time by a clock that it reads before the switch, on a wake-up even
+ * before an idle CPU is up: microseconds that make 5 % of a thread that blocks often. So that CPU
+ * time plus off-CPU time is elapsed time, thread by thread, a period begins where the charged time
+ * ends, if that is before the switch (the rest was charged to the next thread, or a hypervisor
+ * stole it). If it is after, the thread was charged before it ran: that comes off its wait for the
+ * CPU.
  */
 static __always_inline void period_begin(struct thread *thread, struct task_struct *task, u64 now)
 {

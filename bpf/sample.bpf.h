@@ -13,9 +13,9 @@
 static __always_inline u64 wakeup_flags(void)
 {
 	return control.drain_wanted ||
-			       bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high ?
-		       BPF_RB_FORCE_WAKEUP :
-		       BPF_RB_NO_WAKEUP;
+			       bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline bool send(void *event, u64 size)

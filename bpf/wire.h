@@ -11,10 +11,10 @@
 #include <linux/types.h>
 #endif
 
-#define BF_MAX_FRAMES	127 /* of the user half and of the kernel half; the kernel's own default */
-#define BF_MAX_CPUS	4096
-#define BF_COMM_LEN	16
-#define BF_GLOB_STATES	64
+#define BF_MAX_FRAMES  127 /* of the user half and of the kernel half; the kernel's own default */
+#define BF_MAX_CPUS    4096
+#define BF_COMM_LEN    16
+#define BF_GLOB_STATES 64
 
 /* Why a thread is not running. */
 enum bf_reason {
@@ -40,20 +40,20 @@ struct bf_glob {
 
 /* Fixed before the programs are loaded: what is off costs nothing, the verifier removes it. */
 struct bf_config {
-	__u8 by_pid;	 /* only processes in `target_pids` */
-	__u8 by_tid;	 /* only threads in `target_tids` */
-	__u8 by_comm;	 /* only command names that match `glob` */
-	__u8 by_cgroup;	 /* only below cgroup `cgroup_id` */
-	__u8 by_cpu;	 /* off-CPU: only threads that lost one of `cpus` */
-	__u8 follow;	 /* children of targets are targets */
-	__u8 keep_tid;	 /* count each thread on its own */
+	__u8 by_pid;	/* only processes in `target_pids` */
+	__u8 by_tid;	/* only threads in `target_tids` */
+	__u8 by_comm;	/* only command names that match `glob` */
+	__u8 by_cgroup; /* only below cgroup `cgroup_id` */
+	__u8 by_cpu;	/* off-CPU: only threads that lost one of `cpus` */
+	__u8 follow;	/* children of targets are targets */
+	__u8 keep_tid;	/* count each thread on its own */
 	__u8 user_stacks;
 	__u8 kernel_stacks;
 	__u8 offcpu;
-	__u8 capture_out; /* off-CPU: no hook after the switch, stacks are taken before it */
+	__u8 capture_out;      /* off-CPU: no hook after the switch, stacks are taken before it */
 	__u8 switch_has_state; /* sched_switch passes prev_state (5.18) */
-	__u32 command_pid; /* becomes a target at its exec; 0: none */
-	__s32 cgroup_subsys; /* index of the v1 controller; -1: cgroup v2 */
+	__u32 command_pid;     /* becomes a target at its exec; 0: none */
+	__s32 cgroup_subsys;   /* index of the v1 controller; -1: cgroup v2 */
 	__u32 cgroup_level;
 	__u64 cgroup_id;
 	__u64 min_block, max_block; /* nanoseconds, both included */

@@ -7,9 +7,11 @@
 /* The length of the valid UTF-8 sequence at @p (RFC 3629), or 0. */
 static int utf8_length(const unsigned char *p)
 {
-	int n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 :
-		*p >= 0xf0 && *p < 0xf5				? 4 :
-								  0;
+	int n = *p < 0x80		  ? 1
+		: *p >= 0xc2 && *p < 0xe0 ? 2
+		: *p >= 0xe0 && *p < 0xf0 ? 3
+		: *p >= 0xf0 && *p < 0xf5 ? 4
+					  : 0;
 
 	for (int i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)

@@ -81,7 +81,8 @@ static const struct option_row {
 	{OPTION_TITLE, 0, "title", NULL, "TEXT", "of the picture", "Picture"},
 	{OPTION_SUBTITLE, 0, "subtitle", NULL, "TEXT", "below the title", NULL},
 	{OPTION_WIDTH, 0, "width", NULL, "PIXELS", "(1200)", NULL},
-	{OPTION_MIN_WIDTH, 0, "min-width", "minwidth", "PIXELS", "drop narrower frames (0.1)", NULL},
+	{OPTION_MIN_WIDTH, 0, "min-width", "minwidth", "PIXELS", "drop narrower frames (0.1)",
+	 NULL},
 	{OPTION_COLORS, 0, "colors", NULL, "PALETTE", "hot, io, mem, …", NULL},
 	{OPTION_INVERTED, 0, "inverted", NULL, NULL, "root on top (icicle)", NULL},
 	{OPTION_REVERSE, 0, "reverse", NULL, NULL, "merge from the leaves", NULL},
@@ -248,8 +249,7 @@ static int apply_value(struct record_options *options, const struct option_row *
 			return bad(failure, row, value, "a percentage");
 		options->max_loss = decimal;
 		return 0;
-	default:
-		return 0;
+	default: return 0;
 	}
 }
 
@@ -327,8 +327,9 @@ static int check_target(const struct record_options *options, struct failure *fa
 				    "see bpfflame --help");
 	}
 	if (options->all && (collect->n_pids || collect->n_tids || options->command))
-		return failure_set(failure, -EINVAL,
-				   "-a is the whole machine: it does not go with -p, -t or COMMAND");
+		return failure_set(
+			failure, -EINVAL,
+			"-a is the whole machine: it does not go with -p, -t or COMMAND");
 	if (options->command && (collect->n_pids || collect->n_tids))
 		return failure_set(failure, -EINVAL, "-p and -t do not go with COMMAND");
 	if (collect->no_user && collect->no_kernel)
@@ -357,9 +358,10 @@ static int check_outputs(const struct record_options *options, struct failure *f
 	}
 	if (options->n_outputs && options->n_formats > 1 &&
 	    options->n_formats != options->n_outputs)
-		return failure_set(failure, -EINVAL,
-				   "-f names %zu formats for %zu files of -o: give one, or one each",
-				   options->n_formats, options->n_outputs);
+		return failure_set(
+			failure, -EINVAL,
+			"-f names %zu formats for %zu files of -o: give one, or one each",
+			options->n_formats, options->n_outputs);
 	return 0;
 }
 
@@ -388,8 +390,8 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 				failure_set(failure, -EINVAL, "unknown option -%c", optopt);
 			else
 				failure_set(failure, -EINVAL, "%s %s",
-					    value == ':' ? "a value is missing after" :
-							   "unknown or unclear option",
+					    value == ':' ? "a value is missing after"
+							 : "unknown or unclear option",
 					    text);
 			return failure_mend(failure, -EINVAL, "see bpfflame --help");
 		}
@@ -405,8 +407,9 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 	}
 	if (optind < argc && strcmp(argv[optind - 1], "--") != 0) {
 		failure_set(failure, -EINVAL, "unknown command '%s'", argv[optind]);
-		return failure_mend(failure, -EINVAL, "to record a command, write -- before it: "
-						      "bpfflame … -- COMMAND");
+		return failure_mend(failure, -EINVAL,
+				    "to record a command, write -- before it: "
+				    "bpfflame … -- COMMAND");
 	}
 	ret->command = optind < argc ? argv + optind : NULL;
 	r = check_target(ret, failure);

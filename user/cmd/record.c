@@ -306,8 +306,8 @@ static int tell(struct recording *recording, const struct symbol_stats *symbols)
 		summary_print_json(&summary, stdout);
 	else if (!recording->options.quiet)
 		summary_print(&summary, stderr);
-	return summary_loss_percent(&summary) > recording->options.max_loss ? EXIT_LOSSES :
-									      EXIT_DONE;
+	return summary_loss_percent(&summary) > recording->options.max_loss ? EXIT_LOSSES
+									    : EXIT_DONE;
 }
 
 static void recording_done(struct recording *recording)

@@ -22,12 +22,13 @@ static void list_losses(const struct summary *summary, struct loss losses[N_LOSS
 {
 	const struct collect_stats *stats = &summary->stats;
 	bool offcpu = summary->options->collect.mode == PROFILE_OFFCPU;
-	const char *fewer = offcpu ? "-m 1ms leaves short periods out; or filter with -p, --comm" :
-				     "a lower -F; or filter with -p, --comm";
+	const char *fewer = offcpu ? "-m 1ms leaves short periods out; or filter with -p, --comm"
+				   : "a lower -F; or filter with -p, --comm";
 
 	memcpy(losses,
 	       (struct loss[N_LOSSES]){
-		       {"map_full", "samples lost, count map full", fewer, stats->counts_full, true},
+		       {"map_full", "samples lost, count map full", fewer, stats->counts_full,
+			true},
 		       {"ring_full", "events lost, ring buffer full", fewer, stats->events_full,
 			false},
 		       {"lost_stacks", "samples whose frames were lost, ring buffer full", fewer,
@@ -94,8 +95,7 @@ static struct totals add_up(const struct profile *profile)
 				&profile->locations[profile->stack_locations[stack->first + k]];
 
 			totals.frames += sample->count;
-			totals.unnamed_frames +=
-				is_unnamed(profile, location) ? sample->count : 0;
+			totals.unnamed_frames += is_unnamed(profile, location) ? sample->count : 0;
 		}
 	}
 	return totals;
@@ -141,13 +141,15 @@ static void print_losses(const struct summary *summary, FILE *stream)
 		any = true;
 	}
 	if (!any)
-		fputs("  losses    0: none by full maps, full rings, throttling or unreadable files\n",
+		fputs("  losses    0: none by full maps, full rings, throttling or unreadable "
+		      "files\n",
 		      stream);
 }
 
 static void print_quality(const struct summary *summary, const struct totals *totals, FILE *stream)
 {
-	fprintf(stream, "  stacks    %zu distinct; %.1f %% complete; %.1f %% of frames without a symbol\n",
+	fprintf(stream,
+		"  stacks    %zu distinct; %.1f %% complete; %.1f %% of frames without a symbol\n",
 		summary->stats.distinct_stacks, percent(totals->complete_weight, totals->weight),
 		percent(totals->unnamed_frames, totals->frames));
 	if (totals->complete_weight < totals->weight)
@@ -172,8 +174,7 @@ static void print_what(const struct summary *summary, const struct totals *total
 		return;
 	}
 	fprintf(stream, "bpfflame: off-CPU, stacks at %s, %.2f s\n", summary->source, seconds);
-	fprintf(stream,
-		"  periods   %" PRIu64 " seen; %" PRIu64 " parts counted, %.3f s in all\n",
+	fprintf(stream, "  periods   %" PRIu64 " seen; %" PRIu64 " parts counted, %.3f s in all\n",
 		summary->stats.periods, totals->samples, totals->nanoseconds / 1e9);
 }
 
@@ -204,7 +205,8 @@ void summary_print(const struct summary *summary, FILE *stream)
 	print_losses(summary, stream);
 	print_command(&summary->command, stream);
 	fprintf(stream,
-		"  own cost  %.3f s CPU, %.1f MB peak memory; ready after %.3f s, written in %.3f s\n",
+		"  own cost  %.3f s CPU, %.1f MB peak memory; ready after %.3f s, written in %.3f "
+		"s\n",
 		own_cpu_seconds(), peak_memory_bytes() / 1e6, summary->startup_seconds,
 		summary->write_seconds);
 	for (size_t i = 0; i < summary->n_files; i++)
@@ -260,8 +262,8 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_count(&json, "distinct_stacks", summary->stats.distinct_stacks);
 	json_number(&json, "complete_stacks_percent",
 		    percent(totals.complete_weight, totals.weight), 3);
-	json_number(&json, "unnamed_frames_percent",
-		    percent(totals.unnamed_frames, totals.frames), 3);
+	json_number(&json, "unnamed_frames_percent", percent(totals.unnamed_frames, totals.frames),
+		    3);
 	json_losses(summary, &json);
 	json_count(&json, "drains", summary->stats.drains);
 	json_count(&json, "processes", summary->stats.processes);

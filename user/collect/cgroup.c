@@ -44,7 +44,8 @@ static bool find_mount(const char *path, struct cgroup_mount *ret)
 	return best > 0;
 }
 
-/* The path itself, or the same below each tree's root, v2 first: what users see in /proc/PID/cgroup. */
+/* The path itself, or the same below each tree's root, v2 first: what users see in
+ * /proc/PID/cgroup. */
 static bool find_folder(const char *path, char *resolved, struct cgroup_mount *mount)
 {
 	FILE *mounts;

@@ -2,7 +2,8 @@
 /*
  * collect: records one window of the machine into a profile.
  *
- *	collect_open → collect_start → collect_step … → collect_stop → take the profile → collect_free
+ *	collect_open → collect_start → collect_step … → collect_stop → take the profile →
+ *collect_free
  *
  * Inside, data flows one way: BPF count maps → drain → locate → profile. What comes beside it (new
  * stacks, forks, exits, mmaps) arrives through ring buffers, which one epoll descriptor watches.
@@ -20,8 +21,8 @@ struct collect_options {
 	enum profile_mode mode;
 	const uint32_t *pids, *tids; /* none: no such filter */
 	size_t n_pids, n_tids;
-	const char *comm;   /* a glob, or NULL */
-	const char *cgroup; /* a path, or NULL */
+	const char *comm;	     /* a glob, or NULL */
+	const char *cgroup;	     /* a path, or NULL */
 	const struct cpu_list *cpus; /* or NULL: all */
 	uint32_t command_pid; /* a process that waits to exec: recorded from then on; 0: none */
 	bool no_children;
@@ -35,8 +36,8 @@ struct collect_options {
 
 /* What was counted and what was lost; the sum over the whole window. */
 struct collect_stats {
-	uint64_t samples;  /* or off-CPU periods counted */
-	uint64_t periods;  /* off-CPU periods seen */
+	uint64_t samples; /* or off-CPU periods counted */
+	uint64_t periods; /* off-CPU periods seen */
 	uint64_t counts_full, events_full, storage_failed, targets_full; /* lost in BPF */
 	uint64_t lost_stacks;	 /* samples counted, frames lost */
 	uint64_t lost_records;	 /* mmap and exec records */
@@ -50,9 +51,9 @@ struct collect_stats {
 struct collector;
 
 /*
- * Loads and attaches everything; nothing is counted yet. On failure *failure says why and what mends
- * it. Errors: -EPERM, -ESRCH (a target does not exist), -EINVAL (an option), -ENOSYS (this kernel
- * cannot), -ENOMEM, others of the kernel.
+ * Loads and attaches everything; nothing is counted yet. On failure *failure says why and what
+ * mends it. Errors: -EPERM, -ESRCH (a target does not exist), -EINVAL (an option), -ENOSYS (this
+ * kernel cannot), -ENOMEM, others of the kernel.
  */
 int collect_open(const struct collect_options *options, struct collector **ret,
 		 struct failure *failure);

@@ -40,14 +40,14 @@ void drain_flip(struct drain *drain)
 }
 
 /*
- * A batch that ends inside a bucket of more rows than there is room for fails with ENOSPC; with room
- * for the whole map that can't happen.
+ * A batch that ends inside a bucket of more rows than there is room for fails with ENOSPC; with
+ * room for the whole map that can't happen.
  */
 int drain_read(struct drain *drain, uint32_t *ret_n)
 {
 	struct profiler *skel = drain->skel;
-	struct bpf_map *quiet = skel->bss->control.epoch & 1 ? skel->maps.counts_a :
-							       skel->maps.counts_b;
+	struct bpf_map *quiet =
+		skel->bss->control.epoch & 1 ? skel->maps.counts_a : skel->maps.counts_b;
 	uint32_t n = drain->capacity, position;
 
 	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(quiet), NULL, &position, drain->keys,

@@ -3,8 +3,8 @@
  * files: every file that was seen mapped executable, each kept open from the moment it is met, so
  * that it can be read after its process has ended or its name is gone.
  *
- * A file is named by what the kernel says of the mapping (device, inode, generation). Two such names
- * that lead to the same file on disk share one entry.
+ * A file is named by what the kernel says of the mapping (device, inode, generation). Two such
+ * names that lead to the same file on disk share one entry.
  */
 #ifndef COLLECT_FILES_H
 #define COLLECT_FILES_H
@@ -44,8 +44,8 @@ int files_init(struct files *files);
 void files_done(struct files *files);
 
 /*
- * The entry of the file mapped by process @pid at [@start, @end), opened when met for the first time.
- * *ret_file is UINT32_MAX for mappings without a file. Errors: -ENOMEM.
+ * The entry of the file mapped by process @pid at [@start, @end), opened when met for the first
+ * time. *ret_file is UINT32_MAX for mappings without a file. Errors: -ENOMEM.
  */
 int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 	      uint64_t end, uint32_t *ret_file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * filter: what the user asked for, in the form that BPF tests: a glob as an automaton, a cgroup path
- * as an id with its level.
+ * filter: what the user asked for, in the form that BPF tests: a glob as an automaton, a cgroup
+ * path as an id with its level.
  */
 #ifndef COLLECT_FILTER_H
 #define COLLECT_FILTER_H

@@ -9,20 +9,21 @@ static bool starts_with(const char *text, const char *prefix)
 }
 
 /*
- * What stands between a blocking function and our hook: the scheduler and the way into BPF. They tell
- * nothing and differ with the hook; of a thread that still waits the kernel does not show them.
+ * What stands between a blocking function and our hook: the scheduler and the way into BPF. They
+ * tell nothing and differ with the hook; of a thread that still waits the kernel does not show
+ * them.
  */
 static bool is_switch_plumbing(const char *function)
 {
 	static const char *const prefixes[] = {
-		"schedule",	      "__schedule",	     "io_schedule",
-		"preempt_schedule",   "do_nanosleep",	     "__switch_to",
-		"bpf_trace_run",      "__bpf_trace_",	     "__traceiter_",
-		"trace_call_bpf",     "bpf_trampoline_",     "bpf_get_stack",
-		"finish_task_switch", "kprobe_ftrace_",	     "ftrace_",
-		"arch_ftrace_",	      "perf_trace_run_bpf",  "kprobe_perf_func",
-		"kprobe_dispatcher",  "aggr_pre_handler",    "kprobe_int3_handler",
-		"exc_int3",	      "asm_exc_int3",	     NULL,
+		"schedule",	      "__schedule",	    "io_schedule",
+		"preempt_schedule",   "do_nanosleep",	    "__switch_to",
+		"bpf_trace_run",      "__bpf_trace_",	    "__traceiter_",
+		"trace_call_bpf",     "bpf_trampoline_",    "bpf_get_stack",
+		"finish_task_switch", "kprobe_ftrace_",	    "ftrace_",
+		"arch_ftrace_",	      "perf_trace_run_bpf", "kprobe_perf_func",
+		"kprobe_dispatcher",  "aggr_pre_handler",   "kprobe_int3_handler",
+		"exc_int3",	      "asm_exc_int3",	    NULL,
 	};
 
 	for (size_t i = 0; prefixes[i]; i++)
@@ -48,11 +49,24 @@ static void hide_plumbing(struct profile *profile)
 static bool is_entry(const char *function)
 {
 	static const char *const entries[] = {
-		"_start",	  "clone3",	    "__clone3",		 "clone",
-		"__clone",	  "start_thread",   "__libc_start_main", "__libc_start_call_main",
-		"_dl_start",	  "thread_start",   "_dl_start_user",	 "__libc_start_main_impl",
-		"runtime.goexit", "runtime.mstart", "runtime.rt0_go",	 "_rt0_amd64_linux",
-		"_rt0_arm64_linux", NULL,
+		"_start",
+		"clone3",
+		"__clone3",
+		"clone",
+		"__clone",
+		"start_thread",
+		"__libc_start_main",
+		"__libc_start_call_main",
+		"_dl_start",
+		"thread_start",
+		"_dl_start_user",
+		"__libc_start_main_impl",
+		"runtime.goexit",
+		"runtime.mstart",
+		"runtime.rt0_go",
+		"_rt0_amd64_linux",
+		"_rt0_arm64_linux",
+		NULL,
 	};
 
 	for (size_t i = 0; entries[i]; i++)
@@ -85,7 +99,8 @@ static bool reaches_entry(const struct profile *profile, const struct profile_st
 		return false;
 	function = strings_get(&profile->strings,
 			       profile->frames[root->first_frame + root->n_frames - 1].function);
-	return is_entry(function) || (is_nameless_libc(function) && stack->n > 1 && root->is_return);
+	return is_entry(function) ||
+	       (is_nameless_libc(function) && stack->n > 1 && root->is_return);
 }
 
 void collect_finish_stacks(struct profile *profile, bool user_stacks)

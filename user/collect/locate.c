@@ -106,7 +106,8 @@ static int locate_user(struct locator *locator, const struct mapping *mapping, u
 
 /*
  * The user half ends before the first address that lies in no mapping: a frame pointer that led
- * astray, or, below a kernel half, registers of the image before an exec. Only a lone address is kept.
+ * astray, or, below a kernel half, registers of the image before an exec. Only a lone address is
+ * kept.
  */
 static int locate_user_half(struct locator *locator, const struct process *process,
 			    const struct stack_frames *stack, bool is_alone, uint32_t *locations,
@@ -162,8 +163,8 @@ static int make_stack(struct locator *locator, const struct process *process,
 	if (kernel)
 		n = locate_kernel_half(locator, kernel, locations);
 	if (n >= 0 && user)
-		n_user = locate_user_half(locator, process, user, n == 0, locations + n,
-					  &truncated);
+		n_user =
+			locate_user_half(locator, process, user, n == 0, locations + n, &truncated);
 	if (n < 0 || n_user < 0)
 		return n < 0 ? n : n_user;
 	return profile_add_stack(locator->profile, locations, n + n_user, truncated, ret_stack);
@@ -210,8 +211,8 @@ static int locate_stack(struct locator *locator, const struct bf_count_key *key,
 static int find_process(struct locator *locator, const struct bf_count_key *key,
 			uint32_t *ret_process)
 {
-	uint32_t process = processes_find(locator->processes, key->pid, key->process_start,
-					  key->exec_id);
+	uint32_t process =
+		processes_find(locator->processes, key->pid, key->process_start, key->exec_id);
 	int r;
 
 	if (process == TABLE_NONE) {

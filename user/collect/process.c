@@ -197,7 +197,8 @@ const struct mapping *process_mapping(const struct process *process, uint64_t ad
 	return &process->mappings[i];
 }
 
-/* Replaces the @n_old mappings at @at by @new: at most three, the outer ones what stays of the old. */
+/* Replaces the @n_old mappings at @at by @new: at most three, the outer ones what stays of the old.
+ */
 static int splice(struct process *process, size_t at, size_t n_old, const struct mapping *new,
 		  size_t n_new)
 {

@@ -19,7 +19,7 @@ struct mapping {
 
 struct process {
 	uint32_t pid, exec_id;
-	uint64_t start; /* boot-time ns; 0 when unknown */
+	uint64_t start;		  /* boot-time ns; 0 when unknown */
 	struct mapping *mappings; /* sorted by start, not overlapping */
 	size_t n_mappings, mappings_capacity;
 	uint32_t version; /* changes with the mappings */

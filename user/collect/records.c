@@ -107,12 +107,8 @@ static int hand_over(const union record_bytes *bytes, struct record_losses *loss
 	struct sample_id id;
 
 	switch (bytes->header.type) {
-	case PERF_RECORD_LOST:
-		losses->lost += bytes->lost.lost;
-		return 0;
-	case PERF_RECORD_THROTTLE:
-		losses->throttled++;
-		return 0;
+	case PERF_RECORD_LOST: losses->lost += bytes->lost.lost; return 0;
+	case PERF_RECORD_THROTTLE: losses->throttled++; return 0;
 	case PERF_RECORD_COMM:
 		if (!(bytes->header.misc & PERF_RECORD_MISC_COMM_EXEC))
 			return 0;
@@ -131,15 +127,15 @@ static int hand_over(const union record_bytes *bytes, struct record_losses *loss
 		record.name.generation = bytes->mmap2.generation;
 		record.path = bytes->mmap2.path;
 		break;
-	default:
-		return 0;
+	default: return 0;
 	}
 	memcpy(&id, bytes->bytes + bytes->header.size - sizeof id, sizeof id);
 	record.time = id.time;
 	return fn(context, &record);
 }
 
-int records_read(struct record_ring *ring, struct record_losses *losses, record_fn fn, void *context)
+int records_read(struct record_ring *ring, struct record_losses *losses, record_fn fn,
+		 void *context)
 {
 	struct perf_event_mmap_page *page = ring->memory;
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * records: the kernel's own stream of mmap and exec records, one ring buffer a CPU, from a perf event
- * that never fires (PERF_COUNT_SW_DUMMY). Format: perf_event_open(2).
+ * records: the kernel's own stream of mmap and exec records, one ring buffer a CPU, from a perf
+ * event that never fires (PERF_COUNT_SW_DUMMY). Format: perf_event_open(2).
  */
 #ifndef COLLECT_RECORDS_H
 #define COLLECT_RECORDS_H

@@ -52,15 +52,15 @@ int timeline_add_record(struct timeline *timeline, struct processes *processes,
 
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event)
 {
-	return add(timeline, &(struct timeline_event){
-				     .time = event->time,
-				     .type = event->type == BF_EVENT_FORK ? TIMELINE_FORK :
-									    TIMELINE_EXIT,
-				     .pid = event->pid,
-				     .parent_pid = event->parent_pid,
-				     .exec_id = event->exec_id,
-				     .start = event->start,
-			     });
+	return add(timeline,
+		   &(struct timeline_event){
+			   .time = event->time,
+			   .type = event->type == BF_EVENT_FORK ? TIMELINE_FORK : TIMELINE_EXIT,
+			   .pid = event->pid,
+			   .parent_pid = event->parent_pid,
+			   .exec_id = event->exec_id,
+			   .start = event->start,
+		   });
 }
 
 static int earlier_first(const void *a, const void *b)
@@ -89,12 +89,9 @@ static int apply(struct processes *processes, const struct timeline_event *event
 	case TIMELINE_FORK:
 		return processes_fork(processes, event->parent_pid, event->pid, event->start,
 				      event->exec_id);
-	case TIMELINE_EXEC:
-		return processes_exec(processes, event->pid);
-	case TIMELINE_MAP:
-		return apply_map(processes, event);
-	case TIMELINE_EXIT:
-		processes_exit(processes, event->pid);
+	case TIMELINE_EXEC: return processes_exec(processes, event->pid);
+	case TIMELINE_MAP: return apply_map(processes, event);
+	case TIMELINE_EXIT: processes_exit(processes, event->pid);
 	}
 	return 0;
 }

@@ -23,8 +23,8 @@ int timeline_add_record(struct timeline *timeline, struct processes *processes,
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event);
 
 /*
- * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Files newly mapped by a process
- * that is recorded are opened here: call it often, short-lived processes are gone soon.
+ * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Files newly mapped by a
+ * process that is recorded are opened here: call it often, short-lived processes are gone soon.
  */
 int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until);
 

@@ -44,10 +44,12 @@ void profile_free(struct profile *profile)
 
 static bool mapping_equal(const void *items, uint32_t position, const void *key)
 {
-	const struct profile_mapping *a = (const struct profile_mapping *)items + position, *b = key;
+	const struct profile_mapping *a = (const struct profile_mapping *)items + position,
+				     *b = key;
 
 	return a->kind == b->kind && a->path == b->path && a->build_id == b->build_id &&
-	       a->device == b->device && a->inode == b->inode && a->start == b->start && a->limit == b->limit && a->offset == b->offset;
+	       a->device == b->device && a->inode == b->inode && a->start == b->start &&
+	       a->limit == b->limit && a->offset == b->offset;
 }
 
 int profile_add_mapping(struct profile *profile, const struct profile_mapping *mapping,
@@ -63,7 +65,8 @@ int profile_add_mapping(struct profile *profile, const struct profile_mapping *m
 	hash = hash_mix(hash, mapping->start);
 	hash = hash_mix(hash, mapping->limit);
 	hash = hash_mix(hash, mapping->offset);
-	found = table_find(&profile->mapping_index, hash, mapping_equal, profile->mappings, mapping);
+	found = table_find(&profile->mapping_index, hash, mapping_equal, profile->mappings,
+			   mapping);
 	if (found == TABLE_NONE) {
 		if (profile->n_mappings >= TABLE_NONE)
 			return -E2BIG;
@@ -139,7 +142,8 @@ int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32
 {
 	struct stack_key key = {profile, locations, n, truncated};
 	uint64_t hash = hash_mix(hash_bytes(locations, n * sizeof *locations), truncated);
-	uint32_t found = table_find(&profile->stack_index, hash, stack_equal, profile->stacks, &key);
+	uint32_t found =
+		table_find(&profile->stack_index, hash, stack_equal, profile->stacks, &key);
 	int r;
 
 	if (found == TABLE_NONE) {
@@ -302,7 +306,7 @@ const char *off_reason_text(enum off_reason reason)
 const char *frame_kind_suffix(enum frame_kind kind)
 {
 	static const char *const suffixes[N_FRAME_KINDS] = {
-		[FRAME_USER] = "",	   [FRAME_KERNEL] = "_[k]", [FRAME_INLINED] = "_[i]",
+		[FRAME_USER] = "",    [FRAME_KERNEL] = "_[k]", [FRAME_INLINED] = "_[i]",
 		[FRAME_JIT] = "_[j]", [FRAME_NOTE] = "",
 	};
 

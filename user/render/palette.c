@@ -32,37 +32,37 @@ struct palette {
 	}
 
 static const struct palette palettes[] = {
-    {"hot",
-     {[FRAME_USER] = {40, 54, 88, 67, 75, 10},
-      [FRAME_KERNEL] = {20, 28, 84, 63, 70},
-      WARM_INLINED,
-      WARM_JIT,
-      NOTES}},
-    {"io",
-     {[FRAME_USER] = {198, 216, 72, 70, 80},
-      [FRAME_KERNEL] = {228, 248, 58, 74, 82},
-      [FRAME_INLINED] = {168, 182, 44, 70, 80},
-      [FRAME_JIT] = {120, 145, 38, 70, 80},
-      NOTES}},
-    {"mem",
-     {[FRAME_USER] = {96, 136, 50, 66, 78},
-      [FRAME_KERNEL] = {66, 82, 50, 60, 70},
-      WARM_INLINED,
-      [FRAME_JIT] = {48, 58, 75, 66, 76},
-      NOTES}},
-    {"kernel",
-     {[FRAME_USER] = {206, 214, 62, 74, 80},
-      [FRAME_KERNEL] = {24, 32, 85, 64, 70},
-      [FRAME_INLINED] = {168, 178, 48, 70, 78},
-      [FRAME_JIT] = {100, 112, 48, 66, 74},
-      NOTES}},
-    {"red", ONE_HUE(0, 12)},
-    {"orange", ONE_HUE(24, 36)},
-    {"yellow", ONE_HUE(46, 56)},
-    {"green", ONE_HUE(100, 136)},
-    {"aqua", ONE_HUE(172, 188)},
-    {"blue", ONE_HUE(206, 222)},
-    {"purple", ONE_HUE(270, 290)},
+	{"hot",
+	 {[FRAME_USER] = {40, 54, 88, 67, 75, 10},
+	  [FRAME_KERNEL] = {20, 28, 84, 63, 70},
+	  WARM_INLINED,
+	  WARM_JIT,
+	  NOTES}},
+	{"io",
+	 {[FRAME_USER] = {198, 216, 72, 70, 80},
+	  [FRAME_KERNEL] = {228, 248, 58, 74, 82},
+	  [FRAME_INLINED] = {168, 182, 44, 70, 80},
+	  [FRAME_JIT] = {120, 145, 38, 70, 80},
+	  NOTES}},
+	{"mem",
+	 {[FRAME_USER] = {96, 136, 50, 66, 78},
+	  [FRAME_KERNEL] = {66, 82, 50, 60, 70},
+	  WARM_INLINED,
+	  [FRAME_JIT] = {48, 58, 75, 66, 76},
+	  NOTES}},
+	{"kernel",
+	 {[FRAME_USER] = {206, 214, 62, 74, 80},
+	  [FRAME_KERNEL] = {24, 32, 85, 64, 70},
+	  [FRAME_INLINED] = {168, 178, 48, 70, 78},
+	  [FRAME_JIT] = {100, 112, 48, 66, 74},
+	  NOTES}},
+	{"red", ONE_HUE(0, 12)},
+	{"orange", ONE_HUE(24, 36)},
+	{"yellow", ONE_HUE(46, 56)},
+	{"green", ONE_HUE(100, 136)},
+	{"aqua", ONE_HUE(172, 188)},
+	{"blue", ONE_HUE(206, 222)},
+	{"purple", ONE_HUE(270, 290)},
 };
 
 #define N_PALETTES (sizeof palettes / sizeof *palettes)
@@ -109,12 +109,12 @@ static uint32_t channel(double hue, double saturation, double light, int n)
 uint32_t palette_fill(const struct palette *palette, enum frame_kind kind, unsigned int shade)
 {
 	const struct tint *tint = &palette->tints[kind];
-	double hue =
-	    tint->hue_from + (tint->hue_to - tint->hue_from) * (double)shade / (PALETTE_SHADES - 1);
+	double hue = tint->hue_from +
+		     (tint->hue_to - tint->hue_from) * (double)shade / (PALETTE_SHADES - 1);
 	/* Neighbours in hue differ in lightness. */
 	double light = tint->light_from + (tint->light_to - tint->light_from) *
-					      (double)(shade * 5 % PALETTE_SHADES) /
-					      (PALETTE_SHADES - 1);
+						  (double)(shade * 5 % PALETTE_SHADES) /
+						  (PALETTE_SHADES - 1);
 	double s = tint->saturation / 100.0, l = light / 100;
 
 	if (tint->other_hue && shade % 4 == 3)

@@ -52,59 +52,59 @@ struct svg {
 	const struct palette *palette;
 	struct tree tree;
 	struct layout layout;
-	uint32_t
-	    *name_numbers; /* by string id: its line in the list of names, 0 if it is not there */
+	uint32_t *name_numbers; /* by string id: its line in the list of names, 0 if it is not there
+				 */
 	unsigned int width, height;
 };
 
 static const char svg_js[] =
 #include "render/svg.js.h"
-    ;
+	;
 
 /* The letters that begin the classes of frames; svg.js knows them too. */
 static const char kind_letters[N_FRAME_KINDS] = {
-    [FRAME_USER] = 'u', [FRAME_KERNEL] = 'k', [FRAME_INLINED] = 'i',
-    [FRAME_JIT] = 'j',	[FRAME_NOTE] = 'n',
+	[FRAME_USER] = 'u', [FRAME_KERNEL] = 'k', [FRAME_INLINED] = 'i',
+	[FRAME_JIT] = 'j',  [FRAME_NOTE] = 'n',
 };
 
 static const char style[] =
-    "svg{background:#fff;color:#1f2430;"
-    "font:12px system-ui,-apple-system,\"Segoe UI\",\"DejaVu Sans\",sans-serif}\n"
-    "text{white-space:pre}\n"
-    ".paper{fill:#fff}\n"
-    ".title{font-size:17px;font-weight:600;fill:#1f2430}\n"
-    ".subtitle{fill:#3d4556}\n"
-    ".facts,.legend text,.matched{fill:#667085}\n"
-    ".details{fill:#1f2430}\n"
-    ".line{stroke:#e3e6ec}\n"
-    "#frames{cursor:pointer}\n"
-    ".row rect:hover,.row rect:focus{stroke:#16181d;stroke-width:1.2;outline:none}\n"
-    ".labels{font:11px \"DejaVu Sans Mono\",Menlo,Consolas,\"Liberation Mono\",monospace;"
-    "fill:" PALETTE_INK ";pointer-events:none}\n"
-    ".up{opacity:.5}\n"
-    ".searching rect,.searching path{fill-opacity:.4}\n"
-    ".searching rect.hit,.searching path.hit{fill:#e879f9;fill-opacity:1}\n"
-    ".button{cursor:pointer}\n"
-    ".button rect{fill:#f3f4f7;stroke:#cfd4de;rx:5px}\n"
-    ".button text{fill:#1f2430;text-anchor:middle}\n"
-    ".button:hover rect,.button:focus rect{stroke:#5b6cff;outline:none}\n"
-    ".button:focus{outline:none}\n"
-    ".matched{text-anchor:end}\n"
-    "input{box-sizing:border-box;width:100%;height:100%;padding:0 8px;border-radius:5px;"
-    "border:1px solid #5b6cff;background:#fff;color:#1f2430;outline:none;"
-    "font:12px \"DejaVu Sans Mono\",Menlo,Consolas,monospace}\n"
-    "@media (prefers-color-scheme:dark){\n"
-    "svg{background:#15171c}\n"
-    ".paper{fill:#15171c}\n"
-    ".title,.details,.subtitle,.button text{fill:#e7e9ee}\n"
-    ".facts,.legend text,.matched{fill:#9aa3b2}\n"
-    ".line{stroke:#2c313b}\n"
-    ".row rect:hover,.row rect:focus{stroke:#fff}\n"
-    ".searching .labels{fill:#f1f2f5}\n"
-    ".searching .labels .hit{fill:" PALETTE_INK "}\n"
-    ".button rect{fill:#23272f;stroke:#3a414d}\n"
-    "input{background:#1d2027;color:#e7e9ee}\n"
-    "}\n";
+	"svg{background:#fff;color:#1f2430;"
+	"font:12px system-ui,-apple-system,\"Segoe UI\",\"DejaVu Sans\",sans-serif}\n"
+	"text{white-space:pre}\n"
+	".paper{fill:#fff}\n"
+	".title{font-size:17px;font-weight:600;fill:#1f2430}\n"
+	".subtitle{fill:#3d4556}\n"
+	".facts,.legend text,.matched{fill:#667085}\n"
+	".details{fill:#1f2430}\n"
+	".line{stroke:#e3e6ec}\n"
+	"#frames{cursor:pointer}\n"
+	".row rect:hover,.row rect:focus{stroke:#16181d;stroke-width:1.2;outline:none}\n"
+	".labels{font:11px \"DejaVu Sans Mono\",Menlo,Consolas,\"Liberation Mono\",monospace;"
+	"fill:" PALETTE_INK ";pointer-events:none}\n"
+	".up{opacity:.5}\n"
+	".searching rect,.searching path{fill-opacity:.4}\n"
+	".searching rect.hit,.searching path.hit{fill:#e879f9;fill-opacity:1}\n"
+	".button{cursor:pointer}\n"
+	".button rect{fill:#f3f4f7;stroke:#cfd4de;rx:5px}\n"
+	".button text{fill:#1f2430;text-anchor:middle}\n"
+	".button:hover rect,.button:focus rect{stroke:#5b6cff;outline:none}\n"
+	".button:focus{outline:none}\n"
+	".matched{text-anchor:end}\n"
+	"input{box-sizing:border-box;width:100%;height:100%;padding:0 8px;border-radius:5px;"
+	"border:1px solid #5b6cff;background:#fff;color:#1f2430;outline:none;"
+	"font:12px \"DejaVu Sans Mono\",Menlo,Consolas,monospace}\n"
+	"@media (prefers-color-scheme:dark){\n"
+	"svg{background:#15171c}\n"
+	".paper{fill:#15171c}\n"
+	".title,.details,.subtitle,.button text{fill:#e7e9ee}\n"
+	".facts,.legend text,.matched{fill:#9aa3b2}\n"
+	".line{stroke:#2c313b}\n"
+	".row rect:hover,.row rect:focus{stroke:#fff}\n"
+	".searching .labels{fill:#f1f2f5}\n"
+	".searching .labels .hit{fill:" PALETTE_INK "}\n"
+	".button rect{fill:#23272f;stroke:#3a414d}\n"
+	"input{background:#1d2027;color:#e7e9ee}\n"
+	"}\n";
 
 static const char *frame_name(const struct svg *svg, const struct tree_node *node)
 {
@@ -383,10 +383,10 @@ static void write_row(const struct svg *svg, size_t depth)
 static void write_frames(struct svg *svg)
 {
 	if (!svg->tree.nodes[0].total) {
-		fprintf(
-		    svg->out,
-		    "<text class=\"empty facts\" x=\"%d\" y=\"%d\">Nothing was recorded.</text>\n",
-		    MARGIN, HEADER_HEIGHT + 13);
+		fprintf(svg->out,
+			"<text class=\"empty facts\" x=\"%d\" y=\"%d\">Nothing was "
+			"recorded.</text>\n",
+			MARGIN, HEADER_HEIGHT + 13);
 		return;
 	}
 	write_names(svg);
@@ -409,10 +409,10 @@ static void write_legend(const struct svg *svg)
 		const char *text;
 		int width;
 	} items[N_FRAME_KINDS] = {
-	    [FRAME_USER] = {"user", 57},
-	    [FRAME_KERNEL] = {"kernel", 67},
-	    [FRAME_INLINED] = {"inlined", 71},
-	    [FRAME_JIT] = {"JIT", 47},
+		[FRAME_USER] = {"user", 57},
+		[FRAME_KERNEL] = {"kernel", 67},
+		[FRAME_INLINED] = {"inlined", 71},
+		[FRAME_JIT] = {"JIT", 47},
 	};
 	bool drawn[N_FRAME_KINDS] = {false};
 	int width = -14, x = 0; /* no gap behind the last one */
@@ -426,11 +426,11 @@ static void write_legend(const struct svg *svg)
 	for (int kind = 0; kind < N_FRAME_KINDS; kind++) {
 		if (!drawn[kind] || !items[kind].text)
 			continue;
-		fprintf(
-		    svg->out,
-		    "<rect class=\"%c%d\" x=\"%d\" y=\"10\" width=\"11\" height=\"11\" rx=\"2\"/>"
-		    "<text x=\"%d\" y=\"20\">%s</text>\n",
-		    kind_letters[kind], PALETTE_SHADES / 2, x, x + 16, items[kind].text);
+		fprintf(svg->out,
+			"<rect class=\"%c%d\" x=\"%d\" y=\"10\" width=\"11\" height=\"11\" "
+			"rx=\"2\"/>"
+			"<text x=\"%d\" y=\"20\">%s</text>\n",
+			kind_letters[kind], PALETTE_SHADES / 2, x, x + 16, items[kind].text);
 		x += items[kind].width;
 	}
 	fputs("</g>\n", svg->out);

@@ -74,11 +74,13 @@ uint32_t text_next(const char **text)
 static size_t code_columns(uint32_t code)
 {
 	return (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
-		       (code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
-		       (code >= 0xff00 && code < 0xff61) || (code >= 0x1f300 && code < 0x1fb00) ||
-		       (code >= 0x20000 && code < 0x40000)
-		   ? 2
-		   : 1;
+			       (code >= 0xac00 && code < 0xd7a4) ||
+			       (code >= 0xf900 && code < 0xfb00) ||
+			       (code >= 0xff00 && code < 0xff61) ||
+			       (code >= 0x1f300 && code < 0x1fb00) ||
+			       (code >= 0x20000 && code < 0x40000)
+		       ? 2
+		       : 1;
 }
 
 size_t text_columns(const char *text)
@@ -109,18 +111,10 @@ static void write_utf8(FILE *stream, uint32_t code)
 static void write_code(FILE *stream, uint32_t code)
 {
 	switch (code) {
-	case '&':
-		fputs_unlocked("&amp;", stream);
-		break;
-	case '<':
-		fputs_unlocked("&lt;", stream);
-		break;
-	case '>':
-		fputs_unlocked("&gt;", stream);
-		break;
-	case '"':
-		fputs_unlocked("&quot;", stream);
-		break;
+	case '&': fputs_unlocked("&amp;", stream); break;
+	case '<': fputs_unlocked("&lt;", stream); break;
+	case '>': fputs_unlocked("&gt;", stream); break;
+	case '"': fputs_unlocked("&quot;", stream); break;
 	default:
 		if (code < 0x80)
 			putc_unlocked(code, stream);

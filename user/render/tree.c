@@ -11,8 +11,10 @@ int tree_init(struct tree *tree)
 	*tree = (struct tree){0};
 	if (array_reserve(tree->nodes, tree->nodes_capacity, 0, 1) < 0)
 		return -ENOMEM;
-	tree->nodes[tree->n_nodes++] = (struct tree_node){
-	    .parent = TREE_NONE, .first_child = TREE_NONE, .next = TREE_NONE, .kind = FRAME_NOTE};
+	tree->nodes[tree->n_nodes++] = (struct tree_node){.parent = TREE_NONE,
+							  .first_child = TREE_NONE,
+							  .next = TREE_NONE,
+							  .kind = FRAME_NOTE};
 	return 0;
 }
 
@@ -192,7 +194,7 @@ int tree_visit_stacks(struct profile *profile, const struct unfold_options *unfo
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 		uint64_t weight =
-		    profile->mode == PROFILE_ONCPU ? sample->count : sample->nanoseconds;
+			profile->mode == PROFILE_ONCPU ? sample->count : sample->nanoseconds;
 
 		if (!weight)
 			continue;

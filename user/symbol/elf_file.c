@@ -54,44 +54,44 @@ int elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, si
 static Elf64_Ehdr widen_header(const Elf32_Ehdr *h)
 {
 	return (Elf64_Ehdr){
-	    .e_type = h->e_type,
-	    .e_machine = h->e_machine,
-	    .e_phoff = h->e_phoff,
-	    .e_shoff = h->e_shoff,
-	    .e_phentsize = h->e_phentsize,
-	    .e_phnum = h->e_phnum,
-	    .e_shentsize = h->e_shentsize,
-	    .e_shnum = h->e_shnum,
-	    .e_shstrndx = h->e_shstrndx,
+		.e_type = h->e_type,
+		.e_machine = h->e_machine,
+		.e_phoff = h->e_phoff,
+		.e_shoff = h->e_shoff,
+		.e_phentsize = h->e_phentsize,
+		.e_phnum = h->e_phnum,
+		.e_shentsize = h->e_shentsize,
+		.e_shnum = h->e_shnum,
+		.e_shstrndx = h->e_shstrndx,
 	};
 }
 
 static Elf64_Phdr widen_segment(const Elf32_Phdr *p)
 {
 	return (Elf64_Phdr){
-	    .p_type = p->p_type,
-	    .p_flags = p->p_flags,
-	    .p_offset = p->p_offset,
-	    .p_vaddr = p->p_vaddr,
-	    .p_filesz = p->p_filesz,
-	    .p_memsz = p->p_memsz,
-	    .p_align = p->p_align,
+		.p_type = p->p_type,
+		.p_flags = p->p_flags,
+		.p_offset = p->p_offset,
+		.p_vaddr = p->p_vaddr,
+		.p_filesz = p->p_filesz,
+		.p_memsz = p->p_memsz,
+		.p_align = p->p_align,
 	};
 }
 
 static Elf64_Shdr widen_section(const Elf32_Shdr *s)
 {
 	return (Elf64_Shdr){
-	    .sh_name = s->sh_name,
-	    .sh_type = s->sh_type,
-	    .sh_flags = s->sh_flags,
-	    .sh_addr = s->sh_addr,
-	    .sh_offset = s->sh_offset,
-	    .sh_size = s->sh_size,
-	    .sh_link = s->sh_link,
-	    .sh_info = s->sh_info,
-	    .sh_addralign = s->sh_addralign,
-	    .sh_entsize = s->sh_entsize,
+		.sh_name = s->sh_name,
+		.sh_type = s->sh_type,
+		.sh_flags = s->sh_flags,
+		.sh_addr = s->sh_addr,
+		.sh_offset = s->sh_offset,
+		.sh_size = s->sh_size,
+		.sh_link = s->sh_link,
+		.sh_info = s->sh_info,
+		.sh_addralign = s->sh_addralign,
+		.sh_entsize = s->sh_entsize,
 	};
 }
 

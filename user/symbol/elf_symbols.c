@@ -49,12 +49,9 @@ static enum binding binding_of(const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_BIND(symbol->st_info)) {
 	case STB_GLOBAL:
-	case STB_GNU_UNIQUE:
-		return BINDING_GLOBAL;
-	case STB_WEAK:
-		return BINDING_WEAK;
-	default:
-		return BINDING_LOCAL;
+	case STB_GNU_UNIQUE: return BINDING_GLOBAL;
+	case STB_WEAK: return BINDING_WEAK;
+	default: return BINDING_LOCAL;
 	}
 }
 
@@ -63,13 +60,11 @@ static bool is_code(const struct elf_file *file, const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_TYPE(symbol->st_info)) {
 	case STT_FUNC:
-	case STT_GNU_IFUNC:
-		return symbol->st_shndx != SHN_UNDEF;
+	case STT_GNU_IFUNC: return symbol->st_shndx != SHN_UNDEF;
 	case STT_NOTYPE:
 		return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx < file->n_sections &&
 		       (file->sections[symbol->st_shndx].sh_flags & SHF_EXECINSTR);
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -142,11 +137,11 @@ static void offer(struct resolver *resolver, const Elf64_Sym *symbol, uint32_t s
 {
 	const struct lookups *lookups = resolver->lookups;
 	struct candidate candidate = {
-	    .value = symbol->st_value,
-	    .name = symbol->st_name,
-	    .strings = strings,
-	    .is_function = ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE,
-	    .binding = binding_of(symbol),
+		.value = symbol->st_value,
+		.name = symbol->st_name,
+		.strings = strings,
+		.is_function = ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE,
+		.binding = binding_of(symbol),
 	};
 	size_t at;
 
@@ -170,12 +165,12 @@ static void widen(const Elf32_Sym *from, Elf64_Sym *to, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		to[i] = (Elf64_Sym){
-		    .st_name = from[i].st_name,
-		    .st_info = from[i].st_info,
-		    .st_other = from[i].st_other,
-		    .st_shndx = from[i].st_shndx,
-		    .st_value = from[i].st_value,
-		    .st_size = from[i].st_size,
+			.st_name = from[i].st_name,
+			.st_info = from[i].st_info,
+			.st_other = from[i].st_other,
+			.st_shndx = from[i].st_shndx,
+			.st_value = from[i].st_value,
+			.st_size = from[i].st_size,
 		};
 }
 
@@ -319,9 +314,9 @@ static int add_names(struct resolver *resolver, struct strings *strings)
 int elf_symbols_resolve(struct elf_file *file, struct lookups *lookups, struct strings *strings)
 {
 	struct resolver resolver = {
-	    .file = file,
-	    .lookups = lookups,
-	    .budget = BUDGET + lookups->n * ADDRESS_COST,
+		.file = file,
+		.lookups = lookups,
+		.budget = BUDGET + lookups->n * ADDRESS_COST,
 	};
 	int r = -ENOMEM;
 

@@ -43,15 +43,11 @@ struct reader {
 static int rank_of_type(char type)
 {
 	switch (type) {
-	case 'T':
-		return 0;
+	case 'T': return 0;
 	case 'W':
-	case 'w':
-		return 1;
-	case 't':
-		return 2;
-	default:
-		return -1;
+	case 'w': return 1;
+	case 't': return 2;
+	default: return -1;
 	}
 }
 

@@ -113,9 +113,9 @@ static int collect_entries(struct session *session)
 				return r;
 		}
 		session->entries[session->n_entries++] = (struct entry){
-		    .source = *source,
-		    .location = i,
-		    .address = location->address - (location->is_return && location->address),
+			.source = *source,
+			.location = i,
+			.address = location->address - (location->is_return && location->address),
 		};
 	}
 	qsort(session->entries, session->n_entries, sizeof *session->entries, entry_compare);
@@ -149,17 +149,10 @@ static int add_unnamed(struct profile *profile, const struct profile_mapping *ma
 		if (*name)
 			snprintf(text, sizeof text, "[%s+0x%" PRIx64 "]", name, address);
 		break;
-	case MAPPING_KERNEL:
-		snprintf(text, sizeof text, "[kernel+0x%" PRIx64 "]", address);
-		break;
-	case MAPPING_VDSO:
-		snprintf(text, sizeof text, "[vdso+0x%" PRIx64 "]", address);
-		break;
-	case MAPPING_ANON:
-		snprintf(text, sizeof text, "%s", *path == '[' ? path : "[anon]");
-		break;
-	default:
-		break;
+	case MAPPING_KERNEL: snprintf(text, sizeof text, "[kernel+0x%" PRIx64 "]", address); break;
+	case MAPPING_VDSO: snprintf(text, sizeof text, "[vdso+0x%" PRIx64 "]", address); break;
+	case MAPPING_ANON: snprintf(text, sizeof text, "%s", *path == '[' ? path : "[anon]"); break;
+	default: break;
 	}
 	return strings_add(&profile->strings, text, ret_id);
 }
@@ -169,10 +162,10 @@ static int set_frame(struct session *session, const struct entry *entry, uint32_
 {
 	struct profile *profile = session->profile;
 	const struct profile_mapping *mapping =
-	    &profile->mappings[profile->locations[entry->location].mapping];
+		&profile->mappings[profile->locations[entry->location].mapping];
 	struct profile_frame frame = {
-	    .kind = mapping->kind == MAPPING_KERNEL ? FRAME_KERNEL : FRAME_USER,
-	    .function = name,
+		.kind = mapping->kind == MAPPING_KERNEL ? FRAME_KERNEL : FRAME_USER,
+		.function = name,
 	};
 	int r;
 
@@ -215,8 +208,8 @@ static void lookups_done(struct lookups *lookups)
 static int lookups_init(struct lookups *ret, const struct entry *entries, size_t n)
 {
 	struct lookups lookups = {
-	    .addresses = malloc((n + 1) * sizeof *lookups.addresses),
-	    .names = calloc(n + 1, sizeof *lookups.names),
+		.addresses = malloc((n + 1) * sizeof *lookups.addresses),
+		.names = calloc(n + 1, sizeof *lookups.names),
 	};
 
 	if (!lookups.addresses || !lookups.names) {
@@ -350,14 +343,10 @@ static int name_vdso(struct session *session, struct entry *entries, size_t n)
 static int name_run(struct session *session, struct source *source, struct entry *entries, size_t n)
 {
 	switch (source->kind) {
-	case MAPPING_FILE:
-		return name_file(session, source, entries, n);
-	case MAPPING_KERNEL:
-		return name_kernel(session, entries, n);
-	case MAPPING_VDSO:
-		return name_vdso(session, entries, n);
-	default:
-		return set_frames_unnamed(session, entries, n);
+	case MAPPING_FILE: return name_file(session, source, entries, n);
+	case MAPPING_KERNEL: return name_kernel(session, entries, n);
+	case MAPPING_VDSO: return name_vdso(session, entries, n);
+	default: return set_frames_unnamed(session, entries, n);
 	}
 }
 
