@@ -20,7 +20,9 @@ enum exit_code {
 /* Prints "bpfflame: what (mend)" and returns @code. */
 int cmd_fail(const struct failure *failure, int code);
 
-/* @started_ns: when the program began, CLOCK_MONOTONIC. Returns an exit code. */
+/* Each returns an exit code. @started_ns: when the program began, CLOCK_MONOTONIC. */
 int cmd_record(int argc, char **argv, uint64_t started_ns);
+int cmd_help(int argc, char **argv, uint64_t started_ns);
+int cmd_version(int argc, char **argv, uint64_t started_ns);
 
 #endif
