@@ -336,14 +336,14 @@ int collect_step(struct collector *collector, struct failure *failure)
 	bool due = monotonic_ns() - collector->last_drain_ns >= DRAIN_PERIOD_NS;
 	int r;
 
-	if (due || collector->skel->bss->control.drain_wanted) {
-		sampler_follow_cpus(&collector->sampler);
+	if (due || collector->skel->bss->control.drain_wanted)
 		r = drain_rows(collector);
-	} else {
+	else
 		r = read_events(collector);
-	}
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
+	/* Now that nothing is unread in the ring of a CPU that has gone. */
+	sampler_follow_cpus(&collector->sampler);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 #include "collect/filter.h"
 #include "profiler.skel.h"
@@ -60,8 +61,11 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const struct btf_type *type;
+	struct utsname names = {};
+	bool is_new_enough;
 	int id;
 
+	uname(&names);
 	if (!btf) {
 		failure_set(failure, -ENOSYS, "this kernel has no BTF (%s)", BTF_PATH);
 		return failure_mend(failure, -ENOSYS,
@@ -74,8 +78,13 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	type = type ? btf__type_by_id(btf, type->type) : NULL; /* function: void *, preempt, … */
 	facts->switch_has_state = type && btf_is_func_proto(type) && btf_vlen(type) >= 5;
 	facts->reads_other_tasks = has_helper(btf, "BPF_FUNC_copy_from_user_task");
+	/* The youngest of what every mode needs; task storage and fetching atomics came in 5.11, 5.12. */
+	is_new_enough = has_helper(btf, "BPF_FUNC_task_pt_regs");
 	btf__free(btf);
-	return 0;
+	if (is_new_enough)
+		return 0;
+	failure_set(failure, -ENOSYS, "this kernel, Linux %s, is too old", names.release);
+	return failure_mend(failure, -ENOSYS, "bpfflame needs 5.15 or newer");
 }
 
 /* The ways to run after a context switch, best first; the last always works. */

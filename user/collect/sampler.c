@@ -3,10 +3,13 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/netlink.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -116,11 +119,50 @@ static int refuse(const struct sampler *sampler, unsigned int cpu, int error,
 	return error;
 }
 
+/*
+ * The kernel's own word on every CPU that goes. Its events are dead for good, even if it is back
+ * before anyone has looked. In a container there may be no such word; then a short absence is missed.
+ */
+static int open_uevents(void)
+{
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = 1};
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void find_gone(const struct sampler *sampler, struct cpu_list *ret)
+{
+	char text[4096];
+	ssize_t n;
+
+	*ret = (struct cpu_list){};
+	while ((n = recv(sampler->uevent_fd, text, sizeof text - 1, 0)) > 0 || errno == ENOBUFS) {
+		unsigned int cpu;
+
+		text[n > 0 ? n : 0] = '\0';
+		if (sscanf(text, "offline@/devices/system/cpu/cpu%u", &cpu) == 1 &&
+		    cpu < sampler->n_cpus)
+			ret->bits[cpu / 64] |= 1ULL << cpu % 64;
+	}
+}
+
 int sampler_open(struct sampler *sampler, struct failure *failure)
 {
 	bool first = true;
-	int r = cpu_list_online(&sampler->online);
+	int r;
 
+	sampler->n_cpus = CPU_SET_WORDS * 64;
+	sampler->cpus = calloc(sampler->n_cpus, sizeof *sampler->cpus);
+	if (!sampler->cpus)
+		return -ENOMEM;
+	sampler->uevent_fd = open_uevents();
+	r = cpu_list_online(&sampler->online);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read which CPUs are online: %s",
 				   strerror(-r));
@@ -132,10 +174,6 @@ int sampler_open(struct sampler *sampler, struct failure *failure)
 						   cpu);
 		}
 	}
-	sampler->n_cpus = CPU_SET_WORDS * 64;
-	sampler->cpus = calloc(sampler->n_cpus, sizeof *sampler->cpus);
-	if (!sampler->cpus)
-		return -ENOMEM;
 	for_each_cpu(cpu, &sampler->online)
 	{
 		if (first && sampler->program)
@@ -150,26 +188,32 @@ int sampler_open(struct sampler *sampler, struct failure *failure)
 
 void sampler_close(struct sampler *sampler)
 {
-	if (sampler->cpus)
-		for_each_cpu(cpu, &sampler->online)
-			close_cpu(&sampler->cpus[cpu]);
+	if (!sampler->cpus)
+		return;
+	for_each_cpu(cpu, &sampler->online)
+		close_cpu(&sampler->cpus[cpu]);
+	if (sampler->uevent_fd >= 0)
+		close(sampler->uevent_fd);
 	free(sampler->cpus);
 	sampler->cpus = NULL;
 }
 
 int sampler_follow_cpus(struct sampler *sampler)
 {
-	struct cpu_list now;
-	int r = cpu_list_online(&now);
+	struct cpu_list now, gone;
+	int r;
 
-	if (r < 0 || memcmp(&now, &sampler->online, sizeof now) == 0)
+	find_gone(sampler, &gone);
+	r = cpu_list_online(&now);
+	if (r < 0)
 		return r;
 	for (unsigned int cpu = 0; cpu < sampler->n_cpus; cpu++) {
 		bool was = cpu_list_has(&sampler->online, cpu), is = cpu_list_has(&now, cpu);
 
-		if (was && !is) {
+		if (was && (!is || cpu_list_has(&gone, cpu))) {
 			close_cpu(&sampler->cpus[cpu]);
 			sampler->online.bits[cpu / 64] &= ~(1ULL << cpu % 64);
+			was = false;
 		}
 		if (!was && is && open_cpu(sampler, cpu) >= 0)
 			sampler->online.bits[cpu / 64] |= 1ULL << cpu % 64;

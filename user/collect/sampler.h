@@ -22,6 +22,7 @@ struct sampler {
 	struct sampler_cpu *cpus;
 	size_t n_cpus; /* highest CPU + 1 */
 	struct record_losses losses;
+	int uevent_fd; /* or -1 */
 };
 
 /* Opens the events of all CPUs that are online. @sampler's first five fields are set. */
