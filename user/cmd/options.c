@@ -47,7 +47,10 @@ enum option_id {
 	N_OPTIONS,
 };
 
-/* The order of the help; a row that starts a group names it. No help: accepted, not shown. */
+/*
+ * The order of the help; a row that starts a group names it. Help "": only listed, the manual tells
+ * more. No help: accepted, not shown.
+ */
 static const struct option_row {
 	enum option_id id;
 	char letter;
@@ -78,14 +81,13 @@ static const struct option_row {
 	{OPTION_THREADS, 0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL},
 	{OPTION_NO_REASON, 0, "no-reason", NULL, NULL, "off-CPU without [sleep], [disk], …", NULL},
 	{OPTION_NO_INLINE, 0, "no-inline", NULL, NULL, "leave inlined functions out", NULL},
-	{OPTION_TITLE, 0, "title", NULL, "TEXT", "of the picture", "Picture"},
-	{OPTION_SUBTITLE, 0, "subtitle", NULL, "TEXT", "below the title", NULL},
-	{OPTION_WIDTH, 0, "width", NULL, "PIXELS", "(1200)", NULL},
-	{OPTION_MIN_WIDTH, 0, "min-width", "minwidth", "PIXELS", "drop narrower frames (0.1)",
-	 NULL},
-	{OPTION_COLORS, 0, "colors", NULL, "PALETTE", "hot, io, mem, …", NULL},
-	{OPTION_INVERTED, 0, "inverted", NULL, NULL, "root on top (icicle)", NULL},
-	{OPTION_REVERSE, 0, "reverse", NULL, NULL, "merge from the leaves", NULL},
+	{OPTION_TITLE, 0, "title", NULL, "TEXT", "", "Picture"},
+	{OPTION_SUBTITLE, 0, "subtitle", NULL, "TEXT", "", NULL},
+	{OPTION_WIDTH, 0, "width", NULL, "PIXELS", "", NULL},
+	{OPTION_MIN_WIDTH, 0, "min-width", "minwidth", "PIXELS", "", NULL},
+	{OPTION_COLORS, 0, "colors", NULL, "PALETTE", "", NULL},
+	{OPTION_INVERTED, 0, "inverted", NULL, NULL, "", NULL},
+	{OPTION_REVERSE, 0, "reverse", NULL, NULL, "", NULL},
 	{OPTION_MAX_LOSS, 0, "max-loss", NULL, "PCT", "exit with 4 above this loss (1)", "Other"},
 	{OPTION_QUIET, 'q', "quiet", NULL, NULL, "errors only", NULL},
 	{OPTION_VERBOSE, 'v', "verbose", NULL, NULL, "say more", NULL},
@@ -96,26 +98,51 @@ static const struct option_row {
 
 #define N_ROWS (sizeof rows / sizeof *rows)
 
+/* `--title TEXT  --width PIXELS …`, from row @i on. Returns the row after. */
+static size_t print_list(FILE *stream, size_t i)
+{
+	int column = 0;
+
+	for (; i < N_ROWS && rows[i].help && !rows[i].help[0]; i++) {
+		const char *argument = rows[i].argument ? rows[i].argument : "";
+		int width = strlen(rows[i].name) + strlen(argument) + 5;
+
+		if (column + width > 78)
+			column = 0, fputc('\n', stream);
+		column +=
+			fprintf(stream, "  --%s%s%s", rows[i].name, *argument ? " " : "", argument);
+	}
+	fputc('\n', stream);
+	return i;
+}
+
+static void print_row(FILE *stream, const struct option_row *row)
+{
+	char left[64], letter[8] = "    ";
+
+	if (row->letter)
+		snprintf(letter, sizeof letter, "-%c, ", row->letter);
+	snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->argument ? " " : "",
+		 row->argument ? row->argument : "");
+	fprintf(stream, "  %-23s %s\n", left, row->help);
+}
+
 void options_print_help(FILE *stream)
 {
 	fputs("Usage: bpfflame [OPTIONS] (-a | -p PID[,PID…] | -t TID[,TID…] | -G CGROUP |\n"
 	      "                --comm GLOB | -- COMMAND [ARG…])\n"
-	      "Shows where the time goes: flame graphs of running (on-CPU) or waiting (off-CPU) "
-	      "threads.\n",
+	      "Flame graphs of where time goes: running (on-CPU) or waiting (off-CPU).\n",
 	      stream);
-	for (size_t i = 0; i < N_ROWS; i++) {
-		const struct option_row *row = &rows[i];
-		char left[64], letter[8] = "    ";
-
-		if (!row->help)
+	for (size_t i = 0; i < N_ROWS;) {
+		if (rows[i].group)
+			fprintf(stream, "%s:\n", rows[i].group);
+		if (rows[i].help && !rows[i].help[0]) {
+			i = print_list(stream, i);
 			continue;
-		if (row->group)
-			fprintf(stream, "%s:\n", row->group);
-		if (row->letter)
-			snprintf(letter, sizeof letter, "-%c, ", row->letter);
-		snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name,
-			 row->argument ? " " : "", row->argument ? row->argument : "");
-		fprintf(stream, "  %-25s %s\n", left, row->help);
+		}
+		if (rows[i].help)
+			print_row(stream, &rows[i]);
+		i++;
 	}
 	fputs("Writes oncpu.svg and oncpu.folded, or offcpu.*, unless -o names files.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage, 4 too many losses.\n",
