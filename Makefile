@@ -2,6 +2,7 @@
 #
 #	make check        tests that need no rights
 #	make check-root   tests that record: root, BPF
+#	make check-vm     tests on other kernels, in virtual machines: root, network
 #	make bench        figures, against peers where they are installed
 #	make install PREFIX=/usr/local DESTDIR=
 
@@ -61,7 +62,7 @@ LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
 SCRIPTS := $(sort $(wildcard user/*/*.js))
 GENERATED := $(BUILD)/gen/profiler.skel.h $(SCRIPTS:user/%.js=$(BUILD)/gen/%.js.h)
 
-.PHONY: all check check-root bench install clean format
+.PHONY: all check check-root check-vm bench install clean format
 all: $(BUILD)/bpfflame
 
 $(BUILD)/bpfflame: $(OBJECTS)
@@ -126,8 +127,18 @@ build/sample_svg: tests/browser/sample_svg.c \
 check: all $(UNIT_TESTS)
 	$(Q)tests/tools/tree; tree=$$?; tests/run unit $(UNIT_TESTS) && exit $$tree
 
+# The same, static: what runs in a virtual machine that has no library.
+VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn wait)
+build/vm/workload/%: tests/workload/%.c
+	$(call say,WORKLOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
+
 check-root: all $(WORKLOADS) build/sample_svg
 	$(Q)tests/run root
+
+check-vm: all $(VM_WORKLOADS)
+	$(Q)tests/run vm
 
 bench: all $(WORKLOADS)
 	$(Q)$(PYTHON) tests/bench/bench.py
@@ -142,4 +153,4 @@ format:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT_LIB:.o=.d) $(UNIT_TESTS:=.d) $(WORKLOADS:=.d) $(BUILD)/profiler.bpf.d
+-include $(OBJECTS:.o=.d) $(UNIT_LIB:.o=.d) $(UNIT_TESTS:=.d) $(WORKLOADS:=.d) $(VM_WORKLOADS:=.d) $(BUILD)/profiler.bpf.d

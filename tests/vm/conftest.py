@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Shares the harness of the end-to-end tests."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
