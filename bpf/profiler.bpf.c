@@ -62,8 +62,9 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_waking")
-int on_waking(u64 *ctx)
+/* Not sched_waking: from here on the thread is in a run queue, and what follows is its delay. */
+SEC("tp_btf/sched_wakeup")
+int on_wakeup(u64 *ctx)
 {
 	wake((struct task_struct *)ctx[0]);
 	return 0;

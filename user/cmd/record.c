@@ -215,10 +215,10 @@ static int record(struct recording *recording, struct failure *failure)
 	options->collect.log = options->verbose ? stderr : NULL;
 	r = collect_open(&options->collect, &recording->collector, failure);
 	r = r < 0 ? r : watch_targets(recording);
-	r = r < 0 ? r : collect_start(recording->collector, failure);
+	r = r < 0 ? r : collect_start(recording->collector, options->duration_ns, failure);
 	if (r < 0)
 		return r;
-	recording->window_ns = monotonic_ns();
+	recording->window_ns = collect_window_start(recording->collector);
 	if (options->command) {
 		r = command_release(&recording->command, options->command, failure);
 		if (r < 0)

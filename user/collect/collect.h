@@ -59,8 +59,11 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		 struct failure *failure);
 void collect_free(struct collector *collector);
 
-/* Opens the window. */
-int collect_start(struct collector *collector, struct failure *failure);
+/* Opens the window, for exactly @duration_ns, or, with 0, until collect_stop(). */
+int collect_start(struct collector *collector, uint64_t duration_ns, struct failure *failure);
+
+/* When the window was opened, CLOCK_MONOTONIC ns. */
+uint64_t collect_window_start(const struct collector *collector);
 
 /* Readable when collect_step() has something to do at once. */
 int collect_fd(const struct collector *collector);
@@ -68,7 +71,8 @@ int collect_fd(const struct collector *collector);
 /* Empties ring buffers and, when due, maps. Call it when collect_fd() says so and every 100 ms. */
 int collect_step(struct collector *collector, struct failure *failure);
 
-/* Closes the window, counts the threads that still wait, drains the rest, and detaches. */
+/* Closes the window if it is still open, counts the threads that still wait, drains the rest, and
+ * detaches. */
 int collect_stop(struct collector *collector, struct failure *failure);
 
 /* The profile; the collector's until taken. */

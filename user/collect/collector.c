@@ -17,6 +17,7 @@
 #include "profiler.skel.h"
 
 #define DRAIN_PERIOD_NS NSEC_PER_SEC
+#define AHEAD_NS	2000000 /* how early the ends of the window are set */
 #define SETTLE_NS	1000000 /* the longest an event takes from its time stamp into its ring */
 
 struct collector {
@@ -48,11 +49,8 @@ static int on_event(void *context, void *data, size_t size)
 		r = stacks_add(&collector->stacks, stack->id, stack->frames, stack->n);
 		break;
 	case BF_EVENT_FORK:
-	case BF_EVENT_EXIT:
-		r = timeline_add_process(&collector->timeline, data);
-		break;
-	case BF_EVENT_DRAIN: /* control.drain_wanted says the same */
-		break;
+	case BF_EVENT_EXIT: r = timeline_add_process(&collector->timeline, data); break;
+	case BF_EVENT_DRAIN: /* control.drain_wanted says the same */ break;
 	}
 	if (r < 0)
 		collector->event_error = r;
@@ -67,7 +65,8 @@ static int on_record(void *context, const struct record *record)
 }
 
 /*
- * Reads the records before the BPF events: a fork is then always known when a record of the child is.
+ * Reads the records before the BPF events: a fork is then always known when a record of the child
+ * is.
  */
 static int read_events(struct collector *collector)
 {
@@ -145,8 +144,9 @@ static int check_pid_namespace(const struct collect_options *options, struct fai
 	    strcmp(name, "pid:[4026531836]") == 0) /* PROC_PID_INIT_INO of the kernel */
 		return 0;
 	failure_set(failure, -ENOSYS, "in a PID namespace: process ids differ from the machine's");
-	return failure_mend(failure, -ENOSYS, "run it on the host, or with docker run --pid=host; "
-					      "-a, -G and --comm work here too");
+	return failure_mend(failure, -ENOSYS,
+			    "run it on the host, or with docker run --pid=host; "
+			    "-a, -G and --comm work here too");
 }
 
 static int open_rings(struct collector *collector, struct failure *failure)
@@ -160,13 +160,13 @@ static int open_rings(struct collector *collector, struct failure *failure)
 					     collector, NULL);
 	if (!collector->events)
 		return -errno;
-	if (epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD,
-		      ring_buffer__epoll_fd(collector->events), &event) < 0)
+	if (epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(collector->events),
+		      &event) < 0)
 		return -errno;
 	collector->sampler = (struct sampler){
-		.program = collector->options.mode == PROFILE_ONCPU ?
-				   collector->skel->progs.on_sample :
-				   NULL,
+		.program = collector->options.mode == PROFILE_ONCPU
+				   ? collector->skel->progs.on_sample
+				   : NULL,
 		.frequency = collector->options.frequency,
 		.wanted = collector->options.cpus,
 		.epoll_fd = collector->epoll_fd,
@@ -222,6 +222,12 @@ void collect_free(struct collector *collector)
 	profile_free(collector->profile);
 	free(collector->mapping_fds);
 	free(collector);
+}
+
+/* Of two variants of a program, the one that load_profiler() chose. */
+static struct bpf_program *loaded_one(struct bpf_program *a, struct bpf_program *b)
+{
+	return bpf_program__autoload(a) ? a : b;
 }
 
 /* Runs an iterator; @fn is given what it has written so far, after each step. */
@@ -304,26 +310,48 @@ static int read_all_maps(struct collector *collector)
 	return 0;
 }
 
-int collect_start(struct collector *collector, struct failure *failure)
+/*
+ * Sets one end of the window to a moment that is still to come when the programs see it, and waits
+ * for it. Set to the present it would lie in the past for them whenever we are preempted in
+ * between.
+ */
+static void set_in_time(__u64 *end_of_window)
 {
-	struct bpf_program *at_start = collector->skel->progs.on_each_task_at_start;
-	uint64_t now;
-	int r;
+	uint64_t moment;
 
-	if (!bpf_program__autoload(at_start))
-		at_start = collector->skel->progs.on_each_task_at_start_stacks;
-	r = iterate(at_start, on_process, collector);
+	do {
+		moment = monotonic_ns() + AHEAD_NS;
+		__atomic_store_n(end_of_window, moment, __ATOMIC_SEQ_CST);
+	} while (monotonic_ns() >= moment);
+	while (monotonic_ns() < moment)
+		usleep((moment - monotonic_ns()) / 1000 + 1);
+}
+
+int collect_start(struct collector *collector, uint64_t duration_ns, struct failure *failure)
+{
+	struct bf_control *control = &collector->skel->bss->control;
+	int r = iterate(loaded_one(collector->skel->progs.on_each_task_at_start,
+				   collector->skel->progs.on_each_task_at_start_stacks),
+			on_process, collector);
+
 	if (r < 0)
 		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
-	now = monotonic_ns();
-	collector->profile->start_realtime_ns = realtime_ns();
+	set_in_time(&control->window_start);
+	if (duration_ns)
+		control->window_end = control->window_start + duration_ns;
+	collector->profile->start_realtime_ns =
+		realtime_ns() - (monotonic_ns() - control->window_start);
 	collector->profile->frequency = collector->options.frequency;
-	collector->last_drain_ns = now;
-	__atomic_store_n(&collector->skel->bss->control.window_start, now, __ATOMIC_SEQ_CST);
+	collector->last_drain_ns = control->window_start;
 	r = read_all_maps(collector);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));
 	return 0;
+}
+
+uint64_t collect_window_start(const struct collector *collector)
+{
+	return collector->skel->bss->control.window_start;
 }
 
 int collect_fd(const struct collector *collector)
@@ -349,24 +377,24 @@ int collect_step(struct collector *collector, struct failure *failure)
 
 static int after_blocked_step(struct collector *collector, const char *bytes, size_t n)
 {
-	return collector->skel->bss->control.drain_wanted ? drain_rows(collector) :
-							    read_events(collector);
+	return collector->skel->bss->control.drain_wanted ? drain_rows(collector)
+							  : read_events(collector);
 }
 
 int collect_stop(struct collector *collector, struct failure *failure)
 {
 	struct bf_control *control = &collector->skel->bss->control;
-	struct bpf_program *at_end = collector->skel->progs.on_each_task_at_end;
-	uint64_t now = monotonic_ns();
 	int r = 0;
 
-	__atomic_store_n(&control->window_end, now, __ATOMIC_SEQ_CST);
-	collector->profile->duration_ns = now - control->window_start;
-	if (!bpf_program__autoload(at_end))
-		at_end = collector->skel->progs.on_each_task_at_end_kernel_only;
+	if (monotonic_ns() < control->window_end)
+		set_in_time(&control->window_end);
+	collector->profile->duration_ns = control->window_end - control->window_start;
 	if (collector->options.mode == PROFILE_OFFCPU)
-		r = iterate(at_end, after_blocked_step, collector);
-	/* What was in flight when the window closed is in the map that the second flip makes quiet. */
+		r = iterate(loaded_one(collector->skel->progs.on_each_task_at_end,
+				       collector->skel->progs.on_each_task_at_end_kernel_only),
+			    after_blocked_step, collector);
+	/* What was in flight when the window closed is in the map that the second flip makes quiet.
+	 */
 	r = r < 0 ? r : drain_rows(collector);
 	r = r < 0 ? r : drain_rows(collector);
 	if (r < 0)

@@ -19,7 +19,7 @@
 
 /* libbpf has one print function for the process, without a context. */
 static struct {
-	FILE *log;	/* or NULL */
+	FILE *log;	 /* or NULL */
 	char first[192]; /* the first warning: the best explanation of a failed load there is */
 } libbpf_said;
 
@@ -42,7 +42,7 @@ static int on_libbpf_print(enum libbpf_print_level level, const char *format, va
 
 /* What differs between kernels and has to be known before the programs are loaded. */
 struct kernel_facts {
-	bool switch_has_state; /* 5.18: sched_switch passes prev_state */
+	bool switch_has_state;	/* 5.18: sched_switch passes prev_state */
 	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
 };
 
@@ -78,7 +78,8 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	type = type ? btf__type_by_id(btf, type->type) : NULL; /* function: void *, preempt, … */
 	facts->switch_has_state = type && btf_is_func_proto(type) && btf_vlen(type) >= 5;
 	facts->reads_other_tasks = has_helper(btf, "BPF_FUNC_copy_from_user_task");
-	/* The youngest of what every mode needs; task storage and fetching atomics came in 5.11, 5.12. */
+	/* The youngest of what every mode needs; task storage and fetching atomics came
+	 * in 5.11, 5.12. */
 	is_new_enough = has_helper(btf, "BPF_FUNC_task_pt_regs");
 	btf__free(btf);
 	if (is_new_enough)
@@ -119,8 +120,8 @@ static int configure_filters(struct bf_config *config, const struct collect_opti
 		r = glob_compile(options->comm, &config->glob);
 		if (r < 0)
 			return failure_set(failure, -EINVAL, "--comm: '%s' is %s", options->comm,
-					   r == -E2BIG ? "longer than 63 characters" :
-							 "a pattern with an open bracket");
+					   r == -E2BIG ? "longer than 63 characters"
+						       : "a pattern with an open bracket");
 	}
 	if (options->cpus) {
 		config->by_cpu = 1;
@@ -152,14 +153,13 @@ static uint32_t power_of_two_above(uint64_t n)
 }
 
 /*
- * A second is the longest time between two drains, so on-CPU a map needs no more rows than there are
- * samples in two. Off-CPU there is no such bound; a map that is half full is drained at once.
+ * A second is the longest time between two drains, so on-CPU a map needs no more rows than there
+ * are samples in two. Off-CPU there is no such bound; a map that is half full is drained at once.
  */
 static void size_maps(struct profiler *skel, const struct collect_options *options)
 {
 	uint64_t cpus = libbpf_num_possible_cpus();
-	uint32_t rows = options->mode == PROFILE_ONCPU ? 2 * options->frequency * cpus :
-							  65536;
+	uint32_t rows = options->mode == PROFILE_ONCPU ? 2 * options->frequency * cpus : 65536;
 	uint32_t ring_bytes;
 
 	rows = power_of_two_above(rows < 8192 ? 8192 : rows > (1 << 20) ? 1 << 20 : rows);
@@ -183,8 +183,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bool stacks_at_start = offcpu && hook == HOOK_SWITCH_OUT && facts->reads_other_tasks;
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, skel->obj)
-		bpf_program__set_autoload(program, false);
+	bpf_object__for_each_program(program, skel->obj) bpf_program__set_autoload(program, false);
 	bpf_program__set_autoload(skel->progs.on_fork, true);
 	bpf_program__set_autoload(skel->progs.on_exit, true);
 	bpf_program__set_autoload(skel->progs.on_exec, options->command_pid != 0);
@@ -192,7 +191,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_sample, !offcpu);
 	bpf_program__set_autoload(skel->progs.on_switch, offcpu);
-	bpf_program__set_autoload(skel->progs.on_waking, offcpu);
+	bpf_program__set_autoload(skel->progs.on_wakeup, offcpu);
 	bpf_program__set_autoload(skel->progs.on_switched_tp, offcpu && hook == HOOK_TRACEPOINT);
 	bpf_program__set_autoload(skel->progs.on_switched_fentry, offcpu && hook == HOOK_FENTRY);
 	bpf_program__set_autoload(skel->progs.on_switched_kprobe, offcpu && hook == HOOK_KPROBE);
@@ -219,8 +218,8 @@ static int attach_kprobe(struct profiler *skel)
 	if (!bpf_program__autoload(skel->progs.on_switched_kprobe))
 		return 0;
 	for (size_t i = 0; i < 2 && !skel->links.on_switched_kprobe; i++)
-		skel->links.on_switched_kprobe = bpf_program__attach_kprobe(
-			skel->progs.on_switched_kprobe, false, names[i]);
+		skel->links.on_switched_kprobe =
+			bpf_program__attach_kprobe(skel->progs.on_switched_kprobe, false, names[i]);
 	return skel->links.on_switched_kprobe ? 0 : -errno;
 }
 
@@ -232,7 +231,7 @@ static int attach_all(struct profiler *skel)
 	r = r < 0 ? r : attach(skel->progs.on_exit, &skel->links.on_exit);
 	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
 	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
-	r = r < 0 ? r : attach(skel->progs.on_waking, &skel->links.on_waking);
+	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
 	r = r < 0 ? r : attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
 	r = r < 0 ? r : attach(skel->progs.on_switched_fentry, &skel->links.on_switched_fentry);
 	return r < 0 ? r : attach_kprobe(skel);
@@ -263,8 +262,9 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 	size_maps(skel, options);
 	skel->bss->control.window_end = UINT64_MAX;
 	r = profiler__load(skel);
-	r = r < 0 ? r : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
-				    options->n_pids);
+	r = r < 0 ? r
+		  : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
+				options->n_pids);
 	r = r < 0 ? r : add_targets(skel->maps.target_tids, options->tids, options->n_tids);
 	r = r < 0 ? r : attach_all(skel);
 	if (r < 0)

@@ -12,8 +12,8 @@
 struct profiler; /* the skeleton */
 
 /*
- * Loads and attaches everything but the sampling events. *ret_hook names the off-CPU hook ("" on-CPU).
- * profiler__destroy() undoes it. Errors: see collect_open().
+ * Loads and attaches everything but the sampling events. *ret_hook names the off-CPU hook (""
+ * on-CPU). profiler__destroy() undoes it. Errors: see collect_open().
  */
 int load_profiler(const struct collect_options *options, struct profiler **ret,
 		  const char **ret_hook, struct failure *failure);

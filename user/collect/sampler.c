@@ -76,14 +76,15 @@ static int open_cpu(struct sampler *sampler, unsigned int number)
 	int r;
 
 	r = records_open(number,
-			 cpu_list_count(&sampler->online) > MANY_CPUS ? RECORD_BYTES_MANY :
-									RECORD_BYTES,
+			 cpu_list_count(&sampler->online) > MANY_CPUS ? RECORD_BYTES_MANY
+								      : RECORD_BYTES,
 			 &cpu->ring);
 	if (r < 0)
 		return r;
 	if (epoll_ctl(sampler->epoll_fd, EPOLL_CTL_ADD, cpu->ring.fd, &event) < 0)
 		r = -errno;
-	if (r >= 0 && sampler->program && (!sampler->wanted || cpu_list_has(sampler->wanted, number)))
+	if (r >= 0 && sampler->program &&
+	    (!sampler->wanted || cpu_list_has(sampler->wanted, number)))
 		r = attach_sampling(sampler, number, cpu);
 	if (r < 0)
 		close_cpu(cpu);
@@ -121,7 +122,8 @@ static int refuse(const struct sampler *sampler, unsigned int cpu, int error,
 
 /*
  * The kernel's own word on every CPU that goes. Its events are dead for good, even if it is back
- * before anyone has looked. In a container there may be no such word; then a short absence is missed.
+ * before anyone has looked. In a container there may be no such word; then a short absence is
+ * missed.
  */
 static int open_uevents(void)
 {
@@ -167,15 +169,13 @@ int sampler_open(struct sampler *sampler, struct failure *failure)
 		return failure_set(failure, r, "cannot read which CPUs are online: %s",
 				   strerror(-r));
 	if (sampler->wanted) {
-		for_each_cpu(cpu, sampler->wanted)
-		{
+		for_each_cpu (cpu, sampler->wanted) {
 			if (!cpu_list_has(&sampler->online, cpu))
 				return failure_set(failure, -EINVAL, "-C: CPU %u is not online",
 						   cpu);
 		}
 	}
-	for_each_cpu(cpu, &sampler->online)
-	{
+	for_each_cpu (cpu, &sampler->online) {
 		if (first && sampler->program)
 			sampler->use_cycles = has_cycles(sampler, cpu);
 		first = false;
@@ -190,7 +190,7 @@ void sampler_close(struct sampler *sampler)
 {
 	if (!sampler->cpus)
 		return;
-	for_each_cpu(cpu, &sampler->online)
+	for_each_cpu (cpu, &sampler->online)
 		close_cpu(&sampler->cpus[cpu]);
 	if (sampler->uevent_fd >= 0)
 		close(sampler->uevent_fd);
@@ -223,8 +223,7 @@ int sampler_follow_cpus(struct sampler *sampler)
 
 int sampler_read_records(struct sampler *sampler, record_fn fn, void *context)
 {
-	for_each_cpu(cpu, &sampler->online)
-	{
+	for_each_cpu (cpu, &sampler->online) {
 		int r = records_read(&sampler->cpus[cpu].ring, &sampler->losses, fn, context);
 
 		if (r < 0)
