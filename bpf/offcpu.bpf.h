@@ -157,11 +157,12 @@ static __always_inline void switch_in(void *ctx, struct task_struct *task,
 	if (!task->pid)
 		return;
 	thread = thread_find(task);
-	if (!thread || !thread->off_at)
+	if (!thread)
 		return;
+	/* Even if an iterator has counted the period: the next one begins after this. */
 	thread->in_at = since->at;
 	thread->runtime = since->runtime;
-	if (!period_end(thread, since->at, &period))
+	if (!thread->off_at || !period_end(thread, since->at, &period))
 		return;
 	if (config.capture_out) {
 		count_period(task, thread->reason, &period, thread->kernel_stack,

@@ -9,7 +9,7 @@
 #include <linux/bpf.h>
 #include <stdio.h>
 
-static const char *const hooks[] = {"sched_switch", "sched_waking", "sched_exit_tp"};
+static const char *const hooks[] = {"sched_switch", "sched_wakeup", "sched_exit_tp"};
 
 static int attach_empty(const char *hook)
 {

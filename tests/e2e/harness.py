@@ -211,6 +211,17 @@ def busy_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
+def wait_for_names(pid, names, seconds=10):
+    """Waits until the threads of @pid have started and named themselves: {name: tid}."""
+    deadline = time.monotonic() + seconds
+    while True:
+        tids = {comm_of(tid): tid for tid in threads_of(pid)}
+        if tids.keys() >= set(names):
+            return tids
+        assert time.monotonic() < deadline, f"process {pid} has only {sorted(tids)}"
+        time.sleep(0.01)
+
+
 def wait_for_threads(pid, n):
     wait_until(lambda: len(threads_of(pid)) >= n)
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from harness import (REASONS, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
-                     comm_of, record, threads_of, wait_for_threads, workload)
+                     record, wait_for_names, workload)
 
 THREADS = ["sleeper", "holder", "waiter", "blocked", "alternate", "writer", "hog-0", "hog-1"]
 
@@ -33,8 +33,7 @@ def waited(module_path, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("disk")
     hogs_cpu = max(os.sched_getaffinity(0))
     with workload("wait", scratch, 60, hogs_cpu) as process:
-        wait_for_threads(process.pid, len(THREADS) + 1)
-        tids = {comm_of(tid): tid for tid in threads_of(process.pid)}
+        tids = wait_for_names(process.pid, THREADS)
         with CpuTruth(process.pid) as truth:
             result = record("--offcpu", "--threads", "-p", process.pid, "-d", 10,
                             "-o", module_path / "x.folded", "-o", module_path / "x.svg")
