@@ -5,7 +5,7 @@ import os
 import pytest
 
 from harness import (REASONS, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
-                     record, wait_for_names, workload)
+                     record, wait_for_names, wait_for_threads, workload)
 
 THREADS = ["sleeper", "holder", "waiter", "blocked", "alternate", "writer", "hog-0", "hog-1"]
 
@@ -118,8 +118,7 @@ def test_20000_stacks_lose_nothing(tmp_path):
 def test_shortest_block(tmp_path):
     """-m leaves short blocks out and long ones alone."""
     with workload("wait", tmp_path, 20) as process:
-        wait_for_threads(process.pid, 7)
-        tids = {comm_of(tid): tid for tid in threads_of(process.pid)}
+        tids = wait_for_names(process.pid, THREADS[:6])
         record("--offcpu", "--threads", "-p", process.pid, "-d", 3, "-m", "15ms", "-M", "28ms",
                "-o", tmp_path / "x.folded")
     folded = Folded(tmp_path / "x.folded")
