@@ -123,7 +123,6 @@ enum bf_stat {
 	BF_STAT_EVENTS_FULL,	/* stacks or process events lost: no room in the ring buffer */
 	BF_STAT_STORAGE_FAILED, /* off-CPU periods lost: no memory for a thread's timestamps */
 	BF_STAT_TARGETS_FULL,	/* children not followed: no room in `target_pids` */
-	BF_STAT_NO_STACK,	/* samples whose stacks could not be read at all */
 	BF_STAT_SWITCHES,	/* off-CPU periods seen, counted or not */
 	N_BF_STATS,
 };

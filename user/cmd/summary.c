@@ -16,7 +16,7 @@ struct loss {
 	bool counts; /* whole samples are missing or nameless: held against --max-loss */
 };
 
-#define N_LOSSES 8
+#define N_LOSSES 9
 
 static void list_losses(const struct summary *summary, struct loss losses[N_LOSSES])
 {
@@ -39,6 +39,9 @@ static void list_losses(const struct summary *summary, struct loss losses[N_LOSS
 			stats->targets_full, false},
 		       {"records", "mmap/exec records lost, ring buffer full",
 			"filter with -p: fewer processes to follow", stats->lost_records, false},
+		       {"unknown_processes", "samples of processes whose mappings are not known",
+			"filter with -p: fewer processes to follow", stats->unknown_processes,
+			false},
 		       {"throttled", "times the kernel throttled sampling", "a lower -F",
 			stats->throttled, false},
 		       {"unreadable_files", "mapped files that could not be read",

@@ -39,10 +39,11 @@ struct collect_stats {
 	uint64_t samples; /* or off-CPU periods counted */
 	uint64_t periods; /* off-CPU periods seen */
 	uint64_t counts_full, events_full, storage_failed, targets_full; /* lost in BPF */
-	uint64_t lost_stacks;	 /* samples counted, frames lost */
-	uint64_t lost_records;	 /* mmap and exec records */
-	uint64_t throttled;	 /* times the kernel paused sampling */
-	uint64_t unopened_files; /* mapped files that could not be opened */
+	uint64_t lost_stacks;	    /* samples counted, frames lost */
+	uint64_t lost_records;	    /* mmap and exec records */
+	uint64_t throttled;	    /* times the kernel paused sampling */
+	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
+	uint64_t unopened_files;    /* mapped files that could not be opened */
 	uint64_t drains;
 	size_t distinct_stacks;
 	size_t processes;
@@ -75,9 +76,8 @@ int collect_step(struct collector *collector, struct failure *failure);
  * detaches. */
 int collect_stop(struct collector *collector, struct failure *failure);
 
-/* The profile; the collector's until taken. */
+/* The profile; the collector's. */
 struct profile *collect_profile(struct collector *collector);
-struct profile *collect_take_profile(struct collector *collector);
 
 /* For symbolize(): fds[i] is the open file of the profile's mapping i, or -1; the collector's. */
 const int *collect_mapping_fds(struct collector *collector);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "collect/drain.h"
@@ -310,6 +311,14 @@ static int read_all_maps(struct collector *collector)
 	return 0;
 }
 
+static void wait_until(uint64_t moment)
+{
+	struct timespec absolute = {moment / NSEC_PER_SEC, moment % NSEC_PER_SEC};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &absolute, NULL) == EINTR)
+		;
+}
+
 /*
  * Sets one end of the window to a moment that is still to come when the programs see it, and waits
  * for it. Set to the present it would lie in the past for them whenever we are preempted in
@@ -323,8 +332,7 @@ static void set_in_time(__u64 *end_of_window)
 		moment = monotonic_ns() + AHEAD_NS;
 		__atomic_store_n(end_of_window, moment, __ATOMIC_SEQ_CST);
 	} while (monotonic_ns() >= moment);
-	while (monotonic_ns() < moment)
-		usleep((moment - monotonic_ns()) / 1000 + 1);
+	wait_until(moment);
 }
 
 int collect_start(struct collector *collector, uint64_t duration_ns, struct failure *failure)
@@ -393,8 +401,7 @@ int collect_stop(struct collector *collector, struct failure *failure)
 		r = iterate(loaded_one(collector->skel->progs.on_each_task_at_end,
 				       collector->skel->progs.on_each_task_at_end_kernel_only),
 			    after_blocked_step, collector);
-	/* What was in flight when the window closed is in the map that the second flip makes quiet.
-	 */
+	/* What was in flight at the window's end is in the map that the second flip makes quiet. */
 	r = r < 0 ? r : drain_rows(collector);
 	r = r < 0 ? r : drain_rows(collector);
 	if (r < 0)
@@ -405,14 +412,6 @@ int collect_stop(struct collector *collector, struct failure *failure)
 struct profile *collect_profile(struct collector *collector)
 {
 	return collector->profile;
-}
-
-struct profile *collect_take_profile(struct collector *collector)
-{
-	struct profile *profile = collector->profile;
-
-	collector->profile = NULL;
-	return profile;
 }
 
 const int *collect_mapping_fds(struct collector *collector)
@@ -458,6 +457,7 @@ void collect_stats(struct collector *collector, struct collect_stats *ret)
 		.lost_stacks = collector->locator.lost_stacks,
 		.lost_records = collector->sampler.losses.lost,
 		.throttled = collector->sampler.losses.throttled,
+		.unknown_processes = collector->locator.unknown_processes,
 		.unopened_files = collector->processes.files.n_unopened,
 		.drains = collector->n_drains,
 		.distinct_stacks = collector->profile ? collector->profile->n_stacks : 0,

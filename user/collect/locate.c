@@ -208,7 +208,7 @@ static int locate_stack(struct locator *locator, const struct bf_count_key *key,
 }
 
 /* The process of a row; one that no event told of is read from /proc, if it is still there. */
-static int find_process(struct locator *locator, const struct bf_count_key *key,
+static int find_process(struct locator *locator, const struct bf_count_key *key, uint64_t samples,
 			uint32_t *ret_process)
 {
 	uint32_t process =
@@ -216,7 +216,6 @@ static int find_process(struct locator *locator, const struct bf_count_key *key,
 	int r;
 
 	if (process == TABLE_NONE) {
-		locator->unknown_processes++;
 		r = processes_add(locator->processes, key->pid, key->process_start, key->exec_id,
 				  &process);
 		if (r < 0)
@@ -225,6 +224,8 @@ static int find_process(struct locator *locator, const struct bf_count_key *key,
 		if (r < 0)
 			return r;
 	}
+	if (!locator->processes->processes[process].n_mappings)
+		locator->unknown_processes += samples;
 	*ret_process = process;
 	return 0;
 }
@@ -252,13 +253,13 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 	uint32_t process = TABLE_NONE;
 	int r;
 
-	if (locator->sweeps != locator->processes->sweeps) {
-		locator->sweeps = locator->processes->sweeps;
+	if (locator->compactions != locator->processes->compactions) {
+		locator->compactions = locator->processes->compactions;
 		locator->n_located = 0;
 		table_done(&locator->by_stacks);
 	}
 	if (!key->kernel_thread && key->user_stack) {
-		r = find_process(locator, key, &process);
+		r = find_process(locator, key, count->samples, &process);
 		if (r < 0)
 			return r;
 	}

@@ -21,11 +21,11 @@ struct locator {
 	struct located *located;
 	size_t n_located, located_capacity;
 	struct table by_stacks;
-	uint32_t sweeps;
+	uint32_t compactions;
 
 	uint32_t kernel_mapping, vdso_mapping, unknown_mapping; /* UINT32_MAX until needed */
-	uint64_t lost_stacks; /* samples whose frames never arrived */
-	uint64_t unknown_processes;
+	uint64_t lost_stacks;	    /* samples whose frames never arrived */
+	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
 };
 
 void locator_init(struct locator *locator, struct processes *processes, struct stacks *stacks,

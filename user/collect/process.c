@@ -147,9 +147,10 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 
 static void mark_ended(struct processes *processes, uint32_t process)
 {
-	if (!processes->processes[process].ended)
-		processes->n_ended++;
-	processes->processes[process].ended = true;
+	if (processes->processes[process].ended)
+		return;
+	processes->n_ended++;
+	processes->processes[process].ended = processes->sweeps + 1;
 }
 
 int processes_exec(struct processes *processes, uint32_t pid)
@@ -308,17 +309,21 @@ int processes_sweep(struct processes *processes)
 {
 	size_t kept = 0;
 
+	processes->sweeps++;
 	if (processes->n_ended < SWEEP_ABOVE || processes->n_ended * 2 < processes->n_processes)
 		return 0;
 	for (size_t i = 0; i < processes->n_processes; i++) {
-		if (processes->processes[i].ended)
+		uint32_t ended = processes->processes[i].ended;
+
+		if (ended && ended < processes->sweeps) {
 			free(processes->processes[i].mappings);
-		else
+			processes->n_ended--;
+		} else {
 			processes->processes[kept++] = processes->processes[i];
+		}
 	}
 	processes->n_processes = kept;
-	processes->n_ended = 0;
-	processes->sweeps++;
+	processes->compactions++;
 	forget_all(processes);
 	for (size_t i = 0; i < kept; i++) {
 		int r = enter(processes, i);

@@ -23,7 +23,7 @@ struct process {
 	struct mapping *mappings; /* sorted by start, not overlapping */
 	size_t n_mappings, mappings_capacity;
 	uint32_t version; /* changes with the mappings */
-	bool ended;
+	uint32_t ended;	  /* the sweep before which it ended, counted from 1; 0: it lives */
 };
 
 struct processes {
@@ -34,7 +34,8 @@ struct processes {
 	struct table by_image, by_pid; /* by_pid: into @latest */
 	struct pid_slot *latest;
 	size_t n_latest, latest_capacity;
-	uint32_t sweeps; /* how often indexes changed their meaning */
+	uint32_t sweeps;      /* calls of processes_sweep() */
+	uint32_t compactions; /* how often indexes changed their meaning */
 };
 
 int processes_init(struct processes *processes);
@@ -67,8 +68,9 @@ int processes_read_maps(struct processes *processes, uint32_t process);
 const struct mapping *process_mapping(const struct process *process, uint64_t address);
 
 /*
- * Forgets images that have ended, if there are many. Call it when no row that names them is left to
- * be read. Indexes change.
+ * Forgets images that ended before the call before this one, if there are many. Call it after each
+ * drain: rows of an image that ended lately may still be in the map that is being filled. Indexes
+ * change.
  */
 int processes_sweep(struct processes *processes);
 
