@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbol/elf_file.h"
+#include "base/elf_file.h"
 #include "symbol/elf_symbols.h"
 
 #define TEXT	    0x410000

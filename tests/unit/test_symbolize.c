@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbol/elf_file.h"
+#include "base/elf_file.h"
 #include "symbol/symbolize.h"
 
 #define MAX_MAPPINGS 16

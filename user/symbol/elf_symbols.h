@@ -6,7 +6,7 @@
 #define SYMBOL_ELF_SYMBOLS_H
 
 #include "base/strings.h"
-#include "symbol/elf_file.h"
+#include "base/elf_file.h"
 #include "symbol/lookups.h"
 
 /*

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "symbol/elf_file.h"
+#include "base/elf_file.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/kallsyms.h"
 #include "symbol/lookups.h"

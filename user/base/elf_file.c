@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/elf_file.h"
+#include "base/elf_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  * piece checked against the size first: a 100 MB binary costs some 100 KB of memory. Headers are
  * widened to their 64-bit form; byte order must be the host's.
  */
-#ifndef SYMBOL_ELF_FILE_H
-#define SYMBOL_ELF_FILE_H
+#ifndef BASE_ELF_FILE_H
+#define BASE_ELF_FILE_H
 
 #include <elf.h>
 #include <stdbool.h>
