@@ -30,12 +30,15 @@ static int add_locations(struct profile *profile)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	const struct symbolize_options options = {};
+	struct mapping_source source = MAPPING_SOURCE_NONE;
 	struct symbol_stats stats;
 	struct profile *profile;
 
 	if (fd < 0 || write(fd, bytes, n) != (ssize_t)n || profile_new(PROFILE_ONCPU, &profile) < 0)
 		abort();
-	if (add_locations(profile) < 0 || symbolize(profile, &fd, &stats) < 0 ||
+	source.file = fd;
+	if (add_locations(profile) < 0 || symbolize(profile, &source, &options, &stats) < 0 ||
 	    stats.locations != profile->n_locations)
 		abort();
 	for (size_t i = 0; i < profile->n_locations; i++) {

@@ -112,7 +112,14 @@ static int open_file(const char *name)
 
 static void run(void)
 {
-	assert_int_equal(symbolize(profile, fds, &stats), 0);
+	const struct symbolize_options options = {};
+	struct mapping_source sources[sizeof fds / sizeof *fds];
+
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+		sources[i] = MAPPING_SOURCE_NONE;
+		sources[i].file = fds[i];
+	}
+	assert_int_equal(symbolize(profile, sources, &options, &stats), 0);
 }
 
 static const struct profile_frame *frame_of(uint32_t location)

@@ -272,8 +272,11 @@ static int write_files(struct recording *recording, int argc, char **argv,
 		       struct symbol_stats *symbols, struct failure *failure)
 {
 	struct profile *profile = collect_profile(recording->collector);
-	const int *fds = collect_mapping_fds(recording->collector);
-	int r = fds ? symbolize(profile, fds, symbols) : -ENOMEM;
+	const struct mapping_source *sources = collect_mapping_sources(recording->collector);
+	const struct symbolize_options options = {
+		.no_inline = recording->options.unfold.no_inline,
+	};
+	int r = sources ? symbolize(profile, sources, &options, symbols) : -ENOMEM;
 
 	r = r < 0 ? r : describe(profile, argc, argv);
 	if (r < 0)

@@ -16,6 +16,7 @@
 #include "base/failure.h"
 #include "base/system.h"
 #include "core/profile.h"
+#include "core/source.h"
 
 struct collect_options {
 	enum profile_mode mode;
@@ -79,8 +80,8 @@ int collect_stop(struct collector *collector, struct failure *failure);
 /* The profile; the collector's. */
 struct profile *collect_profile(struct collector *collector);
 
-/* For symbolize(): fds[i] is the open file of the profile's mapping i, or -1; the collector's. */
-const int *collect_mapping_fds(struct collector *collector);
+/* For symbolize(): sources[i] tells of the profile's mapping i; the collector's. NULL: no memory. */
+const struct mapping_source *collect_mapping_sources(struct collector *collector);
 
 void collect_stats(struct collector *collector, struct collect_stats *ret);
 

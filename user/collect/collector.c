@@ -34,7 +34,7 @@ struct collector {
 	struct locator locator;
 	struct drain drain;
 	struct profile *profile;
-	int *mapping_fds;
+	struct mapping_source *mapping_sources;
 	uint64_t last_drain_ns, n_drains;
 	int event_error; /* of the ring buffer's callback */
 };
@@ -221,7 +221,7 @@ void collect_free(struct collector *collector)
 	timeline_done(&collector->timeline);
 	processes_done(&collector->processes);
 	profile_free(collector->profile);
-	free(collector->mapping_fds);
+	free(collector->mapping_sources);
 	free(collector);
 }
 
@@ -414,22 +414,22 @@ struct profile *collect_profile(struct collector *collector)
 	return collector->profile;
 }
 
-const int *collect_mapping_fds(struct collector *collector)
+const struct mapping_source *collect_mapping_sources(struct collector *collector)
 {
 	const struct files *files = &collector->processes.files;
 	size_t n = collector->profile->n_mappings;
 
-	free(collector->mapping_fds);
-	collector->mapping_fds = malloc((n + 1) * sizeof *collector->mapping_fds);
-	if (!collector->mapping_fds)
+	free(collector->mapping_sources);
+	collector->mapping_sources = malloc((n + 1) * sizeof *collector->mapping_sources);
+	if (!collector->mapping_sources)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
-		collector->mapping_fds[i] = -1;
+		collector->mapping_sources[i] = MAPPING_SOURCE_NONE;
 	for (size_t i = 0; i < files->n_files; i++)
 		if (files->files[i].profile_mapping != UINT32_MAX)
-			collector->mapping_fds[files->files[i].profile_mapping] =
+			collector->mapping_sources[files->files[i].profile_mapping].file =
 				files->files[i].fd;
-	return collector->mapping_fds;
+	return collector->mapping_sources;
 }
 
 static uint64_t stat_total(const struct collector *collector, uint32_t stat)

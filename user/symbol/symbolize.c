@@ -39,7 +39,8 @@ struct entry {
 
 struct session {
 	struct profile *profile;
-	const int *fds;
+	const struct mapping_source *mapping_sources;
+	const struct symbolize_options *options;
 	struct symbol_stats stats;
 	struct source *sources;
 	size_t n_sources, sources_capacity;
@@ -64,9 +65,9 @@ static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
 	uint64_t hash;
 	int r;
 
-	if (source.kind == MAPPING_FILE && session->fds[mapping] >= 0 &&
-	    fstat(session->fds[mapping], &st) == 0) {
-		source.fd = session->fds[mapping];
+	if (source.kind == MAPPING_FILE && session->mapping_sources[mapping].file >= 0 &&
+	    fstat(session->mapping_sources[mapping].file, &st) == 0) {
+		source.fd = session->mapping_sources[mapping].file;
 		source.device = st.st_dev;
 		source.inode = st.st_ino;
 	}
@@ -397,9 +398,11 @@ static int run(struct session *session)
 	return r;
 }
 
-int symbolize(struct profile *profile, const int *fds, struct symbol_stats *ret_stats)
+int symbolize(struct profile *profile, const struct mapping_source *sources,
+	      const struct symbolize_options *options, struct symbol_stats *ret_stats)
 {
-	struct session session = {.profile = profile, .fds = fds};
+	struct session session = {
+		.profile = profile, .mapping_sources = sources, .options = options};
 	int r = run(&session);
 
 	if (r == 0)

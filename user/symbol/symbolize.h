@@ -10,6 +10,7 @@
 #define SYMBOL_SYMBOLIZE_H
 
 #include "core/profile.h"
+#include "core/source.h"
 
 struct symbol_stats {
 	size_t locations, unnamed; /* unnamed: shown as [module+0xOFFSET] or [unknown] */
@@ -18,10 +19,11 @@ struct symbol_stats {
 };
 
 /*
- * @fds[mapping] is an open descriptor of the file behind that mapping, or -1; the caller keeps it.
+ * @sources[mapping] tells where that mapping's names come from; the caller keeps its descriptors.
  * A file that can't be read or is damaged leaves its locations as [module+0xOFFSET].
  * Errors: -ENOMEM.
  */
-int symbolize(struct profile *profile, const int *fds, struct symbol_stats *ret_stats);
+int symbolize(struct profile *profile, const struct mapping_source *sources,
+	      const struct symbolize_options *options, struct symbol_stats *ret_stats);
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * source: where the names of a mapping's addresses come from. Made by collectors, taken by
+ * symbolize(); the descriptors stay the maker's.
+ */
+#ifndef CORE_SOURCE_H
+#define CORE_SOURCE_H
+
+#include <stdbool.h>
+
+/* Descriptors; -1: none. */
+struct mapping_source {
+	int file;     /* MAPPING_FILE: the mapped file */
+	int root;     /* the root folder of a process that mapped it (O_PATH); none: it is ours */
+	int perf_map; /* MAPPING_ANON: the process's perf-PID.map */
+	int jitdump;  /* MAPPING_ANON: the process's jit-PID.dump */
+};
+
+#define MAPPING_SOURCE_NONE ((struct mapping_source){-1, -1, -1, -1})
+
+/* What symbolize() is to find, and where. */
+struct symbolize_options {
+	bool no_inline;	   /* leave inlined functions out */
+	bool lines;	   /* find file and line of each frame */
+	const char *symfs; /* a folder under which all files of symbols lie, or NULL */
+};
+
+#endif
