@@ -2,6 +2,8 @@
 #
 #	make check        tests that need no rights
 #	make check-root   tests that record: root, BPF
+#	make oracle       the unwinder against elfutils', on many stacks of many programs
+#	make fuzz         what reads other people's files, on files made to do harm; FUZZ_SECONDS=60
 #	make check-vm     tests on other kernels, in virtual machines: root, network
 #	make bench        figures, against peers where they are installed
 #	make install PREFIX=/usr/local DESTDIR=
@@ -41,14 +43,11 @@ CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wmissing-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -DBPFFLAME_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/gen $(CPPFLAGS)
 CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(SANITIZE)
-LDLIBS  := -lbpf -lelf -lz -liberty
+LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty
 
 # What a static libelf wants besides, which depends on its version.
 LIBELF_WANTS := $(shell nm "$$($(CC) -print-file-name=libelf.a)" 2>/dev/null | \
-	sed -n 's/.* \([TU] eu_search_tree_init\)$$/\1/p; s/.* U ZSTD_.*/ZSTD/p' | sort -u)
-ifneq ($(filter ZSTD,$(LIBELF_WANTS)),)
-LDLIBS += -lzstd
-endif
+	sed -n 's/.* \([TU] eu_search_tree_init\)$$/\1/p' | sort -u)
 ifneq ($(filter eu_search_tree_init,$(LIBELF_WANTS)),)
 ifeq ($(filter T,$(LIBELF_WANTS)),)
 CPPFLAGS_ALL += -DLIBELF_LACKS_SEARCH
@@ -62,7 +61,7 @@ LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
 SCRIPTS := $(sort $(wildcard user/*/*.js))
 GENERATED := $(BUILD)/gen/profiler.skel.h $(SCRIPTS:user/%.js=$(BUILD)/gen/%.js.h)
 
-.PHONY: all check check-root check-vm bench install clean format
+.PHONY: all check check-root check-vm oracle fuzz bench install clean format
 all: $(BUILD)/bpfflame
 
 $(BUILD)/bpfflame: $(OBJECTS)
@@ -111,12 +110,37 @@ $(UNIT_BUILD)/test_%: tests/unit/test_%.c $(UNIT_BUILD)/unit.a
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $^ -lcmocka $(LDLIBS)
 
-# Workloads: programs whose truth is known, as distributions build: no frame pointers.
-WORKLOADS := $(patsubst tests/workload/%.c,build/workload/%,$(sort $(wildcard tests/workload/*.c)))
+# elfutils says what the tables of real programs must hold.
+$(UNIT_BUILD)/test_unwind_oracle: LDLIBS += -ldw
+
+# Workloads: programs whose truth is known.
+WORKLOADS := $(patsubst tests/workload/%.c,build/workload/%,$(filter-out tests/workload/nofp%, \
+	$(sort $(wildcard tests/workload/*.c))))
 build/workload/%: tests/workload/%.c
 	$(call say,WORKLOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $< -lm
+
+# As distributions build: no frame pointers; with symbols, without, and a library to load.
+NOFP := build/workload/nofp build/workload/nofp.stripped build/workload/nofp_plugin.so
+NOFP_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -O2 -g -fomit-frame-pointer -pthread
+build/workload/nofp: tests/workload/nofp.c tests/workload/workload.h
+	$(call say,WORKLOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(NOFP_CFLAGS) -o $@ $< -ldl
+build/workload/nofp_plugin.so: tests/workload/nofp_plugin.c tests/workload/workload.h
+	$(call say,WORKLOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(NOFP_CFLAGS) -shared -fPIC -o $@ $<
+build/workload/nofp.stripped: build/workload/nofp
+	$(Q)$(STRIP) -o $@ $<
+
+# The unwinder against elfutils', on stacks of programs that run.
+build/unwind/oracle: $(sort $(wildcard tests/unwind/*.[ch])) \
+		$(filter $(BUILD)/user/base/% $(BUILD)/user/unwind/%,$(OBJECTS))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(CFLAGS_ALL) -o $@ $(filter %.c %.o,$^) -ldw -lelf
 
 # Writes the pictures that tests/browser opens.
 build/sample_svg: tests/browser/sample_svg.c \
@@ -134,11 +158,36 @@ build/vm/workload/%: tests/workload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
-check-root: all $(WORKLOADS) build/sample_svg
+check-root: all $(WORKLOADS) $(NOFP) build/unwind/oracle build/sample_svg
 	$(Q)tests/run root
+
+# At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
+oracle: build/unwind/oracle $(NOFP)
+	$(Q)$(PYTHON) tests/unwind/oracle.py $(ORACLE)
 
 check-vm: all $(VM_WORKLOADS)
 	$(Q)tests/run vm
+
+# Fuzzers: tests/fuzz/fuzz_X.c, one program each, with libFuzzer and sanitizers.
+FUZZ_SECONDS ?= 60
+FUZZERS    := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_LIB   := $(patsubst %.c,build/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)))
+FUZZ_FLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+
+build/fuzz/user/%.o: user/%.c $(GENERATED)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
+
+build/fuzz/fuzz.a: $(FUZZ_LIB)
+	$(Q)rm -f $@; ar rcs $@ $^
+
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/fuzz.a
+	$(call say,FUZZER,$@)
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -MMD -MP -o $@ $< build/fuzz/fuzz.a $(LDLIBS)
+
+fuzz: $(FUZZERS)
+	$(Q)tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
 
 bench: all $(WORKLOADS)
 	$(Q)$(PYTHON) tests/bench/bench.py
@@ -153,4 +202,4 @@ format:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT_LIB:.o=.d) $(UNIT_TESTS:=.d) $(WORKLOADS:=.d) $(VM_WORKLOADS:=.d) $(BUILD)/profiler.bpf.d
+-include $(OBJECTS:.o=.d) $(UNIT_LIB:.o=.d) $(UNIT_TESTS:=.d) $(WORKLOADS:=.d) $(FUZZ_LIB:.o=.d) $(FUZZERS:=.d) $(VM_WORKLOADS:=.d) $(BUILD)/profiler.bpf.d

@@ -72,12 +72,25 @@ static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
 	return BPF_CORE_READ(ancestor, kn, id);
 }
 
+/*
+ * The user's registers, as the kernel saves them (its struct pt_regs) and as a sampling program is
+ * given them: the same order, which ptrace(2) and perf made part of the ABI. Not relocated.
+ */
 #if defined(__TARGET_ARCH_x86)
-#define REGS_PC(regs) BPF_CORE_READ(regs, ip)
-#define REGS_FP(regs) BPF_CORE_READ(regs, bp)
+struct saved_registers {
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	u64 ip, cs, flags, sp, ss;
+};
+#define registers_pc(registers) ((registers)->ip)
 #elif defined(__TARGET_ARCH_arm64)
-#define REGS_PC(regs) BPF_CORE_READ(regs, pc)
-#define REGS_FP(regs) BPF_CORE_READ(regs, regs[29])
+struct saved_registers {
+	u64 regs[31];
+	u64 sp, pc, pstate;
+};
+#define registers_pc(registers) ((registers)->pc)
 #endif
+
+/* Kernel addresses are the upper half. */
+#define in_user_mode(registers) ((s64)registers_pc(registers) >= 0)
 
 #endif

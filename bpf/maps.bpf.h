@@ -46,6 +46,50 @@ struct {
 	__type(value, u64);
 } stats SEC(".maps");
 
+/* What unwinding needs; filled by the loader when a walk has ended for want of it. */
+struct segment {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32[BF_SEGMENT_WORDS]);
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(values, struct segment);
+} segments SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct bf_table);
+} tables SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32); /* pid */
+	__type(value, struct bf_process);
+} processes SEC(".maps");
+
+/*
+ * The user stacks of threads that are about to lose their memory, by thread id: an exec and an exit
+ * go on for long in the kernel. Valid while the registers at the kernel's entry are the same.
+ */
+struct last_stack {
+	u64 pc, sp;
+	u32 exec_id;
+	u32 pad;
+	struct bf_stack_event stack;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, struct last_stack);
+} last_stacks SEC(".maps");
+
 struct thread {
 	u64 off_at;	 /* when it lost its CPU; 0: it runs, or is not recorded */
 	u64 wake_at;	 /* when it was woken; 0: not yet */
@@ -90,8 +134,16 @@ static __always_inline struct last_switch *last_switch(void)
 
 /* Where a stack is put together: one for each half, and apart for programs that can interrupt. */
 enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_ITERATOR, N_SCRATCHES };
+/* A user stack in the making. */
+struct unwind {
+	struct bf_walk walk;
+	u32 segment, at, n_mappings; /* of the process */
+	u32 exec_id;		     /* of the image whose addresses the stack holds */
+	struct bf_stack_event stack;
+};
 struct scratch_stacks {
-	struct bf_stack_event kernel, user;
+	struct bf_stack_event kernel;
+	struct unwind user;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -99,6 +151,17 @@ struct {
 	__type(key, u32);
 	__type(value, struct scratch_stacks);
 } scratch SEC(".maps");
+
+struct leaving {
+	struct unwind user;
+	struct last_stack last;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct leaving);
+} leaving_scratch SEC(".maps");
 
 static __always_inline void stat_add(u32 stat, u64 n)
 {

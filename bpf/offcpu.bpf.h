@@ -76,9 +76,9 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, u32 
 		stacks = scratch_get(SCRATCH_SWITCH);
 		if (!stacks)
 			return;
-		capture_current(ctx, stacks);
+		capture_current(ctx, NULL, stacks);
 		thread->kernel_stack = stacks->kernel.id;
-		thread->user_stack = stacks->user.id;
+		thread->user_stack = stacks->user.stack.id;
 		publish_stacks(stacks);
 	}
 	period_begin(thread, task, now);
@@ -129,12 +129,13 @@ static __always_inline bool period_end(struct thread *thread, u64 now, struct pe
 /* Returns whether the stacks may be new. */
 static __always_inline bool count_period(struct task_struct *task, u32 reason,
 					 const struct period *period, u64 kernel_stack,
-					 u64 user_stack)
+					 u64 user_stack, u32 exec_id)
 {
 	struct bf_count_key key = {.kernel_stack = kernel_stack, .user_stack = user_stack};
 	bool is_new = false;
 
 	key_init(&key, task);
+	key.exec_id = exec_id;
 	if (period->blocked) {
 		key.reason = reason;
 		is_new |= count(&key, period->blocked);
@@ -166,14 +167,15 @@ static __always_inline void switch_in(void *ctx, struct task_struct *task,
 		return;
 	if (config.capture_out) {
 		count_period(task, thread->reason, &period, thread->kernel_stack,
-			     thread->user_stack);
+			     thread->user_stack, task->self_exec_id);
 		return;
 	}
 	stacks = scratch_get(SCRATCH_SWITCH);
 	if (!stacks)
 		return;
-	capture_current(ctx, stacks);
-	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.id))
+	capture_current(ctx, NULL, stacks);
+	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.stack.id,
+			 stacks->user.exec_id))
 		publish_stacks(stacks);
 }
 
@@ -217,15 +219,18 @@ static __always_inline void capture_blocked(struct task_struct *task, bool sleep
 					    struct scratch_stacks *stacks)
 {
 	long bytes = 0;
-	u32 n = 0;
 
 	if (config.kernel_stacks)
 		bytes = bpf_get_task_stack(task, stacks->kernel.frames,
 					   sizeof stacks->kernel.frames, 0);
-	finish_stack(&stacks->kernel, bytes > 0 ? bytes / sizeof(u64) : 0);
-	if (sleepable && config.user_stacks && !(task->flags & PF_KTHREAD))
-		n = unwind_blocked(task, stacks->user.frames);
-	finish_stack(&stacks->user, n);
+	finish_kernel(&stacks->kernel, bytes);
+	stacks->user.stack.id = 0;
+	stacks->user.exec_id = task->self_exec_id;
+	if (!sleepable || !config.user_stacks || (task->flags & PF_KTHREAD))
+		return;
+	walk_begin_saved(&stacks->user.walk, task);
+	unwind_blocked(&stacks->user, task);
+	finish_user(&stacks->user, task, task);
 }
 
 /* A thread that was off its CPU before any program was attached. */
@@ -250,7 +255,7 @@ static __always_inline void stamp_blocked(struct task_struct *task, bool sleepab
 		if (thread->off_at || task->on_cpu)
 			return;
 		thread->kernel_stack = stacks->kernel.id;
-		thread->user_stack = stacks->user.id;
+		thread->user_stack = stacks->user.stack.id;
 	}
 	thread->reason = block_reason(state, false);
 	thread->off_at = bpf_ktime_get_ns();

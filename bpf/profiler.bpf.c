@@ -19,7 +19,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 SEC("perf_event")
-int on_sample(void *ctx)
+int on_sample(struct saved_registers *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch_stacks *stacks;
@@ -34,10 +34,11 @@ int on_sample(void *ctx)
 	stacks = scratch_get(SCRATCH_SAMPLE);
 	if (!stacks)
 		return 0;
-	capture_current(ctx, stacks);
+	capture_current(ctx, ctx, stacks);
 	key_init(&key, task);
 	key.kernel_stack = stacks->kernel.id;
-	key.user_stack = stacks->user.id;
+	key.user_stack = stacks->user.stack.id;
+	key.exec_id = stacks->user.exec_id;
 	if (count(&key, 0))
 		publish_stacks(stacks);
 	return 0;
@@ -103,6 +104,20 @@ static __always_inline void process_event_init(struct bf_process_event *event, u
 	event->time = bpf_ktime_get_ns();
 }
 
+/* A child has its parent's mappings, at the same addresses. */
+static __always_inline void inherit_mappings(struct task_struct *parent, struct task_struct *child)
+{
+	u32 parent_pid = parent->tgid, pid = child->tgid;
+	struct bf_process *known = bpf_map_lookup_elem(&processes, &parent_pid);
+	struct bf_process mappings;
+
+	if (!known || known->exec_id != (u32)parent->self_exec_id)
+		return;
+	mappings = *known;
+	mappings.start = child->group_leader->start_boottime;
+	bpf_map_update_elem(&processes, &pid, &mappings, BPF_ANY);
+}
+
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
@@ -118,6 +133,7 @@ int on_fork(u64 *ctx)
 			if (bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY))
 				stat_add(BF_STAT_TARGETS_FULL, 1);
 		}
+		inherit_mappings(parent, child);
 		process_event_init(&event, BF_EVENT_FORK, child);
 		event.parent_pid = parent->tgid;
 		send(&event, sizeof event);
@@ -140,6 +156,14 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
+/* 6.10 (5c5fad46e48c): before the old memory goes. */
+SEC("tp_btf/sched_prepare_exec")
+int on_prepare_exec(u64 *ctx)
+{
+	remember_stack((struct task_struct *)ctx[0]);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exit")
 int on_exit(u64 *ctx)
 {
@@ -147,6 +171,7 @@ int on_exit(u64 *ctx)
 	struct bf_process_event event;
 	u32 pid = task->tgid;
 
+	remember_stack(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	if (config.by_pid) {
@@ -154,6 +179,7 @@ int on_exit(u64 *ctx)
 			return 0;
 		bpf_map_delete_elem(&target_pids, &pid);
 	}
+	bpf_map_delete_elem(&processes, &pid);
 	process_event_init(&event, BF_EVENT_EXIT, task);
 	send(&event, sizeof event);
 	return 0;
@@ -210,7 +236,8 @@ static __always_inline int count_blocked(struct bpf_iter__task *ctx, bool sleepa
 	if (!stacks)
 		return 0;
 	capture_blocked(task, sleepable, stacks);
-	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.id))
+	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.stack.id,
+			 stacks->user.exec_id))
 		publish_stacks(stacks);
 	bpf_seq_write(ctx->meta->seq, &word, sizeof word);
 	return 0;

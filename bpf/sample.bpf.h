@@ -7,7 +7,7 @@
 #ifndef BPF_SAMPLE_BPF_H
 #define BPF_SAMPLE_BPF_H
 
-#include "bpf/unwind.bpf.h"
+#include "bpf/snapshot.bpf.h"
 
 /* Wakes the loader only when there is much to read: it looks by itself ten times a second. */
 static __always_inline u64 wakeup_flags(void)
@@ -28,7 +28,7 @@ static __always_inline bool send(void *event, u64 size)
 
 static __always_inline u64 hash_frames(const struct bf_stack_event *stack)
 {
-	u64 hash = stack->n;
+	u64 hash = stack->n | stack->end << 16;
 
 	for (u32 i = 0; i < BF_MAX_FRAMES; i++) {
 		if (i >= stack->n)
@@ -40,23 +40,21 @@ static __always_inline u64 hash_frames(const struct bf_stack_event *stack)
 	return hash | 1; /* 0 means no stack */
 }
 
-static __always_inline u64 finish_stack(struct bf_stack_event *stack, u32 n)
+static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u32 end)
 {
 	stack->type = BF_EVENT_STACK;
 	stack->n = n > BF_MAX_FRAMES ? BF_MAX_FRAMES : n;
-	stack->id = n ? hash_frames(stack) : 0;
-	return stack->id;
+	stack->end = end;
+	stack->id = n || end > BF_END_ENTRY ? hash_frames(stack) : 0;
 }
 
 /* Sends a stack's frames unless that was done before. */
 static __always_inline void publish_stack(struct bf_stack_event *stack)
 {
 	u64 id = stack->id;
-	u32 n = stack->n, one = 1;
+	u32 n = stack->n & BF_MAX_FRAMES /* for the verifier */, one = 1;
 
-	if (!id || bpf_map_lookup_elem(&seen_stacks, &id))
-		return;
-	if (n > BF_MAX_FRAMES)
+	if (!id || stack->type != BF_EVENT_STACK || bpf_map_lookup_elem(&seen_stacks, &id))
 		return;
 	if (!send(stack, __builtin_offsetof(struct bf_stack_event, frames) + n * sizeof(u64)))
 		return;
@@ -72,19 +70,103 @@ static __always_inline struct scratch_stacks *scratch_get(u32 which)
 
 #define PF_KTHREAD 0x00200000
 
-/* Both halves of the current thread's stack. */
-static __always_inline void capture_current(void *ctx, struct scratch_stacks *stacks)
+static __always_inline void finish_kernel(struct bf_stack_event *stack, long bytes)
+{
+	u32 n = bytes > 0 ? bytes / sizeof(u64) : 0;
+
+	finish_stack(stack, n, n < BF_MAX_FRAMES ? BF_END_ENTRY : BF_END_DEPTH);
+}
+
+/* The stack that @task had when it began to exec or exit, if it is still in there. */
+static __always_inline struct last_stack *last_stack(struct task_struct *task, u64 pc, u64 sp)
+{
+	u32 tid = task->pid;
+	struct last_stack *last = bpf_map_lookup_elem(&last_stacks, &tid);
+
+	return last && last->pc == pc && last->sp == sp ? last : NULL;
+}
+
+/* @memory: as for walk_read(). */
+static __always_inline void finish_user(struct unwind *unwind, struct task_struct *task,
+					void *memory)
+{
+	u64 id = 0;
+
+	unwind->exec_id = task->self_exec_id;
+	if (unwind->walk.end >= BF_END_PROCESS)
+		id = send_snapshot(unwind, task, memory);
+	if (!id) {
+		finish_stack(&unwind->stack, unwind->stack.n, unwind->walk.end);
+		return;
+	}
+	unwind->stack.type = BF_EVENT_SNAPSHOT;
+	unwind->stack.id = id;
+}
+
+/* The current thread's user stack. @unwind->walk has its registers. */
+static __always_inline void capture_user(struct unwind *unwind, struct task_struct *task)
+{
+	u64 pc = unwind->walk.pc, sp = unwind->walk.sp;
+	struct last_stack *last;
+
+	unwind_current(unwind, task);
+	if (unwind->walk.end != BF_END_ENTRY) {
+		last = last_stack(task, pc, sp);
+		if (last) {
+			publish_stack(&last->stack);
+			unwind->exec_id = last->exec_id;
+			unwind->stack.type = BF_EVENT_SNAPSHOT; /* nothing to publish */
+			unwind->stack.id = last->stack.id;
+			return;
+		}
+	}
+	finish_user(unwind, task, NULL);
+}
+
+/* The current thread's memory is about to go: by exec or exit. */
+static __always_inline void remember_stack(struct task_struct *task)
+{
+	u32 zero = 0, tid = task->pid;
+	struct leaving *leaving = bpf_map_lookup_elem(&leaving_scratch, &zero);
+	struct last_stack *last;
+
+	/* The command may have the wanted name only after the exec. */
+	if (!leaving || !config.user_stacks || (task->flags & PF_KTHREAD) ||
+	    (!config.by_comm && !wanted(task)))
+		return;
+	last = &leaving->last;
+	walk_begin_saved(&leaving->user.walk, task);
+	last->pc = leaving->user.walk.pc;
+	last->sp = leaving->user.walk.sp;
+	unwind_current(&leaving->user, task);
+	finish_user(&leaving->user, task, NULL);
+	last->exec_id = leaving->user.exec_id;
+	bpf_probe_read_kernel(&last->stack, sizeof last->stack, &leaving->user.stack);
+	bpf_map_update_elem(&last_stacks, &tid, last, BPF_ANY);
+}
+
+/*
+ * Both halves of the current thread's stack. @registers: those that a sample interrupted, which may
+ * be the kernel's; NULL: the thread is in the kernel.
+ */
+static __always_inline void capture_current(void *ctx, struct saved_registers *registers,
+					    struct scratch_stacks *stacks)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	long bytes = 0;
-	u32 n = 0;
 
 	if (config.kernel_stacks)
 		bytes = bpf_get_stack(ctx, stacks->kernel.frames, sizeof stacks->kernel.frames, 0);
-	finish_stack(&stacks->kernel, bytes > 0 ? bytes / sizeof(u64) : 0);
-	if (config.user_stacks && !(task->flags & PF_KTHREAD))
-		n = unwind_current(ctx, stacks->user.frames);
-	finish_stack(&stacks->user, n);
+	finish_kernel(&stacks->kernel, bytes);
+	stacks->user.stack.id = 0;
+	stacks->user.exec_id = task->self_exec_id;
+	if (!config.user_stacks || (task->flags & PF_KTHREAD))
+		return;
+	if (registers && in_user_mode(registers))
+		walk_begin(&stacks->user.walk, registers);
+	else
+		walk_begin_saved(&stacks->user.walk, task);
+	capture_user(&stacks->user, task);
 }
 
 static __always_inline void key_init(struct bf_count_key *key, struct task_struct *task)
@@ -149,7 +231,7 @@ static __always_inline bool count(struct bf_count_key *key, u64 nanoseconds)
 static __always_inline void publish_stacks(struct scratch_stacks *stacks)
 {
 	publish_stack(&stacks->kernel);
-	publish_stack(&stacks->user);
+	publish_stack(&stacks->user.stack);
 }
 
 #endif

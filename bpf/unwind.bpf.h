@@ -1,64 +1,207 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * User stacks, by frame pointers. The two functions at the end are all that others call.
+ * User stacks, whatever the code was built with: registers, then frame by frame by the rows that
+ * the loader made from .eh_frame, and by frame pointers where there are none (bpf/unwind_step.h).
+ *
+ * A process, mapping or table that is not known yet ends a walk, see bpf/snapshot.bpf.h.
  */
 #ifndef BPF_UNWIND_BPF_H
 #define BPF_UNWIND_BPF_H
 
-/* What a frame pointer points at: the caller's frame pointer, then the return address. */
-struct frame_record {
-	u64 fp, pc;
-};
+/* @memory: a task that does not run, for sleepable programs only; NULL: the current one. */
+static __always_inline int walk_read(void *memory, void *to, u32 n, u64 from)
+{
+	if (memory)
+		return bpf_copy_from_user_task(to, n, (void *)from, memory, 0);
+	return bpf_probe_read_user(to, n, (void *)from);
+}
+
+#include "bpf/unwind_step.h"
+
+#if defined(__TARGET_ARCH_x86)
+#define WALK_MACHINE WALK_X86_64
+#elif defined(__TARGET_ARCH_arm64)
+#define WALK_MACHINE WALK_ARM64
+#endif
+
+/* A macro: the context of a program may be read at constant offsets only. */
+#if defined(__TARGET_ARCH_x86)
+#define walk_begin(walk, registers)                                                                \
+	do {                                                                                       \
+		(walk)->pc = (registers)->ip;                                                      \
+		(walk)->sp = (registers)->sp;                                                      \
+		(walk)->fp = (registers)->bp;                                                      \
+		(walk)->leaf[0] = (registers)->ax;                                                 \
+		(walk)->leaf[1] = (registers)->dx;                                                 \
+		(walk)->leaf[2] = (registers)->cx;                                                 \
+		(walk)->leaf[3] = (registers)->bx;                                                 \
+		(walk)->leaf[4] = (registers)->si;                                                 \
+		(walk)->leaf[5] = (registers)->di;                                                 \
+		(walk)->leaf[8] = (registers)->r8;                                                 \
+		(walk)->leaf[9] = (registers)->r9;                                                 \
+		(walk)->leaf[10] = (registers)->r10;                                               \
+		(walk)->leaf[11] = (registers)->r11;                                               \
+		(walk)->leaf[12] = (registers)->r12;                                               \
+		(walk)->leaf[13] = (registers)->r13;                                               \
+		(walk)->leaf[14] = (registers)->r14;                                               \
+		(walk)->leaf[15] = (registers)->r15;                                               \
+	} while (0)
+#elif defined(__TARGET_ARCH_arm64)
+#define walk_begin(walk, registers)                                                                \
+	do {                                                                                       \
+		(walk)->pc = (registers)->pc;                                                      \
+		(walk)->sp = (registers)->sp;                                                      \
+		(walk)->fp = (registers)->regs[29];                                                \
+		(walk)->lr = (registers)->regs[30];                                                \
+	} while (0)
+#endif
+
+/* The registers with which @task entered the kernel. */
+static __always_inline void walk_begin_saved(struct bf_walk *walk, struct task_struct *task)
+{
+	struct saved_registers registers = {};
+
+	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
+	walk_begin(walk, &registers);
+}
+
+static __always_inline u32 *segment_get(u32 segment)
+{
+	u32 zero = 0, *words;
+	void *inner = bpf_map_lookup_elem(&segments, &segment);
+
+	if (!inner)
+		return NULL;
+	words = bpf_map_lookup_elem(inner, &zero);
+	if (words && words[0] != control.epoch)
+		words[0] = control.epoch;
+	return words;
+}
+
+/* Finds the rule for @offset of the file whose parts begin at @table. Returns why there is none. */
+static __always_inline int find_rule(u32 table, u64 offset, const struct bf_rule **ret)
+{
+	const struct bf_table *part;
+	const u32 *words;
+
+	*ret = NULL;
+	if (!table)
+		return BF_END_NONE;
+	table += offset >> BF_PART_SHIFT;
+	part = bpf_map_lookup_elem(&tables, &table);
+	if (!part || !part->segment)
+		return BF_END_TABLE;
+	if (!part->at)
+		return part->segment == BF_NO_ROOM ? BF_END_BUDGET : BF_END_NONE;
+	words = segment_get(part->segment);
+	if (!words)
+		return BF_END_TABLE;
+	*ret = bf_find_rule(words, part->at, offset);
+	return BF_END_NONE;
+}
+
+static __always_inline int step(struct unwind *unwind, void *memory)
+{
+	struct bf_walk *walk = &unwind->walk;
+	u64 pc = walk->pc - !walk->exact;
+	const struct bf_mapping *mapping;
+	const struct bf_rule *rule;
+	const u32 *words;
+	u64 n = unwind->stack.n;
+	int end;
+
+	words = segment_get(unwind->segment);
+	if (!words)
+		return BF_END_PROCESS;
+	mapping = bf_find_mapping(words, unwind->at, unwind->n_mappings, pc);
+	if (!mapping)
+		return walk->guessed ? BF_END_NO_ROWS : BF_END_MAPPING;
+	end = find_rule(mapping->table, pc - mapping->start + mapping->offset, &rule);
+	if (end)
+		return end;
+	barrier_var(n); /* one register, compared and used: before 6.2 copies are forgotten */
+	if (n >= BF_MAX_FRAMES)
+		return BF_END_DEPTH;
+	unwind->stack.frames[n] = walk_frame(walk);
+	unwind->stack.n = n + 1;
+	if (rule)
+		return walk_by_rule(walk, rule, memory, WALK_MACHINE);
+	return walk_by_frame_pointer(walk, memory, mapping->flags, WALK_MACHINE);
+}
 
 /*
- * Writes the user stack of the current thread, leaf first, into @frames (BF_MAX_FRAMES long).
- * Returns the number of frames, 0 if there is nothing to read.
+ * A global function: the verifier proves it once, not once for each frame; an inlined step is
+ * refused at 32 frames. (A callback of bpf_loop would do as well, from 5.17 on.)
  */
-static __always_inline u32 unwind_current(void *ctx, u64 *frames)
+__noinline int step_current(struct unwind *unwind)
 {
-	long bytes = bpf_get_stack(ctx, frames, BF_MAX_FRAMES * sizeof *frames, BPF_F_USER_STACK);
+	if (!unwind)
+		return BF_END_PROCESS;
+	return step(unwind, NULL);
+}
 
-	return bytes > 0 ? bytes / sizeof *frames : 0;
+/* Finds the mappings of @task's process. Returns why there are none. */
+static __always_inline int find_mappings(struct task_struct *task, struct unwind *unwind)
+{
+	u32 pid = task->tgid;
+	struct bf_process *process = bpf_map_lookup_elem(&processes, &pid);
+
+	if (!process || process->exec_id != (u32)task->self_exec_id ||
+	    process->start != task->group_leader->start_boottime)
+		return BF_END_PROCESS;
+	if (process->segment == BF_NO_ROOM)
+		return BF_END_BUDGET;
+	unwind->segment = process->segment;
+	unwind->at = process->at;
+	unwind->n_mappings = process->n;
+	return BF_END_NONE;
+}
+
+static __always_inline void unwind_begin(struct unwind *unwind)
+{
+	unwind->stack.n = 0;
+	unwind->walk.exact = 1;
+	unwind->walk.is_leaf = 1;
+	unwind->walk.guessed = 0;
+	unwind->walk.bx_at = BF_BX_IN_LEAF;
+	unwind->walk.end = BF_END_NONE;
+}
+
+/* Walks up the user stack of the current thread, whose registers are in @unwind->walk. */
+static __always_inline void unwind_current(struct unwind *unwind, struct task_struct *task)
+{
+	int end;
+
+	unwind_begin(unwind);
+	end = find_mappings(task, unwind);
+	/* One more than there are frames: it finds out whether that was all. */
+	for (int i = 0; i <= BF_MAX_FRAMES && !end; i++)
+		end = step_current(unwind);
+	unwind->walk.end = end;
 }
 
 struct blocked_walk {
 	struct task_struct *task;
-	u64 *frames;
-	u64 fp;
-	u32 n;
+	struct unwind *unwind;
 };
 
-static long step_blocked(u32 index, struct blocked_walk *walk)
+static long step_blocked(u32 index, struct blocked_walk *blocked)
 {
-	struct frame_record record;
-	u64 *frames = walk->frames;
-
-	/* By index, not by n: the verifier must not tell one call from the next. */
-	if (index >= BF_MAX_FRAMES - 1 ||
-	    bpf_copy_from_user_task(&record, sizeof record, (void *)walk->fp, walk->task, 0) ||
-	    !record.pc)
+	if (!blocked->task)
 		return 1;
-	frames[index + 1] = record.pc;
-	walk->n = index + 2;
-	/* The stack grows down: callers' records lie above. */
-	if (record.fp <= walk->fp)
-		return 1;
-	walk->fp = record.fp;
-	return 0;
+	blocked->unwind->walk.end = step(blocked->unwind, blocked->task);
+	return blocked->unwind->walk.end != BF_END_NONE;
 }
 
-/*
- * The same for a thread that is not running; only from sleepable programs. A callback, since the
- * verifier would walk a loop over a helper that can fail 127 times: 190 ms of loading.
- */
-static __always_inline u32 unwind_blocked(struct task_struct *task, u64 *frames)
+/* The same for a thread that is not running; only from sleepable programs. */
+static __always_inline void unwind_blocked(struct unwind *unwind, struct task_struct *task)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct blocked_walk walk = {task, frames, REGS_FP(regs), 1};
+	struct blocked_walk blocked = {task, unwind};
 
-	frames[0] = REGS_PC(regs);
-	bpf_loop(BF_MAX_FRAMES - 1, step_blocked, &walk, 0);
-	return walk.n;
+	unwind_begin(unwind);
+	unwind->walk.end = find_mappings(task, unwind);
+	if (!unwind->walk.end)
+		bpf_loop(BF_MAX_FRAMES + 1, step_blocked, &blocked, 0);
 }
 
 #endif

@@ -11,7 +11,8 @@
 #include <linux/types.h>
 #endif
 
-#define BF_MAX_FRAMES  127 /* of the user half and of the kernel half; the kernel's own default */
+/* Of the user half and of the kernel half; the kernel's own default. One less than a power of 2. */
+#define BF_MAX_FRAMES  127
 #define BF_MAX_CPUS    4096
 #define BF_COMM_LEN    16
 #define BF_GLOB_STATES 64
@@ -92,18 +93,86 @@ struct bf_count {
 
 enum bf_event_type {
 	BF_EVENT_STACK,
+	BF_EVENT_SNAPSHOT,
 	BF_EVENT_FORK,
 	BF_EVENT_EXIT,
 	BF_EVENT_DRAIN, /* only a type: a count map is half full */
 	N_BF_EVENT_TYPES,
 };
 
-/* The frames of a stack id not seen before; leaf first. */
+/* Why a walk up a stack ended. */
+enum bf_end {
+	BF_END_NONE,	    /* it goes on */
+	BF_END_ENTRY,	    /* the thread's entry: the stack is complete */
+	BF_END_DEPTH,	    /* there are more than BF_MAX_FRAMES */
+	BF_END_MEMORY,	    /* the stack's memory could not be read */
+	BF_END_STUCK,	    /* the caller's frame would not lie above this one */
+	BF_END_UNSUPPORTED, /* the unwind row says more than a rule can hold */
+	BF_END_NO_ROWS,	    /* code without unwind rows, and no chain of frame pointers */
+	BF_END_BUDGET,	    /* the unwind table had no room */
+	/* What BPF does not know and the loader may: the walk stands before the frame in question.
+	 */
+	BF_END_PROCESS, /* the mappings of this program image */
+	BF_END_MAPPING, /* what is mapped there */
+	BF_END_TABLE,	/* the unwind table of the file mapped there */
+	N_BF_ENDS,
+};
+
+/*
+ * The frames of a stack id not seen before; leaf first. User frames are return addresses but for
+ * the leaf and those with BF_FRAME_EXACT: what a signal interrupted.
+ */
+#define BF_FRAME_EXACT (1ULL << 63)
 struct bf_stack_event {
 	__u32 type;
-	__u32 n;
+	__u16 n;
+	__u16 end; /* enum bf_end; of a kernel half BF_END_ENTRY or BF_END_DEPTH */
 	__u64 id;
 	__u64 frames[BF_MAX_FRAMES];
+};
+
+/*
+ * A walk up a user stack: the registers of the frame it stands at. Registers are numbered as in
+ * DWARF for the machine; what is not here is not tracked.
+ */
+struct bf_walk {
+	__u64 pc, sp, fp;
+	__u64 lr;	/* arm64: the link register */
+	__u64 leaf[16]; /* x86-64: all registers of the leaf; code may count from any of them */
+	__u64 bx_at;	/* x86-64: where rbx is; BF_BX_IN_LEAF: in leaf[BF_REGISTER_BX] */
+	__u8 exact;	/* pc is where the thread stands; else it is a return address */
+	__u8 is_leaf;	/* nothing was unwound yet */
+	__u8 guessed;	/* the frame before was left by its frame pointer, without a row */
+	__u8 end;	/* enum bf_end */
+	__u32 pad;
+};
+
+#define BF_REGISTER_BX 3 /* in DWARF's numbers */
+#define BF_BX_IN_LEAF  0
+#define BF_BX_UNKNOWN  (~0ULL)
+
+/* Bytes of stack memory in a snapshot; whole pages. */
+#define BF_SNAPSHOT_SMALL  8192
+#define BF_SNAPSHOT_MEDIUM 24576
+#define BF_SNAPSHOT_LARGE  65536
+
+/*
+ * A stack that BPF could not walk to its end for want of a mapping or table: as far as it came, and
+ * the memory above. The loader walks on and keeps the frames under @id, which no other stack has.
+ */
+struct bf_snapshot_event {
+	__u32 type;
+	__u16 n; /* frames so far */
+	__u16 pad;
+	__u64 id;
+	__u64 frames[BF_MAX_FRAMES];
+	struct bf_walk walk;
+	__u64 process_start;
+	__u32 pid, exec_id;
+	__u64 time;	    /* CLOCK_MONOTONIC ns */
+	__u64 memory_start; /* address of memory[0] */
+	__u64 memory_bytes; /* readable from there; what lies below walk.sp is unset */
+	__u8 memory[];	    /* BF_SNAPSHOT_SMALL, _MEDIUM or _LARGE */
 };
 
 /* A process: born, gone, or (from the task iterator) there from the start. */
@@ -116,6 +185,103 @@ struct bf_process_event {
 	__u64 time;  /* CLOCK_MONOTONIC ns */
 };
 
+/*
+ * Unwind tables and mappings lie in segments: the inner maps of `segments`, one array of words
+ * each. Word 0 holds the epoch in which it was last used; what is stored begins at
+ * BF_SEGMENT_FIRST.
+ */
+#define BF_SEGMENT_WORDS (1u << 18) /* 32-bit words: 1 MiB */
+#define BF_SEGMENT_FIRST 8
+#define BF_MAX_SEGMENTS	 4096
+
+/*
+ * A file's table is cut into parts of 4 MiB of file offsets, each in one segment. A part, in words:
+ *
+ *	n_pages
+ *	directory[n_pages + 1]	where the rows of each 4 KiB page begin, from the part's start
+ *	rules			struct bf_rule, 4-byte aligned
+ *	rows			offset in page << 20 | where its rule is, from the part's start
+ *
+ * The rows of a page ascend; one holds from its offset to the next one's, the last to the page's
+ * end. Before the first, and where the rule is 0, nothing is known.
+ */
+#define BF_PART_SHIFT	 22
+#define BF_PAGE_SHIFT	 12
+#define BF_PART_PAGES	 (1u << (BF_PART_SHIFT - BF_PAGE_SHIFT))
+#define BF_ROW_RULE_BITS 20
+#define BF_RULE_WORDS	 4
+
+/* How the canonical frame address (DWARF 5, 6.4) is found: a register plus @cfa_offset, … */
+enum bf_cfa {
+	BF_CFA_NONE,
+	BF_CFA_SP,
+	BF_CFA_FP,
+	BF_CFA_REGISTER, /* @reg; known at the leaf only, but for rbx */
+	BF_CFA_SP_DEREF, /* what is stored there, plus @addend */
+	BF_CFA_FP_DEREF,
+	BF_CFA_PLT,    /* x86-64: sp + 8, and 8 more from byte 11 of an entry of 16 on */
+	BF_CFA_SIGNAL, /* a signal frame: all registers lie in it */
+	BF_CFA_ENTRY,  /* no caller: the return address is undefined */
+	BF_CFA_UNSUPPORTED,
+	N_BF_CFAS,
+};
+
+/* Where the caller's value of a register is. */
+enum bf_saved {
+	BF_SAVED_SAME, /* still in the register */
+	BF_SAVED_CFA,  /* in memory, @…_offset words of 8 bytes from the CFA */
+	BF_SAVED_FP,   /* in memory, @…_offset words of 8 bytes from the frame pointer */
+	BF_SAVED_LEAF, /* return address only: in the register of number @ra_offset, of a leaf */
+	BF_SAVED_LOST, /* nowhere, or where a rule can't tell */
+	N_BF_SAVEDS,
+};
+
+struct bf_rule {
+	__u8 cfa; /* enum bf_cfa */
+	__u8 fp;  /* enum bf_saved */
+	__u8 ra;  /* enum bf_saved */
+	union {
+		__u8 reg;
+		__u8 addend; /* bytes */
+	};
+	__s32 cfa_offset; /* bytes */
+	__s16 fp_offset, ra_offset;
+	/* x86-64: rbx, which code that aligns its stack counts from while it calls others. */
+	__s16 bx_offset;
+	__u8 bx; /* enum bf_saved */
+	__u8 pad;
+};
+
+/* Where part @table + (file offset >> BF_PART_SHIFT) of a file's table is. 0 is no table. */
+struct bf_table {
+	__u32 segment; /* 0: not there, the loader is to be asked */
+	__u32 at;      /* word; 0: there is none, see BF_NO_ROWS and BF_NO_ROOM */
+};
+
+/* What stands for a segment where there is no part. */
+#define BF_NO_ROWS BF_MAX_SEGMENTS	 /* nothing is known of this code */
+#define BF_NO_ROOM (BF_MAX_SEGMENTS + 1) /* the budget is used up */
+
+#define BF_MAPPING_FILE 1 /* a file's code, not generated */
+#define BF_MAPPING_GO	2 /* Go's: chains of frame pointers lead from one stack to another */
+
+/* Executable memory of a process. */
+struct bf_mapping {
+	__u64 start, end; /* [start, end) */
+	__u64 offset;	  /* in the file */
+	__u32 table;	  /* index of its first part in `tables`; 0: none */
+	__u32 flags;	  /* BF_MAPPING_… */
+};
+
+/* The mappings of a program image: sorted, not overlapping. */
+struct bf_process {
+	__u64 start; /* boot-time ns; with exec_id, whether it still is that image */
+	__u32 exec_id;
+	__u32 segment, at; /* word, a multiple of 8 */
+	__u32 n;
+};
+#define BF_MAX_MAPPINGS 8192
+
 /* Every way to lose something, and a few totals. */
 enum bf_stat {
 	BF_STAT_SAMPLES,	/* counted: samples or off-CPU periods */
@@ -124,6 +290,8 @@ enum bf_stat {
 	BF_STAT_STORAGE_FAILED, /* off-CPU periods lost: no memory for a thread's timestamps */
 	BF_STAT_TARGETS_FULL,	/* children not followed: no room in `target_pids` */
 	BF_STAT_SWITCHES,	/* off-CPU periods seen, counted or not */
+	BF_STAT_SNAPSHOTS_FULL, /* stacks cut off: no room for their snapshot */
+	BF_STAT_SNAPSHOTS,	/* stacks that the loader had to walk */
 	N_BF_STATS,
 };
 
@@ -131,5 +299,8 @@ _Static_assert(sizeof(struct bf_count_key) == 56, "padding in struct bf_count_ke
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
 _Static_assert(sizeof(struct bf_stack_event) == 16 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_control) == 40, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
+_Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
+_Static_assert(sizeof(struct bf_process) == 24, "padding in struct bf_process");
 
 #endif

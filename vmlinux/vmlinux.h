@@ -35,12 +35,13 @@ enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
-enum { BPF_F_NO_PREALLOC = 1 };
-enum { BPF_F_USER_STACK = 1 << 8 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
@@ -73,7 +74,9 @@ struct signal_struct {
 	atomic_t live;
 };
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_stack;
+};
 
 struct sched_entity {
 	u64 sum_exec_runtime;
@@ -95,20 +98,7 @@ struct task_struct {
 	struct css_set *cgroups;
 };
 
-#if defined(__TARGET_ARCH_x86)
-struct pt_regs {
-	unsigned long bp, ip, sp;
-};
-#elif defined(__TARGET_ARCH_arm64)
-struct user_pt_regs {
-	u64 regs[31];
-	u64 sp, pc, pstate;
-};
-struct pt_regs {
-	u64 regs[31];
-	u64 sp, pc, pstate;
-};
-#endif
+struct pt_regs; /* compat.bpf.h: struct saved_registers */
 
 struct seq_file;
 

@@ -123,8 +123,8 @@ def bpf_statistics():
         os.close(fd)
 
 
-def programs(pid):
-    """id → (run time ns, run count) of the BPF programs that a process holds."""
+def programs(pid, name=None):
+    """id → (run time ns, run count) of the BPF programs that a process holds, or of one of them."""
     held = set()
     for path in Path(f"/proc/{pid}/fdinfo").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -133,7 +133,8 @@ def programs(pid):
     text = subprocess.run(["bpftool", "-j", "prog", "show"], stdout=subprocess.PIPE,
                           check=True).stdout
     return {program["id"]: (program.get("run_time_ns", 0), program.get("run_cnt", 0))
-            for program in json.loads(text or "[]") if program["id"] in held}
+            for program in json.loads(text or "[]")
+            if program["id"] in held and name in (None, program.get("name"))}
 
 
 def wait_until_attached(tool, pid):
@@ -210,6 +211,60 @@ def measure_switch(figures, tool, scratch, seconds, empty_program):
     figures.add(tool.name, runs=runs, gross=gross, **{"net of empty": gross - empty * runs})
     if isinstance(tool, peers.Bpfflame):
         figures.add(tool.name, lost=lost(json.loads(output)))
+
+
+def bench_unwind(options, scratch):
+    """cost of a user stack in the sampling program, from BPF statistics"""
+    figures = Figures("A sample's user stack, code without frame pointers, all of one CPU's samples: "
+                      "ns, from BPF statistics; what a sample costs less what it costs without user "
+                      "stacks",
+                      {"frames": 1, "sample": 0, "user stack": 0, "a frame": 0},
+                      {("bpfflame, 31 frames", "user stack"): 5000,
+                       ("bpfflame, 31 frames", "a frame"): 160})
+    seconds = 2 if options.quick else 4
+    with bpf_statistics():
+        for _ in range(options.repeats):
+            for frames in (16, 31, 110):
+                # Six are libc's, main()'s, the workload's own and the leaf.
+                measure_unwind(figures, scratch, seconds, frames)
+    figures.show()
+
+
+def sample_cost(scratch, seconds, *arguments):
+    """ns of the sampling program, and bpfflame's folded output."""
+    folded = scratch / "unwind.folded"
+    recording = subprocess.Popen([peers.BPFFLAME, "-a", "-C", "0", "-F", "4999", "-q", *arguments,
+                                  "-d", str(seconds + 2), "-o", folded])
+    wait_until_attached(peers.Bpfflame(), recording.pid)
+    before = programs(recording.pid, "on_sample")
+    time.sleep(seconds)
+    after = programs(recording.pid, "on_sample")
+    if recording.wait():
+        raise RuntimeError("bpfflame failed")
+    (time_before, runs_before), (time_after, runs_after) = *before.values(), *after.values()
+    return (time_after - time_before) / (runs_after - runs_before), folded.read_text()
+
+
+def mean_user_frames(folded):
+    frames = samples = 0
+    for line in folded.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        names = stack.split(";")
+        if names[0].startswith("nofp"):
+            frames += int(count) * sum(not name.endswith("_[k]") for name in names[1:])
+            samples += int(count)
+    return frames / samples
+
+
+def measure_unwind(figures, scratch, seconds, frames):
+    with background("taskset", "-c", "0", peers.WORKLOADS / "nofp", "recursion", "burn", 600,
+                    frames - 6):
+        time.sleep(0.5)
+        without, _ = sample_cost(scratch, seconds, "-K")
+        cost, folded = sample_cost(scratch, seconds)
+    seen = mean_user_frames(folded)
+    figures.add(f"bpfflame, {frames} frames", frames=seen, sample=cost,
+                **{"user stack": cost - without, "a frame": (cost - without) / seen})
 
 
 def bench_throughput(options, scratch):
@@ -289,8 +344,41 @@ def bench_busy(options, scratch):
     figures.show()
 
 
-BENCHES = {"switch": bench_switch, "throughput": bench_throughput, "start": bench_start,
-           "busy": bench_busy}
+def bench_tables(options, scratch):
+    """building the unwind tables of large and of common files"""
+    user = peers.ROOT / "user"
+    program = peers.build("tables", scratch, "-D_GNU_SOURCE", f"-I{peers.ROOT}", f"-I{user}",
+                          *user.glob("unwind/cfi*.c"), *user.glob("unwind/table*.c"),
+                          user / "base/elf_file.c")
+    limits = {"libc.so.6": 2, "node": 30, "libLLVM": 50}  # ms
+    figures = Figures("Unwind tables, warm, one thread: ms of CPU time, KB of table for each MB "
+                      "of code", {"ms": 2, "code MB": 2, "table KB": 0, "KB per MB": 0})
+    lines = subprocess.run([program, str(4 * options.repeats), *table_files()], check=True,
+                           stdout=subprocess.PIPE).stdout
+    for line in lines.splitlines():
+        table = json.loads(line)
+        name = Path(table["file"]).name
+        for ms in table["ms"]:
+            figures.add(name, ms=ms)
+        figures.add(name, **{"code MB": table["code_mb"], "table KB": table["table_kb"],
+                             "KB per MB": table["table_kb"] / table["code_mb"]})
+        figures.targets[name, "KB per MB"] = 200
+        for start, most in limits.items():
+            if name.startswith(start):
+                figures.targets[name, "ms"] = most
+    figures.show()
+
+
+def table_files():
+    patterns = ("lib/*-linux-gnu/libc.so.6", "lib/*-linux-gnu/ld-linux-*.so.*",
+                "lib/*-linux-gnu/libcrypto.so.3", "lib/*-linux-gnu/libstdc++.so.6", "bin/bash",
+                "bin/python3", "bin/node", "lib/*-linux-gnu/libLLVM*.so.1")
+    found = (sorted(Path("/usr").glob(pattern)) for pattern in patterns)
+    return [str(files[0]) for files in found if files]
+
+
+BENCHES = {"switch": bench_switch, "unwind": bench_unwind, "throughput": bench_throughput, "start": bench_start,
+           "busy": bench_busy, "tables": bench_tables}
 
 
 def parse():

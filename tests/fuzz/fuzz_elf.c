@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer: any bytes as the file behind a mapping. Must not crash, hang or grow.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Iuser \
- *		tests/fuzz/fuzz_elf.c user/symbol/[a-z]*.c user/base/strings.c user/base/table.c \
- *		user/core/profile.c -liberty
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,7 +18,7 @@ static int add_locations(struct profile *profile)
 
 	if (r == 0)
 		r = profile_add_mapping(profile, &mapping, &id);
-	for (uint64_t address = 0; address < 0x4000 && r == 0; address += 56)
+	for (uint64_t address = 0; address < 0x4000 && r == 0; address += 28)
 		r = profile_add_location(profile, id, address, address & 64, &location);
 	return r;
 }
@@ -30,7 +26,7 @@ static int add_locations(struct profile *profile)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	const struct symbolize_options options = {};
+	const struct symbolize_options options = {.lines = n & 1};
 	struct mapping_source source = MAPPING_SOURCE_NONE;
 	struct symbol_stats stats;
 	struct profile *profile;
@@ -42,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	    stats.locations != profile->n_locations)
 		abort();
 	for (size_t i = 0; i < profile->n_locations; i++) {
-		if (profile->locations[i].n_frames != 1)
+		if (profile->locations[i].n_frames < 1)
 			abort();
 	}
 	profile_free(profile);

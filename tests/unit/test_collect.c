@@ -118,8 +118,23 @@ static void mappings_agree_with_a_page_table(void **state)
 	processes_done(&processes);
 }
 
+static int snapshots_seen;
+
+/* What was mapped when the snapshot's turn came. */
+static int on_snapshot(void *context, const struct bf_snapshot_event *event)
+{
+	const struct processes *processes = context;
+
+	assert_non_null(find(processes, event->pid, 0x3000));
+	assert_null(find(processes, event->pid, 0x5000));
+	snapshots_seen++;
+	return 0;
+}
+
 static void events_apply_in_the_order_of_time(void **state)
 {
+	static const struct bf_snapshot_event snapshot = {
+		.type = BF_EVENT_SNAPSHOT, .pid = 20, .time = 25};
 	struct processes processes;
 	struct timeline timeline = {};
 	struct record map = {.type = RECORD_MAP, .pid = 20, .path = "//anon"};
@@ -139,13 +154,18 @@ static void events_apply_in_the_order_of_time(void **state)
 	map.start = 0x3000, map.end = 0x4000, map.time = 20;
 	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
 	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
-	assert_int_equal(timeline_apply(&timeline, &processes, 25), 0);
+	assert_int_equal(timeline_add_snapshot(&timeline, &snapshot), 0);
+	assert_int_equal(timeline_apply(&timeline, &processes, 25, on_snapshot, &processes), 0);
+	assert_int_equal(snapshots_seen, 0);
+	assert_int_equal(timeline.n_snapshots, 1);
 	before = processes_find(&processes, 20, 77, 5);
 	assert_int_not_equal(before, TABLE_NONE);
 	assert_int_equal(processes.processes[before].n_mappings, 2); /* inherited, mapped */
 	assert_int_equal(processes_find(&processes, 20, 77, 6), TABLE_NONE);
 
-	assert_int_equal(timeline_apply(&timeline, &processes, 100), 0);
+	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
+	assert_int_equal(snapshots_seen, 1);
+	assert_int_equal(timeline.n_snapshots, 0);
 	after = processes_find(&processes, 20, 77, 6);
 	assert_int_not_equal(after, TABLE_NONE);
 	assert_int_equal(processes_latest(&processes, 20), after);
@@ -232,8 +252,8 @@ static void rows_become_samples(void **state)
 	struct scene scene;
 
 	scene_init(&scene);
-	assert_int_equal(stacks_add(&scene.stacks, 11, kernel, 2), 0);
-	assert_int_equal(stacks_add(&scene.stacks, 12, user, 3), 0);
+	assert_int_equal(stacks_add(&scene.stacks, 11, kernel, 2, BF_END_ENTRY), 0);
+	assert_int_equal(stacks_add(&scene.stacks, 12, user, 3, BF_END_ENTRY), 0);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 
@@ -247,7 +267,7 @@ static void rows_become_samples(void **state)
 			    "sixteen-bytes-xy");
 	/* The last address lies in no mapping: an invented frame. */
 	assert_int_equal(profile->stacks[0].n, 4);
-	assert_true(profile->stacks[0].truncated);
+	assert_int_equal(profile->stacks[0].end, STACK_UNMAPPED);
 	const enum mapping_kind kinds[] = {MAPPING_KERNEL, MAPPING_KERNEL, MAPPING_ANON,
 					   MAPPING_ANON};
 
@@ -272,9 +292,9 @@ static void lost_frames_are_counted(void **state)
 	scene_init(&scene);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 	assert_int_equal(scene.locator.lost_stacks, 4);
-	assert_true(scene.profile->stacks[0].truncated);
+	assert_int_equal(scene.profile->stacks[0].end, STACK_LOST);
 	/* The frames come late: from now on the stack is whole. */
-	assert_int_equal(stacks_add(&scene.stacks, 12, user, 1), 0);
+	assert_int_equal(stacks_add(&scene.stacks, 12, user, 1, BF_END_ENTRY), 0);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 	assert_int_equal(scene.locator.lost_stacks, 4);
 	assert_int_equal(scene.profile->n_stacks, 2);

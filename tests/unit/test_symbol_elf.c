@@ -56,6 +56,11 @@ static uint64_t addresses[MAX_LOOKUPS];
 static uint32_t names[MAX_LOOKUPS];
 static struct lookups lookups = {addresses, names, 0};
 
+static int resolve(struct elf_file *file, struct lookups *of)
+{
+	return elf_symbols_resolve(&file, 1, of, &strings);
+}
+
 static void read_image(const char *path)
 {
 	FILE *stream = fopen(path, "r");
@@ -144,7 +149,7 @@ static void test_rules(void **state)
 	want(other->sh_addr + 8);
 	want(other->sh_addr + 24);
 	want(other->sh_addr + 32);
-	assert_int_equal(elf_symbols_resolve(&file, &lookups, &strings), 0);
+	assert_int_equal(resolve(&file, &lookups), 0);
 
 	assert_string_equal(name_of(TEXT - 1), "");
 	assert_string_equal(name_of(TEXT), "sized");
@@ -209,7 +214,7 @@ static void try(const void *bytes, size_t n)
 	for (int i = 0; i < 0xa0; i += 16)
 		want(TEXT + i);
 	if (elf_file_open(&file, fd) == 0) {
-		elf_symbols_resolve(&file, &lookups, &strings);
+		resolve(&file, &lookups);
 		elf_plt_resolve(&file, &lookups, &strings);
 		elf_file_build_id(&file, id);
 		elf_file_done(&file);
@@ -252,7 +257,7 @@ static void test_shrinking(void **state)
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	lookups.n = 0;
 	want(TEXT);
-	assert_int_equal(elf_symbols_resolve(&file, &lookups, &strings), -ENOEXEC);
+	assert_int_equal(resolve(&file, &lookups), -ENOEXEC);
 	assert_int_equal(names[0], 0);
 	elf_file_done(&file);
 	close(fd);
@@ -332,7 +337,7 @@ static void test_elf32(void **state)
 	lookups.n = 0;
 	want(0x8010);
 	want(0x8020);
-	assert_int_equal(elf_symbols_resolve(&file, &lookups, &strings), 0);
+	assert_int_equal(resolve(&file, &lookups), 0);
 	assert_string_equal(name_of(0x8010), "thumb");
 	assert_string_equal(name_of(0x8020), "");
 	elf_file_done(&file);
@@ -369,7 +374,7 @@ static void test_overlapping(void **state)
 	for (size_t i = 0; i < ADDRESSES; i++)
 		many.addresses[i] = i;
 	assert_int_equal(elf_file_open_image(&file, bytes, n), 0);
-	assert_int_equal(elf_symbols_resolve(&file, &many, &strings), -ENOEXEC);
+	assert_int_equal(resolve(&file, &many), -ENOEXEC);
 	elf_file_done(&file);
 	free(many.addresses);
 	free(many.names);

@@ -22,16 +22,34 @@
 #define MAX_MAPPINGS 16
 
 static const char program[] =
-    "#include <cstdlib>\n"
-    "namespace space { struct Thing { int method(int); }; }\n"
-    "__attribute__((noinline)) int space::Thing::method(int n) { return n * atoi(\"3\"); }\n"
-    "extern \"C\" __attribute__((noinline)) int plain(int n) { return n + 1; }\n"
-    "int main(int n, char **) { space::Thing t; return t.method(plain(n)); }\n";
+	"#include <cstdlib>\n"
+	"namespace space { struct Thing { int method(int); }; }\n"
+	"__attribute__((noinline)) int space::Thing::method(int n) { return n * atoi(\"3\"); }\n"
+	"extern \"C\" __attribute__((noinline)) int plain(int n) { return n + 1; }\n"
+	"int main(int n, char **) { space::Thing t; return t.method(plain(n)); }\n";
+
+static const char inlined[] = "static inline __attribute__((always_inline)) int twice(int n)\n"
+			      "{\n"
+			      "	asm volatile(\".globl in_twice\\nin_twice:nop\");\n"
+			      "	return n * 2;\n"
+			      "}\n"
+			      "static inline __attribute__((always_inline)) int more(int n)\n"
+			      "{\n"
+			      "	return twice(n + 1);\n"
+			      "}\n"
+			      "__attribute__((noinline)) int caller(int n)\n"
+			      "{\n"
+			      "	asm volatile(\".globl in_caller\\nin_caller:nop\");\n"
+			      "	return more(n) + 5;\n"
+			      "}\n"
+			      "int main(int n, char **) { return caller(n); }\n";
 
 static char folder[] = "/tmp/test_symbolize.XXXXXX";
 
 static struct profile *profile;
 static int fds[MAX_MAPPINGS];
+static int root;
+static struct symbolize_options options;
 static struct symbol_stats stats;
 
 static const char *in_folder(const char *name)
@@ -42,19 +60,31 @@ static const char *in_folder(const char *name)
 	return path;
 }
 
+static void write_file(const char *name, const char *text)
+{
+	FILE *stream = fopen(in_folder(name), "w");
+
+	assert_non_null(stream);
+	fputs(text, stream);
+	fclose(stream);
+}
+
 static int build(void **state)
 {
-	char command[512];
-	FILE *stream;
+	char command[1024];
 
 	assert_non_null(mkdtemp(folder));
-	stream = fopen(in_folder("program.cc"), "w");
-	assert_non_null(stream);
-	fputs(program, stream);
-	fclose(stream);
+	write_file("program.cc", program);
+	write_file("inlined.cc", inlined);
 	snprintf(command, sizeof command,
 		 "cd %s && ${CXX:-g++} -O2 -Wl,--build-id=0xfeed0123 -o program program.cc && "
-		 "strip -o stripped program && nm program >symbols && head -c 5000 program >short",
+		 "strip -o stripped program && nm program >symbols && head -c 5000 program >short "
+		 "&& "
+		 "${CXX:-g++} -O2 -g -Wl,--build-id=0xfeed0456 -o inlined inlined.cc && "
+		 "nm inlined | grep ' in_' >>symbols && strip -o bare inlined && mkdir -p "
+		 "root/usr/bin "
+		 "root/usr/lib/debug/.build-id/fe && cp inlined root/usr/bin/ && "
+		 "objcopy --only-keep-debug inlined root/usr/lib/debug/.build-id/fe/ed0456.debug",
 		 folder);
 	return system(command) ? -1 : 0;
 }
@@ -70,6 +100,8 @@ static int clean(void **state)
 static int setup(void **state)
 {
 	stats = (struct symbol_stats){};
+	options = (struct symbolize_options){};
+	root = -1;
 	return profile_new(PROFILE_ONCPU, &profile);
 }
 
@@ -112,12 +144,12 @@ static int open_file(const char *name)
 
 static void run(void)
 {
-	const struct symbolize_options options = {};
 	struct mapping_source sources[sizeof fds / sizeof *fds];
 
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
 		sources[i] = MAPPING_SOURCE_NONE;
 		sources[i].file = fds[i];
+		sources[i].root = root;
 	}
 	assert_int_equal(symbolize(profile, sources, &options, &stats), 0);
 }
@@ -150,10 +182,10 @@ static uint64_t address_of(const char *symbol)
 	return found;
 }
 
-static uint64_t offset_of(const char *symbol)
+static uint64_t offset_in(const char *name, const char *symbol)
 {
 	uint64_t address = address_of(symbol), offset = 0;
-	int fd = open_file("program");
+	int fd = open_file(name);
 	struct elf_file file;
 
 	assert_int_equal(elf_file_open(&file, fd), 0);
@@ -167,6 +199,11 @@ static uint64_t offset_of(const char *symbol)
 	elf_file_done(&file);
 	close(fd);
 	return offset;
+}
+
+static uint64_t offset_of(const char *symbol)
+{
+	return offset_in("program", symbol);
 }
 
 static void test_names(void **state)
@@ -225,7 +262,7 @@ static void assert_unnamed(uint32_t location, const char *module, uint64_t addre
 static void test_stripped(void **state)
 {
 	uint32_t mapping =
-	    add_mapping(MAPPING_FILE, "/usr/bin/strip ped (deleted)", open_file("stripped"));
+		add_mapping(MAPPING_FILE, "/usr/bin/strip ped (deleted)", open_file("stripped"));
 	uint32_t leaf = add_location(mapping, offset_of("plain"), false);
 	uint32_t caller = add_location(mapping, offset_of("plain") + 3, true);
 	uint32_t outside = add_location(mapping, 0x7fffffff, false);
@@ -248,11 +285,11 @@ static void test_unreadable(void **state)
 	locations[0] = add_location(add_mapping(MAPPING_FILE, "/bin/gone", -1), 0x1234, false);
 	locations[1] = add_location(add_mapping(MAPPING_FILE, "fifo", pipes[0]), 0x1234, true);
 	locations[2] = add_location(
-	    add_mapping(MAPPING_FILE, "/dir", open("/", O_RDONLY | O_CLOEXEC)), 7, false);
+		add_mapping(MAPPING_FILE, "/dir", open("/", O_RDONLY | O_CLOEXEC)), 7, false);
 	locations[3] = add_location(add_mapping(MAPPING_FILE, "/short", open_file("short")),
 				    offset_of("plain"), false);
 	locations[4] =
-	    add_location(add_mapping(MAPPING_FILE, "/text", open_file("symbols")), 9, false);
+		add_location(add_mapping(MAPPING_FILE, "/text", open_file("symbols")), 9, false);
 	locations[5] = add_location(add_mapping(MAPPING_FILE, "", -1), 9, false);
 	run();
 	assert_unnamed(locations[0], "gone", 0x1234);
@@ -303,6 +340,160 @@ static void test_vdso(void **state)
 	assert_true(found);
 }
 
+/* What frame @i of @location, innermost first, says. */
+static void assert_frame(uint32_t location, uint32_t i, enum frame_kind kind, const char *function,
+			 uint32_t line)
+{
+	const struct profile_location *of = &profile->locations[location];
+	const struct profile_frame *frame;
+
+	assert_true(i < of->n_frames);
+	frame = &profile->frames[of->first_frame + i];
+	assert_int_equal(frame->kind, kind);
+	assert_string_equal(strings_get(&profile->strings, frame->function), function);
+	assert_int_equal(frame->line, line);
+	if (line)
+		assert_non_null(strstr(strings_get(&profile->strings, frame->file), "/inlined.cc"));
+	else
+		assert_int_equal(frame->file, 0);
+}
+
+static void assert_inlined(uint32_t location, bool lines)
+{
+	assert_int_equal(profile->locations[location].n_frames, 3);
+	assert_frame(location, 0, FRAME_INLINED, "twice", lines ? 3 : 0);
+	assert_frame(location, 1, FRAME_INLINED, "more", lines ? 8 : 0);
+	assert_frame(location, 2, FRAME_USER, "caller(int)", lines ? 13 : 0);
+}
+
+static void test_inlined(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/inlined", open_file("inlined"));
+	uint64_t offset = offset_in("inlined", "in_twice");
+	uint32_t leaf = add_location(mapping, offset, false);
+	uint32_t caller = add_location(mapping, offset + 1, true);
+	uint32_t outside = add_location(mapping, offset_in("inlined", "in_caller"), false);
+
+	run();
+	assert_inlined(leaf, false);
+	assert_inlined(caller, false);
+	assert_string_equal(name_of(outside), "caller(int)");
+	assert_int_equal(stats.unnamed, 0);
+	assert_int_equal(stats.unreadable_files, 0);
+}
+
+static void test_no_inline(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/inlined", open_file("inlined"));
+	uint32_t leaf = add_location(mapping, offset_in("inlined", "in_twice"), false);
+
+	options.no_inline = true;
+	run();
+	assert_int_equal(profile->locations[leaf].n_frames, 1);
+	assert_frame(leaf, 0, FRAME_USER, "caller(int)", 0);
+}
+
+static void test_lines(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/inlined", open_file("inlined"));
+	uint32_t leaf = add_location(mapping, offset_in("inlined", "in_twice"), false);
+
+	options.lines = true;
+	run();
+	assert_inlined(leaf, true);
+}
+
+/* The function's own line, not that of what is inlined there. */
+static void test_lines_no_inline(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/inlined", open_file("inlined"));
+	uint32_t leaf = add_location(mapping, offset_in("inlined", "in_twice"), false);
+
+	options.lines = options.no_inline = true;
+	run();
+	assert_int_equal(profile->locations[leaf].n_frames, 1);
+	assert_frame(leaf, 0, FRAME_USER, "caller(int)", 13);
+}
+
+static void test_unfold_lines(void **state)
+{
+	static const char *const texts[] = {"command", "caller(int) (inlined.cc:13)",
+					    "more (inlined.cc:8)", "twice (inlined.cc:3)",
+					    "[gone+0x7]"};
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/inlined", open_file("inlined"));
+	uint32_t locations[2] = {add_location(add_mapping(MAPPING_FILE, "/bin/gone", -1), 7, false),
+				 add_location(mapping, offset_in("inlined", "in_twice"), true)};
+	struct profile_sample sample = {.count = 1};
+	struct unfold_options unfold = {.lines = true};
+	struct named_frame *frames = NULL;
+	size_t capacity = 0;
+	int n;
+
+	profile->locations[locations[1]].address++;
+	options.lines = true;
+	run();
+	assert_int_equal(strings_add(&profile->strings, "command", &sample.comm), 0);
+	assert_int_equal(profile_add_stack(profile, locations, 2, STACK_COMPLETE, &sample.stack),
+			 0);
+	n = profile_unfold(profile, &sample, &unfold, &frames, &capacity);
+	assert_int_equal(n, 5);
+	for (int i = 0; i < n; i++)
+		assert_string_equal(strings_get(&profile->strings, frames[i].name), texts[i]);
+	assert_int_equal(frames[3].kind, FRAME_INLINED);
+	unfold.lines = false;
+	n = profile_unfold(profile, &sample, &unfold, &frames, &capacity);
+	assert_string_equal(strings_get(&profile->strings, frames[3].name), "twice");
+	free(frames);
+}
+
+static void test_addresses(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/inlined", open_file("inlined"));
+	uint32_t leaf = add_location(mapping, offset_in("inlined", "in_twice"), false);
+	uint32_t kernel =
+		add_location(add_mapping(MAPPING_KERNEL, "", -1), 0xffffffff81000010, false);
+
+	options.addresses = true;
+	run();
+	assert_unnamed(leaf, "inlined", address_of("in_twice"));
+	assert_unnamed(kernel, "kernel", 0xffffffff81000010);
+	assert_string_equal(strings_get(&profile->strings, profile->mappings[mapping].build_id),
+			    "feed0456");
+}
+
+/* The debug file lies where the process could see it, and nowhere else. */
+static void test_root(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/usr/bin/bare (deleted)", open_file("bare"));
+	uint32_t leaf = add_location(mapping, offset_in("inlined", "in_twice"), false);
+
+	root = open(in_folder("root"), O_PATH | O_CLOEXEC);
+	run();
+	assert_inlined(leaf, false);
+	close(root);
+}
+
+static void test_symfs(void **state)
+{
+	uint32_t bare = add_mapping(MAPPING_FILE, "/usr/bin/inlined", open_file("bare"));
+	uint32_t gone = add_mapping(MAPPING_FILE, "/usr/bin/inlined", -1);
+	uint32_t unknown = add_mapping(MAPPING_FILE, "/usr/bin/unknown", -1);
+	uint64_t offset = offset_in("inlined", "in_twice");
+	uint32_t locations[] = {add_location(bare, offset, false),
+				add_location(gone, offset, false),
+				add_location(unknown, offset, false)};
+	char path[128];
+
+	snprintf(path, sizeof path, "%s", in_folder("root"));
+	options.symfs = path;
+	run();
+	assert_inlined(locations[0], false);
+	assert_inlined(locations[1], false);
+	assert_unnamed(locations[2], "unknown", offset);
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(stats.unreadable_files, 0);
+}
+
 static void test_empty(void **state)
 {
 	run();
@@ -315,9 +506,14 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_names),	   TEST(test_shared_file),  TEST(test_stripped),
-	    TEST(test_unreadable), TEST(test_without_file), TEST(test_vdso),
-	    TEST(test_empty),
+		TEST(test_names),	    TEST(test_shared_file),
+		TEST(test_stripped),	    TEST(test_unreadable),
+		TEST(test_without_file),    TEST(test_vdso),
+		TEST(test_empty),	    TEST(test_inlined),
+		TEST(test_no_inline),	    TEST(test_lines),
+		TEST(test_lines_no_inline), TEST(test_unfold_lines),
+		TEST(test_addresses),	    TEST(test_root),
+		TEST(test_symfs),
 	};
 
 	return cmocka_run_group_tests(tests, build, clean);

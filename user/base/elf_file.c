@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +57,7 @@ static Elf64_Ehdr widen_header(const Elf32_Ehdr *h)
 	return (Elf64_Ehdr){
 		.e_type = h->e_type,
 		.e_machine = h->e_machine,
+		.e_entry = h->e_entry,
 		.e_phoff = h->e_phoff,
 		.e_shoff = h->e_shoff,
 		.e_phentsize = h->e_phentsize,
@@ -209,6 +211,7 @@ static int open_sized(struct elf_file *ret, struct elf_file file)
 	if (r < 0)
 		return r;
 	file.machine = header.e_machine;
+	file.entry = header.e_entry;
 	r = read_counts(&file, &header);
 	if (r == 0)
 		r = read_tables(&file, &header);
@@ -234,6 +237,17 @@ int elf_file_open(struct elf_file *ret, int fd)
 int elf_file_open_image(struct elf_file *ret, const void *image, uint64_t size)
 {
 	return open_sized(ret, (struct elf_file){.fd = -1, .image = image, .size = size});
+}
+
+int elf_file_open_vdso(struct elf_file *ret)
+{
+	const Elf64_Ehdr *image = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!image || image->e_ident[EI_CLASS] != ELFCLASS64)
+		return -ENOENT;
+	/* The section headers are the last thing in the image. */
+	return elf_file_open_image(
+		ret, image, image->e_shoff + (uint64_t)image->e_shnum * image->e_shentsize);
 }
 
 void elf_file_done(struct elf_file *file)
@@ -394,21 +408,41 @@ static size_t scan_notes(const uint8_t *notes, size_t n, uint64_t align, uint8_t
 	return 0;
 }
 
+/* Looks for the build-id in the @n bytes of notes at @offset; *left is what may still be read. */
+static size_t find_build_id(const struct elf_file *file, uint64_t offset, uint64_t n,
+			    uint64_t align, size_t *left, uint8_t *id)
+{
+	size_t found = 0;
+	uint8_t *notes;
+
+	if (n > *left)
+		return 0;
+	*left -= n;
+	notes = malloc(n + 1);
+	if (notes && elf_file_read(file, offset, notes, n) == 0)
+		found = scan_notes(notes, n, align, id);
+	free(notes);
+	return found;
+}
+
 size_t elf_file_build_id(const struct elf_file *file, uint8_t id[static ELF_BUILD_ID_MAX])
 {
 	size_t found = 0, left = MAX_NOTES;
-	uint8_t *notes;
 
 	for (size_t i = 0; i < file->n_segments && !found; i++) {
 		const Elf64_Phdr *segment = &file->segments[i];
 
-		if (segment->p_type != PT_NOTE || segment->p_filesz > left)
-			continue;
-		left -= segment->p_filesz;
-		notes = malloc(segment->p_filesz + 1);
-		if (notes && elf_file_read(file, segment->p_offset, notes, segment->p_filesz) == 0)
-			found = scan_notes(notes, segment->p_filesz, segment->p_align, id);
-		free(notes);
+		if (segment->p_type == PT_NOTE)
+			found = find_build_id(file, segment->p_offset, segment->p_filesz,
+					      segment->p_align, &left, id);
+	}
+	/* Files that hold nothing but debugging information may have no segments. */
+	for (size_t i = 0; i < file->n_sections && !found; i++) {
+		const Elf64_Shdr *section = &file->sections[i];
+
+		if (section->sh_type == SHT_NOTE)
+			found = find_build_id(file, section->sh_offset, section->sh_size,
+					      section->sh_addralign, &left, id);
 	}
 	return found;
 }

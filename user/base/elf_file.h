@@ -24,6 +24,7 @@ struct elf_file {
 
 	bool is_32;
 	uint16_t machine;
+	uint64_t entry; /* address of the first instruction; 0: none */
 	Elf64_Phdr *segments;
 	size_t n_segments;
 	Elf64_Shdr *sections;
@@ -42,6 +43,8 @@ struct elf_file {
  */
 int elf_file_open(struct elf_file *ret, int fd);
 int elf_file_open_image(struct elf_file *ret, const void *image, uint64_t size);
+/* The vDSO of this process, which the kernel maps into every other, too. -ENOENT: there is none. */
+int elf_file_open_vdso(struct elf_file *ret);
 void elf_file_done(struct elf_file *file);
 
 /* Reads exactly @n bytes. Errors: -ENOEXEC when the file ends before; read errors. */

@@ -5,8 +5,12 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd/parse.h"
+
+#define DEFAULT_UNWIND_MEMORY (256ULL << 20)
+#define MIN_UNWIND_MEMORY     (2ULL << 20)
 
 enum option_id {
 	OPTION_ALL,
@@ -31,6 +35,9 @@ enum option_id {
 	OPTION_THREADS,
 	OPTION_NO_REASON,
 	OPTION_NO_INLINE,
+	OPTION_LINES,
+	OPTION_ADDRESSES,
+	OPTION_SYMFS,
 	OPTION_TITLE,
 	OPTION_SUBTITLE,
 	OPTION_WIDTH,
@@ -38,6 +45,7 @@ enum option_id {
 	OPTION_COLORS,
 	OPTION_INVERTED,
 	OPTION_REVERSE,
+	OPTION_UNWIND_MEMORY,
 	OPTION_MAX_LOSS,
 	OPTION_QUIET,
 	OPTION_VERBOSE,
@@ -81,6 +89,9 @@ static const struct option_row {
 	{OPTION_THREADS, 0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL},
 	{OPTION_NO_REASON, 0, "no-reason", NULL, NULL, "off-CPU without [sleep], [disk], …", NULL},
 	{OPTION_NO_INLINE, 0, "no-inline", NULL, NULL, "leave inlined functions out", NULL},
+	{OPTION_LINES, 0, "lines", NULL, NULL, "add file:line", NULL},
+	{OPTION_ADDRESSES, 0, "addresses", NULL, NULL, "addresses in place of names", NULL},
+	{OPTION_SYMFS, 0, "symfs", NULL, "DIR", "where files of symbols are looked for first", NULL},
 	{OPTION_TITLE, 0, "title", NULL, "TEXT", "", "Picture"},
 	{OPTION_SUBTITLE, 0, "subtitle", NULL, "TEXT", "", NULL},
 	{OPTION_WIDTH, 0, "width", NULL, "PIXELS", "", NULL},
@@ -88,7 +99,9 @@ static const struct option_row {
 	{OPTION_COLORS, 0, "colors", NULL, "PALETTE", "", NULL},
 	{OPTION_INVERTED, 0, "inverted", NULL, NULL, "", NULL},
 	{OPTION_REVERSE, 0, "reverse", NULL, NULL, "", NULL},
-	{OPTION_MAX_LOSS, 0, "max-loss", NULL, "PCT", "exit with 4 above this loss (1)", "Other"},
+	{OPTION_UNWIND_MEMORY, 0, "unwind-memory", NULL, "SIZE",
+	 "the most that unwind tables may use (256M)", "Other"},
+	{OPTION_MAX_LOSS, 0, "max-loss", NULL, "PCT", "exit with 4 above this loss (1)", NULL},
 	{OPTION_QUIET, 'q', "quiet", NULL, NULL, "errors only", NULL},
 	{OPTION_VERBOSE, 'v', "verbose", NULL, NULL, "say more", NULL},
 	{OPTION_JSON, 0, "json", NULL, NULL, "the summary as JSON on stdout", NULL},
@@ -212,6 +225,7 @@ static int apply_value(struct record_options *options, const struct option_row *
 		       const char *value, struct failure *failure)
 {
 	struct collect_options *collect = &options->collect;
+	struct stat st;
 	uint64_t number;
 	double decimal;
 	int r;
@@ -253,6 +267,11 @@ static int apply_value(struct record_options *options, const struct option_row *
 			return bad(failure, row, value, *value ? "possible: too many" : "a file");
 		options->outputs[options->n_outputs++] = value;
 		return 0;
+	case OPTION_SYMFS:
+		if (stat(value, &st) < 0 || !S_ISDIR(st.st_mode))
+			return bad(failure, row, value, "a folder");
+		options->symbolize.symfs = value;
+		return 0;
 	case OPTION_FORMAT:
 		if (parse_formats(options, value) < 0)
 			return bad(failure, row, value, "a list of svg, folded");
@@ -270,6 +289,11 @@ static int apply_value(struct record_options *options, const struct option_row *
 		if (!is_palette(value))
 			return bad(failure, row, value, "a palette");
 		options->svg.colors = value;
+		return 0;
+	case OPTION_UNWIND_MEMORY:
+		if (parse_size(value, &collect->unwind_memory) < 0 ||
+		    collect->unwind_memory < MIN_UNWIND_MEMORY)
+			return bad(failure, row, value, "a size of 2M or more, such as 64M or 1G");
 		return 0;
 	case OPTION_MAX_LOSS:
 		if (parse_decimal(value, &decimal) < 0 || decimal > 100)
@@ -297,7 +321,11 @@ static void apply(struct record_options *options, const struct option_row *row, 
 	case OPTION_OUT_DIR: options->out_dir = value; break;
 	case OPTION_THREADS: collect->threads = options->unfold.threads = true; break;
 	case OPTION_NO_REASON: options->unfold.no_reason = true; break;
-	case OPTION_NO_INLINE: options->unfold.no_inline = true; break;
+	case OPTION_NO_INLINE:
+		options->unfold.no_inline = options->symbolize.no_inline = true;
+		break;
+	case OPTION_LINES: options->unfold.lines = options->symbolize.lines = true; break;
+	case OPTION_ADDRESSES: options->symbolize.addresses = true; break;
 	case OPTION_TITLE: options->svg.title = value; break;
 	case OPTION_SUBTITLE: options->svg.subtitle = value; break;
 	case OPTION_INVERTED: options->svg.inverted = true; break;
@@ -383,6 +411,8 @@ static int check_outputs(const struct record_options *options, struct failure *f
 					    "end it in .svg, .folded or .txt, or add -f");
 		}
 	}
+	if (options->symbolize.addresses && options->symbolize.lines)
+		return failure_set(failure, -EINVAL, "--addresses and --lines exclude each other");
 	if (options->n_outputs && options->n_formats > 1 &&
 	    options->n_formats != options->n_outputs)
 		return failure_set(
@@ -399,7 +429,9 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 	int value, r;
 
 	*ret = (struct record_options){
-		.collect = {.frequency = 99, .max_block_ns = UINT64_MAX},
+		.collect = {.frequency = 99,
+			    .max_block_ns = UINT64_MAX,
+			    .unwind_memory = DEFAULT_UNWIND_MEMORY},
 		.svg = {.min_width = -1},
 		.out_dir = ".",
 		.max_loss = 1,

@@ -10,6 +10,7 @@
 
 #include "base/failure.h"
 #include "collect/collect.h"
+#include "core/source.h"
 #include "render/render.h"
 
 #define MAX_OUTPUTS 16
@@ -30,6 +31,7 @@ struct record_options {
 	size_t n_formats;
 	const char *out_dir;
 
+	struct symbolize_options symbolize;
 	struct unfold_options unfold;
 	struct svg_options svg;
 	bool quiet, json;

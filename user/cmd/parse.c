@@ -106,3 +106,20 @@ int parse_ids(const char *text, uint32_t **ids, size_t *n_ids)
 		text += n + 1;
 	}
 }
+
+int parse_size(const char *text, uint64_t *ret)
+{
+	static const char suffixes[] = "KMGT";
+	size_t digits = strspn(text, "0123456789");
+	const char *suffix = text[digits] ? strchr(suffixes, toupper(text[digits])) : NULL;
+	unsigned int shift = suffix ? 10 * (suffix - suffixes + 1) : 0;
+	uint64_t number;
+
+	if (!digits || digits > 18 || (text[digits] && (!suffix || text[digits + 1])))
+		return -EINVAL;
+	number = strtoull(text, NULL, 10);
+	if (number > UINT64_MAX >> shift)
+		return -EINVAL;
+	*ret = number << shift;
+	return 0;
+}

@@ -11,6 +11,8 @@
 /* `10`, `0.5`, `500us`, `10ms`, `2s`, `3m`, `1h`; a bare number counts @unit_ns. */
 int parse_time(const char *text, uint64_t unit_ns, uint64_t *ret_ns);
 int parse_unsigned(const char *text, uint64_t most, uint64_t *ret);
+/* `1048576`, `64M`, `1G`, `512K`: bytes, in powers of 1024. */
+int parse_size(const char *text, uint64_t *ret);
 /* Finite and not negative. */
 int parse_decimal(const char *text, double *ret);
 /* `12,34`; appends to the malloc'ed *ids. -ENOMEM too. */

@@ -273,15 +273,13 @@ static int write_files(struct recording *recording, int argc, char **argv,
 {
 	struct profile *profile = collect_profile(recording->collector);
 	const struct mapping_source *sources = collect_mapping_sources(recording->collector);
-	const struct symbolize_options options = {
-		.no_inline = recording->options.unfold.no_inline,
-	};
-	int r = sources ? symbolize(profile, sources, &options, symbols) : -ENOMEM;
+	int r = sources ? symbolize(profile, sources, &recording->options.symbolize, symbols)
+			: -ENOMEM;
 
 	r = r < 0 ? r : describe(profile, argc, argv);
 	if (r < 0)
 		return failure_set(failure, r, "cannot name the stacks: %s", strerror(-r));
-	collect_finish_stacks(profile, !recording->options.collect.no_user);
+	collect_finish_stacks(profile);
 	for (size_t i = 0; i < recording->n_files; i++) {
 		int this = write_file(recording, profile, i, failure);
 

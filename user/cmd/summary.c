@@ -16,7 +16,7 @@ struct loss {
 	bool counts; /* whole samples are missing or nameless: held against --max-loss */
 };
 
-#define N_LOSSES 9
+#define N_LOSSES 11
 
 static void list_losses(const struct summary *summary, struct loss losses[N_LOSSES])
 {
@@ -33,6 +33,10 @@ static void list_losses(const struct summary *summary, struct loss losses[N_LOSS
 			false},
 		       {"lost_stacks", "samples whose frames were lost, ring buffer full", fewer,
 			stats->lost_stacks, true},
+		       {"snapshots", "stacks cut off, ring buffer full", fewer,
+			stats->snapshots_full, false},
+		       {"unwind_tables", "files whose unwind information is damaged",
+			"reinstall them", stats->tables_failed, false},
 		       {"thread_storage", "off-CPU periods lost, no memory for a thread",
 			"filter with -p, --comm", stats->storage_failed, true},
 		       {"children", "children not followed, target map full", "-a with --comm",
@@ -66,7 +70,8 @@ double summary_loss_percent(const struct summary *summary)
 
 /* Totals over the profile. */
 struct totals {
-	uint64_t samples, nanoseconds, complete_weight, weight;
+	uint64_t samples, nanoseconds, weight;
+	uint64_t ends[N_STACK_ENDS];	 /* weight by how far the stack could be unwound */
 	uint64_t frames, unnamed_frames; /* weighted by samples */
 };
 
@@ -92,7 +97,7 @@ static struct totals add_up(const struct profile *profile)
 		totals.samples += sample->count;
 		totals.nanoseconds += sample->nanoseconds;
 		totals.weight += weight;
-		totals.complete_weight += stack->truncated ? 0 : weight;
+		totals.ends[stack->end] += weight;
 		for (uint32_t k = 0; k < stack->n; k++) {
 			const struct profile_location *location =
 				&profile->locations[profile->stack_locations[stack->first + k]];
@@ -149,16 +154,58 @@ static void print_losses(const struct summary *summary, FILE *stream)
 		      stream);
 }
 
+/* Why stacks are not complete, as a key of JSON and in words. */
+static const struct {
+	const char *key, *text;
+} end_texts[N_STACK_ENDS] = {
+	[STACK_TRUNCATED] = {"other", "for no known reason"},
+	[STACK_DEPTH] = {"depth", "deeper than 127 frames"},
+	[STACK_MEMORY] = {"memory",
+			  "stack memory not readable (swapped out, or the thread is ending)"},
+	[STACK_BROKEN] = {"broken", "no chain of frames on the stack"},
+	[STACK_UNSUPPORTED] = {"unsupported", "unwind information of a kind that is not supported"},
+	[STACK_NO_ROWS] = {"no_rows", "code without unwind information or frame pointers (java: "
+				      "-XX:+PreserveFramePointer)"},
+	[STACK_UNMAPPED] = {"unmapped", "led to memory that is not mapped"},
+	[STACK_BUDGET] = {"budget", "unwind tables had no room (avoid: a larger --unwind-memory)"},
+	[STACK_LOST] = {"lost", "no user stack: the process was ending or in exec, or had no room"},
+};
+
+static void print_truncated(const struct totals *totals, FILE *stream)
+{
+	for (enum stack_end end = STACK_TRUNCATED; end < N_STACK_ENDS; end++)
+		if (percent(totals->ends[end], totals->weight) >= 0.005)
+			fprintf(stream, "            [truncated] %.2f %%: %s\n",
+				percent(totals->ends[end], totals->weight), end_texts[end].text);
+}
+
+static void json_truncated(const struct totals *totals, struct json *json)
+{
+	json_open(json, "truncated_percent", '{');
+	for (enum stack_end end = STACK_TRUNCATED; end < N_STACK_ENDS; end++)
+		json_number(json, end_texts[end].key, percent(totals->ends[end], totals->weight),
+			    3);
+	json_close(json, '}');
+}
+
+static void print_unwinding(const struct collect_stats *stats, FILE *stream)
+{
+	if (stats->tables_built)
+		fprintf(stream,
+			"  unwinding %" PRIu64 " tables, %.1f MB; %" PRIu64 " evictions%s\n",
+			stats->tables_built, stats->unwind_bytes / 1e6, stats->evictions,
+			stats->evictions ? " (avoid: a larger --unwind-memory)" : "");
+}
+
 static void print_quality(const struct summary *summary, const struct totals *totals, FILE *stream)
 {
 	fprintf(stream,
 		"  stacks    %zu distinct; %.1f %% complete; %.1f %% of frames without a symbol\n",
-		summary->stats.distinct_stacks, percent(totals->complete_weight, totals->weight),
+		summary->stats.distinct_stacks,
+		percent(totals->ends[STACK_COMPLETE], totals->weight),
 		percent(totals->unnamed_frames, totals->frames));
-	if (totals->complete_weight < totals->weight)
-		fputs("            the others begin with [truncated]: code built without frame "
-		      "pointers\n",
-		      stream);
+	print_truncated(totals, stream);
+	print_unwinding(&summary->stats, stream);
 	if (summary->symbols.kernel_hidden)
 		fputs("            kernel symbols are hidden: sysctl kernel.kptr_restrict=0, or "
 		      "CAP_SYSLOG\n",
@@ -228,6 +275,17 @@ static void json_losses(const struct summary *summary, struct json *json)
 	json_number(json, "loss_percent", summary_loss_percent(summary), 4);
 }
 
+static void json_unwinding(const struct collect_stats *stats, struct json *json)
+{
+	json_open(json, "unwinding", '{');
+	json_count(json, "memory_bytes", stats->unwind_bytes);
+	json_count(json, "tables", stats->tables_built);
+	json_count(json, "damaged_tables", stats->tables_failed);
+	json_count(json, "evictions", stats->evictions);
+	json_count(json, "snapshots", stats->snapshots);
+	json_close(json, '}');
+}
+
 static void json_command(const struct command *command, struct json *json)
 {
 	if (!command->pid)
@@ -264,12 +322,14 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	}
 	json_count(&json, "distinct_stacks", summary->stats.distinct_stacks);
 	json_number(&json, "complete_stacks_percent",
-		    percent(totals.complete_weight, totals.weight), 3);
+		    percent(totals.ends[STACK_COMPLETE], totals.weight), 3);
+	json_truncated(&totals, &json);
 	json_number(&json, "unnamed_frames_percent", percent(totals.unnamed_frames, totals.frames),
 		    3);
 	json_losses(summary, &json);
 	json_count(&json, "drains", summary->stats.drains);
 	json_count(&json, "processes", summary->stats.processes);
+	json_unwinding(&summary->stats, &json);
 	json_command(&summary->command, &json);
 	json_number(&json, "cpu_seconds", own_cpu_seconds(), 6);
 	json_count(&json, "peak_memory_bytes", peak_memory_bytes());

@@ -30,6 +30,7 @@ struct collect_options {
 	bool threads; /* keep each thread's samples apart */
 	bool no_user, no_kernel;
 	unsigned int frequency; /* Hz */
+	uint64_t unwind_memory; /* bytes: the most that unwind tables may use */
 	uint64_t min_block_ns, max_block_ns;
 	const char *hook; /* force one of the off-CPU hooks (tests), or NULL */
 	FILE *log;	  /* where libbpf's warnings and the verifier's log go, or NULL */
@@ -48,6 +49,10 @@ struct collect_stats {
 	uint64_t drains;
 	size_t distinct_stacks;
 	size_t processes;
+	/* Unwinding. */
+	uint64_t snapshots, snapshots_full; /* stacks walked outside of BPF; cut off for want of room */
+	uint64_t tables_built, tables_failed;
+	uint64_t unwind_bytes, evictions;
 };
 
 struct collector;
@@ -89,9 +94,9 @@ void collect_stats(struct collector *collector, struct collect_stats *ret);
 const char *collect_source(const struct collector *collector);
 
 /*
- * After symbolize(): hides the switch's own frames at the leaf of off-CPU stacks and marks user
- * stacks whose root is not a thread's entry as truncated.
+ * After symbolize(): hides the switch's own frames at the leaf of off-CPU stacks; stacks that end at
+ * an entry of Go's runtime are complete.
  */
-void collect_finish_stacks(struct profile *profile, bool user_stacks);
+void collect_finish_stacks(struct profile *profile);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/array.h"
@@ -15,10 +16,12 @@
 #include "collect/locate.h"
 #include "collect/sampler.h"
 #include "collect/timeline.h"
+#include "collect/unwinder.h"
 #include "profiler.skel.h"
 
 #define DRAIN_PERIOD_NS NSEC_PER_SEC
 #define AHEAD_NS	2000000 /* how early the ends of the window are set */
+#define RECORDING_NICE	-10
 #define SETTLE_NS	1000000 /* the longest an event takes from its time stamp into its ring */
 
 struct collector {
@@ -31,12 +34,14 @@ struct collector {
 	struct timeline timeline;
 	struct processes processes;
 	struct stacks stacks;
+	struct unwinder unwinder;
 	struct locator locator;
 	struct drain drain;
 	struct profile *profile;
 	struct mapping_source *mapping_sources;
 	uint64_t last_drain_ns, n_drains;
 	int event_error; /* of the ring buffer's callback */
+	int nice;	 /* ours, before the recording */
 };
 
 static int on_event(void *context, void *data, size_t size)
@@ -47,8 +52,9 @@ static int on_event(void *context, void *data, size_t size)
 
 	switch (stack->type) {
 	case BF_EVENT_STACK:
-		r = stacks_add(&collector->stacks, stack->id, stack->frames, stack->n);
+		r = stacks_add(&collector->stacks, stack->id, stack->frames, stack->n, stack->end);
 		break;
+	case BF_EVENT_SNAPSHOT: r = timeline_add_snapshot(&collector->timeline, data); break;
 	case BF_EVENT_FORK:
 	case BF_EVENT_EXIT: r = timeline_add_process(&collector->timeline, data); break;
 	case BF_EVENT_DRAIN: /* control.drain_wanted says the same */ break;
@@ -65,21 +71,67 @@ static int on_record(void *context, const struct record *record)
 	return timeline_add_record(&collector->timeline, &collector->processes, record);
 }
 
+static int on_snapshot(void *context, const struct bf_snapshot_event *event)
+{
+	struct collector *collector = context;
+
+	return unwinder_walk(&collector->unwinder, event);
+}
+
+static void wait_until(uint64_t moment)
+{
+	struct timespec absolute = {moment / NSEC_PER_SEC, moment % NSEC_PER_SEC};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &absolute, NULL) == EINTR)
+		;
+}
+
 /*
  * Reads the records before the BPF events: a fork is then always known when a record of the child
  * is.
  */
-static int read_events(struct collector *collector)
+static int read_rings(struct collector *collector)
 {
-	uint64_t until = monotonic_ns() - SETTLE_NS;
 	int r = sampler_read_records(&collector->sampler, on_record, collector);
 
 	if (r < 0)
 		return r;
 	r = ring_buffer__consume(collector->events);
-	if (r >= 0)
-		r = collector->event_error;
-	return r < 0 ? r : timeline_apply(&collector->timeline, &collector->processes, until);
+	return r < 0 ? r : collector->event_error;
+}
+
+/* Building a table takes long: the rings must not run over meanwhile. What they held waits. */
+static void breathe(void *context)
+{
+	struct collector *collector = context;
+	int r = read_rings(collector);
+
+	if (r < 0)
+		collector->event_error = r;
+}
+
+/* Applies all that happened before @until. */
+static int apply_until(struct collector *collector, uint64_t until)
+{
+	int r;
+
+	if (monotonic_ns() < until + SETTLE_NS)
+		wait_until(until + SETTLE_NS);
+	r = read_rings(collector);
+	r = r < 0 ? r
+		  : timeline_apply(&collector->timeline, &collector->processes, until, on_snapshot,
+				   collector);
+	return r < 0 ? r : unwinder_sync(&collector->unwinder);
+}
+
+/* A snapshot is answered at once: until then every stack of its process is one. */
+static int read_events(struct collector *collector)
+{
+	int r = apply_until(collector, monotonic_ns() - SETTLE_NS);
+
+	if (r < 0 || !collector->timeline.n_snapshots)
+		return r;
+	return apply_until(collector, monotonic_ns());
 }
 
 static int drain_rows(struct collector *collector)
@@ -88,12 +140,14 @@ static int drain_rows(struct collector *collector)
 	int r;
 
 	drain_flip(&collector->drain);
-	r = read_events(collector);
+	unwinder_reclaim(&collector->unwinder);
+	r = apply_until(collector, monotonic_ns());
 	r = r < 0 ? r : drain_read(&collector->drain, &n);
 	for (uint32_t i = 0; r >= 0 && i < n; i++)
 		r = locate(&collector->locator, &collector->drain.keys[i],
 			   &collector->drain.counts[i]);
 	r = r < 0 ? r : drain_seen_stacks(&collector->drain);
+	jit_files_retry(&collector->processes.jit_files);
 	r = r < 0 ? r : processes_sweep(&collector->processes);
 	collector->last_drain_ns = monotonic_ns();
 	collector->n_drains++;
@@ -175,6 +229,21 @@ static int open_rings(struct collector *collector, struct failure *failure)
 	return sampler_open(&collector->sampler, failure);
 }
 
+/*
+ * While events come in, we go first: we need little, and a busy machine would have the rings run
+ * over before our turn. The command that we may have started keeps its own.
+ */
+static void go_first(struct collector *collector)
+{
+	collector->nice = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, collector->nice + RECORDING_NICE);
+}
+
+static void go_with_the_rest(const struct collector *collector)
+{
+	setpriority(PRIO_PROCESS, 0, collector->nice);
+}
+
 int collect_open(const struct collect_options *options, struct collector **ret,
 		 struct failure *failure)
 {
@@ -189,11 +258,15 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		return -ENOMEM;
 	collector->options = *options;
 	collector->epoll_fd = -1;
+	go_first(collector);
 	r = load_profiler(options, &collector->skel, &collector->hook, failure);
 	r = r < 0 ? r : open_rings(collector, failure);
 	r = r < 0 ? r : processes_init(&collector->processes);
 	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
 	r = r < 0 ? r : drain_init(&collector->drain, collector->skel);
+	r = r < 0 ? r
+		  : unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
+				  &collector->stacks, options->unwind_memory, breathe, collector);
 	if (r < 0) {
 		if (!failure->what[0])
 			failure_set(failure, r, "cannot start recording: %s", strerror(-r));
@@ -210,7 +283,9 @@ void collect_free(struct collector *collector)
 {
 	if (!collector)
 		return;
+	go_with_the_rest(collector);
 	sampler_close(&collector->sampler);
+	unwinder_done(&collector->unwinder);
 	ring_buffer__free(collector->events);
 	if (collector->epoll_fd >= 0)
 		close(collector->epoll_fd);
@@ -311,12 +386,23 @@ static int read_all_maps(struct collector *collector)
 	return 0;
 }
 
-static void wait_until(uint64_t moment)
+static bool has_named_targets(const struct collect_options *options)
 {
-	struct timespec absolute = {moment / NSEC_PER_SEC, moment % NSEC_PER_SEC};
+	return options->n_pids > 0 || options->n_tids > 0;
+}
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &absolute, NULL) == EINTR)
-		;
+/* Of processes that were named, all is ready when the window opens. */
+static int prepare_unwinding(struct collector *collector)
+{
+	if (collector->options.no_user)
+		return 0;
+	for (size_t i = 0; i < collector->processes.n_processes; i++) {
+		int r = unwinder_prepare(&collector->unwinder, i);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /*
@@ -344,6 +430,10 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 
 	if (r < 0)
 		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
+	if (has_named_targets(&collector->options)) {
+		r = read_all_maps(collector);
+		r = r < 0 ? r : prepare_unwinding(collector);
+	}
 	set_in_time(&control->window_start);
 	if (duration_ns)
 		control->window_end = control->window_start + duration_ns;
@@ -351,7 +441,8 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 		realtime_ns() - (monotonic_ns() - control->window_start);
 	collector->profile->frequency = collector->options.frequency;
 	collector->last_drain_ns = control->window_start;
-	r = read_all_maps(collector);
+	if (r >= 0 && !has_named_targets(&collector->options))
+		r = read_all_maps(collector);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));
 	return 0;
@@ -404,6 +495,7 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	/* What was in flight at the window's end is in the map that the second flip makes quiet. */
 	r = r < 0 ? r : drain_rows(collector);
 	r = r < 0 ? r : drain_rows(collector);
+	go_with_the_rest(collector);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	return 0;
@@ -414,22 +506,43 @@ struct profile *collect_profile(struct collector *collector)
 	return collector->profile;
 }
 
+/* What @file of the files is read through. */
+static void file_source(const struct files *files, const struct file *file,
+			struct mapping_source *source)
+{
+	source->file = file->fd;
+	if (file->root != UINT32_MAX)
+		source->root = files->roots.items[file->root].fd;
+}
+
 const struct mapping_source *collect_mapping_sources(struct collector *collector)
 {
 	const struct files *files = &collector->processes.files;
-	size_t n = collector->profile->n_mappings;
+	const struct profile *profile = collector->profile;
+	struct jit_files *jit_files = &collector->processes.jit_files;
+	struct mapping_source *sources;
 
 	free(collector->mapping_sources);
-	collector->mapping_sources = malloc((n + 1) * sizeof *collector->mapping_sources);
-	if (!collector->mapping_sources)
+	sources = malloc((profile->n_mappings + 1) * sizeof *sources);
+	collector->mapping_sources = sources;
+	if (!sources)
 		return NULL;
-	for (size_t i = 0; i < n; i++)
-		collector->mapping_sources[i] = MAPPING_SOURCE_NONE;
+	for (size_t i = 0; i < profile->n_mappings; i++)
+		sources[i] = MAPPING_SOURCE_NONE;
 	for (size_t i = 0; i < files->n_files; i++)
 		if (files->files[i].profile_mapping != UINT32_MAX)
-			collector->mapping_sources[files->files[i].profile_mapping].file =
-				files->files[i].fd;
-	return collector->mapping_sources;
+			file_source(files, &files->files[i],
+				    &sources[files->files[i].profile_mapping]);
+	jit_files_retry(jit_files);
+	for (size_t i = 0; i < profile->n_mappings; i++) {
+		const struct profile_mapping *mapping = &profile->mappings[i];
+		const struct jit_image image = {mapping->pid, mapping->exec_id,
+						mapping->process_start};
+
+		if (mapping->kind == MAPPING_ANON)
+			jit_files_source(jit_files, files, &image, &sources[i]);
+	}
+	return sources;
 }
 
 static uint64_t stat_total(const struct collector *collector, uint32_t stat)
@@ -462,6 +575,12 @@ void collect_stats(struct collector *collector, struct collect_stats *ret)
 		.drains = collector->n_drains,
 		.distinct_stacks = collector->profile ? collector->profile->n_stacks : 0,
 		.processes = collector->processes.n_processes,
+		.snapshots = stat_total(collector, BF_STAT_SNAPSHOTS),
+		.snapshots_full = stat_total(collector, BF_STAT_SNAPSHOTS_FULL),
+		.tables_built = collector->unwinder.tables_built,
+		.tables_failed = collector->unwinder.tables_failed,
+		.unwind_bytes = (uint64_t)collector->unwinder.segments.n * BF_SEGMENT_WORDS * 4,
+		.evictions = collector->unwinder.segments.n_evicted,
 	};
 }
 

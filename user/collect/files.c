@@ -10,6 +10,8 @@
 
 #include "base/array.h"
 
+#define MAX_ROOTS_TRIED 64 /* for a file of a process that is gone */
+
 struct known_name {
 	struct file_name name;
 	uint32_t file;
@@ -17,7 +19,13 @@ struct known_name {
 
 int files_init(struct files *files)
 {
+	struct stat root;
+
 	*files = (struct files){};
+	if (stat("/", &root) == 0) {
+		files->own_root_device = root.st_dev;
+		files->own_root_inode = root.st_ino;
+	}
 	return strings_init(&files->strings);
 }
 
@@ -31,19 +39,17 @@ void files_done(struct files *files)
 	table_done(&files->by_name);
 	table_done(&files->by_identity);
 	strings_done(&files->strings);
+	folders_done(&files->roots);
 	*files = (struct files){};
 }
 
-static int open_readable(const char *path)
-{
-	/* O_NONBLOCK: never wait for a FIFO or a device that took the name's place. */
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
+/* O_NONBLOCK: never wait for a FIFO or a device that took the name's place. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-static int open_verified(const char *path, const struct file_name *name)
+/* Takes @fd. Returns it if it is the file of that name, or -1. */
+static int verify(int fd, const struct file_name *name)
 {
 	struct stat stat;
-	int fd = open_readable(path);
 
 	if (fd < 0)
 		return -1;
@@ -55,27 +61,84 @@ static int open_verified(const char *path, const struct file_name *name)
 	return fd;
 }
 
-/*
- * By the mapping itself, which reaches deleted files; by the path as the process sees it; by the
- * path as we see it, for a process that has ended.
- */
-static int open_mapped(const struct files *files, const struct file_name *name, uint32_t pid,
-		       uint64_t start, uint64_t end)
+/* The root folder of process @pid: UINT32_MAX when it is ours, or the process is gone. */
+static uint32_t find_root(struct files *files, uint32_t pid)
+{
+	char path[64];
+	struct stat root;
+	uint32_t found;
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", pid);
+	if (stat(path, &root) < 0 ||
+	    (root.st_dev == files->own_root_device && root.st_ino == files->own_root_inode))
+		return UINT32_MAX;
+	return folders_add(&files->roots, path, &found) < 0 ? UINT32_MAX : found;
+}
+
+/* By the mapping, which reaches deleted files; by the path as the process sees it. */
+static int open_of_process(struct files *files, const struct file_name *name, uint32_t pid,
+			   uint64_t start, uint64_t end, uint32_t *ret_root)
 {
 	const char *path = strings_get(&files->strings, name->path);
 	char text[4096 + 64];
 	int fd;
 
+	*ret_root = find_root(files, pid);
 	snprintf(text, sizeof text, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, start,
 		 end);
-	fd = open_verified(text, name);
+	fd = verify(open(text, OPEN_FLAGS), name);
 	if (fd >= 0 || path[0] != '/')
 		return fd;
+	if (*ret_root != UINT32_MAX) {
+		fd = folder_open(files->roots.items[*ret_root].fd, path, OPEN_FLAGS);
+		return verify(fd, name);
+	}
+	/* The same root may have other mounts below it. */
 	snprintf(text, sizeof text, "/proc/%" PRIu32 "/root%s", pid, path);
-	fd = open_verified(text, name);
-	if (fd >= 0)
+	return verify(open(text, OPEN_FLAGS), name);
+}
+
+/* Below the roots met before, the latest first: where a process that is gone may have lived. */
+static int open_below_roots(const struct files *files, const struct file_name *name,
+			    uint32_t *ret_root)
+{
+	const char *path = strings_get(&files->strings, name->path);
+
+	for (size_t i = files->roots.n, tried = 0; i-- > 0 && tried < MAX_ROOTS_TRIED; tried++) {
+		int fd = verify(folder_open(files->roots.items[i].fd, path, OPEN_FLAGS), name);
+
+		if (fd >= 0) {
+			*ret_root = i;
+			return fd;
+		}
+	}
+	return -1;
+}
+
+static int open_mapped(struct files *files, const struct file_name *name, uint32_t pid,
+		       uint64_t start, uint64_t end, uint32_t *ret_root)
+{
+	const char *path = strings_get(&files->strings, name->path);
+	int fd = open_of_process(files, name, pid, start, end, ret_root);
+
+	if (fd >= 0 || path[0] != '/')
 		return fd;
-	return open_verified(path, name);
+	fd = verify(open(path, OPEN_FLAGS), name);
+	return fd >= 0 ? fd : open_below_roots(files, name, ret_root);
+}
+
+/* Whether what is mapped under that name is memory, not a file; @fd: of it, or -1. */
+static bool is_memory(const char *path, int fd)
+{
+	static const char *const prefixes[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"};
+	char magic[4];
+
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
+			/* Programs do run from memfds. */
+			return fd < 0 || pread(fd, magic, sizeof magic, 0) != sizeof magic ||
+			       memcmp(magic, "\177ELF", sizeof magic) != 0;
+	return false;
 }
 
 static bool name_equal(const void *items, uint32_t position, const void *key)
@@ -103,26 +166,34 @@ static bool file_equal(const void *items, uint32_t position, const void *key)
 	       a->size == b->size;
 }
 
-/* Takes @fd. */
-static int add_file(struct files *files, const struct file_name *name, int fd, uint32_t *ret_file)
+/* What tells @file from others: of one that is open, the file on disk. */
+static void identify(struct file *file, const struct file_name *name)
 {
-	struct file file = {.fd = fd, .path = name->path, .profile_mapping = UINT32_MAX};
-	uint32_t found = TABLE_NONE;
 	struct stat stat;
+
+	if (file->fd >= 0 && fstat(file->fd, &stat) == 0) {
+		file->device = stat.st_dev;
+		file->inode = stat.st_ino;
+		file->mtime_ns = stat.st_mtim.tv_sec * 1000000000LL + stat.st_mtim.tv_nsec;
+		file->size = stat.st_size;
+		return;
+	}
+	file->device = (dev_t)name->device_major << 32 | name->device_minor;
+	file->inode = name->inode;
+	file->mtime_ns = name->generation;
+	file->size = -1;
+}
+
+/* Takes @fd. */
+static int add_file(struct files *files, const struct file_name *name, int fd, uint32_t root,
+		    uint32_t *ret_file)
+{
+	struct file file = {
+		.fd = fd, .path = name->path, .root = root, .profile_mapping = UINT32_MAX};
+	uint32_t found;
 	uint64_t hash;
 
-	if (fd >= 0 && fstat(fd, &stat) == 0) {
-		file.device = stat.st_dev;
-		file.inode = stat.st_ino;
-		file.mtime_ns = stat.st_mtim.tv_sec * 1000000000LL + stat.st_mtim.tv_nsec;
-		file.size = stat.st_size;
-	} else {
-		files->n_unopened++;
-		file.device = (dev_t)name->device_major << 32 | name->device_minor;
-		file.inode = name->inode;
-		file.mtime_ns = name->generation;
-		file.size = -1;
-	}
+	identify(&file, name);
 	hash = hash_mix(hash_mix(hash_mix(file.device, file.inode), file.mtime_ns), file.size);
 	found = table_find(&files->by_identity, hash, file_equal, files->files, &file);
 	if (found != TABLE_NONE) {
@@ -137,8 +208,38 @@ static int add_file(struct files *files, const struct file_name *name, int fd, u
 			close(fd);
 		return -ENOMEM;
 	}
+	files->n_unopened += fd < 0;
 	files->files[files->n_files] = file;
 	*ret_file = files->n_files++;
+	return 0;
+}
+
+/* A file that a process which has ended left unopened may be there for the next one. */
+static void open_again(struct files *files, struct file *file, const struct file_name *name,
+		       uint32_t pid, uint64_t start, uint64_t end)
+{
+	uint32_t root;
+	int fd = open_of_process(files, name, pid, start, end, &root);
+
+	if (fd < 0)
+		return;
+	file->fd = fd;
+	file->root = root;
+	files->n_unopened--;
+}
+
+/* Opens the file of a name not met before. */
+static int meet_file(struct files *files, const struct file_name *name, uint32_t pid,
+		     uint64_t start, uint64_t end, uint32_t *ret_file)
+{
+	uint32_t root;
+	int fd = open_mapped(files, name, pid, start, end, &root);
+
+	if (!is_memory(strings_get(&files->strings, name->path), fd))
+		return add_file(files, name, fd, root, ret_file);
+	if (fd >= 0)
+		close(fd);
+	*ret_file = UINT32_MAX;
 	return 0;
 }
 
@@ -156,9 +257,11 @@ int files_get(struct files *files, const struct file_name *name, uint32_t pid, u
 	found = table_find(&files->by_name, hash, name_equal, files->names, name);
 	if (found != TABLE_NONE) {
 		*ret_file = files->names[found].file;
+		if (*ret_file != UINT32_MAX && files->files[*ret_file].fd < 0)
+			open_again(files, &files->files[*ret_file], name, pid, start, end);
 		return 0;
 	}
-	r = add_file(files, name, open_mapped(files, name, pid, start, end), &file);
+	r = meet_file(files, name, pid, start, end, &file);
 	if (r < 0)
 		return r;
 	if (array_reserve(files->names, files->names_capacity, files->n_names, 1) < 0 ||

@@ -4,7 +4,11 @@
  * that it can be read after its process has ended or its name is gone.
  *
  * A file is named by what the kernel says of the mapping (device, inode, generation). Two such
- * names that lead to the same file on disk share one entry.
+ * names that lead to the same file on disk share one entry. Memory that only looks like a file to
+ * the kernel, as memfds and shared anonymous memory do, has none.
+ *
+ * The root folders of processes that live in another one than ours are kept as well: that is where
+ * their files, and what belongs to these, can be found.
  */
 #ifndef COLLECT_FILES_H
 #define COLLECT_FILES_H
@@ -12,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/strings.h"
+#include "collect/folders.h"
 
 /* Kernel's name of a mapped file. Inode 0: no file; then the path tells ("[vdso]", "//anon"). */
 struct file_name {
@@ -24,6 +29,7 @@ struct file_name {
 struct file {
 	int fd; /* -1: could not be opened */
 	uint32_t path;
+	uint32_t root; /* in files.roots: of a process that mapped it; UINT32_MAX: ours */
 	dev_t device;
 	ino_t inode;
 	int64_t mtime_ns, size;
@@ -38,6 +44,9 @@ struct files {
 	size_t n_names, names_capacity;
 	struct table by_name, by_identity;
 	size_t n_unopened;
+	struct folders roots; /* all but ours */
+	dev_t own_root_device;
+	ino_t own_root_inode;
 };
 
 int files_init(struct files *files);
@@ -45,7 +54,8 @@ void files_done(struct files *files);
 
 /*
  * The entry of the file mapped by process @pid at [@start, @end), opened when met for the first
- * time. *ret_file is UINT32_MAX for mappings without a file. Errors: -ENOMEM.
+ * time, or again when that failed. *ret_file is UINT32_MAX for memory without a file.
+ * Errors: -ENOMEM.
  */
 int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 	      uint64_t end, uint32_t *ret_file);

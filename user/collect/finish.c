@@ -45,69 +45,61 @@ static void hide_plumbing(struct profile *profile)
 	}
 }
 
-/* Where threads begin; libc's own callers of main() and of the thread's function count. */
-static bool is_entry(const char *function)
+/*
+ * Functions of Go's runtime at which its own tracebacks end (topofstack() in its sources): threads
+ * and goroutines begin there, or the scheduler took over a thread's stack. The chain of frame
+ * pointers does not end there but leads astray.
+ */
+static bool is_top_of_go(const char *function)
 {
-	static const char *const entries[] = {
-		"_start",
-		"clone3",
-		"__clone3",
-		"clone",
-		"__clone",
-		"start_thread",
-		"__libc_start_main",
-		"__libc_start_call_main",
-		"_dl_start",
-		"thread_start",
-		"_dl_start_user",
-		"__libc_start_main_impl",
-		"runtime.goexit",
-		"runtime.mstart",
-		"runtime.rt0_go",
-		"_rt0_amd64_linux",
-		"_rt0_arm64_linux",
-		NULL,
-	};
+	static const char *const names[] = {"runtime.goexit", "runtime.mstart", "runtime.rt0_go",
+					    "runtime.mcall", "runtime.morestack"};
 
-	for (size_t i = 0; entries[i]; i++)
-		if (strcmp(function, entries[i]) == 0 ||
-		    (starts_with(function, entries[i]) && function[strlen(entries[i])] == '.'))
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t n = strlen(names[i]);
+
+		if (strncmp(function, names[i], n) == 0 &&
+		    (!function[n] || strcmp(function + n, ".abi0") == 0))
+			return true;
+	}
+	return false;
+}
+
+static bool ends_go_stack(const struct profile *profile, const struct profile_location *location)
+{
+	return profile->mappings[location->mapping].kind == MAPPING_FILE && location->n_frames &&
+	       is_top_of_go(strings_get(&profile->strings,
+					profile->frames[location->first_frame].function));
+}
+
+static bool has_go(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_locations; i++)
+		if (ends_go_stack(profile, &profile->locations[i]))
 			return true;
 	return false;
 }
 
-/*
- * Distributions strip libc, so its functions that call main() and thread functions have no names:
- * they show as `[libc.so.6+0x…]`, the outermost frame of a stack that has more.
- */
-static bool is_nameless_libc(const char *function)
+static void end_go_stacks(struct profile *profile)
 {
-	return starts_with(function, "[libc.so") || starts_with(function, "[libc-2") ||
-	       starts_with(function, "[libpthread") || starts_with(function, "[ld-linux") ||
-	       starts_with(function, "[ld-musl");
+	for (size_t i = 0; i < profile->n_stacks; i++) {
+		struct profile_stack *stack = &profile->stacks[i];
+
+		for (uint32_t k = 0; k < stack->n; k++) {
+			if (!ends_go_stack(profile,
+					   &profile->locations
+						    [profile->stack_locations[stack->first + k]]))
+				continue;
+			stack->n = k + 1;
+			stack->end = STACK_COMPLETE;
+		}
+	}
 }
 
-static bool reaches_entry(const struct profile *profile, const struct profile_stack *stack)
-{
-	const struct profile_location *root =
-		&profile->locations[profile->stack_locations[stack->first + stack->n - 1]];
-	const char *function;
-
-	if (profile->mappings[root->mapping].kind == MAPPING_KERNEL)
-		return true; /* no user half */
-	if (!root->n_frames)
-		return false;
-	function = strings_get(&profile->strings,
-			       profile->frames[root->first_frame + root->n_frames - 1].function);
-	return is_entry(function) ||
-	       (is_nameless_libc(function) && stack->n > 1 && root->is_return);
-}
-
-void collect_finish_stacks(struct profile *profile, bool user_stacks)
+void collect_finish_stacks(struct profile *profile)
 {
 	if (profile->mode == PROFILE_OFFCPU)
 		hide_plumbing(profile);
-	for (size_t i = 0; user_stacks && i < profile->n_stacks; i++)
-		if (profile->stacks[i].n > 0 && !reaches_entry(profile, &profile->stacks[i]))
-			profile->stacks[i].truncated = true;
+	if (has_go(profile))
+		end_go_stacks(profile);
 }

@@ -14,8 +14,10 @@
 #include "collect/filter.h"
 #include "profiler.skel.h"
 
-#define BTF_PATH     "/sys/kernel/btf/vmlinux"
-#define MAX_CHILDREN 32768 /* of the targets, alive at one time */
+#define BTF_PATH	"/sys/kernel/btf/vmlinux"
+#define MAX_CHILDREN	32768 /* of the targets, alive at one time */
+#define MAX_TABLE_PARTS 65536 /* of 4 MiB of a file */
+#define MAX_PROCESSES	16384 /* whose mappings BPF knows at one time */
 
 /* libbpf has one print function for the process, without a context. */
 static struct {
@@ -44,6 +46,7 @@ static int on_libbpf_print(enum libbpf_print_level level, const char *format, va
 struct kernel_facts {
 	bool switch_has_state;	/* 5.18: sched_switch passes prev_state */
 	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
+	bool announces_exec;	/* 6.10: sched_prepare_exec */
 };
 
 static bool has_helper(const struct btf *btf, const char *name)
@@ -77,6 +80,8 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	type = type ? btf__type_by_id(btf, type->type) : NULL; /* pointer */
 	type = type ? btf__type_by_id(btf, type->type) : NULL; /* function: void *, preempt, … */
 	facts->switch_has_state = type && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+	facts->announces_exec =
+		btf__find_by_name_kind(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) > 0;
 	facts->reads_other_tasks = has_helper(btf, "BPF_FUNC_copy_from_user_task");
 	/* The youngest of what every mode needs; task storage and fetching atomics came
 	 * in 5.11, 5.12. */
@@ -170,6 +175,9 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 	bpf_map__set_max_entries(skel->maps.events, ring_bytes);
 	skel->rodata->config.counts_high = rows / 2;
 	skel->rodata->config.events_high = ring_bytes / 4;
+	bpf_map__set_max_entries(skel->maps.segments, BF_MAX_SEGMENTS);
+	bpf_map__set_max_entries(skel->maps.tables, MAX_TABLE_PARTS);
+	bpf_map__set_max_entries(skel->maps.processes, MAX_PROCESSES);
 	if (skel->rodata->config.by_pid)
 		bpf_map__set_max_entries(skel->maps.target_pids, options->n_pids + MAX_CHILDREN);
 	if (options->n_tids)
@@ -187,6 +195,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_fork, true);
 	bpf_program__set_autoload(skel->progs.on_exit, true);
 	bpf_program__set_autoload(skel->progs.on_exec, options->command_pid != 0);
+	bpf_program__set_autoload(skel->progs.on_prepare_exec, facts->announces_exec);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start, !stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_sample, !offcpu);
@@ -230,6 +239,7 @@ static int attach_all(struct profiler *skel)
 
 	r = r < 0 ? r : attach(skel->progs.on_exit, &skel->links.on_exit);
 	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
+	r = r < 0 ? r : attach(skel->progs.on_prepare_exec, &skel->links.on_prepare_exec);
 	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
 	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
 	r = r < 0 ? r : attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
@@ -245,6 +255,26 @@ static int add_targets(struct bpf_map *map, const uint32_t *ids, size_t n)
 		if (bpf_map__update_elem(map, &ids[i], sizeof ids[i], &one, sizeof one, BPF_ANY))
 			return -errno;
 	return 0;
+}
+
+/* What the verifier had to do, program by program. */
+static void log_programs(const struct profiler *skel, FILE *log)
+{
+	struct bpf_program *program;
+
+	if (!log)
+		return;
+	bpf_object__for_each_program(program, skel->obj)
+	{
+		struct bpf_prog_info info = {};
+		__u32 size = sizeof info;
+
+		if (!bpf_program__autoload(program) ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) < 0)
+			continue;
+		fprintf(log, "program %s: %u instructions verified, %u bytes of machine code\n",
+			bpf_program__name(program), info.verified_insns, info.jited_prog_len);
+	}
 }
 
 static int try_hook(const struct collect_options *options, const struct kernel_facts *facts,
@@ -269,6 +299,7 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 	r = r < 0 ? r : attach_all(skel);
 	if (r < 0)
 		goto failed;
+	log_programs(skel, options->log);
 	*ret = skel;
 	return 0;
 failed:

@@ -76,8 +76,24 @@ static int file_mapping(struct locator *locator, const struct mapping *mapping,
 	return 0;
 }
 
-static int locate_user(struct locator *locator, const struct mapping *mapping, uint64_t address,
-		       bool is_return, uint32_t *ret_location)
+/* Memory of one program image: only areas of the kernel's or a program's naming are told apart. */
+static int memory_mapping(struct locator *locator, const struct process *process, const char *path,
+			  uint32_t *ret_mapping)
+{
+	struct profile_mapping mapping = {
+		.kind = MAPPING_ANON,
+		.pid = process->pid,
+		.exec_id = process->exec_id,
+		.process_start = process->start,
+	};
+	int r = strings_add(&locator->profile->strings, *path == '[' ? path : "", &mapping.path);
+
+	return r < 0 ? r : profile_add_mapping(locator->profile, &mapping, ret_mapping);
+}
+
+static int locate_user(struct locator *locator, const struct process *process,
+		       const struct mapping *mapping, uint64_t address, bool is_return,
+		       uint32_t *ret_location)
 {
 	const char *path;
 	uint32_t id;
@@ -96,7 +112,7 @@ static int locate_user(struct locator *locator, const struct mapping *mapping, u
 			id = locator->vdso_mapping;
 			address -= mapping->start;
 		} else {
-			r = add_mapping(locator->profile, MAPPING_ANON, path, &id);
+			r = memory_mapping(locator, process, path, &id);
 		}
 	}
 	if (r < 0)
@@ -111,21 +127,23 @@ static int locate_user(struct locator *locator, const struct mapping *mapping, u
  */
 static int locate_user_half(struct locator *locator, const struct process *process,
 			    const struct stack_frames *stack, bool is_alone, uint32_t *locations,
-			    bool *ret_truncated)
+			    enum stack_end *ret_end)
 {
 	const uint64_t *addresses = locator->stacks->addresses + stack->first;
 
 	for (uint32_t i = 0; i < stack->n; i++) {
-		bool is_return = i > 0;
+		bool is_return = i > 0 && !(addresses[i] & BF_FRAME_EXACT);
+		uint64_t address = i > 0 ? addresses[i] & ~BF_FRAME_EXACT : addresses[i];
 		const struct mapping *mapping =
-			process ? process_mapping(process, addresses[i] - is_return) : NULL;
+			process ? process_mapping(process, address - is_return) : NULL;
 		int r;
 
-		if (!mapping && (is_return || !is_alone)) {
-			*ret_truncated = true;
+		if (!mapping && (i > 0 || !is_alone)) {
+			*ret_end = STACK_UNMAPPED;
 			return i;
 		}
-		r = locate_user(locator, mapping, addresses[i], is_return, &locations[i]);
+		r = locate_user(locator, process, mapping, address, is_return,
+				&locations[i]);
 		if (r < 0)
 			return r;
 	}
@@ -144,6 +162,31 @@ static int locate_kernel_half(struct locator *locator, const struct stack_frames
 	return r < 0 ? r : (int)stack->n;
 }
 
+static enum stack_end stack_end_of(uint16_t end)
+{
+	static const enum stack_end ends[N_BF_ENDS] = {
+		[BF_END_NONE] = STACK_TRUNCATED,	  [BF_END_ENTRY] = STACK_COMPLETE,
+		[BF_END_DEPTH] = STACK_DEPTH,		  [BF_END_MEMORY] = STACK_MEMORY,
+		[BF_END_STUCK] = STACK_BROKEN,		  [BF_END_NO_ROWS] = STACK_NO_ROWS,
+		[BF_END_UNSUPPORTED] = STACK_UNSUPPORTED, [BF_END_MAPPING] = STACK_UNMAPPED,
+		[BF_END_BUDGET] = STACK_BUDGET,
+		[BF_END_PROCESS] = STACK_LOST,		  [BF_END_TABLE] = STACK_LOST,
+	};
+
+	return end < N_BF_ENDS ? ends[end] : STACK_TRUNCATED;
+}
+
+/* Of a stack of both halves. @wants_user: there should be a user half. */
+static enum stack_end end_of_halves(const struct stack_frames *kernel,
+				    const struct stack_frames *user, bool wants_user)
+{
+	if (kernel && kernel->end != BF_END_ENTRY)
+		return stack_end_of(kernel->end);
+	if (user)
+		return stack_end_of(user->end);
+	return wants_user ? STACK_LOST : STACK_COMPLETE;
+}
+
 static bool located_equal(const void *items, uint32_t position, const void *key)
 {
 	const struct located *a = (const struct located *)items + position, *b = key;
@@ -155,7 +198,7 @@ static bool located_equal(const void *items, uint32_t position, const void *key)
 /* Makes the stack of a row: both halves, leaf first. */
 static int make_stack(struct locator *locator, const struct process *process,
 		      const struct stack_frames *kernel, const struct stack_frames *user,
-		      bool truncated, uint32_t *ret_stack)
+		      enum stack_end end, uint32_t *ret_stack)
 {
 	uint32_t locations[2 * BF_MAX_FRAMES];
 	int n = 0, n_user = 0;
@@ -164,10 +207,10 @@ static int make_stack(struct locator *locator, const struct process *process,
 		n = locate_kernel_half(locator, kernel, locations);
 	if (n >= 0 && user)
 		n_user =
-			locate_user_half(locator, process, user, n == 0, locations + n, &truncated);
+			locate_user_half(locator, process, user, n == 0, locations + n, &end);
 	if (n < 0 || n_user < 0)
 		return n < 0 ? n : n_user;
-	return profile_add_stack(locator->profile, locations, n + n_user, truncated, ret_stack);
+	return profile_add_stack(locator->profile, locations, n + n_user, end, ret_stack);
 }
 
 static int locate_stack(struct locator *locator, const struct bf_count_key *key, uint32_t process,
@@ -191,7 +234,8 @@ static int locate_stack(struct locator *locator, const struct bf_count_key *key,
 		return 0;
 	}
 	r = make_stack(locator, p, kernel, user,
-		       locator->user_stacks && !key->kernel_thread && !user, &wanted.stack);
+		       end_of_halves(kernel, user, locator->user_stacks && !key->kernel_thread),
+		       &wanted.stack);
 	if (r < 0)
 		return r;
 	*ret_stack = wanted.stack;

@@ -36,6 +36,7 @@ void processes_done(struct processes *processes)
 		free(processes->processes[i].mappings);
 	free(processes->processes);
 	forget_all(processes);
+	jit_files_done(&processes->jit_files);
 	files_done(&processes->files);
 	*processes = (struct processes){};
 }
@@ -121,6 +122,11 @@ int processes_add(struct processes *processes, uint32_t pid, uint64_t start, uin
 	return 0;
 }
 
+static struct jit_image jit_image(const struct process *process)
+{
+	return (struct jit_image){process->pid, process->exec_id, process->start};
+}
+
 int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pid, uint64_t start,
 		   uint32_t exec_id)
 {
@@ -142,13 +148,19 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 	if (from->n_mappings)
 		memcpy(to->mappings, from->mappings, from->n_mappings * sizeof *to->mappings);
 	to->n_mappings = from->n_mappings;
-	return 0;
+	to->room.wanted = from->room.wanted;
+	const struct jit_image of = jit_image(from), image = jit_image(to);
+
+	return jit_files_fork(&processes->jit_files, &of, &image);
 }
 
 static void mark_ended(struct processes *processes, uint32_t process)
 {
+	const struct jit_image image = jit_image(&processes->processes[process]);
+
 	if (processes->processes[process].ended)
 		return;
+	jit_files_end(&processes->jit_files, &image);
 	processes->n_ended++;
 	processes->processes[process].ended = processes->sweeps + 1;
 }
@@ -239,13 +251,24 @@ static int map(struct process *process, const struct mapping *mapping)
 	return splice(process, at, end - at, new, n_new);
 }
 
+static int add_mapping(struct processes *processes, uint32_t process, const struct mapping *mapping)
+{
+	const struct jit_image image = jit_image(&processes->processes[process]);
+	int r = map(&processes->processes[process], mapping);
+
+	return r < 0 ? r
+		     : jit_files_see(&processes->jit_files, &processes->files, &image,
+				     mapping->file,
+				     strings_get(&processes->files.strings, mapping->path));
+}
+
 int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping)
 {
 	uint32_t process = processes_latest(processes, pid);
 
 	if (process == TABLE_NONE || mapping->start >= mapping->end)
 		return 0;
-	return map(&processes->processes[process], mapping);
+	return add_mapping(processes, process, mapping);
 }
 
 /* `00400000-0048a000 r-xp 00001000 fd:01 123  /path`. Returns false for what is not executable. */
@@ -298,7 +321,7 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 			      &mapping.file);
 		if (r < 0)
 			return r;
-		r = map(&processes->processes[process], &mapping);
+		r = add_mapping(processes, process, &mapping);
 		if (r < 0)
 			return r;
 	}

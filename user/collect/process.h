@@ -9,12 +9,24 @@
 #define COLLECT_PROCESS_H
 
 #include "collect/files.h"
+#include "collect/jit_files.h"
+#include "collect/segments.h"
 
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
 	uint32_t file;	     /* index in files, or UINT32_MAX */
 	uint32_t path;	     /* string id in files.strings */
+};
+
+/* Where the mappings lie for BPF; the unwinder's. */
+struct process_room {
+	struct room room; /* its two halves take turns; segment 0: none yet */
+	uint32_t version; /* of the mappings there */
+	uint8_t class;	  /* of the room's size */
+	bool turn;
+	bool wanted; /* BPF met this process, or it was forked from one that BPF knows */
+	bool is_pushed;
 };
 
 struct process {
@@ -24,10 +36,12 @@ struct process {
 	size_t n_mappings, mappings_capacity;
 	uint32_t version; /* changes with the mappings */
 	uint32_t ended;	  /* the sweep before which it ended, counted from 1; 0: it lives */
+	struct process_room room;
 };
 
 struct processes {
 	struct files files;
+	struct jit_files jit_files;
 	struct process *processes;
 	size_t n_processes, processes_capacity;
 	size_t n_ended;

@@ -25,7 +25,7 @@ const struct stack_frames *stacks_find(const struct stacks *stacks, uint64_t id)
 	return found == TABLE_NONE ? NULL : &stacks->stacks[found];
 }
 
-int stacks_add(struct stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n)
+int stacks_add(struct stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n, uint32_t end)
 {
 	int r;
 
@@ -41,7 +41,7 @@ int stacks_add(struct stacks *stacks, uint64_t id, const __u64 *frames, uint32_t
 	if (r < 0)
 		return r;
 	memcpy(stacks->addresses + stacks->n_addresses, frames, n * sizeof *frames);
-	stacks->stacks[stacks->n_stacks++] = (struct stack_frames){id, stacks->n_addresses, n};
+	stacks->stacks[stacks->n_stacks++] = (struct stack_frames){id, stacks->n_addresses, n, end};
 	stacks->n_addresses += n;
 	return 0;
 }

@@ -12,7 +12,8 @@
 struct stack_frames {
 	uint64_t id;
 	uint64_t first; /* in stacks.addresses */
-	uint32_t n;
+	uint16_t n;
+	uint16_t end; /* enum bf_end */
 };
 
 struct stacks {
@@ -26,7 +27,7 @@ struct stacks {
 void stacks_done(struct stacks *stacks);
 
 /* Keeps the frames of @id, leaf first, unless they are known. Errors: -ENOMEM. */
-int stacks_add(struct stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n);
+int stacks_add(struct stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n, uint32_t end);
 
 /* NULL when the frames never arrived. */
 const struct stack_frames *stacks_find(const struct stacks *stacks, uint64_t id);

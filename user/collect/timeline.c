@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-enum timeline_type { TIMELINE_FORK, TIMELINE_EXIT, TIMELINE_EXEC, TIMELINE_MAP };
+enum timeline_type { TIMELINE_FORK, TIMELINE_EXIT, TIMELINE_EXEC, TIMELINE_MAP, TIMELINE_SNAPSHOT };
 
 struct timeline_event {
 	uint64_t time;
@@ -13,11 +13,14 @@ struct timeline_event {
 	uint32_t pid, parent_pid, exec_id;
 	uint64_t start;
 	struct mapping mapping;
-	struct file_name name; /* of what is mapped */
+	struct file_name name;		    /* of what is mapped */
+	struct bf_snapshot_event *snapshot; /* owned */
 };
 
 void timeline_done(struct timeline *timeline)
 {
+	for (size_t i = 0; i < timeline->n_events; i++)
+		free(timeline->events[i].snapshot);
 	free(timeline->events);
 	*timeline = (struct timeline){};
 }
@@ -63,6 +66,23 @@ int timeline_add_process(struct timeline *timeline, const struct bf_process_even
 		   });
 }
 
+int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event)
+{
+	struct timeline_event new = {.time = event->time, .type = TIMELINE_SNAPSHOT};
+	int r;
+
+	new.snapshot = malloc(sizeof *event + event->memory_bytes);
+	if (!new.snapshot)
+		return -ENOMEM;
+	memcpy(new.snapshot, event, sizeof *event + event->memory_bytes);
+	r = add(timeline, &new);
+	if (r < 0)
+		free(new.snapshot);
+	else
+		timeline->n_snapshots++;
+	return r;
+}
+
 static int earlier_first(const void *a, const void *b)
 {
 	const struct timeline_event *x = a, *y = b;
@@ -91,21 +111,30 @@ static int apply(struct processes *processes, const struct timeline_event *event
 				      event->exec_id);
 	case TIMELINE_EXEC: return processes_exec(processes, event->pid);
 	case TIMELINE_MAP: return apply_map(processes, event);
-	case TIMELINE_EXIT: processes_exit(processes, event->pid);
+	case TIMELINE_EXIT: processes_exit(processes, event->pid); break;
+	case TIMELINE_SNAPSHOT: break;
 	}
 	return 0;
 }
 
-int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until)
+int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,
+		   snapshot_fn on_snapshot, void *context)
 {
-	size_t n = 0;
+	size_t n = 0, known = timeline->n_events;
 	int r = 0;
 
-	if (!timeline->n_events)
+	if (!known)
 		return 0;
-	qsort(timeline->events, timeline->n_events, sizeof *timeline->events, earlier_first);
-	while (n < timeline->n_events && timeline->events[n].time < until && r >= 0)
-		r = apply(processes, &timeline->events[n++]);
+	qsort(timeline->events, known, sizeof *timeline->events, earlier_first);
+	for (; n < known && timeline->events[n].time < until && r >= 0; n++) {
+		/* A copy: more may be noted meanwhile. */
+		struct timeline_event event = timeline->events[n];
+
+		r = event.snapshot ? on_snapshot(context, event.snapshot)
+				   : apply(processes, &event);
+		timeline->n_snapshots -= event.snapshot != NULL;
+		free(event.snapshot);
+	}
 	timeline->n_events -= n;
 	memmove(timeline->events, timeline->events + n,
 		timeline->n_events * sizeof *timeline->events);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * timeline: brings the events of many ring buffers (fork and exit from BPF, mmap and exec from the
- * kernel's records) into the order in which they happened, and applies them to the processes.
+ * timeline: brings the events of many ring buffers (fork, exit and snapshots from BPF, mmap and
+ * exec from the kernel's records) into the order in which they happened, and applies them.
  */
 #ifndef COLLECT_TIMELINE_H
 #define COLLECT_TIMELINE_H
@@ -13,19 +13,28 @@
 struct timeline {
 	struct timeline_event *events;
 	size_t n_events, events_capacity;
+	size_t n_snapshots; /* of these */
 };
+
+/*
+ * Is given a snapshot when the mappings are those of its time. May note more events. Errors end
+ * timeline_apply().
+ */
+typedef int (*snapshot_fn)(void *context, const struct bf_snapshot_event *event);
 
 void timeline_done(struct timeline *timeline);
 
-/* Both note an event. Errors: -ENOMEM. */
+/* Each notes an event. Errors: -ENOMEM. */
 int timeline_add_record(struct timeline *timeline, struct processes *processes,
 			const struct record *record);
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event);
+int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event);
 
 /*
  * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Files newly mapped by a
  * process that is recorded are opened here: call it often, short-lived processes are gone soon.
  */
-int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until);
+int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,
+		   snapshot_fn on_snapshot, void *context);
 
 #endif

@@ -49,7 +49,8 @@ static bool mapping_equal(const void *items, uint32_t position, const void *key)
 
 	return a->kind == b->kind && a->path == b->path && a->build_id == b->build_id &&
 	       a->device == b->device && a->inode == b->inode && a->start == b->start &&
-	       a->limit == b->limit && a->offset == b->offset;
+	       a->limit == b->limit && a->offset == b->offset && a->pid == b->pid &&
+	       a->exec_id == b->exec_id && a->process_start == b->process_start;
 }
 
 int profile_add_mapping(struct profile *profile, const struct profile_mapping *mapping,
@@ -65,6 +66,8 @@ int profile_add_mapping(struct profile *profile, const struct profile_mapping *m
 	hash = hash_mix(hash, mapping->start);
 	hash = hash_mix(hash, mapping->limit);
 	hash = hash_mix(hash, mapping->offset);
+	hash = hash_mix(hash, (uint64_t)mapping->pid << 32 | mapping->exec_id);
+	hash = hash_mix(hash, mapping->process_start);
 	found = table_find(&profile->mapping_index, hash, mapping_equal, profile->mappings,
 			   mapping);
 	if (found == TABLE_NONE) {
@@ -124,7 +127,7 @@ struct stack_key {
 	const struct profile *profile;
 	const uint32_t *locations;
 	uint32_t n;
-	bool truncated;
+	enum stack_end end;
 };
 
 static bool stack_equal(const void *items, uint32_t position, const void *key)
@@ -132,16 +135,16 @@ static bool stack_equal(const void *items, uint32_t position, const void *key)
 	const struct profile_stack *stack = (const struct profile_stack *)items + position;
 	const struct stack_key *k = key;
 
-	return stack->n == k->n && stack->truncated == k->truncated &&
+	return stack->n == k->n && stack->end == k->end &&
 	       (k->n == 0 || memcmp(k->profile->stack_locations + stack->first, k->locations,
 				    k->n * sizeof *k->locations) == 0);
 }
 
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
-		      bool truncated, uint32_t *ret_stack)
+		      enum stack_end end, uint32_t *ret_stack)
 {
-	struct stack_key key = {profile, locations, n, truncated};
-	uint64_t hash = hash_mix(hash_bytes(locations, n * sizeof *locations), truncated);
+	struct stack_key key = {profile, locations, n, end};
+	uint64_t hash = hash_mix(hash_bytes(locations, n * sizeof *locations), end);
 	uint32_t found =
 		table_find(&profile->stack_index, hash, stack_equal, profile->stacks, &key);
 	int r;
@@ -164,7 +167,7 @@ int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32
 			memcpy(profile->stack_locations + profile->n_stack_locations, locations,
 			       n * sizeof *locations);
 		profile->stacks[profile->n_stacks++] = (struct profile_stack){
-			.first = profile->n_stack_locations, .n = n, .truncated = truncated};
+			.first = profile->n_stack_locations, .n = n, .end = end};
 		profile->n_stack_locations += n;
 	}
 	*ret_stack = found;
@@ -241,6 +244,30 @@ static int add_root(struct profile *profile, const struct profile_sample *sample
 	return add_note(profile, text, ret);
 }
 
+/* What @frame is called: with @lines, its function and, in brackets, the file without folders. */
+static int name_frame(struct profile *profile, const struct profile_frame *frame, bool lines,
+		      struct named_frame *ret)
+{
+	char text[8192];
+	const char *file, *slash;
+	int n;
+
+	*ret = (struct named_frame){frame->kind, frame->function};
+	if (!lines || !frame->file)
+		return 0;
+	file = strings_get(&profile->strings, frame->file);
+	slash = strrchr(file, '/');
+	n = snprintf(text, sizeof text, "%s (%s",
+		     strings_get(&profile->strings, frame->function), slash ? slash + 1 : file);
+	if (n < 0 || (size_t)n + sizeof ":4294967295)" > sizeof text)
+		return 0;
+	/* Line 0 is code that stands for no line. */
+	if (frame->line)
+		n += snprintf(text + n, sizeof text - n, ":%u", frame->line);
+	text[n++] = ')';
+	return strings_add_bytes(&profile->strings, text, n, &ret->name);
+}
+
 int profile_unfold(struct profile *profile, const struct profile_sample *sample,
 		   const struct unfold_options *options, struct named_frame **frames,
 		   size_t *capacity)
@@ -259,7 +286,7 @@ int profile_unfold(struct profile *profile, const struct profile_sample *sample,
 	r = add_root(profile, sample, options, &(*frames)[n++]);
 	if (r < 0)
 		return r;
-	if (stack->truncated) {
+	if (stack->end != STACK_COMPLETE) {
 		r = add_note(profile, "[truncated]", &(*frames)[n++]);
 		if (r < 0)
 			return r;
@@ -273,7 +300,9 @@ int profile_unfold(struct profile *profile, const struct profile_sample *sample,
 
 			if (frame->kind == FRAME_INLINED && options->no_inline)
 				continue;
-			(*frames)[n++] = (struct named_frame){frame->kind, frame->function};
+			r = name_frame(profile, frame, options->lines, &(*frames)[n++]);
+			if (r < 0)
+				return r;
 		}
 	}
 	if (sample->reason != REASON_NONE && !options->no_reason) {

@@ -31,7 +31,7 @@ enum mapping_kind {
 	MAPPING_FILE,	 /* addresses are file offsets */
 	MAPPING_KERNEL,	 /* kernel addresses */
 	MAPPING_VDSO,	 /* offsets into the vDSO image */
-	MAPPING_ANON,	 /* memory without a file (JIT code): absolute addresses */
+	MAPPING_ANON,	 /* one process's memory without a file (JIT code): absolute addresses */
 	N_MAPPING_KINDS,
 };
 
@@ -55,12 +55,30 @@ enum off_reason {
 	N_OFF_REASONS,
 };
 
+/* How far a stack could be unwound. */
+enum stack_end {
+	STACK_COMPLETE,	   /* to the thread's entry */
+	STACK_TRUNCATED,   /* not; nothing else is known */
+	STACK_DEPTH,	   /* it has more frames than are kept */
+	STACK_MEMORY,	   /* its memory could not be read */
+	STACK_BROKEN,	   /* what lies there is no chain of frames */
+	STACK_UNSUPPORTED, /* its unwind information says what we can't follow */
+	STACK_NO_ROWS,	   /* code without unwind information or frame pointers */
+	STACK_UNMAPPED,	   /* it leads to memory of which no mapping was known */
+	STACK_BUDGET,	   /* the memory for unwind tables was used up */
+	STACK_LOST, /* it was too long for a ring buffer, or is gone: a dying process, an exec */
+	N_STACK_ENDS,
+};
+
 struct profile_mapping {
 	enum mapping_kind kind;
 	uint32_t path;		       /* as the process saw it */
 	uint32_t build_id;	       /* lower-case hex, or 0 */
 	uint64_t device, inode;	       /* tell files of the same path apart; 0 when unknown */
 	uint64_t start, limit, offset; /* one place where it was mapped */
+	/* MAPPING_ANON: the program image whose memory it is; 0 for the others. */
+	uint32_t pid, exec_id;
+	uint64_t process_start; /* boot-time ns */
 };
 
 struct profile_frame {
@@ -80,7 +98,7 @@ struct profile_location {
 struct profile_stack {
 	uint64_t first; /* in @stack_locations */
 	uint32_t n;
-	bool truncated; /* could not be unwound to the thread's entry */
+	enum stack_end end;
 };
 
 struct profile_sample {
@@ -131,7 +149,7 @@ int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t add
 			 bool is_return, uint32_t *ret_location);
 /* @locations: leaf first. */
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
-		      bool truncated, uint32_t *ret_stack);
+		      enum stack_end end, uint32_t *ret_stack);
 
 /* Adds @sample's count and time to the sample equal in everything else. */
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
@@ -147,6 +165,7 @@ struct unfold_options {
 	bool threads;	/* root frame `comm-PID/TID` in place of the command */
 	bool no_reason; /* leave the reason leaf out */
 	bool no_inline;
+	bool lines; /* `function (file.c:12)`, where they are known */
 };
 
 struct named_frame {

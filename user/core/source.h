@@ -22,7 +22,8 @@ struct mapping_source {
 struct symbolize_options {
 	bool no_inline;	   /* leave inlined functions out */
 	bool lines;	   /* find file and line of each frame */
-	const char *symfs; /* a folder under which all files of symbols lie, or NULL */
+	bool addresses;	   /* find no names: [module+0xOFFSET] */
+	const char *symfs; /* a folder that is looked under first for files of symbols, or NULL */
 };
 
 #endif

@@ -29,6 +29,7 @@ enum binding {
 };
 
 struct candidate {
+	struct elf_file *file;
 	uint64_t value, end; /* end == value: the symbol has no size */
 	uint32_t name;	     /* in the string table */
 	uint32_t strings;    /* section of the string table; 0: no candidate */
@@ -37,7 +38,6 @@ struct candidate {
 };
 
 struct resolver {
-	struct elf_file *file;
 	struct lookups *lookups;
 	uint64_t last; /* of the lookups */
 	struct candidate *covering, *nearest;
@@ -71,7 +71,7 @@ static bool is_code(const struct elf_file *file, const Elf64_Sym *symbol)
 static int read_name(struct resolver *resolver, const struct candidate *candidate, char *name)
 {
 	resolver->budget -= NAME_COST;
-	return elf_file_string(resolver->file, candidate->strings, candidate->name, name,
+	return elf_file_string(candidate->file, candidate->strings, candidate->name, name,
 			       SYMBOL_NAME_MAX + 1);
 }
 
@@ -93,7 +93,7 @@ static bool has_better_name(struct resolver *resolver, const struct candidate *a
 {
 	if (a->binding != b->binding)
 		return a->binding < b->binding;
-	if (a->strings != b->strings || a->name == b->name)
+	if (a->file != b->file || a->strings != b->strings || a->name == b->name)
 		return false;
 	if (read_name(resolver, a, resolver->name_a) < 0)
 		return false;
@@ -133,10 +133,12 @@ static bool is_nearer(struct resolver *resolver, const struct candidate *a,
 }
 
 /* Offers @symbol to every address that it may name. */
-static void offer(struct resolver *resolver, const Elf64_Sym *symbol, uint32_t strings)
+static void offer(struct resolver *resolver, struct elf_file *file, const Elf64_Sym *symbol,
+		  uint32_t strings)
 {
 	const struct lookups *lookups = resolver->lookups;
 	struct candidate candidate = {
+		.file = file,
 		.value = symbol->st_value,
 		.name = symbol->st_name,
 		.strings = strings,
@@ -202,9 +204,8 @@ static int64_t count_symbols(const struct elf_file *file, const Elf64_Shdr *tabl
 	return table->sh_size / size;
 }
 
-static int offer_table(struct resolver *resolver, const Elf64_Shdr *table)
+static int offer_table(struct resolver *resolver, struct elf_file *file, const Elf64_Shdr *table)
 {
-	const struct elf_file *file = resolver->file;
 	int64_t n = count_symbols(file, table);
 	/* Arm marks functions of Thumb code with bit 0. */
 	uint64_t mask = file->machine == EM_ARM ? ~1ull : ~0ull;
@@ -226,7 +227,7 @@ static int offer_table(struct resolver *resolver, const Elf64_Shdr *table)
 		for (size_t k = 0; k < chunk; k++) {
 			symbols[k].st_value &= mask;
 			if (symbols[k].st_value <= resolver->last && is_code(file, &symbols[k]))
-				offer(resolver, &symbols[k], table->sh_link);
+				offer(resolver, file, &symbols[k], table->sh_link);
 		}
 		if (resolver->budget < 0)
 			r = -ENOEXEC;
@@ -235,24 +236,24 @@ static int offer_table(struct resolver *resolver, const Elf64_Shdr *table)
 	return r;
 }
 
-static int offer_tables(struct resolver *resolver)
+/* Offers the symbols of @file's first table of @type. */
+static int offer_first(struct resolver *resolver, struct elf_file *file, uint32_t type)
+{
+	for (size_t i = 0; i < file->n_sections; i++)
+		if (file->sections[i].sh_type == type)
+			return offer_table(resolver, file, &file->sections[i]);
+	return 0;
+}
+
+static int offer_tables(struct resolver *resolver, struct elf_file *const *files, size_t n_files)
 {
 	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
+	int r = 0;
 
-	for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-		for (size_t i = 0; i < resolver->file->n_sections; i++) {
-			const Elf64_Shdr *table = &resolver->file->sections[i];
-			int r;
-
-			if (table->sh_type != types[t])
-				continue;
-			r = offer_table(resolver, table);
-			if (r < 0)
-				return r;
-			break;
-		}
-	}
-	return 0;
+	for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+		for (size_t i = 0; i < n_files && r == 0; i++)
+			r = offer_first(resolver, files[i], types[t]);
+	return r;
 }
 
 /* Says whether @candidate, the nearest symbol before @address, goes on up to it. */
@@ -262,10 +263,10 @@ static bool reaches(struct resolver *resolver, const struct candidate *candidate
 
 	if (!candidate->strings || candidate->end > candidate->value)
 		return false;
-	resolver->budget -= resolver->file->n_sections;
+	resolver->budget -= candidate->file->n_sections;
 	if (resolver->budget < 0)
 		return false;
-	section = elf_file_code_section(resolver->file, address);
+	section = elf_file_code_section(candidate->file, address);
 	return section && candidate->value >= section->sh_addr;
 }
 
@@ -299,7 +300,8 @@ static int add_names(struct resolver *resolver, struct strings *strings)
 			winner = reaches(resolver, nearest, lookups->addresses[i]) ? nearest : NULL;
 		if (!winner)
 			continue;
-		if (!last || last->strings != winner->strings || last->name != winner->name) {
+		if (!last || last->file != winner->file || last->strings != winner->strings ||
+		    last->name != winner->name) {
 			int r = add_name(resolver, winner, strings, &last_id);
 
 			if (r < 0)
@@ -311,10 +313,10 @@ static int add_names(struct resolver *resolver, struct strings *strings)
 	return 0;
 }
 
-int elf_symbols_resolve(struct elf_file *file, struct lookups *lookups, struct strings *strings)
+int elf_symbols_resolve(struct elf_file *const *files, size_t n_files, struct lookups *lookups,
+			struct strings *strings)
 {
 	struct resolver resolver = {
-		.file = file,
 		.lookups = lookups,
 		.budget = BUDGET + lookups->n * ADDRESS_COST,
 	};
@@ -328,7 +330,7 @@ int elf_symbols_resolve(struct elf_file *file, struct lookups *lookups, struct s
 	resolver.name_a = malloc(SYMBOL_NAME_MAX + 1);
 	resolver.name_b = malloc(SYMBOL_NAME_MAX + 1);
 	if (resolver.covering && resolver.nearest && resolver.name_a && resolver.name_b) {
-		r = offer_tables(&resolver);
+		r = offer_tables(&resolver, files, n_files);
 		if (r == 0)
 			r = add_names(&resolver, strings);
 	}

@@ -9,19 +9,23 @@
 #include "symbol/symbolize.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/elf_file.h"
-#include "symbol/elf_symbols.h"
+#include "base/system.h"
+#include "symbol/file_names.h"
+#include "symbol/jit.h"
 #include "symbol/kallsyms.h"
 #include "symbol/lookups.h"
+#include "symbol/rooted.h"
 
 #define KALLSYMS "/proc/kallsyms"
 
@@ -29,6 +33,10 @@ struct source {
 	enum mapping_kind kind;
 	int fd;
 	uint64_t device, inode; /* of the file behind @fd */
+	uint32_t missing;	/* the path of a file that is not there */
+	uint32_t path;		/* where it was mapped first */
+	int root;		/* of the process that did */
+	int perf_map, jitdump;	/* MAPPING_ANON: of processes that share them, as after a fork */
 	uint32_t build_id;
 };
 
@@ -48,19 +56,31 @@ struct session {
 	uint32_t *mapping_source; /* TABLE_NONE: none yet */
 	struct entry *entries;
 	size_t n_entries;
+	int symfs; /* options->symfs; -1: none */
+	struct debuginfod debuginfod;
+	struct profile_frame *frames; /* of the location at hand */
+	size_t frames_capacity;
 };
 
 static bool source_equal(const void *items, uint32_t position, const void *key)
 {
 	const struct source *a = (const struct source *)items + position, *b = key;
 
-	return a->kind == b->kind && a->device == b->device && a->inode == b->inode;
+	return a->kind == b->kind && a->device == b->device && a->inode == b->inode &&
+	       a->missing == b->missing && a->perf_map == b->perf_map && a->jitdump == b->jitdump;
 }
 
 /* The source of @mapping. A file that is not there is one with no descriptor. */
 static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
 {
-	struct source source = {.kind = session->profile->mappings[mapping].kind, .fd = -1};
+	struct source source = {
+		.kind = session->profile->mappings[mapping].kind,
+		.fd = -1,
+		.path = session->profile->mappings[mapping].path,
+		.root = session->mapping_sources[mapping].root,
+		.perf_map = -1,
+		.jitdump = -1,
+	};
 	struct stat st;
 	uint64_t hash;
 	int r;
@@ -71,7 +91,15 @@ static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
 		source.device = st.st_dev;
 		source.inode = st.st_ino;
 	}
+	if (source.kind == MAPPING_FILE && source.fd < 0)
+		source.missing = source.path;
+	if (source.kind == MAPPING_ANON) {
+		source.perf_map = session->mapping_sources[mapping].perf_map;
+		source.jitdump = session->mapping_sources[mapping].jitdump;
+	}
 	hash = hash_mix(hash_mix(source.kind, source.device), source.inode);
+	hash = hash_mix(hash, source.missing);
+	hash = hash_mix(hash, (uint64_t)source.perf_map << 32 ^ source.jitdump);
 	*ret = table_find(&session->source_index, hash, source_equal, session->sources, &source);
 	if (*ret != TABLE_NONE)
 		return 0;
@@ -124,17 +152,23 @@ static int collect_entries(struct session *session)
 	return 0;
 }
 
+/* How long @path is without the kernel's mark of deletion. */
+static size_t path_length(const char *path)
+{
+	static const char mark[] = " (deleted)";
+	size_t n = strlen(path);
+
+	return n >= sizeof mark && strcmp(path + n - strlen(mark), mark) == 0 ? n - strlen(mark)
+									      : n;
+}
+
 /* The file's name as it is shown: no folders, no mark of deletion. */
 static void module_name(const char *path, char *name, size_t size)
 {
-	static const char mark[] = " (deleted)";
 	const char *slash = strrchr(path, '/');
 	const char *base = slash ? slash + 1 : path;
-	size_t n = strlen(base);
 
-	if (n >= sizeof mark && strcmp(base + n - strlen(mark), mark) == 0)
-		n -= strlen(mark);
-	snprintf(name, size, "%.*s", (int)n, base);
+	snprintf(name, size, "%.*s", (int)path_length(base), base);
 }
 
 /* What is shown for an address that has no symbol. */
@@ -192,6 +226,51 @@ static int set_frames(struct session *session, const struct entry *entries, size
 			return r;
 	}
 	return 0;
+}
+
+/* Gives @entry's location the frames that DWARF knows; @name: its symbol, or 0. */
+static int set_frames_of(struct session *session, const struct entry *entry, uint32_t name,
+			 const struct dwarf_frame *frames, size_t n)
+{
+	struct profile *profile = session->profile;
+	size_t n_set = 0;
+	int r = array_reserve(session->frames, session->frames_capacity, 0, n);
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct profile_frame frame = {
+			.kind = i + 1 < n ? FRAME_INLINED : FRAME_USER,
+			.function = i + 1 == n && name ? name : frames[i].function,
+			.file = frames[i].file,
+			.line = frames[i].line,
+		};
+
+		if (frame.kind == FRAME_INLINED && (session->options->no_inline || !frame.function))
+			continue;
+		if (!frame.function) {
+			session->stats.unnamed++;
+			r = add_unnamed(
+				profile,
+				&profile->mappings[profile->locations[entry->location].mapping],
+				entry->address, &frame.function);
+		}
+		session->frames[n_set++] = frame;
+	}
+	return r < 0 ? r : profile_set_frames(profile, entry->location, session->frames, n_set);
+}
+
+static int set_frames_file(struct session *session, const struct entry *entries, size_t n,
+			   const struct lookups *lookups, const struct dwarf_frames *frames)
+{
+	int r = 0;
+
+	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
+		while (lookups->addresses[at] < entries[i].address)
+			at++;
+		r = frames->n[at] ? set_frames_of(session, &entries[i], lookups->names[at],
+						  frames->frames + frames->first[at], frames->n[at])
+				  : set_frame(session, &entries[i], lookups->names[at]);
+	}
+	return r;
 }
 
 static int set_frames_unnamed(struct session *session, const struct entry *entries, size_t n)
@@ -263,26 +342,42 @@ static int translate(struct session *session, const struct elf_file *file, struc
 	return 0;
 }
 
-/* Names what the symbols of an open ELF file tell. Errors: -ENOMEM. */
-static int name_elf(struct session *session, struct elf_file *file, struct entry *entries, size_t n,
-		    bool *ret_damaged)
+/* The path of a mapped file as it may be found again, malloc'ed: no mark of deletion. */
+static char *clean_path(const struct session *session, uint32_t path)
 {
-	struct strings *strings = &session->profile->strings;
+	char *clean = strdup(strings_get(&session->profile->strings, path));
+
+	if (clean)
+		clean[path_length(clean)] = '\0';
+	return clean;
+}
+
+/* Names what is known of addresses in an open file. Errors: -ENOMEM, -E2BIG. */
+static int name_open_file(struct session *session, const struct source *source,
+			  struct elf_file *file, struct entry *entries, size_t n, bool *ret_damaged)
+{
+	struct mapped_file mapped = {.file = file, .root = source->root, .symfs = session->symfs};
+	struct dwarf_frames frames;
 	struct lookups lookups;
+	char *path;
 	int r = translate(session, file, entries, &n);
 
-	if (r < 0)
-		return r;
-	r = lookups_init(&lookups, entries, n);
-	if (r < 0)
-		return r;
-	r = elf_symbols_resolve(file, &lookups, strings);
-	if (r == 0)
-		r = elf_plt_resolve(file, &lookups, strings);
-	*ret_damaged = r < 0;
-	if (r != -ENOMEM && r != -E2BIG)
-		r = set_frames(session, entries, n, &lookups);
-	lookups_done(&lookups);
+	*ret_damaged = false;
+	if (r < 0 || session->options->addresses)
+		return r < 0 ? r : set_frames_unnamed(session, entries, n);
+	path = clean_path(session, source->path);
+	r = path ? lookups_init(&lookups, entries, n) : -ENOMEM;
+	if (r == 0) {
+		mapped.path = path;
+		r = file_names_find(&mapped, session->options, &session->debuginfod, &lookups,
+				    &session->profile->strings, &frames, ret_damaged);
+		if (r == 0) {
+			r = set_frames_file(session, entries, n, &lookups, &frames);
+			dwarf_frames_done(&frames);
+		}
+		lookups_done(&lookups);
+	}
+	free(path);
 	return r;
 }
 
@@ -297,47 +392,103 @@ static int add_build_id(struct session *session, const struct elf_file *file, st
 	return strings_add(&session->profile->strings, text, &source->build_id);
 }
 
+/* Opens what lies under --symfs in the place of a file that is gone. */
+static int open_instead(const struct session *session, const struct source *source)
+{
+	char *path = session->symfs < 0 ? NULL : clean_path(session, source->path);
+	int fd = path && *path == '/' ? rooted_open(session->symfs, path) : -ENOENT;
+
+	free(path);
+	return fd;
+}
+
 static int name_file(struct session *session, struct source *source, struct entry *entries,
 		     size_t n)
 {
+	_cleanup_close_ int instead = source->fd < 0 ? open_instead(session, source) : -1;
+	int fd = source->fd < 0 ? instead : source->fd;
 	struct elf_file file;
-	bool damaged = true;
-	int r;
+	bool damaged = source->fd >= 0;
+	int r = fd < 0 ? fd : elf_file_open(&file, fd);
 
 	session->stats.files += source->fd >= 0;
-	r = source->fd < 0 ? -ENOENT : elf_file_open(&file, source->fd);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		session->stats.unreadable_files += source->fd >= 0;
-		return set_frames_unnamed(session, entries, n);
+	if (r == 0) {
+		r = add_build_id(session, &file, source);
+		if (r == 0)
+			r = name_open_file(session, source, &file, entries, n, &damaged);
+		elf_file_done(&file);
+	} else if (r != -ENOMEM) {
+		r = set_frames_unnamed(session, entries, n);
 	}
-	r = add_build_id(session, &file, source);
-	if (r == 0)
-		r = name_elf(session, &file, entries, n, &damaged);
 	session->stats.unreadable_files += damaged;
-	elf_file_done(&file);
 	return r;
 }
 
 /* The kernel maps the same vDSO into every process: ours tells about all. */
-static int name_vdso(struct session *session, struct entry *entries, size_t n)
+static int name_vdso(struct session *session, const struct source *source, struct entry *entries,
+		     size_t n)
 {
-	const Elf64_Ehdr *image = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_file file;
 	bool damaged;
-	uint64_t size;
-	int r;
+	int r = elf_file_open_vdso(&file);
 
-	if (!image || image->e_ident[EI_CLASS] != ELFCLASS64)
-		return set_frames_unnamed(session, entries, n);
-	/* The section headers are the last thing in the image. */
-	size = image->e_shoff + (uint64_t)image->e_shnum * image->e_shentsize;
-	r = elf_file_open_image(&file, image, size);
 	if (r < 0)
 		return r == -ENOMEM ? r : set_frames_unnamed(session, entries, n);
-	r = name_elf(session, &file, entries, n, &damaged);
+	r = name_open_file(session, source, &file, entries, n, &damaged);
 	elf_file_done(&file);
+	return r;
+}
+
+/* Sets the frames of code that a JIT made; @lines: NULL, or one for each of @lookups. */
+static int set_frames_jit(struct session *session, const struct entry *entries, size_t n,
+			  const struct lookups *lookups, const struct jit_line *lines)
+{
+	int r = 0;
+
+	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
+		while (lookups->addresses[at] < entries[i].address)
+			at++;
+		if (!lookups->names[at]) {
+			r = set_frame(session, &entries[i], 0);
+			continue;
+		}
+		struct profile_frame frame = {
+			.kind = FRAME_JIT,
+			.function = lookups->names[at],
+			.file = lines ? lines[at].file : 0,
+			.line = lines ? lines[at].line : 0,
+		};
+
+		r = profile_set_frames(session->profile, entries[i].location, &frame, 1);
+	}
+	return r;
+}
+
+static int name_jit(struct session *session, const struct source *source, struct entry *entries,
+		    size_t n)
+{
+	struct mapping_source files = MAPPING_SOURCE_NONE;
+	struct jit_line *lines = NULL;
+	struct lookups lookups;
+	bool damaged = false;
+	int r = lookups_init(&lookups, entries, n);
+
+	if (r < 0)
+		return r;
+	files.perf_map = source->perf_map;
+	files.jitdump = source->jitdump;
+	session->stats.files += (files.perf_map >= 0) + (files.jitdump >= 0);
+	if (session->options->lines) {
+		lines = calloc(lookups.n + 1, sizeof *lines);
+		r = lines ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		r = jit_resolve(&files, &lookups, &session->profile->strings, lines, &damaged);
+	if (r == 0)
+		r = set_frames_jit(session, entries, n, &lookups, lines);
+	session->stats.unreadable_files += damaged;
+	free(lines);
+	lookups_done(&lookups);
 	return r;
 }
 
@@ -345,10 +496,18 @@ static int name_run(struct session *session, struct source *source, struct entry
 {
 	switch (source->kind) {
 	case MAPPING_FILE: return name_file(session, source, entries, n);
-	case MAPPING_KERNEL: return name_kernel(session, entries, n);
-	case MAPPING_VDSO: return name_vdso(session, entries, n);
-	default: return set_frames_unnamed(session, entries, n);
+	case MAPPING_VDSO: return name_vdso(session, source, entries, n);
+	case MAPPING_KERNEL:
+		if (session->options->addresses)
+			break;
+		return name_kernel(session, entries, n);
+	case MAPPING_ANON:
+		if (session->options->addresses)
+			break;
+		return name_jit(session, source, entries, n);
+	default: break;
 	}
+	return set_frames_unnamed(session, entries, n);
 }
 
 static int name_entries(struct session *session)
@@ -402,7 +561,12 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 	      const struct symbolize_options *options, struct symbol_stats *ret_stats)
 {
 	struct session session = {
-		.profile = profile, .mapping_sources = sources, .options = options};
+		.profile = profile,
+		.mapping_sources = sources,
+		.options = options,
+		.symfs = options->symfs ? open(options->symfs, O_PATH | O_DIRECTORY | O_CLOEXEC)
+					: -1,
+	};
 	int r = run(&session);
 
 	if (r == 0)
@@ -411,5 +575,8 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 	table_done(&session.source_index);
 	free(session.mapping_source);
 	free(session.entries);
+	free(session.frames);
+	if (session.symfs >= 0)
+		close(session.symfs);
 	return r;
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Snapshots: a process, mapping or table that is not known yet costs no stack. The walk as far as
+ * it came and the memory above are handed to the loader, which walks on, and puts what was missing
+ * into the maps. So a process is unwound from its first sample on, and only what is needed is
+ * loaded.
+ */
+#ifndef BPF_SNAPSHOT_BPF_H
+#define BPF_SNAPSHOT_BPF_H
+
+#include "bpf/unwind.bpf.h"
+
+/* Reads the memory above the stack pointer, page by page, as far as it can be, into @n_pages. */
+static __always_inline void read_stack(struct bf_snapshot_event *event, void *memory, u32 n_pages)
+{
+	const u32 page = 4096;
+	u32 first = event->walk.sp & (page - 1);
+
+	event->memory_start = event->walk.sp - first;
+	event->memory_bytes = 0;
+	if (walk_read(memory, event->memory + first, page - first, event->walk.sp))
+		return;
+	event->memory_bytes = page;
+	for (u32 i = 1; i < n_pages; i++) {
+		if (walk_read(memory, event->memory + i * page, page,
+			      event->memory_start + i * page))
+			return;
+		event->memory_bytes += page;
+	}
+}
+
+static __always_inline u64 unique_id(u64 time)
+{
+	return ((time << 10) ^ bpf_get_smp_processor_id()) * 0x9e3779b97f4a7c15ULL | 1;
+}
+
+/* @bytes: a constant. */
+static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_struct *task,
+					    void *memory, u32 bytes)
+{
+	struct bf_snapshot_event *event = bpf_ringbuf_reserve(&events, sizeof *event + bytes, 0);
+	u64 id;
+
+	if (!event)
+		return 0;
+	event->type = BF_EVENT_SNAPSHOT;
+	event->n = unwind->stack.n;
+	event->walk = unwind->walk;
+	bpf_probe_read_kernel(event->frames, sizeof event->frames, unwind->stack.frames);
+	event->pid = task->tgid;
+	event->exec_id = task->self_exec_id;
+	event->process_start = task->group_leader->start_boottime;
+	event->time = bpf_ktime_get_ns();
+	event->id = id = unique_id(event->time);
+	read_stack(event, memory, bytes / 4096);
+	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+	return id;
+}
+
+/* How much stack there is above the stack pointer, as far as can be told. */
+static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_struct *task,
+				       void *memory)
+{
+	u64 sp = unwind->walk.sp, word;
+
+	/* Of the first thread the kernel knows where its stack began. */
+	if (task->pid == task->tgid && task->mm->start_stack > sp)
+		return task->mm->start_stack - sp;
+	if (walk_read(memory, &word, sizeof word, sp + BF_SNAPSHOT_SMALL))
+		return 0;
+	return BF_SNAPSHOT_SMALL;
+}
+
+/* Hands the walk over to the loader. Returns the stack's id, 0 when there is no room. */
+static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_struct *task,
+					 void *memory)
+{
+	u64 bytes = stack_bytes(unwind, task, memory) + 4096, id;
+
+	/* The other half of the ring is for what can't be had again. */
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > 2 * config.events_high)
+		id = 0;
+	else if (bytes <= BF_SNAPSHOT_SMALL)
+		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_SMALL);
+	else if (bytes <= BF_SNAPSHOT_MEDIUM)
+		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_MEDIUM);
+	else
+		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_LARGE);
+	stat_add(id ? BF_STAT_SNAPSHOTS : BF_STAT_SNAPSHOTS_FULL, 1);
+	return id;
+}
+
+#endif

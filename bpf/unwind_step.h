@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One step up a user stack: find the rule for the code, apply it. Compiled into the BPF programs
+ *and, to walk snapshots and to be tested, for the host. No loop over frames here, no maps.
+ *
+ * Memory of the thread is read through walk_read() only, which the includer defines:
+ *
+ *	static inline int walk_read(void *memory, void *to, __u32 n, __u64 from);	0: done
+ *
+ * The verifier asks for indexes that are masked (BF_SEGMENT_WORDS is a power of two) and loops with
+ * constant bounds.
+ */
+#ifndef BPF_UNWIND_STEP_H
+#define BPF_UNWIND_STEP_H
+
+#include "bpf/wire.h"
+
+enum walk_machine { WALK_X86_64, WALK_ARM64 };
+
+/* Where the kernel keeps the interrupted registers, from the stack pointer of a signal frame on. */
+#define X86_SIGNAL_FP                                                                              \
+	120 /* struct ucontext: uc_mcontext.gregs[REG_RBP], [REG_RBX], [REG_RSP], [REG_RIP] */
+#define X86_SIGNAL_BX	128
+#define X86_SIGNAL_SP	160
+#define ARM64_SIGNAL_FP 544 /* struct rt_sigframe: uc.uc_mcontext.regs[29], [30], sp, pc */
+
+#define ARM64_ADDRESS_BITS 48 /* above them lies the signature of a signed return address */
+
+#define WALK_MAX_JUMP (1ULL << 30) /* no frame is larger: a frame pointer that leads further lies  \
+				    */
+
+static inline __attribute__((always_inline)) __u32 segment_word(const __u32 *words, __u32 at)
+{
+	return words[at & (BF_SEGMENT_WORDS - 1)];
+}
+
+/*
+ * The rule for the code at file offset @offset, from the part that begins at word @at of segment
+ * @words. NULL when nothing is known of it.
+ */
+static inline __attribute__((always_inline)) const struct bf_rule *
+bf_find_rule(const __u32 *words, __u32 at, __u64 offset)
+{
+	__u32 page = (offset & ((1ULL << BF_PART_SHIFT) - 1)) >> BF_PAGE_SHIFT;
+	__u32 in_page = offset & ((1 << BF_PAGE_SHIFT) - 1);
+	__u32 key = in_page << BF_ROW_RULE_BITS | ((1u << BF_ROW_RULE_BITS) - 1);
+	__u32 low, n, rule;
+
+	if (page >= segment_word(words, at))
+		return 0;
+	low = segment_word(words, at + 1 + page);
+	n = segment_word(words, at + 2 + page) - low;
+	low += at;
+	/* The last row not after @key; BF_PAGE_SHIFT halvings leave one of a page's rows. */
+	if (!n || segment_word(words, low) > key)
+		return 0;
+	for (int i = 0; i <= BF_PAGE_SHIFT && n > 1; i++) {
+		__u32 half = n >> 1;
+
+		if (segment_word(words, low + half) <= key)
+			low += half;
+		n -= half;
+	}
+	rule = segment_word(words, low) & ((1u << BF_ROW_RULE_BITS) - 1);
+	if (!rule)
+		return 0;
+	/* Words that end within the segment. */
+	rule = (at + rule) & (BF_SEGMENT_WORDS - 1);
+	if (rule > BF_SEGMENT_WORDS - BF_RULE_WORDS)
+		return 0;
+	return (const struct bf_rule *)(words + rule);
+}
+
+/* The mapping that holds @pc, of the @n at word @at of segment @words; NULL: none. */
+static inline __attribute__((always_inline)) const struct bf_mapping *
+bf_find_mapping(const __u32 *words, __u32 at, __u32 n, __u64 pc)
+{
+	const struct bf_mapping *mappings = (const struct bf_mapping *)words;
+	const __u32 mask = BF_SEGMENT_WORDS * 4 / sizeof *mappings - 1;
+	__u32 low = at * 4 / sizeof *mappings;
+
+	for (int i = 0; i < 14 && n > 1; i++) { /* 2^13 = BF_MAX_MAPPINGS */
+		__u32 half = n >> 1;
+
+		if (mappings[(low + half) & mask].start <= pc)
+			low += half;
+		n -= half;
+	}
+	mappings += low & mask;
+	return n && pc >= mappings->start && pc < mappings->end ? mappings : 0;
+}
+
+/* The frame that @walk stands at, as it is kept. */
+static inline __attribute__((always_inline)) __u64 walk_frame(const struct bf_walk *walk)
+{
+	return walk->exact && !walk->is_leaf ? walk->pc | BF_FRAME_EXACT : walk->pc;
+}
+
+static inline __attribute__((always_inline)) int
+leave_signal_frame(struct bf_walk *walk, void *memory, enum walk_machine machine)
+{
+	__u64 registers[4]; /* arm64: x29, x30, sp, pc */
+
+	if (machine == WALK_X86_64) {
+		if (walk_read(memory, &registers[0], 8, walk->sp + X86_SIGNAL_FP) ||
+		    walk_read(memory, &registers[2], 16, walk->sp + X86_SIGNAL_SP))
+			return BF_END_MEMORY;
+		walk->bx_at = walk->sp + X86_SIGNAL_BX;
+	} else {
+		if (walk_read(memory, registers, 32, walk->sp + ARM64_SIGNAL_FP))
+			return BF_END_MEMORY;
+		walk->lr = registers[1];
+	}
+	walk->fp = registers[0];
+	walk->sp = registers[2];
+	walk->pc = registers[3];
+	walk->exact = 1;
+	walk->is_leaf = 0;
+	walk->guessed = 0;
+	return BF_END_NONE;
+}
+
+static inline __attribute__((always_inline)) int
+find_cfa(const struct bf_walk *walk, const struct bf_rule *rule, void *memory, __u64 *ret)
+{
+	__u64 cfa;
+
+	switch (rule->cfa) {
+	case BF_CFA_SP: *ret = walk->sp + (__s64)rule->cfa_offset; return BF_END_NONE;
+	case BF_CFA_FP: *ret = walk->fp + (__s64)rule->cfa_offset; return BF_END_NONE;
+	case BF_CFA_PLT: *ret = walk->sp + 8 + ((walk->pc & 15) >= 11 ? 8 : 0); return BF_END_NONE;
+	case BF_CFA_REGISTER:
+		if (walk->is_leaf)
+			cfa = walk->leaf[rule->reg & 15];
+		else if (rule->reg != BF_REGISTER_BX || walk->bx_at == BF_BX_UNKNOWN)
+			return BF_END_UNSUPPORTED;
+		else if (walk->bx_at == BF_BX_IN_LEAF)
+			cfa = walk->leaf[BF_REGISTER_BX];
+		else if (walk_read(memory, &cfa, 8, walk->bx_at))
+			return BF_END_MEMORY;
+		*ret = cfa + (__s64)rule->cfa_offset;
+		return BF_END_NONE;
+	case BF_CFA_SP_DEREF:
+	case BF_CFA_FP_DEREF:
+		cfa = rule->cfa == BF_CFA_SP_DEREF ? walk->sp : walk->fp;
+		if (walk_read(memory, &cfa, 8, cfa + (__s64)rule->cfa_offset))
+			return BF_END_MEMORY;
+		*ret = cfa + rule->addend;
+		return BF_END_NONE;
+	case BF_CFA_ENTRY: return BF_END_ENTRY;
+	default: return BF_END_UNSUPPORTED;
+	}
+}
+
+static inline __attribute__((always_inline)) __u64 saved_at(const struct bf_walk *walk, __u8 saved,
+							    __s16 offset, __u64 cfa)
+{
+	return (saved == BF_SAVED_FP ? walk->fp : cfa) + (__s64)offset * 8;
+}
+
+/* Reads the caller's frame pointer and program counter. */
+static inline __attribute__((always_inline)) int read_saved(const struct bf_walk *walk,
+							    const struct bf_rule *rule,
+							    void *memory, __u64 cfa, __u64 *fp,
+							    __u64 *pc)
+{
+	__u64 both[2];
+
+	/* Side by side, as by `push %rbp` and `stp x29, x30`. */
+	if (rule->fp == BF_SAVED_CFA && rule->ra == BF_SAVED_CFA &&
+	    rule->ra_offset == rule->fp_offset + 1) {
+		if (walk_read(memory, both, 16, cfa + (__s64)rule->fp_offset * 8))
+			return BF_END_MEMORY;
+		*fp = both[0];
+		*pc = both[1];
+		return BF_END_NONE;
+	}
+	if (rule->ra == BF_SAVED_SAME)
+		*pc = walk->lr;
+	else if (rule->ra == BF_SAVED_LEAF && walk->is_leaf)
+		*pc = walk->leaf[rule->ra_offset & 15];
+	else if (rule->ra == BF_SAVED_LOST || rule->ra == BF_SAVED_LEAF)
+		return BF_END_UNSUPPORTED;
+	else if (walk_read(memory, pc, 8, saved_at(walk, rule->ra, rule->ra_offset, cfa)))
+		return BF_END_MEMORY;
+	*fp = walk->fp;
+	if (rule->fp == BF_SAVED_CFA || rule->fp == BF_SAVED_FP) {
+		if (walk_read(memory, fp, 8, saved_at(walk, rule->fp, rule->fp_offset, cfa)))
+			return BF_END_MEMORY;
+	}
+	return BF_END_NONE;
+}
+
+/* The walk now stands in the caller, after the call. */
+static inline __attribute__((always_inline)) int
+enter_caller(struct bf_walk *walk, __u64 pc, __u64 sp, __u64 fp, enum walk_machine machine)
+{
+	if (machine == WALK_ARM64)
+		pc &= (1ULL << ARM64_ADDRESS_BITS) - 1;
+	if (!pc)
+		return BF_END_ENTRY;
+	walk->pc = pc;
+	walk->sp = sp;
+	walk->fp = fp;
+	walk->exact = 0;
+	walk->is_leaf = 0;
+	return BF_END_NONE;
+}
+
+/* Leaves the frame @walk stands at, as @rule says. */
+static inline __attribute__((always_inline)) int walk_by_rule(struct bf_walk *walk,
+							      const struct bf_rule *rule,
+							      void *memory,
+							      enum walk_machine machine)
+{
+	__u64 cfa = 0, fp = 0, pc = 0;
+	int end;
+
+	if (rule->cfa == BF_CFA_SIGNAL)
+		return leave_signal_frame(walk, memory, machine);
+	end = find_cfa(walk, rule, memory, &cfa);
+	if (end)
+		return end;
+	/* A leaf of arm64 needs no stack. */
+	if (cfa < walk->sp || (cfa == walk->sp && !walk->exact))
+		return BF_END_STUCK;
+	if (rule->ra == BF_SAVED_SAME && !walk->exact)
+		return BF_END_STUCK; /* the link register of a caller is not known */
+	end = read_saved(walk, rule, memory, cfa, &fp, &pc);
+	if (end)
+		return end;
+	walk->guessed = 0;
+	if (rule->bx == BF_SAVED_CFA || rule->bx == BF_SAVED_FP)
+		walk->bx_at = saved_at(walk, rule->bx, rule->bx_offset, cfa);
+	else if (rule->bx != BF_SAVED_SAME)
+		walk->bx_at = BF_BX_UNKNOWN;
+	return enter_caller(walk, pc, cfa, fp, machine);
+}
+
+/*
+ * Whether the leaf stands at a function's first or last instruction, where the frame pointer is
+ * still, or again, the caller's (x86-64). *@ret: how far the return address is from the stack
+ * pointer. Code that can't be read is about to be: a call into a page that was not in memory.
+ */
+static inline __attribute__((always_inline)) int is_at_edge(const struct bf_walk *walk,
+							    void *memory, __u64 *ret)
+{
+	__u32 code;
+
+	*ret = 0;
+	if (walk_read(memory, &code, 4, walk->pc) || code == 0x08ec8348) /* sub $8,%rsp: _init */
+		return 1;
+	if ((code & 0xff) == 0x55 || (code & 0xff) == 0xc3 || code == 0xfa1e0ff3)
+		return 1; /* push %rbp; ret; endbr64 */
+	*ret = 8;
+	return (code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48; /* mov %rsp,%rbp */
+}
+
+/*
+ * Leaves a frame that no row tells of (JIT, Go, hand-made code) by the chain of frame pointers.
+ * @flags: of the mapping the code lies in.
+ */
+static inline __attribute__((always_inline)) int
+walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk_machine machine)
+{
+	__u64 record[2] = {}, distance = 0; /* the caller's frame pointer, the return address */
+
+	if (machine == WALK_X86_64 && walk->exact && is_at_edge(walk, memory, &distance)) {
+		if (walk_read(memory, &record[1], 8, walk->sp + distance) ||
+		    (distance && walk_read(memory, &walk->fp, 8, walk->sp)))
+			return BF_END_MEMORY;
+		walk->guessed = 1;
+		return enter_caller(walk, record[1], walk->sp + distance + 8, walk->fp, machine);
+	}
+	walk->bx_at = BF_BX_UNKNOWN; /* unless it was not touched, which no one says */
+	/* The ABIs have the outermost frame marked so; no thread begins in generated code. */
+	if (!walk->fp)
+		return flags & BF_MAPPING_FILE ? BF_END_ENTRY : BF_END_NO_ROWS;
+	if ((walk->fp < walk->sp || walk->fp - walk->sp > WALK_MAX_JUMP) &&
+	    !(flags & BF_MAPPING_GO))
+		return BF_END_NO_ROWS;
+	if (walk->fp & 7)
+		return BF_END_NO_ROWS;
+	if (walk_read(memory, record, 16, walk->fp))
+		return BF_END_NO_ROWS;
+	walk->guessed = 1;
+	return enter_caller(walk, record[1], walk->fp + 16, record[0], machine);
+}
+
+#endif

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Names of code that a JIT made: a small JIT whose truth is known, then real ones."""
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import WORKLOADS, Folded, record, workload
+
+JIT = WORKLOADS / "jit"
+FREQUENCY = 999
+NAMELESS = {"[anon]", "[heap]", "[unknown]"}
+NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+
+
+@pytest.fixture(autouse=True)
+def no_maps_left():
+    """Removes what the JITs of a test have left in /tmp, as they do."""
+    before = set(Path("/tmp").glob("perf-*.map*"))
+    yield
+    for path in set(Path("/tmp").glob("perf-*.map*")) - before:
+        path.unlink()
+
+
+def folded_name(name):
+    return name.replace(";", ":") + "_[j]"
+
+
+def names_of(folded):
+    """The samples of each leaf in user code; only of stacks that have JIT code or code without a
+    name."""
+    values = {}
+    for frames, value in folded.stacks:
+        user = [frame for frame in frames[1:] if not frame.endswith("_[k]")]
+        if any(frame.endswith("_[j]") or frame in NAMELESS for frame in user):
+            values[user[-1]] = values.get(user[-1], 0) + value
+    return values
+
+
+def assert_truth(folded, truth, least=0.97):
+    """The shares of the JIT's functions are those of their CPU time; hardly anything else is
+    where they are."""
+    values = names_of(folded)
+    wanted = {folded_name(name): cpu for name, cpu in truth["functions"].items()}
+    total = sum(values.get(name, 0) for name in wanted)
+    assert total >= least * sum(values.values()) > 0, values
+    for name, cpu in wanted.items():
+        share = cpu / sum(wanted.values())
+        assert values[name] / total == pytest.approx(share, abs=0.08), (name, values)
+
+
+def assert_named(folded, truth, least=0.9):
+    """Hardly any code of the JIT's is without its name. For recordings too short for shares."""
+    values = names_of(folded)
+    named = sum(values.get(folded_name(name), 0) for name in truth["functions"])
+    assert named >= least * sum(values.values()) > 0, values
+
+
+def record_command(tmp_path, *command, options=()):
+    """Records a command from beginning to end: folded stacks, and the truth that it printed."""
+    result = record("-F", FREQUENCY, *options, "-o", tmp_path / "x.folded", "--", *command,
+                    cwd=tmp_path)
+    truth = [json.loads(line) for line in result.stdout.splitlines()[:-1]]
+    return Folded(tmp_path / "x.folded"), truth[0]
+
+
+def in_namespaces(path, command):
+    """Runs a command with a copy of @path, as /mnt/NAME, where it is PID 1 and has a /tmp of its
+    own, its working directory: a private file system, like the program's, gone when it ends."""
+    return [*NAMESPACES, "sh", "-c", f"mount -t tmpfs none /mnt && cp {path} /mnt && "
+            f"mount -t tmpfs none /tmp && cd /tmp && exec {command}"]
+
+
+# --- the small JIT --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [
+    "map", "map zero", "map memfd", "map heap", "map reuse", "map late", "map fork",
+    "dump", "dump memfd", "dump reuse", "dump move", "dump fork",
+])
+def test_shares(tmp_path, words):
+    folded, truth = record_command(tmp_path, JIT, 1.2, *words.split())
+    assert_truth(folded, truth)
+
+
+@pytest.mark.parametrize("words", ["map", "dump", "map memfd"])
+def test_process_that_runs_already(tmp_path, words):
+    with workload("jit", 2, *words.split(), cwd=tmp_path) as process:
+        record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
+        truth = json.loads(process.stdout.readline())
+    assert_truth(Folded(tmp_path / "x.folded"), truth)
+
+
+def test_callers_are_named(tmp_path):
+    folded, _ = record_command(tmp_path, JIT, 1, "map")
+    burned = folded.with_frame("burn 60_[j]")
+    assert folded.total(lambda frames: any(
+        pair == ("outer_[j]", "burn 60_[j]") for pair in zip(frames, frames[1:]))) >= 0.95 * burned
+    assert burned > 0
+
+
+def test_lines(tmp_path):
+    """A jitdump tells lines; the loops of all three functions are in line 11."""
+    folded, _ = record_command(tmp_path, JIT, 0.5, "dump", options=["--lines"])
+    values = names_of(folded)
+    in_loops = sum(value for name, value in values.items() if name.endswith(" (burn.src:11)_[j]"))
+    assert in_loops >= 0.9 * sum(values.values()) > 0, values
+
+
+def test_same_addresses_in_two_processes(tmp_path):
+    """Each process has its own names for what lies at the same address."""
+    with workload("jit", 2, "map", "tag=.A") as a, workload("jit", 2, "map", "tag=.B") as b:
+        record("-p", f"{a.pid},{b.pid}", "--threads", "-F", FREQUENCY, "-d", 1,
+               "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    for process, own, other in ((a, ".A_[j]", ".B_[j]"), (b, ".B_[j]", ".A_[j]")):
+        names = {frame for frames, _ in folded.of_root(f"jit-{process.pid}/{process.pid}")
+                 for frame in frames}
+        assert f"burn 60{own}" in names
+        assert not any(name.endswith(other) for name in names), names
+
+
+def test_exec_in_between(tmp_path):
+    """The same PID, first with one JIT, then with another."""
+    command = f"{JIT} 0.6 map tag=.first; exec {JIT} 0.6 map tag=.second"
+    result = record("-F", FREQUENCY, "-o", tmp_path / "x.folded", "--", "sh", "-c", command)
+    truths = [json.loads(line) for line in result.stdout.splitlines()[:-1]]
+    values = names_of(Folded(tmp_path / "x.folded"))
+    for truth in truths:
+        for name, cpu in truth["functions"].items():
+            assert values[folded_name(name)] / FREQUENCY == pytest.approx(cpu / 1e9, rel=0.3,
+                                                                          abs=0.03)
+
+
+@pytest.mark.parametrize("seconds", [0.08, 0.4])
+@pytest.mark.parametrize("words", ["map", "dump"])
+def test_process_that_ends_before_the_first_drain(tmp_path, seconds, words):
+    folded, truth = record_command(tmp_path, JIT, seconds, words)
+    assert_named(folded, truth)
+
+
+@pytest.mark.parametrize("words", ["foreign", "stale", "link"])
+def test_map_that_is_not_to_be_trusted(tmp_path, words):
+    """Not of the process's user, of another process of that PID, not a file: no names."""
+    folded, _ = record_command(tmp_path, JIT, 0.5, "map", words)
+    assert not any(name.endswith("_[j]") for name in folded.names())
+    assert folded.total(lambda frames: "[anon]" in frames) > 0
+
+
+def test_map_of_another_user(tmp_path):
+    """A process that is not root's writes its own map."""
+    folded, truth = record_command(tmp_path, "setpriv", "--reuid=65534", "--regid=65534",
+                                   "--clear-groups", JIT, 1, "map")
+    assert_truth(folded, truth)
+
+
+# --- namespaces -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [0.1, 1.2])
+@pytest.mark.parametrize("words", ["map", "dump"])
+def test_namespaces_that_are_gone(tmp_path, seconds, words):
+    """In a PID and mount namespace, with a /tmp of its own; all of it ends with the process."""
+    folded, truth = record_command(tmp_path, *in_namespaces(JIT, f"/mnt/jit {seconds} {words}"))
+    assert truth["pid"] == 1
+    assert not os.path.exists("/tmp/" + os.path.basename(truth["file"]))
+    assert_named(folded, truth)
+
+
+def static_copy(folder):
+    """The workload where it needs no libraries, in a root folder that has nothing else."""
+    for name in ("tmp", "bin", "proc"):
+        (folder / name).mkdir(parents=True)
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-static", "-pthread",
+                    "-fno-omit-frame-pointer", "-o", folder / "bin" / "jit",
+                    WORKLOADS.parents[1] / "tests" / "workload" / "jit.c", "-lm"], check=True)
+
+
+def test_other_root(tmp_path):
+    """A container's root folder: the program and the map are found below it, several times over,
+    by short-lived processes too."""
+    root = tmp_path / "root"
+    static_copy(root)
+    script = (f"mount --bind {root} {root} && cd {root} && "
+              f"for s in 0.1 0.1 0.1; do chroot . /bin/jit $s map; done")
+    folded, truth = record_command(tmp_path, *NAMESPACES, "sh", "-c", script)
+    assert_named(folded, truth)
+    assert folded.with_frame("run_code") >= 0.9 * sum(names_of(folded).values())
+
+
+# --- real ones ------------------------------------------------------------------------------
+
+NODE = """
+function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+function busyLoop(until) { let s = 0; while (Date.now() < until) s += fibonacci(20); return s; }
+busyLoop(Date.now() + 1000 * Number(process.argv[2]));
+"""
+
+JAVA = """
+public class Busy {
+    static int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+    static int busyLoop(long until) {
+        int s = 0;
+        while (System.nanoTime() < until)
+            s += fibonacci(20);
+        return s;
+    }
+    public static void main(String[] words) {
+        long seconds = Integer.parseInt(words[0]);
+        System.exit(busyLoop(System.nanoTime() + seconds * 1000000000L) == 1 ? 1 : 0);
+    }
+}
+"""
+
+needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs nodejs")
+needs_java = pytest.mark.skipif(not shutil.which("javac"), reason="needs a JDK (17 or newer)")
+
+
+@pytest.fixture(scope="module")
+def busy_js(module_path):
+    path = module_path / "busy.js"
+    path.write_text(NODE)
+    return path
+
+
+def assert_function(folded, function, share=0.8):
+    """Most samples lie in code that the JIT has named after this function."""
+    inside = folded.total(lambda frames: any(
+        function in frame and frame.endswith("_[j]") for frame in frames))
+    assert inside >= share * folded.total() > 0, folded.names()
+
+
+@needs_node
+@pytest.mark.parametrize("option", ["--perf-basic-prof", "--perf-prof"])
+def test_node(tmp_path, busy_js, option):
+    process = subprocess.Popen(["node", option, busy_js, "4"], cwd=tmp_path)
+    try:
+        time.sleep(1)  # it warms up
+        record("-p", process.pid, "-F", 499, "-d", 2, "-o", tmp_path / "x.folded")
+    finally:
+        process.kill()
+        process.wait()
+    assert_function(Folded(tmp_path / "x.folded"), "fibonacci", share=0.9)
+
+
+@needs_node
+def test_node_in_namespaces_until_its_end(tmp_path, busy_js):
+    record("-F", 499, "-o", tmp_path / "x.folded", "--",
+           *in_namespaces(busy_js, "node --perf-basic-prof /mnt/busy.js 2"))
+    folded = Folded(tmp_path / "x.folded")
+    assert_function(folded, "fibonacci", share=0.7)
+    assert folded.with_frame("[anon]") <= 0.02 * folded.total()
+
+
+@needs_node
+def test_short_node(tmp_path, busy_js):
+    """Over before the first drain."""
+    record("-F", 999, "-o", tmp_path / "x.folded", "--", "node", "--perf-basic-prof", busy_js, 0.2)
+    folded = Folded(tmp_path / "x.folded")
+    assert_function(folded, "fibonacci", share=0.4)
+    assert folded.with_frame("[anon]") <= 0.05 * folded.total()
+
+
+@needs_java
+@pytest.mark.parametrize("how", ["at exit", "by jcmd"])
+def test_java(tmp_path, how):
+    """Java writes its map at the end, or when it is told to."""
+    (tmp_path / "Busy.java").write_text(JAVA)
+    subprocess.run(["javac", "Busy.java"], cwd=tmp_path, check=True)
+    options = ["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions"]
+    if how == "at exit":
+        options.append("-XX:+DumpPerfMapAtExit")
+    java = subprocess.Popen(["java", *options, "-cp", tmp_path, "Busy", "4"])
+    try:
+        time.sleep(1)
+        record("-p", java.pid, "-F", 499, "-d", 1 if how == "by jcmd" else 8,
+               "-o", tmp_path / "x.folded")
+        if how == "by jcmd":
+            # It was recorded without a map; now it has one.
+            subprocess.run(["jcmd", str(java.pid), "Compiler.perfmap"], check=True,
+                           capture_output=True)
+            assert "fibonacci" not in (tmp_path / "x.folded").read_text()
+            record("-p", java.pid, "-F", 499, "-d", 1, "-o", tmp_path / "x.folded")
+        else:
+            java.wait(timeout=20)
+    finally:
+        java.kill()
+        java.wait()
+    assert_function(Folded(tmp_path / "x.folded"), "Busy.fibonacci")

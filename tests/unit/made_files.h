@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * made_files: a folder of files that compilers and binutils make for a test.
+ */
+#ifndef TESTS_UNIT_MADE_FILES_H
+#define TESTS_UNIT_MADE_FILES_H
+
+#include "unit/cmocka_all.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char made_folder[] = "/tmp/test_made.XXXXXX";
+
+static inline void made_setup(void)
+{
+	assert_non_null(mkdtemp(made_folder));
+}
+
+/* Runs a shell command in the folder; says whether it succeeded. */
+__attribute__((format(printf, 1, 2))) static inline bool made_try(const char *format, ...)
+{
+	char command[8192];
+	int n = snprintf(command, sizeof command, "cd %s && exec 2>errors && ", made_folder);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(command + n, sizeof command - n, format, arguments);
+	va_end(arguments);
+	return system(command) == 0;
+}
+
+/* The same, for one that must. */
+#define made(...)                                                                                  \
+	do {                                                                                       \
+		if (!made_try(__VA_ARGS__)) {                                                      \
+			print_error("failed: " __VA_ARGS__);                                       \
+			if (system("cat /tmp/test_made.*/errors >&2"))                             \
+				print_error("and no errors");                                      \
+			fail();                                                                    \
+		}                                                                                  \
+	} while (0)
+
+static inline void made_done(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof command, "rm -rf %s", made_folder);
+	assert_int_equal(system(command), 0);
+}
+
+static inline const char *made_path(const char *name)
+{
+	static char paths[4][PATH_MAX];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, PATH_MAX, "%s/%s", made_folder, name);
+	return path;
+}
+
+static inline void made_text(const char *name, const char *text)
+{
+	FILE *stream = fopen(made_path(name), "w");
+
+	assert_non_null(stream);
+	fputs(text, stream);
+	assert_int_equal(fclose(stream), 0);
+}
+
+static inline int made_open(const char *name)
+{
+	int fd = open(made_path(name), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		print_error("cannot open %s\n", name);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+#endif

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jit_files and files: what is kept open of real processes: this one, and children of it.
+ */
+#include "unit/cmocka_all.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "collect/locate.h"
+
+#define PAGE	   4096
+#define EXECUTABLE (PROT_READ | PROT_EXEC)
+
+static struct processes processes;
+static struct jit_files *jit;
+static struct jit_image self;
+static char map_path[64], other_path[80], folder[] = "/tmp/test_collect_jit.XXXXXX";
+
+/* When process @pid started, boot-time ns. */
+static uint64_t start_of(pid_t pid)
+{
+	char path[64], text[1024];
+	const char *at;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	assert_int_equal(read_text_file(path, text, sizeof text), 0);
+	at = strrchr(text, ')');
+	for (int field = 2; field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return strtoull(at, NULL, 10) * (NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
+}
+
+static int setup(void **state)
+{
+	self = (struct jit_image){.pid = getpid(), .start = start_of(getpid())};
+	snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", getpid());
+	snprintf(other_path, sizeof other_path, "/tmp/perf-%d.map.other", getpid());
+	jit = &processes.jit_files;
+	return processes_init(&processes);
+}
+
+static int teardown(void **state)
+{
+	processes_done(&processes);
+	unlink(map_path);
+	unlink(other_path);
+	return 0;
+}
+
+static int make_folder(void **state)
+{
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	return system(command);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void see_memory(const struct jit_image *image)
+{
+	assert_int_equal(jit_files_see(jit, &processes.files, image, UINT32_MAX, "//anon"), 0);
+}
+
+/* What the map that was found for @image holds, or "". */
+static const char *map_of(const struct jit_image *image)
+{
+	struct mapping_source source = MAPPING_SOURCE_NONE;
+	static char text[64];
+	ssize_t n;
+
+	jit_files_source(jit, &processes.files, image, &source);
+	n = source.perf_map < 0 ? 0 : pread(source.perf_map, text, sizeof text - 1, 0);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	return text;
+}
+
+static void a_map_is_found_at_once_and_kept(void **state)
+{
+	write_file(map_path, "first");
+	see_memory(&self);
+	unlink(map_path);
+	assert_string_equal(map_of(&self), "first");
+}
+
+static void a_map_is_found_when_it_comes(void **state)
+{
+	see_memory(&self);
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&self), "");
+	write_file(map_path, "later");
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&self), "later");
+}
+
+static void a_map_that_is_replaced_is_followed_until_the_end(void **state)
+{
+	write_file(map_path, "first");
+	see_memory(&self);
+	write_file(other_path, "second");
+	assert_int_equal(rename(other_path, map_path), 0);
+	jit_files_end(jit, &self);
+	assert_string_equal(map_of(&self), "second");
+	write_file(other_path, "of somebody else");
+	assert_int_equal(rename(other_path, map_path), 0);
+	jit_files_retry(jit);
+	see_memory(&self);
+	assert_string_equal(map_of(&self), "second");
+}
+
+static void only_memory_that_can_hold_a_jits_code_is_watched(void **state)
+{
+	static const char *const kernels[] = {"[vdso]", "[vsyscall]", "[uprobes]"};
+
+	for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+		assert_int_equal(
+			jit_files_see(jit, &processes.files, &self, UINT32_MAX, kernels[i]), 0);
+	assert_int_equal(jit_files_see(jit, &processes.files, &self, 0, "/lib/libc.so.6"), 0);
+	assert_int_equal(jit_files_see(jit, &processes.files, &self, 0, "/tmp/jit-12.dump.gz"), 0);
+	assert_int_equal(jit_files_see(jit, &processes.files, &self, 0, "/tmp/jit-.dump"), 0);
+	assert_int_equal(jit->n_processes, 0);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+	write_file(other_path, "behind a link");
+	assert_int_equal(symlink(other_path, map_path), 0);
+	see_memory(&self);
+	assert_string_equal(map_of(&self), "");
+	unlink(map_path);
+	assert_int_equal(mkfifo(map_path, 0600), 0);
+	jit_files_retry(jit); /* must not wait for a writer */
+	assert_string_equal(map_of(&self), "");
+	unlink(map_path);
+	assert_int_equal(mkdir(map_path, 0700), 0);
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&self), "");
+	rmdir(map_path);
+}
+
+static void a_map_of_an_earlier_process_is_refused(void **state)
+{
+	const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+
+	write_file(map_path, "of an earlier process");
+	assert_int_equal(utimensat(AT_FDCWD, map_path, long_ago, 0), 0);
+	see_memory(&self);
+	assert_string_equal(map_of(&self), "");
+	write_file(map_path, "of this one");
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&self), "of this one");
+}
+
+static void a_map_of_another_user_is_refused(void **state)
+{
+	if (geteuid() != 0)
+		skip(); /* only root can give a file away */
+	write_file(map_path, "of nobody");
+	assert_int_equal(chown(map_path, 65534, 65534), 0);
+	see_memory(&self);
+	assert_string_equal(map_of(&self), "");
+	assert_int_equal(chown(map_path, 0, 0), 0);
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&self), "of nobody");
+}
+
+/* The PID is ours, but who had it before us was somebody else: ours is not asked about it. */
+static void a_pid_used_again_is_not_mixed_up(void **state)
+{
+	struct jit_image before = self;
+
+	if (geteuid() != 0)
+		skip();
+	before.start -= 3600 * NSEC_PER_SEC;
+	write_file(map_path, "of this one");
+	assert_int_equal(chown(map_path, 65534, 65534), 0);
+	assert_int_equal(seteuid(65534), 0);
+	see_memory(&before);
+	see_memory(&self);
+	assert_int_equal(seteuid(0), 0);
+	assert_string_equal(map_of(&before), "");
+	assert_string_equal(map_of(&self), "of this one");
+}
+
+static void a_forked_process_has_its_parents_code(void **state)
+{
+	const struct jit_image child = {.pid = 4194305, .start = self.start + 1},
+			       grandchild = {.pid = 4194306, .start = self.start + 2},
+			       stranger = {.pid = 4194307};
+
+	write_file(map_path, "of the parent");
+	see_memory(&self);
+	assert_int_equal(jit_files_fork(jit, &self, &child), 0);
+	assert_int_equal(jit_files_fork(jit, &child, &grandchild), 0);
+	assert_int_equal(jit_files_fork(jit, &stranger, &(struct jit_image){.pid = 4194308}), 0);
+	assert_int_equal(jit->n_processes, 3);
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&child), "of the parent");
+	assert_string_equal(map_of(&grandchild), "of the parent");
+	assert_string_equal(map_of(&stranger), "");
+}
+
+/* A child that has done its work and waits until nobody needs it. */
+static pid_t start_child(void (*work)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		work();
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The exit of a process that nobody asked about while it lived: our /tmp, by its PID. */
+static void nothing(void)
+{
+}
+
+static void a_map_of_a_process_that_is_gone_is_found_if_roots(void **state)
+{
+	pid_t pid = start_child(nothing);
+	const struct jit_image image = {.pid = pid, .start = start_of(pid)};
+
+	if (geteuid() != 0) {
+		end_child(pid);
+		skip();
+	}
+	snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", pid);
+	write_file(map_path, "root's");
+	assert_int_equal(chown(map_path, 65534, 65534), 0);
+	end_child(pid);
+	see_memory(&image);
+	assert_string_equal(map_of(&image), "");
+	assert_int_equal(chown(map_path, 0, 0), 0);
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&image), "root's");
+}
+
+static const char *in_folder(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return path;
+}
+
+static void copy_self(int to)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char buffer[65536];
+	ssize_t n;
+
+	while ((n = read(from, buffer, sizeof buffer)) > 0)
+		if (write(to, buffer, n) != n)
+			abort();
+	close(from);
+}
+
+/* Maps @fd, or shared memory, and says which file it is by our own maps. */
+static uint32_t file_of_mapping(int fd)
+{
+	int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
+	void *memory = mmap(NULL, PAGE, EXECUTABLE, flags, fd, 0);
+	uint32_t process, file;
+
+	if (memory == MAP_FAILED && errno == EPERM)
+		skip(); /* mounted noexec */
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(processes_add(&processes, self.pid, self.start, 0, &process), 0);
+	assert_int_equal(processes_read_maps(&processes, process), 0);
+	file = process_mapping(&processes.processes[process], (uintptr_t)memory)->file;
+	munmap(memory, PAGE);
+	return file;
+}
+
+static void a_jitdump_is_found_by_its_mapping(void **state)
+{
+	struct mapping_source source = MAPPING_SOURCE_NONE;
+	struct stat wanted, found;
+	uint32_t file;
+	int fd;
+
+	write_file(in_folder("jit-77.dump"), "dump");
+	fd = open(in_folder("jit-77.dump"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &wanted), 0);
+	if (geteuid() == 0) /* by the mapping, even when its name is gone */
+		unlink(in_folder("jit-77.dump"));
+	file = file_of_mapping(fd);
+	close(fd);
+	assert_int_not_equal(file, UINT32_MAX);
+	jit_files_source(jit, &processes.files, &self, &source);
+	assert_int_equal(source.jitdump, processes.files.files[file].fd);
+	assert_int_equal(fstat(source.jitdump, &found), 0);
+	assert_int_equal(found.st_ino, wanted.st_ino);
+}
+
+static void a_jitdump_of_another_user_is_refused(void **state)
+{
+	struct mapping_source source = MAPPING_SOURCE_NONE;
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	write_file(in_folder("jit-78.dump"), "dump");
+	assert_int_equal(chown(in_folder("jit-78.dump"), 65534, 65534), 0);
+	fd = open(in_folder("jit-78.dump"), O_RDWR | O_CLOEXEC);
+	assert_int_not_equal(file_of_mapping(fd), UINT32_MAX);
+	close(fd);
+	jit_files_source(jit, &processes.files, &self, &source);
+	assert_int_equal(source.jitdump, -1);
+}
+
+static void memory_that_looks_like_a_file_is_none(void **state)
+{
+	int fd = memfd_create("doublemapper", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_int_equal(file_of_mapping(fd), UINT32_MAX);
+	close(fd);
+	assert_int_equal(processes.files.n_unopened, 0);
+}
+
+static void shared_memory_is_no_file(void **state)
+{
+	assert_int_equal(file_of_mapping(-1), UINT32_MAX);
+}
+
+static void a_program_in_a_memfd_is_a_file(void **state)
+{
+	int fd = memfd_create("program", MFD_CLOEXEC);
+	uint32_t file;
+
+	if (geteuid() != 0)
+		skip(); /* /proc/PID/map_files */
+	copy_self(fd);
+	file = file_of_mapping(fd);
+	close(fd);
+	assert_int_not_equal(file, UINT32_MAX);
+	assert_true(processes.files.files[file].fd >= 0);
+	assert_int_equal(processes.files.files[file].root, UINT32_MAX);
+}
+
+/* --- other roots --- */
+
+static void work_below_folder(void)
+{
+	int fd;
+
+	if (chroot(folder) < 0 || chdir("/") < 0)
+		abort();
+	fd = open("/program", O_RDWR | O_CREAT | O_CLOEXEC, 0755);
+	if (fd < 0 || write(fd, "text", 4) != 4 || mkdir("/tmp", 01777) < 0)
+		abort();
+	if (mmap(NULL, PAGE, EXECUTABLE, MAP_PRIVATE, fd, 0) == MAP_FAILED ||
+	    mmap(NULL, PAGE, EXECUTABLE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+		abort();
+}
+
+/* As the kernel's record of the mapping has it: the path as the process sees it. */
+static struct file_name name_of_program(uint64_t generation)
+{
+	struct file_name name = {.generation = generation};
+	struct stat stat_buffer;
+
+	assert_int_equal(stat(in_folder("program"), &stat_buffer), 0);
+	name.inode = stat_buffer.st_ino;
+	assert_int_equal(strings_add(&processes.files.strings, "/program", &name.path), 0);
+	return name;
+}
+
+static void files_below_other_roots_are_found(void **state)
+{
+	struct stat wanted, found;
+	struct file_name name;
+	uint32_t first, later, process;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip(); /* chroot */
+	pid = start_child(work_below_folder);
+	snprintf(map_path, sizeof map_path, "%s/tmp/perf-%d.map", folder, pid);
+	write_file(map_path, "below");
+	/* By its maps: the root and its /tmp are known from now on. */
+	assert_int_equal(processes_add(&processes, pid, start_of(pid), 0, &process), 0);
+	assert_int_equal(processes_read_maps(&processes, process), 0);
+	assert_int_equal(processes.files.roots.n, 1);
+	name = name_of_program(1);
+	assert_int_equal(files_get(&processes.files, &name, pid, 0, PAGE, &first), 0);
+	end_child(pid);
+	assert_string_equal(map_of(&(struct jit_image){
+				    .pid = pid, .start = processes.processes[process].start}),
+			    "below");
+	/* Of a process that is gone, by another name of the kernel's. */
+	name = name_of_program(2);
+	assert_int_equal(files_get(&processes.files, &name, pid, 0, PAGE, &later), 0);
+	assert_int_equal(first, later);
+	assert_true(processes.files.files[first].fd >= 0);
+	assert_int_equal(processes.files.files[first].root, 0);
+	assert_int_equal(fstat(processes.files.roots.items[0].fd, &found), 0);
+	assert_int_equal(stat(folder, &wanted), 0);
+	assert_int_equal(found.st_ino, wanted.st_ino);
+	assert_int_equal(processes.files.roots.n, 1);
+}
+
+/* The way to /tmp below another root stays below it. */
+static void links_do_not_lead_out_of_a_root(void **state)
+{
+	int root, fd;
+
+	assert_int_equal(mkdir(in_folder("jail"), 0755), 0);
+	assert_int_equal(mkdir(in_folder("jail/etc"), 0755), 0);
+	write_file(in_folder("jail/etc/passwd"), "of the jail");
+	assert_int_equal(symlink("/etc", in_folder("jail/absolute")), 0);
+	assert_int_equal(symlink("../../../../../../etc", in_folder("jail/relative")), 0);
+	root = open(in_folder("jail"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 2; i++) {
+		char text[32] = "";
+
+		fd = folder_open(root, i ? "absolute/passwd" : "/relative/passwd", O_RDONLY);
+		assert_true(fd >= 0);
+		assert_true(read(fd, text, sizeof text - 1) > 0);
+		assert_string_equal(text, "of the jail");
+		close(fd);
+	}
+	close(root);
+}
+
+static void a_file_that_was_out_of_reach_is_opened_for_the_next_process(void **state)
+{
+	struct file_name name = {.generation = 9};
+	struct stat stat_buffer;
+	uint32_t first, later;
+	pid_t gone = start_child(nothing);
+
+	end_child(gone);
+	write_file(in_folder("hidden"), "text");
+	assert_int_equal(stat(in_folder("hidden"), &stat_buffer), 0);
+	name.inode = stat_buffer.st_ino;
+	assert_int_equal(strings_add(&processes.files.strings, in_folder("hidden"), &name.path), 0);
+	assert_int_equal(rename(in_folder("hidden"), other_path), 0);
+	assert_int_equal(files_get(&processes.files, &name, gone, 0, PAGE, &first), 0);
+	assert_int_equal(processes.files.files[first].fd, -1);
+	assert_int_equal(processes.files.n_unopened, 1);
+	assert_int_equal(rename(other_path, in_folder("hidden")), 0);
+	assert_int_equal(files_get(&processes.files, &name, getpid(), 0, PAGE, &later), 0);
+	assert_int_equal(first, later);
+	assert_true(processes.files.files[first].fd >= 0);
+	assert_int_equal(processes.files.n_unopened, 0);
+}
+
+/* --- locating --- */
+
+static void memory_belongs_to_one_image(void **state)
+{
+	const struct mapping memory = {.start = 0x1000, .end = 0x2000, .file = UINT32_MAX};
+	struct bf_count_key key = {.user_stack = 5, .process_start = 10, .pid = 4194305};
+	struct bf_count count = {.samples = 1};
+	__u64 frames[] = {0x1100};
+	struct stacks stacks = {};
+	struct locator locator;
+	struct profile *profile;
+	uint32_t process;
+
+	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
+	assert_int_equal(stacks_add(&stacks, 5, frames, 1, BF_END_ENTRY), 0);
+	locator_init(&locator, &processes, &stacks, profile, true);
+	assert_int_equal(processes_add(&processes, 4194305, 10, 0, &process), 0);
+	assert_int_equal(processes_map(&processes, 4194305, &memory), 0);
+	assert_int_equal(locate(&locator, &key, &count), 0);
+	/* The same after an exec, and in another process. */
+	assert_int_equal(processes_exec(&processes, 4194305), 0);
+	assert_int_equal(processes_map(&processes, 4194305, &memory), 0);
+	key.exec_id = 1;
+	assert_int_equal(locate(&locator, &key, &count), 0);
+	assert_int_equal(processes_add(&processes, 4194306, 10, 0, &process), 0);
+	assert_int_equal(processes_map(&processes, 4194306, &memory), 0);
+	key.pid = 4194306;
+	key.exec_id = 0;
+	assert_int_equal(locate(&locator, &key, &count), 0);
+
+	assert_int_equal(profile->n_locations, 3);
+	assert_int_equal(profile->n_mappings, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(profile->mappings[i].kind, MAPPING_ANON);
+		assert_int_equal(profile->mappings[i].pid, i < 2 ? 4194305 : 4194306);
+		assert_int_equal(profile->mappings[i].exec_id, i == 1);
+		assert_int_equal(profile->mappings[i].process_start, 10);
+	}
+	locator_done(&locator);
+	stacks_done(&stacks);
+	profile_free(profile);
+}
+
+#define COLLECT_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		COLLECT_TEST(a_map_is_found_at_once_and_kept),
+		COLLECT_TEST(a_map_is_found_when_it_comes),
+		COLLECT_TEST(a_map_that_is_replaced_is_followed_until_the_end),
+		COLLECT_TEST(only_memory_that_can_hold_a_jits_code_is_watched),
+		COLLECT_TEST(what_is_no_file_is_refused),
+		COLLECT_TEST(a_map_of_an_earlier_process_is_refused),
+		COLLECT_TEST(a_map_of_another_user_is_refused),
+		COLLECT_TEST(a_pid_used_again_is_not_mixed_up),
+		COLLECT_TEST(a_forked_process_has_its_parents_code),
+		COLLECT_TEST(a_map_of_a_process_that_is_gone_is_found_if_roots),
+		COLLECT_TEST(a_jitdump_is_found_by_its_mapping),
+		COLLECT_TEST(a_jitdump_of_another_user_is_refused),
+		COLLECT_TEST(memory_that_looks_like_a_file_is_none),
+		COLLECT_TEST(shared_memory_is_no_file),
+		COLLECT_TEST(a_program_in_a_memfd_is_a_file),
+		COLLECT_TEST(files_below_other_roots_are_found),
+		COLLECT_TEST(links_do_not_lead_out_of_a_root),
+		COLLECT_TEST(a_file_that_was_out_of_reach_is_opened_for_the_next_process),
+		COLLECT_TEST(memory_belongs_to_one_image),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

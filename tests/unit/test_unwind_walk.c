@@ -1,0 +1,837 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The unwinder's step on stacks made by hand, for both machines: what each rule does, what is done
+ * without rules, and every way to end.
+ *
+ * A file of code is mapped at CODE, its rules are given by made functions; generated code lies at
+ * GENERATED; the stack begins at STACK. Return addresses point behind the first instruction of a
+ * function, 4 bytes long, unless said otherwise.
+ */
+#include "unit/cmocka_all.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "unwind/table_part.h"
+#include "unwind/walk.h"
+
+#define CODE	  0x400000ull
+#define GENERATED 0x7f0000000000ull
+#define STACK	  0x7ffd00000000ull
+#define N_WORDS	  1024
+#define N_CODE	  0x10000
+
+static struct {
+	uint16_t machine;
+	struct unwind_table table;
+	struct table_writer writer;
+	uint64_t words[N_WORDS]; /* the stack */
+	struct walk_memory memory;
+	uint32_t flags; /* of the file's mapping */
+	bool no_room;
+	struct bf_walk walk;
+	__u64 frames[BF_MAX_FRAMES];
+	uint32_t n;
+} made;
+
+static void begin(uint16_t machine)
+{
+	memset(&made, 0, sizeof made);
+	made.machine = machine;
+	made.flags = BF_MAPPING_FILE;
+	made.memory = (struct walk_memory){(uint8_t *)made.words, STACK, sizeof made.words};
+	assert_int_equal(table_writer_init(&made.writer, &made.table), 0);
+}
+
+/* Functions are made in the order of their offsets. */
+static void function(uint64_t offset, uint64_t size, struct bf_rule rule)
+{
+	assert_int_equal(table_writer_row(&made.writer, offset, &rule), 0);
+	assert_int_equal(table_writer_gap(&made.writer, offset + size), 0);
+}
+
+#define FUNCTION(offset, ...) function(offset, 0x100, (struct bf_rule){__VA_ARGS__})
+
+/* The return address in the word below the CFA, as a call leaves it. */
+#define CALLED	    .ra = BF_SAVED_CFA, .ra_offset = -1
+#define SP(offset)  .cfa = BF_CFA_SP, .cfa_offset = (offset)
+#define AT_FP	    .cfa = BF_CFA_FP, .cfa_offset = 16
+#define SAVES_FP(n) .fp = BF_SAVED_CFA, .fp_offset = (n)
+#define SAVES_BX(n) .bx = BF_SAVED_CFA, .bx_offset = (n)
+#define ENTRY	    .cfa = BF_CFA_ENTRY
+
+static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
+{
+	if (pc - CODE < N_CODE) {
+		*ret = (struct walk_code){.table = &made.table,
+					  .offset = pc - CODE,
+					  .flags = made.flags,
+					  .no_room = made.no_room};
+		return true;
+	}
+	return pc - GENERATED < N_CODE || pc - STACK < sizeof made.words;
+}
+
+static uint64_t at(unsigned int word)
+{
+	return STACK + word * 8;
+}
+
+/* A thread that stands at @pc with its stack pointer at @word. */
+static void stand(uint64_t pc, unsigned int word, uint64_t fp)
+{
+	made.walk = (struct bf_walk){.pc = pc,
+				     .sp = at(word),
+				     .fp = fp,
+				     .bx_at = BF_BX_IN_LEAF,
+				     .exact = 1,
+				     .is_leaf = 1};
+}
+
+/* Walks and compares: how it ended, and the frames. */
+static void expect_walk(enum bf_end end, const uint64_t *frames, size_t n, int line)
+{
+	assert_int_equal(table_writer_finish(&made.writer), 0);
+	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
+	if (made.walk.end != end)
+		fail_msg("line %d: ended by %d, not %d", line, made.walk.end, end);
+	for (size_t i = 0; i < n && i < made.n; i++)
+		if (made.frames[i] != frames[i])
+			fail_msg("line %d: frame %zu is %#llx", line, i,
+				 (unsigned long long)made.frames[i]);
+	if (made.n != n)
+		fail_msg("line %d: %u frames, not %zu", line, made.n, n);
+	table_writer_done(&made.writer);
+	unwind_table_done(&made.table);
+}
+
+#define expect(end, ...)                                                                           \
+	expect_walk(end, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8, __LINE__)
+
+/* Every function that main() lists runs for both machines where it has no machine in its name. */
+static uint16_t machine(void **state)
+{
+	return *(const uint16_t *)*state;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+static void test_stack_pointer(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(24), CALLED);
+	FUNCTION(0x200, SP(16), CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, 0x1234);
+	made.words[12] = CODE + 0x204; /* CFA 13 */
+	made.words[14] = CODE + 0x304; /* CFA 15 */
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
+	assert_int_equal(made.walk.fp, 0x1234);
+	assert_int_equal(made.walk.sp, at(15));
+}
+
+static void test_frame_pointer(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, AT_FP, SAVES_FP(-2), CALLED);
+	FUNCTION(0x200, SP(8), CALLED, .fp = BF_SAVED_LOST);
+	FUNCTION(0x300, AT_FP, SAVES_FP(-2), CALLED);
+	FUNCTION(0x400, ENTRY);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[20] = at(30);
+	made.words[21] = CODE + 0x204;
+	made.words[22] = CODE + 0x304;
+	made.words[30] = 0;
+	made.words[31] = CODE + 0x404;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304, CODE + 0x404);
+}
+
+/* A saved frame pointer that is not beside the return address. */
+static void test_frame_pointer_apart(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(48), SAVES_FP(-4), CALLED);
+	FUNCTION(0x200, AT_FP, CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, 0xdead);
+	made.words[12] = at(40);
+	made.words[15] = CODE + 0x204;
+	made.words[41] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
+}
+
+/* A caller is looked up by the byte before its return address: the call may be its last. */
+static void test_return_address_behind_the_end(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, SP(8), CALLED);
+	FUNCTION(0x300, SP(8192), CALLED);
+	FUNCTION(0x400, ENTRY);
+	stand(CODE + 0x100, 10, 0);
+	made.words[10] = CODE + 0x300; /* the call was function 0x200's last instruction */
+	made.words[11] = CODE + 0x500; /* and function 0x400's */
+	expect(BF_END_ENTRY, CODE + 0x100, CODE + 0x300, CODE + 0x500);
+}
+
+static void test_cfa_stored_at_the_stack_pointer(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, .cfa = BF_CFA_SP_DEREF, .cfa_offset = 16, .addend = 8, CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.words[12] = at(29);
+	made.words[29] = CODE + 0x204;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
+	assert_int_equal(made.walk.sp, at(30));
+}
+
+/* In the memory below it, which nothing else uses: leaf functions may. */
+static void test_cfa_stored_below_the_stack_pointer(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, .cfa = BF_CFA_SP_DEREF, .cfa_offset = -8, .addend = 8, CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.words[9] = at(29);
+	made.words[29] = CODE + 0x204;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
+}
+
+/* A function that aligned its stack: the CFA and the caller's frame pointer lie beside its own. */
+static void test_aligned_stack(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, .cfa = BF_CFA_FP_DEREF, .cfa_offset = -8, .fp = BF_SAVED_FP, CALLED);
+	FUNCTION(0x200, AT_FP, CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[19] = at(30);
+	made.words[20] = at(40);
+	made.words[29] = CODE + 0x204;
+	made.words[41] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
+}
+
+/* An undefined return address, or none. */
+static void test_entry(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, ENTRY);
+	stand(CODE + 0x150, 10, 0xdead);
+	expect(BF_END_ENTRY, CODE + 0x150);
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, 0xdead);
+	expect(BF_END_ENTRY, CODE + 0x150);
+}
+
+static void test_unsupported(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, .cfa = BF_CFA_UNSUPPORTED);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), .ra = BF_SAVED_LOST);
+	stand(CODE + 0x150, 10, at(20));
+	expect(BF_END_UNSUPPORTED, CODE + 0x150);
+	begin(machine(state));
+	FUNCTION(0x100, .cfa = N_BF_CFAS, CALLED);
+	stand(CODE + 0x150, 10, at(20));
+	expect(BF_END_UNSUPPORTED, CODE + 0x150);
+}
+
+/* --- registers of the leaf -------------------------------------------------------------------- */
+
+/* Code may count from any register: known of the leaf, of a caller not. */
+static void test_cfa_register(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, .cfa = BF_CFA_REGISTER, .reg = 10, .cfa_offset = -8, CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.leaf[10] = at(31);
+	made.words[29] = CODE + 0x204;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = 10, CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.leaf[10] = at(31);
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
+}
+
+/* A return address that was taken off the stack, as by vfork(). */
+static void test_return_address_in_a_register(void **state)
+{
+	const struct bf_rule rule = {SP(0), .ra = BF_SAVED_LEAF, .ra_offset = 5};
+
+	begin(machine(state));
+	function(0x100, 0x100, rule);
+	FUNCTION(0x200, SP(8), CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.leaf[5] = CODE + 0x204;
+	made.words[10] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
+	begin(machine(state));
+	function(0x100, 0x100, (struct bf_rule){SP(8), .ra = BF_SAVED_LEAF, .ra_offset = 5});
+	FUNCTION(0x200, SP(8), CALLED);
+	stand(CODE + 0x250, 10, 0);
+	made.walk.leaf[5] = CODE + 0x204;
+	made.words[10] = CODE + 0x104;
+	expect(BF_END_UNSUPPORTED, CODE + 0x250, CODE + 0x104);
+}
+
+/*
+ * rbx, which a function that aligns its stack counts from while it calls others (ld.so's resolver):
+ * untouched since, saved by a callee, saved by one and untouched by the next.
+ */
+static void test_x86_rbx(void **state)
+{
+	const struct bf_rule aligns = {.cfa = BF_CFA_REGISTER,
+				       .reg = BF_REGISTER_BX,
+				       .cfa_offset = 32,
+				       CALLED,
+				       SAVES_BX(-4)};
+
+	begin(EM_X86_64);
+	FUNCTION(0x100, SP(8), CALLED);
+	function(0x200, 0x100, aligns);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.leaf[BF_REGISTER_BX] = at(40);
+	made.words[10] = CODE + 0x204;
+	made.words[43] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
+
+	begin(EM_X86_64);
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x180, SP(24), CALLED, SAVES_BX(-3));
+	FUNCTION(0x280, SP(8), CALLED);
+	function(0x380, 0x80, aligns);
+	function(0x400, 0x80, aligns);
+	function(0x480, 0x80, (struct bf_rule){ENTRY});
+	stand(CODE + 0x150, 10, 0);
+	made.walk.leaf[BF_REGISTER_BX] = 0xdead;
+	made.words[10] = CODE + 0x184;
+	made.words[11] = at(40); /* the first one's rbx */
+	made.words[13] = CODE + 0x284;
+	made.words[14] = CODE + 0x384;
+	made.words[40] = at(60); /* the second one's */
+	made.words[43] = CODE + 0x404;
+	made.words[63] = CODE + 0x484;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x184, CODE + 0x284, CODE + 0x384, CODE + 0x404,
+	       CODE + 0x484);
+}
+
+static void test_x86_rbx_is_lost(void **state)
+{
+	begin(EM_X86_64);
+	FUNCTION(0x100, SP(8), CALLED, .bx = BF_SAVED_LOST);
+	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_BX, CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.leaf[BF_REGISTER_BX] = at(40);
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
+	/* Code without rows may have used it. */
+	begin(EM_X86_64);
+	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_BX, CALLED);
+	stand(at(100), 10, at(20));
+	made.walk.leaf[BF_REGISTER_BX] = at(40);
+	made.words[100] = 0x9090909090909090;
+	made.words[21] = CODE + 0x204;
+	expect(BF_END_UNSUPPORTED, at(100), CODE + 0x204);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+/* The kernel's layouts: arch/x86/include/uapi/asm/sigcontext.h, arch/arm64/kernel/signal.c. */
+static void put_signal_frame(unsigned int word, uint64_t fp, uint64_t sp, uint64_t pc)
+{
+	if (made.machine == EM_X86_64) {
+		made.words[word + 15] = fp;
+		made.words[word + 20] = sp;
+		made.words[word + 21] = pc;
+		return;
+	}
+	made.words[word + 68] = fp;
+	made.words[word + 70] = sp;
+	made.words[word + 71] = pc;
+}
+
+/*
+ * What a signal struck is looked up where it stands, which may be a function's first instruction,
+ * and has not called anyone.
+ */
+static void test_signal(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
+	FUNCTION(0x300, SP(8192), CALLED);
+	FUNCTION(0x400, AT_FP, CALLED);
+	FUNCTION(0x500, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = CODE + 0x204;
+	put_signal_frame(11, at(200), at(120), CODE + 0x400);
+	made.words[201] = CODE + 0x504;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, (CODE + 0x400) | BF_FRAME_EXACT,
+	       CODE + 0x504);
+}
+
+/* A handler on a stack of its own, above or below the one it interrupted. */
+static void test_signal_on_alternate_stack(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
+	FUNCTION(0x300, SP(16), CALLED);
+	FUNCTION(0x400, ENTRY);
+	stand(CODE + 0x150, 500, 0);
+	made.words[500] = CODE + 0x204;
+	put_signal_frame(501, 0, at(20), CODE + 0x350);
+	made.words[21] = CODE + 0x404;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, (CODE + 0x350) | BF_FRAME_EXACT,
+	       CODE + 0x404);
+}
+
+static void test_signal_in_a_signal(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x204, 10, 0);
+	put_signal_frame(10, 0, at(100), CODE + 0x100);
+	made.words[100] = CODE + 0x204;
+	put_signal_frame(101, 0, at(200), CODE + 0x300);
+	expect(BF_END_ENTRY, CODE + 0x204, (CODE + 0x100) | BF_FRAME_EXACT, CODE + 0x204,
+	       (CODE + 0x300) | BF_FRAME_EXACT);
+}
+
+/* Only the leaf's registers are known, and rbx. */
+static void test_x86_registers_behind_a_signal(void **state)
+{
+	begin(EM_X86_64);
+	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
+	FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = 10, CALLED);
+	stand(CODE + 0x204, 10, 0);
+	made.walk.leaf[10] = at(300);
+	put_signal_frame(10, 0, at(200), CODE + 0x350);
+	expect(BF_END_UNSUPPORTED, CODE + 0x204, (CODE + 0x350) | BF_FRAME_EXACT);
+
+	begin(EM_X86_64);
+	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
+	FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_BX, .cfa_offset = 8, CALLED);
+	FUNCTION(0x400, ENTRY);
+	stand(CODE + 0x204, 10, 0);
+	put_signal_frame(10, 0, at(200), CODE + 0x350);
+	made.words[10 + 16] = at(300);
+	made.words[300] = CODE + 0x404;
+	expect(BF_END_ENTRY, CODE + 0x204, (CODE + 0x350) | BF_FRAME_EXACT, CODE + 0x404);
+}
+
+static void test_signal_frame_is_cut_off(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
+	stand(CODE + 0x204, N_WORDS - 21, 0);
+	expect(BF_END_MEMORY, CODE + 0x204);
+}
+
+/* --- linkage tables --------------------------------------------------------------------------- */
+
+static void test_x86_linkage_table(void **state)
+{
+	for (unsigned int byte = 0; byte < 16; byte++) {
+		begin(EM_X86_64);
+		FUNCTION(0x100, .cfa = BF_CFA_PLT, .cfa_offset = 8, .addend = 11, CALLED);
+		FUNCTION(0x200, ENTRY);
+		stand(CODE + 0x140 + byte, 10, 0);
+		made.words[byte >= 11 ? 11 : 10] = CODE + 0x204;
+		expect(BF_END_ENTRY, CODE + 0x140 + byte, CODE + 0x204);
+	}
+}
+
+/* --- no rows ---------------------------------------------------------------------------------- */
+
+/* Code that keeps frame pointers, called by code that has rows and keeps none. */
+static void test_chain(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(16), CALLED);
+	FUNCTION(0x200, SP(24), CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[11] = GENERATED + 0x10;
+	made.words[20] = at(30);
+	made.words[21] = GENERATED + 0x20;
+	made.words[30] = 0x1234; /* not a frame pointer */
+	made.words[31] = CODE + 0x204;
+	made.words[34] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, GENERATED + 0x10, GENERATED + 0x20, CODE + 0x204,
+	       CODE + 0x304);
+	assert_int_equal(made.walk.guessed, 0);
+}
+
+/* The ABIs mark the outermost frame by 0, but no thread begins in generated code. */
+static void test_chain_ends(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = CODE + 0x904;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x904);
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = GENERATED + 0x10;
+	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[10] = GENERATED + 0x10;
+	made.words[21] = 0; /* a record without a return address */
+	expect(BF_END_ENTRY, CODE + 0x150, GENERATED + 0x10);
+}
+
+static void expect_bad_frame_pointer(uint16_t number, uint64_t fp)
+{
+	begin(number);
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 30, fp);
+	made.words[21] = made.words[30] = GENERATED + 0x10;
+	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
+}
+
+static void test_bad_frame_pointers(void **state)
+{
+	expect_bad_frame_pointer(machine(state), at(20));	   /* below the stack pointer */
+	expect_bad_frame_pointer(machine(state), at(40) + 4);	   /* not aligned */
+	expect_bad_frame_pointer(machine(state), at(N_WORDS));	   /* no memory */
+	expect_bad_frame_pointer(machine(state), at(N_WORDS - 1)); /* for half of it */
+	expect_bad_frame_pointer(machine(state), 1);
+	expect_bad_frame_pointer(machine(state), UINT64_MAX - 7);
+}
+
+/* No frame is that large, whatever may lie there. */
+static void test_far_frame_pointer(void **state)
+{
+	begin(machine(state));
+	stand(at(100), 0, at(20));
+	made.walk.sp -= 2ull << 30;
+	made.words[100] = 0x9090909090909090;
+	made.words[21] = GENERATED + 0x10;
+	expect(BF_END_NO_ROWS, at(100));
+}
+
+/* A chain that leads to where no code is was none. */
+static void test_chain_leads_nowhere(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[10] = GENERATED + 0x10;
+	made.words[21] = 0x1234;
+	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
+}
+
+/* Go's chains lead from one stack to another, which may lie below. */
+static void test_chain_of_go(void **state)
+{
+	begin(machine(state));
+	made.flags |= BF_MAPPING_GO;
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 100, at(20));
+	made.words[100] = CODE + 0x904;
+	made.words[20] = 0;
+	made.words[21] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x904, CODE + 0x304);
+}
+
+/* Rows are trusted more than a frame pointer: where there are some, no chain is followed. */
+static void test_rows_come_first(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[10] = CODE + 0x204;
+	made.words[21] = GENERATED + 0x10;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
+}
+
+/* At the first and at the last instructions of a function the frame pointer is the caller's. */
+static void expect_edge(uint64_t code, unsigned int return_word, uint64_t fp)
+{
+	begin(EM_X86_64);
+	FUNCTION(0x200, AT_FP, CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(at(100), 10, at(30));
+	made.words[100] = code;
+	made.words[10] = at(40); /* what `push %rbp` put there, if it ran */
+	made.words[30] = at(50); /* what it put there for a frame of its own */
+	made.words[return_word] = CODE + 0x204;
+	made.words[(fp - STACK) / 8 + 1] = CODE + 0x304;
+	expect(BF_END_ENTRY, at(100), CODE + 0x204, CODE + 0x304);
+}
+
+static void test_x86_edges(void **state)
+{
+	expect_edge(0x55, 10, at(30));		     /* push %rbp */
+	expect_edge(0xfa1e0ff3, 10, at(30));	     /* endbr64 */
+	expect_edge(0xc3, 10, at(30));		     /* ret */
+	expect_edge(0x08ec8348, 10, at(30));	     /* sub $8,%rsp */
+	expect_edge(0x4141e58948, 11, at(40));	     /* mov %rsp,%rbp; the caller's was pushed */
+	expect_edge(0x41ec8b48, 11, at(40));	     /* the same, the other encoding */
+	expect_edge(0x9090909090909090, 31, at(50)); /* none of these: a frame of its own */
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static void test_memory_is_cut_off(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, SP(80), CALLED);
+	stand(CODE + 0x150, N_WORDS - 5, 0);
+	made.words[N_WORDS - 5] = CODE + 0x204;
+	expect(BF_END_MEMORY, CODE + 0x150, CODE + 0x204);
+	begin(machine(state));
+	FUNCTION(0x100, SP(16), SAVES_FP(-2), CALLED);
+	made.memory.n -= 8;
+	stand(CODE + 0x150, N_WORDS - 2, 0);
+	expect(BF_END_MEMORY, CODE + 0x150);
+	begin(machine(state));
+	FUNCTION(0x100, .cfa = BF_CFA_FP_DEREF, CALLED);
+	stand(CODE + 0x150, 10, at(N_WORDS));
+	expect(BF_END_MEMORY, CODE + 0x150);
+}
+
+/* Callers' frames lie above; so every walk ends. */
+static void test_no_progress(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, AT_FP, SAVES_FP(-2), CALLED);
+	stand(CODE + 0x150, 30, at(20));
+	expect(BF_END_STUCK, CODE + 0x150);
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, SP(0), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_STUCK, CODE + 0x150, CODE + 0x204);
+	begin(machine(state));
+	FUNCTION(0x100, SP(-8), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	expect(BF_END_STUCK, CODE + 0x150);
+	/* A sum that passes the end of the address space. */
+	begin(machine(state));
+	FUNCTION(0x100, .cfa = BF_CFA_FP, .cfa_offset = 64, CALLED);
+	stand(CODE + 0x150, 10, UINT64_MAX - 7);
+	expect(BF_END_STUCK, CODE + 0x150);
+}
+
+static void test_not_mapped(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = 0x1234;
+	expect(BF_END_MAPPING, CODE + 0x150);
+	assert_int_equal(made.walk.pc, 0x1234);
+	begin(machine(state));
+	stand(0x1234, 10, 0);
+	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
+	assert_int_equal(made.walk.end, BF_END_MAPPING);
+	assert_int_equal(made.n, 0);
+	table_writer_done(&made.writer);
+}
+
+static void test_no_room_for_the_table(void **state)
+{
+	begin(machine(state));
+	made.no_room = true;
+	stand(GENERATED + 0x10, 10, at(20));
+	made.walk.is_leaf = made.walk.exact = 0;
+	made.words[21] = CODE + 0x204;
+	expect(BF_END_BUDGET, GENERATED + 0x10);
+}
+
+/* @n frames of a function that calls itself, and the thread's entry. */
+static void recurse(uint16_t number, unsigned int n)
+{
+	begin(number);
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	for (unsigned int i = 0; i < n; i++)
+		made.words[10 + i] = CODE + (i + 1 < n ? 0x104 : 0x204);
+	assert_int_equal(table_writer_finish(&made.writer), 0);
+	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
+	table_writer_done(&made.writer);
+	unwind_table_done(&made.table);
+}
+
+static void test_depth(void **state)
+{
+	recurse(machine(state), BF_MAX_FRAMES - 1);
+	assert_int_equal(made.n, BF_MAX_FRAMES);
+	assert_int_equal(made.walk.end, BF_END_ENTRY);
+	assert_int_equal(made.frames[BF_MAX_FRAMES - 1], CODE + 0x204);
+	recurse(machine(state), BF_MAX_FRAMES);
+	assert_int_equal(made.n, BF_MAX_FRAMES);
+	assert_int_equal(made.walk.end, BF_END_DEPTH);
+	assert_int_equal(made.frames[BF_MAX_FRAMES - 1], CODE + 0x104);
+	recurse(machine(state), 4 * BF_MAX_FRAMES);
+	assert_int_equal(made.walk.end, BF_END_DEPTH);
+}
+
+/* A walk that somebody else began: what is known stays, and counts. */
+static void test_walks_on(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x104, 10, 0);
+	made.walk.is_leaf = made.walk.exact = 0;
+	made.walk.end = BF_END_TABLE;
+	made.frames[0] = GENERATED;
+	made.frames[1] = GENERATED + 1;
+	made.n = 2;
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_ENTRY, GENERATED, GENERATED + 1, CODE + 0x104, CODE + 0x204);
+}
+
+/* --- arm64 ------------------------------------------------------------------------------------ */
+
+/* A leaf function leaves the return address in the link register and may use no stack. */
+static void test_arm64_link_register(void **state)
+{
+	begin(EM_AARCH64);
+	FUNCTION(0x100, SP(0), .ra = BF_SAVED_SAME);
+	FUNCTION(0x200, SP(32), SAVES_FP(-4), .ra = BF_SAVED_CFA, .ra_offset = -3);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, at(99));
+	made.walk.lr = CODE + 0x204;
+	made.words[10] = 0;
+	made.words[11] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
+	assert_int_equal(made.walk.fp, 0);
+}
+
+static void test_arm64_link_register_of_a_caller(void **state)
+{
+	begin(EM_AARCH64);
+	FUNCTION(0x100, SP(16), .ra = BF_SAVED_CFA, .ra_offset = -1);
+	FUNCTION(0x200, SP(16), .ra = BF_SAVED_SAME);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.lr = CODE + 0x304;
+	made.words[11] = CODE + 0x204;
+	expect(BF_END_STUCK, CODE + 0x150, CODE + 0x204);
+}
+
+/* It is in the signal frame, too. */
+static void test_arm64_link_register_behind_a_signal(void **state)
+{
+	begin(EM_AARCH64);
+	FUNCTION(0x100, .cfa = BF_CFA_SIGNAL);
+	FUNCTION(0x200, SP(0), .ra = BF_SAVED_SAME);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x104, 10, 0);
+	put_signal_frame(10, 0, at(200), CODE + 0x250);
+	made.words[10 + 69] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x104, (CODE + 0x250) | BF_FRAME_EXACT, CODE + 0x304);
+}
+
+/* Signed return addresses (pointer authentication): the signature lies above the address. */
+static void test_arm64_signed_addresses(void **state)
+{
+	begin(EM_AARCH64);
+	FUNCTION(0x100, SP(0), .ra = BF_SAVED_SAME);
+	FUNCTION(0x200, SP(16), SAVES_FP(-2), CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.lr = 0x5a5a000000000000 | (CODE + 0x204);
+	made.words[10] = at(20);
+	made.words[11] = 0xffff000000000000 | (GENERATED + 0x10);
+	made.words[21] = 0x0001000000000000 | (CODE + 0x304);
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, GENERATED + 0x10, CODE + 0x304);
+}
+
+/* Of x86-64 nothing is cut off: there such an address is none. */
+static void test_x86_takes_whole_addresses(void **state)
+{
+	begin(EM_X86_64);
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = 0x5a5a000000000000 | (CODE + 0x204);
+	expect(BF_END_MAPPING, CODE + 0x150);
+}
+
+/* The frame pointer of arm64 needs no look at the code. */
+static void test_arm64_chain_from_the_leaf(void **state)
+{
+	begin(EM_AARCH64);
+	FUNCTION(0x200, ENTRY);
+	stand(at(100), 10, at(20));
+	made.words[100] = 0x55;
+	made.words[21] = CODE + 0x204;
+	expect(BF_END_ENTRY, at(100), CODE + 0x204);
+}
+
+int main(void)
+{
+	static uint16_t x86 = EM_X86_64, arm64 = EM_AARCH64;
+#define ON(machine, test) cmocka_unit_test_prestate(test, &machine)
+#define BOTH(test)	  ON(x86, test), ON(arm64, test)
+	const struct CMUnitTest tests[] = {
+		BOTH(test_stack_pointer),
+		BOTH(test_frame_pointer),
+		BOTH(test_frame_pointer_apart),
+		BOTH(test_return_address_behind_the_end),
+		BOTH(test_cfa_stored_at_the_stack_pointer),
+		BOTH(test_cfa_stored_below_the_stack_pointer),
+		BOTH(test_aligned_stack),
+		BOTH(test_entry),
+		BOTH(test_unsupported),
+		BOTH(test_cfa_register),
+		BOTH(test_return_address_in_a_register),
+		cmocka_unit_test(test_x86_rbx),
+		cmocka_unit_test(test_x86_rbx_is_lost),
+		BOTH(test_signal),
+		BOTH(test_signal_on_alternate_stack),
+		BOTH(test_signal_in_a_signal),
+		cmocka_unit_test(test_x86_registers_behind_a_signal),
+		BOTH(test_signal_frame_is_cut_off),
+		cmocka_unit_test(test_x86_linkage_table),
+		BOTH(test_chain),
+		BOTH(test_chain_ends),
+		BOTH(test_bad_frame_pointers),
+		BOTH(test_far_frame_pointer),
+		BOTH(test_chain_leads_nowhere),
+		BOTH(test_chain_of_go),
+		BOTH(test_rows_come_first),
+		cmocka_unit_test(test_x86_edges),
+		BOTH(test_memory_is_cut_off),
+		BOTH(test_no_progress),
+		BOTH(test_not_mapped),
+		BOTH(test_no_room_for_the_table),
+		BOTH(test_depth),
+		BOTH(test_walks_on),
+		cmocka_unit_test(test_arm64_link_register),
+		cmocka_unit_test(test_arm64_link_register_of_a_caller),
+		cmocka_unit_test(test_arm64_link_register_behind_a_signal),
+		cmocka_unit_test(test_arm64_signed_addresses),
+		cmocka_unit_test(test_x86_takes_whole_addresses),
+		cmocka_unit_test(test_arm64_chain_from_the_leaf),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

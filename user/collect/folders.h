@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * folders: folders of processes, each kept open once (O_PATH). What lies in them can be opened
+ * after the process, its mount namespace and the folder's name are gone.
+ */
+#ifndef COLLECT_FOLDERS_H
+#define COLLECT_FOLDERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct folder {
+	int fd;
+	dev_t device;
+	ino_t inode;
+};
+
+/* Zeroed: none. */
+struct folders {
+	struct folder *items;
+	size_t n, capacity;
+};
+
+void folders_done(struct folders *folders);
+
+/*
+ * Opens @path, where symbolic links lead as they do for us, and keeps it unless the same folder is
+ * kept already. Errors: -ENOMEM and those of open(2).
+ */
+int folders_add(struct folders *folders, const char *path, uint32_t *ret_folder);
+
+/* Takes @fd, the descriptor of a folder; for the rest as folders_add(). */
+int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder);
+
+/*
+ * Opens @path as a process would whose root @root is: neither `..` nor a symbolic link leads out.
+ * O_CLOEXEC is implied. Returns a descriptor, -1 when it can't.
+ */
+int folder_open(int root, const char *path, int flags);
+
+#endif

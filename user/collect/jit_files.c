@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/jit_files.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/system.h"
+
+/* Time stamps of files come from a clock that ticks slowly. */
+#define CLOCK_SLACK_NS NSEC_PER_SEC
+
+struct jit_process {
+	struct jit_image image;
+	uint32_t parent;    /* forked from; TABLE_NONE: from none of these */
+	uint32_t inner_pid; /* in its own PID namespace; 0: not known */
+	uint32_t user;	    /* effective; UINT32_MAX: not known */
+	uint32_t tmp;	    /* in jit_files.folders; TABLE_NONE: not known */
+	int perf_map;	    /* -1: not found yet */
+	uint32_t jitdump;   /* in files; UINT32_MAX: none */
+	bool ended;
+};
+
+void jit_files_done(struct jit_files *jit)
+{
+	for (size_t i = 0; i < jit->n_processes; i++)
+		closep(&jit->processes[i].perf_map);
+	free(jit->processes);
+	table_done(&jit->by_image);
+	folders_done(&jit->folders);
+	*jit = (struct jit_files){};
+}
+
+static bool image_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct jit_image *a = &((const struct jit_process *)items)[position].image, *b = key;
+
+	return a->pid == b->pid && a->start == b->start && a->exec_id == b->exec_id;
+}
+
+static uint64_t image_hash(const struct jit_image *image)
+{
+	return hash_mix(hash_mix(image->pid, image->start), image->exec_id);
+}
+
+static uint32_t find(const struct jit_files *jit, const struct jit_image *image)
+{
+	return table_find(&jit->by_image, image_hash(image), image_equal, jit->processes, image);
+}
+
+static int add(struct jit_files *jit, const struct jit_image *image, struct jit_process **ret)
+{
+	int r = array_reserve(jit->processes, jit->processes_capacity, jit->n_processes, 1);
+
+	if (r < 0)
+		return r;
+	r = table_add(&jit->by_image, image_hash(image), jit->n_processes);
+	if (r < 0)
+		return r;
+	*ret = &jit->processes[jit->n_processes++];
+	**ret = (struct jit_process){
+		.image = *image,
+		.parent = TABLE_NONE,
+		.user = UINT32_MAX,
+		.tmp = TABLE_NONE,
+		.perf_map = -1,
+		.jitdump = UINT32_MAX,
+	};
+	return 0;
+}
+
+/* --- the process --- */
+
+/* Whether the PID still is @image's: field 22 of its stat, in clock ticks, is when it started. */
+static bool is_same_process(const struct jit_image *image)
+{
+	uint64_t ticks = 0, tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
+	char path[64], text[1024];
+	const char *at;
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", image->pid);
+	if (read_text_file(path, text, sizeof text) < 0)
+		return false;
+	at = strrchr(text, ')'); /* of the command, which may hold anything */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		ticks = strtoull(at, NULL, 10);
+	return ticks && (!image->start || ticks == image->start / tick_ns);
+}
+
+/* The number at place @n of a line of /proc/PID/status, or the last if there are fewer. */
+static bool status_number(const char *status, const char *key, int n, uint32_t *ret)
+{
+	const char *at = strstr(status, key);
+	uint32_t value = 0;
+	char *end;
+	int i = 0;
+
+	for (at = at ? at + strlen(key) : NULL; at && i < n; i++) {
+		value = strtoul(at, &end, 10);
+		if (end == at || *end == '\n')
+			break;
+		at = end + strspn(end, "\t ");
+		if (!isdigit((unsigned char)*at))
+			break;
+	}
+	if (!at)
+		return false;
+	*ret = value;
+	return true;
+}
+
+/* The folder that is /tmp to the process, kept. */
+static uint32_t find_tmp(struct jit_files *jit, uint32_t pid)
+{
+	_cleanup_close_ int root = -1;
+	uint32_t folder;
+	char path[64];
+	int tmp;
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	tmp = root < 0 ? -1 : folder_open(root, "tmp", O_PATH | O_DIRECTORY);
+	return tmp < 0 || folders_add_fd(&jit->folders, tmp, &folder) < 0 ? TABLE_NONE : folder;
+}
+
+/* Asks /proc who the process is, and where it lives. */
+static void ask(struct jit_files *jit, struct jit_process *process)
+{
+	uint32_t pid = process->image.pid, inner_pid = pid, user = UINT32_MAX, tmp;
+	_cleanup_free_ char *status = NULL;
+	char path[64];
+	size_t size;
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/status", pid);
+	if (read_whole_file(path, &status, &size) < 0)
+		return;
+	tmp = find_tmp(jit, pid);
+	if (!is_same_process(&process->image))
+		return;
+	status_number(status, "\nNSpid:", INT32_MAX, &inner_pid);
+	status_number(status, "\nUid:", 2, &user);
+	process->inner_pid = inner_pid;
+	process->user = user;
+	process->tmp = tmp;
+}
+
+/* --- its files --- */
+
+static uint64_t clock_now(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+static bool is_from_before(const struct stat *stat, const struct jit_image *image)
+{
+	uint64_t age = clock_now(CLOCK_BOOTTIME) - image->start;
+	uint64_t started = clock_now(CLOCK_REALTIME) - age;
+	uint64_t written = stat->st_mtim.tv_sec * NSEC_PER_SEC + stat->st_mtim.tv_nsec;
+
+	return image->start && written + CLOCK_SLACK_NS < started;
+}
+
+/* Whether a file of root's, or of the process's own user. */
+static bool is_trusted(const struct stat *stat, const struct jit_process *process)
+{
+	return S_ISREG(stat->st_mode) && (stat->st_uid == 0 || stat->st_uid == process->user);
+}
+
+static int open_map(struct jit_files *jit, struct jit_process *process, uint32_t folder,
+		    uint32_t pid)
+{
+	char name[32];
+	struct stat stat;
+	int fd;
+
+	if (folder == TABLE_NONE || !pid)
+		return -1;
+	snprintf(name, sizeof name, "perf-%" PRIu32 ".map", pid);
+	fd = openat(jit->folders.items[folder].fd, name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		goto refuse;
+	if (!is_trusted(&stat, process))
+		ask(jit, process); /* it may have become somebody else */
+	if (is_trusted(&stat, process) && !is_from_before(&stat, &process->image))
+		return fd;
+refuse:
+	closep(&fd);
+	return -1;
+}
+
+static uint32_t own_tmp(struct jit_files *jit)
+{
+	uint32_t folder;
+
+	if (!jit->own_tmp && folders_add(&jit->folders, "/tmp", &folder) == 0)
+		jit->own_tmp = folder + 1;
+	return jit->own_tmp ? jit->own_tmp - 1 : TABLE_NONE;
+}
+
+/*
+ * In the process's own /tmp by its own PID, then in ours by the PID that we see: agents outside put
+ * maps there, and of a process that ended early nothing else is known.
+ */
+static int find_map(struct jit_files *jit, struct jit_process *process)
+{
+	int fd;
+
+	if (process->tmp == TABLE_NONE || !process->inner_pid)
+		ask(jit, process);
+	fd = open_map(jit, process, process->tmp, process->inner_pid);
+	if (fd >= 0)
+		return fd;
+	return open_map(jit, process, own_tmp(jit), process->image.pid);
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat stat_a, stat_b;
+
+	return fstat(a, &stat_a) == 0 && fstat(b, &stat_b) == 0 && stat_a.st_dev == stat_b.st_dev &&
+	       stat_a.st_ino == stat_b.st_ino;
+}
+
+/* Finds the map, or a new one that has taken the old one's name. */
+static void look(struct jit_files *jit, struct jit_process *process)
+{
+	int fd = find_map(jit, process);
+
+	if (fd < 0)
+		return;
+	if (process->perf_map >= 0 && is_same_file(fd, process->perf_map)) {
+		close(fd);
+		return;
+	}
+	closep(&process->perf_map);
+	process->perf_map = fd;
+}
+
+/* `…/jit-PID.dump`, which may be deleted already. */
+static bool is_jitdump(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	int n = 0;
+
+	sscanf(name, "jit-%*[0-9].dump%n", &n);
+	return n && (!name[n] || strcmp(name + n, " (deleted)") == 0);
+}
+
+/* Code of the kernel's that every process has. */
+static bool is_of_kernel(const char *path)
+{
+	return strcmp(path, "[vdso]") == 0 || strcmp(path, "[vsyscall]") == 0 ||
+	       strcmp(path, "[uprobes]") == 0;
+}
+
+static void take_jitdump(struct jit_process *process, const struct files *files, uint32_t file)
+{
+	struct stat stat;
+
+	if (files->files[file].fd < 0 || fstat(files->files[file].fd, &stat) < 0)
+		return;
+	/* Of a process that is gone nobody knows the user, but it did map the file. */
+	if (is_trusted(&stat, process) || (process->user == UINT32_MAX && S_ISREG(stat.st_mode)))
+		process->jitdump = file;
+}
+
+int jit_files_see(struct jit_files *jit, const struct files *files, const struct jit_image *image,
+		  uint32_t file, const char *path)
+{
+	bool is_dump = file != UINT32_MAX && is_jitdump(path);
+	struct jit_process *process;
+	uint32_t found;
+	int r;
+
+	if (!is_dump && (file != UINT32_MAX || is_of_kernel(path)))
+		return 0;
+	found = find(jit, image);
+	if (found != TABLE_NONE) {
+		process = &jit->processes[found];
+	} else {
+		r = add(jit, image, &process);
+		if (r < 0)
+			return r;
+		look(jit, process);
+	}
+	if (is_dump)
+		take_jitdump(process, files, file);
+	return 0;
+}
+
+int jit_files_fork(struct jit_files *jit, const struct jit_image *parent,
+		   const struct jit_image *child)
+{
+	uint32_t of = find(jit, parent);
+	struct jit_process *process;
+	int r;
+
+	if (of == TABLE_NONE || find(jit, child) != TABLE_NONE)
+		return 0;
+	r = add(jit, child, &process);
+	if (r < 0)
+		return r;
+	process->parent = of;
+	process->user = jit->processes[of].user;
+	process->tmp = jit->processes[of].tmp;
+	return 0;
+}
+
+void jit_files_end(struct jit_files *jit, const struct jit_image *image)
+{
+	uint32_t found = find(jit, image);
+
+	if (found == TABLE_NONE || jit->processes[found].ended)
+		return;
+	look(jit, &jit->processes[found]);
+	jit->processes[found].ended = true;
+}
+
+void jit_files_retry(struct jit_files *jit)
+{
+	for (size_t i = 0; i < jit->n_processes; i++)
+		if (!jit->processes[i].ended)
+			look(jit, &jit->processes[i]);
+}
+
+void jit_files_source(const struct jit_files *jit, const struct files *files,
+		      const struct jit_image *image, struct mapping_source *source)
+{
+	for (uint32_t i = find(jit, image); i != TABLE_NONE; i = jit->processes[i].parent) {
+		const struct jit_process *process = &jit->processes[i];
+
+		if (source->perf_map < 0)
+			source->perf_map = process->perf_map;
+		if (source->jitdump < 0 && process->jitdump != UINT32_MAX)
+			source->jitdump = files->files[process->jitdump].fd;
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unwinder: gives the BPF programs what they unwind user stacks with, on need.
+ *
+ * A stack that they could not walk to its end arrives as a snapshot. It is walked to its end here,
+ * and the mappings of its process and the tables of the files it went through are put into the
+ * maps: the next stack of this kind needs us no more. Nothing is made for files that no stack
+ * touches.
+ */
+#ifndef COLLECT_UNWINDER_H
+#define COLLECT_UNWINDER_H
+
+#include "bpf/wire.h"
+#include "collect/process.h"
+#include "collect/segments.h"
+#include "collect/stacks.h"
+#include "unwind/table.h"
+
+struct profiler;
+
+#define UNWINDER_CLASSES 10 /* sizes of a process's room: 32 mappings, 64, … BF_MAX_MAPPINGS */
+
+struct unwinder {
+	struct profiler *skel;
+	struct processes *processes;
+	struct stacks *stacks;
+	struct segments segments;
+	unwind_breathe_fn breathe;
+	void *breathe_context;
+	struct file_table *tables; /* by index of the file */
+	size_t n_tables;
+	struct file_table *vdso;
+	uint32_t next_slot; /* in the map `tables` */
+	bool refused;	    /* parts had no room lately */
+	uint64_t reread_at; /* when /proc was last asked for mappings that no record told of */
+
+	/* Rooms of processes that have ended: by class, those that BPF may still read apart. */
+	struct room_list {
+		struct room *rooms;
+		size_t n, capacity;
+	} free[UNWINDER_CLASSES], quiet[UNWINDER_CLASSES];
+
+	uint64_t tables_built, tables_failed, build_ns, table_bytes;
+};
+
+/*
+ * @budget_bytes: of all tables and mappings. @breathe is called now and then while something takes
+ * long; it may do anything but call the unwinder or change @processes. Errors: -ENOMEM.
+ */
+int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
+		  struct stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
+		  void *context);
+void unwinder_done(struct unwinder *unwinder);
+
+/* Walks a snapshot to its end and keeps its frames. To be called when the mappings are those of the
+ * snapshot's time. Errors: -ENOMEM. */
+int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *event);
+
+/* Loads what any stack of @process may need, before the first is asked for. Errors: -ENOMEM. */
+int unwinder_prepare(struct unwinder *unwinder, uint32_t process);
+
+/* Brings the mappings in BPF up to date. Call it after events were applied. Errors: -ENOMEM. */
+int unwinder_sync(struct unwinder *unwinder);
+
+/* Call it when all programs have ended that ran at the last call: after each drain. */
+void unwinder_reclaim(struct unwinder *unwinder);
+
+#endif

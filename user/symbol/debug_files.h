@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * debug_files: which files tell the names of a mapped file's code.
+ *
+ * Distributions strip what they ship, and keep symbols and DWARF in files of their own. Whoever
+ * made such a file said how to find it: by the build-id, or by a link with a checksum. Places are
+ * tried in the order that is documented in bpfflame(1), under the root of the process first, and
+ * a file that does not belong to the mapped one is never taken.
+ */
+#ifndef SYMBOL_DEBUG_FILES_H
+#define SYMBOL_DEBUG_FILES_H
+
+#include "base/elf_file.h"
+#include "symbol/debuginfod.h"
+
+struct debug_search {
+	struct elf_file *file; /* the mapped file */
+	const char *path;      /* as the process saw it */
+	int root;	       /* of the process; -1: ours */
+	int symfs;	       /* a folder that is looked under first; -1: none */
+	bool want_dwarf;
+	struct debuginfod *debuginfod;
+};
+
+/* One of the files that were opened. */
+struct debug_file {
+	int fd;		/* -1: @image */
+	uint8_t *image; /* MiniDebugInfo, unpacked */
+	int root;
+	char *path; /* under @root */
+	struct elf_file elf;
+};
+
+#define MAX_DEBUG_FILES 4
+
+struct debug_files {
+	struct elf_file *symbols; /* has .symtab; NULL: none found */
+	struct elf_file *dwarf;	  /* has .debug_info; NULL: none found, or none wanted */
+	struct elf_file
+		*alternate; /* the file that @dwarf shares with others, made by dwz, or NULL */
+	struct debug_file opened[MAX_DEBUG_FILES];
+	size_t n_opened;
+};
+
+/*
+ * Finds what there is. @search->file itself is among the results if it has what is wanted; it must
+ * outlive *@ret, which must stay where it is, and which the caller frees with debug_files_done().
+ * Errors: -ENOMEM.
+ */
+int debug_files_find(const struct debug_search *search, struct debug_files *ret);
+void debug_files_done(struct debug_files *files);
+
+#endif

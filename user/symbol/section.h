@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * section: the bytes of one section of an ELF file, compressed or not.
+ *
+ * A plain section is read where it is looked at, through a window of some KB: its size costs
+ * nothing. A compressed one can only be read from the front, so it is unpacked whole, when it is
+ * first looked at; how much all of a file's sections may take unpacked is the caller's to say.
+ */
+#ifndef SYMBOL_SECTION_H
+#define SYMBOL_SECTION_H
+
+#include "base/elf_file.h"
+
+/* The most that can be viewed at once of a plain section. */
+#define SECTION_VIEW_MAX (4u << 20)
+
+enum packing {
+	PACKING_NONE,
+	PACKING_ZLIB,
+	PACKING_ZSTD,
+	PACKING_UNKNOWN,
+};
+
+struct section {
+	const struct elf_file *file; /* NULL: there is no such section */
+	uint64_t size;		     /* unpacked */
+	uint64_t offset, stored;     /* in the file: where, and how much, packed or not */
+	enum packing packing;
+	uint64_t *room; /* bytes that may still be unpacked, shared */
+	uint8_t *unpacked;
+
+	uint64_t window_offset;
+	size_t window_n, window_capacity;
+	uint8_t *window;
+};
+
+/*
+ * Sets *@ret to the section that @header tells of; @is_zdebug: it is of the old kind of compressed
+ * sections, `.zdebug_*`. Nothing is read but the head of a compressed section. @file and @room
+ * must outlive it. Errors: -ENOEXEC when it doesn't lie in the file or its head is damaged; read
+ * errors.
+ */
+int section_open(struct section *ret, const struct elf_file *file, const Elf64_Shdr *header,
+		 bool is_zdebug, uint64_t *room);
+void section_done(struct section *section);
+
+/*
+ * The @n bytes at @offset, or fewer at the section's end; *@ret_n is how many, at least one. They
+ * stay valid until the section is viewed again. Errors: -ENOEXEC past the end, damaged, or more
+ * than SECTION_VIEW_MAX; -EFBIG when there is no room to unpack it; -ENOMEM; read errors.
+ */
+int section_view(struct section *section, uint64_t offset, size_t n, const uint8_t **ret_bytes,
+		 size_t *ret_n);
+
+/*
+ * All @n bytes at @offset, however many; they lie in the section or in *@buffer, which is grown,
+ * and stay valid until that is changed. Errors: as above.
+ */
+int section_load(struct section *section, uint64_t offset, size_t n, uint8_t **buffer,
+		 size_t *capacity, const uint8_t **ret_bytes);
+
+/* The number of @n bytes at @offset. Errors: as above. */
+int section_number(struct section *section, uint64_t offset, size_t n, uint64_t *ret);
+
+/* Copies the string at @offset, cut to @size - 1 bytes. Errors: as above; -ENOEXEC: no end. */
+int section_string(struct section *section, uint64_t offset, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unpack: what compressed parts of a file hold. The packed bytes are read piece by piece, and no
+ * more comes out than the caller allows.
+ */
+#ifndef SYMBOL_UNPACK_H
+#define SYMBOL_UNPACK_H
+
+#include "base/elf_file.h"
+
+/* The packed bytes: @n of @file from @offset on. */
+struct packed {
+	const struct elf_file *file;
+	uint64_t offset, n;
+};
+
+/*
+ * Fill @to with exactly @size bytes from a zlib stream or Zstandard frames.
+ * Errors: -ENOEXEC damaged, or fewer bytes; -ENOMEM; read errors.
+ */
+int unpack_zlib(struct packed packed, uint8_t *to, size_t size);
+int unpack_zstd(struct packed packed, uint8_t *to, size_t size);
+
+/*
+ * Gives what an .xz file holds, malloc'ed. Errors: -ENOEXEC damaged; -EFBIG more than @limit;
+ * -ENOMEM; read errors.
+ */
+int unpack_xz(struct packed packed, size_t limit, uint8_t **ret, size_t *ret_n);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Building a table takes three steps: one pass over the section that only finds the functions;
+ * sorting them by where they lie in the file; and running their programs in that order, each row
+ * going right to its place. So what is kept meanwhile is some bytes for each function and not the
+ * rows of all, and functions that overlap are cut before they cost anything: of several that begin
+ * at one place the first counts, and a function ends where the next begins.
+ *
+ * .debug_frame is read after .eh_frame, for nearly every program has some of the latter from the C
+ * library's start files, even if the compiler wrote only the former.
+ */
+#include "unwind/table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "unwind/cfi.h"
+#include "unwind/table_part.h"
+
+/* Looking up a rule reads no thread's memory. */
+static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
+{
+	return -EFAULT;
+}
+
+#include "bpf/unwind_step.h"
+
+/* Beyond what linkers make: sections read into memory, segments of code, files' offsets. */
+#define MAX_SECTION  (64u << 20)
+#define MAX_SEGMENTS 16
+#define MAX_OFFSET   ((uint64_t)1 << 32)
+
+/* Executable memory that a file fills. */
+struct code_segment {
+	uint64_t address, offset, n;
+};
+
+struct builder {
+	struct elf_file *file;
+	struct unwind_table table;
+	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
+	size_t n_eh_functions;		/* those of the first come first */
+	struct code_segment segments[MAX_SEGMENTS];
+	size_t n_segments;
+	struct cfi_function *functions;
+	size_t n_functions, functions_capacity;
+	uint64_t *order; /* offset in the file << 32 | index of the function */
+	size_t order_capacity;
+	unwind_breathe_fn breathe; /* or NULL */
+	void *context;
+};
+
+#define BREATHE_AFTER 4096 /* functions */
+
+static void breathe(const struct builder *builder, size_t n)
+{
+	if (builder->breathe && n % BREATHE_AFTER == 0)
+		builder->breathe(builder->context);
+}
+
+static void find_segments(struct builder *builder)
+{
+	const struct elf_file *file = builder->file;
+	uint64_t size = file->size < MAX_OFFSET ? file->size : MAX_OFFSET;
+
+	for (size_t i = 0; i < file->n_segments && builder->n_segments < MAX_SEGMENTS; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+		uint64_t n = segment->p_filesz;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+		    segment->p_offset >= size)
+			continue;
+		if (n > size - segment->p_offset)
+			n = size - segment->p_offset;
+		builder->segments[builder->n_segments++] =
+			(struct code_segment){segment->p_vaddr, segment->p_offset, n};
+	}
+}
+
+/* Where @function is in the file; its size is cut to what the segment holds. */
+static bool place(const struct builder *builder, struct cfi_function *function, uint64_t *ret)
+{
+	for (size_t i = 0; i < builder->n_segments; i++) {
+		const struct code_segment *segment = &builder->segments[i];
+		uint64_t within = function->start - segment->address;
+
+		if (within >= segment->n)
+			continue;
+		if (function->size > segment->n - within)
+			function->size = segment->n - within;
+		*ret = segment->offset + within;
+		return true;
+	}
+	return false;
+}
+
+static int add_function(struct builder *builder, struct cfi_function *function)
+{
+	uint64_t offset;
+
+	/* What linkers threw away keeps its entry, at address 0. */
+	if (!place(builder, function, &offset))
+		return 0;
+	if (array_reserve(builder->functions, builder->functions_capacity, builder->n_functions,
+			  1) < 0 ||
+	    array_reserve(builder->order, builder->order_capacity, builder->n_functions, 1) < 0)
+		return -ENOMEM;
+	builder->order[builder->n_functions] = offset << 32 | builder->n_functions;
+	builder->functions[builder->n_functions++] = *function;
+	return 0;
+}
+
+static int find_functions(struct builder *builder, struct cfi_section *section)
+{
+	struct cfi_function function;
+	int r;
+
+	if (!section->bytes)
+		return 0;
+	while ((r = cfi_next(section, &function)) > 0) {
+		breathe(builder, builder->n_functions);
+		r = add_function(builder, &function);
+		if (r < 0)
+			return r;
+	}
+	builder->table.n_skipped += section->n_damaged;
+	return r;
+}
+
+#define DIGIT_BITS    11
+#define N_DIGITS      3
+#define DIGIT(key, i) ((key) >> (32 + (i)*DIGIT_BITS) & ((1u << DIGIT_BITS) - 1))
+
+/* Sorts by digits from the lowest to the highest, which keeps the order of equals. */
+static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned int digit)
+{
+	uint32_t starts[1 << DIGIT_BITS] = {}, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		starts[DIGIT(from[i], digit)]++;
+	for (size_t i = 0; i < 1 << DIGIT_BITS; i++) {
+		uint32_t count = starts[i];
+
+		starts[i] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[starts[DIGIT(from[i], digit)]++] = from[i];
+}
+
+static int sort_functions(struct builder *builder)
+{
+	size_t n = builder->n_functions, sorted = 1;
+	uint64_t *other;
+
+	while (sorted < n && builder->order[sorted - 1] <= builder->order[sorted])
+		sorted++;
+	if (sorted >= n)
+		return 0;
+	other = malloc(n * sizeof *other);
+	if (!other)
+		return -ENOMEM;
+	for (unsigned int digit = 0; digit < N_DIGITS; digit++) {
+		uint64_t *from = builder->order;
+
+		sort_digit(from, other, n, digit);
+		builder->order = other;
+		other = from;
+	}
+	free(other);
+	return 0;
+}
+
+/* Writes the rows of a function that lies at @offset. */
+static int write_function(struct builder *builder, struct table_writer *writer,
+			  const struct cfi_function *function, uint64_t offset)
+{
+	bool is_debug = function - builder->functions >= (ptrdiff_t)builder->n_eh_functions;
+	struct cfi_program program;
+	int r, step;
+
+	cfi_program_start(&program, &builder->sections[is_debug], function);
+	while ((step = cfi_program_next(&program)) > 0) {
+		r = table_writer_row(writer, offset + program.row_location, &program.row);
+		if (r == -ENOSPC)
+			builder->table.n_skipped++;
+		if (r < 0)
+			return r == -ENOSPC ? 0 : r;
+	}
+	builder->table.n_functions++;
+	if (step == 0)
+		return 0;
+	builder->table.n_skipped++;
+	return table_writer_gap(writer, offset + program.row_location);
+}
+
+static int write_functions(struct builder *builder, struct table_writer *writer)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < builder->n_functions && r == 0; i++) {
+		struct cfi_function *function = &builder->functions[(uint32_t)builder->order[i]];
+		uint64_t offset = builder->order[i] >> 32, next = UINT64_MAX, end;
+
+		breathe(builder, i);
+		if (i > 0 && builder->order[i - 1] >> 32 == offset) {
+			builder->table.n_skipped++;
+			continue;
+		}
+		for (size_t j = i + 1; j < builder->n_functions && next == UINT64_MAX; j++) {
+			if (builder->order[j] >> 32 != offset)
+				next = builder->order[j] >> 32;
+		}
+		if (function->size > next - offset)
+			function->size = next - offset;
+		end = offset + function->size;
+		r = write_function(builder, writer, function, offset);
+		if (r == 0 && end != next)
+			r = table_writer_gap(writer, end);
+	}
+	return r < 0 ? r : table_writer_finish(writer);
+}
+
+/* What an encoded pointer means that is stored elsewhere: at virtual address @address. */
+static bool read_pointer(void *context, uint64_t address, uint64_t *ret)
+{
+	const struct builder *builder = context;
+
+	for (size_t i = 0; i < builder->file->n_segments; i++) {
+		const Elf64_Phdr *segment = &builder->file->segments[i];
+		uint64_t within = address - segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && segment->p_filesz >= sizeof *ret &&
+		    within <= segment->p_filesz - sizeof *ret)
+			return elf_file_read(builder->file, segment->p_offset + within, ret,
+					     sizeof *ret) == 0;
+	}
+	return false;
+}
+
+static uint64_t section_address(struct elf_file *file, const char *name)
+{
+	const Elf64_Shdr *section = elf_file_section(file, name);
+
+	return section ? section->sh_addr : 0;
+}
+
+/* Reads a section whole. Errors: -ENOENT there is no such; as of elf_file_read(). */
+static int read_section(struct builder *builder, const char *name, struct cfi_section *section)
+{
+	const Elf64_Shdr *header = elf_file_section(builder->file, name);
+	uint8_t *bytes;
+	int r;
+
+	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size ||
+	    (header->sh_flags & SHF_COMPRESSED))
+		return -ENOENT;
+	if (header->sh_size > MAX_SECTION || header->sh_size > builder->file->size)
+		return -ENOEXEC;
+	bytes = malloc(header->sh_size);
+	if (!bytes)
+		return -ENOMEM;
+	r = elf_file_read(builder->file, header->sh_offset, bytes, header->sh_size);
+	if (r < 0) {
+		free(bytes);
+		return r;
+	}
+	*section = (struct cfi_section){
+		.bytes = bytes,
+		.n = header->sh_size,
+		.address = header->sh_addr,
+		.address_size = 8,
+		.machine = cfi_machine(builder->file->machine),
+		.text_address = section_address(builder->file, ".text"),
+		.data_address = section_address(builder->file, ".got"),
+		.pointer = read_pointer,
+		.context = builder,
+	};
+	return 0;
+}
+
+static int read_sections(struct builder *builder)
+{
+	int r = read_section(builder, ".eh_frame", &builder->sections[0]);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = read_section(builder, ".debug_frame", &builder->sections[1]);
+	builder->sections[1].is_debug_frame = true;
+	return r != -ENOMEM && builder->sections[0].bytes ? 0 : r;
+}
+
+static int build(struct builder *builder)
+{
+	struct table_writer writer;
+	int r;
+
+	r = read_sections(builder);
+	if (r < 0)
+		return r;
+	find_segments(builder);
+	r = find_functions(builder, &builder->sections[0]);
+	builder->n_eh_functions = builder->n_functions;
+	if (r == 0)
+		r = find_functions(builder, &builder->sections[1]);
+	if (r == 0)
+		r = sort_functions(builder);
+	if (r < 0)
+		return r;
+	r = table_writer_init(&writer, &builder->table);
+	if (r < 0)
+		return r;
+	r = write_functions(builder, &writer);
+	table_writer_done(&writer);
+	return r;
+}
+
+int unwind_table_build(struct elf_file *file, struct unwind_table *ret)
+{
+	return unwind_table_build_breathing(file, NULL, NULL, ret);
+}
+
+int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breathe, void *context,
+				 struct unwind_table *ret)
+{
+	struct builder builder = {
+		.file = file,
+		.table.machine = file->machine,
+		.breathe = breathe,
+		.context = context,
+	};
+	int r;
+
+	if (!cfi_machine(file->machine) || file->is_32)
+		return -ENOENT;
+	r = build(&builder);
+	for (size_t i = 0; i < 2; i++) {
+		free((void *)builder.sections[i].bytes);
+		cfi_section_done(&builder.sections[i]);
+	}
+	free(builder.functions);
+	free(builder.order);
+	if (r < 0) {
+		unwind_table_done(&builder.table);
+		return r;
+	}
+	*ret = builder.table;
+	return 0;
+}
+
+void unwind_table_done(struct unwind_table *table)
+{
+	for (uint32_t i = 0; i < table->n_parts; i++)
+		free(table->parts[i].words);
+	free(table->parts);
+	*table = (struct unwind_table){};
+}
+
+const struct bf_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset)
+{
+	uint64_t part = offset >> BF_PART_SHIFT;
+
+	if (part >= table->n_parts || !table->parts[part].words)
+		return NULL;
+	return bf_find_rule(table->parts[part].words, 0, offset);
+}

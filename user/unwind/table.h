@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * table: the unwind table of a file, in the form that the BPF programs read (bpf/wire.h).
+ */
+#ifndef UNWIND_TABLE_H
+#define UNWIND_TABLE_H
+
+#include "base/elf_file.h"
+#include "bpf/wire.h"
+
+/* A part of BF_PART_SHIFT bits of file offsets. No words: nothing is known of it. */
+struct unwind_part {
+	uint32_t *words;
+	uint32_t n_words; /* ≤ BF_SEGMENT_WORDS - BF_SEGMENT_FIRST */
+};
+
+struct unwind_table {
+	struct unwind_part *parts; /* the i-th covers file offsets from i << BF_PART_SHIFT on */
+	uint32_t n_parts;
+	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
+	/* What it was made from. */
+	uint64_t code_bytes; /* covered by rows */
+	uint32_t n_functions, n_rows, n_rules;
+	uint32_t n_skipped; /* left out: damaged, too much for a part, or where another begins */
+};
+
+/*
+ * Makes the table of @file from .eh_frame, and from .debug_frame for what that leaves out.
+ * Errors: -ENOENT no such section or another machine; -ENOEXEC the file is damaged; -ENOMEM; read
+ * errors. Bounded: time and memory follow the size of the section, at most some 10 bytes for each.
+ */
+int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
+
+/* The same, and @breathe is called every millisecond or so: a large file takes a hundred. */
+typedef void (*unwind_breathe_fn)(void *context);
+int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breathe, void *context,
+				 struct unwind_table *ret);
+
+void unwind_table_done(struct unwind_table *table);
+
+/* The rule for the code at file offset @offset, or NULL. */
+const struct bf_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset);
+
+#endif
