@@ -17,10 +17,11 @@ static __always_inline void read_stack(struct bf_snapshot_event *event, void *me
 	u32 first = event->walk.sp & (page - 1);
 
 	event->memory_start = event->walk.sp - first;
-	event->memory_bytes = 0;
-	if (walk_read(memory, event->memory + first, page - first, event->walk.sp))
-		return;
 	event->memory_bytes = page;
+	event->memory_unread = first;
+	/* The thread may be in here because it touched a page of its stack for the first time. */
+	if (walk_read(memory, event->memory + first, page - first, event->walk.sp))
+		event->memory_unread = page;
 	for (u32 i = 1; i < n_pages; i++) {
 		if (walk_read(memory, event->memory + i * page, page,
 			      event->memory_start + i * page))

@@ -26,8 +26,10 @@ enum walk_machine { WALK_X86_64, WALK_ARM64 };
 
 #define ARM64_ADDRESS_BITS 48 /* above them lies the signature of a signed return address */
 
-#define WALK_MAX_JUMP (1ULL << 30) /* no frame is larger: a frame pointer that leads further lies  \
-				    */
+#define WALK_LOWEST_CODE 65536 /* nothing is mapped below: a program starts with a number there */
+#define WALK_MAX_JUMP                                                                              \
+	(1ULL << 30) /* no frame is larger: a frame pointer that leads further lies                \
+		      */
 
 static inline __attribute__((always_inline)) __u32 segment_word(const __u32 *words, __u32 at)
 {
@@ -265,9 +267,10 @@ walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk
 {
 	__u64 record[2] = {}, distance = 0; /* the caller's frame pointer, the return address */
 
-	if (machine == WALK_X86_64 && walk->exact && is_at_edge(walk, memory, &distance)) {
-		if (walk_read(memory, &record[1], 8, walk->sp + distance) ||
-		    (distance && walk_read(memory, &walk->fp, 8, walk->sp)))
+	if (machine == WALK_X86_64 && walk->exact && is_at_edge(walk, memory, &distance) &&
+	    walk_read(memory, &record[1], 8, walk->sp + distance) == 0 &&
+	    record[1] >= WALK_LOWEST_CODE) {
+		if (distance && walk_read(memory, &walk->fp, 8, walk->sp))
 			return BF_END_MEMORY;
 		walk->guessed = 1;
 		return enter_caller(walk, record[1], walk->sp + distance + 8, walk->fp, machine);

@@ -169,10 +169,11 @@ struct bf_snapshot_event {
 	struct bf_walk walk;
 	__u64 process_start;
 	__u32 pid, exec_id;
-	__u64 time;	    /* CLOCK_MONOTONIC ns */
-	__u64 memory_start; /* address of memory[0] */
-	__u64 memory_bytes; /* readable from there; what lies below walk.sp is unset */
-	__u8 memory[];	    /* BF_SNAPSHOT_SMALL, _MEDIUM or _LARGE */
+	__u64 time;	     /* CLOCK_MONOTONIC ns */
+	__u64 memory_start;  /* address of memory[0] */
+	__u64 memory_bytes;  /* from there, … */
+	__u64 memory_unread; /* the first of which are unset */
+	__u8 memory[];	     /* BF_SNAPSHOT_SMALL, _MEDIUM or _LARGE */
 };
 
 /* A process: born, gone, or (from the task iterator) there from the start. */

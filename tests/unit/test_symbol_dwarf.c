@@ -578,11 +578,10 @@ static void shrinking_files(void **state)
 	".byte 4,0x39,1, 0,0\n"                                                                    \
 	".byte 5,0x2e,0, 0x31,0x13, 0,0\n"                                                         \
 	".byte 6,0x1d,1, 0x55,0x17, 0,0\n"                                                         \
-	".byte 0\n"                                                                                \
 	".section .debug_info,\"\",@progbits\n"                                                    \
 	"unit: .long unit_end-.-4\n.value 4\n.long 0\n.byte 8\n"                                   \
 	".byte 1\n.quad start,64\n"
-#define UNIT_END "unit_end:\n"
+#define UNIT_END "unit_end:\n.section .debug_abbrev\n.subsection 9\n.byte 0\n.section .debug_info\n"
 #define FUNCTION "function: .byte 2\n.quad start,64\n.long loop-unit\n"
 
 static double seconds(void)
@@ -661,6 +660,19 @@ static void ranges_shared_by_many(void **state)
 	assert_true(taken < 20); /* with sanitizers */
 }
 
+/* Two bytes in the file, thousands of attributes to read: they are paid for one by one. */
+static void attributes_without_bytes(void **state)
+{
+	double taken = resolve_assembly(
+		UNIT_START FUNCTION "loop:\n.rept 1000000\n.byte 7,0\n.endr\n.byte 0,0\n" UNIT_END
+				    ".section .debug_abbrev\n"
+				    ".byte 7,0x2e,1\n.rept 10000\n.byte 0x3f,0x19\n.endr\n"
+				    ".byte 0x3f,0x0f,0,0,0\n");
+
+	assert_true(damaged);
+	assert_true(taken < 20); /* with sanitizers */
+}
+
 /* A thousand units that are one unit each, none with an address. */
 static void units_without_code(void **state)
 {
@@ -702,6 +714,7 @@ int main(void)
 		DWARF_TEST(references_out_of_the_file),
 		DWARF_TEST(entries_inside_each_other),
 		DWARF_TEST(ranges_shared_by_many),
+		DWARF_TEST(attributes_without_bytes),
 		DWARF_TEST(units_without_code),
 		DWARF_TEST(files_without_dwarf),
 	};

@@ -575,7 +575,11 @@ static int find_process(struct unwinder *unwinder, const struct bf_snapshot_even
 
 int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *event)
 {
-	struct walk_memory memory = {event->memory, event->memory_start, event->memory_bytes};
+	struct walk_memory memory = {
+		event->memory + event->memory_unread,
+		event->memory_start + event->memory_unread,
+		event->memory_bytes - event->memory_unread,
+	};
 	struct snapshot_walk context = {.unwinder = unwinder};
 	struct bf_walk walk = event->walk;
 	__u64 frames[BF_MAX_FRAMES];

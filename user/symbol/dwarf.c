@@ -8,13 +8,16 @@
 #include "symbol/dwarf_constants.h"
 
 /*
- * Reading a whole file's debugging information once costs about its size. A few times that is
- * beyond any need, and what a small file may cost at least is a fraction of a second.
+ * Going through all of a file's debugging information takes about a nanosecond for each byte of
+ * it. A few times that is beyond any need.
  */
-#define BUDGET_BASE (128ll << 20)
+#define BUDGET_BASE (512ll << 20)
 #define BUDGET_MAX  (4ll << 30)
-#define UNIT_COST   256
-#define ENTRY_COST  256
+#define HEAD_COST   64
+#define UNIT_COST   1024
+#define ENTRY_COST  512
+#define ABBREV_COST 8 /* for each byte */
+#define LOAD_SHIFT  2 /* a byte that is only read: 1/4 */
 /* The most that a file's compressed sections may take: those of programs of some 100 MB. */
 #define ROOM (512ull << 20)
 
@@ -148,7 +151,7 @@ int dwarf_index(struct dwarf *dwarf)
 		length = read_length(&cursor, &offset_size);
 		if (cursor.bad || length > section->size - cursor_offset(&cursor))
 			return 0;
-		r = dwarf_charge(dwarf, UNIT_COST);
+		r = dwarf_charge(dwarf, HEAD_COST);
 		if (r == 0)
 			r = array_reserve(dwarf->units, dwarf->units_capacity, dwarf->n_units, 1);
 		if (r < 0)
@@ -206,7 +209,7 @@ static int read_root(struct dwarf *dwarf, struct cursor *cursor, struct dwarf_un
 		return -ENOEXEC;
 	r = dwarf_abbrevs_read(&abbrevs, &dwarf->sections[DWARF_ABBREV], unit->abbrevs,
 			       unit->encoding, code, &size);
-	if (dwarf_charge(dwarf, size) < 0 && r == 0) {
+	if (dwarf_charge(dwarf, ABBREV_COST * size) < 0 && r == 0) {
 		dwarf_abbrevs_done(&abbrevs);
 		return -ENOEXEC;
 	}
@@ -290,6 +293,9 @@ int dwarf_unit_load(struct dwarf *dwarf, const struct dwarf_unit *unit, struct c
 
 	if (n > UNIT_MAX)
 		return -EFBIG;
+	r = dwarf_charge(dwarf, n >> LOAD_SHIFT);
+	if (r < 0)
+		return r;
 	r = section_load(&dwarf->sections[DWARF_INFO], unit->root.offset, n, &dwarf->buffer,
 			 &dwarf->buffer_capacity, &bytes);
 	if (r == 0)
@@ -311,8 +317,7 @@ int dwarf_unit_abbrevs(struct dwarf *dwarf, const struct dwarf_unit *unit,
 	    cached->encoding.offset_size != unit->encoding.offset_size) {
 		r = dwarf_abbrevs_read(&table, &dwarf->sections[DWARF_ABBREV], unit->abbrevs,
 				       unit->encoding, 0, &size);
-		/* Each byte of a table costs as much as several of what it describes. */
-		if (dwarf_charge(dwarf, 4 * size) < 0 && r == 0) {
+		if (dwarf_charge(dwarf, ABBREV_COST * size) < 0 && r == 0) {
 			dwarf_abbrevs_done(&table);
 			return -ENOEXEC;
 		}
@@ -364,7 +369,7 @@ int dwarf_entry_at(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t 
 		return r;
 	cursor = cursor_make(bytes, n, offset);
 	abbrev = dwarf_abbrev_find(abbrevs, cursor_uleb(&cursor));
-	if (!abbrev)
+	if (!abbrev || dwarf_charge(dwarf, abbrev->n) < 0)
 		return -ENOEXEC;
 	dwarf_entry_read(&cursor, abbrevs, abbrev, unit->offset, ret);
 	ret->offset = offset;

@@ -56,7 +56,7 @@ struct dwarf {
 	struct section sections[N_DWARF_SECTIONS];
 	struct dwarf *alternate; /* dwz's file that several share, or NULL */
 	uint64_t lowest_code;
-	int64_t budget;	 /* work that may still be done, in bytes or what takes as long */
+	int64_t budget;	 /* work that may still be done, in nanoseconds or so */
 	uint64_t room;	 /* bytes of sections that may still be unpacked */
 	uint64_t *units; /* where they begin */
 	size_t n_units, units_capacity;
@@ -77,6 +77,9 @@ bool dwarf_is_in(struct elf_file *file);
  */
 int dwarf_open(struct dwarf **ret, struct elf_file *file, uint64_t lowest_code);
 void dwarf_free(struct dwarf *dwarf);
+
+/* What a step from entry to entry takes, besides its attributes. */
+#define DWARF_STEP_COST 8
 
 /* Takes @work from the budget. Errors: -ENOEXEC when it is used up. */
 static inline int dwarf_charge(struct dwarf *dwarf, uint64_t work)

@@ -12,6 +12,7 @@
 #define MAX_FILES    (1u << 20)
 #define MAX_FORMATS  64
 #define ADDRESS_COST 8
+#define BYTE_COST    4
 
 /* A directory, or a file in one. */
 struct named {
@@ -108,6 +109,7 @@ static int read_new_names(struct program *program, struct table_of_names *table)
 		struct dwarf_value name = {};
 		uint64_t directory = 0;
 
+		r = dwarf_charge(program->dwarf, n_formats);
 		for (size_t i = 0; i < n_formats; i++) {
 			struct dwarf_value value =
 				dwarf_value_read(cursor, &formats[i], program->encoding, 0);
@@ -117,7 +119,8 @@ static int read_new_names(struct program *program, struct table_of_names *table)
 			else if (contents[i] == DW_LNCT_directory_index)
 				directory = value.number;
 		}
-		r = cursor->bad ? -ENOEXEC : add_named(table, name, directory);
+		if (r == 0)
+			r = cursor->bad ? -ENOEXEC : add_named(table, name, directory);
 	}
 	return r;
 }
@@ -195,7 +198,7 @@ static int load(struct program *program)
 		length = cursor_u64(&cursor);
 	if (cursor.bad || length > PROGRAM_MAX || length > section->size - cursor_offset(&cursor))
 		return -ENOEXEC;
-	r = dwarf_charge(program->dwarf, length);
+	r = dwarf_charge(program->dwarf, BYTE_COST * length);
 	if (r == 0)
 		r = section_load(section, cursor_offset(&cursor), length, &program->buffer,
 				 &program->buffer_capacity, &bytes);

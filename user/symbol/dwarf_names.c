@@ -12,6 +12,7 @@
 #define MAX_HOPS 16
 /* Namespaces and types inside each other that are told. */
 #define MAX_LEVELS 64
+#define NAME_COST  50 /* for each byte of a mangled name */
 
 /* The name of one entry. */
 struct name {
@@ -56,6 +57,8 @@ static int set_text(struct namer *namer, struct dwarf *dwarf, const struct dwarf
 {
 	int r = dwarf_text(dwarf, unit, value, namer->text, sizeof namer->text);
 
+	if (r == 0)
+		r = dwarf_charge(dwarf, NAME_COST * strlen(namer->text));
 	return r < 0 ? r : demangle_add(namer->strings, namer->text, ret_text);
 }
 
@@ -265,7 +268,7 @@ static int take_step(struct tour *tour)
 		return 0;
 	}
 	abbrev = dwarf_abbrev_find(tour->abbrevs, code);
-	if (!abbrev)
+	if (!abbrev || dwarf_charge(tour->dwarf, DWARF_STEP_COST + abbrev->n) < 0)
 		return -ENOEXEC;
 	r = arrive(tour, entry.offset);
 	if (r < 0 || !tour->n_names)
@@ -288,9 +291,7 @@ static int visit_unit(struct tour *tour)
 	if (r < 0)
 		return r;
 	tour->unit = *unit;
-	r = dwarf_charge(tour->dwarf, unit->end - unit->offset);
-	if (r == 0)
-		r = dwarf_unit_abbrevs(tour->dwarf, &tour->unit, &tour->abbrevs);
+	r = dwarf_unit_abbrevs(tour->dwarf, &tour->unit, &tour->abbrevs);
 	if (r == 0)
 		r = dwarf_unit_load(tour->dwarf, &tour->unit, &tour->cursor);
 	while (r == 0 && tour->n_names && tour->cursor.at < tour->cursor.end)

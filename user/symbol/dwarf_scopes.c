@@ -226,7 +226,7 @@ static int step(struct walk *walk)
 		return 0;
 	}
 	abbrev = dwarf_abbrev_find(walk->abbrevs, code);
-	if (!abbrev)
+	if (!abbrev || dwarf_charge(walk->dwarf, DWARF_STEP_COST + abbrev->n) < 0)
 		return -ENOEXEC;
 	if (!walk->skipping)
 		return visit(walk, abbrev, offset);
@@ -237,10 +237,8 @@ static int step(struct walk *walk)
 static int walk_unit(struct walk *walk, bool everywhere)
 {
 	const struct dwarf_abbrev *root;
-	int r = dwarf_charge(walk->dwarf, walk->unit->end - walk->unit->offset);
+	int r = dwarf_unit_abbrevs(walk->dwarf, walk->unit, &walk->abbrevs);
 
-	if (r == 0)
-		r = dwarf_unit_abbrevs(walk->dwarf, walk->unit, &walk->abbrevs);
 	if (r == 0)
 		r = dwarf_unit_load(walk->dwarf, walk->unit, &walk->cursor);
 	if (r < 0)
