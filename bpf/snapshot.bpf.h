@@ -53,6 +53,8 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	event->process_start = task->group_leader->start_boottime;
 	event->time = bpf_ktime_get_ns();
 	event->id = id = unique_id(event->time);
+	event->has_code = event->walk.exact &&
+			  !walk_read(memory, &event->code, sizeof event->code, event->walk.pc);
 	read_stack(event, memory, bytes / 4096);
 	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
 	return id;

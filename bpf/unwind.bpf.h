@@ -122,7 +122,7 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 	barrier_var(n); /* one register, compared and used: before 6.2 copies are forgotten */
 	if (n >= BF_MAX_FRAMES)
 		return BF_END_DEPTH;
-	unwind->stack.frames[n] = walk_frame(walk);
+	unwind->stack.frames[n] = walk_frame(walk, rule);
 	unwind->stack.n = n + 1;
 	if (rule)
 		return walk_by_rule(walk, rule, memory, WALK_MACHINE);

@@ -81,7 +81,7 @@ bf_find_mapping(const __u32 *words, __u32 at, __u32 n, __u64 pc)
 	const __u32 mask = BF_SEGMENT_WORDS * 4 / sizeof *mappings - 1;
 	__u32 low = at * 4 / sizeof *mappings;
 
-	for (int i = 0; i < 14 && n > 1; i++) { /* 2^13 = BF_MAX_MAPPINGS */
+	for (int i = 0; i < 12 && n > 1; i++) { /* 2^11 = BF_MAX_MAPPINGS */
 		__u32 half = n >> 1;
 
 		if (mappings[(low + half) & mask].start <= pc)
@@ -92,10 +92,18 @@ bf_find_mapping(const __u32 *words, __u32 at, __u32 n, __u64 pc)
 	return n && pc >= mappings->start && pc < mappings->end ? mappings : 0;
 }
 
-/* The frame that @walk stands at, as it is kept. */
-static inline __attribute__((always_inline)) __u64 walk_frame(const struct bf_walk *walk)
+/*
+ * The frame that @walk stands at, as it is kept. What a signal interrupted is no return address,
+ * and what a handler returns to was never called: it lies at its function's first byte.
+ */
+static inline __attribute__((always_inline)) __u64 walk_frame(const struct bf_walk *walk,
+							      const struct bf_rule *rule)
 {
-	return walk->exact && !walk->is_leaf ? walk->pc | BF_FRAME_EXACT : walk->pc;
+	if (walk->is_leaf)
+		return walk->pc;
+	if (walk->exact || (rule && rule->cfa == BF_CFA_SIGNAL))
+		return walk->pc | BF_FRAME_EXACT;
+	return walk->pc;
 }
 
 static inline __attribute__((always_inline)) int
@@ -130,7 +138,17 @@ find_cfa(const struct bf_walk *walk, const struct bf_rule *rule, void *memory, _
 	switch (rule->cfa) {
 	case BF_CFA_SP: *ret = walk->sp + (__s64)rule->cfa_offset; return BF_END_NONE;
 	case BF_CFA_FP: *ret = walk->fp + (__s64)rule->cfa_offset; return BF_END_NONE;
-	case BF_CFA_PLT: *ret = walk->sp + 8 + ((walk->pc & 15) >= 11 ? 8 : 0); return BF_END_NONE;
+	case BF_CFA_PLT:
+		*ret = walk->sp + 8 + ((walk->pc & 15) >= rule->addend ? 8 : 0);
+		return BF_END_NONE;
+	case BF_CFA_SP_INDEXED:
+		if (!walk->is_leaf)
+			return BF_END_UNSUPPORTED;
+		cfa = walk->sp + 8 * walk->leaf[rule->reg & 15] + (__s64)rule->cfa_offset;
+		if (walk_read(memory, &cfa, 8, cfa))
+			return BF_END_MEMORY;
+		*ret = cfa + 8;
+		return BF_END_NONE;
 	case BF_CFA_REGISTER:
 		if (walk->is_leaf)
 			cfa = walk->leaf[rule->reg & 15];
@@ -267,7 +285,7 @@ walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk
 {
 	__u64 record[2] = {}, distance = 0; /* the caller's frame pointer, the return address */
 
-	if (machine == WALK_X86_64 && walk->exact && is_at_edge(walk, memory, &distance) &&
+	if (machine == WALK_X86_64 && walk->is_leaf && is_at_edge(walk, memory, &distance) &&
 	    walk_read(memory, &record[1], 8, walk->sp + distance) == 0 &&
 	    record[1] >= WALK_LOWEST_CODE) {
 		if (distance && walk_read(memory, &walk->fp, 8, walk->sp))

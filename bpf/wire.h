@@ -173,7 +173,10 @@ struct bf_snapshot_event {
 	__u64 memory_start;  /* address of memory[0] */
 	__u64 memory_bytes;  /* from there, … */
 	__u64 memory_unread; /* the first of which are unset */
-	__u8 memory[];	     /* BF_SNAPSHOT_SMALL, _MEDIUM or _LARGE */
+	/* The instruction at walk.pc, if that could be read and walk.exact says that it is one. */
+	__u32 code;
+	__u32 has_code;
+	__u8 memory[]; /* BF_SNAPSHOT_SMALL, _MEDIUM or _LARGE */
 };
 
 /* A process: born, gone, or (from the task iterator) there from the start. */
@@ -191,12 +194,12 @@ struct bf_process_event {
  * each. Word 0 holds the epoch in which it was last used; what is stored begins at
  * BF_SEGMENT_FIRST.
  */
-#define BF_SEGMENT_WORDS (1u << 18) /* 32-bit words: 1 MiB */
+#define BF_SEGMENT_WORDS (1u << 16) /* 32-bit words: 256 KiB */
 #define BF_SEGMENT_FIRST 8
-#define BF_MAX_SEGMENTS	 4096
+#define BF_MAX_SEGMENTS	 16384
 
 /*
- * A file's table is cut into parts of 4 MiB of file offsets, each in one segment. A part, in words:
+ * A file's table is cut into parts of 1 MiB of file offsets, each in one segment. A part, in words:
  *
  *	n_pages
  *	directory[n_pages + 1]	where the rows of each 4 KiB page begin, from the part's start
@@ -206,7 +209,7 @@ struct bf_process_event {
  * The rows of a page ascend; one holds from its offset to the next one's, the last to the page's
  * end. Before the first, and where the rule is 0, nothing is known.
  */
-#define BF_PART_SHIFT	 22
+#define BF_PART_SHIFT	 20
 #define BF_PAGE_SHIFT	 12
 #define BF_PART_PAGES	 (1u << (BF_PART_SHIFT - BF_PAGE_SHIFT))
 #define BF_ROW_RULE_BITS 20
@@ -220,7 +223,9 @@ enum bf_cfa {
 	BF_CFA_REGISTER, /* @reg; known at the leaf only, but for rbx */
 	BF_CFA_SP_DEREF, /* what is stored there, plus @addend */
 	BF_CFA_FP_DEREF,
-	BF_CFA_PLT,    /* x86-64: sp + 8, and 8 more from byte 11 of an entry of 16 on */
+	/* x86-64: what is stored at sp + 8 * @reg + @cfa_offset, plus 8; at the leaf only. */
+	BF_CFA_SP_INDEXED,
+	BF_CFA_PLT,    /* x86-64: sp + 8, and 8 more from byte @addend of an entry of 16 on */
 	BF_CFA_SIGNAL, /* a signal frame: all registers lie in it */
 	BF_CFA_ENTRY,  /* no caller: the return address is undefined */
 	BF_CFA_UNSUPPORTED,
@@ -281,7 +286,7 @@ struct bf_process {
 	__u32 segment, at; /* word, a multiple of 8 */
 	__u32 n;
 };
-#define BF_MAX_MAPPINGS 8192
+#define BF_MAX_MAPPINGS 2048
 
 /* Every way to lose something, and a few totals. */
 enum bf_stat {

@@ -3,14 +3,14 @@
  * libFuzzer: any bytes as call frame information, or as the file that holds it. The table must be
  * one that the BPF programs can trust, and no larger than its source allows.
  *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Iuser -Itests \
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Iuser \
  *		tests/fuzz/fuzz_unwind.c user/unwind/cfi.c user/unwind/cfi_program.c \
  *		user/unwind/table.c user/unwind/table_part.c user/base/elf_file.c
  *
  * The first byte says what the others are: see enum kind. Seeds:
  *
  *	{ printf 0; cat FILE; } >corpus/file
- *	objcopy -O binary --only-section=.eh_frame --set-section-flags .eh_frame=alloc FILE section
+ *	objcopy -O binary --only-section=.eh_frame FILE section
  *	{ printf 1; cat section; } >corpus/section
  */
 #include <elf.h>
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unit/check_table.h"
+#include "tests/unit/check_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

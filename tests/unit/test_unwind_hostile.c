@@ -84,7 +84,7 @@ static void test_nested(void **state)
 	/* A later part has room again. */
 	FDE(0x800000, 0x1000, DW_CFA_def_cfa_offset, 101);
 	build_sound();
-	assert_true(table.n_functions > 200000);
+	assert_true(table.n_functions > 50000);
 	assert_true(table.n_skipped > 500000);
 	assert_int_equal(table.n_functions + table.n_skipped, n + 1);
 	expect(0x2000 + 4321, SP_RULE(21));
@@ -106,7 +106,7 @@ static void test_rules(void **state)
 	FDE(0x400000, 0x1000, DW_CFA_def_cfa_offset, 101);
 	build_sound();
 	assert_int_equal(table.n_skipped, 1);
-	expect(0x2000 + 50000, SP_RULE(50000));
+	expect(0x2000 + 10000, SP_RULE(10000));
 	expect_nothing(0x2000 + 199999);
 	expect_nothing(0x2000 + 0x1fffff);
 	expect(0x400000, SP_RULE(101));
@@ -227,7 +227,8 @@ static void test_many_cies(void **state)
 		FDE(0x2000 + i, 1, DW_CFA_nop);
 	}
 	build_sound();
-	assert_int_equal(table.n_functions, n);
+	/* As many as a part has room for. */
+	assert_true(table.n_functions > 50000);
 	expect(0x2000, SP_RULE(0));
 	expect(0x2000 + 1, SP_RULE(19));
 	done();
@@ -385,7 +386,7 @@ static void test_sparse_file(void **state)
 	expect(0x2000, SP_RULE(8));
 	expect(0x12345678, SP_RULE(8));
 	assert_true(table_bytes() < 16 << 20);
-	assert_true(table.n_parts <= 1024);
+	assert_true(table.n_parts <= 4096);
 	done();
 }
 

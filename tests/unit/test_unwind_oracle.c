@@ -98,6 +98,20 @@ static bool stored_cfa(const struct comparison *c, int64_t reg, int64_t offset, 
 	return true;
 }
 
+/* OpenSSL's bn_mul_mont: breg7 offset, breg reg 0, lit8, mul, plus, deref, plus_uconst 8. */
+static bool indexed_cfa(const Dwarf_Op *ops, size_t n, struct bf_rule *rule)
+{
+	int64_t sp, offset, index, zero;
+
+	if (n != 7 || !read_breg(&ops[0], &sp, &offset) || !read_breg(&ops[1], &index, &zero) ||
+	    sp != 7 || zero != 0 || ops[2].atom != DW_OP_lit8 || ops[3].atom != DW_OP_mul ||
+	    ops[4].atom != DW_OP_plus || ops[5].atom != DW_OP_deref ||
+	    ops[6].atom != DW_OP_plus_uconst || ops[6].number != 8)
+		return false;
+	*rule = (struct bf_rule){.cfa = BF_CFA_SP_INDEXED, .reg = index, .cfa_offset = offset};
+	return true;
+}
+
 static bool want_cfa(const struct comparison *c, Dwarf_Frame *frame, struct bf_rule *rule)
 {
 	int64_t reg, offset;
@@ -110,6 +124,8 @@ static bool want_cfa(const struct comparison *c, Dwarf_Frame *frame, struct bf_r
 			.cfa = BF_CFA_PLT, .cfa_offset = 8, .addend = ops[4].atom - DW_OP_lit0};
 		return true;
 	}
+	if (c->table.machine == EM_X86_64 && indexed_cfa(ops, n, rule))
+		return true;
 	if (n == 0 || !read_breg(&ops[0], &reg, &offset))
 		return false;
 	if (n == 1)

@@ -523,8 +523,9 @@ static void test_pages_and_parts(void **state)
 	made_begin(EM_X86_64);
 	made_begin_section(MADE_EH);
 	put_cie((struct made_cie){.encoding = DW_EH_PE_udata4});
-	FDE(0x2800, 2 * part, DW_CFA_def_cfa_offset, 16, DW_CFA_set_loc, 0, 0, 0x80, 0,
-	    DW_CFA_def_cfa_offset, 24, DW_CFA_set_loc, 0, 0x10, 0x80, 0, DW_CFA_def_cfa_offset, 32);
+	FDE(0x2800, 2 * part, DW_CFA_def_cfa_offset, 16, DW_CFA_set_loc, 0, 0, (part >> 16) + 0x40, 0,
+	    DW_CFA_def_cfa_offset, 24, DW_CFA_set_loc, 0, 0x10, (part >> 16) + 0x40, 0,
+	    DW_CFA_def_cfa_offset, 32);
 	finish_eh();
 	assert_int_equal(table.n_parts, 3);
 	expect_nothing(0x27ff);

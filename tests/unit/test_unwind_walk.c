@@ -366,7 +366,7 @@ static void put_signal_frame(unsigned int word, uint64_t fp, uint64_t sp, uint64
 
 /*
  * What a signal struck is looked up where it stands, which may be a function's first instruction,
- * and has not called anyone.
+ * and has not called anyone; nor has what the handler returns to.
  */
 static void test_signal(void **state)
 {
@@ -380,7 +380,8 @@ static void test_signal(void **state)
 	made.words[10] = CODE + 0x204;
 	put_signal_frame(11, at(200), at(120), CODE + 0x400);
 	made.words[201] = CODE + 0x504;
-	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, (CODE + 0x400) | BF_FRAME_EXACT,
+	expect(BF_END_ENTRY, CODE + 0x150, (CODE + 0x204) | BF_FRAME_EXACT,
+	       (CODE + 0x400) | BF_FRAME_EXACT,
 	       CODE + 0x504);
 }
 
@@ -396,7 +397,8 @@ static void test_signal_on_alternate_stack(void **state)
 	made.words[500] = CODE + 0x204;
 	put_signal_frame(501, 0, at(20), CODE + 0x350);
 	made.words[21] = CODE + 0x404;
-	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, (CODE + 0x350) | BF_FRAME_EXACT,
+	expect(BF_END_ENTRY, CODE + 0x150, (CODE + 0x204) | BF_FRAME_EXACT,
+	       (CODE + 0x350) | BF_FRAME_EXACT,
 	       CODE + 0x404);
 }
 
@@ -410,7 +412,8 @@ static void test_signal_in_a_signal(void **state)
 	put_signal_frame(10, 0, at(100), CODE + 0x100);
 	made.words[100] = CODE + 0x204;
 	put_signal_frame(101, 0, at(200), CODE + 0x300);
-	expect(BF_END_ENTRY, CODE + 0x204, (CODE + 0x100) | BF_FRAME_EXACT, CODE + 0x204,
+	expect(BF_END_ENTRY, CODE + 0x204, (CODE + 0x100) | BF_FRAME_EXACT,
+	       (CODE + 0x204) | BF_FRAME_EXACT,
 	       (CODE + 0x300) | BF_FRAME_EXACT);
 }
 

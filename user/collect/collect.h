@@ -95,7 +95,7 @@ const char *collect_source(const struct collector *collector);
 
 /*
  * After symbolize(): hides the switch's own frames at the leaf of off-CPU stacks; stacks that end at
- * an entry of Go's runtime are complete.
+ * an entry of Go's runtime, and those of threads that were just made, are complete.
  */
 void collect_finish_stacks(struct profile *profile);
 

@@ -577,9 +577,9 @@ void collect_stats(struct collector *collector, struct collect_stats *ret)
 		.processes = collector->processes.n_processes,
 		.snapshots = stat_total(collector, BF_STAT_SNAPSHOTS),
 		.snapshots_full = stat_total(collector, BF_STAT_SNAPSHOTS_FULL),
-		.tables_built = collector->unwinder.tables_built,
-		.tables_failed = collector->unwinder.tables_failed,
-		.unwind_bytes = (uint64_t)collector->unwinder.segments.n * BF_SEGMENT_WORDS * 4,
+		.tables_built = collector->unwinder.tables.n_built,
+		.tables_failed = collector->unwinder.tables.n_damaged,
+		.unwind_bytes = segments_bytes(&collector->unwinder.segments),
 		.evictions = collector->unwinder.segments.n_evicted,
 	};
 }

@@ -3,11 +3,9 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "collect/load.h"
 #include "profiler.skel.h"
 
 int drain_init(struct drain *drain, struct profiler *skel)
@@ -34,9 +32,7 @@ void drain_flip(struct drain *drain)
 	control->counts_used[~control->epoch & 1] = 0;
 	control->drain_wanted = 0;
 	__atomic_store_n(&control->epoch, control->epoch + 1, __ATOMIC_SEQ_CST);
-	/* Every CPU has left the programs that read the old epoch when a grace period is over. */
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
-		usleep(2000);
+	load_wait_for_programs();
 }
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * drain: takes the counted rows out of the two count maps. While BPF fills one, the other is read
- * and emptied in batches; membarrier() makes sure that no program still writes to it.
+ * and emptied in batches, after a wait for the programs that still write to it.
  */
 #ifndef COLLECT_DRAIN_H
 #define COLLECT_DRAIN_H

@@ -8,6 +8,13 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+static const char *name_of(const struct profile *profile, const struct profile_location *location)
+{
+	return location->n_frames ? strings_get(&profile->strings,
+						profile->frames[location->first_frame].function)
+				  : "";
+}
+
 /*
  * What stands between a blocking function and our hook: the scheduler and the way into BPF. They
  * tell nothing and differ with the hook; of a thread that still waits the kernel does not show
@@ -67,9 +74,8 @@ static bool is_top_of_go(const char *function)
 
 static bool ends_go_stack(const struct profile *profile, const struct profile_location *location)
 {
-	return profile->mappings[location->mapping].kind == MAPPING_FILE && location->n_frames &&
-	       is_top_of_go(strings_get(&profile->strings,
-					profile->frames[location->first_frame].function));
+	return profile->mappings[location->mapping].kind == MAPPING_FILE &&
+	       is_top_of_go(name_of(profile, location));
 }
 
 static bool has_go(const struct profile *profile)
@@ -96,10 +102,38 @@ static void end_go_stacks(struct profile *profile)
 	}
 }
 
+/*
+ * A thread that has not run an instruction of its own yet stands behind the system call that made
+ * it, where the unwind information still tells of its maker's stack. It has one frame.
+ */
+static void end_new_threads(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_stacks; i++) {
+		struct profile_stack *stack = &profile->stacks[i];
+		const struct profile_location *before = NULL;
+		uint32_t k = 0;
+
+		for (; stack->end != STACK_COMPLETE && k < stack->n; k++) {
+			const struct profile_location *location =
+				&profile->locations[profile->stack_locations[stack->first + k]];
+
+			if (profile->mappings[location->mapping].kind != MAPPING_KERNEL)
+				break;
+			before = location;
+		}
+		if (!before || k == stack->n ||
+		    !starts_with(name_of(profile, before), "ret_from_fork"))
+			continue;
+		stack->n = k + 1;
+		stack->end = STACK_COMPLETE;
+	}
+}
+
 void collect_finish_stacks(struct profile *profile)
 {
 	if (profile->mode == PROFILE_OFFCPU)
 		hide_plumbing(profile);
+	end_new_threads(profile);
 	if (has_go(profile))
 		end_go_stacks(profile);
 }

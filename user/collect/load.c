@@ -10,14 +10,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "collect/filter.h"
 #include "profiler.skel.h"
 
 #define BTF_PATH	"/sys/kernel/btf/vmlinux"
-#define MAX_CHILDREN	32768 /* of the targets, alive at one time */
-#define MAX_TABLE_PARTS 65536 /* of 4 MiB of a file */
-#define MAX_PROCESSES	16384 /* whose mappings BPF knows at one time */
+#define MAX_CHILDREN	32768  /* of the targets, alive at one time */
+#define MAX_TABLE_PARTS 131072 /* of 1 MiB of a file */
+#define MAX_PROCESSES	16384  /* whose mappings BPF knows at one time */
 
 /* libbpf has one print function for the process, without a context. */
 static struct {
@@ -362,4 +363,13 @@ int load_profiler(const struct collect_options *options, struct profiler **ret,
 			break;
 	}
 	return r < 0 ? explain(r, failure) : 0;
+}
+
+/*
+ * They take microseconds and can't be preempted. membarrier() and a grace period of RCU would be
+ * exact, but take seconds on a machine that is busy, while our rings run over.
+ */
+void load_wait_for_programs(void)
+{
+	usleep(2000);
 }

@@ -18,4 +18,7 @@ struct profiler; /* the skeleton */
 int load_profiler(const struct collect_options *options, struct profiler **ret,
 		  const char **ret_hook, struct failure *failure);
 
+/* Returns when every program that runs now has ended. */
+void load_wait_for_programs(void);
+
 #endif

@@ -12,26 +12,19 @@
 
 #include "bpf/wire.h"
 #include "collect/process.h"
-#include "collect/segments.h"
 #include "collect/stacks.h"
-#include "unwind/table.h"
+#include "collect/tables.h"
 
 struct profiler;
 
-#define UNWINDER_CLASSES 10 /* sizes of a process's room: 32 mappings, 64, … BF_MAX_MAPPINGS */
+#define UNWINDER_CLASSES 7 /* sizes of a process's room: 32 mappings, 64, … BF_MAX_MAPPINGS */
 
 struct unwinder {
 	struct profiler *skel;
 	struct processes *processes;
 	struct stacks *stacks;
 	struct segments segments;
-	unwind_breathe_fn breathe;
-	void *breathe_context;
-	struct file_table *tables; /* by index of the file */
-	size_t n_tables;
-	struct file_table *vdso;
-	uint32_t next_slot; /* in the map `tables` */
-	bool refused;	    /* parts had no room lately */
+	struct tables tables;
 	uint64_t reread_at; /* when /proc was last asked for mappings that no record told of */
 
 	/* Rooms of processes that have ended: by class, those that BPF may still read apart. */
@@ -39,8 +32,6 @@ struct unwinder {
 		struct room *rooms;
 		size_t n, capacity;
 	} free[UNWINDER_CLASSES], quiet[UNWINDER_CLASSES];
-
-	uint64_t tables_built, tables_failed, build_ns, table_bytes;
 };
 
 /*

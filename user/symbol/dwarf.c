@@ -22,6 +22,7 @@
 #define ROOM (512ull << 20)
 
 #define UNIT_MAX   (256ull << 20)
+#define MAX_UNITS  (1u << 22) /* a browser has some 100 000, dwz's included */
 #define ENTRY_VIEW 8192
 #define ROOT_VIEW  (256 * 1024)
 
@@ -138,7 +139,7 @@ int dwarf_index(struct dwarf *dwarf)
 	if (dwarf->is_indexed)
 		return 0;
 	dwarf->is_indexed = true;
-	while (offset < section->size) {
+	while (offset < section->size && dwarf->n_units < MAX_UNITS) {
 		struct cursor cursor;
 		const uint8_t *bytes;
 		uint8_t offset_size;

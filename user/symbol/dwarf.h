@@ -91,7 +91,8 @@ static inline int dwarf_charge(struct dwarf *dwarf, uint64_t work)
 }
 
 /*
- * Finds where units begin: ->units. What lies behind a damaged header is not found.
+ * Finds where units begin: ->units. What lies behind a damaged header, or millions of units, is not
+ * found.
  * Errors: -ENOMEM, -ENOEXEC budget.
  */
 int dwarf_index(struct dwarf *dwarf);

@@ -354,15 +354,15 @@ static char *clean_path(const struct session *session, uint32_t path)
 
 /* Names what is known of addresses in an open file. Errors: -ENOMEM, -E2BIG. */
 static int name_open_file(struct session *session, const struct source *source,
-			  struct elf_file *file, struct entry *entries, size_t n, bool *ret_damaged)
+			  struct elf_file *file, struct entry *entries, size_t n)
 {
 	struct mapped_file mapped = {.file = file, .root = source->root, .symfs = session->symfs};
 	struct dwarf_frames frames;
 	struct lookups lookups;
+	bool damaged;
 	char *path;
 	int r = translate(session, file, entries, &n);
 
-	*ret_damaged = false;
 	if (r < 0 || session->options->addresses)
 		return r < 0 ? r : set_frames_unnamed(session, entries, n);
 	path = clean_path(session, source->path);
@@ -370,8 +370,9 @@ static int name_open_file(struct session *session, const struct source *source,
 	if (r == 0) {
 		mapped.path = path;
 		r = file_names_find(&mapped, session->options, &session->debuginfod, &lookups,
-				    &session->profile->strings, &frames, ret_damaged);
+				    &session->profile->strings, &frames, &damaged);
 		if (r == 0) {
+			session->stats.damaged_files += damaged;
 			r = set_frames_file(session, entries, n, &lookups, &frames);
 			dwarf_frames_done(&frames);
 		}
@@ -408,19 +409,18 @@ static int name_file(struct session *session, struct source *source, struct entr
 	_cleanup_close_ int instead = source->fd < 0 ? open_instead(session, source) : -1;
 	int fd = source->fd < 0 ? instead : source->fd;
 	struct elf_file file;
-	bool damaged = source->fd >= 0;
 	int r = fd < 0 ? fd : elf_file_open(&file, fd);
 
 	session->stats.files += source->fd >= 0;
 	if (r == 0) {
 		r = add_build_id(session, &file, source);
 		if (r == 0)
-			r = name_open_file(session, source, &file, entries, n, &damaged);
+			r = name_open_file(session, source, &file, entries, n);
 		elf_file_done(&file);
 	} else if (r != -ENOMEM) {
+		session->stats.unreadable_files += source->fd >= 0;
 		r = set_frames_unnamed(session, entries, n);
 	}
-	session->stats.unreadable_files += damaged;
 	return r;
 }
 
@@ -429,12 +429,11 @@ static int name_vdso(struct session *session, const struct source *source, struc
 		     size_t n)
 {
 	struct elf_file file;
-	bool damaged;
 	int r = elf_file_open_vdso(&file);
 
 	if (r < 0)
 		return r == -ENOMEM ? r : set_frames_unnamed(session, entries, n);
-	r = name_open_file(session, source, &file, entries, n, &damaged);
+	r = name_open_file(session, source, &file, entries, n);
 	elf_file_done(&file);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symbolize: gives every location of a profile its name.
+ * symbolize: gives every location of a profile its names: its function's, those of the functions
+ * inlined there, and their lines.
  *
  * Locations are grouped by mapping and sorted, then each symbol source is read once, from front to
  * back, and asked only for the addresses that were seen: the cost follows what was sampled and no
@@ -15,7 +16,8 @@
 struct symbol_stats {
 	size_t locations, unnamed; /* unnamed: shown as [module+0xOFFSET] or [unknown] */
 	size_t files, unreadable_files;
-	bool kernel_hidden; /* /proc/kallsyms shows no addresses to us */
+	size_t damaged_files; /* of those read: part of it, or of what belongs to it, is damaged */
+	bool kernel_hidden;   /* /proc/kallsyms shows no addresses to us */
 };
 
 /*

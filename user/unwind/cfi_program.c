@@ -51,6 +51,7 @@ enum {
 enum {
 	OP_DEREF = 0x06,
 	OP_AND = 0x1a,
+	OP_MUL = 0x1e,
 	OP_PLUS = 0x22,
 	OP_PLUS_UCONST = 0x23,
 	OP_SHL = 0x24,
@@ -247,6 +248,29 @@ static uint8_t read_plt(struct cfi_bytes bytes)
 	return n < 16 ? n : 0;
 }
 
+/*
+ * What OpenSSL's hand-written multiplication (bn_mul_mont) says of its frame, in which a register
+ * counts the words: breg7 offset; breg reg 0; lit8; mul; plus; deref; plus_uconst 8.
+ */
+static bool read_indexed(struct cfi_bytes bytes, struct bf_rule *rule)
+{
+	static const uint8_t tail[] = {OP_LIT0 + 8, OP_MUL, OP_PLUS, OP_DEREF, OP_PLUS_UCONST, 8};
+	int64_t offset;
+	uint8_t reg;
+
+	if (cfi_uint8(&bytes) != OP_BREG0 + 7)
+		return false;
+	offset = cfi_sleb128(&bytes);
+	reg = cfi_uint8(&bytes) - OP_BREG0;
+	if (cfi_sleb128(&bytes) != 0 || bytes.damaged || reg > 15 || offset != (int32_t)offset ||
+	    cfi_left(&bytes) != sizeof tail || memcmp(bytes.at, tail, sizeof tail) != 0)
+		return false;
+	rule->cfa = BF_CFA_SP_INDEXED;
+	rule->reg = reg;
+	rule->cfa_offset = offset;
+	return true;
+}
+
 static void set_cfa_expression(struct cfi_program *program, struct cfi_bytes block)
 {
 	const struct cfi_machine *machine = program->section->machine;
@@ -261,6 +285,8 @@ static void set_cfa_expression(struct cfi_program *program, struct cfi_bytes blo
 		rule->cfa = BF_CFA_PLT;
 		rule->addend = plt;
 		rule->cfa_offset = 8;
+	} else if (machine->has_plt && read_indexed(block, rule)) {
+		return;
 	} else if (!shape.known || shape.offset != (int32_t)shape.offset) {
 		return;
 	} else if (!shape.deref) {

@@ -8,6 +8,10 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 {
 	const struct walk_memory *captured = memory;
 
+	if (captured->code && from == captured->code_at && n == sizeof(uint32_t)) {
+		memcpy(to, captured->code, n);
+		return 0;
+	}
 	if (from < captured->start || from - captured->start > captured->n ||
 	    n > captured->n - (from - captured->start))
 		return -1;
@@ -17,23 +21,15 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 
 #include "bpf/unwind_step.h"
 
-static int step(struct bf_walk *walk, const struct walk_code *code,
-		const struct walk_memory *memory, enum walk_machine machine)
-{
-	const struct bf_rule *rule = NULL;
-
-	if (code->table)
-		rule = unwind_table_find(code->table, code->offset);
-	if (rule)
-		return walk_by_rule(walk, rule, (void *)memory, machine);
-	return walk_by_frame_pointer(walk, (void *)memory, code->flags, machine);
-}
-
 void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t machine,
 		 const struct walk_memory *memory, walk_code_fn code_at, void *context)
 {
+	enum walk_machine kind = machine == EM_AARCH64 ? WALK_ARM64 : WALK_X86_64;
+	void *captured = (void *)memory;
+
 	walk->end = BF_END_NONE;
 	while (!walk->end) {
+		const struct bf_rule *rule = NULL;
 		struct walk_code code = {};
 
 		if (!code_at(context, walk->pc - !walk->exact, &code)) {
@@ -48,8 +44,10 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 			walk->end = BF_END_DEPTH;
 			return;
 		}
-		frames[(*n)++] = walk_frame(walk);
-		walk->end =
-			step(walk, &code, memory, machine == EM_AARCH64 ? WALK_ARM64 : WALK_X86_64);
+		if (code.table)
+			rule = unwind_table_find(code.table, code.offset);
+		frames[(*n)++] = walk_frame(walk, rule);
+		walk->end = rule ? walk_by_rule(walk, rule, captured, kind)
+				 : walk_by_frame_pointer(walk, captured, code.flags, kind);
 	}
 }

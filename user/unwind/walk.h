@@ -23,6 +23,9 @@ struct walk_memory {
 	const uint8_t *bytes;
 	uint64_t start; /* address of bytes[0] */
 	uint64_t n;
+	/* The instruction at the leaf, if it is known. */
+	const void *code;
+	uint64_t code_at;
 };
 
 /* What lies at an address. */

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Names of recorded frames: inlined functions, lines, debug files, containers."""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import Folded, error_line, record, run, wait_until
+
+SOURCE = r"""
+namespace space {
+struct Work {
+	volatile unsigned long n;
+	inline __attribute__((always_inline)) void spin(unsigned long times)
+	{
+		for (unsigned long i = 0; i < times; i++)
+			n = n * 3 + i; /* line 7 */
+	}
+};
+}
+static inline __attribute__((always_inline)) void middle(space::Work &work)
+{
+	work.spin(1000000); /* line 13 */
+}
+extern "C" __attribute__((noinline)) void outer(space::Work &work)
+{
+	middle(work); /* line 17 */
+}
+int main(int n, char **)
+{
+	space::Work work = {1};
+	for (int i = 0; n > 1 || i < 400; i++)
+		outer(work); /* line 23 */
+	return work.n == 0;
+}
+"""
+
+INLINED = ["outer", "middle_[i]", "space::Work::spin(unsigned long)_[i]"]
+WITH_LINES = ["outer (spin.cc:17)", "middle (spin.cc:13)_[i]"]
+
+
+@pytest.fixture(scope="module")
+def spin(module_path):
+    """The program with DWARF, and what is left of it when that is moved to a file of its own."""
+    (module_path / "spin.cc").write_text(SOURCE.lstrip("\n"))
+
+    def run(*command):
+        subprocess.run(command, cwd=module_path, check=True, capture_output=True)
+
+    run("g++", "-O2", "-g", "-Wl,--build-id", "-o", "spin", "spin.cc")
+    run("objcopy", "--only-keep-debug", "spin", "spin.debug")
+    run("objcopy", "--strip-all", "--add-gnu-debuglink=spin.debug", "spin", "bare")
+    run("g++", "-O2", "-g", "-static", "-Wl,--build-id", "-o", "whole", "spin.cc")
+    run("objcopy", "--only-keep-debug", "whole", "fixed.debug")
+    run("objcopy", "--strip-all", "--add-gnu-debuglink=fixed.debug", "whole", "fixed")
+    (module_path / "lonely").mkdir()
+    shutil.copy(module_path / "bare", module_path / "lonely" / "bare")
+    return module_path
+
+
+def stacks(path, command, *arguments, **options):
+    """Folded stacks of @command, by function alone."""
+    record("-F", 499, *arguments, "-o", path / "out.folded", "--", *command, **options)
+    return Folded(path / "out.folded")
+
+
+def share(folded, *frames):
+    """The share of the samples, of stacks that reach outer(), that have these frames in a row."""
+    wanted = list(frames)
+
+    def has(stack):
+        return any(stack[i:i + len(wanted)] == wanted for i in range(len(stack)))
+
+    return folded.total(has) / max(1, folded.total())
+
+
+def test_inlined_functions_are_frames(spin, tmp_path):
+    folded = stacks(tmp_path, [spin / "spin"])
+    assert share(folded, "main", *INLINED) > 0.9, folded.stacks
+
+
+def test_no_inline_leaves_them_out(spin, tmp_path):
+    folded = stacks(tmp_path, [spin / "spin"], "--no-inline")
+    assert share(folded, "main", "outer") > 0.9, folded.stacks
+    assert not [name for name in folded.names() if name.endswith("_[i]")]
+
+
+def test_lines(spin, tmp_path):
+    folded = stacks(tmp_path, [spin / "spin"], "--lines")
+    assert share(folded, "main (spin.cc:23)", *WITH_LINES) > 0.9, folded.stacks
+    spin_lines = {name for name in folded.names() if name.startswith(INLINED[-1][:-4])}
+    assert spin_lines <= {f"{INLINED[-1][:-4]} (spin.cc:{line})_[i]" for line in (6, 7)}
+
+
+def test_addresses(spin, tmp_path):
+    folded = stacks(tmp_path, [spin / "spin"], "--addresses")
+    for frames, _ in folded.stacks:
+        assert all(frame.startswith("[") for frame in frames[1:]), frames
+    assert any(name.startswith("[spin+0x") for name in folded.names())
+
+
+def test_debug_file_beside_the_program(spin, tmp_path):
+    folded = stacks(tmp_path, [spin / "bare"])
+    assert share(folded, "main", *INLINED) > 0.9, folded.stacks
+    folded = stacks(tmp_path, [spin / "lonely" / "bare"])
+    assert share(folded, *INLINED) == 0
+    assert any(name.startswith("[bare+0x") for name in folded.names())
+
+
+def test_symfs(spin, tmp_path):
+    program = spin / "lonely" / "bare"
+    place = tmp_path / "symbols" / str(program.parent).lstrip("/")
+    place.mkdir(parents=True)
+    shutil.copy(spin / "spin", place / "bare")
+    folded = stacks(tmp_path, [program], "--symfs", tmp_path / "symbols")
+    assert share(folded, "main", *INLINED) > 0.9, folded.stacks
+
+
+def test_debuginfod(spin, tmp_path):
+    """A client that only looks like it stands in for the real one and its servers."""
+    client = tmp_path / "debuginfod-find"
+    client.write_text(f"#!/bin/sh\necho {spin / 'spin.debug'}\n")
+    client.chmod(0o755)
+    environment = dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}",
+                       DEBUGINFOD_URLS="http://localhost:1",
+                       DEBUGINFOD_CACHE_PATH=str(tmp_path / "cache"))
+    folded = stacks(tmp_path, [spin / "lonely" / "bare"], env=environment)
+    assert share(folded, "main", *INLINED) > 0.9, folded.stacks
+
+
+def test_program_that_is_gone_at_the_end(spin, tmp_path):
+    """What was opened while it ran tells its names."""
+    program = tmp_path / "gone"
+    shutil.copy(spin / "spin", program)
+    folded = stacks(tmp_path, ["sh", "-c", f"{program} & sleep 0.3; rm {program}; wait"])
+    assert share(folded, "main", *INLINED) > 0.8, folded.stacks
+
+
+def test_debug_file_of_a_container(spin, tmp_path):
+    """A process with a root folder of its own sees its debug file where we see none."""
+    root = tmp_path / "root"
+    root.mkdir()
+    script = (f"mount -t tmpfs none {root} && mkdir -p {root}/bin {root}/usr/lib/debug/bin {root}/old && "
+              f"cp {spin}/fixed {root}/bin/ && cp {spin}/fixed.debug {root}/usr/lib/debug/bin/ && "
+              f"cd {root} && pivot_root . old && exec /bin/fixed forever")
+    process = subprocess.Popen(["unshare", "--mount", "sh", "-c", script])
+    try:
+        wait_until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "fixed\n")
+        record("-F", 499, "-p", process.pid, "-d", 1, "-o", tmp_path / "out.folded")
+    finally:
+        process.kill()
+        process.wait()
+    folded = Folded(tmp_path / "out.folded")
+    assert not list(root.iterdir())
+    assert share(folded, "main", *INLINED) > 0.9, folded.stacks
+
+
+@pytest.mark.parametrize("arguments, word", [(["--symfs", "/nonexistent"], "--symfs"),
+                                             (["--symfs", "/etc/passwd"], "--symfs"),
+                                             (["--addresses", "--lines"], "--addresses")])
+def test_wrong_usage(arguments, word):
+    result = run(*arguments, "--", "true")
+    assert result.returncode == 2
+    assert word in error_line(result)
