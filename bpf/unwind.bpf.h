@@ -117,13 +117,15 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 	if (!mapping)
 		return walk->guessed ? BF_END_NO_ROWS : BF_END_MAPPING;
 	end = find_rule(mapping->table, pc - mapping->start + mapping->offset, &rule);
-	if (end)
+	if (end && end != BF_END_BUDGET)
 		return end;
 	barrier_var(n); /* one register, compared and used: before 6.2 copies are forgotten */
 	if (n >= BF_MAX_FRAMES)
 		return BF_END_DEPTH;
 	unwind->stack.frames[n] = walk_frame(walk, rule);
 	unwind->stack.n = n + 1;
+	if (end)
+		return end;
 	if (rule)
 		return walk_by_rule(walk, rule, memory, WALK_MACHINE);
 	return walk_by_frame_pointer(walk, memory, mapping->flags, WALK_MACHINE);

@@ -9,9 +9,9 @@
  *
  * The first byte says what the others are: see enum kind. Seeds:
  *
- *	{ printf 0; cat FILE; } >corpus/file
+ *	{ printf '\000'; cat FILE; } >corpus/file
  *	objcopy -O binary --only-section=.eh_frame FILE section
- *	{ printf 1; cat section; } >corpus/section
+ *	{ printf '\001'; cat section; } >corpus/section
  */
 #include <elf.h>
 #include <stdio.h>

@@ -3,7 +3,9 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -344,6 +346,28 @@ static bool has_wanted_thread(const struct collect_options *options, uint32_t pi
 	return options->n_tids == 0;
 }
 
+/* Whether one of the threads of @pid has a name that --comm wants. */
+static bool has_wanted_comm(const char *pattern, uint32_t pid)
+{
+	char path[300], comm[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *tasks;
+
+	snprintf(path, sizeof path, "/proc/%u/task", pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks))) {
+		snprintf(path, sizeof path, "/proc/%u/task/%s/comm", pid, entry->d_name);
+		if (entry->d_name[0] == '.' || read_text_file(path, comm, sizeof comm) < 0)
+			continue;
+		comm[strcspn(comm, "\n")] = '\0';
+		found = fnmatch(pattern, comm, 0) == 0;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
 /* Whether stacks of a process that is there from the start may have to be named. */
 static bool is_wanted_process(const struct collect_options *options, uint32_t pid)
 {
@@ -388,16 +412,22 @@ static int read_all_maps(struct collector *collector)
 
 static bool has_named_targets(const struct collect_options *options)
 {
-	return options->n_pids > 0 || options->n_tids > 0;
+	return options->n_pids > 0 || options->n_tids > 0 || options->comm;
 }
 
 /* Of processes that were named, all is ready when the window opens. */
 static int prepare_unwinding(struct collector *collector)
 {
+	const char *comm = collector->options.comm;
+
 	if (collector->options.no_user)
 		return 0;
 	for (size_t i = 0; i < collector->processes.n_processes; i++) {
-		int r = unwinder_prepare(&collector->unwinder, i);
+		int r;
+
+		if (comm && !has_wanted_comm(comm, collector->processes.processes[i].pid))
+			continue;
+		r = unwinder_prepare(&collector->unwinder, i);
 
 		if (r < 0)
 			return r;

@@ -172,15 +172,32 @@ static int take_any(struct segments *segments, enum room_kind kind, uint32_t n_w
 	return 0;
 }
 
-/* Empties the segment that was used longest ago, if that is long enough. */
-static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epochs)
+/* The segment that was used longest ago; all are in use. */
+static uint32_t oldest_segment(const struct segments *segments, uint32_t epoch)
 {
-	struct segment_memory *items = segments->items;
+	const struct segment_memory *items = segments->items;
 	uint32_t oldest = 1;
 
 	for (uint32_t i = 2; i <= segments->n; i++)
 		if (epoch - items[i].words[0] > epoch - items[oldest].words[0])
 			oldest = i;
+	return oldest;
+}
+
+bool segments_may_have_room(const struct segments *segments, uint32_t epoch)
+{
+	for (uint32_t i = 1; i <= segments->n; i++)
+		if (!segments->items[i].words || epoch - segments->items[i].words[0] >= IDLE_EPOCHS)
+			return true;
+	return segments->n < segments->limit;
+}
+
+/* Empties the segment that was used longest ago, if that is long enough. */
+static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epochs)
+{
+	struct segment_memory *items = segments->items;
+	uint32_t oldest = oldest_segment(segments, epoch);
+
 	if (epoch - items[oldest].words[0] < idle_epochs)
 		return false;
 	segments->evict(segments->evict_context, oldest);

@@ -65,6 +65,9 @@ void segments_done(struct segments *segments);
 int segments_allocate(struct segments *segments, enum room_kind kind, uint32_t n_words,
 		      uint32_t epoch, bool may_evict, struct room *ret);
 
+/* Whether there is room now that was not when an allocation failed with -ENOSPC. */
+bool segments_may_have_room(const struct segments *segments, uint32_t epoch);
+
 /* The words of @room; they move never and end with an eviction. */
 uint32_t *segments_words(const struct segments *segments, struct room room);
 

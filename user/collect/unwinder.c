@@ -14,7 +14,6 @@
 #define MAPPING_WORDS (sizeof(struct bf_mapping) / sizeof(uint32_t))
 #define FIRST_CLASS   5 /* log2 of the mappings in the smallest room */
 #define REREAD_NS     NSEC_PER_SEC
-#define RETRY_EPOCHS  5 /* drains, about a second each, after which more room is hoped for */
 
 _Static_assert(1 << (FIRST_CLASS + UNWINDER_CLASSES - 1) == BF_MAX_MAPPINGS, "the largest room");
 
@@ -233,7 +232,7 @@ static void allow_again(struct unwinder *unwinder)
 
 void unwinder_reclaim(struct unwinder *unwinder)
 {
-	if (epoch_now(unwinder) % RETRY_EPOCHS == 0)
+	if (segments_may_have_room(&unwinder->segments, epoch_now(unwinder)))
 		allow_again(unwinder);
 	for (size_t i = 0; i < UNWINDER_CLASSES; i++) {
 		struct room_list *to = &unwinder->free[i], *from = &unwinder->quiet[i];

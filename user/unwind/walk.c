@@ -36,10 +36,6 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 			walk->end = walk->guessed ? BF_END_NO_ROWS : BF_END_MAPPING;
 			return;
 		}
-		if (code.no_room) {
-			walk->end = BF_END_BUDGET;
-			return;
-		}
 		if (*n == BF_MAX_FRAMES) {
 			walk->end = BF_END_DEPTH;
 			return;
@@ -47,7 +43,8 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 		if (code.table)
 			rule = unwind_table_find(code.table, code.offset);
 		frames[(*n)++] = walk_frame(walk, rule);
-		walk->end = rule ? walk_by_rule(walk, rule, captured, kind)
-				 : walk_by_frame_pointer(walk, captured, code.flags, kind);
+		walk->end = code.no_room ? BF_END_BUDGET
+			    : rule	 ? walk_by_rule(walk, rule, captured, kind)
+					 : walk_by_frame_pointer(walk, captured, code.flags, kind);
 	}
 }
