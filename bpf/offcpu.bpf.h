@@ -147,9 +147,11 @@ static __always_inline bool count_period(struct task_struct *task, u32 reason,
 	return is_new;
 }
 
-/* @task runs again, since @since. It is current, unless capture_out. */
-static __always_inline void switch_in(void *ctx, struct task_struct *task,
-				      const struct last_switch *since)
+/*
+ * @task runs again, since @at, when the scheduler had charged it for @runtime. It is current,
+ * unless capture_out.
+ */
+static __always_inline void switch_in(void *ctx, struct task_struct *task, u64 at, u64 runtime)
 {
 	struct thread *thread;
 	struct scratch_stacks *stacks;
@@ -161,9 +163,9 @@ static __always_inline void switch_in(void *ctx, struct task_struct *task,
 	if (!thread)
 		return;
 	/* Even if an iterator has counted the period: the next one begins after this. */
-	thread->in_at = since->at;
-	thread->runtime = since->runtime;
-	if (!thread->off_at || !period_end(thread, since->at, &period))
+	thread->in_at = at;
+	thread->runtime = runtime;
+	if (!thread->off_at || !period_end(thread, at, &period))
 		return;
 	if (config.capture_out) {
 		count_period(task, thread->reason, &period, thread->kernel_stack,
@@ -186,18 +188,22 @@ static __always_inline void switch_in(void *ctx, struct task_struct *task,
 static __always_inline void switched(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct last_switch *since = last_switch();
-	struct last_switch unannounced;
+	struct last_switch *last = last_switch();
+	u64 at, runtime, charged = task->se.sum_exec_runtime;
 
-	if (!since)
+	if (!last)
 		return;
-	if (since->tid == task->pid) {
-		switch_in(ctx, task, since);
-		return;
+	at = last->at;
+	runtime = last->runtime;
+	/* Values to choose from, not addresses: the verifier allows one kind of pointer to a load.
+	 */
+	barrier_var(charged);
+	barrier_var(runtime);
+	if (last->tid != task->pid) {
+		at = bpf_ktime_get_ns();
+		runtime = charged;
 	}
-	unannounced.at = bpf_ktime_get_ns();
-	unannounced.runtime = task->se.sum_exec_runtime;
-	switch_in(ctx, task, &unannounced);
+	switch_in(ctx, task, at, runtime);
 }
 
 /* A thread that is born waits for its first CPU. */

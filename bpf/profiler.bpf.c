@@ -59,7 +59,7 @@ int on_switch(u64 *ctx)
 	this->tid = next->pid;
 	switch_out(ctx, prev, state, preempted, this->at);
 	if (config.capture_out)
-		switch_in(ctx, next, this);
+		switch_in(ctx, next, this->at, this->runtime);
 	return 0;
 }
 
@@ -156,11 +156,15 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-/* 6.10 (5c5fad46e48c): before the old memory goes. */
-SEC("tp_btf/sched_prepare_exec")
-int on_prepare_exec(u64 *ctx)
+/*
+ * The current thread's memory is about to go. Attached to sched_process_exit, which comes before
+ * that since 6.16, and to sched_prepare_exec, which 6.10 brought (5c5fad46e48c); raw, so that one
+ * program serves both.
+ */
+SEC("raw_tp")
+int on_leaving(void *ctx)
 {
-	remember_stack((struct task_struct *)ctx[0]);
+	remember_stack(bpf_get_current_task_btf());
 	return 0;
 }
 
@@ -171,7 +175,6 @@ int on_exit(u64 *ctx)
 	struct bf_process_event event;
 	u32 pid = task->tgid;
 
-	remember_stack(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	if (config.by_pid) {

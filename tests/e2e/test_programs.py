@@ -12,7 +12,7 @@ from harness import BPFFLAME, ROOT
 BUDGETS = {
     "on_sample": 17_000, "on_switch": 27_000, "on_wakeup": 100, "on_switched_tp": 30_000,
     "on_switched_fentry": 30_000, "on_switched_kprobe": 30_000, "on_fork": 400, "on_exec": 200,
-    "on_prepare_exec": 20_000, "on_exit": 20_000, "on_each_task_at_start": 400,
+    "on_leaving": 20_000, "on_exit": 400, "on_each_task_at_start": 400,
     "on_each_task_at_start_stacks": 35_000, "on_each_task_at_end": 16_000,
     "on_each_task_at_end_kernel_only": 1_000,
 }

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness import ROOT, WORKLOADS, Folded, assert_no_loss, record, workload
+from harness import ROOT, WORKLOADS, Folded, assert_no_loss, record, run, workload
 
 sys.path.insert(0, str(ROOT / "tests" / "unwind"))
 import programs
@@ -377,8 +377,13 @@ def session_of(pid):
 def record_programs(commands, path, *options):
     with running(commands) as processes:
         time.sleep(1.5)
-        pids = processes_of({process.pid for process in processes})
-        return record("-p", ",".join(pids), *options, "-o", path, timeout=120), Folded(path)
+        for _ in range(20):  # some are gone before they are recorded
+            pids = processes_of({process.pid for process in processes})
+            result = run("--json", "-p", ",".join(pids), *options, "-o", path, timeout=120)
+            if "it may have ended" not in result.stderr:
+                break
+        assert result.returncode == 0, result
+        return result, Folded(path)
 
 
 @pytest.fixture(scope="module", params=["on-CPU", "off-CPU"])

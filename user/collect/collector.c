@@ -28,8 +28,8 @@
 
 struct collector {
 	struct collect_options options;
-	struct profiler *skel;
-	const char *hook;
+	struct loaded loaded;
+	struct profiler *skel; /* its */
 	struct sampler sampler;
 	struct ring_buffer *events;
 	int epoll_fd;
@@ -261,7 +261,8 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	collector->options = *options;
 	collector->epoll_fd = -1;
 	go_first(collector);
-	r = load_profiler(options, &collector->skel, &collector->hook, failure);
+	r = load_profiler(options, &collector->loaded, failure);
+	collector->skel = collector->loaded.skel;
 	r = r < 0 ? r : open_rings(collector, failure);
 	r = r < 0 ? r : processes_init(&collector->processes);
 	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
@@ -291,7 +292,7 @@ void collect_free(struct collector *collector)
 	ring_buffer__free(collector->events);
 	if (collector->epoll_fd >= 0)
 		close(collector->epoll_fd);
-	profiler__destroy(collector->skel);
+	loaded_done(&collector->loaded);
 	drain_done(&collector->drain);
 	locator_done(&collector->locator);
 	stacks_done(&collector->stacks);
@@ -617,6 +618,6 @@ void collect_stats(struct collector *collector, struct collect_stats *ret)
 const char *collect_source(const struct collector *collector)
 {
 	if (collector->options.mode == PROFILE_OFFCPU)
-		return collector->hook;
+		return collector->loaded.hook;
 	return collector->sampler.use_cycles ? "cycles" : "cpu-clock";
 }

@@ -196,7 +196,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_fork, true);
 	bpf_program__set_autoload(skel->progs.on_exit, true);
 	bpf_program__set_autoload(skel->progs.on_exec, options->command_pid != 0);
-	bpf_program__set_autoload(skel->progs.on_prepare_exec, facts->announces_exec);
+	bpf_program__set_autoload(skel->progs.on_leaving, !options->no_user);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start, !stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_sample, !offcpu);
@@ -233,14 +233,33 @@ static int attach_kprobe(struct profiler *skel)
 	return skel->links.on_switched_kprobe ? 0 : -errno;
 }
 
+/* One program, two tracepoints: the second link has no place in the skeleton. */
+static int attach_leaving(struct profiler *skel, const struct kernel_facts *facts,
+			  struct bpf_link **ret_exec_link)
+{
+	struct bpf_program *program = skel->progs.on_leaving;
+
+	if (!bpf_program__autoload(program))
+		return 0;
+	skel->links.on_leaving = bpf_program__attach_raw_tracepoint(program, "sched_process_exit");
+	if (!skel->links.on_leaving)
+		return -errno;
+	if (!facts->announces_exec)
+		return 0;
+	*ret_exec_link = bpf_program__attach_raw_tracepoint(program, "sched_prepare_exec");
+	return *ret_exec_link ? 0 : -errno;
+}
+
 /* The sampling program gets its events later, the iterators run when asked. */
-static int attach_all(struct profiler *skel)
+static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
+		      struct bpf_link **ret_exec_link)
 {
 	int r = attach(skel->progs.on_fork, &skel->links.on_fork);
 
+	/* Before on_exit, which forgets the process. */
+	r = r < 0 ? r : attach_leaving(skel, facts, ret_exec_link);
 	r = r < 0 ? r : attach(skel->progs.on_exit, &skel->links.on_exit);
 	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
-	r = r < 0 ? r : attach(skel->progs.on_prepare_exec, &skel->links.on_prepare_exec);
 	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
 	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
 	r = r < 0 ? r : attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
@@ -279,9 +298,10 @@ static void log_programs(const struct profiler *skel, FILE *log)
 }
 
 static int try_hook(const struct collect_options *options, const struct kernel_facts *facts,
-		    enum hook hook, struct profiler **ret, struct failure *failure)
+		    enum hook hook, struct loaded *ret, struct failure *failure)
 {
 	struct profiler *skel = profiler__open();
+	struct bpf_link *exec_link = NULL;
 	int r;
 
 	if (!skel)
@@ -297,13 +317,14 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 		  : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
 				options->n_pids);
 	r = r < 0 ? r : add_targets(skel->maps.target_tids, options->tids, options->n_tids);
-	r = r < 0 ? r : attach_all(skel);
+	r = r < 0 ? r : attach_all(skel, facts, &exec_link);
 	if (r < 0)
 		goto failed;
 	log_programs(skel, options->log);
-	*ret = skel;
+	*ret = (struct loaded){skel, exec_link, ""};
 	return 0;
 failed:
+	bpf_link__destroy(exec_link);
 	profiler__destroy(skel);
 	return r;
 }
@@ -336,8 +357,15 @@ static void raise_limits(void)
 	}
 }
 
-int load_profiler(const struct collect_options *options, struct profiler **ret,
-		  const char **ret_hook, struct failure *failure)
+void loaded_done(struct loaded *loaded)
+{
+	bpf_link__destroy(loaded->exec_link);
+	profiler__destroy(loaded->skel);
+	*loaded = (struct loaded){};
+}
+
+int load_profiler(const struct collect_options *options, struct loaded *ret,
+		  struct failure *failure)
 {
 	struct kernel_facts facts = {};
 	int r = -ENOENT;
@@ -357,8 +385,8 @@ int load_profiler(const struct collect_options *options, struct profiler **ret,
 		if (options->hook && strcmp(options->hook, hook_names[hook]) != 0)
 			continue;
 		r = try_hook(options, &facts, hook, ret, failure);
-		if (r == 0)
-			*ret_hook = options->mode == PROFILE_OFFCPU ? hook_names[hook] : "";
+		if (r == 0 && options->mode == PROFILE_OFFCPU)
+			ret->hook = hook_names[hook];
 		if (r == 0 || failure->what[0] || options->mode != PROFILE_OFFCPU)
 			break;
 	}

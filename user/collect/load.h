@@ -10,13 +10,18 @@
 #include "bpf/wire.h"
 
 struct profiler; /* the skeleton */
+struct bpf_link;
 
-/*
- * Loads and attaches everything but the sampling events. *ret_hook names the off-CPU hook (""
- * on-CPU). profiler__destroy() undoes it. Errors: see collect_open().
- */
-int load_profiler(const struct collect_options *options, struct profiler **ret,
-		  const char **ret_hook, struct failure *failure);
+struct loaded {
+	struct profiler *skel;
+	struct bpf_link *exec_link; /* or NULL */
+	const char *hook;	    /* off-CPU; "" on-CPU */
+};
+
+/* Loads and attaches everything but the sampling events. Errors: see collect_open(). */
+int load_profiler(const struct collect_options *options, struct loaded *ret,
+		  struct failure *failure);
+void loaded_done(struct loaded *loaded);
 
 /* Returns when every program that runs now has ended. */
 void load_wait_for_programs(void);
