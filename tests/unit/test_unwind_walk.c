@@ -664,7 +664,7 @@ static void test_no_room_for_the_table(void **state)
 	stand(GENERATED + 0x10, 10, at(20));
 	made.walk.is_leaf = made.walk.exact = 0;
 	made.words[21] = CODE + 0x204;
-	expect(BF_END_BUDGET, GENERATED + 0x10);
+	expect(BF_END_BUDGET, GENERATED + 0x10, CODE + 0x204);
 }
 
 /* @n frames of a function that calls itself, and the thread's entry. */

@@ -48,9 +48,11 @@ static void list_losses(const struct summary *summary, struct loss losses[N_LOSS
 			false},
 		       {"throttled", "times the kernel throttled sampling", "a lower -F",
 			stats->throttled, false},
-		       {"unreadable_files", "mapped files that could not be read",
+		       {"unreadable_files", "mapped files that could not be read or are damaged",
 			"run bpfflame where the files can be seen: as root, outside containers",
-			stats->unopened_files + summary->symbols.unreadable_files, false},
+			stats->unopened_files + summary->symbols.unreadable_files +
+				summary->symbols.damaged_files,
+			false},
 	       },
 	       sizeof(struct loss[N_LOSSES]));
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -21,12 +22,19 @@ void folders_done(struct folders *folders)
 
 int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder)
 {
-	struct stat stat;
-	int r = fstat(fd, &stat) < 0 ? -errno : 0;
+	struct folder folder = {.fd = fd};
+	struct statx stat = {};
+	int r = statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &stat) < 0 ? -errno : 0;
 
+	folder.device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
+	folder.inode = stat.stx_ino;
+	/* The same folder in another mount namespace, which may show other files, is another mount.
+	 */
+	folder.mount = stat.stx_mask & STATX_MNT_ID ? stat.stx_mnt_id : 0;
 	for (size_t i = 0; i < folders->n && r == 0; i++) {
-		if (folders->items[i].device != stat.st_dev ||
-		    folders->items[i].inode != stat.st_ino)
+		if (folders->items[i].device != folder.device ||
+		    folders->items[i].inode != folder.inode ||
+		    folders->items[i].mount != folder.mount)
 			continue;
 		close(fd);
 		*ret_folder = i;
@@ -38,7 +46,7 @@ int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder)
 		close(fd);
 		return r;
 	}
-	folders->items[folders->n] = (struct folder){fd, stat.st_dev, stat.st_ino};
+	folders->items[folders->n] = folder;
 	*ret_folder = folders->n++;
 	return 0;
 }

@@ -14,6 +14,7 @@ struct folder {
 	int fd;
 	dev_t device;
 	ino_t inode;
+	uint64_t mount; /* its id; 0 when unknown */
 };
 
 /* Zeroed: none. */
