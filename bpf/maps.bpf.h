@@ -152,7 +152,10 @@ struct {
 	__type(value, struct scratch_stacks);
 } scratch SEC(".maps");
 
+/* Programs at tracepoints of processes can be preempted by others of their kind. */
 struct leaving {
+	u32 is_busy;
+	u32 pad;
 	struct unwind user;
 	struct last_stack last;
 };

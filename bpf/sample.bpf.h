@@ -132,8 +132,10 @@ static __always_inline void remember_stack(struct task_struct *task)
 
 	/* The command may have the wanted name only after the exec. */
 	if (!leaving || !config.user_stacks || (task->flags & PF_KTHREAD) ||
-	    (!config.by_comm && !wanted(task)))
+	    (!config.by_comm && !wanted(task)) || leaving->is_busy)
 		return;
+	leaving->is_busy = 1;
+	barrier();
 	last = &leaving->last;
 	walk_begin_saved(&leaving->user.walk, task);
 	last->pc = leaving->user.walk.pc;
@@ -143,6 +145,8 @@ static __always_inline void remember_stack(struct task_struct *task)
 	last->exec_id = leaving->user.exec_id;
 	bpf_probe_read_kernel(&last->stack, sizeof last->stack, &leaving->user.stack);
 	bpf_map_update_elem(&last_stacks, &tid, last, BPF_ANY);
+	barrier();
+	leaving->is_busy = 0;
 }
 
 /*

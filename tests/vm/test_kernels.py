@@ -26,7 +26,7 @@ BLOCKS_IN = {"sleeper": "sleeper_thread", "blocked": "blocked_thread",
              "alternate": "alternate_thread", "hog-0": "hog_thread", "hog-1": "hog_thread"}
 STEADY = ["wait", "sleeper", "holder", "blocked"]
 
-PLUMBING = re.compile(r"(bpf_(?!lsm_)|__bpf_|schedule(_timeout.*|_hrtimeout.*|_idle)?_\[k\]$|__schedule"
+PLUMBING = re.compile(r"(bpf_(?!lsm_|map_|lru_)|__bpf_(?!map_)|schedule(_timeout.*|_hrtimeout.*|_idle)?_\[k\]$|__schedule"
                       r"|preempt_schedule|__?traceiter|trace_|__traceiter|perf_trace|finish_task"
                       r"|ftrace|arch_ftrace|kprobe_(?!optimizer)|aggr_|optimized_callback|opt_pre_handler"
                       r"|exc_int3|asm_exc_int3|__switch_to|context_switch|stack_trace_|rethook)")

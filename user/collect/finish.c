@@ -36,7 +36,7 @@ static bool is_switch_plumbing(const char *function)
 	for (size_t i = 0; prefixes[i]; i++)
 		if (starts_with(function, prefixes[i]))
 			return true;
-	return starts_with(function, "bpf_prog_") && strstr(function, "_on_switch");
+	return starts_with(function, "bpf_prog_") && strstr(function, "_on_");
 }
 
 static void hide_plumbing(struct profile *profile)
