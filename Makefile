@@ -113,7 +113,8 @@ $(UNIT_BUILD)/test_%: tests/unit/test_%.c $(UNIT_BUILD)/unit.a
 # elfutils says what the tables of real programs must hold.
 $(UNIT_BUILD)/test_unwind_oracle: LDLIBS += -ldw
 
-# Workloads: programs whose truth is known.
+# Workloads: programs whose truth is known; with frame pointers, for the sake of the tools that
+# tests/bench compares with.
 WORKLOADS := $(patsubst tests/workload/%.c,build/workload/%,$(filter-out tests/workload/nofp%, \
 	$(sort $(wildcard tests/workload/*.c))))
 build/workload/%: tests/workload/%.c
@@ -156,7 +157,7 @@ VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn wait)
 build/vm/workload/%: tests/workload/%.c
 	$(call say,WORKLOAD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
 check-root: all $(WORKLOADS) $(NOFP) build/unwind/oracle build/sample_svg
 	$(Q)tests/run root

@@ -20,8 +20,7 @@ HOOKS = {"6.1": [KPROBE, SWITCH], "6.12": [KPROBE, SWITCH], "7": [EXIT, KPROBE, 
 HERE = [(kernel, hook) for kernel, hooks in HOOKS.items() for hook in hooks]
 OLD = "5.10"
 
-# The functions in which the threads of tests/workload/wait.c block, or those that call them: a leaf
-# of libc has no frame, so unwinding by frame pointers leaves out its caller.
+# The functions in which the threads of tests/workload/wait.c block; built without frame pointers.
 BLOCKS_IN = {"sleeper": "sleeper_thread", "blocked": "blocked_thread",
              "alternate": "alternate_thread", "hog-0": "hog_thread", "hog-1": "hog_thread"}
 STEADY = ["wait", "sleeper", "holder", "blocked"]
@@ -136,6 +135,7 @@ def test_stacks(folders, kernel, hook):
         stacks = waited.folded.of_root(waited.roots[thread])
         inside = sum(value for frames, value in stacks if function in frames)
         assert inside >= 0.99 * sum(value for _, value in stacks), (thread, stacks)
+    assert waited.summary["complete_stacks_percent"] >= 99
     bare = [(frames, value) for frames, value in waited.folded.stacks
             if not any(frame.endswith("_[k]") for frame in frames)]
     assert not bare
