@@ -269,7 +269,8 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	r = r < 0 ? r : drain_init(&collector->drain, collector->skel);
 	r = r < 0 ? r
 		  : unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
-				  &collector->stacks, options->unwind_memory, breathe, collector);
+				  &collector->stacks, options->no_user ? 0 : options->unwind_memory,
+				  breathe, collector);
 	if (r < 0) {
 		if (!failure->what[0])
 			failure_set(failure, r, "cannot start recording: %s", strerror(-r));

@@ -79,6 +79,8 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 	tables_init(&unwinder->tables, bpf_map__fd(skel->maps.tables),
 		    bpf_map__max_entries(skel->maps.tables), &processes->files, &unwinder->segments,
 		    breathe, context);
+	if (!budget_bytes)
+		return 0;
 	return segments_init(&unwinder->segments, bpf_map__fd(skel->maps.segments), budget_bytes,
 			     evict, unwinder, breathe, context);
 }

@@ -35,7 +35,7 @@ struct unwinder {
 };
 
 /*
- * @budget_bytes: of all tables and mappings. @breathe is called now and then while something takes
+ * @budget_bytes: of all tables and mappings; 0: no user stacks will be asked for. @breathe is called now and then while something takes
  * long; it may do anything but call the unwinder or change @processes. Errors: -ENOMEM.
  */
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
