@@ -3,9 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +15,7 @@
 #include "collect/load.h"
 #include "collect/locate.h"
 #include "collect/sampler.h"
+#include "collect/targets.h"
 #include "collect/timeline.h"
 #include "collect/unwinder.h"
 #include "profiler.skel.h"
@@ -156,56 +155,6 @@ static int drain_rows(struct collector *collector)
 	return r;
 }
 
-/* The process that thread @tid belongs to, or 0 when there is no such thread. */
-static uint32_t process_of(uint32_t tid)
-{
-	char path[64], status[1024];
-	const char *line;
-
-	snprintf(path, sizeof path, "/proc/%u/status", tid);
-	if (read_text_file(path, status, sizeof status) < 0)
-		return 0;
-	line = strstr(status, "\nTgid:");
-	return line ? strtoul(line + strlen("\nTgid:"), NULL, 10) : 0;
-}
-
-static int check_targets(const struct collect_options *options, struct failure *failure)
-{
-	for (size_t i = 0; i < options->n_pids + options->n_tids; i++) {
-		bool is_pid = i < options->n_pids;
-		uint32_t id = is_pid ? options->pids[i] : options->tids[i - options->n_pids];
-		uint32_t process = process_of(id);
-
-		if (!process) {
-			failure_set(failure, -ESRCH, "no %s %u", is_pid ? "process" : "thread", id);
-			return failure_mend(failure, -ESRCH, "it may have ended; see ps -e%s",
-					    is_pid ? "" : "T");
-		}
-		if (is_pid && process != id) {
-			failure_set(failure, -ESRCH, "%u is a thread of process %u", id, process);
-			return failure_mend(failure, -ESRCH, "-p %u for all of it, -t %u for it",
-					    process, id);
-		}
-	}
-	return 0;
-}
-
-/* BPF sees the ids of the whole machine; ours must be the same. */
-static int check_pid_namespace(const struct collect_options *options, struct failure *failure)
-{
-	char name[64] = "";
-
-	if (!options->n_pids && !options->n_tids && !options->command_pid)
-		return 0;
-	if (readlink("/proc/self/ns/pid", name, sizeof name - 1) < 0 ||
-	    strcmp(name, "pid:[4026531836]") == 0) /* PROC_PID_INIT_INO of the kernel */
-		return 0;
-	failure_set(failure, -ENOSYS, "in a PID namespace: process ids differ from the machine's");
-	return failure_mend(failure, -ENOSYS,
-			    "run it on the host, or with docker run --pid=host; "
-			    "-a, -G and --comm work here too");
-}
-
 static int open_rings(struct collector *collector, struct failure *failure)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -250,9 +199,8 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		 struct failure *failure)
 {
 	struct collector *collector;
-	int r = check_targets(options, failure);
+	int r = targets_check(options, failure);
 
-	r = r < 0 ? r : check_pid_namespace(options, failure);
 	if (r < 0)
 		return r;
 	collector = calloc(1, sizeof *collector);
@@ -336,52 +284,6 @@ static int iterate(struct bpf_program *program,
 	return r;
 }
 
-static bool has_wanted_thread(const struct collect_options *options, uint32_t pid)
-{
-	char path[64];
-
-	for (size_t i = 0; i < options->n_tids; i++) {
-		snprintf(path, sizeof path, "/proc/%u/task/%u", pid, options->tids[i]);
-		if (access(path, F_OK) == 0)
-			return true;
-	}
-	return options->n_tids == 0;
-}
-
-/* Whether one of the threads of @pid has a name that --comm wants. */
-static bool has_wanted_comm(const char *pattern, uint32_t pid)
-{
-	char path[300], comm[64];
-	struct dirent *entry;
-	bool found = false;
-	DIR *tasks;
-
-	snprintf(path, sizeof path, "/proc/%u/task", pid);
-	tasks = opendir(path);
-	while (tasks && !found && (entry = readdir(tasks))) {
-		snprintf(path, sizeof path, "/proc/%u/task/%s/comm", pid, entry->d_name);
-		if (entry->d_name[0] == '.' || read_text_file(path, comm, sizeof comm) < 0)
-			continue;
-		comm[strcspn(comm, "\n")] = '\0';
-		found = fnmatch(pattern, comm, 0) == 0;
-	}
-	if (tasks)
-		closedir(tasks);
-	return found;
-}
-
-/* Whether stacks of a process that is there from the start may have to be named. */
-static bool is_wanted_process(const struct collect_options *options, uint32_t pid)
-{
-	bool wanted = options->n_pids == 0;
-
-	if (options->command_pid)
-		return pid == options->command_pid;
-	for (size_t i = 0; i < options->n_pids && !wanted; i++)
-		wanted = options->pids[i] == pid;
-	return wanted && has_wanted_thread(options, pid);
-}
-
 static int on_process(struct collector *collector, const char *bytes, size_t n)
 {
 	for (; n >= sizeof(struct bf_process_event); n -= sizeof(struct bf_process_event)) {
@@ -391,7 +293,7 @@ static int on_process(struct collector *collector, const char *bytes, size_t n)
 
 		memcpy(&event, bytes, sizeof event);
 		bytes += sizeof event;
-		if (is_wanted_process(&collector->options, event.pid))
+		if (targets_have_process(&collector->options, event.pid))
 			r = processes_add(&collector->processes, event.pid, event.start,
 					  event.exec_id, &process);
 		if (r < 0)
@@ -412,22 +314,15 @@ static int read_all_maps(struct collector *collector)
 	return 0;
 }
 
-static bool has_named_targets(const struct collect_options *options)
-{
-	return options->n_pids > 0 || options->n_tids > 0 || options->comm;
-}
-
 /* Of processes that were named, all is ready when the window opens. */
 static int prepare_unwinding(struct collector *collector)
 {
-	const char *comm = collector->options.comm;
-
 	if (collector->options.no_user)
 		return 0;
 	for (size_t i = 0; i < collector->processes.n_processes; i++) {
 		int r;
 
-		if (comm && !has_wanted_comm(comm, collector->processes.processes[i].pid))
+		if (!targets_have_name(&collector->options, collector->processes.processes[i].pid))
 			continue;
 		r = unwinder_prepare(&collector->unwinder, i);
 
@@ -462,7 +357,7 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 
 	if (r < 0)
 		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
-	if (has_named_targets(&collector->options)) {
+	if (targets_are_named(&collector->options)) {
 		r = read_all_maps(collector);
 		r = r < 0 ? r : prepare_unwinding(collector);
 	}
@@ -473,7 +368,7 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 		realtime_ns() - (monotonic_ns() - control->window_start);
 	collector->profile->frequency = collector->options.frequency;
 	collector->last_drain_ns = control->window_start;
-	if (r >= 0 && !has_named_targets(&collector->options))
+	if (r >= 0 && !targets_are_named(&collector->options))
 		r = read_all_maps(collector);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * targets: what the options say of which processes are recorded, as far as /proc can answer. BPF
+ * filters by itself (bpf/filter.bpf.h).
+ */
+#ifndef COLLECT_TARGETS_H
+#define COLLECT_TARGETS_H
+
+#include "collect/collect.h"
+
+/* Whether the targets exist and can be told apart. Errors: -ESRCH, -ENOSYS. */
+int targets_check(const struct collect_options *options, struct failure *failure);
+
+/* Whether the options name some processes of those that are there. */
+bool targets_are_named(const struct collect_options *options);
+
+/* Whether stacks of process @pid, which is there from the start, may have to be named. */
+bool targets_have_process(const struct collect_options *options, uint32_t pid);
+
+/* Whether one of the threads of @pid has a name that --comm wants; true without it. */
+bool targets_have_name(const struct collect_options *options, uint32_t pid);
+
+#endif
