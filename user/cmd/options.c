@@ -10,7 +10,7 @@
 #include "cmd/parse.h"
 
 #define DEFAULT_UNWIND_MEMORY (256ULL << 20)
-#define MIN_UNWIND_MEMORY     (2ULL << 20)
+#define MIN_UNWIND_MEMORY     (1ULL << 20)
 
 enum option_id {
 	OPTION_ALL,
@@ -293,7 +293,7 @@ static int apply_value(struct record_options *options, const struct option_row *
 	case OPTION_UNWIND_MEMORY:
 		if (parse_size(value, &collect->unwind_memory) < 0 ||
 		    collect->unwind_memory < MIN_UNWIND_MEMORY)
-			return bad(failure, row, value, "a size of 2M or more, such as 64M or 1G");
+			return bad(failure, row, value, "a size of 1M or more, such as 64M or 1G");
 		return 0;
 	case OPTION_MAX_LOSS:
 		if (parse_decimal(value, &decimal) < 0 || decimal > 100)
