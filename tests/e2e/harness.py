@@ -104,6 +104,12 @@ def assert_no_loss(summary, whole_machine=False):
     assert not any(losses.values()), losses
 
 
+def can_unshare():
+    """Whether processes can have mount namespaces of their own here: not in a plain chroot."""
+    return subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
 # --- what it wrote --------------------------------------------------------------------------
 
 LINE = re.compile(rb"[^;\n]+(;[^;\n]+)* [1-9][0-9]*")

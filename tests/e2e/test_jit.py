@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import WORKLOADS, Folded, record, workload
+from harness import WORKLOADS, Folded, can_unshare, record, workload
 
 JIT = WORKLOADS / "jit"
 FREQUENCY = 999
@@ -66,6 +66,10 @@ def record_command(tmp_path, *command, options=()):
                     cwd=tmp_path)
     truth = [json.loads(line) for line in result.stdout.splitlines()[:-1]]
     return Folded(tmp_path / "x.folded"), truth[0]
+
+
+needs_namespaces = pytest.mark.skipif(
+    not can_unshare(), reason="no mount namespaces here: unshare --mount fails")
 
 
 def in_namespaces(path, command):
@@ -161,6 +165,7 @@ def test_map_of_another_user(tmp_path):
 # --- namespaces -----------------------------------------------------------------------------
 
 
+@needs_namespaces
 @pytest.mark.parametrize("seconds", [0.1, 1.2])
 @pytest.mark.parametrize("words", ["map", "dump"])
 def test_namespaces_that_are_gone(tmp_path, seconds, words):
@@ -180,6 +185,7 @@ def static_copy(folder):
                     WORKLOADS.parents[1] / "tests" / "workload" / "jit.c", "-lm"], check=True)
 
 
+@needs_namespaces
 def test_other_root(tmp_path):
     """A container's root folder: the program and the map are found below it, several times over,
     by short-lived processes too."""
@@ -248,6 +254,7 @@ def test_node(tmp_path, busy_js, option):
 
 
 @needs_node
+@needs_namespaces
 def test_node_in_namespaces_until_its_end(tmp_path, busy_js):
     record("-F", 499, "-o", tmp_path / "x.folded", "--",
            *in_namespaces(busy_js, "node --perf-basic-prof /mnt/busy.js 2"))

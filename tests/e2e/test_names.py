@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Folded, error_line, record, run, wait_until
+from harness import Folded, can_unshare, error_line, record, run, wait_until
 
 SOURCE = r"""
 namespace space {
@@ -138,6 +138,7 @@ def test_program_that_is_gone_at_the_end(spin, tmp_path):
     assert share(folded, "main", *INLINED) > 0.8, folded.stacks
 
 
+@pytest.mark.skipif(not can_unshare(), reason="no mount namespaces here: unshare --mount fails")
 def test_debug_file_of_a_container(spin, tmp_path):
     """A process with a root folder of its own sees its debug file where we see none."""
     root = tmp_path / "root"
