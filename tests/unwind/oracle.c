@@ -84,14 +84,14 @@ static bool is_exact(const struct our_stack *stack, uint32_t i)
 }
 
 /*
- * libdwfl marks the frame that a signal struck and the signal frame below it; ours only the former.
- * At the last frame that libdwfl gives it has not looked for a signal frame above.
+ * Both mark the frame that a signal struck and the signal frame below it. At the last frame that
+ * libdwfl gives it has not looked for a signal frame above.
  */
 static bool is_same(const struct comparison *comparison, uint32_t i)
 {
 	const struct our_stack *ours = &comparison->ours;
 	const struct reference_stack *reference = &comparison->reference;
-	bool activation = i == 0 || is_exact(ours, i) || is_exact(ours, i + 1);
+	bool activation = i == 0 || is_exact(ours, i);
 
 	if ((ours->frames[i] & ~BF_FRAME_EXACT) != reference->frames[i])
 		return false;

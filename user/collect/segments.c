@@ -137,7 +137,7 @@ static int map_segment(struct segment_memory *item)
 	return 0;
 }
 
-/* 1: taken. */
+/* Returns 1 when taken, 0 when there is no room, or an error. */
 static int take(struct segments *segments, uint32_t segment, enum room_kind kind, uint32_t n_words,
 		uint32_t epoch, struct room *ret)
 {
@@ -159,7 +159,7 @@ static int take(struct segments *segments, uint32_t segment, enum room_kind kind
 	return 1;
 }
 
-/* 1: taken. The segment after the last that is in use is the spare. */
+/* The same, of whichever has room. */
 static int take_any(struct segments *segments, enum room_kind kind, uint32_t n_words,
 		    uint32_t epoch, struct room *ret)
 {
@@ -198,7 +198,7 @@ static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epoch
 	struct segment_memory *items = segments->items;
 	uint32_t oldest = oldest_segment(segments, epoch);
 
-	if (epoch - items[oldest].words[0] < idle_epochs)
+	if (!segments->n || epoch - items[oldest].words[0] < idle_epochs)
 		return false;
 	segments->evict(segments->evict_context, oldest);
 	load_wait_for_programs();
