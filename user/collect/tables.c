@@ -190,10 +190,28 @@ static int build(struct tables *tables, struct file_table *file, int fd, uint32_
 	return r;
 }
 
-/* The table of file @index; UINT32_MAX: of the vDSO. Errors: -ENOMEM. */
-static int file_table_get(struct tables *tables, uint32_t index, struct file_table **ret)
+/* What code may lie in a mapping without a file. */
+static bool is_vdso(const struct tables *tables, const struct mapping *mapping)
 {
-	size_t at = index == UINT32_MAX ? 0 : index + 1, n = tables->files->n_files + 1;
+	return strcmp(strings_get(&tables->files->strings, mapping->path), "[vdso]") == 0;
+}
+
+static bool has_code(const struct tables *tables, const struct mapping *mapping)
+{
+	return mapping->file != UINT32_MAX ? tables->files->files[mapping->file].fd >= 0
+					   : is_vdso(tables, mapping);
+}
+
+/* The table of what is mapped; NULL when that is no code of a file. Errors: -ENOMEM. */
+static int file_table_get(struct tables *tables, const struct mapping *mapping,
+			  struct file_table **ret)
+{
+	size_t at = mapping->file == UINT32_MAX ? 0 : mapping->file + 1;
+	size_t n = tables->files->n_files + 1;
+
+	*ret = NULL;
+	if (!has_code(tables, mapping))
+		return 0;
 
 	if (at >= tables->n_tables) {
 		struct file_table *grown = reallocarray(tables->tables, n, sizeof *grown);
@@ -208,18 +226,6 @@ static int file_table_get(struct tables *tables, uint32_t index, struct file_tab
 	return 0;
 }
 
-/* What code may lie in a mapping without a file. */
-static bool is_vdso(const struct tables *tables, const struct mapping *mapping)
-{
-	return strcmp(strings_get(&tables->files->strings, mapping->path), "[vdso]") == 0;
-}
-
-static bool has_code(const struct tables *tables, const struct mapping *mapping)
-{
-	return mapping->file != UINT32_MAX ? tables->files->files[mapping->file].fd >= 0
-					   : is_vdso(tables, mapping);
-}
-
 /* What BPF wants to know of the code at @offset of @mapping, the part in place. */
 int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_t offset,
 		   uint32_t epoch, struct walk_code *ret)
@@ -229,10 +235,8 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
 	int r;
 
 	*ret = (struct walk_code){.offset = offset};
-	if (!has_code(tables, mapping))
-		return 0;
-	r = file_table_get(tables, mapping->file, &file);
-	if (r < 0)
+	r = file_table_get(tables, mapping, &file);
+	if (r < 0 || !file)
 		return r;
 	if (file->state == FILE_UNKNOWN || (is_missing(file, part) && !file->refused))
 		r = build(tables, file,
@@ -268,10 +272,8 @@ int tables_describe(struct tables *tables, const struct mapping *mapping, struct
 	uint64_t size = 0;
 	int r;
 
-	if (!has_code(tables, mapping))
-		return 0;
-	r = file_table_get(tables, mapping->file, &file);
-	if (r < 0)
+	r = file_table_get(tables, mapping, &file);
+	if (r < 0 || !file)
 		return r;
 	if (mapping->file != UINT32_MAX)
 		size = tables->files->files[mapping->file].size;

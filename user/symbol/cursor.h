@@ -92,8 +92,8 @@ static inline uint64_t cursor_u64(struct cursor *cursor)
 	return cursor_number(cursor, 8);
 }
 
-/* LEB128; what lies above 64 bits is dropped. */
-static inline uint64_t cursor_uleb(struct cursor *cursor)
+/* LEB128 (DWARF 5, 7.6); what lies above 64 bits is dropped. */
+static inline uint64_t cursor_leb(struct cursor *cursor, bool is_signed)
 {
 	uint64_t number = 0;
 	unsigned int shift = 0;
@@ -101,28 +101,24 @@ static inline uint64_t cursor_uleb(struct cursor *cursor)
 
 	do {
 		byte = cursor_u8(cursor);
-		if (shift < 64)
+		if (shift < 64) {
 			number |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
+			shift += 7;
+		}
 	} while (byte & 0x80);
+	if (is_signed && shift < 64 && (byte & 0x40))
+		number |= ~0ull << shift;
 	return number;
+}
+
+static inline uint64_t cursor_uleb(struct cursor *cursor)
+{
+	return cursor_leb(cursor, false);
 }
 
 static inline int64_t cursor_sleb(struct cursor *cursor)
 {
-	uint64_t number = 0;
-	unsigned int shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = cursor_u8(cursor);
-		if (shift < 64)
-			number |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (shift < 64 && (byte & 0x40))
-		number |= ~0ull << shift;
-	return number;
+	return cursor_leb(cursor, true);
 }
 
 static inline void cursor_skip_leb(struct cursor *cursor)
