@@ -18,6 +18,8 @@
 #include "core/profile.h"
 #include "core/source.h"
 
+#define PERIOD_AUTO UINT64_MAX
+
 struct collect_options {
 	enum profile_mode mode;
 	const uint32_t *pids, *tids; /* none: no such filter */
@@ -32,6 +34,9 @@ struct collect_options {
 	unsigned int frequency; /* Hz */
 	uint64_t unwind_memory; /* bytes: the most that unwind tables may use */
 	uint64_t min_block_ns, max_block_ns;
+	/* Off-CPU time is sampled at one point in each so many ns of a thread's; 0: all is kept. */
+	uint64_t offcpu_period_ns; /* PERIOD_AUTO: as long as keeps the cost low */
+	unsigned int waker_depth;  /* record who woke, and who had woken that one, …; 0: not */
 	const char *hook; /* force one of the off-CPU hooks (tests), or NULL */
 	FILE *log;	  /* where libbpf's warnings and the verifier's log go, or NULL */
 };
@@ -46,6 +51,13 @@ struct collect_stats {
 	uint64_t throttled;	    /* times the kernel paused sampling */
 	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
 	uint64_t unopened_files;    /* mapped files that could not be opened */
+	uint64_t unknown_wakers; /* kept periods of which the waker is not known */
+	/* Off-CPU sampling. */
+	uint64_t offcpu_period_ns;   /* the last one in use; 0: all was kept */
+	uint64_t offcpu_measured_ns; /* the exact total, where the profile's is an estimate … */
+	uint64_t offcpu_interval_ns; /* … and lies within this of it in 95 of 100 recordings */
+	uint64_t threads;	     /* of which time was kept */
+	uint64_t kernel_bytes;	     /* memory of the maps and of the threads' storage */
 	uint64_t drains;
 	size_t distinct_stacks;
 	size_t processes;

@@ -22,6 +22,7 @@
 enum profile_mode {
 	PROFILE_ONCPU,
 	PROFILE_OFFCPU,
+	PROFILE_WALL, /* both: of each thread, running and waiting */
 	N_PROFILE_MODES,
 };
 
@@ -44,14 +45,27 @@ enum frame_kind {
 	N_FRAME_KINDS,
 };
 
-/* Why a thread was not running. */
+/*
+ * Why a thread was not running. The scheduler tells the first ones; causes.h finds the finer ones
+ * by what the kernel half of the stack says.
+ */
 enum off_reason {
-	REASON_NONE, /* it was running: an on-CPU sample */
-	REASON_SLEEP,
-	REASON_DISK,
+	REASON_NONE,  /* a sample of a running thread */
+	REASON_ONCPU, /* the same in PROFILE_WALL, where it has a leaf */
+	REASON_SLEEP, /* interruptible */
+	REASON_DISK,  /* uninterruptible */
 	REASON_STOPPED,
 	REASON_PREEMPTED,
 	REASON_RUNQUEUE,
+	REASON_FUTEX,
+	REASON_POLL,
+	REASON_TIMER,
+	REASON_NETWORK,
+	REASON_PIPE,
+	REASON_PAGE_FAULT,
+	REASON_CHILD,
+	REASON_LOCK, /* of the kernel's own */
+	REASON_SIGNAL,
 	N_OFF_REASONS,
 };
 
@@ -101,13 +115,24 @@ struct profile_stack {
 	enum stack_end end;
 };
 
+/* Who ended a wait, and who had woken that one before. */
+struct profile_waker {
+	uint32_t stack; /* where it was when it woke the other */
+	uint32_t comm;
+	uint32_t pid, tid; /* tid: 0 unless it matters which thread it was: locks, --threads */
+	bool is_interrupt; /* not the thread: what came in between; only the interrupt's frames count */
+	uint32_t next;	   /* the one that woke this one while the other waited; 0: not known */
+};
+
 struct profile_sample {
 	uint32_t stack;
 	uint32_t comm;
 	uint32_t pid, tid;
 	enum off_reason reason;
-	uint64_t count;	      /* samples, or off-CPU periods */
-	uint64_t nanoseconds; /* off-CPU time; 0 for on-CPU samples */
+	bool is_idle;	      /* it waits for work, see causes.h */
+	uint32_t waker;	      /* 0: none, or not known */
+	uint64_t count;	      /* samples, or off-CPU periods that were kept */
+	uint64_t nanoseconds; /* off-CPU time, in PROFILE_WALL also CPU time; 0 for on-CPU samples */
 };
 
 struct profile {
@@ -126,8 +151,10 @@ struct profile {
 	size_t n_stacks, stacks_capacity;
 	struct profile_sample *samples;
 	size_t n_samples, samples_capacity;
+	struct profile_waker *wakers; /* the first stands for none */
+	size_t n_wakers, wakers_capacity;
 
-	struct table mapping_index, location_index, stack_index, sample_index;
+	struct table mapping_index, location_index, stack_index, sample_index, waker_index;
 
 	/* How and when it was recorded; string ids, 0 when unknown. */
 	uint32_t command_line, host, kernel;
@@ -151,6 +178,9 @@ int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t add
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
 		      enum stack_end end, uint32_t *ret_stack);
 
+int profile_add_waker(struct profile *profile, const struct profile_waker *waker,
+		      uint32_t *ret_waker);
+
 /* Adds @sample's count and time to the sample equal in everything else. */
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
 
@@ -164,6 +194,9 @@ int profile_set_frames(struct profile *profile, uint32_t location,
 struct unfold_options {
 	bool threads;	/* root frame `comm-PID/TID` in place of the command */
 	bool no_reason; /* leave the reason leaf out */
+	bool no_kernel; /* leave the kernel halves out */
+	bool fold_idle; /* collect what waits for work under one root frame, `[idle]` */
+	unsigned int waker_depth; /* how far a chain of wakers is followed; 0: not at all */
 	bool no_inline;
 	bool lines; /* `function (file.c:12)`, where they are known */
 };
@@ -182,7 +215,7 @@ int profile_unfold(struct profile *profile, const struct profile_sample *sample,
 		   const struct unfold_options *options, struct named_frame **frames,
 		   size_t *capacity);
 
-/* What a sample weighs in a picture: samples on-CPU, microseconds off-CPU (rounded). */
+/* What a sample weighs in a picture: samples on-CPU, else microseconds (rounded). */
 uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample);
 
 /* `[sleep]`, … ; "" for REASON_NONE. */
