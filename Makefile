@@ -43,7 +43,7 @@ CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wmissing-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -DBPFFLAME_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/gen $(CPPFLAGS)
 CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(SANITIZE)
-LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty
+LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty -lm
 
 # What a static libelf wants besides, which depends on its version.
 LIBELF_WANTS := $(shell nm "$$($(CC) -print-file-name=libelf.a)" 2>/dev/null | \

@@ -35,6 +35,20 @@ struct cgroup___before_6_1 {
 	u64 ancestor_ids[1];
 };
 
+/* x86-64: where the count of interrupts is, 6.2 (d7b6d709a76a) to 6.14 (46e8fff6d45f). */
+struct pcpu_hot___before_6_15 {
+	int preempt_count;
+};
+
+#if defined(__TARGET_ARCH_arm64)
+struct thread_info___arm64 {
+	u64 preempt_count;
+};
+struct task_struct___arm64 {
+	struct thread_info___arm64 thread_info;
+};
+#endif
+
 #pragma clang attribute pop
 
 static __always_inline u32 task_state(struct task_struct *task)
@@ -53,6 +67,35 @@ static __always_inline u32 task_cpu(struct task_struct *task)
 	if (bpf_core_field_exists(now->thread_info.cpu))
 		return BPF_CORE_READ(now, thread_info.cpu);
 	return BPF_CORE_READ((struct task_struct___before_5_16 *)task, cpu);
+}
+
+/* Whether the last thing it blocked for was uninterruptible; what counts as load does so. */
+static __always_inline bool contributes_to_load(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD(task, sched_contributes_to_load);
+}
+
+#if defined(__TARGET_ARCH_x86)
+extern const int __preempt_count __ksym __weak;
+extern const struct pcpu_hot___before_6_15 pcpu_hot __ksym __weak;
+#endif
+
+/* The bits of HARDIRQ_MASK in include/linux/preempt.h. */
+static __always_inline bool in_hard_interrupt(void)
+{
+	u32 count = 0;
+
+#if defined(__TARGET_ARCH_x86)
+	if (&__preempt_count)
+		count = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
+	else if (&pcpu_hot)
+		count = ((const struct pcpu_hot___before_6_15 *)bpf_this_cpu_ptr(&pcpu_hot))
+				->preempt_count;
+#elif defined(__TARGET_ARCH_arm64)
+	count = ((struct task_struct___arm64 *)bpf_get_current_task_btf())
+			->thread_info.preempt_count;
+#endif
+	return count & 0x000f0000;
 }
 
 static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
@@ -81,14 +124,25 @@ struct saved_registers {
 	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
 	u64 ip, cs, flags, sp, ss;
 };
-#define registers_pc(registers) ((registers)->ip)
+#define registers_pc(registers)	 ((registers)->ip)
+#define is_futex_call(registers) ((registers)->orig_ax == 202)
 #elif defined(__TARGET_ARCH_arm64)
 struct saved_registers {
 	u64 regs[31];
 	u64 sp, pc, pstate;
 };
-#define registers_pc(registers) ((registers)->pc)
+#define registers_pc(registers)	 ((registers)->pc)
+#define is_futex_call(registers) ((registers)->regs[8] == 98)
 #endif
+
+/* Whether @task, which is not running, is in futex(2). */
+static __always_inline bool waits_for_futex(struct task_struct *task)
+{
+	struct saved_registers registers = {};
+
+	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
+	return is_futex_call(&registers);
+}
 
 /* Kernel addresses are the upper half. */
 #define in_user_mode(registers) ((s64)registers_pc(registers) >= 0)

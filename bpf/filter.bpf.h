@@ -50,7 +50,8 @@ static __always_inline bool is_target_pid(u32 pid)
 	return bpf_map_lookup_elem(&target_pids, &pid);
 }
 
-static __always_inline bool wanted(struct task_struct *task)
+/* By what seldom changes in a thread's life: its periods are measured. */
+static __always_inline bool measured(struct task_struct *task)
 {
 	u32 tid = task->pid;
 
@@ -60,9 +61,12 @@ static __always_inline bool wanted(struct task_struct *task)
 		return false;
 	if (config.by_tid && !bpf_map_lookup_elem(&target_tids, &tid))
 		return false;
-	if (config.by_comm && !comm_matches(task))
-		return false;
 	return !config.by_cgroup || in_cgroup(task);
+}
+
+static __always_inline bool wanted(struct task_struct *task)
+{
+	return measured(task) && (!config.by_comm || comm_matches(task));
 }
 
 #endif

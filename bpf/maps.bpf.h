@@ -90,15 +90,25 @@ struct {
 	__type(value, struct last_stack);
 } last_stacks SEC(".maps");
 
+/* A thread's off-CPU time; times are the scheduler's clock's. */
 struct thread {
-	u64 off_at;	 /* when it lost its CPU; 0: it runs, or is not recorded */
-	u64 wake_at;	 /* when it was woken; 0: not yet */
-	u64 in_at;	 /* when it last got a CPU; 0: before the programs were attached */
-	u64 runtime;	 /* CPU time the scheduler had charged to it by then */
-	u64 overcharged; /* of that time since, what it did not run */
-	u64 kernel_stack, user_stack; /* capture_out only */
-	u32 reason;
-	u32 pad;
+	/* As it last got a CPU, or was met: */
+	u64 in_at;
+	u64 runtime;	 /* CPU time it was charged by then */
+	u64 run_delay;	 /* time it had waited for CPUs */
+	u64 n_voluntary; /* switches it had asked for by blocking */
+	u32 cpu;
+	u32 is_newborn; /* it waits for its first CPU */
+	/* In the window: */
+	u64 since;     /* the time from here on is counted */
+	u64 off;       /* off-CPU time */
+	u64 n_periods; /* its parts */
+	/* What is sampled: one point in each stretch of short periods, see weigh(). */
+	u64 period, position, point;
+	u64 waking_at; /* when it was last woken, if `wakings` says by whom; else 0 */
+	/* capture_out only: */
+	u64 kernel_stack, user_stack;
+	u64 woken_at;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -107,33 +117,21 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/*
- * The last switch of each CPU: the end of one thread's period on it, the start of the next one's.
- * The hooks that run after the switch are too late to look: interrupts that it held back come
- * first.
- */
-struct last_switch {
-	u64 at;
-	u64 runtime; /* CPU time charged to the thread that got the CPU */
-	pid_t tid;   /* that thread */
+/* Who last woke a thread: ids. The first one had been woken by the second, … */
+struct woken {
+	u32 n;
 	u32 pad;
+	u64 wakers[BF_MAX_WAKERS];
 };
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct last_switch);
-} last_switches SEC(".maps");
-
-static __always_inline struct last_switch *last_switch(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&last_switches, &zero);
-}
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct woken);
+} wakings SEC(".maps");
 
 /* Where a stack is put together: one for each half, and apart for programs that can interrupt. */
-enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_ITERATOR, N_SCRATCHES };
+enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_WAKING, SCRATCH_ITERATOR, N_SCRATCHES };
 /* A user stack in the making. */
 struct unwind {
 	struct bf_walk walk;
@@ -172,21 +170,6 @@ static __always_inline void stat_add(u32 stat, u64 n)
 
 	if (value)
 		__sync_fetch_and_add(value, n);
-}
-
-static __always_inline struct thread *thread_find(struct task_struct *task)
-{
-	return bpf_task_storage_get(&threads, task, 0, 0);
-}
-
-static __always_inline struct thread *thread_get(struct task_struct *task)
-{
-	struct thread *thread =
-		bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!thread)
-		stat_add(BF_STAT_STORAGE_FAILED, 1);
-	return thread;
 }
 
 #endif

@@ -1,223 +1,330 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Off-CPU time. A thread's storage holds when it lost its CPU and when it was woken; the period is
- * counted when it runs again, with the stack it then has, which is the one it blocked with. So a
- * short period that no one asked for costs two timestamps, never a stack.
+ * Off-CPU time, measured at one hook: when a thread gets a CPU again, the time since it last did,
+ * less the CPU time that it was charged since, is what it was off. Of that it waited for a CPU as
+ * long as the scheduler says in its books (the delay of /proc/PID/schedstat); the rest it was
+ * blocked. All three figures stand in the task, so a period that is not kept costs a look-up and a
+ * few additions: no clock is read, no stack is taken, nothing is attached to where threads lose
+ * their CPU or are woken. And CPU time and off-CPU time are elapsed time, by construction.
  *
- * Threads that are off when the recording starts or ends are met by task iterators: one stamps them
- * before the window opens, the other counts them after it has closed. off_at is taken by an atomic
- * exchange, so that a period is counted once.
+ * The stack that a thread has when it runs again is the one that it blocked with.
+ *
+ * Threads that are off when the recording starts or ends are met by task iterators: one notes how
+ * they stand before the window opens, the other counts what they wait for after it has closed.
+ * Whoever exchanges in_at first then counts the period.
  */
 #ifndef BPF_OFFCPU_BPF_H
 #define BPF_OFFCPU_BPF_H
 
-#include "bpf/sample.bpf.h"
+#include "bpf/wakers.bpf.h"
 
-#define TASK_INTERRUPTIBLE   0x0001
-#define TASK_UNINTERRUPTIBLE 0x0002
-#define __TASK_STOPPED	     0x0004
-#define __TASK_TRACED	     0x0008
-#define TASK_DEAD	     0x0080
-#define TASK_NOLOAD	     0x0400
+#define TASK_RUNNING   0
+#define __TASK_STOPPED 0x0004
+#define __TASK_TRACED  0x0008
+#define TASK_DEAD      0x0080
 
-static __always_inline u32 block_reason(u32 state, bool preempted)
-{
-	if (preempted || !state)
-		return BF_REASON_PREEMPTED;
-	if (state & (__TASK_STOPPED | __TASK_TRACED))
-		return BF_REASON_STOPPED;
-	if ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD))
-		return BF_REASON_DISK;
-	return BF_REASON_SLEEP;
-}
-
-static __always_inline u64 later(u64 a, u64 b)
-{
-	return a > b ? a : b;
-}
-
-static __always_inline u64 earlier(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * The scheduler charges CPU time by a clock that it reads before the switch, on a wake-up even
- * before an idle CPU is up: microseconds that make 5 % of a thread that blocks often. So that CPU
- * time plus off-CPU time is elapsed time, thread by thread, a period begins where the charged time
- * ends, if that is before the switch (the rest was charged to the next thread, or a hypervisor
- * stole it). If it is after, the thread was charged before it ran: that comes off its wait for the
- * CPU.
- */
-static __always_inline void period_begin(struct thread *thread, struct task_struct *task, u64 now)
-{
-	u64 charged = thread->in_at + (task->se.sum_exec_runtime - thread->runtime);
-
-	if (!thread->in_at)
-		charged = now;
-	thread->overcharged = charged > now ? charged - now : 0;
-	thread->wake_at = 0;
-	thread->off_at = earlier(charged, now);
-}
-
-static __always_inline void switch_out(void *ctx, struct task_struct *task, u32 state,
-				       bool preempted, u64 now)
-{
-	struct thread *thread;
-	struct scratch_stacks *stacks;
-
-	if ((state & TASK_DEAD) || !wanted(task) || !on_wanted_cpu(bpf_get_smp_processor_id()))
-		return;
-	thread = thread_get(task);
-	if (!thread)
-		return;
-	thread->reason = block_reason(state, preempted);
-	if (config.capture_out) {
-		stacks = scratch_get(SCRATCH_SWITCH);
-		if (!stacks)
-			return;
-		capture_current(ctx, NULL, stacks);
-		thread->kernel_stack = stacks->kernel.id;
-		thread->user_stack = stacks->user.stack.id;
-		publish_stacks(stacks);
-	}
-	period_begin(thread, task, now);
-}
-
-static __always_inline void wake(struct task_struct *task)
-{
-	struct thread *thread = thread_find(task);
-
-	if (thread && thread->off_at)
-		thread->wake_at = bpf_ktime_get_ns();
-}
-
-/* The part of an off-CPU period that lies in the window, cut at the wake-up. */
+/* The part of an off-CPU period that lies in the window. Nanoseconds. */
 struct period {
-	u64 blocked, queued; /* nanoseconds */
+	u64 blocked, queued;
 };
 
 /*
- * Ends @thread's off-CPU period at @now. Returns whether it is to be counted.
+ * What @task was off since its thread was at @in_at. It has waited @waited for CPUs in its life.
+ * Returns whether any of it lies in the window.
  */
-static __always_inline bool period_end(struct thread *thread, u64 now, struct period *period)
+static __always_inline bool measure(struct thread *thread, struct task_struct *task, u64 in_at,
+				    u64 now, u64 waited, struct period *period)
 {
-	u64 start = control.window_start, from, to, woken, length;
+	u64 off = blocked_for(thread, task, in_at, now), from, to, woken;
 
-	from = __sync_lock_test_and_set(&thread->off_at, 0);
-	if (!from || !start)
+	if ((s64)off <= 0)
 		return false;
-	from = later(from, start);
-	to = earlier(now, control.window_end);
+	from = later(now - off, control.switch_start);
+	to = earlier(now, control.switch_end);
 	if (from >= to)
 		return false;
-	stat_add(BF_STAT_SWITCHES, 1);
-	length = to - from;
-	if (length < config.min_block || length > config.max_block)
-		return false;
-	woken = to;
-	if (thread->wake_at)
-		woken = earlier(later(thread->wake_at, from), to);
-	period->queued = to - woken;
+	woken = from;
+	if (task->nvcsw != thread->n_voluntary)
+		woken = later(from, now - earlier(waited - thread->run_delay, off));
+	woken = earlier(woken, to);
 	period->blocked = woken - from;
-	length = earlier(thread->overcharged, period->queued);
-	period->queued -= length;
-	period->blocked -= earlier(thread->overcharged - length, period->blocked);
+	period->queued = to - woken;
+	return true;
+}
+
+static __always_inline void thread_stands(struct thread *thread, struct task_struct *task)
+{
+	thread->runtime = task->se.sum_exec_runtime;
+	thread->run_delay = task->sched_info.run_delay;
+	thread->n_voluntary = task->nvcsw;
+	if (config.by_cpu)
+		thread->cpu = bpf_get_smp_processor_id();
+}
+
+/* How @task stands at @now, when it is seen for the first time. */
+static __always_inline void thread_met(struct thread *thread, struct task_struct *task, u64 now)
+{
+	thread_stands(thread, task);
+	begin_stretch(thread);
+	thread->since = now;
+	thread->in_at = now;
+	stat_add(BF_STAT_THREADS, 1);
+}
+
+/*
+ * Sampling in proportion to time. A thread's short periods, laid end to end, are cut into stretches
+ * of one sampling period each, with one point in each, uniformly random; a short period is kept if
+ * a point lies in it, and stands for the whole stretch. Periods that are longer are kept as they
+ * are. So the expected weight of each is its length, and a thread's total is never wrong by more
+ * than one stretch: an independent draw for each (as likely as it is long) errs by their root.
+ *
+ * Returns what @length counts for; 0: not kept.
+ */
+static __always_inline u64 weigh(struct thread *thread, u64 length)
+{
+	u64 before = thread->position, weight = 0;
+
+	if (length >= thread->period)
+		return length;
+	thread->position += length;
+	if (before <= thread->point && thread->point < thread->position)
+		weight = thread->period;
+	/* More than once if the sampling period has shrunk. */
+	for (int i = 0; i < 4 && thread->position >= thread->period; i++) {
+		thread->position -= thread->period;
+		begin_stretch(thread);
+		if (thread->point < thread->position)
+			weight += thread->period;
+	}
+	return weight;
+}
+
+/* Adds what is only known of the thread to the totals. */
+static __always_inline void settle(struct thread *thread)
+{
+	u64 passed_us = thread->position / 1000, period_us = thread->period / 1000;
+
+	stat_add(BF_STAT_PERIODS, thread->n_periods);
+	stat_add(BF_STAT_RESIDUE_NS,
+		 thread->position - (thread->point < thread->position ? thread->period : 0));
+	stat_add(BF_STAT_VARIANCE_US2, passed_us * (period_us - passed_us));
+	thread->n_periods = 0;
+	thread->position = 0;
+}
+
+/* The exact CPU time of a thread that ends, or is there when the window has closed. */
+static __always_inline void count_runtime(struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 since = __sync_lock_test_and_set(&thread->since, ~0ULL);
+	u64 from = later(since, control.switch_start), to = earlier(now, control.switch_end);
+	struct bf_count_key key = {.reason = BF_REASON_RUNTIME};
+
+	if (from >= to || to - from <= thread->off || (config.by_comm && !comm_matches(task)))
+		return;
+	key_init(&key, task);
+	count_row(&key, to - from - thread->off);
+}
+
+/* A period and what is kept of it. */
+struct kept {
+	u64 blocked, queued; /* weights, ns */
+	u32 blocked_reason, queued_reason;
+	u64 wakers; /* id */
+};
+
+/*
+ * Accounts for @period of @task. Returns whether any of it is kept: then, as what.
+ */
+static __always_inline bool account(struct thread *thread, struct task_struct *task,
+				    const struct period *period, u64 in_at, struct kept *kept)
+{
+	u64 length = period->blocked + period->queued;
+
+	thread->off += length;
+	if (length < config.min_block || length > config.max_block || !on_wanted_cpu(thread->cpu) ||
+	    (config.by_comm && !comm_matches(task)))
+		return false;
+	thread->n_periods++;
+	kept->blocked = weigh(thread, period->blocked);
+	kept->queued = weigh(thread, period->queued);
+	if (!kept->blocked && !kept->queued)
+		return false;
+	kept->blocked_reason = contributes_to_load(task) ? BF_REASON_DISK : BF_REASON_SLEEP;
+	kept->queued_reason = BF_REASON_RUNQUEUE;
+	if (task->nvcsw == thread->n_voluntary && !thread->is_newborn)
+		kept->queued_reason = BF_REASON_PREEMPTED;
+	kept->wakers = 0;
+	if (config.waker_depth && kept->blocked)
+		kept->wakers = wakers_of(thread, task, in_at);
 	return true;
 }
 
 /* Returns whether the stacks may be new. */
-static __always_inline bool count_period(struct task_struct *task, u32 reason,
-					 const struct period *period, u64 kernel_stack,
-					 u64 user_stack, u32 exec_id)
+static __always_inline bool count_kept(struct task_struct *task, const struct kept *kept,
+				       u64 kernel_stack, u64 user_stack, u32 exec_id)
 {
 	struct bf_count_key key = {.kernel_stack = kernel_stack, .user_stack = user_stack};
 	bool is_new = false;
 
 	key_init(&key, task);
 	key.exec_id = exec_id;
-	if (period->blocked) {
-		key.reason = reason;
-		is_new |= count(&key, period->blocked);
+	if (kept->queued) {
+		key.reason = kept->queued_reason;
+		is_new |= count(&key, kept->queued);
 	}
-	if (period->queued) {
-		key.reason = BF_REASON_RUNQUEUE;
-		is_new |= count(&key, period->queued);
+	if (kept->blocked) {
+		key.reason = kept->blocked_reason;
+		key.wakers = kept->wakers;
+		is_new |= count(&key, kept->blocked);
 	}
 	return is_new;
 }
 
-/*
- * @task runs again, since @at, when the scheduler had charged it for @runtime. It is current,
- * unless capture_out.
- */
-static __always_inline void switch_in(void *ctx, struct task_struct *task, u64 at, u64 runtime)
+static __always_inline void keep(void *ctx, struct thread *thread, struct task_struct *task,
+				 const struct kept *kept)
 {
-	struct thread *thread;
 	struct scratch_stacks *stacks;
-	struct period period;
 
-	if (!task->pid)
-		return;
-	thread = thread_find(task);
-	if (!thread)
-		return;
-	/* Even if an iterator has counted the period: the next one begins after this. */
-	thread->in_at = at;
-	thread->runtime = runtime;
-	if (!thread->off_at || !period_end(thread, at, &period))
-		return;
 	if (config.capture_out) {
-		count_period(task, thread->reason, &period, thread->kernel_stack,
-			     thread->user_stack, task->self_exec_id);
+		count_kept(task, kept, thread->kernel_stack, thread->user_stack,
+			   task->self_exec_id);
 		return;
 	}
 	stacks = scratch_get(SCRATCH_SWITCH);
 	if (!stacks)
 		return;
 	capture_current(ctx, NULL, stacks);
-	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.stack.id,
-			 stacks->user.exec_id))
+	if (count_kept(task, kept, stacks->kernel.id, stacks->user.stack.id, stacks->user.exec_id))
 		publish_stacks(stacks);
 }
 
 /*
- * The hooks that run after a switch, as the thread that got the CPU. Not every switch is announced:
- * some threads of the host leave the CPU without a sched_switch.
+ * @task runs again, since @now; it has waited @waited for CPUs in its life. It is current, unless
+ * capture_out.
  */
+static __always_inline void switch_in(void *ctx, struct thread *thread, struct task_struct *task,
+				      u64 now, u64 waited)
+{
+	u64 in_at = thread->in_at, began;
+	struct period period;
+	struct kept kept;
+	bool is_kept;
+
+	if (!in_at) {
+		thread_met(thread, task, now);
+		return;
+	}
+	if (now == in_at) /* it did not lose its CPU */
+		return;
+	if (now < control.switch_end)
+		thread->in_at = now;
+	else
+		in_at = __sync_lock_test_and_set(&thread->in_at, now);
+	is_kept = measure(thread, task, in_at, now, waited, &period) &&
+		  account(thread, task, &period, in_at, &kept);
+	thread_stands(thread, task);
+	thread->is_newborn = 0;
+	if (!is_kept)
+		return;
+	began = bpf_ktime_get_ns();
+	keep(ctx, thread, task, &kept);
+	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
+}
+
+static __always_inline void calibrate(u64 now)
+{
+	u64 offset = bpf_ktime_get_ns() - now;
+
+	if ((s64)offset < (s64)control.least_offset)
+		control.least_offset = offset;
+}
+
+/* The hooks that run after a switch, as the thread that got the CPU. */
 static __always_inline void switched(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct last_switch *last = last_switch();
-	u64 at, runtime, charged = task->se.sum_exec_runtime;
+	u64 now = task->sched_info.last_arrival;
+	struct thread *thread;
 
-	if (!last)
+	if (!task->pid) /* idle */
 		return;
-	at = last->at;
-	runtime = last->runtime;
-	/* Values to choose from, not addresses: the verifier allows one kind of pointer to a load.
-	 */
-	barrier_var(charged);
-	barrier_var(runtime);
-	if (last->tid != task->pid) {
-		at = bpf_ktime_get_ns();
-		runtime = charged;
+	if (control.calibrating)
+		calibrate(now);
+	thread = thread_get(task);
+	if (thread)
+		switch_in(ctx, thread, task, now, task->sched_info.run_delay);
+}
+
+/* capture_out: at the switch itself. The scheduler has not booked the wait of @next yet. */
+static __always_inline void switching(void *ctx, struct task_struct *prev, struct task_struct *next)
+{
+	struct scratch_stacks *stacks = scratch_get(SCRATCH_SWITCH);
+	u64 now = bpf_ktime_get_ns(), waited = 0;
+	struct thread *thread;
+
+	if (!stacks)
+		return;
+	thread = prev->pid ? thread_get(prev) : NULL;
+	if (thread) {
+		capture_current(ctx, NULL, stacks);
+		thread->kernel_stack = stacks->kernel.id;
+		thread->user_stack = stacks->user.stack.id;
+		publish_stacks(stacks);
 	}
-	switch_in(ctx, task, at, runtime);
+	thread = next->pid ? thread_get(next) : NULL;
+	if (!thread)
+		return;
+	if (thread->woken_at > thread->in_at)
+		waited = now - thread->woken_at;
+	switch_in(ctx, thread, next, now, thread->run_delay + waited);
+}
+
+static __always_inline void thread_woken(struct task_struct *task)
+{
+	struct thread *thread = thread_find(task);
+
+	if (thread)
+		thread->woken_at = bpf_ktime_get_ns();
 }
 
 /* A thread that is born waits for its first CPU. */
 static __always_inline void thread_born(struct task_struct *task)
 {
-	struct thread *thread;
+	struct thread *thread = thread_get(task);
 
-	if (!wanted(task) || !on_wanted_cpu(bpf_get_smp_processor_id()))
+	if (!thread || thread->in_at)
 		return;
-	thread = thread_get(task);
-	if (!thread)
-		return;
-	thread->reason = BF_REASON_RUNQUEUE;
-	thread->off_at = bpf_ktime_get_ns();
+	thread->is_newborn = 1;
+	thread_met(thread, task, scheduler_now());
+}
+
+/* The command is recorded from its exec on; it runs. */
+static __always_inline void thread_execs(struct task_struct *task)
+{
+	struct thread *thread = thread_get(task);
+
+	if (thread && !thread->in_at) {
+		thread_met(thread, task, scheduler_now());
+		if (!config.capture_out)
+			thread->in_at = task->sched_info.last_arrival;
+	}
+}
+
+static __always_inline void thread_exits(struct task_struct *task)
+{
+	struct thread *thread = thread_find(task);
+
+	if (thread)
+		settle(thread);
+}
+
+/* It has lost its CPU for good. */
+static __always_inline void thread_dead(struct task_struct *task)
+{
+	struct thread *thread = thread_find(task);
+
+	if (thread)
+		count_runtime(thread, task, scheduler_now());
 }
 
 /* Both halves of the stack of a thread that is not running; the user half if @sleepable. */
@@ -239,18 +346,25 @@ static __always_inline void capture_blocked(struct task_struct *task, bool sleep
 	finish_user(&stacks->user, task, task);
 }
 
-/* A thread that was off its CPU before any program was attached. */
-static __always_inline void stamp_blocked(struct task_struct *task, bool sleepable)
+/* A thread that was there before any program was attached. */
+static __always_inline void thread_found(struct task_struct *task, bool sleepable)
 {
 	u32 state = task_state(task);
 	struct scratch_stacks *stacks;
 	struct thread *thread;
 
-	if ((state & TASK_DEAD) || task->on_cpu || !wanted(task) || !on_wanted_cpu(task_cpu(task)))
+	if (state & TASK_DEAD)
 		return;
 	thread = thread_get(task);
-	if (!thread || thread->off_at)
+	if (!thread || thread->in_at)
 		return;
+	thread_met(thread, task, scheduler_now());
+	thread->cpu = task_cpu(task);
+	if (task->on_cpu)
+		return;
+	/* What it waits for began before; so that it counts as a wait, not as a preemption. */
+	if (state != TASK_RUNNING)
+		thread->n_voluntary--;
 	if (config.capture_out) {
 		stacks = scratch_get(SCRATCH_ITERATOR);
 		if (!stacks)
@@ -258,13 +372,52 @@ static __always_inline void stamp_blocked(struct task_struct *task, bool sleepab
 		capture_blocked(task, sleepable, stacks);
 		publish_stacks(stacks);
 		/* It may have run meanwhile: then what the switch left is right. */
-		if (thread->off_at || task->on_cpu)
+		if (thread->kernel_stack || task->on_cpu)
 			return;
 		thread->kernel_stack = stacks->kernel.id;
 		thread->user_stack = stacks->user.stack.id;
 	}
-	thread->reason = block_reason(state, false);
-	thread->off_at = bpf_ktime_get_ns();
+}
+
+/* What @task has waited for CPUs until @now, the wait that goes on included. */
+static __always_inline u64 waited_until(struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 since;
+
+	if (config.capture_out)
+		since = thread->woken_at > thread->in_at ? thread->woken_at : 0;
+	else
+		since = task->sched_info.last_queued;
+	return thread->run_delay + (since && since < now ? now - since : 0);
+}
+
+/*
+ * The window has closed: what @task waits for, if it does. Returns whether it is kept.
+ */
+static __always_inline bool thread_waits(struct thread *thread, struct task_struct *task,
+					 bool sleepable)
+{
+	u64 now = scheduler_now(), waited = waited_until(thread, task, now), in_at;
+	struct scratch_stacks *stacks;
+	struct period period;
+	struct kept kept;
+	u32 state = task_state(task);
+
+	if ((state & TASK_DEAD) || task->on_cpu || now < control.switch_end)
+		return false;
+	in_at = __sync_lock_test_and_set(&thread->in_at, now);
+	if (!measure(thread, task, in_at, now, waited, &period) ||
+	    !account(thread, task, &period, in_at, &kept))
+		return false;
+	if (state & (__TASK_STOPPED | __TASK_TRACED))
+		kept.blocked_reason = BF_REASON_STOPPED;
+	stacks = scratch_get(SCRATCH_ITERATOR);
+	if (!stacks)
+		return false;
+	capture_blocked(task, sleepable, stacks);
+	if (count_kept(task, &kept, stacks->kernel.id, stacks->user.stack.id, stacks->user.exec_id))
+		publish_stacks(stacks);
+	return true;
 }
 
 #endif

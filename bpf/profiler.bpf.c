@@ -44,22 +44,16 @@ int on_sample(struct saved_registers *ctx)
 	return 0;
 }
 
+/* Where there is no hook after the switch; and where threads end, in --wall. */
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
-	bool preempted = ctx[0];
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	u32 state = config.switch_has_state ? (u32)ctx[3] : task_state(prev);
-	struct last_switch *this = last_switch();
 
-	if (!this)
-		return 0;
-	this->at = bpf_ktime_get_ns();
-	this->runtime = next->se.sum_exec_runtime;
-	this->tid = next->pid;
-	switch_out(ctx, prev, state, preempted, this->at);
 	if (config.capture_out)
-		switch_in(ctx, next, this->at, this->runtime);
+		switching(ctx, prev, next);
+	if (config.keep_runtime && (task_state(prev) & TASK_DEAD))
+		thread_dead(prev);
 	return 0;
 }
 
@@ -67,7 +61,15 @@ int on_switch(u64 *ctx)
 SEC("tp_btf/sched_wakeup")
 int on_wakeup(u64 *ctx)
 {
-	wake((struct task_struct *)ctx[0]);
+	thread_woken((struct task_struct *)ctx[0]);
+	return 0;
+}
+
+/* Not sched_wakeup, which may come from the CPU that the thread is sent to. */
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	waking(ctx, (struct task_struct *)ctx[0]);
 	return 0;
 }
 
@@ -151,8 +153,11 @@ int on_exec(u64 *ctx)
 	u32 pid = task->tgid;
 	u8 one = 1;
 
-	if (pid == config.command_pid)
-		bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY);
+	if (pid != config.command_pid)
+		return 0;
+	bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY);
+	if (config.offcpu)
+		thread_execs(task);
 	return 0;
 }
 
@@ -175,6 +180,8 @@ int on_exit(u64 *ctx)
 	struct bf_process_event event;
 	u32 pid = task->tgid;
 
+	if (config.offcpu)
+		thread_exits(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	if (config.by_pid) {
@@ -188,7 +195,7 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-/* Before the window opens: every process, and a stamp on every thread that waits. */
+/* Before the window opens: every process, and how each thread stands. */
 static __always_inline int meet_task(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
@@ -197,7 +204,7 @@ static __always_inline int meet_task(struct bpf_iter__task *ctx, bool sleepable)
 	if (!task)
 		return 0;
 	if (config.offcpu)
-		stamp_blocked(task, sleepable);
+		thread_found(task, sleepable);
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD)) {
 		process_event_init(&event, BF_EVENT_FORK, task);
 		bpf_seq_write(ctx->meta->seq, &event, sizeof event);
@@ -219,42 +226,38 @@ int on_each_task_at_start_stacks(struct bpf_iter__task *ctx)
 }
 
 /*
- * After the window has closed: the threads that still wait. Writes a word for each, so that the
- * loader reads in steps and can empty the maps in between.
+ * After the window has closed: the threads that still wait, and what is only known of each thread.
+ * Writes a word for each that is counted, so that the loader reads in steps and can empty the maps
+ * in between.
  */
-static __always_inline int count_blocked(struct bpf_iter__task *ctx, bool sleepable)
+static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
-	struct scratch_stacks *stacks;
 	struct thread *thread;
-	struct period period;
 	u32 word = 0;
 
 	if (!task || !task->pid)
 		return 0;
 	thread = thread_find(task);
-	if (!thread || !thread->off_at || !period_end(thread, control.window_end, &period))
+	if (!thread || !thread->in_at)
 		return 0;
-	stacks = scratch_get(SCRATCH_ITERATOR);
-	if (!stacks)
-		return 0;
-	capture_blocked(task, sleepable, stacks);
-	if (count_period(task, thread->reason, &period, stacks->kernel.id, stacks->user.stack.id,
-			 stacks->user.exec_id))
-		publish_stacks(stacks);
-	bpf_seq_write(ctx->meta->seq, &word, sizeof word);
+	if (thread_waits(thread, task, sleepable))
+		bpf_seq_write(ctx->meta->seq, &word, sizeof word);
+	settle(thread);
+	if (config.keep_runtime)
+		count_runtime(thread, task, control.switch_end);
 	return 0;
 }
 
 SEC("iter.s/task")
 int on_each_task_at_end(struct bpf_iter__task *ctx)
 {
-	return count_blocked(ctx, true);
+	return meet_task_at_end(ctx, true);
 }
 
 /* Before 5.18: no way to read another thread's user memory. */
 SEC("iter/task")
 int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
 {
-	return count_blocked(ctx, false);
+	return meet_task_at_end(ctx, false);
 }

@@ -104,7 +104,7 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 }
 
 /* The current thread's user stack. @unwind->walk has its registers. */
-static __always_inline void capture_user(struct unwind *unwind, struct task_struct *task)
+static __always_inline void capture_walk(struct unwind *unwind, struct task_struct *task)
 {
 	u64 pc = unwind->walk.pc, sp = unwind->walk.sp;
 	struct last_stack *last;
@@ -149,28 +149,41 @@ static __always_inline void remember_stack(struct task_struct *task)
 	leaving->is_busy = 0;
 }
 
-/*
- * Both halves of the current thread's stack. @registers: those that a sample interrupted, which may
- * be the kernel's; NULL: the thread is in the kernel.
- */
-static __always_inline void capture_current(void *ctx, struct saved_registers *registers,
-					    struct scratch_stacks *stacks)
+static __always_inline void capture_kernel(void *ctx, struct scratch_stacks *stacks)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	long bytes = 0;
 
 	if (config.kernel_stacks)
 		bytes = bpf_get_stack(ctx, stacks->kernel.frames, sizeof stacks->kernel.frames, 0);
 	finish_kernel(&stacks->kernel, bytes);
+}
+
+/*
+ * The current thread's. @registers: those that a sample interrupted, which may be the kernel's;
+ * NULL: the thread is in the kernel.
+ */
+static __always_inline void capture_user(struct saved_registers *registers,
+					 struct scratch_stacks *stacks)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
 	stacks->user.stack.id = 0;
 	stacks->user.exec_id = task->self_exec_id;
-	if (!config.user_stacks || (task->flags & PF_KTHREAD))
+	if (!config.user_stacks || !task->pid || (task->flags & PF_KTHREAD))
 		return;
 	if (registers && in_user_mode(registers))
 		walk_begin(&stacks->user.walk, registers);
 	else
 		walk_begin_saved(&stacks->user.walk, task);
-	capture_user(&stacks->user, task);
+	capture_walk(&stacks->user, task);
+}
+
+/* Both halves of the current thread's stack. */
+static __always_inline void capture_current(void *ctx, struct saved_registers *registers,
+					    struct scratch_stacks *stacks)
+{
+	capture_kernel(ctx, stacks);
+	capture_user(registers, stacks);
 }
 
 static __always_inline void key_init(struct bf_count_key *key, struct task_struct *task)
@@ -223,13 +236,19 @@ static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *
 	return false;
 }
 
+/* Adds to the row @key. Returns whether it is new. */
+static __always_inline bool count_row(struct bf_count_key *key, u64 nanoseconds)
+{
+	if (control.epoch & 1)
+		return count_in(&counts_b, 1, key, nanoseconds);
+	return count_in(&counts_a, 0, key, nanoseconds);
+}
+
 /* Adds one sample to the row @key. Returns whether its stacks may be new. */
 static __always_inline bool count(struct bf_count_key *key, u64 nanoseconds)
 {
 	stat_add(BF_STAT_SAMPLES, 1);
-	if (control.epoch & 1)
-		return count_in(&counts_b, 1, key, nanoseconds);
-	return count_in(&counts_a, 0, key, nanoseconds);
+	return count_row(key, nanoseconds);
 }
 
 static __always_inline void publish_stacks(struct scratch_stacks *stacks)

@@ -25,6 +25,7 @@ enum bf_reason {
 	BF_REASON_STOPPED,
 	BF_REASON_PREEMPTED,
 	BF_REASON_RUNQUEUE,
+	BF_REASON_RUNTIME, /* it is: no sample but its exact CPU time, in --wall */
 	N_BF_REASONS,
 };
 
@@ -45,16 +46,18 @@ struct bf_config {
 	__u8 by_tid;	/* only threads in `target_tids` */
 	__u8 by_comm;	/* only command names that match `glob` */
 	__u8 by_cgroup; /* only below cgroup `cgroup_id` */
-	__u8 by_cpu;	/* off-CPU: only threads that lost one of `cpus` */
+	__u8 by_cpu;	/* off-CPU: only periods that began on one of `cpus` */
 	__u8 follow;	/* children of targets are targets */
 	__u8 keep_tid;	/* count each thread on its own */
 	__u8 user_stacks;
 	__u8 kernel_stacks;
+	__u8 sampling; /* on-CPU */
 	__u8 offcpu;
-	__u8 capture_out;      /* off-CPU: no hook after the switch, stacks are taken before it */
-	__u8 switch_has_state; /* sched_switch passes prev_state (5.18) */
-	__u32 command_pid;     /* becomes a target at its exec; 0: none */
-	__s32 cgroup_subsys;   /* index of the v1 controller; -1: cgroup v2 */
+	__u8 capture_out;    /* off-CPU: no hook after the switch, stacks are taken before it */
+	__u8 keep_runtime;   /* count each thread's exact CPU time */
+	__u8 waker_depth;    /* record who woke, who had woken that one, …; 0: not */
+	__u32 command_pid;   /* becomes a target at its exec; 0: none */
+	__s32 cgroup_subsys; /* index of the v1 controller; -1: cgroup v2 */
 	__u32 cgroup_level;
 	__u64 cgroup_id;
 	__u64 min_block, max_block; /* nanoseconds, both included */
@@ -64,19 +67,27 @@ struct bf_config {
 	struct bf_glob glob;
 };
 
-/* Changed while recording, through mapped memory. */
+/*
+ * Changed while recording, through mapped memory. The scheduler's clock is what it keeps its books
+ * by (sched_clock(), in ns), or CLOCK_MONOTONIC with capture_out.
+ */
 struct bf_control {
 	__u64 window_start, window_end; /* CLOCK_MONOTONIC ns; nothing outside is counted */
+	__u64 switch_start, switch_end; /* the same moments by the scheduler's clock */
+	__u64 clock_offset;		/* CLOCK_MONOTONIC less the scheduler's clock */
+	__u64 least_offset;		/* the least that was seen while calibrating */
+	__u64 offcpu_period;		/* ns: one point in each such stretch is sampled; 0: all */
+	__u32 calibrating;		/* clock_offset is being found */
 	__u32 epoch;			/* its lowest bit says which count map is filled */
 	__u32 counts_used[2];
 	__u32 seen_used;
 	__u32 drain_wanted; /* set by BPF when a map fills up */
-	__u32 pad;
 };
 
 /* One row of the profile. A stack id is the hash of its frames; 0: no frames. */
 struct bf_count_key {
 	__u64 kernel_stack, user_stack;
+	__u64 wakers;	     /* id of a struct bf_wakers_event; 0: none */
 	__u64 process_start; /* boot-time ns; with pid and exec_id it names one program image */
 	__u32 pid, tid;	     /* tid: 0 unless keep_tid */
 	__u32 exec_id;
@@ -88,12 +99,27 @@ struct bf_count_key {
 
 struct bf_count {
 	__u64 samples;	   /* or off-CPU periods */
-	__u64 nanoseconds; /* off-CPU time */
+	__u64 nanoseconds; /* off-CPU time, or of BF_REASON_RUNTIME CPU time */
 };
+
+/* A thread that woke another one, and where it was then. */
+struct bf_waker {
+	__u64 kernel_stack, user_stack;
+	__u64 process_start; /* boot-time ns */
+	__u32 pid, tid;	     /* tid: 0 unless keep_tid, or the other waited for a futex */
+	__u32 exec_id;
+	__u8 kernel_thread;
+	__u8 pad[3];
+	char comm[BF_COMM_LEN];
+};
+
+#define BF_MAX_WAKERS 8
 
 enum bf_event_type {
 	BF_EVENT_STACK,
 	BF_EVENT_SNAPSHOT,
+	BF_EVENT_WAKER,
+	BF_EVENT_WAKERS,
 	BF_EVENT_FORK,
 	BF_EVENT_EXIT,
 	BF_EVENT_DRAIN, /* only a type: a count map is half full */
@@ -177,6 +203,22 @@ struct bf_snapshot_event {
 	__u32 code;
 	__u32 has_code;
 	__u8 memory[]; /* BF_SNAPSHOT_SMALL, _MEDIUM or _LARGE */
+};
+
+/* A waker not seen before. */
+struct bf_waker_event {
+	__u32 type;
+	__u32 pad;
+	__u64 id;
+	struct bf_waker waker;
+};
+
+/* Who woke a thread, who had woken that one while the first waited, …: ids of wakers. */
+struct bf_wakers_event {
+	__u32 type;
+	__u32 n;
+	__u64 id;
+	__u64 wakers[BF_MAX_WAKERS];
 };
 
 /* A process: born, gone, or (from the task iterator) there from the start. */
@@ -295,16 +337,23 @@ enum bf_stat {
 	BF_STAT_EVENTS_FULL,	/* stacks or process events lost: no room in the ring buffer */
 	BF_STAT_STORAGE_FAILED, /* off-CPU periods lost: no memory for a thread's timestamps */
 	BF_STAT_TARGETS_FULL,	/* children not followed: no room in `target_pids` */
-	BF_STAT_SWITCHES,	/* off-CPU periods seen, counted or not */
 	BF_STAT_SNAPSHOTS_FULL, /* stacks cut off: no room for their snapshot */
 	BF_STAT_SNAPSHOTS,	/* stacks that the loader had to walk */
+	BF_STAT_THREADS,	/* threads whose periods are measured */
+	BF_STAT_PERIODS,	/* off-CPU periods seen, kept or not */
+	BF_STAT_KEEPING_NS,	/* time spent on those that were kept */
+	BF_STAT_RESIDUE_NS,   /* measured off-CPU time less what was counted for it; may be negative
+			       */
+	BF_STAT_VARIANCE_US2, /* of that difference, square microseconds */
+	BF_STAT_UNKNOWN_WAKERS, /* periods that were kept, without their waker */
 	N_BF_STATS,
 };
 
-_Static_assert(sizeof(struct bf_count_key) == 56, "padding in struct bf_count_key");
+_Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_key");
+_Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
 _Static_assert(sizeof(struct bf_stack_event) == 16 + 8 * BF_MAX_FRAMES, "padding");
-_Static_assert(sizeof(struct bf_control) == 40, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_control) == 80, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
 _Static_assert(sizeof(struct bf_process) == 24, "padding in struct bf_process");

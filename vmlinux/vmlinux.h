@@ -82,6 +82,12 @@ struct sched_entity {
 	u64 sum_exec_runtime;
 };
 
+struct sched_info {
+	unsigned long long run_delay;
+	unsigned long long last_arrival;
+	unsigned long long last_queued;
+};
+
 struct task_struct {
 	unsigned int flags;
 	unsigned int on_cpu; /* a byte since 7.0: only unsigned fields may shrink */
@@ -92,6 +98,9 @@ struct task_struct {
 	pid_t tgid;
 	struct task_struct *group_leader;
 	u64 start_boottime;
+	unsigned sched_contributes_to_load : 1;
+	unsigned long nvcsw;
+	struct sched_info sched_info;
 	char comm[16];
 	struct signal_struct *signal;
 	u64 self_exec_id;

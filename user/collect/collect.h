@@ -51,6 +51,7 @@ struct collect_stats {
 	uint64_t throttled;	    /* times the kernel paused sampling */
 	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
 	uint64_t unopened_files;    /* mapped files that could not be opened */
+	uint64_t lost_wakers;	 /* kept periods whose waker never arrived */
 	uint64_t unknown_wakers; /* kept periods of which the waker is not known */
 	/* Off-CPU sampling. */
 	uint64_t offcpu_period_ns;   /* the last one in use; 0: all was kept */
@@ -104,6 +105,9 @@ void collect_stats(struct collector *collector, struct collect_stats *ret);
 
 /* "cycles" or "cpu-clock"; off-CPU, the hook in use. */
 const char *collect_source(const struct collector *collector);
+
+/* The hook in use in both modes that measure off-CPU time; else "". */
+const char *collect_hook(const struct collector *collector);
 
 /*
  * After symbolize(): hides the switch's own frames at the leaf of off-CPU stacks; stacks that end at

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,16 +15,21 @@
 #include "collect/drain.h"
 #include "collect/load.h"
 #include "collect/locate.h"
+#include "collect/period.h"
+#include "collect/runtimes.h"
 #include "collect/sampler.h"
+#include "collect/stats.h"
 #include "collect/targets.h"
 #include "collect/timeline.h"
 #include "collect/unwinder.h"
+#include "collect/wakers.h"
 #include "profiler.skel.h"
 
-#define DRAIN_PERIOD_NS NSEC_PER_SEC
-#define AHEAD_NS	2000000 /* how early the ends of the window are set */
-#define RECORDING_NICE	-10
-#define SETTLE_NS	1000000 /* the longest an event takes from its time stamp into its ring */
+#define DRAIN_PERIOD_NS	 NSEC_PER_SEC
+#define AHEAD_NS	 2000000 /* how early the ends of the window are set */
+#define RECORDING_NICE	 -10
+#define CALIBRATING_NAPS 20
+#define SETTLE_NS	 1000000 /* the longest an event takes from its time stamp into its ring */
 
 struct collector {
 	struct collect_options options;
@@ -36,8 +42,11 @@ struct collector {
 	struct processes processes;
 	struct stacks stacks;
 	struct unwinder unwinder;
+	struct wakers wakers;
 	struct locator locator;
 	struct drain drain;
+	struct runtimes runtimes;
+	struct period period;
 	struct profile *profile;
 	struct mapping_source *mapping_sources;
 	uint64_t last_drain_ns, n_drains;
@@ -56,6 +65,8 @@ static int on_event(void *context, void *data, size_t size)
 		r = stacks_add(&collector->stacks, stack->id, stack->frames, stack->n, stack->end);
 		break;
 	case BF_EVENT_SNAPSHOT: r = timeline_add_snapshot(&collector->timeline, data); break;
+	case BF_EVENT_WAKER: r = wakers_add(&collector->wakers, data); break;
+	case BF_EVENT_WAKERS: r = wakers_add_chain(&collector->wakers, data); break;
 	case BF_EVENT_FORK:
 	case BF_EVENT_EXIT: r = timeline_add_process(&collector->timeline, data); break;
 	case BF_EVENT_DRAIN: /* control.drain_wanted says the same */ break;
@@ -135,6 +146,14 @@ static int read_events(struct collector *collector)
 	return apply_until(collector, monotonic_ns());
 }
 
+static int add_row(struct collector *collector, const struct bf_count_key *key,
+		   const struct bf_count *count)
+{
+	if (key->reason == BF_REASON_RUNTIME)
+		return runtimes_add(&collector->runtimes, key, count->nanoseconds);
+	return locate(&collector->locator, key, count);
+}
+
 static int drain_rows(struct collector *collector)
 {
 	uint32_t n;
@@ -145,8 +164,7 @@ static int drain_rows(struct collector *collector)
 	r = apply_until(collector, monotonic_ns());
 	r = r < 0 ? r : drain_read(&collector->drain, &n);
 	for (uint32_t i = 0; r >= 0 && i < n; i++)
-		r = locate(&collector->locator, &collector->drain.keys[i],
-			   &collector->drain.counts[i]);
+		r = add_row(collector, &collector->drain.keys[i], &collector->drain.counts[i]);
 	r = r < 0 ? r : drain_seen_stacks(&collector->drain);
 	jit_files_retry(&collector->processes.jit_files);
 	r = r < 0 ? r : processes_sweep(&collector->processes);
@@ -170,9 +188,9 @@ static int open_rings(struct collector *collector, struct failure *failure)
 		      &event) < 0)
 		return -errno;
 	collector->sampler = (struct sampler){
-		.program = collector->options.mode == PROFILE_ONCPU
-				   ? collector->skel->progs.on_sample
-				   : NULL,
+		.program = collector->options.mode == PROFILE_OFFCPU
+				   ? NULL
+				   : collector->skel->progs.on_sample,
 		.frequency = collector->options.frequency,
 		.wanted = collector->options.cpus,
 		.epoll_fd = collector->epoll_fd,
@@ -215,6 +233,7 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	r = r < 0 ? r : processes_init(&collector->processes);
 	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
 	r = r < 0 ? r : drain_init(&collector->drain, collector->skel);
+	r = r < 0 ? r : period_init(&collector->period, collector->skel, options->offcpu_period_ns);
 	r = r < 0 ? r
 		  : unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
 				  &collector->stacks, options->no_user ? 0 : options->unwind_memory,
@@ -226,7 +245,7 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		return r;
 	}
 	locator_init(&collector->locator, &collector->processes, &collector->stacks,
-		     collector->profile, !options->no_user);
+		     &collector->wakers, collector->profile, !options->no_user);
 	*ret = collector;
 	return 0;
 }
@@ -244,6 +263,9 @@ void collect_free(struct collector *collector)
 	loaded_done(&collector->loaded);
 	drain_done(&collector->drain);
 	locator_done(&collector->locator);
+	period_done(&collector->period);
+	runtimes_done(&collector->runtimes);
+	wakers_done(&collector->wakers);
 	stacks_done(&collector->stacks);
 	timeline_done(&collector->timeline);
 	processes_done(&collector->processes);
@@ -333,17 +355,34 @@ static int prepare_unwinding(struct collector *collector)
 }
 
 /*
+ * Finds how far the scheduler's clock is from CLOCK_MONOTONIC. The least that is seen at a few
+ * switches, of which our own naps make some, is off by what a program needs to begin: less than a
+ * microsecond.
+ */
+static void calibrate(struct bf_control *control)
+{
+	control->least_offset = INT64_MAX;
+	__atomic_store_n(&control->calibrating, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < CALIBRATING_NAPS; i++)
+		usleep(50);
+	__atomic_store_n(&control->calibrating, 0, __ATOMIC_SEQ_CST);
+	if (control->least_offset != INT64_MAX)
+		control->clock_offset = control->least_offset;
+}
+
+/*
  * Sets one end of the window to a moment that is still to come when the programs see it, and waits
  * for it. Set to the present it would lie in the past for them whenever we are preempted in
  * between.
  */
-static void set_in_time(__u64 *end_of_window)
+static void set_in_time(struct bf_control *control, __u64 *for_samples, __u64 *for_switches)
 {
 	uint64_t moment;
 
 	do {
 		moment = monotonic_ns() + AHEAD_NS;
-		__atomic_store_n(end_of_window, moment, __ATOMIC_SEQ_CST);
+		__atomic_store_n(for_samples, moment, __ATOMIC_SEQ_CST);
+		__atomic_store_n(for_switches, moment - control->clock_offset, __ATOMIC_SEQ_CST);
 	} while (monotonic_ns() >= moment);
 	wait_until(moment);
 }
@@ -351,9 +390,13 @@ static void set_in_time(__u64 *end_of_window)
 int collect_start(struct collector *collector, uint64_t duration_ns, struct failure *failure)
 {
 	struct bf_control *control = &collector->skel->bss->control;
-	int r = iterate(loaded_one(collector->skel->progs.on_each_task_at_start,
-				   collector->skel->progs.on_each_task_at_start_stacks),
-			on_process, collector);
+	int r;
+
+	if (collector->options.mode != PROFILE_ONCPU)
+		calibrate(control);
+	r = iterate(loaded_one(collector->skel->progs.on_each_task_at_start,
+			       collector->skel->progs.on_each_task_at_start_stacks),
+		    on_process, collector);
 
 	if (r < 0)
 		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
@@ -361,9 +404,11 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 		r = read_all_maps(collector);
 		r = r < 0 ? r : prepare_unwinding(collector);
 	}
-	set_in_time(&control->window_start);
-	if (duration_ns)
+	set_in_time(control, &control->window_start, &control->switch_start);
+	if (duration_ns) {
 		control->window_end = control->window_start + duration_ns;
+		control->switch_end = control->switch_start + duration_ns;
+	}
 	collector->profile->start_realtime_ns =
 		realtime_ns() - (monotonic_ns() - control->window_start);
 	collector->profile->frequency = collector->options.frequency;
@@ -396,6 +441,7 @@ int collect_step(struct collector *collector, struct failure *failure)
 		r = read_events(collector);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
+	period_adapt(&collector->period);
 	/* Now that nothing is unread in the ring of a CPU that has gone. */
 	sampler_follow_cpus(&collector->sampler);
 	return 0;
@@ -412,16 +458,23 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	struct bf_control *control = &collector->skel->bss->control;
 	int r = 0;
 
-	if (monotonic_ns() < control->window_end)
-		set_in_time(&control->window_end);
+	if (monotonic_ns() < control->window_end) {
+		if (collector->options.mode != PROFILE_ONCPU)
+			calibrate(control);
+		set_in_time(control, &control->window_end, &control->switch_end);
+	}
 	collector->profile->duration_ns = control->window_end - control->window_start;
-	if (collector->options.mode == PROFILE_OFFCPU)
+	/* Those that were in the kernel as the window closed have counted what they saw. */
+	load_wait_for_programs();
+	if (collector->options.mode != PROFILE_ONCPU)
 		r = iterate(loaded_one(collector->skel->progs.on_each_task_at_end,
 				       collector->skel->progs.on_each_task_at_end_kernel_only),
 			    after_blocked_step, collector);
 	/* What was in flight at the window's end is in the map that the second flip makes quiet. */
 	r = r < 0 ? r : drain_rows(collector);
 	r = r < 0 ? r : drain_rows(collector);
+	if (r >= 0 && collector->options.mode == PROFILE_WALL)
+		r = runtimes_distribute(&collector->runtimes, collector->profile);
 	go_with_the_rest(collector);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
@@ -472,28 +525,40 @@ const struct mapping_source *collect_mapping_sources(struct collector *collector
 	return sources;
 }
 
-static uint64_t stat_total(const struct collector *collector, uint32_t stat)
+/* Off-CPU time of the profile. */
+static uint64_t counted_offcpu_ns(const struct profile *profile)
 {
-	int n_cpus = libbpf_num_possible_cpus();
-	uint64_t total = 0, values[n_cpus];
+	uint64_t total = 0;
 
-	if (bpf_map__lookup_elem(collector->skel->maps.stats, &stat, sizeof stat, values,
-				 sizeof values, 0) < 0)
-		return 0;
-	for (int i = 0; i < n_cpus; i++)
-		total += values[i];
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].reason != REASON_ONCPU)
+			total += profile->samples[i].nanoseconds;
 	return total;
+}
+
+static void offcpu_stats(const struct collector *collector, struct collect_stats *ret)
+{
+	const struct profiler *skel = collector->skel;
+	double variance_us2 = stats_total(skel, BF_STAT_VARIANCE_US2);
+
+	ret->periods = stats_total(skel, BF_STAT_PERIODS);
+	ret->unknown_wakers = stats_total(skel, BF_STAT_UNKNOWN_WAKERS);
+	ret->offcpu_period_ns = skel->bss->control.offcpu_period;
+	ret->offcpu_measured_ns =
+		counted_offcpu_ns(collector->profile) + stats_total(skel, BF_STAT_RESIDUE_NS);
+	/* Of a normal distribution 95 % lie within so many standard deviations. */
+	ret->offcpu_interval_ns = 1.96 * sqrt(variance_us2) * 1000;
+	ret->threads = stats_total(skel, BF_STAT_THREADS);
 }
 
 void collect_stats(struct collector *collector, struct collect_stats *ret)
 {
 	*ret = (struct collect_stats){
-		.samples = stat_total(collector, BF_STAT_SAMPLES),
-		.periods = stat_total(collector, BF_STAT_SWITCHES),
-		.counts_full = stat_total(collector, BF_STAT_COUNTS_FULL),
-		.events_full = stat_total(collector, BF_STAT_EVENTS_FULL),
-		.storage_failed = stat_total(collector, BF_STAT_STORAGE_FAILED),
-		.targets_full = stat_total(collector, BF_STAT_TARGETS_FULL),
+		.samples = stats_total(collector->skel, BF_STAT_SAMPLES),
+		.counts_full = stats_total(collector->skel, BF_STAT_COUNTS_FULL),
+		.events_full = stats_total(collector->skel, BF_STAT_EVENTS_FULL),
+		.storage_failed = stats_total(collector->skel, BF_STAT_STORAGE_FAILED),
+		.targets_full = stats_total(collector->skel, BF_STAT_TARGETS_FULL),
 		.lost_stacks = collector->locator.lost_stacks,
 		.lost_records = collector->sampler.losses.lost,
 		.throttled = collector->sampler.losses.throttled,
@@ -502,13 +567,22 @@ void collect_stats(struct collector *collector, struct collect_stats *ret)
 		.drains = collector->n_drains,
 		.distinct_stacks = collector->profile ? collector->profile->n_stacks : 0,
 		.processes = collector->processes.n_processes,
-		.snapshots = stat_total(collector, BF_STAT_SNAPSHOTS),
-		.snapshots_full = stat_total(collector, BF_STAT_SNAPSHOTS_FULL),
+		.snapshots = stats_total(collector->skel, BF_STAT_SNAPSHOTS),
+		.snapshots_full = stats_total(collector->skel, BF_STAT_SNAPSHOTS_FULL),
 		.tables_built = collector->unwinder.tables.n_built,
 		.tables_failed = collector->unwinder.tables.n_damaged,
 		.unwind_bytes = segments_bytes(&collector->unwinder.segments),
 		.evictions = collector->unwinder.segments.n_evicted,
+		.lost_wakers = collector->locator.lost_wakers,
+		.kernel_bytes = stats_kernel_bytes(collector->skel),
 	};
+	if (collector->options.mode != PROFILE_ONCPU)
+		offcpu_stats(collector, ret);
+}
+
+const char *collect_hook(const struct collector *collector)
+{
+	return collector->loaded.hook;
 }
 
 const char *collect_source(const struct collector *collector)

@@ -131,7 +131,7 @@ static void end_new_threads(struct profile *profile)
 
 void collect_finish_stacks(struct profile *profile)
 {
-	if (profile->mode == PROFILE_OFFCPU)
+	if (profile->mode != PROFILE_ONCPU)
 		hide_plumbing(profile);
 	end_new_threads(profile);
 	if (has_go(profile))

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collect/filter.h"
+#include "collect/period.h"
 #include "profiler.skel.h"
 
 #define BTF_PATH	"/sys/kernel/btf/vmlinux"
@@ -45,7 +46,7 @@ static int on_libbpf_print(enum libbpf_print_level level, const char *format, va
 
 /* What differs between kernels and has to be known before the programs are loaded. */
 struct kernel_facts {
-	bool switch_has_state;	/* 5.18: sched_switch passes prev_state */
+	bool books_waits;	/* CONFIG_SCHED_INFO: as any distribution's */
 	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
 	bool announces_exec;	/* 6.10: sched_prepare_exec */
 };
@@ -61,13 +62,22 @@ static bool has_helper(const struct btf *btf, const char *name)
 	return false;
 }
 
+static bool has_member(const struct btf *btf, const char *structure, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, id) : NULL;
+
+	for (int i = 0; type && i < btf_vlen(type); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), name) == 0)
+			return true;
+	return false;
+}
+
 static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	const struct btf_type *type;
 	struct utsname names = {};
 	bool is_new_enough;
-	int id;
 
 	uname(&names);
 	if (!btf) {
@@ -76,11 +86,7 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 				    "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of "
 				    "Debian 12 and Ubuntu 22.04 are; in a container, mount /sys");
 	}
-	id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
-	type = id > 0 ? btf__type_by_id(btf, id) : NULL;
-	type = type ? btf__type_by_id(btf, type->type) : NULL; /* pointer */
-	type = type ? btf__type_by_id(btf, type->type) : NULL; /* function: void *, preempt, … */
-	facts->switch_has_state = type && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+	facts->books_waits = has_member(btf, "sched_info", "last_arrival");
 	facts->announces_exec =
 		btf__find_by_name_kind(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) > 0;
 	facts->reads_other_tasks = has_helper(btf, "BPF_FUNC_copy_from_user_task");
@@ -137,15 +143,18 @@ static int configure_filters(struct bf_config *config, const struct collect_opti
 }
 
 static int configure(struct bf_config *config, const struct collect_options *options,
-		     const struct kernel_facts *facts, struct failure *failure)
+		     struct failure *failure)
 {
 	config->user_stacks = !options->no_user;
-	config->kernel_stacks = !options->no_kernel;
-	config->keep_tid = options->threads;
-	config->offcpu = options->mode == PROFILE_OFFCPU;
+	config->sampling = options->mode != PROFILE_OFFCPU;
+	config->offcpu = options->mode != PROFILE_ONCPU;
+	/* What a thread waits for is read off its kernel stack, wanted or not. */
+	config->kernel_stacks = config->offcpu || !options->no_kernel;
+	config->keep_runtime = options->mode == PROFILE_WALL;
+	config->keep_tid = options->threads || config->keep_runtime;
+	config->waker_depth = config->offcpu ? options->waker_depth : 0;
 	config->min_block = options->min_block_ns;
 	config->max_block = options->max_block_ns;
-	config->switch_has_state = facts->switch_has_state;
 	return configure_filters(config, options, failure);
 }
 
@@ -165,9 +174,11 @@ static uint32_t power_of_two_above(uint64_t n)
 static void size_maps(struct profiler *skel, const struct collect_options *options)
 {
 	uint64_t cpus = libbpf_num_possible_cpus();
-	uint32_t rows = options->mode == PROFILE_ONCPU ? 2 * options->frequency * cpus : 65536;
+	uint64_t rows = 2 * options->frequency * cpus;
 	uint32_t ring_bytes;
 
+	if (skel->rodata->config.offcpu && rows < 65536)
+		rows = 65536;
 	rows = power_of_two_above(rows < 8192 ? 8192 : rows > (1 << 20) ? 1 << 20 : rows);
 	ring_bytes = power_of_two_above((1u << 20) + cpus * (128u << 10));
 	bpf_map__set_max_entries(skel->maps.counts_a, rows);
@@ -188,8 +199,9 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 static void choose_programs(struct profiler *skel, const struct collect_options *options,
 			    const struct kernel_facts *facts, enum hook hook)
 {
-	bool offcpu = options->mode == PROFILE_OFFCPU;
-	bool stacks_at_start = offcpu && hook == HOOK_SWITCH_OUT && facts->reads_other_tasks;
+	struct bf_config *config = &skel->rodata->config;
+	bool offcpu = config->offcpu, capture_out = offcpu && hook == HOOK_SWITCH_OUT;
+	bool stacks_at_start = capture_out && facts->reads_other_tasks;
 	struct bpf_program *program;
 
 	bpf_object__for_each_program(program, skel->obj) bpf_program__set_autoload(program, false);
@@ -199,9 +211,10 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_leaving, !options->no_user);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start, !stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
-	bpf_program__set_autoload(skel->progs.on_sample, !offcpu);
-	bpf_program__set_autoload(skel->progs.on_switch, offcpu);
-	bpf_program__set_autoload(skel->progs.on_wakeup, offcpu);
+	bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
+	bpf_program__set_autoload(skel->progs.on_switch, capture_out || config->keep_runtime);
+	bpf_program__set_autoload(skel->progs.on_wakeup, capture_out);
+	bpf_program__set_autoload(skel->progs.on_waking, config->waker_depth);
 	bpf_program__set_autoload(skel->progs.on_switched_tp, offcpu && hook == HOOK_TRACEPOINT);
 	bpf_program__set_autoload(skel->progs.on_switched_fentry, offcpu && hook == HOOK_FENTRY);
 	bpf_program__set_autoload(skel->progs.on_switched_kprobe, offcpu && hook == HOOK_KPROBE);
@@ -209,7 +222,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 				  offcpu && facts->reads_other_tasks);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_end_kernel_only,
 				  offcpu && !facts->reads_other_tasks);
-	skel->rodata->config.capture_out = offcpu && hook == HOOK_SWITCH_OUT;
+	config->capture_out = capture_out;
 }
 
 static int attach(struct bpf_program *program, struct bpf_link **link)
@@ -262,6 +275,7 @@ static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
 	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
 	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
+	r = r < 0 ? r : attach(skel->progs.on_waking, &skel->links.on_waking);
 	r = r < 0 ? r : attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
 	r = r < 0 ? r : attach(skel->progs.on_switched_fentry, &skel->links.on_switched_fentry);
 	return r < 0 ? r : attach_kprobe(skel);
@@ -306,12 +320,17 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 
 	if (!skel)
 		return -errno;
-	r = configure(&skel->rodata->config, options, facts, failure);
+	r = configure(&skel->rodata->config, options, failure);
 	if (r < 0)
 		goto failed;
 	choose_programs(skel, options, facts, hook);
 	size_maps(skel, options);
-	skel->bss->control.window_end = UINT64_MAX;
+	skel->bss->control = (struct bf_control){
+		.window_end = UINT64_MAX,
+		.switch_start = UINT64_MAX,
+		.switch_end = UINT64_MAX,
+		.offcpu_period = period_first(options->offcpu_period_ns),
+	};
 	r = profiler__load(skel);
 	r = r < 0 ? r
 		  : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
@@ -367,6 +386,7 @@ void loaded_done(struct loaded *loaded)
 int load_profiler(const struct collect_options *options, struct loaded *ret,
 		  struct failure *failure)
 {
+	bool offcpu = options->mode != PROFILE_ONCPU;
 	struct kernel_facts facts = {};
 	int r = -ENOENT;
 
@@ -384,10 +404,12 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 	for (enum hook hook = 0; hook < N_HOOKS; hook++) {
 		if (options->hook && strcmp(options->hook, hook_names[hook]) != 0)
 			continue;
+		if (hook != HOOK_SWITCH_OUT && !facts.books_waits && offcpu)
+			continue;
 		r = try_hook(options, &facts, hook, ret, failure);
-		if (r == 0 && options->mode == PROFILE_OFFCPU)
+		if (r == 0 && offcpu)
 			ret->hook = hook_names[hook];
-		if (r == 0 || failure->what[0] || options->mode != PROFILE_OFFCPU)
+		if (r == 0 || failure->what[0] || !offcpu)
 			break;
 	}
 	return r < 0 ? explain(r, failure) : 0;

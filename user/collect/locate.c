@@ -12,11 +12,12 @@ struct located {
 };
 
 void locator_init(struct locator *locator, struct processes *processes, struct stacks *stacks,
-		  struct profile *profile, bool user_stacks)
+		  struct wakers *wakers, struct profile *profile, bool user_stacks)
 {
 	*locator = (struct locator){
 		.processes = processes,
 		.stacks = stacks,
+		.wakers = wakers,
 		.profile = profile,
 		.user_stacks = user_stacks,
 		.kernel_mapping = UINT32_MAX,
@@ -142,8 +143,7 @@ static int locate_user_half(struct locator *locator, const struct process *proce
 			*ret_end = STACK_UNMAPPED;
 			return i;
 		}
-		r = locate_user(locator, process, mapping, address, is_return,
-				&locations[i]);
+		r = locate_user(locator, process, mapping, address, is_return, &locations[i]);
 		if (r < 0)
 			return r;
 	}
@@ -165,12 +165,17 @@ static int locate_kernel_half(struct locator *locator, const struct stack_frames
 static enum stack_end stack_end_of(uint16_t end)
 {
 	static const enum stack_end ends[N_BF_ENDS] = {
-		[BF_END_NONE] = STACK_TRUNCATED,	  [BF_END_ENTRY] = STACK_COMPLETE,
-		[BF_END_DEPTH] = STACK_DEPTH,		  [BF_END_MEMORY] = STACK_MEMORY,
-		[BF_END_STUCK] = STACK_BROKEN,		  [BF_END_NO_ROWS] = STACK_NO_ROWS,
-		[BF_END_UNSUPPORTED] = STACK_UNSUPPORTED, [BF_END_MAPPING] = STACK_UNMAPPED,
+		[BF_END_NONE] = STACK_TRUNCATED,
+		[BF_END_ENTRY] = STACK_COMPLETE,
+		[BF_END_DEPTH] = STACK_DEPTH,
+		[BF_END_MEMORY] = STACK_MEMORY,
+		[BF_END_STUCK] = STACK_BROKEN,
+		[BF_END_NO_ROWS] = STACK_NO_ROWS,
+		[BF_END_UNSUPPORTED] = STACK_UNSUPPORTED,
+		[BF_END_MAPPING] = STACK_UNMAPPED,
 		[BF_END_BUDGET] = STACK_BUDGET,
-		[BF_END_PROCESS] = STACK_LOST,		  [BF_END_TABLE] = STACK_LOST,
+		[BF_END_PROCESS] = STACK_LOST,
+		[BF_END_TABLE] = STACK_LOST,
 	};
 
 	return end < N_BF_ENDS ? ends[end] : STACK_TRUNCATED;
@@ -206,22 +211,30 @@ static int make_stack(struct locator *locator, const struct process *process,
 	if (kernel)
 		n = locate_kernel_half(locator, kernel, locations);
 	if (n >= 0 && user)
-		n_user =
-			locate_user_half(locator, process, user, n == 0, locations + n, &end);
+		n_user = locate_user_half(locator, process, user, n == 0, locations + n, &end);
 	if (n < 0 || n_user < 0)
 		return n < 0 ? n : n_user;
 	return profile_add_stack(locator->profile, locations, n + n_user, end, ret_stack);
 }
 
-static int locate_stack(struct locator *locator, const struct bf_count_key *key, uint32_t process,
+/* Two halves of a stack, and whose they are. */
+struct halves {
+	uint64_t kernel_stack, user_stack;
+	uint64_t process_start;
+	uint32_t pid, exec_id;
+	bool wants_user;
+};
+
+static int locate_stack(struct locator *locator, const struct halves *halves, uint32_t process,
 			uint64_t samples, uint32_t *ret_stack)
 {
 	const struct process *p =
 		process == TABLE_NONE ? NULL : &locator->processes->processes[process];
-	struct located wanted = {key->kernel_stack, key->user_stack, process, p ? p->version : 0};
-	const struct stack_frames *kernel = stacks_find(locator->stacks, key->kernel_stack);
-	const struct stack_frames *user = stacks_find(locator->stacks, key->user_stack);
-	bool lost = (key->kernel_stack && !kernel) || (key->user_stack && !user);
+	struct located wanted = {halves->kernel_stack, halves->user_stack, process,
+				 p ? p->version : 0};
+	const struct stack_frames *kernel = stacks_find(locator->stacks, halves->kernel_stack);
+	const struct stack_frames *user = stacks_find(locator->stacks, halves->user_stack);
+	bool lost = (halves->kernel_stack && !kernel) || (halves->user_stack && !user);
 	uint64_t hash = hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack),
 				 (uint64_t)process << 32 | wanted.version);
 	uint32_t found;
@@ -234,7 +247,7 @@ static int locate_stack(struct locator *locator, const struct bf_count_key *key,
 		return 0;
 	}
 	r = make_stack(locator, p, kernel, user,
-		       end_of_halves(kernel, user, locator->user_stacks && !key->kernel_thread),
+		       end_of_halves(kernel, user, locator->user_stacks && halves->wants_user),
 		       &wanted.stack);
 	if (r < 0)
 		return r;
@@ -251,17 +264,17 @@ static int locate_stack(struct locator *locator, const struct bf_count_key *key,
 	return 0;
 }
 
-/* The process of a row; one that no event told of is read from /proc, if it is still there. */
-static int find_process(struct locator *locator, const struct bf_count_key *key, uint64_t samples,
+/* The process of a stack; one that no event told of is read from /proc, if it is still there. */
+static int find_process(struct locator *locator, const struct halves *halves, uint64_t samples,
 			uint32_t *ret_process)
 {
-	uint32_t process =
-		processes_find(locator->processes, key->pid, key->process_start, key->exec_id);
+	uint32_t process = processes_find(locator->processes, halves->pid, halves->process_start,
+					  halves->exec_id);
 	int r;
 
 	if (process == TABLE_NONE) {
-		r = processes_add(locator->processes, key->pid, key->process_start, key->exec_id,
-				  &process);
+		r = processes_add(locator->processes, halves->pid, halves->process_start,
+				  halves->exec_id, &process);
 		if (r < 0)
 			return r;
 		r = processes_read_maps(locator->processes, process);
@@ -271,6 +284,66 @@ static int find_process(struct locator *locator, const struct bf_count_key *key,
 	if (!locator->processes->processes[process].n_mappings)
 		locator->unknown_processes += samples;
 	*ret_process = process;
+	return 0;
+}
+
+static int locate_halves(struct locator *locator, const struct halves *halves, uint64_t samples,
+			 uint32_t *ret_stack)
+{
+	uint32_t process = TABLE_NONE;
+	int r;
+
+	if (halves->wants_user && halves->user_stack) {
+		r = find_process(locator, halves, samples, &process);
+		if (r < 0)
+			return r;
+	}
+	return locate_stack(locator, halves, process, samples, ret_stack);
+}
+
+static int add_comm(struct locator *locator, const char *comm, uint32_t *ret_comm)
+{
+	return strings_add_bytes(&locator->profile->strings, comm, strnlen(comm, BF_COMM_LEN),
+				 ret_comm);
+}
+
+/* @next: the one that woke this one, or 0. */
+static int locate_waker(struct locator *locator, const struct bf_waker *waker, uint32_t next,
+			uint32_t *ret_waker)
+{
+	const struct halves halves = {
+		.kernel_stack = waker->kernel_stack,
+		.user_stack = waker->user_stack,
+		.process_start = waker->process_start,
+		.pid = waker->pid,
+		.exec_id = waker->exec_id,
+		.wants_user = waker->pid && !waker->kernel_thread,
+	};
+	struct profile_waker new = {.pid = waker->pid, .tid = waker->tid, .next = next};
+	int r = locate_halves(locator, &halves, 1, &new.stack);
+
+	r = r < 0 ? r : add_comm(locator, waker->comm, &new.comm);
+	return r < 0 ? r : profile_add_waker(locator->profile, &new, ret_waker);
+}
+
+static int locate_wakers(struct locator *locator, uint64_t id, uint64_t samples,
+			 uint32_t *ret_waker)
+{
+	const struct bf_wakers_event *chain = wakers_find_chain(locator->wakers, id);
+	uint32_t last = 0;
+
+	*ret_waker = 0;
+	if (!id)
+		return 0;
+	for (uint32_t i = chain ? chain->n : 0; i-- > 0;) {
+		const struct bf_waker *waker = wakers_find(locator->wakers, chain->wakers[i]);
+		int r = waker ? locate_waker(locator, waker, last, &last) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	locator->lost_wakers += last ? 0 : samples;
+	*ret_waker = last;
 	return 0;
 }
 
@@ -294,7 +367,14 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 		.count = count->samples,
 		.nanoseconds = count->nanoseconds,
 	};
-	uint32_t process = TABLE_NONE;
+	const struct halves halves = {
+		.kernel_stack = key->kernel_stack,
+		.user_stack = key->user_stack,
+		.process_start = key->process_start,
+		.pid = key->pid,
+		.exec_id = key->exec_id,
+		.wants_user = !key->kernel_thread,
+	};
 	int r;
 
 	if (locator->compactions != locator->processes->compactions) {
@@ -302,17 +382,10 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 		locator->n_located = 0;
 		table_done(&locator->by_stacks);
 	}
-	if (!key->kernel_thread && key->user_stack) {
-		r = find_process(locator, key, count->samples, &process);
-		if (r < 0)
-			return r;
-	}
-	r = locate_stack(locator, key, process, count->samples, &sample.stack);
-	if (r < 0)
-		return r;
-	r = strings_add_bytes(&locator->profile->strings, key->comm,
-			      strnlen(key->comm, sizeof key->comm), &sample.comm);
-	if (r < 0)
-		return r;
-	return profile_add_sample(locator->profile, &sample);
+	if (locator->profile->mode == PROFILE_WALL && sample.reason == REASON_NONE)
+		sample.reason = REASON_ONCPU;
+	r = locate_halves(locator, &halves, count->samples, &sample.stack);
+	r = r < 0 ? r : locate_wakers(locator, key->wakers, count->samples, &sample.waker);
+	r = r < 0 ? r : add_comm(locator, key->comm, &sample.comm);
+	return r < 0 ? r : profile_add_sample(locator->profile, &sample);
 }

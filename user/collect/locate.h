@@ -9,11 +9,13 @@
 #include "bpf/wire.h"
 #include "collect/process.h"
 #include "collect/stacks.h"
+#include "collect/wakers.h"
 #include "core/profile.h"
 
 struct locator {
 	struct processes *processes;
 	struct stacks *stacks;
+	struct wakers *wakers;
 	struct profile *profile;
 	bool user_stacks; /* were asked for: a thread without one is truncated */
 
@@ -25,11 +27,12 @@ struct locator {
 
 	uint32_t kernel_mapping, vdso_mapping, unknown_mapping; /* UINT32_MAX until needed */
 	uint64_t lost_stacks;	    /* samples whose frames never arrived */
+	uint64_t lost_wakers;	    /* periods whose waker never arrived */
 	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
 };
 
 void locator_init(struct locator *locator, struct processes *processes, struct stacks *stacks,
-		  struct profile *profile, bool user_stacks);
+		  struct wakers *wakers, struct profile *profile, bool user_stacks);
 void locator_done(struct locator *locator);
 
 /* Adds one row to the profile. Errors: -ENOMEM, -E2BIG. */

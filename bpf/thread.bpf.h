@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is kept of each thread between its switches, and the clock by which it is kept.
+ */
+#ifndef BPF_THREAD_BPF_H
+#define BPF_THREAD_BPF_H
+
+#include "bpf/sample.bpf.h"
+
+static __always_inline u64 later(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static __always_inline u64 earlier(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+/* The scheduler's clock can't be read, but is known from CLOCK_MONOTONIC within a microsecond. */
+static __always_inline u64 scheduler_now(void)
+{
+	return bpf_ktime_get_ns() - control.clock_offset;
+}
+
+static __always_inline struct thread *thread_find(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+/* The thread if its periods are measured; new ones are zero. */
+static __always_inline struct thread *thread_get(struct task_struct *task)
+{
+	struct thread *thread;
+
+	if (config.by_pid || config.by_tid || config.by_cgroup) {
+		thread = thread_find(task);
+		if (thread || !measured(task))
+			return thread;
+	}
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		stat_add(BF_STAT_STORAGE_FAILED, 1);
+	return thread;
+}
+
+static __always_inline void begin_stretch(struct thread *thread)
+{
+	thread->period = control.offcpu_period;
+	thread->point = bpf_get_prandom_u32() * thread->period >> 32;
+}
+
+/* How long @task has been off since its thread was at @in_at. May be negative: it runs. */
+static __always_inline u64 blocked_for(const struct thread *thread, struct task_struct *task,
+				       u64 in_at, u64 now)
+{
+	return now - in_at - (task->se.sum_exec_runtime - thread->runtime);
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who ended a wait: taken at the wake-up, as the waker, and only if the period is going to be kept.
+ * The blocked time is then all but over, so that is known. If the waker was woken itself while the
+ * other waited, whoever woke it is the next in the chain.
+ */
+#ifndef BPF_WAKERS_BPF_H
+#define BPF_WAKERS_BPF_H
+
+#include "bpf/thread.bpf.h"
+
+/* From the announcement of a wake-up until the scheduler's books end the blocked time. */
+#define WAKING_NS 2000
+
+/* Whether weigh() will, or may, keep the blocked time that ends about now. */
+static __always_inline bool will_be_kept(const struct thread *thread, u64 blocked)
+{
+	u64 end = thread->position + blocked + WAKING_NS;
+
+	return blocked >= thread->period || end >= thread->period ||
+	       (thread->position <= thread->point && thread->point < end);
+}
+
+static __always_inline u64 hash_words(const u64 *words, u32 n)
+{
+	u64 hash = n;
+
+	for (u32 i = 0; i < n; i++) {
+		hash ^= words[i];
+		hash *= 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
+	return hash | 1;
+}
+
+/* Sends @event, of id @id, unless that was done before. */
+static __always_inline void publish_once(u64 id, void *event, u64 size)
+{
+	u32 one = 1;
+
+	if (bpf_map_lookup_elem(&seen_stacks, &id) || !send(event, size))
+		return;
+	if (!bpf_map_update_elem(&seen_stacks, &id, &one, BPF_NOEXIST))
+		__sync_fetch_and_add(&control.seen_used, 1);
+}
+
+/* The current thread, or the interrupt that it serves, wakes @task. Returns the waker's id. */
+static __always_inline u64 publish_waker(void *ctx, struct task_struct *task)
+{
+	struct scratch_stacks *stacks = scratch_get(SCRATCH_WAKING);
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct bf_waker_event event = {.type = BF_EVENT_WAKER};
+	bool in_interrupt = in_hard_interrupt();
+
+	if (!stacks)
+		return 0;
+	capture_kernel(ctx, stacks);
+	if (!in_interrupt) {
+		capture_user(NULL, stacks);
+		event.waker.process_start = BPF_CORE_READ(current, group_leader, start_boottime);
+		event.waker.pid = current->tgid;
+		event.waker.tid = config.keep_tid || waits_for_futex(task) ? current->pid : 0;
+		event.waker.exec_id = stacks->user.exec_id;
+		event.waker.kernel_thread = !!(current->flags & PF_KTHREAD);
+		BPF_CORE_READ_INTO(&event.waker.comm, current, comm);
+	}
+	event.waker.kernel_stack = stacks->kernel.id;
+	event.waker.user_stack = in_interrupt ? 0 : stacks->user.stack.id;
+	publish_stack(&stacks->kernel);
+	if (!in_interrupt)
+		publish_stack(&stacks->user.stack);
+	event.id = hash_words((u64 *)&event.waker, sizeof event.waker / sizeof(u64));
+	publish_once(event.id, &event, sizeof event);
+	return event.id;
+}
+
+/* @waker woke @woken. If it was woken itself since @since: by whom. */
+static __always_inline void lengthen_chain(struct woken *woken, struct task_struct *waker,
+					   u64 since)
+{
+	struct thread *thread = thread_find(waker);
+	struct woken *before;
+
+	if (config.waker_depth < 2 || !thread || thread->waking_at < since)
+		return;
+	before = bpf_task_storage_get(&wakings, waker, 0, 0);
+	if (!before)
+		return;
+	for (u32 i = 1; i < BF_MAX_WAKERS; i++) {
+		if (i >= config.waker_depth || i > before->n)
+			break;
+		woken->wakers[i] = before->wakers[i - 1];
+		woken->n = i + 1;
+	}
+}
+
+/* @task is about to be woken. */
+static __always_inline void waking(void *ctx, struct task_struct *task)
+{
+	struct thread *thread = thread_find(task);
+	u64 now, blocked;
+	struct woken *woken;
+
+	if (!thread || !thread->in_at)
+		return;
+	thread->waking_at = 0;
+	now = scheduler_now();
+	blocked = blocked_for(thread, task, thread->in_at, now);
+	if ((s64)blocked <= 0 || now < control.switch_start || now >= control.switch_end ||
+	    blocked < config.min_block || !will_be_kept(thread, blocked))
+		return;
+	woken = bpf_task_storage_get(&wakings, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!woken)
+		return;
+	woken->wakers[0] = publish_waker(ctx, task);
+	woken->n = 1;
+	if (!in_hard_interrupt())
+		lengthen_chain(woken, bpf_get_current_task_btf(), now - blocked);
+	thread->waking_at = now;
+}
+
+/* The id of those who woke @task, which ran until after @in_at; 0: not known. */
+static __always_inline u64 wakers_of(const struct thread *thread, struct task_struct *task,
+				     u64 in_at)
+{
+	struct bf_wakers_event event = {.type = BF_EVENT_WAKERS};
+	struct woken *woken = NULL;
+
+	if (thread->waking_at > in_at)
+		woken = bpf_task_storage_get(&wakings, task, 0, 0);
+	if (!woken || !woken->n) {
+		stat_add(BF_STAT_UNKNOWN_WAKERS, 1);
+		return 0;
+	}
+	event.n = woken->n;
+	for (u32 i = 0; i < BF_MAX_WAKERS; i++)
+		event.wakers[i] = i < woken->n ? woken->wakers[i] : 0;
+	event.id = hash_words(event.wakers, BF_MAX_WAKERS);
+	publish_once(event.id, &event, sizeof event);
+	return event.id;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * runtimes: the exact CPU time of each thread in a --wall recording, and its distribution over the
+ * samples that were taken of the thread.
+ */
+#ifndef COLLECT_RUNTIMES_H
+#define COLLECT_RUNTIMES_H
+
+#include "bpf/wire.h"
+#include "core/profile.h"
+
+struct runtimes {
+	struct runtime *items;
+	size_t n, capacity;
+	struct table by_thread;
+};
+
+void runtimes_done(struct runtimes *runtimes);
+
+/* A row of BF_REASON_RUNTIME. Errors: -ENOMEM. */
+int runtimes_add(struct runtimes *runtimes, const struct bf_count_key *key, uint64_t nanoseconds);
+
+/*
+ * Gives the samples of REASON_ONCPU their time. A thread that was never sampled gets one without a
+ * stack. Errors: -ENOMEM, -E2BIG.
+ */
+int runtimes_distribute(const struct runtimes *runtimes, struct profile *profile);
+
+#endif

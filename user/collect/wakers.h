@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * wakers: who woke threads, as BPF has sent them: wakers by id, and chains of their ids by id.
+ */
+#ifndef COLLECT_WAKERS_H
+#define COLLECT_WAKERS_H
+
+#include "base/table.h"
+#include "bpf/wire.h"
+
+struct wakers {
+	struct bf_waker_event *wakers;
+	size_t n_wakers, wakers_capacity;
+	struct bf_wakers_event *chains;
+	size_t n_chains, chains_capacity;
+	struct table by_id, chain_by_id;
+};
+
+void wakers_done(struct wakers *wakers);
+
+/* Keep what was sent, unless it is known. Errors: -ENOMEM. */
+int wakers_add(struct wakers *wakers, const struct bf_waker_event *event);
+int wakers_add_chain(struct wakers *wakers, const struct bf_wakers_event *event);
+
+/* NULL: never arrived. Valid until the next addition. */
+const struct bf_waker *wakers_find(const struct wakers *wakers, uint64_t id);
+const struct bf_wakers_event *wakers_find_chain(const struct wakers *wakers, uint64_t id);
+
+#endif
