@@ -35,20 +35,6 @@ struct cgroup___before_6_1 {
 	u64 ancestor_ids[1];
 };
 
-/* x86-64: where the count of interrupts is, 6.2 (d7b6d709a76a) to 6.14 (46e8fff6d45f). */
-struct pcpu_hot___before_6_15 {
-	int preempt_count;
-};
-
-#if defined(__TARGET_ARCH_arm64)
-struct thread_info___arm64 {
-	u64 preempt_count;
-};
-struct task_struct___arm64 {
-	struct thread_info___arm64 thread_info;
-};
-#endif
-
 #pragma clang attribute pop
 
 static __always_inline u32 task_state(struct task_struct *task)
@@ -73,29 +59,6 @@ static __always_inline u32 task_cpu(struct task_struct *task)
 static __always_inline bool contributes_to_load(struct task_struct *task)
 {
 	return BPF_CORE_READ_BITFIELD(task, sched_contributes_to_load);
-}
-
-#if defined(__TARGET_ARCH_x86)
-extern const int __preempt_count __ksym __weak;
-extern const struct pcpu_hot___before_6_15 pcpu_hot __ksym __weak;
-#endif
-
-/* The bits of HARDIRQ_MASK in include/linux/preempt.h. */
-static __always_inline bool in_hard_interrupt(void)
-{
-	u32 count = 0;
-
-#if defined(__TARGET_ARCH_x86)
-	if (&__preempt_count)
-		count = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
-	else if (&pcpu_hot)
-		count = ((const struct pcpu_hot___before_6_15 *)bpf_this_cpu_ptr(&pcpu_hot))
-				->preempt_count;
-#elif defined(__TARGET_ARCH_arm64)
-	count = ((struct task_struct___arm64 *)bpf_get_current_task_btf())
-			->thread_info.preempt_count;
-#endif
-	return count & 0x000f0000;
 }
 
 static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)

@@ -139,7 +139,14 @@ struct unwind {
 	u32 exec_id;		     /* of the image whose addresses the stack holds */
 	struct bf_stack_event stack;
 };
+/* What is kept of an off-CPU period. */
+struct kept {
+	u64 blocked, queued; /* weights, ns */
+	u32 blocked_reason, queued_reason;
+	u64 wakers; /* id */
+};
 struct scratch_stacks {
+	struct kept kept;
 	struct bf_stack_event kernel;
 	struct unwind user;
 };

@@ -77,15 +77,16 @@ static __always_inline void thread_met(struct thread *thread, struct task_struct
  * a point lies in it, and stands for the whole stretch. Periods that are longer are kept as they
  * are. So the expected weight of each is its length, and a thread's total is never wrong by more
  * than one stretch: an independent draw for each (as likely as it is long) errs by their root.
- *
- * Returns what @length counts for; 0: not kept.
  */
-static __always_inline u64 weigh(struct thread *thread, u64 length)
-{
-	u64 before = thread->position, weight = 0;
 
-	if (length >= thread->period)
-		return length;
+/* A short period reaches a point or the end of its stretch. A global function: seldom called. */
+__noinline u64 weigh_points(struct thread *thread, u64 length)
+{
+	u64 before, weight = 0;
+
+	if (!thread)
+		return 0;
+	before = thread->position;
 	thread->position += length;
 	if (before <= thread->point && thread->point < thread->position)
 		weight = thread->period;
@@ -99,6 +100,19 @@ static __always_inline u64 weigh(struct thread *thread, u64 length)
 	return weight;
 }
 
+/* What @length counts for; 0: not kept. */
+static __always_inline u64 weigh(struct thread *thread, u64 length)
+{
+	u64 position = thread->position, end = position + length;
+
+	if (length >= thread->period)
+		return length;
+	if (end >= thread->period || (position <= thread->point && thread->point < end))
+		return weigh_points(thread, length);
+	thread->position = end;
+	return 0;
+}
+
 /* Adds what is only known of the thread to the totals. */
 static __always_inline void settle(struct thread *thread)
 {
@@ -110,6 +124,7 @@ static __always_inline void settle(struct thread *thread)
 	stat_add(BF_STAT_VARIANCE_US2, passed_us * (period_us - passed_us));
 	thread->n_periods = 0;
 	thread->position = 0;
+	begin_stretch(thread);
 }
 
 /* The exact CPU time of a thread that ends, or is there when the window has closed. */
@@ -124,13 +139,6 @@ static __always_inline void count_runtime(struct thread *thread, struct task_str
 	key_init(&key, task);
 	count_row(&key, to - from - thread->off);
 }
-
-/* A period and what is kept of it. */
-struct kept {
-	u64 blocked, queued; /* weights, ns */
-	u32 blocked_reason, queued_reason;
-	u64 wakers; /* id */
-};
 
 /*
  * Accounts for @period of @task. Returns whether any of it is kept: then, as what.
@@ -183,18 +191,20 @@ static __always_inline bool count_kept(struct task_struct *task, const struct ke
 static __always_inline void keep(void *ctx, struct thread *thread, struct task_struct *task,
 				 const struct kept *kept)
 {
-	struct scratch_stacks *stacks;
+	struct scratch_stacks *stacks = scratch_get(SCRATCH_SWITCH);
 
+	if (!stacks)
+		return;
 	if (config.capture_out) {
 		count_kept(task, kept, thread->kernel_stack, thread->user_stack,
 			   task->self_exec_id);
 		return;
 	}
-	stacks = scratch_get(SCRATCH_SWITCH);
-	if (!stacks)
-		return;
+	/* Where the verifier does not tell the values apart: it would try the walk with each. */
+	stacks->kept = *kept;
 	capture_current(ctx, NULL, stacks);
-	if (count_kept(task, kept, stacks->kernel.id, stacks->user.stack.id, stacks->user.exec_id))
+	if (count_kept(task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
+		       stacks->user.exec_id))
 		publish_stacks(stacks);
 }
 
@@ -214,7 +224,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		thread_met(thread, task, now);
 		return;
 	}
-	if (now == in_at) /* it did not lose its CPU */
+	if ((s64)(now - in_at) <= 0) /* it did not lose its CPU */
 		return;
 	if (now < control.switch_end)
 		thread->in_at = now;
@@ -414,8 +424,10 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 	stacks = scratch_get(SCRATCH_ITERATOR);
 	if (!stacks)
 		return false;
+	stacks->kept = kept;
 	capture_blocked(task, sleepable, stacks);
-	if (count_kept(task, &kept, stacks->kernel.id, stacks->user.stack.id, stacks->user.exec_id))
+	if (count_kept(task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
+		       stacks->user.exec_id))
 		publish_stacks(stacks);
 	return true;
 }

@@ -44,31 +44,61 @@ static __always_inline void publish_once(u64 id, void *event, u64 size)
 		__sync_fetch_and_add(&control.seen_used, 1);
 }
 
-/* The current thread, or the interrupt that it serves, wakes @task. Returns the waker's id. */
-static __always_inline u64 publish_waker(void *ctx, struct task_struct *task)
+/*
+ * The frames up to and with the entry of an interrupt; 0: there is none. What was interrupted has
+ * nothing to do with it. A global function, for the verifier's sake.
+ */
+__noinline u32 frames_of_interrupt(struct bf_stack_event *stack)
+{
+	if (!stack)
+		return 0;
+	for (u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i++) {
+		if (stack->frames[i] >= config.interrupts &&
+		    stack->frames[i] < config.interrupts_end)
+			return i + 1;
+	}
+	return 0;
+}
+
+static __always_inline void waker_init(struct bf_waker *waker, struct task_struct *woken,
+				       struct scratch_stacks *stacks)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	capture_user(NULL, stacks);
+	waker->user_stack = stacks->user.stack.id;
+	waker->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	waker->pid = task->tgid;
+	waker->tid = config.keep_tid || waits_for_futex(woken) ? task->pid : 0;
+	waker->exec_id = stacks->user.exec_id;
+	waker->kernel_thread = !!(task->flags & PF_KTHREAD);
+	BPF_CORE_READ_INTO(&waker->comm, task, comm);
+}
+
+/*
+ * The current thread, or an interrupt that it serves, wakes @task. Returns the waker's id; sets
+ * *@ret_is_thread.
+ */
+static __always_inline u64 publish_waker(void *ctx, struct task_struct *task, bool *ret_is_thread)
 {
 	struct scratch_stacks *stacks = scratch_get(SCRATCH_WAKING);
-	struct task_struct *current = bpf_get_current_task_btf();
 	struct bf_waker_event event = {.type = BF_EVENT_WAKER};
-	bool in_interrupt = in_hard_interrupt();
+	u32 n;
 
+	*ret_is_thread = false;
 	if (!stacks)
 		return 0;
 	capture_kernel(ctx, stacks);
-	if (!in_interrupt) {
-		capture_user(NULL, stacks);
-		event.waker.process_start = BPF_CORE_READ(current, group_leader, start_boottime);
-		event.waker.pid = current->tgid;
-		event.waker.tid = config.keep_tid || waits_for_futex(task) ? current->pid : 0;
-		event.waker.exec_id = stacks->user.exec_id;
-		event.waker.kernel_thread = !!(current->flags & PF_KTHREAD);
-		BPF_CORE_READ_INTO(&event.waker.comm, current, comm);
-	}
+	n = frames_of_interrupt(&stacks->kernel);
+	if (n)
+		finish_stack(&stacks->kernel, n, BF_END_ENTRY);
+	*ret_is_thread = !n;
 	event.waker.kernel_stack = stacks->kernel.id;
-	event.waker.user_stack = in_interrupt ? 0 : stacks->user.stack.id;
-	publish_stack(&stacks->kernel);
-	if (!in_interrupt)
+	if (*ret_is_thread) {
+		waker_init(&event.waker, task, stacks);
 		publish_stack(&stacks->user.stack);
+	}
+	publish_stack(&stacks->kernel);
 	event.id = hash_words((u64 *)&event.waker, sizeof event.waker / sizeof(u64));
 	publish_once(event.id, &event, sizeof event);
 	return event.id;
@@ -98,8 +128,9 @@ static __always_inline void lengthen_chain(struct woken *woken, struct task_stru
 static __always_inline void waking(void *ctx, struct task_struct *task)
 {
 	struct thread *thread = thread_find(task);
-	u64 now, blocked;
+	u64 now, blocked, began;
 	struct woken *woken;
+	bool is_thread;
 
 	if (!thread || !thread->in_at)
 		return;
@@ -112,11 +143,13 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	woken = bpf_task_storage_get(&wakings, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!woken)
 		return;
-	woken->wakers[0] = publish_waker(ctx, task);
+	began = bpf_ktime_get_ns();
+	woken->wakers[0] = publish_waker(ctx, task, &is_thread);
 	woken->n = 1;
-	if (!in_hard_interrupt())
+	if (is_thread)
 		lengthen_chain(woken, bpf_get_current_task_btf(), now - blocked);
 	thread->waking_at = now;
+	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 
 /* The id of those who woke @task, which ran until after @in_at; 0: not known. */

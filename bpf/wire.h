@@ -60,9 +60,10 @@ struct bf_config {
 	__s32 cgroup_subsys; /* index of the v1 controller; -1: cgroup v2 */
 	__u32 cgroup_level;
 	__u64 cgroup_id;
-	__u64 min_block, max_block; /* nanoseconds, both included */
-	__u32 counts_high;	    /* entries of a count map that call for a drain */
-	__u32 events_high;	    /* bytes in the ring buffer that wake the loader */
+	__u64 min_block, max_block;	  /* nanoseconds, both included */
+	__u64 interrupts, interrupts_end; /* code through which they enter the kernel; or 0 */
+	__u32 counts_high;		  /* entries of a count map that call for a drain */
+	__u32 events_high;		  /* bytes in the ring buffer that wake the loader */
 	__u64 cpus[BF_MAX_CPUS / 64];
 	struct bf_glob glob;
 };
@@ -102,7 +103,7 @@ struct bf_count {
 	__u64 nanoseconds; /* off-CPU time, or of BF_REASON_RUNTIME CPU time */
 };
 
-/* A thread that woke another one, and where it was then. */
+/* A thread that woke another one, and where it was then; all else 0: an interrupt. */
 struct bf_waker {
 	__u64 kernel_stack, user_stack;
 	__u64 process_start; /* boot-time ns */

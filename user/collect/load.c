@@ -142,6 +142,29 @@ static int configure_filters(struct bf_config *config, const struct collect_opti
 	return options->cgroup ? cgroup_resolve(options->cgroup, config, failure) : 0;
 }
 
+/*
+ * Where interrupts enter the kernel, so that who was interrupted is not taken for a waker. On
+ * x86-64 these stubs lie one after the other (arch/x86/include/asm/idtentry.h). Elsewhere, and
+ * where addresses are hidden, the names of the frames tell, later.
+ */
+static void find_interrupts(struct bf_config *config)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	unsigned long long address;
+	char line[256], name[128];
+
+	while (symbols && !config->interrupts_end && fgets(line, sizeof line, symbols)) {
+		if (sscanf(line, "%llx %*c %127s", &address, name) != 2)
+			continue;
+		if (strcmp(name, "asm_common_interrupt") == 0)
+			config->interrupts = address;
+		else if (config->interrupts && strcmp(name, "__irqentry_text_end") == 0)
+			config->interrupts_end = address;
+	}
+	if (symbols)
+		fclose(symbols);
+}
+
 static int configure(struct bf_config *config, const struct collect_options *options,
 		     struct failure *failure)
 {
@@ -153,6 +176,8 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->keep_runtime = options->mode == PROFILE_WALL;
 	config->keep_tid = options->threads || config->keep_runtime;
 	config->waker_depth = config->offcpu ? options->waker_depth : 0;
+	if (config->waker_depth)
+		find_interrupts(config);
 	config->min_block = options->min_block_ns;
 	config->max_block = options->max_block_ns;
 	return configure_filters(config, options, failure);

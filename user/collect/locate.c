@@ -319,7 +319,12 @@ static int locate_waker(struct locator *locator, const struct bf_waker *waker, u
 		.exec_id = waker->exec_id,
 		.wants_user = waker->pid && !waker->kernel_thread,
 	};
-	struct profile_waker new = {.pid = waker->pid, .tid = waker->tid, .next = next};
+	struct profile_waker new = {
+		.pid = waker->pid,
+		.tid = waker->tid,
+		.is_interrupt = !waker->process_start,
+		.next = next,
+	};
 	int r = locate_halves(locator, &halves, 1, &new.stack);
 
 	r = r < 0 ? r : add_comm(locator, waker->comm, &new.comm);
