@@ -90,6 +90,10 @@ struct {
 	__type(value, struct last_stack);
 } last_stacks SEC(".maps");
 
+#define sampling_period() control.offcpu_period
+#define random_word()	  ((u64)bpf_get_prandom_u32())
+#include "bpf/weigh.h"
+
 /* A thread's off-CPU time; times are the scheduler's clock's. */
 struct thread {
 	/* As it last got a CPU, or was met: */
@@ -103,8 +107,7 @@ struct thread {
 	u64 since;     /* the time from here on is counted */
 	u64 off;       /* off-CPU time */
 	u64 n_periods; /* its parts */
-	/* What is sampled: one point in each stretch of short periods, see weigh(). */
-	u64 period, position, point;
+	struct stretch stretch;
 	u64 waking_at; /* when it was last woken, if `wakings` says by whom; else 0 */
 	/* capture_out only: */
 	u64 kernel_stack, user_stack;

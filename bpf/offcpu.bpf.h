@@ -65,66 +65,21 @@ static __always_inline void thread_stands(struct thread *thread, struct task_str
 static __always_inline void thread_met(struct thread *thread, struct task_struct *task, u64 now)
 {
 	thread_stands(thread, task);
-	begin_stretch(thread);
+	stretch_begin(&thread->stretch);
 	thread->since = now;
 	thread->in_at = now;
 	stat_add(BF_STAT_THREADS, 1);
 }
 
-/*
- * Sampling in proportion to time. A thread's short periods, laid end to end, are cut into stretches
- * of one sampling period each, with one point in each, uniformly random; a short period is kept if
- * a point lies in it, and stands for the whole stretch. Periods that are longer are kept as they
- * are. So the expected weight of each is its length, and a thread's total is never wrong by more
- * than one stretch: an independent draw for each (as likely as it is long) errs by their root.
- */
-
-/* A short period reaches a point or the end of its stretch. A global function: seldom called. */
-__noinline u64 weigh_points(struct thread *thread, u64 length)
-{
-	u64 before, weight = 0;
-
-	if (!thread)
-		return 0;
-	before = thread->position;
-	thread->position += length;
-	if (before <= thread->point && thread->point < thread->position)
-		weight = thread->period;
-	/* More than once if the sampling period has shrunk. */
-	for (int i = 0; i < 4 && thread->position >= thread->period; i++) {
-		thread->position -= thread->period;
-		begin_stretch(thread);
-		if (thread->point < thread->position)
-			weight += thread->period;
-	}
-	return weight;
-}
-
-/* What @length counts for; 0: not kept. */
-static __always_inline u64 weigh(struct thread *thread, u64 length)
-{
-	u64 position = thread->position, end = position + length;
-
-	if (length >= thread->period)
-		return length;
-	if (end >= thread->period || (position <= thread->point && thread->point < end))
-		return weigh_points(thread, length);
-	thread->position = end;
-	return 0;
-}
-
 /* Adds what is only known of the thread to the totals. */
 static __always_inline void settle(struct thread *thread)
 {
-	u64 passed_us = thread->position / 1000, period_us = thread->period / 1000;
-
 	stat_add(BF_STAT_PERIODS, thread->n_periods);
-	stat_add(BF_STAT_RESIDUE_NS,
-		 thread->position - (thread->point < thread->position ? thread->period : 0));
-	stat_add(BF_STAT_VARIANCE_US2, passed_us * (period_us - passed_us));
+	stat_add(BF_STAT_RESIDUE_NS, stretch_residue(&thread->stretch));
+	stat_add(BF_STAT_VARIANCE_US2, stretch_variance(&thread->stretch));
 	thread->n_periods = 0;
-	thread->position = 0;
-	begin_stretch(thread);
+	thread->stretch.position = 0;
+	stretch_begin(&thread->stretch);
 }
 
 /* The exact CPU time of a thread that ends, or is there when the window has closed. */
@@ -153,8 +108,8 @@ static __always_inline bool account(struct thread *thread, struct task_struct *t
 	    (config.by_comm && !comm_matches(task)))
 		return false;
 	thread->n_periods++;
-	kept->blocked = weigh(thread, period->blocked);
-	kept->queued = weigh(thread, period->queued);
+	kept->blocked = weigh(&thread->stretch, period->blocked);
+	kept->queued = weigh(&thread->stretch, period->queued);
 	if (!kept->blocked && !kept->queued)
 		return false;
 	kept->blocked_reason = contributes_to_load(task) ? BF_REASON_DISK : BF_REASON_SLEEP;
@@ -238,6 +193,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		return;
 	began = bpf_ktime_get_ns();
 	keep(ctx, thread, task, &kept);
+	stat_add(BF_STAT_KEPT, 1);
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 

@@ -44,12 +44,6 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 	return thread;
 }
 
-static __always_inline void begin_stretch(struct thread *thread)
-{
-	thread->period = control.offcpu_period;
-	thread->point = bpf_get_prandom_u32() * thread->period >> 32;
-}
-
 /* How long @task has been off since its thread was at @in_at. May be negative: it runs. */
 static __always_inline u64 blocked_for(const struct thread *thread, struct task_struct *task,
 				       u64 in_at, u64 now)

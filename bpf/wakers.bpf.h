@@ -12,15 +12,6 @@
 /* From the announcement of a wake-up until the scheduler's books end the blocked time. */
 #define WAKING_NS 2000
 
-/* Whether weigh() will, or may, keep the blocked time that ends about now. */
-static __always_inline bool will_be_kept(const struct thread *thread, u64 blocked)
-{
-	u64 end = thread->position + blocked + WAKING_NS;
-
-	return blocked >= thread->period || end >= thread->period ||
-	       (thread->position <= thread->point && thread->point < end);
-}
-
 static __always_inline u64 hash_words(const u64 *words, u32 n)
 {
 	u64 hash = n;
@@ -138,7 +129,7 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	now = scheduler_now();
 	blocked = blocked_for(thread, task, thread->in_at, now);
 	if ((s64)blocked <= 0 || now < control.switch_start || now >= control.switch_end ||
-	    blocked < config.min_block || !will_be_kept(thread, blocked))
+	    blocked < config.min_block || !may_be_kept(&thread->stretch, blocked + WAKING_NS))
 		return;
 	woken = bpf_task_storage_get(&wakings, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!woken)
@@ -149,6 +140,7 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	if (is_thread)
 		lengthen_chain(woken, bpf_get_current_task_btf(), now - blocked);
 	thread->waking_at = now;
+	stat_add(BF_STAT_KEPT, 1);
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 

@@ -11,11 +11,12 @@
 #include "collect/collect.h"
 #include "profiler.skel.h"
 
-#define FIRST_NS 1000000
-#define LEAST_NS 100000
-#define MOST_NS	 4000000000 /* BPF multiplies it by 32 random bits */
-#define BUDGET	 0.01	    /* of a CPU's time */
-#define LOOK_NS	 90000000
+#define FIRST_NS  1000000
+#define LEAST_NS  100000
+#define MOST_NS	  1000000000
+#define BUDGET	  0.01	/* of a CPU's time */
+#define MOST_EACH 20000 /* ns: a deep stack; more is the time of others that came in between */
+#define STEP_NS	  90000000
 
 uint64_t period_first(uint64_t wanted)
 {
@@ -27,8 +28,8 @@ int period_init(struct period *period, struct profiler *skel, uint64_t wanted)
 	*period = (struct period){.n_cpus = libbpf_num_possible_cpus()};
 	if (wanted != PERIOD_AUTO)
 		return 0;
-	period->keeping_ns = calloc(period->n_cpus, sizeof *period->keeping_ns);
-	if (!period->keeping_ns)
+	period->costs = calloc(period->n_cpus, sizeof *period->costs);
+	if (!period->costs)
 		return -ENOMEM;
 	period->skel = skel;
 	return 0;
@@ -36,41 +37,43 @@ int period_init(struct period *period, struct profiler *skel, uint64_t wanted)
 
 void period_done(struct period *period)
 {
-	free(period->keeping_ns);
+	free(period->costs);
 	*period = (struct period){};
 }
 
-/* Above the budget as far up as it takes, but for one step not too far; well below it down. */
+/* Slowly: one burst is not to spoil the seconds after it. */
 uint64_t period_next(uint64_t now_ns, double share)
 {
-	double factor = 1, next;
+	uint64_t next = share > BUDGET ? 2 * now_ns : share < BUDGET / 4 ? now_ns / 2 : now_ns;
 
-	if (share > BUDGET)
-		factor = 1.5 * share / BUDGET < 8 ? 1.5 * share / BUDGET : 8;
-	else if (share < BUDGET / 4)
-		factor = 0.5;
-	next = now_ns * factor;
 	return next < LEAST_NS ? LEAST_NS : next > MOST_NS ? MOST_NS : next;
+}
+
+static int read_stat(const struct period *period, uint32_t stat, uint64_t *values)
+{
+	return bpf_map__lookup_elem(period->skel->maps.stats, &stat, sizeof stat, values,
+				    period->n_cpus * sizeof *values, 0);
 }
 
 void period_adapt(struct period *period)
 {
-	uint32_t stat = BF_STAT_KEEPING_NS;
-	uint64_t now = monotonic_ns(), keeping_ns[period->n_cpus + 1], most = 0;
+	uint64_t now = monotonic_ns(), n[period->n_cpus + 1], ns[period->n_cpus + 1], most = 0;
+	struct bf_control *control;
 
-	if (!period->skel || now - period->last_ns < LOOK_NS ||
-	    bpf_map__lookup_elem(period->skel->maps.stats, &stat, sizeof stat, keeping_ns,
-				 period->n_cpus * sizeof *keeping_ns, 0) < 0)
+	if (!period->skel || now - period->last_ns < STEP_NS ||
+	    read_stat(period, BF_STAT_KEPT, n) < 0 || read_stat(period, BF_STAT_KEEPING_NS, ns) < 0)
 		return;
 	for (int i = 0; i < period->n_cpus; i++) {
-		uint64_t spent = keeping_ns[i] - period->keeping_ns[i];
+		struct period_cost *cost = &period->costs[i];
+		uint64_t bound = (n[i] - cost->n) * MOST_EACH, spent = ns[i] - cost->nanoseconds;
 
+		spent = spent < bound ? spent : bound;
 		most = spent > most ? spent : most;
-		period->keeping_ns[i] = keeping_ns[i];
+		*cost = (struct period_cost){n[i], ns[i]};
 	}
+	control = &period->skel->bss->control;
 	if (period->last_ns)
-		period->skel->bss->control.offcpu_period =
-			period_next(period->skel->bss->control.offcpu_period,
-				    (double)most / (now - period->last_ns));
+		control->offcpu_period =
+			period_next(control->offcpu_period, (double)most / (now - period->last_ns));
 	period->last_ns = now;
 }

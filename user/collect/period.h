@@ -12,10 +12,15 @@
 
 struct profiler;
 
+/* What was kept on a CPU. */
+struct period_cost {
+	uint64_t n, nanoseconds;
+};
+
 struct period {
 	struct profiler *skel; /* NULL: the period is fixed */
 	uint64_t last_ns;
-	uint64_t *keeping_ns; /* by CPU: spent on what was kept, until then */
+	struct period_cost *costs; /* by CPU, until then */
 	int n_cpus;
 };
 

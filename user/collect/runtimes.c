@@ -62,7 +62,8 @@ static int add_unsampled(const struct runtime *runtime, struct profile *profile)
 		.reason = REASON_ONCPU,
 		.nanoseconds = runtime->nanoseconds,
 	};
-	int r = profile_add_stack(profile, NULL, 0, STACK_COMPLETE, &sample.stack);
+	uint32_t no_location = 0;
+	int r = profile_add_stack(profile, &no_location, 0, STACK_COMPLETE, &sample.stack);
 
 	r = r < 0 ? r
 		  : strings_add_bytes(&profile->strings, runtime->comm,
