@@ -348,12 +348,12 @@ static __always_inline void thread_found(struct task_struct *task, bool sleepabl
 /* What @task has waited for CPUs until @now, the wait that goes on included. */
 static __always_inline u64 waited_until(struct thread *thread, struct task_struct *task, u64 now)
 {
-	u64 since;
+	u64 since = task->sched_info.last_queued;
 
 	if (config.capture_out)
 		since = thread->woken_at > thread->in_at ? thread->woken_at : 0;
-	else
-		since = task->sched_info.last_queued;
+	else if (task_state(task) != TASK_RUNNING)
+		since = 0;
 	return thread->run_delay + (since && since < now ? now - since : 0);
 }
 
