@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "collect/collect.h"
 #include "collect/period.h"
 #include "collect/runtimes.h"
 #include "collect/wakers.h"
@@ -178,6 +179,7 @@ static void test_period_follows_the_cost(void **state)
 	assert_int_equal(period_next(1000000000, 1), 1000000000);
 	assert_int_equal(period_first(0), 0);
 	assert_int_equal(period_first(5000), 5000);
+	assert_in_range(period_first(PERIOD_AUTO), 1000000, 100000000);
 }
 
 static struct bf_count_key runtime_row(uint32_t pid, uint32_t tid, const char *comm)

@@ -5,22 +5,39 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/sysinfo.h>
 
 #include "base/system.h"
 #include "bpf/wire.h"
 #include "collect/collect.h"
 #include "profiler.skel.h"
 
-#define FIRST_NS  1000000
-#define LEAST_NS  100000
-#define MOST_NS	  1000000000
-#define BUDGET	  0.01	/* of a CPU's time */
-#define MOST_EACH 20000 /* ns: a deep stack; more is the time of others that came in between */
-#define STEP_NS	  90000000
+#define LEAST_FIRST_NS 1000000
+#define MOST_FIRST_NS  100000000
+#define LEAST_NS       100000
+#define MOST_NS	       1000000000
+#define BUDGET	       0.01  /* of a CPU's time */
+#define MOST_EACH      20000 /* ns: a deep stack; more is the time of others that came in between */
+#define USUAL_EACH     6000  /* ns */
+#define STEP_NS	       90000000
 
+/*
+ * If all threads waited in short periods all the time, a point in each would cost four times the
+ * budget until the first look at what it does cost.
+ */
 uint64_t period_first(uint64_t wanted)
 {
-	return wanted == PERIOD_AUTO ? FIRST_NS : wanted;
+	struct sysinfo system;
+	uint64_t first;
+
+	if (wanted != PERIOD_AUTO)
+		return wanted;
+	if (sysinfo(&system) < 0)
+		return LEAST_FIRST_NS;
+	first = system.procs * USUAL_EACH / (4 * BUDGET * libbpf_num_possible_cpus());
+	return first < LEAST_FIRST_NS  ? LEAST_FIRST_NS
+	       : first > MOST_FIRST_NS ? MOST_FIRST_NS
+				       : first;
 }
 
 int period_init(struct period *period, struct profiler *skel, uint64_t wanted)
