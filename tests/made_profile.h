@@ -11,6 +11,15 @@
 
 #include "core/profile.h"
 
+struct made_waker {
+	const char *comm;
+	const char *stack; /* as of a sample */
+	uint32_t tid;
+	bool truncated, is_interrupt;
+};
+
+#define MADE_CHAIN 4
+
 struct made_sample {
 	const char *comm;
 	const char *stack; /* root first, `;` between names, suffixes for kinds; "" for none */
@@ -18,6 +27,8 @@ struct made_sample {
 	enum off_reason reason;
 	uint32_t pid, tid;
 	bool truncated;
+	bool is_idle;
+	struct made_waker wakers[MADE_CHAIN]; /* who woke it, who woke that one, …; no stack: end */
 };
 
 static inline void made_check(int r, const char *what)
@@ -40,7 +51,8 @@ static inline uint32_t made_string(struct profile *profile, const char *text)
 static inline uint32_t made_location(struct profile *profile, enum frame_kind kind,
 				     const char *name)
 {
-	struct profile_mapping mapping = {.kind = MAPPING_UNKNOWN};
+	struct profile_mapping mapping = {.kind = kind == FRAME_KERNEL ? MAPPING_KERNEL
+								       : MAPPING_UNKNOWN};
 	struct profile_frame frame = {.kind = kind, .function = made_string(profile, name)};
 	uint32_t index, location;
 
@@ -69,37 +81,75 @@ static inline enum frame_kind made_kind(char *name)
 	return FRAME_USER;
 }
 
-/* @locations: leaf first. */
-static inline void made_add_locations(struct profile *profile, const struct made_sample *made,
-				      const uint32_t *locations, uint32_t n)
+/* @text: root first. */
+static inline uint32_t made_stack(struct profile *profile, const char *text, bool truncated)
 {
-	struct profile_sample sample = {.comm = made_string(profile, made->comm),
-					.pid = made->pid,
-					.tid = made->tid,
-					.reason = made->reason,
-					.count = profile->mode == PROFILE_ONCPU ? made->weight : 1,
-					.nanoseconds =
-					    profile->mode == PROFILE_ONCPU ? 0 : made->weight};
+	uint32_t root_first[256], locations[256], n = 0, stack;
+	char *copy = strdup(text), *rest = copy;
 
-	made_check(profile_add_stack(profile, locations, n, made->truncated, &sample.stack),
-		   "profile_add_stack");
-	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
-}
-
-static inline void made_add(struct profile *profile, const struct made_sample *made)
-{
-	uint32_t root_first[256], locations[256], n = 0;
-	char *text = strdup(made->stack), *rest = text;
-
-	for (char *name; *made->stack && n < 256 && (name = strsep(&rest, ";")); n++) {
+	for (char *name; *text && n < 256 && (name = strsep(&rest, ";")); n++) {
 		enum frame_kind kind = made_kind(name);
 
 		root_first[n] = made_location(profile, kind, name);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		locations[i] = root_first[n - 1 - i];
-	made_add_locations(profile, made, locations, n);
-	free(text);
+	made_check(profile_add_stack(profile, locations, n, truncated, &stack),
+		   "profile_add_stack");
+	free(copy);
+	return stack;
+}
+
+/* Returns the one that woke the sample's thread. */
+static inline uint32_t made_add_wakers(struct profile *profile, const struct made_sample *made)
+{
+	uint32_t next = 0;
+
+	for (int i = MADE_CHAIN; i-- > 0;) {
+		const struct made_waker *from = &made->wakers[i];
+		struct profile_waker waker = {
+		    .tid = from->tid, .is_interrupt = from->is_interrupt, .next = next};
+
+		if (!from->stack)
+			continue;
+		waker.comm = made_string(profile, from->comm);
+		waker.stack = made_stack(profile, from->stack, from->truncated);
+		made_check(profile_add_waker(profile, &waker, &next), "profile_add_waker");
+	}
+	return next;
+}
+
+static inline void made_add_stack(struct profile *profile, const struct made_sample *made,
+				  uint32_t stack)
+{
+	bool oncpu = profile->mode == PROFILE_ONCPU;
+	struct profile_sample sample = {.stack = stack,
+					.comm = made_string(profile, made->comm),
+					.pid = made->pid,
+					.tid = made->tid,
+					.reason = made->reason,
+					.is_idle = made->is_idle,
+					.waker = made_add_wakers(profile, made),
+					.count = oncpu ? made->weight : 1,
+					.nanoseconds = oncpu ? 0 : made->weight};
+
+	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
+}
+
+/* @locations: leaf first; in place of @made's stack. */
+static inline void made_add_locations(struct profile *profile, const struct made_sample *made,
+				      const uint32_t *locations, uint32_t n)
+{
+	uint32_t stack;
+
+	made_check(profile_add_stack(profile, locations, n, made->truncated, &stack),
+		   "profile_add_stack");
+	made_add_stack(profile, made, stack);
+}
+
+static inline void made_add(struct profile *profile, const struct made_sample *made)
+{
+	made_add_stack(profile, made, made_stack(profile, made->stack, made->truncated));
 }
 
 static inline struct profile *made_profile(enum profile_mode mode,

@@ -2,7 +2,8 @@
 /*
  * sample_svg: writes the pictures that the browser tests open.
  *
- *	sample_svg oncpu|offcpu|hostile|deep|large|empty|random [WIDTH [inverted]] >FILE
+ *	sample_svg oncpu|offcpu|wall|hostile|deep|large|empty|random
+ *		[WIDTH [inverted|reverse|plain [PALETTE]]] >FILE
  */
 #include <stdio.h>
 #include <string.h>
@@ -100,6 +101,57 @@ static const struct made_sample offcpu[] = {
     {"sh", "_start;main;waitpid", 41234, REASON_SLEEP},
 };
 
+#define KERNEL	    "entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k]"
+#define BACKEND	    "_start;main;PostmasterMain;BackendRun;PostgresMain"
+#define QUERY	    BACKEND ";exec_simple_query"
+#define FUTEX_WAKER                                                                                \
+	{                                                                                          \
+		"postgres", QUERY ";LWLockRelease;futex_wake;" KERNEL                              \
+			    ";do_futex_[k];futex_wake_[k];wake_up_q_[k]",                          \
+		    .tid = 4711                                                                    \
+	}
+#define NVME_INTERRUPT                                                                             \
+	{                                                                                          \
+		"swapper/0",                                                                       \
+		    "asm_common_interrupt_[k];common_interrupt_[k];nvme_irq_[k];"                  \
+		    "blk_mq_end_request_[k];bio_endio_[k]",                                        \
+		    .is_interrupt = true                                                           \
+	}
+
+static const struct made_sample wall[] = {
+    {"postgres", QUERY ";PortalRun;ExecutorRun;ExecSeqScan_[i];heap_getnext", 5200 * MS,
+     REASON_ONCPU},
+    {"postgres", QUERY ";PortalRun;ExecutorRun;ExecHashJoin;ExecHashGetBucket_[i]", 2900 * MS,
+     REASON_ONCPU},
+    {"postgres", QUERY ";PortalRun;ExecutorRun;ExecSort;tuplesort_performsort", 1700 * MS,
+     REASON_ONCPU},
+    {"postgres", QUERY ";pg_pread;" KERNEL ";ksys_pread64_[k];ext4_file_read_iter_[k];copy_page_[k]",
+     1250 * MS, REASON_ONCPU},
+    {"postgres",
+     QUERY ";pg_pread;" KERNEL ";ksys_pread64_[k];ext4_file_read_iter_[k];folio_wait_bit_[k]",
+     3100 * MS, REASON_DISK, .wakers = {NVME_INTERRUPT}},
+    {"postgres", QUERY ";PortalRun;ExecutorRun;ExecHashJoin;LWLockAcquire;" KERNEL ";futex_wait_[k]",
+     2400 * MS, REASON_FUTEX, .wakers = {FUTEX_WAKER, NVME_INTERRUPT}},
+    {"postgres", QUERY ";PortalRun;ExecutorRun;ExecSort", 800 * MS, REASON_PREEMPTED},
+    {"postgres", QUERY ";PortalRun;ExecutorRun;ExecHashJoin;LWLockAcquire;" KERNEL ";futex_wait_[k]",
+     350 * MS, REASON_RUNQUEUE},
+    {"postgres", BACKEND ";ReadCommand;secure_read;WaitEventSetWait;epoll_wait;" KERNEL
+		 ";do_epoll_wait_[k]",
+     4600 * MS, REASON_POLL, .is_idle = true,
+     .wakers = {{"client", "_start;main;PQsendQuery;send;" KERNEL ";unix_stream_sendmsg_[k]"}}},
+    {"worker", "clone;start_thread;run_loop;usleep;clock_nanosleep;" KERNEL ";do_nanosleep_[k]",
+     2100 * MS, REASON_TIMER, .is_idle = true},
+    {"worker", "clone;start_thread;run_loop;compress", 950 * MS, REASON_ONCPU},
+    {"worker", "clone;start_thread;run_loop;read;" KERNEL ";pipe_read_[k]", 1900 * MS, REASON_PIPE,
+     .wakers = {{"client", "loop;write;" KERNEL ";pipe_write_[k]", .truncated = true}}},
+    {"worker", "clone;start_thread;run_loop;mmap_it;asm_exc_page_fault_[k];handle_mm_fault_[k]",
+     400 * MS, REASON_PAGE_FAULT},
+    {"kworker/0:1", "ret_from_fork_[k];kthread_[k];worker_thread_[k];process_one_work_[k]", 300 * MS,
+     REASON_ONCPU},
+    {"kworker/0:1", "ret_from_fork_[k];kthread_[k];worker_thread_[k]", 900 * MS, REASON_SLEEP,
+     .is_idle = true},
+};
+
 static struct profile *make_random(size_t n_stacks, uint32_t depth, uint32_t names)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -143,6 +195,8 @@ static struct profile *make(const char *kind)
 		return made_profile(PROFILE_ONCPU, oncpu, sizeof oncpu / sizeof *oncpu);
 	if (strcmp(kind, "offcpu") == 0)
 		return made_profile(PROFILE_OFFCPU, offcpu, sizeof offcpu / sizeof *offcpu);
+	if (strcmp(kind, "wall") == 0)
+		return made_profile(PROFILE_WALL, wall, sizeof wall / sizeof *wall);
 	if (strcmp(kind, "hostile") == 0)
 		return made_hostile(PROFILE_ONCPU);
 	if (strcmp(kind, "deep") == 0)
@@ -159,17 +213,18 @@ static struct profile *make(const char *kind)
 int main(int argc, char **argv)
 {
 	struct svg_options svg = {.min_width = -1};
-	struct unfold_options unfold = {0};
+	struct unfold_options unfold = {.fold_idle = true, .waker_depth = 8};
 	struct profile *profile = argc > 1 ? make(argv[1]) : NULL;
 	int r;
 
 	if (!profile) {
-		fprintf(stderr, "usage: sample_svg oncpu|offcpu|hostile|deep|large|empty|random "
-				"[WIDTH [inverted [PALETTE]]]\n");
+		fprintf(stderr, "usage: sample_svg oncpu|offcpu|wall|hostile|deep|large|empty|"
+				"random [WIDTH [inverted|reverse|plain [PALETTE]]]\n");
 		return 2;
 	}
 	svg.width = argc > 2 ? atoi(argv[2]) : 0;
 	svg.inverted = argc > 3 && strcmp(argv[3], "inverted") == 0;
+	svg.reverse = argc > 3 && strcmp(argv[3], "reverse") == 0;
 	svg.colors = argc > 4 ? argv[4] : NULL;
 	if (!profile->command_line)
 		profile->command_line = made_string(profile, "bpfflame -a -d 30 -F 499");

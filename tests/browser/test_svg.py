@@ -4,8 +4,10 @@ The pictures in a real browser: build/sample_svg writes them, headless Chromium 
 file://, and the tests do what a person would do. Needs Debian's chromium, chromium-driver and
 python3-selenium.
 """
+import colorsys
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -136,7 +138,8 @@ def show(browser, tmp_path):
         assert page.errors() == []
 
 
-@pytest.mark.parametrize("kind", ["oncpu", "offcpu", "hostile", "deep", "random", "large", "empty"])
+@pytest.mark.parametrize("kind", ["oncpu", "offcpu", "wall", "hostile", "deep", "random", "large",
+                                  "empty"])
 def test_well_formed(kind, tmp_path):
     if not shutil.which("xmllint"):
         pytest.skip("xmllint is not installed (Debian: libxml2-utils)")
@@ -187,6 +190,48 @@ def test_hover_tells_time_offcpu(show):
     page = show("offcpu")
     page.hover("[disk]")
     assert page.text(".details") == "[disk] \u2014 2.14 s, 12.35% of all"
+
+
+def test_wall_tells_running_waiting_and_wakers_apart(show):
+    page = show("wall", height=900)
+    assert page.browser.title == "Wall-Clock Flame Graph"
+    assert page.text(".facts").endswith("28.9 s of threads, 12.3 s of it on-CPU")
+    page.hover("[idle]")
+    assert page.text(".details") == "[idle] \u2014 7.60 s, 26.34% of all"
+    page.hover("PQsendQuery")
+    assert page.text(".details").startswith("PQsendQuery [waker] \u2014 4.60 s")
+    page.hover("unix_stream_sendmsg")
+    assert page.text(".details").startswith("unix_stream_sendmsg [waker, kernel] \u2014")
+    page.hover("copy_page")
+    assert page.text(".details").startswith("copy_page [kernel] \u2014 1.25 s")
+
+    def hue(name):
+        """Of the frame's fill, in degrees."""
+        fill = page.js("return getComputedStyle(arguments[0]).fill", page.frame(name))
+        return 360 * colorsys.rgb_to_hls(*(int(part) / 255 for part in
+                                           re.findall(r"\d+", fill)[:3]))[0]
+
+    # Warm: running. Blue to violet: waiting. Aqua: who woke them. Before and after drawing anew.
+    for step in ("before", "after"):
+        for name in ("heap_getnext", "ExecutorRun", "copy_page", "[on-cpu]"):
+            assert hue(name) < 60, (step, name)
+        for name in ("pg_pread", "futex_wait", "read"):
+            assert 190 < hue(name) < 250, (step, name)
+        for name in ("PQsendQuery", "bio_endio", "futex_wake", "[interrupt]"):
+            assert 165 < hue(name) < 195, (step, name)
+        page.resize(1000, 900)
+        page.resize(1200, 900)
+
+
+def test_legend_gives_way_to_the_details(show):
+    page = show("wall", height=900)
+    assert page.is_shown(".legend")
+    assert page.text(".legend").split("\n") == ["waiting", "in the kernel", "running",
+                                                "in the kernel", "inlined", "waker", "its kernel"]
+    page.resize(800)
+    assert not page.is_shown(".legend")
+    page.hover("heap_getnext")
+    assert page.text(".details") == "heap_getnext \u2014 5.20 s, 18.02% of all"
 
 
 def test_zoom_and_reset(show):

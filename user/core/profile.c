@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "core/profile.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+
+/* The waker that stands for none. */
+static int add_no_waker(struct profile *profile)
+{
+	int r = array_reserve(profile->wakers, profile->wakers_capacity, 0, 1);
+
+	if (r == 0)
+		profile->wakers[profile->n_wakers++] = (struct profile_waker){0};
+	return r;
+}
 
 int profile_new(enum profile_mode mode, struct profile **ret)
 {
@@ -16,6 +25,7 @@ int profile_new(enum profile_mode mode, struct profile **ret)
 		return -ENOMEM;
 	profile->mode = mode;
 	r = strings_init(&profile->strings);
+	r = r < 0 ? r : add_no_waker(profile);
 	if (r < 0) {
 		profile_free(profile);
 		return r;
@@ -35,10 +45,12 @@ void profile_free(struct profile *profile)
 	free(profile->stack_locations);
 	free(profile->stacks);
 	free(profile->samples);
+	free(profile->wakers);
 	table_done(&profile->mapping_index);
 	table_done(&profile->location_index);
 	table_done(&profile->stack_index);
 	table_done(&profile->sample_index);
+	table_done(&profile->waker_index);
 	free(profile);
 }
 
@@ -174,22 +186,58 @@ int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32
 	return 0;
 }
 
+static bool waker_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct profile_waker *a = (const struct profile_waker *)items + position, *b = key;
+
+	return a->stack == b->stack && a->comm == b->comm && a->pid == b->pid && a->tid == b->tid &&
+	       a->is_interrupt == b->is_interrupt && a->next == b->next;
+}
+
+int profile_add_waker(struct profile *profile, const struct profile_waker *waker,
+		      uint32_t *ret_waker)
+{
+	uint64_t hash = waker->is_interrupt;
+	uint32_t found;
+	int r;
+
+	hash = hash_mix(hash, (uint64_t)waker->stack << 32 | waker->comm);
+	hash = hash_mix(hash, (uint64_t)waker->pid << 32 | waker->tid);
+	hash = hash_mix(hash, waker->next);
+	found = table_find(&profile->waker_index, hash, waker_equal, profile->wakers, waker);
+	if (found == TABLE_NONE) {
+		if (profile->n_wakers >= TABLE_NONE)
+			return -E2BIG;
+		r = array_reserve(profile->wakers, profile->wakers_capacity, profile->n_wakers, 1);
+		if (r < 0)
+			return r;
+		found = profile->n_wakers;
+		r = table_add(&profile->waker_index, hash, found);
+		if (r < 0)
+			return r;
+		profile->wakers[profile->n_wakers++] = *waker;
+	}
+	*ret_waker = found;
+	return 0;
+}
+
 static bool sample_equal(const void *items, uint32_t position, const void *key)
 {
 	const struct profile_sample *a = (const struct profile_sample *)items + position, *b = key;
 
 	return a->stack == b->stack && a->comm == b->comm && a->pid == b->pid && a->tid == b->tid &&
-	       a->reason == b->reason;
+	       a->reason == b->reason && a->waker == b->waker && a->is_idle == b->is_idle;
 }
 
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
 {
-	uint64_t hash = sample->reason;
+	uint64_t hash = sample->reason << 1 | sample->is_idle;
 	uint32_t found;
 	int r;
 
 	hash = hash_mix(hash, (uint64_t)sample->stack << 32 | sample->comm);
 	hash = hash_mix(hash, (uint64_t)sample->pid << 32 | sample->tid);
+	hash = hash_mix(hash, sample->waker);
 	found = table_find(&profile->sample_index, hash, sample_equal, profile->samples, sample);
 	if (found != TABLE_NONE) {
 		profile->samples[found].count += sample->count;
@@ -222,122 +270,4 @@ int profile_set_frames(struct profile *profile, uint32_t location,
 	profile->locations[location].n_frames = n;
 	profile->n_frames += n;
 	return 0;
-}
-
-static int add_note(struct profile *profile, const char *text, struct named_frame *ret)
-{
-	ret->kind = FRAME_NOTE;
-	return strings_add(&profile->strings, text, &ret->name);
-}
-
-static int add_root(struct profile *profile, const struct profile_sample *sample,
-		    const struct unfold_options *options, struct named_frame *ret)
-{
-	char text[256];
-
-	if (!options->threads) {
-		*ret = (struct named_frame){FRAME_NOTE, sample->comm};
-		return 0;
-	}
-	snprintf(text, sizeof text, "%s-%u/%u", strings_get(&profile->strings, sample->comm),
-		 sample->pid, sample->tid);
-	return add_note(profile, text, ret);
-}
-
-/* What @frame is called: with @lines, its function and, in brackets, the file without folders. */
-static int name_frame(struct profile *profile, const struct profile_frame *frame, bool lines,
-		      struct named_frame *ret)
-{
-	char text[8192];
-	const char *file, *slash;
-	int n;
-
-	*ret = (struct named_frame){frame->kind, frame->function};
-	if (!lines || !frame->file)
-		return 0;
-	file = strings_get(&profile->strings, frame->file);
-	slash = strrchr(file, '/');
-	n = snprintf(text, sizeof text, "%s (%s",
-		     strings_get(&profile->strings, frame->function), slash ? slash + 1 : file);
-	if (n < 0 || (size_t)n + sizeof ":4294967295)" > sizeof text)
-		return 0;
-	/* Line 0 is code that stands for no line. */
-	if (frame->line)
-		n += snprintf(text + n, sizeof text - n, ":%u", frame->line);
-	text[n++] = ')';
-	return strings_add_bytes(&profile->strings, text, n, &ret->name);
-}
-
-int profile_unfold(struct profile *profile, const struct profile_sample *sample,
-		   const struct unfold_options *options, struct named_frame **frames,
-		   size_t *capacity)
-{
-	const struct profile_stack *stack = &profile->stacks[sample->stack];
-	const uint32_t *ids = profile->stack_locations + stack->first;
-	size_t most = 3, n = 0;
-	int r;
-
-	for (uint32_t i = 0; i < stack->n; i++)
-		most += profile->locations[ids[i]].n_frames;
-	r = array_reserve(*frames, *capacity, 0, most);
-	if (r < 0)
-		return r;
-
-	r = add_root(profile, sample, options, &(*frames)[n++]);
-	if (r < 0)
-		return r;
-	if (stack->end != STACK_COMPLETE) {
-		r = add_note(profile, "[truncated]", &(*frames)[n++]);
-		if (r < 0)
-			return r;
-	}
-	for (uint32_t i = stack->n; i-- > 0;) {
-		const struct profile_location *location = &profile->locations[ids[i]];
-
-		for (uint32_t k = location->hidden ? 0 : location->n_frames; k-- > 0;) {
-			const struct profile_frame *frame =
-				&profile->frames[location->first_frame + k];
-
-			if (frame->kind == FRAME_INLINED && options->no_inline)
-				continue;
-			r = name_frame(profile, frame, options->lines, &(*frames)[n++]);
-			if (r < 0)
-				return r;
-		}
-	}
-	if (sample->reason != REASON_NONE && !options->no_reason) {
-		r = add_note(profile, off_reason_text(sample->reason), &(*frames)[n++]);
-		if (r < 0)
-			return r;
-	}
-	return n;
-}
-
-uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample)
-{
-	return profile->mode == PROFILE_ONCPU ? sample->count : (sample->nanoseconds + 500) / 1000;
-}
-
-const char *off_reason_text(enum off_reason reason)
-{
-	static const char *const texts[N_OFF_REASONS] = {
-		[REASON_NONE] = "",
-		[REASON_SLEEP] = "[sleep]",
-		[REASON_DISK] = "[disk]",
-		[REASON_STOPPED] = "[stopped]",
-		[REASON_PREEMPTED] = "[preempted]",
-		[REASON_RUNQUEUE] = "[runqueue]",
-	};
-
-	return texts[reason];
-}
-
-const char *frame_kind_suffix(enum frame_kind kind)
-{
-	static const char *const suffixes[N_FRAME_KINDS] = {
-		[FRAME_USER] = "",    [FRAME_KERNEL] = "_[k]", [FRAME_INLINED] = "_[i]",
-		[FRAME_JIT] = "_[j]", [FRAME_NOTE] = "",
-	};
-
-	return suffixes[kind];
 }

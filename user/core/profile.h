@@ -41,7 +41,12 @@ enum frame_kind {
 	FRAME_KERNEL,  /* suffix _[k] */
 	FRAME_INLINED, /* suffix _[i] */
 	FRAME_JIT,     /* suffix _[j] */
-	FRAME_NOTE,    /* not code: the command, [truncated], the reason leaf */
+	/* Not code. */
+	FRAME_NOTE,	 /* the command, [truncated], [idle], [interrupt] */
+	FRAME_SEPARATOR, /* `--`: whoever woke the thread comes behind it */
+	FRAME_RUNNING,	 /* the reason leaves: [on-cpu] … */
+	FRAME_RUNNABLE,	 /* … waiting for nothing but a CPU … */
+	FRAME_WAITING,	 /* … all others */
 	N_FRAME_KINDS,
 };
 
@@ -178,6 +183,7 @@ int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t add
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
 		      enum stack_end end, uint32_t *ret_stack);
 
+/* A chain is added from its far end on: @waker's next is there already. */
 int profile_add_waker(struct profile *profile, const struct profile_waker *waker,
 		      uint32_t *ret_waker);
 
@@ -204,12 +210,17 @@ struct unfold_options {
 struct named_frame {
 	enum frame_kind kind;
 	uint32_t name; /* string id */
+	bool is_waker; /* of the part that begins with the separator */
 };
 
 /*
  * Writes the frames of @sample, root (the command) first, as the contract orders them, into
  * *@frames, which it grows; *@capacity is its size. Returns their number.
- * Adds the root's and the leaf's texts to the profile's strings. Errors: -ENOMEM.
+ *
+ *	[idle] comm [truncated] user frames, kernel frames [reason]
+ *		-- the waker's frames, leaf first [truncated] comm-TID  -- those of its waker …
+ *
+ * Adds the texts of what is no code to the profile's strings. Errors: -ENOMEM, -E2BIG.
  */
 int profile_unfold(struct profile *profile, const struct profile_sample *sample,
 		   const struct unfold_options *options, struct named_frame **frames,
@@ -218,6 +229,8 @@ int profile_unfold(struct profile *profile, const struct profile_sample *sample,
 /* What a sample weighs in a picture: samples on-CPU, else microseconds (rounded). */
 uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample);
 
+/* "oncpu", "offcpu" or "wall". */
+const char *profile_mode_name(enum profile_mode mode);
 /* `[sleep]`, … ; "" for REASON_NONE. */
 const char *off_reason_text(enum off_reason reason);
 /* "_[k]", "_[i]", "_[j]" or "". */

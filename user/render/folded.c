@@ -85,18 +85,19 @@ static int find_piece(struct folder *folder, struct named_frame frame, bool is_l
 	return 0;
 }
 
-static int add_stack(void *data, struct named_frame *frames, size_t n, uint64_t weight)
+static int add_stack(void *data, const struct tree_stack *stack)
 {
 	struct folder *folder = data;
 
-	for (size_t i = 0; i < n; i++) {
-		int r = find_piece(folder, frames[i], i == n - 1, &frames[i].name);
+	for (size_t i = 0; i < stack->n; i++) {
+		uint32_t text;
+		int r = find_piece(folder, stack->frames[i], i == stack->n - 1, &text);
 
 		if (r < 0)
 			return r;
-		frames[i].kind = FRAME_NOTE;
+		stack->frames[i] = (struct named_frame){FRAME_NOTE, text, false};
 	}
-	return tree_add(&folder->tree, frames, n, weight);
+	return tree_add(&folder->tree, stack->frames, stack->n, stack->weight, false);
 }
 
 /* @lengths[d] is how much of the line the frames up to depth d take. */

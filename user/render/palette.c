@@ -23,7 +23,10 @@ struct palette {
 
 #define WARM_INLINED [FRAME_INLINED] = {168, 186, 48, 66, 76}
 #define WARM_JIT     [FRAME_JIT] = {84, 112, 50, 62, 74}
-#define NOTES	     [FRAME_NOTE] = {214, 224, 10, 76, 84}
+/* What is no code has the same colours in all palettes. */
+#define NOTES                                                                                      \
+	[FRAME_NOTE] = {214, 224, 10, 76, 84}, [FRAME_RUNNING] = {10, 16, 90, 64, 70},             \
+	[FRAME_RUNNABLE] = {336, 346, 66, 80, 86}, [FRAME_WAITING] = {210, 222, 24, 70, 78}
 #define ONE_HUE(from, to)                                                                          \
 	{                                                                                          \
 		[FRAME_USER] = {from, to, 70, 64, 80}, [FRAME_KERNEL] = {from, to, 45, 62, 72},    \
@@ -63,6 +66,20 @@ static const struct palette palettes[] = {
 	{"aqua", ONE_HUE(172, 188)},
 	{"blue", ONE_HUE(206, 222)},
 	{"purple", ONE_HUE(270, 290)},
+	/* Of parts: not for users to name. */
+	{"running",
+	 {[FRAME_USER] = {40, 54, 88, 67, 75, 10},
+	  [FRAME_KERNEL] = {20, 28, 84, 63, 70},
+	  [FRAME_INLINED] = {50, 58, 62, 80, 86},
+	  WARM_JIT,
+	  NOTES}},
+	{"waker",
+	 {[FRAME_USER] = {172, 184, 62, 60, 70},
+	  [FRAME_KERNEL] = {176, 190, 42, 54, 62},
+	  [FRAME_INLINED] = {168, 180, 46, 74, 82},
+	  [FRAME_JIT] = {148, 160, 44, 60, 70},
+	  [FRAME_SEPARATOR] = {214, 214, 6, 60, 60},
+	  [FRAME_NOTE] = {176, 184, 22, 66, 72}}},
 };
 
 #define N_PALETTES (sizeof palettes / sizeof *palettes)
@@ -70,10 +87,19 @@ static const struct palette palettes[] = {
 const char *const svg_palettes[] = {"hot",    "io",    "mem",  "kernel", "red",	   "orange",
 				    "yellow", "green", "aqua", "blue",	 "purple", NULL};
 
-const struct palette *palette_find(const char *name, enum profile_mode mode)
+static const char *palette_of_mode(enum profile_mode mode, enum palette_part part)
 {
-	if (!name)
-		name = mode == PROFILE_ONCPU ? "hot" : "io";
+	if (mode == PROFILE_ONCPU)
+		return "hot";
+	return part == PART_RUNNING ? "running" : "io";
+}
+
+const struct palette *palette_find(const char *name, enum profile_mode mode, enum palette_part part)
+{
+	if (part == PART_WAKER)
+		name = "waker";
+	else if (!name)
+		name = palette_of_mode(mode, part);
 	for (size_t i = 0; i < N_PALETTES; i++)
 		if (strcmp(palettes[i].name, name) == 0)
 			return &palettes[i];

@@ -18,8 +18,20 @@
 
 struct palette;
 
-/* @name NULL: the mode's own. Returns NULL if there is no such palette. */
-const struct palette *palette_find(const char *name, enum profile_mode mode);
+/* What a picture tells apart by its colours, beside the kinds of frames. */
+enum palette_part {
+	PART_PLAIN,
+	PART_RUNNING, /* in PROFILE_WALL, what runs most of its time: the plain part waits */
+	PART_WAKER,   /* behind a separator */
+	N_PALETTE_PARTS,
+};
+
+/*
+ * The palette of a @part of a picture. @name: what its user asked for; NULL: the mode's own. Wakers
+ * have theirs whatever the name. Returns NULL if there is no such palette.
+ */
+const struct palette *palette_find(const char *name, enum profile_mode mode,
+				   enum palette_part part);
 
 unsigned int palette_shade(const char *name);
 

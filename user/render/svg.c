@@ -7,17 +7,20 @@
  *
  * A row of the tree is one group:
  *
- *	<g class="row" data-r="GAP WEIGHT KINDNAME …">
- *	  <path class="KINDSHADE" d="…"/> …
- *	  <rect class="KINDSHADE" …><title>NAME (FIGURES)</title></rect> …
+ *	<g class="row" data-r="GAP WEIGHT LOOKNAME …">
+ *	  <path class="LOOKSHADE" d="…"/> …
+ *	  <rect class="LOOKSHADE" …><title>NAME (FIGURES)</title></rect> …
  *	  <g class="labels"><text>NAME</text> …</g>
  *	</g>
  *
  * A large profile has mostly frames too narrow to point at, and elements are what a browser
- * spends its time on. So those share a path for each kind, a piece for each run of them; only
+ * spends its time on. So those share a path for each look, a piece for each run of them; only
  * wider ones are a rect. data-r has all: how far a frame begins behind the one before it, its
- * weight, the letter of its kind (a capital if it is a rect) and the number of its name in
+ * weight, the letter of its look (a capital if it is a rect) and the number of its name in
  * <metadata>. That list has the names by line, each behind the letter of its shade.
+ *
+ * A look is what the colours tell: the kind of frame, and the part of the picture. Where both
+ * running and waiting is drawn (PROFILE_WALL), a frame belongs to what most of its time is.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,27 +48,58 @@
 #define RUN_GAP		  0.02
 #define LEAST_RECT	  1.0 /* pixels; narrower frames are part of a path */
 
+/*
+ * A look is one of a kind of frame in a part of the picture. The letters begin the classes of
+ * frames; svg.js knows them too. @text: in the legend, where it takes @width pixels.
+ */
+#define LOOK(part, kind) ((part)*N_FRAME_KINDS + (kind))
+#define N_LOOKS		 LOOK(N_PALETTE_PARTS, 0)
+
+static const struct look {
+	char letter; /* 0: there is no such look */
+	const char *text;
+	int width;
+} looks[N_LOOKS] = {
+	[LOOK(PART_RUNNING, FRAME_USER)] = {'a', "running", 74},
+	[LOOK(PART_RUNNING, FRAME_KERNEL)] = {'b', "in the kernel", 102},
+	[LOOK(PART_RUNNING, FRAME_INLINED)] = {'c', "inlined", 71},
+	[LOOK(PART_RUNNING, FRAME_JIT)] = {'d', "JIT", 47},
+	[LOOK(PART_PLAIN, FRAME_USER)] = {'u', "user", 57},
+	[LOOK(PART_PLAIN, FRAME_KERNEL)] = {'k', "kernel", 67},
+	[LOOK(PART_PLAIN, FRAME_INLINED)] = {'i', "inlined", 71},
+	[LOOK(PART_PLAIN, FRAME_JIT)] = {'j', "JIT", 47},
+	[LOOK(PART_PLAIN, FRAME_NOTE)] = {'n'},
+	[LOOK(PART_PLAIN, FRAME_RUNNING)] = {'r'},
+	[LOOK(PART_PLAIN, FRAME_RUNNABLE)] = {'q'},
+	[LOOK(PART_PLAIN, FRAME_WAITING)] = {'w'},
+	[LOOK(PART_WAKER, FRAME_SEPARATOR)] = {'s'},
+	[LOOK(PART_WAKER, FRAME_USER)] = {'e', "waker", 66},
+	[LOOK(PART_WAKER, FRAME_KERNEL)] = {'f', "its kernel", 84},
+	[LOOK(PART_WAKER, FRAME_INLINED)] = {'g'},
+	[LOOK(PART_WAKER, FRAME_JIT)] = {'h'},
+	[LOOK(PART_WAKER, FRAME_NOTE)] = {'m'},
+};
+
+/* Where both is drawn, running and waiting, the plain looks are those of waiting. */
+static const struct look waiting_user = {'u', "waiting", 73},
+			 waiting_kernel = {'k', "in the kernel", 102};
+
 struct svg {
 	FILE *out;
 	const struct profile *profile;
 	const struct svg_options *options;
-	const struct palette *palette;
+	const struct palette *palettes[N_PALETTE_PARTS];
 	struct tree tree;
 	struct layout layout;
 	uint32_t *name_numbers; /* by string id: its line in the list of names, 0 if it is not there
 				 */
 	unsigned int width, height;
+	bool drawn[N_LOOKS];
 };
 
 static const char svg_js[] =
 #include "render/svg.js.h"
 	;
-
-/* The letters that begin the classes of frames; svg.js knows them too. */
-static const char kind_letters[N_FRAME_KINDS] = {
-	[FRAME_USER] = 'u', [FRAME_KERNEL] = 'k', [FRAME_INLINED] = 'i',
-	[FRAME_JIT] = 'j',  [FRAME_NOTE] = 'n',
-};
 
 static const char style[] =
 	"svg{background:#fff;color:#1f2430;"
@@ -117,9 +151,15 @@ static const char *frame_name(const struct svg *svg, const struct tree_node *nod
 
 static const char *title(const struct svg *svg)
 {
+	static const char *const titles[N_PROFILE_MODES] = {
+		[PROFILE_ONCPU] = "On-CPU Flame Graph",
+		[PROFILE_OFFCPU] = "Off-CPU Flame Graph",
+		[PROFILE_WALL] = "Wall-Clock Flame Graph",
+	};
+
 	if (svg->options->title)
 		return svg->options->title;
-	return svg->profile->mode == PROFILE_ONCPU ? "On-CPU Flame Graph" : "Off-CPU Flame Graph";
+	return titles[svg->profile->mode];
 }
 
 /* `12,345 samples` or `12.3 ms`. */
@@ -155,7 +195,7 @@ static void add_window(FILE *facts, const struct profile *profile)
 		text_time(text, profile->duration_ns);
 		add_fact(facts, text);
 	}
-	if (profile->mode == PROFILE_ONCPU && profile->frequency > 0) {
+	if (profile->mode != PROFILE_OFFCPU && profile->frequency > 0) {
 		snprintf(text, sizeof text, "%g Hz", profile->frequency);
 		add_fact(facts, text);
 	}
@@ -165,6 +205,7 @@ static void add_window(FILE *facts, const struct profile *profile)
 static char *make_facts(const struct svg *svg)
 {
 	const struct profile *profile = svg->profile;
+	const struct tree_node *root = &svg->tree.nodes[0];
 	char weight[64], *text = NULL;
 	size_t size;
 	FILE *facts = open_memstream(&text, &size);
@@ -174,10 +215,14 @@ static char *make_facts(const struct svg *svg)
 	add_fact(facts, strings_get(&profile->strings, profile->host));
 	add_fact(facts, strings_get(&profile->strings, profile->kernel));
 	add_window(facts, profile);
-	format_weight(svg, svg->tree.nodes[0].total, weight, sizeof weight);
+	format_weight(svg, root->total, weight, sizeof weight);
 	add_fact(facts, weight);
-	if (profile->mode != PROFILE_ONCPU)
+	if (profile->mode == PROFILE_OFFCPU)
 		fputs(" off-CPU", facts);
+	if (profile->mode == PROFILE_WALL) {
+		format_weight(svg, root->running, weight, sizeof weight);
+		fprintf(facts, " of threads, %s of it on-CPU", weight);
+	}
 	if (svg->options->reverse)
 		add_fact(facts, "merged from the leaves");
 	if (fclose(facts) != 0) {
@@ -187,12 +232,39 @@ static char *make_facts(const struct svg *svg)
 	return text;
 }
 
+static enum palette_part part_of(const struct svg *svg, const struct tree_node *node)
+{
+	if (node->is_waker)
+		return PART_WAKER;
+	return svg->profile->mode == PROFILE_WALL && node->kind < FRAME_NOTE &&
+			       node->running > node->total - node->running
+		       ? PART_RUNNING
+		       : PART_PLAIN;
+}
+
+static unsigned int look_of(const struct svg *svg, const struct tree_node *node)
+{
+	return LOOK(part_of(svg, node), node->kind);
+}
+
+static char letter_of(const struct svg *svg, const struct tree_node *node)
+{
+	return looks[look_of(svg, node)].letter;
+}
+
+static void find_looks(struct svg *svg)
+{
+	for (size_t i = 0; i < svg->layout.rows[svg->layout.n_rows]; i++)
+		svg->drawn[look_of(svg, &svg->tree.nodes[svg->layout.nodes[i]])] = true;
+}
+
 static void write_fills(const struct svg *svg)
 {
-	for (int kind = 0; kind < N_FRAME_KINDS; kind++)
-		for (unsigned int shade = 0; shade < PALETTE_SHADES; shade++)
-			fprintf(svg->out, ".%c%u{fill:#%06" PRIx32 "}%s", kind_letters[kind], shade,
-				palette_fill(svg->palette, kind, shade),
+	for (unsigned int i = 0; i < N_LOOKS; i++)
+		for (unsigned int shade = 0; svg->drawn[i] && shade < PALETTE_SHADES; shade++)
+			fprintf(svg->out, ".%c%u{fill:#%06" PRIx32 "}%s", looks[i].letter, shade,
+				palette_fill(svg->palettes[i / N_FRAME_KINDS], i % N_FRAME_KINDS,
+					     shade),
 				shade == PALETTE_SHADES - 1 ? "\n" : "");
 }
 
@@ -266,7 +338,7 @@ static void write_frame(const struct svg *svg, const struct tree_node *node)
 	char weight[64];
 
 	fprintf(svg->out, "<rect class=\"%c%u\" x=\"%.2f\" width=\"%.2f\" height=\"%d\"%s><title>",
-		kind_letters[node->kind], palette_shade(name), frame_x(svg, node), width - gap,
+		letter_of(svg, node), palette_shade(name), frame_x(svg, node), width - gap,
 		FRAME_HEIGHT, width < 4 ? "" : " rx=\"2\"");
 	text_write(svg->out, name, SIZE_MAX);
 	format_weight(svg, node->total, weight, sizeof weight);
@@ -280,8 +352,7 @@ static void write_run(const struct svg *svg, double from, double to)
 	fprintf(svg->out, "M%.2f 0h%.2fv%dH%.2fz", from, to - from, FRAME_HEIGHT, from);
 }
 
-static void write_narrow(const struct svg *svg, const uint32_t *nodes, size_t n,
-			 enum frame_kind kind)
+static void write_narrow(const struct svg *svg, const uint32_t *nodes, size_t n, unsigned int look)
 {
 	double from = 0, to = -1;
 
@@ -289,11 +360,11 @@ static void write_narrow(const struct svg *svg, const uint32_t *nodes, size_t n,
 		const struct tree_node *node = &svg->tree.nodes[nodes[i]];
 		double x = frame_x(svg, node);
 
-		if (node->kind != kind || !is_narrow(svg, node))
+		if (!is_narrow(svg, node) || look_of(svg, node) != look)
 			continue;
 		if (x - to > RUN_GAP || to < 0) {
 			if (to < 0)
-				fprintf(svg->out, "<path class=\"%c%d\" d=\"", kind_letters[kind],
+				fprintf(svg->out, "<path class=\"%c%d\" d=\"", looks[look].letter,
 					PALETTE_SHADES / 2);
 			else
 				write_run(svg, from, to);
@@ -326,7 +397,7 @@ static void write_data(const struct svg *svg, const uint32_t *nodes, size_t n)
 	fputs(" data-r=\"", svg->out);
 	for (size_t i = 0; i < n; i++) {
 		const struct tree_node *node = &svg->tree.nodes[nodes[i]];
-		char letter = kind_letters[node->kind];
+		char letter = letter_of(svg, node);
 		uint32_t name = nodes[i] == 0 ? 0 : svg->name_numbers[node->name];
 
 		if (!is_narrow(svg, node))
@@ -367,8 +438,9 @@ static void write_row(const struct svg *svg, size_t depth)
 		HEADER_HEIGHT + from_top * ROW_HEIGHT);
 	write_data(svg, nodes, n);
 	fputs(">\n", svg->out);
-	for (int kind = 0; kind < N_FRAME_KINDS; kind++)
-		write_narrow(svg, nodes, n, kind);
+	for (unsigned int look = 0; look < N_LOOKS; look++)
+		if (svg->drawn[look])
+			write_narrow(svg, nodes, n, look);
 	for (size_t i = 0; i < n; i++)
 		if (!is_narrow(svg, &svg->tree.nodes[nodes[i]]))
 			write_frame(svg, &svg->tree.nodes[nodes[i]]);
@@ -397,41 +469,35 @@ static void write_frames(struct svg *svg)
 	fputs("</g>\n", svg->out);
 }
 
-static void find_kinds(const struct svg *svg, bool drawn[static N_FRAME_KINDS])
+static const struct look *legend_item(const struct svg *svg, unsigned int look)
 {
-	for (size_t i = 0; i < svg->layout.rows[svg->layout.n_rows]; i++)
-		drawn[svg->tree.nodes[svg->layout.nodes[i]].kind] = true;
+	if (svg->profile->mode == PROFILE_WALL && look == LOOK(PART_PLAIN, FRAME_USER))
+		return &waiting_user;
+	if (svg->profile->mode == PROFILE_WALL && look == LOOK(PART_PLAIN, FRAME_KERNEL))
+		return &waiting_kernel;
+	return &looks[look];
 }
 
 static void write_legend(const struct svg *svg)
 {
-	static const struct {
-		const char *text;
-		int width;
-	} items[N_FRAME_KINDS] = {
-		[FRAME_USER] = {"user", 57},
-		[FRAME_KERNEL] = {"kernel", 67},
-		[FRAME_INLINED] = {"inlined", 71},
-		[FRAME_JIT] = {"JIT", 47},
-	};
-	bool drawn[N_FRAME_KINDS] = {false};
 	int width = -14, x = 0; /* no gap behind the last one */
 
-	find_kinds(svg, drawn);
-	for (int kind = 0; kind < N_FRAME_KINDS; kind++)
-		if (drawn[kind])
-			width += items[kind].width;
+	for (unsigned int i = 0; i < N_LOOKS; i++)
+		if (svg->drawn[i])
+			width += legend_item(svg, i)->width;
 	fprintf(svg->out, "<g class=\"legend\" data-width=\"%d\" transform=\"translate(%d 0)\">\n",
 		width, (int)svg->width - MARGIN - width);
-	for (int kind = 0; kind < N_FRAME_KINDS; kind++) {
-		if (!drawn[kind] || !items[kind].text)
+	for (unsigned int i = 0; i < N_LOOKS; i++) {
+		const struct look *item = legend_item(svg, i);
+
+		if (!svg->drawn[i] || !item->text)
 			continue;
 		fprintf(svg->out,
 			"<rect class=\"%c%d\" x=\"%d\" y=\"10\" width=\"11\" height=\"11\" "
 			"rx=\"2\"/>"
 			"<text x=\"%d\" y=\"20\">%s</text>\n",
-			kind_letters[kind], PALETTE_SHADES / 2, x, x + 16, items[kind].text);
-		x += items[kind].width;
+			item->letter, PALETTE_SHADES / 2, x, x + 16, item->text);
+		x += item->width;
 	}
 	fputs("</g>\n", svg->out);
 }
@@ -455,6 +521,7 @@ static int write_svg(struct svg *svg)
 	int r;
 
 	svg->height = HEADER_HEIGHT + svg->layout.n_rows * ROW_HEIGHT + 8 + FOOTER_HEIGHT;
+	find_looks(svg);
 	write_head(svg);
 	write_frames(svg);
 	r = write_header(svg);
@@ -462,6 +529,14 @@ static int write_svg(struct svg *svg)
 		return r;
 	write_footer(svg);
 	return 0;
+}
+
+/* Returns false if there is no palette of the name that was asked for. */
+static bool find_palettes(struct svg *svg)
+{
+	for (int part = 0; part < N_PALETTE_PARTS; part++)
+		svg->palettes[part] = palette_find(svg->options->colors, svg->profile->mode, part);
+	return svg->palettes[PART_PLAIN] != NULL;
 }
 
 int render_svg(struct profile *profile, const struct unfold_options *unfold,
@@ -474,8 +549,7 @@ int render_svg(struct profile *profile, const struct unfold_options *unfold,
 	svg.width = options->width ? options->width : DEFAULT_WIDTH;
 	if (svg.width < LEAST_WIDTH)
 		svg.width = LEAST_WIDTH;
-	svg.palette = palette_find(options->colors, profile->mode);
-	if (!svg.palette)
+	if (!find_palettes(&svg))
 		return -EINVAL;
 	r = tree_build(profile, unfold, options->reverse, &svg.tree);
 	if (r < 0)

@@ -5,7 +5,10 @@
 "use strict";
 const NS = "http://www.w3.org/2000/svg";
 const MARGIN = 10, PADDING = 4, LEAST_COLUMNS = 3, FRAME_HEIGHT = 17, SHADES = 12;
-const KINDS = {k: " [kernel]", i: " [inlined]", j: " [JIT]"};
+// By the letters of looks.
+const LOOKS = {k: " [kernel]", i: " [inlined]", j: " [JIT]", b: " [kernel]", c: " [inlined]",
+	d: " [JIT]", e: " [waker]", f: " [waker, kernel]", g: " [waker, inlined]", h: " [waker, JIT]",
+	m: " [waker]"};
 
 const svg = document.currentScript ? document.currentScript.closest("svg") : document.documentElement;
 const standalone = svg === document.documentElement;
@@ -40,9 +43,9 @@ function readRow(group, depth) {
 	group.querySelectorAll("path").forEach((path) => path.remove());
 	for (let i = 0; i < data.length; i += 3) {
 		const x = end + Number(data[i]), w = Number(data[i + 1]);
-		const kind = data[i + 2][0].toLowerCase();
-		const frame = {depth, x, w, kind, name: Number(data[i + 2].slice(1))};
-		if (kind !== data[i + 2][0])
+		const look = data[i + 2][0].toLowerCase();
+		const frame = {depth, x, w, look, name: Number(data[i + 2].slice(1))};
+		if (look !== data[i + 2][0])
 			adopt(frame, rects.shift());
 		end = x + w;
 		list.push(frame);
@@ -179,7 +182,7 @@ function drawRect(row, frame, left, size) {
 	const gap = Math.min(1, Math.max(0, (size - 2) / 2));
 	if (!frame.rect)
 		makeRect(row, frame);
-	frame.rect.setAttribute("class", frame.kind + shadeOf(frame) + " " + flags(frame));
+	frame.rect.setAttribute("class", frame.look + shadeOf(frame) + " " + flags(frame));
 	frame.rect.setAttribute("x", left.toFixed(2));
 	frame.rect.setAttribute("width", (size - gap).toFixed(2));
 	if (size < 4)
@@ -191,7 +194,7 @@ function drawRect(row, frame, left, size) {
 
 // Narrow frames of one colour that touch are one piece of a path.
 function addNarrow(runs, frame, left, size) {
-	const key = frame.kind + SHADES / 2 + (isHit(frame) ? " hit" : "");
+	const key = frame.look + SHADES / 2 + (isHit(frame) ? " hit" : "");
 	const list = runs[key] || (runs[key] = []);
 	const last = list[list.length - 1];
 	if (last && left - last.to < 0.02)
@@ -297,6 +300,12 @@ const texts = lines.map((line) => (line.querySelector("title") || line).textCont
 // The last child is the text that is seen; a tooltip may come before it.
 lines.forEach((line) => line.lastChild.nodeType === 3 || line.append(""));
 
+// The details line needs half of the footer.
+function legendRoom() {
+	const size = Number(legend.dataset.width);
+	return width < 700 || 2 * size > width ? 0 : size + 10;
+}
+
 function placeControls() {
 	const isOpen = field.style.display !== "none";
 	let x = width - MARGIN;
@@ -321,7 +330,7 @@ function placeControls() {
 	const taken = matched.textContent ? matched.getComputedTextLength() + 16 : 0;
 	lines.forEach((line, i) => fitElement(line, texts[i],
 		i === 0 ? x - MARGIN - 6 : width - 2 * MARGIN - (i === 2 ? taken : 0)));
-	legend.style.display = width < 700 ? "none" : "";
+	legend.style.display = legendRoom() ? "" : "none";
 	legend.setAttribute("transform",
 		"translate(" + (width - MARGIN - Number(legend.dataset.width)) + " 0)");
 }
@@ -344,7 +353,7 @@ function tell(frame) {
 	let text = "";
 	told = frame;
 	if (frame) {
-		text = nameOf(frame) + (KINDS[frame.kind] || "") + " \u2014 " + figures(frame) + " of all";
+		text = nameOf(frame) + (LOOKS[frame.look] || "") + " \u2014 " + figures(frame) + " of all";
 		if (view !== root && frame.depth >= view.depth)
 			text += ", " + percent(frame.w, view.w) + " of " + fitColumns(nameOf(view), 40);
 	}
@@ -355,7 +364,7 @@ function tell(frame) {
 
 // A long name gives way to the figures behind it.
 function fitDetails(frame, text) {
-	const room = width - 2 * MARGIN - (width < 700 ? 0 : Number(legend.dataset.width) + 10);
+	const room = width - 2 * MARGIN - legendRoom();
 	details.lastChild.nodeValue = text;
 	if (!frame || details.getComputedTextLength() <= room)
 		return;

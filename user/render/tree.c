@@ -29,18 +29,21 @@ static bool node_equal(const void *items, uint32_t position, const void *key)
 {
 	const struct tree_node *a = (const struct tree_node *)items + position, *b = key;
 
-	return a->parent == b->parent && a->name == b->name && a->kind == b->kind;
+	return a->parent == b->parent && a->name == b->name && a->kind == b->kind &&
+	       a->is_waker == b->is_waker;
 }
 
 static int find_child(struct tree *tree, uint32_t parent, struct named_frame frame, uint32_t *ret)
 {
 	struct tree_node node = {.name = frame.name,
 				 .kind = frame.kind,
+				 .is_waker = frame.is_waker,
 				 .parent = parent,
 				 .first_child = TREE_NONE,
 				 .next = TREE_NONE,
 				 .depth = tree->nodes[parent].depth + 1};
-	uint64_t hash = hash_mix((uint64_t)parent << 32 | frame.name, frame.kind);
+	uint64_t hash =
+		hash_mix((uint64_t)parent << 32 | frame.name, frame.kind << 1 | frame.is_waker);
 	uint32_t found = table_find(&tree->index, hash, node_equal, tree->nodes, &node);
 	int r;
 
@@ -63,7 +66,8 @@ static int find_child(struct tree *tree, uint32_t parent, struct named_frame fra
 	return 0;
 }
 
-int tree_add(struct tree *tree, const struct named_frame *frames, size_t n, uint64_t weight)
+int tree_add(struct tree *tree, const struct named_frame *frames, size_t n, uint64_t weight,
+	     bool is_running)
 {
 	uint32_t node = 0;
 	uint64_t sum;
@@ -79,8 +83,10 @@ int tree_add(struct tree *tree, const struct named_frame *frames, size_t n, uint
 			return r;
 	}
 	tree->nodes[node].self += weight;
-	for (; node != TREE_NONE; node = tree->nodes[node].parent)
+	for (; node != TREE_NONE; node = tree->nodes[node].parent) {
 		tree->nodes[node].total += weight;
+		tree->nodes[node].running += is_running ? weight : 0;
+	}
 	return 0;
 }
 
@@ -118,12 +124,12 @@ static int rank_names(const struct tree *tree, const struct strings *strings, ui
 }
 
 /*
- * A counting sort of all nodes by (name, kind), then each is put in front of its parent's list,
- * last ones first: every list comes out sorted, in linear time.
+ * A counting sort of all nodes by (name, kind, half), then each is put in front of its parent's
+ * list, last ones first: every list comes out sorted, in linear time.
  */
 static int link_children(struct tree *tree, const uint32_t *ranks, size_t n_ranks)
 {
-	const size_t n_buckets = n_ranks * N_FRAME_KINDS;
+	const size_t n_buckets = n_ranks * N_FRAME_KINDS * 2;
 	size_t *starts = calloc(n_buckets + 1, sizeof *starts);
 	uint32_t *order = calloc(tree->n_nodes, sizeof *order);
 
@@ -132,7 +138,8 @@ static int link_children(struct tree *tree, const uint32_t *ranks, size_t n_rank
 		free(order);
 		return -ENOMEM;
 	}
-#define BUCKET(node) ((size_t)ranks[(node)->name] * N_FRAME_KINDS + (node)->kind)
+#define BUCKET(node)                                                                               \
+	(((size_t)ranks[(node)->name] * N_FRAME_KINDS + (node)->kind) * 2 + (node)->is_waker)
 	for (size_t i = 0; i < tree->n_nodes; i++)
 		starts[BUCKET(&tree->nodes[i]) + 1]++;
 	for (size_t i = 0; i < n_buckets; i++)
@@ -193,25 +200,28 @@ int tree_visit_stacks(struct profile *profile, const struct unfold_options *unfo
 
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
-		uint64_t weight =
-			profile->mode == PROFILE_ONCPU ? sample->count : sample->nanoseconds;
+		struct tree_stack stack = {.sample = sample};
 
-		if (!weight)
+		stack.weight = profile->mode == PROFILE_ONCPU ? sample->count : sample->nanoseconds;
+		if (!stack.weight)
 			continue;
 		r = profile_unfold(profile, sample, unfold, &frames, &capacity);
-		if (r >= 0)
-			r = visit(data, frames, r, weight);
+		if (r < 0)
+			break;
+		stack.n = r;
+		stack.frames = frames;
+		r = visit(data, &stack);
 	}
 	free(frames);
 	return r;
 }
 
-static int add_stack(void *data, struct named_frame *frames, size_t n, uint64_t weight)
-{
-	return tree_add(data, frames, n, weight);
-}
+struct building {
+	struct tree *tree;
+	bool reverse, fold_idle;
+};
 
-static int add_reversed(void *data, struct named_frame *frames, size_t n, uint64_t weight)
+static void reverse_frames(struct named_frame *frames, size_t n)
 {
 	for (size_t i = 0; i < n / 2; i++) {
 		struct named_frame frame = frames[i];
@@ -219,17 +229,29 @@ static int add_reversed(void *data, struct named_frame *frames, size_t n, uint64
 		frames[i] = frames[n - 1 - i];
 		frames[n - 1 - i] = frame;
 	}
-	return tree_add(data, frames, n, weight);
+}
+
+static int add_stack(void *data, const struct tree_stack *stack)
+{
+	const struct building *building = data;
+	const struct profile_sample *sample = stack->sample;
+	size_t kept = building->fold_idle && sample->is_idle; /* under [idle] either way */
+
+	if (building->reverse)
+		reverse_frames(stack->frames + kept, stack->n - kept);
+	return tree_add(building->tree, stack->frames, stack->n, stack->weight,
+			sample->reason == REASON_NONE || sample->reason == REASON_ONCPU);
 }
 
 int tree_build(struct profile *profile, const struct unfold_options *unfold, bool reverse,
 	       struct tree *ret_tree)
 {
 	struct tree tree;
+	struct building building = {&tree, reverse, unfold->fold_idle};
 	int r = tree_init(&tree);
 
 	if (r == 0)
-		r = tree_visit_stacks(profile, unfold, reverse ? add_reversed : add_stack, &tree);
+		r = tree_visit_stacks(profile, unfold, add_stack, &building);
 	if (r == 0)
 		r = tree_arrange(&tree, &profile->strings);
 	if (r < 0) {

@@ -5,7 +5,8 @@
  * Nodes lie in one array and are linked by index; node 0 is the root, of which all stacks are
  * below. Frames of one parent with equal name and kind are one node: a table over (parent, name,
  * kind) finds it, so adding costs one look-up per frame, and memory follows the distinct
- * prefixes, not the text of all stacks.
+ * prefixes, not the text of all stacks. What stands behind a separator is a node of its own, too,
+ * whatever its name: in a tree merged from the leaves, wakers and who waited may meet.
  */
 #ifndef RENDER_TREE_H
 #define RENDER_TREE_H
@@ -17,10 +18,12 @@
 struct tree_node {
 	uint64_t self, total; /* total: self and everything below */
 	uint64_t start;	      /* where it begins, the root being [0, total) */
+	uint64_t running;     /* of the total, what threads did not wait */
 	uint32_t name;	      /* string id; of the root: 0 */
 	uint32_t parent, first_child, next;
 	uint32_t depth; /* of the root: 0 */
-	enum frame_kind kind;
+	uint8_t kind;	/* enum frame_kind */
+	bool is_waker;
 };
 
 struct tree {
@@ -35,10 +38,12 @@ int tree_init(struct tree *tree);
 void tree_done(struct tree *tree);
 
 /*
- * Adds a stack, root first. Links and starts are not valid until tree_arrange().
+ * Adds a stack, root first; @is_running: of a thread that ran. Links and starts are not valid until
+ * tree_arrange().
  * Errors: -ENOMEM; -E2BIG past 2^32 - 2 nodes; -EOVERFLOW if the weights' sum passes 64 bits.
  */
-int tree_add(struct tree *tree, const struct named_frame *frames, size_t n, uint64_t weight);
+int tree_add(struct tree *tree, const struct named_frame *frames, size_t n, uint64_t weight,
+	     bool is_running);
 
 /*
  * Links children in the bytewise order of their names (then kinds), and places them: a node's
@@ -46,19 +51,26 @@ int tree_add(struct tree *tree, const struct named_frame *frames, size_t n, uint
  */
 int tree_arrange(struct tree *tree, const struct strings *strings);
 
-/* May change the frames; they are gone when it returns. */
-typedef int (*tree_visit_fn)(void *data, struct named_frame *frames, size_t n, uint64_t weight);
+/* A sample's frames, root first. The visitor may change them; they are gone when it returns. */
+struct tree_stack {
+	const struct profile_sample *sample;
+	struct named_frame *frames;
+	size_t n;
+	uint64_t weight;
+};
+
+typedef int (*tree_visit_fn)(void *data, const struct tree_stack *stack);
 
 /*
  * Calls @visit with every sample of a weight above 0, unfolded; weights are samples on-CPU and
- * nanoseconds off-CPU. Stops at the first error and returns it. Errors: -ENOMEM, @visit's.
+ * nanoseconds otherwise. Stops at the first error and returns it. Errors: -ENOMEM, @visit's.
  */
 int tree_visit_stacks(struct profile *profile, const struct unfold_options *unfold,
 		      tree_visit_fn visit, void *data);
 
 /*
- * The tree of a whole profile, arranged. @reverse: leaves become roots. *@ret_tree needs
- * tree_done() only on success. Errors: those of tree_add().
+ * The tree of a whole profile, arranged. @reverse: leaves become roots, but what is folded under
+ * `[idle]` stays there. *@ret_tree needs tree_done() only on success. Errors: those of tree_add().
  */
 int tree_build(struct profile *profile, const struct unfold_options *unfold, bool reverse,
 	       struct tree *ret_tree);

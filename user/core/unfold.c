@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unfold: the samples of a profile, read as stacks of names.
+ *
+ * A waker's stack is turned round: above the separator stands what woke the thread, next to where
+ * the thread waited, and the waker's name on top, as in the off-wake graphs of bcc's offwaketime.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "core/profile.h"
+
+/* The frames so far. */
+struct unfolding {
+	struct profile *profile;
+	const struct unfold_options *options;
+	struct named_frame **frames;
+	size_t *capacity, n;
+	bool is_waker;
+};
+
+static int push(struct unfolding *to, enum frame_kind kind, uint32_t name)
+{
+	int r = array_reserve(*to->frames, *to->capacity, to->n, 1);
+
+	if (r == 0)
+		(*to->frames)[to->n++] = (struct named_frame){kind, name, to->is_waker};
+	return r;
+}
+
+static int push_text(struct unfolding *to, enum frame_kind kind, const char *text)
+{
+	uint32_t name;
+	int r = strings_add(&to->profile->strings, text, &name);
+
+	return r < 0 ? r : push(to, kind, name);
+}
+
+static int push_root(struct unfolding *to, const struct profile_sample *sample)
+{
+	char text[256];
+
+	if (!to->options->threads)
+		return push(to, FRAME_NOTE, sample->comm);
+	snprintf(text, sizeof text, "%s-%u/%u", strings_get(&to->profile->strings, sample->comm),
+		 sample->pid, sample->tid);
+	return push_text(to, FRAME_NOTE, text);
+}
+
+/* What @frame is called: with --lines, its function and, in brackets, the file without folders. */
+static int name_frame(struct unfolding *to, const struct profile_frame *frame, uint32_t *ret_name)
+{
+	struct strings *strings = &to->profile->strings;
+	char text[8192];
+	const char *file, *slash;
+	int n;
+
+	*ret_name = frame->function;
+	if (!to->options->lines || !frame->file)
+		return 0;
+	file = strings_get(strings, frame->file);
+	slash = strrchr(file, '/');
+	n = snprintf(text, sizeof text, "%s (%s", strings_get(strings, frame->function),
+		     slash ? slash + 1 : file);
+	if (n < 0 || (size_t)n + sizeof ":4294967295)" > sizeof text)
+		return 0;
+	/* Line 0 is code that stands for no line. */
+	if (frame->line)
+		n += snprintf(text + n, sizeof text - n, ":%u", frame->line);
+	text[n++] = ')';
+	return strings_add_bytes(strings, text, n, ret_name);
+}
+
+/* Frame @k of a location, the innermost inlined function being 0. */
+static int push_frame(struct unfolding *to, const struct profile_location *location, uint32_t k)
+{
+	const struct profile_frame *frame = &to->profile->frames[location->first_frame + k];
+	uint32_t name;
+	int r;
+
+	if (frame->kind == FRAME_INLINED && to->options->no_inline)
+		return 0;
+	r = name_frame(to, frame, &name);
+	return r < 0 ? r : push(to, frame->kind, name);
+}
+
+/* What others are inlined into tells whose code it is. */
+static bool is_left_out(const struct unfolding *to, const struct profile_location *location)
+{
+	const struct profile_frame *frames = to->profile->frames + location->first_frame;
+
+	return location->hidden || !location->n_frames ||
+	       (to->options->no_kernel && frames[location->n_frames - 1].kind == FRAME_KERNEL);
+}
+
+static int push_location(struct unfolding *to, uint32_t id, bool leaf_first)
+{
+	const struct profile_location *location = &to->profile->locations[id];
+	int r = 0;
+
+	if (is_left_out(to, location))
+		return 0;
+	for (uint32_t i = 0; i < location->n_frames && r == 0; i++)
+		r = push_frame(to, location, leaf_first ? i : location->n_frames - 1 - i);
+	return r;
+}
+
+static int push_stack(struct unfolding *to, const struct profile_stack *stack, bool leaf_first)
+{
+	const uint32_t *ids = to->profile->stack_locations + stack->first;
+	int r = 0;
+
+	for (uint32_t i = 0; i < stack->n && r == 0; i++)
+		r = push_location(to, ids[leaf_first ? i : stack->n - 1 - i], leaf_first);
+	return r;
+}
+
+static int push_waker_name(struct unfolding *to, const struct profile_waker *waker)
+{
+	char text[256];
+
+	if (waker->is_interrupt)
+		return push_text(to, FRAME_NOTE, "[interrupt]");
+	if (!waker->tid)
+		return push(to, FRAME_NOTE, waker->comm);
+	snprintf(text, sizeof text, "%s-%u", strings_get(&to->profile->strings, waker->comm),
+		 waker->tid);
+	return push_text(to, FRAME_NOTE, text);
+}
+
+static int push_waker(struct unfolding *to, const struct profile_waker *waker)
+{
+	const struct profile_stack *stack = &to->profile->stacks[waker->stack];
+	int r = push_text(to, FRAME_SEPARATOR, "--");
+
+	r = r < 0 ? r : push_stack(to, stack, true);
+	/* An interrupt's frames have an end of their own: not where the thread below it began. */
+	if (r == 0 && stack->end != STACK_COMPLETE && !waker->is_interrupt)
+		r = push_text(to, FRAME_NOTE, "[truncated]");
+	return r < 0 ? r : push_waker_name(to, waker);
+}
+
+/* Whoever made the thread runnable has no part in how long it waits for a CPU then. */
+static bool has_waker(enum off_reason reason)
+{
+	return reason != REASON_RUNQUEUE && reason != REASON_PREEMPTED;
+}
+
+static int push_wakers(struct unfolding *to, const struct profile_sample *sample)
+{
+	unsigned int left = has_waker(sample->reason) ? to->options->waker_depth : 0;
+	uint32_t id = sample->waker;
+	int r = 0;
+
+	to->is_waker = true;
+	for (; id && left && r == 0; left--, id = to->profile->wakers[id].next)
+		r = push_waker(to, &to->profile->wakers[id]);
+	return r;
+}
+
+static enum frame_kind reason_kind(enum off_reason reason)
+{
+	switch (reason) {
+	case REASON_ONCPU: return FRAME_RUNNING;
+	case REASON_PREEMPTED:
+	case REASON_RUNQUEUE: return FRAME_RUNNABLE;
+	default: return FRAME_WAITING;
+	}
+}
+
+int profile_unfold(struct profile *profile, const struct profile_sample *sample,
+		   const struct unfold_options *options, struct named_frame **frames,
+		   size_t *capacity)
+{
+	const struct profile_stack *stack = &profile->stacks[sample->stack];
+	struct unfolding to = {profile, options, frames, capacity};
+	int r = 0;
+
+	if (options->fold_idle && sample->is_idle)
+		r = push_text(&to, FRAME_NOTE, "[idle]");
+	r = r < 0 ? r : push_root(&to, sample);
+	if (r == 0 && stack->end != STACK_COMPLETE)
+		r = push_text(&to, FRAME_NOTE, "[truncated]");
+	r = r < 0 ? r : push_stack(&to, stack, false);
+	if (r == 0 && sample->reason != REASON_NONE && !options->no_reason)
+		r = push_text(&to, reason_kind(sample->reason), off_reason_text(sample->reason));
+	r = r < 0 ? r : push_wakers(&to, sample);
+	return r < 0 ? r : (int)to.n;
+}
+
+uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample)
+{
+	return profile->mode == PROFILE_ONCPU ? sample->count : (sample->nanoseconds + 500) / 1000;
+}
+
+const char *profile_mode_name(enum profile_mode mode)
+{
+	static const char *const names[N_PROFILE_MODES] = {
+		[PROFILE_ONCPU] = "oncpu", [PROFILE_OFFCPU] = "offcpu", [PROFILE_WALL] = "wall"};
+
+	return names[mode];
+}
+
+const char *off_reason_text(enum off_reason reason)
+{
+	static const char *const texts[N_OFF_REASONS] = {
+		[REASON_NONE] = "",
+		[REASON_ONCPU] = "[on-cpu]",
+		[REASON_SLEEP] = "[sleep]",
+		[REASON_DISK] = "[disk]",
+		[REASON_STOPPED] = "[stopped]",
+		[REASON_PREEMPTED] = "[preempted]",
+		[REASON_RUNQUEUE] = "[runqueue]",
+		[REASON_FUTEX] = "[futex]",
+		[REASON_POLL] = "[poll]",
+		[REASON_TIMER] = "[timer]",
+		[REASON_NETWORK] = "[network]",
+		[REASON_PIPE] = "[pipe]",
+		[REASON_PAGE_FAULT] = "[page fault]",
+		[REASON_CHILD] = "[child]",
+		[REASON_LOCK] = "[lock]",
+		[REASON_SIGNAL] = "[signal]",
+	};
+
+	return texts[reason];
+}
+
+const char *frame_kind_suffix(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_KERNEL: return "_[k]";
+	case FRAME_INLINED: return "_[i]";
+	case FRAME_JIT: return "_[j]";
+	default: return "";
+	}
+}
