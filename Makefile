@@ -108,7 +108,7 @@ $(UNIT_BUILD)/unit.a: $(UNIT_LIB)
 
 $(UNIT_BUILD)/test_%: tests/unit/test_%.c $(UNIT_BUILD)/unit.a
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $^ -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $(filter %.c %.a,$^) -lcmocka $(LDLIBS)
 
 # elfutils says what the tables of real programs must hold.
 $(UNIT_BUILD)/test_unwind_oracle: LDLIBS += -ldw
@@ -153,7 +153,7 @@ check: all $(UNIT_TESTS)
 	$(Q)tests/tools/tree; tree=$$?; tests/run unit $(UNIT_TESTS) && exit $$tree
 
 # The same, static: what runs in a virtual machine that has no library.
-VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn wait)
+VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn wait wakers)
 build/vm/workload/%: tests/workload/%.c
 	$(call say,WORKLOAD,$@)
 	@mkdir -p $(@D)

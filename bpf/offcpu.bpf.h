@@ -99,7 +99,7 @@ static __always_inline void count_runtime(struct thread *thread, struct task_str
  * Accounts for @period of @task. Returns whether any of it is kept: then, as what.
  */
 static __always_inline bool account(struct thread *thread, struct task_struct *task,
-				    const struct period *period, u64 in_at, struct kept *kept)
+				    const struct period *period, struct kept *kept)
 {
 	u64 length = period->blocked + period->queued;
 
@@ -117,8 +117,7 @@ static __always_inline bool account(struct thread *thread, struct task_struct *t
 	if (task->nvcsw == thread->n_voluntary && !thread->is_newborn)
 		kept->queued_reason = BF_REASON_PREEMPTED;
 	kept->wakers = 0;
-	if (config.waker_depth && kept->blocked)
-		kept->wakers = wakers_of(thread, task, in_at);
+	stat_add(BF_STAT_KEPT, 1);
 	return true;
 }
 
@@ -186,14 +185,15 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 	else
 		in_at = __sync_lock_test_and_set(&thread->in_at, now);
 	is_kept = measure(thread, task, in_at, now, waited, &period) &&
-		  account(thread, task, &period, in_at, &kept);
+		  account(thread, task, &period, &kept);
+	if (is_kept && config.waker_depth && kept.blocked)
+		kept.wakers = wakers_of(thread, task, in_at);
 	thread_stands(thread, task);
 	thread->is_newborn = 0;
 	if (!is_kept)
 		return;
 	began = bpf_ktime_get_ns();
 	keep(ctx, thread, task, &kept);
-	stat_add(BF_STAT_KEPT, 1);
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 
@@ -373,7 +373,7 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 		return false;
 	in_at = __sync_lock_test_and_set(&thread->in_at, now);
 	if (!measure(thread, task, in_at, now, waited, &period) ||
-	    !account(thread, task, &period, in_at, &kept))
+	    !account(thread, task, &period, &kept))
 		return false;
 	if (state & (__TASK_STOPPED | __TASK_TRACED))
 		kept.blocked_reason = BF_REASON_STOPPED;

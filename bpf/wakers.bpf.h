@@ -140,7 +140,7 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	if (is_thread)
 		lengthen_chain(woken, bpf_get_current_task_btf(), now - blocked);
 	thread->waking_at = now;
-	stat_add(BF_STAT_KEPT, 1);
+	stat_add(BF_STAT_WAKINGS, 1);
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 

@@ -342,11 +342,12 @@ enum bf_stat {
 	BF_STAT_SNAPSHOTS,	/* stacks that the loader had to walk */
 	BF_STAT_THREADS,	/* threads whose periods are measured */
 	BF_STAT_PERIODS,	/* off-CPU periods seen, kept or not */
-	BF_STAT_KEPT,	    /* stacks taken of periods, and of wakers of which the waker was kept */
-	BF_STAT_KEEPING_NS, /* time spent on those */
-	BF_STAT_RESIDUE_NS, /* measured off-CPU time less what was counted for it; may be negative
-			     */
-	BF_STAT_VARIANCE_US2,	/* of that difference, square microseconds */
+	BF_STAT_KEPT,		/* of these */
+	BF_STAT_WAKINGS,	/* wake-ups of which the waker was taken */
+	BF_STAT_KEEPING_NS,	/* time spent on those */
+	BF_STAT_RESIDUE_NS,   /* measured off-CPU time less what was counted for it; may be negative
+			       */
+	BF_STAT_VARIANCE_US2, /* of that difference, square microseconds */
 	BF_STAT_UNKNOWN_WAKERS, /* periods that were kept, without their waker */
 	N_BF_STATS,
 };

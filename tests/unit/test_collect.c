@@ -218,6 +218,7 @@ static void own_maps_are_read(void **state)
 struct scene {
 	struct processes processes;
 	struct stacks stacks;
+	struct wakers wakers;
 	struct profile *profile;
 	struct locator locator;
 };
@@ -232,7 +233,8 @@ static void scene_init(struct scene *scene)
 	assert_int_equal(processes_add(&scene->processes, 9, 5, 0, &process), 0);
 	assert_int_equal(processes_map(&scene->processes, 9, &anon), 0);
 	assert_int_equal(profile_new(PROFILE_OFFCPU, &scene->profile), 0);
-	locator_init(&scene->locator, &scene->processes, &scene->stacks, scene->profile, true);
+	locator_init(&scene->locator, &scene->processes, &scene->stacks, &scene->wakers,
+		     scene->profile, true);
 }
 
 static void scene_done(struct scene *scene)
@@ -240,6 +242,7 @@ static void scene_done(struct scene *scene)
 	locator_done(&scene->locator);
 	profile_free(scene->profile);
 	stacks_done(&scene->stacks);
+	wakers_done(&scene->wakers);
 	processes_done(&scene->processes);
 }
 

@@ -11,6 +11,8 @@
 
 #define DEFAULT_UNWIND_MEMORY (256ULL << 20)
 #define MIN_UNWIND_MEMORY     (1ULL << 20)
+#define MAX_WAKER_DEPTH	      8
+#define MAX_OFFCPU_PERIOD     (4 * NSEC_PER_SEC)
 
 enum option_id {
 	OPTION_ALL,
@@ -22,9 +24,13 @@ enum option_id {
 	OPTION_NO_CHILDREN,
 	OPTION_ONCPU,
 	OPTION_OFFCPU,
+	OPTION_WALL,
 	OPTION_FREQ,
 	OPTION_MIN_BLOCK,
 	OPTION_MAX_BLOCK,
+	OPTION_OFFCPU_PERIOD,
+	OPTION_WAKERS,
+	OPTION_WAKER_DEPTH,
 	OPTION_USER_ONLY,
 	OPTION_KERNEL_ONLY,
 	OPTION_CALL_GRAPH,
@@ -34,6 +40,7 @@ enum option_id {
 	OPTION_OUT_DIR,
 	OPTION_THREADS,
 	OPTION_NO_REASON,
+	OPTION_FOLD_IDLE,
 	OPTION_NO_INLINE,
 	OPTION_LINES,
 	OPTION_ADDRESSES,
@@ -73,25 +80,34 @@ static const struct option_row {
 	{OPTION_NO_CHILDREN, 0, "no-children", NULL, NULL, "do not follow children", NULL},
 	{OPTION_ONCPU, 0, "oncpu", NULL, NULL, "running threads, sampled (default)", "How"},
 	{OPTION_OFFCPU, 0, "offcpu", "off-cpu", NULL, "time threads spend not running", NULL},
+	{OPTION_WALL, 0, "wall", NULL, NULL, "both of the same threads: all their time", NULL},
 	{OPTION_FREQ, 'F', "freq", NULL, "HZ", "samples a second and CPU (99)", NULL},
 	{OPTION_MIN_BLOCK, 'm', "min-block", NULL, "TIME",
 	 "off-CPU periods of at least (us; 10ms, 2s)", NULL},
 	{OPTION_MAX_BLOCK, 'M', "max-block", NULL, "TIME", "off-CPU periods of at most", NULL},
+	{OPTION_OFFCPU_PERIOD, 0, "offcpu-period", NULL, "TIME",
+	 "one off-CPU stack in so much time (us); 0: every one", NULL},
+	{OPTION_WAKERS, 0, "wakers", NULL, NULL, "who woke the thread, above --", NULL},
+	{OPTION_WAKER_DEPTH, 0, "waker-depth", NULL, "N", "and who woke that one, … (1 to 8)",
+	 NULL},
 	{OPTION_USER_ONLY, 'U', "user-stacks", NULL, NULL, "user stacks only", NULL},
 	{OPTION_KERNEL_ONLY, 'K', "kernel-stacks", NULL, NULL, "kernel stacks only", NULL},
 	{OPTION_CALL_GRAPH, 'g', "call-graph", NULL, NULL, NULL, NULL},
 	{OPTION_DURATION, 'd', "duration", NULL, "TIME",
 	 "how long (s); else until Ctrl-C or the target's end", NULL},
 	{OPTION_OUTPUT, 'o', "output", NULL, "FILE",
-	 ".svg, .folded or .txt; - is folded on stdout; repeatable", "Output"},
+	 ".svg, .folded, .txt; - is folded on stdout; repeatable", "Output"},
 	{OPTION_FORMAT, 'f', "format", NULL, "LIST", "svg,folded: overrides the names", NULL},
 	{OPTION_OUT_DIR, 0, "out-dir", NULL, "DIR", "where default-named files go", NULL},
 	{OPTION_THREADS, 0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL},
 	{OPTION_NO_REASON, 0, "no-reason", NULL, NULL, "off-CPU without [sleep], [disk], …", NULL},
+	{OPTION_FOLD_IDLE, 0, "fold-idle", NULL, NULL, "waits for work under one root: [idle]",
+	 NULL},
 	{OPTION_NO_INLINE, 0, "no-inline", NULL, NULL, "leave inlined functions out", NULL},
 	{OPTION_LINES, 0, "lines", NULL, NULL, "add file:line", NULL},
 	{OPTION_ADDRESSES, 0, "addresses", NULL, NULL, "addresses in place of names", NULL},
-	{OPTION_SYMFS, 0, "symfs", NULL, "DIR", "where files of symbols are looked for first", NULL},
+	{OPTION_SYMFS, 0, "symfs", NULL, "DIR", "where files of symbols are looked for first",
+	 NULL},
 	{OPTION_TITLE, 0, "title", NULL, "TEXT", "", "Picture"},
 	{OPTION_SUBTITLE, 0, "subtitle", NULL, "TEXT", "", NULL},
 	{OPTION_WIDTH, 0, "width", NULL, "PIXELS", "", NULL},
@@ -137,14 +153,14 @@ static void print_row(FILE *stream, const struct option_row *row)
 		snprintf(letter, sizeof letter, "-%c, ", row->letter);
 	snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->argument ? " " : "",
 		 row->argument ? row->argument : "");
-	fprintf(stream, "  %-23s %s\n", left, row->help);
+	fprintf(stream, "  %-24s %s\n", left, row->help);
 }
 
 void options_print_help(FILE *stream)
 {
 	fputs("Usage: bpfflame [OPTIONS] (-a | -p PID[,PID…] | -t TID[,TID…] | -G CGROUP |\n"
 	      "                --comm GLOB | -- COMMAND [ARG…])\n"
-	      "Flame graphs of where time goes: running (on-CPU) or waiting (off-CPU).\n",
+	      "Flame graphs of where time goes: running (on-CPU), waiting (off-CPU), or both.\n",
 	      stream);
 	for (size_t i = 0; i < N_ROWS;) {
 		if (rows[i].group)
@@ -157,7 +173,7 @@ void options_print_help(FILE *stream)
 			print_row(stream, &rows[i]);
 		i++;
 	}
-	fputs("Writes oncpu.svg and oncpu.folded, or offcpu.*, unless -o names files.\n"
+	fputs("Writes oncpu.svg and oncpu.folded, offcpu.* or wall.*, unless -o names files.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage, 4 too many losses.\n",
 	      stream);
 }
@@ -182,13 +198,25 @@ const char *format_extension(enum output_format format)
 	return format == FORMAT_SVG ? "svg" : "folded";
 }
 
+#define OPTION_NAME_SIZE 32
+
+/* `-m, --min-block` */
+static const char *option_name(const struct option_row *row, char text[static OPTION_NAME_SIZE])
+{
+	if (row->letter)
+		snprintf(text, OPTION_NAME_SIZE, "-%c, --%s", row->letter, row->name);
+	else
+		snprintf(text, OPTION_NAME_SIZE, "--%s", row->name);
+	return text;
+}
+
 static int bad(struct failure *failure, const struct option_row *row, const char *value,
 	       const char *wanted)
 {
-	if (row->letter)
-		return failure_set(failure, -EINVAL, "-%c, --%s: '%s' is not %s", row->letter,
-				   row->name, value, wanted);
-	return failure_set(failure, -EINVAL, "--%s: '%s' is not %s", row->name, value, wanted);
+	char name[OPTION_NAME_SIZE];
+
+	return failure_set(failure, -EINVAL, "%s: '%s' is not %s", option_name(row, name), value,
+			   wanted);
 }
 
 static int parse_formats(struct record_options *options, const char *list)
@@ -257,6 +285,16 @@ static int apply_value(struct record_options *options, const struct option_row *
 		if (parse_time(value, 1000, &collect->max_block_ns) < 0)
 			return bad(failure, row, value, "a time such as 500us or 10ms");
 		return 0;
+	case OPTION_OFFCPU_PERIOD:
+		if (parse_time(value, 1000, &collect->offcpu_period_ns) < 0 ||
+		    collect->offcpu_period_ns > MAX_OFFCPU_PERIOD)
+			return bad(failure, row, value, "a time up to 4s, such as 100us, or 0");
+		return 0;
+	case OPTION_WAKER_DEPTH:
+		if (parse_unsigned(value, MAX_WAKER_DEPTH, &number) < 0 || number == 0)
+			return bad(failure, row, value, "a number from 1 to 8");
+		collect->waker_depth = number;
+		return 0;
 	case OPTION_DURATION:
 		if (parse_time(value, NSEC_PER_SEC, &options->duration_ns) < 0 ||
 		    options->duration_ns == 0)
@@ -314,13 +352,19 @@ static void apply(struct record_options *options, const struct option_row *row, 
 	case OPTION_CGROUP: collect->cgroup = value; break;
 	case OPTION_COMM: collect->comm = value; break;
 	case OPTION_NO_CHILDREN: collect->no_children = true; break;
-	case OPTION_ONCPU: collect->mode = PROFILE_ONCPU; break;
-	case OPTION_OFFCPU: collect->mode = PROFILE_OFFCPU; break;
+	case OPTION_ONCPU: options->modes |= 1 << PROFILE_ONCPU; break;
+	case OPTION_OFFCPU: options->modes |= 1 << PROFILE_OFFCPU; break;
+	case OPTION_WALL: options->modes |= 1 << PROFILE_WALL; break;
+	case OPTION_WAKERS:
+		if (!collect->waker_depth)
+			collect->waker_depth = 1;
+		break;
 	case OPTION_USER_ONLY: collect->no_kernel = true; break;
 	case OPTION_KERNEL_ONLY: collect->no_user = true; break;
 	case OPTION_OUT_DIR: options->out_dir = value; break;
 	case OPTION_THREADS: collect->threads = options->unfold.threads = true; break;
 	case OPTION_NO_REASON: options->unfold.no_reason = true; break;
+	case OPTION_FOLD_IDLE: options->unfold.fold_idle = true; break;
 	case OPTION_NO_INLINE:
 		options->unfold.no_inline = options->symbolize.no_inline = true;
 		break;
@@ -336,6 +380,12 @@ static void apply(struct record_options *options, const struct option_row *row, 
 	case OPTION_OFFCPU_HOOK: collect->hook = value; break;
 	default: break;
 	}
+}
+
+static bool needs_offcpu(enum option_id id)
+{
+	return id == OPTION_MIN_BLOCK || id == OPTION_MAX_BLOCK || id == OPTION_OFFCPU_PERIOD ||
+	       id == OPTION_WAKERS || id == OPTION_WAKER_DEPTH || id == OPTION_FOLD_IDLE;
 }
 
 /* What getopt_long() wants: rows[i] is found by val = i. */
@@ -389,11 +439,40 @@ static int check_target(const struct record_options *options, struct failure *fa
 		return failure_set(failure, -EINVAL, "-p and -t do not go with COMMAND");
 	if (collect->no_user && collect->no_kernel)
 		return failure_set(failure, -EINVAL, "-U and -K exclude each other");
-	if (collect->mode != PROFILE_OFFCPU &&
-	    (collect->min_block_ns || collect->max_block_ns != UINT64_MAX))
-		return failure_set(failure, -EINVAL, "-m and -M are for --offcpu");
+	return 0;
+}
+
+static int set_mode(struct record_options *options, struct failure *failure)
+{
+	switch (options->modes) {
+	case 0:
+	case 1 << PROFILE_ONCPU: options->collect.mode = PROFILE_ONCPU; return 0;
+	case 1 << PROFILE_OFFCPU: options->collect.mode = PROFILE_OFFCPU; return 0;
+	case 1 << PROFILE_WALL: options->collect.mode = PROFILE_WALL; return 0;
+	default:
+		failure_set(failure, -EINVAL, "--oncpu, --offcpu and --wall exclude each other");
+		return failure_mend(failure, -EINVAL, "--wall alone is both");
+	}
+}
+
+static int check_mode(struct record_options *options, struct failure *failure)
+{
+	struct collect_options *collect = &options->collect;
+	char name[OPTION_NAME_SIZE];
+	int r = set_mode(options, failure);
+
+	if (r < 0)
+		return r;
+	if (collect->mode == PROFILE_ONCPU && options->offcpu_option)
+		return failure_set(failure, -EINVAL, "%s is for --offcpu and --wall",
+				   option_name(options->offcpu_option, name));
+	if (collect->mode == PROFILE_ONCPU)
+		return 0;
 	if (collect->min_block_ns > collect->max_block_ns)
 		return failure_set(failure, -EINVAL, "-m is above -M: no period is in that range");
+	options->unfold.waker_depth = collect->waker_depth;
+	/* Kernel stacks tell why threads wait; they are only not shown. */
+	options->unfold.no_kernel = collect->no_kernel;
 	return 0;
 }
 
@@ -431,6 +510,7 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 	*ret = (struct record_options){
 		.collect = {.frequency = 99,
 			    .max_block_ns = UINT64_MAX,
+			    .offcpu_period_ns = PERIOD_AUTO,
 			    .unwind_memory = DEFAULT_UNWIND_MEMORY},
 		.svg = {.min_width = -1},
 		.out_dir = ".",
@@ -438,7 +518,7 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 	};
 	make_getopt_tables(longs, shorts);
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* forgets what it parsed before */
 	while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		const struct option_row *row;
 
@@ -459,6 +539,8 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 			options_print_help(stdout);
 			return 1;
 		}
+		if (needs_offcpu(row->id) && !ret->offcpu_option)
+			ret->offcpu_option = row;
 		apply(ret, row, optarg);
 		r = apply_value(ret, row, optarg, failure);
 		if (r < 0)
@@ -472,6 +554,7 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 	}
 	ret->command = optind < argc ? argv + optind : NULL;
 	r = check_target(ret, failure);
+	r = r < 0 ? r : check_mode(ret, failure);
 	return r < 0 ? r : check_outputs(ret, failure);
 }
 

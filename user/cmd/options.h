@@ -17,8 +17,12 @@
 
 enum output_format { FORMAT_NONE, FORMAT_SVG, FORMAT_FOLDED, N_FORMATS };
 
+struct option_row;
+
 struct record_options {
 	struct collect_options collect;
+	unsigned int modes;			/* that were asked for: a bit for each */
+	const struct option_row *offcpu_option; /* the first that is for off-CPU time, or NULL */
 	struct cpu_list cpus;
 	uint32_t *pids, *tids; /* owned; collect points at them */
 	bool all;

@@ -37,7 +37,7 @@ static int plan_files(struct recording *recording, struct failure *failure)
 {
 	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_FOLDED};
 	const struct record_options *options = &recording->options;
-	const char *stem = options->collect.mode == PROFILE_ONCPU ? "oncpu" : "offcpu";
+	const char *stem = profile_mode_name(options->collect.mode);
 	const enum output_format *formats = options->n_formats ? options->formats : defaults;
 	size_t n_formats = options->n_formats ? options->n_formats : 2;
 
@@ -277,9 +277,9 @@ static int write_files(struct recording *recording, int argc, char **argv,
 			: -ENOMEM;
 
 	r = r < 0 ? r : describe(profile, argc, argv);
+	r = r < 0 ? r : collect_finish_stacks(profile);
 	if (r < 0)
 		return failure_set(failure, r, "cannot name the stacks: %s", strerror(-r));
-	collect_finish_stacks(profile);
 	for (size_t i = 0; i < recording->n_files; i++) {
 		int this = write_file(recording, profile, i, failure);
 
@@ -294,6 +294,7 @@ static int tell(struct recording *recording, const struct symbol_stats *symbols)
 		.options = &recording->options,
 		.profile = collect_profile(recording->collector),
 		.source = collect_source(recording->collector),
+		.hook = collect_hook(recording->collector),
 		.symbols = *symbols,
 		.command = recording->command,
 		.files = (const char *const *)recording->files,

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/json.h"
+#include "cmd/time_table.h"
 
 /* One kind of loss: what it is called, and what avoids it. */
 struct loss {
@@ -16,14 +17,15 @@ struct loss {
 	bool counts; /* whole samples are missing or nameless: held against --max-loss */
 };
 
-#define N_LOSSES 11
+#define N_LOSSES 13
 
 static void list_losses(const struct summary *summary, struct loss losses[N_LOSSES])
 {
 	const struct collect_stats *stats = &summary->stats;
-	bool offcpu = summary->options->collect.mode == PROFILE_OFFCPU;
-	const char *fewer = offcpu ? "-m 1ms leaves short periods out; or filter with -p, --comm"
-				   : "a lower -F; or filter with -p, --comm";
+	bool oncpu = summary->options->collect.mode == PROFILE_ONCPU;
+	const char *fewer = oncpu ? "a lower -F; or filter with -p, --comm"
+				  : "a longer --offcpu-period, or -m 1ms; or filter with -p, "
+				    "--comm";
 
 	memcpy(losses,
 	       (struct loss[N_LOSSES]){
@@ -46,6 +48,10 @@ static void list_losses(const struct summary *summary, struct loss losses[N_LOSS
 		       {"unknown_processes", "samples of processes whose mappings are not known",
 			"filter with -p: fewer processes to follow", stats->unknown_processes,
 			false},
+		       {"lost_wakers", "kept waits whose waker was lost, ring buffer full", fewer,
+			stats->lost_wakers, false},
+		       {"unknown_wakers", "kept waits of which the waker was not seen",
+			"a longer -d: they had begun before it", stats->unknown_wakers, false},
 		       {"throttled", "times the kernel throttled sampling", "a lower -F",
 			stats->throttled, false},
 		       {"unreadable_files", "mapped files that could not be read or are damaged",
@@ -72,7 +78,8 @@ double summary_loss_percent(const struct summary *summary)
 
 /* Totals over the profile. */
 struct totals {
-	uint64_t samples, nanoseconds, weight;
+	uint64_t running, waiting; /* samples; parts of off-CPU periods */
+	uint64_t weight;
 	uint64_t ends[N_STACK_ENDS];	 /* weight by how far the stack could be unwound */
 	uint64_t frames, unnamed_frames; /* weighted by samples */
 };
@@ -96,8 +103,10 @@ static struct totals add_up(const struct profile *profile)
 		const struct profile_stack *stack = &profile->stacks[sample->stack];
 		uint64_t weight = profile_sample_weight(profile, sample);
 
-		totals.samples += sample->count;
-		totals.nanoseconds += sample->nanoseconds;
+		if (sample->reason == REASON_NONE || sample->reason == REASON_ONCPU)
+			totals.running += sample->count;
+		else
+			totals.waiting += sample->count;
 		totals.weight += weight;
 		totals.ends[stack->end] += weight;
 		for (uint32_t k = 0; k < stack->n; k++) {
@@ -214,20 +223,72 @@ static void print_quality(const struct summary *summary, const struct totals *to
 		      stream);
 }
 
+static void print_periods(const struct summary *summary, FILE *stream)
+{
+	const struct collect_stats *stats = &summary->stats;
+	bool chosen = summary->options->collect.offcpu_period_ns == PERIOD_AUTO;
+	char text[TIME_TEXT_SIZE];
+
+	fprintf(stream, "  periods   %" PRIu64 " off-CPU seen; ", stats->periods);
+	if (!stats->offcpu_period_ns)
+		fputs("every period kept: exact\n", stream);
+	else
+		fprintf(stream,
+			"%" PRIu64 " kept, by one point in each %s of a thread's time "
+			"(--offcpu-period, %s)\n",
+			stats->kept, time_text(text, stats->offcpu_period_ns),
+			chosen ? "chosen" : "given");
+}
+
+static void print_time(const struct summary *summary, const struct totals *totals,
+		       const struct time_table *table, FILE *stream)
+{
+	const struct collect_stats *stats = &summary->stats;
+	char text[TIME_TEXT_SIZE];
+
+	if (summary->profile->mode == PROFILE_WALL)
+		fprintf(stream, "  on-CPU    %s, exact; divided by %" PRIu64 " samples\n",
+			time_text(text, time_table_running_ns(table)), totals->running);
+	fprintf(stream, "  off-CPU   %s", time_text(text, time_table_waiting_ns(table)));
+	if (stats->offcpu_period_ns) {
+		fprintf(stream, " \u00b1 %s (95 %%)", time_text(text, stats->offcpu_interval_ns));
+		fprintf(stream, "; measured: %s", time_text(text, stats->offcpu_measured_ns));
+	}
+	fputc('\n', stream);
+	time_table_print(table, stream);
+}
+
 static void print_what(const struct summary *summary, const struct totals *totals, FILE *stream)
 {
 	const struct collect_options *collect = &summary->options->collect;
 	double seconds = summary->profile->duration_ns / 1e9;
+	struct time_table table;
 
 	if (collect->mode == PROFILE_ONCPU) {
 		fprintf(stream, "bpfflame: on-CPU, %s at %u Hz, %.2f s\n", summary->source,
 			collect->frequency, seconds);
-		fprintf(stream, "  samples   %" PRIu64 "\n", totals->samples);
+		fprintf(stream, "  samples   %" PRIu64 "\n", totals->running);
 		return;
 	}
-	fprintf(stream, "bpfflame: off-CPU, stacks at %s, %.2f s\n", summary->source, seconds);
-	fprintf(stream, "  periods   %" PRIu64 " seen; %" PRIu64 " parts counted, %.3f s in all\n",
-		summary->stats.periods, totals->samples, totals->nanoseconds / 1e9);
+	time_table_make(summary->profile, &table);
+	if (collect->mode == PROFILE_WALL)
+		fprintf(stream, "bpfflame: wall-clock, %s at %u Hz and stacks at %s, %.2f s\n",
+			summary->source, collect->frequency, summary->hook, seconds);
+	else
+		fprintf(stream, "bpfflame: off-CPU, stacks at %s, %.2f s\n", summary->hook,
+			seconds);
+	print_periods(summary, stream);
+	print_time(summary, totals, &table, stream);
+}
+
+static void print_kernel_memory(const struct collect_stats *stats, FILE *stream)
+{
+	if (!stats->kernel_bytes)
+		return;
+	fprintf(stream, "  kernel    %.1f MB of memory", stats->kernel_bytes / 1e6);
+	if (stats->threads)
+		fprintf(stream, ", that of %" PRIu64 " threads included", stats->threads);
+	fputc('\n', stream);
 }
 
 static void print_command(const struct command *command, FILE *stream)
@@ -248,7 +309,7 @@ void summary_print(const struct summary *summary, FILE *stream)
 	struct totals totals = add_up(summary->profile);
 
 	print_what(summary, &totals, stream);
-	if (totals.samples)
+	if (totals.running + totals.waiting)
 		print_quality(summary, &totals, stream);
 	else
 		fputs("            nothing was recorded: the target did not run, or every filter "
@@ -256,6 +317,7 @@ void summary_print(const struct summary *summary, FILE *stream)
 		      stream);
 	print_losses(summary, stream);
 	print_command(&summary->command, stream);
+	print_kernel_memory(&summary->stats, stream);
 	fprintf(stream,
 		"  own cost  %.3f s CPU, %.1f MB peak memory; ready after %.3f s, written in %.3f "
 		"s\n",
@@ -302,6 +364,31 @@ static void json_command(const struct command *command, struct json *json)
 	json_close(json, '}');
 }
 
+static void json_time(const struct summary *summary, struct json *json)
+{
+	const struct collect_stats *stats = &summary->stats;
+	bool wall = summary->options->collect.mode == PROFILE_WALL;
+	struct time_table table;
+	double waiting;
+
+	time_table_make(summary->profile, &table);
+	waiting = time_table_waiting_ns(&table) / 1e9;
+	json_count(json, "periods", stats->periods);
+	json_number(json, "offcpu_seconds", waiting, 6);
+	if (wall)
+		json_number(json, "oncpu_seconds", time_table_running_ns(&table) / 1e9, 6);
+	json_open(json, "offcpu", '{');
+	json_number(json, "period_us", stats->offcpu_period_ns / 1e3, 3);
+	json_bool(json, "period_chosen", summary->options->collect.offcpu_period_ns == PERIOD_AUTO);
+	json_count(json, "events_seen", stats->periods);
+	json_count(json, "events_kept", stats->kept);
+	json_number(json, "seconds", waiting, 6);
+	json_number(json, "interval95_seconds", stats->offcpu_interval_ns / 1e9, 6);
+	json_number(json, "measured_seconds", stats->offcpu_measured_ns / 1e9, 6);
+	json_close(json, '}');
+	time_table_json(&table, wall, json);
+}
+
 void summary_print_json(const struct summary *summary, FILE *stream)
 {
 	const struct collect_options *collect = &summary->options->collect;
@@ -311,17 +398,19 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 
 	json_open(&json, NULL, '{');
 	json_text(&json, "version", BPFFLAME_VERSION);
-	json_text(&json, "mode", oncpu ? "oncpu" : "offcpu");
-	json_text(&json, oncpu ? "event" : "hook", summary->source);
-	if (oncpu)
+	json_text(&json, "mode", profile_mode_name(collect->mode));
+	if (!oncpu)
+		json_text(&json, "hook", summary->hook);
+	if (collect->mode != PROFILE_OFFCPU) {
+		json_text(&json, "event", summary->source);
 		json_count(&json, "frequency", collect->frequency);
+	}
 	json_number(&json, "start_unix_seconds", summary->profile->start_realtime_ns / 1e9, 6);
 	json_number(&json, "duration_seconds", summary->profile->duration_ns / 1e9, 6);
-	json_count(&json, "samples", totals.samples);
-	if (!oncpu) {
-		json_count(&json, "periods", summary->stats.periods);
-		json_number(&json, "offcpu_seconds", totals.nanoseconds / 1e9, 6);
-	}
+	json_count(&json, "samples",
+		   collect->mode == PROFILE_OFFCPU ? totals.waiting : totals.running);
+	if (!oncpu)
+		json_time(summary, &json);
 	json_count(&json, "distinct_stacks", summary->stats.distinct_stacks);
 	json_number(&json, "complete_stacks_percent",
 		    percent(totals.ends[STACK_COMPLETE], totals.weight), 3);
@@ -332,6 +421,8 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_count(&json, "drains", summary->stats.drains);
 	json_count(&json, "processes", summary->stats.processes);
 	json_unwinding(&summary->stats, &json);
+	json_count(&json, "threads", summary->stats.threads);
+	json_count(&json, "kernel_memory_bytes", summary->stats.kernel_bytes);
 	json_command(&summary->command, &json);
 	json_number(&json, "cpu_seconds", own_cpu_seconds(), 6);
 	json_count(&json, "peak_memory_bytes", peak_memory_bytes());

@@ -12,7 +12,8 @@
 struct summary {
 	const struct record_options *options;
 	const struct profile *profile;
-	const char *source; /* event or hook */
+	const char *source; /* the event; off-CPU, the hook */
+	const char *hook;   /* "" on-CPU */
 	struct collect_stats stats;
 	struct symbol_stats symbols;
 	struct command command;

@@ -44,7 +44,7 @@ struct collect_options {
 /* What was counted and what was lost; the sum over the whole window. */
 struct collect_stats {
 	uint64_t samples; /* or off-CPU periods counted */
-	uint64_t periods; /* off-CPU periods seen */
+	uint64_t periods, kept; /* off-CPU periods seen, and of these kept */
 	uint64_t counts_full, events_full, storage_failed, targets_full; /* lost in BPF */
 	uint64_t lost_stacks;	    /* samples counted, frames lost */
 	uint64_t lost_records;	    /* mmap and exec records */
@@ -110,9 +110,10 @@ const char *collect_source(const struct collector *collector);
 const char *collect_hook(const struct collector *collector);
 
 /*
- * After symbolize(): hides the switch's own frames at the leaf of off-CPU stacks; stacks that end at
- * an entry of Go's runtime, and those of threads that were just made, are complete.
+ * After symbolize(): finds why threads waited (causes.h); hides the switch's own frames at the leaf
+ * of off-CPU stacks; stacks that end at an entry of Go's runtime, and those of threads that were just
+ * made, are complete. Errors: -ENOMEM.
  */
-void collect_finish_stacks(struct profile *profile);
+int collect_finish_stacks(struct profile *profile);
 
 #endif

@@ -542,6 +542,7 @@ static void offcpu_stats(const struct collector *collector, struct collect_stats
 	double variance_us2 = stats_total(skel, BF_STAT_VARIANCE_US2);
 
 	ret->periods = stats_total(skel, BF_STAT_PERIODS);
+	ret->kept = stats_total(skel, BF_STAT_KEPT);
 	ret->unknown_wakers = stats_total(skel, BF_STAT_UNKNOWN_WAKERS);
 	ret->offcpu_period_ns = skel->bss->control.offcpu_period;
 	ret->offcpu_measured_ns =

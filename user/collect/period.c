@@ -74,19 +74,23 @@ static int read_stat(const struct period *period, uint32_t stat, uint64_t *value
 
 void period_adapt(struct period *period)
 {
-	uint64_t now = monotonic_ns(), n[period->n_cpus + 1], ns[period->n_cpus + 1], most = 0;
+	uint64_t periods[period->n_cpus + 1], wakings[period->n_cpus + 1], ns[period->n_cpus + 1];
+	uint64_t now = monotonic_ns(), most = 0;
 	struct bf_control *control;
 
 	if (!period->skel || now - period->last_ns < STEP_NS ||
-	    read_stat(period, BF_STAT_KEPT, n) < 0 || read_stat(period, BF_STAT_KEEPING_NS, ns) < 0)
+	    read_stat(period, BF_STAT_KEPT, periods) < 0 ||
+	    read_stat(period, BF_STAT_WAKINGS, wakings) < 0 ||
+	    read_stat(period, BF_STAT_KEEPING_NS, ns) < 0)
 		return;
 	for (int i = 0; i < period->n_cpus; i++) {
 		struct period_cost *cost = &period->costs[i];
-		uint64_t bound = (n[i] - cost->n) * MOST_EACH, spent = ns[i] - cost->nanoseconds;
+		uint64_t n = periods[i] + wakings[i], spent = ns[i] - cost->nanoseconds;
+		uint64_t bound = (n - cost->n) * MOST_EACH;
 
 		spent = spent < bound ? spent : bound;
 		most = spent > most ? spent : most;
-		*cost = (struct period_cost){n[i], ns[i]};
+		*cost = (struct period_cost){n, ns[i]};
 	}
 	control = &period->skel->bss->control;
 	if (period->last_ns)
