@@ -9,8 +9,15 @@
 
 #include "bpf/thread.bpf.h"
 
-/* From the announcement of a wake-up until the scheduler's books end the blocked time. */
-#define WAKING_NS 2000
+/*
+ * How much longer a wait of @blocked may still be: it ends when the thread is put into a run queue,
+ * after an interrupt to another CPU if need be. In proportion, so that where waits are short not
+ * every waker is taken that comes near a point.
+ */
+static __always_inline u64 waking_takes(u64 blocked)
+{
+	return 1000 + earlier(blocked / 2, 100000);
+}
 
 static __always_inline u64 hash_words(const u64 *words, u32 n)
 {
@@ -129,7 +136,7 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	now = scheduler_now();
 	blocked = blocked_for(thread, task, thread->in_at, now);
 	if ((s64)blocked <= 0 || now < control.switch_start || now >= control.switch_end ||
-	    blocked < config.min_block || !may_be_kept(&thread->stretch, blocked + WAKING_NS))
+	    blocked < config.min_block || !may_be_kept(&thread->stretch, blocked + waking_takes(blocked)))
 		return;
 	woken = bpf_task_storage_get(&wakings, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!woken)
