@@ -67,7 +67,7 @@ static __always_inline void waker_init(struct bf_waker *waker, struct task_struc
 	waker->user_stack = stacks->user.stack.id;
 	waker->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	waker->pid = task->tgid;
-	waker->tid = config.keep_tid || waits_for_futex(woken) ? task->pid : 0;
+	waker->tid = config.waker_tid || waits_for_futex(woken) ? task->pid : 0;
 	waker->exec_id = stacks->user.exec_id;
 	waker->kernel_thread = !!(task->flags & PF_KTHREAD);
 	BPF_CORE_READ_INTO(&waker->comm, task, comm);

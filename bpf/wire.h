@@ -56,6 +56,7 @@ struct bf_config {
 	__u8 capture_out;    /* off-CPU: no hook after the switch, stacks are taken before it */
 	__u8 keep_runtime;   /* count each thread's exact CPU time */
 	__u8 waker_depth;    /* record who woke, who had woken that one, …; 0: not */
+	__u8 waker_tid;	     /* tell each waker apart, not only those that end a futex wait */
 	__u32 command_pid;   /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys; /* index of the v1 controller; -1: cgroup v2 */
 	__u32 cgroup_level;
@@ -107,7 +108,7 @@ struct bf_count {
 struct bf_waker {
 	__u64 kernel_stack, user_stack;
 	__u64 process_start; /* boot-time ns */
-	__u32 pid, tid;	     /* tid: 0 unless keep_tid, or the other waited for a futex */
+	__u32 pid, tid;	     /* tid: 0 unless waker_tid, or the other waited for a futex */
 	__u32 exec_id;
 	__u8 kernel_thread;
 	__u8 pad[3];

@@ -176,6 +176,7 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->keep_runtime = options->mode == PROFILE_WALL;
 	config->keep_tid = options->threads || config->keep_runtime;
 	config->waker_depth = config->offcpu ? options->waker_depth : 0;
+	config->waker_tid = options->threads;
 	if (config->waker_depth)
 		find_interrupts(config);
 	config->min_block = options->min_block_ns;
