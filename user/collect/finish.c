@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "collect/causes.h"
 #include "collect/collect.h"
 
 static bool starts_with(const char *text, const char *prefix)
@@ -129,11 +130,16 @@ static void end_new_threads(struct profile *profile)
 	}
 }
 
-void collect_finish_stacks(struct profile *profile)
+int collect_finish_stacks(struct profile *profile)
 {
-	if (profile->mode != PROFILE_ONCPU)
+	int r = 0;
+
+	if (profile->mode != PROFILE_ONCPU) {
 		hide_plumbing(profile);
+		r = causes_apply(profile);
+	}
 	end_new_threads(profile);
 	if (has_go(profile))
 		end_go_stacks(profile);
+	return r;
 }

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * causes: a stack's kernel half is read from the function that gave the CPU away outwards, and the
+ * first one that a rule knows decides: it is the nearest to what is waited for, whatever the
+ * program asked for. Some rules further out still take its place: a page that is read from a disk
+ * is a page fault, for the program asked for no disk.
+ *
+ * No rule needs the scheduler's functions or those that take locks: the kernel leaves them out of
+ * stacks of threads that were waiting already when the recording began.
+ *
+ * Each stack is judged once, and each name looked up once.
+ */
+#include "collect/causes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/causes_rules.h"
+
+/*
+ * A sleep of this length and more, on average, is a daemon's tick; a shorter one is taken for what
+ * keeps somebody's work waiting, as are sleeps between tries.
+ */
+#define LONG_SLEEP_NS 500000000
+
+struct verdict {
+	bool is_known;
+	enum off_reason reason; /* STAY: what the scheduler called it */
+	enum idle idle;
+};
+
+#define NOT_LOOKED_UP 0
+#define NO_RULE	      1
+#define FIRST_RULE    2
+
+struct causes {
+	struct profile *profile;
+	struct rulebook books[N_RULES];
+	uint8_t *rules[N_RULES]; /* of strings: FIRST_RULE + a rule's number, or one of the above */
+	struct verdict *verdicts; /* of stacks */
+};
+
+/* NULL: no rule knows it. */
+static const struct rule *rule_of_string(struct causes *causes, enum rules kind, uint32_t string)
+{
+	uint8_t *rule = &causes->rules[kind][string];
+
+	if (*rule == NOT_LOOKED_UP) {
+		const char *function = strings_get(&causes->profile->strings, string);
+		int number = rulebook_find(&causes->books[kind], function);
+
+		*rule = number < 0 ? NO_RULE : FIRST_RULE + number;
+	}
+	return *rule == NO_RULE ? NULL : &rules_of(kind, NULL)[*rule - FIRST_RULE];
+}
+
+static const struct profile_location *location_of(const struct causes *causes,
+						  const struct profile_stack *stack, uint32_t i)
+{
+	const struct profile *profile = causes->profile;
+
+	return &profile->locations[profile->stack_locations[stack->first + i]];
+}
+
+static bool is_kernel(const struct causes *causes, const struct profile_location *location)
+{
+	return causes->profile->mappings[location->mapping].kind == MAPPING_KERNEL;
+}
+
+/* How many frames the kernel half has. */
+static uint32_t kernel_depth(const struct causes *causes, const struct profile_stack *stack)
+{
+	uint32_t n = 0;
+
+	while (n < stack->n && is_kernel(causes, location_of(causes, stack, n)))
+		n++;
+	return n;
+}
+
+static const struct rule *rule_of_kernel(struct causes *causes, enum rules kind,
+					 const struct profile_location *location)
+{
+	if (!location->n_frames)
+		return NULL;
+	return rule_of_string(causes, kind,
+			      causes->profile->frames[location->first_frame].function);
+}
+
+static struct verdict judge_kernel(struct causes *causes, const struct profile_stack *stack,
+				   uint32_t n)
+{
+	struct verdict verdict = {.is_known = true};
+	bool decided = false;
+
+	for (uint32_t i = 0, depth = 0; i < n; i++) {
+		const struct profile_location *location = location_of(causes, stack, i);
+		const struct rule *rule = rule_of_kernel(causes, RULES_KERNEL, location);
+
+		if (location->hidden || (rule && rule->reason == SCHEDULER))
+			continue;
+		depth++;
+		if (!rule || (rule->within && depth > rule->within))
+			continue;
+		if (decided && !(rule->over & OVER(verdict.reason)))
+			continue;
+		verdict.reason = rule->reason;
+		verdict.idle = rule->idle;
+		decided = true;
+	}
+	return verdict;
+}
+
+/* The greatest of what rules say of the functions outside of the first @i. */
+static enum idle judge_user(struct causes *causes, const struct profile_stack *stack, uint32_t i)
+{
+	const struct profile *profile = causes->profile;
+	enum idle idle = IDLE_NO;
+
+	for (; i < stack->n; i++) {
+		const struct profile_location *location = location_of(causes, stack, i);
+
+		for (uint32_t k = 0; k < location->n_frames; k++) {
+			uint32_t name = profile->frames[location->first_frame + k].function;
+			const struct rule *rule = rule_of_string(causes, RULES_USER, name);
+
+			if (rule && rule->idle > idle)
+				idle = rule->idle;
+		}
+	}
+	return idle;
+}
+
+static const struct verdict *judge(struct causes *causes, uint32_t index)
+{
+	const struct profile_stack *stack = &causes->profile->stacks[index];
+	struct verdict *verdict = &causes->verdicts[index];
+	uint32_t n = kernel_depth(causes, stack);
+	enum idle user;
+
+	if (verdict->is_known)
+		return verdict;
+	*verdict = judge_kernel(causes, stack, n);
+	if (verdict->idle == IDLE_NO)
+		return verdict;
+	user = judge_user(causes, stack, n);
+	if (user != IDLE_NO)
+		verdict->idle = user;
+	else if (verdict->idle == IDLE_IF_USER)
+		verdict->idle = IDLE_NO;
+	return verdict;
+}
+
+/* What sleeps uninterruptibly waits for something that delays it. */
+static void apply_to_sample(struct causes *causes, struct profile_sample *sample)
+{
+	const struct verdict *verdict = judge(causes, sample->stack);
+
+	if (sample->reason == REASON_SLEEP)
+		sample->is_idle = verdict->idle == IDLE_YES ||
+				  (verdict->idle == IDLE_IF_LONG && sample->count &&
+				   sample->nanoseconds / sample->count >= LONG_SLEEP_NS);
+	if (verdict->reason != STAY)
+		sample->reason = verdict->reason;
+}
+
+/* --- wakers */
+
+/* How many frames of @stack are an interrupt's; 0: it was none. */
+static uint32_t interrupt_depth(struct causes *causes, const struct profile_stack *stack)
+{
+	uint32_t n = kernel_depth(causes, stack), depth = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rule *rule =
+			rule_of_kernel(causes, RULES_ENTRY, location_of(causes, stack, i));
+
+		if (!rule || (rule->entry == ENTRY_SHARED && (!depth || depth != i)))
+			continue;
+		if (rule->entry == ENTRY_END)
+			break;
+		depth = i + 1;
+		if (rule->entry == ENTRY_LAST)
+			break;
+	}
+	return depth;
+}
+
+static int apply_to_waker(struct causes *causes, struct profile_waker *waker)
+{
+	struct profile *profile = causes->profile;
+	const struct profile_stack *stack = &profile->stacks[waker->stack];
+	uint32_t n = interrupt_depth(causes, stack);
+	uint32_t *locations;
+	int r;
+
+	if (!n)
+		return 0;
+	/* A copy: what it adds to may move. */
+	locations = malloc(n * sizeof *locations);
+	if (!locations)
+		return -ENOMEM;
+	memcpy(locations, profile->stack_locations + stack->first, n * sizeof *locations);
+	r = profile_add_stack(profile, locations, n, STACK_COMPLETE, &waker->stack);
+	free(locations);
+	if (r < 0)
+		return r;
+	waker->is_interrupt = true;
+	waker->next = 0;
+	return 0;
+}
+
+static int apply_to_wakers(struct causes *causes)
+{
+	struct profile *profile = causes->profile;
+	int r = 0;
+
+	for (size_t i = 1; i < profile->n_wakers && r == 0; i++)
+		r = apply_to_waker(causes, &profile->wakers[i]);
+	return r;
+}
+
+static int prepare(struct causes *causes)
+{
+	const struct profile *profile = causes->profile;
+
+	for (int kind = 0; kind < N_RULES; kind++) {
+		int r = rulebook_init(&causes->books[kind], kind);
+
+		if (r < 0)
+			return r;
+		causes->rules[kind] = calloc(profile->strings.n_strings, 1);
+		if (!causes->rules[kind])
+			return -ENOMEM;
+	}
+	causes->verdicts = calloc(profile->n_stacks + 1, sizeof *causes->verdicts);
+	return causes->verdicts ? 0 : -ENOMEM;
+}
+
+int causes_apply(struct profile *profile)
+{
+	struct causes causes = {.profile = profile};
+	int r = prepare(&causes);
+
+	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
+		struct profile_sample *sample = &profile->samples[i];
+
+		if (sample->reason == REASON_SLEEP || sample->reason == REASON_DISK)
+			apply_to_sample(&causes, sample);
+	}
+	if (r == 0)
+		r = apply_to_wakers(&causes);
+	for (int kind = 0; kind < N_RULES; kind++) {
+		rulebook_done(&causes.books[kind]);
+		free(causes.rules[kind]);
+	}
+	free(causes.verdicts);
+	return r;
+}
