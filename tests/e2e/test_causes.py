@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Why threads wait: each thread of tests/workload/causes.c waits in one way and nearly never runs.
+Its main thread says which way, and what this kernel lacks."""
+import json
+
+import pytest
+
+from harness import (WAITING_FOR_A_CPU, Folded, assert_no_loss, reason_of, record,
+                     wait_for_names, workload)
+
+NAMES = ["futex", "futex-pi", "futex-vector", "semaphore",
+         "epoll", "poll", "select", "uring", "aio", "eventfd", "inotify",
+         "nanosleep", "clock", "timerfd",
+         "pipe-read", "pipe-write", "fifo", "terminal", "message",
+         "recv-local", "recv-datagram", "recv-stream", "send-stream", "accept", "connect",
+         "connect-local",
+         "disk-sync", "disk-direct", "disk-cache", "fault-file", "fault-late",
+         "lock-rwsem", "lock-mutex", "lock-file",
+         "sigwait", "pause", "sigsuspend", "signalfd", "vfork", "waitpid", "stopped", "traced"]
+
+# What waits for work; of the others nothing does. The main thread sleeps a minute.
+IDLE = {"epoll", "poll", "select", "uring", "eventfd", "inotify", "terminal", "accept", "sigwait",
+        "pause", "signalfd", "causes"}
+
+
+class Caused:
+    """One recording: what each thread should wait for, and what it is said to."""
+
+    def __init__(self, result, folded, truth):
+        self.result, self.folded = result, folded
+        self.elapsed = result.summary["duration_seconds"]
+        self.threads = {thread["name"]: thread for thread in truth["threads"]}
+        self.threads["causes"] = {"reason": "[timer]", "pid": truth["pid"], "tid": truth["pid"]}
+        self.missing = {item["name"]: item["what"] for item in truth["missing"]}
+        self.times = folded.by_thread()
+
+    def thread(self, name):
+        if name in self.missing:
+            pytest.skip(f"there is no {self.missing[name]} here")
+        return self.threads[name]
+
+    def blocked(self, name):
+        """Seconds by reason."""
+        times = self.times[self.thread(name)["tid"]]
+        return {reason: seconds for reason, seconds in times.items()
+                if reason not in WAITING_FOR_A_CPU}
+
+    def idle(self, name):
+        """Seconds that are under [idle]."""
+        root = f"{name}-{self.thread(name)['pid']}/{self.thread(name)['tid']}"
+        return self.folded.total(lambda frames: frames[:2] == ["[idle]", root]) / 1e6
+
+
+@pytest.fixture(scope="module")
+def caused(module_path, tmp_path_factory):
+    with workload("causes", tmp_path_factory.mktemp("disk"), 60) as process:
+        truth = json.loads(process.stdout.readline())
+        pids = sorted({thread["pid"] for thread in truth["threads"]} | {truth["pid"]})
+        result = record("--offcpu", "--offcpu-period", "0", "--threads", "--fold-idle",
+                        "-p", ",".join(map(str, pids)), "-d", 5, "-o", module_path / "x.folded")
+    return Caused(result, Folded(module_path / "x.folded"), truth)
+
+
+def test_all_are_looked_at(caused):
+    assert {*caused.threads, *caused.missing} == {*NAMES, "causes"}
+    assert_no_loss(caused.result.summary)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "causes"])
+def test_cause(caused, name):
+    blocked = caused.blocked(name)
+    total = sum(blocked.values())
+    assert total > 0.02 * caused.elapsed, blocked
+    assert blocked.get(caused.thread(name)["reason"], 0) >= 0.95 * total, blocked
+
+
+@pytest.mark.parametrize("name", [*NAMES, "causes"])
+def test_idle(caused, name):
+    total = sum(caused.blocked(name).values())
+    if name in IDLE:
+        assert caused.idle(name) >= 0.95 * total
+    else:
+        assert caused.idle(name) <= 0.05 * total
+
+
+def test_threads_of_the_kernel_wait_for_work(tmp_path):
+    """And not for anything that keeps them from it: they sleep, and that is idle."""
+    record("--offcpu", "--offcpu-period", "0", "--fold-idle", "-a", "-d", 2,
+           "-o", tmp_path / "x.folded")
+    asleep = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks
+              if "kthread_[k]" in frames and reason_of(frames) == "[sleep]"]
+    idle = sum(value for frames, value in asleep if frames[0] == "[idle]")
+    assert idle > 0.95 * sum(value for _, value in asleep) > 0
+
+
+def test_known_when_they_waited_before(tmp_path):
+    """Of a wait that lasts from start to end the kernel shows another stack."""
+    with workload("wait", tmp_path, 30) as process:
+        tids = wait_for_names(process.pid, ["blocked", "waiter"])
+        result = record("--offcpu", "--threads", "-p", process.pid, "-d", 1,
+                        "-o", tmp_path / "x.folded")
+    times = Folded(tmp_path / "x.folded").by_thread()[tids["blocked"]]
+    assert times["[pipe]"] == pytest.approx(result.summary["duration_seconds"], rel=0.01)
