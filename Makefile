@@ -108,7 +108,7 @@ $(UNIT_BUILD)/unit.a: $(UNIT_LIB)
 
 $(UNIT_BUILD)/test_%: tests/unit/test_%.c $(UNIT_BUILD)/unit.a
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $(filter %.c %.a,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $< $(filter %.a,$^) -lcmocka $(LDLIBS)
 
 # elfutils says what the tables of real programs must hold.
 $(UNIT_BUILD)/test_unwind_oracle: LDLIBS += -ldw

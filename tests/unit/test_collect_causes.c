@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * causes: stacks as kernels have shown them, with what they wait for. Those marked 5.15 were made
- * from that kernel's sources, the others were recorded.
+ * causes: stacks as kernels have shown them, with what they wait for. Those marked 5.15 were
+ * made from the sources of its neighbours, the others were recorded.
  */
 #include "unit/cmocka_all.h"
 
