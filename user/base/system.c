@@ -21,6 +21,14 @@ uint64_t monotonic_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+void sleep_until_ns(uint64_t moment)
+{
+	struct timespec absolute = {moment / NSEC_PER_SEC, moment % NSEC_PER_SEC};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &absolute, NULL) == EINTR)
+		;
+}
+
 uint64_t realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);

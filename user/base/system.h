@@ -17,6 +17,8 @@ static inline void freep(void *pointer);
 
 /* CLOCK_MONOTONIC, the clock of every time stamp of a recording. */
 uint64_t monotonic_ns(void);
+/* Returns when monotonic_ns() has come to @moment. */
+void sleep_until_ns(uint64_t moment);
 uint64_t realtime_ns(void);
 
 /* Reads a small file whole, NUL-terminated, the newline at its end removed. 0 or -errno. */

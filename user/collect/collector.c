@@ -23,13 +23,13 @@
 #include "collect/timeline.h"
 #include "collect/unwinder.h"
 #include "collect/wakers.h"
+#include "collect/window.h"
 #include "profiler.skel.h"
 
-#define DRAIN_PERIOD_NS	 NSEC_PER_SEC
-#define AHEAD_NS	 2000000 /* how early the ends of the window are set */
-#define RECORDING_NICE	 -10
-#define CALIBRATING_NAPS 20
-#define SETTLE_NS	 1000000 /* the longest an event takes from its time stamp into its ring */
+#define DRAIN_PERIOD_NS NSEC_PER_SEC
+#define RECORDING_NICE	-10
+#define TICK_NS		4000000 /* the scheduler's, usually */
+#define SETTLE_NS	1000000 /* the longest an event takes from its time stamp into its ring */
 
 struct collector {
 	struct collect_options options;
@@ -90,14 +90,6 @@ static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 	return unwinder_walk(&collector->unwinder, event);
 }
 
-static void wait_until(uint64_t moment)
-{
-	struct timespec absolute = {moment / NSEC_PER_SEC, moment % NSEC_PER_SEC};
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &absolute, NULL) == EINTR)
-		;
-}
-
 /*
  * Reads the records before the BPF events: a fork is then always known when a record of the child
  * is.
@@ -128,7 +120,7 @@ static int apply_until(struct collector *collector, uint64_t until)
 	int r;
 
 	if (monotonic_ns() < until + SETTLE_NS)
-		wait_until(until + SETTLE_NS);
+		sleep_until_ns(until + SETTLE_NS);
 	r = read_rings(collector);
 	r = r < 0 ? r
 		  : timeline_apply(&collector->timeline, &collector->processes, until, on_snapshot,
@@ -354,46 +346,14 @@ static int prepare_unwinding(struct collector *collector)
 	return 0;
 }
 
-/*
- * Finds how far the scheduler's clock is from CLOCK_MONOTONIC. The least that is seen at a few
- * switches, of which our own naps make some, is off by what a program needs to begin: less than a
- * microsecond.
- */
-static void calibrate(struct bf_control *control)
-{
-	control->least_offset = INT64_MAX;
-	__atomic_store_n(&control->calibrating, 1, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < CALIBRATING_NAPS; i++)
-		usleep(50);
-	__atomic_store_n(&control->calibrating, 0, __ATOMIC_SEQ_CST);
-	if (control->least_offset != INT64_MAX)
-		control->clock_offset = control->least_offset;
-}
-
-/*
- * Sets one end of the window to a moment that is still to come when the programs see it, and waits
- * for it. Set to the present it would lie in the past for them whenever we are preempted in
- * between.
- */
-static void set_in_time(struct bf_control *control, __u64 *for_samples, __u64 *for_switches)
-{
-	uint64_t moment;
-
-	do {
-		moment = monotonic_ns() + AHEAD_NS;
-		__atomic_store_n(for_samples, moment, __ATOMIC_SEQ_CST);
-		__atomic_store_n(for_switches, moment - control->clock_offset, __ATOMIC_SEQ_CST);
-	} while (monotonic_ns() >= moment);
-	wait_until(moment);
-}
-
 int collect_start(struct collector *collector, uint64_t duration_ns, struct failure *failure)
 {
 	struct bf_control *control = &collector->skel->bss->control;
+	bool offcpu = collector->options.mode != PROFILE_ONCPU;
 	int r;
 
-	if (collector->options.mode != PROFILE_ONCPU)
-		calibrate(control);
+	if (offcpu)
+		window_calibrate(control);
 	r = iterate(loaded_one(collector->skel->progs.on_each_task_at_start,
 			       collector->skel->progs.on_each_task_at_start_stacks),
 		    on_process, collector);
@@ -404,11 +364,9 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 		r = read_all_maps(collector);
 		r = r < 0 ? r : prepare_unwinding(collector);
 	}
-	set_in_time(control, &control->window_start, &control->switch_start);
-	if (duration_ns) {
-		control->window_end = control->window_start + duration_ns;
-		control->switch_end = control->switch_start + duration_ns;
-	}
+	if (offcpu)
+		window_visit_cpus(&collector->sampler.online);
+	window_open(control, duration_ns);
 	collector->profile->start_realtime_ns =
 		realtime_ns() - (monotonic_ns() - control->window_start);
 	collector->profile->frequency = collector->options.frequency;
@@ -458,11 +416,7 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	struct bf_control *control = &collector->skel->bss->control;
 	int r = 0;
 
-	if (monotonic_ns() < control->window_end) {
-		if (collector->options.mode != PROFILE_ONCPU)
-			calibrate(control);
-		set_in_time(control, &control->window_end, &control->switch_end);
-	}
+	window_close(control, collector->options.mode != PROFILE_ONCPU);
 	collector->profile->duration_ns = control->window_end - control->window_start;
 	/* Those that were in the kernel as the window closed have counted what they saw. */
 	load_wait_for_programs();
@@ -536,6 +490,15 @@ static uint64_t counted_offcpu_ns(const struct profile *profile)
 	return total;
 }
 
+/*
+ * Of a normal distribution 95 % lie within so many standard deviations. What ran across an end of
+ * the window is charged by the tick.
+ */
+static uint64_t interval_ns(double deviation_ns)
+{
+	return 1.96 * deviation_ns + sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS;
+}
+
 static void offcpu_stats(const struct collector *collector, struct collect_stats *ret)
 {
 	const struct profiler *skel = collector->skel;
@@ -547,8 +510,8 @@ static void offcpu_stats(const struct collector *collector, struct collect_stats
 	ret->offcpu_period_ns = skel->bss->control.offcpu_period;
 	ret->offcpu_measured_ns =
 		counted_offcpu_ns(collector->profile) + stats_total(skel, BF_STAT_RESIDUE_NS);
-	/* Of a normal distribution 95 % lie within so many standard deviations. */
-	ret->offcpu_interval_ns = 1.96 * sqrt(variance_us2) * 1000;
+	ret->offcpu_interval_ns =
+		ret->offcpu_period_ns ? interval_ns(sqrt(variance_us2) * 1000) : 0;
 	ret->threads = stats_total(skel, BF_STAT_THREADS);
 }
 
