@@ -8,9 +8,11 @@ median with its range. Needs root.
 import argparse
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import platform
+import re
 import signal
 import statistics
 import subprocess
@@ -71,8 +73,9 @@ class Figures:
 
 
 def lost(summary):
-    """Samples and events. A file that could not be read costs names only."""
-    return sum(n for kind, n in summary["losses"].items() if kind != "unreadable_files")
+    """Samples and events. What a file or a waker could not be read for costs names only."""
+    return sum(n for kind, n in summary["losses"].items()
+               if kind not in ("unreadable_files", "unknown_wakers"))
 
 
 # --- the machine ----------------------------------------------------------------------------
@@ -147,21 +150,38 @@ def wait_until_attached(tool, pid):
     time.sleep(1)
 
 
-def switches(pid):
-    total = 0
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        for line in Path(f"/proc/{pid}/task/{tid}/status").read_text().splitlines():
-            if "ctxt_switches" in line:
-                total += int(line.split()[1])
-    return total
+@contextlib.contextmanager
+def recording(tool, scratch):
+    """The tool records in the background, until this ends; then its output can be read."""
+    command = list(map(str, tool.record(scratch, 300)[0]))
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, env=peers.ENVIRONMENT)
+    try:
+        wait_until_attached(tool, process.pid)
+        yield process
+        if process.poll() is not None:
+            raise RuntimeError(f"{tool.name} ended early: status {process.returncode}")
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.result = process.communicate(timeout=60)[0]
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def programs_cost(holder, players, seconds):
-    """What the programs of process @holder cost while @players ping-pong: for each program, ns and
-    runs a switch."""
-    before, switches_before = programs(holder), switches(players)
+def switches():
+    """Of the whole machine, since it started."""
+    for line in Path("/proc/stat").read_text().splitlines():
+        if line.startswith("ctxt "):
+            return int(line.split()[1])
+    raise RuntimeError("/proc/stat has no ctxt")
+
+
+def programs_cost(holder, seconds):
+    """What the programs of process @holder cost: for each, ns and runs a switch."""
+    before, switches_before = programs(holder), switches()
     time.sleep(seconds)
-    after, switched = programs(holder), switches(players) - switches_before
+    after, switched = programs(holder), switches() - switches_before
     return [tuple((now - then) / switched for now, then in zip(after[key], before[key]))
             for key in after if key in before]
 
@@ -169,48 +189,51 @@ def programs_cost(holder, players, seconds):
 # --- benches --------------------------------------------------------------------------------
 
 
-def empty_cost(empty, pid, seconds):
-    """What statistics show for programs that do nothing, in ns a run: mean over the hooks."""
-    with subprocess.Popen([empty], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        if holder.stdout.readline() != b"ready\n":
-            raise RuntimeError("no empty program could be attached")
-        cost = programs_cost(holder.pid, pid, seconds)
-    return statistics.mean(run_time / runs for run_time, runs in cost if runs)
+SCHED_PIPE = ["taskset", "-c", "0", "perf", "bench", "sched", "pipe"]
+
+
+def off_cpu_tools(empty, scratch, *more):
+    """bpfflame with the floor below it, and the others."""
+    plain, wakers = peers.bpfflame_hooks(scratch)
+    tools = [peers.Empty(empty, hooks) for hooks in (plain, wakers) if hooks]
+    tools += [peers.Bpfflame(("--offcpu",), "bpfflame"),
+              peers.Bpfflame(("--offcpu", "--wakers"), "bpfflame --wakers"), *more]
+    return tools + peers.offcpu()
 
 
 def bench_switch(options, scratch):
     """cost of a context switch, from BPF statistics"""
-    figures = Figures("Cost of a switch, same-CPU futex ping-pong, every block shorter than "
-                      "100 us: ns, from BPF statistics",
-                      {"runs": 2, "gross": 0, "net of empty": 0, "lost": 0},
-                      {("bpfflame -m 100us", "net of empty"): 350,
-                       ("bpfflame -m 100us", "lost"): 0})
-    seconds = 1 if options.quick else 3
-    tools = [tool for tool in peers.offcpu() if not isinstance(tool, peers.Perf)]
+    workloads = {"ping-pong": [peers.WORKLOADS / "pingpong", 600, 20, 0]}
+    if not peers.missing("perf"):
+        workloads["sched pipe"] = [*SCHED_PIPE, "-l", 1 << 30]
     empty = peers.build("empty", scratch, "-lbpf")
-    with bpf_statistics():
-        for _ in range(options.repeats):
-            for tool in tools:
-                measure_switch(figures, tool, scratch, seconds, empty)
-    figures.show()
+    tools = [tool for tool in off_cpu_tools(empty, scratch) if not isinstance(tool, peers.Perf)]
+    seconds = 1 if options.quick else 3
+    for name, command in workloads.items():
+        figures = Figures(f"Cost of a switch, {name} on one CPU, whole machine recorded: ns of all "
+                          "programs together, from BPF statistics",
+                          {"runs": 2, "gross": 0, "net of empty": 0, "lost": 0},
+                          {("bpfflame", "net of empty"): 350,
+                           ("bpfflame --wakers", "net of empty"): 600, ("bpfflame", "lost"): 0})
+        with bpf_statistics(), background(*command):
+            time.sleep(0.2)
+            for _ in range(options.repeats):
+                measure_switches(figures, tools, scratch, seconds)
+        figures.show()
 
 
-def measure_switch(figures, tool, scratch, seconds, empty_program):
-    with background(peers.WORKLOADS / "pingpong", 600, 5, 0) as players:
-        time.sleep(0.2)
-        empty = empty_cost(empty_program, players.pid, seconds / 3)
-        command = list(map(str, tool.record(scratch, seconds + 3)[0]))
-        recording = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        wait_until_attached(tool, recording.pid)
-        cost = programs_cost(recording.pid, players.pid, seconds)
-        output = recording.communicate()[0]
-    if recording.returncode:
-        raise RuntimeError(f"{tool.name}: status {recording.returncode}")
-    gross, runs = sum(ns for ns, _ in cost), sum(runs for _, runs in cost)
-    figures.add("empty program", runs=1, gross=empty)
-    figures.add(tool.name, runs=runs, gross=gross, **{"net of empty": gross - empty * runs})
-    if isinstance(tool, peers.Bpfflame):
-        figures.add(tool.name, lost=lost(json.loads(output)))
+def measure_switches(figures, tools, scratch, seconds):
+    """A turn of each; what a run of an empty program costs is the last floor's."""
+    a_run = 0
+    for tool in tools:
+        with recording(tool, scratch) as process:
+            cost = programs_cost(process.pid, seconds)
+        gross, runs = sum(ns for ns, _ in cost), sum(runs for _, runs in cost)
+        if isinstance(tool, peers.Empty):
+            a_run = gross / runs
+        figures.add(tool.name, runs=runs, gross=gross, **{"net of empty": gross - a_run * runs})
+        if isinstance(tool, peers.Bpfflame):
+            figures.add(tool.name, lost=lost(json.loads(process.result)))
 
 
 def bench_unwind(options, scratch):
@@ -269,28 +292,90 @@ def measure_unwind(figures, scratch, seconds, frames):
 
 def bench_throughput(options, scratch):
     """what recording off-CPU time costs the densest switches"""
-    figures = Figures("Same-CPU futex ping-pong under off-CPU recording of the whole machine",
-                      {"round trips/s": 0, "slowdown": 2, "us per switch": 2})
-    seconds = 2 if options.quick else 4
-    for _ in range(options.repeats):
-        alone = round_trips(seconds)
-        figures.add("nobody", **{"round trips/s": alone, "slowdown": 1})
-        for tool in peers.offcpu():
-            command = tool.record(scratch, seconds + 4)[0]
-            recording = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL,
-                                         stderr=subprocess.DEVNULL)
-            wait_until_attached(tool, recording.pid)
-            under = round_trips(seconds)
-            recording.wait()
-            figures.add(tool.name, **{"round trips/s": under, "slowdown": alone / under,
-                                      "us per switch": (1 / under - 1 / alone) / 2 * 1e6})
+    seconds = 0.5 if options.quick else 1
+    loads = throughputs(seconds)
+    figures = Figures("Throughput lost under off-CPU recording of the whole machine: percent of "
+                      "what there was just before and just after", {name: 1 for name in loads},
+                      {("bpfflame", "sched pipe"): 6, ("bpfflame", "ping-pong"): 10})
+    rates = Figures("Nobody records: operations/s", {name: 0 for name in loads})
+    empty = peers.build("empty", scratch, "-lbpf")
+    wall = peers.Bpfflame(("--wall",), "bpfflame --wall")
+    tools = [None, *off_cpu_tools(empty, scratch, wall)]
+    before = {name: load() for name, load in loads.items()}
+    for _ in range(1 if options.quick else max(9, options.repeats)):
+        for tool in tools:
+            with contextlib.nullcontext() if tool is None else recording(tool, scratch):
+                under = {name: load() for name, load in loads.items()}
+            after = {name: load() for name, load in loads.items()}
+            figures.add(tool.name if tool else "nobody: noise", **{
+                name: 100 * (1 - 2 * under[name] / (before[name] + after[name])) for name in loads})
+            rates.add("nobody", **after)
+            before = after
+    rates.show()
     figures.show()
 
 
+def throughputs(seconds):
+    """Name → a function that runs it for about so long and returns operations a second. On one
+    CPU: the scheduler's choice between one and two would change all by a factor of eight."""
+    loads = {}
+    if not peers.missing("perf"):
+        loads["sched pipe"] = functools.partial(sched_pipe, int(sched_pipe(20000) * seconds))
+    loads["ping-pong"] = functools.partial(round_trips, seconds)
+    return loads
+
+
+def sched_pipe(loops):
+    output = subprocess.run([*SCHED_PIPE, "-l", str(loops)], stdout=subprocess.PIPE, check=True,
+                            text=True).stdout
+    return float(re.search(r"([0-9.]+) ops/sec", output)[1])
+
+
 def round_trips(seconds):
-    output = subprocess.run([peers.WORKLOADS / "pingpong", str(seconds), "5", "0"],
+    """On one CPU, below 20 frames of the user's."""
+    output = subprocess.run([peers.WORKLOADS / "pingpong", str(seconds), "20", "0"],
                             stdout=subprocess.PIPE, check=True).stdout
     return json.loads(output)["round_trips_per_second"]
+
+
+def bench_interval(options, scratch):
+    """whether the printed interval holds the truth"""
+    n = 10 if options.quick else 100
+    print(f"\nThe 95 % interval of off-CPU time, {n} recordings of 0.5 s, 100 threads that switch "
+          "as often as they can")
+    for period in ((), ("--offcpu-period", "50ms")):
+        print_interval([short_recording(scratch, period) for _ in range(n)],
+                       " ".join(period) or "period chosen")
+
+
+def short_recording(scratch, options):
+    command = [peers.BPFFLAME, "--offcpu", *options, "--json", "-o", scratch / "x.folded", "--",
+               peers.WORKLOADS / "crowd", "0.4", "100"]
+    output = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True).stdout
+    truth, summary = map(json.loads, output.splitlines()[-2:])
+    threads = sum(thread["off_cpu_ns"] for thread in truth["threads"])
+    return {**summary["offcpu"], "true_seconds": (threads + truth["main_off_cpu_ns"]) / 1e9}
+
+
+def print_interval(recordings, name):
+    errors = [offcpu["seconds"] - offcpu["measured_seconds"] for offcpu in recordings]
+    held = sum(abs(error) <= offcpu["interval95_seconds"]
+               for error, offcpu in zip(errors, recordings))
+    measured = sum(offcpu["measured_seconds"] for offcpu in recordings)
+    farthest = max(abs(offcpu["measured_seconds"] / offcpu["true_seconds"] - 1)
+                   for offcpu in recordings)
+    spread = statistics.pstdev(1.96 * error / offcpu["interval95_seconds"]
+                               for error, offcpu in zip(errors, recordings))
+    widest = max(offcpu["interval95_seconds"] / offcpu["seconds"] for offcpu in recordings)
+    kept = sum(offcpu["events_kept"] for offcpu in recordings)
+    seen = sum(offcpu["events_seen"] for offcpu in recordings)
+    print(f"{name}: the truth lies in {held} of {len(recordings)} intervals; bias "
+          f"{100 * sum(errors) / measured:+.3f} %, spread {spread:.2f} of what is said, widest "
+          f"interval {100 * widest:.2f} %; kept {100 * kept / seen:.2f} % of the periods; what was "
+          f"measured is within {100 * farthest:.2f} % of what the threads say")
+    target = int(0.93 * len(recordings))
+    print(f"target {name}, intervals that hold: at least {target}: "
+          f"{'met' if held >= target else 'MISSED'} ({held})", flush=True)
 
 
 def bench_start(options, scratch):
@@ -377,8 +462,9 @@ def table_files():
     return [str(files[0]) for files in found if files]
 
 
-BENCHES = {"switch": bench_switch, "unwind": bench_unwind, "throughput": bench_throughput, "start": bench_start,
-           "busy": bench_busy, "tables": bench_tables}
+BENCHES = {"switch": bench_switch, "unwind": bench_unwind, "throughput": bench_throughput,
+           "interval": bench_interval, "start": bench_start, "busy": bench_busy,
+           "tables": bench_tables}
 
 
 def parse():

@@ -76,6 +76,26 @@ class Bpftrace:
         return [["bpftrace", "-q", "-o", scratch / "bpftrace.txt", "-e", self.program + end]]
 
 
+class Offcputime:
+    """Of libbpf-tools; that of bcc has another usage."""
+
+    name = "offcputime"
+
+    def record(self, scratch, duration):
+        return [["offcputime", "--stack-storage-size", "16384", max(1, int(duration))]]
+
+
+class Empty:
+    """Programs that do nothing, on the hooks of bpfflame: the floor. Ends with its input."""
+
+    def __init__(self, program, hooks):
+        self.program, self.hooks = program, hooks
+        self.name = "empty: " + ", ".join(hooks)
+
+    def record(self, scratch, duration):
+        return [[self.program, *self.hooks]]
+
+
 def oncpu():
     tools = [Bpfflame(("-F", "99"))]
     tools += [] if missing("perf") else [Perf()]
@@ -84,11 +104,46 @@ def oncpu():
 
 
 def offcpu():
-    tools = [Bpfflame(("--offcpu",), "bpfflame"),
-             Bpfflame(("--offcpu", "-m", "100us"), "bpfflame -m 100us")]
-    tools += [] if missing("bpftrace") else [Bpftrace(BPFTRACE_OFFCPU)]
-    tools += [] if missing("perf") else [Perf(("-e", "sched:sched_switch"), script=False)]
+    """The others that say where threads wait."""
+    tools = [] if missing("bpftrace") else [Bpftrace(BPFTRACE_OFFCPU)]
+    if not missing("offcputime") and is_libbpf_tool("offcputime"):
+        tools.append(Offcputime())
+    if missing("perf"):
+        return tools
+    tools.append(Perf(("-e", "sched:sched_switch"), "perf sched_switch", script=False))
+    if perf_has_offcpu():
+        tools.append(Perf(("--off-cpu",), "perf --off-cpu", script=False))
     return tools
+
+
+def is_libbpf_tool(tool):
+    usage = subprocess.run([tool, "--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           check=False).stdout
+    if b"--stack-storage-size=" in usage:
+        return True
+    print(f"SKIPPED: {tool} is not the one of libbpf-tools", flush=True)
+    return False
+
+
+def perf_has_offcpu():
+    """Many distributions' perf knows the option and ignores it."""
+    told = subprocess.run(["perf", "record", "--off-cpu", "-o", "/dev/null", "true"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if told.returncode == 0 and b"being ignored" not in told.stderr:
+        return True
+    print("SKIPPED: this perf cannot record --off-cpu", flush=True)
+    return False
+
+
+def bpfflame_hooks(scratch):
+    """What bpfflame attaches to here, as far as empty programs can: without wakers and with."""
+    command = [BPFFLAME, "--offcpu", "-a", "-d", "10ms", "--json", "-o", scratch / "x.folded"]
+    output = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    hook = json.loads(output)["hook"]
+    if hook.startswith("sched_"):
+        return [hook], [hook, "sched_waking"]
+    print(f"SKIPPED: empty programs cannot be attached to {hook}", flush=True)
+    return [], []
 
 
 class Usage:

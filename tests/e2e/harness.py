@@ -4,6 +4,7 @@
 Times are in seconds unless a name says otherwise; folded values are what the contract says:
 samples on-CPU, microseconds off-CPU.
 """
+import collections
 import contextlib
 import json
 import os
@@ -20,7 +21,10 @@ BPFFLAME = Path(os.environ.get("BPFFLAME", ROOT / "build" / "bpfflame"))
 WORKLOADS = ROOT / "build" / "workload"
 STORM = ROOT / "tests" / "workload" / "storm.sh"
 
-REASONS = {"[sleep]", "[disk]", "[stopped]", "[preempted]", "[runqueue]"}
+WAITING_FOR_A_CPU = {"[preempted]", "[runqueue]"}
+REASONS = WAITING_FOR_A_CPU | {
+    "[sleep]", "[disk]", "[stopped]", "[futex]", "[poll]", "[timer]", "[network]", "[pipe]",
+    "[page fault]", "[child]", "[lock]", "[signal]"}
 
 
 # --- bpfflame -------------------------------------------------------------------------------
@@ -45,6 +49,11 @@ class Result:
     def summary(self):
         """The last line: a recorded command's own output comes before it."""
         return json.loads(self.stdout.splitlines()[-1])
+
+    @property
+    def truth(self):
+        """What the recorded workload printed."""
+        return json.loads(self.stdout.splitlines()[-2])
 
     def window(self):
         """The recording's start and end on CLOCK_MONOTONIC."""
@@ -150,6 +159,47 @@ class Folded:
     def of_root(self, root):
         return [(frames, value) for frames, value in self.stacks if frames[0] == root]
 
+    def by_thread(self):
+        """Off-CPU and wall time, with --threads: {tid: {reason: seconds}}."""
+        threads = {}
+        for frames, value in self.stacks:
+            root = frames[frames[0] == "[idle]"]
+            times = threads.setdefault(int(root.rpartition("/")[2]), collections.Counter())
+            times[reason_of(frames)] += value / 1e6
+        return threads
+
+
+SEPARATOR = "--"
+
+
+def reason_of(frames):
+    """The reason leaf: the waker, if any, comes behind it."""
+    return frames[frames.index(SEPARATOR) - 1 if SEPARATOR in frames else -1]
+
+
+def wakers_of(frames):
+    """The frames of who woke the thread, leaf first and the name last, then of who woke that one."""
+    wakers = [[]]
+    for frame in frames:
+        if frame == SEPARATOR:
+            wakers.append([])
+        else:
+            wakers[-1].append(frame)
+    return wakers[1:]
+
+
+def on_cpu(times):
+    """Of one thread's times by reason, in a wall recording."""
+    return times["[on-cpu]"]
+
+
+def off_cpu(times):
+    return sum(times.values()) - times["[on-cpu]"]
+
+
+def waiting_for_a_cpu(times):
+    return sum(times[reason] for reason in WAITING_FOR_A_CPU)
+
 
 def assert_well_formed(svg):
     data = Path(svg).read_bytes()
@@ -215,6 +265,13 @@ def busy_seconds():
     user, nice, system, _, _, irq, softirq = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def stolen_seconds():
+    """What a hypervisor has taken from this machine's CPUs since it started: a thread waits then,
+    and neither its CPU clock nor the run delay in the scheduler's books says so."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_names(pid, names, seconds=10):

@@ -14,30 +14,68 @@ record() {
 	echo $? >"/out/$name.status"
 }
 
-# Until process $1 waits for events: it records. Or has ended.
+# Until these processes wait for events: they record. Or have ended.
 wait_until_recording() {
-	until grep -q poll "/proc/$1/stack"; do
-		kill -0 "$1" || return
-		usleep 20000
-	done 2>/dev/null
+	for process; do
+		until grep -q poll "/proc/$process/stack"; do
+			kill -0 "$process" || break
+			usleep 20000
+		done 2>/dev/null
+	done
 }
 
-# offcpu NAME [OPTION…]: records threads that wait in known ways. Their truth is of a window inside
+# Until so many bpfflames are there, and record; but for one that fails not too long.
+wait_for_recordings() {
+	tries=0
+	while [ "$(pidof bpfflame | wc -w)" -lt "$1" ] && [ $((tries += 1)) -lt 250 ]; do
+		usleep 20000
+	done
+	# shellcheck disable=SC2046
+	wait_until_recording $(pidof bpfflame)
+}
+
+# waiting NAME [OPTION…]: records threads that wait in known ways. Their truth is of a window inside
 # the recorded one.
-offcpu() {
+waiting() {
 	./wait /tmp 100 1 >"/out/$1.truth" &
 	waiting=$!
 	sleep 0.5
-	record "$@" --offcpu --threads -p $waiting -d 3 &
+	record "$@" --threads --offcpu-period 0 -p $waiting -d 3 &
 	recording=$!
-	usleep 100000
-	wait_until_recording "$(pidof bpfflame)"
+	wait_for_recordings 1
 	kill -USR1 $waiting
 	sleep 2.7
 	kill -USR2 $waiting
 	wait $recording
 	kill $waiting
 	wait $waiting
+}
+
+# together HOOK…: all hooks see the same life of the same threads, from its first instruction on.
+together() {
+	sh -c 'until [ -e /tmp/go ]; do usleep 20000; done; exec ./wait /tmp 4 1' \
+		>/out/together.truth &
+	waiting=$!
+	for hook; do
+		record "together-$hook" --offcpu --threads --offcpu-period 0 --offcpu-hook "$hook" \
+			-p $waiting &
+	done
+	wait_for_recordings $#
+	touch /tmp/go
+	wait
+}
+
+wakers() {
+	ifconfig lo up
+	./wakers 100 >/dev/null &
+	waking=$!
+	sleep 0.5
+	for tid in "/proc/$waking/task/"*; do
+		echo "$(cat "$tid/comm") ${tid##*/}"
+	done >/out/wakers.threads
+	record wakers --offcpu --threads --offcpu-period 0 --wakers --waker-depth 2 -p $waking -d 3
+	kill $waking
+	wait $waking
 }
 
 oncpu() {
@@ -56,8 +94,7 @@ hotplug() {
 	cp /test/burn /test/again
 	record hotplug -a -d 10 &
 	recording=$!
-	usleep 100000
-	wait_until_recording "$(pidof bpfflame)"
+	wait_for_recordings 1
 	taskset 2 before 2 1
 	echo 0 >$cpu1
 	sleep 2
@@ -70,10 +107,12 @@ hotplug() {
 }
 
 uname -r >/out/kernel
-offcpu auto
+waiting wall --wall
 for hook; do
-	offcpu "$hook" --offcpu-hook "$hook"
+	waiting "$hook" --offcpu --offcpu-hook "$hook"
 done
+together "$@"
+wakers
 record all --offcpu -a -d 1
 oncpu
 hotplug

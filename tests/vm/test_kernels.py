@@ -2,13 +2,15 @@
 """Other kernels, each in a virtual machine that records in every way once (guest.sh). Emulation is
 slow and shares this machine's CPUs with its tests, so truth is met within a few percent here;
 how exact it is on real hardware is for the end-to-end tests to say."""
+import collections
 import json
 import re
 import subprocess
 
 import pytest
 
-from harness import ROOT, Folded, assert_no_loss
+from harness import (ROOT, Folded, assert_no_loss, off_cpu, on_cpu, reason_of, waiting_for_a_cpu,
+                     wakers_of)
 
 RUN_VM = ROOT / "tools" / "run-vm"
 WORKLOADS = ROOT / "build" / "vm" / "workload"
@@ -23,7 +25,11 @@ OLD = "5.10"
 # The functions in which the threads of tests/workload/wait.c block; built without frame pointers.
 BLOCKS_IN = {"sleeper": "sleeper_thread", "blocked": "blocked_thread",
              "alternate": "alternate_thread", "hog-0": "hog_thread", "hog-1": "hog_thread"}
-STEADY = ["wait", "sleeper", "holder", "blocked"]
+# Who waits, where; who wakes it, and where: of tests/workload/wakers.c.
+WAKERS = [("lock-waiter", "want_lock", "holder", "release_lock"),
+          ("reader", "drain_pipe", "feeder", "feed_pipe"),
+          ("last", "await_middle", "middle", "wake_last"),
+          ("napper", "take_nap", "[interrupt]", None)]
 
 PLUMBING = re.compile(r"(bpf_(?!lsm_|map_|lru_)|__bpf_(?!map_)|schedule(_timeout.*|_hrtimeout.*|_idle)?_\[k\]$|__schedule"
                       r"|preempt_schedule|__?traceiter|trace_|__traceiter|perf_trace|finish_task"
@@ -61,9 +67,9 @@ class Recorded:
 class Waited(Recorded):
     """A recording of the threads that wait, by thread name."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, truth=None):
         super().__init__(folder, name)
-        truth = json.loads((folder / f"{name}.truth").read_text())
+        truth = json.loads((folder / f"{truth or name}.truth").read_text())
         self.truth = {thread["name"]: thread for thread in truth["threads"]}
         self.roots = {thread: f"{thread}-{truth['pid']}/{values['tid']}"
                       for thread, values in self.truth.items()}
@@ -89,7 +95,8 @@ def folders(tmp_path_factory):
             out = tmp_path_factory.mktemp("vm")
             made[kernel] = out, run_in(
                 kernel, "sh", "guest.sh", *HOOKS[kernel], out=out,
-                files=[ROOT / "tests" / "vm" / "guest.sh", WORKLOADS / "wait", WORKLOADS / "burn"])
+                files=[ROOT / "tests" / "vm" / "guest.sh",
+                       *(WORKLOADS / name for name in ("wait", "burn", "wakers"))])
         out, result = made[kernel]
         assert result.returncode == 0, result.stderr
         return out
@@ -100,7 +107,7 @@ def folders(tmp_path_factory):
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_chosen_hook(folders, kernel):
     """The best there is, by itself, and named."""
-    assert Recorded(folders(kernel), "auto").summary["hook"] == HOOKS[kernel][0]
+    assert Recorded(folders(kernel), "wall").summary["hook"] == HOOKS[kernel][0]
 
 
 @pytest.mark.parametrize("kernel, hook", HERE)
@@ -115,16 +122,78 @@ def test_time_off_cpu(folders, kernel, hook):
     waited = Waited(folders(kernel), hook)
     for thread in waited.truth:
         assert waited.share(thread) == pytest.approx(waited.true_share(thread), abs=0.03), thread
-    assert waited.share("blocked", "[sleep]") == pytest.approx(1, abs=0.001)
+    assert waited.share("blocked", "[pipe]") == pytest.approx(1, abs=0.001)
     assert waited.share("hog-0", "[preempted]", "[runqueue]") > 0.3
+
+
+def by_user_stack(recording):
+    """Seconds by thread, user stack and reason."""
+    times = collections.Counter()
+    for frames, value in recording.folded.stacks:
+        tid = int(frames[0].rpartition("/")[2])
+        user = tuple(frame for frame in frames[1:-1] if not frame.endswith("_[k]"))
+        times[tid, user, reason_of(frames)] += value / 1e6
+    return times
 
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_hooks_agree(folders, kernel):
-    recordings = [Waited(folders(kernel), name) for name in ["auto", *HOOKS[kernel]]]
-    for thread in STEADY:
-        shares = [recording.share(thread) for recording in recordings]
-        assert max(shares) - min(shares) < 0.04, (thread, shares)
+    """All saw the same threads do the same: no thread, reason or stack differs by more than 2 %."""
+    recordings = [Waited(folders(kernel), f"together-{hook}", "together")
+                  for hook in HOOKS[kernel]]
+    assert [recording.summary["hook"] for recording in recordings] == HOOKS[kernel]
+    threads = {thread["tid"]: thread for thread in recordings[0].truth.values()}
+    elapsed = 4
+    for recording in recordings:
+        assert_no_loss(recording.summary)
+        times = recording.folded.by_thread()
+        for tid, truth in threads.items():
+            assert sum(times[tid].values()) == pytest.approx(truth["off_cpu_ns"] / 1e9,
+                                                             abs=0.02 * elapsed), truth
+            assert waiting_for_a_cpu(times[tid]) == pytest.approx(truth["run_delay_ns"] / 1e9,
+                                                                  abs=0.02 * elapsed), truth
+    stacks = [by_user_stack(recording) for recording in recordings]
+    for key in set().union(*stacks):
+        if key[0] in threads:
+            values = [times[key] for times in stacks]
+            assert max(values) - min(values) <= 0.02 * elapsed, (threads[key[0]], key, values)
+    totals = [sum(value for (tid, _, _), value in times.items() if tid in threads)
+              for times in stacks]
+    assert max(totals) <= 1.02 * min(totals)
+
+
+@pytest.mark.parametrize("kernel", HOOKS)
+def test_wall(folders, kernel):
+    """On the CPU and off it: what there was of each thread."""
+    waited = Waited(folders(kernel), "wall")
+    assert_no_loss(waited.summary)
+    times = waited.folded.by_thread()
+    for name, truth in waited.truth.items():
+        mine = times[truth["tid"]]
+        assert on_cpu(mine) + off_cpu(mine) == pytest.approx(waited.elapsed, rel=0.01), name
+        assert off_cpu(mine) / waited.elapsed == pytest.approx(waited.true_share(name),
+                                                               abs=0.06), name
+    for name, reason in (("sleeper", "[timer]"), ("blocked", "[pipe]"), ("hog-0", "[preempted]")):
+        mine = times[waited.truth[name]["tid"]]
+        assert mine[reason] > 0.9 * off_cpu(mine), (name, mine)
+
+
+@pytest.mark.parametrize("kernel", HOOKS)
+def test_wakers(folders, kernel):
+    recorded = Recorded(folders(kernel), "wakers")
+    # Some waited already when the recording began.
+    del recorded.summary["losses"]["unknown_wakers"]
+    assert_no_loss(recorded.summary)
+    lines = (folders(kernel) / "wakers.threads").read_text().splitlines()
+    tids = dict(line.split() for line in lines)
+    for name, function, waker, waking in WAKERS:
+        waits = [(wakers_of(frames), value) for frames, value in recorded.folded.stacks
+                 if frames[0].endswith(f"/{tids[name]}") and function in frames
+                 and reason_of(frames) in ("[futex]", "[pipe]", "[timer]")]
+        expected = f"{waker}-{tids[waker]}" if waking else waker
+        known = sum(value for wakers, value in waits if wakers and wakers[0][-1] == expected
+                    and (not waking or waking in wakers[0]))
+        assert known > 0.9 * sum(value for _, value in waits) > 0, (name, waits)
 
 
 @pytest.mark.parametrize("kernel, hook", HERE)
@@ -143,8 +212,11 @@ def test_stacks(folders, kernel, hook):
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_no_plumbing(folders, kernel):
-    for name in ["auto", "all", *HOOKS[kernel]]:
-        names = Recorded(folders(kernel), name).folded.names()
+    """Of ours and of the switch, where threads block. Where they run or are preempted it is what
+    they ran."""
+    for name in ["wall", "wakers", "all", *HOOKS[kernel]]:
+        names = {frame for frames, _ in Recorded(folders(kernel), name).folded.stacks
+                 if reason_of(frames) not in ("[on-cpu]", "[preempted]") for frame in frames}
         assert not [frame for frame in names
                     if frame.endswith("_[k]") and PLUMBING.match(frame)], name
 

@@ -177,10 +177,14 @@ static void *hog_thread(void *argument)
 }
 
 static struct waiting threads[] = {
-    {.name = "sleeper", .body = sleeper_thread},     {.name = "holder", .body = holder_thread},
-    {.name = "waiter", .body = waiter_thread},	     {.name = "blocked", .body = blocked_thread},
-    {.name = "alternate", .body = alternate_thread}, {.name = "writer", .body = writer_thread},
-    {.name = "hog-0", .body = hog_thread},	     {.name = "hog-1", .body = hog_thread},
+	{.name = "sleeper", .body = sleeper_thread},
+	{.name = "holder", .body = holder_thread},
+	{.name = "waiter", .body = waiter_thread},
+	{.name = "blocked", .body = blocked_thread},
+	{.name = "alternate", .body = alternate_thread},
+	{.name = "writer", .body = writer_thread},
+	{.name = "hog-0", .body = hog_thread},
+	{.name = "hog-1", .body = hog_thread},
 };
 
 static int n_threads = sizeof(threads) / sizeof(*threads);
@@ -204,21 +208,12 @@ static void start_all(void)
 	}
 }
 
-/* Field 2 of schedstat: how long the thread was runnable and not running. */
 static uint64_t run_delay_ns(pid_t tid)
 {
-	unsigned long long cpu, delay = 0;
 	char path[64];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
-	file = fopen(path, "r");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%llu %llu", &cpu, &delay) != 2)
-		delay = 0;
-	fclose(file);
-	return delay;
+	return run_delay_of(path);
 }
 
 static void read_all(struct reading *readings)

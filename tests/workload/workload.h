@@ -41,6 +41,25 @@ static inline uint64_t thread_cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* Field 2 of schedstat: how long a thread was runnable and not running; 0 where there is none. */
+static inline uint64_t run_delay_of(const char *path)
+{
+	unsigned long long cpu, delay;
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu %llu", &cpu, &delay) != 2)
+		delay = 0;
+	fclose(file);
+	return delay;
+}
+
+static inline uint64_t own_run_delay_ns(void)
+{
+	return run_delay_of("/proc/thread-self/schedstat");
+}
+
 /* A few hundred µs of arithmetic: asking the clock between two of these costs next to nothing. */
 static inline __attribute__((always_inline)) void spin(void)
 {

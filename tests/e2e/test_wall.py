@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Wall recordings in which every period is kept: a thread's time on the CPU, blocked and waiting
+for a CPU is its elapsed time. Truth is in the threads' own clocks and in the scheduler's books."""
+import os
+
+import pytest
+
+from harness import (REASONS, WORKLOADS, CpuTruth, Folded, assert_no_loss, off_cpu, on_cpu,
+                     reason_of, record, stolen_seconds, wait_for_names, waiting_for_a_cpu,
+                     workload)
+
+EXACT = ["--wall", "--threads", "--offcpu-period", "0"]
+WAIT_THREADS = ["sleeper", "holder", "waiter", "blocked", "alternate", "writer", "hog-0", "hog-1"]
+
+
+class Recorded:
+    """A recording of a workload from its first instruction to its end."""
+
+    def __init__(self, folder, *command):
+        before = stolen_seconds()
+        self.result = record(*EXACT, "-o", folder / "x.folded", "--", *command)
+        self.stolen = stolen_seconds() - before
+        self.truth = self.result.truth
+        self.folded = Folded(folder / "x.folded")
+        self.times = self.folded.by_thread()
+
+    def named(self, name):
+        """(truth, times) of the threads of that name."""
+        return [(thread, self.times[thread["tid"]]) for thread in self.truth["threads"]
+                if thread["name"] == name]
+
+
+# --- 100 threads that switch as often as the CPUs can -----------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crowd(module_path):
+    return Recorded(module_path, WORKLOADS / "crowd", 3, 100)
+
+
+def test_crowd_loses_nothing(crowd):
+    assert_no_loss(crowd.result.summary)
+    assert crowd.truth["switches_per_thread_second"] > 200
+    assert len(crowd.truth["threads"]) == 100
+
+
+@pytest.mark.parametrize("kind", ["futex", "pipe", "timer"])
+def test_crowd(crowd, kind):
+    threads = crowd.named(kind)
+    assert len(threads) >= 10
+    for truth, times in threads:
+        least, most = truth["elapsed_ns"] / 1e9, truth["most_ns"] / 1e9
+        assert 0.995 * least <= on_cpu(times) + off_cpu(times) <= 1.005 * most, (truth, times)
+        assert on_cpu(times) == pytest.approx(truth["cpu_ns"] / 1e9,
+                                              abs=0.005 * least + crowd.stolen), (truth, times)
+        delay, late = truth["run_delay_ns"] / 1e9, most - least
+        assert 0.98 * delay - 0.001 <= waiting_for_a_cpu(times), (truth, times)
+        late += crowd.stolen
+        assert waiting_for_a_cpu(times) <= 1.02 * delay + 0.001 + late, (truth, times)
+
+
+def test_crowd_waits_for_what_it_waits(crowd):
+    for kind, reason in (("futex", "[futex]"), ("pipe", "[pipe]"), ("timer", "[timer]")):
+        for truth, times in crowd.named(kind):
+            blocked = off_cpu(times) - waiting_for_a_cpu(times)
+            # Before and after they play, all wait for a semaphore.
+            assert times[reason] + times["[futex]"] >= 0.98 * blocked, (truth, times)
+
+
+# --- threads and processes that live for milliseconds ------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def churn(module_path):
+    return Recorded(module_path, WORKLOADS / "churn", 4)
+
+
+def test_churn_loses_nothing(churn):
+    assert_no_loss(churn.result.summary)
+    assert len(churn.truth["threads"]) > 500
+
+
+def after_the_end(truth, times):
+    """What a thread waited for a CPU when it had left all else: after its own last reading."""
+    if truth["name"] != "thread":
+        return 0
+    return max(waiting_for_a_cpu(times) - truth["run_delay_ns"] / 1e9, 0)
+
+
+@pytest.mark.parametrize("kind", ["thread", "fork", "exec"])
+def test_short_lives(churn, kind):
+    """From birth to end, each and all."""
+    lives = churn.named(kind)
+    assert len(lives) > 40
+    for truth, times in lives:
+        total = sum(times.values())
+        assert total >= truth["least_ns"] / 1e9 * 0.995 - 0.0001, (truth, times)
+        total -= after_the_end(truth, times)
+        assert total <= truth["most_ns"] / 1e9 * 1.005 + 0.0001, (truth, times)
+    total = sum(sum(times.values()) for _, times in lives)
+    assert total >= sum(truth["least_ns"] for truth, _ in lives) / 1e9 * 0.998
+    total -= sum(after_the_end(truth, times) for truth, times in lives)
+    assert total <= sum(truth["most_ns"] for truth, _ in lives) / 1e9 * 1.002
+
+
+@pytest.mark.parametrize("kind", ["thread", "fork"])
+def test_short_lives_on_cpu(churn, kind):
+    """What they read themselves leaves their own ends out: tenths of a millisecond."""
+    lives = churn.named(kind)
+    more = [(on_cpu(times) - truth["cpu_ns"] / 1e9, truth, times) for truth, times in lives]
+    assert min(life[0] for life in more) >= -0.0001, min(more)
+    assert len([life for life in more if life[0] > 0.003]) < 0.05 * len(more), more
+
+
+def test_cpu_time_of_all_short_lives(churn):
+    """What the kernel says of them, when they are gone."""
+    recorded = sum(on_cpu(churn.times[truth["tid"]]) for truth in churn.truth["threads"])
+    assert recorded == pytest.approx(churn.truth["cpu_total_ns"] / 1e9, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["thread", "fork"])
+def test_short_lives_waiting_for_a_cpu(churn, kind):
+    """Each may wait once more, at its end, than it can read; few do."""
+    lives = [(truth["run_delay_ns"] / 1e9, waiting_for_a_cpu(times))
+             for truth, times in churn.named(kind)]
+    assert sum(recorded for _, recorded in lives) >= 0.98 * sum(delay for delay, _ in lives)
+    assert not [life for life in lives if life[1] < 0.98 * life[0] - 0.001]
+    later = [life for life in lives if life[1] > 1.02 * life[0] + 0.001]
+    assert len(later) < 0.2 * len(lives), later
+
+
+# --- threads that are there all the time, met in the middle ---------------------------------------
+
+
+class Met:
+    def __init__(self, folder, scratch):
+        with workload("wait", scratch, 60, max(os.sched_getaffinity(0))) as process:
+            self.tids = wait_for_names(process.pid, WAIT_THREADS)
+            before = stolen_seconds()
+            with CpuTruth(process.pid) as self.truth:
+                self.result = record(*EXACT, "-p", process.pid, "-d", 5,
+                                     "-o", folder / "x.folded")
+            self.stolen = stolen_seconds() - before
+        self.folded = Folded(folder / "x.folded")
+        self.times = self.folded.by_thread()
+        self.elapsed = self.result.summary["duration_seconds"]
+
+    def of(self, name):
+        return self.times[self.tids[name]]
+
+
+@pytest.fixture(scope="module")
+def met(module_path, tmp_path_factory):
+    return Met(module_path, tmp_path_factory.mktemp("disk"))
+
+
+@pytest.mark.parametrize("name", ["wait", *WAIT_THREADS])
+def test_elapsed(met, name):
+    times = met.of(name)
+    assert on_cpu(times) + off_cpu(times) == pytest.approx(met.elapsed, rel=0.005), times
+
+
+@pytest.mark.parametrize("name", ["wait", *WAIT_THREADS])
+def test_on_cpu(met, name):
+    cpu = met.truth.cpu(met.result.window(), met.tids[name])
+    assert on_cpu(met.of(name)) == pytest.approx(cpu, abs=0.005 * met.elapsed)
+
+
+@pytest.mark.parametrize("name", WAIT_THREADS)
+def test_run_delay(met, name):
+    """A wait is in the books when it ends: the window's ends cut two that are not known."""
+    delay = met.truth.run_delay(met.result.window(), met.tids[name])
+    recorded = waiting_for_a_cpu(met.of(name))
+    assert 0.98 * delay - 0.02 <= recorded <= 1.02 * delay + 0.02 + met.stolen
+
+
+def test_reasons(met):
+    for name, reason in (("sleeper", "[timer]"), ("blocked", "[pipe]")):
+        times = met.of(name)
+        assert times[reason] > 0.99 * (off_cpu(times) - waiting_for_a_cpu(times)), times
+    assert met.of("writer")["[disk]"] > 0
+    assert met.of("hog-0")["[preempted]"] > 0.98 * off_cpu(met.of("hog-0"))
+    assert {reason_of(frames) for frames, _ in met.folded.stacks} <= REASONS | {"[on-cpu]"}
+
+
+def test_stacks_on_cpu(met):
+    """CPU time is in the stacks that were sampled."""
+    for name, function in (("hog-0", "hog_cpu"), ("hog-1", "hog_cpu"), ("alternate", "burn_half")):
+        tid = met.tids[name]
+        stacks = [(frames, value) for frames, value in met.folded.stacks
+                  if frames[0].endswith(f"/{tid}") and frames[-1] == "[on-cpu]"]
+        inside = sum(value for frames, value in stacks if function in frames)
+        assert inside > 0.95 * sum(value for _, value in stacks), (name, stacks)
+
+
+def test_met_loses_nothing(met):
+    assert_no_loss(met.result.summary)
+
+
+# --- CPU time ----------------------------------------------------------------------------------
+
+
+def test_shares_of_cpu_time(tmp_path):
+    """In total exact, between functions as the samples say."""
+    result = record(*EXACT, "-F", 499, "-o", tmp_path / "x.folded", "--", WORKLOADS / "burn", 3)
+    folded = Folded(tmp_path / "x.folded")
+    times, truth = folded.by_thread(), result.truth
+    for thread in truth["threads"]:
+        assert on_cpu(times[thread["tid"]]) == pytest.approx(thread["cpu_ns"] / 1e9, rel=0.005)
+    total = folded.total(lambda frames: frames[-1] == "[on-cpu]" and "burn_cycle" in frames)
+    assert total / 1e6 == pytest.approx(truth["cpu_seconds"], rel=0.01)
+    for percent in (60, 30, 10):
+        share = folded.total(lambda frames, name=f"burn_{percent}":
+                             frames[-1] == "[on-cpu]" and name in frames) / total
+        assert share == pytest.approx(percent / 100, abs=0.04), percent
