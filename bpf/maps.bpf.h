@@ -102,7 +102,8 @@ struct thread {
 	u64 run_delay;	 /* time it had waited for CPUs */
 	u64 n_voluntary; /* switches it had asked for by blocking */
 	u32 cpu;
-	u32 is_newborn; /* it waits for its first CPU */
+	u16 is_newborn; /* it waits for its first CPU */
+	u16 is_exiting;
 	/* In the window: */
 	u64 since;     /* the time from here on is counted */
 	u64 off;       /* off-CPU time */

@@ -29,13 +29,13 @@ struct period {
 };
 
 /*
- * What @task was off since its thread was at @in_at. It has waited @waited for CPUs in its life.
- * Returns whether any of it lies in the window.
+ * @task was off for @off until @now. It has waited @waited for CPUs in its life. Returns whether
+ * any of it lies in the window.
  */
-static __always_inline bool measure(struct thread *thread, struct task_struct *task, u64 in_at,
+static __always_inline bool measure(struct thread *thread, struct task_struct *task, u64 off,
 				    u64 now, u64 waited, struct period *period)
 {
-	u64 off = blocked_for(thread, task, in_at, now), from, to, woken;
+	u64 from, to, woken;
 
 	if ((s64)off <= 0)
 		return false;
@@ -52,9 +52,10 @@ static __always_inline bool measure(struct thread *thread, struct task_struct *t
 	return true;
 }
 
-static __always_inline void thread_stands(struct thread *thread, struct task_struct *task)
+static __always_inline void thread_stands(struct thread *thread, struct task_struct *task,
+					  u64 runtime)
 {
-	thread->runtime = task->se.sum_exec_runtime;
+	thread->runtime = runtime;
 	thread->run_delay = task->sched_info.run_delay;
 	thread->n_voluntary = task->nvcsw;
 	if (config.by_cpu)
@@ -64,14 +65,14 @@ static __always_inline void thread_stands(struct thread *thread, struct task_str
 /* How @task stands at @now, when it is seen for the first time. */
 static __always_inline void thread_met(struct thread *thread, struct task_struct *task, u64 now)
 {
-	thread_stands(thread, task);
+	thread_stands(thread, task, task->se.sum_exec_runtime);
 	stretch_begin(&thread->stretch);
 	thread->since = now;
 	thread->in_at = now;
 	stat_add(BF_STAT_THREADS, 1);
 }
 
-/* Adds what is only known of the thread to the totals. */
+/* Adds what is only known of the thread to the totals. What comes after its exit is kept, all. */
 static __always_inline void settle(struct thread *thread)
 {
 	stat_add(BF_STAT_PERIODS, thread->n_periods);
@@ -80,6 +81,8 @@ static __always_inline void settle(struct thread *thread)
 	thread->n_periods = 0;
 	thread->stretch.position = 0;
 	stretch_begin(&thread->stretch);
+	if (thread->is_exiting)
+		thread->stretch.period = 0;
 }
 
 /* The exact CPU time of a thread that ends, or is there when the window has closed. */
@@ -163,33 +166,59 @@ static __always_inline void keep(void *ctx, struct thread *thread, struct task_s
 }
 
 /*
+ * What nearly all periods are: inside the window, wanted and too short to be kept. In short what
+ * measure() and account() come to for these. Returns whether it was one.
+ */
+static __always_inline bool pass_by(struct thread *thread, u64 off, u64 now)
+{
+	if (config.filters_periods || thread->is_newborn || now >= control.switch_end ||
+	    now - off < control.switch_start || may_be_kept(&thread->stretch, off))
+		return false;
+	thread->in_at = now;
+	thread->off += off;
+	thread->n_periods++;
+	thread->stretch.position += off;
+	return true;
+}
+
+/*
  * @task runs again, since @now; it has waited @waited for CPUs in its life. It is current, unless
  * capture_out.
  */
 static __always_inline void switch_in(void *ctx, struct thread *thread, struct task_struct *task,
 				      u64 now, u64 waited)
 {
-	u64 in_at = thread->in_at, began;
+	u64 runtime = runtime_at_switch(task), in_at = thread->in_at, off, began;
 	struct period period;
 	struct kept kept;
 	bool is_kept;
 
 	if (!in_at) {
 		thread_met(thread, task, now);
+		thread->runtime = runtime;
 		return;
 	}
 	if ((s64)(now - in_at) <= 0) /* it did not lose its CPU */
 		return;
-	if (now < control.switch_end)
+	off = off_for(thread, in_at, now, runtime);
+	if (pass_by(thread, off, now)) {
+		thread_stands(thread, task, runtime);
+		return;
+	}
+	if (now < control.switch_end) {
 		thread->in_at = now;
-	else
+	} else {
 		in_at = __sync_lock_test_and_set(&thread->in_at, now);
-	is_kept = measure(thread, task, in_at, now, waited, &period) &&
+		off = off_for(thread, in_at, now, runtime);
+	}
+	is_kept = measure(thread, task, off, now, waited, &period) &&
 		  account(thread, task, &period, &kept);
 	if (is_kept && config.waker_depth && kept.blocked)
 		kept.wakers = wakers_of(thread, task, in_at);
-	thread_stands(thread, task);
+	thread_stands(thread, task, runtime);
 	thread->is_newborn = 0;
+	if (thread->is_exiting)
+		settle(thread);
 	if (!is_kept)
 		return;
 	began = bpf_ktime_get_ns();
@@ -280,8 +309,10 @@ static __always_inline void thread_exits(struct task_struct *task)
 {
 	struct thread *thread = thread_find(task);
 
-	if (thread)
-		settle(thread);
+	if (!thread)
+		return;
+	thread->is_exiting = 1;
+	settle(thread);
 }
 
 /* It has lost its CPU for good. */
@@ -363,7 +394,7 @@ static __always_inline u64 waited_until(struct thread *thread, struct task_struc
 static __always_inline bool thread_waits(struct thread *thread, struct task_struct *task,
 					 bool sleepable)
 {
-	u64 now = scheduler_now(), waited = waited_until(thread, task, now), in_at;
+	u64 now = scheduler_now(), waited = waited_until(thread, task, now), in_at, off;
 	struct scratch_stacks *stacks;
 	struct period period;
 	struct kept kept;
@@ -372,7 +403,8 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 	if ((state & TASK_DEAD) || task->on_cpu || now < control.switch_end)
 		return false;
 	in_at = __sync_lock_test_and_set(&thread->in_at, now);
-	if (!measure(thread, task, in_at, now, waited, &period) ||
+	off = off_for(thread, in_at, now, task->se.sum_exec_runtime);
+	if (!measure(thread, task, off, now, waited, &period) ||
 	    !account(thread, task, &period, &kept))
 		return false;
 	if (state & (__TASK_STOPPED | __TASK_TRACED))

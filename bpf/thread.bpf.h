@@ -44,11 +44,22 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 	return thread;
 }
 
-/* How long @task has been off since its thread was at @in_at. May be negative: it runs. */
-static __always_inline u64 blocked_for(const struct thread *thread, struct task_struct *task,
-				       u64 in_at, u64 now)
+/*
+ * The CPU time @task had been charged as it got its CPU just now: a tick may have come since. The
+ * fair class keeps it; a thread of another is in none of its run queues.
+ */
+static __always_inline u64 runtime_at_switch(struct task_struct *task)
 {
-	return now - in_at - (task->se.sum_exec_runtime - thread->runtime);
+	return task->se.on_rq ? task->se.prev_sum_exec_runtime : task->se.sum_exec_runtime;
+}
+
+/*
+ * How long a thread has been off since it was at @in_at, if it was charged @runtime by now. May be
+ * negative: it runs.
+ */
+static __always_inline u64 off_for(const struct thread *thread, u64 in_at, u64 now, u64 runtime)
+{
+	return now - in_at - (runtime - thread->runtime);
 }
 
 #endif

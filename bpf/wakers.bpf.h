@@ -134,9 +134,10 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 		return;
 	thread->waking_at = 0;
 	now = scheduler_now();
-	blocked = blocked_for(thread, task, thread->in_at, now);
+	blocked = off_for(thread, thread->in_at, now, task->se.sum_exec_runtime);
 	if ((s64)blocked <= 0 || now < control.switch_start || now >= control.switch_end ||
-	    blocked < config.min_block || !may_be_kept(&thread->stretch, blocked + waking_takes(blocked)))
+	    blocked < config.min_block ||
+	    !may_be_kept(&thread->stretch, blocked + waking_takes(blocked)))
 		return;
 	woken = bpf_task_storage_get(&wakings, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!woken)

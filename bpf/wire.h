@@ -53,12 +53,13 @@ struct bf_config {
 	__u8 kernel_stacks;
 	__u8 sampling; /* on-CPU */
 	__u8 offcpu;
-	__u8 capture_out;    /* off-CPU: no hook after the switch, stacks are taken before it */
-	__u8 keep_runtime;   /* count each thread's exact CPU time */
-	__u8 waker_depth;    /* record who woke, who had woken that one, …; 0: not */
-	__u8 waker_tid;	     /* tell each waker apart, not only those that end a futex wait */
-	__u32 command_pid;   /* becomes a target at its exec; 0: none */
-	__s32 cgroup_subsys; /* index of the v1 controller; -1: cgroup v2 */
+	__u8 capture_out;     /* off-CPU: no hook after the switch, stacks are taken before it */
+	__u8 keep_runtime;    /* count each thread's exact CPU time */
+	__u8 filters_periods; /* by_comm, by_cpu, or min_block, max_block */
+	__u8 waker_depth;     /* record who woke, who had woken that one, …; 0: not */
+	__u8 waker_tid;	      /* tell each waker apart, not only those that end a futex wait */
+	__u32 command_pid;    /* becomes a target at its exec; 0: none */
+	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
 	__u32 cgroup_level;
 	__u64 cgroup_id;
 	__u64 min_block, max_block;	  /* nanoseconds, both included */

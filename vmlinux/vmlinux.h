@@ -79,7 +79,9 @@ struct mm_struct {
 };
 
 struct sched_entity {
+	unsigned int on_rq; /* a byte since 6.12 */
 	u64 sum_exec_runtime;
+	u64 prev_sum_exec_runtime;
 };
 
 struct sched_info {

@@ -181,6 +181,8 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 		find_interrupts(config);
 	config->min_block = options->min_block_ns;
 	config->max_block = options->max_block_ns;
+	config->filters_periods = options->comm || options->cpus || options->min_block_ns ||
+				  options->max_block_ns != UINT64_MAX;
 	return configure_filters(config, options, failure);
 }
 
