@@ -204,7 +204,8 @@ def offcpu(tmp_path_factory):
     with running([[NOFP, shape, leaf, 60, DEPTH] for shape in SHAPES if shape != "vdso"
                   for leaf in WAITS]):
         time.sleep(0.5)
-        result = record("--offcpu", "--comm", "nofp*", "-d", 3, "-o", path, timeout=120)
+        result = record("--offcpu", "--offcpu-period", 0, "--comm", "nofp*", "-d", 3, "-o", path,
+                        timeout=120)
     return result, Folded(path)
 
 
