@@ -491,12 +491,12 @@ static uint64_t counted_offcpu_ns(const struct profile *profile)
 }
 
 /*
- * Of a normal distribution 95 % lie within so many standard deviations. What ran across an end of
- * the window is charged by the tick.
+ * Of a normal distribution 95 % lie within 1.96 standard deviations; a little more, for the
+ * deviation is an estimate too. What ran across an end of the window is charged by the tick.
  */
 static uint64_t interval_ns(double deviation_ns)
 {
-	return 1.96 * deviation_ns + sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS;
+	return 2.2 * deviation_ns + sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS;
 }
 
 static void offcpu_stats(const struct collector *collector, struct collect_stats *ret)
