@@ -48,19 +48,25 @@ static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u3
 	stack->id = n || end > BF_END_ENTRY ? hash_frames(stack) : 0;
 }
 
-/* Sends a stack's frames unless that was done before. */
-static __always_inline void publish_stack(struct bf_stack_event *stack)
+/* Sends @event, of id @id, unless that was done before. */
+static __always_inline void publish_once(u64 id, void *event, u64 size)
 {
-	u64 id = stack->id;
-	u32 n = stack->n & BF_MAX_FRAMES /* for the verifier */, one = 1;
+	u32 one = 1;
 
-	if (!id || stack->type != BF_EVENT_STACK || bpf_map_lookup_elem(&seen_stacks, &id))
+	if (bpf_map_lookup_elem(&seen_stacks, &id) || !send(event, size))
 		return;
-	if (!send(stack, __builtin_offsetof(struct bf_stack_event, frames) + n * sizeof(u64)))
-		return;
-	/* No room: the frames are sent once more, the loader recognizes them. */
+	/* No room: it is sent once more, the loader recognizes it. */
 	if (!bpf_map_update_elem(&seen_stacks, &id, &one, BPF_NOEXIST))
 		__sync_fetch_and_add(&control.seen_used, 1);
+}
+
+static __always_inline void publish_stack(struct bf_stack_event *stack)
+{
+	u32 n = stack->n & BF_MAX_FRAMES /* for the verifier */;
+
+	if (stack->id && stack->type == BF_EVENT_STACK)
+		publish_once(stack->id, stack,
+			     __builtin_offsetof(struct bf_stack_event, frames) + n * sizeof(u64));
 }
 
 static __always_inline struct scratch_stacks *scratch_get(u32 which)

@@ -31,17 +31,6 @@ static __always_inline u64 hash_words(const u64 *words, u32 n)
 	return hash | 1;
 }
 
-/* Sends @event, of id @id, unless that was done before. */
-static __always_inline void publish_once(u64 id, void *event, u64 size)
-{
-	u32 one = 1;
-
-	if (bpf_map_lookup_elem(&seen_stacks, &id) || !send(event, size))
-		return;
-	if (!bpf_map_update_elem(&seen_stacks, &id, &one, BPF_NOEXIST))
-		__sync_fetch_and_add(&control.seen_used, 1);
-}
-
 /*
  * The frames up to and with the entry of an interrupt; 0: there is none. What was interrupted has
  * nothing to do with it. A global function, for the verifier's sake.

@@ -60,19 +60,6 @@ __attribute__((noinline)) __u64 weigh_points(struct stretch *stretch, __u64 leng
 	return weight;
 }
 
-/* What a period of @length counts for; 0: it is not kept. */
-static inline __attribute__((always_inline)) __u64 weigh(struct stretch *stretch, __u64 length)
-{
-	__u64 end = stretch->position + length;
-
-	if (length >= stretch->period)
-		return length;
-	if (end >= stretch->period || reaches_point(stretch, end))
-		return weigh_points(stretch, length);
-	stretch->position = end;
-	return 0;
-}
-
 /* Whether weigh() may keep a period of @length: it does, or the stretch ends. */
 static inline __attribute__((always_inline)) int may_be_kept(const struct stretch *stretch,
 							     __u64 length)
@@ -80,6 +67,17 @@ static inline __attribute__((always_inline)) int may_be_kept(const struct stretc
 	__u64 end = stretch->position + length;
 
 	return length >= stretch->period || end >= stretch->period || reaches_point(stretch, end);
+}
+
+/* What a period of @length counts for; 0: it is not kept. */
+static inline __attribute__((always_inline)) __u64 weigh(struct stretch *stretch, __u64 length)
+{
+	if (length >= stretch->period)
+		return length;
+	if (may_be_kept(stretch, length))
+		return weigh_points(stretch, length);
+	stretch->position += length;
+	return 0;
 }
 
 /* What the short periods of the stretch so far were, less what was counted for them. */
