@@ -43,7 +43,7 @@ CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wmissing-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -DBPFFLAME_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/gen $(CPPFLAGS)
 CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(SANITIZE)
-LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty -lm
+LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty -lprotobuf-c -lm
 
 # What a static libelf wants besides, which depends on its version.
 LIBELF_WANTS := $(shell nm "$$($(CC) -print-file-name=libelf.a)" 2>/dev/null | \
@@ -54,12 +54,15 @@ CPPFLAGS_ALL += -DLIBELF_LACKS_SEARCH
 endif
 endif
 
+# pprof's format, as published. Debian: golang-github-google-pprof-dev
+PPROF_PROTO ?= /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
+
 SOURCES := $(sort $(wildcard user/*.c user/*/*.c))
-OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/gen/profile.pb-c.o
 # Everything but main(): what the unit tests link.
 LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
-SCRIPTS := $(sort $(wildcard user/*/*.js))
-GENERATED := $(BUILD)/gen/profiler.skel.h $(SCRIPTS:user/%.js=$(BUILD)/gen/%.js.h)
+SCRIPTS := $(sort $(wildcard user/*/*.js user/*/*.html user/*/*.css))
+GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/profile.pb-c.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h)
 
 .PHONY: all check check-root check-vm oracle fuzz bench install clean format
 all: $(BUILD)/bpfflame
@@ -86,22 +89,45 @@ $(BUILD)/gen/profiler.skel.h: $(BUILD)/profiler.bpf.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name profiler >$@
 
-# A script as lines of a C string.
-$(BUILD)/gen/%.js.h: user/%.js
-	$(call say,EMBED,$@)
+$(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: $(PPROF_PROTO)
+	$(call say,PROTOC,$@)
 	@mkdir -p $(@D)
-	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
+	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
+
+# What protoc-c writes is not ours to warn of.
+GENERATED_CFLAGS = -std=gnu11 -w -I$(BUILD)/gen
+$(BUILD)/gen/profile.pb-c.o: $(BUILD)/gen/profile.pb-c.c
+	$(call say,CC,$@)
+	$(Q)$(CC) $(GENERATED_CFLAGS) $(CFLAGS) $(SANITIZE) -c -o $@ $<
+
+# A script, a page or a style sheet as lines of a C string.
+define EMBED
+$(call say,EMBED,$@)
+@mkdir -p $(@D)
+$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
+endef
+$(BUILD)/gen/%.js.h: user/%.js
+	$(EMBED)
+$(BUILD)/gen/%.html.h: user/%.html
+	$(EMBED)
+$(BUILD)/gen/%.css.h: user/%.css
+	$(EMBED)
 
 # Unit tests: tests/unit/test_X.c, one program each, with sanitizers.
 UNIT_BUILD := build/unit
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(UNIT_BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SAN   := -fsanitize=address,undefined -fno-sanitize-recover=all
-UNIT_LIB   := $(patsubst %.c,$(UNIT_BUILD)/%.o,$(filter-out user/main.c,$(SOURCES)))
+UNIT_LIB   := $(patsubst %.c,$(UNIT_BUILD)/%.o,$(filter-out user/main.c,$(SOURCES)) gen/profile.pb-c.c)
 
 $(UNIT_BUILD)/user/%.o: user/%.c $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -c -o $@ $<
+
+$(UNIT_BUILD)/gen/%.o: $(BUILD)/gen/%.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GENERATED_CFLAGS) -O1 -g $(UNIT_SAN) -c -o $@ $<
 
 $(UNIT_BUILD)/unit.a: $(UNIT_LIB)
 	$(Q)rm -f $@; ar rcs $@ $^
@@ -148,9 +174,11 @@ build/sample_svg: tests/browser/sample_svg.c \
 		$(filter $(BUILD)/user/base/% $(BUILD)/user/core/% $(BUILD)/user/render/%,$(OBJECTS))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
+build/sample_html: build/sample_svg
+	$(Q)ln -f $< $@
 
 check: all $(UNIT_TESTS)
-	$(Q)tests/tools/tree; tree=$$?; tests/run unit $(UNIT_TESTS) && exit $$tree
+	$(Q)tests/tools/tree; rules=$$?; tests/tools/lint || rules=1; tests/run unit $(UNIT_TESTS) && exit $$rules
 
 # The same, static: what runs in a virtual machine that has no library.
 VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn wait wakers)
@@ -159,7 +187,7 @@ build/vm/workload/%: tests/workload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
-check-root: all $(WORKLOADS) $(NOFP) build/unwind/oracle build/sample_svg
+check-root: all $(WORKLOADS) $(NOFP) build/unwind/oracle build/sample_svg build/sample_html
 	$(Q)tests/run root
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
@@ -172,13 +200,18 @@ check-vm: all $(VM_WORKLOADS)
 # Fuzzers: tests/fuzz/fuzz_X.c, one program each, with libFuzzer and sanitizers.
 FUZZ_SECONDS ?= 60
 FUZZERS    := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_LIB   := $(patsubst %.c,build/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)))
+FUZZ_LIB   := $(patsubst %.c,build/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)) gen/profile.pb-c.c)
 FUZZ_FLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
 build/fuzz/user/%.o: user/%.c $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
+
+build/fuzz/gen/%.o: $(BUILD)/gen/%.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(GENERATED_CFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
 
 build/fuzz/fuzz.a: $(FUZZ_LIB)
 	$(Q)rm -f $@; ar rcs $@ $^
@@ -195,7 +228,8 @@ bench: all $(WORKLOADS)
 
 install: all
 	install -D -m 755 $(BUILD)/bpfflame $(DESTDIR)$(PREFIX)/bin/bpfflame
-	install -D -m 644 docs/bpfflame.1 $(DESTDIR)$(PREFIX)/share/man/man1/bpfflame.1
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(wildcard docs/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 
 format:
 	clang-format -i $(SOURCES) $(wildcard user/*/*.h bpf/*.[ch] tests/*/*.[ch])

@@ -462,9 +462,59 @@ def table_files():
     return [str(files[0]) for files in found if files]
 
 
+def bench_pictures(options, scratch):
+    """folded lines to pictures: 10 k, 100 k and 1 M distinct stacks, sorted and shuffled"""
+    made = peers.build("made_folded", scratch)
+    tools = peers.renderers(scratch)
+    limits = {10_000: 0.08, 100_000: 0.45, 1_000_000: 5}  # s
+    for stacks, seconds in limits.items():
+        for order in "sorted", "shuffled":
+            if options.quick and (stacks > 100_000 or order == "shuffled"):
+                continue
+            path = scratch / "made.folded"
+            with open(path, "wb") as file:
+                subprocess.run([made, str(stacks), order], stdout=file, check=True)
+            bytes_read = path.stat().st_size
+            figures = Figures(f"Folded to SVG, {stacks:,} stacks, {order}, {bytes_read / 1e6:.0f} MB",
+                              {"wall s": 3, "CPU s": 3, "peak RSS MB": 0, "SVG MB": 2})
+            figures.targets["bpfflame", "wall s"] = seconds
+            figures.targets["bpfflame", "SVG MB"] = 3
+            for turn in range(options.repeats):
+                for name, command in tools.items():
+                    # Minutes and gigabytes at 1 M: once is enough.
+                    if name == "flamegraph.pl" and (turn or order == "shuffled"):
+                        continue
+                    usage = peers.run(options.measure, [command(path)], scratch, limit=600)
+                    figures.add(name, **{"wall s": usage.wall, "CPU s": usage.cpu,
+                                         "peak RSS MB": usage.peak_rss / (1 << 20),
+                                         "SVG MB": (scratch / f"{name}.svg").stat().st_size / 1e6})
+            figures.show()
+            bench_conversions(options, scratch, path, stacks, order)
+            path.unlink()
+
+
+def bench_conversions(options, scratch, path, stacks, order):
+    """The other formats, once per size."""
+    if order != "sorted":
+        return
+    figures = Figures(f"Folded to other formats, {stacks:,} stacks",
+                      {"wall s": 3, "peak RSS MB": 0, "MB": 1})
+    for _ in range(min(options.repeats, 3)):
+        for ending in "html", "folded", "pb.gz":
+            target = scratch / f"converted.{ending}"
+            usage = peers.run(options.measure,
+                              [[peers.BPFFLAME, "render", path, "-o", target]], scratch, limit=600)
+            figures.add(ending, **{"wall s": usage.wall, "peak RSS MB": usage.peak_rss / (1 << 20),
+                                   "MB": target.stat().st_size / 1e6})
+            target.unlink()
+    if stacks == 100_000:
+        figures.targets["html", "MB"] = 8
+    figures.show()
+
+
 BENCHES = {"switch": bench_switch, "unwind": bench_unwind, "throughput": bench_throughput,
            "interval": bench_interval, "start": bench_start, "busy": bench_busy,
-           "tables": bench_tables}
+           "tables": bench_tables, "pictures": bench_pictures}
 
 
 def parse():

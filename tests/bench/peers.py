@@ -146,6 +146,23 @@ def bpfflame_hooks(scratch):
     return [], []
 
 
+FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
+
+
+def renderers(scratch):
+    """Folded lines to SVG: name → command of an input, the picture going to @scratch/NAME.svg."""
+    found = {"bpfflame": lambda path: [BPFFLAME, "render", path, "-o", scratch / "bpfflame.svg"]}
+    for name, command, ready in [
+            ("inferno", "inferno-flamegraph", not missing("inferno-flamegraph")),
+            ("flamegraph.pl", f"perl {FLAMEGRAPH_PL}", os.path.exists(FLAMEGRAPH_PL))]:
+        if ready:
+            found[name] = lambda path, name=name, command=command: [
+                "sh", "-c", f"{command} '{path}' >'{scratch}/{name}.svg'"]
+        elif name == "flamegraph.pl":
+            print("SKIPPED: flamegraph.pl is not installed (Debian: libdevel-nytprof-perl)")
+    return found
+
+
 class Usage:
     """What a tool's commands used, one after the other."""
 
@@ -179,6 +196,6 @@ def run(measure, commands, scratch, limit=60):
             text = done.stderr.decode(errors="replace")[-2000:]
             raise RuntimeError(f"{' '.join(map(str, command))}: status {usage['status']}\n{text}")
         usages.append(usage)
-        if command[0] == BPFFLAME:
+        if command[0] == BPFFLAME and "--json" in command:
             summary = json.loads(done.stdout)
     return Usage(usages, summary)

@@ -72,19 +72,19 @@ static void wakers(void **state)
 		const char *line;
 		unsigned int depth;
 	} lines[] = {
-	    {"--offcpu", 0},
-	    {"--offcpu --wakers", 1},
-	    {"--wakers --wall", 1},
-	    {"--waker-depth 3 --offcpu", 3},
-	    {"--waker-depth 8 --wakers --wall", 8},
-	    {"--wakers --wall --waker-depth 2", 2},
+		{"--offcpu", 0},
+		{"--offcpu --wakers", 1},
+		{"--wakers --wall", 1},
+		{"--waker-depth 3 --offcpu", 3},
+		{"--waker-depth 8 --wakers --wall", 8},
+		{"--wakers --wall --waker-depth 2", 2},
 	};
 
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
 		struct record_options options = parsed(lines[i].line);
 
 		assert_int_equal(options.collect.waker_depth, lines[i].depth);
-		assert_int_equal(options.unfold.waker_depth, lines[i].depth);
+		assert_int_equal(options.view.stacks.unfold.waker_depth, lines[i].depth);
 	}
 	expect_refused("--wakers", "--wakers");
 	expect_refused("--waker-depth 2 --wakers --oncpu", "--waker-depth");
@@ -108,8 +108,8 @@ static void offcpu_periods(void **state)
 
 static void other_options_of_offcpu_time(void **state)
 {
-	assert_true(parsed("--fold-idle --wall").unfold.fold_idle);
-	assert_false(parsed("--wall").unfold.fold_idle);
+	assert_true(parsed("--fold-idle --wall").view.stacks.unfold.fold_idle);
+	assert_false(parsed("--wall").view.stacks.unfold.fold_idle);
 	assert_int_equal(parsed("-m 5 --wall").collect.min_block_ns, 5000);
 	assert_int_equal(parsed("--wall -M 5ms").collect.max_block_ns, 5000000);
 	expect_refused("--fold-idle", "--fold-idle");
@@ -127,21 +127,21 @@ static void user_stacks_only(void **state)
 		struct record_options options = parsed(lines[i]);
 
 		assert_true(options.collect.no_kernel);
-		assert_true(options.unfold.no_kernel);
+		assert_true(options.view.stacks.unfold.no_kernel);
 	}
 	assert_true(parsed("-U").collect.no_kernel);
-	assert_false(parsed("--wall").unfold.no_kernel);
-	assert_false(parsed("--wall -K").unfold.no_kernel);
+	assert_false(parsed("--wall").view.stacks.unfold.no_kernel);
+	assert_false(parsed("--wall -K").view.stacks.unfold.no_kernel);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(modes),
-	    cmocka_unit_test(wakers),
-	    cmocka_unit_test(offcpu_periods),
-	    cmocka_unit_test(other_options_of_offcpu_time),
-	    cmocka_unit_test(user_stacks_only),
+		cmocka_unit_test(modes),
+		cmocka_unit_test(wakers),
+		cmocka_unit_test(offcpu_periods),
+		cmocka_unit_test(other_options_of_offcpu_time),
+		cmocka_unit_test(user_stacks_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

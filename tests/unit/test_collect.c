@@ -18,8 +18,8 @@ static void globs_match_as_fnmatch_does(void **state)
 		"**a**",   "a*b*", "*.so*", "\\*lit", "",     "kworker/*", "[]x]y",	  "a[b-]c",
 	};
 	static const char *const texts[] = {
-		"python3", "python", "p",	    "",	  "*lit",	"xlit", "kworker/0:1",
-		"aXbYb",   "ab",     "libfoo.so.1", "zon", "qython33", "]y",	  "xy", "a-c", "abc",
+		"python3", "python",	  "p",	 "",	     "*lit", "xlit", "kworker/0:1", "aXbYb",
+		"ab",	   "libfoo.so.1", "zon", "qython33", "]y",   "xy",   "a-c",	    "abc",
 	};
 
 	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
@@ -27,7 +27,8 @@ static void globs_match_as_fnmatch_does(void **state)
 
 		assert_int_equal(glob_compile(patterns[i], &glob), 0);
 		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-			if (glob_matches(&glob, texts[k]) != (fnmatch(patterns[i], texts[k], 0) == 0))
+			if (glob_matches(&glob, texts[k]) !=
+			    (fnmatch(patterns[i], texts[k], 0) == 0))
 				fail_msg("'%s' against '%s'", patterns[i], texts[k]);
 		}
 	}
@@ -89,7 +90,10 @@ static void mappings_replace_what_they_cover(void **state)
 static void mappings_agree_with_a_page_table(void **state)
 {
 	enum { PAGES = 64 };
-	struct { uint32_t file; uint64_t offset; } pages[PAGES] = {};
+	struct {
+		uint32_t file;
+		uint64_t offset;
+	} pages[PAGES] = {};
 	struct processes processes;
 	uint32_t process;
 
@@ -139,8 +143,12 @@ static void events_apply_in_the_order_of_time(void **state)
 	struct timeline timeline = {};
 	struct record map = {.type = RECORD_MAP, .pid = 20, .path = "//anon"};
 	struct record exec = {.type = RECORD_EXEC, .pid = 20, .time = 30};
-	struct bf_process_event fork = {.type = BF_EVENT_FORK, .pid = 20, .parent_pid = 10,
-					.exec_id = 5, .start = 77, .time = 10};
+	struct bf_process_event fork = {.type = BF_EVENT_FORK,
+					.pid = 20,
+					.parent_pid = 10,
+					.exec_id = 5,
+					.start = 77,
+					.time = 10};
 	struct mapping of_parent = make_mapping(0x1000, 0x2000, 0, UINT32_MAX);
 	uint32_t parent, before, after;
 
@@ -217,7 +225,7 @@ static void own_maps_are_read(void **state)
 
 struct scene {
 	struct processes processes;
-	struct stacks stacks;
+	struct raw_stacks stacks;
 	struct wakers wakers;
 	struct profile *profile;
 	struct locator locator;
@@ -241,22 +249,26 @@ static void scene_done(struct scene *scene)
 {
 	locator_done(&scene->locator);
 	profile_free(scene->profile);
-	stacks_done(&scene->stacks);
+	raw_stacks_done(&scene->stacks);
 	wakers_done(&scene->wakers);
 	processes_done(&scene->processes);
 }
 
 static void rows_become_samples(void **state)
 {
-	struct bf_count_key key = {.kernel_stack = 11, .user_stack = 12, .process_start = 5,
-				   .pid = 9, .reason = BF_REASON_DISK, .comm = "sixteen-bytes-xy"};
+	struct bf_count_key key = {.kernel_stack = 11,
+				   .user_stack = 12,
+				   .process_start = 5,
+				   .pid = 9,
+				   .reason = BF_REASON_DISK,
+				   .comm = "sixteen-bytes-xy"};
 	struct bf_count count = {.samples = 3, .nanoseconds = 900};
 	__u64 kernel[] = {0xffffffff81000010, 0xffffffff81000020}, user[] = {0x1100, 0x1200, 0x7};
 	struct scene scene;
 
 	scene_init(&scene);
-	assert_int_equal(stacks_add(&scene.stacks, 11, kernel, 2, BF_END_ENTRY), 0);
-	assert_int_equal(stacks_add(&scene.stacks, 12, user, 3, BF_END_ENTRY), 0);
+	assert_int_equal(raw_stacks_add(&scene.stacks, 11, kernel, 2, BF_END_ENTRY), 0);
+	assert_int_equal(raw_stacks_add(&scene.stacks, 12, user, 3, BF_END_ENTRY), 0);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 
@@ -297,7 +309,7 @@ static void lost_frames_are_counted(void **state)
 	assert_int_equal(scene.locator.lost_stacks, 4);
 	assert_int_equal(scene.profile->stacks[0].end, STACK_LOST);
 	/* The frames come late: from now on the stack is whole. */
-	assert_int_equal(stacks_add(&scene.stacks, 12, user, 1, BF_END_ENTRY), 0);
+	assert_int_equal(raw_stacks_add(&scene.stacks, 12, user, 1, BF_END_ENTRY), 0);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 	assert_int_equal(scene.locator.lost_stacks, 4);
 	assert_int_equal(scene.profile->n_stacks, 2);

@@ -490,14 +490,14 @@ static void memory_belongs_to_one_image(void **state)
 	struct bf_count_key key = {.user_stack = 5, .process_start = 10, .pid = 4194305};
 	struct bf_count count = {.samples = 1};
 	__u64 frames[] = {0x1100};
-	struct stacks stacks = {};
+	struct raw_stacks stacks = {};
 	struct wakers wakers = {};
 	struct locator locator;
 	struct profile *profile;
 	uint32_t process;
 
 	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
-	assert_int_equal(stacks_add(&stacks, 5, frames, 1, BF_END_ENTRY), 0);
+	assert_int_equal(raw_stacks_add(&stacks, 5, frames, 1, BF_END_ENTRY), 0);
 	locator_init(&locator, &processes, &stacks, &wakers, profile, true);
 	assert_int_equal(processes_add(&processes, 4194305, 10, 0, &process), 0);
 	assert_int_equal(processes_map(&processes, 4194305, &memory), 0);
@@ -522,7 +522,7 @@ static void memory_belongs_to_one_image(void **state)
 		assert_int_equal(profile->mappings[i].process_start, 10);
 	}
 	locator_done(&locator);
-	stacks_done(&stacks);
+	raw_stacks_done(&stacks);
 	profile_free(profile);
 }
 

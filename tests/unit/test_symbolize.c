@@ -425,9 +425,7 @@ static void test_unfold_lines(void **state)
 				 add_location(mapping, offset_in("inlined", "in_twice"), true)};
 	struct profile_sample sample = {.count = 1};
 	struct unfold_options unfold = {.lines = true};
-	struct named_frame *frames = NULL;
-	size_t capacity = 0;
-	int n;
+	struct unfolder unfolder = {.profile = profile, .options = &unfold};
 
 	profile->locations[locations[1]].address++;
 	options.lines = true;
@@ -435,15 +433,18 @@ static void test_unfold_lines(void **state)
 	assert_int_equal(strings_add(&profile->strings, "command", &sample.comm), 0);
 	assert_int_equal(profile_add_stack(profile, locations, 2, STACK_COMPLETE, &sample.stack),
 			 0);
-	n = profile_unfold(profile, &sample, &unfold, &frames, &capacity);
-	assert_int_equal(n, 5);
-	for (int i = 0; i < n; i++)
-		assert_string_equal(strings_get(&profile->strings, frames[i].name), texts[i]);
-	assert_int_equal(frames[3].kind, FRAME_INLINED);
+	assert_int_equal(unfolder_next(&unfolder, &sample), 0);
+	assert_int_equal(unfolder.n, 5);
+	for (size_t i = 0; i < unfolder.n; i++)
+		assert_string_equal(strings_get(&profile->strings, unfolder.frames[i].name),
+				    texts[i]);
+	assert_int_equal(unfolder.frames[3].kind, FRAME_INLINED);
+	unfolder_done(&unfolder);
 	unfold.lines = false;
-	n = profile_unfold(profile, &sample, &unfold, &frames, &capacity);
-	assert_string_equal(strings_get(&profile->strings, frames[3].name), "twice");
-	free(frames);
+	unfolder = (struct unfolder){.profile = profile, .options = &unfold};
+	assert_int_equal(unfolder_next(&unfolder, &sample), 0);
+	assert_string_equal(strings_get(&profile->strings, unfolder.frames[3].name), "twice");
+	unfolder_done(&unfolder);
 }
 
 static void test_addresses(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * json: writes JSON as a stream. The writer knows only whether a comma is due; nesting is the
- * caller's.
+ * caller's. Text can hold any bytes: those that are no UTF-8 become U+FFFD each.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -21,6 +21,7 @@ void json_close(struct json *json, char bracket);		  /* '}' or ']' */
 void json_text(struct json *json, const char *key, const char *text);
 void json_count(struct json *json, const char *key, uint64_t number);
 void json_number(struct json *json, const char *key, double number, int decimals);
+void json_null(struct json *json, const char *key);
 void json_bool(struct json *json, const char *key, bool value);
 
 #endif

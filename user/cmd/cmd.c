@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/options.h"
 
@@ -16,8 +18,36 @@ int cmd_fail(const struct failure *failure, int code)
 	return code;
 }
 
+static const struct {
+	const char *name;
+	cmd_fn run;
+} commands[] = {
+	{"render", cmd_render}, {"report", cmd_report},	    {"diff", cmd_diff},
+	{"help", cmd_help},	{"--version", cmd_version},
+};
+
+cmd_fn cmd_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return commands[i].run;
+	return NULL;
+}
+
+/* `bpfflame help COMMAND` is `bpfflame COMMAND --help`. */
 int cmd_help(int argc, char **argv, uint64_t started_ns)
 {
+	cmd_fn run = argc > 1 ? cmd_find(argv[1]) : NULL;
+	char *arguments[] = {argc > 1 ? argv[1] : NULL, "--help", NULL};
+	struct failure failure;
+
+	if (run && run != cmd_help && run != cmd_version)
+		return run(2, arguments, started_ns);
+	if (argc > 1 && !run) {
+		failure_set(&failure, -EINVAL, "unknown command '%s'", argv[1]);
+		failure_mend(&failure, -EINVAL, "see bpfflame --help");
+		return cmd_fail(&failure, EXIT_USAGE);
+	}
 	options_print_help(stdout);
 	return EXIT_DONE;
 }

@@ -20,8 +20,19 @@ enum exit_code {
 /* Prints "bpfflame: what (mend)" and returns @code. */
 int cmd_fail(const struct failure *failure, int code);
 
-/* Each returns an exit code. @started_ns: when the program began, CLOCK_MONOTONIC. */
+/*
+ * A command. Returns an exit code. @argv[0]: its name. @started_ns: when the program began,
+ * CLOCK_MONOTONIC.
+ */
+typedef int (*cmd_fn)(int argc, char **argv, uint64_t started_ns);
+
+/* NULL if there is none of that name. */
+cmd_fn cmd_find(const char *name);
+
 int cmd_record(int argc, char **argv, uint64_t started_ns);
+int cmd_render(int argc, char **argv, uint64_t started_ns);
+int cmd_report(int argc, char **argv, uint64_t started_ns);
+int cmd_diff(int argc, char **argv, uint64_t started_ns);
 int cmd_help(int argc, char **argv, uint64_t started_ns);
 int cmd_version(int argc, char **argv, uint64_t started_ns);
 

@@ -9,15 +9,10 @@
 #include <stdio.h>
 
 #include "base/failure.h"
+#include "cmd/outputs.h"
+#include "cmd/view_options.h"
 #include "collect/collect.h"
 #include "core/source.h"
-#include "render/render.h"
-
-#define MAX_OUTPUTS 16
-
-enum output_format { FORMAT_NONE, FORMAT_SVG, FORMAT_FOLDED, N_FORMATS };
-
-struct option_row;
 
 struct record_options {
 	struct collect_options collect;
@@ -29,16 +24,10 @@ struct record_options {
 	char **command;	      /* NULL-terminated, or NULL */
 	uint64_t duration_ns; /* 0: until stopped */
 
-	const char *outputs[MAX_OUTPUTS];
-	size_t n_outputs;
-	enum output_format formats[MAX_OUTPUTS];
-	size_t n_formats;
-	const char *out_dir;
-
+	struct outputs outputs;
 	struct symbolize_options symbolize;
-	struct unfold_options unfold;
-	struct svg_options svg;
-	bool quiet, json;
+	struct view_options view;
+	bool quiet, json, help;
 	int verbose;
 	double max_loss; /* percent */
 };
@@ -51,9 +40,5 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 void options_done(struct record_options *options);
 
 void options_print_help(FILE *stream);
-
-/* The format a file's name asks for, or FORMAT_NONE. */
-enum output_format format_of_name(const char *path);
-const char *format_extension(enum output_format format);
 
 #endif

@@ -12,7 +12,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/output.h"
 #include "base/system.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
@@ -26,42 +25,19 @@ struct recording {
 	int signal_fd;
 	int *target_fds; /* a pidfd for each -p; -1: ended */
 	uint64_t started_ns, window_ns, ended_ns;
-	char *files[2 * MAX_OUTPUTS];
-	enum output_format formats[2 * MAX_OUTPUTS];
-	size_t n_files;
+	struct output_files files;
 	bool progress; /* a progress line is on the terminal */
 };
 
 /* Which files, before anything is recorded: a name that can't be written fails here. */
 static int plan_files(struct recording *recording, struct failure *failure)
 {
-	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_FOLDED};
+	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_FOLDED, FORMAT_NONE};
 	const struct record_options *options = &recording->options;
-	const char *stem = profile_mode_name(options->collect.mode);
-	const enum output_format *formats = options->n_formats ? options->formats : defaults;
-	size_t n_formats = options->n_formats ? options->n_formats : 2;
+	int r = outputs_plan(&options->outputs, profile_mode_name(options->collect.mode), defaults,
+			     &recording->files, failure);
 
-	for (size_t i = 0; i < (options->n_outputs ? options->n_outputs : n_formats); i++) {
-		char **file = &recording->files[recording->n_files];
-		enum output_format format = formats[i % n_formats];
-		int r;
-
-		if (options->n_outputs) {
-			*file = strdup(options->outputs[i]);
-			if (!options->n_formats)
-				format = format_of_name(options->outputs[i]);
-		} else if (asprintf(file, "%s/%s.%s", options->out_dir, stem,
-				    format_extension(format)) < 0) {
-			*file = NULL;
-		}
-		if (!*file)
-			return -ENOMEM;
-		recording->formats[recording->n_files++] = format;
-		r = output_check(*file);
-		if (r < 0)
-			return failure_set(failure, r, "cannot write %s: %s", *file, strerror(-r));
-	}
-	return 0;
+	return r < 0 ? r : output_files_check(&recording->files, failure);
 }
 
 static int catch_signals(struct recording *recording)
@@ -245,46 +221,26 @@ static int describe(struct profile *profile, int argc, char **argv)
 	return r < 0 ? r : strings_add(&profile->strings, system.release, &profile->kernel);
 }
 
-static int write_file(struct recording *recording, struct profile *profile, size_t i,
-		      struct failure *failure)
-{
-	const struct record_options *options = &recording->options;
-	struct output output = {};
-	int r = output_open(recording->files[i], &output);
-
-	if (r >= 0) {
-		if (recording->formats[i] == FORMAT_SVG)
-			r = render_svg(profile, &options->unfold, &options->svg, output.stream);
-		else
-			r = render_folded(profile, &options->unfold, output.stream);
-	}
-	if (r >= 0)
-		r = output_commit(&output);
-	output_abort(&output);
-	if (r < 0)
-		return failure_set(failure, r, "cannot write %s: %s", recording->files[i],
-				   strerror(-r));
-	return 0;
-}
-
 /* Names the profile and writes every file; one that fails does not keep the others back. */
 static int write_files(struct recording *recording, int argc, char **argv,
 		       struct symbol_stats *symbols, struct failure *failure)
 {
 	struct profile *profile = collect_profile(recording->collector);
 	const struct mapping_source *sources = collect_mapping_sources(recording->collector);
+	struct profile_view view;
 	int r = sources ? symbolize(profile, sources, &recording->options.symbolize, symbols)
 			: -ENOMEM;
 
 	r = r < 0 ? r : describe(profile, argc, argv);
 	r = r < 0 ? r : collect_finish_stacks(profile);
+	r = r < 0 ? r
+		  : profile_select(profile, &recording->options.view.stacks.unfold,
+				   &recording->options.view.stacks.select);
 	if (r < 0)
 		return failure_set(failure, r, "cannot name the stacks: %s", strerror(-r));
-	for (size_t i = 0; i < recording->n_files; i++) {
-		int this = write_file(recording, profile, i, failure);
-
-		r = r < 0 ? r : this;
-	}
+	view = (struct profile_view){.profile = profile, .options = &recording->options.view};
+	r = output_files_write(&recording->files, write_profile, &view, failure);
+	profile_view_done(&view);
 	return r;
 }
 
@@ -297,8 +253,7 @@ static int tell(struct recording *recording, const struct symbol_stats *symbols)
 		.hook = collect_hook(recording->collector),
 		.symbols = *symbols,
 		.command = recording->command,
-		.files = (const char *const *)recording->files,
-		.n_files = recording->n_files,
+		.files = &recording->files,
 		.startup_seconds = (recording->window_ns - recording->started_ns) / 1e9,
 		.write_seconds = (monotonic_ns() - recording->ended_ns) / 1e9,
 	};
@@ -319,8 +274,7 @@ static void recording_done(struct recording *recording)
 	for (size_t i = 0; recording->target_fds && i < recording->options.collect.n_pids; i++)
 		closep(&recording->target_fds[i]);
 	free(recording->target_fds);
-	for (size_t i = 0; i < recording->n_files; i++)
-		free(recording->files[i]);
+	output_files_done(&recording->files);
 	options_done(&recording->options);
 }
 

@@ -323,8 +323,8 @@ void summary_print(const struct summary *summary, FILE *stream)
 		"s\n",
 		own_cpu_seconds(), peak_memory_bytes() / 1e6, summary->startup_seconds,
 		summary->write_seconds);
-	for (size_t i = 0; i < summary->n_files; i++)
-		fprintf(stream, "  %-10s%s\n", i ? "" : "written", summary->files[i]);
+	for (size_t i = 0; i < summary->files->n; i++)
+		fprintf(stream, "  %-10s%s\n", i ? "" : "written", summary->files->files[i].path);
 }
 
 static void json_losses(const struct summary *summary, struct json *json)
@@ -429,8 +429,8 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_number(&json, "startup_seconds", summary->startup_seconds, 6);
 	json_number(&json, "write_seconds", summary->write_seconds, 6);
 	json_open(&json, "files", '[');
-	for (size_t i = 0; i < summary->n_files; i++)
-		json_text(&json, NULL, summary->files[i]);
+	for (size_t i = 0; i < summary->files->n; i++)
+		json_text(&json, NULL, summary->files->files[i].path);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	fputc('\n', stream);

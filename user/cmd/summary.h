@@ -17,8 +17,7 @@ struct summary {
 	struct collect_stats stats;
 	struct symbol_stats symbols;
 	struct command command;
-	const char *const *files;
-	size_t n_files;
+	const struct output_files *files;
 	double startup_seconds; /* start of the program → sampling */
 	double write_seconds;	/* end of the window → files written */
 };

@@ -40,7 +40,7 @@ struct collector {
 	int epoll_fd;
 	struct timeline timeline;
 	struct processes processes;
-	struct stacks stacks;
+	struct raw_stacks stacks;
 	struct unwinder unwinder;
 	struct wakers wakers;
 	struct locator locator;
@@ -62,7 +62,8 @@ static int on_event(void *context, void *data, size_t size)
 
 	switch (stack->type) {
 	case BF_EVENT_STACK:
-		r = stacks_add(&collector->stacks, stack->id, stack->frames, stack->n, stack->end);
+		r = raw_stacks_add(&collector->stacks, stack->id, stack->frames, stack->n,
+				   stack->end);
 		break;
 	case BF_EVENT_SNAPSHOT: r = timeline_add_snapshot(&collector->timeline, data); break;
 	case BF_EVENT_WAKER: r = wakers_add(&collector->wakers, data); break;
@@ -258,7 +259,7 @@ void collect_free(struct collector *collector)
 	period_done(&collector->period);
 	runtimes_done(&collector->runtimes);
 	wakers_done(&collector->wakers);
-	stacks_done(&collector->stacks);
+	raw_stacks_done(&collector->stacks);
 	timeline_done(&collector->timeline);
 	processes_done(&collector->processes);
 	profile_free(collector->profile);

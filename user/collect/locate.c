@@ -11,7 +11,7 @@ struct located {
 	uint32_t stack;
 };
 
-void locator_init(struct locator *locator, struct processes *processes, struct stacks *stacks,
+void locator_init(struct locator *locator, struct processes *processes, struct raw_stacks *stacks,
 		  struct wakers *wakers, struct profile *profile, bool user_stacks)
 {
 	*locator = (struct locator){
@@ -232,8 +232,8 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 		process == TABLE_NONE ? NULL : &locator->processes->processes[process];
 	struct located wanted = {halves->kernel_stack, halves->user_stack, process,
 				 p ? p->version : 0};
-	const struct stack_frames *kernel = stacks_find(locator->stacks, halves->kernel_stack);
-	const struct stack_frames *user = stacks_find(locator->stacks, halves->user_stack);
+	const struct stack_frames *kernel = raw_stacks_find(locator->stacks, halves->kernel_stack);
+	const struct stack_frames *user = raw_stacks_find(locator->stacks, halves->user_stack);
 	bool lost = (halves->kernel_stack && !kernel) || (halves->user_stack && !user);
 	uint64_t hash = hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack),
 				 (uint64_t)process << 32 | wanted.version);

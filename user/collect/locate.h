@@ -8,13 +8,13 @@
 
 #include "bpf/wire.h"
 #include "collect/process.h"
-#include "collect/stacks.h"
+#include "collect/raw_stacks.h"
 #include "collect/wakers.h"
 #include "core/profile.h"
 
 struct locator {
 	struct processes *processes;
-	struct stacks *stacks;
+	struct raw_stacks *stacks;
 	struct wakers *wakers;
 	struct profile *profile;
 	bool user_stacks; /* were asked for: a thread without one is truncated */
@@ -31,7 +31,7 @@ struct locator {
 	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
 };
 
-void locator_init(struct locator *locator, struct processes *processes, struct stacks *stacks,
+void locator_init(struct locator *locator, struct processes *processes, struct raw_stacks *stacks,
 		  struct wakers *wakers, struct profile *profile, bool user_stacks);
 void locator_done(struct locator *locator);
 

@@ -68,7 +68,7 @@ static void evict(void *context, uint32_t segment)
 }
 
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
-		  struct stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
+		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
 		  void *context)
 {
 	*unwinder = (struct unwinder){
@@ -348,5 +348,5 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	unwinder->processes->processes[context.process].room.wanted = true;
 	unwinder->processes->processes[context.process].room.is_pushed &=
 		unwinder->tables.n_built == tables_built;
-	return stacks_add(unwinder->stacks, event->id, frames, n, walk.end);
+	return raw_stacks_add(unwinder->stacks, event->id, frames, n, walk.end);
 }

@@ -12,7 +12,7 @@
 
 #include "bpf/wire.h"
 #include "collect/process.h"
-#include "collect/stacks.h"
+#include "collect/raw_stacks.h"
 #include "collect/tables.h"
 
 struct profiler;
@@ -22,7 +22,7 @@ struct profiler;
 struct unwinder {
 	struct profiler *skel;
 	struct processes *processes;
-	struct stacks *stacks;
+	struct raw_stacks *stacks;
 	struct segments segments;
 	struct tables tables;
 	uint64_t reread_at; /* when /proc was last asked for mappings that no record told of */
@@ -35,11 +35,12 @@ struct unwinder {
 };
 
 /*
- * @budget_bytes: of all tables and mappings; 0: no user stacks will be asked for. @breathe is called now and then while something takes
- * long; it may do anything but call the unwinder or change @processes. Errors: -ENOMEM.
+ * @budget_bytes: of all tables and mappings; 0: no user stacks will be asked for. @breathe is
+ * called now and then while something takes long; it may do anything but call the unwinder or
+ * change @processes. Errors: -ENOMEM.
  */
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
-		  struct stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
+		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
 		  void *context);
 void unwinder_done(struct unwinder *unwinder);
 

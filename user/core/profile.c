@@ -16,6 +16,14 @@ static int add_no_waker(struct profile *profile)
 	return r;
 }
 
+/* What is empty lies somewhere, too: where it begins is asked of profiles without any stack. */
+static int reserve_empty(struct profile *profile)
+{
+	int r = array_reserve(profile->stack_locations, profile->stack_locations_capacity, 0, 1);
+
+	return r < 0 ? r : array_reserve(profile->frames, profile->frames_capacity, 0, 1);
+}
+
 int profile_new(enum profile_mode mode, struct profile **ret)
 {
 	struct profile *profile = calloc(1, sizeof *profile);
@@ -26,6 +34,7 @@ int profile_new(enum profile_mode mode, struct profile **ret)
 	profile->mode = mode;
 	r = strings_init(&profile->strings);
 	r = r < 0 ? r : add_no_waker(profile);
+	r = r < 0 ? r : reserve_empty(profile);
 	if (r < 0) {
 		profile_free(profile);
 		return r;
@@ -104,7 +113,24 @@ static bool location_equal(const void *items, uint32_t position, const void *key
 	const struct profile_location *a = (const struct profile_location *)items + position;
 	const struct profile_location *b = key;
 
-	return a->mapping == b->mapping && a->address == b->address && a->is_return == b->is_return;
+	return a->mapping == b->mapping && a->address == b->address &&
+	       a->is_return == b->is_return && !a->is_named;
+}
+
+static int append_location(struct profile *profile, const struct profile_location *location,
+			   uint64_t hash, uint32_t *ret_location)
+{
+	int r;
+
+	if (profile->n_locations >= TABLE_NONE)
+		return -E2BIG;
+	r = array_reserve(profile->locations, profile->locations_capacity, profile->n_locations, 1);
+	r = r < 0 ? r : table_add(&profile->location_index, hash, profile->n_locations);
+	if (r < 0)
+		return r;
+	*ret_location = profile->n_locations;
+	profile->locations[profile->n_locations++] = *location;
+	return 0;
 }
 
 int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t address,
@@ -119,18 +145,70 @@ int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t add
 	found = table_find(&profile->location_index, hash, location_equal, profile->locations,
 			   &location);
 	if (found == TABLE_NONE) {
-		if (profile->n_locations >= TABLE_NONE)
-			return -E2BIG;
-		r = array_reserve(profile->locations, profile->locations_capacity,
-				  profile->n_locations, 1);
+		r = append_location(profile, &location, hash, &found);
 		if (r < 0)
 			return r;
-		found = profile->n_locations;
-		r = table_add(&profile->location_index, hash, found);
-		if (r < 0)
-			return r;
-		profile->locations[profile->n_locations++] = location;
 	}
+	*ret_location = found;
+	return 0;
+}
+
+struct named_key {
+	const struct profile *profile;
+	const struct profile_frame *frames;
+	uint32_t mapping, n;
+};
+
+static bool named_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct profile_location *location = (const struct profile_location *)items + position;
+	const struct named_key *k = key;
+
+	if (!location->is_named || location->mapping != k->mapping || location->n_frames != k->n)
+		return false;
+	for (uint32_t i = 0; i < k->n; i++) {
+		const struct profile_frame *a = &k->profile->frames[location->first_frame + i];
+		const struct profile_frame *b = &k->frames[i];
+
+		if (a->kind != b->kind || a->function != b->function || a->file != b->file ||
+		    a->line != b->line)
+			return false;
+	}
+	return true;
+}
+
+static int append_named(struct profile *profile, const struct named_key *key, uint64_t hash,
+			uint32_t *ret_location)
+{
+	struct profile_location location = {.mapping = key->mapping, .is_named = true};
+	uint32_t id;
+	int r = array_reserve(profile->frames, profile->frames_capacity, profile->n_frames, key->n);
+
+	if (r == 0 && profile->n_frames + key->n > TABLE_NONE)
+		r = -E2BIG;
+	r = r < 0 ? r : append_location(profile, &location, hash, &id);
+	if (r < 0)
+		return r;
+	/* Can't fail: there is room. */
+	profile_set_frames(profile, id, key->frames, key->n);
+	*ret_location = id;
+	return 0;
+}
+
+int profile_add_named(struct profile *profile, uint32_t mapping, const struct profile_frame *frames,
+		      uint32_t n, uint32_t *ret_location)
+{
+	struct named_key key = {profile, frames, mapping, n};
+	uint64_t hash = hash_mix(mapping, n);
+	uint32_t found;
+
+	for (uint32_t i = 0; i < n; i++) {
+		hash = hash_mix(hash, (uint64_t)frames[i].function << 32 | frames[i].kind);
+		hash = hash_mix(hash, (uint64_t)frames[i].file << 32 | frames[i].line);
+	}
+	found = table_find(&profile->location_index, hash, named_equal, profile->locations, &key);
+	if (found == TABLE_NONE)
+		return append_named(profile, &key, hash, ret_location);
 	*ret_location = found;
 	return 0;
 }
@@ -156,7 +234,7 @@ int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32
 		      enum stack_end end, uint32_t *ret_stack)
 {
 	struct stack_key key = {profile, locations, n, end};
-	uint64_t hash = hash_mix(hash_bytes(locations, n * sizeof *locations), end);
+	uint64_t hash = hash_mix(n ? hash_bytes(locations, n * sizeof *locations) : 0, end);
 	uint32_t found =
 		table_find(&profile->stack_index, hash, stack_equal, profile->stacks, &key);
 	int r;
@@ -229,16 +307,48 @@ static bool sample_equal(const void *items, uint32_t position, const void *key)
 	       a->reason == b->reason && a->waker == b->waker && a->is_idle == b->is_idle;
 }
 
-int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
+static uint64_t hash_sample(const struct profile_sample *sample)
 {
 	uint64_t hash = sample->reason << 1 | sample->is_idle;
-	uint32_t found;
-	int r;
 
 	hash = hash_mix(hash, (uint64_t)sample->stack << 32 | sample->comm);
 	hash = hash_mix(hash, (uint64_t)sample->pid << 32 | sample->tid);
-	hash = hash_mix(hash, sample->waker);
-	found = table_find(&profile->sample_index, hash, sample_equal, profile->samples, sample);
+	return hash_mix(hash, sample->waker);
+}
+
+/*
+ * Most stacks have one sample. It is found by its stack, without a look into a table that is larger
+ * than any cache.
+ */
+static uint32_t find_sample(const struct profile *profile, const struct profile_sample *sample,
+			    uint64_t hash)
+{
+	uint32_t first = profile->stacks[sample->stack].sample;
+	size_t n = profile->n_samples;
+
+	if (profile->in_order)
+		return n && sample_equal(profile->samples, n - 1, sample) ? n - 1 : TABLE_NONE;
+	if (!first || sample_equal(profile->samples, first - 1, sample))
+		return first ? first - 1 : TABLE_NONE;
+	return table_find(&profile->sample_index, hash, sample_equal, profile->samples, sample);
+}
+
+static int index_sample(struct profile *profile, uint64_t hash, uint32_t stack, uint32_t position)
+{
+	if (profile->in_order)
+		return 0;
+	if (profile->stacks[stack].sample)
+		return table_add(&profile->sample_index, hash, position);
+	profile->stacks[stack].sample = position + 1;
+	return 0;
+}
+
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
+{
+	uint64_t hash = hash_sample(sample);
+	uint32_t found = find_sample(profile, sample, hash);
+	int r;
+
 	if (found != TABLE_NONE) {
 		profile->samples[found].count += sample->count;
 		profile->samples[found].nanoseconds += sample->nanoseconds;
@@ -247,13 +357,24 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 	if (profile->n_samples >= TABLE_NONE)
 		return -E2BIG;
 	r = array_reserve(profile->samples, profile->samples_capacity, profile->n_samples, 1);
-	if (r < 0)
-		return r;
-	r = table_add(&profile->sample_index, hash, profile->n_samples);
+	r = r < 0 ? r : index_sample(profile, hash, sample->stack, profile->n_samples);
 	if (r < 0)
 		return r;
 	profile->samples[profile->n_samples++] = *sample;
 	return 0;
+}
+
+int profile_index_samples(struct profile *profile)
+{
+	int r = 0;
+
+	table_done(&profile->sample_index);
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		profile->stacks[i].sample = 0;
+	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
+		r = index_sample(profile, hash_sample(&profile->samples[i]),
+				 profile->samples[i].stack, i);
+	return r;
 }
 
 int profile_set_frames(struct profile *profile, uint32_t location,

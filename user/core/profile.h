@@ -110,6 +110,7 @@ struct profile_location {
 	uint32_t mapping;
 	bool is_return; /* a caller's frame: its call instruction lies before @address */
 	bool hidden;	/* left out when the stack is read as names */
+	bool is_named;	/* nothing but its names is known: it has no address */
 	uint64_t address;
 	uint32_t first_frame, n_frames;
 };
@@ -117,6 +118,7 @@ struct profile_location {
 struct profile_stack {
 	uint64_t first; /* in @stack_locations */
 	uint32_t n;
+	uint32_t sample; /* the first one that has it, + 1; 0: none. For profile_add_sample() */
 	enum stack_end end;
 };
 
@@ -125,7 +127,8 @@ struct profile_waker {
 	uint32_t stack; /* where it was when it woke the other */
 	uint32_t comm;
 	uint32_t pid, tid; /* tid: 0 unless it matters which thread it was: locks, --threads */
-	bool is_interrupt; /* not the thread: what came in between; only the interrupt's frames count */
+	bool is_interrupt; /* not the thread: what came in between; only the interrupt's frames
+			      count */
 	uint32_t next;	   /* the one that woke this one while the other waited; 0: not known */
 };
 
@@ -134,14 +137,16 @@ struct profile_sample {
 	uint32_t comm;
 	uint32_t pid, tid;
 	enum off_reason reason;
-	bool is_idle;	      /* it waits for work, see causes.h */
-	uint32_t waker;	      /* 0: none, or not known */
-	uint64_t count;	      /* samples, or off-CPU periods that were kept */
-	uint64_t nanoseconds; /* off-CPU time, in PROFILE_WALL also CPU time; 0 for on-CPU samples */
+	bool is_idle;	/* it waits for work, see causes.h */
+	uint32_t waker; /* 0: none, or not known */
+	uint64_t count; /* samples, or off-CPU periods that were kept */
+	uint64_t
+		nanoseconds; /* off-CPU time, in PROFILE_WALL also CPU time; 0 for on-CPU samples */
 };
 
 struct profile {
 	enum profile_mode mode;
+	bool in_order; /* samples stay as they arrive: only neighbours are added up */
 	struct strings strings;
 
 	struct profile_mapping *mappings;
@@ -159,7 +164,8 @@ struct profile {
 	struct profile_waker *wakers; /* the first stands for none */
 	size_t n_wakers, wakers_capacity;
 
-	struct table mapping_index, location_index, stack_index, sample_index, waker_index;
+	struct table mapping_index, location_index, stack_index, waker_index;
+	struct table sample_index; /* only those that are not the first one of their stack */
 
 	/* How and when it was recorded; string ids, 0 when unknown. */
 	uint32_t command_line, host, kernel;
@@ -179,6 +185,14 @@ int profile_add_mapping(struct profile *profile, const struct profile_mapping *m
 			uint32_t *ret_mapping);
 int profile_add_location(struct profile *profile, uint32_t mapping, uint64_t address,
 			 bool is_return, uint32_t *ret_location);
+
+/*
+ * A location of which only the names are known, as in files that hold no addresses: found again by
+ * its mapping and @frames, of which there is one or more, innermost inlined function first.
+ */
+int profile_add_named(struct profile *profile, uint32_t mapping, const struct profile_frame *frames,
+		      uint32_t n, uint32_t *ret_location);
+
 /* @locations: leaf first. */
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
 		      enum stack_end end, uint32_t *ret_stack);
@@ -191,6 +205,12 @@ int profile_add_waker(struct profile *profile, const struct profile_waker *waker
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
 
 /*
+ * To be called by whoever changed in place what tells samples apart, so that profile_add_sample()
+ * finds them. Samples that became equal are not merged. Errors: -ENOMEM; some are not found then.
+ */
+int profile_index_samples(struct profile *profile);
+
+/*
  * Gives @location its names, innermost inlined function first; replaces earlier ones.
  */
 int profile_set_frames(struct profile *profile, uint32_t location,
@@ -198,33 +218,62 @@ int profile_set_frames(struct profile *profile, uint32_t location,
 
 /* How a profile is read as stacks of names. */
 struct unfold_options {
-	bool threads;	/* root frame `comm-PID/TID` in place of the command */
-	bool no_reason; /* leave the reason leaf out */
-	bool no_kernel; /* leave the kernel halves out */
-	bool fold_idle; /* collect what waits for work under one root frame, `[idle]` */
+	bool threads;		  /* root frame `comm-PID/TID` in place of the command */
+	bool no_reason;		  /* leave the reason leaf out */
+	bool no_kernel;		  /* leave the kernel halves out */
+	bool fold_idle;		  /* collect what waits for work under one root frame, `[idle]` */
 	unsigned int waker_depth; /* how far a chain of wakers is followed; 0: not at all */
 	bool no_inline;
 	bool lines; /* `function (file.c:12)`, where they are known */
 };
 
+#define MAPPING_NONE UINT32_MAX
+
 struct named_frame {
+	uint32_t name;		  /* string id */
+	uint32_t mapping;	  /* whose code it is; MAPPING_NONE for what is no code */
+	uint32_t location, frame; /* what it is the name of; frame: index in @frames. Code only */
 	enum frame_kind kind;
-	uint32_t name; /* string id */
 	bool is_waker; /* of the part that begins with the separator */
 };
 
 /*
- * Writes the frames of @sample, root (the command) first, as the contract orders them, into
- * *@frames, which it grows; *@capacity is its size. Returns their number.
+ * Reads samples as stacks of names. Set @profile and @options, zero the rest; both must stay, and
+ * the profile only gets strings added meanwhile.
+ */
+struct unfolder {
+	struct profile *profile;
+	const struct unfold_options *options;
+
+	struct named_frame *frames; /* of the latest sample */
+	size_t n;
+	size_t n_same; /* so many of them, at least, are what they were of the sample before */
+
+	/* Its own. */
+	size_t capacity, depths_capacity;
+	size_t *depths; /* how many frames there are once so many locations were read */
+	struct profile_sample before;
+	bool has_before, is_waker;
+};
+
+/*
+ * Sets @frames to those of @sample, root (the command) first, as the contract orders them.
  *
  *	[idle] comm [truncated] user frames, kernel frames [reason]
  *		-- the waker's frames, leaf first [truncated] comm-TID  -- those of its waker …
  *
  * Adds the texts of what is no code to the profile's strings. Errors: -ENOMEM, -E2BIG.
  */
-int profile_unfold(struct profile *profile, const struct profile_sample *sample,
-		   const struct unfold_options *options, struct named_frame **frames,
-		   size_t *capacity);
+int unfolder_next(struct unfolder *unfolder, const struct profile_sample *sample);
+/* Fine on a zeroed one. */
+void unfolder_done(struct unfolder *unfolder);
+
+/*
+ * What unfolder_next() calls @frame, a string id: with --lines, its function and, in brackets, the
+ * file without folders. Errors: -ENOMEM, -E2BIG.
+ */
+int profile_name_frame(struct profile *profile, const struct unfold_options *options,
+		       const struct profile_frame *frame, uint32_t *ret_name);
 
 /* What a sample weighs in a picture: samples on-CPU, else microseconds (rounded). */
 uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample);

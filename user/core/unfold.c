@@ -6,30 +6,31 @@
  * the thread waited, and the waker's name on top, as in the off-wake graphs of bcc's offwaketime.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "core/profile.h"
 
-/* The frames so far. */
-struct unfolding {
-	struct profile *profile;
-	const struct unfold_options *options;
-	struct named_frame **frames;
-	size_t *capacity, n;
-	bool is_waker;
-};
-
-static int push(struct unfolding *to, enum frame_kind kind, uint32_t name)
+static int push_named(struct unfolder *to, const struct named_frame *frame)
 {
-	int r = array_reserve(*to->frames, *to->capacity, to->n, 1);
+	int r = array_reserve(to->frames, to->capacity, to->n, 1);
 
 	if (r == 0)
-		(*to->frames)[to->n++] = (struct named_frame){kind, name, to->is_waker};
+		to->frames[to->n++] = *frame;
 	return r;
 }
 
-static int push_text(struct unfolding *to, enum frame_kind kind, const char *text)
+/* What is no code. */
+static int push(struct unfolder *to, enum frame_kind kind, uint32_t name)
+{
+	return push_named(to, &(struct named_frame){.name = name,
+						    .mapping = MAPPING_NONE,
+						    .kind = kind,
+						    .is_waker = to->is_waker});
+}
+
+static int push_text(struct unfolder *to, enum frame_kind kind, const char *text)
 {
 	uint32_t name;
 	int r = strings_add(&to->profile->strings, text, &name);
@@ -37,7 +38,7 @@ static int push_text(struct unfolding *to, enum frame_kind kind, const char *tex
 	return r < 0 ? r : push(to, kind, name);
 }
 
-static int push_root(struct unfolding *to, const struct profile_sample *sample)
+static int push_root(struct unfolder *to, const struct profile_sample *sample)
 {
 	char text[256];
 
@@ -48,16 +49,16 @@ static int push_root(struct unfolding *to, const struct profile_sample *sample)
 	return push_text(to, FRAME_NOTE, text);
 }
 
-/* What @frame is called: with --lines, its function and, in brackets, the file without folders. */
-static int name_frame(struct unfolding *to, const struct profile_frame *frame, uint32_t *ret_name)
+int profile_name_frame(struct profile *profile, const struct unfold_options *options,
+		       const struct profile_frame *frame, uint32_t *ret_name)
 {
-	struct strings *strings = &to->profile->strings;
+	struct strings *strings = &profile->strings;
 	char text[8192];
 	const char *file, *slash;
 	int n;
 
 	*ret_name = frame->function;
-	if (!to->options->lines || !frame->file)
+	if (!options->lines || !frame->file)
 		return 0;
 	file = strings_get(strings, frame->file);
 	slash = strrchr(file, '/');
@@ -73,20 +74,25 @@ static int name_frame(struct unfolding *to, const struct profile_frame *frame, u
 }
 
 /* Frame @k of a location, the innermost inlined function being 0. */
-static int push_frame(struct unfolding *to, const struct profile_location *location, uint32_t k)
+static int push_frame(struct unfolder *to, uint32_t id, uint32_t k)
 {
+	const struct profile_location *location = &to->profile->locations[id];
 	const struct profile_frame *frame = &to->profile->frames[location->first_frame + k];
-	uint32_t name;
+	struct named_frame named = {.mapping = location->mapping,
+				    .location = id,
+				    .frame = location->first_frame + k,
+				    .kind = frame->kind,
+				    .is_waker = to->is_waker};
 	int r;
 
 	if (frame->kind == FRAME_INLINED && to->options->no_inline)
 		return 0;
-	r = name_frame(to, frame, &name);
-	return r < 0 ? r : push(to, frame->kind, name);
+	r = profile_name_frame(to->profile, to->options, frame, &named.name);
+	return r < 0 ? r : push_named(to, &named);
 }
 
 /* What others are inlined into tells whose code it is. */
-static bool is_left_out(const struct unfolding *to, const struct profile_location *location)
+static bool is_left_out(const struct unfolder *to, const struct profile_location *location)
 {
 	const struct profile_frame *frames = to->profile->frames + location->first_frame;
 
@@ -94,7 +100,7 @@ static bool is_left_out(const struct unfolding *to, const struct profile_locatio
 	       (to->options->no_kernel && frames[location->n_frames - 1].kind == FRAME_KERNEL);
 }
 
-static int push_location(struct unfolding *to, uint32_t id, bool leaf_first)
+static int push_location(struct unfolder *to, uint32_t id, bool leaf_first)
 {
 	const struct profile_location *location = &to->profile->locations[id];
 	int r = 0;
@@ -102,21 +108,75 @@ static int push_location(struct unfolding *to, uint32_t id, bool leaf_first)
 	if (is_left_out(to, location))
 		return 0;
 	for (uint32_t i = 0; i < location->n_frames && r == 0; i++)
-		r = push_frame(to, location, leaf_first ? i : location->n_frames - 1 - i);
+		r = push_frame(to, id, leaf_first ? i : location->n_frames - 1 - i);
 	return r;
 }
 
-static int push_stack(struct unfolding *to, const struct profile_stack *stack, bool leaf_first)
+static int push_stack(struct unfolder *to, const struct profile_stack *stack)
 {
 	const uint32_t *ids = to->profile->stack_locations + stack->first;
 	int r = 0;
 
 	for (uint32_t i = 0; i < stack->n && r == 0; i++)
-		r = push_location(to, ids[leaf_first ? i : stack->n - 1 - i], leaf_first);
+		r = push_location(to, ids[i], true);
 	return r;
 }
 
-static int push_waker_name(struct unfolding *to, const struct profile_waker *waker)
+static bool is_same_root(const struct unfolder *to, const struct profile_sample *sample)
+{
+	const struct profile_sample *before = &to->before;
+
+	if (!to->has_before || before->comm != sample->comm || before->is_idle != sample->is_idle)
+		return false;
+	if (to->options->threads && (before->pid != sample->pid || before->tid != sample->tid))
+		return false;
+	return to->profile->stacks[before->stack].end == to->profile->stacks[sample->stack].end;
+}
+
+/* How many locations, from the root on, the stacks of this sample and of the one before share. */
+static uint32_t count_shared(const struct unfolder *to, const struct profile_sample *sample)
+{
+	const struct profile *profile = to->profile;
+	const struct profile_stack *a = &profile->stacks[to->before.stack];
+	const struct profile_stack *b = &profile->stacks[sample->stack];
+	const uint32_t *x = profile->stack_locations + a->first + a->n;
+	const uint32_t *y = profile->stack_locations + b->first + b->n;
+	uint32_t n = a->n < b->n ? a->n : b->n, shared = 0;
+
+	while (shared < n && *--x == *--y)
+		shared++;
+	return shared;
+}
+
+/* Samples mostly come in an order in which much of a stack is that of the one before: it stays. */
+static int push_thread(struct unfolder *to, const struct profile_sample *sample)
+{
+	const struct profile_stack *stack = &to->profile->stacks[sample->stack];
+	const uint32_t *ids = to->profile->stack_locations + stack->first;
+	uint32_t shared = 0;
+	int r = array_reserve(to->depths, to->depths_capacity, 0, (size_t)stack->n + 1);
+
+	if (r < 0)
+		return r;
+	if (is_same_root(to, sample)) {
+		shared = count_shared(to, sample);
+		to->n = to->n_same = to->depths[shared];
+	} else {
+		if (to->options->fold_idle && sample->is_idle)
+			r = push_text(to, FRAME_NOTE, "[idle]");
+		r = r < 0 ? r : push_root(to, sample);
+		if (r == 0 && stack->end != STACK_COMPLETE)
+			r = push_text(to, FRAME_NOTE, "[truncated]");
+		to->depths[0] = to->n;
+	}
+	for (; shared < stack->n && r == 0; shared++) {
+		r = push_location(to, ids[stack->n - 1 - shared], false);
+		to->depths[shared + 1] = to->n;
+	}
+	return r;
+}
+
+static int push_waker_name(struct unfolder *to, const struct profile_waker *waker)
 {
 	char text[256];
 
@@ -129,12 +189,12 @@ static int push_waker_name(struct unfolding *to, const struct profile_waker *wak
 	return push_text(to, FRAME_NOTE, text);
 }
 
-static int push_waker(struct unfolding *to, const struct profile_waker *waker)
+static int push_waker(struct unfolder *to, const struct profile_waker *waker)
 {
 	const struct profile_stack *stack = &to->profile->stacks[waker->stack];
 	int r = push_text(to, FRAME_SEPARATOR, "--");
 
-	r = r < 0 ? r : push_stack(to, stack, true);
+	r = r < 0 ? r : push_stack(to, stack);
 	/* An interrupt's frames have an end of their own: not where the thread below it began. */
 	if (r == 0 && stack->end != STACK_COMPLETE && !waker->is_interrupt)
 		r = push_text(to, FRAME_NOTE, "[truncated]");
@@ -147,7 +207,7 @@ static bool has_waker(enum off_reason reason)
 	return reason != REASON_RUNQUEUE && reason != REASON_PREEMPTED;
 }
 
-static int push_wakers(struct unfolding *to, const struct profile_sample *sample)
+static int push_wakers(struct unfolder *to, const struct profile_sample *sample)
 {
 	unsigned int left = has_waker(sample->reason) ? to->options->waker_depth : 0;
 	uint32_t id = sample->waker;
@@ -169,24 +229,25 @@ static enum frame_kind reason_kind(enum off_reason reason)
 	}
 }
 
-int profile_unfold(struct profile *profile, const struct profile_sample *sample,
-		   const struct unfold_options *options, struct named_frame **frames,
-		   size_t *capacity)
+int unfolder_next(struct unfolder *to, const struct profile_sample *sample)
 {
-	const struct profile_stack *stack = &profile->stacks[sample->stack];
-	struct unfolding to = {profile, options, frames, capacity};
-	int r = 0;
+	int r;
 
-	if (options->fold_idle && sample->is_idle)
-		r = push_text(&to, FRAME_NOTE, "[idle]");
-	r = r < 0 ? r : push_root(&to, sample);
-	if (r == 0 && stack->end != STACK_COMPLETE)
-		r = push_text(&to, FRAME_NOTE, "[truncated]");
-	r = r < 0 ? r : push_stack(&to, stack, false);
-	if (r == 0 && sample->reason != REASON_NONE && !options->no_reason)
-		r = push_text(&to, reason_kind(sample->reason), off_reason_text(sample->reason));
-	r = r < 0 ? r : push_wakers(&to, sample);
-	return r < 0 ? r : (int)to.n;
+	to->n = to->n_same = 0;
+	to->is_waker = false;
+	r = push_thread(to, sample);
+	to->before = *sample;
+	to->has_before = r == 0;
+	if (r == 0 && sample->reason != REASON_NONE && !to->options->no_reason)
+		r = push_text(to, reason_kind(sample->reason), off_reason_text(sample->reason));
+	return r < 0 ? r : push_wakers(to, sample);
+}
+
+void unfolder_done(struct unfolder *unfolder)
+{
+	free(unfolder->frames);
+	free(unfolder->depths);
+	*unfolder = (struct unfolder){};
 }
 
 uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample)

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "render/language.h"
 #include "render/render.h"
 
 /*
@@ -16,13 +17,24 @@ struct tint {
 	short other_hue;
 };
 
+/* What code is told apart by, besides running in the kernel. */
+enum scheme {
+	BY_KIND,
+	BY_LANGUAGE,
+	BY_FOCUS,  /* one language, what comes with it, C++, all others */
+	BY_MODULE, /* the file it is in */
+};
+
 struct palette {
 	const char *name;
 	struct tint tints[N_FRAME_KINDS];
+	enum scheme scheme;
+	enum language focus;
 };
 
 #define WARM_INLINED [FRAME_INLINED] = {168, 186, 48, 66, 76}
 #define WARM_JIT     [FRAME_JIT] = {84, 112, 50, 62, 74}
+#define WARM_KERNEL  [FRAME_KERNEL] = {24, 32, 85, 64, 70}
 /* What is no code has the same colours in all palettes. */
 #define NOTES                                                                                      \
 	[FRAME_NOTE] = {214, 224, 10, 76, 84}, [FRAME_RUNNING] = {10, 16, 90, 64, 70},             \
@@ -66,6 +78,18 @@ static const struct palette palettes[] = {
 	{"aqua", ONE_HUE(172, 188)},
 	{"blue", ONE_HUE(206, 222)},
 	{"purple", ONE_HUE(270, 290)},
+	/* flamegraph.pl's: in chain, those who wake have another hue, which wakers have here
+	   always. */
+	{"wakeup", ONE_HUE(172, 188)},
+	{"chain", ONE_HUE(206, 222)},
+	{"language", {WARM_KERNEL, NOTES}, BY_LANGUAGE},
+	{"module", {WARM_KERNEL, NOTES}, BY_MODULE},
+	{"java", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_JAVA},
+	{"js", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_JAVASCRIPT},
+	{"perl", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_PERL},
+	{"python", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_PYTHON},
+	{"rust", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_RUST},
+	{"go", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_GO},
 	/* Of parts: not for users to name. */
 	{"running",
 	 {[FRAME_USER] = {40, 54, 88, 67, 75, 10},
@@ -84,8 +108,10 @@ static const struct palette palettes[] = {
 
 #define N_PALETTES (sizeof palettes / sizeof *palettes)
 
-const char *const svg_palettes[] = {"hot",    "io",    "mem",  "kernel", "red",	   "orange",
-				    "yellow", "green", "aqua", "blue",	 "purple", NULL};
+const char *const picture_palettes[] = {"hot",	  "mem",   "io",     "kernel", "language", "module",
+					"java",	  "js",	   "perl",   "python", "rust",	   "go",
+					"wakeup", "chain", "red",    "orange", "yellow",   "green",
+					"aqua",	  "blue",  "purple", NULL};
 
 static const char *palette_of_mode(enum profile_mode mode, enum palette_part part)
 {
@@ -107,13 +133,129 @@ const struct palette *palette_find(const char *name, enum profile_mode mode, enu
 }
 
 /* FNV-1a, its halves folded: pictures of different versions and machines must agree. */
-unsigned int palette_shade(const char *name)
+static uint32_t hash_text(const char *text, size_t n)
 {
 	uint32_t hash = 2166136261;
 
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619;
-	return (hash ^ hash >> 16) % PALETTE_SHADES;
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 16777619;
+	return hash ^ hash >> 16;
+}
+
+/* Ranges of hues that code of one kind falls into, by scheme. */
+enum focus_range {
+	FOCUS_OWN,
+	FOCUS_LIBRARY,
+	FOCUS_CPP,
+	FOCUS_OTHER,
+	N_FOCUS_RANGES,
+};
+
+#define MODULE_HUES 24
+
+static const struct {
+	unsigned int n_ranges, n_shades; /* n_shades: in each range */
+} schemes[] = {
+	[BY_KIND] = {1, PALETTE_SHADES},
+	[BY_LANGUAGE] = {N_LANGUAGES, 8},
+	[BY_FOCUS] = {N_FOCUS_RANGES, PALETTE_SHADES},
+	[BY_MODULE] = {MODULE_HUES, 4},
+};
+
+static const struct tint languages[N_LANGUAGES] = {
+	[LANGUAGE_C] = {208, 218, 26, 74, 82},	    [LANGUAGE_CPP] = {45, 55, 84, 68, 78},
+	[LANGUAGE_RUST] = {2, 12, 78, 73, 80},	    [LANGUAGE_GO] = {180, 190, 56, 64, 75},
+	[LANGUAGE_JAVA] = {112, 136, 44, 66, 77},   [LANGUAGE_JAVASCRIPT] = {66, 78, 58, 62, 73},
+	[LANGUAGE_PYTHON] = {216, 232, 76, 74, 82}, [LANGUAGE_PERL] = {274, 290, 52, 76, 84},
+};
+
+static const struct tint focus[N_FOCUS_RANGES] = {
+	[FOCUS_OWN] = {98, 130, 50, 64, 76},
+	[FOCUS_LIBRARY] = {172, 188, 52, 66, 78},
+	[FOCUS_CPP] = {46, 55, 84, 68, 77},
+	[FOCUS_OTHER] = {0, 10, 72, 74, 82},
+};
+
+static bool is_code(enum frame_kind kind)
+{
+	return kind == FRAME_USER || kind == FRAME_INLINED || kind == FRAME_JIT;
+}
+
+static enum scheme scheme_of(const struct palette *palette, enum frame_kind kind)
+{
+	return is_code(kind) ? palette->scheme : BY_KIND;
+}
+
+static enum focus_range focus_range(enum language focus, enum frame_kind kind, const char *name,
+				    const char *module)
+{
+	enum language language = language_of(kind, name, module);
+
+	if (language == focus)
+		return language_has(language, name) ? FOCUS_LIBRARY : FOCUS_OWN;
+	return language == LANGUAGE_CPP ? FOCUS_CPP : FOCUS_OTHER;
+}
+
+/* libc.so.6 and libc.so.7 are one: a module is named up to its version. */
+static unsigned int module_range(const char *module)
+{
+	const char *end = strstr(module, ".so");
+
+	return hash_text(module, end ? (size_t)(end - module) : strlen(module)) % MODULE_HUES;
+}
+
+static unsigned int range_of(const struct palette *palette, enum frame_kind kind, const char *name,
+			     const char *module)
+{
+	switch (scheme_of(palette, kind)) {
+	case BY_LANGUAGE: return language_of(kind, name, module);
+	case BY_FOCUS: return focus_range(palette->focus, kind, name, module);
+	case BY_MODULE: return module_range(module);
+	default: return 0;
+	}
+}
+
+unsigned int palette_shade(const struct palette *palette, enum frame_kind kind, const char *name,
+			   const char *module)
+{
+	unsigned int n = schemes[scheme_of(palette, kind)].n_shades;
+
+	return range_of(palette, kind, name, module) * n + hash_text(name, strlen(name)) % n;
+}
+
+unsigned int palette_n_shades(const struct palette *palette, enum frame_kind kind)
+{
+	enum scheme scheme = scheme_of(palette, kind);
+
+	return schemes[scheme].n_ranges * schemes[scheme].n_shades;
+}
+
+unsigned int palette_middle(const struct palette *palette, enum frame_kind kind, unsigned int shade)
+{
+	unsigned int n = schemes[scheme_of(palette, kind)].n_shades;
+
+	return shade / n * n + n / 2;
+}
+
+unsigned int palette_range(const struct palette *palette)
+{
+	return schemes[palette->scheme].n_shades;
+}
+
+const char *palette_text(const struct palette *palette, enum frame_kind kind, unsigned int shade)
+{
+	enum scheme scheme = scheme_of(palette, kind);
+	unsigned int range = shade / schemes[scheme].n_shades;
+
+	if (scheme == BY_LANGUAGE)
+		return language_text(range);
+	if (scheme == BY_MODULE)
+		return "by module";
+	if (scheme != BY_FOCUS)
+		return NULL;
+	if (range == FOCUS_OWN)
+		return language_text(palette->focus);
+	return range == FOCUS_LIBRARY ? "its library" : range == FOCUS_CPP ? "C++" : "other";
 }
 
 static double least(double a, double b)
@@ -132,18 +274,36 @@ static uint32_t channel(double hue, double saturation, double light, int n)
 	return 255 * (light - saturation * least(light, 1 - light) * slope) + 0.5;
 }
 
+uint32_t palette_hsl(double hue, double saturation, double light)
+{
+	return channel(hue, saturation, light, 0) << 16 | channel(hue, saturation, light, 8) << 8 |
+	       channel(hue, saturation, light, 4);
+}
+
+static struct tint tint_of(const struct palette *palette, enum frame_kind kind, unsigned int range)
+{
+	/* Neighbours of a hue are told apart by their strength, too. */
+	short hue = range * 360 / MODULE_HUES;
+	unsigned char strength = range % 2 ? 66 : 44;
+
+	switch (scheme_of(palette, kind)) {
+	case BY_LANGUAGE: return languages[range];
+	case BY_FOCUS: return focus[range];
+	case BY_MODULE: return (struct tint){hue, hue + 6, strength, 70, 80};
+	default: return palette->tints[kind];
+	}
+}
+
 uint32_t palette_fill(const struct palette *palette, enum frame_kind kind, unsigned int shade)
 {
-	const struct tint *tint = &palette->tints[kind];
-	double hue = tint->hue_from +
-		     (tint->hue_to - tint->hue_from) * (double)shade / (PALETTE_SHADES - 1);
+	unsigned int n = schemes[scheme_of(palette, kind)].n_shades;
+	struct tint tint = tint_of(palette, kind, shade / n);
+	double hue = tint.hue_from + (tint.hue_to - tint.hue_from) * (double)(shade % n) / (n - 1);
 	/* Neighbours in hue differ in lightness. */
-	double light = tint->light_from + (tint->light_to - tint->light_from) *
-						  (double)(shade * 5 % PALETTE_SHADES) /
-						  (PALETTE_SHADES - 1);
-	double s = tint->saturation / 100.0, l = light / 100;
+	double light = tint.light_from +
+		       (tint.light_to - tint.light_from) * (double)(shade % n * 5 % n) / (n - 1);
 
-	if (tint->other_hue && shade % 4 == 3)
-		hue = tint->other_hue;
-	return channel(hue, s, l, 0) << 16 | channel(hue, s, l, 8) << 8 | channel(hue, s, l, 4);
+	if (tint.other_hue && shade % 4 == 3)
+		hue = tint.other_hue;
+	return palette_hsl(hue, tint.saturation / 100.0, light / 100);
 }

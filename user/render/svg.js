@@ -1,581 +1,599 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Makes the picture interactive. Names reach the document as text nodes only.
+// svg: makes the picture interactive: drops the frames that the file has for whatever runs no scripts, and
+// draws its own from the tree beside them (svg_lines.c says how it is written). Names reach the
+// document as text only.
 (function () {
 "use strict";
-const NS = "http://www.w3.org/2000/svg";
-const MARGIN = 10, PADDING = 4, LEAST_COLUMNS = 3, FRAME_HEIGHT = 17, SHADES = 12;
+const {NS, add, addButton, fitElement, box, makePaths} = svgParts;
+const MARGIN = 10, PADDING = 4, LEAST_WIDTH = 0.1, LINE = 16, FOOTER = 30, PHONE = 700, GAP = 14;
+const STRIPE = 3, LEAST_STRIPE = 6;
+const ARROW = " \u2192 ";
 // By the letters of looks.
 const LOOKS = {k: " [kernel]", i: " [inlined]", j: " [JIT]", b: " [kernel]", c: " [inlined]",
 	d: " [JIT]", e: " [waker]", f: " [waker, kernel]", g: " [waker, inlined]", h: " [waker, JIT]",
 	m: " [waker]"};
+const WIDTHS = {both: "Width: both", new: "Width: new", base: "Width: base"};
+const SIDES = {both: "both sides together", new: "the new side", base: "the base"};
 
 const svg = document.currentScript ? document.currentScript.closest("svg") : document.documentElement;
 const standalone = svg === document.documentElement;
 const inverted = svg.hasAttribute("data-inverted");
-const height = Number(svg.getAttribute("height"));
 const one = (selector) => svg.querySelector(selector);
-const frames = one("#frames"), header = one("#header"), footer = one("#footer");
+const picture = one("#rows"), header = one("#header"), footer = one("#footer");
 const details = one(".details"), legend = one(".legend");
+const notes = one("desc") ? one("desc").textContent : "";
+const options = picture ? picture.dataset : {};
+const rowHeight = Number(options.row), frameHeight = rowHeight - 1;
+const staticHeight = Number(svg.getAttribute("height"));
 
-function add(parent, name, attributes, text) {
-	const element = document.createElementNS(NS, name);
-	for (const key in attributes)
-		element.setAttribute(key, attributes[key]);
-	if (text !== undefined)
-		element.textContent = text;
-	return parent.appendChild(element);
+// The tree.
+
+const lines = picture ? svgParts.readLines(options, one("#frames").textContent) : [];
+const {tree, tones, counts} = picture ? svgParts.readTree(options, lines, one("#nodes").textContent) : {};
+const sides = tree ? tree.sides : [], whole = sides.map((side) => side.total[0]);
+
+const nameOf = (i) => lines[tree.frame[i]].name;
+const lookOf = (i) => lines[tree.frame[i]].look;
+
+// What is shown, and what the address says behind its #.
+let view = 0, widths = "both", hits = null, matchCase = false; // hits: by line
+let width = 0, columnWidth = 6.63;
+
+// What the weights of each side are times to be drawn.
+let scales = [];
+
+function setWidths(to) {
+	widths = options.compared && Object.keys(WIDTHS).includes(to) ? to : "both";
+	const shown = {both: [1, 1], new: [1, 0], base: [0, 1]}[widths];
+	scales = whole.map((sum, s) => shown[s] / (options.compared === "shares" ? sum || 1 : 1));
+	flame.setWidths(tree, scales);
+	while (!tree.width[view] && view)
+		view = tree.parent[view];
 }
 
-// The tree, row by row. x and w are weights; a frame covers all frames above it that lie in
-// [x, x + w). Only frames that are wide enough to see have a rect.
-const rows = [];
-const frameOf = new Map();
-const names = frames ? one("#names").textContent.split("\n") : [];
-
-function readRow(group, depth) {
-	const data = group.dataset.r.split(" "), list = [];
-	const rects = Array.from(group.querySelectorAll("rect"));
-	const labels = group.lastElementChild;
-	let end = 0;
-
-	labels.replaceChildren();
-	group.querySelectorAll("path").forEach((path) => path.remove());
-	for (let i = 0; i < data.length; i += 3) {
-		const x = end + Number(data[i]), w = Number(data[i + 1]);
-		const look = data[i + 2][0].toLowerCase();
-		const frame = {depth, x, w, look, name: Number(data[i + 2].slice(1))};
-		if (look !== data[i + 2][0])
-			adopt(frame, rects.shift());
-		end = x + w;
-		list.push(frame);
-	}
-	return {group, labels, list, paths: {}, drawn: list.filter((frame) => frame.rect)};
-}
-
-function adopt(frame, rect) {
-	frame.rect = rect;
-	frameOf.set(rect, frame);
-}
-
-const nameOf = (frame) => names[frame.name].slice(1);
-const shadeOf = (frame) => names[frame.name].charCodeAt(0) - 97;
-
-if (frames)
-	Array.from(frames.children).forEach((group, depth) => rows.push(readRow(group, depth)));
-const root = rows.length ? rows[0].list[0] : {x: 0, w: 0, depth: 0};
-let view = root, width = 0, columnWidth = 6.63;
-let hits = null, matches = null; // hits: by name; matches: frames, from left to right, wide ones first
+const isHit = (i) => hits !== null && hits[tree.frame[i]];
 
 // Figures.
 
-function percent(part, whole) {
-	return (100 * part / whole).toFixed(2) + "%";
-}
-
-function count(number) {
-	return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
-function time(ns) {
-	const units = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
-	const [size, unit] = units.find((u) => ns >= u[0]) || units[3];
-	const value = ns / size;
-	if (value >= 1000)
-		return count(Math.round(value)) + " " + unit;
-	const decimals = size === 1 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
-	return (unit === "s" ? value : Math.min(value, 999)).toFixed(decimals) + " " + unit;
-}
-
-function figures(frame) {
-	const weight = frames.dataset.unit === "ns" ? time(frame.w) :
-		count(frame.w) + (frame.w === 1 ? " sample" : " samples");
-	return weight + ", " + percent(frame.w, root.w);
-}
-
-// Text that fits.
-
-function isWide(code) {
-	return code >= 0x1100 && (code < 0x1160 || (code >= 0x2e80 && code < 0xa4d0) ||
-		(code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
-		(code >= 0xff00 && code < 0xff61) || (code >= 0x1f300 && code < 0x1fb00) ||
-		(code >= 0x20000 && code < 0x40000));
-}
-
-// As many columns of text as there are, the last one an ellipsis if text is left out.
-function fitColumns(text, columns) {
-	let used = 0, kept = 0;
-	for (const character of text) {
-		used += isWide(character.codePointAt(0)) ? 2 : 1;
-		if (used > columns)
-			return columns < LEAST_COLUMNS ? "" : text.slice(0, kept) + "\u2026";
-		if (used <= columns - 1)
-			kept += character.length;
+// One text, or in a comparison two: of the total and of the self weight.
+function figures(i) {
+	const n = counts.get(i), elided = n ? flame.count(n) + (n === 1 ? " frame, " : " frames, ") : "";
+	if (!options.compared) {
+		const total = sides[0].total[i];
+		return [elided + svgParts.weight(options, total) + ", " + flame.percent(total, whole[0])];
 	}
-	return text;
-}
-
-// The same for an element in a proportional font, by measuring.
-function fitElement(element, text, room) {
-	element.lastChild.nodeValue = text;
-	if (element.getComputedTextLength() <= room)
-		return;
-	let low = 0, high = text.length;
-	while (low < high) {
-		const middle = (low + high + 1) >> 1;
-		element.lastChild.nodeValue = text.slice(0, middle) + "\u2026";
-		if (element.getComputedTextLength() <= room)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	element.lastChild.nodeValue = text.slice(0, low).replace(/[\ud800-\udbff]$/, "") + "\u2026";
-}
-
-function measureColumn() {
-	if (!rows.length)
-		return;
-	const probe = add(rows[0].labels, "text", {}, "m".repeat(100));
-	columnWidth = probe.getComputedTextLength() / 100 || columnWidth;
-	probe.remove();
+	const of = (key, tone) => svgParts.change(options, whole, sides[1][key][i], sides[0][key][i], tone);
+	const total = elided + "total " + of("total", tones[i][0]);
+	if (elided)
+		return [total];
+	const isLeaf = sides.every((side) => side.self[i] === side.total[i]);
+	return [total, "self " + (isLeaf ? "all of it" : of("self", tones[i][1]))];
 }
 
 // Drawing.
 
-function makeRect(row, frame) {
-	const rect = document.createElementNS(NS, "rect");
-	rect.setAttribute("height", FRAME_HEIGHT);
-	add(rect, "title", {}, nameOf(frame) + " (" + figures(frame) + ")");
-	adopt(frame, rect);
-	row.group.insertBefore(rect, row.labels);
+const rows = [], rectOf = new Map();
+
+// The node of an element; -1: it is no frame.
+function nodeOf(element) {
+	return element && element.dataset && "n" in element.dataset ? Number(element.dataset.n) : -1;
 }
 
-function dropRect(frame) {
-	frameOf.delete(frame.rect);
-	frame.rect.remove();
-	frame.rect = null;
-	setLabel(null, frame, 0, 0);
-}
-
-function setLabel(row, frame, left, room) {
-	const text = room < columnWidth ? "" :
-		fitColumns(nameOf(frame), Math.floor(room / columnWidth));
-	if (!text) {
-		if (frame.label)
-			frame.label.remove();
-		frame.label = null;
-		return;
+function makeRows() {
+	const font = picture.querySelector(".labels").getAttribute("transform");
+	picture.replaceChildren();
+	for (let depth = 0; depth <= tree.maxDepth; depth++) {
+		const top = staticHeight - FOOTER - 8 - (inverted ? tree.maxDepth + 1 - depth : depth + 1) * rowHeight;
+		const group = add(picture, "g", {class: "row", transform: "translate(" + MARGIN + " " + top + ")"});
+		rows.push({group, labels: add(group, "g", {class: "labels", transform: font})});
 	}
-	if (!frame.label)
-		frame.label = add(row.labels, "text", {}, "");
-	if (frame.label.textContent !== text)
-		frame.label.textContent = text;
-	frame.label.setAttribute("x", (left + PADDING).toFixed(1));
-	frame.label.setAttribute("class", flags(frame));
 }
 
-function flags(frame) {
-	return (frame.depth < view.depth ? "up " : "") + (isHit(frame) ? "hit" : "");
+function colorOf(i) {
+	return options.compared && lookOf(i) !== "x" ? "t" + tones[i][0] : null;
 }
 
-function drawRect(row, frame, left, size) {
+function drawRect(i, left, size) {
+	const row = rows[tree.depth[i]], flags = (tree.depth[i] < tree.depth[view] ? " up" : "") +
+		(isHit(i) ? " hit" : "");
 	const gap = Math.min(1, Math.max(0, (size - 2) / 2));
-	if (!frame.rect)
-		makeRect(row, frame);
-	frame.rect.setAttribute("class", frame.look + shadeOf(frame) + " " + flags(frame));
-	frame.rect.setAttribute("x", left.toFixed(2));
-	frame.rect.setAttribute("width", (size - gap).toFixed(2));
-	if (size < 4)
-		frame.rect.removeAttribute("rx");
-	else
-		frame.rect.setAttribute("rx", 2);
-	setLabel(row, frame, left, size - 2 * PADDING);
+	const rect = document.createElementNS(NS, "rect");
+	rect.setAttribute("class", (colorOf(i) || lines[tree.frame[i]].class) + flags);
+	rect.setAttribute("x", left.toFixed(2));
+	rect.setAttribute("width", (size - gap).toFixed(2));
+	rect.setAttribute("height", frameHeight);
+	rect.setAttribute("data-n", i);
+	if (size >= 4)
+		rect.setAttribute("rx", 2);
+	row.rects.push(rect);
+	row.nodes.push(i);
+	rectOf.set(i, rect);
+	drawLabel(row, i, left, size - 2 * PADDING, flags);
+	if (options.compared && !flags)
+		drawStripe(row, i, left + size - gap, size);
 }
 
-// Narrow frames of one colour that touch are one piece of a path.
-function addNarrow(runs, frame, left, size) {
-	const key = frame.look + SHADES / 2 + (isHit(frame) ? " hit" : "");
-	const list = runs[key] || (runs[key] = []);
-	const last = list[list.length - 1];
-	if (last && left - last.to < 0.02)
-		last.to = left + size;
-	else
-		list.push({from: left, to: left + size});
+function drawLabel(row, i, left, room, flags) {
+	const text = room < columnWidth ? "" :
+		flame.fitColumns(nameOf(i), Math.floor(room / columnWidth), options.cut === "left");
+	if (!text)
+		return;
+	const label = document.createElementNS(NS, "text");
+	label.setAttribute("x", (left + PADDING).toFixed(1));
+	if (flags)
+		label.setAttribute("class", flags);
+	label.textContent = text;
+	row.texts.push(label);
 }
 
-function drawRuns(row, runs) {
-	for (const key in row.paths)
-		if (!runs[key])
-			row.paths[key].removeAttribute("d");
-	for (const key in runs) {
-		if (!row.paths[key]) {
-			row.paths[key] = add(row.group, "path", {class: key});
-			row.group.prepend(row.paths[key]);
-		}
-		row.paths[key].setAttribute("d", runs[key].map((run) => "M" + run.from.toFixed(2) +
-			" 0H" + run.to.toFixed(2) + "v" + FRAME_HEIGHT + "H" + run.from.toFixed(2) +
-			"z").join(""));
-	}
+// Below what a frame is wide itself: how its own weight changed.
+function drawStripe(row, i, end, room) {
+	const tone = tones[i][1];
+	const own = sides.reduce((sum, side, s) => sum + side.self[i] * scales[s], 0) * room / tree.width[i];
+	if (tone === "0" || i + 1 === tree.end[i])
+		return;
+	const size = Math.min(Math.max(own, LEAST_STRIPE), room);
+	addPiece(row.stripes, "stripe s" + tone, box(end - size, end, frameHeight - STRIPE, STRIPE));
 }
 
-// The first frame of a row that ends behind x.
-function firstBehind(row, x) {
-	let low = 0, high = row.list.length;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (row.list[middle].x + row.list[middle].w > x)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+function addPiece(paths, name, piece) {
+	(paths[name] || (paths[name] = [])).push(piece);
 }
 
-function drawRow(row, scale) {
-	const end = view.x + view.w, runs = {}, drawn = [];
-	for (let i = firstBehind(row, view.x); i < row.list.length && row.list[i].x < end; i++) {
-		const frame = row.list[i];
-		const from = Math.max(frame.x, view.x), to = Math.min(frame.x + frame.w, end);
-		const left = (from - view.x) * scale, size = (to - from) * scale;
-		if (size < 1) {
-			addNarrow(runs, frame, left, size);
-		} else {
-			drawRect(row, frame, left, size);
-			drawn.push(frame);
-		}
-	}
-	drawRuns(row, runs);
-	const kept = new Set(drawn);
-	row.drawn.forEach((frame) => kept.has(frame) || dropRect(frame));
-	row.drawn = drawn;
+// Narrow frames that touch and look the same are one piece of a path.
+function narrowClass(i) {
+	return (colorOf(i) || lines[tree.frame[i]].narrow) + (isHit(i) ? " hit" : "");
 }
 
 function draw() {
-	const scale = (width - 2 * MARGIN) / view.w;
-	for (const row of rows)
-		drawRow(row, scale);
+	const focused = nodeOf(document.activeElement);
+	rectOf.clear();
+	rows.forEach((row) => Object.assign(row, {rects: [], nodes: [], texts: [], narrow: {}, stripes: {}}));
+	flame.layOut(tree, view, width - 2 * MARGIN, LEAST_WIDTH, narrowClass, drawRect,
+		(depth, left, size, name) => addPiece(rows[depth].narrow, name,
+			box(left, left + size, 0, frameHeight)));
+	for (const row of rows) {
+		row.labels.replaceChildren(...row.texts);
+		row.group.replaceChildren(...makePaths(row.narrow), ...row.rects, ...makePaths(row.stripes),
+			row.labels);
+	}
+	makeReachable(rectOf.has(focused) ? focused : view);
+	if (rectOf.has(focused))
+		rectOf.get(focused).focus({preventScroll: true});
+}
+
+// One frame can be reached by Tab; from there, arrows go on.
+let reachable = null;
+
+function makeReachable(i) {
+	if (reachable)
+		reachable.removeAttribute("tabindex");
+	reachable = rectOf.get(i);
+	if (!reachable)
+		return;
+	reachable.setAttribute("tabindex", 0);
+	reachable.setAttribute("role", "button");
+	reachable.setAttribute("aria-label", nameOf(i) + (LOOKS[lookOf(i)] || "") + ", " +
+		figures(i).join("; "));
 }
 
 // Header and footer stay in the window when the picture is taller than it.
+
+let footerHeight = FOOTER;
+
 function stick() {
 	const top = Math.max(0, -svg.getBoundingClientRect().top);
-	const bottom = Math.min(height, top + window.innerHeight);
+	const bottom = Math.min(staticHeight - FOOTER + footerHeight, top + window.innerHeight);
 	header.setAttribute("transform", "translate(0 " + top + ")");
-	footer.setAttribute("transform",
-		"translate(0 " + (bottom - Number(footer.dataset.height)) + ")");
+	footer.setAttribute("transform", "translate(0 " + (bottom - footerHeight) + ")");
+}
+
+// The details: one line, on a phone the name and the figures have one each; the figures of a comparison
+// are two.
+
+const detailLines = [];
+let told = null;
+
+function makeFooter() {
+	const n = width < PHONE ? options.compared ? 5 : 2 : options.compared ? 2 : 1;
+	placeLegend();
+	footerHeight = FOOTER + (Math.max(n, width < PHONE ? legendLines + (notes ? 1 : 0) : 1) - 1) * LINE;
+	svg.setAttribute("height", staticHeight - FOOTER + footerHeight);
+	footer.querySelector(".paper").setAttribute("height", footerHeight);
+	details.replaceChildren();
+	detailLines.length = 0;
+	for (let k = 0; k < n; k++)
+		detailLines.push(add(details, "text", {class: k ? "more" : "", x: MARGIN, y: 20 + k * LINE}, ""));
+	detailLines.forEach((line) => line.append(""));
+}
+
+const items = Array.from(legend.children, (group) => {
+	const text = group.lastElementChild;
+	group.removeAttribute("display");
+	return {group, size: Number(text.getAttribute("x")) + text.getComputedTextLength() + GAP};
+});
+let legendLines = 1;
+const legendSize = items.reduce((sum, item) => sum + item.size, -GAP);
+
+// The details need half of the footer; where the legend has no other half, it gives way to them.
+function legendRoom() {
+	return width < PHONE || 2 * legendSize > width ? 0 : legendSize + 10;
+}
+
+// In one line at the right, or in as many as it takes.
+function placeLegend() {
+	let x = Math.max(MARGIN, width - MARGIN - legendSize), y = 0;
+	for (const {group, size} of items) {
+		if (x > MARGIN && x + size - GAP > width - MARGIN) {
+			x = MARGIN;
+			y += LINE;
+		}
+		group.setAttribute("transform", "translate(" + x + " " + y + ")");
+		x += size;
+	}
+	legendLines = 1 + y / LINE;
+}
+
+function tell(i) {
+	const parts = i === null ? [notes] : figures(i);
+	told = i;
+	if (i !== null) {
+		const view1 = flame.fitColumns(nameOf(view), 40);
+		if (!options.compared)
+			parts[0] += " of all";
+		if (!options.compared && view && tree.depth[i] >= tree.depth[view])
+			parts[0] += ", " + flame.percent(sides[0].total[i], sides[0].total[view]) + " of " + view1;
+	}
+	// On a phone, the legend goes below notes, if the footer has the lines.
+	const isBelow = told === null && width < PHONE && notes && FOOTER + legendLines * LINE <= footerHeight;
+	legend.setAttribute("transform", "translate(0 " + (isBelow ? LINE : 0) + ")");
+	legend.style.display = parts[0] && !legendRoom() && !isBelow ? "none" : "";
+	detailLines.forEach((line) => (line.lastChild.nodeValue = ""));
+	if (i === null)
+		fitElement(detailLines[0], notes, width - 2 * MARGIN - legendRoom());
+	else
+		tellName(i, parts);
+}
+
+// On a phone, the name and the figures have lines of their own; what is too long for one is two.
+function tellLines(name, parts) {
+	const room = width - 2 * MARGIN;
+	let k = 0;
+	const put = (text) => k < detailLines.length && fitElement(detailLines[k++], text, room);
+	put(name);
+	for (const part of parts) {
+		const middle = part.indexOf("), ") + 2;
+		if (k < detailLines.length)
+			detailLines[k].lastChild.nodeValue = part;
+		if (middle > 2 && k < detailLines.length && detailLines[k].getComputedTextLength() > room) {
+			put(part.slice(0, middle));
+			put(part.slice(middle + 1));
+		} else {
+			put(part);
+		}
+	}
+}
+
+// A long name gives way to the figures behind it.
+function tellName(i, parts) {
+	const name = (options.type ? options.type + " " : "") + nameOf(i), kind = LOOKS[lookOf(i)] || "";
+	if (width < PHONE) {
+		tellLines(name + kind, parts);
+		return;
+	}
+	const room = width - 2 * MARGIN - legendRoom(), first = detailLines[0], behind = kind + " \u2014 " + parts[0];
+	fitElement(first, name + behind, room);
+	if (first.textContent.endsWith("\u2026")) {
+		first.lastChild.nodeValue = behind;
+		fitElement(first, name, Math.max(room - first.getComputedTextLength(), 60));
+		fitElement(first, first.textContent + behind, room);
+	}
+	if (parts[1])
+		fitElement(detailLines[1], parts[1], width - 2 * MARGIN);
 }
 
 // The controls: made here, as they do nothing without a script.
 
-function button(label, size, act) {
-	const group = add(header, "g", {class: "button", tabindex: 0, role: "button"});
-	add(group, "rect", {width: size, height: 24, y: 8});
-	add(group, "text", {x: size / 2, y: 24}, label);
-	group.addEventListener("click", act);
-	group.addEventListener("keydown", (event) => {
-		if (event.key === "Enter" || event.key === " ") {
-			event.preventDefault();
-			act();
-		}
-	});
-	group.size = size;
-	return group;
-}
-
-const reset = button("Reset zoom", 84, () => zoom(root));
-const search = button("Search", 64, openSearch);
-const matched = add(header, "text", {class: "matched", y: 58}, "");
-const field = add(header, "foreignObject", {class: "field", y: 8, height: 24});
+const reset = addButton(header, "reset", "Reset zoom", "Reset zoom", 84, () => zoom(0));
+const side = addButton(header, "side", WIDTHS.both, "", 88, switchSide);
+const search = addButton(header, "search", "Search", "Search (Ctrl-F or /)", 64, openSearch);
+const sensitive = addButton(header, "case", "Aa", "Match case", 30, () => {
+	matchCase = !matchCase;
+	find(input.value);
+	remember(false);
+});
+const close = addButton(header, "close", "\u00d7", "Close search", 26, closeSearch);
+const matched = add(header, "text", {id: "matched", class: "matched", y: 58, role: "status"}, "");
+const field = add(header, "foreignObject", {class: "field", y: 6, height: 24});
 const input = document.createElementNS("http://www.w3.org/1999/xhtml", "input");
 input.setAttribute("placeholder", "regular expression");
 input.setAttribute("aria-label", "Search");
 input.setAttribute("spellcheck", "false");
 field.appendChild(input);
-reset.id = "reset";
-search.id = "search";
-matched.id = "matched";
-field.style.display = "none";
-const lines = [".title", ".subtitle", ".facts"].map((name) => header.querySelector(name));
-const texts = lines.map((line) => (line.querySelector("title") || line).textContent);
+let isSearchOpen = false;
+
+const captions = [".title", ".subtitle", ".facts"].map((name) => header.querySelector(name));
+const texts = captions.map((line) => (line.querySelector("title") || line).textContent);
 // The last child is the text that is seen; a tooltip may come before it.
-lines.forEach((line) => line.lastChild.nodeType === 3 || line.append(""));
+captions.forEach((line) => line.lastChild.nodeType === 3 || line.append(""));
 
-// The details line needs half of the footer.
-function legendRoom() {
-	const size = Number(legend.dataset.width);
-	return width < 700 || 2 * size > width ? 0 : size + 10;
-}
-
+// From the right edge on; what is left of their line is the title's, if it is worth it.
 function placeControls() {
-	const isOpen = field.style.display !== "none";
 	let x = width - MARGIN;
-	const place = (element, size) => {
-		x -= size;
-		element.setAttribute(element === field ? "x" : "transform",
-			element === field ? x : "translate(" + x + " 0)");
-		x -= 6;
+	const place = (element, isShown) => {
+		element.style.display = isShown ? "" : "none";
+		if (isShown) {
+			element.setAttribute("transform", "translate(" + (x - element.size) + " 0)");
+			x -= element.size + 6;
+		}
 	};
-	if (isOpen) {
-		const size = Math.min(240, width * 0.45);
-		field.setAttribute("width", size);
-		place(field, size);
-	} else {
-		place(search, search.size);
-	}
-	search.style.display = isOpen ? "none" : "";
-	reset.style.display = view === root ? "none" : "";
-	if (view !== root)
-		place(reset, reset.size);
+	place(close, isSearchOpen);
+	place(sensitive, isSearchOpen);
+	place(search, !isSearchOpen);
+	const others = (view ? reset.size + 6 : 0) + (options.compared ? side.size + 6 : 0);
+	field.size = Math.max(40, Math.min(240, x - others - MARGIN));
+	field.setAttribute("width", field.size);
+	place(field, isSearchOpen);
+	place(side, !!options.compared);
+	place(reset, view !== 0);
 	matched.setAttribute("x", width - MARGIN);
 	const taken = matched.textContent ? matched.getComputedTextLength() + 16 : 0;
-	lines.forEach((line, i) => fitElement(line, texts[i],
-		i === 0 ? x - MARGIN - 6 : width - 2 * MARGIN - (i === 2 ? taken : 0)));
-	legend.style.display = legendRoom() ? "" : "none";
-	legend.setAttribute("transform",
-		"translate(" + (width - MARGIN - Number(legend.dataset.width)) + " 0)");
+	captions.forEach((line, i) => {
+		const room = i === 0 ? x - MARGIN - 6 : width - 2 * MARGIN - (i === 2 ? taken : 0);
+		line.style.display = room < 50 ? "none" : "";
+		fitElement(line, texts[i], room);
+	});
+	sensitive.classList.toggle("on", matchCase);
+	sensitive.setAttribute("aria-pressed", matchCase);
 }
 
-// Zoom.
+// Which side's weights are drawn as widths.
 
-function zoom(frame) {
-	view = frame;
-	draw();
+function switchSide() {
+	const all = Object.keys(WIDTHS);
+	setWidths(all[(all.indexOf(widths) + 1) % all.length]);
+	show();
+	remember(true);
+}
+
+// After a change of what is shown.
+function show() {
+	if (tree) {
+		side.caption.textContent = WIDTHS[widths];
+		side.setAttribute("aria-label", "Widths are those of " + SIDES[widths]);
+		side.querySelector("title").textContent = side.getAttribute("aria-label");
+		draw();
+	}
 	tellMatched();
 	placeControls();
 	tell(null);
 }
 
-// The details line.
-
-let told = null;
-
-function tell(frame) {
-	let text = "";
-	told = frame;
-	if (frame) {
-		text = nameOf(frame) + (LOOKS[frame.look] || "") + " \u2014 " + figures(frame) + " of all";
-		if (view !== root && frame.depth >= view.depth)
-			text += ", " + percent(frame.w, view.w) + " of " + fitColumns(nameOf(view), 40);
-	}
-	if (!details.lastChild)
-		details.append("");
-	fitDetails(frame, text);
-}
-
-// A long name gives way to the figures behind it.
-function fitDetails(frame, text) {
-	const room = width - 2 * MARGIN - legendRoom();
-	details.lastChild.nodeValue = text;
-	if (!frame || details.getComputedTextLength() <= room)
-		return;
-	const rest = text.slice(nameOf(frame).length);
-	details.lastChild.nodeValue = rest;
-	const left = room - details.getComputedTextLength();
-	fitElement(details, nameOf(frame), Math.max(left, 60));
-	details.lastChild.nodeValue += rest;
-	if (details.getComputedTextLength() > room)
-		fitElement(details, details.lastChild.nodeValue, room);
+function zoom(i) {
+	view = i;
+	show();
+	remember(true);
 }
 
 // Search.
 
-// A regular expression; plain text where it isn't one. Capitals make it mind the case.
-function makePattern(text) {
-	const flags = /[A-Z]/.test(text) ? "" : "i";
-	try {
-		return new RegExp(text, flags);
-	} catch (error) {
-		return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);
-	}
-}
-
-function isHit(frame) {
-	return hits !== null && hits[frame.name];
+function setPattern(text) {
+	const pattern = text ? flame.makePattern(text, matchCase) : null;
+	hits = pattern && lines.map((line, i) => i > 0 && line.look !== "x" && pattern.test(line.name));
+	if (tree)
+		picture.classList.toggle("searching", !!pattern);
 }
 
 function find(text) {
-	const pattern = text ? makePattern(text) : null;
-	hits = pattern && names.map((name, i) => i > 0 && pattern.test(name.slice(1)));
-	matches = pattern && rows.flatMap((row) => row.list.filter(isHit))
-		.sort((a, b) => a.x - b.x || b.w - a.w);
-	if (frames) {
-		frames.classList.toggle("searching", !!pattern);
+	setPattern(text);
+	if (tree)
 		draw();
-	}
 	tellMatched();
 	placeControls();
 }
 
-// What the matches cover of [x, x + w), a match below or above another one counted once.
-function covered(x, w) {
-	let sum = 0, end = x;
-	for (const frame of matches) {
-		const from = Math.max(frame.x, end), to = Math.min(frame.x + frame.w, x + w);
-		if (to > from) {
-			sum += to - from;
-			end = to;
-		}
-	}
-	return sum;
-}
-
 function tellMatched() {
-	let text = "";
-	if (matches && root.w) {
-		text = "matched " + percent(covered(root.x, root.w), root.w);
-		if (view !== root)
-			text += " of all, " + percent(covered(view.x, view.w), view.w) + " here";
-	}
-	matched.textContent = text;
+	const share = (of, s) => flame.percent(flame.covered(tree, of, hits, sides[s].total), sides[s].total[of]);
+	const shares = (of) => (options.compared ? share(of, 1) + ARROW : "") + share(of, 0);
+	matched.textContent = "";
+	if (!hits || !tree)
+		return;
+	matched.textContent = "matched " + shares(0) + (view ? " of all, " + shares(view) + " here" : "");
+	if (matched.getComputedTextLength() > width - 2 * MARGIN)
+		matched.textContent = "matched " + shares(view) + " here";
 }
 
 function openSearch() {
-	field.style.display = "";
+	isSearchOpen = true;
 	placeControls();
 	input.focus();
 	input.select();
 }
 
 function closeSearch() {
-	field.style.display = "none";
+	clearTimeout(timer);
+	isSearchOpen = false;
 	input.value = "";
 	input.blur();
 	find("");
+	remember(false);
 }
 
 let timer = 0;
+
+function searchNow() {
+	clearTimeout(timer);
+	find(input.value);
+	remember(false);
+}
+
 input.addEventListener("input", () => {
 	clearTimeout(timer);
-	timer = setTimeout(() => find(input.value), 80);
+	timer = setTimeout(searchNow, 80);
 });
+
+// Links: the address of a picture that is shown by itself says what is seen of it. isStep: one that the
+// back button takes back.
+
+function remember(isStep) {
+	const link = flame.writeLink({zoom: tree && view ? flame.nodeLink(tree, view, nameOf) : "",
+		search: input.value, case: matchCase ? "1" : "", width: widths === "both" ? "" : widths});
+	if (!standalone || link === location.hash)
+		return;
+	try {
+		history[isStep ? "pushState" : "replaceState"](null, "", location.href.split("#")[0] + link);
+	} catch (error) {
+		// A page that has no address of its own: there is nothing to copy.
+	}
+}
+
+function recall() {
+	const state = flame.readLink(standalone ? location.hash : "");
+	clearTimeout(timer);
+	matchCase = state.case === "1";
+	input.value = state.search || "";
+	isSearchOpen = !!state.search;
+	if (tree) {
+		view = state.zoom ? flame.linkedNode(tree, state.zoom, nameOf) : 0;
+		setWidths(state.width);
+	}
+	setPattern(input.value);
+	show();
+}
 
 // Keys: arrows go to the parent, the widest child and the neighbours.
 
-function contains(outer, inner) {
-	return outer.x <= inner.x && inner.x + inner.w <= outer.x + outer.w;
-}
-
-function above(frame) {
-	const next = rows[frame.depth + 1];
-	const inside = next ? next.drawn.filter((f) => contains(frame, f)) : [];
-	return inside.reduce((best, f) => (!best || f.w > best.w ? f : best), null);
-}
-
-function below(frame) {
-	return frame.depth ? rows[frame.depth - 1].drawn.find((f) => contains(f, frame)) : null;
-}
-
-function beside(frame, step) {
-	const drawn = rows[frame.depth].drawn;
-	return drawn[drawn.indexOf(frame) + step];
-}
-
-function neighbour(frame, key) {
+function neighbour(i, key) {
+	const up = inverted ? "parent" : "child", down = inverted ? "child" : "parent";
+	const nodes = rows[tree.depth[i]].nodes, at = nodes.indexOf(i);
 	switch (key) {
 	case "ArrowUp":
-		return inverted ? below(frame) : above(frame);
+		return flame.neighbour(tree, view, i, up);
 	case "ArrowDown":
-		return inverted ? above(frame) : below(frame);
+		return flame.neighbour(tree, view, i, down);
 	case "ArrowLeft":
-		return beside(frame, -1);
+		return at > 0 ? nodes[at - 1] : -1;
 	case "ArrowRight":
-		return beside(frame, 1);
+		return at + 1 < nodes.length ? nodes[at + 1] : -1;
 	}
-	return null;
+	return -1;
 }
 
-function focusFrame(frame) {
-	frame.rect.setAttribute("tabindex", -1);
-	frame.rect.focus();
+function focusFrame(i) {
+	makeReachable(i);
+	rectOf.get(i).focus();
 }
 
 function onFrameKey(event) {
-	const frame = frameOf.get(event.target);
-	if (!frame)
+	const i = nodeOf(event.target);
+	if (i < 0)
 		return;
 	if (event.key === "Enter" || event.key === " ") {
 		event.preventDefault();
-		zoom(frame);
-		tell(frame);
+		zoom(i);
+		tell(i);
 	} else if (event.key.startsWith("Arrow")) {
-		const next = neighbour(frame, event.key);
+		const next = neighbour(i, event.key);
 		event.preventDefault();
-		if (next)
+		if (rectOf.has(next))
 			focusFrame(next);
 	}
 }
 
+// Pictures in a page take no plain keys from it. A second Ctrl-F is the browser's own.
+function opensSearch(event) {
+	const isCommand = event.ctrlKey || event.metaKey;
+	return (isCommand && !event.altKey && event.key.toLowerCase() === "f") || event.key === "F3" ||
+		(standalone && !isCommand && event.key === "/");
+}
+
 function onKey(event) {
-	const isFind = (event.ctrlKey || event.metaKey) && !event.altKey &&
-		event.key.toLowerCase() === "f";
-	// A second Ctrl-F is the browser's own.
-	if ((isFind || event.key === "F3") && document.activeElement !== input) {
+	const isTyping = document.activeElement === input;
+	if (!isTyping && opensSearch(event)) {
 		event.preventDefault();
 		openSearch();
-	} else if (event.key === "Enter" && document.activeElement === input) {
-		clearTimeout(timer);
-		find(input.value);
+	} else if (isTyping && event.key === "Enter") {
+		searchNow();
+	} else if (event.key === "Escape" && (hits || isSearchOpen)) {
+		closeSearch();
 	} else if (event.key === "Escape") {
-		if (matches || field.style.display !== "none") {
-			clearTimeout(timer);
-			closeSearch();
-		} else {
-			zoom(root);
-		}
+		zoom(0);
+	} else if (event.key === "Home" && tree && standalone && !isTyping) {
+		event.preventDefault();
+		zoom(0);
+		focusFrame(0);
 	}
+}
+
+// Pointing: narrow frames are found by position.
+
+function frameAt(event) {
+	const depth = rows.findIndex((row) => row.group === event.target.parentNode);
+	if (nodeOf(event.target) >= 0 || depth < 0)
+		return nodeOf(event.target);
+	const left = event.clientX - svg.getBoundingClientRect().left - MARGIN;
+	const scale = tree.width[view] / (width - 2 * MARGIN);
+	// The pointer stands on whole pixels, which hold more than one frame, or most of none.
+	for (const offset of [0, 0.5, 1, -0.5, 1.5, -1]) {
+		const i = flame.nodeAt(tree, view, depth, tree.start[view] + (left + offset) * scale);
+		if (i >= 0)
+			return i;
+	}
+	return -1;
+}
+
+function point(event) {
+	const i = frameAt(event);
+	if (i < 0 || i === told)
+		return;
+	tell(i);
+	const tooltip = event.target.querySelector("title") || add(event.target, "title", {}, "");
+	tooltip.textContent = nameOf(i) + " (" + figures(i).join("; ") + ")";
 }
 
 function resize() {
 	const now = svg.getBoundingClientRect().width;
 	if (now > 0 && now !== width) {
 		width = now;
-		if (rows.length)
-			draw();
-		placeControls();
-		tell(null);
+		makeFooter();
+		show();
 	}
 	stick();
 }
 
-// The frame under the pointer; narrow ones are found by position.
-function frameAt(event) {
-	const row = rows.find((r) => r.group === event.target.parentNode);
-	if (frameOf.has(event.target) || !row)
-		return frameOf.get(event.target);
-	const left = event.clientX - svg.getBoundingClientRect().left - MARGIN;
-	const x = view.x + left * view.w / (width - 2 * MARGIN);
-	return row.list[Math.min(firstBehind(row, x), row.list.length - 1)];
-}
-
-if (frames) {
-	frames.addEventListener("click", (event) => {
-		const frame = frameAt(event);
-		if (frame) {
-			zoom(frame);
-			tell(frame);
+if (tree) {
+	makeRows();
+	columnWidth = svgParts.columnWidth(options, rows[0].labels) || columnWidth;
+	picture.addEventListener("click", (event) => {
+		const i = frameAt(event);
+		if (i >= 0) {
+			zoom(i);
+			tell(i);
 		}
 	});
-	frames.addEventListener("mousemove", (event) => {
-		const frame = frameAt(event);
-		if (frame !== told)
-			tell(frame);
-	});
-	frames.addEventListener("mouseleave", () => tell(null));
-	frames.addEventListener("keydown", onFrameKey);
-	root.rect.setAttribute("tabindex", 0);
+	picture.addEventListener("mousemove", point);
+	picture.addEventListener("mouseleave", () => tell(null));
+	picture.addEventListener("keydown", onFrameKey);
 }
 // On the window: an SVG element that listens for focus becomes focusable itself.
-window.addEventListener("focusin", (event) => frameOf.has(event.target) &&
-	tell(frameOf.get(event.target)));
+window.addEventListener("focusin", (event) => nodeOf(event.target) >= 0 && tell(nodeOf(event.target)));
 window.addEventListener("keydown", onKey);
 window.addEventListener("scroll", stick, {passive: true});
 window.addEventListener("resize", resize);
-
+if (standalone) {
+	window.addEventListener("popstate", recall);
+	svgParts.fitPhone(svg);
+}
+const staticWidth = Number(svg.getAttribute("width"));
 svg.setAttribute("width", "100%");
+svg.setAttribute("role", "group"); // not one image any more: what is in it can be reached
 svg.removeAttribute("viewBox");
-measureColumn();
-resize();
+details.setAttribute("role", "status");
+width = svg.getBoundingClientRect().width || staticWidth;
+makeFooter();
+recall();
 if (standalone && !inverted)
-	window.scrollTo(0, height);
+	window.scrollTo(0, staticHeight);
 stick();
 })();

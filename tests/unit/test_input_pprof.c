@@ -1,0 +1,863 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pprof files are read back as they were written, those of others as what they say, damaged ones
+ * not at all.
+ */
+#include "unit/made_pprof.h"
+
+static const struct unfold_options plain;
+
+/* Files made by hand: a message, packed. */
+
+struct made_message {
+	unsigned char bytes[4096];
+	size_t n;
+};
+
+static void add(struct made_message *file, const pprof *part)
+{
+	size_t n = perftools__profiles__profile__get_packed_size(part);
+
+	assert_true(file->n + n <= sizeof file->bytes);
+	perftools__profiles__profile__pack(part, file->bytes + file->n);
+	file->n += n;
+}
+
+static void add_bytes(struct made_message *file, const char *bytes, size_t n)
+{
+	memcpy(file->bytes + file->n, bytes, n);
+	file->n += n;
+}
+
+#define PART(field, ...)                                                                           \
+	do {                                                                                       \
+		pprof part = PERFTOOLS__PROFILES__PROFILE__INIT;                                   \
+		part.n_##field = 1;                                                                \
+		part.field = (void *)(void *[]){__VA_ARGS__};                                      \
+		add(file, &part);                                                                  \
+	} while (0)
+
+static void add_strings(struct made_message *file, const char *const *strings, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		PART(string_table, (char *)strings[i]);
+}
+
+static void add_type(struct made_message *file, int64_t type, int64_t unit)
+{
+	Perftools__Profiles__ValueType message = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+
+	message.type = type;
+	message.unit = unit;
+	PART(sample_type, &message);
+}
+
+static void add_mapping(struct made_message *file, uint64_t id, uint64_t start, uint64_t offset,
+			int64_t filename)
+{
+	Perftools__Profiles__Mapping message = PERFTOOLS__PROFILES__MAPPING__INIT;
+
+	message.id = id;
+	message.memory_start = start;
+	message.memory_limit = start + 0x10000;
+	message.file_offset = offset;
+	message.filename = filename;
+	PART(mapping, &message);
+}
+
+/* @functions: innermost first, 0 ends them; each on the line of its id. */
+static void add_location(struct made_message *file, uint64_t id, uint64_t mapping, uint64_t address,
+			 const uint64_t *functions)
+{
+	Perftools__Profiles__Location message = PERFTOOLS__PROFILES__LOCATION__INIT;
+	Perftools__Profiles__Line lines[4], *pointers[4];
+
+	message.id = id;
+	message.mapping_id = mapping;
+	message.address = address;
+	message.line = pointers;
+	for (; functions && functions[message.n_line]; message.n_line++) {
+		Perftools__Profiles__Line *line = &lines[message.n_line];
+
+		perftools__profiles__line__init(line);
+		line->function_id = functions[message.n_line];
+		line->line = functions[message.n_line];
+		pointers[message.n_line] = line;
+	}
+	PART(location, &message);
+}
+
+static void add_function(struct made_message *file, uint64_t id, int64_t name, int64_t system_name,
+			 int64_t filename)
+{
+	Perftools__Profiles__Function message = PERFTOOLS__PROFILES__FUNCTION__INIT;
+
+	message.id = id;
+	message.name = name;
+	message.system_name = system_name;
+	message.filename = filename;
+	PART(function, &message);
+}
+
+struct made_label {
+	int64_t key, str, num;
+};
+
+static void add_sample(struct made_message *file, const uint64_t *locations, size_t n,
+		       const int64_t *values, size_t n_values, const struct made_label *labels,
+		       size_t n_labels)
+{
+	Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
+	Perftools__Profiles__Label made[4], *pointers[4];
+
+	message.n_location_id = n;
+	message.location_id = (uint64_t *)locations;
+	message.n_value = n_values;
+	message.value = (int64_t *)values;
+	message.n_label = n_labels;
+	message.label = pointers;
+	for (size_t i = 0; i < n_labels; i++) {
+		perftools__profiles__label__init(&made[i]);
+		made[i].key = labels[i].key;
+		made[i].str = labels[i].str;
+		made[i].num = labels[i].num;
+		pointers[i] = &made[i];
+	}
+	PART(sample, &message);
+}
+
+#define IDS(...)    ((const uint64_t[]){__VA_ARGS__}), COUNT(((const uint64_t[]){__VA_ARGS__}))
+#define VALUES(...) ((const int64_t[]){__VA_ARGS__}), COUNT(((const int64_t[]){__VA_ARGS__}))
+#define LABELS(...)                                                                                \
+	((const struct made_label[]){__VA_ARGS__}),                                                \
+		COUNT(((const struct made_label[]){__VA_ARGS__}))
+#define FUNCTIONS(...) ((const uint64_t[]){__VA_ARGS__, 0})
+
+static int read_file(struct input *input, const struct made_message *file)
+{
+	return made_read_bytes(input, file->bytes, file->n);
+}
+
+static void expect_lines(const struct made_message *file, enum profile_mode mode,
+			 const char *expected)
+{
+	struct input input = made_input((struct input_options){0});
+	int r = read_file(&input, file);
+
+	assert_string_equal(made_failure.what, "");
+	assert_int_equal(r, 0);
+	assert_int_equal(input.profile->mode, mode);
+	made_expect_profile(input.profile, &made_all, expected);
+	input_done(&input);
+}
+
+static void expect_fault(const struct made_message *file, const char *what)
+{
+	struct input input = made_input((struct input_options){0});
+
+	assert_int_equal(read_file(&input, file), -EINVAL);
+	assert_string_equal(made_failure.what, what);
+	input_done(&input);
+}
+
+/* What was written comes back */
+
+static void expect_round(struct profile *profile, const struct unfold_options *unfold)
+{
+	struct input input = made_input((struct input_options){0});
+	size_t n, n_again;
+	char *bytes = made_pprof(profile, unfold, &n), *again, *lines, *lines_again;
+
+	assert_int_equal(made_read_bytes(&input, bytes, n), 0);
+	assert_int_equal(input.profile->mode, profile->mode);
+	again = made_pprof(input.profile, unfold, &n_again);
+	assert_int_equal(n, n_again);
+	assert_memory_equal(bytes, again, n);
+	lines = made_folded(profile, unfold);
+	lines_again = made_folded(input.profile, unfold);
+	assert_string_equal(lines_again, lines);
+	free(bytes);
+	free(again);
+	free(lines);
+	free(lines_again);
+	input_done(&input);
+}
+
+static void own_files_come_back(void **state)
+{
+	for (int i = 0; i < 300; i++) {
+		struct unfold_options options = {.no_inline = i % 8 == 1,
+						 .no_kernel = i % 8 == 2,
+						 .no_reason = i % 8 == 3,
+						 .fold_idle = i >> 3 & 1,
+						 .waker_depth = i % 4,
+						 .threads = i % 5 == 0};
+		struct profile *profile = made_random_profile(i % N_PROFILE_MODES, i);
+
+		expect_round(profile, &options);
+		profile_free(profile);
+	}
+}
+
+static void hostile_names_come_back(void **state)
+{
+	for (int mode = 0; mode < N_PROFILE_MODES; mode++) {
+		struct profile *profile = made_hostile(mode), *clean;
+		struct input input = made_input((struct input_options){0});
+		size_t n;
+		char *bytes = made_pprof(profile, &plain, &n);
+
+		/* What was no text is replaced in the first file; the second is equal. */
+		assert_int_equal(made_read_bytes(&input, bytes, n), 0);
+		clean = input.profile;
+		assert_int_equal(clean->n_samples, profile->n_samples);
+		expect_round(clean, &plain);
+		free(bytes);
+		input_done(&input);
+		profile_free(profile);
+	}
+}
+
+static void folded_lines_come_back(void **state)
+{
+	static const char lines[] = "[idle];db;start;poll;[poll] 900\n"
+				    "a;[truncated];x;jit_[j];read_[k];[on-cpu] 7\n"
+				    "db;--;x;[page fault];--;wake_[k];unlock;worker-9;--;end_[k];"
+				    "[interrupt] 1000\n"
+				    "db;main;[futex] 20\n"
+				    "db;main;[futex];--;f;[truncated];w 22\n"
+				    "db;main;in_[i];[preempted] 21\n"
+				    "db;main;in_[i];[preempted];--;a 1\n"
+				    "db;main;wait;-- 3\n"
+				    "e-1/2;[libfoo.so+0x12];[kernel+0xff]_[k];[stopped] 4\n";
+	struct input input = made_input((struct input_options){0}),
+		     again = made_input((struct input_options){0});
+	size_t n;
+	char *bytes;
+
+	assert_int_equal(made_read(&input, lines), 0);
+	bytes = made_pprof(input.profile, &made_all, &n);
+	assert_int_equal(made_read_bytes(&again, bytes, n), 0);
+	made_expect_profile(again.profile, &made_all, lines);
+	free(bytes);
+	input_done(&input);
+	input_done(&again);
+}
+
+static void facts_come_back(void **state)
+{
+	struct profile *profile = made_random_profile(PROFILE_ONCPU, 1), *read;
+	struct input input = made_input((struct input_options){0});
+	size_t n;
+	char *bytes = made_pprof(profile, &plain, &n);
+
+	assert_int_equal(made_read_bytes(&input, bytes, n), 0);
+	read = input.profile;
+	assert_float_equal(read->frequency, 99, 0.001);
+	assert_int_equal(read->start_realtime_ns, profile->start_realtime_ns);
+	assert_int_equal(read->duration_ns, profile->duration_ns);
+	assert_string_equal(strings_get(&read->strings, read->command_line), "a --all");
+	assert_string_equal(strings_get(&read->strings, read->host), "host");
+	assert_string_equal(strings_get(&read->strings, read->kernel), "6.1.0");
+	free(bytes);
+	input_done(&input);
+	profile_free(profile);
+}
+
+/* JIT code of two processes at one address. */
+static void other_code_at_the_same_address(void **state)
+{
+	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
+
+	for (uint32_t pid = 1; pid <= 3; pid++) {
+		struct profile_mapping mapping = {.kind = MAPPING_ANON, .pid = pid};
+		struct profile_frame frame = {FRAME_JIT,
+					      made_string(profile, pid == 1 ? "one" : "other")};
+		uint32_t id, location;
+
+		made_check(profile_add_mapping(profile, &mapping, &id), "profile_add_mapping");
+		made_check(profile_add_location(profile, id, 0x7000, false, &location),
+			   "profile_add_location");
+		made_check(profile_set_frames(profile, location, &frame, 1), "profile_set_frames");
+		made_add_locations(profile, &(struct made_sample){"a", "", 1}, &location, 1);
+	}
+	expect_round(profile, &plain);
+	profile_free(profile);
+}
+
+/* Files of others */
+
+/* As Go's runtime writes a CPU profile: samples before tables, nothing has a command. */
+static struct made_message go_profile(void)
+{
+	static const char *const strings[] = {"",
+					      "samples",
+					      "count",
+					      "cpu",
+					      "nanoseconds",
+					      "/usr/bin/server",
+					      "main.main",
+					      "main.inner",
+					      "/src/main.go",
+					      "runtime.goexit",
+					      "[vdso]"};
+	struct made_message made = {.n = 0}, *file = &made;
+	pprof facts = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType period = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+
+	add_type(file, 1, 2);
+	add_type(file, 3, 4);
+	add_sample(file, IDS(1, 2), VALUES(3, 30000000), NULL, 0);
+	add_sample(file, IDS(3, 2), VALUES(1, 10000000), NULL, 0);
+	add_sample(file, IDS(4), VALUES(2, 20000000), NULL, 0);
+	add_sample(file, IDS(1, 2), VALUES(1, 10000000), NULL, 0);
+	add_mapping(file, 1, 0x400000, 0x1000, 5);
+	add_mapping(file, 2, 0x7fff0000, 0, 10);
+	add_location(file, 1, 1, 0x400500, FUNCTIONS(2, 1));
+	add_location(file, 2, 1, 0x400600, FUNCTIONS(3));
+	add_location(file, 3, 1, 0x400700, NULL);
+	add_location(file, 4, 2, 0x7fff0123, NULL);
+	add_function(file, 1, 6, 6, 8);
+	add_function(file, 2, 7, 7, 8);
+	add_function(file, 3, 9, 9, 8);
+	add_strings(file, strings, COUNT(strings));
+	period.type = 3;
+	period.unit = 4;
+	facts.period_type = &period;
+	facts.period = 10000000;
+	facts.duration_nanos = 1000000000;
+	add(file, &facts);
+	return made;
+}
+
+static const char go_lines[] = "server;[vdso+0x123] 2\n"
+			       "server;runtime.goexit;[server+0x1700] 1\n"
+			       "server;runtime.goexit;main.main;main.inner_[i] 4\n";
+
+static void profiles_of_go(void **state)
+{
+	struct made_message file = go_profile();
+	struct input input = made_input((struct input_options){0}),
+		     no_inline = made_input((struct input_options){.no_inline = true});
+	size_t n;
+	unsigned char *packed = made_gzip(file.bytes, file.n, &n);
+
+	expect_lines(&file, PROFILE_ONCPU, go_lines);
+	assert_int_equal(made_read_bytes(&input, packed, n), 0);
+	made_expect_profile(input.profile, &made_all, go_lines);
+	assert_float_equal(input.profile->frequency, 100, 0);
+	assert_int_equal(input.profile->duration_ns, 1000000000);
+	made_expect_profile(input.profile, &(struct unfold_options){.lines = true},
+			    "server;[vdso+0x123] 2\n"
+			    "server;runtime.goexit (main.go:3);[server+0x1700] 1\n"
+			    "server;runtime.goexit (main.go:3);main.main (main.go:1);"
+			    "main.inner (main.go:2)_[i] 4\n");
+	expect_round(input.profile, &plain);
+	assert_int_equal(read_file(&no_inline, &file), 0);
+	made_expect_profile(no_inline.profile, &made_all,
+			    "server;[vdso+0x123] 2\n"
+			    "server;runtime.goexit;[server+0x1700] 1\n"
+			    "server;runtime.goexit;main.main 4\n");
+	free(packed);
+	input_done(&input);
+	input_done(&no_inline);
+}
+
+/* Values of several kinds; strings: 1 objects, 2 count, 3 space, 4 bytes, 5 f, 6 unit of time. */
+static struct made_message two_values(const char *const names[4], int64_t default_type,
+				      int64_t first, int64_t second)
+{
+	const char *const strings[] = {"", names[0], names[1], names[2], names[3], "f"};
+	struct made_message made = {.n = 0}, *file = &made;
+	pprof facts = PERFTOOLS__PROFILES__PROFILE__INIT;
+
+	add_type(file, 1, 2);
+	add_type(file, 3, 4);
+	add_sample(file, IDS(1), VALUES(first, second), NULL, 0);
+	add_location(file, 1, 0, 0, FUNCTIONS(1));
+	add_function(file, 1, 5, 0, 0);
+	add_strings(file, strings, COUNT(strings));
+	facts.default_sample_type = default_type;
+	add(file, &facts);
+	return made;
+}
+
+static void values_are_chosen(void **state)
+{
+	static const struct {
+		const char *names[4];
+		int64_t default_type, first, second;
+		enum profile_mode mode;
+		const char *lines;
+	} cases[] = {
+		{{"inuse", "count", "space", "bytes"},
+		 0,
+		 3,
+		 4096,
+		 PROFILE_ONCPU,
+		 "[unknown];f 4096\n"},
+		{{"inuse", "count", "space", "bytes"},
+		 1,
+		 3,
+		 4096,
+		 PROFILE_ONCPU,
+		 "[unknown];f 3\n"},
+		{{"inuse", "count", "space", "bytes"},
+		 5,
+		 3,
+		 4096,
+		 PROFILE_ONCPU,
+		 "[unknown];f 4096\n"},
+		{{"samples", "count", "cpu", "nanoseconds"},
+		 0,
+		 3,
+		 4096,
+		 PROFILE_ONCPU,
+		 "[unknown];f 3\n"},
+		{{"contentions", "count", "delay", "nanoseconds"},
+		 0,
+		 3,
+		 4096,
+		 PROFILE_OFFCPU,
+		 "[unknown];f 4\n"},
+		{{"contentions", "count", "delay", "microseconds"},
+		 0,
+		 3,
+		 4096,
+		 PROFILE_OFFCPU,
+		 "[unknown];f 4096\n"},
+		{{"samples", "count", "off_cpu", "ms"},
+		 0,
+		 3,
+		 5,
+		 PROFILE_OFFCPU,
+		 "[unknown];f 5000\n"},
+		{{"samples", "count", "wall", "seconds"},
+		 0,
+		 3,
+		 5,
+		 PROFILE_WALL,
+		 "[unknown];f 5000000\n"},
+		{{"x", "bytes", "cpu", "nanoseconds"},
+		 0,
+		 3,
+		 4096,
+		 PROFILE_ONCPU,
+		 "[unknown];f 4096\n"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct made_message file = two_values(cases[i].names, cases[i].default_type,
+						      cases[i].first, cases[i].second);
+
+		expect_lines(&file, cases[i].mode, cases[i].lines);
+	}
+}
+
+/* CPU time and no count: the period tells how many samples it was. */
+static void time_is_counted_in_periods(void **state)
+{
+	static const char *const strings[] = {"", "cpu", "milliseconds", "f"};
+	struct made_message made = {.n = 0}, *file = &made;
+	pprof facts = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType period = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+
+	add_type(file, 1, 2);
+	add_sample(file, IDS(1), VALUES(79), NULL, 0);
+	add_sample(file, IDS(2), VALUES(1), NULL, 0);
+	add_location(file, 1, 0, 0, FUNCTIONS(1));
+	add_location(file, 2, 0, 0, FUNCTIONS(1, 1));
+	add_function(file, 1, 3, 3, 0);
+	add_strings(file, strings, COUNT(strings));
+	period.type = 1;
+	period.unit = 2;
+	facts.period_type = &period;
+	facts.period = 10;
+	add(file, &facts);
+	expect_lines(file, PROFILE_ONCPU, "[unknown];f 8\n[unknown];f;f_[i] 1\n");
+}
+
+static const char *const label_strings[] = {
+	"",	  "samples", "count",  "comm",	"thread_comm", "pid",  "tid",  "proc",	  "thread",
+	"reason", "futex",   "nobody", "other", "f",	       "idle", "true", "off_cpu", "ns"};
+
+static struct made_message with_labels(const struct made_label *labels, size_t n)
+{
+	struct made_message made = {.n = 0}, *file = &made;
+
+	add_strings(file, label_strings, COUNT(label_strings));
+	add_type(file, 16, 17);
+	add_function(file, 1, 13, 13, 0);
+	add_location(file, 1, 0, 0, FUNCTIONS(1));
+	add_sample(file, IDS(1), VALUES(5000), labels, n);
+	return made;
+}
+
+static void labels_are_understood(void **state)
+{
+	struct made_message file = with_labels(LABELS({3, 7, 0}, {5, 0, 12}, {6, 0, 13}));
+	struct input input = made_input((struct input_options){0});
+
+	assert_int_equal(read_file(&input, &file), 0);
+	made_expect_profile(input.profile, &(struct unfold_options){.threads = true},
+			    "proc-12/13;f 5\n");
+	input_done(&input);
+
+	file = with_labels(LABELS({4, 8, 0}, {3, 7, 0}));
+	expect_lines(&file, PROFILE_OFFCPU, "thread;f 5\n");
+	file = with_labels(LABELS({3, 7, 0}, {9, 10, 0}, {14, 15, 0}));
+	expect_lines(&file, PROFILE_OFFCPU, "[idle];proc;f;[futex] 5\n");
+	/* A reason that is none of ours, numbers that can't be, labels unheard of. */
+	file = with_labels(LABELS({9, 11, 0}, {5, 0, -1}, {6, 0, 1LL << 40}, {12, 0, 3}));
+	expect_lines(&file, PROFILE_OFFCPU, "[unknown];f 5\n");
+}
+
+/* Kinds of frames, by where they lie and by what others call them. */
+static void kinds_are_found(void **state)
+{
+	static const char *const strings[] = {
+		"",	      "samples", "count",      "f",
+		"f_[k]",      "g_[j]",	 "/a/x.ko.xz", "[kernel.kallsyms]_text",
+		"[vsyscall]", "[heap]",	 "_[k]"};
+	static const struct {
+		uint64_t mapping, address, function;
+		const char *lines;
+	} cases[] = {
+		{0, 0, 1, "[unknown];f 1\n"},
+		{0, 0, 2, "[unknown];f_[k] 1\n"},
+		{0, 0, 3, "[unknown];g_[j] 1\n"},
+		{0, 0xffffffff81000000, 1, "[unknown];f_[k] 1\n"},
+		{0, 0xffffffff81000000, 0, "[unknown];[kernel+0xffffffff81000000]_[k] 1\n"},
+		{6, 0x10, 1, "x.ko.xz;f_[k] 1\n"},
+		{7, 0x10, 1, "[kernel];f_[k] 1\n"},
+		{8, 0xffffffffff600000, 1, "[vsyscall];f 1\n"},
+		{9, 0x10, 0, "[heap];[heap] 1\n"},
+		{0, 0x10, 0, "[unknown];[unknown] 1\n"},
+		{0, 0, 4, "[unknown];_[k] 1\n"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct made_message made = {.n = 0}, *file = &made;
+
+		add_strings(file, strings, COUNT(strings));
+		add_type(file, 1, 2);
+		add_function(file, 1, 3, 3, 0);
+		add_function(file, 2, 4, 0, 0);
+		add_function(file, 3, 0, 5, 0);
+		add_function(file, 4, 10, 10, 0);
+		if (cases[i].mapping)
+			add_mapping(file, 1, 0, 0, cases[i].mapping);
+		add_location(file, 1, cases[i].mapping ? 1 : 0, cases[i].address,
+			     cases[i].function ? FUNCTIONS(cases[i].function) : NULL);
+		add_sample(file, IDS(1), VALUES(1), NULL, 0);
+		expect_lines(file, PROFILE_ONCPU, cases[i].lines);
+	}
+}
+
+/* Any order, any ids, fields we don't know, numbers that are not packed. */
+static void files_of_any_shape(void **state)
+{
+	static const char *const strings[] = {"", "samples", "count", "f"};
+	struct made_message made = {.n = 0}, *file = &made;
+
+	add_strings(file, strings, 1);
+	for (int i = 0; i < 8; i++)
+		add_bytes(file, "\x48\x01", 2);
+	add_bytes(file, "\x9a\x06\x03xyz\xa0\x06\x05\xa9\x06zzzzzzzz\xad\x06zzzz", 25);
+	/* location_id: 1, location_id: 2^40, value: 4, all by themselves */
+	add_bytes(file, "\x12\x0b\x08\x01\x08\x80\x80\x80\x80\x80\x20\x10\x04", 13);
+	add_strings(file, strings + 1, COUNT(strings) - 1);
+	add_location(file, 1ULL << 40, 0, 0, FUNCTIONS(UINT64_MAX));
+	add_location(file, 1, 0, 0, FUNCTIONS(UINT64_MAX - 1));
+	add_function(file, UINT64_MAX, 3, 3, 0);
+	add_function(file, UINT64_MAX - 1, 2, 2, 0);
+	add_type(file, 1, 2);
+	expect_lines(file, PROFILE_ONCPU, "[unknown];f;count 4\n");
+}
+
+static void several_files_add_up(void **state)
+{
+	struct made_message file = go_profile();
+	static const char *const waits[] = {"contentions", "count", "delay", "ns"};
+	struct made_message other = two_values(waits, 0, 1, 1000);
+	struct input input = made_input((struct input_options){0});
+
+	assert_int_equal(read_file(&input, &file), 0);
+	assert_int_equal(read_file(&input, &file), 0);
+	assert_int_equal(made_read(&input, "server;runtime.goexit;main.main;main.inner_[i] 4\n"),
+			 0);
+	made_expect_profile(input.profile, &plain,
+			    "server;[vdso+0x123] 4\n"
+			    "server;runtime.goexit;[server+0x1700] 2\n"
+			    "server;runtime.goexit;main.main;main.inner_[i] 12\n");
+	assert_int_equal(input.profile->n_samples, 4);
+	assert_int_equal(read_file(&input, &other), -EINVAL);
+	assert_string_equal(made_failure.what,
+			    ": holds times of waiting, where the files before it hold samples");
+	input_done(&input);
+}
+
+static void samples_in_their_order(void **state)
+{
+	struct made_message file = go_profile();
+	struct input input = made_input((struct input_options){.in_order = true});
+	static const uint64_t counts[] = {3, 1, 2, 1};
+
+	assert_int_equal(read_file(&input, &file), 0);
+	assert_int_equal(input.profile->n_samples, COUNT(counts));
+	for (size_t i = 0; i < COUNT(counts); i++)
+		assert_int_equal(input.profile->samples[i].count, counts[i]);
+	input_done(&input);
+}
+
+static void nothing_in_it(void **state)
+{
+	static const char *const strings[] = {"", "samples", "count"};
+	struct made_message made = {.n = 0}, *file = &made;
+
+	add_type(file, 1, 2);
+	add_strings(file, strings, COUNT(strings));
+	expect_lines(file, PROFILE_ONCPU, "");
+}
+
+/* Damage */
+
+static void cut_files(void **state)
+{
+	struct made_message file = go_profile();
+	struct input input;
+	size_t n_whole = 0;
+
+	for (size_t n = 2; n < file.n; n++) {
+		int r;
+
+		input = made_input((struct input_options){0});
+		r = made_read_bytes(&input, file.bytes, n);
+		n_whole += r == 0;
+		if (r != 0) {
+			assert_int_equal(r, -EINVAL);
+			assert_true(strncmp(made_failure.what, ": damaged pprof at byte ", 24) ==
+				    0);
+		}
+		input_done(&input);
+	}
+	/* Cut where all that is referred to is there already. */
+	assert_true(n_whole < 8);
+}
+
+/* Any byte changed, any value: an error or a profile, but nothing else. */
+static void changed_files(void **state)
+{
+	static const unsigned char changes[] = {0x01, 0x02, 0x08, 0x40, 0x80, 0xff};
+	struct made_message whole = go_profile();
+
+	for (size_t at = 0; at < whole.n; at++)
+		for (size_t i = 0; i < COUNT(changes); i++) {
+			struct made_message file = whole;
+			struct input input = made_input((struct input_options){0});
+			int r;
+
+			file.bytes[at] ^= changes[i];
+			r = read_file(&input, &file);
+			assert_true(r == 0 || r == -EINVAL);
+			assert_true((r == 0) == !*made_failure.what);
+			if (r == 0)
+				free(made_folded(input.profile, &made_all));
+			input_done(&input);
+		}
+}
+
+static void wrong_references(void **state)
+{
+	static const char *const strings[] = {"", "samples", "count", "f"};
+	struct made_message made, *file = &made;
+
+#define BEGIN()                                                                                    \
+	made.n = 0;                                                                                \
+	add_strings(file, strings, COUNT(strings));                                                \
+	add_type(file, 1, 2)
+	BEGIN();
+	add_sample(file, IDS(7), VALUES(1), NULL, 0);
+	expect_fault(file, ": damaged pprof at byte 27: location 7 is not there");
+	BEGIN();
+	add_sample(file, IDS(0), VALUES(1), NULL, 0);
+	expect_fault(file, ": damaged pprof at byte 27: a sample refers to location 0, which there "
+			   "can't be");
+	BEGIN();
+	add_sample(file, IDS(1), VALUES(1), NULL, 0);
+	add_location(file, 1, 3, 0, NULL);
+	expect_fault(file, ": damaged pprof at byte 35: mapping 3 is not there");
+	BEGIN();
+	add_sample(file, IDS(1), VALUES(1), NULL, 0);
+	add_location(file, 1, 0, 0, FUNCTIONS(4));
+	expect_fault(file, ": damaged pprof at byte 35: function 4 is not there");
+	BEGIN();
+	add_function(file, 1, 4, 0, 0);
+	expect_fault(file,
+		     ": damaged pprof at byte 27: this refers to string 4, where there are 4");
+	BEGIN();
+	add_function(file, 1, -1, 0, 0);
+	expect_fault(file,
+		     ": damaged pprof at byte 27: this refers to string -1, where there are 4");
+	BEGIN();
+	add_mapping(file, 1, 0, 0, 99);
+	expect_fault(file,
+		     ": damaged pprof at byte 27: this refers to string 99, where there are 4");
+	BEGIN();
+	add_location(file, 1, 0, 0, NULL);
+	add_sample(file, IDS(1), VALUES(1), LABELS({9, 1, 0}));
+	expect_fault(file,
+		     ": damaged pprof at byte 31: this refers to string 9, where there are 4");
+	BEGIN();
+	add_function(file, 1, 3, 0, 0);
+	add_function(file, 1, 3, 0, 0);
+	expect_fault(file, ": damaged pprof at byte 33: function 1 is there twice");
+	BEGIN();
+	add_location(file, 0, 0, 0, NULL);
+	expect_fault(file, ": damaged pprof at byte 27: a location has the id 0");
+	BEGIN();
+	add_type(file, 9, 2);
+	expect_fault(file, ": damaged pprof at byte 0: this refers to string 9, where there are 4");
+#undef BEGIN
+}
+
+static void wrong_values(void **state)
+{
+	static const char *const strings[] = {"", "samples", "count", "off_cpu", "seconds"};
+	struct made_message made, *file = &made;
+
+#define BEGIN()                                                                                    \
+	made.n = 0;                                                                                \
+	add_strings(file, strings, COUNT(strings));                                                \
+	add_type(file, 1, 2);                                                                      \
+	add_type(file, 3, 4);                                                                      \
+	add_location(file, 1, 0, 0, NULL)
+	BEGIN();
+	add_sample(file, IDS(1), VALUES(1), NULL, 0);
+	expect_fault(file, ": damaged pprof at byte 52: samples have 1 values, and there are 2 "
+			   "types of them");
+	BEGIN();
+	add_sample(file, IDS(1), VALUES(1, 2), NULL, 0);
+	add_sample(file, IDS(1), VALUES(1), NULL, 0);
+	expect_fault(file, ": damaged pprof at byte 61: a sample has another number of values than "
+			   "the first one");
+	BEGIN();
+	add_sample(file, IDS(1), NULL, 0, NULL, 0);
+	expect_fault(file, ": damaged pprof at byte 52: a sample has no values");
+	BEGIN();
+	add_sample(file, IDS(1), VALUES(1, -2), NULL, 0);
+	expect_fault(file, ": has negative values, as a difference of two profiles does");
+	BEGIN();
+	add_sample(file, IDS(1), VALUES(1, INT64_MAX), NULL, 0);
+	expect_fault(file, ": damaged pprof at byte 52: a time of 584 years");
+	BEGIN();
+	add_sample(file, IDS(1), VALUES(INT64_MAX, 1), NULL, 0);
+	add_sample(file, IDS(1), VALUES(INT64_MAX, 1), NULL, 0);
+	expect_fault(file, ": damaged pprof at byte 69: the values are too large to be added up");
+#undef BEGIN
+}
+
+/* Other stacks each, so that only the profile's sum is too large. */
+static void too_large_a_sum(void **state)
+{
+	static const char *const strings[] = {"", "samples", "count"};
+	struct made_message made = {.n = 0}, *file = &made;
+
+	add_strings(file, strings, COUNT(strings));
+	add_type(file, 1, 2);
+	for (uint64_t i = 1; i <= 3; i++) {
+		add_location(file, i, 0, 0, NULL);
+		add_sample(file, IDS(i), VALUES(INT64_MAX), NULL, 0);
+	}
+	expect_fault(file, ": damaged pprof at byte 68: the values are too large to be added up");
+}
+
+/* Behind what makes it a pprof file: 9 strings. */
+#define STRINGS "\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00"
+
+static void wrong_bytes(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		const char *what;
+	} cases[] = {
+		{STRINGS "\x32\x01", 20, "18: the file ends in the middle of a field"},
+		{STRINGS "\x32", 19, "18: the file ends in the middle of a field"},
+		{"\x32\x01x\x32\x00", 5, "0: the first string is not empty"},
+		{STRINGS "\x10\x00\x00", 21, "18: field 2 is of the wrong type"},
+		{STRINGS "\x4a\x01x", 21, "18: field 9 is of the wrong type"},
+		{STRINGS "\x32\xff\xff\xff\x7f", 23, "18: field 6 has 268435455 bytes"},
+		{STRINGS "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 29,
+		 "18: field 2 has 18446744073709551615 bytes"},
+		{STRINGS "\x12\x02\x0a\x05", 22, "18: a sample is no message"},
+		{STRINGS "\x12\x03\x0a\x01\xff", 23, "18: a location of a sample is no number"},
+		{STRINGS "\x12\x03\x12\x01\xff", 23, "18: a value of a sample is no number"},
+		{STRINGS "\x12\x05\x0dxxxx", 25, "18: a field of a sample is of the wrong type"},
+		{STRINGS "\x22\x02\x22\x05", 22, "18: field 4 cannot be decoded"},
+		{STRINGS "\x9a\x06\x05x", 22, "18: the file ends in this field"},
+		{STRINGS "\x07", 19, "18: the file ends in the middle of a field"},
+		{STRINGS "\x07xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 49,
+		 "18: no field of a message begins here"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char what[128];
+
+		snprintf(what, sizeof what, ": damaged pprof at byte %s", cases[i].what);
+		made_expect_failure(cases[i].bytes, cases[i].n, -EINVAL, what);
+	}
+}
+
+/* What is repeated a million times takes no more room than once. */
+static void repeated_samples(void **state)
+{
+	static const char *const strings[] = {"", "samples", "count"};
+	struct made_message made = {.n = 0}, *file = &made;
+	struct input input = made_input((struct input_options){0});
+	size_t n_sample = 8, n_samples = 300000, n;
+	char *bytes;
+
+	add_strings(file, strings, COUNT(strings));
+	add_type(file, 1, 2);
+	add_location(file, 1, 0, 0, NULL);
+	n = file->n;
+	bytes = malloc(n + n_samples * n_sample);
+	memcpy(bytes, file->bytes, n);
+	for (size_t i = 0; i < n_samples; i++, n += n_sample)
+		memcpy(bytes + n, "\x12\x06\x0a\x01\x01\x12\x01\x01", n_sample);
+	assert_int_equal(made_read_bytes(&input, bytes, n), 0);
+	assert_int_equal(input.profile->n_samples, 1);
+	assert_int_equal(input.profile->samples[0].count, n_samples);
+	free(bytes);
+	input_done(&input);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_files_come_back),
+		cmocka_unit_test(hostile_names_come_back),
+		cmocka_unit_test(folded_lines_come_back),
+		cmocka_unit_test(facts_come_back),
+		cmocka_unit_test(other_code_at_the_same_address),
+		cmocka_unit_test(profiles_of_go),
+		cmocka_unit_test(values_are_chosen),
+		cmocka_unit_test(time_is_counted_in_periods),
+		cmocka_unit_test(labels_are_understood),
+		cmocka_unit_test(kinds_are_found),
+		cmocka_unit_test(files_of_any_shape),
+		cmocka_unit_test(several_files_add_up),
+		cmocka_unit_test(samples_in_their_order),
+		cmocka_unit_test(nothing_in_it),
+		cmocka_unit_test(cut_files),
+		cmocka_unit_test(changed_files),
+		cmocka_unit_test(wrong_references),
+		cmocka_unit_test(wrong_values),
+		cmocka_unit_test(too_large_a_sum),
+		cmocka_unit_test(wrong_bytes),
+		cmocka_unit_test(repeated_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define REPLACEMENT 0xfffd
+#define ELLIPSIS    "\u2026"
+
+/* Length and smallest code point of a UTF-8 sequence, by its first byte; length 0: not one. */
+static size_t sequence_length(unsigned char first, uint32_t *ret_least)
+{
+	if (first >= 0xc2 && first < 0xe0)
+		return *ret_least = 0x80, 2;
+	if (first >= 0xe0 && first < 0xf0)
+		return *ret_least = 0x800, 3;
+	if (first >= 0xf0 && first < 0xf5)
+		return *ret_least = 0x10000, 4;
+	return 0;
+}
+
+/* Decodes a sequence of more than one byte; what is not one costs one byte. */
+static uint32_t decode(const char **text)
+{
+	const unsigned char *bytes = (const unsigned char *)*text;
+	uint32_t least = 0, code;
+	size_t n = sequence_length(bytes[0], &least);
+
+	*text += 1;
+	if (!n)
+		return REPLACEMENT;
+	code = bytes[0] & (0xff >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if ((bytes[i] & 0xc0) != 0x80)
+			return REPLACEMENT;
+		code = code << 6 | (bytes[i] & 0x3f);
+	}
+	if (code < least || code > 0x10ffff)
+		return REPLACEMENT;
+	*text += n - 1;
+	return code;
+}
+
+static bool is_harmful(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0xd800 && code < 0xe000) ||
+	       (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code < 0xfdf0) ||
+	       (code >= 0x202a && code < 0x202f) || (code >= 0x2066 && code < 0x206a);
+}
+
+uint32_t text_next(const char **text)
+{
+	unsigned char byte = **text;
+	uint32_t code;
+
+	if (!byte)
+		return 0;
+	if (byte == '\t' || byte == '\n' || byte == '\r') {
+		*text += 1;
+		return ' ';
+	}
+	if (byte >= 0x80) {
+		code = decode(text);
+		if (code == 0x2028 || code == 0x2029)
+			return ' ';
+	} else {
+		code = byte;
+		*text += 1;
+	}
+	return is_harmful(code) ? REPLACEMENT : code;
+}
+
+size_t text_code_columns(uint32_t code)
+{
+	return (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
+			       (code >= 0xac00 && code < 0xd7a4) ||
+			       (code >= 0xf900 && code < 0xfb00) ||
+			       (code >= 0xff00 && code < 0xff61) ||
+			       (code >= 0x1f300 && code < 0x1fb00) ||
+			       (code >= 0x20000 && code < 0x40000)
+		       ? 2
+		       : 1;
+}
+
+size_t text_columns(const char *text)
+{
+	size_t columns = 0;
+
+	for (uint32_t code; (code = text_next(&text));)
+		columns += text_code_columns(code);
+	return columns;
+}
+
+void text_put(FILE *stream, uint32_t code)
+{
+	if (code < 0x80) {
+		putc_unlocked(code, stream);
+		return;
+	}
+	if (code < 0x800) {
+		putc_unlocked(0xc0 | code >> 6, stream);
+	} else {
+		if (code < 0x10000) {
+			putc_unlocked(0xe0 | code >> 12, stream);
+		} else {
+			putc_unlocked(0xf0 | code >> 18, stream);
+			putc_unlocked(0x80 | (code >> 12 & 0x3f), stream);
+		}
+		putc_unlocked(0x80 | (code >> 6 & 0x3f), stream);
+	}
+	putc_unlocked(0x80 | (code & 0x3f), stream);
+}
+
+static void write_code(FILE *stream, uint32_t code)
+{
+	switch (code) {
+	case '&': fputs_unlocked("&amp;", stream); break;
+	case '<': fputs_unlocked("&lt;", stream); break;
+	case '>': fputs_unlocked("&gt;", stream); break;
+	case '"': fputs_unlocked("&quot;", stream); break;
+	default: text_put(stream, code);
+	}
+}
+
+void text_write(FILE *stream, const char *text, size_t columns)
+{
+	bool fits = columns == SIZE_MAX || text_columns(text) <= columns;
+	size_t left = fits ? SIZE_MAX : columns ? columns - 1 : 0;
+
+	for (uint32_t code; (code = text_next(&text));) {
+		size_t n = text_code_columns(code);
+
+		if (n > left)
+			break;
+		left -= n;
+		write_code(stream, code);
+	}
+	if (!fits && columns)
+		fputs_unlocked(ELLIPSIS, stream);
+}
+
+void text_count(char text[static TEXT_FIGURE_SIZE], uint64_t count)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
+	char *to = text;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			*to++ = ',';
+		*to++ = digits[i];
+	}
+	*to = '\0';
+}
+
+void text_time(char text[static TEXT_FIGURE_SIZE], uint64_t nanoseconds)
+{
+	static const struct {
+		uint64_t size;
+		const char *name;
+	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "µs"}, {1, "ns"}};
+	size_t unit = 0;
+	double value;
+	size_t n;
+
+	while (units[unit].size > 1 && nanoseconds < units[unit].size)
+		unit++;
+	value = (double)nanoseconds / units[unit].size;
+	if (value >= 1000) {
+		text_count(text, (nanoseconds + units[unit].size / 2) / units[unit].size);
+	} else {
+		int decimals = units[unit].size == 1 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
+
+		/* 999.7 ms must not become "1000 ms". */
+		if (unit > 0 && value > 999)
+			value = 999;
+		snprintf(text, TEXT_FIGURE_SIZE, "%.*f", decimals, value);
+	}
+	n = strlen(text);
+	snprintf(text + n, TEXT_FIGURE_SIZE - n, " %s", units[unit].name);
+}

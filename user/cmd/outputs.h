@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * outputs: the files that a command writes: what -o, -f and --out-dir come to.
+ */
+#ifndef CMD_OUTPUTS_H
+#define CMD_OUTPUTS_H
+
+#include "base/output.h"
+#include "cmd/option_table.h"
+#include "cmd/view_options.h"
+
+#define MAX_OUTPUTS 16
+
+enum output_format {
+	FORMAT_NONE,
+	FORMAT_SVG,
+	FORMAT_HTML,
+	FORMAT_FOLDED,
+	FORMAT_PPROF,
+	FORMAT_SPEEDSCOPE,
+	FORMAT_FIREFOX,
+	/* Of comparisons. */
+	FORMAT_TEXT,
+	FORMAT_MARKDOWN,
+	FORMAT_JSON,
+};
+
+/* How a command names formats: by -f, and by how files end. The first that fits counts. */
+struct format_row {
+	enum output_format format;
+	const char *name, *ending; /* ".svg" */
+};
+
+/* Those of profiles, and of comparisons; the last row is of FORMAT_NONE. */
+extern const struct format_row profile_formats[];
+extern const struct format_row comparison_formats[];
+
+struct outputs {
+	const struct format_row *known; /* to be set by the command */
+	const char *paths[MAX_OUTPUTS]; /* as they were given */
+	size_t n_paths;
+	enum output_format formats[MAX_OUTPUTS];
+	size_t n_formats;
+	const char *folder; /* where default-named files go; NULL: the current one */
+};
+
+struct output_file {
+	char *path; /* owned */
+	enum output_format format;
+};
+
+struct output_files {
+	struct output_file files[MAX_OUTPUTS];
+	size_t n;
+};
+
+/* Rows for -o, -f; the field is a struct outputs. */
+int option_output(const struct option_row *row, void *field, const char *value,
+		  struct failure *failure);
+int option_formats(const struct option_row *row, void *field, const char *value,
+		   struct failure *failure);
+
+/*
+ * Which files of which format. Without -o: @stem with the ending of each format of -f, or of
+ * @defaults (FORMAT_NONE ends them); @stem NULL: standard output, of the first. Nothing is created.
+ * Errors: -EINVAL for names whose format is not known, -ENOMEM. output_files_done() is due either
+ * way.
+ */
+int outputs_plan(const struct outputs *outputs, const char *stem,
+		 const enum output_format *defaults, struct output_files *ret,
+		 struct failure *failure);
+/* Says whether they can be written, before hours of work. Errors: -errno, the file named. */
+int output_files_check(const struct output_files *files, struct failure *failure);
+void output_files_done(struct output_files *files);
+
+/* Writes one file; @data is the caller's. Errors: -ENOMEM, -errno. */
+typedef int (*output_fn)(void *data, enum output_format format, FILE *stream);
+
+/* All files; one that fails does not keep the others back. Errors: the first one's, named. */
+int output_files_write(const struct output_files *files, output_fn write, void *data,
+		       struct failure *failure);
+
+/* A profile in any of profile_formats[]: @data is a struct profile_view. */
+struct profile_view {
+	struct profile *profile;
+	const struct view_options *options;
+	struct stacks stacks; /* made once, when the first picture wants them */
+	bool has_stacks;
+};
+
+int write_profile(void *data, enum output_format format, FILE *stream);
+void profile_view_done(struct profile_view *view);
+
+/* svg, html, …: what -f takes. */
+void format_names(const struct format_row *known, char *text, size_t size);
+
+#endif

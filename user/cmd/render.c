@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * render: profiles that were recorded before, here or by other tools, in any format.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/inputs.h"
+#include "cmd/outputs.h"
+
+struct render_options {
+	struct outputs outputs;
+	struct view_options view;
+	bool quiet, help;
+	char **inputs;
+	size_t n_inputs;
+};
+
+static const struct option_row rows[] = {
+	{'o', "output", NULL, "FILE", "svg, html, folded …, by its ending; repeatable", "Output",
+	 option_output, offsetof(struct render_options, outputs)},
+	{'f', "format", NULL, "LIST", "svg, folded, html …: overrides the ending", NULL,
+	 option_formats, offsetof(struct render_options, outputs)},
+	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set,
+	 offsetof(struct render_options, quiet)},
+	{'h', "help", NULL, NULL, "this text", NULL, option_set,
+	 offsetof(struct render_options, help)},
+};
+
+#define N_TABLES 4
+
+static void list_tables(struct render_options *options, struct option_table tables[N_TABLES])
+{
+	tables[0] = (struct option_table){rows, sizeof rows / sizeof *rows, options};
+	tables[1] = view_unfold_options(&options->view);
+	tables[2] = view_stack_options(&options->view);
+	tables[3] = view_picture_options(&options->view, false);
+}
+
+static void print_help(FILE *stream)
+{
+	struct render_options none;
+	struct option_table tables[N_TABLES];
+
+	list_tables(&none, tables);
+	fputs("Usage: bpfflame render [OPTIONS] [IN…] [-o OUT]…\n"
+	      "Draws or converts what was recorded: folded lines, pprof, text of `perf script`, "
+	      "gzip or\n"
+	      "not; several files add up; - or none is standard input. Without -o: SVG on "
+	      "standard\n"
+	      "output.\n",
+	      stream);
+	option_tables_print(tables, N_TABLES, stream);
+}
+
+static int parse(int argc, char **argv, struct render_options *ret, struct failure *failure)
+{
+	struct option_table tables[N_TABLES];
+	int rest, r;
+
+	*ret = (struct render_options){.outputs = {.known = profile_formats},
+				       .view = VIEW_OPTIONS_DEFAULT};
+	list_tables(ret, tables);
+	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
+	if (r < 0)
+		return r;
+	if (ret->help) {
+		print_help(stdout);
+		return 1;
+	}
+	ret->inputs = argv + rest;
+	ret->n_inputs = argc - rest;
+	if (!ret->n_inputs && isatty(STDIN_FILENO)) {
+		failure_set(failure, -EINVAL, "nothing to render");
+		return failure_mend(failure, -EINVAL, "name files; see bpfflame render --help");
+	}
+	if (!ret->outputs.n_paths && isatty(STDOUT_FILENO)) {
+		failure_set(failure, -EINVAL, "no file to write");
+		return failure_mend(failure, -EINVAL, "add -o FILE.svg");
+	}
+	/* Wakers are in the file or not. */
+	ret->view.stacks.unfold.waker_depth = UINT32_MAX;
+	return view_options_check(&ret->view, failure);
+}
+
+static int write_all(struct render_options *options, const struct output_files *files,
+		     struct failure *failure)
+{
+	struct profile_view view = {.options = &options->view};
+	struct input input;
+	int r = inputs_read(options->inputs, options->n_inputs, &options->view.stacks,
+			    options->quiet, &input, failure);
+
+	if (r < 0)
+		return r;
+	if (input.base)
+		r = failure_set(
+			failure, -EINVAL,
+			"%s has two columns of values: it is a comparison (see bpfflame diff)",
+			options->n_inputs ? options->inputs[0] : "the input");
+	if (r == 0) {
+		view.profile = input.profile;
+		r = output_files_write(files, write_profile, &view, failure);
+	}
+	profile_view_done(&view);
+	input_done(&input);
+	return r;
+}
+
+int cmd_render(int argc, char **argv, uint64_t started_ns)
+{
+	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
+	struct render_options options;
+	struct output_files files = {};
+	struct failure failure = {};
+	int r = parse(argc, argv, &options, &failure);
+
+	if (r != 0)
+		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
+	r = outputs_plan(&options.outputs, NULL, defaults, &files, &failure);
+	if (r < 0) {
+		output_files_done(&files);
+		return cmd_fail(&failure, EXIT_USAGE);
+	}
+	r = output_files_check(&files, &failure);
+	r = r < 0 ? r : write_all(&options, &files, &failure);
+	output_files_done(&files);
+	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * report: profiles that were recorded before, here or by other tools, as text to be read in a
+ * terminal.
+ */
+#include "report/report.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/inputs.h"
+#include "cmd/view_options.h"
+
+#define DEFAULT_LIMIT	    20 /* of functions, in text */
+#define DEFAULT_GROUP_LIMIT 10
+#define DEFAULT_PERCENT	    1
+
+struct report_command {
+	struct view_options view;
+	struct report_options report;
+	bool has_limit, json, no_colour, quiet, help;
+	char **inputs;
+	size_t n_inputs;
+};
+
+static int take_sort(const struct option_row *row, void *field, const char *value,
+		     struct failure *failure)
+{
+	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
+		return option_bad(row, value, "self or total", failure);
+	*(bool *)field = value[0] == 't';
+	return 0;
+}
+
+static int take_limit(const struct option_row *row, void *field, const char *value,
+		      struct failure *failure)
+{
+	struct report_command *command = field;
+	int r = option_size(row, &command->report.limit, value, failure);
+
+	command->report.group_limit = command->report.limit;
+	command->has_limit = true;
+	return r;
+}
+
+static int take_table(const struct option_row *row, bool *by, const char *value, size_t n,
+		      struct failure *failure)
+{
+	char name[64];
+
+	for (int i = 0; i < N_REPORT_BY; i++)
+		if (strlen(report_by_names[i]) == n && strncmp(report_by_names[i], value, n) == 0) {
+			by[i] = true;
+			return 0;
+		}
+	snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name, value);
+	return option_bad(row, name, "one of functions, commands, modules, threads, reasons",
+			  failure);
+}
+
+static int take_by(const struct option_row *row, void *field, const char *value,
+		   struct failure *failure)
+{
+	for (;; value++) {
+		size_t n = strcspn(value, ",");
+		int r = take_table(row, field, value, n, failure);
+
+		if (r < 0)
+			return r;
+		value += n;
+		if (!*value)
+			return 0;
+	}
+}
+
+#define REPORT(field) offsetof(struct report_command, report.field)
+#define STACKS(field) offsetof(struct report_command, view.stacks.field)
+
+static const struct option_row rows[] = {
+	{0, "sort", NULL, "KEY", "self (default) or total", "Tables", take_sort, REPORT(by_total)},
+	{0, "limit", NULL, "N", "rows of a table (20 functions, 10 others); 0: all", NULL,
+	 take_limit, 0, 0, 0, "a number of rows"},
+	{0, "by", NULL, "LIST", "functions,commands,modules,threads,reasons", NULL, take_by,
+	 REPORT(by)},
+	{0, "tree", NULL, NULL, "what calls what, in place of tables", "Trees", option_set,
+	 REPORT(tree)},
+	{0, "callers", NULL, "REGEX", "who calls such functions, in place of tables", NULL,
+	 option_text, REPORT(callers)},
+	{0, "threshold", NULL, "PCT", "trees leave out what takes less (1)", NULL, option_decimal,
+	 REPORT(tree_percent), 0, 100, "a percentage"},
+	{0, "include", NULL, "REGEX", "only stacks with such a function", "Which stacks",
+	 option_text, STACKS(select.include)},
+	{0, "exclude", NULL, "REGEX", "none with such a function", NULL, option_text,
+	 STACKS(select.exclude)},
+	{0, "json", NULL, NULL, "one JSON object", "Output", option_set,
+	 offsetof(struct report_command, json)},
+	{0, "columns", NULL, "N", "how wide (the terminal, or 100)", NULL, option_unsigned,
+	 REPORT(columns), 40, 10000, "40 columns or more"},
+	{0, "no-color", "no-colour", NULL, "as with NO_COLOR set, or no terminal", NULL, option_set,
+	 offsetof(struct report_command, no_colour)},
+	{'q', "quiet", NULL, NULL, "no warnings about the input", NULL, option_set,
+	 offsetof(struct report_command, quiet)},
+	{'h', "help", NULL, NULL, "this text", NULL, option_set,
+	 offsetof(struct report_command, help)},
+};
+
+#define N_TABLES 2
+
+static void list_tables(struct report_command *command, struct option_table tables[N_TABLES])
+{
+	tables[0] = (struct option_table){rows, sizeof rows / sizeof *rows, command};
+	tables[1] = view_unfold_options(&command->view);
+}
+
+static void print_help(FILE *stream)
+{
+	struct report_command none;
+	struct option_table tables[N_TABLES];
+
+	list_tables(&none, tables);
+	fputs("Usage: bpfflame report [OPTIONS] [IN…]\n"
+	      "Says where the time goes: folded lines, pprof, text of `perf script`, gzip or not;\n"
+	      "several files add up; - or none is standard input.\n",
+	      stream);
+	option_tables_print(tables, N_TABLES, stream);
+}
+
+static int check_callers(const char *expression, struct failure *failure)
+{
+	char reason[128];
+	regex_t regex;
+	int r = expression ? regcomp(&regex, expression, REG_EXTENDED | REG_NOSUB) : 0;
+
+	if (r != 0) {
+		regerror(r, &regex, reason, sizeof reason);
+		return failure_set(failure, -EINVAL, "--callers: '%s' is no regular expression: %s",
+				   expression, reason);
+	}
+	if (expression)
+		regfree(&regex);
+	return 0;
+}
+
+/* Everything in JSON, what fits a screen as text. */
+static void set_defaults(struct report_command *command)
+{
+	struct report_options *report = &command->report;
+
+	if (!command->has_limit && !command->json) {
+		report->limit = DEFAULT_LIMIT;
+		report->group_limit = DEFAULT_GROUP_LIMIT;
+	}
+	/* Wakers are in the file or not. */
+	command->view.stacks.unfold.waker_depth = UINT32_MAX;
+}
+
+static int parse(int argc, char **argv, struct report_command *ret, struct failure *failure)
+{
+	struct option_table tables[N_TABLES];
+	int rest, r;
+
+	*ret = (struct report_command){.view = VIEW_OPTIONS_DEFAULT,
+				       .report.tree_percent = DEFAULT_PERCENT};
+	list_tables(ret, tables);
+	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
+	if (r < 0)
+		return r;
+	if (ret->help) {
+		print_help(stdout);
+		return 1;
+	}
+	ret->inputs = argv + rest;
+	ret->n_inputs = argc - rest;
+	if (!ret->n_inputs && isatty(STDIN_FILENO)) {
+		failure_set(failure, -EINVAL, "nothing to report on");
+		return failure_mend(failure, -EINVAL, "name files; see bpfflame report --help");
+	}
+	set_defaults(ret);
+	r = check_callers(ret->report.callers, failure);
+	return r < 0 ? r : view_options_check(&ret->view, failure);
+}
+
+/* A terminal says how wide it is; whoever has another one behind a pipe says so in COLUMNS. */
+static void look_at_terminal(struct report_command *command)
+{
+	struct report_options *report = &command->report;
+	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *columns = getenv("COLUMNS");
+	bool is_terminal = isatty(STDOUT_FILENO);
+	struct winsize size;
+
+	report->colour = is_terminal && !command->no_colour && !(no_colour && *no_colour) &&
+			 !(term && strcmp(term, "dumb") == 0);
+	if (report->columns)
+		return;
+	if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+		report->columns = size.ws_col;
+	else if (columns && atoi(columns) > 0)
+		report->columns = atoi(columns);
+}
+
+static bool has_threads(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].tid)
+			return true;
+	return false;
+}
+
+static int read_stacks(struct report_command *command, struct stacks *stacks,
+		       struct failure *failure)
+{
+	struct stacks_options *options = &command->view.stacks;
+	struct input input;
+	int r = inputs_read(command->inputs, command->n_inputs, options, command->quiet, &input,
+			    failure);
+
+	if (r < 0)
+		return r;
+	if (input.base) {
+		failure_set(failure, -EINVAL, "%s has two columns of values: it is a comparison",
+			    command->n_inputs ? command->inputs[0] : "the input");
+		r = failure_mend(failure, -EINVAL, "use bpfflame diff");
+	}
+	/* Tables have one of threads; trees are by command, if nothing else was asked for. */
+	if (!command->report.tree && !command->report.callers)
+		options->unfold.threads |= has_threads(input.profile);
+	r = r < 0 ? r : stacks_init(stacks, options);
+	r = r < 0 ? r : stacks_add(stacks, input.profile, SIDE_NEW);
+	input_done(&input);
+	return r < 0 ? r : stacks_finish(stacks, SCALE_ABSOLUTE);
+}
+
+static int write_report(const struct report_command *command, const struct stacks *stacks,
+			struct failure *failure)
+{
+	int r = command->json ? report_json(stacks, &command->report, stdout)
+			      : report_text(stacks, &command->report, stdout);
+
+	errno = 0;
+	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		r = failure_set(failure, errno ? -errno : -EIO,
+				"cannot write to standard output: %s",
+				strerror(errno ? errno : EIO));
+	return r;
+}
+
+int cmd_report(int argc, char **argv, uint64_t started_ns)
+{
+	struct report_command command;
+	struct failure failure = {};
+	struct stacks stacks = {};
+	int r = parse(argc, argv, &command, &failure);
+
+	if (r != 0)
+		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
+	look_at_terminal(&command);
+	r = read_stacks(&command, &stacks, &failure);
+	r = r < 0 ? r : write_report(&command, &stacks, &failure);
+	stacks_done(&stacks);
+	if (r < 0 && !failure.what[0] && r != -ENOMEM)
+		failure_set(&failure, r, "cannot report: %s", strerror(-r));
+	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+}

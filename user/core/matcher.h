@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * matcher: which names match a regular expression, each asked once.
+ */
+#ifndef CORE_MATCHER_H
+#define CORE_MATCHER_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct matcher {
+	regex_t regex;
+	bool is_set;
+	uint8_t *known; /* by id: 0 until it was asked */
+	size_t n_known, known_capacity;
+};
+
+/*
+ * @expression: extended, as of regcomp(); NULL: nothing matches. Errors: -EINVAL if it is none.
+ * matcher_done() is fine after a failure, and on a zeroed struct.
+ */
+int matcher_init(struct matcher *matcher, const char *expression);
+void matcher_done(struct matcher *matcher);
+
+/* Whether @text, which is @id's each time, matches: 1, 0, or -ENOMEM. */
+int matcher_test(struct matcher *matcher, uint32_t id, const char *text);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "core/matcher.h"
+
+#define MAX_FRAMES (UINT32_MAX - 2) /* tree.h has two numbers of its own */
+
+/* The frame that a name was the last time. Most names have but one. */
+struct known_frame {
+	uint32_t mapping, frame;
+	uint8_t kind;
+	bool is_waker, is_set;
+};
+
+/* One profile on its way into the stacks. */
+struct adding {
+	struct stacks *stacks;
+	struct profile *profile;
+	enum stacks_side side;
+	struct known_frame *known; /* by the profile's string id */
+	size_t n_known, known_capacity;
+	struct matcher base;
+	uint32_t *ids; /* of the latest sample, as it was unfolded */
+	size_t ids_capacity;
+};
+
+int stacks_init(struct stacks *stacks, const struct stacks_options *options)
+{
+	*stacks = (struct stacks){.options = *options};
+	return strings_init(&stacks->strings);
+}
+
+void stacks_done(struct stacks *stacks)
+{
+	strings_done(&stacks->strings);
+	free(stacks->frames);
+	table_done(&stacks->frame_index);
+	free(stacks->ids);
+	free(stacks->entries);
+	*stacks = (struct stacks){};
+}
+
+static bool frame_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct stacks_frame *a = (const struct stacks_frame *)items + position, *b = key;
+
+	return a->name == b->name && a->module == b->module && a->kind == b->kind &&
+	       a->is_waker == b->is_waker;
+}
+
+static int add_frame(struct stacks *stacks, const struct stacks_frame *frame, uint32_t *ret)
+{
+	uint64_t hash = hash_mix((uint64_t)frame->name << 32 | frame->module,
+				 frame->kind << 1 | frame->is_waker);
+	uint32_t found = table_find(&stacks->frame_index, hash, frame_equal, stacks->frames, frame);
+	int r;
+
+	if (found == TABLE_NONE) {
+		if (stacks->n_frames >= MAX_FRAMES)
+			return -E2BIG;
+		r = array_reserve(stacks->frames, stacks->frames_capacity, stacks->n_frames, 1);
+		r = r < 0 ? r : table_add(&stacks->frame_index, hash, stacks->n_frames);
+		if (r < 0)
+			return r;
+		found = stacks->n_frames;
+		stacks->frames[stacks->n_frames++] = *frame;
+	}
+	*ret = found;
+	return 0;
+}
+
+/* What a mapping is called where code is told apart by it: "" where that is not known. */
+static const char *module_name(const struct profile *profile, uint32_t mapping)
+{
+	const char *path, *slash;
+
+	if (mapping == MAPPING_NONE)
+		return "";
+	switch (profile->mappings[mapping].kind) {
+	case MAPPING_KERNEL: return "[kernel]";
+	case MAPPING_VDSO: return "[vdso]";
+	case MAPPING_ANON: return "[anon]";
+	default: break;
+	}
+	path = strings_get(&profile->strings, profile->mappings[mapping].path);
+	slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static int name_frame(struct adding *adding, const struct named_frame *named, uint32_t *ret)
+{
+	struct stacks *stacks = adding->stacks;
+	const struct strings *names = &adding->profile->strings;
+	struct stacks_frame frame = {.kind = named->kind, .is_waker = named->is_waker};
+	const char *name = named->name ? strings_get(names, named->name) : "[unknown]";
+	const char *module =
+		stacks->options.merge_modules ? "" : module_name(adding->profile, named->mapping);
+	int r = strings_add(&stacks->strings, name, &frame.name);
+
+	r = r < 0 ? r : strings_add(&stacks->strings, module, &frame.module);
+	return r < 0 ? r : add_frame(stacks, &frame, ret);
+}
+
+/* Names are added to the profile while it is read. */
+static int know_more(struct adding *adding)
+{
+	size_t n = adding->n_known, wanted = adding->profile->strings.n_strings;
+	int r = array_reserve(adding->known, adding->known_capacity, n, wanted - n);
+
+	if (r < 0)
+		return r;
+	memset(adding->known + n, 0, (wanted - n) * sizeof *adding->known);
+	adding->n_known = wanted;
+	return 0;
+}
+
+static int find_frame(struct adding *adding, const struct named_frame *named, uint32_t *ret)
+{
+	const struct known_frame *known = &adding->known[named->name];
+	uint32_t frame;
+	int r;
+
+	if (named->name < adding->n_known && known->is_set && known->mapping == named->mapping &&
+	    known->kind == named->kind && known->is_waker == named->is_waker) {
+		*ret = known->frame;
+		return 0;
+	}
+	r = name_frame(adding, named, &frame);
+	if (r == 0 && named->name >= adding->n_known)
+		r = know_more(adding);
+	if (r < 0)
+		return r;
+	adding->known[named->name] =
+		(struct known_frame){named->mapping, frame, named->kind, named->is_waker, true};
+	*ret = frame;
+	return 0;
+}
+
+/* Where the stack begins that is to be shown: an index, or an error. */
+static int find_base(struct adding *adding, const uint32_t *ids, size_t n)
+{
+	for (size_t i = 0; adding->base.is_set && i < n; i++) {
+		int r = matcher_test(&adding->base, ids[i], stacks_name(adding->stacks, ids[i]));
+
+		if (r != 0)
+			return r < 0 ? r : (int)i;
+	}
+	return 0;
+}
+
+static void reverse(uint32_t *ids, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		uint32_t id = ids[i];
+
+		ids[i] = ids[n - 1 - i];
+		ids[n - 1 - i] = id;
+	}
+}
+
+static size_t merge_neighbours(uint32_t *ids, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || ids[kept - 1] != ids[i])
+			ids[kept++] = ids[i];
+	return kept;
+}
+
+static enum stacks_side side_of(const struct adding *adding, const struct profile_sample *sample)
+{
+	if (adding->profile->mode == PROFILE_WALL && !adding->stacks->is_comparison)
+		return sample->reason == REASON_ONCPU || sample->reason == REASON_NONE
+			       ? SIDE_RUNNING
+			       : SIDE_WAITING;
+	return adding->side;
+}
+
+static uint64_t weight_of(const struct profile *profile, const struct profile_sample *sample)
+{
+	return profile->mode == PROFILE_ONCPU ? sample->count : sample->nanoseconds;
+}
+
+/*
+ * Samples come by chance, each alone. So do the waits of a stack, of which their number and sum are
+ * known: were their lengths exponential, their squares would come to this.
+ */
+static double variance_of(const struct profile *profile, const struct profile_sample *sample)
+{
+	double time = sample->nanoseconds;
+
+	if (profile->mode == PROFILE_ONCPU)
+		return sample->count;
+	return 2 * time * time / ((sample->count ? sample->count : 1) + 1.0);
+}
+
+/* Those that the sample shares with the one before are there already. */
+static int find_frames(struct adding *adding, const struct unfolder *unfolder)
+{
+	int r = array_reserve(adding->ids, adding->ids_capacity, 0, unfolder->n);
+
+	for (size_t i = unfolder->n_same; i < unfolder->n && r == 0; i++)
+		r = find_frame(adding, &unfolder->frames[i], &adding->ids[i]);
+	return r;
+}
+
+/* Adds the latest ids as the options want them. */
+static int add_ids(struct adding *adding, size_t n, size_t n_kept, uint32_t *ret_n)
+{
+	struct stacks *stacks = adding->stacks;
+	const struct stacks_options *options = &stacks->options;
+	uint32_t *ids;
+	int r = array_reserve(stacks->ids, stacks->ids_capacity, stacks->n_ids, n);
+	int base = r < 0 ? r : find_base(adding, adding->ids, n);
+
+	if (base < 0)
+		return base;
+	ids = stacks->ids + stacks->n_ids;
+	n -= base;
+	if (n)
+		memcpy(ids, adding->ids + base, n * sizeof *ids);
+	if (base)
+		n_kept = 0;
+	if (options->merge_recursion)
+		n = merge_neighbours(ids, n);
+	if (options->reverse)
+		reverse(ids + n_kept, n - n_kept);
+	*ret_n = n;
+	return 0;
+}
+
+static int add_sample(struct adding *adding, const struct profile_sample *sample,
+		      const struct unfolder *unfolder)
+{
+	struct stacks *stacks = adding->stacks;
+	size_t n_kept = stacks->options.unfold.fold_idle && sample->is_idle; /* where it is */
+	struct stacks_entry entry = {.first = stacks->n_ids,
+				     .side = side_of(adding, sample),
+				     .weight = weight_of(adding->profile, sample),
+				     .variance = variance_of(adding->profile, sample)};
+	uint64_t sum;
+	int r = find_frames(adding, unfolder);
+
+	/* The next sample may share with this one, even if it is not added. */
+	if (r < 0 || !entry.weight)
+		return r;
+	if (__builtin_add_overflow(stacks->totals[0] + stacks->totals[1], entry.weight, &sum))
+		return -EOVERFLOW;
+	r = array_reserve(stacks->entries, stacks->entries_capacity, stacks->n_entries, 1);
+	r = r < 0 ? r : add_ids(adding, unfolder->n, n_kept, &entry.n);
+	if (r < 0)
+		return r;
+	stacks->n_ids += entry.n;
+	stacks->entries[stacks->n_entries++] = entry;
+	stacks->totals[entry.side] += entry.weight;
+	return 0;
+}
+
+static int add_samples(struct adding *adding)
+{
+	struct profile *profile = adding->profile;
+	struct unfolder unfolder = {.profile = profile, .options = &adding->stacks->options.unfold};
+	int r = 0;
+
+	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
+		r = unfolder_next(&unfolder, &profile->samples[i]);
+		r = r < 0 ? r : add_sample(adding, &profile->samples[i], &unfolder);
+	}
+	unfolder_done(&unfolder);
+	return r;
+}
+
+/* The first profile of a side tells what is known of it; later ones add their time. */
+static int add_facts(struct adding *adding)
+{
+	const struct profile *profile = adding->profile;
+	struct stacks *stacks = adding->stacks;
+	struct stacks_facts *facts = &stacks->facts[adding->side];
+	const struct {
+		uint32_t from, *to;
+	} texts[] = {
+		{profile->command_line, &facts->command_line},
+		{profile->host, &facts->host},
+		{profile->kernel, &facts->kernel},
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		int r = *texts[i].to ? 0
+				     : strings_add(&stacks->strings,
+						   strings_get(&profile->strings, texts[i].from),
+						   texts[i].to);
+
+		if (r < 0)
+			return r;
+	}
+	facts->mode = profile->mode;
+	if (!facts->start_realtime_ns)
+		facts->start_realtime_ns = profile->start_realtime_ns;
+	facts->duration_ns += profile->duration_ns;
+	if (profile->frequency > 0)
+		facts->frequency = profile->frequency;
+	return 0;
+}
+
+int stacks_add(struct stacks *stacks, struct profile *profile, enum stacks_side side)
+{
+	struct adding adding = {.stacks = stacks, .profile = profile, .side = side};
+	int r = matcher_init(&adding.base, stacks->options.base);
+
+	if (side == SIDE_BASE)
+		stacks->is_comparison = true;
+	r = r < 0 ? r : know_more(&adding);
+	r = r < 0 ? r : add_facts(&adding);
+	r = r < 0 ? r : add_samples(&adding);
+	free(adding.known);
+	free(adding.ids);
+	matcher_done(&adding.base);
+	return r;
+}
+
+/* What stands at @i of a frame's name as a folded line has it, with the `;` behind it. */
+static unsigned char char_at(const struct stacks *stacks, const struct stacks_frame *frame,
+			     size_t i)
+{
+	size_t n = strings_length(&stacks->strings, frame->name);
+	const char *suffix = frame_kind_suffix(frame->kind);
+
+	if (i < n)
+		return strings_get(&stacks->strings, frame->name)[i];
+	i -= n;
+	return i < strlen(suffix) ? suffix[i] : i == strlen(suffix) ? ';' : '\0';
+}
+
+/*
+ * By their text in folded lines: files of such lines, which are sorted, are in the order of the
+ * numbers then, and need no sorting.
+ */
+static int compare_frames(const void *a, const void *b, void *data)
+{
+	const struct stacks *stacks = data;
+	const struct stacks_frame *x = &stacks->frames[*(const uint32_t *)a];
+	const struct stacks_frame *y = &stacks->frames[*(const uint32_t *)b];
+	const char *p = strings_get(&stacks->strings, x->name);
+	const char *q = strings_get(&stacks->strings, y->name);
+	size_t i = 0;
+
+	while (p[i] == q[i] && p[i])
+		i++;
+	for (unsigned char c, d; x->name != y->name || x->kind != y->kind; i++) {
+		c = char_at(stacks, x, i);
+		d = char_at(stacks, y, i);
+		if (c != d)
+			return c - d;
+		if (!c)
+			break;
+	}
+	if (x->kind != y->kind || x->is_waker != y->is_waker)
+		return (x->kind << 1 | x->is_waker) - (y->kind << 1 | y->is_waker);
+	return strcmp(strings_get(&stacks->strings, x->module),
+		      strings_get(&stacks->strings, y->module));
+}
+
+/* Gives every frame a number by its place in the order: what reads them later compares numbers. */
+static int number_frames(struct stacks *stacks)
+{
+	size_t n = stacks->n_frames;
+	struct stacks_frame *frames = calloc(n + 1, sizeof *frames);
+	uint32_t *order = calloc(n + 1, sizeof *order), *numbers = calloc(n + 1, sizeof *numbers);
+	int r = frames && order && numbers ? 0 : -ENOMEM;
+
+	if (r == 0) {
+		for (size_t i = 0; i < n; i++)
+			order[i] = i;
+		qsort_r(order, n, sizeof *order, compare_frames, stacks);
+		for (size_t i = 0; i < n; i++) {
+			numbers[order[i]] = i;
+			frames[i] = stacks->frames[order[i]];
+		}
+		for (size_t i = 0; i < stacks->n_ids; i++)
+			stacks->ids[i] = numbers[stacks->ids[i]];
+		free(stacks->frames);
+		stacks->frames = frames;
+		stacks->frames_capacity = n + 1;
+		/* It had the old numbers, and nothing is added any more. */
+		table_done(&stacks->frame_index);
+		frames = NULL;
+	}
+	free(frames);
+	free(order);
+	free(numbers);
+	return r;
+}
+
+/* Floor of @weight × 2^52 / @total, without losing a bit on the way. */
+static uint64_t scaled(uint64_t weight, uint64_t total)
+{
+	return (unsigned __int128)weight * STACKS_SIDE_WIDTH / total;
+}
+
+static void set_widths(struct stacks *stacks, enum stacks_scale scale)
+{
+	bool is_scaled = stacks->is_comparison && scale == SCALE_NORMALIZED;
+
+	stacks->scale = scale;
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		struct stacks_entry *entry = &stacks->entries[i];
+
+		entry->width = is_scaled ? scaled(entry->weight, stacks->totals[entry->side])
+					 : entry->weight;
+		stacks->width += entry->width;
+	}
+}
+
+int stacks_finish(struct stacks *stacks, enum stacks_scale scale)
+{
+	const uint32_t *ranks[2];
+	uint32_t *identity;
+	int r = number_frames(stacks);
+
+	if (r < 0)
+		return r;
+	set_widths(stacks, scale);
+	if (stacks->options.in_order)
+		return 0;
+	identity = calloc(stacks->n_frames + 1, sizeof *identity);
+	if (!identity)
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->n_frames; i++)
+		identity[i] = i;
+	ranks[0] = ranks[1] = identity;
+	stacks_sort(stacks, ranks);
+	free(identity);
+	return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stacks_sort: stacks are strings of numbers, so they are sorted as strings are: by multikey
+ * quicksort (J. Bentley, R. Sedgewick: Fast Algorithms for Sorting and Searching Strings, 1997),
+ * which looks at each number that tells stacks apart about once and at a common beginning only
+ * until it is known to be one. Files are mostly sorted already: that is looked at first.
+ */
+#include "core/stacks.h"
+
+/* Below it, comparing neighbours beats splitting. */
+#define FEW 12
+
+struct sorting {
+	const uint32_t *ids;
+	const uint32_t *const *ranks;
+};
+
+/* What stands at @depth: 0 is past the end. */
+static uint64_t key_at(const struct sorting *sorting, const struct stacks_entry *entry,
+		       uint32_t depth)
+{
+	if (depth >= entry->n)
+		return 0;
+	return (uint64_t)sorting->ranks[depth == entry->n - 1][sorting->ids[entry->first + depth]] +
+	       1;
+}
+
+static int compare(const struct sorting *sorting, const struct stacks_entry *a,
+		   const struct stacks_entry *b, uint32_t depth)
+{
+	for (;; depth++) {
+		uint64_t x = key_at(sorting, a, depth), y = key_at(sorting, b, depth);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+		if (!x)
+			return 0;
+	}
+}
+
+static void swap(struct stacks_entry *a, struct stacks_entry *b)
+{
+	struct stacks_entry entry = *a;
+
+	*a = *b;
+	*b = entry;
+}
+
+static void insert_each(const struct sorting *sorting, struct stacks_entry *entries, size_t n,
+			uint32_t depth)
+{
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = i; k && compare(sorting, &entries[k - 1], &entries[k], depth) > 0;
+		     k--)
+			swap(&entries[k - 1], &entries[k]);
+}
+
+static uint64_t median(uint64_t a, uint64_t b, uint64_t c)
+{
+	if (a > b) {
+		uint64_t t = a;
+
+		a = b;
+		b = t;
+	}
+	return c < a ? a : c > b ? b : c;
+}
+
+/* Splits by the key at @depth: [0, *ret_less) below the pivot, [*ret_more, n) above it. */
+static uint64_t split(const struct sorting *sorting, struct stacks_entry *entries, size_t n,
+		      uint32_t depth, size_t *ret_less, size_t *ret_more)
+{
+	uint64_t pivot =
+		median(key_at(sorting, &entries[0], depth), key_at(sorting, &entries[n / 2], depth),
+		       key_at(sorting, &entries[n - 1], depth));
+	size_t less = 0, more = n;
+
+	for (size_t i = 0; i < more;) {
+		uint64_t key = key_at(sorting, &entries[i], depth);
+
+		if (key < pivot)
+			swap(&entries[less++], &entries[i++]);
+		else if (key > pivot)
+			swap(&entries[i], &entries[--more]);
+		else
+			i++;
+	}
+	*ret_less = less;
+	*ret_more = more;
+	return pivot;
+}
+
+/* The largest of the three parts is gone on with in place, so that calls nest log2(n) deep at most.
+ */
+static void sort(const struct sorting *sorting, struct stacks_entry *entries, size_t n,
+		 uint32_t depth)
+{
+	while (n > FEW) {
+		size_t less, more, equal;
+		uint64_t pivot = split(sorting, entries, n, depth, &less, &more);
+
+		equal = more - less;
+		if (!pivot)
+			equal = 0; /* all of them end here */
+		if (equal >= less && equal >= n - more) {
+			sort(sorting, entries, less, depth);
+			sort(sorting, entries + more, n - more, depth);
+			entries += less;
+			n = equal;
+			depth++;
+		} else if (less >= n - more) {
+			sort(sorting, entries + less, equal, depth + 1);
+			sort(sorting, entries + more, n - more, depth);
+			n = less;
+		} else {
+			sort(sorting, entries, less, depth);
+			sort(sorting, entries + less, equal, depth + 1);
+			entries += more;
+			n -= more;
+		}
+	}
+	insert_each(sorting, entries, n, depth);
+}
+
+static bool is_sorted(const struct sorting *sorting, const struct stacks *stacks)
+{
+	for (size_t i = 1; i < stacks->n_entries; i++)
+		if (compare(sorting, &stacks->entries[i - 1], &stacks->entries[i], 0) > 0)
+			return false;
+	return true;
+}
+
+void stacks_sort(struct stacks *stacks, const uint32_t *const ranks[2])
+{
+	struct sorting sorting = {stacks->ids, ranks};
+
+	if (!is_sorted(&sorting, stacks))
+		sort(&sorting, stacks->entries, stacks->n_entries, 0);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/*
+ * Sweeping: the stacks' ends are visited in their order, with the frames from the root to the
+ * latest one open. From one stack to the next, the frames that both begin with stay open, the
+ * others are left, and those that are new are entered.
+ */
+struct sweep {
+	const struct stacks *stacks;
+	const uint32_t *ids; /* of the stack before */
+	uint32_t n;
+	void (*leave)(void *data); /* the deepest one */
+	int (*enter)(void *data, uint32_t frame);
+	void (*end)(void *data, const struct stacks_entry *entry); /* of a stack, at the deepest */
+	void *data;
+};
+
+static uint32_t common(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)
+{
+	uint32_t n = n_a < n_b ? n_a : n_b, i = 0;
+
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+static int sweep_to(struct sweep *sweep, const uint32_t *ids, uint32_t n)
+{
+	uint32_t shared = common(sweep->ids, sweep->n, ids, n);
+
+	for (; sweep->n > shared; sweep->n--)
+		sweep->leave(sweep->data);
+	sweep->ids = ids;
+	for (; sweep->n < n; sweep->n++) {
+		int r = sweep->enter(sweep->data, ids[sweep->n]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int sweep_all(struct sweep *sweep)
+{
+	const struct stacks *stacks = sweep->stacks;
+	int r;
+
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+
+		r = sweep_to(sweep, stacks->ids + entry->first, entry->n);
+		if (r < 0)
+			return r;
+		sweep->end(sweep->data, entry);
+	}
+	return sweep_to(sweep, NULL, 0);
+}
+
+/*
+ * How many nodes there would be for each least width. Widths fall into buckets, 32 in each power of
+ * two. A node is kept for every least width up to its own; it has an elided child for every one
+ * that is above the least width of its children, but not above its own.
+ */
+#define PER_OCTAVE 32
+#define N_BUCKETS  ((64 - 5 + 1) * PER_OCTAVE)
+
+static unsigned int bucket_of(uint64_t width)
+{
+	unsigned int shift;
+
+	if (width < 2 * PER_OCTAVE)
+		return width;
+	shift = 63 - __builtin_clzll(width) - 5;
+	return shift * PER_OCTAVE + (width >> shift);
+}
+
+/* The least width in @bucket. */
+static uint64_t bucket_start(unsigned int bucket)
+{
+	if (bucket < 2 * PER_OCTAVE)
+		return bucket;
+	return (uint64_t)(bucket % PER_OCTAVE + PER_OCTAVE) << (bucket / PER_OCTAVE - 1);
+}
+
+struct counted {
+	uint64_t width, least_child;
+};
+
+struct counting {
+	struct counted *path;
+	size_t n, capacity;
+	uint64_t least_width; /* of its own, besides the buckets */
+	size_t n_least;
+	uint64_t kept[N_BUCKETS + 1];  /* nodes by the bucket of their width */
+	int64_t elided[N_BUCKETS + 1]; /* how the number of elided ones changes from there on */
+};
+
+static int count_enter(void *data, uint32_t frame __attribute__((unused)))
+{
+	struct counting *counting = data;
+	int r = array_reserve(counting->path, counting->capacity, counting->n, 1);
+
+	if (r == 0)
+		counting->path[counting->n++] = (struct counted){0, UINT64_MAX};
+	return r;
+}
+
+static void count_leave(void *data)
+{
+	struct counting *counting = data;
+	struct counted node = counting->path[--counting->n];
+	unsigned int bucket = bucket_of(node.width);
+
+	counting->kept[bucket]++;
+	if (node.width >= counting->least_width)
+		counting->n_least += 1 + (node.least_child < counting->least_width);
+	if (node.least_child != UINT64_MAX) {
+		counting->elided[bucket_of(node.least_child) + 1]++;
+		counting->elided[bucket + 1]--;
+	}
+	if (counting->n) {
+		struct counted *parent = &counting->path[counting->n - 1];
+
+		parent->width += node.width;
+		if (node.width < parent->least_child)
+			parent->least_child = node.width;
+	}
+}
+
+static void count_end(void *data, const struct stacks_entry *entry)
+{
+	struct counting *counting = data;
+
+	counting->path[counting->n - 1].width += entry->width;
+}
+
+/*
+ * What fits: all nodes of @least_width or more, and of those down to @marginal_width as many as
+ * @n_marginal says. Where many are of one width, no least width alone would use the limit.
+ */
+struct fitting {
+	uint64_t least_width, marginal_width;
+	size_t n_marginal;
+};
+
+static struct fitting find_fitting(const struct counting *counting, size_t max_nodes)
+{
+	uint64_t marginal = counting->least_width;
+	int64_t kept[N_BUCKETS + 1], elided = 0;
+
+	if (counting->n_least <= max_nodes)
+		return (struct fitting){counting->least_width, counting->least_width, 0};
+	kept[N_BUCKETS] = 0;
+	for (unsigned int b = N_BUCKETS; b-- > 0;)
+		kept[b] = kept[b + 1] + counting->kept[b];
+	for (unsigned int b = 0; b < N_BUCKETS; b++) {
+		elided += counting->elided[b];
+		if (bucket_start(b) <= counting->least_width)
+			continue;
+		if (kept[b] + elided <= (int64_t)max_nodes)
+			return (struct fitting){bucket_start(b), marginal,
+						max_nodes - kept[b] - elided};
+		marginal = bucket_start(b);
+	}
+	return (struct fitting){UINT64_MAX, UINT64_MAX, 0};
+}
+
+static int fit(const struct stacks *stacks, const struct tree_limits *limits, struct fitting *ret)
+{
+	struct counting *counting;
+	struct sweep sweep = {stacks, .leave = count_leave, .enter = count_enter, .end = count_end};
+	int r;
+
+	if (!limits->max_nodes) {
+		*ret = (struct fitting){limits->least_width, limits->least_width, 0};
+		return 0;
+	}
+	counting = calloc(1, sizeof *counting);
+	if (!counting)
+		return -ENOMEM;
+	counting->least_width = limits->least_width;
+	sweep.data = counting;
+	r = count_enter(counting, TREE_ROOT);
+	r = r < 0 ? r : sweep_all(&sweep);
+	if (r == 0) {
+		count_leave(counting);
+		*ret = find_fitting(counting, limits->max_nodes);
+	}
+	free(counting->path);
+	free(counting);
+	return r;
+}
+
+/* What a node that is open has elided so far. */
+struct elided {
+	uint64_t width, n;
+	struct tree_side sides[N_SIDES];
+};
+
+struct growing {
+	struct tree tree;
+	struct fitting fitting; /* n_marginal: that may still be kept */
+	uint32_t *path;		/* the nodes that are open */
+	struct elided *elided;
+	size_t n, path_capacity, elided_capacity;
+};
+
+static int push_node(struct tree *tree, uint32_t frame, uint32_t parent, uint32_t depth)
+{
+	int r;
+
+	if (tree->n_nodes >= TREE_ELIDED)
+		return -E2BIG;
+	r = array_reserve(tree->nodes, tree->nodes_capacity, tree->n_nodes, 1);
+	if (r < 0)
+		return r;
+	tree->nodes[tree->n_nodes++] =
+		(struct tree_node){.frame = frame, .parent = parent, .depth = depth};
+	return 0;
+}
+
+static int grow_enter(void *data, uint32_t frame)
+{
+	struct growing *growing = data;
+	uint32_t parent = growing->n ? growing->path[growing->n - 1] : TREE_NONE;
+	int r = array_reserve(growing->path, growing->path_capacity, growing->n, 1);
+
+	r = r < 0 ? r : array_reserve(growing->elided, growing->elided_capacity, growing->n, 1);
+	/* One more, so that leaving a node always finds room for what it has elided. */
+	r = r < 0 ? r
+		  : array_reserve(growing->tree.nodes, growing->tree.nodes_capacity,
+				  growing->tree.n_nodes, 2 + growing->n);
+	r = r < 0 ? r : push_node(&growing->tree, frame, parent, growing->n);
+	if (r < 0)
+		return r;
+	growing->path[growing->n] = growing->tree.n_nodes - 1;
+	growing->elided[growing->n++] = (struct elided){};
+	return 0;
+}
+
+static void add_side(struct tree_side *to, const struct tree_side *from)
+{
+	to->total += from->total;
+	to->total_variance += from->total_variance;
+}
+
+/* Whether @node stays; a marginal one takes the room of its own and of what it has elided. */
+static bool is_kept(struct growing *growing, const struct tree_node *node,
+		    const struct elided *below)
+{
+	size_t n = 1 + (below->n > 0);
+
+	if (node->width >= growing->fitting.least_width)
+		return true;
+	if (node->width < growing->fitting.marginal_width || growing->fitting.n_marginal < n)
+		return false;
+	growing->fitting.n_marginal -= n;
+	return true;
+}
+
+/*
+ * Gives the parent what @node weighs, of which only the sum remains. What was kept below it goes as
+ * well: those were marginal, as it is, and their room is free again.
+ */
+static void elide(struct growing *growing, uint32_t index, const struct elided *below)
+{
+	struct tree *tree = &growing->tree;
+	const struct tree_node *node = &tree->nodes[index];
+	struct elided *elided = &growing->elided[growing->n - 1];
+
+	elided->width += node->width;
+	elided->n += 1 + below->n;
+	for (int side = 0; side < N_SIDES; side++)
+		add_side(&elided->sides[side], &node->sides[side]);
+	for (size_t i = index + 1; i < tree->n_nodes; i++) {
+		bool stands_for_others = tree->nodes[i].frame == TREE_ELIDED;
+
+		elided->n += stands_for_others ? tree->nodes[i].n_elided : 1;
+		if (stands_for_others) {
+			tree->n_elided -= tree->nodes[i].n_elided;
+			tree->elided_width -= tree->nodes[i].width;
+		}
+	}
+	growing->fitting.n_marginal += tree->n_nodes - index - 1;
+	tree->n_nodes = index;
+}
+
+static void append_elided(struct tree *tree, uint32_t parent, const struct elided *elided)
+{
+	struct tree_node *node;
+
+	/* Room was made when the parent was entered. */
+	(void)!push_node(tree, TREE_ELIDED, parent, tree->nodes[parent].depth + 1);
+	node = &tree->nodes[tree->n_nodes - 1];
+	node->width = node->self_width = elided->width;
+	node->n_elided = elided->n;
+	node->end = tree->n_nodes;
+	for (int side = 0; side < N_SIDES; side++) {
+		node->sides[side] = elided->sides[side];
+		node->sides[side].self = node->sides[side].total;
+		node->sides[side].self_variance = node->sides[side].total_variance;
+	}
+	tree->n_elided += elided->n;
+	tree->elided_width += elided->width;
+}
+
+static void grow_leave(void *data)
+{
+	struct growing *growing = data;
+	struct tree *tree = &growing->tree;
+	uint32_t index = growing->path[--growing->n];
+	struct tree_node *node = &tree->nodes[index];
+	const struct elided *below = &growing->elided[growing->n];
+	struct tree_node *parent;
+
+	if (growing->n) {
+		parent = &tree->nodes[node->parent];
+		parent->width += node->width;
+		for (int side = 0; side < N_SIDES; side++)
+			add_side(&parent->sides[side], &node->sides[side]);
+		if (!is_kept(growing, node, below)) {
+			elide(growing, index, below);
+			return;
+		}
+	}
+	if (below->n)
+		append_elided(tree, index, below);
+	node = &tree->nodes[index];
+	node->end = tree->n_nodes;
+	if (node->depth > tree->max_depth || (below->n && node->depth + 1 > tree->max_depth))
+		tree->max_depth = node->depth + !!below->n;
+}
+
+static void grow_end(void *data, const struct stacks_entry *entry)
+{
+	struct growing *growing = data;
+	struct tree_node *node = &growing->tree.nodes[growing->path[growing->n - 1]];
+	struct tree_side *side = &node->sides[entry->side];
+
+	node->width += entry->width;
+	node->self_width += entry->width;
+	side->self += entry->weight;
+	side->total += entry->weight;
+	side->self_variance += entry->variance;
+	side->total_variance += entry->variance;
+}
+
+/* Children one after the other: a child begins where the one before it ends. */
+static int place(struct tree *tree)
+{
+	uint64_t *next = calloc(tree->n_nodes, sizeof *next);
+
+	if (!next)
+		return -ENOMEM;
+	for (size_t i = 1; i < tree->n_nodes; i++) {
+		struct tree_node *node = &tree->nodes[i];
+
+		node->start = next[node->parent];
+		next[node->parent] += node->width;
+		next[i] = node->start;
+	}
+	free(next);
+	return 0;
+}
+
+int tree_build(const struct stacks *stacks, const struct tree_limits *limits, struct tree *ret)
+{
+	struct growing growing = {.tree = {.stacks = stacks}};
+	struct sweep sweep = {stacks, .leave = grow_leave, .enter = grow_enter, .end = grow_end,
+			      .data = &growing};
+	int r = fit(stacks, limits, &growing.fitting);
+
+	growing.tree.least_width = growing.fitting.least_width;
+	r = r < 0 ? r : grow_enter(&growing, TREE_ROOT);
+	r = r < 0 ? r : sweep_all(&sweep);
+	if (r == 0)
+		grow_leave(&growing);
+	r = r < 0 ? r : place(&growing.tree);
+	free(growing.path);
+	free(growing.elided);
+	if (r < 0) {
+		tree_done(&growing.tree);
+		return r;
+	}
+	*ret = growing.tree;
+	return 0;
+}
+
+void tree_done(struct tree *tree)
+{
+	free(tree->nodes);
+	*tree = (struct tree){};
+}
+
+const char *tree_name(const struct tree *tree, const struct tree_node *node)
+{
+	if (node->frame == TREE_ROOT)
+		return "all";
+	return node->frame == TREE_ELIDED ? "[elided]" : stacks_name(tree->stacks, node->frame);
+}
+
+enum frame_kind tree_kind(const struct tree *tree, const struct tree_node *node)
+{
+	return node->frame >= TREE_ELIDED ? FRAME_NOTE : tree->stacks->frames[node->frame].kind;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * export: a profile as a file of other tools. One emitter per format.
+ *
+ * Errors of all: -ENOMEM; a failed write shows in ferror(@stream).
+ */
+#ifndef EXPORT_EXPORT_H
+#define EXPORT_EXPORT_H
+
+#include <stdio.h>
+
+#include "core/stacks.h"
+
+/* Folded lines, sorted bytewise, as the contract has them. @options: but for their order. */
+int export_folded(struct profile *profile, const struct stacks_options *options, FILE *stream);
+
+/*
+ * pprof's profile.proto, gzip: https://github.com/google/pprof/blob/main/proto/profile.proto
+ * Sample types samples/count and cpu/nanoseconds; off-CPU samples/count and off_cpu/nanoseconds.
+ */
+int export_pprof(struct profile *profile, const struct unfold_options *unfold, FILE *stream);
+
+/* https://www.speedscope.app/file-format-schema.json: one sampled profile per thread or command. */
+int export_speedscope(struct profile *profile, const struct unfold_options *unfold, FILE *stream);
+
+/* The Firefox Profiler's processed format, version 47. */
+int export_firefox(struct profile *profile, const struct unfold_options *unfold, FILE *stream);
+
+#endif

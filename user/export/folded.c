@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * folded: `comm;root;…;leaf VALUE` lines.
+ *
+ * A line is made of pieces: "name;" for a frame that others follow, "name" for a leaf. No piece is
+ * the beginning of another one's line, so stacks sorted by the order of their pieces are lines in
+ * bytewise order. Equal text merges whatever it stands for. Nanoseconds become microseconds after
+ * merging, so that rounding doesn't add up.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "core/stacks.h"
+#include "export/export.h"
+
+struct folding {
+	struct stacks stacks;
+	struct strings pieces;
+	uint32_t *texts[2]; /* by whether it is the leaf, by frame: its piece */
+	uint32_t *ranks[2]; /* the same: the piece's place among all */
+	char *buffer;
+	size_t capacity;
+};
+
+/* One line per stack, one `;` between frames: names can't break either. */
+static void clean_name(char *to, const char *name, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char byte = name[i];
+
+		to[i] = byte == ';' ? ':' : byte < ' ' || byte == 0x7f ? '?' : byte;
+	}
+}
+
+static int make_pieces(struct folding *folding, uint32_t frame)
+{
+	const struct stacks *stacks = &folding->stacks;
+	const char *name = stacks_name(stacks, frame);
+	const char *suffix = frame_kind_suffix(stacks->frames[frame].kind);
+	size_t n = strlen(name), n_suffix = strlen(suffix);
+	int r = array_reserve(folding->buffer, folding->capacity, 0, n + n_suffix + 1);
+
+	if (r < 0)
+		return r;
+	clean_name(folding->buffer, name, n);
+	memcpy(folding->buffer + n, suffix, n_suffix);
+	n += n_suffix;
+	folding->buffer[n] = ';';
+	r = strings_add_bytes(&folding->pieces, folding->buffer, n + 1, &folding->texts[0][frame]);
+	return r < 0 ? r
+		     : strings_add_bytes(&folding->pieces, folding->buffer, n,
+					 &folding->texts[1][frame]);
+}
+
+static int compare_pieces(const void *a, const void *b, void *pieces)
+{
+	return strcmp(strings_get(pieces, *(const uint32_t *)a),
+		      strings_get(pieces, *(const uint32_t *)b));
+}
+
+static int rank_pieces(struct folding *folding)
+{
+	size_t n = folding->pieces.n_strings;
+	uint32_t *order = calloc(n, sizeof *order), *places = calloc(n, sizeof *places);
+	int r = order && places ? 0 : -ENOMEM;
+
+	if (r == 0) {
+		for (size_t i = 0; i < n; i++)
+			order[i] = i;
+		qsort_r(order, n, sizeof *order, compare_pieces, &folding->pieces);
+		for (size_t i = 0; i < n; i++)
+			places[order[i]] = i;
+		for (size_t i = 0; i < folding->stacks.n_frames; i++)
+			for (int is_leaf = 0; is_leaf < 2; is_leaf++)
+				folding->ranks[is_leaf][i] = places[folding->texts[is_leaf][i]];
+	}
+	free(order);
+	free(places);
+	return r;
+}
+
+static int sort_stacks(struct folding *folding)
+{
+	const uint32_t *ranks[2];
+	size_t n = folding->stacks.n_frames + 1;
+	int r = 0;
+
+	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
+		folding->texts[is_leaf] = calloc(n, sizeof *folding->texts[is_leaf]);
+		folding->ranks[is_leaf] = calloc(n, sizeof *folding->ranks[is_leaf]);
+		if (!folding->texts[is_leaf] || !folding->ranks[is_leaf])
+			return -ENOMEM;
+		ranks[is_leaf] = folding->ranks[is_leaf];
+	}
+	for (size_t i = 0; i < folding->stacks.n_frames && r == 0; i++)
+		r = make_pieces(folding, i);
+	r = r < 0 ? r : rank_pieces(folding);
+	if (r == 0)
+		stacks_sort(&folding->stacks, ranks);
+	return r;
+}
+
+static uint32_t piece_of(const struct folding *folding, const struct stacks_entry *entry,
+			 uint32_t i)
+{
+	return folding->texts[i == entry->n - 1][folding->stacks.ids[entry->first + i]];
+}
+
+static bool is_same_line(const struct folding *folding, const struct stacks_entry *a,
+			 const struct stacks_entry *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (uint32_t i = a->n; i-- > 0;)
+		if (piece_of(folding, a, i) != piece_of(folding, b, i))
+			return false;
+	return true;
+}
+
+static void write_line(const struct folding *folding, const struct stacks_entry *entry,
+		       uint64_t weight, FILE *stream)
+{
+	uint64_t value = folding->stacks.facts[SIDE_NEW].mode == PROFILE_ONCPU
+				 ? weight
+				 : (weight + 500) / 1000;
+
+	if (!value)
+		return;
+	for (uint32_t i = 0; i < entry->n; i++) {
+		uint32_t piece = piece_of(folding, entry, i);
+
+		fwrite_unlocked(strings_get(&folding->pieces, piece), 1,
+				strings_length(&folding->pieces, piece), stream);
+	}
+	fprintf(stream, " %llu\n", (unsigned long long)value);
+}
+
+static void write_lines(const struct folding *folding, FILE *stream)
+{
+	const struct stacks *stacks = &folding->stacks;
+
+	for (size_t i = 0; i < stacks->n_entries;) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+		uint64_t weight = 0;
+
+		for (; i < stacks->n_entries && is_same_line(folding, entry, &stacks->entries[i]);
+		     i++)
+			weight += stacks->entries[i].weight;
+		write_line(folding, entry, weight, stream);
+	}
+}
+
+int export_folded(struct profile *profile, const struct stacks_options *options, FILE *stream)
+{
+	struct stacks_options here = *options;
+	struct folding folding = {};
+	int r;
+
+	here.reverse = here.in_order = false;
+	r = stacks_init(&folding.stacks, &here);
+
+	r = r < 0 ? r : strings_init(&folding.pieces);
+	r = r < 0 ? r : stacks_add(&folding.stacks, profile, SIDE_NEW);
+	r = r < 0 ? r : sort_stacks(&folding);
+	if (r == 0)
+		write_lines(&folding, stream);
+	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
+		free(folding.texts[is_leaf]);
+		free(folding.ranks[is_leaf]);
+	}
+	free(folding.buffer);
+	strings_done(&folding.pieces);
+	stacks_done(&folding.stacks);
+	return r;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* What the profile knows of a frame's name; string ids of the stacks. */
+struct source {
+	uint32_t function, file, line;
+};
+
+struct making {
+	struct groups *groups;
+	struct profile *profile;
+	struct source *sources; /* by string id of the stacks */
+	size_t n_sources, sources_capacity;
+	struct table frame_index;
+};
+
+/* Stacks */
+
+/* Names that a location has; those of stacks hold no file. */
+static int add_source(struct making *making, const struct profile_frame *frame)
+{
+	const struct unfold_options *unfold = &making->groups->stacks.options.unfold;
+	struct strings *strings = &making->groups->stacks.strings;
+	const struct strings *from = &making->profile->strings;
+	struct source source = {.line = unfold->lines ? frame->line : 0};
+	uint32_t name;
+	size_t n = making->n_sources;
+	int r = profile_name_frame(making->profile, unfold, frame, &name);
+
+	r = r < 0 ? r : strings_add(strings, strings_get(from, name), &name);
+	r = r < 0 ? r : strings_add(strings, strings_get(from, frame->function), &source.function);
+	r = r < 0 ? r : strings_add(strings, strings_get(from, frame->file), &source.file);
+	if (r == 0 && strings->n_strings > n)
+		r = array_reserve(making->sources, making->sources_capacity, n,
+				  strings->n_strings - n);
+	if (r < 0)
+		return r;
+	if (strings->n_strings > n) {
+		memset(making->sources + n, 0, (strings->n_strings - n) * sizeof *making->sources);
+		making->n_sources = strings->n_strings;
+	}
+	if (!making->sources[name].file)
+		making->sources[name] = source;
+	return 0;
+}
+
+static int add_sources(struct making *making)
+{
+	const struct profile *profile = making->profile;
+	int r = 0;
+
+	for (size_t i = 0; i < profile->n_frames && r == 0; i++)
+		if (profile->frames[i].file)
+			r = add_source(making, &profile->frames[i]);
+	return r;
+}
+
+static bool frame_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct group_frame *a = (const struct group_frame *)items + position, *b = key;
+
+	return a->name == b->name && a->file == b->file && a->module == b->module &&
+	       a->line == b->line && a->kind == b->kind;
+}
+
+static int find_frame(struct making *making, const struct group_frame *frame, uint32_t *ret)
+{
+	struct groups *groups = making->groups;
+	uint64_t hash = hash_mix((uint64_t)frame->name << 32 | frame->file,
+				 (uint64_t)frame->module << 32 | frame->line);
+	uint32_t found;
+	int r;
+
+	hash = hash_mix(hash, frame->kind);
+	found = table_find(&making->frame_index, hash, frame_equal, groups->frames, frame);
+	if (found == TABLE_NONE) {
+		r = array_reserve(groups->frames, groups->frames_capacity, groups->n_frames, 1);
+		r = r < 0 ? r : table_add(&making->frame_index, hash, groups->n_frames);
+		if (r < 0)
+			return r;
+		found = groups->n_frames;
+		groups->frames[groups->n_frames++] = *frame;
+	}
+	*ret = found;
+	return 0;
+}
+
+static enum frame_kind kind_of(const struct stacks *stacks, const struct stacks_frame *frame)
+{
+	if (frame->kind != FRAME_INLINED)
+		return frame->kind;
+	return strcmp(strings_get(&stacks->strings, frame->module), "[kernel]") == 0 ? FRAME_KERNEL
+										     : FRAME_USER;
+}
+
+static int make_frame(struct making *making, const struct stacks_frame *from, uint32_t *ret)
+{
+	struct group_frame frame = {.name = from->name,
+				    .module = from->module,
+				    .kind = kind_of(&making->groups->stacks, from)};
+	const struct source *source = &making->sources[from->name];
+
+	if (from->kind < FRAME_NOTE && from->name < making->n_sources && source->file) {
+		frame.name = source->function ? source->function : frame.name;
+		frame.file = source->file;
+		frame.line = source->line;
+		frame.module = 0;
+	}
+	return find_frame(making, &frame, ret);
+}
+
+static int make_frames(struct making *making)
+{
+	struct groups *groups = making->groups;
+	const struct stacks *stacks = &groups->stacks;
+	int r = 0;
+
+	groups->frame_of = calloc(stacks->n_frames + 1, sizeof *groups->frame_of);
+	if (!groups->frame_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->n_frames && r == 0; i++)
+		r = make_frame(making, &stacks->frames[i], &groups->frame_of[i]);
+	return r;
+}
+
+/* Groups */
+
+static bool is_idle(const struct stacks *stacks, const struct stacks_entry *entry)
+{
+	const uint32_t *ids = stacks->ids + entry->first;
+
+	return stacks->options.unfold.fold_idle && entry->n > 1 &&
+	       stacks->frames[ids[0]].kind == FRAME_NOTE &&
+	       strcmp(stacks_name(stacks, ids[0]), "[idle]") == 0;
+}
+
+static uint32_t command_of(const struct stacks *stacks, const struct stacks_entry *entry)
+{
+	return stacks->ids[entry->first + is_idle(stacks, entry)];
+}
+
+/* Numbers the commands as they come; @numbers is by the stacks' frames, +1. */
+static void count_groups(struct groups *groups, uint32_t *numbers)
+{
+	const struct stacks *stacks = &groups->stacks;
+
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		uint32_t command = command_of(stacks, &stacks->entries[i]);
+		struct group *group;
+
+		if (!numbers[command]) {
+			numbers[command] = ++groups->n;
+			groups->items[groups->n - 1].name = stacks->frames[command].name;
+		}
+		group = &groups->items[numbers[command] - 1];
+		group->n++;
+		group->weight += stacks->entries[i].weight;
+	}
+}
+
+static void sort_entries(struct groups *groups, const uint32_t *numbers)
+{
+	const struct stacks *stacks = &groups->stacks;
+	uint32_t first = 0;
+
+	for (size_t i = 0; i < groups->n; i++) {
+		groups->items[i].first = first;
+		first += groups->items[i].n;
+		groups->items[i].n = 0;
+	}
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		struct group *group =
+			&groups->items[numbers[command_of(stacks, &stacks->entries[i])] - 1];
+
+		groups->entries[group->first + group->n++] = i;
+	}
+}
+
+/* Heaviest first; of the same weight, those that came first. */
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static int make_groups(struct groups *groups)
+{
+	const struct stacks *stacks = &groups->stacks;
+	uint32_t *numbers = calloc(stacks->n_frames + 1, sizeof *numbers);
+	int r = 0;
+
+	groups->items = calloc(stacks->n_frames + 1, sizeof *groups->items);
+	groups->entries = calloc(stacks->n_entries + 1, sizeof *groups->entries);
+	if (!numbers || !groups->items || !groups->entries)
+		r = -ENOMEM;
+	else if (stacks->n_entries > UINT32_MAX)
+		r = -E2BIG;
+	if (r == 0) {
+		count_groups(groups, numbers);
+		sort_entries(groups, numbers);
+		qsort(groups->items, groups->n, sizeof *groups->items, compare_groups);
+	}
+	free(numbers);
+	return r;
+}
+
+int groups_init(struct groups *groups, struct profile *profile, const struct unfold_options *unfold)
+{
+	struct stacks_options options = {.unfold = *unfold, .in_order = profile->in_order};
+	struct making making = {.groups = groups, .profile = profile};
+	int r;
+
+	*groups = (struct groups){0};
+	r = stacks_init(&groups->stacks, &options);
+	r = r < 0 ? r : stacks_add(&groups->stacks, profile, SIDE_NEW);
+	r = r < 0 ? r : stacks_finish(&groups->stacks, SCALE_ABSOLUTE);
+	r = r < 0 ? r : add_sources(&making);
+	r = r < 0 ? r : make_frames(&making);
+	r = r < 0 ? r : make_groups(groups);
+	free(making.sources);
+	table_done(&making.frame_index);
+	return r;
+}
+
+void groups_done(struct groups *groups)
+{
+	stacks_done(&groups->stacks);
+	free(groups->items);
+	free(groups->entries);
+	free(groups->frames);
+	free(groups->frame_of);
+}
+
+struct group_stack group_stack(const struct groups *groups, const struct group *group, uint32_t i)
+{
+	const struct stacks_entry *entry =
+		&groups->stacks.entries[groups->entries[group->first + i]];
+
+	return (struct group_stack){.groups = groups,
+				    .entry = entry,
+				    .n = entry->n > 1 ? entry->n - 1 : entry->n,
+				    .is_idle = is_idle(&groups->stacks, entry)};
+}

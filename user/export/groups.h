@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * groups: a profile's stacks by command, or by thread with --threads: what formats have a part of
+ * their own for. The heaviest group is the first.
+ *
+ * Frames are told apart by what such formats can say of one: name, source file, line with --lines,
+ * and the module where the file is not known; so an inlined function and the same one called are
+ * one frame. The command is no frame, except where nothing else is on a stack.
+ */
+#ifndef EXPORT_GROUPS_H
+#define EXPORT_GROUPS_H
+
+#include "core/stacks.h"
+
+struct group_frame {
+	uint32_t name, file, module; /* string ids of the stacks; 0: not known */
+	uint32_t line;		     /* only with --lines; 0: not known */
+	uint8_t kind;		     /* enum frame_kind, FRAME_INLINED never */
+};
+
+struct group {
+	uint32_t name; /* string id of the stacks */
+	uint64_t weight;
+	uint32_t first, n; /* in groups.entries */
+};
+
+struct groups {
+	struct stacks stacks;
+	struct group *items;
+	size_t n;
+	uint32_t *entries; /* of the stacks, by group; in each sorted by the frames' names */
+	struct group_frame *frames;
+	size_t n_frames, frames_capacity;
+	uint32_t *frame_of; /* by the stacks' frames */
+};
+
+/* Errors: -ENOMEM, -E2BIG, -EOVERFLOW. groups_done() is fine after a failure. */
+int groups_init(struct groups *groups, struct profile *profile,
+		const struct unfold_options *unfold);
+void groups_done(struct groups *groups);
+
+/* Entry @i of @group: its frames, root first. */
+struct group_stack {
+	const struct groups *groups;
+	const struct stacks_entry *entry;
+	uint32_t n;
+	bool is_idle; /* begins with [idle], behind which the command stood */
+};
+struct group_stack group_stack(const struct groups *groups, const struct group *group, uint32_t i);
+
+static inline uint32_t group_stack_frame(const struct group_stack *stack, uint32_t i)
+{
+	const uint32_t *ids = stack->groups->stacks.ids + stack->entry->first;
+	uint32_t behind_command = stack->entry->n > 1 && !(stack->is_idle && i == 0);
+
+	return stack->groups->frame_of[ids[i + behind_command]];
+}
+
+static inline const char *groups_text(const struct groups *groups, uint32_t text)
+{
+	return strings_get(&groups->stacks.strings, text);
+}
+
+#endif

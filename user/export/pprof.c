@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pprof: samples first, as Go's own profiles have them, then what they refer to, which is known by
+ * then; the strings last. Message by message through gzip: memory follows the tables, not the file.
+ *
+ * What the format has no field for stands where pprof's tools show it:
+ *
+ *	the command, pid, tid		labels comm (text), pid, tid (numbers)
+ *	why a thread waited		label reason (`futex`), and, unless --no-reason, a location
+ *					of a function `[futex]` as the leaf: so `pprof -top` shows
+ *					it, and flame graphs made of the file are those of ours
+ *	[truncated], [idle]		locations at the root; of idle samples, label idle (`true`)
+ *	who woke the thread		locations above the reason, as in folded lines, down from
+ *the waker's name over its stack, root first, to `--` kinds of frames			see
+ *pprof_tables.h how it was recorded		comments `command: …`, `host: …`, `kernel: …`
+ *
+ * These locations have neither address nor mapping, nor have those of a profile that knows names
+ * only. --threads has no meaning here, labels tell threads apart; --lines has none, lines are
+ * written where they are known.
+ *
+ * Values are samples, and their CPU time where the period is known; off-CPU and wall profiles have
+ * the number of waits, and nanoseconds (off_cpu, wall). Samples that are equal in all that is
+ * written are one.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "export/export.h"
+#include "export/gzip.h"
+#include "export/pprof_tables.h"
+#include "profile.pb-c.h"
+
+/* A million stacks are compressed fast, others well. */
+#define LARGE	   4000000 /* locations of all samples */
+#define FAST_LEVEL 1
+#define GOOD_LEVEL 6
+
+/* Of protobuf's encoding: field number and wire type. */
+#define TAG_NUMBER(field) ((field) << 3)
+#define TAG_BYTES(field)  ((field) << 3 | 2)
+#define MAX_VARINT	  10
+enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
+
+struct bytes {
+	uint8_t *at;
+	size_t n, capacity;
+};
+
+struct exporting {
+	struct profile *profile;
+	struct unfold_options unfold;
+	struct pprof_tables tables;
+	struct gzip *gzip;
+	uint64_t period; /* nanoseconds; 0: not known */
+	bool leaves_out; /* not all frames of all stacks are written, or wakers are */
+	uint32_t comm, pid, tid, reason, idle, yes; /* indexes in the string table, 0: not there */
+	uint32_t reasons[N_OFF_REASONS];
+
+	struct unfolder unfolder;
+	uint32_t *locations; /* of the tables, leaf first */
+	size_t locations_capacity;
+	struct bytes sample, ids;
+	/* With merging: stacks of locations of the tables, samples without wakers. */
+	struct profile *merged;
+};
+
+/* Samples as bytes */
+
+static int reserve(struct bytes *bytes, size_t n)
+{
+	return array_reserve(bytes->at, bytes->capacity, bytes->n, n);
+}
+
+/* There is room. */
+static void put_varint(struct bytes *bytes, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		bytes->at[bytes->n++] = value | 0x80;
+	bytes->at[bytes->n++] = value;
+}
+
+static size_t varint_length(uint64_t value)
+{
+	size_t n = 1;
+
+	for (; value >= 0x80; value >>= 7)
+		n++;
+	return n;
+}
+
+static int put_bytes(struct bytes *bytes, unsigned int field, const struct bytes *part)
+{
+	int r = reserve(bytes, 2 * MAX_VARINT + part->n);
+
+	if (r < 0)
+		return r;
+	put_varint(bytes, TAG_BYTES(field));
+	put_varint(bytes, part->n);
+	if (part->n)
+		memcpy(bytes->at + bytes->n, part->at, part->n);
+	bytes->n += part->n;
+	return 0;
+}
+
+/* @field: LABEL_STR or LABEL_NUM. */
+static int put_label(struct exporting *exporting, uint32_t key, unsigned int field, uint64_t value)
+{
+	struct bytes *sample = &exporting->sample;
+	size_t n = 2 + varint_length(key) + varint_length(value);
+	int r = reserve(sample, 2 * MAX_VARINT + n);
+
+	if (r < 0)
+		return r;
+	put_varint(sample, TAG_BYTES(SAMPLE_LABEL));
+	put_varint(sample, n);
+	put_varint(sample, TAG_NUMBER(LABEL_KEY));
+	put_varint(sample, key);
+	put_varint(sample, TAG_NUMBER(field));
+	put_varint(sample, value);
+	return 0;
+}
+
+/* The string that begins labels of one name, given out when it is first used. */
+static int index_once(struct exporting *exporting, const char *text, size_t n, uint32_t *index)
+{
+	uint32_t string;
+	int r;
+
+	if (*index)
+		return 0;
+	r = strings_add_bytes(&exporting->profile->strings, text, n, &string);
+	return r < 0 ? r : pprof_tables_index(&exporting->tables, string, index);
+}
+
+static int put_text_label(struct exporting *exporting, const char *key, uint32_t *key_index,
+			  uint32_t value_index)
+{
+	int r = index_once(exporting, key, strlen(key), key_index);
+
+	return r < 0 ? r : put_label(exporting, *key_index, LABEL_STR, value_index);
+}
+
+static int put_number_label(struct exporting *exporting, const char *key, uint32_t *key_index,
+			    uint64_t value)
+{
+	int r;
+
+	if (!value)
+		return 0;
+	r = index_once(exporting, key, strlen(key), key_index);
+	return r < 0 ? r : put_label(exporting, *key_index, LABEL_NUM, value);
+}
+
+static int put_comm(struct exporting *exporting, uint32_t comm)
+{
+	uint32_t index;
+	int r = 0;
+
+	if (!comm)
+		r = strings_add(&exporting->profile->strings, "[unknown]", &comm);
+	r = r < 0 ? r : pprof_tables_index(&exporting->tables, comm, &index);
+	return r < 0 ? r : put_text_label(exporting, "comm", &exporting->comm, index);
+}
+
+static int put_reason(struct exporting *exporting, enum off_reason reason)
+{
+	const char *text = off_reason_text(reason);
+	int r;
+
+	if (reason == REASON_NONE)
+		return 0;
+	/* Without its brackets. */
+	r = index_once(exporting, text + 1, strlen(text) - 2, &exporting->reasons[reason]);
+	return r < 0 ? r
+		     : put_text_label(exporting, "reason", &exporting->reason,
+				      exporting->reasons[reason]);
+}
+
+static int put_idle(struct exporting *exporting, bool is_idle)
+{
+	int r;
+
+	if (!is_idle)
+		return 0;
+	r = index_once(exporting, "true", strlen("true"), &exporting->yes);
+	return r < 0 ? r : put_text_label(exporting, "idle", &exporting->idle, exporting->yes);
+}
+
+static int put_labels(struct exporting *exporting, const struct profile_sample *sample)
+{
+	int r = put_comm(exporting, sample->comm);
+
+	r = r < 0 ? r : put_number_label(exporting, "pid", &exporting->pid, sample->pid);
+	r = r < 0 ? r : put_number_label(exporting, "tid", &exporting->tid, sample->tid);
+	r = r < 0 ? r : put_reason(exporting, sample->reason);
+	return r < 0 ? r : put_idle(exporting, sample->is_idle);
+}
+
+static uint64_t to_value(uint64_t number)
+{
+	return number > INT64_MAX ? INT64_MAX : number;
+}
+
+static uint64_t cpu_time(uint64_t count, uint64_t period)
+{
+	uint64_t time;
+
+	return __builtin_mul_overflow(count, period, &time) ? INT64_MAX : to_value(time);
+}
+
+static int put_values(struct exporting *exporting, const struct profile_sample *sample)
+{
+	uint8_t room[2 * MAX_VARINT];
+	struct bytes values = {.at = room, .capacity = sizeof room};
+
+	put_varint(&values, to_value(sample->count));
+	if (exporting->profile->mode != PROFILE_ONCPU)
+		put_varint(&values, to_value(sample->nanoseconds));
+	else if (exporting->period)
+		put_varint(&values, cpu_time(sample->count, exporting->period));
+	return put_bytes(&exporting->sample, SAMPLE_VALUE, &values);
+}
+
+static int put_locations(struct exporting *exporting, const uint32_t *locations, size_t n)
+{
+	struct bytes *ids = &exporting->ids;
+	int r;
+
+	ids->n = 0;
+	r = reserve(ids, n * MAX_VARINT);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		uint32_t id;
+
+		r = pprof_tables_use(&exporting->tables, locations[i], &id);
+		put_varint(ids, id);
+	}
+	return r < 0 || !n ? r : put_bytes(&exporting->sample, SAMPLE_LOCATION_ID, ids);
+}
+
+/* @locations: of the tables, leaf first. */
+static int write_sample(struct exporting *exporting, const struct profile_sample *sample,
+			const uint32_t *locations, size_t n)
+{
+	uint8_t room[2 * MAX_VARINT];
+	struct bytes head = {.at = room, .capacity = sizeof room};
+	int r;
+
+	exporting->sample.n = 0;
+	r = put_locations(exporting, locations, n);
+	r = r < 0 ? r : put_values(exporting, sample);
+	r = r < 0 ? r : put_labels(exporting, sample);
+	if (r < 0)
+		return r;
+	put_varint(&head, TAG_BYTES(PROFILE_SAMPLE));
+	put_varint(&head, exporting->sample.n);
+	gzip_write(exporting->gzip, head.at, head.n);
+	gzip_write(exporting->gzip, exporting->sample.at, exporting->sample.n);
+	return 0;
+}
+
+/* Stacks as locations */
+
+/* Whether @frame, which comes behind @before, belongs to the same location. */
+static bool is_same_location(const struct named_frame *before, const struct named_frame *frame)
+{
+	if (before->mapping == MAPPING_NONE || before->location != frame->location ||
+	    before->is_waker != frame->is_waker)
+		return false;
+	return frame->is_waker ? frame->frame > before->frame : frame->frame < before->frame;
+}
+
+static int find_location(struct exporting *exporting, const struct named_frame *frame,
+			 uint32_t *ret)
+{
+	if (frame->mapping == MAPPING_NONE)
+		return pprof_tables_note(&exporting->tables, frame->name, ret);
+	*ret = exporting->tables.location_of[frame->location];
+	return 0;
+}
+
+static int find_note(struct exporting *exporting, const char *text, uint32_t *ret)
+{
+	uint32_t string;
+	int r = strings_add(&exporting->profile->strings, text, &string);
+
+	return r < 0 ? r : pprof_tables_note(&exporting->tables, string, ret);
+}
+
+/*
+ * What find_locations() gives, where no frame of the stack is left out and nobody is known to have
+ * woken the thread: the stack's own locations, and notes at both ends.
+ */
+static int copy_locations(struct exporting *exporting, const struct profile_sample *sample)
+{
+	const struct profile *profile = exporting->profile;
+	const struct profile_stack *stack = &profile->stacks[sample->stack];
+	const uint32_t *from = profile->stack_locations + stack->first;
+	size_t n = 0;
+	int r = array_reserve(exporting->locations, exporting->locations_capacity, 0,
+			      (size_t)stack->n + 3);
+
+	if (r == 0 && sample->reason != REASON_NONE && !exporting->unfold.no_reason)
+		r = find_note(exporting, off_reason_text(sample->reason),
+			      &exporting->locations[n++]);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < stack->n; i++)
+		exporting->locations[n++] = exporting->tables.location_of[from[i]];
+	if (stack->end != STACK_COMPLETE)
+		r = find_note(exporting, "[truncated]", &exporting->locations[n++]);
+	if (r == 0 && sample->is_idle && exporting->unfold.fold_idle)
+		r = find_note(exporting, "[idle]", &exporting->locations[n++]);
+	return r < 0 ? r : (int)n;
+}
+
+/* Sets the locations of @sample. Returns their number. */
+static int find_locations(struct exporting *exporting, const struct profile_sample *sample)
+{
+	size_t command = exporting->unfold.fold_idle && sample->is_idle, n = 0, n_frames;
+	const struct named_frame *frames;
+	int r = unfolder_next(&exporting->unfolder, sample);
+
+	if (r < 0)
+		return r;
+	n_frames = exporting->unfolder.n;
+	frames = exporting->unfolder.frames;
+	r = array_reserve(exporting->locations, exporting->locations_capacity, 0, n_frames);
+	for (size_t i = n_frames; i-- > 0 && r == 0;) {
+		bool is_first = i == 0 || frames[i].mapping == MAPPING_NONE ||
+				!is_same_location(&frames[i - 1], &frames[i]);
+
+		if (is_first && i != command)
+			r = find_location(exporting, &frames[i], &exporting->locations[n++]);
+	}
+	return r < 0 ? r : (int)n;
+}
+
+static bool has_weight(const struct profile_sample *sample)
+{
+	return sample->count || sample->nanoseconds;
+}
+
+static int merge_sample(struct exporting *exporting, const struct profile_sample *sample, size_t n)
+{
+	struct profile_sample merged = *sample;
+	int r = profile_add_stack(exporting->merged, exporting->locations, n, STACK_COMPLETE,
+				  &merged.stack);
+
+	r = r < 0 ? r : pprof_tables_clean(&exporting->tables, sample->comm, &merged.comm);
+	merged.waker = 0;
+	return r < 0 ? r : profile_add_sample(exporting->merged, &merged);
+}
+
+static int write_samples(struct exporting *exporting)
+{
+	const struct profile *profile = exporting->profile;
+	int r = 0;
+
+	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
+		struct profile_sample sample = profile->samples[i];
+
+		if (!has_weight(&sample))
+			continue;
+		r = exporting->leaves_out ? find_locations(exporting, &sample)
+					  : copy_locations(exporting, &sample);
+		if (r < 0)
+			return r;
+		r = exporting->merged ? merge_sample(exporting, &sample, r)
+				      : write_sample(exporting, &sample, exporting->locations, r);
+	}
+	return r;
+}
+
+static int write_merged(struct exporting *exporting)
+{
+	const struct profile *merged = exporting->merged;
+	int r = 0;
+
+	for (size_t i = 0; i < merged->n_samples && r == 0; i++) {
+		const struct profile_stack *stack = &merged->stacks[merged->samples[i].stack];
+
+		r = write_sample(exporting, &merged->samples[i],
+				 merged->stack_locations + stack->first, stack->n);
+	}
+	return r;
+}
+
+/* Whether samples of the profile may become equal when they are written. */
+
+static int add_notes(struct exporting *exporting)
+{
+	static const char *const notes[] = {"[truncated]", "[idle]", "--"};
+	struct strings *strings = &exporting->profile->strings;
+	uint32_t text, location;
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof notes / sizeof *notes && r == 0; i++) {
+		r = strings_add(strings, notes[i], &text);
+		r = r < 0 ? r : pprof_tables_note(&exporting->tables, text, &location);
+	}
+	for (int reason = REASON_ONCPU; reason < N_OFF_REASONS && r == 0; reason++) {
+		r = strings_add(strings, off_reason_text(reason), &text);
+		r = r < 0 ? r : pprof_tables_note(&exporting->tables, text, &location);
+	}
+	return r;
+}
+
+static int clean_commands(struct exporting *exporting)
+{
+	const struct profile *profile = exporting->profile;
+	uint32_t clean;
+	int r = 0;
+
+	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
+		r = pprof_tables_clean(&exporting->tables, profile->samples[i].comm, &clean);
+	return r;
+}
+
+static bool leaves_out(const struct exporting *exporting)
+{
+	const struct profile *profile = exporting->profile;
+
+	if (exporting->unfold.no_inline || exporting->unfold.no_kernel || profile->n_wakers > 1)
+		return true;
+	for (size_t i = 0; i < profile->n_locations; i++)
+		if (profile->locations[i].hidden || !profile->locations[i].n_frames)
+			return true;
+	return false;
+}
+
+static bool has_several_ends(const struct profile *profile)
+{
+	enum stack_end incomplete = STACK_COMPLETE;
+
+	for (size_t i = 0; i < profile->n_stacks; i++) {
+		enum stack_end end = profile->stacks[i].end;
+
+		if (incomplete != STACK_COMPLETE && end != STACK_COMPLETE && end != incomplete)
+			return true;
+		if (end != STACK_COMPLETE)
+			incomplete = end;
+	}
+	return false;
+}
+
+static int decide_merging(struct exporting *exporting)
+{
+	int r = clean_commands(exporting);
+
+	r = r < 0 ? r : add_notes(exporting);
+	if (r < 0)
+		return r;
+	exporting->leaves_out = leaves_out(exporting);
+	if (!exporting->leaves_out && !exporting->tables.has_merged &&
+	    !has_several_ends(exporting->profile))
+		return 0;
+	r = profile_new(exporting->profile->mode, &exporting->merged);
+	if (r == 0)
+		exporting->merged->in_order = exporting->profile->in_order;
+	return r;
+}
+
+/* What is said of the whole */
+
+static int set_type(struct exporting *exporting, const char *type, const char *unit,
+		    Perftools__Profiles__ValueType *ret)
+{
+	int r;
+
+	perftools__profiles__value_type__init(ret);
+	r = pprof_tables_index_text(&exporting->tables, type, &ret->type);
+	return r < 0 ? r : pprof_tables_index_text(&exporting->tables, unit, &ret->unit);
+}
+
+/* What the second value is; NULL: there is none. */
+static const char *time_type(const struct exporting *exporting)
+{
+	switch (exporting->profile->mode) {
+	case PROFILE_OFFCPU: return "off_cpu";
+	case PROFILE_WALL: return "wall";
+	default: return exporting->period ? "cpu" : NULL;
+	}
+}
+
+static int write_types(struct exporting *exporting)
+{
+	Perftools__Profiles__ValueType types[2], *pointers[] = {&types[0], &types[1]};
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	const char *time = time_type(exporting);
+	int r = set_type(exporting, "samples", "count", &types[0]);
+
+	if (r == 0 && time)
+		r = set_type(exporting, time, "nanoseconds", &types[1]);
+	if (r < 0)
+		return r;
+	part.n_sample_type = time ? 2 : 1;
+	part.sample_type = pointers;
+	return pprof_write_part(exporting->gzip, &part);
+}
+
+static int add_comment(struct exporting *exporting, const char *what, uint32_t text,
+		       Perftools__Profiles__Profile *part)
+{
+	char *comment;
+	int r;
+
+	if (!text)
+		return 0;
+	if (asprintf(&comment, "%s: %s", what, strings_get(&exporting->profile->strings, text)) < 0)
+		return -ENOMEM;
+	r = pprof_tables_index_text(&exporting->tables, comment, &part->comment[part->n_comment]);
+	free(comment);
+	part->n_comment += r == 0;
+	return r;
+}
+
+static int write_facts(struct exporting *exporting)
+{
+	const struct profile *profile = exporting->profile;
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType period_type;
+	const char *time = time_type(exporting);
+	int64_t comments[3];
+	int r = 0;
+
+	part.time_nanos = to_value(profile->start_realtime_ns);
+	part.duration_nanos = to_value(profile->duration_ns);
+	part.comment = comments;
+	r = add_comment(exporting, "command", profile->command_line, &part);
+	r = r < 0 ? r : add_comment(exporting, "host", profile->host, &part);
+	r = r < 0 ? r : add_comment(exporting, "kernel", profile->kernel, &part);
+	if (r == 0 && exporting->period) {
+		r = set_type(exporting, "cpu", "nanoseconds", &period_type);
+		part.period_type = &period_type;
+		part.period = exporting->period;
+	}
+	r = r < 0 ? r
+		  : pprof_tables_index_text(&exporting->tables, time ? time : "samples",
+					    &part.default_sample_type);
+	return r < 0 ? r : pprof_write_part(exporting->gzip, &part);
+}
+
+static uint64_t period_of(const struct profile *profile)
+{
+	double period = 1e9 / profile->frequency;
+
+	if (profile->mode != PROFILE_ONCPU || !(profile->frequency > 0) || !(period < 1e18))
+		return 0;
+	return llround(period);
+}
+
+static int write_all(struct exporting *exporting)
+{
+	int r = decide_merging(exporting);
+
+	r = r < 0 ? r : write_types(exporting);
+	r = r < 0 ? r : write_samples(exporting);
+	if (r == 0 && exporting->merged)
+		r = write_merged(exporting);
+	r = r < 0 ? r : pprof_tables_write(&exporting->tables, exporting->gzip);
+	r = r < 0 ? r : write_facts(exporting);
+	r = r < 0 ? r : pprof_tables_write_strings(&exporting->tables, exporting->gzip);
+	if (r == 0)
+		gzip_finish(exporting->gzip);
+	return r;
+}
+
+int export_pprof(struct profile *profile, const struct unfold_options *unfold, FILE *stream)
+{
+	struct exporting exporting = {
+		.profile = profile, .unfold = *unfold, .period = period_of(profile)};
+	bool is_large = profile->n_stack_locations > LARGE;
+	int r = pprof_tables_init(&exporting.tables, profile, unfold->no_inline);
+
+	exporting.unfold.threads = exporting.unfold.lines = false;
+	exporting.unfolder = (struct unfolder){.profile = profile, .options = &exporting.unfold};
+	r = r < 0 ? r : gzip_new(stream, is_large ? FAST_LEVEL : GOOD_LEVEL, &exporting.gzip);
+	r = r < 0 ? r : write_all(&exporting);
+	gzip_free(exporting.gzip);
+	pprof_tables_done(&exporting.tables);
+	profile_free(exporting.merged);
+	unfolder_done(&exporting.unfolder);
+	free(exporting.locations);
+	free(exporting.sample.at);
+	free(exporting.ids.at);
+	return r;
+}

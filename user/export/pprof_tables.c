@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/pprof_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/utf8.h"
+
+/* What perf, and so pprof, calls the kernel, and memory without a file. */
+#define KERNEL_FILE    "[kernel.kallsyms]"
+#define ANONYMOUS_FILE "//anon"
+
+/* Strings */
+
+static int reserve_texts(struct pprof_tables *tables, uint32_t text)
+{
+	size_t n = tables->n_texts, wanted = (size_t)text + 1;
+	int r;
+
+	if (wanted <= n)
+		return 0;
+	if (wanted < tables->profile->strings.n_strings)
+		wanted = tables->profile->strings.n_strings;
+	r = array_reserve(tables->texts, tables->texts_capacity, n, wanted - n);
+	if (r < 0)
+		return r;
+	memset(tables->texts + n, 0, (wanted - n) * sizeof *tables->texts);
+	tables->n_texts = wanted;
+	return 0;
+}
+
+static int replace_invalid(struct strings *strings, uint32_t text, uint32_t *ret)
+{
+	const size_t n_replacement = strlen(UTF8_REPLACEMENT);
+	const char *from = strings_get(strings, text);
+	char *clean = malloc(strings_length(strings, text) * n_replacement + 1);
+	size_t n = 0;
+	int r;
+
+	if (!clean)
+		return -ENOMEM;
+	while (*from) {
+		size_t length = utf8_length(from);
+
+		memcpy(clean + n, length ? from : UTF8_REPLACEMENT,
+		       length ? length : n_replacement);
+		n += length ? length : n_replacement;
+		from += length ? length : 1;
+	}
+	r = strings_add_bytes(strings, clean, n, ret);
+	free(clean);
+	return r;
+}
+
+int pprof_tables_clean(struct pprof_tables *tables, uint32_t text, uint32_t *ret_clean)
+{
+	struct strings *strings = &tables->profile->strings;
+	int r = reserve_texts(tables, text);
+
+	if (r < 0)
+		return r;
+	if (!tables->texts[text].clean && text) {
+		uint32_t clean = text;
+
+		if (utf8_span(strings_get(strings, text)) != strings_length(strings, text)) {
+			tables->has_merged = true;
+			r = replace_invalid(strings, text, &clean);
+			if (r < 0)
+				return r;
+		}
+		tables->texts[text].clean = clean;
+	}
+	*ret_clean = tables->texts[text].clean;
+	return 0;
+}
+
+/* Gives @item the next number, which counts from @first. */
+static int number_item(struct pprof_order *order, uint32_t item, uint32_t first, uint32_t *number)
+{
+	int r = array_reserve(order->items, order->capacity, order->n, 1);
+
+	if (r < 0)
+		return r;
+	*number = order->n + first;
+	order->items[order->n++] = item;
+	return 0;
+}
+
+int pprof_tables_index(struct pprof_tables *tables, uint32_t text, uint32_t *ret_index)
+{
+	int r = pprof_tables_clean(tables, text, &text);
+
+	r = r < 0 ? r : reserve_texts(tables, text);
+	if (r == 0 && text && !tables->texts[text].index)
+		r = number_item(&tables->used_texts, text, 0, &tables->texts[text].index);
+	if (r == 0)
+		*ret_index = tables->texts[text].index;
+	return r;
+}
+
+int pprof_tables_index_text(struct pprof_tables *tables, const char *text, int64_t *ret_index)
+{
+	uint32_t string, index;
+	int r = strings_add(&tables->profile->strings, text, &string);
+
+	r = r < 0 ? r : pprof_tables_index(tables, string, &index);
+	if (r == 0)
+		*ret_index = index;
+	return r;
+}
+
+/* Functions */
+
+static bool function_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct pprof_function *a = (const struct pprof_function *)items + position, *b = key;
+
+	return a->name == b->name && a->system_name == b->system_name && a->file == b->file;
+}
+
+static int add_function(struct pprof_tables *tables, const struct pprof_function *function,
+			uint32_t *ret)
+{
+	uint64_t hash =
+		hash_mix((uint64_t)function->name << 32 | function->system_name, function->file);
+	uint32_t found = table_find(&tables->function_index, hash, function_equal,
+				    tables->functions, function);
+	int r;
+
+	if (found == TABLE_NONE) {
+		r = array_reserve(tables->functions, tables->functions_capacity,
+				  tables->n_functions, 1);
+		r = r < 0 ? r : table_add(&tables->function_index, hash, tables->n_functions);
+		if (r < 0)
+			return r;
+		found = tables->n_functions;
+		tables->functions[tables->n_functions++] = *function;
+	}
+	*ret = found;
+	return 0;
+}
+
+static int add_system_name(struct pprof_tables *tables, enum frame_kind kind,
+			   struct pprof_function *function)
+{
+	struct strings *strings = &tables->profile->strings;
+	const char *suffix = frame_kind_suffix(kind);
+	size_t n = strings_length(strings, function->name);
+	char *text = malloc(n + strlen(suffix) + 1);
+	int r;
+
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, strings_get(strings, function->name), n);
+	strcpy(text + n, suffix);
+	r = strings_add(strings, text, &function->system_name);
+	free(text);
+	return r;
+}
+
+/* @is_inside: it lies in one location with what it is inlined into. */
+static int make_function(struct pprof_tables *tables, const struct profile_frame *frame,
+			 bool is_inside, uint32_t *ret)
+{
+	struct pprof_function function = {.name = frame->function};
+	int r = 0;
+
+	if (!function.name)
+		r = strings_add(&tables->profile->strings, "[unknown]", &function.name);
+	r = r < 0 ? r : pprof_tables_clean(tables, function.name, &function.name);
+	r = r < 0 ? r : pprof_tables_clean(tables, frame->file, &function.file);
+	if (r == 0 && *frame_kind_suffix(frame->kind) && !is_inside)
+		r = add_system_name(tables, frame->kind, &function);
+	return r < 0 ? r : add_function(tables, &function, ret);
+}
+
+/* Mappings */
+
+static bool mapping_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct pprof_mapping *a = (const struct pprof_mapping *)items + position, *b = key;
+
+	return a->file == b->file && a->build_id == b->build_id && a->start == b->start &&
+	       a->limit == b->limit && a->offset == b->offset;
+}
+
+static int add_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping,
+		       uint32_t *ret)
+{
+	uint64_t hash = hash_mix((uint64_t)mapping->file << 32 | mapping->build_id, mapping->start);
+	uint32_t found;
+	int r;
+
+	hash = hash_mix(hash_mix(hash, mapping->limit), mapping->offset);
+	found = table_find(&tables->mapping_index, hash, mapping_equal, tables->mappings, mapping);
+	if (found == TABLE_NONE) {
+		r = array_reserve(tables->mappings, tables->mappings_capacity, tables->n_mappings,
+				  1);
+		r = r < 0 ? r : table_add(&tables->mapping_index, hash, tables->n_mappings);
+		if (r < 0)
+			return r;
+		found = tables->n_mappings;
+		tables->mappings[tables->n_mappings++] = *mapping;
+	}
+	*ret = found;
+	return 0;
+}
+
+/* What a mapping is called where its kind is to be told by that. */
+static int name_mapping(struct pprof_tables *tables, const struct profile_mapping *from,
+			uint32_t *ret_file)
+{
+	struct strings *strings = &tables->profile->strings;
+	const char *path = strings_get(strings, from->path);
+
+	if (from->kind == MAPPING_KERNEL && (!*path || strcmp(path, "[kernel]") == 0))
+		return strings_add(strings, KERNEL_FILE, ret_file);
+	if (from->kind == MAPPING_VDSO)
+		return strings_add(strings, "[vdso]", ret_file);
+	if (from->kind == MAPPING_ANON && !*path)
+		return strings_add(strings, ANONYMOUS_FILE, ret_file);
+	return pprof_tables_clean(tables, from->path, ret_file);
+}
+
+static int make_mapping(struct pprof_tables *tables, const struct profile_mapping *from,
+			uint32_t *ret)
+{
+	struct pprof_mapping mapping = {
+		.start = from->start, .limit = from->limit, .offset = from->offset};
+	int r = name_mapping(tables, from, &mapping.file);
+
+	r = r < 0 ? r : pprof_tables_clean(tables, from->build_id, &mapping.build_id);
+	if (r < 0)
+		return r;
+	if (!mapping.file && !mapping.build_id && !mapping.start && !mapping.limit) {
+		*ret = TABLE_NONE;
+		return 0;
+	}
+	return add_mapping(tables, &mapping, ret);
+}
+
+static int make_mappings(struct pprof_tables *tables)
+{
+	const struct profile *profile = tables->profile;
+	int r = 0;
+
+	tables->mapping_of = calloc(profile->n_mappings + 1, sizeof *tables->mapping_of);
+	if (!tables->mapping_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_mappings && r == 0; i++)
+		r = make_mapping(tables, &profile->mappings[i], &tables->mapping_of[i]);
+	return r;
+}
+
+/* Locations */
+
+struct location_key {
+	const struct pprof_tables *tables;
+	const struct pprof_location *location; /* its lines are there already, at the end */
+};
+
+static bool location_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct pprof_location *a = (const struct pprof_location *)items + position;
+	const struct location_key *k = key;
+	const struct pprof_location *b = k->location;
+
+	return a->mapping == b->mapping && a->address == b->address && a->n_lines == b->n_lines &&
+	       memcmp(k->tables->lines + a->first_line, k->tables->lines + b->first_line,
+		      a->n_lines * sizeof *k->tables->lines) == 0;
+}
+
+/* Adds @location, whose lines are the last ones; takes those back if it is there already. */
+static int add_location(struct pprof_tables *tables, const struct pprof_location *location,
+			uint32_t *ret)
+{
+	struct location_key key = {tables, location};
+	const struct pprof_line *lines = tables->lines + location->first_line;
+	uint64_t hash = hash_mix(hash_mix(location->mapping, location->address),
+				 hash_bytes(lines, location->n_lines * sizeof *lines));
+	uint32_t found =
+		table_find(&tables->location_index, hash, location_equal, tables->locations, &key);
+	int r;
+
+	if (found != TABLE_NONE) {
+		tables->n_lines = location->first_line;
+		tables->has_merged = true;
+		*ret = found;
+		return 0;
+	}
+	if (tables->n_locations >= TABLE_NONE)
+		return -E2BIG;
+	r = array_reserve(tables->locations, tables->locations_capacity, tables->n_locations, 1);
+	r = r < 0 ? r
+		  : array_reserve(tables->location_ids, tables->location_ids_capacity,
+				  tables->n_locations, 1);
+	r = r < 0 ? r : table_add(&tables->location_index, hash, tables->n_locations);
+	if (r < 0)
+		return r;
+	*ret = tables->n_locations;
+	tables->location_ids[tables->n_locations] = 0;
+	tables->locations[tables->n_locations++] = *location;
+	return 0;
+}
+
+static int add_line(struct pprof_tables *tables, uint32_t function, uint32_t line)
+{
+	int r = array_reserve(tables->lines, tables->lines_capacity, tables->n_lines, 1);
+
+	if (r == 0 && tables->n_lines >= TABLE_NONE)
+		r = -E2BIG;
+	if (r == 0)
+		tables->lines[tables->n_lines++] = (struct pprof_line){function, line};
+	return r;
+}
+
+/*
+ * Where a location was in memory. Of files the profile has offsets: they are put back into the one
+ * place it knows, or beside it, so that whoever reads them gets the same offsets again. A caller's
+ * address is one of its call instruction, as pprof wants it.
+ */
+static uint64_t address_of(const struct profile *profile, const struct profile_location *location)
+{
+	const struct profile_mapping *mapping = &profile->mappings[location->mapping];
+	uint64_t address = location->address;
+
+	if (location->is_named)
+		return 0;
+	if (location->is_return && address)
+		address--;
+	return mapping->kind == MAPPING_FILE ? address - mapping->offset + mapping->start : address;
+}
+
+static int make_location(struct pprof_tables *tables, const struct profile_location *from,
+			 uint32_t *ret)
+{
+	const struct profile_frame *frames = tables->profile->frames + from->first_frame;
+	struct pprof_location location = {.mapping = tables->mapping_of[from->mapping],
+					  .first_line = tables->n_lines,
+					  .address = address_of(tables->profile, from)};
+	int r = 0;
+
+	for (uint32_t i = 0; i < from->n_frames && r == 0; i++) {
+		bool is_inlined = frames[i].kind == FRAME_INLINED;
+		uint32_t function;
+
+		if (is_inlined && tables->no_inline)
+			continue;
+		r = make_function(tables, &frames[i], is_inlined && i + 1 < from->n_frames,
+				  &function);
+		r = r < 0 ? r : add_line(tables, function, frames[i].line);
+	}
+	if (r < 0)
+		return r;
+	location.n_lines = tables->n_lines - location.first_line;
+	if (!location.n_lines) {
+		*ret = TABLE_NONE;
+		return 0;
+	}
+	return add_location(tables, &location, ret);
+}
+
+static int make_locations(struct pprof_tables *tables)
+{
+	const struct profile *profile = tables->profile;
+	int r = 0;
+
+	tables->location_of = calloc(profile->n_locations + 1, sizeof *tables->location_of);
+	if (!tables->location_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_locations && r == 0; i++)
+		r = make_location(tables, &profile->locations[i], &tables->location_of[i]);
+	return r;
+}
+
+static int make_note(struct pprof_tables *tables, uint32_t text, uint32_t *ret)
+{
+	struct profile_frame frame = {.kind = FRAME_NOTE, .function = text};
+	struct pprof_location location = {
+		.mapping = TABLE_NONE, .first_line = tables->n_lines, .n_lines = 1};
+	uint32_t function;
+	int r = make_function(tables, &frame, false, &function);
+
+	r = r < 0 ? r : add_line(tables, function, 0);
+	return r < 0 ? r : add_location(tables, &location, ret);
+}
+
+int pprof_tables_note(struct pprof_tables *tables, uint32_t text, uint32_t *ret_location)
+{
+	uint32_t location;
+	int r = reserve_texts(tables, text);
+
+	if (r == 0 && !tables->texts[text].note) {
+		r = make_note(tables, text, &location);
+		if (r == 0)
+			tables->texts[text].note = location + 1;
+	}
+	if (r == 0)
+		*ret_location = tables->texts[text].note - 1;
+	return r;
+}
+
+int pprof_tables_init(struct pprof_tables *tables, struct profile *profile, bool no_inline)
+{
+	uint32_t index;
+	int r;
+
+	*tables = (struct pprof_tables){.profile = profile, .no_inline = no_inline};
+	r = reserve_texts(tables, 0);
+	r = r < 0 ? r : number_item(&tables->used_texts, 0, 0, &index);
+	r = r < 0 ? r : make_mappings(tables);
+	return r < 0 ? r : make_locations(tables);
+}
+
+void pprof_tables_done(struct pprof_tables *tables)
+{
+	free(tables->texts);
+	free(tables->functions);
+	free(tables->mappings);
+	free(tables->lines);
+	free(tables->locations);
+	free(tables->location_ids);
+	table_done(&tables->function_index);
+	table_done(&tables->mapping_index);
+	table_done(&tables->location_index);
+	free(tables->mapping_of);
+	free(tables->location_of);
+	free(tables->used_texts.items);
+	free(tables->used_functions.items);
+	free(tables->used_mappings.items);
+	free(tables->used_locations.items);
+}
+
+/* What is used */
+
+static int use_lines(struct pprof_tables *tables, const struct pprof_location *location,
+		     struct pprof_mapping *mapping)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < location->n_lines && r == 0; i++) {
+		const struct pprof_line *line = &tables->lines[location->first_line + i];
+		struct pprof_function *function = &tables->functions[line->function];
+
+		if (!function->id)
+			r = number_item(&tables->used_functions, line->function, 1, &function->id);
+		if (mapping) {
+			mapping->has_files |= function->file != 0;
+			mapping->has_lines |= line->line != 0;
+		}
+	}
+	return r;
+}
+
+int pprof_tables_use_new(struct pprof_tables *tables, uint32_t item)
+{
+	struct pprof_location *location = &tables->locations[item];
+	struct pprof_mapping *mapping = NULL;
+	int r = 0;
+
+	if (location->mapping != TABLE_NONE) {
+		mapping = &tables->mappings[location->mapping];
+		mapping->has_inlined |= location->n_lines > 1;
+		if (!mapping->id)
+			r = number_item(&tables->used_mappings, location->mapping, 1, &mapping->id);
+	}
+	r = r < 0 ? r : use_lines(tables, location, mapping);
+	return r < 0 ? r
+		     : number_item(&tables->used_locations, item, 1, &tables->location_ids[item]);
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * folded: what makes it fast. Files are mostly sorted, so a line begins as the one before: that
+ * part is compared and not read, and its frames are kept. Of the rest, each name is cut off, hashed
+ * and found in one pass (pieces.h). Nothing is copied.
+ */
+#include "input/folded.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "input/folded_stack.h"
+#include "input/lines.h"
+#include "input/values.h"
+
+/* The profiles that values go to: of one column the first, of two: the second, then the first. */
+enum { NEW = 0, BASE = 1 };
+
+struct side {
+	struct profile *profile;
+	size_t first_sample; /* that this file may have added */
+	uint64_t total;	     /* of the profile's values */
+};
+
+struct reader {
+	struct input *input;
+	struct failure *failure;
+	struct lines lines;
+	struct pieces pieces;
+	struct folded_stack stack;
+	struct side sides[PIECE_SIDES];
+	int n_columns;
+	const char *before; /* the line before; its stack's last `;` ends it */
+	size_t n_before;    /* 0: it is not there any more */
+	/*
+	 * The profile is empty, so its mode follows from this file's end: until then, samples hold
+	 * values as they are, and in place of nanoseconds the number of lines.
+	 */
+	bool is_raw;
+	uint64_t overflow_line; /* the first at which a total is too much for nanoseconds */
+};
+
+/* What ends a line. */
+struct values {
+	struct value sides[PIECE_SIDES];
+	size_t n; /* bytes of the stack before them */
+};
+
+static size_t trimmed(const char *text, size_t n)
+{
+	while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+		n--;
+	return n;
+}
+
+/* Up to @n_columns values. Returns their number, or -ERANGE. */
+static int read_values(const struct line *line, int n_columns, struct values *ret)
+{
+	size_t n = trimmed(line->text, line->n);
+	int r = value_read(line->text, n, &ret->sides[NEW]);
+
+	if (r <= 0)
+		return r;
+	ret->n = ret->sides[NEW].n;
+	if (n_columns == 1)
+		return 1;
+	r = value_read(line->text, ret->n, &ret->sides[BASE]);
+	if (r <= 0)
+		return r < 0 ? r : 1;
+	ret->n = ret->sides[BASE].n;
+	return 2;
+}
+
+/* Empty ones, and `# …`; `#…` if no value is there: a command may well begin with #. */
+static bool is_no_stack(const struct line *line)
+{
+	struct values values;
+
+	if (!trimmed(line->text, line->n))
+		return true;
+	if (line->text[0] != '#')
+		return false;
+	return line->n == 1 || line->text[1] == ' ' || read_values(line, 1, &values) == 0;
+}
+
+/* Columns */
+
+/* Cuts a line off the window's bytes as they are. */
+static bool next_of_window(const struct stream *stream, size_t *at, struct line *ret)
+{
+	char *text = stream_bytes(stream) + *at, *end;
+	size_t left = stream_available(stream) - *at;
+
+	end = memchr(text, '\n', left);
+	if (!left || (!end && !stream->at_end))
+		return false;
+	ret->text = text;
+	ret->n = end ? (size_t)(end - text) : left;
+	*at += ret->n + !!end;
+	if (ret->n && text[ret->n - 1] == '\r')
+		ret->n--;
+	return true;
+}
+
+static int count_columns(const struct stream *stream)
+{
+	struct values values;
+	struct line line;
+	bool has_stack = false;
+
+	for (size_t at = 0; next_of_window(stream, &at, &line);) {
+		if (is_no_stack(&line))
+			continue;
+		if (read_values(&line, 2, &values) != 2)
+			return 1;
+		has_stack = true;
+	}
+	return has_stack ? 2 : 1;
+}
+
+/* Lines */
+
+/* How many bytes are the same. */
+static size_t common_prefix(const char *a, const char *b, size_t n)
+{
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		uint64_t x, y;
+
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+			break;
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+/* Keeps those frames of the line before that this one, too, begins with. */
+static void keep_common(struct reader *reader, const struct line *line, size_t n)
+{
+	struct folded_stack *stack = &reader->stack;
+	size_t shorter = reader->n_before < n ? reader->n_before : n;
+	size_t common = common_prefix(reader->before, line->text, shorter);
+
+	while (stack->n && stack->frames[stack->n - 1].end >= common)
+		stack->n--;
+}
+
+/* Where frame @i begins in its line. */
+static inline size_t begin_of(const struct folded_stack *stack, size_t i)
+{
+	return i ? stack->frames[i - 1].end + 1 : 0;
+}
+
+/* Cuts the rest of a line: hashes its pieces. */
+static int cut_frames(struct reader *reader, const char *text, size_t n)
+{
+	struct folded_stack *stack = &reader->stack;
+	size_t at = begin_of(stack, stack->n);
+
+	while (at <= n) {
+		struct cut cut = cut_at(text + at);
+		int r = 0;
+
+		if (stack->n == FOLDED_MAX_FRAMES)
+			return -E2BIG;
+		if (stack->n == stack->capacity)
+			r = array_reserve(stack->frames, stack->capacity, stack->n, 1);
+		if (r < 0)
+			return r;
+		at += cut.n;
+		stack->frames[stack->n++] = (struct folded_frame){
+			.end = at++, .hash = cut.hash, .location = PIECE_UNSET};
+		pieces_prefetch(&reader->pieces, cut.hash);
+	}
+	return 0;
+}
+
+/* Finds the piece of frame @i, which has a hash and a guess. */
+static int find_frame(struct reader *reader, const char *text, size_t i)
+{
+	struct folded_frame *frame = &reader->stack.frames[i];
+	size_t begin = begin_of(&reader->stack, i);
+	struct cut cut = {frame->end - begin, frame->hash};
+	int r = pieces_find(&reader->pieces, text + begin, cut, frame->piece, &frame->piece);
+
+	frame->n_separators = 0;
+	if (r < 0 || i == 0)
+		return r;
+	frame->n_separators = frame[-1].n_separators +
+			      (reader->pieces.items[frame->piece].role == PIECE_SEPARATOR);
+	return pieces_locate(&reader->pieces, frame->piece, NEW, &frame->location);
+}
+
+static int find_frames(struct reader *reader, const char *text, size_t first)
+{
+	const size_t ahead = 4;
+	struct folded_stack *stack = &reader->stack;
+	int r = 0;
+
+	for (size_t i = first; i < stack->n; i++)
+		stack->frames[i].piece = pieces_expect(&reader->pieces, stack->frames[i].hash);
+	for (size_t i = first; i < stack->n && r == 0; i++) {
+		if (i + ahead < stack->n)
+			pieces_prefetch_text(&reader->pieces, stack->frames[i + ahead].piece);
+		r = find_frame(reader, text, i);
+	}
+	return r;
+}
+
+/* Makes frames of the @n bytes of a line's stack, whose end becomes a `;`. */
+static int read_frames(struct reader *reader, const struct line *line, size_t n)
+{
+	size_t first;
+	int r;
+
+	keep_common(reader, line, n);
+	first = reader->stack.n;
+	line->text[n] = ';';
+	r = cut_frames(reader, line->text, n);
+	r = r < 0 ? r : find_frames(reader, line->text, first);
+	reader->before = line->text;
+	reader->n_before = n + 1;
+	return r;
+}
+
+static int add_value(struct reader *reader, int side, const struct value *value)
+{
+	uint64_t *total = &reader->sides[side].total, count = value->number, nanoseconds = 1;
+
+	reader->input->stats.rounded += value->had_decimals;
+	if (!value->number)
+		return 0;
+	if (__builtin_add_overflow(*total, value->number, total))
+		return -ERANGE;
+	if (*total > UINT64_MAX / 1000 && !reader->overflow_line)
+		reader->overflow_line = reader->lines.number;
+	if (!reader->is_raw) {
+		bool is_time = reader->sides[side].profile->mode != PROFILE_ONCPU;
+
+		if (is_time && reader->overflow_line)
+			return -ERANGE;
+		nanoseconds = is_time ? value->number * 1000 : 0;
+		count = is_time ? 1 : value->number;
+	}
+	return folded_stack_add(&reader->stack, side, count, nanoseconds);
+}
+
+static int fail_line(const struct reader *reader, int error)
+{
+	switch (error) {
+	case -ERANGE:
+		return lines_fail(&reader->lines, -EINVAL,
+				  "the values are too large to be added up");
+	case -EINVAL:
+		return lines_fail(&reader->lines, -EINVAL, "a NUL byte; this is not a text file");
+	case -E2BIG:
+		return lines_fail(&reader->lines, -E2BIG,
+				  reader->stack.n == FOLDED_MAX_FRAMES
+					  ? "this stack has more than 1048576 frames"
+					  : "more different names or stacks than can be numbered");
+	default: return lines_fail(&reader->lines, error, strerror(-error));
+	}
+}
+
+static int read_line(struct reader *reader, const struct line *line)
+{
+	struct values values;
+	int r;
+
+	if (is_no_stack(line)) {
+		struct input_stats *stats = &reader->input->stats;
+
+		if (!stats->skipped++)
+			stats->first_skipped = reader->lines.number;
+		return 0;
+	}
+	r = read_values(line, reader->n_columns, &values);
+	if (r == 0)
+		return lines_fail(&reader->lines, -EINVAL, "no value at the end of the line");
+	if (r > 0 && r < reader->n_columns)
+		return lines_fail(&reader->lines, -EINVAL,
+				  "one value, where the lines before it have two");
+	r = r < 0 ? r : read_frames(reader, line, values.n);
+	r = r < 0 ? r : add_value(reader, NEW, &values.sides[NEW]);
+	if (r == 0 && reader->n_columns == 2)
+		r = add_value(reader, BASE, &values.sides[BASE]);
+	return r < 0 ? fail_line(reader, r) : 0;
+}
+
+static int read_lines(struct reader *reader)
+{
+	struct line line;
+	int r;
+
+	while ((r = lines_next(&reader->lines, &line)) > 0) {
+		if (reader->lines.moved)
+			reader->n_before = 0;
+		r = read_line(reader, &line);
+		if (r < 0)
+			break;
+	}
+	reader->input->stats.lines += reader->lines.number;
+	return r;
+}
+
+/* The file's end: what its values were */
+
+static enum profile_mode mode_of(const struct folded_stack *stack)
+{
+	return stack->has_running   ? PROFILE_WALL
+	       : stack->has_waiting ? PROFILE_OFFCPU
+				    : PROFILE_ONCPU;
+}
+
+static void set_weights(struct profile *profile, enum profile_mode mode)
+{
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		struct profile_sample *sample = &profile->samples[i];
+		uint64_t value = sample->count, lines = sample->nanoseconds;
+
+		sample->count = mode == PROFILE_ONCPU ? value : lines;
+		sample->nanoseconds = mode == PROFILE_ONCPU ? 0 : value * 1000;
+	}
+}
+
+static void finish_profile(const struct reader *reader, struct profile *profile,
+			   enum profile_mode mode)
+{
+	if (reader->is_raw)
+		set_weights(profile, mode);
+	profile->mode = mode;
+}
+
+static int finish_mode(struct reader *reader)
+{
+	enum profile_mode mode = mode_of(&reader->stack), *have = &reader->input->profile->mode;
+
+	if (!reader->is_raw && (mode == PROFILE_ONCPU) != (*have == PROFILE_ONCPU))
+		return failure_set(reader->failure, -EINVAL,
+				   "%s: holds %s, where the files before it hold %s",
+				   reader->lines.stream->name,
+				   mode == PROFILE_ONCPU ? "samples" : "times of waiting",
+				   mode == PROFILE_ONCPU ? "times of waiting" : "samples");
+	if (mode != PROFILE_ONCPU && reader->overflow_line) {
+		reader->lines.number = reader->overflow_line;
+		return fail_line(reader, -ERANGE);
+	}
+	/* Time running and time waiting do add up. */
+	if (!reader->is_raw && mode != *have)
+		mode = PROFILE_WALL;
+	finish_profile(reader, reader->input->profile, mode);
+	if (reader->input->base)
+		finish_profile(reader, reader->input->base, mode);
+	return 0;
+}
+
+/* `comm-PID/TID` becomes what it says. */
+static int split_thread(struct profile *profile, struct profile_sample *sample)
+{
+	const char *text = strings_get(&profile->strings, sample->comm);
+	size_t n = strings_length(&profile->strings, sample->comm);
+	char comm[256];
+
+	if (!piece_split_thread(text, n, &n, &sample->pid, &sample->tid))
+		return 0;
+	memcpy(comm, text, n);
+	return strings_add_bytes(&profile->strings, comm, n, &sample->comm);
+}
+
+/* Only if all roots look so, --threads made them; one that does may be the name of a command. */
+static int finish_threads(struct reader *reader)
+{
+	int r = 0;
+
+	if (reader->stack.has_no_thread)
+		return 0;
+	for (int k = 0; k < PIECE_SIDES && r == 0; k++) {
+		struct side *side = &reader->sides[k];
+
+		if (!side->profile || side->first_sample == side->profile->n_samples)
+			continue;
+		for (size_t i = side->first_sample; i < side->profile->n_samples && r == 0; i++)
+			r = split_thread(side->profile, &side->profile->samples[i]);
+		r = r < 0 ? r : profile_index_samples(side->profile);
+	}
+	return r;
+}
+
+/* The file's beginning */
+
+static void begin_side(struct reader *reader, int side, struct profile *profile)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		total += profile_sample_weight(profile, &profile->samples[i]);
+	reader->sides[side] = (struct side){profile, profile->n_samples, total};
+}
+
+static int begin(struct reader *reader)
+{
+	struct input *input = reader->input;
+	int r = 0;
+
+	reader->n_columns = count_columns(reader->lines.stream);
+	if (reader->n_columns == 2 && !input->base) {
+		r = profile_new(input->profile->mode, &input->base);
+		if (r < 0)
+			return r;
+		input->base->in_order = input->profile->in_order;
+	}
+	/* One of them may be empty still. */
+	if (input->base && input->base->n_samples)
+		input->profile->mode = input->base->mode;
+	else if (input->base)
+		input->base->mode = input->profile->mode;
+	begin_side(reader, NEW, input->profile);
+	if (reader->n_columns == 2)
+		begin_side(reader, BASE, input->base);
+	reader->is_raw = !input->profile->n_samples && (!input->base || !input->base->n_samples);
+	r = pieces_init(&reader->pieces, reader->sides[NEW].profile, reader->sides[BASE].profile);
+	reader->stack.pieces = &reader->pieces;
+	reader->stack.no_inline = input->options.no_inline;
+	return r;
+}
+
+int folded_read(struct input *input, struct stream *stream, struct failure *failure)
+{
+	struct reader reader = {.input = input,
+				.failure = failure,
+				.lines = {.stream = stream, .failure = failure}};
+	int r = begin(&reader);
+
+	if (r == 0) {
+		r = read_lines(&reader);
+		if (r == 0)
+			r = finish_mode(&reader);
+		if (r == 0)
+			r = finish_threads(&reader);
+	}
+	if (r == -ENOMEM)
+		failure_set(failure, r, "%s: %s", stream->name, strerror(-r));
+	pieces_done(&reader.pieces);
+	folded_stack_done(&reader.stack);
+	return r;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * input: what a file is, by its beginning. Text is folded lines unless it looks like `perf script`;
+ * what holds control characters is pprof if its first fields are those of one; what holds NULs and
+ * is none, nothing that is known here.
+ */
+#include "input/input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/folded.h"
+#include "input/perf_script.h"
+#include "input/pprof.h"
+#include "input/stream.h"
+
+#define DEFAULT_MAX_BYTES ((uint64_t)64 << 30)
+/* What is looked at. */
+#define BEGINNING ((size_t)256 << 10)
+
+int input_init(struct input *input, const struct input_options *options)
+{
+	int r;
+
+	*input = (struct input){.options = *options};
+	if (!input->options.max_bytes)
+		input->options.max_bytes = DEFAULT_MAX_BYTES;
+	r = profile_new(PROFILE_ONCPU, &input->profile);
+	if (r == 0)
+		input->profile->in_order = options->in_order;
+	return r;
+}
+
+void input_done(struct input *input)
+{
+	profile_free(input->profile);
+	profile_free(input->base);
+	*input = (struct input){0};
+}
+
+/* Text has line ends and tabs, but seldom other control characters near its beginning. */
+static bool has_controls(const struct stream *stream)
+{
+	const unsigned char *bytes = (const unsigned char *)stream_bytes(stream);
+	size_t n = stream_available(stream);
+
+	for (size_t i = 0; i < n && i < 1024; i++)
+		if (bytes[i] < '\t' || (bytes[i] > '\r' && bytes[i] < ' '))
+			return true;
+	return false;
+}
+
+/* NULL: there is none near its beginning. */
+static const char *find_nul(const struct stream *stream)
+{
+	size_t n = stream_available(stream);
+
+	return memchr(stream_bytes(stream), '\0', n < 1024 ? n : 1024);
+}
+
+/* A base-128 number. Returns the bytes it takes; 0: it is cut, or too long. */
+static size_t read_varint(const unsigned char *bytes, size_t n, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < n && i < 10; i++) {
+		value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
+		if (!(bytes[i] & 0x80)) {
+			*ret = value;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+/* The wire types that the fields of pprof's message Profile may have, by bits. */
+static bool has_field(uint64_t tag)
+{
+	enum { VARINT = 1 << 0, BYTES = 1 << 2 };
+	static const uint8_t types[] = {
+		[1 ... 6] = BYTES,     [7 ... 10] = VARINT, [11] = BYTES, [12] = VARINT,
+		[13] = VARINT | BYTES, [14] = VARINT,	    [15] = VARINT};
+	uint64_t field = tag >> 3;
+
+	return field < sizeof types && types[field] >> (tag & 7) & 1;
+}
+
+/* Whether the first fields are those of a Profile, as far as the window goes. */
+static bool is_pprof(const struct stream *stream)
+{
+	const unsigned char *bytes = (const unsigned char *)stream_bytes(stream);
+	size_t n = stream_available(stream), at = 0;
+
+	for (int i = 0; i < 8 && at < n; i++) {
+		uint64_t tag, value;
+		size_t used = read_varint(bytes + at, n - at, &tag);
+
+		if (!used || !has_field(tag))
+			return false;
+		at += used;
+		used = read_varint(bytes + at, n - at, &value);
+		if (!used)
+			return at + 10 > n;
+		at += used;
+		if ((tag & 7) == 2) {
+			if (value > n - at)
+				break;
+			at += value;
+		}
+	}
+	return n > 0;
+}
+
+static int read_stream(struct input *input, struct stream *stream, struct failure *failure)
+{
+	int r = stream_fill(stream, BEGINNING, failure);
+
+	if (r < 0)
+		return r;
+	if (has_controls(stream) && is_pprof(stream))
+		return pprof_read(input, stream, failure);
+	if (find_nul(stream)) {
+		failure_set(failure, -EINVAL,
+			    "%s: neither folded lines, nor pprof, nor the text of perf script: "
+			    "byte %zu is 0",
+			    stream->name, (size_t)(find_nul(stream) - stream_bytes(stream)));
+		if (stream_available(stream) >= 8 &&
+		    memcmp(stream_bytes(stream), "PERFILE2", 8) == 0)
+			failure_mend(failure, -EINVAL, "perf script -i %s >FILE makes text of it",
+				     stream->name);
+		return -EINVAL;
+	}
+	if (perf_script_is(stream))
+		return perf_script_read(input, stream, failure);
+	return folded_read(input, stream, failure);
+}
+
+int input_read(struct input *input, const char *path, struct failure *failure)
+{
+	struct stream stream;
+	int r = stream_open(&stream, path, input->options.max_bytes, failure);
+
+	if (r == 0)
+		r = read_stream(input, &stream, failure);
+	input->stats.bytes += stream.taken;
+	stream_close(&stream);
+	return r;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * input: profiles that are read from files. What the file is, its beginning tells: folded lines
+ * (ours, those of perf, bcc, DTrace … collapsers; with one or two columns of values), pprof (gzip
+ * or not), the text of `perf script`; each may be compressed by gzip. "-" is standard input.
+ *
+ * Whatever is in a file, reading it takes bounded memory beside what the profile keeps, and a fault
+ * says where: a line, or an offset.
+ */
+#ifndef INPUT_INPUT_H
+#define INPUT_INPUT_H
+
+#include <stdio.h>
+
+#include "base/failure.h"
+#include "core/profile.h"
+
+struct input_options {
+	bool in_order;	/* keep samples in the order of the file: only neighbours are added up */
+	bool no_inline; /* leave inlined functions out */
+	uint64_t max_bytes; /* of one file, uncompressed; 0: the default, 64 GiB */
+};
+
+/* What was read, beside the profile. */
+struct input_stats {
+	uint64_t lines, bytes;
+	uint64_t skipped;	/* lines that are no stack: comments, empty ones */
+	uint64_t rounded;	/* values that had decimals */
+	uint64_t first_skipped; /* line number; 0: none */
+};
+
+/* Reads several files into one profile, or two where they have two columns of values. */
+struct input {
+	struct profile *profile; /* owned; the one column, or the second */
+	struct profile *base;	 /* owned; the first of two columns; NULL if no file had two */
+	struct input_stats stats;
+	struct input_options options;
+};
+
+/* Errors: -ENOMEM. */
+int input_init(struct input *input, const struct input_options *options);
+void input_done(struct input *input);
+
+/*
+ * Adds what the file at @path holds. A file of another mode than those before it (on-CPU, off-CPU)
+ * is an error, as sums of samples and times mean nothing.
+ * Errors: -EINVAL with *failure naming the file, the line or offset, and what is wrong there;
+ * -errno of opening and reading it, named as well; -ENOMEM; -E2BIG.
+ */
+int input_read(struct input *input, const char *path, struct failure *failure);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perf_script: a frame's line is taken apart once for each distinct text of it: recordings have few
+ * of them and many of each.
+ */
+#include "input/perf_script.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "input/lines.h"
+#include "input/perf_line.h"
+#include "input/perf_names.h"
+#include "input/values.h"
+
+/* A location is at most so many functions inlined into each other. */
+#define MAX_INLINED 256
+/* Of the beginning, that are looked at. */
+#define MAX_LOOK  400
+#define MAX_STACK ((size_t)1 << 20)
+
+/* A distinct line of a frame. */
+struct known_frame {
+	bool is_frame, is_inlined;
+	uint64_t address;
+	struct profile_frame frame;
+	uint32_t mapping;
+	uint32_t location; /* + 1, of this frame alone; 0: was not needed yet */
+};
+
+struct reader {
+	struct input *input;
+	struct profile *profile;
+	struct lines lines;
+	struct strings texts; /* of frames' lines; the number of one is that of its known frame */
+	struct known_frame *known;
+	size_t n_known, known_capacity;
+
+	bool has_time; /* there was a header with a time: all have one */
+
+	/* The sample that is being read. */
+	bool in_sample;
+	struct profile_sample sample;
+	uint32_t *locations; /* leaf first */
+	size_t n_locations, locations_capacity;
+	/* Wait for what they are inlined into. */
+	struct profile_frame inlined[MAX_INLINED];
+	uint32_t n_inlined, inlined_mapping;
+	uint64_t inlined_address;
+};
+
+static void skip_line(struct reader *reader)
+{
+	struct input_stats *stats = &reader->input->stats;
+
+	if (!stats->skipped++)
+		stats->first_skipped = reader->lines.number;
+}
+
+/* Samples */
+
+static int push_location(struct reader *reader, uint32_t location)
+{
+	int r = array_reserve(reader->locations, reader->locations_capacity, reader->n_locations,
+			      1);
+
+	if (r == 0)
+		reader->locations[reader->n_locations++] = location;
+	return r;
+}
+
+/* A location of @n frames, the last of which is no inlined function. */
+static int push_named(struct reader *reader, uint32_t mapping, const struct profile_frame *frames,
+		      uint32_t n)
+{
+	uint32_t location;
+	int r;
+
+	if (reader->input->options.no_inline) {
+		frames += n - 1;
+		n = 1;
+	}
+	r = profile_add_named(reader->profile, mapping, frames, n, &location);
+	return r < 0 ? r : push_location(reader, location);
+}
+
+/*
+ * Nothing has the address of what was inlined: its last function is the one that was called. perf
+ * takes it for an inlined one, too, if the symbol of its address has another name, as
+ * `work.constprop.0` and `work`.
+ */
+static int end_inlined(struct reader *reader)
+{
+	uint32_t n = reader->n_inlined;
+
+	if (!n)
+		return 0;
+	reader->n_inlined = 0;
+	reader->inlined[n - 1].kind = perf_kind_of_address(reader->inlined_address);
+	return push_named(reader, reader->inlined_mapping, reader->inlined, n);
+}
+
+static int end_sample(struct reader *reader)
+{
+	int r;
+
+	if (!reader->in_sample)
+		return 0;
+	reader->in_sample = false;
+	r = end_inlined(reader);
+	r = r < 0 ? r
+		  : profile_add_stack(reader->profile, reader->locations, reader->n_locations,
+				      STACK_COMPLETE, &reader->sample.stack);
+	reader->n_locations = 0;
+	return r < 0 ? r : profile_add_sample(reader->profile, &reader->sample);
+}
+
+static void begin_sample(struct reader *reader)
+{
+	reader->in_sample = true;
+	reader->sample = (struct profile_sample){.count = 1};
+}
+
+/* Frames */
+
+static int know_frame(struct reader *reader, const struct line *line, struct known_frame *ret)
+{
+	struct known_frame known = {0};
+	struct perf_frame frame;
+	int r = 0;
+
+	known.is_frame = perf_frame_parse(line->text, line->n, &frame);
+	if (known.is_frame) {
+		known.is_inlined = frame.is_inlined;
+		known.address = frame.address;
+		r = perf_name(reader->profile, &frame, &known.frame, &known.mapping);
+	}
+	if (r == 0)
+		*ret = known;
+	return r;
+}
+
+static int find_frame(struct reader *reader, const struct line *line, struct known_frame **ret)
+{
+	uint32_t id;
+	int r = strings_add_bytes(&reader->texts, line->text, line->n, &id);
+
+	/* Number 0 is the empty text. */
+	while (r == 0 && reader->n_known <= id) {
+		r = array_reserve(reader->known, reader->known_capacity, reader->n_known, 1);
+		r = r < 0 ? r : know_frame(reader, line, &reader->known[reader->n_known]);
+		reader->n_known += r == 0;
+	}
+	if (r == 0)
+		*ret = &reader->known[id];
+	return r;
+}
+
+static int push_inlined(struct reader *reader, const struct known_frame *known)
+{
+	/* Room for what they are inlined into. */
+	if (reader->n_inlined == MAX_INLINED - 1)
+		return -E2BIG;
+	reader->inlined_address = known->address;
+	reader->inlined_mapping = known->mapping;
+	reader->inlined[reader->n_inlined++] = known->frame;
+	return 0;
+}
+
+/* The location of a frame that is not inlined, with what waits to be inlined into it. */
+static int push_frame(struct reader *reader, struct known_frame *known)
+{
+	uint32_t n = reader->n_inlined, location;
+	int r;
+
+	if (n) {
+		reader->n_inlined = 0;
+		reader->inlined[n] = known->frame;
+		return push_named(reader, known->mapping, reader->inlined, n + 1);
+	}
+	if (!known->location) {
+		r = profile_add_named(reader->profile, known->mapping, &known->frame, 1, &location);
+		if (r < 0)
+			return r;
+		known->location = location + 1;
+	}
+	return push_location(reader, known->location - 1);
+}
+
+static int add_frame(struct reader *reader, const struct line *line)
+{
+	struct known_frame *known = NULL;
+	int r = find_frame(reader, line, &known);
+
+	if (r < 0)
+		return r;
+	if (!known->is_frame) {
+		skip_line(reader);
+		return 0;
+	}
+	if (!reader->in_sample)
+		begin_sample(reader);
+	if (reader->n_locations == MAX_STACK)
+		return -E2BIG;
+	if (reader->n_inlined && reader->inlined_address != known->address)
+		r = end_inlined(reader);
+	if (r < 0)
+		return r;
+	return known->is_inlined ? push_inlined(reader, known) : push_frame(reader, known);
+}
+
+/* Lines */
+
+static int add_header(struct reader *reader, const struct perf_header *header)
+{
+	struct perf_frame frame;
+	int r = end_sample(reader);
+
+	if (r < 0)
+		return r;
+	/* What happened to the recording, or to a process. */
+	if (header->event.n >= 12 && memcmp(header->event.text, "PERF_RECORD_", 12) == 0) {
+		skip_line(reader);
+		return 0;
+	}
+	begin_sample(reader);
+	reader->sample.pid = header->pid;
+	reader->sample.tid = header->tid;
+	r = strings_add_bytes(&reader->profile->strings, header->comm.text, header->comm.n,
+			      &reader->sample.comm);
+	/* Without call graphs a sample is one line. */
+	if (r == 0 && perf_frame_parse(header->rest.text, header->rest.n, &frame) && frame.file.n) {
+		struct line rest = {(char *)header->rest.text, header->rest.n};
+
+		r = add_frame(reader, &rest);
+	}
+	return r;
+}
+
+static bool is_blank(const struct line *line)
+{
+	for (size_t i = 0; i < line->n; i++)
+		if (line->text[i] != ' ' && line->text[i] != '\t')
+			return false;
+	return true;
+}
+
+static int read_line(struct reader *reader, const struct line *line)
+{
+	struct perf_header header;
+
+	if (is_blank(line))
+		return end_sample(reader);
+	if (memchr(line->text, '\0', line->n))
+		return -EINVAL;
+	if (perf_header_parse(line->text, line->n, &header) &&
+	    (header.has_time || !reader->has_time)) {
+		reader->has_time = header.has_time;
+		return add_header(reader, &header);
+	}
+	if (line->text[0] == ' ' || line->text[0] == '\t')
+		return add_frame(reader, line);
+	skip_line(reader);
+	return 0;
+}
+
+static int fail_line(const struct reader *reader, int error)
+{
+	switch (error) {
+	case -EINVAL:
+		return lines_fail(&reader->lines, error, "a NUL byte; this is not a text file");
+	case -E2BIG: return lines_fail(&reader->lines, error, "this stack has too many frames");
+	default: return lines_fail(&reader->lines, error, strerror(-error));
+	}
+}
+
+static int read_lines(struct reader *reader)
+{
+	struct line line;
+	int r;
+
+	while ((r = lines_next(&reader->lines, &line)) > 0) {
+		r = read_line(reader, &line);
+		if (r < 0)
+			return fail_line(reader, r);
+	}
+	if (r < 0)
+		return r;
+	r = end_sample(reader);
+	return r < 0 ? fail_line(reader, r) : 0;
+}
+
+int perf_script_read(struct input *input, struct stream *stream, struct failure *failure)
+{
+	struct reader *reader;
+	int r;
+
+	if (input->profile->mode != PROFILE_ONCPU)
+		return failure_set(failure, -EINVAL,
+				   "%s: holds samples, where the files before it hold times",
+				   stream->name);
+	reader = calloc(1, sizeof *reader);
+	if (!reader)
+		return failure_set(failure, -ENOMEM, "%s: %s", stream->name, strerror(ENOMEM));
+	reader->input = input;
+	reader->profile = input->profile;
+	reader->lines = (struct lines){.stream = stream, .failure = failure};
+	r = strings_init(&reader->texts);
+	r = r < 0 ? fail_line(reader, r) : read_lines(reader);
+	input->stats.lines += reader->lines.number;
+	strings_done(&reader->texts);
+	free(reader->known);
+	free(reader->locations);
+	free(reader);
+	return r;
+}
+
+/* Detection */
+
+enum look { LOOK_ON, LOOK_PERF, LOOK_OTHER };
+
+static enum look look_at(const struct line *line)
+{
+	struct perf_header header;
+	struct perf_frame frame;
+	struct value value;
+
+	if (is_blank(line))
+		return LOOK_ON;
+	if (perf_header_parse(line->text, line->n, &header) && header.has_time)
+		return LOOK_PERF;
+	if (line->text[0] == '#')
+		return LOOK_ON;
+	if ((line->text[0] == '\t' || line->text[0] == ' ') &&
+	    perf_frame_parse(line->text, line->n, &frame) &&
+	    (perf_frame_is_named(&frame) ? value_read(line->text, line->n, &value) == 0
+					 : line->text[0] == '\t'))
+		return LOOK_PERF;
+	/* The first line of a sample without a time may end in a number, too. */
+	if (memchr(line->text, ';', line->n) && value_read(line->text, line->n, &value) == 1)
+		return LOOK_OTHER;
+	return LOOK_ON;
+}
+
+bool perf_script_is(const struct stream *stream)
+{
+	const char *bytes = stream_bytes(stream);
+	size_t left = stream_available(stream);
+	enum look look = LOOK_ON;
+
+	for (int i = 0; i < MAX_LOOK && left && look == LOOK_ON; i++) {
+		const char *end = memchr(bytes, '\n', left);
+		struct line line = {(char *)bytes, end ? (size_t)(end - bytes) : left};
+
+		if (line.n && bytes[line.n - 1] == '\r')
+			line.n--;
+		look = look_at(&line);
+		left -= end ? (size_t)(end + 1 - bytes) : left;
+		bytes = end ? end + 1 : bytes;
+	}
+	return look == LOOK_PERF;
+}

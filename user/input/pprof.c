@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pprof: samples refer to what stands behind them, so they wait (pprof_samples.h) until the whole
+ * file was read (pprof_file.h); then locations get their names (pprof_names.h), and each sample
+ * becomes one of the profile, as if its frames stood in a folded line.
+ */
+#include "input/pprof.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "input/folded_stack.h"
+#include "input/pprof_names.h"
+#include "input/pprof_values.h"
+#include "profile.pb-c.h"
+
+/* Labels that mean something to us, perf_data_converter's thread_comm among them. */
+enum label {
+	LABEL_COMM,
+	LABEL_THREAD_COMM,
+	LABEL_PID,
+	LABEL_TID,
+	LABEL_REASON,
+	LABEL_IDLE,
+	N_LABELS
+};
+
+static const char *const label_names[N_LABELS] = {
+	[LABEL_COMM] = "comm", [LABEL_THREAD_COMM] = "thread_comm", [LABEL_PID] = "pid",
+	[LABEL_TID] = "tid",   [LABEL_REASON] = "reason",	    [LABEL_IDLE] = "idle"};
+
+/* What a set of labels says. */
+struct labels {
+	bool is_set;
+	bool is_idle;
+	enum off_reason reason;
+	uint32_t command; /* piece */
+	uint32_t pid, tid;
+};
+
+struct reading {
+	struct profile *profile;
+	struct pprof_file file;
+	struct pprof_values values;
+	struct pprof_names names;
+	struct folded_stack stack;
+	struct labels *labels;		  /* by string id of the file's samples */
+	uint32_t label_keys[N_LABELS];	  /* string ids */
+	uint32_t reasons[N_OFF_REASONS];  /* string ids: without brackets */
+	uint32_t yes;			  /* string id */
+	uint64_t total_count, total_time; /* of the profile */
+};
+
+/* Labels */
+
+static int add_texts(struct reading *reading)
+{
+	struct strings *strings = &reading->profile->strings;
+	int r = strings_add(strings, "true", &reading->yes);
+
+	for (int i = 0; i < N_LABELS && r == 0; i++)
+		r = strings_add(strings, label_names[i], &reading->label_keys[i]);
+	for (int i = REASON_ONCPU; i < N_OFF_REASONS && r == 0; i++) {
+		const char *text = off_reason_text(i);
+
+		r = strings_add_bytes(strings, text + 1, strlen(text) - 2, &reading->reasons[i]);
+	}
+	return r;
+}
+
+static uint32_t to_number(int64_t number)
+{
+	return number > 0 && number <= UINT32_MAX ? number : 0;
+}
+
+static enum off_reason reason_of(const struct reading *reading, uint32_t text)
+{
+	for (int i = REASON_ONCPU; i < N_OFF_REASONS; i++)
+		if (reading->reasons[i] == text)
+			return i;
+	return REASON_NONE;
+}
+
+/* @comms: string ids by label, 0: not there. */
+static int read_label(const struct reading *reading, const Perftools__Profiles__Label *label,
+		      uint64_t at, struct labels *labels, uint32_t comms[N_LABELS])
+{
+	uint32_t key, text;
+	int r = pprof_file_text(&reading->file, label->key, at, &key), which = 0;
+
+	r = r < 0 ? r : pprof_file_text(&reading->file, label->str, at, &text);
+	if (r < 0)
+		return r;
+	while (which < N_LABELS && reading->label_keys[which] != key)
+		which++;
+	switch (which) {
+	case LABEL_COMM:
+	case LABEL_THREAD_COMM: comms[which] = text; break;
+	case LABEL_PID: labels->pid = to_number(label->num); break;
+	case LABEL_TID: labels->tid = to_number(label->num); break;
+	case LABEL_REASON: labels->reason = reason_of(reading, text); break;
+	case LABEL_IDLE: labels->is_idle = text == reading->yes; break;
+	}
+	return 0;
+}
+
+static int read_labels(struct reading *reading, const struct pprof_sample *sample,
+		       struct labels *labels)
+{
+	const struct strings *bytes = &reading->file.samples.labels;
+	Perftools__Profiles__Sample *message = perftools__profiles__sample__unpack(
+		NULL, strings_length(bytes, sample->labels),
+		(const uint8_t *)strings_get(bytes, sample->labels));
+	uint32_t comms[N_LABELS] = {0}, comm;
+	int r = 0;
+
+	if (!message)
+		return pprof_file_fault(&reading->file, sample->at,
+					"the labels of a sample cannot be decoded");
+	for (size_t i = 0; i < message->n_label && r == 0; i++)
+		r = read_label(reading, message->label[i], sample->at, labels, comms);
+	perftools__profiles__sample__free_unpacked(message, NULL);
+	if (r < 0)
+		return r;
+	/* A thread's name, as everywhere; else its process's. */
+	comm = comms[LABEL_THREAD_COMM] ? comms[LABEL_THREAD_COMM] : comms[LABEL_COMM];
+	if (!comm)
+		r = pprof_names_program(&reading->names, &comm);
+	r = r < 0 ? r : pprof_names_command(&reading->names, comm, &labels->command);
+	labels->is_set = r == 0;
+	return r;
+}
+
+static int find_labels(struct reading *reading, const struct pprof_sample *sample,
+		       const struct labels **ret)
+{
+	struct labels *labels = &reading->labels[sample->labels];
+	int r = labels->is_set ? 0 : read_labels(reading, sample, labels);
+
+	*ret = labels;
+	return r;
+}
+
+/* Samples */
+
+static void push_frame(struct folded_stack *stack, uint32_t piece)
+{
+	const struct piece *item = &stack->pieces->items[piece];
+	struct folded_frame *frame = &stack->frames[stack->n];
+
+	*frame = (struct folded_frame){.piece = piece, .location = item->locations[0]};
+	if (stack->n)
+		frame->n_separators = frame[-1].n_separators + (item->role == PIECE_SEPARATOR);
+	stack->n++;
+}
+
+/* Makes the sample's frames those of a folded line: [idle], the command, and all from the root. */
+static int read_frames(struct reading *reading, const struct pprof_stack *from, uint32_t command)
+{
+	struct folded_stack *stack = &reading->stack;
+	bool has_command = false;
+	int r = array_reserve(stack->frames, stack->capacity, 0, (size_t)from->n + 1);
+
+	stack->n = 0;
+	for (uint32_t i = from->n; i-- > 0 && r == 0;) {
+		uint32_t piece;
+
+		r = pprof_names_piece(&reading->names, from->locations[i], &piece);
+		if (r < 0 || piece == PPROF_LEFT_OUT)
+			continue;
+		if (!has_command && reading->names.all.items[piece].role != PIECE_IDLE) {
+			push_frame(stack, command);
+			has_command = true;
+		}
+		push_frame(stack, piece);
+		if (!has_command) {
+			push_frame(stack, command);
+			has_command = true;
+		}
+	}
+	if (!has_command)
+		push_frame(stack, command);
+	return r;
+}
+
+static int add_up(struct reading *reading, const struct pprof_sample *from,
+		  const struct profile_sample *sample)
+{
+	if (__builtin_add_overflow(reading->total_count, sample->count, &reading->total_count) ||
+	    __builtin_add_overflow(reading->total_time, sample->nanoseconds, &reading->total_time))
+		return pprof_file_fault(&reading->file, from->at,
+					"the values are too large to be added up");
+	return 0;
+}
+
+/* All of a sample but what its labels and values say. */
+static int read_stack(struct reading *reading, const struct pprof_stack *from,
+		      const struct labels *labels, struct profile_sample *ret)
+{
+	const struct piece *command = &reading->names.all.items[labels->command];
+	int r;
+
+	*ret = (struct profile_sample){.comm = command->commands[0]};
+	r = pprof_names_plain_stack(&reading->names, from->locations, from->n, &ret->stack);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = read_frames(reading, from, labels->command);
+	return r < 0 ? r : folded_stack_read(&reading->stack, 0, ret);
+}
+
+static int add_sample(struct reading *reading, size_t i)
+{
+	struct pprof_samples *samples = &reading->file.samples;
+	const struct pprof_sample *from = &samples->items[i];
+	struct profile_sample weights = {0}, sample;
+	const struct labels *labels;
+	int r = pprof_values_read(&reading->values, &reading->file, i, &weights);
+
+	r = r < 0 ? r : add_up(reading, from, &weights);
+	if (r < 0 || (!weights.count && !weights.nanoseconds))
+		return r;
+	r = find_labels(reading, from, &labels);
+	r = r < 0 ? r : read_stack(reading, &samples->stacks[from->stack], labels, &sample);
+	if (r < 0)
+		return r;
+	sample.pid = labels->pid;
+	sample.tid = labels->tid;
+	sample.is_idle |= labels->is_idle;
+	if (sample.reason == REASON_NONE)
+		sample.reason = labels->reason;
+	sample.count = weights.count;
+	sample.nanoseconds = weights.nanoseconds;
+	return profile_add_sample(reading->profile, &sample);
+}
+
+static int add_samples(struct reading *reading)
+{
+	struct pprof_samples *samples = &reading->file.samples;
+	int r = 0;
+
+	reading->labels = calloc(samples->labels.n_strings, sizeof *reading->labels);
+	if (!reading->labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < samples->n && r == 0; i++) {
+		r = add_sample(reading, i);
+		pprof_samples_release(samples, i);
+	}
+	return r;
+}
+
+/* The whole */
+
+static void add_totals(struct reading *reading, const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		reading->total_count += profile->samples[i].count;
+		reading->total_time += profile->samples[i].nanoseconds;
+	}
+}
+
+/* What the files before this one hold; NULL: nothing. */
+static const struct profile *earlier(const struct input *input)
+{
+	if (input->profile->n_samples)
+		return input->profile;
+	return input->base && input->base->n_samples ? input->base : NULL;
+}
+
+static int set_mode(struct reading *reading, struct input *input, struct failure *failure)
+{
+	const struct profile *before = earlier(input);
+	enum profile_mode mode = reading->values.mode;
+
+	if (before && (before->mode == PROFILE_ONCPU) != (mode == PROFILE_ONCPU))
+		return failure_set(failure, -EINVAL,
+				   "%s: holds %s, where the files before it hold %s",
+				   reading->file.stream->name,
+				   mode == PROFILE_ONCPU ? "samples" : "times of waiting",
+				   mode == PROFILE_ONCPU ? "times of waiting" : "samples");
+	/* Time running and time waiting do add up. */
+	if (before && before->mode != mode)
+		mode = PROFILE_WALL;
+	input->profile->mode = mode;
+	if (input->base)
+		input->base->mode = mode;
+	return 0;
+}
+
+static int read_comment(struct reading *reading, int64_t index)
+{
+	struct profile *profile = reading->profile;
+	const struct {
+		const char *name;
+		uint32_t *text;
+	} facts[] = {{"command: ", &profile->command_line},
+		     {"host: ", &profile->host},
+		     {"kernel: ", &profile->kernel}};
+	uint32_t text;
+	int r = pprof_file_text(&reading->file, index, 0, &text);
+
+	for (size_t i = 0; i < sizeof facts / sizeof *facts && r == 0; i++) {
+		const char *comment = strings_get(&profile->strings, text);
+		size_t n = strlen(facts[i].name);
+		char *copy;
+
+		if (*facts[i].text || strncmp(comment, facts[i].name, n) != 0)
+			continue;
+		copy = strdup(comment + n);
+		r = copy ? strings_add(&profile->strings, copy, facts[i].text) : -ENOMEM;
+		free(copy);
+	}
+	return r;
+}
+
+/* The first file tells what is known; later ones add their time. */
+static int read_facts(struct reading *reading, bool is_first)
+{
+	const struct pprof_file *file = &reading->file;
+	struct profile *profile = reading->profile;
+	int r = 0;
+
+	if (!profile->start_realtime_ns && file->time_nanos > 0)
+		profile->start_realtime_ns = file->time_nanos;
+	if (file->duration_nanos > 0)
+		profile->duration_ns += file->duration_nanos;
+	if (is_first)
+		profile->frequency = reading->values.frequency;
+	else if (profile->frequency != reading->values.frequency)
+		profile->frequency = 0;
+	for (size_t i = 0; i < file->n_comments && r == 0; i++)
+		r = read_comment(reading, file->comments[i]);
+	return r;
+}
+
+static int read_all(struct reading *reading, struct input *input, struct stream *stream,
+		    struct failure *failure)
+{
+	bool is_first = !earlier(input);
+	int r = pprof_file_read(&reading->file, stream, &reading->profile->strings,
+				reading->profile->in_order, failure);
+
+	r = r < 0 ? r : pprof_values_choose(&reading->file, &reading->values);
+	r = r < 0 ? r : set_mode(reading, input, failure);
+	r = r < 0 ? r : add_texts(reading);
+	r = r < 0 ? r
+		  : pprof_names_init(&reading->names, &reading->file, reading->profile,
+				     input->options.no_inline);
+	if (r < 0)
+		return r;
+	reading->stack.pieces = &reading->names.all;
+	add_totals(reading, reading->profile);
+	r = add_samples(reading);
+	return r < 0 ? r : read_facts(reading, is_first);
+}
+
+int pprof_read(struct input *input, struct stream *stream, struct failure *failure)
+{
+	struct reading reading = {.profile = input->profile};
+	int r;
+
+	*failure->what = '\0';
+	r = read_all(&reading, input, stream, failure);
+	if (r == -E2BIG && !*failure->what)
+		failure_set(failure, r, "%s: more different names or stacks than can be numbered",
+			    stream->name);
+	else if (r < 0 && !*failure->what)
+		failure_set(failure, r, "%s: %s", stream->name, strerror(-r));
+	free(reading.labels);
+	folded_stack_done(&reading.stack);
+	pprof_names_done(&reading.names);
+	pprof_file_done(&reading.file);
+	return r;
+}

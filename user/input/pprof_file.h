@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pprof_file: what a pprof file holds, message by message, still in its own ids and indexes: they
+ * may point anywhere, and to what comes later.
+ *
+ * The file is never there as a whole: each message of the top level is read where it lies in the
+ * stream's window, by the code that protobuf-c made of profile.proto, samples by pprof_samples.h.
+ */
+#ifndef INPUT_PPROF_FILE_H
+#define INPUT_PPROF_FILE_H
+
+#include "core/profile.h"
+#include "input/pprof_ids.h"
+#include "input/pprof_samples.h"
+#include "input/stream.h"
+
+struct pprof_type {
+	int64_t type, unit;
+};
+
+struct pprof_mapping {
+	uint64_t start, limit, offset;
+	int64_t file, build_id;
+	uint64_t at; /* the byte of the file where it lies */
+};
+
+struct pprof_location {
+	uint64_t mapping_id, address;
+	uint32_t first_line, n_lines;
+	uint64_t at;
+};
+
+struct pprof_line {
+	uint64_t function_id;
+	int64_t line;
+};
+
+struct pprof_function {
+	int64_t name, system_name, file;
+	uint64_t at;
+};
+
+struct pprof_file {
+	struct stream *stream; /* the caller's, as the others */
+	struct failure *failure;
+	struct strings *strings;
+
+	struct pprof_samples samples; /* location_ids: their items are of @locations */
+	struct pprof_type *types;
+	size_t n_types, types_capacity;
+	struct pprof_mapping *mappings;
+	size_t n_mappings, mappings_capacity;
+	struct pprof_location *locations;
+	size_t n_locations, locations_capacity;
+	struct pprof_line *lines;
+	size_t n_lines, lines_capacity;
+	struct pprof_function *functions;
+	size_t n_functions, functions_capacity;
+	struct pprof_ids mapping_ids, function_ids; /* their items are of the arrays */
+	uint32_t *texts;			    /* string ids, by index */
+	size_t n_texts, texts_capacity;
+	int64_t *comments;
+	size_t n_comments, comments_capacity;
+	struct pprof_type period_type;
+	int64_t period, time_nanos, duration_nanos, default_type;
+};
+
+/*
+ * Reads all of @stream. Strings go to @strings.
+ * Errors: as of input_read(); *@failure is set, but for -ENOMEM. pprof_file_done() is fine after
+ * a failure.
+ */
+int pprof_file_read(struct pprof_file *file, struct stream *stream, struct strings *strings,
+		    bool in_order, struct failure *failure);
+void pprof_file_done(struct pprof_file *file);
+
+/* Tells *failure that the file is damaged at byte @at. Returns -EINVAL. */
+int pprof_file_fault(const struct pprof_file *file, uint64_t at, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The string id of string @index, which is needed by what lies at byte @at. Errors: -EINVAL. */
+int pprof_file_text(const struct pprof_file *file, int64_t index, uint64_t at, uint32_t *ret_text);
+
+#endif

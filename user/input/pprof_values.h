@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pprof_values: which of a pprof file's values are read, and what they are.
+ */
+#ifndef INPUT_PPROF_VALUES_H
+#define INPUT_PPROF_VALUES_H
+
+#include "input/pprof_file.h"
+
+struct pprof_values {
+	enum profile_mode mode;
+	size_t count;	  /* which value is profile_sample.count; SIZE_MAX: none */
+	size_t time;	  /* the same, of nanoseconds */
+	uint64_t unit;	  /* of the time, in nanoseconds */
+	uint64_t divide;  /* on-CPU: the count is the time divided by this; 0: it is not */
+	double frequency; /* Hz; 0: not known */
+};
+
+/* Chooses. Errors: -EINVAL, *file->failure is set. */
+int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret);
+
+/*
+ * What sample @i counts and weighs. Errors: -EINVAL, *file->failure is set: a negative value, or
+ * one that is too large.
+ */
+int pprof_values_read(const struct pprof_values *values, const struct pprof_file *file, size_t i,
+		      struct profile_sample *sample);
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// explorer_compare: whether a difference is more than chance, for weights that filters made: the test of
+// core/compare.c, which explains it, with its names. Sides: 0 is new, 1 is base.
+const compare = (function () {
+"use strict";
+
+const NEW = 0, BASE = 1;
+const EXACT_DEVIATION = 20, LEAST_EVENTS = 5, MOST_EXACT = 1e9;
+
+// The logarithm of the gamma function, by Stirling's series; x at least 1.
+function logGamma(x) {
+	let shift = 0;
+	for (; x < 8; x++)
+		shift -= Math.log(x);
+	const inverse = 1 / (x * x);
+	return shift + (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) +
+		(1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse / 1680))) / x;
+}
+
+const logChoose = (n, k) => logGamma(n + 1) - logGamma(k + 1) - logGamma(n - k + 1);
+
+// What a normal variable is above with this probability. Abramowitz and Stegun, 26.2.23.
+function normalQuantile(probability) {
+	if (probability >= 0.5)
+		return 0;
+	const t = Math.sqrt(-2 * Math.log(Math.max(probability, 1e-300)));
+	return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+		(1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
+
+function logFirstTerm({total, newShare}, x, n) {
+	const all = total[NEW] + total[BASE];
+	if (all > MOST_EXACT)
+		return logChoose(n, x) + x * Math.log(newShare) + (n - x) * Math.log1p(-newShare);
+	return logChoose(total[NEW], x) + logChoose(total[BASE], n - x) - logChoose(all, n);
+}
+
+function nextTerm({total, newShare}, x, n) {
+	let odds = newShare / (1 - newShare);
+	if (total[NEW] + total[BASE] <= MOST_EXACT)
+		odds = (total[NEW] - x) / (total[BASE] - (n - x) + 1);
+	return (n - x) / (x + 1) * odds;
+}
+
+function exactTail(split) {
+	let x = split.part[NEW], sum = 0;
+	const n = x + split.part[BASE], most = Math.min(n, split.total[NEW]);
+	for (let term = Math.exp(logFirstTerm(split, x, n)); x <= most && term > sum * 1e-12; x++) {
+		sum += term;
+		term *= nextTerm(split, x, n);
+	}
+	return Math.min(sum, 1);
+}
+
+function divergence(expected, excess) {
+	const t = excess / expected;
+	if (!(expected > 0) || expected === Infinity)
+		return 0;
+	if (Math.abs(t) < 1e-4)
+		return expected * t * t * (0.5 - t / 6);
+	return t <= -1 ? expected : expected * ((1 + t) * Math.log1p(t) - t);
+}
+
+function likelihoodDeviations({part, total, newShare}) {
+	const n = part[NEW] + part[BASE], expected = n * newShare;
+	const excess = part[NEW] - expected - 0.5;
+	if (excess <= 0)
+		return 0;
+	return Math.sqrt(Math.max(0, 2 * (divergence(expected, excess) + divergence(n - expected, -excess) +
+		divergence(total[NEW] - expected, -excess) +
+		divergence(total[BASE] - (n - expected), excess))));
+}
+
+function splitDeviation({part, total, newShare}) {
+	const n = part[NEW] + part[BASE], all = total[NEW] + total[BASE];
+	const rest = all === Infinity ? 1 : Math.max(all - n, 0) / Math.max(all - 1, 1);
+	return Math.sqrt(n * newShare * (1 - newShare) * rest);
+}
+
+const exchange = ({part, total, newShare}) => ({part: [part[BASE], part[NEW]],
+	total: [total[BASE], total[NEW]], newShare: 1 - newShare});
+
+const complement = ({part, total, newShare}) => exchange({part: total.map((all, s) => all - part[s]),
+	total, newShare});
+
+function roundDown({part, total, newShare}) {
+	const whole = [Math.floor(part[NEW] + 1e-6), Math.ceil(part[BASE] - 1e-6)];
+	return {part: whole, total: total.map((all, s) => Math.max(Math.round(all), whole[s])), newShare};
+}
+
+// Whether chance would do this less often than allowed.
+function isBeyond(split, allowed) {
+	const {part, total, newShare} = split;
+	let up = part[NEW] < (part[NEW] + part[BASE]) * newShare ? exchange(split) : split;
+	const n = part[NEW] + part[BASE];
+	if (!(newShare > 0 && newShare < 1) || up.part[NEW] < LEAST_EVENTS)
+		return false;
+	if (n > total[NEW] + total[BASE] - n)
+		up = complement(up);
+	if (splitDeviation(up) < EXACT_DEVIATION)
+		return exactTail(roundDown(up)) <= allowed;
+	return likelihoodDeviations(up) >= normalQuantile(allowed);
+}
+
+const pooledLength = (weights, variances) => (weights[0] + weights[1] > 0 ?
+	(variances[0] + variances[1]) / (weights[0] + weights[1]) : 0);
+
+function eventLength(header, weights, variances) {
+	const {totals} = header, length = pooledLength(weights, variances);
+	if (!header.normalized || !(header.variances[0] + header.variances[1] > 0))
+		return length;
+	const rest = (all, parts) => all.map((whole, s) => Math.max(whole - parts[s], 0));
+	const share = (weights[0] + weights[1]) / (totals[0] + totals[1]);
+	return (1 - share) * length +
+		share * pooledLength(rest(totals, weights), rest(header.variances, variances));
+}
+
+function makeSplit(header, weights, variances) {
+	const length = header.isCount ? 1 : eventLength(header, weights, variances);
+	if (!(length > 0))
+		return null;
+	const total = header.totals.map((all) => (header.normalized ? all / length : Infinity));
+	if (!(total[0] > 0 && total[1] > 0))
+		return null;
+	return {part: weights.map((weight) => weight / length), total,
+		newShare: header.normalized ? total[NEW] / (total[NEW] + total[BASE]) : 0.5};
+}
+
+// How two weights differ: {kind: "none", "grew", "shrank", "new" or "gone"; base, now: shares of their
+// sides, or the weights where these are compared as they are; difference; strength: 0 to 1}. weights,
+// variances: [new, base].
+function change(header, weights, variances) {
+	const [now, base] = weights.map((weight, s) =>
+		(header.normalized ? weight / (header.totals[s] || 1) : weight));
+	const difference = now - base;
+	const split = difference ? makeSplit(header, weights, variances) : null;
+	const allowed = (1 - header.confidence / 100) / 2 / header.compared;
+	let kind = "none";
+	if (split && isBeyond(split, allowed))
+		kind = difference > 0 ? (base > 0 ? "grew" : "new") : (now > 0 ? "shrank" : "gone");
+	return {kind, base, now, difference, strength: Math.abs(difference) / (Math.max(base, now) || 1)};
+}
+
+// The same of what stands at a place of columns: new, base and, unless samples are counted, their
+// variances.
+function changeAt(header, columns, at) {
+	const weights = [columns[0][at], columns[1][at]];
+	return change(header, weights, header.isCount ? weights : [columns[2][at], columns[3][at]]);
+}
+
+return {change, changeAt};
+})();

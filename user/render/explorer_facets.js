@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// explorer_facets: what stacks are told apart by: state, reason, process, thread, module. Each facet puts
+// every stack into one group, so that what its groups weigh adds up to all. Knows no document.
+const facets = (function () {
+"use strict";
+
+const STATES = {[data.RUNNING]: "running", [data.RUNNABLE]: "runnable", [data.WAITING]: "waiting"};
+const NO_MODULE = "(no module)", OTHER = "(none)";
+
+// Numbers for texts, in the order in which they come.
+class Groups {
+	constructor() {
+		this.names = [];
+		this.numbers = new Map();
+	}
+
+	number(text) {
+		let number = this.numbers.get(text);
+		if (number === undefined) {
+			number = this.names.length;
+			this.numbers.set(text, number);
+			this.names.push(text);
+		}
+		return number;
+	}
+}
+
+// Whatever a stack is told apart by stands on one of its frames; those below inherit it. textOf(node)
+// gives it for a node that has it, else null. byFrame: it depends on nothing but the frame.
+function inherit(profile, textOf, byFrame) {
+	const {base} = profile, groups = new Groups(), group = new Int32Array(base.n);
+	const known = new Int32Array(byFrame ? profile.frames.n : 0).fill(-2);
+	group[0] = groups.number(OTHER);
+	for (let i = 1; i < base.n; i++) {
+		const frame = base.frame[i];
+		let number = -1;
+		if (byFrame && frame >= 0) {
+			number = known[frame];
+			if (number === -2) {
+				const text = textOf(i);
+				number = known[frame] = text === null ? -1 : groups.number(text);
+			}
+		} else if (!byFrame) {
+			const text = textOf(i);
+			number = text === null ? -1 : groups.number(text);
+		}
+		group[i] = number < 0 ? group[base.parent[i]] : number;
+	}
+	return {names: groups.names, group};
+}
+
+const isReason = (kind) => kind >= data.RUNNING && kind <= data.WAITING;
+
+function stateOf(profile, node) {
+	const kind = data.kindOf(profile, profile.base.frame[node]);
+	return isReason(kind) ? STATES[kind] : null;
+}
+
+function reasonOf(profile, node) {
+	const frame = profile.base.frame[node];
+	return isReason(data.kindOf(profile, frame)) ? data.nameOf(profile, frame) : null;
+}
+
+// The root frame, below [idle] where that is. Merged from the leaves, it is the last one of a stack: the
+// deepest one that is no note of another kind.
+function rootOf(profile, node) {
+	const {base, header} = profile, frame = base.frame[node];
+	if (frame < 0 || (!header.reverse && base.depth[node] > 2))
+		return null;
+	const name = data.nameOf(profile, frame), above = base.parent[node];
+	if (header.reverse) {
+		const isRoot = !profile.frames.isWaker[frame] && name !== "[truncated]" &&
+			name !== "[idle]" && data.kindOf(profile, frame) <= data.NOTE;
+		return isRoot ? name : null;
+	}
+	const isIdle = (i) => base.depth[i] === 1 && base.frame[i] >= 0 &&
+		data.nameOf(profile, base.frame[i]) === "[idle]" &&
+		data.kindOf(profile, base.frame[i]) === data.NOTE;
+	if (base.depth[node] === 1 || (base.depth[node] === 2 && isIdle(above)))
+		return isIdle(node) ? null : name;
+	return null;
+}
+
+// `comm-PID/TID` is of the process `comm-PID`, of the command `comm`.
+const processName = (root) => root && root.replace(/(-\d+)\/\d+$/, "$1");
+const commandName = (root) => root && root.replace(/-\d+\/\d+$/, "");
+
+// The module of the innermost function.
+function moduleOf(profile, node) {
+	const {frames, header} = profile, frame = profile.base.frame[node];
+	if (frame < 0 || frames.kind[frame] >= data.NOTE || frames.isWaker[frame])
+		return null;
+	if (header.reverse && hasCodeAbove(profile, node))
+		return null;
+	return data.moduleOf(profile, frame) || NO_MODULE;
+}
+
+function hasCodeAbove(profile, node) {
+	const {base, frames} = profile;
+	for (let i = base.parent[node]; i > 0; i = base.parent[i])
+		if (base.frame[i] >= 0 && frames.kind[base.frame[i]] < data.NOTE)
+			return true;
+	return false;
+}
+
+// Those that tell stacks of this profile apart: [{key, title, names, group}].
+function find(profile) {
+	const {header, frames} = profile;
+	const has = (test) => frames.kind.some(test);
+	const list = [];
+	const add = (key, title, textOf, byFrame) => {
+		const facet = inherit(profile, (node) => textOf(profile, node), byFrame);
+		if (facet.names.length > 2)
+			list.push(Object.assign(facet, {key, title}));
+	};
+	if (has(isReason)) {
+		add("state", "State", stateOf, true);
+		add("reason", "Reason", reasonOf, true);
+	}
+	if (header.threads) {
+		add("command", "Command", (p, node) => commandName(rootOf(p, node)), false);
+		add("process", "Process", (p, node) => processName(rootOf(p, node)), false);
+		add("thread", "Thread", rootOf, false);
+	} else {
+		add("command", "Command", rootOf, false);
+	}
+	if (frames.modules.length > 1)
+		add("module", "Module", moduleOf, !header.reverse);
+	return list;
+}
+
+// What groups weigh: for each facet an array by group, of the stacks that the other facets leave.
+// lefts: by facet, by group: 1 if it is left out; or null. weights: by node.
+function weigh(profile, list, lefts, weights) {
+	const sums = list.map((facet) => new Float64Array(facet.names.length));
+	for (let i = 0; i < profile.base.n; i++) {
+		if (!weights[i])
+			continue;
+		let failed = -1, failures = 0;
+		for (let f = 0; f < list.length; f++) {
+			if (lefts[f] && lefts[f][list[f].group[i]]) {
+				failed = f;
+				failures++;
+			}
+		}
+		for (let f = 0; failures < 2 && f < list.length; f++)
+			if (!failures || failed === f)
+				sums[f][list[f].group[i]] += weights[i];
+	}
+	return sums;
+}
+
+return {find, weigh};
+})();

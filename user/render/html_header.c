@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * html_header: what the page knows beside the data, as one JSON object: what was recorded, how
+ * figures are told, colours, the length of each part of the data.
+ */
+#include "render/html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "render/tone.h"
+
+#define ELIDED_FILL    0xe4e7ec
+#define SEARCH_COLOR   "#e879f9"
+#define FILL_SIZE      sizeof "#rrggbb"
+#define DEFAULT_ROW    18
+#define DEFAULT_LETTER 11
+
+static const char *text_of(const struct html *html, uint32_t id)
+{
+	return strings_get(&html->stacks->strings, id);
+}
+
+static void fill_text(char text[static FILL_SIZE], uint32_t fill)
+{
+	snprintf(text, FILL_SIZE, "#%06" PRIx32, fill & 0xffffff);
+}
+
+static void write_fill(struct json *json, const char *key, uint32_t fill)
+{
+	char text[FILL_SIZE];
+
+	fill_text(text, fill);
+	json_text(json, key, text);
+}
+
+const char *html_title(const struct html *html)
+{
+	static const char *const titles[N_PROFILE_MODES][2] = {
+		[PROFILE_ONCPU] = {"On-CPU Flame Graph", "On-CPU Flame Chart"},
+		[PROFILE_OFFCPU] = {"Off-CPU Flame Graph", "Off-CPU Flame Chart"},
+		[PROFILE_WALL] = {"Wall-Clock Flame Graph", "Wall-Clock Flame Chart"},
+	};
+
+	if (html->options->title)
+		return html->options->title;
+	if (html->stacks->is_comparison)
+		return "Differential Flame Graph";
+	return titles[html->mode][html->stacks->options.in_order];
+}
+
+static const char *help_of(const struct html *html)
+{
+	static const char *const helps[N_PROFILE_MODES] = {
+		[PROFILE_ONCPU] = "Widths are samples of running threads: time on a CPU.",
+		[PROFILE_OFFCPU] = "Widths are time that threads did not run. The end of a stack "
+				   "says why.",
+		[PROFILE_WALL] = "Widths are time of threads, running and waiting. The end of a "
+				 "stack says which; warm colours run.",
+	};
+
+	if (html->stacks->is_comparison)
+		return "Widths are both recordings together. A frame's colour is the change of "
+		       "what it weighs with all that it calls: red for more, blue for less, grey "
+		       "for no more than chance. The bar on its lower edge is the change of what "
+		       "it weighs alone. A dashed edge: only one of both recordings has it.";
+	return helps[html->mode];
+}
+
+static double factor_of(const struct html *html)
+{
+	return html->options->factor > 0 ? html->options->factor : 1;
+}
+
+static void write_weight(const struct html *html, struct json *json, const char *before,
+			 uint64_t weight, const char *behind)
+{
+	char figure[TEXT_FIGURE_SIZE], text[256];
+	uint64_t told = weight * factor_of(html);
+	const char *unit = html->options->count_name;
+
+	if (unit || html->mode == PROFILE_ONCPU)
+		text_count(figure, told);
+	else
+		text_time(figure, told);
+	if (!unit)
+		unit = html->mode != PROFILE_ONCPU ? "" : told == 1 ? "sample" : "samples";
+	snprintf(text, sizeof text, "%s%s%s%s%s", before, figure, *unit ? " " : "", unit, behind);
+	json_text(json, NULL, text);
+}
+
+static void write_window(const struct html *html, struct json *json)
+{
+	const struct stacks_facts *facts = &html->stacks->facts[SIDE_NEW];
+	time_t start = facts->start_realtime_ns / 1000000000;
+	char text[64];
+	struct tm tm;
+
+	if (start && localtime_r(&start, &tm) &&
+	    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
+		json_text(json, NULL, text);
+	if (facts->duration_ns) {
+		text_time(text, facts->duration_ns);
+		json_text(json, NULL, text);
+	}
+	if (html->mode != PROFILE_OFFCPU && facts->frequency > 0) {
+		snprintf(text, sizeof text, "%g Hz", facts->frequency);
+		json_text(json, NULL, text);
+	}
+}
+
+static void write_weights(const struct html *html, struct json *json)
+{
+	const uint64_t *totals = html->stacks->totals;
+
+	if (html->stacks->is_comparison) {
+		write_weight(html, json, "base ", totals[SIDE_BASE], "");
+		write_weight(html, json, "new ", totals[SIDE_NEW], "");
+		if (html->compared == SCALE_NORMALIZED)
+			json_text(json, NULL, "shares compared");
+		return;
+	}
+	write_weight(html, json, "", totals[0] + totals[1],
+		     html->mode == PROFILE_OFFCPU ? " off-CPU"
+		     : html->mode == PROFILE_WALL ? " of threads"
+						  : "");
+	if (html->mode == PROFILE_WALL)
+		write_weight(html, json, "", totals[SIDE_RUNNING], " of it on-CPU");
+}
+
+static void write_choices(const struct html *html, struct json *json)
+{
+	const struct stacks_options *options = &html->stacks->options;
+	char figure[TEXT_FIGURE_SIZE], text[128];
+
+	if (options->reverse)
+		json_text(json, NULL, "merged from the leaves");
+	if (options->in_order)
+		json_text(json, NULL, "from left to right: time");
+	if (html->tree.n_elided) {
+		text_count(figure, html->tree.n_elided);
+		snprintf(text, sizeof text, "%s narrow frame%s (%.2f%%) elided", figure,
+			 html->tree.n_elided == 1 ? "" : "s",
+			 100.0 * html->tree.elided_width / html->stacks->width);
+		json_text(json, NULL, text);
+	}
+}
+
+static void write_facts(const struct html *html, struct json *json)
+{
+	const struct stacks_facts *facts = &html->stacks->facts[SIDE_NEW];
+
+	json_open(json, "facts", '[');
+	if (facts->host)
+		json_text(json, NULL, text_of(html, facts->host));
+	if (facts->kernel)
+		json_text(json, NULL, text_of(html, facts->kernel));
+	write_window(html, json);
+	write_weights(html, json);
+	write_choices(html, json);
+	json_close(json, ']');
+}
+
+static void write_words(const struct html *html, struct json *json)
+{
+	const struct picture_options *options = html->options;
+	const char *unit = html->mode == PROFILE_ONCPU ? "sample" : "ns";
+
+	json_text(json, "title", html_title(html));
+	json_text(json, "subtitle",
+		  options->subtitle ? options->subtitle
+				    : text_of(html, html->stacks->facts[SIDE_NEW].command_line));
+	json_text(json, "notes", options->notes ? options->notes : "");
+	json_text(json, "nameType", options->name_type ? options->name_type : "");
+	json_text(json, "help", help_of(html));
+	json_text(json, "unit", options->count_name ? options->count_name : unit);
+	json_text(json, "mode", profile_mode_name(html->mode));
+	write_facts(html, json);
+}
+
+static void write_palettes(const struct html *html, struct json *json)
+{
+	json_open(json, "fills", '[');
+	for (int part = 0; part < N_PALETTE_PARTS; part++)
+		for (int kind = 0; kind < N_FRAME_KINDS; kind++)
+			for (unsigned int shade = 0;
+			     shade < palette_n_shades(html->palettes[part], kind); shade++)
+				write_fill(json, NULL,
+					   palette_fill(html->palettes[part], kind, shade));
+	json_close(json, ']');
+}
+
+static void write_legend_item(struct json *json, const char *text, uint32_t fill)
+{
+	json_open(json, NULL, '[');
+	json_text(json, NULL, text);
+	write_fill(json, NULL, fill);
+	json_close(json, ']');
+}
+
+/* What a legend says of the fills of one part and kind that frames have. */
+static void write_looks(const struct html *html, struct json *json, enum palette_part part,
+			enum frame_kind kind)
+{
+	const struct palette *palette = html->palettes[part];
+	const char *text = look_text(LOOK(part, kind), html->mode), *before = NULL;
+
+	for (unsigned int shade = 0; shade < palette_n_shades(palette, kind); shade++) {
+		const char *own = palette_text(palette, kind, shade);
+		const char *told = own ? own : text;
+
+		if (!html->used[part][kind][shade] || !told || told == before)
+			continue;
+		before = told;
+		write_legend_item(json, told,
+				  palette_fill(palette, kind, own ? shade : PALETTE_SHADES / 2));
+	}
+}
+
+static void write_tones_legend(const struct html *html, struct json *json)
+{
+	static const struct {
+		enum tone tone;
+		const char *text;
+	} items[] = {{TONE_GREW_MUCH, "more"},
+		     {TONE_SHRANK_MUCH, "less"},
+		     {TONE_NEW, "new"},
+		     {TONE_GONE, "gone"},
+		     {TONE_SAME, "within noise"}};
+
+	for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+		write_legend_item(json, items[i].text,
+				  tone_fill(items[i].tone, html->options->negate));
+}
+
+static void write_legend(const struct html *html, struct json *json)
+{
+	json_open(json, "legend", '[');
+	if (html->stacks->is_comparison)
+		write_tones_legend(html, json);
+	for (int part = 0; part < N_PALETTE_PARTS && !html->stacks->is_comparison; part++)
+		for (int kind = 0; kind < N_FRAME_KINDS; kind++)
+			write_looks(html, json, part, kind);
+	if (html->tree.n_elided)
+		write_legend_item(json, "elided", ELIDED_FILL);
+	json_close(json, ']');
+}
+
+static void write_states(const struct html *html, struct json *json)
+{
+	static const struct {
+		enum frame_kind kind;
+		const char *name;
+	} states[] = {{FRAME_RUNNING, "running"},
+		      {FRAME_RUNNABLE, "runnable"},
+		      {FRAME_WAITING, "waiting"}};
+
+	json_open(json, "stateFills", '{');
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+		write_fill(json, states[i].name,
+			   palette_fill(html->palettes[PART_PLAIN], states[i].kind,
+					PALETTE_SHADES / 2));
+	json_close(json, '}');
+}
+
+static void write_looks_of_all(const struct html *html, struct json *json)
+{
+	const struct picture_options *options = html->options;
+	const struct palette *plain = html->palettes[PART_PLAIN];
+
+	write_palettes(html, json);
+	write_legend(html, json);
+	write_states(html, json);
+	write_fill(json, "rootFill",
+		   palette_fill(plain, FRAME_NOTE, palette_shade(plain, FRAME_NOTE, "all", "")));
+	write_fill(json, "elidedFill", ELIDED_FILL);
+	json_text(json, "searchColor",
+		  options->search_color ? options->search_color : SEARCH_COLOR);
+	json_count(json, "rowHeight", options->frame_height ? options->frame_height : DEFAULT_ROW);
+	json_number(json, "fontSize", options->font_size > 0 ? options->font_size : DEFAULT_LETTER,
+		    2);
+	json_text(json, "fontType", options->font_type ? options->font_type : "");
+	json_bool(json, "cutLeft", options->cut_left);
+	json_bool(json, "inverted", options->inverted);
+}
+
+static void write_tones(const struct html *html, struct json *json)
+{
+	json_open(json, "toneFills", '[');
+	for (int tone = 0; tone < N_TONES; tone++)
+		write_fill(json, NULL, tone_fill(tone, html->options->negate));
+	json_close(json, ']');
+	json_open(json, "toneLines", '[');
+	for (int tone = 0; tone < N_TONES; tone++)
+		write_fill(json, NULL, tone_line(tone, html->options->negate));
+	json_close(json, ']');
+}
+
+/* How many things are looked at together; see compare.h. */
+static size_t count_compared(const struct html *html, const struct compare_options *options)
+{
+	struct compare_family family = {};
+
+	for (size_t i = 0; i < html->tree.n_nodes; i++)
+		compare_family_add(&family, html->stacks, options, html->tree.nodes[i].sides);
+	return compare_family_size(&family, options->confidence);
+}
+
+static void write_comparison(const struct html *html, struct json *json)
+{
+	struct compare_options options = {.confidence = html->options->confidence,
+					  .scale = html->compared};
+
+	compare_read_variances(html->stacks, &options);
+	if (!(options.confidence > 0))
+		options.confidence = COMPARE_CONFIDENCE;
+	json_bool(json, "normalized", html->compared == SCALE_NORMALIZED);
+	json_bool(json, "isCount", html->mode == PROFILE_ONCPU);
+	json_number(json, "confidence", options.confidence, 9);
+	json_count(json, "compared", count_compared(html, &options));
+	json_open(json, "variances", '[');
+	for (int side = 0; side < N_SIDES; side++)
+		json_number(json, NULL, options.variances[side], 0);
+	json_close(json, ']');
+	write_tones(html, json);
+}
+
+static void write_sides(const struct html *html, struct json *json)
+{
+	const uint64_t *totals = html->stacks->totals;
+	bool is_comparison = html->stacks->is_comparison;
+
+	json_count(json, "sides", html->n_sides);
+	json_bool(json, "comparison", is_comparison);
+	json_open(json, "totals", '[');
+	for (unsigned int side = 0; side < html->n_sides; side++)
+		json_count(json, NULL, totals[side]);
+	json_close(json, ']');
+	/* What weights are times to be drawn. */
+	json_open(json, "scales", '[');
+	for (unsigned int side = 0; side < html->n_sides; side++)
+		fprintf(json->stream, "%s%.17g", side ? "," : "",
+			is_comparison && html->compared == SCALE_NORMALIZED && totals[side]
+				? 1.0 / totals[side]
+				: 1.0);
+	json_close(json, ']');
+	if (is_comparison)
+		write_comparison(html, json);
+}
+
+static void write_sizes(const struct html *html, struct json *json)
+{
+	json_count(json, "frames", html->stacks->n_frames);
+	json_count(json, "nodes", html->tree.n_nodes);
+	json_open(json, "parts", '[');
+	for (size_t i = 0; i < html->n_parts; i++) {
+		json_open(json, NULL, '[');
+		json_text(json, NULL, html->parts[i].name);
+		json_count(json, NULL, html->parts[i].n);
+		json_close(json, ']');
+	}
+	json_close(json, ']');
+}
+
+static void write_object(const struct html *html, FILE *stream)
+{
+	const struct stacks_options *options = &html->stacks->options;
+	struct json json = {.stream = stream};
+
+	json_open(&json, NULL, '{');
+	write_words(html, &json);
+	fprintf(stream, ",\"factor\":%.17g", factor_of(html));
+	json_bool(&json, "reverse", options->reverse);
+	json_bool(&json, "inOrder", options->in_order);
+	json_bool(&json, "threads", options->unfold.threads);
+	write_sides(html, &json);
+	write_looks_of_all(html, &json);
+	write_sizes(html, &json);
+	json_close(&json, '}');
+}
+
+int html_write_header(const struct html *html)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return -ENOMEM;
+	write_object(html, stream);
+	if (fclose(stream) != 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	/* Nothing in a script element may look like its end. */
+	for (const char *c = text; *c; c++) {
+		if (*c == '<')
+			fputs("\\u003c", html->out);
+		else
+			putc_unlocked(*c, html->out);
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * language: which programming language a function was written in, by the look of its name.
+ *
+ * A guess: compilers leave marks in names (Rust's hashes and `as` in angle brackets, Go's packages
+ * with slashes, V8's and the JVM's notation for what they compiled), files have suffixes. A name
+ * without any mark is taken for C.
+ */
+#ifndef RENDER_LANGUAGE_H
+#define RENDER_LANGUAGE_H
+
+#include "core/profile.h"
+
+enum language {
+	LANGUAGE_C,
+	LANGUAGE_CPP,
+	LANGUAGE_RUST,
+	LANGUAGE_GO,
+	LANGUAGE_JAVA,
+	LANGUAGE_JAVASCRIPT,
+	LANGUAGE_PYTHON,
+	LANGUAGE_PERL,
+	N_LANGUAGES,
+};
+
+/* @module: the file's name without folders, "" when unknown. @kind: code of any kind. */
+enum language language_of(enum frame_kind kind, const char *name, const char *module);
+
+/* Whether @name belongs to what comes with @language: its standard library, its runtime. */
+bool language_has(enum language language, const char *name);
+
+/* "C++" */
+const char *language_text(enum language language);
+
+#endif

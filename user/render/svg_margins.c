@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * svg_margins: what stands above and below the frames. The script writes what does not fit into the
+ * window anew: each line has its whole text as a tooltip.
+ */
+#include "render/svg.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+
+#define HEADER_COLUMN 6.4
+#define TITLE_COLUMN  10
+#define LEGEND_GAP    14
+#define LEGEND_BOX    16 /* with the space behind it */
+
+static void begin_fact(FILE *facts)
+{
+	if (ftell(facts))
+		fputs(" · ", facts);
+}
+
+static void add_fact(FILE *facts, const char *text)
+{
+	if (!*text)
+		return;
+	begin_fact(facts);
+	fputs(text, facts);
+}
+
+static const char *text_of(const struct svg *svg, uint32_t id)
+{
+	return strings_get(&svg->stacks->strings, id);
+}
+
+static void add_window(const struct svg *svg, FILE *facts)
+{
+	const struct stacks_facts *of = &svg->stacks->facts[SIDE_NEW];
+	time_t start = of->start_realtime_ns / 1000000000;
+	char text[64];
+	struct tm tm;
+
+	if (start && localtime_r(&start, &tm) &&
+	    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
+		add_fact(facts, text);
+	if (of->duration_ns) {
+		text_time(text, of->duration_ns);
+		add_fact(facts, text);
+	}
+	if (svg->mode != PROFILE_OFFCPU && of->frequency > 0) {
+		snprintf(text, sizeof text, "%g Hz", of->frequency);
+		add_fact(facts, text);
+	}
+}
+
+static void add_weights(const struct svg *svg, FILE *facts)
+{
+	const uint64_t *totals = svg->stacks->totals;
+
+	begin_fact(facts);
+	if (svg->stacks->is_comparison) {
+		svg_write_weight(svg, facts, totals[SIDE_BASE]);
+		fputs(" \u2192 ", facts);
+		svg_write_weight(svg, facts, totals[SIDE_NEW]);
+		fputs(svg->compared == SCALE_NORMALIZED ? ", shares compared" : "", facts);
+		return;
+	}
+	svg_write_weight(svg, facts, totals[0] + totals[1]);
+	if (svg->mode == PROFILE_OFFCPU)
+		fputs(" off-CPU", facts);
+	if (svg->mode == PROFILE_WALL) {
+		fputs(" of threads, ", facts);
+		svg_write_weight(svg, facts, totals[SIDE_RUNNING]);
+		fputs(" of it on-CPU", facts);
+	}
+}
+
+static void add_choices(const struct svg *svg, FILE *facts)
+{
+	const struct stacks_options *options = &svg->stacks->options;
+	const struct tree *tree = &svg->tree;
+	char figure[TEXT_FIGURE_SIZE];
+
+	if (options->select.include)
+		fprintf(facts, " · only stacks with %s", options->select.include);
+	if (options->select.exclude)
+		fprintf(facts, " · no stacks with %s", options->select.exclude);
+	if (options->reverse)
+		add_fact(facts, "merged from the leaves");
+	if (options->in_order)
+		add_fact(facts, "from left to right: time");
+	if (tree->n_elided) {
+		text_count(figure, tree->n_elided);
+		fprintf(facts, " · elided: %s narrow frame%s, the ends of %.2f%%", figure,
+			tree->n_elided == 1 ? "" : "s",
+			100.0 * tree->elided_width / svg->stacks->width);
+	}
+}
+
+/* Where, when, how much: one line, the caller's to free; NULL: no memory. */
+static char *make_facts(const struct svg *svg)
+{
+	const struct stacks_facts *of = &svg->stacks->facts[SIDE_NEW];
+	char *text = NULL;
+	size_t size;
+	FILE *facts = open_memstream(&text, &size);
+
+	if (!facts)
+		return NULL;
+	add_fact(facts, text_of(svg, of->host));
+	add_fact(facts, text_of(svg, of->kernel));
+	add_window(svg, facts);
+	add_weights(svg, facts);
+	add_choices(svg, facts);
+	if (fclose(facts) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* The caller's to free; NULL: no memory. */
+static char *make_subtitle(const struct svg *svg)
+{
+	const struct stacks_facts *facts = svg->stacks->facts;
+	const char *base = text_of(svg, facts[SIDE_BASE].command_line);
+	const char *new_ = text_of(svg, facts[SIDE_NEW].command_line);
+	char *text;
+
+	if (svg->options->subtitle)
+		return strdup(svg->options->subtitle);
+	if (!svg->stacks->is_comparison || !*base || strcmp(base, new_) == 0)
+		return strdup(new_);
+	return asprintf(&text, "%s \u2192 %s", base, new_) < 0 ? NULL : text;
+}
+
+static void write_line(const struct svg *svg, const char *class, int y, const char *text)
+{
+	fprintf(svg->out, "<text class=\"%s\" x=\"%d\" y=\"%d\"><title>", class, SVG_MARGIN, y);
+	text_write(svg->out, text, SIZE_MAX);
+	fputs("</title>", svg->out);
+	text_write(svg->out, text, (svg->width - 2 * SVG_MARGIN) / HEADER_COLUMN);
+	fputs("</text>\n", svg->out);
+}
+
+int svg_write_header(const struct svg *svg)
+{
+	char *facts = make_facts(svg), *subtitle = make_subtitle(svg);
+
+	if (facts && subtitle) {
+		fprintf(svg->out,
+			"<g id=\"header\"><rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
+			"<text class=\"title\" x=\"%d\" y=\"24\" font-size=\"17\">",
+			SVG_HEADER_HEIGHT - 6, SVG_MARGIN);
+		text_write(svg->out, svg_title(svg), (svg->width - 2 * SVG_MARGIN) / TITLE_COLUMN);
+		fputs("</text>\n", svg->out);
+		write_line(svg, "subtitle", 42, subtitle);
+		write_line(svg, "facts", *subtitle ? 58 : 42, facts);
+		fputs("</g>\n", svg->out);
+	}
+	free(facts);
+	free(subtitle);
+	return facts && subtitle ? 0 : -ENOMEM;
+}
+
+/* What the legend has: boxes of a class each, and a text behind them. */
+struct item {
+	char classes[3][8];
+	unsigned int n_classes;
+	const char *text;
+	bool has_stripe;
+};
+
+#define MOST_ITEMS 64
+
+struct legend {
+	struct item items[MOST_ITEMS];
+	unsigned int n, n_shown; /* where not all have room, the script shows the others */
+	unsigned int width;	 /* of those that are shown */
+};
+
+static unsigned int item_width(const struct item *item)
+{
+	return (item->n_classes - 1) * 12 + LEGEND_BOX + text_columns(item->text) * 6.9 +
+	       LEGEND_GAP;
+}
+
+static void add_item(struct legend *legend, const struct item *item)
+{
+	if (legend->n == MOST_ITEMS)
+		return;
+	legend->items[legend->n++] = *item;
+	legend->width += item_width(item);
+}
+
+static bool has_item(const struct legend *legend, const char *text)
+{
+	for (unsigned int i = 0; i < legend->n; i++)
+		if (legend->items[i].text == text)
+			return true;
+	return false;
+}
+
+/*
+ * Shades that the palette has a text for are told apart by it, whatever their look; all others by
+ * their look.
+ */
+static void add_look(const struct svg *svg, struct legend *legend, unsigned int look)
+{
+	const struct palette *palette = svg->palettes[look_part(look)];
+	const char *text = look_text(look, svg->mode);
+
+	for (unsigned int shade = 0; text && shade < PALETTE_MOST_SHADES; shade++) {
+		const char *own;
+		struct item item = {.n_classes = 1};
+
+		if (!svg->drawn[look][shade])
+			continue;
+		own = palette_text(palette, look_kind(look), shade);
+		if (own && has_item(legend, own))
+			continue;
+		item.text = own ? own : text;
+		snprintf(item.classes[0], sizeof item.classes[0], "%c%u", look_letter(look),
+			 palette_middle(palette, look_kind(look), shade));
+		add_item(legend, &item);
+		if (!own)
+			return;
+	}
+}
+
+static void add_elided(const struct svg *svg, struct legend *legend)
+{
+	if (svg->drawn[LOOK_ELIDED][0])
+		add_item(legend, &(struct item){{"x0"}, 1, "elided"});
+}
+
+static void make_legend(const struct svg *svg, struct legend *legend)
+{
+	static const struct item tones[] = {{{"t4", "t5", "t6"}, 3, "less"},
+					    {{"t8"}, 1, "gone"},
+					    {{"t1", "t2", "t3"}, 3, "more"},
+					    {{"t7"}, 1, "new"},
+					    {{"t0"}, 1, "noise"},
+					    {{"t0"}, 1, "self", .has_stripe = true}};
+
+	if (svg->tones)
+		for (size_t i = 0; i < sizeof tones / sizeof *tones; i++)
+			add_item(legend, &tones[i]);
+	else
+		for (unsigned int look = 0; look < LOOK_ELIDED; look++)
+			add_look(svg, legend, look);
+	add_elided(svg, legend);
+}
+
+static void write_item(const struct svg *svg, const struct item *item, unsigned int x,
+		       bool is_shown)
+{
+	fprintf(svg->out, "<g transform=\"translate(%u 0)\"%s>", x,
+		is_shown ? "" : " display=\"none\"");
+	for (unsigned int i = 0; i < item->n_classes; i++)
+		fprintf(svg->out,
+			"<rect class=\"%s\" x=\"%u\" y=\"10\" width=\"11\" height=\"11\""
+			" rx=\"2\"/>",
+			item->classes[i], 12 * i);
+	if (item->has_stripe)
+		fprintf(svg->out, "<path class=\"stripe s%d\" d=\"M0 18h11v3h-11z\"/>",
+			TONE_GREW_MUCH);
+	fprintf(svg->out, "<text x=\"%u\" y=\"20\">%s</text></g>\n",
+		12 * (item->n_classes - 1) + LEGEND_BOX, item->text);
+}
+
+/* Right-aligned, where notes leave it room: they can be any text, and the legend is in all
+ * pictures. */
+static void write_legend(const struct svg *svg, const struct legend *legend)
+{
+	unsigned int x = svg->width - SVG_MARGIN + LEGEND_GAP - legend->width;
+
+	fputs("<g class=\"legend\">\n", svg->out);
+	for (unsigned int i = 0; i < legend->n; i++) {
+		write_item(svg, &legend->items[i], x, i < legend->n_shown);
+		x += item_width(&legend->items[i]);
+	}
+	fputs("</g>\n", svg->out);
+}
+
+static void write_notes(const struct svg *svg, const struct legend *legend)
+{
+	unsigned int room = svg->width - 2 * SVG_MARGIN;
+
+	if (!svg->options->notes)
+		return;
+	room -= legend->width < room ? legend->width : room;
+	/* The script makes room where there is none. */
+	text_write(svg->out, svg->options->notes, room / HEADER_COLUMN);
+}
+
+void svg_write_footer(const struct svg *svg)
+{
+	struct legend legend = {};
+
+	make_legend(svg, &legend);
+	legend.n_shown = legend.n;
+	while (legend.n_shown && legend.width > svg->width - 2 * SVG_MARGIN)
+		legend.width -= item_width(&legend.items[--legend.n_shown]);
+	fprintf(svg->out,
+		"<g id=\"footer\" transform=\"translate(0 %u)\">"
+		"<rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
+		"<line class=\"line\" x2=\"100%%\" y1=\".5\" y2=\".5\"/>\n"
+		"<g class=\"details\"><text x=\"%d\" y=\"20\">",
+		svg->height - SVG_FOOTER_HEIGHT, SVG_FOOTER_HEIGHT, SVG_MARGIN);
+	write_notes(svg, &legend);
+	fputs("</text></g>\n", svg->out);
+	write_legend(svg, &legend);
+	fputs("</g>\n", svg->out);
+}

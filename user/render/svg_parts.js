@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// svg_parts: what svg.js is made of: the data that it reads (svg_lines.c says how it is written), figures,
+// worded as in svg_text.c, text that fits, shapes.
+const svgParts = (function () {
+"use strict";
+const NS = "http://www.w3.org/2000/svg";
+const SHADES = 12;
+const MINUS = "\u2212", ARROW = " \u2192 ";
+// By the digits of tones.
+const VERDICTS = {0: ", within noise", 7: ", new", 8: ", gone"};
+
+// Lines `CLASS NAME`. narrow: the class of a frame too narrow to tell names apart.
+function readLines(options, text) {
+	return text.split("\n").map((line) => {
+		const space = line.indexOf(" "), look = line[0], shade = Number(line.slice(1, space));
+		const range = "uijacd".includes(look) ? Number(options.shades || SHADES) : SHADES;
+		const middle = look === "x" ? 0 : Math.floor(shade / range) * range + range / 2;
+		return {look, class: look + shade, narrow: look + middle, name: line.slice(space + 1)};
+	});
+}
+
+// {tree, tones: by node; counts: of what is elided, by node: how many frames}
+function readTree(options, lines, text) {
+	const numbers = text.split(/\s+/);
+	const up = [], frame = [], selfs = options.compared ? [[], []] : [[]], tones = [], counts = new Map();
+	for (let k = 0; k < numbers.length;) {
+		up.push(Number(numbers[k++]));
+		frame.push(Number(numbers[k++]));
+		selfs.forEach((self) => self.push(Number(numbers[k++])));
+		if (options.compared)
+			tones.push(numbers[k++]);
+		if (lines[frame[frame.length - 1]].look === "x")
+			counts.set(frame.length - 1, Number(numbers[k++]));
+	}
+	return {tree: flame.makeTree(up, frame, selfs), tones, counts};
+}
+
+function add(parent, name, attributes, text) {
+	const element = document.createElementNS(NS, name);
+	for (const key in attributes)
+		element.setAttribute(key, attributes[key]);
+	if (text !== undefined)
+		element.textContent = text;
+	return parent.appendChild(element);
+}
+
+function addButton(parent, id, text, name, size, act) {
+	const group = add(parent, "g", {id, class: "button", tabindex: 0, role: "button", "aria-label": name});
+	add(group, "title", {}, name);
+	add(group, "rect", {width: size, height: 24, y: 6});
+	group.caption = add(group, "text", {x: size / 2, y: 22}, text);
+	group.addEventListener("click", act);
+	group.addEventListener("keydown", (event) => {
+		if (event.key === "Enter" || event.key === " ") {
+			event.preventDefault();
+			act();
+		}
+	});
+	group.size = size;
+	return group;
+}
+
+// Without this, a phone shows a picture as wide as a desktop's.
+function fitPhone(svg) {
+	const viewport = document.createElementNS("http://www.w3.org/1999/xhtml", "meta");
+	viewport.setAttribute("name", "viewport");
+	viewport.setAttribute("content", "width=device-width");
+	svg.prepend(viewport);
+}
+
+// Text that fits: an element in a proportional font, by measuring.
+function fitElement(element, text, room) {
+	element.lastChild.nodeValue = text;
+	if (element.getComputedTextLength() <= room)
+		return;
+	let low = 0, high = text.length;
+	while (low < high) {
+		const middle = (low + high + 1) >> 1;
+		element.lastChild.nodeValue = text.slice(0, middle) + "\u2026";
+		if (element.getComputedTextLength() <= room)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	element.lastChild.nodeValue = text.slice(0, low).replace(/[\ud800-\udbff]$/, "") + "\u2026";
+}
+
+// options: the data of a picture's #rows.
+function weight(options, value) {
+	const number = value * Number(options.factor);
+	return options.count ? flame.count(number) + " " + options.count : flame.weight(number, options.unit);
+}
+
+function sign(difference) {
+	return difference < 0 ? MINUS : "+";
+}
+
+function ratio(base, now, tone) {
+	const part = base ? ", " + sign(now - base) + (Math.abs(now - base) / base * 100).toFixed(1) + "%" : "";
+	return part + (VERDICTS[tone] || "") + ")";
+}
+
+// whole: what the sides weigh.
+function change(options, whole, base, now, tone) {
+	const weights = weight(options, base) + ARROW + weight(options, now);
+	const from = whole[1] ? 100 * base / whole[1] : 0, to = whole[0] ? 100 * now / whole[0] : 0;
+	if (!base && !now)
+		return "none";
+	if (options.compared === "weights" && base === now)
+		return weights + " (unchanged)";
+	if (options.compared === "weights")
+		return weights + " (" + sign(now - base) + weight(options, Math.abs(now - base)) +
+			ratio(base, now, tone);
+	const points = from === to ? "unchanged)" : sign(to - from) + Math.abs(to - from).toFixed(2) +
+		" points" + ratio(from, to, tone);
+	return from.toFixed(2) + "%" + ARROW + to.toFixed(2) + "% (" + points + ", " + weights;
+}
+
+// What a character of the labels takes: exact where all are equally wide; else an average with something
+// to spare.
+function columnWidth(options, labels) {
+	const measure = (text) => {
+		const probe = add(labels, "text", {}, text.repeat(10));
+		const size = probe.getComputedTextLength() / 10 / text.length;
+		probe.remove();
+		return size;
+	};
+	if (options.column)
+		return Number(options.column);
+	const [thin, thick] = [measure("i"), measure("m")];
+	return thick - thin < 0.1 ? thick : 1.15 * measure("std::vector<Node>_insertAt");
+}
+
+function box(from, to, top, height) {
+	return "M" + from.toFixed(2) + " " + top + "H" + to.toFixed(2) + "v" + height + "H" +
+		from.toFixed(2) + "z";
+}
+
+// paths: lists of boxes by class.
+function makePaths(paths) {
+	return Object.entries(paths).map(([name, pieces]) => {
+		const path = document.createElementNS(NS, "path");
+		path.setAttribute("class", name);
+		path.setAttribute("d", pieces.join(""));
+		return path;
+	});
+}
+
+return {NS, add, addButton, fitPhone, readLines, readTree, fitElement, weight, change, columnWidth, box, makePaths};
+})();

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * svg_text: names and figures, as the static picture tells them. svg.js words them alike.
+ */
+#include "render/svg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define ELLIPSIS "\u2026"
+#define ARROW	 " \u2192 "
+#define MINUS	 "\u2212"
+
+const char *svg_title(const struct svg *svg)
+{
+	static const char *const graphs[N_PROFILE_MODES] = {
+		[PROFILE_ONCPU] = "On-CPU Flame Graph",
+		[PROFILE_OFFCPU] = "Off-CPU Flame Graph",
+		[PROFILE_WALL] = "Wall-Clock Flame Graph",
+	};
+	static const char *const charts[N_PROFILE_MODES] = {
+		[PROFILE_ONCPU] = "On-CPU Flame Chart",
+		[PROFILE_OFFCPU] = "Off-CPU Flame Chart",
+		[PROFILE_WALL] = "Wall-Clock Flame Chart",
+	};
+
+	if (svg->options->title)
+		return svg->options->title;
+	if (svg->stacks->is_comparison)
+		return "Differential Flame Graph";
+	return (svg->stacks->options.in_order ? charts : graphs)[svg->mode];
+}
+
+/* The end of @text that takes at most @columns. */
+static const char *last_columns(const char *text, size_t columns)
+{
+	size_t left = text_columns(text);
+
+	while (left > columns)
+		left -= text_code_columns(text_next(&text));
+	return text;
+}
+
+void svg_write_text(const struct svg *svg, FILE *out, const char *text, size_t columns)
+{
+	/* Nothing has more columns than bytes. */
+	if (columns == SIZE_MAX || strlen(text) <= columns) {
+		text_write(out, text, SIZE_MAX);
+	} else if (svg->options->cut_left && columns && text_columns(text) > columns) {
+		fputs(ELLIPSIS, out);
+		text_write(out, last_columns(text, columns - 1), SIZE_MAX);
+	} else {
+		text_write(out, text, columns);
+	}
+}
+
+static uint64_t whole_number(double value)
+{
+	return value < 0x1p63 ? (uint64_t)value : (uint64_t)1 << 63;
+}
+
+/* Up to three decimals, which only a factor brings about. */
+static void write_number(FILE *out, double value)
+{
+	char figure[TEXT_FIGURE_SIZE], rest[8];
+	double whole = floor(value);
+	int n = snprintf(rest, sizeof rest, "%.3f", value - whole);
+
+	if (rest[0] == '1') {
+		whole++;
+		n = 1;
+	}
+	text_count(figure, whole_number(whole));
+	while (n > 1 && (rest[n - 1] == '0' || rest[n - 1] == '.'))
+		n--;
+	fprintf(out, "%s%.*s", figure, n - 1, rest + 1);
+}
+
+void svg_write_weight(const struct svg *svg, FILE *out, uint64_t weight)
+{
+	const struct picture_options *options = svg->options;
+	double factor = options->factor > 0 ? options->factor : 1;
+	char figure[TEXT_FIGURE_SIZE];
+
+	if (options->count_name) {
+		write_number(out, weight * factor);
+		fputc(' ', out);
+		if (out == svg->out)
+			text_write(out, options->count_name, SIZE_MAX);
+		else
+			fputs(options->count_name, out);
+	} else if (svg->mode == PROFILE_ONCPU) {
+		write_number(out, weight * factor);
+		fputs(weight * factor == 1 ? " sample" : " samples", out);
+	} else {
+		text_time(figure, factor == 1 ? weight : whole_number(weight * factor));
+		fputs(figure, out);
+	}
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static const char *sign(double change)
+{
+	return change < 0 ? MINUS : "+";
+}
+
+/* What there is to say of @tone besides its figures. */
+static const char *verdict(enum tone tone)
+{
+	switch (tone) {
+	case TONE_SAME: return ", within noise";
+	case TONE_NEW: return ", new";
+	case TONE_GONE: return ", gone";
+	default: return "";
+	}
+}
+
+/* What a change begins with is written already. */
+static void write_ratio(FILE *out, double base, double new_, enum tone tone)
+{
+	if (base > 0)
+		fprintf(out, ", %s%.1f%%", sign(new_ - base), fabs(new_ - base) / base * 100);
+	fputs(verdict(tone), out);
+	fputc(')', out);
+}
+
+/* `12.30% → 14.50% (+2.20 points, +17.9%), 1,234 samples → 1,450 samples` */
+static void write_shares(const struct svg *svg, uint64_t base, uint64_t new_, enum tone tone)
+{
+	double from = percent(base, svg->stacks->totals[SIDE_BASE]);
+	double to = percent(new_, svg->stacks->totals[SIDE_NEW]);
+
+	fprintf(svg->out, "%.2f%%" ARROW "%.2f%% (", from, to);
+	if (from == to) {
+		fputs("unchanged)", svg->out);
+	} else {
+		fprintf(svg->out, "%s%.2f points", sign(to - from), fabs(to - from));
+		write_ratio(svg->out, from, to, tone);
+	}
+	fputs(", ", svg->out);
+	svg_write_weight(svg, svg->out, base);
+	fputs(ARROW, svg->out);
+	svg_write_weight(svg, svg->out, new_);
+}
+
+/* `1,234 samples → 1,450 samples (+216 samples, +17.5%)` */
+static void write_weights(const struct svg *svg, uint64_t base, uint64_t new_, enum tone tone)
+{
+	svg_write_weight(svg, svg->out, base);
+	fputs(ARROW, svg->out);
+	svg_write_weight(svg, svg->out, new_);
+	if (base == new_) {
+		fputs(" (unchanged)", svg->out);
+		return;
+	}
+	fprintf(svg->out, " (%s", new_ < base ? MINUS : "+");
+	svg_write_weight(svg, svg->out, new_ < base ? base - new_ : new_ - base);
+	write_ratio(svg->out, base, new_, tone);
+}
+
+static void write_change(const struct svg *svg, uint64_t base, uint64_t new_, enum tone tone)
+{
+	if (base == 0 && new_ == 0)
+		fputs("none", svg->out);
+	else if (svg->compared == SCALE_NORMALIZED)
+		write_shares(svg, base, new_, tone);
+	else
+		write_weights(svg, base, new_, tone);
+}
+
+static void write_elided(const struct svg *svg, const struct tree_node *node)
+{
+	char figure[TEXT_FIGURE_SIZE];
+
+	text_count(figure, node->n_elided);
+	fprintf(svg->out, "%s frame%s, ", figure, node->n_elided == 1 ? "" : "s");
+}
+
+void svg_write_figures(const struct svg *svg, const struct tree_node *node,
+		       const struct svg_tones *tones)
+{
+	const struct tree_side *base = &node->sides[SIDE_BASE], *new_ = &node->sides[SIDE_NEW];
+
+	if (node->frame == TREE_ELIDED)
+		write_elided(svg, node);
+	if (tones) {
+		fputs("total ", svg->out);
+		write_change(svg, base->total, new_->total, tones->total);
+		if (node->frame == TREE_ELIDED)
+			return;
+		fputs("; self ", svg->out);
+		if (base->self == base->total && new_->self == new_->total)
+			fputs("all of it", svg->out);
+		else
+			write_change(svg, base->self, new_->self, tones->self);
+	} else {
+		svg_write_weight(svg, svg->out, tree_total(node));
+		fprintf(svg->out, ", %.2f%%",
+			percent(tree_total(node), tree_total(&svg->tree.nodes[0])));
+	}
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Each table is a partition of the frames into groups. Frames are numbered in the order of their
+ * names, so those of one name lie side by side, and a group is a run of them.
+ */
+#include "report/diff.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_GROUP UINT32_MAX
+
+const char *const diff_by_names[N_DIFF_BY] = {
+	[DIFF_FUNCTIONS] = "functions", [DIFF_COMMANDS] = "commands", [DIFF_REASONS] = "reasons"};
+
+enum change_kind diff_row_kind(const struct diff_row *row)
+{
+	enum change_kind total = row->changes[DIFF_TOTAL].kind;
+
+	return total != CHANGE_NONE ? total : row->changes[DIFF_SELF].kind;
+}
+
+bool diff_is_empty(const struct diff *diff)
+{
+	return !diff->stacks->totals[SIDE_BASE] || !diff->stacks->totals[SIDE_NEW];
+}
+
+/* Which table a frame belongs to; N_DIFF_BY: none. Stacks begin with @is_root. */
+static enum diff_by table_of(const struct stacks_frame *frame, bool is_root)
+{
+	if (frame->is_waker || frame->kind == FRAME_SEPARATOR)
+		return N_DIFF_BY;
+	if (frame->kind < FRAME_NOTE)
+		return DIFF_FUNCTIONS;
+	if (frame->kind == FRAME_NOTE)
+		return is_root ? DIFF_COMMANDS : N_DIFF_BY;
+	return DIFF_REASONS;
+}
+
+static bool is_same_row(const struct stacks_frame *a, const struct stacks_frame *b)
+{
+	return a->name == b->name && (a->kind == FRAME_KERNEL) == (b->kind == FRAME_KERNEL);
+}
+
+static void find_roots(const struct stacks *stacks, bool *is_root)
+{
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+		uint32_t at = 0;
+
+		if (stacks->options.unfold.fold_idle && entry->n &&
+		    strcmp(stacks_name(stacks, stacks->ids[entry->first]), "[idle]") == 0)
+			at = 1;
+		if (at < entry->n)
+			is_root[stacks->ids[entry->first + at]] = true;
+	}
+}
+
+/* The frames of one table as groups, and a row for each. */
+struct grouping {
+	uint32_t *groups; /* by frame */
+	struct diff_row *rows;
+	size_t n;
+};
+
+/* A name may have frames of kernel and others, in turn: both of the latest name stay open. */
+static void group_frame(const struct stacks *stacks, uint32_t frame, struct grouping *grouping)
+{
+	const struct stacks_frame *this = &stacks->frames[frame];
+	struct diff_row *row;
+
+	for (uint32_t other = frame; other-- > 0;) {
+		if (stacks->frames[other].name != this->name)
+			break;
+		if (grouping->groups[other] == NO_GROUP ||
+		    !is_same_row(&stacks->frames[other], this))
+			continue;
+		row = &grouping->rows[grouping->groups[other]];
+		grouping->groups[frame] = grouping->groups[other];
+		if (row->kind != this->kind)
+			row->kind = FRAME_USER; /* inlined here, called there */
+		return;
+	}
+	grouping->groups[frame] = grouping->n;
+	grouping->rows[grouping->n++] =
+		(struct diff_row){.name = stacks_name(stacks, frame), .kind = this->kind};
+}
+
+static void group_frames(const struct stacks *stacks, enum diff_by by, const bool *is_root,
+			 struct grouping *grouping)
+{
+	grouping->n = 0;
+	for (size_t i = 0; i < stacks->n_frames; i++) {
+		grouping->groups[i] = NO_GROUP;
+		if (table_of(&stacks->frames[i], is_root[i]) == by)
+			group_frame(stacks, i, grouping);
+	}
+}
+
+/* What only stands in stacks that were left out. */
+static void drop_empty(struct diff_table *table)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < table->n_rows; i++)
+		if (table->rows[i].sides[SIDE_BASE].total || table->rows[i].sides[SIDE_NEW].total)
+			table->rows[n++] = table->rows[i];
+	table->n_rows = n;
+}
+
+/* Counts a table's rows. @groups and @is_root have room for all frames. */
+static int make_table(const struct stacks *stacks, enum diff_by by, uint32_t *groups,
+		      const bool *is_root, struct diff_table *ret)
+{
+	struct grouping grouping = {.groups = groups};
+	struct functions functions;
+	int r;
+
+	grouping.rows = calloc(stacks->n_frames + 1, sizeof *grouping.rows);
+	if (!grouping.rows)
+		return -ENOMEM;
+	ret->rows = grouping.rows;
+	group_frames(stacks, by, is_root, &grouping);
+	ret->n_rows = grouping.n;
+	r = functions_count_groups(stacks, groups, grouping.n, &functions);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < grouping.n; i++)
+		memcpy(ret->rows[i].sides, functions.frames[i], sizeof ret->rows[i].sides);
+	functions_done(&functions);
+	drop_empty(ret);
+	return 0;
+}
+
+static int make_tables(struct diff *diff)
+{
+	const struct stacks *stacks = diff->stacks;
+	uint32_t *groups = calloc(stacks->n_frames + 1, sizeof *groups);
+	bool *is_root = calloc(stacks->n_frames + 1, sizeof *is_root);
+	int r = groups && is_root ? 0 : -ENOMEM;
+
+	if (r == 0)
+		find_roots(stacks, is_root);
+	for (int by = 0; by < N_DIFF_BY && r == 0; by++)
+		r = make_table(stacks, by, groups, is_root, &diff->tables[by]);
+	free(groups);
+	free(is_root);
+	return r;
+}
+
+/* What a difference is measured against: points are percent of it. */
+static double whole(const struct diff *diff)
+{
+	return diff->compare.scale == SCALE_NORMALIZED ? 1 : diff->stacks->totals[SIDE_BASE];
+}
+
+static bool is_listed(const struct diff *diff, const struct change *change)
+{
+	return change->kind != CHANGE_NONE &&
+	       fabs(change->difference) * 100 >= diff->options.threshold * whole(diff);
+}
+
+static void compare_rows(struct diff *diff)
+{
+	struct compare_family family = {0};
+
+	compare_read_variances(diff->stacks, &diff->compare);
+	for (int by = 0; by < N_DIFF_BY; by++)
+		for (size_t i = 0; i < diff->tables[by].n_rows; i++)
+			compare_family_add(&family, diff->stacks, &diff->compare,
+					   diff->tables[by].rows[i].sides);
+	diff->compare.n_compared = compare_family_size(&family, diff->compare.confidence);
+	for (int by = 0; by < N_DIFF_BY; by++) {
+		for (size_t i = 0; i < diff->tables[by].n_rows; i++) {
+			struct diff_row *row = &diff->tables[by].rows[i];
+
+			compare_selfs(diff->stacks, &diff->compare, row->sides,
+				      &row->changes[DIFF_SELF]);
+			compare_totals(diff->stacks, &diff->compare, row->sides,
+				       &row->changes[DIFF_TOTAL]);
+		}
+	}
+}
+
+static void count_kinds(struct diff_table *table)
+{
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const struct diff_row *row = &table->rows[i];
+		enum change_kind kind = diff_row_kind(row);
+
+		if (kind != CHANGE_NONE || row->changes[DIFF_SELF].difference != 0 ||
+		    row->changes[DIFF_TOTAL].difference != 0)
+			table->n_by_kind[kind]++;
+	}
+}
+
+static int compare_numbers(double a, double b)
+{
+	return a > b ? -1 : a < b ? 1 : 0;
+}
+
+/* By the change, then by the name; @weight points at an enum diff_weight. */
+static int compare_changes(const void *a, const void *b, void *weight)
+{
+	const struct diff_row *x = *(const struct diff_row *const *)a;
+	const struct diff_row *y = *(const struct diff_row *const *)b;
+	enum diff_weight by = *(enum diff_weight *)weight;
+	int order =
+		compare_numbers(fabs(x->changes[by].difference), fabs(y->changes[by].difference));
+
+	order = order ? order
+		      : compare_numbers(fabs(x->changes[by].deviations),
+					fabs(y->changes[by].deviations));
+	order = order ? order : strcmp(x->name, y->name);
+	return order ? order : (int)x->kind - (int)y->kind;
+}
+
+static int list_changed(struct diff *diff, struct diff_table *table, enum diff_weight weight)
+{
+	struct diff_list *list = &table->changed[weight];
+
+	list->rows = calloc(table->n_rows + 1, sizeof *list->rows);
+	if (!list->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->n_rows; i++)
+		if (is_listed(diff, &table->rows[i].changes[weight]))
+			list->rows[list->n++] = &table->rows[i];
+	qsort_r(list->rows, list->n, sizeof *list->rows, compare_changes, &weight);
+	return 0;
+}
+
+/* The gate */
+
+static bool is_too_much(const struct diff *diff, const struct change *change)
+{
+	double most = diff->options.fail_over;
+
+	if (!is_listed(diff, change))
+		return false;
+	if (change->kind == CHANGE_NEW)
+		return change->new_ * 100 > most * whole(diff);
+	return change->kind == CHANGE_GREW && change->ratio * 100 > most;
+}
+
+static bool finds_offender(const struct diff *diff, const struct diff_row *row,
+			   struct diff_offender *ret)
+{
+	bool found = false;
+
+	for (int weight = 0; weight < N_DIFF_WEIGHTS; weight++) {
+		const struct change *change = &row->changes[weight];
+
+		if (is_too_much(diff, change) && (!found || change->ratio > ret->change.ratio)) {
+			*ret = (struct diff_offender){row, weight, *change};
+			found = true;
+		}
+	}
+	return found;
+}
+
+/* The sum of all, what is new and then the largest growth come first. */
+static int compare_offenders(const void *a, const void *b)
+{
+	const struct diff_offender *x = a, *y = b;
+	int order = !!x->row - !!y->row;
+
+	order = order ? order : compare_numbers(x->change.ratio, y->change.ratio);
+	order = order ? order : compare_numbers(x->change.new_, y->change.new_);
+	return order || !x->row ? order : strcmp(x->row->name, y->row->name);
+}
+
+static int find_offenders(struct diff *diff)
+{
+	const struct diff_table *table = &diff->tables[DIFF_FUNCTIONS];
+
+	if (diff->options.fail_over < 0)
+		return 0;
+	diff->offenders = calloc(table->n_rows + 1, sizeof *diff->offenders);
+	if (!diff->offenders)
+		return -ENOMEM;
+	if (diff->compare.scale == SCALE_ABSOLUTE && is_too_much(diff, &diff->all))
+		diff->offenders[diff->n_offenders++] =
+			(struct diff_offender){.weight = DIFF_TOTAL, .change = diff->all};
+	for (size_t i = 0; i < table->n_rows; i++)
+		if (finds_offender(diff, &table->rows[i], &diff->offenders[diff->n_offenders]))
+			diff->n_offenders++;
+	qsort(diff->offenders, diff->n_offenders, sizeof *diff->offenders, compare_offenders);
+	return 0;
+}
+
+static int fill(struct diff *diff)
+{
+	int r = make_tables(diff);
+
+	if (r < 0)
+		return r;
+	compare_rows(diff);
+	/* One question more, that of all: asked alone. */
+	compare_all(diff->stacks, &(struct compare_options){.confidence = diff->compare.confidence},
+		    &diff->all);
+	for (int by = 0; by < N_DIFF_BY && r == 0; by++) {
+		count_kinds(&diff->tables[by]);
+		for (int weight = 0; weight < N_DIFF_WEIGHTS && r == 0; weight++)
+			r = list_changed(diff, &diff->tables[by], weight);
+	}
+	return r < 0 ? r : find_offenders(diff);
+}
+
+int diff_make(const struct stacks *stacks, const struct diff_options *options, struct diff *ret)
+{
+	struct diff diff = {
+		.stacks = stacks,
+		.options = *options,
+		.compare = {.confidence = options->confidence > 0 ? options->confidence
+								  : COMPARE_CONFIDENCE,
+			    .scale = options->scale},
+	};
+	int r = fill(&diff);
+
+	if (r < 0)
+		diff_done(&diff);
+	else
+		*ret = diff;
+	return r;
+}
+
+void diff_done(struct diff *diff)
+{
+	for (int by = 0; by < N_DIFF_BY; by++) {
+		for (int weight = 0; weight < N_DIFF_WEIGHTS; weight++)
+			free(diff->tables[by].changed[weight].rows);
+		free(diff->tables[by].rows);
+	}
+	free(diff->offenders);
+	*diff = (struct diff){};
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * diff_markdown: a comparison as a comment on a pull request.
+ *
+ * Names stand in <code>, where mentions, issue numbers and emoji are left alone, and what could be
+ * markup is written as a character reference: it has no meaning to Markdown then (CommonMark,
+ * "Entity and numeric character references"), and ends neither a table's cell nor the tag.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "report/diff_words.h"
+#include "report/shorten.h"
+
+#define NAME_COLUMNS 80
+#define N_SHOWN	     10 /* rows of the table that is not collapsed */
+#define MAX_ROWS     90 /* of all tables: a comment has 65,536 bytes */
+
+struct comment {
+	const struct diff *diff;
+	FILE *stream;
+	size_t rows_left;
+	uint32_t *codes;
+	size_t capacity;
+	int error;
+};
+
+static bool is_word(uint32_t code)
+{
+	return code >= 0x80 || isalnum(code);
+}
+
+/* Whether the underscores at @i have word characters on both sides: then they are no emphasis. */
+static bool is_inside_word(const uint32_t *codes, size_t n, size_t i)
+{
+	size_t before = i, after = i;
+
+	while (before > 0 && codes[before] == '_')
+		before--;
+	while (after < n && codes[after] == '_')
+		after++;
+	return is_word(codes[before]) && after < n && is_word(codes[after]);
+}
+
+static bool is_markup(const uint32_t *codes, size_t n, size_t i)
+{
+	switch (codes[i]) {
+	case '_': return !is_inside_word(codes, n, i);
+	case ':': return i + 1 < n && codes[i + 1] == '/';
+	case '.': return i > 0 && codes[i - 1] == 'w';
+	default: return codes[i] < 0x80 && strchr("&<>\"'`|*~[]\\!#@$^{}", codes[i]);
+	}
+}
+
+static void write_codes(const uint32_t *codes, size_t n, FILE *stream)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (is_markup(codes, n, i))
+			fprintf(stream, "&#%u;", codes[i]);
+		else
+			text_put(stream, codes[i]);
+	}
+}
+
+static void write_name(struct comment *comment, const char *name, const char *suffix)
+{
+	size_t n = 0;
+
+	for (uint32_t code; (code = text_next(&name));) {
+		int r = array_reserve(comment->codes, comment->capacity, n, 1);
+
+		if (r < 0) {
+			comment->error = r;
+			return;
+		}
+		comment->codes[n++] = code;
+	}
+	n = shorten(comment->codes, n, NAME_COLUMNS);
+	fputs("<code>", comment->stream);
+	write_codes(comment->codes, n, comment->stream);
+	/* Ours: `_[k]`. */
+	for (; *suffix; suffix++)
+		fprintf(comment->stream, *suffix == '[' || *suffix == ']' ? "&#%d;" : "%c",
+			*suffix);
+	fputs("</code>", comment->stream);
+}
+
+static void write_head(struct comment *comment, const char *what)
+{
+	size_t n;
+	const struct diff_column *columns = diff_columns(comment->diff, &n);
+
+	fputs("\n|", comment->stream);
+	for (size_t i = 0; i < n; i++)
+		fprintf(comment->stream, " %s |",
+			columns[i].heading ? columns[i].heading : diff_unit(comment->diff));
+	fprintf(comment->stream, " %s |\n|", what);
+	for (size_t i = 0; i < n; i++)
+		fputs("---:|", comment->stream);
+	fputs(":---|\n", comment->stream);
+}
+
+static void write_row(struct comment *comment, const struct diff_row *row, enum diff_weight weight)
+{
+	size_t n;
+	const struct diff_column *columns = diff_columns(comment->diff, &n);
+
+	fputc('|', comment->stream);
+	for (size_t i = 0; i < n; i++) {
+		char cell[DIFF_CELL_SIZE];
+
+		columns[i].write(comment->diff, row, weight, cell);
+		fprintf(comment->stream, " %s |", cell);
+	}
+	fputc(' ', comment->stream);
+	write_name(comment, row->name, frame_kind_suffix(row->kind));
+	fputs(" |\n", comment->stream);
+}
+
+/* The rows from @first up to @end, as far as there is room. Returns where it ended. */
+static size_t write_rows(struct comment *comment, const struct diff_list *list,
+			 enum diff_weight weight, size_t first, size_t end, const char *what)
+{
+	size_t i = first;
+
+	write_head(comment, what);
+	for (; i < end && comment->rows_left; i++, comment->rows_left--)
+		write_row(comment, list->rows[i], weight);
+	return i;
+}
+
+/* How many rows of a list are wanted. */
+static size_t wanted(const struct comment *comment, const struct diff_list *list)
+{
+	size_t limit = comment->diff->options.limit;
+
+	return limit && limit < list->n ? limit : list->n;
+}
+
+static void write_rest(struct comment *comment, const struct diff_list *list, size_t written)
+{
+	if (written < list->n)
+		fprintf(comment->stream, "\nand %zu more\n", list->n - written);
+}
+
+static void write_collapsed(struct comment *comment, const struct diff_list *list,
+			    enum diff_weight weight, size_t first, const char *title,
+			    const char *what)
+{
+	if (first >= wanted(comment, list))
+		return;
+	fprintf(comment->stream, "\n<details><summary>%s: %zu</summary>\n", title, list->n - first);
+	write_rest(comment, list,
+		   write_rows(comment, list, weight, first, wanted(comment, list), what));
+	fputs("\n</details>\n", comment->stream);
+}
+
+/* Where to look is shown, whom it concerns is not; unless there is nothing else. */
+static void write_functions(struct comment *comment)
+{
+	const struct diff_list *lists = comment->diff->tables[DIFF_FUNCTIONS].changed;
+	const enum diff_weight first = lists[DIFF_SELF].n ? DIFF_SELF : DIFF_TOTAL;
+	static const char *const columns[] = {"function (self)", "function (total)"};
+	const struct diff_list *list = &lists[first];
+	size_t n = wanted(comment, list);
+
+	if (n > N_SHOWN)
+		n = N_SHOWN;
+	if (n) {
+		write_rows(comment, list, first, 0, n, columns[first]);
+		if (n == wanted(comment, list))
+			write_rest(comment, list, n);
+	}
+	write_collapsed(comment, list, first, n, "More functions", columns[first]);
+	if (first == DIFF_SELF)
+		write_collapsed(comment, &lists[DIFF_TOTAL], DIFF_TOTAL, 0,
+				"Functions with all that they call", columns[DIFF_TOTAL]);
+}
+
+static void write_tables(struct comment *comment)
+{
+	const struct diff_table *tables = comment->diff->tables;
+
+	write_functions(comment);
+	write_collapsed(comment, &tables[DIFF_COMMANDS].changed[DIFF_TOTAL], DIFF_TOTAL, 0,
+			"Commands", "command");
+	write_collapsed(comment, &tables[DIFF_REASONS].changed[DIFF_TOTAL], DIFF_TOTAL, 0,
+			"Reasons", "reason");
+}
+
+static void write_offenders(struct comment *comment)
+{
+	const struct diff *diff = comment->diff;
+
+	if (diff->options.fail_over < 0)
+		return;
+	fputs(diff->n_offenders ? "\n❌ " : "\n✅ ", comment->stream);
+	diff_write_gate(diff, comment->stream);
+	fputs(diff->n_offenders ? ":\n\n" : "\n", comment->stream);
+	for (size_t i = 0; i < diff->n_offenders && i < N_SHOWN; i++) {
+		const struct diff_offender *offender = &diff->offenders[i];
+
+		fputs("- ", comment->stream);
+		if (offender->row)
+			write_name(comment, offender->row->name,
+				   frame_kind_suffix(offender->row->kind));
+		else
+			fputs("all", comment->stream);
+		fputs(": ", comment->stream);
+		diff_write_offender(diff, offender, comment->stream);
+		fputc('\n', comment->stream);
+	}
+	if (diff->n_offenders > N_SHOWN)
+		fprintf(comment->stream, "- and %zu more\n", diff->n_offenders - N_SHOWN);
+}
+
+static void write_method(struct comment *comment)
+{
+	const struct diff_options *options = &comment->diff->options;
+
+	fputs("\n<sub>", comment->stream);
+	if (options->base_name && options->new_name) {
+		write_name(comment, options->base_name, "");
+		fputs(" → ", comment->stream);
+		write_name(comment, options->new_name, "");
+		fputs(": ", comment->stream);
+	}
+	diff_write_method(comment->diff, "; ", comment->stream);
+	fputs("</sub>\n", comment->stream);
+}
+
+int diff_markdown(const struct diff *diff, FILE *stream)
+{
+	struct comment comment = {.diff = diff, .stream = stream, .rows_left = MAX_ROWS};
+
+	fputs("**", stream);
+	diff_write_verdict(diff, stream);
+	fputs("**\n", stream);
+	write_offenders(&comment);
+	write_tables(&comment);
+	write_method(&comment);
+	free(comment.codes);
+	return comment.error;
+}

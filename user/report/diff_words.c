@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/diff_words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define ARROW	  " → "
+#define SIGMA	  "σ"
+#define MAX_NAMED 10
+
+static bool is_count(const struct diff *diff)
+{
+	return diff->stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU;
+}
+
+static bool is_absolute(const struct diff *diff)
+{
+	return diff->compare.scale == SCALE_ABSOLUTE;
+}
+
+const char *diff_unit(const struct diff *diff)
+{
+	return is_count(diff) ? "samples" : "time";
+}
+
+/* Figures */
+
+static void write_figure(const struct diff *diff, uint64_t weight,
+			 char text[static TEXT_FIGURE_SIZE])
+{
+	if (is_count(diff))
+		text_count(text, weight);
+	else
+		text_time(text, weight);
+}
+
+static uint64_t weight_of(const struct diff_row *row, enum diff_weight weight,
+			  enum stacks_side side)
+{
+	return weight == DIFF_SELF ? row->sides[side].self : row->sides[side].total;
+}
+
+static void write_figures(const struct diff *diff, uint64_t base, uint64_t new_,
+			  char text[static DIFF_CELL_SIZE])
+{
+	char before[TEXT_FIGURE_SIZE], after[TEXT_FIGURE_SIZE];
+
+	write_figure(diff, base, before);
+	write_figure(diff, new_, after);
+	snprintf(text, DIFF_CELL_SIZE, "%s" ARROW "%s", before, after);
+}
+
+static void cell_figures(const struct diff *diff, const struct diff_row *row,
+			 enum diff_weight weight, char text[static DIFF_CELL_SIZE])
+{
+	write_figures(diff, weight_of(row, weight, SIDE_BASE), weight_of(row, weight, SIDE_NEW),
+		      text);
+}
+
+static void cell_difference(const struct diff *diff, const struct diff_row *row,
+			    enum diff_weight weight, char text[static DIFF_CELL_SIZE])
+{
+	uint64_t base = weight_of(row, weight, SIDE_BASE), new_ = weight_of(row, weight, SIDE_NEW);
+	char figure[TEXT_FIGURE_SIZE];
+
+	write_figure(diff, new_ < base ? base - new_ : new_ - base, figure);
+	snprintf(text, DIFF_CELL_SIZE, "%s%s", new_ < base ? "-" : "+", figure);
+}
+
+static void write_share(double share, char text[static DIFF_CELL_SIZE])
+{
+	snprintf(text, DIFF_CELL_SIZE, "%.2f %%", share * 100);
+}
+
+static void cell_base(const struct diff *diff, const struct diff_row *row, enum diff_weight weight,
+		      char text[static DIFF_CELL_SIZE])
+{
+	write_share(row->changes[weight].base, text);
+}
+
+static void cell_new(const struct diff *diff, const struct diff_row *row, enum diff_weight weight,
+		     char text[static DIFF_CELL_SIZE])
+{
+	write_share(row->changes[weight].new_, text);
+}
+
+static void cell_points(const struct diff *diff, const struct diff_row *row,
+			enum diff_weight weight, char text[static DIFF_CELL_SIZE])
+{
+	snprintf(text, DIFF_CELL_SIZE, "%+.2f", row->changes[weight].difference * 100);
+}
+
+void diff_ratio(const struct change *change, char text[static DIFF_CELL_SIZE])
+{
+	double percent = change->ratio * 100;
+
+	if (change->kind == CHANGE_NEW || isinf(percent))
+		strcpy(text, "new");
+	else if (change->kind == CHANGE_GONE)
+		strcpy(text, "gone");
+	else
+		snprintf(text, DIFF_CELL_SIZE, "%+.*f %%", fabs(percent) < 1000 ? 1 : 0, percent);
+}
+
+static void cell_ratio(const struct diff *diff, const struct diff_row *row, enum diff_weight weight,
+		       char text[static DIFF_CELL_SIZE])
+{
+	diff_ratio(&row->changes[weight], text);
+}
+
+static void write_deviations(double deviations, char text[static DIFF_CELL_SIZE])
+{
+	snprintf(text, DIFF_CELL_SIZE, "%.*f " SIGMA, fabs(deviations) < 100 ? 1 : 0,
+		 fabs(deviations));
+}
+
+static void cell_deviations(const struct diff *diff, const struct diff_row *row,
+			    enum diff_weight weight, char text[static DIFF_CELL_SIZE])
+{
+	write_deviations(row->changes[weight].deviations, text);
+}
+
+static const struct diff_column share_columns[] = {
+	{"base", cell_base},	{"new", cell_new},	   {"points", cell_points},
+	{"change", cell_ratio}, {"sure", cell_deviations}, {NULL, cell_figures, .is_wide = true},
+};
+
+static const struct diff_column absolute_columns[] = {
+	{NULL, cell_figures},
+	{"difference", cell_difference},
+	{"change", cell_ratio},
+	{"sure", cell_deviations},
+};
+
+const struct diff_column *diff_columns(const struct diff *diff, size_t *ret_n)
+{
+	*ret_n = is_absolute(diff) ? sizeof absolute_columns / sizeof *absolute_columns
+				   : sizeof share_columns / sizeof *share_columns;
+	return is_absolute(diff) ? absolute_columns : share_columns;
+}
+
+/* Sentences */
+
+static void write_total(const struct diff *diff, FILE *stream)
+{
+	static const char *const subjects[N_PROFILE_MODES] = {[PROFILE_ONCPU] = "on-CPU samples",
+							      [PROFILE_OFFCPU] = "off-CPU time",
+							      [PROFILE_WALL] =
+								      "time of all threads"};
+	const uint64_t *totals = diff->stacks->totals;
+	char figures[DIFF_CELL_SIZE];
+
+	write_figures(diff, totals[SIDE_BASE], totals[SIDE_NEW], figures);
+	fprintf(stream, "total %s %s", subjects[diff->stacks->facts[SIDE_NEW].mode], figures);
+	if (totals[SIDE_BASE])
+		fprintf(stream, " (%+.1f %%)", diff->all.ratio * 100);
+}
+
+static void write_kinds(const struct diff *diff, FILE *stream)
+{
+	static const struct {
+		const char *first, *first_one, *later;
+	} words[N_CHANGE_KINDS] = {
+		[CHANGE_GREW] = {"grew", "grew", "grew"},
+		[CHANGE_SHRANK] = {"shrank", "shrank", "shrank"},
+		[CHANGE_NEW] = {"are new", "is new", "new"},
+		[CHANGE_GONE] = {"are gone", "is gone", "gone"},
+	};
+	const size_t *n = diff->tables[DIFF_FUNCTIONS].n_by_kind;
+	bool is_first = true;
+
+	for (int kind = CHANGE_NONE + 1; kind < N_CHANGE_KINDS; kind++) {
+		if (!n[kind])
+			continue;
+		if (is_first)
+			fprintf(stream, "%zu function%s %s", n[kind], n[kind] == 1 ? "" : "s",
+				n[kind] == 1 ? words[kind].first_one : words[kind].first);
+		else
+			fprintf(stream, ", %zu %s", n[kind], words[kind].later);
+		is_first = false;
+	}
+	if (is_first)
+		fputs("no function changed", stream);
+}
+
+void diff_write_verdict(const struct diff *diff, FILE *stream)
+{
+	size_t noise = diff->tables[DIFF_FUNCTIONS].n_by_kind[CHANGE_NONE];
+
+	write_total(diff, stream);
+	fputs("; ", stream);
+	if (!is_absolute(diff) && diff_is_empty(diff)) {
+		fputs("nothing to compare", stream);
+		return;
+	}
+	write_kinds(diff, stream);
+	if (noise)
+		fprintf(stream, "; %zu change%s within noise", noise, noise == 1 ? " is" : "s are");
+}
+
+/* Times of which nobody knows in how many periods they came. */
+static bool is_unknown_periods(const struct diff *diff)
+{
+	const struct stacks *stacks = diff->stacks;
+
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		double weight = stacks->entries[i].weight;
+
+		if (stacks->entries[i].variance < 0.999 * weight * weight)
+			return false;
+	}
+	return !is_count(diff) && stacks->n_entries > 0;
+}
+
+void diff_write_method(const struct diff *diff, const char *separator, FILE *stream)
+{
+	size_t n = diff->compare.n_compared;
+
+	fprintf(stream, "%s compared; at %.10g %% confidence",
+		is_absolute(diff) ? "values as they are" : "shares of each side's total",
+		diff->compare.confidence);
+	if (n > 1)
+		fprintf(stream, " for all %zu comparisons together", n);
+	fputs(", less is noise", stream);
+	if (is_unknown_periods(diff))
+		fprintf(stream,
+			"%severy stack's time counts as one wait, as the files do not say how many "
+			"there were: pprof files do",
+			separator);
+	if (diff->options.threshold > 0)
+		fprintf(stream, "%schanges of less than %.10g points are not listed", separator,
+			diff->options.threshold);
+}
+
+void diff_write_gate(const struct diff *diff, FILE *stream)
+{
+	size_t n = diff->n_offenders;
+	bool has_all = n && !diff->offenders[0].row;
+
+	n -= has_all;
+	fputs("gate: ", stream);
+	if (has_all)
+		fprintf(stream, "the total%s", n ? " and " : "");
+	if (n)
+		fprintf(stream, "%zu function%s", n, n == 1 ? "" : "s");
+	if (!n && !has_all)
+		fputs("nothing", stream);
+	fprintf(stream, " grew by more than %.10g %%", diff->options.fail_over);
+}
+
+void diff_write_offender(const struct diff *diff, const struct diff_offender *offender,
+			 FILE *stream)
+{
+	const struct change *change = &offender->change;
+	char base[DIFF_CELL_SIZE], new_[DIFF_CELL_SIZE], ratio[DIFF_CELL_SIZE];
+	char deviations[DIFF_CELL_SIZE];
+
+	if (is_absolute(diff)) {
+		write_figure(diff, change->base, base);
+		write_figure(diff, change->new_, new_);
+	} else {
+		write_share(change->base, base);
+		write_share(change->new_, new_);
+	}
+	diff_ratio(change, ratio);
+	write_deviations(change->deviations, deviations);
+	fprintf(stream, "%s %s" ARROW "%s (%s, %s)",
+		offender->weight == DIFF_SELF ? "self" : "total", base, new_, ratio, deviations);
+}
+
+/* As it is read in a log: harmless, and not endless. */
+static void write_name(const char *name, FILE *stream)
+{
+	for (int n = 0; n < 200; n++) {
+		uint32_t code = text_next(&name);
+
+		if (!code)
+			return;
+		text_put(stream, code);
+	}
+	fputs("…", stream);
+}
+
+void diff_write_offenders(const struct diff *diff, const char *prefix, FILE *stream)
+{
+	for (size_t i = 0; i < diff->n_offenders && i < MAX_NAMED; i++) {
+		const struct diff_offender *offender = &diff->offenders[i];
+
+		fputs(prefix, stream);
+		write_name(offender->row ? offender->row->name : "all", stream);
+		if (offender->row)
+			fputs(frame_kind_suffix(offender->row->kind), stream);
+		fputs(": ", stream);
+		diff_write_offender(diff, offender, stream);
+		fputc('\n', stream);
+	}
+	if (diff->n_offenders > MAX_NAMED)
+		fprintf(stream, "%sand %zu more\n", prefix, diff->n_offenders - MAX_NAMED);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * diff_words: a comparison's sentences and figures, as text and Markdown have them in common.
+ */
+#ifndef REPORT_DIFF_WORDS_H
+#define REPORT_DIFF_WORDS_H
+
+#include "report/diff.h"
+
+#define DIFF_CELL_SIZE 128
+
+/* A column of figures. What narrow terminals go without is_wide. */
+struct diff_column {
+	const char *heading; /* NULL: diff_unit() */
+	void (*write)(const struct diff *diff, const struct diff_row *row, enum diff_weight weight,
+		      char text[static DIFF_CELL_SIZE]);
+	bool is_wide;
+};
+
+/* Those of the comparison's scale. */
+const struct diff_column *diff_columns(const struct diff *diff, size_t *ret_n);
+
+/* "samples" or "time". */
+const char *diff_unit(const struct diff *diff);
+
+/* `+26.4 %`, `new`, `gone`. */
+void diff_ratio(const struct change *change, char text[static DIFF_CELL_SIZE]);
+
+/* `total on-CPU samples 12,345 → 13,001 (+5.3 %); 3 functions grew, 1 new; 57 changes are …`. */
+void diff_write_verdict(const struct diff *diff, FILE *stream);
+
+/* How it was compared, and what is to be known of that: sentences, apart by @separator. */
+void diff_write_method(const struct diff *diff, const char *separator, FILE *stream);
+
+/* `gate: 2 functions grew by more than 5 %`; needs a gate. */
+void diff_write_gate(const struct diff *diff, FILE *stream);
+
+/* `self 12.3 % → 15.6 % (+26.4 %, 5.1 σ)`. */
+void diff_write_offender(const struct diff *diff, const struct diff_offender *offender,
+			 FILE *stream);
+
+#endif

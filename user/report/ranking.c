@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A table is a partition of the frames into groups, and functions_count_groups() does the rest.
+ * Group 0 is what a stack belongs to as long as nothing else claims it: the frames that every stack
+ * begins with, its command. So its self is what no other group has, and its total means nothing.
+ */
+#include "report/ranking.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/functions.h"
+
+#define NO_GROUP UINT32_MAX
+#define IDLE	 "[idle]"
+
+const char *const report_by_names[N_REPORT_BY] = {
+	[REPORT_FUNCTIONS] = "functions", [REPORT_COMMANDS] = "commands",
+	[REPORT_MODULES] = "modules",	  [REPORT_THREADS] = "threads",
+	[REPORT_REASONS] = "reasons",
+};
+
+static bool is_idle_frame(const struct stacks *stacks, uint32_t frame)
+{
+	return stacks->frames[frame].kind == FRAME_NOTE &&
+	       strcmp(stacks_name(stacks, frame), IDLE) == 0;
+}
+
+static bool is_idle(const struct stacks *stacks, const struct stacks_entry *entry)
+{
+	return stacks->options.unfold.fold_idle && entry->n > 0 &&
+	       is_idle_frame(stacks, stacks->ids[entry->first]);
+}
+
+static bool is_same_stack(const struct stacks *stacks, const struct stacks_entry *a,
+			  const struct stacks_entry *b)
+{
+	return a->n == b->n && memcmp(stacks->ids + a->first, stacks->ids + b->first,
+				      a->n * sizeof *stacks->ids) == 0;
+}
+
+/* Leaves out what is idle. */
+static int set_aside(struct report_source *source)
+{
+	const struct stacks *stacks = source->stacks;
+	size_t n = 0;
+
+	source->entries = malloc((stacks->n_entries + 1) * sizeof *source->entries);
+	if (!source->entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->n_entries; i++)
+		if (!is_idle(stacks, &stacks->entries[i]))
+			source->entries[n++] = stacks->entries[i];
+	source->active.entries = source->entries;
+	source->active.n_entries = n;
+	return 0;
+}
+
+int report_source_init(struct report_source *source, const struct stacks *stacks)
+{
+	*source = (struct report_source){.stacks = stacks, .active = *stacks};
+	if (stacks->is_comparison)
+		return -EINVAL;
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+
+		source->whole += entry->weight;
+		source->idle += is_idle(stacks, entry) ? entry->weight : 0;
+		source->n_distinct += i == 0 || !is_same_stack(stacks, entry - 1, entry);
+	}
+	return source->idle ? set_aside(source) : 0;
+}
+
+void report_source_done(struct report_source *source)
+{
+	free(source->entries);
+	*source = (struct report_source){0};
+}
+
+/* Whether @name is `comm-PID/TID`; *@ret_comm is the length of comm. */
+static bool is_thread_name(const char *name, size_t *ret_comm)
+{
+	const char *at = strrchr(name, '/');
+	size_t n;
+
+	if (!at || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1))
+		return false;
+	for (n = at - name; n && name[n - 1] >= '0' && name[n - 1] <= '9'; n--)
+		;
+	if (n == 0 || name[n - 1] != '-' || name + n == at)
+		return false;
+	*ret_comm = n - 1;
+	return true;
+}
+
+/* The frames of a partition on their way to groups. */
+struct grouping {
+	const struct stacks *stacks;
+	enum report_by by;
+	bool *is_root;	  /* by frame: stacks begin with it */
+	uint32_t *groups; /* by frame */
+	size_t n_groups;
+	struct strings *names; /* group n is called string n; of functions: unused */
+};
+
+static int find_roots(struct grouping *grouping)
+{
+	const struct stacks *stacks = grouping->stacks;
+
+	grouping->is_root = calloc(stacks->n_frames + 1, sizeof *grouping->is_root);
+	if (!grouping->is_root)
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+		size_t at = is_idle(stacks, entry);
+
+		if (at < entry->n)
+			grouping->is_root[stacks->ids[entry->first + at]] = true;
+	}
+	return 0;
+}
+
+static bool is_reason(enum frame_kind kind)
+{
+	return kind == FRAME_RUNNING || kind == FRAME_RUNNABLE || kind == FRAME_WAITING;
+}
+
+static bool is_code(enum frame_kind kind)
+{
+	return kind < FRAME_NOTE;
+}
+
+/* What was read from a file without mappings still tells this much. */
+static const char *module_of(const struct stacks *stacks, const struct stacks_frame *frame)
+{
+	const char *module = strings_get(&stacks->strings, frame->module);
+
+	if (*module)
+		return module;
+	return frame->kind == FRAME_KERNEL ? "[kernel]"
+	       : frame->kind == FRAME_JIT  ? "[jit]"
+					   : "[unknown]";
+}
+
+/* The name of the group that @frame is in: NULL: none; "": group 0. */
+static const char *group_name(const struct grouping *grouping, uint32_t frame, size_t *ret_length)
+{
+	const struct stacks *stacks = grouping->stacks;
+	const struct stacks_frame *f = &stacks->frames[frame];
+	const char *name = stacks_name(stacks, frame);
+	bool is_root = grouping->is_root[frame];
+	size_t comm;
+
+	switch (grouping->by) {
+	case REPORT_COMMANDS:
+	case REPORT_THREADS: name = is_root ? name : NULL; break;
+	case REPORT_MODULES:
+		name = is_code(f->kind) ? module_of(stacks, f) : is_root ? "" : NULL;
+		break;
+	case REPORT_REASONS: name = is_reason(f->kind) ? name : is_root ? "" : NULL; break;
+	default: break;
+	}
+	*ret_length = name ? strlen(name) : 0;
+	if (name && grouping->by == REPORT_COMMANDS && is_thread_name(name, &comm))
+		*ret_length = comm;
+	return name;
+}
+
+static int group_frame(struct grouping *grouping, uint32_t frame, uint32_t *ret)
+{
+	const struct stacks_frame *f = &grouping->stacks->frames[frame];
+	const char *name;
+	size_t length;
+
+	*ret = NO_GROUP;
+	if (f->is_waker)
+		return 0;
+	if (grouping->by == REPORT_FUNCTIONS) {
+		if (is_code(f->kind))
+			*ret = frame + 1;
+		else if (grouping->is_root[frame])
+			*ret = 0;
+		return 0;
+	}
+	name = group_name(grouping, frame, &length);
+	return name ? strings_add_bytes(grouping->names, name, length, ret) : 0;
+}
+
+static int group_frames(struct grouping *grouping)
+{
+	size_t n = grouping->stacks->n_frames;
+	int r = find_roots(grouping);
+
+	grouping->groups = malloc((n + 1) * sizeof *grouping->groups);
+	if (!grouping->groups)
+		r = -ENOMEM;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = group_frame(grouping, i, &grouping->groups[i]);
+	grouping->n_groups = grouping->by == REPORT_FUNCTIONS ? n + 1 : grouping->names->n_strings;
+	return r;
+}
+
+static void grouping_done(struct grouping *grouping)
+{
+	free(grouping->is_root);
+	free(grouping->groups);
+}
+
+static void weigh_row(const struct functions *functions, size_t group, bool is_wall,
+		      struct ranking_row *row)
+{
+	const struct tree_side *sides = functions->frames[group];
+
+	row->self = sides[0].self + sides[1].self;
+	row->total = sides[0].total + sides[1].total;
+	if (is_wall) {
+		row->self_running = sides[SIDE_RUNNING].self;
+		row->total_running = sides[SIDE_RUNNING].total;
+	}
+	if (group == 0) {
+		row->total = row->self;
+		row->total_running = row->self_running;
+	}
+}
+
+/* The kind that the frames of a group have; what is inlined into others has theirs. */
+static void set_kinds(const struct grouping *grouping, struct ranking_row *rows)
+{
+	for (size_t i = 0; i < grouping->stacks->n_frames; i++) {
+		uint32_t group = grouping->groups[i];
+		enum frame_kind kind = grouping->stacks->frames[i].kind;
+
+		if (group == NO_GROUP || group == 0)
+			continue;
+		if (kind != FRAME_INLINED || grouping->by == REPORT_FUNCTIONS)
+			rows[group].kind = kind;
+	}
+}
+
+static void name_rows(const struct grouping *grouping, struct ranking_row *rows)
+{
+	const struct stacks *stacks = grouping->stacks;
+
+	rows[0].name = grouping->by == REPORT_REASONS ? "[no reason]" : "[no stack]";
+	rows[0].kind = FRAME_NOTE;
+	rows[0].module = "";
+	for (size_t i = 1; i < grouping->n_groups; i++) {
+		bool is_function = grouping->by == REPORT_FUNCTIONS;
+
+		rows[i].name =
+			is_function ? stacks_name(stacks, i - 1) : strings_get(grouping->names, i);
+		rows[i].module =
+			is_function ? strings_get(&stacks->strings, stacks->frames[i - 1].module)
+				    : "";
+	}
+	set_kinds(grouping, rows);
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int compare_rows(const void *a, const void *b, void *data)
+{
+	const struct ranking_row *x = a, *y = b;
+	bool by_total = *(const bool *)data;
+	int self = compare_numbers(x->self, y->self), total = compare_numbers(x->total, y->total);
+	int order = by_total ? total : self;
+
+	order = order ? order : by_total ? self : total;
+	order = order ? order : strcmp(x->name, y->name);
+	order = order ? order : strcmp(x->module, y->module);
+	return order ? order : (int)x->kind - (int)y->kind;
+}
+
+/* Keeps the rows that weigh something, sorted. */
+static void sort_rows(struct ranking *ranking, bool by_total)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ranking->n_rows; i++)
+		if (ranking->rows[i].total)
+			ranking->rows[n++] = ranking->rows[i];
+	ranking->n_rows = n;
+	if (n > 1)
+		qsort_r(ranking->rows, n, sizeof *ranking->rows, compare_rows, &by_total);
+}
+
+static bool has_threads(const struct ranking *ranking)
+{
+	size_t comm;
+
+	for (size_t i = 0; i < ranking->n_rows; i++)
+		if (is_thread_name(ranking->rows[i].name, &comm))
+			return true;
+	return false;
+}
+
+static bool has_reasons(const struct ranking *ranking)
+{
+	for (size_t i = 0; i < ranking->n_rows; i++)
+		if (is_reason(ranking->rows[i].kind))
+			return true;
+	return false;
+}
+
+static int make_rows(const struct report_source *source, const struct grouping *grouping,
+		     bool by_total, struct ranking *ranking)
+{
+	bool is_wall = source->stacks->facts[SIDE_NEW].mode == PROFILE_WALL;
+	struct functions functions;
+	int r = functions_count_groups(&source->active, grouping->groups, grouping->n_groups,
+				       &functions);
+
+	if (r < 0)
+		return r;
+	ranking->rows = calloc(grouping->n_groups + 1, sizeof *ranking->rows);
+	if (ranking->rows) {
+		name_rows(grouping, ranking->rows);
+		for (size_t i = 0; i < grouping->n_groups; i++)
+			weigh_row(&functions, i, is_wall, &ranking->rows[i]);
+		ranking->n_rows = grouping->n_groups;
+		sort_rows(ranking, by_total);
+	}
+	functions_done(&functions);
+	return ranking->rows ? 0 : -ENOMEM;
+}
+
+static void add_idle(const struct report_source *source, struct ranking *ranking)
+{
+	if (!source->idle)
+		return;
+	ranking->has_idle = true;
+	ranking->rows[ranking->n_rows++] = (struct ranking_row){.name = IDLE,
+								.module = "",
+								.kind = FRAME_NOTE,
+								.self = source->idle,
+								.total = source->idle};
+}
+
+int ranking_make(const struct report_source *source, enum report_by by, bool by_total,
+		 struct ranking *ret)
+{
+	struct ranking ranking = {};
+	struct grouping grouping = {.stacks = &source->active, .by = by};
+	int r = strings_init(&ranking.names);
+
+	grouping.names = &ranking.names;
+	r = r < 0 ? r : group_frames(&grouping);
+	r = r < 0 ? r : make_rows(source, &grouping, by_total, &ranking);
+	if (r == 0) {
+		if ((by == REPORT_THREADS && !has_threads(&ranking)) ||
+		    (by == REPORT_REASONS && !has_reasons(&ranking)))
+			ranking.n_rows = 0;
+		else
+			add_idle(source, &ranking);
+		ranking.is_telling = by == REPORT_FUNCTIONS || by == REPORT_REASONS
+					     ? ranking.n_rows > 0
+					     : ranking.n_rows > 1;
+		*ret = ranking;
+	} else {
+		ranking_done(&ranking);
+	}
+	grouping_done(&grouping);
+	return r;
+}
+
+void ranking_done(struct ranking *ranking)
+{
+	strings_done(&ranking->names);
+	free(ranking->rows);
+	*ranking = (struct ranking){};
+}
+
+size_t ranking_functions(const struct ranking *ranking)
+{
+	size_t n = 0;
+
+	if (!ranking->rows)
+		return SIZE_MAX;
+	for (size_t i = 0; i < ranking->n_rows; i++)
+		n += is_code(ranking->rows[i].kind);
+	return n;
+}
+
+struct ranking_rest ranking_rest(const struct ranking *ranking, size_t first)
+{
+	struct ranking_rest rest = {};
+
+	for (size_t i = first; i < ranking->n_rows - ranking->has_idle; i++) {
+		rest.n++;
+		rest.self += ranking->rows[i].self;
+	}
+	return rest;
+}

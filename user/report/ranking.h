@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ranking: the rows of a table, sorted.
+ *
+ * The selfs of all rows add up to the whole. What belongs to no row of its own is one called
+ * `[no stack]`, for functions and modules, or `[no reason]`; what waits for work, if it is folded,
+ * is the last one, `[idle]`.
+ */
+#ifndef REPORT_RANKING_H
+#define REPORT_RANKING_H
+
+#include "report/report.h"
+
+/* What a report is made from: the stacks, and what waits for work put aside. */
+struct report_source {
+	const struct stacks *stacks;
+	struct stacks active;	      /* not idle; borrows everything but its entries */
+	struct stacks_entry *entries; /* owned; NULL: all stacks are active */
+	uint64_t whole, idle;	      /* weights */
+	size_t n_distinct;	      /* stacks */
+};
+
+/* Errors: -ENOMEM; -EINVAL for a comparison. */
+int report_source_init(struct report_source *source, const struct stacks *stacks);
+void report_source_done(struct report_source *source);
+
+struct ranking_row {
+	const char *name, *module; /* the ranking's or the stacks'; module: "" when unknown */
+	enum frame_kind kind;
+	uint64_t self, total;
+	uint64_t self_running, total_running; /* of them, on-CPU; only of PROFILE_WALL */
+};
+
+struct ranking {
+	struct strings names;
+	struct ranking_row *rows;
+	size_t n_rows;
+	bool has_idle; /* the last row is `[idle]` */
+	/* There is something to tell: more than one row, threads, reasons. */
+	bool is_telling;
+};
+
+/* Errors: -ENOMEM, -E2BIG. */
+int ranking_make(const struct report_source *source, enum report_by by, bool by_total,
+		 struct ranking *ret);
+void ranking_done(struct ranking *ranking);
+
+/* How many rows are functions; SIZE_MAX for a ranking that was not made. */
+size_t ranking_functions(const struct ranking *ranking);
+
+/* Of the rows from @first on; the idle one apart. */
+struct ranking_rest {
+	size_t n;
+	uint64_t self;
+};
+struct ranking_rest ranking_rest(const struct ranking *ranking, size_t first);
+
+#endif

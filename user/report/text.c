@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * report_text: tables whose columns stand at the same place, so that the eye goes down the page.
+ * What is sorted by stands first, with a bar, scaled to the largest row; the name comes last, as
+ * the only thing that can be any length, and never takes a second line.
+ */
+#include <string.h>
+
+#include "report/head.h"
+#include "report/tree_text.h"
+
+/* Up to this many columns, a table has neither figures nor modules. */
+#define NARROW 60
+
+#define LEAST_MODULE 8
+#define LEAST_NAME   20
+
+/* Columns; 0: there is no such column. */
+struct columns {
+	size_t bar, running, figure, name, module;
+};
+
+struct listing {
+	struct page *page;
+	const struct report_source *source;
+	const struct ranking *ranking;
+	enum report_by by;
+	bool by_total;
+	size_t n_rows; /* that are shown, the idle one apart */
+	struct columns columns;
+};
+
+#define PERCENT_COLUMNS 7
+
+static const char *const singular[N_REPORT_BY] = {
+	[REPORT_FUNCTIONS] = "function", [REPORT_COMMANDS] = "command", [REPORT_MODULES] = "module",
+	[REPORT_THREADS] = "thread",	 [REPORT_REASONS] = "reason",
+};
+
+static bool has_two_weights(enum report_by by)
+{
+	return by == REPORT_FUNCTIONS || by == REPORT_MODULES;
+}
+
+static size_t most(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static const char *unit_name(const struct stacks *stacks)
+{
+	return stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU ? "samples" : "time";
+}
+
+/* Where names begin. */
+static size_t indent_of(const struct columns *columns)
+{
+	return 2 * PERCENT_COLUMNS + columns->bar + 4 + columns->running +
+	       (columns->figure ? columns->figure + 2 : 0);
+}
+
+static size_t figure_columns(const struct report_source *source)
+{
+	char text[TEXT_FIGURE_SIZE];
+
+	head_figure(text, source->stacks, source->whole);
+	return most(text_columns(text), strlen("samples"));
+}
+
+/* What names and modules of the rows shown want. */
+static void measure(const struct listing *listing, size_t *ret_name, size_t *ret_module)
+{
+	*ret_name = *ret_module = 0;
+	for (size_t i = 0; i < listing->n_rows; i++) {
+		const struct ranking_row *row = &listing->ranking->rows[i];
+		size_t suffix = listing->by == REPORT_FUNCTIONS
+					? text_columns(frame_kind_suffix(row->kind))
+					: 0;
+
+		*ret_name = most(*ret_name, text_columns(row->name) + suffix);
+		*ret_module = most(*ret_module, text_columns(row->module));
+	}
+}
+
+/* Names have what remains; modules give way to them down to a fifth of the page. */
+static void set_columns(struct listing *listing)
+{
+	size_t width = listing->page->columns, name, module, left;
+	bool is_wall = listing->source->stacks->facts[SIDE_NEW].mode == PROFILE_WALL;
+	struct columns *columns = &listing->columns;
+
+	columns->bar = width < NARROW ? 4 : width < 100 ? 8 : 12;
+	columns->running = width >= NARROW && is_wall ? PERCENT_COLUMNS : 0;
+	left = width - indent_of(columns);
+	columns->figure = figure_columns(listing->source);
+	if (width < NARROW || left < columns->figure + LEAST_NAME)
+		columns->figure = 0;
+	left = width - indent_of(columns);
+	measure(listing, &name, &module);
+	module = least(module, most(width / 5, LEAST_MODULE));
+	if (width < NARROW || listing->by != REPORT_FUNCTIONS || left < module + LEAST_NAME)
+		module = 0;
+	columns->module = module;
+	columns->name =
+		module ? least(most(name, strlen(singular[REPORT_FUNCTIONS])), left - module - 2)
+		       : left;
+}
+
+/* What of a row is on-CPU: reasons say that by themselves. */
+static bool has_running(const struct listing *listing)
+{
+	return listing->columns.running && listing->by != REPORT_REASONS;
+}
+
+static void print_header(const struct listing *listing)
+{
+	const struct columns *columns = &listing->columns;
+	struct page *page = listing->page;
+	bool two = has_two_weights(listing->by);
+	const char *sorted_by = !two ? "share %" : listing->by_total ? "total %" : "self %";
+	const char *other = !two ? "" : listing->by_total ? "self %" : "total %";
+
+	page_line(page);
+	page_right(page, STYLE_STRONG, sorted_by, PERCENT_COLUMNS);
+	page_spaces(page, 2 + columns->bar);
+	page_right(page, STYLE_STRONG, other, PERCENT_COLUMNS);
+	page_right(page, STYLE_STRONG, has_running(listing) ? "cpu %" : "", columns->running);
+	page_spaces(page, 2);
+	if (columns->figure) {
+		page_right(page, STYLE_STRONG, unit_name(listing->source->stacks), columns->figure);
+		page_spaces(page, 2);
+	}
+	page_text(page, STYLE_STRONG, singular[listing->by]);
+	if (columns->module) {
+		page_spaces(page, columns->name - strlen(singular[listing->by]) + 2);
+		page_text(page, STYLE_STRONG, "module");
+	}
+	page_line(page);
+}
+
+static void print_name(const struct listing *listing, const struct ranking_row *row)
+{
+	const struct columns *columns = &listing->columns;
+	bool is_function = listing->by == REPORT_FUNCTIONS;
+	const char *suffix = is_function ? frame_kind_suffix(row->kind) : "";
+	struct page *page = listing->page;
+	size_t n = page_name(page, page_style_of_kind(row->kind), row->name, suffix, columns->name);
+
+	if (columns->module && *row->module) {
+		page_spaces(page, columns->name - n + 2);
+		page_name(page, STYLE_DIM, row->module, "", columns->module);
+	}
+	page_line(page);
+}
+
+static void print_row(const struct listing *listing, const struct ranking_row *row,
+		      uint64_t largest)
+{
+	const struct columns *columns = &listing->columns;
+	uint64_t whole = listing->source->whole;
+	uint64_t weight = listing->by_total ? row->total : row->self;
+	uint64_t other = listing->by_total ? row->self : row->total;
+	struct page *page = listing->page;
+	char figure[TEXT_FIGURE_SIZE];
+
+	page_percent(page, head_percent(weight, whole), PERCENT_COLUMNS);
+	page_spaces(page, 1);
+	/* What is idle is not what the others are compared with. */
+	page_bar(page, largest ? (double)least(weight, largest) / largest : 0, columns->bar);
+	page_spaces(page, 1);
+	if (has_two_weights(listing->by))
+		page_percent(page, head_percent(other, whole), PERCENT_COLUMNS);
+	else
+		page_spaces(page, PERCENT_COLUMNS);
+	if (has_running(listing))
+		page_percent(page, head_percent(row->total_running, whole), columns->running);
+	else
+		page_spaces(page, columns->running);
+	page_spaces(page, 2);
+	if (columns->figure) {
+		if (weight)
+			head_figure(figure, listing->source->stacks, weight);
+		else
+			strcpy(figure, "0");
+		page_right(page, weight ? STYLE_PLAIN : STYLE_DIM, figure, columns->figure);
+		page_spaces(page, 2);
+	}
+	print_name(listing, row);
+}
+
+static void print_rest(const struct listing *listing)
+{
+	struct ranking_rest rest = ranking_rest(listing->ranking, listing->n_rows);
+	const struct columns *columns = &listing->columns;
+	char figure[TEXT_FIGURE_SIZE], text[128];
+	struct page *page = listing->page;
+	size_t indent = indent_of(columns);
+	int n;
+
+	if (!rest.n)
+		return;
+	text_count(figure, rest.n);
+	n = snprintf(text, sizeof text, "… %s more %s", figure,
+		     rest.n == 1 ? singular[listing->by] : report_by_names[listing->by]);
+	/* Totals do not add up. */
+	if (!listing->by_total)
+		snprintf(text + n, sizeof text - n, ", %.1f %%%s",
+			 head_percent(rest.self, listing->source->whole),
+			 has_two_weights(listing->by) ? " self" : "");
+	page_spaces(page, indent);
+	page_name(page, STYLE_DIM, text, "", page->columns - indent);
+	page_line(page);
+}
+
+static void print_table(struct listing *listing, size_t limit)
+{
+	const struct ranking *ranking = listing->ranking;
+	size_t n = ranking->n_rows - ranking->has_idle;
+	uint64_t largest;
+
+	listing->n_rows = limit && limit < n ? limit : n;
+	set_columns(listing);
+	print_header(listing);
+	largest = n == 0 ? 0 : listing->by_total ? ranking->rows[0].total : ranking->rows[0].self;
+	for (size_t i = 0; i < listing->n_rows; i++)
+		print_row(listing, &ranking->rows[i], largest);
+	print_rest(listing);
+	if (ranking->has_idle)
+		print_row(listing, &ranking->rows[n], largest);
+}
+
+/* A table that was asked for and has nothing to show says so. */
+static void print_nothing(struct page *page, enum report_by by)
+{
+	page_line(page);
+	page_text(page, STYLE_DIM,
+		  by == REPORT_THREADS ? "No threads in it: they are told apart with --threads."
+				       : "No reasons in it: it has no off-CPU time.");
+	page_line(page);
+}
+
+static int print_tables(struct page *page, const struct report_source *source,
+			const struct report_options *options)
+{
+	struct ranking rankings[N_REPORT_BY] = {};
+	bool any = false;
+	int r = 0;
+
+	for (int by = 0; by < N_REPORT_BY; by++)
+		any |= options->by[by];
+	for (int by = 0; by < N_REPORT_BY && r == 0; by++)
+		if (!any || options->by[by])
+			r = ranking_make(source, by, options->by_total, &rankings[by]);
+	if (r == 0)
+		head_print(page, source, ranking_functions(&rankings[REPORT_FUNCTIONS]),
+			   rankings[REPORT_THREADS].n_rows);
+	for (int by = 0; by < N_REPORT_BY && r == 0 && source->whole; by++) {
+		struct listing listing = {page, source, &rankings[by], by,
+					  options->by_total && has_two_weights(by)};
+
+		if (any ? options->by[by] && rankings[by].n_rows : rankings[by].is_telling)
+			print_table(&listing,
+				    by == REPORT_FUNCTIONS ? options->limit : options->group_limit);
+		else if (options->by[by])
+			print_nothing(page, by);
+	}
+	for (int by = 0; by < N_REPORT_BY; by++)
+		ranking_done(&rankings[by]);
+	return r;
+}
+
+int report_text(const struct stacks *stacks, const struct report_options *options, FILE *stream)
+{
+	struct report_source source;
+	struct page page;
+	int r = report_source_init(&source, stacks);
+
+	if (r < 0)
+		return r;
+	page_init(&page, stream, options->colour, options->columns);
+	if (options->callers)
+		r = tree_text_callers(&page, &source, options->callers, options->tree_percent);
+	else if (options->tree)
+		r = tree_text(&page, &source, options->tree_percent);
+	else
+		r = print_tables(&page, &source, options);
+	r = r < 0 ? r : page.error;
+	page_done(&page);
+	report_source_done(&source);
+	return r;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/tree_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/call_tree.h"
+#include "report/head.h"
+
+#define PERCENT_COLUMNS 7
+#define SELF_COLUMNS	6
+#define LEVEL_COLUMNS	2
+
+struct drawing {
+	struct page *page;
+	const struct report_source *source;
+	const struct call_tree *tree;
+	bool is_callers;
+	bool *goes_on; /* by level: the branch that is open there is not the last one */
+	size_t figure_columns;
+	size_t max_level; /* that has a line of its own */
+};
+
+static const struct tree_node *node_of(const struct drawing *drawing, uint32_t node)
+{
+	return &drawing->tree->tree.nodes[node];
+}
+
+/* Returns the columns it took. Too many levels would leave no room for names: the first give way.
+ */
+static size_t draw_levels(const struct drawing *drawing, const struct call_line *line)
+{
+	struct page *page = drawing->page;
+	size_t first = 1, columns = 0;
+
+	if (line->level > drawing->max_level) {
+		first = line->level - drawing->max_level + 2;
+		page_text(page, STYLE_DIM, "┆ ");
+		columns = LEVEL_COLUMNS;
+	}
+	for (size_t level = first; level <= line->level; level++) {
+		bool is_own = level == line->level && line->is_branch;
+		const char *text = is_own && line->is_last   ? "└ "
+				   : is_own		     ? "├ "
+				   : drawing->goes_on[level] ? "│ "
+							     : "  ";
+
+		page_text(page, STYLE_DIM, text);
+		columns += LEVEL_COLUMNS;
+	}
+	return columns;
+}
+
+static void format_elided(char *text, size_t size, const struct tree_node *node,
+			  const char *percent)
+{
+	char figure[TEXT_FIGURE_SIZE];
+
+	text_count(figure, node->n_elided);
+	snprintf(text, size, "… %s other%s%s", figure, node->n_elided == 1 ? "" : "s", percent);
+}
+
+/* The name, and behind it what was elided below the node. */
+static void draw_name(const struct drawing *drawing, const struct call_line *line, size_t columns)
+{
+	const struct tree *tree = &drawing->tree->tree;
+	const struct tree_node *node = &tree->nodes[line->node];
+	enum frame_kind kind = tree_kind(tree, node);
+	bool is_command = !drawing->is_callers && line->level == 0 && line->is_branch;
+	enum page_style style = is_command ? STYLE_STRONG : page_style_of_kind(kind);
+	char percent[32], note[128] = "";
+	size_t taken = 0;
+
+	if (line->elided != TREE_NONE) {
+		const struct tree_node *elided = node_of(drawing, line->elided);
+		double share = head_percent(tree_total(elided), drawing->source->whole);
+
+		snprintf(percent, sizeof percent, ", %.1f %%", share);
+		format_elided(note, sizeof note, elided, percent);
+		/* What is next to nothing is not worth a word. */
+		taken = share < 0.05 ? 0 : text_columns(note) + 2;
+	}
+	if (taken && columns < taken + 20)
+		taken = 0;
+	page_name(drawing->page, style, tree_name(tree, node), frame_kind_suffix(kind),
+		  columns - taken);
+	if (taken) {
+		page_spaces(drawing->page, 2);
+		page_text(drawing->page, STYLE_DIM, note);
+	}
+}
+
+/* What only goes on from its parent and weighs the same says nothing new. */
+static bool is_repeated(const struct drawing *drawing, const struct call_line *line)
+{
+	const struct tree_node *node = node_of(drawing, line->node);
+
+	return !line->is_branch && tree_total(node) == tree_total(node_of(drawing, node->parent));
+}
+
+static void draw_figures(const struct drawing *drawing, const struct call_line *line)
+{
+	const struct tree_node *node = node_of(drawing, line->node);
+	double self = head_percent(tree_self(node), drawing->source->whole);
+	bool has_self = node->frame != TREE_ELIDED && self >= 0.05;
+	bool is_new = !is_repeated(drawing, line);
+	struct page *page = drawing->page;
+	char figure[TEXT_FIGURE_SIZE] = "";
+
+	if (is_new)
+		page_percent(page, head_percent(tree_total(node), drawing->source->whole),
+			     PERCENT_COLUMNS);
+	else
+		page_spaces(page, PERCENT_COLUMNS);
+	page_spaces(page, 2);
+	if (drawing->is_callers) {
+		if (is_new)
+			head_figure(figure, drawing->source->stacks, tree_total(node));
+		page_right(page, STYLE_PLAIN, figure, drawing->figure_columns);
+	} else if (has_self) {
+		page_percent(page, self, SELF_COLUMNS);
+	} else {
+		page_spaces(page, SELF_COLUMNS);
+	}
+	page_spaces(page, 2);
+}
+
+static void draw_line(const struct drawing *drawing, const struct call_line *line)
+{
+	const struct tree_node *node = node_of(drawing, line->node);
+	size_t second = drawing->is_callers ? drawing->figure_columns : SELF_COLUMNS;
+	size_t columns = drawing->page->columns - PERCENT_COLUMNS - second - 4;
+	char text[128];
+
+	draw_figures(drawing, line);
+	if (line->is_branch)
+		drawing->goes_on[line->level] = !line->is_last;
+	columns -= draw_levels(drawing, line);
+	if (node->frame == TREE_ELIDED) {
+		format_elided(text, sizeof text, node, "");
+		page_name(drawing->page, STYLE_DIM, text, "", columns);
+	} else {
+		draw_name(drawing, line, columns);
+	}
+	page_line(drawing->page);
+}
+
+static bool is_top(const struct call_tree *tree, size_t line)
+{
+	return line >= tree->n_lines ||
+	       (tree->lines[line].level == 0 && tree->lines[line].is_branch);
+}
+
+static void draw_header(const struct drawing *drawing)
+{
+	struct page *page = drawing->page;
+	bool is_oncpu = drawing->source->stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU;
+
+	page_line(page);
+	page_right(page, STYLE_STRONG, "total %", PERCENT_COLUMNS);
+	page_spaces(page, 2);
+	if (drawing->is_callers)
+		page_right(page, STYLE_STRONG, is_oncpu ? "samples" : "time",
+			   drawing->figure_columns);
+	else
+		page_right(page, STYLE_STRONG, "self %", SELF_COLUMNS);
+	page_spaces(page, 2);
+	page_text(page, STYLE_STRONG, drawing->is_callers ? "callers" : "call tree");
+	page_line(page);
+}
+
+static int draw(struct drawing *drawing)
+{
+	const struct call_tree *tree = drawing->tree;
+	char figure[TEXT_FIGURE_SIZE];
+
+	head_figure(figure, drawing->source->stacks, drawing->source->whole);
+	drawing->figure_columns = text_columns(figure) > 7 ? text_columns(figure) : 7;
+	drawing->max_level = drawing->page->columns / 3 / LEVEL_COLUMNS;
+	drawing->goes_on = calloc(tree->tree.max_depth + 2, sizeof *drawing->goes_on);
+	if (!drawing->goes_on)
+		return -ENOMEM;
+	draw_header(drawing);
+	for (size_t i = 0; i < tree->n_lines; i++) {
+		/* Trees stand apart; what is only one line does not need to. */
+		if (i > 0 && is_top(tree, i) && !(is_top(tree, i - 1) && is_top(tree, i + 1)))
+			page_line(drawing->page);
+		draw_line(drawing, &tree->lines[i]);
+	}
+	free(drawing->goes_on);
+	return 0;
+}
+
+static void print_shown(struct page *page, const struct call_tree *tree, double percent,
+			const char *of_what)
+{
+	char figure[TEXT_FIGURE_SIZE], text[128];
+
+	if (tree->tree.n_nodes >= REPORT_MAX_NODES / 2) {
+		text_count(figure, tree->tree.n_nodes);
+		snprintf(text, sizeof text, "the %s calls that take most", figure);
+	} else {
+		snprintf(text, sizeof text, "calls that take %g %% or more%s", percent, of_what);
+	}
+	if (tree->tree.n_elided)
+		head_fact(page, "shown", STYLE_PLAIN, text);
+}
+
+int tree_text(struct page *page, const struct report_source *source, double percent)
+{
+	struct call_tree tree;
+	struct drawing drawing = {.page = page, .source = source, .tree = &tree};
+	int r = call_tree_make(source, percent, &tree);
+
+	if (r < 0)
+		return r;
+	head_print(page, source, SIZE_MAX, 0);
+	print_shown(page, &tree, percent, "");
+	if (tree.n_lines)
+		r = draw(&drawing);
+	call_tree_done(&tree);
+	return r;
+}
+
+static void print_matches(struct page *page, const struct report_source *source,
+			  const struct call_tree *tree, const char *pattern)
+{
+	uint64_t weight = tree_total(&tree->tree.nodes[0]);
+	char figure[TEXT_FIGURE_SIZE], text[512];
+
+	head_figure(figure, source->stacks, weight);
+	if (weight)
+		snprintf(text, sizeof text, "%s, %.1f %%, in functions like %s", figure,
+			 head_percent(weight, source->whole), pattern);
+	else
+		snprintf(text, sizeof text, "no function is like %s", pattern);
+	head_fact(page, "callers", STYLE_STRONG, text);
+}
+
+int tree_text_callers(struct page *page, const struct report_source *source, const char *pattern,
+		      double percent)
+{
+	struct call_tree tree;
+	struct drawing drawing = {
+		.page = page, .source = source, .tree = &tree, .is_callers = true};
+	int r = call_tree_make_callers(source, pattern, percent, &tree);
+
+	if (r < 0)
+		return r;
+	head_print(page, source, SIZE_MAX, 0);
+	print_matches(page, source, &tree, pattern);
+	print_shown(page, &tree, percent, " of that");
+	if (tree.n_lines)
+		r = draw(&drawing);
+	call_tree_done(&tree);
+	return r;
+}
