@@ -172,7 +172,7 @@ def test_hover_tells_time_offcpu(show):
 def test_wall_tells_running_waiting_and_wakers_apart(show):
     page = show("wall", height=900)
     assert page.browser.title == "Wall-Clock Flame Graph"
-    assert page.text(".facts").endswith("28.9 s of threads, 12.3 s of it on-CPU")
+    assert page.text(".facts").endswith("28.9 s of threads · 12.3 s of it on-CPU")
     page.hover("[idle]")
     assert page.text(".details") == "[idle] \u2014 7.60 s, 26.34% of all"
     page.hover("PQsendQuery")
@@ -604,7 +604,7 @@ def test_phone(show):
 def test_elided_frames_are_told(show):
     page = show("large", "max_frames=300", height=900)
     assert page.js("return document.querySelector('#nodes').textContent.split('\\n').length") <= 300
-    facts = re.search(r"· elided: ([\d,]+) narrow frames, the ends of [\d.]+%", page.js(
+    facts = re.search(r"· ([\d,]+) narrow frames elided", page.js(
         "return document.querySelector('.facts title').textContent"))
     assert int(facts[1].replace(",", "")) > 100000
     told = page.js(NAMES + """
@@ -650,7 +650,7 @@ def test_tooltips_agree(show, kind, options):
 def test_comparison(show):
     page = show("compare")
     assert page.browser.title == "Differential Flame Graph"
-    assert "6,793 samples \u2192 6,775 samples, shares compared" in page.text(".facts")
+    assert "base 6,793 samples \u00b7 new 6,775 samples \u00b7 shares compared" in page.text(".facts")
     page.hover("parse")
     assert page.text(".details").split("\n") == [
         "parse \u2014 total 27.97% \u2192 39.26% (+11.29 points, +40.4%), 1,900 samples \u2192"

@@ -88,10 +88,17 @@ def test_names_that_break_formats(tmp_path):
     assert {root.rpartition("/")[2] for root in folded.roots()} >= tids
     comms = {root.rpartition("-")[0] for root in folded.roots()}
     assert {"a:b", "a:b 17", 'say "hi"', "it's", "<x>&amp:</x>", "]]>"} <= comms
-    # The same from its own folded file.
-    again = run("render", tmp_path / "x.folded", "-o", tmp_path / "y.folded")
-    if again.returncode == 0:
-        assert (tmp_path / "y.folded").read_bytes() == (tmp_path / "x.folded").read_bytes()
+    # The same from its own folded file, and from what pprof holds.
+    assert run("render", tmp_path / "x.folded", "-o", tmp_path / "y.folded").returncode == 0
+    assert (tmp_path / "y.folded").read_bytes() == (tmp_path / "x.folded").read_bytes()
+    # pprof's strings are UTF-8.
+    assert run("render", tmp_path / "x.folded", "-o", tmp_path / "y.pb.gz").returncode == 0
+    assert run("render", tmp_path / "y.pb.gz", "-o", tmp_path / "z.folded").returncode == 0
+    as_text = [sorted((tmp_path / name).read_text(errors="replace").splitlines())
+               for name in ("x.folded", "z.folded")]
+    assert as_text[0] == as_text[1]
+    run("render", tmp_path / "x.folded", "-o", tmp_path / "z.folded", "--no-threads")
+    assert Folded(tmp_path / "z.folded").roots() == comms
 
 
 def test_existing_file_is_replaced(burning, tmp_path):

@@ -171,12 +171,22 @@ static void threads(void **state)
 	assert_int_equal(input.profile->samples[1].tid, 2);
 	made_expect_profile(input.profile, &unfold,
 			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n");
+	/* As they were recorded, unless it is said otherwise. */
 	made_expect_profile(input.profile, &made_all,
+			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n");
+	unfold = made_all;
+	unfold.no_threads = true;
+	made_expect_profile(input.profile, &unfold,
 			    "[idle];a-b;f 9\n[unknown];g 5\na-b;f 1\nx 4\n");
+	unfold.no_threads = false;
 	/* The samples are found as what they are now. */
 	assert_int_equal(made_read(&input, "a-b-1/2;f 10\n"), 0);
 	made_expect_profile(input.profile, &unfold,
 			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 11\nx-1/0 4\n");
+	/* With what is by command, all is. */
+	assert_int_equal(made_read(&input, "x 3\n"), 0);
+	made_expect_profile(input.profile, &unfold,
+			    "[idle];a-b;f 9\n[unknown];g 5\na-b;f 11\nx 7\n");
 	input_done(&input);
 	/* One that is none: so the others are not, either. */
 	expect_same("a-1/2;f 1\nkworker/u8:2-1;f 3\n", PROFILE_ONCPU);

@@ -268,7 +268,7 @@ static void svg_tells_running_waiting_and_wakers_apart(void **state)
 			fail_msg("%s looks like %c", frames[i].name, look_of(text, frames[i].name));
 	assert_non_null(strstr(text, "<title>Wall-Clock Flame Graph</title>"));
 	assert_non_null(strstr(text, "<title>[idle] (15.0 s, 58.25%)</title>"));
-	assert_non_null(strstr(text, "25.8 s of threads, 5.00 s of it on-CPU"));
+	assert_non_null(strstr(text, "25.8 s of threads · 5.00 s of it on-CPU"));
 	assert_non_null(strstr(text, ">running</text>"));
 	assert_non_null(strstr(text, ">waiting</text>"));
 	assert_non_null(strstr(text, ">waker</text>"));

@@ -58,7 +58,7 @@ static void list_tables(struct command_options *options, struct option_table tab
 {
 	tables[0] = (struct option_table){rows, sizeof rows / sizeof *rows, options};
 	tables[1] = view_unfold_options(&options->view);
-	tables[2] = view_stack_options(&options->view);
+	tables[2] = view_stack_options(&options->view, false);
 	tables[3] = view_picture_options(&options->view, true);
 }
 
@@ -106,6 +106,8 @@ static int check_options(struct command_options *options, struct failure *failur
 	options->view.stacks.merge_modules = true;
 	/* Wakers are in the file or not. */
 	options->view.stacks.unfold.waker_depth = UINT32_MAX;
+	/* Thread ids are others in each recording. */
+	options->view.stacks.unfold.no_threads = !options->view.stacks.unfold.threads;
 	return view_options_check(&options->view, failure);
 }
 

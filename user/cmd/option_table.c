@@ -217,6 +217,8 @@ void option_tables_print(const struct option_table *tables, size_t n_tables, FIL
 	for (size_t i = 0; (row = row_at(tables, n_tables, i, &table)); i++) {
 		bool is_listed = row->help && !row->help[0];
 
+		if (!row->help && !row->group)
+			continue;
 		if (column && (!is_listed || row->group)) {
 			fputc('\n', stream);
 			column = 0;

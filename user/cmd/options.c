@@ -278,7 +278,7 @@ static const struct option_row other_rows[] = {
 static void list_tables(struct record_options *options, struct option_table tables[N_TABLES])
 {
 	tables[0] = (struct option_table){rows, sizeof rows / sizeof *rows, options};
-	tables[1] = view_stack_options(&options->view);
+	tables[1] = view_stack_options(&options->view, true);
 	tables[2] = view_picture_options(&options->view, true);
 	tables[3] =
 		(struct option_table){other_rows, sizeof other_rows / sizeof *other_rows, options};
@@ -292,12 +292,12 @@ void options_print_help(FILE *stream)
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame [OPTIONS] (-a | -p PID[,PID…] | -t TID[,TID…] | -G CGROUP |\n"
 	      "                --comm GLOB | -- COMMAND [ARG…])\n"
-	      "       bpfflame render | report | diff …: reads what was recorded;\n"
-	      "                see bpfflame help COMMAND\n"
+	      "       bpfflame render | report | diff …  (see bpfflame help COMMAND)\n"
 	      "Flame graphs of where time goes: running (on-CPU), waiting (off-CPU), or both.\n",
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
-	fputs("Writes oncpu.svg and oncpu.folded, offcpu.* or wall.*, unless -o names files.\n"
+	fputs("More options of pictures: bpfflame help render.\n"
+	      "Writes oncpu.svg and oncpu.folded, offcpu.* or wall.*, unless -o names files.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage, 4 too many losses.\n",
 	      stream);
 }

@@ -233,6 +233,7 @@ static int write_files(struct recording *recording, int argc, char **argv,
 
 	r = r < 0 ? r : describe(profile, argc, argv);
 	r = r < 0 ? r : collect_finish_stacks(profile);
+	profile->by_thread = recording->options.collect.threads;
 	r = r < 0 ? r
 		  : profile_select(profile, &recording->options.view.stacks.unfold,
 				   &recording->options.view.stacks.select);

@@ -35,7 +35,7 @@ static void list_tables(struct render_options *options, struct option_table tabl
 {
 	tables[0] = (struct option_table){rows, sizeof rows / sizeof *rows, options};
 	tables[1] = view_unfold_options(&options->view);
-	tables[2] = view_stack_options(&options->view);
+	tables[2] = view_stack_options(&options->view, false);
 	tables[3] = view_picture_options(&options->view, false);
 }
 

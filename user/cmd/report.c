@@ -228,8 +228,9 @@ static int read_stacks(struct report_command *command, struct stacks *stacks,
 		r = failure_mend(failure, -EINVAL, "use bpfflame diff");
 	}
 	/* Tables have one of threads; trees are by command, if nothing else was asked for. */
-	if (!command->report.tree && !command->report.callers)
+	if (!command->report.tree && !command->report.callers && !options->unfold.no_threads)
 		options->unfold.threads |= has_threads(input.profile);
+	options->unfold.no_threads = !options->unfold.threads;
 	r = r < 0 ? r : stacks_init(stacks, options);
 	r = r < 0 ? r : stacks_add(stacks, input.profile, SIDE_NEW);
 	input_done(&input);

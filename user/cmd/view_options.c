@@ -75,6 +75,8 @@ static int take_cut_right(const struct option_row *row, void *field, const char 
 static const struct option_row unfold_rows[] = {
 	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", "Stacks", option_set,
 	 UNFOLD(threads)},
+	{0, "no-threads", NULL, NULL, "one per command, though the input is by thread", NULL,
+	 option_set, UNFOLD(no_threads)},
 	{0, "no-reason", NULL, NULL, "off-CPU without [sleep], [disk], …", NULL, option_set,
 	 UNFOLD(no_reason)},
 	{0, "no-kernel", NULL, NULL, "leave kernel functions out", NULL, option_set,
@@ -152,6 +154,7 @@ static const struct option_row picture_rows[] = {
 	{0, "encoding", NULL, "NAME", NULL, NULL, option_ignore},
 };
 
+#define N_STACK_ROWS   (sizeof stack_rows / sizeof *stack_rows)
 #define N_PICTURE_ROWS (sizeof picture_rows / sizeof *picture_rows)
 
 struct option_table view_unfold_options(struct view_options *view)
@@ -159,22 +162,34 @@ struct option_table view_unfold_options(struct view_options *view)
 	return (struct option_table){unfold_rows, sizeof unfold_rows / sizeof *unfold_rows, view};
 }
 
-struct option_table view_stack_options(struct view_options *view)
+/* The same rows, those that are wanted most told by their names, the others not at all. */
+static struct option_table listed_rows(const struct option_row *rows, struct option_row *listed,
+				       size_t n, struct view_options *view)
 {
-	return (struct option_table){stack_rows, sizeof stack_rows / sizeof *stack_rows, view};
+	static const char *const wanted[] = {
+		"include", "exclude",	"reverse",    "flamechart", "title",  "subtitle", "notes",
+		"width",   "min-width", "max-frames", "inverted",   "colors", NULL};
+
+	memcpy(listed, rows, n * sizeof *rows);
+	for (size_t i = 0; i < n; i++)
+		listed[i].help = is_named(wanted, listed[i].name) ? "" : NULL;
+	return (struct option_table){listed, n, view};
+}
+
+struct option_table view_stack_options(struct view_options *view, bool listed)
+{
+	static struct option_row listed_stacks[N_STACK_ROWS];
+
+	return listed ? listed_rows(stack_rows, listed_stacks, N_STACK_ROWS, view)
+		      : (struct option_table){stack_rows, N_STACK_ROWS, view};
 }
 
 struct option_table view_picture_options(struct view_options *view, bool listed)
 {
-	static struct option_row short_rows[N_PICTURE_ROWS];
+	static struct option_row listed_pictures[N_PICTURE_ROWS];
 
-	if (!listed)
-		return (struct option_table){picture_rows, N_PICTURE_ROWS, view};
-	memcpy(short_rows, picture_rows, sizeof short_rows);
-	for (size_t i = 0; i < N_PICTURE_ROWS; i++)
-		if (short_rows[i].help)
-			short_rows[i].help = "";
-	return (struct option_table){short_rows, N_PICTURE_ROWS, view};
+	return listed ? listed_rows(picture_rows, listed_pictures, N_PICTURE_ROWS, view)
+		      : (struct option_table){picture_rows, N_PICTURE_ROWS, view};
 }
 
 static int check_expression(const char *option, const char *expression, struct failure *failure)

@@ -19,9 +19,9 @@ struct view_options {
 
 /* How stacks are read: --threads, --no-inline … A recording has these of its own. */
 struct option_table view_unfold_options(struct view_options *view);
-/* Which stacks, in what order: --include, --reverse … */
-struct option_table view_stack_options(struct view_options *view);
-/* How they look: --title, --width …; their help is a list, or one line each. */
+/* Which stacks, in what order: --include, --reverse …; their help is a list, or one line each. */
+struct option_table view_stack_options(struct view_options *view, bool listed);
+/* How they look: --title, --width … */
 struct option_table view_picture_options(struct view_options *view, bool listed);
 
 /* Refuses what does not go together, and expressions that are none. Errors: -EINVAL. */

@@ -144,6 +144,9 @@ struct profile_sample {
 		nanoseconds; /* off-CPU time, in PROFILE_WALL also CPU time; 0 for on-CPU samples */
 };
 
+/* What a pprof file says, in a comment, of a profile that is by thread. */
+#define PROFILE_BY_THREAD "roots: threads"
+
 struct profile {
 	enum profile_mode mode;
 	bool in_order; /* samples stay as they arrive: only neighbours are added up */
@@ -169,6 +172,7 @@ struct profile {
 
 	/* How and when it was recorded; string ids, 0 when unknown. */
 	uint32_t command_line, host, kernel;
+	bool by_thread;		    /* it was asked for by thread: --threads */
 	uint64_t start_realtime_ns; /* since 1970 */
 	uint64_t duration_ns;
 	double frequency; /* Hz, on-CPU */
@@ -218,6 +222,7 @@ int profile_set_frames(struct profile *profile, uint32_t location,
 
 /* How a profile is read as stacks of names. */
 struct unfold_options {
+	bool no_threads;	  /* one root per command, though the profile is by thread */
 	bool threads;		  /* root frame `comm-PID/TID` in place of the command */
 	bool no_reason;		  /* leave the reason leaf out */
 	bool no_kernel;		  /* leave the kernel halves out */
@@ -274,6 +279,13 @@ void unfolder_done(struct unfolder *unfolder);
  */
 int profile_name_frame(struct profile *profile, const struct unfold_options *options,
 		       const struct profile_frame *frame, uint32_t *ret_name);
+
+/* Whether root frames are threads. */
+static inline bool unfold_threads(const struct profile *profile,
+				  const struct unfold_options *options)
+{
+	return options->threads || (profile->by_thread && !options->no_threads);
+}
 
 /* What a sample weighs in a picture: samples on-CPU, else microseconds (rounded). */
 uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample);

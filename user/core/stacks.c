@@ -299,6 +299,7 @@ static int add_facts(struct adding *adding)
 			return r;
 	}
 	facts->mode = profile->mode;
+	facts->by_thread = unfold_threads(profile, &stacks->options.unfold);
 	if (!facts->start_realtime_ns)
 		facts->start_realtime_ns = profile->start_realtime_ns;
 	facts->duration_ns += profile->duration_ns;

@@ -53,6 +53,7 @@ struct stacks_facts {
 	uint32_t command_line, host, kernel;
 	uint64_t start_realtime_ns, duration_ns;
 	double frequency;
+	bool by_thread; /* root frames are threads */
 };
 
 /* How profiles are read. Strings stay the caller's, and must outlive stacks_done(). */

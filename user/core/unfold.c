@@ -42,7 +42,7 @@ static int push_root(struct unfolder *to, const struct profile_sample *sample)
 {
 	char text[256];
 
-	if (!to->options->threads)
+	if (!unfold_threads(to->profile, to->options))
 		return push(to, FRAME_NOTE, sample->comm);
 	snprintf(text, sizeof text, "%s-%u/%u", strings_get(&to->profile->strings, sample->comm),
 		 sample->pid, sample->tid);
@@ -128,7 +128,8 @@ static bool is_same_root(const struct unfolder *to, const struct profile_sample 
 
 	if (!to->has_before || before->comm != sample->comm || before->is_idle != sample->is_idle)
 		return false;
-	if (to->options->threads && (before->pid != sample->pid || before->tid != sample->tid))
+	if (unfold_threads(to->profile, to->options) &&
+	    (before->pid != sample->pid || before->tid != sample->tid))
 		return false;
 	return to->profile->stacks[before->stack].end == to->profile->stacks[sample->stack].end;
 }

@@ -578,7 +578,7 @@ static int find_libs(struct writing *writing)
 int export_firefox(struct profile *profile, const struct unfold_options *unfold, FILE *stream)
 {
 	struct json json = {.stream = stream};
-	struct writing writing = {.json = &json, .threads = unfold->threads};
+	struct writing writing = {.json = &json, .threads = unfold_threads(profile, unfold)};
 	int r = groups_init(&writing.groups, profile, unfold);
 
 	r = r < 0 ? r : find_libs(&writing);

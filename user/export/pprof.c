@@ -501,6 +501,16 @@ static int write_types(struct exporting *exporting)
 	return pprof_write_part(exporting->gzip, &part);
 }
 
+static int add_comment_text(struct exporting *exporting, const char *comment,
+			    Perftools__Profiles__Profile *part)
+{
+	int r = pprof_tables_index_text(&exporting->tables, comment,
+					&part->comment[part->n_comment]);
+
+	part->n_comment += r == 0;
+	return r;
+}
+
 static int add_comment(struct exporting *exporting, const char *what, uint32_t text,
 		       Perftools__Profiles__Profile *part)
 {
@@ -511,9 +521,8 @@ static int add_comment(struct exporting *exporting, const char *what, uint32_t t
 		return 0;
 	if (asprintf(&comment, "%s: %s", what, strings_get(&exporting->profile->strings, text)) < 0)
 		return -ENOMEM;
-	r = pprof_tables_index_text(&exporting->tables, comment, &part->comment[part->n_comment]);
+	r = add_comment_text(exporting, comment, part);
 	free(comment);
-	part->n_comment += r == 0;
 	return r;
 }
 
@@ -523,7 +532,7 @@ static int write_facts(struct exporting *exporting)
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType period_type;
 	const char *time = time_type(exporting);
-	int64_t comments[3];
+	int64_t comments[4];
 	int r = 0;
 
 	part.time_nanos = to_value(profile->start_realtime_ns);
@@ -532,6 +541,8 @@ static int write_facts(struct exporting *exporting)
 	r = add_comment(exporting, "command", profile->command_line, &part);
 	r = r < 0 ? r : add_comment(exporting, "host", profile->host, &part);
 	r = r < 0 ? r : add_comment(exporting, "kernel", profile->kernel, &part);
+	if (r == 0 && profile->by_thread)
+		r = add_comment_text(exporting, PROFILE_BY_THREAD, &part);
 	if (r == 0 && exporting->period) {
 		r = set_type(exporting, "cpu", "nanoseconds", &period_type);
 		part.period_type = &period_type;

@@ -385,6 +385,7 @@ static int finish_threads(struct reader *reader)
 
 		if (!side->profile || side->first_sample == side->profile->n_samples)
 			continue;
+		side->profile->by_thread = true;
 		for (size_t i = side->first_sample; i < side->profile->n_samples && r == 0; i++)
 			r = split_thread(side->profile, &side->profile->samples[i]);
 		r = r < 0 ? r : profile_index_samples(side->profile);

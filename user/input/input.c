@@ -136,13 +136,26 @@ static int read_stream(struct input *input, struct stream *stream, struct failur
 	return folded_read(input, stream, failure);
 }
 
+/* Files that are by thread and others, added up, are by command. */
+static int read_profile(struct input *input, struct stream *stream, struct failure *failure)
+{
+	struct profile *profile = input->profile;
+	bool may_be = profile->by_thread || !profile->n_samples;
+	int r;
+
+	profile->by_thread = false;
+	r = read_stream(input, stream, failure);
+	profile->by_thread &= may_be;
+	return r;
+}
+
 int input_read(struct input *input, const char *path, struct failure *failure)
 {
 	struct stream stream;
 	int r = stream_open(&stream, path, input->options.max_bytes, failure);
 
 	if (r == 0)
-		r = read_stream(input, &stream, failure);
+		r = read_profile(input, &stream, failure);
 	input->stats.bytes += stream.taken;
 	stream_close(&stream);
 	return r;

@@ -299,6 +299,8 @@ static int read_comment(struct reading *reading, int64_t index)
 	uint32_t text;
 	int r = pprof_file_text(&reading->file, index, 0, &text);
 
+	if (r == 0 && strcmp(strings_get(&profile->strings, text), PROFILE_BY_THREAD) == 0)
+		profile->by_thread = true;
 	for (size_t i = 0; i < sizeof facts / sizeof *facts && r == 0; i++) {
 		const char *comment = strings_get(&profile->strings, text);
 		size_t n = strlen(facts[i].name);

@@ -15,6 +15,7 @@
 #include <errno.h>
 
 #include "base/text.h"
+#include "render/facts.h"
 #include "render/svg.h"
 
 #define DEFAULT_MAX_FRAMES 2000000
@@ -74,7 +75,7 @@ static void write_head(const struct html *html)
 	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	      "<meta name=\"generator\" content=\"bpfflame " BPFFLAME_VERSION "\">\n<title>",
 	      html->out);
-	text_write(html->out, html_title(html), SIZE_MAX);
+	text_write(html->out, picture_title(html->stacks, html->options), SIZE_MAX);
 	fputs("</title>\n<style>\n", html->out);
 	fputs(style, html->out);
 	fprintf(html->out, "</style>\n<script>%s</script>\n</head>\n", theme);

@@ -55,6 +55,5 @@ int html_write_parts(const struct html *html);
 
 /* html_header.c: the JSON that the parts need. Errors: -ENOMEM. */
 int html_write_header(const struct html *html);
-const char *html_title(const struct html *html);
 
 #endif

@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "render/facts.h"
 #include "render/tone.h"
 
 #define ELIDED_FILL    0xe4e7ec
@@ -39,21 +39,6 @@ static void write_fill(struct json *json, const char *key, uint32_t fill)
 	json_text(json, key, text);
 }
 
-const char *html_title(const struct html *html)
-{
-	static const char *const titles[N_PROFILE_MODES][2] = {
-		[PROFILE_ONCPU] = {"On-CPU Flame Graph", "On-CPU Flame Chart"},
-		[PROFILE_OFFCPU] = {"Off-CPU Flame Graph", "Off-CPU Flame Chart"},
-		[PROFILE_WALL] = {"Wall-Clock Flame Graph", "Wall-Clock Flame Chart"},
-	};
-
-	if (html->options->title)
-		return html->options->title;
-	if (html->stacks->is_comparison)
-		return "Differential Flame Graph";
-	return titles[html->mode][html->stacks->options.in_order];
-}
-
 static const char *help_of(const struct html *html)
 {
 	static const char *const helps[N_PROFILE_MODES] = {
@@ -72,106 +57,26 @@ static const char *help_of(const struct html *html)
 	return helps[html->mode];
 }
 
-static double factor_of(const struct html *html)
+static int write_facts(const struct html *html, struct json *json)
 {
-	return html->options->factor > 0 ? html->options->factor : 1;
-}
+	char *lines = picture_facts(&html->tree, html->options), *rest = lines;
 
-static void write_weight(const struct html *html, struct json *json, const char *before,
-			 uint64_t weight, const char *behind)
-{
-	char figure[TEXT_FIGURE_SIZE], text[256];
-	uint64_t told = weight * factor_of(html);
-	const char *unit = html->options->count_name;
-
-	if (unit || html->mode == PROFILE_ONCPU)
-		text_count(figure, told);
-	else
-		text_time(figure, told);
-	if (!unit)
-		unit = html->mode != PROFILE_ONCPU ? "" : told == 1 ? "sample" : "samples";
-	snprintf(text, sizeof text, "%s%s%s%s%s", before, figure, *unit ? " " : "", unit, behind);
-	json_text(json, NULL, text);
-}
-
-static void write_window(const struct html *html, struct json *json)
-{
-	const struct stacks_facts *facts = &html->stacks->facts[SIDE_NEW];
-	time_t start = facts->start_realtime_ns / 1000000000;
-	char text[64];
-	struct tm tm;
-
-	if (start && localtime_r(&start, &tm) &&
-	    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
-		json_text(json, NULL, text);
-	if (facts->duration_ns) {
-		text_time(text, facts->duration_ns);
-		json_text(json, NULL, text);
-	}
-	if (html->mode != PROFILE_OFFCPU && facts->frequency > 0) {
-		snprintf(text, sizeof text, "%g Hz", facts->frequency);
-		json_text(json, NULL, text);
-	}
-}
-
-static void write_weights(const struct html *html, struct json *json)
-{
-	const uint64_t *totals = html->stacks->totals;
-
-	if (html->stacks->is_comparison) {
-		write_weight(html, json, "base ", totals[SIDE_BASE], "");
-		write_weight(html, json, "new ", totals[SIDE_NEW], "");
-		if (html->compared == SCALE_NORMALIZED)
-			json_text(json, NULL, "shares compared");
-		return;
-	}
-	write_weight(html, json, "", totals[0] + totals[1],
-		     html->mode == PROFILE_OFFCPU ? " off-CPU"
-		     : html->mode == PROFILE_WALL ? " of threads"
-						  : "");
-	if (html->mode == PROFILE_WALL)
-		write_weight(html, json, "", totals[SIDE_RUNNING], " of it on-CPU");
-}
-
-static void write_choices(const struct html *html, struct json *json)
-{
-	const struct stacks_options *options = &html->stacks->options;
-	char figure[TEXT_FIGURE_SIZE], text[128];
-
-	if (options->reverse)
-		json_text(json, NULL, "merged from the leaves");
-	if (options->in_order)
-		json_text(json, NULL, "from left to right: time");
-	if (html->tree.n_elided) {
-		text_count(figure, html->tree.n_elided);
-		snprintf(text, sizeof text, "%s narrow frame%s (%.2f%%) elided", figure,
-			 html->tree.n_elided == 1 ? "" : "s",
-			 100.0 * html->tree.elided_width / html->stacks->width);
-		json_text(json, NULL, text);
-	}
-}
-
-static void write_facts(const struct html *html, struct json *json)
-{
-	const struct stacks_facts *facts = &html->stacks->facts[SIDE_NEW];
-
+	if (!lines)
+		return -ENOMEM;
 	json_open(json, "facts", '[');
-	if (facts->host)
-		json_text(json, NULL, text_of(html, facts->host));
-	if (facts->kernel)
-		json_text(json, NULL, text_of(html, facts->kernel));
-	write_window(html, json);
-	write_weights(html, json);
-	write_choices(html, json);
+	for (char *line; (line = strsep(&rest, "\n"));)
+		json_text(json, NULL, line);
 	json_close(json, ']');
+	free(lines);
+	return 0;
 }
 
-static void write_words(const struct html *html, struct json *json)
+static int write_words(const struct html *html, struct json *json)
 {
 	const struct picture_options *options = html->options;
 	const char *unit = html->mode == PROFILE_ONCPU ? "sample" : "ns";
 
-	json_text(json, "title", html_title(html));
+	json_text(json, "title", picture_title(html->stacks, html->options));
 	json_text(json, "subtitle",
 		  options->subtitle ? options->subtitle
 				    : text_of(html, html->stacks->facts[SIDE_NEW].command_line));
@@ -180,7 +85,7 @@ static void write_words(const struct html *html, struct json *json)
 	json_text(json, "help", help_of(html));
 	json_text(json, "unit", options->count_name ? options->count_name : unit);
 	json_text(json, "mode", profile_mode_name(html->mode));
-	write_facts(html, json);
+	return write_facts(html, json);
 }
 
 static void write_palettes(const struct html *html, struct json *json)
@@ -367,21 +272,26 @@ static void write_sizes(const struct html *html, struct json *json)
 	json_close(json, ']');
 }
 
-static void write_object(const struct html *html, FILE *stream)
+static int write_object(const struct html *html, FILE *stream)
 {
 	const struct stacks_options *options = &html->stacks->options;
 	struct json json = {.stream = stream};
+	int r;
 
 	json_open(&json, NULL, '{');
-	write_words(html, &json);
-	fprintf(stream, ",\"factor\":%.17g", factor_of(html));
+	r = write_words(html, &json);
+	if (r < 0)
+		return r;
+	fprintf(stream, ",\"factor\":%.17g",
+		html->options->factor > 0 ? html->options->factor : 1.0);
 	json_bool(&json, "reverse", options->reverse);
 	json_bool(&json, "inOrder", options->in_order);
-	json_bool(&json, "threads", options->unfold.threads);
+	json_bool(&json, "threads", html->stacks->facts[SIDE_NEW].by_thread);
 	write_sides(html, &json);
 	write_looks_of_all(html, &json);
 	write_sizes(html, &json);
 	json_close(&json, '}');
+	return 0;
 }
 
 int html_write_header(const struct html *html)
@@ -389,13 +299,16 @@ int html_write_header(const struct html *html)
 	char *text = NULL;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
+	int r;
 
 	if (!stream)
 		return -ENOMEM;
-	write_object(html, stream);
-	if (fclose(stream) != 0) {
+	r = write_object(html, stream);
+	if (fclose(stream) != 0 && r == 0)
+		r = -ENOMEM;
+	if (r < 0) {
 		free(text);
-		return -ENOMEM;
+		return r;
 	}
 	/* Nothing in a script element may look like its end. */
 	for (const char *c = text; *c; c++) {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "render/facts.h"
 
 #define DEFAULT_WIDTH	   1200
 #define LEAST_WIDTH	   200
@@ -107,9 +108,9 @@ static void write_head(const struct svg *svg)
 		"%s aria-label=\"",
 		svg->width, svg->height, svg->width, svg->height,
 		svg->options->inverted ? " data-inverted=\"1\"" : "");
-	text_write(svg->out, svg_title(svg), SIZE_MAX);
+	text_write(svg->out, picture_title(svg->stacks, svg->options), SIZE_MAX);
 	fputs("\">\n<title>", svg->out);
-	text_write(svg->out, svg_title(svg), SIZE_MAX);
+	text_write(svg->out, picture_title(svg->stacks, svg->options), SIZE_MAX);
 	fputs("</title>\n", svg->out);
 	if (svg->options->notes) {
 		fputs("<desc>", svg->out);

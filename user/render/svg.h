@@ -95,11 +95,10 @@ int svg_write_header(const struct svg *svg);
 void svg_write_footer(const struct svg *svg);
 
 /* svg_text.c */
-const char *svg_title(const struct svg *svg);
 /* Escaped; what has more columns is cut. */
 void svg_write_text(const struct svg *svg, FILE *out, const char *text, size_t columns);
-/* `12,345 samples` or `12.3 ms`: escaped in the picture, in any other stream as it is. */
-void svg_write_weight(const struct svg *svg, FILE *out, uint64_t weight);
+/* `12,345 samples` or `12.3 ms`. */
+void svg_write_weight(const struct svg *svg, uint64_t weight);
 /* What stands behind a name in its tooltip, without parentheses. */
 void svg_write_figures(const struct svg *svg, const struct tree_node *node,
 		       const struct svg_tones *tones);

@@ -8,114 +8,35 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/text.h"
+#include "render/facts.h"
 
 #define HEADER_COLUMN 6.4
 #define TITLE_COLUMN  10
 #define LEGEND_GAP    14
 #define LEGEND_BOX    16 /* with the space behind it */
 
-static void begin_fact(FILE *facts)
-{
-	if (ftell(facts))
-		fputs(" · ", facts);
-}
-
-static void add_fact(FILE *facts, const char *text)
-{
-	if (!*text)
-		return;
-	begin_fact(facts);
-	fputs(text, facts);
-}
-
 static const char *text_of(const struct svg *svg, uint32_t id)
 {
 	return strings_get(&svg->stacks->strings, id);
 }
 
-static void add_window(const struct svg *svg, FILE *facts)
-{
-	const struct stacks_facts *of = &svg->stacks->facts[SIDE_NEW];
-	time_t start = of->start_realtime_ns / 1000000000;
-	char text[64];
-	struct tm tm;
-
-	if (start && localtime_r(&start, &tm) &&
-	    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
-		add_fact(facts, text);
-	if (of->duration_ns) {
-		text_time(text, of->duration_ns);
-		add_fact(facts, text);
-	}
-	if (svg->mode != PROFILE_OFFCPU && of->frequency > 0) {
-		snprintf(text, sizeof text, "%g Hz", of->frequency);
-		add_fact(facts, text);
-	}
-}
-
-static void add_weights(const struct svg *svg, FILE *facts)
-{
-	const uint64_t *totals = svg->stacks->totals;
-
-	begin_fact(facts);
-	if (svg->stacks->is_comparison) {
-		svg_write_weight(svg, facts, totals[SIDE_BASE]);
-		fputs(" \u2192 ", facts);
-		svg_write_weight(svg, facts, totals[SIDE_NEW]);
-		fputs(svg->compared == SCALE_NORMALIZED ? ", shares compared" : "", facts);
-		return;
-	}
-	svg_write_weight(svg, facts, totals[0] + totals[1]);
-	if (svg->mode == PROFILE_OFFCPU)
-		fputs(" off-CPU", facts);
-	if (svg->mode == PROFILE_WALL) {
-		fputs(" of threads, ", facts);
-		svg_write_weight(svg, facts, totals[SIDE_RUNNING]);
-		fputs(" of it on-CPU", facts);
-	}
-}
-
-static void add_choices(const struct svg *svg, FILE *facts)
-{
-	const struct stacks_options *options = &svg->stacks->options;
-	const struct tree *tree = &svg->tree;
-	char figure[TEXT_FIGURE_SIZE];
-
-	if (options->select.include)
-		fprintf(facts, " · only stacks with %s", options->select.include);
-	if (options->select.exclude)
-		fprintf(facts, " · no stacks with %s", options->select.exclude);
-	if (options->reverse)
-		add_fact(facts, "merged from the leaves");
-	if (options->in_order)
-		add_fact(facts, "from left to right: time");
-	if (tree->n_elided) {
-		text_count(figure, tree->n_elided);
-		fprintf(facts, " · elided: %s narrow frame%s, the ends of %.2f%%", figure,
-			tree->n_elided == 1 ? "" : "s",
-			100.0 * tree->elided_width / svg->stacks->width);
-	}
-}
-
-/* Where, when, how much: one line, the caller's to free; NULL: no memory. */
+/* One line, the caller's to free; NULL: no memory. */
 static char *make_facts(const struct svg *svg)
 {
-	const struct stacks_facts *of = &svg->stacks->facts[SIDE_NEW];
-	char *text = NULL;
+	char *lines = picture_facts(&svg->tree, svg->options), *rest = lines, *text = NULL;
 	size_t size;
-	FILE *facts = open_memstream(&text, &size);
+	FILE *out = lines ? open_memstream(&text, &size) : NULL;
 
-	if (!facts)
+	if (!out) {
+		free(lines);
 		return NULL;
-	add_fact(facts, text_of(svg, of->host));
-	add_fact(facts, text_of(svg, of->kernel));
-	add_window(svg, facts);
-	add_weights(svg, facts);
-	add_choices(svg, facts);
-	if (fclose(facts) != 0) {
+	}
+	for (char *line; (line = strsep(&rest, "\n"));)
+		fprintf(out, "%s%s", line == lines ? "" : " \u00b7 ", line);
+	free(lines);
+	if (fclose(out) != 0) {
 		free(text);
 		return NULL;
 	}
@@ -155,7 +76,8 @@ int svg_write_header(const struct svg *svg)
 			"<g id=\"header\"><rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
 			"<text class=\"title\" x=\"%d\" y=\"24\" font-size=\"17\">",
 			SVG_HEADER_HEIGHT - 6, SVG_MARGIN);
-		text_write(svg->out, svg_title(svg), (svg->width - 2 * SVG_MARGIN) / TITLE_COLUMN);
+		text_write(svg->out, picture_title(svg->stacks, svg->options),
+			   (svg->width - 2 * SVG_MARGIN) / TITLE_COLUMN);
 		fputs("</text>\n", svg->out);
 		write_line(svg, "subtitle", 42, subtitle);
 		write_line(svg, "facts", *subtitle ? 58 : 42, facts);

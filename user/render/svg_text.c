@@ -9,30 +9,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "render/facts.h"
 
 #define ELLIPSIS "\u2026"
 #define ARROW	 " \u2192 "
 #define MINUS	 "\u2212"
-
-const char *svg_title(const struct svg *svg)
-{
-	static const char *const graphs[N_PROFILE_MODES] = {
-		[PROFILE_ONCPU] = "On-CPU Flame Graph",
-		[PROFILE_OFFCPU] = "Off-CPU Flame Graph",
-		[PROFILE_WALL] = "Wall-Clock Flame Graph",
-	};
-	static const char *const charts[N_PROFILE_MODES] = {
-		[PROFILE_ONCPU] = "On-CPU Flame Chart",
-		[PROFILE_OFFCPU] = "Off-CPU Flame Chart",
-		[PROFILE_WALL] = "Wall-Clock Flame Chart",
-	};
-
-	if (svg->options->title)
-		return svg->options->title;
-	if (svg->stacks->is_comparison)
-		return "Differential Flame Graph";
-	return (svg->stacks->options.in_order ? charts : graphs)[svg->mode];
-}
 
 /* The end of @text that takes at most @columns. */
 static const char *last_columns(const char *text, size_t columns)
@@ -57,48 +38,12 @@ void svg_write_text(const struct svg *svg, FILE *out, const char *text, size_t c
 	}
 }
 
-static uint64_t whole_number(double value)
+void svg_write_weight(const struct svg *svg, uint64_t weight)
 {
-	return value < 0x1p63 ? (uint64_t)value : (uint64_t)1 << 63;
-}
+	char text[PICTURE_WEIGHT_SIZE];
 
-/* Up to three decimals, which only a factor brings about. */
-static void write_number(FILE *out, double value)
-{
-	char figure[TEXT_FIGURE_SIZE], rest[8];
-	double whole = floor(value);
-	int n = snprintf(rest, sizeof rest, "%.3f", value - whole);
-
-	if (rest[0] == '1') {
-		whole++;
-		n = 1;
-	}
-	text_count(figure, whole_number(whole));
-	while (n > 1 && (rest[n - 1] == '0' || rest[n - 1] == '.'))
-		n--;
-	fprintf(out, "%s%.*s", figure, n - 1, rest + 1);
-}
-
-void svg_write_weight(const struct svg *svg, FILE *out, uint64_t weight)
-{
-	const struct picture_options *options = svg->options;
-	double factor = options->factor > 0 ? options->factor : 1;
-	char figure[TEXT_FIGURE_SIZE];
-
-	if (options->count_name) {
-		write_number(out, weight * factor);
-		fputc(' ', out);
-		if (out == svg->out)
-			text_write(out, options->count_name, SIZE_MAX);
-		else
-			fputs(options->count_name, out);
-	} else if (svg->mode == PROFILE_ONCPU) {
-		write_number(out, weight * factor);
-		fputs(weight * factor == 1 ? " sample" : " samples", out);
-	} else {
-		text_time(figure, factor == 1 ? weight : whole_number(weight * factor));
-		fputs(figure, out);
-	}
+	picture_weight(text, svg->stacks, svg->options, weight);
+	text_write(svg->out, text, SIZE_MAX);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -145,23 +90,23 @@ static void write_shares(const struct svg *svg, uint64_t base, uint64_t new_, en
 		write_ratio(svg->out, from, to, tone);
 	}
 	fputs(", ", svg->out);
-	svg_write_weight(svg, svg->out, base);
+	svg_write_weight(svg, base);
 	fputs(ARROW, svg->out);
-	svg_write_weight(svg, svg->out, new_);
+	svg_write_weight(svg, new_);
 }
 
 /* `1,234 samples → 1,450 samples (+216 samples, +17.5%)` */
 static void write_weights(const struct svg *svg, uint64_t base, uint64_t new_, enum tone tone)
 {
-	svg_write_weight(svg, svg->out, base);
+	svg_write_weight(svg, base);
 	fputs(ARROW, svg->out);
-	svg_write_weight(svg, svg->out, new_);
+	svg_write_weight(svg, new_);
 	if (base == new_) {
 		fputs(" (unchanged)", svg->out);
 		return;
 	}
 	fprintf(svg->out, " (%s", new_ < base ? MINUS : "+");
-	svg_write_weight(svg, svg->out, new_ < base ? base - new_ : new_ - base);
+	svg_write_weight(svg, new_ < base ? base - new_ : new_ - base);
 	write_ratio(svg->out, base, new_, tone);
 }
 
@@ -201,7 +146,7 @@ void svg_write_figures(const struct svg *svg, const struct tree_node *node,
 		else
 			write_change(svg, base->self, new_->self, tones->self);
 	} else {
-		svg_write_weight(svg, svg->out, tree_total(node));
+		svg_write_weight(svg, tree_total(node));
 		fprintf(svg->out, ", %.2f%%",
 			percent(tree_total(node), tree_total(&svg->tree.nodes[0])));
 	}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "render/facts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+
+const char *picture_title(const struct stacks *stacks, const struct picture_options *options)
+{
+	static const char *const titles[N_PROFILE_MODES][2] = {
+		[PROFILE_ONCPU] = {"On-CPU Flame Graph", "On-CPU Flame Chart"},
+		[PROFILE_OFFCPU] = {"Off-CPU Flame Graph", "Off-CPU Flame Chart"},
+		[PROFILE_WALL] = {"Wall-Clock Flame Graph", "Wall-Clock Flame Chart"},
+	};
+
+	if (options->title)
+		return options->title;
+	if (stacks->is_comparison)
+		return "Differential Flame Graph";
+	return titles[stacks->facts[SIDE_NEW].mode][stacks->options.in_order];
+}
+
+static uint64_t whole_number(double value)
+{
+	return value < 0x1p63 ? (uint64_t)value : (uint64_t)1 << 63;
+}
+
+/* Up to three decimals, which only a factor brings about. */
+static void format_number(char *text, size_t size, double value)
+{
+	char figure[TEXT_FIGURE_SIZE], rest[8];
+	double whole = floor(value);
+	int n = snprintf(rest, sizeof rest, "%.3f", value - whole);
+
+	if (rest[0] == '1') {
+		whole++;
+		n = 1;
+	}
+	text_count(figure, whole_number(whole));
+	while (n > 1 && (rest[n - 1] == '0' || rest[n - 1] == '.'))
+		n--;
+	snprintf(text, size, "%s%.*s", figure, n - 1, rest + 1);
+}
+
+void picture_weight(char text[static PICTURE_WEIGHT_SIZE], const struct stacks *stacks,
+		    const struct picture_options *options, uint64_t weight)
+{
+	double factor = options->factor > 0 ? options->factor : 1, value = weight * factor;
+	char figure[TEXT_FIGURE_SIZE + 8];
+
+	if (!options->count_name && stacks->facts[SIDE_NEW].mode != PROFILE_ONCPU) {
+		text_time(figure, factor == 1 ? weight : whole_number(value));
+		snprintf(text, PICTURE_WEIGHT_SIZE, "%s", figure);
+		return;
+	}
+	format_number(figure, sizeof figure, value);
+	snprintf(text, PICTURE_WEIGHT_SIZE, "%s %s", figure,
+		 options->count_name ? options->count_name
+		 : value == 1	     ? "sample"
+				     : "samples");
+}
+
+struct writing {
+	FILE *out;
+	const struct stacks *stacks;
+	const struct picture_options *options;
+};
+
+static void add(const struct writing *writing, const char *before, const char *text,
+		const char *behind)
+{
+	if (!*text)
+		return;
+	if (ftell(writing->out))
+		fputc('\n', writing->out);
+	fputs(before, writing->out);
+	for (; *text; text++)
+		fputc(*text == '\n' ? ' ' : *text, writing->out);
+	fputs(behind, writing->out);
+}
+
+static void add_weight(const struct writing *writing, const char *before, uint64_t weight,
+		       const char *behind)
+{
+	char text[PICTURE_WEIGHT_SIZE];
+
+	picture_weight(text, writing->stacks, writing->options, weight);
+	add(writing, before, text, behind);
+}
+
+static void add_window(const struct writing *writing)
+{
+	const struct stacks_facts *facts = &writing->stacks->facts[SIDE_NEW];
+	time_t start = facts->start_realtime_ns / 1000000000;
+	char text[64];
+	struct tm tm;
+
+	if (start && localtime_r(&start, &tm) &&
+	    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
+		add(writing, "", text, "");
+	if (facts->duration_ns) {
+		text_time(text, facts->duration_ns);
+		add(writing, "", text, "");
+	}
+	if (facts->mode != PROFILE_OFFCPU && facts->frequency > 0) {
+		snprintf(text, sizeof text, "%g Hz", facts->frequency);
+		add(writing, "", text, "");
+	}
+}
+
+static void add_weights(const struct writing *writing)
+{
+	static const char *const of[N_PROFILE_MODES] = {[PROFILE_ONCPU] = "",
+							[PROFILE_OFFCPU] = " off-CPU",
+							[PROFILE_WALL] = " of threads"};
+	const struct stacks *stacks = writing->stacks;
+	enum profile_mode mode = stacks->facts[SIDE_NEW].mode;
+
+	if (stacks->is_comparison) {
+		add_weight(writing, "base ", stacks->totals[SIDE_BASE], "");
+		add_weight(writing, "new ", stacks->totals[SIDE_NEW], "");
+		if (stacks->scale == SCALE_NORMALIZED)
+			add(writing, "", "shares compared", "");
+		return;
+	}
+	add_weight(writing, "", stacks->totals[0] + stacks->totals[1], of[mode]);
+	if (mode == PROFILE_WALL)
+		add_weight(writing, "", stacks->totals[SIDE_RUNNING], " of it on-CPU");
+}
+
+static void add_choices(const struct writing *writing, const struct tree *tree)
+{
+	const struct stacks_options *options = &writing->stacks->options;
+	char figure[TEXT_FIGURE_SIZE];
+
+	if (options->select.include)
+		add(writing, "only stacks with ", options->select.include, "");
+	if (options->select.exclude)
+		add(writing, "no stacks with ", options->select.exclude, "");
+	if (options->base)
+		add(writing, "from ", options->base, " on");
+	if (options->reverse)
+		add(writing, "", "merged from the leaves", "");
+	if (options->in_order)
+		add(writing, "", "in the order of the input", "");
+	if (tree->n_elided) {
+		text_count(figure, tree->n_elided);
+		add(writing, "", figure,
+		    tree->n_elided == 1 ? " narrow frame elided" : " narrow frames elided");
+	}
+}
+
+char *picture_facts(const struct tree *tree, const struct picture_options *options)
+{
+	const struct stacks *stacks = tree->stacks;
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+	struct writing writing = {.stacks = stacks, .options = options};
+	char *text = NULL;
+	size_t size;
+
+	writing.out = open_memstream(&text, &size);
+	if (!writing.out)
+		return NULL;
+	add(&writing, "", strings_get(&stacks->strings, facts->host), "");
+	add(&writing, "", strings_get(&stacks->strings, facts->kernel), "");
+	add_window(&writing);
+	add_weights(&writing);
+	add_choices(&writing, tree);
+	if (fclose(writing.out) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
