@@ -158,7 +158,7 @@ class Figures {
 	// Columns of the table for functions as model.functions() weighs them.
 	columns(functions, fillOf, isNarrow) {
 		const name = {key: "name", title: "Function", width: "minmax(120px, 1fr)",
-			of: (frame) => frame, fill: (cell, frame) => this.fillName(cell, frame, fillOf)};
+			of: (frame) => this.name(frame), fill: (cell, frame) => this.fillName(cell, frame, fillOf)};
 		return this.isComparison ? this.changeColumns(functions, name, isNarrow) :
 			this.weightColumns(functions, name, isNarrow);
 	}
