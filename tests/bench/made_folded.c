@@ -8,6 +8,7 @@
  * The same for the same number. They come sorted, as profilers write them, or shuffled. As `base`
  * and `new` they are two recordings of one program, one of whose functions became slower.
  */
+#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,10 +53,10 @@ static void make_name(char name[160])
 	unsigned int number = random_below(1000);
 
 	switch (random_below(6)) {
-	case 0: snprintf(name, 160, "%s<std::unique_ptr<%s> >::%s_%s(%s&)", a, b, x, y, c); break;
-	case 1: snprintf(name, 160, "<%s as core::%s>::%s_%s%u", a, b, x, y, number); break;
-	case 2: snprintf(name, 160, "org/example/%s/%s.%s%s_[j]", x, a, y, b); break;
-	case 3: snprintf(name, 160, "ext4_%s_%s_%u_[k]", x, y, number); break;
+	case 0: snprintf(name, 160, "%s<vector<%s> >::%s_%s(%s&)", a, b, x, y, c); break;
+	case 1: snprintf(name, 160, "<%s as fmt::%s>::%s%u", a, b, x, number); break;
+	case 2: snprintf(name, 160, "org/demo/%s/%s.%s%s_[j]", x, a, y, b); break;
+	case 3: snprintf(name, 160, "ext4_%s_%s%u_[k]", x, y, number); break;
 	case 4: snprintf(name, 160, "%s_%s_%u", x, y, number); break;
 	default: snprintf(name, 160, "detail::%s%s::%s_%s%u", a, b, x, y, number);
 	}

@@ -123,15 +123,32 @@ static void write_code(FILE *stream, uint32_t code)
 	}
 }
 
+/* How many of the first @most bytes stand for themselves, one column each. */
+static size_t plain_span(const char *text, size_t most)
+{
+	size_t n = 0;
+
+	while (n < most && text[n] >= ' ' && text[n] < 0x7f && text[n] != '&' && text[n] != '<' &&
+	       text[n] != '>' && text[n] != '"')
+		n++;
+	return n;
+}
+
 void text_write(FILE *stream, const char *text, size_t columns)
 {
 	bool fits = columns == SIZE_MAX || text_columns(text) <= columns;
 	size_t left = fits ? SIZE_MAX : columns ? columns - 1 : 0;
 
-	for (uint32_t code; (code = text_next(&text));) {
-		size_t n = text_code_columns(code);
+	for (;;) {
+		size_t n = plain_span(text, left);
+		uint32_t code;
 
-		if (n > left)
+		fwrite_unlocked(text, 1, n, stream);
+		text += n;
+		left -= n;
+		code = text_next(&text);
+		n = text_code_columns(code);
+		if (!code || n > left)
 			break;
 		left -= n;
 		write_code(stream, code);
@@ -140,18 +157,32 @@ void text_write(FILE *stream, const char *text, size_t columns)
 		fputs_unlocked(ELLIPSIS, stream);
 }
 
+void text_fixed(FILE *stream, double value)
+{
+	uint64_t hundredths = value * 100 + 0.5;
+	char text[24], *at = text + sizeof text;
+
+	for (int i = 0; i < 3 || hundredths; i++) {
+		if (i == 2)
+			*--at = '.';
+		*--at = '0' + hundredths % 10;
+		hundredths /= 10;
+	}
+	fwrite_unlocked(at, 1, text + sizeof text - at, stream);
+}
+
 void text_count(char text[static TEXT_FIGURE_SIZE], uint64_t count)
 {
-	char digits[24];
-	int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
-	char *to = text;
+	char digits[TEXT_FIGURE_SIZE], *at = digits + sizeof digits;
 
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			*to++ = ',';
-		*to++ = digits[i];
+	*--at = '\0';
+	for (int i = 0; i == 0 || count; i++) {
+		if (i && i % 3 == 0)
+			*--at = ',';
+		*--at = '0' + count % 10;
+		count /= 10;
 	}
-	*to = '\0';
+	memcpy(text, at, digits + sizeof digits - at);
 }
 
 void text_time(char text[static TEXT_FIGURE_SIZE], uint64_t nanoseconds)

@@ -29,6 +29,9 @@ size_t text_code_columns(uint32_t code);
  */
 void text_write(FILE *stream, const char *text, size_t columns);
 
+/* Two decimals, of what is not negative and below 10^15: coordinates. */
+void text_fixed(FILE *stream, double value);
+
 /* `1,234,567`; `417 ns`, `12.3 µs`, `4.56 ms`, `1,234 s`: three digits or more that matter. */
 #define TEXT_FIGURE_SIZE 40
 void text_count(char text[static TEXT_FIGURE_SIZE], uint64_t count);

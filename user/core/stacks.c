@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "core/stacks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -324,46 +325,54 @@ int stacks_add(struct stacks *stacks, struct profile *profile, enum stacks_side 
 	return r;
 }
 
-/* What stands at @i of a frame's name as a folded line has it, with the `;` behind it. */
-static unsigned char char_at(const struct stacks *stacks, const struct stacks_frame *frame,
-			     size_t i)
-{
-	size_t n = strings_length(&stacks->strings, frame->name);
-	const char *suffix = frame_kind_suffix(frame->kind);
+/* What frames are sorted by. */
+struct order_keys {
+	const struct stacks *stacks;
+	char *text; /* of all frames, as folded lines have them, with the `;` behind: "name_[k];" */
+	size_t *at; /* by frame: where its begins */
+};
 
-	if (i < n)
-		return strings_get(&stacks->strings, frame->name)[i];
-	i -= n;
-	return i < strlen(suffix) ? suffix[i] : i == strlen(suffix) ? ';' : '\0';
+static int make_order_keys(const struct stacks *stacks, struct order_keys *ret)
+{
+	size_t n = stacks->n_frames, size = 1, at = 0;
+	struct order_keys keys = {stacks};
+
+	for (size_t i = 0; i < n; i++)
+		size += strings_length(&stacks->strings, stacks->frames[i].name) + sizeof "_[k];";
+	keys.text = malloc(size);
+	keys.at = calloc(n + 1, sizeof *keys.at);
+	if (!keys.text || !keys.at) {
+		free(keys.text);
+		free(keys.at);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++) {
+		keys.at[i] = at;
+		at += sprintf(keys.text + at, "%s%s;", stacks_name(stacks, i),
+			      frame_kind_suffix(stacks->frames[i].kind)) +
+		      1;
+	}
+	*ret = keys;
+	return 0;
 }
 
 /*
- * By their text in folded lines: files of such lines, which are sorted, are in the order of the
- * numbers then, and need no sorting.
+ * Files of folded lines, which are sorted, are in the order of the numbers then, and need no
+ * sorting.
  */
 static int compare_frames(const void *a, const void *b, void *data)
 {
-	const struct stacks *stacks = data;
-	const struct stacks_frame *x = &stacks->frames[*(const uint32_t *)a];
-	const struct stacks_frame *y = &stacks->frames[*(const uint32_t *)b];
-	const char *p = strings_get(&stacks->strings, x->name);
-	const char *q = strings_get(&stacks->strings, y->name);
-	size_t i = 0;
+	const struct order_keys *keys = data;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct stacks_frame *x = &keys->stacks->frames[i], *y = &keys->stacks->frames[k];
+	int order = strcmp(keys->text + keys->at[i], keys->text + keys->at[k]);
 
-	while (p[i] == q[i] && p[i])
-		i++;
-	for (unsigned char c, d; x->name != y->name || x->kind != y->kind; i++) {
-		c = char_at(stacks, x, i);
-		d = char_at(stacks, y, i);
-		if (c != d)
-			return c - d;
-		if (!c)
-			break;
-	}
+	if (order != 0)
+		return order;
 	if (x->kind != y->kind || x->is_waker != y->is_waker)
 		return (x->kind << 1 | x->is_waker) - (y->kind << 1 | y->is_waker);
-	return strcmp(strings_get(&stacks->strings, x->module),
-		      strings_get(&stacks->strings, y->module));
+	return strcmp(strings_get(&keys->stacks->strings, x->module),
+		      strings_get(&keys->stacks->strings, y->module));
 }
 
 /* Gives every frame a number by its place in the order: what reads them later compares numbers. */
@@ -372,12 +381,13 @@ static int number_frames(struct stacks *stacks)
 	size_t n = stacks->n_frames;
 	struct stacks_frame *frames = calloc(n + 1, sizeof *frames);
 	uint32_t *order = calloc(n + 1, sizeof *order), *numbers = calloc(n + 1, sizeof *numbers);
-	int r = frames && order && numbers ? 0 : -ENOMEM;
+	struct order_keys keys = {};
+	int r = frames && order && numbers ? make_order_keys(stacks, &keys) : -ENOMEM;
 
 	if (r == 0) {
 		for (size_t i = 0; i < n; i++)
 			order[i] = i;
-		qsort_r(order, n, sizeof *order, compare_frames, stacks);
+		qsort_r(order, n, sizeof *order, compare_frames, &keys);
 		for (size_t i = 0; i < n; i++) {
 			numbers[order[i]] = i;
 			frames[i] = stacks->frames[order[i]];
@@ -391,6 +401,8 @@ static int number_frames(struct stacks *stacks)
 		table_done(&stacks->frame_index);
 		frames = NULL;
 	}
+	free(keys.text);
+	free(keys.at);
 	free(frames);
 	free(order);
 	free(numbers);

@@ -78,8 +78,12 @@ static void write_frame(const struct svg *svg, size_t i)
 
 	fputs("<rect class=\"", svg->out);
 	write_class(svg, i);
-	fprintf(svg->out, "\" x=\"%.2f\" width=\"%.2f\" height=\"%u\"%s><title>",
-		frame_x(svg, node), width - gap, frame_height(svg), width < 4 ? "" : " rx=\"2\"");
+	fputs("\" x=\"", svg->out);
+	text_fixed(svg->out, frame_x(svg, node));
+	fputs("\" width=\"", svg->out);
+	text_fixed(svg->out, width - gap);
+	fprintf(svg->out, "\" height=\"%u\"%s><title>", frame_height(svg),
+		width < 4 ? "" : " rx=\"2\"");
 	svg_write_text(svg, svg->out, tree_name(&svg->tree, node), svg->name_columns);
 	fputs(" (", svg->out);
 	svg_write_figures(svg, node, svg->tones ? &svg->tones[i] : NULL);
@@ -95,8 +99,13 @@ struct run {
 /* Of a run of narrow frames: from the left edge of the first to the right edge of the last. */
 static void write_run(const struct svg *svg, const struct run *run)
 {
-	fprintf(svg->out, "M%.2f 0H%.2fv%uH%.2fz", run->from, run->to, frame_height(svg),
-		run->from);
+	fputc('M', svg->out);
+	text_fixed(svg->out, run->from);
+	fputs(" 0H", svg->out);
+	text_fixed(svg->out, run->to);
+	fprintf(svg->out, "v%uH", frame_height(svg));
+	text_fixed(svg->out, run->from);
+	fputc('z', svg->out);
 }
 
 /* What narrow frames are drawn in: the middle shade of theirs, in a comparison their tone. */
