@@ -84,12 +84,17 @@ static void expect_good_node(const struct tree *tree, uint32_t index)
 
 static void expect_good_tree(const struct tree *tree, uint64_t total)
 {
+	uint32_t deepest = 0;
+
 	assert_int_equal(tree->nodes[0].frame, TREE_ROOT);
 	assert_int_equal(tree->nodes[0].parent, TREE_NONE);
 	assert_int_equal(tree->nodes[0].end, tree->n_nodes);
 	assert_int_equal(tree_total(&tree->nodes[0]), total);
-	for (uint32_t i = 0; i < tree->n_nodes; i++)
+	for (uint32_t i = 0; i < tree->n_nodes; i++) {
 		expect_good_node(tree, i);
+		deepest = tree->nodes[i].depth > deepest ? tree->nodes[i].depth : deepest;
+	}
+	assert_int_equal(tree->max_depth, deepest);
 }
 
 static void trees_are_consistent(void **state)

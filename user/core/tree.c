@@ -333,8 +333,6 @@ static void grow_leave(void *data)
 		append_elided(tree, index, below);
 	node = &tree->nodes[index];
 	node->end = tree->n_nodes;
-	if (node->depth > tree->max_depth || (below->n && node->depth + 1 > tree->max_depth))
-		tree->max_depth = node->depth + !!below->n;
 }
 
 static void grow_end(void *data, const struct stacks_entry *entry)
@@ -351,7 +349,8 @@ static void grow_end(void *data, const struct stacks_entry *entry)
 	side->total_variance += entry->variance;
 }
 
-/* Children one after the other: a child begins where the one before it ends. */
+/* Children one after the other: a child begins where the one before it ends. Sets max_depth, too.
+ */
 static int place(struct tree *tree)
 {
 	uint64_t *next = calloc(tree->n_nodes, sizeof *next);
@@ -361,6 +360,8 @@ static int place(struct tree *tree)
 	for (size_t i = 1; i < tree->n_nodes; i++) {
 		struct tree_node *node = &tree->nodes[i];
 
+		if (node->depth > tree->max_depth)
+			tree->max_depth = node->depth;
 		node->start = next[node->parent];
 		next[node->parent] += node->width;
 		next[i] = node->start;
