@@ -304,7 +304,8 @@ int html_write_header(const struct html *html)
 	if (!stream)
 		return -ENOMEM;
 	r = write_object(html, stream);
-	if (fclose(stream) != 0 && r == 0)
+	/* Where its last bytes found no memory, there is no text at all. */
+	if ((fclose(stream) != 0 || !text) && r == 0)
 		r = -ENOMEM;
 	if (r < 0) {
 		free(text);
