@@ -6,10 +6,10 @@
  *	profile ──stacks_add()──▶ stacks ──stacks_finish()──▶ sorted ──tree_build()──▶ tree
  *
  * A stack is a run of numbers in @ids, root first; each number names a frame. stacks_finish()
- * numbers the frames in bytewise order of their names in folded lines, `;` behind them, and sorts
- *the stacks by these numbers. So whatever begins with the same frames lies together, and one sweep
- *sees every node of the tree of all stacks, children in the order of their names, without that tree
- *ever being there: memory follows what is kept of it.
+ * numbers the frames in bytewise order of what they are in folded lines, `;` behind them, and sorts
+ * the stacks by these numbers. So whatever begins with the same frames lies together, and one sweep
+ * sees every node of the tree of all stacks, children in the order of their names, without that tree
+ * ever being there: memory follows what is kept of it.
  *
  * A stack belongs to one of two sides. Of one profile: SIDE_WAITING and SIDE_RUNNING in
  * PROFILE_WALL, else all on SIDE_NEW. Of a comparison: SIDE_BASE and SIDE_NEW.
@@ -98,8 +98,8 @@ void stacks_done(struct stacks *stacks);
 
 /*
  * Adds all samples of @profile that weigh something. @side: SIDE_NEW, or SIDE_BASE for what the
- * other is compared with (what is running is told apart here, by PROFILE_WALL). Several profiles
- * of one side add up. The profile only gets strings added.
+ * other is compared with, and has to come first (of what is no comparison, what was running is told
+ * apart here). Several profiles of one side add up. The profile only gets strings added.
  * Errors: -ENOMEM; -E2BIG past 2^32 - 2 distinct frames or 2^32 - 2 in one stack; -EOVERFLOW if the
  * weights pass 64 bits; -EINVAL for an expression that regcomp() refuses.
  */
