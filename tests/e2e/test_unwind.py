@@ -132,6 +132,8 @@ def judge(folded, shape, leaves, chains):
     expected = [expected_chain(shape, leaf) for leaf in leaves]
     if shape == "threads":
         expected.append(["_start", "~", "main", "thread_start"])
+    if shape == "plugin":
+        expected.append(["_start", "~", "main", "plugin_start", "open_plugin"])
     for frames, value in folded.of_root(f"nofp-{shape}"):
         if not user_frames(frames):
             continue  # on its way out, or in exec
