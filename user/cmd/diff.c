@@ -104,8 +104,6 @@ static int check_options(struct command_options *options, struct failure *failur
 	options->diff.scale = options->absolute ? SCALE_ABSOLUTE : SCALE_NORMALIZED;
 	options->view.picture.confidence = options->diff.confidence;
 	options->view.stacks.merge_modules = true;
-	/* Wakers are in the file or not. */
-	options->view.stacks.unfold.waker_depth = UINT32_MAX;
 	/* Thread ids are others in each recording. */
 	options->view.stacks.unfold.no_threads = !options->view.stacks.unfold.threads;
 	return view_options_check(&options->view, failure);
@@ -118,7 +116,7 @@ static int parse(int argc, char **argv, struct command_options *ret, struct fail
 	int rest, r;
 
 	*ret = (struct command_options){.outputs = {.known = comparison_formats},
-					.view = VIEW_OPTIONS_DEFAULT,
+					.view = VIEW_OPTIONS_OF_FILES,
 					.diff = DIFF_OPTIONS_DEFAULT};
 	list_tables(ret, tables);
 	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);

@@ -61,7 +61,7 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 	int rest, r;
 
 	*ret = (struct render_options){.outputs = {.known = profile_formats},
-				       .view = VIEW_OPTIONS_DEFAULT};
+				       .view = VIEW_OPTIONS_OF_FILES};
 	list_tables(ret, tables);
 	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
 	if (r < 0)
@@ -80,8 +80,6 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 		failure_set(failure, -EINVAL, "no file to write");
 		return failure_mend(failure, -EINVAL, "add -o FILE.svg");
 	}
-	/* Wakers are in the file or not. */
-	ret->view.stacks.unfold.waker_depth = UINT32_MAX;
 	return view_options_check(&ret->view, failure);
 }
 

@@ -155,8 +155,6 @@ static void set_defaults(struct report_command *command)
 		report->limit = DEFAULT_LIMIT;
 		report->group_limit = DEFAULT_GROUP_LIMIT;
 	}
-	/* Wakers are in the file or not. */
-	command->view.stacks.unfold.waker_depth = UINT32_MAX;
 }
 
 static int parse(int argc, char **argv, struct report_command *ret, struct failure *failure)
@@ -164,7 +162,7 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 	struct option_table tables[N_TABLES];
 	int rest, r;
 
-	*ret = (struct report_command){.view = VIEW_OPTIONS_DEFAULT,
+	*ret = (struct report_command){.view = VIEW_OPTIONS_OF_FILES,
 				       .report.tree_percent = DEFAULT_PERCENT};
 	list_tables(ret, tables);
 	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);

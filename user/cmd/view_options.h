@@ -16,6 +16,10 @@ struct view_options {
 };
 
 #define VIEW_OPTIONS_DEFAULT ((struct view_options){.picture = PICTURE_OPTIONS_DEFAULT})
+/* Of what is read from files: wakers are in them or not. */
+#define VIEW_OPTIONS_OF_FILES                                                                      \
+	((struct view_options){.picture = PICTURE_OPTIONS_DEFAULT,                                 \
+			       .stacks.unfold.waker_depth = UINT32_MAX})
 
 /* How stacks are read: --threads, --no-inline … A recording has these of its own. */
 struct option_table view_unfold_options(struct view_options *view);
