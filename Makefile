@@ -158,7 +158,7 @@ build/workload/nofp: tests/workload/nofp.c tests/workload/workload.h
 build/workload/nofp_plugin.so: tests/workload/nofp_plugin.c tests/workload/workload.h
 	$(call say,WORKLOAD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(NOFP_CFLAGS) -shared -fPIC -o $@ $<
+	$(Q)$(CC) $(NOFP_CFLAGS) -shared -fPIC -Wl,-z,noseparate-code -o $@ $<
 build/workload/nofp.stripped: build/workload/nofp
 	$(Q)$(STRIP) -o $@ $<
 

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* nofp_plugin: the library that nofp's shape "plugin" loads and unloads while it runs. */
+/*
+ * nofp_plugin: the library that nofp's shape "plugin" loads and unloads while it runs. It lies in
+ * memory in one piece (-z noseparate-code), with more data than its file is long: it is mapped as
+ * if all that were code.
+ */
 #include "workload.h"
 
 void plugin_work(void (*callback)(void));
+
+char plugin_data[4 << 20];
 
 static MARKED void plugin_inner(void (*callback)(void))
 {

@@ -267,9 +267,8 @@ static void assign_slots(struct tables *tables, struct file_table *file, uint32_
 
 int tables_describe(struct tables *tables, const struct mapping *mapping, struct bf_mapping *ret)
 {
-	uint64_t last = (mapping->offset + (mapping->end - mapping->start) - 1) >> BF_PART_SHIFT;
+	uint64_t size = 0, slots_end;
 	struct file_table *file;
-	uint64_t size = 0;
 	int r;
 
 	r = file_table_get(tables, mapping, &file);
@@ -279,9 +278,16 @@ int tables_describe(struct tables *tables, const struct mapping *mapping, struct
 		size = tables->files->files[mapping->file].size;
 	if (!file->first_slot)
 		assign_slots(tables, file, (size >> BF_PART_SHIFT) + 1);
-	/* A mapping may be longer than the file was when it was opened. */
-	if (last < file->n_slots)
+	slots_end = (uint64_t)file->n_slots << BF_PART_SHIFT;
+	/*
+	 * A mapping may be longer than the file: a library that lies in memory in one piece is
+	 * mapped as if it were all code, and its data come over the end of that.
+	 */
+	if (mapping->offset < slots_end)
 		ret->table = file->first_slot;
+	if (mapping->offset < slots_end &&
+	    mapping->end - mapping->start > slots_end - mapping->offset)
+		ret->end = mapping->start + (slots_end - mapping->offset);
 	ret->flags = file->flags;
 	return 0;
 }

@@ -35,7 +35,10 @@ void tables_done(struct tables *tables);
 int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_t offset,
 		   uint32_t epoch, struct walk_code *ret);
 
-/* Sets what BPF is to know of the table of @mapping's file. Makes none. Errors: -ENOMEM. */
+/*
+ * Sets what BPF is to know of the table of @mapping's file, in @ret, whose addresses are
+ * @mapping's: what lies behind the file's end is cut off. Makes no table. Errors: -ENOMEM.
+ */
 int tables_describe(struct tables *tables, const struct mapping *mapping, struct bf_mapping *ret);
 
 /* Takes the parts in @segment back. */
