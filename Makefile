@@ -177,17 +177,23 @@ build/sample_svg: tests/browser/sample_svg.c \
 build/sample_html: build/sample_svg
 	$(Q)ln -f $< $@
 
+# The page of a list of sets.
+build/sample_sets: tests/browser/sample_sets.c \
+		$(filter $(BUILD)/user/base/% $(BUILD)/user/core/% $(BUILD)/user/render/sets_page.o $(BUILD)/user/store/%,$(OBJECTS))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
+
 check: all $(UNIT_TESTS)
 	$(Q)tests/tools/tree; rules=$$?; tests/tools/lint || rules=1; tests/run unit $(UNIT_TESTS) && exit $$rules
 
 # The same, static: what runs in a virtual machine that has no library.
-VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn wait wakers)
+VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn probes wait wakers)
 build/vm/workload/%: tests/workload/%.c
 	$(call say,WORKLOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
-check-root: all $(WORKLOADS) $(NOFP) build/unwind/oracle build/sample_svg build/sample_html
+check-root: all $(WORKLOADS) $(NOFP) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets
 	$(Q)tests/run root
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
@@ -228,6 +234,7 @@ bench: all $(WORKLOADS)
 
 install: all
 	install -D -m 755 $(BUILD)/bpfflame $(DESTDIR)$(PREFIX)/bin/bpfflame
+	install -m 755 tools/cargo-bpfflame $(DESTDIR)$(PREFIX)/bin/cargo-bpfflame
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(wildcard docs/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 

@@ -98,6 +98,12 @@ struct saved_registers {
 #define is_futex_call(registers) ((registers)->regs[8] == 98)
 #endif
 
+/* What a program at a perf event is given: the ABI's struct bpf_perf_event_data. */
+struct counter_context {
+	struct saved_registers registers;
+	u64 period;
+};
+
 /* Whether @task, which is not running, is in futex(2). */
 static __always_inline bool waits_for_futex(struct task_struct *task)
 {

@@ -50,18 +50,23 @@ static __always_inline bool is_target_pid(u32 pid)
 	return bpf_map_lookup_elem(&target_pids, &pid);
 }
 
-/* By what seldom changes in a thread's life: its periods are measured. */
-static __always_inline bool measured(struct task_struct *task)
+static __always_inline bool passes(struct task_struct *task)
 {
-	u32 tid = task->pid;
+	u32 tid = thread_id(task);
 
-	if (!tid) /* idle */
+	if (config.in_pid_namespace && !tid)
 		return false;
-	if (config.by_pid && !is_target_pid(task->tgid))
+	if (config.by_pid && !is_target_pid(process_id(task)))
 		return false;
 	if (config.by_tid && !bpf_map_lookup_elem(&target_tids, &tid))
 		return false;
 	return !config.by_cgroup || in_cgroup(task);
+}
+
+/* By what seldom changes in a thread's life: its periods are measured. Not the idle threads'. */
+static __always_inline bool measured(struct task_struct *task)
+{
+	return task->pid && passes(task);
 }
 
 static __always_inline bool wanted(struct task_struct *task)

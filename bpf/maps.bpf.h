@@ -101,18 +101,28 @@ struct thread {
 	u64 runtime;	 /* CPU time it was charged by then */
 	u64 run_delay;	 /* time it had waited for CPUs */
 	u64 n_voluntary; /* switches it had asked for by blocking */
-	u32 cpu;
-	u16 is_newborn; /* it waits for its first CPU */
-	u16 is_exiting;
-	/* In the window: */
-	u64 since;     /* the time from here on is counted */
-	u64 off;       /* off-CPU time */
+	u32 pid, tid; /* for when it has been reaped; in a PID namespace only */
+	u16 cpu;
+	u8 is_newborn; /* it waits for its first CPU */
+	u8 is_exiting : 1, is_dead : 1 /* in --wall */;
+	u32 window; /* the last one that a period ended in */
+	/* Since it was met: */
+	u64 since;     /* then */
+	u64 counted;   /* CPU time */
+	u64 off;       /* off-CPU time, of periods that are over */
+	u64 off_met;   /* and of such that were not when a window closed; the iterator's */
 	u64 n_periods; /* its parts */
 	struct stretch stretch;
+	/* As the window `window` was entered: the first time that one ended in it. */
+	u64 off_before;
+	s64 residue_before;
+	/* The ongoing period, if in_at is `moved_to`: the time that earlier windows have of it. */
+	u64 moved_to;
+	u64 before;
 	u64 waking_at; /* when it was last woken, if `wakings` says by whom; else 0 */
-	/* capture_out only: */
+	/* With capture_out as it last lost its CPU; else as the iterator last found it. */
 	u64 kernel_stack, user_stack;
-	u64 woken_at;
+	u64 woken_at; /* capture_out only */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -141,13 +151,19 @@ struct unwind {
 	struct bf_walk walk;
 	u32 segment, at, n_mappings; /* of the process */
 	u32 exec_id;		     /* of the image whose addresses the stack holds */
+	u64 trampoline;		     /* what return probes put for return addresses; 0: none */
+	u64 returns;		     /* the kernel's list of these, from where the walk stands: … */
+	u64 return_at, return_to;    /* … the first: its place on the stack, what was there */
 	struct bf_stack_event stack;
 };
-/* What is kept of an off-CPU period. */
+/* What is kept of an off-CPU period, which may lie in two windows. */
 struct kept {
-	u64 blocked, queued; /* weights, ns */
 	u32 blocked_reason, queued_reason;
-	u64 wakers; /* id */
+	struct kept_part {
+		u64 blocked, queued; /* weights, ns */
+		u64 wakers;	     /* id; of the blocked part */
+		u64 window;	     /* number */
+	} last, before; /* in the window it ended in; in the one before that */
 };
 struct scratch_stacks {
 	struct kept kept;
@@ -174,6 +190,44 @@ struct {
 	__type(key, u32);
 	__type(value, struct leaving);
 } leaving_scratch SEC(".maps");
+
+/* Events that -e names: bpf/events.bpf.h */
+#define N_EVENT_SCRATCHES 4
+struct event_scratch {
+	u64 is_busy;
+	struct scratch_stacks stacks;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, N_EVENT_SCRATCHES);
+	__type(key, u32);
+	__type(value, struct event_scratch);
+} event_scratches SEC(".maps");
+
+/* How many programs are in the ring buffer on this CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} ring_users SEC(".maps");
+
+static __always_inline void ring_enter(long change)
+{
+	u32 zero = 0;
+	u64 *users = config.events ? bpf_map_lookup_elem(&ring_users, &zero) : NULL;
+
+	if (users)
+		__sync_fetch_and_add(users, change);
+}
+
+static __always_inline bool ring_is_busy(void)
+{
+	u32 zero = 0;
+	u64 *users = bpf_map_lookup_elem(&ring_users, &zero);
+
+	return users && *users;
+}
 
 static __always_inline void stat_add(u32 stat, u64 n)
 {

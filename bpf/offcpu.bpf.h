@@ -9,9 +9,9 @@
  *
  * The stack that a thread has when it runs again is the one that it blocked with.
  *
- * Threads that are off when the recording starts or ends are met by task iterators: one notes how
- * they stand before the window opens, the other counts what they wait for after it has closed.
- * Whoever exchanges in_at first then counts the period.
+ * Of a boundary between windows that a period spans, each part is counted in its window. Threads
+ * that are still off at one are met by a task iterator (waiting.bpf.h). Whoever exchanges in_at
+ * first counts the part before it.
  */
 #ifndef BPF_OFFCPU_BPF_H
 #define BPF_OFFCPU_BPF_H
@@ -23,32 +23,30 @@
 #define __TASK_TRACED  0x0008
 #define TASK_DEAD      0x0080
 
-/* The part of an off-CPU period that lies in the window. Nanoseconds. */
+/* An off-CPU period as far as it is recorded: blocked from @from to @woken, then queued. */
 struct period {
-	u64 blocked, queued;
+	u64 from, woken, to;
 };
 
 /*
  * @task was off for @off until @now. It has waited @waited for CPUs in its life. Returns whether
- * any of it lies in the window.
+ * any of it lies before @end in the recording.
  */
 static __always_inline bool measure(struct thread *thread, struct task_struct *task, u64 off,
-				    u64 now, u64 waited, struct period *period)
+				    u64 now, u64 waited, u64 end, struct period *period)
 {
-	u64 from, to, woken;
+	u64 woken;
 
 	if ((s64)off <= 0)
 		return false;
-	from = later(now - off, control.switch_start);
-	to = earlier(now, control.switch_end);
-	if (from >= to)
+	period->from = later(now - off, control.switch_start);
+	period->to = earlier(now, end);
+	if (period->from >= period->to)
 		return false;
-	woken = from;
+	woken = period->from;
 	if (task->nvcsw != thread->n_voluntary)
-		woken = later(from, now - earlier(waited - thread->run_delay, off));
-	woken = earlier(woken, to);
-	period->blocked = woken - from;
-	period->queued = to - woken;
+		woken = later(woken, now - earlier(waited - thread->run_delay, off));
+	period->woken = earlier(woken, period->to);
 	return true;
 }
 
@@ -65,6 +63,7 @@ static __always_inline void thread_stands(struct thread *thread, struct task_str
 /* How @task stands at @now, when it is seen for the first time. */
 static __always_inline void thread_met(struct thread *thread, struct task_struct *task, u64 now)
 {
+	thread_keep_ids(thread, task);
 	thread_stands(thread, task, task->se.sum_exec_runtime);
 	stretch_begin(&thread->stretch);
 	thread->since = now;
@@ -72,76 +71,174 @@ static __always_inline void thread_met(struct thread *thread, struct task_struct
 	stat_add(BF_STAT_THREADS, 1);
 }
 
-/* Adds what is only known of the thread to the totals. What comes after its exit is kept, all. */
+/*
+ * A thread exits: adds what is only known of it to the totals. What comes after that is kept, all.
+ */
 static __always_inline void settle(struct thread *thread)
 {
 	stat_add(BF_STAT_PERIODS, thread->n_periods);
 	stat_add(BF_STAT_RESIDUE_NS, stretch_residue(&thread->stretch));
 	stat_add(BF_STAT_VARIANCE_US2, stretch_variance(&thread->stretch));
 	thread->n_periods = 0;
-	thread->stretch.position = 0;
-	stretch_begin(&thread->stretch);
-	if (thread->is_exiting)
-		thread->stretch.period = 0;
+	thread->stretch = (struct stretch){};
 }
 
-/* The exact CPU time of a thread that ends, or is there when the window has closed. */
-static __always_inline void count_runtime(struct thread *thread, struct task_struct *task, u64 now)
+/* The same of a thread that goes on, as a window closes: its stretch goes on too. */
+static __always_inline void sum_up(const struct thread *thread)
 {
-	u64 since = __sync_lock_test_and_set(&thread->since, ~0ULL);
-	u64 from = later(since, control.switch_start), to = earlier(now, control.switch_end);
-	struct bf_count_key key = {.reason = BF_REASON_RUNTIME};
+	s64 residue = stretch_residue(&thread->stretch);
 
-	if (from >= to || to - from <= thread->off || (config.by_comm && !comm_matches(task)))
+	if (thread->is_exiting)
 		return;
-	key_init(&key, task);
-	count_row(&key, to - from - thread->off);
+	barrier();
+	if (has_left(thread))
+		residue = thread->residue_before;
+	stat_add(BF_STAT_OPEN_PERIODS, thread->n_periods);
+	stat_add(BF_STAT_OPEN_RESIDUE_NS, residue);
+	stat_add(BF_STAT_OPEN_VARIANCE_US2, stretch_variance(&thread->stretch));
 }
 
 /*
- * Accounts for @period of @task. Returns whether any of it is kept: then, as what.
+ * The CPU time of a thread up to @end, of which it was off for @off since it was met: what was not
+ * counted yet, in @window. By sums since it was met, so that whatever is counted in the wrong place
+ * is made good for, and whoever else counts at the same time counts another part.
  */
-static __always_inline bool account(struct thread *thread, struct task_struct *task,
-				    const struct period *period, struct kept *kept)
+static __always_inline void count_runtime(struct thread *thread, struct task_struct *task, u64 end,
+					  u64 off, u64 window)
 {
-	u64 length = period->blocked + period->queued;
+	u64 from = later(thread->since, control.switch_start), total = end - from - off;
+	struct bf_count_key key = {.reason = BF_REASON_RUNTIME, .window = window};
+	s64 new = total - thread->counted;
 
-	thread->off += length;
-	if (length < config.min_block || length > config.max_block || !on_wanted_cpu(thread->cpu) ||
-	    (config.by_comm && !comm_matches(task)))
-		return false;
-	thread->n_periods++;
-	kept->blocked = weigh(&thread->stretch, period->blocked);
-	kept->queued = weigh(&thread->stretch, period->queued);
-	if (!kept->blocked && !kept->queued)
-		return false;
+	if (end <= from || new <= 0)
+		return;
+	new = total - __sync_lock_test_and_set(&thread->counted, total);
+	if (new <= 0 || (config.by_comm && !comm_matches(task)))
+		return;
+	key_init(&key, task);
+	key_keep_ids(&key, thread);
+	count_row(&key, new);
+}
+
+static __always_inline bool is_wanted_period(const struct thread *thread, struct task_struct *task,
+					     u64 length)
+{
+	return length >= config.min_block && length <= config.max_block &&
+	       on_wanted_cpu(thread->cpu) && (!config.by_comm || comm_matches(task));
+}
+
+/* As weigh(). A global function: the verifier proves it once. */
+__noinline u64 weigh_part(struct stretch *stretch, u64 length)
+{
+	return stretch ? weigh(stretch, length) : 0;
+}
+
+static __always_inline bool weigh_period(struct thread *thread, const struct period *period,
+					 u64 window, struct kept_part *part)
+{
+	part->blocked = weigh_part(&thread->stretch, period->woken - period->from);
+	part->queued = weigh_part(&thread->stretch, period->to - period->woken);
+	part->wakers = 0;
+	part->window = window;
+	return part->blocked || part->queued;
+}
+
+static __always_inline void find_reasons(const struct thread *thread, struct task_struct *task,
+					 struct kept *kept)
+{
 	kept->blocked_reason = contributes_to_load(task) ? BF_REASON_DISK : BF_REASON_SLEEP;
 	kept->queued_reason = BF_REASON_RUNQUEUE;
 	if (task->nvcsw == thread->n_voluntary && !thread->is_newborn)
 		kept->queued_reason = BF_REASON_PREEMPTED;
-	kept->wakers = 0;
 	stat_add(BF_STAT_KEPT, 1);
-	return true;
+}
+
+/* What of @period lies before @boundary; it is left with the rest. */
+static __always_inline void cut_period(struct period *period, u64 boundary, struct period *before)
+{
+	before->from = period->from;
+	before->woken = earlier(period->woken, boundary);
+	before->to = boundary;
+	period->from = boundary;
+	period->woken = later(period->woken, boundary);
+}
+
+/*
+ * Accounts for @period of @task, of which earlier windows have @counted already. A boundary that
+ * lies in it divides it. Returns whether any of it is kept: then, as what.
+ */
+static __always_inline bool account(struct thread *thread, struct task_struct *task,
+				    struct period *period, u64 counted, struct kept *kept)
+{
+	bool wanted = is_wanted_period(thread, task, counted + period->to - period->from);
+	bool is_kept = false;
+	struct period before;
+	struct place place;
+
+	find_place(period->to, &place);
+	kept->before = (struct kept_part){};
+	if (config.every && period->from < place.start) {
+		cut_period(period, place.start, &before);
+		if (wanted)
+			is_kept = weigh_period(thread, &before, place.window - 1, &kept->before);
+		thread->off += before.to - before.from;
+	}
+	enter_window(thread, place.window);
+	thread->off += period->to - period->from;
+	if (!wanted)
+		return false;
+	thread->n_periods++;
+	is_kept |= weigh_period(thread, period, place.window, &kept->last);
+	if (is_kept)
+		find_reasons(thread, task, kept);
+	return is_kept;
+}
+
+/* After a switch at @now, whatever it counted for: also into the time behind the recording. */
+static __always_inline void enter_window_at(struct thread *thread, u64 now)
+{
+	struct place place;
+
+	if (!config.every || now <= control.switch_start)
+		return;
+	find_place(earlier(now, control.switch_end), &place);
+	enter_window(thread, place.window + (now >= control.switch_end));
 }
 
 /* Returns whether the stacks may be new. */
-static __always_inline bool count_kept(struct task_struct *task, const struct kept *kept,
-				       u64 kernel_stack, u64 user_stack, u32 exec_id)
+static __always_inline bool count_part(struct bf_count_key *key, const struct kept *kept,
+				       const struct kept_part *part)
 {
-	struct bf_count_key key = {.kernel_stack = kernel_stack, .user_stack = user_stack};
 	bool is_new = false;
 
+	key->window = part->window;
+	if (part->queued) {
+		key->reason = kept->queued_reason;
+		key->wakers = 0;
+		is_new |= count(key, part->queued);
+	}
+	if (part->blocked) {
+		key->reason = kept->blocked_reason;
+		key->wakers = part->wakers;
+		is_new |= count(key, part->blocked);
+	}
+	return is_new;
+}
+
+/* Returns whether the stacks may be new. */
+static __always_inline bool count_kept(const struct thread *thread, struct task_struct *task,
+				       const struct kept *kept, u64 kernel_stack, u64 user_stack,
+				       u32 exec_id)
+{
+	struct bf_count_key key = {.kernel_stack = kernel_stack, .user_stack = user_stack};
+	bool is_new;
+
 	key_init(&key, task);
+	key_keep_ids(&key, thread);
 	key.exec_id = exec_id;
-	if (kept->queued) {
-		key.reason = kept->queued_reason;
-		is_new |= count(&key, kept->queued);
-	}
-	if (kept->blocked) {
-		key.reason = kept->blocked_reason;
-		key.wakers = kept->wakers;
-		is_new |= count(&key, kept->blocked);
-	}
+	is_new = count_part(&key, kept, &kept->last);
+	if (config.every)
+		is_new |= count_part(&key, kept, &kept->before);
 	return is_new;
 }
 
@@ -153,16 +250,41 @@ static __always_inline void keep(void *ctx, struct thread *thread, struct task_s
 	if (!stacks)
 		return;
 	if (config.capture_out) {
-		count_kept(task, kept, thread->kernel_stack, thread->user_stack,
+		count_kept(thread, task, kept, thread->kernel_stack, thread->user_stack,
 			   task->self_exec_id);
 		return;
 	}
 	/* Where the verifier does not tell the values apart: it would try the walk with each. */
 	stacks->kept = *kept;
 	capture_current(ctx, NULL, stacks);
-	if (count_kept(task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
+	if (count_kept(thread, task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
 		       stacks->user.exec_id))
 		publish_stacks(stacks);
+}
+
+/* The wait was ended in the part that it ended in. The one before has no waker. */
+static __always_inline void find_wakers(struct thread *thread, struct task_struct *task, u64 in_at,
+					const struct period *last, struct kept *kept)
+{
+	bool is_last = !config.every || last->woken > last->from;
+
+	if (!config.waker_depth || !(is_last ? kept->last.blocked : kept->before.blocked))
+		return;
+	if (is_last)
+		kept->last.wakers = wakers_of(thread, task, in_at);
+	else
+		kept->before.wakers = wakers_of(thread, task, in_at);
+}
+
+/* Whether what was off from @from until @now lies in the window that is open. */
+static __always_inline bool in_open_window(const struct thread *thread, u64 from, u64 now)
+{
+	const struct bf_window *open;
+
+	if (!config.every)
+		return now < control.switch_end && from >= control.switch_start;
+	open = open_window();
+	return now < open->end && from >= open->start && thread->window == (u32)open->number;
 }
 
 /*
@@ -171,8 +293,8 @@ static __always_inline void keep(void *ctx, struct thread *thread, struct task_s
  */
 static __always_inline bool pass_by(struct thread *thread, u64 off, u64 now)
 {
-	if (config.filters_periods || thread->is_newborn || now >= control.switch_end ||
-	    now - off < control.switch_start || may_be_kept(&thread->stretch, off))
+	if (config.filters_periods || thread->is_newborn ||
+	    !in_open_window(thread, now - off, now) || may_be_kept(&thread->stretch, off))
 		return false;
 	thread->in_at = now;
 	thread->off += off;
@@ -189,7 +311,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 				      u64 now, u64 waited)
 {
 	u64 runtime = runtime_at_switch(task), in_at = thread->in_at, off, began;
-	struct period period;
+	struct period period = {}; /* compilers move what they read of it before it is known */
 	struct kept kept;
 	bool is_kept;
 
@@ -205,16 +327,17 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		thread_stands(thread, task, runtime);
 		return;
 	}
-	if (now < control.switch_end) {
+	if (!config.every && now < control.switch_end) {
 		thread->in_at = now;
 	} else {
 		in_at = __sync_lock_test_and_set(&thread->in_at, now);
 		off = off_for(thread, in_at, now, runtime);
 	}
-	is_kept = measure(thread, task, off, now, waited, &period) &&
-		  account(thread, task, &period, &kept);
-	if (is_kept && config.waker_depth && kept.blocked)
-		kept.wakers = wakers_of(thread, task, in_at);
+	is_kept = measure(thread, task, off, now, waited, control.switch_end, &period) &&
+		  account(thread, task, &period, counted_before(thread, in_at), &kept);
+	enter_window_at(thread, now);
+	if (is_kept)
+		find_wakers(thread, task, in_at, &period, &kept);
 	thread_stands(thread, task, runtime);
 	thread->is_newborn = 0;
 	if (thread->is_exiting)
@@ -315,109 +438,22 @@ static __always_inline void thread_exits(struct task_struct *task)
 	settle(thread);
 }
 
-/* It has lost its CPU for good. */
+/* It has lost its CPU for good. The window that it dies in may not be the first to be counted. */
 static __always_inline void thread_dead(struct task_struct *task)
 {
 	struct thread *thread = thread_find(task);
+	u64 end = earlier(scheduler_now(), control.switch_end), off;
+	struct place place;
 
-	if (thread)
-		count_runtime(thread, task, scheduler_now());
-}
-
-/* Both halves of the stack of a thread that is not running; the user half if @sleepable. */
-static __always_inline void capture_blocked(struct task_struct *task, bool sleepable,
-					    struct scratch_stacks *stacks)
-{
-	long bytes = 0;
-
-	if (config.kernel_stacks)
-		bytes = bpf_get_task_stack(task, stacks->kernel.frames,
-					   sizeof stacks->kernel.frames, 0);
-	finish_kernel(&stacks->kernel, bytes);
-	stacks->user.stack.id = 0;
-	stacks->user.exec_id = task->self_exec_id;
-	if (!sleepable || !config.user_stacks || (task->flags & PF_KTHREAD))
+	if (!thread)
 		return;
-	walk_begin_saved(&stacks->user.walk, task);
-	unwind_blocked(&stacks->user, task);
-	finish_user(&stacks->user, task, task);
-}
-
-/* A thread that was there before any program was attached. */
-static __always_inline void thread_found(struct task_struct *task, bool sleepable)
-{
-	u32 state = task_state(task);
-	struct scratch_stacks *stacks;
-	struct thread *thread;
-
-	if (state & TASK_DEAD)
-		return;
-	thread = thread_get(task);
-	if (!thread || thread->in_at)
-		return;
-	thread_met(thread, task, scheduler_now());
-	thread->cpu = task_cpu(task);
-	if (task->on_cpu)
-		return;
-	/* What it waits for began before; so that it counts as a wait, not as a preemption. */
-	if (state != TASK_RUNNING)
-		thread->n_voluntary--;
-	if (config.capture_out) {
-		stacks = scratch_get(SCRATCH_ITERATOR);
-		if (!stacks)
-			return;
-		capture_blocked(task, sleepable, stacks);
-		publish_stacks(stacks);
-		/* It may have run meanwhile: then what the switch left is right. */
-		if (thread->kernel_stack || task->on_cpu)
-			return;
-		thread->kernel_stack = stacks->kernel.id;
-		thread->user_stack = stacks->user.stack.id;
+	thread->is_dead = 1;
+	find_place(end, &place);
+	if (config.every && place.start > thread->since) {
+		off = thread->window == (u32)place.window ? thread->off_before : thread->off;
+		count_runtime(thread, task, place.start, off + thread->off_met, place.window - 1);
 	}
-}
-
-/* What @task has waited for CPUs until @now, the wait that goes on included. */
-static __always_inline u64 waited_until(struct thread *thread, struct task_struct *task, u64 now)
-{
-	u64 since = task->sched_info.last_queued;
-
-	if (config.capture_out)
-		since = thread->woken_at > thread->in_at ? thread->woken_at : 0;
-	else if (task_state(task) != TASK_RUNNING)
-		since = 0;
-	return thread->run_delay + (since && since < now ? now - since : 0);
-}
-
-/*
- * The window has closed: what @task waits for, if it does. Returns whether it is kept.
- */
-static __always_inline bool thread_waits(struct thread *thread, struct task_struct *task,
-					 bool sleepable)
-{
-	u64 now = scheduler_now(), waited = waited_until(thread, task, now), in_at, off;
-	struct scratch_stacks *stacks;
-	struct period period;
-	struct kept kept;
-	u32 state = task_state(task);
-
-	if ((state & TASK_DEAD) || task->on_cpu || now < control.switch_end)
-		return false;
-	in_at = __sync_lock_test_and_set(&thread->in_at, now);
-	off = off_for(thread, in_at, now, task->se.sum_exec_runtime);
-	if (!measure(thread, task, off, now, waited, &period) ||
-	    !account(thread, task, &period, &kept))
-		return false;
-	if (state & (__TASK_STOPPED | __TASK_TRACED))
-		kept.blocked_reason = BF_REASON_STOPPED;
-	stacks = scratch_get(SCRATCH_ITERATOR);
-	if (!stacks)
-		return false;
-	stacks->kept = kept;
-	capture_blocked(task, sleepable, stacks);
-	if (count_kept(task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
-		       stacks->user.exec_id))
-		publish_stacks(stacks);
-	return true;
+	count_runtime(thread, task, end, thread->off + thread->off_met, place.window);
 }
 
 #endif

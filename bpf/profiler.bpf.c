@@ -11,9 +11,12 @@
 #include "bpf/wire.h"
 #include "bpf/compat.bpf.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/ids.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/sample.bpf.h"
 #include "bpf/offcpu.bpf.h"
+#include "bpf/waiting.bpf.h"
+#include "bpf/events.bpf.h"
 
 /* "GPL" to the kernel's licence check; BSD-2-Clause is offered besides. */
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -39,8 +42,33 @@ int on_sample(struct saved_registers *ctx)
 	key.kernel_stack = stacks->kernel.id;
 	key.user_stack = stacks->user.stack.id;
 	key.exec_id = stacks->user.exec_id;
+	key.window = window_of_sample(now);
 	if (count(&key, 0))
 		publish_stacks(stacks);
+	return 0;
+}
+
+/* What -e names: counters, then tracepoints, then probes. */
+SEC("perf_event")
+int on_counter(struct counter_context *ctx)
+{
+	take_event(ctx, (struct saved_registers *)ctx, ctx->period);
+	return 0;
+}
+
+/* The kernel's side of a tracepoint; what it was called for, the thread's registers tell. */
+SEC("tracepoint")
+int on_tracepoint(void *ctx)
+{
+	take_event(ctx, (struct saved_registers *)NULL, 1);
+	return 0;
+}
+
+/* Of user code and of the kernel's. */
+SEC("kprobe")
+int on_probe(struct saved_registers *ctx)
+{
+	take_event(ctx, ctx, 1);
 	return 0;
 }
 
@@ -95,11 +123,26 @@ int on_switched_kprobe(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Once, by the loader itself: the namespace that it lives in, and with it the ids that it knows. */
+SEC("raw_tp")
+int find_pid_namespace(void *ctx)
+{
+	struct pid *pid = BPF_CORE_READ(bpf_get_current_task_btf(), thread_pid);
+	u32 level = BPF_CORE_READ(pid, level);
+	struct upid here;
+
+	if (bpf_core_read(&here, sizeof here, &pid->numbers[level]))
+		return 0;
+	control.pid_level = level;
+	control.pid_namespace = (u64)here.ns;
+	return 0;
+}
+
 static __always_inline void process_event_init(struct bf_process_event *event, u32 type,
 					       struct task_struct *task)
 {
 	event->type = type;
-	event->pid = task->tgid;
+	event->pid = process_id(task);
 	event->parent_pid = 0;
 	event->exec_id = task->self_exec_id;
 	event->start = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -109,7 +152,7 @@ static __always_inline void process_event_init(struct bf_process_event *event, u
 /* A child has its parent's mappings, at the same addresses. */
 static __always_inline void inherit_mappings(struct task_struct *parent, struct task_struct *child)
 {
-	u32 parent_pid = parent->tgid, pid = child->tgid;
+	u32 parent_pid = process_id(parent), pid = process_id(child);
 	struct bf_process *known = bpf_map_lookup_elem(&processes, &parent_pid);
 	struct bf_process mappings;
 
@@ -124,20 +167,22 @@ SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
-	u32 pid = child->tgid;
+	u32 pid = process_id(child);
 	struct bf_process_event event;
 	u8 one = 1;
 
+	if (config.in_pid_namespace && !pid)
+		return 0;
 	if (child->tgid != parent->tgid) {
 		if (config.by_pid) {
-			if (!config.follow || !is_target_pid(parent->tgid))
+			if (!config.follow || !is_target_pid(process_id(parent)))
 				return 0;
 			if (bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY))
 				stat_add(BF_STAT_TARGETS_FULL, 1);
 		}
 		inherit_mappings(parent, child);
 		process_event_init(&event, BF_EVENT_FORK, child);
-		event.parent_pid = parent->tgid;
+		event.parent_pid = process_id(parent);
 		send(&event, sizeof event);
 	}
 	if (config.offcpu)
@@ -150,7 +195,7 @@ SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	u32 pid = task->tgid;
+	u32 pid = process_id(task);
 	u8 one = 1;
 
 	if (pid != config.command_pid)
@@ -178,11 +223,11 @@ int on_exit(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct bf_process_event event;
-	u32 pid = task->tgid;
+	u32 pid = process_id(task);
 
 	if (config.offcpu)
 		thread_exits(task);
-	if (BPF_CORE_READ(task, signal, live.counter) > 0)
+	if (BPF_CORE_READ(task, signal, live.counter) > 0 || (config.in_pid_namespace && !pid))
 		return 0;
 	if (config.by_pid) {
 		if (!is_target_pid(pid))
@@ -226,13 +271,14 @@ int on_each_task_at_start_stacks(struct bpf_iter__task *ctx)
 }
 
 /*
- * After the window has closed: the threads that still wait, and what is only known of each thread.
+ * After a window has closed: the threads that still wait, and what is only known of each thread.
  * Writes a word for each that is counted, so that the loader reads in steps and can empty the maps
  * in between.
  */
 static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
+	struct found found = {};
 	struct thread *thread;
 	u32 word = 0;
 
@@ -241,11 +287,11 @@ static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sle
 	thread = thread_find(task);
 	if (!thread || !thread->in_at)
 		return 0;
-	if (thread_waits(thread, task, sleepable))
+	if (thread_waits(thread, task, sleepable, &found))
 		bpf_seq_write(ctx->meta->seq, &word, sizeof word);
-	settle(thread);
+	sum_up(thread);
 	if (config.keep_runtime)
-		count_runtime(thread, task, control.switch_end);
+		runtime_until_close(thread, task, &found);
 	return 0;
 }
 

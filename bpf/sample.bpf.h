@@ -20,7 +20,12 @@ static __always_inline u64 wakeup_flags(void)
 
 static __always_inline bool send(void *event, u64 size)
 {
-	if (!bpf_ringbuf_output(&events, event, size, wakeup_flags()))
+	long r;
+
+	ring_enter(1);
+	r = bpf_ringbuf_output(&events, event, size, wakeup_flags());
+	ring_enter(-1);
+	if (!r)
 		return true;
 	stat_add(BF_STAT_EVENTS_FULL, 1);
 	return false;
@@ -195,8 +200,8 @@ static __always_inline void capture_current(void *ctx, struct saved_registers *r
 static __always_inline void key_init(struct bf_count_key *key, struct task_struct *task)
 {
 	key->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
-	key->pid = task->tgid;
-	key->tid = config.keep_tid ? task->pid : 0;
+	key->pid = process_id(task);
+	key->tid = config.keep_tid ? thread_id(task) : 0;
 	key->exec_id = task->self_exec_id;
 	key->kernel_thread = !!(task->flags & PF_KTHREAD);
 	BPF_CORE_READ_INTO(&key->comm, task, comm);

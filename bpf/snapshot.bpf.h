@@ -30,6 +30,25 @@ static __always_inline void read_stack(struct bf_snapshot_event *event, void *me
 	}
 }
 
+/*
+ * The loader can't ask the kernel where a return trampoline leads, so the copy of the stack gets
+ * the addresses that were there. On arm64 they are in a register first, and their place is not
+ * known.
+ * @bytes: a constant.
+ */
+static __always_inline void restore_returns(struct bf_snapshot_event *event, struct unwind *unwind,
+					    u32 bytes)
+{
+#if defined(__TARGET_ARCH_x86)
+	for (int i = 0; unwind->trampoline && i < MAX_RETURNS / 2 && next_return(unwind); i++) {
+		u64 at = unwind->return_at - event->memory_start;
+
+		if (at <= bytes - sizeof(u64))
+			__builtin_memcpy(event->memory + at, &unwind->return_to, sizeof(u64));
+	}
+#endif
+}
+
 static __always_inline u64 unique_id(u64 time)
 {
 	return ((time << 10) ^ bpf_get_smp_processor_id()) * 0x9e3779b97f4a7c15ULL | 1;
@@ -39,16 +58,19 @@ static __always_inline u64 unique_id(u64 time)
 static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_struct *task,
 					    void *memory, u32 bytes)
 {
-	struct bf_snapshot_event *event = bpf_ringbuf_reserve(&events, sizeof *event + bytes, 0);
+	struct bf_snapshot_event *event;
 	u64 id;
 
+	ring_enter(1);
+	event = bpf_ringbuf_reserve(&events, sizeof *event + bytes, 0);
+	ring_enter(-1);
 	if (!event)
 		return 0;
 	event->type = BF_EVENT_SNAPSHOT;
 	event->n = unwind->stack.n;
 	event->walk = unwind->walk;
 	bpf_probe_read_kernel(event->frames, sizeof event->frames, unwind->stack.frames);
-	event->pid = task->tgid;
+	event->pid = process_id(task);
 	event->exec_id = task->self_exec_id;
 	event->process_start = task->group_leader->start_boottime;
 	event->time = bpf_ktime_get_ns();
@@ -56,7 +78,10 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	event->has_code = event->walk.exact &&
 			  !walk_read(memory, &event->code, sizeof event->code, event->walk.pc);
 	read_stack(event, memory, bytes / 4096);
+	restore_returns(event, unwind, bytes);
+	ring_enter(1);
 	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+	ring_enter(-1);
 	return id;
 }
 

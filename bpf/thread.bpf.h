@@ -6,6 +6,7 @@
 #define BPF_THREAD_BPF_H
 
 #include "bpf/sample.bpf.h"
+#include "bpf/window.bpf.h"
 
 static __always_inline u64 later(u64 a, u64 b)
 {
@@ -28,12 +29,31 @@ static __always_inline struct thread *thread_find(struct task_struct *task)
 	return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
+/* While there are ids: what has been reaped has none left. */
+static __always_inline void thread_keep_ids(struct thread *thread, struct task_struct *task)
+{
+	if (!config.in_pid_namespace)
+		return;
+	thread->pid = process_id(task);
+	thread->tid = thread_id(task);
+}
+
+static __always_inline void key_keep_ids(struct bf_count_key *key, const struct thread *thread)
+{
+	if (!config.in_pid_namespace)
+		return;
+	if (!key->pid)
+		key->pid = thread->pid;
+	if (!key->tid && config.keep_tid)
+		key->tid = thread->tid;
+}
+
 /* The thread if its periods are measured; new ones are zero. */
 static __always_inline struct thread *thread_get(struct task_struct *task)
 {
 	struct thread *thread;
 
-	if (config.by_pid || config.by_tid || config.by_cgroup) {
+	if (config.by_pid || config.by_tid || config.by_cgroup || config.in_pid_namespace) {
 		thread = thread_find(task);
 		if (thread || !measured(task))
 			return thread;
@@ -60,6 +80,34 @@ static __always_inline u64 runtime_at_switch(struct task_struct *task)
 static __always_inline u64 off_for(const struct thread *thread, u64 in_at, u64 now, u64 runtime)
 {
 	return now - in_at - (runtime - thread->runtime);
+}
+
+/* What earlier windows have of the period that goes on, or just ended, of a thread of @in_at. */
+static __always_inline u64 counted_before(const struct thread *thread, u64 in_at)
+{
+	return config.every && thread->moved_to == in_at ? thread->before : 0;
+}
+
+/*
+ * From here on the thread's sums are of @window. As they stood is kept, for the iterator, which
+ * comes later. By the sums first: it reads them the other way round.
+ */
+static __always_inline void enter_window(struct thread *thread, u64 window)
+{
+	if (!config.every || (s32)((u32)window - thread->window) <= 0)
+		return;
+	thread->off_before = thread->off;
+	thread->residue_before = stretch_residue(&thread->stretch);
+	barrier();
+	*(volatile u32 *)&thread->window = window;
+	barrier();
+}
+
+/* The thread has sums of a window after the one that is being closed. */
+static __always_inline bool has_left(const struct thread *thread)
+{
+	return config.every &&
+	       (s32)(*(volatile u32 *)&thread->window - (u32)control.close_window) > 0;
 }
 
 #endif

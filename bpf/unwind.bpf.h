@@ -100,16 +100,72 @@ static __always_inline int find_rule(u32 table, u64 offset, const struct bf_rule
 	return BF_END_NONE;
 }
 
+/* Functions probed at their return, one below the other. */
+#define MAX_RETURNS 32
+
+#if defined(__TARGET_ARCH_x86)
+#define RETURN_ADDRESS_AT(sp) ((sp)-8) /* of a call, once it was undone */
+#else
+#define RETURN_ADDRESS_AT(sp) (sp)
+#endif
+
+/*
+ * A return probe, ours or another tool's, has the function return to a trampoline; the kernel keeps
+ * where to, innermost first, by the place on the stack (kernel/events/uprobes.c).
+ */
+static __always_inline void find_returns(struct unwind *unwind, struct task_struct *task)
+{
+	struct uprobe_task *utask;
+
+	unwind->trampoline = 0;
+	if (!bpf_core_field_exists(task->utask)) /* CONFIG_UPROBES */
+		return;
+	utask = BPF_CORE_READ(task, utask);
+	unwind->returns = utask ? (u64)BPF_CORE_READ(utask, return_instances) : 0;
+	if (unwind->returns)
+		unwind->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
+/* Reads the next one of the list; 0 at its end. A global function: proved once, not in each turn.
+ */
+__noinline int next_return(struct unwind *unwind)
+{
+	struct return_instance *instance;
+
+	if (!unwind || !unwind->returns)
+		return 0;
+	instance = (void *)unwind->returns;
+	unwind->return_at = BPF_CORE_READ(instance, stack);
+	unwind->return_to = BPF_CORE_READ(instance, orig_ret_vaddr);
+	unwind->returns = (u64)BPF_CORE_READ(instance, next);
+	return 1;
+}
+
+/* The walk stands at the trampoline: what was returned from lies lower on the stack. */
+static __always_inline void leave_trampoline(struct unwind *unwind)
+{
+	u64 at = RETURN_ADDRESS_AT(unwind->walk.sp);
+
+	for (int i = 0; i < MAX_RETURNS && next_return(unwind); i++)
+		if (unwind->return_at == at) {
+			unwind->walk.pc = unwind->return_to;
+			break;
+		}
+}
+
 static __always_inline int step(struct unwind *unwind, void *memory)
 {
 	struct bf_walk *walk = &unwind->walk;
-	u64 pc = walk->pc - !walk->exact;
+	u64 pc;
 	const struct bf_mapping *mapping;
 	const struct bf_rule *rule;
 	const u32 *words;
 	u64 n = unwind->stack.n;
 	int end;
 
+	if (unwind->trampoline && walk->pc == unwind->trampoline)
+		leave_trampoline(unwind);
+	pc = walk->pc - !walk->exact;
 	words = segment_get(unwind->segment);
 	if (!words)
 		return BF_END_PROCESS;
@@ -145,7 +201,7 @@ __noinline int step_current(struct unwind *unwind)
 /* Finds the mappings of @task's process. Returns why there are none. */
 static __always_inline int find_mappings(struct task_struct *task, struct unwind *unwind)
 {
-	u32 pid = task->tgid;
+	u32 pid = process_id(task);
 	struct bf_process *process = bpf_map_lookup_elem(&processes, &pid);
 
 	if (!process || process->exec_id != (u32)task->self_exec_id ||
@@ -175,6 +231,7 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 	int end;
 
 	unwind_begin(unwind);
+	find_returns(unwind, task);
 	end = find_mappings(task, unwind);
 	/* One more than there are frames: it finds out whether that was all. */
 	for (int i = 0; i <= BF_MAX_FRAMES && !end; i++)
@@ -201,6 +258,7 @@ static __always_inline void unwind_blocked(struct unwind *unwind, struct task_st
 	struct blocked_walk blocked = {task, unwind};
 
 	unwind_begin(unwind);
+	find_returns(unwind, task);
 	unwind->walk.end = find_mappings(task, unwind);
 	if (!unwind->walk.end)
 		bpf_loop(BF_MAX_FRAMES + 1, step_blocked, &blocked, 0);

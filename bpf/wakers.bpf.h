@@ -55,8 +55,8 @@ static __always_inline void waker_init(struct bf_waker *waker, struct task_struc
 	capture_user(NULL, stacks);
 	waker->user_stack = stacks->user.stack.id;
 	waker->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
-	waker->pid = task->tgid;
-	waker->tid = config.waker_tid || waits_for_futex(woken) ? task->pid : 0;
+	waker->pid = process_id(task);
+	waker->tid = config.waker_tid || waits_for_futex(woken) ? thread_id(task) : 0;
 	waker->exec_id = stacks->user.exec_id;
 	waker->kernel_thread = !!(task->flags & PF_KTHREAD);
 	BPF_CORE_READ_INTO(&waker->comm, task, comm);
@@ -115,7 +115,7 @@ static __always_inline void lengthen_chain(struct woken *woken, struct task_stru
 static __always_inline void waking(void *ctx, struct task_struct *task)
 {
 	struct thread *thread = thread_find(task);
-	u64 now, blocked, began;
+	u64 now, blocked, before, began;
 	struct woken *woken;
 	bool is_thread;
 
@@ -124,8 +124,9 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	thread->waking_at = 0;
 	now = scheduler_now();
 	blocked = off_for(thread, thread->in_at, now, task->se.sum_exec_runtime);
+	before = counted_before(thread, thread->in_at);
 	if ((s64)blocked <= 0 || now < control.switch_start || now >= control.switch_end ||
-	    blocked < config.min_block ||
+	    before + blocked < config.min_block ||
 	    !may_be_kept(&thread->stretch, blocked + waking_takes(blocked)))
 		return;
 	woken = bpf_task_storage_get(&wakings, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -135,7 +136,7 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	woken->wakers[0] = publish_waker(ctx, task, &is_thread);
 	woken->n = 1;
 	if (is_thread)
-		lengthen_chain(woken, bpf_get_current_task_btf(), now - blocked);
+		lengthen_chain(woken, bpf_get_current_task_btf(), now - blocked - before);
 	thread->waking_at = now;
 	stat_add(BF_STAT_WAKINGS, 1);
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);

@@ -16,6 +16,7 @@
 #define BF_MAX_CPUS    4096
 #define BF_COMM_LEN    16
 #define BF_GLOB_STATES 64
+#define BF_MAX_EVENTS  16 /* a power of 2 */
 
 /* Why a thread is not running. */
 enum bf_reason {
@@ -40,6 +41,10 @@ struct bf_glob {
 	__u64 accept;
 };
 
+/* In place of how many events make one that is taken: */
+#define BF_PERIOD_OWN  0      /* the counter has seen to it, and says for how many it stands */
+#define BF_PERIOD_NONE ~0ULL /* samples count, not events */
+
 /* Fixed before the programs are loaded: what is off costs nothing, the verifier removes it. */
 struct bf_config {
 	__u8 by_pid;	/* only processes in `target_pids` */
@@ -58,16 +63,30 @@ struct bf_config {
 	__u8 filters_periods; /* by_comm, by_cpu, or min_block, max_block */
 	__u8 waker_depth;     /* record who woke, who had woken that one, …; 0: not */
 	__u8 waker_tid;	      /* tell each waker apart, not only those that end a futex wait */
+	__u8 events;	      /* what -e names is sampled, too: programs can be nested */
+	__u8 in_pid_namespace; /* ids are told as one below the machine's has them */
+	__u8 pad[2];
 	__u32 command_pid;    /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
 	__u32 cgroup_level;
 	__u64 cgroup_id;
+	__u64 every;			  /* nanoseconds: windows of that length; 0: one */
 	__u64 min_block, max_block;	  /* nanoseconds, both included */
 	__u64 interrupts, interrupts_end; /* code through which they enter the kernel; or 0 */
 	__u32 counts_high;		  /* entries of a count map that call for a drain */
 	__u32 events_high;		  /* bytes in the ring buffer that wake the loader */
 	__u64 cpus[BF_MAX_CPUS / 64];
+	__u64 event_periods[BF_MAX_EVENTS]; /* one event in so many is taken, or BF_PERIOD_… */
 	struct bf_glob glob;
+};
+
+/*
+ * The open window of several, by the scheduler's clock: [start, end). Those after it follow at
+ * config.every, should the loader be late with the next one.
+ */
+struct bf_window {
+	__u64 start, end;
+	__u64 number; /* from 0 */
 };
 
 /*
@@ -79,12 +98,19 @@ struct bf_control {
 	__u64 switch_start, switch_end; /* the same moments by the scheduler's clock */
 	__u64 clock_offset;		/* CLOCK_MONOTONIC less the scheduler's clock */
 	__u64 least_offset;		/* the least that was seen while calibrating */
+	__u64 pid_namespace;		/* the one whose ids are told: its address */
 	__u64 offcpu_period;		/* ns: one point in each such stretch is sampled; 0: all */
+	/* Off-CPU, with config.every: one is written while programs read the other. */
+	struct bf_window windows[2];
+	__u64 close_at;	    /* for the task iterator: the end, by the scheduler's clock, … */
+	__u64 close_window; /* … of the window of that number */
 	__u32 calibrating;		/* clock_offset is being found */
 	__u32 epoch;			/* its lowest bit says which count map is filled */
 	__u32 counts_used[2];
 	__u32 seen_used;
 	__u32 drain_wanted; /* set by BPF when a map fills up */
+	__u32 window;	    /* its lowest bit says which of `windows` is the open one */
+	__u32 pid_level;    /* how many namespaces are above pid_namespace */
 };
 
 /* One row of the profile. A stack id is the hash of its frames; 0: no frames. */
@@ -96,13 +122,15 @@ struct bf_count_key {
 	__u32 exec_id;
 	__u8 reason; /* enum bf_reason */
 	__u8 kernel_thread;
-	__u8 pad[2];
+	__u8 event;  /* number of the event that was sampled */
+	__u8 window; /* number of the window, modulo 256 */
 	char comm[BF_COMM_LEN];
 };
 
 struct bf_count {
 	__u64 samples;	   /* or off-CPU periods */
-	__u64 nanoseconds; /* off-CPU time, or of BF_REASON_RUNTIME CPU time */
+	__u64 nanoseconds; /* off-CPU time, or of BF_REASON_RUNTIME CPU time; or the number of
+			      events that the samples stand for */
 };
 
 /* A thread that woke another one, and where it was then; all else 0: an interrupt. */
@@ -343,14 +371,19 @@ enum bf_stat {
 	BF_STAT_SNAPSHOTS_FULL, /* stacks cut off: no room for their snapshot */
 	BF_STAT_SNAPSHOTS,	/* stacks that the loader had to walk */
 	BF_STAT_THREADS,	/* threads whose periods are measured */
-	BF_STAT_PERIODS,	/* off-CPU periods seen, kept or not */
+	BF_STAT_PERIODS,	/* off-CPU periods seen, kept or not, of threads that ended */
 	BF_STAT_KEPT,		/* of these */
 	BF_STAT_WAKINGS,	/* wake-ups of which the waker was taken */
 	BF_STAT_KEEPING_NS,	/* time spent on those */
-	BF_STAT_RESIDUE_NS,   /* measured off-CPU time less what was counted for it; may be negative
-			       */
+	/* Of these: measured off-CPU time less what was counted for it; may be negative. */
+	BF_STAT_RESIDUE_NS,
 	BF_STAT_VARIANCE_US2, /* of that difference, square microseconds */
 	BF_STAT_UNKNOWN_WAKERS, /* periods that were kept, without their waker */
+	/* Of the threads that are there as a window closes; for each run of the iterator anew. */
+	BF_STAT_OPEN_PERIODS,
+	BF_STAT_OPEN_RESIDUE_NS,
+	BF_STAT_OPEN_VARIANCE_US2,
+	BF_STAT_EVENTS_NESTED,	/* events lost that came while another one was in the ring buffer */
 	N_BF_STATS,
 };
 
@@ -358,7 +391,7 @@ _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_ke
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
 _Static_assert(sizeof(struct bf_stack_event) == 16 + 8 * BF_MAX_FRAMES, "padding");
-_Static_assert(sizeof(struct bf_control) == 80, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_control) == 160, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
 _Static_assert(sizeof(struct bf_process) == 24, "padding in struct bf_process");

@@ -74,8 +74,27 @@ struct signal_struct {
 	atomic_t live;
 };
 
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	unsigned long start_stack;
+	struct uprobes_state uprobes_state;
+};
+
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
 };
 
 struct sched_entity {
@@ -90,6 +109,18 @@ struct sched_info {
 	unsigned long long last_queued;
 };
 
+struct pid_namespace;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	unsigned int flags;
 	unsigned int on_cpu; /* a byte since 7.0: only unsigned fields may shrink */
@@ -99,6 +130,7 @@ struct task_struct {
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	u64 start_boottime;
 	unsigned sched_contributes_to_load : 1;
 	unsigned long nvcsw;
@@ -107,6 +139,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	u64 self_exec_id;
 	struct css_set *cgroups;
+	struct uprobe_task *utask;
 };
 
 struct pt_regs; /* compat.bpf.h: struct saved_registers */

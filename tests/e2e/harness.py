@@ -16,6 +16,10 @@ import threading
 import time
 from pathlib import Path
 
+# Under sudo, commands would run as its caller, who may not see what tests make.
+for sudo_name in "SUDO_COMMAND", "SUDO_GID", "SUDO_UID", "SUDO_USER":
+    os.environ.pop(sudo_name, None)
+
 ROOT = Path(__file__).resolve().parents[2]
 BPFFLAME = Path(os.environ.get("BPFFLAME", ROOT / "build" / "bpfflame"))
 WORKLOADS = ROOT / "build" / "workload"

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -126,7 +127,7 @@ def top(path, *options):
         flat, _, _, total, _, name = row.split(None, 5)
         name = re.sub(r" \((partial-)?inline\)$", "", name)
         for counter, value in (functions.selfs, flat), (functions.totals, total):
-            match = re.fullmatch(r"([0-9.]+)(ns|us)?", value)
+            match = re.fullmatch(r"(-?[0-9.]+)(ns|us)?", value)
             assert match, row
             counter[name] += round(float(match[1]) / (1000 if match[2] == "ns" else 1))
     return functions
@@ -170,6 +171,21 @@ def test_difference_by_pprof(made):
     assert "Showing nodes accounting for 0, 0%" in go_pprof("-top", f"-diff_base={path}", path)
 
 
+def test_differences_by_pprof(made, tmp_path):
+    """Function by function, what pprof subtracts is what the folded lines say."""
+    base = tmp_path / "base.folded"
+    base.write_text("".join(line.rsplit(" ", 1)[0] + f" {10 + 3 * i}\n"
+                            for i, line in enumerate(ONCPU.splitlines()[1:])))
+    pb = render(base, tmp_path / "base.pb.gz")
+    shown = top(made["oncpu"].with_suffix(".pb.gz"), "-sample_index=samples", f"-diff_base={pb}")
+    new, old = of_folded(made["oncpu"]), of_folded(base)
+    for kind in "selfs", "totals":
+        expected = collections.Counter(getattr(new, kind))
+        expected.subtract(getattr(old, kind))
+        assert {name: value for name, value in getattr(shown, kind).items() if value} == {
+            name: value for name, value in expected.items() if value}
+
+
 # --- protobuf -------------------------------------------------------------------------------
 
 
@@ -193,6 +209,22 @@ def test_decoded_by_protoc(made):
 
 
 # --- there and back -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".speedscope.json", ".firefox.json", ".pb.gz"])
+@pytest.mark.parametrize("name", ["oncpu", "offcpu"])
+def test_comes_back(made, name, ending, tmp_path):
+    """As folded lines, and as the same file."""
+    source = made[name].with_suffix(ending)
+    folded = render(source, tmp_path / "again.folded", options=ALL)
+    assert folded.read_bytes() == made[name].read_bytes()
+    assert render(source, tmp_path / f"again{ending}", options=ALL).read_bytes() == (
+        source.read_bytes())
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(source.read_bytes()))
+    if ending != ".pb.gz":
+        assert render(packed, tmp_path / "packed.folded",
+                      options=ALL).read_bytes() == made[name].read_bytes()
 
 
 @pytest.mark.parametrize("name", ["oncpu", "offcpu"])
@@ -219,6 +251,16 @@ def test_profile_by_go(tmp_path):
     assert copy.read_bytes() != pb.read_bytes()
     again = render(copy, tmp_path / "again.folded")
     assert again.read_text() == render(folded, tmp_path / "plain.folded").read_text()
+
+
+def test_damaged_json(made, tmp_path):
+    whole = made["oncpu"].with_suffix(".speedscope.json").read_bytes()
+    damaged = tmp_path / "damaged.json"
+    damaged.write_bytes(whole[:len(whole) // 2])
+    result = run("render", damaged, "-o", tmp_path / "x.folded")
+    assert result.returncode == 1
+    assert re.search(rf"{damaged}: damaged JSON at byte \d+: the file ends", error_line(result))
+    assert not (tmp_path / "x.folded").exists()
 
 
 def test_damaged_pprof(made, tmp_path):
@@ -375,6 +417,17 @@ def test_speedscope_opens(made, browser, tmp_path, ending):
         assert functions == shown(of_folded(made["oncpu"], command), "none")
 
 
+@pytest.mark.parametrize("name", ["oncpu", "offcpu"])
+def test_speedscope_opens_folded(made, browser, tmp_path, name):
+    """It tells frames by their suffixes, commands are frames, and values have no unit."""
+    functions = Functions()
+    for frames, value in Folded(made[name]).stacks:
+        functions.add(frames, value)
+    page = Speedscope(browser, made[name], tmp_path)
+    assert page.functions() == shown(functions, "none")
+    assert page.errors() == []
+
+
 @pytest.mark.parametrize("ending", [".speedscope.json", ".pb.gz"])
 def test_speedscope_opens_times(made, browser, tmp_path, ending):
     page = Speedscope(browser, made["offcpu"].with_suffix(ending), tmp_path)
@@ -392,7 +445,18 @@ class Firefox:
     def __init__(self, path, folder):
         self.program = need(NPM / ".bin" / "profiler-cli", "the Firefox Profiler's CLI")
         self.environment = {**os.environ, "HOME": str(folder)}
-        self.ask("load", path)
+        self.load(path)
+
+    def load(self, path):
+        """Its background process has but seconds to start, which a busy machine may not give."""
+        for _ in range(5):
+            result = node(self.program, "load", path, env=self.environment)
+            if result.returncode == 0:
+                return
+            left = re.search(rb"still be running as pid (\d+)", result.stderr)
+            assert left, result
+            os.kill(int(left[1]), signal.SIGTERM)
+        assert False, result
 
     def __enter__(self):
         return self
@@ -464,6 +528,22 @@ def test_hostile_names(tmp_path, browser):
 # --- recordings -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("options", [
+    ["--offcpu", "--wakers"], ["--wall", "--wakers", "--threads"], ["--oncpu", "--threads"]],
+    ids=" ".join)
+def test_recordings_come_back(tmp_path, options):
+    """Who woke whom, and threads."""
+    endings = ".folded", ".pb.gz", ".speedscope.json", ".firefox.json"
+    outputs = [argument for ending in endings for argument in ("-o", tmp_path / f"out{ending}")]
+    record(*options, "-F", 199, *outputs, "--", "sh", "-c",
+           "(sleep 0.1; head -c 90000000 /dev/zero) | cat | wc -c; sleep 0.1")
+    expected = (tmp_path / "out.folded").read_bytes()
+    assert expected
+    for ending in endings:
+        again = render(tmp_path / f"out{ending}", tmp_path / "again.folded")
+        assert again.read_bytes() == expected, ending
+
+
 @pytest.mark.parametrize("mode", ["oncpu", "offcpu", "wall"])
 def test_recordings(tmp_path, mode):
     """What is written at the end of a recording, by the tools that read it."""
@@ -479,6 +559,9 @@ def test_recordings(tmp_path, mode):
     assert (tmp_path / "again.folded").read_bytes() == folded.read_bytes()
     rewritten = render(pb, tmp_path / "again.pb.gz")
     assert rewritten.read_bytes() == pb.read_bytes()
+    for ending in ".speedscope.json", ".firefox.json":
+        again = render(f"{stem}{ending}", tmp_path / "again.folded")
+        assert again.read_bytes() == folded.read_bytes(), ending
     validate(tmp_path / "out.speedscope.json")
     functions = top(pb, "-sample_index=samples" if mode == "oncpu" else "-unit=ns")
     expected = of_folded(folded)

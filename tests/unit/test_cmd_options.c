@@ -134,9 +134,42 @@ static void user_stacks_only(void **state)
 	assert_false(parsed("--wall -K").view.stacks.unfold.no_kernel);
 }
 
+static void sets(void **state)
+{
+	struct record_options options = parsed("--every 60 --keep 100 --keep 7d --keep 2G");
+
+	assert_int_equal(options.collect.every_ns, 60 * NSEC_PER_SEC);
+	assert_int_equal(options.keep.sets, 100);
+	assert_int_equal(options.keep.age_ns, 7 * 24 * 3600 * NSEC_PER_SEC);
+	assert_int_equal(options.keep.bytes, 2ULL << 30);
+	assert_int_equal(parsed("--every 100ms").collect.every_ns, NSEC_PER_SEC / 10);
+	assert_int_equal(parsed("--every 1 --keep 90m").keep.age_ns, 5400 * NSEC_PER_SEC);
+	assert_int_equal(parsed("--every 1 --keep 1.5h").keep.age_ns, 5400 * NSEC_PER_SEC);
+	assert_int_equal(parsed("--every 1 --keep 30s").keep.age_ns, 30 * NSEC_PER_SEC);
+	assert_int_equal(parsed("--every 1 --keep 500MiB").keep.bytes, 500 << 20);
+	assert_int_equal(parsed("--every 1 --keep 500MB").keep.bytes, 500 << 20);
+	assert_int_equal(parsed("--every 1 --keep 4096B").keep.bytes, 4096);
+	assert_int_equal(parsed("--every 1 --keep 2K").keep.bytes, 2048);
+	expect_refused("--every 99ms", "--every");
+	expect_refused("--every 0", "--every");
+	expect_refused("--every x", "--every");
+	expect_refused("--every 1 --keep 0", "--keep");
+	expect_refused("--every 1 --keep 0d", "--keep");
+	expect_refused("--every 1 --keep 0G", "--keep");
+	expect_refused("--every 1 --keep 1.5", "--keep");
+	expect_refused("--every 1 --keep 7D", "--keep");
+	expect_refused("--every 1 --keep 2g", "--keep");
+	expect_refused("--every 1 --keep 2Gib", "--keep");
+	expect_refused("--every 1 --keep -3", "--keep");
+	expect_refused("--keep 3", "--every");
+	expect_refused("--keep 3", "--keep");
+	expect_refused("--every 1 -o x.svg", "--every");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sets),
 		cmocka_unit_test(modes),
 		cmocka_unit_test(wakers),
 		cmocka_unit_test(offcpu_periods),

@@ -251,8 +251,8 @@ static void test_wakers_are_kept_by_id(void **state)
 	assert_int_equal(wakers_add(&wakers, &a), 0);
 	assert_int_equal(wakers_add_chain(&wakers, &chain), 0);
 	assert_int_equal(wakers_add_chain(&wakers, &chain), 0);
-	assert_int_equal(wakers.n_wakers, 2);
-	assert_int_equal(wakers.n_chains, 1);
+	assert_int_equal(wakers.now.n_wakers, 2);
+	assert_int_equal(wakers.now.n_chains, 1);
 	assert_int_equal(wakers_find(&wakers, 3)->pid, 6);
 	assert_null(wakers_find(&wakers, 2));
 	assert_int_equal(wakers_find_chain(&wakers, 9)->wakers[1], 3);

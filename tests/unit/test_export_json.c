@@ -98,9 +98,11 @@ static void heaviest_command_first(void **state)
 	expect(export_speedscope, PROFILE_ONCPU, samples, COUNT(samples), &plain,
 	       "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
 	       "\"exporter\":\"bpfflame " BPFFLAME_VERSION "\",\"name\":\"oncpu\","
-	       "\"activeProfileIndex\":0,\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"},"
-	       "{\"name\":\"c\"},{\"name\":\"f\"},{\"name\":\"main\"},{\"name\":\"read\",\"file\":"
-	       "\"[kernel]\"}]},\"profiles\":[{\"type\":\"sampled\",\"name\":\"b\",\"unit\":"
+	       "\"activeProfileIndex\":0,\"bpfflame\":{\"mode\":\"oncpu\"},\"shared\":{\"frames\":["
+	       "{\"name\":\"a\",\"kind\":\"note\"},{\"name\":\"b\",\"kind\":\"note\"},"
+	       "{\"name\":\"c\",\"kind\":\"note\"},{\"name\":\"f\"},{\"name\":\"main\"},"
+	       "{\"name\":\"read\",\"file\":\"[kernel]\",\"module\":\"[kernel]\","
+	       "\"kind\":\"kernel\"}]},\"profiles\":[{\"type\":\"sampled\",\"name\":\"b\",\"unit\":"
 	       "\"none\",\"startValue\":0,\"endValue\":5,\"samples\":[[4,3]],\"weights\":[5]},"
 	       "{\"type\":\"sampled\",\"name\":\"a\",\"unit\":\"none\",\"startValue\":0,"
 	       "\"endValue\":3,\"samples\":[[4],[4,5]],\"weights\":[1,2]},{\"type\":\"sampled\","
@@ -152,9 +154,11 @@ static void files_and_lines(void **state)
 	char *text = exported(export_speedscope, profile, &plain);
 
 	check(text);
-	assert_non_null(strstr(text, "\"frames\":[{\"name\":\"a\"},{\"name\":\"f\",\"file\":"
-				     "\"/src/a.c\"},{\"name\":\"main\",\"file\":\"/src/a.c\"}]}"));
+	assert_non_null(strstr(text, "\"frames\":[{\"name\":\"a\",\"kind\":\"note\"},"
+				     "{\"name\":\"f\",\"file\":\"/src/"
+				     "a.c\"},{\"name\":\"main\",\"file\":\"/src/a.c\"}]}"));
 	assert_non_null(strstr(text, "\"samples\":[[1],[1,2,1],[2,1]]"));
+	assert_non_null(strstr(text, "\"inlined\":[[],[2],[1]]"));
 	free(text);
 	text = exported(export_speedscope, profile, &(struct unfold_options){.lines = true});
 	check(text);

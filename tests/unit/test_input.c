@@ -328,7 +328,7 @@ static void no_profile(void **state)
 		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
 		noise_bytes[i] = random >> 56;
 	}
-#define NEITHER ": neither folded lines, nor pprof, nor the text of perf script"
+#define NEITHER ": neither folded lines, nor pprof, nor JSON, nor the text of perf script"
 	made_expect_failure(elf, sizeof elf - 1, -EINVAL, NEITHER ": byte 7 is 0");
 	made_expect_failure(zeros, sizeof zeros, -EINVAL, NEITHER ": byte 0 is 0");
 	made_expect_failure(noise_bytes, sizeof noise_bytes, -EINVAL, NEITHER ": byte 53 is 0");

@@ -390,7 +390,7 @@ static void nul_bytes(void **state)
 	memset(text + 1992, ' ', 8);
 	EXPECT_FAILURE(
 		"a;bc 1\na;\0 2\n",
-		": neither folded lines, nor pprof, nor the text of perf script: byte 9 is 0");
+		": neither folded lines, nor pprof, nor JSON, nor the text of perf script: byte 9 is 0");
 	made_expect_failure(text, sizeof text, -EINVAL, ":3: a NUL byte; this is not a text file");
 }
 

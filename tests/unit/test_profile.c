@@ -134,6 +134,47 @@ static void named_locations_are_kept_once(void **state)
 	profile_free(profile);
 }
 
+/* Three events: what is shown is one's, and what was removed meanwhile stays away. */
+static void events_are_shown_one_at_a_time(void **state)
+{
+	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
+	struct profile_sample sample = {.count = 1, .nanoseconds = 10};
+	size_t n[3] = {100, 100, 100};
+
+	for (uint32_t i = 0; i < 300; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "f%u", i / 3);
+		sample.stack = made_stack(profile, name, false);
+		sample.event = i % 3;
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	assert_int_equal(profile->n_samples, 300);
+	assert_null(profile_event(profile));
+	profile->n_events = 3;
+	profile->events[1] = (struct profile_event){.is_counted = true, .period = 10};
+	profile->events[2] = (struct profile_event){.frequency = 99};
+	for (uint32_t round = 0; round < 9; round++) {
+		uint32_t event = round * 2 % 3;
+		uint64_t seen = 0;
+
+		profile_show_event(profile, event);
+		assert_ptr_equal(profile_event(profile), &profile->events[event]);
+		assert_true(profile->frequency == profile->events[event].frequency);
+		assert_int_equal(profile->n_samples, n[event]);
+		for (size_t i = 0; i < profile->n_samples; i++) {
+			assert_int_equal(profile->samples[i].event, event);
+			assert_int_equal(profile->samples[i].count, 2);
+			seen += profile_sample_weight(profile, &profile->samples[i]);
+		}
+		assert_int_equal(seen, n[event] * (event == 1 ? 20 : 2));
+		if (round % 2)
+			profile->n_samples = n[event] -= 10;
+	}
+	profile_free(profile);
+}
+
 /* Whether they are the first of their stack or not. */
 static void samples_are_found(void **state)
 {
@@ -518,6 +559,7 @@ int main(void)
 		cmocka_unit_test(many_wakers),
 		cmocka_unit_test(named_locations_are_kept_once),
 		cmocka_unit_test(samples_are_found),
+		cmocka_unit_test(events_are_shown_one_at_a_time),
 		cmocka_unit_test(in_order_only_neighbours_merge),
 		cmocka_unit_test(samples_differ_by_waker_and_idleness),
 		cmocka_unit_test(weights),

@@ -106,6 +106,15 @@ hotplug() {
 	wait $recording
 }
 
+# One file for each: events.page-faults.folded … Nobody has mounted tracefs here.
+events() {
+	probes=/test/probes
+	record events -e page-faults -e sched:sched_process_fork -e uprobe:$probes:called_often \
+		-e uretprobe:$probes:calls_twice -e usdt:$probes:watched -e kprobe:__x64_sys_write \
+		-e kretprobe:__x64_sys_write -- sh -c "$probes 200 100 50 >/out/events.truth"
+	bpfflame events --json >/out/events.list
+}
+
 uname -r >/out/kernel
 waiting wall --wall
 for hook; do
@@ -115,4 +124,5 @@ together "$@"
 wakers
 record all --offcpu -a -d 1
 oncpu
+events
 hotplug

@@ -96,7 +96,7 @@ def folders(tmp_path_factory):
             made[kernel] = out, run_in(
                 kernel, "sh", "guest.sh", *HOOKS[kernel], out=out,
                 files=[ROOT / "tests" / "vm" / "guest.sh",
-                       *(WORKLOADS / name for name in ("wait", "burn", "wakers"))])
+                       *(WORKLOADS / name for name in ("wait", "burn", "wakers", "probes"))])
         out, result = made[kernel]
         assert result.returncode == 0, result.stderr
         return out
@@ -231,6 +231,34 @@ def test_shares_on_cpu(folders, kernel):
     for percent in (60, 30, 10):
         share = recorded.folded.with_frame(f"burn_{percent}") / total
         assert share == pytest.approx(percent / 100, abs=0.06), percent
+
+
+@pytest.mark.parametrize("kernel", HOOKS)
+def test_events(folders, kernel):
+    """Counted, not timed: exact here too. With kprobes, and without a tracefs that is mounted."""
+    folder = folders(kernel)
+    assert (folder / "events.status").read_text().strip() == "0", \
+        (folder / "events.err").read_text()
+    summary = json.loads((folder / "events.json").read_text())
+    truth = json.loads((folder / "events.truth").read_text())
+    assert_no_loss(summary)
+    files = {path.name.split(".", 1)[1].removesuffix(".folded"): Folded(path)
+             for path in folder.glob("events.*.folded")}
+
+    def inside(stem, function):
+        return files[stem].total(lambda frames: frames[0] == "probes" and function in frames)
+    assert inside("page-faults", "touch_many") == truth["pages"]
+    assert inside("page-faults", "touch_few") == truth["few"]
+    assert inside("sched-sched_process_fork", "fork_often") == truth["forks"]
+    assert inside("uprobe-probes-called_often", "main") == \
+        truth["calls"] + 2 * truth["twice"] + 1
+    assert inside("uretprobe-probes-calls_twice", "main") == truth["twice"]
+    assert inside("usdt-probes-watched", "pass_marks") == truth["watched"] == truth["passed"]
+    assert inside("kprobe-__x64_sys_write", "write_often") == truth["writes"]
+    assert inside("kretprobe-__x64_sys_write", "write_often") == truth["writes"]
+    assert summary["complete_stacks_percent"] > 99
+    kinds = {event["kind"] for event in json.loads((folder / "events.list").read_text())["events"]}
+    assert kinds >= {"software", "tracepoint", "uprobe", "kprobe", "usdt"}
 
 
 @pytest.mark.parametrize("kernel", HOOKS)

@@ -3,15 +3,93 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Of a target's name in its temporary name: leaves room for the dots, our name and a pid. */
 #define NAME_KEPT 200
+
+/* Whom files are written for; unset: for whoever we are. */
+static struct {
+	bool is_set;
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups; /* theirs */
+	size_t n_groups;
+	gid_t *own_groups; /* ours, meanwhile */
+	int n_own_groups;
+} owner;
+
+int output_set_owner(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
+{
+	int n = getgroups(0, NULL);
+	gid_t *own = calloc(n > 0 ? n : 1, sizeof *own);
+
+	if (!own)
+		return -ENOMEM;
+	n = getgroups(n, own);
+	if (n < 0) {
+		free(own);
+		return -errno;
+	}
+	free(owner.own_groups);
+	owner.is_set = true;
+	owner.uid = uid;
+	owner.gid = gid;
+	owner.groups = groups;
+	owner.n_groups = n_groups;
+	owner.own_groups = own;
+	owner.n_own_groups = n;
+	return 0;
+}
+
+static void leave_owner(bool as_owner)
+{
+	if (!as_owner)
+		return;
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	(void)!setgroups(owner.n_own_groups, owner.own_groups);
+}
+
+/* The owner's rights over files; all others stay ours. These calls tell their result only so. */
+static int enter_owner(bool as_owner)
+{
+	if (!as_owner)
+		return 0;
+	if (setgroups(owner.n_groups, owner.groups) < 0)
+		return -errno;
+	setfsgid(owner.gid);
+	setfsuid(owner.uid);
+	if (setfsgid(-1) == (int)owner.gid && setfsuid(-1) == (int)owner.uid)
+		return 0;
+	leave_owner(true);
+	return -EPERM;
+}
+
+int output_enter_owner(void)
+{
+	return enter_owner(owner.is_set);
+}
+
+void output_leave_owner(void)
+{
+	leave_owner(owner.is_set);
+}
+
+static bool is_in_owners_group(gid_t gid)
+{
+	for (size_t i = 0; i < owner.n_groups; i++)
+		if (owner.groups[i] == gid)
+			return true;
+	return gid == owner.gid;
+}
 
 static bool is_stdout(const char *path)
 {
@@ -48,17 +126,74 @@ static int split(const char *path, char **ret_folder, const char **ret_name)
 	return 0;
 }
 
+static bool is_safe(const char *folder)
+{
+	struct stat status;
+
+	return stat(folder, &status) == 0 && status.st_uid == 0 && !(status.st_mode & S_IWOTH) &&
+	       (!(status.st_mode & S_IWGRP) || !is_in_owners_group(status.st_gid));
+}
+
+/*
+ * Whether nobody but root, and groups that the owner is not in, can put anything else in the place
+ * of
+ * @folder, which is resolved: it, and all that are above it.
+ */
+static bool is_roots_alone(const char *folder)
+{
+	char *path = strdup(folder), *slash;
+	bool is = path && is_safe(path);
+
+	while (is && (slash = strrchr(path, '/')) && path[1]) {
+		slash[slash == path] = '\0';
+		is = is_safe(path);
+	}
+	free(path);
+	return is;
+}
+
+/* What @path means if its folder is root's alone: *ret_path is the caller's. */
+static int resolve_for_root(const char *path, char **ret_path)
+{
+	char *folder, *resolved;
+	const char *name;
+	int r = split(path, &folder, &name);
+
+	if (r < 0)
+		return r;
+	resolved = realpath(folder, NULL);
+	free(folder);
+	if (!resolved)
+		return -errno;
+	if (!is_roots_alone(resolved))
+		r = -EACCES;
+	else if (asprintf(ret_path, "%s/%s", resolved, name) < 0)
+		r = -ENOMEM;
+	free(resolved);
+	return r;
+}
+
 static int check_access(const char *path, int how)
 {
 	return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 ? 0 : -errno;
 }
 
+/* In such a folder, as /tmp, one's own files alone can be replaced. */
+static int check_sticky(const char *folder)
+{
+	struct stat status;
+
+	if (stat(folder, &status) < 0)
+		return -errno;
+	return status.st_mode & S_ISVTX && status.st_uid != owner.uid ? -EPERM : 0;
+}
+
 /*
  * Says whether a file may be made at @path, which is resolved. @ret_mode is the mode of what is
  * there, 0 for nothing. A file that may not be written is not replaced either, though its folder
- * would allow that.
+ * would allow that; but what root left in the owner's folder is, since it was root who called us.
  */
-static int check_target(const char *path, mode_t *ret_mode)
+static int check_target(const char *path, bool as_owner, mode_t *ret_mode)
 {
 	struct stat target = {0};
 	const char *name;
@@ -68,7 +203,7 @@ static int check_target(const char *path, mode_t *ret_mode)
 	if (stat(path, &target) == 0) {
 		if (S_ISDIR(target.st_mode))
 			return -EISDIR;
-		r = check_access(path, W_OK);
+		r = as_owner && target.st_uid == 0 ? 0 : check_access(path, W_OK);
 		if (r < 0)
 			return r;
 	} else if (errno != ENOENT) {
@@ -82,23 +217,62 @@ static int check_target(const char *path, mode_t *ret_mode)
 	if (r < 0)
 		return r;
 	r = check_access(folder, W_OK | X_OK);
+	if (r == 0 && as_owner && target.st_mode && target.st_uid != owner.uid)
+		r = check_sticky(folder);
 	free(folder);
+	return r;
+}
+
+/* resolve() and check_target() with our own rights or the owner's. */
+static int look_at(const char *path, bool as_owner, char **ret_path, mode_t *ret_mode)
+{
+	char *resolved = NULL;
+	int r = enter_owner(as_owner);
+
+	if (r < 0)
+		return r;
+	r = resolve(path, &resolved);
+	if (r == 0) {
+		r = check_target(resolved, as_owner, ret_mode);
+		if (r == 0)
+			*ret_path = resolved;
+		else
+			free(resolved);
+	}
+	leave_owner(as_owner);
+	return r;
+}
+
+/* Finds the file that @path means, and with whose rights it can be written. */
+static int find_target(const char *path, char **ret_path, mode_t *ret_mode, bool *ret_as_owner)
+{
+	char *trusted;
+	int r;
+
+	*ret_as_owner = owner.is_set;
+	r = look_at(path, owner.is_set, ret_path, ret_mode);
+	if (!owner.is_set || (r != -EACCES && r != -EPERM))
+		return r;
+	if (resolve_for_root(path, &trusted) < 0)
+		return r;
+	*ret_as_owner = false;
+	r = look_at(trusted, false, ret_path, ret_mode);
+	free(trusted);
 	return r;
 }
 
 int output_check(const char *path)
 {
 	char *resolved;
+	bool as_owner;
 	mode_t mode;
 	int r;
 
 	if (is_stdout(path))
 		return 0;
-	r = resolve(path, &resolved);
-	if (r < 0)
-		return r;
-	r = check_target(resolved, &mode);
-	free(resolved);
+	r = find_target(path, &resolved, &mode, &as_owner);
+	if (r == 0)
+		free(resolved);
 	return r;
 }
 
@@ -165,12 +339,14 @@ int output_open(const char *path, struct output *ret)
 		*ret = (struct output){.stream = stdout};
 		return 0;
 	}
-	r = resolve(path, &output.path);
+	r = find_target(path, &output.path, &mode, &output.as_owner);
 	if (r < 0)
 		return r;
-	r = check_target(output.path, &mode);
-	if (r == 0)
+	r = enter_owner(output.as_owner);
+	if (r == 0) {
 		r = open_target(&output, mode);
+		leave_owner(output.as_owner);
+	}
 	if (r < 0) {
 		output_abort(&output);
 		return r;
@@ -192,6 +368,22 @@ static int stream_error(FILE *stream)
 	return write(fileno(stream), "\n", 1) < 0 ? -errno : -EIO;
 }
 
+static int rename_into_place(struct output *output)
+{
+	int r = enter_owner(output->as_owner);
+
+	if (r < 0)
+		return r;
+	if (rename(output->temporary, output->path) < 0)
+		r = -errno;
+	leave_owner(output->as_owner);
+	if (r < 0)
+		return r;
+	free(output->temporary);
+	output->temporary = NULL;
+	return 0;
+}
+
 int output_commit(struct output *output)
 {
 	int r = stream_error(output->stream);
@@ -199,14 +391,8 @@ int output_commit(struct output *output)
 	if (output->stream != stdout && fclose(output->stream) != 0 && r == 0)
 		r = -errno;
 	output->stream = NULL;
-	if (r == 0 && output->temporary) {
-		if (rename(output->temporary, output->path) == 0) {
-			free(output->temporary);
-			output->temporary = NULL;
-		} else {
-			r = -errno;
-		}
-	}
+	if (r == 0 && output->temporary)
+		r = rename_into_place(output);
 	output_abort(output);
 	return r;
 }
@@ -215,8 +401,10 @@ void output_abort(struct output *output)
 {
 	if (output->stream && output->stream != stdout)
 		fclose(output->stream);
-	if (output->temporary)
+	if (output->temporary && enter_owner(output->as_owner) == 0) {
 		unlink(output->temporary);
+		leave_owner(output->as_owner);
+	}
 	free(output->temporary);
 	free(output->path);
 	*output = (struct output){0};

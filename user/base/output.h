@@ -8,12 +8,30 @@
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct output {
 	FILE *stream;
+	bool as_owner; /* made with the owner's rights; renamed and removed with them, too */
 	char *path, *temporary; /* temporary: NULL when written directly */
 };
+
+/*
+ * For root: from now on, files are written with this user's rights and belong to them, so that no
+ * link they have put in the way leads where they may not write themselves. Where they may not
+ * write, in a folder that root alone can change, from / on down, files are root's. @groups must
+ * stay.
+ */
+int output_set_owner(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
+
+/*
+ * What is opened or made between these two is so with the owner's rights, and theirs; without an
+ * owner nothing changes. Errors: -errno, nothing to be left then.
+ */
+int output_enter_owner(void);
+void output_leave_owner(void);
 
 /* Says, without creating anything, whether output_open() should succeed. 0 or -errno. */
 int output_check(const char *path);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/huge_pages.h"
+
 #define MIN_SLOTS 64
 
 void table_done(struct table *table)
@@ -38,15 +40,23 @@ static void place(struct table_slot *slots, size_t n_slots, struct table_slot sl
 	slots[i] = slot;
 }
 
-static int grow(struct table *table)
+static struct table_slot *make_slots(size_t n_slots)
 {
-	size_t n_slots = table->n_slots ? table->n_slots * 2 : MIN_SLOTS;
-	struct table_slot *slots = malloc(n_slots * sizeof *slots);
+	struct table_slot *slots = huge_pages_malloc(n_slots * sizeof *slots);
+
+	if (!slots)
+		return NULL;
+	for (size_t i = 0; i < n_slots; i++)
+		slots[i].position = TABLE_NONE;
+	return slots;
+}
+
+static int grow(struct table *table, size_t n_slots)
+{
+	struct table_slot *slots = make_slots(n_slots);
 
 	if (!slots)
 		return -ENOMEM;
-	for (size_t i = 0; i < n_slots; i++)
-		slots[i].position = TABLE_NONE;
 	for (size_t i = 0; i < table->n_slots; i++)
 		if (table->slots[i].position != TABLE_NONE)
 			place(slots, n_slots, table->slots[i]);
@@ -56,10 +66,19 @@ static int grow(struct table *table)
 	return 0;
 }
 
+int table_reserve(struct table *table, size_t n)
+{
+	size_t n_slots = table->n_slots ? table->n_slots : MIN_SLOTS;
+
+	while ((table->n_used + n) * 4 >= n_slots * 3)
+		n_slots *= 2;
+	return n_slots == table->n_slots ? 0 : grow(table, n_slots);
+}
+
 int table_add(struct table *table, uint64_t hash, uint32_t position)
 {
 	if (table->n_used * 4 >= table->n_slots * 3) {
-		int r = grow(table);
+		int r = grow(table, table->n_slots ? table->n_slots * 2 : MIN_SLOTS);
 
 		if (r < 0)
 			return r;

@@ -22,8 +22,9 @@ static const struct {
 	const char *name;
 	cmd_fn run;
 } commands[] = {
-	{"render", cmd_render}, {"report", cmd_report},	    {"diff", cmd_diff},
-	{"help", cmd_help},	{"--version", cmd_version},
+	{"render", cmd_render},	    {"report", cmd_report}, {"diff", cmd_diff},
+	{"baseline", cmd_baseline}, {"events", cmd_events}, {"help", cmd_help},
+	{"--version", cmd_version},
 };
 
 cmd_fn cmd_find(const char *name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff: what changed between two recordings, as pictures and tables, and whether it is too much.
+ * diff: what changed between two recordings, or two sets of repeated ones, as pictures and tables;
+ * and whether it is too much.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,30 +10,90 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/inputs.h"
+#include "cmd/diff.h"
+#include "cmd/diff_files.h"
+#include "cmd/diff_sides.h"
 #include "cmd/outputs.h"
 #include "report/diff.h"
+
+#define MAX_BASES 4096
 
 struct command_options {
 	struct outputs outputs;
 	struct view_options view;
 	struct diff_options diff;
-	const char *markdown; /* one more file */
-	bool json;	      /* on standard output */
+	struct gate_options gate;
+	const char *markdown, *junit; /* one more file each */
+	const char *rules;	      /* the file */
+	double fail_over;	      /* < 0: not given */
+	bool by[N_GATE_BY];	      /* none: the default */
+	enum gate_weight weight;
+	bool json; /* on standard output */
 	bool normalized, absolute, quiet, help;
-	char **inputs;
-	size_t n_inputs;
+	const char *kind;
+	char *bases[MAX_BASES]; /* those of --base */
+	size_t n_bases;
+	struct diff_files files;
+	const struct diff_caller *caller; /* NULL: nobody but the command line */
 };
 
 #define FIELD(field) offsetof(struct command_options, field)
 
+static int take_base(const struct option_row *row, void *field, const char *value,
+		     struct failure *failure)
+{
+	struct command_options *options = field;
+
+	if (options->n_bases == MAX_BASES)
+		return option_bad(row, value, "possible: too many files", failure);
+	options->bases[options->n_bases++] = (char *)value;
+	return 0;
+}
+
+/* The field is an array of bool, one for each of enum gate_by. */
+static int take_by(const struct option_row *row, void *field, const char *value,
+		   struct failure *failure)
+{
+	bool *wanted = field;
+
+	for (const char *list = value;;) {
+		size_t n = strcspn(list, ",");
+		int by = 0;
+
+		while (by < N_GATE_BY &&
+		       (strlen(gate_by_names[by]) != n || strncmp(gate_by_names[by], list, n) != 0))
+			by++;
+		if (by == N_GATE_BY)
+			return option_bad(row, value, "a list of function, module, total", failure);
+		wanted[by] = true;
+		if (!list[n])
+			return 0;
+		list += n + 1;
+	}
+}
+
+static int take_weight(const struct option_row *row, void *field, const char *value,
+		       struct failure *failure)
+{
+	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
+		return option_bad(row, value, "self or total", failure);
+	*(enum gate_weight *)field = strcmp(value, "self") == 0 ? GATE_SELF : GATE_TOTAL;
+	return 0;
+}
+
 static const struct option_row rows[] = {
-	{'o', "output", NULL, "FILE", "svg, html, md, txt, json, by its ending; repeatable",
+	{0, "base", NULL, "FILE", "a run of the base; repeatable: all others are new", "Input",
+	 take_base, 0},
+	{0, "kind", NULL, "NAME", "which recordings of a folder: oncpu, offcpu, …", NULL,
+	 option_text, FIELD(kind)},
+	{'o', "output", NULL, "FILE", "svg, html, md, txt, json, xml, by its ending; repeatable",
 	 "Output", option_output, FIELD(outputs)},
-	{'f', "format", NULL, "LIST", "svg, html, markdown, text, json: overrides the ending", NULL,
+	{'f', "format", NULL, "LIST", "svg, html, markdown, text, json, junit: overrides it", NULL,
 	 option_formats, FIELD(outputs)},
 	{0, "markdown", NULL, "FILE", "a summary for a pull request, besides", NULL, option_text,
 	 FIELD(markdown)},
+	{0, "junit", NULL, "FILE", "what the gate looked at, as JUnit XML, besides", NULL,
+	 option_text, FIELD(junit)},
 	{0, "json", NULL, NULL, "JSON on standard output in place of text", NULL, option_set,
 	 FIELD(json)},
 	{0, "limit", NULL, "N", "rows of a table (20); 0: all", NULL, option_size,
@@ -41,58 +102,98 @@ static const struct option_row rows[] = {
 	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
 	{0, "normalized", NULL, NULL, "compare shares of each side's total (the default)",
 	 "Comparison", option_set, FIELD(normalized)},
-	{0, "absolute", NULL, NULL, "compare samples or times as they are", NULL, option_set,
-	 FIELD(absolute)},
+	{0, "absolute", NULL, NULL, "compare samples or times as they are, of a run", NULL,
+	 option_set, FIELD(absolute)},
 	{0, "confidence", NULL, "PERCENT", "that no change is chance, of all together (99)", NULL,
 	 option_decimal, FIELD(diff.confidence), 1, 99.999999999,
 	 "a percentage from 1 to below 100"},
 	{0, "threshold", NULL, "POINTS", "leave out changes of fewer percent of all", NULL,
 	 option_decimal, FIELD(diff.threshold), 0, 100, "a percentage"},
-	{0, "fail-over", NULL, "PERCENT", "exit 3 if a function grew by more, beyond chance", NULL,
-	 option_decimal, FIELD(diff.fail_over), 0, 0, "a percentage"},
+	{0, "fail-over", NULL, "PERCENT", "exit 3 if a function grew by more, beyond noise", "Gate",
+	 option_decimal, FIELD(fail_over), 0, 0, "a percentage"},
+	{0, "by", NULL, "LIST", "what may not: function (default), module, total", NULL, take_by,
+	 FIELD(by)},
+	{0, "weight", NULL, "WHICH", "self (default), or total: with all it calls", NULL,
+	 take_weight, FIELD(weight)},
+	{0, "rules", NULL, "FILE", "limits of single functions and modules", NULL, option_text,
+	 FIELD(rules)},
+	{0, "noise", NULL, "PERCENT", "how much a share varies between runs, at least (2)", NULL,
+	 option_decimal, FIELD(gate.noise), 0, 100, "a percentage"},
 };
 
-#define N_TABLES 4
+#define N_TABLES       4
+#define MAX_STACK_ROWS 16
+
+/* --base is another one elsewhere; that one is called --from here. */
+static struct option_table stack_options(struct view_options *view)
+{
+	static struct option_row copies[MAX_STACK_ROWS];
+	struct option_table table = view_stack_options(view, false);
+	size_t n = table.n_rows < MAX_STACK_ROWS ? table.n_rows : MAX_STACK_ROWS;
+
+	memcpy(copies, table.rows, n * sizeof *copies);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(copies[i].name, "base") == 0)
+			copies[i].name = "from";
+	return (struct option_table){copies, n, table.target};
+}
 
 static void list_tables(struct command_options *options, struct option_table tables[N_TABLES])
 {
 	tables[0] = (struct option_table){rows, sizeof rows / sizeof *rows, options};
 	tables[1] = view_unfold_options(&options->view);
-	tables[2] = view_stack_options(&options->view, false);
+	tables[2] = stack_options(&options->view);
 	tables[3] = view_picture_options(&options->view, true);
 }
 
 static void print_help(FILE *stream)
 {
-	struct command_options none;
+	static struct command_options none;
 	struct option_table tables[N_TABLES];
 
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame diff [OPTIONS] BASE NEW [-o OUT]…\n"
+	      "       bpfflame diff [OPTIONS] BASE… -- NEW… [-o OUT]…\n"
 	      "Compares two recordings: folded lines, pprof or text of `perf script`, gzip or not; "
 	      "- "
 	      "is\n"
-	      "standard input. A folded file with two columns of values is both. Without -o: text "
-	      "on\n"
-	      "standard output.\n",
+	      "standard input. Several files, or a folder of them, are repeated runs: their spread "
+	      "is\n"
+	      "used. A folded file with two columns of values is both. Without -o: text on "
+	      "standard\n"
+	      "output.\n",
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
 }
 
-/* Which of the inputs is which: their number will grow. */
-static int check_inputs(const struct command_options *options, struct failure *failure)
+static bool has_gate(const struct command_options *options)
 {
-	if (options->n_inputs < 1 || options->n_inputs > 2) {
-		failure_set(failure, -EINVAL,
-			    options->n_inputs ? "more than two files to compare"
-					      : "nothing to compare");
-		return failure_mend(failure, -EINVAL,
-				    "name BASE and NEW; see bpfflame diff --help");
+	return options->fail_over >= 0 || options->rules;
+}
+
+static int check_gate(struct command_options *options, struct failure *failure)
+{
+	bool has_by = false, wants_junit = options->junit;
+	const char *what = NULL;
+
+	for (int by = 0; by < N_GATE_BY; by++)
+		has_by |= options->by[by];
+	for (size_t i = 0; i < options->outputs.n_formats; i++)
+		wants_junit |= options->outputs.formats[i] == FORMAT_JUNIT;
+	if (has_by && options->fail_over < 0)
+		what = "--by";
+	else if (wants_junit && !has_gate(options))
+		what = "--junit";
+	if (what) {
+		failure_set(failure, -EINVAL, "%s is about a gate, and there is none", what);
+		return failure_mend(failure, -EINVAL, "add --fail-over PERCENT%s",
+				    options->fail_over < 0 && what[2] == 'j' ? " or --rules FILE"
+									     : "");
 	}
-	if (options->n_inputs == 2 && strcmp(options->inputs[0], "-") == 0 &&
-	    strcmp(options->inputs[1], "-") == 0)
-		return failure_set(failure, -EINVAL,
-				   "standard input can be read only once, but - stands twice");
+	if (!has_by)
+		options->by[GATE_FUNCTION] = true;
+	if (!has_by && options->absolute)
+		options->by[GATE_ALL] = true;
 	return 0;
 }
 
@@ -102,6 +203,8 @@ static int check_options(struct command_options *options, struct failure *failur
 		return failure_set(failure, -EINVAL,
 				   "--normalized and --absolute exclude each other");
 	options->diff.scale = options->absolute ? SCALE_ABSOLUTE : SCALE_NORMALIZED;
+	options->gate.scale = options->diff.scale;
+	options->gate.confidence = options->diff.confidence;
 	options->view.picture.confidence = options->diff.confidence;
 	options->view.stacks.merge_modules = true;
 	/* Thread ids are others in each recording. */
@@ -109,27 +212,65 @@ static int check_options(struct command_options *options, struct failure *failur
 	return view_options_check(&options->view, failure);
 }
 
-/* Returns 1 if help was asked for. */
-static int parse(int argc, char **argv, struct command_options *ret, struct failure *failure)
+/*
+ * For getopt `--` ends the options; here it stands between the sides, and options may follow it as
+ * they may any file. So it is another word while getopt reads, which is found again afterwards.
+ */
+static char separator[] = " --";
+
+/* @words: argv, with the separator in it. Returns 1 if help was asked for. */
+static int parse_words(int argc, char **words, struct command_options *ret, struct failure *failure)
 {
 	struct option_table tables[N_TABLES];
-	int rest, r;
+	struct diff_words files = {.bases = ret->bases};
+	int rest, n = 0, r;
 
-	*ret = (struct command_options){.outputs = {.known = comparison_formats},
-					.view = VIEW_OPTIONS_OF_FILES,
-					.diff = DIFF_OPTIONS_DEFAULT};
 	list_tables(ret, tables);
-	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
+	r = option_tables_parse(tables, N_TABLES, argc, words, false, &rest, failure);
 	if (r < 0)
 		return r;
 	if (ret->help) {
 		print_help(stdout);
 		return 1;
 	}
-	ret->inputs = argv + rest;
-	ret->n_inputs = argc - rest;
-	r = check_inputs(ret, failure);
-	return r < 0 ? r : check_options(ret, failure);
+	for (int i = rest; i < argc; i++) {
+		if (words[i] == separator)
+			files.n_behind = argc - 1 - i;
+		else
+			words[rest + n++] = words[i];
+	}
+	files.arguments = words + rest;
+	files.n = n;
+	files.n_bases = ret->n_bases;
+	files.kind = ret->kind;
+	r = check_options(ret, failure);
+	r = r < 0 ? r : check_gate(ret, failure);
+	return r < 0 ? r : diff_files_find(&files, &ret->files, failure);
+}
+
+static int parse(int argc, char **argv, struct command_options *ret, struct failure *failure)
+{
+	char **words = calloc(argc + 1, sizeof *words);
+	bool has_separator = false;
+	int r;
+
+	*ret = (struct command_options){.outputs = {.known = comparison_formats},
+					.view = VIEW_OPTIONS_OF_FILES,
+					.diff = DIFF_OPTIONS_DEFAULT,
+					.fail_over = -1,
+					.gate = {.noise = -1},
+					.caller = ret->caller};
+	if (!words)
+		return -ENOMEM;
+	for (int i = 0; i < argc; i++) {
+		bool is_separator = i > 0 && !has_separator && strcmp(argv[i], "--") == 0;
+
+		words[i] = is_separator ? separator : argv[i];
+		has_separator |= is_separator;
+	}
+	r = parse_words(argc, words, ret, failure);
+	free(words);
+	return r;
 }
 
 static int add_file(struct output_files *files, const char *path, enum output_format format,
@@ -150,7 +291,8 @@ static int plan(const struct command_options *options, struct output_files *file
 {
 	const enum output_format defaults[] = {options->json ? FORMAT_JSON : FORMAT_TEXT,
 					       FORMAT_NONE};
-	bool to_stdout = !options->markdown || strcmp(options->markdown, "-") != 0;
+	bool to_stdout = !(options->markdown && strcmp(options->markdown, "-") == 0) &&
+			 !(options->junit && strcmp(options->junit, "-") == 0);
 	size_t n = 0;
 	int r = 0;
 
@@ -161,175 +303,139 @@ static int plan(const struct command_options *options, struct output_files *file
 		r = add_file(files, "-", FORMAT_JSON, failure);
 	if (r == 0 && options->markdown)
 		r = add_file(files, options->markdown, FORMAT_MARKDOWN, failure);
-	for (size_t i = 0; i < files->n; i++)
+	if (r == 0 && options->junit)
+		r = add_file(files, options->junit, FORMAT_JUNIT, failure);
+	for (size_t i = 0; i < files->n; i++) {
 		n += strcmp(files->files[i].path, "-") == 0;
+		if (r == 0 && files->files[i].format == FORMAT_JUNIT && !has_gate(options))
+			r = failure_set(failure, -EINVAL,
+					"%s is about a gate, and there is none: add --fail-over "
+					"PERCENT or --rules FILE",
+					files->files[i].path);
+	}
 	if (r == 0 && n > 1)
 		r = failure_set(failure, -EINVAL, "standard output is wanted for two formats");
 	return r;
 }
 
-/* What was read: two profiles, of one file or of two. */
-struct sides {
-	struct input inputs[2];
-	size_t n_inputs;
-	struct profile *profiles[N_SIDES];
-};
+/* Names of the sides */
 
-static int read_one(const struct command_options *options, size_t i, struct sides *sides,
-		    struct failure *failure)
+#define NAME_SIZE 512
+
+static void name_side(const struct run_files *files, char name[static NAME_SIZE])
 {
-	int r = inputs_read(&options->inputs[i], 1, &options->view.stacks, options->quiet,
-			    &sides->inputs[i], failure);
+	const char *first = files->n ? files->paths[0] : "";
 
-	if (r == 0)
-		sides->n_inputs++;
-	return r;
-}
-
-static int read_single(const struct command_options *options, struct sides *sides,
-		       struct failure *failure)
-{
-	int r = read_one(options, 0, sides, failure);
-
-	if (r < 0)
-		return r;
-	if (!sides->inputs[0].base) {
-		failure_set(failure, -EINVAL,
-			    "%s has one column of values: nothing to compare with",
-			    options->inputs[0]);
-		return failure_mend(failure, -EINVAL, "name BASE and NEW");
-	}
-	sides->profiles[SIDE_BASE] = sides->inputs[0].base;
-	sides->profiles[SIDE_NEW] = sides->inputs[0].profile;
-	return 0;
-}
-
-static int read_both(const struct command_options *options, struct sides *sides,
-		     struct failure *failure)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < 2 && r == 0; i++) {
-		r = read_one(options, i, sides, failure);
-		if (r == 0 && sides->inputs[i].base) {
-			r = failure_set(
-				failure, -EINVAL,
-				"%s has two columns of values: it is a comparison by itself",
-				options->inputs[i]);
-			failure_mend(failure, -EINVAL, "name it alone");
-		}
-	}
-	if (r < 0)
-		return r;
-	sides->profiles[SIDE_BASE] = sides->inputs[0].profile;
-	sides->profiles[SIDE_NEW] = sides->inputs[1].profile;
-	return 0;
-}
-
-/* Samples and times can't be compared. Of an empty file nobody knows what it would hold. */
-static int match_modes(const struct command_options *options, struct sides *sides,
-		       struct failure *failure)
-{
-	struct profile *base = sides->profiles[SIDE_BASE], *new_ = sides->profiles[SIDE_NEW];
-
-	if (!base->n_samples)
-		base->mode = new_->mode;
-	if (!new_->n_samples)
-		new_->mode = base->mode;
-	if (base->mode == new_->mode)
-		return 0;
-	return failure_set(failure, -EINVAL, "%s is %s and %s is %s: they can't be compared",
-			   options->inputs[0], profile_mode_name(base->mode),
-			   options->inputs[options->n_inputs - 1], profile_mode_name(new_->mode));
-}
-
-static int read_sides(const struct command_options *options, struct sides *sides,
-		      struct failure *failure)
-{
-	int r = options->n_inputs == 1 ? read_single(options, sides, failure)
-				       : read_both(options, sides, failure);
-
-	return r < 0 ? r : match_modes(options, sides, failure);
-}
-
-static void sides_done(struct sides *sides)
-{
-	for (size_t i = 0; i < sides->n_inputs; i++)
-		input_done(&sides->inputs[i]);
-}
-
-static int make_stacks(const struct sides *sides, const struct stacks_options *reading,
-		       enum stacks_scale scale, struct stacks *ret)
-{
-	int r = stacks_init(ret, reading);
-
-	/* The base first: from then on it is a comparison. */
-	r = r < 0 ? r : stacks_add(ret, sides->profiles[SIDE_BASE], SIDE_BASE);
-	r = r < 0 ? r : stacks_add(ret, sides->profiles[SIDE_NEW], SIDE_NEW);
-	r = r < 0 ? r : stacks_finish(ret, scale);
-	if (r < 0)
-		stacks_done(ret);
-	return r;
+	if (files->n > 1)
+		snprintf(name, NAME_SIZE, "%.400s and %zu more", first, files->n - 1);
+	else
+		snprintf(name, NAME_SIZE, "%.500s", first);
 }
 
 /* What outputs are written from. */
 struct comparison {
-	const struct command_options *options;
-	const struct sides *sides;
-	struct stacks plain, drawn; /* drawn: only if it is another order of stacks */
-	bool has_drawn;
+	struct command_options *options;
+	struct diff_sides sides;
+	struct gate_rules rules;
+	struct gate gate;
 	struct diff diff;
+	char names[N_SIDES][NAME_SIZE];
 };
 
-/* Tables want stacks as they are, whatever pictures want. */
-static int make_comparison(struct comparison *comparison)
+static int read_rules(struct command_options *options, struct gate_rules *rules,
+		      struct failure *failure)
 {
-	struct stacks_options reading = comparison->options->view.stacks;
+	FILE *stream;
+	int r = 0;
+
+	for (int by = 0; by < N_GATE_BY && r == 0; by++)
+		if (options->fail_over >= 0 && options->by[by])
+			r = gate_rules_add(rules, by, options->weight, options->fail_over);
+	if (r < 0 || !options->rules)
+		return r;
+	stream = fopen(options->rules, "re");
+	if (!stream)
+		return failure_set(failure, -errno, "cannot read %s: %s", options->rules,
+				   strerror(errno));
+	r = gate_rules_read(rules, stream, options->rules, options->weight, failure);
+	fclose(stream);
+	return r;
+}
+
+/* The noise of the runs is what the gate learned, or would have. */
+static int judge_runs(struct comparison *comparison)
+{
+	struct command_options *options = comparison->options;
+	const struct gate_sums *sums = &comparison->sides.sums;
 	int r;
 
-	reading.reverse = reading.in_order = false;
-	r = make_stacks(comparison->sides, &reading, comparison->options->diff.scale,
-			&comparison->plain);
-	return r < 0 ? r
-		     : diff_make(&comparison->plain, &comparison->options->diff, &comparison->diff);
+	if (!sums->sides[0].n_runs)
+		return 0;
+	r = gate_judge(sums, &comparison->rules, &options->gate, &comparison->gate);
+	if (r < 0)
+		return r;
+	options->diff.sums = &comparison->sides.sums;
+	options->diff.rules = &comparison->rules;
+	options->diff.judged = &options->gate;
+	if (has_gate(options))
+		options->diff.gate = &comparison->gate;
+	if (comparison->gate.has_runs)
+		options->diff.noise = &comparison->gate;
+	return 0;
+}
+
+/* What the command that called this one knows. */
+static int ask_caller(struct comparison *comparison, struct failure *failure)
+{
+	struct command_options *options = comparison->options;
+	const struct diff_caller *caller = options->caller;
+
+	if (!caller)
+		return 0;
+	if (caller->base_name)
+		options->diff.base_name = caller->base_name;
+	return caller->remark(caller->data, &comparison->sides.plain, &options->diff.remarks,
+			      failure);
+}
+
+static int make_comparison(struct comparison *comparison, struct failure *failure)
+{
+	struct command_options *options = comparison->options;
+	const struct diff_reading reading = {.stacks = options->view.stacks,
+					     .scale = options->diff.scale,
+					     .quiet = options->quiet,
+					     .wants_sums = has_gate(options)};
+	int r = read_rules(options, &comparison->rules, failure);
+
+	r = r < 0 ? r : diff_sides_read(&options->files, &reading, &comparison->sides, failure);
+	r = r < 0 ? r : judge_runs(comparison);
+	if (r < 0)
+		return r;
+	for (int side = 0; side < N_SIDES; side++)
+		name_side(&options->files.sides[options->files.is_single ? SIDE_NEW : side],
+			  comparison->names[side]);
+	options->diff.base_name = comparison->names[SIDE_BASE];
+	options->diff.new_name = comparison->names[SIDE_NEW];
+	r = ask_caller(comparison, failure);
+	if (r < 0)
+		return r;
+	return diff_make(&comparison->sides.plain, &options->diff, &comparison->diff);
 }
 
 static void comparison_done(struct comparison *comparison)
 {
 	diff_done(&comparison->diff);
-	stacks_done(&comparison->plain);
-	if (comparison->has_drawn)
-		stacks_done(&comparison->drawn);
+	gate_done(&comparison->gate);
+	gate_rules_done(&comparison->rules);
+	diff_sides_done(&comparison->sides);
 }
 
-/* The stacks in the order in which they are drawn. */
-static int order_stacks(struct comparison *comparison, const struct stacks **ret)
-{
-	const struct stacks_options *reading = &comparison->options->view.stacks;
-	int r = 0;
-
-	if (!reading->reverse && !reading->in_order) {
-		*ret = &comparison->plain;
-		return 0;
-	}
-	if (!comparison->has_drawn)
-		r = make_stacks(comparison->sides, reading, comparison->options->diff.scale,
-				&comparison->drawn);
-	if (r < 0)
-		return r;
-	comparison->has_drawn = true;
-	*ret = &comparison->drawn;
-	return 0;
-}
-
-static int draw(struct comparison *comparison, enum output_format format, FILE *stream)
+static int draw(const struct comparison *comparison, enum output_format format, FILE *stream)
 {
 	const struct picture_options *picture = &comparison->options->view.picture;
-	const struct stacks *stacks;
-	int r = order_stacks(comparison, &stacks);
+	const struct diff_sides *sides = &comparison->sides;
+	const struct stacks *stacks = sides->has_drawn ? &sides->drawn : &sides->plain;
 
-	if (r < 0)
-		return r;
 	return format == FORMAT_HTML ? render_html(stacks, picture, stream)
 				     : render_svg(stacks, picture, stream);
 }
@@ -356,64 +462,115 @@ static int write_format(void *data, enum output_format format, FILE *stream)
 	case FORMAT_TEXT: return write_text(comparison, stream);
 	case FORMAT_MARKDOWN: return diff_markdown(&comparison->diff, stream);
 	case FORMAT_JSON: return diff_json(&comparison->diff, stream);
+	case FORMAT_JUNIT: return diff_junit(&comparison->diff, stream);
 	default: return draw(comparison, format, stream);
 	}
 }
 
-/* Exit code of what was written. A gate does not open because nothing was recorded. */
-static int judge(const struct diff *diff, struct failure *failure)
+/* A gate does not open because nothing was recorded, or nothing that it is about. */
+static int judge_nothing(const struct diff *diff, struct failure *failure)
 {
 	const struct diff_options *options = &diff->options;
 
-	if (options->fail_over >= 0 && diff_is_empty(diff)) {
+	if (diff_is_empty(diff)) {
 		failure_set(failure, -EINVAL, "%s holds nothing to compare",
 			    diff->stacks->totals[SIDE_BASE] ? options->new_name
 							    : options->base_name);
-		failure_mend(failure, -EINVAL, "--fail-over needs two recordings");
-		return cmd_fail(failure, EXIT_FAILED);
+		failure_mend(failure, -EINVAL, "a gate needs two recordings");
+	} else {
+		failure_set(failure, -EINVAL, "nothing that the gate is about was recorded");
+		failure_mend(failure, -EINVAL,
+			     "record for longer, or see the names in bpfflame report");
 	}
-	if (!diff->n_offenders)
+	return cmd_fail(failure, EXIT_FAILED);
+}
+
+static void warn(const struct comparison *comparison)
+{
+	const struct diff *diff = &comparison->diff;
+	const struct gate_side *sides = comparison->sides.sums.sides;
+
+	if (comparison->options->quiet)
+		return;
+	diff_write_machines(diff, "bpfflame: ", stderr);
+	if (diff->options.gate)
+		diff_write_unused_rules(diff, "bpfflame: ", stderr);
+	if (comparison->options->absolute && sides[0].n_runs != sides[1].n_runs)
+		fputs("bpfflame: pictures add up all runs of a side, and the sides have not as "
+		      "many\n",
+		      stderr);
+}
+
+/* Exit code of what was written. */
+static int judge(const struct comparison *comparison, struct failure *failure)
+{
+	const struct diff *diff = &comparison->diff;
+	const struct gate *gate = diff->options.gate;
+
+	warn(comparison);
+	if (!gate)
 		return EXIT_DONE;
-	diff_write_offenders(diff, "bpfflame: grew too much: ", stderr);
-	return EXIT_GATE;
+	if (diff_is_empty(diff) || !gate->n_answers)
+		return judge_nothing(diff, failure);
+	diff_write_offenders(diff, "bpfflame: ", stderr);
+	return gate->n_failed ? EXIT_GATE : EXIT_DONE;
 }
 
 static int compare(struct command_options *options, const struct output_files *files,
 		   struct failure *failure)
 {
-	struct sides sides = {0};
-	struct comparison comparison = {.options = options, .sides = &sides};
-	int r = read_sides(options, &sides, failure), code = EXIT_FAILED;
+	struct comparison *comparison = calloc(1, sizeof *comparison);
+	int r = comparison ? 0 : -ENOMEM, code = EXIT_FAILED;
 
-	options->diff.base_name = options->inputs[0];
-	options->diff.new_name = options->inputs[options->n_inputs - 1];
-	r = r < 0 ? r : make_comparison(&comparison);
-	r = r < 0 ? r : output_files_write(files, write_format, &comparison, failure);
+	if (r < 0)
+		return cmd_fail(failure, code);
+	comparison->options = options;
+	r = make_comparison(comparison, failure);
+	r = r < 0 ? r : output_files_write(files, write_format, comparison, failure);
 	if (r == 0)
-		code = judge(&comparison.diff, failure);
+		code = judge(comparison, failure);
 	else
 		cmd_fail(failure, code);
-	comparison_done(&comparison);
-	sides_done(&sides);
+	comparison_done(comparison);
+	free(comparison);
+	return code;
+}
+
+static int run(int argc, char **argv, struct command_options *options)
+{
+	struct output_files files = {};
+	struct failure failure = {};
+	int code, r = parse(argc, argv, options, &failure);
+
+	if (r > 0)
+		return EXIT_DONE;
+	r = r < 0 ? r : plan(options, &files, &failure);
+	if (r < 0)
+		code = cmd_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+	else if (output_files_check(&files, &failure) < 0)
+		code = cmd_fail(&failure, EXIT_FAILED);
+	else
+		code = compare(options, &files, &failure);
+	diff_files_done(&options->files);
+	output_files_done(&files);
+	return code;
+}
+
+int diff_run(int argc, char **argv, const struct diff_caller *caller)
+{
+	/* Too large for a stack: it has room for the names of many runs. */
+	struct command_options *options = calloc(1, sizeof *options);
+	int code = EXIT_FAILED;
+
+	if (options) {
+		options->caller = caller;
+		code = run(argc, argv, options);
+	}
+	free(options);
 	return code;
 }
 
 int cmd_diff(int argc, char **argv, uint64_t started_ns)
 {
-	struct command_options options;
-	struct output_files files = {};
-	struct failure failure = {};
-	int code, r = parse(argc, argv, &options, &failure);
-
-	if (r > 0)
-		return EXIT_DONE;
-	r = r < 0 ? r : plan(&options, &files, &failure);
-	if (r < 0)
-		code = cmd_fail(&failure, EXIT_USAGE);
-	else if (output_files_check(&files, &failure) < 0)
-		code = cmd_fail(&failure, EXIT_FAILED);
-	else
-		code = compare(&options, &files, &failure);
-	output_files_done(&files);
-	return code;
+	return diff_run(argc, argv, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #define MIN_UNWIND_MEMORY     (1ULL << 20)
 #define MAX_WAKER_DEPTH	      8
 #define MAX_OFFCPU_PERIOD     (4 * NSEC_PER_SEC)
+#define MIN_EVERY	      (NSEC_PER_SEC / 10)
 
 /* All rows here get the whole struct record_options, offset 0, unless they say a field. */
 #define FIELD(field) offsetof(struct record_options, field)
@@ -139,6 +141,53 @@ static int take_fold_idle(const struct option_row *row, void *field, const char 
 	return 0;
 }
 
+static int add_event(struct record_options *options, const char *text, struct failure *failure)
+{
+	struct collect_options *collect = &options->collect;
+	int r;
+
+	if (collect->n_events == PROFILE_MAX_EVENTS)
+		return failure_set(failure, -EINVAL, "-e %s: more than %d events", text,
+				   PROFILE_MAX_EVENTS);
+	r = event_parse(text, &options->events[collect->n_events], failure);
+	collect->events = options->events;
+	collect->n_events += r == 0;
+	return r;
+}
+
+/* Names of files may hold commas, and so do the terms of a PMU, between slashes. */
+static size_t event_length(const char *list)
+{
+	bool in_terms = false;
+	size_t n = 0;
+
+	if (strstr(list, "probe:") || strncmp(list, "usdt:", 5) == 0)
+		return strlen(list);
+	for (; list[n] && (in_terms || list[n] != ','); n++)
+		in_terms ^= list[n] == '/';
+	return n;
+}
+
+static int take_events(const struct option_row *row, void *field, const char *value,
+		       struct failure *failure)
+{
+	int r = 0;
+
+	for (const char *list = value; r == 0;) {
+		size_t n = event_length(list);
+		char *text = strndup(list, n);
+
+		if (!text)
+			return -ENOMEM;
+		r = add_event(field, text, failure);
+		free(text);
+		if (!list[n])
+			break;
+		list += n + 1;
+	}
+	return r;
+}
+
 static int take_duration(const struct option_row *row, void *field, const char *value,
 			 struct failure *failure)
 {
@@ -147,6 +196,38 @@ static int take_duration(const struct option_row *row, void *field, const char *
 	return parse_time(value, NSEC_PER_SEC, duration_ns) < 0 || *duration_ns == 0
 		       ? option_bad(row, value, row->wanted, failure)
 		       : 0;
+}
+
+static int take_every(const struct option_row *row, void *field, const char *value,
+		      struct failure *failure)
+{
+	uint64_t *every_ns = field;
+
+	return parse_time(value, NSEC_PER_SEC, every_ns) < 0 || *every_ns < MIN_EVERY
+		       ? option_bad(row, value, row->wanted, failure)
+		       : 0;
+}
+
+/* What is kept: `100` sets, `7d` (a small letter: time), `2G` (a capital letter: bytes). */
+static int take_keep(const struct option_row *row, void *field, const char *value,
+		     struct failure *failure)
+{
+	struct set_limits *keep = field;
+	uint64_t *limit = &keep->sets;
+	int r;
+
+	if (value[strspn(value, "0123456789")] == '\0') {
+		r = parse_unsigned(value, UINT64_MAX, limit);
+	} else if (parse_bytes(value, &keep->bytes) == 0) {
+		limit = &keep->bytes;
+		r = 0;
+	} else {
+		limit = &keep->age_ns;
+		r = islower((unsigned char)value[strlen(value) - 1])
+			    ? parse_time(value, NSEC_PER_SEC, limit)
+			    : -EINVAL;
+	}
+	return r < 0 || *limit == 0 ? option_bad(row, value, row->wanted, failure) : 0;
 }
 
 static int take_folder(const struct option_row *row, void *field, const char *value,
@@ -213,8 +294,11 @@ static const struct option_row rows[] = {
 	 FIELD(collect.cgroup)},
 	{0, "comm", NULL, "GLOB", "commands of this name", NULL, option_text, FIELD(collect.comm)},
 	{'C', "cpu", NULL, "LIST", "CPUs: 0,2-5", NULL, take_cpus},
-	{0, "no-children", NULL, NULL, "do not follow children", NULL, option_set,
-	 FIELD(collect.no_children)},
+	{0, "no-children", NULL, NULL, "", NULL, option_set, FIELD(collect.no_children)},
+	{0, "exit-status", NULL, NULL, "", NULL, option_set, FIELD(exit_status)},
+	{0, "as-root", NULL, NULL, "", NULL, option_set, FIELD(as_root)},
+	{0, "user", NULL, "NAME", "", NULL, option_text, FIELD(user)},
+	{0, "environment", NULL, "FILE", "", NULL, option_text, FIELD(environment)},
 
 	{0, "oncpu", NULL, NULL, "running threads, sampled (default)", "How", take_oncpu,
 	 FIELD(modes)},
@@ -224,6 +308,8 @@ static const struct option_row rows[] = {
 	 FIELD(modes)},
 	{'F', "freq", NULL, "HZ", "samples a second and CPU (99)", NULL, option_unsigned,
 	 FIELD(collect.frequency), 1, 0, "a rate in Hz, 1 or more"},
+	{'e', "event", NULL, "EVENT", "page-faults, sched:sched_switch, …: bpfflame events", NULL,
+	 take_events},
 	{'m', "min-block", NULL, "TIME", "off-CPU periods of at least (us; 10ms, 2s)", NULL,
 	 take_min_block, .wanted = a_range},
 	{'M', "max-block", NULL, "TIME", "off-CPU periods of at most", NULL, take_max_block,
@@ -241,6 +327,14 @@ static const struct option_row rows[] = {
 	{'d', "duration", NULL, "TIME", "how long (s); else until Ctrl-C or the target's end", NULL,
 	 take_duration, FIELD(duration_ns), .wanted = "a time above 0 such as 30, 500ms or 5m"},
 
+	{0, "every", NULL, "TIME", "a set of files for each such time (s), without gaps",
+	 "Snapshots", take_every, FIELD(collect.every_ns),
+	 .wanted = "a time of 100ms or more such as 60 or 5m"},
+	{0, "keep", NULL, "LIMIT", "remove old sets: 100 of them, 7d of age, 2G of files", NULL,
+	 take_keep, FIELD(keep),
+	 .wanted = "a number of sets (100), their age (30s, 90m, 12h, 7d) or their bytes "
+		   "(500M, 2G, 4096B)"},
+
 	{'o', "output", NULL, "FILE",
 	 ".svg .html .folded .pb.gz …; - is folded on stdout; repeatable", "Output", option_output,
 	 FIELD(outputs)},
@@ -249,15 +343,12 @@ static const struct option_row rows[] = {
 	{0, "out-dir", NULL, "DIR", "where default-named files go", NULL, option_text,
 	 FIELD(outputs.folder)},
 	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL, take_threads},
-	{0, "no-reason", NULL, NULL, "off-CPU without [sleep], [disk], …", NULL, option_set,
-	 FIELD(view.stacks.unfold.no_reason)},
 	{0, "fold-idle", NULL, NULL, "waits for work under one root: [idle]", NULL, take_fold_idle},
-	{0, "no-inline", NULL, NULL, "leave inlined functions out", NULL, take_no_inline},
-	{0, "lines", NULL, NULL, "add file:line", NULL, take_lines},
-	{0, "addresses", NULL, NULL, "addresses in place of names", NULL, option_set,
-	 FIELD(symbolize.addresses)},
-	{0, "symfs", NULL, "DIR", "where files of symbols are looked for first", NULL, take_folder,
-	 FIELD(symbolize.symfs)},
+	{0, "no-reason", NULL, NULL, "", NULL, option_set, FIELD(view.stacks.unfold.no_reason)},
+	{0, "no-inline", NULL, NULL, "", NULL, take_no_inline},
+	{0, "lines", NULL, NULL, "", NULL, take_lines},
+	{0, "addresses", NULL, NULL, "", NULL, option_set, FIELD(symbolize.addresses)},
+	{0, "symfs", NULL, "DIR", "", NULL, take_folder, FIELD(symbolize.symfs)},
 };
 
 static const struct option_row other_rows[] = {
@@ -292,7 +383,8 @@ void options_print_help(FILE *stream)
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame [OPTIONS] (-a | -p PID[,PID…] | -t TID[,TID…] | -G CGROUP |\n"
 	      "                --comm GLOB | -- COMMAND [ARG…])\n"
-	      "       bpfflame render | report | diff …  (see bpfflame help COMMAND)\n"
+	      "       bpfflame render | report | diff | baseline | events …  (see bpfflame help "
+	      "COMMAND)\n"
 	      "Flame graphs of where time goes: running (on-CPU), waiting (off-CPU), or both.\n",
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
@@ -320,6 +412,13 @@ static int check_target(const struct record_options *options, struct failure *fa
 			"-a is the whole machine: it does not go with -p, -t or COMMAND");
 	if (options->command && (collect->n_pids || collect->n_tids))
 		return failure_set(failure, -EINVAL, "-p and -t do not go with COMMAND");
+	if (!options->command &&
+	    (options->user || options->as_root || options->exit_status || options->environment))
+		return failure_set(failure, -EINVAL,
+				   "--exit-status, --user, --as-root and --environment are for "
+				   "-- COMMAND");
+	if (options->user && options->as_root)
+		return failure_set(failure, -EINVAL, "--user and --as-root exclude each other");
 	if (collect->no_user && collect->no_kernel)
 		return failure_set(failure, -EINVAL, "-U and -K exclude each other");
 	return 0;
@@ -352,11 +451,30 @@ static int check_mode(struct record_options *options, struct failure *failure)
 				   option_name(options->offcpu_option, name));
 	if (collect->mode == PROFILE_ONCPU)
 		return 0;
+	if (collect->n_events)
+		return failure_set(failure, -EINVAL, "-e %s does not go with --%s",
+				   collect->events[0].name,
+				   collect->mode == PROFILE_WALL ? "wall" : "offcpu");
 	if (collect->min_block_ns > collect->max_block_ns)
 		return failure_set(failure, -EINVAL, "-m is above -M: no period is in that range");
 	unfold->waker_depth = collect->waker_depth;
 	/* Kernel stacks tell why threads wait; they are only not shown. */
 	unfold->no_kernel = collect->no_kernel;
+	return 0;
+}
+
+static int check_sets(const struct record_options *options, struct failure *failure)
+{
+	const struct set_limits *keep = &options->keep;
+
+	if (!options->collect.every_ns && (keep->sets || keep->age_ns || keep->bytes))
+		return failure_set(failure, -EINVAL,
+				   "--keep removes old sets of --every, which is not given");
+	if (options->collect.every_ns && options->outputs.n_paths) {
+		failure_set(failure, -EINVAL, "-o names one file, and --every writes many");
+		return failure_mend(failure, -EINVAL,
+				    "say where with --out-dir DIR, and which with -f svg,folded,…");
+	}
 	return 0;
 }
 
@@ -402,11 +520,14 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 	ret->command = rest < argc ? argv + rest : NULL;
 	r = check_target(ret, failure);
 	r = r < 0 ? r : check_mode(ret, failure);
+	r = r < 0 ? r : check_sets(ret, failure);
 	return r < 0 ? r : check_outputs(ret, failure);
 }
 
 void options_done(struct record_options *options)
 {
+	for (size_t i = 0; i < PROFILE_MAX_EVENTS; i++)
+		event_request_done(&options->events[i]);
 	free(options->pids);
 	free(options->tids);
 }

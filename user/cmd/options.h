@@ -13,6 +13,7 @@
 #include "cmd/view_options.h"
 #include "collect/collect.h"
 #include "core/source.h"
+#include "store/set_rotation.h"
 
 struct record_options {
 	struct collect_options collect;
@@ -20,9 +21,15 @@ struct record_options {
 	const struct option_row *offcpu_option; /* the first that is for off-CPU time, or NULL */
 	struct cpu_list cpus;
 	uint32_t *pids, *tids; /* owned; collect points at them */
+	struct event_request events[PROFILE_MAX_EVENTS]; /* the same */
 	bool all;
 	char **command;	      /* NULL-terminated, or NULL */
+	const char *user;     /* whom it runs as, or NULL: the one who called sudo … */
+	bool as_root;	      /* … unless this */
+	bool exit_status;     /* exit with its status */
+	const char *environment; /* a file of its variables, or NULL */
 	uint64_t duration_ns; /* 0: until stopped */
+	struct set_limits keep; /* of the sets of --every */
 
 	struct outputs outputs;
 	struct symbolize_options symbolize;

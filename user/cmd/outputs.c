@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/outputs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ const struct format_row comparison_formats[] = {
 	{FORMAT_SVG, "svg", ".svg"},	      {FORMAT_HTML, "html", ".html"},
 	{FORMAT_MARKDOWN, "markdown", ".md"}, {FORMAT_MARKDOWN, "md", ".markdown"},
 	{FORMAT_TEXT, "text", ".txt"},	      {FORMAT_TEXT, "txt", ".text"},
-	{FORMAT_JSON, "json", ".json"},	      {},
+	{FORMAT_JSON, "json", ".json"},	      {FORMAT_JUNIT, "junit", ".xml"},
+	{},
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -121,7 +123,24 @@ static int add_file(struct output_files *files, char *path, enum output_format f
 	return 0;
 }
 
-static int plan_named(const struct outputs *outputs, struct output_files *files,
+/* Where @event goes in: before the format's ending, else before the last dot. */
+static char *name_of_event(const struct outputs *outputs, const char *path, const char *event)
+{
+	const char *name = strrchr(path, '/'), *ending = strrchr(name ? name + 1 : path, '.');
+	char *named;
+
+	for (const struct format_row *row = outputs->known; row->name; row++)
+		if (ends_with(path, row->ending)) {
+			ending = path + strlen(path) - strlen(row->ending);
+			break;
+		}
+	if (!ending)
+		ending = path + strlen(path);
+	return asprintf(&named, "%.*s.%s%s", (int)(ending - path), path, event, ending) < 0 ? NULL
+											    : named;
+}
+
+static int plan_named(const struct outputs *outputs, const char *event, struct output_files *files,
 		      struct failure *failure)
 {
 	size_t n = outputs->n_formats;
@@ -144,7 +163,12 @@ static int plan_named(const struct outputs *outputs, struct output_files *files,
 			return failure_mend(failure, -EINVAL, "end it in .%s, or add -f: %s",
 					    outputs->known->name, names);
 		}
-		r = add_file(files, strdup(path), format);
+		if (event && is_stdout(path)) {
+			failure_set(failure, -EINVAL, "-o -: standard output takes one event");
+			return failure_mend(failure, -EINVAL, "give one -e, or files");
+		}
+		r = add_file(files, event ? name_of_event(outputs, path, event) : strdup(path),
+			     format);
 	}
 	return r;
 }
@@ -173,12 +197,69 @@ static int plan_defaults(const struct outputs *outputs, const char *stem,
 	return r;
 }
 
+int outputs_plan_event(const struct outputs *outputs, const char *stem, const char *event,
+		       const enum output_format *defaults, struct output_files *ret,
+		       struct failure *failure)
+{
+	return outputs->n_paths ? plan_named(outputs, event, ret, failure)
+				: plan_defaults(outputs, stem, defaults, ret);
+}
+
 int outputs_plan(const struct outputs *outputs, const char *stem,
 		 const enum output_format *defaults, struct output_files *ret,
 		 struct failure *failure)
 {
-	return outputs->n_paths ? plan_named(outputs, ret, failure)
-				: plan_defaults(outputs, stem, defaults, ret);
+	return outputs_plan_event(outputs, stem, NULL, defaults, ret, failure);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* One run of what file names do not like is one dash; none stands at either end. */
+static void stem_of(const char *name, char text[static EVENT_STEM_SIZE])
+{
+	bool has_file = starts_with(name, "uprobe:") || starts_with(name, "uretprobe:") ||
+			starts_with(name, "usdt:");
+	size_t n = 0;
+
+	if (starts_with(name, "tracepoint:"))
+		name += strlen("tracepoint:");
+	for (; *name && n < EVENT_STEM_SIZE - 4 /* for a number */; name++) {
+		bool is_plain = isalnum((unsigned char)*name) || strchr("._+=-", *name);
+
+		if (has_file && *name == '/')
+			while (n && text[n - 1] != ':')
+				n--;
+		else if (*name == ':' && has_file)
+			text[n++] = ':'; /* for the line above */
+		else if (is_plain)
+			text[n++] = *name;
+		else if (n && text[n - 1] != '-')
+			text[n++] = '-';
+	}
+	while (n && (text[n - 1] == '-' || text[n - 1] == ':'))
+		n--;
+	text[n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == ':')
+			text[i] = '-';
+}
+
+void outputs_event_stem(const char *const *names, size_t n, size_t number,
+			char text[static EVENT_STEM_SIZE])
+{
+	char other[EVENT_STEM_SIZE];
+	size_t same = 1;
+
+	stem_of(names[number], text);
+	for (size_t i = 0; i < number && i < n; i++) {
+		stem_of(names[i], other);
+		same += strcmp(text, other) == 0;
+	}
+	if (same > 1)
+		sprintf(text + strlen(text), "-%zu", same % 100);
 }
 
 int output_files_check(const struct output_files *files, struct failure *failure)

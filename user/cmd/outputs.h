@@ -23,6 +23,7 @@ enum output_format {
 	FORMAT_TEXT,
 	FORMAT_MARKDOWN,
 	FORMAT_JSON,
+	FORMAT_JUNIT,
 };
 
 /* How a command names formats: by -f, and by how files end. The first that fits counts. */
@@ -69,6 +70,24 @@ int option_formats(const struct option_row *row, void *field, const char *value,
 int outputs_plan(const struct outputs *outputs, const char *stem,
 		 const enum output_format *defaults, struct output_files *ret,
 		 struct failure *failure);
+#define EVENT_STEM_SIZE 112
+/*
+ * What the files of event @number of the @n @names (struct event_request) are called: `tracepoint:`
+ * and the folders of probed files are left out, what file names do not like becomes a dash, and the
+ * second one that would be called the same gets `-2`.
+ */
+void outputs_event_stem(const char *const *names, size_t n, size_t number,
+			char text[static EVENT_STEM_SIZE]);
+
+/*
+ * outputs_plan() for one event of several, whose stem is @event: the names of -o get it before
+ * their ending (`out.page-faults.svg`); @stem is for default names, and has it already. NULL: there
+ * is one event. Errors: -EINVAL for standard output, too.
+ */
+int outputs_plan_event(const struct outputs *outputs, const char *stem, const char *event,
+		       const enum output_format *defaults, struct output_files *ret,
+		       struct failure *failure);
+
 /* Says whether they can be written, before hours of work. Errors: -errno, the file named. */
 int output_files_check(const struct output_files *files, struct failure *failure);
 void output_files_done(struct output_files *files);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,25 @@ int parse_ids(const char *text, uint32_t **ids, size_t *n_ids)
 			return 0;
 		text += n + 1;
 	}
+}
+
+int parse_bytes(const char *text, uint64_t *ret)
+{
+	static const char *const endings[] = {"iB", "B", ""};
+	size_t digits = strspn(text, "0123456789");
+	const char *ending = text + digits;
+	char size[24];
+
+	if (!digits || digits > 18 || (*ending && !strchr("KMGTB", *ending)))
+		return -EINVAL;
+	digits += *ending && *ending != 'B';
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		if (strcmp(text + digits, endings[i]) == 0) {
+			snprintf(size, sizeof size, "%.*s", (int)digits, text);
+			return parse_size(size, ret);
+		}
+	}
+	return -EINVAL;
 }
 
 int parse_size(const char *text, uint64_t *ret)

@@ -13,6 +13,8 @@ int parse_time(const char *text, uint64_t unit_ns, uint64_t *ret_ns);
 int parse_unsigned(const char *text, uint64_t most, uint64_t *ret);
 /* `1048576`, `64M`, `1G`, `512K`: bytes, in powers of 1024. */
 int parse_size(const char *text, uint64_t *ret);
+/* The same with a capital letter at least, as a number of bytes: `500M`, `2GiB`, `4096B`. */
+int parse_bytes(const char *text, uint64_t *ret);
 /* Finite and not negative. */
 int parse_decimal(const char *text, double *ret);
 /* `12,34`; appends to the malloc'ed *ids. -ENOMEM too. */

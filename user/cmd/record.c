@@ -1,57 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The recording: options → collect → symbolize → files → summary.
+ * The recording: options → collect → windows → files → summary.
+ *
+ * Without --every there is one window, which is written here once it is over. With it, a window
+ * that is over goes to a process that writes it (snapshots.h), and the recording goes on.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/system.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
+#include "cmd/losses.h"
 #include "cmd/options.h"
+#include "cmd/signals.h"
+#include "cmd/snapshots.h"
 #include "cmd/summary.h"
 
 struct recording {
 	struct record_options options;
+	struct window_origin origin;
 	struct collector *collector;
 	struct command command;
-	int signal_fd;
+	struct account account; /* whom it runs as … */
+	bool has_account;	/* … if not as we do */
+	struct signals signals;
 	int *target_fds; /* a pidfd for each -p; -1: ended */
 	uint64_t started_ns, window_ns, ended_ns;
-	struct output_files files;
+	struct window_files files;   /* without --every */
+	struct snapshots *snapshots; /* with it */
+	struct totals totals;
 	bool progress; /* a progress line is on the terminal */
 };
+
+/* Whom a command runs as; the files are theirs, too. */
+static int find_account(struct recording *recording, struct failure *failure)
+{
+	const struct record_options *options = &recording->options;
+	struct account *account = &recording->account;
+	int r;
+
+	if (!options->command)
+		return 0;
+	r = command_account(options->user, options->as_root, account, &recording->has_account,
+			    failure);
+	if (recording->has_account)
+		r = output_set_owner(account->uid, account->gid, account->groups,
+				     account->n_groups);
+	return r;
+}
 
 /* Which files, before anything is recorded: a name that can't be written fails here. */
 static int plan_files(struct recording *recording, struct failure *failure)
 {
-	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_FOLDED, FORMAT_NONE};
-	const struct record_options *options = &recording->options;
-	int r = outputs_plan(&options->outputs, profile_mode_name(options->collect.mode), defaults,
-			     &recording->files, failure);
+	int r;
 
-	return r < 0 ? r : output_files_check(&recording->files, failure);
-}
-
-static int catch_signals(struct recording *recording)
-{
-	sigset_t signals;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	recording->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return recording->signal_fd < 0 ? -errno : 0;
+	if (recording->options.collect.every_ns)
+		return snapshots_open(&recording->origin, recording->progress,
+				      &recording->snapshots, failure);
+	r = window_files_plan(&recording->options, NULL, &recording->files, failure);
+	return r < 0 ? r : window_files_check(&recording->files, failure);
 }
 
 static int watch_targets(struct recording *recording)
@@ -112,6 +125,9 @@ static void show_progress(struct recording *recording, uint64_t now)
 		fprintf(stderr, "\rbpfflame: recording %.0f of %.0f s ", seconds, all);
 	else
 		fprintf(stderr, "\rbpfflame: recording %.0f s, Ctrl-C ends it ", seconds);
+	if (recording->snapshots)
+		fprintf(stderr, "(%" PRIu64 " sets written) ",
+			snapshots_counts(recording->snapshots)->written);
 }
 
 static void clear_progress(struct recording *recording)
@@ -123,19 +139,23 @@ static void clear_progress(struct recording *recording)
 /* Files of short-lived processes must be opened while these live. */
 #define STEP_NS (100 * 1000000ULL)
 
+#define N_OTHER_FDS   4
+#define N_WATCHED_FDS (N_OTHER_FDS + 16)
+
 /* Sleeps until something happens, a step is over, or the deadline. */
 static void wait_for_something(struct recording *recording, uint64_t deadline_ns)
 {
-	struct pollfd fds[3 + 16] = {
+	struct pollfd fds[N_WATCHED_FDS] = {
 		{.fd = collect_fd(recording->collector), .events = POLLIN},
-		{.fd = recording->signal_fd, .events = POLLIN},
+		{.fd = recording->signals.fd, .events = POLLIN},
 		{.fd = recording->command.pid ? recording->command.pid_fd : -1, .events = POLLIN},
+		{.fd = snapshots_fd(recording->snapshots), .events = POLLIN},
 	};
 	uint64_t now = monotonic_ns(), left = STEP_NS;
 	struct timespec timeout;
-	size_t n = 3;
+	size_t n = N_OTHER_FDS;
 
-	for (size_t i = 0; i < recording->options.collect.n_pids && n < 3 + 16; i++)
+	for (size_t i = 0; i < recording->options.collect.n_pids && n < N_WATCHED_FDS; i++)
 		if (recording->target_fds[i] >= 0)
 			fds[n++] = (struct pollfd){recording->target_fds[i], POLLIN, 0};
 	if (deadline_ns - now < left)
@@ -144,49 +164,73 @@ static void wait_for_something(struct recording *recording, uint64_t deadline_ns
 	ppoll(fds, n, &timeout, NULL);
 }
 
-static bool was_interrupted(const struct recording *recording)
+/* Takes a window that is over, and has it written. Returns 1, or 0 if there is none. */
+static int hand_over(struct recording *recording, struct failure *failure)
 {
-	struct signalfd_siginfo info;
+	struct collect_window window = {};
+	int r = collect_take(recording->collector, &window, failure);
 
-	return read(recording->signal_fd, &info, sizeof info) == sizeof info;
+	if (r > 0)
+		snapshots_write(recording->snapshots, &window,
+				collect_source(recording->collector));
+	collect_window_done(&window);
+	return r;
 }
 
 static int run_window(struct recording *recording, struct failure *failure)
 {
 	uint64_t length = recording->options.duration_ns;
 	uint64_t deadline = length ? recording->window_ns + length : UINT64_MAX;
+	int r = 0;
 
 	for (;;) {
 		uint64_t now = monotonic_ns();
-		int r;
 
-		if (now >= deadline || was_interrupted(recording) || targets_are_gone(recording))
+		if (now >= deadline || targets_are_gone(recording) ||
+		    signals_take(&recording->signals, &recording->command))
 			break;
 		show_progress(recording, now);
 		wait_for_something(recording, deadline);
 		if (monotonic_ns() >= deadline)
 			break;
 		r = collect_step(recording->collector, failure);
+		if (r >= 0 && recording->snapshots && snapshots_poll(recording->snapshots))
+			r = hand_over(recording, failure);
 		if (r < 0)
-			return r;
+			break;
 	}
 	clear_progress(recording);
 	recording->ended_ns = monotonic_ns();
-	return collect_stop(recording->collector, failure);
+	return r < 0 ? r : collect_stop(recording->collector, failure);
+}
+
+/* Forks the command, which waits for command_release(). */
+static int hold_command(struct recording *recording, struct failure *failure)
+{
+	struct record_options *options = &recording->options;
+	const struct command_start start = {
+		.argv = options->command,
+		.account = recording->has_account ? &recording->account : NULL,
+		.environment = options->environment,
+		.signals = &recording->signals,
+	};
+	int r = command_hold(&start, &recording->command, failure);
+
+	options->collect.command_pid = recording->command.pid;
+	return r;
 }
 
 static int record(struct recording *recording, struct failure *failure)
 {
 	struct record_options *options = &recording->options;
-	int r = catch_signals(recording);
+	int r = signals_catch(&recording->signals, options->command != NULL);
 
 	if (r < 0)
 		return failure_set(failure, r, "cannot catch signals: %s", strerror(-r));
 	if (options->command) {
-		r = command_hold(options->command, &recording->command, failure);
+		r = hold_command(recording, failure);
 		if (r < 0)
 			return r;
-		options->collect.command_pid = recording->command.pid;
 	}
 	options->collect.log = options->verbose ? stderr : NULL;
 	r = collect_open(&options->collect, &recording->collector, failure);
@@ -203,86 +247,104 @@ static int record(struct recording *recording, struct failure *failure)
 	return run_window(recording, failure);
 }
 
-static int describe(struct profile *profile, int argc, char **argv)
+/* The one window there is. */
+static int write_window(struct recording *recording, struct failure *failure)
 {
-	struct utsname system;
-	char line[1024];
-	size_t n = 0;
-	int r;
+	struct collect_window window = {};
+	struct symbol_stats symbols = {};
+	int r = collect_take(recording->collector, &window, failure);
 
-	line[0] = '\0';
-	for (int i = 0; i < argc && n < sizeof line; i++)
-		n += snprintf(line + n, sizeof line - n, "%s%s", i ? " " : "",
-			      i ? argv[i] : "bpfflame");
-	r = strings_add(&profile->strings, line, &profile->command_line);
-	if (r < 0 || uname(&system) < 0)
-		return r;
-	r = strings_add(&profile->strings, system.nodename, &profile->host);
-	return r < 0 ? r : strings_add(&profile->strings, system.release, &profile->kernel);
-}
-
-/* Names the profile and writes every file; one that fails does not keep the others back. */
-static int write_files(struct recording *recording, int argc, char **argv,
-		       struct symbol_stats *symbols, struct failure *failure)
-{
-	struct profile *profile = collect_profile(recording->collector);
-	const struct mapping_source *sources = collect_mapping_sources(recording->collector);
-	struct profile_view view;
-	int r = sources ? symbolize(profile, sources, &recording->options.symbolize, symbols)
-			: -ENOMEM;
-
-	r = r < 0 ? r : describe(profile, argc, argv);
-	r = r < 0 ? r : collect_finish_stacks(profile);
-	profile->by_thread = recording->options.collect.threads;
-	r = r < 0 ? r
-		  : profile_select(profile, &recording->options.view.stacks.unfold,
-				   &recording->options.view.stacks.select);
-	if (r < 0)
-		return failure_set(failure, r, "cannot name the stacks: %s", strerror(-r));
-	view = (struct profile_view){.profile = profile, .options = &recording->options.view};
-	r = output_files_write(&recording->files, write_profile, &view, failure);
-	profile_view_done(&view);
+	r = r < 0 ? r : window_name(&window, &recording->origin, &symbols, failure);
+	r = r < 0 ? r : window_write(&window, &recording->options, &recording->files, failure);
+	if (r >= 0)
+		totals_of_window(&window, &symbols, &recording->totals);
+	collect_window_done(&window);
 	return r;
 }
 
-static int tell(struct recording *recording, const struct symbol_stats *symbols)
+/* The windows that are not written yet: one that ended before, and the last one. */
+static int write_rest(struct recording *recording, struct failure *failure)
 {
+	int r;
+
+	do {
+		r = snapshots_wait(recording->snapshots, &recording->signals, recording->ended_ns);
+		r = r < 0 ? r : hand_over(recording, failure);
+	} while (r > 0);
+	recording->totals = *snapshots_totals(recording->snapshots);
+	return r == -EINTR ? 0 : r;
+}
+
+static int tell(struct recording *recording)
+{
+	struct record_options *options = &recording->options;
 	struct summary summary = {
-		.options = &recording->options,
-		.profile = collect_profile(recording->collector),
+		.options = options,
 		.source = collect_source(recording->collector),
 		.hook = collect_hook(recording->collector),
-		.symbols = *symbols,
+		.totals = recording->totals,
 		.command = recording->command,
 		.files = &recording->files,
 		.startup_seconds = (recording->window_ns - recording->started_ns) / 1e9,
 		.write_seconds = (monotonic_ns() - recording->ended_ns) / 1e9,
 	};
 
-	collect_stats(recording->collector, &summary.stats);
-	if (recording->options.json)
+	if (recording->snapshots) {
+		summary.files = snapshots_lists(recording->snapshots);
+		summary.sets = snapshots_counts(recording->snapshots);
+	}
+	if (options->json)
 		summary_print_json(&summary, stdout);
-	else if (!recording->options.quiet)
+	else if (!options->quiet)
 		summary_print(&summary, stderr);
-	return summary_loss_percent(&summary) > recording->options.max_loss ? EXIT_LOSSES
-									    : EXIT_DONE;
+	if (summary.sets && summary.sets->has_failed)
+		return EXIT_FAILED;
+	return losses_percent(&summary.totals, options->collect.mode) > options->max_loss
+		       ? EXIT_LOSSES
+		       : EXIT_DONE;
 }
 
+/* All but the command. */
 static void recording_done(struct recording *recording)
 {
-	command_done(&recording->command);
+	snapshots_free(recording->snapshots);
 	collect_free(recording->collector);
 	for (size_t i = 0; recording->target_fds && i < recording->options.collect.n_pids; i++)
 		closep(&recording->target_fds[i]);
 	free(recording->target_fds);
-	output_files_done(&recording->files);
+	window_files_done(&recording->files);
 	options_done(&recording->options);
+}
+
+/*
+ * A command may go on after its recording; we wait for it if its exit status is wanted. Returns
+ * our exit code: @code, or the command's where that is wanted and we have not failed.
+ */
+static int finish_command(struct recording *recording, int code)
+{
+	const struct record_options *options = &recording->options;
+	struct command *command = &recording->command;
+	bool has_failed = code != EXIT_DONE && code != EXIT_LOSSES;
+
+	if (options->exit_status && command->released && !command_poll(command)) {
+		fflush(stdout);
+		command_wait(command, &recording->signals);
+		if (!options->quiet)
+			summary_print_command(command, stderr);
+	}
+	if (options->exit_status && command->released && has_failed)
+		fprintf(stderr, "bpfflame: exit status %d is its own; COMMAND's is %d\n", code,
+			command_exit_code(command));
+	else if (options->exit_status && command->released && command_exit_code(command))
+		code = command_exit_code(command);
+	command_done(command);
+	account_done(&recording->account);
+	return code;
 }
 
 int cmd_record(int argc, char **argv, uint64_t started_ns)
 {
-	struct recording recording = {.started_ns = started_ns, .signal_fd = -1};
-	struct symbol_stats symbols = {};
+	struct recording recording = {.started_ns = started_ns, .signals.fd = -1};
 	struct failure failure = {};
 	int r, code;
 
@@ -291,15 +353,24 @@ int cmd_record(int argc, char **argv, uint64_t started_ns)
 		options_done(&recording.options);
 		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
 	}
-	recording.progress = !recording.options.quiet && isatty(STDERR_FILENO);
-	r = plan_files(&recording, &failure);
+	recording.origin = (struct window_origin){&recording.options, argc, argv};
+	/* The terminal is the command's. */
+	recording.progress =
+		!recording.options.quiet && !recording.options.command && isatty(STDERR_FILENO);
+	r = find_account(&recording, &failure);
+	r = r < 0 ? r : plan_files(&recording, &failure);
+	if (r == -EACCES && recording.has_account)
+		failure_mend(&failure, r,
+			     "it is written as %s, as whom COMMAND runs; see --as-root",
+			     *recording.account.name ? recording.account.name : "the user");
 	r = r < 0 ? r : record(&recording, &failure);
 	if (r < 0) {
 		code = cmd_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
 	} else {
-		r = write_files(&recording, argc, argv, &symbols, &failure);
-		code = r < 0 ? cmd_fail(&failure, EXIT_FAILED) : tell(&recording, &symbols);
+		r = recording.snapshots ? write_rest(&recording, &failure)
+					: write_window(&recording, &failure);
+		code = r < 0 ? cmd_fail(&failure, EXIT_FAILED) : tell(&recording);
 	}
 	recording_done(&recording);
-	return code;
+	return finish_command(&recording, code);
 }

@@ -8,117 +8,10 @@
 #include <sys/wait.h>
 
 #include "base/json.h"
+#include "cmd/losses.h"
 #include "cmd/time_table.h"
-
-/* One kind of loss: what it is called, and what avoids it. */
-struct loss {
-	const char *key, *text, *advice;
-	uint64_t n;
-	bool counts; /* whole samples are missing or nameless: held against --max-loss */
-};
-
-#define N_LOSSES 13
-
-static void list_losses(const struct summary *summary, struct loss losses[N_LOSSES])
-{
-	const struct collect_stats *stats = &summary->stats;
-	bool oncpu = summary->options->collect.mode == PROFILE_ONCPU;
-	const char *fewer = oncpu ? "a lower -F; or filter with -p, --comm"
-				  : "a longer --offcpu-period, or -m 1ms; or filter with -p, "
-				    "--comm";
-
-	memcpy(losses,
-	       (struct loss[N_LOSSES]){
-		       {"map_full", "samples lost, count map full", fewer, stats->counts_full,
-			true},
-		       {"ring_full", "events lost, ring buffer full", fewer, stats->events_full,
-			false},
-		       {"lost_stacks", "samples whose frames were lost, ring buffer full", fewer,
-			stats->lost_stacks, true},
-		       {"snapshots", "stacks cut off, ring buffer full", fewer,
-			stats->snapshots_full, false},
-		       {"unwind_tables", "files whose unwind information is damaged",
-			"reinstall them", stats->tables_failed, false},
-		       {"thread_storage", "off-CPU periods lost, no memory for a thread",
-			"filter with -p, --comm", stats->storage_failed, true},
-		       {"children", "children not followed, target map full", "-a with --comm",
-			stats->targets_full, false},
-		       {"records", "mmap/exec records lost, ring buffer full",
-			"filter with -p: fewer processes to follow", stats->lost_records, false},
-		       {"unknown_processes", "samples of processes whose mappings are not known",
-			"filter with -p: fewer processes to follow", stats->unknown_processes,
-			false},
-		       {"lost_wakers", "kept waits whose waker was lost, ring buffer full", fewer,
-			stats->lost_wakers, false},
-		       {"unknown_wakers", "kept waits of which the waker was not seen",
-			"a longer -d: they had begun before it", stats->unknown_wakers, false},
-		       {"throttled", "times the kernel throttled sampling", "a lower -F",
-			stats->throttled, false},
-		       {"unreadable_files", "mapped files that could not be read or are damaged",
-			"run bpfflame where the files can be seen: as root, outside containers",
-			stats->unopened_files + summary->symbols.unreadable_files +
-				summary->symbols.damaged_files,
-			false},
-	       },
-	       sizeof(struct loss[N_LOSSES]));
-}
-
-double summary_loss_percent(const struct summary *summary)
-{
-	struct loss losses[N_LOSSES];
-	double lost = 0, seen = summary->stats.samples;
-
-	list_losses(summary, losses);
-	for (size_t i = 0; i < N_LOSSES; i++)
-		if (losses[i].counts)
-			lost += losses[i].n;
-	seen += summary->stats.counts_full + summary->stats.storage_failed;
-	return seen > 0 ? 100 * lost / seen : 0;
-}
-
-/* Totals over the profile. */
-struct totals {
-	uint64_t running, waiting; /* samples; parts of off-CPU periods */
-	uint64_t weight;
-	uint64_t ends[N_STACK_ENDS];	 /* weight by how far the stack could be unwound */
-	uint64_t frames, unnamed_frames; /* weighted by samples */
-};
-
-static bool is_unnamed(const struct profile *profile, const struct profile_location *location)
-{
-	const char *name;
-
-	if (!location->n_frames)
-		return true;
-	name = strings_get(&profile->strings, profile->frames[location->first_frame].function);
-	return name[0] == '[';
-}
-
-static struct totals add_up(const struct profile *profile)
-{
-	struct totals totals = {};
-
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct profile_sample *sample = &profile->samples[i];
-		const struct profile_stack *stack = &profile->stacks[sample->stack];
-		uint64_t weight = profile_sample_weight(profile, sample);
-
-		if (sample->reason == REASON_NONE || sample->reason == REASON_ONCPU)
-			totals.running += sample->count;
-		else
-			totals.waiting += sample->count;
-		totals.weight += weight;
-		totals.ends[stack->end] += weight;
-		for (uint32_t k = 0; k < stack->n; k++) {
-			const struct profile_location *location =
-				&profile->locations[profile->stack_locations[stack->first + k]];
-
-			totals.frames += sample->count;
-			totals.unnamed_frames += is_unnamed(profile, location) ? sample->count : 0;
-		}
-	}
-	return totals;
-}
+#include "collect/event_find.h"
+#include "collect/rights.h"
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -149,9 +42,10 @@ static uint64_t peak_memory_bytes(void)
 static void print_losses(const struct summary *summary, FILE *stream)
 {
 	struct loss losses[N_LOSSES];
+	char mend[RIGHTS_MEND_SIZE];
 	bool any = false;
 
-	list_losses(summary, losses);
+	losses_list(&summary->totals, summary->options->collect.mode, losses);
 	for (size_t i = 0; i < N_LOSSES; i++) {
 		if (!losses[i].n)
 			continue;
@@ -163,6 +57,11 @@ static void print_losses(const struct summary *summary, FILE *stream)
 		fputs("  losses    0: none by full maps, full rings, throttling or unreadable "
 		      "files\n",
 		      stream);
+	if (!summary->totals.stats.unopened_files)
+		return;
+	rights_mend_files(mend, sizeof mend);
+	if (mend[0])
+		fprintf(stream, "            files of others can be read with: %s\n", mend);
 }
 
 /* Why stacks are not complete, as a key of JSON and in words. */
@@ -182,7 +81,7 @@ static const struct {
 	[STACK_LOST] = {"lost", "no user stack: the process was ending or in exec, or had no room"},
 };
 
-static void print_truncated(const struct totals *totals, FILE *stream)
+static void print_truncated(const struct sample_totals *totals, FILE *stream)
 {
 	for (enum stack_end end = STACK_TRUNCATED; end < N_STACK_ENDS; end++)
 		if (percent(totals->ends[end], totals->weight) >= 0.005)
@@ -190,7 +89,7 @@ static void print_truncated(const struct totals *totals, FILE *stream)
 				percent(totals->ends[end], totals->weight), end_texts[end].text);
 }
 
-static void json_truncated(const struct totals *totals, struct json *json)
+static void json_truncated(const struct sample_totals *totals, struct json *json)
 {
 	json_open(json, "truncated_percent", '{');
 	for (enum stack_end end = STACK_TRUNCATED; end < N_STACK_ENDS; end++)
@@ -208,24 +107,29 @@ static void print_unwinding(const struct collect_stats *stats, FILE *stream)
 			stats->evictions ? " (avoid: a larger --unwind-memory)" : "");
 }
 
-static void print_quality(const struct summary *summary, const struct totals *totals, FILE *stream)
+static void print_quality(const struct summary *summary, const struct sample_totals *totals,
+			  FILE *stream)
 {
+	char mend[RIGHTS_MEND_SIZE];
+
 	fprintf(stream,
-		"  stacks    %zu distinct; %.1f %% complete; %.1f %% of frames without a symbol\n",
-		summary->stats.distinct_stacks,
+		"  stacks    %zu distinct%s; %.1f %% complete; %.1f %% of frames without a "
+		"symbol\n",
+		summary->totals.stats.distinct_stacks,
+		summary->totals.windows > 1 ? " at most in a window" : "",
 		percent(totals->ends[STACK_COMPLETE], totals->weight),
 		percent(totals->unnamed_frames, totals->frames));
 	print_truncated(totals, stream);
-	print_unwinding(&summary->stats, stream);
-	if (summary->symbols.kernel_hidden)
-		fputs("            kernel symbols are hidden: sysctl kernel.kptr_restrict=0, or "
-		      "CAP_SYSLOG\n",
-		      stream);
+	print_unwinding(&summary->totals.stats, stream);
+	if (summary->totals.symbols.kernel_hidden) {
+		rights_mend_kernel_names(mend, sizeof mend);
+		fprintf(stream, "            kernel symbols are hidden (avoid: %s)\n", mend);
+	}
 }
 
 static void print_periods(const struct summary *summary, FILE *stream)
 {
-	const struct collect_stats *stats = &summary->stats;
+	const struct collect_stats *stats = &summary->totals.stats;
 	bool chosen = summary->options->collect.offcpu_period_ns == PERIOD_AUTO;
 	char text[TIME_TEXT_SIZE];
 
@@ -240,13 +144,13 @@ static void print_periods(const struct summary *summary, FILE *stream)
 			chosen ? "chosen" : "given");
 }
 
-static void print_time(const struct summary *summary, const struct totals *totals,
+static void print_time(const struct summary *summary, const struct sample_totals *totals,
 		       const struct time_table *table, FILE *stream)
 {
-	const struct collect_stats *stats = &summary->stats;
+	const struct collect_stats *stats = &summary->totals.stats;
 	char text[TIME_TEXT_SIZE];
 
-	if (summary->profile->mode == PROFILE_WALL)
+	if (summary->options->collect.mode == PROFILE_WALL)
 		fprintf(stream, "  on-CPU    %s, exact; divided by %" PRIu64 " samples\n",
 			time_text(text, time_table_running_ns(table)), totals->running);
 	fprintf(stream, "  off-CPU   %s", time_text(text, time_table_waiting_ns(table)));
@@ -258,19 +162,50 @@ static void print_time(const struct summary *summary, const struct totals *total
 	time_table_print(table, stream);
 }
 
-static void print_what(const struct summary *summary, const struct totals *totals, FILE *stream)
+/* What each event came to. */
+static void print_events(const struct summary *summary, FILE *stream)
 {
 	const struct collect_options *collect = &summary->options->collect;
-	double seconds = summary->profile->duration_ns / 1e9;
-	struct time_table table;
+	const char *label = "events";
 
+	fprintf(stream, "bpfflame: %s, %.2f s\n", summary->source,
+		summary->totals.duration_ns / 1e9);
+	for (size_t i = 0; i < collect->n_events; i++, label = "") {
+		const struct event_request *event = &collect->events[i];
+		const struct sample_totals *totals = &summary->totals.events[i];
+		uint64_t period = event_period(event);
+
+		fprintf(stream, "  %-10s", label);
+		if (event_is_counted(event))
+			fprintf(stream, "%" PRIu64 " %s in ", totals->weight, event->name);
+		fprintf(stream, "%" PRIu64 " samples", totals->running);
+		if (!event_is_counted(event))
+			fprintf(stream, " of %s", event->name);
+		if (!period)
+			fprintf(stream, ", at %u Hz\n", collect->frequency);
+		else if (period > 1)
+			fprintf(stream, ", one for each %" PRIu64 "\n", period);
+		else
+			fputc('\n', stream);
+	}
+}
+
+static void print_what(const struct summary *summary, const struct sample_totals *totals,
+		       FILE *stream)
+{
+	const struct collect_options *collect = &summary->options->collect;
+	double seconds = summary->totals.duration_ns / 1e9;
+
+	if (collect->n_events) {
+		print_events(summary, stream);
+		return;
+	}
 	if (collect->mode == PROFILE_ONCPU) {
 		fprintf(stream, "bpfflame: on-CPU, %s at %u Hz, %.2f s\n", summary->source,
 			collect->frequency, seconds);
 		fprintf(stream, "  samples   %" PRIu64 "\n", totals->running);
 		return;
 	}
-	time_table_make(summary->profile, &table);
 	if (collect->mode == PROFILE_WALL)
 		fprintf(stream, "bpfflame: wall-clock, %s at %u Hz and stacks at %s, %.2f s\n",
 			summary->source, collect->frequency, summary->hook, seconds);
@@ -278,7 +213,7 @@ static void print_what(const struct summary *summary, const struct totals *total
 		fprintf(stream, "bpfflame: off-CPU, stacks at %s, %.2f s\n", summary->hook,
 			seconds);
 	print_periods(summary, stream);
-	print_time(summary, totals, &table, stream);
+	print_time(summary, totals, &summary->totals.times, stream);
 }
 
 static void print_kernel_memory(const struct collect_stats *stats, FILE *stream)
@@ -291,12 +226,12 @@ static void print_kernel_memory(const struct collect_stats *stats, FILE *stream)
 	fputc('\n', stream);
 }
 
-static void print_command(const struct command *command, FILE *stream)
+void summary_print_command(const struct command *command, FILE *stream)
 {
 	if (!command->pid)
 		return;
 	if (!command->ended)
-		fputs("  command   still running\n", stream);
+		fprintf(stream, "  command   still running: process %d\n", command->pid);
 	else if (WIFSIGNALED(command->status))
 		fprintf(stream, "  command   killed by signal %d (%s)\n", WTERMSIG(command->status),
 			strsignal(WTERMSIG(command->status)));
@@ -304,39 +239,99 @@ static void print_command(const struct command *command, FILE *stream)
 		fprintf(stream, "  command   exit status %d\n", WEXITSTATUS(command->status));
 }
 
+static void print_sets(const struct summary *summary, FILE *stream)
+{
+	const struct snapshots_counts *sets = summary->sets;
+
+	if (!sets)
+		return;
+	fprintf(stream,
+		"  sets      %" PRIu64 " written of %" PRIu64 " windows; %" PRIu64
+		" old ones removed, %" PRIu64 " failed\n",
+		sets->written, summary->totals.windows, sets->removed, sets->failed);
+	if (summary->totals.joined)
+		fprintf(stream,
+			"            %" PRIu64 " windows joined with the one before: writing "
+			"took longer than --every\n",
+			summary->totals.joined);
+}
+
+static double cpu_seconds(const struct summary *summary)
+{
+	return own_cpu_seconds() + (summary->sets ? summary->sets->cpu_seconds : 0);
+}
+
+static uint64_t memory_bytes(const struct summary *summary)
+{
+	uint64_t own = peak_memory_bytes();
+
+	return summary->sets && summary->sets->peak_memory_bytes > own
+		       ? summary->sets->peak_memory_bytes
+		       : own;
+}
+
+static void print_files(const struct window_files *files, FILE *stream)
+{
+	const char *label = "written";
+
+	for (size_t event = 0; event < files->n; event++) {
+		for (size_t i = 0; i < files->events[event].n; i++) {
+			fprintf(stream, "  %-10s%s\n", label, files->events[event].files[i].path);
+			label = "";
+		}
+	}
+}
+
 void summary_print(const struct summary *summary, FILE *stream)
 {
-	struct totals totals = add_up(summary->profile);
+	const struct sample_totals *totals = &summary->totals.samples;
 
-	print_what(summary, &totals, stream);
-	if (totals.running + totals.waiting)
-		print_quality(summary, &totals, stream);
+	print_what(summary, totals, stream);
+	if (totals->running + totals->waiting)
+		print_quality(summary, totals, stream);
 	else
 		fputs("            nothing was recorded: the target did not run, or every filter "
 		      "excluded it\n",
 		      stream);
 	print_losses(summary, stream);
-	print_command(&summary->command, stream);
-	print_kernel_memory(&summary->stats, stream);
+	print_sets(summary, stream);
+	summary_print_command(&summary->command, stream);
+	print_kernel_memory(&summary->totals.stats, stream);
 	fprintf(stream,
 		"  own cost  %.3f s CPU, %.1f MB peak memory; ready after %.3f s, written in %.3f "
 		"s\n",
-		own_cpu_seconds(), peak_memory_bytes() / 1e6, summary->startup_seconds,
+		cpu_seconds(summary), memory_bytes(summary) / 1e6, summary->startup_seconds,
 		summary->write_seconds);
-	for (size_t i = 0; i < summary->files->n; i++)
-		fprintf(stream, "  %-10s%s\n", i ? "" : "written", summary->files->files[i].path);
+	print_files(summary->files, stream);
 }
 
 static void json_losses(const struct summary *summary, struct json *json)
 {
 	struct loss losses[N_LOSSES];
 
-	list_losses(summary, losses);
+	losses_list(&summary->totals, summary->options->collect.mode, losses);
 	json_open(json, "losses", '{');
 	for (size_t i = 0; i < N_LOSSES; i++)
 		json_count(json, losses[i].key, losses[i].n);
 	json_close(json, '}');
-	json_number(json, "loss_percent", summary_loss_percent(summary), 4);
+	json_number(json, "loss_percent",
+		    losses_percent(&summary->totals, summary->options->collect.mode), 4);
+}
+
+static void json_sets(const struct summary *summary, struct json *json)
+{
+	const struct snapshots_counts *sets = summary->sets;
+
+	if (!sets)
+		return;
+	json_open(json, "sets", '{');
+	json_count(json, "written", sets->written);
+	json_count(json, "removed", sets->removed);
+	json_count(json, "failed", sets->failed);
+	json_count(json, "joined_windows", summary->totals.joined);
+	json_number(json, "cpu_seconds", sets->cpu_seconds, 6);
+	json_count(json, "peak_memory_bytes", sets->peak_memory_bytes);
+	json_close(json, '}');
 }
 
 static void json_unwinding(const struct collect_stats *stats, struct json *json)
@@ -366,17 +361,15 @@ static void json_command(const struct command *command, struct json *json)
 
 static void json_time(const struct summary *summary, struct json *json)
 {
-	const struct collect_stats *stats = &summary->stats;
+	const struct collect_stats *stats = &summary->totals.stats;
 	bool wall = summary->options->collect.mode == PROFILE_WALL;
-	struct time_table table;
-	double waiting;
+	const struct time_table *table = &summary->totals.times;
+	double waiting = time_table_waiting_ns(table) / 1e9;
 
-	time_table_make(summary->profile, &table);
-	waiting = time_table_waiting_ns(&table) / 1e9;
 	json_count(json, "periods", stats->periods);
 	json_number(json, "offcpu_seconds", waiting, 6);
 	if (wall)
-		json_number(json, "oncpu_seconds", time_table_running_ns(&table) / 1e9, 6);
+		json_number(json, "oncpu_seconds", time_table_running_ns(table) / 1e9, 6);
 	json_open(json, "offcpu", '{');
 	json_number(json, "period_us", stats->offcpu_period_ns / 1e3, 3);
 	json_bool(json, "period_chosen", summary->options->collect.offcpu_period_ns == PERIOD_AUTO);
@@ -386,14 +379,40 @@ static void json_time(const struct summary *summary, struct json *json)
 	json_number(json, "interval95_seconds", stats->offcpu_interval_ns / 1e9, 6);
 	json_number(json, "measured_seconds", stats->offcpu_measured_ns / 1e9, 6);
 	json_close(json, '}');
-	time_table_json(&table, wall, json);
+	time_table_json(table, wall, json);
+}
+
+static void json_events(const struct summary *summary, struct json *json)
+{
+	const struct collect_options *collect = &summary->options->collect;
+
+	if (!collect->n_events)
+		return;
+	json_open(json, "events", '[');
+	for (size_t i = 0; i < collect->n_events; i++) {
+		const struct event_request *event = &collect->events[i];
+
+		json_open(json, NULL, '{');
+		json_text(json, "name", event->name);
+		json_text(json, "kind", event_kind_name(event->kind));
+		json_text(json, "unit", event_is_counted(event) ? "events" : "samples");
+		json_count(json, "period", event_period(event));
+		json_count(json, "samples", summary->totals.events[i].running);
+		json_count(json, "total", summary->totals.events[i].weight);
+		json_number(json, "complete_stacks_percent",
+			    percent(summary->totals.events[i].ends[STACK_COMPLETE],
+				    summary->totals.events[i].weight),
+			    3);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 }
 
 void summary_print_json(const struct summary *summary, FILE *stream)
 {
 	const struct collect_options *collect = &summary->options->collect;
 	bool oncpu = collect->mode == PROFILE_ONCPU;
-	struct totals totals = add_up(summary->profile);
+	const struct sample_totals *totals = &summary->totals.samples;
 	struct json json = {.stream = stream};
 
 	json_open(&json, NULL, '{');
@@ -405,32 +424,36 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 		json_text(&json, "event", summary->source);
 		json_count(&json, "frequency", collect->frequency);
 	}
-	json_number(&json, "start_unix_seconds", summary->profile->start_realtime_ns / 1e9, 6);
-	json_number(&json, "duration_seconds", summary->profile->duration_ns / 1e9, 6);
+	json_events(summary, &json);
+	json_number(&json, "start_unix_seconds", summary->totals.start_realtime_ns / 1e9, 6);
+	json_number(&json, "duration_seconds", summary->totals.duration_ns / 1e9, 6);
 	json_count(&json, "samples",
-		   collect->mode == PROFILE_OFFCPU ? totals.waiting : totals.running);
+		   collect->mode == PROFILE_OFFCPU ? totals->waiting : totals->running);
 	if (!oncpu)
 		json_time(summary, &json);
-	json_count(&json, "distinct_stacks", summary->stats.distinct_stacks);
+	json_count(&json, "distinct_stacks", summary->totals.stats.distinct_stacks);
 	json_number(&json, "complete_stacks_percent",
-		    percent(totals.ends[STACK_COMPLETE], totals.weight), 3);
-	json_truncated(&totals, &json);
-	json_number(&json, "unnamed_frames_percent", percent(totals.unnamed_frames, totals.frames),
-		    3);
+		    percent(totals->ends[STACK_COMPLETE], totals->weight), 3);
+	json_truncated(totals, &json);
+	json_number(&json, "unnamed_frames_percent",
+		    percent(totals->unnamed_frames, totals->frames), 3);
 	json_losses(summary, &json);
-	json_count(&json, "drains", summary->stats.drains);
-	json_count(&json, "processes", summary->stats.processes);
-	json_unwinding(&summary->stats, &json);
-	json_count(&json, "threads", summary->stats.threads);
-	json_count(&json, "kernel_memory_bytes", summary->stats.kernel_bytes);
+	json_count(&json, "windows", summary->totals.windows);
+	json_sets(summary, &json);
+	json_count(&json, "drains", summary->totals.stats.drains);
+	json_count(&json, "processes", summary->totals.stats.processes);
+	json_unwinding(&summary->totals.stats, &json);
+	json_count(&json, "threads", summary->totals.stats.threads);
+	json_count(&json, "kernel_memory_bytes", summary->totals.stats.kernel_bytes);
 	json_command(&summary->command, &json);
-	json_number(&json, "cpu_seconds", own_cpu_seconds(), 6);
-	json_count(&json, "peak_memory_bytes", peak_memory_bytes());
+	json_number(&json, "cpu_seconds", cpu_seconds(summary), 6);
+	json_count(&json, "peak_memory_bytes", memory_bytes(summary));
 	json_number(&json, "startup_seconds", summary->startup_seconds, 6);
 	json_number(&json, "write_seconds", summary->write_seconds, 6);
 	json_open(&json, "files", '[');
-	for (size_t i = 0; i < summary->files->n; i++)
-		json_text(&json, NULL, summary->files->files[i].path);
+	for (size_t event = 0; event < summary->files->n; event++)
+		for (size_t i = 0; i < summary->files->events[event].n; i++)
+			json_text(&json, NULL, summary->files->events[event].files[i].path);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	fputc('\n', stream);

@@ -7,24 +7,22 @@
 
 #include "cmd/command.h"
 #include "cmd/options.h"
-#include "symbol/symbolize.h"
+#include "cmd/snapshots.h"
 
 struct summary {
 	const struct record_options *options;
-	const struct profile *profile;
 	const char *source; /* the event; off-CPU, the hook */
 	const char *hook;   /* "" on-CPU */
-	struct collect_stats stats;
-	struct symbol_stats symbols;
+	struct totals totals;
 	struct command command;
-	const struct output_files *files;
+	const struct window_files *files;
+	const struct snapshots_counts *sets; /* of --every; or NULL */
 	double startup_seconds; /* start of the program → sampling */
 	double write_seconds;	/* end of the window → files written */
 };
 
-/* The share of all samples that is lost, in percent: what --max-loss is held against. */
-double summary_loss_percent(const struct summary *summary);
-
+/* How the command ended, or that it still runs; nothing without one. */
+void summary_print_command(const struct command *command, FILE *stream);
 void summary_print(const struct summary *summary, FILE *stream);
 void summary_print_json(const struct summary *summary, FILE *stream);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * collect: records one window of the machine into a profile.
+ * collect: records windows of the machine, back to back, into a profile each.
  *
- *	collect_open → collect_start → collect_step … → collect_stop → take the profile →
- *collect_free
+ *	collect_open → collect_start → (collect_step → collect_take) … → collect_stop →
+ *	collect_take → collect_free
  *
  * Inside, data flows one way: BPF count maps → drain → locate → profile. What comes beside it (new
  * stacks, forks, exits, mmaps) arrives through ring buffers, which one epoll descriptor watches.
@@ -15,6 +15,7 @@
 
 #include "base/failure.h"
 #include "base/system.h"
+#include "collect/event.h"
 #include "core/profile.h"
 #include "core/source.h"
 
@@ -32,27 +33,31 @@ struct collect_options {
 	bool threads; /* keep each thread's samples apart */
 	bool no_user, no_kernel;
 	unsigned int frequency; /* Hz */
+	const struct event_request *events; /* what is sampled; none: cycles or cpu-clock */
+	size_t n_events;		    /* up to PROFILE_MAX_EVENTS */
 	uint64_t unwind_memory; /* bytes: the most that unwind tables may use */
 	uint64_t min_block_ns, max_block_ns;
 	/* Off-CPU time is sampled at one point in each so many ns of a thread's; 0: all is kept. */
 	uint64_t offcpu_period_ns; /* PERIOD_AUTO: as long as keeps the cost low */
+	uint64_t every_ns;	   /* windows of this length, back to back; 0: one */
 	unsigned int waker_depth;  /* record who woke, and who had woken that one, …; 0: not */
-	const char *hook; /* force one of the off-CPU hooks (tests), or NULL */
-	FILE *log;	  /* where libbpf's warnings and the verifier's log go, or NULL */
+	const char *hook;	   /* force one of the off-CPU hooks (tests), or NULL */
+	FILE *log;		   /* where libbpf's warnings and the verifier's log go, or NULL */
 };
 
-/* What was counted and what was lost; the sum over the whole window. */
+/* What was counted and what was lost in one window. */
 struct collect_stats {
-	uint64_t samples; /* or off-CPU periods counted */
+	uint64_t samples;	/* or off-CPU periods counted */
 	uint64_t periods, kept; /* off-CPU periods seen, and of these kept */
 	uint64_t counts_full, events_full, storage_failed, targets_full; /* lost in BPF */
 	uint64_t lost_stacks;	    /* samples counted, frames lost */
+	uint64_t nested_events;	    /* events that came while another one was handled */
 	uint64_t lost_records;	    /* mmap and exec records */
 	uint64_t throttled;	    /* times the kernel paused sampling */
 	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
 	uint64_t unopened_files;    /* mapped files that could not be opened */
-	uint64_t lost_wakers;	 /* kept periods whose waker never arrived */
-	uint64_t unknown_wakers; /* kept periods of which the waker is not known */
+	uint64_t lost_wakers;	    /* kept periods whose waker never arrived */
+	uint64_t unknown_wakers;    /* kept periods of which the waker is not known */
 	/* Off-CPU sampling. */
 	uint64_t offcpu_period_ns;   /* the last one in use; 0: all was kept */
 	uint64_t offcpu_measured_ns; /* the exact total, where the profile's is an estimate … */
@@ -63,7 +68,8 @@ struct collect_stats {
 	size_t distinct_stacks;
 	size_t processes;
 	/* Unwinding. */
-	uint64_t snapshots, snapshots_full; /* stacks walked outside of BPF; cut off for want of room */
+	uint64_t snapshots,
+		snapshots_full; /* stacks walked outside of BPF; cut off for want of room */
 	uint64_t tables_built, tables_failed;
 	uint64_t unwind_bytes, evictions;
 };
@@ -95,13 +101,30 @@ int collect_step(struct collector *collector, struct failure *failure);
  * detaches. */
 int collect_stop(struct collector *collector, struct failure *failure);
 
-/* The profile; the collector's. */
-struct profile *collect_profile(struct collector *collector);
+/*
+ * A window that is over, with all that was counted in it. Of a boundary between two, every event
+ * lies on one side, and off-CPU time on each for exactly the part that lies there.
+ */
+struct collect_window {
+	struct profile *profile; /* owned */
+	/* For symbolize(): sources[i] tells of the profile's mapping i. Owned; the descriptors in
+	 * it are the collector's, and good until the next call into it. */
+	struct mapping_source *sources;
+	struct collect_stats stats;
+	uint64_t number; /* from 0, by time: (start - collect_window_start()) / every_ns */
+	uint64_t n;	 /* so many in one: who takes them came late */
+	bool is_last;
+};
 
-/* For symbolize(): sources[i] tells of the profile's mapping i; the collector's. NULL: no memory. */
-const struct mapping_source *collect_mapping_sources(struct collector *collector);
-
-void collect_stats(struct collector *collector, struct collect_stats *ret);
+/*
+ * Takes the oldest window that is over and not taken yet. Returns 1, or 0 if there is none: before
+ * the first boundary; after collect_stop() only once the last one was taken. Windows that nobody
+ * takes in time are joined, so that memory stays bounded and nothing is lost.
+ * Errors: -ENOMEM, -errno of reading from the kernel.
+ */
+int collect_take(struct collector *collector, struct collect_window *ret, struct failure *failure);
+/* Fine on a zeroed one. */
+void collect_window_done(struct collect_window *window);
 
 /* "cycles" or "cpu-clock"; off-CPU, the hook in use. */
 const char *collect_source(const struct collector *collector);
@@ -111,8 +134,8 @@ const char *collect_hook(const struct collector *collector);
 
 /*
  * After symbolize(): finds why threads waited (causes.h); hides the switch's own frames at the leaf
- * of off-CPU stacks; stacks that end at an entry of Go's runtime, and those of threads that were just
- * made, are complete. Errors: -ENOMEM.
+ * of off-CPU stacks; stacks that end at an entry of Go's runtime, and those of threads that were
+ * just made, are complete. Errors: -ENOMEM.
  */
 int collect_finish_stacks(struct profile *profile);
 

@@ -1,58 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "collect/collect.h"
+#include "collect/collector.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <math.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <time.h>
 
 #include "base/array.h"
-#include "collect/drain.h"
-#include "collect/load.h"
-#include "collect/locate.h"
-#include "collect/period.h"
-#include "collect/runtimes.h"
-#include "collect/sampler.h"
-#include "collect/stats.h"
+#include "collect/forget.h"
 #include "collect/targets.h"
-#include "collect/timeline.h"
-#include "collect/unwinder.h"
-#include "collect/wakers.h"
 #include "collect/window.h"
 #include "profiler.skel.h"
 
 #define DRAIN_PERIOD_NS NSEC_PER_SEC
-#define RECORDING_NICE	-10
-#define TICK_NS		4000000 /* the scheduler's, usually */
-#define SETTLE_NS	1000000 /* the longest an event takes from its time stamp into its ring */
-
-struct collector {
-	struct collect_options options;
-	struct loaded loaded;
-	struct profiler *skel; /* its */
-	struct sampler sampler;
-	struct ring_buffer *events;
-	int epoll_fd;
-	struct timeline timeline;
-	struct processes processes;
-	struct raw_stacks stacks;
-	struct unwinder unwinder;
-	struct wakers wakers;
-	struct locator locator;
-	struct drain drain;
-	struct runtimes runtimes;
-	struct period period;
-	struct profile *profile;
-	struct mapping_source *mapping_sources;
-	uint64_t last_drain_ns, n_drains;
-	int event_error; /* of the ring buffer's callback */
-	int nice;	 /* ours, before the recording */
-};
+/* Ended images, and with them their files, that windows may keep: they are to stay small. */
+#define SWEEP_ABOVE_IN_WINDOWS 256
+#define RECORDING_NICE	       -10
+#define SETTLE_NS	       1000000 /* the longest an event takes from its time stamp into its ring */
 
 static int on_event(void *context, void *data, size_t size)
 {
@@ -130,7 +100,7 @@ static int apply_until(struct collector *collector, uint64_t until)
 }
 
 /* A snapshot is answered at once: until then every stack of its process is one. */
-static int read_events(struct collector *collector)
+int collector_read_events(struct collector *collector)
 {
 	int r = apply_until(collector, monotonic_ns() - SETTLE_NS);
 
@@ -139,31 +109,63 @@ static int read_events(struct collector *collector)
 	return apply_until(collector, monotonic_ns());
 }
 
-static int add_row(struct collector *collector, const struct bf_count_key *key,
-		   const struct bf_count *count)
+int collector_add_row(struct collector *collector, const struct bf_count_key *key,
+		      const struct bf_count *count)
 {
+	struct windows *windows = &collector->windows;
+
+	if (windows_is_after(windows, key->window))
+		return windows_set_aside(windows, key, count);
 	if (key->reason == BF_REASON_RUNTIME)
 		return runtimes_add(&collector->runtimes, key, count->nanoseconds);
 	return locate(&collector->locator, key, count);
 }
 
-static int drain_rows(struct collector *collector)
+int collector_read_rows(struct collector *collector)
 {
+	struct drain *drain = &collector->drain;
 	uint32_t n;
 	int r;
 
-	drain_flip(&collector->drain);
+	drain_flip(drain);
 	unwinder_reclaim(&collector->unwinder);
 	r = apply_until(collector, monotonic_ns());
-	r = r < 0 ? r : drain_read(&collector->drain, &n);
+	r = r < 0 ? r : drain_read(drain, &n);
 	for (uint32_t i = 0; r >= 0 && i < n; i++)
-		r = add_row(collector, &collector->drain.keys[i], &collector->drain.counts[i]);
-	r = r < 0 ? r : drain_seen_stacks(&collector->drain);
-	jit_files_retry(&collector->processes.jit_files);
-	r = r < 0 ? r : processes_sweep(&collector->processes);
+		r = collector_add_row(collector, &drain->keys[i], &drain->counts[i]);
 	collector->last_drain_ns = monotonic_ns();
 	collector->n_drains++;
-	return r;
+	return r < 0 ? r : drain_seen_stacks(drain, false);
+}
+
+int collector_tidy(struct collector *collector)
+{
+	int r;
+
+	jit_files_retry(&collector->processes.jit_files);
+	r = processes_sweep(&collector->processes);
+	return r < 0 ? r : forget(collector);
+}
+
+static int drain_rows(struct collector *collector)
+{
+	int r = collector_read_rows(collector);
+
+	return r < 0 ? r : collector_tidy(collector);
+}
+
+/* For the boundaries of windows. */
+static int open_timer(struct collector *collector)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (!collector->options.every_ns)
+		return 0;
+	collector->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (collector->timer_fd < 0 ||
+	    epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, collector->timer_fd, &event) < 0)
+		return -errno;
+	return 0;
 }
 
 static int open_rings(struct collector *collector, struct failure *failure)
@@ -181,10 +183,8 @@ static int open_rings(struct collector *collector, struct failure *failure)
 		      &event) < 0)
 		return -errno;
 	collector->sampler = (struct sampler){
-		.program = collector->options.mode == PROFILE_OFFCPU
-				   ? NULL
-				   : collector->skel->progs.on_sample,
-		.frequency = collector->options.frequency,
+		.events = collector->sampled.sampled,
+		.n_events = collector->sampled.n_sampled,
 		.wanted = collector->options.cpus,
 		.epoll_fd = collector->epoll_fd,
 	};
@@ -218,13 +218,19 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	if (!collector)
 		return -ENOMEM;
 	collector->options = *options;
-	collector->epoll_fd = -1;
+	collector->epoll_fd = collector->timer_fd = -1;
 	go_first(collector);
-	r = load_profiler(options, &collector->loaded, failure);
+	r = events_find(&collector->sampled, options, failure);
+	r = r < 0 ? r : load_profiler(options, &collector->loaded, failure);
 	collector->skel = collector->loaded.skel;
+	r = r < 0 ? r : events_attach(&collector->sampled, options, collector->skel, failure);
 	r = r < 0 ? r : open_rings(collector, failure);
+	r = r < 0 ? r : open_timer(collector);
 	r = r < 0 ? r : processes_init(&collector->processes);
+	if (options->every_ns)
+		collector->processes.sweep_above = SWEEP_ABOVE_IN_WINDOWS;
 	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
+	r = r < 0 ? r : closing_describe(collector);
 	r = r < 0 ? r : drain_init(&collector->drain, collector->skel);
 	r = r < 0 ? r : period_init(&collector->period, collector->skel, options->offcpu_period_ns);
 	r = r < 0 ? r
@@ -249,10 +255,11 @@ void collect_free(struct collector *collector)
 		return;
 	go_with_the_rest(collector);
 	sampler_close(&collector->sampler);
+	events_done(&collector->sampled);
 	unwinder_done(&collector->unwinder);
 	ring_buffer__free(collector->events);
-	if (collector->epoll_fd >= 0)
-		close(collector->epoll_fd);
+	closep(&collector->timer_fd);
+	closep(&collector->epoll_fd);
 	loaded_done(&collector->loaded);
 	drain_done(&collector->drain);
 	locator_done(&collector->locator);
@@ -262,21 +269,19 @@ void collect_free(struct collector *collector)
 	raw_stacks_done(&collector->stacks);
 	timeline_done(&collector->timeline);
 	processes_done(&collector->processes);
+	windows_done(&collector->windows);
 	profile_free(collector->profile);
-	free(collector->mapping_sources);
 	free(collector);
 }
 
-/* Of two variants of a program, the one that load_profiler() chose. */
-static struct bpf_program *loaded_one(struct bpf_program *a, struct bpf_program *b)
+struct bpf_program *collector_loaded_one(struct bpf_program *a, struct bpf_program *b)
 {
 	return bpf_program__autoload(a) ? a : b;
 }
 
-/* Runs an iterator; @fn is given what it has written so far, after each step. */
-static int iterate(struct bpf_program *program,
-		   int (*fn)(struct collector *collector, const char *bytes, size_t n),
-		   struct collector *collector)
+int collector_iterate(struct bpf_program *program,
+		      int (*fn)(struct collector *collector, const char *bytes, size_t n),
+		      struct collector *collector)
 {
 	_cleanup_close_ int fd = -1;
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
@@ -347,6 +352,19 @@ static int prepare_unwinding(struct collector *collector)
 	return 0;
 }
 
+/* Has collect_fd() wake the caller at the next boundary. */
+static void ring_at_next(struct collector *collector)
+{
+	const struct windows *windows = &collector->windows;
+	uint64_t next = windows->start_ns + (windows->number + 1) * windows->every_ns;
+	struct itimerspec timer = {.it_value = {next / NSEC_PER_SEC, next % NSEC_PER_SEC}};
+
+	if (next >= collector->skel->bss->control.window_end)
+		timer.it_value = (struct timespec){};
+	if (collector->timer_fd >= 0)
+		timerfd_settime(collector->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+}
+
 int collect_start(struct collector *collector, uint64_t duration_ns, struct failure *failure)
 {
 	struct bf_control *control = &collector->skel->bss->control;
@@ -355,9 +373,10 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 
 	if (offcpu)
 		window_calibrate(control);
-	r = iterate(loaded_one(collector->skel->progs.on_each_task_at_start,
-			       collector->skel->progs.on_each_task_at_start_stacks),
-		    on_process, collector);
+	r = collector_iterate(
+		collector_loaded_one(collector->skel->progs.on_each_task_at_start,
+				     collector->skel->progs.on_each_task_at_start_stacks),
+		on_process, collector);
 
 	if (r < 0)
 		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
@@ -367,10 +386,11 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 	}
 	if (offcpu)
 		window_visit_cpus(&collector->sampler.online);
-	window_open(control, duration_ns);
-	collector->profile->start_realtime_ns =
-		realtime_ns() - (monotonic_ns() - control->window_start);
-	collector->profile->frequency = collector->options.frequency;
+	window_open(control, duration_ns, collector->options.every_ns);
+	collector->start_realtime_ns = realtime_ns() - (monotonic_ns() - control->window_start);
+	collector->windows.start_ns = control->window_start;
+	collector->windows.every_ns = collector->options.every_ns;
+	ring_at_next(collector);
 	collector->last_drain_ns = control->window_start;
 	if (r >= 0 && !targets_are_named(&collector->options))
 		r = read_all_maps(collector);
@@ -389,15 +409,29 @@ int collect_fd(const struct collector *collector)
 	return collector->epoll_fd;
 }
 
+/* The window that is open now, by the clock. */
+static uint64_t window_now(const struct collector *collector)
+{
+	uint64_t now = monotonic_ns(), end = collector->skel->bss->control.window_end;
+
+	return windows_at(&collector->windows, now < end ? now : end - 1);
+}
+
 int collect_step(struct collector *collector, struct failure *failure)
 {
 	bool due = monotonic_ns() - collector->last_drain_ns >= DRAIN_PERIOD_NS;
+	uint64_t window = window_now(collector);
 	int r;
 
-	if (due || collector->skel->bss->control.drain_wanted)
+	windows_forget_taken(&collector->windows);
+	if (window > collector->windows.number) {
+		r = closing_close_before(collector, window);
+		ring_at_next(collector);
+	} else if (due || collector->skel->bss->control.drain_wanted) {
 		r = drain_rows(collector);
-	else
-		r = read_events(collector);
+	} else {
+		r = collector_read_events(collector);
+	}
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	period_adapt(&collector->period);
@@ -406,143 +440,25 @@ int collect_step(struct collector *collector, struct failure *failure)
 	return 0;
 }
 
-static int after_blocked_step(struct collector *collector, const char *bytes, size_t n)
-{
-	return collector->skel->bss->control.drain_wanted ? drain_rows(collector)
-							  : read_events(collector);
-}
-
 int collect_stop(struct collector *collector, struct failure *failure)
 {
 	struct bf_control *control = &collector->skel->bss->control;
+	uint64_t last;
 	int r = 0;
 
+	windows_forget_taken(&collector->windows);
 	window_close(control, collector->options.mode != PROFILE_ONCPU);
-	collector->profile->duration_ns = control->window_end - control->window_start;
-	/* Those that were in the kernel as the window closed have counted what they saw. */
-	load_wait_for_programs();
-	if (collector->options.mode != PROFILE_ONCPU)
-		r = iterate(loaded_one(collector->skel->progs.on_each_task_at_end,
-				       collector->skel->progs.on_each_task_at_end_kernel_only),
-			    after_blocked_step, collector);
-	/* What was in flight at the window's end is in the map that the second flip makes quiet. */
-	r = r < 0 ? r : drain_rows(collector);
-	r = r < 0 ? r : drain_rows(collector);
-	if (r >= 0 && collector->options.mode == PROFILE_WALL)
-		r = runtimes_distribute(&collector->runtimes, collector->profile);
+	last = windows_at(&collector->windows, control->window_end - 1);
+	if (last > collector->windows.number)
+		r = closing_close_before(collector, last);
+	r = r < 0 ? r : closing_close_last(collector);
 	go_with_the_rest(collector);
+	if (collector->options.log)
+		fprintf(collector->options.log, "programs counted %" PRIu64 " samples\n",
+			stats_total(collector->skel, BF_STAT_SAMPLES));
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	return 0;
-}
-
-struct profile *collect_profile(struct collector *collector)
-{
-	return collector->profile;
-}
-
-/* What @file of the files is read through. */
-static void file_source(const struct files *files, const struct file *file,
-			struct mapping_source *source)
-{
-	source->file = file->fd;
-	if (file->root != UINT32_MAX)
-		source->root = files->roots.items[file->root].fd;
-}
-
-const struct mapping_source *collect_mapping_sources(struct collector *collector)
-{
-	const struct files *files = &collector->processes.files;
-	const struct profile *profile = collector->profile;
-	struct jit_files *jit_files = &collector->processes.jit_files;
-	struct mapping_source *sources;
-
-	free(collector->mapping_sources);
-	sources = malloc((profile->n_mappings + 1) * sizeof *sources);
-	collector->mapping_sources = sources;
-	if (!sources)
-		return NULL;
-	for (size_t i = 0; i < profile->n_mappings; i++)
-		sources[i] = MAPPING_SOURCE_NONE;
-	for (size_t i = 0; i < files->n_files; i++)
-		if (files->files[i].profile_mapping != UINT32_MAX)
-			file_source(files, &files->files[i],
-				    &sources[files->files[i].profile_mapping]);
-	jit_files_retry(jit_files);
-	for (size_t i = 0; i < profile->n_mappings; i++) {
-		const struct profile_mapping *mapping = &profile->mappings[i];
-		const struct jit_image image = {mapping->pid, mapping->exec_id,
-						mapping->process_start};
-
-		if (mapping->kind == MAPPING_ANON)
-			jit_files_source(jit_files, files, &image, &sources[i]);
-	}
-	return sources;
-}
-
-/* Off-CPU time of the profile. */
-static uint64_t counted_offcpu_ns(const struct profile *profile)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < profile->n_samples; i++)
-		if (profile->samples[i].reason != REASON_ONCPU)
-			total += profile->samples[i].nanoseconds;
-	return total;
-}
-
-/*
- * Of a normal distribution 95 % lie within 1.96 standard deviations; a little more, for the
- * deviation is an estimate too. What ran across an end of the window is charged by the tick.
- */
-static uint64_t interval_ns(double deviation_ns)
-{
-	return 2.2 * deviation_ns + sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS;
-}
-
-static void offcpu_stats(const struct collector *collector, struct collect_stats *ret)
-{
-	const struct profiler *skel = collector->skel;
-	double variance_us2 = stats_total(skel, BF_STAT_VARIANCE_US2);
-
-	ret->periods = stats_total(skel, BF_STAT_PERIODS);
-	ret->kept = stats_total(skel, BF_STAT_KEPT);
-	ret->unknown_wakers = stats_total(skel, BF_STAT_UNKNOWN_WAKERS);
-	ret->offcpu_period_ns = skel->bss->control.offcpu_period;
-	ret->offcpu_measured_ns =
-		counted_offcpu_ns(collector->profile) + stats_total(skel, BF_STAT_RESIDUE_NS);
-	ret->offcpu_interval_ns =
-		ret->offcpu_period_ns ? interval_ns(sqrt(variance_us2) * 1000) : 0;
-	ret->threads = stats_total(skel, BF_STAT_THREADS);
-}
-
-void collect_stats(struct collector *collector, struct collect_stats *ret)
-{
-	*ret = (struct collect_stats){
-		.samples = stats_total(collector->skel, BF_STAT_SAMPLES),
-		.counts_full = stats_total(collector->skel, BF_STAT_COUNTS_FULL),
-		.events_full = stats_total(collector->skel, BF_STAT_EVENTS_FULL),
-		.storage_failed = stats_total(collector->skel, BF_STAT_STORAGE_FAILED),
-		.targets_full = stats_total(collector->skel, BF_STAT_TARGETS_FULL),
-		.lost_stacks = collector->locator.lost_stacks,
-		.lost_records = collector->sampler.losses.lost,
-		.throttled = collector->sampler.losses.throttled,
-		.unknown_processes = collector->locator.unknown_processes,
-		.unopened_files = collector->processes.files.n_unopened,
-		.drains = collector->n_drains,
-		.distinct_stacks = collector->profile ? collector->profile->n_stacks : 0,
-		.processes = collector->processes.n_processes,
-		.snapshots = stats_total(collector->skel, BF_STAT_SNAPSHOTS),
-		.snapshots_full = stats_total(collector->skel, BF_STAT_SNAPSHOTS_FULL),
-		.tables_built = collector->unwinder.tables.n_built,
-		.tables_failed = collector->unwinder.tables.n_damaged,
-		.unwind_bytes = segments_bytes(&collector->unwinder.segments),
-		.evictions = collector->unwinder.segments.n_evicted,
-		.lost_wakers = collector->locator.lost_wakers,
-		.kernel_bytes = stats_kernel_bytes(collector->skel),
-	};
-	if (collector->options.mode != PROFILE_ONCPU)
-		offcpu_stats(collector, ret);
 }
 
 const char *collect_hook(const struct collector *collector)
@@ -554,5 +470,5 @@ const char *collect_source(const struct collector *collector)
 {
 	if (collector->options.mode == PROFILE_OFFCPU)
 		return collector->loaded.hook;
-	return collector->sampler.use_cycles ? "cycles" : "cpu-clock";
+	return collector->sampled.source;
 }

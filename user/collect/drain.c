@@ -54,7 +54,7 @@ int drain_read(struct drain *drain, uint32_t *ret_n)
 	return 0;
 }
 
-int drain_seen_stacks(struct drain *drain)
+int drain_seen_stacks(struct drain *drain, bool always)
 {
 	struct profiler *skel = drain->skel;
 	uint32_t capacity = bpf_map__max_entries(skel->maps.seen_stacks), n = capacity, position;
@@ -62,7 +62,7 @@ int drain_seen_stacks(struct drain *drain)
 	uint32_t *ones;
 	int r = 0;
 
-	if (skel->bss->control.seen_used < capacity - capacity / 4)
+	if (!always && skel->bss->control.seen_used < capacity - capacity / 4)
 		return 0;
 	ids = calloc(capacity, sizeof *ids);
 	ones = calloc(capacity, sizeof *ones);

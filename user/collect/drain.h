@@ -6,6 +6,7 @@
 #ifndef COLLECT_DRAIN_H
 #define COLLECT_DRAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/wire.h"
@@ -28,7 +29,7 @@ void drain_flip(struct drain *drain);
 /* The rows of the quiet map, up to *ret_n, in drain->keys and ->counts; the map is empty then. */
 int drain_read(struct drain *drain, uint32_t *ret_n);
 
-/* Empties the cache of sent stacks before it is full. */
-int drain_seen_stacks(struct drain *drain);
+/* Empties the cache of sent stacks: always, or before it is full. */
+int drain_seen_stacks(struct drain *drain, bool always);
 
 #endif

@@ -9,12 +9,17 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/system.h"
 
 #define MAX_ROOTS_TRIED 64 /* for a file of a process that is gone */
+
+#define MANY_FILES   32
+#define MANY_STRINGS 4096
 
 struct known_name {
 	struct file_name name;
 	uint32_t file;
+	bool is_used; /* since names were last forgotten */
 };
 
 int files_init(struct files *files)
@@ -166,6 +171,11 @@ static bool file_equal(const void *items, uint32_t position, const void *key)
 	       a->size == b->size;
 }
 
+static uint64_t file_hash(const struct file *file)
+{
+	return hash_mix(hash_mix(hash_mix(file->device, file->inode), file->mtime_ns), file->size);
+}
+
 /* What tells @file from others: of one that is open, the file on disk. */
 static void identify(struct file *file, const struct file_name *name)
 {
@@ -194,7 +204,7 @@ static int add_file(struct files *files, const struct file_name *name, int fd, u
 	uint64_t hash;
 
 	identify(&file, name);
-	hash = hash_mix(hash_mix(hash_mix(file.device, file.inode), file.mtime_ns), file.size);
+	hash = file_hash(&file);
 	found = table_find(&files->by_identity, hash, file_equal, files->files, &file);
 	if (found != TABLE_NONE) {
 		if (fd >= 0)
@@ -256,6 +266,7 @@ int files_get(struct files *files, const struct file_name *name, uint32_t pid, u
 	}
 	found = table_find(&files->by_name, hash, name_equal, files->names, name);
 	if (found != TABLE_NONE) {
+		files->names[found].is_used = true;
 		*ret_file = files->names[found].file;
 		if (*ret_file != UINT32_MAX && files->files[*ret_file].fd < 0)
 			open_again(files, &files->files[*ret_file], name, pid, start, end);
@@ -267,7 +278,97 @@ int files_get(struct files *files, const struct file_name *name, uint32_t pid, u
 	if (array_reserve(files->names, files->names_capacity, files->n_names, 1) < 0 ||
 	    table_add(&files->by_name, hash, files->n_names) < 0)
 		return -ENOMEM;
-	files->names[files->n_names++] = (struct known_name){*name, file};
+	files->names[files->n_names++] = (struct known_name){*name, file, true};
 	*ret_file = file;
 	return 0;
+}
+
+bool files_are_many(const struct files *files)
+{
+	return files->n_files > MANY_FILES + files->n_after + files->n_after / 2 ||
+	       files->strings.n_strings > MANY_STRINGS + 2 * files->n_strings_after;
+}
+
+/* Those of files that are kept, and the latest, where processes that are gone may have lived. */
+static int forget_roots(struct files *files)
+{
+	uint32_t *numbers = calloc(files->roots.n + 1, sizeof *numbers);
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < files->roots.n; i++)
+		numbers[i] = i + MAX_ROOTS_TRIED >= files->roots.n;
+	for (size_t i = 0; i < files->n_files; i++)
+		if (files->files[i].root != UINT32_MAX)
+			numbers[files->files[i].root] = 1;
+	folders_forget(&files->roots, numbers);
+	for (size_t i = 0; i < files->n_files; i++)
+		if (files->files[i].root != UINT32_MAX)
+			files->files[i].root = numbers[files->files[i].root];
+	free(numbers);
+	return 0;
+}
+
+static void close_files(struct files *files, uint32_t *numbers)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < files->n_files; i++) {
+		if (numbers[i]) {
+			files->files[kept] = files->files[i];
+			numbers[i] = kept++;
+			continue;
+		}
+		files->n_unopened -= files->files[i].fd < 0;
+		closep(&files->files[i].fd);
+		numbers[i] = UINT32_MAX;
+	}
+	files->n_files = kept;
+}
+
+static void forget_names(struct files *files, const uint32_t *numbers)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < files->n_names; i++) {
+		struct known_name name = files->names[i];
+
+		if (name.file != UINT32_MAX)
+			name.file = numbers[name.file];
+		if (!name.is_used ||
+		    (name.file == UINT32_MAX && files->names[i].file != UINT32_MAX))
+			continue;
+		name.is_used = false;
+		files->names[kept++] = name;
+	}
+	files->n_names = kept;
+}
+
+/* Paths are a part of what names are found by: both tables are made anew. */
+static int index_again(struct files *files)
+{
+	int r = 0;
+
+	table_done(&files->by_name);
+	table_done(&files->by_identity);
+	for (size_t i = 0; r >= 0 && i < files->n_names; i++)
+		r = table_add(&files->by_name, name_hash(&files->names[i].name), i);
+	for (size_t i = 0; r >= 0 && i < files->n_files; i++)
+		r = table_add(&files->by_identity, file_hash(&files->files[i]), i);
+	return r;
+}
+
+int files_forget(struct files *files, uint32_t *numbers, files_rename_fn rename, void *context)
+{
+	int r = 0;
+
+	close_files(files, numbers);
+	forget_names(files, numbers);
+	for (size_t i = 0; r >= 0 && i < files->n_files; i++)
+		r = rename(context, &files->files[i].path);
+	for (size_t i = 0; r >= 0 && i < files->n_names; i++)
+		r = rename(context, &files->names[i].name.path);
+	r = r < 0 ? r : index_again(files);
+	files->n_after = files->n_files;
+	return r < 0 ? r : forget_roots(files);
 }

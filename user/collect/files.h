@@ -44,7 +44,8 @@ struct files {
 	size_t n_names, names_capacity;
 	struct table by_name, by_identity;
 	size_t n_unopened;
-	struct folders roots; /* all but ours */
+	size_t n_after, n_strings_after; /* files and strings, when some were last forgotten */
+	struct folders roots;		 /* all but ours */
 	dev_t own_root_device;
 	ino_t own_root_inode;
 };
@@ -59,5 +60,18 @@ void files_done(struct files *files);
  */
 int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 	      uint64_t end, uint32_t *ret_file);
+
+/* Whether there are many more files or strings than when some were last forgotten. */
+bool files_are_many(const struct files *files);
+
+/* Gives a string id, which @files has, its new value. Errors: -ENOMEM, -E2BIG. */
+typedef int (*files_rename_fn)(void *context, uint32_t *id);
+
+/*
+ * Keeps the files of which @numbers says so (not 0), closes the others, and forgets names that were
+ * not met since the last call. Each of @numbers then is the file's new index, or UINT32_MAX.
+ * Every string id that is kept goes through @rename. Errors: -ENOMEM, -E2BIG.
+ */
+int files_forget(struct files *files, uint32_t *numbers, files_rename_fn rename, void *context);
 
 #endif

@@ -58,6 +58,22 @@ int folders_add(struct folders *folders, const char *path, uint32_t *ret_folder)
 	return fd < 0 ? -errno : folders_add_fd(folders, fd, ret_folder);
 }
 
+void folders_forget(struct folders *folders, uint32_t *numbers)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < folders->n; i++) {
+		if (!numbers[i]) {
+			close(folders->items[i].fd);
+			numbers[i] = UINT32_MAX;
+			continue;
+		}
+		folders->items[kept] = folders->items[i];
+		numbers[i] = kept++;
+	}
+	folders->n = kept;
+}
+
 int folder_open(int root, const char *path, int flags)
 {
 	struct open_how how = {

@@ -35,6 +35,12 @@ int folders_add(struct folders *folders, const char *path, uint32_t *ret_folder)
 int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder);
 
 /*
+ * Keeps those of which @numbers says so (not 0); each then is its new index, or UINT32_MAX: it is
+ * closed.
+ */
+void folders_forget(struct folders *folders, uint32_t *numbers);
+
+/*
  * Opens @path as a process would whose root @root is: neither `..` nor a symbolic link leads out.
  * O_CLOEXEC is implied. Returns a descriptor, -1 when it can't.
  */

@@ -25,6 +25,7 @@ struct jit_process {
 	int perf_map;	    /* -1: not found yet */
 	uint32_t jitdump;   /* in files; UINT32_MAX: none */
 	bool ended;
+	bool is_needed; /* beyond the next jit_files_forget() */
 };
 
 void jit_files_done(struct jit_files *jit)
@@ -346,4 +347,79 @@ void jit_files_source(const struct jit_files *jit, const struct files *files,
 		if (source->jitdump < 0 && process->jitdump != UINT32_MAX)
 			source->jitdump = files->files[process->jitdump].fd;
 	}
+}
+
+void jit_files_need(struct jit_files *jit, const struct jit_image *image)
+{
+	/* Where it has no files, its parents' are its. */
+	for (uint32_t i = find(jit, image); i != TABLE_NONE; i = jit->processes[i].parent) {
+		if (jit->processes[i].is_needed)
+			break;
+		jit->processes[i].is_needed = true;
+	}
+}
+
+static int forget_folders(struct jit_files *jit)
+{
+	uint32_t *numbers = calloc(jit->folders.n + 1, sizeof *numbers);
+
+	if (!numbers)
+		return -ENOMEM;
+	if (jit->own_tmp)
+		numbers[jit->own_tmp - 1] = 1;
+	for (size_t i = 0; i < jit->n_processes; i++)
+		if (jit->processes[i].tmp != TABLE_NONE)
+			numbers[jit->processes[i].tmp] = 1;
+	folders_forget(&jit->folders, numbers);
+	if (jit->own_tmp)
+		jit->own_tmp = numbers[jit->own_tmp - 1] + 1;
+	for (size_t i = 0; i < jit->n_processes; i++)
+		if (jit->processes[i].tmp != TABLE_NONE)
+			jit->processes[i].tmp = numbers[jit->processes[i].tmp];
+	free(numbers);
+	return 0;
+}
+
+int jit_files_forget(struct jit_files *jit)
+{
+	uint32_t *numbers = calloc(jit->n_processes + 1, sizeof *numbers);
+	size_t kept = 0;
+	int r = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	/* Parents come before their children. */
+	for (size_t i = 0; i < jit->n_processes; i++) {
+		struct jit_process process = jit->processes[i];
+
+		if (!process.is_needed) {
+			closep(&process.perf_map);
+			continue;
+		}
+		if (process.parent != TABLE_NONE)
+			process.parent = numbers[process.parent];
+		process.is_needed = false;
+		numbers[i] = kept;
+		jit->processes[kept++] = process;
+	}
+	free(numbers);
+	jit->n_processes = kept;
+	table_done(&jit->by_image);
+	for (size_t i = 0; r >= 0 && i < kept; i++)
+		r = table_add(&jit->by_image, image_hash(&jit->processes[i].image), i);
+	return r < 0 ? r : forget_folders(jit);
+}
+
+void jit_files_mark(const struct jit_files *jit, uint32_t *files)
+{
+	for (size_t i = 0; i < jit->n_processes; i++)
+		if (jit->processes[i].jitdump != UINT32_MAX)
+			files[jit->processes[i].jitdump] = 1;
+}
+
+void jit_files_renumber(struct jit_files *jit, const uint32_t *numbers)
+{
+	for (size_t i = 0; i < jit->n_processes; i++)
+		if (jit->processes[i].jitdump != UINT32_MAX)
+			jit->processes[i].jitdump = numbers[jit->processes[i].jitdump];
 }

@@ -52,6 +52,18 @@ void jit_files_end(struct jit_files *jit, const struct jit_image *image);
 /* Looks for maps that were not there before. Call it at each drain. */
 void jit_files_retry(struct jit_files *jit);
 
+/* @image's files are needed beyond the next jit_files_forget(). */
+void jit_files_need(struct jit_files *jit, const struct jit_image *image);
+
+/* Forgets the images, and closes the files of those, that nobody said to need. Errors: -ENOMEM. */
+int jit_files_forget(struct jit_files *jit);
+
+/* Sets what is not 0 of each file that is a jitdump. */
+void jit_files_mark(const struct jit_files *jit, uint32_t *files);
+
+/* Files have got new numbers. */
+void jit_files_renumber(struct jit_files *jit, const uint32_t *numbers);
+
 /*
  * Sets @source's perf_map and jitdump to those of @image, or, where a forked process has none, of
  * its parents; the descriptors stay @jit's and @files's.

@@ -12,14 +12,18 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "collect/events.h"
 #include "collect/filter.h"
 #include "collect/period.h"
+#include "collect/rights.h"
+#include "collect/targets.h"
 #include "profiler.skel.h"
 
 #define BTF_PATH	"/sys/kernel/btf/vmlinux"
 #define MAX_CHILDREN	32768  /* of the targets, alive at one time */
 #define MAX_TABLE_PARTS 131072 /* of 1 MiB of a file */
 #define MAX_PROCESSES	16384  /* whose mappings BPF knows at one time */
+#define EVENTS_RING_BYTES (16u << 20)
 
 /* libbpf has one print function for the process, without a context. */
 static struct {
@@ -168,7 +172,9 @@ static void find_interrupts(struct bf_config *config)
 static int configure(struct bf_config *config, const struct collect_options *options,
 		     struct failure *failure)
 {
+	config->in_pid_namespace = targets_in_pid_namespace();
 	config->user_stacks = !options->no_user;
+	events_configure(options, config);
 	config->sampling = options->mode != PROFILE_OFFCPU;
 	config->offcpu = options->mode != PROFILE_ONCPU;
 	/* What a thread waits for is read off its kernel stack, wanted or not. */
@@ -179,6 +185,7 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->waker_tid = options->threads;
 	if (config->waker_depth)
 		find_interrupts(config);
+	config->every = options->every_ns;
 	config->min_block = options->min_block_ns;
 	config->max_block = options->max_block_ns;
 	config->filters_periods = options->comm || options->cpus || options->min_block_ns ||
@@ -205,10 +212,13 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 	uint64_t rows = 2 * options->frequency * cpus;
 	uint32_t ring_bytes;
 
-	if (skel->rodata->config.offcpu && rows < 65536)
+	if ((skel->rodata->config.offcpu || options->n_events) && rows < 65536)
 		rows = 65536;
 	rows = power_of_two_above(rows < 8192 ? 8192 : rows > (1 << 20) ? 1 << 20 : rows);
 	ring_bytes = power_of_two_above((1u << 20) + cpus * (128u << 10));
+	/* Events can come in thousands before a new process can be unwound. */
+	if (options->n_events && ring_bytes < EVENTS_RING_BYTES)
+		ring_bytes = EVENTS_RING_BYTES;
 	bpf_map__set_max_entries(skel->maps.counts_a, rows);
 	bpf_map__set_max_entries(skel->maps.counts_b, rows);
 	bpf_map__set_max_entries(skel->maps.seen_stacks, 2 * rows);
@@ -233,13 +243,14 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	struct bpf_program *program;
 
 	bpf_object__for_each_program(program, skel->obj) bpf_program__set_autoload(program, false);
+	bpf_program__set_autoload(skel->progs.find_pid_namespace, config->in_pid_namespace);
 	bpf_program__set_autoload(skel->progs.on_fork, true);
 	bpf_program__set_autoload(skel->progs.on_exit, true);
 	bpf_program__set_autoload(skel->progs.on_exec, options->command_pid != 0);
 	bpf_program__set_autoload(skel->progs.on_leaving, !options->no_user);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start, !stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
-	bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
+	events_choose_programs(skel, options);
 	bpf_program__set_autoload(skel->progs.on_switch, capture_out || config->keep_runtime);
 	bpf_program__set_autoload(skel->progs.on_wakeup, capture_out);
 	bpf_program__set_autoload(skel->progs.on_waking, config->waker_depth);
@@ -309,6 +320,16 @@ static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 	return r < 0 ? r : attach_kprobe(skel);
 }
 
+/* By a program that runs as us. */
+static int find_pid_namespace(struct profiler *skel)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	int program = bpf_program__fd(skel->progs.find_pid_namespace);
+
+	return skel->rodata->config.in_pid_namespace ? bpf_prog_test_run_opts(program, &options)
+						     : 0;
+}
+
 static int add_targets(struct bpf_map *map, const uint32_t *ids, size_t n)
 {
 	uint8_t one = 1;
@@ -360,6 +381,7 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 		.offcpu_period = period_first(options->offcpu_period_ns),
 	};
 	r = profiler__load(skel);
+	r = r < 0 ? r : find_pid_namespace(skel);
 	r = r < 0 ? r
 		  : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
 				options->n_pids);
@@ -381,12 +403,8 @@ static int explain(int error, struct failure *failure)
 {
 	if (failure->what[0])
 		return error;
-	if (error == -EPERM || (error == -EACCES && geteuid() != 0)) {
-		failure_set(failure, error, "not permitted to load BPF programs");
-		return failure_mend(failure, error,
-				    "run as root (sudo bpfflame …), or with CAP_BPF, CAP_PERFMON "
-				    "and CAP_SYS_PTRACE");
-	}
+	if (rights_explain(RIGHTS_BPF, error, failure))
+		return -EPERM;
 	failure_set(failure, error, "cannot load the BPF programs: %s%s%s", strerror(-error),
 		    libbpf_said.first[0] ? ": " : "", libbpf_said.first);
 	failure_mend(failure, error, "bpfflame needs a kernel of 5.15 or newer; -v tells more");

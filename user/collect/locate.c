@@ -18,12 +18,24 @@ void locator_init(struct locator *locator, struct processes *processes, struct r
 		.processes = processes,
 		.stacks = stacks,
 		.wakers = wakers,
-		.profile = profile,
 		.user_stacks = user_stacks,
-		.kernel_mapping = UINT32_MAX,
-		.vdso_mapping = UINT32_MAX,
-		.unknown_mapping = UINT32_MAX,
 	};
+	locator_begin(locator, profile);
+}
+
+static void forget_located(struct locator *locator)
+{
+	locator->n_located = 0;
+	table_done(&locator->by_stacks);
+}
+
+void locator_begin(struct locator *locator, struct profile *profile)
+{
+	forget_located(locator);
+	locator->profile = profile;
+	locator->kernel_mapping = locator->vdso_mapping = locator->unknown_mapping = UINT32_MAX;
+	for (size_t i = 0; i < locator->processes->files.n_files; i++)
+		locator->processes->files.files[i].profile_mapping = UINT32_MAX;
 }
 
 void locator_done(struct locator *locator)
@@ -130,7 +142,7 @@ static int locate_user_half(struct locator *locator, const struct process *proce
 			    const struct stack_frames *stack, bool is_alone, uint32_t *locations,
 			    enum stack_end *ret_end)
 {
-	const uint64_t *addresses = locator->stacks->addresses + stack->first;
+	const uint64_t *addresses = raw_stacks_addresses(locator->stacks, stack);
 
 	for (uint32_t i = 0; i < stack->n; i++) {
 		bool is_return = i > 0 && !(addresses[i] & BF_FRAME_EXACT);
@@ -153,7 +165,7 @@ static int locate_user_half(struct locator *locator, const struct process *proce
 static int locate_kernel_half(struct locator *locator, const struct stack_frames *stack,
 			      uint32_t *locations)
 {
-	const uint64_t *addresses = locator->stacks->addresses + stack->first;
+	const uint64_t *addresses = raw_stacks_addresses(locator->stacks, stack);
 	int r = special_mapping(locator, MAPPING_KERNEL, "[kernel]", &locator->kernel_mapping);
 
 	for (uint32_t i = 0; r >= 0 && i < stack->n; i++)
@@ -225,6 +237,16 @@ struct halves {
 	bool wants_user;
 };
 
+/* Sets *@ret to @frames, or to NULL when they never arrived. */
+static int find_frames(struct locator *locator, uint64_t id, struct stack_frames *frames,
+		       const struct stack_frames **ret)
+{
+	int r = id ? raw_stacks_find(locator->stacks, id, frames) : 0;
+
+	*ret = r > 0 ? frames : NULL;
+	return r;
+}
+
 static int locate_stack(struct locator *locator, const struct halves *halves, uint32_t process,
 			uint64_t samples, uint32_t *ret_stack)
 {
@@ -232,14 +254,18 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 		process == TABLE_NONE ? NULL : &locator->processes->processes[process];
 	struct located wanted = {halves->kernel_stack, halves->user_stack, process,
 				 p ? p->version : 0};
-	const struct stack_frames *kernel = raw_stacks_find(locator->stacks, halves->kernel_stack);
-	const struct stack_frames *user = raw_stacks_find(locator->stacks, halves->user_stack);
-	bool lost = (halves->kernel_stack && !kernel) || (halves->user_stack && !user);
+	struct stack_frames frames[2];
+	const struct stack_frames *kernel, *user;
+	bool lost;
 	uint64_t hash = hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack),
 				 (uint64_t)process << 32 | wanted.version);
 	uint32_t found;
-	int r;
+	int r = find_frames(locator, halves->kernel_stack, &frames[0], &kernel);
 
+	r = r < 0 ? r : find_frames(locator, halves->user_stack, &frames[1], &user);
+	if (r < 0)
+		return r;
+	lost = (halves->kernel_stack && !kernel) || (halves->user_stack && !user);
 	locator->lost_stacks += lost ? samples : 0;
 	found = table_find(&locator->by_stacks, hash, located_equal, locator->located, &wanted);
 	if (found != TABLE_NONE) {
@@ -268,19 +294,12 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 static int find_process(struct locator *locator, const struct halves *halves, uint64_t samples,
 			uint32_t *ret_process)
 {
-	uint32_t process = processes_find(locator->processes, halves->pid, halves->process_start,
-					  halves->exec_id);
-	int r;
+	uint32_t process;
+	int r = processes_meet(locator->processes, halves->pid, halves->process_start,
+			       halves->exec_id, &process);
 
-	if (process == TABLE_NONE) {
-		r = processes_add(locator->processes, halves->pid, halves->process_start,
-				  halves->exec_id, &process);
-		if (r < 0)
-			return r;
-		r = processes_read_maps(locator->processes, process);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	if (!locator->processes->processes[process].n_mappings)
 		locator->unknown_processes += samples;
 	*ret_process = process;
@@ -369,6 +388,7 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 		.pid = key->pid,
 		.tid = key->tid,
 		.reason = reason_of(key->reason),
+		.event = key->event,
 		.count = count->samples,
 		.nanoseconds = count->nanoseconds,
 	};
@@ -384,9 +404,9 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 
 	if (locator->compactions != locator->processes->compactions) {
 		locator->compactions = locator->processes->compactions;
-		locator->n_located = 0;
-		table_done(&locator->by_stacks);
+		forget_located(locator);
 	}
+	locator->samples += count->samples;
 	if (locator->profile->mode == PROFILE_WALL && sample.reason == REASON_NONE)
 		sample.reason = REASON_ONCPU;
 	r = locate_halves(locator, &halves, count->samples, &sample.stack);

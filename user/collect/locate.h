@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * locate: turns counted rows (addresses in a process) into samples of a profile (places in files).
- * Done at each drain, while the mappings are those that the addresses were taken under.
+ * Done at each drain, while the mappings are those that the addresses were taken under. There is a
+ * profile for each window: locator_begin().
  */
 #ifndef COLLECT_LOCATE_H
 #define COLLECT_LOCATE_H
@@ -16,8 +17,8 @@ struct locator {
 	struct processes *processes;
 	struct raw_stacks *stacks;
 	struct wakers *wakers;
-	struct profile *profile;
-	bool user_stacks; /* were asked for: a thread without one is truncated */
+	struct profile *profile; /* of the open window */
+	bool user_stacks;	 /* were asked for: a thread without one is truncated */
 
 	/* Stacks located before: (two stack ids, process, version of its mappings) → stack. */
 	struct located *located;
@@ -26,6 +27,8 @@ struct locator {
 	uint32_t compactions;
 
 	uint32_t kernel_mapping, vdso_mapping, unknown_mapping; /* UINT32_MAX until needed */
+	/* Of all windows: */
+	uint64_t samples;	    /* or off-CPU periods counted */
 	uint64_t lost_stacks;	    /* samples whose frames never arrived */
 	uint64_t lost_wakers;	    /* periods whose waker never arrived */
 	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
@@ -33,6 +36,8 @@ struct locator {
 
 void locator_init(struct locator *locator, struct processes *processes, struct raw_stacks *stacks,
 		  struct wakers *wakers, struct profile *profile, bool user_stacks);
+/* From here on rows are added to @profile. */
+void locator_begin(struct locator *locator, struct profile *profile);
 void locator_done(struct locator *locator);
 
 /* Adds one row to the profile. Errors: -ENOMEM, -E2BIG. */

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/system.h"
+#include "collect/rights.h"
 
 #define SWEEP_ABOVE 4096 /* ended images kept at least */
 
@@ -17,7 +18,7 @@ struct pid_slot {
 
 int processes_init(struct processes *processes)
 {
-	*processes = (struct processes){};
+	*processes = (struct processes){.sweep_above = SWEEP_ABOVE};
 	return files_init(&processes->files);
 }
 
@@ -127,6 +128,26 @@ static struct jit_image jit_image(const struct process *process)
 	return (struct jit_image){process->pid, process->exec_id, process->start};
 }
 
+static void mark_ended(struct processes *processes, uint32_t process)
+{
+	const struct jit_image image = jit_image(&processes->processes[process]);
+
+	if (processes->processes[process].ended)
+		return;
+	jit_files_end(&processes->jit_files, &image);
+	processes->n_ended++;
+	processes->processes[process].ended = processes->sweeps + 1;
+}
+
+/* The process that had @pid before has ended, though its exit may have been lost. */
+static void forget_other(struct processes *processes, uint32_t pid, uint64_t start)
+{
+	uint32_t before = processes_latest(processes, pid);
+
+	if (before != TABLE_NONE && processes->processes[before].start != start)
+		mark_ended(processes, before);
+}
+
 int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pid, uint64_t start,
 		   uint32_t exec_id)
 {
@@ -136,6 +157,7 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 
 	if (processes_find(processes, pid, start, exec_id) != TABLE_NONE)
 		return 0;
+	forget_other(processes, pid, start);
 	r = processes_add(processes, pid, start, exec_id, &child);
 	if (r < 0 || parent == TABLE_NONE)
 		return r;
@@ -154,15 +176,23 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 	return jit_files_fork(&processes->jit_files, &of, &image);
 }
 
-static void mark_ended(struct processes *processes, uint32_t process)
+int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
+		   uint32_t *ret_process)
 {
-	const struct jit_image image = jit_image(&processes->processes[process]);
+	uint32_t process = processes_find(processes, pid, start, exec_id);
+	int r = 0;
 
-	if (processes->processes[process].ended)
-		return;
-	jit_files_end(&processes->jit_files, &image);
-	processes->n_ended++;
-	processes->processes[process].ended = processes->sweeps + 1;
+	if (process == TABLE_NONE) {
+		r = processes_add(processes, pid, start, exec_id, &process);
+		r = r < 0 ? r : processes_read_maps(processes, process);
+		if (r < 0)
+			return r;
+		/* Gone: no event will tell. */
+		if (!processes->processes[process].n_mappings)
+			mark_ended(processes, process);
+	}
+	*ret_process = process;
+	return 0;
 }
 
 int processes_exec(struct processes *processes, uint32_t pid)
@@ -301,6 +331,9 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", pid);
 	r = read_whole_file(path, &text, &size);
+	/* Its files can't be read any more than they can be listed. */
+	if (r == -EACCES || r == -EPERM || (r == -ENOENT && rights_is_hidden(pid)))
+		processes->files.n_unopened++;
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	for (line = text; *line; line = next) {
@@ -333,7 +366,8 @@ int processes_sweep(struct processes *processes)
 	size_t kept = 0;
 
 	processes->sweeps++;
-	if (processes->n_ended < SWEEP_ABOVE || processes->n_ended * 2 < processes->n_processes)
+	if (processes->n_ended < processes->sweep_above ||
+	    processes->n_ended * 2 < processes->n_processes)
 		return 0;
 	for (size_t i = 0; i < processes->n_processes; i++) {
 		uint32_t ended = processes->processes[i].ended;

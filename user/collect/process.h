@@ -48,6 +48,7 @@ struct processes {
 	struct table by_image, by_pid; /* by_pid: into @latest */
 	struct pid_slot *latest;
 	size_t n_latest, latest_capacity;
+	size_t sweep_above;
 	uint32_t sweeps;      /* calls of processes_sweep() */
 	uint32_t compactions; /* how often indexes changed their meaning */
 };
@@ -82,10 +83,16 @@ int processes_read_maps(struct processes *processes, uint32_t process);
 const struct mapping *process_mapping(const struct process *process, uint64_t address);
 
 /*
- * Forgets images that ended before the call before this one, if there are many. Call it after each
+ * Forgets images that ended before the call before this one, if there are many: more than
+ * @sweep_above, and than live. Call it after each
  * drain: rows of an image that ended lately may still be in the map that is being filled. Indexes
  * change.
  */
 int processes_sweep(struct processes *processes);
+
+/* The image, added if no event told of it: then as /proc has it, if it still runs. Errors: -ENOMEM.
+ */
+int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
+		   uint32_t *ret_process);
 
 #endif

@@ -5,12 +5,18 @@
 
 #include "base/array.h"
 
+static void generation_done(struct stack_generation *generation)
+{
+	free(generation->addresses);
+	free(generation->stacks);
+	table_done(&generation->by_id);
+	*generation = (struct stack_generation){};
+}
+
 void raw_stacks_done(struct raw_stacks *stacks)
 {
-	free(stacks->addresses);
-	free(stacks->stacks);
-	table_done(&stacks->by_id);
-	*stacks = (struct raw_stacks){};
+	generation_done(&stacks->now);
+	generation_done(&stacks->before);
 }
 
 static bool id_equal(const void *items, uint32_t position, const void *key)
@@ -18,31 +24,68 @@ static bool id_equal(const void *items, uint32_t position, const void *key)
 	return ((const struct stack_frames *)items)[position].id == *(const uint64_t *)key;
 }
 
-const struct stack_frames *raw_stacks_find(const struct raw_stacks *stacks, uint64_t id)
+static const struct stack_frames *find(const struct stack_generation *generation, uint64_t id)
 {
-	uint32_t found = table_find(&stacks->by_id, id, id_equal, stacks->stacks, &id);
+	uint32_t found = table_find(&generation->by_id, id, id_equal, generation->stacks, &id);
 
-	return found == TABLE_NONE ? NULL : &stacks->stacks[found];
+	return found == TABLE_NONE ? NULL : &generation->stacks[found];
+}
+
+static int add(struct stack_generation *to, uint64_t id, const uint64_t *frames, uint32_t n,
+	       uint32_t end)
+{
+	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, n);
+
+	r = r < 0 ? r : array_reserve(to->stacks, to->stacks_capacity, to->n_stacks, 1);
+	r = r < 0 ? r : table_add(&to->by_id, id, to->n_stacks);
+	if (r < 0)
+		return r;
+	memcpy(to->addresses + to->n_addresses, frames, n * sizeof *frames);
+	to->stacks[to->n_stacks++] = (struct stack_frames){id, to->n_addresses, n, end};
+	to->n_addresses += n;
+	return 0;
+}
+
+int raw_stacks_find(struct raw_stacks *stacks, uint64_t id, struct stack_frames *ret)
+{
+	const struct stack_frames *found = find(&stacks->now, id);
+	int r;
+
+	if (!found) {
+		found = find(&stacks->before, id);
+		if (!found)
+			return 0;
+		r = add(&stacks->now, id, stacks->before.addresses + found->first, found->n,
+			found->end);
+		if (r < 0)
+			return r;
+		found = &stacks->now.stacks[stacks->now.n_stacks - 1];
+	}
+	*ret = *found;
+	return 1;
 }
 
 int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n,
 		   uint32_t end)
 {
-	int r;
+	struct stack_frames known;
+	int r = raw_stacks_find(stacks, id, &known);
 
-	if (raw_stacks_find(stacks, id))
-		return 0;
-	r = array_reserve(stacks->addresses, stacks->addresses_capacity, stacks->n_addresses, n);
-	if (r < 0)
-		return r;
-	r = array_reserve(stacks->stacks, stacks->stacks_capacity, stacks->n_stacks, 1);
-	if (r < 0)
-		return r;
-	r = table_add(&stacks->by_id, id, stacks->n_stacks);
-	if (r < 0)
-		return r;
-	memcpy(stacks->addresses + stacks->n_addresses, frames, n * sizeof *frames);
-	stacks->stacks[stacks->n_stacks++] = (struct stack_frames){id, stacks->n_addresses, n, end};
-	stacks->n_addresses += n;
-	return 0;
+	return r != 0 ? (r < 0 ? r : 0) : add(&stacks->now, id, (const uint64_t *)frames, n, end);
+}
+
+size_t raw_stacks_bytes(const struct raw_stacks *stacks)
+{
+	const struct stack_generation *now = &stacks->now;
+
+	return now->addresses_capacity * sizeof *now->addresses +
+	       now->stacks_capacity * sizeof *now->stacks +
+	       now->by_id.n_slots * sizeof *now->by_id.slots;
+}
+
+void raw_stacks_age(struct raw_stacks *stacks)
+{
+	generation_done(&stacks->before);
+	stacks->before = stacks->now;
+	stacks->now = (struct stack_generation){};
 }

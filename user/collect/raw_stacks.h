@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * raw_stacks: the frames of every stack id that the BPF programs have sent, kept once.
+ *
+ * In two generations, so that a recording of hours does not keep what it needs no more: what is
+ * asked for moves on from the one before to the one that is now; what nobody asked for while one
+ * was filled goes with the next. Whoever begins a generation has the programs send all anew.
  */
 #ifndef COLLECT_RAW_STACKS_H
 #define COLLECT_RAW_STACKS_H
@@ -11,17 +15,19 @@
 
 struct stack_frames {
 	uint64_t id;
-	uint64_t first; /* in raw_stacks.addresses */
+	uint64_t first; /* of its addresses, see raw_stacks_addresses() */
 	uint16_t n;
 	uint16_t end; /* enum bf_end */
 };
 
 struct raw_stacks {
-	uint64_t *addresses;
-	size_t n_addresses, addresses_capacity;
-	struct stack_frames *stacks;
-	size_t n_stacks, stacks_capacity;
-	struct table by_id;
+	struct stack_generation {
+		uint64_t *addresses;
+		size_t n_addresses, addresses_capacity;
+		struct stack_frames *stacks;
+		size_t n_stacks, stacks_capacity;
+		struct table by_id;
+	} now, before;
 };
 
 void raw_stacks_done(struct raw_stacks *stacks);
@@ -30,7 +36,20 @@ void raw_stacks_done(struct raw_stacks *stacks);
 int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n,
 		   uint32_t end);
 
-/* NULL when the frames never arrived. */
-const struct stack_frames *raw_stacks_find(const struct raw_stacks *stacks, uint64_t id);
+/* Returns 1; 0 when the frames never arrived, or are forgotten; -ENOMEM. */
+int raw_stacks_find(struct raw_stacks *stacks, uint64_t id, struct stack_frames *ret);
+
+/* Those of what was found; valid until the next call of another function. */
+static inline const uint64_t *raw_stacks_addresses(const struct raw_stacks *stacks,
+						   const struct stack_frames *frames)
+{
+	return stacks->now.addresses + frames->first;
+}
+
+/* Of the generation that is now. */
+size_t raw_stacks_bytes(const struct raw_stacks *stacks);
+
+/* Begins a new generation; the one before this is forgotten. */
+void raw_stacks_age(struct raw_stacks *stacks);
 
 #endif

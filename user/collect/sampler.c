@@ -4,7 +4,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/netlink.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,62 +13,67 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/event_find.h"
+#include "collect/rights.h"
+#include "core/profile.h"
+
 #define RECORD_BYTES	  (512u << 10) /* a CPU, on small machines */
 #define RECORD_BYTES_MANY (128u << 10) /* a CPU, where there are many */
 #define MANY_CPUS	  32
 
 struct sampler_cpu {
 	struct record_ring ring;
-	int sample_fd;
-	struct bpf_link *link;
+	struct bpf_link *links[PROFILE_MAX_EVENTS];
 };
-
-static int open_sample_event(const struct sampler *sampler, unsigned int cpu, bool cycles)
-{
-	struct perf_event_attr attr = {
-		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
-		.size = sizeof attr,
-		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-		.freq = 1,
-		.sample_freq = sampler->frequency,
-		.exclude_idle = 1,
-		.exclude_guest = cycles,
-		.disabled = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-	};
-	int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
 
 static void close_cpu(struct sampler_cpu *cpu)
 {
-	bpf_link__destroy(cpu->link); /* closes sample_fd */
+	for (size_t i = 0; i < PROFILE_MAX_EVENTS; i++)
+		bpf_link__destroy(cpu->links[i]); /* closes the event */
 	records_close(&cpu->ring);
-	*cpu = (struct sampler_cpu){.sample_fd = -1};
+	*cpu = (struct sampler_cpu){};
 }
 
-static int attach_sampling(struct sampler *sampler, unsigned int number, struct sampler_cpu *cpu)
+static int open_event(const struct sampler_event *event, unsigned int number,
+		      struct sampler_cpu *cpu, struct bpf_link **ret_link)
 {
-	int fd = open_sample_event(sampler, number, sampler->use_cycles);
+	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = event->number);
+	struct perf_event_attr attr = event->attr;
+	int fd, r;
 
+	attr.size = sizeof attr;
+	attr.disabled = 1;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	fd = syscall(SYS_perf_event_open, &attr, -1, number, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return fd;
+		return -errno;
 	/* Where throttling is told. */
 	ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring.fd);
-	cpu->link = bpf_program__attach_perf_event(sampler->program, fd);
-	if (!cpu->link) {
-		int error = errno;
-
-		close(fd);
-		return -error;
-	}
-	cpu->sample_fd = fd;
-	return 0;
+	*ret_link = bpf_program__attach_perf_event_opts(event->program, fd, &options);
+	if (*ret_link)
+		return 0;
+	r = -errno;
+	close(fd);
+	return r;
 }
 
-static int open_cpu(struct sampler *sampler, unsigned int number)
+/* *@ret_event: the one that failed. */
+static int open_events(const struct sampler *sampler, unsigned int number, struct sampler_cpu *cpu,
+		       const struct sampler_event **ret_event)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < sampler->n_events && r == 0; i++) {
+		r = open_event(&sampler->events[i], number, cpu, &cpu->links[i]);
+		if (r < 0)
+			*ret_event = &sampler->events[i];
+	}
+	return r;
+}
+
+static int open_cpu(struct sampler *sampler, unsigned int number,
+		    const struct sampler_event **ret_event)
 {
 	struct sampler_cpu *cpu = &sampler->cpus[number];
 	struct epoll_event event = {.events = EPOLLIN};
@@ -83,39 +87,31 @@ static int open_cpu(struct sampler *sampler, unsigned int number)
 		return r;
 	if (epoll_ctl(sampler->epoll_fd, EPOLL_CTL_ADD, cpu->ring.fd, &event) < 0)
 		r = -errno;
-	if (r >= 0 && sampler->program &&
-	    (!sampler->wanted || cpu_list_has(sampler->wanted, number)))
-		r = attach_sampling(sampler, number, cpu);
+	if (r >= 0 && (!sampler->wanted || cpu_list_has(sampler->wanted, number)))
+		r = open_events(sampler, number, cpu, ret_event);
 	if (r < 0)
 		close_cpu(cpu);
 	return r;
 }
 
-/* Whether hardware cycles can be sampled here. */
-static bool has_cycles(const struct sampler *sampler, unsigned int cpu)
-{
-	int fd = open_sample_event(sampler, cpu, true);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-static int refuse(const struct sampler *sampler, unsigned int cpu, int error,
+/* @event: the one that could not be opened; NULL: that of the records. */
+static int refuse(const struct sampler_event *event, unsigned int cpu, int error,
 		  struct failure *failure)
 {
 	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_sample_rate", 0);
 
-	if (error == -EINVAL && most && sampler->frequency > most)
+	if (error == -EINVAL && event && event->attr.freq && most && event->attr.sample_freq > most)
 		return failure_set(failure, error,
-				   "-F %u is above this machine's limit of %llu Hz "
+				   "-F %llu is above this machine's limit of %llu Hz "
 				   "(kernel.perf_event_max_sample_rate)",
-				   sampler->frequency, (unsigned long long)most);
+				   (unsigned long long)event->attr.sample_freq,
+				   (unsigned long long)most);
+	if (event && event->request)
+		return event_refuse(event->request, error, failure);
+	if (rights_explain(RIGHTS_PERF_EVENTS, error, failure))
+		return -EPERM;
 	failure_set(failure, error, "cannot open perf events on CPU %u: %s", cpu, strerror(-error));
-	if (error == -EPERM || error == -EACCES)
-		failure_mend(failure, error,
-			     "run as root, or with CAP_PERFMON and CAP_BPF (sudo bpfflame …)");
-	else if (error == -EMFILE)
+	if (error == -EMFILE)
 		failure_mend(failure, error, "raise the limit of open files: ulimit -n 65536");
 	return error;
 }
@@ -156,7 +152,7 @@ static void find_gone(const struct sampler *sampler, struct cpu_list *ret)
 
 int sampler_open(struct sampler *sampler, struct failure *failure)
 {
-	bool first = true;
+	const struct sampler_event *failed = NULL;
 	int r;
 
 	sampler->n_cpus = CPU_SET_WORDS * 64;
@@ -176,12 +172,9 @@ int sampler_open(struct sampler *sampler, struct failure *failure)
 		}
 	}
 	for_each_cpu (cpu, &sampler->online) {
-		if (first && sampler->program)
-			sampler->use_cycles = has_cycles(sampler, cpu);
-		first = false;
-		r = open_cpu(sampler, cpu);
+		r = open_cpu(sampler, cpu, &failed);
 		if (r < 0)
-			return refuse(sampler, cpu, r, failure);
+			return refuse(failed, cpu, r, failure);
 	}
 	return 0;
 }
@@ -200,6 +193,7 @@ void sampler_close(struct sampler *sampler)
 
 int sampler_follow_cpus(struct sampler *sampler)
 {
+	const struct sampler_event *failed;
 	struct cpu_list now, gone;
 	int r;
 
@@ -215,7 +209,7 @@ int sampler_follow_cpus(struct sampler *sampler)
 			sampler->online.bits[cpu / 64] &= ~(1ULL << cpu % 64);
 			was = false;
 		}
-		if (!was && is && open_cpu(sampler, cpu) >= 0)
+		if (!was && is && open_cpu(sampler, cpu, &failed) >= 0)
 			sampler->online.bits[cpu / 64] |= 1ULL << cpu % 64;
 	}
 	return 0;

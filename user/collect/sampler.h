@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sampler: the perf events of every CPU: one that samples (on-CPU only), one that records mmaps and
- * execs. CPUs that come and go are followed.
+ * sampler: the perf events of every CPU: those that sample (on-CPU only), one that records mmaps
+ * and execs. CPUs that come and go are followed.
  */
 #ifndef COLLECT_SAMPLER_H
 #define COLLECT_SAMPLER_H
+
+#include <linux/perf_event.h>
 
 #include "base/failure.h"
 #include "base/system.h"
 #include "collect/records.h"
 
 struct bpf_program;
+struct event_request;
+
+/* What is opened on each CPU. */
+struct sampler_event {
+	struct bpf_program *program;
+	struct perf_event_attr attr;	     /* what is sampled, and how often */
+	const struct event_request *request; /* NULL: it was not asked for by name */
+	uint32_t number;		     /* that the program is given with each sample */
+};
 
 struct sampler {
-	struct bpf_program *program; /* NULL: nothing is sampled */
-	unsigned int frequency;
-	bool use_cycles;
+	const struct sampler_event *events; /* the caller's; none: nothing is sampled */
+	size_t n_events;
 	const struct cpu_list *wanted; /* NULL: every CPU is sampled */
 	int epoll_fd;		       /* the caller's; record rings are added to it */
 	struct cpu_list online;
@@ -25,7 +35,7 @@ struct sampler {
 	int uevent_fd; /* or -1 */
 };
 
-/* Opens the events of all CPUs that are online. @sampler's first five fields are set. */
+/* Opens the events of all CPUs that are online. The first four fields are set. */
 int sampler_open(struct sampler *sampler, struct failure *failure);
 void sampler_close(struct sampler *sampler);
 

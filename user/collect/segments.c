@@ -207,6 +207,22 @@ static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epoch
 	return true;
 }
 
+void segments_free_tables(struct segments *segments, const bool *is_used)
+{
+	bool waited = false;
+
+	for (uint32_t i = 1; i <= segments->n; i++) {
+		struct segment_memory *item = &segments->items[i];
+
+		if (is_used[i] || item->kind != ROOM_TABLE || item->used == BF_SEGMENT_FIRST)
+			continue;
+		if (!waited)
+			load_wait_for_programs();
+		waited = true;
+		item->used = BF_SEGMENT_FIRST;
+	}
+}
+
 /* New segments are asked for when the last ones are begun. */
 static void grow_ahead(struct segments *segments)
 {

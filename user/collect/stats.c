@@ -2,6 +2,8 @@
 #include "collect/stats.h"
 
 #include <bpf/libbpf.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,8 @@
 #include "base/system.h"
 #include "bpf/wire.h"
 #include "profiler.skel.h"
+
+#define TICK_NS 4000000 /* the scheduler's, usually */
 
 /* Of a thread: its struct bpf_local_storage and the element with our struct thread. */
 #define THREAD_BYTES (192 + 256)
@@ -45,4 +49,86 @@ uint64_t stats_kernel_bytes(const struct profiler *skel)
 
 	bpf_object__for_each_map(map, skel->obj) bytes += map_bytes(map);
 	return bytes;
+}
+
+struct stats_open stats_read_open(const struct profiler *skel)
+{
+	return (struct stats_open){
+		.periods = stats_total(skel, BF_STAT_OPEN_PERIODS),
+		.residue_ns = stats_total(skel, BF_STAT_OPEN_RESIDUE_NS),
+		.variance_us2 = stats_total(skel, BF_STAT_OPEN_VARIANCE_US2),
+	};
+}
+
+struct stats_open stats_open_since(const struct profiler *skel, const struct stats_open *before)
+{
+	struct stats_open now = stats_read_open(skel);
+
+	now.periods -= before->periods;
+	now.residue_ns -= before->residue_ns;
+	now.variance_us2 -= before->variance_us2;
+	return now;
+}
+
+/* Off-CPU time of the profile. */
+static uint64_t counted_offcpu_ns(const struct profile *profile)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].reason != REASON_ONCPU)
+			total += profile->samples[i].nanoseconds;
+	return total;
+}
+
+/*
+ * Of a normal distribution 95 % lie within 1.96 standard deviations; a little more, for the
+ * deviation is an estimate too. What ran across an end of the window is charged by the tick.
+ */
+static uint64_t interval_ns(double deviation_ns)
+{
+	return 2.2 * deviation_ns + sysconf(_SC_NPROCESSORS_ONLN) * TICK_NS;
+}
+
+/*
+ * A stretch that a boundary cuts is uncertain in both windows. The point that lies in it is the
+ * same for both: what one has too much the other has too little, so in the sum of windows it falls
+ * out, and what is said of one is a little too cautious.
+ */
+static void offcpu_between(const struct stats_mark *begin, const struct stats_mark *end,
+			   const struct profile *profile, struct collect_stats *ret)
+{
+	double variance_us2 = end->ended_variance_us2 - begin->ended_variance_us2 +
+			      end->open_variance_us2 + begin->open_variance_us2;
+
+	ret->offcpu_measured_ns =
+		counted_offcpu_ns(profile) + (end->residue_ns - begin->residue_ns);
+	ret->offcpu_interval_ns =
+		ret->offcpu_period_ns ? interval_ns(sqrt(variance_us2) * 1000) : 0;
+}
+
+#define COUNTER(name) offsetof(struct collect_stats, name)
+
+void stats_between(const struct stats_mark *begin, const struct stats_mark *end,
+		   const struct profile *profile, struct collect_stats *ret)
+{
+	static const size_t counters[] = {
+		COUNTER(samples),	COUNTER(periods),	 COUNTER(kept),
+		COUNTER(counts_full),	COUNTER(events_full),	 COUNTER(storage_failed),
+		COUNTER(targets_full),	COUNTER(lost_stacks),	 COUNTER(nested_events),
+		COUNTER(lost_records),	COUNTER(throttled),	 COUNTER(unknown_processes),
+		COUNTER(lost_wakers),	COUNTER(unknown_wakers), COUNTER(drains),
+		COUNTER(snapshots),	COUNTER(snapshots_full), COUNTER(tables_built),
+		COUNTER(tables_failed), COUNTER(evictions),
+	};
+
+	*ret = end->totals;
+	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+		uint64_t *value = (uint64_t *)((char *)ret + counters[i]);
+
+		*value -= *(const uint64_t *)((const char *)&begin->totals + counters[i]);
+	}
+	ret->distinct_stacks = profile->n_stacks;
+	if (profile->mode != PROFILE_ONCPU)
+		offcpu_between(begin, end, profile, ret);
 }

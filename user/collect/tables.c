@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /*
  * A file's table. Its parts' words lie in segments; a part that has n_words but no words was
  * evicted.
@@ -62,6 +64,8 @@ void tables_done(struct tables *tables)
 	for (size_t i = 0; i < tables->n_tables; i++)
 		file_table_done(&tables->tables[i]);
 	free(tables->tables);
+	free(tables->free.ranges);
+	free(tables->quiet.ranges);
 	*tables = (struct tables){};
 }
 
@@ -249,20 +253,106 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
 	return r;
 }
 
+static int add_range(struct slot_list *list, uint32_t first, uint32_t n)
+{
+	int r = n ? array_reserve(list->ranges, list->capacity, list->n, 1) : 0;
+
+	if (r >= 0 && n)
+		list->ranges[list->n++] = (struct slot_range){first, n};
+	return r;
+}
+
+/* @n slots in a row that were free again, or never used. Returns 0 if there are none. */
+static uint32_t find_slots(struct tables *tables, uint32_t n)
+{
+	struct slot_list *list = &tables->free;
+	uint32_t first = tables->next_slot;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct slot_range *range = &list->ranges[i];
+
+		if (range->n < n)
+			continue;
+		first = range->first;
+		range->first += n;
+		range->n -= n;
+		if (!range->n)
+			*range = list->ranges[--list->n];
+		return first;
+	}
+	if (n > tables->n_slots - tables->next_slot)
+		return 0;
+	tables->next_slot += n;
+	return first;
+}
+
 /* Gives @file its slots, if there are as many left. */
 static void assign_slots(struct tables *tables, struct file_table *file, uint32_t n_slots)
 {
-	if (n_slots > tables->n_slots - tables->next_slot)
+	file->first_slot = find_slots(tables, n_slots);
+	if (!file->first_slot)
 		return;
-	file->first_slot = tables->next_slot;
 	file->n_slots = n_slots;
-	tables->next_slot += n_slots;
 	for (uint32_t i = 0; i < file->table.n_parts && i < n_slots; i++)
 		if (file->table.parts[i].words)
 			set_slot(tables, file->first_slot + i,
 				 (struct bf_table){file->rooms[i].segment, file->rooms[i].at});
 	if (file->state != FILE_UNKNOWN)
 		mark_empty(tables, file);
+}
+
+static int forget_table(struct tables *tables, struct file_table *file)
+{
+	for (uint32_t i = 0; i < file->n_slots; i++)
+		set_slot(tables, file->first_slot + i, (struct bf_table){});
+	file_table_done(file);
+	return add_range(&tables->quiet, file->first_slot, file->n_slots);
+}
+
+/* Slots that were forgotten the last time are free. */
+static int free_quiet_slots(struct tables *tables)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < tables->quiet.n; i++)
+		r = add_range(&tables->free, tables->quiet.ranges[i].first,
+			      tables->quiet.ranges[i].n);
+	tables->quiet.n = 0;
+	return r;
+}
+
+static int free_segments(const struct tables *tables)
+{
+	bool *is_used = calloc(tables->segments->n + 1, sizeof *is_used);
+
+	if (!is_used)
+		return -ENOMEM;
+	for (size_t i = 0; i < tables->n_tables; i++)
+		for (uint32_t k = 0; tables->tables[i].rooms && k < tables->tables[i].table.n_parts;
+		     k++)
+			is_used[tables->tables[i].rooms[k].segment] = true;
+	segments_free_tables(tables->segments, is_used);
+	free(is_used);
+	return 0;
+}
+
+int tables_renumber(struct tables *tables, const uint32_t *numbers, size_t n_files)
+{
+	size_t kept = 1;
+	int r = free_quiet_slots(tables);
+
+	/* New numbers are never above the old. */
+	for (size_t i = 1; r >= 0 && i < tables->n_tables && i <= n_files; i++) {
+		if (numbers[i - 1] == UINT32_MAX) {
+			r = forget_table(tables, &tables->tables[i]);
+			continue;
+		}
+		kept = numbers[i - 1] + 1;
+		tables->tables[kept++] = tables->tables[i];
+	}
+	if (tables->n_tables)
+		tables->n_tables = kept;
+	return r < 0 ? r : free_segments(tables);
 }
 
 int tables_describe(struct tables *tables, const struct mapping *mapping, struct bf_mapping *ret)

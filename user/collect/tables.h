@@ -13,6 +13,13 @@
 struct tables {
 	int map_fd; /* of the slots */
 	uint32_t n_slots, next_slot;
+	/* Of files that were forgotten; BPF may still read the quiet ones. */
+	struct slot_list {
+		struct slot_range {
+			uint32_t first, n;
+		} * ranges;
+		size_t n, capacity;
+	} free, quiet;
 	const struct files *files;
 	struct segments *segments;
 	struct file_table *tables; /* by index of the file; [0] is the vDSO's, [i + 1] of file i */
@@ -40,6 +47,12 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
  * @mapping's: what lies behind the file's end is cut off. Makes no table. Errors: -ENOMEM.
  */
 int tables_describe(struct tables *tables, const struct mapping *mapping, struct bf_mapping *ret);
+
+/*
+ * Files have got new numbers; of those with UINT32_MAX the tables are freed, and segments that held
+ * nothing else. @n_files: of @numbers. Errors: -ENOMEM.
+ */
+int tables_renumber(struct tables *tables, const uint32_t *numbers, size_t n_files);
 
 /* Takes the parts in @segment back. */
 void tables_evict(struct tables *tables, uint32_t segment);

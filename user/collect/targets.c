@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/rights.h"
+
 /* The process that thread @tid belongs to, or 0 when there is no such thread. */
 static uint32_t process_of(uint32_t tid)
 {
@@ -29,6 +31,13 @@ static int check_ids(const struct collect_options *options, struct failure *fail
 		uint32_t id = is_pid ? options->pids[i] : options->tids[i - options->n_pids];
 		uint32_t process = process_of(id);
 
+		if (!process && rights_is_hidden(id)) {
+			failure_set(failure, -EPERM,
+				    "%s %u is hidden: /proc is mounted with hidepid",
+				    is_pid ? "process" : "thread", id);
+			return failure_mend(failure, -EPERM,
+					    "run as root, or with CAP_SYS_PTRACE too");
+		}
 		if (!process) {
 			failure_set(failure, -ESRCH, "no %s %u", is_pid ? "process" : "thread", id);
 			return failure_mend(failure, -ESRCH, "it may have ended; see ps -e%s",
@@ -43,27 +52,17 @@ static int check_ids(const struct collect_options *options, struct failure *fail
 	return 0;
 }
 
-/* BPF sees the ids of the whole machine; ours must be the same. */
-static int check_pid_namespace(const struct collect_options *options, struct failure *failure)
+bool targets_in_pid_namespace(void)
 {
 	char name[64] = "";
 
-	if (!options->n_pids && !options->n_tids && !options->command_pid)
-		return 0;
-	if (readlink("/proc/self/ns/pid", name, sizeof name - 1) < 0 ||
-	    strcmp(name, "pid:[4026531836]") == 0) /* PROC_PID_INIT_INO of the kernel */
-		return 0;
-	failure_set(failure, -ENOSYS, "in a PID namespace: process ids differ from the machine's");
-	return failure_mend(failure, -ENOSYS,
-			    "run it on the host, or with docker run --pid=host; "
-			    "-a, -G and --comm work here too");
+	return readlink("/proc/self/ns/pid", name, sizeof name - 1) > 0 &&
+	       strcmp(name, "pid:[4026531836]") != 0; /* PROC_PID_INIT_INO of the kernel */
 }
 
 int targets_check(const struct collect_options *options, struct failure *failure)
 {
-	int r = check_ids(options, failure);
-
-	return r < 0 ? r : check_pid_namespace(options, failure);
+	return check_ids(options, failure);
 }
 
 bool targets_are_named(const struct collect_options *options)

@@ -8,6 +8,12 @@
 
 #include "collect/collect.h"
 
+/*
+ * Whether we live in a PID namespace below the machine's, as in a container. Then ids are those of
+ * this namespace, and only what lives in it or below it is recorded.
+ */
+bool targets_in_pid_namespace(void);
+
 /* Whether the targets exist and can be told apart. Errors: -ESRCH, -ENOSYS. */
 int targets_check(const struct collect_options *options, struct failure *failure);
 

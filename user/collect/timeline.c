@@ -83,6 +83,16 @@ int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_ev
 	return r;
 }
 
+int timeline_rename(struct timeline *timeline, files_rename_fn rename, void *context)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < timeline->n_events; i++)
+		if (timeline->events[i].type == TIMELINE_MAP)
+			r = rename(context, &timeline->events[i].name.path);
+	return r;
+}
+
 static int earlier_first(const void *a, const void *b)
 {
 	const struct timeline_event *x = a, *y = b;

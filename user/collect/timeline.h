@@ -30,6 +30,9 @@ int timeline_add_record(struct timeline *timeline, struct processes *processes,
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event);
 int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event);
 
+/* Every string id of the events goes through @rename. Errors: its. */
+int timeline_rename(struct timeline *timeline, files_rename_fn rename, void *context);
+
 /*
  * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Files newly mapped by a
  * process that is recorded are opened here: call it often, short-lived processes are gone soon.

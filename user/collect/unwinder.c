@@ -197,11 +197,26 @@ static int push(struct unwinder *unwinder, struct process *process)
 	return 0;
 }
 
+/* It may have ended before it was pushed: then nobody else takes it back. */
+static void withdraw(struct unwinder *unwinder, struct process *process)
+{
+	int fd = bpf_map__fd(unwinder->skel->maps.processes);
+	struct bf_process value;
+
+	if (!process->room.is_pushed)
+		return;
+	process->room.is_pushed = false;
+	if (bpf_map_lookup_elem(fd, &process->pid, &value) == 0 && value.start == process->start &&
+	    value.exec_id == process->exec_id)
+		bpf_map_delete_elem(fd, &process->pid);
+}
+
 static int sync_process(struct unwinder *unwinder, struct process *process)
 {
 	struct process_room *room = &process->room;
 
 	if (process->ended) {
+		withdraw(unwinder, process);
 		room->wanted = false;
 		return release_room(unwinder, room);
 	}
@@ -305,20 +320,6 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 	return true;
 }
 
-/* The image that was running; one that no event told of is read from /proc. */
-static int find_process(struct unwinder *unwinder, const struct bf_snapshot_event *event,
-			uint32_t *ret)
-{
-	struct processes *processes = unwinder->processes;
-	int r;
-
-	*ret = processes_find(processes, event->pid, event->process_start, event->exec_id);
-	if (*ret != TABLE_NONE)
-		return 0;
-	r = processes_add(processes, event->pid, event->process_start, event->exec_id, ret);
-	return r < 0 ? r : processes_read_maps(processes, *ret);
-}
-
 int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *event)
 {
 	struct walk_memory memory = {
@@ -333,7 +334,8 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	__u64 frames[BF_MAX_FRAMES];
 	uint32_t n = event->n;
 	uint64_t tables_built = unwinder->tables.n_built;
-	int r = find_process(unwinder, event, &context.process);
+	int r = processes_meet(unwinder->processes, event->pid, event->process_start,
+			       event->exec_id, &context.process);
 
 	if (r < 0)
 		return r;

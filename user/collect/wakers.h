@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * wakers: who woke threads, as BPF has sent them: wakers by id, and chains of their ids by id.
+ * wakers: who woke threads, as BPF has sent them: wakers by id, and chains of their ids by id. In
+ * two generations, as raw_stacks.h says.
  */
 #ifndef COLLECT_WAKERS_H
 #define COLLECT_WAKERS_H
@@ -9,11 +10,13 @@
 #include "bpf/wire.h"
 
 struct wakers {
-	struct bf_waker_event *wakers;
-	size_t n_wakers, wakers_capacity;
-	struct bf_wakers_event *chains;
-	size_t n_chains, chains_capacity;
-	struct table by_id, chain_by_id;
+	struct waker_generation {
+		struct bf_waker_event *wakers;
+		size_t n_wakers, wakers_capacity;
+		struct bf_wakers_event *chains;
+		size_t n_chains, chains_capacity;
+		struct table by_id, chain_by_id;
+	} now, before;
 };
 
 void wakers_done(struct wakers *wakers);
@@ -22,8 +25,14 @@ void wakers_done(struct wakers *wakers);
 int wakers_add(struct wakers *wakers, const struct bf_waker_event *event);
 int wakers_add_chain(struct wakers *wakers, const struct bf_wakers_event *event);
 
-/* NULL: never arrived. Valid until the next addition. */
-const struct bf_waker *wakers_find(const struct wakers *wakers, uint64_t id);
-const struct bf_wakers_event *wakers_find_chain(const struct wakers *wakers, uint64_t id);
+/* NULL: never arrived, or there is no memory. Valid until the next one is found or added. */
+const struct bf_waker *wakers_find(struct wakers *wakers, uint64_t id);
+const struct bf_wakers_event *wakers_find_chain(struct wakers *wakers, uint64_t id);
+
+/* Of the generation that is now. */
+size_t wakers_bytes(const struct wakers *wakers);
+
+/* Begins a new generation; the one before this is forgotten. */
+void wakers_age(struct wakers *wakers);
 
 #endif

@@ -6,7 +6,8 @@
 
 #define CALIBRATING_NAPS 20
 #define NAP_US		 50
-#define AHEAD_NS	 2000000 /* how early the ends of the window are set */
+#define AHEAD_NS	 2000000  /* how early the ends of the window are set */
+#define NEAR_NS		 10000000 /* an end that is so near stays as it is */
 
 /*
  * The least that is seen at a few switches, of which our own naps make some, is off by what a
@@ -42,37 +43,110 @@ void window_visit_cpus(const struct cpu_list *online)
 	CPU_FREE(one);
 }
 
-/*
- * Sets one end of the window to a moment that is still to come when the programs see it, and waits
- * for it. Set to the present it would lie in the past for them whenever we are preempted in
- * between.
- */
-static void set_in_time(struct bf_control *control, __u64 *for_samples, __u64 *for_switches)
+/* The words that the programs do not read, then the one that turns them to these. */
+static void set_open(struct bf_control *control, struct bf_window window)
 {
-	uint64_t moment;
+	uint32_t other = control->window + 1;
+
+	control->windows[other & 1] = window;
+	__atomic_store_n(&control->window, other, __ATOMIC_SEQ_CST);
+}
+
+static const struct bf_window *open_window(const struct bf_control *control)
+{
+	return &control->windows[control->window & 1];
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The same, cut off where the recording ends. */
+static void set_open_until(struct bf_control *control, uint64_t start, uint64_t end,
+			   uint64_t number)
+{
+	set_open(control, (struct bf_window){start, earlier(end, control->switch_end), number});
+}
+
+/* Both to the same moment. */
+static void set_both(const struct bf_control *control, __u64 *for_samples, __u64 *for_switches,
+		     uint64_t moment)
+{
+	__atomic_store_n(for_samples, moment, __ATOMIC_SEQ_CST);
+	__atomic_store_n(for_switches, moment - control->clock_offset, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Each end is set to a moment that is still to come when the programs see it, and waited for. Set
+ * to the present it would lie in the past for them whenever we are preempted in between.
+ */
+void window_open(struct bf_control *control, uint64_t duration_ns, uint64_t every_ns)
+{
+	uint64_t moment, start;
 
 	do {
 		moment = monotonic_ns() + AHEAD_NS;
-		__atomic_store_n(for_samples, moment, __ATOMIC_SEQ_CST);
-		__atomic_store_n(for_switches, moment - control->clock_offset, __ATOMIC_SEQ_CST);
+		start = moment - control->clock_offset;
+		if (every_ns)
+			set_open(control, (struct bf_window){start, start + every_ns, 0});
+		set_both(control, &control->window_start, &control->switch_start, moment);
 	} while (monotonic_ns() >= moment);
+	if (duration_ns) {
+		control->switch_end = start + duration_ns;
+		control->window_end = moment + duration_ns;
+		if (every_ns > duration_ns)
+			set_open_until(control, start, start + every_ns, 0);
+	}
 	sleep_until_ns(moment);
 }
 
-void window_open(struct bf_control *control, uint64_t duration_ns)
+void window_advance(struct bf_control *control, uint64_t number, uint64_t every_ns)
 {
-	set_in_time(control, &control->window_start, &control->switch_start);
-	if (!duration_ns)
+	const struct bf_window *before = open_window(control);
+	/* As programs that came before us have found it. */
+	uint64_t start = before->end + (number - before->number - 1) * every_ns;
+
+	set_open_until(control, start, start + every_ns, number);
+	control->close_at = start;
+	control->close_window = number - 1;
+}
+
+void window_adjust(struct bf_control *control, uint64_t every_ns)
+{
+	struct bf_window open = *open_window(control);
+	uint64_t end = control->window_start + (open.number + 1) * every_ns, now;
+
+	window_calibrate(control);
+	now = monotonic_ns();
+	if (end < now + NEAR_NS)
 		return;
-	control->window_end = control->window_start + duration_ns;
-	control->switch_end = control->switch_start + duration_ns;
+	if (control->window_end != UINT64_MAX && control->window_end > now + NEAR_NS)
+		control->switch_end = control->window_end - control->clock_offset;
+	set_open_until(control, open.start, end - control->clock_offset, open.number);
 }
 
 void window_close(struct bf_control *control, bool calibrate)
 {
-	if (monotonic_ns() >= control->window_end)
+	struct bf_window open = *open_window(control);
+	uint64_t moment, latest = control->window_end;
+
+	if (monotonic_ns() >= latest)
 		return;
 	if (calibrate)
 		window_calibrate(control);
-	set_in_time(control, &control->window_end, &control->switch_end);
+	do {
+		moment = monotonic_ns() + AHEAD_NS;
+		if (moment >= latest)
+			break;
+		set_both(control, &control->window_end, &control->switch_end, moment);
+		set_open_until(control, open.start, open.end, open.number);
+	} while (monotonic_ns() >= moment);
+	sleep_until_ns(control->window_end);
+}
+
+void window_close_last(struct bf_control *control, uint64_t number)
+{
+	control->close_at = control->switch_end;
+	control->close_window = number;
 }

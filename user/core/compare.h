@@ -33,7 +33,8 @@
  * Else the thousands of frames of a few samples each would hide the change of a hot one.
  *
  * What no test of two profiles can know: how much two runs of the same program differ beyond
- * chance (frequency, layout, neighbours), and that samples of one long call come together.
+ * chance (frequency, layout, neighbours), and that samples of one long call come together. Several
+ * runs can: gate.h learns it from them, and options.dispersion is what it learned.
  *
  * What pictures must show of a node, in colour and in its tooltip: the change of its total (fill)
  * and that of its self weight (a mark of its own: what has none shows none), each with both sides'
@@ -67,11 +68,15 @@ struct compare_options {
 				      better evidence each; 0 or 1: this one alone */
 	double variances[N_SIDES]; /* of the sides' totals, by compare_read_variances(); 0: as if
 				      all were like what is compared. Of samples not asked */
+	size_t runs[N_SIDES];	   /* that each side's weights are sums of; 0: 1. Where weights are
+				      compared as they are, those of one run are */
+	double dispersion;	   /* how much more than chance alone they vary, see gate.h; up to
+				      1: no more */
 };
 
 struct change {
 	enum change_kind kind;
-	double base, new_; /* normalized: shares of their sides, 0 to 1; else weights */
+	double base, new_; /* normalized: shares of their sides, 0 to 1; else weights of a run */
 	double difference; /* new_ - base */
 	double ratio;	   /* difference / base; 0 if both are 0; INFINITY if only base is */
 	double deviations; /* of the difference: how many standard deviations it is; signed */

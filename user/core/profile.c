@@ -55,6 +55,7 @@ void profile_free(struct profile *profile)
 	free(profile->stacks);
 	free(profile->samples);
 	free(profile->wakers);
+	extras_done(&profile->extras);
 	table_done(&profile->mapping_index);
 	table_done(&profile->location_index);
 	table_done(&profile->stack_index);
@@ -71,7 +72,8 @@ static bool mapping_equal(const void *items, uint32_t position, const void *key)
 	return a->kind == b->kind && a->path == b->path && a->build_id == b->build_id &&
 	       a->device == b->device && a->inode == b->inode && a->start == b->start &&
 	       a->limit == b->limit && a->offset == b->offset && a->pid == b->pid &&
-	       a->exec_id == b->exec_id && a->process_start == b->process_start;
+	       a->exec_id == b->exec_id && a->process_start == b->process_start &&
+	       a->file == b->file;
 }
 
 int profile_add_mapping(struct profile *profile, const struct profile_mapping *mapping,
@@ -171,7 +173,7 @@ static bool named_equal(const void *items, uint32_t position, const void *key)
 		const struct profile_frame *b = &k->frames[i];
 
 		if (a->kind != b->kind || a->function != b->function || a->file != b->file ||
-		    a->line != b->line)
+		    a->line != b->line || a->detail != b->detail)
 			return false;
 	}
 	return true;
@@ -230,35 +232,72 @@ static bool stack_equal(const void *items, uint32_t position, const void *key)
 				    k->n * sizeof *k->locations) == 0);
 }
 
+static uint64_t hash_stack(const uint32_t *locations, uint32_t n, enum stack_end end)
+{
+	return hash_mix(n ? hash_bytes(locations, n * sizeof *locations) : 0, end);
+}
+
+int profile_append_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
+			 enum stack_end end, uint32_t *ret_stack)
+{
+	int r;
+
+	if (profile->n_stacks >= TABLE_NONE)
+		return -E2BIG;
+	r = array_reserve(profile->stacks, profile->stacks_capacity, profile->n_stacks, 1);
+	r = r < 0 ? r
+		  : array_reserve(profile->stack_locations, profile->stack_locations_capacity,
+				  profile->n_stack_locations, n);
+	if (r < 0)
+		return r;
+	if (n)
+		memcpy(profile->stack_locations + profile->n_stack_locations, locations,
+		       n * sizeof *locations);
+	*ret_stack = profile->n_stacks;
+	profile->stacks[profile->n_stacks++] =
+		(struct profile_stack){.first = profile->n_stack_locations, .n = n, .end = end};
+	profile->n_stack_locations += n;
+	return 0;
+}
+
+/* Those that were appended. */
+static int index_stacks(struct profile *profile)
+{
+	struct table *index = &profile->stack_index;
+	int r = 0;
+
+	while (index->n_used < profile->n_stacks && r == 0) {
+		const struct profile_stack *stack = &profile->stacks[index->n_used];
+
+		r = table_add(index,
+			      hash_stack(profile->stack_locations + stack->first, stack->n,
+					 stack->end),
+			      index->n_used);
+	}
+	return r;
+}
+
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
 		      enum stack_end end, uint32_t *ret_stack)
 {
 	struct stack_key key = {profile, locations, n, end};
-	uint64_t hash = hash_mix(n ? hash_bytes(locations, n * sizeof *locations) : 0, end);
-	uint32_t found =
-		table_find(&profile->stack_index, hash, stack_equal, profile->stacks, &key);
-	int r;
+	uint64_t hash = hash_stack(locations, n, end);
+	uint32_t found;
+	int r = index_stacks(profile);
 
+	if (r < 0)
+		return r;
+	found = table_find(&profile->stack_index, hash, stack_equal, profile->stacks, &key);
 	if (found == TABLE_NONE) {
-		if (profile->n_stacks >= TABLE_NONE)
-			return -E2BIG;
-		r = array_reserve(profile->stacks, profile->stacks_capacity, profile->n_stacks, 1);
+		r = profile_append_stack(profile, locations, n, end, &found);
 		if (r < 0)
 			return r;
-		r = array_reserve(profile->stack_locations, profile->stack_locations_capacity,
-				  profile->n_stack_locations, n);
-		if (r < 0)
-			return r;
-		found = profile->n_stacks;
 		r = table_add(&profile->stack_index, hash, found);
-		if (r < 0)
+		if (r < 0) {
+			profile->n_stacks--;
+			profile->n_stack_locations -= n;
 			return r;
-		if (n)
-			memcpy(profile->stack_locations + profile->n_stack_locations, locations,
-			       n * sizeof *locations);
-		profile->stacks[profile->n_stacks++] = (struct profile_stack){
-			.first = profile->n_stack_locations, .n = n, .end = end};
-		profile->n_stack_locations += n;
+		}
 	}
 	*ret_stack = found;
 	return 0;
@@ -304,16 +343,18 @@ static bool sample_equal(const void *items, uint32_t position, const void *key)
 	const struct profile_sample *a = (const struct profile_sample *)items + position, *b = key;
 
 	return a->stack == b->stack && a->comm == b->comm && a->pid == b->pid && a->tid == b->tid &&
-	       a->reason == b->reason && a->waker == b->waker && a->is_idle == b->is_idle;
+	       a->reason == b->reason && a->waker == b->waker && a->is_idle == b->is_idle &&
+	       a->labels == b->labels &&
+	       a->event == b->event;
 }
 
 static uint64_t hash_sample(const struct profile_sample *sample)
 {
-	uint64_t hash = sample->reason << 1 | sample->is_idle;
+	uint64_t hash = sample->event << 8 | sample->reason << 1 | sample->is_idle;
 
 	hash = hash_mix(hash, (uint64_t)sample->stack << 32 | sample->comm);
 	hash = hash_mix(hash, (uint64_t)sample->pid << 32 | sample->tid);
-	return hash_mix(hash, sample->waker);
+	return hash_mix(hash, (uint64_t)sample->labels << 32 | sample->waker);
 }
 
 /*
@@ -343,6 +384,16 @@ static int index_sample(struct profile *profile, uint64_t hash, uint32_t stack, 
 	return 0;
 }
 
+/* What only one of them has is not known of both. */
+static void add_up_values(struct profile *profile, struct profile_sample *to,
+			  const struct profile_sample *sample)
+{
+	if (to->values && sample->values)
+		extras_add_up(&profile->extras, to->values, sample->values);
+	else
+		to->values = 0;
+}
+
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
 {
 	uint64_t hash = hash_sample(sample);
@@ -352,6 +403,7 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 	if (found != TABLE_NONE) {
 		profile->samples[found].count += sample->count;
 		profile->samples[found].nanoseconds += sample->nanoseconds;
+		add_up_values(profile, &profile->samples[found], sample);
 		return 0;
 	}
 	if (profile->n_samples >= TABLE_NONE)
@@ -375,6 +427,43 @@ int profile_index_samples(struct profile *profile)
 		r = index_sample(profile, hash_sample(&profile->samples[i]),
 				 profile->samples[i].stack, i);
 	return r;
+}
+
+/* Brings those that are hidden next to the others. */
+static void join_hidden(struct profile *profile)
+{
+	if (profile->n_hidden)
+		memmove(profile->samples + profile->n_samples,
+			profile->samples + profile->hidden_samples,
+			profile->n_hidden * sizeof *profile->samples);
+	profile->n_samples += profile->n_hidden;
+	profile->n_hidden = 0;
+}
+
+void profile_show_event(struct profile *profile, uint32_t event)
+{
+	size_t shown = 0;
+
+	join_hidden(profile);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		struct profile_sample sample = profile->samples[i];
+
+		if (sample.event != event)
+			continue;
+		profile->samples[i] = profile->samples[shown];
+		profile->samples[shown++] = sample;
+	}
+	profile->hidden_samples = shown;
+	profile->n_hidden = profile->n_samples - shown;
+	profile->n_samples = shown;
+	profile->event = event;
+	if (profile->n_events)
+		profile->frequency = profile->events[event].frequency;
+}
+
+const struct profile_event *profile_event(const struct profile *profile)
+{
+	return profile->n_events ? &profile->events[profile->event] : NULL;
 }
 
 int profile_set_frames(struct profile *profile, uint32_t location,

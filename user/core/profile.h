@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/strings.h"
+#include "core/extras.h"
 
 enum profile_mode {
 	PROFILE_ONCPU,
@@ -98,12 +99,24 @@ struct profile_mapping {
 	/* MAPPING_ANON: the program image whose memory it is; 0 for the others. */
 	uint32_t pid, exec_id;
 	uint64_t process_start; /* boot-time ns */
+	/* Of a pprof file: what it calls the mapping, and (enum mapping_symbols) knows of it. */
+	uint32_t file;
+	uint8_t symbols;
+};
+
+enum mapping_symbols {
+	SYMBOLS_TOLD = 1 << 0, /* else: as its locations are */
+	SYMBOLS_FUNCTIONS = 1 << 1,
+	SYMBOLS_FILES = 1 << 2,
+	SYMBOLS_LINES = 1 << 3,
+	SYMBOLS_INLINED = 1 << 4,
 };
 
 struct profile_frame {
 	enum frame_kind kind;
 	uint32_t function;
 	uint32_t file, line; /* 0 when unknown */
+	uint32_t detail;     /* of @extras; 0: nothing else is known */
 };
 
 struct profile_location {
@@ -111,6 +124,8 @@ struct profile_location {
 	bool is_return; /* a caller's frame: its call instruction lies before @address */
 	bool hidden;	/* left out when the stack is read as names */
 	bool is_named;	/* nothing but its names is known: it has no address */
+	bool is_unnamed; /* its names are but those that were made of its address */
+	bool is_folded;	 /* pprof's: several symbols of this name are at the address */
 	uint64_t address;
 	uint32_t first_frame, n_frames;
 };
@@ -138,11 +153,24 @@ struct profile_sample {
 	uint32_t pid, tid;
 	enum off_reason reason;
 	bool is_idle;	/* it waits for work, see causes.h */
+	uint8_t event;	/* in @events: what was sampled */
 	uint32_t waker; /* 0: none, or not known */
-	uint64_t count; /* samples, or off-CPU periods that were kept */
-	uint64_t
-		nanoseconds; /* off-CPU time, in PROFILE_WALL also CPU time; 0 for on-CPU samples */
+	uint32_t labels, values; /* of @extras: a chain of labels, a row; 0: none */
+	uint64_t count;		 /* samples, or off-CPU periods that were kept */
+	/* Off-CPU time, in PROFILE_WALL also CPU time; of an event that is counted, how many of it
+	 * the samples stand for; else 0. */
+	uint64_t nanoseconds;
 };
+
+/* What was sampled on the CPU, where it was asked for by name: -e. */
+struct profile_event {
+	uint32_t name;	  /* string id: as it was asked for, without its period */
+	bool is_counted;  /* a sample weighs the events that it stands for, not 1 */
+	uint64_t period;  /* events a sample; 0: by frequency */
+	double frequency; /* Hz; 0: by period */
+};
+
+#define PROFILE_MAX_EVENTS 16
 
 /* What a pprof file says, in a comment, of a profile that is by thread. */
 #define PROFILE_BY_THREAD "roots: threads"
@@ -164,10 +192,13 @@ struct profile {
 	size_t n_stacks, stacks_capacity;
 	struct profile_sample *samples;
 	size_t n_samples, samples_capacity;
+	size_t hidden_samples,
+		n_hidden;	      /* those of events that are not shown: where, and how many */
 	struct profile_waker *wakers; /* the first stands for none */
 	size_t n_wakers, wakers_capacity;
 
-	struct table mapping_index, location_index, stack_index, waker_index;
+	struct table mapping_index, location_index, waker_index;
+	struct table stack_index; /* of those that are needed by now: the first @n_used */
 	struct table sample_index; /* only those that are not the first one of their stack */
 
 	/* How and when it was recorded; string ids, 0 when unknown. */
@@ -176,6 +207,10 @@ struct profile {
 	uint64_t start_realtime_ns; /* since 1970 */
 	uint64_t duration_ns;
 	double frequency; /* Hz, on-CPU */
+	struct profile_event events[PROFILE_MAX_EVENTS];
+	uint32_t n_events; /* 0: nothing was asked for by name */
+	uint32_t event;	   /* the one that is shown, see profile_show_event() */
+	struct extras extras;
 };
 
 int profile_new(enum profile_mode mode, struct profile **ret);
@@ -201,6 +236,10 @@ int profile_add_named(struct profile *profile, uint32_t mapping, const struct pr
 int profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
 		      enum stack_end end, uint32_t *ret_stack);
 
+/* The same of a stack that the caller knows is not there: a third of the work. */
+int profile_append_stack(struct profile *profile, const uint32_t *locations, uint32_t n,
+			 enum stack_end end, uint32_t *ret_stack);
+
 /* A chain is added from its far end on: @waker's next is there already. */
 int profile_add_waker(struct profile *profile, const struct profile_waker *waker,
 		      uint32_t *ret_waker);
@@ -219,6 +258,16 @@ int profile_index_samples(struct profile *profile);
  */
 int profile_set_frames(struct profile *profile, uint32_t location,
 		       const struct profile_frame *frames, uint32_t n);
+
+/*
+ * From then on @samples are those of @event alone, in an order that may be another one; those of
+ * the others come back when theirs is shown. What is removed from the end of @samples in between
+ * stays away. To be called after the last sample was added.
+ */
+void profile_show_event(struct profile *profile, uint32_t event);
+
+/* The event that is shown; NULL: nothing was asked for by name. */
+const struct profile_event *profile_event(const struct profile *profile);
 
 /* How a profile is read as stacks of names. */
 struct unfold_options {
@@ -287,7 +336,16 @@ static inline bool unfold_threads(const struct profile *profile,
 	return options->threads || (profile->by_thread && !options->no_threads);
 }
 
-/* What a sample weighs in a picture: samples on-CPU, else microseconds (rounded). */
+/* Whether samples weigh the events that they stand for. */
+static inline bool profile_is_counted(const struct profile *profile)
+{
+	return profile->n_events && profile->events[profile->event].is_counted;
+}
+
+/*
+ * What a sample weighs in a picture: samples on-CPU, or events that are counted; else microseconds
+ * (rounded).
+ */
 uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample);
 
 /* "oncpu", "offcpu" or "wall". */

@@ -184,17 +184,22 @@ static enum stacks_side side_of(const struct adding *adding, const struct profil
 
 static uint64_t weight_of(const struct profile *profile, const struct profile_sample *sample)
 {
-	return profile->mode == PROFILE_ONCPU ? sample->count : sample->nanoseconds;
+	bool by_samples = profile->mode == PROFILE_ONCPU && !profile_is_counted(profile);
+
+	return by_samples ? sample->count : sample->nanoseconds;
 }
 
 /*
- * Samples come by chance, each alone. So do the waits of a stack, of which their number and sum are
- * known: were their lengths exponential, their squares would come to this.
+ * Samples come by chance, each alone; what they stand for, where that is counted, by as many
+ * chances. So do the waits of a stack, of which their number and sum are known: were their lengths
+ * exponential, their squares would come to this.
  */
 static double variance_of(const struct profile *profile, const struct profile_sample *sample)
 {
-	double time = sample->nanoseconds;
+	double time = sample->nanoseconds; /* or events */
 
+	if (profile_is_counted(profile))
+		return sample->count ? time * time / sample->count : 0;
 	if (profile->mode == PROFILE_ONCPU)
 		return sample->count;
 	return 2 * time * time / ((sample->count ? sample->count : 1) + 1.0);
@@ -282,12 +287,14 @@ static int add_facts(struct adding *adding)
 	const struct profile *profile = adding->profile;
 	struct stacks *stacks = adding->stacks;
 	struct stacks_facts *facts = &stacks->facts[adding->side];
+	const struct profile_event *event = profile_event(profile);
 	const struct {
 		uint32_t from, *to;
 	} texts[] = {
 		{profile->command_line, &facts->command_line},
 		{profile->host, &facts->host},
 		{profile->kernel, &facts->kernel},
+		{event ? event->name : 0, &facts->event},
 	};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -300,6 +307,8 @@ static int add_facts(struct adding *adding)
 			return r;
 	}
 	facts->mode = profile->mode;
+	facts->is_counted = profile_is_counted(profile);
+	facts->period = event ? event->period : 0;
 	facts->by_thread = unfold_threads(profile, &stacks->options.unfold);
 	if (!facts->start_realtime_ns)
 		facts->start_realtime_ns = profile->start_realtime_ns;
@@ -307,6 +316,15 @@ static int add_facts(struct adding *adding)
 	if (profile->frequency > 0)
 		facts->frequency = profile->frequency;
 	return 0;
+}
+
+const char *stacks_unit(const struct stacks *stacks)
+{
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+
+	if (facts->mode != PROFILE_ONCPU)
+		return "nanoseconds";
+	return facts->is_counted ? strings_get(&stacks->strings, facts->event) : "samples";
 }
 
 int stacks_add(struct stacks *stacks, struct profile *profile, enum stacks_side side)

@@ -8,8 +8,8 @@
  * A stack is a run of numbers in @ids, root first; each number names a frame. stacks_finish()
  * numbers the frames in bytewise order of what they are in folded lines, `;` behind them, and sorts
  * the stacks by these numbers. So whatever begins with the same frames lies together, and one sweep
- * sees every node of the tree of all stacks, children in the order of their names, without that tree
- * ever being there: memory follows what is kept of it.
+ * sees every node of the tree of all stacks, children in the order of their names, without that
+ *tree ever being there: memory follows what is kept of it.
  *
  * A stack belongs to one of two sides. Of one profile: SIDE_WAITING and SIDE_RUNNING in
  * PROFILE_WALL, else all on SIDE_NEW. Of a comparison: SIDE_BASE and SIDE_NEW.
@@ -54,6 +54,10 @@ struct stacks_facts {
 	uint64_t start_realtime_ns, duration_ns;
 	double frequency;
 	bool by_thread; /* root frames are threads */
+	/* What was sampled, where it was asked for by name; see struct profile_event. */
+	uint32_t event;
+	bool is_counted;
+	uint64_t period;
 };
 
 /* How profiles are read. Strings stay the caller's, and must outlive stacks_done(). */
@@ -119,6 +123,9 @@ int stacks_finish(struct stacks *stacks, enum stacks_scale scale);
  * stacks_finish(), and for those who need an order of their own.
  */
 void stacks_sort(struct stacks *stacks, const uint32_t *const ranks[2]);
+
+/* What weights count: the event's name, "samples", or "nanoseconds". */
+const char *stacks_unit(const struct stacks *stacks);
 
 /* The name of a frame. */
 static inline const char *stacks_name(const struct stacks *stacks, uint32_t frame)

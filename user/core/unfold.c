@@ -253,7 +253,9 @@ void unfolder_done(struct unfolder *unfolder)
 
 uint64_t profile_sample_weight(const struct profile *profile, const struct profile_sample *sample)
 {
-	return profile->mode == PROFILE_ONCPU ? sample->count : (sample->nanoseconds + 500) / 1000;
+	if (profile->mode != PROFILE_ONCPU)
+		return (sample->nanoseconds + 500) / 1000;
+	return profile_is_counted(profile) ? sample->nanoseconds : sample->count;
 }
 
 const char *profile_mode_name(enum profile_mode mode)

@@ -6,6 +6,9 @@
  * the beginning of another one's line, so stacks sorted by the order of their pieces are lines in
  * bytewise order. Equal text merges whatever it stands for. Nanoseconds become microseconds after
  * merging, so that rounding doesn't add up.
+ *
+ * A million stacks are gigabytes of text, of which each line has two thirds from the one before: it
+ * is copied from there in one piece.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,21 @@
 #include "core/stacks.h"
 #include "export/export.h"
 
+/* What is written at once. */
+#define BLOCK ((size_t)1 << 20)
+
+/* Lines on their way: the latest one, and those before it that were not written yet. */
+struct text {
+	FILE *stream;
+	char *bytes;
+	size_t n, capacity;
+	size_t n_written; /* of them */
+	size_t line;	  /* where the latest one begins */
+	uint32_t *pieces; /* of it, and where each ends, from the line's beginning on */
+	size_t *ends;
+	size_t n_pieces, pieces_capacity, ends_capacity;
+};
+
 struct folding {
 	struct stacks stacks;
 	struct strings pieces;
@@ -21,6 +39,7 @@ struct folding {
 	uint32_t *ranks[2]; /* the same: the piece's place among all */
 	char *buffer;
 	size_t capacity;
+	struct text text;
 };
 
 /* One line per stack, one `;` between frames: names can't break either. */
@@ -118,43 +137,114 @@ static bool is_same_line(const struct folding *folding, const struct stacks_entr
 	return true;
 }
 
-static void write_line(const struct folding *folding, const struct stacks_entry *entry,
-		       uint64_t weight, FILE *stream)
+/* Writes what was not, and keeps the latest line. */
+static void flush(struct text *text)
+{
+	fwrite_unlocked(text->bytes + text->n_written, 1, text->n - text->n_written, text->stream);
+	memmove(text->bytes, text->bytes + text->line, text->n - text->line);
+	text->n_written = text->n -= text->line;
+	text->line = 0;
+}
+
+/* Begins a line as the latest one begins, up to the end of its first @n_common pieces. */
+static int begin_line(struct text *text, size_t n_common)
+{
+	size_t n = n_common ? text->ends[n_common - 1] : 0;
+	int r;
+
+	if (text->n >= BLOCK)
+		flush(text);
+	r = array_reserve(text->bytes, text->capacity, text->n, n + 1);
+	if (r < 0)
+		return r;
+	memcpy(text->bytes + text->n, text->bytes + text->line, n);
+	text->line = text->n;
+	text->n += n;
+	text->n_pieces = n_common;
+	return 0;
+}
+
+static int add_text(struct text *text, const char *bytes, size_t n)
+{
+	int r = array_reserve(text->bytes, text->capacity, text->n, n);
+
+	if (r == 0) {
+		memcpy(text->bytes + text->n, bytes, n);
+		text->n += n;
+	}
+	return r;
+}
+
+static int add_piece(struct folding *folding, uint32_t piece)
+{
+	struct text *text = &folding->text;
+	int r = array_reserve(text->pieces, text->pieces_capacity, text->n_pieces, 1);
+
+	r = r < 0 ? r : array_reserve(text->ends, text->ends_capacity, text->n_pieces, 1);
+	r = r < 0 ? r
+		  : add_text(text, strings_get(&folding->pieces, piece),
+			     strings_length(&folding->pieces, piece));
+	if (r < 0)
+		return r;
+	text->pieces[text->n_pieces] = piece;
+	text->ends[text->n_pieces++] = text->n - text->line;
+	return 0;
+}
+
+static size_t count_common(const struct folding *folding, const struct stacks_entry *entry)
+{
+	const struct text *text = &folding->text;
+	size_t n = 0;
+
+	while (n < entry->n && n < text->n_pieces && text->pieces[n] == piece_of(folding, entry, n))
+		n++;
+	return n;
+}
+
+static int write_line(struct folding *folding, const struct stacks_entry *entry, uint64_t weight)
 {
 	uint64_t value = folding->stacks.facts[SIDE_NEW].mode == PROFILE_ONCPU
 				 ? weight
 				 : (weight + 500) / 1000;
+	char digits[24], *first = digits + sizeof digits;
+	int r;
 
 	if (!value)
-		return;
-	for (uint32_t i = 0; i < entry->n; i++) {
-		uint32_t piece = piece_of(folding, entry, i);
-
-		fwrite_unlocked(strings_get(&folding->pieces, piece), 1,
-				strings_length(&folding->pieces, piece), stream);
-	}
-	fprintf(stream, " %llu\n", (unsigned long long)value);
+		return 0;
+	r = begin_line(&folding->text, count_common(folding, entry));
+	for (size_t i = folding->text.n_pieces; i < entry->n && r == 0; i++)
+		r = add_piece(folding, piece_of(folding, entry, i));
+	*--first = '\n';
+	do
+		*--first = '0' + value % 10;
+	while (value /= 10);
+	*--first = ' ';
+	return r < 0 ? r : add_text(&folding->text, first, digits + sizeof digits - first);
 }
 
-static void write_lines(const struct folding *folding, FILE *stream)
+static int write_lines(struct folding *folding)
 {
 	const struct stacks *stacks = &folding->stacks;
+	int r = 0;
 
-	for (size_t i = 0; i < stacks->n_entries;) {
+	for (size_t i = 0; i < stacks->n_entries && r == 0;) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 		uint64_t weight = 0;
 
 		for (; i < stacks->n_entries && is_same_line(folding, entry, &stacks->entries[i]);
 		     i++)
 			weight += stacks->entries[i].weight;
-		write_line(folding, entry, weight, stream);
+		r = write_line(folding, entry, weight);
 	}
+	if (folding->text.n)
+		flush(&folding->text);
+	return r;
 }
 
 int export_folded(struct profile *profile, const struct stacks_options *options, FILE *stream)
 {
 	struct stacks_options here = *options;
-	struct folding folding = {};
+	struct folding folding = {.text = {.stream = stream}};
 	int r;
 
 	here.reverse = here.in_order = false;
@@ -163,13 +253,15 @@ int export_folded(struct profile *profile, const struct stacks_options *options,
 	r = r < 0 ? r : strings_init(&folding.pieces);
 	r = r < 0 ? r : stacks_add(&folding.stacks, profile, SIDE_NEW);
 	r = r < 0 ? r : sort_stacks(&folding);
-	if (r == 0)
-		write_lines(&folding, stream);
+	r = r < 0 ? r : write_lines(&folding);
 	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
 		free(folding.texts[is_leaf]);
 		free(folding.ranks[is_leaf]);
 	}
 	free(folding.buffer);
+	free(folding.text.bytes);
+	free(folding.text.pieces);
+	free(folding.text.ends);
 	strings_done(&folding.pieces);
 	stacks_done(&folding.stacks);
 	return r;

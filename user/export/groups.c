@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/groups.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "core/facts.h"
 
 /* What the profile knows of a frame's name; string ids of the stacks. */
 struct source {
@@ -248,4 +251,32 @@ struct group_stack group_stack(const struct groups *groups, const struct group *
 				    .entry = entry,
 				    .n = entry->n > 1 ? entry->n - 1 : entry->n,
 				    .is_idle = is_idle(&groups->stacks, entry)};
+}
+
+/* Facts */
+
+void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn add)
+{
+	const struct stacks_facts *facts = &groups->stacks.facts[SIDE_NEW];
+	char start[24] = "", duration[24] = "", frequency[32] = "";
+	const char *const texts[N_FACTS] = {[FACT_MODE] = profile_mode_name(facts->mode),
+					    [FACT_ROOTS] = facts->by_thread ? FACT_BY_THREAD : "",
+					    [FACT_COMMAND] =
+						    groups_text(groups, facts->command_line),
+					    [FACT_HOST] = groups_text(groups, facts->host),
+					    [FACT_KERNEL] = groups_text(groups, facts->kernel),
+					    [FACT_START] = start,
+					    [FACT_DURATION] = duration,
+					    [FACT_FREQUENCY] = frequency};
+
+	if (facts->start_realtime_ns)
+		snprintf(start, sizeof start, "%" PRIu64, facts->start_realtime_ns);
+	if (facts->duration_ns)
+		snprintf(duration, sizeof duration, "%" PRIu64, facts->duration_ns);
+	/* As many digits as tell every number from the next one. */
+	if (facts->frequency > 0)
+		snprintf(frequency, sizeof frequency, "%.17g", facts->frequency);
+	for (int i = 0; i < N_FACTS; i++)
+		if (*texts[i])
+			add(json, fact_key(i), texts[i]);
 }

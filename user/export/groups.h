@@ -5,11 +5,13 @@
  *
  * Frames are told apart by what such formats can say of one: name, source file, line with --lines,
  * and the module where the file is not known; so an inlined function and the same one called are
- * one frame. The command is no frame, except where nothing else is on a stack.
+ * one frame, and group_stack_is_inlined() tells them apart. The command is no frame, except where
+ * nothing else is on a stack.
  */
 #ifndef EXPORT_GROUPS_H
 #define EXPORT_GROUPS_H
 
+#include "base/json.h"
 #include "core/stacks.h"
 
 struct group_frame {
@@ -56,9 +58,23 @@ static inline uint32_t group_stack_frame(const struct group_stack *stack, uint32
 	return stack->groups->frame_of[ids[i + behind_command]];
 }
 
+/* Whether it is there as an inlined function. */
+static inline bool group_stack_is_inlined(const struct group_stack *stack, uint32_t i)
+{
+	const struct stacks *stacks = &stack->groups->stacks;
+	const uint32_t *ids = stacks->ids + stack->entry->first;
+	uint32_t behind_command = stack->entry->n > 1 && !(stack->is_idle && i == 0);
+
+	return stacks->frames[ids[i + behind_command]].kind == FRAME_INLINED;
+}
+
 static inline const char *groups_text(const struct groups *groups, uint32_t text)
 {
 	return strings_get(&groups->stacks.strings, text);
 }
+
+/* Calls @add for each fact that is known (core/facts.h), with its key and text. */
+typedef void (*groups_fact_fn)(struct json *json, const char *key, const char *text);
+void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn add);
 
 #endif

@@ -29,6 +29,7 @@
 #include "base/array.h"
 #include "export/export.h"
 #include "export/gzip.h"
+#include "export/pprof_sample.h"
 #include "export/pprof_tables.h"
 #include "profile.pb-c.h"
 
@@ -37,229 +38,22 @@
 #define FAST_LEVEL 1
 #define GOOD_LEVEL 6
 
-/* Of protobuf's encoding: field number and wire type. */
-#define TAG_NUMBER(field) ((field) << 3)
-#define TAG_BYTES(field)  ((field) << 3 | 2)
-#define MAX_VARINT	  10
-enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
-enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
-
-struct bytes {
-	uint8_t *at;
-	size_t n, capacity;
-};
-
 struct exporting {
 	struct profile *profile;
 	struct unfold_options unfold;
 	struct pprof_tables tables;
 	struct gzip *gzip;
 	uint64_t period; /* nanoseconds; 0: not known */
+	bool has_rows;	 /* values are written as they were read */
 	bool leaves_out; /* not all frames of all stacks are written, or wakers are */
-	uint32_t comm, pid, tid, reason, idle, yes; /* indexes in the string table, 0: not there */
-	uint32_t reasons[N_OFF_REASONS];
+	struct pprof_writer writer;
 
 	struct unfolder unfolder;
 	uint32_t *locations; /* of the tables, leaf first */
 	size_t locations_capacity;
-	struct bytes sample, ids;
 	/* With merging: stacks of locations of the tables, samples without wakers. */
 	struct profile *merged;
 };
-
-/* Samples as bytes */
-
-static int reserve(struct bytes *bytes, size_t n)
-{
-	return array_reserve(bytes->at, bytes->capacity, bytes->n, n);
-}
-
-/* There is room. */
-static void put_varint(struct bytes *bytes, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		bytes->at[bytes->n++] = value | 0x80;
-	bytes->at[bytes->n++] = value;
-}
-
-static size_t varint_length(uint64_t value)
-{
-	size_t n = 1;
-
-	for (; value >= 0x80; value >>= 7)
-		n++;
-	return n;
-}
-
-static int put_bytes(struct bytes *bytes, unsigned int field, const struct bytes *part)
-{
-	int r = reserve(bytes, 2 * MAX_VARINT + part->n);
-
-	if (r < 0)
-		return r;
-	put_varint(bytes, TAG_BYTES(field));
-	put_varint(bytes, part->n);
-	if (part->n)
-		memcpy(bytes->at + bytes->n, part->at, part->n);
-	bytes->n += part->n;
-	return 0;
-}
-
-/* @field: LABEL_STR or LABEL_NUM. */
-static int put_label(struct exporting *exporting, uint32_t key, unsigned int field, uint64_t value)
-{
-	struct bytes *sample = &exporting->sample;
-	size_t n = 2 + varint_length(key) + varint_length(value);
-	int r = reserve(sample, 2 * MAX_VARINT + n);
-
-	if (r < 0)
-		return r;
-	put_varint(sample, TAG_BYTES(SAMPLE_LABEL));
-	put_varint(sample, n);
-	put_varint(sample, TAG_NUMBER(LABEL_KEY));
-	put_varint(sample, key);
-	put_varint(sample, TAG_NUMBER(field));
-	put_varint(sample, value);
-	return 0;
-}
-
-/* The string that begins labels of one name, given out when it is first used. */
-static int index_once(struct exporting *exporting, const char *text, size_t n, uint32_t *index)
-{
-	uint32_t string;
-	int r;
-
-	if (*index)
-		return 0;
-	r = strings_add_bytes(&exporting->profile->strings, text, n, &string);
-	return r < 0 ? r : pprof_tables_index(&exporting->tables, string, index);
-}
-
-static int put_text_label(struct exporting *exporting, const char *key, uint32_t *key_index,
-			  uint32_t value_index)
-{
-	int r = index_once(exporting, key, strlen(key), key_index);
-
-	return r < 0 ? r : put_label(exporting, *key_index, LABEL_STR, value_index);
-}
-
-static int put_number_label(struct exporting *exporting, const char *key, uint32_t *key_index,
-			    uint64_t value)
-{
-	int r;
-
-	if (!value)
-		return 0;
-	r = index_once(exporting, key, strlen(key), key_index);
-	return r < 0 ? r : put_label(exporting, *key_index, LABEL_NUM, value);
-}
-
-static int put_comm(struct exporting *exporting, uint32_t comm)
-{
-	uint32_t index;
-	int r = 0;
-
-	if (!comm)
-		r = strings_add(&exporting->profile->strings, "[unknown]", &comm);
-	r = r < 0 ? r : pprof_tables_index(&exporting->tables, comm, &index);
-	return r < 0 ? r : put_text_label(exporting, "comm", &exporting->comm, index);
-}
-
-static int put_reason(struct exporting *exporting, enum off_reason reason)
-{
-	const char *text = off_reason_text(reason);
-	int r;
-
-	if (reason == REASON_NONE)
-		return 0;
-	/* Without its brackets. */
-	r = index_once(exporting, text + 1, strlen(text) - 2, &exporting->reasons[reason]);
-	return r < 0 ? r
-		     : put_text_label(exporting, "reason", &exporting->reason,
-				      exporting->reasons[reason]);
-}
-
-static int put_idle(struct exporting *exporting, bool is_idle)
-{
-	int r;
-
-	if (!is_idle)
-		return 0;
-	r = index_once(exporting, "true", strlen("true"), &exporting->yes);
-	return r < 0 ? r : put_text_label(exporting, "idle", &exporting->idle, exporting->yes);
-}
-
-static int put_labels(struct exporting *exporting, const struct profile_sample *sample)
-{
-	int r = put_comm(exporting, sample->comm);
-
-	r = r < 0 ? r : put_number_label(exporting, "pid", &exporting->pid, sample->pid);
-	r = r < 0 ? r : put_number_label(exporting, "tid", &exporting->tid, sample->tid);
-	r = r < 0 ? r : put_reason(exporting, sample->reason);
-	return r < 0 ? r : put_idle(exporting, sample->is_idle);
-}
-
-static uint64_t to_value(uint64_t number)
-{
-	return number > INT64_MAX ? INT64_MAX : number;
-}
-
-static uint64_t cpu_time(uint64_t count, uint64_t period)
-{
-	uint64_t time;
-
-	return __builtin_mul_overflow(count, period, &time) ? INT64_MAX : to_value(time);
-}
-
-static int put_values(struct exporting *exporting, const struct profile_sample *sample)
-{
-	uint8_t room[2 * MAX_VARINT];
-	struct bytes values = {.at = room, .capacity = sizeof room};
-
-	put_varint(&values, to_value(sample->count));
-	if (exporting->profile->mode != PROFILE_ONCPU)
-		put_varint(&values, to_value(sample->nanoseconds));
-	else if (exporting->period)
-		put_varint(&values, cpu_time(sample->count, exporting->period));
-	return put_bytes(&exporting->sample, SAMPLE_VALUE, &values);
-}
-
-static int put_locations(struct exporting *exporting, const uint32_t *locations, size_t n)
-{
-	struct bytes *ids = &exporting->ids;
-	int r;
-
-	ids->n = 0;
-	r = reserve(ids, n * MAX_VARINT);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		uint32_t id;
-
-		r = pprof_tables_use(&exporting->tables, locations[i], &id);
-		put_varint(ids, id);
-	}
-	return r < 0 || !n ? r : put_bytes(&exporting->sample, SAMPLE_LOCATION_ID, ids);
-}
-
-/* @locations: of the tables, leaf first. */
-static int write_sample(struct exporting *exporting, const struct profile_sample *sample,
-			const uint32_t *locations, size_t n)
-{
-	uint8_t room[2 * MAX_VARINT];
-	struct bytes head = {.at = room, .capacity = sizeof room};
-	int r;
-
-	exporting->sample.n = 0;
-	r = put_locations(exporting, locations, n);
-	r = r < 0 ? r : put_values(exporting, sample);
-	r = r < 0 ? r : put_labels(exporting, sample);
-	if (r < 0)
-		return r;
-	put_varint(&head, TAG_BYTES(PROFILE_SAMPLE));
-	put_varint(&head, exporting->sample.n);
-	gzip_write(exporting->gzip, head.at, head.n);
-	gzip_write(exporting->gzip, exporting->sample.at, exporting->sample.n);
-	return 0;
-}
 
 /* Stacks as locations */
 
@@ -338,9 +132,23 @@ static int find_locations(struct exporting *exporting, const struct profile_samp
 	return r < 0 ? r : (int)n;
 }
 
-static bool has_weight(const struct profile_sample *sample)
+static bool has_weight(const struct exporting *exporting, const struct profile_sample *sample)
 {
-	return sample->count || sample->nanoseconds;
+	return exporting->has_rows || sample->count || sample->nanoseconds;
+}
+
+/* Whether all values of all samples are known as they were read. */
+static bool has_rows(const struct profile *profile)
+{
+	if (!profile->extras.n_types)
+		return false;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		if (!sample->values && (sample->count || sample->nanoseconds))
+			return false;
+	}
+	return true;
 }
 
 static int merge_sample(struct exporting *exporting, const struct profile_sample *sample, size_t n)
@@ -351,6 +159,10 @@ static int merge_sample(struct exporting *exporting, const struct profile_sample
 
 	r = r < 0 ? r : pprof_tables_clean(&exporting->tables, sample->comm, &merged.comm);
 	merged.waker = 0;
+	if (r == 0 && exporting->has_rows)
+		r = extras_add_row(&exporting->merged->extras,
+				   extras_row(&exporting->profile->extras, sample->values),
+				   &merged.values);
 	return r < 0 ? r : profile_add_sample(exporting->merged, &merged);
 }
 
@@ -362,14 +174,15 @@ static int write_samples(struct exporting *exporting)
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
 		struct profile_sample sample = profile->samples[i];
 
-		if (!has_weight(&sample))
+		if (!has_weight(exporting, &sample))
 			continue;
 		r = exporting->leaves_out ? find_locations(exporting, &sample)
 					  : copy_locations(exporting, &sample);
 		if (r < 0)
 			return r;
 		r = exporting->merged ? merge_sample(exporting, &sample, r)
-				      : write_sample(exporting, &sample, exporting->locations, r);
+				      : pprof_write_sample(&exporting->writer, &sample,
+							   exporting->locations, r);
 	}
 	return r;
 }
@@ -382,8 +195,8 @@ static int write_merged(struct exporting *exporting)
 	for (size_t i = 0; i < merged->n_samples && r == 0; i++) {
 		const struct profile_stack *stack = &merged->stacks[merged->samples[i].stack];
 
-		r = write_sample(exporting, &merged->samples[i],
-				 merged->stack_locations + stack->first, stack->n);
+		r = pprof_write_sample(&exporting->writer, &merged->samples[i],
+				       merged->stack_locations + stack->first, stack->n);
 	}
 	return r;
 }
@@ -458,12 +271,24 @@ static int decide_merging(struct exporting *exporting)
 	    !has_several_ends(exporting->profile))
 		return 0;
 	r = profile_new(exporting->profile->mode, &exporting->merged);
-	if (r == 0)
-		exporting->merged->in_order = exporting->profile->in_order;
-	return r;
+	if (r < 0)
+		return r;
+	exporting->merged->in_order = exporting->profile->in_order;
+	exporting->merged->extras.n_types = exporting->profile->extras.n_types;
+	if (exporting->has_rows)
+		exporting->writer.rows = &exporting->merged->extras;
+	return 0;
 }
 
 /* What is said of the whole */
+
+/* Our own. */
+#define MAX_COMMENTS 5
+
+static uint64_t to_value(uint64_t number)
+{
+	return number > INT64_MAX ? INT64_MAX : number;
+}
 
 static int set_type(struct exporting *exporting, const char *type, const char *unit,
 		    Perftools__Profiles__ValueType *ret)
@@ -475,14 +300,56 @@ static int set_type(struct exporting *exporting, const char *type, const char *u
 	return r < 0 ? r : pprof_tables_index_text(&exporting->tables, unit, &ret->unit);
 }
 
-/* What the second value is; NULL: there is none. */
+/* What the second value is, time or the events that samples stand for; NULL: there is none. */
 static const char *time_type(const struct exporting *exporting)
 {
+	const struct profile *profile = exporting->profile;
+
+	if (profile_is_counted(profile))
+		return strings_get(&profile->strings, profile_event(profile)->name);
 	switch (exporting->profile->mode) {
 	case PROFILE_OFFCPU: return "off_cpu";
 	case PROFILE_WALL: return "wall";
 	default: return exporting->period ? "cpu" : NULL;
 	}
+}
+
+static const char *unit_of(const struct exporting *exporting)
+{
+	return profile_is_counted(exporting->profile) ? "count" : "nanoseconds";
+}
+
+static int set_read_type(struct exporting *exporting, const struct extras_type *from,
+			 Perftools__Profiles__ValueType *ret)
+{
+	uint32_t type, unit;
+	int r = pprof_tables_index(&exporting->tables, from->type, &type);
+
+	r = r < 0 ? r : pprof_tables_index(&exporting->tables, from->unit, &unit);
+	if (r < 0)
+		return r;
+	perftools__profiles__value_type__init(ret);
+	ret->type = type;
+	ret->unit = unit;
+	return 0;
+}
+
+static int write_read_types(struct exporting *exporting)
+{
+	const struct extras *extras = &exporting->profile->extras;
+	Perftools__Profiles__ValueType types[EXTRAS_MAX_VALUES], *pointers[EXTRAS_MAX_VALUES];
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	int r = 0;
+
+	for (size_t i = 0; i < extras->n_types && r == 0; i++) {
+		r = set_read_type(exporting, &extras->types[i], &types[i]);
+		pointers[i] = &types[i];
+	}
+	if (r < 0)
+		return r;
+	part.n_sample_type = extras->n_types;
+	part.sample_type = pointers;
+	return pprof_write_part(exporting->gzip, &part);
 }
 
 static int write_types(struct exporting *exporting)
@@ -493,7 +360,7 @@ static int write_types(struct exporting *exporting)
 	int r = set_type(exporting, "samples", "count", &types[0]);
 
 	if (r == 0 && time)
-		r = set_type(exporting, time, "nanoseconds", &types[1]);
+		r = set_type(exporting, time, unit_of(exporting), &types[1]);
 	if (r < 0)
 		return r;
 	part.n_sample_type = time ? 2 : 1;
@@ -526,38 +393,89 @@ static int add_comment(struct exporting *exporting, const char *what, uint32_t t
 	return r;
 }
 
+/* What samples are taken by. */
+static int set_period(struct exporting *exporting, Perftools__Profiles__ValueType *type,
+		      Perftools__Profiles__Profile *part)
+{
+	const struct extras *extras = &exporting->profile->extras;
+
+	if (exporting->has_rows) {
+		part->period = extras->period;
+		if (!extras->period_type.type && !extras->period_type.unit)
+			return 0;
+		part->period_type = type;
+		return set_read_type(exporting, &extras->period_type, type);
+	}
+	if (!exporting->period)
+		return 0;
+	part->period_type = type;
+	part->period = exporting->period;
+	return set_type(exporting, time_type(exporting), unit_of(exporting), type);
+}
+
+static int set_index(struct exporting *exporting, uint32_t text, int64_t *ret_index)
+{
+	uint32_t index;
+	int r = pprof_tables_index(&exporting->tables, text, &index);
+
+	if (r == 0)
+		*ret_index = index;
+	return r;
+}
+
+static int set_default_type(struct exporting *exporting, int64_t *ret_index)
+{
+	const char *time = time_type(exporting);
+
+	if (exporting->has_rows)
+		return set_index(exporting, exporting->profile->extras.default_type, ret_index);
+	return pprof_tables_index_text(&exporting->tables, time ? time : "samples", ret_index);
+}
+
+static int add_comments(struct exporting *exporting, Perftools__Profiles__Profile *part)
+{
+	const struct profile *profile = exporting->profile;
+	const struct profile_event *event = profile_event(profile);
+	const struct extras *extras = &profile->extras;
+	int r = add_comment(exporting, "command", profile->command_line, part);
+
+	r = r < 0 ? r : add_comment(exporting, "host", profile->host, part);
+	r = r < 0 ? r : add_comment(exporting, "kernel", profile->kernel, part);
+	r = r < 0 || !event ? r : add_comment(exporting, "event", event->name, part);
+	if (r == 0 && profile->by_thread)
+		r = add_comment_text(exporting, PROFILE_BY_THREAD, part);
+	for (size_t i = 0; i < extras->n_comments && r == 0; i++)
+		r = set_index(exporting, extras->comments[i], &part->comment[part->n_comment++]);
+	return r;
+}
+
 static int write_facts(struct exporting *exporting)
 {
 	const struct profile *profile = exporting->profile;
+	const struct extras *extras = &profile->extras;
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType period_type;
-	const char *time = time_type(exporting);
-	int64_t comments[4];
-	int r = 0;
+	int r;
 
 	part.time_nanos = to_value(profile->start_realtime_ns);
 	part.duration_nanos = to_value(profile->duration_ns);
-	part.comment = comments;
-	r = add_comment(exporting, "command", profile->command_line, &part);
-	r = r < 0 ? r : add_comment(exporting, "host", profile->host, &part);
-	r = r < 0 ? r : add_comment(exporting, "kernel", profile->kernel, &part);
-	if (r == 0 && profile->by_thread)
-		r = add_comment_text(exporting, PROFILE_BY_THREAD, &part);
-	if (r == 0 && exporting->period) {
-		r = set_type(exporting, "cpu", "nanoseconds", &period_type);
-		part.period_type = &period_type;
-		part.period = exporting->period;
-	}
-	r = r < 0 ? r
-		  : pprof_tables_index_text(&exporting->tables, time ? time : "samples",
-					    &part.default_sample_type);
-	return r < 0 ? r : pprof_write_part(exporting->gzip, &part);
+	part.comment = calloc(MAX_COMMENTS + extras->n_comments, sizeof *part.comment);
+	r = part.comment ? add_comments(exporting, &part) : -ENOMEM;
+	r = r < 0 ? r : set_period(exporting, &period_type, &part);
+	r = r < 0 ? r : set_default_type(exporting, &part.default_sample_type);
+	r = r < 0 ? r : set_index(exporting, extras->drop_frames, &part.drop_frames);
+	r = r < 0 ? r : set_index(exporting, extras->keep_frames, &part.keep_frames);
+	r = r < 0 ? r : pprof_write_part(exporting->gzip, &part);
+	free(part.comment);
+	return r;
 }
 
 static uint64_t period_of(const struct profile *profile)
 {
 	double period = 1e9 / profile->frequency;
 
+	if (profile_is_counted(profile))
+		return profile_event(profile)->period;
 	if (profile->mode != PROFILE_ONCPU || !(profile->frequency > 0) || !(period < 1e18))
 		return 0;
 	return llround(period);
@@ -565,9 +483,14 @@ static uint64_t period_of(const struct profile *profile)
 
 static int write_all(struct exporting *exporting)
 {
-	int r = decide_merging(exporting);
+	int r;
 
-	r = r < 0 ? r : write_types(exporting);
+	exporting->has_rows = has_rows(exporting->profile);
+	if (exporting->has_rows)
+		exporting->writer.rows = &exporting->profile->extras;
+	r = decide_merging(exporting);
+
+	r = r < 0 ? r : (exporting->has_rows ? write_read_types : write_types)(exporting);
 	r = r < 0 ? r : write_samples(exporting);
 	if (r == 0 && exporting->merged)
 		r = write_merged(exporting);
@@ -589,13 +512,16 @@ int export_pprof(struct profile *profile, const struct unfold_options *unfold, F
 	exporting.unfold.threads = exporting.unfold.lines = false;
 	exporting.unfolder = (struct unfolder){.profile = profile, .options = &exporting.unfold};
 	r = r < 0 ? r : gzip_new(stream, is_large ? FAST_LEVEL : GOOD_LEVEL, &exporting.gzip);
+	exporting.writer = (struct pprof_writer){.profile = profile,
+						 .tables = &exporting.tables,
+						 .gzip = exporting.gzip,
+						 .period = exporting.period};
 	r = r < 0 ? r : write_all(&exporting);
 	gzip_free(exporting.gzip);
 	pprof_tables_done(&exporting.tables);
 	profile_free(exporting.merged);
 	unfolder_done(&exporting.unfolder);
 	free(exporting.locations);
-	free(exporting.sample.at);
-	free(exporting.ids.at);
+	pprof_writer_done(&exporting.writer);
 	return r;
 }

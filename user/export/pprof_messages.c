@@ -25,6 +25,18 @@ int pprof_write_part(struct gzip *gzip, const struct Perftools__Profiles__Profil
 	return 0;
 }
 
+/* As it was read, or as it is. */
+static void set_symbols(Perftools__Profiles__Mapping *message, const struct pprof_mapping *mapping)
+{
+	uint8_t symbols = mapping->symbols;
+	bool is_told = symbols & SYMBOLS_TOLD;
+
+	message->has_functions = is_told ? symbols & SYMBOLS_FUNCTIONS : true;
+	message->has_filenames = is_told ? symbols & SYMBOLS_FILES : mapping->has_files;
+	message->has_line_numbers = is_told ? symbols & SYMBOLS_LINES : mapping->has_lines;
+	message->has_inline_frames = is_told ? symbols & SYMBOLS_INLINED : mapping->has_inlined;
+}
+
 static int write_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping,
 			 struct gzip *gzip)
 {
@@ -42,10 +54,7 @@ static int write_mapping(struct pprof_tables *tables, const struct pprof_mapping
 	message.file_offset = mapping->offset;
 	message.filename = file;
 	message.build_id = build_id;
-	message.has_functions = true;
-	message.has_filenames = mapping->has_files;
-	message.has_line_numbers = mapping->has_lines;
-	message.has_inline_frames = mapping->has_inlined;
+	set_symbols(&message, mapping);
 	part.n_mapping = 1;
 	part.mapping = &one;
 	return pprof_write_part(gzip, &part);
@@ -82,6 +91,7 @@ static int write_location(const struct pprof_tables *tables, uint32_t item, stru
 	message.mapping_id =
 		location->mapping == TABLE_NONE ? 0 : tables->mappings[location->mapping].id;
 	message.address = location->address;
+	message.is_folded = location->is_folded;
 	message.n_line = location->n_lines;
 	message.line = room->pointers;
 	part.n_location = 1;
@@ -118,6 +128,7 @@ static int write_function(struct pprof_tables *tables, const struct pprof_functi
 	message.name = name;
 	message.system_name = system_name;
 	message.filename = file;
+	message.start_line = function->start_line;
 	part.n_function = 1;
 	part.function = &one;
 	return pprof_write_part(gzip, &part);

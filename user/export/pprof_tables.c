@@ -116,7 +116,8 @@ static bool function_equal(const void *items, uint32_t position, const void *key
 {
 	const struct pprof_function *a = (const struct pprof_function *)items + position, *b = key;
 
-	return a->name == b->name && a->system_name == b->system_name && a->file == b->file;
+	return a->name == b->name && a->system_name == b->system_name && a->file == b->file &&
+	       a->start_line == b->start_line;
 }
 
 static int add_function(struct pprof_tables *tables, const struct pprof_function *function,
@@ -124,10 +125,12 @@ static int add_function(struct pprof_tables *tables, const struct pprof_function
 {
 	uint64_t hash =
 		hash_mix((uint64_t)function->name << 32 | function->system_name, function->file);
-	uint32_t found = table_find(&tables->function_index, hash, function_equal,
-				    tables->functions, function);
+	uint32_t found;
 	int r;
 
+	hash = hash_mix(hash, function->start_line);
+	found = table_find(&tables->function_index, hash, function_equal, tables->functions,
+			   function);
 	if (found == TABLE_NONE) {
 		r = array_reserve(tables->functions, tables->functions_capacity,
 				  tables->n_functions, 1);
@@ -170,8 +173,15 @@ static int make_function(struct pprof_tables *tables, const struct profile_frame
 		r = strings_add(&tables->profile->strings, "[unknown]", &function.name);
 	r = r < 0 ? r : pprof_tables_clean(tables, function.name, &function.name);
 	r = r < 0 ? r : pprof_tables_clean(tables, frame->file, &function.file);
-	if (r == 0 && *frame_kind_suffix(frame->kind) && !is_inside)
+	if (r == 0 && frame->detail) {
+		const struct extras_detail *detail =
+			&tables->profile->extras.details[frame->detail];
+
+		function.start_line = detail->start_line;
+		r = pprof_tables_clean(tables, detail->system_name, &function.system_name);
+	} else if (r == 0 && *frame_kind_suffix(frame->kind) && !is_inside) {
 		r = add_system_name(tables, frame->kind, &function);
+	}
 	return r < 0 ? r : add_function(tables, &function, ret);
 }
 
@@ -214,6 +224,8 @@ static int name_mapping(struct pprof_tables *tables, const struct profile_mappin
 	struct strings *strings = &tables->profile->strings;
 	const char *path = strings_get(strings, from->path);
 
+	if (from->file)
+		return pprof_tables_clean(tables, from->file, ret_file);
 	if (from->kind == MAPPING_KERNEL && (!*path || strcmp(path, "[kernel]") == 0))
 		return strings_add(strings, KERNEL_FILE, ret_file);
 	if (from->kind == MAPPING_VDSO)
@@ -226,8 +238,10 @@ static int name_mapping(struct pprof_tables *tables, const struct profile_mappin
 static int make_mapping(struct pprof_tables *tables, const struct profile_mapping *from,
 			uint32_t *ret)
 {
-	struct pprof_mapping mapping = {
-		.start = from->start, .limit = from->limit, .offset = from->offset};
+	struct pprof_mapping mapping = {.start = from->start,
+					.limit = from->limit,
+					.offset = from->offset,
+					.symbols = from->symbols};
 	int r = name_mapping(tables, from, &mapping.file);
 
 	r = r < 0 ? r : pprof_tables_clean(tables, from->build_id, &mapping.build_id);
@@ -267,6 +281,7 @@ static bool location_equal(const void *items, uint32_t position, const void *key
 	const struct pprof_location *b = k->location;
 
 	return a->mapping == b->mapping && a->address == b->address && a->n_lines == b->n_lines &&
+	       a->is_folded == b->is_folded &&
 	       memcmp(k->tables->lines + a->first_line, k->tables->lines + b->first_line,
 		      a->n_lines * sizeof *k->tables->lines) == 0;
 }
@@ -338,10 +353,11 @@ static int make_location(struct pprof_tables *tables, const struct profile_locat
 	const struct profile_frame *frames = tables->profile->frames + from->first_frame;
 	struct pprof_location location = {.mapping = tables->mapping_of[from->mapping],
 					  .first_line = tables->n_lines,
+					  .is_folded = from->is_folded,
 					  .address = address_of(tables->profile, from)};
 	int r = 0;
 
-	for (uint32_t i = 0; i < from->n_frames && r == 0; i++) {
+	for (uint32_t i = 0; i < from->n_frames && !from->is_unnamed && r == 0; i++) {
 		bool is_inlined = frames[i].kind == FRAME_INLINED;
 		uint32_t function;
 
@@ -354,7 +370,7 @@ static int make_location(struct pprof_tables *tables, const struct profile_locat
 	if (r < 0)
 		return r;
 	location.n_lines = tables->n_lines - location.first_line;
-	if (!location.n_lines) {
+	if (!location.n_lines && !from->is_unnamed) {
 		*ret = TABLE_NONE;
 		return 0;
 	}
@@ -410,6 +426,11 @@ int pprof_tables_init(struct pprof_tables *tables, struct profile *profile, bool
 	r = reserve_texts(tables, 0);
 	r = r < 0 ? r : number_item(&tables->used_texts, 0, 0, &index);
 	r = r < 0 ? r : make_mappings(tables);
+	/* By pprof's rule it is the first one, whether it is referred to or not. */
+	if (r == 0 && profile->extras.has_main_mapping && profile->n_mappings &&
+	    tables->mapping_of[0] != TABLE_NONE)
+		r = number_item(&tables->used_mappings, tables->mapping_of[0], 1,
+				&tables->mappings[tables->mapping_of[0]].id);
 	return r < 0 ? r : make_locations(tables);
 }
 

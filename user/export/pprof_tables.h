@@ -10,7 +10,8 @@
  * What pprof has no place for either is the kind of a frame. It stands in a function's system_name,
  * which is the name as folded lines have it: vfs_read, system_name vfs_read_[k]. It is left out
  * where nothing but the name would stand there: for user code, and for inlined functions that lie
- * in one location with the function they are inlined into.
+ * in one location with the function they are inlined into. What was read from a pprof file of
+ * others is written as it was there: see core/extras.h.
  */
 #ifndef EXPORT_PPROF_TABLES_H
 #define EXPORT_PPROF_TABLES_H
@@ -26,13 +27,15 @@ struct pprof_text {
 
 struct pprof_function {
 	uint32_t name, system_name, file; /* string ids */
-	uint32_t id;			  /* 0: not used yet */
+	int64_t start_line;
+	uint32_t id; /* 0: not used yet */
 };
 
 struct pprof_mapping {
 	uint32_t file, build_id; /* string ids */
 	uint64_t start, limit, offset;
 	uint32_t id;
+	uint8_t symbols;			/* enum mapping_symbols */
 	bool has_files, has_lines, has_inlined; /* of the locations that are used */
 };
 
@@ -43,6 +46,7 @@ struct pprof_line {
 struct pprof_location {
 	uint32_t mapping; /* TABLE_NONE: none */
 	uint32_t first_line, n_lines;
+	bool is_folded;
 	uint64_t address; /* 0: not known */
 };
 

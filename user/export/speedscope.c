@@ -5,12 +5,28 @@
  * its view in the order of time is one in the order of names.
  *
  * On-CPU weights are samples, and the schema's only unit that is not one of time or size is "none".
+ *
+ * The schema lets objects have more than it names, and speedscope lets that be. So there is what
+ * makes the file come back as what it was written from: an object of facts, a frame's kind, and of
+ * each sample the frames that are inlined functions.
  */
 #include "base/json.h"
+#include "core/facts.h"
 #include "export/export.h"
 #include "export/groups.h"
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+/* NULL: user code. */
+static const char *kind_name(uint8_t kind)
+{
+	switch (kind) {
+	case FRAME_USER: return NULL;
+	case FRAME_KERNEL: return "kernel";
+	case FRAME_JIT: return "jit";
+	default: return "note";
+	}
+}
 
 static void write_frame(struct json *json, const struct groups *groups,
 			const struct group_frame *frame)
@@ -21,8 +37,12 @@ static void write_frame(struct json *json, const struct groups *groups,
 	json_text(json, "name", groups_text(groups, frame->name));
 	if (file)
 		json_text(json, "file", groups_text(groups, file));
+	if (file && !frame->file)
+		json_text(json, "module", groups_text(groups, file));
 	if (frame->line)
 		json_count(json, "line", frame->line);
+	if (kind_name(frame->kind))
+		json_text(json, "kind", kind_name(frame->kind));
 	json_close(json, '}');
 }
 
@@ -44,6 +64,36 @@ static void write_samples(struct json *json, const struct groups *groups, const 
 	json_close(json, ']');
 }
 
+static bool has_inlined(const struct groups *groups, const struct group *group)
+{
+	for (uint32_t i = 0; i < group->n; i++) {
+		struct group_stack stack = group_stack(groups, group, i);
+
+		for (uint32_t k = 0; k < stack.n; k++)
+			if (group_stack_is_inlined(&stack, k))
+				return true;
+	}
+	return false;
+}
+
+/* Of each sample the indexes of its frames that are inlined functions. */
+static void write_inlined(struct json *json, const struct groups *groups, const struct group *group)
+{
+	if (!has_inlined(groups, group))
+		return;
+	json_open(json, "inlined", '[');
+	for (uint32_t i = 0; i < group->n; i++) {
+		struct group_stack stack = group_stack(groups, group, i);
+
+		json_open(json, NULL, '[');
+		for (uint32_t k = 0; k < stack.n; k++)
+			if (group_stack_is_inlined(&stack, k))
+				json_count(json, NULL, k);
+		json_close(json, ']');
+	}
+	json_close(json, ']');
+}
+
 static void write_group(struct json *json, const struct groups *groups, const struct group *group)
 {
 	bool is_time = groups->stacks.facts[SIDE_NEW].mode != PROFILE_ONCPU;
@@ -55,6 +105,7 @@ static void write_group(struct json *json, const struct groups *groups, const st
 	json_count(json, "startValue", 0);
 	json_count(json, "endValue", group->weight);
 	write_samples(json, groups, group);
+	write_inlined(json, groups, group);
 	json_close(json, '}');
 }
 
@@ -69,6 +120,9 @@ static void write_all(struct json *json, const struct groups *groups)
 		  facts->command_line ? groups_text(groups, facts->command_line)
 				      : profile_mode_name(facts->mode));
 	json_count(json, "activeProfileIndex", 0);
+	json_open(json, FACTS_LABEL, '{');
+	groups_facts(groups, json, json_text);
+	json_close(json, '}');
 	json_open(json, "shared", '{');
 	json_open(json, "frames", '[');
 	for (size_t i = 0; i < groups->n_frames; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * input: what a file is, by its beginning. Text is folded lines unless it looks like `perf script`;
- * what holds control characters is pprof if its first fields are those of one; what holds NULs and
- * is none, nothing that is known here.
+ * input: what a file is, by its beginning. An object of JSON is speedscope's or the Firefox
+ * Profiler's by its keys. Other text is folded lines unless it looks like `perf script`; what holds
+ * control characters is pprof if its first fields are those of one; what holds NULs and is none,
+ * nothing that is known here.
  */
 #include "input/input.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "input/folded.h"
+#include "input/json_files.h"
 #include "input/perf_script.h"
 #include "input/pprof.h"
 #include "input/stream.h"
@@ -37,6 +39,31 @@ void input_done(struct input *input)
 	profile_free(input->profile);
 	profile_free(input->base);
 	*input = (struct input){0};
+}
+
+const struct profile *input_earlier(const struct input *input)
+{
+	if (input->profile->n_samples)
+		return input->profile;
+	return input->base && input->base->n_samples ? input->base : NULL;
+}
+
+int input_set_mode(struct input *input, enum profile_mode mode, const char *name,
+		   struct failure *failure)
+{
+	const struct profile *before = input_earlier(input);
+
+	if (before && (before->mode == PROFILE_ONCPU) != (mode == PROFILE_ONCPU))
+		return failure_set(failure, -EINVAL,
+				   "%s: holds %s, where the files before it hold %s", name,
+				   mode == PROFILE_ONCPU ? "samples" : "times of waiting",
+				   mode == PROFILE_ONCPU ? "times of waiting" : "samples");
+	if (before && before->mode != mode)
+		mode = PROFILE_WALL;
+	input->profile->mode = mode;
+	if (input->base)
+		input->base->mode = mode;
+	return 0;
 }
 
 /* Text has line ends and tabs, but seldom other control characters near its beginning. */
@@ -118,11 +145,14 @@ static int read_stream(struct input *input, struct stream *stream, struct failur
 
 	if (r < 0)
 		return r;
+	if (json_files_is(stream))
+		return json_files_read(input, stream, failure);
 	if (has_controls(stream) && is_pprof(stream))
 		return pprof_read(input, stream, failure);
 	if (find_nul(stream)) {
 		failure_set(failure, -EINVAL,
-			    "%s: neither folded lines, nor pprof, nor the text of perf script: "
+			    "%s: neither folded lines, nor pprof, nor JSON, nor the text of perf "
+			    "script: "
 			    "byte %zu is 0",
 			    stream->name, (size_t)(find_nul(stream) - stream_bytes(stream)));
 		if (stream_available(stream) >= 8 &&

@@ -2,7 +2,8 @@
 /*
  * input: profiles that are read from files. What the file is, its beginning tells: folded lines
  * (ours, those of perf, bcc, DTrace … collapsers; with one or two columns of values), pprof (gzip
- * or not), the text of `perf script`; each may be compressed by gzip. "-" is standard input.
+ * or not), the text of `perf script`, speedscope's JSON, the Firefox Profiler's; each may be
+ * compressed by gzip. "-" is standard input.
  *
  * Whatever is in a file, reading it takes bounded memory beside what the profile keeps, and a fault
  * says where: a line, or an offset.
@@ -48,5 +49,15 @@ void input_done(struct input *input);
  * -errno of opening and reading it, named as well; -ENOMEM; -E2BIG.
  */
 int input_read(struct input *input, const char *path, struct failure *failure);
+
+/* For readers: what the files before this one hold; NULL: nothing. */
+const struct profile *input_earlier(const struct input *input);
+
+/*
+ * For readers: the file called @name holds values of @mode; time running and time waiting add up.
+ * Errors: -EINVAL if those of earlier files don't add up with them, *failure is set.
+ */
+int input_set_mode(struct input *input, enum profile_mode mode, const char *name,
+		   struct failure *failure);
 
 #endif

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/huge_pages.h"
 #include "input/folded_stack.h"
+#include "input/pprof_extras.h"
 #include "input/pprof_names.h"
 #include "input/pprof_values.h"
 #include "profile.pb-c.h"
@@ -37,6 +39,7 @@ struct labels {
 	enum off_reason reason;
 	uint32_t command; /* piece */
 	uint32_t pid, tid;
+	uint32_t others; /* of the profile's extras */
 };
 
 struct reading {
@@ -50,6 +53,8 @@ struct reading {
 	uint32_t reasons[N_OFF_REASONS];  /* string ids: without brackets */
 	uint32_t yes;			  /* string id */
 	uint64_t total_count, total_time; /* of the profile */
+	bool is_first;			  /* no file before it held anything */
+	bool has_rows;			  /* all values of samples are kept */
 };
 
 /* Labels */
@@ -82,10 +87,12 @@ static enum off_reason reason_of(const struct reading *reading, uint32_t text)
 	return REASON_NONE;
 }
 
-/* @comms: string ids by label, 0: not there. */
+/* @comms: string ids by label, 0: not there. Returns whether nothing of the label is left. */
 static int read_label(const struct reading *reading, const Perftools__Profiles__Label *label,
 		      uint64_t at, struct labels *labels, uint32_t comms[N_LABELS])
 {
+	bool is_number = !label->str && !label->num_unit && to_number(label->num);
+	bool is_text = label->str && !label->num && !label->num_unit;
 	uint32_t key, text;
 	int r = pprof_file_text(&reading->file, label->key, at, &key), which = 0;
 
@@ -96,13 +103,74 @@ static int read_label(const struct reading *reading, const Perftools__Profiles__
 		which++;
 	switch (which) {
 	case LABEL_COMM:
-	case LABEL_THREAD_COMM: comms[which] = text; break;
-	case LABEL_PID: labels->pid = to_number(label->num); break;
-	case LABEL_TID: labels->tid = to_number(label->num); break;
-	case LABEL_REASON: labels->reason = reason_of(reading, text); break;
-	case LABEL_IDLE: labels->is_idle = text == reading->yes; break;
+	case LABEL_THREAD_COMM:
+		if (!is_text || comms[which])
+			return 0;
+		comms[which] = text;
+		return which == LABEL_COMM;
+	case LABEL_PID:
+		if (!is_number || labels->pid)
+			return 0;
+		labels->pid = label->num;
+		return 1;
+	case LABEL_TID:
+		if (!is_number || labels->tid)
+			return 0;
+		labels->tid = label->num;
+		return 1;
+	case LABEL_REASON:
+		if (!is_text || labels->reason != REASON_NONE)
+			return 0;
+		labels->reason = reason_of(reading, text);
+		return labels->reason != REASON_NONE;
+	case LABEL_IDLE:
+		if (!is_text || labels->is_idle || text != reading->yes)
+			return 0;
+		labels->is_idle = true;
+		return 1;
+	default: return 0;
 	}
-	return 0;
+}
+
+/* Whose the sample is: the piece of a command. */
+static int find_command(struct reading *reading, const uint32_t comms[N_LABELS],
+			uint32_t *ret_piece)
+{
+	/* A thread's name, as everywhere; else its process's. */
+	uint32_t comm = comms[LABEL_THREAD_COMM] ? comms[LABEL_THREAD_COMM] : comms[LABEL_COMM];
+	int r = 0;
+
+	if (!comm) {
+		r = pprof_names_program(&reading->names, &comm);
+		if (r == 0 && reading->is_first)
+			reading->profile->extras.program = comm;
+	}
+	return r < 0 ? r : pprof_names_command(&reading->names, comm, ret_piece);
+}
+
+static int read_message(struct reading *reading, const Perftools__Profiles__Sample *message,
+			uint64_t at, struct labels *labels)
+{
+	uint32_t comms[N_LABELS] = {0};
+	bool *is_kept = calloc(message->n_label + 1, sizeof *is_kept);
+	int r = is_kept ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < message->n_label && r >= 0; i++) {
+		r = read_label(reading, message->label[i], at, labels, comms);
+		is_kept[i] = r == 0;
+	}
+	/* Both names are kept then: the one that we write would be another one. */
+	for (size_t i = 0; i < message->n_label && r >= 0 && comms[LABEL_THREAD_COMM]; i++) {
+		uint32_t key;
+
+		r = pprof_file_text(&reading->file, message->label[i]->key, at, &key);
+		is_kept[i] |= r == 0 && key == reading->label_keys[LABEL_COMM];
+	}
+	r = r < 0 ? r
+		  : pprof_extras_labels(&reading->file, reading->profile, message->label, is_kept,
+					message->n_label, at, &labels->others);
+	free(is_kept);
+	return r < 0 ? r : find_command(reading, comms, &labels->command);
 }
 
 static int read_labels(struct reading *reading, const struct pprof_sample *sample,
@@ -112,22 +180,13 @@ static int read_labels(struct reading *reading, const struct pprof_sample *sampl
 	Perftools__Profiles__Sample *message = perftools__profiles__sample__unpack(
 		NULL, strings_length(bytes, sample->labels),
 		(const uint8_t *)strings_get(bytes, sample->labels));
-	uint32_t comms[N_LABELS] = {0}, comm;
-	int r = 0;
+	int r;
 
 	if (!message)
 		return pprof_file_fault(&reading->file, sample->at,
 					"the labels of a sample cannot be decoded");
-	for (size_t i = 0; i < message->n_label && r == 0; i++)
-		r = read_label(reading, message->label[i], sample->at, labels, comms);
+	r = read_message(reading, message, sample->at, labels);
 	perftools__profiles__sample__free_unpacked(message, NULL);
-	if (r < 0)
-		return r;
-	/* A thread's name, as everywhere; else its process's. */
-	comm = comms[LABEL_THREAD_COMM] ? comms[LABEL_THREAD_COMM] : comms[LABEL_COMM];
-	if (!comm)
-		r = pprof_names_program(&reading->names, &comm);
-	r = r < 0 ? r : pprof_names_command(&reading->names, comm, &labels->command);
 	labels->is_set = r == 0;
 	return r;
 }
@@ -195,17 +254,23 @@ static int add_up(struct reading *reading, const struct pprof_sample *from,
 }
 
 /* All of a sample but what its labels and values say. */
-static int read_stack(struct reading *reading, const struct pprof_stack *from,
+static int read_stack(struct reading *reading, struct pprof_stack *from,
 		      const struct labels *labels, struct profile_sample *ret)
 {
 	const struct piece *command = &reading->names.all.items[labels->command];
-	int r;
+	int r = 1;
 
 	*ret = (struct profile_sample){.comm = command->commands[0]};
-	r = pprof_names_plain_stack(&reading->names, from->locations, from->n, &ret->stack);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = read_frames(reading, from, labels->command);
+	if (!from->made) {
+		r = pprof_names_plain_stack(&reading->names, from->locations, from->n, &ret->stack);
+		if (r > 0)
+			from->made = ret->stack + 1;
+	}
+	if (from->made) {
+		ret->stack = from->made - 1;
+		return 0;
+	}
+	r = r < 0 ? r : read_frames(reading, from, labels->command);
 	return r < 0 ? r : folded_stack_read(&reading->stack, 0, ret);
 }
 
@@ -215,10 +280,13 @@ static int add_sample(struct reading *reading, size_t i)
 	const struct pprof_sample *from = &samples->items[i];
 	struct profile_sample weights = {0}, sample;
 	const struct labels *labels;
+	uint32_t row = 0;
 	int r = pprof_values_read(&reading->values, &reading->file, i, &weights);
 
 	r = r < 0 ? r : add_up(reading, from, &weights);
-	if (r < 0 || (!weights.count && !weights.nanoseconds))
+	if (r == 0 && reading->has_rows)
+		r = pprof_extras_row(&reading->file, reading->profile, i, &row);
+	if (r < 0 || (!weights.count && !weights.nanoseconds && !row))
 		return r;
 	r = find_labels(reading, from, &labels);
 	r = r < 0 ? r : read_stack(reading, &samples->stacks[from->stack], labels, &sample);
@@ -231,13 +299,33 @@ static int add_sample(struct reading *reading, size_t i)
 		sample.reason = labels->reason;
 	sample.count = weights.count;
 	sample.nanoseconds = weights.nanoseconds;
+	sample.labels = labels->others;
+	sample.values = row;
 	return profile_add_sample(reading->profile, &sample);
+}
+
+/* Room for all stacks at once: growing would move them again and again. */
+static int reserve_stacks(struct reading *reading)
+{
+	const struct pprof_samples *samples = &reading->file.samples;
+	struct profile *profile = reading->profile;
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < samples->n_blocks; i++)
+		n += samples->blocks[i].n;
+	r = array_reserve(profile->stack_locations, profile->stack_locations_capacity,
+			  profile->n_stack_locations, n);
+	if (r == 0)
+		huge_pages_ask(profile->stack_locations, profile->stack_locations_capacity *
+								 sizeof *profile->stack_locations);
+	return r;
 }
 
 static int add_samples(struct reading *reading)
 {
 	struct pprof_samples *samples = &reading->file.samples;
-	int r = 0;
+	int r = reserve_stacks(reading);
 
 	reading->labels = calloc(samples->labels.n_strings, sizeof *reading->labels);
 	if (!reading->labels)
@@ -259,32 +347,9 @@ static void add_totals(struct reading *reading, const struct profile *profile)
 	}
 }
 
-/* What the files before this one hold; NULL: nothing. */
-static const struct profile *earlier(const struct input *input)
+static bool begins_with(const char *text, const char *beginning)
 {
-	if (input->profile->n_samples)
-		return input->profile;
-	return input->base && input->base->n_samples ? input->base : NULL;
-}
-
-static int set_mode(struct reading *reading, struct input *input, struct failure *failure)
-{
-	const struct profile *before = earlier(input);
-	enum profile_mode mode = reading->values.mode;
-
-	if (before && (before->mode == PROFILE_ONCPU) != (mode == PROFILE_ONCPU))
-		return failure_set(failure, -EINVAL,
-				   "%s: holds %s, where the files before it hold %s",
-				   reading->file.stream->name,
-				   mode == PROFILE_ONCPU ? "samples" : "times of waiting",
-				   mode == PROFILE_ONCPU ? "times of waiting" : "samples");
-	/* Time running and time waiting do add up. */
-	if (before && before->mode != mode)
-		mode = PROFILE_WALL;
-	input->profile->mode = mode;
-	if (input->base)
-		input->base->mode = mode;
-	return 0;
+	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
 static int read_comment(struct reading *reading, int64_t index)
@@ -299,8 +364,10 @@ static int read_comment(struct reading *reading, int64_t index)
 	uint32_t text;
 	int r = pprof_file_text(&reading->file, index, 0, &text);
 
-	if (r == 0 && strcmp(strings_get(&profile->strings, text), PROFILE_BY_THREAD) == 0)
+	if (r == 0 && strcmp(strings_get(&profile->strings, text), PROFILE_BY_THREAD) == 0) {
 		profile->by_thread = true;
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof facts / sizeof *facts && r == 0; i++) {
 		const char *comment = strings_get(&profile->strings, text);
 		size_t n = strlen(facts[i].name);
@@ -311,8 +378,49 @@ static int read_comment(struct reading *reading, int64_t index)
 		copy = strdup(comment + n);
 		r = copy ? strings_add(&profile->strings, copy, facts[i].text) : -ENOMEM;
 		free(copy);
+		return r;
 	}
+	if (r == 0 && !begins_with(strings_get(&profile->strings, text), PPROF_EVENT))
+		r = extras_add_comment(&profile->extras, text);
 	return r;
+}
+
+/* What was sampled. Events of two kinds do not add up. */
+static int read_event(struct reading *reading, bool is_first, const char *name,
+		      struct failure *failure)
+{
+	const struct pprof_values *values = &reading->values;
+	struct profile *profile = reading->profile;
+	const struct profile_event *before = profile_event(profile);
+	const char *event;
+	char *copy;
+	int r;
+
+	if (!is_first) {
+		event = before ? strings_get(&profile->strings, before->name) : "";
+		if ((!before || !before->is_counted) && !values->is_counted)
+			return 0;
+		if (values->event && before && values->is_counted == before->is_counted &&
+		    strcmp(values->event, event) == 0)
+			return 0;
+		return failure_set(failure, -EINVAL,
+				   "%s: counts %.64s, where the files before it count %.64s", name,
+				   values->is_counted ? values->event : "samples",
+				   before && before->is_counted ? event : "samples");
+	}
+	if (!values->event)
+		return 0;
+	/* It is one of the strings that the next one may move. */
+	copy = strdup(values->event);
+	r = copy ? strings_add(&profile->strings, copy, &profile->events[0].name) : -ENOMEM;
+	free(copy);
+	if (r < 0)
+		return r;
+	profile->events[0].is_counted = values->is_counted;
+	profile->events[0].period = values->period;
+	profile->events[0].frequency = values->frequency;
+	profile->n_events = 1;
+	return 0;
 }
 
 /* The first file tells what is known; later ones add their time. */
@@ -338,12 +446,13 @@ static int read_facts(struct reading *reading, bool is_first)
 static int read_all(struct reading *reading, struct input *input, struct stream *stream,
 		    struct failure *failure)
 {
-	bool is_first = !earlier(input);
+	bool is_first = reading->is_first = !input_earlier(input);
 	int r = pprof_file_read(&reading->file, stream, &reading->profile->strings,
 				reading->profile->in_order, failure);
 
 	r = r < 0 ? r : pprof_values_choose(&reading->file, &reading->values);
-	r = r < 0 ? r : set_mode(reading, input, failure);
+	r = r < 0 ? r : input_set_mode(input, reading->values.mode, stream->name, failure);
+	r = r < 0 ? r : read_event(reading, is_first, stream->name, failure);
 	r = r < 0 ? r : add_texts(reading);
 	r = r < 0 ? r
 		  : pprof_names_init(&reading->names, &reading->file, reading->profile,
@@ -352,7 +461,12 @@ static int read_all(struct reading *reading, struct input *input, struct stream 
 		return r;
 	reading->stack.pieces = &reading->names.all;
 	add_totals(reading, reading->profile);
-	r = add_samples(reading);
+	reading->profile->extras.has_main_mapping |= is_first && reading->file.n_mappings;
+	r = pprof_extras_types(&reading->file, &reading->values, reading->profile, is_first,
+			       &reading->has_rows);
+	r = r < 0 ? r : add_samples(reading);
+	if (r == 0 && is_first)
+		r = pprof_extras_frames(&reading->file, reading->profile);
 	return r < 0 ? r : read_facts(reading, is_first);
 }
 

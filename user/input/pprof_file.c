@@ -122,6 +122,14 @@ static int add_type(struct pprof_file *file, const Perftools__Profiles__Profile 
 			(struct pprof_type){type->type, type->unit});
 }
 
+static uint8_t symbols_of(const Perftools__Profiles__Mapping *mapping)
+{
+	return SYMBOLS_TOLD | (mapping->has_functions ? SYMBOLS_FUNCTIONS : 0) |
+	       (mapping->has_filenames ? SYMBOLS_FILES : 0) |
+	       (mapping->has_line_numbers ? SYMBOLS_LINES : 0) |
+	       (mapping->has_inline_frames ? SYMBOLS_INLINED : 0);
+}
+
 static int add_mapping(struct pprof_file *file, const Perftools__Profiles__Profile *part,
 		       uint64_t at)
 {
@@ -136,6 +144,7 @@ static int add_mapping(struct pprof_file *file, const Perftools__Profiles__Profi
 						       .offset = from->file_offset,
 						       .file = from->filename,
 						       .build_id = from->build_id,
+						       .symbols = symbols_of(from),
 						       .at = at});
 }
 
@@ -157,6 +166,7 @@ static int add_location(struct pprof_file *file, const Perftools__Profiles__Prof
 					  .address = from->address,
 					  .first_line = file->n_lines,
 					  .n_lines = from->n_line,
+					  .is_folded = from->is_folded,
 					  .at = at};
 	int r = check_room(file, file->n_locations + file->n_lines, at, "locations and lines");
 
@@ -180,6 +190,7 @@ static int add_function(struct pprof_file *file, const Perftools__Profiles__Prof
 				(struct pprof_function){.name = from->name,
 							.system_name = from->system_name,
 							.file = from->filename,
+							.start_line = from->start_line,
 							.at = at});
 }
 
@@ -218,6 +229,8 @@ static int add_part(struct pprof_file *file, uint32_t field,
 	case FIELD_TIME: file->time_nanos = part->time_nanos; return 0;
 	case FIELD_DURATION: file->duration_nanos = part->duration_nanos; return 0;
 	case FIELD_PERIOD: file->period = part->period; return 0;
+	case FIELD_DROP_FRAMES: file->drop_frames = part->drop_frames; return 0;
+	case FIELD_KEEP_FRAMES: file->keep_frames = part->keep_frames; return 0;
 	case FIELD_DEFAULT_TYPE: file->default_type = part->default_sample_type; return 0;
 	case FIELD_PERIOD_TYPE:
 		file->period_type =

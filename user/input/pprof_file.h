@@ -21,12 +21,14 @@ struct pprof_type {
 struct pprof_mapping {
 	uint64_t start, limit, offset;
 	int64_t file, build_id;
-	uint64_t at; /* the byte of the file where it lies */
+	uint8_t symbols; /* enum mapping_symbols */
+	uint64_t at;	 /* the byte of the file where it lies */
 };
 
 struct pprof_location {
 	uint64_t mapping_id, address;
 	uint32_t first_line, n_lines;
+	bool is_folded;
 	uint64_t at;
 };
 
@@ -36,7 +38,7 @@ struct pprof_line {
 };
 
 struct pprof_function {
-	int64_t name, system_name, file;
+	int64_t name, system_name, file, start_line;
 	uint64_t at;
 };
 
@@ -62,7 +64,7 @@ struct pprof_file {
 	int64_t *comments;
 	size_t n_comments, comments_capacity;
 	struct pprof_type period_type;
-	int64_t period, time_nanos, duration_nanos, default_type;
+	int64_t period, time_nanos, duration_nanos, default_type, drop_frames, keep_frames;
 };
 
 /*

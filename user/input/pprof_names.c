@@ -45,8 +45,10 @@ static enum mapping_kind mapping_kind_of(const char *path)
 
 static int make_mapping(struct pprof_names *names, const struct pprof_mapping *from, uint32_t *ret)
 {
-	struct profile_mapping mapping = {
-		.start = from->start, .limit = from->limit, .offset = from->offset};
+	struct profile_mapping mapping = {.start = from->start,
+					  .limit = from->limit,
+					  .offset = from->offset,
+					  .symbols = from->symbols};
 	struct strings *strings = &names->profile->strings;
 	const char *path;
 	int r = pprof_file_text(names->file, from->file, from->at, &mapping.path);
@@ -56,6 +58,8 @@ static int make_mapping(struct pprof_names *names, const struct pprof_mapping *f
 		return r;
 	path = strings_get(strings, mapping.path);
 	mapping.kind = mapping_kind_of(path);
+	if (strcmp(path, "[kernel.kallsyms]") != 0 && strcmp(path, "//anon") != 0)
+		mapping.file = mapping.path;
 	if (mapping.kind == MAPPING_KERNEL && *path == '[')
 		r = strings_add(strings, "[kernel]", &mapping.path);
 	else if (mapping.kind == MAPPING_ANON && *path == '/')
@@ -153,7 +157,10 @@ static int find_kind(struct pprof_names *names, uint32_t system_name, struct ppr
 	}
 	name->kind = kind_by_suffix(text);
 	name->has_kind = name->kind != FRAME_USER;
-	return name->has_kind ? cut_suffix(names, name) : 0;
+	if (!name->has_kind)
+		return 0;
+	name->system_name = name->text;
+	return cut_suffix(names, name);
 }
 
 static int make_name(struct pprof_names *names, const struct pprof_function *from,
@@ -163,6 +170,8 @@ static int make_name(struct pprof_names *names, const struct pprof_function *fro
 	int r = pprof_file_text(names->file, from->name, from->at, &name->text);
 
 	r = r < 0 ? r : pprof_file_text(names->file, from->system_name, from->at, &system_name);
+	name->system_name = system_name;
+	name->start_line = from->start_line;
 	r = r < 0 ? r : pprof_file_text(names->file, from->file, from->at, &name->file);
 	if (r < 0)
 		return r;
@@ -251,6 +260,22 @@ static int name_place(struct pprof_names *names, const struct place *place, uint
 	return strings_add(&names->profile->strings, text, ret_text);
 }
 
+/* What we would not write of a function by its name and kind alone, see pprof_tables.h. */
+static int find_detail(struct pprof_names *names, const struct pprof_name *name, bool is_inside,
+		       struct profile_frame *frame)
+{
+	struct extras_detail detail = {.system_name = name->system_name,
+				       .start_line = name->start_line};
+	bool has_suffix =
+		*frame_kind_suffix(frame->kind) && !(is_inside && frame->kind == FRAME_INLINED);
+
+	if (name->has_kind && !name->start_line)
+		return 0;
+	if (!has_suffix && !detail.system_name && !detail.start_line)
+		return 0;
+	return extras_add_detail(&names->profile->extras, &detail, &frame->detail);
+}
+
 static int make_frame(struct pprof_names *names, const struct pprof_location *from,
 		      const struct place *place, uint32_t i, struct profile_frame *frame)
 {
@@ -271,7 +296,9 @@ static int make_frame(struct pprof_names *names, const struct pprof_location *fr
 		frame->kind = name->kind;
 	frame->file = name->file;
 	frame->function = name->text;
-	return name->text ? 0 : name_place(names, place, &frame->function);
+	if (!name->text)
+		return name_place(names, place, &frame->function);
+	return find_detail(names, name, i + 1 < from->n_lines, frame);
 }
 
 /* Sets the frames of a location. Returns their number. */
@@ -307,7 +334,7 @@ static bool has_frames(const struct profile *profile, uint32_t location,
 					   *b = &frames[i];
 
 		if (a->kind != b->kind || a->function != b->function || a->file != b->file ||
-		    a->line != b->line)
+		    a->line != b->line || a->detail != b->detail)
 			return false;
 	}
 	return true;
@@ -320,6 +347,7 @@ static uint64_t hash_frames(const struct profile_frame *frames, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		hash = hash_mix(hash, (uint64_t)frames[i].function << 32 | frames[i].kind);
 		hash = hash_mix(hash, (uint64_t)frames[i].file << 32 | frames[i].line);
+		hash = hash_mix(hash, frames[i].detail);
 	}
 	return hash;
 }
@@ -410,6 +438,12 @@ static int make_piece(struct pprof_names *names, const struct pprof_location *fr
 	if (can_be_note(from, &names->frames[0]))
 		piece_set_role(&piece, names->profile->strings.bytes + piece.text, piece.n);
 	r = add_location(names, from, &place, n, &piece.locations[0]);
+	if (r == 0) {
+		struct profile_location *location = &names->profile->locations[piece.locations[0]];
+
+		location->is_unnamed = !from->n_lines && from->address;
+		location->is_folded = from->is_folded;
+	}
 	return r < 0 ? r : add_piece(names, &piece, ret_piece);
 }
 
@@ -427,6 +461,24 @@ int pprof_names_piece(struct pprof_names *names, uint32_t number, uint32_t *ret_
 	return r;
 }
 
+/* Notes that a number is plain as @location. */
+static int take_location(struct pprof_names *names, uint32_t location)
+{
+	size_t n = names->n_taken, wanted = names->profile->n_locations;
+	int r;
+
+	if (location >= n) {
+		r = array_reserve(names->is_taken, names->taken_capacity, n, wanted - n);
+		if (r < 0)
+			return r;
+		memset(names->is_taken + n, 0, wanted - n);
+		names->n_taken = wanted;
+	}
+	names->are_distinct &= !names->is_taken[location];
+	names->is_taken[location] = true;
+	return 0;
+}
+
 /* Sets names->plain of what it can. Returns whether that is so. */
 static int find_plain(struct pprof_names *names, uint32_t number)
 {
@@ -440,7 +492,8 @@ static int find_plain(struct pprof_names *names, uint32_t number)
 	if (item->role != PIECE_FRAME)
 		return 0;
 	names->plain[number] = item->locations[0];
-	return 1;
+	r = take_location(names, item->locations[0]);
+	return r < 0 ? r : 1;
 }
 
 int pprof_names_plain_stack(struct pprof_names *names, const uint32_t *numbers, uint32_t n,
@@ -451,14 +504,17 @@ int pprof_names_plain_stack(struct pprof_names *names, const uint32_t *numbers, 
 	for (uint32_t i = 0; i < n && r >= 0; i++) {
 		if (names->plain[numbers[i]] == PPROF_UNSET) {
 			r = find_plain(names, numbers[i]);
-			if (r <= 0)
+			if (r <= 0) {
+				names->are_distinct = false;
 				return r;
+			}
 		}
 		names->locations[i] = names->plain[numbers[i]];
 	}
-	if (r >= 0)
-		r = profile_add_stack(names->profile, names->locations, n, STACK_COMPLETE,
-				      ret_stack);
+	if (r < 0)
+		return r;
+	r = (names->are_distinct ? profile_append_stack : profile_add_stack)(
+		names->profile, names->locations, n, STACK_COMPLETE, ret_stack);
 	return r < 0 ? r : 1;
 }
 
@@ -500,6 +556,7 @@ int pprof_names_init(struct pprof_names *names, struct pprof_file *file, struct 
 	*names = (struct pprof_names){.file = file,
 				      .profile = profile,
 				      .no_inline = no_inline,
+				      .are_distinct = !profile->n_stacks,
 				      .no_mapping = PPROF_UNSET};
 	r = pieces_init(&names->all, profile, NULL);
 	r = r < 0 ? r : check_locations(file);
@@ -522,6 +579,7 @@ void pprof_names_done(struct pprof_names *names)
 	free(names->names);
 	free(names->pieces);
 	free(names->plain);
+	free(names->is_taken);
 	free(names->locations);
 	pprof_ids_done(&names->commands);
 	pieces_done(&names->all);

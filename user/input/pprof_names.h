@@ -16,8 +16,9 @@
 #define PPROF_LEFT_OUT (PPROF_UNSET - 1)
 
 struct pprof_name {
-	uint32_t text, file; /* string ids */
-	bool has_kind;	     /* the file tells it */
+	uint32_t text, file, system_name; /* string ids */
+	int64_t start_line;
+	bool has_kind; /* the file tells it */
 	enum frame_kind kind;
 };
 
@@ -25,12 +26,19 @@ struct pprof_names {
 	struct pprof_file *file; /* the caller's, as the profile */
 	struct profile *profile;
 	bool no_inline;
-	uint32_t *mappings;	   /* by the file's, those of the profile */
-	uint32_t no_mapping;	   /* the profile's for what has none, or PPROF_UNSET */
-	struct pprof_name *names;  /* by the file's functions */
-	uint32_t *pieces;	   /* by number of location_ids, or PPROF_UNSET */
-	uint32_t *plain;	   /* by the same: the profile's location, or PPROF_UNSET if it is
-				      not known yet that it is code and nothing else */
+	uint32_t *mappings;	  /* by the file's, those of the profile */
+	uint32_t no_mapping;	  /* the profile's for what has none, or PPROF_UNSET */
+	struct pprof_name *names; /* by the file's functions */
+	uint32_t *pieces;	  /* by number of location_ids, or PPROF_UNSET */
+	uint32_t *plain;	  /* by the same: the profile's location, or PPROF_UNSET if it is
+				     not known yet that it is code and nothing else */
+	/*
+	 * As long as all stacks of the profile are plain ones of this file, and each number is
+	 * another location, stacks that are different in the file are so in the profile.
+	 */
+	bool are_distinct;
+	uint8_t *is_taken; /* by the profile's locations, whether a number is plain as it */
+	size_t n_taken, taken_capacity;
 	struct pprof_ids commands; /* pieces, by string id */
 	struct pieces all;
 	struct profile_frame *frames;
@@ -53,7 +61,8 @@ int pprof_names_piece(struct pprof_names *names, uint32_t number, uint32_t *ret_
 
 /*
  * The stack of code only, for which no rules are needed, of @n locations, by their numbers. Returns
- * whether it is one, *@ret_stack is set then. Errors: as above.
+ * whether it is one, *@ret_stack is set then. To be called once for each stack of the file that is
+ * one. Errors: as above.
  */
 int pprof_names_plain_stack(struct pprof_names *names, const uint32_t *numbers, uint32_t n,
 			    uint32_t *ret_stack);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/huge_pages.h"
 #include "input/pprof_wire.h"
 
 #define BLOCK_LOCATIONS ((size_t)1 << 20)
@@ -225,7 +226,7 @@ static int reserve_block(struct pprof_samples *samples, size_t n, struct pprof_b
 			return r;
 		block = &samples->blocks[samples->n_blocks];
 		*block = (struct pprof_block){.capacity = capacity};
-		block->locations = reallocarray(NULL, capacity, sizeof *block->locations);
+		block->locations = huge_pages_malloc(capacity * sizeof *block->locations);
 		if (!block->locations)
 			return -ENOMEM;
 		samples->n_blocks++;
@@ -252,8 +253,8 @@ static int add_stack(struct pprof_samples *samples, uint64_t hash, uint32_t *ret
 		memcpy(locations, samples->locations, n * sizeof *locations);
 	block->n += n;
 	*ret_stack = samples->n_stacks;
-	samples->stacks[samples->n_stacks++] =
-		(struct pprof_stack){locations, n, samples->n_blocks - 1};
+	samples->stacks[samples->n_stacks++] = (struct pprof_stack){
+		.locations = locations, .n = n, .block = samples->n_blocks - 1};
 	return 0;
 }
 
@@ -282,11 +283,24 @@ static bool sample_equal(const void *items, uint32_t position, const void *key)
 static uint32_t find_sample(const struct pprof_samples *samples, const struct pprof_sample *sample,
 			    uint64_t hash)
 {
+	uint32_t first = samples->stacks[sample->stack].sample;
 	size_t n = samples->n;
 
 	if (samples->in_order)
 		return n && sample_equal(samples->items, n - 1, sample) ? n - 1 : TABLE_NONE;
+	if (first && sample_equal(samples->items, first - 1, sample))
+		return first - 1;
 	return table_find(&samples->index, hash, sample_equal, samples->items, sample);
+}
+
+static int index_sample(struct pprof_samples *samples, uint32_t stack, uint64_t hash)
+{
+	if (samples->in_order)
+		return 0;
+	if (samples->stacks[stack].sample)
+		return table_add(&samples->index, hash, samples->n);
+	samples->stacks[stack].sample = samples->n + 1;
+	return 0;
 }
 
 static int add_up(uint64_t *to, const struct values *values, const char **ret_fault)
@@ -314,8 +328,7 @@ static int append_sample(struct pprof_samples *samples, const struct pprof_sampl
 	r = r < 0 ? r
 		  : array_reserve(samples->values, samples->values_capacity, n * values->n,
 				  values->n);
-	if (r == 0 && !samples->in_order)
-		r = table_add(&samples->index, hash, n);
+	r = r < 0 ? r : index_sample(samples, sample->stack, hash);
 	if (r < 0)
 		return r;
 	samples->items[samples->n++] = *sample;

@@ -22,6 +22,8 @@ struct pprof_stack {
 	const uint32_t *locations; /* numbers of @location_ids, leaf first */
 	uint32_t n;
 	uint32_t block;
+	uint32_t sample; /* the first one that has it, + 1; 0: none */
+	uint32_t made;	 /* the reader's own: what became of it, + 1 */
 };
 
 struct pprof_block {
@@ -49,7 +51,8 @@ struct pprof_samples {
 	size_t n_values;  /* of each sample */
 	uint64_t *values; /* n_values of each */
 	size_t values_capacity;
-	struct table stack_index, index;
+	struct table stack_index;
+	struct table index; /* only of samples that are not the first one of their stack */
 
 	/* The sample that is being read. */
 	uint32_t *locations;

@@ -117,6 +117,39 @@ static int choose_time(const struct pprof_file *file, size_t type, const char *n
 	return 0;
 }
 
+/* The event that a comment names, as we write it. */
+static int find_event(const struct pprof_file *file, const char **ret)
+{
+	const char *text;
+	int r = 0;
+
+	*ret = NULL;
+	for (size_t i = 0; i < file->n_comments && r == 0 && !*ret; i++) {
+		r = text_of(file, file->comments[i], &text);
+		if (r == 0 && strncmp(text, PPROF_EVENT, strlen(PPROF_EVENT)) == 0)
+			*ret = text + strlen(PPROF_EVENT);
+	}
+	return r;
+}
+
+/* Of type @type, which counts. */
+static int choose_count(const struct pprof_file *file, size_t type, const char *name,
+			struct pprof_values *values)
+{
+	size_t samples;
+	int r = find_count(file, &samples);
+
+	values->count = type;
+	if (r < 0 || !values->event || strcmp(values->event, name) != 0 || samples == type)
+		return r;
+	values->is_counted = true;
+	values->count = samples;
+	values->time = type;
+	values->unit = 1;
+	values->period = file->period > 0 ? file->period : 0;
+	return 0;
+}
+
 int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret)
 {
 	struct pprof_values values = {.mode = PROFILE_ONCPU, .count = NONE, .time = NONE};
@@ -137,13 +170,14 @@ int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret)
 	r = r < 0 ? r : text_of(file, file->types[type].type, &name);
 	r = r < 0 ? r : text_of(file, file->types[type].unit, &unit);
 	r = r < 0 ? r : period_of(file, &period);
+	r = r < 0 ? r : find_event(file, &values.event);
 	if (r < 0)
 		return r;
 	values.unit = unit_of(unit);
 	if (values.unit)
 		r = choose_time(file, type, name, period, &values);
 	else
-		values.count = type;
+		r = choose_count(file, type, name, &values);
 	if (r < 0)
 		return r;
 	if (values.mode == PROFILE_ONCPU && period)

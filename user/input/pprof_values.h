@@ -9,12 +9,18 @@
 
 struct pprof_values {
 	enum profile_mode mode;
-	size_t count;	  /* which value is profile_sample.count; SIZE_MAX: none */
-	size_t time;	  /* the same, of nanoseconds */
-	uint64_t unit;	  /* of the time, in nanoseconds */
-	uint64_t divide;  /* on-CPU: the count is the time divided by this; 0: it is not */
-	double frequency; /* Hz; 0: not known */
+	size_t count;	   /* which value is profile_sample.count; SIZE_MAX: none */
+	size_t time;	   /* the same, of nanoseconds, or of the events that samples stand for */
+	uint64_t unit;	   /* of the time, in nanoseconds; of events 1 */
+	uint64_t divide;   /* on-CPU: the count is the time divided by this; 0: it is not */
+	double frequency;  /* Hz; 0: not known */
+	const char *event; /* what was sampled, where our own files say so; else NULL */
+	bool is_counted;   /* its events are */
+	uint64_t period;   /* so many of them a sample; 0: by frequency */
 };
+
+/* What begins the comment that names the event. */
+#define PPROF_EVENT "event: "
 
 /* Chooses. Errors: -EINVAL, *file->failure is set. */
 int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret);

@@ -8,7 +8,15 @@
 
 #include "base/text.h"
 
-const char *picture_title(const struct stacks *stacks, const struct picture_options *options)
+const char *picture_count_name(const struct stacks *stacks, const struct picture_options *options)
+{
+	if (options->count_name)
+		return options->count_name;
+	return stacks->facts[SIDE_NEW].is_counted ? stacks_unit(stacks) : NULL;
+}
+
+const char *picture_title(const struct stacks *stacks, const struct picture_options *options,
+			  char text[static PICTURE_TITLE_SIZE])
 {
 	static const char *const titles[N_PROFILE_MODES][2] = {
 		[PROFILE_ONCPU] = {"On-CPU Flame Graph", "On-CPU Flame Chart"},
@@ -20,6 +28,11 @@ const char *picture_title(const struct stacks *stacks, const struct picture_opti
 		return options->title;
 	if (stacks->is_comparison)
 		return "Differential Flame Graph";
+	if (stacks->facts[SIDE_NEW].is_counted) {
+		snprintf(text, PICTURE_TITLE_SIZE, "Flame %s of %s",
+			 stacks->options.in_order ? "Chart" : "Graph", stacks_unit(stacks));
+		return text;
+	}
 	return titles[stacks->facts[SIDE_NEW].mode][stacks->options.in_order];
 }
 
@@ -49,18 +62,19 @@ void picture_weight(char text[static PICTURE_WEIGHT_SIZE], const struct stacks *
 		    const struct picture_options *options, uint64_t weight)
 {
 	double factor = options->factor > 0 ? options->factor : 1, value = weight * factor;
+	const char *name = picture_count_name(stacks, options);
 	char figure[TEXT_FIGURE_SIZE + 8];
 
-	if (!options->count_name && stacks->facts[SIDE_NEW].mode != PROFILE_ONCPU) {
+	if (!name && stacks->facts[SIDE_NEW].mode != PROFILE_ONCPU) {
 		text_time(figure, factor == 1 ? weight : whole_number(value));
 		snprintf(text, PICTURE_WEIGHT_SIZE, "%s", figure);
 		return;
 	}
 	format_number(figure, sizeof figure, value);
 	snprintf(text, PICTURE_WEIGHT_SIZE, "%s %s", figure,
-		 options->count_name ? options->count_name
-		 : value == 1	     ? "sample"
-				     : "samples");
+		 name	      ? name
+		 : value == 1 ? "sample"
+			      : "samples");
 }
 
 struct writing {
@@ -108,6 +122,10 @@ static void add_window(const struct writing *writing)
 	if (facts->mode != PROFILE_OFFCPU && facts->frequency > 0) {
 		snprintf(text, sizeof text, "%g Hz", facts->frequency);
 		add(writing, "", text, "");
+	}
+	if (facts->period > 1) {
+		text_count(text, facts->period);
+		add(writing, "one sample for each ", text, "");
 	}
 }
 

@@ -8,7 +8,13 @@
 #include "core/tree.h"
 #include "render/render.h"
 
-const char *picture_title(const struct stacks *stacks, const struct picture_options *options);
+#define PICTURE_TITLE_SIZE 256
+/* @text is room for it; it may be elsewhere. */
+const char *picture_title(const struct stacks *stacks, const struct picture_options *options,
+			  char text[static PICTURE_TITLE_SIZE]);
+/* What values are called that are plain numbers, and no samples: by an option, or by their event;
+ * else NULL. */
+const char *picture_count_name(const struct stacks *stacks, const struct picture_options *options);
 
 /* `12,345 samples`, `12.3 ms`, or what the options make of it; not escaped. */
 #define PICTURE_WEIGHT_SIZE 256

@@ -68,6 +68,8 @@ static const char theme[] =
 
 static void write_head(const struct html *html)
 {
+	char title[PICTURE_TITLE_SIZE];
+
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 	      "script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -75,7 +77,7 @@ static void write_head(const struct html *html)
 	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	      "<meta name=\"generator\" content=\"bpfflame " BPFFLAME_VERSION "\">\n<title>",
 	      html->out);
-	text_write(html->out, picture_title(html->stacks, html->options), SIZE_MAX);
+	text_write(html->out, picture_title(html->stacks, html->options, title), SIZE_MAX);
 	fputs("</title>\n<style>\n", html->out);
 	fputs(style, html->out);
 	fprintf(html->out, "</style>\n<script>%s</script>\n</head>\n", theme);

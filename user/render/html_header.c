@@ -54,6 +54,8 @@ static const char *help_of(const struct html *html)
 		       "what it weighs with all that it calls: red for more, blue for less, grey "
 		       "for no more than chance. The bar on its lower edge is the change of what "
 		       "it weighs alone. A dashed edge: only one of both recordings has it.";
+	if (html->stacks->facts[SIDE_NEW].is_counted)
+		return "Widths are events, counted where they happened.";
 	return helps[html->mode];
 }
 
@@ -75,15 +77,17 @@ static int write_words(const struct html *html, struct json *json)
 {
 	const struct picture_options *options = html->options;
 	const char *unit = html->mode == PROFILE_ONCPU ? "sample" : "ns";
+	const char *count_name = picture_count_name(html->stacks, options);
+	char title[PICTURE_TITLE_SIZE];
 
-	json_text(json, "title", picture_title(html->stacks, html->options));
+	json_text(json, "title", picture_title(html->stacks, html->options, title));
 	json_text(json, "subtitle",
 		  options->subtitle ? options->subtitle
 				    : text_of(html, html->stacks->facts[SIDE_NEW].command_line));
 	json_text(json, "notes", options->notes ? options->notes : "");
 	json_text(json, "nameType", options->name_type ? options->name_type : "");
 	json_text(json, "help", help_of(html));
-	json_text(json, "unit", options->count_name ? options->count_name : unit);
+	json_text(json, "unit", count_name ? count_name : unit);
 	json_text(json, "mode", profile_mode_name(html->mode));
 	return write_facts(html, json);
 }

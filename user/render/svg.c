@@ -101,6 +101,8 @@ static int make_tree(struct svg *svg)
 
 static void write_head(const struct svg *svg)
 {
+	char title[PICTURE_TITLE_SIZE];
+
 	fprintf(svg->out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\""
@@ -108,9 +110,9 @@ static void write_head(const struct svg *svg)
 		"%s aria-label=\"",
 		svg->width, svg->height, svg->width, svg->height,
 		svg->options->inverted ? " data-inverted=\"1\"" : "");
-	text_write(svg->out, picture_title(svg->stacks, svg->options), SIZE_MAX);
+	text_write(svg->out, picture_title(svg->stacks, svg->options, title), SIZE_MAX);
 	fputs("\">\n<title>", svg->out);
-	text_write(svg->out, picture_title(svg->stacks, svg->options), SIZE_MAX);
+	text_write(svg->out, picture_title(svg->stacks, svg->options, title), SIZE_MAX);
 	fputs("</title>\n", svg->out);
 	if (svg->options->notes) {
 		fputs("<desc>", svg->out);

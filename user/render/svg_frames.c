@@ -13,6 +13,7 @@
  * its time on. So those share a path for each colour, a piece for each run of them; only wider ones
  * are a rect.
  */
+#include "render/facts.h"
 #include "render/svg.h"
 
 #include <errno.h>
@@ -248,21 +249,22 @@ static void write_row(const struct svg *svg, size_t depth)
 void svg_write_frames(const struct svg *svg)
 {
 	const struct picture_options *options = svg->options;
+	const char *count_name = picture_count_name(svg->stacks, options);
 
 	fprintf(svg->out,
 		"<g id=\"rows\" data-row=\"%u\" data-font=\"%g\" data-unit=\"%s\""
 		" data-factor=\"%.17g\"",
 		svg->row_height, svg->font_size,
-		svg->mode == PROFILE_ONCPU || options->count_name ? "sample" : "ns",
+		svg->mode == PROFILE_ONCPU || count_name ? "sample" : "ns",
 		options->factor > 0 ? options->factor : 1);
 	if (palette_range(svg->palettes[PART_PLAIN]) != PALETTE_SHADES)
 		fprintf(svg->out, " data-shades=\"%u\"", palette_range(svg->palettes[PART_PLAIN]));
 	if (svg->tones)
 		fprintf(svg->out, " data-compared=\"%s\"",
 			svg->compared == SCALE_NORMALIZED ? "shares" : "weights");
-	if (options->count_name) {
+	if (count_name) {
 		fputs(" data-count=\"", svg->out);
-		text_write(svg->out, options->count_name, SIZE_MAX);
+		text_write(svg->out, count_name, SIZE_MAX);
 		fputc('"', svg->out);
 	}
 	if (options->name_type) {

@@ -69,14 +69,14 @@ static void write_line(const struct svg *svg, const char *class, int y, const ch
 
 int svg_write_header(const struct svg *svg)
 {
-	char *facts = make_facts(svg), *subtitle = make_subtitle(svg);
+	char *facts = make_facts(svg), *subtitle = make_subtitle(svg), title[PICTURE_TITLE_SIZE];
 
 	if (facts && subtitle) {
 		fprintf(svg->out,
 			"<g id=\"header\"><rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
 			"<text class=\"title\" x=\"%d\" y=\"24\" font-size=\"17\">",
 			SVG_HEADER_HEIGHT - 6, SVG_MARGIN);
-		text_write(svg->out, picture_title(svg->stacks, svg->options),
+		text_write(svg->out, picture_title(svg->stacks, svg->options, title),
 			   (svg->width - 2 * SVG_MARGIN) / TITLE_COLUMN);
 		fputs("</text>\n", svg->out);
 		write_line(svg, "subtitle", 42, subtitle);

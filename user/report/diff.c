@@ -162,26 +162,94 @@ static bool is_listed(const struct diff *diff, const struct change *change)
 	       fabs(change->difference) * 100 >= diff->options.threshold * whole(diff);
 }
 
+static double runs_of(const struct diff *diff, enum stacks_side side)
+{
+	return diff->options.noise ? diff->options.sums->sides[side].n_runs : 0;
+}
+
+/* The item of a row, for what its runs tell: functions have one, the others are made here. */
+static const struct gate_item *item_of(const struct diff *diff, enum diff_by by,
+				       const struct diff_row *row, struct gate_item *made)
+{
+	struct gate_sums *sums = diff->options.sums;
+	uint32_t found;
+
+	*made = (struct gate_item){.by = GATE_FUNCTION, .is_kernel = row->kind == FRAME_KERNEL};
+	if (by == DIFF_FUNCTIONS && strings_add(&sums->strings, row->name, &made->name) == 0 &&
+	    gate_sums_find(sums, made, &found))
+		return &sums->items[found];
+	for (int side = 0; side < N_SIDES; side++) {
+		const struct tree_side *weighs = &row->sides[side];
+
+		made->sums[side][GATE_SELF].weight = weighs->self;
+		made->sums[side][GATE_SELF].variance = weighs->self_variance;
+		made->sums[side][GATE_TOTAL].weight = weighs->total;
+		made->sums[side][GATE_TOTAL].variance = weighs->total_variance;
+	}
+	return made;
+}
+
+/* How the spread of the runs has each weight of a row compared; without runs: as chance has. */
+static void set_dispersions(const struct diff *diff, enum diff_by by, const struct diff_row *row,
+			    double dispersions[N_DIFF_WEIGHTS])
+{
+	const struct diff_options *options = &diff->options;
+	const struct gate_item *item;
+	struct gate_item made;
+
+	dispersions[DIFF_SELF] = dispersions[DIFF_TOTAL] = 1;
+	if (!options->noise)
+		return;
+	item = item_of(diff, by, row, &made);
+	for (int weight = 0; weight < N_GATE_WEIGHTS; weight++)
+		dispersions[weight == GATE_SELF ? DIFF_SELF : DIFF_TOTAL] =
+			gate_dispersion(options->sums, options->noise, item, item != &made, weight,
+					options->judged)
+				.factor;
+}
+
+static void compare_row(struct diff *diff, enum diff_by by, struct diff_row *row)
+{
+	struct compare_options options = diff->compare;
+	double dispersions[N_DIFF_WEIGHTS];
+
+	set_dispersions(diff, by, row, dispersions);
+	options.dispersion = dispersions[DIFF_SELF];
+	compare_selfs(diff->stacks, &options, row->sides, &row->changes[DIFF_SELF]);
+	options.dispersion = dispersions[DIFF_TOTAL];
+	compare_totals(diff->stacks, &options, row->sides, &row->changes[DIFF_TOTAL]);
+}
+
 static void compare_rows(struct diff *diff)
 {
 	struct compare_family family = {0};
 
 	compare_read_variances(diff->stacks, &diff->compare);
+	for (int side = 0; side < N_SIDES; side++)
+		diff->compare.runs[side] = runs_of(diff, side);
 	for (int by = 0; by < N_DIFF_BY; by++)
 		for (size_t i = 0; i < diff->tables[by].n_rows; i++)
 			compare_family_add(&family, diff->stacks, &diff->compare,
 					   diff->tables[by].rows[i].sides);
 	diff->compare.n_compared = compare_family_size(&family, diff->compare.confidence);
-	for (int by = 0; by < N_DIFF_BY; by++) {
-		for (size_t i = 0; i < diff->tables[by].n_rows; i++) {
-			struct diff_row *row = &diff->tables[by].rows[i];
+	for (int by = 0; by < N_DIFF_BY; by++)
+		for (size_t i = 0; i < diff->tables[by].n_rows; i++)
+			compare_row(diff, by, &diff->tables[by].rows[i]);
+}
 
-			compare_selfs(diff->stacks, &diff->compare, row->sides,
-				      &row->changes[DIFF_SELF]);
-			compare_totals(diff->stacks, &diff->compare, row->sides,
-				       &row->changes[DIFF_TOTAL]);
-		}
-	}
+/* One question more, that of all: asked alone. */
+static void compare_everything(struct diff *diff)
+{
+	struct compare_options options = {.confidence = diff->compare.confidence};
+
+	for (int side = 0; side < N_SIDES; side++)
+		options.runs[side] = runs_of(diff, side);
+	if (diff->options.noise)
+		options.dispersion = gate_dispersion(diff->options.sums, diff->options.noise,
+						     &diff->options.sums->items[0], true,
+						     GATE_TOTAL, diff->options.judged)
+					     .factor;
+	compare_all(diff->stacks, &options, &diff->all);
 }
 
 static void count_kinds(struct diff_table *table)
@@ -231,65 +299,6 @@ static int list_changed(struct diff *diff, struct diff_table *table, enum diff_w
 	return 0;
 }
 
-/* The gate */
-
-static bool is_too_much(const struct diff *diff, const struct change *change)
-{
-	double most = diff->options.fail_over;
-
-	if (!is_listed(diff, change))
-		return false;
-	if (change->kind == CHANGE_NEW)
-		return change->new_ * 100 > most * whole(diff);
-	return change->kind == CHANGE_GREW && change->ratio * 100 > most;
-}
-
-static bool finds_offender(const struct diff *diff, const struct diff_row *row,
-			   struct diff_offender *ret)
-{
-	bool found = false;
-
-	for (int weight = 0; weight < N_DIFF_WEIGHTS; weight++) {
-		const struct change *change = &row->changes[weight];
-
-		if (is_too_much(diff, change) && (!found || change->ratio > ret->change.ratio)) {
-			*ret = (struct diff_offender){row, weight, *change};
-			found = true;
-		}
-	}
-	return found;
-}
-
-/* The sum of all, what is new and then the largest growth come first. */
-static int compare_offenders(const void *a, const void *b)
-{
-	const struct diff_offender *x = a, *y = b;
-	int order = !!x->row - !!y->row;
-
-	order = order ? order : compare_numbers(x->change.ratio, y->change.ratio);
-	order = order ? order : compare_numbers(x->change.new_, y->change.new_);
-	return order || !x->row ? order : strcmp(x->row->name, y->row->name);
-}
-
-static int find_offenders(struct diff *diff)
-{
-	const struct diff_table *table = &diff->tables[DIFF_FUNCTIONS];
-
-	if (diff->options.fail_over < 0)
-		return 0;
-	diff->offenders = calloc(table->n_rows + 1, sizeof *diff->offenders);
-	if (!diff->offenders)
-		return -ENOMEM;
-	if (diff->compare.scale == SCALE_ABSOLUTE && is_too_much(diff, &diff->all))
-		diff->offenders[diff->n_offenders++] =
-			(struct diff_offender){.weight = DIFF_TOTAL, .change = diff->all};
-	for (size_t i = 0; i < table->n_rows; i++)
-		if (finds_offender(diff, &table->rows[i], &diff->offenders[diff->n_offenders]))
-			diff->n_offenders++;
-	qsort(diff->offenders, diff->n_offenders, sizeof *diff->offenders, compare_offenders);
-	return 0;
-}
-
 static int fill(struct diff *diff)
 {
 	int r = make_tables(diff);
@@ -297,15 +306,13 @@ static int fill(struct diff *diff)
 	if (r < 0)
 		return r;
 	compare_rows(diff);
-	/* One question more, that of all: asked alone. */
-	compare_all(diff->stacks, &(struct compare_options){.confidence = diff->compare.confidence},
-		    &diff->all);
+	compare_everything(diff);
 	for (int by = 0; by < N_DIFF_BY && r == 0; by++) {
 		count_kinds(&diff->tables[by]);
 		for (int weight = 0; weight < N_DIFF_WEIGHTS && r == 0; weight++)
 			r = list_changed(diff, &diff->tables[by], weight);
 	}
-	return r < 0 ? r : find_offenders(diff);
+	return r;
 }
 
 int diff_make(const struct stacks *stacks, const struct diff_options *options, struct diff *ret)
@@ -333,6 +340,5 @@ void diff_done(struct diff *diff)
 			free(diff->tables[by].changed[weight].rows);
 		free(diff->tables[by].rows);
 	}
-	free(diff->offenders);
 	*diff = (struct diff){};
 }

@@ -6,13 +6,16 @@
  * A table's row is a function by its name: inlined in one build and called in the other, it is the
  * same one. In the kernel, behind a separator (wakers) it is another. Its self weight changed or
  * its total, or both: the first is where to look, the second whom it concerns.
+ *
+ * Tables tell all that changed, the gate what grew by more than it may: it is judged before, see
+ * gate.h, and told here. Where there are several runs of a side, tables reckon with their spread.
  */
 #ifndef REPORT_DIFF_H
 #define REPORT_DIFF_H
 
 #include <stdio.h>
 
-#include "core/compare.h"
+#include "core/gate.h"
 
 enum diff_by { DIFF_FUNCTIONS, DIFF_COMMANDS, DIFF_REASONS, N_DIFF_BY };
 enum diff_weight { DIFF_SELF, DIFF_TOTAL, N_DIFF_WEIGHTS };
@@ -21,15 +24,21 @@ struct diff_options {
 	const char *base_name, *new_name; /* of the files; NULL: not told */
 	double confidence;		  /* see compare.h */
 	enum stacks_scale scale;	  /* that of the stacks */
-	double threshold;     /* a change of fewer points (percent of the base side's total) is not
-				 listed */
-	double fail_over;     /* percent of growth; < 0: there is no gate */
-	size_t limit;	      /* rows of a table in text and Markdown; 0: all */
-	bool colour;	      /* of text: escape sequences */
-	unsigned int columns; /* of text; 0: 100 */
+	double threshold; /* a change of fewer points (percent of the base side's total) is not
+			     listed */
+	const struct gate *gate;	   /* NULL: there is none */
+	const struct gate_rules *rules;	   /* the gate's */
+	const struct gate_options *judged; /* how it was judged */
+	struct gate_sums *sums;	  /* of the runs, where there are several, or a gate; else NULL */
+	const struct gate *noise; /* what the runs tell, where there are several; else NULL */
+	const char *const *remarks; /* on the machines, a line each, NULL behind the last, in place
+				       of what is known of both sides' recordings; NULL: that */
+	size_t limit;		  /* rows of a table in text and Markdown; 0: all */
+	bool colour;		  /* of text: escape sequences */
+	unsigned int columns;	  /* of text; 0: 100 */
 };
 
-#define DIFF_OPTIONS_DEFAULT ((struct diff_options){.fail_over = -1, .limit = 20})
+#define DIFF_OPTIONS_DEFAULT ((struct diff_options){.limit = 20})
 
 struct diff_row {
 	const char *name; /* the stacks' */
@@ -51,32 +60,18 @@ struct diff_table {
 	size_t n_by_kind[N_CHANGE_KINDS]; /* of diff_row_kind(), CHANGE_NONE: unequal by chance */
 };
 
-/* What grew by more than the gate lets through: a row, or all (NULL). */
-struct diff_offender {
-	const struct diff_row *row;
-	enum diff_weight weight; /* the one that grew more */
-	struct change change;
-};
-
 struct diff {
 	const struct stacks *stacks;
 	struct diff_options options;
 	struct compare_options compare; /* n_compared: of all tables together */
 	struct change all;		/* of both sides' totals, as they are */
 	struct diff_table tables[N_DIFF_BY];
-	struct diff_offender *offenders; /* owned; the largest growth first */
-	size_t n_offenders;
 };
 
 /*
  * Compares all functions, commands and reasons of @stacks, a comparison that is finished and was
  * neither reversed nor made in the order of time. @stacks and the options' strings must outlive
  * diff_done(). Errors: -ENOMEM.
- *
- * The gate: a function fails it if its self weight or its total grew (a change of more than chance
- * and the threshold) by more than @options->fail_over percent of what it was. What is new was
- * nothing; it fails if it has more than that of all. Where weights are compared as they are, the
- * sum of all may fail as well.
  */
 int diff_make(const struct stacks *stacks, const struct diff_options *options, struct diff *ret);
 void diff_done(struct diff *diff);
@@ -92,13 +87,24 @@ enum change_kind diff_row_kind(const struct diff_row *row);
  *
  * Markdown is GitHub's and GitLab's: one line that says it all, one table, the others collapsed.
  * Whatever names hold is inert text. It stays below 65,536 bytes, which is what a comment may have.
+ *
+ * JUnit is the XML that Jenkins, GitLab and others read: a test for each thing that the gate looked
+ * at, the heaviest DIFF_JUNIT_CASES and all that failed; one that was skipped for each rule that
+ * matched nothing.
  */
+#define DIFF_JUNIT_CASES 500
 int diff_text(const struct diff *diff, FILE *stream);
 int diff_markdown(const struct diff *diff, FILE *stream);
 int diff_json(const struct diff *diff, FILE *stream);
+int diff_junit(const struct diff *diff, FILE *stream);
 
-/* One line for each of the first ten offenders, for a log; plain text. */
+/*
+ * For a log, plain text, @prefix before each line: what failed, the first ten of them; rules that
+ * matched nothing; how the machines differ.
+ */
 void diff_write_offenders(const struct diff *diff, const char *prefix, FILE *stream);
+void diff_write_unused_rules(const struct diff *diff, const char *prefix, FILE *stream);
+void diff_write_machines(const struct diff *diff, const char *prefix, FILE *stream);
 
 /* "functions", "commands", "reasons". */
 extern const char *const diff_by_names[N_DIFF_BY];

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "report/diff.h"
+#include "report/diff_gate.h"
 
 static bool is_count(const struct diff *diff)
 {
@@ -97,28 +97,101 @@ static void write_counts(const struct diff *diff, struct json *json)
 	json_close(json, '}');
 }
 
-static void write_offender(struct json *json, const struct diff_offender *offender)
+static void write_ratio(struct json *json, const char *key, double ratio)
+{
+	if (isfinite(ratio))
+		json_number(json, key, ratio, 6);
+}
+
+/* A share, or what a run weighs. */
+static void write_compared(const struct diff *diff, struct json *json, const char *key,
+			   const struct gate_answer *answer, double value)
+{
+	if (answer->item->by != GATE_ALL && diff->compare.scale == SCALE_NORMALIZED)
+		json_number(json, key, value, 9);
+	else
+		json_number(json, key, is_count(diff) ? value : value / 1e9,
+			    is_count(diff) ? 3 : 9);
+}
+
+static void write_answer(const struct diff *diff, struct json *json,
+			 const struct gate_answer *answer)
 {
 	json_open(json, NULL, '{');
-	if (offender->row)
-		json_text(json, "name", offender->row->name);
-	json_bool(json, "all", !offender->row);
-	json_text(json, "weight", offender->weight == DIFF_SELF ? "self" : "total");
-	write_change(json, &offender->change);
+	json_text(json, "by", gate_by_names[answer->item->by]);
+	if (answer->item->by != GATE_ALL)
+		json_text(json, "name", diff_gate_name(diff, answer));
+	json_bool(json, "all", answer->item->by == GATE_ALL);
+	if (answer->item->by == GATE_FUNCTION) {
+		json_bool(json, "kernel", answer->item->is_kernel);
+		if (*diff_gate_module(diff, answer))
+			json_text(json, "module", diff_gate_module(diff, answer));
+	}
+	json_text(json, "weight", diff_gate_weight(answer));
+	json_text(json, "change",
+		  change_kind_name(isinf(answer->growth) ? CHANGE_NEW : CHANGE_GREW));
+	write_compared(diff, json, "base", answer, answer->base);
+	write_compared(diff, json, "new", answer, answer->new_);
+	write_ratio(json, "ratio", answer->growth);
+	write_ratio(json, "ratio_low", answer->low);
+	write_ratio(json, "ratio_high", answer->high);
+	json_number(json, "sure_percent", (1 - answer->doubt) * 100, 6);
+	json_number(json, "fail_over_percent", answer->rule->fail_over, 6);
+	if (answer->rule->line)
+		json_count(json, "rule_line", answer->rule->line);
+	json_close(json, '}');
+}
+
+static void write_answers(const struct diff *diff, struct json *json, const char *key, size_t from,
+			  size_t n)
+{
+	json_open(json, key, '[');
+	for (size_t i = 0; i < n; i++)
+		write_answer(diff, json, &diff->options.gate->answers[from + i]);
+	json_close(json, ']');
+}
+
+static void write_remarks(const struct diff *diff, struct json *json)
+{
+	const char *const *remarks = diff->options.remarks;
+
+	if (!remarks)
+		return;
+	json_open(json, "remarks", '[');
+	while (*remarks)
+		json_text(json, NULL, *remarks++);
+	json_close(json, ']');
+}
+
+static void write_runs(const struct diff *diff, struct json *json)
+{
+	const struct gate_sums *sums = diff->options.sums;
+
+	if (!sums)
+		return;
+	json_open(json, "runs", '{');
+	json_count(json, "base", sums->sides[SIDE_BASE].n_runs);
+	json_count(json, "new", sums->sides[SIDE_NEW].n_runs);
 	json_close(json, '}');
 }
 
 static void write_gate(const struct diff *diff, struct json *json)
 {
-	if (diff->options.fail_over < 0)
+	const struct gate *gate = diff->options.gate;
+	const char *verdict;
+
+	if (!gate)
 		return;
+	verdict = gate->n_failed ? "failed" : gate->n_answers ? "passed" : "nothing to judge";
 	json_open(json, "gate", '{');
-	json_number(json, "fail_over_percent", diff->options.fail_over, 6);
-	json_bool(json, "failed", diff->n_offenders > 0);
-	json_open(json, "offenders", '[');
-	for (size_t i = 0; i < diff->n_offenders; i++)
-		write_offender(json, &diff->offenders[i]);
-	json_close(json, ']');
+	json_text(json, "verdict", verdict);
+	json_bool(json, "failed", gate->n_failed > 0);
+	json_number(json, "confidence_percent", gate->confidence, 9);
+	json_count(json, "checked", gate->n_answers);
+	json_number(json, "noise_percent", sqrt(gate->noise[GATE_FUNCTION].square) * 100, 3);
+	json_bool(json, "noise_is_learned", gate->has_runs);
+	write_answers(diff, json, "offenders", 0, gate->n_failed);
+	write_answers(diff, json, "unsure", gate->n_failed, gate->n_unsure);
 	json_close(json, '}');
 }
 
@@ -135,6 +208,8 @@ int diff_json(const struct diff *diff, FILE *stream)
 	json_count(&json, "comparisons", diff->compare.n_compared);
 	write_side(diff, &json, "base", diff->options.base_name, SIDE_BASE);
 	write_side(diff, &json, "new", diff->options.new_name, SIDE_NEW);
+	write_remarks(diff, &json);
+	write_runs(diff, &json);
 	json_open(&json, "total", '{');
 	write_change(&json, &diff->all);
 	json_close(&json, '}');

@@ -13,11 +13,12 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "report/diff_words.h"
+#include "report/diff_gate.h"
 #include "report/shorten.h"
 
 #define NAME_COLUMNS 80
 #define N_SHOWN	     10 /* rows of the table that is not collapsed */
+#define N_BESIDES    5	/* of it, where a gate has spoken */
 #define MAX_ROWS     90 /* of all tables: a comment has 65,536 bytes */
 
 struct comment {
@@ -168,8 +169,8 @@ static void write_functions(struct comment *comment)
 	const struct diff_list *list = &lists[first];
 	size_t n = wanted(comment, list);
 
-	if (n > N_SHOWN)
-		n = N_SHOWN;
+	if (n > (comment->diff->options.gate ? N_BESIDES : N_SHOWN))
+		n = comment->diff->options.gate ? N_BESIDES : N_SHOWN;
 	if (n) {
 		write_rows(comment, list, first, 0, n, columns[first]);
 		if (n == wanted(comment, list))
@@ -192,30 +193,91 @@ static void write_tables(struct comment *comment)
 			"Reasons", "reason");
 }
 
+static void write_offender(struct comment *comment, const struct gate_answer *answer)
+{
+	const struct diff *diff = comment->diff;
+	const char *module = diff_gate_module(diff, answer);
+	char cell[DIFF_CELL_SIZE];
+
+	fputc('|', comment->stream);
+	for (int column = 0; column < N_GATE_COLUMNS; column++) {
+		diff_gate_cell(diff, answer, column, cell);
+		fprintf(comment->stream, " %s |", cell);
+	}
+	fprintf(comment->stream, " %s ", gate_by_names[answer->item->by]);
+	if (answer->item->by != GATE_ALL)
+		write_name(comment, diff_gate_name(diff, answer), diff_gate_suffix(answer));
+	if (*module) {
+		fputs(" in ", comment->stream);
+		write_name(comment, module, "");
+	}
+	if (answer->item->by != GATE_ALL)
+		fprintf(comment->stream, " (%s)", diff_gate_weight(answer));
+	fputs(" |\n", comment->stream);
+}
+
 static void write_offenders(struct comment *comment)
 {
 	const struct diff *diff = comment->diff;
+	const struct gate *gate = diff->options.gate;
+	char cell[DIFF_CELL_SIZE];
 
-	if (diff->options.fail_over < 0)
-		return;
-	fputs(diff->n_offenders ? "\n❌ " : "\n✅ ", comment->stream);
-	diff_write_gate(diff, comment->stream);
-	fputs(diff->n_offenders ? ":\n\n" : "\n", comment->stream);
-	for (size_t i = 0; i < diff->n_offenders && i < N_SHOWN; i++) {
-		const struct diff_offender *offender = &diff->offenders[i];
-
-		fputs("- ", comment->stream);
-		if (offender->row)
-			write_name(comment, offender->row->name,
-				   frame_kind_suffix(offender->row->kind));
-		else
-			fputs("all", comment->stream);
-		fputs(": ", comment->stream);
-		diff_write_offender(diff, offender, comment->stream);
-		fputc('\n', comment->stream);
+	fputs("\n|", comment->stream);
+	for (int column = 0; column < N_GATE_COLUMNS; column++) {
+		diff_gate_heading(diff, column, cell);
+		fprintf(comment->stream, " %s |", cell);
 	}
-	if (diff->n_offenders > N_SHOWN)
-		fprintf(comment->stream, "- and %zu more\n", diff->n_offenders - N_SHOWN);
+	fputs(" what |\n|", comment->stream);
+	for (int column = 0; column < N_GATE_COLUMNS; column++)
+		fputs("---:|", comment->stream);
+	fputs(":---|\n", comment->stream);
+	for (size_t i = 0; i < gate->n_failed && i < N_SHOWN; i++)
+		write_offender(comment, &gate->answers[i]);
+	if (gate->n_failed > N_SHOWN)
+		fprintf(comment->stream, "\nand %zu more\n", gate->n_failed - N_SHOWN);
+}
+
+/* The gate's word first, where there is one. */
+static void write_verdict(struct comment *comment)
+{
+	const struct diff *diff = comment->diff;
+	const struct gate *gate = diff->options.gate;
+	bool opens = gate && !gate->n_failed && gate->n_answers;
+
+	if (gate) {
+		fprintf(comment->stream, "**%s ", opens ? "✅" : "❌");
+		diff_write_gate(diff, comment->stream);
+		fputs("**\n", comment->stream);
+		if (gate->n_failed)
+			write_offenders(comment);
+		fputc('\n', comment->stream);
+		diff_write_verdict(diff, comment->stream);
+		fputc('\n', comment->stream);
+		return;
+	}
+	fputs("**", comment->stream);
+	diff_write_verdict(diff, comment->stream);
+	fputs("**\n", comment->stream);
+}
+
+/* Where they differ, what differs may be theirs. */
+static void write_machines(struct comment *comment)
+{
+	const struct stacks_facts *facts = comment->diff->stacks->facts;
+	const struct strings *strings = &comment->diff->stacks->strings;
+	const char *const *remarks = comment->diff->options.remarks;
+
+	for (; remarks && *remarks; remarks++) {
+		fputs("; ⚠ ", comment->stream);
+		write_name(comment, *remarks, "");
+	}
+	if (comment->diff->options.remarks || !facts[SIDE_BASE].host || !facts[SIDE_NEW].host ||
+	    facts[SIDE_BASE].host == facts[SIDE_NEW].host)
+		return;
+	fputs("; ⚠ recorded on different machines: ", comment->stream);
+	write_name(comment, strings_get(strings, facts[SIDE_BASE].host), "");
+	fputs(" and ", comment->stream);
+	write_name(comment, strings_get(strings, facts[SIDE_NEW].host), "");
 }
 
 static void write_method(struct comment *comment)
@@ -230,6 +292,11 @@ static void write_method(struct comment *comment)
 		fputs(": ", comment->stream);
 	}
 	diff_write_method(comment->diff, "; ", comment->stream);
+	if (comment->diff->options.gate) {
+		fputs("; ", comment->stream);
+		diff_write_gate_method(comment->diff, comment->stream);
+	}
+	write_machines(comment);
 	fputs("</sub>\n", comment->stream);
 }
 
@@ -237,10 +304,7 @@ int diff_markdown(const struct diff *diff, FILE *stream)
 {
 	struct comment comment = {.diff = diff, .stream = stream, .rows_left = MAX_ROWS};
 
-	fputs("**", stream);
-	diff_write_verdict(diff, stream);
-	fputs("**\n", stream);
-	write_offenders(&comment);
+	write_verdict(&comment);
 	write_tables(&comment);
 	write_method(&comment);
 	free(comment.codes);

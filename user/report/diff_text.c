@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/diff_words.h"
+#include "report/diff_gate.h"
 #include "report/page.h"
 
 #define GAP		2  /* between columns */
@@ -122,6 +122,7 @@ static void write_table(struct page *page, const struct diff *diff, enum diff_by
 
 static void write_heading(struct page *page, const struct diff *diff)
 {
+	const char *const *remarks = diff->options.remarks;
 	const char *names[N_SIDES] = {
 		[SIDE_BASE] = diff->options.base_name, [SIDE_NEW] = diff->options.new_name};
 
@@ -135,6 +136,59 @@ static void write_heading(struct page *page, const struct diff *diff)
 		page_line(page);
 	}
 	diff_write_method(diff, "\n", page->stream);
+	page_line(page);
+	for (; remarks && *remarks; remarks++) {
+		page_name(page, STYLE_RUNNABLE, *remarks, "", FILE_NAME_LIMIT);
+		page_line(page);
+	}
+}
+
+/* Columns of figures of what failed, as wide as they must be. */
+static void write_failed(struct page *page, const struct diff *diff)
+{
+	const struct gate *gate = diff->options.gate;
+	size_t limit = diff->options.limit, n = gate->n_failed;
+	size_t widths[N_GATE_COLUMNS];
+	char cell[DIFF_CELL_SIZE];
+
+	if (limit && n > limit)
+		n = limit;
+	for (int column = 0; column < N_GATE_COLUMNS; column++) {
+		diff_gate_heading(diff, column, cell);
+		widths[column] = text_columns(cell);
+		for (size_t i = 0; i < n; i++) {
+			diff_gate_cell(diff, &gate->answers[i], column, cell);
+			if (text_columns(cell) > widths[column])
+				widths[column] = text_columns(cell);
+		}
+		diff_gate_heading(diff, column, cell);
+		page_right(page, STYLE_DIM, cell, widths[column] + (column ? GAP : 0));
+	}
+	page_line(page);
+	for (size_t i = 0; i < n; i++) {
+		const struct gate_answer *answer = &gate->answers[i];
+
+		for (int column = 0; column < N_GATE_COLUMNS; column++) {
+			diff_gate_cell(diff, answer, column, cell);
+			page_right(page, STYLE_RUNNING, cell, widths[column] + (column ? GAP : 0));
+		}
+		page_spaces(page, GAP);
+		page_text(page, STYLE_DIM, gate_by_names[answer->item->by]);
+		page_spaces(page, 1);
+		page_name(page, STYLE_PLAIN, diff_gate_name(diff, answer), diff_gate_suffix(answer),
+			  LEAST_NAME);
+		page_line(page);
+	}
+}
+
+static void write_gate(struct page *page, const struct diff *diff)
+{
+	page_line(page);
+	diff_write_gate(diff, page->stream);
+	page_line(page);
+	if (diff->options.gate->n_failed)
+		write_failed(page, diff);
+	diff_write_gate_method(diff, page->stream);
 	page_line(page);
 }
 
@@ -151,11 +205,8 @@ int diff_text(const struct diff *diff, FILE *stream)
 		    "Total: the function and all that it calls", "function");
 	write_table(&page, diff, DIFF_COMMANDS, DIFF_TOTAL, "By command", "command");
 	write_table(&page, diff, DIFF_REASONS, DIFF_TOTAL, "By reason", "reason");
-	if (diff->options.fail_over >= 0) {
-		page_line(&page);
-		diff_write_gate(diff, stream);
-		page_line(&page);
-	}
+	if (diff->options.gate)
+		write_gate(&page, diff);
 	r = page.error;
 	page_done(&page);
 	return r;

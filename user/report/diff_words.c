@@ -7,9 +7,8 @@
 
 #include "base/text.h"
 
-#define ARROW	  " → "
-#define SIGMA	  "σ"
-#define MAX_NAMED 10
+#define ARROW " → "
+#define SIGMA "σ"
 
 static bool is_count(const struct diff *diff)
 {
@@ -35,6 +34,11 @@ static void write_figure(const struct diff *diff, uint64_t weight,
 		text_count(text, weight);
 	else
 		text_time(text, weight);
+}
+
+void diff_figure(const struct diff *diff, uint64_t weight, char text[static DIFF_CELL_SIZE])
+{
+	write_figure(diff, weight, text);
 }
 
 static uint64_t weight_of(const struct diff_row *row, enum diff_weight weight,
@@ -153,8 +157,10 @@ static void write_total(const struct diff *diff, FILE *stream)
 	const uint64_t *totals = diff->stacks->totals;
 	char figures[DIFF_CELL_SIZE];
 
-	write_figures(diff, totals[SIDE_BASE], totals[SIDE_NEW], figures);
-	fprintf(stream, "total %s %s", subjects[diff->stacks->facts[SIDE_NEW].mode], figures);
+	/* Those of a run, where there are several. */
+	write_figures(diff, diff->all.base + 0.5, diff->all.new_ + 0.5, figures);
+	fprintf(stream, "total %s%s %s", subjects[diff->stacks->facts[SIDE_NEW].mode],
+		diff->options.noise ? " of a run" : "", figures);
 	if (totals[SIDE_BASE])
 		fprintf(stream, " (%+.1f %%)", diff->all.ratio * 100);
 }
@@ -220,11 +226,20 @@ void diff_write_method(const struct diff *diff, const char *separator, FILE *str
 	size_t n = diff->compare.n_compared;
 
 	fprintf(stream, "%s compared; at %.10g %% confidence",
-		is_absolute(diff) ? "values as they are" : "shares of each side's total",
+		!is_absolute(diff)    ? "shares of each side's total"
+		: diff->options.noise ? "values of a run"
+				      : "values as they are",
 		diff->compare.confidence);
 	if (n > 1)
 		fprintf(stream, " for all %zu comparisons together", n);
 	fputs(", less is noise", stream);
+	if (diff->options.noise) {
+		const struct gate_side *sides = diff->options.sums->sides;
+
+		fprintf(stream, "%sthe spread of %zu run%s against %zu is reckoned with", separator,
+			sides[SIDE_BASE].n_runs, sides[SIDE_BASE].n_runs == 1 ? "" : "s",
+			sides[SIDE_NEW].n_runs);
+	}
 	if (is_unknown_periods(diff))
 		fprintf(stream,
 			"%severy stack's time counts as one wait, as the files do not say how many "
@@ -233,70 +248,4 @@ void diff_write_method(const struct diff *diff, const char *separator, FILE *str
 	if (diff->options.threshold > 0)
 		fprintf(stream, "%schanges of less than %.10g points are not listed", separator,
 			diff->options.threshold);
-}
-
-void diff_write_gate(const struct diff *diff, FILE *stream)
-{
-	size_t n = diff->n_offenders;
-	bool has_all = n && !diff->offenders[0].row;
-
-	n -= has_all;
-	fputs("gate: ", stream);
-	if (has_all)
-		fprintf(stream, "the total%s", n ? " and " : "");
-	if (n)
-		fprintf(stream, "%zu function%s", n, n == 1 ? "" : "s");
-	if (!n && !has_all)
-		fputs("nothing", stream);
-	fprintf(stream, " grew by more than %.10g %%", diff->options.fail_over);
-}
-
-void diff_write_offender(const struct diff *diff, const struct diff_offender *offender,
-			 FILE *stream)
-{
-	const struct change *change = &offender->change;
-	char base[DIFF_CELL_SIZE], new_[DIFF_CELL_SIZE], ratio[DIFF_CELL_SIZE];
-	char deviations[DIFF_CELL_SIZE];
-
-	if (is_absolute(diff)) {
-		write_figure(diff, change->base, base);
-		write_figure(diff, change->new_, new_);
-	} else {
-		write_share(change->base, base);
-		write_share(change->new_, new_);
-	}
-	diff_ratio(change, ratio);
-	write_deviations(change->deviations, deviations);
-	fprintf(stream, "%s %s" ARROW "%s (%s, %s)",
-		offender->weight == DIFF_SELF ? "self" : "total", base, new_, ratio, deviations);
-}
-
-/* As it is read in a log: harmless, and not endless. */
-static void write_name(const char *name, FILE *stream)
-{
-	for (int n = 0; n < 200; n++) {
-		uint32_t code = text_next(&name);
-
-		if (!code)
-			return;
-		text_put(stream, code);
-	}
-	fputs("…", stream);
-}
-
-void diff_write_offenders(const struct diff *diff, const char *prefix, FILE *stream)
-{
-	for (size_t i = 0; i < diff->n_offenders && i < MAX_NAMED; i++) {
-		const struct diff_offender *offender = &diff->offenders[i];
-
-		fputs(prefix, stream);
-		write_name(offender->row ? offender->row->name : "all", stream);
-		if (offender->row)
-			fputs(frame_kind_suffix(offender->row->kind), stream);
-		fputs(": ", stream);
-		diff_write_offender(diff, offender, stream);
-		fputc('\n', stream);
-	}
-	if (diff->n_offenders > MAX_NAMED)
-		fprintf(stream, "%sand %zu more\n", prefix, diff->n_offenders - MAX_NAMED);
 }

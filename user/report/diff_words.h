@@ -32,11 +32,7 @@ void diff_write_verdict(const struct diff *diff, FILE *stream);
 /* How it was compared, and what is to be known of that: sentences, apart by @separator. */
 void diff_write_method(const struct diff *diff, const char *separator, FILE *stream);
 
-/* `gate: 2 functions grew by more than 5 %`; needs a gate. */
-void diff_write_gate(const struct diff *diff, FILE *stream);
-
-/* `self 12.3 % → 15.6 % (+26.4 %, 5.1 σ)`. */
-void diff_write_offender(const struct diff *diff, const struct diff_offender *offender,
-			 FILE *stream);
+/* A weight as it was counted: `12,345`, `1.23 s`. */
+void diff_figure(const struct diff *diff, uint64_t weight, char text[static DIFF_CELL_SIZE]);
 
 #endif

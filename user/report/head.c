@@ -29,8 +29,10 @@ void head_fact(struct page *page, const char *label, enum page_style style, cons
 static void recorded_oncpu(const struct stacks *stacks, const char *weight, const char *duration,
 			   char text[static 256])
 {
-	double frequency = stacks->facts[SIDE_NEW].frequency;
-	int n = snprintf(text, 256, "%s samples on-CPU%s", weight, duration);
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+	double frequency = facts->frequency;
+	int n = snprintf(text, 256, "%s %.128s%s%s", weight, stacks_unit(stacks),
+			 facts->is_counted ? "" : " on-CPU", duration);
 
 	if (frequency > 0)
 		snprintf(text + n, 256 - n, " at %g Hz", frequency);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report_json: one object. Weights are samples or nanoseconds, as "unit" says. Trees are arrays in
- * depth-first order, each node with its depth: nesting would ask more of readers than some have.
+ * report_json: one object. Weights are samples, events or nanoseconds, as "unit" says. Trees are
+ * arrays in depth-first order, each node with its depth: nesting would ask more of readers than
+ * some have.
  */
 #include "base/json.h"
 
@@ -22,7 +23,9 @@ static void write_facts(struct json *json, const struct report_source *source)
 	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
 
 	json_text(json, "mode", profile_mode_name(facts->mode));
-	json_text(json, "unit", facts->mode == PROFILE_ONCPU ? "samples" : "nanoseconds");
+	json_text(json, "unit", stacks_unit(stacks));
+	if (facts->event)
+		json_text(json, "event", strings_get(&stacks->strings, facts->event));
 	json_text(json, "command_line", strings_get(&stacks->strings, facts->command_line));
 	json_text(json, "host", strings_get(&stacks->strings, facts->host));
 	json_text(json, "kernel", strings_get(&stacks->strings, facts->kernel));

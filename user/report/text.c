@@ -54,6 +54,8 @@ static size_t least(size_t a, size_t b)
 
 static const char *unit_name(const struct stacks *stacks)
 {
+	if (stacks->facts[SIDE_NEW].is_counted)
+		return "events";
 	return stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU ? "samples" : "time";
 }
 

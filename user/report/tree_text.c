@@ -154,14 +154,16 @@ static bool is_top(const struct call_tree *tree, size_t line)
 static void draw_header(const struct drawing *drawing)
 {
 	struct page *page = drawing->page;
-	bool is_oncpu = drawing->source->stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU;
+	const struct stacks_facts *facts = &drawing->source->stacks->facts[SIDE_NEW];
+	const char *unit = facts->is_counted		  ? "events"
+			   : facts->mode == PROFILE_ONCPU ? "samples"
+							  : "time";
 
 	page_line(page);
 	page_right(page, STYLE_STRONG, "total %", PERCENT_COLUMNS);
 	page_spaces(page, 2);
 	if (drawing->is_callers)
-		page_right(page, STYLE_STRONG, is_oncpu ? "samples" : "time",
-			   drawing->figure_columns);
+		page_right(page, STYLE_STRONG, unit, drawing->figure_columns);
 	else
 		page_right(page, STYLE_STRONG, "self %", SELF_COLUMNS);
 	page_spaces(page, 2);

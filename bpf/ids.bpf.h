@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ids of processes and threads, as bpfflame's own PID namespace numbers them: so they are those of
+ * /proc, of the records of perf events and of the command line. Who is not in it has none: 0.
+ */
+#ifndef BPF_IDS_BPF_H
+#define BPF_IDS_BPF_H
+
+static __always_inline u32 id_here(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	u32 level = control.pid_level;
+	struct upid here;
+
+	/* What has been reaped has no ids any more. */
+	if (!pid || BPF_CORE_READ(pid, level) < level ||
+	    bpf_core_read(&here, sizeof here, &pid->numbers[level]))
+		return 0;
+	return (u64)here.ns == control.pid_namespace ? here.nr : 0;
+}
+
+static __always_inline u32 thread_id(struct task_struct *task)
+{
+	return config.in_pid_namespace ? id_here(task) : task->pid;
+}
+
+static __always_inline u32 process_id(struct task_struct *task)
+{
+	return config.in_pid_namespace ? id_here(BPF_CORE_READ(task, group_leader)) : task->tgid;
+}
+
+#endif

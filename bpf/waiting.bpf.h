@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Threads that are off when a recording starts and when a window ends, as the task iterators meet
+ * them. At the start they are noted. At a boundary what they were off before it is counted, and
+ * taken out of what their next switch will count: by one exchange of in_at, so that no part is
+ * counted twice or not at all, whoever is first. A second visit finds nothing left.
+ *
+ * What stays inexact: with --min-block, a wait that is too short at the boundary is counted whole
+ * where it ends, in the window after; with --max-block, what was counted of a wait at a boundary
+ * stays, though it may become longer.
+ */
+#ifndef BPF_WAITING_BPF_H
+#define BPF_WAITING_BPF_H
+
+#include "bpf/offcpu.bpf.h"
+
+/* Both halves of the stack of a thread that is not running; the user half if @sleepable. */
+static __always_inline void capture_blocked(struct task_struct *task, bool sleepable,
+					    struct scratch_stacks *stacks)
+{
+	long bytes = 0;
+
+	if (config.kernel_stacks)
+		bytes = bpf_get_task_stack(task, stacks->kernel.frames,
+					   sizeof stacks->kernel.frames, 0);
+	finish_kernel(&stacks->kernel, bytes);
+	stacks->user.stack.id = 0;
+	stacks->user.exec_id = task->self_exec_id;
+	if (!sleepable || !config.user_stacks || (task->flags & PF_KTHREAD))
+		return;
+	walk_begin_saved(&stacks->user.walk, task);
+	unwind_blocked(&stacks->user, task);
+	finish_user(&stacks->user, task, task);
+}
+
+/* A thread that was there before any program was attached. */
+static __always_inline void thread_found(struct task_struct *task, bool sleepable)
+{
+	u32 state = task_state(task);
+	struct scratch_stacks *stacks;
+	struct thread *thread;
+
+	if (state & TASK_DEAD)
+		return;
+	thread = thread_get(task);
+	if (!thread || thread->in_at)
+		return;
+	thread_met(thread, task, scheduler_now());
+	thread->cpu = task_cpu(task);
+	if (task->on_cpu)
+		return;
+	/* What it waits for began before; so that it counts as a wait, not as a preemption. */
+	if (state != TASK_RUNNING)
+		thread->n_voluntary--;
+	if (config.capture_out) {
+		stacks = scratch_get(SCRATCH_ITERATOR);
+		if (!stacks)
+			return;
+		capture_blocked(task, sleepable, stacks);
+		publish_stacks(stacks);
+		/* It may have run meanwhile: then what the switch left is right. */
+		if (thread->kernel_stack || task->on_cpu)
+			return;
+		thread->kernel_stack = stacks->kernel.id;
+		thread->user_stack = stacks->user.stack.id;
+	}
+}
+
+/* What @task has waited for CPUs until @now, the wait that goes on included. */
+static __always_inline u64 waited_until(struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 since = task->sched_info.last_queued;
+
+	if (config.capture_out)
+		since = thread->woken_at > thread->in_at ? thread->woken_at : 0;
+	else if (task_state(task) != TASK_RUNNING)
+		since = 0;
+	return thread->run_delay + (since && since < now ? now - since : 0);
+}
+
+/* What the iterator found of a thread. */
+struct found {
+	u64 pending; /* off-CPU time of the window that is left to be counted with the rest */
+	bool is_new; /* its stacks are those of this wait, not of the one before */
+	bool raced;  /* it was switched in just then */
+};
+
+/*
+ * Takes the part before control.close_at of what @task waits for, if it does, out of what the
+ * switch will count: from there on the thread stands as if it had got its CPU so late that this
+ * part of the period was over. Whoever exchanges in_at first has it. Returns whether it is ours.
+ */
+static __always_inline bool take_part(struct thread *thread, struct task_struct *task,
+				      struct period *period, u64 *ret_in_at, struct found *found)
+{
+	u64 now = scheduler_now(), in_at = *(volatile u64 *)&thread->in_at, runtime, waited, moved;
+	u64 length, before = counted_before(thread, in_at);
+
+	barrier();
+	if ((task_state(task) & TASK_DEAD) || task->on_cpu || now < control.close_at)
+		return false;
+	barrier();
+	runtime = task->se.sum_exec_runtime;
+	waited = waited_until(thread, task, now);
+	if (!measure(thread, task, off_for(thread, in_at, now, runtime), now, waited,
+		     control.close_at, period))
+		return false;
+	length = period->to - period->from;
+	/* Too short until now: what it becomes, the switch will see. */
+	if (before + length < config.min_block && control.close_at != control.switch_end) {
+		found->pending = length;
+		return false;
+	}
+	found->is_new = thread->moved_to != in_at;
+	moved = control.close_at - (runtime - thread->runtime);
+	thread->moved_to = moved;
+	thread->before = before + length;
+	found->raced = __sync_val_compare_and_swap(&thread->in_at, in_at, moved) != in_at;
+	if (found->raced)
+		return false;
+	thread->off_met += length;
+	*ret_in_at = in_at;
+	return is_wanted_period(thread, task, before + length);
+}
+
+/* With capture_out the switch has left the stacks. */
+static __always_inline bool has_stacks(const struct thread *thread, const struct found *found)
+{
+	return thread->kernel_stack && (config.capture_out || !found->is_new);
+}
+
+/*
+ * The window that control.close_at ends: what @task waits for, if it does. Returns whether it is
+ * kept.
+ */
+static __always_inline bool thread_waits(struct thread *thread, struct task_struct *task,
+					 bool sleepable, struct found *found)
+{
+	u32 state = task_state(task);
+	struct scratch_stacks *stacks;
+	struct period period = {};
+	struct kept kept = {};
+	u64 in_at;
+
+	if (!take_part(thread, task, &period, &in_at, found))
+		return false;
+	thread->n_periods++;
+	if (!weigh_period(thread, &period, control.close_window, &kept.last))
+		return false;
+	find_reasons(thread, task, &kept);
+	if (state & (__TASK_STOPPED | __TASK_TRACED))
+		kept.blocked_reason = BF_REASON_STOPPED;
+	if (has_stacks(thread, found)) {
+		count_kept(thread, task, &kept, thread->kernel_stack, thread->user_stack,
+			   task->self_exec_id);
+		return true;
+	}
+	stacks = scratch_get(SCRATCH_ITERATOR);
+	if (!stacks)
+		return false;
+	stacks->kept = kept;
+	capture_blocked(task, sleepable, stacks);
+	if (!config.capture_out) {
+		thread->kernel_stack = stacks->kernel.id;
+		thread->user_stack = stacks->user.stack.id;
+	}
+	if (count_kept(thread, task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
+		       stacks->user.exec_id))
+		publish_stacks(stacks);
+	return true;
+}
+
+#define ARRIVAL_LOOKS                                                                              \
+	256 /* some 10 us: longer than from the switch to its program's first part                 \
+	     */
+
+/*
+ * A thread that was switched in after the boundary, but not counted yet what it was off before, is
+ * waited for. Returns whether it has.
+ */
+static __always_inline bool has_arrived(const struct thread *thread, struct task_struct *task,
+					const struct found *found)
+{
+	bool is_arriving = !config.capture_out && task->on_cpu &&
+			   task->sched_info.last_arrival > control.close_at;
+
+	if (!config.every || (!is_arriving && !found->raced))
+		return true;
+	for (int i = 0; i < ARRIVAL_LOOKS; i++) {
+		if (has_left(thread))
+			return true;
+		bpf_ktime_get_ns();
+	}
+	return false;
+}
+
+/*
+ * What is only known of the thread when a window closes: the CPU time that it had in it. If it
+ * can't be told now, it is counted in the next one.
+ */
+static __always_inline void runtime_until_close(struct thread *thread, struct task_struct *task,
+						const struct found *found)
+{
+	u64 off;
+
+	if (thread->is_dead || !has_arrived(thread, task, found))
+		return;
+	off = *(volatile u64 *)&thread->off;
+	barrier();
+	if (has_left(thread))
+		off = thread->off_before;
+	count_runtime(thread, task, control.close_at, off + thread->off_met + found->pending,
+		      control.close_window);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Windows, back to back: in which a moment lies. It is found from the moment alone, so a boundary
+ * needs nothing to happen in time: the loader may come late and finds all where it belongs.
+ *
+ * Samples have CLOCK_MONOTONIC, and windows of equal length on it. The scheduler's clock drifts
+ * against that: the loader sets the end of each window while it is open (control.windows), and all
+ * who ask go by that. Only boundaries that the loader is late with are guessed from the one before.
+ */
+#ifndef BPF_WINDOW_BPF_H
+#define BPF_WINDOW_BPF_H
+
+/* Of a sample, taken at @now. */
+static __always_inline u32 window_of_sample(u64 now)
+{
+	return config.every ? (now - control.window_start) / config.every : 0;
+}
+
+/*
+ * All of it is read through this one word, so never half of it is old. Twice in the time that a
+ * program takes, it is not changed.
+ */
+static __always_inline const struct bf_window *open_window(void)
+{
+	return &control.windows[*(volatile u32 *)&control.window & 1];
+}
+
+/* Where a period lies that ended at @to: of it, what comes after @start in window @window. */
+struct place {
+	u64 start; /* 0: all of it, for anything that counts */
+	u64 window;
+};
+
+static __always_inline void find_place(u64 to, struct place *place)
+{
+	const struct bf_window *open;
+	u64 late;
+
+	*place = (struct place){};
+	if (!config.every)
+		return;
+	open = open_window();
+	place->window = open->number;
+	if (to > open->end) {
+		late = (to - 1 - open->end) / config.every;
+		place->start = open->end + late * config.every;
+		place->window += 1 + late;
+	} else if (to > open->start) {
+		place->start = open->start;
+	} else {
+		/* A program that took its time before the boundary. */
+		place->window--;
+	}
+}
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events by name: how they are read, what is suggested in place of one that does not exist, and
+ * where in a file its functions and probes lie; the file being this very program.
+ */
+#include "unit/cmocka_all.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "bpf/wire.h"
+#include "collect/counters.h"
+#include "collect/event_find.h"
+#include "collect/nearest.h"
+#include "collect/probe_file.h"
+#include "made_profile.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Names */
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static void events_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		struct event_request expected;
+	} cases[] = {
+		{"cycles", {EVENT_COUNTER, "cycles", .target = "cycles"}},
+		{"cycles:u:1000000",
+		 {EVENT_COUNTER, "cycles:u", .target = "cycles", .period = 1000000,
+		  .user_only = true}},
+		{"page-faults:k",
+		 {EVENT_COUNTER, "page-faults:k", .target = "page-faults", .kernel_only = true}},
+		{"faults:uk", {EVENT_COUNTER, "faults:uk", .target = "faults"}},
+		{"r01c2:1000", {EVENT_COUNTER, "r01c2", .target = "r01c2", .period = 1000}},
+		{"cpu/event=0x3c,umask=0x0/",
+		 {EVENT_COUNTER, "cpu/event=0x3c,umask=0x0/",
+		  .target = "cpu/event=0x3c,umask=0x0/"}},
+		{"cpu/event=0x3c/u:7",
+		 {EVENT_COUNTER, "cpu/event=0x3c/u", .target = "cpu/event=0x3c/", .period = 7,
+		  .user_only = true}},
+		{"sched:sched_switch",
+		 {EVENT_TRACEPOINT, "sched:sched_switch", .group = "sched",
+		  .target = "sched_switch"}},
+		{"tracepoint:sched:sched_switch:10",
+		 {EVENT_TRACEPOINT, "tracepoint:sched:sched_switch", .group = "sched",
+		  .target = "sched_switch", .period = 10}},
+		{"uprobe:libc.so.6:malloc+0x10:100",
+		 {EVENT_UPROBE, "uprobe:libc.so.6:malloc+0x10", .path = "libc.so.6",
+		  .target = "malloc", .offset = 16, .period = 100}},
+		{"uprobe:/bin/x:std::sort",
+		 {EVENT_UPROBE, "uprobe:/bin/x:std::sort", .path = "/bin/x",
+		  .target = "std::sort"}},
+		{"uprobe:/bin/x:0x1234",
+		 {EVENT_UPROBE, "uprobe:/bin/x:0x1234", .path = "/bin/x", .target = "0x1234"}},
+		{"uretprobe:/bin/x:f",
+		 {EVENT_URETPROBE, "uretprobe:/bin/x:f", .path = "/bin/x", .target = "f"}},
+		{"usdt:/bin/x:p:n:5",
+		 {EVENT_USDT, "usdt:/bin/x:p:n", .path = "/bin/x", .group = "p", .target = "n",
+		  .period = 5}},
+		{"usdt:/bin/x:n", {EVENT_USDT, "usdt:/bin/x:n", .path = "/bin/x", .target = "n"}},
+		{"kprobe:vfs_read", {EVENT_KPROBE, "kprobe:vfs_read", .target = "vfs_read"}},
+		{"kretprobe:vfs_read:2",
+		 {EVENT_KRETPROBE, "kretprobe:vfs_read", .target = "vfs_read", .period = 2}},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct event_request *expected = &cases[i].expected;
+		struct event_request read;
+		struct failure failure;
+
+		if (event_parse(cases[i].text, &read, &failure) != 0)
+			fail_msg("%s: %s", cases[i].text, failure.what);
+		if (read.kind != expected->kind || !same(read.name, expected->name) ||
+		    !same(read.path, expected->path) || !same(read.group, expected->group) ||
+		    !same(read.target, expected->target) || read.offset != expected->offset ||
+		    read.period != expected->period || read.user_only != expected->user_only ||
+		    read.kernel_only != expected->kernel_only)
+			fail_msg("%s is read as %s %s %s %s +%lu :%lu", cases[i].text,
+				 event_kind_name(read.kind), read.path, read.group, read.target,
+				 (unsigned long)read.offset, (unsigned long)read.period);
+		event_request_done(&read);
+	}
+}
+
+static void what_is_no_event_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		":",
+		"page-faults:0",
+		"page-faults:x",
+		"cycles:uu:x",
+		"uprobe:",
+		"uprobe:x",
+		"uprobe::f",
+		"uprobe:x:",
+		"usdt:x",
+		"tracepoint:",
+		"tracepoint:x",
+		"a:b:c",
+		"kprobe:",
+		"uprobe:x:+5",
+		":switch",
+		"cpu/event=1/z",
+		"page-faults:99999999999999999999",
+	};
+
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct event_request read;
+		struct failure failure = {};
+
+		if (event_parse(texts[i], &read, &failure) != -EINVAL)
+			fail_msg("'%s' is taken", texts[i]);
+		assert_true(strncmp(failure.what, "-e ", 3) == 0);
+	}
+}
+
+static uint64_t bpf_period(const char *text)
+{
+	struct event_request request;
+	struct failure failure;
+	uint64_t period;
+
+	assert_int_equal(event_parse(text, &request, &failure), 0);
+	period = event_bpf_period(&request);
+	assert_int_equal(event_is_counted(&request), period != BF_PERIOD_NONE);
+	event_request_done(&request);
+	return period;
+}
+
+/* Time counts samples; all else events, each, or as many as one was taken of. */
+static void what_samples_weigh(void **state)
+{
+	assert_true(bpf_period("cycles") == BF_PERIOD_NONE);
+	assert_true(bpf_period("cpu-clock") == BF_PERIOD_NONE);
+	assert_true(bpf_period("task-clock:u") == BF_PERIOD_NONE);
+	assert_true(bpf_period("cycles:1000000") == BF_PERIOD_OWN);
+	assert_true(bpf_period("instructions") == BF_PERIOD_OWN);
+	assert_true(bpf_period("cpu/event=1/") == BF_PERIOD_OWN);
+	assert_int_equal(bpf_period("page-faults"), 1);
+	assert_int_equal(bpf_period("cs:10"), 10);
+	assert_int_equal(bpf_period("sched:sched_switch"), 1);
+	assert_int_equal(bpf_period("uprobe:x:f:100"), 100);
+}
+
+static void counters_have_their_numbers(void **state)
+{
+	struct failure failure;
+	struct counter counter;
+
+	assert_int_equal(counter_find("LLC-load-misses", &counter, &failure), 0);
+	assert_int_equal(counter.type, PERF_TYPE_HW_CACHE);
+	assert_int_equal(counter.config, PERF_COUNT_HW_CACHE_LL | 1 << 16);
+	assert_int_equal(counter_find("faults", &counter, &failure), 0);
+	assert_int_equal(counter.config, PERF_COUNT_SW_PAGE_FAULTS);
+	assert_int_equal(counter_find("r1A2", &counter, &failure), 0);
+	assert_int_equal(counter.type, PERF_TYPE_RAW);
+	assert_int_equal(counter.config, 0x1a2);
+	assert_int_equal(counter_find("rather", &counter, &failure), -ENOENT);
+	assert_int_equal(counter_find("no-pmu/event=1/", &counter, &failure), -ENOENT);
+	assert_int_equal(counter_find("../x/", &counter, &failure), -ENOENT);
+	assert_int_equal(counter_find("/", &counter, &failure), -ENOENT);
+}
+
+static void names_that_are_near(void **state)
+{
+	static const char *const names[] = {"page-faults", "minor-faults", "context-switches",
+					    "cycles",	   "ref-cycles",   "branches"};
+	static const struct {
+		const char *wanted, *text;
+	} cases[] = {
+		{"page-fault", "did you mean page-faults?"},
+		{"cylces", "did you mean cycles?"},
+		{"Page_Faults", "did you mean page-faults?"},
+		{"switch", "did you mean context-switches?"},
+		{"faults", "did you mean page-faults or minor-faults?"},
+		{"entirely-different", ""},
+		{"", ""},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nearest nearest = {.wanted = cases[i].wanted};
+		char text[NEAREST_TEXT_SIZE], longest[4096];
+
+		for (size_t k = 0; k < COUNT(names); k++) {
+			nearest_offer(&nearest, names[k]);
+			nearest_offer(&nearest, names[k]);
+		}
+		memset(longest, 'x', sizeof longest - 1);
+		longest[sizeof longest - 1] = '\0';
+		nearest_offer(&nearest, longest);
+		assert_string_equal(nearest_text(&nearest, text), cases[i].text);
+	}
+}
+
+/* Places */
+
+int a_probed_function(int i);
+__attribute__((noinline, used)) int a_probed_function(int i)
+{
+	__asm__ volatile("" ::: "memory");
+	return i + 1;
+}
+
+/* A USDT probe as <sys/sdt.h> makes it, whose code is the function above and has no counter. */
+__asm__(".pushsection .note.stapsdt,\"\",%note\n"
+	".balign 4\n"
+	".4byte 8, 9f - 8f, 3\n"
+	".asciz \"stapsdt\"\n"
+	"8: .8byte a_probed_function, _.stapsdt.base, 0\n"
+	".asciz \"tests\"\n.asciz \"a_mark\"\n.asciz \"\"\n"
+	"9: .balign 4\n"
+	".popsection\n"
+	".pushsection .stapsdt.base,\"aG\",%progbits,.stapsdt.base,comdat\n"
+	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"
+	"_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"
+	".popsection\n");
+
+/* Where it lies in the file, by what is mapped. */
+static uint64_t offset_of(const void *code)
+{
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t result = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof line, maps)) {
+		unsigned long long start, end, offset;
+
+		if (sscanf(line, "%llx-%llx %*s %llx", &start, &end, &offset) == 3 &&
+		    (uintptr_t)code >= start && (uintptr_t)code < end)
+			result = (uintptr_t)code - start + offset;
+	}
+	fclose(maps);
+	return result;
+}
+
+static void functions_are_found(void **state)
+{
+	struct event_places places;
+	struct nearest nearest = {.wanted = "a_probed_functoin"};
+	char text[NEAREST_TEXT_SIZE];
+
+	assert_int_equal(probe_file_functions("/proc/self/exe", "a_probed_function", &places, NULL),
+			 0);
+	assert_int_equal(places.n, 1);
+	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
+	assert_int_equal(
+		probe_file_functions("/proc/self/exe", "a_probed_functoin", &places, &nearest),
+		-ENOENT);
+	assert_non_null(strstr(nearest_text(&nearest, text), "a_probed_function"));
+	assert_int_equal(probe_file_functions("/dev/null", "f", &places, &nearest), -ENOEXEC);
+	assert_int_equal(probe_file_functions("/nowhere", "f", &places, &nearest), -ENOENT);
+}
+
+static void usdt_probes_are_found(void **state)
+{
+	struct event_places places;
+	struct nearest nearest = {.wanted = "a_mark"};
+
+	assert_int_equal(probe_file_usdt("/proc/self/exe", "tests", "a_mark", &places, &nearest),
+			 0);
+	assert_int_equal(places.n, 1);
+	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
+	assert_int_equal(places.items[0].counter, 0);
+	assert_int_equal(probe_file_usdt("/proc/self/exe", NULL, "a_mark", &places, &nearest), 0);
+	assert_int_equal(probe_file_usdt("/proc/self/exe", "other", "a_mark", &places, &nearest),
+			 -ENOENT);
+}
+
+static int take_any(void *context, const struct usdt_probe *probe)
+{
+	*(size_t *)context += strlen(probe->provider) + strlen(probe->name);
+	return 0;
+}
+
+/* Whatever the notes say, nothing but they is read. */
+static void damaged_notes_do_no_harm(void **state)
+{
+	struct elf_file file, damaged;
+	uint64_t random = 5;
+	const Elf64_Shdr *notes;
+	uint8_t *image;
+	size_t size, n = 0;
+
+	assert_int_equal(read_whole_file("/proc/self/exe", (char **)&image, &size), 0);
+	assert_int_equal(elf_file_open_image(&file, image, size), 0);
+	notes = elf_file_section(&file, ".note.stapsdt");
+	assert_non_null(notes);
+	for (int i = 0; i < 3000; i++) {
+		uint8_t *at = image + notes->sh_offset + made_random(&random) % notes->sh_size;
+		uint8_t was = *at;
+
+		*at = made_random(&random);
+		assert_int_equal(elf_file_open_image(&damaged, image, size), 0);
+		usdt_list(&damaged, take_any, &n);
+		elf_file_done(&damaged);
+		if (i % 3)
+			*at = was;
+	}
+	elf_file_done(&file);
+	free(image);
+}
+
+static void libraries_are_found_by_name(void **state)
+{
+	char *a, *b, *c;
+
+	assert_int_equal(probe_file_find("libc.so.6", 0, &a), 0);
+	assert_int_equal(probe_file_find("libc", getpid(), &b), 0);
+	assert_int_equal(probe_file_find("sh", 0, &c), 0);
+	assert_non_null(strstr(a, "libc.so.6"));
+	assert_non_null(strstr(b, "libc.so.6"));
+	assert_non_null(strstr(c, "/sh"));
+	free(a);
+	free(b);
+	free(c);
+	assert_int_equal(probe_file_find("no-such-thing", 0, &a), -ENOENT);
+	assert_int_equal(probe_file_find("/no/such/thing", 0, &a), -ENOENT);
+	assert_int_equal(probe_file_find("/", 0, &a), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_are_read),
+		cmocka_unit_test(what_is_no_event_is_refused),
+		cmocka_unit_test(what_samples_weigh),
+		cmocka_unit_test(counters_have_their_numbers),
+		cmocka_unit_test(names_that_are_near),
+		cmocka_unit_test(functions_are_found),
+		cmocka_unit_test(usdt_probes_are_found),
+		cmocka_unit_test(damaged_notes_do_no_harm),
+		cmocka_unit_test(libraries_are_found_by_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

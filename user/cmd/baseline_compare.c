@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * baseline_compare: `bpfflame diff` with the runs of a baseline as its base, whatever else it is
+ * told being diff's. Before that, it is said where the machines differ, for then times and even
+ * shares of the same program do.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/baseline.h"
+#include "cmd/diff.h"
+#include "cmd/run_files.h"
+
+/* The row of ours that @argument is; *@ret_value: behind its `=`, or NULL. */
+static const struct option_row *row_of(const struct option_table *tables, size_t n_tables,
+				       const char *argument, const struct option_table **ret_table,
+				       const char **ret_value)
+{
+	size_t n = strcspn(argument, "=");
+
+	*ret_value = argument[n] ? argument + n + 1 : NULL;
+	for (size_t t = 0; t < n_tables; t++)
+		for (size_t i = 0; i < tables[t].n_rows; i++) {
+			const struct option_row *row = &tables[t].rows[i];
+			bool is_letter = row->letter && argument[0] == '-' &&
+					 argument[1] == row->letter && !argument[2];
+			bool is_name = strncmp(argument, "--", 2) == 0 &&
+				       strlen(row->name) == n - 2 &&
+				       strncmp(argument + 2, row->name, n - 2) == 0;
+
+			*ret_table = &tables[t];
+			if (is_letter || is_name)
+				return row;
+		}
+	return NULL;
+}
+
+/*
+ * Options are ours by their whole names, for what is cut short may be one of diff's; ours have no
+ * values that begin with a dash. What comes before the name must be ours: of diff's it is not known
+ * here which have a value behind them.
+ */
+int baseline_take_compare(int argc, char **argv, const struct option_table *tables, size_t n_tables,
+			  struct baseline_options *options, struct failure *failure)
+{
+	int n = 1, r = 0;
+
+	for (int i = 1; i < argc && r == 0; i++) {
+		const struct option_table *table;
+		const char *value;
+		const struct option_row *row = row_of(tables, n_tables, argv[i], &table, &value);
+
+		if (!row && n == 1 && argv[i][0] == '-') {
+			failure_set(failure, -EINVAL, "%s stands before the name of the baseline",
+				    argv[i]);
+			return failure_mend(failure, -EINVAL,
+					    "options of bpfflame diff come behind it: bpfflame "
+					    "baseline compare NAME NEW… %s …",
+					    argv[i]);
+		}
+		if (!row) {
+			argv[n++] = argv[i];
+			continue;
+		}
+		if (row->argument && !value && ++i < argc)
+			value = argv[i];
+		if (!row->argument != !value)
+			r = failure_set(failure, -EINVAL, "--%s %s", row->name,
+					value ? "takes no value" : "wants a value");
+		r = r < 0 ? r : row->take(row, (char *)table->target + row->offset, value, failure);
+	}
+	options->arguments = argv + 1;
+	options->n_arguments = n - 1;
+	return r;
+}
+
+/* What speaks against comparing the two. */
+#define MAX_REMARKS 16
+
+struct remarks {
+	char lines[MAX_REMARKS][2 * BASELINE_TEXT_SIZE];
+	size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void remark(struct remarks *remarks,
+							 const char *format, ...)
+{
+	va_list arguments;
+
+	if (remarks->n == MAX_REMARKS)
+		return;
+	va_start(arguments, format);
+	vsnprintf(remarks->lines[remarks->n++], sizeof remarks->lines[0], format, arguments);
+	va_end(arguments);
+}
+
+/* What is not known of one is let be. */
+static void compare_texts(struct remarks *remarks, const char *what, const char *then,
+			  const char *now)
+{
+	if (*then && *now && strcmp(then, now) != 0)
+		remark(remarks, "%s differs: %s, now %s", what, then, now);
+}
+
+/* A frequency comes back from its period, a whole number of nanoseconds. */
+static void compare_numbers(struct remarks *remarks, const char *what, double then, double now,
+			    const char *unit)
+{
+	if (then && now && fabs(then - now) > 1e-4 * then)
+		remark(remarks, "%s differs: %.6g%s, now %.6g%s", what, then, unit, now, unit);
+}
+
+static void compare_machines(struct remarks *remarks, const struct machine *then,
+			     const struct machine *now)
+{
+	static const char *const virtual[] = {"", "not virtual", "virtual"};
+
+	compare_texts(remarks, "CPU", then->cpu_model, now->cpu_model);
+	compare_numbers(remarks, "number of CPUs", then->cpus, now->cpus, "");
+	compare_texts(remarks, "architecture", then->architecture, now->architecture);
+	compare_texts(remarks, "machine", virtual[then->is_virtual], virtual[now->is_virtual]);
+	compare_numbers(remarks, "highest CPU frequency", then->max_kilohertz / 1e3,
+			now->max_kilohertz / 1e3, " MHz");
+	compare_texts(remarks, "CPU governor", then->governor, now->governor);
+	compare_texts(remarks, "kernel", then->kernel, now->kernel);
+	if (!*then->cpu_model && !then->cpus)
+		remark(remarks, "the machine of the baseline is not known: it was saved on "
+				"another one");
+}
+
+/* What the new side tells of itself; of the machine, else, it is this one. */
+static void compare_facts(const struct stacks *stacks, const struct baseline *baseline,
+			  struct remarks *remarks)
+{
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+	const char *host = strings_get(&stacks->strings, facts->host);
+	const char *kernel = strings_get(&stacks->strings, facts->kernel);
+	struct machine now;
+
+	machine_read("", &now);
+	if (baseline_take_place(host, kernel, &now))
+		remark(remarks, "the new recording is of another machine: its CPU is not known");
+	compare_machines(remarks, &baseline->machine, &now);
+	compare_texts(remarks, "event", baseline->event,
+		      strings_get(&stacks->strings, facts->event));
+	compare_numbers(remarks, "sampling frequency", baseline->frequency, facts->frequency,
+			" Hz");
+}
+
+/* What diff asks once it has read both sides. */
+struct comparing {
+	const struct baseline_options *options;
+	const struct baseline *baseline;
+	char base_name[2 * BASELINE_KEY_SIZE];
+	struct remarks remarks;
+	const char *pointers[MAX_REMARKS + 1];
+};
+
+static int give_remarks(void *data, const struct stacks *stacks, const char *const **ret_remarks,
+			struct failure *failure)
+{
+	struct comparing *comparing = data;
+	struct remarks *remarks = &comparing->remarks;
+
+	compare_facts(stacks, comparing->baseline, remarks);
+	for (size_t i = 0; i < remarks->n; i++)
+		comparing->pointers[i] = remarks->lines[i];
+	*ret_remarks = comparing->pointers;
+	if (!remarks->n || !comparing->options->same_machine)
+		return 0;
+	for (size_t i = 0; i < remarks->n; i++)
+		baseline_say("%s", remarks->lines[i]);
+	failure_set(failure, -EINVAL, "%s is not of this machine", comparing->base_name);
+	return failure_mend(failure, -EINVAL, "save one here, or leave out --same-machine");
+}
+
+/* `diff --base RUN … [-q] NEW … OPTIONS`. @paths: of the runs. */
+static int call_diff(struct comparing *comparing, char *const *paths, size_t n_paths)
+{
+	const struct baseline_options *options = comparing->options;
+	const struct diff_caller caller = {comparing, comparing->base_name, give_remarks};
+	char **argv = calloc(2 * n_paths + options->n_arguments + 3, sizeof *argv);
+	size_t n = 0;
+	int code;
+
+	if (!argv)
+		return cmd_fail(&(struct failure){}, EXIT_FAILED);
+	argv[n++] = "diff";
+	for (size_t i = 0; i < n_paths; i++) {
+		argv[n++] = "--base";
+		argv[n++] = paths[i];
+	}
+	if (options->quiet)
+		argv[n++] = "-q";
+	for (size_t i = 1; i < options->n_arguments; i++)
+		argv[n++] = options->arguments[i];
+	code = diff_run(n, argv, &caller);
+	free(argv);
+	return code;
+}
+
+static int run_diff(const struct baseline_options *options, const struct baseline *baseline)
+{
+	struct comparing comparing = {.options = options, .baseline = baseline};
+	struct run_files runs = {.n = baseline->n_runs};
+	int code;
+
+	if (baselines_run_paths(options->folder, baseline, &runs.paths) < 0)
+		return cmd_fail(&(struct failure){}, EXIT_FAILED);
+	snprintf(comparing.base_name, sizeof comparing.base_name, "%s@%s", baseline->name,
+		 baseline->commit);
+	code = call_diff(&comparing, runs.paths, runs.n);
+	run_files_done(&runs);
+	return code;
+}
+
+/* The first run of a pipeline has nothing to compare with. */
+static int say_missing(const struct baseline_options *options, int error,
+		       const struct failure *failure)
+{
+	if (error != -ENOENT || !options->missing_ok)
+		return cmd_fail(failure, EXIT_FAILED);
+	if (!options->quiet)
+		cmd_fail(failure, EXIT_DONE);
+	return EXIT_DONE;
+}
+
+int baseline_compare(const struct baseline_options *options)
+{
+	const struct baseline *baseline;
+	struct baseline_choice choice;
+	struct failure failure = {};
+	struct baselines_list list = {};
+	int code;
+	int r = baseline_parse_choice(options, options->arguments[0], &choice, &failure);
+
+	if (r < 0)
+		return cmd_fail(&failure, EXIT_USAGE);
+	r = baseline_choose(options, &choice, &list, &baseline, &failure);
+	if (r < 0) {
+		baselines_list_done(&list);
+		return say_missing(options, r, &failure);
+	}
+	code = run_diff(options, baseline);
+	baselines_list_done(&list);
+	return code;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * baseline_save: reads runs one after the other, and keeps each as pprof with all that was read of
+ * it: memory is that of one run.
+ *
+ * The machine is the one that saves, for a profile does not tell its CPU. Where it tells another
+ * host or kernel, it came from elsewhere, and what is known of this machine says nothing of it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/system.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "cmd/baseline.h"
+#include "cmd/inputs.h"
+#include "cmd/run_files.h"
+#include "cmd/view_options.h"
+#include "export/export.h"
+#include "store/checkout.h"
+
+/* The first of the environment's variables that has a value. */
+static const char *first_of(const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+static int refuse_commit(int error, struct failure *failure)
+{
+	failure_set(failure, -EINVAL,
+		    error == -ENOENT	? "no commit to save it under: this is no git repository"
+		    : error == -ENODATA ? "no commit to save it under: git's HEAD names none"
+					: "no commit to save it under: cannot read git's HEAD: %s",
+		    strerror(-error));
+	return failure_mend(failure, -EINVAL, "add --commit ID");
+}
+
+/* Of the options, the CI job, or the checkout, in this order. */
+static int find_commit(const struct baseline_options *options, struct baseline *baseline,
+		       struct failure *failure)
+{
+	static const char *const commits[] = {"GITHUB_SHA", "CI_COMMIT_SHA", NULL};
+	static const char *const branches[] = {"GITHUB_HEAD_REF", "GITHUB_REF_NAME",
+					       "CI_COMMIT_REF_NAME", NULL};
+	const char *commit = options->commit ? options->commit : first_of(commits);
+	const char *branch = options->branch ? options->branch : first_of(branches);
+	struct checkout checkout = {};
+	int r = commit && branch ? 0 : checkout_read(".", &checkout);
+
+	if (!commit && r < 0)
+		return refuse_commit(r, failure);
+	if (!commit)
+		commit = checkout.commit;
+	/* The branch is that of the commit that is checked out, and of no other. */
+	if (!branch && strcmp(commit, checkout.commit) == 0)
+		branch = checkout.branch;
+	r = baselines_check_key("commit", commit, failure);
+	if (r < 0)
+		return r;
+	baseline_copy(baseline->commit, commit);
+	baseline_copy(baseline->branch, branch ? branch : "");
+	return 0;
+}
+
+/* One line of text, which a terminal or a table can show. */
+static int check_text(const char *option, const char *text, size_t size, struct failure *failure)
+{
+	if (!text)
+		return 0;
+	if (strlen(text) >= size)
+		return failure_set(failure, -EINVAL, "%s is longer than %zu bytes", option,
+				   size - 1);
+	if (utf8_span(text) != strlen(text))
+		return failure_set(failure, -EINVAL, "%s is not UTF-8", option);
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return failure_set(failure, -EINVAL, "%s has a control character in it",
+					   option);
+	return 0;
+}
+
+/* What is being saved. */
+struct save {
+	const struct baseline_options *options;
+	struct baseline baseline;
+	size_t capacity; /* of its runs */
+	struct baselines_saving saving;
+	bool is_elsewhere, mixes_frequencies;
+	char first[BASELINE_TEXT_SIZE]; /* the path of the first run */
+};
+
+static const char *event_of(const struct profile *profile)
+{
+	const struct profile_event *event = profile_event(profile);
+
+	return event ? strings_get(&profile->strings, event->name) : "";
+}
+
+/* The first run tells what kind of runs they are. */
+static int check_kind(struct save *save, const struct profile *profile, const char *path,
+		      struct failure *failure)
+{
+	struct baseline *baseline = &save->baseline;
+
+	if (!baseline->n_runs) {
+		baseline->mode = profile->mode;
+		baseline->frequency = profile->frequency;
+		baseline_copy(baseline->event, event_of(profile));
+		baseline_copy(save->first, path);
+		save->is_elsewhere = baseline_take_place(
+			strings_get(&profile->strings, profile->host),
+			strings_get(&profile->strings, profile->kernel), &baseline->machine);
+		return 0;
+	}
+	if (profile->mode != baseline->mode)
+		return failure_set(failure, -EINVAL,
+				   "%s is %s and %s is %s: save them under two names", save->first,
+				   profile_mode_name(baseline->mode), path,
+				   profile_mode_name(profile->mode));
+	if (strcmp(event_of(profile), baseline->event) != 0)
+		return failure_set(failure, -EINVAL,
+				   "%s and %s are of two events: save them under two names",
+				   save->first, path);
+	save->mixes_frequencies |= profile->frequency != baseline->frequency;
+	return 0;
+}
+
+/* Errors: -EINVAL for a profile of nothing. */
+static int add_run(struct save *save, const struct profile *profile, const char *path,
+		   struct failure *failure)
+{
+	struct baseline *baseline = &save->baseline;
+	struct baseline_run run = {.start_realtime_ns = profile->start_realtime_ns,
+				   .duration_ns = profile->duration_ns};
+	int r;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		run.samples += profile->samples[i].count;
+		/* On the CPU it is events, if anything. */
+		if (profile->mode != PROFILE_ONCPU)
+			run.nanoseconds += profile->samples[i].nanoseconds;
+	}
+	if (!run.samples && !run.nanoseconds)
+		return failure_set(failure, -EINVAL, "%s has no samples in it: nothing to compare",
+				   path);
+	baseline_copy(run.source, strcmp(path, "-") == 0 ? "standard input" : path);
+	r = array_reserve(baseline->runs, save->capacity, baseline->n_runs, 1);
+	if (r == 0)
+		baseline->runs[baseline->n_runs++] = run;
+	return r;
+}
+
+static int write_run(void *data, FILE *stream)
+{
+	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
+
+	return export_pprof(data, &everything.stacks.unfold, stream);
+}
+
+static int save_run(struct save *save, char *path, struct failure *failure)
+{
+	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
+	struct baseline *baseline = &save->baseline;
+	struct input input;
+	int r = inputs_read(&path, 1, &everything.stacks, save->options->quiet, &input, failure);
+
+	if (r < 0)
+		return r;
+	if (input.base)
+		r = failure_set(failure, -EINVAL,
+				"%s has two columns of values: it is a comparison", path);
+	r = r < 0 ? r : check_kind(save, input.profile, path, failure);
+	r = r < 0 ? r : add_run(save, input.profile, path, failure);
+	r = r < 0 ? r
+		  : baselines_saving_add(&save->saving, write_run, input.profile,
+					 &baseline->runs[baseline->n_runs - 1].bytes, failure);
+	input_done(&input);
+	return r;
+}
+
+static int find_files(const struct baseline_options *options, struct run_files *files,
+		      struct failure *failure)
+{
+	size_t n_stdin = 0;
+	int r = 0;
+
+	for (size_t i = 1; i < options->n_arguments && r == 0; i++) {
+		n_stdin += strcmp(options->arguments[i], "-") == 0;
+		r = run_files_add(files, options->arguments[i], failure);
+	}
+	if (r == 0 && n_stdin > 1)
+		r = failure_set(failure, -EINVAL,
+				"standard input can be read only once, but - stands twice");
+	if (r == 0 && files->n > BASELINE_MAX_RUNS)
+		r = failure_set(failure, -EINVAL, "%zu files are more than a baseline can hold, %d",
+				files->n, BASELINE_MAX_RUNS);
+	return r;
+}
+
+static int save_files(struct save *save, const struct run_files *files, struct failure *failure)
+{
+	struct baseline *baseline = &save->baseline;
+	int r = baselines_saving_begin(save->options->folder, baseline->name, baseline->commit,
+				       save->options->replace, &save->saving, failure);
+
+	for (size_t i = 0; i < files->n && r == 0; i++)
+		r = save_run(save, files->paths[i], failure);
+	baseline->saved_ns = realtime_ns();
+	r = r < 0 ? r : baselines_saving_commit(&save->saving, baseline, failure);
+	baselines_saving_abort(&save->saving);
+	return r;
+}
+
+static void warn(const struct save *save)
+{
+	const struct machine *machine = &save->baseline.machine;
+
+	if (save->is_elsewhere)
+		baseline_say("%s was recorded on another machine (%s%s%s): its CPU is not known; "
+			     "save where you record",
+			     save->first, machine->host,
+			     *machine->host && *machine->kernel ? ", " : "", machine->kernel);
+	if (save->mixes_frequencies)
+		baseline_say("the runs were sampled at different frequencies");
+}
+
+static void say_saved(const struct save *save, size_t n_removed)
+{
+	const struct baseline *baseline = &save->baseline;
+	char total[TEXT_FIGURE_SIZE];
+	bool is_counted = baseline->mode == PROFILE_ONCPU;
+
+	if (is_counted)
+		text_count(total, baseline_total(baseline));
+	else
+		text_time(total, baseline_total(baseline));
+	baseline_say("saved %s@%s%s%s%s: %zu run%s, %s%s, in %s", baseline->name, baseline->commit,
+		     *baseline->branch ? " (" : "", baseline->branch, *baseline->branch ? ")" : "",
+		     baseline->n_runs, baseline->n_runs == 1 ? "" : "s", total,
+		     is_counted ? " samples" : "", save->options->folder);
+	if (n_removed)
+		baseline_say("removed %zu older", n_removed);
+}
+
+static int prepare(struct save *save, struct failure *failure)
+{
+	const struct baseline_options *options = save->options;
+	struct baseline *baseline = &save->baseline;
+	int r = baselines_check_key("name", options->arguments[0], failure);
+
+	r = r < 0 ? r : check_text("--branch", options->branch, sizeof baseline->branch, failure);
+	r = r < 0 ? r : check_text("--note", options->note, sizeof baseline->note, failure);
+	r = r < 0 ? r : find_commit(options, baseline, failure);
+	r = r < 0 ? r
+		  : check_text("the name of the branch", baseline->branch, sizeof baseline->branch,
+			       failure);
+	if (r < 0)
+		return r;
+	baseline_copy(baseline->name, options->arguments[0]);
+	baseline_copy(baseline->note, options->note ? options->note : "");
+	baseline_copy(baseline->version, BPFFLAME_VERSION);
+	machine_read("", &baseline->machine);
+	return 0;
+}
+
+int baseline_save(const struct baseline_options *options)
+{
+	struct save save = {.options = options, .saving.lock = -1};
+	struct run_files files = {};
+	struct failure failure = {};
+	size_t n_removed = 0;
+	int r = prepare(&save, &failure);
+
+	if (r < 0)
+		return cmd_fail(&failure, EXIT_USAGE);
+	r = find_files(options, &files, &failure);
+	r = r < 0 ? r : save_files(&save, &files, &failure);
+	if (r == 0 && options->keep)
+		r = baselines_rotate(options->folder, &save.baseline, options->keep, &n_removed,
+				     &failure);
+	run_files_done(&files);
+	if (r == 0 && !options->quiet) {
+		warn(&save);
+		say_saved(&save, n_removed);
+	}
+	baseline_done(&save.baseline);
+	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+}

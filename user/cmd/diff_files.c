@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/diff_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define KIND_SIZE 64
+#define MAX_KINDS 32
+
+/* The kinds that a side has; "": of files whose names tell none. */
+struct kinds {
+	char names[MAX_KINDS][KIND_SIZE];
+	size_t n;
+};
+
+/* `20261121T130501Z`, and what follows it. */
+static const char *skip_time(const char *name)
+{
+	static const char pattern[] = "ddddddddTddddddZ";
+
+	for (size_t i = 0; pattern[i]; i++) {
+		bool is_digit = name[i] >= '0' && name[i] <= '9';
+
+		if (pattern[i] == 'd' ? !is_digit : name[i] != pattern[i])
+			return NULL;
+	}
+	return name + sizeof pattern - 1;
+}
+
+static bool is_mode(const char *text)
+{
+	for (int mode = PROFILE_ONCPU; mode <= PROFILE_WALL; mode++)
+		if (strcmp(profile_mode_name(mode), text) == 0)
+			return true;
+	return false;
+}
+
+/* What a file's name tells of what it holds. */
+static void kind_of(const char *path, char kind[static KIND_SIZE])
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *rest;
+	char stem[KIND_SIZE * 4], *end, *dash;
+
+	snprintf(stem, sizeof stem, "%s", name);
+	for (const char *const *ending = (const char *const[]){".pb.gz", ".firefox.json",
+							       ".speedscope.json", ".folded", NULL};
+	     *ending; ending++) {
+		end = stem + strlen(stem) - strlen(*ending);
+		if (end > stem && strcmp(end, *ending) == 0)
+			*end = '\0';
+	}
+	kind[0] = '\0';
+	rest = skip_time(stem);
+	dash = rest ? strchr(rest, '-') : strrchr(stem, '-');
+	rest = dash ? dash + 1 : stem;
+	if (is_mode(rest) || (dash && skip_time(stem)))
+		snprintf(kind, KIND_SIZE, "%.63s", rest);
+}
+
+static void add_kind(struct kinds *kinds, const char *kind)
+{
+	for (size_t i = 0; i < kinds->n; i++)
+		if (strcmp(kinds->names[i], kind) == 0)
+			return;
+	if (kinds->n < MAX_KINDS)
+		snprintf(kinds->names[kinds->n++], KIND_SIZE, "%s", kind);
+}
+
+static bool has_kind(const struct kinds *kinds, const char *kind)
+{
+	for (size_t i = 0; i < kinds->n; i++)
+		if (strcmp(kinds->names[i], kind) == 0)
+			return true;
+	return false;
+}
+
+static void list_kinds(const struct run_files *files, struct kinds *kinds)
+{
+	char kind[KIND_SIZE];
+
+	for (size_t i = 0; i < files->n; i++) {
+		kind_of(files->paths[i], kind);
+		add_kind(kinds, kind);
+	}
+}
+
+/* Leaves out what is of another kind. */
+static void keep_kind(struct run_files *files, const char *kind)
+{
+	size_t n = 0;
+	char other[KIND_SIZE];
+
+	for (size_t i = 0; i < files->n; i++) {
+		kind_of(files->paths[i], other);
+		if (strcmp(kind, other) == 0)
+			files->paths[n++] = files->paths[i];
+		else
+			free(files->paths[i]);
+	}
+	files->n = n;
+}
+
+static void join_kinds(const struct kinds *kinds, char *text, size_t size)
+{
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < kinds->n && n < size; i++)
+		n += snprintf(text + n, size - n, "%s%s", i ? ", " : "",
+			      *kinds->names[i] ? kinds->names[i] : "others");
+}
+
+/* Says that a side has several kinds. */
+static int complain(const struct kinds *kinds, const char *name, struct failure *failure)
+{
+	char text[200];
+
+	join_kinds(kinds, text, sizeof text);
+	failure_set(failure, -EINVAL, "%s holds recordings of several kinds: %s", name, text);
+	return failure_mend(failure, -EINVAL, "choose one by --kind NAME, or name the files");
+}
+
+/* The one kind that both sides have; NULL: there is none, or several. */
+static const char *common_kind(const struct kinds kinds[N_SIDES])
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < kinds[0].n; i++) {
+		if (!has_kind(&kinds[1], kinds[0].names[i]))
+			continue;
+		if (found)
+			return NULL;
+		found = kinds[0].names[i];
+	}
+	return found;
+}
+
+/* @from_folders: of the sides, whether a folder was named; what was named by itself all counts. */
+static int choose_kinds(const struct diff_words *words, const bool from_folders[N_SIDES],
+			const char *const names[N_SIDES], struct diff_files *files,
+			struct failure *failure)
+{
+	struct kinds kinds[N_SIDES] = {};
+	const char *kind = words->kind;
+
+	for (int side = 0; side < N_SIDES; side++)
+		list_kinds(&files->sides[side], &kinds[side]);
+	for (int side = 0; side < N_SIDES; side++) {
+		if (!from_folders[side] || (!kind && kinds[side].n <= 1))
+			continue;
+		if (kind && !has_kind(&kinds[side], kind)) {
+			char text[200];
+
+			join_kinds(&kinds[side], text, sizeof text);
+			return failure_set(failure, -EINVAL, "%s holds no %s, but: %s", names[side],
+					   kind, text);
+		}
+		if (!kind && !common_kind(kinds))
+			return complain(&kinds[side], names[side], failure);
+		keep_kind(&files->sides[side], kind ? kind : common_kind(kinds));
+	}
+	return 0;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat status;
+
+	return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int add_all(char *const *paths, size_t n, struct run_files *files, bool *has_folder,
+		   struct failure *failure)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		*has_folder |= is_folder(paths[i]);
+		r = run_files_add(files, paths[i], failure);
+	}
+	return r;
+}
+
+/* Which words are whose. */
+static int split_words(const struct diff_words *words, size_t *ret_base, struct failure *failure)
+{
+	size_t n = words->n, n_base = n - words->n_behind;
+
+	if (words->n_bases) {
+		*ret_base = 0;
+		return n ? 0 : failure_set(failure, -EINVAL, "nothing to compare --base with");
+	}
+	if (words->n_behind && n_base) {
+		*ret_base = n_base;
+		return 0;
+	}
+	*ret_base = 1;
+	if (n == 2)
+		return 0;
+	failure_set(failure, -EINVAL, n ? "more than two files to compare" : "nothing to compare");
+	return failure_mend(failure, -EINVAL, "name BASE and NEW, or several: BASE… -- NEW…");
+}
+
+static int check_stdin(const struct diff_files *files, struct failure *failure)
+{
+	size_t n = 0;
+
+	for (int side = 0; side < N_SIDES; side++)
+		for (size_t i = 0; i < files->sides[side].n; i++)
+			n += strcmp(files->sides[side].paths[i], "-") == 0;
+	if (n < 2)
+		return 0;
+	return failure_set(failure, -EINVAL,
+			   "standard input can be read only once, but - stands twice");
+}
+
+int diff_files_find(const struct diff_words *words, struct diff_files *ret, struct failure *failure)
+{
+	bool folders[N_SIDES] = {};
+	const char *names[N_SIDES];
+	size_t n_base;
+	int r;
+
+	*ret = (struct diff_files){};
+	if (words->n == 1 && !words->n_bases) {
+		ret->is_single = true;
+		return run_files_add(&ret->sides[SIDE_NEW], words->arguments[0], failure);
+	}
+	r = split_words(words, &n_base, failure);
+	if (r < 0)
+		return r;
+	names[SIDE_BASE] = words->n_bases ? words->bases[0] : words->arguments[0];
+	names[SIDE_NEW] = words->arguments[n_base];
+	r = words->n_bases ? add_all(words->bases, words->n_bases, &ret->sides[SIDE_BASE],
+				     &folders[SIDE_BASE], failure)
+			   : add_all(words->arguments, n_base, &ret->sides[SIDE_BASE],
+				     &folders[SIDE_BASE], failure);
+	r = r < 0 ? r
+		  : add_all(words->arguments + n_base, words->n - n_base, &ret->sides[SIDE_NEW],
+			    &folders[SIDE_NEW], failure);
+	r = r < 0 ? r : choose_kinds(words, folders, names, ret, failure);
+	return r < 0 ? r : check_stdin(ret, failure);
+}
+
+void diff_files_done(struct diff_files *files)
+{
+	for (int side = 0; side < N_SIDES; side++)
+		run_files_done(&files->sides[side]);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/diff_sides.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/inputs.h"
+#include "core/compact.h"
+
+/* Stacks are merged when there are twice as many as after the last time, and so many more. */
+#define COMPACT_ENTRIES 50000
+
+struct reader {
+	const struct diff_reading *reading;
+	struct diff_sides *sides;
+	bool wants_sums;
+	size_t n_compact; /* entries there were after merging */
+	/* What all files must hold, from the first one that holds anything. */
+	bool has_mode;
+	enum profile_mode mode;
+	char event[64], first[256];
+	struct failure *failure;
+};
+
+/* What was sampled, where it was asked for by name. */
+static const char *event_name(const struct profile *profile)
+{
+	const struct profile_event *event = profile_event(profile);
+
+	return event && event->is_counted ? strings_get(&profile->strings, event->name) : "";
+}
+
+/* Samples and times can't be compared. Of an empty file nobody knows what it would hold. */
+static int match_mode(struct reader *reader, struct profile *profile, const char *path)
+{
+	if (!profile->n_samples) {
+		profile->mode = reader->mode;
+		return 0;
+	}
+	if (!reader->has_mode) {
+		reader->has_mode = true;
+		reader->mode = profile->mode;
+		snprintf(reader->first, sizeof reader->first, "%s", path);
+		snprintf(reader->event, sizeof reader->event, "%.63s", event_name(profile));
+		return 0;
+	}
+	if (profile->mode != reader->mode)
+		return failure_set(reader->failure, -EINVAL,
+				   "%s is %s and %s is %s: they can't be compared", reader->first,
+				   profile_mode_name(reader->mode), path,
+				   profile_mode_name(profile->mode));
+	if (strncmp(event_name(profile), reader->event, 63) != 0)
+		return failure_set(reader->failure, -EINVAL,
+				   "%s counts %s and %s counts %s: they can't be compared",
+				   reader->first, *reader->event ? reader->event : "samples", path,
+				   *event_name(profile) ? event_name(profile) : "samples");
+	return 0;
+}
+
+static int add_sums(struct reader *reader, struct profile *profile, enum stacks_side side)
+{
+	struct stacks_options options = reader->reading->stacks;
+	struct stacks run;
+	int r;
+
+	options.reverse = options.in_order = options.merge_modules = false;
+	r = stacks_init(&run, &options);
+	r = r < 0 ? r : stacks_add(&run, profile, SIDE_NEW);
+	r = r < 0 ? r : gate_sums_add(&reader->sides->sums, &run, side);
+	stacks_done(&run);
+	return r;
+}
+
+static int compact(struct reader *reader)
+{
+	struct stacks *plain = &reader->sides->plain;
+	int r;
+
+	if (plain->n_entries < 2 * reader->n_compact + COMPACT_ENTRIES)
+		return 0;
+	r = stacks_compact(plain);
+	if (r == 0 && reader->sides->has_drawn && !reader->sides->drawn.options.in_order)
+		r = stacks_compact(&reader->sides->drawn);
+	reader->n_compact = plain->n_entries;
+	return r;
+}
+
+static int add_run(struct reader *reader, struct profile *profile, const char *path,
+		   enum stacks_side side)
+{
+	struct diff_sides *sides = reader->sides;
+	int r = match_mode(reader, profile, path);
+
+	if (r == 0 && reader->wants_sums)
+		r = add_sums(reader, profile, side);
+	r = r < 0 ? r : stacks_add(&sides->plain, profile, side);
+	if (r == 0 && sides->has_drawn)
+		r = stacks_add(&sides->drawn, profile, side);
+	return r < 0 ? r : compact(reader);
+}
+
+static int read_run(struct reader *reader, char *path, enum stacks_side side)
+{
+	struct input input;
+	int r = inputs_read(&path, 1, &reader->reading->stacks, reader->reading->quiet, &input,
+			    reader->failure);
+
+	if (r < 0)
+		return r;
+	if (input.base) {
+		r = failure_set(reader->failure, -EINVAL,
+				"%s has two columns of values: it is a comparison by itself", path);
+		failure_mend(reader->failure, r, "name it alone");
+	} else {
+		r = add_run(reader, input.profile, path, side);
+	}
+	input_done(&input);
+	return r;
+}
+
+/* One file of two columns. */
+static int read_single(struct reader *reader, char *path)
+{
+	struct input input;
+	int r = inputs_read(&path, 1, &reader->reading->stacks, reader->reading->quiet, &input,
+			    reader->failure);
+
+	if (r < 0)
+		return r;
+	if (!input.base) {
+		r = failure_set(reader->failure, -EINVAL,
+				"%s has one column of values: nothing to compare with", path);
+		failure_mend(reader->failure, r, "name BASE and NEW");
+	} else {
+		r = add_run(reader, input.base, path, SIDE_BASE);
+		r = r < 0 ? r : add_run(reader, input.profile, path, SIDE_NEW);
+	}
+	input_done(&input);
+	return r;
+}
+
+static int read_all(struct reader *reader, const struct diff_files *files)
+{
+	/* The base first: from then on it is a comparison. */
+	const enum stacks_side order[] = {SIDE_BASE, SIDE_NEW};
+	int r = 0;
+
+	if (files->is_single) {
+		if (files->sides[SIDE_NEW].n != 1)
+			return failure_set(reader->failure, -EINVAL, "nothing to compare with");
+		return read_single(reader, files->sides[SIDE_NEW].paths[0]);
+	}
+	for (int i = 0; i < N_SIDES; i++) {
+		const struct run_files *side = &files->sides[order[i]];
+
+		for (size_t k = 0; k < side->n && r == 0; k++)
+			r = read_run(reader, side->paths[k], order[i]);
+	}
+	return r;
+}
+
+static int finish(struct reader *reader)
+{
+	struct diff_sides *sides = reader->sides;
+	enum stacks_scale scale = reader->reading->scale;
+	int r = stacks_finish(&sides->plain, scale);
+
+	if (r == 0 && sides->has_drawn)
+		r = stacks_finish(&sides->drawn, scale);
+	/* What an empty side is, the other one told later. */
+	for (int side = 0; side < N_SIDES; side++) {
+		sides->plain.facts[side].mode = reader->mode;
+		if (sides->has_drawn)
+			sides->drawn.facts[side].mode = reader->mode;
+	}
+	sides->sums.mode = reader->mode;
+	return r;
+}
+
+int diff_sides_read(const struct diff_files *files, const struct diff_reading *reading,
+		    struct diff_sides *ret, struct failure *failure)
+{
+	struct diff_sides sides = {.has_drawn =
+					   reading->stacks.reverse || reading->stacks.in_order};
+	struct reader reader = {.reading = reading, .sides = &sides, .failure = failure};
+	struct stacks_options plain = reading->stacks;
+	int r;
+
+	plain.reverse = plain.in_order = false;
+	reader.wants_sums = reading->wants_sums || files->sides[SIDE_BASE].n > 1 ||
+			    files->sides[SIDE_NEW].n > 1;
+	r = stacks_init(&sides.plain, &plain);
+	if (r == 0 && sides.has_drawn)
+		r = stacks_init(&sides.drawn, &reading->stacks);
+	r = r < 0 ? r : gate_sums_init(&sides.sums);
+	r = r < 0 ? r : read_all(&reader, files);
+	r = r < 0 ? r : finish(&reader);
+	if (r < 0)
+		diff_sides_done(&sides);
+	else
+		*ret = sides;
+	return r;
+}
+
+void diff_sides_done(struct diff_sides *sides)
+{
+	stacks_done(&sides->plain);
+	if (sides->has_drawn)
+		stacks_done(&sides->drawn);
+	gate_sums_done(&sides->sums);
+}

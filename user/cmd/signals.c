@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/signals.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/system.h"
+
+/* What is sent twice at once (timeout(1): to the process and to its group) is one wish. */
+#define ONE_WISH_NS (50 * 1000000ULL)
+/* What a command has to end by itself before its recording is written without its end. */
+#define PATIENCE_NS (2 * NSEC_PER_SEC)
+
+/* Processes between a command and one that it started: more than any real tree has. */
+#define MAX_ANCESTORS 256
+
+static const int always[] = {SIGINT, SIGTERM, SIGHUP};
+static const int for_command[] = {SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
+
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+int signals_catch(struct signals *ret, bool with_command)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN}, as_usual = {.sa_handler = SIG_DFL};
+	struct signals signals = {.fd = -1};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigemptyset(&signals.ignored);
+	for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+		if (is_ignored(always[i]))
+			sigaddset(&signals.ignored, always[i]);
+		if (always[i] != SIGHUP || !is_ignored(SIGHUP))
+			sigaddset(&set, always[i]);
+	}
+	for (size_t i = 0; with_command && i < sizeof for_command / sizeof *for_command; i++)
+		if (!is_ignored(for_command[i]))
+			sigaddset(&set, for_command[i]);
+	signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals.fd < 0)
+		return -errno;
+	sigaction(SIGPIPE, &ignore, &signals.pipe);
+	/* Where children are ignored, nobody can wait for the command. */
+	sigaction(SIGCHLD, &as_usual, &signals.child);
+	sigprocmask(SIG_BLOCK, &set, &signals.mask);
+	*ret = signals;
+	return 0;
+}
+
+void signals_restore(const struct signals *signals)
+{
+	sigaction(SIGPIPE, &signals->pipe, NULL);
+	sigaction(SIGCHLD, &signals->child, NULL);
+	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
+/* The state and the parent of a process, as its stat says: `pid (comm) S ppid`. */
+static bool look_at(uint32_t pid, char *ret_state, uint32_t *ret_parent)
+{
+	char path[32], text[512];
+	const char *end;
+
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	if (read_text_file(path, text, sizeof text) < 0)
+		return false;
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %c %u", ret_state, ret_parent) == 2;
+}
+
+static bool is_of_command(uint32_t pid, const struct command *command)
+{
+	char state;
+
+	for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
+		if (pid == (uint32_t)command->pid)
+			return true;
+		if (!look_at(pid, &state, &pid))
+			return false;
+	}
+	return false;
+}
+
+static bool is_stopped(const struct command *command)
+{
+	uint32_t parent;
+	char state;
+
+	return look_at(command->pid, &state, &parent) && state == 'T';
+}
+
+/* Sent by the kernel, the terminal's signals reach the whole group. */
+static bool was_sent_to_us(const struct signalfd_siginfo *info, const struct command *command)
+{
+	return info->ssi_code != SI_KERNEL && !is_of_command(info->ssi_pid, command);
+}
+
+/* As the signal would have done if we did not read it: the shell sees us stopped by SIGTSTP. */
+static void stop_too(void)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+static bool asks_for_the_end(const struct signals *signals, const struct signalfd_siginfo *info)
+{
+	switch (info->ssi_signo) {
+	case SIGINT:
+	case SIGQUIT:
+		/* Started in the background by a script: the terminal's keys are not for us. */
+		return info->ssi_code != SI_KERNEL ||
+		       !sigismember(&signals->ignored, info->ssi_signo);
+	case SIGTERM:
+	case SIGHUP: return true;
+	default: return false;
+	}
+}
+
+static void note_wish(struct signals *signals, const struct signalfd_siginfo *info)
+{
+	bool is_key = info->ssi_code == SI_KERNEL && info->ssi_signo != SIGHUP;
+	uint64_t now = monotonic_ns();
+
+	if (signals->asked_ns && now - signals->asked_ns >= ONE_WISH_NS)
+		signals->end_ns = now;
+	else if (!is_key && !signals->end_ns)
+		signals->end_ns = now + PATIENCE_NS;
+	if (!signals->asked_ns)
+		signals->asked_ns = now;
+}
+
+static void take(struct signals *signals, struct command *command,
+		 const struct signalfd_siginfo *info)
+{
+	int number = info->ssi_signo;
+
+	/* A second SIGCONT would do no harm, but some commands count them. */
+	if (was_sent_to_us(info, command) && !command->ended &&
+	    (number != SIGCONT || is_stopped(command)))
+		kill(command->pid, number);
+	if (number == SIGTSTP)
+		stop_too();
+	if (asks_for_the_end(signals, info))
+		note_wish(signals, info);
+}
+
+bool signals_take(struct signals *signals, struct command *command)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals->fd, &info, sizeof info) == sizeof info) {
+		if (!command->pid)
+			return true;
+		take(signals, command, &info);
+	}
+	return signals->end_ns && monotonic_ns() >= signals->end_ns;
+}

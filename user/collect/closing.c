@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How a window becomes a profile that can be taken. When its end has come:
+ *
+ *	- the task iterator counts what threads wait for, up to the boundary;
+ *	- both count maps are emptied: a program may have taken its time before the boundary, and
+ *its map after the first was turned away from. Rows of the next window are set aside;
+ *	- CPU times are distributed, and the profile waits with its sources and stats;
+ *	- the next profile begins with the rows that were set aside; what is needed no more is
+ *freed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/collector.h"
+#include "collect/window.h"
+#include "profiler.skel.h"
+
+#define GENERATION_BYTES (32 << 20) /* of frames and wakers; see raw_stacks.h */
+
+/* What @file of the files is read through. */
+static void file_source(const struct files *files, const struct file *file,
+			struct mapping_source *source)
+{
+	source->file = file->fd;
+	if (file->root != UINT32_MAX)
+		source->root = files->roots.items[file->root].fd;
+}
+
+static struct mapping_source *list_sources(struct collector *collector)
+{
+	const struct files *files = &collector->processes.files;
+	const struct profile *profile = collector->profile;
+	struct jit_files *jit_files = &collector->processes.jit_files;
+	struct mapping_source *sources = malloc((profile->n_mappings + 1) * sizeof *sources);
+
+	if (!sources)
+		return NULL;
+	for (size_t i = 0; i < profile->n_mappings; i++)
+		sources[i] = MAPPING_SOURCE_NONE;
+	for (size_t i = 0; i < files->n_files; i++)
+		if (files->files[i].profile_mapping != UINT32_MAX)
+			file_source(files, &files->files[i],
+				    &sources[files->files[i].profile_mapping]);
+	jit_files_retry(jit_files);
+	for (size_t i = 0; i < profile->n_mappings; i++) {
+		const struct profile_mapping *mapping = &profile->mappings[i];
+		const struct jit_image image = {mapping->pid, mapping->exec_id,
+						mapping->process_start};
+
+		if (mapping->kind == MAPPING_ANON)
+			jit_files_source(jit_files, files, &image, &sources[i]);
+	}
+	return sources;
+}
+
+/* The window goes on after us: its descriptors must not. */
+static void own_fds(struct mapping_source *sources, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int *fds[] = {&sources[i].file, &sources[i].root, &sources[i].perf_map,
+			      &sources[i].jitdump};
+
+		for (size_t k = 0; k < sizeof fds / sizeof *fds; k++)
+			if (*fds[k] >= 0)
+				*fds[k] = fcntl(*fds[k], F_DUPFD_CLOEXEC, 0);
+	}
+}
+
+static void read_totals(const struct collector *collector, struct collect_stats *ret)
+{
+	*ret = (struct collect_stats){
+		.samples = collector->locator.samples,
+		.counts_full = stats_total(collector->skel, BF_STAT_COUNTS_FULL),
+		.events_full = stats_total(collector->skel, BF_STAT_EVENTS_FULL),
+		.storage_failed = stats_total(collector->skel, BF_STAT_STORAGE_FAILED),
+		.targets_full = stats_total(collector->skel, BF_STAT_TARGETS_FULL),
+		.lost_stacks = collector->locator.lost_stacks,
+		.nested_events = stats_total(collector->skel, BF_STAT_EVENTS_NESTED) +
+				 events_missed(collector->skel),
+		.lost_records = collector->sampler.losses.lost,
+		.throttled = collector->sampler.losses.throttled,
+		.unknown_processes = collector->locator.unknown_processes,
+		.unopened_files = collector->processes.files.n_unopened,
+		.drains = collector->n_drains,
+		.processes = collector->processes.n_processes,
+		.snapshots = stats_total(collector->skel, BF_STAT_SNAPSHOTS),
+		.snapshots_full = stats_total(collector->skel, BF_STAT_SNAPSHOTS_FULL),
+		.tables_built = collector->unwinder.tables.n_built,
+		.tables_failed = collector->unwinder.tables.n_damaged,
+		.unwind_bytes = segments_bytes(&collector->unwinder.segments),
+		.evictions = collector->unwinder.segments.n_evicted,
+		.lost_wakers = collector->locator.lost_wakers,
+		.kernel_bytes = stats_kernel_bytes(collector->skel),
+	};
+}
+
+static void read_offcpu_totals(const struct collector *collector, struct stats_mark *mark)
+{
+	const struct profiler *skel = collector->skel;
+	const struct stats_open *open = &collector->open;
+	struct collect_stats *totals = &mark->totals;
+
+	totals->periods = stats_total(skel, BF_STAT_PERIODS) + open->periods;
+	totals->kept = stats_total(skel, BF_STAT_KEPT);
+	totals->unknown_wakers = stats_total(skel, BF_STAT_UNKNOWN_WAKERS);
+	totals->offcpu_period_ns = skel->bss->control.offcpu_period;
+	totals->threads = stats_total(skel, BF_STAT_THREADS);
+	mark->residue_ns = stats_total(skel, BF_STAT_RESIDUE_NS) + open->residue_ns;
+	mark->ended_variance_us2 = stats_total(skel, BF_STAT_VARIANCE_US2);
+	mark->open_variance_us2 = open->variance_us2;
+}
+
+static void mark(const struct collector *collector, struct stats_mark *ret)
+{
+	*ret = (struct stats_mark){};
+	read_totals(collector, &ret->totals);
+	if (collector->options.mode != PROFILE_ONCPU)
+		read_offcpu_totals(collector, ret);
+}
+
+int closing_describe(struct collector *collector)
+{
+	if (!collector->sampled.n)
+		collector->profile->frequency = collector->options.frequency;
+	return events_describe(&collector->sampled, collector->profile);
+}
+
+/* When the profile's windows began, and how long they were. */
+static void set_time(struct collector *collector)
+{
+	const struct windows *windows = &collector->windows;
+	const struct bf_control *control = &collector->skel->bss->control;
+	uint64_t begin = windows->number * windows->every_ns;
+	uint64_t end = (windows->last + 1) * windows->every_ns;
+	uint64_t whole = control->window_end - control->window_start;
+
+	if (!windows->every_ns || end > whole)
+		end = whole;
+	collector->profile->start_realtime_ns = collector->start_realtime_ns + begin;
+	collector->profile->duration_ns = end - begin;
+}
+
+/* Hands the profile over to those that wait. */
+static int put_aside(struct collector *collector, bool is_last)
+{
+	const struct windows *windows = &collector->windows;
+	struct closed_window *closed = calloc(1, sizeof *closed);
+
+	if (!closed)
+		return -ENOMEM;
+	closed->window = (struct collect_window){
+		.sources = list_sources(collector),
+		.number = windows->number,
+		.n = windows->last - windows->number + 1,
+		.is_last = is_last,
+	};
+	if (!closed->window.sources) {
+		closed_window_free(closed);
+		return -ENOMEM;
+	}
+	closed->owns_fds = !is_last;
+	if (closed->owns_fds)
+		own_fds(closed->window.sources, collector->profile->n_mappings);
+	closed->window.profile = collector->profile;
+	collector->profile = NULL;
+	closed->begin = collector->begin;
+	mark(collector, &closed->end);
+	collector->begin = closed->end;
+	stats_between(&closed->begin, &closed->end, closed->window.profile, &closed->window.stats);
+	return windows_add(&collector->windows, closed);
+}
+
+static int finish(struct collector *collector, bool is_last)
+{
+	int r = 0;
+
+	if (collector->options.mode == PROFILE_WALL)
+		r = runtimes_distribute(&collector->runtimes, collector->profile);
+	set_time(collector);
+	return r < 0 ? r : put_aside(collector, is_last);
+}
+
+/* Rows that were set aside, of the window that is open now. */
+static int add_later_rows(struct collector *collector)
+{
+	struct windows *windows = &collector->windows;
+	size_t n = windows->n_later;
+	int r = 0;
+
+	windows->n_later = 0;
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		const struct row row = windows->later[i];
+
+		r = collector_add_row(collector, &row.key, &row.count);
+	}
+	return r;
+}
+
+/* What rows of the open window name was sent since the cache was last emptied, or is found. */
+static int age(struct collector *collector)
+{
+	if (raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) <
+	    GENERATION_BYTES)
+		return 0;
+	raw_stacks_age(&collector->stacks);
+	wakers_age(&collector->wakers);
+	return drain_seen_stacks(&collector->drain, true);
+}
+
+static int begin_next(struct collector *collector)
+{
+	int r = profile_new(collector->options.mode, &collector->profile);
+
+	if (r < 0)
+		return r;
+	r = closing_describe(collector);
+	locator_begin(&collector->locator, collector->profile);
+	runtimes_done(&collector->runtimes);
+	collector->windows.number = ++collector->windows.last;
+	r = r < 0 ? r : age(collector);
+	r = r < 0 ? r : add_later_rows(collector);
+	return r < 0 ? r : collector_tidy(collector);
+}
+
+static int after_blocked_step(struct collector *collector, const char *bytes, size_t n)
+{
+	return collector->skel->bss->control.drain_wanted ? collector_read_rows(collector)
+							  : collector_read_events(collector);
+}
+
+/* The threads, as they stand at the boundary. */
+static int meet_threads(struct collector *collector)
+{
+	struct profiler *skel = collector->skel;
+	struct stats_open before = stats_read_open(skel);
+	int r;
+
+	if (collector->options.mode == PROFILE_ONCPU)
+		return 0;
+	/* Those that were in the kernel at the boundary have counted what they saw. */
+	load_wait_for_programs();
+	r = collector_iterate(collector_loaded_one(skel->progs.on_each_task_at_end,
+						   skel->progs.on_each_task_at_end_kernel_only),
+			      after_blocked_step, collector);
+	collector->open = stats_open_since(skel, &before);
+	return r;
+}
+
+/* All that was counted by now is read: what was in flight is in the second map. */
+static int read_all_rows(struct collector *collector)
+{
+	int r = collector_read_rows(collector);
+
+	return r < 0 ? r : collector_read_rows(collector);
+}
+
+static uint64_t window_now(const struct collector *collector)
+{
+	uint64_t now = monotonic_ns(), end = collector->skel->bss->control.window_end;
+
+	return windows_at(&collector->windows, now < end ? now : end - 1);
+}
+
+static int meet_at(struct collector *collector, uint64_t number)
+{
+	collector->windows.last = number - 1;
+	if (collector->options.mode != PROFILE_ONCPU)
+		window_advance(&collector->skel->bss->control, number, collector->windows.every_ns);
+	return meet_threads(collector);
+}
+
+/*
+ * If the next boundary comes while the threads are met, one that was not met yet and runs again has
+ * counted up to that one: then both windows are one.
+ */
+int closing_close_before(struct collector *collector, uint64_t number)
+{
+	int r = meet_at(collector, number);
+
+	if (r >= 0 && collector->options.mode != PROFILE_ONCPU && window_now(collector) > number)
+		r = meet_at(collector, window_now(collector));
+	r = r < 0 ? r : read_all_rows(collector);
+	r = r < 0 ? r : finish(collector, false);
+	r = r < 0 ? r : begin_next(collector);
+	if (r >= 0 && collector->options.mode != PROFILE_ONCPU)
+		window_adjust(&collector->skel->bss->control, collector->windows.every_ns);
+	return r;
+}
+
+int closing_close_last(struct collector *collector)
+{
+	int r;
+
+	window_close_last(&collector->skel->bss->control, collector->windows.last);
+	r = meet_threads(collector);
+	r = r < 0 ? r : read_all_rows(collector);
+	return r < 0 ? r : finish(collector, true);
+}
+
+int collect_take(struct collector *collector, struct collect_window *ret, struct failure *failure)
+{
+	int r = windows_take(&collector->windows, ret);
+
+	return r < 0 ? failure_set(failure, r, "cannot finish a window: %s", strerror(-r)) : r;
+}
+
+void collect_window_done(struct collect_window *window)
+{
+	profile_free(window->profile);
+	free(window->sources);
+	*window = (struct collect_window){};
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * collector: what collector.c (how it starts, steps and stops) and closing.c (how a window becomes
+ * a profile that can be taken) share.
+ */
+#ifndef COLLECT_COLLECTOR_H
+#define COLLECT_COLLECTOR_H
+
+#include "collect/collect.h"
+#include "collect/drain.h"
+#include "collect/events.h"
+#include "collect/load.h"
+#include "collect/locate.h"
+#include "collect/period.h"
+#include "collect/runtimes.h"
+#include "collect/sampler.h"
+#include "collect/stats.h"
+#include "collect/timeline.h"
+#include "collect/unwinder.h"
+#include "collect/wakers.h"
+#include "collect/windows.h"
+
+struct collector {
+	struct collect_options options;
+	struct loaded loaded;
+	struct profiler *skel; /* its */
+	struct sampler sampler;
+	struct events sampled; /* by it, and besides */
+	struct ring_buffer *events;
+	int epoll_fd;
+	struct timeline timeline;
+	struct processes processes;
+	struct raw_stacks stacks;
+	struct unwinder unwinder;
+	struct wakers wakers;
+	struct locator locator;
+	struct drain drain;
+	struct runtimes runtimes;
+	struct period period;
+	struct windows windows;
+	struct profile *profile; /* of the open window */
+	struct stats_mark begin; /* of it */
+	struct stats_open open;	 /* of the threads that were there then */
+	uint64_t start_realtime_ns;
+	int timer_fd; /* rings at boundaries; -1: there are none */
+	uint64_t last_drain_ns, n_drains;
+	int event_error; /* of the ring buffer's callback */
+	int nice;	 /* ours, before the recording */
+};
+
+/* Of two variants of a program, the one that load_profiler() chose. */
+struct bpf_program *collector_loaded_one(struct bpf_program *a, struct bpf_program *b);
+
+/* Runs an iterator; @fn is given what it has written so far, after each step. */
+int collector_iterate(struct bpf_program *program,
+		      int (*fn)(struct collector *collector, const char *bytes, size_t n),
+		      struct collector *collector);
+
+/* Reads what the rings hold and applies it. */
+int collector_read_events(struct collector *collector);
+
+/* Empties the map that is filled: rows up to the last window go into the profile. */
+int collector_read_rows(struct collector *collector);
+
+/* Where a row goes: the profile, or aside. */
+int collector_add_row(struct collector *collector, const struct bf_count_key *key,
+		      const struct bf_count *count);
+
+/* After rows were read: caches and what has ended. */
+int collector_tidy(struct collector *collector);
+
+/* Closes all windows before window @number, which has begun; it is open then. */
+int closing_close_before(struct collector *collector, uint64_t number);
+
+/* The recording is over: closes the last window. */
+int closing_close_last(struct collector *collector);
+
+/* Readies the collector's profile for a window. Errors: -ENOMEM. */
+int closing_describe(struct collector *collector);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * event: what -e names, read as text alone; whether this machine has it, event_find.h finds out.
+ *
+ *	NAME[:MODIFIERS][:PERIOD]	of a counter: cycles:u:1000000
+ *	CATEGORY:NAME[:PERIOD]		a tracepoint, `tracepoint:` before it or not
+ *	uprobe:PATH:FUNCTION[+OFFSET][:PERIOD], uretprobe, usdt:PATH:[PROVIDER:]NAME,
+ *	kprobe:FUNCTION[+OFFSET][:PERIOD], kretprobe
+ *
+ * A period is a decimal number, which no function's name is. Modifiers are perf's u and k.
+ */
+#ifndef COLLECT_EVENT_H
+#define COLLECT_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/failure.h"
+
+enum event_kind {
+	EVENT_COUNTER,	  /* the kernel's software counters, the processor's, those of a PMU */
+	EVENT_TRACEPOINT, /* @group: its category */
+	EVENT_UPROBE,	  /* @path, @target: a function, or an offset in the file */
+	EVENT_URETPROBE,
+	EVENT_USDT, /* @path, @group: the provider or NULL, @target */
+	EVENT_KPROBE,
+	EVENT_KRETPROBE,
+	N_EVENT_KINDS,
+};
+
+struct event_request {
+	enum event_kind kind;
+	char *name; /* as it was given, without its period */
+	char *path; /* of probed files */
+	char *group;
+	char *target; /* the counter's, tracepoint's, function's or probe's own name */
+	uint64_t offset;
+	uint64_t period; /* 0: none was given */
+	bool user_only, kernel_only;
+};
+
+/* Errors: -EINVAL with *failure naming it, -ENOMEM. event_request_done() is due after success. */
+int event_parse(const char *text, struct event_request *ret, struct failure *failure);
+void event_request_done(struct event_request *request);
+
+/* "counter", "tracepoint", "uprobe", … */
+const char *event_kind_name(enum event_kind kind);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/event_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/system.h"
+#include "collect/counters.h"
+#include "collect/event_find.h"
+#include "collect/probe_file.h"
+#include "collect/rights.h"
+#include "collect/tracefs.h"
+
+const char *listed_kind_name(enum listed_kind kind)
+{
+	static const char *const names[N_LISTED_KINDS] = {
+		[LISTED_SOFTWARE] = "software",	    [LISTED_HARDWARE] = "hardware",
+		[LISTED_CACHE] = "cache",	    [LISTED_PMU] = "pmu",
+		[LISTED_TRACEPOINT] = "tracepoint", [LISTED_UPROBE] = "uprobe",
+		[LISTED_KPROBE] = "kprobe",	    [LISTED_USDT] = "usdt",
+	};
+
+	return names[kind];
+}
+
+/* @name: malloc'ed, or NULL for want of memory. */
+static int add(struct event_list *list, enum listed_kind kind, char *name, const char *alias,
+	       const char *help)
+{
+	int r = name ? array_reserve(list->items, list->capacity, list->n, 1) : -ENOMEM;
+
+	if (r < 0) {
+		free(name);
+		return r;
+	}
+	list->items[list->n++] =
+		(struct listed_event){.kind = kind, .name = name, .alias = alias, .help = help};
+	return 0;
+}
+
+static int add_form(struct event_list *list, enum listed_kind kind, const char *form,
+		    const char *help)
+{
+	int r = add(list, kind, strdup(form), NULL, help);
+
+	if (r == 0)
+		list->items[list->n - 1].is_form = true;
+	return r;
+}
+
+static enum listed_kind kind_of(const struct counter_row *row)
+{
+	return row->type == PERF_TYPE_SOFTWARE	 ? LISTED_SOFTWARE
+	       : row->type == PERF_TYPE_HARDWARE ? LISTED_HARDWARE
+						 : LISTED_CACHE;
+}
+
+static void miss_counter(struct event_list *list, enum listed_kind kind, int error)
+{
+	struct failure *missing = &list->missing[kind];
+	const char *why = hardware_missing();
+
+	if (missing->what[0] || rights_explain(RIGHTS_PERF_EVENTS, error, missing))
+		return;
+	if (kind == LISTED_SOFTWARE)
+		failure_set(missing, error, "the kernel refuses them: %s", strerror(-error));
+	else
+		failure_set(missing, error, "%s",
+			    why ? why : "this processor's PMU does not count them");
+}
+
+static int add_counters(struct event_list *list)
+{
+	bool has[N_LISTED_KINDS] = {};
+	int r = 0;
+
+	for (const struct counter_row *row = counter_rows; row->name && r == 0; row++) {
+		const struct counter counter = {.type = row->type, .config = row->config};
+		enum listed_kind kind = kind_of(row);
+		int error = counter_try(&counter);
+
+		if (error < 0) {
+			miss_counter(list, kind, error);
+			continue;
+		}
+		has[kind] = true;
+		r = add(list, kind, strdup(row->name), row->alias, row->help);
+	}
+	for (int kind = 0; kind < N_LISTED_KINDS; kind++)
+		if (has[kind])
+			list->missing[kind] = (struct failure){};
+	return r;
+}
+
+/* Calls @fn with the files of a folder that do not begin with a dot. */
+static int each_file(const char *path,
+		     int (*fn)(struct event_list *list, const char *folder, const char *name),
+		     struct event_list *list, const char *folder)
+{
+	DIR *files = opendir(path);
+	struct dirent *entry;
+	int r = 0;
+
+	while (files && r == 0 && (entry = readdir(files)))
+		if (entry->d_name[0] != '.')
+			r = fn(list, folder, entry->d_name);
+	if (files)
+		closedir(files);
+	return r;
+}
+
+static int add_pmu_event(struct event_list *list, const char *pmu, const char *name)
+{
+	struct failure ignored;
+	struct counter counter;
+	char *text;
+
+	/* `NAME.scale` and `NAME.unit` say how its figures are read. */
+	if (strchr(name, '.'))
+		return 0;
+	if (asprintf(&text, "%s/%s/", pmu, name) < 0)
+		return -ENOMEM;
+	if (counter_find(text, &counter, &ignored) < 0 || counter_try(&counter) < 0) {
+		free(text);
+		return 0;
+	}
+	return add(list, LISTED_PMU, text, NULL, "");
+}
+
+static int add_pmu(struct event_list *list, const char *folder, const char *pmu)
+{
+	char path[320];
+
+	snprintf(path, sizeof path, PMU_FOLDER "/%s/events", pmu);
+	return each_file(path, add_pmu_event, list, pmu);
+}
+
+static int add_pmus(struct event_list *list)
+{
+	struct failure *missing = &list->missing[LISTED_PMU];
+	size_t before = list->n;
+	const char *why = hardware_missing();
+	int r = each_file(PMU_FOLDER, add_pmu, list, NULL);
+
+	if (r == 0 && list->n == before)
+		failure_set(missing, -ENODEV, "%s",
+			    why ? why : "no PMU names events that can be sampled here");
+	else if (r == 0 && !why)
+		r = add_form(list, LISTED_PMU, "cpu/event=0xNN,umask=0xNN/",
+			     "by the numbers of the processor's manual; also rNNNN");
+	return r;
+}
+
+static int add_tracepoint(void *context, const char *category, const char *name)
+{
+	char *text;
+
+	if (asprintf(&text, "%s:%s", category, name) < 0)
+		return -ENOMEM;
+	/* Those of the tracer itself: no program can be attached there. */
+	if (strcmp(category, "ftrace") == 0) {
+		free(text);
+		return 0;
+	}
+	return add(context, LISTED_TRACEPOINT, text, NULL, "");
+}
+
+static int add_tracepoints(struct event_list *list)
+{
+	struct failure *missing = &list->missing[LISTED_TRACEPOINT];
+	_cleanup_close_ int fd = -1;
+	bool is_private;
+	int r = tracefs_open(&fd, &is_private);
+
+	if (r == 0)
+		return tracefs_list(fd, add_tracepoint, list);
+	tracefs_refuse(r, missing);
+	return 0;
+}
+
+static int add_probes(struct event_list *list)
+{
+	int r = 0;
+
+	if (pmu_type("uprobe") >= 0) {
+		r = add_form(list, LISTED_UPROBE, "uprobe:FILE:FUNCTION[+OFFSET]",
+			     "calls of a function of a program or library");
+		r = r < 0 ? r
+			  : add_form(list, LISTED_UPROBE, "uretprobe:FILE:FUNCTION",
+				     "returns from it");
+		r = r < 0 ? r
+			  : add_form(list, LISTED_USDT, "usdt:FILE:PROVIDER:NAME",
+				     "probes that a program was built with: events --path FILE, "
+				     "-p PID");
+	} else {
+		for (int kind = LISTED_UPROBE; kind <= LISTED_USDT;
+		     kind += LISTED_USDT - LISTED_UPROBE)
+			failure_set(&list->missing[kind], -ENODEV,
+				    "this kernel has no uprobes: CONFIG_UPROBE_EVENTS");
+	}
+	if (r == 0 && pmu_type("kprobe") >= 0) {
+		r = add_form(list, LISTED_KPROBE, "kprobe:FUNCTION[+OFFSET]",
+			     "calls of a kernel function, as in /proc/kallsyms");
+		return r < 0 ? r
+			     : add_form(list, LISTED_KPROBE, "kretprobe:FUNCTION",
+					"returns from it");
+	}
+	if (r == 0)
+		failure_set(&list->missing[LISTED_KPROBE], -ENODEV,
+			    "this kernel has no kprobes: CONFIG_KPROBE_EVENTS");
+	return r;
+}
+
+int event_list_machine(struct event_list *list)
+{
+	int r = add_counters(list);
+
+	r = r < 0 ? r : add_pmus(list);
+	r = r < 0 ? r : add_tracepoints(list);
+	return r < 0 ? r : add_probes(list);
+}
+
+/* USDT */
+
+struct usdt_listing {
+	struct event_list *list;
+	const char *path; /* as -e is to be given it */
+};
+
+static int add_usdt(void *context, const struct usdt_probe *probe)
+{
+	const struct usdt_listing *listing = context;
+	char *name;
+
+	if (asprintf(&name, "usdt:%s:%s:%s", listing->path, probe->provider, probe->name) < 0)
+		return -ENOMEM;
+	return add(listing->list, LISTED_USDT, name, NULL, "");
+}
+
+int event_list_file(struct event_list *list, const char *name, struct failure *failure)
+{
+	struct usdt_listing listing = {list, name};
+	_cleanup_free_ char *path = NULL;
+	int r = probe_file_find(name, 0, &path);
+
+	if (r < 0)
+		return failure_set(failure, r, "no file '%s'", name);
+	r = probe_file_list_usdt(path, add_usdt, &listing);
+	if (r == -ENOEXEC)
+		return failure_set(failure, r, "%s is not an ELF file, or is damaged", path);
+	return r < 0 ? failure_set(failure, r, "cannot read %s: %s", path, strerror(-r)) : 0;
+}
+
+/* Each file once: its mappings lie side by side. */
+int event_list_process(struct event_list *list, uint32_t pid, struct failure *failure)
+{
+	char path[64], line[PATH_MAX + 128], last[PATH_MAX + 128] = "";
+	FILE *maps;
+	int r = 0;
+
+	snprintf(path, sizeof path, "/proc/%u/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && r == 0 && fgets(line, sizeof line, maps)) {
+		char *file = strchr(line, '/'), *seen;
+		struct usdt_listing listing = {list, file};
+
+		if (!file)
+			continue;
+		file[strcspn(file, "\n")] = '\0';
+		if (strcmp(file, last) == 0 || probe_file_find(file, pid, &seen) < 0)
+			continue;
+		strcpy(last, file);
+		r = probe_file_list_usdt(seen, add_usdt, &listing);
+		r = r == -ENOMEM ? r : 0; /* not every file is one of code */
+		free(seen);
+	}
+	if (!maps || (!*last && ferror(maps)))
+		r = failure_set(failure, -errno, "cannot read the mappings of process %u: %s", pid,
+				strerror(errno));
+	if (maps)
+		fclose(maps);
+	return r;
+}
+
+static int order(const void *a, const void *b)
+{
+	const struct listed_event *x = a, *y = b;
+	int by_kind = (x->kind > y->kind) - (x->kind < y->kind);
+
+	if (by_kind || x->is_form != y->is_form)
+		return by_kind ? by_kind : x->is_form - y->is_form;
+	return strcmp(x->name, y->name);
+}
+
+/* A probe can be in several places of a file: it is one event. */
+void event_list_sort(struct event_list *list)
+{
+	size_t kept = 0;
+
+	if (list->n)
+		qsort(list->items, list->n, sizeof *list->items, order);
+	for (size_t i = 0; i < list->n; i++) {
+		if (kept && order(&list->items[kept - 1], &list->items[i]) == 0)
+			free(list->items[i].name);
+		else
+			list->items[kept++] = list->items[i];
+	}
+	list->n = kept;
+}
+
+void event_list_done(struct event_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->items[i].name);
+	free(list->items);
+	*list = (struct event_list){};
+}

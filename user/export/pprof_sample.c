@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/pprof_sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* Of protobuf's encoding: field number and wire type. */
+#define TAG_NUMBER(field) ((field) << 3)
+#define TAG_BYTES(field)  ((field) << 3 | 2)
+#define MAX_VARINT	  10
+enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM, LABEL_UNIT };
+
+static int reserve(struct pprof_bytes *bytes, size_t n)
+{
+	return array_reserve(bytes->at, bytes->capacity, bytes->n, n);
+}
+
+/* There is room. */
+static void put_varint(struct pprof_bytes *bytes, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		bytes->at[bytes->n++] = value | 0x80;
+	bytes->at[bytes->n++] = value;
+}
+
+static size_t varint_length(uint64_t value)
+{
+	size_t n = 1;
+
+	for (; value >= 0x80; value >>= 7)
+		n++;
+	return n;
+}
+
+/* There is room. What is 0 is left out. */
+static void put_field(struct pprof_bytes *bytes, unsigned int field, uint64_t value)
+{
+	if (!value)
+		return;
+	put_varint(bytes, TAG_NUMBER(field));
+	put_varint(bytes, value);
+}
+
+static int put_bytes(struct pprof_bytes *bytes, unsigned int field, const struct pprof_bytes *part)
+{
+	int r = reserve(bytes, 2 * MAX_VARINT + part->n);
+
+	if (r < 0)
+		return r;
+	put_varint(bytes, TAG_BYTES(field));
+	put_varint(bytes, part->n);
+	if (part->n)
+		memcpy(bytes->at + bytes->n, part->at, part->n);
+	bytes->n += part->n;
+	return 0;
+}
+
+/* @field: LABEL_STR or LABEL_NUM. */
+static int put_label(struct pprof_writer *writer, uint32_t key, unsigned int field, uint64_t value)
+{
+	struct pprof_bytes *sample = &writer->sample;
+	size_t n = 2 + varint_length(key) + varint_length(value);
+	int r = reserve(sample, 2 * MAX_VARINT + n);
+
+	if (r < 0)
+		return r;
+	put_varint(sample, TAG_BYTES(SAMPLE_LABEL));
+	put_varint(sample, n);
+	put_varint(sample, TAG_NUMBER(LABEL_KEY));
+	put_varint(sample, key);
+	put_varint(sample, TAG_NUMBER(field));
+	put_varint(sample, value);
+	return 0;
+}
+
+/* The string that begins labels of one name, given out when it is first used. */
+static int index_once(struct pprof_writer *writer, const char *text, size_t n, uint32_t *index)
+{
+	uint32_t string;
+	int r;
+
+	if (*index)
+		return 0;
+	r = strings_add_bytes(&writer->profile->strings, text, n, &string);
+	return r < 0 ? r : pprof_tables_index(writer->tables, string, index);
+}
+
+static int put_text_label(struct pprof_writer *writer, const char *key, uint32_t *key_index,
+			  uint32_t value_index)
+{
+	int r = index_once(writer, key, strlen(key), key_index);
+
+	return r < 0 ? r : put_label(writer, *key_index, LABEL_STR, value_index);
+}
+
+static int put_number_label(struct pprof_writer *writer, const char *key, uint32_t *key_index,
+			    uint64_t value)
+{
+	int r;
+
+	if (!value)
+		return 0;
+	r = index_once(writer, key, strlen(key), key_index);
+	return r < 0 ? r : put_label(writer, *key_index, LABEL_NUM, value);
+}
+
+static int put_comm(struct pprof_writer *writer, uint32_t comm)
+{
+	uint32_t index;
+	int r = 0;
+
+	if (!comm)
+		r = strings_add(&writer->profile->strings, "[unknown]", &comm);
+	r = r < 0 ? r : pprof_tables_index(writer->tables, comm, &index);
+	return r < 0 ? r : put_text_label(writer, "comm", &writer->comm, index);
+}
+
+static int put_reason(struct pprof_writer *writer, enum off_reason reason)
+{
+	const char *text = off_reason_text(reason);
+	int r;
+
+	if (reason == REASON_NONE)
+		return 0;
+	/* Without its brackets. */
+	r = index_once(writer, text + 1, strlen(text) - 2, &writer->reasons[reason]);
+	return r < 0 ? r
+		     : put_text_label(writer, "reason", &writer->reason, writer->reasons[reason]);
+}
+
+static int put_idle(struct pprof_writer *writer, bool is_idle)
+{
+	int r;
+
+	if (!is_idle)
+		return 0;
+	r = index_once(writer, "true", strlen("true"), &writer->yes);
+	return r < 0 ? r : put_text_label(writer, "idle", &writer->idle, writer->yes);
+}
+
+/* A label of another producer's. */
+static int put_other(struct pprof_writer *writer, const struct extras_label *label)
+{
+	struct pprof_bytes *part = &writer->part;
+	uint32_t key, text, unit;
+	int r = pprof_tables_index(writer->tables, label->key, &key);
+
+	r = r < 0 ? r : pprof_tables_index(writer->tables, label->text, &text);
+	r = r < 0 ? r : pprof_tables_index(writer->tables, label->unit, &unit);
+	part->n = 0;
+	r = r < 0 ? r : reserve(part, 4 * (MAX_VARINT + 1));
+	if (r < 0)
+		return r;
+	put_field(part, LABEL_KEY, key);
+	put_field(part, LABEL_STR, text);
+	put_field(part, LABEL_NUM, label->number);
+	put_field(part, LABEL_UNIT, unit);
+	return put_bytes(&writer->sample, SAMPLE_LABEL, part);
+}
+
+static int put_others(struct pprof_writer *writer, uint32_t label)
+{
+	const struct extras *extras = &writer->profile->extras;
+	int r = 0;
+
+	for (; label && r == 0; label = extras->labels[label].next)
+		r = put_other(writer, &extras->labels[label]);
+	return r;
+}
+
+/* The file that the sample is from says it itself, or said nothing. */
+static bool has_own_comm(const struct pprof_writer *writer, const struct profile_sample *sample)
+{
+	const struct extras *extras = &writer->profile->extras;
+
+	for (uint32_t i = sample->labels; i; i = extras->labels[i].next)
+		if (extras->labels[i].key == writer->thread_comm)
+			return true;
+	return extras->program && sample->comm == extras->program;
+}
+
+static int put_labels(struct pprof_writer *writer, const struct profile_sample *sample)
+{
+	int r = 0;
+
+	if (!writer->thread_comm)
+		r = strings_add(&writer->profile->strings, "thread_comm", &writer->thread_comm);
+	if (r == 0 && !has_own_comm(writer, sample))
+		r = put_comm(writer, sample->comm);
+
+	r = r < 0 ? r : put_number_label(writer, "pid", &writer->pid, sample->pid);
+	r = r < 0 ? r : put_number_label(writer, "tid", &writer->tid, sample->tid);
+	r = r < 0 ? r : put_reason(writer, sample->reason);
+	r = r < 0 ? r : put_idle(writer, sample->is_idle);
+	return r < 0 ? r : put_others(writer, sample->labels);
+}
+
+static uint64_t to_value(uint64_t number)
+{
+	return number > INT64_MAX ? INT64_MAX : number;
+}
+
+static uint64_t cpu_time(uint64_t count, uint64_t period)
+{
+	uint64_t time;
+
+	return __builtin_mul_overflow(count, period, &time) ? INT64_MAX : to_value(time);
+}
+
+static int put_row(struct pprof_writer *writer, uint32_t row)
+{
+	const uint64_t *values = extras_row(writer->rows, row);
+	struct pprof_bytes *part = &writer->part;
+	int r;
+
+	part->n = 0;
+	r = reserve(part, writer->rows->n_types * MAX_VARINT);
+	for (size_t i = 0; i < writer->rows->n_types && r == 0; i++)
+		put_varint(part, values[i]);
+	return r < 0 ? r : put_bytes(&writer->sample, SAMPLE_VALUE, part);
+}
+
+static int put_values(struct pprof_writer *writer, const struct profile_sample *sample)
+{
+	uint8_t room[2 * MAX_VARINT];
+	struct pprof_bytes values = {.at = room, .capacity = sizeof room};
+
+	if (writer->rows)
+		return put_row(writer, sample->values);
+	put_varint(&values, to_value(sample->count));
+	if (writer->profile->mode != PROFILE_ONCPU)
+		put_varint(&values, to_value(sample->nanoseconds));
+	else if (profile_is_counted(writer->profile))
+		put_varint(&values, to_value(sample->nanoseconds));
+	else if (writer->period)
+		put_varint(&values, cpu_time(sample->count, writer->period));
+	return put_bytes(&writer->sample, SAMPLE_VALUE, &values);
+}
+
+static int put_locations(struct pprof_writer *writer, const uint32_t *locations, size_t n)
+{
+	struct pprof_bytes *ids = &writer->ids;
+	int r;
+
+	ids->n = 0;
+	r = reserve(ids, n * MAX_VARINT);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		uint32_t id;
+
+		r = pprof_tables_use(writer->tables, locations[i], &id);
+		put_varint(ids, id);
+	}
+	return r < 0 || !n ? r : put_bytes(&writer->sample, SAMPLE_LOCATION_ID, ids);
+}
+
+int pprof_write_sample(struct pprof_writer *writer, const struct profile_sample *sample,
+		       const uint32_t *locations, size_t n)
+{
+	uint8_t room[2 * MAX_VARINT];
+	struct pprof_bytes head = {.at = room, .capacity = sizeof room};
+	int r;
+
+	writer->sample.n = 0;
+	r = put_locations(writer, locations, n);
+	r = r < 0 ? r : put_values(writer, sample);
+	r = r < 0 ? r : put_labels(writer, sample);
+	if (r < 0)
+		return r;
+	put_varint(&head, TAG_BYTES(PROFILE_SAMPLE));
+	put_varint(&head, writer->sample.n);
+	gzip_write(writer->gzip, head.at, head.n);
+	gzip_write(writer->gzip, writer->sample.at, writer->sample.n);
+	return 0;
+}
+
+void pprof_writer_done(struct pprof_writer *writer)
+{
+	free(writer->sample.at);
+	free(writer->ids.at);
+	free(writer->part.at);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "input/json_files.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "input/firefox.h"
+#include "input/speedscope.h"
+
+/* What windows' editors put before a text. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+struct reading {
+	struct json_reader reader;
+	struct json_stacks stacks;
+	struct speedscope speedscope;
+	struct firefox firefox;
+};
+
+static size_t mark_length(const struct stream *stream)
+{
+	size_t n = strlen(BYTE_ORDER_MARK);
+
+	return stream_available(stream) >= n &&
+			       memcmp(stream_bytes(stream), BYTE_ORDER_MARK, n) == 0
+		       ? n
+		       : 0;
+}
+
+/* The first byte from @i on that is no space; where the window ends, 0. */
+static char byte_from(const struct stream *stream, size_t *i)
+{
+	const char *bytes = stream_bytes(stream);
+	size_t n = stream_available(stream);
+
+	while (*i < n && strchr(" \t\r\n", bytes[*i]) && bytes[*i])
+		++*i;
+	return *i < n ? bytes[*i] : 0;
+}
+
+bool json_files_is(const struct stream *stream)
+{
+	size_t i = mark_length(stream);
+
+	if (byte_from(stream, &i) != '{')
+		return false;
+	i++;
+	/* The command of a folded line may be called {…, hardly {"… . */
+	return byte_from(stream, &i) == '"';
+}
+
+/* "shared" is a key of both. */
+static int read_shared(struct reading *reading)
+{
+	const char *key;
+	int r = json_reader_begin(&reading->reader, '{');
+
+	while (r == 0 && (r = json_reader_key(&reading->reader, &key)) > 0) {
+		r = speedscope_read_shared(&reading->speedscope, key);
+		r = r ? r : firefox_read_shared(&reading->firefox, key);
+		r = r ? r : json_reader_skip(&reading->reader);
+		r = r > 0 ? 0 : r;
+	}
+	return r;
+}
+
+static int read_keys(struct reading *reading)
+{
+	const char *key;
+	int r = json_reader_begin(&reading->reader, '{');
+
+	while (r == 0 && (r = json_reader_key(&reading->reader, &key)) > 0) {
+		if (strcmp(key, "shared") == 0)
+			r = read_shared(reading);
+		else if ((r = speedscope_read(&reading->speedscope, key)) == 0 &&
+			 (r = firefox_read(&reading->firefox, key)) == 0)
+			r = json_reader_skip(&reading->reader);
+		r = r > 0 ? 0 : r;
+	}
+	return r < 0 ? r : json_reader_end(&reading->reader);
+}
+
+static int finish(struct reading *reading)
+{
+	bool is_speedscope = reading->speedscope.has_profiles;
+	bool is_firefox = reading->firefox.has_threads;
+	int r;
+
+	if (is_speedscope == is_firefox)
+		return json_stacks_fault(&reading->stacks,
+					 "this JSON is neither speedscope's nor the Firefox "
+					 "Profiler's: its object has %s",
+					 is_firefox ? "both \"profiles\" and \"threads\""
+						    : "no \"profiles\" and no \"threads\"");
+	r = is_speedscope ? speedscope_finish(&reading->speedscope)
+			  : firefox_finish(&reading->firefox);
+	if (r == 0)
+		json_stacks_finish(&reading->stacks);
+	return r;
+}
+
+static int read_all(struct reading *reading, struct input *input)
+{
+	int r = json_stacks_init(&reading->stacks, input, &reading->reader);
+
+	reading->speedscope.stacks = reading->firefox.stacks = &reading->stacks;
+	r = r < 0 ? r : read_keys(reading);
+	return r < 0 ? r : finish(reading);
+}
+
+int json_files_read(struct input *input, struct stream *stream, struct failure *failure)
+{
+	struct reading reading = {0};
+	int r;
+
+	*failure->what = '\0';
+	stream_take(stream, mark_length(stream));
+	json_reader_init(&reading.reader, stream, failure);
+	r = read_all(&reading, input);
+	if (r == -E2BIG && !*failure->what)
+		failure_set(failure, r, "%s: more different names or stacks than can be numbered",
+			    stream->name);
+	else if (r < 0 && !*failure->what)
+		failure_set(failure, r, "%s: %s", stream->name, strerror(-r));
+	speedscope_done(&reading.speedscope);
+	firefox_done(&reading.firefox);
+	json_stacks_done(&reading.stacks);
+	json_reader_done(&reading.reader);
+	return r;
+}

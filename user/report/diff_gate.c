@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/diff_gate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define MAX_NAMED    10
+#define NAME_LIMIT   200
+#define LEAST_DOUBT  1e-6
+#define PERCENT_SIZE 32
+
+const char *diff_gate_name(const struct diff *diff, const struct gate_answer *answer)
+{
+	return gate_name(diff->options.sums, answer->item->name);
+}
+
+const char *diff_gate_suffix(const struct gate_answer *answer)
+{
+	return frame_kind_suffix(answer->item->is_kernel ? FRAME_KERNEL : FRAME_USER);
+}
+
+const char *diff_gate_weight(const struct gate_answer *answer)
+{
+	return answer->item->by != GATE_ALL && answer->weight == GATE_SELF ? "self" : "total";
+}
+
+const char *diff_gate_module(const struct diff *diff, const struct gate_answer *answer)
+{
+	return answer->item->by == GATE_FUNCTION
+		       ? gate_name(diff->options.sums, answer->item->module)
+		       : "";
+}
+
+/* Figures */
+
+static void write_percent(double ratio, char text[static PERCENT_SIZE])
+{
+	double percent = ratio * 100;
+
+	if (isinf(percent))
+		snprintf(text, PERCENT_SIZE, "new");
+	else
+		snprintf(text, PERCENT_SIZE, "%+.*f %%", fabs(percent) < 1000 ? 1 : 0, percent);
+}
+
+static void write_weight(const struct diff *diff, const struct gate_answer *answer, double weight,
+			 char text[static DIFF_CELL_SIZE])
+{
+	if (answer->item->by != GATE_ALL && diff->compare.scale == SCALE_NORMALIZED)
+		snprintf(text, DIFF_CELL_SIZE, "%.2f %%", weight * 100);
+	else
+		diff_figure(diff, weight + 0.5, text);
+}
+
+static void write_interval(const struct gate_answer *answer, char text[static DIFF_CELL_SIZE])
+{
+	char low[PERCENT_SIZE], high[PERCENT_SIZE];
+
+	if (isinf(answer->growth) || answer->growth <= -1) {
+		strcpy(text, "-");
+		return;
+	}
+	write_percent(answer->low, low);
+	write_percent(answer->high, high);
+	low[strcspn(low, " ")] = '\0';
+	snprintf(text, DIFF_CELL_SIZE, "%s to %s", low, high);
+}
+
+/* Never more than it is: digits follow the doubt that is left. */
+static void write_sureness(double doubt, char text[static DIFF_CELL_SIZE])
+{
+	int digits = doubt > 0 && doubt < 0.1 ? (int)floor(-log10(doubt)) : 0;
+	double unit = pow(10, digits);
+
+	if (doubt < LEAST_DOUBT)
+		strcpy(text, "> 99.9999 %");
+	else
+		snprintf(text, DIFF_CELL_SIZE, "%.*f %%", digits,
+			 floor((1 - doubt) * 100 * unit) / unit);
+}
+
+void diff_gate_heading(const struct diff *diff, enum gate_column column,
+		       char text[static DIFF_CELL_SIZE])
+{
+	static const char *const names[N_GATE_COLUMNS] = {
+		[GATE_BASE] = "base",	      [GATE_NEW] = "new",   [GATE_CHANGE] = "change",
+		[GATE_INTERVAL] = "interval", [GATE_SURE] = "sure", [GATE_LIMIT] = "limit"};
+
+	if (column == GATE_INTERVAL)
+		snprintf(text, DIFF_CELL_SIZE, "%.10g %% interval", diff->options.gate->confidence);
+	else
+		strcpy(text, names[column]);
+}
+
+void diff_gate_cell(const struct diff *diff, const struct gate_answer *answer,
+		    enum gate_column column, char text[static DIFF_CELL_SIZE])
+{
+	switch (column) {
+	case GATE_BASE: write_weight(diff, answer, answer->base, text); return;
+	case GATE_NEW: write_weight(diff, answer, answer->new_, text); return;
+	case GATE_CHANGE: write_percent(answer->growth, text); return;
+	case GATE_INTERVAL: write_interval(answer, text); return;
+	case GATE_SURE: write_sureness(answer->doubt, text); return;
+	default: snprintf(text, DIFF_CELL_SIZE, "%.10g %%", answer->rule->fail_over); return;
+	}
+}
+
+/* Sentences */
+
+static bool has_limit(const struct gate_rule *rule)
+{
+	return !rule->ignore;
+}
+
+/* The limit that all rules have in common; < 0: there is none. */
+static double common_limit(const struct gate_rules *rules)
+{
+	double limit = -1;
+
+	for (size_t i = 0; i < rules->n; i++) {
+		if (!has_limit(rules->rules[i]))
+			continue;
+		if (limit >= 0 && rules->rules[i]->fail_over != limit)
+			return -1;
+		limit = rules->rules[i]->fail_over;
+	}
+	return limit;
+}
+
+static void write_limit(const struct diff *diff, FILE *stream)
+{
+	double limit = common_limit(diff->options.rules);
+
+	if (limit >= 0)
+		fprintf(stream, " by more than %.10g %%", limit);
+	else
+		fputs(" by more than they may", stream);
+}
+
+static void write_failed(const struct gate *gate, FILE *stream)
+{
+	size_t n[N_GATE_BY] = {0};
+	const char *separator = "";
+
+	for (size_t i = 0; i < gate->n_failed; i++)
+		n[gate->answers[i].item->by]++;
+	if (n[GATE_ALL]) {
+		fputs("the total", stream);
+		separator = " and ";
+	}
+	for (int by = 0; by < GATE_ALL; by++) {
+		if (!n[by])
+			continue;
+		fprintf(stream, "%s%zu %s%s", separator, n[by], gate_by_names[by],
+			n[by] == 1 ? "" : "s");
+		separator = " and ";
+	}
+	fputs(" grew", stream);
+}
+
+void diff_write_gate(const struct diff *diff, FILE *stream)
+{
+	const struct gate *gate = diff->options.gate;
+
+	fputs("gate: ", stream);
+	if (!gate->n_answers)
+		fputs("there is nothing to judge", stream);
+	else if (gate->n_failed)
+		write_failed(gate, stream);
+	else
+		fputs(gate->n_unsure ? "nothing surely grew" : "nothing grew", stream);
+	if (gate->n_answers)
+		write_limit(diff, stream);
+	if (gate->n_unsure)
+		fprintf(stream, "; %zu %s that may be noise", gate->n_unsure,
+			gate->n_failed	      ? "more did by a change"
+			: gate->n_unsure == 1 ? "did by a change"
+					      : "did by changes");
+}
+
+void diff_write_runs(const struct diff *diff, FILE *stream)
+{
+	size_t base = diff->options.sums->sides[SIDE_BASE].n_runs;
+
+	fprintf(stream, "%zu run%s against %zu", base, base == 1 ? "" : "s",
+		diff->options.sums->sides[SIDE_NEW].n_runs);
+}
+
+void diff_write_gate_method(const struct diff *diff, FILE *stream)
+{
+	const struct gate *gate = diff->options.gate;
+	enum gate_by by = gate->n_answers ? gate->answers[0].item->by : GATE_FUNCTION;
+
+	fprintf(stream, "the gate: %zu looked at, at %.10g %% confidence for all together; ",
+		gate->n_answers, gate->confidence);
+	diff_write_runs(diff, stream);
+	fprintf(stream, ", which differ by %.1f %% beyond chance, as %s",
+		sqrt(gate->noise[by].square) * 100,
+		gate->has_runs ? "they tell" : "is supposed: several runs would tell");
+}
+
+void diff_write_answer(const struct diff *diff, const struct gate_answer *answer, FILE *stream)
+{
+	char cells[N_GATE_COLUMNS][DIFF_CELL_SIZE];
+
+	for (int column = 0; column < N_GATE_COLUMNS; column++)
+		diff_gate_cell(diff, answer, column, cells[column]);
+	fprintf(stream, "%s %s → %s (%s", diff_gate_weight(answer), cells[GATE_BASE],
+		cells[GATE_NEW], cells[GATE_CHANGE]);
+	if (strcmp(cells[GATE_INTERVAL], "-") != 0)
+		fprintf(stream, ", %s at %.10g %%", cells[GATE_INTERVAL],
+			diff->options.gate->confidence);
+	fprintf(stream, "; %s sure; limit %s", cells[GATE_SURE], cells[GATE_LIMIT]);
+	if (answer->rule->line)
+		fprintf(stream, " of line %u", answer->rule->line);
+	fputs("; ", stream);
+	diff_write_runs(diff, stream);
+	fputc(')', stream);
+}
+
+/* As it is read in a log: harmless, and not endless. */
+static void write_name(const char *name, FILE *stream)
+{
+	for (int n = 0; n < NAME_LIMIT; n++) {
+		uint32_t code = text_next(&name);
+
+		if (!code)
+			return;
+		text_put(stream, code);
+	}
+	fputs("…", stream);
+}
+
+static void write_subject(const struct diff *diff, const struct gate_answer *answer, FILE *stream)
+{
+	const char *module = diff_gate_module(diff, answer);
+
+	if (answer->item->by == GATE_ALL)
+		fputs("all", stream);
+	if (answer->item->by == GATE_MODULE)
+		fputs("module ", stream);
+	write_name(diff_gate_name(diff, answer), stream);
+	fputs(diff_gate_suffix(answer), stream);
+	if (*module && !answer->item->is_kernel) {
+		fputs(" in ", stream);
+		write_name(module, stream);
+	}
+}
+
+void diff_write_offenders(const struct diff *diff, const char *prefix, FILE *stream)
+{
+	const struct gate *gate = diff->options.gate;
+
+	for (size_t i = 0; i < gate->n_failed && i < MAX_NAMED; i++) {
+		fprintf(stream, "%sgrew too much: ", prefix);
+		write_subject(diff, &gate->answers[i], stream);
+		fputs(": ", stream);
+		diff_write_answer(diff, &gate->answers[i], stream);
+		fputc('\n', stream);
+	}
+	if (gate->n_failed > MAX_NAMED)
+		fprintf(stream, "%sgrew too much: and %zu more\n", prefix,
+			gate->n_failed - MAX_NAMED);
+}
+
+/* Rules */
+
+void diff_write_rule(const struct gate_rule *rule, FILE *stream)
+{
+	const char *quote = rule->kind == PATTERN_REGEX	 ? "/"
+			    : rule->kind == PATTERN_NAME ? "\""
+							 : "";
+
+	fputs(gate_by_names[rule->by], stream);
+	if (!rule->pattern)
+		return;
+	fprintf(stream, " %s", quote);
+	write_name(rule->pattern, stream);
+	fputs(quote, stream);
+}
+
+bool diff_is_unused(const struct diff *diff, const struct gate_rule *rule)
+{
+	const struct gate_sums *sums = diff->options.sums;
+
+	if (!rule->line || rule->ignore)
+		return false;
+	for (size_t i = 0; i < sums->n_items; i++)
+		if (gate_rule_matches(rule, sums, &sums->items[i]))
+			return false;
+	return true;
+}
+
+void diff_write_unused_rules(const struct diff *diff, const char *prefix, FILE *stream)
+{
+	const struct gate_rules *rules = diff->options.rules;
+
+	for (size_t i = 0; i < rules->n; i++) {
+		if (!diff_is_unused(diff, rules->rules[i]))
+			continue;
+		fprintf(stream,
+			"%sline %u of the rules matches nothing that was recorded: ", prefix,
+			rules->rules[i]->line);
+		diff_write_rule(rules->rules[i], stream);
+		fputc('\n', stream);
+	}
+}
+
+/* What may be the machine's, not the program's. */
+void diff_write_machines(const struct diff *diff, const char *prefix, FILE *stream)
+{
+	const struct stacks_facts *facts = diff->stacks->facts;
+	const struct strings *strings = &diff->stacks->strings;
+	const char *const *remarks = diff->options.remarks;
+	const struct {
+		const char *what;
+		uint32_t base, new_;
+	} rows[] = {
+		{"machines", facts[SIDE_BASE].host, facts[SIDE_NEW].host},
+		{"kernels", facts[SIDE_BASE].kernel, facts[SIDE_NEW].kernel},
+	};
+
+	for (; remarks && *remarks; remarks++) {
+		fputs(prefix, stream);
+		write_name(*remarks, stream);
+		fputc('\n', stream);
+	}
+	if (diff->options.remarks)
+		return;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (!rows[i].base || !rows[i].new_ || rows[i].base == rows[i].new_)
+			continue;
+		fprintf(stream, "%srecorded on different %s: ", prefix, rows[i].what);
+		write_name(strings_get(strings, rows[i].base), stream);
+		fputs(" and ", stream);
+		write_name(strings_get(strings, rows[i].new_), stream);
+		fputc('\n', stream);
+	}
+	if (facts[0].frequency > 0 && facts[1].frequency > 0 &&
+	    facts[0].frequency != facts[1].frequency)
+		fprintf(stream, "%srecorded at different frequencies: %.10g Hz and %.10g Hz\n",
+			prefix, facts[SIDE_BASE].frequency, facts[SIDE_NEW].frequency);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * diff_gate: the gate's sentences and figures, as all formats have them in common.
+ */
+#ifndef REPORT_DIFF_GATE_H
+#define REPORT_DIFF_GATE_H
+
+#include "report/diff_words.h"
+
+enum gate_column {
+	GATE_BASE,
+	GATE_NEW,
+	GATE_CHANGE,
+	GATE_INTERVAL,
+	GATE_SURE,
+	GATE_LIMIT,
+	N_GATE_COLUMNS,
+};
+
+/* "base", "new", "change", "99 % interval", "sure", "limit". */
+void diff_gate_heading(const struct diff *diff, enum gate_column column,
+		       char text[static DIFF_CELL_SIZE]);
+void diff_gate_cell(const struct diff *diff, const struct gate_answer *answer,
+		    enum gate_column column, char text[static DIFF_CELL_SIZE]);
+
+/* "function", "module", "total"; then the name, "" of all; then how it was weighed. */
+const char *diff_gate_name(const struct diff *diff, const struct gate_answer *answer);
+const char *diff_gate_suffix(const struct gate_answer *answer); /* "_[k]" or "" */
+const char *diff_gate_weight(const struct gate_answer *answer); /* "self", "total" */
+/* Whose code a function is; "" where that is not known, or no function. */
+const char *diff_gate_module(const struct diff *diff, const struct gate_answer *answer);
+
+/* `gate: 2 functions grew by more than 5 %`. */
+void diff_write_gate(const struct diff *diff, FILE *stream);
+/* `37 looked at, 99 % sure for all of them together; 5 runs against 5, noise …`. */
+void diff_write_gate_method(const struct diff *diff, FILE *stream);
+/* `self 12.3 % → 15.6 % (+26.4 %, +20.1 to +33.0 % at 99 %; 99.98 % sure; limit 10 %)`. */
+void diff_write_answer(const struct diff *diff, const struct gate_answer *answer, FILE *stream);
+
+/* A rule as a person wrote it, without what it asks; plain text. */
+void diff_write_rule(const struct gate_rule *rule, FILE *stream);
+/* Whether a rule of a file spoke of nothing that there is. */
+bool diff_is_unused(const struct diff *diff, const struct gate_rule *rule);
+
+/* `5 runs against 3`. */
+void diff_write_runs(const struct diff *diff, FILE *stream);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/baseline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "store/json_scan.h"
+
+#define MAX_SECONDS 9e9 /* since 1970, and of a recording */
+
+static const char *const virtual_names[N_MACHINE_VIRTUALS] = {"unknown", "no", "yes"};
+
+void baseline_done(struct baseline *baseline)
+{
+	free(baseline->runs);
+	baseline->runs = NULL;
+	baseline->n_runs = 0;
+}
+
+uint64_t baseline_total(const struct baseline *baseline)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < baseline->n_runs; i++)
+		total += baseline->mode == PROFILE_ONCPU ? baseline->runs[i].samples
+							 : baseline->runs[i].nanoseconds;
+	return total;
+}
+
+void baseline_copy_text(char *to, size_t size, const char *from)
+{
+	size_t n = strlen(from);
+
+	if (n >= size) {
+		n = size - 1;
+		while (n > 0 && (from[n] & 0xc0) == 0x80)
+			n--;
+	}
+	memmove(to, from, n);
+	to[n] = '\0';
+}
+
+/* Writing */
+
+struct put {
+	struct json *json;
+	bool on_lines;
+	int depth; /* of objects and lists that are open */
+};
+
+static void new_line(const struct put *put)
+{
+	if (put->on_lines)
+		fprintf(put->json->stream, "\n%*s", 2 * put->depth, "");
+}
+
+/* A key or an item comes. */
+static void begin_line(const struct put *put)
+{
+	if (!put->on_lines)
+		return;
+	/* The comma stands at the end of the line before. */
+	if (put->json->comma)
+		fputc(',', put->json->stream);
+	put->json->comma = false;
+	new_line(put);
+}
+
+static void put_open(struct put *put, const char *key, char bracket)
+{
+	begin_line(put);
+	json_open(put->json, key, bracket);
+	put->depth++;
+}
+
+static void put_close(struct put *put, char bracket)
+{
+	put->depth--;
+	new_line(put);
+	json_close(put->json, bracket);
+}
+
+static void put_text(struct put *put, const char *key, const char *text)
+{
+	begin_line(put);
+	json_text(put->json, key, text);
+}
+
+static void put_count(struct put *put, const char *key, uint64_t count)
+{
+	begin_line(put);
+	json_count(put->json, key, count);
+}
+
+static void put_number(struct put *put, const char *key, double number, int decimals)
+{
+	begin_line(put);
+	json_number(put->json, key, number, decimals);
+}
+
+static void put_seconds(struct put *put, const char *key, uint64_t nanoseconds)
+{
+	put_number(put, key, nanoseconds / 1e9, 6);
+}
+
+static void put_saved(struct put *put, uint64_t saved_ns)
+{
+	time_t seconds = saved_ns / 1000000000;
+	char text[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm))
+		strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	put_text(put, "saved", text);
+	put_seconds(put, "saved_unix_seconds", saved_ns);
+}
+
+static void put_machine(struct put *put, const struct machine *machine)
+{
+	put_open(put, "machine", '{');
+	put_text(put, "host", machine->host);
+	put_text(put, "kernel", machine->kernel);
+	put_text(put, "architecture", machine->architecture);
+	put_text(put, "cpu_model", machine->cpu_model);
+	put_count(put, "cpus", machine->cpus);
+	put_count(put, "memory_bytes", machine->memory);
+	put_text(put, "virtual", virtual_names[machine->is_virtual]);
+	put_text(put, "product", machine->product);
+	put_text(put, "governor", machine->governor);
+	put_count(put, "max_kilohertz", machine->max_kilohertz);
+	put_close(put, '}');
+}
+
+static void put_run(struct put *put, const struct baseline_run *run, size_t i)
+{
+	char file[32];
+
+	snprintf(file, sizeof file, "run-%zu.pb.gz", i + 1);
+	put_open(put, NULL, '{');
+	put_text(put, "file", file);
+	put_count(put, "bytes", run->bytes);
+	put_count(put, "samples", run->samples);
+	put_count(put, "nanoseconds", run->nanoseconds);
+	put_seconds(put, "start_unix_seconds", run->start_realtime_ns);
+	put_seconds(put, "duration_seconds", run->duration_ns);
+	put_text(put, "source", run->source);
+	put_close(put, '}');
+}
+
+void baseline_put(const struct baseline *baseline, struct json *json, bool on_lines)
+{
+	struct put put = {json, on_lines, 1};
+
+	put_count(&put, "format", BASELINE_FORMAT);
+	put_text(&put, "name", baseline->name);
+	put_text(&put, "commit", baseline->commit);
+	put_text(&put, "branch", baseline->branch);
+	put_text(&put, "note", baseline->note);
+	put_text(&put, "bpfflame", baseline->version);
+	put_saved(&put, baseline->saved_ns);
+	put_machine(&put, &baseline->machine);
+	put_text(&put, "mode", profile_mode_name(baseline->mode));
+	put_text(&put, "event", baseline->event);
+	put_number(&put, "frequency_hz", baseline->frequency, 3);
+	put_text(&put, "unit", baseline->mode == PROFILE_ONCPU ? "samples" : "nanoseconds");
+	put_count(&put, "total", baseline_total(baseline));
+	put_open(&put, "runs", '[');
+	for (size_t i = 0; i < baseline->n_runs; i++)
+		put_run(&put, &baseline->runs[i], i);
+	put_close(&put, ']');
+}
+
+void baseline_write(const struct baseline *baseline, FILE *stream)
+{
+	struct json json = {.stream = stream};
+
+	json_open(&json, NULL, '{');
+	baseline_put(baseline, &json, true);
+	fputc('\n', stream);
+	json_close(&json, '}');
+	fputc('\n', stream);
+}
+
+/* Reading */
+
+/* What is not there is not known; what is not known is let be. */
+struct taking {
+	struct baseline *baseline;
+	size_t capacity; /* of the runs */
+	uint64_t format;
+	int error; /* -ENOMEM */
+};
+
+static uint64_t take_seconds(struct json_scan *json)
+{
+	return llround(json_scan_number(json, MAX_SECONDS) * 1e9);
+}
+
+/* The index of one of @names. */
+static int take_name(struct json_scan *json, const char *const *names, int n)
+{
+	char text[32] = "";
+
+	json_scan_string(json, text, sizeof text);
+	for (int i = 0; i < n; i++)
+		if (strcmp(names[i], text) == 0)
+			return i;
+	json_scan_fail(json, "something known");
+	return 0;
+}
+
+static bool is_key(const char *key, const char *wanted)
+{
+	return strcmp(key, wanted) == 0;
+}
+
+#define TAKE_TEXT(json, field) json_scan_string(json, field, sizeof(field))
+
+static void take_machine(void *data, struct json_scan *json, const char *key)
+{
+	struct machine *machine = data;
+
+	if (is_key(key, "host"))
+		TAKE_TEXT(json, machine->host);
+	else if (is_key(key, "kernel"))
+		TAKE_TEXT(json, machine->kernel);
+	else if (is_key(key, "architecture"))
+		TAKE_TEXT(json, machine->architecture);
+	else if (is_key(key, "cpu_model"))
+		TAKE_TEXT(json, machine->cpu_model);
+	else if (is_key(key, "cpus"))
+		machine->cpus = json_scan_count(json);
+	else if (is_key(key, "memory_bytes"))
+		machine->memory = json_scan_count(json);
+	else if (is_key(key, "virtual"))
+		machine->is_virtual = take_name(json, virtual_names, N_MACHINE_VIRTUALS);
+	else if (is_key(key, "product"))
+		TAKE_TEXT(json, machine->product);
+	else if (is_key(key, "governor"))
+		TAKE_TEXT(json, machine->governor);
+	else if (is_key(key, "max_kilohertz"))
+		machine->max_kilohertz = json_scan_count(json);
+	else
+		json_scan_skip(json);
+}
+
+static void take_run_fact(void *data, struct json_scan *json, const char *key)
+{
+	struct baseline_run *run = data;
+
+	if (is_key(key, "bytes"))
+		run->bytes = json_scan_count(json);
+	else if (is_key(key, "samples"))
+		run->samples = json_scan_count(json);
+	else if (is_key(key, "nanoseconds"))
+		run->nanoseconds = json_scan_count(json);
+	else if (is_key(key, "start_unix_seconds"))
+		run->start_realtime_ns = take_seconds(json);
+	else if (is_key(key, "duration_seconds"))
+		run->duration_ns = take_seconds(json);
+	else if (is_key(key, "source"))
+		TAKE_TEXT(json, run->source);
+	else
+		json_scan_skip(json);
+}
+
+static void take_run(void *data, struct json_scan *json, const char *key)
+{
+	struct taking *taking = data;
+	struct baseline *baseline = taking->baseline;
+	struct baseline_run run = {};
+
+	json_scan_object(json, take_run_fact, &run);
+	if (baseline->n_runs == BASELINE_MAX_RUNS)
+		json_scan_fail(json, "a list of 1000 runs or fewer");
+	if (json->fault || taking->error)
+		return;
+	taking->error = array_reserve(baseline->runs, taking->capacity, baseline->n_runs, 1);
+	if (taking->error == 0)
+		baseline->runs[baseline->n_runs++] = run;
+}
+
+static void take_fact(void *data, struct json_scan *json, const char *key)
+{
+	static const char *modes[N_PROFILE_MODES];
+	struct taking *taking = data;
+	struct baseline *baseline = taking->baseline;
+
+	for (int i = 0; i < N_PROFILE_MODES; i++)
+		modes[i] = profile_mode_name(i);
+	if (is_key(key, "format"))
+		taking->format = json_scan_count(json);
+	else if (is_key(key, "branch"))
+		TAKE_TEXT(json, baseline->branch);
+	else if (is_key(key, "note"))
+		TAKE_TEXT(json, baseline->note);
+	else if (is_key(key, "bpfflame"))
+		TAKE_TEXT(json, baseline->version);
+	else if (is_key(key, "saved_unix_seconds"))
+		baseline->saved_ns = take_seconds(json);
+	else if (is_key(key, "mode"))
+		baseline->mode = take_name(json, modes, N_PROFILE_MODES);
+	else if (is_key(key, "event"))
+		TAKE_TEXT(json, baseline->event);
+	else if (is_key(key, "frequency_hz"))
+		baseline->frequency = json_scan_number(json, 1e9);
+	else if (is_key(key, "runs"))
+		json_scan_array(json, take_run, taking);
+	else if (is_key(key, "machine"))
+		json_scan_object(json, take_machine, &baseline->machine);
+	else
+		json_scan_skip(json);
+}
+
+/* What makes it useless, though every value is one; NULL: nothing. */
+static const char *find_lack(const struct taking *taking)
+{
+	const struct baseline *baseline = taking->baseline;
+
+	if (taking->format != BASELINE_FORMAT)
+		return taking->format > BASELINE_FORMAT ? "is of a newer bpfflame"
+							: "has no \"format\"";
+	if (!baseline->n_runs)
+		return "names no runs";
+	for (size_t i = 0; i < baseline->n_runs; i++)
+		if (!baseline->runs[i].bytes)
+			return "names a run of no bytes";
+	return NULL;
+}
+
+int baseline_read(const char *text, struct baseline *baseline)
+{
+	struct taking taking = {.baseline = baseline};
+	struct json_scan json = json_scan_of(text);
+	const char *lack;
+
+	baseline->damage[0] = '\0';
+	json_scan_object(&json, take_fact, &taking);
+	json_scan_end(&json);
+	if (taking.error)
+		return taking.error;
+	lack = find_lack(&taking);
+	if (json.fault)
+		snprintf(baseline->damage, sizeof baseline->damage,
+			 "baseline.json: line %zu: %s was expected", json.fault_line, json.fault);
+	else if (lack)
+		snprintf(baseline->damage, sizeof baseline->damage, "baseline.json %s", lack);
+	return *baseline->damage ? -EINVAL : 0;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/set_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/output.h"
+#include "base/system.h"
+#include "store/set_lines.h"
+
+/* What a list that is longer costs to rewrite is nobody's intention. */
+#define MOST_INDEX_BYTES (1ULL << 30)
+
+/* In the first bytes of our pages. */
+#define PAGE_MARK      "name=\"generator\" content=\"bpfflame "
+#define PAGE_MARK_SIZE 1024
+
+/* The first bytes of a file of the folder. 0: there is none; its size may be 0 as well. */
+static ssize_t read_start(int folder, const char *name, char *bytes, size_t size)
+{
+	_cleanup_close_ int fd =
+		openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EEXIST;
+	n = read(fd, bytes, size);
+	return n < 0 ? -errno : n;
+}
+
+/* Also the beginning of what we begin with: somebody died there. */
+static bool index_is_ours(int folder)
+{
+	char bytes[sizeof SET_LINE_START - 1];
+	ssize_t n = read_start(folder, SETS_INDEX, bytes, sizeof bytes);
+
+	return n >= 0 && memcmp(bytes, SET_LINE_START, n) == 0;
+}
+
+static bool page_is_ours(int folder)
+{
+	char bytes[PAGE_MARK_SIZE];
+	ssize_t n = read_start(folder, SETS_PAGE, bytes, sizeof bytes);
+
+	return n == 0 || (n > 0 && memmem(bytes, n, PAGE_MARK, strlen(PAGE_MARK)));
+}
+
+static int check_files(const char *path, int folder, struct failure *failure)
+{
+	const char *name = !index_is_ours(folder)  ? SETS_INDEX
+			   : !page_is_ours(folder) ? SETS_PAGE
+						   : NULL;
+
+	if (!name)
+		return 0;
+	failure_set(failure, -EEXIST, "%s/%s is there already and not bpfflame's", path, name);
+	return failure_mend(failure, -EEXIST, "give another --out-dir");
+}
+
+static int open_folder(const char *path, bool make, struct set_folder *ret, struct failure *failure)
+{
+	struct set_folder folder = {path, -1};
+	int r;
+
+	if (make && mkdir(path, 0777) < 0 && errno != EEXIST)
+		return failure_set(failure, -errno, "cannot make the folder %s: %s", path,
+				   strerror(errno));
+	folder.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder.fd < 0)
+		return failure_set(failure, -errno, "cannot open the folder %s: %s", path,
+				   strerror(errno));
+	r = check_files(path, folder.fd, failure);
+	if (r == 0 && make && faccessat(folder.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		r = failure_set(failure, -errno, "cannot write into %s: %s", path, strerror(errno));
+	if (r < 0) {
+		set_folder_close(&folder);
+		return r;
+	}
+	*ret = folder;
+	return 0;
+}
+
+int set_folder_open(const char *path, bool make, struct set_folder *ret, struct failure *failure)
+{
+	int r = output_enter_owner();
+
+	if (r < 0)
+		return failure_set(failure, r, "cannot open the folder %s: %s", path, strerror(-r));
+	r = open_folder(path, make, ret, failure);
+	output_leave_owner();
+	return r;
+}
+
+void set_folder_close(struct set_folder *folder)
+{
+	closep(&folder->fd);
+	folder->fd = -1;
+}
+
+static int lock(const struct set_folder *folder, int how)
+{
+	int r;
+
+	do
+		r = flock(folder->fd, how);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+int set_folder_lock(const struct set_folder *folder)
+{
+	return lock(folder, LOCK_EX);
+}
+
+int set_folder_try_lock(const struct set_folder *folder)
+{
+	return lock(folder, LOCK_EX | LOCK_NB);
+}
+
+/* Reading */
+
+static int read_text(int folder, char **ret_text, size_t *ret_n)
+{
+	_cleanup_close_ int fd = openat(folder, SETS_INDEX, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	size_t n = 0, size;
+	struct stat st;
+	char *text;
+
+	if (fd < 0 && errno != ENOENT)
+		return -errno;
+	if (fd >= 0 && fstat(fd, &st) < 0)
+		return -errno;
+	size = fd < 0 ? 0 : st.st_size;
+	if (size > MOST_INDEX_BYTES)
+		return -EFBIG;
+	text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (n < size) {
+		ssize_t now = read(fd, text + n, size - n);
+
+		if (now < 0) {
+			free(text);
+			return -errno;
+		}
+		if (now == 0)
+			break;
+		n += now;
+	}
+	*ret_text = text;
+	*ret_n = n;
+	return 0;
+}
+
+static int read_lines(struct set_index *index)
+{
+	size_t start = 0;
+
+	while (start < index->n_text) {
+		char *line = index->text + start;
+		char *end = memchr(line, '\n', index->n_text - start);
+		size_t n;
+		int r;
+
+		if (!end)
+			break;
+		n = end - line;
+		r = array_reserve(index->lines, index->lines_capacity, index->sets.n, 1);
+		*end = '\0';
+		r = r < 0 ? r : set_line_read(line, &index->sets);
+		*end = '\n';
+		if (r < 0 && r != -EINVAL)
+			return r;
+		if (r == 0)
+			index->lines[index->sets.n - 1] = (struct set_line){start, n + 1};
+		else
+			index->n_damaged++;
+		start += n + 1;
+	}
+	index->n_text = start;
+	return 0;
+}
+
+int set_folder_read(const struct set_folder *folder, struct set_index *ret)
+{
+	struct set_index index = {};
+	int r = sets_init(&index.sets);
+
+	r = r < 0 ? r : read_text(folder->fd, &index.text, &index.n_text);
+	r = r < 0 ? r : read_lines(&index);
+	if (r < 0)
+		set_index_done(&index);
+	else
+		*ret = index;
+	return r;
+}
+
+void set_index_done(struct set_index *index)
+{
+	sets_done(&index->sets);
+	free(index->text);
+	free(index->lines);
+	*index = (struct set_index){};
+}
+
+uint64_t set_folder_index_bytes(const struct set_folder *folder)
+{
+	struct stat st;
+
+	return fstatat(folder->fd, SETS_INDEX, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size : 0;
+}
+
+bool set_folder_has(const struct set_folder *folder, const char *name)
+{
+	return faccessat(folder->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool set_folder_has_any(const struct set_folder *folder, const struct sets *sets,
+			const struct set *set)
+{
+	for (size_t i = 0; i < set->files.n; i++) {
+		uint32_t name = sets->files[set->files.first + i].name;
+
+		if (set_folder_has(folder, strings_get(&sets->strings, name)))
+			return true;
+	}
+	return false;
+}
+
+/* Writing */
+
+/* The end of the last line that is whole, of @size bytes. */
+static off_t end_of_lines(int fd, off_t size)
+{
+	char bytes[4096];
+
+	while (size > 0) {
+		size_t n = size < (off_t)sizeof bytes ? size : (off_t)sizeof bytes;
+		ssize_t got = pread(fd, bytes, n, size - n);
+		const char *newline = got == (ssize_t)n ? memrchr(bytes, '\n', n) : NULL;
+
+		if (got != (ssize_t)n)
+			return -EIO;
+		if (newline)
+			return size - n + (newline - bytes) + 1;
+		size -= n;
+	}
+	return 0;
+}
+
+static int append_text(int fd, const char *text, size_t n)
+{
+	struct stat st;
+	off_t end;
+	ssize_t done;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EEXIST;
+	end = end_of_lines(fd, st.st_size);
+	if (end < 0)
+		return end;
+	if (end < st.st_size && ftruncate(fd, end) < 0)
+		return -errno;
+	done = write(fd, text, n);
+	if (done == (ssize_t)n)
+		return 0;
+	end = done < 0 ? -errno : ftruncate(fd, end) < 0 ? -errno : -ENOSPC;
+	return end;
+}
+
+int set_folder_append(const struct set_folder *folder, const struct sets *sets)
+{
+	_cleanup_close_ int fd = -1;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *stream = open_memstream(&text, &n);
+	int r;
+
+	if (!stream)
+		return -ENOMEM;
+	for (size_t i = 0; i < sets->n; i++)
+		set_line_write(sets, &sets->items[i], stream);
+	r = ferror(stream) ? -ENOMEM : 0;
+	if (fclose(stream) != 0)
+		r = -ENOMEM;
+	r = r < 0 ? r : output_enter_owner();
+	if (r == 0) {
+		fd = openat(folder->fd, SETS_INDEX,
+			    O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			    0666);
+		r = fd < 0 ? -errno : 0;
+		output_leave_owner();
+	}
+	r = r < 0 ? r : append_text(fd, text, n);
+	free(text);
+	return r;
+}
+
+/* The list without the lines of those that are gone. */
+static int rewrite(const struct set_folder *folder, const struct set_index *index, const bool *gone)
+{
+	struct output output = {};
+	size_t from = 0;
+	char *path;
+	int r;
+
+	if (asprintf(&path, "%s/%s", folder->path, SETS_INDEX) < 0)
+		return -ENOMEM;
+	r = output_open(path, &output);
+	free(path);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < index->sets.n; i++) {
+		const struct set_line *line = &index->lines[i];
+
+		if (!gone[i])
+			continue;
+		fwrite_unlocked(index->text + from, 1, line->start - from, output.stream);
+		from = line->start + line->n;
+	}
+	fwrite_unlocked(index->text + from, 1, index->n_text - from, output.stream);
+	return output_commit(&output);
+}
+
+void set_folder_unlink(const struct set_folder *folder, const char *name)
+{
+	if (set_name_is_ours(name))
+		unlinkat(folder->fd, name, 0);
+}
+
+int set_folder_remove(const struct set_folder *folder, const struct set_index *index,
+		      const bool *gone)
+{
+	const struct sets *sets = &index->sets;
+	bool any = false;
+
+	for (size_t i = 0; i < sets->n; i++) {
+		const struct set_range *files = &sets->items[i].files;
+
+		for (size_t k = 0; gone[i] && k < files->n; k++) {
+			uint32_t name = sets->files[files->first + k].name;
+
+			set_folder_unlink(folder, strings_get(&sets->strings, name));
+		}
+		any |= gone[i];
+	}
+	return any ? rewrite(folder, index, gone) : 0;
+}
+
+void set_folder_sweep(const struct set_folder *folder)
+{
+	int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!entries) {
+		closep(&fd);
+		return;
+	}
+	while ((entry = readdir(entries)))
+		if (set_name_is_temporary(entry->d_name))
+			unlinkat(folder->fd, entry->d_name, 0);
+	closedir(entries);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/set_lines.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "store/json_scan.h"
+#include "store/set_names.h"
+
+#define MOST_SECONDS 0x1p32 /* up to it, doubles tell microseconds apart */
+#define MOST_FILES   256
+#define MOST_LOSSES  64
+
+/* Writing */
+
+static const char *text_of(const struct sets *sets, uint32_t id)
+{
+	return strings_get(&sets->strings, id);
+}
+
+static void put_times(const struct set *set, struct json *json)
+{
+	char text[SET_TIME_SIZE];
+
+	set_time(set->start_realtime_ns, text);
+	json_text(json, "start", text);
+	set_time(set_end_ns(set), text);
+	json_text(json, "end", text);
+	json_number(json, "start_unix_seconds", set->start_realtime_ns / 1000 / 1e6, 6);
+	json_number(json, "duration_seconds", set->duration_ns / 1000 / 1e6, 6);
+	json_count(json, "windows", set->windows);
+}
+
+static void put_losses(const struct sets *sets, const struct set *set, struct json *json)
+{
+	json_number(json, "loss_percent", set->loss_percent, 4);
+	json_open(json, "losses", '{');
+	for (size_t i = 0; i < set->losses.n; i++) {
+		const struct set_loss *loss = &sets->losses[set->losses.first + i];
+
+		json_count(json, text_of(sets, loss->kind), loss->n);
+	}
+	json_close(json, '}');
+}
+
+static void put_functions(const struct sets *sets, const struct set *set, struct json *json)
+{
+	json_open(json, "functions", '[');
+	for (size_t i = 0; i < set->functions.n; i++) {
+		const struct set_function *function = &sets->functions[set->functions.first + i];
+
+		json_open(json, NULL, '{');
+		json_text(json, "name", text_of(sets, function->name));
+		json_text(json, "module", text_of(sets, function->module));
+		json_count(json, "self", function->self);
+		json_number(json, "percent", set->total ? 100.0 * function->self / set->total : 0,
+			    3);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void put_files(const struct sets *sets, const struct set *set, struct json *json)
+{
+	json_open(json, "files", '[');
+	for (size_t i = 0; i < set->files.n; i++) {
+		const struct set_file *file = &sets->files[set->files.first + i];
+
+		json_open(json, NULL, '{');
+		json_text(json, "name", text_of(sets, file->name));
+		json_count(json, "bytes", file->bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+/* SET_LINE_START is what this begins with. */
+void set_line_write(const struct sets *sets, const struct set *set, FILE *stream)
+{
+	struct json json = {.stream = stream};
+
+	json_open(&json, NULL, '{');
+	json_text(&json, "bpfflame", text_of(sets, set->version));
+	json_text(&json, "set", text_of(sets, set->name));
+	json_text(&json, "mode", profile_mode_name(set->mode));
+	json_text(&json, "event", text_of(sets, set->event));
+	json_number(&json, "frequency_hz", set->frequency, 3);
+	put_times(set, &json);
+	json_count(&json, "samples", set->samples);
+	json_text(&json, "unit", text_of(sets, set->unit));
+	json_count(&json, "total", set->total);
+	json_number(&json, "complete_percent", set->complete_percent, 3);
+	put_losses(sets, set, &json);
+	put_functions(sets, set, &json);
+	put_files(sets, set, &json);
+	json_text(&json, "host", text_of(sets, set->host));
+	json_text(&json, "kernel", text_of(sets, set->kernel));
+	json_text(&json, "command_line", text_of(sets, set->command_line));
+	json_close(&json, '}');
+	fputc('\n', stream);
+}
+
+/* Reading: what is not there is 0 or "", what is not known is let be. */
+
+#define TEXT_SIZE 4096
+
+struct taking {
+	struct sets *sets;
+	struct set set;
+	/* The item that is being read. */
+	char name[TEXT_SIZE], module[TEXT_SIZE];
+	uint64_t number;
+	size_t n_files, n_losses;
+	bool is_ours;
+	int error; /* -ENOMEM, -E2BIG */
+};
+
+static void note_error(struct taking *taking, int r)
+{
+	if (taking->error == 0 && r < 0)
+		taking->error = r;
+}
+
+static bool is_key(const char *key, const char *wanted)
+{
+	return strcmp(key, wanted) == 0;
+}
+
+static void take_text(struct taking *taking, struct json_scan *json, uint32_t *ret)
+{
+	json_scan_string(json, taking->name, sizeof taking->name);
+	note_error(taking, strings_add(&taking->sets->strings, taking->name, ret));
+}
+
+static void take_mode(struct taking *taking, struct json_scan *json)
+{
+	char text[32];
+
+	json_scan_string(json, text, sizeof text);
+	for (int i = 0; i < N_PROFILE_MODES; i++) {
+		if (is_key(text, profile_mode_name(i))) {
+			taking->set.mode = i;
+			return;
+		}
+	}
+	json_scan_fail(json, "a mode");
+}
+
+static void take_name(struct taking *taking, struct json_scan *json)
+{
+	take_text(taking, json, &taking->set.name);
+	if (!set_name_is_ours(taking->name))
+		json_scan_fail(json, "the name of a set");
+}
+
+static void take_loss(void *data, struct json_scan *json, const char *key)
+{
+	struct taking *taking = data;
+	uint64_t n = json_scan_count(json);
+
+	if (++taking->n_losses > MOST_LOSSES)
+		json_scan_fail(json, "fewer losses");
+	if (n && !json->fault)
+		note_error(taking, sets_add_loss(taking->sets, key, n));
+}
+
+static void take_item_fact(void *data, struct json_scan *json, const char *key)
+{
+	struct taking *taking = data;
+
+	if (is_key(key, "name"))
+		json_scan_string(json, taking->name, sizeof taking->name);
+	else if (is_key(key, "module"))
+		json_scan_string(json, taking->module, sizeof taking->module);
+	else if (is_key(key, "self") || is_key(key, "bytes"))
+		taking->number = json_scan_count(json);
+	else
+		json_scan_skip(json);
+}
+
+static void take_item(struct taking *taking, struct json_scan *json)
+{
+	taking->name[0] = taking->module[0] = '\0';
+	taking->number = 0;
+	json_scan_object(json, take_item_fact, taking);
+}
+
+static void take_function(void *data, struct json_scan *json, const char *key)
+{
+	struct taking *taking = data;
+
+	take_item(taking, json);
+	if (!json->fault &&
+	    taking->sets->items[taking->sets->n - 1].functions.n < SET_MOST_FUNCTIONS)
+		note_error(taking, sets_add_function(taking->sets, taking->name, taking->module,
+						     taking->number));
+}
+
+static void take_file(void *data, struct json_scan *json, const char *key)
+{
+	struct taking *taking = data;
+
+	take_item(taking, json);
+	if (!json->fault && !set_name_is_ours(taking->name))
+		json_scan_fail(json, "the name of a set's file");
+	if (++taking->n_files > MOST_FILES)
+		json_scan_fail(json, "fewer files");
+	if (!json->fault)
+		note_error(taking, sets_add_file(taking->sets, taking->name, taking->number));
+}
+
+static uint64_t take_seconds(struct json_scan *json)
+{
+	return llround(json_scan_number(json, MOST_SECONDS) * 1e6) * 1000;
+}
+
+static void take_text_fact(struct taking *taking, struct json_scan *json, const char *key)
+{
+	struct set *set = &taking->set;
+	const struct {
+		const char *key;
+		uint32_t *id;
+	} texts[] = {
+		{"event", &set->event},	     {"unit", &set->unit},
+		{"host", &set->host},	     {"kernel", &set->kernel},
+		{"bpfflame", &set->version}, {"command_line", &set->command_line},
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (is_key(key, texts[i].key)) {
+			take_text(taking, json, texts[i].id);
+			taking->is_ours |= is_key(key, "bpfflame");
+			return;
+		}
+	}
+	json_scan_skip(json);
+}
+
+static void take_fact(void *data, struct json_scan *json, const char *key)
+{
+	struct taking *taking = data;
+	struct set *set = &taking->set;
+
+	if (is_key(key, "set"))
+		take_name(taking, json);
+	else if (is_key(key, "mode"))
+		take_mode(taking, json);
+	else if (is_key(key, "frequency_hz"))
+		set->frequency = json_scan_number(json, 1e9);
+	else if (is_key(key, "start_unix_seconds"))
+		set->start_realtime_ns = take_seconds(json);
+	else if (is_key(key, "duration_seconds"))
+		set->duration_ns = take_seconds(json);
+	else if (is_key(key, "windows"))
+		set->windows = json_scan_count(json);
+	else if (is_key(key, "samples"))
+		set->samples = json_scan_count(json);
+	else if (is_key(key, "total"))
+		set->total = json_scan_count(json);
+	else if (is_key(key, "complete_percent"))
+		set->complete_percent = json_scan_number(json, 100);
+	else if (is_key(key, "loss_percent"))
+		set->loss_percent = json_scan_number(json, 100);
+	else if (is_key(key, "losses"))
+		json_scan_object(json, take_loss, taking);
+	else if (is_key(key, "functions"))
+		json_scan_array(json, take_function, taking);
+	else if (is_key(key, "files"))
+		json_scan_array(json, take_file, taking);
+	else
+		take_text_fact(taking, json, key);
+}
+
+/* The set is there from the start, for its items to be added to; its facts are filled in then. */
+int set_line_read(const char *line, struct sets *sets)
+{
+	struct json_scan json = json_scan_of(line);
+	struct taking taking = {.sets = sets, .set.windows = 1};
+	int r = sets_add(sets, &taking.set);
+	struct set *set;
+
+	if (r < 0)
+		return r;
+	json_scan_object(&json, take_fact, &taking);
+	json_scan_end(&json);
+	set = &sets->items[sets->n - 1];
+	if (taking.error == 0 && !json.fault && taking.is_ours && taking.set.name && set->files.n) {
+		taking.set.functions = set->functions;
+		taking.set.losses = set->losses;
+		taking.set.files = set->files;
+		*set = taking.set;
+		return 0;
+	}
+	sets_drop_last(sets);
+	return taking.error ? taking.error : -EINVAL;
+}
