@@ -21,55 +21,16 @@ import tempfile
 import time
 from pathlib import Path
 
+import ci
+import gate
 import peers
+from figures import Figures
 
 BUSY_JAVASCRIPT = """
 function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
 function sorted() { return Array.from({length: 5000}, Math.random).sort((a, b) => a - b); }
 for (;;) { fibonacci(22); sorted(); JSON.parse(JSON.stringify(sorted())); }
 """
-
-
-# --- figures --------------------------------------------------------------------------------
-
-
-class Figures:
-    """Values by tool and column, printed as medians with ranges."""
-
-    def __init__(self, title, columns, targets=None):
-        self.title, self.columns = title, columns
-        self.targets = targets or {}  # of bpfflame: column → most that it may be
-        self.values = {}
-
-    def add(self, tool, **values):
-        for column, value in values.items():
-            self.values.setdefault(tool, {}).setdefault(column, []).append(value)
-
-    def _cell(self, tool, column):
-        values = self.values[tool].get(column)
-        if not values:
-            return "-"
-        digits = self.columns[column]
-        low, high = min(values), max(values)
-        return f"{statistics.median(values):.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
-
-    def show(self):
-        print(f"\n{self.title}")
-        width = max(len(tool) for tool in self.values) + 2
-        cells = {column: [self._cell(tool, column) for tool in self.values]
-                 for column in self.columns}
-        widths = {column: max(len(column), *map(len, cells[column])) + 2 for column in cells}
-        print(" " * width + "".join(f"{column:>{widths[column]}}" for column in cells))
-        for i, tool in enumerate(self.values):
-            row = "".join(f"{cells[column][i]:>{widths[column]}}" for column in cells)
-            print(f"{tool:<{width}}{row}")
-        for (tool, column), most in self.targets.items():
-            values = self.values.get(tool, {}).get(column)
-            if values:
-                median = statistics.median(values)
-                verdict = "met" if median <= most else "MISSED"
-                print(f"target {tool}, {column}: at most {most}: {verdict} ({median:.4g})")
-        sys.stdout.flush()
 
 
 def lost(summary):
@@ -514,7 +475,8 @@ def bench_conversions(options, scratch, path, stacks, order):
 
 BENCHES = {"switch": bench_switch, "unwind": bench_unwind, "throughput": bench_throughput,
            "interval": bench_interval, "start": bench_start, "busy": bench_busy,
-           "tables": bench_tables, "pictures": bench_pictures}
+           "tables": bench_tables, "pictures": bench_pictures,
+           "build": ci.bench_build, "windows": ci.bench_windows, "gate": gate.bench_gate}
 
 
 def parse():
@@ -524,6 +486,10 @@ def parse():
     parser.add_argument("bench", nargs="*", help="which ones (all)")
     parser.add_argument("--quick", action="store_true", help="short windows, one turn each")
     parser.add_argument("--repeats", type=int, help="turns (5)")
+    parser.add_argument("--seconds", type=int, help="gate: of each recording (30)")
+    parser.add_argument("--frequency", type=int, help="gate: samples a second (199)")
+    parser.add_argument("--repetitions", type=int, help="gate: recordings of each kind (20)")
+    parser.add_argument("--functions", help="gate: slowed down: work_00,work_01,work_09 (the first)")
     options = parser.parse_args()
     for name in options.bench:
         if name not in BENCHES:
