@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fixtures of the end-to-end tests: what they need, a folder each, and a clean kernel after all."""
 import os
+import signal
 import subprocess
 
 import pytest
@@ -17,6 +18,15 @@ def pytest_collection_modifyitems(items):
     if reason:
         for item in items:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def usual_signals():
+    """What nohup or a background job has ignored would be ignored by all that is run here."""
+    for number in signal.SIGHUP, signal.SIGQUIT:
+        signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * utf8: which bytes are UTF-8 (RFC 3629).
+ * utf8: which bytes are UTF-8 (RFC 3629), and those of a code point.
  */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
@@ -41,6 +41,31 @@ static inline size_t utf8_span(const char *text)
 	while (text[n] && (length = utf8_length(text + n)))
 		n += length;
 	return n;
+}
+
+/* Writes the sequence of @code, a code point up to 0x10ffff. Returns its length. */
+static inline size_t utf8_encode(unsigned int code, char to[4])
+{
+	if (code < 0x80) {
+		to[0] = code;
+		return 1;
+	}
+	if (code < 0x800) {
+		to[0] = 0xc0 | code >> 6;
+		to[1] = 0x80 | (code & 0x3f);
+		return 2;
+	}
+	if (code < 0x10000) {
+		to[0] = 0xe0 | code >> 12;
+		to[1] = 0x80 | (code >> 6 & 0x3f);
+		to[2] = 0x80 | (code & 0x3f);
+		return 3;
+	}
+	to[0] = 0xf0 | code >> 18;
+	to[1] = 0x80 | (code >> 12 & 0x3f);
+	to[2] = 0x80 | (code >> 6 & 0x3f);
+	to[3] = 0x80 | (code & 0x3f);
+	return 4;
 }
 
 #endif

@@ -87,7 +87,8 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 		.drains = collector->n_drains,
 		.processes = collector->processes.n_processes,
 		.snapshots = stats_total(collector->skel, BF_STAT_SNAPSHOTS),
-		.snapshots_full = stats_total(collector->skel, BF_STAT_SNAPSHOTS_FULL),
+		.snapshots_full = stats_total(collector->skel, BF_STAT_SNAPSHOTS_FULL) +
+				  collector->timeline.n_cut,
 		.tables_built = collector->unwinder.tables.n_built,
 		.tables_failed = collector->unwinder.tables.n_damaged,
 		.unwind_bytes = segments_bytes(&collector->unwinder.segments),

@@ -5,6 +5,9 @@
 
 #include "base/array.h"
 
+#define MOST_SNAPSHOT_BYTES (64 << 20) /* that wait; more only where they come faster than we go   \
+					*/
+
 enum timeline_type { TIMELINE_FORK, TIMELINE_EXIT, TIMELINE_EXEC, TIMELINE_MAP, TIMELINE_SNAPSHOT };
 
 struct timeline_event {
@@ -69,18 +72,27 @@ int timeline_add_process(struct timeline *timeline, const struct bf_process_even
 int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event)
 {
 	struct timeline_event new = {.time = event->time, .type = TIMELINE_SNAPSHOT};
+	size_t bytes = sizeof *event + event->memory_bytes;
 	int r;
 
-	new.snapshot = malloc(sizeof *event + event->memory_bytes);
+	if (timeline->snapshot_bytes + bytes > MOST_SNAPSHOT_BYTES) {
+		bytes = sizeof *event;
+		timeline->n_cut++;
+	}
+	new.snapshot = malloc(bytes);
 	if (!new.snapshot)
 		return -ENOMEM;
-	memcpy(new.snapshot, event, sizeof *event + event->memory_bytes);
+	memcpy(new.snapshot, event, bytes);
+	if (bytes == sizeof *event)
+		new.snapshot->memory_bytes = new.snapshot->memory_unread = 0;
 	r = add(timeline, &new);
-	if (r < 0)
+	if (r < 0) {
 		free(new.snapshot);
-	else
-		timeline->n_snapshots++;
-	return r;
+		return r;
+	}
+	timeline->n_snapshots++;
+	timeline->snapshot_bytes += bytes;
+	return 0;
 }
 
 int timeline_rename(struct timeline *timeline, files_rename_fn rename, void *context)
@@ -127,6 +139,15 @@ static int apply(struct processes *processes, const struct timeline_event *event
 	return 0;
 }
 
+static void forget_snapshot(struct timeline *timeline, struct bf_snapshot_event *snapshot)
+{
+	if (!snapshot)
+		return;
+	timeline->n_snapshots--;
+	timeline->snapshot_bytes -= sizeof *snapshot + snapshot->memory_bytes;
+	free(snapshot);
+}
+
 int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,
 		   snapshot_fn on_snapshot, void *context)
 {
@@ -142,8 +163,7 @@ int timeline_apply(struct timeline *timeline, struct processes *processes, uint6
 
 		r = event.snapshot ? on_snapshot(context, event.snapshot)
 				   : apply(processes, &event);
-		timeline->n_snapshots -= event.snapshot != NULL;
-		free(event.snapshot);
+		forget_snapshot(timeline, event.snapshot);
 	}
 	timeline->n_events -= n;
 	memmove(timeline->events, timeline->events + n,

@@ -14,6 +14,8 @@ struct timeline {
 	struct timeline_event *events;
 	size_t n_events, events_capacity;
 	size_t n_snapshots; /* of these */
+	size_t snapshot_bytes;
+	uint64_t n_cut; /* snapshots whose memory there was no room for */
 };
 
 /*
@@ -28,6 +30,7 @@ void timeline_done(struct timeline *timeline);
 int timeline_add_record(struct timeline *timeline, struct processes *processes,
 			const struct record *record);
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event);
+/* Of a snapshot too many the memory is left out: its frames are those that BPF found. */
 int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event);
 
 /* Every string id of the events goes through @rename. Errors: its. */

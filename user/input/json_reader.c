@@ -213,30 +213,6 @@ static bool read_hex(const char *digits, unsigned int *ret)
 	return true;
 }
 
-static size_t encode(unsigned int code, char *to)
-{
-	if (code < 0x80) {
-		to[0] = code;
-		return 1;
-	}
-	if (code < 0x800) {
-		to[0] = 0xc0 | code >> 6;
-		to[1] = 0x80 | (code & 0x3f);
-		return 2;
-	}
-	if (code < 0x10000) {
-		to[0] = 0xe0 | code >> 12;
-		to[1] = 0x80 | (code >> 6 & 0x3f);
-		to[2] = 0x80 | (code & 0x3f);
-		return 3;
-	}
-	to[0] = 0xf0 | code >> 18;
-	to[1] = 0x80 | (code >> 12 & 0x3f);
-	to[2] = 0x80 | (code >> 6 & 0x3f);
-	to[3] = 0x80 | (code & 0x3f);
-	return 4;
-}
-
 /* \uXXXX, of which there are two for a code point above 0xffff. */
 static int append_code(struct json_reader *reader)
 {
@@ -254,7 +230,7 @@ static int append_code(struct json_reader *reader)
 	}
 	if (!code || (code >= 0xd800 && code < 0xe000))
 		return append(reader, UTF8_REPLACEMENT, strlen(UTF8_REPLACEMENT));
-	return append(reader, bytes, encode(code, bytes));
+	return append(reader, bytes, utf8_encode(code, bytes));
 }
 
 static int append_escaped(struct json_reader *reader)

@@ -103,30 +103,6 @@ static unsigned int read_unit(struct json_scan *json)
 	return unit;
 }
 
-static size_t put_code(char to[static 4], unsigned int code)
-{
-	if (code < 0x80) {
-		to[0] = code;
-		return 1;
-	}
-	if (code < 0x800) {
-		to[0] = 0xc0 | code >> 6;
-		to[1] = 0x80 | (code & 0x3f);
-		return 2;
-	}
-	if (code < 0x10000) {
-		to[0] = 0xe0 | code >> 12;
-		to[1] = 0x80 | (code >> 6 & 0x3f);
-		to[2] = 0x80 | (code & 0x3f);
-		return 3;
-	}
-	to[0] = 0xf0 | code >> 18;
-	to[1] = 0x80 | (code >> 12 & 0x3f);
-	to[2] = 0x80 | (code >> 6 & 0x3f);
-	to[3] = 0x80 | (code & 0x3f);
-	return 4;
-}
-
 /* Behind `\u`. A NUL would end the text: it, and what is no character, are U+FFFD. */
 static size_t read_code(struct json_scan *json, char to[static 4])
 {
@@ -139,7 +115,7 @@ static size_t read_code(struct json_scan *json, char to[static 4])
 			       ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
 			       : 0xfffd;
 	}
-	return put_code(to, code == 0 || (code >= 0xd800 && code < 0xe000) ? 0xfffd : code);
+	return utf8_encode(code == 0 || (code >= 0xd800 && code < 0xe000) ? 0xfffd : code, to);
 }
 
 static size_t read_escape(struct json_scan *json, char to[static 4])
