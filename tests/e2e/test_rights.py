@@ -203,7 +203,8 @@ def test_kernel_functions_have_names_with_syslog(open_path):
         assert hidden(without) == without
         named = kernel_frames(nobody(open_path, [*LEAST, "syslog"], *arguments))
         assert not hidden(named)
-        said = subprocess.run([*with_capabilities(LEAST), open_path / "bpfflame", "-a", "-d", "0.3", "-o", "y.folded"],
+        said = subprocess.run([*with_capabilities(LEAST), open_path / "bpfflame", "-o", "y.folded",
+                               *arguments],
                               cwd=open_path, capture_output=True, text=True, timeout=60, check=True).stderr
         assert "kernel symbols are hidden" in said and "CAP_SYSLOG" in said
     with sysctl("kernel.perf_event_paranoid", 1), sysctl("kernel.kptr_restrict", 0):
