@@ -339,7 +339,7 @@ def test_hostile_names_are_inert(tmp_path, ending):
 def test_the_gate_names_what_grew(base, new):
     result = diff(base, new, "--fail-over", 40, code=3)
     assert result.stderr == (
-        "bpfflame: grew too much: parse: self 14.39 % → 21.48 % (+49.3 %, +32.6 to +68.1 % at "
+        "bpfflame: grew too much: parse: self 14.39 % → 21.48 % (+49.3 %, +34.6 to +65.6 % at "
         "99 %; > 99.9999 % sure; limit 40 %; 1 run against 1)\n")
     assert "gate: 1 function grew by more than 40 %" in result.stdout
     assert diff(base, new, "--fail-over", 60).stderr == ""

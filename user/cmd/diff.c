@@ -117,7 +117,7 @@ static const struct option_row rows[] = {
 	 take_weight, FIELD(weight)},
 	{0, "rules", NULL, "FILE", "limits of single functions and modules", NULL, option_text,
 	 FIELD(rules)},
-	{0, "noise", NULL, "PERCENT", "how much a share varies between runs, at least (2)", NULL,
+	{0, "noise", NULL, "PERCENT", "how much a share varies between runs, at least (1)", NULL,
 	 option_decimal, FIELD(gate.noise), 0, 100, "a percentage"},
 };
 

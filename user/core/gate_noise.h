@@ -30,7 +30,7 @@
 
 #include <stddef.h>
 
-#define NOISE_PERCENT	    2 /* c, where no runs tell */
+#define NOISE_PERCENT	    1 /* c, where no runs tell */
 #define NOISE_PRIOR_FREEDOM 4
 #define NOISE_MOST_FREEDOM  60 /* of any prior: models are not that good */
 
