@@ -355,7 +355,7 @@ static const char example_markdown[] =
 	"\n"
 	"| base | new | change | 99 % interval | sure | limit | what |\n"
 	"|---:|---:|---:|---:|---:|---:|:---|\n"
-	"| 14.31 % | 21.35 % | +49.3 % | +32.6 to +68.0 % | > 99.9999 % | 40 % | function "
+	"| 14.31 % | 21.35 % | +49.3 % | +34.5 to +65.6 % | > 99.9999 % | 40 % | function "
 	"<code>parse</code> (self) |\n"
 	"\n"
 	"total on-CPU samples 6,990 → 7,025 (+0.5 %); 1 function grew, 1 shrank, 1 new, 1 gone; "
