@@ -78,42 +78,4 @@ static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
 	return BPF_CORE_READ(ancestor, kn, id);
 }
 
-/*
- * The user's registers, as the kernel saves them (its struct pt_regs) and as a sampling program is
- * given them: the same order, which ptrace(2) and perf made part of the ABI. Not relocated.
- */
-#if defined(__TARGET_ARCH_x86)
-struct saved_registers {
-	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
-	u64 ip, cs, flags, sp, ss;
-};
-#define registers_pc(registers)	 ((registers)->ip)
-#define is_futex_call(registers) ((registers)->orig_ax == 202)
-#elif defined(__TARGET_ARCH_arm64)
-struct saved_registers {
-	u64 regs[31];
-	u64 sp, pc, pstate;
-};
-#define registers_pc(registers)	 ((registers)->pc)
-#define is_futex_call(registers) ((registers)->regs[8] == 98)
-#endif
-
-/* What a program at a perf event is given: the ABI's struct bpf_perf_event_data. */
-struct counter_context {
-	struct saved_registers registers;
-	u64 period;
-};
-
-/* Whether @task, which is not running, is in futex(2). */
-static __always_inline bool waits_for_futex(struct task_struct *task)
-{
-	struct saved_registers registers = {};
-
-	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
-	return is_futex_call(&registers);
-}
-
-/* Kernel addresses are the upper half. */
-#define in_user_mode(registers) ((s64)registers_pc(registers) >= 0)
-
 #endif

@@ -10,6 +10,7 @@
 
 #include "bpf/wire.h"
 #include "bpf/compat.bpf.h"
+#include "bpf/registers.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/ids.bpf.h"
 #include "bpf/filter.bpf.h"

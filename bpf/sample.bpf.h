@@ -148,7 +148,7 @@ static __always_inline void remember_stack(struct task_struct *task)
 	leaving->is_busy = 1;
 	barrier();
 	last = &leaving->last;
-	walk_begin_saved(&leaving->user.walk, task);
+	walk_begin_saved(&leaving->user.walk, task, NULL);
 	last->pc = leaving->user.walk.pc;
 	last->sp = leaving->user.walk.sp;
 	unwind_current(&leaving->user, task);
@@ -185,7 +185,7 @@ static __always_inline void capture_user(struct saved_registers *registers,
 	if (registers && in_user_mode(registers))
 		walk_begin(&stacks->user.walk, registers);
 	else
-		walk_begin_saved(&stacks->user.walk, task);
+		walk_begin_saved(&stacks->user.walk, task, registers);
 	capture_walk(&stacks->user, task);
 }
 

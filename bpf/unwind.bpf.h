@@ -56,12 +56,13 @@ static __always_inline int walk_read(void *memory, void *to, u32 n, u64 from)
 	} while (0)
 #endif
 
-/* The registers with which @task entered the kernel. */
-static __always_inline void walk_begin_saved(struct bf_walk *walk, struct task_struct *task)
+/* The registers with which @task entered the kernel. @live: see user_registers(). */
+static __always_inline void walk_begin_saved(struct bf_walk *walk, struct task_struct *task,
+					     struct saved_registers *live)
 {
 	struct saved_registers registers = {};
 
-	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
+	user_registers(live, task, &registers);
 	walk_begin(walk, &registers);
 }
 

@@ -28,7 +28,7 @@ static __always_inline void capture_blocked(struct task_struct *task, bool sleep
 	stacks->user.exec_id = task->self_exec_id;
 	if (!sleepable || !config.user_stacks || (task->flags & PF_KTHREAD))
 		return;
-	walk_begin_saved(&stacks->user.walk, task);
+	walk_begin_saved(&stacks->user.walk, task, NULL);
 	unwind_blocked(&stacks->user, task);
 	finish_user(&stacks->user, task, task);
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * registers: the user's, as the kernel saves them, and as they are while it does so.
+ */
+#ifndef BPF_REGISTERS_BPF_H
+#define BPF_REGISTERS_BPF_H
+
+/*
+ * The user's registers, as the kernel saves them (its struct pt_regs) and as a sampling program is
+ * given them: the same order, which ptrace(2) and perf made part of the ABI. Not relocated.
+ */
+#if defined(__TARGET_ARCH_x86)
+struct saved_registers {
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	u64 ip, cs, flags, sp, ss;
+};
+#define registers_pc(registers)	 ((registers)->ip)
+#define is_futex_call(registers) ((registers)->orig_ax == 202)
+#elif defined(__TARGET_ARCH_arm64)
+struct saved_registers {
+	u64 regs[31];
+	u64 sp, pc, pstate;
+};
+#define registers_pc(registers)	 ((registers)->pc)
+#define is_futex_call(registers) ((registers)->regs[8] == 98)
+#endif
+
+/* What a program at a perf event is given: the ABI's struct bpf_perf_event_data. */
+struct counter_context {
+	struct saved_registers registers;
+	u64 period;
+};
+
+/* Kernel addresses are the upper half. */
+#define is_kernel_address(address) ((s64)(address) < 0)
+#define in_user_mode(registers)	   (!is_kernel_address(registers_pc(registers)))
+
+/* Whether @task, which is not running, is in futex(2). */
+static __always_inline bool waits_for_futex(struct task_struct *task)
+{
+	struct saved_registers registers = {};
+
+	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
+	return is_futex_call(&registers);
+}
+
+/*
+ * The registers with which @task entered the kernel. @live: those that a sample of it interrupted
+ * in there; NULL: none.
+ *
+ * A counter's interrupt can't be masked (NMI), so it also hits where the kernel saves the user's
+ * registers, or puts them back (arch/x86/entry/entry_64.S); what the stack holds then is still that
+ * of the entry before. They are pushed one by one, from the last word down, and popped upwards, so
+ * what lies below the stack pointer is in the registers.
+ */
+#if defined(__TARGET_ARCH_x86)
+#define USER_DS 0x2b
+#define USER_CS 0x33
+
+/* What the CPUs need at every entry lies there, of one behind the other (asm/cpu_entry_area.h). */
+#define ENTRY_AREAS	       0xfffffe0000000000
+#define in_entry_area(address) ((address) >> 39 == ENTRY_AREAS >> 39)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct x86_hw_tss {
+	u64 sp2;
+};
+struct tss_struct {
+	struct x86_hw_tss x86_tss;
+};
+struct cpu_entry_area {
+	struct tss_struct tss;
+};
+#pragma clang attribute pop
+
+/*
+ * The user's stack pointer, which SYSCALL's entry keeps in the CPU's area until it is pushed. An
+ * NMI of the kernel's has its stack in that area, and there are the registers that @context leads
+ * to.
+ */
+static __always_inline u64 entering_sp(void *context)
+{
+	u64 first = ENTRY_AREAS + 4096, size = bpf_core_type_size(struct cpu_entry_area), at = 0;
+	struct cpu_entry_area *area;
+
+	bpf_probe_read_kernel(&at, sizeof at, context);
+	if (!in_entry_area(at) || !size)
+		return 0;
+	area = (void *)(at - (at - first) % size);
+	return BPF_CORE_READ(area, tss.x86_tss.sp2);
+}
+
+#define WORD(name) (__builtin_offsetof(struct saved_registers, name))
+
+static __always_inline void user_registers(struct saved_registers *live, struct task_struct *task,
+					   struct saved_registers *ret)
+{
+	long saved = bpf_task_pt_regs(task);
+	u64 base, sp, popped;
+
+	if (!live) {
+		bpf_probe_read_kernel(ret, sizeof *ret, (void *)saved);
+		return;
+	}
+	/* For the verifier: an address to reckon with. */
+	bpf_probe_read_kernel(&base, sizeof base, &saved);
+	sp = live->sp;
+	/* An exception of the user's begins on a stack of the CPU, a page. */
+	if (in_entry_area(sp)) {
+		u64 entered = (sp | 4095) + 1 - sizeof *ret;
+
+		bpf_probe_read_kernel(ret, sizeof *ret, (void *)entered);
+		if (ret->cs == USER_CS && ret->ss == USER_DS)
+			base = entered;
+	}
+	/* SYSCALL leaves the stack pointer as it was; where it was is in rcx. */
+	popped = is_kernel_address(sp) ? sp - base : sizeof *ret;
+	bpf_probe_read_kernel(ret, sizeof *ret, (void *)base);
+	if (!popped || popped > sizeof *ret)
+		return;
+#define TAKE(name, from)                                                                           \
+	do {                                                                                       \
+		if (WORD(name) < popped)                                                           \
+			ret->name = (from);                                                        \
+	} while (0)
+	TAKE(r15, live->r15);
+	TAKE(r14, live->r14);
+	TAKE(r13, live->r13);
+	TAKE(r12, live->r12);
+	TAKE(bp, live->bp);
+	TAKE(bx, live->bx);
+	TAKE(r11, live->r11);
+	TAKE(r10, live->r10);
+	TAKE(r9, live->r9);
+	TAKE(r8, live->r8);
+	TAKE(ax, live->ax);
+	TAKE(cx, live->cx);
+	TAKE(dx, live->dx);
+	TAKE(si, live->si);
+	TAKE(di, live->di);
+	TAKE(ip, live->cx);
+	/* With page table isolation it is where CR3 is made; the number of a table is in its low
+	 * bits. */
+	TAKE(sp, is_kernel_address(sp) || sp & 7 ? entering_sp(live) : sp);
+#undef TAKE
+}
+#else
+static __always_inline void user_registers(struct saved_registers *live, struct task_struct *task,
+					   struct saved_registers *ret)
+{
+	bpf_probe_read_kernel(ret, sizeof *ret, (void *)bpf_task_pt_regs(task));
+}
+#endif
+
+#endif
