@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+import pprof_file
 from harness import (BPFFLAME, WORKLOADS, Folded, assert_no_loss, assert_only, assert_well_formed,
                      error_line, record, run, threads_of, wait_until, workload)
 
@@ -58,6 +59,24 @@ def test_page_faults_by_period(tmp_path):
     files, truth, _ = recorded(tmp_path, "page-faults:10")
     assert abs(files["page-faults"].with_frame("touch_many") - truth["pages"]) \
         <= 10 * os.cpu_count()
+
+
+@pytest.mark.parametrize("suffix", ["pb.gz", "speedscope.json", "firefox.json"])
+def test_files_know_the_event(tmp_path, suffix):
+    """Also once they were read and written anew, and in the words of a comparison."""
+    record("-e", "page-faults:10", "-o", tmp_path / "x.pb.gz", "-o", tmp_path / "x.folded", "--",
+           PROBES)
+    for name, made_of in (f"y.{suffix}", "x.pb.gz"), ("z.pb.gz", f"y.{suffix}"), \
+            ("z.folded", "z.pb.gz"):
+        assert run("render", tmp_path / made_of, "-o", tmp_path / name).returncode == 0
+    assert (tmp_path / "z.folded").read_bytes() == (tmp_path / "x.folded").read_bytes()
+    said = json.loads(run("report", tmp_path / f"y.{suffix}", "--json").stdout)
+    assert said["event"] == said["unit"] == "page-faults"
+    profile = pprof_file.Meaning(tmp_path / "z.pb.gz")
+    assert dict(profile.types[-1]) == {"type": "page-faults", "unit": "count"}
+    assert profile.fields["period"] == 10
+    difference = run("diff", tmp_path / "x.pb.gz", tmp_path / f"y.{suffix}")
+    assert "page-faults" in difference.stdout and "samples" not in difference.stdout, difference
 
 
 def test_context_switches_are_those_of_proc(tmp_path):

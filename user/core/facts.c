@@ -15,6 +15,9 @@ const char *fact_key(enum fact fact)
 		[FACT_START] = "start_ns",
 		[FACT_DURATION] = "duration_ns",
 		[FACT_FREQUENCY] = "frequency_hz",
+		[FACT_EVENT] = "event",
+		[FACT_WEIGHT] = "weight",
+		[FACT_PERIOD] = "period",
 	};
 
 	return keys[fact];
@@ -53,6 +56,9 @@ int fact_read(struct facts *facts, struct strings *strings, const char *key, con
 	case FACT_START: facts->start_realtime_ns = strtoull(text, NULL, 10); return 0;
 	case FACT_DURATION: facts->duration_ns = strtoull(text, NULL, 10); return 0;
 	case FACT_FREQUENCY: read_frequency(text, &facts->frequency); return 0;
+	case FACT_EVENT: return strings_add(strings, text, &facts->event.name);
+	case FACT_WEIGHT: facts->event.is_counted = strcmp(text, FACT_BY_EVENTS) == 0; return 0;
+	case FACT_PERIOD: facts->event.period = strtoull(text, NULL, 10); return 0;
 	default: return 0;
 	}
 }

@@ -19,10 +19,14 @@ enum fact {
 	FACT_START,	/* nanoseconds since 1970 */
 	FACT_DURATION,	/* nanoseconds */
 	FACT_FREQUENCY, /* Hz */
+	FACT_EVENT,	/* what was sampled, where it was asked for by name */
+	FACT_WEIGHT,	/* FACT_BY_EVENTS; else it is not there */
+	FACT_PERIOD,	/* events a sample */
 	N_FACTS,
 };
 
 #define FACT_BY_THREAD "threads"
+#define FACT_BY_EVENTS "events"
 
 /* "mode", "roots", … */
 const char *fact_key(enum fact fact);
@@ -34,6 +38,7 @@ struct facts {
 	uint32_t command_line, host, kernel;
 	uint64_t start_realtime_ns, duration_ns;
 	double frequency;
+	struct profile_event event; /* its frequency is @frequency */
 };
 
 /*

@@ -258,7 +258,7 @@ struct group_stack group_stack(const struct groups *groups, const struct group *
 void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn add)
 {
 	const struct stacks_facts *facts = &groups->stacks.facts[SIDE_NEW];
-	char start[24] = "", duration[24] = "", frequency[32] = "";
+	char start[24] = "", duration[24] = "", frequency[32] = "", period[24] = "";
 	const char *const texts[N_FACTS] = {[FACT_MODE] = profile_mode_name(facts->mode),
 					    [FACT_ROOTS] = facts->by_thread ? FACT_BY_THREAD : "",
 					    [FACT_COMMAND] =
@@ -267,7 +267,10 @@ void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn
 					    [FACT_KERNEL] = groups_text(groups, facts->kernel),
 					    [FACT_START] = start,
 					    [FACT_DURATION] = duration,
-					    [FACT_FREQUENCY] = frequency};
+					    [FACT_FREQUENCY] = frequency,
+					    [FACT_EVENT] = groups_text(groups, facts->event),
+					    [FACT_WEIGHT] = facts->is_counted ? FACT_BY_EVENTS : "",
+					    [FACT_PERIOD] = period};
 
 	if (facts->start_realtime_ns)
 		snprintf(start, sizeof start, "%" PRIu64, facts->start_realtime_ns);
@@ -276,6 +279,8 @@ void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn
 	/* As many digits as tell every number from the next one. */
 	if (facts->frequency > 0)
 		snprintf(frequency, sizeof frequency, "%.17g", facts->frequency);
+	if (facts->period)
+		snprintf(period, sizeof period, "%" PRIu64, facts->period);
 	for (int i = 0; i < N_FACTS; i++)
 		if (*texts[i])
 			add(json, fact_key(i), texts[i]);

@@ -66,6 +66,32 @@ int input_set_mode(struct input *input, enum profile_mode mode, const char *name
 	return 0;
 }
 
+/* NULL: samples, each weighs 1. */
+static const char *counted(const struct profile *profile, const struct profile_event *event)
+{
+	return event && event->is_counted ? strings_get(&profile->strings, event->name) : NULL;
+}
+
+int input_set_event(struct input *input, const struct profile_event *event, const char *name,
+		    struct failure *failure)
+{
+	struct profile *profile = input->profile;
+	const struct profile *before = input_earlier(input);
+	const char *now = counted(profile, event), *then;
+
+	if (!before) {
+		profile->events[0] = *event;
+		profile->n_events = event->name != 0;
+		return 0;
+	}
+	then = counted(before, profile_event(before));
+	if (now == then || (now && then && strcmp(now, then) == 0))
+		return 0;
+	return failure_set(failure, -EINVAL,
+			   "%s: counts %.64s, where the files before it count %.64s", name,
+			   now ? now : "samples", then ? then : "samples");
+}
+
 /* Text has line ends and tabs, but seldom other control characters near its beginning. */
 static bool has_controls(const struct stream *stream)
 {

@@ -60,4 +60,11 @@ const struct profile *input_earlier(const struct input *input);
 int input_set_mode(struct input *input, enum profile_mode mode, const char *name,
 		   struct failure *failure);
 
+/*
+ * For readers: the file called @name holds samples of @event; its name 0: of none that was named.
+ * Errors: -EINVAL if those of earlier files don't add up with them, *failure is set.
+ */
+int input_set_event(struct input *input, const struct profile_event *event, const char *name,
+		    struct failure *failure);
+
 #endif

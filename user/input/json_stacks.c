@@ -104,11 +104,18 @@ int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 {
 	/* Times of others are those between an entry and an exit, or of threads that may wait. */
 	enum profile_mode mode = is_time ? PROFILE_WALL : PROFILE_ONCPU;
+	struct profile_event event = stacks->facts.event;
+	int r;
 
+	event.frequency = stacks->facts.frequency;
 	if (stacks->facts.has_mode && (stacks->facts.mode != PROFILE_ONCPU) == is_time)
 		mode = stacks->facts.mode;
-	return input_set_mode(stacks->input, mode, stacks->reader->stream->name,
-			      stacks->reader->failure);
+	event.is_counted &= event.name && !is_time;
+	r = input_set_mode(stacks->input, mode, stacks->reader->stream->name,
+			   stacks->reader->failure);
+	return r < 0 ? r
+		     : input_set_event(stacks->input, &event, stacks->reader->stream->name,
+				       stacks->reader->failure);
 }
 
 /* Pieces */
@@ -338,12 +345,20 @@ int json_stacks_weight(struct json_stacks *stacks, const struct json_number *num
 
 int json_stacks_add(struct json_stacks *stacks, struct profile_sample sample, uint64_t weight)
 {
-	bool is_count = stacks->profile->mode == PROFILE_ONCPU;
+	const struct profile *profile = stacks->profile;
 
 	if (!weight)
 		return 0;
-	sample.count = is_count ? weight : 1;
-	sample.nanoseconds = is_count ? 0 : weight;
+	sample.count = weight;
+	if (profile_is_counted(profile)) {
+		uint64_t period = profile_event(profile)->period;
+
+		sample.count = period ? (weight + period - 1) / period : 1;
+		sample.nanoseconds = weight;
+	} else if (profile->mode != PROFILE_ONCPU) {
+		sample.count = 1;
+		sample.nanoseconds = weight;
+	}
 	if (__builtin_add_overflow(stacks->total_count, sample.count, &stacks->total_count) ||
 	    __builtin_add_overflow(stacks->total_time, sample.nanoseconds, &stacks->total_time))
 		return json_stacks_fault(stacks, "the values are too large to be added up");

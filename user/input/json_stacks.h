@@ -76,7 +76,8 @@ int json_stacks_text(struct json_stacks *stacks, uint32_t *ret_text);
 int json_stacks_number(struct json_stacks *stacks, struct json_number *ret);
 
 /*
- * The mode of the file's values is known: by the facts, if it is one of ours, else by the unit.
+ * The mode of the file's values is known: by the facts, if it is one of ours, else by the unit;
+ * what was sampled, by the facts.
  * Nothing is added before. Errors: -EINVAL if other files before it had values of another kind.
  */
 int json_stacks_set_mode(struct json_stacks *stacks, bool is_time);

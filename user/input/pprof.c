@@ -385,42 +385,25 @@ static int read_comment(struct reading *reading, int64_t index)
 	return r;
 }
 
-/* What was sampled. Events of two kinds do not add up. */
-static int read_event(struct reading *reading, bool is_first, const char *name,
+/* What was sampled. */
+static int read_event(struct reading *reading, struct input *input, const char *name,
 		      struct failure *failure)
 {
 	const struct pprof_values *values = &reading->values;
-	struct profile *profile = reading->profile;
-	const struct profile_event *before = profile_event(profile);
-	const char *event;
-	char *copy;
-	int r;
+	struct profile_event event = {.is_counted = values->is_counted,
+				      .period = values->period,
+				      .frequency = values->frequency};
 
-	if (!is_first) {
-		event = before ? strings_get(&profile->strings, before->name) : "";
-		if ((!before || !before->is_counted) && !values->is_counted)
-			return 0;
-		if (values->event && before && values->is_counted == before->is_counted &&
-		    strcmp(values->event, event) == 0)
-			return 0;
-		return failure_set(failure, -EINVAL,
-				   "%s: counts %.64s, where the files before it count %.64s", name,
-				   values->is_counted ? values->event : "samples",
-				   before && before->is_counted ? event : "samples");
+	if (values->event) {
+		/* It is one of the strings that the next one may move. */
+		char *copy = strdup(values->event);
+		int r = copy ? strings_add(&reading->profile->strings, copy, &event.name) : -ENOMEM;
+
+		free(copy);
+		if (r < 0)
+			return r;
 	}
-	if (!values->event)
-		return 0;
-	/* It is one of the strings that the next one may move. */
-	copy = strdup(values->event);
-	r = copy ? strings_add(&profile->strings, copy, &profile->events[0].name) : -ENOMEM;
-	free(copy);
-	if (r < 0)
-		return r;
-	profile->events[0].is_counted = values->is_counted;
-	profile->events[0].period = values->period;
-	profile->events[0].frequency = values->frequency;
-	profile->n_events = 1;
-	return 0;
+	return input_set_event(input, &event, name, failure);
 }
 
 /* The first file tells what is known; later ones add their time. */
@@ -452,7 +435,7 @@ static int read_all(struct reading *reading, struct input *input, struct stream 
 
 	r = r < 0 ? r : pprof_values_choose(&reading->file, &reading->values);
 	r = r < 0 ? r : input_set_mode(input, reading->values.mode, stream->name, failure);
-	r = r < 0 ? r : read_event(reading, is_first, stream->name, failure);
+	r = r < 0 ? r : read_event(reading, input, stream->name, failure);
 	r = r < 0 ? r : add_texts(reading);
 	r = r < 0 ? r
 		  : pprof_names_init(&reading->names, &reading->file, reading->profile,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff_json: a comparison for programs. Keys stay; values are samples or seconds, shares 0 to 1.
+ * diff_json: a comparison for programs. Keys stay; values are samples, events or seconds, shares 0 to 1.
  */
 #include <math.h>
 
@@ -201,7 +201,7 @@ int diff_json(const struct diff *diff, FILE *stream)
 
 	json_open(&json, NULL, '{');
 	json_text(&json, "mode", profile_mode_name(diff->stacks->facts[SIDE_NEW].mode));
-	json_text(&json, "unit", is_count(diff) ? "samples" : "seconds");
+	json_text(&json, "unit", is_count(diff) ? stacks_unit(diff->stacks) : "seconds");
 	json_text(&json, "scale",
 		  diff->compare.scale == SCALE_ABSOLUTE ? "absolute" : "normalized");
 	json_number(&json, "confidence_percent", diff->compare.confidence, 6);

@@ -22,7 +22,7 @@ static bool is_absolute(const struct diff *diff)
 
 const char *diff_unit(const struct diff *diff)
 {
-	return is_count(diff) ? "samples" : "time";
+	return is_count(diff) ? stacks_unit(diff->stacks) : "time";
 }
 
 /* Figures */
@@ -154,12 +154,14 @@ static void write_total(const struct diff *diff, FILE *stream)
 							      [PROFILE_OFFCPU] = "off-CPU time",
 							      [PROFILE_WALL] =
 								      "time of all threads"};
+	const struct stacks_facts *facts = &diff->stacks->facts[SIDE_NEW];
 	const uint64_t *totals = diff->stacks->totals;
 	char figures[DIFF_CELL_SIZE];
 
 	/* Those of a run, where there are several. */
 	write_figures(diff, diff->all.base + 0.5, diff->all.new_ + 0.5, figures);
-	fprintf(stream, "total %s%s %s", subjects[diff->stacks->facts[SIDE_NEW].mode],
+	fprintf(stream, "total %s%s %s",
+		facts->is_counted ? stacks_unit(diff->stacks) : subjects[facts->mode],
 		diff->options.noise ? " of a run" : "", figures);
 	if (totals[SIDE_BASE])
 		fprintf(stream, " (%+.1f %%)", diff->all.ratio * 100);
