@@ -502,6 +502,9 @@ def main():
     options = parse()
     if os.geteuid() != 0:
         sys.exit("bench: needs root")
+    # What is recorded runs as root too, even under sudo: the scratch files are root's.
+    for name in ("SUDO_UID", "SUDO_GID", "SUDO_USER"):
+        os.environ.pop(name, None)
     print(f"{platform.release()} {platform.machine()}, {os.cpu_count()} CPUs; medians of "
           f"{options.repeats} with ranges")
     with tempfile.TemporaryDirectory(prefix="bpfflame-bench-") as folder:
