@@ -24,6 +24,17 @@
 #define RECORDING_NICE	       -10
 #define SETTLE_NS	       1000000 /* the longest an event takes from its time stamp into its ring */
 
+/*
+ * A process of before the records may have had an exec since: like all that were there, it is read
+ * from /proc when it is met.
+ */
+static int on_process_event(struct collector *collector, const struct bf_process_event *event)
+{
+	if (event->type == BF_EVENT_FORK && event->time < collector->records_since)
+		return 0;
+	return timeline_add_process(&collector->timeline, event);
+}
+
 static int on_event(void *context, void *data, size_t size)
 {
 	struct collector *collector = context;
@@ -39,7 +50,7 @@ static int on_event(void *context, void *data, size_t size)
 	case BF_EVENT_WAKER: r = wakers_add(&collector->wakers, data); break;
 	case BF_EVENT_WAKERS: r = wakers_add_chain(&collector->wakers, data); break;
 	case BF_EVENT_FORK:
-	case BF_EVENT_EXIT: r = timeline_add_process(&collector->timeline, data); break;
+	case BF_EVENT_EXIT: r = on_process_event(collector, data); break;
 	case BF_EVENT_DRAIN: /* control.drain_wanted says the same */ break;
 	}
 	if (r < 0)
@@ -171,6 +182,7 @@ static int open_timer(struct collector *collector)
 static int open_rings(struct collector *collector, struct failure *failure)
 {
 	struct epoll_event event = {.events = EPOLLIN};
+	int r;
 
 	collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (collector->epoll_fd < 0)
@@ -183,12 +195,12 @@ static int open_rings(struct collector *collector, struct failure *failure)
 		      &event) < 0)
 		return -errno;
 	collector->sampler = (struct sampler){
-		.events = collector->sampled.sampled,
-		.n_events = collector->sampled.n_sampled,
 		.wanted = collector->options.cpus,
 		.epoll_fd = collector->epoll_fd,
 	};
-	return sampler_open(&collector->sampler, failure);
+	r = sampler_open(&collector->sampler, failure);
+	collector->records_since = monotonic_ns();
+	return r;
 }
 
 /*
@@ -225,6 +237,9 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	collector->skel = collector->loaded.skel;
 	r = r < 0 ? r : events_attach(&collector->sampled, options, collector->skel, failure);
 	r = r < 0 ? r : open_rings(collector, failure);
+	r = r < 0 ? r
+		  : sampler_start(&collector->sampler, collector->sampled.sampled,
+				  collector->sampled.n_sampled, failure);
 	r = r < 0 ? r : open_timer(collector);
 	r = r < 0 ? r : processes_init(&collector->processes);
 	if (options->every_ns)

@@ -42,7 +42,8 @@ struct collector {
 	struct stats_mark begin; /* of it */
 	struct stats_open open;	 /* of the threads that were there then */
 	uint64_t start_realtime_ns;
-	int timer_fd; /* rings at boundaries; -1: there are none */
+	int timer_fd;		/* rings at boundaries; -1: there are none */
+	uint64_t records_since; /* CLOCK_MONOTONIC: from here on, execs and mmaps are told */
 	uint64_t last_drain_ns, n_drains;
 	int event_error; /* of the ring buffer's callback */
 	int nice;	 /* ours, before the recording */

@@ -72,23 +72,35 @@ static int open_events(const struct sampler *sampler, unsigned int number, struc
 	return r;
 }
 
-static int open_cpu(struct sampler *sampler, unsigned int number,
-		    const struct sampler_event **ret_event)
+static int open_ring(const struct sampler *sampler, struct sampler_cpu *cpu, unsigned int number)
 {
-	struct sampler_cpu *cpu = &sampler->cpus[number];
 	struct epoll_event event = {.events = EPOLLIN};
-	int r;
+	int r = records_open(number,
+			     cpu_list_count(&sampler->online) > MANY_CPUS ? RECORD_BYTES_MANY
+									  : RECORD_BYTES,
+			     &cpu->ring);
 
-	r = records_open(number,
-			 cpu_list_count(&sampler->online) > MANY_CPUS ? RECORD_BYTES_MANY
-								      : RECORD_BYTES,
-			 &cpu->ring);
 	if (r < 0)
 		return r;
-	if (epoll_ctl(sampler->epoll_fd, EPOLL_CTL_ADD, cpu->ring.fd, &event) < 0)
-		r = -errno;
-	if (r >= 0 && (!sampler->wanted || cpu_list_has(sampler->wanted, number)))
-		r = open_events(sampler, number, cpu, ret_event);
+	return epoll_ctl(sampler->epoll_fd, EPOLL_CTL_ADD, cpu->ring.fd, &event) < 0 ? -errno : 0;
+}
+
+static int start_cpu(const struct sampler *sampler, struct sampler_cpu *cpu, unsigned int number,
+		     const struct sampler_event **ret_event)
+{
+	if (sampler->wanted && !cpu_list_has(sampler->wanted, number))
+		return 0;
+	return open_events(sampler, number, cpu, ret_event);
+}
+
+/* One that came while we record. */
+static int follow_cpu(struct sampler *sampler, unsigned int number)
+{
+	struct sampler_cpu *cpu = &sampler->cpus[number];
+	const struct sampler_event *failed;
+	int r = open_ring(sampler, cpu, number);
+
+	r = r < 0 ? r : start_cpu(sampler, cpu, number, &failed);
 	if (r < 0)
 		close_cpu(cpu);
 	return r;
@@ -152,7 +164,6 @@ static void find_gone(const struct sampler *sampler, struct cpu_list *ret)
 
 int sampler_open(struct sampler *sampler, struct failure *failure)
 {
-	const struct sampler_event *failed = NULL;
 	int r;
 
 	sampler->n_cpus = CPU_SET_WORDS * 64;
@@ -172,7 +183,23 @@ int sampler_open(struct sampler *sampler, struct failure *failure)
 		}
 	}
 	for_each_cpu (cpu, &sampler->online) {
-		r = open_cpu(sampler, cpu, &failed);
+		r = open_ring(sampler, &sampler->cpus[cpu], cpu);
+		if (r < 0)
+			return refuse(NULL, cpu, r, failure);
+	}
+	return 0;
+}
+
+int sampler_start(struct sampler *sampler, const struct sampler_event *events, size_t n_events,
+		  struct failure *failure)
+{
+	const struct sampler_event *failed = NULL;
+
+	sampler->events = events;
+	sampler->n_events = n_events;
+	for_each_cpu (cpu, &sampler->online) {
+		int r = start_cpu(sampler, &sampler->cpus[cpu], cpu, &failed);
+
 		if (r < 0)
 			return refuse(failed, cpu, r, failure);
 	}
@@ -193,7 +220,6 @@ void sampler_close(struct sampler *sampler)
 
 int sampler_follow_cpus(struct sampler *sampler)
 {
-	const struct sampler_event *failed;
 	struct cpu_list now, gone;
 	int r;
 
@@ -209,7 +235,7 @@ int sampler_follow_cpus(struct sampler *sampler)
 			sampler->online.bits[cpu / 64] &= ~(1ULL << cpu % 64);
 			was = false;
 		}
-		if (!was && is && open_cpu(sampler, cpu, &failed) >= 0)
+		if (!was && is && follow_cpu(sampler, cpu) >= 0)
 			sampler->online.bits[cpu / 64] |= 1ULL << cpu % 64;
 	}
 	return 0;

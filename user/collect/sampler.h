@@ -24,7 +24,7 @@ struct sampler_event {
 };
 
 struct sampler {
-	const struct sampler_event *events; /* the caller's; none: nothing is sampled */
+	const struct sampler_event *events; /* see sampler_start() */
 	size_t n_events;
 	const struct cpu_list *wanted; /* NULL: every CPU is sampled */
 	int epoll_fd;		       /* the caller's; record rings are added to it */
@@ -35,8 +35,14 @@ struct sampler {
 	int uevent_fd; /* or -1 */
 };
 
-/* Opens the events of all CPUs that are online. The first four fields are set. */
+/*
+ * Opens the records of all CPUs that are online. @wanted and @epoll_fd are set. All of them before
+ * the first one samples, or what was sampled could have had an exec that nothing tells of.
+ */
 int sampler_open(struct sampler *sampler, struct failure *failure);
+/* Starts sampling. @events stay the caller's, and must outlive @sampler. */
+int sampler_start(struct sampler *sampler, const struct sampler_event *events, size_t n_events,
+		  struct failure *failure);
 void sampler_close(struct sampler *sampler);
 
 /* Opens and closes events as CPUs come and go. A CPU that can't be opened is tried again later. */
