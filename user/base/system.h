@@ -41,9 +41,21 @@ static inline int cpu_list_has(const struct cpu_list *list, unsigned int cpu)
 {
 	return cpu / 64 < CPU_SET_WORDS && list->bits[cpu / 64] >> (cpu % 64) & 1;
 }
+/* The first one from @cpu on; CPU_SET_WORDS * 64: none. */
+static inline unsigned int cpu_list_next(const struct cpu_list *list, unsigned int cpu)
+{
+	while (cpu < CPU_SET_WORDS * 64) {
+		uint64_t rest = list->bits[cpu / 64] >> (cpu % 64);
+
+		if (rest)
+			return cpu + __builtin_ctzll(rest);
+		cpu = (cpu / 64 + 1) * 64;
+	}
+	return cpu;
+}
 #define for_each_cpu(cpu, list)                                                                    \
-	for (unsigned int cpu = 0; cpu < CPU_SET_WORDS * 64; cpu++)                                \
-		if (cpu_list_has((list), cpu))
+	for (unsigned int cpu = cpu_list_next((list), 0); cpu < CPU_SET_WORDS * 64;                \
+	     cpu = cpu_list_next((list), cpu + 1))
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -19,6 +19,7 @@
 
 #define RECORD_BYTES	  (512u << 10) /* a CPU, on small machines */
 #define RECORD_BYTES_MANY (128u << 10) /* a CPU, where there are many */
+#define LOOK_NS		  100000000 /* between two looks at which CPUs are online, without news */
 #define MANY_CPUS	  32
 
 struct sampler_cpu {
@@ -146,8 +147,10 @@ static int open_uevents(void)
 	return fd;
 }
 
-static void find_gone(const struct sampler *sampler, struct cpu_list *ret)
+/* Returns whether there is any news of CPUs. */
+static bool find_gone(const struct sampler *sampler, struct cpu_list *ret)
 {
+	bool is_news = false;
 	char text[4096];
 	ssize_t n;
 
@@ -155,11 +158,13 @@ static void find_gone(const struct sampler *sampler, struct cpu_list *ret)
 	while ((n = recv(sampler->uevent_fd, text, sizeof text - 1, 0)) > 0 || errno == ENOBUFS) {
 		unsigned int cpu;
 
+		is_news = true;
 		text[n > 0 ? n : 0] = '\0';
 		if (sscanf(text, "offline@/devices/system/cpu/cpu%u", &cpu) == 1 &&
 		    cpu < sampler->n_cpus)
 			ret->bits[cpu / 64] |= 1ULL << cpu % 64;
 	}
+	return is_news;
 }
 
 int sampler_open(struct sampler *sampler, struct failure *failure)
@@ -220,14 +225,19 @@ void sampler_close(struct sampler *sampler)
 
 int sampler_follow_cpus(struct sampler *sampler)
 {
-	struct cpu_list now, gone;
+	struct cpu_list now, gone, any;
+	uint64_t time = monotonic_ns();
 	int r;
 
-	find_gone(sampler, &gone);
+	if (!find_gone(sampler, &gone) && time < sampler->looked + LOOK_NS)
+		return 0;
+	sampler->looked = time;
 	r = cpu_list_online(&now);
 	if (r < 0)
 		return r;
-	for (unsigned int cpu = 0; cpu < sampler->n_cpus; cpu++) {
+	for (size_t i = 0; i < CPU_SET_WORDS; i++)
+		any.bits[i] = now.bits[i] | sampler->online.bits[i];
+	for_each_cpu (cpu, &any) {
 		bool was = cpu_list_has(&sampler->online, cpu), is = cpu_list_has(&now, cpu);
 
 		if (was && (!is || cpu_list_has(&gone, cpu))) {

@@ -32,7 +32,8 @@ struct sampler {
 	struct sampler_cpu *cpus;
 	size_t n_cpus; /* highest CPU + 1 */
 	struct record_losses losses;
-	int uevent_fd; /* or -1 */
+	int uevent_fd;	 /* or -1 */
+	uint64_t looked; /* when, at the CPUs that are online */
 };
 
 /*

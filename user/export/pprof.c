@@ -36,7 +36,7 @@
 /* A million stacks are compressed fast, others well. */
 #define LARGE	   4000000 /* locations of all samples */
 #define FAST_LEVEL 1
-#define GOOD_LEVEL 6
+#define GOOD_LEVEL 4 /* 6 makes it 3 % smaller, in more than twice the time */
 
 struct exporting {
 	struct profile *profile;
