@@ -19,8 +19,10 @@
 
 #define RECORD_BYTES	  (512u << 10) /* a CPU, on small machines */
 #define RECORD_BYTES_MANY (128u << 10) /* a CPU, where there are many */
-#define LOOK_NS		  100000000 /* between two looks at which CPUs are online, without news */
-#define MANY_CPUS	  32
+/* Between two looks at which CPUs are online: where the kernel tells of them, and where not. */
+#define LOOK_NS	       1000000000
+#define LOOK_UNTOLD_NS 100000000
+#define MANY_CPUS      32
 
 struct sampler_cpu {
 	struct record_ring ring;
@@ -229,7 +231,8 @@ int sampler_follow_cpus(struct sampler *sampler)
 	uint64_t time = monotonic_ns();
 	int r;
 
-	if (!find_gone(sampler, &gone) && time < sampler->looked + LOOK_NS)
+	if (!find_gone(sampler, &gone) &&
+	    time < sampler->looked + (sampler->uevent_fd < 0 ? LOOK_UNTOLD_NS : LOOK_NS))
 		return 0;
 	sampler->looked = time;
 	r = cpu_list_online(&now);
