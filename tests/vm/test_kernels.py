@@ -44,7 +44,7 @@ def fetch(kernel):
         pytest.skip(f"Linux {kernel}: {result.stderr.splitlines()[-1]}")
 
 
-def run_in(kernel, *command, files=(), out=None, timeout=150):
+def run_in(kernel, *command, files=(), out=None, timeout=300):
     options = [item for file in files for item in ("-f", file)]
     if out:
         options += ["-o", out]
