@@ -79,6 +79,22 @@ def test_files_know_the_event(tmp_path, suffix):
     assert "page-faults" in difference.stdout and "samples" not in difference.stdout, difference
 
 
+def test_a_period_above_all_weights(tmp_path):
+    """Five events of a period of 2^64 - 1 are one sample, not none."""
+    path = tmp_path / "x.speedscope.json"
+    path.write_text(json.dumps({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": "main"}]},
+        "profiles": [{"type": "sampled", "name": "sh", "unit": "none", "startValue": 0,
+                      "endValue": 5, "samples": [[0]], "weights": [5]}],
+        "exporter": "bpfflame", "bpfflame": {"mode": "oncpu", "event": "page-faults",
+                                             "weight": "events", "period": str(2 ** 64 - 1)}}))
+    result = run("render", path, "-o", tmp_path / "x.pb.gz")
+    assert result.returncode == 0, result
+    assert [sample["value"] for sample in pprof_file.read(tmp_path / "x.pb.gz")["sample"]] \
+        == [[1, 5]]
+
+
 def test_context_switches_are_those_of_proc(tmp_path):
     with workload("wait", tmp_path, 20, 1) as process:
         wait_until(lambda: len(threads_of(process.pid)) >= 4)

@@ -353,7 +353,7 @@ int json_stacks_add(struct json_stacks *stacks, struct profile_sample sample, ui
 	if (profile_is_counted(profile)) {
 		uint64_t period = profile_event(profile)->period;
 
-		sample.count = period ? (weight + period - 1) / period : 1;
+		sample.count = period ? weight / period + (weight % period != 0) : 1;
 		sample.nanoseconds = weight;
 	} else if (profile->mode != PROFILE_ONCPU) {
 		sample.count = 1;
