@@ -31,6 +31,12 @@ struct {
 	__uint(max_entries, 4096);
 } events SEC(".maps");
 
+/* For whom `events` is in use below, on this CPU: an NMI can't wait. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} spare_events SEC(".maps");
+
 struct target_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);

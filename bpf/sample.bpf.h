@@ -24,6 +24,8 @@ static __always_inline bool send(void *event, u64 size)
 
 	ring_enter(1);
 	r = bpf_ringbuf_output(&events, event, size, wakeup_flags());
+	if (r)
+		r = bpf_ringbuf_output(&spare_events, event, size, BPF_RB_FORCE_WAKEUP);
 	ring_enter(-1);
 	if (!r)
 		return true;

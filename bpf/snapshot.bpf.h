@@ -61,11 +61,17 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	struct bf_snapshot_event *event;
 	u64 id;
 
+	/* Tested once each: Linux 6.1 does not know of what it has tested that it is not NULL. */
 	ring_enter(1);
 	event = bpf_ringbuf_reserve(&events, sizeof *event + bytes, 0);
+	if (!event) {
+		event = bpf_ringbuf_reserve(&spare_events, sizeof *event + bytes, 0);
+		if (!event) {
+			ring_enter(-1);
+			return 0;
+		}
+	}
 	ring_enter(-1);
-	if (!event)
-		return 0;
 	event->type = BF_EVENT_SNAPSHOT;
 	event->n = unwind->stack.n;
 	event->walk = unwind->walk;

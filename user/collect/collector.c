@@ -191,6 +191,10 @@ static int open_rings(struct collector *collector, struct failure *failure)
 					     collector, NULL);
 	if (!collector->events)
 		return -errno;
+	r = ring_buffer__add(collector->events, bpf_map__fd(collector->skel->maps.spare_events),
+			     on_event, collector);
+	if (r < 0)
+		return r;
 	if (epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(collector->events),
 		      &event) < 0)
 		return -errno;

@@ -19,11 +19,12 @@
 #include "collect/targets.h"
 #include "profiler.skel.h"
 
-#define BTF_PATH	"/sys/kernel/btf/vmlinux"
-#define MAX_CHILDREN	32768  /* of the targets, alive at one time */
-#define MAX_TABLE_PARTS 131072 /* of 1 MiB of a file */
-#define MAX_PROCESSES	16384  /* whose mappings BPF knows at one time */
+#define BTF_PATH	  "/sys/kernel/btf/vmlinux"
+#define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
+#define MAX_TABLE_PARTS	  131072 /* of 1 MiB of a file */
+#define MAX_PROCESSES	  16384	 /* whose mappings BPF knows at one time */
 #define EVENTS_RING_BYTES (16u << 20)
+#define SPARE_RING_BYTES  (256u << 10)
 
 /* libbpf has one print function for the process, without a context. */
 static struct {
@@ -223,6 +224,7 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 	bpf_map__set_max_entries(skel->maps.counts_b, rows);
 	bpf_map__set_max_entries(skel->maps.seen_stacks, 2 * rows);
 	bpf_map__set_max_entries(skel->maps.events, ring_bytes);
+	bpf_map__set_max_entries(skel->maps.spare_events, SPARE_RING_BYTES);
 	skel->rodata->config.counts_high = rows / 2;
 	skel->rodata->config.events_high = ring_bytes / 4;
 	bpf_map__set_max_entries(skel->maps.segments, BF_MAX_SEGMENTS);
