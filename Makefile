@@ -62,7 +62,7 @@ OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/gen/profile.pb-c.o
 # Everything but main(): what the unit tests link.
 LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
 SCRIPTS := $(sort $(wildcard user/*/*.js user/*/*.html user/*/*.css))
-GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/profile.pb-c.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h)
+GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/names.skel.h $(BUILD)/gen/profile.pb-c.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h)
 
 .PHONY: all check check-root check-vm oracle fuzz bench install clean format
 all: $(BUILD)/bpfflame
@@ -77,17 +77,17 @@ $(BUILD)/user/%.o: user/%.c $(GENERATED)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-# The BPF object, embedded as a skeleton.
-$(BUILD)/profiler.bpf.o: bpf/profiler.bpf.c
+# The BPF objects, embedded as skeletons.
+$(BUILD)/%.bpf.o: bpf/%.bpf.c
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter \
 		-I. -Ivmlinux -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
-$(BUILD)/gen/profiler.skel.h: $(BUILD)/profiler.bpf.o
+$(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name profiler >$@
+	$(Q)$(BPFTOOL) gen skeleton $< name $* >$@
 
 $(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: $(PPROF_PROTO)
 	$(call say,PROTOC,$@)
@@ -244,4 +244,4 @@ format:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT_LIB:.o=.d) $(UNIT_TESTS:=.d) $(WORKLOADS:=.d) $(FUZZ_LIB:.o=.d) $(FUZZERS:=.d) $(VM_WORKLOADS:=.d) $(BUILD)/profiler.bpf.d
+-include $(OBJECTS:.o=.d) $(UNIT_LIB:.o=.d) $(UNIT_TESTS:=.d) $(WORKLOADS:=.d) $(FUZZ_LIB:.o=.d) $(FUZZERS:=.d) $(VM_WORKLOADS:=.d) $(BUILD)/profiler.bpf.d $(BUILD)/names.bpf.d

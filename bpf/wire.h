@@ -387,6 +387,15 @@ enum bf_stat {
 	N_BF_STATS,
 };
 
+/* Kernel addresses that want names, and their names: bpf/names.bpf.c. */
+#define BF_KERNEL_NAMES	   128
+#define BF_KERNEL_NAME_LEN 640 /* the kernel's KSYM_NAME_LEN, and a module's name */
+struct bf_kernel_names {
+	__u64 addresses[BF_KERNEL_NAMES];
+	char names[BF_KERNEL_NAMES][BF_KERNEL_NAME_LEN]; /* FUNCTION[ [MODULE]], or 0xADDRESS */
+	__u32 n;
+};
+
 _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_key");
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");

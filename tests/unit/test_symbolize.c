@@ -499,7 +499,7 @@ static void test_empty(void **state)
 {
 	run();
 	assert_int_equal(stats.locations, 0);
-	assert_false(stats.kernel_hidden);
+	assert_int_equal(stats.kernel_refused, 0);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

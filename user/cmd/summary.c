@@ -110,8 +110,6 @@ static void print_unwinding(const struct collect_stats *stats, FILE *stream)
 static void print_quality(const struct summary *summary, const struct sample_totals *totals,
 			  FILE *stream)
 {
-	char mend[RIGHTS_MEND_SIZE];
-
 	fprintf(stream,
 		"  stacks    %zu distinct%s; %.1f %% complete; %.1f %% of frames without a "
 		"symbol\n",
@@ -121,10 +119,9 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 		percent(totals->unnamed_frames, totals->frames));
 	print_truncated(totals, stream);
 	print_unwinding(&summary->totals.stats, stream);
-	if (summary->totals.symbols.kernel_hidden) {
-		rights_mend_kernel_names(mend, sizeof mend);
-		fprintf(stream, "            kernel symbols are hidden (avoid: %s)\n", mend);
-	}
+	if (summary->totals.symbols.kernel_refused)
+		fprintf(stream, "            the kernel does not name its functions: %s\n",
+			strerror(-summary->totals.symbols.kernel_refused));
 }
 
 static void print_periods(const struct summary *summary, FILE *stream)

@@ -141,7 +141,8 @@ static void add_symbols(struct symbol_stats *symbols, const struct symbol_stats 
 	symbols->files = larger(symbols->files, window->files);
 	symbols->unreadable_files = larger(symbols->unreadable_files, window->unreadable_files);
 	symbols->damaged_files = larger(symbols->damaged_files, window->damaged_files);
-	symbols->kernel_hidden |= window->kernel_hidden;
+	if (!symbols->kernel_refused)
+		symbols->kernel_refused = window->kernel_refused;
 }
 
 void totals_add(struct totals *totals, const struct totals *window)

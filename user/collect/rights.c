@@ -116,7 +116,6 @@ static const struct {
 } capabilities[] = {
 	{CAP_BPF, "BPF", "bpf"},
 	{CAP_PERFMON, "PERFMON", "perfmon"},
-	{CAP_SYSLOG, "SYSLOG", "syslog"},
 	{CAP_SYS_PTRACE, "SYS_PTRACE", "sys_ptrace"},
 	{CAP_DAC_READ_SEARCH, "DAC_READ_SEARCH", "dac_read_search"},
 	{CAP_CHECKPOINT_RESTORE, "CHECKPOINT_RESTORE", "checkpoint_restore"},
@@ -273,23 +272,6 @@ bool rights_explain(enum rights_of tried, int error, struct failure *failure)
 
 /* --- what costs names only ---------------------------------------------------------------------
  */
-
-/* kallsyms_show_value() of the kernel. */
-void rights_mend_kernel_names(char *text, size_t size)
-{
-	struct rights rights;
-
-	rights_read(&rights);
-	text[0] = '\0';
-	if (read_number_file("/proc/sys/kernel/kptr_restrict", 0) >= 2)
-		append(text, size, "sysctl kernel.kptr_restrict=1");
-	else if (rights.in_user_namespace || has(&rights, CAP_SYSLOG))
-		append(text, size, "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
-	else
-		append(text, size, "CAP_SYSLOG: ");
-	if (strchr(text, ':'))
-		add_mend(&rights, BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYSLOG), text, size);
-}
 
 void rights_mend_files(char *text, size_t size)
 {

@@ -44,8 +44,6 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 bool rights_explain(enum rights_of tried, int error, struct failure *failure);
 
 #define RIGHTS_MEND_SIZE 256
-/* What lets kernel functions have names, where they have none. */
-void rights_mend_kernel_names(char *text, size_t size);
 /* What lets files and memory maps of other processes be read, where some were not; or "". */
 void rights_mend_files(char *text, size_t size);
 

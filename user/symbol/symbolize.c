@@ -23,11 +23,9 @@
 #include "base/system.h"
 #include "symbol/file_names.h"
 #include "symbol/jit.h"
-#include "symbol/kallsyms.h"
+#include "symbol/kernel_names.h"
 #include "symbol/lookups.h"
 #include "symbol/rooted.h"
-
-#define KALLSYMS "/proc/kallsyms"
 
 struct source {
 	enum mapping_kind kind;
@@ -311,8 +309,8 @@ static int name_kernel(struct session *session, struct entry *entries, size_t n)
 
 	if (r < 0)
 		return r;
-	r = kallsyms_resolve(KALLSYMS, &lookups, &session->profile->strings,
-			     &session->stats.kernel_hidden);
+	r = kernel_names_find(&lookups, &session->profile->strings,
+			      &session->stats.kernel_refused);
 	if (r == 0)
 		r = set_frames(session, entries, n, &lookups);
 	lookups_done(&lookups);

@@ -17,7 +17,7 @@ struct symbol_stats {
 	size_t locations, unnamed; /* unnamed: shown as [module+0xOFFSET] or [unknown] */
 	size_t files, unreadable_files;
 	size_t damaged_files; /* of those read: part of it, or of what belongs to it, is damaged */
-	bool kernel_hidden;   /* /proc/kallsyms shows no addresses to us */
+	int kernel_refused;   /* 0, or why the kernel does not name its functions: -errno */
 };
 
 /*

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/kernel_names.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/wire.h"
+#include "names.skel.h"
+#include "symbol/demangle.h"
+
+/* Names the request's addresses, of which @ids are the names. */
+static int add_names(struct bf_kernel_names *request, uint32_t *ids, struct strings *strings)
+{
+	for (uint32_t i = 0; i < request->n; i++) {
+		char *name = request->names[i];
+		int r;
+
+		/* What has no name comes back as a number, which no function begins with. */
+		if (strncmp(name, "0x", 2) == 0)
+			continue;
+		name[strcspn(name, " ")] = '\0';
+		r = demangle_add(strings, name, &ids[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int ask(struct names *skel, struct lookups *lookups, struct strings *strings,
+	       int *ret_refused)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	struct bf_kernel_names *request = &skel->bss->request;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < lookups->n; i += request->n) {
+		request->n = lookups->n - i < BF_KERNEL_NAMES ? lookups->n - i : BF_KERNEL_NAMES;
+		memcpy(request->addresses, lookups->addresses + i,
+		       request->n * sizeof *request->addresses);
+		*ret_refused =
+			bpf_prog_test_run_opts(bpf_program__fd(skel->progs.name_addresses), &options);
+		if (*ret_refused < 0)
+			return 0;
+		r = add_names(request, lookups->names + i, strings);
+	}
+	return r;
+}
+
+int kernel_names_find(struct lookups *lookups, struct strings *strings, int *ret_refused)
+{
+	libbpf_print_fn_t print;
+	struct names *skel;
+	int r = 0;
+
+	*ret_refused = 0;
+	if (!lookups->n)
+		return 0;
+	print = libbpf_set_print(NULL); /* what is refused is told by our caller */
+	skel = names__open_and_load();
+	if (skel)
+		r = ask(skel, lookups, strings, ret_refused);
+	else
+		*ret_refused = -errno;
+	names__destroy(skel);
+	libbpf_set_print(print);
+	return r;
+}
