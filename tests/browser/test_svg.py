@@ -9,11 +9,13 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
+import zlib
 
 import pytest
 
-from browser import By, Keys, Page, ROOT, contrast
+from browser import By, FLAGS, Keys, Page, ROOT, contrast
 
 SAMPLE = ROOT / "build" / "sample_svg"
 MARGIN = 10
@@ -356,6 +358,25 @@ def test_tall_picture_keeps_header_and_footer_in_view(show):
         assert bottom == pytest.approx(500, abs=1)
     page.hover("recurse_3")
     assert page.text(".details").startswith("recurse_3")
+
+
+def colors_in(png):
+    """How many bytes, of pixels and of differences between them, are not the same."""
+    data, at, pixels = png.read_bytes(), 8, b""
+    while at < len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        pixels += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+        at += size + 12
+    return len(set(zlib.decompress(pixels)))
+
+
+def test_tall_picture_as_a_file(tmp_path):
+    """What nothing drives takes the page's first screen: no blank one."""
+    picture = write(tmp_path / "deep.svg", "deep")
+    subprocess.run(["chromium", *FLAGS, f"--user-data-dir={tmp_path}/chromium", "--window-size=600,500",
+                    f"--screenshot={tmp_path}/deep.png", picture.as_uri()],
+                   check=True, stderr=subprocess.DEVNULL, timeout=60)
+    assert colors_in(tmp_path / "deep.png") > 10
 
 
 def test_inverted(show):

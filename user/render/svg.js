@@ -28,7 +28,6 @@ const rowHeight = Number(options.row), frameHeight = rowHeight - 1;
 const staticHeight = Number(svg.getAttribute("height"));
 
 // The tree.
-
 const lines = picture ? svgParts.readLines(options, one("#frames").textContent) : [];
 const {tree, tones, counts} = picture ? svgParts.readTree(options, lines, one("#nodes").textContent) : {};
 const sides = tree ? tree.sides : [], whole = sides.map((side) => side.total[0]);
@@ -593,7 +592,8 @@ details.setAttribute("role", "status");
 width = svg.getBoundingClientRect().width || staticWidth;
 makeFooter();
 recall();
-if (standalone && !inverted)
+// The roots first; but to `chromium --headless --screenshot`, which nothing drives, a scrolled page is blank.
+if (standalone && !inverted && (navigator.webdriver || !/Headless/.test(navigator.userAgent)))
 	window.scrollTo(0, staticHeight);
 stick();
 })();
