@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Names of recorded frames: inlined functions, lines, debug files, containers."""
+import bisect
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import Folded, can_unshare, error_line, record, run, wait_until
+from pprof_file import Meaning
 
 SOURCE = r"""
 namespace space {
@@ -165,3 +167,29 @@ def test_wrong_usage(arguments, word):
     result = run(*arguments, "--", "true")
     assert result.returncode == 2
     assert word in error_line(result)
+
+
+def kernel_functions():
+    """Their addresses, ascending, and at each the names that /proc/kallsyms has for it."""
+    names = {}
+    for line in Path("/proc/kallsyms").read_text().splitlines():
+        address, kind, name = line.split()[:3]
+        if kind in "tTwW":
+            names.setdefault(int(address, 16), set()).add(name)
+    return sorted(names), names
+
+
+def test_kernel_functions(tmp_path):
+    """As /proc/kallsyms has them."""
+    record("--wall", "-F", 4000, "-o", tmp_path / "x.pb.gz", "--", "sh", "-c",
+           "for i in 1 2 3 4 5; do dd if=/dev/zero of=/dev/null bs=1 count=100000; ls -lR /sys/class; done")
+    addresses, names = kernel_functions()
+    seen = set()
+    for mapping, address, lines, _ in Meaning(tmp_path / "x.pb.gz").locations.values():
+        if dict(mapping or ()).get("filename") != "[kernel.kallsyms]":
+            continue
+        function, = [dict(function)["name"] for function, _ in lines]
+        at = bisect.bisect(addresses, address & (1 << 64) - 1) - 1
+        assert function.removesuffix("_[k]") in names[addresses[at]], hex(address)
+        seen.add(function)
+    assert len(seen) > 100
