@@ -78,6 +78,35 @@ static void sums_of_runs(void **state)
 	gate_sums_done(&sums);
 }
 
+static const struct made_sample without_symbols[] = {
+	{"app", "[app+0x10];[libssl.so.1.1+0x2f];[libssl.so.1.1+0xa0]", 30},
+	{"app", "[app+0x1c];[libssl.so.3+0x123]", 20},
+	{"app", "[app+0xz];[+];[app+0x];[app]", 10},
+	{"app", "[app+0x10];[kernel+0xffffffff81000010]_[k]", 5},
+};
+
+static void code_without_symbols_is_its_modules(void **state)
+{
+	static const char *const kept[] = {"[app+0xz]", "[+]", "[app+0x]"};
+	const struct gate_item *item;
+	struct gate_sums sums;
+
+	assert_int_equal(gate_sums_init(&sums), 0);
+	add_profile(&sums, MADE(PROFILE_ONCPU, without_symbols), SIDE_NEW);
+	item = find(&sums, GATE_FUNCTION, "[libssl.so]", false);
+	assert_true(item->sums[SIDE_NEW][GATE_SELF].weight == 50);
+	assert_true(item->sums[SIDE_NEW][GATE_TOTAL].weight == 50);
+	item = find(&sums, GATE_FUNCTION, "[app]", false);
+	assert_true(item->sums[SIDE_NEW][GATE_SELF].weight == 10);
+	assert_true(item->sums[SIDE_NEW][GATE_TOTAL].weight == 65);
+	item = find(&sums, GATE_FUNCTION, "[kernel]", true);
+	assert_true(item->sums[SIDE_NEW][GATE_SELF].weight == 5);
+	assert_null(find(&sums, GATE_FUNCTION, "[app+0x10]", false));
+	for (size_t i = 0; i < COUNT(kept); i++)
+		assert_non_null(find(&sums, GATE_FUNCTION, kept[i], false));
+	gate_sums_done(&sums);
+}
+
 static void modules_without_versions(void **state)
 {
 	struct profile_mapping mapping = {.kind = MAPPING_FILE};
@@ -441,6 +470,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_of_runs),
+		cmocka_unit_test(code_without_symbols_is_its_modules),
 		cmocka_unit_test(modules_without_versions),
 		cmocka_unit_test(recordings),
 		cmocka_unit_test(noise_is_found),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "core/gate_sums.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +119,32 @@ static size_t module_length(const char *name)
 	return strlen(name);
 }
 
+/*
+ * How long `[MODULE` is in `[MODULE+0xADDRESS]`: code without a symbol, which the next build has
+ * elsewhere, so all of a module's is one function. 0: @name is none of those.
+ */
+static size_t unnamed_length(const char *name)
+{
+	const char *plus = *name == '[' ? strrchr(name, '+') : NULL;
+	size_t digits =
+		plus && strncmp(plus, "+0x", 3) == 0 ? strspn(plus + 3, "0123456789abcdef") : 0;
+
+	return digits && strcmp(plus + 3 + digits, "]") == 0 ? plus - name : 0;
+}
+
+/* The name by which functions are told apart. Errors: -ENOMEM, -E2BIG. */
+static int function_name(struct gate_sums *sums, const char *name, uint32_t *ret)
+{
+	size_t n = unnamed_length(name);
+	char text[NAME_MAX + 4];
+
+	if (!n || n > NAME_MAX)
+		return strings_add(&sums->strings, name, ret);
+	snprintf(text, sizeof text, "%.*s", (int)n, name);
+	strcpy(text + module_length(text), "]");
+	return strings_add(&sums->strings, text, ret);
+}
+
 static bool is_code(const struct stacks_frame *frame)
 {
 	return frame->kind < FRAME_NOTE && !frame->is_waker;
@@ -140,7 +168,7 @@ static int find_item(struct gate_sums *sums, const struct stacks *run, uint32_t 
 	r = strings_add(&sums->strings, module, &like.module);
 	if (by == GATE_FUNCTION) {
 		like.is_kernel = this->kind == FRAME_KERNEL;
-		r = r < 0 ? r : strings_add(&sums->strings, stacks_name(run, frame), &like.name);
+		r = r < 0 ? r : function_name(sums, stacks_name(run, frame), &like.name);
 	} else {
 		r = r < 0 ? r
 			  : strings_add_bytes(&sums->strings, module, module_length(module),

@@ -58,7 +58,8 @@ void gate_sums_done(struct gate_sums *sums);
 
 /*
  * Adds a run: @run is one profile's stacks with modules told apart, not finished, no comparison.
- * Functions are told apart by their names alone, a function of the kernel from one outside of it.
+ * Functions are told apart by their names alone, a function of the kernel from one outside of it; a
+ * module's code without symbols is one function, `[MODULE]`.
  * Modules are files without folders and without the version behind `.so`. Errors: -ENOMEM, -E2BIG.
  */
 int gate_sums_add(struct gate_sums *sums, const struct stacks *run, enum stacks_side side);
