@@ -2,9 +2,10 @@
 #include "collect/load.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/btf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,49 +57,65 @@ struct kernel_facts {
 	bool announces_exec;	/* 6.10: sched_prepare_exec */
 };
 
-static bool has_helper(const struct btf *btf, const char *name)
+/* All names in the kernel's BTF, each after a NUL: they tell enough, and libbpf reads three times
+ * as long. */
+static int read_btf_names(char **ret, size_t *ret_n)
 {
-	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
-	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	_cleanup_close_ int fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
+	struct btf_header header;
+	size_t n = 0;
+	char *names;
 
-	for (int i = 0; type && i < btf_vlen(type); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_enum(type)[i].name_off), name) == 0)
-			return true;
-	return false;
+	if (fd < 0 || pread(fd, &header, sizeof header, 0) != sizeof header ||
+	    header.magic != BTF_MAGIC)
+		return -ENOENT;
+	names = malloc(header.str_len);
+	while (names && n < header.str_len) {
+		ssize_t got = pread(fd, names + n, header.str_len - n,
+				    (off_t)header.hdr_len + header.str_off + n);
+
+		if (got <= 0) {
+			free(names);
+			return -ENOENT;
+		}
+		n += got;
+	}
+	*ret = names;
+	*ret_n = n;
+	return names ? 0 : -ENOMEM;
 }
 
-static bool has_member(const struct btf *btf, const char *structure, const char *name)
+static bool has_name(const char *names, size_t n, const char *name)
 {
-	int id = btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT);
-	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	char wanted[64];
 
-	for (int i = 0; type && i < btf_vlen(type); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), name) == 0)
-			return true;
-	return false;
+	snprintf(wanted, sizeof wanted, "%c%s", '\0', name);
+	return memmem(names, n, wanted, strlen(name) + 2);
 }
 
 static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	_cleanup_free_ char *btf = NULL;
 	struct utsname names = {};
 	bool is_new_enough;
+	size_t n;
+	int r = read_btf_names(&btf, &n);
 
 	uname(&names);
-	if (!btf) {
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
 		failure_set(failure, -ENOSYS, "this kernel has no BTF (%s)", BTF_PATH);
 		return failure_mend(failure, -ENOSYS,
 				    "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of "
 				    "Debian 12 and Ubuntu 22.04 are; in a container, mount /sys");
 	}
-	facts->books_waits = has_member(btf, "sched_info", "last_arrival");
-	facts->announces_exec =
-		btf__find_by_name_kind(btf, "btf_trace_sched_prepare_exec", BTF_KIND_TYPEDEF) > 0;
-	facts->reads_other_tasks = has_helper(btf, "BPF_FUNC_copy_from_user_task");
+	facts->books_waits = has_name(btf, n, "last_arrival"); /* of sched_info */
+	facts->announces_exec = has_name(btf, n, "btf_trace_sched_prepare_exec");
+	facts->reads_other_tasks = has_name(btf, n, "BPF_FUNC_copy_from_user_task");
 	/* The youngest of what every mode needs; task storage and fetching atomics came
 	 * in 5.11, 5.12. */
-	is_new_enough = has_helper(btf, "BPF_FUNC_task_pt_regs");
-	btf__free(btf);
+	is_new_enough = has_name(btf, n, "BPF_FUNC_task_pt_regs");
 	if (is_new_enough)
 		return 0;
 	failure_set(failure, -ENOSYS, "this kernel, Linux %s, is too old", names.release);
