@@ -235,8 +235,9 @@ int on_exit(u64 *ctx)
 			return 0;
 		bpf_map_delete_elem(&target_pids, &pid);
 	}
-	bpf_map_delete_elem(&processes, &pid);
+	/* Its time is before that of the deletion: what was pushed before is deleted here. */
 	process_event_init(&event, BF_EVENT_EXIT, task);
+	bpf_map_delete_elem(&processes, &pid);
 	send(&event, sizeof event);
 	return 0;
 }

@@ -193,7 +193,7 @@ static void ended_processes_are_forgotten(void **state)
 	for (uint32_t pid = 1; pid <= 20000; pid++) {
 		assert_int_equal(processes_add(&processes, pid, pid, 0, &process), 0);
 		if (pid % 10)
-			processes_exit(&processes, pid);
+			processes_exit(&processes, pid, 0);
 		assert_int_equal(processes_sweep(&processes), 0);
 	}
 	assert_true(processes.n_processes < 12000);

@@ -139,8 +139,8 @@ int collector_read_rows(struct collector *collector)
 	int r;
 
 	drain_flip(drain);
-	unwinder_reclaim(&collector->unwinder);
-	r = apply_until(collector, monotonic_ns());
+	r = unwinder_reclaim(&collector->unwinder);
+	r = r < 0 ? r : apply_until(collector, monotonic_ns());
 	r = r < 0 ? r : drain_read(drain, &n);
 	for (uint32_t i = 0; r >= 0 && i < n; i++)
 		r = collector_add_row(collector, &drain->keys[i], &drain->counts[i]);

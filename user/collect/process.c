@@ -24,6 +24,7 @@ int processes_init(struct processes *processes)
 
 static void forget_all(struct processes *processes)
 {
+	processes->n_changed = 0;
 	free(processes->latest);
 	processes->latest = NULL;
 	processes->n_latest = processes->latest_capacity = 0;
@@ -36,6 +37,7 @@ void processes_done(struct processes *processes)
 	for (size_t i = 0; i < processes->n_processes; i++)
 		free(processes->processes[i].mappings);
 	free(processes->processes);
+	free(processes->changed);
 	forget_all(processes);
 	jit_files_done(&processes->jit_files);
 	files_done(&processes->files);
@@ -123,29 +125,45 @@ int processes_add(struct processes *processes, uint32_t pid, uint64_t start, uin
 	return 0;
 }
 
+int processes_note_change(struct processes *processes, uint32_t process)
+{
+	int r;
+
+	if (processes->processes[process].is_changed)
+		return 0;
+	r = array_reserve(processes->changed, processes->changed_capacity, processes->n_changed, 1);
+	if (r < 0)
+		return r;
+	processes->processes[process].is_changed = true;
+	processes->changed[processes->n_changed++] = process;
+	return 0;
+}
+
 static struct jit_image jit_image(const struct process *process)
 {
 	return (struct jit_image){process->pid, process->exec_id, process->start};
 }
 
-static void mark_ended(struct processes *processes, uint32_t process)
+static int mark_ended(struct processes *processes, uint32_t process)
 {
 	const struct jit_image image = jit_image(&processes->processes[process]);
 
 	if (processes->processes[process].ended)
-		return;
+		return 0;
 	jit_files_end(&processes->jit_files, &image);
 	processes->n_ended++;
 	processes->processes[process].ended = processes->sweeps + 1;
+	return processes_note_change(processes, process);
 }
 
 /* The process that had @pid before has ended, though its exit may have been lost. */
-static void forget_other(struct processes *processes, uint32_t pid, uint64_t start)
+static int forget_other(struct processes *processes, uint32_t pid, uint64_t start)
 {
 	uint32_t before = processes_latest(processes, pid);
 
-	if (before != TABLE_NONE && processes->processes[before].start != start)
-		mark_ended(processes, before);
+	return before != TABLE_NONE && processes->processes[before].start != start
+		       ? mark_ended(processes, before)
+		       : 0;
 }
 
 int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pid, uint64_t start,
@@ -157,9 +175,12 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 
 	if (processes_find(processes, pid, start, exec_id) != TABLE_NONE)
 		return 0;
-	forget_other(processes, pid, start);
-	r = processes_add(processes, pid, start, exec_id, &child);
+	r = forget_other(processes, pid, start);
+	r = r < 0 ? r : processes_add(processes, pid, start, exec_id, &child);
 	if (r < 0 || parent == TABLE_NONE)
+		return r;
+	r = processes_note_change(processes, child);
+	if (r < 0)
 		return r;
 	to = &processes->processes[child];
 	const struct process *from = &processes->processes[parent];
@@ -189,30 +210,35 @@ int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, ui
 			return r;
 		/* Gone: no event will tell. */
 		if (!processes->processes[process].n_mappings)
-			mark_ended(processes, process);
+			r = mark_ended(processes, process);
 	}
 	*ret_process = process;
-	return 0;
+	return r;
 }
 
 int processes_exec(struct processes *processes, uint32_t pid)
 {
 	uint32_t before = processes_latest(processes, pid), after;
 	const struct process *p;
+	int r;
 
 	if (before == TABLE_NONE)
 		return 0;
-	mark_ended(processes, before);
+	r = mark_ended(processes, before);
+	if (r < 0)
+		return r;
 	p = &processes->processes[before];
 	return processes_add(processes, pid, p->start, p->exec_id + 1, &after);
 }
 
-void processes_exit(struct processes *processes, uint32_t pid)
+int processes_exit(struct processes *processes, uint32_t pid, uint64_t time)
 {
 	uint32_t process = processes_latest(processes, pid);
 
-	if (process != TABLE_NONE)
-		mark_ended(processes, process);
+	if (process == TABLE_NONE)
+		return 0;
+	processes->processes[process].exited_at = time;
+	return mark_ended(processes, process);
 }
 
 /* The first mapping that ends after @address. */
@@ -286,6 +312,7 @@ static int add_mapping(struct processes *processes, uint32_t process, const stru
 	const struct jit_image image = jit_image(&processes->processes[process]);
 	int r = map(&processes->processes[process], mapping);
 
+	r = r < 0 ? r : processes_note_change(processes, process);
 	return r < 0 ? r
 		     : jit_files_see(&processes->jit_files, &processes->files, &image,
 				     mapping->file,
@@ -387,6 +414,8 @@ int processes_sweep(struct processes *processes)
 
 		if (r < 0)
 			return r;
+		if (processes->processes[i].is_changed)
+			processes->changed[processes->n_changed++] = i;
 	}
 	return 0;
 }

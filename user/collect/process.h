@@ -27,6 +27,7 @@ struct process_room {
 	bool turn;
 	bool wanted; /* BPF met this process, or it was forked from one that BPF knows */
 	bool is_pushed;
+	uint64_t pushed_at; /* monotonic ns */
 };
 
 struct process {
@@ -34,8 +35,10 @@ struct process {
 	uint64_t start;		  /* boot-time ns; 0 when unknown */
 	struct mapping *mappings; /* sorted by start, not overlapping */
 	size_t n_mappings, mappings_capacity;
-	uint32_t version; /* changes with the mappings */
-	uint32_t ended;	  /* the sweep before which it ended, counted from 1; 0: it lives */
+	uint32_t version;   /* changes with the mappings */
+	uint32_t ended;	    /* the sweep before which it ended, counted from 1; 0: it lives */
+	bool is_changed;    /* it is in @changed */
+	uint64_t exited_at; /* monotonic ns; 0: no event told */
 	struct process_room room;
 };
 
@@ -48,6 +51,9 @@ struct processes {
 	struct table by_image, by_pid; /* by_pid: into @latest */
 	struct pid_slot *latest;
 	size_t n_latest, latest_capacity;
+	/* Those that ended, or have other mappings, since the unwinder took them off. */
+	uint32_t *changed;
+	size_t n_changed, changed_capacity;
 	size_t sweep_above;
 	uint32_t sweeps;      /* calls of processes_sweep() */
 	uint32_t compactions; /* how often indexes changed their meaning */
@@ -71,10 +77,14 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 		   uint32_t exec_id);
 /* The next image of a process that was exec'ed: no mappings yet. */
 int processes_exec(struct processes *processes, uint32_t pid);
-void processes_exit(struct processes *processes, uint32_t pid);
+/* @time: monotonic ns. */
+int processes_exit(struct processes *processes, uint32_t pid, uint64_t time);
 
 /* Adds a mapping to what runs as @pid; what it covers of older ones is gone. */
 int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping);
+
+/* Puts an image into @changed, once. Errors: -ENOMEM. */
+int processes_note_change(struct processes *processes, uint32_t process);
 
 /* Adds what /proc/PID/maps shows now. A process that has ended is no error. Errors: -ENOMEM. */
 int processes_read_maps(struct processes *processes, uint32_t process);

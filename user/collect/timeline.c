@@ -133,7 +133,7 @@ static int apply(struct processes *processes, const struct timeline_event *event
 				      event->exec_id);
 	case TIMELINE_EXEC: return processes_exec(processes, event->pid);
 	case TIMELINE_MAP: return apply_map(processes, event);
-	case TIMELINE_EXIT: processes_exit(processes, event->pid); break;
+	case TIMELINE_EXIT: return processes_exit(processes, event->pid, event->time);
 	case TIMELINE_SNAPSHOT: break;
 	}
 	return 0;

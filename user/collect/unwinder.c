@@ -193,11 +193,13 @@ static int push(struct unwinder *unwinder, struct process *process)
 	bpf_map_update_elem(bpf_map__fd(unwinder->skel->maps.processes), &process->pid, &value,
 			    BPF_ANY);
 	room->is_pushed = true;
+	room->pushed_at = monotonic_ns();
 	room->version = process->version;
 	return 0;
 }
 
-/* It may have ended before it was pushed: then nobody else takes it back. */
+/* It may have ended before it was pushed: then nobody else takes it back, as BPF does at its exit.
+ */
 static void withdraw(struct unwinder *unwinder, struct process *process)
 {
 	int fd = bpf_map__fd(unwinder->skel->maps.processes);
@@ -206,6 +208,8 @@ static void withdraw(struct unwinder *unwinder, struct process *process)
 	if (!process->room.is_pushed)
 		return;
 	process->room.is_pushed = false;
+	if (process->room.pushed_at < process->exited_at)
+		return;
 	if (bpf_map_lookup_elem(fd, &process->pid, &value) == 0 && value.start == process->start &&
 	    value.exec_id == process->exec_id)
 		bpf_map_delete_elem(fd, &process->pid);
@@ -227,30 +231,41 @@ static int sync_process(struct unwinder *unwinder, struct process *process)
 
 int unwinder_sync(struct unwinder *unwinder)
 {
-	for (size_t i = 0; i < unwinder->processes->n_processes; i++) {
-		int r = sync_process(unwinder, &unwinder->processes->processes[i]);
+	struct processes *processes = unwinder->processes;
+	int r = 0;
 
-		if (r < 0)
-			return r;
+	while (r >= 0 && processes->n_changed) {
+		uint32_t changed = processes->changed[--processes->n_changed];
+
+		processes->processes[changed].is_changed = false;
+		r = sync_process(unwinder, &processes->processes[changed]);
 	}
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 /* What had no room may have some now. */
-static void allow_again(struct unwinder *unwinder)
+static int allow_again(struct unwinder *unwinder)
 {
+	int r = 0;
+
 	tables_allow_again(&unwinder->tables);
-	for (size_t i = 0; i < unwinder->processes->n_processes; i++) {
+	for (size_t i = 0; r >= 0 && i < unwinder->processes->n_processes; i++) {
 		struct process_room *room = &unwinder->processes->processes[i].room;
 
-		room->is_pushed &= room->room.segment != 0;
+		if (!room->is_pushed || room->room.segment)
+			continue;
+		room->is_pushed = false;
+		r = processes_note_change(unwinder->processes, i);
 	}
+	return r;
 }
 
-void unwinder_reclaim(struct unwinder *unwinder)
+int unwinder_reclaim(struct unwinder *unwinder)
 {
-	if (segments_may_have_room(&unwinder->segments, epoch_now(unwinder)))
-		allow_again(unwinder);
+	int r = segments_may_have_room(&unwinder->segments, epoch_now(unwinder))
+			? allow_again(unwinder)
+			: 0;
+
 	for (size_t i = 0; i < UNWINDER_CLASSES; i++) {
 		struct room_list *to = &unwinder->free[i], *from = &unwinder->quiet[i];
 
@@ -261,22 +276,25 @@ void unwinder_reclaim(struct unwinder *unwinder)
 		to->n += from->n;
 		from->n = 0;
 	}
+	return r;
 }
 
 int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
 {
 	struct process *process = &unwinder->processes->processes[index];
 	struct walk_code code;
+	int r;
 
 	for (size_t i = 0; i < process->n_mappings; i++) {
-		int r = tables_look_up(&unwinder->tables, &process->mappings[i],
+		r = tables_look_up(&unwinder->tables, &process->mappings[i],
 				       process->mappings[i].offset, epoch_now(unwinder), &code);
 
 		if (r < 0)
 			return r;
 	}
 	process->room.wanted = true;
-	return push(unwinder, process);
+	r = processes_note_change(unwinder->processes, index);
+	return r < 0 ? r : push(unwinder, process);
 }
 
 /* What code_at() needs. */
@@ -350,5 +368,6 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	unwinder->processes->processes[context.process].room.wanted = true;
 	unwinder->processes->processes[context.process].room.is_pushed &=
 		unwinder->tables.n_built == tables_built;
-	return raw_stacks_add(unwinder->stacks, event->id, frames, n, walk.end);
+	r = processes_note_change(unwinder->processes, context.process);
+	return r < 0 ? r : raw_stacks_add(unwinder->stacks, event->id, frames, n, walk.end);
 }

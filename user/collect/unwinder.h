@@ -54,7 +54,8 @@ int unwinder_prepare(struct unwinder *unwinder, uint32_t process);
 /* Brings the mappings in BPF up to date. Call it after events were applied. Errors: -ENOMEM. */
 int unwinder_sync(struct unwinder *unwinder);
 
-/* Call it when all programs have ended that ran at the last call: after each drain. */
-void unwinder_reclaim(struct unwinder *unwinder);
+/* Call it when all programs have ended that ran at the last call: after each drain. Errors:
+ * -ENOMEM. */
+int unwinder_reclaim(struct unwinder *unwinder);
 
 #endif
