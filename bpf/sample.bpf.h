@@ -106,8 +106,12 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 	u64 id = 0;
 
 	unwind->exec_id = task->self_exec_id;
-	if (unwind->walk.end >= BF_END_PROCESS)
+	if (unwind->walk.end >= BF_END_PROCESS) {
 		id = send_snapshot(unwind, task, memory);
+		/* A lone address tells more than nothing. */
+		if (!id && !unwind->stack.n)
+			unwind->stack.frames[unwind->stack.n++] = unwind->walk.pc;
+	}
 	if (!id) {
 		finish_stack(&unwind->stack, unwind->stack.n, unwind->walk.end);
 		return;

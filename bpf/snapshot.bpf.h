@@ -111,8 +111,8 @@ static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_stru
 {
 	u64 bytes = stack_bytes(unwind, task, memory) + 4096, id;
 
-	/* The other half of the ring is for what can't be had again. */
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > 2 * config.events_high)
+	/* The rest of the ring is for what can't be had again. */
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.snapshots_high)
 		id = 0;
 	else if (bytes <= BF_SNAPSHOT_SMALL)
 		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_SMALL);

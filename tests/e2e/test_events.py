@@ -199,16 +199,34 @@ def python_program():
     return os.path.realpath(sys.executable)
 
 
-def test_malloc_of_a_real_program(tmp_path):
-    program = "for i in range(20): list(map(str, range(1000)))\n[bytes(100000) for i in range(50)]"
-    result = record("-e", "uprobe:libc.so.6:malloc", "-o", tmp_path / "x.folded", "--",
-                    python_program(), "-c", program)
-    folded = Folded(tmp_path / "x.folded")
+STRINGS = "for i in range(20): list(map(str, range(1000)))\n[bytes(100000) for i in range(50)]"
+
+
+def assert_mallocs(path):
+    folded = Folded(path)
     assert folded.total() > 50
-    strange = [frames for frames, _ in folded.stacks
-               if frames[-1] not in ("malloc", "__libc_malloc", "__GI___libc_malloc")]
-    assert not strange, result.summary
+    assert not [frames for frames, _ in folded.stacks
+                if frames[-1] not in ("malloc", "__libc_malloc", "__GI___libc_malloc")]
+
+
+def test_malloc_of_a_real_program(tmp_path):
+    result = record("-e", "uprobe:libc.so.6:malloc", "-o", tmp_path / "x.folded", "--",
+                    python_program(), "-c", STRINGS)
+    assert_no_loss(result.summary)
     assert result.summary["complete_stacks_percent"] > 99
+    assert_mallocs(tmp_path / "x.folded")
+
+
+@pytest.mark.parametrize("more, fits", [("", True), ("\n[str(i) * 1000 for i in range(5000)]", False)])
+def test_what_comes_while_we_are_stopped(tmp_path, more, fits):
+    """A whole program's life, none of which the loader saw before it was over."""
+    script = '(sleep 1; kill -CONT "$PPID") & kill -STOP "$PPID"; exec "$0" -c "$1"'
+    result = record("--max-loss", 100, "-e", "uprobe:libc.so.6:malloc", "-o", tmp_path / "x.folded",
+                    "--", "sh", "-c", script, python_program(), STRINGS + more)
+    assert result.summary["unwinding"]["snapshots"] > 1000
+    assert (result.summary["losses"]["snapshots"] == 0) == fits
+    assert (result.summary["complete_stacks_percent"] > 99) == fits
+    assert_mallocs(tmp_path / "x.folded")
 
 
 def test_one_set_of_files_each(tmp_path):

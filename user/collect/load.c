@@ -24,7 +24,7 @@
 #define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
 #define MAX_TABLE_PARTS	  131072 /* of 1 MiB of a file */
 #define MAX_PROCESSES	  16384	 /* whose mappings BPF knows at one time */
-#define EVENTS_RING_BYTES (16u << 20)
+#define EVENTS_RING_BYTES (32u << 20)
 #define SPARE_RING_BYTES  (256u << 10)
 
 /* libbpf has one print function for the process, without a context. */
@@ -233,7 +233,7 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 	if ((skel->rodata->config.offcpu || options->n_events) && rows < 65536)
 		rows = 65536;
 	rows = power_of_two_above(rows < 8192 ? 8192 : rows > (1 << 20) ? 1 << 20 : rows);
-	ring_bytes = power_of_two_above((1u << 20) + cpus * (128u << 10));
+	ring_bytes = power_of_two_above((2u << 20) + cpus * (128u << 10));
 	/* Events can come in thousands before a new process can be unwound. */
 	if (options->n_events && ring_bytes < EVENTS_RING_BYTES)
 		ring_bytes = EVENTS_RING_BYTES;
@@ -244,6 +244,7 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 	bpf_map__set_max_entries(skel->maps.spare_events, SPARE_RING_BYTES);
 	skel->rodata->config.counts_high = rows / 2;
 	skel->rodata->config.events_high = ring_bytes / 4;
+	skel->rodata->config.snapshots_high = ring_bytes / 4 * 3;
 	bpf_map__set_max_entries(skel->maps.segments, BF_MAX_SEGMENTS);
 	bpf_map__set_max_entries(skel->maps.tables, MAX_TABLE_PARTS);
 	bpf_map__set_max_entries(skel->maps.processes, MAX_PROCESSES);
