@@ -78,7 +78,7 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	bpf_probe_read_kernel(event->frames, sizeof event->frames, unwind->stack.frames);
 	event->pid = process_id(task);
 	event->exec_id = task->self_exec_id;
-	event->process_start = task->group_leader->start_boottime;
+	event->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	event->time = bpf_ktime_get_ns();
 	event->id = id = unique_id(event->time);
 	event->has_code = event->walk.exact &&
@@ -95,11 +95,11 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_struct *task,
 				       void *memory)
 {
-	u64 sp = unwind->walk.sp, word;
+	u64 sp = unwind->walk.sp, start = BPF_CORE_READ(task, mm, start_stack), word;
 
 	/* Of the first thread the kernel knows where its stack began. */
-	if (task->pid == task->tgid && task->mm->start_stack > sp)
-		return task->mm->start_stack - sp;
+	if (task->pid == task->tgid && start > sp)
+		return start - sp;
 	if (walk_read(memory, &word, sizeof word, sp + BF_SNAPSHOT_SMALL))
 		return 0;
 	return BF_SNAPSHOT_SMALL;

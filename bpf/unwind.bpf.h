@@ -206,7 +206,7 @@ static __always_inline int find_mappings(struct task_struct *task, struct unwind
 	struct bf_process *process = bpf_map_lookup_elem(&processes, &pid);
 
 	if (!process || process->exec_id != (u32)task->self_exec_id ||
-	    process->start != task->group_leader->start_boottime)
+	    process->start != BPF_CORE_READ(task, group_leader, start_boottime))
 		return BF_END_PROCESS;
 	if (process->segment == BF_NO_ROOM)
 		return BF_END_BUDGET;
