@@ -188,18 +188,28 @@ static void ended_processes_are_forgotten(void **state)
 {
 	struct processes processes;
 	uint32_t process;
+	size_t n_ended = 0;
 
 	assert_int_equal(processes_init(&processes), 0);
 	for (uint32_t pid = 1; pid <= 20000; pid++) {
 		assert_int_equal(processes_add(&processes, pid, pid, 0, &process), 0);
 		if (pid % 10)
-			processes_exit(&processes, pid, 0);
+			assert_int_equal(processes_exit(&processes, pid, 0), 0);
 		assert_int_equal(processes_sweep(&processes), 0);
 	}
 	assert_true(processes.n_processes < 12000);
 	assert_int_not_equal(processes_find(&processes, 10, 10, 0), TABLE_NONE);
 	assert_int_not_equal(processes_latest(&processes, 20000), TABLE_NONE);
 	assert_int_equal(processes_find(&processes, 1, 1, 0), TABLE_NONE);
+	/* What changed and is still known is listed once, by its new index. */
+	for (size_t i = 0; i < processes.n_processes; i++)
+		n_ended += processes.processes[i].ended != 0;
+	assert_int_equal(processes.n_changed, n_ended);
+	for (size_t i = 0; i < processes.n_changed; i++) {
+		assert_true(processes.changed[i] < processes.n_processes);
+		assert_true(processes.processes[processes.changed[i]].is_changed);
+		assert_true(processes.processes[processes.changed[i]].ended);
+	}
 	processes_done(&processes);
 }
 
