@@ -48,7 +48,16 @@ static __always_inline void key_keep_ids(struct bf_count_key *key, const struct 
 		key->tid = thread->tid;
 }
 
-/* The thread if its periods are measured; new ones are zero. */
+static __always_inline bool in_recording(u64 now)
+{
+	return control.switch_start && now >= control.switch_start && now < control.switch_end;
+}
+
+/*
+ * The thread if its periods are measured; new ones are zero. The kernel refuses one to who comes
+ * while its CPU is in the middle of another's, as an iterator or the end of a task may be for a
+ * moment.
+ */
 static __always_inline struct thread *thread_get(struct task_struct *task)
 {
 	struct thread *thread;
@@ -59,7 +68,7 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 			return thread;
 	}
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread)
+	if (!thread && in_recording(scheduler_now()))
 		stat_add(BF_STAT_STORAGE_FAILED, 1);
 	return thread;
 }

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (WORKLOADS, Folded, error_line, record, run, threads_of, wait_for_threads,
-                     wait_until, workload)
+from harness import (WORKLOADS, Folded, assert_no_loss, error_line, record, run, threads_of,
+                     wait_for_threads, wait_until, workload)
 
 CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
@@ -84,6 +84,17 @@ def test_children_of_pid(tmp_path, option, followed):
         record(*option, "-p", process.pid, "-F", 499, "-d", 20, "-o", tmp_path / "x.folded")
     burned = Folded(tmp_path / "x.folded").with_frame("burn_after_exec")
     assert burned == (pytest.approx(499 * 0.5, rel=0.08) if followed else 0)
+
+
+def test_children_that_are_there_at_the_start(tmp_path):
+    """Those born when the programs run already, but the records of what they map do not yet."""
+    script = "while :; do sleep 0.04 & sleep 0.005; done"
+    with workload("sh", command=["/bin/sh", "-c", script]) as process:
+        for _ in range(15):
+            result = record("--offcpu", "--offcpu-period", "0", "-p", process.pid, "-d", 0.1,
+                            "-o", tmp_path / "x.folded")
+            assert_no_loss(result.summary)
+    assert Folded(tmp_path / "x.folded").roots() >= {"sh", "sleep"}
 
 
 def test_recording_ends_with_its_target(tmp_path):

@@ -184,6 +184,42 @@ static void events_apply_in_the_order_of_time(void **state)
 	processes_done(&processes);
 }
 
+/* Listed as it was after its fork and an exec, of which there are records too; then one more. */
+static void a_listing_holds_what_came_before(void **state)
+{
+	struct processes processes;
+	struct timeline timeline = {};
+	struct record map = {.type = RECORD_MAP, .pid = 20, .path = "//anon"};
+	struct record exec = {.type = RECORD_EXEC, .pid = 20, .time = 20};
+	struct bf_process_event fork = {
+		.type = BF_EVENT_FORK, .pid = 20, .exec_id = 5, .start = 77, .time = 10};
+	uint32_t listed;
+
+	assert_int_equal(processes_init(&processes), 0);
+	assert_int_equal(processes_add(&processes, 20, 77, 6, &listed), 0);
+	processes.processes[listed].listed_at = 50;
+	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
+	map.start = 0x5000, map.end = 0x6000, map.time = 40; /* unmapped before the listing */
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	map.start = 0x3000, map.end = 0x4000, map.time = 60;
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
+	assert_int_equal(processes_latest(&processes, 20), listed);
+	assert_int_equal(processes.n_processes, 1);
+	assert_false(processes.processes[listed].ended);
+	assert_int_equal(processes.processes[listed].n_mappings, 1);
+	assert_non_null(find(&processes, 20, 0x3000));
+
+	exec.time = 120;
+	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
+	assert_int_equal(timeline_apply(&timeline, &processes, 200, on_snapshot, &processes), 0);
+	assert_int_not_equal(processes_find(&processes, 20, 77, 7), TABLE_NONE);
+	assert_true(processes.processes[listed].ended);
+	timeline_done(&timeline);
+	processes_done(&processes);
+}
+
 static void ended_processes_are_forgotten(void **state)
 {
 	struct processes processes;
@@ -334,6 +370,7 @@ int main(void)
 		cmocka_unit_test(mappings_replace_what_they_cover),
 		cmocka_unit_test(mappings_agree_with_a_page_table),
 		cmocka_unit_test(events_apply_in_the_order_of_time),
+		cmocka_unit_test(a_listing_holds_what_came_before),
 		cmocka_unit_test(ended_processes_are_forgotten),
 		cmocka_unit_test(own_maps_are_read),
 		cmocka_unit_test(rows_become_samples),

@@ -323,25 +323,48 @@ int collector_iterate(struct bpf_program *program,
 	return r;
 }
 
+/* Of a target's children, those that were forked since the programs run are followed. */
+static bool is_followed(const struct collector *collector, uint32_t pid)
+{
+	int targets = bpf_map__fd(collector->skel->maps.target_pids);
+	uint8_t one;
+
+	return collector->options.n_pids && !collector->options.n_tids &&
+	       bpf_map_lookup_elem(targets, &pid, &one) == 0;
+}
+
+static int list_process(struct collector *collector, const struct bf_process_event *event)
+{
+	uint32_t process;
+	int r = processes_add(&collector->processes, event->pid, event->start, event->exec_id,
+			      &process);
+
+	if (r >= 0)
+		collector->processes.processes[process].listed_at = event->time;
+	return r;
+}
+
 static int on_process(struct collector *collector, const char *bytes, size_t n)
 {
 	for (; n >= sizeof(struct bf_process_event); n -= sizeof(struct bf_process_event)) {
 		struct bf_process_event event;
-		uint32_t process;
 		int r = 0;
 
 		memcpy(&event, bytes, sizeof event);
 		bytes += sizeof event;
-		if (targets_have_process(&collector->options, event.pid))
-			r = processes_add(&collector->processes, event.pid, event.start,
-					  event.exec_id, &process);
+		if (targets_have_process(&collector->options, event.pid) ||
+		    is_followed(collector, event.pid))
+			r = list_process(collector, &event);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-/* What is mapped now; what comes later arrives as records, which flow already. */
+/*
+ * What is mapped now; what comes later arrives as records, which flow already. Before the window
+ * opens, so that none of those that are recorded can have ended unread.
+ */
 static int read_all_maps(struct collector *collector)
 {
 	for (size_t i = 0; i < collector->processes.n_processes; i++) {
@@ -399,10 +422,11 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 
 	if (r < 0)
 		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
-	if (targets_are_named(&collector->options)) {
-		r = read_all_maps(collector);
-		r = r < 0 ? r : prepare_unwinding(collector);
-	}
+	r = read_all_maps(collector);
+	if (r >= 0 && targets_are_named(&collector->options))
+		r = prepare_unwinding(collector);
+	if (r < 0)
+		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));
 	if (offcpu)
 		window_visit_cpus(&collector->sampler.online);
 	window_open(control, duration_ns, collector->options.every_ns);
@@ -411,10 +435,6 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 	collector->windows.every_ns = collector->options.every_ns;
 	ring_at_next(collector);
 	collector->last_drain_ns = control->window_start;
-	if (r >= 0 && !targets_are_named(&collector->options))
-		r = read_all_maps(collector);
-	if (r < 0)
-		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));
 	return 0;
 }
 

@@ -33,6 +33,7 @@ struct process_room {
 struct process {
 	uint32_t pid, exec_id;
 	uint64_t start;		  /* boot-time ns; 0 when unknown */
+	uint64_t listed_at;	  /* monotonic ns: what came before is in what /proc has; or 0 */
 	struct mapping *mappings; /* sorted by start, not overlapping */
 	size_t n_mappings, mappings_capacity;
 	uint32_t version;   /* changes with the mappings */

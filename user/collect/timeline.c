@@ -5,8 +5,8 @@
 
 #include "base/array.h"
 
-#define MOST_SNAPSHOT_BYTES (64 << 20) /* that wait; more only where they come faster than we go   \
-					*/
+/* Of those that wait: more only where they come faster than we go. */
+#define MOST_SNAPSHOT_BYTES (64 << 20)
 
 enum timeline_type { TIMELINE_FORK, TIMELINE_EXIT, TIMELINE_EXEC, TIMELINE_MAP, TIMELINE_SNAPSHOT };
 
@@ -112,6 +112,14 @@ static int earlier_first(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
+/* Whether @event is older than what was read of its process. */
+static bool is_in_listing(const struct processes *processes, const struct timeline_event *event)
+{
+	uint32_t process = processes_latest(processes, event->pid);
+
+	return process != TABLE_NONE && event->time < processes->processes[process].listed_at;
+}
+
 static int apply_map(struct processes *processes, const struct timeline_event *event)
 {
 	struct mapping mapping = event->mapping;
@@ -127,6 +135,8 @@ static int apply_map(struct processes *processes, const struct timeline_event *e
 
 static int apply(struct processes *processes, const struct timeline_event *event)
 {
+	if (event->type != TIMELINE_EXIT && is_in_listing(processes, event))
+		return 0;
 	switch (event->type) {
 	case TIMELINE_FORK:
 		return processes_fork(processes, event->parent_pid, event->pid, event->start,
