@@ -14,13 +14,13 @@ import json
 import os
 import re
 import shutil
-import signal
+import socket
 import subprocess
 import time
 
 import pytest
 
-from harness import ROOT, Folded, error_line, record, run
+from harness import ROOT, Folded, error_line, record, run, wait_until
 
 NPM = ROOT / "build" / "npm" / "node_modules"
 PROTO = "/usr/share/gocode/src/github.com/google/pprof/proto"
@@ -281,11 +281,14 @@ def test_damaged_pprof(made, tmp_path):
 # --- speedscope -----------------------------------------------------------------------------
 
 
-def node(*arguments, **options):
-    """Runs node; the one from npm where tools/check put it there: Debian's may be too old."""
+def node_program():
+    """The one from npm where tools/check put it there: Debian's may be too old."""
     own = NPM / ".bin" / "node"
-    program = own if own.exists() else need(shutil.which("node"), "node")
-    return subprocess.run([program, *map(str, arguments)], capture_output=True, timeout=120,
+    return own if own.exists() else need(shutil.which("node"), "node")
+
+
+def node(*arguments, **options):
+    return subprocess.run([node_program(), *map(str, arguments)], capture_output=True, timeout=120,
                           **options)
 
 
@@ -440,32 +443,38 @@ def test_speedscope_opens_times(made, browser, tmp_path, ending):
 
 
 class Firefox:
-    """The profiler's own command line, with a file open."""
+    """The profiler's own command line, with a file open. Its background process is started here:
+    its own `load` gives that half a second to start, which a busy machine may not have."""
+
+    SESSION = ["--session", "test"]
 
     def __init__(self, path, folder):
         self.program = need(NPM / ".bin" / "profiler-cli", "the Firefox Profiler's CLI")
         self.environment = {**os.environ, "HOME": str(folder)}
-        self.load(path)
+        self.daemon = subprocess.Popen([node_program(), self.program, "--daemon", path, *self.SESSION],
+                                       env=self.environment, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Who asks before it answers has its session removed, so the socket is watched first.
+        wait_until(lambda: self.is_listening(folder / ".profiler-cli" / "test.sock"), timeout=60)
+        wait_until(lambda: self.run("thread", "list").returncode == 0, timeout=60)
 
-    def load(self, path):
-        """Its background process has but seconds to start, which a busy machine may not give."""
-        for _ in range(5):
-            result = node(self.program, "load", path, env=self.environment)
-            if result.returncode == 0:
-                return
-            left = re.search(rb"still be running as pid (\d+)", result.stderr)
-            assert left, result
-            os.kill(int(left[1]), signal.SIGTERM)
-        assert False, result
+    def is_listening(self, path):
+        assert self.daemon.poll() is None, "it did not start"
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(path)) == 0
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.ask("stop", "--all")
+        self.daemon.terminate()
+        self.daemon.wait(10)
+
+    def run(self, *arguments):
+        return node(self.program, *arguments, *self.SESSION, env=self.environment)
 
     def ask(self, *arguments):
-        result = node(self.program, *arguments, env=self.environment)
+        result = self.run(*arguments)
         assert result.returncode == 0, result
         return result.stdout.decode()
 
