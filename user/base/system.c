@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -134,4 +135,24 @@ unsigned int cpu_list_count(const struct cpu_list *list)
 	for (size_t i = 0; i < CPU_SET_WORDS; i++)
 		n += __builtin_popcountll(list->bits[i]);
 	return n;
+}
+
+/* The kernel's words are ours. */
+int cpu_list_of_us(struct cpu_list *ret)
+{
+	*ret = (struct cpu_list){};
+	return sched_getaffinity(0, sizeof *ret, (cpu_set_t *)ret) < 0 ? -errno : 0;
+}
+
+int cpu_list_run_on(const struct cpu_list *list)
+{
+	return sched_setaffinity(0, sizeof *list, (const cpu_set_t *)list) < 0 ? -errno : 0;
+}
+
+int cpu_run_on(unsigned int cpu)
+{
+	struct cpu_list one = {};
+
+	one.bits[cpu / 64] = 1ull << (cpu % 64);
+	return cpu_list_run_on(&one);
 }

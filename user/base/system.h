@@ -57,6 +57,11 @@ static inline unsigned int cpu_list_next(const struct cpu_list *list, unsigned i
 	for (unsigned int cpu = cpu_list_next((list), 0); cpu < CPU_SET_WORDS * 64;                \
 	     cpu = cpu_list_next((list), cpu + 1))
 
+/* Where the calling thread may run. Errors: those of sched_setaffinity(). */
+int cpu_list_of_us(struct cpu_list *ret);
+int cpu_list_run_on(const struct cpu_list *list);
+int cpu_run_on(unsigned int cpu);
+
 #include <stdlib.h>
 #include <unistd.h>
 

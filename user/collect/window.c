@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/window.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #define CALIBRATING_NAPS 20
@@ -27,20 +26,14 @@ void window_calibrate(struct bf_control *control)
 /* We go where others run: they are switched out for us and in again. */
 void window_visit_cpus(const struct cpu_list *online)
 {
-	size_t size = CPU_ALLOC_SIZE(CPU_SET_WORDS * 64);
-	cpu_set_t *ours = CPU_ALLOC(CPU_SET_WORDS * 64), *one = CPU_ALLOC(CPU_SET_WORDS * 64);
+	struct cpu_list ours;
 
-	if (ours && one && sched_getaffinity(0, size, ours) == 0) {
-		for_each_cpu (cpu, online) {
-			CPU_ZERO_S(size, one);
-			CPU_SET_S(cpu, size, one);
-			if (sched_setaffinity(0, size, one) == 0)
-				usleep(NAP_US);
-		}
-		sched_setaffinity(0, size, ours);
-	}
-	CPU_FREE(ours);
-	CPU_FREE(one);
+	if (cpu_list_of_us(&ours) < 0)
+		return;
+	for_each_cpu (cpu, online)
+		if (cpu_run_on(cpu) == 0)
+			usleep(NAP_US);
+	cpu_list_run_on(&ours);
 }
 
 /* The words that the programs do not read, then the one that turns them to these. */
