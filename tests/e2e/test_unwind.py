@@ -414,13 +414,19 @@ def shares(folded, names):
     return complete, total, sorted(cut, reverse=True)[:5]
 
 
+# Between two address spaces a thread's stack can't be read, and bash changes processes all the time.
+# Of a new process what is copied of a stack is limited, and ld, which is new again and again, begins
+# with a larger one: its parser's.
+CUT_MORE = {"bash": 0.02, "ld": 0.02}
+
+
 @pytest.mark.parametrize("name", REAL)
 def test_program_is_complete(real, recorded, name):
     if name in real[1]:
         pytest.skip(real[1][name])
     complete, total, cut = shares(recorded[1], REAL[name])
     assert total >= 100
-    assert complete >= 0.99 * total, (complete / total, cut)
+    assert complete >= (1 - CUT_MORE.get(name, 0.01)) * total, (complete / total, cut)
 
 
 def test_programs_are_complete(recorded):
