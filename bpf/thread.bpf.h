@@ -54,9 +54,9 @@ static __always_inline bool in_recording(u64 now)
 }
 
 /*
- * The thread if its periods are measured; new ones are zero. The kernel refuses one to who comes
- * while its CPU is in the middle of another's, as an iterator or the end of a task may be for a
- * moment.
+ * The thread if its periods are measured; new ones are zero. Without memory there is none, or while
+ * this CPU is inside the storage of another task, where an iterator can be preempted: before the
+ * recording that loses nothing, for the iterator comes to all.
  */
 static __always_inline struct thread *thread_get(struct task_struct *task)
 {

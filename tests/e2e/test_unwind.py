@@ -415,8 +415,7 @@ def shares(folded, names):
 
 
 # Between two address spaces a thread's stack can't be read, and bash changes processes all the time.
-# Of a new process what is copied of a stack is limited, and ld, which is new again and again, begins
-# with a larger one: its parser's.
+# ld, which begins again and again, is cut off while it reads its script. Why is not known yet.
 CUT_MORE = {"bash": 0.02, "ld": 0.02}
 
 

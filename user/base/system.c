@@ -137,7 +137,7 @@ unsigned int cpu_list_count(const struct cpu_list *list)
 	return n;
 }
 
-/* The kernel's words are ours. */
+/* A cpu_list is laid out as the kernel's masks are. */
 int cpu_list_of_us(struct cpu_list *ret)
 {
 	*ret = (struct cpu_list){};

@@ -85,14 +85,6 @@ uint32_t processes_latest(const struct processes *processes, uint32_t pid)
 	return slot ? slot->process : TABLE_NONE;
 }
 
-/* Whatever it has exec'ed since. */
-static bool is_known(const struct processes *processes, uint32_t pid, uint64_t start)
-{
-	uint32_t latest = processes_latest(processes, pid);
-
-	return latest != TABLE_NONE && processes->processes[latest].start == start;
-}
-
 /* Enters processes[@process] into both tables. */
 static int enter(struct processes *processes, uint32_t process)
 {
@@ -181,7 +173,7 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 	struct process *to;
 	int r;
 
-	if (is_known(processes, pid, start))
+	if (processes_find(processes, pid, start, exec_id) != TABLE_NONE)
 		return 0;
 	r = forget_other(processes, pid, start);
 	r = r < 0 ? r : processes_add(processes, pid, start, exec_id, &child);
