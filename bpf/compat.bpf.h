@@ -37,6 +37,13 @@ struct cgroup___before_6_1 {
 
 #pragma clang attribute pop
 
+/*
+ * 6.2 (9bb00b2895cb): programs that sleep hold the RCU lock only where they say so, and what a task
+ * points to is good for a helper under it only (since 6.4, 6fcd486b3a0a).
+ */
+extern void bpf_rcu_read_lock(void) __ksym __weak;
+extern void bpf_rcu_read_unlock(void) __ksym __weak;
+
 static __always_inline u32 task_state(struct task_struct *task)
 {
 	struct task_struct___state *now = (void *)task;

@@ -72,10 +72,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct bf_table);
 } tables SEC(".maps");
+/*
+ * Of the first thread of each process; the kernel frees it with the task. Look-ups are safe in an
+ * NMI: before 6.2 they find nothing there while this CPU is inside another one.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32); /* pid */
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct bf_process);
 } processes SEC(".maps");
 
@@ -155,7 +159,7 @@ enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_WAKING, SCRATCH_ITERATOR,
 /* A user stack in the making. */
 struct unwind {
 	struct bf_walk walk;
-	u32 segment, at, n_mappings; /* of the process */
+	u32 segment, at, n_mappings, emptied, is_whole; /* of the process: struct bf_process */
 	u32 exec_id;		     /* of the image whose addresses the stack holds */
 	u64 trampoline;		     /* what return probes put for return addresses; 0: none */
 	u64 returns;		     /* the kernel's list of these, from where the walk stands: … */

@@ -153,15 +153,25 @@ static __always_inline void process_event_init(struct bf_process_event *event, u
 /* A child has its parent's mappings, at the same addresses. */
 static __always_inline void inherit_mappings(struct task_struct *parent, struct task_struct *child)
 {
-	u32 parent_pid = process_id(parent), pid = process_id(child);
-	struct bf_process *known = bpf_map_lookup_elem(&processes, &parent_pid);
-	struct bf_process mappings;
+	struct bf_process *known = bpf_task_storage_get(&processes, parent->group_leader, 0, 0);
+	struct bf_process *own;
 
 	if (!known || known->exec_id != (u32)parent->self_exec_id)
 		return;
-	mappings = *known;
-	mappings.start = child->group_leader->start_boottime;
-	bpf_map_update_elem(&processes, &pid, &mappings, BPF_ANY);
+	own = bpf_task_storage_get(&processes, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!own)
+		return; /* its first stack asks for them */
+	*own = *known;
+	own->start = child->start_boottime;
+}
+
+/* Its mappings may become another's as soon as the loader knows. */
+static __always_inline void forget_mappings(struct task_struct *task)
+{
+	struct bf_process *known = bpf_task_storage_get(&processes, task->group_leader, 0, 0);
+
+	if (known)
+		known->exec_id = ~0u;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -235,9 +245,8 @@ int on_exit(u64 *ctx)
 			return 0;
 		bpf_map_delete_elem(&target_pids, &pid);
 	}
-	/* Its time is before that of the deletion: what was pushed before is deleted here. */
 	process_event_init(&event, BF_EVENT_EXIT, task);
-	bpf_map_delete_elem(&processes, &pid);
+	forget_mappings(task);
 	send(&event, sizeof event);
 	return 0;
 }

@@ -79,17 +79,44 @@ static __always_inline u32 *segment_get(u32 segment)
 	return words;
 }
 
-/* Finds the rule for @offset of the file whose parts begin at @table. Returns why there is none. */
-static __always_inline int find_rule(u32 table, u64 offset, const struct bf_rule **ret)
+/* Finds the mapping that holds @pc. Returns why there is none. */
+static __always_inline int find_mapping(const struct unwind *unwind, u64 pc,
+					const struct bf_mapping **ret)
 {
+	const struct bf_mapping *mapping;
+	const u32 *words = segment_get(unwind->segment);
+
+	if (!words || words[1] != unwind->emptied)
+		return BF_END_PROCESS;
+	mapping = bf_find_mapping(words, unwind->at, unwind->n_mappings, pc);
+	if (mapping && mapping->flags & BF_MAPPING_INDEX) {
+		words = segment_get(mapping->table);
+		if (!words || words[1] << BF_INDEX_SHIFT >> BF_INDEX_SHIFT !=
+				      mapping->flags >> BF_INDEX_SHIFT)
+			return BF_END_PROCESS;
+		mapping = bf_find_mapping(words, mapping->offset >> 32, mapping->offset, pc);
+	}
+	*ret = mapping;
+	if (mapping)
+		return BF_END_NONE;
+	if (unwind->walk.guessed)
+		return BF_END_NO_ROWS;
+	return unwind->is_whole ? BF_END_UNMAPPED : BF_END_MAPPING;
+}
+
+/* Finds the rule for @offset of the file of @mapping. Returns why there is none. */
+static __always_inline int find_rule(const struct bf_mapping *mapping, u64 offset,
+				     const struct bf_rule **ret)
+{
+	u32 index = mapping->table + (offset >> BF_PART_SHIFT) -
+		    (mapping->offset >> BF_PART_SHIFT);
 	const struct bf_table *part;
 	const u32 *words;
 
 	*ret = NULL;
-	if (!table)
-		return BF_END_NONE;
-	table += offset >> BF_PART_SHIFT;
-	part = bpf_map_lookup_elem(&tables, &table);
+	if (!mapping->table)
+		return mapping->flags & BF_MAPPING_NO_ROOM ? BF_END_BUDGET : BF_END_NONE;
+	part = bpf_map_lookup_elem(&tables, &index);
 	if (!part || !part->segment)
 		return BF_END_TABLE;
 	if (!part->at)
@@ -160,20 +187,16 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 	u64 pc;
 	const struct bf_mapping *mapping;
 	const struct bf_rule *rule;
-	const u32 *words;
 	u64 n = unwind->stack.n;
 	int end;
 
 	if (unwind->trampoline && walk->pc == unwind->trampoline)
 		leave_trampoline(unwind);
 	pc = walk->pc - !walk->exact;
-	words = segment_get(unwind->segment);
-	if (!words)
-		return BF_END_PROCESS;
-	mapping = bf_find_mapping(words, unwind->at, unwind->n_mappings, pc);
-	if (!mapping)
-		return walk->guessed ? BF_END_NO_ROWS : BF_END_MAPPING;
-	end = find_rule(mapping->table, pc - mapping->start + mapping->offset, &rule);
+	end = find_mapping(unwind, pc, &mapping);
+	if (end)
+		return end;
+	end = find_rule(mapping, pc - mapping->start + mapping->offset, &rule);
 	if (end && end != BF_END_BUDGET)
 		return end;
 	barrier_var(n); /* one register, compared and used: before 6.2 copies are forgotten */
@@ -199,11 +222,23 @@ __noinline int step_current(struct unwind *unwind)
 	return step(unwind, NULL);
 }
 
-/* Finds the mappings of @task's process. Returns why there are none. */
-static __always_inline int find_mappings(struct task_struct *task, struct unwind *unwind)
+static __always_inline struct bf_process *find_process(struct task_struct *task, bool sleepable)
 {
-	u32 pid = process_id(task);
-	struct bf_process *process = bpf_map_lookup_elem(&processes, &pid);
+	struct bf_process *process;
+
+	if (!sleepable || !config.has_rcu_lock)
+		return bpf_task_storage_get(&processes, task->group_leader, 0, 0);
+	bpf_rcu_read_lock();
+	process = bpf_task_storage_get(&processes, task->group_leader, 0, 0);
+	bpf_rcu_read_unlock();
+	return process;
+}
+
+/* Finds the mappings of @task's process. Returns why there are none. */
+static __always_inline int find_mappings(struct task_struct *task, bool sleepable,
+					 struct unwind *unwind)
+{
+	struct bf_process *process = find_process(task, sleepable);
 
 	if (!process || process->exec_id != (u32)task->self_exec_id ||
 	    process->start != BPF_CORE_READ(task, group_leader, start_boottime))
@@ -213,6 +248,8 @@ static __always_inline int find_mappings(struct task_struct *task, struct unwind
 	unwind->segment = process->segment;
 	unwind->at = process->at;
 	unwind->n_mappings = process->n;
+	unwind->emptied = process->emptied;
+	unwind->is_whole = process->is_whole;
 	return BF_END_NONE;
 }
 
@@ -233,7 +270,7 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 
 	unwind_begin(unwind);
 	find_returns(unwind, task);
-	end = find_mappings(task, unwind);
+	end = find_mappings(task, false, unwind);
 	/* One more than there are frames: it finds out whether that was all. */
 	for (int i = 0; i <= BF_MAX_FRAMES && !end; i++)
 		end = step_current(unwind);
@@ -260,7 +297,7 @@ static __always_inline void unwind_blocked(struct unwind *unwind, struct task_st
 
 	unwind_begin(unwind);
 	find_returns(unwind, task);
-	unwind->walk.end = find_mappings(task, unwind);
+	unwind->walk.end = find_mappings(task, true, unwind);
 	if (!unwind->walk.end)
 		bpf_loop(BF_MAX_FRAMES + 1, step_blocked, &blocked, 0);
 }

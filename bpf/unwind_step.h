@@ -81,7 +81,7 @@ bf_find_mapping(const __u32 *words, __u32 at, __u32 n, __u64 pc)
 	const __u32 mask = BF_SEGMENT_WORDS * 4 / sizeof *mappings - 1;
 	__u32 low = at * 4 / sizeof *mappings;
 
-	for (int i = 0; i < 12 && n > 1; i++) { /* 2^11 = BF_MAX_MAPPINGS */
+	for (int i = 0; i < 11 && n > 1; i++) { /* 2^10 = BF_MAX_MAPPINGS */
 		__u32 half = n >> 1;
 
 		if (mappings[(low + half) & mask].start <= pc)

@@ -65,7 +65,8 @@ struct bf_config {
 	__u8 waker_tid;	      /* tell each waker apart, not only those that end a futex wait */
 	__u8 events;	      /* what -e names is sampled, too: programs can be nested */
 	__u8 in_pid_namespace; /* ids are told as one below the machine's has them */
-	__u8 pad[2];
+	__u8 has_rcu_lock;     /* programs that sleep must say what they hold on to */
+	__u8 pad;
 	__u32 command_pid;    /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
 	__u32 cgroup_level;
@@ -168,6 +169,7 @@ enum bf_end {
 	BF_END_UNSUPPORTED, /* the unwind row says more than a rule can hold */
 	BF_END_NO_ROWS,	    /* code without unwind rows, and no chain of frame pointers */
 	BF_END_BUDGET,	    /* the unwind table had no room */
+	BF_END_UNMAPPED,    /* the loader has looked: nothing is mapped there */
 	/* What BPF does not know and the loader may: the walk stands before the frame in question.
 	 */
 	BF_END_PROCESS, /* the mappings of this program image */
@@ -265,8 +267,8 @@ struct bf_process_event {
 
 /*
  * Unwind tables and mappings lie in segments: the inner maps of `segments`, one array of words
- * each. Word 0 holds the epoch in which it was last used; what is stored begins at
- * BF_SEGMENT_FIRST.
+ * each. Word 0 holds the epoch in which it was last used, word 1 how often it was emptied; what is
+ * stored begins at BF_SEGMENT_FIRST.
  */
 #define BF_SEGMENT_WORDS (1u << 16) /* 32-bit words: 256 KiB */
 #define BF_SEGMENT_FIRST 8
@@ -332,7 +334,7 @@ struct bf_rule {
 	__u8 pad;
 };
 
-/* Where part @table + (file offset >> BF_PART_SHIFT) of a file's table is. 0 is no table. */
+/* Where a part of a file's table is. Index 0 is no table. */
 struct bf_table {
 	__u32 segment; /* 0: not there, the loader is to be asked */
 	__u32 at;      /* word; 0: there is none, see BF_NO_ROWS and BF_NO_ROOM */
@@ -342,25 +344,36 @@ struct bf_table {
 #define BF_NO_ROWS BF_MAX_SEGMENTS	 /* nothing is known of this code */
 #define BF_NO_ROOM (BF_MAX_SEGMENTS + 1) /* the budget is used up */
 
-#define BF_MAPPING_FILE 1 /* a file's code, not generated */
-#define BF_MAPPING_GO	2 /* Go's: chains of frame pointers lead from one stack to another */
+#define BF_MAPPING_FILE	   1 /* a file's code, not generated */
+#define BF_MAPPING_GO	   2 /* Go's: chains of frame pointers lead from one stack to another */
+#define BF_MAPPING_NO_ROOM 4 /* there was no room in `tables` for the file */
+#define BF_MAPPING_INDEX   8 /* no mapping: where those of [start, end) lie, sorted */
 
-/* Executable memory of a process. */
+/*
+ * Executable memory of a process. The n'th part of the file that it reaches into has index @table +
+ * n of `tables`.
+ *
+ * With BF_MAPPING_INDEX: @table is a segment that was emptied @flags >> 8 times, 24 bits of it, where
+ * @offset >> 32 is the word at which the lowest 32 bits of @offset mappings begin.
+ */
 struct bf_mapping {
 	__u64 start, end; /* [start, end) */
 	__u64 offset;	  /* in the file */
-	__u32 table;	  /* index of its first part in `tables`; 0: none */
+	__u32 table;	  /* 0: none */
 	__u32 flags;	  /* BF_MAPPING_… */
 };
+#define BF_INDEX_SHIFT 8
 
 /* The mappings of a program image: sorted, not overlapping. */
 struct bf_process {
 	__u64 start; /* boot-time ns; with exec_id, whether it still is that image */
 	__u32 exec_id;
 	__u32 segment, at; /* word, a multiple of 8 */
-	__u32 n;
+	__u32 n;	   /* up to BF_MAX_MAPPINGS; more by an index */
+	__u32 emptied;	   /* as word 1 of the segment was then */
+	__u32 is_whole;	   /* what is in no mapping is not worth asking the loader about */
 };
-#define BF_MAX_MAPPINGS 2048
+#define BF_MAX_MAPPINGS 1024
 
 /* Every way to lose something, and a few totals. */
 enum bf_stat {
@@ -404,6 +417,6 @@ _Static_assert(sizeof(struct bf_stack_event) == 16 + 8 * BF_MAX_FRAMES, "padding
 _Static_assert(sizeof(struct bf_control) == 160, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
-_Static_assert(sizeof(struct bf_process) == 24, "padding in struct bf_process");
+_Static_assert(sizeof(struct bf_process) == 32, "padding in struct bf_process");
 
 #endif

@@ -33,6 +33,13 @@ static void table_finds_what_was_added(void **state)
 				 i);
 	assert_int_equal(table_find(&table, 5 % 97, number_equal, numbers, &(uint32_t){5}),
 			 TABLE_NONE);
+	/* Whatever is removed, the others are still found. */
+	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i += 2)
+		table_remove(&table, numbers[i] % 97, i);
+	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		assert_int_equal(table_find(&table, numbers[i] % 97, number_equal, numbers,
+					    &numbers[i]),
+				 i % 2 ? i : TABLE_NONE);
 	table_done(&table);
 	assert_int_equal(table_find(&table, 0, number_equal, numbers, &numbers[0]), TABLE_NONE);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,9 +48,33 @@ static void bad_globs_are_refused(void **state)
 	assert_int_equal(glob_compile(longest, &glob), 0);
 }
 
-static struct mapping make_mapping(uint64_t start, uint64_t end, uint64_t offset, uint32_t file)
+/* A mapping of memory of its own name, as if it were file @number. */
+static struct mapping make_mapping(struct processes *processes, uint64_t start, uint64_t end,
+				   uint64_t offset, uint32_t number)
 {
-	return (struct mapping){.start = start, .end = end, .offset = offset, .file = file};
+	struct mapping mapping = {.start = start, .end = end, .offset = offset};
+	char path[32];
+	const struct file_name name = {.path = path};
+
+	snprintf(path, sizeof path, "[%u]", number);
+	assert_int_equal(files_get(&processes->files, &name, 1, start, end, &mapping.file), 0);
+	return mapping;
+}
+
+static uint32_t number_of(const struct processes *processes, const struct mapping *mapping)
+{
+	return mapping ? strtoul(processes->files.files[mapping->file].path + 1, NULL, 10) : 0;
+}
+
+/* The files that somebody refers to. */
+static size_t count_files(const struct processes *processes)
+{
+	return processes->files.pool.n - processes->files.pool.n_free;
+}
+
+static size_t count_images(const struct processes *processes)
+{
+	return processes->pool.n - processes->pool.n_free;
 }
 
 static const struct mapping *find(const struct processes *processes, uint32_t pid, uint64_t address)
@@ -60,29 +85,32 @@ static const struct mapping *find(const struct processes *processes, uint32_t pi
 static void mappings_replace_what_they_cover(void **state)
 {
 	struct processes processes;
-	struct mapping whole = make_mapping(0x1000, 0x9000, 0, 1), hole;
+	struct mapping mapping;
 	uint32_t process;
+	uint64_t version;
 
-	assert_int_equal(processes_init(&processes), 0);
+	processes_init(&processes);
 	assert_int_equal(processes_add(&processes, 7, 100, 0, &process), 0);
-	assert_int_equal(processes_map(&processes, 7, &whole), 0);
-	hole = make_mapping(0x3000, 0x5000, 0x700, 2);
-	assert_int_equal(processes_map(&processes, 7, &hole), 0);
-	assert_int_equal(processes.processes[process].n_mappings, 3);
-	assert_int_equal(find(&processes, 7, 0x2fff)->file, 1);
-	assert_int_equal(find(&processes, 7, 0x3000)->file, 2);
-	assert_int_equal(find(&processes, 7, 0x5000)->file, 1);
+	mapping = make_mapping(&processes, 0x1000, 0x9000, 0, 1);
+	assert_int_equal(processes_map(&processes, 7, &mapping), 0);
+	mapping = make_mapping(&processes, 0x3000, 0x5000, 0x700, 2);
+	assert_int_equal(processes_map(&processes, 7, &mapping), 0);
+	assert_int_equal(processes.processes[process].mappings->n, 3);
+	assert_int_equal(number_of(&processes, find(&processes, 7, 0x2fff)), 1);
+	assert_int_equal(number_of(&processes, find(&processes, 7, 0x3000)), 2);
+	assert_int_equal(number_of(&processes, find(&processes, 7, 0x5000)), 1);
 	assert_int_equal(find(&processes, 7, 0x5000)->offset, 0x4000);
 	assert_null(find(&processes, 7, 0x9000));
 	assert_null(find(&processes, 7, 0xfff));
 	/* The same again changes nothing; one over all removes the others. */
-	uint32_t version = processes.processes[process].version;
-
-	assert_int_equal(processes_map(&processes, 7, &hole), 0);
-	assert_int_equal(processes.processes[process].version, version);
-	whole = make_mapping(0, 0x10000, 0, 3);
-	assert_int_equal(processes_map(&processes, 7, &whole), 0);
-	assert_int_equal(processes.processes[process].n_mappings, 1);
+	version = processes.processes[process].mappings->version;
+	mapping = make_mapping(&processes, 0x3000, 0x5000, 0x700, 2);
+	assert_int_equal(processes_map(&processes, 7, &mapping), 0);
+	assert_int_equal(processes.processes[process].mappings->version, version);
+	mapping = make_mapping(&processes, 0, 0x10000, 0, 3);
+	assert_int_equal(processes_map(&processes, 7, &mapping), 0);
+	assert_int_equal(processes.processes[process].mappings->n, 1);
+	assert_int_equal(count_files(&processes), 1);
 	processes_done(&processes);
 }
 
@@ -98,12 +126,12 @@ static void mappings_agree_with_a_page_table(void **state)
 	uint32_t process;
 
 	srand(1);
-	assert_int_equal(processes_init(&processes), 0);
+	processes_init(&processes);
 	assert_int_equal(processes_add(&processes, 1, 1, 0, &process), 0);
 	for (uint32_t round = 1; round < 2000; round++) {
 		uint64_t start = rand() % PAGES, end = start + 1 + rand() % (PAGES - start);
-		struct mapping mapping =
-			make_mapping(start << 12, end << 12, (uint64_t)rand() << 12, round);
+		struct mapping mapping = make_mapping(&processes, start << 12, end << 12,
+						      (uint64_t)rand() << 12, round);
 
 		assert_int_equal(processes_map(&processes, 1, &mapping), 0);
 		for (uint64_t i = start; i < end; i++) {
@@ -113,12 +141,45 @@ static void mappings_agree_with_a_page_table(void **state)
 		for (uint64_t i = 0; i < PAGES; i++) {
 			const struct mapping *found = find(&processes, 1, (i << 12) + 5);
 
-			assert_int_equal(found ? found->file : 0, pages[i].file);
+			assert_int_equal(number_of(&processes, found), pages[i].file);
 			if (found)
 				assert_int_equal((i << 12) - found->start + found->offset,
 						 pages[i].offset);
 		}
+		assert_true(count_files(&processes) <= PAGES);
 	}
+	processes_done(&processes);
+}
+
+/* A child sees what its parent had, whoever of the two changes first. */
+static void forked_processes_share_mappings_until_one_changes(void **state)
+{
+	struct processes processes;
+	struct process *parent, *child;
+	struct mapping mapping;
+	uint32_t process;
+
+	processes_init(&processes);
+	assert_int_equal(processes_add(&processes, 7, 100, 0, &process), 0);
+	mapping = make_mapping(&processes, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(processes_map(&processes, 7, &mapping), 0);
+	assert_int_equal(processes_fork(&processes, 7, 8, 200, 0), 0);
+	assert_int_equal(processes_fork(&processes, 7, 9, 300, 0), 0);
+	parent = &processes.processes[processes_latest(&processes, 7)];
+	child = &processes.processes[processes_latest(&processes, 8)];
+	assert_ptr_equal(parent->mappings, child->mappings);
+
+	mapping = make_mapping(&processes, 0x1000, 0x2000, 0, 2);
+	assert_int_equal(processes_map(&processes, 7, &mapping), 0);
+	mapping = make_mapping(&processes, 0x3000, 0x4000, 0, 3);
+	assert_int_equal(processes_map(&processes, 8, &mapping), 0);
+	assert_int_equal(number_of(&processes, find(&processes, 7, 0x1000)), 2);
+	assert_null(find(&processes, 7, 0x3000));
+	assert_int_equal(number_of(&processes, find(&processes, 8, 0x1000)), 1);
+	assert_int_equal(number_of(&processes, find(&processes, 8, 0x3000)), 3);
+	assert_int_equal(number_of(&processes, find(&processes, 9, 0x1000)), 1);
+	assert_null(find(&processes, 9, 0x3000));
+	assert_true(parent->mappings->version != child->mappings->version);
 	processes_done(&processes);
 }
 
@@ -141,7 +202,7 @@ static void events_apply_in_the_order_of_time(void **state)
 		.type = BF_EVENT_SNAPSHOT, .pid = 20, .time = 25};
 	struct processes processes;
 	struct timeline timeline = {};
-	struct record map = {.type = RECORD_MAP, .pid = 20, .path = "//anon"};
+	struct record map = {.type = RECORD_MAP, .pid = 20, .mapped.name.path = "//anon"};
 	struct record exec = {.type = RECORD_EXEC, .pid = 20, .time = 30};
 	struct bf_process_event fork = {.type = BF_EVENT_FORK,
 					.pid = 20,
@@ -149,18 +210,19 @@ static void events_apply_in_the_order_of_time(void **state)
 					.exec_id = 5,
 					.start = 77,
 					.time = 10};
-	struct mapping of_parent = make_mapping(0x1000, 0x2000, 0, UINT32_MAX);
+	struct mapping of_parent;
 	uint32_t parent, before, after;
 
-	assert_int_equal(processes_init(&processes), 0);
+	processes_init(&processes);
+	of_parent = make_mapping(&processes, 0x1000, 0x2000, 0, 1);
 	assert_int_equal(processes_add(&processes, 10, 1, 5, &parent), 0);
 	assert_int_equal(processes_map(&processes, 10, &of_parent), 0);
 	/* Noted out of order: a map after the exec, the exec, a map before it, the fork. */
-	map.start = 0x5000, map.end = 0x6000, map.time = 40;
-	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
-	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
-	map.start = 0x3000, map.end = 0x4000, map.time = 20;
-	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	map.mapped.start = 0x5000, map.mapped.end = 0x6000, map.time = 40;
+	assert_int_equal(timeline_add_record(&timeline, &map), 0);
+	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
+	map.mapped.start = 0x3000, map.mapped.end = 0x4000, map.time = 20;
+	assert_int_equal(timeline_add_record(&timeline, &map), 0);
 	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
 	assert_int_equal(timeline_add_snapshot(&timeline, &snapshot), 0);
 	assert_int_equal(timeline_apply(&timeline, &processes, 25, on_snapshot, &processes), 0);
@@ -168,7 +230,7 @@ static void events_apply_in_the_order_of_time(void **state)
 	assert_int_equal(timeline.n_snapshots, 1);
 	before = processes_find(&processes, 20, 77, 5);
 	assert_int_not_equal(before, TABLE_NONE);
-	assert_int_equal(processes.processes[before].n_mappings, 2); /* inherited, mapped */
+	assert_int_equal(processes.processes[before].mappings->n, 2); /* inherited, mapped */
 	assert_int_equal(processes_find(&processes, 20, 77, 6), TABLE_NONE);
 
 	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
@@ -177,7 +239,7 @@ static void events_apply_in_the_order_of_time(void **state)
 	after = processes_find(&processes, 20, 77, 6);
 	assert_int_not_equal(after, TABLE_NONE);
 	assert_int_equal(processes_latest(&processes, 20), after);
-	assert_int_equal(processes.processes[after].n_mappings, 1);
+	assert_int_equal(processes.processes[after].mappings->n, 1);
 	assert_true(processes.processes[before].ended);
 	assert_int_equal(timeline.n_events, 0);
 	timeline_done(&timeline);
@@ -189,30 +251,30 @@ static void a_listing_holds_what_came_before(void **state)
 {
 	struct processes processes;
 	struct timeline timeline = {};
-	struct record map = {.type = RECORD_MAP, .pid = 20, .path = "//anon"};
+	struct record map = {.type = RECORD_MAP, .pid = 20, .mapped.name.path = "//anon"};
 	struct record exec = {.type = RECORD_EXEC, .pid = 20, .time = 20};
 	struct bf_process_event fork = {
 		.type = BF_EVENT_FORK, .pid = 20, .exec_id = 5, .start = 77, .time = 10};
 	uint32_t listed;
 
-	assert_int_equal(processes_init(&processes), 0);
+	processes_init(&processes);
 	assert_int_equal(processes_add(&processes, 20, 77, 6, &listed), 0);
 	processes.processes[listed].listed_at = 50;
 	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
-	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
-	map.start = 0x5000, map.end = 0x6000, map.time = 40; /* unmapped before the listing */
-	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
-	map.start = 0x3000, map.end = 0x4000, map.time = 60;
-	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
+	map.mapped.start = 0x5000, map.mapped.end = 0x6000, map.time = 40; /* unmapped before the listing */
+	assert_int_equal(timeline_add_record(&timeline, &map), 0);
+	map.mapped.start = 0x3000, map.mapped.end = 0x4000, map.time = 60;
+	assert_int_equal(timeline_add_record(&timeline, &map), 0);
 	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
 	assert_int_equal(processes_latest(&processes, 20), listed);
-	assert_int_equal(processes.n_processes, 1);
+	assert_int_equal(count_images(&processes), 1);
 	assert_false(processes.processes[listed].ended);
-	assert_int_equal(processes.processes[listed].n_mappings, 1);
+	assert_int_equal(processes.processes[listed].mappings->n, 1);
 	assert_non_null(find(&processes, 20, 0x3000));
 
 	exec.time = 120;
-	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
+	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
 	assert_int_equal(timeline_apply(&timeline, &processes, 200, on_snapshot, &processes), 0);
 	assert_int_not_equal(processes_find(&processes, 20, 77, 7), TABLE_NONE);
 	assert_true(processes.processes[listed].ended);
@@ -223,29 +285,33 @@ static void a_listing_holds_what_came_before(void **state)
 static void ended_processes_are_forgotten(void **state)
 {
 	struct processes processes;
-	uint32_t process;
-	size_t n_ended = 0;
+	struct mapping mapping;
+	uint32_t process, held = TABLE_NONE;
 
-	assert_int_equal(processes_init(&processes), 0);
-	for (uint32_t pid = 1; pid <= 20000; pid++) {
+	processes_init(&processes);
+	for (uint32_t pid = 1; pid <= 2000; pid++) {
 		assert_int_equal(processes_add(&processes, pid, pid, 0, &process), 0);
+		mapping = make_mapping(&processes, 0x1000, 0x2000, 0, pid);
+		assert_int_equal(processes_map(&processes, pid, &mapping), 0);
+		if (pid == 1)
+			processes_hold(&processes, held = process);
 		if (pid % 10)
-			assert_int_equal(processes_exit(&processes, pid, 0), 0);
-		assert_int_equal(processes_sweep(&processes), 0);
+			assert_int_equal(processes_exit(&processes, pid), 0);
+		while ((process = processes_take_changed(&processes)) != TABLE_NONE)
+			processes_put(&processes, process);
+		processes_sweep(&processes);
 	}
-	assert_true(processes.n_processes < 12000);
+	/* Those that live, those that ended lately, the one that is held; and their files. */
+	assert_in_range(count_images(&processes), 201, 210);
+	assert_int_equal(count_files(&processes), count_images(&processes));
 	assert_int_not_equal(processes_find(&processes, 10, 10, 0), TABLE_NONE);
-	assert_int_not_equal(processes_latest(&processes, 20000), TABLE_NONE);
+	assert_int_not_equal(processes_latest(&processes, 2000), TABLE_NONE);
+	assert_int_equal(processes_find(&processes, 2, 2, 0), TABLE_NONE);
+	assert_int_equal(processes_latest(&processes, 2), TABLE_NONE);
+	assert_int_equal(processes_find(&processes, 1, 1, 0), held);
+	assert_int_equal(number_of(&processes, find(&processes, 1, 0x1000)), 1);
+	processes_put(&processes, held);
 	assert_int_equal(processes_find(&processes, 1, 1, 0), TABLE_NONE);
-	/* What changed and is still known is listed once, by its new index. */
-	for (size_t i = 0; i < processes.n_processes; i++)
-		n_ended += processes.processes[i].ended != 0;
-	assert_int_equal(processes.n_changed, n_ended);
-	for (size_t i = 0; i < processes.n_changed; i++) {
-		assert_true(processes.changed[i] < processes.n_processes);
-		assert_true(processes.processes[processes.changed[i]].is_changed);
-		assert_true(processes.processes[processes.changed[i]].ended);
-	}
 	processes_done(&processes);
 }
 
@@ -255,17 +321,17 @@ static void own_maps_are_read(void **state)
 	const struct mapping *mapping;
 	uint32_t process;
 
-	assert_int_equal(processes_init(&processes), 0);
+	processes_init(&processes);
 	assert_int_equal(processes_add(&processes, getpid(), 1, 0, &process), 0);
 	assert_int_equal(processes_read_maps(&processes, process), 0);
 	mapping = find(&processes, getpid(), (uintptr_t)own_maps_are_read);
 	assert_non_null(mapping);
 	assert_true(processes.files.files[mapping->file].fd >= 0);
 	/* Reading again finds the same files, opened once. */
-	size_t n_files = processes.files.n_files;
+	size_t n_files = count_files(&processes);
 
 	assert_int_equal(processes_read_maps(&processes, process), 0);
-	assert_int_equal(processes.files.n_files, n_files);
+	assert_int_equal(count_files(&processes), n_files);
 	processes_done(&processes);
 }
 
@@ -279,11 +345,14 @@ struct scene {
 
 static void scene_init(struct scene *scene)
 {
-	struct mapping anon = make_mapping(0x1000, 0x2000, 0, UINT32_MAX);
+	const struct file_name name = {.path = "//anon"};
+	struct mapping anon = {.start = 0x1000, .end = 0x2000};
 	uint32_t process;
 
 	memset(scene, 0, sizeof *scene);
-	assert_int_equal(processes_init(&scene->processes), 0);
+	processes_init(&scene->processes);
+	assert_int_equal(files_get(&scene->processes.files, &name, 9, 0x1000, 0x2000, &anon.file),
+			 0);
 	assert_int_equal(processes_add(&scene->processes, 9, 5, 0, &process), 0);
 	assert_int_equal(processes_map(&scene->processes, 9, &anon), 0);
 	assert_int_equal(profile_new(PROFILE_OFFCPU, &scene->profile), 0);
@@ -369,6 +438,7 @@ int main(void)
 		cmocka_unit_test(bad_globs_are_refused),
 		cmocka_unit_test(mappings_replace_what_they_cover),
 		cmocka_unit_test(mappings_agree_with_a_page_table),
+		cmocka_unit_test(forked_processes_share_mappings_until_one_changes),
 		cmocka_unit_test(events_apply_in_the_order_of_time),
 		cmocka_unit_test(a_listing_holds_what_came_before),
 		cmocka_unit_test(ended_processes_are_forgotten),

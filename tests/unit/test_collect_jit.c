@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +46,8 @@ static int setup(void **state)
 	snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", getpid());
 	snprintf(other_path, sizeof other_path, "/tmp/perf-%d.map.other", getpid());
 	jit = &processes.jit_files;
-	return processes_init(&processes);
+	processes_init(&processes);
+	return 0;
 }
 
 static int teardown(void **state)
@@ -78,9 +80,35 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
+/* What is mapped under @path, which is no file. */
+static uint32_t memory_of(const char *path)
+{
+	const struct file_name name = {.path = path};
+	uint32_t file;
+
+	assert_int_equal(files_get(&processes.files, &name, getpid(), 0, PAGE, &file), 0);
+	return file;
+}
+
+static size_t n_watched(void)
+{
+	return jit->pool.n - jit->pool.n_free;
+}
+
 static void see_memory(const struct jit_image *image)
 {
-	assert_int_equal(jit_files_see(jit, &processes.files, image, UINT32_MAX, "//anon"), 0);
+	assert_int_equal(jit_files_see(jit, &processes.files, image, memory_of("//anon")), 0);
+}
+
+/* A file of that path; what it holds is not looked at. */
+static void see_file(const char *path)
+{
+	const struct file_name name = {.inode = 1, .path = path};
+	uint32_t file;
+
+	assert_int_equal(files_get(&processes.files, &name, getpid(), 0, PAGE, &file), 0);
+	assert_int_equal(jit_files_see(jit, &processes.files, &self, file), 0);
+	files_put(&processes.files, file);
 }
 
 /* What the map that was found for @image holds, or "". */
@@ -136,11 +164,11 @@ static void only_memory_that_can_hold_a_jits_code_is_watched(void **state)
 
 	for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
 		assert_int_equal(
-			jit_files_see(jit, &processes.files, &self, UINT32_MAX, kernels[i]), 0);
-	assert_int_equal(jit_files_see(jit, &processes.files, &self, 0, "/lib/libc.so.6"), 0);
-	assert_int_equal(jit_files_see(jit, &processes.files, &self, 0, "/tmp/jit-12.dump.gz"), 0);
-	assert_int_equal(jit_files_see(jit, &processes.files, &self, 0, "/tmp/jit-.dump"), 0);
-	assert_int_equal(jit->n_processes, 0);
+			jit_files_see(jit, &processes.files, &self, memory_of(kernels[i])), 0);
+	see_file("/lib/libc.so.6");
+	see_file("/tmp/jit-12.dump.gz");
+	see_file("/tmp/jit-.dump");
+	assert_int_equal(n_watched(), 0);
 }
 
 static void what_is_no_file_is_refused(void **state)
@@ -215,11 +243,17 @@ static void a_forked_process_has_its_parents_code(void **state)
 	assert_int_equal(jit_files_fork(jit, &self, &child), 0);
 	assert_int_equal(jit_files_fork(jit, &child, &grandchild), 0);
 	assert_int_equal(jit_files_fork(jit, &stranger, &(struct jit_image){.pid = 4194308}), 0);
-	assert_int_equal(jit->n_processes, 3);
+	assert_int_equal(n_watched(), 3);
 	jit_files_retry(jit);
 	assert_string_equal(map_of(&child), "of the parent");
 	assert_string_equal(map_of(&grandchild), "of the parent");
 	assert_string_equal(map_of(&stranger), "");
+	/* The parent's map stays while a descendant needs it. */
+	jit_files_release(jit, &processes.files, &self);
+	jit_files_release(jit, &processes.files, &child);
+	assert_string_equal(map_of(&grandchild), "of the parent");
+	jit_files_release(jit, &processes.files, &grandchild);
+	assert_int_equal(n_watched(), 0);
 }
 
 /* A child that has done its work and waits until nobody needs it. */
@@ -307,6 +341,13 @@ static uint32_t file_of_mapping(int fd)
 	return file;
 }
 
+static bool is_memory_mapped(int fd)
+{
+	uint32_t file = file_of_mapping(fd);
+
+	return processes.files.files[file].is_memory;
+}
+
 static void a_jitdump_is_found_by_its_mapping(void **state)
 {
 	struct mapping_source source = MAPPING_SOURCE_NONE;
@@ -321,7 +362,7 @@ static void a_jitdump_is_found_by_its_mapping(void **state)
 		unlink(in_folder("jit-77.dump"));
 	file = file_of_mapping(fd);
 	close(fd);
-	assert_int_not_equal(file, UINT32_MAX);
+	assert_false(processes.files.files[file].is_memory);
 	jit_files_source(jit, &processes.files, &self, &source);
 	assert_int_equal(source.jitdump, processes.files.files[file].fd);
 	assert_int_equal(fstat(source.jitdump, &found), 0);
@@ -338,7 +379,7 @@ static void a_jitdump_of_another_user_is_refused(void **state)
 	write_file(in_folder("jit-78.dump"), "dump");
 	assert_int_equal(chown(in_folder("jit-78.dump"), 65534, 65534), 0);
 	fd = open(in_folder("jit-78.dump"), O_RDWR | O_CLOEXEC);
-	assert_int_not_equal(file_of_mapping(fd), UINT32_MAX);
+	assert_false(is_memory_mapped(fd));
 	close(fd);
 	jit_files_source(jit, &processes.files, &self, &source);
 	assert_int_equal(source.jitdump, -1);
@@ -349,14 +390,14 @@ static void memory_that_looks_like_a_file_is_none(void **state)
 	int fd = memfd_create("doublemapper", MFD_CLOEXEC);
 
 	assert_int_equal(ftruncate(fd, PAGE), 0);
-	assert_int_equal(file_of_mapping(fd), UINT32_MAX);
+	assert_true(is_memory_mapped(fd));
 	close(fd);
 	assert_int_equal(processes.files.n_unopened, 0);
 }
 
 static void shared_memory_is_no_file(void **state)
 {
-	assert_int_equal(file_of_mapping(-1), UINT32_MAX);
+	assert_true(is_memory_mapped(-1));
 }
 
 static void a_program_in_a_memfd_is_a_file(void **state)
@@ -369,7 +410,7 @@ static void a_program_in_a_memfd_is_a_file(void **state)
 	copy_self(fd);
 	file = file_of_mapping(fd);
 	close(fd);
-	assert_int_not_equal(file, UINT32_MAX);
+	assert_false(processes.files.files[file].is_memory);
 	assert_true(processes.files.files[file].fd >= 0);
 	assert_int_equal(processes.files.files[file].root, UINT32_MAX);
 }
@@ -391,15 +432,18 @@ static void work_below_folder(void)
 }
 
 /* As the kernel's record of the mapping has it: the path as the process sees it. */
-static struct file_name name_of_program(uint64_t generation)
+static struct file_name name_of(const char *file, const char *path)
 {
-	struct file_name name = {.generation = generation};
 	struct stat stat_buffer;
 
-	assert_int_equal(stat(in_folder("program"), &stat_buffer), 0);
-	name.inode = stat_buffer.st_ino;
-	assert_int_equal(strings_add(&processes.files.strings, "/program", &name.path), 0);
-	return name;
+	assert_int_equal(stat(file, &stat_buffer), 0);
+	return (struct file_name){major(stat_buffer.st_dev), minor(stat_buffer.st_dev),
+				  stat_buffer.st_ino, path};
+}
+
+static size_t n_roots(void)
+{
+	return processes.files.roots.pool.n - processes.files.roots.pool.n_free;
 }
 
 static void files_below_other_roots_are_found(void **state)
@@ -414,26 +458,36 @@ static void files_below_other_roots_are_found(void **state)
 	pid = start_child(work_below_folder);
 	snprintf(map_path, sizeof map_path, "%s/tmp/perf-%d.map", folder, pid);
 	write_file(map_path, "below");
+	write_file(in_folder("other"), "text");
 	/* By its maps: the root and its /tmp are known from now on. */
 	assert_int_equal(processes_add(&processes, pid, start_of(pid), 0, &process), 0);
 	assert_int_equal(processes_read_maps(&processes, process), 0);
-	assert_int_equal(processes.files.roots.n, 1);
-	name = name_of_program(1);
+	assert_int_equal(n_roots(), 1);
+	name = name_of(in_folder("program"), "/program");
 	assert_int_equal(files_get(&processes.files, &name, pid, 0, PAGE, &first), 0);
 	end_child(pid);
 	assert_string_equal(map_of(&(struct jit_image){
 				    .pid = pid, .start = processes.processes[process].start}),
 			    "below");
-	/* Of a process that is gone, by another name of the kernel's. */
-	name = name_of_program(2);
+	/* Of a process that is gone: by the root of a file that is known. */
+	name = name_of(in_folder("other"), "/other");
 	assert_int_equal(files_get(&processes.files, &name, pid, 0, PAGE, &later), 0);
-	assert_int_equal(first, later);
+	assert_true(processes.files.files[later].fd >= 0);
+	assert_int_equal(processes.files.files[later].root, processes.files.files[first].root);
 	assert_true(processes.files.files[first].fd >= 0);
 	assert_int_equal(processes.files.files[first].root, 0);
 	assert_int_equal(fstat(processes.files.roots.items[0].fd, &found), 0);
 	assert_int_equal(stat(folder, &wanted), 0);
 	assert_int_equal(found.st_ino, wanted.st_ino);
-	assert_int_equal(processes.files.roots.n, 1);
+	assert_int_equal(n_roots(), 1);
+	/* The root goes with the last of its files. */
+	files_put(&processes.files, later);
+	files_put(&processes.files, first);
+	assert_int_equal(n_roots(), 1);
+	assert_int_equal(processes_take_changed(&processes), process);
+	processes_put(&processes, process);
+	processes_put(&processes, process);
+	assert_int_equal(n_roots(), 0);
 }
 
 /* The way to /tmp below another root stays below it. */
@@ -461,16 +515,15 @@ static void links_do_not_lead_out_of_a_root(void **state)
 
 static void a_file_that_was_out_of_reach_is_opened_for_the_next_process(void **state)
 {
-	struct file_name name = {.generation = 9};
-	struct stat stat_buffer;
+	struct file_name name;
 	uint32_t first, later;
 	pid_t gone = start_child(nothing);
+	char path[128];
 
 	end_child(gone);
 	write_file(in_folder("hidden"), "text");
-	assert_int_equal(stat(in_folder("hidden"), &stat_buffer), 0);
-	name.inode = stat_buffer.st_ino;
-	assert_int_equal(strings_add(&processes.files.strings, in_folder("hidden"), &name.path), 0);
+	snprintf(path, sizeof path, "%s", in_folder("hidden"));
+	name = name_of(path, path);
 	assert_int_equal(rename(in_folder("hidden"), other_path), 0);
 	assert_int_equal(files_get(&processes.files, &name, gone, 0, PAGE, &first), 0);
 	assert_int_equal(processes.files.files[first].fd, -1);
@@ -486,7 +539,7 @@ static void a_file_that_was_out_of_reach_is_opened_for_the_next_process(void **s
 
 static void memory_belongs_to_one_image(void **state)
 {
-	const struct mapping memory = {.start = 0x1000, .end = 0x2000, .file = UINT32_MAX};
+	struct mapping memory = {.start = 0x1000, .end = 0x2000};
 	struct bf_count_key key = {.user_stack = 5, .process_start = 10, .pid = 4194305};
 	struct bf_count count = {.samples = 1};
 	__u64 frames[] = {0x1100};
@@ -496,6 +549,9 @@ static void memory_belongs_to_one_image(void **state)
 	struct profile *profile;
 	uint32_t process;
 
+	memory.file = memory_of("//anon");
+	files_hold(&processes.files, memory.file); /* of three mappings */
+	files_hold(&processes.files, memory.file);
 	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
 	assert_int_equal(raw_stacks_add(&stacks, 5, frames, 1, BF_END_ENTRY), 0);
 	locator_init(&locator, &processes, &stacks, &wakers, profile, true);

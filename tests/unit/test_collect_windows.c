@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/files.h"
 #include "collect/join.h"
 #include "collect/raw_stacks.h"
 #include "collect/wakers.h"
@@ -338,73 +337,6 @@ static void test_wakers_age(void **state)
 	wakers_done(&wakers);
 }
 
-/* --- files --- */
-
-#define N_FILES 200
-
-static uint32_t get_file(struct files *files, const char *folder, int number)
-{
-	struct file_name name = {};
-	char path[128];
-	struct stat stat_of;
-	uint32_t file;
-	int fd;
-
-	snprintf(path, sizeof path, "%s/%d", folder, number);
-	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, path, strlen(path)), strlen(path));
-	assert_int_equal(fstat(fd, &stat_of), 0);
-	close(fd);
-	name.inode = stat_of.st_ino;
-	assert_int_equal(strings_add(&files->strings, path, &name.path), 0);
-	assert_int_equal(files_get(files, &name, getpid(), 1, 2, &file), 0);
-	return file;
-}
-
-static int keep_id(void *context, uint32_t *id)
-{
-	size_t *n = context;
-
-	(*n)++;
-	return 0;
-}
-
-static void test_files_are_forgotten(void **state)
-{
-	char folder[] = "/tmp/test_windows_XXXXXX", command[64];
-	uint32_t numbers[N_FILES] = {}, file;
-	size_t n_renamed = 0;
-	struct files files;
-	int kept, gone;
-
-	assert_non_null(mkdtemp(folder));
-	assert_int_equal(files_init(&files), 0);
-	for (int i = 0; i < N_FILES; i++)
-		assert_int_equal(get_file(&files, folder, i), i);
-	assert_true(files_are_many(&files));
-	kept = files.files[150].fd;
-	gone = files.files[151].fd;
-	numbers[20] = numbers[150] = 1;
-	assert_int_equal(files_forget(&files, numbers, keep_id, &n_renamed), 0);
-	assert_int_equal(numbers[20], 0);
-	assert_int_equal(numbers[150], 1);
-	assert_int_equal(numbers[151], UINT32_MAX);
-	assert_int_equal(files.n_files, 2);
-	assert_int_equal(n_renamed, 4); /* of each the path and the name */
-	assert_true(is_open(kept));
-	assert_false(is_open(gone));
-	assert_false(files_are_many(&files));
-	/* Both that is kept and that is not can be found again. */
-	assert_int_equal(get_file(&files, folder, 150), 1);
-	file = get_file(&files, folder, 151);
-	assert_int_equal(file, 2);
-	assert_true(is_open(files.files[file].fd));
-	files_done(&files);
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	assert_int_equal(system(command), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,7 +351,6 @@ int main(void)
 		cmocka_unit_test(test_stats_between),
 		cmocka_unit_test(test_stacks_age),
 		cmocka_unit_test(test_wakers_age),
-		cmocka_unit_test(test_files_are_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

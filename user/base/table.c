@@ -89,6 +89,25 @@ int table_add(struct table *table, uint64_t hash, uint32_t position)
 	return 0;
 }
 
+void table_remove(struct table *table, uint64_t hash, uint32_t position)
+{
+	size_t mask = table->n_slots - 1, hole, i;
+
+	for (hole = hash & mask; table->slots[hole].position != position;)
+		hole = (hole + 1) & mask;
+	/* Moves back what would not be found beyond a free slot (Knuth, 6.4, algorithm R). */
+	for (i = (hole + 1) & mask; table->slots[i].position != TABLE_NONE; i = (i + 1) & mask) {
+		size_t wanted = table->slots[i].hash & mask;
+
+		if (((i - wanted) & mask) < ((i - hole) & mask))
+			continue;
+		table->slots[hole] = table->slots[i];
+		hole = i;
+	}
+	table->slots[hole].position = TABLE_NONE;
+	table->n_used--;
+}
+
 uint64_t hash_mix(uint64_t hash, uint64_t value)
 {
 	hash ^= value;

@@ -38,6 +38,9 @@ uint32_t table_find(const struct table *table, uint64_t hash, table_equal_fn equ
 /* Adds a position the caller has made sure is absent. Errors: -ENOMEM, the table unchanged. */
 int table_add(struct table *table, uint64_t hash, uint32_t position);
 
+/* Removes @position, which was added under @hash. */
+void table_remove(struct table *table, uint64_t hash, uint32_t position);
+
 /* Makes room for @n more positions at once. Errors: -ENOMEM, the table unchanged. */
 int table_reserve(struct table *table, size_t n);
 

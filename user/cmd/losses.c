@@ -26,6 +26,9 @@ void losses_list(const struct totals *totals, enum profile_mode mode, struct los
 			stats->snapshots_full, false},
 		       {"unwind_tables", "files whose unwind information is damaged",
 			"reinstall them", stats->tables_failed, false},
+		       {"unwind_room", "files or processes not unwound, no room for their mappings",
+			"a larger --unwind-memory; or filter with -p, --comm",
+			stats->tables_refused, false},
 		       {"thread_storage", "off-CPU periods lost, no memory for a thread",
 			"filter with -p, --comm", stats->storage_failed, true},
 		       {"children", "children not followed, target map full", "-a with --comm",
@@ -41,7 +44,7 @@ void losses_list(const struct totals *totals, enum profile_mode mode, struct los
 			"a longer -d: they had begun before it", stats->unknown_wakers, false},
 		       {"throttled", "times the kernel throttled sampling", "a lower -F",
 			stats->throttled, false},
-		       {"unreadable_files", "mapped files that could not be read or are damaged",
+		       {"unreadable_files", "mapped files that could not be read, are damaged or were written over",
 			"run bpfflame where the files can be seen: as root, outside containers",
 			stats->unopened_files + totals->symbols.unreadable_files +
 				totals->symbols.damaged_files,

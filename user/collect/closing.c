@@ -18,20 +18,20 @@
 #include "collect/window.h"
 #include "profiler.skel.h"
 
-#define GENERATION_BYTES (32 << 20) /* of frames and wakers; see raw_stacks.h */
-
-/* What @file of the files is read through. */
+/* What @file of the files is read through. Content that was written over names other code. */
 static void file_source(const struct files *files, const struct file *file,
 			struct mapping_source *source)
 {
-	source->file = file->fd;
 	if (file->root != UINT32_MAX)
 		source->root = files->roots.items[file->root].fd;
+	if (file->fd >= 0 && file_is_unchanged(file))
+		source->file = file->fd;
 }
 
 static struct mapping_source *list_sources(struct collector *collector)
 {
 	const struct files *files = &collector->processes.files;
+	const struct locator *locator = &collector->locator;
 	const struct profile *profile = collector->profile;
 	struct jit_files *jit_files = &collector->processes.jit_files;
 	struct mapping_source *sources = malloc((profile->n_mappings + 1) * sizeof *sources);
@@ -40,10 +40,11 @@ static struct mapping_source *list_sources(struct collector *collector)
 		return NULL;
 	for (size_t i = 0; i < profile->n_mappings; i++)
 		sources[i] = MAPPING_SOURCE_NONE;
-	for (size_t i = 0; i < files->n_files; i++)
-		if (files->files[i].profile_mapping != UINT32_MAX)
-			file_source(files, &files->files[i],
-				    &sources[files->files[i].profile_mapping]);
+	for (size_t i = 0; i < locator->n_files; i++) {
+		const struct file *file = &files->files[locator->files[i]];
+
+		file_source(files, file, &sources[file->profile_mapping]);
+	}
 	jit_files_retry(jit_files);
 	for (size_t i = 0; i < profile->n_mappings; i++) {
 		const struct profile_mapping *mapping = &profile->mappings[i];
@@ -85,12 +86,14 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 		.unknown_processes = collector->locator.unknown_processes,
 		.unopened_files = collector->processes.files.n_unopened,
 		.drains = collector->n_drains,
-		.processes = collector->processes.n_processes,
+		.processes = collector->processes.by_image.n_used,
 		.snapshots = stats_total(collector->skel, BF_STAT_SNAPSHOTS),
 		.snapshots_full = stats_total(collector->skel, BF_STAT_SNAPSHOTS_FULL) +
 				  collector->timeline.n_cut,
 		.tables_built = collector->unwinder.tables.n_built,
 		.tables_failed = collector->unwinder.tables.n_damaged,
+		.tables_refused =
+			collector->unwinder.tables.n_refused + collector->unwinder.n_refused,
 		.unwind_bytes = segments_bytes(&collector->unwinder.segments),
 		.evictions = collector->unwinder.segments.n_evicted,
 		.lost_wakers = collector->locator.lost_wakers,
@@ -200,17 +203,6 @@ static int add_later_rows(struct collector *collector)
 	return r;
 }
 
-/* What rows of the open window name was sent since the cache was last emptied, or is found. */
-static int age(struct collector *collector)
-{
-	if (raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) <
-	    GENERATION_BYTES)
-		return 0;
-	raw_stacks_age(&collector->stacks);
-	wakers_age(&collector->wakers);
-	return drain_seen_stacks(&collector->drain, true);
-}
-
 static int begin_next(struct collector *collector)
 {
 	int r = profile_new(collector->options.mode, &collector->profile);
@@ -221,7 +213,6 @@ static int begin_next(struct collector *collector)
 	locator_begin(&collector->locator, collector->profile);
 	runtimes_done(&collector->runtimes);
 	collector->windows.number = ++collector->windows.last;
-	r = r < 0 ? r : age(collector);
 	r = r < 0 ? r : add_later_rows(collector);
 	return r < 0 ? r : collector_tidy(collector);
 }

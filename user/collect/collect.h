@@ -71,6 +71,7 @@ struct collect_stats {
 	uint64_t snapshots,
 		snapshots_full; /* stacks walked outside of BPF; cut off for want of room */
 	uint64_t tables_built, tables_failed;
+	uint64_t tables_refused; /* files and processes that there was no room for */
 	uint64_t unwind_bytes, evictions;
 };
 

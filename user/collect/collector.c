@@ -13,14 +13,12 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "collect/forget.h"
 #include "collect/targets.h"
 #include "collect/window.h"
 #include "profiler.skel.h"
 
-#define DRAIN_PERIOD_NS NSEC_PER_SEC
-/* Ended images, and with them their files, that windows may keep: they are to stay small. */
-#define SWEEP_ABOVE_IN_WINDOWS 256
+#define DRAIN_PERIOD_NS	 NSEC_PER_SEC
+#define GENERATION_BYTES (32 << 20) /* of frames and wakers; see raw_stacks.h */
 #define RECORDING_NICE	       -10
 #define SETTLE_NS	       1000000 /* the longest an event takes from its time stamp into its ring */
 
@@ -62,7 +60,7 @@ static int on_record(void *context, const struct record *record)
 {
 	struct collector *collector = context;
 
-	return timeline_add_record(&collector->timeline, &collector->processes, record);
+	return timeline_add_record(&collector->timeline, record);
 }
 
 static int on_snapshot(void *context, const struct bf_snapshot_event *event)
@@ -149,13 +147,27 @@ int collector_read_rows(struct collector *collector)
 	return r < 0 ? r : drain_seen_stacks(drain, false);
 }
 
+/*
+ * Drops frames and wakers that no row named while as many others came. The programs send all anew,
+ * for rows may name them again.
+ */
+static int age(struct collector *collector)
+{
+	if (raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) +
+		    locator_bytes(&collector->locator) <
+	    GENERATION_BYTES)
+		return 0;
+	raw_stacks_age(&collector->stacks);
+	wakers_age(&collector->wakers);
+	locator_forget(&collector->locator);
+	return drain_seen_stacks(&collector->drain, true);
+}
+
 int collector_tidy(struct collector *collector)
 {
-	int r;
-
 	jit_files_retry(&collector->processes.jit_files);
-	r = processes_sweep(&collector->processes);
-	return r < 0 ? r : forget(collector);
+	processes_sweep(&collector->processes);
+	return age(collector);
 }
 
 static int drain_rows(struct collector *collector)
@@ -245,9 +257,7 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		  : sampler_start(&collector->sampler, collector->sampled.sampled,
 				  collector->sampled.n_sampled, failure);
 	r = r < 0 ? r : open_timer(collector);
-	r = r < 0 ? r : processes_init(&collector->processes);
-	if (options->every_ns)
-		collector->processes.sweep_above = SWEEP_ABOVE_IN_WINDOWS;
+	processes_init(&collector->processes);
 	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
 	r = r < 0 ? r : closing_describe(collector);
 	r = r < 0 ? r : drain_init(&collector->drain, collector->skel);
@@ -275,13 +285,13 @@ void collect_free(struct collector *collector)
 	go_with_the_rest(collector);
 	sampler_close(&collector->sampler);
 	events_done(&collector->sampled);
+	locator_done(&collector->locator);
 	unwinder_done(&collector->unwinder);
 	ring_buffer__free(collector->events);
 	closep(&collector->timer_fd);
 	closep(&collector->epoll_fd);
 	loaded_done(&collector->loaded);
 	drain_done(&collector->drain);
-	locator_done(&collector->locator);
 	period_done(&collector->period);
 	runtimes_done(&collector->runtimes);
 	wakers_done(&collector->wakers);
@@ -367,7 +377,7 @@ static int on_process(struct collector *collector, const char *bytes, size_t n)
  */
 static int read_all_maps(struct collector *collector)
 {
-	for (size_t i = 0; i < collector->processes.n_processes; i++) {
+	for (size_t i = 0; i < collector->processes.pool.n; i++) {
 		int r = processes_read_maps(&collector->processes, i);
 
 		if (r < 0)
@@ -381,7 +391,7 @@ static int prepare_unwinding(struct collector *collector)
 {
 	if (collector->options.no_user)
 		return 0;
-	for (size_t i = 0; i < collector->processes.n_processes; i++) {
+	for (size_t i = 0; i < collector->processes.pool.n; i++) {
 		int r;
 
 		if (!targets_have_name(&collector->options, collector->processes.processes[i].pid))

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/system.h"
 
 #define MAX_ROOTS_TRIED 64 /* for a file of a process that is gone */
 
-#define MANY_FILES   32
-#define MANY_STRINGS 4096
-
-struct known_name {
-	struct file_name name;
-	uint32_t file;
-	bool is_used; /* since names were last forgotten */
-};
-
-int files_init(struct files *files)
+void files_init(struct files *files)
 {
 	struct stat root;
 
@@ -31,25 +26,51 @@ int files_init(struct files *files)
 		files->own_root_device = root.st_dev;
 		files->own_root_inode = root.st_ino;
 	}
-	return strings_init(&files->strings);
 }
 
 void files_done(struct files *files)
 {
-	for (size_t i = 0; i < files->n_files; i++)
-		if (files->files[i].fd >= 0)
-			close(files->files[i].fd);
+	for (size_t i = 0; i < files->pool.n; i++) {
+		if (!files->files[i].n_references)
+			continue;
+		closep(&files->files[i].fd);
+		free(files->files[i].path);
+	}
 	free(files->files);
-	free(files->names);
+	free(files->pool.free);
 	table_done(&files->by_name);
-	table_done(&files->by_identity);
-	strings_done(&files->strings);
 	folders_done(&files->roots);
 	*files = (struct files){};
 }
 
+/* --- finding the file of a name --- */
+
 /* O_NONBLOCK: never wait for a FIFO or a device that took the name's place. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+/* What the kernel calls @fd where it is mapped: on some filesystems not what stat() says. */
+static bool is_mapped_as(int fd, const struct file_name *name)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, page, PROT_NONE, MAP_PRIVATE, fd, 0);
+	struct maps_entry entry = {};
+	char path[PATH_MAX];
+
+	if (memory == MAP_FAILED)
+		return false;
+	if (maps_find(getpid(), (uintptr_t)memory, &entry, path) <= 0)
+		entry.name.inode = 0;
+	munmap(memory, page);
+	return entry.name.inode == name->inode && entry.name.device_major == name->device_major &&
+	       entry.name.device_minor == name->device_minor;
+}
+
+static bool is_on(int fd, long filesystem)
+{
+	struct statfs stat;
+
+	return fstatfs(fd, &stat) == 0 && (unsigned long)stat.f_type == (unsigned long)filesystem;
+}
 
 /* Takes @fd. Returns it if it is the file of that name, or -1. */
 static int verify(int fd, const struct file_name *name)
@@ -58,12 +79,18 @@ static int verify(int fd, const struct file_name *name)
 
 	if (fd < 0)
 		return -1;
-	/* st_dev differs from the mapping's device on overlayfs and btrfs; the inode does not. */
-	if (fstat(fd, &stat) < 0 || stat.st_ino != name->inode || !S_ISREG(stat.st_mode)) {
-		close(fd);
-		return -1;
+	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
+		bool is_same_inode = stat.st_ino == name->inode;
+
+		if (is_same_inode &&
+		    stat.st_dev == makedev(name->device_major, name->device_minor))
+			return fd;
+		/* Records and maps disagree on overlayfs in some kernels. */
+		if (is_mapped_as(fd, name) || (is_same_inode && is_on(fd, OVERLAYFS_SUPER_MAGIC)))
+			return fd;
 	}
-	return fd;
+	close(fd);
+	return -1;
 }
 
 /* The root folder of process @pid: UINT32_MAX when it is ours, or the process is gone. */
@@ -80,56 +107,214 @@ static uint32_t find_root(struct files *files, uint32_t pid)
 	return folders_add(&files->roots, path, &found) < 0 ? UINT32_MAX : found;
 }
 
-/* By the mapping, which reaches deleted files; by the path as the process sees it. */
-static int open_of_process(struct files *files, const struct file_name *name, uint32_t pid,
-			   uint64_t start, uint64_t end, uint32_t *ret_root)
-{
-	const char *path = strings_get(&files->strings, name->path);
-	char text[4096 + 64];
-	int fd;
+/* A file that is open, and the root that it was found below, with a reference. */
+struct opened {
+	int fd; /* -1: none */
+	uint32_t root;
+};
 
-	*ret_root = find_root(files, pid);
+/* By the mapping, which reaches deleted files; by the path as the process sees it. */
+static struct opened open_of_process(struct files *files, const struct file_name *name,
+				     uint32_t pid, uint64_t start, uint64_t end)
+{
+	struct opened opened = {.root = find_root(files, pid)};
+	char text[PATH_MAX + 64];
+
 	snprintf(text, sizeof text, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, start,
 		 end);
-	fd = verify(open(text, OPEN_FLAGS), name);
-	if (fd >= 0 || path[0] != '/')
-		return fd;
-	if (*ret_root != UINT32_MAX) {
-		fd = folder_open(files->roots.items[*ret_root].fd, path, OPEN_FLAGS);
-		return verify(fd, name);
+	opened.fd = verify(open(text, OPEN_FLAGS), name);
+	if (opened.fd >= 0 || name->path[0] != '/')
+		return opened;
+	if (opened.root != UINT32_MAX) {
+		opened.fd = verify(
+			folder_open(files->roots.items[opened.root].fd, name->path, OPEN_FLAGS),
+			name);
+		return opened;
 	}
 	/* The same root may have other mounts below it. */
-	snprintf(text, sizeof text, "/proc/%" PRIu32 "/root%s", pid, path);
-	return verify(open(text, OPEN_FLAGS), name);
+	snprintf(text, sizeof text, "/proc/%" PRIu32 "/root%s", pid, name->path);
+	opened.fd = verify(open(text, OPEN_FLAGS), name);
+	return opened;
 }
 
-/* Below the roots met before, the latest first: where a process that is gone may have lived. */
-static int open_below_roots(const struct files *files, const struct file_name *name,
-			    uint32_t *ret_root)
+/* Below the roots of other files: where a process that is gone may have lived. */
+static struct opened open_below_roots(struct files *files, const struct file_name *name)
 {
-	const char *path = strings_get(&files->strings, name->path);
+	for (size_t i = files->roots.pool.n, tried = 0; i-- > 0 && tried < MAX_ROOTS_TRIED;) {
+		const struct folder *root = &files->roots.items[i];
+		int fd;
 
-	for (size_t i = files->roots.n, tried = 0; i-- > 0 && tried < MAX_ROOTS_TRIED; tried++) {
-		int fd = verify(folder_open(files->roots.items[i].fd, path, OPEN_FLAGS), name);
-
+		if (!root->n_references)
+			continue;
+		tried++;
+		fd = verify(folder_open(root->fd, name->path, OPEN_FLAGS), name);
 		if (fd >= 0) {
-			*ret_root = i;
-			return fd;
+			folders_hold(&files->roots, i);
+			return (struct opened){fd, i};
 		}
 	}
-	return -1;
+	return (struct opened){-1, UINT32_MAX};
 }
 
-static int open_mapped(struct files *files, const struct file_name *name, uint32_t pid,
-		       uint64_t start, uint64_t end, uint32_t *ret_root)
+static struct opened open_mapped(struct files *files, const struct file_name *name, uint32_t pid,
+				 uint64_t start, uint64_t end)
 {
-	const char *path = strings_get(&files->strings, name->path);
-	int fd = open_of_process(files, name, pid, start, end, ret_root);
+	struct opened opened = open_of_process(files, name, pid, start, end);
 
-	if (fd >= 0 || path[0] != '/')
-		return fd;
-	fd = verify(open(path, OPEN_FLAGS), name);
-	return fd >= 0 ? fd : open_below_roots(files, name, ret_root);
+	if (opened.fd >= 0 || name->path[0] != '/')
+		return opened;
+	opened.fd = verify(open(name->path, OPEN_FLAGS), name);
+	if (opened.fd >= 0)
+		return opened;
+	folders_put(&files->roots, opened.root);
+	return open_below_roots(files, name);
+}
+
+/* --- what is known --- */
+
+static bool identify(int fd, struct file_identity *ret)
+{
+	struct stat stat;
+
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return false;
+	*ret = (struct file_identity){
+		stat.st_dev,
+		stat.st_ino,
+		stat.st_size,
+		stat.st_mtim.tv_sec * 1000000000LL + stat.st_mtim.tv_nsec,
+		stat.st_ctim.tv_sec * 1000000000LL + stat.st_ctim.tv_nsec,
+		stat.st_nlink,
+	};
+	return true;
+}
+
+static bool is_same_content(const struct file_identity *a, const struct file_identity *b)
+{
+	if (a->device != b->device || a->inode != b->inode || a->size != b->size ||
+	    a->modified_ns != b->modified_ns)
+		return false;
+	/* A name more or less changes this time stamp, too. */
+	return a->changed_ns == b->changed_ns || a->n_links != b->n_links;
+}
+
+bool file_is_unchanged(const struct file *file)
+{
+	struct file_identity now;
+
+	return identify(file->fd, &now) && is_same_content(&now, &file->identity);
+}
+
+/* The same; the names it has now are known from here on. */
+static bool look_again(struct file *file)
+{
+	struct file_identity now;
+
+	if (!identify(file->fd, &now) || !is_same_content(&now, &file->identity))
+		return false;
+	file->identity = now;
+	return true;
+}
+
+/* What a file is found by; @identity: NULL: any. */
+struct file_key {
+	const struct file_name *name;
+	const struct file_identity *identity;
+};
+
+static bool key_equal(const void *items, uint32_t position, const void *context)
+{
+	const struct file *file = (const struct file *)items + position;
+	const struct file_key *key = context;
+	const struct file_name *name = key->name;
+
+	if (file->mapped_inode != name->inode ||
+	    file->mapped_device != makedev(name->device_major, name->device_minor))
+		return false;
+	if (!name->inode || (file->fd < 0 && !file->is_memory))
+		return strcmp(file->path, name->path) == 0;
+	return !key->identity || is_same_content(&file->identity, key->identity);
+}
+
+static uint64_t key_hash(dev_t device, ino_t inode, const char *path)
+{
+	return hash_mix(inode ? hash_mix(0, inode) : hash_bytes(path, strlen(path)), device);
+}
+
+static uint64_t name_hash(const struct file_name *name)
+{
+	return key_hash(makedev(name->device_major, name->device_minor), name->inode, name->path);
+}
+
+static uint64_t file_hash(const struct file *file)
+{
+	return key_hash(file->mapped_device, file->mapped_inode, file->path);
+}
+
+static uint32_t find_file(const struct files *files, const struct file_name *name,
+			  const struct file_identity *identity)
+{
+	const struct file_key key = {name, identity};
+
+	return table_find(&files->by_name, name_hash(name), key_equal, files->files, &key);
+}
+
+void files_hold(struct files *files, uint32_t file)
+{
+	files->files[file].n_references++;
+}
+
+void files_put(struct files *files, uint32_t index)
+{
+	struct file *file = &files->files[index];
+
+	if (--file->n_references)
+		return;
+	if (!file->is_replaced)
+		table_remove(&files->by_name, file_hash(file), index);
+	if (file->table)
+		files->release_table(files->release_context, file->table);
+	closep(&file->fd);
+	free(file->path);
+	folders_put(&files->roots, file->root);
+	pool_give(&files->pool, index);
+}
+
+/* --- adding --- */
+
+/* Takes @new's descriptor and root; copies its path. */
+static int add_file(struct files *files, const struct file *new, uint32_t *ret_file)
+{
+	char *path = strdup(new->path);
+	int r = path ? pool_take(files->files, files->pool, ret_file) : -ENOMEM;
+
+	if (r >= 0) {
+		r = table_add(&files->by_name, file_hash(new), *ret_file);
+		if (r < 0)
+			pool_give(&files->pool, *ret_file);
+	}
+	if (r < 0) {
+		free(path);
+		closep((int *)&new->fd);
+		folders_put(&files->roots, new->root);
+		return r;
+	}
+	files->files[*ret_file] = *new;
+	files->files[*ret_file].path = path;
+	files->files[*ret_file].n_references = 1;
+	files->files[*ret_file].profile_mapping = UINT32_MAX;
+	return 0;
+}
+
+static struct file file_of_name(const struct file_name *name)
+{
+	return (struct file){
+		.fd = -1,
+		.path = (char *)name->path,
+		.root = UINT32_MAX,
+		.mapped_device = makedev(name->device_major, name->device_minor),
+		.mapped_inode = name->inode,
+	};
 }
 
 /* Whether what is mapped under that name is memory, not a file; @fd: of it, or -1. */
@@ -146,229 +331,118 @@ static bool is_memory(const char *path, int fd)
 	return false;
 }
 
-static bool name_equal(const void *items, uint32_t position, const void *key)
+/* Takes @opened. */
+static int add_opened(struct files *files, const struct file_name *name, struct opened opened,
+		      uint32_t version, uint32_t *ret_file)
 {
-	const struct file_name *a = &((const struct known_name *)items)[position].name, *b = key;
+	struct file file = file_of_name(name);
 
-	return a->inode == b->inode && a->device_major == b->device_major &&
-	       a->device_minor == b->device_minor && a->generation == b->generation &&
-	       a->path == b->path;
-}
-
-static uint64_t name_hash(const struct file_name *name)
-{
-	uint64_t hash = hash_mix(name->inode, name->generation);
-
-	return hash_mix(hash_mix(hash, name->path),
-			(uint64_t)name->device_major << 32 | name->device_minor);
-}
-
-static bool file_equal(const void *items, uint32_t position, const void *key)
-{
-	const struct file *a = (const struct file *)items + position, *b = key;
-
-	return a->device == b->device && a->inode == b->inode && a->mtime_ns == b->mtime_ns &&
-	       a->size == b->size;
-}
-
-static uint64_t file_hash(const struct file *file)
-{
-	return hash_mix(hash_mix(hash_mix(file->device, file->inode), file->mtime_ns), file->size);
-}
-
-/* What tells @file from others: of one that is open, the file on disk. */
-static void identify(struct file *file, const struct file_name *name)
-{
-	struct stat stat;
-
-	if (file->fd >= 0 && fstat(file->fd, &stat) == 0) {
-		file->device = stat.st_dev;
-		file->inode = stat.st_ino;
-		file->mtime_ns = stat.st_mtim.tv_sec * 1000000000LL + stat.st_mtim.tv_nsec;
-		file->size = stat.st_size;
-		return;
+	file.is_memory = is_memory(name->path, opened.fd);
+	if (file.is_memory) {
+		file.path = "";
+		closep(&opened.fd);
+		opened.fd = -1;
+		folders_put(&files->roots, opened.root);
+		return add_file(files, &file, ret_file);
 	}
-	file->device = (dev_t)name->device_major << 32 | name->device_minor;
-	file->inode = name->inode;
-	file->mtime_ns = name->generation;
-	file->size = -1;
+	file.fd = opened.fd;
+	file.root = opened.root;
+	file.version = version;
+	/* Snapshots of a filesystem share its device and the numbers of inodes. */
+	file.is_ambiguous = opened.fd >= 0 && is_on(opened.fd, BTRFS_SUPER_MAGIC);
+	files->n_unopened += opened.fd < 0;
+	if (!identify(opened.fd, &file.identity)) {
+		file.identity.device = file.mapped_device;
+		file.identity.inode = file.mapped_inode;
+	}
+	return add_file(files, &file, ret_file);
 }
 
-/* Takes @fd. */
-static int add_file(struct files *files, const struct file_name *name, int fd, uint32_t root,
-		    uint32_t *ret_file)
+/* Memory: by its name in brackets, or all in one. */
+static int get_memory(struct files *files, const char *path, uint32_t *ret_file)
 {
-	struct file file = {
-		.fd = fd, .path = name->path, .root = root, .profile_mapping = UINT32_MAX};
-	uint32_t found;
-	uint64_t hash;
+	const struct file_name name = {.path = path[0] == '[' ? path : ""};
+	struct file file = file_of_name(&name);
+	uint32_t found = find_file(files, &name, NULL);
 
-	identify(&file, name);
-	hash = file_hash(&file);
-	found = table_find(&files->by_identity, hash, file_equal, files->files, &file);
-	if (found != TABLE_NONE) {
-		if (fd >= 0)
-			close(fd);
-		*ret_file = found;
-		return 0;
+	if (found == TABLE_NONE) {
+		file.is_memory = true;
+		return add_file(files, &file, ret_file);
 	}
-	if (array_reserve(files->files, files->files_capacity, files->n_files, 1) < 0 ||
-	    table_add(&files->by_identity, hash, files->n_files) < 0) {
-		if (fd >= 0)
-			close(fd);
-		return -ENOMEM;
-	}
-	files->n_unopened += fd < 0;
-	files->files[files->n_files] = file;
-	*ret_file = files->n_files++;
+	files_hold(files, found);
+	*ret_file = found;
 	return 0;
 }
 
 /* A file that a process which has ended left unopened may be there for the next one. */
-static void open_again(struct files *files, struct file *file, const struct file_name *name,
+static void open_again(struct files *files, uint32_t index, const struct file_name *name,
 		       uint32_t pid, uint64_t start, uint64_t end)
 {
-	uint32_t root;
-	int fd = open_of_process(files, name, pid, start, end, &root);
+	struct opened opened = open_of_process(files, name, pid, start, end);
+	struct file *file = &files->files[index];
 
-	if (fd < 0)
+	if (opened.fd < 0) {
+		folders_put(&files->roots, opened.root);
 		return;
-	file->fd = fd;
-	file->root = root;
+	}
+	file->fd = opened.fd;
+	folders_put(&files->roots, file->root);
+	file->root = opened.root;
+	identify(file->fd, &file->identity);
 	files->n_unopened--;
 }
 
-/* Opens the file of a name not met before. */
-static int meet_file(struct files *files, const struct file_name *name, uint32_t pid,
-		     uint64_t start, uint64_t end, uint32_t *ret_file)
+/* What was written over since is no more found by its name; the new content is another file. */
+static int replace(struct files *files, uint32_t index, const struct file_name *name,
+		   uint32_t *ret_file)
 {
-	uint32_t root;
-	int fd = open_mapped(files, name, pid, start, end, &root);
+	struct file *file = &files->files[index];
+	struct opened same = {fcntl(file->fd, F_DUPFD_CLOEXEC, 0), file->root};
 
-	if (!is_memory(strings_get(&files->strings, name->path), fd))
-		return add_file(files, name, fd, root, ret_file);
-	if (fd >= 0)
-		close(fd);
-	*ret_file = UINT32_MAX;
+	table_remove(&files->by_name, file_hash(file), index);
+	file->is_replaced = true;
+	folders_hold(&files->roots, same.root);
+	return add_opened(files, name, same, file->version + 1, ret_file);
+}
+
+/* The same name, but of which file only opening it can say. */
+static int get_ambiguous(struct files *files, uint32_t found, const struct file_name *name,
+			 uint32_t pid, uint64_t start, uint64_t end, uint32_t *ret_file)
+{
+	struct opened opened = open_mapped(files, name, pid, start, end);
+	struct file_identity identity;
+
+	if (identify(opened.fd, &identity))
+		found = find_file(files, name, &identity);
+	if (found == TABLE_NONE)
+		return add_opened(files, name, opened, 0, ret_file);
+	closep(&opened.fd);
+	folders_put(&files->roots, opened.root);
+	files_hold(files, found);
+	*ret_file = found;
 	return 0;
 }
 
 int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 	      uint64_t end, uint32_t *ret_file)
 {
-	uint64_t hash = name_hash(name);
-	uint32_t found, file;
-	int r;
+	uint32_t found;
 
-	if (!name->inode) {
-		*ret_file = UINT32_MAX;
-		return 0;
+	if (!name->inode)
+		return get_memory(files, name->path, ret_file);
+	found = find_file(files, name, NULL);
+	if (found == TABLE_NONE)
+		return add_opened(files, name, open_mapped(files, name, pid, start, end), 0,
+				  ret_file);
+	if (files->files[found].is_ambiguous)
+		return get_ambiguous(files, found, name, pid, start, end, ret_file);
+	if (!files->files[found].is_memory) {
+		if (files->files[found].fd < 0)
+			open_again(files, found, name, pid, start, end);
+		else if (!look_again(&files->files[found]))
+			return replace(files, found, name, ret_file);
 	}
-	found = table_find(&files->by_name, hash, name_equal, files->names, name);
-	if (found != TABLE_NONE) {
-		files->names[found].is_used = true;
-		*ret_file = files->names[found].file;
-		if (*ret_file != UINT32_MAX && files->files[*ret_file].fd < 0)
-			open_again(files, &files->files[*ret_file], name, pid, start, end);
-		return 0;
-	}
-	r = meet_file(files, name, pid, start, end, &file);
-	if (r < 0)
-		return r;
-	if (array_reserve(files->names, files->names_capacity, files->n_names, 1) < 0 ||
-	    table_add(&files->by_name, hash, files->n_names) < 0)
-		return -ENOMEM;
-	files->names[files->n_names++] = (struct known_name){*name, file, true};
-	*ret_file = file;
+	files_hold(files, found);
+	*ret_file = found;
 	return 0;
-}
-
-bool files_are_many(const struct files *files)
-{
-	return files->n_files > MANY_FILES + files->n_after + files->n_after / 2 ||
-	       files->strings.n_strings > MANY_STRINGS + 2 * files->n_strings_after;
-}
-
-/* Those of files that are kept, and the latest, where processes that are gone may have lived. */
-static int forget_roots(struct files *files)
-{
-	uint32_t *numbers = calloc(files->roots.n + 1, sizeof *numbers);
-
-	if (!numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < files->roots.n; i++)
-		numbers[i] = i + MAX_ROOTS_TRIED >= files->roots.n;
-	for (size_t i = 0; i < files->n_files; i++)
-		if (files->files[i].root != UINT32_MAX)
-			numbers[files->files[i].root] = 1;
-	folders_forget(&files->roots, numbers);
-	for (size_t i = 0; i < files->n_files; i++)
-		if (files->files[i].root != UINT32_MAX)
-			files->files[i].root = numbers[files->files[i].root];
-	free(numbers);
-	return 0;
-}
-
-static void close_files(struct files *files, uint32_t *numbers)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < files->n_files; i++) {
-		if (numbers[i]) {
-			files->files[kept] = files->files[i];
-			numbers[i] = kept++;
-			continue;
-		}
-		files->n_unopened -= files->files[i].fd < 0;
-		closep(&files->files[i].fd);
-		numbers[i] = UINT32_MAX;
-	}
-	files->n_files = kept;
-}
-
-static void forget_names(struct files *files, const uint32_t *numbers)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < files->n_names; i++) {
-		struct known_name name = files->names[i];
-
-		if (name.file != UINT32_MAX)
-			name.file = numbers[name.file];
-		if (!name.is_used ||
-		    (name.file == UINT32_MAX && files->names[i].file != UINT32_MAX))
-			continue;
-		name.is_used = false;
-		files->names[kept++] = name;
-	}
-	files->n_names = kept;
-}
-
-/* Paths are a part of what names are found by: both tables are made anew. */
-static int index_again(struct files *files)
-{
-	int r = 0;
-
-	table_done(&files->by_name);
-	table_done(&files->by_identity);
-	for (size_t i = 0; r >= 0 && i < files->n_names; i++)
-		r = table_add(&files->by_name, name_hash(&files->names[i].name), i);
-	for (size_t i = 0; r >= 0 && i < files->n_files; i++)
-		r = table_add(&files->by_identity, file_hash(&files->files[i]), i);
-	return r;
-}
-
-int files_forget(struct files *files, uint32_t *numbers, files_rename_fn rename, void *context)
-{
-	int r = 0;
-
-	close_files(files, numbers);
-	forget_names(files, numbers);
-	for (size_t i = 0; r >= 0 && i < files->n_files; i++)
-		r = rename(context, &files->files[i].path);
-	for (size_t i = 0; r >= 0 && i < files->n_names; i++)
-		r = rename(context, &files->names[i].name.path);
-	r = r < 0 ? r : index_again(files);
-	files->n_after = files->n_files;
-	return r < 0 ? r : forget_roots(files);
 }

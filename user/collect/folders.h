@@ -10,7 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/pool.h"
+
 struct folder {
+	uint32_t n_references; /* 0: unused */
 	int fd;
 	dev_t device;
 	ino_t inode;
@@ -20,25 +23,23 @@ struct folder {
 /* Zeroed: none. */
 struct folders {
 	struct folder *items;
-	size_t n, capacity;
+	struct pool pool;
 };
 
 void folders_done(struct folders *folders);
 
 /*
  * Opens @path, where symbolic links lead as they do for us, and keeps it unless the same folder is
- * kept already. Errors: -ENOMEM and those of open(2).
+ * kept already. The caller has a reference then. Errors: -ENOMEM and those of open(2).
  */
 int folders_add(struct folders *folders, const char *path, uint32_t *ret_folder);
 
 /* Takes @fd, the descriptor of a folder; for the rest as folders_add(). */
 int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder);
 
-/*
- * Keeps those of which @numbers says so (not 0); each then is its new index, or UINT32_MAX: it is
- * closed.
- */
-void folders_forget(struct folders *folders, uint32_t *numbers);
+/* One reference more, and one less: the last one closes the folder. UINT32_MAX: no folder. */
+void folders_hold(struct folders *folders, uint32_t folder);
+void folders_put(struct folders *folders, uint32_t folder);
 
 /*
  * Opens @path as a process would whose root @root is: neither `..` nor a symbolic link leads out.

@@ -17,22 +17,24 @@
 #define CLOCK_SLACK_NS NSEC_PER_SEC
 
 struct jit_process {
+	uint32_t n_references; /* its process's, and its children's; 0: unused */
 	struct jit_image image;
 	uint32_t parent;    /* forked from; TABLE_NONE: from none of these */
 	uint32_t inner_pid; /* in its own PID namespace; 0: not known */
 	uint32_t user;	    /* effective; UINT32_MAX: not known */
-	uint32_t tmp;	    /* in jit_files.folders; TABLE_NONE: not known */
+	uint32_t tmp;	    /* in jit_files.folders; UINT32_MAX: not known */
 	int perf_map;	    /* -1: not found yet */
 	uint32_t jitdump;   /* in files; UINT32_MAX: none */
 	bool ended;
-	bool is_needed; /* beyond the next jit_files_forget() */
 };
 
 void jit_files_done(struct jit_files *jit)
 {
-	for (size_t i = 0; i < jit->n_processes; i++)
-		closep(&jit->processes[i].perf_map);
+	for (size_t i = 0; i < jit->pool.n; i++)
+		if (jit->processes[i].n_references)
+			closep(&jit->processes[i].perf_map);
 	free(jit->processes);
+	free(jit->pool.free);
 	table_done(&jit->by_image);
 	folders_done(&jit->folders);
 	*jit = (struct jit_files){};
@@ -57,23 +59,51 @@ static uint32_t find(const struct jit_files *jit, const struct jit_image *image)
 
 static int add(struct jit_files *jit, const struct jit_image *image, struct jit_process **ret)
 {
-	int r = array_reserve(jit->processes, jit->processes_capacity, jit->n_processes, 1);
+	uint32_t index;
+	int r = pool_take(jit->processes, jit->pool, &index);
 
 	if (r < 0)
 		return r;
-	r = table_add(&jit->by_image, image_hash(image), jit->n_processes);
-	if (r < 0)
+	r = table_add(&jit->by_image, image_hash(image), index);
+	if (r < 0) {
+		pool_give(&jit->pool, index);
 		return r;
-	*ret = &jit->processes[jit->n_processes++];
+	}
+	*ret = &jit->processes[index];
 	**ret = (struct jit_process){
+		.n_references = 1,
 		.image = *image,
 		.parent = TABLE_NONE,
 		.user = UINT32_MAX,
-		.tmp = TABLE_NONE,
+		.tmp = UINT32_MAX,
 		.perf_map = -1,
 		.jitdump = UINT32_MAX,
 	};
 	return 0;
+}
+
+static void put(struct jit_files *jit, struct files *files, uint32_t index)
+{
+	while (index != TABLE_NONE && !--jit->processes[index].n_references) {
+		struct jit_process *process = &jit->processes[index];
+		uint32_t freed = index;
+
+		table_remove(&jit->by_image, image_hash(&process->image), index);
+		closep(&process->perf_map);
+		folders_put(&jit->folders, process->tmp);
+		if (process->jitdump != UINT32_MAX)
+			files_put(files, process->jitdump);
+		index = process->parent;
+		pool_give(&jit->pool, freed);
+	}
+}
+
+void jit_files_release(struct jit_files *jit, struct files *files, const struct jit_image *image)
+{
+	uint32_t found = find(jit, image);
+
+	if (found != TABLE_NONE)
+		put(jit, files, found);
 }
 
 /* --- the process --- */
@@ -118,7 +148,7 @@ static bool status_number(const char *status, const char *key, int n, uint32_t *
 	return true;
 }
 
-/* The folder that is /tmp to the process, kept. */
+/* The folder that is /tmp to the process, with a reference. */
 static uint32_t find_tmp(struct jit_files *jit, uint32_t pid)
 {
 	_cleanup_close_ int root = -1;
@@ -129,7 +159,7 @@ static uint32_t find_tmp(struct jit_files *jit, uint32_t pid)
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", pid);
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	tmp = root < 0 ? -1 : folder_open(root, "tmp", O_PATH | O_DIRECTORY);
-	return tmp < 0 || folders_add_fd(&jit->folders, tmp, &folder) < 0 ? TABLE_NONE : folder;
+	return tmp < 0 || folders_add_fd(&jit->folders, tmp, &folder) < 0 ? UINT32_MAX : folder;
 }
 
 /* Asks /proc who the process is, and where it lives. */
@@ -144,12 +174,15 @@ static void ask(struct jit_files *jit, struct jit_process *process)
 	if (read_whole_file(path, &status, &size) < 0)
 		return;
 	tmp = find_tmp(jit, pid);
-	if (!is_same_process(&process->image))
+	if (!is_same_process(&process->image)) {
+		folders_put(&jit->folders, tmp);
 		return;
+	}
 	status_number(status, "\nNSpid:", INT32_MAX, &inner_pid);
 	status_number(status, "\nUid:", 2, &user);
 	process->inner_pid = inner_pid;
 	process->user = user;
+	folders_put(&jit->folders, process->tmp);
 	process->tmp = tmp;
 }
 
@@ -185,7 +218,7 @@ static int open_map(struct jit_files *jit, struct jit_process *process, uint32_t
 	struct stat stat;
 	int fd;
 
-	if (folder == TABLE_NONE || !pid)
+	if (folder == UINT32_MAX || !pid)
 		return -1;
 	snprintf(name, sizeof name, "perf-%" PRIu32 ".map", pid);
 	fd = openat(jit->folders.items[folder].fd, name,
@@ -207,7 +240,7 @@ static uint32_t own_tmp(struct jit_files *jit)
 
 	if (!jit->own_tmp && folders_add(&jit->folders, "/tmp", &folder) == 0)
 		jit->own_tmp = folder + 1;
-	return jit->own_tmp ? jit->own_tmp - 1 : TABLE_NONE;
+	return jit->own_tmp ? jit->own_tmp - 1 : UINT32_MAX;
 }
 
 /*
@@ -218,7 +251,7 @@ static int find_map(struct jit_files *jit, struct jit_process *process)
 {
 	int fd;
 
-	if (process->tmp == TABLE_NONE || !process->inner_pid)
+	if (process->tmp == UINT32_MAX || !process->inner_pid)
 		ask(jit, process);
 	fd = open_map(jit, process, process->tmp, process->inner_pid);
 	if (fd >= 0)
@@ -266,26 +299,31 @@ static bool is_of_kernel(const char *path)
 	       strcmp(path, "[uprobes]") == 0;
 }
 
-static void take_jitdump(struct jit_process *process, const struct files *files, uint32_t file)
+static void take_jitdump(struct jit_process *process, struct files *files, uint32_t file)
 {
 	struct stat stat;
 
 	if (files->files[file].fd < 0 || fstat(files->files[file].fd, &stat) < 0)
 		return;
 	/* Of a process that is gone nobody knows the user, but it did map the file. */
-	if (is_trusted(&stat, process) || (process->user == UINT32_MAX && S_ISREG(stat.st_mode)))
-		process->jitdump = file;
+	if (!is_trusted(&stat, process) && (process->user != UINT32_MAX || !S_ISREG(stat.st_mode)))
+		return;
+	files_hold(files, file);
+	if (process->jitdump != UINT32_MAX)
+		files_put(files, process->jitdump);
+	process->jitdump = file;
 }
 
-int jit_files_see(struct jit_files *jit, const struct files *files, const struct jit_image *image,
-		  uint32_t file, const char *path)
+int jit_files_see(struct jit_files *jit, struct files *files, const struct jit_image *image,
+		  uint32_t file)
 {
-	bool is_dump = file != UINT32_MAX && is_jitdump(path);
+	bool is_memory = files->files[file].is_memory;
+	const char *path = files->files[file].path;
 	struct jit_process *process;
 	uint32_t found;
 	int r;
 
-	if (!is_dump && (file != UINT32_MAX || is_of_kernel(path)))
+	if (is_memory ? is_of_kernel(path) : !is_jitdump(path))
 		return 0;
 	found = find(jit, image);
 	if (found != TABLE_NONE) {
@@ -296,7 +334,7 @@ int jit_files_see(struct jit_files *jit, const struct files *files, const struct
 			return r;
 		look(jit, process);
 	}
-	if (is_dump)
+	if (!is_memory)
 		take_jitdump(process, files, file);
 	return 0;
 }
@@ -316,6 +354,8 @@ int jit_files_fork(struct jit_files *jit, const struct jit_image *parent,
 	process->parent = of;
 	process->user = jit->processes[of].user;
 	process->tmp = jit->processes[of].tmp;
+	jit->processes[of].n_references++;
+	folders_hold(&jit->folders, process->tmp);
 	return 0;
 }
 
@@ -331,8 +371,8 @@ void jit_files_end(struct jit_files *jit, const struct jit_image *image)
 
 void jit_files_retry(struct jit_files *jit)
 {
-	for (size_t i = 0; i < jit->n_processes; i++)
-		if (!jit->processes[i].ended)
+	for (size_t i = 0; i < jit->pool.n; i++)
+		if (jit->processes[i].n_references && !jit->processes[i].ended)
 			look(jit, &jit->processes[i]);
 }
 
@@ -347,79 +387,4 @@ void jit_files_source(const struct jit_files *jit, const struct files *files,
 		if (source->jitdump < 0 && process->jitdump != UINT32_MAX)
 			source->jitdump = files->files[process->jitdump].fd;
 	}
-}
-
-void jit_files_need(struct jit_files *jit, const struct jit_image *image)
-{
-	/* Where it has no files, its parents' are its. */
-	for (uint32_t i = find(jit, image); i != TABLE_NONE; i = jit->processes[i].parent) {
-		if (jit->processes[i].is_needed)
-			break;
-		jit->processes[i].is_needed = true;
-	}
-}
-
-static int forget_folders(struct jit_files *jit)
-{
-	uint32_t *numbers = calloc(jit->folders.n + 1, sizeof *numbers);
-
-	if (!numbers)
-		return -ENOMEM;
-	if (jit->own_tmp)
-		numbers[jit->own_tmp - 1] = 1;
-	for (size_t i = 0; i < jit->n_processes; i++)
-		if (jit->processes[i].tmp != TABLE_NONE)
-			numbers[jit->processes[i].tmp] = 1;
-	folders_forget(&jit->folders, numbers);
-	if (jit->own_tmp)
-		jit->own_tmp = numbers[jit->own_tmp - 1] + 1;
-	for (size_t i = 0; i < jit->n_processes; i++)
-		if (jit->processes[i].tmp != TABLE_NONE)
-			jit->processes[i].tmp = numbers[jit->processes[i].tmp];
-	free(numbers);
-	return 0;
-}
-
-int jit_files_forget(struct jit_files *jit)
-{
-	uint32_t *numbers = calloc(jit->n_processes + 1, sizeof *numbers);
-	size_t kept = 0;
-	int r = 0;
-
-	if (!numbers)
-		return -ENOMEM;
-	/* Parents come before their children. */
-	for (size_t i = 0; i < jit->n_processes; i++) {
-		struct jit_process process = jit->processes[i];
-
-		if (!process.is_needed) {
-			closep(&process.perf_map);
-			continue;
-		}
-		if (process.parent != TABLE_NONE)
-			process.parent = numbers[process.parent];
-		process.is_needed = false;
-		numbers[i] = kept;
-		jit->processes[kept++] = process;
-	}
-	free(numbers);
-	jit->n_processes = kept;
-	table_done(&jit->by_image);
-	for (size_t i = 0; r >= 0 && i < kept; i++)
-		r = table_add(&jit->by_image, image_hash(&jit->processes[i].image), i);
-	return r < 0 ? r : forget_folders(jit);
-}
-
-void jit_files_mark(const struct jit_files *jit, uint32_t *files)
-{
-	for (size_t i = 0; i < jit->n_processes; i++)
-		if (jit->processes[i].jitdump != UINT32_MAX)
-			files[jit->processes[i].jitdump] = 1;
-}
-
-void jit_files_renumber(struct jit_files *jit, const uint32_t *numbers)
-{
-	for (size_t i = 0; i < jit->n_processes; i++)
-		if (jit->processes[i].jitdump != UINT32_MAX)
-			jit->processes[i].jitdump = numbers[jit->processes[i].jitdump];
 }

@@ -27,7 +27,7 @@ struct jit_image {
 /* Zeroed: none. */
 struct jit_files {
 	struct jit_process *processes;
-	size_t n_processes, processes_capacity;
+	struct pool pool;
 	struct table by_image;
 	struct folders folders; /* those that are /tmp to a process */
 	uint32_t own_tmp;	/* ours, counted from 1; 0: not opened yet */
@@ -36,11 +36,11 @@ struct jit_files {
 void jit_files_done(struct jit_files *jit);
 
 /*
- * Takes note of an executable mapping of @image: @file as of files_get(), @path as the process saw
- * it. Cheap unless it is the first memory of its kind. Errors: -ENOMEM.
+ * Takes note of an executable mapping of @image: @file as of files_get(). Cheap unless it is the
+ * first memory of its kind. Errors: -ENOMEM.
  */
-int jit_files_see(struct jit_files *jit, const struct files *files, const struct jit_image *image,
-		  uint32_t file, const char *path);
+int jit_files_see(struct jit_files *jit, struct files *files, const struct jit_image *image,
+		  uint32_t file);
 
 /* @child was forked from @parent: it has the parent's code. Errors: -ENOMEM. */
 int jit_files_fork(struct jit_files *jit, const struct jit_image *parent,
@@ -52,17 +52,8 @@ void jit_files_end(struct jit_files *jit, const struct jit_image *image);
 /* Looks for maps that were not there before. Call it at each drain. */
 void jit_files_retry(struct jit_files *jit);
 
-/* @image's files are needed beyond the next jit_files_forget(). */
-void jit_files_need(struct jit_files *jit, const struct jit_image *image);
-
-/* Forgets the images, and closes the files of those, that nobody said to need. Errors: -ENOMEM. */
-int jit_files_forget(struct jit_files *jit);
-
-/* Sets what is not 0 of each file that is a jitdump. */
-void jit_files_mark(const struct jit_files *jit, uint32_t *files);
-
-/* Files have got new numbers. */
-void jit_files_renumber(struct jit_files *jit, const uint32_t *numbers);
+/* Nobody asks for @image any more: closes its files, unless a child that has none needs them. */
+void jit_files_release(struct jit_files *jit, struct files *files, const struct jit_image *image);
 
 /*
  * Sets @source's perf_map and jitdump to those of @image, or, where a forked process has none, of

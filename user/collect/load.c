@@ -23,7 +23,6 @@
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
 #define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
 #define MAX_TABLE_PARTS	  131072 /* of 1 MiB of a file */
-#define MAX_PROCESSES	  16384	 /* whose mappings BPF knows at one time */
 #define EVENTS_RING_BYTES (32u << 20)
 #define SPARE_RING_BYTES  (256u << 10)
 
@@ -55,6 +54,7 @@ struct kernel_facts {
 	bool books_waits;	/* CONFIG_SCHED_INFO: as any distribution's */
 	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
 	bool announces_exec;	/* 6.10: sched_prepare_exec */
+	bool has_rcu_lock;	/* 6.2: bpf_rcu_read_lock() */
 };
 
 /* All names in the kernel's BTF, each after a NUL: they tell enough, and libbpf reads three times
@@ -112,6 +112,7 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	}
 	facts->books_waits = has_name(btf, n, "last_arrival"); /* of sched_info */
 	facts->announces_exec = has_name(btf, n, "btf_trace_sched_prepare_exec");
+	facts->has_rcu_lock = has_name(btf, n, "bpf_rcu_read_lock");
 	facts->reads_other_tasks = has_name(btf, n, "BPF_FUNC_copy_from_user_task");
 	/* The youngest of what every mode needs; task storage and fetching atomics came
 	 * in 5.11, 5.12. */
@@ -247,7 +248,6 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 	skel->rodata->config.snapshots_high = ring_bytes / 4 * 3;
 	bpf_map__set_max_entries(skel->maps.segments, BF_MAX_SEGMENTS);
 	bpf_map__set_max_entries(skel->maps.tables, MAX_TABLE_PARTS);
-	bpf_map__set_max_entries(skel->maps.processes, MAX_PROCESSES);
 	if (skel->rodata->config.by_pid)
 		bpf_map__set_max_entries(skel->maps.target_pids, options->n_pids + MAX_CHILDREN);
 	if (options->n_tids)
@@ -282,6 +282,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_each_task_at_end_kernel_only,
 				  offcpu && !facts->reads_other_tasks);
 	config->capture_out = capture_out;
+	config->has_rcu_lock = facts->has_rcu_lock;
 }
 
 static int attach(struct bpf_program *program, struct bpf_link **link)

@@ -7,7 +7,7 @@
 
 struct located {
 	uint64_t kernel_stack, user_stack;
-	uint32_t process, version; /* process: TABLE_NONE for kernel threads */
+	uint64_t process, version; /* its serial number; 0 for kernel threads */
 	uint32_t stack;
 };
 
@@ -23,25 +23,49 @@ void locator_init(struct locator *locator, struct processes *processes, struct r
 	locator_begin(locator, profile);
 }
 
-static void forget_located(struct locator *locator)
+size_t locator_bytes(const struct locator *locator)
 {
-	locator->n_located = 0;
+	return locator->located_capacity * sizeof *locator->located +
+	       locator->by_stacks.n_slots * sizeof *locator->by_stacks.slots;
+}
+
+void locator_forget(struct locator *locator)
+{
+	free(locator->located);
+	locator->located = NULL;
+	locator->n_located = locator->located_capacity = 0;
 	table_done(&locator->by_stacks);
+}
+
+static void put_all(struct locator *locator)
+{
+	struct processes *processes = locator->processes;
+
+	for (size_t i = 0; i < locator->n_files; i++) {
+		processes->files.files[locator->files[i]].profile_mapping = UINT32_MAX;
+		files_put(&processes->files, locator->files[i]);
+	}
+	for (size_t i = 0; i < locator->n_images; i++) {
+		processes->processes[locator->images[i]].is_in_window = false;
+		processes_put(processes, locator->images[i]);
+	}
+	locator->n_files = locator->n_images = 0;
 }
 
 void locator_begin(struct locator *locator, struct profile *profile)
 {
-	forget_located(locator);
+	locator_forget(locator);
+	put_all(locator);
 	locator->profile = profile;
 	locator->kernel_mapping = locator->vdso_mapping = locator->unknown_mapping = UINT32_MAX;
-	for (size_t i = 0; i < locator->processes->files.n_files; i++)
-		locator->processes->files.files[i].profile_mapping = UINT32_MAX;
 }
 
 void locator_done(struct locator *locator)
 {
-	free(locator->located);
-	table_done(&locator->by_stacks);
+	locator_forget(locator);
+	put_all(locator);
+	free(locator->files);
+	free(locator->images);
 	*locator = (struct locator){};
 }
 
@@ -64,11 +88,13 @@ static int special_mapping(struct locator *locator, enum mapping_kind kind, cons
 static int file_mapping(struct locator *locator, const struct mapping *mapping,
 			uint32_t *ret_mapping)
 {
-	struct file *file = &locator->processes->files.files[mapping->file];
+	struct files *files = &locator->processes->files;
+	struct file *file = &files->files[mapping->file];
 	struct profile_mapping new = {
 		.kind = MAPPING_FILE,
-		.device = file->device,
-		.inode = file->inode,
+		.device = file->identity.device,
+		.inode = file->identity.inode,
+		.version = file->version,
 		.start = mapping->start,
 		.limit = mapping->end,
 		.offset = mapping->offset,
@@ -76,57 +102,62 @@ static int file_mapping(struct locator *locator, const struct mapping *mapping,
 	int r;
 
 	if (file->profile_mapping == UINT32_MAX) {
-		r = strings_add(&locator->profile->strings,
-				strings_get(&locator->processes->files.strings, file->path),
-				&new.path);
+		r = array_reserve(locator->files, locator->files_capacity, locator->n_files, 1);
+		r = r < 0 ? r : strings_add(&locator->profile->strings, file->path, &new.path);
+		r = r < 0 ? r
+			  : profile_add_mapping(locator->profile, &new, &file->profile_mapping);
 		if (r < 0)
 			return r;
-		r = profile_add_mapping(locator->profile, &new, &file->profile_mapping);
-		if (r < 0)
-			return r;
+		files_hold(files, mapping->file);
+		locator->files[locator->n_files++] = mapping->file;
 	}
 	*ret_mapping = file->profile_mapping;
 	return 0;
 }
 
 /* Memory of one program image: only areas of the kernel's or a program's naming are told apart. */
-static int memory_mapping(struct locator *locator, const struct process *process, const char *path,
+static int memory_mapping(struct locator *locator, uint32_t index, const char *path,
 			  uint32_t *ret_mapping)
 {
+	struct process *process = &locator->processes->processes[index];
 	struct profile_mapping mapping = {
 		.kind = MAPPING_ANON,
 		.pid = process->pid,
 		.exec_id = process->exec_id,
 		.process_start = process->start,
 	};
-	int r = strings_add(&locator->profile->strings, *path == '[' ? path : "", &mapping.path);
+	int r = array_reserve(locator->images, locator->images_capacity, locator->n_images, 1);
 
-	return r < 0 ? r : profile_add_mapping(locator->profile, &mapping, ret_mapping);
+	r = r < 0 ? r : strings_add(&locator->profile->strings, path, &mapping.path);
+	r = r < 0 ? r : profile_add_mapping(locator->profile, &mapping, ret_mapping);
+	if (r < 0 || process->is_in_window)
+		return r;
+	process->is_in_window = true;
+	processes_hold(locator->processes, index);
+	locator->images[locator->n_images++] = index;
+	return 0;
 }
 
-static int locate_user(struct locator *locator, const struct process *process,
-		       const struct mapping *mapping, uint64_t address, bool is_return,
-		       uint32_t *ret_location)
+static int locate_user(struct locator *locator, uint32_t process, const struct mapping *mapping,
+		       uint64_t address, bool is_return, uint32_t *ret_location)
 {
-	const char *path;
+	const struct file *file =
+		mapping ? &locator->processes->files.files[mapping->file] : NULL;
 	uint32_t id;
 	int r;
 
 	if (!mapping) {
 		r = special_mapping(locator, MAPPING_UNKNOWN, "", &locator->unknown_mapping);
 		id = locator->unknown_mapping;
-	} else if (mapping->file != UINT32_MAX) {
+	} else if (!file->is_memory) {
 		r = file_mapping(locator, mapping, &id);
 		address = address - mapping->start + mapping->offset;
+	} else if (strcmp(file->path, "[vdso]") == 0) {
+		r = special_mapping(locator, MAPPING_VDSO, file->path, &locator->vdso_mapping);
+		id = locator->vdso_mapping;
+		address -= mapping->start;
 	} else {
-		path = strings_get(&locator->processes->files.strings, mapping->path);
-		if (strcmp(path, "[vdso]") == 0) {
-			r = special_mapping(locator, MAPPING_VDSO, path, &locator->vdso_mapping);
-			id = locator->vdso_mapping;
-			address -= mapping->start;
-		} else {
-			r = memory_mapping(locator, process, path, &id);
-		}
+		r = memory_mapping(locator, process, file->path, &id);
 	}
 	if (r < 0)
 		return r;
@@ -138,7 +169,7 @@ static int locate_user(struct locator *locator, const struct process *process,
  * astray, or, below a kernel half, registers of the image before an exec. Only a lone address is
  * kept.
  */
-static int locate_user_half(struct locator *locator, const struct process *process,
+static int locate_user_half(struct locator *locator, uint32_t process,
 			    const struct stack_frames *stack, bool is_alone, uint32_t *locations,
 			    enum stack_end *ret_end)
 {
@@ -148,7 +179,10 @@ static int locate_user_half(struct locator *locator, const struct process *proce
 		bool is_return = i > 0 && !(addresses[i] & BF_FRAME_EXACT);
 		uint64_t address = i > 0 ? addresses[i] & ~BF_FRAME_EXACT : addresses[i];
 		const struct mapping *mapping =
-			process ? process_mapping(process, address - is_return) : NULL;
+			process == TABLE_NONE
+				? NULL
+				: process_mapping(&locator->processes->processes[process],
+						  address - is_return);
 		int r;
 
 		if (!mapping && (i > 0 || !is_alone)) {
@@ -185,6 +219,7 @@ static enum stack_end stack_end_of(uint16_t end)
 		[BF_END_NO_ROWS] = STACK_NO_ROWS,
 		[BF_END_UNSUPPORTED] = STACK_UNSUPPORTED,
 		[BF_END_MAPPING] = STACK_UNMAPPED,
+		[BF_END_UNMAPPED] = STACK_UNMAPPED,
 		[BF_END_BUDGET] = STACK_BUDGET,
 		[BF_END_PROCESS] = STACK_LOST,
 		[BF_END_TABLE] = STACK_LOST,
@@ -213,7 +248,7 @@ static bool located_equal(const void *items, uint32_t position, const void *key)
 }
 
 /* Makes the stack of a row: both halves, leaf first. */
-static int make_stack(struct locator *locator, const struct process *process,
+static int make_stack(struct locator *locator, uint32_t process,
 		      const struct stack_frames *kernel, const struct stack_frames *user,
 		      enum stack_end end, uint32_t *ret_stack)
 {
@@ -252,13 +287,14 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 {
 	const struct process *p =
 		process == TABLE_NONE ? NULL : &locator->processes->processes[process];
-	struct located wanted = {halves->kernel_stack, halves->user_stack, process,
-				 p ? p->version : 0};
+	struct located wanted = {halves->kernel_stack, halves->user_stack, p ? p->serial : 0,
+				 p ? p->mappings->version : 0};
 	struct stack_frames frames[2];
 	const struct stack_frames *kernel, *user;
 	bool lost;
-	uint64_t hash = hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack),
-				 (uint64_t)process << 32 | wanted.version);
+	uint64_t hash = hash_mix(
+		hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack), wanted.process),
+		wanted.version);
 	uint32_t found;
 	int r = find_frames(locator, halves->kernel_stack, &frames[0], &kernel);
 
@@ -272,7 +308,7 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 		*ret_stack = locator->located[found].stack;
 		return 0;
 	}
-	r = make_stack(locator, p, kernel, user,
+	r = make_stack(locator, process, kernel, user,
 		       end_of_halves(kernel, user, locator->user_stacks && halves->wants_user),
 		       &wanted.stack);
 	if (r < 0)
@@ -300,7 +336,7 @@ static int find_process(struct locator *locator, const struct halves *halves, ui
 
 	if (r < 0)
 		return r;
-	if (!locator->processes->processes[process].n_mappings)
+	if (!locator->processes->processes[process].mappings->n)
 		locator->unknown_processes += samples;
 	*ret_process = process;
 	return 0;
@@ -402,10 +438,6 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 	};
 	int r;
 
-	if (locator->compactions != locator->processes->compactions) {
-		locator->compactions = locator->processes->compactions;
-		forget_located(locator);
-	}
 	locator->samples += count->samples;
 	if (locator->profile->mode == PROFILE_WALL && sample.reason == REASON_NONE)
 		sample.reason = REASON_ONCPU;

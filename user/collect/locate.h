@@ -24,7 +24,10 @@ struct locator {
 	struct located *located;
 	size_t n_located, located_capacity;
 	struct table by_stacks;
-	uint32_t compactions;
+
+	/* What the profile has mappings of, with a reference each. */
+	uint32_t *files, *images;
+	size_t n_files, files_capacity, n_images, images_capacity;
 
 	uint32_t kernel_mapping, vdso_mapping, unknown_mapping; /* UINT32_MAX until needed */
 	/* Of all windows: */
@@ -39,6 +42,11 @@ void locator_init(struct locator *locator, struct processes *processes, struct r
 /* From here on rows are added to @profile. */
 void locator_begin(struct locator *locator, struct profile *profile);
 void locator_done(struct locator *locator);
+
+/* Bytes of what is remembered of stacks. */
+size_t locator_bytes(const struct locator *locator);
+/* Stacks that were located are located anew. */
+void locator_forget(struct locator *locator);
 
 /* Adds one row to the profile. Errors: -ENOMEM, -E2BIG. */
 int locate(struct locator *locator, const struct bf_count_key *key, const struct bf_count *count);

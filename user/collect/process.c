@@ -4,44 +4,153 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
-#include "base/array.h"
 #include "base/system.h"
 #include "collect/rights.h"
 
-#define SWEEP_ABOVE 4096 /* ended images kept at least */
+/* Sweeps, a second or less each: whoever woke the waker of a thread may have ended since. */
+#define SWEEPS_KEPT 5
 
-struct pid_slot {
-	uint32_t pid, process;
-};
-
-int processes_init(struct processes *processes)
+void processes_init(struct processes *processes)
 {
-	*processes = (struct processes){.sweep_above = SWEEP_ABOVE};
-	return files_init(&processes->files);
-}
-
-static void forget_all(struct processes *processes)
-{
-	processes->n_changed = 0;
-	free(processes->latest);
-	processes->latest = NULL;
-	processes->n_latest = processes->latest_capacity = 0;
-	table_done(&processes->by_image);
-	table_done(&processes->by_pid);
-}
-
-void processes_done(struct processes *processes)
-{
-	for (size_t i = 0; i < processes->n_processes; i++)
-		free(processes->processes[i].mappings);
-	free(processes->processes);
-	free(processes->changed);
-	forget_all(processes);
-	jit_files_done(&processes->jit_files);
-	files_done(&processes->files);
 	*processes = (struct processes){};
+	files_init(&processes->files);
+}
+
+/* --- lists of mappings --- */
+
+static struct mapping_list *list_new(struct processes *processes)
+{
+	struct mapping_list *list = calloc(1, sizeof *list);
+
+	if (!list)
+		return NULL;
+	list->n_references = 1;
+	list->version = ++processes->last_version;
+	return list;
+}
+
+static void list_put(struct processes *processes, struct mapping_list *list)
+{
+	if (--list->n_references)
+		return;
+	for (size_t i = 0; i < list->n; i++)
+		files_put(&processes->files, list->items[i].file);
+	if (list->rooms.n)
+		processes->release_rooms(processes->release_context, &list->rooms);
+	free(list->items);
+	free(list);
+}
+
+/* Gives @process a list of its own. */
+static int list_unshare(struct processes *processes, struct process *process)
+{
+	struct mapping_list *shared = process->mappings, *own;
+	int r;
+
+	if (shared->n_references == 1)
+		return 0;
+	own = list_new(processes);
+	r = own ? array_reserve(own->items, own->capacity, 0, shared->n + 1) : -ENOMEM;
+	if (r < 0) {
+		free(own);
+		return r;
+	}
+	if (shared->n)
+		memcpy(own->items, shared->items, shared->n * sizeof *own->items);
+	own->n = shared->n;
+	for (size_t i = 0; i < own->n; i++)
+		files_hold(&processes->files, own->items[i].file);
+	shared->n_references--;
+	process->mappings = own;
+	return 0;
+}
+
+/* The first mapping that ends after @address. */
+static size_t first_after(const struct mapping_list *list, uint64_t address)
+{
+	size_t low = 0, high = list->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list->items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct mapping *process_mapping(const struct process *process, uint64_t address)
+{
+	const struct mapping_list *list = process->mappings;
+	size_t i = first_after(list, address);
+
+	return i == list->n || list->items[i].start > address ? NULL : &list->items[i];
+}
+
+/* Replaces the @n_old mappings at @at by @new: at most three, the outer ones what stays of the old.
+ */
+static int list_splice(struct processes *processes, struct mapping_list *list, size_t at,
+		       size_t n_old, const struct mapping *new, size_t n_new)
+{
+	int r = array_reserve(list->items, list->capacity, list->n, n_new);
+
+	if (r < 0)
+		return r;
+	/* What stays has its reference before the old ones put theirs. */
+	for (size_t i = 0; i < n_new; i++)
+		files_hold(&processes->files, new[i].file);
+	for (size_t i = 0; i < n_old; i++)
+		files_put(&processes->files, list->items[at + i].file);
+	memmove(list->items + at + n_new, list->items + at + n_old,
+		(list->n - at - n_old) * sizeof *new);
+	memcpy(list->items + at, new, n_new * sizeof *new);
+	list->n += n_new - n_old;
+	list->version = ++processes->last_version;
+	return 0;
+}
+
+static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       a->file == b->file;
+}
+
+static int list_map(struct processes *processes, struct process *process,
+		    const struct mapping *mapping)
+{
+	const struct mapping *items = process->mappings->items;
+	size_t n = process->mappings->n, at = first_after(process->mappings, mapping->start);
+	size_t end = at, n_new = 0;
+	struct mapping new[3];
+	int r;
+
+	if (at < n && is_same_mapping(&items[at], mapping))
+		return 0;
+	while (end < n && items[end].start < mapping->end)
+		end++;
+	if (end > at && items[at].start < mapping->start) {
+		new[n_new] = items[at];
+		new[n_new++].end = mapping->start;
+	}
+	new[n_new++] = *mapping;
+	if (end > at && items[end - 1].end > mapping->end) {
+		new[n_new] = items[end - 1];
+		new[n_new].offset += mapping->end - new[n_new].start;
+		new[n_new++].start = mapping->end;
+	}
+	r = list_unshare(processes, process);
+	return r < 0 ? r
+		     : list_splice(processes, process->mappings, at, end - at, new, n_new);
+}
+
+/* --- images --- */
+
+static struct jit_image jit_image(const struct process *process)
+{
+	return (struct jit_image){process->pid, process->exec_id, process->start};
 }
 
 static bool image_equal(const void *items, uint32_t position, const void *key)
@@ -67,62 +176,107 @@ uint32_t processes_find(const struct processes *processes, uint32_t pid, uint64_
 
 static bool pid_equal(const void *items, uint32_t position, const void *key)
 {
-	return ((const struct pid_slot *)items)[position].pid == *(const uint32_t *)key;
-}
-
-static struct pid_slot *latest_slot(const struct processes *processes, uint32_t pid)
-{
-	uint32_t found = table_find(&processes->by_pid, hash_mix(0, pid), pid_equal,
-				    processes->latest, &pid);
-
-	return found == TABLE_NONE ? NULL : &processes->latest[found];
+	return ((const struct process *)items)[position].pid == *(const uint32_t *)key;
 }
 
 uint32_t processes_latest(const struct processes *processes, uint32_t pid)
 {
-	const struct pid_slot *slot = latest_slot(processes, pid);
+	return table_find(&processes->by_pid, hash_mix(0, pid), pid_equal, processes->processes,
+			  &pid);
+}
 
-	return slot ? slot->process : TABLE_NONE;
+void processes_hold(struct processes *processes, uint32_t process)
+{
+	processes->processes[process].n_references++;
+}
+
+void processes_put(struct processes *processes, uint32_t index)
+{
+	struct process *process = &processes->processes[index];
+	const struct jit_image image = jit_image(process);
+
+	if (--process->n_references)
+		return;
+	table_remove(&processes->by_image,
+		     image_hash(process->pid, process->start, process->exec_id), index);
+	if (processes_latest(processes, process->pid) == index)
+		table_remove(&processes->by_pid, hash_mix(0, process->pid), index);
+	jit_files_release(&processes->jit_files, &processes->files, &image);
+	list_put(processes, process->mappings);
+	pool_give(&processes->pool, index);
+}
+
+void processes_done(struct processes *processes)
+{
+	for (size_t i = 0; i < processes->pool.n; i++) {
+		struct mapping_list *list = processes->processes[i].mappings;
+
+		if (!processes->processes[i].n_references || --list->n_references)
+			continue;
+		free(list->rooms.rooms);
+		free(list->items);
+		free(list);
+	}
+	free(processes->processes);
+	free(processes->pool.free);
+	free(processes->changed);
+	free(processes->ended);
+	table_done(&processes->by_image);
+	table_done(&processes->by_pid);
+	jit_files_done(&processes->jit_files);
+	files_done(&processes->files);
+	*processes = (struct processes){};
 }
 
 /* Enters processes[@process] into both tables. */
 static int enter(struct processes *processes, uint32_t process)
 {
 	const struct process *p = &processes->processes[process];
-	struct pid_slot *slot = latest_slot(processes, p->pid);
-	int r = table_add(&processes->by_image, image_hash(p->pid, p->start, p->exec_id), process);
+	uint32_t before = processes_latest(processes, p->pid);
+	int r = table_reserve(&processes->by_image, 1);
+
+	r = r < 0 ? r : table_reserve(&processes->by_pid, 1);
+	if (r < 0)
+		return r;
+	if (before != TABLE_NONE)
+		table_remove(&processes->by_pid, hash_mix(0, p->pid), before);
+	table_add(&processes->by_pid, hash_mix(0, p->pid), process);
+	return table_add(&processes->by_image, image_hash(p->pid, p->start, p->exec_id), process);
+}
+
+/* @mappings: a reference that is taken over. */
+static int add_image(struct processes *processes, struct process image,
+		     struct mapping_list *mappings, uint32_t *ret_process)
+{
+	uint32_t index;
+	int r = mappings ? pool_take(processes->processes, processes->pool, &index) : -ENOMEM;
 
 	if (r < 0)
-		return r;
-	if (slot) {
-		slot->process = process;
-		return 0;
+		goto fail;
+	image.n_references = 1;
+	image.serial = ++processes->last_serial;
+	image.mappings = mappings;
+	processes->processes[index] = image;
+	r = enter(processes, index);
+	if (r < 0) {
+		processes->processes[index].n_references = 0;
+		pool_give(&processes->pool, index);
+		goto fail;
 	}
-	r = array_reserve(processes->latest, processes->latest_capacity, processes->n_latest, 1);
-	if (r < 0)
-		return r;
-	r = table_add(&processes->by_pid, hash_mix(0, p->pid), processes->n_latest);
-	if (r < 0)
-		return r;
-	processes->latest[processes->n_latest++] = (struct pid_slot){p->pid, process};
+	*ret_process = index;
 	return 0;
+fail:
+	if (mappings)
+		list_put(processes, mappings);
+	return r;
 }
 
 int processes_add(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
 		  uint32_t *ret_process)
 {
-	int r = array_reserve(processes->processes, processes->processes_capacity,
-			      processes->n_processes, 1);
-
-	if (r < 0)
-		return r;
-	processes->processes[processes->n_processes] =
-		(struct process){.pid = pid, .start = start, .exec_id = exec_id};
-	r = enter(processes, processes->n_processes);
-	if (r < 0)
-		return r;
-	*ret_process = processes->n_processes++;
-	return 0;
+	return add_image(processes,
+			 (struct process){.pid = pid, .start = start, .exec_id = exec_id},
+			 list_new(processes), ret_process);
 }
 
 int processes_note_change(struct processes *processes, uint32_t process)
@@ -136,24 +290,36 @@ int processes_note_change(struct processes *processes, uint32_t process)
 		return r;
 	processes->processes[process].is_changed = true;
 	processes->changed[processes->n_changed++] = process;
+	processes_hold(processes, process);
 	return 0;
 }
 
-static struct jit_image jit_image(const struct process *process)
+uint32_t processes_take_changed(struct processes *processes)
 {
-	return (struct jit_image){process->pid, process->exec_id, process->start};
+	uint32_t process;
+
+	if (!processes->n_changed)
+		return TABLE_NONE;
+	process = processes->changed[--processes->n_changed];
+	processes->processes[process].is_changed = false;
+	return process;
 }
 
+/* The reference of those that live waits for processes_sweep(). */
 static int mark_ended(struct processes *processes, uint32_t process)
 {
 	const struct jit_image image = jit_image(&processes->processes[process]);
+	int r;
 
 	if (processes->processes[process].ended)
 		return 0;
-	jit_files_end(&processes->jit_files, &image);
-	processes->n_ended++;
+	r = array_reserve(processes->ended, processes->ended_capacity, processes->n_ended, 1);
+	if (r < 0)
+		return r;
+	processes->ended[processes->n_ended++] = process;
 	processes->processes[process].ended = processes->sweeps + 1;
-	return processes_note_change(processes, process);
+	jit_files_end(&processes->jit_files, &image);
+	return 0;
 }
 
 /* The process that had @pid before has ended, though its exit may have been lost. */
@@ -169,32 +335,28 @@ static int forget_other(struct processes *processes, uint32_t pid, uint64_t star
 int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pid, uint64_t start,
 		   uint32_t exec_id)
 {
+	struct process new = {.pid = pid, .start = start, .exec_id = exec_id};
 	uint32_t parent = processes_latest(processes, parent_pid), child;
-	struct process *to;
+	struct mapping_list *shared;
+	struct jit_image of, image;
 	int r;
 
 	if (processes_find(processes, pid, start, exec_id) != TABLE_NONE)
 		return 0;
 	r = forget_other(processes, pid, start);
-	r = r < 0 ? r : processes_add(processes, pid, start, exec_id, &child);
-	if (r < 0 || parent == TABLE_NONE)
-		return r;
-	r = processes_note_change(processes, child);
 	if (r < 0)
 		return r;
-	to = &processes->processes[child];
-	const struct process *from = &processes->processes[parent];
-
-	r = array_reserve(to->mappings, to->mappings_capacity, 0, from->n_mappings);
-	if (r < 0)
-		return r;
-	if (from->n_mappings)
-		memcpy(to->mappings, from->mappings, from->n_mappings * sizeof *to->mappings);
-	to->n_mappings = from->n_mappings;
-	to->room.wanted = from->room.wanted;
-	const struct jit_image of = jit_image(from), image = jit_image(to);
-
-	return jit_files_fork(&processes->jit_files, &of, &image);
+	if (parent == TABLE_NONE)
+		return processes_add(processes, pid, start, exec_id, &child);
+	of = jit_image(&processes->processes[parent]);
+	image = jit_image(&new);
+	new.is_wanted = processes->processes[parent].is_wanted;
+	/* BPF has given it its parent's, if those were there: pushing them again does no harm. */
+	shared = processes->processes[parent].mappings;
+	shared->n_references++;
+	r = add_image(processes, new, shared, &child);
+	r = r < 0 ? r : processes_note_change(processes, child);
+	return r < 0 ? r : jit_files_fork(&processes->jit_files, &of, &image);
 }
 
 int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
@@ -208,8 +370,8 @@ int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, ui
 		r = r < 0 ? r : processes_read_maps(processes, process);
 		if (r < 0)
 			return r;
-		/* Gone: no event will tell. */
-		if (!processes->processes[process].n_mappings)
+		/* Gone: no event will say so. */
+		if (!processes->processes[process].mappings->n)
 			r = mark_ended(processes, process);
 	}
 	*ret_process = process;
@@ -231,128 +393,82 @@ int processes_exec(struct processes *processes, uint32_t pid)
 	return processes_add(processes, pid, p->start, p->exec_id + 1, &after);
 }
 
-int processes_exit(struct processes *processes, uint32_t pid, uint64_t time)
+int processes_exit(struct processes *processes, uint32_t pid)
 {
 	uint32_t process = processes_latest(processes, pid);
 
-	if (process == TABLE_NONE)
-		return 0;
-	processes->processes[process].exited_at = time;
-	return mark_ended(processes, process);
+	return process == TABLE_NONE ? 0 : mark_ended(processes, process);
 }
 
-/* The first mapping that ends after @address. */
-static size_t first_after(const struct process *process, uint64_t address)
+/* The caller keeps its reference to the file. */
+static int add_mapping(struct processes *processes, uint32_t index, const struct mapping *mapping)
 {
-	size_t low = 0, high = process->n_mappings;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->mappings[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-const struct mapping *process_mapping(const struct process *process, uint64_t address)
-{
-	size_t i = first_after(process, address);
-
-	if (i == process->n_mappings || process->mappings[i].start > address)
-		return NULL;
-	return &process->mappings[i];
-}
-
-/* Replaces the @n_old mappings at @at by @new: at most three, the outer ones what stays of the old.
- */
-static int splice(struct process *process, size_t at, size_t n_old, const struct mapping *new,
-		  size_t n_new)
-{
-	int r = array_reserve(process->mappings, process->mappings_capacity, process->n_mappings,
-			      n_new);
+	struct process *process = &processes->processes[index];
+	const struct jit_image image = jit_image(process);
+	uint64_t version = process->mappings->version;
+	int r = list_map(processes, process, mapping);
 
 	if (r < 0)
 		return r;
-	memmove(process->mappings + at + n_new, process->mappings + at + n_old,
-		(process->n_mappings - at - n_old) * sizeof *new);
-	memcpy(process->mappings + at, new, n_new * sizeof *new);
-	process->n_mappings += n_new - n_old;
-	return 0;
-}
-
-static int map(struct process *process, const struct mapping *mapping)
-{
-	size_t at = first_after(process, mapping->start), end = at, n_new = 0;
-	struct mapping new[3];
-
-	if (at < process->n_mappings &&
-	    memcmp(&process->mappings[at], mapping, sizeof *mapping) == 0)
-		return 0;
-	while (end < process->n_mappings && process->mappings[end].start < mapping->end)
-		end++;
-	if (end > at && process->mappings[at].start < mapping->start) {
-		new[n_new] = process->mappings[at];
-		new[n_new++].end = mapping->start;
-	}
-	new[n_new++] = *mapping;
-	if (end > at && process->mappings[end - 1].end > mapping->end) {
-		new[n_new] = process->mappings[end - 1];
-		new[n_new].offset += mapping->end - new[n_new].start;
-		new[n_new++].start = mapping->end;
-	}
-	process->version++;
-	return splice(process, at, end - at, new, n_new);
-}
-
-static int add_mapping(struct processes *processes, uint32_t process, const struct mapping *mapping)
-{
-	const struct jit_image image = jit_image(&processes->processes[process]);
-	int r = map(&processes->processes[process], mapping);
-
-	r = r < 0 ? r : processes_note_change(processes, process);
+	if (process->mappings->version != version)
+		process->n_misses = 0;
+	r = processes_note_change(processes, index);
 	return r < 0 ? r
 		     : jit_files_see(&processes->jit_files, &processes->files, &image,
-				     mapping->file,
-				     strings_get(&processes->files.strings, mapping->path));
+				     mapping->file);
 }
 
 int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping)
 {
 	uint32_t process = processes_latest(processes, pid);
+	int r = 0;
 
-	if (process == TABLE_NONE || mapping->start >= mapping->end)
-		return 0;
-	return add_mapping(processes, process, mapping);
+	if (process != TABLE_NONE && mapping->start < mapping->end)
+		r = add_mapping(processes, process, mapping);
+	files_put(&processes->files, mapping->file);
+	return r;
 }
 
-/* `00400000-0048a000 r-xp 00001000 fd:01 123  /path`. Returns false for what is not executable. */
-static bool parse_maps_line(char *line, struct mapping *mapping, struct file_name *name,
-			    const char **ret_path)
+void processes_sweep(struct processes *processes)
 {
-	char *p;
+	size_t kept = 0;
 
-	mapping->start = strtoull(line, &p, 16);
-	if (*p++ != '-')
-		return false;
-	mapping->end = strtoull(p, &p, 16);
-	if (p[0] != ' ' || p[3] != 'x')
-		return false;
-	mapping->offset = strtoull(p + 6, &p, 16);
-	name->device_major = strtoul(p, &p, 16);
-	name->device_minor = strtoul(p + 1, &p, 16);
-	name->inode = strtoull(p, &p, 10);
-	*ret_path = p + strspn(p, " ");
-	return true;
+	processes->sweeps++;
+	for (size_t i = 0; i < processes->n_ended; i++) {
+		uint32_t process = processes->ended[i];
+
+		if (processes->processes[process].ended + SWEEPS_KEPT <= processes->sweeps)
+			processes_put(processes, process);
+		else
+			processes->ended[kept++] = process;
+	}
+	processes->n_ended = kept;
+}
+
+/* --- what /proc has --- */
+
+static int add_entry(struct processes *processes, uint32_t process, const struct maps_entry *entry)
+{
+	struct mapping mapping = {entry->start, entry->end, entry->offset};
+	int r;
+
+	if (!entry->is_executable)
+		return 0;
+	r = files_get(&processes->files, &entry->name, processes->processes[process].pid,
+		      mapping.start, mapping.end, &mapping.file);
+	if (r < 0)
+		return r;
+	r = add_mapping(processes, process, &mapping);
+	files_put(&processes->files, mapping.file);
+	return r;
 }
 
 int processes_read_maps(struct processes *processes, uint32_t process)
 {
 	uint32_t pid = processes->processes[process].pid;
 	_cleanup_free_ char *text = NULL;
-	char path[64], *line, *next;
+	char path[64], *line, *rest;
+	struct maps_entry entry;
 	size_t size;
 	int r;
 
@@ -363,59 +479,17 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 		processes->files.n_unopened++;
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	for (line = text; *line; line = next) {
-		struct file_name name = {};
-		struct mapping mapping = {};
-		const char *file_path;
-
-		next = strchrnul(line, '\n');
-		if (*next)
-			*next++ = '\0';
-		if (!parse_maps_line(line, &mapping, &name, &file_path))
-			continue;
-		r = strings_add(&processes->files.strings, file_path, &name.path);
-		if (r < 0)
-			return r;
-		mapping.path = name.path;
-		r = files_get(&processes->files, &name, pid, mapping.start, mapping.end,
-			      &mapping.file);
-		if (r < 0)
-			return r;
-		r = add_mapping(processes, process, &mapping);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (rest = text; r >= 0 && (line = strsep(&rest, "\n"));)
+		if (maps_parse(line, &entry))
+			r = add_entry(processes, process, &entry);
+	return r < 0 ? r : 0;
 }
 
-int processes_sweep(struct processes *processes)
+int processes_read_mapping(struct processes *processes, uint32_t process, uint64_t address)
 {
-	size_t kept = 0;
+	struct maps_entry entry;
+	char path[PATH_MAX];
+	int r = maps_find(processes->processes[process].pid, address, &entry, path);
 
-	processes->sweeps++;
-	if (processes->n_ended < processes->sweep_above ||
-	    processes->n_ended * 2 < processes->n_processes)
-		return 0;
-	for (size_t i = 0; i < processes->n_processes; i++) {
-		uint32_t ended = processes->processes[i].ended;
-
-		if (ended && ended < processes->sweeps) {
-			free(processes->processes[i].mappings);
-			processes->n_ended--;
-		} else {
-			processes->processes[kept++] = processes->processes[i];
-		}
-	}
-	processes->n_processes = kept;
-	processes->compactions++;
-	forget_all(processes);
-	for (size_t i = 0; i < kept; i++) {
-		int r = enter(processes, i);
-
-		if (r < 0)
-			return r;
-		if (processes->processes[i].is_changed)
-			processes->changed[processes->n_changed++] = i;
-	}
-	return 0;
+	return r == 1 ? add_entry(processes, process, &entry) : r == -ENOMEM ? r : 0;
 }

@@ -3,7 +3,11 @@
  * process: which program images ran, and what each had mapped executable.
  *
  * A program image is one process between two execs: (pid, start time, number of execs), the same
- * three that the BPF programs put into every row, so reused pids and execs are never mixed up.
+ * three that the BPF programs put into every row, so reused pids and execs are never mixed up. An
+ * image is kept for some drains after its end, for rows of it may still be counted, and while
+ * somebody holds a reference.
+ *
+ * A forked process shares its parent's list of mappings until one of the two changes.
  */
 #ifndef COLLECT_PROCESS_H
 #define COLLECT_PROCESS_H
@@ -15,59 +19,74 @@
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
-	uint32_t file;	     /* index in files, or UINT32_MAX */
-	uint32_t path;	     /* string id in files.strings */
+	uint32_t file;	     /* of which the list has a reference */
 };
 
-/* Where the mappings lie for BPF; the unwinder's. */
-struct process_room {
-	struct room room; /* its two halves take turns; segment 0: none yet */
-	uint32_t version; /* of the mappings there */
-	uint8_t class;	  /* of the room's size */
-	bool turn;
-	bool wanted; /* BPF met this process, or it was forked from one that BPF knows */
-	bool is_pushed;
-	uint64_t pushed_at; /* monotonic ns */
+/* Where a list of mappings lies for BPF; the unwinder's. */
+struct list_rooms {
+	struct room *rooms; /* the first holds the mappings, or says in which of the others they are
+			     */
+	uint32_t n;
+	uint8_t class; /* of the size of the first */
+	bool turn;     /* which half of each BPF reads */
+	uint32_t count; /* of what is in the first */
+	uint64_t version;
+};
+
+struct mapping_list {
+	uint32_t n_references;
+	uint64_t version; /* no other state of any list has this one */
+	struct mapping *items; /* sorted by start, not overlapping */
+	size_t n, capacity;
+	struct list_rooms rooms;
 };
 
 struct process {
+	uint32_t n_references; /* 0: unused */
 	uint32_t pid, exec_id;
-	uint64_t start;		  /* boot-time ns; 0 when unknown */
-	uint64_t listed_at;	  /* monotonic ns: what came before is in what /proc has; or 0 */
-	struct mapping *mappings; /* sorted by start, not overlapping */
-	size_t n_mappings, mappings_capacity;
-	uint32_t version;   /* changes with the mappings */
-	uint32_t ended;	    /* the sweep before which it ended, counted from 1; 0: it lives */
-	bool is_changed;    /* it is in @changed */
-	uint64_t exited_at; /* monotonic ns; 0: no event told */
-	struct process_room room;
+	uint64_t start;	    /* boot-time ns; 0 when unknown */
+	uint64_t serial;    /* no other image has this one */
+	uint64_t listed_at; /* monotonic ns: what came before is in what /proc has; or 0 */
+	struct mapping_list *mappings;
+	uint32_t ended;	   /* the sweep before which it ended, counted from 1; 0: it lives */
+	bool is_changed;   /* it is in processes.changed */
+	bool is_in_window; /* the open window's profile has memory of it, and a reference */
+	/* The unwinder's: */
+	bool is_wanted; /* BPF met this process, or it was forked from one that BPF knows */
+	uint32_t n_misses; /* addresses of its stacks that lie in no mapping of this version */
+	uint64_t pushed;   /* version of the mappings that BPF knows; 0: none */
 };
 
 struct processes {
 	struct files files;
 	struct jit_files jit_files;
 	struct process *processes;
-	size_t n_processes, processes_capacity;
-	size_t n_ended;
-	struct table by_image, by_pid; /* by_pid: into @latest */
-	struct pid_slot *latest;
-	size_t n_latest, latest_capacity;
-	/* Those that ended, or have other mappings, since the unwinder took them off. */
+	struct pool pool;
+	struct table by_image, by_pid; /* by_pid: the latest image of each */
+	uint64_t last_version, last_serial;
+	/* With a reference each: those that have other mappings since the unwinder took them. */
 	uint32_t *changed;
 	size_t n_changed, changed_capacity;
-	size_t sweep_above;
-	uint32_t sweeps;      /* calls of processes_sweep() */
-	uint32_t compactions; /* how often indexes changed their meaning */
+	uint32_t *ended;
+	size_t n_ended, ended_capacity;
+	uint32_t sweeps; /* calls of processes_sweep() */
+	/* Is given the rooms of a list that is freed. */
+	void (*release_rooms)(void *context, struct list_rooms *rooms);
+	void *release_context;
 };
 
-int processes_init(struct processes *processes);
+void processes_init(struct processes *processes);
 void processes_done(struct processes *processes);
 
 /* The image, or TABLE_NONE. */
 uint32_t processes_find(const struct processes *processes, uint32_t pid, uint64_t start,
 			uint32_t exec_id);
-/* What runs as @pid as far as the events have told, or TABLE_NONE. */
+/* What runs as @pid as far as is known from the events, or TABLE_NONE. */
 uint32_t processes_latest(const struct processes *processes, uint32_t pid);
+
+/* One reference more, and one less. */
+void processes_hold(struct processes *processes, uint32_t process);
+void processes_put(struct processes *processes, uint32_t process);
 
 /* Adds an image without mappings, now the latest of its pid. Errors: -ENOMEM. */
 int processes_add(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
@@ -78,30 +97,34 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 		   uint32_t exec_id);
 /* The next image of a process that was exec'ed: no mappings yet. */
 int processes_exec(struct processes *processes, uint32_t pid);
-/* @time: monotonic ns. */
-int processes_exit(struct processes *processes, uint32_t pid, uint64_t time);
+int processes_exit(struct processes *processes, uint32_t pid);
 
-/* Adds a mapping to what runs as @pid; what it covers of older ones is gone. */
+/*
+ * Adds a mapping to what runs as @pid, taking over the reference to its file; what it covers of
+ * older ones is gone. Errors: -ENOMEM.
+ */
 int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping);
 
-/* Puts an image into @changed, once. Errors: -ENOMEM. */
+/* Notes that the unwinder is to look at an image, once. Errors: -ENOMEM. */
 int processes_note_change(struct processes *processes, uint32_t process);
+/* Hands out one of those that were noted, with a reference; TABLE_NONE: there is none. */
+uint32_t processes_take_changed(struct processes *processes);
 
 /* Adds what /proc/PID/maps shows now. A process that has ended is no error. Errors: -ENOMEM. */
 int processes_read_maps(struct processes *processes, uint32_t process);
 
+/* Adds what /proc/PID/maps shows at @address. Errors: -ENOMEM. */
+int processes_read_mapping(struct processes *processes, uint32_t process, uint64_t address);
+
 /* The mapping that holds @address, or NULL. */
 const struct mapping *process_mapping(const struct process *process, uint64_t address);
 
-/*
- * Forgets images that ended before the call before this one, if there are many: more than
- * @sweep_above, and than live. Call it after each
- * drain: rows of an image that ended lately may still be in the map that is being filled. Indexes
- * change.
- */
-int processes_sweep(struct processes *processes);
+/* Puts images that ended some calls ago. Call it after each drain. */
+void processes_sweep(struct processes *processes);
 
-/* The image, added if no event told of it: then as /proc has it, if it still runs. Errors: -ENOMEM.
+/*
+ * The image, added if no event said that it is there: then as /proc has it, if it still runs.
+ * Errors: -ENOMEM.
  */
 int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
 		   uint32_t *ret_process);

@@ -118,14 +118,14 @@ static int hand_over(const union record_bytes *bytes, struct record_losses *loss
 	case PERF_RECORD_MMAP2:
 		record.type = RECORD_MAP;
 		record.pid = bytes->mmap2.pid;
-		record.start = bytes->mmap2.start;
-		record.end = bytes->mmap2.start + bytes->mmap2.length;
-		record.offset = bytes->mmap2.offset;
-		record.name.device_major = bytes->mmap2.device_major;
-		record.name.device_minor = bytes->mmap2.device_minor;
-		record.name.inode = bytes->mmap2.inode;
-		record.name.generation = bytes->mmap2.generation;
-		record.path = bytes->mmap2.path;
+		record.mapped = (struct maps_entry){
+			bytes->mmap2.start,
+			bytes->mmap2.start + bytes->mmap2.length,
+			bytes->mmap2.offset,
+			true,
+			{bytes->mmap2.device_major, bytes->mmap2.device_minor, bytes->mmap2.inode,
+			 bytes->mmap2.path},
+		};
 		break;
 	default: return 0;
 	}

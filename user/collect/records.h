@@ -6,7 +6,9 @@
 #ifndef COLLECT_RECORDS_H
 #define COLLECT_RECORDS_H
 
-#include "collect/files.h"
+#include <stddef.h>
+
+#include "collect/maps.h"
 
 enum record_type { RECORD_MAP, RECORD_EXEC, N_RECORD_TYPES };
 
@@ -14,10 +16,7 @@ struct record {
 	enum record_type type;
 	uint32_t pid;
 	uint64_t time; /* CLOCK_MONOTONIC ns */
-	/* RECORD_MAP */
-	uint64_t start, end, offset;
-	struct file_name name; /* its path is 0 here */
-	const char *path;      /* valid during the call */
+	struct maps_entry mapped; /* RECORD_MAP; its path is valid during the call */
 };
 
 struct record_ring {

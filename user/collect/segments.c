@@ -200,6 +200,7 @@ static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epoch
 
 	if (!segments->n || epoch - items[oldest].words[0] < idle_epochs)
 		return false;
+	items[oldest].words[1]++;
 	segments->evict(segments->evict_context, oldest);
 	load_wait_for_programs();
 	items[oldest].used = BF_SEGMENT_FIRST;
@@ -207,19 +208,13 @@ static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epoch
 	return true;
 }
 
-void segments_free_tables(struct segments *segments, const bool *is_used)
+void segments_free_tables(struct segments *segments, const uint32_t *used)
 {
-	bool waited = false;
-
 	for (uint32_t i = 1; i <= segments->n; i++) {
 		struct segment_memory *item = &segments->items[i];
 
-		if (is_used[i] || item->kind != ROOM_TABLE || item->used == BF_SEGMENT_FIRST)
-			continue;
-		if (!waited)
-			load_wait_for_programs();
-		waited = true;
-		item->used = BF_SEGMENT_FIRST;
+		if (!used[i] && item->kind == ROOM_TABLE)
+			item->used = BF_SEGMENT_FIRST;
 	}
 }
 
@@ -256,6 +251,11 @@ int segments_allocate(struct segments *segments, enum room_kind kind, uint32_t n
 uint32_t *segments_words(const struct segments *segments, struct room room)
 {
 	return segments->items[room.segment].words + room.at;
+}
+
+uint32_t segments_emptied(const struct segments *segments, uint32_t segment)
+{
+	return segments->items[segment].words[1];
 }
 
 uint64_t segments_bytes(const struct segments *segments)

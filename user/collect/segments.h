@@ -68,11 +68,17 @@ int segments_allocate(struct segments *segments, enum room_kind kind, uint32_t n
 /* Whether there is room now that was not when an allocation failed with -ENOSPC. */
 bool segments_may_have_room(const struct segments *segments, uint32_t epoch);
 
-/* Empties the segments of tables that nothing refers to, says @is_used, by segment. */
-void segments_free_tables(struct segments *segments, const bool *is_used);
+/*
+ * Empties the segments of tables that nothing is in, says @used, by segment. Call it when all
+ * programs have ended that could have read what was there.
+ */
+void segments_free_tables(struct segments *segments, const uint32_t *used);
 
 /* The words of @room; they move never and end with an eviction. */
 uint32_t *segments_words(const struct segments *segments, struct room room);
+
+/* How often @segment was emptied. */
+uint32_t segments_emptied(const struct segments *segments, uint32_t segment);
 
 /* Bytes of all segments that something was put into. */
 uint64_t segments_bytes(const struct segments *segments);

@@ -119,7 +119,7 @@ void stats_between(const struct stats_mark *begin, const struct stats_mark *end,
 		COUNTER(lost_records),	COUNTER(throttled),	 COUNTER(unknown_processes),
 		COUNTER(lost_wakers),	COUNTER(unknown_wakers), COUNTER(drains),
 		COUNTER(snapshots),	COUNTER(snapshots_full), COUNTER(tables_built),
-		COUNTER(tables_failed), COUNTER(evictions),
+		COUNTER(tables_failed), COUNTER(tables_refused), COUNTER(evictions),
 	};
 
 	*ret = end->totals;

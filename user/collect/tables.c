@@ -8,15 +8,24 @@
 
 #include "base/array.h"
 
+#define MAX_EXTENTS	16   /* of a file, mapped at so many places of it */
+#define MAX_EXTENT_SLOTS 1024 /* 1 GiB of code in one piece; sparse files may claim any size */
+
+/* Slots [first_slot, + n) stand for the parts [first_part, + n) of a file. */
+struct extent {
+	uint32_t first_part, first_slot, n;
+};
+
 /*
  * A file's table. Its parts' words lie in segments; a part that has n_words but no words was
  * evicted.
  */
 struct file_table {
 	enum { FILE_UNKNOWN, FILE_HAS_TABLE, FILE_HAS_NONE } state;
-	uint32_t first_slot, n_slots; /* in the map `tables`; 0: none yet */
-	bool refused;		      /* a part had no room lately */
-	uint32_t flags;		      /* BF_MAPPING_…, once the state is known */
+	struct extent extents[MAX_EXTENTS];
+	uint32_t n_extents;
+	bool refused;	/* a part had no room lately */
+	uint32_t flags; /* BF_MAPPING_…, once the state is known */
 	struct unwind_table table;
 	struct room *rooms; /* of the parts */
 };
@@ -26,27 +35,72 @@ static void set_slot(struct tables *tables, uint32_t slot, struct bf_table value
 	bpf_map_update_elem(tables->map_fd, &slot, &value, BPF_ANY);
 }
 
-/* Segments' eviction: parts. */
+/* What BPF finds for @part of @file. */
+static void set_part(struct tables *tables, const struct file_table *file, uint32_t part,
+		     struct bf_table value)
+{
+	for (uint32_t i = 0; i < file->n_extents; i++) {
+		const struct extent *extent = &file->extents[i];
+
+		if (part - extent->first_part < extent->n)
+			set_slot(tables, extent->first_slot + part - extent->first_part, value);
+	}
+}
+
+static void free_room(struct tables *tables, struct room *room)
+{
+	tables->used[room->segment] -= room->segment != 0;
+	*room = (struct room){};
+}
+
 static void evict_parts(struct tables *tables, struct file_table *file, uint32_t segment)
 {
 	for (uint32_t i = 0; i < file->table.n_parts && file->rooms; i++) {
 		if (file->rooms[i].segment != segment)
 			continue;
-		if (i < file->n_slots)
-			set_slot(tables, file->first_slot + i, (struct bf_table){});
-		file->rooms[i] = (struct room){};
+		set_part(tables, file, i, (struct bf_table){});
+		free_room(tables, &file->rooms[i]);
 		file->table.parts[i].words = NULL;
 	}
 }
 
-static void file_table_done(struct file_table *file)
+static void file_table_free(struct file_table *file)
 {
+	if (!file)
+		return;
 	free(file->table.parts); /* their words are the segments' */
 	free(file->rooms);
+	free(file);
 }
 
-void tables_init(struct tables *tables, int map_fd, uint32_t n_slots, const struct files *files,
-		 struct segments *segments, unwind_breathe_fn breathe, void *breathe_context)
+static int add_range(struct slot_list *list, uint32_t first, uint32_t n)
+{
+	int r = array_reserve(list->ranges, list->capacity, list->n, 1);
+
+	if (r >= 0)
+		list->ranges[list->n++] = (struct slot_range){first, n};
+	return r;
+}
+
+/* The file is closed. Slots that can't be noted for want of memory stay unused. */
+static void release_table(void *context, struct file_table *file)
+{
+	struct tables *tables = context;
+
+	for (uint32_t i = 0; i < file->table.n_parts && file->rooms; i++)
+		free_room(tables, &file->rooms[i]);
+	for (uint32_t i = 0; i < file->n_extents; i++) {
+		const struct extent *extent = &file->extents[i];
+
+		for (uint32_t k = 0; k < extent->n; k++)
+			set_slot(tables, extent->first_slot + k, (struct bf_table){});
+		add_range(&tables->quiet, extent->first_slot, extent->n);
+	}
+	file_table_free(file);
+}
+
+int tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct files *files,
+		struct segments *segments, unwind_breathe_fn breathe, void *breathe_context)
 {
 	*tables = (struct tables){
 		.map_fd = map_fd,
@@ -54,25 +108,47 @@ void tables_init(struct tables *tables, int map_fd, uint32_t n_slots, const stru
 		.next_slot = 1,
 		.files = files,
 		.segments = segments,
+		.used = calloc(BF_MAX_SEGMENTS, sizeof *tables->used),
 		.breathe = breathe,
 		.breathe_context = breathe_context,
 	};
+	files->release_table = release_table;
+	files->release_context = tables;
+	return tables->used ? 0 : -ENOMEM;
 }
 
 void tables_done(struct tables *tables)
 {
-	for (size_t i = 0; i < tables->n_tables; i++)
-		file_table_done(&tables->tables[i]);
-	free(tables->tables);
+	for (size_t i = 0; tables->files && i < tables->files->pool.n; i++) {
+		if (!tables->files->files[i].n_references)
+			continue;
+		file_table_free(tables->files->files[i].table);
+		tables->files->files[i].table = NULL;
+	}
+	free(tables->used);
 	free(tables->free.ranges);
 	free(tables->quiet.ranges);
 	*tables = (struct tables){};
 }
 
+/* Walks all tables: NULL after the last one. @at: begins at 0. */
+static struct file_table *next_table(const struct tables *tables, size_t *at)
+{
+	while (*at < tables->files->pool.n) {
+		const struct file *file = &tables->files->files[(*at)++];
+
+		if (file->n_references && file->table)
+			return file->table;
+	}
+	return NULL;
+}
+
 void tables_evict(struct tables *tables, uint32_t segment)
 {
-	for (size_t i = 0; i < tables->n_tables; i++)
-		evict_parts(tables, &tables->tables[i], segment);
+	struct file_table *file;
+
+	for (size_t at = 0; (file = next_table(tables, &at));)
+		evict_parts(tables, file, segment);
 }
 
 /* Puts one part into a segment and tells BPF. The words are then the segment's. */
@@ -87,19 +163,11 @@ static int place_part(struct tables *tables, struct file_table *file, uint32_t p
 		return r;
 	memcpy(segments_words(tables->segments, room), built->words, built->n_words * 4);
 	file->rooms[part] = room;
+	tables->used[room.segment]++;
 	file->table.parts[part] =
 		(struct unwind_part){segments_words(tables->segments, room), built->n_words};
-	if (part < file->n_slots)
-		set_slot(tables, file->first_slot + part, (struct bf_table){room.segment, room.at});
+	set_part(tables, file, part, (struct bf_table){room.segment, room.at});
 	return 0;
-}
-
-/* Parts of which nothing is known: BPF need not ask again. */
-static void mark_empty(struct tables *tables, const struct file_table *file)
-{
-	for (uint32_t i = 0; i < file->n_slots; i++)
-		if (i >= file->table.n_parts || !file->table.parts[i].n_words)
-			set_slot(tables, file->first_slot + i, (struct bf_table){BF_NO_ROWS, 0});
 }
 
 /* Whether there is a part that is in no segment. */
@@ -109,28 +177,54 @@ static bool is_missing(const struct file_table *file, uint32_t part)
 	       file->table.parts[part].n_words && !file->table.parts[part].words;
 }
 
+/* What BPF is to find for @part, as things stand. */
+static struct bf_table part_value(const struct file_table *file, uint32_t part)
+{
+	if (file->state == FILE_UNKNOWN)
+		return (struct bf_table){};
+	if (file->state == FILE_HAS_NONE || part >= file->table.n_parts ||
+	    !file->table.parts[part].n_words)
+		return (struct bf_table){BF_NO_ROWS, 0}; /* it need not ask again */
+	if (file->table.parts[part].words)
+		return (struct bf_table){file->rooms[part].segment, file->rooms[part].at};
+	return (struct bf_table){file->refused ? BF_NO_ROOM : 0, 0};
+}
+
+static void set_extent(struct tables *tables, const struct file_table *file,
+		       const struct extent *extent)
+{
+	for (uint32_t i = 0; i < extent->n; i++)
+		set_slot(tables, extent->first_slot + i,
+			 part_value(file, extent->first_part + i));
+}
+
+static void set_all_parts(struct tables *tables, const struct file_table *file)
+{
+	for (uint32_t i = 0; i < file->n_extents; i++)
+		set_extent(tables, file, &file->extents[i]);
+}
+
 /* BPF need not ask again until tables_allow_again(): building takes long. */
 static void refuse(struct tables *tables, struct file_table *file)
 {
 	file->refused = tables->refused = true;
-	for (uint32_t i = 0; i < file->n_slots; i++)
-		if (is_missing(file, i))
-			set_slot(tables, file->first_slot + i, (struct bf_table){BF_NO_ROOM, 0});
+	set_all_parts(tables, file);
 }
 
-void tables_allow_again(struct tables *tables)
+bool tables_allow_again(struct tables *tables)
 {
-	if (!tables->refused)
-		return;
-	tables->refused = false;
-	for (size_t i = 0; i < tables->n_tables; i++) {
-		struct file_table *file = &tables->tables[i];
+	bool had_no_slots = tables->slots_refused;
+	struct file_table *file;
 
-		for (uint32_t k = 0; file->refused && k < file->n_slots; k++)
-			if (is_missing(file, k))
-				set_slot(tables, file->first_slot + k, (struct bf_table){});
+	tables->slots_refused = false;
+	for (size_t at = 0; tables->refused && (file = next_table(tables, &at));) {
+		if (!file->refused)
+			continue;
 		file->refused = false;
+		set_all_parts(tables, file);
 	}
+	tables->refused = false;
+	return had_no_slots;
 }
 
 /*
@@ -151,7 +245,7 @@ static int place_table(struct tables *tables, struct file_table *file, struct un
 		for (uint32_t i = 0; i < built->n_parts; i++)
 			file->table.parts[i].n_words = built->parts[i].n_words;
 		file->state = FILE_HAS_TABLE;
-		mark_empty(tables, file);
+		set_all_parts(tables, file);
 	}
 	/* The one that is needed goes first. */
 	for (uint32_t turn = 0; turn < 2 && r != -ENOMEM; turn++)
@@ -188,46 +282,30 @@ static int build(struct tables *tables, struct file_table *file, int fd, uint32_
 	} else if (r != -ENOMEM) {
 		tables->n_damaged += r != -ENOENT;
 		file->state = FILE_HAS_NONE;
-		mark_empty(tables, file);
+		set_all_parts(tables, file);
 		r = 0;
 	}
 	return r;
 }
 
-/* What code may lie in a mapping without a file. */
-static bool is_vdso(const struct tables *tables, const struct mapping *mapping)
+static bool has_code(const struct file *file)
 {
-	return strcmp(strings_get(&tables->files->strings, mapping->path), "[vdso]") == 0;
-}
-
-static bool has_code(const struct tables *tables, const struct mapping *mapping)
-{
-	return mapping->file != UINT32_MAX ? tables->files->files[mapping->file].fd >= 0
-					   : is_vdso(tables, mapping);
+	return file->is_memory ? strcmp(file->path, "[vdso]") == 0 : file->fd >= 0;
 }
 
 /* The table of what is mapped; NULL when that is no code of a file. Errors: -ENOMEM. */
 static int file_table_get(struct tables *tables, const struct mapping *mapping,
 			  struct file_table **ret)
 {
-	size_t at = mapping->file == UINT32_MAX ? 0 : mapping->file + 1;
-	size_t n = tables->files->n_files + 1;
+	struct file *file = &tables->files->files[mapping->file];
 
 	*ret = NULL;
-	if (!has_code(tables, mapping))
+	if (!has_code(file))
 		return 0;
-
-	if (at >= tables->n_tables) {
-		struct file_table *grown = reallocarray(tables->tables, n, sizeof *grown);
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + tables->n_tables, 0, (n - tables->n_tables) * sizeof *grown);
-		tables->tables = grown;
-		tables->n_tables = n;
-	}
-	*ret = &tables->tables[at];
-	return 0;
+	if (!file->table)
+		file->table = calloc(1, sizeof *file->table);
+	*ret = file->table;
+	return file->table ? 0 : -ENOMEM;
 }
 
 /* What BPF wants to know of the code at @offset of @mapping, the part in place. */
@@ -243,22 +321,11 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
 	if (r < 0 || !file)
 		return r;
 	if (file->state == FILE_UNKNOWN || (is_missing(file, part) && !file->refused))
-		r = build(tables, file,
-			  mapping->file == UINT32_MAX ? -1 : tables->files->files[mapping->file].fd,
-			  part, epoch);
+		r = build(tables, file, tables->files->files[mapping->file].fd, part, epoch);
 	if (file->state == FILE_HAS_TABLE)
 		ret->table = &file->table;
 	ret->no_room = is_missing(file, part);
 	ret->flags = file->flags;
-	return r;
-}
-
-static int add_range(struct slot_list *list, uint32_t first, uint32_t n)
-{
-	int r = n ? array_reserve(list->ranges, list->capacity, list->n, 1) : 0;
-
-	if (r >= 0 && n)
-		list->ranges[list->n++] = (struct slot_range){first, n};
 	return r;
 }
 
@@ -286,31 +353,7 @@ static uint32_t find_slots(struct tables *tables, uint32_t n)
 	return first;
 }
 
-/* Gives @file its slots, if there are as many left. */
-static void assign_slots(struct tables *tables, struct file_table *file, uint32_t n_slots)
-{
-	file->first_slot = find_slots(tables, n_slots);
-	if (!file->first_slot)
-		return;
-	file->n_slots = n_slots;
-	for (uint32_t i = 0; i < file->table.n_parts && i < n_slots; i++)
-		if (file->table.parts[i].words)
-			set_slot(tables, file->first_slot + i,
-				 (struct bf_table){file->rooms[i].segment, file->rooms[i].at});
-	if (file->state != FILE_UNKNOWN)
-		mark_empty(tables, file);
-}
-
-static int forget_table(struct tables *tables, struct file_table *file)
-{
-	for (uint32_t i = 0; i < file->n_slots; i++)
-		set_slot(tables, file->first_slot + i, (struct bf_table){});
-	file_table_done(file);
-	return add_range(&tables->quiet, file->first_slot, file->n_slots);
-}
-
-/* Slots that were forgotten the last time are free. */
-static int free_quiet_slots(struct tables *tables)
+int tables_reclaim(struct tables *tables)
 {
 	int r = 0;
 
@@ -318,66 +361,69 @@ static int free_quiet_slots(struct tables *tables)
 		r = add_range(&tables->free, tables->quiet.ranges[i].first,
 			      tables->quiet.ranges[i].n);
 	tables->quiet.n = 0;
-	return r;
+	segments_free_tables(tables->segments, tables->used);
+	return r < 0 ? r : 0;
 }
 
-static int free_segments(const struct tables *tables)
+/* The extent that has slots for the parts [@first, + @n), made if there are as many left. */
+static const struct extent *find_extent(struct tables *tables, struct file_table *file,
+					uint32_t first, uint32_t n)
 {
-	bool *is_used = calloc(tables->segments->n + 1, sizeof *is_used);
+	struct extent *extent = file->extents;
 
-	if (!is_used)
-		return -ENOMEM;
-	for (size_t i = 0; i < tables->n_tables; i++)
-		for (uint32_t k = 0; tables->tables[i].rooms && k < tables->tables[i].table.n_parts;
-		     k++)
-			is_used[tables->tables[i].rooms[k].segment] = true;
-	segments_free_tables(tables->segments, is_used);
-	free(is_used);
-	return 0;
+	for (; extent < file->extents + file->n_extents; extent++)
+		if (first >= extent->first_part &&
+		    first + n <= extent->first_part + extent->n)
+			return extent;
+	if (file->n_extents == MAX_EXTENTS || n > MAX_EXTENT_SLOTS)
+		return NULL;
+	*extent = (struct extent){first, find_slots(tables, n), n};
+	if (!extent->first_slot)
+		return NULL;
+	file->n_extents++;
+	set_extent(tables, file, extent);
+	return extent;
 }
 
-int tables_renumber(struct tables *tables, const uint32_t *numbers, size_t n_files)
+/*
+ * A mapping may be longer than the file: a library that lies in memory in one piece is mapped as if
+ * it were all code, and its data come over the end of that.
+ */
+static uint64_t bytes_of_file(const struct tables *tables, const struct mapping *mapping)
 {
-	size_t kept = 1;
-	int r = free_quiet_slots(tables);
+	const struct file *file = &tables->files->files[mapping->file];
+	uint64_t length = mapping->end - mapping->start, size = file->identity.size;
 
-	/* New numbers are never above the old. */
-	for (size_t i = 1; r >= 0 && i < tables->n_tables && i <= n_files; i++) {
-		if (numbers[i - 1] == UINT32_MAX) {
-			r = forget_table(tables, &tables->tables[i]);
-			continue;
-		}
-		kept = numbers[i - 1] + 1;
-		tables->tables[kept++] = tables->tables[i];
-	}
-	if (tables->n_tables)
-		tables->n_tables = kept;
-	return r < 0 ? r : free_segments(tables);
+	if (file->is_memory)
+		return length;
+	size = (size + (1 << BF_PART_SHIFT)) >> BF_PART_SHIFT << BF_PART_SHIFT;
+	if (mapping->offset >= size)
+		return 0;
+	return length < size - mapping->offset ? length : size - mapping->offset;
 }
 
 int tables_describe(struct tables *tables, const struct mapping *mapping, struct bf_mapping *ret)
 {
-	uint64_t size = 0, slots_end;
+	uint64_t first = mapping->offset >> BF_PART_SHIFT, bytes, end;
+	const struct extent *extent;
 	struct file_table *file;
-	int r;
+	int r = file_table_get(tables, mapping, &file);
 
-	r = file_table_get(tables, mapping, &file);
 	if (r < 0 || !file)
 		return r;
-	if (mapping->file != UINT32_MAX)
-		size = tables->files->files[mapping->file].size;
-	if (!file->first_slot)
-		assign_slots(tables, file, (size >> BF_PART_SHIFT) + 1);
-	slots_end = (uint64_t)file->n_slots << BF_PART_SHIFT;
-	/*
-	 * A mapping may be longer than the file: a library that lies in memory in one piece is
-	 * mapped as if it were all code, and its data come over the end of that.
-	 */
-	if (mapping->offset < slots_end)
-		ret->table = file->first_slot;
-	if (mapping->offset < slots_end &&
-	    mapping->end - mapping->start > slots_end - mapping->offset)
-		ret->end = mapping->start + (slots_end - mapping->offset);
 	ret->flags = file->flags;
+	bytes = bytes_of_file(tables, mapping);
+	end = (mapping->offset + bytes + (1 << BF_PART_SHIFT) - 1) >> BF_PART_SHIFT;
+	if (!bytes || end > UINT32_MAX)
+		return 0;
+	extent = find_extent(tables, file, first, end - first);
+	if (!extent) {
+		tables->n_refused++;
+		tables->slots_refused = true;
+		ret->flags |= BF_MAPPING_NO_ROOM;
+		return 0;
+	}
+	ret->table = extent->first_slot + first - extent->first_part;
+	ret->end = mapping->start + bytes;
 	return 0;
 }

@@ -15,15 +15,21 @@ struct timeline_event {
 	enum timeline_type type;
 	uint32_t pid, parent_pid, exec_id;
 	uint64_t start;
-	struct mapping mapping;
-	struct file_name name;		    /* of what is mapped */
+	struct maps_entry mapped;	    /* its path is owned */
 	struct bf_snapshot_event *snapshot; /* owned */
 };
+
+static void event_done(struct timeline_event *event)
+{
+	if (event->type == TIMELINE_MAP)
+		free((char *)event->mapped.name.path);
+	free(event->snapshot);
+}
 
 void timeline_done(struct timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->n_events; i++)
-		free(timeline->events[i].snapshot);
+		event_done(&timeline->events[i]);
 	free(timeline->events);
 	*timeline = (struct timeline){};
 }
@@ -38,22 +44,25 @@ static int add(struct timeline *timeline, const struct timeline_event *event)
 	return 0;
 }
 
-int timeline_add_record(struct timeline *timeline, struct processes *processes,
-			const struct record *record)
+int timeline_add_record(struct timeline *timeline, const struct record *record)
 {
 	struct timeline_event event = {
-		.time = record->time, .pid = record->pid, .type = TIMELINE_EXEC};
-	int r = 0;
+		.time = record->time,
+		.pid = record->pid,
+		.type = record->type == RECORD_MAP ? TIMELINE_MAP : TIMELINE_EXEC,
+		.mapped = record->mapped,
+	};
+	int r;
 
-	if (record->type == RECORD_MAP) {
-		event.type = TIMELINE_MAP;
-		event.mapping.start = record->start;
-		event.mapping.end = record->end;
-		event.mapping.offset = record->offset;
-		event.name = record->name;
-		r = strings_add(&processes->files.strings, record->path, &event.name.path);
+	if (event.type == TIMELINE_MAP) {
+		event.mapped.name.path = strdup(record->mapped.name.path);
+		if (!event.mapped.name.path)
+			return -ENOMEM;
 	}
-	return r < 0 ? r : add(timeline, &event);
+	r = add(timeline, &event);
+	if (r < 0)
+		event_done(&event);
+	return r;
 }
 
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event)
@@ -95,16 +104,6 @@ int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_ev
 	return 0;
 }
 
-int timeline_rename(struct timeline *timeline, files_rename_fn rename, void *context)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < timeline->n_events; i++)
-		if (timeline->events[i].type == TIMELINE_MAP)
-			r = rename(context, &timeline->events[i].name.path);
-	return r;
-}
-
 static int earlier_first(const void *a, const void *b)
 {
 	const struct timeline_event *x = a, *y = b;
@@ -122,13 +121,13 @@ static bool is_in_listing(const struct processes *processes, const struct timeli
 
 static int apply_map(struct processes *processes, const struct timeline_event *event)
 {
-	struct mapping mapping = event->mapping;
+	const struct maps_entry *mapped = &event->mapped;
+	struct mapping mapping = {mapped->start, mapped->end, mapped->offset};
 	int r;
 
 	if (processes_latest(processes, event->pid) == TABLE_NONE)
 		return 0; /* not recorded */
-	mapping.path = event->name.path;
-	r = files_get(&processes->files, &event->name, event->pid, mapping.start, mapping.end,
+	r = files_get(&processes->files, &mapped->name, event->pid, mapping.start, mapping.end,
 		      &mapping.file);
 	return r < 0 ? r : processes_map(processes, event->pid, &mapping);
 }
@@ -143,19 +142,20 @@ static int apply(struct processes *processes, const struct timeline_event *event
 				      event->exec_id);
 	case TIMELINE_EXEC: return processes_exec(processes, event->pid);
 	case TIMELINE_MAP: return apply_map(processes, event);
-	case TIMELINE_EXIT: return processes_exit(processes, event->pid, event->time);
+	case TIMELINE_EXIT: return processes_exit(processes, event->pid);
 	case TIMELINE_SNAPSHOT: break;
 	}
 	return 0;
 }
 
-static void forget_snapshot(struct timeline *timeline, struct bf_snapshot_event *snapshot)
+static void forget_event(struct timeline *timeline, struct timeline_event *event)
 {
-	if (!snapshot)
-		return;
-	timeline->n_snapshots--;
-	timeline->snapshot_bytes -= sizeof *snapshot + snapshot->memory_bytes;
-	free(snapshot);
+	if (event->snapshot) {
+		timeline->n_snapshots--;
+		timeline->snapshot_bytes -=
+			sizeof *event->snapshot + event->snapshot->memory_bytes;
+	}
+	event_done(event);
 }
 
 int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,
@@ -173,7 +173,7 @@ int timeline_apply(struct timeline *timeline, struct processes *processes, uint6
 
 		r = event.snapshot ? on_snapshot(context, event.snapshot)
 				   : apply(processes, &event);
-		forget_snapshot(timeline, event.snapshot);
+		forget_event(timeline, &event);
 	}
 	timeline->n_events -= n;
 	memmove(timeline->events, timeline->events + n,

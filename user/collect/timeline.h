@@ -27,14 +27,10 @@ typedef int (*snapshot_fn)(void *context, const struct bf_snapshot_event *event)
 void timeline_done(struct timeline *timeline);
 
 /* Each notes an event. Errors: -ENOMEM. */
-int timeline_add_record(struct timeline *timeline, struct processes *processes,
-			const struct record *record);
+int timeline_add_record(struct timeline *timeline, const struct record *record);
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event);
 /* Of a snapshot too many the memory is left out: its frames are those that BPF found. */
 int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event);
-
-/* Every string id of the events goes through @rename. Errors: its. */
-int timeline_rename(struct timeline *timeline, files_rename_fn rename, void *context);
 
 /*
  * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Files newly mapped by a

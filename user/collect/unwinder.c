@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/system.h"
@@ -13,14 +15,20 @@
 
 #define MAPPING_WORDS (sizeof(struct bf_mapping) / sizeof(uint32_t))
 #define FIRST_CLASS   5 /* log2 of the mappings in the smallest room */
-#define REREAD_NS     NSEC_PER_SEC
+#define MAX_CHUNKS    1024
+#define ASK_NS	      (NSEC_PER_SEC / 1000)
+/* Once the loader has found so many addresses of a process unmapped, BPF asks no more. */
+#define MISSES_TO_BELIEVE 8
 
 _Static_assert(1 << (FIRST_CLASS + UNWINDER_CLASSES - 1) == BF_MAX_MAPPINGS, "the largest room");
+_Static_assert(MAX_CHUNKS <= BF_MAX_MAPPINGS, "one index");
 
 static uint32_t epoch_now(const struct unwinder *unwinder)
 {
 	return unwinder->skel->bss->control.epoch;
 }
+
+/* --- rooms --- */
 
 static void forget_rooms(struct room_list *list, uint32_t segment)
 {
@@ -32,38 +40,51 @@ static void forget_rooms(struct room_list *list, uint32_t segment)
 	list->n = kept;
 }
 
-/* Removes the processes whose mappings lie in @segment, children that BPF made heirs included. */
-static void evict_processes(struct unwinder *unwinder, uint32_t segment)
+static bool reaches(const struct list_rooms *rooms, uint32_t segment)
 {
-	int fd = bpf_map__fd(unwinder->skel->maps.processes);
-	struct bf_process value;
-	uint32_t pid, next;
-	bool more;
-
-	for (size_t i = 0; i < unwinder->processes->n_processes; i++) {
-		struct process_room *room = &unwinder->processes->processes[i].room;
-
-		if (room->room.segment == segment)
-			*room = (struct process_room){};
-	}
-	more = bpf_map_get_next_key(fd, NULL, &pid) == 0;
-	while (more) {
-		more = bpf_map_get_next_key(fd, &pid, &next) == 0;
-		if (bpf_map_lookup_elem(fd, &pid, &value) == 0 && value.segment == segment)
-			bpf_map_delete_elem(fd, &pid);
-		pid = next;
-	}
+	for (uint32_t i = 0; i < rooms->n; i++)
+		if (rooms->rooms[i].segment == segment)
+			return true;
+	return false;
 }
 
-static void evict(void *context, uint32_t segment)
+/* A room that BPF may still read waits for unwinder_reclaim(); without memory it stays unused. */
+static void release_rooms(void *context, struct list_rooms *rooms)
 {
 	struct unwinder *unwinder = context;
 
+	for (uint32_t i = 0; i < rooms->n; i++) {
+		struct room_list *list =
+			&unwinder->quiet[i ? UNWINDER_CLASSES - 1 : rooms->class];
+
+		if (rooms->rooms[i].segment &&
+		    array_reserve(list->rooms, list->capacity, list->n, 1) == 0)
+			list->rooms[list->n++] = rooms->rooms[i];
+	}
+	free(rooms->rooms);
+	*rooms = (struct list_rooms){};
+}
+
+/* What lay in @segment is gone: BPF sees that by how often the segment was emptied. */
+static void evict(void *context, uint32_t segment)
+{
+	struct unwinder *unwinder = context;
+	struct processes *processes = unwinder->processes;
+
 	tables_evict(&unwinder->tables, segment);
-	evict_processes(unwinder, segment);
 	for (size_t i = 0; i < UNWINDER_CLASSES; i++) {
 		forget_rooms(&unwinder->free[i], segment);
 		forget_rooms(&unwinder->quiet[i], segment);
+	}
+	for (size_t i = 0; i < processes->pool.n; i++) {
+		struct process *process = &processes->processes[i];
+
+		if (!process->n_references || !reaches(&process->mappings->rooms, segment))
+			continue;
+		for (uint32_t k = 0; k < process->mappings->rooms.n; k++)
+			if (process->mappings->rooms.rooms[k].segment == segment)
+				process->mappings->rooms.rooms[k] = (struct room){};
+		release_rooms(unwinder, &process->mappings->rooms);
 	}
 }
 
@@ -71,16 +92,20 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
 		  void *context)
 {
+	int r;
+
 	*unwinder = (struct unwinder){
 		.skel = skel,
 		.processes = processes,
 		.stacks = stacks,
 	};
-	tables_init(&unwinder->tables, bpf_map__fd(skel->maps.tables),
-		    bpf_map__max_entries(skel->maps.tables), &processes->files, &unwinder->segments,
-		    breathe, context);
-	if (!budget_bytes)
-		return 0;
+	processes->release_rooms = release_rooms;
+	processes->release_context = unwinder;
+	r = tables_init(&unwinder->tables, bpf_map__fd(skel->maps.tables),
+			bpf_map__max_entries(skel->maps.tables), &processes->files,
+			&unwinder->segments, breathe, context);
+	if (r < 0 || !budget_bytes)
+		return r;
 	return segments_init(&unwinder->segments, bpf_map__fd(skel->maps.segments), budget_bytes,
 			     evict, unwinder, breathe, context);
 }
@@ -105,167 +130,236 @@ static unsigned int class_of(size_t n_mappings)
 	return class;
 }
 
-/* A room that BPF may still read waits for unwinder_reclaim(). */
-static int release_room(struct unwinder *unwinder, struct process_room *room)
-{
-	struct room_list *list = &unwinder->quiet[room->class];
-	int r;
-
-	if (!room->room.segment)
-		return 0;
-	r = array_reserve(list->rooms, list->capacity, list->n, 1);
-	if (r < 0)
-		return r;
-	list->rooms[list->n++] = room->room;
-	*room = (struct process_room){.wanted = room->wanted};
-	return 0;
-}
-
 /* BPF may read one half of the room while the other is written. */
-static int make_room(struct unwinder *unwinder, struct process *process)
+static int take_room(struct unwinder *unwinder, unsigned int class, struct room *ret)
 {
-	struct process_room *room = &process->room;
-	unsigned int class = class_of(process->n_mappings);
 	struct room_list *list = &unwinder->free[class];
-	int r;
 
-	if (room->room.segment && room->class >= class)
+	if (list->n) {
+		*ret = list->rooms[--list->n];
 		return 0;
-	r = release_room(unwinder, room);
-	if (r < 0)
-		return r;
-	if (list->n)
-		room->room = list->rooms[--list->n];
-	else
-		r = segments_allocate(&unwinder->segments, ROOM_MAPPINGS,
-				      2 * MAPPING_WORDS << (FIRST_CLASS + class),
-				      epoch_now(unwinder), true, &room->room);
-	room->class = class;
-	return r;
+	}
+	return segments_allocate(&unwinder->segments, ROOM_MAPPINGS,
+				 2 * MAPPING_WORDS << (FIRST_CLASS + class), epoch_now(unwinder),
+				 true, ret);
 }
 
-/* Writes the mappings as BPF reads them; neighbours without a table become one. */
-static int write_mappings(struct unwinder *unwinder, const struct process *process,
-			  struct bf_mapping *to, uint32_t most, uint32_t *ret_n)
+/* The mappings of the half of @room that is written. */
+static struct bf_mapping *room_half(const struct unwinder *unwinder, struct room room,
+				    unsigned int class, bool turn, struct room *ret)
 {
-	uint32_t n = 0;
+	room.at += turn ? MAPPING_WORDS << (FIRST_CLASS + class) : 0;
+	*ret = room;
+	return (struct bf_mapping *)segments_words(&unwinder->segments, room);
+}
 
-	for (size_t i = 0; i < process->n_mappings && n < most; i++) {
-		const struct mapping *from = &process->mappings[i];
+/* --- mappings as BPF reads them --- */
+
+/* Neighbours without a table become one. The caller frees *@ret. Errors: -ENOMEM. */
+static int describe_list(struct unwinder *unwinder, const struct mapping_list *list,
+			 struct bf_mapping **ret, size_t *ret_n)
+{
+	struct bf_mapping *to = calloc(list->n + 1, sizeof *to);
+	size_t n = 0;
+
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *from = &list->items[i];
 		struct bf_mapping new = {from->start, from->end, from->offset};
 		int r = tables_describe(&unwinder->tables, from, &new);
 
-		if (r < 0)
+		if (r < 0) {
+			free(to);
 			return r;
-		if (n && !new.table && !to[n - 1].table && to[n - 1].end == new.start)
+		}
+		if (n && !new.table && !to[n - 1].table && new.flags == to[n - 1].flags &&
+		    to[n - 1].end == new.start)
 			to[n - 1].end = new.end;
 		else
 			to[n++] = new;
 	}
+	*ret = to;
 	*ret_n = n;
 	return 0;
 }
 
+/* Rooms for @n mappings: one, or one for each BF_MAX_MAPPINGS and an index before them. */
+static int take_rooms(struct unwinder *unwinder, struct list_rooms *rooms, size_t n)
+{
+	size_t n_chunks = n > BF_MAX_MAPPINGS ? (n + BF_MAX_MAPPINGS - 1) / BF_MAX_MAPPINGS : 0;
+	unsigned int class = class_of(n_chunks ? n_chunks : n);
+	int r = 0;
+
+	if (n_chunks > MAX_CHUNKS)
+		return -ENOSPC;
+	if (rooms->n == n_chunks + 1 && rooms->class >= class)
+		return 0;
+	release_rooms(unwinder, rooms);
+	rooms->rooms = calloc(n_chunks + 1, sizeof *rooms->rooms);
+	if (!rooms->rooms)
+		return -ENOMEM;
+	rooms->class = class;
+	for (size_t i = 0; r >= 0 && i <= n_chunks; i++) {
+		struct room room = {};
+
+		r = take_room(unwinder, i ? UNWINDER_CLASSES - 1 : class, &room);
+		/* Taking one may have evicted those before it. */
+		if (r >= 0 && rooms->n != i)
+			r = -ENOSPC;
+		if (r >= 0)
+			rooms->rooms[rooms->n++] = room;
+	}
+	if (r < 0)
+		release_rooms(unwinder, rooms);
+	return r;
+}
+
+/* Writes one of several chunks, and where it is. */
+static void write_chunk(const struct unwinder *unwinder, const struct list_rooms *rooms, size_t i,
+			const struct bf_mapping *mappings, size_t n, struct bf_mapping *ret)
+{
+	struct room place;
+	uint32_t emptied = segments_emptied(&unwinder->segments, rooms->rooms[i].segment);
+
+	memcpy(room_half(unwinder, rooms->rooms[i], UNWINDER_CLASSES - 1, rooms->turn, &place),
+	       mappings, n * sizeof *mappings);
+	*ret = (struct bf_mapping){
+		.start = mappings[0].start,
+		.end = mappings[n - 1].end,
+		.offset = (uint64_t)place.at << 32 | n,
+		.table = place.segment,
+		.flags = emptied << BF_INDEX_SHIFT | BF_MAPPING_INDEX,
+	};
+}
+
+static void write_rooms(const struct unwinder *unwinder, struct list_rooms *rooms,
+			const struct bf_mapping *mappings, size_t n)
+{
+	struct bf_mapping *first;
+	struct room place;
+
+	rooms->turn = !rooms->turn;
+	first = room_half(unwinder, rooms->rooms[0], rooms->class, rooms->turn, &place);
+	rooms->count = rooms->n == 1 ? n : rooms->n - 1;
+	if (rooms->n == 1 && n)
+		memcpy(first, mappings, n * sizeof *mappings);
+	for (size_t i = 1; i < rooms->n; i++) {
+		size_t at = (i - 1) * BF_MAX_MAPPINGS;
+		size_t many = n - at < BF_MAX_MAPPINGS ? n - at : BF_MAX_MAPPINGS;
+
+		write_chunk(unwinder, rooms, i, mappings + at, many, &first[i - 1]);
+	}
+}
+
+/* Brings the list's rooms up to date. Errors: -ENOSPC, -ENOMEM. */
+static int place_list(struct unwinder *unwinder, struct mapping_list *list)
+{
+	_cleanup_free_ struct bf_mapping *mappings = NULL;
+	size_t n;
+	int r;
+
+	if (list->rooms.n && list->rooms.version == list->version)
+		return 0;
+	r = describe_list(unwinder, list, &mappings, &n);
+	r = r < 0 ? r : take_rooms(unwinder, &list->rooms, n);
+	if (r < 0)
+		return r;
+	write_rooms(unwinder, &list->rooms, mappings, n);
+	list->rooms.version = list->version;
+	return 0;
+}
+
+/* A process that has ended meanwhile needs nothing. */
+static void give_to_bpf(struct unwinder *unwinder, uint32_t pid, const struct bf_process *value)
+{
+	_cleanup_close_ int task = syscall(SYS_pidfd_open, pid, 0);
+
+	if (task >= 0 &&
+	    bpf_map_update_elem(bpf_map__fd(unwinder->skel->maps.processes), &task, value,
+				BPF_ANY) < 0 &&
+	    errno != ENOENT)
+		unwinder->n_refused++;
+}
+
 static int push(struct unwinder *unwinder, struct process *process)
 {
-	struct process_room *room = &process->room;
-	struct bf_process value = {.start = process->start, .exec_id = process->exec_id};
-	int r = make_room(unwinder, process);
+	struct bf_process value = {
+		.start = process->start,
+		.exec_id = process->exec_id,
+		.segment = BF_NO_ROOM,
+		.is_whole = process->n_misses >= MISSES_TO_BELIEVE,
+	};
+	struct list_rooms *rooms = &process->mappings->rooms;
+	struct room place;
+	int r = place_list(unwinder, process->mappings);
 
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		value.segment = BF_NO_ROOM;
+		unwinder->n_refused++;
 	} else {
-		uint32_t most = 1u << (FIRST_CLASS + room->class);
-
-		room->turn = !room->turn;
-		value.segment = room->room.segment;
-		value.at = room->room.at + (room->turn ? most * MAPPING_WORDS : 0);
-		r = write_mappings(
-			unwinder, process,
-			(struct bf_mapping *)segments_words(&unwinder->segments,
-							    (struct room){value.segment, value.at}),
-			most, &value.n);
-		if (r < 0)
-			return r;
+		room_half(unwinder, rooms->rooms[0], rooms->class, rooms->turn, &place);
+		value.segment = place.segment;
+		value.at = place.at;
+		value.n = rooms->count;
+		value.emptied = segments_emptied(&unwinder->segments, place.segment);
 	}
-	bpf_map_update_elem(bpf_map__fd(unwinder->skel->maps.processes), &process->pid, &value,
-			    BPF_ANY);
-	room->is_pushed = true;
-	room->pushed_at = monotonic_ns();
-	room->version = process->version;
+	give_to_bpf(unwinder, process->pid, &value);
+	process->pushed = process->mappings->version;
 	return 0;
 }
 
-/* It may have ended before it was pushed: then nobody else takes it back, as BPF does at its exit.
- */
-static void withdraw(struct unwinder *unwinder, struct process *process)
+static bool is_pushed(const struct process *process)
 {
-	int fd = bpf_map__fd(unwinder->skel->maps.processes);
-	struct bf_process value;
-
-	if (!process->room.is_pushed)
-		return;
-	process->room.is_pushed = false;
-	if (process->room.pushed_at < process->exited_at)
-		return;
-	if (bpf_map_lookup_elem(fd, &process->pid, &value) == 0 && value.start == process->start &&
-	    value.exec_id == process->exec_id)
-		bpf_map_delete_elem(fd, &process->pid);
-}
-
-static int sync_process(struct unwinder *unwinder, struct process *process)
-{
-	struct process_room *room = &process->room;
-
-	if (process->ended) {
-		withdraw(unwinder, process);
-		room->wanted = false;
-		return release_room(unwinder, room);
-	}
-	if (!room->wanted || (room->is_pushed && room->version == process->version))
-		return 0;
-	return push(unwinder, process);
+	return process->pushed == process->mappings->version && process->mappings->rooms.n;
 }
 
 int unwinder_sync(struct unwinder *unwinder)
 {
 	struct processes *processes = unwinder->processes;
+	uint32_t changed;
 	int r = 0;
 
-	while (r >= 0 && processes->n_changed) {
-		uint32_t changed = processes->changed[--processes->n_changed];
+	while (r >= 0 && (changed = processes_take_changed(processes)) != TABLE_NONE) {
+		struct process *process = &processes->processes[changed];
 
-		processes->processes[changed].is_changed = false;
-		r = sync_process(unwinder, &processes->processes[changed]);
+		if (process->is_wanted && !process->ended && !is_pushed(process))
+			r = push(unwinder, process);
+		processes_put(processes, changed);
 	}
 	return r < 0 ? r : 0;
+}
+
+/* The next sync gives BPF the mappings of @process anew. */
+static int push_again(struct unwinder *unwinder, uint32_t process)
+{
+	struct process *p = &unwinder->processes->processes[process];
+
+	p->pushed = 0;
+	p->mappings->rooms.version = 0;
+	return processes_note_change(unwinder->processes, process);
 }
 
 /* What had no room may have some now. */
 static int allow_again(struct unwinder *unwinder)
 {
+	struct processes *processes = unwinder->processes;
+	bool had_no_slots = tables_allow_again(&unwinder->tables);
 	int r = 0;
 
-	tables_allow_again(&unwinder->tables);
-	for (size_t i = 0; r >= 0 && i < unwinder->processes->n_processes; i++) {
-		struct process_room *room = &unwinder->processes->processes[i].room;
+	for (size_t i = 0; r >= 0 && i < processes->pool.n; i++) {
+		const struct process *process = &processes->processes[i];
 
-		if (!room->is_pushed || room->room.segment)
-			continue;
-		room->is_pushed = false;
-		r = processes_note_change(unwinder->processes, i);
+		if (process->n_references && process->pushed &&
+		    (had_no_slots || !process->mappings->rooms.n))
+			r = push_again(unwinder, i);
 	}
 	return r;
 }
 
-int unwinder_reclaim(struct unwinder *unwinder)
+static void free_quiet_rooms(struct unwinder *unwinder)
 {
-	int r = segments_may_have_room(&unwinder->segments, epoch_now(unwinder))
-			? allow_again(unwinder)
-			: 0;
-
 	for (size_t i = 0; i < UNWINDER_CLASSES; i++) {
 		struct room_list *to = &unwinder->free[i], *from = &unwinder->quiet[i];
 
@@ -276,6 +370,15 @@ int unwinder_reclaim(struct unwinder *unwinder)
 		to->n += from->n;
 		from->n = 0;
 	}
+}
+
+int unwinder_reclaim(struct unwinder *unwinder)
+{
+	int r = tables_reclaim(&unwinder->tables);
+
+	free_quiet_rooms(unwinder);
+	if (r >= 0 && segments_may_have_room(&unwinder->segments, epoch_now(unwinder)))
+		r = allow_again(unwinder);
 	return r;
 }
 
@@ -283,18 +386,17 @@ int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
 {
 	struct process *process = &unwinder->processes->processes[index];
 	struct walk_code code;
-	int r;
 
-	for (size_t i = 0; i < process->n_mappings; i++) {
-		r = tables_look_up(&unwinder->tables, &process->mappings[i],
-				       process->mappings[i].offset, epoch_now(unwinder), &code);
+	for (size_t i = 0; i < process->mappings->n; i++) {
+		const struct mapping *mapping = &process->mappings->items[i];
+		int r = tables_look_up(&unwinder->tables, mapping, mapping->offset,
+				       epoch_now(unwinder), &code);
 
 		if (r < 0)
 			return r;
 	}
-	process->room.wanted = true;
-	r = processes_note_change(unwinder->processes, index);
-	return r < 0 ? r : push(unwinder, process);
+	process->is_wanted = true;
+	return push(unwinder, process);
 }
 
 /* What code_at() needs. */
@@ -304,20 +406,24 @@ struct snapshot_walk {
 	int error;
 };
 
-/* No record told of what is mapped at @pc: one may have been lost. Asks /proc, now and then. */
+/* No record named what is mapped at @pc: one may have been lost. Asks /proc, now and then. */
 static const struct mapping *ask_again(struct unwinder *unwinder, uint32_t index, uint64_t pc)
 {
 	struct processes *processes = unwinder->processes;
-	const struct process *process = &processes->processes[index];
+	struct process *process = &processes->processes[index];
 	uint64_t now = monotonic_ns();
+	const struct mapping *mapping;
 
-	if (now - unwinder->reread_at < REREAD_NS || process->ended ||
+	if (now - unwinder->asked_at < ASK_NS || process->ended ||
 	    processes_latest(processes, process->pid) != index)
 		return NULL;
-	unwinder->reread_at = now;
-	if (processes_read_maps(processes, index) < 0)
+	unwinder->asked_at = now;
+	if (processes_read_mapping(processes, index, pc) < 0)
 		return NULL;
-	return process_mapping(&processes->processes[index], pc);
+	mapping = process_mapping(process, pc);
+	if (!mapping && ++process->n_misses == MISSES_TO_BELIEVE)
+		process->pushed = 0;
+	return mapping;
 }
 
 static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
@@ -349,6 +455,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	};
 	struct snapshot_walk context = {.unwinder = unwinder};
 	struct bf_walk walk = event->walk;
+	struct process *process;
 	__u64 frames[BF_MAX_FRAMES];
 	uint32_t n = event->n;
 	uint64_t tables_built = unwinder->tables.n_built;
@@ -364,10 +471,14 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	/* A lone address tells more than nothing. */
 	if (n == 0)
 		frames[n++] = walk.pc;
+	process = &unwinder->processes->processes[context.process];
+	process->is_wanted = true;
+	if (event->walk.end == BF_END_PROCESS)
+		process->pushed = 0;
 	/* What was built on the way may have changed what BPF should know of the files. */
-	unwinder->processes->processes[context.process].room.wanted = true;
-	unwinder->processes->processes[context.process].room.is_pushed &=
-		unwinder->tables.n_built == tables_built;
-	r = processes_note_change(unwinder->processes, context.process);
+	if (unwinder->tables.n_built != tables_built)
+		r = push_again(unwinder, context.process);
+	else
+		r = processes_note_change(unwinder->processes, context.process);
 	return r < 0 ? r : raw_stacks_add(unwinder->stacks, event->id, frames, n, walk.end);
 }

@@ -17,7 +17,7 @@
 
 struct profiler;
 
-#define UNWINDER_CLASSES 7 /* sizes of a process's room: 32 mappings, 64, … BF_MAX_MAPPINGS */
+#define UNWINDER_CLASSES 6 /* sizes of a list's room: 32 mappings, 64, … BF_MAX_MAPPINGS */
 
 struct unwinder {
 	struct profiler *skel;
@@ -25,9 +25,10 @@ struct unwinder {
 	struct raw_stacks *stacks;
 	struct segments segments;
 	struct tables tables;
-	uint64_t reread_at; /* when /proc was last asked for mappings that no record told of */
+	uint64_t asked_at; /* when /proc was last asked for a mapping that no record named */
+	uint64_t n_refused; /* processes whose mappings BPF could not be given */
 
-	/* Rooms of processes that have ended: by class, those that BPF may still read apart. */
+	/* Rooms of lists that are no more: by class, those that BPF may still read apart. */
 	struct room_list {
 		struct room *rooms;
 		size_t n, capacity;

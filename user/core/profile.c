@@ -70,7 +70,8 @@ static bool mapping_equal(const void *items, uint32_t position, const void *key)
 				     *b = key;
 
 	return a->kind == b->kind && a->path == b->path && a->build_id == b->build_id &&
-	       a->device == b->device && a->inode == b->inode && a->start == b->start &&
+	       a->device == b->device && a->inode == b->inode && a->version == b->version &&
+	       a->start == b->start &&
 	       a->limit == b->limit && a->offset == b->offset && a->pid == b->pid &&
 	       a->exec_id == b->exec_id && a->process_start == b->process_start &&
 	       a->file == b->file;
@@ -86,6 +87,7 @@ int profile_add_mapping(struct profile *profile, const struct profile_mapping *m
 	hash = hash_mix(hash, (uint64_t)mapping->path << 32 | mapping->build_id);
 	hash = hash_mix(hash, mapping->device);
 	hash = hash_mix(hash, mapping->inode);
+	hash = hash_mix(hash, mapping->version);
 	hash = hash_mix(hash, mapping->start);
 	hash = hash_mix(hash, mapping->limit);
 	hash = hash_mix(hash, mapping->offset);

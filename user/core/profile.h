@@ -95,6 +95,7 @@ struct profile_mapping {
 	uint32_t path;		       /* as the process saw it */
 	uint32_t build_id;	       /* lower-case hex, or 0 */
 	uint64_t device, inode;	       /* tell files of the same path apart; 0 when unknown */
+	uint32_t version;	       /* of the file's content, where it changed meanwhile */
 	uint64_t start, limit, offset; /* one place where it was mapped */
 	/* MAPPING_ANON: the program image whose memory it is; 0 for the others. */
 	uint32_t pid, exec_id;
