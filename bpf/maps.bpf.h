@@ -159,7 +159,8 @@ enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_WAKING, SCRATCH_ITERATOR,
 /* A user stack in the making. */
 struct unwind {
 	struct bf_walk walk;
-	u32 segment, at, n_mappings, emptied, is_whole; /* of the process: struct bf_process */
+	u32 segment, at, n_mappings, emptied; /* of the process: struct bf_process */
+	u16 is_whole, is_changing;
 	u32 exec_id;		     /* of the image whose addresses the stack holds */
 	u64 trampoline;		     /* what return probes put for return addresses; 0: none */
 	u64 returns;		     /* the kernel's list of these, from where the walk stands: … */

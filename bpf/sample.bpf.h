@@ -35,7 +35,7 @@ static __always_inline bool send(void *event, u64 size)
 
 static __always_inline u64 hash_frames(const struct bf_stack_event *stack)
 {
-	u64 hash = stack->n | stack->end << 16;
+	u64 hash = (stack->n | stack->end << 16) ^ stack->time;
 
 	for (u32 i = 0; i < BF_MAX_FRAMES; i++) {
 		if (i >= stack->n)
@@ -87,6 +87,7 @@ static __always_inline void finish_kernel(struct bf_stack_event *stack, long byt
 {
 	u32 n = bytes > 0 ? bytes / sizeof(u64) : 0;
 
+	stack->time = 0;
 	finish_stack(stack, n, n < BF_MAX_FRAMES ? BF_END_ENTRY : BF_END_DEPTH);
 }
 
@@ -113,6 +114,8 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 			unwind->stack.frames[unwind->stack.n++] = unwind->walk.pc;
 	}
 	if (!id) {
+		unwind->stack.time =
+			unwind->is_changing ? bpf_ktime_get_ns() & ~(BF_SLICE_NS - 1) : 0;
 		finish_stack(&unwind->stack, unwind->stack.n, unwind->walk.end);
 		return;
 	}

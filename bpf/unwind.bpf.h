@@ -250,6 +250,7 @@ static __always_inline int find_mappings(struct task_struct *task, bool sleepabl
 	unwind->n_mappings = process->n;
 	unwind->emptied = process->emptied;
 	unwind->is_whole = process->is_whole;
+	unwind->is_changing = process->is_changing;
 	return BF_END_NONE;
 }
 
@@ -260,6 +261,7 @@ static __always_inline void unwind_begin(struct unwind *unwind)
 	unwind->walk.is_leaf = 1;
 	unwind->walk.guessed = 0;
 	unwind->walk.bx_at = BF_BX_IN_LEAF;
+	unwind->is_changing = 0;
 	unwind->walk.end = BF_END_NONE;
 }
 

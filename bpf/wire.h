@@ -188,8 +188,10 @@ struct bf_stack_event {
 	__u16 n;
 	__u16 end; /* enum bf_end; of a kernel half BF_END_ENTRY or BF_END_DEPTH */
 	__u64 id;
+	__u64 time; /* CLOCK_MONOTONIC ns, a millisecond or so before: what was mapped then; 0: now */
 	__u64 frames[BF_MAX_FRAMES];
 };
+#define BF_SLICE_NS (1ULL << 20)
 
 /*
  * A walk up a user stack: the registers of the frame it stands at. Registers are numbered as in
@@ -371,7 +373,8 @@ struct bf_process {
 	__u32 segment, at; /* word, a multiple of 8 */
 	__u32 n;	   /* up to BF_MAX_MAPPINGS; more by an index */
 	__u32 emptied;	   /* as word 1 of the segment was then */
-	__u32 is_whole;	   /* what is in no mapping is not worth asking the loader about */
+	__u16 is_whole;	   /* what is in no mapping is not worth asking the loader about */
+	__u16 is_changing; /* libraries come and go: stacks say when they were */
 };
 #define BF_MAX_MAPPINGS 1024
 
@@ -413,7 +416,7 @@ struct bf_kernel_names {
 _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_key");
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
-_Static_assert(sizeof(struct bf_stack_event) == 16 + 8 * BF_MAX_FRAMES, "padding");
+_Static_assert(sizeof(struct bf_stack_event) == 24 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_control) == 160, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");

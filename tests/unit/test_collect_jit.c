@@ -336,7 +336,7 @@ static uint32_t file_of_mapping(int fd)
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	assert_int_equal(processes_add(&processes, self.pid, self.start, 0, &process), 0);
 	assert_int_equal(processes_read_maps(&processes, process), 0);
-	file = process_mapping(&processes.processes[process], (uintptr_t)memory)->file;
+	file = mapping_find(processes.processes[process].mappings, (uintptr_t)memory)->file;
 	munmap(memory, PAGE);
 	return file;
 }
@@ -553,18 +553,18 @@ static void memory_belongs_to_one_image(void **state)
 	files_hold(&processes.files, memory.file); /* of three mappings */
 	files_hold(&processes.files, memory.file);
 	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
-	assert_int_equal(raw_stacks_add(&stacks, 5, frames, 1, BF_END_ENTRY), 0);
+	assert_int_equal(raw_stacks_add(&stacks, 5, 0, frames, 1, BF_END_ENTRY), 0);
 	locator_init(&locator, &processes, &stacks, &wakers, profile, true);
 	assert_int_equal(processes_add(&processes, 4194305, 10, 0, &process), 0);
-	assert_int_equal(processes_map(&processes, 4194305, &memory), 0);
+	assert_int_equal(processes_map(&processes, 4194305, &memory, 0), 0);
 	assert_int_equal(locate(&locator, &key, &count), 0);
 	/* The same after an exec, and in another process. */
 	assert_int_equal(processes_exec(&processes, 4194305), 0);
-	assert_int_equal(processes_map(&processes, 4194305, &memory), 0);
+	assert_int_equal(processes_map(&processes, 4194305, &memory, 0), 0);
 	key.exec_id = 1;
 	assert_int_equal(locate(&locator, &key, &count), 0);
 	assert_int_equal(processes_add(&processes, 4194306, 10, 0, &process), 0);
-	assert_int_equal(processes_map(&processes, 4194306, &memory), 0);
+	assert_int_equal(processes_map(&processes, 4194306, &memory, 0), 0);
 	key.pid = 4194306;
 	key.exec_id = 0;
 	assert_int_equal(locate(&locator, &key, &count), 0);

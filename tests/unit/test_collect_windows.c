@@ -286,7 +286,7 @@ static void add_stack(struct raw_stacks *stacks, uint64_t id)
 {
 	const __u64 frames[] = {id, 1000 + id};
 
-	assert_int_equal(raw_stacks_add(stacks, id, frames, 2, BF_END_ENTRY), 0);
+	assert_int_equal(raw_stacks_add(stacks, id, 0, frames, 2, BF_END_ENTRY), 0);
 }
 
 /* What is asked for stays; what is not goes with the second generation after it. */

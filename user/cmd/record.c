@@ -136,9 +136,6 @@ static void clear_progress(struct recording *recording)
 		fputs("\r\033[K", stderr);
 }
 
-/* Files of short-lived processes must be opened while these live. */
-#define STEP_NS (100 * 1000000ULL)
-
 #define N_OTHER_FDS   4
 #define N_WATCHED_FDS (N_OTHER_FDS + 16)
 
@@ -151,7 +148,7 @@ static void wait_for_something(struct recording *recording, uint64_t deadline_ns
 		{.fd = recording->command.pid ? recording->command.pid_fd : -1, .events = POLLIN},
 		{.fd = snapshots_fd(recording->snapshots), .events = POLLIN},
 	};
-	uint64_t now = monotonic_ns(), left = STEP_NS;
+	uint64_t now = monotonic_ns(), left = collect_patience_ns(recording->collector);
 	struct timespec timeout;
 	size_t n = N_OTHER_FDS;
 

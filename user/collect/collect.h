@@ -95,7 +95,10 @@ uint64_t collect_window_start(const struct collector *collector);
 /* Readable when collect_step() has something to do at once. */
 int collect_fd(const struct collector *collector);
 
-/* Empties ring buffers and, when due, maps. Call it when collect_fd() says so and every 100 ms. */
+/* The longest to wait between two steps. */
+uint64_t collect_patience_ns(const struct collector *collector);
+
+/* Empties ring buffers and, when due, maps. Call it when collect_fd() says so, and in time. */
 int collect_step(struct collector *collector, struct failure *failure);
 
 /* Closes the window if it is still open, counts the threads that still wait, drains the rest, and

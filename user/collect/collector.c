@@ -18,6 +18,10 @@
 #include "profiler.skel.h"
 
 #define DRAIN_PERIOD_NS	 NSEC_PER_SEC
+/* Files of short-lived processes must be opened while these live. */
+#define STEP_NS		 (NSEC_PER_SEC / 10)
+/* Until its libraries are known, a process is unwound by those that were there before. */
+#define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
 #define GENERATION_BYTES (32 << 20) /* of frames and wakers; see raw_stacks.h */
 #define RECORDING_NICE	       -10
 #define SETTLE_NS	       1000000 /* the longest an event takes from its time stamp into its ring */
@@ -41,8 +45,8 @@ static int on_event(void *context, void *data, size_t size)
 
 	switch (stack->type) {
 	case BF_EVENT_STACK:
-		r = raw_stacks_add(&collector->stacks, stack->id, stack->frames, stack->n,
-				   stack->end);
+		r = raw_stacks_add(&collector->stacks, stack->id, stack->time, stack->frames,
+				   stack->n, stack->end);
 		break;
 	case BF_EVENT_SNAPSHOT: r = timeline_add_snapshot(&collector->timeline, data); break;
 	case BF_EVENT_WAKER: r = wakers_add(&collector->wakers, data); break;
@@ -165,9 +169,11 @@ static int age(struct collector *collector)
 
 int collector_tidy(struct collector *collector)
 {
+	int r;
+
 	jit_files_retry(&collector->processes.jit_files);
-	processes_sweep(&collector->processes);
-	return age(collector);
+	r = processes_sweep(&collector->processes);
+	return r < 0 ? r : age(collector);
 }
 
 static int drain_rows(struct collector *collector)
@@ -456,6 +462,11 @@ uint64_t collect_window_start(const struct collector *collector)
 int collect_fd(const struct collector *collector)
 {
 	return collector->epoll_fd;
+}
+
+uint64_t collect_patience_ns(const struct collector *collector)
+{
+	return collector->processes.n_changing ? CHANGING_STEP_NS : STEP_NS;
 }
 
 /* The window that is open now, by the clock. */

@@ -164,6 +164,16 @@ static int locate_user(struct locator *locator, uint32_t process, const struct m
 	return profile_add_location(locator->profile, id, address, is_return, ret_location);
 }
 
+/* What @process had mapped when @stack was taken; NULL: it is not known. */
+static const struct mapping_list *mappings_of(const struct locator *locator, uint32_t process,
+					      const struct stack_frames *stack)
+{
+	if (process == TABLE_NONE)
+		return NULL;
+	return process_mappings(&locator->processes->processes[process],
+				stack ? stack->time : 0);
+}
+
 /*
  * The user half ends before the first address that lies in no mapping: a frame pointer that led
  * astray, or, below a kernel half, registers of the image before an exec. Only a lone address is
@@ -174,15 +184,12 @@ static int locate_user_half(struct locator *locator, uint32_t process,
 			    enum stack_end *ret_end)
 {
 	const uint64_t *addresses = raw_stacks_addresses(locator->stacks, stack);
+	const struct mapping_list *list = mappings_of(locator, process, stack);
 
 	for (uint32_t i = 0; i < stack->n; i++) {
 		bool is_return = i > 0 && !(addresses[i] & BF_FRAME_EXACT);
 		uint64_t address = i > 0 ? addresses[i] & ~BF_FRAME_EXACT : addresses[i];
-		const struct mapping *mapping =
-			process == TABLE_NONE
-				? NULL
-				: process_mapping(&locator->processes->processes[process],
-						  address - is_return);
+		const struct mapping *mapping = list ? mapping_find(list, address - is_return) : NULL;
 		int r;
 
 		if (!mapping && (i > 0 || !is_alone)) {
@@ -285,22 +292,23 @@ static int find_frames(struct locator *locator, uint64_t id, struct stack_frames
 static int locate_stack(struct locator *locator, const struct halves *halves, uint32_t process,
 			uint64_t samples, uint32_t *ret_stack)
 {
-	const struct process *p =
-		process == TABLE_NONE ? NULL : &locator->processes->processes[process];
-	struct located wanted = {halves->kernel_stack, halves->user_stack, p ? p->serial : 0,
-				 p ? p->mappings->version : 0};
+	struct located wanted = {halves->kernel_stack, halves->user_stack};
 	struct stack_frames frames[2];
 	const struct stack_frames *kernel, *user;
-	bool lost;
-	uint64_t hash = hash_mix(
-		hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack), wanted.process),
-		wanted.version);
 	uint32_t found;
+	uint64_t hash;
+	bool lost;
 	int r = find_frames(locator, halves->kernel_stack, &frames[0], &kernel);
 
 	r = r < 0 ? r : find_frames(locator, halves->user_stack, &frames[1], &user);
 	if (r < 0)
 		return r;
+	if (process != TABLE_NONE) {
+		wanted.process = locator->processes->processes[process].serial;
+		wanted.version = mappings_of(locator, process, user)->version;
+	}
+	hash = hash_mix(hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack), wanted.process),
+			wanted.version);
 	lost = (halves->kernel_stack && !kernel) || (halves->user_stack && !user);
 	locator->lost_stacks += lost ? samples : 0;
 	found = table_find(&locator->by_stacks, hash, located_equal, locator->located, &wanted);

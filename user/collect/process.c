@@ -11,6 +11,9 @@
 /* Sweeps, a second or less each: whoever woke the waker of a thread may have ended since. */
 #define SWEEPS_KEPT 5
 
+#define MAX_PAST    256 /* of an image; the oldest go */
+#define CHANGING_NS (5 * NSEC_PER_SEC)
+
 void processes_init(struct processes *processes)
 {
 	*processes = (struct processes){};
@@ -82,9 +85,8 @@ static size_t first_after(const struct mapping_list *list, uint64_t address)
 	return low;
 }
 
-const struct mapping *process_mapping(const struct process *process, uint64_t address)
+const struct mapping *mapping_find(const struct mapping_list *list, uint64_t address)
 {
-	const struct mapping_list *list = process->mappings;
 	size_t i = first_after(list, address);
 
 	return i == list->n || list->items[i].start > address ? NULL : &list->items[i];
@@ -118,8 +120,69 @@ static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
 	       a->file == b->file;
 }
 
+const struct mapping_list *process_mappings(const struct process *process, uint64_t time)
+{
+	for (uint32_t i = 0; time && i < process->n_past; i++)
+		if (process->past[i].until > time)
+			return process->past[i].list;
+	return process->mappings;
+}
+
+static void forget_past(struct processes *processes, struct process *process, uint64_t before)
+{
+	uint32_t n = 0;
+
+	while (n < process->n_past && process->past[n].until < before)
+		list_put(processes, process->past[n++].list);
+	process->n_past -= n;
+	if (n)
+		memmove(process->past, process->past + n,
+			process->n_past * sizeof *process->past);
+}
+
+/* Keeps what is mapped until @time: stacks of before are yet to come. */
+static int keep_past(struct processes *processes, struct process *process, uint64_t time)
+{
+	if (!process->past)
+		process->past = calloc(MAX_PAST, sizeof *process->past);
+	if (!process->past)
+		return -ENOMEM;
+	if (process->n_past == MAX_PAST)
+		forget_past(processes, process, process->past[0].until + 1);
+	process->past[process->n_past++] = (struct past_mappings){process->mappings, time};
+	process->mappings->n_references++;
+	return 0;
+}
+
+static bool has_file(const struct processes *processes, const struct mapping *mapping)
+{
+	return !processes->files.files[mapping->file].is_memory;
+}
+
+/*
+ * @mapping comes in place of the mappings from @old up to @end. Where that is other code than was
+ * there, or BPF knows the process already, stacks need to say when they were.
+ */
+static int note_library(struct processes *processes, struct process *process,
+			const struct mapping *mapping, const struct mapping *old,
+			const struct mapping *end, uint64_t time)
+{
+	bool replaces = false;
+
+	for (; old < end; old++)
+		replaces |= old->file != mapping->file && has_file(processes, old);
+	if (!time || (!replaces && !(process->pushed && has_file(processes, mapping))))
+		return 0;
+	if (!process->changing_until) {
+		processes->n_changing++;
+		process->pushed = 0;
+	}
+	process->changing_until = time + CHANGING_NS;
+	return replaces ? keep_past(processes, process, time) : 0;
+}
+
 static int list_map(struct processes *processes, struct process *process,
-		    const struct mapping *mapping)
+		    const struct mapping *mapping, uint64_t time)
 {
 	const struct mapping *items = process->mappings->items;
 	size_t n = process->mappings->n, at = first_after(process->mappings, mapping->start);
@@ -141,7 +204,8 @@ static int list_map(struct processes *processes, struct process *process,
 		new[n_new].offset += mapping->end - new[n_new].start;
 		new[n_new++].start = mapping->end;
 	}
-	r = list_unshare(processes, process);
+	r = note_library(processes, process, mapping, items + at, items + end, time);
+	r = r < 0 ? r : list_unshare(processes, process);
 	return r < 0 ? r
 		     : list_splice(processes, process->mappings, at, end - at, new, n_new);
 }
@@ -202,20 +266,33 @@ void processes_put(struct processes *processes, uint32_t index)
 	if (processes_latest(processes, process->pid) == index)
 		table_remove(&processes->by_pid, hash_mix(0, process->pid), index);
 	jit_files_release(&processes->jit_files, &processes->files, &image);
+	forget_past(processes, process, UINT64_MAX);
+	free(process->past);
+	processes->n_changing -= process->changing_until != 0;
 	list_put(processes, process->mappings);
 	pool_give(&processes->pool, index);
+}
+
+static void list_free(struct mapping_list *list)
+{
+	if (--list->n_references)
+		return;
+	free(list->rooms.rooms);
+	free(list->items);
+	free(list);
 }
 
 void processes_done(struct processes *processes)
 {
 	for (size_t i = 0; i < processes->pool.n; i++) {
-		struct mapping_list *list = processes->processes[i].mappings;
+		struct process *process = &processes->processes[i];
 
-		if (!processes->processes[i].n_references || --list->n_references)
+		if (!process->n_references)
 			continue;
-		free(list->rooms.rooms);
-		free(list->items);
-		free(list);
+		for (uint32_t k = 0; k < process->n_past; k++)
+			list_free(process->past[k].list);
+		free(process->past);
+		list_free(process->mappings);
 	}
 	free(processes->processes);
 	free(processes->pool.free);
@@ -401,12 +478,13 @@ int processes_exit(struct processes *processes, uint32_t pid)
 }
 
 /* The caller keeps its reference to the file. */
-static int add_mapping(struct processes *processes, uint32_t index, const struct mapping *mapping)
+static int add_mapping(struct processes *processes, uint32_t index, const struct mapping *mapping,
+		       uint64_t time)
 {
 	struct process *process = &processes->processes[index];
 	const struct jit_image image = jit_image(process);
 	uint64_t version = process->mappings->version;
-	int r = list_map(processes, process, mapping);
+	int r = list_map(processes, process, mapping, time);
 
 	if (r < 0)
 		return r;
@@ -418,22 +496,22 @@ static int add_mapping(struct processes *processes, uint32_t index, const struct
 				     mapping->file);
 }
 
-int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping)
+int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping,
+		  uint64_t time)
 {
 	uint32_t process = processes_latest(processes, pid);
 	int r = 0;
 
 	if (process != TABLE_NONE && mapping->start < mapping->end)
-		r = add_mapping(processes, process, mapping);
+		r = add_mapping(processes, process, mapping, time);
 	files_put(&processes->files, mapping->file);
 	return r;
 }
 
-void processes_sweep(struct processes *processes)
+static void put_ended(struct processes *processes)
 {
 	size_t kept = 0;
 
-	processes->sweeps++;
 	for (size_t i = 0; i < processes->n_ended; i++) {
 		uint32_t process = processes->ended[i];
 
@@ -443,6 +521,37 @@ void processes_sweep(struct processes *processes)
 			processes->ended[kept++] = process;
 	}
 	processes->n_ended = kept;
+}
+
+/* Forgets what was mapped before @before, and which images changed, if they don't any more. */
+static int settle(struct processes *processes, uint64_t before, uint64_t now)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && processes->n_changing && i < processes->pool.n; i++) {
+		struct process *process = &processes->processes[i];
+
+		if (!process->n_references || !process->changing_until)
+			continue;
+		forget_past(processes, process, before);
+		if (process->changing_until > now || process->n_past)
+			continue;
+		process->changing_until = 0;
+		process->pushed = 0;
+		processes->n_changing--;
+		r = processes_note_change(processes, i);
+	}
+	return r;
+}
+
+int processes_sweep(struct processes *processes)
+{
+	uint64_t before = processes->swept_at;
+
+	processes->sweeps++;
+	processes->swept_at = monotonic_ns();
+	put_ended(processes);
+	return settle(processes, before, processes->swept_at);
 }
 
 /* --- what /proc has --- */
@@ -458,7 +567,7 @@ static int add_entry(struct processes *processes, uint32_t process, const struct
 		      mapping.start, mapping.end, &mapping.file);
 	if (r < 0)
 		return r;
-	r = add_mapping(processes, process, &mapping);
+	r = add_mapping(processes, process, &mapping, 0);
 	files_put(&processes->files, mapping.file);
 	return r;
 }

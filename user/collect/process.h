@@ -48,6 +48,13 @@ struct process {
 	uint64_t serial;    /* no other image has this one */
 	uint64_t listed_at; /* monotonic ns: what came before is in what /proc has; or 0 */
 	struct mapping_list *mappings;
+	/* What it had mapped lately, before files were replaced: oldest first. */
+	struct past_mappings {
+		struct mapping_list *list; /* with a reference */
+		uint64_t until;		   /* monotonic ns */
+	} *past;
+	uint32_t n_past;
+	uint64_t changing_until; /* monotonic ns: libraries come and go until then; 0: they don't */
 	uint32_t ended;	   /* the sweep before which it ended, counted from 1; 0: it lives */
 	bool is_changed;   /* it is in processes.changed */
 	bool is_in_window; /* the open window's profile has memory of it, and a reference */
@@ -70,6 +77,8 @@ struct processes {
 	uint32_t *ended;
 	size_t n_ended, ended_capacity;
 	uint32_t sweeps; /* calls of processes_sweep() */
+	uint64_t swept_at; /* monotonic ns: the last of these */
+	size_t n_changing; /* images whose libraries come and go */
 	/* Is given the rooms of a list that is freed. */
 	void (*release_rooms)(void *context, struct list_rooms *rooms);
 	void *release_context;
@@ -100,10 +109,11 @@ int processes_exec(struct processes *processes, uint32_t pid);
 int processes_exit(struct processes *processes, uint32_t pid);
 
 /*
- * Adds a mapping to what runs as @pid, taking over the reference to its file; what it covers of
- * older ones is gone. Errors: -ENOMEM.
+ * Adds a mapping, made at @time, to what runs as @pid, taking over the reference to its file; what it
+ * covers of older ones is gone. Errors: -ENOMEM.
  */
-int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping);
+int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping,
+		  uint64_t time);
 
 /* Notes that the unwinder is to look at an image, once. Errors: -ENOMEM. */
 int processes_note_change(struct processes *processes, uint32_t process);
@@ -116,11 +126,17 @@ int processes_read_maps(struct processes *processes, uint32_t process);
 /* Adds what /proc/PID/maps shows at @address. Errors: -ENOMEM. */
 int processes_read_mapping(struct processes *processes, uint32_t process, uint64_t address);
 
-/* The mapping that holds @address, or NULL. */
-const struct mapping *process_mapping(const struct process *process, uint64_t address);
+/* What was mapped at @time; 0: now. */
+const struct mapping_list *process_mappings(const struct process *process, uint64_t time);
 
-/* Puts images that ended some calls ago. Call it after each drain. */
-void processes_sweep(struct processes *processes);
+/* The mapping that holds @address, or NULL. */
+const struct mapping *mapping_find(const struct mapping_list *list, uint64_t address);
+
+/*
+ * Puts images that ended some calls ago, and what was mapped before the last call. Call it after
+ * each drain. Errors: -ENOMEM.
+ */
+int processes_sweep(struct processes *processes);
 
 /*
  * The image, added if no event said that it is there: then as /proc has it, if it still runs.

@@ -31,18 +31,19 @@ static const struct stack_frames *find(const struct stack_generation *generation
 	return found == TABLE_NONE ? NULL : &generation->stacks[found];
 }
 
-static int add(struct stack_generation *to, uint64_t id, const uint64_t *frames, uint32_t n,
-	       uint32_t end)
+/* @stack: all but where its addresses, @frames, will be. */
+static int add(struct stack_generation *to, struct stack_frames stack, const uint64_t *frames)
 {
-	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, n);
+	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, stack.n);
 
 	r = r < 0 ? r : array_reserve(to->stacks, to->stacks_capacity, to->n_stacks, 1);
-	r = r < 0 ? r : table_add(&to->by_id, id, to->n_stacks);
+	r = r < 0 ? r : table_add(&to->by_id, stack.id, to->n_stacks);
 	if (r < 0)
 		return r;
-	memcpy(to->addresses + to->n_addresses, frames, n * sizeof *frames);
-	to->stacks[to->n_stacks++] = (struct stack_frames){id, to->n_addresses, n, end};
-	to->n_addresses += n;
+	memcpy(to->addresses + to->n_addresses, frames, stack.n * sizeof *frames);
+	stack.first = to->n_addresses;
+	to->stacks[to->n_stacks++] = stack;
+	to->n_addresses += stack.n;
 	return 0;
 }
 
@@ -55,8 +56,7 @@ int raw_stacks_find(struct raw_stacks *stacks, uint64_t id, struct stack_frames 
 		found = find(&stacks->before, id);
 		if (!found)
 			return 0;
-		r = add(&stacks->now, id, stacks->before.addresses + found->first, found->n,
-			found->end);
+		r = add(&stacks->now, *found, stacks->before.addresses + found->first);
 		if (r < 0)
 			return r;
 		found = &stacks->now.stacks[stacks->now.n_stacks - 1];
@@ -65,13 +65,13 @@ int raw_stacks_find(struct raw_stacks *stacks, uint64_t id, struct stack_frames 
 	return 1;
 }
 
-int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n,
-		   uint32_t end)
+int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, uint64_t time, const __u64 *frames,
+		   uint32_t n, uint32_t end)
 {
-	struct stack_frames known;
+	struct stack_frames new = {.id = id, .time = time, .n = n, .end = end}, known;
 	int r = raw_stacks_find(stacks, id, &known);
 
-	return r != 0 ? (r < 0 ? r : 0) : add(&stacks->now, id, (const uint64_t *)frames, n, end);
+	return r != 0 ? (r < 0 ? r : 0) : add(&stacks->now, new, (const uint64_t *)frames);
 }
 
 size_t raw_stacks_bytes(const struct raw_stacks *stacks)

@@ -15,6 +15,7 @@
 
 struct stack_frames {
 	uint64_t id;
+	uint64_t time; /* monotonic ns: its addresses are of what was mapped then; 0: now */
 	uint64_t first; /* of its addresses, see raw_stacks_addresses() */
 	uint16_t n;
 	uint16_t end; /* enum bf_end */
@@ -33,8 +34,8 @@ struct raw_stacks {
 void raw_stacks_done(struct raw_stacks *stacks);
 
 /* Keeps the frames of @id, leaf first, unless they are known. Errors: -ENOMEM. */
-int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, const __u64 *frames, uint32_t n,
-		   uint32_t end);
+int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, uint64_t time, const __u64 *frames,
+		   uint32_t n, uint32_t end);
 
 /* Returns 1; 0 when the frames never arrived, or are forgotten; -ENOMEM. */
 int raw_stacks_find(struct raw_stacks *stacks, uint64_t id, struct stack_frames *ret);

@@ -129,7 +129,7 @@ static int apply_map(struct processes *processes, const struct timeline_event *e
 		return 0; /* not recorded */
 	r = files_get(&processes->files, &mapped->name, event->pid, mapping.start, mapping.end,
 		      &mapping.file);
-	return r < 0 ? r : processes_map(processes, event->pid, &mapping);
+	return r < 0 ? r : processes_map(processes, event->pid, &mapping, event->time);
 }
 
 static int apply(struct processes *processes, const struct timeline_event *event)

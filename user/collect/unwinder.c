@@ -289,6 +289,7 @@ static int push(struct unwinder *unwinder, struct process *process)
 		.exec_id = process->exec_id,
 		.segment = BF_NO_ROOM,
 		.is_whole = process->n_misses >= MISSES_TO_BELIEVE,
+		.is_changing = process->changing_until != 0,
 	};
 	struct list_rooms *rooms = &process->mappings->rooms;
 	struct room place;
@@ -420,7 +421,7 @@ static const struct mapping *ask_again(struct unwinder *unwinder, uint32_t index
 	unwinder->asked_at = now;
 	if (processes_read_mapping(processes, index, pc) < 0)
 		return NULL;
-	mapping = process_mapping(process, pc);
+	mapping = mapping_find(process->mappings, pc);
 	if (!mapping && ++process->n_misses == MISSES_TO_BELIEVE)
 		process->pushed = 0;
 	return mapping;
@@ -433,7 +434,8 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 
 	if (walk->process == TABLE_NONE)
 		return false;
-	mapping = process_mapping(&walk->unwinder->processes->processes[walk->process], pc);
+	mapping = mapping_find(
+		walk->unwinder->processes->processes[walk->process].mappings, pc);
 	if (!mapping)
 		mapping = ask_again(walk->unwinder, walk->process, pc);
 	if (!mapping)
@@ -480,5 +482,6 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 		r = push_again(unwinder, context.process);
 	else
 		r = processes_note_change(unwinder->processes, context.process);
-	return r < 0 ? r : raw_stacks_add(unwinder->stacks, event->id, frames, n, walk.end);
+	return r < 0 ? r : raw_stacks_add(unwinder->stacks, event->id, event->time, frames, n,
+					walk.end);
 }
