@@ -111,7 +111,7 @@ struct thread {
 	u64 runtime;	 /* CPU time it was charged by then */
 	u64 run_delay;	 /* time it had waited for CPUs */
 	u64 n_voluntary; /* switches it had asked for by blocking */
-	u32 pid, tid; /* for when it has been reaped; in a PID namespace only */
+	u32 pid, tid;	 /* for when it has been reaped; in a PID namespace only */
 	u16 cpu;
 	u8 is_newborn; /* it waits for its first CPU */
 	u8 is_exiting : 1, is_dead : 1 /* in --wall */;
@@ -161,10 +161,10 @@ struct unwind {
 	struct bf_walk walk;
 	u32 segment, at, n_mappings, emptied; /* of the process: struct bf_process */
 	u16 is_whole, is_changing;
-	u32 exec_id;		     /* of the image whose addresses the stack holds */
-	u64 trampoline;		     /* what return probes put for return addresses; 0: none */
-	u64 returns;		     /* the kernel's list of these, from where the walk stands: … */
-	u64 return_at, return_to;    /* … the first: its place on the stack, what was there */
+	u32 exec_id;		  /* of the image whose addresses the stack holds */
+	u64 trampoline;		  /* what return probes put for return addresses; 0: none */
+	u64 returns;		  /* the kernel's list of these, from where the walk stands: … */
+	u64 return_at, return_to; /* … the first: its place on the stack, what was there */
 	struct bf_stack_event stack;
 };
 /* What is kept of an off-CPU period, which may lie in two windows. */
@@ -174,7 +174,7 @@ struct kept {
 		u64 blocked, queued; /* weights, ns */
 		u64 wakers;	     /* id; of the blocked part */
 		u64 window;	     /* number */
-	} last, before; /* in the window it ended in; in the one before that */
+	} last, before;		     /* in the window it ended in; in the one before that */
 };
 struct scratch_stacks {
 	struct kept kept;

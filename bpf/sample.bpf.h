@@ -242,10 +242,11 @@ static __always_inline void row_added(u32 which)
 static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *key,
 				     u64 nanoseconds)
 {
-	struct bf_count first = {1, nanoseconds};
+	struct bf_count first = {.samples = 1, .nanoseconds = nanoseconds};
 
 	if (count_existing(map, key, nanoseconds))
 		return false;
+	first.since = bpf_ktime_get_ns();
 	if (!bpf_map_update_elem(map, key, &first, BPF_NOEXIST)) {
 		row_added(which);
 		return true;

@@ -108,8 +108,7 @@ static __always_inline int find_mapping(const struct unwind *unwind, u64 pc,
 static __always_inline int find_rule(const struct bf_mapping *mapping, u64 offset,
 				     const struct bf_rule **ret)
 {
-	u32 index = mapping->table + (offset >> BF_PART_SHIFT) -
-		    (mapping->offset >> BF_PART_SHIFT);
+	u32 index = mapping->table + (offset >> BF_PART_SHIFT) - (mapping->offset >> BF_PART_SHIFT);
 	const struct bf_table *part;
 	const u32 *words;
 

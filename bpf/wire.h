@@ -133,6 +133,7 @@ struct bf_count {
 	__u64 samples;	   /* or off-CPU periods */
 	__u64 nanoseconds; /* off-CPU time, or of BF_REASON_RUNTIME CPU time; or the number of
 			      events that the samples stand for */
+	__u64 since;	   /* CLOCK_MONOTONIC ns: the first of them */
 };
 
 /* A thread that woke another one, and where it was then; all else 0: an interrupt. */
@@ -188,10 +189,10 @@ struct bf_stack_event {
 	__u16 n;
 	__u16 end; /* enum bf_end; of a kernel half BF_END_ENTRY or BF_END_DEPTH */
 	__u64 id;
-	__u64 time; /* CLOCK_MONOTONIC ns, a millisecond or so before: what was mapped then; 0: now */
+	__u64 time; /* CLOCK_MONOTONIC ns, at most BF_SLICE_NS before; 0: not said */
 	__u64 frames[BF_MAX_FRAMES];
 };
-#define BF_SLICE_NS (1ULL << 20)
+#define BF_SLICE_NS (1ULL << 16)
 
 /*
  * A walk up a user stack: the registers of the frame it stands at. Registers are numbered as in

@@ -263,7 +263,8 @@ static void a_listing_holds_what_came_before(void **state)
 	processes.processes[listed].listed_at = 50;
 	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
 	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
-	map.mapped.start = 0x5000, map.mapped.end = 0x6000, map.time = 40; /* unmapped before the listing */
+	map.mapped.start = 0x5000, map.mapped.end = 0x6000,
+	map.time = 40; /* unmapped before the listing */
 	assert_int_equal(timeline_add_record(&timeline, &map), 0);
 	map.mapped.start = 0x3000, map.mapped.end = 0x4000, map.time = 60;
 	assert_int_equal(timeline_add_record(&timeline, &map), 0);

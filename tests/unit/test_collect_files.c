@@ -147,7 +147,8 @@ static void a_time_stamp_that_is_put_back_does_not_hide_it(void **state)
 	usleep(20000); /* time stamps tick */
 	write_file(path, "other");
 	assert_int_equal(utimensat(AT_FDCWD, path,
-				   (struct timespec[]){stat_buffer.st_atim, stat_buffer.st_mtim}, 0),
+				   (struct timespec[]){stat_buffer.st_atim, stat_buffer.st_mtim},
+				   0),
 			 0);
 	assert_int_not_equal(get(path), before);
 }
@@ -212,8 +213,8 @@ static void lines_of_maps_are_parsed(void **state)
 	static const char *const bad[] = {"", "0", "0-", "1-2 r-x", "1-2 r-xp 0", "x"};
 	struct maps_entry entry;
 
-	assert_true(maps_parse("00400000-0048a000 r-xp 00001000 fd:1f 123  /a b (deleted)",
-			       &entry));
+	assert_true(
+		maps_parse("00400000-0048a000 r-xp 00001000 fd:1f 123  /a b (deleted)", &entry));
 	assert_int_equal(entry.start, 0x400000);
 	assert_int_equal(entry.end, 0x48a000);
 	assert_int_equal(entry.offset, 0x1000);

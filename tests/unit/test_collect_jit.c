@@ -163,8 +163,8 @@ static void only_memory_that_can_hold_a_jits_code_is_watched(void **state)
 	static const char *const kernels[] = {"[vdso]", "[vsyscall]", "[uprobes]"};
 
 	for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-		assert_int_equal(
-			jit_files_see(jit, &processes.files, &self, memory_of(kernels[i])), 0);
+		assert_int_equal(jit_files_see(jit, &processes.files, &self, memory_of(kernels[i])),
+				 0);
 	see_file("/lib/libc.so.6");
 	see_file("/tmp/jit-12.dump.gz");
 	see_file("/tmp/jit-.dump");

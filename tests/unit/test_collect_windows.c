@@ -52,8 +52,8 @@ static void test_rows_are_set_aside(void **state)
 	for (uint32_t i = 0; i < 100; i++) {
 		const struct bf_count_key key = {.pid = i, .window = 1};
 
-		assert_int_equal(windows_set_aside(&windows, &key, &(struct bf_count){i, 2 * i}),
-				 0);
+		assert_int_equal(
+			windows_set_aside(&windows, &key, &(struct bf_count){i, 2 * i, 3 * i}), 0);
 	}
 	assert_int_equal(windows.n_later, 100);
 	assert_int_equal(windows.later[99].key.pid, 99);

@@ -19,18 +19,21 @@
 #include "profiler.skel.h"
 
 /* What @file of the files is read through. Content that was written over names other code. */
-static void file_source(const struct files *files, const struct file *file,
-			struct mapping_source *source)
+static void file_source(struct files *files, const struct file *file, struct mapping_source *source)
 {
 	if (file->root != UINT32_MAX)
 		source->root = files->roots.items[file->root].fd;
-	if (file->fd >= 0 && file_is_unchanged(file))
+	if (file->fd < 0)
+		return;
+	if (file_is_unchanged(file))
 		source->file = file->fd;
+	else
+		files->n_unopened++;
 }
 
 static struct mapping_source *list_sources(struct collector *collector)
 {
-	const struct files *files = &collector->processes.files;
+	struct files *files = &collector->processes.files;
 	const struct locator *locator = &collector->locator;
 	const struct profile *profile = collector->profile;
 	struct jit_files *jit_files = &collector->processes.jit_files;

@@ -17,14 +17,14 @@
 #include "collect/window.h"
 #include "profiler.skel.h"
 
-#define DRAIN_PERIOD_NS	 NSEC_PER_SEC
+#define DRAIN_PERIOD_NS NSEC_PER_SEC
 /* Files of short-lived processes must be opened while these live. */
-#define STEP_NS		 (NSEC_PER_SEC / 10)
+#define STEP_NS (NSEC_PER_SEC / 10)
 /* Until its libraries are known, a process is unwound by those that were there before. */
 #define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
 #define GENERATION_BYTES (32 << 20) /* of frames and wakers; see raw_stacks.h */
-#define RECORDING_NICE	       -10
-#define SETTLE_NS	       1000000 /* the longest an event takes from its time stamp into its ring */
+#define RECORDING_NICE	 -10
+#define SETTLE_NS	 1000000 /* the longest an event takes from its time stamp into its ring */
 
 /*
  * A process of before the records may have had an exec since: like all that were there, it is read

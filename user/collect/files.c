@@ -82,8 +82,7 @@ static int verify(int fd, const struct file_name *name)
 	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
 		bool is_same_inode = stat.st_ino == name->inode;
 
-		if (is_same_inode &&
-		    stat.st_dev == makedev(name->device_major, name->device_minor))
+		if (is_same_inode && stat.st_dev == makedev(name->device_major, name->device_minor))
 			return fd;
 		/* Records and maps disagree on overlayfs in some kernels. */
 		if (is_mapped_as(fd, name) || (is_same_inode && is_on(fd, OVERLAYFS_SUPER_MAGIC)))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * files: what is mapped executable, each file kept open from the moment it is first seen, so that it
- * can be read after its process has ended or its name is gone. Whoever refers to a file holds a
+ * files: what is mapped executable, each file kept open from the moment it is first seen, so that
+ * it can be read after its process has ended or its name is gone. Whoever refers to a file holds a
  * reference; the last one that is put closes it.
  *
  * A file is found by what the kernel says of the mapping: device and inode. While it is open its
- * inode is not used again, but its content can change: size, time stamps and link count are compared
- * at each mapping, and what was written over is another file from then on.
+ * inode is not used again, but its content can change: size, time stamps and link count are
+ * compared at each mapping, and what was written over is another file from then on.
  *
  * Memory without a file has an entry, too, by the kernel's name of it: "[vdso]", or "" for all that
  * has none. So has memory that only looks like a file to the kernel, as memfds and shared anonymous
@@ -54,7 +54,7 @@ struct files {
 	struct file *files;
 	struct pool pool;
 	struct table by_name;
-	uint64_t n_unopened; /* that ever were */
+	uint64_t n_unopened;  /* that ever were */
 	struct folders roots; /* all but ours */
 	dev_t own_root_device;
 	ino_t own_root_inode;

@@ -104,8 +104,7 @@ static int file_mapping(struct locator *locator, const struct mapping *mapping,
 	if (file->profile_mapping == UINT32_MAX) {
 		r = array_reserve(locator->files, locator->files_capacity, locator->n_files, 1);
 		r = r < 0 ? r : strings_add(&locator->profile->strings, file->path, &new.path);
-		r = r < 0 ? r
-			  : profile_add_mapping(locator->profile, &new, &file->profile_mapping);
+		r = r < 0 ? r : profile_add_mapping(locator->profile, &new, &file->profile_mapping);
 		if (r < 0)
 			return r;
 		files_hold(files, mapping->file);
@@ -141,8 +140,7 @@ static int memory_mapping(struct locator *locator, uint32_t index, const char *p
 static int locate_user(struct locator *locator, uint32_t process, const struct mapping *mapping,
 		       uint64_t address, bool is_return, uint32_t *ret_location)
 {
-	const struct file *file =
-		mapping ? &locator->processes->files.files[mapping->file] : NULL;
+	const struct file *file = mapping ? &locator->processes->files.files[mapping->file] : NULL;
 	uint32_t id;
 	int r;
 
@@ -164,32 +162,21 @@ static int locate_user(struct locator *locator, uint32_t process, const struct m
 	return profile_add_location(locator->profile, id, address, is_return, ret_location);
 }
 
-/* What @process had mapped when @stack was taken; NULL: it is not known. */
-static const struct mapping_list *mappings_of(const struct locator *locator, uint32_t process,
-					      const struct stack_frames *stack)
-{
-	if (process == TABLE_NONE)
-		return NULL;
-	return process_mappings(&locator->processes->processes[process],
-				stack ? stack->time : 0);
-}
-
 /*
  * The user half ends before the first address that lies in no mapping: a frame pointer that led
  * astray, or, below a kernel half, registers of the image before an exec. Only a lone address is
  * kept.
  */
 static int locate_user_half(struct locator *locator, uint32_t process,
-			    const struct stack_frames *stack, bool is_alone, uint32_t *locations,
-			    enum stack_end *ret_end)
+			    const struct mapping_list *list, const struct stack_frames *stack,
+			    bool is_alone, uint32_t *locations, enum stack_end *ret_end)
 {
 	const uint64_t *addresses = raw_stacks_addresses(locator->stacks, stack);
-	const struct mapping_list *list = mappings_of(locator, process, stack);
-
 	for (uint32_t i = 0; i < stack->n; i++) {
 		bool is_return = i > 0 && !(addresses[i] & BF_FRAME_EXACT);
 		uint64_t address = i > 0 ? addresses[i] & ~BF_FRAME_EXACT : addresses[i];
-		const struct mapping *mapping = list ? mapping_find(list, address - is_return) : NULL;
+		const struct mapping *mapping =
+			list ? mapping_find(list, address - is_return) : NULL;
 		int r;
 
 		if (!mapping && (i > 0 || !is_alone)) {
@@ -255,7 +242,7 @@ static bool located_equal(const void *items, uint32_t position, const void *key)
 }
 
 /* Makes the stack of a row: both halves, leaf first. */
-static int make_stack(struct locator *locator, uint32_t process,
+static int make_stack(struct locator *locator, uint32_t process, const struct mapping_list *list,
 		      const struct stack_frames *kernel, const struct stack_frames *user,
 		      enum stack_end end, uint32_t *ret_stack)
 {
@@ -265,7 +252,8 @@ static int make_stack(struct locator *locator, uint32_t process,
 	if (kernel)
 		n = locate_kernel_half(locator, kernel, locations);
 	if (n >= 0 && user)
-		n_user = locate_user_half(locator, process, user, n == 0, locations + n, &end);
+		n_user =
+			locate_user_half(locator, process, list, user, n == 0, locations + n, &end);
 	if (n < 0 || n_user < 0)
 		return n < 0 ? n : n_user;
 	return profile_add_stack(locator->profile, locations, n + n_user, end, ret_stack);
@@ -275,6 +263,7 @@ static int make_stack(struct locator *locator, uint32_t process,
 struct halves {
 	uint64_t kernel_stack, user_stack;
 	uint64_t process_start;
+	uint64_t since; /* monotonic ns: when that was seen first */
 	uint32_t pid, exec_id;
 	bool wants_user;
 };
@@ -295,6 +284,7 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 	struct located wanted = {halves->kernel_stack, halves->user_stack};
 	struct stack_frames frames[2];
 	const struct stack_frames *kernel, *user;
+	const struct mapping_list *list = NULL; /* what was mapped then; NULL: not known */
 	uint32_t found;
 	uint64_t hash;
 	bool lost;
@@ -305,7 +295,9 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 		return r;
 	if (process != TABLE_NONE) {
 		wanted.process = locator->processes->processes[process].serial;
-		wanted.version = mappings_of(locator, process, user)->version;
+		list = process_mappings(&locator->processes->processes[process],
+					user && user->time ? user->time : halves->since);
+		wanted.version = list->version;
 	}
 	hash = hash_mix(hash_mix(hash_mix(wanted.kernel_stack, wanted.user_stack), wanted.process),
 			wanted.version);
@@ -316,7 +308,7 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 		*ret_stack = locator->located[found].stack;
 		return 0;
 	}
-	r = make_stack(locator, process, kernel, user,
+	r = make_stack(locator, process, list, kernel, user,
 		       end_of_halves(kernel, user, locator->user_stacks && halves->wants_user),
 		       &wanted.stack);
 	if (r < 0)
@@ -371,13 +363,14 @@ static int add_comm(struct locator *locator, const char *comm, uint32_t *ret_com
 }
 
 /* @next: the one that woke this one, or 0. */
-static int locate_waker(struct locator *locator, const struct bf_waker *waker, uint32_t next,
-			uint32_t *ret_waker)
+static int locate_waker(struct locator *locator, const struct bf_waker *waker, uint64_t since,
+			uint32_t next, uint32_t *ret_waker)
 {
 	const struct halves halves = {
 		.kernel_stack = waker->kernel_stack,
 		.user_stack = waker->user_stack,
 		.process_start = waker->process_start,
+		.since = since,
 		.pid = waker->pid,
 		.exec_id = waker->exec_id,
 		.wants_user = waker->pid && !waker->kernel_thread,
@@ -394,7 +387,7 @@ static int locate_waker(struct locator *locator, const struct bf_waker *waker, u
 	return r < 0 ? r : profile_add_waker(locator->profile, &new, ret_waker);
 }
 
-static int locate_wakers(struct locator *locator, uint64_t id, uint64_t samples,
+static int locate_wakers(struct locator *locator, uint64_t id, const struct bf_count *count,
 			 uint32_t *ret_waker)
 {
 	const struct bf_wakers_event *chain = wakers_find_chain(locator->wakers, id);
@@ -405,12 +398,12 @@ static int locate_wakers(struct locator *locator, uint64_t id, uint64_t samples,
 		return 0;
 	for (uint32_t i = chain ? chain->n : 0; i-- > 0;) {
 		const struct bf_waker *waker = wakers_find(locator->wakers, chain->wakers[i]);
-		int r = waker ? locate_waker(locator, waker, last, &last) : 0;
+		int r = waker ? locate_waker(locator, waker, count->since, last, &last) : 0;
 
 		if (r < 0)
 			return r;
 	}
-	locator->lost_wakers += last ? 0 : samples;
+	locator->lost_wakers += last ? 0 : count->samples;
 	*ret_waker = last;
 	return 0;
 }
@@ -440,6 +433,7 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 		.kernel_stack = key->kernel_stack,
 		.user_stack = key->user_stack,
 		.process_start = key->process_start,
+		.since = count->since,
 		.pid = key->pid,
 		.exec_id = key->exec_id,
 		.wants_user = !key->kernel_thread,
@@ -450,7 +444,7 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 	if (locator->profile->mode == PROFILE_WALL && sample.reason == REASON_NONE)
 		sample.reason = REASON_ONCPU;
 	r = locate_halves(locator, &halves, count->samples, &sample.stack);
-	r = r < 0 ? r : locate_wakers(locator, key->wakers, count->samples, &sample.waker);
+	r = r < 0 ? r : locate_wakers(locator, key->wakers, count, &sample.waker);
 	r = r < 0 ? r : add_comm(locator, key->comm, &sample.comm);
 	return r < 0 ? r : profile_add_sample(locator->profile, &sample);
 }

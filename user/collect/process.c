@@ -136,8 +136,7 @@ static void forget_past(struct processes *processes, struct process *process, ui
 		list_put(processes, process->past[n++].list);
 	process->n_past -= n;
 	if (n)
-		memmove(process->past, process->past + n,
-			process->n_past * sizeof *process->past);
+		memmove(process->past, process->past + n, process->n_past * sizeof *process->past);
 }
 
 /* Keeps what is mapped until @time: stacks of before are yet to come. */
@@ -206,8 +205,7 @@ static int list_map(struct processes *processes, struct process *process,
 	}
 	r = note_library(processes, process, mapping, items + at, items + end, time);
 	r = r < 0 ? r : list_unshare(processes, process);
-	return r < 0 ? r
-		     : list_splice(processes, process->mappings, at, end - at, new, n_new);
+	return r < 0 ? r : list_splice(processes, process->mappings, at, end - at, new, n_new);
 }
 
 /* --- images --- */

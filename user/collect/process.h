@@ -27,15 +27,15 @@ struct list_rooms {
 	struct room *rooms; /* the first holds the mappings, or says in which of the others they are
 			     */
 	uint32_t n;
-	uint8_t class; /* of the size of the first */
-	bool turn;     /* which half of each BPF reads */
+	uint8_t class;	/* of the size of the first */
+	bool turn;	/* which half of each BPF reads */
 	uint32_t count; /* of what is in the first */
 	uint64_t version;
 };
 
 struct mapping_list {
 	uint32_t n_references;
-	uint64_t version; /* no other state of any list has this one */
+	uint64_t version;      /* no other state of any list has this one */
 	struct mapping *items; /* sorted by start, not overlapping */
 	size_t n, capacity;
 	struct list_rooms rooms;
@@ -52,14 +52,14 @@ struct process {
 	struct past_mappings {
 		struct mapping_list *list; /* with a reference */
 		uint64_t until;		   /* monotonic ns */
-	} *past;
+	} * past;
 	uint32_t n_past;
 	uint64_t changing_until; /* monotonic ns: libraries come and go until then; 0: they don't */
-	uint32_t ended;	   /* the sweep before which it ended, counted from 1; 0: it lives */
-	bool is_changed;   /* it is in processes.changed */
-	bool is_in_window; /* the open window's profile has memory of it, and a reference */
+	uint32_t ended;		 /* the sweep before which it ended, counted from 1; 0: it lives */
+	bool is_changed;	 /* it is in processes.changed */
+	bool is_in_window;	 /* the open window's profile has memory of it, and a reference */
 	/* The unwinder's: */
-	bool is_wanted; /* BPF met this process, or it was forked from one that BPF knows */
+	bool is_wanted;	   /* BPF met this process, or it was forked from one that BPF knows */
 	uint32_t n_misses; /* addresses of its stacks that lie in no mapping of this version */
 	uint64_t pushed;   /* version of the mappings that BPF knows; 0: none */
 };
@@ -76,7 +76,7 @@ struct processes {
 	size_t n_changed, changed_capacity;
 	uint32_t *ended;
 	size_t n_ended, ended_capacity;
-	uint32_t sweeps; /* calls of processes_sweep() */
+	uint32_t sweeps;   /* calls of processes_sweep() */
 	uint64_t swept_at; /* monotonic ns: the last of these */
 	size_t n_changing; /* images whose libraries come and go */
 	/* Is given the rooms of a list that is freed. */
@@ -109,8 +109,8 @@ int processes_exec(struct processes *processes, uint32_t pid);
 int processes_exit(struct processes *processes, uint32_t pid);
 
 /*
- * Adds a mapping, made at @time, to what runs as @pid, taking over the reference to its file; what it
- * covers of older ones is gone. Errors: -ENOMEM.
+ * Adds a mapping, made at @time, to what runs as @pid, taking over the reference to its file; what
+ * it covers of older ones is gone. Errors: -ENOMEM.
  */
 int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping,
 		  uint64_t time);

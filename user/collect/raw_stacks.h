@@ -15,7 +15,7 @@
 
 struct stack_frames {
 	uint64_t id;
-	uint64_t time; /* monotonic ns: its addresses are of what was mapped then; 0: now */
+	uint64_t time;	/* monotonic ns: its addresses are of what was mapped then; 0: now */
 	uint64_t first; /* of its addresses, see raw_stacks_addresses() */
 	uint16_t n;
 	uint16_t end; /* enum bf_end */

@@ -15,7 +15,7 @@ enum record_type { RECORD_MAP, RECORD_EXEC, N_RECORD_TYPES };
 struct record {
 	enum record_type type;
 	uint32_t pid;
-	uint64_t time; /* CLOCK_MONOTONIC ns */
+	uint64_t time;		  /* CLOCK_MONOTONIC ns */
 	struct maps_entry mapped; /* RECORD_MAP; its path is valid during the call */
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-#define MAX_EXTENTS	16   /* of a file, mapped at so many places of it */
+#define MAX_EXTENTS	 16   /* of a file, mapped at so many places of it */
 #define MAX_EXTENT_SLOTS 1024 /* 1 GiB of code in one piece; sparse files may claim any size */
 
 /* Slots [first_slot, + n) stand for the parts [first_part, + n) of a file. */
@@ -194,8 +194,7 @@ static void set_extent(struct tables *tables, const struct file_table *file,
 		       const struct extent *extent)
 {
 	for (uint32_t i = 0; i < extent->n; i++)
-		set_slot(tables, extent->first_slot + i,
-			 part_value(file, extent->first_part + i));
+		set_slot(tables, extent->first_slot + i, part_value(file, extent->first_part + i));
 }
 
 static void set_all_parts(struct tables *tables, const struct file_table *file)
@@ -372,8 +371,7 @@ static const struct extent *find_extent(struct tables *tables, struct file_table
 	struct extent *extent = file->extents;
 
 	for (; extent < file->extents + file->n_extents; extent++)
-		if (first >= extent->first_part &&
-		    first + n <= extent->first_part + extent->n)
+		if (first >= extent->first_part && first + n <= extent->first_part + extent->n)
 			return extent;
 	if (file->n_extents == MAX_EXTENTS || n > MAX_EXTENT_SLOTS)
 		return NULL;

@@ -152,8 +152,7 @@ static void forget_event(struct timeline *timeline, struct timeline_event *event
 {
 	if (event->snapshot) {
 		timeline->n_snapshots--;
-		timeline->snapshot_bytes -=
-			sizeof *event->snapshot + event->snapshot->memory_bytes;
+		timeline->snapshot_bytes -= sizeof *event->snapshot + event->snapshot->memory_bytes;
 	}
 	event_done(event);
 }

@@ -54,8 +54,7 @@ static void release_rooms(void *context, struct list_rooms *rooms)
 	struct unwinder *unwinder = context;
 
 	for (uint32_t i = 0; i < rooms->n; i++) {
-		struct room_list *list =
-			&unwinder->quiet[i ? UNWINDER_CLASSES - 1 : rooms->class];
+		struct room_list *list = &unwinder->quiet[i ? UNWINDER_CLASSES - 1 : rooms->class];
 
 		if (rooms->rooms[i].segment &&
 		    array_reserve(list->rooms, list->capacity, list->n, 1) == 0)
@@ -173,7 +172,7 @@ static int describe_list(struct unwinder *unwinder, const struct mapping_list *l
 			free(to);
 			return r;
 		}
-		if (n && !new.table && !to[n - 1].table && new.flags == to[n - 1].flags &&
+		if (n && !new.table && !to[n - 1].table &&new.flags == to[n - 1].flags &&
 		    to[n - 1].end == new.start)
 			to[n - 1].end = new.end;
 		else
@@ -434,8 +433,7 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 
 	if (walk->process == TABLE_NONE)
 		return false;
-	mapping = mapping_find(
-		walk->unwinder->processes->processes[walk->process].mappings, pc);
+	mapping = mapping_find(walk->unwinder->processes->processes[walk->process].mappings, pc);
 	if (!mapping)
 		mapping = ask_again(walk->unwinder, walk->process, pc);
 	if (!mapping)
@@ -482,6 +480,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 		r = push_again(unwinder, context.process);
 	else
 		r = processes_note_change(unwinder->processes, context.process);
-	return r < 0 ? r : raw_stacks_add(unwinder->stacks, event->id, event->time, frames, n,
-					walk.end);
+	return r < 0 ? r
+		     : raw_stacks_add(unwinder->stacks, event->id, event->time, frames, n,
+				      walk.end);
 }

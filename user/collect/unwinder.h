@@ -25,7 +25,7 @@ struct unwinder {
 	struct raw_stacks *stacks;
 	struct segments segments;
 	struct tables tables;
-	uint64_t asked_at; /* when /proc was last asked for a mapping that no record named */
+	uint64_t asked_at;  /* when /proc was last asked for a mapping that no record named */
 	uint64_t n_refused; /* processes whose mappings BPF could not be given */
 
 	/* Rooms of lists that are no more: by class, those that BPF may still read apart. */
