@@ -31,20 +31,20 @@ static __always_inline int walk_read(void *memory, void *to, u32 n, u64 from)
 		(walk)->pc = (registers)->ip;                                                      \
 		(walk)->sp = (registers)->sp;                                                      \
 		(walk)->fp = (registers)->bp;                                                      \
-		(walk)->leaf[0] = (registers)->ax;                                                 \
-		(walk)->leaf[1] = (registers)->dx;                                                 \
-		(walk)->leaf[2] = (registers)->cx;                                                 \
-		(walk)->leaf[3] = (registers)->bx;                                                 \
-		(walk)->leaf[4] = (registers)->si;                                                 \
-		(walk)->leaf[5] = (registers)->di;                                                 \
-		(walk)->leaf[8] = (registers)->r8;                                                 \
-		(walk)->leaf[9] = (registers)->r9;                                                 \
-		(walk)->leaf[10] = (registers)->r10;                                               \
-		(walk)->leaf[11] = (registers)->r11;                                               \
-		(walk)->leaf[12] = (registers)->r12;                                               \
-		(walk)->leaf[13] = (registers)->r13;                                               \
-		(walk)->leaf[14] = (registers)->r14;                                               \
-		(walk)->leaf[15] = (registers)->r15;                                               \
+		(walk)->leaf[BF_REGISTER_AX] = (registers)->ax;                                    \
+		(walk)->leaf[BF_REGISTER_DX] = (registers)->dx;                                    \
+		(walk)->leaf[BF_REGISTER_CX] = (registers)->cx;                                    \
+		(walk)->leaf[BF_REGISTER_BX] = (registers)->bx;                                    \
+		(walk)->leaf[BF_REGISTER_SI] = (registers)->si;                                    \
+		(walk)->leaf[BF_REGISTER_DI] = (registers)->di;                                    \
+		(walk)->leaf[BF_REGISTER_R8] = (registers)->r8;                                    \
+		(walk)->leaf[BF_REGISTER_R9] = (registers)->r9;                                    \
+		(walk)->leaf[BF_REGISTER_R10] = (registers)->r10;                                  \
+		(walk)->leaf[BF_REGISTER_R11] = (registers)->r11;                                  \
+		(walk)->leaf[BF_REGISTER_R12] = (registers)->r12;                                  \
+		(walk)->leaf[BF_REGISTER_R13] = (registers)->r13;                                  \
+		(walk)->leaf[BF_REGISTER_R14] = (registers)->r14;                                  \
+		(walk)->leaf[BF_REGISTER_R15] = (registers)->r15;                                  \
 	} while (0)
 #elif defined(__TARGET_ARCH_arm64)
 #define walk_begin(walk, registers)                                                                \
@@ -99,9 +99,7 @@ static __always_inline int find_mapping(const struct unwind *unwind, u64 pc,
 	*ret = mapping;
 	if (mapping)
 		return BF_END_NONE;
-	if (unwind->walk.guessed)
-		return BF_END_NO_ROWS;
-	return unwind->is_whole ? BF_END_UNMAPPED : BF_END_MAPPING;
+	return walk_nowhere(&unwind->walk, unwind->is_whole);
 }
 
 /* Finds the rule for @offset of the file of @mapping. Returns why there is none. */
@@ -259,6 +257,7 @@ static __always_inline void unwind_begin(struct unwind *unwind)
 	unwind->walk.exact = 1;
 	unwind->walk.is_leaf = 1;
 	unwind->walk.guessed = 0;
+	unwind->walk.n_stacks = 0;
 	unwind->walk.bx_at = BF_BX_IN_LEAF;
 	unwind->is_changing = 0;
 	unwind->walk.end = BF_END_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One step up a user stack: find the rule for the code, apply it. Compiled into the BPF programs
- *and, to walk snapshots and to be tested, for the host. No loop over frames here, no maps.
+ * and, to walk snapshots and to be tested, for the host. No loop over frames here, no maps.
  *
  * Memory of the thread is read through walk_read() only, which the includer defines:
  *
@@ -18,18 +18,22 @@
 enum walk_machine { WALK_X86_64, WALK_ARM64 };
 
 /* Where the kernel keeps the interrupted registers, from the stack pointer of a signal frame on. */
-#define X86_SIGNAL_FP                                                                              \
-	120 /* struct ucontext: uc_mcontext.gregs[REG_RBP], [REG_RBX], [REG_RSP], [REG_RIP] */
-#define X86_SIGNAL_BX	128
-#define X86_SIGNAL_SP	160
-#define ARM64_SIGNAL_FP 544 /* struct rt_sigframe: uc.uc_mcontext.regs[29], [30], sp, pc */
+#define X86_SIGNAL_REGISTERS 40	 /* struct ucontext: uc_mcontext.gregs, as enum bf_register */
+#define ARM64_SIGNAL_FP	     544 /* struct rt_sigframe: uc.uc_mcontext.regs[29], [30], sp, pc */
 
 #define ARM64_ADDRESS_BITS 48 /* above them lies the signature of a signed return address */
 
-#define WALK_LOWEST_CODE 65536 /* nothing is mapped below: a program starts with a number there */
-#define WALK_MAX_JUMP                                                                              \
-	(1ULL << 30) /* no frame is larger: a frame pointer that leads further lies                \
-		      */
+#define WALK_LOWEST_CODE  65536 /* nothing is mapped below: a program starts with a number there */
+#define WALK_HIGHEST_BITS 56	/* … and above 2^56 neither, on any machine */
+#define WALK_MAX_JUMP	  (1ULL << 30) /* no frame is larger: what leads further is none's */
+#define WALK_MIN_STACK	  4096	       /* what lies nearer is on the same stack */
+#define WALK_MAX_STACKS	  16
+
+/* Registers that calls may change (System V ABI, AMD64, 3.2.1). */
+#define X86_SCRATCH                                                                                \
+	(1u << BF_REGISTER_AX | 1u << BF_REGISTER_CX | 1u << BF_REGISTER_DX |                      \
+	 1u << BF_REGISTER_SI | 1u << BF_REGISTER_DI | 1u << BF_REGISTER_R8 |                      \
+	 1u << BF_REGISTER_R9 | 1u << BF_REGISTER_R10 | 1u << BF_REGISTER_R11)
 
 static inline __attribute__((always_inline)) __u32 segment_word(const __u32 *words, __u32 at)
 {
@@ -94,14 +98,15 @@ bf_find_mapping(const __u32 *words, __u32 at, __u32 n, __u64 pc)
 
 /*
  * The frame that @walk stands at, as it is kept. What a signal interrupted is no return address,
- * and what a handler returns to was never called: it lies at its function's first byte.
+ * and what was never called, but put on the stack to be returned to, may be at a function's first
+ * byte.
  */
 static inline __attribute__((always_inline)) __u64 walk_frame(const struct bf_walk *walk,
 							      const struct bf_rule *rule)
 {
 	if (walk->is_leaf)
 		return walk->pc;
-	if (walk->exact || (rule && rule->cfa == BF_CFA_SIGNAL))
+	if (walk->exact || (rule && (rule->cfa == BF_CFA_SIGNAL || rule->cfa == BF_CFA_PLANTED)))
 		return walk->pc | BF_FRAME_EXACT;
 	return walk->pc;
 }
@@ -112,21 +117,42 @@ leave_signal_frame(struct bf_walk *walk, void *memory, enum walk_machine machine
 	__u64 registers[4]; /* arm64: x29, x30, sp, pc */
 
 	if (machine == WALK_X86_64) {
-		if (walk_read(memory, &registers[0], 8, walk->sp + X86_SIGNAL_FP) ||
-		    walk_read(memory, &registers[2], 16, walk->sp + X86_SIGNAL_SP))
+		if (walk_read(memory, walk->leaf, sizeof walk->leaf,
+			      walk->sp + X86_SIGNAL_REGISTERS))
 			return BF_END_MEMORY;
-		walk->bx_at = walk->sp + X86_SIGNAL_BX;
+		walk->bx_at = BF_BX_IN_LEAF;
+		walk->fp = walk->leaf[BF_REGISTER_BP];
+		walk->sp = walk->leaf[BF_REGISTER_SP];
+		walk->pc = walk->leaf[BF_REGISTER_IP];
 	} else {
 		if (walk_read(memory, registers, 32, walk->sp + ARM64_SIGNAL_FP))
 			return BF_END_MEMORY;
+		walk->fp = registers[0];
 		walk->lr = registers[1];
+		walk->sp = registers[2];
+		walk->pc = registers[3];
 	}
-	walk->fp = registers[0];
-	walk->sp = registers[2];
-	walk->pc = registers[3];
 	walk->exact = 1;
 	walk->is_leaf = 0;
 	walk->guessed = 0;
+	return BF_END_NONE;
+}
+
+/*
+ * What register @reg held in the frame that @walk stands at. Code that counts from one that calls
+ * may change, while it calls, is written by hand, and so is what it calls: that one is kept.
+ */
+static inline __attribute__((always_inline)) int read_register(const struct bf_walk *walk, __u8 reg,
+							       void *memory, __u64 *ret)
+{
+	reg &= 15;
+	if (walk->exact || (X86_SCRATCH >> reg & 1) ||
+	    (reg == BF_REGISTER_BX && walk->bx_at == BF_BX_IN_LEAF))
+		*ret = walk->leaf[reg];
+	else if (reg != BF_REGISTER_BX || walk->bx_at == BF_BX_UNKNOWN)
+		return BF_END_UNSUPPORTED;
+	else if (walk_read(memory, ret, 8, walk->bx_at))
+		return BF_END_MEMORY;
 	return BF_END_NONE;
 }
 
@@ -134,6 +160,7 @@ static inline __attribute__((always_inline)) int
 find_cfa(const struct bf_walk *walk, const struct bf_rule *rule, void *memory, __u64 *ret)
 {
 	__u64 cfa;
+	int end;
 
 	switch (rule->cfa) {
 	case BF_CFA_SP: *ret = walk->sp + (__s64)rule->cfa_offset; return BF_END_NONE;
@@ -142,7 +169,7 @@ find_cfa(const struct bf_walk *walk, const struct bf_rule *rule, void *memory, _
 		*ret = walk->sp + 8 + ((walk->pc & 15) >= rule->addend ? 8 : 0);
 		return BF_END_NONE;
 	case BF_CFA_SP_INDEXED:
-		if (!walk->is_leaf)
+		if (!walk->exact)
 			return BF_END_UNSUPPORTED;
 		cfa = walk->sp + 8 * walk->leaf[rule->reg & 15] + (__s64)rule->cfa_offset;
 		if (walk_read(memory, &cfa, 8, cfa))
@@ -150,14 +177,9 @@ find_cfa(const struct bf_walk *walk, const struct bf_rule *rule, void *memory, _
 		*ret = cfa + 8;
 		return BF_END_NONE;
 	case BF_CFA_REGISTER:
-		if (walk->is_leaf)
-			cfa = walk->leaf[rule->reg & 15];
-		else if (rule->reg != BF_REGISTER_BX || walk->bx_at == BF_BX_UNKNOWN)
-			return BF_END_UNSUPPORTED;
-		else if (walk->bx_at == BF_BX_IN_LEAF)
-			cfa = walk->leaf[BF_REGISTER_BX];
-		else if (walk_read(memory, &cfa, 8, walk->bx_at))
-			return BF_END_MEMORY;
+		end = read_register(walk, rule->reg, memory, &cfa);
+		if (end)
+			return end;
 		*ret = cfa + (__s64)rule->cfa_offset;
 		return BF_END_NONE;
 	case BF_CFA_SP_DEREF:
@@ -167,7 +189,8 @@ find_cfa(const struct bf_walk *walk, const struct bf_rule *rule, void *memory, _
 			return BF_END_MEMORY;
 		*ret = cfa + rule->addend;
 		return BF_END_NONE;
-	case BF_CFA_ENTRY: return BF_END_ENTRY;
+	case BF_CFA_ENTRY:
+	case BF_CFA_PLANTED: return BF_END_ENTRY;
 	default: return BF_END_UNSUPPORTED;
 	}
 }
@@ -197,7 +220,7 @@ static inline __attribute__((always_inline)) int read_saved(const struct bf_walk
 	}
 	if (rule->ra == BF_SAVED_SAME)
 		*pc = walk->lr;
-	else if (rule->ra == BF_SAVED_LEAF && walk->is_leaf)
+	else if (rule->ra == BF_SAVED_LEAF && walk->exact)
 		*pc = walk->leaf[rule->ra_offset & 15];
 	else if (rule->ra == BF_SAVED_LOST || rule->ra == BF_SAVED_LEAF)
 		return BF_END_UNSUPPORTED;
@@ -227,6 +250,21 @@ enter_caller(struct bf_walk *walk, __u64 pc, __u64 sp, __u64 fp, enum walk_machi
 	return BF_END_NONE;
 }
 
+/*
+ * Whether the caller's frame may lie at @cfa: above this one; or anywhere, if a function has moved
+ * to another stack and kept where it was in a register. So few times that every walk ends.
+ */
+static inline __attribute__((always_inline)) int
+may_be_caller(struct bf_walk *walk, const struct bf_rule *rule, __u64 cfa)
+{
+	if (cfa > walk->sp)
+		return 1;
+	if (cfa == walk->sp)
+		return walk->exact; /* a leaf of arm64 needs no stack */
+	return rule->cfa != BF_CFA_SP && rule->cfa != BF_CFA_PLT && cfa >= WALK_LOWEST_CODE &&
+	       walk->sp - cfa >= WALK_MIN_STACK && walk->n_stacks++ < WALK_MAX_STACKS;
+}
+
 /* Leaves the frame @walk stands at, as @rule says. */
 static inline __attribute__((always_inline)) int walk_by_rule(struct bf_walk *walk,
 							      const struct bf_rule *rule,
@@ -241,8 +279,7 @@ static inline __attribute__((always_inline)) int walk_by_rule(struct bf_walk *wa
 	end = find_cfa(walk, rule, memory, &cfa);
 	if (end)
 		return end;
-	/* A leaf of arm64 needs no stack. */
-	if (cfa < walk->sp || (cfa == walk->sp && !walk->exact))
+	if (!may_be_caller(walk, rule, cfa))
 		return BF_END_STUCK;
 	if (rule->ra == BF_SAVED_SAME && !walk->exact)
 		return BF_END_STUCK; /* the link register of a caller is not known */
@@ -294,18 +331,29 @@ walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk
 		return enter_caller(walk, record[1], walk->sp + distance + 8, walk->fp, machine);
 	}
 	walk->bx_at = BF_BX_UNKNOWN; /* unless it was not touched, which no one says */
-	/* The ABIs have the outermost frame marked so; no thread begins in generated code. */
+	/* Elsewhere a 0 may as well be any other value of code that keeps no frame pointers. */
 	if (!walk->fp)
-		return flags & BF_MAPPING_FILE ? BF_END_ENTRY : BF_END_NO_ROWS;
+		return (flags & BF_MAPPING_GO) && !walk->is_leaf ? BF_END_ENTRY : BF_END_NO_ROWS;
 	if ((walk->fp < walk->sp || walk->fp - walk->sp > WALK_MAX_JUMP) &&
 	    !(flags & BF_MAPPING_GO))
 		return BF_END_NO_ROWS;
 	if (walk->fp & 7)
 		return BF_END_NO_ROWS;
-	if (walk_read(memory, record, 16, walk->fp))
+	if (walk_read(memory, record, 16, walk->fp) || (!record[1] && !(flags & BF_MAPPING_GO)))
 		return BF_END_NO_ROWS;
 	walk->guessed = 1;
 	return enter_caller(walk, record[1], walk->fp + 16, record[0], machine);
+}
+
+/* How a walk ends that was led to where no code is known to be. @is_known: there is none. */
+static inline __attribute__((always_inline)) int walk_nowhere(const struct bf_walk *walk,
+							      int is_known)
+{
+	if (walk->guessed)
+		return BF_END_NO_ROWS;
+	return is_known || walk->pc < WALK_LOWEST_CODE || walk->pc >> WALK_HIGHEST_BITS
+		       ? BF_END_UNMAPPED
+		       : BF_END_MAPPING;
 }
 
 #endif

@@ -170,7 +170,7 @@ enum bf_end {
 	BF_END_UNSUPPORTED, /* the unwind row says more than a rule can hold */
 	BF_END_NO_ROWS,	    /* code without unwind rows, and no chain of frame pointers */
 	BF_END_BUDGET,	    /* the unwind table had no room */
-	BF_END_UNMAPPED,    /* the loader has looked: nothing is mapped there */
+	BF_END_UNMAPPED,    /* a return address that leads to no code */
 	/* What BPF does not know and the loader may: the walk stands before the frame in question.
 	 */
 	BF_END_PROCESS, /* the mappings of this program image */
@@ -194,25 +194,44 @@ struct bf_stack_event {
 };
 #define BF_SLICE_NS (1ULL << 16)
 
-/*
- * A walk up a user stack: the registers of the frame it stands at. Registers are numbered as in
- * DWARF for the machine; what is not here is not tracked.
- */
+/* x86-64's registers, in the order in which a signal frame has them (struct sigcontext). */
+enum bf_register {
+	BF_REGISTER_R8,
+	BF_REGISTER_R9,
+	BF_REGISTER_R10,
+	BF_REGISTER_R11,
+	BF_REGISTER_R12,
+	BF_REGISTER_R13,
+	BF_REGISTER_R14,
+	BF_REGISTER_R15,
+	BF_REGISTER_DI,
+	BF_REGISTER_SI,
+	BF_REGISTER_BP,
+	BF_REGISTER_BX,
+	BF_REGISTER_DX,
+	BF_REGISTER_AX,
+	BF_REGISTER_CX,
+	BF_REGISTER_SP,
+	BF_REGISTER_IP,
+	N_BF_REGISTERS,
+};
+
+/* A walk up a user stack: the registers of the frame it stands at. What is not here is lost. */
 struct bf_walk {
 	__u64 pc, sp, fp;
-	__u64 lr;	/* arm64: the link register */
-	__u64 leaf[16]; /* x86-64: all registers of the leaf; code may count from any of them */
+	__u64 lr; /* arm64: the link register */
+	/* x86-64: those of the leaf, or of what the last signal on the way interrupted. */
+	__u64 leaf[N_BF_REGISTERS];
 	__u64 bx_at;	/* x86-64: where rbx is; BF_BX_IN_LEAF: in leaf[BF_REGISTER_BX] */
-	__u8 exact;	/* pc is where the thread stands; else it is a return address */
+	__u8 exact;	/* pc is where the thread stands, or stood; else it is a return address */
 	__u8 is_leaf;	/* nothing was unwound yet */
 	__u8 guessed;	/* the frame before was left by its frame pointer, without a row */
 	__u8 end;	/* enum bf_end */
-	__u32 pad;
+	__u32 n_stacks; /* times that the caller's stack was another one, which lies lower */
 };
 
-#define BF_REGISTER_BX 3 /* in DWARF's numbers */
-#define BF_BX_IN_LEAF  0
-#define BF_BX_UNKNOWN  (~0ULL)
+#define BF_BX_IN_LEAF 0
+#define BF_BX_UNKNOWN (~0ULL)
 
 /* Bytes of stack memory in a snapshot; whole pages. */
 #define BF_SNAPSHOT_SMALL  8192
@@ -294,19 +313,23 @@ struct bf_process_event {
 #define BF_ROW_RULE_BITS 20
 #define BF_RULE_WORDS	 4
 
-/* How the canonical frame address (DWARF 5, 6.4) is found: a register plus @cfa_offset, … */
+/*
+ * How the canonical frame address (DWARF 5, 6.4) is found: a register (enum bf_register) plus
+ * @cfa_offset, …
+ */
 enum bf_cfa {
 	BF_CFA_NONE,
 	BF_CFA_SP,
 	BF_CFA_FP,
-	BF_CFA_REGISTER, /* @reg; known at the leaf only, but for rbx */
+	BF_CFA_REGISTER, /* @reg: of a leaf any; of a caller rbx, or what calls may change */
 	BF_CFA_SP_DEREF, /* what is stored there, plus @addend */
 	BF_CFA_FP_DEREF,
 	/* x86-64: what is stored at sp + 8 * @reg + @cfa_offset, plus 8; at the leaf only. */
 	BF_CFA_SP_INDEXED,
-	BF_CFA_PLT,    /* x86-64: sp + 8, and 8 more from byte @addend of an entry of 16 on */
-	BF_CFA_SIGNAL, /* a signal frame: all registers lie in it */
-	BF_CFA_ENTRY,  /* no caller: the return address is undefined */
+	BF_CFA_PLT,	/* x86-64: sp + 8, and 8 more from byte @addend of an entry of 16 on */
+	BF_CFA_SIGNAL,	/* a signal frame: all registers lie in it */
+	BF_CFA_ENTRY,	/* no caller: the return address is undefined */
+	BF_CFA_PLANTED, /* no caller: who made a coroutine's stack has put a return address there */
 	BF_CFA_UNSUPPORTED,
 	N_BF_CFAS,
 };
@@ -348,7 +371,7 @@ struct bf_table {
 #define BF_NO_ROOM (BF_MAX_SEGMENTS + 1) /* the budget is used up */
 
 #define BF_MAPPING_FILE	   1 /* a file's code, not generated */
-#define BF_MAPPING_GO	   2 /* Go's: chains of frame pointers lead from one stack to another */
+#define BF_MAPPING_GO	   2 /* Go's: frame pointers lead from one stack to another, 0 ends them */
 #define BF_MAPPING_NO_ROOM 4 /* there was no room in `tables` for the file */
 #define BF_MAPPING_INDEX   8 /* no mapping: where those of [start, end) lie, sorted */
 

@@ -50,8 +50,8 @@ static void test_cfa(void **state)
 
 	expect_ops(RULES(SP_RULE(0x90)), DW_CFA_def_cfa_offset, 0x90, 1);
 	expect_ops(RULES(RULE(BF_CFA_FP, 16)), DW_CFA_def_cfa, 6, 16);
-	expect_ops(RULES(RULE(BF_CFA_REGISTER, 0), .reg = 10), DW_CFA_def_cfa, 10, 0);
-	expect_ops(RULES(RULE(BF_CFA_REGISTER, 8)), DW_CFA_def_cfa_register, 0);
+	expect_ops(RULES(RULE(BF_CFA_REGISTER, 0), .reg = BF_REGISTER_R10), DW_CFA_def_cfa, 10, 0);
+	expect_ops(RULES(RULE(BF_CFA_REGISTER, 8), .reg = BF_REGISTER_AX), DW_CFA_def_cfa_register, 0);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_def_cfa_register, 16);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_def_cfa_register, 0xff, 0xff, 3);
 	/* The offset outlives a register that can't be used. */
@@ -87,7 +87,7 @@ static void test_cfa_expressions(void **state)
 	expect_ops(RULES(RULE(BF_CFA_FP_DEREF, 1)), EXPRESSION(DW_OP_bregx, 6, 1, DW_OP_deref));
 	expect_ops(RULES(SP_RULE(24)), EXPRESSION(DW_OP_breg7, 24));
 	expect_ops(RULES(RULE(BF_CFA_FP, 24)), EXPRESSION(DW_OP_breg6, 16, DW_OP_plus_uconst, 8));
-	expect_ops(RULES(RULE(BF_CFA_REGISTER, 3), .reg = 9), EXPRESSION(DW_OP_breg9, 3));
+	expect_ops(RULES(RULE(BF_CFA_REGISTER, 3), .reg = BF_REGISTER_R9), EXPRESSION(DW_OP_breg9, 3));
 	/* A later instruction takes over. */
 	expect_ops(RULES(SP_RULE(32)), EXPRESSION(DW_OP_breg7, 0, DW_OP_deref), DW_CFA_def_cfa, 7,
 		   32);
@@ -171,7 +171,7 @@ static void test_return_address(void **state)
 	expect_ops(RULES(.cfa = BF_CFA_SP, .cfa_offset = 8, .ra = BF_SAVED_FP, .ra_offset = 1),
 		   DW_CFA_expression, 16, 2, DW_OP_breg6, 8);
 	expect_ops(RULES(SP_RULE(8)), DW_CFA_undefined, 16, DW_CFA_restore | 16);
-	expect_ops(RULES(.cfa = BF_CFA_SP, .ra = BF_SAVED_LEAF, .ra_offset = 5),
+	expect_ops(RULES(.cfa = BF_CFA_SP, .ra = BF_SAVED_LEAF, .ra_offset = BF_REGISTER_DI),
 		   DW_CFA_def_cfa_offset, 0, DW_CFA_register, 16, 5);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_register, 16, 16);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_same_value, 16);

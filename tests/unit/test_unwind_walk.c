@@ -15,6 +15,13 @@
 #include "unwind/table_part.h"
 #include "unwind/walk.h"
 
+static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
+{
+	return -1;
+}
+
+#include "bpf/unwind_step.h"
+
 #define CODE	  0x400000ull
 #define GENERATED 0x7f0000000000ull
 #define STACK	  0x7ffd00000000ull
@@ -246,23 +253,47 @@ static void test_unsupported(void **state)
 
 /* --- registers of the leaf -------------------------------------------------------------------- */
 
-/* Code may count from any register: known of the leaf, of a caller not. */
+/* Code may count from any register: known of the leaf; of a caller those that calls keep are not.
+ */
 static void test_cfa_register(void **state)
 {
 	begin(machine(state));
-	FUNCTION(0x100, .cfa = BF_CFA_REGISTER, .reg = 10, .cfa_offset = -8, CALLED);
+	FUNCTION(0x100, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_R12, .cfa_offset = -8, CALLED);
 	FUNCTION(0x200, ENTRY);
 	stand(CODE + 0x150, 10, 0);
-	made.walk.leaf[10] = at(31);
+	made.walk.leaf[BF_REGISTER_R12] = at(31);
 	made.words[29] = CODE + 0x204;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
-	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = 10, CALLED);
+	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_R12, CALLED);
 	stand(CODE + 0x150, 10, 0);
-	made.walk.leaf[10] = at(31);
+	made.walk.leaf[BF_REGISTER_R12] = at(31);
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
+}
+
+/* Hand-written code keeps what calls may change while it calls its own kind (OpenSSL's AES). */
+static void test_x86_scratch_registers(void **state)
+{
+	static const enum bf_register scratch[] = {
+		BF_REGISTER_AX, BF_REGISTER_CX, BF_REGISTER_DX,	 BF_REGISTER_SI,  BF_REGISTER_DI,
+		BF_REGISTER_R8, BF_REGISTER_R9, BF_REGISTER_R10, BF_REGISTER_R11,
+	};
+
+	for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++) {
+		begin(EM_X86_64);
+		FUNCTION(0x100, SP(8), CALLED);
+		FUNCTION(0x200, SP(16), CALLED);
+		FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = scratch[i], .cfa_offset = 8, CALLED);
+		FUNCTION(0x400, ENTRY);
+		stand(CODE + 0x150, 10, 0);
+		made.walk.leaf[scratch[i]] = at(30);
+		made.words[10] = CODE + 0x204;
+		made.words[12] = CODE + 0x304;
+		made.words[30] = CODE + 0x404;
+		expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304, CODE + 0x404);
+	}
 }
 
 /* A return address that was taken off the stack, as by vfork(). */
@@ -381,8 +412,7 @@ static void test_signal(void **state)
 	put_signal_frame(11, at(200), at(120), CODE + 0x400);
 	made.words[201] = CODE + 0x504;
 	expect(BF_END_ENTRY, CODE + 0x150, (CODE + 0x204) | BF_FRAME_EXACT,
-	       (CODE + 0x400) | BF_FRAME_EXACT,
-	       CODE + 0x504);
+	       (CODE + 0x400) | BF_FRAME_EXACT, CODE + 0x504);
 }
 
 /* A handler on a stack of its own, above or below the one it interrupted. */
@@ -398,8 +428,7 @@ static void test_signal_on_alternate_stack(void **state)
 	put_signal_frame(501, 0, at(20), CODE + 0x350);
 	made.words[21] = CODE + 0x404;
 	expect(BF_END_ENTRY, CODE + 0x150, (CODE + 0x204) | BF_FRAME_EXACT,
-	       (CODE + 0x350) | BF_FRAME_EXACT,
-	       CODE + 0x404);
+	       (CODE + 0x350) | BF_FRAME_EXACT, CODE + 0x404);
 }
 
 static void test_signal_in_a_signal(void **state)
@@ -413,20 +442,24 @@ static void test_signal_in_a_signal(void **state)
 	made.words[100] = CODE + 0x204;
 	put_signal_frame(101, 0, at(200), CODE + 0x300);
 	expect(BF_END_ENTRY, CODE + 0x204, (CODE + 0x100) | BF_FRAME_EXACT,
-	       (CODE + 0x204) | BF_FRAME_EXACT,
-	       (CODE + 0x300) | BF_FRAME_EXACT);
+	       (CODE + 0x204) | BF_FRAME_EXACT, (CODE + 0x300) | BF_FRAME_EXACT);
 }
 
-/* Only the leaf's registers are known, and rbx. */
+/* All that a signal interrupted is in its frame. */
 static void test_x86_registers_behind_a_signal(void **state)
 {
-	begin(EM_X86_64);
-	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
-	FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = 10, CALLED);
-	stand(CODE + 0x204, 10, 0);
-	made.walk.leaf[10] = at(300);
-	put_signal_frame(10, 0, at(200), CODE + 0x350);
-	expect(BF_END_UNSUPPORTED, CODE + 0x204, (CODE + 0x350) | BF_FRAME_EXACT);
+	for (enum bf_register i = BF_REGISTER_R8; i <= BF_REGISTER_CX; i++) {
+		begin(EM_X86_64);
+		FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
+		FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = i, CALLED);
+		FUNCTION(0x400, ENTRY);
+		stand(CODE + 0x204, 10, 0);
+		made.walk.leaf[i] = 0xdead;
+		put_signal_frame(10, 0, at(200), CODE + 0x350);
+		made.words[10 + 5 + i] = at(301);
+		made.words[300] = CODE + 0x404;
+		expect(BF_END_ENTRY, CODE + 0x204, (CODE + 0x350) | BF_FRAME_EXACT, CODE + 0x404);
+	}
 
 	begin(EM_X86_64);
 	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
@@ -482,25 +515,36 @@ static void test_chain(void **state)
 	assert_int_equal(made.walk.guessed, 0);
 }
 
-/* The ABIs mark the outermost frame by 0, but no thread begins in generated code. */
-static void test_chain_ends(void **state)
+/* A frame pointer of 0 says nothing, code may use that register for anything; but for Go's. */
+static void expect_chain_ends(uint16_t number, uint32_t flags, enum bf_end end, uint64_t caller)
 {
-	begin(machine(state));
+	begin(number);
+	made.flags |= flags;
 	FUNCTION(0x100, SP(8), CALLED);
 	stand(CODE + 0x150, 10, 0);
-	made.words[10] = CODE + 0x904;
-	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x904);
-	begin(machine(state));
-	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, 0);
-	made.words[10] = GENERATED + 0x10;
-	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
-	begin(machine(state));
+	made.words[10] = caller;
+	expect(end, CODE + 0x150, caller);
+	begin(number);
+	made.flags |= flags;
 	FUNCTION(0x100, SP(8), CALLED);
 	stand(CODE + 0x150, 10, at(20));
-	made.words[10] = GENERATED + 0x10;
+	made.words[10] = caller;
 	made.words[21] = 0; /* a record without a return address */
-	expect(BF_END_ENTRY, CODE + 0x150, GENERATED + 0x10);
+	expect(end, CODE + 0x150, caller);
+}
+
+static void test_chain_ends(void **state)
+{
+	expect_chain_ends(machine(state), 0, BF_END_NO_ROWS, CODE + 0x904);
+	expect_chain_ends(machine(state), 0, BF_END_NO_ROWS, GENERATED + 0x10);
+	expect_chain_ends(machine(state), BF_MAPPING_GO, BF_END_ENTRY, CODE + 0x904);
+	/* Not even Go's, where nothing was followed yet. */
+	begin(machine(state));
+	made.flags |= BF_MAPPING_GO;
+	stand(CODE + 0x904, 10, 0);
+	made.memory.code = "\x90\x90\x90\x90";
+	made.memory.code_at = CODE + 0x904;
+	expect(BF_END_NO_ROWS, CODE + 0x904);
 }
 
 static void expect_bad_frame_pointer(uint16_t number, uint64_t fp)
@@ -634,11 +678,68 @@ static void test_no_progress(void **state)
 	FUNCTION(0x100, SP(-8), CALLED);
 	stand(CODE + 0x150, 10, 0);
 	expect(BF_END_STUCK, CODE + 0x150);
+	/* A cycle of two frames. */
+	begin(machine(state));
+	FUNCTION(0x100, AT_FP, SAVES_FP(-2), CALLED);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[20] = at(10);
+	made.words[21] = CODE + 0x104;
+	made.words[10] = at(20);
+	made.words[11] = CODE + 0x104;
+	expect(BF_END_STUCK, CODE + 0x150, CODE + 0x104);
 	/* A sum that passes the end of the address space. */
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = BF_CFA_FP, .cfa_offset = 64, CALLED);
 	stand(CODE + 0x150, 10, UINT64_MAX - 7);
 	expect(BF_END_STUCK, CODE + 0x150);
+}
+
+/* A function that moved to another stack, which lies higher, and counts from where it was. */
+static void test_other_stack(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, AT_FP, SAVES_FP(-2), CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 900, at(20));
+	made.words[900] = CODE + 0x204;
+	made.words[21] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
+	/* What counts from the stack pointer stays on its stack. */
+	begin(machine(state));
+	FUNCTION(0x100, SP(-5000), CALLED);
+	stand(CODE + 0x150, 900, 0);
+	expect(BF_END_STUCK, CODE + 0x150);
+}
+
+/* Two stacks that lead to each other; the walk ends all the same. */
+static void test_cycle_of_stacks(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, AT_FP, SAVES_FP(-2), CALLED);
+	stand(CODE + 0x150, 10, at(20));
+	made.words[20] = at(900);
+	made.words[900] = at(20);
+	made.words[21] = made.words[901] = CODE + 0x104;
+	assert_int_equal(table_writer_finish(&made.writer), 0);
+	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
+	assert_int_equal(made.walk.end, BF_END_STUCK);
+	assert_true(made.n < 40);
+	table_writer_done(&made.writer);
+	unwind_table_done(&made.table);
+}
+
+/* Where a coroutine's first function would return to: it was never called, nor was what is there.
+ */
+static void test_planted_return_address(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	function(0x1ff, 1, (struct bf_rule){.cfa = BF_CFA_PLANTED});
+	FUNCTION(0x200, SP(8), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = CODE + 0x200;
+	expect(BF_END_ENTRY, CODE + 0x150, (CODE + 0x200) | BF_FRAME_EXACT);
 }
 
 static void test_not_mapped(void **state)
@@ -647,14 +748,29 @@ static void test_not_mapped(void **state)
 	FUNCTION(0x100, SP(8), CALLED);
 	stand(CODE + 0x150, 10, 0);
 	made.words[10] = 0x1234;
-	expect(BF_END_MAPPING, CODE + 0x150);
+	expect(BF_END_UNMAPPED, CODE + 0x150);
 	assert_int_equal(made.walk.pc, 0x1234);
 	begin(machine(state));
 	stand(0x1234, 10, 0);
 	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
-	assert_int_equal(made.walk.end, BF_END_MAPPING);
+	assert_int_equal(made.walk.end, BF_END_UNMAPPED);
 	assert_int_equal(made.n, 0);
 	table_writer_done(&made.writer);
+}
+
+/* What BPF sends to the loader, and what can't be anywhere. */
+static void test_nowhere(void **state)
+{
+	struct bf_walk walk = {.pc = CODE};
+
+	assert_int_equal(walk_nowhere(&walk, 0), BF_END_MAPPING);
+	assert_int_equal(walk_nowhere(&walk, 1), BF_END_UNMAPPED);
+	walk.pc = 1;
+	assert_int_equal(walk_nowhere(&walk, 0), BF_END_UNMAPPED);
+	walk.pc = ~0x41ull;
+	assert_int_equal(walk_nowhere(&walk, 0), BF_END_UNMAPPED);
+	walk.guessed = 1;
+	assert_int_equal(walk_nowhere(&walk, 0), BF_END_NO_ROWS);
 }
 
 static void test_no_room_for_the_table(void **state)
@@ -775,7 +891,7 @@ static void test_x86_takes_whole_addresses(void **state)
 	FUNCTION(0x100, SP(8), CALLED);
 	stand(CODE + 0x150, 10, 0);
 	made.words[10] = 0x5a5a000000000000 | (CODE + 0x204);
-	expect(BF_END_MAPPING, CODE + 0x150);
+	expect(BF_END_UNMAPPED, CODE + 0x150);
 }
 
 /* The frame pointer of arm64 needs no look at the code. */
@@ -806,6 +922,7 @@ int main(void)
 		BOTH(test_unsupported),
 		BOTH(test_cfa_register),
 		BOTH(test_return_address_in_a_register),
+		cmocka_unit_test(test_x86_scratch_registers),
 		cmocka_unit_test(test_x86_rbx),
 		cmocka_unit_test(test_x86_rbx_is_lost),
 		BOTH(test_signal),
@@ -824,7 +941,11 @@ int main(void)
 		cmocka_unit_test(test_x86_edges),
 		BOTH(test_memory_is_cut_off),
 		BOTH(test_no_progress),
+		BOTH(test_other_stack),
+		BOTH(test_cycle_of_stacks),
+		BOTH(test_planted_return_address),
 		BOTH(test_not_mapped),
+		cmocka_unit_test(test_nowhere),
 		BOTH(test_no_room_for_the_table),
 		BOTH(test_depth),
 		BOTH(test_walks_on),

@@ -112,7 +112,7 @@ static enum verdict compare(struct comparison *comparison)
 		return DIFFERENT;
 	/* A frame that lies nowhere is no frame to us. */
 	if (i + 1 == reference->n && reference->end == REFERENCE_NO_CFI &&
-	    ours->end == BF_END_MAPPING)
+	    ours->end == BF_END_UNMAPPED)
 		return NO_ORACLE;
 	if (i < reference->n)
 		return SHORTER;

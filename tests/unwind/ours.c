@@ -220,20 +220,20 @@ static struct bf_walk walk_begin(const struct user_regs_struct *registers)
 		.pc = registers->rip,
 		.sp = registers->rsp,
 		.fp = registers->rbp,
-		.leaf = {[0] = registers->rax,
-			 [1] = registers->rdx,
-			 [2] = registers->rcx,
-			 [3] = registers->rbx,
-			 [4] = registers->rsi,
-			 [5] = registers->rdi,
-			 [8] = registers->r8,
-			 [9] = registers->r9,
-			 [10] = registers->r10,
-			 [11] = registers->r11,
-			 [12] = registers->r12,
-			 [13] = registers->r13,
-			 [14] = registers->r14,
-			 [15] = registers->r15},
+		.leaf = {[BF_REGISTER_AX] = registers->rax,
+			 [BF_REGISTER_DX] = registers->rdx,
+			 [BF_REGISTER_CX] = registers->rcx,
+			 [BF_REGISTER_BX] = registers->rbx,
+			 [BF_REGISTER_SI] = registers->rsi,
+			 [BF_REGISTER_DI] = registers->rdi,
+			 [BF_REGISTER_R8] = registers->r8,
+			 [BF_REGISTER_R9] = registers->r9,
+			 [BF_REGISTER_R10] = registers->r10,
+			 [BF_REGISTER_R11] = registers->r11,
+			 [BF_REGISTER_R12] = registers->r12,
+			 [BF_REGISTER_R13] = registers->r13,
+			 [BF_REGISTER_R14] = registers->r14,
+			 [BF_REGISTER_R15] = registers->r15},
 		.bx_at = BF_BX_IN_LEAF,
 		.exact = 1,
 		.is_leaf = 1,
@@ -272,11 +272,17 @@ int ours_walk(struct ours *ours, struct capture *capture, struct our_stack *ret)
 }
 
 static const char *const cfa_names[N_BF_CFAS] = {
-	[BF_CFA_NONE] = "none",	   [BF_CFA_SP] = "sp",
-	[BF_CFA_FP] = "fp",	   [BF_CFA_REGISTER] = "register",
-	[BF_CFA_SP_DEREF] = "*sp", [BF_CFA_FP_DEREF] = "*fp",
-	[BF_CFA_PLT] = "plt",	   [BF_CFA_SIGNAL] = "signal frame",
-	[BF_CFA_ENTRY] = "entry",  [BF_CFA_UNSUPPORTED] = "unsupported",
+	[BF_CFA_NONE] = "none",
+	[BF_CFA_SP] = "sp",
+	[BF_CFA_FP] = "fp",
+	[BF_CFA_REGISTER] = "register",
+	[BF_CFA_SP_DEREF] = "*sp",
+	[BF_CFA_FP_DEREF] = "*fp",
+	[BF_CFA_PLT] = "plt",
+	[BF_CFA_SIGNAL] = "signal frame",
+	[BF_CFA_ENTRY] = "entry",
+	[BF_CFA_PLANTED] = "planted",
+	[BF_CFA_UNSUPPORTED] = "unsupported",
 };
 
 static const char *const saved_names[N_BF_SAVEDS] = {
@@ -312,11 +318,11 @@ void ours_explain(struct ours *ours, struct capture *capture, uint64_t frame, bo
 const char *ours_end_name(uint8_t end)
 {
 	static const char *const names[N_BF_ENDS] = {
-		[BF_END_NONE] = "none",		 [BF_END_ENTRY] = "entry",
-		[BF_END_DEPTH] = "depth",	 [BF_END_MEMORY] = "memory",
-		[BF_END_STUCK] = "stuck",	 [BF_END_UNSUPPORTED] = "unsupported",
-		[BF_END_NO_ROWS] = "no rows",	 [BF_END_PROCESS] = "process",
-		[BF_END_MAPPING] = "not mapped", [BF_END_TABLE] = "table",
+		[BF_END_NONE] = "none",		  [BF_END_ENTRY] = "entry",
+		[BF_END_DEPTH] = "depth",	  [BF_END_MEMORY] = "memory",
+		[BF_END_STUCK] = "stuck",	  [BF_END_UNSUPPORTED] = "unsupported",
+		[BF_END_NO_ROWS] = "no rows",	  [BF_END_PROCESS] = "process",
+		[BF_END_UNMAPPED] = "not mapped", [BF_END_TABLE] = "table",
 	};
 
 	return end < N_BF_ENDS ? names[end] : "?";

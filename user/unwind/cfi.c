@@ -35,7 +35,7 @@ const struct cfi_machine *cfi_machine(uint16_t machine)
 		.sp = 7,
 		.fp = 6,
 		.ra = 16,
-		.bx = BF_REGISTER_BX,
+		.bx = 3,
 		.has_plt = true,
 		.leaf_is_known = true,
 		.signal_sp = 160,

@@ -62,7 +62,15 @@ enum {
 };
 
 #define SAVED_UNIT 8 /* bytes; of bf_rule's fp_offset, ra_offset and bx_offset */
-#define N_LEAF	   (sizeof((struct bf_walk *)0)->leaf / sizeof(uint64_t))
+
+/* Of x86-64, by DWARF's numbers: enum bf_register. */
+static const uint8_t registers[] = {
+	BF_REGISTER_AX,	 BF_REGISTER_DX,  BF_REGISTER_CX,  BF_REGISTER_BX,
+	BF_REGISTER_SI,	 BF_REGISTER_DI,  BF_REGISTER_BP,  BF_REGISTER_SP,
+	BF_REGISTER_R8,	 BF_REGISTER_R9,  BF_REGISTER_R10, BF_REGISTER_R11,
+	BF_REGISTER_R12, BF_REGISTER_R13, BF_REGISTER_R14, BF_REGISTER_R15,
+};
+#define N_LEAF (sizeof registers)
 
 static int64_t multiply(uint64_t operand, int64_t factor)
 {
@@ -83,7 +91,7 @@ static void set_cfa(struct cfi_program *program, uint64_t reg, int32_t offset)
 		rule->cfa = BF_CFA_FP;
 	} else if (reg < N_LEAF && machine->leaf_is_known) {
 		rule->cfa = BF_CFA_REGISTER;
-		rule->reg = reg;
+		rule->reg = registers[reg];
 	} else {
 		rule->cfa = BF_CFA_UNSUPPORTED;
 	}
@@ -147,7 +155,7 @@ static void set_stored(struct cfi_program *program, uint64_t reg, uint8_t kind, 
 static void set_moved(struct cfi_program *program, uint64_t reg, uint64_t from)
 {
 	if (from < N_LEAF && program->section->machine->leaf_is_known)
-		set_place(program, reg, BF_SAVED_LEAF, from);
+		set_place(program, reg, BF_SAVED_LEAF, registers[from]);
 	else
 		set_place(program, reg, BF_SAVED_LOST, 0);
 }
@@ -262,11 +270,12 @@ static bool read_indexed(struct cfi_bytes bytes, struct bf_rule *rule)
 		return false;
 	offset = cfi_sleb128(&bytes);
 	reg = cfi_uint8(&bytes) - OP_BREG0;
-	if (cfi_sleb128(&bytes) != 0 || bytes.damaged || reg > 15 || offset != (int32_t)offset ||
-	    cfi_left(&bytes) != sizeof tail || memcmp(bytes.at, tail, sizeof tail) != 0)
+	if (cfi_sleb128(&bytes) != 0 || bytes.damaged || reg >= N_LEAF ||
+	    offset != (int32_t)offset || cfi_left(&bytes) != sizeof tail ||
+	    memcmp(bytes.at, tail, sizeof tail) != 0)
 		return false;
 	rule->cfa = BF_CFA_SP_INDEXED;
-	rule->reg = reg;
+	rule->reg = registers[reg];
 	rule->cfa_offset = offset;
 	return true;
 }

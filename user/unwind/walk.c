@@ -33,7 +33,7 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 		struct walk_code code = {};
 
 		if (!code_at(context, walk->pc - !walk->exact, &code)) {
-			walk->end = walk->guessed ? BF_END_NO_ROWS : BF_END_MAPPING;
+			walk->end = walk_nowhere(walk, 1);
 			return;
 		}
 		if (*n == BF_MAX_FRAMES) {
