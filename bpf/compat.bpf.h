@@ -35,6 +35,12 @@ struct cgroup___before_6_1 {
 	u64 ancestor_ids[1];
 };
 
+/* 6.4 (54e6842d0775): PF_USER_WORKER, whose bit was another's before. */
+struct kernel_clone_args {
+	u32 io_thread : 1;
+	u32 user_worker : 1;
+};
+
 #pragma clang attribute pop
 
 /*
@@ -60,6 +66,21 @@ static __always_inline u32 task_cpu(struct task_struct *task)
 	if (bpf_core_field_exists(now->thread_info.cpu))
 		return BPF_CORE_READ(now, thread_info.cpu);
 	return BPF_CORE_READ((struct task_struct___before_5_16 *)task, cpu);
+}
+
+#define PF_IO_WORKER   0x00000010
+#define PF_USER_WORKER 0x00004000
+#define PF_KTHREAD     0x00200000
+
+/* One that never runs code of a user's: the kernel's own, or io_uring's or vhost's in a process. */
+static __always_inline bool is_kernel_thread(struct task_struct *task)
+{
+	struct kernel_clone_args *args = NULL;
+	u32 flags = PF_KTHREAD | PF_IO_WORKER;
+
+	if (bpf_core_field_exists(args->user_worker))
+		flags |= PF_USER_WORKER;
+	return task->flags & flags;
 }
 
 /* Whether the last thing it blocked for was uninterruptible; what counts as load does so. */

@@ -81,8 +81,6 @@ static __always_inline struct scratch_stacks *scratch_get(u32 which)
 	return bpf_map_lookup_elem(&scratch, &which);
 }
 
-#define PF_KTHREAD 0x00200000
-
 static __always_inline void finish_kernel(struct bf_stack_event *stack, long bytes)
 {
 	u32 n = bytes > 0 ? bytes / sizeof(u64) : 0;
@@ -151,7 +149,7 @@ static __always_inline void remember_stack(struct task_struct *task)
 	struct last_stack *last;
 
 	/* The command may have the wanted name only after the exec. */
-	if (!leaving || !config.user_stacks || (task->flags & PF_KTHREAD) ||
+	if (!leaving || !config.user_stacks || is_kernel_thread(task) ||
 	    (!config.by_comm && !wanted(task)) || leaving->is_busy)
 		return;
 	leaving->is_busy = 1;
@@ -189,7 +187,7 @@ static __always_inline void capture_user(struct saved_registers *registers,
 
 	stacks->user.stack.id = 0;
 	stacks->user.exec_id = task->self_exec_id;
-	if (!config.user_stacks || !task->pid || (task->flags & PF_KTHREAD))
+	if (!config.user_stacks || !task->pid || is_kernel_thread(task))
 		return;
 	if (registers && in_user_mode(registers))
 		walk_begin(&stacks->user.walk, registers);
@@ -212,7 +210,7 @@ static __always_inline void key_init(struct bf_count_key *key, struct task_struc
 	key->pid = process_id(task);
 	key->tid = config.keep_tid ? thread_id(task) : 0;
 	key->exec_id = task->self_exec_id;
-	key->kernel_thread = !!(task->flags & PF_KTHREAD);
+	key->kernel_thread = is_kernel_thread(task);
 	BPF_CORE_READ_INTO(&key->comm, task, comm);
 }
 

@@ -26,7 +26,7 @@ static __always_inline void capture_blocked(struct task_struct *task, bool sleep
 	finish_kernel(&stacks->kernel, bytes);
 	stacks->user.stack.id = 0;
 	stacks->user.exec_id = task->self_exec_id;
-	if (!sleepable || !config.user_stacks || (task->flags & PF_KTHREAD))
+	if (!sleepable || !config.user_stacks || is_kernel_thread(task))
 		return;
 	walk_begin_saved(&stacks->user.walk, task, NULL);
 	unwind_blocked(&stacks->user, task);

@@ -58,7 +58,7 @@ static __always_inline void waker_init(struct bf_waker *waker, struct task_struc
 	waker->pid = process_id(task);
 	waker->tid = config.waker_tid || waits_for_futex(woken) ? thread_id(task) : 0;
 	waker->exec_id = stacks->user.exec_id;
-	waker->kernel_thread = !!(task->flags & PF_KTHREAD);
+	waker->kernel_thread = is_kernel_thread(task);
 	BPF_CORE_READ_INTO(&waker->comm, task, comm);
 }
 
