@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "unwind/cfi.h"
+#include "unwind/entries.h"
 #include "unwind/table_part.h"
 
 /* Looking up a rule reads no thread's memory. */
@@ -42,7 +43,8 @@ struct builder {
 	struct elf_file *file;
 	struct unwind_table table;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
-	size_t n_eh_functions;		/* those of the first come first */
+	size_t n_eh_functions;		/* those of the first come first, … */
+	size_t n_cfi_functions; /* … and behind those of both the entries: program is the CFA */
 	struct code_segment segments[MAX_SEGMENTS];
 	size_t n_segments;
 	struct cfi_function *functions;
@@ -174,14 +176,44 @@ static int sort_functions(struct builder *builder)
 	return 0;
 }
 
+/* What neither section says to be entries of threads. */
+static int find_entries(struct builder *builder)
+{
+	struct unwind_entry entries[UNWIND_MAX_ENTRIES];
+	size_t n = 0;
+	int r = unwind_entries_find(builder->file, entries, &n);
+
+	builder->n_cfi_functions = builder->n_functions;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct cfi_function function = {.start = entries[i].start,
+						.size = entries[i].size,
+						.program = entries[i].cfa};
+
+		r = add_function(builder, &function);
+	}
+	return r;
+}
+
+static int write_entry(struct builder *builder, struct table_writer *writer, enum bf_cfa cfa,
+		       uint64_t offset)
+{
+	int r = table_writer_row(writer, offset, &(struct bf_rule){.cfa = cfa});
+
+	builder->table.n_skipped += r == -ENOSPC;
+	return r == -ENOSPC ? 0 : r;
+}
+
 /* Writes the rows of a function that lies at @offset. */
 static int write_function(struct builder *builder, struct table_writer *writer,
 			  const struct cfi_function *function, uint64_t offset)
 {
-	bool is_debug = function - builder->functions >= (ptrdiff_t)builder->n_eh_functions;
+	size_t index = function - builder->functions;
+	bool is_debug = index >= builder->n_eh_functions;
 	struct cfi_program program;
 	int r, step;
 
+	if (index >= builder->n_cfi_functions)
+		return write_entry(builder, writer, function->program, offset);
 	cfi_program_start(&program, &builder->sections[is_debug], function);
 	while ((step = cfi_program_next(&program)) > 0) {
 		r = table_writer_row(writer, offset + program.row_location, &program.row);
@@ -207,7 +239,8 @@ static int write_functions(struct builder *builder, struct table_writer *writer)
 
 		breathe(builder, i);
 		if (i > 0 && builder->order[i - 1] >> 32 == offset) {
-			builder->table.n_skipped++;
+			builder->table.n_skipped +=
+				(uint32_t)builder->order[i] < builder->n_cfi_functions;
 			continue;
 		}
 		for (size_t j = i + 1; j < builder->n_functions && next == UINT64_MAX; j++) {
@@ -306,6 +339,8 @@ static int build(struct builder *builder)
 	builder->n_eh_functions = builder->n_functions;
 	if (r == 0)
 		r = find_functions(builder, &builder->sections[1]);
+	if (r == 0)
+		r = find_entries(builder);
 	if (r == 0)
 		r = sort_functions(builder);
 	if (r < 0)

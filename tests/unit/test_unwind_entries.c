@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Entries by name: of this program, whose symbol table has its own _start, and a make_fcontext that
+ * is written below; of the C library, if that is glibc; and of a file that lies.
+ */
+#include "unit/cmocka_all.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unwind/entries.h"
+#include "unwind/table.h"
+
+extern const char made_finish[];
+void make_fcontext(void);
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl make_fcontext, made_finish\n"
+	".type make_fcontext, @function\n"
+	"make_fcontext:\n"
+	"	lea -72(%rax), %rax\n"
+	"	lea made_finish(%rip), %rcx\n"
+	"	mov %rcx, 56(%rax)\n"
+	"	ret\n"
+	"	jmp *%rbx\n"
+	"made_finish:\n"
+	"	ud2\n"
+	".size make_fcontext, . - make_fcontext\n");
+#else
+const char made_finish[1];
+void make_fcontext(void)
+{
+}
+#endif
+
+static struct elf_file file;
+static struct unwind_entry entries[UNWIND_MAX_ENTRIES];
+static size_t n_entries;
+
+static void open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	assert_int_equal(unwind_entries_find(&file, entries, &n_entries), 0);
+}
+
+static void close_file(void)
+{
+	close(file.fd);
+	elf_file_done(&file);
+}
+
+static const struct unwind_entry *find_entry(enum bf_cfa cfa, uint64_t start)
+{
+	for (size_t i = 0; i < n_entries; i++)
+		if (entries[i].cfa == cfa && entries[i].start == start)
+			return &entries[i];
+	return NULL;
+}
+
+static void test_own_program(void **state)
+{
+	extern void _start(void);
+	uint64_t finish;
+	const struct unwind_entry *entry;
+
+	open_file("/proc/self/exe");
+	finish = (uintptr_t)made_finish - (uintptr_t)_start + file.entry;
+	entry = find_entry(BF_CFA_ENTRY, file.entry);
+	assert_non_null(entry);
+	assert_in_range(entry->size, 1, 256);
+	entry = find_entry(BF_CFA_PLANTED, finish - 1);
+	assert_non_null(entry);
+	assert_int_equal(entry->size, 1);
+	close_file();
+}
+
+/* The rows that there are count for more; those of an entry are in between. */
+static void test_rows(void **state)
+{
+	struct unwind_table table;
+	const struct bf_rule *rule;
+	uint64_t offset = 0;
+
+	open_file("/proc/self/exe");
+	for (size_t i = 0; i < file.n_segments; i++)
+		if (file.segments[i].p_type == PT_LOAD && (file.segments[i].p_flags & PF_X))
+			offset = file.segments[i].p_offset - file.segments[i].p_vaddr;
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	rule = unwind_table_find(&table, file.entry + offset);
+	assert_non_null(rule);
+	assert_int_equal(rule->cfa, BF_CFA_ENTRY);
+	for (size_t i = 0; i < n_entries; i++) {
+		if (entries[i].cfa != BF_CFA_PLANTED)
+			continue;
+		rule = unwind_table_find(&table, entries[i].start + offset);
+		assert_non_null(rule);
+		assert_int_equal(rule->cfa, BF_CFA_PLANTED);
+		assert_null(unwind_table_find(&table, entries[i].start + offset + 1));
+	}
+	unwind_table_done(&table);
+	close_file();
+}
+
+static void test_glibc(void **state)
+{
+	static const char path[] = "/lib/x86_64-linux-gnu/libc.so.6";
+	size_t n_planted = 0;
+
+	if (access(path, R_OK) != 0)
+		skip();
+	open_file(path);
+	for (size_t i = 0; i < n_entries; i++)
+		n_planted += entries[i].cfa == BF_CFA_PLANTED;
+	assert_in_range(n_planted, 1, 4);
+	close_file();
+}
+
+/* Sections of any size and at any place: nothing is read that is not there. */
+static void test_damaged(void **state)
+{
+	static uint8_t image[1 << 22];
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, image, sizeof image);
+	uint64_t sections, noise = 1;
+
+	close(fd);
+	assert_true(n > 4096);
+	memcpy(&sections, image + offsetof(Elf64_Ehdr, e_shoff), sizeof sections);
+	for (int turn = 0; turn < 200; turn++) {
+		for (int i = 0; i < 8 && sections + 2048 < (uint64_t)n; i++) {
+			noise = noise * 6364136223846793005 + 1442695040888963407;
+			image[sections + (noise >> 33) % 2048] = noise >> 56;
+		}
+		if (elf_file_open_image(&file, image, n) < 0)
+			continue;
+		n_entries = UNWIND_MAX_ENTRIES + 1;
+		assert_int_equal(unwind_entries_find(&file, entries, &n_entries), 0);
+		assert_in_range(n_entries, 0, UNWIND_MAX_ENTRIES);
+		elf_file_done(&file);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+		cmocka_unit_test(test_own_program),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_glibc),
+#endif
+		cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/entries.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system.h"
+
+#define MAX_TABLE (4u << 20) /* bytes of a symbol table, and of its strings, that are looked at */
+#define MAX_CODE  1024	     /* bytes of a function that are */
+#define MAX_ENTRY 256	     /* bytes of an entry whose symbol has no size */
+
+static const char *const makers[] = {"makecontext", "make_fcontext"};
+#define N_MAKERS (sizeof makers / sizeof *makers)
+
+struct entries {
+	struct elf_file *file;
+	struct unwind_entry *found;
+	size_t n;
+};
+
+static void add_entry(struct entries *entries, uint64_t start, uint64_t size, enum bf_cfa cfa)
+{
+	if (entries->n < UNWIND_MAX_ENTRIES && size)
+		entries->found[entries->n++] = (struct unwind_entry){start, size, cfa};
+}
+
+/* Reads section @i whole. *@ret stays NULL when that can't be done. */
+static int read_section(struct elf_file *file, size_t i, uint8_t **ret, size_t *ret_n)
+{
+	const Elf64_Shdr *section = &file->sections[i];
+	_cleanup_free_ uint8_t *bytes = NULL;
+
+	if (i >= file->n_sections || section->sh_type == SHT_NOBITS || !section->sh_size ||
+	    section->sh_size > MAX_TABLE || section->sh_size > file->size)
+		return 0;
+	bytes = malloc(section->sh_size);
+	if (!bytes)
+		return -ENOMEM;
+	if (elf_file_read(file, section->sh_offset, bytes, section->sh_size) < 0)
+		return 0;
+	*ret = bytes;
+	*ret_n = section->sh_size;
+	bytes = NULL;
+	return 0;
+}
+
+/* The code of the function @symbol, as much of it as there is in the file. Returns its length. */
+static size_t read_code(const struct elf_file *file, const Elf64_Sym *symbol,
+			uint8_t code[static MAX_CODE])
+{
+	size_t n = symbol->st_size < MAX_CODE ? symbol->st_size : MAX_CODE;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+		uint64_t within = symbol->st_value - segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && within < segment->p_filesz &&
+		    n <= segment->p_filesz - within &&
+		    elf_file_read(file, segment->p_offset + within, code, n) == 0)
+			return n;
+	}
+	return 0;
+}
+
+/* What `lea address(%rip), register` takes in the code of @symbol; the byte before, for return
+ * addresses are looked up so. Data is no code of the file's, which the caller finds out. */
+static void add_planted(struct entries *entries, const Elf64_Sym *symbol)
+{
+	uint8_t code[MAX_CODE];
+	size_t n = read_code(entries->file, symbol, code);
+
+	for (size_t i = 0; i + 7 <= n; i++) {
+		int32_t distance;
+
+		if ((code[i] & 0xfb) != 0x48 || code[i + 1] != 0x8d || (code[i + 2] & 0xc7) != 5)
+			continue;
+		memcpy(&distance, &code[i + 3], sizeof distance);
+		add_entry(entries, symbol->st_value + i + 7 + distance - 1, 1, BF_CFA_PLANTED);
+	}
+}
+
+static bool is_maker(const char *name)
+{
+	for (size_t i = 0; i < N_MAKERS; i++)
+		if (strcmp(name, makers[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The entry goes as far as its symbol says, or, if that says nothing, to the next one. */
+static void add_start(struct entries *entries, const Elf64_Sym *symbols, size_t n)
+{
+	uint64_t start = entries->file->entry, size = 0, next = MAX_ENTRY;
+	bool is_named = false;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t distance = symbols[i].st_value - start;
+
+		if (symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_shndx >= SHN_LORESERVE)
+			continue;
+		if (distance && distance < next)
+			next = distance;
+		if (distance || ELF64_ST_TYPE(symbols[i].st_info) == STT_SECTION)
+			continue;
+		is_named = true;
+		if (symbols[i].st_size > size)
+			size = symbols[i].st_size;
+	}
+	if (is_named && start)
+		add_entry(entries, start, size ? size : next, BF_CFA_ENTRY);
+}
+
+/* Looks through one symbol table, section @i. */
+static int search(struct entries *entries, size_t i)
+{
+	struct elf_file *file = entries->file;
+	_cleanup_free_ uint8_t *table = NULL, *names = NULL;
+	size_t n_bytes = 0, n_names = 0, n;
+	const Elf64_Sym *symbols;
+	int r = read_section(file, i, &table, &n_bytes);
+
+	if (r == 0 && table)
+		r = read_section(file, file->sections[i].sh_link, &names, &n_names);
+	if (r < 0 || !names || names[n_names - 1])
+		return r;
+	symbols = (const Elf64_Sym *)table;
+	n = n_bytes / sizeof *symbols;
+	for (size_t k = 0; k < n; k++)
+		if (ELF64_ST_TYPE(symbols[k].st_info) == STT_FUNC && symbols[k].st_size &&
+		    symbols[k].st_name < n_names &&
+		    is_maker((const char *)names + symbols[k].st_name))
+			add_planted(entries, &symbols[k]);
+	if (file->sections[i].sh_type == SHT_SYMTAB)
+		add_start(entries, symbols, n);
+	return 0;
+}
+
+int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t *ret_n)
+{
+	struct entries entries = {.file = file, .found = ret};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < file->n_sections; i++)
+		if (file->machine == EM_X86_64 && (file->sections[i].sh_type == SHT_DYNSYM ||
+						   file->sections[i].sh_type == SHT_SYMTAB))
+			r = search(&entries, i);
+	*ret_n = entries.n;
+	return r;
+}
