@@ -39,13 +39,15 @@ SHAPES = {
     "exec": "exec_start exec_before LEAF",
     "handmade": "handmade_start handmade_outer handmade_inner handmade_callback LEAF",
     "generated": "generated_start ~ handmade_callback LEAF",
+    "stacks": "stacks_start switch_stack stacks_low switch_stack stacks_high LEAF",
+    "coroutine": "coroutine_body LEAF",
 }
 WAITS = ["nanosleep", "futex", "read", "poll"]
 # A signal's handler runs for a part of the time only, and to deliver one takes the kernel a while.
 LEAF_SHARE = {"signal": 0.02, "altstack": 0.02, "fault": 0.7}
 
 ROOTS = re.compile(r"_start|_dl_start.*|_dl_relocate.*|clone3|__clone.*|clone|start_thread|"
-                   r"__libc_start_.*|\[(libc\.so\.6|ld-linux[^+]*|ld\.so[^+]*)\+0x[0-9a-f]+\]")
+                   r"__libc_start_.*|__start_context|\[(libc\.so\.6|ld-linux[^+]*|ld\.so[^+]*)\+0x[0-9a-f]+\]")
 
 
 def is_complete(frames):
@@ -110,7 +112,7 @@ def is_reason(frame):
 
 def expected_chain(shape, leaf):
     chain = SHAPES[shape].replace("LEAF", f"leaf_{leaf}").split()
-    return ["~", *chain] if shape == "threads" else ["_start", "~", "main", *chain]
+    return ["~", *chain] if shape in ("threads", "coroutine") else ["_start", "~", "main", *chain]
 
 
 def is_beginning(chain, expected):
@@ -132,6 +134,8 @@ def judge(folded, shape, leaves, chains):
     expected = [expected_chain(shape, leaf) for leaf in leaves]
     if shape == "threads":
         expected.append(["_start", "~", "main", "thread_start"])
+    if shape == "coroutine":
+        expected.append(["_start", "~", "main", "coroutine_start"])
     if shape == "plugin":
         expected.append(["_start", "~", "main", "plugin_start", "open_plugin"])
     for frames, value in folded.of_root(f"nofp-{shape}"):
@@ -223,6 +227,16 @@ def test_chain_off_cpu(offcpu, chains, shape):
 def test_complete_off_cpu(offcpu):
     result, _ = offcpu
     assert result.summary["complete_stacks_percent"] >= 99
+
+
+def test_what_does_not_lead_to_the_beginning_is_not_whole(tmp_path):
+    """A frame pointer of 0 says nothing in code that keeps none."""
+    with running([[NOFP, "unmarked", "burn", 60]]) as (process,):
+        record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    assert folded.with_frame("leaf_burn") >= 0.9 * folded.total() > 0
+    for frames, _ in folded.stacks:
+        assert "main" in frames or frames[1] == "[truncated]", frames
 
 
 def test_deeper_than_there_is_room(tmp_path, chains):
@@ -342,6 +356,7 @@ REAL = {
     "perl": ["perl"],
     "cc1": ["cc1"],
     "openssl rsa2048": ["openssl"],
+    "openssl aes-256-gcm": ["openssl"],
     "xz": ["xz"],
     "sqlite3": ["sqlite3"],
     "git": ["git"],

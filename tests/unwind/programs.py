@@ -269,7 +269,7 @@ PROGRAMS = {
     "cc1": (cc1, "gcc"),
     "openssl rsa2048": (openssl("rsa2048"), "openssl"),
     "openssl ecdsap384": (openssl("ecdsap384"), "openssl"),
-    "openssl aes-256-gcm": (openssl("-evp", "aes-256-gcm"), "openssl"),
+    "openssl aes-256-gcm": (openssl("-bytes", "16384", "-evp", "aes-256-gcm"), "openssl"),
     "openssl sha256": (openssl("sha256"), "openssl"),
     "xz": (xz, "xz-utils"),
     "sqlite3": (sqlite3, "sqlite3"),

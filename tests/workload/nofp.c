@@ -543,6 +543,151 @@ static MARKED void generated_start(void)
 	KEEP_FRAME();
 }
 
+/*
+ * --- unmarked_start; unmarked_outer; unmarked_inner; handmade_callback; LEAF: two functions that
+ * nothing is written about and that keep no frame pointer; it is 0 all the while.
+ */
+
+void unmarked_outer(void (*callback)(void));
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl unmarked_outer\n"
+	".type unmarked_outer, @function\n"
+	"unmarked_outer:\n"
+	"	push %rbp\n"
+	"	xor %ebp, %ebp\n"
+	"	call unmarked_inner\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size unmarked_outer, . - unmarked_outer\n"
+	".type unmarked_inner, @function\n"
+	"unmarked_inner:\n"
+	"	sub $40, %rsp\n"
+	"	call *%rdi\n"
+	"	add $40, %rsp\n"
+	"	ret\n"
+	".size unmarked_inner, . - unmarked_inner\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl unmarked_outer\n"
+	".type unmarked_outer, %function\n"
+	"unmarked_outer:\n"
+	"	stp x29, x30, [sp, -16]!\n"
+	"	mov x29, xzr\n"
+	"	bl unmarked_inner\n"
+	"	ldp x29, x30, [sp], 16\n"
+	"	ret\n"
+	".size unmarked_outer, . - unmarked_outer\n"
+	".type unmarked_inner, %function\n"
+	"unmarked_inner:\n"
+	"	str x30, [sp, -48]!\n"
+	"	blr x0\n"
+	"	ldr x30, [sp], 48\n"
+	"	ret\n"
+	".size unmarked_inner, . - unmarked_inner\n");
+#endif
+
+static MARKED void unmarked_start(void)
+{
+	unmarked_outer(handmade_callback);
+	KEEP_FRAME();
+}
+
+/*
+ * --- stacks_start; switch_stack; stacks_low; switch_stack; stacks_high; LEAF: two other stacks,
+ * of which the second lies higher than the first.
+ */
+
+#define STACK_BYTES 65536
+
+void switch_stack(void (*callee)(char *), char *top);
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl switch_stack\n"
+	".type switch_stack, @function\n"
+	"switch_stack:\n"
+	"	.cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	mov %rsi, %rsp\n"
+	"	call *%rax\n"
+	"	leave\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size switch_stack, . - switch_stack\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl switch_stack\n"
+	".type switch_stack, %function\n"
+	"switch_stack:\n"
+	"	.cfi_startproc\n"
+	"	stp x29, x30, [sp, -16]!\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset 29, -16\n"
+	"	.cfi_offset 30, -8\n"
+	"	mov x29, sp\n"
+	"	.cfi_def_cfa_register 29\n"
+	"	mov x2, x0\n"
+	"	mov x0, x1\n"
+	"	mov sp, x1\n"
+	"	blr x2\n"
+	"	mov sp, x29\n"
+	"	.cfi_def_cfa_register 31\n"
+	"	ldp x29, x30, [sp], 16\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size switch_stack, . - switch_stack\n");
+#endif
+
+static MARKED void stacks_high(char *top)
+{
+	leaf();
+	KEEP_FRAME();
+}
+
+static MARKED void stacks_low(char *top)
+{
+	switch_stack(stacks_high, top + STACK_BYTES);
+	KEEP_FRAME();
+}
+
+static MARKED void stacks_start(void)
+{
+	static char stacks[2 * STACK_BYTES] __attribute__((aligned(16)));
+
+	switch_stack(stacks_low, stacks + STACK_BYTES);
+	KEEP_FRAME();
+}
+
+/* --- coroutine_body; LEAF, on a stack that nothing leads away from. */
+
+static ucontext_t coroutine_caller, coroutine;
+
+static MARKED void coroutine_body(void)
+{
+	leaf();
+	KEEP_FRAME();
+}
+
+static MARKED void coroutine_start(void)
+{
+	static char stack[STACK_BYTES];
+
+	getcontext(&coroutine);
+	coroutine.uc_stack.ss_sp = stack;
+	coroutine.uc_stack.ss_size = sizeof stack;
+	coroutine.uc_link = &coroutine_caller;
+	makecontext(&coroutine, coroutine_body, 0);
+	swapcontext(&coroutine_caller, &coroutine);
+	KEEP_FRAME();
+}
+
 /* ------------------------------------------------------------------------------------------------
  */
 
@@ -557,7 +702,8 @@ static const struct {
 	{"vdso", vdso_start},		{"threads", thread_start},
 	{"plugin", plugin_start},	{"fork", fork_start},
 	{"exec", exec_start},		{"handmade", handmade_start},
-	{"generated", generated_start},
+	{"generated", generated_start}, {"unmarked", unmarked_start},
+	{"stacks", stacks_start},	{"coroutine", coroutine_start},
 };
 
 static const struct {
