@@ -54,8 +54,19 @@ static __always_inline bool waits_for_futex(struct task_struct *task)
  * what lies below the stack pointer is in the registers.
  */
 #if defined(__TARGET_ARCH_x86)
-#define USER_DS 0x2b
-#define USER_CS 0x33
+#define USER_DS	   0x2b
+#define USER_CS	   0x33
+#define USER_CS_32 0x23
+
+/* Whether it is 32-bit code that @task runs, or entered the kernel from. */
+static __always_inline bool is_32_bit(struct task_struct *task)
+{
+	struct saved_registers *saved = (void *)bpf_task_pt_regs(task);
+	u64 cs = 0;
+
+	bpf_probe_read_kernel(&cs, sizeof cs, &saved->cs);
+	return (u16)cs == USER_CS_32;
+}
 
 /* What the CPUs need at every entry lies there, of one behind the other (asm/cpu_entry_area.h). */
 #define ENTRY_AREAS	       0xfffffe0000000000
@@ -145,6 +156,11 @@ static __always_inline void user_registers(struct saved_registers *live, struct 
 #undef TAKE
 }
 #else
+static __always_inline bool is_32_bit(struct task_struct *task)
+{
+	return false;
+}
+
 static __always_inline void user_registers(struct saved_registers *live, struct task_struct *task,
 					   struct saved_registers *ret)
 {

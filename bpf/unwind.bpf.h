@@ -201,8 +201,8 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 		return BF_END_DEPTH;
 	unwind->stack.frames[n] = walk_frame(walk, rule);
 	unwind->stack.n = n + 1;
-	if (end)
-		return end;
+	if (end || walk->is_32)
+		return end ?: BF_END_32_BIT;
 	if (rule)
 		return walk_by_rule(walk, rule, memory, WALK_MACHINE);
 	return walk_by_frame_pointer(walk, memory, mapping->flags, WALK_MACHINE);
@@ -251,13 +251,14 @@ static __always_inline int find_mappings(struct task_struct *task, bool sleepabl
 	return BF_END_NONE;
 }
 
-static __always_inline void unwind_begin(struct unwind *unwind)
+static __always_inline void unwind_begin(struct unwind *unwind, struct task_struct *task)
 {
 	unwind->stack.n = 0;
 	unwind->walk.exact = 1;
 	unwind->walk.is_leaf = 1;
 	unwind->walk.guessed = 0;
 	unwind->walk.n_stacks = 0;
+	unwind->walk.is_32 = is_32_bit(task);
 	unwind->walk.bx_at = BF_BX_IN_LEAF;
 	unwind->is_changing = 0;
 	unwind->walk.end = BF_END_NONE;
@@ -268,7 +269,7 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 {
 	int end;
 
-	unwind_begin(unwind);
+	unwind_begin(unwind, task);
 	find_returns(unwind, task);
 	end = find_mappings(task, false, unwind);
 	/* One more than there are frames: it finds out whether that was all. */
@@ -295,7 +296,7 @@ static __always_inline void unwind_blocked(struct unwind *unwind, struct task_st
 {
 	struct blocked_walk blocked = {task, unwind};
 
-	unwind_begin(unwind);
+	unwind_begin(unwind, task);
 	find_returns(unwind, task);
 	unwind->walk.end = find_mappings(task, true, unwind);
 	if (!unwind->walk.end)

@@ -189,6 +189,9 @@ find_cfa(const struct bf_walk *walk, const struct bf_rule *rule, void *memory, _
 			return BF_END_MEMORY;
 		*ret = cfa + rule->addend;
 		return BF_END_NONE;
+	case BF_CFA_CLONE:
+		*ret = walk->sp + 8;
+		return walk->exact && walk->leaf[BF_REGISTER_AX] ? BF_END_NONE : BF_END_ENTRY;
 	case BF_CFA_ENTRY:
 	case BF_CFA_PLANTED: return BF_END_ENTRY;
 	default: return BF_END_UNSUPPORTED;

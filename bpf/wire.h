@@ -171,6 +171,7 @@ enum bf_end {
 	BF_END_NO_ROWS,	    /* code without unwind rows, and no chain of frame pointers */
 	BF_END_BUDGET,	    /* the unwind table had no room */
 	BF_END_UNMAPPED,    /* a return address that leads to no code */
+	BF_END_32_BIT,	    /* 32-bit code of a 64-bit machine */
 	/* What BPF does not know and the loader may: the walk stands before the frame in question.
 	 */
 	BF_END_PROCESS, /* the mappings of this program image */
@@ -227,7 +228,9 @@ struct bf_walk {
 	__u8 is_leaf;	/* nothing was unwound yet */
 	__u8 guessed;	/* the frame before was left by its frame pointer, without a row */
 	__u8 end;	/* enum bf_end */
-	__u32 n_stacks; /* times that the caller's stack was another one, which lies lower */
+	__u8 is_32;	/* x86-64: the thread runs 32-bit code */
+	__u8 n_stacks;	/* times that the caller's stack was another one, which lies lower */
+	__u16 pad;
 };
 
 #define BF_BX_IN_LEAF 0
@@ -329,6 +332,7 @@ enum bf_cfa {
 	BF_CFA_PLT,	/* x86-64: sp + 8, and 8 more from byte @addend of an entry of 16 on */
 	BF_CFA_SIGNAL,	/* a signal frame: all registers lie in it */
 	BF_CFA_ENTRY,	/* no caller: the return address is undefined */
+	BF_CFA_CLONE,	/* x86-64: behind clone(2): sp + 8, or, where that gave 0, no caller */
 	BF_CFA_PLANTED, /* no caller: who made a coroutine's stack has put a return address there */
 	BF_CFA_UNSUPPORTED,
 	N_BF_CFAS,

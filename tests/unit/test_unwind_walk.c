@@ -729,6 +729,24 @@ static void test_cycle_of_stacks(void **state)
 	unwind_table_done(&made.table);
 }
 
+/* clone(2) returns to its caller, and to the child, which has none. */
+static void test_x86_clone(void **state)
+{
+	begin(EM_X86_64);
+	FUNCTION(0x100, .cfa = BF_CFA_CLONE, .cfa_offset = 8, CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.walk.leaf[BF_REGISTER_AX] = 1234;
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
+	begin(EM_X86_64);
+	FUNCTION(0x100, .cfa = BF_CFA_CLONE, .cfa_offset = 8, CALLED);
+	FUNCTION(0x200, SP(8), CALLED);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_ENTRY, CODE + 0x150);
+}
+
 /* Where a coroutine's first function would return to: it was never called, nor was what is there.
  */
 static void test_planted_return_address(void **state)
@@ -771,6 +789,16 @@ static void test_nowhere(void **state)
 	assert_int_equal(walk_nowhere(&walk, 0), BF_END_UNMAPPED);
 	walk.guessed = 1;
 	assert_int_equal(walk_nowhere(&walk, 0), BF_END_NO_ROWS);
+}
+
+static void test_32_bit_code(void **state)
+{
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	stand(CODE + 0x150, 10, at(20));
+	made.walk.is_32 = 1;
+	made.words[10] = CODE + 0x204;
+	expect(BF_END_32_BIT, CODE + 0x150);
 }
 
 static void test_no_room_for_the_table(void **state)
@@ -943,9 +971,11 @@ int main(void)
 		BOTH(test_no_progress),
 		BOTH(test_other_stack),
 		BOTH(test_cycle_of_stacks),
+		cmocka_unit_test(test_x86_clone),
 		BOTH(test_planted_return_address),
 		BOTH(test_not_mapped),
 		cmocka_unit_test(test_nowhere),
+		BOTH(test_32_bit_code),
 		BOTH(test_no_room_for_the_table),
 		BOTH(test_depth),
 		BOTH(test_walks_on),

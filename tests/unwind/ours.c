@@ -318,11 +318,12 @@ void ours_explain(struct ours *ours, struct capture *capture, uint64_t frame, bo
 const char *ours_end_name(uint8_t end)
 {
 	static const char *const names[N_BF_ENDS] = {
-		[BF_END_NONE] = "none",		  [BF_END_ENTRY] = "entry",
-		[BF_END_DEPTH] = "depth",	  [BF_END_MEMORY] = "memory",
-		[BF_END_STUCK] = "stuck",	  [BF_END_UNSUPPORTED] = "unsupported",
-		[BF_END_NO_ROWS] = "no rows",	  [BF_END_PROCESS] = "process",
-		[BF_END_UNMAPPED] = "not mapped", [BF_END_TABLE] = "table",
+		[BF_END_NONE] = "none",	      [BF_END_ENTRY] = "entry",
+		[BF_END_DEPTH] = "depth",     [BF_END_MEMORY] = "memory",
+		[BF_END_STUCK] = "stuck",     [BF_END_UNSUPPORTED] = "unsupported",
+		[BF_END_NO_ROWS] = "no rows", [BF_END_PROCESS] = "process",
+		[BF_END_32_BIT] = "32-bit",   [BF_END_UNMAPPED] = "not mapped",
+		[BF_END_TABLE] = "table",
 	};
 
 	return end < N_BF_ENDS ? names[end] : "?";

@@ -77,6 +77,7 @@ static const struct {
 	[STACK_NO_ROWS] = {"no_rows", "code without unwind information or frame pointers (java: "
 				      "-XX:+PreserveFramePointer)"},
 	[STACK_UNMAPPED] = {"unmapped", "led to memory that is not mapped"},
+	[STACK_32_BIT] = {"32_bit", "32-bit programs, which are not unwound"},
 	[STACK_BUDGET] = {"budget", "unwind tables had no room (avoid: a larger --unwind-memory)"},
 	[STACK_LOST] = {"lost", "no user stack: the process was ending or in exec, or had no room"},
 };

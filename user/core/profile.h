@@ -85,6 +85,7 @@ enum stack_end {
 	STACK_UNSUPPORTED, /* its unwind information says what we can't follow */
 	STACK_NO_ROWS,	   /* code without unwind information or frame pointers */
 	STACK_UNMAPPED,	   /* it leads to memory of which no mapping was known */
+	STACK_32_BIT,	   /* 32-bit code, which is not unwound */
 	STACK_BUDGET,	   /* the memory for unwind tables was used up */
 	STACK_LOST, /* it was too long for a ring buffer, or is gone: a dying process, an exec */
 	N_STACK_ENDS,

@@ -10,6 +10,7 @@
 #define MAX_TABLE (4u << 20) /* bytes of a symbol table, and of its strings, that are looked at */
 #define MAX_CODE  1024	     /* bytes of a function that are */
 #define MAX_ENTRY 256	     /* bytes of an entry whose symbol has no size */
+#define NO_SYMBOL 64	     /* … that has none, for the file is stripped */
 
 static const char *const makers[] = {"makecontext", "make_fcontext"};
 #define N_MAKERS (sizeof makers / sizeof *makers)
@@ -140,12 +141,18 @@ static int search(struct entries *entries, size_t i)
 int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t *ret_n)
 {
 	struct entries entries = {.file = file, .found = ret};
+	bool has_symbols = false;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < file->n_sections; i++)
-		if (file->machine == EM_X86_64 && (file->sections[i].sh_type == SHT_DYNSYM ||
-						   file->sections[i].sh_type == SHT_SYMTAB))
+	for (size_t i = 0; r == 0 && i < file->n_sections; i++) {
+		uint32_t type = file->sections[i].sh_type;
+
+		has_symbols |= type == SHT_SYMTAB;
+		if (file->machine == EM_X86_64 && (type == SHT_DYNSYM || type == SHT_SYMTAB))
 			r = search(&entries, i);
+	}
+	if (!has_symbols && file->entry)
+		add_entry(&entries, file->entry, NO_SYMBOL, BF_CFA_ENTRY);
 	*ret_n = entries.n;
 	return r;
 }

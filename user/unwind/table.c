@@ -34,6 +34,9 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 #define MAX_SEGMENTS 16
 #define MAX_OFFSET   ((uint64_t)1 << 32)
 
+#define MAX_AFTER_CLONE	 32 /* bytes */
+#define DW_CFA_UNDEFINED 0x07
+
 /* Executable memory that a file fills. */
 struct code_segment {
 	uint64_t address, offset, n;
@@ -229,6 +232,40 @@ static int write_function(struct builder *builder, struct table_writer *writer,
 	return table_writer_gap(writer, offset + program.row_location);
 }
 
+/*
+ * The C library's clone ends what it says of itself before the system call, which returns twice:
+ * to its caller, and to the child, of which it says that it has none. In between nothing is said.
+ */
+static bool is_after_clone(const struct builder *builder, const struct cfi_function *next,
+			   uint64_t gap)
+{
+	size_t index = next - builder->functions;
+	const struct cfi_section *section = &builder->sections[index >= builder->n_eh_functions];
+
+	return builder->table.machine == EM_X86_64 && gap <= MAX_AFTER_CLONE &&
+	       index < builder->n_cfi_functions && next->program_end - next->program >= 2 &&
+	       section->bytes[next->program] == DW_CFA_UNDEFINED &&
+	       section->bytes[next->program + 1] == section->machine->ra;
+}
+
+/* Nothing is known between the @i-th function, which ends at @end, and @next, where another begins.
+ */
+static int write_gap(struct builder *builder, struct table_writer *writer, size_t i, uint64_t end,
+		     uint64_t next)
+{
+	const struct bf_rule clone = {
+		.cfa = BF_CFA_CLONE, .cfa_offset = 8, .ra = BF_SAVED_CFA, .ra_offset = -1};
+	int r;
+
+	if (i + 1 == builder->n_functions ||
+	    !is_after_clone(builder, &builder->functions[(uint32_t)builder->order[i + 1]],
+			    next - end))
+		return table_writer_gap(writer, end);
+	r = table_writer_row(writer, end, &clone);
+	builder->table.n_skipped += r == -ENOSPC;
+	return r == -ENOSPC ? 0 : r;
+}
+
 static int write_functions(struct builder *builder, struct table_writer *writer)
 {
 	int r = 0;
@@ -252,7 +289,7 @@ static int write_functions(struct builder *builder, struct table_writer *writer)
 		end = offset + function->size;
 		r = write_function(builder, writer, function, offset);
 		if (r == 0 && end != next)
-			r = table_writer_gap(writer, end);
+			r = write_gap(builder, writer, i, end, next);
 	}
 	return r < 0 ? r : table_writer_finish(writer);
 }

@@ -43,8 +43,9 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 		if (code.table)
 			rule = unwind_table_find(code.table, code.offset);
 		frames[(*n)++] = walk_frame(walk, rule);
-		walk->end = code.no_room ? BF_END_BUDGET
-			    : rule	 ? walk_by_rule(walk, rule, captured, kind)
-					 : walk_by_frame_pointer(walk, captured, code.flags, kind);
+		walk->end = code.no_room  ? BF_END_BUDGET
+			    : walk->is_32 ? BF_END_32_BIT
+			    : rule	  ? walk_by_rule(walk, rule, captured, kind)
+					  : walk_by_frame_pointer(walk, captured, code.flags, kind);
 	}
 }
