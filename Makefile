@@ -162,6 +162,17 @@ build/workload/nofp_plugin.so: tests/workload/nofp_plugin.c tests/workload/workl
 build/workload/nofp.stripped: build/workload/nofp
 	$(Q)$(STRIP) -o $@ $<
 
+# With another C library. Debian: musl-tools; without it their tests are skipped.
+ifneq ($(shell command -v musl-gcc),)
+MUSL := $(patsubst %,build/workload/nofp_musl.%,static stripped dynamic)
+endif
+build/workload/nofp_musl.static: LINK_MUSL := -static
+build/workload/nofp_musl.stripped: LINK_MUSL := -static -s
+$(MUSL): tests/workload/nofp_musl.c
+	$(call say,WORKLOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)musl-gcc $(NOFP_CFLAGS) $(LINK_MUSL) -o $@ $<
+
 # The unwinder against elfutils', on stacks of programs that run.
 build/unwind/oracle: $(sort $(wildcard tests/unwind/*.[ch])) \
 		$(filter $(BUILD)/user/base/% $(BUILD)/user/unwind/%,$(OBJECTS))
@@ -193,7 +204,7 @@ build/vm/workload/%: tests/workload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
-check-root: all $(WORKLOADS) $(NOFP) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets
+check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets
 	$(Q)tests/run root
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.

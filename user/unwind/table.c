@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "unwind/cfi.h"
 #include "unwind/entries.h"
+#include "unwind/table_code.h"
 #include "unwind/table_part.h"
 
 /* Looking up a rule reads no thread's memory. */
@@ -36,6 +37,7 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 
 #define MAX_AFTER_CLONE	 32 /* bytes */
 #define DW_CFA_UNDEFINED 0x07
+#define LEAST_FUNCTION 256 /* bytes; an average */
 
 /* Executable memory that a file fills. */
 struct code_segment {
@@ -54,6 +56,7 @@ struct builder {
 	size_t n_functions, functions_capacity;
 	uint64_t *order; /* offset in the file << 32 | index of the function */
 	size_t order_capacity;
+	struct table_code code;	   /* what no section says anything of */
 	unwind_breathe_fn breathe; /* or NULL */
 	void *context;
 };
@@ -248,19 +251,42 @@ static bool is_after_clone(const struct builder *builder, const struct cfi_funct
 	       section->bytes[next->program + 1] == section->machine->ra;
 }
 
-/* Nothing is known between the @i-th function, which ends at @end, and @next, where another begins.
- */
-static int write_gap(struct builder *builder, struct table_writer *writer, size_t i, uint64_t end,
-		     uint64_t next)
+/* Where the next function begins that does not begin where the @i-th does. */
+static uint64_t next_offset(const struct builder *builder, size_t i)
+{
+	uint64_t offset = builder->order[i] >> 32;
+
+	while (++i < builder->n_functions)
+		if (builder->order[i] >> 32 != offset)
+			return builder->order[i] >> 32;
+	return UINT64_MAX;
+}
+
+/* What the code itself says from @end of a function to @next, where another one begins. */
+static int write_code(struct builder *builder, struct table_writer *writer, uint64_t end,
+		      uint64_t next)
+{
+	int r = end != next ? table_writer_gap(writer, end) : 0;
+	uint64_t before = builder->table.code_bytes;
+
+	if (r == 0)
+		r = table_code_write(&builder->code, writer, end, next);
+	builder->table.read_bytes += builder->table.code_bytes - before;
+	return r;
+}
+
+/* From @end of the @i-th function to @next, where another one begins. */
+static int write_between(struct builder *builder, struct table_writer *writer, size_t i,
+			 uint64_t end, uint64_t next)
 {
 	const struct bf_rule clone = {
 		.cfa = BF_CFA_CLONE, .cfa_offset = 8, .ra = BF_SAVED_CFA, .ra_offset = -1};
 	int r;
 
-	if (i + 1 == builder->n_functions ||
+	if (end == next || i + 1 == builder->n_functions ||
 	    !is_after_clone(builder, &builder->functions[(uint32_t)builder->order[i + 1]],
 			    next - end))
-		return table_writer_gap(writer, end);
+		return write_code(builder, writer, end, next);
 	r = table_writer_row(writer, end, &clone);
 	builder->table.n_skipped += r == -ENOSPC;
 	return r == -ENOSPC ? 0 : r;
@@ -268,11 +294,12 @@ static int write_gap(struct builder *builder, struct table_writer *writer, size_
 
 static int write_functions(struct builder *builder, struct table_writer *writer)
 {
-	int r = 0;
+	uint64_t first = builder->n_functions ? builder->order[0] >> 32 : UINT64_MAX;
+	int r = write_code(builder, writer, 0, first);
 
 	for (size_t i = 0; i < builder->n_functions && r == 0; i++) {
 		struct cfi_function *function = &builder->functions[(uint32_t)builder->order[i]];
-		uint64_t offset = builder->order[i] >> 32, next = UINT64_MAX, end;
+		uint64_t offset = builder->order[i] >> 32, next;
 
 		breathe(builder, i);
 		if (i > 0 && builder->order[i - 1] >> 32 == offset) {
@@ -280,18 +307,98 @@ static int write_functions(struct builder *builder, struct table_writer *writer)
 				(uint32_t)builder->order[i] < builder->n_cfi_functions;
 			continue;
 		}
-		for (size_t j = i + 1; j < builder->n_functions && next == UINT64_MAX; j++) {
-			if (builder->order[j] >> 32 != offset)
-				next = builder->order[j] >> 32;
-		}
+		next = next_offset(builder, i);
 		if (function->size > next - offset)
 			function->size = next - offset;
-		end = offset + function->size;
 		r = write_function(builder, writer, function, offset);
-		if (r == 0 && end != next)
-			r = write_gap(builder, writer, i, end, next);
+		if (r == 0)
+			r = write_between(builder, writer, i, offset + function->size, next);
 	}
 	return r < 0 ? r : table_writer_finish(writer);
+}
+
+/* Where code lies in the file: [@offset, @end), loaded at @address. */
+struct code_area {
+	uint64_t offset, end, address;
+};
+
+static int compare_areas(const void *a, const void *b)
+{
+	const struct code_area *left = a, *right = b;
+
+	return (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+/* The sections of code, in the order of the file. Returns how many. */
+static size_t find_areas(const struct builder *builder, struct code_area *areas)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < builder->file->n_sections; i++) {
+		const Elf64_Shdr *section = &builder->file->sections[i];
+		struct cfi_function whole = {.start = section->sh_addr, .size = section->sh_size};
+		uint64_t offset;
+
+		if (section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_EXECINSTR) &&
+		    place(builder, &whole, &offset) && offset == section->sh_offset)
+			areas[n++] = (struct code_area){offset, offset + whole.size, whole.start};
+	}
+	qsort(areas, n, sizeof *areas, compare_areas);
+	return n;
+}
+
+/* Adds the code of @area, from @from on, that functions from the *@i-th on leave out. */
+static int add_code(struct builder *builder, const struct code_area *area, uint64_t from, size_t *i)
+{
+	int r = 0;
+
+	while (from < area->end && r == 0) {
+		uint64_t next = area->end, end = area->end;
+
+		if (*i < builder->n_functions && builder->order[*i] >> 32 < area->end) {
+			uint32_t number = builder->order[*i];
+
+			next = builder->order[*i] >> 32;
+			end = next + builder->functions[number].size;
+			++*i;
+		}
+		if (next > from)
+			r = table_code_add(&builder->code, area->address + (from - area->offset),
+					   from, next - from);
+		from = end > from ? end : from;
+	}
+	return r;
+}
+
+/* Looks at the code that has no call frame information. Go's has frame pointers everywhere. */
+static int read_code(struct builder *builder)
+{
+	size_t n_sections = builder->file->n_sections, n, k = 0;
+	struct code_area *areas;
+	uint64_t from = 0;
+	int r = 0;
+
+	if (builder->file->machine != EM_X86_64 || elf_file_section(builder->file, ".go.buildinfo"))
+		return 0;
+	areas = malloc((n_sections + 1) * sizeof *areas);
+	if (!areas)
+		return -ENOMEM;
+	n = find_areas(builder, areas);
+	builder->code.file = builder->file;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (areas[i].offset > from)
+			from = areas[i].offset;
+		r = add_code(builder, &areas[i], from, &k);
+		if (areas[i].end > from)
+			from = areas[i].end;
+	}
+	free(areas);
+	builder->code.is_most = builder->code.flow.n / LEAST_FUNCTION > builder->n_functions;
+	if (r == 0)
+		r = table_code_run(&builder->code, builder->breathe, builder->context);
+	builder->table.n_skipped += r == -ENOSPC;
+	builder->table.n_functions += builder->code.flow.n_functions;
+	return r == -ENOMEM ? r : 0;
 }
 
 /* What an encoded pointer means that is stored elsewhere: at virtual address @address. */
@@ -360,7 +467,7 @@ static int read_sections(struct builder *builder)
 		return r;
 	r = read_section(builder, ".debug_frame", &builder->sections[1]);
 	builder->sections[1].is_debug_frame = true;
-	return r != -ENOMEM && builder->sections[0].bytes ? 0 : r;
+	return r != -ENOMEM && (builder->sections[0].bytes || r == -ENOENT) ? 0 : r;
 }
 
 static int build(struct builder *builder)
@@ -380,6 +487,8 @@ static int build(struct builder *builder)
 		r = find_entries(builder);
 	if (r == 0)
 		r = sort_functions(builder);
+	if (r == 0)
+		r = read_code(builder);
 	if (r < 0)
 		return r;
 	r = table_writer_init(&writer, &builder->table);
@@ -387,7 +496,10 @@ static int build(struct builder *builder)
 		return r;
 	r = write_functions(builder, &writer);
 	table_writer_done(&writer);
-	return r;
+	return r == 0 && !builder->sections[0].bytes && !builder->sections[1].bytes &&
+			       !builder->table.n_rows
+		       ? -ENOENT
+		       : r;
 }
 
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret)
@@ -413,6 +525,7 @@ int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breath
 		free((void *)builder.sections[i].bytes);
 		cfi_section_done(&builder.sections[i]);
 	}
+	table_code_done(&builder.code);
 	free(builder.functions);
 	free(builder.order);
 	if (r < 0) {

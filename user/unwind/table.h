@@ -20,14 +20,16 @@ struct unwind_table {
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	/* What it was made from. */
 	uint64_t code_bytes; /* covered by rows */
+	uint64_t read_bytes; /* of these: no section says so, the code itself does */
 	uint32_t n_functions, n_rows, n_rules;
 	uint32_t n_skipped; /* left out: damaged, too much for a part, or where another begins */
 };
 
 /*
- * Makes the table of @file from .eh_frame, and from .debug_frame for what that leaves out.
- * Errors: -ENOENT no such section or another machine; -ENOEXEC the file is damaged; -ENOMEM; read
- * errors. Bounded: time and memory follow the size of the section, at most some 10 bytes for each.
+ * Makes the table of @file from .eh_frame, from .debug_frame for what that leaves out, and from the
+ * code itself for what both leave out. Errors: -ENOENT there is none of it, or another machine;
+ * -ENOEXEC the file is damaged; -ENOMEM; read errors. Bounded: time and memory follow the size of
+ * the section, at most some 10 bytes for each.
  */
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
 

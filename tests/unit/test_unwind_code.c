@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows that are found in code: instructions and functions written by hand, and the functions of
+ * real libraries that do have call frame information, which must say the same.
+ */
+#include "unit/cmocka_all.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unwind/cfi.h"
+#include "unwind/stack_flow.h"
+#include "unwind/table.h"
+
+/* --- instructions ------------------------------------------------------------------------------
+ */
+
+#define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+
+static struct x86_insn decode_at(const uint8_t *bytes, size_t n, int line)
+{
+	struct x86_insn insn = {};
+
+	if (x86_decode(bytes, n, &insn) < 0 || insn.length != n)
+		fail_msg("line %d: length %d, not %zu", line, insn.length, n);
+	/* Cut anywhere, it is none. */
+	for (size_t i = 0; i < n; i++)
+		assert_true(x86_decode(bytes, i, &insn) < 0 || insn.length <= i);
+	x86_decode(bytes, n, &insn);
+	return insn;
+}
+#define decode(...)	       decode_at(BYTES(__VA_ARGS__), __LINE__)
+#define writes(registers, ...) assert_int_equal(decode(__VA_ARGS__).writes, (registers))
+#define BIT(reg)	       (1u << (reg))
+
+static void test_lengths(void **state)
+{
+	decode(0x90);
+	decode(0xf3, 0x0f, 0x1e, 0xfa);			     /* endbr64 */
+	decode(0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0); /* nopw %cs:0(%rax,%rax) */
+	decode(0x48, 0x81, 0xec, 0, 1, 0, 0);		     /* sub $256,%rsp */
+	decode(0x66, 0x81, 0xc1, 0, 1);			     /* add $256,%cx */
+	decode(0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8);	     /* movabs */
+	decode(0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0);	     /* mov 0,%rax */
+	decode(0x48, 0x8b, 0x44, 0x24, 8);		     /* mov 8(%rsp),%rax */
+	decode(0x48, 0x8b, 0x05, 0, 0, 0, 0);		     /* mov 0(%rip),%rax */
+	decode(0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0); /* mov %fs:40,%rax */
+	decode(0xf7, 0xc0, 1, 0, 0, 0);			     /* test $1,%eax */
+	decode(0xf7, 0xd8);				     /* neg %eax */
+	decode(0xa0, 1, 2, 3, 4, 5, 6, 7, 8);		     /* movabs to %al */
+	decode(0xf0, 0x48, 0x0f, 0xb1, 0x0f);		     /* lock cmpxchg */
+	decode(0x66, 0x0f, 0x3a, 0x63, 0xc1, 0x1a);	     /* pcmpistri */
+	decode(0xdb, 0x6c, 0x24, 0x10);			     /* fldt 16(%rsp) */
+	decode(0xc5, 0xf8, 0x77);			     /* vzeroupper */
+	decode(0xc4, 0xe2, 0x7d, 0x58, 0x05, 0, 0, 0, 0);    /* vpbroadcastd */
+	decode(0xc4, 0xe3, 0x7d, 0x39, 0xc1, 1);	     /* vextracti128 */
+	decode(0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x44, 0x24, 1); /* vmovdqu64 64(%rsp) */
+	decode(0xc2, 8, 0);				     /* ret $8 */
+}
+
+static void test_refused(void **state)
+{
+	struct x86_insn insn;
+
+	assert_true(x86_decode(BYTES(0x06), &insn) < 0);		   /* push %es */
+	assert_true(x86_decode(BYTES(0xc8, 0, 0, 0), &insn) < 0);	   /* enter */
+	assert_true(x86_decode(BYTES(0xd5, 0x10, 0x50, 0x50), &insn) < 0); /* REX2 */
+	assert_true(x86_decode(BYTES(0x48, 0x66, 0x90), &insn) < 0);	   /* REX too early */
+	assert_true(x86_decode(BYTES(0x66, 0xe9, 0, 0, 0, 0), &insn) < 0); /* jmp of 16 bits */
+	assert_true(x86_decode(BYTES(0x0f, 0x0f, 0xc0, 0x9e), &insn) < 0); /* 3DNow! */
+	assert_true(x86_decode(BYTES(0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
+				     0x66, 0x66, 0x66, 0x66, 0x66, 0x90),
+			       &insn) < 0); /* 16 bytes */
+}
+
+static void test_writes(void **state)
+{
+	writes(BIT(X86_BP), 0x89, 0xc5);		   /* mov %eax,%ebp */
+	writes(0, 0x48, 0x89, 0x6c, 0x24, 8);		   /* mov %rbp,8(%rsp) */
+	writes(BIT(X86_BP), 0x48, 0x8b, 0x6c, 0x24, 8);	   /* mov 8(%rsp),%rbp */
+	writes(BIT(X86_CX), 0xb5, 1);			   /* mov $1,%ch */
+	writes(BIT(X86_BP), 0x40, 0xb5, 1);		   /* mov $1,%bpl */
+	writes(BIT(X86_R13), 0x4c, 0x8d, 0x2c, 0x24);	   /* lea (%rsp),%r13 */
+	writes(0, 0x48, 0x39, 0xec);			   /* cmp %rbp,%rsp */
+	writes(0, 0xf2, 0x0f, 0x58, 0xec);		   /* addsd %xmm4,%xmm5 */
+	writes(BIT(X86_BP), 0xf2, 0x48, 0x0f, 0x2c, 0xe8); /* cvttsd2si %xmm0,%rbp */
+	writes(BIT(X86_BP), 0x66, 0x48, 0x0f, 0x7e, 0xc5); /* movq %xmm0,%rbp */
+	writes(0, 0xf3, 0x0f, 0x7e, 0xec);		   /* movq %xmm4,%xmm5 */
+	writes(BIT(X86_AX) | BIT(X86_BP), 0x48, 0x95);	   /* xchg %rax,%rbp */
+	writes(BIT(X86_AX) | BIT(X86_BX) | BIT(X86_CX) | BIT(X86_DX), 0x0f, 0xa2); /* cpuid */
+	writes(BIT(X86_BP), 0x0f, 0xcd);					   /* bswap */
+}
+
+/* --- functions ---------------------------------------------------------------------------------
+ */
+
+#define ADDRESS 0x1000
+
+static struct stack_flow flow;
+static struct flow_range range;
+
+/* Follows the code from its first byte on, which is called. */
+static void follow(const uint8_t *bytes, size_t n)
+{
+	range = (struct flow_range){.address = ADDRESS, .n = n};
+	flow = (struct stack_flow){
+		.code = bytes, .n = n, .ranges = &range, .n_ranges = 1, .guesses = 1024};
+	assert_int_equal(stack_flow_init(&flow), 0);
+	assert_int_equal(stack_flow_add(&flow, ADDRESS), 0);
+	assert_int_equal(stack_flow_run(&flow), 0);
+}
+#define FOLLOW(...)                                                                                \
+	static const uint8_t code[] = {__VA_ARGS__};                                               \
+	follow(code, sizeof code)
+
+static struct bf_rule rule_at(uint32_t at)
+{
+	const struct stack_state *found = stack_flow_state(&flow, at);
+
+	return found ? stack_rule(found) : (struct bf_rule){};
+}
+
+static void expect_sp(uint32_t at, int32_t offset, int32_t fp_offset)
+{
+	struct bf_rule rule = rule_at(at);
+
+	if (rule.cfa != BF_CFA_SP || rule.cfa_offset != offset || rule.ra != BF_SAVED_CFA ||
+	    rule.ra_offset != -1 || rule.fp_offset != fp_offset ||
+	    rule.fp != (fp_offset ? BF_SAVED_CFA : BF_SAVED_SAME))
+		fail_msg("at %u: cfa %d%+d, fp %d%+d", at, rule.cfa, rule.cfa_offset, rule.fp,
+			 rule.fp_offset);
+}
+
+static void test_pushes(void **state)
+{
+	FOLLOW(0x55,		       /* 0 push %rbp */
+	       0x53,		       /* 1 push %rbx */
+	       0x48, 0x83, 0xec, 0x18, /* 2 sub $24,%rsp */
+	       0x31, 0xed,	       /* 6 xor %ebp,%ebp */
+	       0x48, 0x83, 0xc4, 0x18, /* 8 add $24,%rsp */
+	       0x5b, 0x5d, 0xc3);      /* 12 pop %rbx; pop %rbp; ret */
+
+	expect_sp(0, 8, 0);
+	expect_sp(1, 16, 0);
+	expect_sp(2, 24, 0);
+	expect_sp(8, 48, -2);
+	expect_sp(12, 24, -2);
+	expect_sp(14, 8, 0);
+	stack_flow_done(&flow);
+}
+
+static void test_frame_pointer(void **state)
+{
+	FOLLOW(0x55,		       /* 0 push %rbp */
+	       0x48, 0x89, 0xe5,       /* 1 mov %rsp,%rbp */
+	       0x48, 0x83, 0xe4, 0xc0, /* 4 and $-64,%rsp */
+	       0x50,		       /* 8 push %rax */
+	       0xc9, 0xc3);	       /* 9 leave; ret */
+
+	expect_sp(1, 16, 0);
+	expect_sp(4, 16, -2);
+	assert_int_equal(rule_at(8).cfa, BF_CFA_FP);
+	assert_int_equal(rule_at(9).cfa_offset, 16);
+	expect_sp(10, 8, 0);
+	stack_flow_done(&flow);
+}
+
+/* What a function does to its stack must come out even. */
+static void test_inconsistent(void **state)
+{
+	{
+		FOLLOW(0x50, 0xc3); /* push %rax; ret */
+		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
+		stack_flow_done(&flow);
+	}
+	{
+		FOLLOW(0x31, 0xdb, 0xc3); /* xor %ebx,%ebx; ret */
+		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
+		stack_flow_done(&flow);
+	}
+	{
+		FOLLOW(0x74, 1, 0x50, 0xc3); /* je 1f; push %rax; 1: ret */
+		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
+		stack_flow_done(&flow);
+	}
+	{
+		FOLLOW(0x58, 0xff, 0xe0); /* pop %rax; jmp *%rax */
+		assert_int_equal(rule_at(0).cfa, BF_CFA_NONE);
+		stack_flow_done(&flow);
+	}
+}
+
+/* After a call that does not return, another function begins. */
+static void test_endless_call(void **state)
+{
+	FOLLOW(0x50,		       /* 0 push %rax */
+	       0xe8, 0x0b, 0, 0, 0,    /* 1 call 17 */
+	       0x90, 0x90,	       /* 6 */
+	       0x53,		       /* 8 push %rbx */
+	       0x48, 0x83, 0xec, 0x10, /* 9 sub $16,%rsp */
+	       0x48, 0x83, 0xc4, 0x10, /* 13 add $16,%rsp */
+	       0x5b, 0xc3,	       /* 17 pop %rbx; ret */
+	       0xf4);
+
+	/* The call's target pops the return address: it has no rows, and so does not return. */
+	expect_sp(1, 16, 0);
+	assert_int_equal(rule_at(6).cfa, BF_CFA_NONE);
+	stack_flow_done(&flow);
+}
+
+static void test_calls(void **state)
+{
+	FOLLOW(0x50,		    /* 0 push %rax */
+	       0xe8, 0x02, 0, 0, 0, /* 1 call 8 */
+	       0x58, 0xc3,	    /* 6 pop %rax; ret */
+	       0x48, 0x83, 0xec, 8, /* 8 sub $8,%rsp */
+	       0xff, 0xd0,	    /* 12 call *%rax */
+	       0xeb, 0xfc);	    /* 14 jmp 12: for ever */
+
+	expect_sp(1, 16, 0);
+	expect_sp(6, 16, 0);
+	expect_sp(8, 8, 0);
+	expect_sp(12, 16, 0);
+	stack_flow_done(&flow);
+}
+
+/* Where a table leads to is not looked up: the code that follows fits. */
+static void test_switch(void **state)
+{
+	FOLLOW(0x53,			/* 0 push %rbx */
+	       0xff, 0xe0,		/* 1 jmp *%rax */
+	       0x31, 0xdb,		/* 3 xor %ebx,%ebx */
+	       0x5b, 0xc3,		/* 5 pop %rbx; ret */
+	       0xff, 0xc3, 0x5b, 0xc3); /* 7 inc %ebx; pop %rbx; ret */
+
+	expect_sp(3, 16, 0);
+	expect_sp(5, 16, 0);
+	expect_sp(7, 16, 0);
+	expect_sp(10, 8, 0);
+	stack_flow_done(&flow);
+}
+
+static void test_outermost(void **state)
+{
+	FOLLOW(0x31, 0xed,	       /* 0 xor %ebp,%ebp */
+	       0x48, 0x89, 0xe7,       /* 2 mov %rsp,%rdi */
+	       0x48, 0x83, 0xe4, 0xf0, /* 5 and $-16,%rsp */
+	       0xff, 0xd0, 0xf4);      /* 9 call *%rax; hlt */
+
+	assert_int_equal(rule_at(2).cfa, BF_CFA_ENTRY);
+	assert_int_equal(rule_at(9).cfa, BF_CFA_ENTRY);
+	stack_flow_done(&flow);
+}
+
+static void test_signal_return(void **state)
+{
+	FOLLOW(0xc3, 0x90,				   /* ret; nop */
+	       0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05); /* mov $15,%rax; syscall */
+
+	expect_sp(0, 8, 0);
+	assert_int_equal(rule_at(1).cfa, BF_CFA_SIGNAL);
+	stack_flow_done(&flow);
+}
+
+/* --- real libraries ----------------------------------------------------------------------------
+ */
+
+struct real {
+	struct elf_file file;
+	struct unwind_table table;
+	uint8_t *code, *frames;
+	uint64_t agree, differ, abstain;
+};
+
+static uint8_t *read_whole(struct real *real, const Elf64_Shdr *section)
+{
+	uint8_t *bytes = malloc(section->sh_size);
+
+	assert_int_equal(elf_file_read(&real->file, section->sh_offset, bytes, section->sh_size),
+			 0);
+	return bytes;
+}
+
+/* Functions start where their FDEs say, but for parts of functions that lie elsewhere. */
+static void add_functions(struct real *real, const Elf64_Shdr *text)
+{
+	const Elf64_Shdr *header = elf_file_section(&real->file, ".eh_frame");
+	struct cfi_section section = {.bytes = real->frames,
+				      .n = header->sh_size,
+				      .address = header->sh_addr,
+				      .address_size = 8,
+				      .machine = cfi_machine(EM_X86_64)};
+	struct cfi_function function;
+
+	while (cfi_next(&section, &function) > 0) {
+		const struct bf_rule *rule = unwind_table_find(
+			&real->table, function.start - text->sh_addr + text->sh_offset);
+
+		if (rule && rule->cfa == BF_CFA_SP && rule->cfa_offset == 8)
+			assert_int_equal(stack_flow_add(&flow, function.start), 0);
+	}
+	cfi_section_done(&section);
+}
+
+/* Whether what the code says of a register contradicts what the CFI says. */
+static bool contradicts(uint8_t kind, int16_t offset, uint8_t want_kind, int16_t want_offset)
+{
+	if (kind == BF_SAVED_CFA && want_kind == BF_SAVED_CFA)
+		return offset != want_offset;
+	return kind == BF_SAVED_CFA && want_kind == BF_SAVED_SAME;
+}
+
+static void compare(struct real *real, const struct stack_state *found, const struct bf_rule *want)
+{
+	struct bf_rule rule = stack_rule(found);
+	bool wants_fp = want->cfa == BF_CFA_FP;
+	int32_t value = found->value[wants_fp ? STACK_BP : STACK_SP];
+
+	if ((want->cfa != BF_CFA_SP && !wants_fp) || rule.cfa == BF_CFA_NONE ||
+	    rule.cfa == BF_CFA_ENTRY || value < STACK_LOWEST)
+		real->abstain++;
+	else if (value != -want->cfa_offset ||
+		 contradicts(rule.fp, rule.fp_offset, want->fp, want->fp_offset) ||
+		 contradicts(rule.bx, rule.bx_offset, want->bx, want->bx_offset))
+		real->differ++;
+	else
+		real->agree++;
+}
+
+static void compare_code(struct real *real, const Elf64_Shdr *text)
+{
+	uint32_t at = 0;
+
+	while (at < flow.n) {
+		const struct stack_state *found = stack_flow_state(&flow, at);
+		const struct bf_rule *want = unwind_table_find(&real->table, text->sh_offset + at);
+		struct x86_insn insn = {.length = 1};
+
+		if (want && found)
+			compare(real, found, want);
+		else
+			real->abstain +=
+				want && x86_decode(real->code + at, flow.n - at, &insn) == 0;
+		if (found)
+			assert_int_equal(x86_decode(real->code + at, flow.n - at, &insn), 0);
+		at += insn.length;
+	}
+}
+
+/* @names_starts: whether the code is told where functions start. */
+static void compare_file(const char *path, bool names_starts, double *ret_share)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct real real = {};
+	const Elf64_Shdr *text;
+
+	assert_int_equal(elf_file_open(&real.file, fd), 0);
+	assert_int_equal(unwind_table_build(&real.file, &real.table), 0);
+	text = elf_file_section(&real.file, ".text");
+	real.code = read_whole(&real, text);
+	real.frames = read_whole(&real, elf_file_section(&real.file, ".eh_frame"));
+	range = (struct flow_range){.address = text->sh_addr, .n = text->sh_size};
+	flow = (struct stack_flow){.code = real.code,
+				   .n = text->sh_size,
+				   .ranges = &range,
+				   .n_ranges = 1,
+				   .guesses = text->sh_size};
+	assert_int_equal(stack_flow_init(&flow), 0);
+	if (names_starts)
+		add_functions(&real, text);
+	assert_int_equal(stack_flow_run(&flow), 0);
+	compare_code(&real, text);
+	*ret_share = (double)real.agree / (real.agree + real.differ + real.abstain);
+	print_message("%s, starts %s: %lu instructions agree, %lu differ, %lu not known\n",
+		      strrchr(path, '/') + 1, names_starts ? "named" : "guessed",
+		      (unsigned long)real.agree, (unsigned long)real.differ,
+		      (unsigned long)real.abstain);
+	/* What differs was looked at: the CFI is wrong, in functions written by hand. */
+	assert_true(real.differ * 1000 <= real.agree);
+	stack_flow_done(&flow);
+	unwind_table_done(&real.table);
+	elf_file_done(&real.file);
+	free(real.code);
+	free(real.frames);
+	close(fd);
+}
+
+static void test_real(void **state)
+{
+	static const char *const paths[] = {
+		"/usr/lib/x86_64-linux-gnu/libc.so.6",
+		"/usr/lib/x86_64-linux-gnu/libm.so.6",
+		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/usr/bin/bash",
+		"/usr/bin/perl",
+	};
+	unsigned int n = 0;
+	double share;
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (access(paths[i], R_OK) < 0) {
+			print_message("%s: not here\n", paths[i]);
+			continue;
+		}
+		n++;
+		compare_file(paths[i], true, &share);
+		assert_true(share > 0.75);
+		compare_file(paths[i], false, &share);
+		assert_true(share > 0.25);
+	}
+	if (!n)
+		skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lengths),	      cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_writes),	      cmocka_unit_test(test_pushes),
+		cmocka_unit_test(test_frame_pointer), cmocka_unit_test(test_inconsistent),
+		cmocka_unit_test(test_endless_call),  cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_switch),	      cmocka_unit_test(test_outermost),
+		cmocka_unit_test(test_signal_return), cmocka_unit_test(test_real),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

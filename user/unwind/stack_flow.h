@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stack_flow: finds out how x86-64 code that has no call frame information uses its stack, by
+ * following each way through a function from where it starts.
+ *
+ * What is called starts with the return address on top of the stack, and what the processor does
+ * from there on is known; so a state that was reached is right if every step to it was possible.
+ * Two kinds of step may not be: a call may never return, and after a jump to a computed address
+ * any code may be its target. Such steps are tried: from there on, a way must lead to where the
+ * function is left, with its stack and the caller's registers as they were. All ways to a place
+ * must agree. A function that contradicts itself is left out as a whole.
+ *
+ * Time and memory follow the number of bytes, whatever they are.
+ */
+#ifndef UNWIND_STACK_FLOW_H
+#define UNWIND_STACK_FLOW_H
+
+#include "unwind/stack_state.h"
+
+/* Code that lies in one piece. Ranges ascend and don't overlap. */
+struct flow_range {
+	uint64_t address;
+	uint64_t offset; /* in the file */
+	uint32_t at, n;	 /* in flow->code */
+};
+
+struct flow_visit;
+struct flow_way;
+struct flow_doubt;
+
+struct stack_flow {
+	/* The caller's. */
+	const uint8_t *code;
+	uint32_t n;
+	const struct flow_range *ranges;
+	size_t n_ranges;
+	int64_t guesses; /* instructions that may be followed in vain where nothing says what starts
+			  */
+	void (*breathe)(void *context); /* called every millisecond or so; or NULL */
+	void *context;
+	/* For each byte: the state before the instruction that begins there. */
+	uint16_t *at;
+	struct stack_state *states;
+	size_t n_states, states_capacity;
+	uint16_t *slots;  /* numbers of states by their hash, open addressing; 0: free */
+	uint8_t *marks;	  /* for each byte: what begins there */
+	uint32_t *starts; /* to follow */
+	size_t n_starts, starts_capacity, next_start;
+	struct flow_doubt *doubts;
+	size_t n_doubts, doubts_capacity;
+	uint64_t steps_left;
+	int64_t guesses_left;
+	uint32_t n_functions, n_refused;
+	/* The function that is followed. */
+	struct flow_visit *visits;
+	size_t n_visits, visits_capacity;
+	struct flow_way *ways;
+	size_t n_ways, ways_capacity;
+	struct flow_way *returns; /* from calls: followed last */
+	size_t n_returns, returns_capacity;
+	uint32_t *calls; /* what it calls or takes the address of */
+	size_t n_calls, calls_capacity;
+	uint32_t *endless; /* calls that do not return */
+	size_t n_endless, endless_capacity;
+	uint32_t start;
+	uint32_t blamed;   /* the call that led to a contradiction */
+	uint32_t computed; /* the state of its jumps to computed addresses; 0: there are none */
+	bool is_guess;	   /* that it starts there */
+	bool contradicted; /* it did itself, until some call was taken for endless */
+	bool no_memory;
+};
+
+/* @flow holds the caller's members, the others are 0. Errors: -ENOMEM. */
+int stack_flow_init(struct stack_flow *flow);
+void stack_flow_done(struct stack_flow *flow);
+
+/* A function starts at virtual address @address, if that lies in a range. Errors: -ENOMEM. */
+int stack_flow_add(struct stack_flow *flow, uint64_t address);
+
+/* Whether virtual address @address lies in a range. */
+bool stack_flow_has(const struct stack_flow *flow, uint64_t address);
+
+/* Follows all functions. Errors: -ENOMEM. */
+int stack_flow_run(struct stack_flow *flow);
+
+/* The state before the instruction that begins at byte @at of the code; NULL: none is known. */
+const struct stack_state *stack_flow_state(const struct stack_flow *flow, uint32_t at);
+/* Where that changes next: the first byte after @at with another state, or @end. */
+uint32_t stack_flow_next(const struct stack_flow *flow, uint32_t at, uint32_t end);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/stack_state.h"
+
+#include <string.h>
+
+#define WORD	 8
+#define RED_ZONE 128 /* below the stack pointer; signal handlers leave it alone */
+#define MAX_STEP (1 << 28)
+
+const struct stack_state stack_start = {
+	.value = {-WORD, STACK_CALLERS, STACK_CALLERS, STACK_CALLERS, STACK_CALLERS, STACK_CALLERS,
+		  STACK_CALLERS},
+};
+
+/* The number of @reg among the registers that are followed, or N_STACK_REGISTERS. */
+static unsigned int follow(uint8_t reg)
+{
+	switch (reg) {
+	case X86_SP: return STACK_SP;
+	case X86_BX: return STACK_BX;
+	case X86_BP: return STACK_BP;
+	case X86_R12:
+	case X86_R13:
+	case X86_R14:
+	case X86_R15: return STACK_R12 + (reg - X86_R12);
+	default: return N_STACK_REGISTERS;
+	}
+}
+
+const struct stack_state stack_outermost = {
+	.value = {STACK_OUTERMOST, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER,
+		  STACK_OTHER},
+};
+
+const struct stack_state stack_signal = {
+	.value = {STACK_SIGNAL, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER,
+		  STACK_OTHER},
+};
+
+static bool is_distance(int32_t value)
+{
+	return value >= STACK_LOWEST;
+}
+
+static int32_t move(int32_t value, int64_t by)
+{
+	if (!is_distance(value) || by < -MAX_STEP || by > MAX_STEP)
+		return STACK_OTHER;
+	by += value;
+	return by < -MAX_STEP || by > MAX_STEP ? STACK_OTHER : by;
+}
+
+static int32_t value_of(const struct stack_state *state, uint8_t reg)
+{
+	unsigned int i = follow(reg);
+
+	return i < N_STACK_REGISTERS ? state->value[i] : STACK_OTHER;
+}
+
+/* The address of @insn's operand, if it counts from the CFA. */
+static int32_t address_of(const struct stack_state *state, const struct x86_insn *insn)
+{
+	return insn->index == X86_NOTHING ? move(value_of(state, insn->base), insn->disp)
+					  : STACK_OTHER;
+}
+
+static void forget_slots(struct stack_state *state, int64_t from, int64_t to)
+{
+	for (unsigned int i = 0; i < N_STACK_REGISTERS; i++)
+		if (state->saved[i] + WORD > from && state->saved[i] < to)
+			state->saved[i] = 0;
+}
+
+static void set(struct stack_state *state, uint8_t reg, int32_t value)
+{
+	unsigned int i = follow(reg);
+
+	if (i < N_STACK_REGISTERS)
+		state->value[i] = value;
+	if (i == STACK_SP && is_distance(value))
+		forget_slots(state, -(int64_t)2 * MAX_STEP, (int64_t)value - RED_ZONE);
+}
+
+/* A word is written at @address: the value of @reg, or of X86_NOTHING that is followed. */
+static void store(struct stack_state *state, int32_t address, uint8_t reg)
+{
+	unsigned int i = follow(reg);
+	bool keeps;
+
+	if (!is_distance(address))
+		return;
+	/* The return address itself: where to is not known. */
+	if (address > -2 * WORD && address < 0) {
+		state->value[STACK_SP] = state->value[STACK_BP] = STACK_OTHER;
+		return;
+	}
+	/* Of two copies the higher lives longer. */
+	keeps = address < 0 && i < N_STACK_REGISTERS && state->value[i] == STACK_CALLERS &&
+		(!state->saved[i] || state->saved[i] <= address);
+	forget_slots(state, address, address + WORD);
+	if (keeps)
+		state->saved[i] = address;
+}
+
+/* A word is read at @address into @reg. */
+static void load(struct stack_state *state, int32_t address, uint8_t reg)
+{
+	unsigned int i = follow(reg);
+	bool restores = i < N_STACK_REGISTERS && i != STACK_SP && state->saved[i] &&
+			is_distance(address) && state->saved[i] == address;
+
+	set(state, reg, restores ? STACK_CALLERS : STACK_OTHER);
+}
+
+static bool push(struct stack_state *state, const struct x86_insn *insn, uint8_t reg)
+{
+	int32_t sp = move(state->value[STACK_SP], -WORD);
+
+	if (insn->has_66)
+		return false;
+	store(state, sp, reg);
+	set(state, X86_SP, sp);
+	return true;
+}
+
+static bool pop(struct stack_state *state, const struct x86_insn *insn, uint8_t reg)
+{
+	int32_t sp = state->value[STACK_SP];
+
+	/* Nothing is popped above the return address. */
+	if (insn->has_66 || (is_distance(sp) && sp >= -WORD))
+		return false;
+	set(state, X86_SP, move(sp, WORD));
+	load(state, sp, reg);
+	return true;
+}
+
+/* add, sub, lea, mov, and what else writes registers. */
+static bool is_add(const struct x86_insn *insn)
+{
+	return (insn->opcode == 0x81 || insn->opcode == 0x83) && !insn->is_memory &&
+	       insn->is_wide && (insn->reg & 7) == 0;
+}
+
+static bool is_sub(const struct x86_insn *insn)
+{
+	return (insn->opcode == 0x81 || insn->opcode == 0x83) && !insn->is_memory &&
+	       insn->is_wide && (insn->reg & 7) == 5;
+}
+
+/*
+ * `xor %ebp,%ebp` at a function's beginning, with the caller's value kept nowhere: so the ABI has
+ * the outermost frame marked. There is no way back from here.
+ */
+static bool ends_chain(const struct stack_state *state, const struct x86_insn *insn)
+{
+	return (insn->opcode == 0x31 || insn->opcode == 0x33) && !insn->is_memory &&
+	       insn->reg == X86_BP && insn->rm == X86_BP &&
+	       state->value[STACK_BP] == STACK_CALLERS && !state->saved[STACK_BP] &&
+	       state->value[STACK_SP] == -WORD;
+}
+
+/* What @insn does to registers that are followed, as far as that is understood. */
+static void write_registers(struct stack_state *state, const struct x86_insn *insn)
+{
+	for (uint8_t reg = 0; reg < N_X86_REGISTERS; reg++)
+		if (insn->writes & 1u << reg)
+			set(state, reg, STACK_OTHER);
+}
+
+static void move_registers(struct stack_state *state, const struct x86_insn *insn)
+{
+	bool to_rm = insn->opcode == 0x89;
+
+	if (insn->is_memory && to_rm)
+		store(state, address_of(state, insn), insn->reg);
+	else if (insn->is_memory)
+		load(state, address_of(state, insn), insn->reg);
+	else if (is_distance(value_of(state, to_rm ? insn->reg : insn->rm)))
+		set(state, to_rm ? insn->rm : insn->reg,
+		    value_of(state, to_rm ? insn->reg : insn->rm));
+	else
+		write_registers(state, insn);
+}
+
+static bool leave(struct stack_state *state, const struct x86_insn *insn)
+{
+	if (!is_distance(state->value[STACK_BP]))
+		return false;
+	set(state, X86_SP, state->value[STACK_BP]);
+	return pop(state, insn, X86_BP);
+}
+
+/* What a call leaves of the stack: whatever lies below is not kept. */
+static bool call(struct stack_state *state)
+{
+	int32_t sp = state->value[STACK_SP];
+
+	if (is_distance(sp))
+		forget_slots(state, -(int64_t)2 * MAX_STEP, sp);
+	return true;
+}
+
+static bool step_group_ff(struct stack_state *state, const struct x86_insn *insn)
+{
+	switch (insn->reg & 7) {
+	case 2: return call(state);
+	case 6: return push(state, insn, X86_NOTHING);
+	case 3:
+	case 5:
+	case 7: return false;
+	default: write_registers(state, insn); return true;
+	}
+}
+
+/* An instruction that moves @reg's value by @by. */
+static bool add(struct stack_state *state, uint8_t reg, int64_t by)
+{
+	set(state, reg, move(value_of(state, reg), by));
+	return true;
+}
+
+static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
+{
+	if (is_add(insn) || is_sub(insn))
+		return add(state, insn->rm, is_sub(insn) ? -insn->imm : insn->imm);
+	if ((insn->opcode == 0x89 || insn->opcode == 0x8b) && insn->is_wide) {
+		move_registers(state, insn);
+	} else if (insn->opcode == 0x8d && insn->is_wide) {
+		set(state, insn->reg, address_of(state, insn));
+	} else {
+		if (insn->opcode == 0xc7 || insn->opcode == 0x89 || insn->opcode == 0xc6 ||
+		    insn->opcode == 0x88)
+			store(state, insn->is_memory ? address_of(state, insn) : STACK_OTHER,
+			      X86_NOTHING);
+		write_registers(state, insn);
+	}
+	return true;
+}
+
+static bool step(struct stack_state *state, const struct x86_insn *insn)
+{
+	switch (insn->opcode) {
+	case 0x50 ... 0x57: return push(state, insn, insn->opcode_reg);
+	case 0x58 ... 0x5f: return pop(state, insn, insn->opcode_reg);
+	case 0x68:
+	case 0x6a:
+	case 0x9c: return push(state, insn, X86_NOTHING);
+	case 0x9d: return pop(state, insn, X86_NOTHING);
+	case 0xc9: return leave(state, insn);
+	case 0xe8: return call(state);
+	case 0xff: return step_group_ff(state, insn);
+	/* pop to memory; far returns, software interrupts; push and pop of segment registers */
+	case 0x8f:
+	case 0xca:
+	case 0xcb:
+	case 0xcd:
+	case 0xcf:
+	case X86_0F(0xa0):
+	case X86_0F(0xa1):
+	case X86_0F(0xa8):
+	case X86_0F(0xa9): return false;
+	default: return step_plain(state, insn);
+	}
+}
+
+bool stack_step(struct stack_state *state, const struct x86_insn *insn)
+{
+	int32_t sp;
+
+	if (state->value[STACK_SP] == STACK_OUTERMOST)
+		return true;
+	if (ends_chain(state, insn)) {
+		*state = stack_outermost;
+		return true;
+	}
+	if (!step(state, insn))
+		return false;
+	sp = state->value[STACK_SP];
+	return !is_distance(sp) || sp <= -WORD;
+}
+
+bool stack_may_leave(const struct stack_state *state)
+{
+	for (unsigned int i = 0; i < N_STACK_REGISTERS; i++)
+		if (state->value[i] != stack_start.value[i])
+			return false;
+	return true;
+}
+
+bool stack_is_aligned(const struct stack_state *state)
+{
+	return !is_distance(state->value[STACK_SP]) || state->value[STACK_SP] % (2 * WORD) == 0;
+}
+
+bool stack_join(struct stack_state *state, const struct stack_state *other)
+{
+	if (state->value[STACK_SP] != other->value[STACK_SP])
+		return false;
+	for (unsigned int i = 0; i < N_STACK_REGISTERS; i++) {
+		if (state->value[i] != other->value[i])
+			state->value[i] = STACK_OTHER;
+		if (state->saved[i] != other->saved[i])
+			state->saved[i] = 0;
+	}
+	return true;
+}
+
+/* Where the caller's value of register @i is. Returns an enum bf_saved. */
+static uint8_t place(const struct stack_state *state, enum stack_register i, int16_t *ret_offset)
+{
+	int32_t words = state->saved[i] / WORD;
+
+	if (state->value[i] == STACK_CALLERS)
+		return BF_SAVED_SAME;
+	if (!state->saved[i] || state->saved[i] % WORD || words != (int16_t)words)
+		return BF_SAVED_LOST;
+	*ret_offset = words;
+	return BF_SAVED_CFA;
+}
+
+struct bf_rule stack_rule(const struct stack_state *state)
+{
+	struct bf_rule rule = {.ra = BF_SAVED_CFA, .ra_offset = -1};
+
+	if (state->value[STACK_SP] == STACK_OUTERMOST)
+		return (struct bf_rule){.cfa = BF_CFA_ENTRY};
+	if (state->value[STACK_SP] == STACK_SIGNAL)
+		return (struct bf_rule){.cfa = BF_CFA_SIGNAL};
+	if (is_distance(state->value[STACK_SP])) {
+		rule.cfa = BF_CFA_SP;
+		rule.cfa_offset = -state->value[STACK_SP];
+	} else if (is_distance(state->value[STACK_BP])) {
+		rule.cfa = BF_CFA_FP;
+		rule.cfa_offset = -state->value[STACK_BP];
+	} else {
+		return (struct bf_rule){};
+	}
+	rule.fp = place(state, STACK_BP, &rule.fp_offset);
+	rule.bx = place(state, STACK_BX, &rule.bx_offset);
+	return rule;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/table_code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define MAX_CODE     (16u << 20)
+#define N_SYMBOLS    1024 /* read at a time */
+#define MAX_SYMBOLS  (1u << 22)
+#define MAX_NAME     512
+#define FEW_GUESSES  1024
+#define LEAST_LENGTH 16 /* of code: what is shorter is padding between functions */
+
+void table_code_done(struct table_code *code)
+{
+	stack_flow_done(&code->flow);
+	free(code->bytes);
+	free(code->ranges);
+	*code = (struct table_code){};
+}
+
+/* nop of any length, int3, zeros. */
+static bool is_padding(const uint8_t *bytes, size_t n)
+{
+	struct x86_insn insn;
+
+	for (size_t at = 0; at < n; at += insn.length) {
+		insn.length = 1;
+		if (bytes[at] == 0x90 || bytes[at] == 0xcc || bytes[at] == 0)
+			continue;
+		if (x86_decode(bytes + at, n - at, &insn) < 0 || insn.is_vex ||
+		    (insn.opcode != X86_0F(0x1f) && insn.opcode != 0x90))
+			return false;
+	}
+	return true;
+}
+
+int table_code_add(struct table_code *code, uint64_t address, uint64_t offset, uint64_t n)
+{
+	struct stack_flow *flow = &code->flow;
+	int r;
+
+	if (n < LEAST_LENGTH)
+		return 0;
+	if (n > MAX_CODE - flow->n)
+		return -ENOSPC;
+	if (array_reserve(code->bytes, code->capacity, flow->n, n) < 0 ||
+	    array_reserve(code->ranges, code->ranges_capacity, code->n_ranges, 1) < 0)
+		return -ENOMEM;
+	r = elf_file_read(code->file, offset, code->bytes + flow->n, n);
+	if (r < 0 || is_padding(code->bytes + flow->n, n))
+		return r;
+	code->ranges[code->n_ranges++] =
+		(struct flow_range){.address = address, .offset = offset, .at = flow->n, .n = n};
+	flow->n += n;
+	return 0;
+}
+
+/* Parts of functions that compilers put elsewhere: they have symbols, too. */
+static bool is_part(struct elf_file *file, uint32_t names, uint32_t name)
+{
+	char text[MAX_NAME];
+
+	return elf_file_string(file, names, name, text, sizeof text) == 0 &&
+	       strstr(text, ".cold") != NULL;
+}
+
+static int add_symbols(struct table_code *code, const Elf64_Sym *symbols, size_t n, uint32_t names)
+{
+	const struct flow_range *last = &code->ranges[code->n_ranges - 1];
+	uint64_t start = code->ranges[0].address, size = last->address + last->n - start;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		uint8_t type = ELF64_ST_TYPE(symbols[i].st_info);
+
+		if ((type == STT_FUNC || type == STT_GNU_IFUNC) &&
+		    symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_value - start < size &&
+		    stack_flow_has(&code->flow, symbols[i].st_value) &&
+		    !is_part(code->file, names, symbols[i].st_name))
+			r = stack_flow_add(&code->flow, symbols[i].st_value);
+	}
+	return r;
+}
+
+/* Functions start where symbols say so. What can't be read has none. */
+static int read_symbols(struct table_code *code, const Elf64_Shdr *section)
+{
+	Elf64_Sym *symbols = malloc(N_SYMBOLS * sizeof *symbols);
+	uint64_t left = section->sh_size / sizeof *symbols, offset = section->sh_offset;
+	int r = symbols ? 0 : -ENOMEM;
+
+	if (left > MAX_SYMBOLS)
+		left = MAX_SYMBOLS;
+	while (left && r == 0) {
+		size_t n = left < N_SYMBOLS ? left : N_SYMBOLS;
+
+		if (elf_file_read(code->file, offset, symbols, n * sizeof *symbols) < 0)
+			break;
+		r = add_symbols(code, symbols, n, section->sh_link);
+		offset += n * sizeof *symbols;
+		left -= n;
+	}
+	free(symbols);
+	return r;
+}
+
+int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *context)
+{
+	struct stack_flow *flow = &code->flow;
+	int r;
+
+	if (!code->n_ranges)
+		return 0;
+	flow->code = code->bytes;
+	flow->ranges = code->ranges;
+	flow->n_ranges = code->n_ranges;
+	/* Of what has call frame information elsewhere the rest is mostly data. */
+	flow->guesses = code->is_most ? flow->n : FEW_GUESSES;
+	flow->breathe = breathe;
+	flow->context = context;
+	r = stack_flow_init(flow);
+	if (r == 0)
+		r = stack_flow_add(flow, code->file->entry);
+	for (size_t i = 0; i < code->file->n_sections && r == 0; i++) {
+		const Elf64_Shdr *section = &code->file->sections[i];
+
+		if (section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM)
+			r = read_symbols(code, section);
+	}
+	if (r == 0)
+		r = stack_flow_run(flow);
+	if (!flow->n_functions)
+		code->n_ranges = 0;
+	return r;
+}
+
+/* Writes the rows of @range. */
+static int write_range(const struct table_code *code, struct table_writer *writer,
+		       const struct flow_range *range)
+{
+	uint32_t at = range->at, end = at + range->n;
+	int r = 0;
+
+	for (; at < end && r == 0; at = stack_flow_next(&code->flow, at, end)) {
+		const struct stack_state *state = stack_flow_state(&code->flow, at);
+		struct bf_rule rule = state ? stack_rule(state) : (struct bf_rule){};
+		uint64_t offset = range->offset + (at - range->at);
+
+		r = rule.cfa != BF_CFA_NONE ? table_writer_row(writer, offset, &rule)
+					    : table_writer_gap(writer, offset);
+	}
+	if (r == 0)
+		r = table_writer_gap(writer, range->offset + range->n);
+	return r == -ENOSPC ? 0 : r;
+}
+
+int table_code_write(struct table_code *code, struct table_writer *writer, uint64_t from,
+		     uint64_t to)
+{
+	int r = 0;
+
+	while (code->next < code->n_ranges && code->ranges[code->next].offset < from)
+		code->next++;
+	while (code->next < code->n_ranges && code->ranges[code->next].offset < to && r == 0)
+		r = write_range(code, writer, &code->ranges[code->next++]);
+	return r;
+}
