@@ -291,6 +291,7 @@ static void add_functions(struct real *real, const Elf64_Shdr *text)
 	const Elf64_Shdr *header = elf_file_section(&real->file, ".eh_frame");
 	struct cfi_section section = {.bytes = real->frames,
 				      .n = header->sh_size,
+				      .window_n = header->sh_size,
 				      .address = header->sh_addr,
 				      .address_size = 8,
 				      .machine = cfi_machine(EM_X86_64)};

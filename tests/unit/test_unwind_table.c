@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "unit/vdso.h"
+#include "unwind/cfi.h"
 
 /* A function as compilers make it, and what is around it. */
 static void test_function(void **state)
@@ -617,6 +618,53 @@ static void test_vdso(void **state)
 	unwind_table_done(&table);
 }
 
+static int read_from(const struct cfi_section *section, uint32_t offset, uint32_t n)
+{
+	assert_true(offset + n <= section->n && n <= CFI_WINDOW);
+	memcpy(section->bytes, (const uint8_t *)section->context + offset, n);
+	return 0;
+}
+
+/* A section read piece by piece says the same as the whole. */
+static void test_pieces(void **state)
+{
+	struct cfi_section whole = {.address_size = 8, .machine = cfi_machine(EM_X86_64)}, pieces;
+	struct cfi_function functions[2];
+	uint32_t n = 0;
+
+	begin_eh(EM_X86_64);
+	while (made.n - SECTIONS < 5 * CFI_WINDOW / 2)
+		FDE(0x2000 + n++, 1, DW_CFA_def_cfa_offset, n % 100);
+	whole.bytes = made.bytes + SECTIONS;
+	whole.n = whole.window_n = made.n - SECTIONS;
+	pieces = whole;
+	pieces.context = whole.bytes;
+	pieces.bytes = malloc(CFI_WINDOW);
+	pieces.window_n = 0;
+	pieces.read = read_from;
+	for (uint32_t i = 0; i < n; i++) {
+		struct cfi_program programs[2];
+
+		assert_int_equal(cfi_next(&whole, &functions[0]), 1);
+		assert_int_equal(cfi_next(&pieces, &functions[1]), 1);
+		assert_memory_equal(&functions[0], &functions[1], sizeof functions[0]);
+		cfi_program_start(&programs[0], &whole, &functions[0]);
+		cfi_program_start(&programs[1], &pieces, &functions[0]);
+		assert_int_equal(cfi_program_next(&programs[0]), 1);
+		assert_int_equal(cfi_program_next(&programs[1]), 1);
+		assert_memory_equal(&programs[0].row, &programs[1].row, sizeof programs[0].row);
+		if (i % 1000 == 0) /* backwards, too */
+			assert_non_null(cfi_fetch(&pieces, 0, 16));
+	}
+	assert_int_equal(cfi_next(&pieces, &functions[1]), 0);
+	assert_null(cfi_fetch(&pieces, pieces.n - 8, 9));
+	assert_null(cfi_fetch(&pieces, 0, CFI_WINDOW + 1));
+	free(pieces.bytes);
+	cfi_section_done(&pieces);
+	cfi_section_done(&whole);
+	made_done();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -636,6 +684,7 @@ int main(void)
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_arm64),
 		cmocka_unit_test(test_pages_and_parts),
 		cmocka_unit_test(test_merging),

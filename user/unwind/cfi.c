@@ -7,6 +7,8 @@
 
 #include "base/array.h"
 
+#define MAX_LENGTH 12 /* bytes of an entry's length */
+
 /* How an address is encoded: its size, what it counts from, whether it is stored elsewhere. */
 enum {
 	PE_ABSPTR = 0x00,
@@ -72,7 +74,7 @@ static uint64_t read_number(struct cfi_bytes *bytes, uint8_t encoding, uint8_t a
 bool cfi_encoded(const struct cfi_section *section, struct cfi_bytes *bytes, uint8_t encoding,
 		 uint8_t address_size, uint64_t function, uint64_t *ret)
 {
-	uint64_t here = section->address + (bytes->at - section->bytes), base = 0, value;
+	uint64_t here = section->address + cfi_offset(section, bytes->at), base = 0, value;
 
 	switch (encoding & PE_BASE) {
 	case PE_ABSPTR: break;
@@ -215,37 +217,64 @@ static bool parse_fde(const struct cfi_section *section, uint64_t cie_offset,
 	function->size = read_number(&bytes, cie->encoding, cie->address_size);
 	if (cie->has_sizes)
 		cfi_skip(&bytes, cfi_uleb128(&bytes));
-	function->program = bytes.at - section->bytes;
-	function->program_end = bytes.end - section->bytes;
+	function->program = cfi_offset(section, bytes.at);
+	function->program_end = cfi_offset(section, bytes.end);
 	return !bytes.damaged;
+}
+
+/* Where functions' programs are read in the order of the code, few bytes at a time do. */
+#define FETCH_AHEAD (16u << 10)
+
+const uint8_t *cfi_fetch(struct cfi_section *section, uint32_t offset, uint32_t n)
+{
+	uint32_t left = section->n - offset, ahead = FETCH_AHEAD;
+
+	if (offset >= section->window && offset - section->window <= section->window_n &&
+	    n <= section->window_n - (offset - section->window))
+		return section->bytes + (offset - section->window);
+	if (!section->read || offset > section->n || n > left || n > CFI_WINDOW)
+		return NULL;
+	if (section->is_in_order || n > ahead)
+		ahead = CFI_WINDOW;
+	section->window = offset;
+	section->window_n = ahead < left ? ahead : left;
+	if (section->read(section, offset, section->window_n) == 0)
+		return section->bytes;
+	section->window_n = 0;
+	return NULL;
 }
 
 /* Cuts the next entry off the section: what its length says. Returns false at the end. */
 static bool next_entry(struct cfi_section *section, struct cfi_bytes *ret, bool *is_64)
 {
-	struct cfi_bytes all = {section->bytes + section->at, section->bytes + section->n};
-	uint64_t length = cfi_uint32(&all);
+	uint32_t left = section->n - section->at, n = left < MAX_LENGTH ? left : MAX_LENGTH;
+	const uint8_t *at = cfi_fetch(section, section->at, n);
+	struct cfi_bytes head = {at, at + (at ? n : 0)};
+	uint64_t length = cfi_uint32(&head);
 
 	*is_64 = length == UINT32_MAX;
 	if (*is_64)
-		length = cfi_uint64(&all);
-	*ret = (struct cfi_bytes){.at = all.at};
-	if (all.damaged || !cfi_skip(&all, length)) {
-		/* Fewer than four bytes are padding. */
-		section->n_damaged += section->n - section->at >= 4;
-		section->at = section->n;
-		return false;
+		length = cfi_uint64(&head);
+	if (!head.damaged && length <= left - (uint64_t)(head.at - at)) {
+		n = head.at - at;
+		at = cfi_fetch(section, section->at, n + length);
+		if (at) {
+			*ret = (struct cfi_bytes){at + n, at + n + length};
+			section->at += n + length;
+			return true;
+		}
 	}
-	ret->end = all.at;
-	section->at = all.at - section->bytes;
-	return true;
+	/* Fewer than four bytes are padding. */
+	section->n_damaged += left >= 4;
+	section->at = section->n;
+	return false;
 }
 
 /* Where the identifier says its CIE is; false: the entry is a CIE itself. */
 static bool read_identifier(const struct cfi_section *section, struct cfi_bytes *bytes, bool is_64,
 			    uint64_t *ret_offset)
 {
-	uint64_t here = bytes->at - section->bytes, id;
+	uint64_t here = cfi_offset(section, bytes->at), id;
 
 	if (!section->is_debug_frame) {
 		id = cfi_uint32(bytes);
@@ -263,6 +292,7 @@ int cfi_next(struct cfi_section *section, struct cfi_function *ret)
 	uint32_t offset;
 	bool is_64;
 
+	section->is_in_order = true;
 	while (offset = section->at, next_entry(section, &bytes, &is_64)) {
 		struct cfi_function function;
 		uint64_t cie;
@@ -279,5 +309,6 @@ int cfi_next(struct cfi_section *section, struct cfi_function *ret)
 			return 1;
 		}
 	}
+	section->is_in_order = false;
 	return 0;
 }

@@ -62,11 +62,22 @@ struct cfi_function {
 /* Reads the pointer stored at virtual address @address. Returns false when there is none. */
 typedef bool (*cfi_pointer_fn)(void *context, uint64_t address, uint64_t *ret);
 
+/* Reads @n bytes at @offset of the section into its @bytes. Errors: read errors. */
+struct cfi_section;
+typedef int (*cfi_read_fn)(const struct cfi_section *section, uint32_t offset, uint32_t n);
+
+/* Also the longest entry of a section that is read piece by piece. */
+#define CFI_WINDOW (256u << 10)
+
 struct cfi_section {
 	/* The caller's. */
-	const uint8_t *bytes;
 	uint32_t n;
-	uint64_t address; /* virtual, of bytes[0] */
+	uint64_t address; /* virtual, of the section's first byte */
+	uint64_t offset;  /* of it, in the file */
+	/* A large section is read piece by piece, by @read into @bytes, which have CFI_WINDOW. */
+	uint8_t *bytes;
+	uint32_t window, window_n; /* what @bytes hold: from here on, so many */
+	cfi_read_fn read;
 	bool is_debug_frame;
 	uint8_t address_size; /* 4, 8 */
 	const struct cfi_machine *machine;
@@ -75,6 +86,7 @@ struct cfi_section {
 	void *context;
 	/* The reader's; zero at first. */
 	uint32_t at;
+	bool is_in_order;   /* cfi_next() is under way */
 	uint32_t n_damaged; /* entries passed over */
 	struct cfi_cie *cies;
 	size_t n_cies, cies_capacity;
@@ -95,6 +107,15 @@ bool cfi_encoded(const struct cfi_section *section, struct cfi_bytes *bytes, uin
 
 void cfi_section_done(struct cfi_section *section);
 
+/* Bytes [@offset, @offset + @n) of the section, until the next call; NULL: they can't be had. */
+const uint8_t *cfi_fetch(struct cfi_section *section, uint32_t offset, uint32_t n);
+
+/* Where in the section @at is, which cfi_fetch() gave. */
+static inline uint32_t cfi_offset(const struct cfi_section *section, const uint8_t *at)
+{
+	return section->window + (at - section->bytes);
+}
+
 /* A function's program while it is run. */
 struct cfi_program {
 	const struct cfi_section *section;
@@ -110,7 +131,8 @@ struct cfi_program {
 	struct bf_rule row;
 };
 
-void cfi_program_start(struct cfi_program *program, const struct cfi_section *section,
+/* Until it has ended, nothing else is read of the section. */
+void cfi_program_start(struct cfi_program *program, struct cfi_section *section,
 		       const struct cfi_function *function);
 
 /*

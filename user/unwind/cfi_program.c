@@ -500,13 +500,15 @@ bool cfi_initial_state(const struct cfi_section *section, struct cfi_cie *cie,
 	return !program.bytes.damaged;
 }
 
-void cfi_program_start(struct cfi_program *program, const struct cfi_section *section,
+void cfi_program_start(struct cfi_program *program, struct cfi_section *section,
 		       const struct cfi_function *function)
 {
+	uint32_t n = function->program_end - function->program;
+	const uint8_t *at = cfi_fetch(section, function->program, n);
+
 	program->section = section;
 	program->cie = &section->cies[function->cie];
-	program->bytes = (struct cfi_bytes){section->bytes + function->program,
-					    section->bytes + function->program_end};
+	program->bytes = (struct cfi_bytes){at, at + (at ? n : 0), .damaged = !at};
 	program->start = function->start;
 	program->size = function->size;
 	program->location = 0;

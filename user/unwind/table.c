@@ -31,7 +31,8 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 #include "bpf/unwind_step.h"
 
 /* Beyond what linkers make: sections read into memory, segments of code, files' offsets. */
-#define MAX_SECTION  (64u << 20)
+#define MAX_SECTION  (1u << 30)
+#define MAX_WHOLE    (32u << 20) /* of a section that is not read piece by piece */
 #define MAX_SEGMENTS 16
 #define MAX_OFFSET   ((uint64_t)1 << 32)
 
@@ -426,28 +427,44 @@ static uint64_t section_address(struct elf_file *file, const char *name)
 }
 
 /* Reads a section whole. Errors: -ENOENT there is no such; as of elf_file_read(). */
+static int read_piece(const struct cfi_section *section, uint32_t offset, uint32_t n)
+{
+	const struct builder *builder = section->context;
+
+	return elf_file_read(builder->file, section->offset + offset, section->bytes, n);
+}
+
 static int read_section(struct builder *builder, const char *name, struct cfi_section *section)
 {
 	const Elf64_Shdr *header = elf_file_section(builder->file, name);
+	uint32_t n;
 	uint8_t *bytes;
-	int r;
+	bool is_whole;
+	int r = 0;
 
 	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size ||
 	    (header->sh_flags & SHF_COMPRESSED))
 		return -ENOENT;
-	if (header->sh_size > MAX_SECTION || header->sh_size > builder->file->size)
+	if (header->sh_size > MAX_SECTION || header->sh_size > builder->file->size ||
+	    header->sh_offset > builder->file->size - header->sh_size)
 		return -ENOEXEC;
-	bytes = malloc(header->sh_size);
+	n = header->sh_size;
+	is_whole = n <= MAX_WHOLE;
+	bytes = malloc(is_whole ? n : CFI_WINDOW);
 	if (!bytes)
 		return -ENOMEM;
-	r = elf_file_read(builder->file, header->sh_offset, bytes, header->sh_size);
+	if (is_whole)
+		r = elf_file_read(builder->file, header->sh_offset, bytes, n);
 	if (r < 0) {
 		free(bytes);
 		return r;
 	}
 	*section = (struct cfi_section){
 		.bytes = bytes,
-		.n = header->sh_size,
+		.n = n,
+		.window_n = is_whole ? n : 0,
+		.read = is_whole ? NULL : read_piece,
+		.offset = header->sh_offset,
 		.address = header->sh_addr,
 		.address_size = 8,
 		.machine = cfi_machine(builder->file->machine),
@@ -522,7 +539,7 @@ int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breath
 		return -ENOENT;
 	r = build(&builder);
 	for (size_t i = 0; i < 2; i++) {
-		free((void *)builder.sections[i].bytes);
+		free(builder.sections[i].bytes);
 		cfi_section_done(&builder.sections[i]);
 	}
 	table_code_done(&builder.code);
