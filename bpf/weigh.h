@@ -4,7 +4,8 @@
  * of one sampling period each, with one point in each, uniformly random; a short period is kept if
  * a point lies in it, and stands for the whole stretch. Periods that are longer are kept as they
  * are. So the expected weight of each is its length, and a thread's total is never wrong by more
- * than one stretch: an independent draw for each (as likely as it is long) errs by their root.
+ * than one stretch: an independent draw for each (as likely as it is long) errs by their root. A
+ * change of the sampling period, of any size, holds for stretches that begin after it.
  *
  * This is systematic sampling with a random point in each stratum (Cochran, Sampling Techniques,
  * 5A and 8); without the randomness, what repeats with the sampling period would be seen always or
@@ -18,7 +19,7 @@
 /* Nanoseconds. All 0 before stretch_begin(). */
 struct stretch {
 	__u64 period;	/* how long it is; 0: everything is kept */
-	__u64 position; /* how much of it has passed */
+	__u64 position; /* how much of it has passed: less than period */
 	__u64 point;	/* below period */
 };
 
@@ -43,21 +44,25 @@ __u64 weigh_points(struct stretch *stretch, __u64 length);
 
 __attribute__((noinline)) __u64 weigh_points(struct stretch *stretch, __u64 length)
 {
-	__u64 weight = 0;
+	__u64 end, rest, weight;
 
 	if (!stretch)
 		return 0;
-	if (reaches_point(stretch, stretch->position + length))
-		weight = stretch->period;
-	stretch->position += length;
-	/* More than once if the sampling period has shrunk: by 2 at a time. */
-	for (int i = 0; i < 4 && stretch->position >= stretch->period; i++) {
-		stretch->position -= stretch->period;
-		stretch_begin(stretch);
-		if (stretch->point < stretch->position)
-			weight += stretch->period;
+	end = stretch->position + length;
+	weight = reaches_point(stretch, end) ? stretch->period : 0;
+	if (end < stretch->period) {
+		stretch->position = end;
+		return weight;
 	}
-	return weight;
+	rest = end - stretch->period;
+	stretch_begin(stretch);
+	/* The next stretch may be much shorter: what is longer than it is kept as it is, as ever. */
+	if (rest >= stretch->period) {
+		weight += rest;
+		rest = 0;
+	}
+	stretch->position = rest;
+	return weight + (stretch->point < rest ? stretch->period : 0);
 }
 
 /* Whether weigh() may keep a period of @length: it does, or the stretch ends. */
@@ -88,13 +93,13 @@ static inline __attribute__((always_inline)) __s64 stretch_residue(const struct 
 
 /*
  * The variance of that, in square microseconds: all stretches before were counted exactly, and of
- * this one the point lies in the share that has passed, or not.
+ * this one the point lies in the share that has passed, or not. It may be read half changed.
  */
 static inline __attribute__((always_inline)) __u64 stretch_variance(const struct stretch *stretch)
 {
 	__u64 passed_us = stretch->position / 1000, period_us = stretch->period / 1000;
 
-	return passed_us * (period_us - passed_us);
+	return passed_us < period_us ? passed_us * (period_us - passed_us) : 0;
 }
 
 #endif
