@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * crowd [SECONDS [THREADS]]: THREADS (100) threads in pairs, each switching as often as the CPUs
+ * crowd [SECONDS [THREADS [BURST]]]: THREADS (100) threads in pairs, each switching as often as the CPUs
  * can: 5 000 times a second with 50 threads on each.
  *
  *	futex	pass a turn by futex
@@ -8,7 +8,8 @@
  *	timer	sleep for 1 ms, over and over: every tenth pair
  *
  * A pair stays on one CPU, where a switch is cheapest. Nearly every wake-up finds its CPU taken, so
- * that half of the time is spent waiting for it. The truth is in each thread's own clocks and of
+ * that half of the time is spent waiting for it. With BURST they switch so for that many seconds,
+ * then rest for as many, over and over; what sleeps does so for 4 ms and for five BURSTs in turn. The truth is in each thread's own clocks and of
  * its whole life, `most_ns` until it was gone; threads are made before any of them plays and leave
  * one by one when all are done, so that both ends are sharp.
  */
@@ -50,6 +51,8 @@ struct pair {
 static struct member members[MAX_THREADS];
 static struct pair pairs[(MAX_THREADS + 1) / 2];
 static atomic_bool stop;
+static double burst; /* seconds; 0: all the time */
+static uint64_t begun;
 
 static MARKED void wait_turn(struct pair *pair, int seen)
 {
@@ -64,12 +67,22 @@ static MARKED void pass_turn(struct pair *pair, int to)
 	KEEP_FRAME();
 }
 
+/* Until the next burst, if there is none now. */
+static void rest(void)
+{
+	uint64_t length = burst * SECOND, into = wall_ns() - begun;
+
+	if (length && into / length % 2)
+		sleep_ns(length - into % length);
+}
+
 static void play_futex(struct member *member)
 {
 	struct pair *pair = member->pair;
 	int other = !member->me;
 
 	while (!stop) {
+		rest();
 		while (pair->turn == other && !stop)
 			wait_turn(pair, other);
 		pass_turn(pair, other);
@@ -102,8 +115,10 @@ static void play_pipe(struct member *member)
 
 	if (member->me == 0)
 		pass_byte(to);
-	while (!stop && wait_byte(from))
+	while (!stop && wait_byte(from)) {
+		rest();
 		pass_byte(to);
+	}
 	close(to);
 }
 
@@ -116,8 +131,13 @@ static MARKED void sleep_short(void)
 static void play_timer(struct member *member)
 {
 	(void)member;
-	while (!stop)
+	while (!stop) {
 		sleep_short();
+		if (burst) {
+			sleep_ns(4 * MILLISECOND);
+			sleep_ns(5 * burst * SECOND);
+		}
+	}
 }
 
 static void *member_thread(void *argument)
@@ -212,8 +232,10 @@ int main(int argc, char **argv)
 	int n = number_argument(argc, argv, 2, 100);
 	uint64_t start = wall_ns();
 
+	burst = number_argument(argc, argv, 3, 0);
+	begun = start;
 	if (n < 2 || n > MAX_THREADS || n % 2) {
-		fprintf(stderr, "usage: crowd [SECONDS [THREADS]]: an even number of them\n");
+		fprintf(stderr, "usage: crowd [SECONDS [THREADS [BURST]]]: an even number of them\n");
 		return 2;
 	}
 	start_all(n);
