@@ -60,14 +60,23 @@ static __always_inline void thread_stands(struct thread *thread, struct task_str
 		thread->cpu = bpf_get_smp_processor_id();
 }
 
-/* How @task stands at @now, when it is seen for the first time. */
-static __always_inline void thread_met(struct thread *thread, struct task_struct *task, u64 now)
+/* Measured from @at on, unless another CPU came first. Returns since when. */
+static __always_inline u64 thread_begins(struct thread *thread, u64 at)
+{
+	u64 before = __sync_val_compare_and_swap(&thread->in_at, 0, at);
+
+	if (before)
+		return before;
+	thread->since = at;
+	return at;
+}
+
+/* How @task is, when it is seen for the first time. */
+static __always_inline void thread_met(struct thread *thread, struct task_struct *task)
 {
 	thread_keep_ids(thread, task);
 	thread_stands(thread, task, task->se.sum_exec_runtime);
 	stretch_begin(&thread->stretch);
-	thread->since = now;
-	thread->in_at = now;
 	stat_add(BF_STAT_THREADS, 1);
 }
 
@@ -304,6 +313,18 @@ static __always_inline bool pass_by(struct thread *thread, u64 off, u64 now)
 }
 
 /*
+ * The first switch of a thread: what is born has waited for it all its life, as the books say; all
+ * others run. Returns from when it is measured.
+ */
+static __always_inline u64 first_seen(struct thread *thread, struct task_struct *task, u64 now,
+				      u64 waited)
+{
+	if (!thread->is_newborn)
+		thread_met(thread, task);
+	return thread_begins(thread, thread->is_newborn ? now - waited : now);
+}
+
+/*
  * @task runs again, since @now; it has waited @waited for CPUs in its life. It is current, unless
  * capture_out.
  */
@@ -316,12 +337,13 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 	bool is_kept;
 
 	if (!in_at) {
-		thread_met(thread, task, now);
+		in_at = first_seen(thread, task, now, waited);
 		thread->runtime = runtime;
+	}
+	if ((s64)(now - in_at) <= 0) { /* it did not lose its CPU */
+		thread->is_newborn = 0;
 		return;
 	}
-	if ((s64)(now - in_at) <= 0) /* it did not lose its CPU */
-		return;
 	off = off_for(thread, in_at, now, runtime);
 	if (pass_by(thread, off, now)) {
 		thread_stands(thread, task, runtime);
@@ -405,7 +427,7 @@ static __always_inline void thread_woken(struct task_struct *task)
 		thread->woken_at = bpf_ktime_get_ns();
 }
 
-/* A thread that is born waits for its first CPU. */
+/* A thread that is born waits for its first CPU; since when, the scheduler is about to book. */
 static __always_inline void thread_born(struct task_struct *task)
 {
 	struct thread *thread = thread_get(task);
@@ -413,7 +435,9 @@ static __always_inline void thread_born(struct task_struct *task)
 	if (!thread || thread->in_at)
 		return;
 	thread->is_newborn = 1;
-	thread_met(thread, task, scheduler_now());
+	thread_met(thread, task);
+	if (config.capture_out)
+		thread_begins(thread, bpf_ktime_get_ns());
 }
 
 /* The command is recorded from its exec on; it runs. */
@@ -422,9 +446,10 @@ static __always_inline void thread_execs(struct task_struct *task)
 	struct thread *thread = thread_get(task);
 
 	if (thread && !thread->in_at) {
-		thread_met(thread, task, scheduler_now());
-		if (!config.capture_out)
-			thread->in_at = task->sched_info.last_arrival;
+		thread_met(thread, task);
+		thread_begins(thread, config.capture_out ? scheduler_now()
+							 : task->sched_info.last_arrival);
+		thread->since = scheduler_now();
 	}
 }
 
@@ -442,12 +467,15 @@ static __always_inline void thread_exits(struct task_struct *task)
 static __always_inline void thread_dead(struct task_struct *task)
 {
 	struct thread *thread = thread_find(task);
-	u64 end = earlier(scheduler_now(), control.switch_end), off;
 	struct place place;
+	u64 end, off;
 
 	if (!thread)
 		return;
 	thread->is_dead = 1;
+	/* Since it got its CPU it has run. */
+	end = earlier(thread->in_at + task->se.sum_exec_runtime - thread->runtime,
+		      control.switch_end);
 	find_place(end, &place);
 	if (config.every && place.start > thread->since) {
 		off = thread->window == (u32)place.window ? thread->off_before : thread->off;

@@ -296,7 +296,10 @@ static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sle
 	if (!task || !task->pid)
 		return 0;
 	thread = thread_find(task);
-	if (!thread || !thread->in_at)
+	if (!thread)
+		return 0;
+	newborn_waits(thread, task);
+	if (!thread->in_at)
 		return 0;
 	if (thread_waits(thread, task, sleepable, &found))
 		bpf_seq_write(ctx->meta->seq, &word, sizeof word);

@@ -45,7 +45,8 @@ static __always_inline void thread_found(struct task_struct *task, bool sleepabl
 	thread = thread_get(task);
 	if (!thread || thread->in_at)
 		return;
-	thread_met(thread, task, scheduler_now());
+	thread_met(thread, task);
+	thread_begins(thread, scheduler_now());
 	thread->cpu = task_cpu(task);
 	if (task->on_cpu)
 		return;
@@ -64,6 +65,15 @@ static __always_inline void thread_found(struct task_struct *task, bool sleepabl
 		thread->kernel_stack = stacks->kernel.id;
 		thread->user_stack = stacks->user.stack.id;
 	}
+}
+
+/* What was born and has had no CPU yet waits for it since it was queued. */
+static __always_inline void newborn_waits(struct thread *thread, struct task_struct *task)
+{
+	u64 queued = task->sched_info.last_queued, before = task->sched_info.run_delay;
+
+	if (thread->is_newborn && !thread->in_at && queued)
+		thread_begins(thread, queued - before);
 }
 
 /* What @task has waited for CPUs until @now, the wait that goes on included. */

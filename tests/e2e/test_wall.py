@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Wall recordings in which every period is kept: a thread's time on the CPU, blocked and waiting
 for a CPU is its elapsed time. Truth is in the threads' own clocks and in the scheduler's books."""
+import contextlib
+import ctypes
 import os
 
 import pytest
@@ -127,6 +129,44 @@ def test_short_lives_waiting_for_a_cpu(churn, kind):
     assert not [life for life in lives if life[1] < 0.98 * life[0] - 0.001]
     later = [life for life in lives if life[1] > 1.02 * life[0] + 0.001]
     assert len(later) < 0.2 * len(lives), later
+
+
+# --- a clock that is slewed, against which the scheduler's drifts -----------------------------
+
+
+class Timex(ctypes.Structure):
+    """struct timex of adjtimex(2), as far as it is used."""
+    _fields_ = [("modes", ctypes.c_uint), ("before", ctypes.c_long * 10), ("tick", ctypes.c_long),
+                ("after", ctypes.c_long * 30)]
+
+
+@contextlib.contextmanager
+def slewed(tick):
+    """CLOCK_MONOTONIC goes @tick us in 10 ms; as before in the end."""
+    adjtimex, set_tick = ctypes.CDLL(None, use_errno=True).adjtimex, 0x4000
+    usual = Timex()
+    adjtimex(ctypes.byref(usual))
+    if adjtimex(ctypes.byref(Timex(modes=set_tick, tick=tick))) < 0:
+        pytest.skip(f"adjtimex: {os.strerror(ctypes.get_errno())}")
+    try:
+        yield
+    finally:
+        adjtimex(ctypes.byref(Timex(modes=set_tick, tick=usual.tick)))
+
+
+@pytest.mark.parametrize("tick", [9800, 10200])
+def test_short_lives_by_a_slewed_clock(tmp_path, tick):
+    """2 %, so that it takes 3 s to be 60 ms off."""
+    with slewed(tick):
+        churn = Recorded(tmp_path, WORKLOADS / "churn", 3)
+    lives = churn.named("thread") + churn.named("fork")
+    for truth, times in lives:
+        assert sum(times.values()) >= 0.97 * truth["least_ns"] / 1e9 - 0.0005, (truth, times)
+        assert on_cpu(times) == pytest.approx(truth["cpu_ns"] / 1e9, abs=0.004), (truth, times)
+    delay = sum(truth["run_delay_ns"] for truth, _ in lives) / 1e9
+    later = sum(after_the_end(truth, times) for truth, times in lives)
+    assert sum(waiting_for_a_cpu(times) for _, times in lives) - later == pytest.approx(
+        delay, rel=0.04, abs=0.005)
 
 
 # --- threads that are there all the time, met in the middle ---------------------------------------

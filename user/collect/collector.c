@@ -17,7 +17,8 @@
 #include "collect/window.h"
 #include "profiler.skel.h"
 
-#define DRAIN_PERIOD_NS NSEC_PER_SEC
+#define DRAIN_PERIOD_NS	 NSEC_PER_SEC
+#define ADJUST_PERIOD_NS NSEC_PER_SEC
 /* Files of short-lived processes must be opened while these live. */
 #define STEP_NS (NSEC_PER_SEC / 10)
 /* Until its libraries are known, a process is unwound by those that were there before. */
@@ -450,7 +451,7 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 	collector->windows.start_ns = control->window_start;
 	collector->windows.every_ns = collector->options.every_ns;
 	ring_at_next(collector);
-	collector->last_drain_ns = control->window_start;
+	collector->last_drain_ns = collector->last_adjusted_ns = control->window_start;
 	return 0;
 }
 
@@ -477,6 +478,15 @@ static uint64_t window_now(const struct collector *collector)
 	return windows_at(&collector->windows, now < end ? now : end - 1);
 }
 
+static void adjust_clock(struct collector *collector)
+{
+	if (collector->options.mode == PROFILE_ONCPU ||
+	    monotonic_ns() - collector->last_adjusted_ns < ADJUST_PERIOD_NS)
+		return;
+	window_adjust(&collector->skel->bss->control, collector->windows.every_ns);
+	collector->last_adjusted_ns = monotonic_ns();
+}
+
 int collect_step(struct collector *collector, struct failure *failure)
 {
 	bool due = monotonic_ns() - collector->last_drain_ns >= DRAIN_PERIOD_NS;
@@ -495,6 +505,7 @@ int collect_step(struct collector *collector, struct failure *failure)
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	period_adapt(&collector->period);
+	adjust_clock(collector);
 	/* Now that nothing is unread in the ring of a CPU that has gone. */
 	sampler_follow_cpus(&collector->sampler);
 	return 0;

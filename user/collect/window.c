@@ -108,15 +108,14 @@ void window_advance(struct bf_control *control, uint64_t number, uint64_t every_
 void window_adjust(struct bf_control *control, uint64_t every_ns)
 {
 	struct bf_window open = *open_window(control);
-	uint64_t end = control->window_start + (open.number + 1) * every_ns, now;
+	uint64_t end = control->window_start + (open.number + 1) * every_ns, near;
 
 	window_calibrate(control);
-	now = monotonic_ns();
-	if (end < now + NEAR_NS)
-		return;
-	if (control->window_end != UINT64_MAX && control->window_end > now + NEAR_NS)
+	near = monotonic_ns() + NEAR_NS;
+	if (control->window_end != UINT64_MAX && control->window_end > near)
 		control->switch_end = control->window_end - control->clock_offset;
-	set_open_until(control, open.start, end - control->clock_offset, open.number);
+	if (every_ns && end > near)
+		set_open_until(control, open.start, end - control->clock_offset, open.number);
 }
 
 void window_close(struct bf_control *control, bool calibrate)

@@ -4,7 +4,8 @@
  * for samples and by the scheduler's clock for switches.
  *
  * The boundaries of windows are every_ns apart on CLOCK_MONOTONIC. By the scheduler's clock each is
- * set anew in the window before it, for the clocks drift apart: by a second in a day.
+ * set anew in the window before it, for the clocks drift apart: by a second in a day, and by twenty
+ * times that where a daemon slews CLOCK_MONOTONIC to the right time.
  */
 #ifndef COLLECT_WINDOW_H
 #define COLLECT_WINDOW_H
@@ -35,7 +36,10 @@ void window_open(struct bf_control *control, uint64_t duration_ns, uint64_t ever
  */
 void window_advance(struct bf_control *control, uint64_t number, uint64_t every_ns);
 
-/* Sets the end of the window that is open, unless that is near. Takes milliseconds. */
+/*
+ * The clocks drift apart: finds how far they are now, and sets the ends by the scheduler's, unless
+ * they are near. @every_ns as above. Takes milliseconds.
+ */
 void window_adjust(struct bf_control *control, uint64_t every_ns);
 
 /*
