@@ -41,6 +41,21 @@ struct kernel_clone_args {
 	u32 user_worker : 1;
 };
 
+/*
+ * 6.6 (677ea015f231): throttled time by rq_clock, where there are threads. 5.19 (64eaf50731ac):
+ * throttled_clock_task_time, without interrupts, became throttled_clock_pelt_time, scaled.
+ */
+struct cfs_rq___self {
+	u64 throttled_clock_self;
+	u64 throttled_clock_self_time;
+};
+struct cfs_rq___before_6_6 {
+	u64 throttled_clock_pelt_time;
+};
+struct cfs_rq___before_5_19 {
+	u64 throttled_clock_task_time;
+};
+
 #pragma clang attribute pop
 
 /*
@@ -87,6 +102,39 @@ static __always_inline bool is_kernel_thread(struct task_struct *task)
 static __always_inline bool contributes_to_load(struct task_struct *task)
 {
 	return BPF_CORE_READ_BITFIELD(task, sched_contributes_to_load);
+}
+
+/*
+ * The run queue of @task's cgroup on its CPU, where a quota throttles it. Read without a check: for
+ * what BTF says of tasks.
+ */
+static __always_inline struct cfs_rq *quota_queue(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq : NULL;
+}
+
+/* How long it was throttled in all its life, ns, but for a time that is not over. */
+static __always_inline u64 throttled_time(struct cfs_rq *queue)
+{
+	struct cfs_rq___self *now = (void *)queue;
+	struct cfs_rq___before_6_6 *before_6_6 = (void *)queue;
+	struct cfs_rq___before_5_19 *before_5_19 = (void *)queue;
+
+	if (bpf_core_field_exists(now->throttled_clock_self_time))
+		return now->throttled_clock_self_time;
+	if (bpf_core_field_exists(before_6_6->throttled_clock_pelt_time))
+		return before_6_6->throttled_clock_pelt_time;
+	if (bpf_core_field_exists(before_5_19->throttled_clock_task_time))
+		return before_5_19->throttled_clock_task_time;
+	return 0;
+}
+
+/* Since when it is throttled; 0: it is not, or that is not known. */
+static __always_inline u64 throttled_since(struct cfs_rq *queue)
+{
+	struct cfs_rq___self *now = (void *)queue;
+
+	return bpf_core_field_exists(now->throttled_clock_self) ? now->throttled_clock_self : 0;
 }
 
 static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)

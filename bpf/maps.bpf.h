@@ -130,6 +130,8 @@ struct thread {
 	u64 moved_to;
 	u64 before;
 	u64 waking_at; /* when it was last woken, if `wakings` says by whom; else 0 */
+	/* As of quota_at: its cgroup's queue, struct cfs_rq, and how long that had been throttled. */
+	u64 queue, throttled, quota_at;
 	/* With capture_out as it last lost its CPU; else as the iterator last found it. */
 	u64 kernel_stack, user_stack;
 	u64 woken_at; /* capture_out only */
@@ -168,8 +170,10 @@ struct unwind {
 	struct bf_stack_event stack;
 };
 /* What is kept of an off-CPU period, which may lie in two windows. */
+#define THROTTLED_ALL (1 << 16)
 struct kept {
 	u32 blocked_reason, queued_reason;
+	u64 throttled; /* share of the queued time: of THROTTLED_ALL */
 	struct kept_part {
 		u64 blocked, queued; /* weights, ns */
 		u64 wakers;	     /* id; of the blocked part */

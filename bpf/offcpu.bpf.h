@@ -26,6 +26,7 @@
 /* An off-CPU period as far as it is recorded: blocked from @from to @woken, then queued. */
 struct period {
 	u64 from, woken, to;
+	u64 wait; /* all that it was queued for, also outside of the recording */
 };
 
 /*
@@ -35,19 +36,30 @@ struct period {
 static __always_inline bool measure(struct thread *thread, struct task_struct *task, u64 off,
 				    u64 now, u64 waited, u64 end, struct period *period)
 {
-	u64 woken;
-
 	if ((s64)off <= 0)
 		return false;
 	period->from = later(now - off, control.switch_start);
 	period->to = earlier(now, end);
 	if (period->from >= period->to)
 		return false;
-	woken = period->from;
+	period->wait = off;
 	if (task->nvcsw != thread->n_voluntary)
-		woken = later(woken, now - earlier(waited - thread->run_delay, off));
-	period->woken = earlier(woken, period->to);
+		period->wait = earlier(waited - thread->run_delay, off);
+	period->woken = earlier(later(period->from, now - period->wait), period->to);
 	return true;
+}
+
+/* Often enough: a queue is throttled for longer, and not while one of its threads runs. */
+#define QUOTA_LOOK_NS 1000000
+
+static __always_inline void look_at_quota(struct thread *thread, struct task_struct *task)
+{
+	struct cfs_rq *queue = quota_queue(task);
+
+	thread->quota_at = thread->in_at;
+	thread->queue = (u64)queue;
+	if (queue)
+		thread->throttled = throttled_time(queue);
 }
 
 static __always_inline void thread_stands(struct thread *thread, struct task_struct *task,
@@ -58,6 +70,8 @@ static __always_inline void thread_stands(struct thread *thread, struct task_str
 	thread->n_voluntary = task->nvcsw;
 	if (config.by_cpu)
 		thread->cpu = bpf_get_smp_processor_id();
+	if (thread->in_at - thread->quota_at >= QUOTA_LOOK_NS)
+		look_at_quota(thread, task);
 }
 
 /* Measured from @at on, unless another CPU came first. Returns since when. */
@@ -76,6 +90,7 @@ static __always_inline void thread_met(struct thread *thread, struct task_struct
 {
 	thread_keep_ids(thread, task);
 	thread_stands(thread, task, task->se.sum_exec_runtime);
+	look_at_quota(thread, task);
 	stretch_begin(&thread->stretch);
 	stat_add(BF_STAT_THREADS, 1);
 }
@@ -152,13 +167,34 @@ static __always_inline bool weigh_period(struct thread *thread, const struct per
 	return part->blocked || part->queued;
 }
 
-static __always_inline void find_reasons(const struct thread *thread, struct task_struct *task,
-					 struct kept *kept)
+/*
+ * How long the queue that @task waits in was throttled since it last had a CPU, until @now. Of a
+ * queue that it came to since, that is not known: then 0.
+ */
+static __always_inline u64 throttled_for(const struct thread *thread, struct task_struct *task,
+					 u64 now)
 {
+	struct cfs_rq *queue = quota_queue(task);
+	u64 since, before = thread->throttled;
+
+	if (!queue || (u64)queue != thread->queue)
+		return 0;
+	since = throttled_since(queue);
+	return throttled_time(queue) - before + (since && since < now ? now - since : 0);
+}
+
+static __always_inline void find_reasons(const struct thread *thread, struct task_struct *task,
+					 const struct period *period, struct kept *kept)
+{
+	u64 throttled = throttled_for(thread, task, period->to);
+
 	kept->blocked_reason = contributes_to_load(task) ? BF_REASON_DISK : BF_REASON_SLEEP;
 	kept->queued_reason = BF_REASON_RUNQUEUE;
 	if (task->nvcsw == thread->n_voluntary && !thread->is_newborn)
 		kept->queued_reason = BF_REASON_PREEMPTED;
+	kept->throttled = THROTTLED_ALL;
+	if (throttled < period->wait)
+		kept->throttled = throttled * THROTTLED_ALL / period->wait;
 	stat_add(BF_STAT_KEPT, 1);
 }
 
@@ -199,7 +235,7 @@ static __always_inline bool account(struct thread *thread, struct task_struct *t
 	thread->n_periods++;
 	is_kept |= weigh_period(thread, period, place.window, &kept->last);
 	if (is_kept)
-		find_reasons(thread, task, kept);
+		find_reasons(thread, task, period, kept);
 	return is_kept;
 }
 
@@ -218,13 +254,18 @@ static __always_inline void enter_window_at(struct thread *thread, u64 now)
 static __always_inline bool count_part(struct bf_count_key *key, const struct kept *kept,
 				       const struct kept_part *part)
 {
+	u64 throttled = part->queued * kept->throttled / THROTTLED_ALL;
 	bool is_new = false;
 
 	key->window = part->window;
-	if (part->queued) {
+	key->wakers = 0;
+	if (part->queued > throttled) {
 		key->reason = kept->queued_reason;
-		key->wakers = 0;
-		is_new |= count(key, part->queued);
+		is_new |= count(key, part->queued - throttled);
+	}
+	if (throttled) {
+		key->reason = BF_REASON_THROTTLED;
+		is_new |= count(key, throttled);
 	}
 	if (part->blocked) {
 		key->reason = kept->blocked_reason;

@@ -157,7 +157,7 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 	thread->n_periods++;
 	if (!weigh_period(thread, &period, control.close_window, &kept.last))
 		return false;
-	find_reasons(thread, task, &kept);
+	find_reasons(thread, task, &period, &kept);
 	if (state & (__TASK_STOPPED | __TASK_TRACED))
 		kept.blocked_reason = BF_REASON_STOPPED;
 	if (has_stacks(thread, found)) {

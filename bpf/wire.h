@@ -26,6 +26,7 @@ enum bf_reason {
 	BF_REASON_STOPPED,
 	BF_REASON_PREEMPTED,
 	BF_REASON_RUNQUEUE,
+	BF_REASON_THROTTLED, /* by a quota of CPU time */
 	BF_REASON_RUNTIME, /* it is: no sample but its exact CPU time, in --wall */
 	N_BF_REASONS,
 };

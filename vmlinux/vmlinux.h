@@ -101,6 +101,13 @@ struct sched_entity {
 	unsigned int on_rq; /* a byte since 6.12 */
 	u64 sum_exec_runtime;
 	u64 prev_sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+};
+
+struct task_group;
+
+struct cfs_rq {
+	struct task_group *tg;
 };
 
 struct sched_info {

@@ -25,7 +25,7 @@ BPFFLAME = Path(os.environ.get("BPFFLAME", ROOT / "build" / "bpfflame"))
 WORKLOADS = ROOT / "build" / "workload"
 STORM = ROOT / "tests" / "workload" / "storm.sh"
 
-WAITING_FOR_A_CPU = {"[preempted]", "[runqueue]"}
+WAITING_FOR_A_CPU = {"[preempted]", "[runqueue]", "[throttled]"}
 REASONS = WAITING_FOR_A_CPU | {
     "[sleep]", "[disk]", "[stopped]", "[futex]", "[poll]", "[timer]", "[network]", "[pipe]",
     "[page fault]", "[child]", "[lock]", "[signal]"}

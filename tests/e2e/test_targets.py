@@ -203,6 +203,42 @@ def test_cgroup(tmp_path, kind):
     assert pids == {str(inside.pid)}
 
 
+def throttled_seconds(group):
+    """What the cgroup says, of its CPUs' run queues together."""
+    stat = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
+    v2 = stat.get("throttled_usec")
+    return int(v2) / 1e6 if v2 else int(stat["throttled_time"]) / 1e9
+
+
+def limit_cpu(group, share):
+    """A quota of CPU time, in each tenth of a second."""
+    if (group / "cpu.cfs_quota_us").exists():
+        (group / "cpu.cfs_quota_us").write_text(str(int(share * 100000)))
+    elif (group / "cpu.max").exists():
+        (group / "cpu.max").write_text(f"{int(share * 100000)} 100000")
+    else:
+        pytest.skip("no CPU quotas here")
+
+
+@pytest.mark.parametrize("mode", ["--offcpu", "--wall"])
+def test_quota(tmp_path, mode):
+    """A loop that may have a fifth of a CPU is throttled for the rest, and not preempted."""
+    hog = ["taskset", "-c", CPUS[0], "sh", "-c", "while :; do :; done"]
+    root = Path("/sys/fs/cgroup/cpu")
+    root = root if (root / "cgroup.procs").exists() else cgroup_root()
+    with cgroups(root) as (group, child), workload("sh", command=hog) as process:
+        limit_cpu(group, 0.2)
+        (child / "cgroup.procs").write_text(str(process.pid))
+        time.sleep(0.2)
+        before, began = throttled_seconds(group), time.monotonic()
+        result = record(mode, "--threads", "-p", process.pid, "-d", 3, "-o", tmp_path / "x.folded")
+        share = (throttled_seconds(group) - before) / (time.monotonic() - began)
+    times = Folded(tmp_path / "x.folded").by_thread()[process.pid]
+    assert share > 0.5
+    assert times["[throttled]"] / result.summary["duration_seconds"] == pytest.approx(share, abs=0.1)
+    assert times["[preempted]"] < 0.5 * times["[throttled]"]
+
+
 def test_kernel_only_and_user_only(tmp_path):
     with workload("wait", tmp_path, 20) as process:
         wait_for_threads(process.pid, 7)

@@ -130,7 +130,7 @@ static void json_has_all_rows(void **state)
 {
 	static const char *const keys[] = {"sleep",   "disk", "stopped", "preempted", "runqueue",
 					   "futex",   "poll", "timer",	 "network",   "pipe",
-					   "page_fault", "child", "lock", "signal"};
+					   "page_fault", "child", "lock", "signal",    "throttled"};
 	struct time_table table = table_of(both, COUNT(both));
 	char *text = json_of(&table, true), key[32];
 

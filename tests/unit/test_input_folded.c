@@ -524,6 +524,7 @@ static const char *const words[] = {
 	"[on-cpu]",
 	"[runqueue]",
 	"[preempted]",
+	"[throttled]",
 	"[interrupt]",
 	"[page fault]",
 	"x-12",

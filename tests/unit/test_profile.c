@@ -269,7 +269,7 @@ static void every_reason_has_its_leaf(void **state)
 		[REASON_TIMER] = "[timer]",	    [REASON_NETWORK] = "[network]",
 		[REASON_PIPE] = "[pipe]",	    [REASON_PAGE_FAULT] = "[page fault]",
 		[REASON_CHILD] = "[child]",	    [REASON_LOCK] = "[lock]",
-		[REASON_SIGNAL] = "[signal]",
+		[REASON_SIGNAL] = "[signal]",	    [REASON_THROTTLED] = "[throttled]",
 	};
 
 	assert_string_equal(off_reason_text(REASON_NONE), "");
@@ -308,6 +308,7 @@ static void leaves_tell_running_from_waiting(void **state)
 	assert_int_equal(kind_of_leaf(REASON_ONCPU), FRAME_RUNNING);
 	assert_int_equal(kind_of_leaf(REASON_RUNQUEUE), FRAME_RUNNABLE);
 	assert_int_equal(kind_of_leaf(REASON_PREEMPTED), FRAME_RUNNABLE);
+	assert_int_equal(kind_of_leaf(REASON_THROTTLED), FRAME_RUNNABLE);
 	assert_int_equal(kind_of_leaf(REASON_SLEEP), FRAME_WAITING);
 	assert_int_equal(kind_of_leaf(REASON_SIGNAL), FRAME_WAITING);
 }
@@ -406,7 +407,8 @@ static void chains_are_followed_as_far_as_asked(void **state)
 
 static void waiting_for_a_cpu_has_no_waker(void **state)
 {
-	static const enum off_reason reasons[] = {REASON_RUNQUEUE, REASON_PREEMPTED};
+	static const enum off_reason reasons[] = {REASON_RUNQUEUE, REASON_PREEMPTED,
+						 REASON_THROTTLED};
 	static const struct unfold_options options = {.waker_depth = 8};
 
 	for (size_t i = 0; i < COUNT(reasons); i++) {

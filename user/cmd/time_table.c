@@ -11,6 +11,7 @@ static const struct {
 	[TIME_RUNNING_KERNEL] = {"running_kernel", "running kernel"},
 	[REASON_RUNQUEUE] = {"runqueue", "run queue"},
 	[REASON_PREEMPTED] = {"preempted", "preempted"},
+	[REASON_THROTTLED] = {"throttled", "throttled"},
 	[REASON_SLEEP] = {"sleep", "sleep"},
 	[REASON_DISK] = {"disk", "disk"},
 	[REASON_STOPPED] = {"stopped", "stopped"},

@@ -63,6 +63,7 @@ enum off_reason {
 	REASON_STOPPED,
 	REASON_PREEMPTED,
 	REASON_RUNQUEUE,
+	REASON_THROTTLED, /* by a quota of CPU time */
 	REASON_FUTEX,
 	REASON_POLL,
 	REASON_TIMER,
@@ -352,6 +353,8 @@ uint64_t profile_sample_weight(const struct profile *profile, const struct profi
 
 /* "oncpu", "offcpu" or "wall". */
 const char *profile_mode_name(enum profile_mode mode);
+/* Whether the thread could run, and had no CPU. */
+bool off_reason_is_runnable(enum off_reason reason);
 /* `[sleep]`, … ; "" for REASON_NONE. */
 const char *off_reason_text(enum off_reason reason);
 /* "_[k]", "_[i]", "_[j]" or "". */

@@ -202,15 +202,10 @@ static int push_waker(struct unfolder *to, const struct profile_waker *waker)
 	return r < 0 ? r : push_waker_name(to, waker);
 }
 
-/* Whoever made the thread runnable has no part in how long it waits for a CPU then. */
-static bool has_waker(enum off_reason reason)
-{
-	return reason != REASON_RUNQUEUE && reason != REASON_PREEMPTED;
-}
-
 static int push_wakers(struct unfolder *to, const struct profile_sample *sample)
 {
-	unsigned int left = has_waker(sample->reason) ? to->options->waker_depth : 0;
+	/* Whoever made the thread runnable has no part in how long it waits for a CPU then. */
+	unsigned int left = off_reason_is_runnable(sample->reason) ? 0 : to->options->waker_depth;
 	uint32_t id = sample->waker;
 	int r = 0;
 
@@ -222,12 +217,9 @@ static int push_wakers(struct unfolder *to, const struct profile_sample *sample)
 
 static enum frame_kind reason_kind(enum off_reason reason)
 {
-	switch (reason) {
-	case REASON_ONCPU: return FRAME_RUNNING;
-	case REASON_PREEMPTED:
-	case REASON_RUNQUEUE: return FRAME_RUNNABLE;
-	default: return FRAME_WAITING;
-	}
+	if (reason == REASON_ONCPU)
+		return FRAME_RUNNING;
+	return off_reason_is_runnable(reason) ? FRAME_RUNNABLE : FRAME_WAITING;
 }
 
 int unfolder_next(struct unfolder *to, const struct profile_sample *sample)
@@ -266,6 +258,12 @@ const char *profile_mode_name(enum profile_mode mode)
 	return names[mode];
 }
 
+bool off_reason_is_runnable(enum off_reason reason)
+{
+	return reason == REASON_RUNQUEUE || reason == REASON_PREEMPTED ||
+	       reason == REASON_THROTTLED;
+}
+
 const char *off_reason_text(enum off_reason reason)
 {
 	static const char *const texts[N_OFF_REASONS] = {
@@ -276,6 +274,7 @@ const char *off_reason_text(enum off_reason reason)
 		[REASON_STOPPED] = "[stopped]",
 		[REASON_PREEMPTED] = "[preempted]",
 		[REASON_RUNQUEUE] = "[runqueue]",
+		[REASON_THROTTLED] = "[throttled]",
 		[REASON_FUTEX] = "[futex]",
 		[REASON_POLL] = "[poll]",
 		[REASON_TIMER] = "[timer]",

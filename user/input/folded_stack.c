@@ -63,7 +63,7 @@ static void find_wakers(const struct folded_stack *stack, struct parts *parts)
 		enum off_reason reason = reason_at(stack, parts->wakers[0] - 1);
 
 		/* Whoever is on a queue for a CPU waits for no thread. */
-		if (reason == REASON_RUNQUEUE || reason == REASON_PREEMPTED)
+		if (off_reason_is_runnable(reason))
 			return;
 	}
 	parts->limit = parts->wakers[0];
