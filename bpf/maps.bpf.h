@@ -115,6 +115,7 @@ struct thread {
 	u16 cpu;
 	u8 is_newborn; /* it waits for its first CPU */
 	u8 is_exiting : 1, is_dead : 1 /* in --wall */;
+	u8 is_outside, is_skipped; /* by_cgroup: it is not in it; or was not, some of the time */
 	u32 window; /* the last one that a period ended in */
 	/* Since it was met: */
 	u64 since;     /* then */
@@ -132,6 +133,7 @@ struct thread {
 	u64 waking_at; /* when it was last woken, if `wakings` says by whom; else 0 */
 	/* As of quota_at: its cgroup's queue, struct cfs_rq, and how long that had been throttled. */
 	u64 queue, throttled, quota_at;
+	u64 cgroups; /* by_cgroup: as it was looked at, an address to compare with */
 	/* With capture_out as it last lost its CPU; else as the iterator last found it. */
 	u64 kernel_stack, user_stack;
 	u64 woken_at; /* capture_out only */

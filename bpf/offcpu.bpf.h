@@ -49,6 +49,33 @@ static __always_inline bool measure(struct thread *thread, struct task_struct *t
 	return true;
 }
 
+static __always_inline bool is_outside(const struct thread *thread)
+{
+	return config.by_cgroup && thread->is_outside;
+}
+
+static __always_inline bool is_skipped(const struct thread *thread)
+{
+	return config.by_cgroup && thread->is_skipped;
+}
+
+/*
+ * Whether @task has left the cgroup that is recorded. A period in which it left or came is skipped,
+ * and so is all the time outside, running too.
+ */
+static __always_inline void look_at_cgroup(struct thread *thread, struct task_struct *task)
+{
+	bool was_outside = thread->is_outside;
+
+	if (!config.by_cgroup)
+		return;
+	if (thread->cgroups != (u64)task->cgroups) {
+		thread->cgroups = (u64)task->cgroups;
+		thread->is_outside = !in_cgroup(task);
+	}
+	thread->is_skipped = was_outside || thread->is_outside;
+}
+
 /* Often enough: a queue is throttled for longer, and not while one of its threads runs. */
 #define QUOTA_LOOK_NS 1000000
 
@@ -125,10 +152,11 @@ static __always_inline void sum_up(const struct thread *thread)
 /*
  * The CPU time of a thread up to @end, of which it was off for @off since it was met: what was not
  * counted yet, in @window. By sums since it was met, so that whatever is counted in the wrong place
- * is made good for, and whoever else counts at the same time counts another part.
+ * is made good for, and whoever else counts at the same time counts another part. @tid: an earlier
+ * id of the thread, that it goes to; or 0.
  */
 static __always_inline void count_runtime(struct thread *thread, struct task_struct *task, u64 end,
-					  u64 off, u64 window)
+					  u64 off, u64 window, u32 tid)
 {
 	u64 from = later(thread->since, control.switch_start), total = end - from - off;
 	struct bf_count_key key = {.reason = BF_REASON_RUNTIME, .window = window};
@@ -140,14 +168,36 @@ static __always_inline void count_runtime(struct thread *thread, struct task_str
 	if (new <= 0 || (config.by_comm && !comm_matches(task)))
 		return;
 	key_init(&key, task);
+	if (tid)
+		key.tid = tid;
 	key_keep_ids(&key, thread);
 	count_row(&key, new);
+}
+
+/*
+ * The same up to @end, while the thread may have changed windows: the one that @end lies in may not
+ * be the first to be counted.
+ */
+static __always_inline void count_runtime_until(struct thread *thread, struct task_struct *task,
+						u64 end, u32 tid)
+{
+	struct place place;
+	u64 off;
+
+	end = earlier(end, control.switch_end);
+	find_place(end, &place);
+	if (config.every && place.start > thread->since) {
+		off = thread->window == (u32)place.window ? thread->off_before : thread->off;
+		count_runtime(thread, task, place.start, off + thread->off_met, place.window - 1,
+			      tid);
+	}
+	count_runtime(thread, task, end, thread->off + thread->off_met, place.window, tid);
 }
 
 static __always_inline bool is_wanted_period(const struct thread *thread, struct task_struct *task,
 					     u64 length)
 {
-	return length >= config.min_block && length <= config.max_block &&
+	return !is_skipped(thread) && length >= config.min_block && length <= config.max_block &&
 	       on_wanted_cpu(thread->cpu) && (!config.by_comm || comm_matches(task));
 }
 
@@ -343,7 +393,7 @@ static __always_inline bool in_open_window(const struct thread *thread, u64 from
  */
 static __always_inline bool pass_by(struct thread *thread, u64 off, u64 now)
 {
-	if (config.filters_periods || thread->is_newborn ||
+	if (config.filters_periods || thread->is_newborn || is_skipped(thread) ||
 	    !in_open_window(thread, now - off, now) || may_be_kept(&thread->stretch, off))
 		return false;
 	thread->in_at = now;
@@ -374,8 +424,8 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 {
 	u64 runtime = runtime_at_switch(task), in_at = thread->in_at, off, began;
 	struct period period = {}; /* compilers move what they read of it before it is known */
+	bool is_kept, was_outside;
 	struct kept kept;
-	bool is_kept;
 
 	if (!in_at) {
 		in_at = first_seen(thread, task, now, waited);
@@ -385,7 +435,9 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		thread->is_newborn = 0;
 		return;
 	}
-	off = off_for(thread, in_at, now, runtime);
+	was_outside = is_outside(thread);
+	look_at_cgroup(thread, task);
+	off = was_outside ? now - in_at : off_for(thread, in_at, now, runtime);
 	if (pass_by(thread, off, now)) {
 		thread_stands(thread, task, runtime);
 		return;
@@ -394,7 +446,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		thread->in_at = now;
 	} else {
 		in_at = __sync_lock_test_and_set(&thread->in_at, now);
-		off = off_for(thread, in_at, now, runtime);
+		off = was_outside ? now - in_at : off_for(thread, in_at, now, runtime);
 	}
 	is_kept = measure(thread, task, off, now, waited, control.switch_end, &period) &&
 		  account(thread, task, &period, counted_before(thread, in_at), &kept);
@@ -504,25 +556,44 @@ static __always_inline void thread_exits(struct task_struct *task)
 	settle(thread);
 }
 
-/* It has lost its CPU for good. The window that it dies in may not be the first to be counted. */
+/* It has lost its CPU for good: since it got that it has run. */
 static __always_inline void thread_dead(struct task_struct *task)
 {
 	struct thread *thread = thread_find(task);
-	struct place place;
-	u64 end, off;
+	u64 end;
 
 	if (!thread)
 		return;
 	thread->is_dead = 1;
-	/* Since it got its CPU it has run. */
-	end = earlier(thread->in_at + task->se.sum_exec_runtime - thread->runtime,
-		      control.switch_end);
-	find_place(end, &place);
-	if (config.every && place.start > thread->since) {
-		off = thread->window == (u32)place.window ? thread->off_before : thread->off;
-		count_runtime(thread, task, place.start, off + thread->off_met, place.window - 1);
-	}
-	count_runtime(thread, task, end, thread->off + thread->off_met, place.window);
+	end = thread->in_at;
+	if (!is_outside(thread))
+		end += task->se.sum_exec_runtime - thread->runtime;
+	count_runtime_until(thread, task, end, 0);
+}
+
+/* @task gets another name, or id: its CPU time until now is its old one's. @tid: that, if known. */
+static __always_inline void thread_renamed(struct task_struct *task, u32 tid)
+{
+	struct thread *thread = thread_find(task);
+	u64 end;
+
+	if (!thread || !thread->in_at || is_outside(thread))
+		return;
+	end = scheduler_now();
+	if (!task->on_cpu)
+		end = thread->in_at + task->se.sum_exec_runtime - thread->runtime;
+	count_runtime_until(thread, task, end, tid);
+}
+
+/* By an exec @task has got its process's id. @old_tid: as the machine has it. */
+static __always_inline void thread_takes_over(struct task_struct *task, u32 old_tid)
+{
+	struct thread *thread = thread_find(task);
+
+	if (!thread)
+		return;
+	thread_renamed(task, config.in_pid_namespace ? thread->tid : old_tid);
+	thread_keep_ids(thread, task);
 }
 
 #endif

@@ -201,15 +201,28 @@ int on_fork(u64 *ctx)
 	return 0;
 }
 
-/* The command that bpfflame starts is recorded from here: its first instruction comes next. */
+/* In --wall --comm. It still has its old name. */
+SEC("tp_btf/task_rename")
+int on_rename(u64 *ctx)
+{
+	thread_renamed((struct task_struct *)ctx[0], 0);
+	return 0;
+}
+
+/*
+ * The command that bpfflame starts is recorded from here: its first instruction comes next. A
+ * thread that is not the first takes over the process's id.
+ */
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	u32 pid = process_id(task);
+	u32 pid = process_id(task), old_tid = ctx[1];
 	u8 one = 1;
 
-	if (pid != config.command_pid)
+	if (config.keep_runtime && old_tid != (u32)task->pid)
+		thread_takes_over(task, old_tid);
+	if (!config.command_pid || pid != config.command_pid)
 		return 0;
 	bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY);
 	if (config.offcpu)

@@ -95,6 +95,18 @@ struct found {
 	bool raced;  /* it was switched in just then */
 };
 
+/* Of a thread that has left its cgroup, since @in_at or before: what is not counted any more. */
+static __always_inline u64 time_outside(const struct thread *thread, struct task_struct *task,
+					u64 in_at)
+{
+	u64 since = in_at;
+
+	if (!is_outside(thread))
+		since += task->se.sum_exec_runtime - thread->runtime;
+	since = later(since, control.switch_start);
+	return control.close_at > since ? control.close_at - since : 0;
+}
+
 /*
  * Takes the part before control.close_at of what @task waits for, if it does, out of what the
  * switch will count: from there on the thread stands as if it had got its CPU so late that this
@@ -107,6 +119,10 @@ static __always_inline bool take_part(struct thread *thread, struct task_struct 
 	u64 length, before = counted_before(thread, in_at);
 
 	barrier();
+	if (config.by_cgroup && (is_outside(thread) || !in_cgroup(task))) {
+		found->pending = time_outside(thread, task, in_at);
+		return false;
+	}
 	if ((task_state(task) & TASK_DEAD) || task->on_cpu || now < control.close_at)
 		return false;
 	barrier();
@@ -220,7 +236,7 @@ static __always_inline void runtime_until_close(struct thread *thread, struct ta
 	if (has_left(thread))
 		off = thread->off_before;
 	count_runtime(thread, task, control.close_at, off + thread->off_met + found->pending,
-		      control.close_window);
+		      control.close_window, 0);
 }
 
 #endif

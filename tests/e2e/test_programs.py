@@ -13,8 +13,8 @@ BUDGETS = {
     "on_counter": 60_000, "on_tracepoint": 60_000, "on_probe": 60_000, "on_sample": 36_000,
     "on_switch": 60_000, "on_wakeup": 100, "on_waking": 50_000,
     "on_switched_tp": 56_000, "on_switched_fentry": 56_000, "on_switched_kprobe": 56_000,
-    "on_fork": 400, "on_exec": 400, "on_leaving": 30_000, "on_exit": 400,
-    "on_each_task_at_start": 400, "on_each_task_at_start_stacks": 62_000,
+    "on_fork": 800, "on_exec": 4_200, "on_rename": 2_500, "on_leaving": 30_000, "on_exit": 400,
+    "on_each_task_at_start": 600, "on_each_task_at_start_stacks": 62_000,
     "on_each_task_at_end": 48_000, "on_each_task_at_end_kernel_only": 2_500,
 }
 MODES = {"oncpu": ["--oncpu"], "offcpu": ["--offcpu"],

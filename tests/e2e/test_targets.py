@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (WORKLOADS, Folded, assert_no_loss, error_line, record, run, threads_of,
-                     wait_for_threads, wait_until, workload)
+from harness import (WORKLOADS, Folded, Running, assert_no_loss, error_line, on_cpu, record, run,
+                     threads_of, wait_for_threads, wait_until, workload)
 
 CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
@@ -201,6 +201,45 @@ def test_cgroup(tmp_path, kind):
             assert recorded(tmp_path, mode, "-G", group, "-p", outside.pid).total() == 0
     pids = {root.rpartition("-")[2].partition("/")[0] for root in folded.roots()}
     assert pids == {str(inside.pid)}
+
+
+HALF_BUSY = """
+import time
+while True:
+    end = time.thread_time() + 0.005
+    while time.thread_time() < end:
+        pass
+    time.sleep(0.005)
+"""
+
+
+@pytest.mark.parametrize("mode", ["--offcpu", "--wall"])
+def test_cgroup_left_and_entered(tmp_path, mode):
+    """A thread is counted while it is inside."""
+    root = cgroup_root()
+    if not root:
+        pytest.skip("no cgroup hierarchy")
+    half_busy = ["python3", "-c", HALF_BUSY]
+    with cgroups(root) as (group, child), workload("leaves", command=half_busy) as leaves, \
+            workload("enters", command=half_busy) as enters:
+        (child / "cgroup.procs").write_text(str(leaves.pid))
+        running = Running("--json", mode, "--threads", "-G", group, "-d", 3,
+                          "-o", tmp_path / "x.folded")
+        time.sleep(2)
+        (root / "cgroup.procs").write_text(str(leaves.pid))
+        (child / "cgroup.procs").write_text(str(enters.pid))
+        moved = time.monotonic()
+        result = running.wait()
+    start, end = result.window()
+    times = Folded(tmp_path / "x.folded").by_thread()
+    for process, inside in ((leaves, moved - start), (enters, end - moved)):
+        assert inside > 0.3
+        recorded = times[process.pid]
+        if mode == "--wall":
+            assert sum(recorded.values()) == pytest.approx(inside, abs=0.1), recorded
+            assert on_cpu(recorded) > 0.1 * inside
+        else:
+            assert 0.1 * inside < sum(recorded.values()) < inside + 0.1
 
 
 def throttled_seconds(group):

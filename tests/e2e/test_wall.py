@@ -253,3 +253,40 @@ def test_shares_of_cpu_time(tmp_path):
         share = folded.total(lambda frames, name=f"burn_{percent}":
                              frames[-1] == "[on-cpu]" and name in frames) / total
         assert share == pytest.approx(percent / 100, abs=0.04), percent
+
+
+BURN = """
+import os, sys, threading, time
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+def call(name):
+    with open("/proc/self/comm", "w") as file:
+        file.write(name)
+"""
+
+
+def test_cpu_time_before_a_rename(tmp_path):
+    """It is the old name's."""
+    script = BURN + "call('early'); burn(1); call('late'); burn(0.5); call('last'); burn(1)"
+    for name, seconds in (("late", 0.5), ("la*", 1.5)):
+        record(*EXACT, "--comm", name, "-o", tmp_path / "x.folded", "--", "python3", "-c", script)
+        total = Folded(tmp_path / "x.folded").total(lambda frames: frames[-1] == "[on-cpu]")
+        assert total / 1e6 == pytest.approx(seconds, abs=0.05)
+
+
+def test_exec_by_another_thread(tmp_path):
+    """It takes over the first one's id; the CPU time that it had before stays with its own."""
+    script = BURN + """
+def other():
+    burn(1)
+    os.execvp("python3", ["python3", "-c", "import time\\nwhile time.thread_time() < 2: pass"])
+threading.Thread(target=other).start()
+time.sleep(60)
+"""
+    result = record(*EXACT, "-F", 499, "-o", tmp_path / "x.folded", "--", "python3", "-c", script)
+    times = Folded(tmp_path / "x.folded").by_thread()
+    assert sum(on_cpu(thread) for thread in times.values()) == pytest.approx(2.1, abs=0.2), times
+    assert len([thread for thread in times.values() if on_cpu(thread) > 0.9]) == 2, times
+    assert result.summary["command"]["exit_status"] == 0

@@ -266,7 +266,9 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.find_pid_namespace, config->in_pid_namespace);
 	bpf_program__set_autoload(skel->progs.on_fork, true);
 	bpf_program__set_autoload(skel->progs.on_exit, true);
-	bpf_program__set_autoload(skel->progs.on_exec, options->command_pid != 0);
+	bpf_program__set_autoload(skel->progs.on_exec,
+				  options->command_pid || config->keep_runtime);
+	bpf_program__set_autoload(skel->progs.on_rename, config->keep_runtime && config->by_comm);
 	bpf_program__set_autoload(skel->progs.on_leaving, !options->no_user);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start, !stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
@@ -333,6 +335,7 @@ static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 	r = r < 0 ? r : attach_leaving(skel, facts, ret_exec_link);
 	r = r < 0 ? r : attach(skel->progs.on_exit, &skel->links.on_exit);
 	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
+	r = r < 0 ? r : attach(skel->progs.on_rename, &skel->links.on_rename);
 	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
 	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
 	r = r < 0 ? r : attach(skel->progs.on_waking, &skel->links.on_waking);
