@@ -81,6 +81,8 @@ static __always_inline struct scratch_stacks *scratch_get(u32 which)
 	return bpf_map_lookup_elem(&scratch, &which);
 }
 
+#define PF_KSWAPD 0x00020000
+
 static __always_inline void finish_kernel(struct bf_stack_event *stack, long bytes)
 {
 	u32 n = bytes > 0 ? bytes / sizeof(u64) : 0;

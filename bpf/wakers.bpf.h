@@ -129,7 +129,9 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	    before + blocked < config.min_block ||
 	    !may_be_kept(&thread->stretch, blocked + waking_takes(blocked)))
 		return;
-	woken = bpf_task_storage_get(&wakings, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	/* Below the lock of its wake-ups: to allocate can wake kswapd, not if that is it. */
+	woken = bpf_task_storage_get(&wakings, task, 0,
+				     task->flags & PF_KSWAPD ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!woken)
 		return;
 	began = bpf_ktime_get_ns();
