@@ -110,19 +110,20 @@ struct thread {
 	u64 in_at;
 	u64 runtime;	 /* CPU time it was charged by then */
 	u64 run_delay;	 /* time it had waited for CPUs */
-	u64 n_voluntary; /* switches it had asked for by blocking */
+	u32 n_voluntary; /* switches it had asked for by blocking */
 	u32 pid, tid;	 /* for when it has been reaped; in a PID namespace only */
 	u16 cpu;
 	u8 is_newborn; /* it waits for its first CPU */
 	u8 is_exiting : 1, is_dead : 1 /* in --wall */;
 	u8 is_outside, is_skipped; /* by_cgroup: it is not in it; or was not, some of the time */
-	u32 window; /* the last one that a period ended in */
+	u32 window;		   /* the last one that a period ended in */
 	/* Since it was met: */
 	u64 since;     /* then */
 	u64 counted;   /* CPU time */
 	u64 off;       /* off-CPU time, of periods that are over */
 	u64 off_met;   /* and of such that were not when a window closed; the iterator's */
-	u64 n_periods; /* its parts */
+	u32 n_periods; /* its parts */
+	u32 cgroups;   /* by_cgroup: as it was looked at, part of an address to compare with */
 	struct stretch stretch;
 	/* As the window `window` was entered: the first time that one ended in it. */
 	u64 off_before;
@@ -131,9 +132,9 @@ struct thread {
 	u64 moved_to;
 	u64 before;
 	u64 waking_at; /* when it was last woken, if `wakings` says by whom; else 0 */
-	/* As of quota_at: its cgroup's queue, struct cfs_rq, and how long that had been throttled. */
-	u64 queue, throttled, quota_at;
-	u64 cgroups; /* by_cgroup: as it was looked at, an address to compare with */
+	/* Its cgroup's queue, part of its address, and how long that had been throttled, us … */
+	u32 queue, throttled;
+	u32 quota_at; /* … then, by QUOTA_CLOCK() */
 	/* With capture_out as it last lost its CPU; else as the iterator last found it. */
 	u64 kernel_stack, user_stack;
 	u64 woken_at; /* capture_out only */

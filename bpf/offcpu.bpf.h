@@ -43,7 +43,7 @@ static __always_inline bool measure(struct thread *thread, struct task_struct *t
 	if (period->from >= period->to)
 		return false;
 	period->wait = off;
-	if (task->nvcsw != thread->n_voluntary)
+	if ((u32)task->nvcsw != thread->n_voluntary)
 		period->wait = earlier(waited - thread->run_delay, off);
 	period->woken = earlier(later(period->from, now - period->wait), period->to);
 	return true;
@@ -69,24 +69,24 @@ static __always_inline void look_at_cgroup(struct thread *thread, struct task_st
 
 	if (!config.by_cgroup)
 		return;
-	if (thread->cgroups != (u64)task->cgroups) {
+	if (thread->cgroups != (u32)(u64)task->cgroups) {
 		thread->cgroups = (u64)task->cgroups;
 		thread->is_outside = !in_cgroup(task);
 	}
 	thread->is_skipped = was_outside || thread->is_outside;
 }
 
-/* Often enough: a queue is throttled for longer, and not while one of its threads runs. */
-#define QUOTA_LOOK_NS 1000000
+/* Ticks often enough: a queue is throttled for longer, and not while one of its threads runs. */
+#define QUOTA_CLOCK(ns) ((u32)((ns) >> 20))
 
 static __always_inline void look_at_quota(struct thread *thread, struct task_struct *task)
 {
 	struct cfs_rq *queue = quota_queue(task);
 
-	thread->quota_at = thread->in_at;
+	thread->quota_at = QUOTA_CLOCK(thread->in_at);
 	thread->queue = (u64)queue;
 	if (queue)
-		thread->throttled = throttled_time(queue);
+		thread->throttled = throttled_time(queue) / 1000;
 }
 
 static __always_inline void thread_stands(struct thread *thread, struct task_struct *task,
@@ -97,7 +97,7 @@ static __always_inline void thread_stands(struct thread *thread, struct task_str
 	thread->n_voluntary = task->nvcsw;
 	if (config.by_cpu)
 		thread->cpu = bpf_get_smp_processor_id();
-	if (thread->in_at - thread->quota_at >= QUOTA_LOOK_NS)
+	if (QUOTA_CLOCK(thread->in_at) != thread->quota_at)
 		look_at_quota(thread, task);
 }
 
@@ -225,12 +225,14 @@ static __always_inline u64 throttled_for(const struct thread *thread, struct tas
 					 u64 now)
 {
 	struct cfs_rq *queue = quota_queue(task);
-	u64 since, before = thread->throttled;
+	u32 before = thread->throttled, throttled;
+	u64 since;
 
-	if (!queue || (u64)queue != thread->queue)
+	if (!queue || (u32)(u64)queue != thread->queue)
 		return 0;
 	since = throttled_since(queue);
-	return throttled_time(queue) - before + (since && since < now ? now - since : 0);
+	throttled = (u32)(throttled_time(queue) / 1000) - before;
+	return throttled * 1000ULL + (since && since < now ? now - since : 0);
 }
 
 static __always_inline void find_reasons(const struct thread *thread, struct task_struct *task,
@@ -240,7 +242,7 @@ static __always_inline void find_reasons(const struct thread *thread, struct tas
 
 	kept->blocked_reason = contributes_to_load(task) ? BF_REASON_DISK : BF_REASON_SLEEP;
 	kept->queued_reason = BF_REASON_RUNQUEUE;
-	if (task->nvcsw == thread->n_voluntary && !thread->is_newborn)
+	if ((u32)task->nvcsw == thread->n_voluntary && !thread->is_newborn)
 		kept->queued_reason = BF_REASON_PREEMPTED;
 	kept->throttled = THROTTLED_ALL;
 	if (throttled < period->wait)

@@ -18,9 +18,9 @@
 
 /* Nanoseconds. All 0 before stretch_begin(). */
 struct stretch {
-	__u64 period;	/* how long it is; 0: everything is kept */
 	__u64 position; /* how much of it has passed: less than period */
-	__u64 point;	/* below period */
+	__u32 period;	/* how long it is; 0: everything is kept */
+	__u32 point;	/* below period */
 };
 
 static inline __attribute__((always_inline)) void stretch_begin(struct stretch *stretch)
