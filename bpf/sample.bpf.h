@@ -7,6 +7,8 @@
 #ifndef BPF_SAMPLE_BPF_H
 #define BPF_SAMPLE_BPF_H
 
+#define hash_keys() config.hash_keys
+#include "bpf/hash.h"
 #include "bpf/snapshot.bpf.h"
 
 /* Wakes the loader only when there is much to read: it looks by itself ten times a second. */
@@ -33,18 +35,10 @@ static __always_inline bool send(void *event, u64 size)
 	return false;
 }
 
-static __always_inline u64 hash_frames(const struct bf_stack_event *stack)
+/* A global function: the verifier proves it once. */
+__noinline u64 hash_stack(const struct bf_stack_event *stack)
 {
-	u64 hash = (stack->n | stack->end << 16) ^ stack->time;
-
-	for (u32 i = 0; i < BF_MAX_FRAMES; i++) {
-		if (i >= stack->n)
-			break;
-		hash ^= stack->frames[i];
-		hash *= 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
-	}
-	return hash | 1; /* 0 means no stack */
+	return stack ? hash_frames(stack) : 0;
 }
 
 static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u32 end)
@@ -52,7 +46,7 @@ static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u3
 	stack->type = BF_EVENT_STACK;
 	stack->n = n > BF_MAX_FRAMES ? BF_MAX_FRAMES : n;
 	stack->end = end;
-	stack->id = n || end > BF_END_ENTRY ? hash_frames(stack) : 0;
+	stack->id = n || end > BF_END_ENTRY ? hash_stack(stack) : 0;
 }
 
 /* Sends @event, of id @id, unless that was done before. */

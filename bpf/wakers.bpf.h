@@ -19,18 +19,6 @@ static __always_inline u64 waking_takes(u64 blocked)
 	return 1000 + earlier(blocked / 2, 100000);
 }
 
-static __always_inline u64 hash_words(const u64 *words, u32 n)
-{
-	u64 hash = n;
-
-	for (u32 i = 0; i < n; i++) {
-		hash ^= words[i];
-		hash *= 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
-	}
-	return hash | 1;
-}
-
 /*
  * The frames up to and with the entry of an interrupt; 0: there is none. What was interrupted has
  * nothing to do with it. A global function, for the verifier's sake.
@@ -86,7 +74,8 @@ static __always_inline u64 publish_waker(void *ctx, struct task_struct *task, bo
 		publish_stack(&stacks->user.stack);
 	}
 	publish_stack(&stacks->kernel);
-	event.id = hash_words((u64 *)&event.waker, sizeof event.waker / sizeof(u64));
+	event.id = hash_words(BF_EVENT_WAKER, (u64 *)&event.waker,
+			      sizeof event.waker / sizeof(u64));
 	publish_once(event.id, &event, sizeof event);
 	return event.id;
 }
@@ -160,7 +149,7 @@ static __always_inline u64 wakers_of(const struct thread *thread, struct task_st
 	event.n = woken->n;
 	for (u32 i = 0; i < BF_MAX_WAKERS; i++)
 		event.wakers[i] = i < woken->n ? woken->wakers[i] : 0;
-	event.id = hash_words(event.wakers, BF_MAX_WAKERS);
+	event.id = hash_words(BF_EVENT_WAKERS, event.wakers, BF_MAX_WAKERS);
 	publish_once(event.id, &event, sizeof event);
 	return event.id;
 }

@@ -13,6 +13,7 @@
 
 /* Of the user half and of the kernel half; the kernel's own default. One less than a power of 2. */
 #define BF_MAX_FRAMES  127
+#define BF_HASH_KEYS   (BF_MAX_FRAMES + 2)
 #define BF_MAX_CPUS    4096
 #define BF_COMM_LEN    16
 #define BF_GLOB_STATES 64
@@ -81,6 +82,9 @@ struct bf_config {
 	__u64 cpus[BF_MAX_CPUS / 64];
 	__u64 event_periods[BF_MAX_EVENTS]; /* one event in so many is taken, or BF_PERIOD_… */
 	struct bf_glob glob;
+	struct bf_hash_key {
+		__u64 lower[2], upper[2];
+	} hash_keys[BF_HASH_KEYS]; /* random */
 };
 
 /*
@@ -116,7 +120,7 @@ struct bf_control {
 	__u32 pid_level;    /* how many namespaces are above pid_namespace */
 };
 
-/* One row of the profile. A stack id is the hash of its frames; 0: no frames. */
+/* One row of the profile. A stack id is a keyed hash of its frames; 0: no frames. */
 struct bf_count_key {
 	__u64 kernel_stack, user_stack;
 	__u64 wakers;	     /* id of a struct bf_wakers_event; 0: none */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "base/array.h"
@@ -33,6 +34,21 @@ void sleep_until_ns(uint64_t moment)
 uint64_t realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
+}
+
+int random_bytes(void *to, size_t n)
+{
+	char *bytes = to;
+
+	while (n) {
+		ssize_t got = getrandom(bytes, n, 0);
+
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0)
+			bytes += got, n -= got;
+	}
+	return 0;
 }
 
 int read_text_file(const char *path, char *buffer, size_t size)

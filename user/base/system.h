@@ -21,6 +21,9 @@ uint64_t monotonic_ns(void);
 void sleep_until_ns(uint64_t moment);
 uint64_t realtime_ns(void);
 
+/* Bytes that nobody can foresee. 0 or -errno. */
+int random_bytes(void *to, size_t n);
+
 /* Reads a small file whole, NUL-terminated, the newline at its end removed. 0 or -errno. */
 int read_text_file(const char *path, char *buffer, size_t size);
 /* Reads a file of any size; *ret is malloc'ed and NUL-terminated. 0 or -errno. */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -102,7 +101,7 @@ static int begin_periods(const struct events *events, struct profiler *skel)
 		uint64_t period = events->items[i].bpf_period;
 
 		if (period == BF_PERIOD_NONE || period == BF_PERIOD_OWN ||
-		    getrandom(starts, n_cpus * sizeof *starts, 0) < 0)
+		    random_bytes(starts, n_cpus * sizeof *starts) < 0)
 			continue;
 		for (int cpu = 0; cpu < n_cpus; cpu++)
 			starts[cpu] %= period;

@@ -191,6 +191,8 @@ static void find_interrupts(struct bf_config *config)
 static int configure(struct bf_config *config, const struct collect_options *options,
 		     struct failure *failure)
 {
+	int r;
+
 	config->in_pid_namespace = targets_in_pid_namespace();
 	config->user_stacks = !options->no_user;
 	events_configure(options, config);
@@ -209,7 +211,8 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->max_block = options->max_block_ns;
 	config->filters_periods = options->comm || options->cpus || options->min_block_ns ||
 				  options->max_block_ns != UINT64_MAX;
-	return configure_filters(config, options, failure);
+	r = random_bytes(config->hash_keys, sizeof config->hash_keys);
+	return r < 0 ? r : configure_filters(config, options, failure);
 }
 
 static uint32_t power_of_two_above(uint64_t n)

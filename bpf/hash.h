@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ids of stacks and wakers: a hash that nobody can aim at. What a program puts on its stack is its
+ * own choice, and two stacks of one id would pass for each other.
+ *
+ * MULTILINEAR-HM (Lemire, Kaser: Strongly universal string hashing is fast, 2014): a sum modulo
+ * 2^64 of one product a word, (key + lower half) * (another key + upper half). Whatever two inputs
+ * are chosen without knowing the keys, the upper halves of their sums agree with a probability of
+ * 2^-31 at most; two such, with keys of their own, make the id. Keys are random for each recording,
+ * and ids never leave it. One multiplication a sum and word, none of which waits for another.
+ *
+ * Compiled for BPF and for its tests, which say what hash_keys() is: BF_HASH_KEYS of them.
+ */
+#ifndef BPF_HASH_H
+#define BPF_HASH_H
+
+#include "bpf/wire.h"
+
+#define HASH_INLINE static inline __attribute__((always_inline))
+
+HASH_INLINE void hash_word(__u64 sums[2], __u32 i, __u64 word)
+{
+	const volatile struct bf_hash_key *key = &hash_keys()[i];
+
+	sums[0] += (key->lower[0] + (__u32)word) * (key->upper[0] + (word >> 32));
+	sums[1] += (key->lower[1] + (__u32)word) * (key->upper[1] + (word >> 32));
+}
+
+/* The last keys are for what is hashed: @type of the event that carries it, @size, @time. */
+HASH_INLINE void hash_begin(__u64 sums[2], __u32 type, __u32 size, __u64 time)
+{
+	sums[0] = sums[1] = 0;
+	hash_word(sums, BF_MAX_FRAMES, (__u64)type << 32 | size);
+	hash_word(sums, BF_MAX_FRAMES + 1, time);
+}
+
+/* Never 0, which means that there is nothing. */
+HASH_INLINE __u64 hash_end(const __u64 sums[2])
+{
+	return (sums[0] >> 32 | (sums[1] & ~0xffffffffULL)) ?: 1;
+}
+
+/* @n: a constant, at most BF_MAX_FRAMES. */
+HASH_INLINE __u64 hash_words(__u32 type, const __u64 *words, __u32 n)
+{
+	__u64 sums[2];
+
+	hash_begin(sums, type, n, 0);
+	for (__u32 i = 0; i < n; i++)
+		hash_word(sums, i, words[i]);
+	return hash_end(sums);
+}
+
+HASH_INLINE __u64 hash_frames(const struct bf_stack_event *stack)
+{
+	__u64 sums[2];
+
+	hash_begin(sums, BF_EVENT_STACK, stack->n | (__u32)stack->end << 16, stack->time);
+	for (__u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i++)
+		hash_word(sums, i, stack->frames[i]);
+	return hash_end(sums);
+}
+
+#endif
