@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness import (STORM, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
+from harness import (STORM, WORKLOADS, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
                      busy_seconds, record, wait_for_threads, workload)
 
 FREQUENCY = 499
@@ -100,3 +100,19 @@ def test_whole_machine_leaves_idle_out(tmp_path):
     folded = Folded(tmp_path / "x.folded")
     assert not any("swapper" in root for root in folded.roots())
     assert folded.total() <= 99 * (busy_seconds() - before) * 1.1 + 20
+
+
+@pytest.mark.parametrize("options", [(), ("--wall",), ("-e", "cpu-clock")])
+def test_program_in_step_with_the_sampler(tmp_path, options):
+    """What it does at the same time in each period is seen as long as it takes."""
+    result = record("-F", 100, *options, "-o", tmp_path / "x.folded",
+                    "--", WORKLOADS / "beat", 4, 100)
+    folded, truth = Folded(tmp_path / "x.folded"), result.truth
+    folded.stacks = [stack for stack in folded.stacks
+                     if "[on-cpu]" in stack[0] or "--wall" not in options]
+    for function in "beat_first", "beat_second":
+        seconds = truth[function + "_ns"] / 1e9
+        assert folded.with_frame(function) / folded.total() == \
+            pytest.approx(seconds / truth["cpu_seconds"], abs=0.08)
+    if "--wall" not in options:
+        assert folded.total() == pytest.approx(100 * truth["cpu_seconds"], rel=0.12)

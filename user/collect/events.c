@@ -14,6 +14,9 @@
 #include "profiler.skel.h"
 
 _Static_assert(PROFILE_MAX_EVENTS <= BF_MAX_EVENTS, "each event has a number");
+_Static_assert(2 * PROFILE_MAX_EVENTS <= SAMPLER_MAX_EVENTS, "each may have two clocks");
+
+#define GOLDEN_RATIO 1.6180339887498949
 
 void events_configure(const struct collect_options *options, struct bf_config *config)
 {
@@ -111,12 +114,28 @@ static int begin_periods(const struct events *events, struct profiler *skel)
 	return r;
 }
 
+/*
+ * By the clock, @sampled is sampled by two timers, whose rates are to each other in the golden
+ * ratio and add up to @frequency. What a program does in step with one timer of that frequency
+ * would be seen always or never; these two come to it at moments that are spread as evenly as can
+ * be, for no number is farther from all fractions.
+ */
+static void sample_clock(struct events *events, struct sampler_event sampled,
+			 unsigned int frequency)
+{
+	const double period = (double)NSEC_PER_SEC / frequency;
+
+	sampled.attr.sample_period = period * GOLDEN_RATIO + 0.5;
+	events->sampled[events->n_sampled++] = sampled;
+	sampled.attr.sample_period = period * (GOLDEN_RATIO + 1) + 0.5;
+	events->sampled[events->n_sampled++] = sampled;
+}
+
 static void sample_counter(struct events *events, struct profiler *skel, uint32_t number)
 {
 	const struct event *event = &events->items[number];
-	struct sampler_event *sampled = &events->sampled[events->n_sampled++];
-
-	*sampled = (struct sampler_event){
+	bool is_time = counter_is_time(event->request->target);
+	struct sampler_event sampled = {
 		.program = skel->progs.on_counter,
 		.request = event->request,
 		.number = number,
@@ -127,14 +146,20 @@ static void sample_counter(struct events *events, struct profiler *skel, uint32_
 			 .exclude_user = event->request->kernel_only,
 			 .exclude_kernel = event->request->user_only,
 			 .exclude_hv = event->request->user_only,
-			 .exclude_idle = counter_is_time(event->request->target)},
+			 .exclude_idle = is_time},
 	};
-	if (event->frequency) {
-		sampled->attr.freq = 1;
-		sampled->attr.sample_freq = event->frequency;
-	} else {
-		sampled->attr.sample_period = event->sample_period;
+
+	if (event->frequency && event->counter.type == PERF_TYPE_SOFTWARE && is_time) {
+		sample_clock(events, sampled, event->frequency);
+		return;
 	}
+	if (event->frequency) {
+		sampled.attr.freq = 1;
+		sampled.attr.sample_freq = event->frequency;
+	} else {
+		sampled.attr.sample_period = event->sample_period;
+	}
+	events->sampled[events->n_sampled++] = sampled;
 }
 
 /* Time, by cycles where the processor counts them. */
@@ -142,19 +167,37 @@ static int sample_time(struct events *events, const struct collect_options *opti
 		       struct profiler *skel)
 {
 	const struct counter cycles = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES};
-	bool has_cycles = counter_try(&cycles) == 0;
+	struct sampler_event sampled = {.program = skel->progs.on_sample,
+					.attr = {.exclude_idle = 1}};
 
-	events->sampled[events->n_sampled++] = (struct sampler_event){
-		.program = skel->progs.on_sample,
-		.attr = {.type = has_cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
-			 .config = has_cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-			 .exclude_idle = 1,
-			 .exclude_guest = has_cycles,
-			 .freq = 1,
-			 .sample_freq = options->frequency},
-	};
-	events->source = strdup(has_cycles ? "cycles" : "cpu-clock");
+	if (counter_try(&cycles) == 0) {
+		sampled.attr.type = PERF_TYPE_HARDWARE;
+		sampled.attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		sampled.attr.exclude_guest = 1;
+		sampled.attr.freq = 1;
+		sampled.attr.sample_freq = options->frequency;
+		events->sampled[events->n_sampled++] = sampled;
+		events->source = strdup("cycles");
+	} else {
+		sampled.attr.type = PERF_TYPE_SOFTWARE;
+		sampled.attr.config = PERF_COUNT_SW_CPU_CLOCK;
+		sample_clock(events, sampled, options->frequency);
+		events->source = strdup("cpu-clock");
+	}
 	return events->source ? 0 : -ENOMEM;
+}
+
+/* Of a timer the kernel does not check it. */
+static int check_frequency(const struct collect_options *options, struct failure *failure)
+{
+	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_sample_rate", 0);
+
+	if (!most || options->frequency <= most)
+		return 0;
+	return failure_set(failure, -EINVAL,
+			   "-F %u is above this machine's limit of %llu Hz "
+			   "(kernel.perf_event_max_sample_rate)",
+			   options->frequency, (unsigned long long)most);
 }
 
 /* @attr: of a tracepoint or a probe, which any CPU's will do for. */
@@ -232,6 +275,9 @@ int events_attach(struct events *events, const struct collect_options *options,
 
 	if (options->mode == PROFILE_OFFCPU)
 		return 0;
+	r = check_frequency(options, failure);
+	if (r < 0)
+		return r;
 	if (!events->n)
 		return sample_time(events, options, skel);
 	r = begin_periods(events, skel);

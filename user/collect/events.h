@@ -16,7 +16,7 @@ struct bf_config;
 struct events {
 	struct event *items; /* as -e gave them */
 	size_t n;
-	struct sampler_event sampled[PROFILE_MAX_EVENTS]; /* those that the sampler opens */
+	struct sampler_event sampled[SAMPLER_MAX_EVENTS]; /* those that the sampler opens */
 	size_t n_sampled;
 	struct bpf_link **links; /* the others' */
 	size_t n_links, links_capacity;

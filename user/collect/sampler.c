@@ -15,7 +15,6 @@
 
 #include "collect/event_find.h"
 #include "collect/rights.h"
-#include "core/profile.h"
 
 #define RECORD_BYTES	  (512u << 10) /* a CPU, on small machines */
 #define RECORD_BYTES_MANY (128u << 10) /* a CPU, where there are many */
@@ -26,12 +25,12 @@
 
 struct sampler_cpu {
 	struct record_ring ring;
-	struct bpf_link *links[PROFILE_MAX_EVENTS];
+	struct bpf_link *links[SAMPLER_MAX_EVENTS];
 };
 
 static void close_cpu(struct sampler_cpu *cpu)
 {
-	for (size_t i = 0; i < PROFILE_MAX_EVENTS; i++)
+	for (size_t i = 0; i < SAMPLER_MAX_EVENTS; i++)
 		bpf_link__destroy(cpu->links[i]); /* closes the event */
 	records_close(&cpu->ring);
 	*cpu = (struct sampler_cpu){};
@@ -134,14 +133,6 @@ static int follow_cpu(struct sampler *sampler, unsigned int number)
 static int refuse(const struct sampler_event *event, unsigned int cpu, int error,
 		  struct failure *failure)
 {
-	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_sample_rate", 0);
-
-	if (error == -EINVAL && event && event->attr.freq && most && event->attr.sample_freq > most)
-		return failure_set(failure, error,
-				   "-F %llu is above this machine's limit of %llu Hz "
-				   "(kernel.perf_event_max_sample_rate)",
-				   (unsigned long long)event->attr.sample_freq,
-				   (unsigned long long)most);
 	if (event && event->request)
 		return event_refuse(event->request, error, failure);
 	if (rights_explain(RIGHTS_PERF_EVENTS, error, failure))

@@ -15,6 +15,8 @@
 struct bpf_program;
 struct event_request;
 
+#define SAMPLER_MAX_EVENTS 32
+
 /* What is opened on each CPU. */
 struct sampler_event {
 	struct bpf_program *program;
