@@ -10,7 +10,10 @@
 
 #include "bpf/unwind.bpf.h"
 
-/* Reads the memory above the stack pointer, page by page, as far as it can be, into @n_pages. */
+/*
+ * Reads the memory above the stack pointer, page by page, up to the last one that can be read. What
+ * can't in between was never touched: those pages are zero, here as there.
+ */
 static __always_inline void read_stack(struct bf_snapshot_event *event, void *memory, u32 n_pages)
 {
 	const u32 page = 4096;
@@ -22,12 +25,10 @@ static __always_inline void read_stack(struct bf_snapshot_event *event, void *me
 	/* The thread may be in here because it touched a page of its stack for the first time. */
 	if (walk_read(memory, event->memory + first, page - first, event->walk.sp))
 		event->memory_unread = page;
-	for (u32 i = 1; i < n_pages; i++) {
-		if (walk_read(memory, event->memory + i * page, page,
-			      event->memory_start + i * page))
-			return;
-		event->memory_bytes += page;
-	}
+	for (u32 i = 1; i < n_pages; i++)
+		if (!walk_read(memory, event->memory + i * page, page,
+			       event->memory_start + i * page))
+			event->memory_bytes = (i + 1) * page;
 }
 
 /*
@@ -91,25 +92,21 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	return id;
 }
 
-/* How much stack there is above the stack pointer, as far as can be told. */
-static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_struct *task,
-				       void *memory)
+/* How much stack there is above the stack pointer, at most. */
+static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_struct *task)
 {
-	u64 sp = unwind->walk.sp, start = BPF_CORE_READ(task, mm, start_stack), word;
+	u64 sp = unwind->walk.sp, top;
 
 	/* Of the first thread the kernel knows where its stack began. */
-	if (task->pid == task->tgid && start > sp)
-		return start - sp;
-	if (walk_read(memory, &word, sizeof word, sp + BF_SNAPSHOT_SMALL))
-		return 0;
-	return BF_SNAPSHOT_SMALL;
+	top = task->pid == task->tgid ? BPF_CORE_READ(task, mm, start_stack) : thread_data(task);
+	return top > sp ? top - sp : BF_SNAPSHOT_LARGE;
 }
 
 /* Hands the walk over to the loader. Returns the stack's id, 0 when there is no room. */
 static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_struct *task,
 					 void *memory)
 {
-	u64 bytes = stack_bytes(unwind, task, memory) + 4096, id;
+	u64 bytes = stack_bytes(unwind, task) + 4096, id;
 
 	/* The rest of the ring is for what can't be had again. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.snapshots_high)

@@ -267,6 +267,18 @@ def test_as_deep_as_there_is_room(tmp_path, chains):
 # --- processes that come and go ---------------------------------------------------------------
 
 
+def test_first_stacks_of_threads(tmp_path):
+    """Of a process that nothing is known of yet, the stacks are whole, however much is in use."""
+    command = f"for i in $(seq 50); do {WORKLOADS / 'deep'} 40 10; done"
+    record("-F", FREQUENCY, "-o", tmp_path / "x.folded", "--", "sh", "-c", command)
+    folded = Folded(tmp_path / "x.folded")
+    burning = [(frames, value) for frames, value in folded.stacks
+               if frames[0] == "deep" and not {"[vdso]", "deep_burn"}.isdisjoint(frames)]
+    total = sum(value for _, value in burning)
+    assert total >= 100
+    assert sum(value for frames, value in burning if is_complete(frames)) >= 0.97 * total
+
+
 def test_storm(tmp_path, chains):
     """200 processes that live for 50 ms each and are not there when the recording begins."""
     script = f"for i in $(seq 100); do {NOFP} recursion burn 0.05 {DEPTH} >/dev/null & " \
