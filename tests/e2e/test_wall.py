@@ -290,3 +290,18 @@ time.sleep(60)
     assert sum(on_cpu(thread) for thread in times.values()) == pytest.approx(2.1, abs=0.2), times
     assert len([thread for thread in times.values() if on_cpu(thread) > 0.9]) == 2, times
     assert result.summary["command"]["exit_status"] == 0
+
+
+def test_cpu_time_of_programs_too_short_to_be_sampled(tmp_path):
+    """Of 300 processes of 3 ms, three in four have no sample of their own."""
+    command = f"for i in $(seq 300); do {WORKLOADS / 'deep'} 4 3; done"
+    record("--wall", "-F", 99, "-o", tmp_path / "x.folded", "--", "sh", "-c", command)
+    folded = Folded(tmp_path / "x.folded")
+    short = [(frames, value) for frames, value in folded.of_root("deep")
+             if frames[-1] == "[on-cpu]"]
+    total = sum(value for _, value in short)
+    assert total / 1e6 > 300 * 0.003
+    assert sum(value for frames, value in short
+               if set(frames[1:]) <= {"[truncated]", "[on-cpu]"}) < 0.02 * total
+    burning = sum(value for frames, value in short if "deep_burn" in frames) / 1e6
+    assert burning == pytest.approx(300 * 0.003, rel=0.2)

@@ -253,9 +253,9 @@ static void test_runtime_is_distributed(void **state)
 
 	assert_int_equal(profile_new(PROFILE_WALL, &profile), 0);
 	profile->frequency = 100;
-	assert_int_equal(runtimes_add(&runtimes, &busy, 3000), 0);
-	assert_int_equal(runtimes_add(&runtimes, &busy, 1000), 0);
-	assert_int_equal(runtimes_add(&runtimes, &idle, 70), 0);
+	assert_int_equal(runtimes_add(&runtimes, &busy, 0, 3000), 0);
+	assert_int_equal(runtimes_add(&runtimes, &busy, 0, 1000), 0);
+	assert_int_equal(runtimes_add(&runtimes, &idle, 0, 70), 0);
 
 	assert_int_equal(profile_add_mapping(profile, &(struct profile_mapping){}, &mapping), 0);
 	for (int i = 0; i < 2; i++) {
@@ -278,6 +278,61 @@ static void test_runtime_is_distributed(void **state)
 	assert_int_equal(time_of(profile, 11), 4500);
 	assert_int_equal(time_of(profile, 12), 70);
 	assert_int_equal(time_of(profile, 13), 20000000);
+	runtimes_done(&runtimes);
+	profile_free(profile);
+}
+
+/* CPU time with @stack, of the threads of the same thousand as @tid. */
+static uint64_t time_in(const struct profile *profile, uint32_t tid, uint32_t stack)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].tid / 1000 == tid / 1000 &&
+		    profile->samples[i].stack == stack)
+			total += profile->samples[i].nanoseconds;
+	return total;
+}
+
+static void test_unsampled_threads_have_the_stacks_of_their_like(void **state)
+{
+	enum { BREAD = 1, LOAF, N_THREADS = 100 };
+	struct runtimes runtimes = {};
+	struct profile *profile;
+	uint32_t mapping, location, stacks[2];
+
+	assert_int_equal(profile_new(PROFILE_WALL, &profile), 0);
+	assert_int_equal(profile_add_mapping(profile, &(struct profile_mapping){}, &mapping), 0);
+	/* Two programs of one name; of the first, a quarter of the samples is in one place. */
+	for (int i = 0; i < 2; i++) {
+		struct profile_sample sample = {
+			.pid = 10, .tid = 1000, .reason = REASON_ONCPU, .count = i ? 3 : 1};
+
+		assert_int_equal(profile_add_location(profile, mapping, i, false, &location), 0);
+		assert_int_equal(
+			profile_add_stack(profile, &location, 1, STACK_COMPLETE, &stacks[i]), 0);
+		sample.stack = stacks[i];
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	for (uint32_t i = 0; i < N_THREADS; i++) {
+		struct bf_count_key like = runtime_row(10, 1000 + i, "bake"),
+				    other = runtime_row(20, 2000 + i, "bake");
+
+		assert_int_equal(runtimes_add(&runtimes, &like, BREAD, 100), 0);
+		assert_int_equal(runtimes_add(&runtimes, &other, LOAF, 10), 0);
+	}
+	assert_int_equal(runtimes_distribute(&runtimes, profile), 0);
+	/* To one thread's time. */
+	assert_in_range(time_in(profile, 1000, stacks[0]), 2400, 2600);
+	assert_in_range(time_in(profile, 1000, stacks[1]), 7400, 7600);
+	assert_int_equal(time_in(profile, 2000, stacks[0]), 0);
+	assert_int_equal(time_in(profile, 2000, stacks[1]), 0);
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].tid >= 2000)
+			assert_int_equal(profile->stacks[profile->samples[i].stack].end,
+					 STACK_UNSAMPLED);
+	assert_int_equal(time_of(profile, 1007), 100);
+	assert_int_equal(time_of(profile, 2007), 10);
 	runtimes_done(&runtimes);
 	profile_free(profile);
 }
@@ -316,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_wakers_are_announced),
 		cmocka_unit_test(test_period_follows_the_cost),
 		cmocka_unit_test(test_runtime_is_distributed),
+		cmocka_unit_test(test_unsampled_threads_have_the_stacks_of_their_like),
 		cmocka_unit_test(test_wakers_are_kept_by_id),
 	};
 

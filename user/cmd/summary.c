@@ -80,6 +80,7 @@ static const struct {
 	[STACK_32_BIT] = {"32_bit", "32-bit programs, which are not unwound"},
 	[STACK_BUDGET] = {"budget", "unwind tables had no room (avoid: a larger --unwind-memory)"},
 	[STACK_LOST] = {"lost", "no user stack: the process was ending or in exec, or had no room"},
+	[STACK_UNSAMPLED] = {"unsampled", "ran too short to be sampled (avoid: a higher -F)"},
 };
 
 static void print_truncated(const struct sample_totals *totals, FILE *stream)

@@ -123,6 +123,22 @@ int collector_read_events(struct collector *collector)
 	return apply_until(collector, monotonic_ns());
 }
 
+/* Of the program image of a row: its executable lies lowest. A number, 0: not known. */
+static uint64_t executable_of(const struct processes *processes, const struct bf_count_key *key)
+{
+	uint32_t found = processes_find(processes, key->pid, key->process_start, key->exec_id);
+	const struct mapping_list *list;
+	const struct file *file;
+
+	if (found == TABLE_NONE)
+		return 0;
+	list = processes->processes[found].mappings;
+	if (!list || !list->n)
+		return 0;
+	file = &processes->files.files[list->items[0].file];
+	return hash_mix(file->mapped_device, file->mapped_inode);
+}
+
 int collector_add_row(struct collector *collector, const struct bf_count_key *key,
 		      const struct bf_count *count)
 {
@@ -131,7 +147,8 @@ int collector_add_row(struct collector *collector, const struct bf_count_key *ke
 	if (windows_is_after(windows, key->window))
 		return windows_set_aside(windows, key, count);
 	if (key->reason == BF_REASON_RUNTIME)
-		return runtimes_add(&collector->runtimes, key, count->nanoseconds);
+		return runtimes_add(&collector->runtimes, key,
+				    executable_of(&collector->processes, key), count->nanoseconds);
 	return locate(&collector->locator, key, count);
 }
 

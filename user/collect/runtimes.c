@@ -9,7 +9,20 @@
 struct runtime {
 	uint32_t pid, tid;
 	char comm[BF_COMM_LEN];
+	uint64_t executable;
 	uint64_t nanoseconds;
+	uint64_t samples; /* once they are counted */
+};
+
+/* On-CPU samples beside the runtime of their thread; or a runtime without any. */
+struct share {
+	const struct runtime *runtime;
+	uint32_t sample;
+};
+
+struct shares {
+	struct share *items;
+	size_t n;
 };
 
 void runtimes_done(struct runtimes *runtimes)
@@ -34,10 +47,11 @@ static uint32_t find(const struct runtimes *runtimes, uint32_t pid, uint32_t tid
 			  &wanted);
 }
 
-int runtimes_add(struct runtimes *runtimes, const struct bf_count_key *key, uint64_t nanoseconds)
+int runtimes_add(struct runtimes *runtimes, const struct bf_count_key *key, uint64_t executable,
+		 uint64_t nanoseconds)
 {
 	uint32_t found = find(runtimes, key->pid, key->tid);
-	struct runtime new = {.pid = key->pid, .tid = key->tid};
+	struct runtime new = {.pid = key->pid, .tid = key->tid, .executable = executable};
 	int r;
 
 	if (found == TABLE_NONE) {
@@ -54,52 +68,159 @@ int runtimes_add(struct runtimes *runtimes, const struct bf_count_key *key, uint
 	return 0;
 }
 
-static int add_unsampled(const struct runtime *runtime, struct profile *profile)
+static void count_samples(struct runtimes *runtimes, const struct profile *profile)
 {
-	struct profile_sample sample = {
-		.pid = runtime->pid,
-		.tid = runtime->tid,
-		.reason = REASON_ONCPU,
-		.nanoseconds = runtime->nanoseconds,
-	};
-	uint32_t no_location = 0;
-	int r = profile_add_stack(profile, &no_location, 0, STACK_COMPLETE, &sample.stack);
-
-	r = r < 0 ? r
-		  : strings_add_bytes(&profile->strings, runtime->comm,
-				      strnlen(runtime->comm, sizeof runtime->comm), &sample.comm);
-	return r < 0 ? r : profile_add_sample(profile, &sample);
-}
-
-int runtimes_distribute(const struct runtimes *runtimes, struct profile *profile)
-{
-	uint64_t *samples = calloc(runtimes->n + 1, sizeof *samples);
-	int r = 0;
-
-	if (!samples)
-		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 		uint32_t found = find(runtimes, sample->pid, sample->tid);
 
 		if (sample->reason == REASON_ONCPU && found != TABLE_NONE)
-			samples[found] += sample->count;
+			runtimes->items[found].samples += sample->count;
 	}
+}
+
+/* Gives each sample its part of its thread's time, and lists it in @shares. */
+static void distribute_own(const struct runtimes *runtimes, struct profile *profile,
+			   struct shares *shares)
+{
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		struct profile_sample *sample = &profile->samples[i];
 		uint32_t found = find(runtimes, sample->pid, sample->tid);
+		const struct runtime *runtime;
 
 		if (sample->reason != REASON_ONCPU)
 			continue;
-		if (found == TABLE_NONE) /* its row was lost */
+		if (found == TABLE_NONE) { /* its row was lost */
 			sample->nanoseconds = sample->count * 1e9 / profile->frequency;
-		else
-			sample->nanoseconds = (double)runtimes->items[found].nanoseconds *
-					      sample->count / samples[found];
+			continue;
+		}
+		runtime = &runtimes->items[found];
+		sample->nanoseconds =
+			(double)runtime->nanoseconds * sample->count / runtime->samples;
+		shares->items[shares->n++] = (struct share){runtime, i};
 	}
-	for (size_t i = 0; r >= 0 && i < runtimes->n; i++)
-		if (!samples[i])
-			r = add_unsampled(&runtimes->items[i], profile);
-	free(samples);
+}
+
+/* By command and executable. */
+static int compare_kin(const struct share *a, const struct share *b)
+{
+	uint64_t x = a->runtime->executable, y = b->runtime->executable;
+	int r = memcmp(a->runtime->comm, b->runtime->comm, sizeof a->runtime->comm);
+
+	return r ? r : (x > y) - (x < y);
+}
+
+/* Those of a kind in the order of the samples, or of the runtimes. */
+static int compare_shares(const void *a, const void *b)
+{
+	const struct share *x = a, *y = b;
+	int r = compare_kin(x, y);
+
+	r = r ? r : (x->sample > y->sample) - (x->sample < y->sample);
+	return r ? r : (x->runtime > y->runtime) - (x->runtime < y->runtime);
+}
+
+static int add_unsampled(const struct runtime *runtime, uint32_t stack, struct profile *profile)
+{
+	struct profile_sample sample = {
+		.stack = stack,
+		.pid = runtime->pid,
+		.tid = runtime->tid,
+		.reason = REASON_ONCPU,
+		.nanoseconds = runtime->nanoseconds,
+	};
+	int r = strings_add_bytes(&profile->strings, runtime->comm,
+				  strnlen(runtime->comm, sizeof runtime->comm), &sample.comm);
+
+	return r < 0 ? r : profile_add_sample(profile, &sample);
+}
+
+/* How many of the first @n are of the kind of @one. */
+static size_t n_kin(const struct share *one, const struct share *shares, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && compare_kin(one, &shares[i]) == 0)
+		i++;
+	return i;
+}
+
+/*
+ * Lays the times of @n threads end to end, and the samples of their kind beside it, as long: each
+ * thread gets the stack that lies beside its middle.
+ */
+static int lend_stacks(const struct share *threads, size_t n, const struct share *lenders,
+		       size_t n_lenders, struct profile *profile)
+{
+	double time = 0, samples = 0, at = 0, lent = 0;
+	size_t lender = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		time += threads[i].runtime->nanoseconds;
+	for (size_t i = 0; i < n_lenders; i++)
+		samples += profile->samples[lenders[i].sample].count;
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		double half = threads[i].runtime->nanoseconds / 2.0 / time * samples;
+
+		at += half;
+		while (lender + 1 < n_lenders &&
+		       lent + profile->samples[lenders[lender].sample].count <= at)
+			lent += profile->samples[lenders[lender++].sample].count;
+		r = add_unsampled(threads[i].runtime,
+				  profile->samples[lenders[lender].sample].stack, profile);
+		at += half;
+	}
+	return r;
+}
+
+static int add_bare(const struct share *threads, size_t n, struct profile *profile)
+{
+	uint32_t no_location = 0, stack;
+	int r = profile_add_stack(profile, &no_location, 0, STACK_UNSAMPLED, &stack);
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = add_unsampled(threads[i].runtime, stack, profile);
+	return r;
+}
+
+/* @threads, that no sample was taken of, as their kin among @lenders. Both are sorted. */
+static int distribute_rest(const struct shares *threads, const struct shares *lenders,
+			   struct profile *profile)
+{
+	size_t i = 0, k = 0, n, n_lenders;
+	int r = 0;
+
+	for (; r >= 0 && i < threads->n; i += n) {
+		const struct share *thread = &threads->items[i];
+
+		while (k < lenders->n && compare_kin(&lenders->items[k], thread) < 0)
+			k++;
+		n = n_kin(thread, thread, threads->n - i);
+		n_lenders = n_kin(thread, &lenders->items[k], lenders->n - k);
+		r = n_lenders ? lend_stacks(thread, n, &lenders->items[k], n_lenders, profile)
+			      : add_bare(thread, n, profile);
+	}
+	return r;
+}
+
+int runtimes_distribute(struct runtimes *runtimes, struct profile *profile)
+{
+	struct shares threads = {calloc(runtimes->n + 1, sizeof *threads.items), 0};
+	struct shares lenders = {calloc(profile->n_samples + 1, sizeof *lenders.items), 0};
+	int r = -ENOMEM;
+
+	if (threads.items && lenders.items) {
+		count_samples(runtimes, profile);
+		distribute_own(runtimes, profile, &lenders);
+		for (size_t i = 0; i < runtimes->n; i++)
+			if (!runtimes->items[i].samples)
+				threads.items[threads.n++] = (struct share){&runtimes->items[i], 0};
+		qsort(threads.items, threads.n, sizeof *threads.items, compare_shares);
+		qsort(lenders.items, lenders.n, sizeof *lenders.items, compare_shares);
+		r = distribute_rest(&threads, &lenders, profile);
+	}
+	free(threads.items);
+	free(lenders.items);
 	return r < 0 ? r : 0;
 }

@@ -89,6 +89,7 @@ enum stack_end {
 	STACK_32_BIT,	   /* 32-bit code, which is not unwound */
 	STACK_BUDGET,	   /* the memory for unwind tables was used up */
 	STACK_LOST, /* it was too long for a ring buffer, or is gone: a dying process, an exec */
+	STACK_UNSAMPLED, /* none was taken: only the thread's CPU time is known */
 	N_STACK_ENDS,
 };
 
