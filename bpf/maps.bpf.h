@@ -209,6 +209,17 @@ struct {
 	__type(value, struct leaving);
 } leaving_scratch SEC(".maps");
 
+/* When each of config.timers has last sampled this CPU, or would have. */
+struct ticks {
+	u64 at[BF_TIMERS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ticks);
+} ticks SEC(".maps");
+
 /* Events that -e names: bpf/events.bpf.h */
 #define N_EVENT_SCRATCHES 4
 struct event_scratch {

@@ -28,11 +28,11 @@ int on_sample(struct saved_registers *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch_stacks *stacks;
 	struct bf_count_key key = {};
-	u64 now;
+	u64 now = bpf_ktime_get_ns();
 
+	note_tick(bpf_get_attach_cookie(ctx), now);
 	if (!control.window_start || !wanted(task))
 		return 0;
-	now = bpf_ktime_get_ns();
 	if (now < control.window_start || now >= control.window_end)
 		return 0;
 	stacks = scratch_get(SCRATCH_SAMPLE);

@@ -137,6 +137,37 @@ static __always_inline void capture_walk(struct unwind *unwind, struct task_stru
 	finish_user(unwind, task, NULL);
 }
 
+/* An exec or exit that goes on for longer is of a process large enough to be known. */
+#define LEAVING_NS 4000000
+
+static __always_inline void note_tick(u32 timer, u64 now)
+{
+	u32 zero = 0;
+	struct ticks *last = bpf_map_lookup_elem(&ticks, &zero);
+
+	if (config.timers[0] && last)
+		last->at[timer & (BF_TIMERS - 1)] = now;
+}
+
+/* Whether this CPU may be sampled within LEAVING_NS. */
+static __always_inline bool sample_is_near(void)
+{
+	u32 zero = 0;
+	struct ticks *last = bpf_map_lookup_elem(&ticks, &zero);
+	u64 now = bpf_ktime_get_ns();
+
+	for (u32 i = 0; i < BF_TIMERS; i++) {
+		u64 period = config.timers[i], since;
+
+		if (!last || !period)
+			return true;
+		since = now - (last->at[i] ?: control.timers_start);
+		if (period - since % period < LEAVING_NS)
+			return true;
+	}
+	return false;
+}
+
 /* The current thread's memory is about to go: by exec or exit. */
 static __always_inline void remember_stack(struct task_struct *task)
 {
@@ -155,10 +186,13 @@ static __always_inline void remember_stack(struct task_struct *task)
 	last->pc = leaving->user.walk.pc;
 	last->sp = leaving->user.walk.sp;
 	unwind_current(&leaving->user, task);
-	finish_user(&leaving->user, task, NULL);
-	last->exec_id = leaving->user.exec_id;
-	bpf_probe_read_kernel(&last->stack, sizeof last->stack, &leaving->user.stack);
-	bpf_map_update_elem(&last_stacks, &tid, last, BPF_ANY);
+	/* A snapshot is too large to be taken of every process for the few that are sampled. */
+	if (leaving->user.walk.end < BF_END_PROCESS || sample_is_near()) {
+		finish_user(&leaving->user, task, NULL);
+		last->exec_id = leaving->user.exec_id;
+		bpf_probe_read_kernel(&last->stack, sizeof last->stack, &leaving->user.stack);
+		bpf_map_update_elem(&last_stacks, &tid, last, BPF_ANY);
+	}
 	barrier();
 	leaving->is_busy = 0;
 }

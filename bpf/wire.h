@@ -18,6 +18,7 @@
 #define BF_COMM_LEN    16
 #define BF_GLOB_STATES 64
 #define BF_MAX_EVENTS  16 /* a power of 2 */
+#define BF_TIMERS      2  /* that sample by the clock */
 
 /* Why a thread is not running. */
 enum bf_reason {
@@ -82,6 +83,7 @@ struct bf_config {
 	__u64 cpus[BF_MAX_CPUS / 64];
 	__u64 event_periods[BF_MAX_EVENTS]; /* one event in so many is taken, or BF_PERIOD_… */
 	struct bf_glob glob;
+	__u64 timers[BF_TIMERS]; /* on-CPU only, what it is sampled by: their periods, ns; or 0 */
 	struct bf_hash_key {
 		__u64 lower[2], upper[2];
 	} hash_keys[BF_HASH_KEYS]; /* random */
@@ -106,6 +108,7 @@ struct bf_control {
 	__u64 clock_offset;		/* CLOCK_MONOTONIC less the scheduler's clock */
 	__u64 least_offset;		/* the least that was seen while calibrating */
 	__u64 pid_namespace;		/* the one whose ids are told: its address */
+	__u64 timers_start;		/* config.timers began: CLOCK_MONOTONIC ns */
 	__u64 offcpu_period;		/* ns: one point in each such stretch is sampled; 0: all */
 	/* Off-CPU, with config.every: one is written while programs read the other. */
 	struct bf_window windows[2];
@@ -450,7 +453,7 @@ _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_ke
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
 _Static_assert(sizeof(struct bf_stack_event) == 24 + 8 * BF_MAX_FRAMES, "padding");
-_Static_assert(sizeof(struct bf_control) == 160, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_control) == 168, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
 _Static_assert(sizeof(struct bf_process) == 32, "padding in struct bf_process");

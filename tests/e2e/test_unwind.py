@@ -267,6 +267,13 @@ def test_as_deep_as_there_is_room(tmp_path, chains):
 # --- processes that come and go ---------------------------------------------------------------
 
 
+def test_snapshots_are_of_what_is_sampled(tmp_path):
+    """Not of each process that begins and ends."""
+    command = "for i in $(seq 300); do /bin/true; done"
+    summary = record("-F", 1, "-o", tmp_path / "x.folded", "--", "sh", "-c", command).summary
+    assert summary["unwinding"]["snapshots"] <= 60
+
+
 def test_first_stacks_of_threads(tmp_path):
     """Of a process that nothing is known of yet, the stacks are whole, however much is in use."""
     command = f"for i in $(seq 50); do {WORKLOADS / 'deep'} 40 10; done"

@@ -280,6 +280,8 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	r = r < 0 ? r
 		  : sampler_start(&collector->sampler, collector->sampled.sampled,
 				  collector->sampled.n_sampled, failure);
+	if (r >= 0)
+		collector->skel->bss->control.timers_start = monotonic_ns();
 	r = r < 0 ? r : open_timer(collector);
 	processes_init(&collector->processes);
 	r = r < 0 ? r : profile_new(options->mode, &collector->profile);

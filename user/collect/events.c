@@ -14,15 +14,33 @@
 #include "profiler.skel.h"
 
 _Static_assert(PROFILE_MAX_EVENTS <= BF_MAX_EVENTS, "each event has a number");
-_Static_assert(2 * PROFILE_MAX_EVENTS <= SAMPLER_MAX_EVENTS, "each may have two clocks");
+_Static_assert(BF_TIMERS *PROFILE_MAX_EVENTS <= SAMPLER_MAX_EVENTS, "each may have its timers");
 
 #define GOLDEN_RATIO 1.6180339887498949
+
+/*
+ * By the clock, a CPU is sampled by two timers, whose rates are to each other in the golden ratio
+ * and add up to @frequency. What a program does in step with one timer of that frequency would be
+ * seen always or never; these two come to it at moments that are spread as evenly as can be, for no
+ * number is farther from all fractions.
+ */
+static void find_periods(unsigned int frequency, __u64 ret[BF_TIMERS])
+{
+	const double period = (double)NSEC_PER_SEC / frequency;
+
+	ret[0] = period * GOLDEN_RATIO + 0.5;
+	ret[1] = period * (GOLDEN_RATIO + 1) + 0.5;
+}
+
+static const struct counter cycles = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES};
 
 void events_configure(const struct collect_options *options, struct bf_config *config)
 {
 	config->events = options->n_events > 0;
 	for (size_t i = 0; i < options->n_events; i++)
 		config->event_periods[i] = event_bpf_period(&options->events[i]);
+	if (options->mode == PROFILE_ONCPU && !options->n_events && counter_try(&cycles) < 0)
+		find_periods(options->frequency, config->timers);
 }
 
 void events_choose_programs(struct profiler *skel, const struct collect_options *options)
@@ -114,21 +132,19 @@ static int begin_periods(const struct events *events, struct profiler *skel)
 	return r;
 }
 
-/*
- * By the clock, @sampled is sampled by two timers, whose rates are to each other in the golden
- * ratio and add up to @frequency. What a program does in step with one timer of that frequency
- * would be seen always or never; these two come to it at moments that are spread as evenly as can
- * be, for no number is farther from all fractions.
- */
 static void sample_clock(struct events *events, struct sampler_event sampled,
 			 unsigned int frequency)
 {
-	const double period = (double)NSEC_PER_SEC / frequency;
+	__u64 periods[BF_TIMERS];
 
-	sampled.attr.sample_period = period * GOLDEN_RATIO + 0.5;
-	events->sampled[events->n_sampled++] = sampled;
-	sampled.attr.sample_period = period * (GOLDEN_RATIO + 1) + 0.5;
-	events->sampled[events->n_sampled++] = sampled;
+	find_periods(frequency, periods);
+	for (uint32_t i = 0; i < BF_TIMERS; i++) {
+		sampled.attr.sample_period = periods[i];
+		/* The programs know by it which event, or else which timer it was. */
+		if (!sampled.request)
+			sampled.number = i;
+		events->sampled[events->n_sampled++] = sampled;
+	}
 }
 
 static void sample_counter(struct events *events, struct profiler *skel, uint32_t number)
@@ -166,7 +182,6 @@ static void sample_counter(struct events *events, struct profiler *skel, uint32_
 static int sample_time(struct events *events, const struct collect_options *options,
 		       struct profiler *skel)
 {
-	const struct counter cycles = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES};
 	struct sampler_event sampled = {.program = skel->progs.on_sample,
 					.attr = {.exclude_idle = 1}};
 
