@@ -82,7 +82,7 @@ static __always_inline void finish_kernel(struct bf_stack_event *stack, long byt
 	u32 n = bytes > 0 ? bytes / sizeof(u64) : 0;
 
 	stack->time = 0;
-	finish_stack(stack, n, n < BF_MAX_FRAMES ? BF_END_ENTRY : BF_END_DEPTH);
+	finish_stack(stack, n, n < config.kernel_depth ? BF_END_ENTRY : BF_END_DEPTH);
 }
 
 /* The stack that @task had when it began to exec or exit, if it is still in there. */

@@ -80,6 +80,7 @@ struct bf_config {
 	__u32 counts_high;		  /* entries of a count map that call for a drain */
 	__u32 events_high;		  /* bytes in the ring buffer that wake the loader */
 	__u32 snapshots_high;		  /* … above which no snapshots are sent */
+	__u32 kernel_depth;		  /* frames of a kernel stack that the kernel gives */
 	__u64 cpus[BF_MAX_CPUS / 64];
 	__u64 event_periods[BF_MAX_EVENTS]; /* one event in so many is taken, or BF_PERIOD_… */
 	struct bf_glob glob;

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Off-CPU recordings: per thread, what is counted is elapsed time minus CPU time."""
+import json
 import os
+import subprocess
 
 import pytest
 
-from harness import (REASONS, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
-                     record, wait_for_names, wait_for_threads, workload)
+from harness import (BPFFLAME, REASONS, CpuTruth, Folded, assert_no_loss, assert_only,
+                     assert_well_formed, can_unshare, record, wait_for_names, wait_for_threads,
+                     workload)
 
 THREADS = ["sleeper", "holder", "waiter", "blocked", "alternate", "writer", "hog-0", "hog-1"]
 
@@ -150,3 +153,16 @@ def test_processes_born_and_gone_while_recorded(tmp_path):
     shell = folded.total(lambda frames: frames[0] == "sh") / 1e6
     assert shell == pytest.approx(2, rel=0.05)
     assert_no_loss(result.summary)
+
+
+@pytest.mark.skipif(not can_unshare(), reason="no mount namespaces here: unshare --mount fails")
+def test_kernel_stacks_that_the_kernel_cuts_off(tmp_path):
+    """Where kernel.perf_event_max_stack is low; here it only says so."""
+    (tmp_path / "limit").write_text("3\n")
+    script = 'mount --bind limit /proc/sys/kernel/perf_event_max_stack && exec "$@"'
+    text = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", BPFFLAME, "--json",
+                           "--offcpu", "-o", "x.folded", "--", "sleep", "0.3"],
+                          cwd=tmp_path, stdout=subprocess.PIPE, check=True).stdout
+    summary = json.loads(text)
+    assert summary["truncated_percent"]["depth"] > 90
+    assert summary["complete_stacks_percent"] < 10

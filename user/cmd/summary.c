@@ -69,7 +69,8 @@ static const struct {
 	const char *key, *text;
 } end_texts[N_STACK_ENDS] = {
 	[STACK_TRUNCATED] = {"other", "for no known reason"},
-	[STACK_DEPTH] = {"depth", "deeper than 127 frames"},
+	[STACK_DEPTH] = {"depth", "deeper than 127 frames, or in the kernel than "
+				  "kernel.perf_event_max_stack"},
 	[STACK_MEMORY] = {"memory",
 			  "stack memory not readable (swapped out, or the thread is ending)"},
 	[STACK_BROKEN] = {"broken", "no chain of frames on the stack"},

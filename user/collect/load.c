@@ -188,6 +188,14 @@ static void find_interrupts(struct bf_config *config)
 		fclose(symbols);
 }
 
+/* What is as deep as that may be deeper. */
+static uint32_t kernel_depth(void)
+{
+	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_stack", BF_MAX_FRAMES);
+
+	return most && most < BF_MAX_FRAMES ? most : BF_MAX_FRAMES;
+}
+
 static int configure(struct bf_config *config, const struct collect_options *options,
 		     struct failure *failure)
 {
@@ -200,6 +208,7 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->offcpu = options->mode != PROFILE_ONCPU;
 	/* What a thread waits for is read off its kernel stack, wanted or not. */
 	config->kernel_stacks = config->offcpu || !options->no_kernel;
+	config->kernel_depth = kernel_depth();
 	config->keep_runtime = options->mode == PROFILE_WALL;
 	config->keep_tid = options->threads || config->keep_runtime;
 	config->waker_depth = config->offcpu ? options->waker_depth : 0;
