@@ -110,9 +110,11 @@ def test_program_in_step_with_the_sampler(tmp_path, options):
     folded, truth = Folded(tmp_path / "x.folded"), result.truth
     folded.stacks = [stack for stack in folded.stacks
                      if "[on-cpu]" in stack[0] or "--wall" not in options]
+    # On a busy machine there are few.
+    error = max(0.08, 1.2 / math.sqrt(result.summary["samples"]))
     for function in "beat_first", "beat_second":
         seconds = truth[function + "_ns"] / 1e9
         assert folded.with_frame(function) / folded.total() == \
-            pytest.approx(seconds / truth["cpu_seconds"], abs=0.08)
+            pytest.approx(seconds / truth["cpu_seconds"], abs=error)
     if "--wall" not in options:
-        assert folded.total() == pytest.approx(100 * truth["cpu_seconds"], rel=0.12)
+        assert folded.total() == pytest.approx(100 * truth["cpu_seconds"], rel=error)
