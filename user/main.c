@@ -2,15 +2,50 @@
 /*
  * bpfflame: where the time goes. Without the name of a command, it records.
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "base/system.h"
 #include "cmd/cmd.h"
+
+/* None of our files takes the place of a standard stream that was closed: writing there fails. */
+static void cover_closed_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void ignore(int number)
+{
+}
+
+/*
+ * A write above RLIMIT_FSIZE is to fail with EFBIG. By a handler, which an exec removes: our
+ * children see the signal as it was.
+ */
+static void survive_file_limit(void)
+{
+	const struct sigaction survive = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+	struct sigaction before;
+
+	if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		sigaction(SIGXFSZ, &survive, NULL);
+}
 
 int main(int argc, char **argv)
 {
 	uint64_t started_ns = monotonic_ns();
 	cmd_fn run = argc > 1 ? cmd_find(argv[1]) : NULL;
 
-	return run ? run(argc - 1, argv + 1, started_ns) : cmd_record(argc, argv, started_ns);
+	cover_closed_streams();
+	survive_file_limit();
+	return cmd_flush(run ? run(argc - 1, argv + 1, started_ns)
+			     : cmd_record(argc, argv, started_ns));
 }

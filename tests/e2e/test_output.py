@@ -142,6 +142,58 @@ def test_full_disk_keeps_the_old_file(burning, tmp_path):
         subprocess.run(["umount", path], check=True)
 
 
+def test_what_is_open_is_written_where_it_is(burning, tmp_path):
+    """`-o /dev/stdout >>file`: what the file holds stays, and so does the file."""
+    kept = tmp_path / "kept"
+    for name, where in [("/dev/stdout", "stdout"), ("/dev/fd/2", "stderr")]:
+        kept.write_text("a;b 1\n")
+        with open(kept, "a", encoding="ascii") as file:
+            result = subprocess.run([BPFFLAME, "-q", "-p", str(burning.pid), "-d", "1",
+                                     "-o", name], check=False, timeout=60, **{where: file})
+        assert result.returncode == 0
+        assert kept.read_text().startswith("a;b 1\n")
+        assert Folded(kept).total() > 1
+        assert_only(tmp_path, ["kept"])
+
+
+@pytest.mark.parametrize("arguments", [
+    ["-p", os.getpid(), "-d", "0.1", "--json", "-o", "/dev/null", "-f", "svg"],
+    ["-F", "997", "-o", "-", "--", "sh", "-c", "i=0; while [ $i -lt 99999 ]; do i=$((i+1)); done"],
+    ["--json", "-o", "/dev/null", "-f", "svg", "--exit-status", "--", "true"],
+    ["report", "IN"], ["report", "--json", "IN"], ["render", "IN", "-o", "-"],
+    ["diff", "IN", "IN"], ["diff", "--json", "IN", "IN"], ["events"], ["events", "--json"],
+    ["baseline", "list", "--json"], ["--help"], ["--version"], ["help", "render"],
+])
+def test_standard_output_that_is_full_or_closed(tmp_path, arguments):
+    (tmp_path / "IN").write_text("a;b 1\n")
+    for redirection in (">/dev/full", ">&-"):
+        result = subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirection}', BPFFLAME,
+                                 *map(str, arguments)], cwd=tmp_path, stderr=subprocess.PIPE,
+                                timeout=60, check=False, text=True)
+        assert result.returncode == 1, result
+        assert "standard output" in result.stderr, result
+        assert_only(tmp_path, ["IN"])
+
+
+def test_limit_of_file_sizes(burning, tmp_path):
+    """It is said, and what is there stays."""
+    (tmp_path / "x.svg").write_text("old")
+    result = subprocess.run(["sh", "-c", 'ulimit -f 4 && exec "$0" "$@"', BPFFLAME, "-p",
+                             str(burning.pid), "-d", "1", "-o", "x.svg"], cwd=tmp_path,
+                            capture_output=True, timeout=60, check=False, text=True)
+    assert result.returncode == 1, result
+    assert "ulimit -f unlimited" in error_line(result), result
+    assert (tmp_path / "x.svg").read_text() == "old"
+    assert_only(tmp_path, ["x.svg"])
+
+
+def test_commands_have_the_limit_of_file_sizes_as_it_was(tmp_path):
+    """bpfflame lives on where a file becomes too large; what it records does not."""
+    result = run("-o", "/dev/null", "-f", "svg", "--", "sh", "-c",
+                 "ulimit -f 1; exec head -c 4096 /dev/zero >big", cwd=tmp_path)
+    assert "killed by signal 25" in result.stderr, result
+
+
 # --- ends -----------------------------------------------------------------------------------
 
 

@@ -178,6 +178,38 @@ static void standard_output_stays_open(void **state)
 	assert_true(fcntl(1, F_GETFD) >= 0);
 }
 
+static void written_as(int fd, const char *format, const char *text)
+{
+	struct output output;
+	char path[32];
+
+	snprintf(path, sizeof path, format, fd);
+	assert_int_equal(output_descriptor(path), fd);
+	assert_int_equal(output_check(path), 0);
+	assert_int_equal(output_open(path, &output), 0);
+	assert_null(output.temporary);
+	fputs(text, output.stream);
+	assert_int_equal(output_commit(&output), 0);
+}
+
+static void what_is_open_is_written_where_it_is(void **state)
+{
+	int fd, stays = dup(STDOUT_FILENO);
+
+	put("a", "old");
+	fd = open(in_folder("a"), O_WRONLY | O_APPEND);
+	written_as(fd, "/dev/fd/%d", ", fd");
+	written_as(fd, "/proc/self/fd/%d", ", proc");
+	fflush(stdout);
+	dup2(fd, STDOUT_FILENO);
+	written_as(STDOUT_FILENO, "/dev/stdout", ", stdout");
+	dup2(stays, STDOUT_FILENO);
+	expect_content("a", "old, fd, proc, stdout");
+	assert_int_equal(n_files(), 1);
+	close(stays);
+	close(fd);
+}
+
 static void links_stay_links(void **state)
 {
 	struct output output;
@@ -217,7 +249,20 @@ static void bad_targets(void **state)
 {
 	char missing[600];
 
+	char descriptor[32];
+	int fd;
+
 	put("file", "");
+	fd = open(in_folder("file"), O_RDONLY);
+	snprintf(descriptor, sizeof descriptor, "/dev/fd/%d", fd);
+	expect_refused(descriptor, -EBADF);
+	close(fd);
+	expect_refused(descriptor, -EBADF);
+	fd = open(in_folder("file"), O_WRONLY | O_CLOEXEC);
+	expect_refused(descriptor, -EBADF); /* our own, as it were */
+	close(fd);
+	assert_int_equal(output_descriptor("/dev/fd/1x"), -1);
+	assert_int_equal(output_descriptor("/dev/fd/"), -1);
 	expect_refused("", -ENOENT);
 	expect_refused(folder, -EISDIR);
 	snprintf(missing, sizeof missing, "%s/none/a", folder);
@@ -237,6 +282,7 @@ int main(void)
 	    TEST(failed_write_leaves_the_old_file),
 	    TEST(direct_targets),
 	    TEST(standard_output_stays_open),
+	    TEST(what_is_open_is_written_where_it_is),
 	    TEST(links_stay_links),
 	    TEST(longest_name),
 	    TEST(bad_targets),

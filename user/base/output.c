@@ -12,8 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system.h"
+
 /* Of a target's name in its temporary name: leaves room for the dots, our name and a pid. */
 #define NAME_KEPT 200
+
+/* Of a descriptor's number. */
+#define MOST_DIGITS 8
 
 /* Whom files are written for; unset: for whoever we are. */
 static struct {
@@ -91,9 +96,49 @@ static bool is_in_owners_group(gid_t gid)
 	return gid == owner.gid;
 }
 
-static bool is_stdout(const char *path)
+int output_descriptor(const char *path)
 {
-	return strcmp(path, "-") == 0;
+	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+
+	if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	if (strcmp(path, "/dev/stderr") == 0)
+		return STDERR_FILENO;
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		size_t n = strlen(folders[i]), n_digits;
+
+		if (strncmp(path, folders[i], n) != 0)
+			continue;
+		n_digits = strspn(path + n, "0123456789");
+		if (n_digits && n_digits < MOST_DIGITS && !path[n + n_digits])
+			return atoi(path + n);
+	}
+	return -1;
+}
+
+/* One that we were started with: those that we open are closed at exec. */
+static int check_descriptor(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), own = fcntl(fd, F_GETFD);
+
+	return flags < 0 || own & FD_CLOEXEC || (flags & O_ACCMODE) == O_RDONLY ? -EBADF : 0;
+}
+
+static int open_descriptor(int fd, struct output *ret)
+{
+	struct output output = {.stream = stdout};
+	int copy, r = check_descriptor(fd);
+
+	if (r == 0 && fd != STDOUT_FILENO) {
+		copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		output.stream = copy < 0 ? NULL : fdopen(copy, "w");
+		r = output.stream ? 0 : -errno;
+		if (r < 0)
+			closep(&copy);
+	}
+	if (r == 0)
+		*ret = output;
+	return r;
 }
 
 /* The file that @path means, symbolic links followed, so that a link stays one. */
@@ -266,10 +311,10 @@ int output_check(const char *path)
 	char *resolved;
 	bool as_owner;
 	mode_t mode;
-	int r;
+	int fd = output_descriptor(path), r;
 
-	if (is_stdout(path))
-		return 0;
+	if (fd >= 0)
+		return check_descriptor(fd);
 	r = find_target(path, &resolved, &mode, &as_owner);
 	if (r == 0)
 		free(resolved);
@@ -307,7 +352,8 @@ static int open_target(struct output *output, mode_t mode)
 	int r, fd;
 
 	if (mode && !S_ISREG(mode)) {
-		output->stream = fopen(output->path, "we");
+		fd = open(output->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+		output->stream = fd < 0 ? NULL : fdopen(fd, "w");
 		return output->stream ? 0 : -errno;
 	}
 	r = temporary_name(output->path, &output->temporary);
@@ -333,12 +379,10 @@ int output_open(const char *path, struct output *ret)
 {
 	struct output output = {0};
 	mode_t mode;
-	int r;
+	int fd = output_descriptor(path), r;
 
-	if (is_stdout(path)) {
-		*ret = (struct output){.stream = stdout};
-		return 0;
-	}
+	if (fd >= 0)
+		return open_descriptor(fd, ret);
 	r = find_target(path, &output.path, &mode, &output.as_owner);
 	if (r < 0)
 		return r;
@@ -355,11 +399,7 @@ int output_open(const char *path, struct output *ret)
 	return 0;
 }
 
-/*
- * What writing to @stream failed with, or 0. The stream keeps only that a write failed; where
- * flushing what is left succeeds, one more byte (in a file that is given up) asks why.
- */
-static int stream_error(FILE *stream)
+int output_flush(FILE *stream)
 {
 	if (fflush(stream) != 0)
 		return -errno;
@@ -386,7 +426,7 @@ static int rename_into_place(struct output *output)
 
 int output_commit(struct output *output)
 {
-	int r = stream_error(output->stream);
+	int r = output_flush(output->stream);
 
 	if (output->stream != stdout && fclose(output->stream) != 0 && r == 0)
 		r = -errno;

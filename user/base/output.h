@@ -2,8 +2,9 @@
 /*
  * output: a file that appears whole or not at all.
  *
- * Written to a temporary name in the target's folder, renamed over the target when complete. "-" is
- * standard output. A target that is not a regular file (/dev/null, a pipe) is written directly.
+ * Written to a temporary name in the target's folder, renamed over the target when complete. What
+ * is open already, as "-" and /dev/stdout are, is written where it is; so is a target that is not a
+ * regular file (/dev/null, a pipe).
  */
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
@@ -33,10 +34,22 @@ int output_set_owner(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
 int output_enter_owner(void);
 void output_leave_owner(void);
 
+/*
+ * The descriptor that @path names: "-" and /dev/stdout, /dev/stderr, /dev/fd/N, /proc/self/fd/N.
+ * -1: it names a file.
+ */
+int output_descriptor(const char *path);
+
 /* Says, without creating anything, whether output_open() should succeed. 0 or -errno. */
 int output_check(const char *path);
 
 int output_open(const char *path, struct output *ret);
+
+/*
+ * What writing to @stream failed with, or 0. The stream keeps only that a write failed; where
+ * flushing what is left succeeds, one more byte (what is there is of no use) asks why.
+ */
+int output_flush(FILE *stream);
 
 /*
  * Flushes, syncs nothing, renames. On failure (-ENOSPC, -EIO, …) the temporary file is gone and

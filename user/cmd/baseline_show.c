@@ -34,16 +34,6 @@ static void open_page(struct page *page)
 	page_init(page, stdout, is_terminal && !(no_colour && *no_colour), size.ws_col);
 }
 
-static int finish(struct failure *failure, int r)
-{
-	errno = 0;
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-		r = failure_set(failure, errno ? -errno : -EIO,
-				"cannot write to standard output: %s",
-				strerror(errno ? errno : EIO));
-	return r;
-}
-
 /* `3 h`: the largest unit of which there is one. */
 static void write_age(char text[static 24], uint64_t since_ns)
 {
@@ -236,7 +226,6 @@ int baseline_list(const struct baseline_options *options)
 		fprintf(stderr, "bpfflame: no baselines%s%s%s in %s\n", name ? " of '" : "",
 			name ? name : "", name ? "'" : "", options->folder);
 	baselines_list_done(&list);
-	r = finish(&failure, r);
 	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }
 
@@ -389,6 +378,5 @@ int baseline_show(const struct baseline_options *options)
 				  : print_text(baseline, &stacks);
 	stacks_done(&stacks);
 	baselines_list_done(&list);
-	r = finish(&failure, r);
 	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

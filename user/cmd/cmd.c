@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/options.h"
+#include "cmd/outputs.h"
 
 int cmd_fail(const struct failure *failure, int code)
 {
@@ -16,6 +17,17 @@ int cmd_fail(const struct failure *failure, int code)
 		fprintf(stderr, " (%s)", failure->mend);
 	fputc('\n', stderr);
 	return code;
+}
+
+int cmd_flush(int code)
+{
+	struct failure failure = {};
+	int r = output_flush(stdout);
+
+	if (r == 0 || (code != EXIT_DONE && code != EXIT_LOSSES))
+		return code;
+	output_failed("-", r, &failure);
+	return cmd_fail(&failure, EXIT_FAILED);
 }
 
 static const struct {

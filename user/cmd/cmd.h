@@ -20,6 +20,9 @@ enum exit_code {
 /* Prints "bpfflame: what (mend)" and returns @code. */
 int cmd_fail(const struct failure *failure, int code);
 
+/* Writes what is left for standard output. Returns @code; if that fails, no success. */
+int cmd_flush(int code);
+
 /*
  * A command. Returns an exit code. @argv[0]: its name. @started_ns: when the program began,
  * CLOCK_MONOTONIC.

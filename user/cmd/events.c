@@ -219,8 +219,6 @@ int cmd_events(int argc, char **argv, uint64_t started_ns)
 		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
 	r = make_list(&command, &list, &failure);
 	r = r < 0 ? r : print_list(&command, &list, &failure);
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-		r = failure_set(&failure, -EIO, "cannot write to standard output");
 	event_list_done(&list);
 	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

@@ -37,14 +37,9 @@ static bool ends_with(const char *text, const char *end)
 	return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-static bool is_stdout(const char *path)
-{
-	return strcmp(path, "-") == 0;
-}
-
 static enum output_format format_of_path(const struct format_row *known, const char *path)
 {
-	if (is_stdout(path))
+	if (output_descriptor(path) >= 0)
 		return known == comparison_formats ? FORMAT_TEXT : FORMAT_FOLDED;
 	for (; known->name; known++)
 		if (ends_with(path, known->ending))
@@ -163,8 +158,8 @@ static int plan_named(const struct outputs *outputs, const char *event, struct o
 			return failure_mend(failure, -EINVAL, "end it in .%s, or add -f: %s",
 					    outputs->known->name, names);
 		}
-		if (event && is_stdout(path)) {
-			failure_set(failure, -EINVAL, "-o -: standard output takes one event");
+		if (event && output_descriptor(path) >= 0) {
+			failure_set(failure, -EINVAL, "-o %s takes one event", path);
 			return failure_mend(failure, -EINVAL, "give one -e, or files");
 		}
 		r = add_file(files, event ? name_of_event(outputs, path, event) : strdup(path),
@@ -262,6 +257,15 @@ void outputs_event_stem(const char *const *names, size_t n, size_t number,
 		sprintf(text + strlen(text), "-%zu", same % 100);
 }
 
+int output_failed(const char *path, int error, struct failure *failure)
+{
+	failure_set(failure, error, "cannot write %s: %s",
+		    strcmp(path, "-") == 0 ? "to standard output" : path, strerror(-error));
+	if (error == -EFBIG)
+		failure_mend(failure, error, "the size of files is limited: ulimit -f unlimited");
+	return error;
+}
+
 int output_files_check(const struct output_files *files, struct failure *failure)
 {
 	for (size_t i = 0; i < files->n; i++) {
@@ -269,7 +273,7 @@ int output_files_check(const struct output_files *files, struct failure *failure
 		int r = output_check(path);
 
 		if (r < 0)
-			return failure_set(failure, r, "cannot write %s: %s", path, strerror(-r));
+			return output_failed(path, r, failure);
 	}
 	return 0;
 }
@@ -290,11 +294,7 @@ static int write_file(const struct output_file *file, output_fn write, void *dat
 	r = r < 0 ? r : write(data, file->format, output.stream);
 	r = r < 0 ? r : output_commit(&output);
 	output_abort(&output);
-	if (r < 0)
-		return failure_set(failure, r, "cannot write %s: %s",
-				   is_stdout(file->path) ? "to standard output" : file->path,
-				   strerror(-r));
-	return 0;
+	return r < 0 ? output_failed(file->path, r, failure) : 0;
 }
 
 int output_files_write(const struct output_files *files, output_fn write, void *data,

@@ -88,6 +88,9 @@ int outputs_plan_event(const struct outputs *outputs, const char *stem, const ch
 		       const enum output_format *defaults, struct output_files *ret,
 		       struct failure *failure);
 
+/* Says that writing @path ("-": standard output) failed with @error. Returns it. */
+int output_failed(const char *path, int error, struct failure *failure);
+
 /* Says whether they can be written, before hours of work. Errors: -errno, the file named. */
 int output_files_check(const struct output_files *files, struct failure *failure);
 void output_files_done(struct output_files *files);

@@ -324,7 +324,6 @@ static int finish_command(struct recording *recording, int code)
 	bool has_failed = code != EXIT_DONE && code != EXIT_LOSSES;
 
 	if (options->exit_status && command->released && !command_poll(command)) {
-		fflush(stdout);
 		command_wait(command, &recording->signals);
 		if (!options->quiet)
 			summary_print_command(command, stderr);
@@ -366,7 +365,7 @@ int cmd_record(int argc, char **argv, uint64_t started_ns)
 	} else {
 		r = recording.snapshots ? write_rest(&recording, &failure)
 					: write_window(&recording, &failure);
-		code = r < 0 ? cmd_fail(&failure, EXIT_FAILED) : tell(&recording);
+		code = r < 0 ? cmd_fail(&failure, EXIT_FAILED) : cmd_flush(tell(&recording));
 	}
 	recording_done(&recording);
 	return finish_command(&recording, code);

@@ -235,18 +235,10 @@ static int read_stacks(struct report_command *command, struct stacks *stacks,
 	return r < 0 ? r : stacks_finish(stacks, SCALE_ABSOLUTE);
 }
 
-static int write_report(const struct report_command *command, const struct stacks *stacks,
-			struct failure *failure)
+static int write_report(const struct report_command *command, const struct stacks *stacks)
 {
-	int r = command->json ? report_json(stacks, &command->report, stdout)
-			      : report_text(stacks, &command->report, stdout);
-
-	errno = 0;
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-		r = failure_set(failure, errno ? -errno : -EIO,
-				"cannot write to standard output: %s",
-				strerror(errno ? errno : EIO));
-	return r;
+	return command->json ? report_json(stacks, &command->report, stdout)
+			     : report_text(stacks, &command->report, stdout);
 }
 
 int cmd_report(int argc, char **argv, uint64_t started_ns)
@@ -260,7 +252,7 @@ int cmd_report(int argc, char **argv, uint64_t started_ns)
 		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
 	look_at_terminal(&command);
 	r = read_stacks(&command, &stacks, &failure);
-	r = r < 0 ? r : write_report(&command, &stacks, &failure);
+	r = r < 0 ? r : write_report(&command, &stacks);
 	stacks_done(&stacks);
 	if (r < 0 && !failure.what[0] && r != -ENOMEM)
 		failure_set(&failure, r, "cannot report: %s", strerror(-r));
