@@ -16,7 +16,7 @@ static void cover_closed_streams(void)
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDONLY);
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);

@@ -3,12 +3,14 @@
 import bisect
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from harness import Folded, can_unshare, error_line, record, run, wait_until
+from harness import Folded, Running, can_unshare, error_line, record, run, wait_until
 from pprof_file import Meaning
 
 SOURCE = r"""
@@ -130,6 +132,45 @@ def test_debuginfod(spin, tmp_path):
                        DEBUGINFOD_CACHE_PATH=str(tmp_path / "cache"))
     folded = stacks(tmp_path, [spin / "lonely" / "bare"], env=environment)
     assert share(folded, "main", *INLINED) > 0.9, folded.stacks
+
+
+def hanging_client(folder):
+    """What debuginfod-find is when its server does not answer; the environment it is found in."""
+    client = folder / "debuginfod-find"
+    client.write_text(f"#!/bin/sh\necho >>{folder / 'asked'}\nexec sleep 100\n")
+    client.chmod(0o755)
+    return dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}",
+                DEBUGINFOD_URLS="http://localhost:1", DEBUGINFOD_CACHE_PATH=str(folder / "cache"))
+
+
+@pytest.mark.parametrize("options", [[], ["--every", "1m", "--out-dir", "."]])
+def test_search_for_names_ends_when_asked(spin, tmp_path, options):
+    """The first signal after the recording: what is there is written, and the summary says so."""
+    running = Running("--json", "-F", 499, *(options or ["-o", "out.folded"]), "--",
+                      spin / "lonely" / "bare", cwd=tmp_path, env=hanging_client(tmp_path))
+    wait_until((tmp_path / "asked").exists)
+    running.signal(signal.SIGTERM)
+    result = running.wait(5)
+    assert result.returncode == 0, result
+    assert result.summary["unsearched_files"] > 0
+    assert Folded(next(tmp_path.glob("*.folded"))).total() == result.summary["samples"] > 0
+
+
+def test_asked_to_stop_twice_it_leaves(spin, tmp_path):
+    """A reader that does not read holds the files up: nothing is left of those begun."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "x.svg").write_text("old")
+    running = Running("-F", 499, "-o", "x.svg", "-o", "pipe", "-f", "svg", "--",
+                      spin / "lonely" / "bare", cwd=tmp_path, env=hanging_client(tmp_path))
+    wait_until((tmp_path / "asked").exists)
+    running.signal(signal.SIGINT)
+    wait_until(lambda: (tmp_path / "x.svg").stat().st_size > 3)
+    time.sleep(0.2)  # what comes twice at once is one wish
+    running.signal(signal.SIGINT)
+    result = running.wait(5)
+    assert result.returncode == 1, result
+    assert error_line(result) == "bpfflame: asked to stop twice: not all files are written"
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_program_that_is_gone_at_the_end(spin, tmp_path):

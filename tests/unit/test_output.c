@@ -123,6 +123,22 @@ static void given_up_leaves_the_old_file(void **state)
 	assert_int_equal(n_files(), 1);
 }
 
+static void leaving_leaves_the_old_file(void **state)
+{
+	struct output output;
+
+	put("a", "old");
+	output_leave();
+	assert_int_equal(output_open(in_folder("a"), &output), 0);
+	fputs("new", output.stream);
+	assert_int_equal(n_files(), 2);
+	output_leave();
+	assert_int_equal(n_files(), 1);
+	output_abort(&output);
+	output_leave();
+	expect_content("a", "old");
+}
+
 /* A limit of the file size stands for a disk that becomes full. */
 static void failed_write_leaves_the_old_file(void **state)
 {
@@ -279,6 +295,7 @@ int main(void)
 	    TEST(appears_when_committed),
 	    TEST(replaces_and_keeps_the_mode),
 	    TEST(given_up_leaves_the_old_file),
+	    TEST(leaving_leaves_the_old_file),
 	    TEST(failed_write_leaves_the_old_file),
 	    TEST(direct_targets),
 	    TEST(standard_output_stays_open),

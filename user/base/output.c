@@ -31,6 +31,12 @@ static struct {
 	int n_own_groups;
 } owner;
 
+/* For output_leave(). */
+static struct {
+	const char *volatile temporary;
+	bool as_owner;
+} unfinished;
+
 int output_set_owner(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
 {
 	int n = getgroups(0, NULL);
@@ -359,8 +365,11 @@ static int open_target(struct output *output, mode_t mode)
 	r = temporary_name(output->path, &output->temporary);
 	if (r < 0)
 		return r;
+	unfinished.as_owner = output->as_owner;
+	unfinished.temporary = output->temporary;
 	fd = create(output->temporary);
 	if (fd < 0) {
+		unfinished.temporary = NULL;
 		free(output->temporary);
 		output->temporary = NULL;
 		return fd;
@@ -419,6 +428,7 @@ static int rename_into_place(struct output *output)
 	leave_owner(output->as_owner);
 	if (r < 0)
 		return r;
+	unfinished.temporary = NULL;
 	free(output->temporary);
 	output->temporary = NULL;
 	return 0;
@@ -445,7 +455,17 @@ void output_abort(struct output *output)
 		unlink(output->temporary);
 		leave_owner(output->as_owner);
 	}
+	if (output->temporary)
+		unfinished.temporary = NULL;
 	free(output->temporary);
 	free(output->path);
 	*output = (struct output){0};
+}
+
+void output_leave(void)
+{
+	const char *temporary = unfinished.temporary;
+
+	if (temporary && enter_owner(unfinished.as_owner) == 0)
+		unlink(temporary);
 }

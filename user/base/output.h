@@ -57,6 +57,12 @@ int output_flush(FILE *stream);
  */
 int output_commit(struct output *output);
 
+/*
+ * Just before _exit(), in a signal handler, too: removes the temporary file that was last begun and
+ * is not done.
+ */
+void output_leave(void);
+
 /* Gives up: removes the temporary file. Fine after commit and on a zeroed struct. */
 void output_abort(struct output *output);
 

@@ -35,7 +35,8 @@ struct recording {
 	struct window_files files;   /* without --every */
 	struct snapshots *snapshots; /* with it */
 	struct totals totals;
-	bool progress; /* a progress line is on the terminal */
+	bool progress;		   /* a progress line is on the terminal */
+	volatile bool names_ended; /* asked to stop while names are searched */
 };
 
 /* Whom a command runs as; the files are theirs, too. */
@@ -244,6 +245,55 @@ static int record(struct recording *recording, struct failure *failure)
 	return run_window(recording, failure);
 }
 
+/* The recording is over */
+
+static void clear_line(void)
+{
+	if (isatty(STDERR_FILENO))
+		(void)!write(STDERR_FILENO, "\r\033[K", 4);
+}
+
+/* Asked to stop twice since: what is not written yet is given up. In a signal handler. */
+static void leave(void)
+{
+	static const char text[] = "bpfflame: asked to stop twice: not all files are written\n";
+
+	output_leave();
+	clear_line();
+	(void)!write(STDERR_FILENO, text, sizeof text - 1);
+	_exit(EXIT_FAILED);
+}
+
+/* Of a path, nothing that a terminal would obey. */
+static void show_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char name[40];
+
+	snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
+	for (char *byte = name; *byte; byte++)
+		if (*byte < ' ' || *byte > '~')
+			*byte = '?';
+	fprintf(stderr, "\r\033[Kbpfflame: names of %s; Ctrl-C ends the search ", name);
+}
+
+static void begin_writing(struct recording *recording)
+{
+	const struct command *command = &recording->command;
+
+	recording->progress = !recording->options.quiet && isatty(STDERR_FILENO) &&
+			      (!command->pid || command->ended);
+	recording->origin.is_ended = &recording->names_ended;
+	recording->origin.begin_file = recording->progress ? show_file : NULL;
+	signals_divert(&recording->signals, &recording->names_ended, leave);
+}
+
+static void end_writing(struct recording *recording)
+{
+	signals_rejoin();
+	clear_progress(recording);
+}
+
 /* The one window there is. */
 static int write_window(struct recording *recording, struct failure *failure)
 {
@@ -251,10 +301,14 @@ static int write_window(struct recording *recording, struct failure *failure)
 	struct symbol_stats symbols = {};
 	int r = collect_take(recording->collector, &window, failure);
 
+	begin_writing(recording);
 	r = r < 0 ? r : window_name(&window, &recording->origin, &symbols, failure);
+	if (r >= 0 && recording->progress)
+		fputs("\r\033[Kbpfflame: writing the files ", stderr);
 	r = r < 0 ? r : window_write(&window, &recording->options, &recording->files, failure);
 	if (r >= 0)
 		totals_of_window(&window, &symbols, &recording->totals);
+	end_writing(recording);
 	collect_window_done(&window);
 	return r;
 }
@@ -265,7 +319,7 @@ static int write_rest(struct recording *recording, struct failure *failure)
 	int r;
 
 	do {
-		r = snapshots_wait(recording->snapshots, &recording->signals, recording->ended_ns);
+		r = snapshots_wait(recording->snapshots, &recording->signals);
 		r = r < 0 ? r : hand_over(recording, failure);
 	} while (r > 0);
 	recording->totals = *snapshots_totals(recording->snapshots);

@@ -12,9 +12,10 @@
 /* What came of it; in memory that both processes see, so it holds no pointers. */
 struct set_report {
 	struct totals totals; /* of the window: from the start what needs no names of functions */
-	bool is_listed;	      /* the sets are complete */
-	uint64_t removed;     /* sets */
-	int error;	      /* -errno: of the sets, or, if these are listed, of the lists */
+	volatile bool names_ended; /* set while it writes: no more searching for names */
+	bool is_listed;		   /* the sets are complete */
+	uint64_t removed;	   /* sets */
+	int error;		   /* -errno: of the sets, or, if these are listed, of the lists */
 	struct failure failure;
 	char stamp[SET_STAMP_SIZE + 8]; /* "": no file was begun */
 };

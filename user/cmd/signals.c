@@ -9,8 +9,6 @@
 
 #include "base/system.h"
 
-/* What is sent twice at once (timeout(1): to the process and to its group) is one wish. */
-#define ONE_WISH_NS (50 * 1000000ULL)
 /* What a command has to end by itself before its recording is written without its end. */
 #define PATIENCE_NS (2 * NSEC_PER_SEC)
 
@@ -51,6 +49,7 @@ int signals_catch(struct signals *ret, bool with_command)
 	/* Where children are ignored, nobody can wait for the command. */
 	sigaction(SIGCHLD, &as_usual, &signals.child);
 	sigprocmask(SIG_BLOCK, &set, &signals.mask);
+	signals.caught = set;
 	*ret = signals;
 	return 0;
 }
@@ -114,14 +113,13 @@ static void stop_too(void)
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
-static bool asks_for_the_end(const struct signals *signals, const struct signalfd_siginfo *info)
+static bool asks_for_the_end(const struct signals *signals, int number, int code)
 {
-	switch (info->ssi_signo) {
+	switch (number) {
 	case SIGINT:
 	case SIGQUIT:
 		/* Started in the background by a script: the terminal's keys are not for us. */
-		return info->ssi_code != SI_KERNEL ||
-		       !sigismember(&signals->ignored, info->ssi_signo);
+		return code != SI_KERNEL || !sigismember(&signals->ignored, number);
 	case SIGTERM:
 	case SIGHUP: return true;
 	default: return false;
@@ -152,7 +150,7 @@ static void take(struct signals *signals, struct command *command,
 		kill(command->pid, number);
 	if (number == SIGTSTP)
 		stop_too();
-	if (asks_for_the_end(signals, info))
+	if (asks_for_the_end(signals, number, info->ssi_code))
 		note_wish(signals, info);
 }
 
@@ -161,9 +159,80 @@ bool signals_take(struct signals *signals, struct command *command)
 	struct signalfd_siginfo info;
 
 	while (read(signals->fd, &info, sizeof info) == sizeof info) {
-		if (!command->pid)
+		if (!command->pid) {
+			signals->asked_ns = monotonic_ns();
 			return true;
+		}
 		take(signals, command, &info);
 	}
 	return signals->end_ns && monotonic_ns() >= signals->end_ns;
+}
+
+bool signals_take_wish(struct signals *signals)
+{
+	struct signalfd_siginfo info;
+	bool has_come = false;
+
+	while (read(signals->fd, &info, sizeof info) == sizeof info) {
+		uint64_t now = monotonic_ns();
+
+		if (!asks_for_the_end(signals, info.ssi_signo, info.ssi_code) ||
+		    now - signals->asked_ns < ONE_WISH_NS)
+			continue;
+		signals->asked_ns = now;
+		has_come = true;
+	}
+	return has_come;
+}
+
+/* After the recording */
+
+static struct {
+	struct signals *signals;
+	sigset_t set;
+	volatile bool *is_ended;
+	void (*leave)(void);
+	volatile sig_atomic_t again; /* what COMMAND may want, or 0 */
+} late;
+
+static void on_late_signal(int number, siginfo_t *info, void *context)
+{
+	uint64_t now = monotonic_ns();
+
+	if (!asks_for_the_end(late.signals, number, info->si_code) ||
+	    now - late.signals->asked_ns < ONE_WISH_NS)
+		return;
+	if (*late.is_ended)
+		late.leave();
+	late.signals->asked_ns = now;
+	*late.is_ended = true;
+	if (info->si_code != SI_KERNEL)
+		late.again = number;
+}
+
+void signals_divert(struct signals *signals, volatile bool *is_ended, void (*leave)(void))
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction action = {.sa_sigaction = on_late_signal};
+
+	late.signals = signals;
+	late.is_ended = is_ended;
+	late.leave = leave;
+	sigemptyset(&late.set);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (sigismember(&signals->caught, numbers[i]))
+			sigaddset(&late.set, numbers[i]);
+	action.sa_flags = SA_SIGINFO | SA_RESTART;
+	action.sa_mask = late.set;
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (sigismember(&late.set, numbers[i]))
+			sigaction(numbers[i], &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &late.set, NULL);
+}
+
+void signals_rejoin(void)
+{
+	sigprocmask(SIG_BLOCK, &late.set, NULL);
+	if (late.again)
+		kill(getpid(), late.again);
 }

@@ -21,10 +21,13 @@ struct signals {
 	int fd;	       /* readable when one has arrived */
 	sigset_t mask; /* as these were before us */
 	struct sigaction pipe, child;
-	sigset_t ignored;
+	sigset_t ignored, caught;
 	uint64_t asked_ns; /* when the end was first asked for; 0: not yet */
 	uint64_t end_ns;   /* when the recording ends though COMMAND goes on; 0: not */
 };
+
+/* What is sent twice at once (timeout(1): to the process and to its group) is one wish. */
+#define ONE_WISH_NS (50 * 1000000ULL)
 
 /*
  * From now on, signals wait to be read. @with_command: those that are COMMAND's affair, too. A
@@ -41,5 +44,16 @@ void signals_restore(const struct signals *signals);
  * one that somebody sent (a service manager won't wait for long).
  */
 bool signals_take(struct signals *signals, struct command *command);
+
+/* After that, for nobody else: whether another signal has asked to stop. */
+bool signals_take_wish(struct signals *signals);
+
+/*
+ * The recording is over, its files are to be written. From now on, the first wish for an end sets
+ * *@is_ended, the second calls @leave; both in a signal handler.
+ */
+void signals_divert(struct signals *signals, volatile bool *is_ended, void (*leave)(void));
+/* Signals wait to be read again. One that was sent to us comes again: COMMAND may want it. */
+void signals_rejoin(void);
 
 #endif

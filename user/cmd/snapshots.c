@@ -20,9 +20,6 @@
 #include "cmd/set_writer.h"
 #include "cmd/signals.h"
 
-/* Signals that come so soon behind the one that ended the recording are the same wish. */
-#define ONE_WISH_NS (100 * 1000000ULL)
-
 /* Without a pidfd, the writer's end is looked for so often. */
 #define POLL_MS 20
 
@@ -38,6 +35,7 @@ struct snapshots {
 	struct totals totals;
 	struct snapshots_counts counts;
 	struct window_files lists;
+	bool names_ended; /* asked to stop while the last set is written */
 };
 
 static int name_lists(struct snapshots *snapshots)
@@ -228,8 +226,11 @@ bool snapshots_poll(struct snapshots *snapshots)
 static void be_writer(const struct snapshots *snapshots, struct collect_window *window,
 		      const char *source)
 {
+	struct window_origin origin = *snapshots->origin;
+
+	origin.is_ended = &snapshots->report->names_ended;
 	setpriority(PRIO_PROCESS, 0, snapshots->nice);
-	set_write(snapshots->origin, window, source, snapshots->report);
+	set_write(&origin, window, source, snapshots->report);
 	_exit(EXIT_DONE);
 }
 
@@ -238,7 +239,7 @@ void snapshots_write(struct snapshots *snapshots, struct collect_window *window,
 	struct set_report *report = snapshots->report;
 
 	snapshots->n_events = window->profile->n_events ? window->profile->n_events : 1;
-	*report = (struct set_report){};
+	*report = (struct set_report){.names_ended = snapshots->names_ended};
 	totals_begin(window, &report->totals);
 	snapshots->writer = fork();
 	if (snapshots->writer == 0)
@@ -253,39 +254,36 @@ void snapshots_write(struct snapshots *snapshots, struct collect_window *window,
 	snapshots->writer_fd = syscall(SYS_pidfd_open, snapshots->writer, 0);
 }
 
-static bool is_end(uint32_t number)
+static void give_up(struct snapshots *snapshots)
 {
-	return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+	struct rusage usage = {};
+	int status = 0;
+
+	kill(snapshots->writer, SIGKILL);
+	wait4(snapshots->writer, &status, 0, &usage);
+	note_end(snapshots, status, &usage, true);
 }
 
-static bool was_asked_to_stop(const struct signals *signals, uint64_t asked_ns)
+int snapshots_wait(struct snapshots *snapshots, struct signals *signals)
 {
-	struct signalfd_siginfo info;
-
-	while (read(signals->fd, &info, sizeof info) == sizeof info)
-		if (is_end(info.ssi_signo) && monotonic_ns() - asked_ns >= ONE_WISH_NS)
-			return true;
-	return false;
-}
-
-int snapshots_wait(struct snapshots *snapshots, const struct signals *signals, uint64_t asked_ns)
-{
+	if (snapshots->has_progress && snapshots->writer)
+		fputs("\r\033[Kbpfflame: writing the last set; Ctrl-C ends the search for names ",
+		      stderr);
 	while (!snapshots_poll(snapshots)) {
 		struct pollfd fds[] = {
 			{.fd = signals->fd, .events = POLLIN},
 			{.fd = snapshots->writer_fd, .events = POLLIN},
 		};
 
-		if (was_asked_to_stop(signals, asked_ns)) {
-			struct rusage usage = {};
-			int status = 0;
-
-			kill(snapshots->writer, SIGKILL);
-			wait4(snapshots->writer, &status, 0, &usage);
-			note_end(snapshots, status, &usage, true);
-			return -EINTR;
+		if (signals_take_wish(signals)) {
+			if (snapshots->names_ended) {
+				give_up(snapshots);
+				return -EINTR;
+			}
+			snapshots->names_ended = snapshots->report->names_ended = true;
 		}
 		poll(fds, 2, snapshots->writer_fd < 0 ? POLL_MS : -1);
 	}
+	clear_line(snapshots);
 	return 0;
 }

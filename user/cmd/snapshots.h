@@ -49,10 +49,10 @@ void snapshots_write(struct snapshots *snapshots, struct collect_window *window,
 		     const char *source);
 
 /*
- * Waits until nobody writes. A signal that asks to stop, @asked_ns being when the last one came,
- * gives up the set that is being written. Errors: -EINTR then.
+ * Waits until nobody writes. The first signal that asks to stop ends the search for names, the
+ * second gives up the set that is being written. Errors: -EINTR then.
  */
-int snapshots_wait(struct snapshots *snapshots, const struct signals *signals, uint64_t asked_ns);
+int snapshots_wait(struct snapshots *snapshots, struct signals *signals);
 
 /* What came of all windows so far, and of their sets. */
 const struct totals *snapshots_totals(const struct snapshots *snapshots);

@@ -122,6 +122,11 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 		percent(totals->unnamed_frames, totals->frames));
 	print_truncated(totals, stream);
 	print_unwinding(&summary->totals.stats, stream);
+	if (summary->totals.symbols.unsearched_files)
+		fprintf(stream,
+			"            the search for names was ended early: %zu files were not asked "
+			"for more than their own symbols\n",
+			summary->totals.symbols.unsearched_files);
 	if (summary->totals.symbols.kernel_refused)
 		fprintf(stream, "            the kernel does not name its functions: %s\n",
 			strerror(-summary->totals.symbols.kernel_refused));
@@ -437,6 +442,7 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_truncated(totals, &json);
 	json_number(&json, "unnamed_frames_percent",
 		    percent(totals->unnamed_frames, totals->frames), 3);
+	json_count(&json, "unsearched_files", summary->totals.symbols.unsearched_files);
 	json_losses(summary, &json);
 	json_count(&json, "windows", summary->totals.windows);
 	json_sets(summary, &json);

@@ -140,6 +140,7 @@ static void add_symbols(struct symbol_stats *symbols, const struct symbol_stats 
 	symbols->unnamed = larger(symbols->unnamed, window->unnamed);
 	symbols->files = larger(symbols->files, window->files);
 	symbols->unreadable_files = larger(symbols->unreadable_files, window->unreadable_files);
+	symbols->unsearched_files = larger(symbols->unsearched_files, window->unsearched_files);
 	symbols->damaged_files = larger(symbols->damaged_files, window->damaged_files);
 	if (!symbols->kernel_refused)
 		symbols->kernel_refused = window->kernel_refused;

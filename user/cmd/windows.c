@@ -78,8 +78,12 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 {
 	const struct record_options *options = origin->options;
 	struct profile *profile = window->profile;
-	int r = symbolize(profile, window->sources, &options->symbolize, ret_symbols);
+	struct symbolize_options symbolize_options = options->symbolize;
+	int r;
 
+	symbolize_options.is_ended = origin->is_ended;
+	symbolize_options.begin_file = origin->begin_file;
+	r = symbolize(profile, window->sources, &symbolize_options, ret_symbols);
 	r = r < 0 ? r : describe(profile, origin->argc, origin->argv);
 	r = r < 0 ? r : collect_finish_stacks(profile);
 	profile->by_thread = options->collect.threads;

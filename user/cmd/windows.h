@@ -36,6 +36,8 @@ struct window_origin {
 	const struct record_options *options;
 	int argc;
 	char **argv;
+	const volatile bool *is_ended; /* as those of symbolize_options */
+	void (*begin_file)(const char *path);
 };
 
 /*

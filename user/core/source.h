@@ -24,6 +24,8 @@ struct symbolize_options {
 	bool lines;	   /* find file and line of each frame */
 	bool addresses;	   /* find no names: [module+0xOFFSET] */
 	const char *symfs; /* a folder that is looked under first for files of symbols, or NULL */
+	const volatile bool *is_ended;	      /* NULL, or set by others: search no longer */
+	void (*begin_file)(const char *path); /* NULL, or called for each file */
 };
 
 #endif

@@ -19,6 +19,8 @@
 
 #define ONE_LIMIT_NS (30 * NSEC_PER_SEC)
 #define ALL_LIMIT_NS (60 * NSEC_PER_SEC)
+/* Whether anybody still wants it, is looked at so often. */
+#define LOOK_NS (50 * 1000000ULL)
 
 /* Where the client keeps what it has fetched: debuginfod-find(1). */
 static int open_cached(const char *build_id)
@@ -78,20 +80,39 @@ static int start(const char *build_id, int output, pid_t *ret_pid)
 	return -r;
 }
 
-/* Reads until the writer has ended. Errors: -ETIMEDOUT. */
-static int read_all(int fd, uint64_t deadline_ns, char *text, size_t size)
+static bool is_ended(const struct debuginfod *debuginfod)
+{
+	return debuginfod->is_ended && *debuginfod->is_ended;
+}
+
+/* Waits until @fd can be read. Errors: -ETIMEDOUT, -EINTR: nobody wants it any more. */
+static int wait_for(const struct debuginfod *debuginfod, int fd, uint64_t deadline_ns)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	while (!is_ended(debuginfod)) {
+		uint64_t now = monotonic_ns(), left = deadline_ns - now;
+
+		if (now >= deadline_ns)
+			return -ETIMEDOUT;
+		if (poll(&poll_fd, 1, (left < LOOK_NS ? left : LOOK_NS) / 1000000 + 1) > 0)
+			return 0;
+	}
+	return -EINTR;
+}
+
+/* Reads until the writer has ended. Errors: those of wait_for(). */
+static int read_all(const struct debuginfod *debuginfod, int fd, uint64_t deadline_ns, char *text,
+		    size_t size)
 {
 	size_t n = 0;
 
 	for (;;) {
-		uint64_t now = monotonic_ns();
-		struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+		int r = wait_for(debuginfod, fd, deadline_ns);
 		ssize_t got;
 
-		if (now >= deadline_ns)
-			return -ETIMEDOUT;
-		if (poll(&poll_fd, 1, (deadline_ns - now) / 1000000 + 1) <= 0)
-			continue;
+		if (r < 0)
+			return r;
 		got = read(fd, text + n, size - 1 - n);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -105,25 +126,22 @@ static int read_all(int fd, uint64_t deadline_ns, char *text, size_t size)
 }
 
 /* Waits for the end of the client, which is killed when it does not come in time. */
-static int finish(pid_t pid, uint64_t deadline_ns)
+static int finish(const struct debuginfod *debuginfod, pid_t pid, uint64_t deadline_ns)
 {
-	struct pollfd ended = {.fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
-	uint64_t now = monotonic_ns();
-	int status;
+	int fd = syscall(SYS_pidfd_open, pid, 0), status;
+	int r = fd < 0 ? -ETIMEDOUT : wait_for(debuginfod, fd, deadline_ns);
 
-	while (ended.fd >= 0 && now < deadline_ns &&
-	       poll(&ended, 1, (deadline_ns - now) / 1000000 + 1) <= 0)
-		now = monotonic_ns();
-	if (now >= deadline_ns || ended.fd < 0)
+	if (r < 0)
 		kill(pid, SIGKILL);
-	closep(&ended.fd);
+	closep(&fd);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return now >= deadline_ns ? -ETIMEDOUT : WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return r < 0 ? r : WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 /* Asks the client for the path of the file. Errors: -ESRCH it has none; those of starting it. */
-static int ask(const char *build_id, uint64_t deadline_ns, char *path, size_t size)
+static int ask(const struct debuginfod *debuginfod, const char *build_id, uint64_t deadline_ns,
+	       char *path, size_t size)
 {
 	int ends[2], r, status;
 	pid_t pid;
@@ -136,10 +154,10 @@ static int ask(const char *build_id, uint64_t deadline_ns, char *path, size_t si
 		close(ends[0]);
 		return r;
 	}
-	r = read_all(ends[0], deadline_ns, path, size);
+	r = read_all(debuginfod, ends[0], deadline_ns, path, size);
 	/* One that says more than a path must not wait for us to read it. */
 	close(ends[0]);
-	status = finish(pid, r < 0 ? 0 : deadline_ns);
+	status = finish(debuginfod, pid, r < 0 ? 0 : deadline_ns);
 	return r < 0 ? r : status > 0 ? -ESRCH : status;
 }
 
@@ -160,9 +178,9 @@ int debuginfod_open(struct debuginfod *debuginfod, const char *build_id)
 	if (!is_wanted())
 		return -ENOENT;
 	fd = open_cached(build_id);
-	if (fd >= 0 || debuginfod->is_off)
+	if (fd >= 0 || debuginfod->is_off || is_ended(debuginfod))
 		return fd;
-	r = ask(build_id, start_ns + (left < limit ? left : limit), path, sizeof path);
+	r = ask(debuginfod, build_id, start_ns + (left < limit ? left : limit), path, sizeof path);
 	debuginfod->spent_ns += monotonic_ns() - start_ns;
 	/* It is not there, it hangs, or there is no time left. */
 	if ((r < 0 && r != -ESRCH) || debuginfod->spent_ns >= ALL_LIMIT_NS)

@@ -14,9 +14,10 @@
 
 /* All zero at first. */
 struct debuginfod {
-	bool is_off;	   /* not to be asked any more */
-	uint64_t spent_ns; /* waiting, all together */
-	uint64_t limit_ns; /* for one call; 0: 30 s */
+	bool is_off;		       /* not to be asked any more */
+	uint64_t spent_ns;	       /* waiting, all together */
+	uint64_t limit_ns;	       /* for one call; 0: 30 s */
+	const volatile bool *is_ended; /* NULL, or set by others: wait no longer */
 };
 
 /*

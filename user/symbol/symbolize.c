@@ -350,11 +350,27 @@ static char *clean_path(const struct session *session, uint32_t path)
 	return clean;
 }
 
+static bool is_ended(const struct session *session)
+{
+	return session->options->is_ended && *session->options->is_ended;
+}
+
+/* What is to be found where the search has ended: what is quick. */
+static struct symbolize_options options_now(const struct session *session)
+{
+	struct symbolize_options options = *session->options;
+
+	options.no_inline |= is_ended(session);
+	options.lines &= !is_ended(session);
+	return options;
+}
+
 /* Names what is known of addresses in an open file. Errors: -ENOMEM, -E2BIG. */
 static int name_open_file(struct session *session, const struct source *source,
 			  struct elf_file *file, struct entry *entries, size_t n)
 {
 	struct mapped_file mapped = {.file = file, .root = source->root, .symfs = session->symfs};
+	const struct symbolize_options options = options_now(session);
 	struct dwarf_frames frames;
 	struct lookups lookups;
 	bool damaged;
@@ -367,10 +383,13 @@ static int name_open_file(struct session *session, const struct source *source,
 	r = path ? lookups_init(&lookups, entries, n) : -ENOMEM;
 	if (r == 0) {
 		mapped.path = path;
-		r = file_names_find(&mapped, session->options, &session->debuginfod, &lookups,
+		if (options.begin_file && !is_ended(session))
+			options.begin_file(path);
+		r = file_names_find(&mapped, &options, &session->debuginfod, &lookups,
 				    &session->profile->strings, &frames, &damaged);
 		if (r == 0) {
 			session->stats.damaged_files += damaged;
+			session->stats.unsearched_files += is_ended(session);
 			r = set_frames_file(session, entries, n, &lookups, &frames);
 			dwarf_frames_done(&frames);
 		}
@@ -561,6 +580,7 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 		.profile = profile,
 		.mapping_sources = sources,
 		.options = options,
+		.debuginfod.is_ended = options->is_ended,
 		.symfs = options->symfs ? open(options->symfs, O_PATH | O_DIRECTORY | O_CLOEXEC)
 					: -1,
 	};

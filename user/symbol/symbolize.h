@@ -17,7 +17,8 @@ struct symbol_stats {
 	size_t locations, unnamed; /* unnamed: shown as [module+0xOFFSET] or [unknown] */
 	size_t files, unreadable_files;
 	size_t damaged_files; /* of those read: part of it, or of what belongs to it, is damaged */
-	int kernel_refused;   /* 0, or why the kernel does not name its functions: -errno */
+	size_t unsearched_files; /* left when the search was ended: their own symbols alone */
+	int kernel_refused;	 /* 0, or why the kernel does not name its functions: -errno */
 };
 
 /*
