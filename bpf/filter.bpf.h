@@ -50,6 +50,46 @@ static __always_inline bool is_target_pid(u32 pid)
 	return bpf_map_lookup_elem(&target_pids, &pid);
 }
 
+/* Processes between a target and a descendant of it that is there already. */
+#define MAX_ANCESTORS 64
+
+/* Whether a process above that of @task is a target. */
+static __always_inline bool descends_from_target(struct task_struct *task)
+{
+	for (int i = 0; i < MAX_ANCESTORS; i++) {
+		u32 pid;
+
+		task = BPF_CORE_READ(task, real_parent);
+		if (!task || !BPF_CORE_READ(task, tgid))
+			return false;
+		pid = config.in_pid_namespace ? id_here(BPF_CORE_READ(task, group_leader))
+					      : BPF_CORE_READ(task, tgid);
+		if (is_target_pid(pid))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline void add_target(u32 pid)
+{
+	u8 one = 1;
+
+	if (bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY))
+		stat_add(BF_STAT_TARGETS_FULL, 1);
+}
+
+/*
+ * Whether children of @task are targets. Until the window opens, its own parents may not have been
+ * listed yet: whoever is born unlisted is found here, whoever is there by the listing.
+ */
+static __always_inline bool is_followed(struct task_struct *task)
+{
+	if (!config.follow)
+		return false;
+	return is_target_pid(process_id(task)) ||
+	       (!control.window_start && descends_from_target(task));
+}
+
 static __always_inline bool passes(struct task_struct *task)
 {
 	u32 tid = thread_id(task);

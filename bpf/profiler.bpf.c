@@ -180,16 +180,14 @@ int on_fork(u64 *ctx)
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	u32 pid = process_id(child);
 	struct bf_process_event event;
-	u8 one = 1;
 
 	if (config.in_pid_namespace && !pid)
 		return 0;
 	if (child->tgid != parent->tgid) {
 		if (config.by_pid) {
-			if (!config.follow || !is_target_pid(process_id(parent)))
+			if (!is_followed(parent))
 				return 0;
-			if (bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY))
-				stat_add(BF_STAT_TARGETS_FULL, 1);
+			add_target(pid);
 		}
 		inherit_mappings(parent, child);
 		process_event_init(&event, BF_EVENT_FORK, child);
@@ -218,13 +216,12 @@ int on_exec(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	u32 pid = process_id(task), old_tid = ctx[1];
-	u8 one = 1;
 
 	if (config.keep_runtime && old_tid != (u32)task->pid)
 		thread_takes_over(task, old_tid);
 	if (!config.command_pid || pid != config.command_pid)
 		return 0;
-	bpf_map_update_elem(&target_pids, &pid, &one, BPF_ANY);
+	add_target(pid);
 	if (config.offcpu)
 		thread_execs(task);
 	return 0;
@@ -272,6 +269,9 @@ static __always_inline int meet_task(struct bpf_iter__task *ctx, bool sleepable)
 
 	if (!task)
 		return 0;
+	if (config.by_pid && config.follow && !is_target_pid(process_id(task)) &&
+	    descends_from_target(task))
+		add_target(process_id(task));
 	if (config.offcpu)
 		thread_found(task, sleepable);
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD)) {

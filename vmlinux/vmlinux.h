@@ -136,6 +136,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	pid_t pid;
 	pid_t tgid;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	u64 start_boottime;

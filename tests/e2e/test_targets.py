@@ -97,6 +97,28 @@ def test_children_that_are_there_at_the_start(tmp_path):
     assert Folded(tmp_path / "x.folded").roots() >= {"sh", "sleep"}
 
 
+@pytest.mark.parametrize("option, followed", [([], True), (["--no-children"], False)])
+@pytest.mark.parametrize("mode, full", [("--oncpu", 199), ("--wall", 1e6)])
+def test_children_older_than_the_recording(tmp_path, option, followed, mode, full):
+    """A server's workers are two below it, and one of them begins others all the time."""
+    worker = f"touch {tmp_path}/begun; {WORKLOADS}/burn 60 1 >/dev/null & wait"
+    busy = "while :; do sleep 0.02; done"
+    with workload("sh", command=["/bin/sh", "-c", f"sh -c '{worker}' & sh -c '{busy}' & wait"],
+                  start_new_session=True) as process:
+        wait_until((tmp_path / "begun").exists)
+        time.sleep(0.2)
+        result = record(*option, mode, "-F", 199, "-p", process.pid, "-d", 1,
+                        "-o", tmp_path / "x.folded")
+        os.killpg(process.pid, signal.SIGKILL)
+    folded = Folded(tmp_path / "x.folded")
+    assert_no_loss(result.summary)
+    if followed:
+        assert folded.with_frame("burn_cycle") > 0.3 * full
+        assert mode == "--oncpu" or "sleep" in folded.roots()
+    else:
+        assert folded.roots() <= {"sh"}
+
+
 def test_recording_ends_with_its_target(tmp_path):
     started = time.monotonic()
     with workload("burn", 2, 1) as process:

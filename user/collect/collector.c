@@ -359,7 +359,7 @@ int collector_iterate(struct bpf_program *program,
 	return r;
 }
 
-/* Of a target's children, those that were forked since the programs run are followed. */
+/* BPF has found it to be a target's child. */
 static bool is_followed(const struct collector *collector, uint32_t pid)
 {
 	int targets = bpf_map__fd(collector->skel->maps.target_pids);
