@@ -21,20 +21,42 @@ static __always_inline bool comm_matches(struct task_struct *task)
 	return states & config.glob.accept;
 }
 
+#define MAX_CGROUP_DEPTH 64
+
+/*
+ * How deep config.cgroup_id lies, if @cgroup is below it. Its path does not say: it may begin at
+ * the root of a cgroup namespace, or of a mounted part of the tree. 0: it is elsewhere.
+ */
+__noinline u32 find_cgroup_depth(u64 address)
+{
+	struct cgroup *cgroup = (void *)address;
+	u32 level = BPF_CORE_READ(cgroup, level);
+
+	for (u32 i = 0; i < MAX_CGROUP_DEPTH && i <= level; i++)
+		if (cgroup_ancestor_id(cgroup, i) == config.cgroup_id)
+			return i + 1;
+	return 0;
+}
+
 static __always_inline bool in_cgroup(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
 	/* Not inside BPF_CORE_READ: clang would relocate the access to config too. */
-	int subsys = config.cgroup_subsys, level = config.cgroup_level;
+	int subsys = config.cgroup_subsys;
+	u32 depth = control.cgroup_depth;
 	struct cgroup *cgroup;
 
 	if (subsys < 0)
 		cgroup = BPF_CORE_READ(set, dfl_cgrp);
 	else
 		cgroup = BPF_CORE_READ(set, subsys[subsys & 15], cgroup);
-	if (BPF_CORE_READ(cgroup, level) < level)
-		return false;
-	return cgroup_ancestor_id(cgroup, level) == config.cgroup_id;
+	if (!depth) {
+		depth = find_cgroup_depth((u64)cgroup);
+		control.cgroup_depth = depth;
+		return depth;
+	}
+	return (u32)BPF_CORE_READ(cgroup, level) + 1 >= depth &&
+	       cgroup_ancestor_id(cgroup, depth - 1) == config.cgroup_id;
 }
 
 static __always_inline bool on_wanted_cpu(u32 cpu)

@@ -69,10 +69,9 @@ struct bf_config {
 	__u8 events;	      /* what -e names is sampled, too: programs can be nested */
 	__u8 in_pid_namespace; /* ids are told as one below the machine's has them */
 	__u8 has_rcu_lock;     /* programs that sleep must say what they hold on to */
-	__u8 pad;
+	__u8 pad[5];
 	__u32 command_pid;    /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
-	__u32 cgroup_level;
 	__u64 cgroup_id;
 	__u64 every;			  /* nanoseconds: windows of that length; 0: one */
 	__u64 min_block, max_block;	  /* nanoseconds, both included */
@@ -122,6 +121,8 @@ struct bf_control {
 	__u32 drain_wanted; /* set by BPF when a map fills up */
 	__u32 window;	    /* its lowest bit says which of `windows` is the open one */
 	__u32 pid_level;    /* how many namespaces are above pid_namespace */
+	__u32 cgroup_depth; /* set by BPF: cgroups from the root to config.cgroup_id; 0: unknown */
+	__u32 pad;
 };
 
 /* One row of the profile. A stack id is a keyed hash of its frames; 0: no frames. */

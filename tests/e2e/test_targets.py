@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import (WORKLOADS, Folded, Running, assert_no_loss, error_line, off_cpu, on_cpu,
-                     record, run, threads_of, wait_for_threads, wait_until, workload)
+from harness import (BPFFLAME, WORKLOADS, Folded, Running, assert_no_loss, can_unshare, error_line,
+                     off_cpu, on_cpu, record, run, threads_of, wait_for_threads, wait_until,
+                     workload)
 
 CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
@@ -208,6 +209,24 @@ def cgroups(root):
         wait_until(lambda: not (child / "cgroup.procs").read_text())
         child.rmdir()
         group.rmdir()
+
+
+@pytest.mark.skipif(not can_unshare(), reason="needs namespaces: unshare --mount fails")
+@pytest.mark.parametrize("view", ["a namespace", "a part of the tree"])
+def test_cgroup_whose_path_is_not_whole(tmp_path, view):
+    """In a container, paths begin at the namespace's root; so they do where only a part is mounted."""
+    if not (root := cgroup_root()):
+        pytest.skip("no cgroup hierarchy")
+    kind = "cgroup2" if (root / "cgroup.controllers").exists() else "cgroup -o cpu"
+    with cgroups(root) as (group, child), workload("burn", 60, 1) as inside:
+        (child / "cgroup.procs").write_text(str(inside.pid))
+        mount = f"unshare --cgroup sh -ec 'mount -t {kind} none {tmp_path}" if view == "a namespace" \
+            else f"sh -ec 'mount --bind {group} {tmp_path}"
+        script = f"echo $$ >{group}/cgroup.procs; exec {mount}; exec \"$0\" \"$@\"'"
+        subprocess.run(["unshare", "--mount", "sh", "-ec", f'{script} "$0" "$@"', BPFFLAME, "-q", "-F", "199",
+                        "-G", tmp_path / "below", "-d", "1", "-o", tmp_path.with_suffix(".folded")],
+                       check=True, timeout=60)
+    assert Folded(tmp_path.with_suffix(".folded")).with_frame("burn_cycle") > 50
 
 
 @pytest.mark.parametrize("kind", ["whatever the host has", "v1"])

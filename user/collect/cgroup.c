@@ -125,8 +125,5 @@ int cgroup_resolve(const char *path, struct bf_config *config, struct failure *f
 				   "-G: %s belongs to a v1 tree without a controller", path);
 	config->by_cgroup = 1;
 	config->cgroup_id = stat_.st_ino; /* on 64-bit machines the inode is the cgroup's id */
-	config->cgroup_level = 0;
-	for (const char *p = resolved + strlen(mount.folder); *p; p++)
-		config->cgroup_level += *p == '/' && p[1] && p[1] != '/';
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * filter: what the user asked for, in the form that BPF tests: a glob as an automaton, a cgroup
- * path as an id with its level.
+ * path as an id.
  */
 #ifndef COLLECT_FILTER_H
 #define COLLECT_FILTER_H
@@ -19,7 +19,7 @@ int glob_matches(const struct bf_glob *glob, const char *text);
 
 /*
  * @path: a folder in a mounted cgroup tree, or a path relative to its root (`/system.slice`).
- * Fills cgroup_id, cgroup_level and cgroup_subsys of @config.
+ * Fills cgroup_id and cgroup_subsys of @config.
  */
 int cgroup_resolve(const char *path, struct bf_config *config, struct failure *failure);
 
