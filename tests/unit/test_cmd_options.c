@@ -166,6 +166,43 @@ static void sets(void **state)
 	expect_refused("--every 1 -o x.svg", "--every");
 }
 
+static void expect_events(const char *list, const char *const names[], size_t n)
+{
+	char line[256];
+	struct record_options options;
+
+	snprintf(line, sizeof line, "-e %s", list);
+	if (parse(line, &options) != 0)
+		fail_msg("%s: %s", line, failure.what);
+	assert_int_equal(options.collect.n_events, n);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(options.collect.events[i].name, names[i]);
+	options_done(&options);
+}
+
+#define EXPECT_EVENTS(list, ...)                                                                   \
+	expect_events(list, (const char *const[]){__VA_ARGS__},                                    \
+		      sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* A comma ends an event, unless it is part of a file's name or between a PMU's slashes. */
+static void lists_of_events(void **state)
+{
+	EXPECT_EVENTS("page-faults,kprobe:vfs_read", "page-faults", "kprobe:vfs_read");
+	EXPECT_EVENTS("kprobe:vfs_read,page-faults:9", "kprobe:vfs_read", "page-faults");
+	EXPECT_EVENTS("probe:a,cpu/event=1,umask=2/,probe:b", "probe:a", "cpu/event=1,umask=2/",
+		      "probe:b");
+	EXPECT_EVENTS("uprobe:/a,b:f:7,usdt:/c,d:e:g,uretprobe:libc.so.6:h", "uprobe:/a,b:f",
+		      "usdt:/c,d:e:g", "uretprobe:libc.so.6:h");
+	expect_refused("-e page-faults,", "-e");
+	expect_refused("-e uprobe:/a,b", "-e");
+}
+
+static void wall_has_no_cpus(void **state)
+{
+	expect_refused("--wall -C 0", "-C does not go with --wall");
+	assert_int_equal(parsed("--offcpu -C 0").collect.mode, PROFILE_OFFCPU);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +212,8 @@ int main(void)
 		cmocka_unit_test(offcpu_periods),
 		cmocka_unit_test(other_options_of_offcpu_time),
 		cmocka_unit_test(user_stacks_only),
+		cmocka_unit_test(lists_of_events),
+		cmocka_unit_test(wall_has_no_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/parse.h"
 
@@ -158,11 +159,16 @@ static int add_event(struct record_options *options, const char *text, struct fa
 /* Names of files may hold commas, and so do the terms of a PMU, between slashes. */
 static size_t event_length(const char *list)
 {
+	static const char *const of_files[] = {"uprobe:", "uretprobe:", "usdt:"};
 	bool in_terms = false;
 	size_t n = 0;
 
-	if (strstr(list, "probe:") || strncmp(list, "usdt:", 5) == 0)
-		return strlen(list);
+	for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++) {
+		size_t start = strlen(of_files[i]);
+
+		if (strncmp(list, of_files[i], start) == 0)
+			n = start + strcspn(list + start, ":");
+	}
 	for (; list[n] && (in_terms || list[n] != ','); n++)
 		in_terms ^= list[n] == '/';
 	return n;
@@ -451,6 +457,12 @@ static int check_mode(struct record_options *options, struct failure *failure)
 				   option_name(options->offcpu_option, name));
 	if (collect->mode == PROFILE_ONCPU)
 		return 0;
+	if (collect->mode == PROFILE_WALL && collect->cpus) {
+		failure_set(failure, -EINVAL,
+			    "-C does not go with --wall: threads wait on no CPU, so their times "
+			    "would not add up");
+		return failure_mend(failure, -EINVAL, "use -C with --oncpu or --offcpu");
+	}
 	if (collect->n_events)
 		return failure_set(failure, -EINVAL, "-e %s does not go with --%s",
 				   collect->events[0].name,
@@ -481,9 +493,10 @@ static int check_sets(const struct record_options *options, struct failure *fail
 static int check_outputs(const struct record_options *options, struct failure *failure)
 {
 	for (size_t i = 0; i < options->outputs.n_paths; i++)
-		if (options->json && strcmp(options->outputs.paths[i], "-") == 0)
+		if (options->json && output_descriptor(options->outputs.paths[i]) == STDOUT_FILENO)
 			return failure_set(failure, -EINVAL,
-					   "--json and -o - both want standard output");
+					   "--json and -o %s both want standard output",
+					   options->outputs.paths[i]);
 	if (options->symbolize.addresses && options->symbolize.lines)
 		return failure_set(failure, -EINVAL, "--addresses and --lines exclude each other");
 	return view_options_check(&options->view, failure);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "export/export.h"
 
@@ -135,6 +136,16 @@ static char *name_of_event(const struct outputs *outputs, const char *path, cons
 											    : named;
 }
 
+/* Of a device there is one, whatever the event: /dev/null. */
+static char *path_for(const struct outputs *outputs, const char *path, const char *event)
+{
+	struct stat target;
+
+	return event && (stat(path, &target) < 0 || !S_ISCHR(target.st_mode))
+		       ? name_of_event(outputs, path, event)
+		       : strdup(path);
+}
+
 static int plan_named(const struct outputs *outputs, const char *event, struct output_files *files,
 		      struct failure *failure)
 {
@@ -162,8 +173,7 @@ static int plan_named(const struct outputs *outputs, const char *event, struct o
 			failure_set(failure, -EINVAL, "-o %s takes one event", path);
 			return failure_mend(failure, -EINVAL, "give one -e, or files");
 		}
-		r = add_file(files, event ? name_of_event(outputs, path, event) : strdup(path),
-			     format);
+		r = add_file(files, path_for(outputs, path, event), format);
 	}
 	return r;
 }
