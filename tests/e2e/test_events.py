@@ -137,6 +137,7 @@ def test_uprobes_are_exact(tmp_path):
     assert leaf(folded, "calls_twice", "called_often") == 2 * truth["twice"]
     assert leaf(folded, *["recurses"] * truth["recursed"], "called_often") == 1
     assert result.summary["complete_stacks_percent"] == 100
+    assert result.summary["events"][0]["path"] == str(PROBES)
     # The same event once more, by a period: its files have a number.
     assert abs(files["uprobe-probes-called_often-2"].total() - folded.total()) \
         <= 100 * os.cpu_count()

@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/system.h"
@@ -332,6 +333,61 @@ static void libraries_are_found_by_name(void **state)
 	assert_int_equal(probe_file_find("/", 0, &a), -ENOENT);
 }
 
+static const char *prefix(void)
+{
+	static char path[32];
+
+	snprintf(path, sizeof path, "/tmp/bpfflame-%d", getpid());
+	return path;
+}
+
+/* The head of our own program, made for machine @machine of words of @class as far as its header says. */
+static const char *like_us(const char *name, uint8_t class, uint16_t machine)
+{
+	static char path[64];
+	Elf64_Ehdr *header;
+	FILE *file;
+	size_t size;
+
+	assert_int_equal(read_whole_file("/proc/self/exe", (char **)&header, &size), 0);
+	header->e_ident[EI_CLASS] = class;
+	if (machine)
+		header->e_machine = machine;
+	snprintf(path, sizeof path, "%s-%s", prefix(), name);
+	mkdir(path, 0700);
+	strcat(path, "/libprobed.so.1");
+	file = fopen(path, "w");
+	assert_int_equal(fwrite(header, 1, 4096, file), 4096);
+	fclose(file);
+	free(header);
+	return path;
+}
+
+/* As on a machine with programs of several kinds, where each has a libc.so.6. */
+static void libraries_of_other_programs_are_passed_over(void **state)
+{
+	char folders[256], wanted[64], *found;
+
+	assert_false(probe_file_runs_here(like_us("a", ELFCLASS32, 0)));
+	assert_false(probe_file_runs_here(like_us("b", ELFCLASS64, EM_S390)));
+	snprintf(wanted, sizeof wanted, "%s", like_us("c", ELFCLASS64, 0));
+	assert_true(probe_file_runs_here(wanted));
+	snprintf(folders, sizeof folders, "%1$s-a:%1$s-b:%1$s-c", prefix());
+	setenv("LD_LIBRARY_PATH", folders, 1);
+	assert_int_equal(probe_file_find("libprobed.so.1", 0, &found), 0);
+	unsetenv("LD_LIBRARY_PATH");
+	assert_string_equal(found, wanted);
+	free(found);
+	for (const char *kind = "abc"; *kind; kind++) {
+		char path[64];
+
+		snprintf(path, sizeof path, "%s-%c/libprobed.so.1", prefix(), *kind);
+		unlink(path);
+		*strrchr(path, '/') = '\0';
+		rmdir(path);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +400,7 @@ int main(void)
 		cmocka_unit_test(usdt_probes_are_found),
 		cmocka_unit_test(damaged_notes_do_no_harm),
 		cmocka_unit_test(libraries_are_found_by_name),
+		cmocka_unit_test(libraries_of_other_programs_are_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,6 +340,8 @@ static int tell(struct recording *recording)
 		.write_seconds = (monotonic_ns() - recording->ended_ns) / 1e9,
 	};
 
+	for (size_t i = 0; i < options->collect.n_events; i++)
+		summary.event_paths[i] = collect_event_path(recording->collector, i);
 	if (recording->snapshots) {
 		summary.files = snapshots_lists(recording->snapshots);
 		summary.sets = snapshots_counts(recording->snapshots);

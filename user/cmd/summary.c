@@ -187,11 +187,12 @@ static void print_events(const struct summary *summary, FILE *stream)
 		if (!event_is_counted(event))
 			fprintf(stream, " of %s", event->name);
 		if (!period)
-			fprintf(stream, ", at %u Hz\n", collect->frequency);
+			fprintf(stream, ", at %u Hz", collect->frequency);
 		else if (period > 1)
-			fprintf(stream, ", one for each %" PRIu64 "\n", period);
-		else
-			fputc('\n', stream);
+			fprintf(stream, ", one for each %" PRIu64, period);
+		if (summary->event_paths[i])
+			fprintf(stream, ", in %s", summary->event_paths[i]);
+		fputc('\n', stream);
 	}
 }
 
@@ -400,6 +401,8 @@ static void json_events(const struct summary *summary, struct json *json)
 		json_open(json, NULL, '{');
 		json_text(json, "name", event->name);
 		json_text(json, "kind", event_kind_name(event->kind));
+		if (summary->event_paths[i])
+			json_text(json, "path", summary->event_paths[i]);
 		json_text(json, "unit", event_is_counted(event) ? "events" : "samples");
 		json_count(json, "period", event_period(event));
 		json_count(json, "samples", summary->totals.events[i].running);

@@ -13,6 +13,7 @@ struct summary {
 	const struct record_options *options;
 	const char *source; /* the event; off-CPU, the hook */
 	const char *hook;   /* "" on-CPU */
+	const char *event_paths[PROFILE_MAX_EVENTS]; /* of probed files; or NULL */
 	struct totals totals;
 	struct command command;
 	const struct window_files *files;

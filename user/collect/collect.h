@@ -133,6 +133,9 @@ void collect_window_done(struct collect_window *window);
 /* "cycles" or "cpu-clock"; off-CPU, the hook in use. */
 const char *collect_source(const struct collector *collector);
 
+/* The file that event @number of -e probes, or NULL. */
+const char *collect_event_path(const struct collector *collector, size_t number);
+
 /* The hook in use in both modes that measure off-CPU time; else "". */
 const char *collect_hook(const struct collector *collector);
 

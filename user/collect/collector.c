@@ -562,3 +562,8 @@ const char *collect_source(const struct collector *collector)
 		return collector->loaded.hook;
 	return collector->sampled.source;
 }
+
+const char *collect_event_path(const struct collector *collector, size_t number)
+{
+	return number < collector->sampled.n ? collector->sampled.items[number].path : NULL;
+}

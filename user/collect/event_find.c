@@ -230,6 +230,10 @@ static int find_probe(struct event *event, uint32_t pid, struct failure *failure
 		failure_set(failure, -ENODEV, "-e %s: this kernel has no uprobes", request->name);
 		return failure_mend(failure, -ENODEV, "it needs CONFIG_UPROBE_EVENTS");
 	}
+	if (r == 0 && !probe_file_runs_here(event->path))
+		return failure_set(failure, -ENOEXEC,
+				   "-e %s: %s is made for another machine: nothing here runs it",
+				   request->name, event->path);
 	event->places = calloc(1, sizeof *event->places);
 	if (r < 0 || !event->places)
 		return -ENOMEM;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/system.h"
 
@@ -32,6 +33,58 @@ static int path_of(const char *path, uint32_t pid, char **ret)
 	}
 	*ret = whole;
 	return 0;
+}
+
+/* For which processor a file is made, and its word size. False: it is no ELF file. */
+static bool read_kind(const char *path, uint16_t *ret_machine, uint8_t *ret_class)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr header; /* up to e_machine, an Elf32_Ehdr is the same */
+
+	if (fd < 0 || read(fd, &header, sizeof header) != sizeof header ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	*ret_machine = header.e_machine;
+	*ret_class = header.e_ident[EI_CLASS];
+	return true;
+}
+
+static bool is_like_ours(const char *path)
+{
+	uint16_t machine, our_machine;
+	uint8_t class, our_class;
+
+	return read_kind(path, &machine, &class) &&
+	       read_kind("/proc/self/exe", &our_machine, &our_class) && machine == our_machine &&
+	       class == our_class;
+}
+
+bool probe_file_runs_here(const char *path)
+{
+	uint16_t machine;
+	uint8_t class;
+
+	if (!read_kind(path, &machine, &class) || is_like_ours(path))
+		return true;
+#ifdef __x86_64__
+	return machine == EM_386;
+#else
+	return machine == EM_ARM;
+#endif
+}
+
+/*
+ * @path, if programs that run here load libraries from it: of several libc.so.6, those for other
+ * kinds of programs may well be listed first.
+ */
+static int path_of_ours(const char *path, const char *name, uint32_t pid, char **ret)
+{
+	int r = path_of(path, pid, ret);
+
+	if (r < 0 || strncmp(name, "lib", 3) != 0 || is_like_ours(*ret))
+		return r;
+	free(*ret);
+	return -ENOENT;
 }
 
 /* Whether file @base is library @name: `libc.so.6`, `libc.so` or `libc`. */
@@ -103,7 +156,7 @@ static int find_cached(const char *name, char **ret)
 	for (uint32_t i = 0; i < n && CACHE_HEADER + (i + 1ULL) * CACHE_ENTRY <= size; i++) {
 		memcpy(words, cache + CACHE_HEADER + i * CACHE_ENTRY, sizeof words);
 		if (is_library(cache_text(cache, size, words[1]), name) &&
-		    path_of(cache_text(cache, size, words[2]), 0, ret) == 0)
+		    path_of_ours(cache_text(cache, size, words[2]), name, 0, ret) == 0)
 			return 0;
 	}
 	return -ENOENT;
@@ -119,7 +172,7 @@ static int find_in_list(const char *list, const char *name, uint32_t pid, char *
 		if (n &&
 		    (size_t)snprintf(path, sizeof path, "%.*s/%s", (int)n, list, name) <
 			    sizeof path &&
-		    path_of(path, pid, ret) == 0)
+		    path_of_ours(path, name, pid, ret) == 0)
 			return 0;
 		list += n + !!list[n];
 	}

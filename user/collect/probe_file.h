@@ -5,6 +5,7 @@
 #ifndef COLLECT_PROBE_FILE_H
 #define COLLECT_PROBE_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/failure.h"
@@ -16,6 +17,9 @@
  * Returns 0 with *ret_path malloc'ed. Errors: -ENOENT, -ENOMEM.
  */
 int probe_file_find(const char *name, uint32_t pid, char **ret_path);
+
+/* Whether this machine runs such code: not that of another processor, nor x32's. */
+bool probe_file_runs_here(const char *path);
 
 /*
  * Where function @name, `0xADDRESS` or a USDT probe of @provider (NULL: any) lies in the file.
