@@ -344,6 +344,23 @@ def made_hostile(folder, n):
         yield path
 
 
+@pytest.mark.parametrize("mode", ["--oncpu", "--wall"])
+@pytest.mark.parametrize("is_command", [True, False])
+def test_process_whose_first_thread_has_left(tmp_path, is_command, mode):
+    """Of such a process /proc shows neither mappings nor files, only of its other threads."""
+    arguments = [mode, "-F", 499, "-o", tmp_path / "x.folded"]
+    if is_command:
+        result = record(*arguments, "--", WORKLOADS / "left", 1)
+    else:
+        with workload("left", 60) as process:
+            time.sleep(0.2)
+            result = record(*arguments, "-d", 1, "-p", process.pid)
+    assert_no_loss(result.summary)
+    assert result.summary["complete_stacks_percent"] > 95, result
+    folded = Folded(tmp_path / "x.folded")
+    assert folded.with_frame("stay_behind") > 0.9 * folded.total()
+
+
 def test_files_that_lie(tmp_path, chains):
     """Recording works, and others lose nothing."""
     commands = [([NOFP, "recursion", "burn", 60, DEPTH], None)]

@@ -116,11 +116,12 @@ struct opened {
 static struct opened open_of_process(struct files *files, const struct file_name *name,
 				     uint32_t pid, uint64_t start, uint64_t end)
 {
-	struct opened opened = {.root = find_root(files, pid)};
+	uint32_t thread = maps_thread(pid);
+	struct opened opened = {.root = find_root(files, thread)};
 	char text[PATH_MAX + 64];
 
-	snprintf(text, sizeof text, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, start,
-		 end);
+	snprintf(text, sizeof text, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
+		 thread, start, end);
 	opened.fd = verify(open(text, OPEN_FLAGS), name);
 	if (opened.fd >= 0 || name->path[0] != '/')
 		return opened;
@@ -131,7 +132,7 @@ static struct opened open_of_process(struct files *files, const struct file_name
 		return opened;
 	}
 	/* The same root may have other mounts below it. */
-	snprintf(text, sizeof text, "/proc/%" PRIu32 "/root%s", pid, name->path);
+	snprintf(text, sizeof text, "/proc/%" PRIu32 "/root%s", thread, name->path);
 	opened.fd = verify(open(text, OPEN_FLAGS), name);
 	return opened;
 }

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/system.h"
+#include "collect/maps.h"
 
 /* Time stamps of files come from a clock that ticks slowly. */
 #define CLOCK_SLACK_NS NSEC_PER_SEC
@@ -156,7 +157,7 @@ static uint32_t find_tmp(struct jit_files *jit, uint32_t pid)
 	char path[64];
 	int tmp;
 
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", pid);
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", maps_thread(pid));
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	tmp = root < 0 ? -1 : folder_open(root, "tmp", O_PATH | O_DIRECTORY);
 	return tmp < 0 || folders_add_fd(&jit->folders, tmp, &folder) < 0 ? UINT32_MAX : folder;

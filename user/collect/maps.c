@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/maps.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/system.h"
 
@@ -89,12 +92,42 @@ static int scan(const char *maps, uint64_t address, struct maps_entry *ret, char
 	return 0;
 }
 
+static bool has_root(uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", tid);
+	return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+uint32_t maps_thread(uint32_t pid)
+{
+	struct dirent *entry;
+	uint32_t found = 0;
+	char path[64];
+	DIR *tasks;
+
+	if (has_root(pid))
+		return pid;
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/task", pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks))) {
+		uint32_t tid = strtoul(entry->d_name, NULL, 10);
+
+		if (tid && has_root(tid))
+			found = tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found ? found : pid;
+}
+
 int maps_find(uint32_t pid, uint64_t address, struct maps_entry *ret, char path[static PATH_MAX])
 {
 	char maps[64];
 	int r;
 
-	snprintf(maps, sizeof maps, "/proc/%" PRIu32 "/maps", pid);
+	snprintf(maps, sizeof maps, "/proc/%" PRIu32 "/maps", maps_thread(pid));
 	r = query(maps, address, ret, path);
 	return r == -ENOTTY ? scan(maps, address, ret, path) : r;
 }

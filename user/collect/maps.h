@@ -27,6 +27,12 @@ struct maps_entry {
 bool maps_parse(const char *line, struct maps_entry *ret);
 
 /*
+ * The thread by whose id /proc shows the mappings, files and root of process @pid: its first, or,
+ * once that has ended and others have not (pthread_exit), one of these.
+ */
+uint32_t maps_thread(uint32_t pid);
+
+/*
  * Finds the mapping of @pid that holds @address, by one query where the kernel (6.11) can. @path
  * holds its path then. Returns 1; 0: nothing is mapped there; or -errno.
  */

@@ -579,7 +579,7 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 	size_t size;
 	int r;
 
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", pid);
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", maps_thread(pid));
 	r = read_whole_file(path, &text, &size);
 	/* Its files can't be read any more than they can be listed. */
 	if (r == -EACCES || r == -EPERM || (r == -ENOENT && rights_is_hidden(pid)))
