@@ -398,6 +398,17 @@ static int ask_caller(struct comparison *comparison, struct failure *failure)
 			      failure);
 }
 
+/* A gate that can't know what chance does is none. */
+static int refuse_gate(const struct stacks *stacks, struct failure *failure)
+{
+	failure_set(failure, -EINVAL,
+		    "no gate: values are %.64s, and not how many samples they come from, so a "
+		    "change can't be told from chance",
+		    strings_get(&stacks->strings, stacks->facts[SIDE_NEW].event));
+	return failure_mend(failure, -EINVAL,
+			    "choose values of samples by --sample-type, or compare without a gate");
+}
+
 static int make_comparison(struct comparison *comparison, struct failure *failure)
 {
 	struct command_options *options = comparison->options;
@@ -408,6 +419,8 @@ static int make_comparison(struct comparison *comparison, struct failure *failur
 	int r = read_rules(options, &comparison->rules, failure);
 
 	r = r < 0 ? r : diff_sides_read(&options->files, &reading, &comparison->sides, failure);
+	if (r == 0 && has_gate(options) && stacks_is_unsampled(&comparison->sides.plain))
+		r = refuse_gate(&comparison->sides.plain, failure);
 	r = r < 0 ? r : judge_runs(comparison);
 	if (r < 0)
 		return r;

@@ -14,6 +14,12 @@ static void warn(const struct input_stats *stats)
 			"bpfflame: %" PRIu64 " line%s no stack, the first is line %" PRIu64 "\n",
 			stats->skipped, stats->skipped == 1 ? " is" : "s are",
 			stats->first_skipped);
+	if (stats->other_events)
+		fprintf(stderr,
+			"bpfflame: only %s is read; %" PRIu64 " sample%s of other events, the "
+			"first of %s (--event chooses)\n",
+			stats->event, stats->other_events, stats->other_events == 1 ? " is" : "s are",
+			stats->other_event);
 	if (stats->rounded)
 		fprintf(stderr, "bpfflame: %" PRIu64 " value%s rounded to whole numbers\n",
 			stats->rounded, stats->rounded == 1 ? " was" : "s were");
@@ -51,7 +57,9 @@ int inputs_read(char *const *paths, size_t n, const struct stacks_options *optio
 {
 	static char *const standard_input[] = {"-"};
 	struct input_options reading = {.in_order = options->in_order,
-					.no_inline = options->unfold.no_inline};
+					.no_inline = options->unfold.no_inline,
+					.sample_type = options->select.sample_type,
+					.event = options->select.event};
 	struct input input;
 	int r = input_init(&input, &reading);
 

@@ -73,7 +73,11 @@ static int take_cut_right(const struct option_row *row, void *field, const char 
 }
 
 static const struct option_row unfold_rows[] = {
-	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", "Stacks", option_set,
+	{0, "sample-type", NULL, "NAME", "of a pprof file's values: cpu, alloc_space, …", "Stacks",
+	 option_text, SELECT(sample_type)},
+	{0, "event", NULL, "NAME", "of perf script's events (the first)", NULL, option_text,
+	 SELECT(event)},
+	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL, option_set,
 	 UNFOLD(threads)},
 	{0, "no-threads", NULL, NULL, "one per command, though the input is by thread", NULL,
 	 option_set, UNFOLD(no_threads)},

@@ -62,6 +62,8 @@ static bool make_split(const struct stacks *stacks, const struct compare_options
 {
 	double length = event_length(stacks, options, weighed);
 
+	if (stacks_is_unsampled(stacks))
+		return false;
 	if (!(length > 0) && stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU)
 		length = 1;
 	if (options->dispersion > 1)
@@ -91,11 +93,13 @@ static double allowed(double confidence, size_t n_compared)
 	return fmax(1 - confidence / 100, 0) / 2 / (n_compared ? n_compared : 1);
 }
 
-static enum change_kind kind_of(const struct change *change, const struct compare_options *options)
+static enum change_kind kind_of(const struct stacks *stacks, const struct compare_options *options,
+				const struct change *change)
 {
 	double least = chance_normal_quantile(allowed(options->confidence, options->n_compared));
+	bool is_sure = stacks_is_unsampled(stacks) || fabs(change->deviations) >= least;
 
-	if (change->difference == 0 || !(fabs(change->deviations) >= least))
+	if (change->difference == 0 || !is_sure)
 		return CHANGE_NONE;
 	if (change->difference > 0)
 		return change->base > 0 ? CHANGE_GREW : CHANGE_NEW;
@@ -124,7 +128,7 @@ static void compare(const struct stacks *stacks, const struct compare_options *o
 		ret->ratio = ret->base > 0 ? ret->difference / ret->base : INFINITY;
 	if (ret->difference != 0 && make_split(stacks, options, weighed, &split))
 		ret->deviations = split_deviations(&split);
-	ret->kind = kind_of(ret, options);
+	ret->kind = kind_of(stacks, options, ret);
 }
 
 static struct weighed totals_of(const struct tree_side sides[N_SIDES])

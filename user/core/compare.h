@@ -32,6 +32,9 @@
  * (R. E. Tarone: A modified Bonferroni method for discrete data, 1990), see compare_family_size().
  * Else the thousands of frames of a few samples each would hide the change of a hot one.
  *
+ * Of values without a number of samples (bytes of a heap) nobody knows what chance does to them:
+ * any difference is a change then, of 0 deviations, and no gate is asked.
+ *
  * What no test of two profiles can know: how much two runs of the same program differ beyond
  * chance (frequency, layout, neighbours), and that samples of one long call come together. Several
  * runs can: gate.h learns it from them, and options.dispersion is what it learned.

@@ -17,6 +17,7 @@ const char *fact_key(enum fact fact)
 		[FACT_FREQUENCY] = "frequency_hz",
 		[FACT_EVENT] = "event",
 		[FACT_WEIGHT] = "weight",
+		[FACT_UNIT] = "unit",
 		[FACT_PERIOD] = "period",
 	};
 
@@ -41,6 +42,12 @@ static void read_frequency(const char *text, double *frequency)
 		*frequency = value;
 }
 
+static void read_weight(const char *text, struct profile_event *event)
+{
+	event->is_unsampled = strcmp(text, FACT_BY_VALUES) == 0;
+	event->is_counted = event->is_unsampled || strcmp(text, FACT_BY_EVENTS) == 0;
+}
+
 int fact_read(struct facts *facts, struct strings *strings, const char *key, const char *text)
 {
 	int fact = 0;
@@ -57,7 +64,8 @@ int fact_read(struct facts *facts, struct strings *strings, const char *key, con
 	case FACT_DURATION: facts->duration_ns = strtoull(text, NULL, 10); return 0;
 	case FACT_FREQUENCY: read_frequency(text, &facts->frequency); return 0;
 	case FACT_EVENT: return strings_add(strings, text, &facts->event.name);
-	case FACT_WEIGHT: facts->event.is_counted = strcmp(text, FACT_BY_EVENTS) == 0; return 0;
+	case FACT_WEIGHT: read_weight(text, &facts->event); return 0;
+	case FACT_UNIT: return strings_add(strings, text, &facts->event.unit);
 	case FACT_PERIOD: facts->event.period = strtoull(text, NULL, 10); return 0;
 	default: return 0;
 	}

@@ -20,13 +20,15 @@ enum fact {
 	FACT_DURATION,	/* nanoseconds */
 	FACT_FREQUENCY, /* Hz */
 	FACT_EVENT,	/* what was sampled, where it was asked for by name */
-	FACT_WEIGHT,	/* FACT_BY_EVENTS; else it is not there */
+	FACT_WEIGHT,	/* FACT_BY_EVENTS, FACT_BY_VALUES; else it is not there */
+	FACT_UNIT,	/* what is counted, where the event does not say it */
 	FACT_PERIOD,	/* events a sample */
 	N_FACTS,
 };
 
 #define FACT_BY_THREAD "threads"
 #define FACT_BY_EVENTS "events"
+#define FACT_BY_VALUES "values" /* of which nobody knows how many samples they come from */
 
 /* "mode", "roots", … */
 const char *fact_key(enum fact fact);

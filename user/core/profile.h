@@ -170,6 +170,8 @@ struct profile_sample {
 struct profile_event {
 	uint32_t name;	  /* string id: as it was asked for, without its period */
 	bool is_counted;  /* a sample weighs the events that it stands for, not 1 */
+	bool is_unsampled; /* counted, and how many samples that took is not known */
+	uint32_t unit;	   /* string id: what is counted ("bytes"); 0: the name says it */
 	uint64_t period;  /* events a sample; 0: by frequency */
 	double frequency; /* Hz; 0: by period */
 };
@@ -344,6 +346,12 @@ static inline bool unfold_threads(const struct profile *profile,
 static inline bool profile_is_counted(const struct profile *profile)
 {
 	return profile->n_events && profile->events[profile->event].is_counted;
+}
+
+/* Whether nobody knows how many samples there were. */
+static inline bool profile_is_unsampled(const struct profile *profile)
+{
+	return profile_is_counted(profile) && profile->events[profile->event].is_unsampled;
 }
 
 /*

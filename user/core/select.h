@@ -7,10 +7,12 @@
 
 #include "core/profile.h"
 
-/* Extended regular expressions; NULL: all samples stay. */
 struct select_options {
+	/* Extended regular expressions; NULL: all samples stay. */
 	const char *include; /* only stacks with a frame that matches stay */
 	const char *exclude; /* only stacks with no frame that matches stay */
+	/* What was read of files that hold several, see input.h. */
+	const char *sample_type, *event;
 };
 
 /*

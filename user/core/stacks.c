@@ -198,8 +198,10 @@ static double variance_of(const struct profile *profile, const struct profile_sa
 {
 	double time = sample->nanoseconds; /* or events */
 
+	if (profile_is_unsampled(profile))
+		return 0;
 	if (profile_is_counted(profile))
-		return sample->count ? time * time / sample->count : 0;
+		return time * time / (sample->count ? sample->count : 1);
 	if (profile->mode == PROFILE_ONCPU)
 		return sample->count;
 	return 2 * time * time / ((sample->count ? sample->count : 1) + 1.0);
@@ -295,6 +297,7 @@ static int add_facts(struct adding *adding)
 		{profile->host, &facts->host},
 		{profile->kernel, &facts->kernel},
 		{event ? event->name : 0, &facts->event},
+		{event ? event->unit : 0, &facts->unit},
 	};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -308,6 +311,7 @@ static int add_facts(struct adding *adding)
 	}
 	facts->mode = profile->mode;
 	facts->is_counted = profile_is_counted(profile);
+	facts->is_unsampled |= facts->is_counted && event->is_unsampled;
 	facts->period = event ? event->period : 0;
 	facts->by_thread = unfold_threads(profile, &stacks->options.unfold);
 	if (!facts->start_realtime_ns)
@@ -324,7 +328,14 @@ const char *stacks_unit(const struct stacks *stacks)
 
 	if (facts->mode != PROFILE_ONCPU)
 		return "nanoseconds";
-	return facts->is_counted ? strings_get(&stacks->strings, facts->event) : "samples";
+	if (!facts->is_counted)
+		return "samples";
+	return strings_get(&stacks->strings, facts->unit ? facts->unit : facts->event);
+}
+
+bool stacks_is_time(const struct stacks *stacks)
+{
+	return strcmp(stacks_unit(stacks), "nanoseconds") == 0;
 }
 
 int stacks_add(struct stacks *stacks, struct profile *profile, enum stacks_side side)

@@ -55,8 +55,8 @@ struct stacks_facts {
 	double frequency;
 	bool by_thread; /* root frames are threads */
 	/* What was sampled, where it was asked for by name; see struct profile_event. */
-	uint32_t event;
-	bool is_counted;
+	uint32_t event, unit;
+	bool is_counted, is_unsampled;
 	uint64_t period;
 };
 
@@ -124,8 +124,17 @@ int stacks_finish(struct stacks *stacks, enum stacks_scale scale);
  */
 void stacks_sort(struct stacks *stacks, const uint32_t *const ranks[2]);
 
-/* What weights count: the event's name, "samples", or "nanoseconds". */
+/* What weights count: the event's unit or name, "samples", or "nanoseconds". */
 const char *stacks_unit(const struct stacks *stacks);
+
+/* Whether weights are nanoseconds. */
+bool stacks_is_time(const struct stacks *stacks);
+
+/* Whether nobody knows how many samples a side's weights come from: then chance has no measure. */
+static inline bool stacks_is_unsampled(const struct stacks *stacks)
+{
+	return stacks->facts[SIDE_NEW].is_unsampled || stacks->facts[SIDE_BASE].is_unsampled;
+}
 
 /* The name of a frame. */
 static inline const char *stacks_name(const struct stacks *stacks, uint32_t frame)

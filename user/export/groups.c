@@ -269,7 +269,10 @@ void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn
 					    [FACT_DURATION] = duration,
 					    [FACT_FREQUENCY] = frequency,
 					    [FACT_EVENT] = groups_text(groups, facts->event),
-					    [FACT_WEIGHT] = facts->is_counted ? FACT_BY_EVENTS : "",
+					    [FACT_WEIGHT] = facts->is_unsampled ? FACT_BY_VALUES
+							    : facts->is_counted ? FACT_BY_EVENTS
+										: "",
+					    [FACT_UNIT] = groups_text(groups, facts->unit),
 					    [FACT_PERIOD] = period};
 
 	if (facts->start_realtime_ns)

@@ -316,7 +316,13 @@ static const char *time_type(const struct exporting *exporting)
 
 static const char *unit_of(const struct exporting *exporting)
 {
-	return profile_is_counted(exporting->profile) ? "count" : "nanoseconds";
+	const struct profile *profile = exporting->profile;
+
+	if (!profile_is_counted(profile))
+		return "nanoseconds";
+	return profile_event(profile)->unit
+		       ? strings_get(&profile->strings, profile_event(profile)->unit)
+		       : "count";
 }
 
 static int set_read_type(struct exporting *exporting, const struct extras_type *from,
@@ -365,6 +371,10 @@ static int write_types(struct exporting *exporting)
 		return r;
 	part.n_sample_type = time ? 2 : 1;
 	part.sample_type = pointers;
+	if (profile_is_unsampled(exporting->profile)) {
+		part.n_sample_type = 1;
+		part.sample_type++;
+	}
 	return pprof_write_part(exporting->gzip, &part);
 }
 
@@ -441,7 +451,7 @@ static int add_comments(struct exporting *exporting, Perftools__Profiles__Profil
 
 	r = r < 0 ? r : add_comment(exporting, "host", profile->host, part);
 	r = r < 0 ? r : add_comment(exporting, "kernel", profile->kernel, part);
-	r = r < 0 || !event ? r : add_comment(exporting, "event", event->name, part);
+	r = r < 0 || !event || exporting->has_rows ? r : add_comment(exporting, "event", event->name, part);
 	if (r == 0 && profile->by_thread)
 		r = add_comment_text(exporting, PROFILE_BY_THREAD, part);
 	for (size_t i = 0; i < extras->n_comments && r == 0; i++)

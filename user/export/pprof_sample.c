@@ -230,7 +230,8 @@ static int put_values(struct pprof_writer *writer, const struct profile_sample *
 
 	if (writer->rows)
 		return put_row(writer, sample->values);
-	put_varint(&values, to_value(sample->count));
+	if (!profile_is_unsampled(writer->profile))
+		put_varint(&values, to_value(sample->count));
 	if (writer->profile->mode != PROFILE_ONCPU)
 		put_varint(&values, to_value(sample->nanoseconds));
 	else if (profile_is_counted(writer->profile))

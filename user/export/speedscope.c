@@ -10,6 +10,8 @@
  * makes the file come back as what it was written from: an object of facts, a frame's kind, and of
  * each sample the frames that are inlined functions.
  */
+#include <string.h>
+
 #include "base/json.h"
 #include "core/facts.h"
 #include "export/export.h"
@@ -97,11 +99,15 @@ static void write_inlined(struct json *json, const struct groups *groups, const 
 static void write_group(struct json *json, const struct groups *groups, const struct group *group)
 {
 	bool is_time = groups->stacks.facts[SIDE_NEW].mode != PROFILE_ONCPU;
+	bool is_bytes = strcmp(stacks_unit(&groups->stacks), "bytes") == 0;
 
 	json_open(json, NULL, '{');
 	json_text(json, "type", "sampled");
 	json_text(json, "name", groups_text(groups, group->name));
-	json_text(json, "unit", is_time ? "nanoseconds" : "none");
+	json_text(json, "unit",
+		  is_time    ? "nanoseconds"
+		  : is_bytes ? "bytes"
+			     : "none");
 	json_count(json, "startValue", 0);
 	json_count(json, "endValue", group->weight);
 	write_samples(json, groups, group);

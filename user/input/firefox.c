@@ -147,14 +147,17 @@ static int read_weights(struct json_reader *reader, struct firefox_thread *threa
 	return r;
 }
 
-static int read_weight_type(struct json_reader *reader, bool *is_time)
+static int read_weight_type(struct json_stacks *stacks, bool *is_time)
 {
+	struct json_reader *reader = stacks->reader;
 	const char *text;
 	size_t n;
 	int r = json_reader_text(reader, &text, &n);
 
 	if (r == 0)
 		*is_time = strcmp(text, "tracing-ms") == 0;
+	if (r == 0)
+		stacks->is_bytes |= strcmp(text, "bytes") == 0;
 	return r;
 }
 
@@ -170,7 +173,7 @@ static int read_samples(struct firefox *firefox, struct firefox_thread *thread)
 		else if (strcmp(key, "weight") == 0 && !thread->n_weights)
 			r = read_weights(reader, thread);
 		else if (strcmp(key, "weightType") == 0)
-			r = read_weight_type(reader, &thread->is_time);
+			r = read_weight_type(firefox->stacks, &thread->is_time);
 		else
 			r = json_reader_skip(reader);
 	}

@@ -436,8 +436,9 @@ int folded_read(struct input *input, struct stream *stream, struct failure *fail
 	struct reader reader = {.input = input,
 				.failure = failure,
 				.lines = {.stream = stream, .failure = failure}};
-	int r = begin(&reader);
+	int r = input_set_event(input, &(struct profile_event){}, stream->name, failure);
 
+	r = r < 0 ? r : begin(&reader);
 	if (r == 0) {
 		r = read_lines(&reader);
 		if (r == 0)

@@ -165,31 +165,64 @@ static bool is_pprof(const struct stream *stream)
 	return n > 0;
 }
 
+enum file_format { FILE_FOLDED, FILE_JSON, FILE_PPROF, FILE_PERF_SCRIPT, FILE_OTHER };
+
+static enum file_format format_of(const struct stream *stream)
+{
+	if (json_files_is(stream))
+		return FILE_JSON;
+	if (has_controls(stream) && is_pprof(stream))
+		return FILE_PPROF;
+	if (find_nul(stream))
+		return FILE_OTHER;
+	return perf_script_is(stream) ? FILE_PERF_SCRIPT : FILE_FOLDED;
+}
+
+/* What was asked for and files of this format don't have. */
+static int check_options(const struct input *input, enum file_format format, const char *name,
+			 struct failure *failure)
+{
+	if (input->options.sample_type && format != FILE_PPROF)
+		return failure_set(failure, -EINVAL,
+				   "%s is no pprof file: it has no --sample-type %.64s", name,
+				   input->options.sample_type);
+	if (input->options.event && format != FILE_PERF_SCRIPT)
+		return failure_set(failure, -EINVAL,
+				   "%s is no text of perf script: it has no --event %.64s", name,
+				   input->options.event);
+	return 0;
+}
+
+static int fail_unknown(const struct stream *stream, struct failure *failure)
+{
+	failure_set(failure, -EINVAL,
+		    "%s: neither folded lines, nor pprof, nor JSON, nor the text of perf script: "
+		    "byte %zu is 0",
+		    stream->name, (size_t)(find_nul(stream) - stream_bytes(stream)));
+	if (stream_available(stream) >= 8 && memcmp(stream_bytes(stream), "PERFILE2", 8) == 0)
+		failure_mend(failure, -EINVAL, "perf script -i %s >FILE makes text of it",
+			     stream->name);
+	return -EINVAL;
+}
+
 static int read_stream(struct input *input, struct stream *stream, struct failure *failure)
 {
 	int r = stream_fill(stream, BEGINNING, failure);
+	enum file_format format;
 
 	if (r < 0)
 		return r;
-	if (json_files_is(stream))
-		return json_files_read(input, stream, failure);
-	if (has_controls(stream) && is_pprof(stream))
-		return pprof_read(input, stream, failure);
-	if (find_nul(stream)) {
-		failure_set(failure, -EINVAL,
-			    "%s: neither folded lines, nor pprof, nor JSON, nor the text of perf "
-			    "script: "
-			    "byte %zu is 0",
-			    stream->name, (size_t)(find_nul(stream) - stream_bytes(stream)));
-		if (stream_available(stream) >= 8 &&
-		    memcmp(stream_bytes(stream), "PERFILE2", 8) == 0)
-			failure_mend(failure, -EINVAL, "perf script -i %s >FILE makes text of it",
-				     stream->name);
-		return -EINVAL;
+	format = format_of(stream);
+	r = check_options(input, format, stream->name, failure);
+	if (r < 0)
+		return r;
+	switch (format) {
+	case FILE_JSON: return json_files_read(input, stream, failure);
+	case FILE_PPROF: return pprof_read(input, stream, failure);
+	case FILE_PERF_SCRIPT: return perf_script_read(input, stream, failure);
+	case FILE_OTHER: return fail_unknown(stream, failure);
+	default: return folded_read(input, stream, failure);
 	}
-	if (perf_script_is(stream))
-		return perf_script_read(input, stream, failure);
-	return folded_read(input, stream, failure);
 }
 
 /* Files that are by thread and others, added up, are by command. */

@@ -20,7 +20,11 @@ struct input_options {
 	bool in_order;	/* keep samples in the order of the file: only neighbours are added up */
 	bool no_inline; /* leave inlined functions out */
 	uint64_t max_bytes; /* of one file, uncompressed; 0: the default, 64 GiB */
+	const char *sample_type; /* which of a pprof file's values; NULL: its default, or the last */
+	const char *event; /* which one's samples of `perf script`; NULL: the first one's */
 };
+
+#define INPUT_EVENT_SIZE 64
 
 /* What was read, beside the profile. */
 struct input_stats {
@@ -28,6 +32,9 @@ struct input_stats {
 	uint64_t skipped;	/* lines that are no stack: comments, empty ones */
 	uint64_t rounded;	/* values that had decimals */
 	uint64_t first_skipped; /* line number; 0: none */
+	uint64_t other_events;	/* samples of events that were not chosen … */
+	char event[INPUT_EVENT_SIZE], other_event[INPUT_EVENT_SIZE]; /* … beside this one: the
+									first of them */
 };
 
 /* Reads several files into one profile, or two where they have two columns of values. */

@@ -105,14 +105,19 @@ int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 	/* Times of others are those between an entry and an exit, or of threads that may wait. */
 	enum profile_mode mode = is_time ? PROFILE_WALL : PROFILE_ONCPU;
 	struct profile_event event = stacks->facts.event;
-	int r;
+	int r = 0;
 
+	if (stacks->is_bytes && !event.name) {
+		event.is_counted = event.is_unsampled = true;
+		r = strings_add(&stacks->profile->strings, "bytes", &event.name);
+	}
 	event.frequency = stacks->facts.frequency;
 	if (stacks->facts.has_mode && (stacks->facts.mode != PROFILE_ONCPU) == is_time)
 		mode = stacks->facts.mode;
 	event.is_counted &= event.name && !is_time;
-	r = input_set_mode(stacks->input, mode, stacks->reader->stream->name,
-			   stacks->reader->failure);
+	r = r < 0 ? r
+		  : input_set_mode(stacks->input, mode, stacks->reader->stream->name,
+				   stacks->reader->failure);
 	return r < 0 ? r
 		     : input_set_event(stacks->input, &event, stacks->reader->stream->name,
 				       stacks->reader->failure);

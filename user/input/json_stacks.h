@@ -53,6 +53,7 @@ struct json_stacks {
 	struct facts facts;	 /* of the file, as far as they were read */
 	bool is_ours;		 /* it was written by us: facts and kinds are told */
 	bool is_first;		 /* no file before it held anything */
+	bool is_bytes;		 /* its values are bytes, and no samples */
 
 	struct pieces pieces;
 	struct folded_stack stack;

@@ -385,25 +385,39 @@ static int read_comment(struct reading *reading, int64_t index)
 	return r;
 }
 
-/* What was sampled. */
+/* The name of what was sampled, or counted, and the unit. */
+static int name_event(struct reading *reading, struct profile_event *event)
+{
+	const struct pprof_values *values = &reading->values;
+	struct strings *strings = &reading->profile->strings;
+	int r = 0;
+
+	if (values->event) {
+		/* It is one of the strings that the next one may move. */
+		char *copy = strdup(values->event);
+
+		r = copy ? strings_add(strings, copy, &event->name) : -ENOMEM;
+		free(copy);
+	}
+	if (r < 0 || !values->is_counted)
+		return r;
+	r = pprof_file_text(&reading->file, values->name, 0, &event->name);
+	if (r == 0 && values->is_time)
+		return strings_add(strings, "nanoseconds", &event->unit);
+	return r < 0 ? r : pprof_file_text(&reading->file, values->counts, 0, &event->unit);
+}
+
 static int read_event(struct reading *reading, struct input *input, const char *name,
 		      struct failure *failure)
 {
 	const struct pprof_values *values = &reading->values;
 	struct profile_event event = {.is_counted = values->is_counted,
+				      .is_unsampled = values->is_unsampled,
 				      .period = values->period,
 				      .frequency = values->frequency};
+	int r = name_event(reading, &event);
 
-	if (values->event) {
-		/* It is one of the strings that the next one may move. */
-		char *copy = strdup(values->event);
-		int r = copy ? strings_add(&reading->profile->strings, copy, &event.name) : -ENOMEM;
-
-		free(copy);
-		if (r < 0)
-			return r;
-	}
-	return input_set_event(input, &event, name, failure);
+	return r < 0 ? r : input_set_event(input, &event, name, failure);
 }
 
 /* The first file tells what is known; later ones add their time. */
@@ -433,7 +447,7 @@ static int read_all(struct reading *reading, struct input *input, struct stream 
 	int r = pprof_file_read(&reading->file, stream, &reading->profile->strings,
 				reading->profile->in_order, failure);
 
-	r = r < 0 ? r : pprof_values_choose(&reading->file, &reading->values);
+	r = r < 0 ? r : pprof_values_choose(&reading->file, input->options.sample_type, &reading->values);
 	r = r < 0 ? r : input_set_mode(input, reading->values.mode, stream->name, failure);
 	r = r < 0 ? r : read_event(reading, input, stream->name, failure);
 	r = r < 0 ? r : add_texts(reading);

@@ -2,6 +2,7 @@
 #include "input/pprof_values.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NONE SIZE_MAX
@@ -43,30 +44,109 @@ static int text_of(const struct pprof_file *file, int64_t index, const char **re
 	return r;
 }
 
-/* The default type, or the last. */
-static int choose_type(const struct pprof_file *file, size_t *ret)
+/* Where the type called @wanted is; those of the file if there is none. */
+static int find_type(const struct pprof_file *file, const char *wanted, size_t *ret)
 {
-	const char *wanted, *name;
-	int r = file->default_type ? text_of(file, file->default_type, &wanted) : 0;
+	int r = 0;
 
-	*ret = file->n_types - 1;
-	for (size_t i = 0; file->default_type && i < file->n_types && r == 0; i++) {
+	*ret = NONE;
+	for (size_t i = 0; i < file->n_types && *ret == NONE && r == 0; i++) {
+		const char *name;
+
 		r = text_of(file, file->types[i].type, &name);
-		if (r == 0 && strcmp(name, wanted) == 0) {
+		if (r == 0 && strcmp(name, wanted) == 0)
 			*ret = i;
-			break;
-		}
 	}
 	return r;
 }
 
-/* The first type that counts. */
-static int find_count(const struct pprof_file *file, size_t *ret)
+static int fail_type(const struct pprof_file *file, const char *wanted)
 {
-	const char *unit;
+	char list[160] = "";
+	const char *name;
+	int r = 0;
+
+	for (size_t i = 0; i < file->n_types && r == 0; i++) {
+		size_t n = strlen(list);
+
+		r = text_of(file, file->types[i].type, &name);
+		if (r == 0)
+			snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", name);
+	}
+	failure_set(file->failure, -EINVAL, "%s: has no values of type %.64s", file->stream->name,
+		    wanted);
+	return failure_mend(file->failure, -EINVAL, "--sample-type: %s", list);
+}
+
+/* The one that was asked for, the default type, or the last. */
+static int choose_type(const struct pprof_file *file, const char *wanted, size_t *ret)
+{
+	const char *name = wanted;
 	int r = 0;
 
 	*ret = NONE;
+	if (!wanted && file->default_type)
+		r = text_of(file, file->default_type, &name);
+	if (r == 0 && name)
+		r = find_type(file, name, ret);
+	if (r == 0 && *ret == NONE && wanted)
+		return fail_type(file, wanted);
+	if (*ret == NONE)
+		*ret = file->n_types - 1;
+	return r;
+}
+
+/* Whether a type is the number of samples that were taken: `samples`, `cpu-samples`. */
+static int is_samples(const struct pprof_file *file, size_t type, const char **ret_name)
+{
+	const char *unit = "";
+	int r = text_of(file, file->types[type].type, ret_name);
+
+	r = r < 0 ? r : text_of(file, file->types[type].unit, &unit);
+	return r < 0 ? r : strcmp(unit, "count") == 0 && strstr(*ret_name, "sample");
+}
+
+static size_t common_prefix(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/*
+ * The type that says how many samples the values called @name come from: the one whose name begins
+ * most like it (`cycles_sample` of `cycles_event`), or is no other's.
+ */
+static int find_samples(const struct pprof_file *file, const char *name, size_t *ret)
+{
+	size_t best = 0;
+	int r = 0;
+
+	*ret = NONE;
+	for (size_t i = 0; i < file->n_types && r >= 0; i++) {
+		const char *other;
+		size_t likeness;
+
+		r = is_samples(file, i, &other);
+		if (r <= 0)
+			continue;
+		likeness = common_prefix(name, other) + (strncmp(other, "sample", 6) == 0);
+		if (likeness > best) {
+			best = likeness;
+			*ret = i;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The same of waits, which any type that counts may be. */
+static int find_waits(const struct pprof_file *file, const char *name, size_t *ret)
+{
+	const char *unit;
+	int r = find_samples(file, name, ret);
+
 	for (size_t i = 0; i < file->n_types && *ret == NONE && r == 0; i++) {
 		r = text_of(file, file->types[i].unit, &unit);
 		if (r == 0 && strcmp(unit, "count") == 0)
@@ -95,25 +175,39 @@ static int period_of(const struct pprof_file *file, uint64_t *ret)
 	return r;
 }
 
+/* Of type @type: values of a unit of their own. */
+static void choose_plain(const struct pprof_file *file, size_t type, struct pprof_values *values)
+{
+	values->is_counted = true;
+	values->time = type;
+	values->unit = 1;
+	values->name = file->types[type].type;
+	values->is_unsampled = values->count == NONE && !values->divide;
+}
+
 /* Of type @type, whose unit is one of time. */
 static int choose_time(const struct pprof_file *file, size_t type, const char *name,
 		       uint64_t period, struct pprof_values *values)
 {
-	size_t count;
-	int r = find_count(file, &count);
+	uint64_t unit = values->unit;
+	int r;
 
-	if (r < 0)
-		return r;
 	values->mode = mode_of(name);
 	if (values->mode != PROFILE_ONCPU) {
 		values->time = type;
-		values->count = count;
-	} else if (count != NONE) {
-		values->count = count;
-	} else {
-		values->time = type;
-		values->divide = period ? period : 1;
+		return find_waits(file, name, &values->count);
 	}
+	r = find_samples(file, name, &values->count);
+	if (r < 0 || values->count != NONE)
+		return r;
+	values->divide = period;
+	if (period) {
+		values->time = type;
+		return 0;
+	}
+	choose_plain(file, type, values);
+	values->unit = unit;
+	values->is_time = true;
 	return 0;
 }
 
@@ -132,25 +226,48 @@ static int find_event(const struct pprof_file *file, const char **ret)
 	return r;
 }
 
-/* Of type @type, which counts. */
-static int choose_count(const struct pprof_file *file, size_t type, const char *name,
-			struct pprof_values *values)
+/* How many of the values called @name of that unit are taken for one sample; 0: not known. */
+static int count_period(const struct pprof_file *file, const char *name, const char *unit,
+			uint64_t *ret)
 {
-	size_t samples;
-	int r = find_count(file, &samples);
+	const char *type = "", *own = "";
+	int r = text_of(file, file->period_type.type, &type);
 
-	values->count = type;
-	if (r < 0 || !values->event || strcmp(values->event, name) != 0 || samples == type)
+	*ret = 0;
+	r = r < 0 ? r : text_of(file, file->period_type.unit, &own);
+	/* A heap's bytes are no multiples of theirs. */
+	if (r == 0 && file->period > 0 && strcmp(type, name) == 0 && strcmp(own, unit) == 0 &&
+	    strcmp(unit, "count") == 0)
+		*ret = file->period;
+	return r;
+}
+
+/* Of type @type, whose unit is none of time. */
+static int choose_count(const struct pprof_file *file, size_t type, const char *name,
+			const char *unit, struct pprof_values *values)
+{
+	const char *same;
+	int r = is_samples(file, type, &same);
+
+	if (r < 0)
 		return r;
-	values->is_counted = true;
-	values->count = samples;
-	values->time = type;
-	values->unit = 1;
-	values->period = file->period > 0 ? file->period : 0;
+	if (r > 0) {
+		values->count = type;
+		return 0;
+	}
+	r = find_samples(file, name, &values->count);
+	r = r < 0 ? r : count_period(file, name, unit, &values->period);
+	if (r < 0)
+		return r;
+	if (values->count == NONE)
+		values->divide = values->period;
+	choose_plain(file, type, values);
+	if (strcmp(unit, "count") != 0)
+		values->counts = file->types[type].unit;
 	return 0;
 }
 
-int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret)
+int pprof_values_choose(const struct pprof_file *file, const char *wanted, struct pprof_values *ret)
 {
 	struct pprof_values values = {.mode = PROFILE_ONCPU, .count = NONE, .time = NONE};
 	const char *name = NULL, *unit = NULL;
@@ -166,7 +283,7 @@ int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret)
 		*ret = values;
 		return 0;
 	}
-	r = choose_type(file, &type);
+	r = choose_type(file, wanted, &type);
 	r = r < 0 ? r : text_of(file, file->types[type].type, &name);
 	r = r < 0 ? r : text_of(file, file->types[type].unit, &unit);
 	r = r < 0 ? r : period_of(file, &period);
@@ -177,7 +294,7 @@ int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret)
 	if (values.unit)
 		r = choose_time(file, type, name, period, &values);
 	else
-		r = choose_count(file, type, name, &values);
+		r = choose_count(file, type, name, unit, &values);
 	if (r < 0)
 		return r;
 	if (values.mode == PROFILE_ONCPU && period)
@@ -216,7 +333,7 @@ int pprof_values_read(const struct pprof_values *values, const struct pprof_file
 		/* Rounded, but what was seen is not nothing. */
 		count = time / values->divide + (time % values->divide >= values->divide / 2 + 1);
 		count += time && !count;
-		time = 0;
+		time = values->is_counted ? time : 0;
 	}
 	sample->count = count;
 	sample->nanoseconds = time;

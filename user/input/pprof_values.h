@@ -15,15 +15,23 @@ struct pprof_values {
 	uint64_t divide;   /* on-CPU: the count is the time divided by this; 0: it is not */
 	double frequency;  /* Hz; 0: not known */
 	const char *event; /* what was sampled, where our own files say so; else NULL */
-	bool is_counted;   /* its events are */
+	bool is_counted;   /* values are of a unit of their own, and no samples */
+	int64_t name;	   /* then: what they are, in the file's strings … */
+	int64_t counts;	   /* … and their unit, if the name does not say it; or … */
+	bool is_time;	   /* … nanoseconds */
+	bool is_unsampled; /* how many samples they come from is not known */
 	uint64_t period;   /* so many of them a sample; 0: by frequency */
 };
 
 /* What begins the comment that names the event. */
 #define PPROF_EVENT "event: "
 
-/* Chooses. Errors: -EINVAL, *file->failure is set. */
-int pprof_values_choose(const struct pprof_file *file, struct pprof_values *ret);
+/*
+ * Chooses the type called @wanted; NULL: the file's default, or the last. Errors: -EINVAL,
+ * *file->failure is set.
+ */
+int pprof_values_choose(const struct pprof_file *file, const char *wanted,
+			struct pprof_values *ret);
 
 /*
  * What sample @i counts and weighs. Errors: -EINVAL, *file->failure is set: a negative value, or

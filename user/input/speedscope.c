@@ -103,8 +103,9 @@ static int read_frames(struct speedscope *speedscope)
 
 /* Profiles */
 
-static int read_unit(struct json_reader *reader, uint64_t *ret)
+static int read_unit(struct json_stacks *stacks, uint64_t *ret)
 {
+	struct json_reader *reader = stacks->reader;
 	static const struct {
 		const char *name;
 		uint64_t nanoseconds;
@@ -123,6 +124,7 @@ static int read_unit(struct json_reader *reader, uint64_t *ret)
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (strcmp(text, units[i].name) == 0) {
 			*ret = units[i].nanoseconds;
+			stacks->is_bytes |= strcmp(text, "bytes") == 0;
 			return 0;
 		}
 	return json_reader_fault(reader, "\"%.40s\" is no unit of speedscope's", text);
@@ -221,7 +223,7 @@ static int read_profile_key(struct speedscope *speedscope, struct speedscope_pro
 	if (strcmp(key, "name") == 0)
 		return json_stacks_text(speedscope->stacks, &profile->name);
 	if (strcmp(key, "unit") == 0)
-		return read_unit(reader, &profile->unit);
+		return read_unit(speedscope->stacks, &profile->unit);
 	if (strcmp(key, "inlined") == 0)
 		return read_lists(reader, &profile->inlined, &profile->inlined_ends);
 	if (strcmp(key, "samples") != 0 && strcmp(key, "weights") != 0 &&

@@ -12,7 +12,9 @@ const char *picture_count_name(const struct stacks *stacks, const struct picture
 {
 	if (options->count_name)
 		return options->count_name;
-	return stacks->facts[SIDE_NEW].is_counted ? stacks_unit(stacks) : NULL;
+	if (!stacks->facts[SIDE_NEW].is_counted || stacks_is_time(stacks))
+		return NULL;
+	return stacks_unit(stacks);
 }
 
 const char *picture_title(const struct stacks *stacks, const struct picture_options *options,
@@ -30,7 +32,8 @@ const char *picture_title(const struct stacks *stacks, const struct picture_opti
 		return "Differential Flame Graph";
 	if (stacks->facts[SIDE_NEW].is_counted) {
 		snprintf(text, PICTURE_TITLE_SIZE, "Flame %s of %s",
-			 stacks->options.in_order ? "Chart" : "Graph", stacks_unit(stacks));
+			 stacks->options.in_order ? "Chart" : "Graph",
+			 strings_get(&stacks->strings, stacks->facts[SIDE_NEW].event));
 		return text;
 	}
 	return titles[stacks->facts[SIDE_NEW].mode][stacks->options.in_order];
@@ -65,7 +68,7 @@ void picture_weight(char text[static PICTURE_WEIGHT_SIZE], const struct stacks *
 	const char *name = picture_count_name(stacks, options);
 	char figure[TEXT_FIGURE_SIZE + 8];
 
-	if (!name && stacks->facts[SIDE_NEW].mode != PROFILE_ONCPU) {
+	if (!name && stacks_is_time(stacks)) {
 		text_time(figure, factor == 1 ? weight : whole_number(value));
 		snprintf(text, PICTURE_WEIGHT_SIZE, "%s", figure);
 		return;

@@ -54,6 +54,8 @@ static const char *help_of(const struct html *html)
 		       "what it weighs with all that it calls: red for more, blue for less, grey "
 		       "for no more than chance. The bar on its lower edge is the change of what "
 		       "it weighs alone. A dashed edge: only one of both recordings has it.";
+	if (html->stacks->facts[SIDE_NEW].is_unsampled)
+		return "Widths are the values that the file has.";
 	if (html->stacks->facts[SIDE_NEW].is_counted)
 		return "Widths are events, counted where they happened.";
 	return helps[html->mode];
@@ -76,7 +78,7 @@ static int write_facts(const struct html *html, struct json *json)
 static int write_words(const struct html *html, struct json *json)
 {
 	const struct picture_options *options = html->options;
-	const char *unit = html->mode == PROFILE_ONCPU ? "sample" : "ns";
+	const char *unit = stacks_is_time(html->stacks) ? "ns" : "sample";
 	const char *count_name = picture_count_name(html->stacks, options);
 	char title[PICTURE_TITLE_SIZE];
 

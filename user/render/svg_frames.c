@@ -255,7 +255,7 @@ void svg_write_frames(const struct svg *svg)
 		"<g id=\"rows\" data-row=\"%u\" data-font=\"%g\" data-unit=\"%s\""
 		" data-factor=\"%.17g\"",
 		svg->row_height, svg->font_size,
-		svg->mode == PROFILE_ONCPU || count_name ? "sample" : "ns",
+		stacks_is_time(svg->stacks) && !count_name ? "ns" : "sample",
 		options->factor > 0 ? options->factor : 1);
 	if (palette_range(svg->palettes[PART_PLAIN]) != PALETTE_SHADES)
 		fprintf(svg->out, " data-shades=\"%u\"", palette_range(svg->palettes[PART_PLAIN]));

@@ -9,7 +9,7 @@
 
 static bool is_count(const struct diff *diff)
 {
-	return diff->stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU;
+	return !stacks_is_time(diff->stacks);
 }
 
 static void write_weight(const struct diff *diff, struct json *json, const char *key,
@@ -28,13 +28,14 @@ static double share_of(const struct diff *diff, uint64_t weight, enum stacks_sid
 	return total ? (double)weight / total : 0;
 }
 
-/* What is new has no ratio. */
-static void write_change(struct json *json, const struct change *change)
+/* What is new has no ratio; values without samples have no deviations. */
+static void write_change(const struct diff *diff, struct json *json, const struct change *change)
 {
 	json_text(json, "change", change_kind_name(change->kind));
 	if (isfinite(change->ratio))
 		json_number(json, "ratio", change->ratio, 6);
-	json_number(json, "deviations", change->deviations, 3);
+	if (!stacks_is_unsampled(diff->stacks))
+		json_number(json, "deviations", change->deviations, 3);
 }
 
 static void write_side(const struct diff *diff, struct json *json, const char *key,
@@ -59,7 +60,7 @@ static void write_weights(const struct diff *diff, struct json *json, const stru
 	write_weight(diff, json, "new", new_);
 	json_number(json, "base_share", share_of(diff, base, SIDE_BASE), 9);
 	json_number(json, "new_share", share_of(diff, new_, SIDE_NEW), 9);
-	write_change(json, &row->changes[weight]);
+	write_change(diff, json, &row->changes[weight]);
 	json_close(json, '}');
 }
 
@@ -211,7 +212,7 @@ int diff_json(const struct diff *diff, FILE *stream)
 	write_remarks(diff, &json);
 	write_runs(diff, &json);
 	json_open(&json, "total", '{');
-	write_change(&json, &diff->all);
+	write_change(diff, &json, &diff->all);
 	json_close(&json, '}');
 	write_counts(diff, &json);
 	write_gate(diff, &json);

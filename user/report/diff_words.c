@@ -12,7 +12,7 @@
 
 static bool is_count(const struct diff *diff)
 {
-	return diff->stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU;
+	return !stacks_is_time(diff->stacks);
 }
 
 static bool is_absolute(const struct diff *diff)
@@ -124,7 +124,10 @@ static void write_deviations(double deviations, char text[static DIFF_CELL_SIZE]
 static void cell_deviations(const struct diff *diff, const struct diff_row *row,
 			    enum diff_weight weight, char text[static DIFF_CELL_SIZE])
 {
-	write_deviations(row->changes[weight].deviations, text);
+	if (stacks_is_unsampled(diff->stacks))
+		strcpy(text, "-");
+	else
+		write_deviations(row->changes[weight].deviations, text);
 }
 
 static const struct diff_column share_columns[] = {
@@ -155,13 +158,14 @@ static void write_total(const struct diff *diff, FILE *stream)
 							      [PROFILE_WALL] =
 								      "time of all threads"};
 	const struct stacks_facts *facts = &diff->stacks->facts[SIDE_NEW];
+	const char *event = strings_get(&diff->stacks->strings, facts->event);
 	const uint64_t *totals = diff->stacks->totals;
 	char figures[DIFF_CELL_SIZE];
 
 	/* Those of a run, where there are several. */
 	write_figures(diff, diff->all.base + 0.5, diff->all.new_ + 0.5, figures);
 	fprintf(stream, "total %s%s %s",
-		facts->is_counted ? stacks_unit(diff->stacks) : subjects[facts->mode],
+		facts->is_counted ? event : subjects[facts->mode],
 		diff->options.noise ? " of a run" : "", figures);
 	if (totals[SIDE_BASE])
 		fprintf(stream, " (%+.1f %%)", diff->all.ratio * 100);
@@ -223,10 +227,25 @@ static bool is_unknown_periods(const struct diff *diff)
 	return !is_count(diff) && stacks->n_entries > 0;
 }
 
+void diff_write_unsampled(const struct diff *diff, FILE *stream)
+{
+	const struct stacks_facts *facts = &diff->stacks->facts[SIDE_NEW];
+
+	fprintf(stream,
+		"how sure a change is cannot be said: values are %.64s, and not how many samples "
+		"they come from",
+		strings_get(&diff->stacks->strings, facts->event));
+}
+
 void diff_write_method(const struct diff *diff, const char *separator, FILE *stream)
 {
 	size_t n = diff->compare.n_compared;
 
+	if (stacks_is_unsampled(diff->stacks)) {
+		fprintf(stream, "%s compared; ", is_absolute(diff) ? "values" : "shares");
+		diff_write_unsampled(diff, stream);
+		return;
+	}
 	fprintf(stream, "%s compared; at %.10g %% confidence",
 		!is_absolute(diff)    ? "shares of each side's total"
 		: diff->options.noise ? "values of a run"

@@ -32,6 +32,9 @@ void diff_write_verdict(const struct diff *diff, FILE *stream);
 /* How it was compared, and what is to be known of that: sentences, apart by @separator. */
 void diff_write_method(const struct diff *diff, const char *separator, FILE *stream);
 
+/* Of values without samples: that nothing says how sure a change is. */
+void diff_write_unsampled(const struct diff *diff, FILE *stream);
+
 /* A weight as it was counted: `12,345`, `1.23 s`. */
 void diff_figure(const struct diff *diff, uint64_t weight, char text[static DIFF_CELL_SIZE]);
 

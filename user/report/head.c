@@ -10,12 +10,21 @@ double head_percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
+const char *head_unit(const struct stacks *stacks)
+{
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+
+	if (stacks_is_time(stacks))
+		return "time";
+	return facts->unit ? stacks_unit(stacks) : facts->is_counted ? "events" : "samples";
+}
+
 void head_figure(char text[static TEXT_FIGURE_SIZE], const struct stacks *stacks, uint64_t weight)
 {
-	if (stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU)
-		text_count(text, weight);
-	else
+	if (stacks_is_time(stacks))
 		text_time(text, weight);
+	else
+		text_count(text, weight);
 }
 
 void head_fact(struct page *page, const char *label, enum page_style style, const char *text)
@@ -31,8 +40,10 @@ static void recorded_oncpu(const struct stacks *stacks, const char *weight, cons
 {
 	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
 	double frequency = facts->frequency;
-	int n = snprintf(text, 256, "%s %.128s%s%s", weight, stacks_unit(stacks),
-			 facts->is_counted ? "" : " on-CPU", duration);
+	const char *unit = stacks_is_time(stacks) ? "" : stacks_unit(stacks);
+	int n = snprintf(text, 256, "%s%s%.64s%s%.64s%s", weight, *unit ? " " : "", unit,
+			 !facts->is_counted ? " on-CPU" : facts->unit ? " of " : "",
+			 facts->unit ? strings_get(&stacks->strings, facts->event) : "", duration);
 
 	if (frequency > 0)
 		snprintf(text + n, 256 - n, " at %g Hz", frequency);

@@ -16,6 +16,9 @@ void head_print(struct page *page, const struct report_source *source, size_t n_
 /* One more line of it. */
 void head_fact(struct page *page, const char *label, enum page_style style, const char *text);
 
+/* What a column of weights is headed by: "samples", "time", "events", "bytes". */
+const char *head_unit(const struct stacks *stacks);
+
 /* `12,345` samples, or `34.5 s`. */
 void head_figure(char text[static TEXT_FIGURE_SIZE], const struct stacks *stacks, uint64_t weight);
 

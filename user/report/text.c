@@ -52,13 +52,6 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static const char *unit_name(const struct stacks *stacks)
-{
-	if (stacks->facts[SIDE_NEW].is_counted)
-		return "events";
-	return stacks->facts[SIDE_NEW].mode == PROFILE_ONCPU ? "samples" : "time";
-}
-
 /* Where names begin. */
 static size_t indent_of(const struct columns *columns)
 {
@@ -134,7 +127,7 @@ static void print_header(const struct listing *listing)
 	page_right(page, STYLE_STRONG, has_running(listing) ? "cpu %" : "", columns->running);
 	page_spaces(page, 2);
 	if (columns->figure) {
-		page_right(page, STYLE_STRONG, unit_name(listing->source->stacks), columns->figure);
+		page_right(page, STYLE_STRONG, head_unit(listing->source->stacks), columns->figure);
 		page_spaces(page, 2);
 	}
 	page_text(page, STYLE_STRONG, singular[listing->by]);

@@ -154,10 +154,7 @@ static bool is_top(const struct call_tree *tree, size_t line)
 static void draw_header(const struct drawing *drawing)
 {
 	struct page *page = drawing->page;
-	const struct stacks_facts *facts = &drawing->source->stacks->facts[SIDE_NEW];
-	const char *unit = facts->is_counted		  ? "events"
-			   : facts->mode == PROFILE_ONCPU ? "samples"
-							  : "time";
+	const char *unit = head_unit(drawing->source->stacks);
 
 	page_line(page);
 	page_right(page, STYLE_STRONG, "total %", PERCENT_COLUMNS);

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Values that are no samples: bytes of a heap, events of a period, several events of perf script.
+What they are called, and that no gate takes them for samples. Needs no root."""
+import gzip
+import json
+import subprocess
+
+import pytest
+
+import pprof_file
+from harness import BPFFLAME
+
+HEAP = [("alloc_objects", "count"), ("alloc_space", "bytes"),
+        ("inuse_objects", "count"), ("inuse_space", "bytes")]
+MEGABYTE = 1 << 20
+
+
+def bpfflame(*arguments, code=0):
+    result = subprocess.run([BPFFLAME, *map(str, arguments)], capture_output=True, text=True,
+                            timeout=60, check=False)
+    assert result.returncode == code, result
+    return result
+
+
+def report(*arguments):
+    return json.loads(bpfflame("report", "--json", *arguments).stdout)
+
+
+def write_pprof(path, types, values, period=0, period_type=("", ""), default=""):
+    """@values: {function: a value of each type}."""
+    names = list(values)
+    path.write_bytes(gzip.compress(pprof_file.Writer().file({
+        "sample_type": [{"type": name, "unit": unit} for name, unit in types],
+        "sample": [{"location_id": [i + 1], "value": list(values[name])}
+                   for i, name in enumerate(names)],
+        "location": [{"id": i + 1, "line": [{"function_id": i + 1, "line": 1}]}
+                     for i in range(len(names))],
+        "function": [{"id": i + 1, "name": name} for i, name in enumerate(names)],
+        "period_type": {"type": period_type[0], "unit": period_type[1]}, "period": period,
+        "default_sample_type": default})))
+    return path
+
+
+@pytest.fixture
+def heaps(tmp_path):
+    """A Go heap of 10 MB, and one of 11."""
+    return [write_pprof(tmp_path / name, HEAP,
+                        {"cache": (500, 20 * MEGABYTE, 100, megabytes * MEGABYTE),
+                         "pool": (100, 5 * MEGABYTE, 50, 5 * MEGABYTE)},
+                        524288, ("space", "bytes"), "inuse_space")
+            for name, megabytes in (("base.pb.gz", 10), ("new.pb.gz", 11))]
+
+
+def test_bytes_are_no_samples(heaps):
+    text = bpfflame("report", heaps[0]).stdout
+    assert "15,728,640 bytes of inuse_space" in text and "samples" not in text, text
+    assert report(heaps[0])["unit"] == "bytes"
+    text = bpfflame("diff", *heaps).stdout
+    assert "how sure a change is cannot be said" in text and "σ" not in text, text
+    assert "cache" in text and "+2.08" in text, text
+
+
+def test_gate_refuses_what_is_no_samples(heaps):
+    result = bpfflame("diff", *heaps, "--fail-over", 5, code=1)
+    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result
+    assert "inuse_space" in result.stderr and "--sample-type" in result.stderr, result
+
+
+@pytest.mark.parametrize("name, unit, total",
+                         [("alloc_space", "bytes", 25 * MEGABYTE),
+                          ("inuse_objects", "inuse_objects", 150)])
+def test_sample_type(heaps, tmp_path, name, unit, total):
+    found = report("--sample-type", name, heaps[0])
+    assert (found["unit"], found["event"], found["total"]) == (unit, name, total)
+    output = tmp_path / "heap.svg"
+    bpfflame("render", heaps[0], "--sample-type", name, "-o", output)
+    assert f"{total:,} {unit}" in output.read_text()
+    assert name in bpfflame("diff", *heaps, "--sample-type", name).stdout
+
+
+def test_sample_type_that_is_not_there(heaps, tmp_path):
+    error = bpfflame("report", "--sample-type", "cpu", heaps[0], code=1).stderr
+    assert all(name in error for name, _ in HEAP), error
+    folded = tmp_path / "a.folded"
+    folded.write_text("a;b 1\n")
+    assert "no pprof" in bpfflame("report", "--sample-type", "cpu", folded, code=1).stderr
+
+
+def test_samples_with_a_period(tmp_path):
+    """10 samples against 12 are noise, whatever each stands for."""
+    for types in ([("samples", "count"), ("cycles", "count")], [("cycles", "count")],
+                  [("cycles_sample", "count"), ("cycles_event", "count")]):
+        sides = []
+        for i, n in enumerate((10, 12)):
+            values = {name: (n * k, n * k * 1000003)[-len(types):]
+                      for name, k in (("hot", 1), ("cold", 2))}
+            values["same"] = (30, 30 * 1000003)[-len(types):]
+            sides.append(write_pprof(tmp_path / f"{i}.pb.gz", types, values, 1000003,
+                                     ("cycles", "count")))
+        found = json.loads(bpfflame("diff", "--json", "--absolute", *sides,
+                                    "--fail-over", 5).stdout)
+        changes = {row["name"]: row["self"]["deviations"] for row in found["functions"]}
+        assert max(changes.values()) < 1 and found["total"]["deviations"] < 2, found
+        assert found["gate"]["verdict"] == "passed" and found["unit"] != "samples"
+
+
+def test_values_keep_their_unit(heaps, tmp_path):
+    """In our JSON, and back."""
+    for name in ("heap.speedscope.json", "heap.firefox.json", "again.pb.gz"):
+        output = tmp_path / name
+        bpfflame("render", heaps[0], "-o", output)
+        found = report(output)
+        assert (found["unit"], found["total"]) == ("bytes", 15 * MEGABYTE), name
+        bpfflame("diff", output, output, "--fail-over", 5, code=1)
+
+
+def test_speedscope_bytes(tmp_path):
+    path = tmp_path / "a.speedscope.json"
+    path.write_text(json.dumps({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": "f"}]},
+        "profiles": [{"type": "sampled", "name": "p", "unit": "bytes", "startValue": 0,
+                      "endValue": 4096, "samples": [[0]], "weights": [4096]}]}))
+    assert report(path)["unit"] == "bytes"
