@@ -122,3 +122,59 @@ def test_speedscope_bytes(tmp_path):
         "profiles": [{"type": "sampled", "name": "p", "unit": "bytes", "startValue": 0,
                       "endValue": 4096, "samples": [[0]], "weights": [4096]}]}))
     assert report(path)["unit"] == "bytes"
+
+
+PERF = """\
+prog 1 [000] 1.000001:     250000 cpu-clock: 
+	1000 clock+0x0 (/bin/prog)
+
+prog 1 [000] 1.000002:         17 page-faults: 
+	2000 fault+0x0 (/bin/prog)
+
+prog 1 [000] 1.000003:     250000 cpu-clock: 
+	1000 clock+0x0 (/bin/prog)
+
+prog 1 [000] 1.000004:          3 page-faults: 
+	2000 fault+0x0 (/bin/prog)
+
+prog 1 [000] 1.000005:     900000 cycles:u: 
+	3000 cycle+0x0 (/bin/prog)
+
+"""
+
+
+@pytest.fixture
+def perf(tmp_path):
+    path = tmp_path / "perf.txt"
+    path.write_text(PERF)
+    return path
+
+
+def test_one_event_of_perf_script(perf):
+    result = bpfflame("render", perf, "-f", "folded")
+    assert result.stdout == "prog;clock 2\n"
+    assert "only cpu-clock" in result.stderr and "3 samples" in result.stderr
+    assert "page-faults" in result.stderr and "--event" in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("event, line", [("page-faults", "prog;fault 20\n"),
+                                         ("cycles", "prog;cycle 900000\n"),
+                                         ("cpu-clock", "prog;clock 2\n")])
+def test_event_of_perf_script(perf, event, line):
+    assert bpfflame("render", perf, "-f", "folded", "--event", event, "-q").stdout == line
+
+
+def test_samples_of_an_event_with_periods(perf):
+    """Two page faults samples of 20 are no 20 samples."""
+    found = json.loads(bpfflame("diff", "--json", "-q", "--event", "page-faults", "--absolute",
+                                perf, perf).stdout)
+    assert found["unit"] == "page-faults" and found["base"]["total"] == 20
+    assert found["functions"][0]["name"] == "fault"
+
+
+def test_event_that_is_not_there(perf, tmp_path):
+    error = bpfflame("report", "--event", "branches", perf, code=1).stderr
+    assert "branches" in error, error
+    folded = tmp_path / "a.folded"
+    folded.write_text("a;b 1\n")
+    bpfflame("report", "--event", "cycles", folded, code=1)

@@ -131,7 +131,7 @@ static void frames(void **state)
 
 /* Samples */
 
-#define HEADER "sh 1/2 [000] 1.5: 10 cycles: \n"
+#define HEADER "sh 1/2 [000] 1.5: 10 cpu-clock: \n"
 
 static void expect(const char *text, const char *expected)
 {
@@ -190,7 +190,7 @@ static void samples(void **state)
 
 	assert_int_equal(made_read(&input, HEADER "\t10 leaf (/a)\n\t20 root (/a)\n\n" HEADER
 						  "\t10 leaf (/a)\n\t20 root (/a)\n\n"
-						  "sh 1/3 [000] 1.5: 10 cycles: \n"
+						  "sh 1/3 [000] 1.5: 10 cpu-clock: \n"
 						  "\t10 leaf (/a)\n\t20 root (/a)"),
 			 0);
 	assert_int_equal(input.profile->n_samples, 2);
@@ -207,9 +207,9 @@ static void samples(void **state)
 static void without_stacks(void **state)
 {
 	/* No -g: a line each. */
-	expect("         sh 1 1.5: 10 cycles:  10 f+0x1 (/a)\n"
-	       "         sh 1 1.6: 10 cycles:  10 f+0x2 (/a)\n"
-	       "         sh 1 1.6: 10 cycles:  ffffffff81000001 [unknown] ([unknown])\n",
+	expect("         sh 1 1.5: 10 cpu-clock:  10 f+0x1 (/a)\n"
+	       "         sh 1 1.6: 10 cpu-clock:  10 f+0x2 (/a)\n"
+	       "         sh 1 1.6: 10 cpu-clock:  ffffffff81000001 [unknown] ([unknown])\n",
 	       "sh;[kernel+0xffffffff81000001]_[k] 1\nsh;f 2\n");
 	/* Stacks that could not be had. */
 	expect(HEADER "\n" HEADER "\n" HEADER "\t10 f (/a)\n\n", "sh 2\nsh;f 1\n");
@@ -232,7 +232,7 @@ static void inlined(void **state)
 {
 	static const char text[] = HEADER "\t10 in2 (inlined)\n\t10 in1 (inlined)\n\t10 f (/a)\n"
 					  "\t20 in3 (inlined)\n\t30 main (/a)\n\n"
-					  "sh 1/2 1.5: cycles: \n"
+					  "sh 1/2 1.5: cpu-clock: \n"
 					  "\tffffffff81000001 kin (inlined)\n\n";
 
 	/* in3 is alone at its address: what was called there. */

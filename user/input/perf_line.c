@@ -212,6 +212,7 @@ static void parse_event(struct perf_part rest, struct perf_header *header)
 		if (!event.n || event.text[event.n - 1] == ':') {
 			token = event;
 			after = behind;
+			header->period = period;
 		}
 	}
 	if (token.n && token.text[token.n - 1] == ':') {

@@ -24,6 +24,7 @@ struct perf_header {
 	struct perf_part comm;
 	uint32_t pid, tid;	/* the same if only one of them is there */
 	struct perf_part event; /* without the colon */
+	uint64_t period;	/* what the sample stands for, of the event; 0: not told */
 	struct perf_part rest;	/* what stands behind it: a frame, or a tracepoint's payload */
 	bool has_time;
 };

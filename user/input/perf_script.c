@@ -38,7 +38,13 @@ struct reader {
 	struct known_frame *known;
 	size_t n_known, known_capacity;
 
-	bool has_time; /* there was a header with a time: all have one */
+	bool has_time;	  /* there was a header with a time: all have one */
+	bool has_event;	  /* one was chosen: the first, or the one that was asked for */
+	bool is_first;	  /* no file before it held anything */
+	bool is_refused;  /* it is no event to be added to those of earlier files; it is told */
+	bool other_event; /* the frames that come are another event's */
+	uint32_t event;	  /* string id */
+	uint64_t period;  /* of all samples; 0: they have several, or none */
 
 	/* The sample that is being read. */
 	bool in_sample;
@@ -192,7 +198,11 @@ static int push_frame(struct reader *reader, struct known_frame *known)
 static int add_frame(struct reader *reader, const struct line *line)
 {
 	struct known_frame *known = NULL;
-	int r = find_frame(reader, line, &known);
+	int r;
+
+	if (reader->other_event)
+		return 0;
+	r = find_frame(reader, line, &known);
 
 	if (r < 0)
 		return r;
@@ -211,6 +221,94 @@ static int add_frame(struct reader *reader, const struct line *line)
 	return known->is_inlined ? push_inlined(reader, known) : push_frame(reader, known);
 }
 
+/* Events */
+
+/* Without its modifiers: `cycles` of `cycles:u`. */
+static bool is_called(const struct perf_part *event, const char *name)
+{
+	size_t n = strlen(name);
+
+	return event->n >= n && memcmp(event->text, name, n) == 0 &&
+	       (event->n == n || event->text[n] == ':');
+}
+
+/* Samples of a clock are as good as what they stand for, which is time; others weigh events. */
+static bool is_clock(const struct perf_part *event)
+{
+	return is_called(event, "cpu-clock") || is_called(event, "task-clock");
+}
+
+static void copy_name(char to[static INPUT_EVENT_SIZE], const struct perf_part *event)
+{
+	size_t n = event->n < INPUT_EVENT_SIZE ? event->n : INPUT_EVENT_SIZE - 1;
+
+	if (n)
+		memcpy(to, event->text, n);
+	to[n] = '\0';
+}
+
+static int choose_event(struct reader *reader, const struct perf_header *header)
+{
+	struct profile_event event = {.is_counted = header->event.n && header->period &&
+						    !is_clock(&header->event)};
+	struct lines *lines = &reader->lines;
+	int r = strings_add_bytes(&reader->profile->strings,
+				  header->event.n ? header->event.text : "", header->event.n,
+				  &reader->event);
+
+	event.name = reader->event;
+	if (r < 0)
+		return r;
+	r = input_set_event(reader->input, &event, lines->stream->name, lines->failure);
+	reader->has_event = r == 0;
+	reader->is_refused = r < 0;
+	reader->period = event.is_counted ? header->period : 0;
+	copy_name(reader->input->stats.event, &header->event);
+	return r;
+}
+
+static void count_other(struct reader *reader, const struct perf_header *header)
+{
+	struct input_stats *stats = &reader->input->stats;
+
+	reader->other_event = true;
+	if (!stats->other_events++)
+		copy_name(stats->other_event, &header->event);
+}
+
+/* Whether it is the one that was chosen. */
+static bool is_event(const struct reader *reader, const struct perf_part *event)
+{
+	const struct strings *strings = &reader->profile->strings;
+
+	return strings_length(strings, reader->event) == event->n &&
+	       (!event->n ||
+		memcmp(strings_get(strings, reader->event), event->text, event->n) == 0);
+}
+
+/* Sums of several events mean nothing: one is read, the others are counted. */
+static int check_event(struct reader *reader, const struct perf_header *header)
+{
+	const char *wanted = reader->input->options.event;
+	int r = 0;
+
+	reader->other_event = false;
+	if (!reader->has_event && (!wanted || is_called(&header->event, wanted)))
+		r = choose_event(reader, header);
+	if (r == 0 && !(reader->has_event && is_event(reader, &header->event)))
+		count_other(reader, header);
+	return r;
+}
+
+static void weigh_sample(struct reader *reader, const struct perf_header *header)
+{
+	if (!profile_is_counted(reader->profile))
+		return;
+	reader->sample.nanoseconds = header->period ? header->period : 1;
+	if (header->period != reader->period)
+		reader->period = 0;
+}
+
 /* Lines */
 
 static int add_header(struct reader *reader, const struct perf_header *header)
@@ -225,7 +323,11 @@ static int add_header(struct reader *reader, const struct perf_header *header)
 		skip_line(reader);
 		return 0;
 	}
+	r = check_event(reader, header);
+	if (r < 0 || reader->other_event)
+		return r;
 	begin_sample(reader);
+	weigh_sample(reader, header);
 	reader->sample.pid = header->pid;
 	reader->sample.tid = header->tid;
 	r = strings_add_bytes(&reader->profile->strings, header->comm.text, header->comm.n,
@@ -268,6 +370,8 @@ static int read_line(struct reader *reader, const struct line *line)
 
 static int fail_line(const struct reader *reader, int error)
 {
+	if (reader->is_refused)
+		return error;
 	switch (error) {
 	case -EINVAL:
 		return lines_fail(&reader->lines, error, "a NUL byte; this is not a text file");
@@ -292,6 +396,22 @@ static int read_lines(struct reader *reader)
 	return r < 0 ? fail_line(reader, r) : 0;
 }
 
+static int finish_event(struct reader *reader)
+{
+	const char *wanted = reader->input->options.event;
+
+	if (!reader->has_event && wanted)
+		return failure_set(reader->lines.failure, -EINVAL,
+				   "%s: has no samples of event %.64s, but of %s",
+				   reader->lines.stream->name, wanted,
+				   reader->input->stats.other_events
+					   ? reader->input->stats.other_event
+					   : "none");
+	if (reader->is_first && reader->period)
+		reader->profile->events[0].period = reader->period;
+	return 0;
+}
+
 int perf_script_read(struct input *input, struct stream *stream, struct failure *failure)
 {
 	struct reader *reader;
@@ -306,9 +426,11 @@ int perf_script_read(struct input *input, struct stream *stream, struct failure 
 		return failure_set(failure, -ENOMEM, "%s: %s", stream->name, strerror(ENOMEM));
 	reader->input = input;
 	reader->profile = input->profile;
+	reader->is_first = !input_earlier(input);
 	reader->lines = (struct lines){.stream = stream, .failure = failure};
 	r = strings_init(&reader->texts);
 	r = r < 0 ? fail_line(reader, r) : read_lines(reader);
+	r = r < 0 ? r : finish_event(reader);
 	input->stats.lines += reader->lines.number;
 	strings_done(&reader->texts);
 	free(reader->known);
