@@ -65,6 +65,16 @@ def samples_by_comm(data):
     return collections.Counter(line.strip() for line in lines if line.strip())
 
 
+def weights_by_comm(data, event):
+    """The periods of its samples; those of a clock are 1."""
+    totals = collections.Counter()
+    for line in perf("script", "-i", data, "-F", "comm,period,event").splitlines():
+        found = re.match(r" *(.*?) +([0-9]+) +([^ ]+): *$", line)
+        if found and found.group(3).split(":")[0] == event:
+            totals[found.group(1)] += 1 if event == "cpu-clock" else int(found.group(2))
+    return totals
+
+
 def reported(data):
     """What perf report says each command has, all events together."""
     totals = collections.Counter()
@@ -122,9 +132,11 @@ def test_whole_machine_and_events(tmp_path):
                   "-e", "page-faults", "--", "sh", "-c", "sleep 0.3; ls -lR /usr/bin >/dev/null")
     text = tmp_path / "text"
     text.write_text(perf("script", "-i", data), errors="surrogateescape")
-    expected = samples_by_comm(data)
-    assert {"sh", "ls"} <= set(expected)
-    assert by_comm(render(text)) == expected
+    for event in ("cpu-clock", "context-switches", "page-faults"):
+        expected = weights_by_comm(data, event)
+        assert {"sh", "ls"} & set(expected), event
+        assert by_comm(render(text, "--event", event)) == expected
+    assert sum(expected.values()) > 1.2 * len(expected), "faults have no periods"
 
 
 @pytest.mark.parametrize("fields", ["comm,tid,ip,sym", "comm,pid,tid,time,event,ip,sym,dso",
