@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
@@ -159,13 +160,73 @@ def test_a_pair_reckons_with_noise(tmp_path):
     assert diff(one, two, "--fail-over", 3, "--noise", "0.1", code=3).stderr
 
 
-def test_a_caller_is_not_blamed(tmp_path):
+def test_a_caller_is_named_too_unless_selfs_are_asked_for(tmp_path):
     one = write(tmp_path / "a.folded", {"app;main;f;g": 2000, "app;main;f": 2000, "app;main;h": 6000})
     two = write(tmp_path / "b.folded", {"app;main;f;g": 3000, "app;main;f": 2000, "app;main;h": 5000})
     names = lambda *more: [row["name"] for row in json.loads(
         diff(one, two, "--fail-over", 10, "--json", *more, code=3).stdout)["gate"]["offenders"]]
-    assert names() == ["g"]
+    assert names() == names("--weight", "both") == ["g", "f"]
+    assert names("--weight", "self") == ["g"]
     assert names("--weight", "total") == ["g", "f"]
+
+
+@pytest.fixture
+def scattered(tmp_path):
+    """A function of 20 helpers, each of which grew by too little to be told from chance."""
+    sides = []
+    for name, each, rest in (("a", 100, 8000), ("b", 145, 7100)):
+        stacks = {f"app;main;parse;helper_{i:02}": each // 10 for i in range(20)}
+        sides.append(write(tmp_path / f"{name}.folded", {**stacks, "app;main;other": rest // 10}))
+    return sides
+
+
+def test_the_gate_looks_at_totals(tmp_path, scattered):
+    result = diff(*scattered, "--fail-over", 5, "--markdown", tmp_path / "x.md", code=3)
+    assert "grew too much: parse: total 20.00 %" in result.stderr, result.stderr
+    assert "1 function grew by more than 5 %" in result.stdout, result.stdout
+    assert (tmp_path / "x.md").read_text().startswith("**❌")
+
+
+@pytest.mark.parametrize("options", [["--weight", "self"], ["--by", "total"]])
+def test_no_check_mark_above_a_row_that_grew(tmp_path, scattered, options):
+    result = diff(*scattered, "--fail-over", 5, *options, "--markdown", tmp_path / "x.md")
+    assert "beside what it asks for 1 function did" in result.stdout, result.stdout
+    text = (tmp_path / "x.md").read_text()
+    assert text.startswith("**⚠️") and "✅" not in text and "parse" in text
+
+
+def test_what_a_table_calls_growth_fails(tmp_path):
+    """A cold function among hot ones, which get most of the error that is dealt out."""
+    hot = {f"app;main;hot_{i:02}": 1000 for i in range(40)}
+    one = write(tmp_path / "a.folded", {**hot, "app;main;cold": 20})
+    two = write(tmp_path / "b.folded", {**hot, "app;main;cold": 60})
+    answer = json.loads(diff(one, two, "--fail-over", 10, "--json", code=3).stdout)
+    grown = {row["name"] for row in answer["functions"] if row["change"] in ("grew", "new")}
+    assert grown == {"cold"} == {row["name"] for row in answer["gate"]["offenders"]}
+
+
+# --- pictures ---------------------------------------------------------------------------------
+
+
+def shown(path):
+    """{function: what its tooltip says}"""
+    titles = re.findall(r"<title>(.*?) \((total .*?)\)</title>", path.read_text())
+    return dict(titles)
+
+
+def test_pictures_judge_as_tables_do(tmp_path):
+    """Runs that differ by as much as the sides do: chance alone would colour it."""
+    one = make_runs(tmp_path / "one", 4, spread=0.2, seed=4)
+    two = make_runs(tmp_path / "two", 4, 1.2, spread=0.2, seed=5)
+    steady = make_runs(tmp_path / "steady", 4, seed=6)
+    slower = make_runs(tmp_path / "slower", 4, 1.2, seed=7)
+    for base, new, is_noise in ((one, two, True), (steady, slower, False)):
+        output = tmp_path / "x.svg"
+        diff(base, new, "-o", output)
+        table = {row["name"]: row["self"]["change"] for row in as_json(base, new)["functions"]}
+        for name in ("hot", "warm", "cool", "rest"):
+            assert ("within noise" in shown(output)[name]) == (table[name] == "none"), name
+        assert (table["hot"] == "none") == is_noise
 
 
 def test_modules_and_the_total(tmp_path):
@@ -209,7 +270,7 @@ def test_faults_of_rules_say_where(tmp_path, base, slow):
 
 @pytest.mark.parametrize("arguments", [
     ["--by", "function"], ["--junit", "x.xml"], ["-o", "x.xml"], ["-f", "junit", "-o", "x"],
-    ["--fail-over", "5", "--by", "line"], ["--fail-over", "5", "--weight", "both"],
+    ["--fail-over", "5", "--by", "line"], ["--fail-over", "5", "--weight", "neither"],
     ["--fail-over", "5", "--noise", "-1"]])
 def test_wrong_usage(base, slow, arguments):
     refused(base, slow, *arguments, code=2)

@@ -14,7 +14,7 @@ static int read_text(struct gate_rules *rules, const char *text, size_t size,
 		     struct failure *failure)
 {
 	FILE *stream = fmemopen((void *)text, size, "r");
-	int r = gate_rules_read(rules, stream, "my.rules", GATE_SELF, failure);
+	int r = gate_rules_read(rules, stream, "my.rules", GATE_BIT(GATE_SELF), failure);
 
 	fclose(stream);
 	return r;
@@ -52,7 +52,7 @@ static void the_last_match_counts(void **state)
 {
 	struct gate_rules rules = {};
 
-	assert_int_equal(gate_rules_add(&rules, GATE_FUNCTION, GATE_SELF, 50), 0);
+	assert_int_equal(gate_rules_add(&rules, GATE_FUNCTION, GATE_BIT(GATE_SELF), 50), 0);
 	read_rules(&rules, "# comment\n\n"
 			   "function  hash_*           fail-over 5   # why\n"
 			   "\tfunction /^json_(a|b)$/ fail-over 20%\r\n"
@@ -92,8 +92,8 @@ static void names_as_they_are(void **state)
 	assert_true(function_limit(&rules, "vector<int>::operator[]") == 4);
 	assert_true(function_limit(&rules, "xa/by") == 5);
 	assert_true(function_limit(&rules, "c.d") == 6 && function_limit(&rules, "c-d") == -1);
-	assert_int_equal(rules.rules[5]->weight, GATE_TOTAL);
-	assert_int_equal(rules.rules[0]->weight, GATE_SELF);
+	assert_int_equal(rules.rules[5]->weights, GATE_BIT(GATE_TOTAL));
+	assert_int_equal(rules.rules[0]->weights, GATE_BIT(GATE_SELF));
 	gate_rules_done(&rules);
 }
 

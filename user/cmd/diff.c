@@ -27,7 +27,7 @@ struct command_options {
 	const char *rules;	      /* the file */
 	double fail_over;	      /* < 0: not given */
 	bool by[N_GATE_BY];	      /* none: the default */
-	enum gate_weight weight;
+	unsigned int weights; /* GATE_BIT() of each */
 	bool json; /* on standard output */
 	bool normalized, absolute, quiet, help;
 	const char *kind;
@@ -75,10 +75,19 @@ static int take_by(const struct option_row *row, void *field, const char *value,
 static int take_weight(const struct option_row *row, void *field, const char *value,
 		       struct failure *failure)
 {
-	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
-		return option_bad(row, value, "self or total", failure);
-	*(enum gate_weight *)field = strcmp(value, "self") == 0 ? GATE_SELF : GATE_TOTAL;
-	return 0;
+	static const struct {
+		const char *name;
+		unsigned int weights;
+	} known[] = {{"self", GATE_BIT(GATE_SELF)},
+		     {"total", GATE_BIT(GATE_TOTAL)},
+		     {"both", GATE_BOTH}};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(value, known[i].name) == 0) {
+			*(unsigned int *)field = known[i].weights;
+			return 0;
+		}
+	return option_bad(row, value, "self, total or both", failure);
 }
 
 static const struct option_row rows[] = {
@@ -113,8 +122,8 @@ static const struct option_row rows[] = {
 	 option_decimal, FIELD(fail_over), 0, 0, "a percentage"},
 	{0, "by", NULL, "LIST", "what may not: function (default), module, total", NULL, take_by,
 	 FIELD(by)},
-	{0, "weight", NULL, "WHICH", "self (default), or total: with all it calls", NULL,
-	 take_weight, FIELD(weight)},
+	{0, "weight", NULL, "WHICH", "self, total (with all it calls) or both (default)", NULL,
+	 take_weight, FIELD(weights)},
 	{0, "rules", NULL, "FILE", "limits of single functions and modules", NULL, option_text,
 	 FIELD(rules)},
 	{0, "noise", NULL, "PERCENT", "how much a share varies between runs, at least (1)", NULL,
@@ -258,6 +267,7 @@ static int parse(int argc, char **argv, struct command_options *ret, struct fail
 					.view = VIEW_OPTIONS_OF_FILES,
 					.diff = DIFF_OPTIONS_DEFAULT,
 					.fail_over = -1,
+					.weights = GATE_BOTH,
 					.gate = {.noise = -1},
 					.caller = ret->caller};
 	if (!words)
@@ -350,14 +360,14 @@ static int read_rules(struct command_options *options, struct gate_rules *rules,
 
 	for (int by = 0; by < N_GATE_BY && r == 0; by++)
 		if (options->fail_over >= 0 && options->by[by])
-			r = gate_rules_add(rules, by, options->weight, options->fail_over);
+			r = gate_rules_add(rules, by, options->weights, options->fail_over);
 	if (r < 0 || !options->rules)
 		return r;
 	stream = fopen(options->rules, "re");
 	if (!stream)
 		return failure_set(failure, -errno, "cannot read %s: %s", options->rules,
 				   strerror(errno));
-	r = gate_rules_read(rules, stream, options->rules, options->weight, failure);
+	r = gate_rules_read(rules, stream, options->rules, options->weights, failure);
 	fclose(stream);
 	return r;
 }
@@ -379,7 +389,8 @@ static int judge_runs(struct comparison *comparison)
 	options->diff.judged = &options->gate;
 	if (has_gate(options))
 		options->diff.gate = &comparison->gate;
-	if (comparison->gate.has_runs)
+	/* A gate and its tables suppose the same. */
+	if (comparison->gate.has_runs || has_gate(options))
 		options->diff.noise = &comparison->gate;
 	return 0;
 }
@@ -445,12 +456,13 @@ static void comparison_done(struct comparison *comparison)
 
 static int draw(const struct comparison *comparison, enum output_format format, FILE *stream)
 {
-	const struct picture_options *picture = &comparison->options->view.picture;
+	struct picture_options picture = comparison->options->view.picture;
 	const struct diff_sides *sides = &comparison->sides;
 	const struct stacks *stacks = sides->has_drawn ? &sides->drawn : &sides->plain;
 
-	return format == FORMAT_HTML ? render_html(stacks, picture, stream)
-				     : render_svg(stacks, picture, stream);
+	picture.judgement = &comparison->diff.judgement;
+	return format == FORMAT_HTML ? render_html(stacks, &picture, stream)
+				     : render_svg(stacks, &picture, stream);
 }
 
 static int write_text(struct comparison *comparison, FILE *stream)

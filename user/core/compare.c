@@ -106,6 +106,17 @@ static enum change_kind kind_of(const struct stacks *stacks, const struct compar
 	return change->new_ > 0 ? CHANGE_SHRANK : CHANGE_GONE;
 }
 
+/* What is as improbable of a normal variable as @deviations of Student's with these degrees. */
+static double as_normal(double deviations, double freedom)
+{
+	double size = fabs(deviations);
+
+	if (!(freedom > 0))
+		return deviations;
+	return copysign(fmin(chance_normal_quantile(chance_student_tail(size, freedom)), size),
+			deviations);
+}
+
 static double as_compared(const struct stacks *stacks, const struct compare_options *options,
 			  const struct weighed *weighed, enum stacks_side side)
 {
@@ -127,7 +138,7 @@ static void compare(const struct stacks *stacks, const struct compare_options *o
 	if (ret->difference != 0)
 		ret->ratio = ret->base > 0 ? ret->difference / ret->base : INFINITY;
 	if (ret->difference != 0 && make_split(stacks, options, weighed, &split))
-		ret->deviations = split_deviations(&split);
+		ret->deviations = as_normal(split_deviations(&split), options->freedom);
 	ret->kind = kind_of(stacks, options, ret);
 }
 
@@ -184,23 +195,23 @@ void compare_read_variances(const struct stacks *stacks, struct compare_options 
 		options->variances[stacks->entries[i].side] += stacks->entries[i].variance;
 }
 
-/* The binary exponent of the least probability: at least this many halvings of it. */
-static unsigned int least_exponent(const struct stacks *stacks,
-				   const struct compare_options *options,
-				   const struct weighed *weighed)
+/* By its binary exponent: at least this many halvings of it. */
+void compare_family_add_least(struct compare_family *family, double logarithm)
 {
-	struct split split;
+	unsigned int exponent = fmin(ceil(-logarithm / M_LN2), COMPARE_EXPONENTS - 1);
 
-	if (!make_split(stacks, options, weighed, &split))
-		return 0;
-	return fmin(ceil(-split_least_logarithm(&split) / M_LN2), COMPARE_EXPONENTS - 1);
+	family->n++;
+	family->n_by_exponent[exponent]++;
 }
 
 static void add_to_family(struct compare_family *family, const struct stacks *stacks,
 			  const struct compare_options *options, const struct weighed *weighed)
 {
-	family->n++;
-	family->n_by_exponent[least_exponent(stacks, options, weighed)]++;
+	struct split split;
+
+	compare_family_add_least(family, make_split(stacks, options, weighed, &split)
+						 ? split_least_logarithm(&split)
+						 : 0);
 }
 
 void compare_family_add(struct compare_family *family, const struct stacks *stacks,

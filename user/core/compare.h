@@ -75,6 +75,7 @@ struct compare_options {
 				      compared as they are, those of one run are */
 	double dispersion;	   /* how much more than chance alone they vary, see gate.h; up to
 				      1: no more */
+	double freedom;		   /* the degrees by which the dispersion is known; 0: for certain */
 };
 
 struct change {
@@ -113,6 +114,9 @@ void compare_read_variances(const struct stacks *stacks, struct compare_options 
 struct compare_family {
 	size_t n, n_by_exponent[COMPARE_EXPONENTS];
 };
+
+/* Adds one of which this is the logarithm of the least probability. */
+void compare_family_add_least(struct compare_family *family, double logarithm);
 
 /* Adds the total and, where it is another one, the self weight. */
 void compare_family_add(struct compare_family *family, const struct stacks *stacks,

@@ -176,14 +176,17 @@ static struct dispersion dispersion_of(const struct judging *judging, const stru
 }
 
 struct dispersion gate_dispersion(const struct gate_sums *sums, const struct gate *gate,
-				  const struct gate_item *item, bool has_runs,
+				  const struct gate_item *item, const struct gate_item *own,
 				  enum gate_weight weight, const struct gate_options *options)
 {
 	struct judging judging = begin(sums, item, weight, options);
 	struct noise_point point = {0};
 
-	if (has_runs)
-		point = runs_of(&judging);
+	if (own) {
+		struct judging runs = begin(sums, own, weight, options);
+
+		point = runs_of(&runs);
+	}
 	return dispersion_of(&judging, &gate->noise[item->by], &point);
 }
 
@@ -215,22 +218,23 @@ static int fit_noise(const struct gate_sums *sums, enum gate_by by,
 
 /* Answers */
 
-static double exact_deviations(const struct judging *judging, const struct dispersion *dispersion)
+/* False if there is nothing to compare with. */
+static bool make_split(const struct judging *judging, const struct dispersion *dispersion,
+		       struct split *ret)
 {
 	double length = judging->length * dispersion->factor;
-	struct split split;
 
 	for (int side = 0; side < N_SIDES; side++) {
 		if (!(judging->exposure[side] > 0))
-			return 0;
-		split.part[side] = judging->sides[side]->weight / length;
-		split.total[side] = judging->scale == SCALE_ABSOLUTE
-					    ? INFINITY
-					    : judging->exposure[side] / length;
+			return false;
+		ret->part[side] = judging->sides[side]->weight / length;
+		ret->total[side] = judging->scale == SCALE_ABSOLUTE
+					   ? INFINITY
+					   : judging->exposure[side] / length;
 	}
-	split.new_share = judging->exposure[SIDE_NEW] /
-			  (judging->exposure[SIDE_NEW] + judging->exposure[SIDE_BASE]);
-	return split_deviations(&split);
+	ret->new_share = judging->exposure[SIDE_NEW] /
+			 (judging->exposure[SIDE_NEW] + judging->exposure[SIDE_BASE]);
+	return true;
 }
 
 /* The standard deviation of the logarithm of new / base: by the delta method. */
@@ -278,8 +282,11 @@ static bool is_too_much(const struct judging *judging, const struct gate_answer 
 
 static void judge(const struct judging *judging, double error, struct gate_answer *answer)
 {
-	double deviations = exact_deviations(judging, &answer->dispersion), probability;
+	double deviations = 0, probability;
+	struct split split;
 
+	if (make_split(judging, &answer->dispersion, &split))
+		deviations = split_deviations(&split);
 	set_growth(judging, error, answer);
 	probability =
 		deviations > 0 ? chance_student_tail(deviations, answer->dispersion.freedom) : 1;
@@ -294,27 +301,59 @@ static bool has_sides(const struct judging *judging)
 	return judging->exposure[0] > 0 && judging->exposure[1] > 0;
 }
 
-/* Those that rules speak of and that could fail; @parts sums up their information by kind. */
+/* What is dealt out: the information of all answers, and what could be told from chance at all. */
+struct dealing {
+	double information[N_GATE_BY][N_GATE_WEIGHTS];
+	struct compare_family family;
+};
+
+static void list_answer(const struct gate_sums *sums, const struct gate_options *options,
+			struct gate_answer *answer, struct gate *gate, struct dealing *dealing)
+{
+	const struct gate_item *item = answer->item;
+	struct judging judging = begin(sums, item, answer->weight, options);
+	struct split split;
+
+	if (!has_sides(&judging) || events(&judging) < SPLIT_LEAST_EVENTS)
+		return;
+	answer->part = information(&judging);
+	answer->dispersion = gate_dispersion(sums, gate, item, item, answer->weight, options);
+	dealing->information[item->by][answer->weight] += answer->part;
+	if (make_split(&judging, &answer->dispersion, &split))
+		compare_family_add_least(&dealing->family, split_least_logarithm(&split));
+	gate->answers[gate->n_answers++] = *answer;
+}
+
+/* The total of what calls nothing is its self weight; all together have but a total. */
+static bool is_asked(const struct gate_item *item, const struct gate_rule *rule,
+		     enum gate_weight weight)
+{
+	const struct gate_sum *base = item->sums[SIDE_BASE], *new_ = item->sums[SIDE_NEW];
+
+	if (item->by == GATE_ALL)
+		return weight == GATE_TOTAL;
+	if (!(rule->weights & GATE_BIT(weight)))
+		return false;
+	return weight == GATE_SELF || !(rule->weights & GATE_BIT(GATE_SELF)) ||
+	       base[GATE_SELF].weight != base[GATE_TOTAL].weight ||
+	       new_[GATE_SELF].weight != new_[GATE_TOTAL].weight;
+}
+
+/* Those that rules speak of and that could fail. */
 static void list_answers(const struct gate_sums *sums, const struct gate_rules *rules,
 			 const struct gate_options *options, struct gate *gate,
-			 double parts[N_GATE_BY])
+			 struct dealing *dealing)
 {
 	for (size_t i = 0; i < sums->n_items; i++) {
 		const struct gate_item *item = &sums->items[i];
 		const struct gate_rule *rule = gate_rules_find(rules, sums, item);
-		struct gate_answer answer = {.item = item, .rule = rule};
-		struct judging judging;
 
-		if (!rule)
-			continue;
-		answer.weight = rule->weight;
-		judging = begin(sums, item, rule->weight, options);
-		if (!has_sides(&judging) || events(&judging) < SPLIT_LEAST_EVENTS)
-			continue;
-		answer.part = information(&judging);
-		answer.dispersion = gate_dispersion(sums, gate, item, true, rule->weight, options);
-		parts[item->by] += answer.part;
-		gate->answers[gate->n_answers++] = answer;
+		for (int weight = 0; rule && weight < N_GATE_WEIGHTS; weight++) {
+			struct gate_answer answer = {.item = item, .rule = rule, .weight = weight};
+
+			if (is_asked(item, rule, weight))
+				list_answer(sums, options, &answer, gate, dealing);
+		}
 	}
 }
 
@@ -336,23 +375,48 @@ static int compare_answers(const void *a, const void *b, void *data)
 	order = order ? order
 		      : strcmp(gate_name(data, x->item->name), gate_name(data, y->item->name));
 	order = order ? order : (int)x->item->by - (int)y->item->by;
+	order = order ? order : (int)x->weight - (int)y->weight;
 	return order ? order : x->item->is_kernel - y->item->is_kernel;
 }
 
+/* How much of the error that is dealt out by information a weight gets of its kind. */
+static double part_of_weight(const double information[N_GATE_WEIGHTS], enum gate_weight weight)
+{
+	double sum = information[GATE_SELF] + information[GATE_TOTAL];
+	double total = sum > 0 ? fmin(information[GATE_TOTAL] / sum, 0.5) : 0;
+
+	if (!(information[GATE_SELF] > 0))
+		total = 1;
+	return weight == GATE_TOTAL ? total : 1 - total;
+}
+
+static double part_of(const struct gate_answer *answer, const struct dealing *dealing,
+		      int n_kinds, double evenly)
+{
+	const double *information = dealing->information[answer->item->by];
+	double by_information = 0;
+
+	if (answer->part > 0)
+		by_information = answer->part / information[answer->weight] / n_kinds *
+				 part_of_weight(information, answer->weight);
+	return fmax(by_information, evenly) / 2;
+}
+
 static void judge_all(const struct gate_sums *sums, const struct gate_options *options,
-		      const double parts[N_GATE_BY], struct gate *gate)
+		      const struct dealing *dealing, struct gate *gate)
 {
 	double error = fmax(1 - gate->confidence / 100, 0);
+	double evenly = 1.0 / compare_family_size(&dealing->family, gate->confidence);
 	int n_kinds = 0;
 
 	for (int by = 0; by < N_GATE_BY; by++)
-		n_kinds += parts[by] > 0;
+		n_kinds += dealing->information[by][GATE_SELF] > 0 ||
+			   dealing->information[by][GATE_TOTAL] > 0;
 	for (size_t i = 0; i < gate->n_answers; i++) {
 		struct gate_answer *answer = &gate->answers[i];
 		struct judging judging = begin(sums, answer->item, answer->weight, options);
 
-		if (answer->part > 0)
-			answer->part /= parts[answer->item->by] * n_kinds;
+		answer->part = part_of(answer, dealing, n_kinds, evenly);
 		judge(&judging, error, answer);
 		gate->n_failed += answer->state == GATE_FAILED;
 		gate->n_unsure += answer->state == GATE_UNSURE;
@@ -365,18 +429,18 @@ int gate_judge(const struct gate_sums *sums, const struct gate_rules *rules,
 	struct gate gate = {.confidence = options->confidence > 0 ? options->confidence
 								  : COMPARE_CONFIDENCE,
 			    .has_runs = sums->sides[0].n_runs > 1 || sums->sides[1].n_runs > 1};
-	double parts[N_GATE_BY] = {0};
+	struct dealing dealing = {0};
 	int r = 0;
 
 	for (int by = 0; by < N_GATE_BY && r == 0; by++)
 		r = fit_noise(sums, by, options, &gate.noise[by]);
 	if (r < 0)
 		return r;
-	gate.answers = calloc(sums->n_items + 1, sizeof *gate.answers);
+	gate.answers = calloc(sums->n_items + 1, N_GATE_WEIGHTS * sizeof *gate.answers);
 	if (!gate.answers)
 		return -ENOMEM;
-	list_answers(sums, rules, options, &gate, parts);
-	judge_all(sums, options, parts, &gate);
+	list_answers(sums, rules, options, &gate, &dealing);
+	judge_all(sums, options, &dealing, &gate);
 	qsort_r(gate.answers, gate.n_answers, sizeof *gate.answers, compare_answers, (void *)sums);
 	*ret = gate;
 	return 0;

@@ -2,15 +2,16 @@
 /*
  * gate: whether something grew by more than it may, told from what chance and the noise of runs do.
  *
- * It asks less than a table of all changes does, and so can answer with less evidence at the same
- * certainty. Only growth is asked for, so each test is one-sided; only what a rule speaks of takes
- * part. The error that the confidence leaves is dealt out in proportion to the information that
- * there is of each item: p (1 - p) of a share, of both sides together. That is ancillary, the exact
- * test conditions on it, so any weights made of it keep the error of all together (weighted
- * Bonferroni: C. R. Genovese, K. Roeder, L. Wasserman: False discovery control with p-value
- * weighting, Biometrika 93, 2006). A function of a third of the time pays 3 for being looked at
- * beside thousands of cold ones, and these, whose changes nobody could tell from chance, next to
- * nothing.
+ * Only growth is asked for, so each test is one-sided; only what a rule speaks of takes part, with
+ * its self weight and its total, as tables have both. Half of the error that the confidence leaves
+ * is dealt out evenly among what could be told from chance (Tarone, as in compare.h): that is what
+ * tables leave to growth, so what grew beyond chance there fails here. The other half is dealt out
+ * in proportion to the information that there is of each item: p (1 - p) of a share, of both sides
+ * together. That is ancillary, the exact test conditions on it, so any weights made of it keep the
+ * error of all together (weighted Bonferroni: C. R. Genovese, K. Roeder, L. Wasserman: False
+ * discovery control with p-value weighting, Biometrika 93, 2006). A function of a third of the time
+ * pays 3 for being looked at beside thousands of cold ones. Totals, of which a deep stack has many,
+ * get at most as much of it as selfs.
  *
  * The test is that of compare.h, of as many events as are left when counts are divided by the
  * dispersion of gate_noise.h (the design effect of J. N. K. Rao, A. J. Scott: A simple method for
@@ -74,11 +75,12 @@ int gate_judge(const struct gate_sums *sums, const struct gate_rules *rules,
 void gate_done(struct gate *gate);
 
 /*
- * The dispersion of one item, for tables; the noise is that of its kind. @has_runs: its sums are
- * those of the runs, else nothing but its weights and variances is known.
+ * The dispersion of one item, for tables; the noise is that of its kind. Of @item nothing but its
+ * weights and variances is asked; @own: what its runs say, another item's if it is a part of that;
+ * NULL: nobody knows.
  */
 struct dispersion gate_dispersion(const struct gate_sums *sums, const struct gate *gate,
-				  const struct gate_item *item, bool has_runs,
+				  const struct gate_item *item, const struct gate_item *own,
 				  enum gate_weight weight, const struct gate_options *options);
 
 #endif

@@ -26,7 +26,7 @@ static int complain(const struct parsing *parsing, const char *what, const char 
 		    what, word ? " '" : "", word ? word : "", word ? "'" : "");
 	return failure_mend(
 		parsing->failure, -EINVAL,
-		"a rule is: function|module PATTERN fail-over PERCENT [weight self|total], total "
+		"a rule is: function|module PATTERN fail-over PERCENT [weight self|total|both], total "
 		"fail-over PERCENT, or ignore function|module PATTERN");
 }
 
@@ -64,13 +64,13 @@ static int append(struct gate_rules *rules, const struct gate_rule *like, struct
 	return 0;
 }
 
-int gate_rules_add(struct gate_rules *rules, enum gate_by by, enum gate_weight weight,
+int gate_rules_add(struct gate_rules *rules, enum gate_by by, unsigned int weights,
 		   double fail_over)
 {
 	struct gate_rule *rule;
 
 	return append(rules,
-		      &(struct gate_rule){.by = by, .weight = weight, .fail_over = fail_over},
+		      &(struct gate_rule){.by = by, .weights = weights, .fail_over = fail_over},
 		      &rule);
 }
 
@@ -197,11 +197,13 @@ static int take_weight(const struct parsing *parsing, size_t *at, struct gate_ru
 	if (!take_word(parsing, at, "weight"))
 		return 0;
 	if (take_word(parsing, at, "self"))
-		rule->weight = GATE_SELF;
+		rule->weights = GATE_BIT(GATE_SELF);
 	else if (take_word(parsing, at, "total"))
-		rule->weight = GATE_TOTAL;
+		rule->weights = GATE_BIT(GATE_TOTAL);
+	else if (take_word(parsing, at, "both"))
+		rule->weights = GATE_BOTH;
 	else
-		return complain(parsing, "weight is self or total", NULL);
+		return complain(parsing, "weight is self, total or both", NULL);
 	return 0;
 }
 
@@ -223,19 +225,19 @@ static int parse_rule(const struct parsing *parsing, struct gate_rule *rule)
 }
 
 static int add_line(struct gate_rules *rules, struct parsing *parsing, char *text,
-		    enum gate_weight weight)
+		    unsigned int weights)
 {
 	struct gate_rule *rule;
 	int r = split_words(parsing, text);
 
 	if (r < 0 || !parsing->n_words)
 		return r;
-	r = append(rules, &(struct gate_rule){.line = parsing->line, .weight = weight}, &rule);
+	r = append(rules, &(struct gate_rule){.line = parsing->line, .weights = weights}, &rule);
 	return r < 0 ? r : parse_rule(parsing, rule);
 }
 
 int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name,
-		    enum gate_weight weight, struct failure *failure)
+		    unsigned int weights, struct failure *failure)
 {
 	struct parsing parsing = {.name = name, .failure = failure};
 	char *text = NULL;
@@ -248,7 +250,7 @@ int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name,
 		if (memchr(text, '\0', n))
 			r = complain(&parsing, "this is no text", NULL);
 		else
-			r = add_line(rules, &parsing, text, weight);
+			r = add_line(rules, &parsing, text, weights);
 	}
 	if (r == 0 && ferror(stream))
 		r = failure_set(failure, -EIO, "cannot read %s", name);

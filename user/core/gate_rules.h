@@ -32,7 +32,7 @@ struct gate_rule {
 	regex_t regex;
 	bool ignore;
 	double fail_over; /* percent of growth that is let through */
-	enum gate_weight weight;
+	unsigned int weights; /* GATE_BIT() of each that is looked at */
 	unsigned int line; /* in the file; 0: an option */
 };
 
@@ -45,15 +45,15 @@ struct gate_rules {
 void gate_rules_done(struct gate_rules *rules);
 
 /* A rule for everything of a kind, behind those that are there. Errors: -ENOMEM. */
-int gate_rules_add(struct gate_rules *rules, enum gate_by by, enum gate_weight weight,
+int gate_rules_add(struct gate_rules *rules, enum gate_by by, unsigned int weights,
 		   double fail_over);
 
 /*
- * Adds the rules of a file. @weight: where a rule names none. Errors: -EINVAL with *failure naming
+ * Adds the rules of a file. @weights: where a rule names none. Errors: -EINVAL with *failure naming
  * file and line and what is wrong there; -ENOMEM; -errno of reading.
  */
 int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name,
-		    enum gate_weight weight, struct failure *failure);
+		    unsigned int weights, struct failure *failure);
 
 /* Whether a rule speaks of an item. */
 bool gate_rule_matches(const struct gate_rule *rule, const struct gate_sums *sums,

@@ -15,6 +15,10 @@
 enum gate_by { GATE_FUNCTION, GATE_MODULE, GATE_ALL, N_GATE_BY };
 enum gate_weight { GATE_SELF, GATE_TOTAL, N_GATE_WEIGHTS };
 
+/* Of a set of weights. */
+#define GATE_BIT(weight) (1u << (weight))
+#define GATE_BOTH	 (GATE_BIT(GATE_SELF) | GATE_BIT(GATE_TOTAL))
+
 /* "function", "module", "total". */
 extern const char *const gate_by_names[N_GATE_BY];
 

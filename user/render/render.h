@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "core/compare.h"
+#include "core/judgement.h"
 #include "core/stacks.h"
 
 /* NULL, 0 and, where said, a negative number: the default. Strings are the caller's. */
@@ -36,6 +36,7 @@ struct picture_options {
 	bool inverted;		   /* icicle: root on top */
 	bool no_script;		   /* SVG without a script: nothing but the picture */
 	double confidence;	   /* of a comparison, see compare.h */
+	const struct judgement *judgement; /* of a comparison: that of its tables; NULL: its own */
 };
 
 #define PICTURE_OPTIONS_DEFAULT ((struct picture_options){.min_width = -1, .factor = 1})

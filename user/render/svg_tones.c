@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * svg_tones: what changed, node by node. All nodes are looked at together, so the more there are,
- * the better the evidence for each must be; see compare.h.
+ * svg_tones: what changed, node by node, as the tables of the same comparison have it; a picture
+ * alone looks at all its nodes together. See judgement.h.
  */
 #include "render/svg.h"
 
@@ -18,34 +18,36 @@ static double whole_of(const struct svg *svg)
 	return totals[SIDE_NEW] > totals[SIDE_BASE] ? totals[SIDE_NEW] : totals[SIDE_BASE];
 }
 
-static void set_tones(struct svg *svg, const struct compare_options *options)
+static enum tone find_tone(const struct svg *svg, const struct judgement *judgement,
+			   const struct tree_node *node, enum gate_weight weight)
 {
-	double whole = whole_of(svg);
+	struct change change;
 
-	for (size_t i = 0; i < svg->tree.n_nodes; i++) {
-		const struct tree_node *node = &svg->tree.nodes[i];
-		struct change total, self;
-
-		compare_totals(svg->stacks, options, node->sides, &total);
-		compare_selfs(svg->stacks, options, node->sides, &self);
-		svg->tones[i] = (struct svg_tones){tone_of(&total, whole), tone_of(&self, whole)};
-		svg->tone_drawn[svg->tones[i].total] = true;
-	}
+	judgement_compare(judgement, svg->stacks,
+			  judgement_frame(judgement, svg->stacks, node->frame), node->sides, weight,
+			  &change);
+	return tone_of(&change, whole_of(svg));
 }
 
 int svg_make_tones(struct svg *svg)
 {
-	struct compare_options options = {.confidence = svg->options->confidence,
-					  .scale = svg->compared};
-	struct compare_family family = {};
+	struct judgement own;
+	const struct judgement *judgement = svg->options->judgement;
 
 	svg->tones = calloc(svg->tree.n_nodes, sizeof *svg->tones);
 	if (!svg->tones)
 		return -ENOMEM;
-	compare_read_variances(svg->stacks, &options);
-	for (size_t i = 0; i < svg->tree.n_nodes; i++)
-		compare_family_add(&family, svg->stacks, &options, svg->tree.nodes[i].sides);
-	options.n_compared = compare_family_size(&family, options.confidence);
-	set_tones(svg, &options);
+	if (!judgement) {
+		judgement_of_tree(&svg->tree, svg->options->confidence, &own);
+		judgement = &own;
+	}
+	for (size_t i = 0; i < svg->tree.n_nodes; i++) {
+		const struct tree_node *node = &svg->tree.nodes[i];
+
+		svg->tones[i] =
+			(struct svg_tones){find_tone(svg, judgement, node, GATE_TOTAL),
+					   find_tone(svg, judgement, node, GATE_SELF)};
+		svg->tone_drawn[svg->tones[i].total] = true;
+	}
 	return 0;
 }

@@ -153,7 +153,7 @@ static int make_tables(struct diff *diff)
 /* What a difference is measured against: points are percent of it. */
 static double whole(const struct diff *diff)
 {
-	return diff->compare.scale == SCALE_NORMALIZED ? 1 : diff->stacks->totals[SIDE_BASE];
+	return diff->judgement.compare.scale == SCALE_NORMALIZED ? 1 : diff->stacks->totals[SIDE_BASE];
 }
 
 static bool is_listed(const struct diff *diff, const struct change *change)
@@ -167,71 +167,32 @@ static double runs_of(const struct diff *diff, enum stacks_side side)
 	return diff->options.noise ? diff->options.sums->sides[side].n_runs : 0;
 }
 
-/* The item of a row, for what its runs tell: functions have one, the others are made here. */
-static const struct gate_item *item_of(const struct diff *diff, enum diff_by by,
-				       const struct diff_row *row, struct gate_item *made)
-{
-	struct gate_sums *sums = diff->options.sums;
-	uint32_t found;
-
-	*made = (struct gate_item){.by = GATE_FUNCTION, .is_kernel = row->kind == FRAME_KERNEL};
-	if (by == DIFF_FUNCTIONS && strings_add(&sums->strings, row->name, &made->name) == 0 &&
-	    gate_sums_find(sums, made, &found))
-		return &sums->items[found];
-	for (int side = 0; side < N_SIDES; side++) {
-		const struct tree_side *weighs = &row->sides[side];
-
-		made->sums[side][GATE_SELF].weight = weighs->self;
-		made->sums[side][GATE_SELF].variance = weighs->self_variance;
-		made->sums[side][GATE_TOTAL].weight = weighs->total;
-		made->sums[side][GATE_TOTAL].variance = weighs->total_variance;
-	}
-	return made;
-}
-
-/* How the spread of the runs has each weight of a row compared; without runs: as chance has. */
-static void set_dispersions(const struct diff *diff, enum diff_by by, const struct diff_row *row,
-			    double dispersions[N_DIFF_WEIGHTS])
-{
-	const struct diff_options *options = &diff->options;
-	const struct gate_item *item;
-	struct gate_item made;
-
-	dispersions[DIFF_SELF] = dispersions[DIFF_TOTAL] = 1;
-	if (!options->noise)
-		return;
-	item = item_of(diff, by, row, &made);
-	for (int weight = 0; weight < N_GATE_WEIGHTS; weight++)
-		dispersions[weight == GATE_SELF ? DIFF_SELF : DIFF_TOTAL] =
-			gate_dispersion(options->sums, options->noise, item, item != &made, weight,
-					options->judged)
-				.factor;
-}
-
 static void compare_row(struct diff *diff, enum diff_by by, struct diff_row *row)
 {
-	struct compare_options options = diff->compare;
-	double dispersions[N_DIFF_WEIGHTS];
+	const struct judgement *judgement = &diff->judgement;
+	const struct gate_item *own = NULL;
 
-	set_dispersions(diff, by, row, dispersions);
-	options.dispersion = dispersions[DIFF_SELF];
-	compare_selfs(diff->stacks, &options, row->sides, &row->changes[DIFF_SELF]);
-	options.dispersion = dispersions[DIFF_TOTAL];
-	compare_totals(diff->stacks, &options, row->sides, &row->changes[DIFF_TOTAL]);
+	if (by == DIFF_FUNCTIONS)
+		own = judgement_function(judgement, row->name, row->kind == FRAME_KERNEL);
+	judgement_compare(judgement, diff->stacks, own, row->sides, GATE_SELF,
+			  &row->changes[DIFF_SELF]);
+	judgement_compare(judgement, diff->stacks, own, row->sides, GATE_TOTAL,
+			  &row->changes[DIFF_TOTAL]);
 }
 
 static void compare_rows(struct diff *diff)
 {
+	struct compare_options *compare = &diff->judgement.compare;
 	struct compare_family family = {0};
 
-	compare_read_variances(diff->stacks, &diff->compare);
+	compare_read_variances(diff->stacks, compare);
 	for (int side = 0; side < N_SIDES; side++)
-		diff->compare.runs[side] = runs_of(diff, side);
+		compare->runs[side] = runs_of(diff, side);
 	for (int by = 0; by < N_DIFF_BY; by++)
 		for (size_t i = 0; i < diff->tables[by].n_rows; i++)
-			compare_family_add(&family, diff->stacks, &diff->compare,
+			compare_family_add(&family, diff->stacks, compare,
 					   diff->tables[by].rows[i].sides);
-	diff->compare.n_compared = compare_family_size(&family, diff->compare.confidence);
+	compare->n_compared = compare_family_size(&family, compare->confidence);
 	for (int by = 0; by < N_DIFF_BY; by++)
 		for (size_t i = 0; i < diff->tables[by].n_rows; i++)
 			compare_row(diff, by, &diff->tables[by].rows[i]);
@@ -240,15 +201,19 @@ static void compare_rows(struct diff *diff)
 /* One question more, that of all: asked alone. */
 static void compare_everything(struct diff *diff)
 {
-	struct compare_options options = {.confidence = diff->compare.confidence};
+	struct compare_options options = {.confidence = diff->judgement.compare.confidence};
+	const struct diff_options *from = &diff->options;
 
 	for (int side = 0; side < N_SIDES; side++)
 		options.runs[side] = runs_of(diff, side);
-	if (diff->options.noise)
-		options.dispersion = gate_dispersion(diff->options.sums, diff->options.noise,
-						     &diff->options.sums->items[0], true,
-						     GATE_TOTAL, diff->options.judged)
-					     .factor;
+	if (from->noise) {
+		const struct gate_item *all = &from->sums->items[0];
+		struct dispersion dispersion = gate_dispersion(from->sums, from->noise, all, all,
+							       GATE_TOTAL, from->judged);
+
+		options.dispersion = dispersion.factor;
+		options.freedom = dispersion.freedom;
+	}
 	compare_all(diff->stacks, &options, &diff->all);
 }
 
@@ -320,9 +285,13 @@ int diff_make(const struct stacks *stacks, const struct diff_options *options, s
 	struct diff diff = {
 		.stacks = stacks,
 		.options = *options,
-		.compare = {.confidence = options->confidence > 0 ? options->confidence
-								  : COMPARE_CONFIDENCE,
-			    .scale = options->scale},
+		.judgement = {.compare = {.confidence = options->confidence > 0
+								? options->confidence
+								: COMPARE_CONFIDENCE,
+					  .scale = options->scale},
+			      .sums = options->sums,
+			      .noise = options->noise,
+			      .options = options->judged},
 	};
 	int r = fill(&diff);
 

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#include "core/gate.h"
+#include "core/judgement.h"
 
 enum diff_by { DIFF_FUNCTIONS, DIFF_COMMANDS, DIFF_REASONS, N_DIFF_BY };
 enum diff_weight { DIFF_SELF, DIFF_TOTAL, N_DIFF_WEIGHTS };
@@ -30,7 +30,7 @@ struct diff_options {
 	const struct gate_rules *rules;	   /* the gate's */
 	const struct gate_options *judged; /* how it was judged */
 	struct gate_sums *sums;	  /* of the runs, where there are several, or a gate; else NULL */
-	const struct gate *noise; /* what the runs tell, where there are several; else NULL */
+	const struct gate *noise; /* what the runs tell, or is supposed for a gate; else NULL */
 	const char *const *remarks; /* on the machines, a line each, NULL behind the last, in place
 				       of what is known of both sides' recordings; NULL: that */
 	size_t limit;		  /* rows of a table in text and Markdown; 0: all */
@@ -63,7 +63,7 @@ struct diff_table {
 struct diff {
 	const struct stacks *stacks;
 	struct diff_options options;
-	struct compare_options compare; /* n_compared: of all tables together */
+	struct judgement judgement; /* n_compared: of all tables together; for pictures, too */
 	struct change all;		/* of both sides' totals, as they are */
 	struct diff_table tables[N_DIFF_BY];
 };

@@ -49,7 +49,7 @@ static void write_percent(double ratio, char text[static PERCENT_SIZE])
 static void write_weight(const struct diff *diff, const struct gate_answer *answer, double weight,
 			 char text[static DIFF_CELL_SIZE])
 {
-	if (answer->item->by != GATE_ALL && diff->compare.scale == SCALE_NORMALIZED)
+	if (answer->item->by != GATE_ALL && diff->judgement.compare.scale == SCALE_NORMALIZED)
 		snprintf(text, DIFF_CELL_SIZE, "%.2f %%", weight * 100);
 	else
 		diff_figure(diff, weight + 0.5, text);
@@ -140,13 +140,22 @@ static void write_limit(const struct diff *diff, FILE *stream)
 		fputs(" by more than they may", stream);
 }
 
+/* Whether the same thing stands before it, with its other weight. */
+static bool is_told(const struct gate *gate, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (gate->answers[k].item == gate->answers[i].item)
+			return true;
+	return false;
+}
+
 static void write_failed(const struct gate *gate, FILE *stream)
 {
 	size_t n[N_GATE_BY] = {0};
 	const char *separator = "";
 
 	for (size_t i = 0; i < gate->n_failed; i++)
-		n[gate->answers[i].item->by]++;
+		n[gate->answers[i].item->by] += !is_told(gate, i);
 	if (n[GATE_ALL]) {
 		fputs("the total", stream);
 		separator = " and ";
@@ -161,9 +170,55 @@ static void write_failed(const struct gate *gate, FILE *stream)
 	fputs(" grew", stream);
 }
 
+/* What a row may grow by: its rule's limit, or the least there is. */
+static double limit_of(const struct diff *diff, const struct diff_row *row)
+{
+	const struct gate_rules *rules = diff->options.rules;
+	const struct gate_item *item = judgement_function(&diff->judgement, row->name,
+							  row->kind == FRAME_KERNEL);
+	const struct gate_rule *rule =
+		item ? gate_rules_find(rules, diff->options.sums, item) : NULL;
+	double limit = INFINITY;
+
+	if (rule)
+		return rule->fail_over;
+	for (size_t i = 0; i < rules->n; i++)
+		if (has_limit(rules->rules[i]))
+			limit = fmin(limit, rules->rules[i]->fail_over);
+	return limit;
+}
+
+static bool grew_too_much(const struct diff *diff, const struct diff_row *row,
+			  enum diff_weight weight)
+{
+	const struct change *change = &row->changes[weight];
+	double whole = diff->judgement.compare.scale == SCALE_NORMALIZED ? 1 : diff->all.base;
+	double limit = limit_of(diff, row);
+
+	if (change->kind == CHANGE_NEW)
+		return change->new_ * 100 > limit * whole;
+	return change->kind == CHANGE_GREW && change->ratio * 100 > limit;
+}
+
+size_t diff_gate_besides(const struct diff *diff)
+{
+	size_t n = 0;
+
+	for (int weight = 0; weight < N_DIFF_WEIGHTS; weight++) {
+		const struct diff_list *list = &diff->tables[DIFF_FUNCTIONS].changed[weight];
+
+		for (size_t i = 0; i < list->n; i++)
+			n += grew_too_much(diff, list->rows[i], weight) &&
+			     !(weight == DIFF_TOTAL &&
+			       grew_too_much(diff, list->rows[i], DIFF_SELF));
+	}
+	return n;
+}
+
 void diff_write_gate(const struct diff *diff, FILE *stream)
 {
 	const struct gate *gate = diff->options.gate;
+	size_t n_besides = gate->n_failed ? 0 : diff_gate_besides(diff);
 
 	fputs("gate: ", stream);
 	if (!gate->n_answers)
@@ -179,6 +234,9 @@ void diff_write_gate(const struct diff *diff, FILE *stream)
 			gate->n_failed	      ? "more did by a change"
 			: gate->n_unsure == 1 ? "did by a change"
 					      : "did by changes");
+	if (n_besides)
+		fprintf(stream, "; beside what it asks for %zu function%s did", n_besides,
+			n_besides == 1 ? "" : "s");
 }
 
 void diff_write_runs(const struct diff *diff, FILE *stream)

@@ -108,7 +108,7 @@ static void write_ratio(struct json *json, const char *key, double ratio)
 static void write_compared(const struct diff *diff, struct json *json, const char *key,
 			   const struct gate_answer *answer, double value)
 {
-	if (answer->item->by != GATE_ALL && diff->compare.scale == SCALE_NORMALIZED)
+	if (answer->item->by != GATE_ALL && diff->judgement.compare.scale == SCALE_NORMALIZED)
 		json_number(json, key, value, 9);
 	else
 		json_number(json, key, is_count(diff) ? value : value / 1e9,
@@ -204,9 +204,9 @@ int diff_json(const struct diff *diff, FILE *stream)
 	json_text(&json, "mode", profile_mode_name(diff->stacks->facts[SIDE_NEW].mode));
 	json_text(&json, "unit", is_count(diff) ? stacks_unit(diff->stacks) : "seconds");
 	json_text(&json, "scale",
-		  diff->compare.scale == SCALE_ABSOLUTE ? "absolute" : "normalized");
-	json_number(&json, "confidence_percent", diff->compare.confidence, 6);
-	json_count(&json, "comparisons", diff->compare.n_compared);
+		  diff->judgement.compare.scale == SCALE_ABSOLUTE ? "absolute" : "normalized");
+	json_number(&json, "confidence_percent", diff->judgement.compare.confidence, 6);
+	json_count(&json, "comparisons", diff->judgement.compare.n_compared);
 	write_side(diff, &json, "base", diff->options.base_name, SIDE_BASE);
 	write_side(diff, &json, "new", diff->options.new_name, SIDE_NEW);
 	write_remarks(diff, &json);

@@ -242,10 +242,14 @@ static void write_verdict(struct comment *comment)
 {
 	const struct diff *diff = comment->diff;
 	const struct gate *gate = diff->options.gate;
-	bool opens = gate && !gate->n_failed && gate->n_answers;
 
 	if (gate) {
-		fprintf(comment->stream, "**%s ", opens ? "✅" : "❌");
+		bool opens = !gate->n_failed && gate->n_answers;
+
+		fprintf(comment->stream, "**%s ",
+			!opens			  ? "❌"
+			: diff_gate_besides(diff) ? "⚠️"
+						  : "✅");
 		diff_write_gate(diff, comment->stream);
 		fputs("**\n", comment->stream);
 		if (gate->n_failed)

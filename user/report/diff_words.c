@@ -17,7 +17,12 @@ static bool is_count(const struct diff *diff)
 
 static bool is_absolute(const struct diff *diff)
 {
-	return diff->compare.scale == SCALE_ABSOLUTE;
+	return diff->judgement.compare.scale == SCALE_ABSOLUTE;
+}
+
+static bool has_runs(const struct diff *diff)
+{
+	return diff->options.noise && diff->options.noise->has_runs;
 }
 
 const char *diff_unit(const struct diff *diff)
@@ -166,7 +171,7 @@ static void write_total(const struct diff *diff, FILE *stream)
 	write_figures(diff, diff->all.base + 0.5, diff->all.new_ + 0.5, figures);
 	fprintf(stream, "total %s%s %s",
 		facts->is_counted ? event : subjects[facts->mode],
-		diff->options.noise ? " of a run" : "", figures);
+		has_runs(diff) ? " of a run" : "", figures);
 	if (totals[SIDE_BASE])
 		fprintf(stream, " (%+.1f %%)", diff->all.ratio * 100);
 }
@@ -239,7 +244,7 @@ void diff_write_unsampled(const struct diff *diff, FILE *stream)
 
 void diff_write_method(const struct diff *diff, const char *separator, FILE *stream)
 {
-	size_t n = diff->compare.n_compared;
+	size_t n = diff->judgement.compare.n_compared;
 
 	if (stacks_is_unsampled(diff->stacks)) {
 		fprintf(stream, "%s compared; ", is_absolute(diff) ? "values" : "shares");
@@ -247,14 +252,14 @@ void diff_write_method(const struct diff *diff, const char *separator, FILE *str
 		return;
 	}
 	fprintf(stream, "%s compared; at %.10g %% confidence",
-		!is_absolute(diff)    ? "shares of each side's total"
-		: diff->options.noise ? "values of a run"
-				      : "values as they are",
-		diff->compare.confidence);
+		!is_absolute(diff) ? "shares of each side's total"
+		: has_runs(diff)   ? "values of a run"
+				   : "values as they are",
+		diff->judgement.compare.confidence);
 	if (n > 1)
 		fprintf(stream, " for all %zu comparisons together", n);
 	fputs(", less is noise", stream);
-	if (diff->options.noise) {
+	if (has_runs(diff)) {
 		const struct gate_side *sides = diff->options.sums->sides;
 
 		fprintf(stream, "%sthe spread of %zu run%s against %zu is reckoned with", separator,
