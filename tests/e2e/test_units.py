@@ -104,6 +104,27 @@ def test_samples_with_a_period(tmp_path):
         assert found["gate"]["verdict"] == "passed" and found["unit"] != "samples"
 
 
+def test_threads_of_long_commands(tmp_path):
+    """Their numbers stand behind the name, however long that is."""
+    comm = "c" * 300
+    path = tmp_path / "long.pb.gz"
+    path.write_bytes(gzip.compress(pprof_file.Writer().file({
+        "sample_type": [{"type": "samples", "unit": "count"}],
+        "sample": [{"location_id": [1], "value": [1], "label": [
+            {"key": "comm", "str": comm}, {"key": "pid", "num": 7}, {"key": "tid", "num": tid}]}
+            for tid in (7, 8)],
+        "location": [{"id": 1, "line": [{"function_id": 1, "line": 1}]}],
+        "function": [{"id": 1, "name": "f"}]})))
+    lines = bpfflame("render", "--threads", path, "-f", "folded").stdout.splitlines()
+    assert lines == [f"{comm}-7/{tid};f 1" for tid in (7, 8)]
+
+
+def test_no_flame_chart_of_a_recording(tmp_path):
+    for option in ("--flamechart", "--no-sort"):
+        error = bpfflame("-a", "-d", "1", option, "--out-dir", tmp_path, code=2).stderr
+        assert "no order in time" in error and not list(tmp_path.iterdir())
+
+
 def test_values_keep_their_unit(heaps, tmp_path):
     """In our JSON, and back."""
     for name in ("heap.speedscope.json", "heap.firefox.json", "again.pb.gz"):

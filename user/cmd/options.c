@@ -452,6 +452,12 @@ static int check_mode(struct record_options *options, struct failure *failure)
 
 	if (r < 0)
 		return r;
+	if (options->view.stacks.in_order) {
+		failure_set(failure, -EINVAL,
+			    "--flamechart: stacks are counted, so a recording has no order in time");
+		return failure_mend(failure, -EINVAL,
+				    "perf script | bpfflame render --flamechart has one");
+	}
 	if (collect->mode == PROFILE_ONCPU && options->offcpu_option)
 		return failure_set(failure, -EINVAL, "%s is for --offcpu and --wall",
 				   option_name(options->offcpu_option, name));

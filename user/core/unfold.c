@@ -38,15 +38,27 @@ static int push_text(struct unfolder *to, enum frame_kind kind, const char *text
 	return r < 0 ? r : push(to, kind, name);
 }
 
+/* The command's name, which may be of any length in files of others, and numbers behind it. */
+static int push_numbered(struct unfolder *to, uint32_t comm, const char *numbers)
+{
+	char *text;
+	int r;
+
+	if (asprintf(&text, "%s%s", strings_get(&to->profile->strings, comm), numbers) < 0)
+		return -ENOMEM;
+	r = push_text(to, FRAME_NOTE, text);
+	free(text);
+	return r;
+}
+
 static int push_root(struct unfolder *to, const struct profile_sample *sample)
 {
-	char text[256];
+	char numbers[sizeof "-4294967295/4294967295"];
 
 	if (!unfold_threads(to->profile, to->options))
 		return push(to, FRAME_NOTE, sample->comm);
-	snprintf(text, sizeof text, "%s-%u/%u", strings_get(&to->profile->strings, sample->comm),
-		 sample->pid, sample->tid);
-	return push_text(to, FRAME_NOTE, text);
+	snprintf(numbers, sizeof numbers, "-%u/%u", sample->pid, sample->tid);
+	return push_numbered(to, sample->comm, numbers);
 }
 
 int profile_name_frame(struct profile *profile, const struct unfold_options *options,
@@ -179,15 +191,14 @@ static int push_thread(struct unfolder *to, const struct profile_sample *sample)
 
 static int push_waker_name(struct unfolder *to, const struct profile_waker *waker)
 {
-	char text[256];
+	char numbers[sizeof "-4294967295"];
 
 	if (waker->is_interrupt)
 		return push_text(to, FRAME_NOTE, "[interrupt]");
 	if (!waker->tid)
 		return push(to, FRAME_NOTE, waker->comm);
-	snprintf(text, sizeof text, "%s-%u", strings_get(&to->profile->strings, waker->comm),
-		 waker->tid);
-	return push_text(to, FRAME_NOTE, text);
+	snprintf(numbers, sizeof numbers, "-%u", waker->tid);
+	return push_numbered(to, waker->comm, numbers);
 }
 
 static int push_waker(struct unfolder *to, const struct profile_waker *waker)
