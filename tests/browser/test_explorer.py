@@ -4,6 +4,8 @@ The HTML explorer in a real browser: build/sample_html writes pages of profiles 
 build/bpfflame those of random stacks whose sums are computed here, the plain way.
 """
 import collections
+import json
+import random
 import re
 import subprocess
 
@@ -11,8 +13,8 @@ import pytest
 
 pytest.importorskip("browser")
 from browser import ActionChains, Keys, Page, contrast  # noqa: E402
-from explorer_page import (SAMPLE, make_stacks, merged, percent, plain, plain_merged,  # noqa: E402,F401
-                           show, show_stacks, total_of)
+from explorer_page import (BPFFLAME, SAMPLE, Explorer, make_stacks, merged, percent,  # noqa: E402,F401
+                           plain, plain_merged, show, show_stacks, total_of)
 
 
 # The file.
@@ -738,6 +740,35 @@ def test_comparison_agrees_with_the_program(show):
         return [test(0, 1), test(1, 0), test(10, 0), test(0, 10), test(1000, 1010),
             test(1300, 1000), test(4, 0), test(3000, 2600)]""")
     assert kinds == ["none", "none", "new", "gone", "none", "grew", "none", "grew"]
+
+
+def test_comparison_of_runs_judges_as_its_tables(browser, tmp_path):
+    """Functions that are at one place each, steady or unruly, hot or cold."""
+    source, shares = random.Random(3), {f"f{i:02}": 3000 / (i + 1) ** 1.5 for i in range(30)}
+    for i in range(8):
+        lines = []
+        for k, (name, share) in enumerate(shares.items()):
+            mean = share * source.gauss(1, (k % 3) * 0.1) * (3 if k % 2 and i >= 4 else 1)
+            lines.append(f"app;main;{name} {max(0, round(source.gauss(mean, mean ** 0.5)))}\n")
+        (tmp_path / f"{i}.folded").write_text("".join(lines))
+    for options in ([], ["--absolute"], ["--fail-over", "5"]):
+        runs = [f"{i}.folded" for i in range(8)]
+        command = [BPFFLAME, "diff", *runs[:4], "--", *runs[4:], *options, "-o", "x.html", "--json"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        table = {row["name"]: [row["self"]["change"], row["total"]["change"]]
+                 for row in json.loads(done.stdout)["functions"]}
+        page = Explorer(browser, tmp_path / "x.html")
+        shown = page.js("""
+            const {profile, tree} = explorer.page, figure = new figures.Figures(profile), all = {};
+            for (let i = 0; i < tree.n; i++)
+                if (tree.frame[i] >= 0)
+                    all[profile.frames.name[tree.frame[i]]] = ["self", "total"].map((what) =>
+                        figure.change(tree, i, what).kind);
+            return all""")
+        assert {name: shown[name] for name in table} == table, options
+        assert page.errors() == []
+        kinds = [kind for kind, _ in table.values()]
+        assert 2 <= kinds.count("grew") <= 28, kinds
 
 
 # Looks.

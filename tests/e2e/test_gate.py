@@ -190,7 +190,7 @@ def test_the_gate_looks_at_totals(tmp_path, scattered):
 @pytest.mark.parametrize("options", [["--weight", "self"], ["--by", "total"]])
 def test_no_check_mark_above_a_row_that_grew(tmp_path, scattered, options):
     result = diff(*scattered, "--fail-over", 5, *options, "--markdown", tmp_path / "x.md")
-    assert "beside what it asks for 1 function did" in result.stdout, result.stdout
+    assert "in the tables 1 function did" in result.stdout, result.stdout
     text = (tmp_path / "x.md").read_text()
     assert text.startswith("**⚠️") and "✅" not in text and "parse" in text
 

@@ -9,6 +9,9 @@
 #include "core/chance.h"
 #include "core/split.h"
 
+/* So much of the error is dealt out evenly, the rest by information. */
+#define EVEN_PART 0.25
+
 /* What the judgement of one item needs. */
 struct judging {
 	const struct gate_sums *sums;
@@ -122,28 +125,34 @@ static struct noise_point runs_of(const struct judging *judging)
 }
 
 /*
- * What c² adds to the dispersion of the comparison of both sides. @by_recording: if windows of one
- * recording have what is theirs in common.
+ * What c² adds to the dispersion of the comparison of both sides, for each unit of information.
+ * @by_recording: if windows of one recording have what is theirs in common.
  */
-static double slope_of(const struct judging *judging, bool by_recording)
+static double unit_slope(const struct gate_sums *sums, enum stacks_scale scale, bool by_recording)
 {
-	double between = 0, sampling = 0, mean;
+	double between = 0, sampling = 0, exposures = 0;
 
 	for (int side = 0; side < N_SIDES; side++) {
-		const struct gate_side *runs = &judging->sums->sides[side];
+		const struct gate_side *runs = &sums->sides[side];
+		double exposure = scale == SCALE_ABSOLUTE ? (double)runs->n_runs : runs->total;
 
-		if (!(judging->exposure[side] > 0))
+		if (!(exposure > 0))
 			return 0;
 		if (by_recording)
 			between += 1.0 / runs->n_recordings;
-		else if (judging->scale == SCALE_ABSOLUTE)
+		else if (scale == SCALE_ABSOLUTE)
 			between += 1.0 / runs->n_runs;
 		else
 			between += runs->squares / (runs->total * runs->total);
-		sampling += 1 / judging->exposure[side];
+		sampling += 1 / exposure;
+		exposures += exposure;
 	}
-	mean = information(judging) / (judging->exposure[0] + judging->exposure[1]);
-	return mean * between / sampling;
+	return between / sampling / exposures;
+}
+
+static double slope_of(const struct judging *judging, bool by_recording)
+{
+	return information(judging) * unit_slope(judging->sums, judging->scale, by_recording);
 }
 
 static double expected_noise(const struct gate_options *options)
@@ -182,12 +191,32 @@ struct dispersion gate_dispersion(const struct gate_sums *sums, const struct gat
 	struct judging judging = begin(sums, item, weight, options);
 	struct noise_point point = {0};
 
-	if (own) {
-		struct judging runs = begin(sums, own, weight, options);
-
-		point = runs_of(&runs);
-	}
+	if (own)
+		point = gate_runs(sums, own, weight, options);
 	return dispersion_of(&judging, &gate->noise[item->by], &point);
+}
+
+struct gate_model gate_model(const struct gate_sums *sums, const struct gate *gate,
+			     const struct gate_options *options)
+{
+	double percent = expected_noise(options);
+	struct gate_model model = {
+		.noise = gate->noise[GATE_FUNCTION],
+		.slope = unit_slope(sums, options->scale, false),
+		.has_least = has_windows(sums),
+		.least = {1, percent * percent / 1e4},
+		.least_slope = unit_slope(sums, options->scale, true),
+	};
+
+	return model;
+}
+
+struct noise_point gate_runs(const struct gate_sums *sums, const struct gate_item *item,
+			     enum gate_weight weight, const struct gate_options *options)
+{
+	struct judging judging = begin(sums, item, weight, options);
+
+	return runs_of(&judging);
 }
 
 /* The noise of runs */
@@ -399,7 +428,7 @@ static double part_of(const struct gate_answer *answer, const struct dealing *de
 	if (answer->part > 0)
 		by_information = answer->part / information[answer->weight] / n_kinds *
 				 part_of_weight(information, answer->weight);
-	return fmax(by_information, evenly) / 2;
+	return fmax(by_information * (1 - EVEN_PART), evenly * EVEN_PART);
 }
 
 static void judge_all(const struct gate_sums *sums, const struct gate_options *options,

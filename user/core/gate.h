@@ -3,10 +3,10 @@
  * gate: whether something grew by more than it may, told from what chance and the noise of runs do.
  *
  * Only growth is asked for, so each test is one-sided; only what a rule speaks of takes part, with
- * its self weight and its total, as tables have both. Half of the error that the confidence leaves
- * is dealt out evenly among what could be told from chance (Tarone, as in compare.h): that is what
- * tables leave to growth, so what grew beyond chance there fails here. The other half is dealt out
- * in proportion to the information that there is of each item: p (1 - p) of a share, of both sides
+ * its self weight and its total, as tables have both. A quarter of the error that the confidence
+ * leaves is dealt out evenly among what could be told from chance (Tarone, as in compare.h), about
+ * as in tables: what surely grew there mostly fails here, and what does not is told. The rest is
+ * dealt out in proportion to the information that there is of each item: p (1 - p) of a share, of both sides
  * together. That is ancillary, the exact test conditions on it, so any weights made of it keep the
  * error of all together (weighted Bonferroni: C. R. Genovese, K. Roeder, L. Wasserman: False
  * discovery control with p-value weighting, Biometrika 93, 2006). A function of a third of the time
@@ -73,6 +73,20 @@ int gate_judge(const struct gate_sums *sums, const struct gate_rules *rules,
 	       const struct gate_options *options, struct gate *ret);
 /* Fine on a zeroed one. */
 void gate_done(struct gate *gate);
+
+/* How functions are judged, for who judges by himself: the explorer's page. */
+struct gate_model {
+	struct noise noise;
+	double slope;	    /* of a unit of information: events × the part that can vary */
+	bool has_least;	    /* windows lie back to back: the dispersion is at least … */
+	struct noise least; /* … this noise's */
+	double least_slope;
+};
+struct gate_model gate_model(const struct gate_sums *sums, const struct gate *gate,
+			     const struct gate_options *options);
+/* What an item's runs say. */
+struct noise_point gate_runs(const struct gate_sums *sums, const struct gate_item *item,
+			     enum gate_weight weight, const struct gate_options *options);
 
 /*
  * The dispersion of one item, for tables; the noise is that of its kind. Of @item nothing but its

@@ -92,7 +92,7 @@ function ofChanges(profile) {
 		const tones = known.get(tree)[what];
 		if (tones[node] === UNKNOWN)
 			tones[node] = toneOfChange(compare.changeAt(header,
-				tree.sides.map((side) => side[what]), node), whole);
+				tree.sides.map((side) => side[what]), node, what, tree.frame[node]), whole);
 		return tones[node];
 	};
 	const totalTone = (tree, node) => (isLeftOut(tree, node) ? -2 : toneOf(tree, node, "total"));

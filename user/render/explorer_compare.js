@@ -7,6 +7,7 @@ const compare = (function () {
 
 const NEW = 0, BASE = 1;
 const EXACT_DEVIATION = 20, LEAST_EVENTS = 5, MOST_EXACT = 1e9;
+const NOISE_PRIOR_FREEDOM = 4, NOISE_MOST_FREEDOM = 60;
 
 // The logarithm of the gamma function, by Stirling's series; x at least 1.
 function logGamma(x) {
@@ -89,8 +90,41 @@ function roundDown({part, total, newShare}) {
 	return {part: whole, total: total.map((all, s) => Math.max(Math.round(all), whole[s])), newShare};
 }
 
-// Whether chance would do this less often than allowed.
-function isBeyond(split, allowed) {
+// The incomplete beta function, as core/chance.c has it.
+function betaTerm(a, b, x, k) {
+	const m = Math.floor(k / 2);
+	return k % 2 ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)) :
+		m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+}
+
+function betaFraction(a, b, x) {
+	const safe = (value) => (Math.abs(value) < 1e-300 ? 1e-300 : value);
+	const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) +
+		b * Math.log1p(-x)) / a;
+	let sum = 1, c = 1, d = 0;
+	for (let k = 1; k < 1000; k++) {
+		const term = betaTerm(a, b, x, k);
+		d = 1 / safe(1 + term * d);
+		c = safe(1 + term / c);
+		sum *= c * d;
+		if (Math.abs(c * d - 1) < 1e-14)
+			break;
+	}
+	return front / sum;
+}
+
+function incompleteBeta(a, b, x) {
+	if (x <= 0 || x >= 1)
+		return x <= 0 ? 0 : 1;
+	return x < (a + 1) / (a + b + 2) ? betaFraction(a, b, x) : 1 - betaFraction(b, a, 1 - x);
+}
+
+// How probable it is that Student's t is above a positive one.
+const studentTail = (t, freedom) => incompleteBeta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2;
+
+// Whether chance would do this less often than allowed; freedom: the degrees by which its measure is
+// known, 0 if for certain.
+function isBeyond(split, allowed, freedom) {
 	const {part, total, newShare} = split;
 	let up = part[NEW] < (part[NEW] + part[BASE]) * newShare ? exchange(split) : split;
 	const n = part[NEW] + part[BASE];
@@ -98,9 +132,12 @@ function isBeyond(split, allowed) {
 		return false;
 	if (n > total[NEW] + total[BASE] - n)
 		up = complement(up);
-	if (splitDeviation(up) < EXACT_DEVIATION)
-		return exactTail(roundDown(up)) <= allowed;
-	return likelihoodDeviations(up) >= normalQuantile(allowed);
+	const isExact = splitDeviation(up) < EXACT_DEVIATION;
+	const tail = isExact ? exactTail(roundDown(up)) : 0;
+	if (freedom)
+		return studentTail(isExact ? normalQuantile(tail) : likelihoodDeviations(up), freedom) <=
+			allowed;
+	return isExact ? tail <= allowed : likelihoodDeviations(up) >= normalQuantile(allowed);
 }
 
 const pooledLength = (weights, variances) => (weights[0] + weights[1] > 0 ?
@@ -116,37 +153,64 @@ function eventLength(header, weights, variances) {
 		share * pooledLength(rest(totals, weights), rest(header.variances, variances));
 }
 
-function makeSplit(header, weights, variances) {
-	const length = header.isCount ? 1 : eventLength(header, weights, variances);
-	if (!(length > 0))
+// How much more than chance runs differ, and how well that is known: core/gate_noise.c. own: what the
+// runs of the same function say, or null.
+function dispersionBy({clumping, square, slope}, information, own) {
+	const between = square * slope * information, expected = clumping + between;
+	const prior = Math.min(NOISE_PRIOR_FREEDOM * (expected / between) ** 2, NOISE_MOST_FREEDOM);
+	let [freedom, found, ownSlope] = own || [0, expected, 0];
+	if (own && found > 1 && ownSlope > 0)
+		found = 1 + (found - 1) * slope * information / ownSlope;
+	return {factor: Math.max((prior * expected + freedom * found) / (prior + freedom), 1),
+		freedom: prior + freedom};
+}
+
+function dispersionOf(header, weights, length, own) {
+	if (!header.noise)
+		return {factor: 1, freedom: 0};
+	const sum = weights[0] + weights[1];
+	const rest = header.normalized ? Math.max(0, 1 - sum / (header.totals[0] + header.totals[1])) : 1;
+	const found = dispersionBy(header.noise, sum / length * rest, own);
+	const least = header.leastNoise ? dispersionBy(header.leastNoise, sum / length * rest, null) : found;
+	return least.factor > found.factor ? least : found;
+}
+
+function makeSplit(header, weights, variances, own) {
+	const plain = header.isCount ? 1 : eventLength(header, weights, variances);
+	if (!(plain > 0))
 		return null;
+	const {factor, freedom} = dispersionOf(header, weights, plain, own), length = plain * factor;
 	const total = header.totals.map((all) => (header.normalized ? all / length : Infinity));
 	if (!(total[0] > 0 && total[1] > 0))
 		return null;
-	return {part: weights.map((weight) => weight / length), total,
-		newShare: header.normalized ? total[NEW] / (total[NEW] + total[BASE]) : 0.5};
+	const [newRuns, baseRuns] = header.runs;
+	return {part: weights.map((weight) => weight / length), total, freedom,
+		newShare: header.normalized ? total[NEW] / (total[NEW] + total[BASE]) :
+			newRuns / (newRuns + baseRuns)};
 }
 
 // How two weights differ: {kind: "none", "grew", "shrank", "new" or "gone"; base, now: shares of their
 // sides, or the weights where these are compared as they are; difference; strength: 0 to 1}. weights,
-// variances: [new, base].
-function change(header, weights, variances) {
+// variances: [new, base]; own: see dispersionBy().
+function change(header, weights, variances, own) {
 	const [now, base] = weights.map((weight, s) =>
 		(header.normalized ? weight / (header.totals[s] || 1) : weight));
 	const difference = now - base;
-	const split = difference ? makeSplit(header, weights, variances) : null;
+	const isPlain = header.unsampled && difference !== 0;
+	const split = difference && !isPlain ? makeSplit(header, weights, variances, own) : null;
 	const allowed = (1 - header.confidence / 100) / 2 / header.compared;
 	let kind = "none";
-	if (split && isBeyond(split, allowed))
+	if (isPlain || (split && isBeyond(split, allowed, split.freedom)))
 		kind = difference > 0 ? (base > 0 ? "grew" : "new") : (now > 0 ? "shrank" : "gone");
 	return {kind, base, now, difference, strength: Math.abs(difference) / (Math.max(base, now) || 1)};
 }
 
 // The same of what stands at a place of columns: new, base and, unless samples are counted, their
-// variances.
-function changeAt(header, columns, at) {
+// variances. what: "self" or "total", of this frame, -1: of none.
+function changeAt(header, columns, at, what, frame) {
 	const weights = [columns[0][at], columns[1][at]];
-	return change(header, weights, header.isCount ? weights : [columns[2][at], columns[3][at]]);
+	const own = header.ownRuns && frame >= 0 ? header.ownRuns[what][frame] : null;
+	return change(header, weights, header.isCount ? weights : [columns[2][at], columns[3][at]], own);
 }
 
 return {change, changeAt};

@@ -37,7 +37,8 @@ class Figures {
 	}
 
 	change(tree, node, what) {
-		return compare.changeAt(this.header, tree.sides.map((side) => side[what]), node);
+		return compare.changeAt(this.header, tree.sides.map((side) => side[what]), node, what,
+			tree.frame[node]);
 	}
 
 	// A side of a comparison.
@@ -199,7 +200,8 @@ class Figures {
 	}
 
 	changeColumns({self, total}, name, isNarrow) {
-		const changeOf = (columns, frame) => compare.changeAt(this.header, columns, frame);
+		const changeOf = (columns, frame) => compare.changeAt(this.header, columns, frame,
+			columns === self ? "self" : "total", frame);
 		const change = (key, title, columns) => ({key, title, width: isNarrow ? "86px" : "104px",
 			of: (frame) => {
 				const {kind, difference} = changeOf(columns, frame);

@@ -47,6 +47,12 @@ static inline bool html_is_wall(const struct html *html)
 	return html->mode == PROFILE_WALL && !html->stacks->is_comparison;
 }
 
+/* Whether weights are samples, each of which counts; else variances stand beside them. */
+static inline bool html_is_count(const struct html *html)
+{
+	return html->mode == PROFILE_ONCPU && !html->stacks->facts[SIDE_NEW].is_counted;
+}
+
 /* html_data.c: sets @parts, @used and @first_fill. Errors: -ENOMEM; @parts need freeing anyway. */
 int html_make_parts(struct html *html);
 void html_free_parts(struct html *html);

@@ -233,7 +233,7 @@ static int put_elided(struct html *html)
 
 int html_make_parts(struct html *html)
 {
-	bool has_deviations = html->stacks->is_comparison && html->mode != PROFILE_ONCPU;
+	bool has_deviations = html->stacks->is_comparison && !html_is_count(html);
 	int r = put_names(html);
 
 	r = r < 0 ? r : put_modules(html);

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "core/split.h"
 #include "render/facts.h"
 #include "render/tone.h"
 
@@ -212,32 +213,92 @@ static void write_tones(const struct html *html, struct json *json)
 	json_close(json, ']');
 }
 
-/* How many things are looked at together; see compare.h. */
-static size_t count_compared(const struct html *html, const struct compare_options *options)
+static void write_exactly(struct json *json, const char *key, double value)
 {
-	struct compare_family family = {};
+	fprintf(json->stream, ",\"%s\":%.9g", key, value);
+}
 
-	for (size_t i = 0; i < html->tree.n_nodes; i++)
-		compare_family_add(&family, html->stacks, options, html->tree.nodes[i].sides);
-	return compare_family_size(&family, options->confidence);
+static void write_noise(struct json *json, const char *key, const struct noise *noise, double slope)
+{
+	json_open(json, key, '{');
+	json_number(json, "clumping", noise->clumping, 9);
+	write_exactly(json, "square", noise->square);
+	write_exactly(json, "slope", slope);
+	json_close(json, '}');
+}
+
+/* What a frame's runs say, by frame: the degrees, the dispersion, the slope; null: nothing. */
+static void write_own_runs(const struct html *html, const struct judgement *judgement,
+			   struct json *json, enum gate_weight weight)
+{
+	json_open(json, weight == GATE_SELF ? "self" : "total", '[');
+	for (size_t i = 0; i < html->stacks->n_frames; i++) {
+		const struct gate_item *own = judgement_frame(judgement, html->stacks, i);
+		struct noise_point point = {};
+
+		if (own)
+			point = gate_runs(judgement->sums, own, weight, judgement->options);
+		fputs(i ? "," : "", json->stream);
+		if (point.freedom > 0 && point.events >= SPLIT_LEAST_EVENTS)
+			fprintf(json->stream, "[%.4g,%.6g,%.6g]", point.freedom,
+				point.statistic / point.freedom, point.slope);
+		else
+			fputs("null", json->stream);
+	}
+	json_close(json, ']');
+}
+
+/* What gate_dispersion() asks, for weights that filters make. */
+static void write_model(const struct html *html, const struct judgement *judgement,
+			struct json *json)
+{
+	struct gate_model model;
+
+	if (!judgement->noise)
+		return;
+	model = gate_model(judgement->sums, judgement->noise, judgement->options);
+	write_noise(json, "noise", &model.noise, model.slope);
+	if (model.has_least)
+		write_noise(json, "leastNoise", &model.least, model.least_slope);
+	if (!judgement->noise->has_runs)
+		return;
+	json_open(json, "ownRuns", '{');
+	write_own_runs(html, judgement, json, GATE_SELF);
+	write_own_runs(html, judgement, json, GATE_TOTAL);
+	json_close(json, '}');
+}
+
+static void write_judgement(const struct html *html, const struct judgement *judgement,
+			    struct json *json)
+{
+	const struct compare_options *compare = &judgement->compare;
+
+	json_bool(json, "isCount", html_is_count(html));
+	json_bool(json, "unsampled", stacks_is_unsampled(html->stacks));
+	json_number(json, "confidence", compare->confidence, 9);
+	json_count(json, "compared", compare->n_compared);
+	json_open(json, "variances", '[');
+	for (int side = 0; side < N_SIDES; side++)
+		json_number(json, NULL, compare->variances[side], 0);
+	json_close(json, ']');
+	json_open(json, "runs", '[');
+	for (int side = 0; side < N_SIDES; side++)
+		json_count(json, NULL, compare->runs[side] ? compare->runs[side] : 1);
+	json_close(json, ']');
+	write_model(html, judgement, json);
 }
 
 static void write_comparison(const struct html *html, struct json *json)
 {
-	struct compare_options options = {.confidence = html->options->confidence,
-					  .scale = html->compared};
+	const struct judgement *judgement = html->options->judgement;
+	struct judgement own;
 
-	compare_read_variances(html->stacks, &options);
-	if (!(options.confidence > 0))
-		options.confidence = COMPARE_CONFIDENCE;
 	json_bool(json, "normalized", html->compared == SCALE_NORMALIZED);
-	json_bool(json, "isCount", html->mode == PROFILE_ONCPU);
-	json_number(json, "confidence", options.confidence, 9);
-	json_count(json, "compared", count_compared(html, &options));
-	json_open(json, "variances", '[');
-	for (int side = 0; side < N_SIDES; side++)
-		json_number(json, NULL, options.variances[side], 0);
-	json_close(json, ']');
+	if (!judgement) {
+		judgement_of_tree(&html->tree, html->options->confidence, &own);
+		judgement = &own;
+	}
+	write_judgement(html, judgement, json);
 	write_tones(html, json);
 }
 

@@ -235,7 +235,7 @@ void diff_write_gate(const struct diff *diff, FILE *stream)
 			: gate->n_unsure == 1 ? "did by a change"
 					      : "did by changes");
 	if (n_besides)
-		fprintf(stream, "; beside what it asks for %zu function%s did", n_besides,
+		fprintf(stream, "; in the tables %zu function%s did", n_besides,
 			n_besides == 1 ? "" : "s");
 }
 
