@@ -170,9 +170,9 @@ struct option_table view_unfold_options(struct view_options *view)
 static struct option_table listed_rows(const struct option_row *rows, struct option_row *listed,
 				       size_t n, struct view_options *view)
 {
-	static const char *const wanted[] = {
-		"include", "exclude",	"reverse",    "flamechart", "title",  "subtitle", "notes",
-		"width",   "min-width", "max-frames", "inverted",   "colors", NULL};
+	static const char *const wanted[] = {"include",	   "exclude",  "reverse", "title",
+					     "subtitle",   "notes",    "width",	  "min-width",
+					     "max-frames", "inverted", "colors",  NULL};
 
 	memcpy(listed, rows, n * sizeof *rows);
 	for (size_t i = 0; i < n; i++)
