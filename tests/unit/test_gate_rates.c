@@ -89,8 +89,9 @@ static struct counts repeat(struct setting setting, int repetitions)
 		bool caught = false, alarm = false;
 
 		make_runs(&sums, &setting, &first);
-		assert_int_equal(
-			gate_rules_add(&rules, GATE_FUNCTION, GATE_BIT(GATE_SELF), setting.fail_over), 0);
+		assert_int_equal(gate_rules_add(&rules, GATE_FUNCTION, GATE_BIT(GATE_SELF),
+						setting.fail_over),
+				 0);
 		assert_int_equal(
 			gate_judge(&sums, &rules, &(struct gate_options){.noise = -1}, &gate), 0);
 		for (size_t k = 0; k < gate.n_failed; k++) {

@@ -50,9 +50,11 @@ static void judge(struct made *made, struct profile *base, struct profile *new_,
 	as.scale = options->scale;
 	add_run(made, base, SIDE_BASE);
 	add_run(made, new_, SIDE_NEW);
-	assert_int_equal(gate_rules_add(&made->rules, GATE_FUNCTION, GATE_BIT(GATE_SELF), fail_over), 0);
+	assert_int_equal(
+		gate_rules_add(&made->rules, GATE_FUNCTION, GATE_BIT(GATE_SELF), fail_over), 0);
 	if (as.scale == SCALE_ABSOLUTE)
-		assert_int_equal(gate_rules_add(&made->rules, GATE_ALL, GATE_BIT(GATE_TOTAL), fail_over), 0);
+		assert_int_equal(
+			gate_rules_add(&made->rules, GATE_ALL, GATE_BIT(GATE_TOTAL), fail_over), 0);
 	assert_int_equal(gate_judge(&made->sums, &made->rules, &as, &made->gate), 0);
 	options->sums = &made->sums;
 	options->rules = &made->rules;

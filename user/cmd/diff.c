@@ -27,8 +27,8 @@ struct command_options {
 	const char *rules;	      /* the file */
 	double fail_over;	      /* < 0: not given */
 	bool by[N_GATE_BY];	      /* none: the default */
-	unsigned int weights; /* GATE_BIT() of each */
-	bool json; /* on standard output */
+	unsigned int weights;	      /* GATE_BIT() of each */
+	bool json;		      /* on standard output */
 	bool normalized, absolute, quiet, help;
 	const char *kind;
 	char *bases[MAX_BASES]; /* those of --base */

@@ -18,8 +18,8 @@ static void warn(const struct input_stats *stats)
 		fprintf(stderr,
 			"bpfflame: only %s is read; %" PRIu64 " sample%s of other events, the "
 			"first of %s (--event chooses)\n",
-			stats->event, stats->other_events, stats->other_events == 1 ? " is" : "s are",
-			stats->other_event);
+			stats->event, stats->other_events,
+			stats->other_events == 1 ? " is" : "s are", stats->other_event);
 	if (stats->rounded)
 		fprintf(stderr, "bpfflame: %" PRIu64 " value%s rounded to whole numbers\n",
 			stats->rounded, stats->rounded == 1 ? " was" : "s were");

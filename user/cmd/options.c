@@ -453,8 +453,9 @@ static int check_mode(struct record_options *options, struct failure *failure)
 	if (r < 0)
 		return r;
 	if (options->view.stacks.in_order) {
-		failure_set(failure, -EINVAL,
-			    "--flamechart: stacks are counted, so a recording has no order in time");
+		failure_set(
+			failure, -EINVAL,
+			"--flamechart: stacks are counted, so a recording has no order in time");
 		return failure_mend(failure, -EINVAL,
 				    "perf script | bpfflame render --flamechart has one");
 	}

@@ -75,7 +75,7 @@ struct compare_options {
 				      compared as they are, those of one run are */
 	double dispersion;	   /* how much more than chance alone they vary, see gate.h; up to
 				      1: no more */
-	double freedom;		   /* the degrees by which the dispersion is known; 0: for certain */
+	double freedom; /* the degrees by which the dispersion is known; 0: for certain */
 };
 
 struct change {

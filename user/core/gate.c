@@ -419,8 +419,8 @@ static double part_of_weight(const double information[N_GATE_WEIGHTS], enum gate
 	return weight == GATE_TOTAL ? total : 1 - total;
 }
 
-static double part_of(const struct gate_answer *answer, const struct dealing *dealing,
-		      int n_kinds, double evenly)
+static double part_of(const struct gate_answer *answer, const struct dealing *dealing, int n_kinds,
+		      double evenly)
 {
 	const double *information = dealing->information[answer->item->by];
 	double by_information = 0;

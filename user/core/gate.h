@@ -6,12 +6,12 @@
  * its self weight and its total, as tables have both. A quarter of the error that the confidence
  * leaves is dealt out evenly among what could be told from chance (Tarone, as in compare.h), about
  * as in tables: what surely grew there mostly fails here, and what does not is told. The rest is
- * dealt out in proportion to the information that there is of each item: p (1 - p) of a share, of both sides
- * together. That is ancillary, the exact test conditions on it, so any weights made of it keep the
- * error of all together (weighted Bonferroni: C. R. Genovese, K. Roeder, L. Wasserman: False
- * discovery control with p-value weighting, Biometrika 93, 2006). A function of a third of the time
- * pays 3 for being looked at beside thousands of cold ones. Totals, of which a deep stack has many,
- * get at most as much of it as selfs.
+ * dealt out in proportion to the information that there is of each item: p (1 - p) of a share, of
+ * both sides together. That is ancillary, the exact test conditions on it, so any weights made of
+ * it keep the error of all together (weighted Bonferroni: C. R. Genovese, K. Roeder, L. Wasserman:
+ * False discovery control with p-value weighting, Biometrika 93, 2006). A function of a third of
+ * the time pays 3 for being looked at beside thousands of cold ones. Totals, of which a deep stack
+ * has many, get at most as much of it as selfs.
  *
  * The test is that of compare.h, of as many events as are left when counts are divided by the
  * dispersion of gate_noise.h (the design effect of J. N. K. Rao, A. J. Scott: A simple method for

@@ -24,10 +24,10 @@ static int complain(const struct parsing *parsing, const char *what, const char 
 {
 	failure_set(parsing->failure, -EINVAL, "%s:%u: %s%s%s%s", parsing->name, parsing->line,
 		    what, word ? " '" : "", word ? word : "", word ? "'" : "");
-	return failure_mend(
-		parsing->failure, -EINVAL,
-		"a rule is: function|module PATTERN fail-over PERCENT [weight self|total|both], total "
-		"fail-over PERCENT, or ignore function|module PATTERN");
+	return failure_mend(parsing->failure, -EINVAL,
+			    "a rule is: function|module PATTERN fail-over PERCENT [weight "
+			    "self|total|both], total "
+			    "fail-over PERCENT, or ignore function|module PATTERN");
 }
 
 static void rule_free(struct gate_rule *rule)
@@ -236,8 +236,8 @@ static int add_line(struct gate_rules *rules, struct parsing *parsing, char *tex
 	return r < 0 ? r : parse_rule(parsing, rule);
 }
 
-int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name,
-		    unsigned int weights, struct failure *failure)
+int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name, unsigned int weights,
+		    struct failure *failure)
 {
 	struct parsing parsing = {.name = name, .failure = failure};
 	char *text = NULL;

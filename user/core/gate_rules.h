@@ -31,9 +31,9 @@ struct gate_rule {
 	char *pattern; /* owned; NULL: PATTERN_ANY */
 	regex_t regex;
 	bool ignore;
-	double fail_over; /* percent of growth that is let through */
+	double fail_over;     /* percent of growth that is let through */
 	unsigned int weights; /* GATE_BIT() of each that is looked at */
-	unsigned int line; /* in the file; 0: an option */
+	unsigned int line;    /* in the file; 0: an option */
 };
 
 struct gate_rules {
@@ -52,8 +52,8 @@ int gate_rules_add(struct gate_rules *rules, enum gate_by by, unsigned int weigh
  * Adds the rules of a file. @weights: where a rule names none. Errors: -EINVAL with *failure naming
  * file and line and what is wrong there; -ENOMEM; -errno of reading.
  */
-int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name,
-		    unsigned int weights, struct failure *failure);
+int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name, unsigned int weights,
+		    struct failure *failure);
 
 /* Whether a rule speaks of an item. */
 bool gate_rule_matches(const struct gate_rule *rule, const struct gate_sums *sums,

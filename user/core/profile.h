@@ -125,9 +125,9 @@ struct profile_frame {
 
 struct profile_location {
 	uint32_t mapping;
-	bool is_return; /* a caller's frame: its call instruction lies before @address */
-	bool hidden;	/* left out when the stack is read as names */
-	bool is_named;	/* nothing but its names is known: it has no address */
+	bool is_return;	 /* a caller's frame: its call instruction lies before @address */
+	bool hidden;	 /* left out when the stack is read as names */
+	bool is_named;	 /* nothing but its names is known: it has no address */
 	bool is_unnamed; /* its names are but those that were made of its address */
 	bool is_folded;	 /* pprof's: several symbols of this name are at the address */
 	uint64_t address;
@@ -156,9 +156,9 @@ struct profile_sample {
 	uint32_t comm;
 	uint32_t pid, tid;
 	enum off_reason reason;
-	bool is_idle;	/* it waits for work, see causes.h */
-	uint8_t event;	/* in @events: what was sampled */
-	uint32_t waker; /* 0: none, or not known */
+	bool is_idle;		 /* it waits for work, see causes.h */
+	uint8_t event;		 /* in @events: what was sampled */
+	uint32_t waker;		 /* 0: none, or not known */
 	uint32_t labels, values; /* of @extras: a chain of labels, a row; 0: none */
 	uint64_t count;		 /* samples, or off-CPU periods that were kept */
 	/* Off-CPU time, in PROFILE_WALL also CPU time; of an event that is counted, how many of it
@@ -168,12 +168,12 @@ struct profile_sample {
 
 /* What was sampled on the CPU, where it was asked for by name: -e. */
 struct profile_event {
-	uint32_t name;	  /* string id: as it was asked for, without its period */
-	bool is_counted;  /* a sample weighs the events that it stands for, not 1 */
+	uint32_t name;	   /* string id: as it was asked for, without its period */
+	bool is_counted;   /* a sample weighs the events that it stands for, not 1 */
 	bool is_unsampled; /* counted, and how many samples that took is not known */
 	uint32_t unit;	   /* string id: what is counted ("bytes"); 0: the name says it */
-	uint64_t period;  /* events a sample; 0: by frequency */
-	double frequency; /* Hz; 0: by period */
+	uint64_t period;   /* events a sample; 0: by frequency */
+	double frequency;  /* Hz; 0: by period */
 };
 
 #define PROFILE_MAX_EVENTS 16
@@ -204,7 +204,7 @@ struct profile {
 	size_t n_wakers, wakers_capacity;
 
 	struct table mapping_index, location_index, waker_index;
-	struct table stack_index; /* of those that are needed by now: the first @n_used */
+	struct table stack_index;  /* of those that are needed by now: the first @n_used */
 	struct table sample_index; /* only those that are not the first one of their stack */
 
 	/* How and when it was recorded; string ids, 0 when unknown. */

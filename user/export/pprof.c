@@ -451,7 +451,9 @@ static int add_comments(struct exporting *exporting, Perftools__Profiles__Profil
 
 	r = r < 0 ? r : add_comment(exporting, "host", profile->host, part);
 	r = r < 0 ? r : add_comment(exporting, "kernel", profile->kernel, part);
-	r = r < 0 || !event || exporting->has_rows ? r : add_comment(exporting, "event", event->name, part);
+	r = r < 0 || !event || exporting->has_rows
+		    ? r
+		    : add_comment(exporting, "event", event->name, part);
 	if (r == 0 && profile->by_thread)
 		r = add_comment_text(exporting, PROFILE_BY_THREAD, part);
 	for (size_t i = 0; i < extras->n_comments && r == 0; i++)

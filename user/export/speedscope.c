@@ -104,10 +104,7 @@ static void write_group(struct json *json, const struct groups *groups, const st
 	json_open(json, NULL, '{');
 	json_text(json, "type", "sampled");
 	json_text(json, "name", groups_text(groups, group->name));
-	json_text(json, "unit",
-		  is_time    ? "nanoseconds"
-		  : is_bytes ? "bytes"
-			     : "none");
+	json_text(json, "unit", is_time ? "nanoseconds" : is_bytes ? "bytes" : "none");
 	json_count(json, "startValue", 0);
 	json_count(json, "endValue", group->weight);
 	write_samples(json, groups, group);

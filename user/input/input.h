@@ -20,8 +20,9 @@ struct input_options {
 	bool in_order;	/* keep samples in the order of the file: only neighbours are added up */
 	bool no_inline; /* leave inlined functions out */
 	uint64_t max_bytes; /* of one file, uncompressed; 0: the default, 64 GiB */
-	const char *sample_type; /* which of a pprof file's values; NULL: its default, or the last */
-	const char *event; /* which one's samples of `perf script`; NULL: the first one's */
+	const char
+		*sample_type; /* which of a pprof file's values; NULL: its default, or the last */
+	const char *event;    /* which one's samples of `perf script`; NULL: the first one's */
 };
 
 #define INPUT_EVENT_SIZE 64

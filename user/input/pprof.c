@@ -447,7 +447,9 @@ static int read_all(struct reading *reading, struct input *input, struct stream 
 	int r = pprof_file_read(&reading->file, stream, &reading->profile->strings,
 				reading->profile->in_order, failure);
 
-	r = r < 0 ? r : pprof_values_choose(&reading->file, input->options.sample_type, &reading->values);
+	r = r < 0 ? r
+		  : pprof_values_choose(&reading->file, input->options.sample_type,
+					&reading->values);
 	r = r < 0 ? r : input_set_mode(input, reading->values.mode, stream->name, failure);
 	r = r < 0 ? r : read_event(reading, input, stream->name, failure);
 	r = r < 0 ? r : add_texts(reading);

@@ -44,9 +44,8 @@ int svg_make_tones(struct svg *svg)
 	for (size_t i = 0; i < svg->tree.n_nodes; i++) {
 		const struct tree_node *node = &svg->tree.nodes[i];
 
-		svg->tones[i] =
-			(struct svg_tones){find_tone(svg, judgement, node, GATE_TOTAL),
-					   find_tone(svg, judgement, node, GATE_SELF)};
+		svg->tones[i] = (struct svg_tones){find_tone(svg, judgement, node, GATE_TOTAL),
+						   find_tone(svg, judgement, node, GATE_SELF)};
 		svg->tone_drawn[svg->tones[i].total] = true;
 	}
 	return 0;

@@ -153,7 +153,8 @@ static int make_tables(struct diff *diff)
 /* What a difference is measured against: points are percent of it. */
 static double whole(const struct diff *diff)
 {
-	return diff->judgement.compare.scale == SCALE_NORMALIZED ? 1 : diff->stacks->totals[SIDE_BASE];
+	return diff->judgement.compare.scale == SCALE_NORMALIZED ? 1
+								 : diff->stacks->totals[SIDE_BASE];
 }
 
 static bool is_listed(const struct diff *diff, const struct change *change)

@@ -29,13 +29,13 @@ struct diff_options {
 	const struct gate *gate;	   /* NULL: there is none */
 	const struct gate_rules *rules;	   /* the gate's */
 	const struct gate_options *judged; /* how it was judged */
-	struct gate_sums *sums;	  /* of the runs, where there are several, or a gate; else NULL */
-	const struct gate *noise; /* what the runs tell, or is supposed for a gate; else NULL */
+	struct gate_sums *sums;	    /* of the runs, where there are several, or a gate; else NULL */
+	const struct gate *noise;   /* what the runs tell, or is supposed for a gate; else NULL */
 	const char *const *remarks; /* on the machines, a line each, NULL behind the last, in place
 				       of what is known of both sides' recordings; NULL: that */
-	size_t limit;		  /* rows of a table in text and Markdown; 0: all */
-	bool colour;		  /* of text: escape sequences */
-	unsigned int columns;	  /* of text; 0: 100 */
+	size_t limit;		    /* rows of a table in text and Markdown; 0: all */
+	bool colour;		    /* of text: escape sequences */
+	unsigned int columns;	    /* of text; 0: 100 */
 };
 
 #define DIFF_OPTIONS_DEFAULT ((struct diff_options){.limit = 20})
@@ -64,7 +64,7 @@ struct diff {
 	const struct stacks *stacks;
 	struct diff_options options;
 	struct judgement judgement; /* n_compared: of all tables together; for pictures, too */
-	struct change all;		/* of both sides' totals, as they are */
+	struct change all;	    /* of both sides' totals, as they are */
 	struct diff_table tables[N_DIFF_BY];
 };
 

@@ -174,8 +174,8 @@ static void write_failed(const struct gate *gate, FILE *stream)
 static double limit_of(const struct diff *diff, const struct diff_row *row)
 {
 	const struct gate_rules *rules = diff->options.rules;
-	const struct gate_item *item = judgement_function(&diff->judgement, row->name,
-							  row->kind == FRAME_KERNEL);
+	const struct gate_item *item =
+		judgement_function(&diff->judgement, row->name, row->kind == FRAME_KERNEL);
 	const struct gate_rule *rule =
 		item ? gate_rules_find(rules, diff->options.sums, item) : NULL;
 	double limit = INFINITY;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff_json: a comparison for programs. Keys stay; values are samples, events or seconds, shares 0 to 1.
+ * diff_json: a comparison for programs. Keys stay; values are samples, events or seconds, shares 0
+ * to 1.
  */
 #include <math.h>
 

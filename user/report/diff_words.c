@@ -169,8 +169,7 @@ static void write_total(const struct diff *diff, FILE *stream)
 
 	/* Those of a run, where there are several. */
 	write_figures(diff, diff->all.base + 0.5, diff->all.new_ + 0.5, figures);
-	fprintf(stream, "total %s%s %s",
-		facts->is_counted ? event : subjects[facts->mode],
+	fprintf(stream, "total %s%s %s", facts->is_counted ? event : subjects[facts->mode],
 		has_runs(diff) ? " of a run" : "", figures);
 	if (totals[SIDE_BASE])
 		fprintf(stream, " (%+.1f %%)", diff->all.ratio * 100);

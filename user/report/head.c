@@ -42,7 +42,9 @@ static void recorded_oncpu(const struct stacks *stacks, const char *weight, cons
 	double frequency = facts->frequency;
 	const char *unit = stacks_is_time(stacks) ? "" : stacks_unit(stacks);
 	int n = snprintf(text, 256, "%s%s%.64s%s%.64s%s", weight, *unit ? " " : "", unit,
-			 !facts->is_counted ? " on-CPU" : facts->unit ? " of " : "",
+			 !facts->is_counted ? " on-CPU"
+			 : facts->unit	    ? " of "
+					    : "",
 			 facts->unit ? strings_get(&stacks->strings, facts->event) : "", duration);
 
 	if (frequency > 0)
