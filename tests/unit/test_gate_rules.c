@@ -123,7 +123,7 @@ static void faults_say_where(void **state)
 		{"function a fail-over nan", "not a percentage: 'nan'"},
 		{"function a fail-over 1e999", "not a percentage"},
 		{"function a fail-over 3 4", "not expected: '4'"},
-		{"function a fail-over 3 weight", "self or total"},
+		{"function a fail-over 3 weight", "self, total or both"},
 		{"function a b fail-over 3", "fail-over is missing"},
 		{"function \"a fail-over 3", "not closed"},
 		{"function /a fail-over 3", "no second /"},
