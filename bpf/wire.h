@@ -455,7 +455,7 @@ _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_ke
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
 _Static_assert(sizeof(struct bf_stack_event) == 24 + 8 * BF_MAX_FRAMES, "padding");
-_Static_assert(sizeof(struct bf_control) == 168, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_control) == 176, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
 _Static_assert(sizeof(struct bf_process) == 32, "padding in struct bf_process");
