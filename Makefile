@@ -5,6 +5,7 @@
 #	make oracle       the unwinder against elfutils', on many stacks of many programs
 #	make fuzz         what reads other people's files, on files made to do harm; FUZZ_SECONDS=60
 #	make check-vm     tests on other kernels, in virtual machines: root, network
+#	tools/check-bare SUITE   all tests, in a fresh Debian: root, network
 #	make bench        figures, against peers where they are installed
 #	make install PREFIX=/usr/local DESTDIR=
 
@@ -92,9 +93,9 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
 $(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: $(PPROF_PROTO)
 	$(call say,PROTOC,$@)
 	@mkdir -p $(@D)
-	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
+	$(Q)protoc --proto_path=$(<D) --c_out=$(@D) $(<F)
 
-# What protoc-c writes is not ours to warn of.
+# What protoc writes is not ours to warn of.
 GENERATED_CFLAGS = -std=gnu11 -w -I$(BUILD)/gen
 $(BUILD)/gen/profile.pb-c.o: $(BUILD)/gen/profile.pb-c.c
 	$(call say,CC,$@)
