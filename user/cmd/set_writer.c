@@ -62,11 +62,11 @@ static int choose_names(struct writing *writing, struct failure *failure)
 	int r;
 
 	set_stamp(start_ns, milliseconds, stamp);
-	for (int i = 1; i <= MOST_NAMESAKES; i++) {
+	for (unsigned int i = 1; i <= MOST_NAMESAKES; i++) {
 		if (i == 1)
 			snprintf(numbered, sizeof writing->report->stamp, "%s", stamp);
 		else
-			snprintf(numbered, sizeof writing->report->stamp, "%s-%d", stamp, i);
+			snprintf(numbered, sizeof writing->report->stamp, "%s-%u", stamp, i);
 		r = window_files_plan(writing->options, numbered, &writing->files, failure);
 		if (r < 0 || !any_is_there(&writing->folder, &writing->files))
 			return r;
