@@ -85,10 +85,12 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter \
 		-I. -Ivmlinux -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
+# Linked anew, they lose their DWARF, which is half of them and which nothing reads.
 $(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name $* >$@
+	$(Q)$(BPFTOOL) gen object $(@D)/$(<F) $<
+	$(Q)$(BPFTOOL) gen skeleton $(@D)/$(<F) name $* >$@
 
 $(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: $(PPROF_PROTO)
 	$(call say,PROTOC,$@)
