@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 # Under sudo, commands would run as its caller, who may not see what tests make.
-for sudo_name in "SUDO_COMMAND", "SUDO_GID", "SUDO_UID", "SUDO_USER":
+for sudo_name in "SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID", "SUDO_USER":
     os.environ.pop(sudo_name, None)
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -80,7 +80,8 @@ static int find_program(const char *name)
 /* It runs as somebody else now: programs that ask for sudo's traces would be misled. */
 static int become(const struct account *account)
 {
-	static const char *const traces[] = {"SUDO_COMMAND", "SUDO_GID", "SUDO_UID", "SUDO_USER"};
+	static const char *const traces[] = {"SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID",
+					    "SUDO_USER"};
 
 	for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
 		unsetenv(traces[i]);
