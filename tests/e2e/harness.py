@@ -232,7 +232,7 @@ def workload(name, *arguments, command=None, **options):
     process = subprocess.Popen([*map(str, command), *map(str, arguments)],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options)
     try:
-        wait_until(lambda: comm_of(process.pid) != comm_of(os.getpid()))
+        wait_until(lambda: command_line_of(process.pid) != command_line_of(os.getpid()))
         yield process
     finally:
         if process.poll() is None:
@@ -246,6 +246,10 @@ def truth_of(process, timeout=60):
     stdout, _ = process.communicate(timeout=timeout)
     process.stdout = open(os.devnull)
     return json.loads(stdout)
+
+
+def command_line_of(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def comm_of(pid):

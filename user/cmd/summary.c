@@ -124,7 +124,8 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 	print_unwinding(&summary->totals.stats, stream);
 	if (summary->totals.symbols.unsearched_files)
 		fprintf(stream,
-			"            the search for names was ended early: %zu files were not asked "
+			"            the search for names was ended early: %zu files were not "
+			"asked "
 			"for more than their own symbols\n",
 			summary->totals.symbols.unsearched_files);
 	if (summary->totals.symbols.kernel_refused)
@@ -164,6 +165,12 @@ static void print_time(const struct summary *summary, const struct sample_totals
 		fprintf(stream, "; measured: %s", time_text(text, stats->offcpu_measured_ns));
 	}
 	fputc('\n', stream);
+	if (stats->taken_ns)
+		fprintf(stream,
+			"            up to %s of it interrupts and the hypervisor took from "
+			"threads "
+			"that ran\n",
+			time_text(text, stats->taken_ns));
 	time_table_print(table, stream);
 }
 
@@ -384,6 +391,7 @@ static void json_time(const struct summary *summary, struct json *json)
 	json_number(json, "seconds", waiting, 6);
 	json_number(json, "interval95_seconds", stats->offcpu_interval_ns / 1e9, 6);
 	json_number(json, "measured_seconds", stats->offcpu_measured_ns / 1e9, 6);
+	json_number(json, "taken_seconds", stats->taken_ns / 1e9, 6);
 	json_close(json, '}');
 	time_table_json(table, wall, json);
 }

@@ -106,7 +106,7 @@ static const size_t counts[] = {
 	COUNT(lost_records), COUNT(throttled),	    COUNT(unknown_processes),
 	COUNT(lost_wakers),  COUNT(unknown_wakers), COUNT(offcpu_measured_ns),
 	COUNT(drains),	     COUNT(snapshots),	    COUNT(snapshots_full),
-	COUNT(tables_built), COUNT(tables_refused),   COUNT(evictions),
+	COUNT(tables_built), COUNT(tables_refused),   COUNT(taken_ns),   COUNT(evictions),
 #undef COUNT
 };
 

@@ -62,6 +62,7 @@ struct collect_stats {
 	uint64_t offcpu_period_ns;   /* the last one in use; 0: all was kept */
 	uint64_t offcpu_measured_ns; /* the exact total, where the profile's is an estimate … */
 	uint64_t offcpu_interval_ns; /* … and lies within this of it in 95 of 100 recordings */
+	uint64_t taken_ns; /* off-CPU time may have up to that much that threads did not wait */
 	uint64_t threads;	     /* of which time was kept */
 	uint64_t kernel_bytes;	     /* memory of the maps and of the threads' storage */
 	uint64_t drains;

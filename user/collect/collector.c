@@ -21,7 +21,7 @@
 #define ADJUST_PERIOD_NS NSEC_PER_SEC
 /* Files of short-lived processes must be opened while these live. */
 #define STEP_NS (NSEC_PER_SEC / 10)
-/* Until its libraries are known, a process is unwound by those that were there before. */
+/* Until they are known, libraries are unwound by those that lay at their place before. */
 #define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
 #define GENERATION_BYTES (32 << 20) /* of frames and wakers; see raw_stacks.h */
 #define RECORDING_NICE	 -10
@@ -29,11 +29,12 @@
 
 /*
  * A process of before the records may have had an exec since: like all that were there, it is read
- * from /proc when it is met.
+ * from /proc when it is met. No child has one of the threads that -t names.
  */
 static int on_process_event(struct collector *collector, const struct bf_process_event *event)
 {
-	if (event->type == BF_EVENT_FORK && event->time < collector->records_since)
+	if (event->type == BF_EVENT_FORK &&
+	    (event->time < collector->records_since || collector->options.n_tids))
 		return 0;
 	return timeline_add_process(&collector->timeline, event);
 }
@@ -486,7 +487,7 @@ int collect_fd(const struct collector *collector)
 
 uint64_t collect_patience_ns(const struct collector *collector)
 {
-	return collector->processes.n_changing ? CHANGING_STEP_NS : STEP_NS;
+	return collector->processes.n_past ? CHANGING_STEP_NS : STEP_NS;
 }
 
 /* The window that is open now, by the clock. */

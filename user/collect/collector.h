@@ -46,8 +46,8 @@ struct collector {
 	uint64_t records_since; /* CLOCK_MONOTONIC: from here on, execs and mmaps are told */
 	uint64_t last_drain_ns, n_drains;
 	uint64_t last_adjusted_ns; /* the clock */
-	int event_error; /* of the ring buffer's callback */
-	int nice;	 /* ours, before the recording */
+	int event_error;	   /* of the ring buffer's callback */
+	int nice;		   /* ours, before the recording */
 };
 
 /* Of two variants of a program, the one that load_profiler() chose. */

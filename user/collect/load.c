@@ -55,6 +55,8 @@ struct kernel_facts {
 	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
 	bool announces_exec;	/* 6.10: sched_prepare_exec */
 	bool has_rcu_lock;	/* 6.2: bpf_rcu_read_lock() */
+	bool takes_interrupts;	/* CONFIG_IRQ_TIME_ACCOUNTING */
+	bool takes_steal;	/* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
 
 /* All names in the kernel's BTF, each after a NUL: they tell enough, and libbpf reads three times
@@ -112,6 +114,8 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	}
 	facts->books_waits = has_name(btf, n, "last_arrival"); /* of sched_info */
 	facts->announces_exec = has_name(btf, n, "btf_trace_sched_prepare_exec");
+	facts->takes_interrupts = has_name(btf, n, "prev_irq_time"); /* of struct rq */
+	facts->takes_steal = has_name(btf, n, "prev_steal_time_rq");
 	facts->has_rcu_lock = has_name(btf, n, "bpf_rcu_read_lock");
 	facts->reads_other_tasks = has_name(btf, n, "BPF_FUNC_copy_from_user_task");
 	/* The youngest of what every mode needs; task storage and fetching atomics came
@@ -491,6 +495,8 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 		r = try_hook(options, &facts, hook, ret, failure);
 		if (r == 0 && offcpu)
 			ret->hook = hook_names[hook];
+		ret->takes_interrupts = facts.takes_interrupts;
+		ret->takes_steal = facts.takes_steal;
 		if (r == 0 || failure->what[0] || !offcpu)
 			break;
 	}

@@ -16,6 +16,8 @@ struct loaded {
 	struct profiler *skel;
 	struct bpf_link *exec_link; /* or NULL */
 	const char *hook;	    /* off-CPU; "" on-CPU */
+	/* What interrupts, and the hypervisor, take of a thread's time is not charged to it. */
+	bool takes_interrupts, takes_steal;
 };
 
 /* Loads and attaches everything but the sampling events. Errors: see collect_open(). */

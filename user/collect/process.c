@@ -135,6 +135,7 @@ static void forget_past(struct processes *processes, struct process *process, ui
 	while (n < process->n_past && process->past[n].until < before)
 		list_put(processes, process->past[n++].list);
 	process->n_past -= n;
+	processes->n_past -= n;
 	if (n)
 		memmove(process->past, process->past + n, process->n_past * sizeof *process->past);
 }
@@ -150,6 +151,7 @@ static int keep_past(struct processes *processes, struct process *process, uint6
 		forget_past(processes, process, process->past[0].until + 1);
 	process->past[process->n_past++] = (struct past_mappings){process->mappings, time};
 	process->mappings->n_references++;
+	processes->n_past++;
 	return 0;
 }
 

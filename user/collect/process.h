@@ -79,6 +79,7 @@ struct processes {
 	uint32_t sweeps;   /* calls of processes_sweep() */
 	uint64_t swept_at; /* monotonic ns: the last of these */
 	size_t n_changing; /* images whose libraries come and go */
+	size_t n_past;	   /* lists that were kept of them */
 	/* Is given the rooms of a list that is freed. */
 	void (*release_rooms)(void *context, struct list_rooms *rooms);
 	void *release_context;

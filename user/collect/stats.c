@@ -51,6 +51,18 @@ uint64_t stats_kernel_bytes(const struct profiler *skel)
 	return bytes;
 }
 
+uint64_t stats_taken_ns(bool interrupts, bool steal)
+{
+	unsigned long long irq = 0, softirq = 0, stolen = 0;
+	char text[8192];
+
+	if (read_text_file("/proc/stat", text, sizeof text) < 0 ||
+	    sscanf(text, "cpu %*u %*u %*u %*u %*u %llu %llu %llu", &irq, &softirq, &stolen) != 3)
+		return 0;
+	return ((interrupts ? irq + softirq : 0) + (steal ? stolen : 0)) *
+	       (NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
+}
+
 struct stats_open stats_read_open(const struct profiler *skel)
 {
 	return (struct stats_open){
@@ -119,7 +131,8 @@ void stats_between(const struct stats_mark *begin, const struct stats_mark *end,
 		COUNTER(lost_records),	COUNTER(throttled),	 COUNTER(unknown_processes),
 		COUNTER(lost_wakers),	COUNTER(unknown_wakers), COUNTER(drains),
 		COUNTER(snapshots),	COUNTER(snapshots_full), COUNTER(tables_built),
-		COUNTER(tables_failed), COUNTER(tables_refused), COUNTER(evictions),
+		COUNTER(tables_failed), COUNTER(tables_refused), COUNTER(taken_ns),
+		COUNTER(evictions),
 	};
 
 	*ret = end->totals;

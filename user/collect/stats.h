@@ -18,6 +18,12 @@ uint64_t stats_total(const struct profiler *skel, uint32_t stat);
 /* Bytes of kernel memory: the maps, and the storage of the threads. */
 uint64_t stats_kernel_bytes(const struct profiler *skel);
 
+/*
+ * CPU time since boot that interrupts and the hypervisor took, by /proc/stat, where the scheduler
+ * does not charge it to the thread that runs. Of idle CPUs, too.
+ */
+uint64_t stats_taken_ns(bool interrupts, bool steal);
+
 /* How all counters stand at a boundary. */
 struct stats_mark {
 	struct collect_stats totals; /* since the recording began; no off-CPU total and interval */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 
@@ -256,6 +257,15 @@ static int place_table(struct tables *tables, struct file_table *file, struct un
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Not all that is mapped executable is a program. */
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof magic, 0) == sizeof magic &&
+	       memcmp(magic, ELFMAG, sizeof magic) == 0;
+}
+
 /* Builds the table of @file, from descriptor @fd or, with -1, from the vDSO of this process. */
 static int build(struct tables *tables, struct file_table *file, int fd, uint32_t wanted,
 		 uint32_t epoch)
@@ -279,7 +289,7 @@ static int build(struct tables *tables, struct file_table *file, int fd, uint32_
 		unwind_table_done(&built);
 		tables->n_built++;
 	} else if (r != -ENOMEM) {
-		tables->n_damaged += r != -ENOENT;
+		tables->n_damaged += r != -ENOENT && is_elf(fd);
 		file->state = FILE_HAS_NONE;
 		set_all_parts(tables, file);
 		r = 0;
