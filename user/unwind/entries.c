@@ -138,6 +138,16 @@ static int search(struct entries *entries, size_t i)
 	return 0;
 }
 
+/* Whether the entry clears the frame pointer: then its code says what it is (stack_flow.h). */
+static bool clears_frame_pointer(const struct elf_file *file)
+{
+	const Elf64_Sym entry = {.st_value = file->entry, .st_size = 3};
+	uint8_t code[MAX_CODE];
+
+	return read_code(file, &entry, code) == 3 &&
+	       (memcmp(code, "\x31\xed", 2) == 0 || memcmp(code, "\x48\x31\xed", 3) == 0);
+}
+
 int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t *ret_n)
 {
 	struct entries entries = {.file = file, .found = ret};
@@ -151,7 +161,7 @@ int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t 
 		if (file->machine == EM_X86_64 && (type == SHT_DYNSYM || type == SHT_SYMTAB))
 			r = search(&entries, i);
 	}
-	if (!has_symbols && file->entry)
+	if (!has_symbols && file->entry && !clears_frame_pointer(file))
 		add_entry(&entries, file->entry, NO_SYMBOL, BF_CFA_ENTRY);
 	*ret_n = entries.n;
 	return r;

@@ -397,6 +397,8 @@ static int read_code(struct builder *builder)
 	builder->code.is_most = builder->code.flow.n / LEAST_FUNCTION > builder->n_functions;
 	if (r == 0)
 		r = table_code_run(&builder->code, builder->breathe, builder->context);
+	if (r < 0) /* nothing was found out, of none of it */
+		builder->code.n_ranges = 0;
 	builder->table.n_skipped += r == -ENOSPC;
 	builder->table.n_functions += builder->code.flow.n_functions;
 	return r == -ENOMEM ? r : 0;
