@@ -380,7 +380,8 @@ static void compare_file(const char *path, bool names_starts, double *ret_share)
 		      strrchr(path, '/') + 1, names_starts ? "named" : "guessed",
 		      (unsigned long)real.agree, (unsigned long)real.differ,
 		      (unsigned long)real.abstain);
-	/* What differs was looked at: the CFI is wrong, in functions written by hand. */
+	/* In libc and libcrypto the CFI of functions written by hand misses a push; a guess at a
+	 * landing pad of libstdc++ is ours. */
 	assert_true(real.differ * 1000 <= real.agree);
 	stack_flow_done(&flow);
 	unwind_table_done(&real.table);
@@ -418,6 +419,35 @@ static void test_real(void **state)
 		skip();
 }
 
+/* More code without call frame information than is looked through: the rest of the file counts. */
+static void test_too_much_code(void **state)
+{
+	char path[] = "/tmp/test_unwind_code.XXXXXX", command[128];
+	int fd = mkstemp(path);
+	struct elf_file file;
+	struct unwind_table table;
+	FILE *gcc;
+
+	assert_true(fd >= 0);
+	snprintf(command, sizeof command, "gcc -nostdlib -static -x assembler - -o %s", path);
+	gcc = popen(command, "w");
+	assert_non_null(gcc);
+	fputs(".globl _start\n.cfi_startproc\n_start: push %rbp\n.cfi_adjust_cfa_offset 8\nret\n"
+	      ".cfi_endproc\n.fill 17 << 20, 1, 0x58\n",
+	      gcc);
+	assert_int_equal(pclose(gcc), 0);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC); /* linkers make a file of their own */
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	assert_int_equal(table.n_functions, 1);
+	assert_true(table.n_skipped > 0);
+	unwind_table_done(&table);
+	elf_file_done(&file);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +457,7 @@ int main(void)
 		cmocka_unit_test(test_endless_call),  cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_switch),	      cmocka_unit_test(test_outermost),
 		cmocka_unit_test(test_signal_return), cmocka_unit_test(test_real),
+		cmocka_unit_test(test_too_much_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
