@@ -432,7 +432,8 @@ static void test_too_much_code(void **state)
 	snprintf(command, sizeof command, "gcc -nostdlib -static -x assembler - -o %s", path);
 	gcc = popen(command, "w");
 	assert_non_null(gcc);
-	fputs(".globl _start\n.cfi_startproc\n_start: push %rbp\n.cfi_adjust_cfa_offset 8\nret\n"
+	fputs(".fill 4096, 1, 0x58\n.globl _start\n.cfi_startproc\n_start: push "
+	      "%rbp\n.cfi_adjust_cfa_offset 8\nret\n"
 	      ".cfi_endproc\n.fill 17 << 20, 1, 0x58\n",
 	      gcc);
 	assert_int_equal(pclose(gcc), 0);
