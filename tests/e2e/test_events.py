@@ -221,7 +221,7 @@ def test_malloc_of_a_real_program(tmp_path):
 @pytest.mark.parametrize("more, fits", [("", True), ("\n[str(i) * 1000 for i in range(5000)]", False)])
 def test_what_comes_while_we_are_stopped(tmp_path, more, fits):
     """A whole program's life, none of which the loader saw before it was over."""
-    script = '(sleep 1; kill -CONT "$PPID") & kill -STOP "$PPID"; exec "$0" -c "$1"'
+    script = '(sleep 1; kill -CONT "$PPID") & kill -STOP "$PPID"; exec "$0" -ISc "$1"'
     result = record("--max-loss", 100, "-e", "uprobe:libc.so.6:malloc", "-o", tmp_path / "x.folded",
                     "--", "sh", "-c", script, python_program(), STRINGS + more)
     assert result.summary["unwinding"]["snapshots"] > 1000
