@@ -218,7 +218,7 @@ def test_malloc_of_a_real_program(tmp_path):
     assert_mallocs(tmp_path / "x.folded")
 
 
-@pytest.mark.parametrize("strings, fits", [(100, True), (5000, False)])
+@pytest.mark.parametrize("strings, fits", [(400, True), (5000, False)])
 def test_what_comes_while_we_are_stopped(tmp_path, strings, fits):
     """A whole program's life, none of which the loader saw before it was over."""
     script = '(sleep 1; kill -CONT "$PPID") & kill -STOP "$PPID"; exec perl -e "$0"'
