@@ -54,7 +54,7 @@ struct files {
 	struct file *files;
 	struct pool pool;
 	struct table by_name;
-	uint64_t n_unopened;  /* that ever were */
+	uint64_t n_unopened;  /* or written over, so that they name other code than ran */
 	struct folders roots; /* all but ours */
 	dev_t own_root_device;
 	ino_t own_root_inode;

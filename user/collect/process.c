@@ -11,7 +11,9 @@
 /* Sweeps, a second or less each: whoever woke the waker of a thread may have ended since. */
 #define SWEEPS_KEPT 5
 
-#define MAX_PAST    256 /* of an image; the oldest go */
+#define MAX_PAST 256 /* of an image; the oldest go */
+#define MAX_PAST_MAPPINGS                                                                          \
+	65536 /* in all of them: a process can have many, and change one at a time */
 #define CHANGING_NS (5 * NSEC_PER_SEC)
 
 void processes_init(struct processes *processes)
@@ -147,7 +149,8 @@ static int keep_past(struct processes *processes, struct process *process, uint6
 		process->past = calloc(MAX_PAST, sizeof *process->past);
 	if (!process->past)
 		return -ENOMEM;
-	if (process->n_past == MAX_PAST)
+	while (process->n_past == MAX_PAST ||
+	       (process->n_past && process->n_past * process->mappings->n > MAX_PAST_MAPPINGS))
 		forget_past(processes, process, process->past[0].until + 1);
 	process->past[process->n_past++] = (struct past_mappings){process->mappings, time};
 	process->mappings->n_references++;
