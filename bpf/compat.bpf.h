@@ -105,12 +105,12 @@ static __always_inline bool contributes_to_load(struct task_struct *task)
 }
 
 /*
- * The run queue of @task's cgroup on its CPU, where a quota throttles it. Read without a check: for
- * what BTF says of tasks.
+ * The run queue of @task's cgroup on its CPU, where a quota throttles it. Not followed as a pointer
+ * to a type: since 6.2 the verifier searches all of BTF, several times, for each that it meets.
  */
 static __always_inline struct cfs_rq *quota_queue(struct task_struct *task)
 {
-	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq : NULL;
+	return bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq) : NULL;
 }
 
 /* How long it was throttled in all its life, ns, but for a time that is not over. */
@@ -121,11 +121,11 @@ static __always_inline u64 throttled_time(struct cfs_rq *queue)
 	struct cfs_rq___before_5_19 *before_5_19 = (void *)queue;
 
 	if (bpf_core_field_exists(now->throttled_clock_self_time))
-		return now->throttled_clock_self_time;
+		return BPF_CORE_READ(now, throttled_clock_self_time);
 	if (bpf_core_field_exists(before_6_6->throttled_clock_pelt_time))
-		return before_6_6->throttled_clock_pelt_time;
+		return BPF_CORE_READ(before_6_6, throttled_clock_pelt_time);
 	if (bpf_core_field_exists(before_5_19->throttled_clock_task_time))
-		return before_5_19->throttled_clock_task_time;
+		return BPF_CORE_READ(before_5_19, throttled_clock_task_time);
 	return 0;
 }
 
@@ -134,7 +134,9 @@ static __always_inline u64 throttled_since(struct cfs_rq *queue)
 {
 	struct cfs_rq___self *now = (void *)queue;
 
-	return bpf_core_field_exists(now->throttled_clock_self) ? now->throttled_clock_self : 0;
+	if (!bpf_core_field_exists(now->throttled_clock_self))
+		return 0;
+	return BPF_CORE_READ(now, throttled_clock_self);
 }
 
 static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
