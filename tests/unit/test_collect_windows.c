@@ -301,7 +301,9 @@ static void test_stacks_age(void **state)
 	assert_true(bytes >= 1000 * (2 * sizeof(uint64_t) + sizeof(struct stack_frames)));
 	for (int age = 0; age < 5; age++) {
 		raw_stacks_age(&stacks);
+		assert_int_equal(stacks.carried, 0);
 		assert_true(has_stack(&stacks, 5));
+		assert_true(stacks.carried > sizeof(struct stack_frames));
 		add_stack(&stacks, 6); /* sent again */
 		assert_true(raw_stacks_bytes(&stacks) < bytes / 10);
 	}

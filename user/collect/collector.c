@@ -23,7 +23,7 @@
 #define STEP_NS (NSEC_PER_SEC / 10)
 /* Until they are known, libraries are unwound by those that lay at their place before. */
 #define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
-#define GENERATION_BYTES (32 << 20) /* of frames and wakers; see raw_stacks.h */
+#define GENERATION_BYTES (8 << 20) /* of frames and wakers, at least; see raw_stacks.h */
 #define RECORDING_NICE	 -10
 #define SETTLE_NS	 1000000 /* the longest an event takes from its time stamp into its ring */
 
@@ -172,13 +172,14 @@ int collector_read_rows(struct collector *collector)
 
 /*
  * Drops frames and wakers that no row named while as many others came. The programs send all anew,
- * for rows may name them again.
+ * for rows may name them again: so the more of them is in use, the longer a generation is.
  */
 static int age(struct collector *collector)
 {
-	if (raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) +
-		    locator_bytes(&collector->locator) <
-	    GENERATION_BYTES)
+	size_t bytes = raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) +
+		       locator_bytes(&collector->locator);
+
+	if (bytes < GENERATION_BYTES + 4 * collector->stacks.carried)
 		return 0;
 	raw_stacks_age(&collector->stacks);
 	wakers_age(&collector->wakers);

@@ -60,6 +60,7 @@ int raw_stacks_find(struct raw_stacks *stacks, uint64_t id, struct stack_frames 
 		if (r < 0)
 			return r;
 		found = &stacks->now.stacks[stacks->now.n_stacks - 1];
+		stacks->carried += sizeof *found + found->n * sizeof *stacks->now.addresses;
 	}
 	*ret = *found;
 	return 1;
@@ -88,4 +89,5 @@ void raw_stacks_age(struct raw_stacks *stacks)
 	generation_done(&stacks->before);
 	stacks->before = stacks->now;
 	stacks->now = (struct stack_generation){};
+	stacks->carried = 0;
 }
