@@ -34,16 +34,20 @@ static __always_inline bool event_is_due(u32 event, u64 period)
 	return seen && __sync_fetch_and_add(seen, 1) % period == period - 1;
 }
 
-static __always_inline struct event_scratch *event_scratch_claim(void)
+/* Returns the free one's count of uses, odd from now on, which *@ret_scratch goes with; or NULL. */
+static __always_inline u64 *event_scratch_claim(struct scratch_stacks **ret_scratch)
 {
 	for (u32 i = 0; i < N_EVENT_SCRATCHES; i++) {
 		u32 which = i;
-		struct event_scratch *scratch = bpf_map_lookup_elem(&event_scratches, &which);
+		u64 *uses = bpf_map_lookup_elem(&event_uses, &which), before;
 
-		if (!scratch)
+		*ret_scratch = bpf_map_lookup_elem(&event_scratches, &which);
+		if (!uses || !*ret_scratch)
 			return NULL;
-		if (!__sync_val_compare_and_swap(&scratch->is_busy, 0, 1))
-			return scratch;
+		before = *(volatile u64 *)uses;
+		if (before % 2 == 0 &&
+		    __sync_val_compare_and_swap(uses, before, before + 1) == before)
+			return uses;
 	}
 	return NULL;
 }
@@ -98,20 +102,20 @@ static __always_inline void event_count(struct task_struct *task, struct scratch
 	do {                                                                                       \
 		u32 event = bpf_get_attach_cookie(ctx) & (BF_MAX_EVENTS - 1);                      \
 		struct task_struct *task = bpf_get_current_task_btf();                             \
-		struct event_scratch *scratch;                                                     \
+		struct scratch_stacks *scratch = NULL;                                             \
+		u64 *uses;                                                                         \
 		struct taken taken;                                                                \
                                                                                                    \
 		if (!event_begins(task, event, own, &taken))                                       \
 			break;                                                                     \
-		scratch = ring_is_busy() ? NULL : event_scratch_claim();                           \
-		if (!scratch) {                                                                    \
+		uses = ring_is_busy() ? NULL : event_scratch_claim(&scratch);                      \
+		if (!uses) {                                                                       \
 			stat_add(BF_STAT_EVENTS_NESTED, 1);                                        \
 			break;                                                                     \
 		}                                                                                  \
-		capture_current(ctx, registers, &scratch->stacks);                                 \
-		event_count(task, &scratch->stacks, event, &taken);                                \
-		barrier();                                                                         \
-		scratch->is_busy = 0;                                                              \
+		capture_current(ctx, registers, scratch);                                          \
+		event_count(task, scratch, event, &taken);                                         \
+		__sync_fetch_and_add(uses, 1);                                                     \
 	} while (0)
 
 #endif

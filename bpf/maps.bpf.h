@@ -222,16 +222,20 @@ struct {
 
 /* Events that -e names: bpf/events.bpf.h */
 #define N_EVENT_SCRATCHES 4
-struct event_scratch {
-	u64 is_busy;
-	struct scratch_stacks stacks;
-};
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, N_EVENT_SCRATCHES);
 	__type(key, u32);
-	__type(value, struct event_scratch);
+	__type(value, struct scratch_stacks);
 } event_scratches SEC(".maps");
+
+/* How often each of these was taken and given back: odd while it is in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, N_EVENT_SCRATCHES);
+	__type(key, u32);
+	__type(value, u64);
+} event_uses SEC(".maps");
 
 /* How many programs are in the ring buffer on this CPU. */
 struct {

@@ -238,7 +238,7 @@ static int meet_threads(struct collector *collector)
 	if (collector->options.mode == PROFILE_ONCPU)
 		return 0;
 	/* Those that were in the kernel at the boundary have counted what they saw. */
-	load_wait_for_programs();
+	load_wait_for_programs(skel);
 	r = collector_iterate(collector_loaded_one(skel->progs.on_each_task_at_end,
 						   skel->progs.on_each_task_at_end_kernel_only),
 			      after_blocked_step, collector);

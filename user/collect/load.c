@@ -503,11 +503,51 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 	return r < 0 ? explain(r, failure) : 0;
 }
 
-/*
- * They take microseconds and can't be preempted. membarrier() and a grace period of RCU would be
- * exact, but take seconds on a machine that is busy, while our rings run over.
- */
-void load_wait_for_programs(void)
+#define PROGRAM_US 2000 /* longer than a program that nothing preempts takes */
+#define MOST_WAITS 50
+
+/* How often each place for the stacks of events was used, on each CPU: odd while it is in use. */
+static int read_event_uses(const struct profiler *skel, uint32_t n_cpus, uint64_t *uses)
 {
-	usleep(2000);
+	int r = 0, map = bpf_map__fd(skel->maps.event_uses);
+
+	for (uint32_t i = 0; r == 0 && i < bpf_map__max_entries(skel->maps.event_uses); i++)
+		r = bpf_map_lookup_elem(map, &i, uses + (size_t)i * n_cpus);
+	return r;
+}
+
+static bool any_still_in_use(const uint64_t *before, const uint64_t *now, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (before[i] % 2 && now[i] == before[i])
+			return true;
+	return false;
+}
+
+/* Programs of events may be preempted: each place that is in use now is waited for. */
+static void wait_for_event_programs(const struct profiler *skel)
+{
+	uint32_t n_cpus = libbpf_num_possible_cpus();
+	size_t n = (size_t)n_cpus * bpf_map__max_entries(skel->maps.event_uses);
+	_cleanup_free_ uint64_t *before = calloc(n, sizeof *before), *now = calloc(n, sizeof *now);
+	int r = before && now ? read_event_uses(skel, n_cpus, before) : -ENOMEM;
+
+	if (r == 0)
+		memcpy(now, before, n * sizeof *now);
+	for (int i = 0; i < MOST_WAITS && (r < 0 || any_still_in_use(before, now, n)); i++) {
+		usleep(PROGRAM_US);
+		if (r == 0)
+			r = read_event_uses(skel, n_cpus, now);
+	}
+}
+
+/*
+ * membarrier() and a grace period of RCU would do for all, but take seconds on a machine that is
+ * busy, while our rings run over.
+ */
+void load_wait_for_programs(const struct profiler *skel)
+{
+	usleep(PROGRAM_US);
+	if (skel->rodata->config.events)
+		wait_for_event_programs(skel);
 }

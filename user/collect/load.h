@@ -25,7 +25,7 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 		  struct failure *failure);
 void loaded_done(struct loaded *loaded);
 
-/* Returns when every program that runs now has ended. */
-void load_wait_for_programs(void);
+/* Returns when every program that runs now has ended; or after 0.1 s, if one is held up so long. */
+void load_wait_for_programs(const struct profiler *skel);
 
 #endif

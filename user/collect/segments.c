@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/load.h"
 
 #define SEGMENT_BYTES (BF_SEGMENT_WORDS * sizeof(uint32_t))
 #define IDLE_EPOCHS   2 /* drains, about a second each, for which no stack went through a segment */
@@ -202,7 +201,6 @@ static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epoch
 		return false;
 	items[oldest].words[1]++;
 	segments->evict(segments->evict_context, oldest);
-	load_wait_for_programs();
 	items[oldest].used = BF_SEGMENT_FIRST;
 	segments->n_evicted++;
 	return true;

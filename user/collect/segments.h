@@ -27,7 +27,10 @@ struct room {
 	uint32_t segment, at;
 };
 
-/* Takes back everything that refers to @segment: BPF must not find its way there any more. */
+/*
+ * Takes back everything that refers to @segment: on return BPF does not find its way there any more,
+ * and no program is left that did.
+ */
 typedef void (*segments_evict_fn)(void *context, uint32_t segment);
 
 #define SEGMENTS_BATCH 16 /* made at a time */

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/system.h"
+#include "collect/load.h"
 #include "profiler.skel.h"
 
 #define MAPPING_WORDS (sizeof(struct bf_mapping) / sizeof(uint32_t))
@@ -85,6 +86,7 @@ static void evict(void *context, uint32_t segment)
 				process->mappings->rooms.rooms[k] = (struct room){};
 		release_rooms(unwinder, &process->mappings->rooms);
 	}
+	load_wait_for_programs(unwinder->skel);
 }
 
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
