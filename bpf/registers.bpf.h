@@ -31,28 +31,13 @@ struct counter_context {
 	u64 period;
 };
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct thread_struct {
-#if defined(__TARGET_ARCH_x86)
-	unsigned long fsbase;
-#elif defined(__TARGET_ARCH_arm64)
-	struct {
-		unsigned long tp_value;
-	} uw;
-#endif
-};
-struct task_struct___thread {
-	struct thread_struct thread;
-};
-#pragma clang attribute pop
-
 /* A thread's own data (TLS): what glibc and musl put at the top of its stack. */
 static __always_inline u64 thread_data(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ((struct task_struct___thread *)task, thread.fsbase);
+	return BPF_CORE_READ(task, thread.fsbase);
 #elif defined(__TARGET_ARCH_arm64)
-	return BPF_CORE_READ((struct task_struct___thread *)task, thread.uw.tp_value);
+	return BPF_CORE_READ(task, thread.uw.tp_value);
 #endif
 }
 

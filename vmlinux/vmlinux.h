@@ -2,8 +2,8 @@
 /*
  * The kernel's types as far as the BPF programs use them. Every access is relocated by field name
  * when the programs are loaded (CO-RE), so order, size and missing fields do not matter, and the
- * machine that builds needs no BTF. Types and fields that differ between kernels stand in
- * bpf/compat.bpf.h.
+ * machine that builds needs no BTF. What not every kernel has, only bpf/compat.bpf.h looks at, which
+ * says since when: here and not in flavours there, for each type is searched in all of the kernel's.
  */
 #ifndef VMLINUX_H
 #define VMLINUX_H
@@ -59,6 +59,8 @@ struct kernfs_node {
 struct cgroup {
 	int level;
 	struct kernfs_node *kn;
+	struct cgroup *ancestors[1]; /* some kernels */
+	u64 ancestor_ids[1];	     /* some kernels */
 };
 
 struct cgroup_subsys_state {
@@ -104,10 +106,11 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
-struct task_group;
-
 struct cfs_rq {
-	struct task_group *tg;
+	u64 throttled_clock_self;      /* some kernels, as all that follow */
+	u64 throttled_clock_self_time;
+	u64 throttled_clock_pelt_time;
+	u64 throttled_clock_task_time;
 };
 
 struct sched_info {
@@ -128,7 +131,22 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct thread_info {
+	u32 cpu; /* some kernels */
+};
+
+struct thread_struct {
+	unsigned long fsbase; /* x86-64 */
+	struct {
+		unsigned long tp_value;
+	} uw; /* arm64 */
+};
+
 struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state; /* some kernels */
+	long state;	      /* some kernels */
+	unsigned int cpu;     /* some kernels */
 	unsigned int flags;
 	unsigned int on_cpu; /* a byte since 7.0: only unsigned fields may shrink */
 	unsigned int on_rq;
@@ -148,6 +166,12 @@ struct task_struct {
 	u64 self_exec_id;
 	struct css_set *cgroups;
 	struct uprobe_task *utask;
+	struct thread_struct thread;
+};
+
+struct kernel_clone_args {
+	u32 io_thread : 1;
+	u32 user_worker : 1; /* some kernels */
 };
 
 struct pt_regs; /* compat.bpf.h: struct saved_registers */
