@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-
 #define SEGMENT_BYTES (BF_SEGMENT_WORDS * sizeof(uint32_t))
 #define IDLE_EPOCHS   2 /* drains, about a second each, for which no stack went through a segment */
 #define POLL_US	      500

@@ -28,8 +28,8 @@ struct room {
 };
 
 /*
- * Takes back everything that refers to @segment: on return BPF does not find its way there any more,
- * and no program is left that did.
+ * Takes back everything that refers to @segment: on return BPF does not find its way there any
+ * more, and no program is left that did.
  */
 typedef void (*segments_evict_fn)(void *context, uint32_t segment);
 
