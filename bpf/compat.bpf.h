@@ -53,8 +53,8 @@ static __always_inline bool contributes_to_load(struct task_struct *task)
 }
 
 /*
- * The run queue of @task's cgroup on its CPU, where a quota throttles it. Not followed as a pointer
- * to a type: since 6.2 the verifier searches all of BTF, several times, for each that it meets.
+ * The run queue of @task's cgroup on its CPU, where a quota throttles it. Read by copying: for each
+ * load of a pointer whose type it knows, the verifier (since 6.2) searches BTF several times.
  */
 static __always_inline struct cfs_rq *quota_queue(struct task_struct *task)
 {

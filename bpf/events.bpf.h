@@ -34,7 +34,7 @@ static __always_inline bool event_is_due(u32 event, u64 period)
 	return seen && __sync_fetch_and_add(seen, 1) % period == period - 1;
 }
 
-/* Returns the free one's count of uses, odd from now on, which *@ret_scratch goes with; or NULL. */
+/* Claims a free place: returns its count of uses, odd from now on, and the place; or NULL. */
 static __always_inline u64 *event_scratch_claim(struct scratch_stacks **ret_scratch)
 {
 	for (u32 i = 0; i < N_EVENT_SCRATCHES; i++) {

@@ -2,8 +2,9 @@
 /*
  * The kernel's types as far as the BPF programs use them. Every access is relocated by field name
  * when the programs are loaded (CO-RE), so order, size and missing fields do not matter, and the
- * machine that builds needs no BTF. What not every kernel has, only bpf/compat.bpf.h looks at, which
- * says since when: here and not in flavours there, for each type is searched in all of the kernel's.
+ * machine that builds needs no BTF. Fields that only some kernels have stand here, too: the loader
+ * searches the kernel's whole BTF for each type, so a flavour for each would slow every start down.
+ * bpf/compat.bpf.h looks at them, and says which kernels have which.
  */
 #ifndef VMLINUX_H
 #define VMLINUX_H
@@ -174,7 +175,7 @@ struct kernel_clone_args {
 	u32 user_worker : 1; /* some kernels */
 };
 
-struct pt_regs; /* compat.bpf.h: struct saved_registers */
+struct pt_regs; /* bpf/registers.bpf.h: struct saved_registers */
 
 struct seq_file;
 

@@ -170,16 +170,19 @@ int collector_read_rows(struct collector *collector)
 	return r < 0 ? r : drain_seen_stacks(drain, false);
 }
 
+/* Arrays are up to twice as long as what they hold, which is what is carried and as much again. */
+#define BYTES_PER_CARRIED 4
+
 /*
  * Drops frames and wakers that no row named while as many others came. The programs send all anew,
- * for rows may name them again: so the more of them is in use, the longer a generation is.
+ * for rows may name them again: so a generation lasts longer when more of it is in use.
  */
 static int age(struct collector *collector)
 {
 	size_t bytes = raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) +
 		       locator_bytes(&collector->locator);
 
-	if (bytes < GENERATION_BYTES + 4 * collector->stacks.carried)
+	if (bytes < GENERATION_BYTES + BYTES_PER_CARRIED * collector->stacks.carried)
 		return 0;
 	raw_stacks_age(&collector->stacks);
 	wakers_age(&collector->wakers);

@@ -524,7 +524,7 @@ static bool any_still_in_use(const uint64_t *before, const uint64_t *now, size_t
 	return false;
 }
 
-/* Programs of events may be preempted: each place that is in use now is waited for. */
+/* Programs of events may be preempted: waits until each place that is in use now was given back. */
 static void wait_for_event_programs(const struct profiler *skel)
 {
 	uint32_t n_cpus = libbpf_num_possible_cpus();
@@ -542,8 +542,8 @@ static void wait_for_event_programs(const struct profiler *skel)
 }
 
 /*
- * membarrier() and a grace period of RCU would do for all, but take seconds on a machine that is
- * busy, while our rings run over.
+ * A grace period of RCU would do for all programs, but can take seconds on a busy machine, while
+ * our rings run over.
  */
 void load_wait_for_programs(const struct profiler *skel)
 {

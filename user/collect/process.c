@@ -11,10 +11,10 @@
 /* Sweeps, a second or less each: whoever woke the waker of a thread may have ended since. */
 #define SWEEPS_KEPT 5
 
-#define MAX_PAST 256 /* of an image; the oldest go */
-#define MAX_PAST_MAPPINGS                                                                          \
-	65536 /* in all of them: a process can have many, and change one at a time */
-#define CHANGING_NS (5 * NSEC_PER_SEC)
+/* Of an image; the oldest go. A process can have many mappings, and change one at a time. */
+#define MAX_PAST	  256
+#define MAX_PAST_MAPPINGS 65536 /* in all of them */
+#define CHANGING_NS	  (5 * NSEC_PER_SEC)
 
 void processes_init(struct processes *processes)
 {

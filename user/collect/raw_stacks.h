@@ -29,7 +29,7 @@ struct raw_stacks {
 		size_t n_stacks, stacks_capacity;
 		struct table by_id;
 	} now, before;
-	size_t carried; /* bytes of now that were asked for again, and come from before */
+	size_t carried; /* bytes that moved on from before to now */
 };
 
 void raw_stacks_done(struct raw_stacks *stacks);
@@ -48,7 +48,7 @@ static inline const uint64_t *raw_stacks_addresses(const struct raw_stacks *stac
 	return stacks->now.addresses + frames->first;
 }
 
-/* Of the generation that is now; of these, what came from the one before is @stacks->carried. */
+/* Of the generation that is now. */
 size_t raw_stacks_bytes(const struct raw_stacks *stacks);
 
 /* Begins a new generation; the one before this is forgotten. */
