@@ -9,7 +9,8 @@
  * 2^-31 at most; two such, with keys of their own, make the id. Keys are random for each recording,
  * and ids never leave it. One multiplication a sum and word, none of which waits for another.
  *
- * Compiled for BPF and for its tests, which say what hash_keys() is: BF_HASH_KEYS of them.
+ * Compiled for BPF and for its tests, which say what hash_keys() is: BF_HASH_KEYS of them; and
+ * HASH_PROVED: in BPF global functions, which the verifier proves once, not for each call.
  */
 #ifndef BPF_HASH_H
 #define BPF_HASH_H
@@ -18,47 +19,67 @@
 
 #define HASH_INLINE static inline __attribute__((always_inline))
 
-HASH_INLINE void hash_word(__u64 sums[2], __u32 i, __u64 word)
+struct hash_sums {
+	__u64 of[2];
+};
+
+HASH_INLINE void hash_word(struct hash_sums *sums, __u32 i, __u64 word)
 {
 	const volatile struct bf_hash_key *key = &hash_keys()[i];
 
-	sums[0] += (key->lower[0] + (__u32)word) * (key->upper[0] + (word >> 32));
-	sums[1] += (key->lower[1] + (__u32)word) * (key->upper[1] + (word >> 32));
+	sums->of[0] += (key->lower[0] + (__u32)word) * (key->upper[0] + (word >> 32));
+	sums->of[1] += (key->lower[1] + (__u32)word) * (key->upper[1] + (word >> 32));
 }
 
 /* The last keys are for what is hashed: @type of the event that carries it, @size, @time. */
-HASH_INLINE void hash_begin(__u64 sums[2], __u32 type, __u32 size, __u64 time)
+HASH_INLINE void hash_begin(struct hash_sums *sums, __u32 type, __u32 size, __u64 time)
 {
-	sums[0] = sums[1] = 0;
+	*sums = (struct hash_sums){};
 	hash_word(sums, BF_MAX_FRAMES, (__u64)type << 32 | size);
 	hash_word(sums, BF_MAX_FRAMES + 1, time);
 }
 
 /* Never 0, which means that there is nothing. */
-HASH_INLINE __u64 hash_end(const __u64 sums[2])
+HASH_INLINE __u64 hash_end(const struct hash_sums *sums)
 {
-	return (sums[0] >> 32 | (sums[1] & ~0xffffffffULL)) ?: 1;
+	return (sums->of[0] >> 32 | (sums->of[1] & ~0xffffffffULL)) ?: 1;
 }
 
 /* @n: a constant, at most BF_MAX_FRAMES. */
 HASH_INLINE __u64 hash_words(__u32 type, const __u64 *words, __u32 n)
 {
-	__u64 sums[2];
+	struct hash_sums sums;
 
-	hash_begin(sums, type, n, 0);
+	hash_begin(&sums, type, n, 0);
 	for (__u32 i = 0; i < n; i++)
-		hash_word(sums, i, words[i]);
-	return hash_end(sums);
+		hash_word(&sums, i, words[i]);
+	return hash_end(&sums);
 }
 
-HASH_INLINE __u64 hash_frames(const struct bf_stack_event *stack)
-{
-	__u64 sums[2];
+#define HASH_FRAMES 8 /* at a time: each is a long way for the verifier */
 
-	hash_begin(sums, BF_EVENT_STACK, stack->n | (__u32)stack->end << 16, stack->time);
-	for (__u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i++)
-		hash_word(sums, i, stack->frames[i]);
-	return hash_end(sums);
+HASH_PROVED int hash_some_frames(struct hash_sums *sums, const struct bf_stack_event *stack,
+				 __u32 first)
+{
+	for (__u32 i = 0; sums && stack && i < HASH_FRAMES; i++) {
+		__u32 at = first + i;
+
+		if (at < BF_MAX_FRAMES && at < stack->n)
+			hash_word(sums, at, stack->frames[at]);
+	}
+	return 0;
+}
+
+HASH_PROVED __u64 hash_frames(const struct bf_stack_event *stack)
+{
+	struct hash_sums sums;
+
+	if (!stack)
+		return 0;
+	hash_begin(&sums, BF_EVENT_STACK, stack->n | (__u32)stack->end << 16, stack->time);
+	for (__u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i += HASH_FRAMES)
+		hash_some_frames(&sums, stack, i);
+	return hash_end(&sums);
 }
 
 #endif

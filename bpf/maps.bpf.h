@@ -169,7 +169,7 @@ struct unwind {
 	u32 exec_id;		  /* of the image whose addresses the stack holds */
 	u64 trampoline;		  /* what return probes put for return addresses; 0: none */
 	u64 returns;		  /* the kernel's list of these, from where the walk stands: … */
-	u64 return_at, return_to; /* … the first: its place on the stack, what was there */
+	struct bf_return next, rest[BF_SNAPSHOT_RETURNS]; /* … the first, and those that follow */
 	struct bf_stack_event stack;
 };
 /* What is kept of an off-CPU period, which may lie in two windows. */

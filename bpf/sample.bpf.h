@@ -8,6 +8,7 @@
 #define BPF_SAMPLE_BPF_H
 
 #define hash_keys() config.hash_keys
+#define HASH_PROVED __noinline
 #include "bpf/hash.h"
 #include "bpf/snapshot.bpf.h"
 
@@ -35,18 +36,12 @@ static __always_inline bool send(void *event, u64 size)
 	return false;
 }
 
-/* A global function: the verifier proves it once. */
-__noinline u64 hash_stack(const struct bf_stack_event *stack)
-{
-	return stack ? hash_frames(stack) : 0;
-}
-
 static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u32 end)
 {
 	stack->type = BF_EVENT_STACK;
 	stack->n = n > BF_MAX_FRAMES ? BF_MAX_FRAMES : n;
 	stack->end = end;
-	stack->id = n || end > BF_END_ENTRY ? hash_stack(stack) : 0;
+	stack->id = n || end > BF_END_ENTRY ? hash_frames(stack) : 0;
 }
 
 /* Sends @event, of id @id, unless that was done before. */

@@ -32,22 +32,19 @@ static __always_inline void read_stack(struct bf_snapshot_event *event, void *me
 }
 
 /*
- * The loader can't ask the kernel where a return trampoline leads, so the copy of the stack gets
- * the addresses that were there. On arm64 they are in a register first, and their place is not
- * known.
- * @bytes: a constant.
+ * The loader can't ask the kernel where a return trampoline leads: it is told which addresses were
+ * on the stack. On arm64 they are in a register first, and their place is not known. A global
+ * function: proved once, not for each size.
  */
-static __always_inline void restore_returns(struct bf_snapshot_event *event, struct unwind *unwind,
-					    u32 bytes)
+__noinline int rest_of_returns(struct unwind *unwind)
 {
-#if defined(__TARGET_ARCH_x86)
-	for (int i = 0; unwind->trampoline && i < MAX_RETURNS / 2 && next_return(unwind); i++) {
-		u64 at = unwind->return_at - event->memory_start;
+	u32 n = 0;
 
-		if (at <= bytes - sizeof(u64))
-			__builtin_memcpy(event->memory + at, &unwind->return_to, sizeof(u64));
-	}
+#if defined(__TARGET_ARCH_x86)
+	for (; unwind && n < BF_SNAPSHOT_RETURNS && next_return(unwind); n++)
+		unwind->rest[n] = unwind->next;
 #endif
+	return n;
 }
 
 static __always_inline u64 unique_id(u64 time)
@@ -82,10 +79,11 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	event->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	event->time = bpf_ktime_get_ns();
 	event->id = id = unique_id(event->time);
+	event->n_returns = unwind->trampoline ? rest_of_returns(unwind) : 0;
+	bpf_probe_read_kernel(event->returns, sizeof event->returns, unwind->rest);
 	event->has_code = event->walk.exact &&
 			  !walk_read(memory, &event->code, sizeof event->code, event->walk.pc);
 	read_stack(event, memory, bytes / 4096);
-	restore_returns(event, unwind, bytes);
 	ring_enter(1);
 	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
 	ring_enter(-1);

@@ -160,8 +160,8 @@ __noinline int next_return(struct unwind *unwind)
 	if (!unwind || !unwind->returns)
 		return 0;
 	instance = (void *)unwind->returns;
-	unwind->return_at = BPF_CORE_READ(instance, stack);
-	unwind->return_to = BPF_CORE_READ(instance, orig_ret_vaddr);
+	unwind->next.at = BPF_CORE_READ(instance, stack);
+	unwind->next.to = BPF_CORE_READ(instance, orig_ret_vaddr);
 	unwind->returns = (u64)BPF_CORE_READ(instance, next);
 	return 1;
 }
@@ -172,8 +172,8 @@ static __always_inline void leave_trampoline(struct unwind *unwind)
 	u64 at = RETURN_ADDRESS_AT(unwind->walk.sp);
 
 	for (int i = 0; i < MAX_RETURNS && next_return(unwind); i++)
-		if (unwind->return_at == at) {
-			unwind->walk.pc = unwind->return_to;
+		if (unwind->next.at == at) {
+			unwind->walk.pc = unwind->next.to;
 			break;
 		}
 }

@@ -251,6 +251,12 @@ struct bf_walk {
 #define BF_SNAPSHOT_MEDIUM 24576
 #define BF_SNAPSHOT_LARGE  65536
 
+/* A function on the stack that is probed at its return: where its return address was. */
+struct bf_return {
+	__u64 at, to;
+};
+#define BF_SNAPSHOT_RETURNS 16
+
 /*
  * A stack that BPF could not walk to its end for want of a mapping or table: as far as it came, and
  * the memory above. The loader walks on and keeps the frames under @id, which no other stack has.
@@ -271,6 +277,8 @@ struct bf_snapshot_event {
 	/* The instruction at walk.pc, if that could be read and walk.exact says that it is one. */
 	__u32 code;
 	__u32 has_code;
+	struct bf_return returns[BF_SNAPSHOT_RETURNS];
+	__u64 n_returns;
 	__u8 memory[]; /* BF_SNAPSHOT_SMALL, _MEDIUM or _LARGE */
 };
 

@@ -12,6 +12,7 @@
 
 static struct bf_hash_key keys[BF_HASH_KEYS];
 #define hash_keys() keys
+#define HASH_PROVED static
 #include "bpf/hash.h"
 
 #define MOST_FRAMES 8

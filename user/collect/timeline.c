@@ -78,6 +78,18 @@ int timeline_add_process(struct timeline *timeline, const struct bf_process_even
 		   });
 }
 
+/* Puts the return addresses back that probes have replaced by their trampoline. */
+static void restore_returns(struct bf_snapshot_event *event)
+{
+	for (uint64_t i = 0; i < event->n_returns && i < BF_SNAPSHOT_RETURNS; i++) {
+		uint64_t at = event->returns[i].at - event->memory_start;
+
+		if (at < event->memory_bytes && event->memory_bytes - at >= sizeof event->returns[i].to)
+			memcpy(event->memory + at, &event->returns[i].to,
+			       sizeof event->returns[i].to);
+	}
+}
+
 int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event)
 {
 	struct timeline_event new = {.time = event->time, .type = TIMELINE_SNAPSHOT};
@@ -94,6 +106,7 @@ int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_ev
 	memcpy(new.snapshot, event, bytes);
 	if (bytes == sizeof *event)
 		new.snapshot->memory_bytes = new.snapshot->memory_unread = 0;
+	restore_returns(new.snapshot);
 	r = add(timeline, &new);
 	if (r < 0) {
 		free(new.snapshot);
