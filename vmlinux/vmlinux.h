@@ -179,6 +179,9 @@ struct pt_regs; /* bpf/registers.bpf.h: struct saved_registers */
 
 struct seq_file;
 
+#pragma clang attribute pop
+
+/* As iterators are called since there are any: nothing to relocate. */
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };
@@ -187,7 +190,5 @@ struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
-
-#pragma clang attribute pop
 
 #endif
