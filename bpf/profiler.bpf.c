@@ -22,6 +22,18 @@
 /* "GPL" to the kernel's licence check; BSD-2-Clause is offered besides. */
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/*
+ * The current thread's memory is about to go. Attached to sched_process_exit, which comes before
+ * that since 6.16, and to sched_prepare_exec, which 6.10 brought (5c5fad46e48c); raw, so that one
+ * program serves both. The first in this file: the others are verified beside it.
+ */
+SEC("beside/raw_tp")
+int on_leaving(void *ctx)
+{
+	remember_stack(bpf_get_current_task_btf());
+	return 0;
+}
+
 SEC("perf_event")
 int on_sample(struct saved_registers *ctx)
 {
@@ -227,18 +239,6 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-/*
- * The current thread's memory is about to go. Attached to sched_process_exit, which comes before
- * that since 6.16, and to sched_prepare_exec, which 6.10 brought (5c5fad46e48c); raw, so that one
- * program serves both.
- */
-SEC("raw_tp")
-int on_leaving(void *ctx)
-{
-	remember_stack(bpf_get_current_task_btf());
-	return 0;
-}
-
 SEC("tp_btf/sched_process_exit")
 int on_exit(u64 *ctx)
 {
@@ -322,7 +322,7 @@ static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sle
 	return 0;
 }
 
-SEC("iter.s/task")
+SEC("beside/iter.s")
 int on_each_task_at_end(struct bpf_iter__task *ctx)
 {
 	return meet_task_at_end(ctx, true);

@@ -476,7 +476,7 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 	collector->windows.every_ns = collector->options.every_ns;
 	ring_at_next(collector);
 	collector->last_drain_ns = collector->last_adjusted_ns = control->window_start;
-	return 0;
+	return load_end(&collector->loaded, &collector->options, failure);
 }
 
 uint64_t collect_window_start(const struct collector *collector)

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -59,51 +60,68 @@ struct kernel_facts {
 	bool takes_steal;	/* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
 
-/* All names in the kernel's BTF, each after a NUL: they tell enough, and libbpf reads three times
- * as long. */
-static int read_btf_names(char **ret, size_t *ret_n)
+/* The kernel's BTF, mapped, of which only the names are there to be read. */
+struct btf_names {
+	char *file;
+	size_t size;
+	const char *names; /* each after a NUL */
+	size_t n;
+};
+
+/* Where the file can't be mapped, before 6.16. It comes in pages. */
+static int read_names(int fd, struct btf_names *names)
+{
+	names->file = mmap(NULL, names->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	if (names->file == MAP_FAILED)
+		return -ENOMEM;
+	for (size_t at = names->size - names->n; at < names->size;) {
+		ssize_t got = pread(fd, names->file + at, names->size - at, at);
+
+		if (got <= 0) {
+			munmap(names->file, names->size);
+			return -ENOENT;
+		}
+		at += got;
+	}
+	return 0;
+}
+
+/* They tell enough, and libbpf reads three times as long. */
+static int map_names(struct btf_names *ret)
 {
 	_cleanup_close_ int fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
 	struct btf_header header;
-	size_t n = 0;
-	char *names;
+	int r = 0;
 
 	if (fd < 0 || pread(fd, &header, sizeof header, 0) != sizeof header ||
 	    header.magic != BTF_MAGIC)
 		return -ENOENT;
-	names = malloc(header.str_len);
-	while (names && n < header.str_len) {
-		ssize_t got = pread(fd, names + n, header.str_len - n,
-				    (off_t)header.hdr_len + header.str_off + n);
-
-		if (got <= 0) {
-			free(names);
-			return -ENOENT;
-		}
-		n += got;
-	}
-	*ret = names;
-	*ret_n = n;
-	return names ? 0 : -ENOMEM;
+	ret->n = header.str_len;
+	ret->size = (size_t)header.hdr_len + header.str_off + header.str_len;
+	ret->file = mmap(NULL, ret->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (ret->file == MAP_FAILED)
+		r = read_names(fd, ret);
+	ret->names = ret->file + ret->size - ret->n;
+	return r;
 }
 
-static bool has_name(const char *names, size_t n, const char *name)
+static bool has_name(const struct btf_names *names, const char *name)
 {
 	char wanted[64];
 
 	snprintf(wanted, sizeof wanted, "%c%s", '\0', name);
-	return memmem(names, n, wanted, strlen(name) + 2);
+	return memmem(names->names, names->n, wanted, strlen(name) + 2);
 }
 
 static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 {
-	_cleanup_free_ char *btf = NULL;
-	struct utsname names = {};
+	struct utsname kernel = {};
+	struct btf_names btf = {};
 	bool is_new_enough;
-	size_t n;
-	int r = read_btf_names(&btf, &n);
+	int r = map_names(&btf);
 
-	uname(&names);
+	uname(&kernel);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
@@ -112,18 +130,19 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 				    "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of "
 				    "Debian 12 and Ubuntu 22.04 are; in a container, mount /sys");
 	}
-	facts->books_waits = has_name(btf, n, "last_arrival"); /* of sched_info */
-	facts->announces_exec = has_name(btf, n, "btf_trace_sched_prepare_exec");
-	facts->takes_interrupts = has_name(btf, n, "prev_irq_time"); /* of struct rq */
-	facts->takes_steal = has_name(btf, n, "prev_steal_time_rq");
-	facts->has_rcu_lock = has_name(btf, n, "bpf_rcu_read_lock");
-	facts->reads_other_tasks = has_name(btf, n, "BPF_FUNC_copy_from_user_task");
+	facts->books_waits = has_name(&btf, "last_arrival"); /* of sched_info */
+	facts->announces_exec = has_name(&btf, "btf_trace_sched_prepare_exec");
+	facts->takes_interrupts = has_name(&btf, "prev_irq_time"); /* of struct rq */
+	facts->takes_steal = has_name(&btf, "prev_steal_time_rq");
+	facts->has_rcu_lock = has_name(&btf, "bpf_rcu_read_lock");
+	facts->reads_other_tasks = has_name(&btf, "BPF_FUNC_copy_from_user_task");
 	/* The youngest of what every mode needs; task storage and fetching atomics came
 	 * in 5.11, 5.12. */
-	is_new_enough = has_name(btf, n, "BPF_FUNC_task_pt_regs");
+	is_new_enough = has_name(&btf, "BPF_FUNC_task_pt_regs");
+	munmap(btf.file, btf.size);
 	if (is_new_enough)
 		return 0;
-	failure_set(failure, -ENOSYS, "this kernel, Linux %s, is too old", names.release);
+	failure_set(failure, -ENOSYS, "this kernel, Linux %s, is too old", kernel.release);
 	return failure_mend(failure, -ENOSYS, "bpfflame needs 5.15 or newer");
 }
 
@@ -400,15 +419,49 @@ static void log_programs(const struct profiler *skel, FILE *log)
 	}
 }
 
+/* The unwinder's, but for one: they are verified side by side. */
+static int defer_programs(struct loaded *loaded)
+{
+	int r = deferred_init(&loaded->leaving, DEFERRED_RAW_TRACEPOINT);
+
+	return r < 0 ? r : deferred_init(&loaded->at_end, DEFERRED_ITERATOR);
+}
+
+static int end_deferred(struct deferred *deferred, FILE *log)
+{
+	int r = deferred_end(deferred);
+
+	if (r >= 0)
+		return 0;
+	snprintf(libbpf_said.first, sizeof libbpf_said.first, "the kernel refuses '%s'",
+		 bpf_program__name(deferred->program));
+	if (log && deferred->log)
+		fputs(deferred->log, log);
+	return r;
+}
+
+/* What libbpf takes from the names of sections that it knows. */
+static int set_targets(struct profiler *skel)
+{
+	struct bpf_program *at_end = skel->progs.on_each_task_at_end;
+
+	if (!bpf_program__autoload(at_end))
+		return 0;
+	return bpf_program__set_flags(at_end, BPF_F_SLEEPABLE) ?:
+	       bpf_program__set_attach_target(at_end, 0, "task");
+}
+
 static int try_hook(const struct collect_options *options, const struct kernel_facts *facts,
 		    enum hook hook, struct loaded *ret, struct failure *failure)
 {
-	struct profiler *skel = profiler__open();
-	struct bpf_link *exec_link = NULL;
-	int r;
+	struct profiler *skel;
+	int r = defer_programs(ret);
 
-	if (!skel)
-		return -errno;
+	skel = ret->skel = r < 0 ? NULL : profiler__open();
+	if (!skel) {
+		loaded_done(ret);
+		return r < 0 ? r : -errno;
+	}
 	r = configure(&skel->rodata->config, options, failure);
 	if (r < 0)
 		goto failed;
@@ -420,21 +473,21 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 		.switch_end = UINT64_MAX,
 		.offcpu_period = period_first(options->offcpu_period_ns),
 	};
-	r = profiler__load(skel);
+	r = set_targets(skel);
+	r = r < 0 ? r : profiler__load(skel);
+	r = r < 0 ? r : end_deferred(&ret->leaving, options->log);
+	r = r < 0 ? r : deferred_begin(&ret->at_end);
 	r = r < 0 ? r : find_pid_namespace(skel);
 	r = r < 0 ? r
 		  : add_targets(skel->maps.target_pids, options->n_pids ? options->pids : NULL,
 				options->n_pids);
 	r = r < 0 ? r : add_targets(skel->maps.target_tids, options->tids, options->n_tids);
-	r = r < 0 ? r : attach_all(skel, facts, &exec_link);
-	if (r < 0)
-		goto failed;
-	log_programs(skel, options->log);
-	*ret = (struct loaded){skel, exec_link, ""};
-	return 0;
+	r = r < 0 ? r : attach_all(skel, facts, &ret->exec_link);
+	ret->hook = "";
+	if (r >= 0)
+		return 0;
 failed:
-	bpf_link__destroy(exec_link);
-	profiler__destroy(skel);
+	loaded_done(ret);
 	return r;
 }
 
@@ -464,6 +517,8 @@ static void raise_limits(void)
 
 void loaded_done(struct loaded *loaded)
 {
+	deferred_done(&loaded->leaving);
+	deferred_done(&loaded->at_end);
 	bpf_link__destroy(loaded->exec_link);
 	profiler__destroy(loaded->skel);
 	*loaded = (struct loaded){};
@@ -501,6 +556,16 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 			break;
 	}
 	return r < 0 ? explain(r, failure) : 0;
+}
+
+int load_end(struct loaded *loaded, const struct collect_options *options, struct failure *failure)
+{
+	int r = end_deferred(&loaded->at_end, options->log);
+
+	if (r < 0)
+		return explain(r, failure);
+	log_programs(loaded->skel, options->log);
+	return 0;
 }
 
 #define PROGRAM_US 2000 /* longer than a program that nothing preempts takes */
