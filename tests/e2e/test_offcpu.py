@@ -118,6 +118,12 @@ def test_20000_stacks_lose_nothing(tmp_path):
     assert folded.total() / 1e6 <= 3 * result.summary["duration_seconds"] * 1.01
 
 
+def test_taken_time_is_that_of_the_recording(tmp_path):
+    """Steal and interrupts count from when the machine was booted."""
+    summary = record("--offcpu", "-a", "-d", 1, "-o", tmp_path / "x.folded").summary
+    assert summary["offcpu"]["taken_seconds"] <= 1.1 * os.cpu_count()
+
+
 def test_shortest_block(tmp_path):
     """-m leaves short blocks out and long ones alone."""
     with workload("wait", tmp_path, 20) as process:

@@ -113,8 +113,7 @@ static void read_offcpu_totals(const struct collector *collector, struct stats_m
 	totals->periods = stats_total(skel, BF_STAT_PERIODS) + open->periods;
 	totals->kept = stats_total(skel, BF_STAT_KEPT);
 	totals->unknown_wakers = stats_total(skel, BF_STAT_UNKNOWN_WAKERS);
-	totals->taken_ns = stats_taken_ns(collector->loaded.takes_interrupts,
-					  collector->loaded.takes_steal);
+	totals->taken_ns = stats_taken_ns(&collector->loaded);
 	totals->offcpu_period_ns = skel->bss->control.offcpu_period;
 	totals->threads = stats_total(skel, BF_STAT_THREADS);
 	mark->residue_ns = stats_total(skel, BF_STAT_RESIDUE_NS) + open->residue_ns;

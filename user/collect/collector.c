@@ -470,6 +470,7 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 		return failure_set(failure, r, "cannot read the mappings: %s", strerror(-r));
 	if (offcpu)
 		window_visit_cpus(&collector->sampler.online);
+	collector->begin.totals.taken_ns = offcpu ? stats_taken_ns(&collector->loaded) : 0;
 	window_open(control, duration_ns, collector->options.every_ns);
 	collector->start_realtime_ns = realtime_ns() - (monotonic_ns() - control->window_start);
 	collector->windows.start_ns = control->window_start;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "collect/load.h"
 #include "bpf/wire.h"
 #include "profiler.skel.h"
 
@@ -51,7 +52,7 @@ uint64_t stats_kernel_bytes(const struct profiler *skel)
 	return bytes;
 }
 
-uint64_t stats_taken_ns(bool interrupts, bool steal)
+uint64_t stats_taken_ns(const struct loaded *loaded)
 {
 	unsigned long long irq = 0, softirq = 0, stolen = 0;
 	char text[8192];
@@ -59,7 +60,8 @@ uint64_t stats_taken_ns(bool interrupts, bool steal)
 	if (read_text_file("/proc/stat", text, sizeof text) < 0 ||
 	    sscanf(text, "cpu %*u %*u %*u %*u %*u %llu %llu %llu", &irq, &softirq, &stolen) != 3)
 		return 0;
-	return ((interrupts ? irq + softirq : 0) + (steal ? stolen : 0)) *
+	return ((loaded->takes_interrupts ? irq + softirq : 0) +
+		(loaded->takes_steal ? stolen : 0)) *
 	       (NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
 }
 

@@ -10,6 +10,7 @@
 
 #include "collect/collect.h"
 
+struct loaded;
 struct profiler;
 
 /* The sum over the CPUs of one enum bf_stat. */
@@ -22,7 +23,7 @@ uint64_t stats_kernel_bytes(const struct profiler *skel);
  * CPU time since boot that interrupts and the hypervisor took, by /proc/stat, where the scheduler
  * does not charge it to the thread that runs. Of idle CPUs, too.
  */
-uint64_t stats_taken_ns(bool interrupts, bool steal);
+uint64_t stats_taken_ns(const struct loaded *loaded);
 
 /* How all counters stand at a boundary. */
 struct stats_mark {
