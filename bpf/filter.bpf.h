@@ -112,7 +112,8 @@ static __always_inline bool is_followed(struct task_struct *task)
 	       (!control.window_start && descends_from_target(task));
 }
 
-static __always_inline bool passes(struct task_struct *task)
+/* By what does not change in a thread's life. */
+static __always_inline bool has_wanted_id(struct task_struct *task)
 {
 	u32 tid = thread_id(task);
 
@@ -120,9 +121,12 @@ static __always_inline bool passes(struct task_struct *task)
 		return false;
 	if (config.by_pid && !is_target_pid(process_id(task)))
 		return false;
-	if (config.by_tid && !bpf_map_lookup_elem(&target_tids, &tid))
-		return false;
-	return !config.by_cgroup || in_cgroup(task);
+	return !config.by_tid || bpf_map_lookup_elem(&target_tids, &tid);
+}
+
+static __always_inline bool passes(struct task_struct *task)
+{
+	return has_wanted_id(task) && (!config.by_cgroup || in_cgroup(task));
 }
 
 /* By what seldom changes in a thread's life: its periods are measured. Not the idle threads'. */

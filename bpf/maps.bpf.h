@@ -84,19 +84,19 @@ struct {
 } processes SEC(".maps");
 
 /*
- * The user stacks of threads that are about to lose their memory, by thread id: an exec and an exit
- * go on for long in the kernel. Valid while the registers at the kernel's entry are the same.
+ * The user stacks of threads that are about to lose their memory: an exec and an exit go on for
+ * long in the kernel. Valid while the registers at the kernel's entry are the same.
  */
 struct last_stack {
-	u64 pc, sp;
+	u64 pc, sp; /* pc: 0 while the rest is written */
 	u32 exec_id;
 	u32 pad;
 	struct bf_stack_event stack;
 };
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u32);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct last_stack);
 } last_stacks SEC(".maps");
 
@@ -200,7 +200,6 @@ struct leaving {
 	u32 is_busy;
 	u32 pad;
 	struct unwind user;
-	struct last_stack last;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -116,6 +116,7 @@ static __always_inline u64 thread_begins(struct thread *thread, u64 at)
 static __always_inline void thread_met(struct thread *thread, struct task_struct *task)
 {
 	thread_keep_ids(thread, task);
+	thread->is_outside = config.by_cgroup && !in_cgroup(task);
 	thread_stands(thread, task, task->se.sum_exec_runtime);
 	look_at_quota(thread, task);
 	stretch_begin(&thread->stretch);
@@ -485,7 +486,7 @@ static __always_inline void switched(void *ctx)
 		return;
 	if (control.calibrating)
 		calibrate(now);
-	thread = thread_get(task);
+	thread = thread_switched(task);
 	if (thread)
 		switch_in(ctx, thread, task, now, task->sched_info.run_delay);
 }
@@ -499,14 +500,14 @@ static __always_inline void switching(void *ctx, struct task_struct *prev, struc
 
 	if (!stacks)
 		return;
-	thread = prev->pid ? thread_get(prev) : NULL;
+	thread = prev->pid ? thread_switched(prev) : NULL;
 	if (thread) {
 		capture_current(ctx, NULL, stacks);
 		thread->kernel_stack = stacks->kernel.id;
 		thread->user_stack = stacks->user.stack.id;
 		publish_stacks(stacks);
 	}
-	thread = next->pid ? thread_get(next) : NULL;
+	thread = next->pid ? thread_switched(next) : NULL;
 	if (!thread)
 		return;
 	if (thread->woken_at > thread->in_at)

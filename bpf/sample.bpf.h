@@ -83,8 +83,7 @@ static __always_inline void finish_kernel(struct bf_stack_event *stack, long byt
 /* The stack that @task had when it began to exec or exit, if it is still in there. */
 static __always_inline struct last_stack *last_stack(struct task_struct *task, u64 pc, u64 sp)
 {
-	u32 tid = task->pid;
-	struct last_stack *last = bpf_map_lookup_elem(&last_stacks, &tid);
+	struct last_stack *last = bpf_task_storage_get(&last_stacks, task, 0, 0);
 
 	return last && last->pc == pc && last->sp == sp ? last : NULL;
 }
@@ -163,12 +162,30 @@ static __always_inline bool sample_is_near(void)
 	return false;
 }
 
+/* What interrupts this on the way finds none. */
+static __always_inline void keep_last_stack(struct task_struct *task, u64 pc, u64 sp,
+					    const struct unwind *unwind)
+{
+	struct last_stack *last = bpf_task_storage_get(&last_stacks, task, 0,
+						       BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!last)
+		return;
+	last->pc = 0;
+	barrier();
+	last->sp = sp;
+	last->exec_id = unwind->exec_id;
+	bpf_probe_read_kernel(&last->stack, sizeof last->stack, &unwind->stack);
+	barrier();
+	last->pc = pc;
+}
+
 /* The current thread's memory is about to go: by exec or exit. */
 static __always_inline void remember_stack(struct task_struct *task)
 {
-	u32 zero = 0, tid = task->pid;
+	u32 zero = 0;
 	struct leaving *leaving = bpf_map_lookup_elem(&leaving_scratch, &zero);
-	struct last_stack *last;
+	u64 pc, sp;
 
 	/* The command may have the wanted name only after the exec. */
 	if (!leaving || !config.user_stacks || is_kernel_thread(task) ||
@@ -176,17 +193,14 @@ static __always_inline void remember_stack(struct task_struct *task)
 		return;
 	leaving->is_busy = 1;
 	barrier();
-	last = &leaving->last;
 	walk_begin_saved(&leaving->user.walk, task, NULL);
-	last->pc = leaving->user.walk.pc;
-	last->sp = leaving->user.walk.sp;
+	pc = leaving->user.walk.pc;
+	sp = leaving->user.walk.sp;
 	unwind_current(&leaving->user, task);
 	/* A snapshot is too large to be taken of every process for the few that are sampled. */
 	if (leaving->user.walk.end < BF_END_PROCESS || sample_is_near()) {
 		finish_user(&leaving->user, task, NULL);
-		last->exec_id = leaving->user.exec_id;
-		bpf_probe_read_kernel(&last->stack, sizeof last->stack, &leaving->user.stack);
-		bpf_map_update_elem(&last_stacks, &tid, last, BPF_ANY);
+		keep_last_stack(task, pc, sp, &leaving->user);
 	}
 	barrier();
 	leaving->is_busy = 0;

@@ -64,13 +64,23 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 
 	if (config.by_pid || config.by_tid || config.by_cgroup || config.in_pid_namespace) {
 		thread = thread_find(task);
-		if (thread || !measured(task))
+		if (thread || !(config.holds_queue ? has_wanted_id(task) : measured(task)))
 			return thread;
 	}
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread && in_recording(scheduler_now()))
 		stat_add(BF_STAT_STORAGE_FAILED, 1);
 	return thread;
+}
+
+/*
+ * The same where threads are switched. Who holds the run queue may not ask for memory, for the
+ * kernel may wake a thread to get some: there each thread has been met, as it was born or by the
+ * iterator; also if it only comes to the cgroup later.
+ */
+static __always_inline struct thread *thread_switched(struct task_struct *task)
+{
+	return config.holds_queue ? thread_find(task) : thread_get(task);
 }
 
 /*

@@ -69,7 +69,8 @@ struct bf_config {
 	__u8 events;	      /* what -e names is sampled, too: programs can be nested */
 	__u8 in_pid_namespace; /* ids are told as one below the machine's has them */
 	__u8 has_rcu_lock;     /* programs that sleep must say what they hold on to */
-	__u8 pad[5];
+	__u8 holds_queue;      /* off-CPU: the hook is where the run queue is locked */
+	__u8 pad[4];
 	__u32 command_pid;    /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
 	__u64 cgroup_id;

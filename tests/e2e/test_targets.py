@@ -254,9 +254,9 @@ while True:
 """
 
 
-@pytest.mark.parametrize("mode", ["--offcpu", "--wall"])
+@pytest.mark.parametrize("mode", ["--offcpu", "--wall", "--offcpu --offcpu-hook sched_switch"])
 def test_cgroup_left_and_entered(tmp_path, mode):
-    """A thread is counted while it is inside."""
+    """A thread is counted while it is inside; also where it can't be met as it is switched."""
     root = cgroup_root()
     if not root:
         pytest.skip("no cgroup hierarchy")
@@ -264,7 +264,7 @@ def test_cgroup_left_and_entered(tmp_path, mode):
     with cgroups(root) as (group, child), workload("leaves", command=half_busy) as leaves, \
             workload("enters", command=half_busy) as enters:
         (child / "cgroup.procs").write_text(str(leaves.pid))
-        running = Running("--json", mode, "--threads", "-G", group, "-d", 3,
+        running = Running("--json", *mode.split(), "--threads", "-G", group, "-d", 3,
                           "-o", tmp_path / "x.folded")
         time.sleep(2)
         (root / "cgroup.procs").write_text(str(leaves.pid))

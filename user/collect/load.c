@@ -319,6 +319,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_each_task_at_end_kernel_only,
 				  offcpu && !facts->reads_other_tasks);
 	config->capture_out = capture_out;
+	config->holds_queue = hook != HOOK_TRACEPOINT;
 	config->has_rcu_lock = facts->has_rcu_lock;
 }
 
