@@ -549,6 +549,26 @@ static void test_pages_and_parts(void **state)
 	done();
 }
 
+/* A row every five bytes for 1 MiB; the small functions of libcufft have one every seven. */
+static void test_dense(void **state)
+{
+	const uint32_t n = (1 << 20) / 10;
+
+	begin_eh(EM_X86_64);
+	begin_fde(0x2000, 10 * n);
+	for (uint32_t i = 0; i < n; i++)
+		OPS(DW_CFA_def_cfa_offset, 16, DW_CFA_advance_loc | 5, DW_CFA_def_cfa_offset, 8,
+		    DW_CFA_advance_loc | 5);
+	end_entry();
+	finish_eh();
+	assert_int_equal(table.n_skipped, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		expect(0x2000 + 10 * i, SP_RULE(16));
+		expect(0x2000 + 10 * i + 5, SP_RULE(8));
+	}
+	done();
+}
+
 static void test_merging(void **state)
 {
 	begin_eh(EM_X86_64);
@@ -687,6 +707,7 @@ int main(void)
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_arm64),
 		cmocka_unit_test(test_pages_and_parts),
+		cmocka_unit_test(test_dense),
 		cmocka_unit_test(test_merging),
 		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_vdso),

@@ -10,7 +10,7 @@
 #include "base/array.h"
 
 #define MAX_EXTENTS	 16   /* of a file, mapped at so many places of it */
-#define MAX_EXTENT_SLOTS 1024 /* 1 GiB of code in one piece; sparse files may claim any size */
+#define MAX_EXTENT_SLOTS 4096 /* 1 GiB of code in one piece; sparse files may claim any size */
 
 /* Slots [first_slot, + n) stand for the parts [first_part, + n) of a file. */
 struct extent {
