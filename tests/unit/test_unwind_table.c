@@ -441,8 +441,27 @@ static void test_debug_frame(void **state)
 	unwind_table_done(&table);
 
 	made.sections[MADE_DEBUG].sh_flags = SHF_COMPRESSED;
-	assert_int_equal(try_build(), -ENOENT);
+	assert_int_equal(try_build(), -ENOEXEC);
 	done();
+}
+
+/* A head that promises more than may be unpacked, or than comes. */
+static void test_compressed_damaged(void **state)
+{
+	static const uint64_t sizes[] = {64, 1 << 20, 33 << 20, 1ull << 40};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		for (uint32_t type = 0; type < 4; type++) {
+			made_begin(EM_X86_64);
+			made_begin_section(MADE_DEBUG);
+			made.sections[MADE_DEBUG].sh_flags = SHF_COMPRESSED;
+			put(&(Elf64_Chdr){.ch_type = type, .ch_size = sizes[i]},
+			    sizeof(Elf64_Chdr));
+			OPS(0x78, 0x9c, 0, 0, 0, 0);
+			made_end_section();
+			assert_true(try_build() < 0);
+			made_done();
+		}
 }
 
 /* Errors leave the table as it was. */
@@ -703,6 +722,7 @@ int main(void)
 		cmocka_unit_test(test_augmentations),
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_compressed_damaged),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_arm64),

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/section.h"
 #include "unwind/cfi.h"
 #include "unwind/entries.h"
 #include "unwind/table_code.h"
@@ -32,7 +33,7 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 
 /* Beyond what linkers make: sections read into memory, segments of code, files' offsets. */
 #define MAX_SECTION  (1u << 30)
-#define MAX_WHOLE    (32u << 20) /* of a section that is not read piece by piece */
+#define MAX_WHOLE    (32u << 20) /* of a section that is not read piece by piece, or unpacked */
 #define MAX_SEGMENTS 16
 #define MAX_OFFSET   ((uint64_t)1 << 32)
 
@@ -372,7 +373,13 @@ static int add_code(struct builder *builder, const struct code_area *area, uint6
 	return r;
 }
 
-/* Looks at the code that has no call frame information. Go's has frame pointers everywhere. */
+/* Go's code has frame pointers everywhere, and stacks that call frame information can't follow. */
+static bool is_go(struct elf_file *file)
+{
+	return elf_file_section(file, ".go.buildinfo");
+}
+
+/* Looks at the code that has no call frame information. */
 static int read_code(struct builder *builder)
 {
 	size_t n_sections = builder->file->n_sections, n, k = 0;
@@ -380,7 +387,7 @@ static int read_code(struct builder *builder)
 	uint64_t from = 0;
 	int r = 0;
 
-	if (builder->file->machine != EM_X86_64 || elf_file_section(builder->file, ".go.buildinfo"))
+	if (builder->file->machine != EM_X86_64 || is_go(builder->file))
 		return 0;
 	areas = malloc((n_sections + 1) * sizeof *areas);
 	if (!areas)
@@ -429,7 +436,6 @@ static uint64_t section_address(struct elf_file *file, const char *name)
 	return section ? section->sh_addr : 0;
 }
 
-/* Reads a section whole. Errors: -ENOENT there is no such; as of elf_file_read(). */
 static int read_piece(const struct cfi_section *section, uint32_t offset, uint32_t n)
 {
 	const struct builder *builder = section->context;
@@ -437,37 +443,53 @@ static int read_piece(const struct cfi_section *section, uint32_t offset, uint32
 	return elf_file_read(builder->file, section->offset + offset, section->bytes, n);
 }
 
-static int read_section(struct builder *builder, const char *name, struct cfi_section *section)
+/* Gives the bytes of @source, or room for pieces of them, malloc'ed. */
+static int read_bytes(struct section *source, uint8_t **ret)
 {
-	const Elf64_Shdr *header = elf_file_section(builder->file, name);
-	uint32_t n;
-	uint8_t *bytes;
-	bool is_whole;
+	const uint8_t *view;
+	size_t n;
 	int r = 0;
 
-	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size ||
-	    (header->sh_flags & SHF_COMPRESSED))
-		return -ENOENT;
-	if (header->sh_size > MAX_SECTION || header->sh_size > builder->file->size ||
-	    header->sh_offset > builder->file->size - header->sh_size)
-		return -ENOEXEC;
-	n = header->sh_size;
-	is_whole = n <= MAX_WHOLE;
-	bytes = malloc(is_whole ? n : CFI_WINDOW);
-	if (!bytes)
-		return -ENOMEM;
-	if (is_whole)
-		r = elf_file_read(builder->file, header->sh_offset, bytes, n);
-	if (r < 0) {
-		free(bytes);
+	if (source->packing != PACKING_NONE) {
+		r = section_view(source, 0, source->size, &view, &n);
+		*ret = source->unpacked;
+		source->unpacked = NULL;
 		return r;
 	}
+	*ret = malloc(source->size <= MAX_WHOLE ? source->size : CFI_WINDOW);
+	if (!*ret)
+		return -ENOMEM;
+	if (source->size <= MAX_WHOLE)
+		r = elf_file_read(source->file, source->offset, *ret, source->size);
+	if (r < 0)
+		free(*ret);
+	return r;
+}
+
+/* Errors: -ENOENT there is no such; -EFBIG too large to unpack; as of elf_file_read(). */
+static int read_section(struct builder *builder, const Elf64_Shdr *header, bool is_zdebug,
+			struct cfi_section *section)
+{
+	uint64_t room = MAX_WHOLE;
+	struct section source;
+	uint8_t *bytes;
+	int r;
+
+	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size)
+		return -ENOENT;
+	r = section_open(&source, builder->file, header, is_zdebug, &room);
+	if (r == 0 && source.size > MAX_SECTION)
+		r = -ENOEXEC;
+	if (r == 0)
+		r = read_bytes(&source, &bytes);
+	if (r < 0)
+		return r;
 	*section = (struct cfi_section){
 		.bytes = bytes,
-		.n = n,
-		.window_n = is_whole ? n : 0,
-		.read = is_whole ? NULL : read_piece,
-		.offset = header->sh_offset,
+		.n = source.size,
+		.window_n = source.size <= MAX_WHOLE ? source.size : 0,
+		.read = source.size <= MAX_WHOLE ? NULL : read_piece,
+		.offset = source.offset,
 		.address = header->sh_addr,
 		.address_size = 8,
 		.machine = cfi_machine(builder->file->machine),
@@ -479,14 +501,28 @@ static int read_section(struct builder *builder, const char *name, struct cfi_se
 	return 0;
 }
 
+static int read_debug_frame(struct builder *builder, struct cfi_section *section)
+{
+	int r;
+
+	if (is_go(builder->file))
+		return -ENOENT;
+	r = read_section(builder, elf_file_section(builder->file, ".debug_frame"), false, section);
+	if (r == -ENOENT)
+		r = read_section(builder, elf_file_section(builder->file, ".zdebug_frame"), true,
+				 section);
+	section->is_debug_frame = true;
+	return r;
+}
+
 static int read_sections(struct builder *builder)
 {
-	int r = read_section(builder, ".eh_frame", &builder->sections[0]);
+	int r = read_section(builder, elf_file_section(builder->file, ".eh_frame"), false,
+			     &builder->sections[0]);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = read_section(builder, ".debug_frame", &builder->sections[1]);
-	builder->sections[1].is_debug_frame = true;
+	r = read_debug_frame(builder, &builder->sections[1]);
 	return r != -ENOMEM && (builder->sections[0].bytes || r == -ENOENT) ? 0 : r;
 }
 

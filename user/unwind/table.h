@@ -29,7 +29,7 @@ struct unwind_table {
  * Makes the table of @file from .eh_frame, from .debug_frame for what that leaves out, and from the
  * code itself for what both leave out. Errors: -ENOENT there is none of it, or another machine;
  * -ENOEXEC the file is damaged; -ENOMEM; read errors. Bounded: time and memory follow the size of
- * the section, at most some 10 bytes for each.
+ * the section, at most some 10 bytes for each, and of a compressed one as it is unpacked.
  */
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Unwind tables of files as other tools leave them: their call frame information is compressed, or
+ * nothing but the program headers says where it is.
+ */
+#include "unit/made_files.h"
+
+#include "unwind/table.h"
+
+#define CFA_OFFSET 1234
+
+#define N_BYTES 4096 /* of code; enough call frame information to be worth compressing */
+
+/* 64 functions with a CFA that nothing else could say; the entry is the first. */
+static void make(const char *sections)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		 ".cfi_sections %s\n.globl made\n.type made,@function\nmade:\n.rept %d/64\n"
+		 ".cfi_startproc\n.cfi_def_cfa_offset %d\n.fill 64,1,0x90\n.cfi_endproc\n"
+		 ".endr\n.size made,64\n.section .note.GNU-stack\n",
+		 sections, N_BYTES, CFA_OFFSET);
+	made_setup();
+	made_text("made.s", text);
+	made("gcc -shared -nostdlib -Wl,-e,made,--build-id made.s -o plain.so");
+}
+
+static void expect_table(const char *name)
+{
+	int fd = made_open(name);
+	struct unwind_table table;
+	const struct bf_rule *rule;
+	struct elf_file file;
+
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	rule = unwind_table_find(&table, file.entry); /* offsets are addresses */
+	assert_non_null(rule);
+	assert_int_equal(rule->cfa, BF_CFA_SP);
+	assert_int_equal(rule->cfa_offset, CFA_OFFSET);
+	assert_null(unwind_table_find(&table, file.entry + N_BYTES));
+	assert_int_equal(table.n_skipped, 0);
+	unwind_table_done(&table);
+	elf_file_done(&file);
+	close(fd);
+}
+
+static void test_compressed(void **state)
+{
+	make(".debug_frame");
+	expect_table("plain.so");
+	made("objcopy --compress-debug-sections=zlib-gabi plain.so zlib.so");
+	expect_table("zlib.so");
+	made("objcopy --compress-debug-sections=zlib-gnu plain.so zdebug.so");
+	expect_table("zdebug.so");
+	if (made_try("objcopy --compress-debug-sections=zstd plain.so zstd.so"))
+		expect_table("zstd.so");
+	else
+		print_message("this objcopy packs no zstd\n");
+	made_done();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_compressed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
