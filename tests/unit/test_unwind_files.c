@@ -21,7 +21,6 @@ static void make(const char *sections)
 		 ".cfi_startproc\n.cfi_def_cfa_offset %d\n.fill 64,1,0x90\n.cfi_endproc\n"
 		 ".endr\n.size made,64\n.section .note.GNU-stack\n",
 		 sections, N_BYTES, CFA_OFFSET);
-	made_setup();
 	made_text("made.s", text);
 	made("gcc -shared -nostdlib -Wl,-e,made,--build-id made.s -o plain.so");
 }
@@ -58,14 +57,41 @@ static void test_compressed(void **state)
 		expect_table("zstd.so");
 	else
 		print_message("this objcopy packs no zstd\n");
+}
+
+/* As sstrip leaves files, and `llvm-objcopy --strip-sections`. */
+static void test_no_sections(void **state)
+{
+	Elf64_Ehdr header;
+	int fd;
+
+	make(".eh_frame");
+	fd = open(made_path("plain.so"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(pread(fd, &header, sizeof header, 0), sizeof header);
+	header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+	assert_int_equal(pwrite(fd, &header, sizeof header, 0), sizeof header);
+	close(fd);
+	expect_table("plain.so");
+}
+
+static int set_up(void **state)
+{
+	made_setup();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
 	made_done();
+	return 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_no_sections),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

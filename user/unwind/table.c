@@ -416,17 +416,10 @@ static int read_code(struct builder *builder)
 static bool read_pointer(void *context, uint64_t address, uint64_t *ret)
 {
 	const struct builder *builder = context;
+	uint64_t offset, n;
 
-	for (size_t i = 0; i < builder->file->n_segments; i++) {
-		const Elf64_Phdr *segment = &builder->file->segments[i];
-		uint64_t within = address - segment->p_vaddr;
-
-		if (segment->p_type == PT_LOAD && segment->p_filesz >= sizeof *ret &&
-		    within <= segment->p_filesz - sizeof *ret)
-			return elf_file_read(builder->file, segment->p_offset + within, ret,
-					     sizeof *ret) == 0;
-	}
-	return false;
+	return elf_file_offset(builder->file, address, &offset, &n) && n >= sizeof *ret &&
+	       elf_file_read(builder->file, offset, ret, sizeof *ret) == 0;
 }
 
 static uint64_t section_address(struct elf_file *file, const char *name)
@@ -501,6 +494,42 @@ static int read_section(struct builder *builder, const Elf64_Shdr *header, bool 
 	return 0;
 }
 
+/* Where .eh_frame_hdr says that .eh_frame begins; how long it is, only its last entry says. */
+static bool locate_eh_frame(const struct elf_file *file, Elf64_Shdr *ret)
+{
+	struct {
+		uint8_t version, encodings[3];
+		int32_t distance;
+	} head;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+
+		if (segment->p_type != PT_GNU_EH_FRAME)
+			continue;
+		*ret = (Elf64_Shdr){.sh_type = SHT_PROGBITS};
+		if (elf_file_read(file, segment->p_offset, &head, sizeof head) < 0 ||
+		    head.version != 1 || head.encodings[0] != CFI_PCREL_SDATA4)
+			return false;
+		ret->sh_addr = segment->p_vaddr + offsetof(typeof(head), distance) + head.distance;
+		return elf_file_offset(file, ret->sh_addr, &ret->sh_offset, &ret->sh_size);
+	}
+	return false;
+}
+
+static int read_eh_frame(struct builder *builder, struct cfi_section *section)
+{
+	const Elf64_Shdr *header = elf_file_section(builder->file, ".eh_frame");
+	Elf64_Shdr located;
+	int r;
+
+	if (header || !locate_eh_frame(builder->file, &located))
+		return read_section(builder, header, false, section);
+	r = read_section(builder, &located, false, section);
+	section->ends_at_zero = true;
+	return r;
+}
+
 static int read_debug_frame(struct builder *builder, struct cfi_section *section)
 {
 	int r;
@@ -517,8 +546,7 @@ static int read_debug_frame(struct builder *builder, struct cfi_section *section
 
 static int read_sections(struct builder *builder)
 {
-	int r = read_section(builder, elf_file_section(builder->file, ".eh_frame"), false,
-			     &builder->sections[0]);
+	int r = read_eh_frame(builder, &builder->sections[0]);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
