@@ -48,6 +48,7 @@ struct code_segment {
 
 struct builder {
 	struct elf_file *file;
+	struct elf_file *debug; /* what was stripped from it, or NULL */
 	struct unwind_table table;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
 	size_t n_eh_functions;		/* those of the first come first, … */
@@ -402,6 +403,7 @@ static int read_code(struct builder *builder)
 			from = areas[i].end;
 	}
 	free(areas);
+	builder->table.bare_bytes = builder->code.flow.n;
 	builder->code.is_most = builder->code.flow.n / LEAST_FUNCTION > builder->n_functions;
 	if (r == 0)
 		r = table_code_run(&builder->code, builder->breathe, builder->context);
@@ -429,11 +431,18 @@ static uint64_t section_address(struct elf_file *file, const char *name)
 	return section ? section->sh_addr : 0;
 }
 
+/* The file that has .debug_frame. */
+static struct elf_file *frames_file(const struct builder *builder)
+{
+	return builder->debug ? builder->debug : builder->file;
+}
+
 static int read_piece(const struct cfi_section *section, uint32_t offset, uint32_t n)
 {
 	const struct builder *builder = section->context;
 
-	return elf_file_read(builder->file, section->offset + offset, section->bytes, n);
+	return elf_file_read(section->is_debug_frame ? frames_file(builder) : builder->file,
+			     section->offset + offset, section->bytes, n);
 }
 
 /* Gives the bytes of @source, or room for pieces of them, malloc'ed. */
@@ -460,8 +469,8 @@ static int read_bytes(struct section *source, uint8_t **ret)
 }
 
 /* Errors: -ENOENT there is no such; -EFBIG too large to unpack; as of elf_file_read(). */
-static int read_section(struct builder *builder, const Elf64_Shdr *header, bool is_zdebug,
-			struct cfi_section *section)
+static int read_section(struct builder *builder, const struct elf_file *file,
+			const Elf64_Shdr *header, bool is_zdebug, struct cfi_section *section)
 {
 	uint64_t room = MAX_WHOLE;
 	struct section source;
@@ -470,7 +479,7 @@ static int read_section(struct builder *builder, const Elf64_Shdr *header, bool 
 
 	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size)
 		return -ENOENT;
-	r = section_open(&source, builder->file, header, is_zdebug, &room);
+	r = section_open(&source, file, header, is_zdebug, &room);
 	if (r == 0 && source.size > MAX_SECTION)
 		r = -ENOEXEC;
 	if (r == 0)
@@ -524,21 +533,22 @@ static int read_eh_frame(struct builder *builder, struct cfi_section *section)
 	int r;
 
 	if (header || !locate_eh_frame(builder->file, &located))
-		return read_section(builder, header, false, section);
-	r = read_section(builder, &located, false, section);
+		return read_section(builder, builder->file, header, false, section);
+	r = read_section(builder, builder->file, &located, false, section);
 	section->ends_at_zero = true;
 	return r;
 }
 
 static int read_debug_frame(struct builder *builder, struct cfi_section *section)
 {
+	struct elf_file *file = frames_file(builder);
 	int r;
 
 	if (is_go(builder->file))
 		return -ENOENT;
-	r = read_section(builder, elf_file_section(builder->file, ".debug_frame"), false, section);
+	r = read_section(builder, file, elf_file_section(file, ".debug_frame"), false, section);
 	if (r == -ENOENT)
-		r = read_section(builder, elf_file_section(builder->file, ".zdebug_frame"), true,
+		r = read_section(builder, file, elf_file_section(file, ".zdebug_frame"), true,
 				 section);
 	section->is_debug_frame = true;
 	return r;
@@ -588,14 +598,15 @@ static int build(struct builder *builder)
 
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret)
 {
-	return unwind_table_build_breathing(file, NULL, NULL, ret);
+	return unwind_table_build_breathing(file, NULL, NULL, NULL, ret);
 }
 
-int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breathe, void *context,
-				 struct unwind_table *ret)
+int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
+				 unwind_breathe_fn breathe, void *context, struct unwind_table *ret)
 {
 	struct builder builder = {
 		.file = file,
+		.debug = debug,
 		.table.machine = file->machine,
 		.breathe = breathe,
 		.context = context,

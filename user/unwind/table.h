@@ -21,6 +21,7 @@ struct unwind_table {
 	/* What it was made from. */
 	uint64_t code_bytes; /* covered by rows */
 	uint64_t read_bytes; /* of these: no section says so, the code itself does */
+	uint64_t bare_bytes; /* code that no section says anything of, read or not */
 	uint32_t n_functions, n_rows, n_rules;
 	uint32_t n_skipped; /* left out: damaged, too much for a part, or where another begins */
 };
@@ -33,10 +34,20 @@ struct unwind_table {
  */
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
 
-/* The same, and @breathe is called every millisecond or so: a large file takes a hundred. */
+/*
+ * The same, with .debug_frame from @debug, the file that it was stripped into, unless that is NULL;
+ * and @breathe is called every millisecond or so: a large file takes a hundred.
+ */
 typedef void (*unwind_breathe_fn)(void *context);
-int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breathe, void *context,
+int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
+				 unwind_breathe_fn breathe, void *context,
 				 struct unwind_table *ret);
+
+/* Whether sections say nothing of most of the code, so that a debug file is worth looking for. */
+static inline bool unwind_table_is_bare(const struct unwind_table *table)
+{
+	return table->bare_bytes > table->code_bytes - table->read_bytes;
+}
 
 void unwind_table_done(struct unwind_table *table);
 
