@@ -181,7 +181,7 @@ build/unwind/oracle: $(sort $(wildcard tests/unwind/*.[ch])) \
 		$(filter $(BUILD)/user/base/% $(BUILD)/user/unwind/%,$(OBJECTS))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(CFLAGS_ALL) -o $@ $(filter %.c %.o,$^) -ldw -lelf
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(CFLAGS_ALL) -o $@ $(filter %.c %.o,$^) -ldw $(LDLIBS)
 
 # Writes the pictures that tests/browser opens.
 build/sample_svg: tests/browser/sample_svg.c \

@@ -319,7 +319,8 @@ struct bf_process_event {
 #define BF_MAX_SEGMENTS	 16384
 
 /*
- * A file's table is cut into parts of 1 MiB of file offsets, each in one segment. A part, in words:
+ * A file's table is cut into parts of 256 KiB of file offsets, each in one segment: small functions
+ * may need a row every five bytes. A part, in words:
  *
  *	n_pages
  *	directory[n_pages + 1]	where the rows of each 4 KiB page begin, from the part's start
@@ -329,7 +330,7 @@ struct bf_process_event {
  * The rows of a page ascend; one holds from its offset to the next one's, the last to the page's
  * end. Before the first, and where the rule is 0, nothing is known.
  */
-#define BF_PART_SHIFT	 20
+#define BF_PART_SHIFT	 18
 #define BF_PAGE_SHIFT	 12
 #define BF_PART_PAGES	 (1u << (BF_PART_SHIFT - BF_PAGE_SHIFT))
 #define BF_ROW_RULE_BITS 20

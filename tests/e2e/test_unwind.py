@@ -345,6 +345,56 @@ def made_hostile(folder, n):
         yield path
 
 
+# A frame of unknown size, which only call frame information says how to leave.
+ODD_FRAME = """
+#include <stdlib.h>
+#include <time.h>
+volatile unsigned long sink;
+__attribute__((noinline, used)) void leaf(double seconds)
+{
+    clock_t end = clock() + seconds * CLOCKS_PER_SEC;
+    while (clock() < end)
+        for (int i = 0; i < 100000; i++) sink += i;
+}
+__attribute__((noinline, naked)) void odd(int n, double seconds)
+{
+    __asm__("push %rbx\\n .cfi_def_cfa_offset 16\\n .cfi_offset rbx, -16\\n mov %rsp, %rbx\\n"
+            ".cfi_def_cfa_register rbx\\n test %edi, %edi\\n jz 1f\\n"
+            "2: sub $16, %rsp\\n dec %edi\\n jnz 2b\\n"
+            "1: call leaf\\n mov %rbx, %rsp\\n .cfi_def_cfa rsp, 16\\n"
+            "pop %rbx\\n .cfi_def_cfa_offset 8\\n ret");
+}
+int main(void) { odd(5, 1.0); return sink == 1; }
+"""
+
+
+def without_sections(path):
+    data = bytearray(path.read_bytes())
+    data[40:48] = bytes(8)
+    data[60:64] = bytes(4)
+    path.write_bytes(data)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86-64 assembly")
+@pytest.mark.parametrize("kind", ["debug_file", "no_sections"])
+def test_where_call_frame_information_is(tmp_path, kind):
+    """In the debug file that a link leads to, or where only program headers say."""
+    (tmp_path / "odd.c").write_text(ODD_FRAME)
+    is_stripped = kind == "debug_file"
+    flag = f"-f{'no-' if is_stripped else ''}asynchronous-unwind-tables"
+    make = f"gcc -O2 -g -rdynamic {flag} odd.c -o odd"
+    if is_stripped:
+        make += " && objcopy --only-keep-debug odd odd.debug && strip odd"
+        make += " && objcopy --add-gnu-debuglink=odd.debug odd"
+    subprocess.run(make, shell=True, cwd=tmp_path, check=True)
+    if not is_stripped:
+        without_sections(tmp_path / "odd")
+    result = record("-F", 499, "-o", tmp_path / "x.folded", "--", tmp_path / "odd")
+    assert_no_loss(result.summary)
+    assert result.summary["complete_stacks_percent"] > 98, result
+    assert ";main;odd;leaf" in (tmp_path / "x.folded").read_text()
+
+
 @pytest.mark.parametrize("mode", ["--oncpu", "--wall"])
 @pytest.mark.parametrize("is_command", [True, False])
 def test_process_whose_first_thread_has_left(tmp_path, is_command, mode):

@@ -172,6 +172,42 @@ static void test_rules(void **state)
 	close(fd);
 }
 
+/* Without section headers, what the dynamic linker needs is left: the global names. */
+static void test_no_sections(void **state)
+{
+	static const char *const styles[] = {"gnu", "sysv", "both"};
+	struct elf_file file;
+	char command[1024];
+	Elf64_Ehdr header;
+	int fd;
+
+	for (size_t i = 0; i < sizeof styles / sizeof *styles; i++) {
+		snprintf(command, sizeof command,
+			 "cd %s && ${CC:-gcc} -nostdlib -shared -Wl,-Ttext=%#x -Wl,--hash-style=%s "
+			 "-o library program.s",
+			 folder, TEXT, styles[i]);
+		assert_int_equal(system(command), 0);
+		snprintf(command, sizeof command, "%s/library", folder);
+		fd = open(command, O_RDWR | O_CLOEXEC);
+		assert_int_equal(pread(fd, &header, sizeof header, 0), sizeof header);
+		header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+		assert_int_equal(pwrite(fd, &header, sizeof header, 0), sizeof header);
+		assert_int_equal(elf_file_open(&file, fd), 0);
+		lookups.n = 0;
+		want(TEXT);
+		want(TEXT + 0x10);
+		want(TEXT + 0x20);
+		want(TEXT + 0x30);
+		assert_int_equal(resolve(&file, &lookups), 0);
+		assert_string_equal(name_of(TEXT), "sized");
+		assert_string_equal(name_of(TEXT + 0x10), "");
+		assert_string_equal(name_of(TEXT + 0x20), "open_end");
+		assert_string_equal(name_of(TEXT + 0x30), "alias_a");
+		elf_file_done(&file);
+		close(fd);
+	}
+}
+
 static void test_build_id(void **state)
 {
 	static const uint8_t expected[] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
@@ -388,7 +424,7 @@ int main(void)
 	    cmocka_unit_test(test_translation),	    cmocka_unit_test(test_truncated),
 	    cmocka_unit_test(test_damaged_headers), cmocka_unit_test(test_shrinking),
 	    cmocka_unit_test(test_not_elf),	    cmocka_unit_test(test_elf32),
-	    cmocka_unit_test(test_overlapping),
+	    cmocka_unit_test(test_overlapping),	    cmocka_unit_test(test_no_sections),
 	};
 
 	return cmocka_run_group_tests(tests, build, clean);

@@ -441,8 +441,27 @@ static void test_debug_frame(void **state)
 	unwind_table_done(&table);
 
 	made.sections[MADE_DEBUG].sh_flags = SHF_COMPRESSED;
-	assert_int_equal(try_build(), -ENOENT);
+	assert_int_equal(try_build(), -ENOEXEC);
 	done();
+}
+
+/* A head that promises more than may be unpacked, or than comes. */
+static void test_compressed_damaged(void **state)
+{
+	static const uint64_t sizes[] = {64, 1 << 20, 33 << 20, 1ull << 40};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		for (uint32_t type = 0; type < 4; type++) {
+			made_begin(EM_X86_64);
+			made_begin_section(MADE_DEBUG);
+			made.sections[MADE_DEBUG].sh_flags = SHF_COMPRESSED;
+			put(&(Elf64_Chdr){.ch_type = type, .ch_size = sizes[i]},
+			    sizeof(Elf64_Chdr));
+			OPS(0x78, 0x9c, 0, 0, 0, 0);
+			made_end_section();
+			assert_true(try_build() < 0);
+			made_done();
+		}
 }
 
 /* Errors leave the table as it was. */
@@ -546,6 +565,26 @@ static void test_pages_and_parts(void **state)
 	assert_int_equal(table.n_rows, 2 * part / page + 1 + 1);
 	assert_int_equal(table.parts[0].words[0], part / page);
 	assert_int_equal(table.parts[2].words[0], 3);
+	done();
+}
+
+/* A row every five bytes for 1 MiB; the small functions of libcufft have one every seven. */
+static void test_dense(void **state)
+{
+	const uint32_t n = (1 << 20) / 10;
+
+	begin_eh(EM_X86_64);
+	begin_fde(0x2000, 10 * n);
+	for (uint32_t i = 0; i < n; i++)
+		OPS(DW_CFA_def_cfa_offset, 16, DW_CFA_advance_loc | 5, DW_CFA_def_cfa_offset, 8,
+		    DW_CFA_advance_loc | 5);
+	end_entry();
+	finish_eh();
+	assert_int_equal(table.n_skipped, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		expect(0x2000 + 10 * i, SP_RULE(16));
+		expect(0x2000 + 10 * i + 5, SP_RULE(8));
+	}
 	done();
 }
 
@@ -683,10 +722,12 @@ int main(void)
 		cmocka_unit_test(test_augmentations),
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_compressed_damaged),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_arm64),
 		cmocka_unit_test(test_pages_and_parts),
+		cmocka_unit_test(test_dense),
 		cmocka_unit_test(test_merging),
 		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_vdso),

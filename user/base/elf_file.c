@@ -12,6 +12,7 @@
 #define MAX_SEGMENTS 1024
 #define MAX_SECTIONS 65536
 #define MAX_NOTES    65536 /* bytes of all note segments */
+#define MAX_DYNAMIC  128   /* entries; programs have some 30 */
 #define WINDOW_SIZE  16384
 #define WINDOW_STEP  2048 /* most names end within it */
 
@@ -203,6 +204,93 @@ static int read_tables(struct elf_file *file, const Elf64_Ehdr *header)
 	return r < 0 ? r : read_sections(file, header->e_shoff);
 }
 
+/* Reads the dynamic section. Returns how many entries it has before DT_NULL. */
+static size_t read_dynamic(const struct elf_file *file, Elf64_Dyn entries[static MAX_DYNAMIC])
+{
+	size_t n = 0, i = 0;
+
+	while (i < file->n_segments && file->segments[i].p_type != PT_DYNAMIC)
+		i++;
+	if (i == file->n_segments)
+		return 0;
+	n = file->segments[i].p_filesz / sizeof *entries;
+	if (n > MAX_DYNAMIC)
+		n = MAX_DYNAMIC;
+	if (elf_file_read(file, file->segments[i].p_offset, entries, n * sizeof *entries) < 0)
+		return 0;
+	for (i = 0; i < n && entries[i].d_tag != DT_NULL;)
+		i++;
+	return i;
+}
+
+static uint64_t dynamic_value(const Elf64_Dyn *entries, size_t n, int64_t tag)
+{
+	for (size_t i = 0; i < n; i++)
+		if (entries[i].d_tag == tag)
+			return entries[i].d_un.d_val;
+	return 0;
+}
+
+/* Nothing says how many dynamic symbols there are; another table follows them. */
+static uint64_t dynamic_symbols_end(const Elf64_Dyn *entries, size_t n, uint64_t start)
+{
+	static const int64_t tags[] = {DT_STRTAB, DT_HASH, DT_GNU_HASH, DT_VERSYM, DT_VERNEED,
+				       DT_VERDEF, DT_RELA, DT_REL,	DT_JMPREL};
+	uint64_t end = UINT64_MAX;
+
+	for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+		uint64_t value = dynamic_value(entries, n, tags[i]);
+
+		if (value > start && value < end)
+			end = value;
+	}
+	return end;
+}
+
+/* Adds a section of at most @n bytes at @address, if the file has any of it. */
+static void add_section(struct elf_file *file, Elf64_Shdr section, uint64_t address, uint64_t n)
+{
+	section.sh_addr = address;
+	if (!elf_file_offset(file, address, &section.sh_offset, &section.sh_size))
+		return;
+	if (section.sh_size > n)
+		section.sh_size = n;
+	file->sections[file->n_sections++] = section;
+}
+
+/* Makes the sections of a file that has no headers of them. */
+static int make_sections(struct elf_file *file)
+{
+	Elf64_Shdr *sections = calloc(file->n_segments + 3, sizeof *sections);
+	Elf64_Dyn dynamic[MAX_DYNAMIC];
+	size_t n = read_dynamic(file, dynamic);
+	uint64_t symbols = dynamic_value(dynamic, n, DT_SYMTAB);
+
+	if (!sections)
+		return -ENOMEM;
+	free(file->sections);
+	file->sections = sections;
+	file->n_sections = 1;
+	file->names_section = 0;
+	for (size_t i = 0; i < file->n_segments; i++)
+		if (file->segments[i].p_type == PT_LOAD && (file->segments[i].p_flags & PF_X))
+			add_section(file,
+				    (Elf64_Shdr){.sh_type = SHT_PROGBITS,
+						 .sh_flags = SHF_ALLOC | SHF_EXECINSTR},
+				    file->segments[i].p_vaddr, file->segments[i].p_filesz);
+	if (!symbols)
+		return 0;
+	add_section(file, (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_flags = SHF_ALLOC},
+		    dynamic_value(dynamic, n, DT_STRTAB), dynamic_value(dynamic, n, DT_STRSZ));
+	add_section(file,
+		    (Elf64_Shdr){.sh_type = SHT_DYNSYM,
+				 .sh_flags = SHF_ALLOC,
+				 .sh_link = file->n_sections - 1,
+				 .sh_entsize = sizeof(Elf64_Sym)},
+		    symbols, dynamic_symbols_end(dynamic, n, symbols) - symbols);
+	return 0;
+}
+
 static int open_sized(struct elf_file *ret, struct elf_file file)
 {
 	Elf64_Ehdr header;
@@ -215,6 +303,8 @@ static int open_sized(struct elf_file *ret, struct elf_file file)
 	r = read_counts(&file, &header);
 	if (r == 0)
 		r = read_tables(&file, &header);
+	if (r == 0 && !file.n_sections && !file.is_32)
+		r = make_sections(&file);
 	if (r < 0) {
 		elf_file_done(&file);
 		return r;
@@ -246,8 +336,8 @@ int elf_file_open_vdso(struct elf_file *ret)
 	if (!image || image->e_ident[EI_CLASS] != ELFCLASS64)
 		return -ENOENT;
 	/* The section headers are the last thing in the image. */
-	return elf_file_open_image(
-		ret, image, image->e_shoff + (uint64_t)image->e_shnum * image->e_shentsize);
+	return elf_file_open_image(ret, image,
+				   image->e_shoff + (uint64_t)image->e_shnum * image->e_shentsize);
 }
 
 void elf_file_done(struct elf_file *file)
@@ -360,6 +450,26 @@ const Elf64_Shdr *elf_file_code_section(const struct elf_file *file, uint64_t ad
 			return section;
 	}
 	return NULL;
+}
+
+bool elf_file_offset(const struct elf_file *file, uint64_t address, uint64_t *ret_offset,
+		     uint64_t *ret_n)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+		uint64_t within = address - segment->p_vaddr, left;
+
+		if (segment->p_type != PT_LOAD || within >= segment->p_filesz ||
+		    segment->p_offset >= file->size || within >= file->size - segment->p_offset)
+			continue;
+		*ret_offset = segment->p_offset + within;
+		left = file->size - *ret_offset;
+		*ret_n = segment->p_filesz - within;
+		if (*ret_n > left)
+			*ret_n = left;
+		return true;
+	}
+	return false;
 }
 
 bool elf_file_virtual_address(const struct elf_file *file, uint64_t offset, uint64_t *ret_address)

@@ -6,6 +6,9 @@
  * It is therefore never mapped (a shrinking file would be SIGBUS) but read, piece by piece, each
  * piece checked against the size first: a 100 MB binary costs some 100 KB of memory. Headers are
  * widened to their 64-bit form; byte order must be the host's.
+ *
+ * A 64-bit file without section headers, as sstrip leaves it, has sections made of what the program
+ * headers say: its code, SHT_DYNSYM and its SHT_STRTAB. They have no names.
  */
 #ifndef BASE_ELF_FILE_H
 #define BASE_ELF_FILE_H
@@ -57,11 +60,22 @@ int elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, si
 int elf_file_string(struct elf_file *file, uint32_t section, uint64_t offset, char *buffer,
 		    size_t size);
 
+/*
+ * Opens the file that holds what was stripped from @file, which a process with root folder @root (-1:
+ * ours) mapped as @path. Returns a descriptor, the caller's to close. Errors: -ENOENT none; -ENOMEM.
+ */
+typedef int (*elf_open_debug_fn)(struct elf_file *file, const char *path, int root);
+
 /* The first section of this name, or NULL. */
 const Elf64_Shdr *elf_file_section(struct elf_file *file, const char *name);
 
 /* The section of code that holds virtual address @address, or NULL. */
 const Elf64_Shdr *elf_file_code_section(const struct elf_file *file, uint64_t address);
+
+/* Where virtual address @address is in the file, and how many bytes of its segment there are from
+ * there on, at least one. Returns false when the file has none. */
+bool elf_file_offset(const struct elf_file *file, uint64_t address, uint64_t *ret_offset,
+		     uint64_t *ret_n);
 
 /* Where file offset @offset is loaded, code preferred. Returns false when it is not. */
 bool elf_file_virtual_address(const struct elf_file *file, uint64_t offset, uint64_t *ret_address);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/parse.h"
+#include "symbol/debug_files.h"
 
 #define DEFAULT_UNWIND_MEMORY (256ULL << 20)
 #define MIN_UNWIND_MEMORY     (1ULL << 20)
@@ -518,7 +519,8 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 		.collect = {.frequency = 99,
 			    .max_block_ns = UINT64_MAX,
 			    .offcpu_period_ns = PERIOD_AUTO,
-			    .unwind_memory = DEFAULT_UNWIND_MEMORY},
+			    .unwind_memory = DEFAULT_UNWIND_MEMORY,
+			    .open_debug = debug_files_open_frames},
 		.outputs = {.known = profile_formats},
 		.view = VIEW_OPTIONS_DEFAULT,
 		.max_loss = 1,

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "base/elf_file.h"
 #include "base/failure.h"
 #include "base/system.h"
 #include "collect/event.h"
@@ -41,6 +42,7 @@ struct collect_options {
 	uint64_t offcpu_period_ns; /* PERIOD_AUTO: as long as keeps the cost low */
 	uint64_t every_ns;	   /* windows of this length, back to back; 0: one */
 	unsigned int waker_depth;  /* record who woke, and who had woken that one, …; 0: not */
+	elf_open_debug_fn open_debug; /* of code without .eh_frame; or NULL: none is looked for */
 	const char *hook;	   /* force one of the off-CPU hooks (tests), or NULL */
 	FILE *log;		   /* where libbpf's warnings and the verifier's log go, or NULL */
 };

@@ -297,6 +297,7 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		  : unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
 				  &collector->stacks, options->no_user ? 0 : options->unwind_memory,
 				  breathe, collector);
+	collector->unwinder.tables.open_debug = options->open_debug;
 	if (r < 0) {
 		if (!failure->what[0])
 			failure_set(failure, r, "cannot start recording: %s", strerror(-r));

@@ -23,7 +23,7 @@
 
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
 #define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
-#define MAX_TABLE_PARTS	  131072 /* of 1 MiB of a file */
+#define MAX_TABLE_PARTS	  262144 /* of 256 KiB of a file */
 #define EVENTS_RING_BYTES (32u << 20)
 #define SPARE_RING_BYTES  (256u << 10)
 

@@ -10,7 +10,7 @@
 #include "base/array.h"
 
 #define MAX_EXTENTS	 16   /* of a file, mapped at so many places of it */
-#define MAX_EXTENT_SLOTS 1024 /* 1 GiB of code in one piece; sparse files may claim any size */
+#define MAX_EXTENT_SLOTS 4096 /* 1 GiB of code in one piece; sparse files may claim any size */
 
 /* Slots [first_slot, + n) stand for the parts [first_part, + n) of a file. */
 struct extent {
@@ -266,22 +266,62 @@ static bool is_elf(int fd)
 	       memcmp(magic, ELFMAG, sizeof magic) == 0;
 }
 
-/* Builds the table of @file, from descriptor @fd or, with -1, from the vDSO of this process. */
-static int build(struct tables *tables, struct file_table *file, int fd, uint32_t wanted,
-		 uint32_t epoch)
+/* Builds the table of @elf anew, with what was stripped from it, if that can be found. */
+static int build_with_debug(struct tables *tables, const struct file *mapped, struct elf_file *elf,
+			    struct unwind_table *table)
+{
+	int root = mapped->root == UINT32_MAX ? -1 : tables->files->roots.items[mapped->root].fd;
+	int fd = tables->open_debug ? tables->open_debug(elf, mapped->path, root) : -ENOENT, r;
+	struct unwind_table built;
+	struct elf_file debug;
+
+	if (fd < 0)
+		return fd == -ENOMEM ? fd : 0;
+	r = elf_file_open(&debug, fd);
+	if (r == 0) {
+		r = unwind_table_build_breathing(elf, &debug, tables->breathe,
+						 tables->breathe_context, &built);
+		elf_file_done(&debug);
+	}
+	close(fd);
+	if (r == 0) {
+		unwind_table_done(table);
+		*table = built;
+	}
+	return r == -ENOMEM ? r : 0;
+}
+
+static int build_table(struct tables *tables, const struct file *mapped, struct elf_file *elf,
+		       struct unwind_table *ret)
+{
+	int r;
+
+	if (elf->machine != WALK_HOST_MACHINE)
+		return -ENOENT;
+	r = unwind_table_build_breathing(elf, NULL, tables->breathe, tables->breathe_context, ret);
+	if (r < 0 || !unwind_table_is_bare(ret))
+		return r;
+	r = build_with_debug(tables, mapped, elf, ret);
+	if (r < 0)
+		unwind_table_done(ret);
+	return r;
+}
+
+/* Builds the table of @file, which is @mapped or, without a descriptor, the vDSO of this process.
+ */
+static int build(struct tables *tables, struct file_table *file, const struct file *mapped,
+		 uint32_t wanted, uint32_t epoch)
 {
 	struct unwind_table built;
 	struct elf_file elf;
+	int fd = mapped->fd;
 	int r = fd >= 0 ? elf_file_open(&elf, fd) : elf_file_open_vdso(&elf);
 
 	file->flags = BF_MAPPING_FILE;
 	if (r == 0) {
 		if (elf_file_section(&elf, ".go.buildinfo"))
 			file->flags |= BF_MAPPING_GO;
-		r = elf.machine == WALK_HOST_MACHINE
-			    ? unwind_table_build_breathing(&elf, tables->breathe,
-							   tables->breathe_context, &built)
-			    : -ENOENT;
+		r = build_table(tables, mapped, &elf, &built);
 		elf_file_done(&elf);
 	}
 	if (r == 0) {
@@ -330,7 +370,7 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
 	if (r < 0 || !file)
 		return r;
 	if (file->state == FILE_UNKNOWN || (is_missing(file, part) && !file->refused))
-		r = build(tables, file, tables->files->files[mapping->file].fd, part, epoch);
+		r = build(tables, file, &tables->files->files[mapping->file], part, epoch);
 	if (file->state == FILE_HAS_TABLE)
 		ret->table = &file->table;
 	ret->no_room = is_missing(file, part);

@@ -28,6 +28,7 @@ struct tables {
 	uint32_t *used; /* by segment: parts in it */
 	unwind_breathe_fn breathe;
 	void *breathe_context;
+	elf_open_debug_fn open_debug; /* or NULL */
 	bool refused;	    /* parts had no room lately */
 	bool slots_refused; /* there were no slots lately */
 	uint64_t n_built, n_damaged, n_refused;

@@ -2,6 +2,7 @@
 #include "symbol/debug_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,19 @@ static bool has_symbols(const struct elf_file *file)
 	return false;
 }
 
+static bool has_frames(struct elf_file *file)
+{
+	const Elf64_Shdr *section = elf_file_section(file, ".debug_frame");
+
+	if (!section)
+		section = elf_file_section(file, ".zdebug_frame");
+	return section && section->sh_type != SHT_NOBITS;
+}
+
 static bool is_complete(const struct finder *finder)
 {
+	if (finder->search->want_frames)
+		return finder->files->frames;
 	return finder->files->symbols && (finder->files->dwarf || !finder->search->want_dwarf);
 }
 
@@ -48,9 +60,14 @@ static bool is_complete(const struct finder *finder)
 static bool take(struct finder *finder, struct elf_file *file)
 {
 	struct debug_files *files = finder->files;
-	bool symbols = !files->symbols && has_symbols(file);
-	bool dwarf = !files->dwarf && finder->search->want_dwarf && dwarf_is_in(file);
+	bool symbols, dwarf;
 
+	if (finder->search->want_frames) {
+		files->frames = has_frames(file) ? file : NULL;
+		return files->frames;
+	}
+	symbols = !files->symbols && has_symbols(file);
+	dwarf = !files->dwarf && finder->search->want_dwarf && dwarf_is_in(file);
 	if (symbols)
 		files->symbols = file;
 	if (dwarf)
@@ -244,8 +261,9 @@ static int find_files(struct finder *finder)
 		debug_link_read(search->file, &finder->link) == 0 && search->path[0] == '/';
 	for (size_t i = 0; i < finder->n_roots && r == 0; i++)
 		r = try_root(finder, finder->roots[i]);
-	if (r == 0)
-		r = try_debug_data(finder);
+	if (r < 0 || search->want_frames)
+		return r;
+	r = try_debug_data(finder);
 	return r < 0 ? r : try_debuginfod(finder);
 }
 
@@ -373,4 +391,18 @@ void debug_files_done(struct debug_files *files)
 	for (size_t i = 0; i < files->n_opened; i++)
 		debug_file_done(&files->opened[i]);
 	*files = (struct debug_files){};
+}
+
+int debug_files_open_frames(struct elf_file *file, const char *path, int root)
+{
+	const struct debug_search search = {
+		.file = file, .path = path, .root = root, .symfs = -1, .want_frames = true};
+	struct debug_files files;
+	int r = debug_files_find(&search, &files);
+
+	if (r < 0)
+		return r;
+	r = files.n_opened ? fcntl(files.opened[0].fd, F_DUPFD_CLOEXEC, 0) : -ENOENT;
+	debug_files_done(&files);
+	return r == -1 ? -errno : r;
 }

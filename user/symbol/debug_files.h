@@ -19,6 +19,7 @@ struct debug_search {
 	int root;	       /* of the process; -1: ours */
 	int symfs;	       /* a folder that is looked under first; -1: none */
 	bool want_dwarf;
+	bool want_frames; /* only a file that has .debug_frame */
 	struct debuginfod *debuginfod;
 };
 
@@ -36,6 +37,7 @@ struct debug_file {
 struct debug_files {
 	struct elf_file *symbols; /* has .symtab; NULL: none found */
 	struct elf_file *dwarf;	  /* has .debug_info; NULL: none found, or none wanted */
+	struct elf_file *frames;  /* has .debug_frame; the same */
 	struct elf_file
 		*alternate; /* the file that @dwarf shares with others, made by dwz, or NULL */
 	struct debug_file opened[MAX_DEBUG_FILES];
@@ -49,5 +51,11 @@ struct debug_files {
  */
 int debug_files_find(const struct debug_search *search, struct debug_files *ret);
 void debug_files_done(struct debug_files *files);
+
+/*
+ * Opens the file that has the .debug_frame which was stripped from @file; @path and @root as in a
+ * search. Returns a descriptor, the caller's to close. Errors: -ENOENT there is none; -ENOMEM.
+ */
+int debug_files_open_frames(struct elf_file *file, const char *path, int root);
 
 #endif

@@ -11,7 +11,7 @@
 #define SYMBOL_DWARF_ABBREV_H
 
 #include "symbol/cursor.h"
-#include "symbol/section.h"
+#include "base/section.h"
 
 /* What an entry is to a search for functions. */
 enum dwarf_role {

@@ -297,8 +297,10 @@ int cfi_next(struct cfi_section *section, struct cfi_function *ret)
 		struct cfi_function function;
 		uint64_t cie;
 
-		if (bytes.at == bytes.end) /* where an object file's part ended */
+		if (bytes.at == bytes.end) { /* where an object file's part ended */
+			section->at = section->ends_at_zero ? section->n : section->at;
 			continue;
+		}
 		if (!read_identifier(section, &bytes, is_64, &cie)) {
 			if (add_cie(section, offset, bytes) < 0)
 				return -ENOMEM;

@@ -79,6 +79,7 @@ struct cfi_section {
 	uint32_t window, window_n; /* what @bytes hold: from here on, so many */
 	cfi_read_fn read;
 	bool is_debug_frame;
+	bool ends_at_zero;    /* an empty entry is the last one */
 	uint8_t address_size; /* 4, 8 */
 	const struct cfi_machine *machine;
 	uint64_t text_address, data_address; /* what DW_EH_PE_textrel and _datarel count from */
@@ -91,6 +92,9 @@ struct cfi_section {
 	struct cfi_cie *cies;
 	size_t n_cies, cies_capacity;
 };
+
+/* How .eh_frame_hdr encodes where .eh_frame begins: 4 bytes, counted from where they are. */
+#define CFI_PCREL_SDATA4 0x1b
 
 /* The registers of e_machine @machine, or NULL. */
 const struct cfi_machine *cfi_machine(uint16_t machine);

@@ -52,17 +52,12 @@ static size_t read_code(const struct elf_file *file, const Elf64_Sym *symbol,
 			uint8_t code[static MAX_CODE])
 {
 	size_t n = symbol->st_size < MAX_CODE ? symbol->st_size : MAX_CODE;
+	uint64_t offset, left;
 
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const Elf64_Phdr *segment = &file->segments[i];
-		uint64_t within = symbol->st_value - segment->p_vaddr;
-
-		if (segment->p_type == PT_LOAD && within < segment->p_filesz &&
-		    n <= segment->p_filesz - within &&
-		    elf_file_read(file, segment->p_offset + within, code, n) == 0)
-			return n;
-	}
-	return 0;
+	return elf_file_offset(file, symbol->st_value, &offset, &left) && n <= left &&
+			       elf_file_read(file, offset, code, n) == 0
+		       ? n
+		       : 0;
 }
 
 /* What `lea address(%rip), register` takes in the code of @symbol; the byte before, for return

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/section.h"
 #include "unwind/cfi.h"
 #include "unwind/entries.h"
 #include "unwind/table_code.h"
@@ -32,7 +33,7 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 
 /* Beyond what linkers make: sections read into memory, segments of code, files' offsets. */
 #define MAX_SECTION  (1u << 30)
-#define MAX_WHOLE    (32u << 20) /* of a section that is not read piece by piece */
+#define MAX_WHOLE    (32u << 20) /* of a section that is not read piece by piece, or unpacked */
 #define MAX_SEGMENTS 16
 #define MAX_OFFSET   ((uint64_t)1 << 32)
 
@@ -47,6 +48,7 @@ struct code_segment {
 
 struct builder {
 	struct elf_file *file;
+	struct elf_file *debug; /* what was stripped from it, or NULL */
 	struct unwind_table table;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
 	size_t n_eh_functions;		/* those of the first come first, … */
@@ -240,16 +242,17 @@ static int write_function(struct builder *builder, struct table_writer *writer,
  * The C library's clone ends what it says of itself before the system call, which returns twice:
  * to its caller, and to the child, of which it says that it has none. In between nothing is said.
  */
-static bool is_after_clone(const struct builder *builder, const struct cfi_function *next,
-			   uint64_t gap)
+static bool is_after_clone(struct builder *builder, const struct cfi_function *next, uint64_t gap)
 {
 	size_t index = next - builder->functions;
-	const struct cfi_section *section = &builder->sections[index >= builder->n_eh_functions];
+	struct cfi_section *section = &builder->sections[index >= builder->n_eh_functions];
+	const uint8_t *program;
 
-	return builder->table.machine == EM_X86_64 && gap <= MAX_AFTER_CLONE &&
-	       index < builder->n_cfi_functions && next->program_end - next->program >= 2 &&
-	       section->bytes[next->program] == DW_CFA_UNDEFINED &&
-	       section->bytes[next->program + 1] == section->machine->ra;
+	if (builder->table.machine != EM_X86_64 || gap > MAX_AFTER_CLONE ||
+	    index >= builder->n_cfi_functions || next->program_end - next->program < 2)
+		return false;
+	program = cfi_fetch(section, next->program, 2);
+	return program && program[0] == DW_CFA_UNDEFINED && program[1] == section->machine->ra;
 }
 
 /* Where the next function begins that does not begin where the @i-th does. */
@@ -371,7 +374,13 @@ static int add_code(struct builder *builder, const struct code_area *area, uint6
 	return r;
 }
 
-/* Looks at the code that has no call frame information. Go's has frame pointers everywhere. */
+/* Go's code has frame pointers everywhere, and stacks that call frame information can't follow. */
+static bool is_go(struct elf_file *file)
+{
+	return elf_file_section(file, ".go.buildinfo");
+}
+
+/* Looks at the code that has no call frame information. */
 static int read_code(struct builder *builder)
 {
 	size_t n_sections = builder->file->n_sections, n, k = 0;
@@ -379,7 +388,7 @@ static int read_code(struct builder *builder)
 	uint64_t from = 0;
 	int r = 0;
 
-	if (builder->file->machine != EM_X86_64 || elf_file_section(builder->file, ".go.buildinfo"))
+	if (builder->file->machine != EM_X86_64 || is_go(builder->file))
 		return 0;
 	areas = malloc((n_sections + 1) * sizeof *areas);
 	if (!areas)
@@ -394,6 +403,7 @@ static int read_code(struct builder *builder)
 			from = areas[i].end;
 	}
 	free(areas);
+	builder->table.bare_bytes = builder->code.flow.n;
 	builder->code.is_most = builder->code.flow.n / LEAST_FUNCTION > builder->n_functions;
 	if (r == 0)
 		r = table_code_run(&builder->code, builder->breathe, builder->context);
@@ -408,17 +418,10 @@ static int read_code(struct builder *builder)
 static bool read_pointer(void *context, uint64_t address, uint64_t *ret)
 {
 	const struct builder *builder = context;
+	uint64_t offset, n;
 
-	for (size_t i = 0; i < builder->file->n_segments; i++) {
-		const Elf64_Phdr *segment = &builder->file->segments[i];
-		uint64_t within = address - segment->p_vaddr;
-
-		if (segment->p_type == PT_LOAD && segment->p_filesz >= sizeof *ret &&
-		    within <= segment->p_filesz - sizeof *ret)
-			return elf_file_read(builder->file, segment->p_offset + within, ret,
-					     sizeof *ret) == 0;
-	}
-	return false;
+	return elf_file_offset(builder->file, address, &offset, &n) && n >= sizeof *ret &&
+	       elf_file_read(builder->file, offset, ret, sizeof *ret) == 0;
 }
 
 static uint64_t section_address(struct elf_file *file, const char *name)
@@ -428,45 +431,67 @@ static uint64_t section_address(struct elf_file *file, const char *name)
 	return section ? section->sh_addr : 0;
 }
 
-/* Reads a section whole. Errors: -ENOENT there is no such; as of elf_file_read(). */
+/* The file that has .debug_frame. */
+static struct elf_file *frames_file(const struct builder *builder)
+{
+	return builder->debug ? builder->debug : builder->file;
+}
+
 static int read_piece(const struct cfi_section *section, uint32_t offset, uint32_t n)
 {
 	const struct builder *builder = section->context;
 
-	return elf_file_read(builder->file, section->offset + offset, section->bytes, n);
+	return elf_file_read(section->is_debug_frame ? frames_file(builder) : builder->file,
+			     section->offset + offset, section->bytes, n);
 }
 
-static int read_section(struct builder *builder, const char *name, struct cfi_section *section)
+/* Gives the bytes of @source, or room for pieces of them, malloc'ed. */
+static int read_bytes(struct section *source, uint8_t **ret)
 {
-	const Elf64_Shdr *header = elf_file_section(builder->file, name);
-	uint32_t n;
-	uint8_t *bytes;
-	bool is_whole;
+	const uint8_t *view;
+	size_t n;
 	int r = 0;
 
-	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size ||
-	    (header->sh_flags & SHF_COMPRESSED))
-		return -ENOENT;
-	if (header->sh_size > MAX_SECTION || header->sh_size > builder->file->size ||
-	    header->sh_offset > builder->file->size - header->sh_size)
-		return -ENOEXEC;
-	n = header->sh_size;
-	is_whole = n <= MAX_WHOLE;
-	bytes = malloc(is_whole ? n : CFI_WINDOW);
-	if (!bytes)
-		return -ENOMEM;
-	if (is_whole)
-		r = elf_file_read(builder->file, header->sh_offset, bytes, n);
-	if (r < 0) {
-		free(bytes);
+	if (source->packing != PACKING_NONE) {
+		r = section_view(source, 0, source->size, &view, &n);
+		*ret = source->unpacked;
+		source->unpacked = NULL;
 		return r;
 	}
+	*ret = malloc(source->size <= MAX_WHOLE ? source->size : CFI_WINDOW);
+	if (!*ret)
+		return -ENOMEM;
+	if (source->size <= MAX_WHOLE)
+		r = elf_file_read(source->file, source->offset, *ret, source->size);
+	if (r < 0)
+		free(*ret);
+	return r;
+}
+
+/* Errors: -ENOENT there is no such; -EFBIG too large to unpack; as of elf_file_read(). */
+static int read_section(struct builder *builder, const struct elf_file *file,
+			const Elf64_Shdr *header, bool is_zdebug, struct cfi_section *section)
+{
+	uint64_t room = MAX_WHOLE;
+	struct section source;
+	uint8_t *bytes;
+	int r;
+
+	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size)
+		return -ENOENT;
+	r = section_open(&source, file, header, is_zdebug, &room);
+	if (r == 0 && source.size > MAX_SECTION)
+		r = -ENOEXEC;
+	if (r == 0)
+		r = read_bytes(&source, &bytes);
+	if (r < 0)
+		return r;
 	*section = (struct cfi_section){
 		.bytes = bytes,
-		.n = n,
-		.window_n = is_whole ? n : 0,
-		.read = is_whole ? NULL : read_piece,
-		.offset = header->sh_offset,
+		.n = source.size,
+		.window_n = source.size <= MAX_WHOLE ? source.size : 0,
+		.read = source.size <= MAX_WHOLE ? NULL : read_piece,
+		.offset = source.offset,
 		.address = header->sh_addr,
 		.address_size = 8,
 		.machine = cfi_machine(builder->file->machine),
@@ -478,14 +503,64 @@ static int read_section(struct builder *builder, const char *name, struct cfi_se
 	return 0;
 }
 
+/* Where .eh_frame_hdr says that .eh_frame begins; how long it is, only its last entry says. */
+static bool locate_eh_frame(const struct elf_file *file, Elf64_Shdr *ret)
+{
+	struct {
+		uint8_t version, encodings[3];
+		int32_t distance;
+	} head;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+
+		if (segment->p_type != PT_GNU_EH_FRAME)
+			continue;
+		*ret = (Elf64_Shdr){.sh_type = SHT_PROGBITS};
+		if (elf_file_read(file, segment->p_offset, &head, sizeof head) < 0 ||
+		    head.version != 1 || head.encodings[0] != CFI_PCREL_SDATA4)
+			return false;
+		ret->sh_addr = segment->p_vaddr + offsetof(typeof(head), distance) + head.distance;
+		return elf_file_offset(file, ret->sh_addr, &ret->sh_offset, &ret->sh_size);
+	}
+	return false;
+}
+
+static int read_eh_frame(struct builder *builder, struct cfi_section *section)
+{
+	const Elf64_Shdr *header = elf_file_section(builder->file, ".eh_frame");
+	Elf64_Shdr located;
+	int r;
+
+	if (header || !locate_eh_frame(builder->file, &located))
+		return read_section(builder, builder->file, header, false, section);
+	r = read_section(builder, builder->file, &located, false, section);
+	section->ends_at_zero = true;
+	return r;
+}
+
+static int read_debug_frame(struct builder *builder, struct cfi_section *section)
+{
+	struct elf_file *file = frames_file(builder);
+	int r;
+
+	if (is_go(builder->file))
+		return -ENOENT;
+	r = read_section(builder, file, elf_file_section(file, ".debug_frame"), false, section);
+	if (r == -ENOENT)
+		r = read_section(builder, file, elf_file_section(file, ".zdebug_frame"), true,
+				 section);
+	section->is_debug_frame = true;
+	return r;
+}
+
 static int read_sections(struct builder *builder)
 {
-	int r = read_section(builder, ".eh_frame", &builder->sections[0]);
+	int r = read_eh_frame(builder, &builder->sections[0]);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = read_section(builder, ".debug_frame", &builder->sections[1]);
-	builder->sections[1].is_debug_frame = true;
+	r = read_debug_frame(builder, &builder->sections[1]);
 	return r != -ENOMEM && (builder->sections[0].bytes || r == -ENOENT) ? 0 : r;
 }
 
@@ -523,14 +598,15 @@ static int build(struct builder *builder)
 
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret)
 {
-	return unwind_table_build_breathing(file, NULL, NULL, ret);
+	return unwind_table_build_breathing(file, NULL, NULL, NULL, ret);
 }
 
-int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breathe, void *context,
-				 struct unwind_table *ret)
+int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
+				 unwind_breathe_fn breathe, void *context, struct unwind_table *ret)
 {
 	struct builder builder = {
 		.file = file,
+		.debug = debug,
 		.table.machine = file->machine,
 		.breathe = breathe,
 		.context = context,

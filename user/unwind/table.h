@@ -21,6 +21,7 @@ struct unwind_table {
 	/* What it was made from. */
 	uint64_t code_bytes; /* covered by rows */
 	uint64_t read_bytes; /* of these: no section says so, the code itself does */
+	uint64_t bare_bytes; /* code that no section says anything of, read or not */
 	uint32_t n_functions, n_rows, n_rules;
 	uint32_t n_skipped; /* left out: damaged, too much for a part, or where another begins */
 };
@@ -29,14 +30,24 @@ struct unwind_table {
  * Makes the table of @file from .eh_frame, from .debug_frame for what that leaves out, and from the
  * code itself for what both leave out. Errors: -ENOENT there is none of it, or another machine;
  * -ENOEXEC the file is damaged; -ENOMEM; read errors. Bounded: time and memory follow the size of
- * the section, at most some 10 bytes for each.
+ * the section, at most some 10 bytes for each, and of a compressed one as it is unpacked.
  */
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
 
-/* The same, and @breathe is called every millisecond or so: a large file takes a hundred. */
+/*
+ * The same, with .debug_frame from @debug, the file that it was stripped into, unless that is NULL;
+ * and @breathe is called every millisecond or so: a large file takes a hundred.
+ */
 typedef void (*unwind_breathe_fn)(void *context);
-int unwind_table_build_breathing(struct elf_file *file, unwind_breathe_fn breathe, void *context,
+int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
+				 unwind_breathe_fn breathe, void *context,
 				 struct unwind_table *ret);
+
+/* Whether sections say nothing of most of the code, so that a debug file is worth looking for. */
+static inline bool unwind_table_is_bare(const struct unwind_table *table)
+{
+	return table->bare_bytes > table->code_bytes - table->read_bytes;
+}
 
 void unwind_table_done(struct unwind_table *table);
 

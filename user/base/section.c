@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/section.h"
+#include "base/section.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "symbol/unpack.h"
+#include "base/unpack.h"
 
 #define WINDOW_SIZE   8192
 #define STRING_GLANCE 256 /* most strings end within it */

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "symbol/section.h"
-#include "symbol/unpack.h"
+#include "base/section.h"
+#include "base/unpack.h"
 
 #define SIZE 100000
 

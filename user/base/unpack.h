@@ -3,8 +3,8 @@
  * unpack: what compressed parts of a file hold. The packed bytes are read piece by piece, and no
  * more comes out than the caller allows.
  */
-#ifndef SYMBOL_UNPACK_H
-#define SYMBOL_UNPACK_H
+#ifndef BASE_UNPACK_H
+#define BASE_UNPACK_H
 
 #include "base/elf_file.h"
 

@@ -6,8 +6,8 @@
  * nothing. A compressed one can only be read from the front, so it is unpacked whole, when it is
  * first looked at; how much all of a file's sections may take unpacked is the caller's to say.
  */
-#ifndef SYMBOL_SECTION_H
-#define SYMBOL_SECTION_H
+#ifndef BASE_SECTION_H
+#define BASE_SECTION_H
 
 #include "base/elf_file.h"
 

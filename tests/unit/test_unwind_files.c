@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Unwind tables of files as other tools leave them: their call frame information is compressed, or
+ * nothing but the program headers says where it is.
+ */
+#include "unit/made_files.h"
+
+#include <errno.h>
+
+#include "symbol/debug_files.h"
+#include "unwind/table.h"
+
+#define CFA_OFFSET 1234
+
+#define N_BYTES 4096 /* of code; enough call frame information to be worth compressing */
+
+/* 64 functions with a CFA that nothing else could say; the entry is the first. */
+static void make(const char *sections)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		 ".cfi_sections %s\n.globl made\n.type made,@function\nmade:\n.rept %d/64\n"
+		 ".cfi_startproc\n.cfi_def_cfa_offset %d\n.fill 64,1,0xf4\n.cfi_endproc\n"
+		 ".endr\n.size made,64\n.section .note.GNU-stack\n",
+		 sections, N_BYTES, CFA_OFFSET);
+	made_text("made.s", text);
+	made("gcc -shared -nostdlib -Wl,-e,made,--build-id made.s -o plain.so");
+}
+
+/* Expects it in @name, with what was stripped into @debug or NULL. */
+static void expect_table_with(const char *name, struct elf_file *debug)
+{
+	int fd = made_open(name);
+	struct unwind_table table;
+	const struct bf_rule *rule;
+	struct elf_file file;
+
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	assert_int_equal(unwind_table_build_breathing(&file, debug, NULL, NULL, &table), 0);
+	rule = unwind_table_find(&table, file.entry); /* offsets are addresses */
+	assert_non_null(rule);
+	assert_int_equal(rule->cfa, BF_CFA_SP);
+	assert_int_equal(rule->cfa_offset, CFA_OFFSET);
+	assert_null(unwind_table_find(&table, file.entry + N_BYTES));
+	assert_int_equal(table.n_skipped, 0);
+	unwind_table_done(&table);
+	elf_file_done(&file);
+	close(fd);
+}
+
+static void expect_table(const char *name)
+{
+	expect_table_with(name, NULL);
+}
+
+static void test_compressed(void **state)
+{
+	make(".debug_frame");
+	expect_table("plain.so");
+	made("objcopy --compress-debug-sections=zlib-gabi plain.so zlib.so");
+	expect_table("zlib.so");
+	made("objcopy --compress-debug-sections=zlib-gnu plain.so zdebug.so");
+	expect_table("zdebug.so");
+	if (made_try("objcopy --compress-debug-sections=zstd plain.so zstd.so"))
+		expect_table("zstd.so");
+	else
+		print_message("this objcopy packs no zstd\n");
+}
+
+/* Looks for what was stripped from @name, which lies in the folder of the test. */
+static int open_debug(const char *name)
+{
+	int fd = made_open(name), debug;
+	struct unwind_table table;
+	struct elf_file file;
+
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	assert_true(unwind_table_is_bare(&table));
+	debug = debug_files_open_frames(&file, made_path(name), -1);
+	unwind_table_done(&table);
+	elf_file_done(&file);
+	close(fd);
+	return debug;
+}
+
+/* The file is stripped, and a link leads to what it lost. */
+static void test_debug_file(void **state)
+{
+	struct elf_file debug;
+	int fd;
+
+	make(".debug_frame");
+	made("objcopy --only-keep-debug --compress-debug-sections=zlib-gabi plain.so made.debug && "
+	     "strip -o stripped.so plain.so && cp stripped.so alone.so && "
+	     "objcopy --add-gnu-debuglink=made.debug stripped.so");
+	assert_int_equal(open_debug("alone.so"), -ENOENT);
+	fd = open_debug("stripped.so");
+	assert_true(fd >= 0);
+	assert_int_equal(elf_file_open(&debug, fd), 0);
+	expect_table_with("stripped.so", &debug);
+	elf_file_done(&debug);
+	close(fd);
+}
+
+/* As sstrip leaves files, and `llvm-objcopy --strip-sections`. */
+static void test_no_sections(void **state)
+{
+	Elf64_Ehdr header;
+	int fd;
+
+	make(".eh_frame");
+	fd = open(made_path("plain.so"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(pread(fd, &header, sizeof header, 0), sizeof header);
+	header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+	assert_int_equal(pwrite(fd, &header, sizeof header, 0), sizeof header);
+	close(fd);
+	expect_table("plain.so");
+}
+
+static int set_up(void **state)
+{
+	made_setup();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	made_done();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_debug_file),
+		cmocka_unit_test(test_no_sections),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
