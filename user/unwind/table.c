@@ -474,7 +474,7 @@ static int read_section(struct builder *builder, const struct elf_file *file,
 {
 	uint64_t room = MAX_WHOLE;
 	struct section source;
-	uint8_t *bytes;
+	uint8_t *bytes = NULL;
 	int r;
 
 	if (!header || header->sh_type == SHT_NOBITS || !header->sh_size)
