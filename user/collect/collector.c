@@ -23,7 +23,7 @@
 #define STEP_NS (NSEC_PER_SEC / 10)
 /* Until they are known, libraries are unwound by those that lay at their place before. */
 #define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
-#define GENERATION_BYTES (8 << 20) /* of frames and wakers, at least; see raw_stacks.h */
+#define GENERATION_BYTES (2 << 20) /* of frames and wakers, at least; see raw_stacks.h */
 #define RECORDING_NICE	 -10
 #define SETTLE_NS	 1000000 /* the longest an event takes from its time stamp into its ring */
 
