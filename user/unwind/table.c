@@ -38,7 +38,7 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 
 #define MAX_AFTER_CLONE	 32 /* bytes */
 #define DW_CFA_UNDEFINED 0x07
-#define LEAST_FUNCTION 256 /* bytes; an average */
+#define LEAST_FUNCTION	 256 /* bytes; an average */
 
 /* Executable memory that a file fills. */
 struct code_segment {
@@ -240,16 +240,17 @@ static int write_function(struct builder *builder, struct table_writer *writer,
  * The C library's clone ends what it says of itself before the system call, which returns twice:
  * to its caller, and to the child, of which it says that it has none. In between nothing is said.
  */
-static bool is_after_clone(const struct builder *builder, const struct cfi_function *next,
-			   uint64_t gap)
+static bool is_after_clone(struct builder *builder, const struct cfi_function *next, uint64_t gap)
 {
 	size_t index = next - builder->functions;
-	const struct cfi_section *section = &builder->sections[index >= builder->n_eh_functions];
+	struct cfi_section *section = &builder->sections[index >= builder->n_eh_functions];
+	const uint8_t *program;
 
-	return builder->table.machine == EM_X86_64 && gap <= MAX_AFTER_CLONE &&
-	       index < builder->n_cfi_functions && next->program_end - next->program >= 2 &&
-	       section->bytes[next->program] == DW_CFA_UNDEFINED &&
-	       section->bytes[next->program + 1] == section->machine->ra;
+	if (builder->table.machine != EM_X86_64 || gap > MAX_AFTER_CLONE ||
+	    index >= builder->n_cfi_functions || next->program_end - next->program < 2)
+		return false;
+	program = cfi_fetch(section, next->program, 2);
+	return program && program[0] == DW_CFA_UNDEFINED && program[1] == section->machine->ra;
 }
 
 /* Where the next function begins that does not begin where the @i-th does. */
