@@ -535,6 +535,14 @@ int collect_step(struct collector *collector, struct failure *failure)
 	return 0;
 }
 
+/* What only the recording needs: writing it takes memory, too. */
+static void let_go(struct collector *collector)
+{
+	segments_done(&collector->unwinder.segments);
+	ring_buffer__free(collector->events);
+	collector->events = NULL;
+}
+
 int collect_stop(struct collector *collector, struct failure *failure)
 {
 	struct bf_control *control = &collector->skel->bss->control;
@@ -547,6 +555,7 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	if (last > collector->windows.number)
 		r = closing_close_before(collector, last);
 	r = r < 0 ? r : closing_close_last(collector);
+	let_go(collector);
 	go_with_the_rest(collector);
 	if (collector->options.log)
 		fprintf(collector->options.log, "programs counted %" PRIu64 " samples\n",
