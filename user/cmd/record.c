@@ -23,7 +23,7 @@
 #include "cmd/snapshots.h"
 #include "cmd/summary.h"
 
-#define LARGE_BLOCK (128 << 10)
+#define LARGE_BLOCK (32 << 10)
 
 struct recording {
 	struct record_options options;
