@@ -22,7 +22,7 @@
 #define CODE_SIZE   (9u << 20)
 #define CODE_END    (CODE_OFFSET + CODE_SIZE)
 #define DATA_SHIFT  0x2000000
-#define DATA_SIZE   (24u << 20)
+#define DATA_SIZE   (40u << 20)
 #define POINTERS    CODE_END		/* what indirect addresses point at */
 #define SECTIONS    (CODE_END + 0x1000) /* where the sections begin */
 #define TEXT_BASE   (CODE_OFFSET + CODE_SHIFT)

@@ -704,6 +704,28 @@ static void test_pieces(void **state)
 	made_done();
 }
 
+/* A file whose section is too large to be read whole; its last function is a clone's child. */
+static void test_clone_in_pieces(void **state)
+{
+	static const uint8_t nops[240];
+	uint32_t offset = 0x2000;
+
+	begin_eh(EM_X86_64);
+	for (; made.n - SECTIONS < 33u << 20; offset += 16) {
+		begin_fde(offset, 8);
+		put(nops, sizeof nops);
+		end_entry();
+	}
+	FDE(offset, 8, DW_CFA_undefined, 16);
+	made_end_section();
+	build_table();
+	assert_int_equal(unwind_table_find(&table, offset - 8)->cfa, BF_CFA_CLONE);
+	for (uint32_t at = 0x2008; at < offset - 8; at += 16)
+		assert_null(unwind_table_find(&table, at));
+	unwind_table_done(&table);
+	made_done();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -725,6 +747,7 @@ int main(void)
 		cmocka_unit_test(test_compressed_damaged),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_clone_in_pieces),
 		cmocka_unit_test(test_arm64),
 		cmocka_unit_test(test_pages_and_parts),
 		cmocka_unit_test(test_dense),

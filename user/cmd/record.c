@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 #include "cmd/signals.h"
 #include "cmd/snapshots.h"
 #include "cmd/summary.h"
+
+#define LARGE_BLOCK (32 << 10)
 
 struct recording {
 	struct record_options options;
@@ -394,12 +397,22 @@ static int finish_command(struct recording *recording, int code)
 	return code;
 }
 
+/*
+ * Gives large blocks to the kernel when they are freed, and lets arrays grow without a copy: once
+ * one was freed, glibc would have others of its size in the heap, where they leave holes.
+ */
+static void map_large_blocks(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+}
+
 int cmd_record(int argc, char **argv, uint64_t started_ns)
 {
 	struct recording recording = {.started_ns = started_ns, .signals.fd = -1};
 	struct failure failure = {};
 	int r, code;
 
+	map_large_blocks();
 	r = options_parse(argc, argv, &recording.options, &failure);
 	if (r != 0) {
 		options_done(&recording.options);

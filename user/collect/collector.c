@@ -23,7 +23,7 @@
 #define STEP_NS (NSEC_PER_SEC / 10)
 /* Until they are known, libraries are unwound by those that lay at their place before. */
 #define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
-#define GENERATION_BYTES (8 << 20) /* of frames and wakers, at least; see raw_stacks.h */
+#define GENERATION_BYTES (2 << 20) /* of frames and wakers, at least; see raw_stacks.h */
 #define RECORDING_NICE	 -10
 #define SETTLE_NS	 1000000 /* the longest an event takes from its time stamp into its ring */
 
@@ -537,6 +537,14 @@ int collect_step(struct collector *collector, struct failure *failure)
 	return 0;
 }
 
+/* What only the recording needs: writing it takes memory, too. */
+static void let_go(struct collector *collector)
+{
+	segments_done(&collector->unwinder.segments);
+	ring_buffer__free(collector->events);
+	collector->events = NULL;
+}
+
 int collect_stop(struct collector *collector, struct failure *failure)
 {
 	struct bf_control *control = &collector->skel->bss->control;
@@ -549,6 +557,7 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	if (last > collector->windows.number)
 		r = closing_close_before(collector, last);
 	r = r < 0 ? r : closing_close_last(collector);
+	let_go(collector);
 	go_with_the_rest(collector);
 	if (collector->options.log)
 		fprintf(collector->options.log, "programs counted %" PRIu64 " samples\n",

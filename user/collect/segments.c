@@ -4,8 +4,11 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/array.h"
 
 #define SEGMENT_BYTES (BF_SEGMENT_WORDS * sizeof(uint32_t))
 #define IDLE_EPOCHS   2 /* drains, about a second each, for which no stack went through a segment */
@@ -16,6 +19,11 @@ struct segment_memory {
 	uint32_t *words; /* mapped when it is first used */
 	uint32_t used;	 /* words */
 	enum room_kind kind;
+};
+
+/* [at, end) of a segment. */
+struct word_range {
+	uint32_t segment, at, end;
 };
 
 /* Enters the new inner maps into the outer one: in one call where the kernel (5.19) can. */
@@ -121,6 +129,8 @@ void segments_done(struct segments *segments)
 			close(segments->items[i].fd);
 	}
 	free(segments->items);
+	free(segments->quiet.items);
+	free(segments->free.items);
 	*segments = (struct segments){};
 }
 
@@ -135,7 +145,34 @@ static int map_segment(struct segment_memory *item)
 	return 0;
 }
 
-/* Returns 1 when taken, 0 when there is no room, or an error. */
+/* Rooms begin at, and have, multiples of 8 words. */
+static uint32_t whole_words(uint32_t n_words)
+{
+	return (n_words + 7) & ~7u;
+}
+
+/* Takes the first free range that is large enough. Returns whether there is one. */
+static bool take_free(struct segments *segments, enum room_kind kind, uint32_t n_words,
+		      struct room *ret)
+{
+	struct word_ranges *list = &segments->free;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct word_range *range = &list->items[i];
+
+		if (segments->items[range->segment].kind != kind ||
+		    range->end - range->at < n_words)
+			continue;
+		*ret = (struct room){range->segment, range->at};
+		range->at += n_words;
+		if (range->at == range->end)
+			memmove(range, range + 1, (--list->n - i) * sizeof *range);
+		return true;
+	}
+	return false;
+}
+
+/* Takes what was never used, or is free up to the end. Returns 1, 0 without room, or an error. */
 static int take(struct segments *segments, uint32_t segment, enum room_kind kind, uint32_t n_words,
 		uint32_t epoch, struct room *ret)
 {
@@ -157,10 +194,14 @@ static int take(struct segments *segments, uint32_t segment, enum room_kind kind
 	return 1;
 }
 
-/* The same, of whichever has room. */
+/* The same, of whichever has room, free ranges first. */
 static int take_any(struct segments *segments, enum room_kind kind, uint32_t n_words,
 		    uint32_t epoch, struct room *ret)
 {
+	if (take_free(segments, kind, n_words, ret)) {
+		segments->items[ret->segment].words[0] = epoch;
+		return 1;
+	}
 	for (uint32_t i = 1; i <= segments->n; i++) {
 		int r = take(segments, i, kind, n_words, epoch, ret);
 
@@ -190,6 +231,16 @@ bool segments_may_have_room(const struct segments *segments, uint32_t epoch)
 	return segments->n < segments->limit;
 }
 
+static void drop_ranges(struct word_ranges *list, uint32_t segment)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i].segment != segment)
+			list->items[kept++] = list->items[i];
+	list->n = kept;
+}
+
 /* Empties the segment that was used longest ago, if that is long enough. */
 static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epochs)
 {
@@ -200,19 +251,82 @@ static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epoch
 		return false;
 	items[oldest].words[1]++;
 	segments->evict(segments->evict_context, oldest);
+	drop_ranges(&segments->quiet, oldest);
+	drop_ranges(&segments->free, oldest);
 	items[oldest].used = BF_SEGMENT_FIRST;
 	segments->n_evicted++;
 	return true;
 }
 
-void segments_free_tables(struct segments *segments, const uint32_t *used)
+void segments_release(struct segments *segments, struct room room, uint32_t n_words)
 {
-	for (uint32_t i = 1; i <= segments->n; i++) {
-		struct segment_memory *item = &segments->items[i];
+	struct word_ranges *quiet = &segments->quiet;
 
-		if (!used[i] && item->kind == ROOM_TABLE)
-			item->used = BF_SEGMENT_FIRST;
+	if (array_reserve(quiet->items, quiet->capacity, quiet->n, 1) == 0)
+		quiet->items[quiet->n++] =
+			(struct word_range){room.segment, room.at, room.at + whole_words(n_words)};
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct word_range *x = a, *y = b;
+
+	if (x->segment != y->segment)
+		return x->segment < y->segment ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Neighbours in the sorted list become one. */
+static void join_ranges(struct word_ranges *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct word_range *last = n ? &list->items[n - 1] : NULL, range = list->items[i];
+
+		if (last && last->segment == range.segment && last->end == range.at)
+			last->end = range.end;
+		else
+			list->items[n++] = range;
 	}
+	list->n = n;
+}
+
+/* Ranges up to the end of what is used of a segment are used no more. */
+static void cut_ends(struct segments *segments)
+{
+	struct word_ranges *list = &segments->free;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct word_range range = list->items[i];
+		struct segment_memory *item = &segments->items[range.segment];
+
+		if (range.end == item->used)
+			item->used = range.at;
+		else
+			list->items[kept++] = range;
+	}
+	list->n = kept;
+}
+
+int segments_reclaim(struct segments *segments)
+{
+	struct word_ranges *list = &segments->free, *quiet = &segments->quiet;
+	int r;
+
+	if (!quiet->n)
+		return 0;
+	r = array_reserve(list->items, list->capacity, list->n, quiet->n);
+	if (r < 0)
+		return r;
+	memcpy(list->items + list->n, quiet->items, quiet->n * sizeof *quiet->items);
+	list->n += quiet->n;
+	quiet->n = 0;
+	qsort(list->items, list->n, sizeof *list->items, compare_ranges);
+	join_ranges(list);
+	cut_ends(segments);
+	return 1;
 }
 
 /* New segments are asked for when the last ones are begun. */
@@ -230,7 +344,7 @@ int segments_allocate(struct segments *segments, enum room_kind kind, uint32_t n
 {
 	int r;
 
-	n_words = (n_words + 7) & ~7u;
+	n_words = whole_words(n_words);
 	if (n_words > BF_SEGMENT_WORDS - BF_SEGMENT_FIRST)
 		return -E2BIG;
 	do {

@@ -5,6 +5,10 @@
  * longest ago is emptied and filled anew; but none that is in use: a working set above the budget
  * would only be carried back and forth.
  *
+ * A room that is released waits until no BPF program can read it any more, then joins the free
+ * ranges beside it; one at the end of what is used of a segment moves that end back. The first free
+ * range that is large enough goes first.
+ *
  * Giving the kernel a new segment waits for all that runs in it, which takes from milliseconds to
  * seconds. So a thread makes them, some ahead of need.
  */
@@ -35,10 +39,17 @@ typedef void (*segments_evict_fn)(void *context, uint32_t segment);
 
 #define SEGMENTS_BATCH 16 /* made at a time */
 
+struct word_ranges {
+	struct word_range *items;
+	size_t n, capacity;
+};
+
 struct segments {
 	int map_fd; /* the outer map */
 	struct segment_memory *items;
-	uint32_t n, limit; /* segments are counted from 1 */
+	uint32_t n, limit;	  /* segments are counted from 1 */
+	struct word_ranges quiet; /* released; BPF may still read them */
+	struct word_ranges free;  /* sorted by place, none beside another */
 	segments_evict_fn evict;
 	void *evict_context;
 	unwind_breathe_fn breathe; /* or NULL */
@@ -72,12 +83,18 @@ int segments_allocate(struct segments *segments, enum room_kind kind, uint32_t n
 bool segments_may_have_room(const struct segments *segments, uint32_t epoch);
 
 /*
- * Empties the segments of tables that nothing is in, says @used, by segment. Call it when all
- * programs have ended that could have read what was there.
+ * Gives back the room of @n_words, which new programs do not find any more. Without memory to note
+ * it, it stays unused.
  */
-void segments_free_tables(struct segments *segments, const uint32_t *used);
+void segments_release(struct segments *segments, struct room room, uint32_t n_words);
 
-/* The words of @room; they move never and end with an eviction. */
+/*
+ * What was released may be allocated again. Call it when all programs have ended that ran at the
+ * last call. Returns whether there was any; errors: -ENOMEM.
+ */
+int segments_reclaim(struct segments *segments);
+
+/* The words of @room; they never move, and end with a release or an eviction. */
 uint32_t *segments_words(const struct segments *segments, struct room room);
 
 /* How often @segment was emptied. */

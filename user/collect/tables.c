@@ -48,19 +48,13 @@ static void set_part(struct tables *tables, const struct file_table *file, uint3
 	}
 }
 
-static void free_room(struct tables *tables, struct room *room)
-{
-	tables->used[room->segment] -= room->segment != 0;
-	*room = (struct room){};
-}
-
 static void evict_parts(struct tables *tables, struct file_table *file, uint32_t segment)
 {
 	for (uint32_t i = 0; i < file->table.n_parts && file->rooms; i++) {
 		if (file->rooms[i].segment != segment)
 			continue;
 		set_part(tables, file, i, (struct bf_table){});
-		free_room(tables, &file->rooms[i]);
+		file->rooms[i] = (struct room){};
 		file->table.parts[i].words = NULL;
 	}
 }
@@ -89,7 +83,9 @@ static void release_table(void *context, struct file_table *file)
 	struct tables *tables = context;
 
 	for (uint32_t i = 0; i < file->table.n_parts && file->rooms; i++)
-		free_room(tables, &file->rooms[i]);
+		if (file->rooms[i].segment)
+			segments_release(tables->segments, file->rooms[i],
+					 file->table.parts[i].n_words);
 	for (uint32_t i = 0; i < file->n_extents; i++) {
 		const struct extent *extent = &file->extents[i];
 
@@ -100,8 +96,8 @@ static void release_table(void *context, struct file_table *file)
 	file_table_free(file);
 }
 
-int tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct files *files,
-		struct segments *segments, unwind_breathe_fn breathe, void *breathe_context)
+void tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct files *files,
+		 struct segments *segments, unwind_breathe_fn breathe, void *breathe_context)
 {
 	*tables = (struct tables){
 		.map_fd = map_fd,
@@ -109,13 +105,11 @@ int tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct file
 		.next_slot = 1,
 		.files = files,
 		.segments = segments,
-		.used = calloc(BF_MAX_SEGMENTS, sizeof *tables->used),
 		.breathe = breathe,
 		.breathe_context = breathe_context,
 	};
 	files->release_table = release_table;
 	files->release_context = tables;
-	return tables->used ? 0 : -ENOMEM;
 }
 
 void tables_done(struct tables *tables)
@@ -126,7 +120,6 @@ void tables_done(struct tables *tables)
 		file_table_free(tables->files->files[i].table);
 		tables->files->files[i].table = NULL;
 	}
-	free(tables->used);
 	free(tables->free.ranges);
 	free(tables->quiet.ranges);
 	*tables = (struct tables){};
@@ -164,7 +157,6 @@ static int place_part(struct tables *tables, struct file_table *file, uint32_t p
 		return r;
 	memcpy(segments_words(tables->segments, room), built->words, built->n_words * 4);
 	file->rooms[part] = room;
-	tables->used[room.segment]++;
 	file->table.parts[part] =
 		(struct unwind_part){segments_words(tables->segments, room), built->n_words};
 	set_part(tables, file, part, (struct bf_table){room.segment, room.at});
@@ -410,7 +402,6 @@ int tables_reclaim(struct tables *tables)
 		r = add_range(&tables->free, tables->quiet.ranges[i].first,
 			      tables->quiet.ranges[i].n);
 	tables->quiet.n = 0;
-	segments_free_tables(tables->segments, tables->used);
 	return r < 0 ? r : 0;
 }
 

@@ -25,7 +25,6 @@ struct tables {
 	} free, quiet;
 	struct files *files;
 	struct segments *segments;
-	uint32_t *used; /* by segment: parts in it */
 	unwind_breathe_fn breathe;
 	void *breathe_context;
 	elf_open_debug_fn open_debug; /* or NULL */
@@ -36,10 +35,10 @@ struct tables {
 
 /*
  * What is not ours stays the caller's; the files' tables are freed with them. @n_slots: of map
- * @map_fd. Errors: -ENOMEM.
+ * @map_fd.
  */
-int tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct files *files,
-		struct segments *segments, unwind_breathe_fn breathe, void *breathe_context);
+void tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct files *files,
+		 struct segments *segments, unwind_breathe_fn breathe, void *breathe_context);
 void tables_done(struct tables *tables);
 
 /*
@@ -55,11 +54,10 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
  */
 int tables_describe(struct tables *tables, const struct mapping *mapping, struct bf_mapping *ret);
 
-/* Takes the parts in @segment back. */
+/* Takes the parts in @segment back, which is about to be empty. */
 void tables_evict(struct tables *tables, uint32_t segment);
 
-/* Frees slots that are quiet by now, and segments that hold nothing. Call it after each drain.
- * Errors: -ENOMEM. */
+/* Frees slots that are quiet by now. Call it after each drain. Errors: -ENOMEM. */
 int tables_reclaim(struct tables *tables);
 
 /* Parts and files that had no room may be asked for again. Returns whether files had no slots. */

@@ -16,12 +16,13 @@
 
 #define MAPPING_WORDS (sizeof(struct bf_mapping) / sizeof(uint32_t))
 #define FIRST_CLASS   5 /* log2 of the mappings in the smallest room */
+#define LAST_CLASS    5 /* each has room for twice as many as the one before */
 #define MAX_CHUNKS    1024
 #define ASK_NS	      (NSEC_PER_SEC / 1000)
 /* Once the loader has found so many addresses of a process unmapped, BPF asks no more. */
 #define MISSES_TO_BELIEVE 8
 
-_Static_assert(1 << (FIRST_CLASS + UNWINDER_CLASSES - 1) == BF_MAX_MAPPINGS, "the largest room");
+_Static_assert(1 << (FIRST_CLASS + LAST_CLASS) == BF_MAX_MAPPINGS, "the largest room");
 _Static_assert(MAX_CHUNKS <= BF_MAX_MAPPINGS, "one index");
 
 static uint32_t epoch_now(const struct unwinder *unwinder)
@@ -31,14 +32,10 @@ static uint32_t epoch_now(const struct unwinder *unwinder)
 
 /* --- rooms --- */
 
-static void forget_rooms(struct room_list *list, uint32_t segment)
+/* BPF may read one half of the room while the other is written. */
+static uint32_t room_words(unsigned int class)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->n; i++)
-		if (list->rooms[i].segment != segment)
-			list->rooms[kept++] = list->rooms[i];
-	list->n = kept;
+	return 2 * MAPPING_WORDS << (FIRST_CLASS + class);
 }
 
 static bool reaches(const struct list_rooms *rooms, uint32_t segment)
@@ -49,20 +46,22 @@ static bool reaches(const struct list_rooms *rooms, uint32_t segment)
 	return false;
 }
 
-/* A room that BPF may still read waits for unwinder_reclaim(); without memory it stays unused. */
 static void release_rooms(void *context, struct list_rooms *rooms)
 {
 	struct unwinder *unwinder = context;
 
-	for (uint32_t i = 0; i < rooms->n; i++) {
-		struct room_list *list = &unwinder->quiet[i ? UNWINDER_CLASSES - 1 : rooms->class];
-
-		if (rooms->rooms[i].segment &&
-		    array_reserve(list->rooms, list->capacity, list->n, 1) == 0)
-			list->rooms[list->n++] = rooms->rooms[i];
-	}
+	for (uint32_t i = 0; i < rooms->n; i++)
+		segments_release(&unwinder->segments, rooms->rooms[i],
+				 room_words(i ? LAST_CLASS : rooms->class));
 	free(rooms->rooms);
 	*rooms = (struct list_rooms){};
+}
+
+/* All rooms of a list of which one was in @segment. */
+static void evict_list(struct unwinder *unwinder, struct mapping_list *list, uint32_t segment)
+{
+	if (reaches(&list->rooms, segment))
+		release_rooms(unwinder, &list->rooms);
 }
 
 /* What lay in @segment is gone: BPF sees that by how often the segment was emptied. */
@@ -72,19 +71,14 @@ static void evict(void *context, uint32_t segment)
 	struct processes *processes = unwinder->processes;
 
 	tables_evict(&unwinder->tables, segment);
-	for (size_t i = 0; i < UNWINDER_CLASSES; i++) {
-		forget_rooms(&unwinder->free[i], segment);
-		forget_rooms(&unwinder->quiet[i], segment);
-	}
 	for (size_t i = 0; i < processes->pool.n; i++) {
 		struct process *process = &processes->processes[i];
 
-		if (!process->n_references || !reaches(&process->mappings->rooms, segment))
+		if (!process->n_references)
 			continue;
-		for (uint32_t k = 0; k < process->mappings->rooms.n; k++)
-			if (process->mappings->rooms.rooms[k].segment == segment)
-				process->mappings->rooms.rooms[k] = (struct room){};
-		release_rooms(unwinder, &process->mappings->rooms);
+		evict_list(unwinder, process->mappings, segment);
+		for (uint32_t k = 0; k < process->n_past; k++)
+			evict_list(unwinder, process->past[k].list, segment);
 	}
 	load_wait_for_programs(unwinder->skel);
 }
@@ -93,8 +87,6 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
 		  void *context)
 {
-	int r;
-
 	*unwinder = (struct unwinder){
 		.skel = skel,
 		.processes = processes,
@@ -102,11 +94,11 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 	};
 	processes->release_rooms = release_rooms;
 	processes->release_context = unwinder;
-	r = tables_init(&unwinder->tables, bpf_map__fd(skel->maps.tables),
-			bpf_map__max_entries(skel->maps.tables), &processes->files,
-			&unwinder->segments, breathe, context);
-	if (r < 0 || !budget_bytes)
-		return r;
+	tables_init(&unwinder->tables, bpf_map__fd(skel->maps.tables),
+		    bpf_map__max_entries(skel->maps.tables), &processes->files, &unwinder->segments,
+		    breathe, context);
+	if (!budget_bytes)
+		return 0;
 	return segments_init(&unwinder->segments, bpf_map__fd(skel->maps.segments), budget_bytes,
 			     evict, unwinder, breathe, context);
 }
@@ -114,10 +106,6 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 void unwinder_done(struct unwinder *unwinder)
 {
 	tables_done(&unwinder->tables);
-	for (size_t i = 0; i < UNWINDER_CLASSES; i++) {
-		free(unwinder->free[i].rooms);
-		free(unwinder->quiet[i].rooms);
-	}
 	segments_done(&unwinder->segments);
 	*unwinder = (struct unwinder){};
 }
@@ -126,30 +114,16 @@ static unsigned int class_of(size_t n_mappings)
 {
 	unsigned int class = 0;
 
-	while (class < UNWINDER_CLASSES - 1 && n_mappings > 1u << (FIRST_CLASS + class))
+	while (class < LAST_CLASS && n_mappings > 1u << (FIRST_CLASS + class))
 		class ++;
 	return class;
-}
-
-/* BPF may read one half of the room while the other is written. */
-static int take_room(struct unwinder *unwinder, unsigned int class, struct room *ret)
-{
-	struct room_list *list = &unwinder->free[class];
-
-	if (list->n) {
-		*ret = list->rooms[--list->n];
-		return 0;
-	}
-	return segments_allocate(&unwinder->segments, ROOM_MAPPINGS,
-				 2 * MAPPING_WORDS << (FIRST_CLASS + class), epoch_now(unwinder),
-				 true, ret);
 }
 
 /* The mappings of the half of @room that is written. */
 static struct bf_mapping *room_half(const struct unwinder *unwinder, struct room room,
 				    unsigned int class, bool turn, struct room *ret)
 {
-	room.at += turn ? MAPPING_WORDS << (FIRST_CLASS + class) : 0;
+	room.at += turn ? room_words(class) / 2 : 0;
 	*ret = room;
 	return (struct bf_mapping *)segments_words(&unwinder->segments, room);
 }
@@ -204,10 +178,15 @@ static int take_rooms(struct unwinder *unwinder, struct list_rooms *rooms, size_
 	for (size_t i = 0; r >= 0 && i <= n_chunks; i++) {
 		struct room room = {};
 
-		r = take_room(unwinder, i ? UNWINDER_CLASSES - 1 : class, &room);
+		r = segments_allocate(&unwinder->segments, ROOM_MAPPINGS,
+				      room_words(i ? LAST_CLASS : class), epoch_now(unwinder), true,
+				      &room);
 		/* Taking one may have evicted those before it. */
-		if (r >= 0 && rooms->n != i)
+		if (r >= 0 && rooms->n != i) {
+			segments_release(&unwinder->segments, room,
+					 room_words(i ? LAST_CLASS : class));
 			r = -ENOSPC;
+		}
 		if (r >= 0)
 			rooms->rooms[rooms->n++] = room;
 	}
@@ -223,8 +202,8 @@ static void write_chunk(const struct unwinder *unwinder, const struct list_rooms
 	struct room place;
 	uint32_t emptied = segments_emptied(&unwinder->segments, rooms->rooms[i].segment);
 
-	memcpy(room_half(unwinder, rooms->rooms[i], UNWINDER_CLASSES - 1, rooms->turn, &place),
-	       mappings, n * sizeof *mappings);
+	memcpy(room_half(unwinder, rooms->rooms[i], LAST_CLASS, rooms->turn, &place), mappings,
+	       n * sizeof *mappings);
 	*ret = (struct bf_mapping){
 		.start = mappings[0].start,
 		.end = mappings[n - 1].end,
@@ -360,26 +339,12 @@ static int allow_again(struct unwinder *unwinder)
 	return r;
 }
 
-static void free_quiet_rooms(struct unwinder *unwinder)
-{
-	for (size_t i = 0; i < UNWINDER_CLASSES; i++) {
-		struct room_list *to = &unwinder->free[i], *from = &unwinder->quiet[i];
-
-		if (array_reserve(to->rooms, to->capacity, to->n, from->n) < 0)
-			continue;
-		if (from->n)
-			memcpy(to->rooms + to->n, from->rooms, from->n * sizeof *from->rooms);
-		to->n += from->n;
-		from->n = 0;
-	}
-}
-
 int unwinder_reclaim(struct unwinder *unwinder)
 {
 	int r = tables_reclaim(&unwinder->tables);
 
-	free_quiet_rooms(unwinder);
-	if (r >= 0 && segments_may_have_room(&unwinder->segments, epoch_now(unwinder)))
+	r = r < 0 ? r : segments_reclaim(&unwinder->segments);
+	if (r > 0 || (r == 0 && segments_may_have_room(&unwinder->segments, epoch_now(unwinder))))
 		r = allow_again(unwinder);
 	return r;
 }

@@ -17,8 +17,6 @@
 
 struct profiler;
 
-#define UNWINDER_CLASSES 6 /* sizes of a list's room: 32 mappings, 64, … BF_MAX_MAPPINGS */
-
 struct unwinder {
 	struct profiler *skel;
 	struct processes *processes;
@@ -27,12 +25,6 @@ struct unwinder {
 	struct tables tables;
 	uint64_t asked_at;  /* when /proc was last asked for a mapping that no record named */
 	uint64_t n_refused; /* processes whose mappings BPF could not be given */
-
-	/* Rooms of lists that are no more: by class, those that BPF may still read apart. */
-	struct room_list {
-		struct room *rooms;
-		size_t n, capacity;
-	} free[UNWINDER_CLASSES], quiet[UNWINDER_CLASSES];
 };
 
 /*

@@ -68,10 +68,14 @@ int stack_flow_init(struct stack_flow *flow)
 	return -ENOMEM;
 }
 
-void stack_flow_done(struct stack_flow *flow)
+void stack_flow_end(struct stack_flow *flow)
 {
-	free(flow->at);
-	free(flow->states);
+	const struct stack_flow known = {
+		.at = flow->at,
+		.states = flow->states,
+		.n_functions = flow->n_functions,
+	};
+
 	free(flow->slots);
 	free(flow->marks);
 	free(flow->starts);
@@ -81,6 +85,14 @@ void stack_flow_done(struct stack_flow *flow)
 	free(flow->calls);
 	free(flow->endless);
 	free(flow->doubts);
+	*flow = known;
+}
+
+void stack_flow_done(struct stack_flow *flow)
+{
+	stack_flow_end(flow);
+	free(flow->at);
+	free(flow->states);
 	*flow = (struct stack_flow){};
 }
 

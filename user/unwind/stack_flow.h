@@ -83,6 +83,9 @@ bool stack_flow_has(const struct stack_flow *flow, uint64_t address);
 /* Follows all functions. Errors: -ENOMEM. */
 int stack_flow_run(struct stack_flow *flow);
 
+/* Frees all but what stack_flow_state() and stack_flow_next() say. The code may go, too. */
+void stack_flow_end(struct stack_flow *flow);
+
 /* The state before the instruction that begins at byte @at of the code; NULL: none is known. */
 const struct stack_state *stack_flow_state(const struct stack_flow *flow, uint32_t at);
 /* Where that changes next: the first byte after @at with another state, or @end. */

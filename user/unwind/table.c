@@ -39,7 +39,7 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 
 #define MAX_AFTER_CLONE	 32 /* bytes */
 #define DW_CFA_UNDEFINED 0x07
-#define LEAST_FUNCTION 256 /* bytes; an average */
+#define LEAST_FUNCTION	 256 /* bytes; an average */
 
 /* Executable memory that a file fills. */
 struct code_segment {

@@ -108,6 +108,15 @@ static int read_symbols(struct table_code *code, const Elf64_Shdr *section)
 	return r;
 }
 
+/* What was found out needs less room than finding it out does. */
+static void free_code(struct table_code *code)
+{
+	stack_flow_end(&code->flow);
+	free(code->bytes);
+	code->bytes = NULL;
+	code->capacity = 0;
+}
+
 int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *context)
 {
 	struct stack_flow *flow = &code->flow;
@@ -135,6 +144,7 @@ int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *con
 		r = stack_flow_run(flow);
 	if (!flow->n_functions)
 		code->n_ranges = 0;
+	free_code(code);
 	return r;
 }
 
