@@ -25,6 +25,7 @@
 #define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
 #define MAX_TABLE_PARTS	  262144 /* of 256 KiB of a file */
 #define EVENTS_RING_BYTES (32u << 20)
+#define SELDOM_HZ	  100
 #define SPARE_RING_BYTES  (256u << 10)
 
 /* libbpf has one print function for the process, without a context. */
@@ -264,12 +265,14 @@ static void size_maps(struct profiler *skel, const struct collect_options *optio
 {
 	uint64_t cpus = libbpf_num_possible_cpus();
 	uint64_t rows = 2 * options->frequency * cpus;
+	/* Few samples come at a time, so the ring, which is mapped twice, may be small. */
+	bool is_seldom = !skel->rodata->config.offcpu && options->frequency <= SELDOM_HZ;
 	uint32_t ring_bytes;
 
 	if ((skel->rodata->config.offcpu || options->n_events) && rows < 65536)
 		rows = 65536;
 	rows = power_of_two_above(rows < 8192 ? 8192 : rows > (1 << 20) ? 1 << 20 : rows);
-	ring_bytes = power_of_two_above((2u << 20) + cpus * (128u << 10));
+	ring_bytes = power_of_two_above((is_seldom ? 1u << 20 : 2u << 20) + cpus * (128u << 10));
 	/* Events can come in thousands before a new process can be unwound. */
 	if (options->n_events && ring_bytes < EVENTS_RING_BYTES)
 		ring_bytes = EVENTS_RING_BYTES;
