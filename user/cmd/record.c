@@ -23,7 +23,7 @@
 #include "cmd/snapshots.h"
 #include "cmd/summary.h"
 
-#define LARGE_BLOCK (32 << 10)
+#define LARGE_BLOCK (64 << 10)
 
 struct recording {
 	struct record_options options;
@@ -221,6 +221,15 @@ static int hold_command(struct recording *recording, struct failure *failure)
 	return r;
 }
 
+/*
+ * Gives large blocks to the kernel when they are freed, and lets arrays grow without a copy: once
+ * one was freed, glibc would have others of its size in the heap, where they leave holes.
+ */
+static void map_large_blocks(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+}
+
 static int record(struct recording *recording, struct failure *failure)
 {
 	struct record_options *options = &recording->options;
@@ -235,6 +244,7 @@ static int record(struct recording *recording, struct failure *failure)
 	}
 	options->collect.log = options->verbose ? stderr : NULL;
 	r = collect_open(&options->collect, &recording->collector, failure);
+	map_large_blocks();
 	r = r < 0 ? r : watch_targets(recording);
 	r = r < 0 ? r : collect_start(recording->collector, options->duration_ns, failure);
 	if (r < 0)
@@ -397,22 +407,12 @@ static int finish_command(struct recording *recording, int code)
 	return code;
 }
 
-/*
- * Gives large blocks to the kernel when they are freed, and lets arrays grow without a copy: once
- * one was freed, glibc would have others of its size in the heap, where they leave holes.
- */
-static void map_large_blocks(void)
-{
-	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
-}
-
 int cmd_record(int argc, char **argv, uint64_t started_ns)
 {
 	struct recording recording = {.started_ns = started_ns, .signals.fd = -1};
 	struct failure failure = {};
 	int r, code;
 
-	map_large_blocks();
 	r = options_parse(argc, argv, &recording.options, &failure);
 	if (r != 0) {
 		options_done(&recording.options);
