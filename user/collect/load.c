@@ -536,7 +536,6 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 	int r = -ENOENT;
 
 	libbpf_said.log = options->log;
-	libbpf_said.first[0] = '\0';
 	libbpf_set_print(on_libbpf_print);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	raise_limits();
@@ -551,6 +550,7 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 			continue;
 		if (hook != HOOK_SWITCH_OUT && !facts.books_waits && offcpu)
 			continue;
+		libbpf_said.first[0] = '\0';
 		r = try_hook(options, &facts, hook, ret, failure);
 		if (r == 0 && offcpu)
 			ret->hook = hook_names[hook];

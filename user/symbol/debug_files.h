@@ -53,8 +53,8 @@ int debug_files_find(const struct debug_search *search, struct debug_files *ret)
 void debug_files_done(struct debug_files *files);
 
 /*
- * Opens the file that has the .debug_frame which was stripped from @file; @path and @root as in a
- * search. Returns a descriptor, the caller's to close. Errors: -ENOENT there is none; -ENOMEM.
+ * Opens the file that has the .debug_frame which was stripped from @file, by its build-id; @path and
+ * @root as in a search. Returns a descriptor, the caller's to close. Errors: -ENOENT there is none; -ENOMEM.
  */
 int debug_files_open_frames(struct elf_file *file, const char *path, int root);
 
