@@ -222,8 +222,10 @@ def test_chain_off_cpu(offcpu, chains, shape):
     right, reaches, wrong = judge(folded, shape, WAITS, chains)
     # The images live for half a second: on a slow machine they may be gone before they are read, and
     # with every wait kept, snapshots of them find the ring full, which is counted.
-    least = 0.25 if result.summary["losses"]["snapshots"] else 0.6
-    assert right >= (least if shape == "exec" else 0.99), wrong
+    if shape == "exec":
+        assert min(right, reaches) >= (0.25 if result.summary["losses"]["snapshots"] else 0.6), wrong
+        return
+    assert right >= 0.99, wrong
     assert reaches >= (0.3 if shape in ("threads", "fork", *LEAF_SHARE) else 0.9)
 
 
