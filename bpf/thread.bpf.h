@@ -75,8 +75,8 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 
 /*
  * The same where threads are switched. Who holds the run queue may not ask for memory, for the
- * kernel may wake a thread to get some: there each thread has been met, as it was born or by the
- * iterator; also if it only comes to the cgroup later.
+ * kernel may wake a thread to get some: there its storage was made when it was born or
+ * when the iterator came to it, even if it enters the cgroup only later.
  */
 static __always_inline struct thread *thread_switched(struct task_struct *task)
 {

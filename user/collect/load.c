@@ -72,8 +72,8 @@ struct btf_names {
 /* Where the file can't be mapped, before 6.16. It comes in pages. */
 static int read_names(int fd, struct btf_names *names)
 {
-	names->file = mmap(NULL, names->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+	names->file =
+		mmap(NULL, names->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (names->file == MAP_FAILED)
 		return -ENOMEM;
 	for (size_t at = names->size - names->n; at < names->size;) {
@@ -423,7 +423,8 @@ static void log_programs(const struct profiler *skel, FILE *log)
 	}
 }
 
-/* The unwinder's, but for one: they are verified side by side. */
+/* Has the kernel verify two of the programs that walk stacks while we go on: the rest take as long.
+ */
 static int defer_programs(struct loaded *loaded)
 {
 	int r = deferred_init(&loaded->leaving, DEFERRED_RAW_TRACEPOINT);
@@ -444,15 +445,15 @@ static int end_deferred(struct deferred *deferred, FILE *log)
 	return r;
 }
 
-/* What libbpf takes from the names of sections that it knows. */
+/* Says what libbpf learns from the name of a section, where it does not know that section. */
 static int set_targets(struct profiler *skel)
 {
 	struct bpf_program *at_end = skel->progs.on_each_task_at_end;
 
 	if (!bpf_program__autoload(at_end))
 		return 0;
-	return bpf_program__set_flags(at_end, BPF_F_SLEEPABLE) ?:
-	       bpf_program__set_attach_target(at_end, 0, "task");
+	return bpf_program__set_flags(at_end, BPF_F_SLEEPABLE)
+		       ?: bpf_program__set_attach_target(at_end, 0, "task");
 }
 
 static int try_hook(const struct collect_options *options, const struct kernel_facts *facts,
