@@ -423,8 +423,7 @@ static void log_programs(const struct profiler *skel, FILE *log)
 	}
 }
 
-/* Has the kernel verify two of the programs that walk stacks while we go on: the rest take as long.
- */
+/* Has the kernel verify two of the programs that walk stacks while we go on. */
 static int defer_programs(struct loaded *loaded)
 {
 	int r = deferred_init(&loaded->leaving, DEFERRED_RAW_TRACEPOINT);
