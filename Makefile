@@ -32,8 +32,6 @@ BUILD := build
 ifdef SAN
 BUILD := build/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-else
-LINK_STATIC := -static
 endif
 ifndef V
 Q := @
@@ -41,9 +39,17 @@ say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))'
 endif
 
 CFLAGS  ?= -O2 -g
+# What makes a bug hard to exploit, where CC has it: random addresses, checked buffers and jumps, no
+# memory that can be both written and executed. Not with sanitizers, which have checks of their own.
+ifndef SAN
+has    = $(shell $(CC) $(CFLAGS) -Werror $(1) -include stdio.h -xc /dev/null -S -o /dev/null 2>/dev/null && echo '$(1)')
+HARDEN := -fPIE -fstack-protector-strong $(call has,$(if $(filter arm64,$(ARCH)),-mbranch-protection=standard,-fcf-protection=full)) \
+	$(or $(call has,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3),$(call has,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+LINK   := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack
+endif
 WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wmissing-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -DBPFFLAME_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/gen $(CPPFLAGS)
-CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(SANITIZE)
+CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(HARDEN) $(SANITIZE)
 LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty -lprotobuf-c -lm
 
 # What a static libelf wants besides, which depends on its version.
@@ -70,10 +76,10 @@ all: $(BUILD)/bpfflame
 
 $(BUILD)/bpfflame: $(OBJECTS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) $(LINK_STATIC) -o $@.debug $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) $(LINK) -o $@.debug $^ $(LDLIBS)
 	$(Q)$(STRIP) -o $@ $@.debug
 
-$(BUILD)/user/%.o: user/%.c $(GENERATED)
+$(BUILD)/user/%.o: user/%.c $(GENERATED) Makefile
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
@@ -101,7 +107,7 @@ $(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: $(PPROF_PROTO)
 GENERATED_CFLAGS = -std=gnu11 -w -I$(BUILD)/gen
 $(BUILD)/gen/profile.pb-c.o: $(BUILD)/gen/profile.pb-c.c
 	$(call say,CC,$@)
-	$(Q)$(CC) $(GENERATED_CFLAGS) $(CFLAGS) $(SANITIZE) -c -o $@ $<
+	$(Q)$(CC) $(GENERATED_CFLAGS) $(CFLAGS) $(HARDEN) $(SANITIZE) -c -o $@ $<
 
 # A script, a page or a style sheet as lines of a C string.
 define EMBED
@@ -149,7 +155,11 @@ WORKLOADS := $(patsubst tests/workload/%.c,build/workload/%,$(filter-out tests/w
 build/workload/%: tests/workload/%.c
 	$(call say,WORKLOAD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $< -lm
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $< $(WORKLOAD_PARTS) -lm
+
+SANDBOX_PARTS := user/base/sandbox.c user/base/system.c
+build/workload/sandbox: WORKLOAD_PARTS := -Iuser $(SANDBOX_PARTS)
+build/workload/sandbox: $(SANDBOX_PARTS) user/base/sandbox.h
 
 # As distributions build: no frame pointers; with symbols, without, and a library to load.
 NOFP := build/workload/nofp build/workload/nofp.stripped build/workload/nofp_plugin.so

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/reader.h"
 #include "base/system.h"
 #include "cmd/cmd.h"
 
@@ -44,8 +46,11 @@ int main(int argc, char **argv)
 	uint64_t started_ns = monotonic_ns();
 	cmd_fn run = argc > 1 ? cmd_find(argv[1]) : NULL;
 
+	if (argc == 1 && strcmp(argv[0], READER_NAME) == 0)
+		return cmd_reader(argc, argv, started_ns);
+
 	cover_closed_streams();
 	survive_file_limit();
-	return cmd_flush(run ? run(argc - 1, argv + 1, started_ns)
+	return cmd_flush(run ? cmd_run(run, argc - 1, argv + 1, started_ns)
 			     : cmd_record(argc, argv, started_ns));
 }

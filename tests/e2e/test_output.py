@@ -45,7 +45,7 @@ def test_default_names(burning, tmp_path):
     for name in ("oncpu", "offcpu"):
         Folded(tmp_path / f"{name}.folded")
         assert_well_formed(tmp_path / f"{name}.svg")
-        assert os.stat(tmp_path / f"{name}.svg").st_mode & 0o777 == 0o644
+        assert os.stat(tmp_path / f"{name}.svg").st_mode & 0o777 == 0o600
 
 
 def test_folded_on_stdout(burning):

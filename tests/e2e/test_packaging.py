@@ -51,7 +51,7 @@ def set_rounds(folder, language, rounds):
 
 
 def make_project(folder, language):
-    """A repository with three branches: main, the same again, and one with a function twice as
+    """A repository with three branches: main, the same again, and one with a function four times as
     slow."""
     if not shutil.which(TOOLS[language]):
         pytest.skip(f"needs {TOOLS[language]}")
@@ -65,7 +65,7 @@ def make_project(folder, language):
     git(folder, "add", ".")
     commit(folder, "same")
     git(folder, "checkout", "-q", "-b", "slow", "main")
-    set_rounds(folder, language, 200)
+    set_rounds(folder, language, 400)
     commit(folder, "slow")
     git(folder, "checkout", "-q", "main")
     return folder

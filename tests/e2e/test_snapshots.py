@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from harness import (Folded, Running, assert_well_formed, error_line, interrupt_when_recording,
+from harness import (Folded, Running, assert_well_formed, comm_of, error_line, interrupt_when_recording,
                      record, run, wait_for_threads, wait_until, workload)
 
 NAME = re.compile(r"(\d{8}T\d{6}(\.\d{3})?Z)(-\d+)?-([a-z-]+)")
@@ -310,7 +310,9 @@ def test_killed_and_continued(burning, tmp_path):
 def writers_of(running):
     pid = running.process.pid
     with open(f"/proc/{pid}/task/{pid}/children") as children:
-        return [int(child) for child in children.read().split()]
+        names = {int(child): comm_of(child) for child in children.read().split()}
+    # Before the reader has its name, it is called as bpfflame is.
+    return [child for child in names if names[child] == "bpfflame" and "bpfflame-reader" in names.values()]
 
 
 def test_a_writer_that_dies(burning, tmp_path):

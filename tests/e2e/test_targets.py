@@ -73,8 +73,14 @@ def test_command_that_does_not_exist(tmp_path):
 def test_children_of_command(tmp_path, option, followed):
     record(*option, "-F", 499, "-o", tmp_path / "x.folded", "--",
            "/bin/sh", "-c", f"{WORKLOADS}/execs 1; :")
-    burned = Folded(tmp_path / "x.folded").with_frame("burn_after_exec")
-    assert burned == (pytest.approx(499, rel=0.05) if followed else 0)
+    folded = Folded(tmp_path / "x.folded")
+    before, after = (folded.with_frame(f"burn_{half}_exec") for half in ("before", "after"))
+    if not followed:
+        assert (before, after) == (0, 0)
+        return
+    # A hypervisor that takes a tenth of the time takes a tenth of the samples.
+    assert before + after == pytest.approx(2 * 499, rel=0.15)
+    assert after == pytest.approx(before, rel=0.12)
 
 
 @pytest.mark.parametrize("option, followed", [([], True), (["--no-children"], False)])
@@ -84,7 +90,7 @@ def test_children_of_pid(tmp_path, option, followed):
     with workload("sh", command=["/bin/sh", "-c", script]) as process:
         record(*option, "-p", process.pid, "-F", 499, "-d", 20, "-o", tmp_path / "x.folded")
     burned = Folded(tmp_path / "x.folded").with_frame("burn_after_exec")
-    assert burned == (pytest.approx(499 * 0.5, rel=0.08) if followed else 0)
+    assert burned == (pytest.approx(499 * 0.5, rel=0.15) if followed else 0)
 
 
 def test_children_that_are_there_at_the_start(tmp_path):

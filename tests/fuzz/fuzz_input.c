@@ -2,7 +2,7 @@
 /*
  * libFuzzer: any bytes as a file to read a profile from. The first byte says how. Must not crash,
  * hang or grow; what is read is a profile that holds together, and as folded lines it is read as
- * the same lines again.
+ * the same lines again. Some are written in other formats, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 #include "export/export.h"
 #include "input/input.h"
+#include "render/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
@@ -93,21 +94,49 @@ static void check_again(struct profile *profile)
 		return;
 	if (input_init(&input, &(struct input_options){0}) < 0)
 		abort();
-	/* Not if each name ends in a number, or all roots look like threads, or it says `# `. */
+	/*
+	 * Not if each name ends in a number, or all roots look like threads, or it says `# `, or the
+	 * first line looks like one of perf script: there, a command may hold `;`.
+	 */
 	if (read_bytes(&input, text, n) == 0 && !input.base && !input.stats.skipped &&
 	    profile->mode == input.profile->mode) {
-		bool has_threads = false;
+		bool has_others = false;
 
-		for (size_t i = 0; i < input.profile->n_samples; i++)
-			has_threads |=
-				input.profile->samples[i].tid || input.profile->samples[i].pid;
+		for (size_t i = 0; i < input.profile->n_samples; i++) {
+			const struct profile_sample *sample = &input.profile->samples[i];
+
+			has_others |= sample->tid || sample->pid ||
+				      strchr(strings_get(&input.profile->strings, sample->comm),
+					     ';');
+		}
 		again = write_folded(input.profile, &n_again);
-		if (!has_threads && (!again || n != n_again || memcmp(text, again, n) != 0))
+		if (!has_others && (!again || n != n_again || memcmp(text, again, n) != 0))
 			abort();
 		free(again);
 	}
 	input_done(&input);
 	free(text);
+}
+
+/* Weights may be too many to be added up. */
+static void write_others(struct profile *profile)
+{
+	struct stacks_options options = {.unfold = {.fold_idle = true, .waker_depth = 8}};
+	struct picture_options picture = {.min_width = -1};
+	FILE *stream = fopen("/dev/null", "we");
+	struct stacks stacks;
+
+	if (!stream || stacks_init(&stacks, &options) < 0)
+		abort();
+	export_speedscope(profile, &options.unfold, stream);
+	export_firefox(profile, &options.unfold, stream);
+	if (stacks_add(&stacks, profile, SIDE_NEW) == 0 &&
+	    stacks_finish(&stacks, SCALE_ABSOLUTE) == 0) {
+		render_svg(&stacks, &picture, stream);
+		render_html(&stacks, &picture, stream);
+	}
+	stacks_done(&stacks);
+	fclose(stream);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
@@ -130,6 +159,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		check(input.base);
 	if (!(how & 6))
 		check_again(input.profile);
+	if (how & 8)
+		write_others(input.profile);
 	input_done(&input);
 	return 0;
 }

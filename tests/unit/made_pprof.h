@@ -124,6 +124,7 @@ static inline uint32_t made_random_mapping(struct profile *profile, uint64_t *ra
 	if (mapping.kind == MAPPING_FILE) {
 		mapping.path = made_string(profile, paths[made_random(random) % 4]);
 		mapping.inode = made_random(random) % 2;
+		mapping.device = made_random(random) % 2;
 		mapping.start = 0x400000 + made_random(random) % 4 * 0x1000;
 		mapping.limit = mapping.start + 0x8000;
 		mapping.offset = made_random(random) % 2 * 0x2000;

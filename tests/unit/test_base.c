@@ -137,6 +137,32 @@ static void id_lists(void **state)
 	free(ids);
 }
 
+static void expect_json(struct json json, const char *text, const char *expected)
+{
+	char *bytes;
+	size_t size;
+
+	json.stream = open_memstream(&bytes, &size);
+	json_text(&json, NULL, text);
+	fclose(json.stream);
+	assert_string_equal(bytes, expected);
+	free(bytes);
+}
+
+/* What is shown by a page is obeyed there, however it is escaped. */
+static void json_in_pages(void **state)
+{
+	struct json page = {.is_in_page = true}, file = {.is_in_page = false};
+	const char *text = "</script>é\n\033\xc2\x9b\u061c\u200e\u202e\u2028\u2069\x80";
+
+	expect_json(
+		file, text,
+		"\"</script>é\\u000a\\u001b\\u009b\\u061c\\u200e\\u202e\\u2028\\u2069\\ufffd\"");
+	expect_json(page, text,
+		    "\"\\u003c/"
+		    "script>é\\u000a\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\"");
+}
+
 static void json_is_escaped(void **state)
 {
 	char text[512] = "";
@@ -186,6 +212,7 @@ int main(void)
 		cmocka_unit_test(times),
 		cmocka_unit_test(id_lists),
 		cmocka_unit_test(json_is_escaped),
+		cmocka_unit_test(json_in_pages),
 		cmocka_unit_test(files_are_read_whole),
 	};
 

@@ -165,6 +165,16 @@ static void no_room(void **state)
 	close_section();
 }
 
+/* A few bytes that unpack to many are not even begun with. */
+static void made_to_fill_memory(void **state)
+{
+	made("head -c 10000000 /dev/zero >zeros && objcopy --add-section .debug_x=zeros empty.o "
+	     "zeros.o && objcopy --compress-debug-sections=zlib zeros.o packed.o");
+	assert_int_equal(open_section("packed.o", ".debug_x"), -ENOEXEC);
+	close(file.fd);
+	elf_file_done(&file);
+}
+
 /* Any byte of the packed section may be wrong: an error or other bytes, and nothing else. */
 static void damaged(void **state)
 {
@@ -235,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain),   cmocka_unit_test(a_string_without_an_end),
 		cmocka_unit_test(packed),  cmocka_unit_test(no_room),
+		cmocka_unit_test(made_to_fill_memory),
 		cmocka_unit_test(damaged), cmocka_unit_test(xz),
 	};
 

@@ -253,31 +253,33 @@ static void functions_are_found(void **state)
 	struct event_places places;
 	struct nearest nearest = {.wanted = "a_probed_functoin"};
 	char text[NEAREST_TEXT_SIZE];
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int text_file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(probe_file_functions("/proc/self/exe", "a_probed_function", &places, NULL),
+	assert_int_equal(probe_file_functions(own, "a_probed_function", &places, NULL),
 			 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
 	assert_int_equal(
-		probe_file_functions("/proc/self/exe", "a_probed_functoin", &places, &nearest),
+		probe_file_functions(own, "a_probed_functoin", &places, &nearest),
 		-ENOENT);
 	assert_non_null(strstr(nearest_text(&nearest, text), "a_probed_function"));
-	assert_int_equal(probe_file_functions("/dev/null", "f", &places, &nearest), -ENOEXEC);
-	assert_int_equal(probe_file_functions("/nowhere", "f", &places, &nearest), -ENOENT);
+	assert_int_equal(probe_file_functions(text_file, "f", &places, &nearest), -ENOEXEC);
 }
 
 static void usdt_probes_are_found(void **state)
 {
 	struct event_places places;
 	struct nearest nearest = {.wanted = "a_mark"};
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(probe_file_usdt("/proc/self/exe", "tests", "a_mark", &places, &nearest),
+	assert_int_equal(probe_file_usdt(own, "tests", "a_mark", &places, &nearest),
 			 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
 	assert_int_equal(places.items[0].counter, 0);
-	assert_int_equal(probe_file_usdt("/proc/self/exe", NULL, "a_mark", &places, &nearest), 0);
-	assert_int_equal(probe_file_usdt("/proc/self/exe", "other", "a_mark", &places, &nearest),
+	assert_int_equal(probe_file_usdt(own, NULL, "a_mark", &places, &nearest), 0);
+	assert_int_equal(probe_file_usdt(own, "other", "a_mark", &places, &nearest),
 			 -ENOENT);
 }
 
@@ -317,20 +319,22 @@ static void damaged_notes_do_no_harm(void **state)
 
 static void libraries_are_found_by_name(void **state)
 {
-	char *a, *b, *c;
+	struct probe_file a, b, c;
 
 	assert_int_equal(probe_file_find("libc.so.6", 0, &a), 0);
 	assert_int_equal(probe_file_find("libc", getpid(), &b), 0);
 	assert_int_equal(probe_file_find("sh", 0, &c), 0);
-	assert_non_null(strstr(a, "libc.so.6"));
-	assert_non_null(strstr(b, "libc.so.6"));
-	assert_non_null(strstr(c, "/sh"));
-	free(a);
-	free(b);
-	free(c);
+	assert_non_null(strstr(a.path, "libc.so.6"));
+	assert_non_null(strstr(b.path, "libc.so.6"));
+	assert_non_null(strstr(c.path, "/sh"));
+	assert_true(probe_file_runs_here(a.fd) && probe_file_runs_here(b.fd));
+	probe_file_done(&a);
+	probe_file_done(&b);
+	probe_file_done(&c);
 	assert_int_equal(probe_file_find("no-such-thing", 0, &a), -ENOENT);
 	assert_int_equal(probe_file_find("/no/such/thing", 0, &a), -ENOENT);
 	assert_int_equal(probe_file_find("/", 0, &a), -ENOENT);
+	assert_int_equal(probe_file_find("/dev/null", 0, &a), -ENOENT);
 }
 
 static const char *prefix(void)
@@ -363,21 +367,29 @@ static const char *like_us(const char *name, uint8_t class, uint16_t machine)
 	return path;
 }
 
+static bool runs_here(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return probe_file_runs_here(fd);
+}
+
 /* As on a machine with programs of several kinds, where each has a libc.so.6. */
 static void libraries_of_other_programs_are_passed_over(void **state)
 {
-	char folders[256], wanted[64], *found;
+	struct probe_file found;
+	char folders[256], wanted[64];
 
-	assert_false(probe_file_runs_here(like_us("a", ELFCLASS32, 0)));
-	assert_false(probe_file_runs_here(like_us("b", ELFCLASS64, EM_S390)));
+	assert_false(runs_here(like_us("a", ELFCLASS32, 0)));
+	assert_false(runs_here(like_us("b", ELFCLASS64, EM_S390)));
 	snprintf(wanted, sizeof wanted, "%s", like_us("c", ELFCLASS64, 0));
-	assert_true(probe_file_runs_here(wanted));
+	assert_true(runs_here(wanted));
 	snprintf(folders, sizeof folders, "%1$s-a:%1$s-b:%1$s-c", prefix());
 	setenv("LD_LIBRARY_PATH", folders, 1);
 	assert_int_equal(probe_file_find("libprobed.so.1", 0, &found), 0);
 	unsetenv("LD_LIBRARY_PATH");
-	assert_string_equal(found, wanted);
-	free(found);
+	assert_string_equal(found.path, wanted);
+	probe_file_done(&found);
 	for (const char *kind = "abc"; *kind; kind++) {
 		char path[64];
 

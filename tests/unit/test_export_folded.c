@@ -90,9 +90,22 @@ static void folded_names(void **state)
 	made_add_locations(profile, &sample, locations, 2);
 	/* Different names, equal text. */
 	sample.comm = "a:b?";
-	locations[0] = made_location(profile, FRAME_USER, "x:y??_[k]");
+	locations[0] = made_location(profile, FRAME_KERNEL, "x:y??");
 	made_add_locations(profile, &sample, locations, 2);
-	expect_folded(profile, &plain, "a:b?;n\xc3\xa9 \xff;x:y??_[k] 2\n");
+	expect_folded(profile, &plain, "a:b?;n\xc3\xa9 ?;x:y??_[k] 2\n");
+}
+
+/* Text of any language stays; what a terminal obeys, or what is no text, does not get there. */
+static void folded_controls(void **state)
+{
+	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
+	struct made_sample sample = {"\033[31m日本語 \u0639\u0631 👩\u200d💻", "", 1};
+	uint32_t location = made_location(profile, FRAME_USER,
+					  "\u202egnp\u2066\u2069\u200e\u200f\u061c\u2028"
+					  "\xc2\x9b|\x9b|\xed\xa0\x80\x01\r");
+
+	made_add_locations(profile, &sample, &location, 1);
+	expect_folded(profile, &plain, "?[31m日本語 \u0639\u0631 👩\u200d💻;?gnp???????|?|????? 1\n");
 }
 
 /* What follows a frame's name sorts by its byte, `;` or not. */
@@ -175,10 +188,15 @@ static void folded_is_sorted_and_distinct(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(folded_oncpu),	 cmocka_unit_test(folded_options),
-		cmocka_unit_test(folded_offcpu), cmocka_unit_test(folded_names),
-		cmocka_unit_test(folded_order),	 cmocka_unit_test(folded_empty),
-		cmocka_unit_test(folded_wall),	 cmocka_unit_test(folded_is_sorted_and_distinct),
+		cmocka_unit_test(folded_oncpu),
+		cmocka_unit_test(folded_options),
+		cmocka_unit_test(folded_offcpu),
+		cmocka_unit_test(folded_names),
+		cmocka_unit_test(folded_order),
+		cmocka_unit_test(folded_empty),
+		cmocka_unit_test(folded_controls),
+		cmocka_unit_test(folded_wall),
+		cmocka_unit_test(folded_is_sorted_and_distinct),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

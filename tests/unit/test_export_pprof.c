@@ -206,12 +206,13 @@ static uint32_t add_location(struct profile *profile, const struct profile_mappi
 }
 
 /* A caller in a file, an inlined function in it, the kernel, JIT code. */
-static struct profile *profile_with_places(void)
+static struct profile *profile_with_places(uint64_t device)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
 	struct profile_mapping file = {.kind = MAPPING_FILE,
 				       .path = made_string(profile, "/bin/a"),
 				       .build_id = made_string(profile, "00ff"),
+				       .device = device,
 				       .start = 0x400000,
 				       .limit = 0x500000,
 				       .offset = 0x1000};
@@ -232,9 +233,26 @@ static struct profile *profile_with_places(void)
 	return profile;
 }
 
+/* Where files were in the memory of a recorded process is nobody's business; offsets are. */
+static void places_of_recorded_files_are_made_up(void **state)
+{
+	struct profile *profile = profile_with_places(5);
+	pprof *message = pprof_message(profile, &plain);
+	const Perftools__Profiles__Mapping *file = message->mapping[1];
+
+	pprof_check(message);
+	assert_int_equal(file->memory_start, 2ull << 40);
+	assert_int_equal(file->memory_limit - file->memory_start, 0x100000);
+	assert_int_equal(file->file_offset, 0x1000);
+	assert_int_equal(message->location[1]->address - file->memory_start + file->file_offset,
+			 0x14ff);
+	pprof_free(message);
+	profile_free(profile);
+}
+
 static void places_are_told(void **state)
 {
-	struct profile *profile = profile_with_places();
+	struct profile *profile = profile_with_places(0);
 	pprof *message = pprof_message(profile, &plain);
 	const Perftools__Profiles__Mapping *kernel, *file, *memory;
 
@@ -299,7 +317,7 @@ static void what_is_left_out_is_not_there(void **state)
 {
 	static const struct unfold_options no_inline = {.no_inline = true},
 					   no_kernel = {.no_kernel = true};
-	struct profile *profile = profile_with_places();
+	struct profile *profile = profile_with_places(0);
 	pprof *message = pprof_message(profile, &no_inline);
 
 	pprof_check(message);
@@ -437,6 +455,7 @@ int main(void)
 		cmocka_unit_test(waits_and_their_time),
 		cmocka_unit_test(who_woke_the_thread_stands_above),
 		cmocka_unit_test(places_are_told),
+		cmocka_unit_test(places_of_recorded_files_are_made_up),
 		cmocka_unit_test(names_have_no_suffix),
 		cmocka_unit_test(names_alone_have_no_address),
 		cmocka_unit_test(what_is_left_out_is_not_there),

@@ -423,7 +423,7 @@ static void there_and_back(void **state)
 		{PROFILE_ONCPU, "sh 3\nsh;[truncated] 2\nsh;[truncated];f 2\nsh;sh 4\n"},
 		{PROFILE_ONCPU, "a;f 8\na;f;f_[i];g_[k];h_[j] 7\na;f_[i];f;f_[i] 7\na;f_[k] 1\n"},
 		{PROFILE_ONCPU, "a;[a.so+0x1];[kernel+0x2]_[k];[vdso+0x3] 1\na;g_[k]_[k] 2\n"},
-		{PROFILE_ONCPU, "a;x (b.c:12);\"\\ \xe6\xbc\xa2 \xe2\x80\xae 1\nb;--;c-7;-- 1\n"},
+		{PROFILE_ONCPU, "a;x (b.c:12);\"\\ \xe6\xbc\xa2 \xe2\x80\xaf 1\nb;(--);c-7 1\n"},
 		{PROFILE_OFFCPU, "[idle];db;f;[poll] 7\ndb;f;[futex];--;w_[k];m;b-9 3\n"
 				 "db;f;[sleep];--;[interrupt] 3\ndb;f;g_[i];[page fault] 11\n"},
 		{PROFILE_WALL, "a;f;[futex] 2\na;f;[on-cpu] 1000000\na;f;[preempted] 2\n"},

@@ -172,6 +172,7 @@ static void names(void **state)
 		{"7f1234561a2b bar (//anon)", "bar_[j]"},
 		{"7f1234561a2b [unknown] ([heap])", "[anon]"},
 		{"7f1234561a2b f", "f"},
+		{"ffffffff81000001 f", "f_[k]"},
 		{"7f1234561a2b", "[unknown]"},
 	};
 

@@ -222,13 +222,12 @@ static void folded_lines_come_back(void **state)
 {
 	static const char lines[] = "[idle];db;start;poll;[poll] 900\n"
 				    "a;[truncated];x;jit_[j];read_[k];[on-cpu] 7\n"
-				    "db;--;x;[page fault];--;wake_[k];unlock;worker-9;--;end_[k];"
+				    "db;--;x;(page fault);--;wake_[k];unlock;worker-9;--;end_[k];"
 				    "[interrupt] 1000\n"
 				    "db;main;[futex] 20\n"
 				    "db;main;[futex];--;f;[truncated];w 22\n"
 				    "db;main;in_[i];[preempted] 21\n"
-				    "db;main;in_[i];[preempted];--;a 1\n"
-				    "db;main;wait;-- 3\n"
+				    "db;main;wait;(--) 3\n"
 				    "e-1/2;[libfoo.so+0x12];[kernel+0xff]_[k];[stopped] 4\n";
 	struct input input = made_input((struct input_options){0}),
 		     again = made_input((struct input_options){0});
@@ -597,6 +596,59 @@ static void several_files_add_up(void **state)
 	input_done(&input);
 }
 
+/* What was written of a file is read as something that is written the same again. */
+static void expect_stable(const struct made_message *file)
+{
+	struct input input = made_input((struct input_options){0});
+
+	assert_int_equal(read_file(&input, file), 0);
+	expect_round(input.profile, &made_all);
+	input_done(&input);
+}
+
+/* Frames and a waker that have the same name, and nothing else. */
+static void several_symbols_at_no_address(void **state)
+{
+	static const char *const strings[] = {"", "off_cpu", "nanoseconds", "[sleep]", "--", "w",
+					      "x"};
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines[] = {&line};
+	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
+	struct made_message made = {.n = 0}, *file = &made;
+
+	add_type(file, 1, 2);
+	add_sample(file, IDS(4, 2, 3, 2, 1, 3), VALUES(1000), NULL, 0);
+	add_sample(file, IDS(5), VALUES(2000), NULL, 0);
+	location.n_line = 1;
+	location.line = lines;
+	for (location.id = 1; location.id <= 5; location.id++) {
+		line.function_id = location.id < 5 ? location.id : 3;
+		location.is_folded = location.id == 5;
+		PART(location, &location);
+	}
+	for (int id = 1; id <= 4; id++)
+		add_function(file, id, id + 2, 0, 0);
+	add_strings(file, strings, COUNT(strings));
+	expect_stable(file);
+}
+
+/* Where no mark can stand, it is a name: with a reason at the end it would be a chain of wakers. */
+static void misplaced_marks(void **state)
+{
+	static const char *const strings[] = {"", "off_cpu", "nanoseconds", "reason", "sleep", "--",
+					      "f"};
+	struct made_message made = {.n = 0}, *file = &made;
+
+	add_type(file, 1, 2);
+	add_sample(file, IDS(1, 2, 1, 2), VALUES(1000), LABELS({.key = 3, .str = 4}));
+	for (int id = 1; id <= 2; id++) {
+		add_location(file, id, 0, 0, FUNCTIONS(id));
+		add_function(file, id, id + 4, 0, 0);
+	}
+	add_strings(file, strings, COUNT(strings));
+	expect_lines(file, PROFILE_OFFCPU, "[unknown];f;(--);f;(--);[sleep] 1\n");
+	expect_stable(file);
+}
+
 static void samples_in_their_order(void **state)
 {
 	struct made_message file = go_profile();
@@ -848,6 +900,8 @@ int main(void)
 		cmocka_unit_test(kinds_are_found),
 		cmocka_unit_test(files_of_any_shape),
 		cmocka_unit_test(several_files_add_up),
+		cmocka_unit_test(several_symbols_at_no_address),
+		cmocka_unit_test(misplaced_marks),
 		cmocka_unit_test(samples_in_their_order),
 		cmocka_unit_test(nothing_in_it),
 		cmocka_unit_test(cut_files),

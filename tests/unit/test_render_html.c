@@ -339,12 +339,14 @@ static void test_hostile_names(void **state)
 	size_t lines = 1;
 
 	options.title = "</title><script>alert(1)</script>";
-	options.subtitle = "</script><script>alert(1)</script>\xff";
+	options.subtitle = "</script><script>alert(1)</script>\xff\u202e";
 	options.notes = "<!--<script>";
 	page = render(stacks, &options);
 	assert_null(strstr(page.text, "alert(1)</script>"));
 	assert_null(strstr(page.text, "window.hacked"));
 	assert_null(strchr(page.header, '<'));
+	assert_null(strstr(page.header, "\\u202e"));
+	assert_null(strstr(page.header, "\u202e"));
 	assert_non_null(strstr(page.header, "\\u003c/script>"));
 	assert_non_null(strstr(page.text, "<title>&lt;/title&gt;"));
 	names = find_part(&page, "names");

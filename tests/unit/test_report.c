@@ -238,6 +238,21 @@ static struct profile *hostile(enum profile_mode mode)
 	return profile;
 }
 
+/* Values of an event that others named, and their unit. */
+static struct profile *hostile_event(void)
+{
+	struct profile *profile = hostile(PROFILE_ONCPU);
+
+	profile->n_events = 1;
+	profile->events[0] =
+		(struct profile_event){.name = made_string(profile, "\033[2J\xc2\x9b\n@team"),
+				       .unit = made_string(profile, "\u202e\033]0;title\007"),
+				       .is_counted = true};
+	for (size_t i = 0; i < profile->n_samples; i++)
+		profile->samples[i].nanoseconds = profile->samples[i].count;
+	return profile;
+}
+
 static void hostile_names(void **state)
 {
 	static const unsigned int widths[] = {1, 40, 59, 60, 80, 200};
@@ -257,6 +272,10 @@ static void hostile_names(void **state)
 		options.callers = ".";
 		expect_plain(report(report_text, hostile(mode), &plain, &options), columns);
 		expect_plain(report(report_json, hostile(mode), &plain, &options), SIZE_MAX);
+		options.callers = NULL;
+		expect_plain(report(report_text, hostile_event(), &plain, &options), SIZE_MAX);
+		options.tree = false;
+		expect_plain(report(report_text, hostile_event(), &plain, &options), SIZE_MAX);
 	}
 }
 

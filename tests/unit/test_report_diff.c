@@ -357,7 +357,7 @@ static const char example_markdown[] =
 	"\n"
 	"| base | new | change | 99 % interval | sure | limit | what |\n"
 	"|---:|---:|---:|---:|---:|---:|:---|\n"
-	"| 14.31 % | 21.35 % | +49.3 % | +34.5 to +65.6 % | > 99.9999 % | 40 % | function "
+	"| 14.31 % | 21.35 % | +49.3 % | +34.5 to +65.6 % | &#62; 99.9999 % | 40 % | function "
 	"<code>parse</code> (self) |\n"
 	"\n"
 	"total on-CPU samples 6,990 → 7,025 (+0.5 %); 1 function grew, 1 shrank, 1 new, 1 gone; "
@@ -549,8 +549,21 @@ static const char *const markdown_names[] = {
 	"www.example.org",
 };
 
+static const char hostile_event[] = "@team #12 /merge\n/close https://example.org <img src=x "
+				    "onerror=y> `|**\033[2J\xc2\x9b\u202e";
+
+/* Values of an event that others named; a comparison wants the same of both. */
+static void count_hostile(struct profile *profile)
+{
+	profile->n_events = 1;
+	profile->events[0] = (struct profile_event){.name = made_string(profile, hostile_event),
+						    .is_counted = true};
+	for (size_t i = 0; i < profile->n_samples; i++)
+		profile->samples[i].nanoseconds = profile->samples[i].count;
+}
+
 /* Each on one side only, so that all of them are in the tables. */
-static void make_hostile(struct made *made)
+static void make_hostile(struct made *made, bool is_counted)
 {
 	struct profile *base = nothing(), *new_ = made_hostile(PROFILE_ONCPU);
 	struct diff_options options = plain_options;
@@ -560,6 +573,10 @@ static void make_hostile(struct made *made)
 		uint32_t location = made_location(new_, FRAME_USER, markdown_names[i]);
 
 		made_add_locations(new_, &(struct made_sample){"all", "", 1000000}, &location, 1);
+	}
+	if (is_counted) {
+		count_hostile(base);
+		count_hostile(new_);
 	}
 	options.limit = 0;
 	fail_over = 0;
@@ -595,13 +612,29 @@ static void expect_inert(const char *code, size_t n)
 	assert_true(strncmp(code, "__main__", 8) != 0);
 }
 
-static void hostile_markdown(void **state)
+/* Outside of <code>, what could be a mention, a command or a link would become one. */
+static void expect_no_names(const char *text)
+{
+	for (const char *end; *text; text = end) {
+		const char *next = strstr(text, "<code>");
+		char *piece = strndup(text, next ? (size_t)(next - text) : strlen(text));
+
+		end = next ? strstr(next, "</code>") : text + strlen(text);
+		assert_null(strpbrk(piece, "@`[]\\"));
+		assert_null(strstr(piece, "://"));
+		assert_null(strstr(piece, "\n/"));
+		assert_null(strstr(piece, "team"));
+		free(piece);
+	}
+}
+
+static void expect_hostile_markdown(bool is_counted)
 {
 	struct made made;
 	char *text, *rest, *code = NULL;
 	size_t n_rows = 0, n_names = 0;
 
-	make_hostile(&made);
+	make_hostile(&made, is_counted);
 	text = rest = written(&made, diff_markdown);
 	assert_true(strlen(text) < 65536);
 	for (char *at = text; (at = strchr(at, '<')); at++) {
@@ -613,6 +646,7 @@ static void hostile_markdown(void **state)
 		}
 	}
 	assert_true(n_names > 2 * COUNT(markdown_names));
+	expect_no_names(text);
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		size_t bars = 0;
 
@@ -626,12 +660,18 @@ static void hostile_markdown(void **state)
 	done(&made);
 }
 
-static void hostile_text_and_json(void **state)
+static void hostile_markdown(void **state)
+{
+	expect_hostile_markdown(false);
+	expect_hostile_markdown(true);
+}
+
+static void expect_hostile_text_and_json(bool is_counted)
 {
 	const write_fn writes[] = {diff_text, diff_json};
 	struct made made;
 
-	make_hostile(&made);
+	make_hostile(&made, is_counted);
 	for (int i = 0; i < 2; i++) {
 		char *text = written(&made, writes[i]), *newline;
 		size_t lines = 0;
@@ -640,6 +680,8 @@ static void hostile_text_and_json(void **state)
 			assert_true((unsigned char)*at >= 0x20 || *at == '\n');
 			assert_true(*at != 0x7f);
 		}
+		assert_null(strstr(text, "\xc2\x9b"));
+		assert_null(strstr(text, "\u202e"));
 		for (newline = text; (newline = strchr(newline, '\n')); newline++)
 			lines++;
 		/* JSON is one line; in text nothing but we end lines. */
@@ -647,9 +689,16 @@ static void hostile_text_and_json(void **state)
 			assert_int_equal(lines, 1);
 		else
 			assert_null(strstr(text, "\n# heading"));
+		assert_null(strstr(text, "\n/close"));
 		free(text);
 	}
 	done(&made);
+}
+
+static void hostile_text_and_json(void **state)
+{
+	expect_hostile_text_and_json(false);
+	expect_hostile_text_and_json(true);
 }
 
 /* A comment has room for 65,536 bytes, whatever there is to say. */
@@ -711,7 +760,7 @@ static void offenders_in_a_log(void **state)
 	size_t size, lines = 0;
 	FILE *stream;
 
-	make_hostile(&made);
+	make_hostile(&made, true);
 	stream = open_memstream(&text, &size);
 	diff_write_offenders(&made.diff, "gate: ", stream);
 	fclose(stream);

@@ -50,7 +50,7 @@ static int save_at(const char *name, const char *commit, const char *branch, uin
 	struct baseline facts = facts_of(name, commit, branch, saved_ns);
 	struct baseline_run runs[2] = {{.samples = 5, .source = "one"},
 				       {.samples = 7, .source = "other"}};
-	struct baselines_saving saving = {.lock = -1};
+	struct baselines_saving saving = BASELINES_SAVING_NONE;
 	int r;
 
 	facts.runs = runs;

@@ -54,7 +54,7 @@ static int save(const char *commit)
 {
 	struct baseline_run runs[3] = {};
 	struct baseline facts = {.runs = runs, .n_runs = 3, .saved_ns = 1};
-	struct baselines_saving saving = {.lock = -1};
+	struct baselines_saving saving = BASELINES_SAVING_NONE;
 	struct failure failure = {};
 	int r;
 
@@ -91,7 +91,7 @@ static void saving(void **state)
 	n_allocations = 0;
 	assert_int_equal(save("abc"), 0);
 	total = n_allocations;
-	assert_true(total > 5);
+	assert_true(total > 2);
 	for (unsigned int at = 1; at <= total; at++) {
 		n_allocations = 0;
 		failing = at;

@@ -78,8 +78,11 @@ static int build(void **state)
 	write_file("inlined.cc", inlined);
 	snprintf(command, sizeof command,
 		 "cd %s && ${CXX:-g++} -O2 -Wl,--build-id=0xfeed0123 -o program program.cc && "
-		 "strip -o stripped program && nm program >symbols && head -c 5000 program >short "
-		 "&& "
+		 "strip -o stripped program && "
+		 "${CXX:-g++} -O2 -Wl,--no-eh-frame-hdr -o no_table program.cc && "
+		 "nm no_table | sed 's/ plain/ alone/' >symbols.no_table && strip no_table && "
+		 "nm program >symbols && cat symbols.no_table >>symbols && "
+		 "head -c 5000 program >short && "
 		 "${CXX:-g++} -O2 -g -Wl,--build-id=0xfeed0456 -o inlined inlined.cc && "
 		 "nm inlined | grep ' in_' >>symbols && strip -o bare inlined && mkdir -p "
 		 "root/usr/bin "
@@ -259,6 +262,17 @@ static void assert_unnamed(uint32_t location, const char *module, uint64_t addre
 	assert_string_equal(name_of(location), text);
 }
 
+/* Without a table of functions, the address itself is all that is known. */
+static void test_no_table(void **state)
+{
+	uint32_t mapping = add_mapping(MAPPING_FILE, "/usr/bin/no_table", open_file("no_table"));
+	uint32_t inside = add_location(mapping, offset_of("alone") + 3, false);
+
+	run();
+	assert_unnamed(inside, "no_table", address_of("alone") + 3);
+}
+
+/* What has no symbol is named by where its function begins. */
 static void test_stripped(void **state)
 {
 	uint32_t mapping =
@@ -269,7 +283,7 @@ static void test_stripped(void **state)
 
 	run();
 	assert_unnamed(leaf, "strip ped", address_of("plain"));
-	assert_unnamed(caller, "strip ped", address_of("plain") + 2);
+	assert_unnamed(caller, "strip ped", address_of("plain"));
 	assert_unnamed(outside, "strip ped", 0x7fffffff);
 	assert_int_equal(stats.unnamed, 3);
 	assert_int_equal(stats.unreadable_files, 0);
@@ -507,13 +521,11 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_names),	    TEST(test_shared_file),
-		TEST(test_stripped),	    TEST(test_unreadable),
-		TEST(test_without_file),    TEST(test_vdso),
-		TEST(test_empty),	    TEST(test_inlined),
-		TEST(test_no_inline),	    TEST(test_lines),
-		TEST(test_lines_no_inline), TEST(test_unfold_lines),
-		TEST(test_addresses),	    TEST(test_root),
+		TEST(test_names),	 TEST(test_shared_file), TEST(test_no_table),
+		TEST(test_stripped),	 TEST(test_unreadable),	 TEST(test_without_file),
+		TEST(test_vdso),	 TEST(test_empty),	 TEST(test_inlined),
+		TEST(test_no_inline),	 TEST(test_lines),	 TEST(test_lines_no_inline),
+		TEST(test_unfold_lines), TEST(test_addresses),	 TEST(test_root),
 		TEST(test_symfs),
 	};
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "unit/made_stacks.h"
 
 static void expect_text(const char *name, size_t columns, const char *expected)
@@ -34,10 +35,52 @@ static void text_is_escaped(void **state)
 	expect_text("a\nb\tc\x01", SIZE_MAX, "a b c" R);
 	expect_text("\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\xa5", SIZE_MAX,
 		    "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\xa5");
-	expect_text("\xff\xc0\xaf\xed\xa0\x80", SIZE_MAX, R R R R);
+	expect_text("\xff\xc0\xaf\xed\xa0\x80", SIZE_MAX, R R R R R R);
 	expect_text("\xef\xbf\xbe\xef\xbf\xbf\xe2\x80\xae", SIZE_MAX, R R R);
 	expect_text("\xe2\x82", SIZE_MAX, R R);
 	expect_text("\xf4\x90\x80\x80", SIZE_MAX, R R R R);
+}
+
+/* The Unicode Standard: Cc, Bidi_Control, and the separators of lines and paragraphs. */
+static bool is_obeyed(uint32_t code)
+{
+	static const uint32_t others[] = {0x061c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b,
+					  0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069};
+
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (code == others[i])
+			return true;
+	return code < 0x20 || (code >= 0x7f && code <= 0x9f);
+}
+
+static char *printed(const char *name)
+{
+	char *text;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	text_print(stream, "%s: %s!\n", name, "x");
+	fclose(stream);
+	return text;
+}
+
+static void nothing_is_obeyed(void **state)
+{
+	for (uint32_t code = 1; code < 0x3000; code++) {
+		char name[8] = "", expected[32], *text;
+		bool is_space = code == '\t' || code == '\n' || code == '\r' || code == 0x2028 ||
+				code == 0x2029;
+
+		utf8_encode(code, name);
+		assert_int_equal(utf8_is_obeyed(code), is_obeyed(code));
+		text = printed(name);
+		snprintf(expected, sizeof expected, "%s: x!\n",
+			 is_space	   ? " "
+			 : is_obeyed(code) ? R
+					   : name);
+		assert_string_equal(text, expected);
+		free(text);
+	}
 }
 
 static void text_is_cut(void **state)
@@ -76,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_escaped),
+		cmocka_unit_test(nothing_is_obeyed),
 		cmocka_unit_test(text_is_cut),
 		cmocka_unit_test(figures_for_people),
 	};

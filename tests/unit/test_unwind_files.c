@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "symbol/debug_files.h"
+#include "symbol/names_job.h"
 #include "unwind/table.h"
 
 #define CFA_OFFSET 1234
@@ -78,7 +78,7 @@ static int open_debug(const char *name)
 	assert_int_equal(elf_file_open(&file, fd), 0);
 	assert_int_equal(unwind_table_build(&file, &table), 0);
 	assert_true(unwind_table_is_bare(&table));
-	debug = debug_files_open_frames(&file, made_path(name), -1);
+	debug = names_job_debug.open_file(&file, fd, made_path(name), -1);
 	unwind_table_done(&table);
 	elf_file_done(&file);
 	close(fd);

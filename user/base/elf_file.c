@@ -556,3 +556,11 @@ size_t elf_file_build_id(const struct elf_file *file, uint8_t id[static ELF_BUIL
 	}
 	return found;
 }
+
+bool elf_file_is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof magic, 0) == sizeof magic &&
+	       memcmp(magic, ELFMAG, sizeof magic) == 0;
+}

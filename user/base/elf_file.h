@@ -50,6 +50,9 @@ int elf_file_open_image(struct elf_file *ret, const void *image, uint64_t size);
 int elf_file_open_vdso(struct elf_file *ret);
 void elf_file_done(struct elf_file *file);
 
+/* Whether @fd begins as an ELF file does: not all that is mapped executable is a program. */
+bool elf_file_is_elf(int fd);
+
 /* Reads exactly @n bytes. Errors: -ENOEXEC when the file ends before; read errors. */
 int elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t n);
 
@@ -59,12 +62,6 @@ int elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, si
  */
 int elf_file_string(struct elf_file *file, uint32_t section, uint64_t offset, char *buffer,
 		    size_t size);
-
-/*
- * Opens the file that holds what was stripped from @file, which a process with root folder @root (-1:
- * ours) mapped as @path. Returns a descriptor, the caller's to close. Errors: -ENOENT none; -ENOMEM.
- */
-typedef int (*elf_open_debug_fn)(struct elf_file *file, const char *path, int root);
 
 /* The first section of this name, or NULL. */
 const Elf64_Shdr *elf_file_section(struct elf_file *file, const char *name);

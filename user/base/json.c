@@ -6,62 +6,57 @@
 /* As it stands between quotes, without what escapes it. */
 static bool is_plain(unsigned char byte)
 {
-	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '<';
 }
 
-/*
- * The code point at @text, if a terminal or a script would obey it and JSON has it as it is: the
- * controls from U+0080, line separators and changes of writing direction. Else 0.
- */
-static unsigned int obeyed(const char *text)
+static bool is_space(uint32_t code)
 {
-	const unsigned char *p = (const unsigned char *)text;
-
-	if (p[0] == 0xc2 && p[1] < 0xa0)
-		return p[1];
-	if (p[0] != 0xe2)
-		return 0;
-	if (p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae)
-		return 0x2000 | (p[2] & 0x3f);
-	return p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9 ? 0x2040 | (p[2] & 0x3f) : 0;
+	return code == '\t' || code == '\n' || code == '\r';
 }
 
-static size_t write_escaped(FILE *stream, const char *text)
+/* All that is obeyed lies below U+FFFF. */
+static void write_code(const struct json *json, uint32_t code, const char *bytes, size_t n)
 {
-	unsigned char byte = *text;
+	FILE *stream = json->stream;
+
+	if (code == '"' || code == '\\') {
+		putc_unlocked('\\', stream);
+		putc_unlocked(code, stream);
+	} else if (json->is_in_page && utf8_is_obeyed(code) && !is_space(code)) {
+		fputs_unlocked("\\ufffd", stream);
+	} else if (utf8_is_obeyed(code) || (json->is_in_page && code == '<')) {
+		fprintf(stream, "\\u%04x", code);
+	} else {
+		fwrite_unlocked(bytes, 1, n, stream);
+	}
+}
+
+static size_t write_escaped(const struct json *json, const char *text)
+{
 	size_t n = utf8_length(text);
 
 	if (n == 0) {
-		fputs_unlocked("\\ufffd", stream);
+		fputs_unlocked("\\ufffd", json->stream);
 		return 1;
 	}
-	if (byte == '"' || byte == '\\') {
-		putc_unlocked('\\', stream);
-		putc_unlocked(byte, stream);
-	} else if (byte < 0x20 || byte == 0x7f) {
-		fprintf(stream, "\\u%04x", byte);
-	} else if (obeyed(text)) {
-		fprintf(stream, "\\u%04x", obeyed(text));
-	} else {
-		fwrite_unlocked(text, 1, n, stream);
-	}
+	write_code(json, utf8_code(text, n), text, n);
 	return n;
 }
 
-static void write_string(FILE *stream, const char *text)
+static void write_string(const struct json *json, const char *text)
 {
-	putc_unlocked('"', stream);
+	putc_unlocked('"', json->stream);
 	while (*text) {
 		size_t n = 0;
 
 		while (is_plain(text[n]))
 			n++;
-		fwrite_unlocked(text, 1, n, stream);
+		fwrite_unlocked(text, 1, n, json->stream);
 		text += n;
 		if (*text)
-			text += write_escaped(stream, text);
+			text += write_escaped(json, text);
 	}
-	putc_unlocked('"', stream);
+	putc_unlocked('"', json->stream);
 }
 
 static void begin(struct json *json, const char *key)
@@ -70,7 +65,7 @@ static void begin(struct json *json, const char *key)
 		putc_unlocked(',', json->stream);
 	json->comma = true;
 	if (key) {
-		write_string(json->stream, key);
+		write_string(json, key);
 		putc_unlocked(':', json->stream);
 	}
 }
@@ -91,7 +86,7 @@ void json_close(struct json *json, char bracket)
 void json_text(struct json *json, const char *key, const char *text)
 {
 	begin(json, key);
-	write_string(json->stream, text);
+	write_string(json, text);
 }
 
 /* Files of a million stacks are mostly numbers, and printf() takes ten times as long. */

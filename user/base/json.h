@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * json: writes JSON as a stream. The writer knows only whether a comma is due; nesting is the
- * caller's. Text can hold any bytes: those that are no UTF-8 become U+FFFD each.
+ * caller's. Text can hold any bytes: those that are no UTF-8 become U+FFFD each, and what a terminal
+ * would obey is escaped. In a page that shows the text it would be obeyed all the same: there it
+ * becomes U+FFFD, too, and `<` is escaped, which might end the element.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -12,7 +14,8 @@
 
 struct json {
 	FILE *stream;
-	bool comma; /* before the next value */
+	bool comma;	 /* before the next value */
+	bool is_in_page; /* inside a <script>, for a page to show */
 };
 
 /* @key: NULL inside arrays and at the top. */

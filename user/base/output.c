@@ -3,103 +3,43 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "base/system.h"
 
-/* Of a target's name in its temporary name: leaves room for the dots, our name and a pid. */
+/* Of a target's name in its temporary name: leaves room for the dots, our name and the digits. */
 #define NAME_KEPT 200
 
 /* Of a descriptor's number. */
 #define MOST_DIGITS 8
 
-/* Whom files are written for; unset: for whoever we are. */
-static struct {
-	bool is_set;
-	uid_t uid;
-	gid_t gid;
-	const gid_t *groups; /* theirs */
-	size_t n_groups;
-	gid_t *own_groups; /* ours, meanwhile */
-	int n_own_groups;
-} owner;
+/* Of temporary names: that somebody has one is no chance. */
+#define MOST_TRIES 8
+
+#define FILE_FLAGS (O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)
+
+static mode_t file_mode = 0600;
 
 /* For output_leave(). */
 static struct {
 	const char *volatile temporary;
-	bool as_owner;
+	struct place place;
 } unfinished;
 
-int output_set_owner(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
+void output_set_mode(mode_t mode)
 {
-	int n = getgroups(0, NULL);
-	gid_t *own = calloc(n > 0 ? n : 1, sizeof *own);
-
-	if (!own)
-		return -ENOMEM;
-	n = getgroups(n, own);
-	if (n < 0) {
-		free(own);
-		return -errno;
-	}
-	free(owner.own_groups);
-	owner.is_set = true;
-	owner.uid = uid;
-	owner.gid = gid;
-	owner.groups = groups;
-	owner.n_groups = n_groups;
-	owner.own_groups = own;
-	owner.n_own_groups = n;
-	return 0;
+	file_mode = mode;
 }
 
-static void leave_owner(bool as_owner)
+mode_t output_mode(void)
 {
-	if (!as_owner)
-		return;
-	setfsuid(geteuid());
-	setfsgid(getegid());
-	(void)!setgroups(owner.n_own_groups, owner.own_groups);
-}
-
-/* The owner's rights over files; all others stay ours. These calls tell their result only so. */
-static int enter_owner(bool as_owner)
-{
-	if (!as_owner)
-		return 0;
-	if (setgroups(owner.n_groups, owner.groups) < 0)
-		return -errno;
-	setfsgid(owner.gid);
-	setfsuid(owner.uid);
-	if (setfsgid(-1) == (int)owner.gid && setfsuid(-1) == (int)owner.uid)
-		return 0;
-	leave_owner(true);
-	return -EPERM;
-}
-
-int output_enter_owner(void)
-{
-	return enter_owner(owner.is_set);
-}
-
-void output_leave_owner(void)
-{
-	leave_owner(owner.is_set);
-}
-
-static bool is_in_owners_group(gid_t gid)
-{
-	for (size_t i = 0; i < owner.n_groups; i++)
-		if (owner.groups[i] == gid)
-			return true;
-	return gid == owner.gid;
+	return file_mode;
 }
 
 int output_descriptor(const char *path)
@@ -122,6 +62,8 @@ int output_descriptor(const char *path)
 	return -1;
 }
 
+/* Targets */
+
 /* One that we were started with: those that we open are closed at exec. */
 static int check_descriptor(int fd)
 {
@@ -130,283 +72,293 @@ static int check_descriptor(int fd)
 	return flags < 0 || own & FD_CLOEXEC || (flags & O_ACCMODE) == O_RDONLY ? -EBADF : 0;
 }
 
-static int open_descriptor(int fd, struct output *ret)
+/* In such a folder, as /tmp, only the owner of a file can replace it, and the folder's. */
+static bool is_kept(const struct stat *folder, const struct stat *file, bool as_owner)
 {
-	struct output output = {.stream = stdout};
+	uid_t uid = owner_uid(as_owner);
+
+	return folder->st_mode & S_ISVTX && uid != 0 && file->st_uid != uid &&
+	       folder->st_uid != uid;
+}
+
+/*
+ * Says whether @file, which is in @folder, may be replaced, or written where it is. A file that may
+ * not be written is not replaced either, though its folder would allow that; but what root left in
+ * the owner's folder is, since it was root who called us.
+ */
+static int check_file(const struct place *place, const char *name, const struct stat *folder,
+		      const struct stat *file)
+{
+	bool is_regular = S_ISREG(file->st_mode), as_owner = place->as_owner;
+	bool is_trusted = owner_trusts(file->st_uid, as_owner);
+
+	if (S_ISLNK(file->st_mode))
+		return -OUTPUT_ELINK;
+	if (S_ISDIR(file->st_mode))
+		return -EISDIR;
+	if (geteuid() == 0 && place_is_shared(folder, as_owner) &&
+	    !(is_regular ? file->st_uid == owner_uid(as_owner) : is_trusted))
+		return -OUTPUT_EOTHERS;
+	/* Whoever made it reads what is written there. */
+	if (geteuid() == 0 && S_ISFIFO(file->st_mode) && !is_trusted)
+		return -OUTPUT_EOTHERS;
+	if (is_regular && is_kept(folder, file, as_owner))
+		return -OUTPUT_EOTHERS;
+	if (is_regular && as_owner && file->st_uid == 0)
+		return 0;
+	return faccessat(place->fd, name, W_OK, AT_EACCESS) < 0 ? -errno : 0;
+}
+
+/* A place_check_fn: @data is a struct output_target with the name. */
+static int check_target(const struct place *place, void *data)
+{
+	struct output_target *target = data;
+	struct stat folder, file;
+	int r;
+
+	if (fstat(place->fd, &folder) < 0)
+		return -errno;
+	target->is_direct = false;
+	if (fstatat(place->fd, target->name, &file, AT_SYMLINK_NOFOLLOW) == 0) {
+		r = check_file(place, target->name, &folder, &file);
+		if (r < 0)
+			return r;
+		target->is_direct = !S_ISREG(file.st_mode);
+		target->device = file.st_dev;
+		target->inode = file.st_ino;
+	} else if (errno != ENOENT) {
+		return -errno;
+	}
+	return target->is_direct ? 0 : place_check_writable(place, NULL);
+}
+
+/* Splits at the last slash: both are the caller's. */
+static int split(const char *path, char **ret_folder, char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	char *folder, *copy;
+
+	if (!*name)
+		return *path ? -EISDIR : -ENOENT;
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EISDIR;
+	folder = strndup(path, name - path);
+	copy = strdup(name);
+	if (!folder || !copy) {
+		free(folder);
+		free(copy);
+		return -ENOMEM;
+	}
+	*ret_folder = folder;
+	*ret_name = copy;
+	return 0;
+}
+
+int output_find(const char *path, struct output_target *ret)
+{
+	struct output_target target = {.descriptor = output_descriptor(path)};
+	char *folder;
+	int r;
+
+	if (target.descriptor >= 0) {
+		r = check_descriptor(target.descriptor);
+		target.is_descriptor = true;
+	} else {
+		r = split(path, &folder, &target.name);
+		if (r < 0)
+			return r;
+		r = place_open(folder, PLACE_FIND, check_target, &target, &target.place);
+		free(folder);
+	}
+	if (r < 0)
+		free(target.name);
+	else
+		*ret = target;
+	return r;
+}
+
+int output_find_in(const struct place *place, const char *name, struct output_target *ret)
+{
+	struct output_target target = {
+		.name = strdup(name),
+		.place = {fcntl(place->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), place->as_owner},
+	};
+	int r = !target.name ? -ENOMEM : target.place.fd < 0 ? -errno : 0;
+
+	r = r < 0 ? r : owner_enter(place->as_owner);
+	if (r == 0) {
+		r = check_target(&target.place, &target);
+		owner_leave(place->as_owner);
+	}
+	if (r < 0) {
+		place_close(&target.place);
+		free(target.name);
+	} else {
+		*ret = target;
+	}
+	return r;
+}
+
+void output_target_done(struct output_target *target)
+{
+	if (target->name)
+		place_close(&target->place);
+	free(target->name);
+	*target = (struct output_target){};
+}
+
+/* Opening */
+
+static int open_descriptor(int fd, struct output *output)
+{
 	int copy, r = check_descriptor(fd);
 
-	if (r == 0 && fd != STDOUT_FILENO) {
+	if (r == 0 && fd == STDOUT_FILENO) {
+		output->stream = stdout;
+	} else if (r == 0) {
 		copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-		output.stream = copy < 0 ? NULL : fdopen(copy, "w");
-		r = output.stream ? 0 : -errno;
+		output->stream = copy < 0 ? NULL : fdopen(copy, "w");
+		r = output->stream ? 0 : -errno;
 		if (r < 0)
 			closep(&copy);
 	}
-	if (r == 0)
+	return r;
+}
+
+static int temporary_name(const char *name, char **ret)
+{
+	uint64_t digits;
+	int r = random_bytes(&digits, sizeof digits);
+
+	if (r < 0)
+		return r;
+	return asprintf(ret, ".%.*s" OUTPUT_MARK "%016" PRIx64, NAME_KEPT, name, digits) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Has @make give the file a temporary name that nobody has: it returns 0 or -errno. */
+static int make_temporary(struct output *output, int (*make)(struct output *output))
+{
+	int r = -EEXIST;
+
+	for (int i = 0; i < MOST_TRIES && r == -EEXIST; i++) {
+		r = temporary_name(output->target->name, &output->temporary);
+		if (r < 0)
+			return r;
+		unfinished.place = output->target->place;
+		unfinished.temporary = output->temporary;
+		r = make(output);
+		if (r < 0) {
+			unfinished.temporary = NULL;
+			free(output->temporary);
+			output->temporary = NULL;
+		}
+	}
+	return r;
+}
+
+/* Where files have names from the start. */
+static int make_named(struct output *output)
+{
+	int fd = openat(output->target->place.fd, output->temporary,
+			FILE_FLAGS | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0)
+		return -errno;
+	output->stream = fdopen(fd, "w");
+	if (output->stream)
+		return 0;
+	close(fd);
+	unlinkat(output->target->place.fd, output->temporary, 0);
+	return -ENOMEM;
+}
+
+#define DESCRIPTOR_SIZE 32
+
+static void descriptor_path(int fd, char path[static DESCRIPTOR_SIZE])
+{
+	snprintf(path, DESCRIPTOR_SIZE, "/proc/self/fd/%d", fd);
+}
+
+/* False: the file system can't, or there is no /proc to give it a name by. */
+static bool make_unnamed(struct output *output)
+{
+	int fd = openat(output->target->place.fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	char path[DESCRIPTOR_SIZE];
+
+	descriptor_path(fd, path);
+	output->stream = copy < 0 || access(path, F_OK) < 0 ? NULL : fdopen(copy, "w");
+	if (output->stream) {
+		output->unnamed = fd;
+		return true;
+	}
+	closep(&copy);
+	closep(&fd);
+	return false;
+}
+
+static int open_direct(struct output *output)
+{
+	const struct output_target *target = output->target;
+	int fd = openat(target->place.fd, target->name, FILE_FLAGS);
+	struct stat file;
+
+	if (fd < 0)
+		return errno == ELOOP ? -OUTPUT_ELINK : -errno;
+	if (fstat(fd, &file) < 0 || file.st_dev != target->device ||
+	    file.st_ino != target->inode) {
+		close(fd);
+		return -OUTPUT_EOTHERS;
+	}
+	output->stream = fdopen(fd, "w");
+	if (!output->stream)
+		close(fd);
+	return output->stream ? 0 : -ENOMEM;
+}
+
+/* With the target's rights. */
+static int open_target(struct output *output)
+{
+	const struct output_target *target = output->target;
+	struct stat folder;
+	int r = 0;
+
+	if (target->is_direct)
+		return open_direct(output);
+	if (fstat(target->place.fd, &folder) < 0 || folder.st_nlink == 0)
+		return -ENOENT;
+	if (!make_unnamed(output))
+		r = make_temporary(output, make_named);
+	if (r == 0 && fchmod(fileno(output->stream), file_mode) < 0)
+		r = -errno;
+	return r;
+}
+
+int output_open(const struct output_target *target, struct output *ret)
+{
+	struct output output = {.target = target, .unnamed = -1};
+	int r;
+
+	if (target->is_descriptor) {
+		r = open_descriptor(target->descriptor, &output);
+	} else {
+		r = owner_enter(target->place.as_owner);
+		if (r == 0) {
+			r = open_target(&output);
+			owner_leave(target->place.as_owner);
+		}
+	}
+	if (r < 0)
+		output_abort(&output);
+	else
 		*ret = output;
 	return r;
 }
 
-/* The file that @path means, symbolic links followed, so that a link stays one. */
-static int resolve(const char *path, char **ret_path)
-{
-	char *resolved = realpath(path, NULL);
-
-	if (!resolved && errno == ENOENT)
-		resolved = strdup(path);
-	if (!resolved)
-		return -errno;
-	*ret_path = resolved;
-	return 0;
-}
-
-/* Splits at the last slash: @ret_folder is the caller's to free. */
-static int split(const char *path, char **ret_folder, const char **ret_name)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	char *folder;
-
-	if (!*name)
-		return *path ? -EISDIR : -ENOENT;
-	folder = slash ? strndup(path, slash - path + 1) : strdup("./");
-	if (!folder)
-		return -ENOMEM;
-	*ret_folder = folder;
-	*ret_name = name;
-	return 0;
-}
-
-static bool is_safe(const char *folder)
-{
-	struct stat status;
-
-	return stat(folder, &status) == 0 && status.st_uid == 0 && !(status.st_mode & S_IWOTH) &&
-	       (!(status.st_mode & S_IWGRP) || !is_in_owners_group(status.st_gid));
-}
-
-/*
- * Whether nobody but root, and groups that the owner is not in, can put anything else in the place
- * of
- * @folder, which is resolved: it, and all that are above it.
- */
-static bool is_roots_alone(const char *folder)
-{
-	char *path = strdup(folder), *slash;
-	bool is = path && is_safe(path);
-
-	while (is && (slash = strrchr(path, '/')) && path[1]) {
-		slash[slash == path] = '\0';
-		is = is_safe(path);
-	}
-	free(path);
-	return is;
-}
-
-/* What @path means if its folder is root's alone: *ret_path is the caller's. */
-static int resolve_for_root(const char *path, char **ret_path)
-{
-	char *folder, *resolved;
-	const char *name;
-	int r = split(path, &folder, &name);
-
-	if (r < 0)
-		return r;
-	resolved = realpath(folder, NULL);
-	free(folder);
-	if (!resolved)
-		return -errno;
-	if (!is_roots_alone(resolved))
-		r = -EACCES;
-	else if (asprintf(ret_path, "%s/%s", resolved, name) < 0)
-		r = -ENOMEM;
-	free(resolved);
-	return r;
-}
-
-static int check_access(const char *path, int how)
-{
-	return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 ? 0 : -errno;
-}
-
-/* In such a folder, as /tmp, one's own files alone can be replaced. */
-static int check_sticky(const char *folder)
-{
-	struct stat status;
-
-	if (stat(folder, &status) < 0)
-		return -errno;
-	return status.st_mode & S_ISVTX && status.st_uid != owner.uid ? -EPERM : 0;
-}
-
-/*
- * Says whether a file may be made at @path, which is resolved. @ret_mode is the mode of what is
- * there, 0 for nothing. A file that may not be written is not replaced either, though its folder
- * would allow that; but what root left in the owner's folder is, since it was root who called us.
- */
-static int check_target(const char *path, bool as_owner, mode_t *ret_mode)
-{
-	struct stat target = {0};
-	const char *name;
-	char *folder;
-	int r;
-
-	if (stat(path, &target) == 0) {
-		if (S_ISDIR(target.st_mode))
-			return -EISDIR;
-		r = as_owner && target.st_uid == 0 ? 0 : check_access(path, W_OK);
-		if (r < 0)
-			return r;
-	} else if (errno != ENOENT) {
-		return -errno;
-	}
-	*ret_mode = target.st_mode;
-	if (target.st_mode && !S_ISREG(target.st_mode))
-		return 0;
-
-	r = split(path, &folder, &name);
-	if (r < 0)
-		return r;
-	r = check_access(folder, W_OK | X_OK);
-	if (r == 0 && as_owner && target.st_mode && target.st_uid != owner.uid)
-		r = check_sticky(folder);
-	free(folder);
-	return r;
-}
-
-/* resolve() and check_target() with our own rights or the owner's. */
-static int look_at(const char *path, bool as_owner, char **ret_path, mode_t *ret_mode)
-{
-	char *resolved = NULL;
-	int r = enter_owner(as_owner);
-
-	if (r < 0)
-		return r;
-	r = resolve(path, &resolved);
-	if (r == 0) {
-		r = check_target(resolved, as_owner, ret_mode);
-		if (r == 0)
-			*ret_path = resolved;
-		else
-			free(resolved);
-	}
-	leave_owner(as_owner);
-	return r;
-}
-
-/* Finds the file that @path means, and with whose rights it can be written. */
-static int find_target(const char *path, char **ret_path, mode_t *ret_mode, bool *ret_as_owner)
-{
-	char *trusted;
-	int r;
-
-	*ret_as_owner = owner.is_set;
-	r = look_at(path, owner.is_set, ret_path, ret_mode);
-	if (!owner.is_set || (r != -EACCES && r != -EPERM))
-		return r;
-	if (resolve_for_root(path, &trusted) < 0)
-		return r;
-	*ret_as_owner = false;
-	r = look_at(trusted, false, ret_path, ret_mode);
-	free(trusted);
-	return r;
-}
-
-int output_check(const char *path)
-{
-	char *resolved;
-	bool as_owner;
-	mode_t mode;
-	int fd = output_descriptor(path), r;
-
-	if (fd >= 0)
-		return check_descriptor(fd);
-	r = find_target(path, &resolved, &mode, &as_owner);
-	if (r == 0)
-		free(resolved);
-	return r;
-}
-
-static int temporary_name(const char *path, char **ret)
-{
-	const char *name;
-	char *folder;
-	int r = split(path, &folder, &name);
-
-	if (r < 0)
-		return r;
-	if (asprintf(ret, "%s.%.*s.bpfflame-%d", folder, NAME_KEPT, name, getpid()) < 0)
-		r = -ENOMEM;
-	free(folder);
-	return r;
-}
-
-/* An empty file nobody else has; one that a dead process of our pid left behind is removed. */
-static int create(const char *path)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-	int fd = open(path, flags, 0666);
-
-	if (fd < 0 && errno == EEXIST && unlink(path) == 0)
-		fd = open(path, flags, 0666);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Fills in @output, whose path is set, for a target of @mode. */
-static int open_target(struct output *output, mode_t mode)
-{
-	int r, fd;
-
-	if (mode && !S_ISREG(mode)) {
-		fd = open(output->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-		output->stream = fd < 0 ? NULL : fdopen(fd, "w");
-		return output->stream ? 0 : -errno;
-	}
-	r = temporary_name(output->path, &output->temporary);
-	if (r < 0)
-		return r;
-	unfinished.as_owner = output->as_owner;
-	unfinished.temporary = output->temporary;
-	fd = create(output->temporary);
-	if (fd < 0) {
-		unfinished.temporary = NULL;
-		free(output->temporary);
-		output->temporary = NULL;
-		return fd;
-	}
-	if (mode)
-		(void)!fchmod(fd, mode & 0777);
-	output->stream = fdopen(fd, "w");
-	if (!output->stream) {
-		close(fd);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-int output_open(const char *path, struct output *ret)
-{
-	struct output output = {0};
-	mode_t mode;
-	int fd = output_descriptor(path), r;
-
-	if (fd >= 0)
-		return open_descriptor(fd, ret);
-	r = find_target(path, &output.path, &mode, &output.as_owner);
-	if (r < 0)
-		return r;
-	r = enter_owner(output.as_owner);
-	if (r == 0) {
-		r = open_target(&output, mode);
-		leave_owner(output.as_owner);
-	}
-	if (r < 0) {
-		output_abort(&output);
-		return r;
-	}
-	*ret = output;
-	return 0;
-}
+/* Ends */
 
 int output_flush(FILE *stream)
 {
@@ -417,55 +369,119 @@ int output_flush(FILE *stream)
 	return write(fileno(stream), "\n", 1) < 0 ? -errno : -EIO;
 }
 
-static int rename_into_place(struct output *output)
+static int link_as(const struct output *output, const char *name)
 {
-	int r = enter_owner(output->as_owner);
+	char path[DESCRIPTOR_SIZE];
 
-	if (r < 0)
-		return r;
-	if (rename(output->temporary, output->path) < 0)
-		r = -errno;
-	leave_owner(output->as_owner);
-	if (r < 0)
-		return r;
-	unfinished.temporary = NULL;
+	descriptor_path(output->unnamed, path);
+	return linkat(AT_FDCWD, path, output->target->place.fd, name, AT_SYMLINK_FOLLOW) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int link_temporary(struct output *output)
+{
+	return link_as(output, output->temporary);
+}
+
+static void forget_temporary(struct output *output)
+{
+	if (output->temporary)
+		unfinished.temporary = NULL;
 	free(output->temporary);
 	output->temporary = NULL;
-	return 0;
+}
+
+/* linkat() replaces nothing. */
+static int give_name(struct output *output)
+{
+	const struct output_target *target = output->target;
+	int folder = target->place.fd, r = 0;
+
+	if (output->unnamed >= 0) {
+		r = link_as(output, target->name);
+		if (r != -EEXIST)
+			return r;
+		r = make_temporary(output, link_temporary);
+	}
+	if (r == 0 && renameat(folder, output->temporary, folder, target->name) < 0)
+		r = -errno;
+	if (r == 0)
+		forget_temporary(output);
+	return r;
 }
 
 int output_commit(struct output *output)
 {
 	int r = output_flush(output->stream);
+	bool has_name = output->unnamed < 0 && !output->temporary;
 
 	if (output->stream != stdout && fclose(output->stream) != 0 && r == 0)
 		r = -errno;
 	output->stream = NULL;
-	if (r == 0 && output->temporary)
-		r = rename_into_place(output);
+	if (r == 0 && !has_name) {
+		r = owner_enter(output->target->place.as_owner);
+		if (r == 0) {
+			r = give_name(output);
+			owner_leave(output->target->place.as_owner);
+		}
+	}
 	output_abort(output);
 	return r;
 }
 
 void output_abort(struct output *output)
 {
+	if (!output->target)
+		return;
 	if (output->stream && output->stream != stdout)
 		fclose(output->stream);
-	if (output->temporary && enter_owner(output->as_owner) == 0) {
-		unlink(output->temporary);
-		leave_owner(output->as_owner);
+	closep(&output->unnamed);
+	if (output->temporary && owner_enter(output->target->place.as_owner) == 0) {
+		unlinkat(output->target->place.fd, output->temporary, 0);
+		owner_leave(output->target->place.as_owner);
 	}
-	if (output->temporary)
-		unfinished.temporary = NULL;
-	free(output->temporary);
-	free(output->path);
-	*output = (struct output){0};
+	forget_temporary(output);
+	*output = (struct output){};
 }
 
 void output_leave(void)
 {
 	const char *temporary = unfinished.temporary;
 
-	if (temporary && enter_owner(unfinished.as_owner) == 0)
-		unlink(temporary);
+	if (temporary && owner_enter(unfinished.place.as_owner) == 0)
+		unlinkat(unfinished.place.fd, temporary, 0);
+}
+
+/* Errors */
+
+const char *output_error(int error)
+{
+	switch (-error) {
+	case OUTPUT_ELINK: return "it is a symbolic link";
+	case OUTPUT_EOTHERS: return "what is there belongs to somebody else";
+	case PLACE_ESHARED: return "others can write to its folder";
+	case PLACE_ELED: return "a link or folder on the way there belongs to somebody else";
+	default: return strerror(-error);
+	}
+}
+
+int output_fail(struct failure *failure, int error, const char *what, const char *path)
+{
+	failure_set(failure, error, "cannot %s %s: %s", what, path, output_error(error));
+	switch (-error) {
+	case OUTPUT_ELINK:
+		return failure_mend(failure, error, "remove it, or name the file it leads to");
+	case PLACE_ESHARED:
+		return failure_mend(failure, error,
+				    "chmod go-w or +t that, or name another: -o, --out-dir, --dir");
+	case OUTPUT_EOTHERS:
+	case PLACE_ELED:
+		return failure_mend(failure, error,
+				    "name a folder of your own: -o, --out-dir, --dir");
+	case EFBIG:
+		return failure_mend(failure, error,
+				    "the size of files is limited: ulimit -f unlimited");
+	default: return error;
+	}
 }

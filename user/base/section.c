@@ -8,6 +8,9 @@
 #include "base/array.h"
 #include "base/unpack.h"
 
+#define SMALL	  (1u << 20) /* bytes: harmless, however well they are packed */
+#define MAX_RATIO 64 /* debug information packs to a fifth, long tables to a twentieth */
+
 #define WINDOW_SIZE   8192
 #define STRING_GLANCE 256 /* most strings end within it */
 /* The values of ch_type; older elf.h don't know the second. */
@@ -86,6 +89,10 @@ int section_open(struct section *ret, const struct elf_file *file, const Elf64_S
 		r = read_head(&section);
 	else if (is_zdebug)
 		r = read_old_head(&section);
+	/* Made to fill our memory. */
+	if (r == 0 && section.packing != PACKING_NONE && section.size > SMALL &&
+	    section.size / MAX_RATIO > section.stored)
+		r = -ENOEXEC;
 	if (r == 0)
 		*ret = section;
 	return r;

@@ -37,8 +37,8 @@ struct section {
 /*
  * Sets *@ret to the section that @header tells of; @is_zdebug: it is of the old kind of compressed
  * sections, `.zdebug_*`. Nothing is read but the head of a compressed section. @file and @room
- * must outlive it. Errors: -ENOEXEC when it doesn't lie in the file or its head is damaged; read
- * errors.
+ * must outlive it. Errors: -ENOEXEC when it doesn't lie in the file, its head is damaged, or
+ * it is packed so well that it was made to fill memory; read errors.
  */
 int section_open(struct section *ret, const struct elf_file *file, const Elf64_Shdr *header,
 		 bool is_zdebug, uint64_t *room);

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/array.h"
@@ -171,4 +173,31 @@ int cpu_run_on(unsigned int cpu)
 
 	one.bits[cpu / 64] = 1ull << (cpu % 64);
 	return cpu_list_run_on(&one);
+}
+
+double rusage_seconds(const struct rusage *usage)
+{
+	return usage->ru_utime.tv_sec + usage->ru_stime.tv_sec +
+	       (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
+static uint64_t status_bytes(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+
+	return line ? strtoull(line + strlen(key), NULL, 10) * 1024 : 0;
+}
+
+uint64_t process_peak_bytes(pid_t pid)
+{
+	char path[64], status[2048];
+	uint64_t peak, files;
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	if (read_text_file(path, status, sizeof status) < 0)
+		return 0;
+	peak = status_bytes(status, "\nVmHWM:");
+	/* The program itself, which it shares with us. */
+	files = pid == getpid() ? 0 : status_bytes(status, "\nRssFile:");
+	return peak > files ? peak - files : 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define NSEC_PER_SEC 1000000000ULL
 
@@ -30,6 +31,15 @@ int read_text_file(const char *path, char *buffer, size_t size);
 int read_whole_file(const char *path, char **ret, size_t *ret_size);
 /* A file that holds one number, or @otherwise. */
 uint64_t read_number_file(const char *path, uint64_t otherwise);
+
+struct rusage;
+double rusage_seconds(const struct rusage *usage);
+/*
+ * The most memory that a process had at a time, or 0; without the pages of files that it has now,
+ * unless it is us. Why not ru_maxrss: it remembers what the program that started the process needed
+ * before the exec.
+ */
+uint64_t process_peak_bytes(pid_t pid);
 
 /* A set of CPU numbers. */
 #define CPU_SET_WORDS 64

@@ -2,73 +2,37 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/utf8.h"
 
 #define REPLACEMENT 0xfffd
 #define ELLIPSIS    "\u2026"
 
-/* Length and smallest code point of a UTF-8 sequence, by its first byte; length 0: not one. */
-static size_t sequence_length(unsigned char first, uint32_t *ret_least)
+static bool is_space(uint32_t code)
 {
-	if (first >= 0xc2 && first < 0xe0)
-		return *ret_least = 0x80, 2;
-	if (first >= 0xe0 && first < 0xf0)
-		return *ret_least = 0x800, 3;
-	if (first >= 0xf0 && first < 0xf5)
-		return *ret_least = 0x10000, 4;
-	return 0;
+	return code == '\t' || code == '\n' || code == '\r' || code == 0x2028 || code == 0x2029;
 }
 
-/* Decodes a sequence of more than one byte; what is not one costs one byte. */
-static uint32_t decode(const char **text)
-{
-	const unsigned char *bytes = (const unsigned char *)*text;
-	uint32_t least = 0, code;
-	size_t n = sequence_length(bytes[0], &least);
-
-	*text += 1;
-	if (!n)
-		return REPLACEMENT;
-	code = bytes[0] & (0xff >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((bytes[i] & 0xc0) != 0x80)
-			return REPLACEMENT;
-		code = code << 6 | (bytes[i] & 0x3f);
-	}
-	if (code < least || code > 0x10ffff)
-		return REPLACEMENT;
-	*text += n - 1;
-	return code;
-}
-
+/* XML 1.0 has no place for noncharacters. */
 static bool is_harmful(uint32_t code)
 {
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0xd800 && code < 0xe000) ||
-	       (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code < 0xfdf0) ||
-	       (code >= 0x202a && code < 0x202f) || (code >= 0x2066 && code < 0x206a);
+	return utf8_is_obeyed(code) || (code & 0xfffe) == 0xfffe ||
+	       (code >= 0xfdd0 && code < 0xfdf0);
 }
 
 uint32_t text_next(const char **text)
 {
-	unsigned char byte = **text;
-	uint32_t code;
+	size_t n = utf8_length(*text);
+	uint32_t code = n ? utf8_code(*text, n) : REPLACEMENT;
 
-	if (!byte)
+	if (!**text)
 		return 0;
-	if (byte == '\t' || byte == '\n' || byte == '\r') {
-		*text += 1;
-		return ' ';
-	}
-	if (byte >= 0x80) {
-		code = decode(text);
-		if (code == 0x2028 || code == 0x2029)
-			return ' ';
-	} else {
-		code = byte;
-		*text += 1;
-	}
-	return is_harmful(code) ? REPLACEMENT : code;
+	*text += n ? n : 1;
+	return is_space(code) ? ' ' : is_harmful(code) ? REPLACEMENT : code;
 }
 
 size_t text_code_columns(uint32_t code)
@@ -110,6 +74,33 @@ void text_put(FILE *stream, uint32_t code)
 		putc_unlocked(0x80 | (code >> 6 & 0x3f), stream);
 	}
 	putc_unlocked(0x80 | (code & 0x3f), stream);
+}
+
+void text_put_line(FILE *stream, const char *text)
+{
+	for (uint32_t code; (code = text_next(&text));)
+		text_put(stream, code);
+}
+
+void text_print(FILE *stream, const char *format, ...)
+{
+	size_t n = strlen(format);
+	bool ends_line = n && format[n - 1] == '\n';
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return;
+	if (ends_line)
+		text[length - 1] = '\0';
+	text_put_line(stream, text);
+	if (ends_line)
+		putc_unlocked('\n', stream);
+	free(text);
 }
 
 static void write_code(FILE *stream, uint32_t code)

@@ -4,7 +4,7 @@
  *
  * A name can hold any bytes. text_next() turns them into code points that are legal in XML 1.0
  * and harmless in one line of text: white space becomes a space; whatever is not UTF-8, or is a
- * control character, a surrogate, a noncharacter or a change of writing direction becomes U+FFFD.
+ * control character, a surrogate, a noncharacter or changes the writing direction becomes U+FFFD.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -18,6 +18,15 @@ uint32_t text_next(const char **text);
 
 /* Writes a code point as UTF-8, as it is. */
 void text_put(FILE *stream, uint32_t code);
+
+/* Writes @text for a terminal: one line, of which nothing is obeyed. */
+void text_put_line(FILE *stream, const char *text);
+
+/*
+ * The same of what printf() would write. A newline at the end of @format ends the line; any other
+ * becomes a space. Nothing is written if there is no memory.
+ */
+void text_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Columns that @text takes in a fixed-width font: 2 for East Asian wide characters. */
 size_t text_columns(const char *text);

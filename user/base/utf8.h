@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * utf8: which bytes are UTF-8 (RFC 3629), and those of a code point.
+ * utf8: which bytes are UTF-8 (RFC 3629), those of a code point, and which code points must not get
+ * anywhere as they are.
  */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What stands for a byte that is none. */
 #define UTF8_REPLACEMENT "\ufffd"
@@ -31,6 +34,27 @@ static inline size_t utf8_length(const char *text)
 	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return n;
+}
+
+/* The code point of the sequence of @n bytes, which utf8_length() found. */
+static inline uint32_t utf8_code(const char *text, size_t n)
+{
+	uint32_t code = (unsigned char)text[0] & (n == 1 ? 0x7f : 0xff >> (n + 1));
+
+	for (size_t i = 1; i < n; i++)
+		code = code << 6 | (text[i] & 0x3f);
+	return code;
+}
+
+/*
+ * Whether a terminal, a viewer or a reader of lines obeys the code point, in place of showing it:
+ * C0 and C1 controls, separators of lines, marks and changes of writing direction.
+ */
+static inline bool utf8_is_obeyed(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
+	       code == 0x200f || (code >= 0x2028 && code < 0x202f) ||
+	       (code >= 0x2066 && code < 0x206a);
 }
 
 /* How many bytes @text begins with that are UTF-8; its length if all are. */

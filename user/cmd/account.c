@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sandbox.h"
 #include "base/system.h"
 
 #define PASSWD "/etc/passwd"
@@ -218,26 +217,18 @@ static int set_variable(const char *name, const char *value)
 
 int account_become(const struct account *account)
 {
-	int r;
+	int r = sandbox_forbid_typing();
 
+	if (r < 0)
+		return r;
 	if (setgroups(account->n_groups, account->groups) < 0 ||
 	    setresgid(account->gid, account->gid, account->gid) < 0 ||
 	    setresuid(account->uid, account->uid, account->uid) < 0)
 		return -errno;
-	r = set_variable("HOME", account->home);
+	/* What was inheritable still is. */
+	r = sandbox_drop_capabilities(SANDBOX_ALL);
+	r = r < 0 ? r : set_variable("HOME", account->home);
 	r = r < 0 ? r : set_variable("USER", account->name);
 	r = r < 0 ? r : set_variable("LOGNAME", account->name);
 	return r < 0 || !*account->name ? r : set_variable("SHELL", account->shell);
-}
-
-void account_lower_capabilities(void)
-{
-	static const int ours[] = {
-		CAP_BPF,	CAP_PERFMON,	     CAP_SYS_ADMIN,
-		CAP_SYS_PTRACE, CAP_SYS_NICE,	     CAP_SYS_RESOURCE,
-		CAP_SYSLOG,	CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
-	};
-
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, ours[i], 0, 0);
 }

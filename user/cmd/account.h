@@ -41,10 +41,4 @@ void account_done(struct account *account);
  */
 int account_become(const struct account *account);
 
-/*
- * In a child that has capabilities and is not root: what recording needs is not handed down through
- * the next exec, as ambient capabilities would be. Errors: none.
- */
-void account_lower_capabilities(void);
-
 #endif

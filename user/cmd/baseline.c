@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cmd/outputs.h"
 
 #define DEFAULT_FOLDER ".bpfflame/baselines"
 #define FIELD(field)   offsetof(struct baseline_options, field)
@@ -29,6 +30,8 @@ static const struct option_row save_rows[] = {
 	{0, "note", NULL, "TEXT", "kept with it", NULL, option_text, FIELD(note)},
 	{0, "replace", NULL, NULL, "the one of this commit, if there is one", NULL, option_set,
 	 FIELD(replace)},
+	{0, "mode", NULL, "MODE", "of its files, as in chmod (600)", NULL, option_mode,
+	 .wanted = OPTION_MODE_WANTED},
 	{0, "keep", NULL, "N", "of this name and branch, then remove all but the newest N", NULL,
 	 option_size, FIELD(keep), 1, 1e9, "a number from 1"},
 };
@@ -180,6 +183,7 @@ int cmd_baseline(int argc, char **argv, uint64_t started_ns)
 		return EXIT_DONE;
 	}
 	r = r < 0 ? r : check(action, &options, &failure);
+	r = r < 0 ? r : cmd_write_as_caller(&failure);
 	return r < 0 ? cmd_fail(&failure, EXIT_USAGE) : actions[action].run(&options);
 }
 
@@ -188,16 +192,13 @@ int cmd_baseline(int argc, char **argv, uint64_t started_ns)
 void baseline_say(const char *format, ...)
 {
 	char line[2048];
-	const char *text = line;
-	uint32_t code;
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(line, sizeof line, format, arguments);
 	va_end(arguments);
 	fputs("bpfflame: ", stderr);
-	while ((code = text_next(&text)))
-		text_put(stderr, code);
+	text_put_line(stderr, line);
 	fputc('\n', stderr);
 }
 

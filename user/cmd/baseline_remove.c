@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cmd/baseline.h"
 
 static int remove_all(const struct baseline_options *options, const struct baseline_choice *choice,
@@ -52,7 +53,7 @@ int baseline_remove(const struct baseline_options *options)
 	r = choice.which ? remove_one(options, &choice, &n, &failure)
 			 : remove_all(options, &choice, &n, &failure);
 	if (r == 0 && !options->quiet)
-		fprintf(stderr, "bpfflame: removed %zu baseline%s of '%s'\n", n, n == 1 ? "" : "s",
-			choice.name);
+		text_print(stderr, "bpfflame: removed %zu baseline%s of '%s'\n", n,
+			   n == 1 ? "" : "s", choice.name);
 	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

@@ -273,7 +273,7 @@ static int prepare(struct save *save, struct failure *failure)
 
 int baseline_save(const struct baseline_options *options)
 {
-	struct save save = {.options = options, .saving.lock = -1};
+	struct save save = {.options = options, .saving = BASELINES_SAVING_NONE};
 	struct run_files files = {};
 	struct failure failure = {};
 	size_t n_removed = 0;

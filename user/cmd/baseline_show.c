@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "cmd/baseline.h"
 #include "cmd/inputs.h"
 #include "cmd/run_files.h"
@@ -223,8 +224,8 @@ int baseline_list(const struct baseline_options *options)
 	else if (r == 0 && list.n)
 		r = print_table(&list);
 	else if (r == 0 && !options->quiet)
-		fprintf(stderr, "bpfflame: no baselines%s%s%s in %s\n", name ? " of '" : "",
-			name ? name : "", name ? "'" : "", options->folder);
+		text_print(stderr, "bpfflame: no baselines%s%s%s in %s\n", name ? " of '" : "",
+			   name ? name : "", name ? "'" : "", options->folder);
 	baselines_list_done(&list);
 	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

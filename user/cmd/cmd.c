@@ -4,7 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/owner.h"
+#include "base/sandbox.h"
+#include "base/text.h"
+#include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/outputs.h"
 
@@ -12,9 +17,9 @@ int cmd_fail(const struct failure *failure, int code)
 {
 	const char *what = failure->what[0] ? failure->what : "out of memory";
 
-	fprintf(stderr, "bpfflame: %s", what);
+	text_print(stderr, "bpfflame: %s", what);
 	if (failure->mend[0])
-		fprintf(stderr, " (%s)", failure->mend);
+		text_print(stderr, " (%s)", failure->mend);
 	fputc('\n', stderr);
 	return code;
 }
@@ -28,6 +33,20 @@ int cmd_flush(int code)
 		return code;
 	output_failed("-", r, &failure);
 	return cmd_fail(&failure, EXIT_FAILED);
+}
+
+int cmd_write_as_caller(struct failure *failure)
+{
+	static struct account caller; /* the owner's groups must stay */
+	bool is_found;
+	int r;
+
+	if (owner_is_set())
+		return 0;
+	r = command_account(NULL, false, &caller, &is_found, failure);
+	if (r == 0 && is_found)
+		r = owner_set(caller.uid, caller.gid, caller.groups, caller.n_groups);
+	return r;
 }
 
 static const struct {
@@ -45,6 +64,17 @@ cmd_fn cmd_find(const char *name)
 		if (strcmp(commands[i].name, name) == 0)
 			return commands[i].run;
 	return NULL;
+}
+
+int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns)
+{
+	struct failure failure = {};
+	int r = geteuid() && run != cmd_events ? sandbox_drop_capabilities(SANDBOX_ALL) : 0;
+
+	if (r == 0)
+		return run(argc, argv, started_ns);
+	failure_set(&failure, r, "cannot give up capabilities: %s", strerror(-r));
+	return cmd_fail(&failure, EXIT_FAILED);
 }
 
 /* `bpfflame help COMMAND` is `bpfflame COMMAND --help`. */

@@ -24,6 +24,12 @@ int cmd_fail(const struct failure *failure, int code);
 int cmd_flush(int code);
 
 /*
+ * Under sudo, has files written for the user who called it from now on, and with their rights.
+ * Errors: -EINVAL, -ENOMEM.
+ */
+int cmd_write_as_caller(struct failure *failure);
+
+/*
  * A command. Returns an exit code. @argv[0]: its name. @started_ns: when the program began,
  * CLOCK_MONOTONIC.
  */
@@ -32,6 +38,12 @@ typedef int (*cmd_fn)(int argc, char **argv, uint64_t started_ns);
 /* NULL if there is none of that name. */
 cmd_fn cmd_find(const char *name);
 
+/*
+ * Runs a command that was found. What a user's copy of this program was given for recording, as
+ * file capabilities, is given up first: these commands read and write the user's own files.
+ */
+int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns);
+
 int cmd_record(int argc, char **argv, uint64_t started_ns);
 int cmd_render(int argc, char **argv, uint64_t started_ns);
 int cmd_report(int argc, char **argv, uint64_t started_ns);
@@ -39,6 +51,8 @@ int cmd_diff(int argc, char **argv, uint64_t started_ns);
 int cmd_baseline(int argc, char **argv, uint64_t started_ns);
 int cmd_events(int argc, char **argv, uint64_t started_ns);
 int cmd_help(int argc, char **argv, uint64_t started_ns);
+/* What this program is when it runs as READER_NAME. */
+int cmd_reader(int argc, char **argv, uint64_t started_ns);
 int cmd_version(int argc, char **argv, uint64_t started_ns);
 
 #endif

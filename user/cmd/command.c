@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sandbox.h"
 #include "base/system.h"
 #include "cmd/signals.h"
 
@@ -104,6 +106,19 @@ static int take_environment(const char *path)
 	return 0;
 }
 
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_PERFMON	       38
+#define CAP_BPF		       39
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+#define BIT(capability) (1ULL << (capability))
+
+/* What its caller may have given us is not for the command; other capabilities of theirs are. */
+#define FOR_RECORDING                                                                              \
+	(BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_PTRACE) |              \
+	 BIT(CAP_SYS_NICE) | BIT(CAP_SYS_RESOURCE) | BIT(CAP_SYSLOG) | BIT(CAP_DAC_READ_SEARCH) |  \
+	 BIT(CAP_CHECKPOINT_RESTORE))
+
 /* All but the exec; where a stage fails, the report tells. */
 static struct report prepare(const struct command_start *start)
 {
@@ -113,7 +128,7 @@ static struct report prepare(const struct command_start *start)
 	if (start->account)
 		report.error = -become(start->account);
 	else if (geteuid() != 0)
-		account_lower_capabilities();
+		report.error = -sandbox_drop_capabilities(FOR_RECORDING);
 	if (!report.error && start->environment) {
 		report.stage = STAGE_ENVIRONMENT;
 		report.error = -take_environment(start->environment);

@@ -103,6 +103,8 @@ static const struct option_row rows[] = {
 	 FIELD(markdown)},
 	{0, "junit", NULL, "FILE", "what the gate looked at, as JUnit XML, besides", NULL,
 	 option_text, FIELD(junit)},
+	{0, "mode", NULL, "MODE", "of the files, as in chmod (600)", NULL, option_mode,
+	 .wanted = OPTION_MODE_WANTED},
 	{0, "json", NULL, NULL, "JSON on standard output in place of text", NULL, option_set,
 	 FIELD(json)},
 	{0, "limit", NULL, "N", "rows of a table (20); 0: all", NULL, option_size,
@@ -292,7 +294,7 @@ static int add_file(struct output_files *files, const char *path, enum output_fo
 		return files->n < MAX_OUTPUTS
 			       ? -ENOMEM
 			       : failure_set(failure, -EINVAL, "too many files to write");
-	files->files[files->n++] = (struct output_file){copy, format};
+	files->files[files->n++] = (struct output_file){.path = copy, .format = format};
 	return 0;
 }
 
@@ -541,7 +543,7 @@ static int judge(const struct comparison *comparison, struct failure *failure)
 	return gate->n_failed ? EXIT_GATE : EXIT_DONE;
 }
 
-static int compare(struct command_options *options, const struct output_files *files,
+static int compare(struct command_options *options, struct output_files *files,
 		   struct failure *failure)
 {
 	struct comparison *comparison = calloc(1, sizeof *comparison);
@@ -572,7 +574,7 @@ static int run(int argc, char **argv, struct command_options *options)
 	r = r < 0 ? r : plan(options, &files, &failure);
 	if (r < 0)
 		code = cmd_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
-	else if (output_files_check(&files, &failure) < 0)
+	else if (cmd_write_as_caller(&failure) < 0 || output_files_check(&files, &failure) < 0)
 		code = cmd_fail(&failure, EXIT_FAILED);
 	else
 		code = compare(options, &files, &failure);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/option_table.h"
 #include "cmd/parse.h"
@@ -105,9 +106,10 @@ static void print_event(const struct listed_event *event)
 	if (event->alias)
 		snprintf(name, sizeof name, "%s, %s", event->name, event->alias);
 	if (*event->help)
-		printf("  %-*s %s\n", NAME_COLUMNS, event->alias ? name : event->name, event->help);
+		text_print(stdout, "  %-*s %s\n", NAME_COLUMNS, event->alias ? name : event->name,
+			   event->help);
 	else
-		printf("  %s\n", event->name);
+		text_print(stdout, "  %s\n", event->name);
 }
 
 static const char *const titles[N_LISTED_KINDS] = {
@@ -123,9 +125,9 @@ static const char *const titles[N_LISTED_KINDS] = {
 
 static void print_missing(const struct failure *missing)
 {
-	printf("  none: %s\n", missing->what);
+	text_print(stdout, "  none: %s\n", missing->what);
 	if (missing->mend[0])
-		printf("  %s\n", missing->mend);
+		text_print(stdout, "  %s\n", missing->mend);
 }
 
 /* Returns how many there were. */
@@ -140,12 +142,12 @@ static size_t print_kind(const struct events_command *command, const struct even
 		if (event->kind != kind || !is_wanted(command, event))
 			continue;
 		if (n++ == 0)
-			printf("%s:\n", titles[kind]);
+			text_print(stdout, "%s:\n", titles[kind]);
 		print_event(event);
 	}
 	if (!n && list->missing[kind].what[0] &&
 	    (!command->pattern || strcmp(command->pattern, listed_kind_name(kind)) == 0)) {
-		printf("%s:\n", titles[kind]);
+		text_print(stdout, "%s:\n", titles[kind]);
 		print_missing(&list->missing[kind]);
 		n++;
 	}

@@ -6,23 +6,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* What was read otherwise than it stands there. */
 static void warn(const struct input_stats *stats)
 {
 	if (stats->skipped)
-		fprintf(stderr,
-			"bpfflame: %" PRIu64 " line%s no stack, the first is line %" PRIu64 "\n",
-			stats->skipped, stats->skipped == 1 ? " is" : "s are",
-			stats->first_skipped);
+		text_print(stderr,
+			   "bpfflame: %" PRIu64 " line%s no stack, the first is line %" PRIu64 "\n",
+			   stats->skipped, stats->skipped == 1 ? " is" : "s are",
+			   stats->first_skipped);
 	if (stats->other_events)
-		fprintf(stderr,
-			"bpfflame: only %s is read; %" PRIu64 " sample%s of other events, the "
-			"first of %s (--event chooses)\n",
-			stats->event, stats->other_events,
-			stats->other_events == 1 ? " is" : "s are", stats->other_event);
+		text_print(stderr,
+			   "bpfflame: only %s is read; %" PRIu64 " sample%s of other events, the "
+			   "first of %s (--event chooses)\n",
+			   stats->event, stats->other_events,
+			   stats->other_events == 1 ? " is" : "s are", stats->other_event);
 	if (stats->rounded)
-		fprintf(stderr, "bpfflame: %" PRIu64 " value%s rounded to whole numbers\n",
-			stats->rounded, stats->rounded == 1 ? " was" : "s were");
+		text_print(stderr, "bpfflame: %" PRIu64 " value%s rounded to whole numbers\n",
+			   stats->rounded, stats->rounded == 1 ? " was" : "s were");
 }
 
 static int read_each(char *const *paths, size_t n, struct input *input, struct failure *failure)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cmd/parse.h"
 
 #define FIRST_LONG   256 /* getopt's values below it are letters */
@@ -194,7 +195,8 @@ static void print_listed(FILE *stream, const struct option_row *row, int *column
 		*column = 0;
 		fputc('\n', stream);
 	}
-	*column += fprintf(stream, "  --%s%s%s", row->name, *argument ? " " : "", argument);
+	*column += width - !*argument;
+	text_print(stream, "  --%s%s%s", row->name, *argument ? " " : "", argument);
 }
 
 static void print_row(FILE *stream, const struct option_row *row)
@@ -205,7 +207,7 @@ static void print_row(FILE *stream, const struct option_row *row)
 		snprintf(letter, sizeof letter, "-%c, ", row->letter);
 	snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->argument ? " " : "",
 		 row->argument ? row->argument : "");
-	fprintf(stream, "  %-*s %s\n", LEFT_COLUMNS, left, row->help);
+	text_print(stream, "  %-*s %s\n", LEFT_COLUMNS, left, row->help);
 }
 
 void option_tables_print(const struct option_table *tables, size_t n_tables, FILE *stream)
@@ -224,7 +226,7 @@ void option_tables_print(const struct option_table *tables, size_t n_tables, FIL
 			column = 0;
 		}
 		if (row->group)
-			fprintf(stream, "%s:\n", row->group);
+			text_print(stream, "%s:\n", row->group);
 		if (is_listed)
 			print_listed(stream, row, &column);
 		else if (row->help)

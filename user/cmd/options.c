@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/parse.h"
-#include "symbol/debug_files.h"
+#include "symbol/names_job.h"
 
 #define DEFAULT_UNWIND_MEMORY (256ULL << 20)
 #define MIN_UNWIND_MEMORY     (1ULL << 20)
@@ -351,11 +351,13 @@ static const struct option_row rows[] = {
 	 FIELD(outputs.folder)},
 	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL, take_threads},
 	{0, "fold-idle", NULL, NULL, "waits for work under one root: [idle]", NULL, take_fold_idle},
+	{0, "mode", NULL, "MODE", "", NULL, option_mode, .wanted = OPTION_MODE_WANTED},
 	{0, "no-reason", NULL, NULL, "", NULL, option_set, FIELD(view.stacks.unfold.no_reason)},
 	{0, "no-inline", NULL, NULL, "", NULL, take_no_inline},
 	{0, "lines", NULL, NULL, "", NULL, take_lines},
 	{0, "addresses", NULL, NULL, "", NULL, option_set, FIELD(symbolize.addresses)},
 	{0, "symfs", NULL, "DIR", "", NULL, take_folder, FIELD(symbolize.symfs)},
+	{0, "no-sandbox", NULL, NULL, "", NULL, option_set, FIELD(no_sandbox)},
 };
 
 static const struct option_row other_rows[] = {
@@ -520,7 +522,7 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 			    .max_block_ns = UINT64_MAX,
 			    .offcpu_period_ns = PERIOD_AUTO,
 			    .unwind_memory = DEFAULT_UNWIND_MEMORY,
-			    .open_debug = debug_files_open_frames},
+			    .debug = &names_job_debug},
 		.outputs = {.known = profile_formats},
 		.view = VIEW_OPTIONS_DEFAULT,
 		.max_loss = 1,

@@ -25,6 +25,7 @@ struct record_options {
 	bool all;
 	char **command;	      /* NULL-terminated, or NULL */
 	const char *user;     /* whom it runs as, or NULL: the one who called sudo … */
+	bool no_sandbox;      /* files of others are read in this process */
 	bool as_root;	      /* … unless this */
 	bool exit_status;     /* exit with its status */
 	const char *environment; /* a file of its variables, or NULL */

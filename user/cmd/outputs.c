@@ -111,11 +111,23 @@ int option_formats(const struct option_row *row, void *field, const char *value,
 	}
 }
 
+int option_mode(const struct option_row *row, void *field, const char *value,
+		struct failure *failure)
+{
+	char *end;
+	unsigned long mode = strtoul(value, &end, 8);
+
+	if (*value < '0' || *value > '7' || *end || mode > 0777)
+		return option_bad(row, value, row->wanted, failure);
+	output_set_mode(mode);
+	return 0;
+}
+
 static int add_file(struct output_files *files, char *path, enum output_format format)
 {
 	if (!path)
 		return -ENOMEM;
-	files->files[files->n++] = (struct output_file){path, format};
+	files->files[files->n++] = (struct output_file){.path = path, .format = format};
 	return 0;
 }
 
@@ -269,37 +281,61 @@ void outputs_event_stem(const char *const *names, size_t n, size_t number,
 
 int output_failed(const char *path, int error, struct failure *failure)
 {
-	failure_set(failure, error, "cannot write %s: %s",
-		    strcmp(path, "-") == 0 ? "to standard output" : path, strerror(-error));
-	if (error == -EFBIG)
-		failure_mend(failure, error, "the size of files is limited: ulimit -f unlimited");
-	return error;
+	return output_fail(failure, error, "write",
+			   strcmp(path, "-") == 0 ? "to standard output" : path);
 }
 
-int output_files_check(const struct output_files *files, struct failure *failure)
+int output_files_check(struct output_files *files, struct failure *failure)
 {
 	for (size_t i = 0; i < files->n; i++) {
-		const char *path = files->files[i].path;
-		int r = output_check(path);
+		struct output_file *file = &files->files[i];
+		int r = output_find(file->path, &file->target);
 
 		if (r < 0)
-			return output_failed(path, r, failure);
+			return output_failed(file->path, r, failure);
+	}
+	return 0;
+}
+
+int output_files_put(struct output_files *files, const struct place *place, struct failure *failure)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		struct output_file *file = &files->files[i];
+		const char *slash = strrchr(file->path, '/');
+		int r = output_find_in(place, slash ? slash + 1 : file->path, &file->target);
+
+		if (r < 0)
+			return output_failed(file->path, r, failure);
 	}
 	return 0;
 }
 
 void output_files_done(struct output_files *files)
 {
-	for (size_t i = 0; i < files->n; i++)
+	for (size_t i = 0; i < files->n; i++) {
 		free(files->files[i].path);
+		output_target_done(&files->files[i].target);
+	}
 	*files = (struct output_files){};
 }
 
-static int write_file(const struct output_file *file, output_fn write, void *data,
+/* A folder that was removed meanwhile, by what was recorded maybe, may be there again. */
+static int open_file(struct output_file *file, struct output *ret)
+{
+	int r = output_open(&file->target, ret);
+
+	if (r != -ENOENT)
+		return r;
+	output_target_done(&file->target);
+	r = output_find(file->path, &file->target);
+	return r < 0 ? r : output_open(&file->target, ret);
+}
+
+static int write_file(struct output_file *file, output_fn write, void *data,
 		      struct failure *failure)
 {
 	struct output output = {};
-	int r = output_open(file->path, &output);
+	int r = open_file(file, &output);
 
 	r = r < 0 ? r : write(data, file->format, output.stream);
 	r = r < 0 ? r : output_commit(&output);
@@ -307,7 +343,7 @@ static int write_file(const struct output_file *file, output_fn write, void *dat
 	return r < 0 ? output_failed(file->path, r, failure) : 0;
 }
 
-int output_files_write(const struct output_files *files, output_fn write, void *data,
+int output_files_write(struct output_files *files, output_fn write, void *data,
 		       struct failure *failure)
 {
 	struct failure later;

@@ -48,12 +48,18 @@ struct outputs {
 struct output_file {
 	char *path; /* owned */
 	enum output_format format;
+	struct output_target target; /* where that is, held since it was checked */
 };
 
 struct output_files {
 	struct output_file files[MAX_OUTPUTS];
 	size_t n;
 };
+
+#define OPTION_MODE_WANTED "a mode in octal, such as 640"
+/* A row for --mode, which counts for all files that are written from then on. It has no field. */
+int option_mode(const struct option_row *row, void *field, const char *value,
+		struct failure *failure);
 
 /* Rows for -o, -f; the field is a struct outputs. */
 int option_output(const struct option_row *row, void *field, const char *value,
@@ -91,15 +97,21 @@ int outputs_plan_event(const struct outputs *outputs, const char *stem, const ch
 /* Says that writing @path ("-": standard output) failed with @error. Returns it. */
 int output_failed(const char *path, int error, struct failure *failure);
 
-/* Says whether they can be written, before hours of work. Errors: -errno, the file named. */
-int output_files_check(const struct output_files *files, struct failure *failure);
+/*
+ * Says whether they can be written, before hours of work, and holds the folders where they will be.
+ * Errors: those of output_find(), the file named.
+ */
+int output_files_check(struct output_files *files, struct failure *failure);
+/* The same for default-named files, whose folder is @place already. */
+int output_files_put(struct output_files *files, const struct place *place,
+		     struct failure *failure);
 void output_files_done(struct output_files *files);
 
 /* Writes one file; @data is the caller's. Errors: -ENOMEM, -errno. */
 typedef int (*output_fn)(void *data, enum output_format format, FILE *stream);
 
-/* All files; one that fails does not keep the others back. Errors: the first one's, named. */
-int output_files_write(const struct output_files *files, output_fn write, void *data,
+/* All files, which were checked; one that fails does not keep the others back. Errors: the first one's, named. */
+int output_files_write(struct output_files *files, output_fn write, void *data,
 		       struct failure *failure);
 
 /* A profile in any of profile_formats[]: @data is a struct profile_view. */

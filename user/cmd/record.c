@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
 #include "cmd/losses.h"
@@ -33,6 +35,7 @@ struct recording {
 	struct account account; /* whom it runs as … */
 	bool has_account;	/* … if not as we do */
 	struct signals signals;
+	struct reader reader;
 	int *target_fds; /* a pidfd for each -p; -1: ended */
 	uint64_t started_ns, window_ns, ended_ns;
 	struct window_files files;   /* without --every */
@@ -42,7 +45,7 @@ struct recording {
 	volatile bool names_ended; /* asked to stop while names are searched */
 };
 
-/* Whom a command runs as; the files are theirs, too. */
+/* Whom a command runs as; the files are theirs, too. Without one, they are the caller's. */
 static int find_account(struct recording *recording, struct failure *failure)
 {
 	const struct record_options *options = &recording->options;
@@ -50,12 +53,11 @@ static int find_account(struct recording *recording, struct failure *failure)
 	int r;
 
 	if (!options->command)
-		return 0;
+		return cmd_write_as_caller(failure);
 	r = command_account(options->user, options->as_root, account, &recording->has_account,
 			    failure);
 	if (recording->has_account)
-		r = output_set_owner(account->uid, account->gid, account->groups,
-				     account->n_groups);
+		r = owner_set(account->uid, account->gid, account->groups, account->n_groups);
 	return r;
 }
 
@@ -202,7 +204,9 @@ static int run_window(struct recording *recording, struct failure *failure)
 	}
 	clear_progress(recording);
 	recording->ended_ns = monotonic_ns();
-	return r < 0 ? r : collect_stop(recording->collector, failure);
+	r = r < 0 ? r : collect_stop(recording->collector, failure);
+	reader_stop(recording->options.collect.reader);
+	return r;
 }
 
 /* Forks the command, which waits for command_release(). */
@@ -243,7 +247,12 @@ static int record(struct recording *recording, struct failure *failure)
 			return r;
 	}
 	options->collect.log = options->verbose ? stderr : NULL;
+	options->collect.reader = options->no_sandbox ? NULL : &recording->reader;
+	options->collect.stop_fd = recording->signals.fd;
+	options->symbolize.reader = options->collect.reader;
 	r = collect_open(&options->collect, &recording->collector, failure);
+	/* It goes first, as we do now, until the recording is over. */
+	reader_prepare(options->collect.reader);
 	map_large_blocks();
 	r = r < 0 ? r : watch_targets(recording);
 	r = r < 0 ? r : collect_start(recording->collector, options->duration_ns, failure);
@@ -277,17 +286,13 @@ static void leave(void)
 	_exit(EXIT_FAILED);
 }
 
-/* Of a path, nothing that a terminal would obey. */
 static void show_file(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char name[40];
 
-	snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
-	for (char *byte = name; *byte; byte++)
-		if (*byte < ' ' || *byte > '~')
-			*byte = '?';
-	fprintf(stderr, "\r\033[Kbpfflame: names of %s; Ctrl-C ends the search ", name);
+	fputs("\r\033[K", stderr);
+	text_print(stderr, "bpfflame: names of %.39s; Ctrl-C ends the search ",
+		   slash ? slash + 1 : path);
 }
 
 static void begin_writing(struct recording *recording)
@@ -347,6 +352,7 @@ static int tell(struct recording *recording)
 		.source = collect_source(recording->collector),
 		.hook = collect_hook(recording->collector),
 		.totals = recording->totals,
+		.reader = &recording->reader,
 		.command = recording->command,
 		.files = &recording->files,
 		.startup_seconds = (recording->window_ns - recording->started_ns) / 1e9,
@@ -359,6 +365,7 @@ static int tell(struct recording *recording)
 		summary.files = snapshots_lists(recording->snapshots);
 		summary.sets = snapshots_counts(recording->snapshots);
 	}
+	reader_stop(&recording->reader);
 	if (options->json)
 		summary_print_json(&summary, stdout);
 	else if (!options->quiet)
@@ -373,6 +380,7 @@ static int tell(struct recording *recording)
 /* All but the command. */
 static void recording_done(struct recording *recording)
 {
+	reader_stop(&recording->reader);
 	snapshots_free(recording->snapshots);
 	collect_free(recording->collector);
 	for (size_t i = 0; recording->target_fds && i < recording->options.collect.n_pids; i++)
@@ -409,7 +417,8 @@ static int finish_command(struct recording *recording, int code)
 
 int cmd_record(int argc, char **argv, uint64_t started_ns)
 {
-	struct recording recording = {.started_ns = started_ns, .signals.fd = -1};
+	struct recording recording = {
+		.started_ns = started_ns, .signals.fd = -1, .reader = READER_NONE};
 	struct failure failure = {};
 	int r, code;
 
@@ -428,6 +437,9 @@ int cmd_record(int argc, char **argv, uint64_t started_ns)
 		failure_mend(&failure, r,
 			     "it is written as %s, as whom COMMAND runs; see --as-root",
 			     *recording.account.name ? recording.account.name : "the user");
+	else if (r == -EACCES && owner_is_set())
+		failure_mend(&failure, r, "it is written as user %u, who called sudo",
+			     owner_uid(true));
 	r = r < 0 ? r : record(&recording, &failure);
 	if (r < 0) {
 		code = cmd_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);

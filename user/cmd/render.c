@@ -23,6 +23,8 @@ static const struct option_row rows[] = {
 	 option_output, offsetof(struct render_options, outputs)},
 	{'f', "format", NULL, "LIST", "svg, folded, html …: overrides the ending", NULL,
 	 option_formats, offsetof(struct render_options, outputs)},
+	{0, "mode", NULL, "MODE", "of the files, as in chmod (600)", NULL, option_mode,
+	 .wanted = OPTION_MODE_WANTED},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set,
 	 offsetof(struct render_options, quiet)},
 	{'h', "help", NULL, NULL, "this text", NULL, option_set,
@@ -83,7 +85,7 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 	return view_options_check(&ret->view, failure);
 }
 
-static int write_all(struct render_options *options, const struct output_files *files,
+static int write_all(struct render_options *options, struct output_files *files,
 		     struct failure *failure)
 {
 	struct profile_view view = {.options = &options->view};
@@ -122,7 +124,8 @@ int cmd_render(int argc, char **argv, uint64_t started_ns)
 		output_files_done(&files);
 		return cmd_fail(&failure, EXIT_USAGE);
 	}
-	r = output_files_check(&files, &failure);
+	r = cmd_write_as_caller(&failure);
+	r = r < 0 ? r : output_files_check(&files, &failure);
 	r = r < 0 ? r : write_all(&options, &files, &failure);
 	output_files_done(&files);
 	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;

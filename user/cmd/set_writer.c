@@ -151,10 +151,11 @@ static int add_files(struct writing *writing, const struct output_files *files)
 	int r = 0;
 
 	for (size_t i = 0; i < files->n && r == 0; i++) {
+		const char *name = file_name(&files->files[i]);
 		struct stat st = {};
 
-		stat(files->files[i].path, &st);
-		r = sets_add_file(&writing->sets, file_name(&files->files[i]), st.st_size);
+		fstatat(writing->folder.place.fd, name, &st, AT_SYMLINK_NOFOLLOW);
+		r = sets_add_file(&writing->sets, name, st.st_size);
 	}
 	return r;
 }
@@ -236,11 +237,18 @@ static int add_set(struct writing *writing, size_t event)
 	return r < 0 ? r : add_files(writing, &writing->files.events[event]);
 }
 
+static int fail(const struct writing *writing, int error, const char *name, struct failure *failure)
+{
+	return failure_set(failure, error, "cannot write %s/%s: %s", writing->folder.path, name,
+			   output_error(error));
+}
+
 /* Files, then their lines. */
 static int write_sets(struct writing *writing, struct failure *failure)
 {
-	int r = window_write(writing->window, writing->options, &writing->files, failure);
+	int r = window_files_put(&writing->files, &writing->folder.place, failure);
 
+	r = r < 0 ? r : window_write(writing->window, writing->options, &writing->files, failure);
 	if (r < 0)
 		return r;
 	r = sets_init(&writing->sets);
@@ -248,8 +256,7 @@ static int write_sets(struct writing *writing, struct failure *failure)
 		r = add_set(writing, event);
 	r = r < 0 ? r : set_folder_append(&writing->folder, &writing->sets);
 	if (r < 0)
-		return failure_set(failure, r, "cannot write %s/%s: %s", writing->folder.path,
-				   SETS_INDEX, strerror(-r));
+		return fail(writing, r, SETS_INDEX, failure);
 	writing->report->is_listed = true;
 	return 0;
 }
@@ -276,20 +283,9 @@ static int rotate(struct writing *writing, struct set_index *index)
 	return r;
 }
 
-static int write_page(const struct set_folder *folder, const struct sets *sets)
+static int write_page(void *sets, FILE *stream)
 {
-	struct output output = {};
-	char *path;
-	int r;
-
-	if (asprintf(&path, "%s/%s", folder->path, SETS_PAGE) < 0)
-		return -ENOMEM;
-	r = output_open(path, &output);
-	free(path);
-	r = r < 0 ? r : render_sets_page(sets, output.stream);
-	r = r < 0 ? r : output_commit(&output);
-	output_abort(&output);
-	return r;
+	return render_sets_page(sets, stream);
 }
 
 /*
@@ -302,7 +298,7 @@ static bool page_is_due(const struct writing *writing)
 	struct stat st;
 
 	if (writing->window->is_last ||
-	    fstatat(writing->folder.fd, SETS_PAGE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	    fstatat(writing->folder.place.fd, SETS_PAGE, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return true;
 	then = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
 	return now < then || now - then >= bytes * PAGE_NS_PER_BYTE;
@@ -324,13 +320,10 @@ static int write_lists(struct writing *writing, struct failure *failure)
 		r = rotate(writing, &index);
 	if (r == 0 && due) {
 		name = SETS_PAGE;
-		r = write_page(&writing->folder, &index.sets);
+		r = set_folder_write(&writing->folder, SETS_PAGE, write_page, &index.sets);
 	}
 	set_index_done(&index);
-	if (r < 0)
-		return failure_set(failure, r, "cannot write %s/%s: %s", writing->folder.path, name,
-				   strerror(-r));
-	return 0;
+	return r < 0 ? fail(writing, r, name, failure) : 0;
 }
 
 static int write_locked(struct writing *writing, struct failure *failure)
@@ -339,8 +332,7 @@ static int write_locked(struct writing *writing, struct failure *failure)
 	int r = set_folder_lock(&writing->folder), of_lists;
 
 	if (r < 0)
-		return failure_set(failure, r, "cannot lock %s: %s", writing->folder.path,
-				   strerror(-r));
+		return set_folder_lock_failed(&writing->folder, r, failure);
 	r = choose_names(writing, failure);
 	r = r < 0 ? r : write_sets(writing, failure);
 	if (r < 0)
@@ -375,7 +367,7 @@ void set_write(const struct window_origin *origin, struct collect_window *window
 		.window = window,
 		.source = source,
 		.report = report,
-		.folder.fd = -1,
+		.folder = SET_FOLDER_NONE,
 	};
 
 	report->error = write_all(&writing, &report->failure);
@@ -425,10 +417,15 @@ int set_prepare(const struct record_options *options, struct failure *failure)
 
 	if (r < 0)
 		return r;
-	if (set_folder_try_lock(&folder) == 0) {
+	r = set_folder_try_lock(&folder);
+	if (r == 0) {
 		set_folder_sweep(&folder);
 		drop_missing(&folder);
+	} else if (r == -EWOULDBLOCK) {
+		r = 0; /* somebody else records there, too */
+	} else {
+		set_folder_lock_failed(&folder, r, failure);
 	}
 	set_folder_close(&folder);
-	return 0;
+	return r;
 }

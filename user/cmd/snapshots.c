@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/reader.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/set_writer.h"
 #include "cmd/signals.h"
@@ -129,11 +131,11 @@ static void tell_written(const struct snapshots *snapshots)
 	if (!snapshots->origin->options->verbose)
 		return;
 	clear_line(snapshots);
-	fprintf(stderr, "bpfflame: %s written: %" PRIu64 " samples, %.2f s", report->stamp,
-		snapshots->origin->options->collect.mode == PROFILE_OFFCPU
-			? report->totals.samples.waiting
-			: report->totals.samples.running,
-		report->totals.duration_ns / 1e9);
+	text_print(stderr, "bpfflame: %s written: %" PRIu64 " samples, %.2f s", report->stamp,
+		   snapshots->origin->options->collect.mode == PROFILE_OFFCPU
+			   ? report->totals.samples.waiting
+			   : report->totals.samples.running,
+		   report->totals.duration_ns / 1e9);
 	if (report->totals.joined)
 		fprintf(stderr, " of %" PRIu64 " windows", report->totals.windows);
 	if (report->removed)
@@ -173,8 +175,7 @@ static void note_cost(struct snapshots_counts *counts, const struct rusage *usag
 {
 	uint64_t peak = usage->ru_maxrss * 1024ULL;
 
-	counts->cpu_seconds += usage->ru_utime.tv_sec + usage->ru_stime.tv_sec +
-			       (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+	counts->cpu_seconds += rusage_seconds(usage);
 	if (peak > counts->peak_memory_bytes)
 		counts->peak_memory_bytes = peak;
 }
@@ -228,9 +229,12 @@ static void be_writer(const struct snapshots *snapshots, struct collect_window *
 {
 	struct window_origin origin = *snapshots->origin;
 
+	/* The recorder goes on with its own. */
+	reader_detach(origin.options->symbolize.reader);
 	origin.is_ended = &snapshots->report->names_ended;
 	setpriority(PRIO_PROCESS, 0, snapshots->nice);
 	set_write(&origin, window, source, snapshots->report);
+	reader_stop(origin.options->symbolize.reader);
 	_exit(EXIT_DONE);
 }
 

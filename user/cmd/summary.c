@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 
 #include "base/json.h"
+#include "base/system.h"
+#include "base/text.h"
 #include "cmd/losses.h"
 #include "cmd/time_table.h"
 #include "collect/event_find.h"
@@ -23,20 +25,7 @@ static double own_cpu_seconds(void)
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-/* Not ru_maxrss: that remembers what the program that started us needed before the exec. */
-static uint64_t peak_memory_bytes(void)
-{
-	char status[2048];
-	const char *line;
-
-	if (read_text_file("/proc/self/status", status, sizeof status) < 0)
-		return 0;
-	line = strstr(status, "\nVmHWM:");
-	return line ? strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
+	return rusage_seconds(&usage);
 }
 
 static void print_losses(const struct summary *summary, FILE *stream)
@@ -49,10 +38,15 @@ static void print_losses(const struct summary *summary, FILE *stream)
 	for (size_t i = 0; i < N_LOSSES; i++) {
 		if (!losses[i].n)
 			continue;
-		fprintf(stream, "  %-10s%" PRIu64 " %s (avoid: %s)\n", any ? "" : "losses",
-			losses[i].n, losses[i].text, losses[i].advice);
+		text_print(stream, "  %-10s%" PRIu64 " %s (avoid: %s)\n", any ? "" : "losses",
+			   losses[i].n, losses[i].text, losses[i].advice);
 		any = true;
 	}
+	if (summary->totals.stats.unread || *summary->totals.symbols.unread)
+		text_print(stream, "            the first unread: %s\n",
+			   summary->totals.stats.unread ?: summary->totals.symbols.unread);
+	if (summary->options->no_sandbox)
+		fputs("  sandbox   none: files of others were read with all rights\n", stream);
 	if (!any)
 		fputs("  losses    0: none by full maps, full rings, throttling or unreadable "
 		      "files\n",
@@ -61,7 +55,7 @@ static void print_losses(const struct summary *summary, FILE *stream)
 		return;
 	rights_mend_files(mend, sizeof mend);
 	if (mend[0])
-		fprintf(stream, "            files of others can be read with: %s\n", mend);
+		text_print(stream, "            files of others can be read with: %s\n", mend);
 }
 
 /* Why stacks are not complete, as a key of JSON and in words. */
@@ -88,8 +82,8 @@ static void print_truncated(const struct sample_totals *totals, FILE *stream)
 {
 	for (enum stack_end end = STACK_TRUNCATED; end < N_STACK_ENDS; end++)
 		if (percent(totals->ends[end], totals->weight) >= 0.005)
-			fprintf(stream, "            [truncated] %.2f %%: %s\n",
-				percent(totals->ends[end], totals->weight), end_texts[end].text);
+			text_print(stream, "            [truncated] %.2f %%: %s\n",
+				   percent(totals->ends[end], totals->weight), end_texts[end].text);
 }
 
 static void json_truncated(const struct sample_totals *totals, struct json *json)
@@ -104,22 +98,22 @@ static void json_truncated(const struct sample_totals *totals, struct json *json
 static void print_unwinding(const struct collect_stats *stats, FILE *stream)
 {
 	if (stats->tables_built)
-		fprintf(stream,
-			"  unwinding %" PRIu64 " tables, %.1f MB; %" PRIu64 " evictions%s\n",
-			stats->tables_built, stats->unwind_bytes / 1e6, stats->evictions,
-			stats->evictions ? " (avoid: a larger --unwind-memory)" : "");
+		text_print(stream,
+			   "  unwinding %" PRIu64 " tables, %.1f MB; %" PRIu64 " evictions%s\n",
+			   stats->tables_built, stats->unwind_bytes / 1e6, stats->evictions,
+			   stats->evictions ? " (avoid: a larger --unwind-memory)" : "");
 }
 
 static void print_quality(const struct summary *summary, const struct sample_totals *totals,
 			  FILE *stream)
 {
-	fprintf(stream,
-		"  stacks    %zu distinct%s; %.1f %% complete; %.1f %% of frames without a "
-		"symbol\n",
-		summary->totals.stats.distinct_stacks,
-		summary->totals.windows > 1 ? " at most in a window" : "",
-		percent(totals->ends[STACK_COMPLETE], totals->weight),
-		percent(totals->unnamed_frames, totals->frames));
+	text_print(stream,
+		   "  stacks    %zu distinct%s; %.1f %% complete; %.1f %% of frames without a "
+		   "symbol\n",
+		   summary->totals.stats.distinct_stacks,
+		   summary->totals.windows > 1 ? " at most in a window" : "",
+		   percent(totals->ends[STACK_COMPLETE], totals->weight),
+		   percent(totals->unnamed_frames, totals->frames));
 	print_truncated(totals, stream);
 	print_unwinding(&summary->totals.stats, stream);
 	if (summary->totals.symbols.unsearched_files)
@@ -129,8 +123,8 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 			"for more than their own symbols\n",
 			summary->totals.symbols.unsearched_files);
 	if (summary->totals.symbols.kernel_refused)
-		fprintf(stream, "            the kernel does not name its functions: %s\n",
-			strerror(-summary->totals.symbols.kernel_refused));
+		text_print(stream, "            the kernel does not name its functions: %s\n",
+			   strerror(-summary->totals.symbols.kernel_refused));
 }
 
 static void print_periods(const struct summary *summary, FILE *stream)
@@ -143,11 +137,11 @@ static void print_periods(const struct summary *summary, FILE *stream)
 	if (!stats->offcpu_period_ns)
 		fputs("every period kept: exact\n", stream);
 	else
-		fprintf(stream,
-			"%" PRIu64 " kept, by one point in each %s of a thread's time "
-			"(--offcpu-period, %s)\n",
-			stats->kept, time_text(text, stats->offcpu_period_ns),
-			chosen ? "chosen" : "given");
+		text_print(stream,
+			   "%" PRIu64 " kept, by one point in each %s of a thread's time "
+			   "(--offcpu-period, %s)\n",
+			   stats->kept, time_text(text, stats->offcpu_period_ns),
+			   chosen ? "chosen" : "given");
 }
 
 static void print_time(const struct summary *summary, const struct sample_totals *totals,
@@ -157,20 +151,21 @@ static void print_time(const struct summary *summary, const struct sample_totals
 	char text[TIME_TEXT_SIZE];
 
 	if (summary->options->collect.mode == PROFILE_WALL)
-		fprintf(stream, "  on-CPU    %s, exact; divided by %" PRIu64 " samples\n",
-			time_text(text, time_table_running_ns(table)), totals->running);
-	fprintf(stream, "  off-CPU   %s", time_text(text, time_table_waiting_ns(table)));
+		text_print(stream, "  on-CPU    %s, exact; divided by %" PRIu64 " samples\n",
+			   time_text(text, time_table_running_ns(table)), totals->running);
+	text_print(stream, "  off-CPU   %s", time_text(text, time_table_waiting_ns(table)));
 	if (stats->offcpu_period_ns) {
-		fprintf(stream, " \u00b1 %s (95 %%)", time_text(text, stats->offcpu_interval_ns));
-		fprintf(stream, "; measured: %s", time_text(text, stats->offcpu_measured_ns));
+		text_print(stream, " \u00b1 %s (95 %%)",
+			   time_text(text, stats->offcpu_interval_ns));
+		text_print(stream, "; measured: %s", time_text(text, stats->offcpu_measured_ns));
 	}
 	fputc('\n', stream);
 	if (stats->taken_ns)
-		fprintf(stream,
-			"            up to %s of it interrupts and the hypervisor took from "
-			"threads "
-			"that ran\n",
-			time_text(text, stats->taken_ns));
+		text_print(stream,
+			   "            up to %s of it interrupts and the hypervisor took from "
+			   "threads "
+			   "that ran\n",
+			   time_text(text, stats->taken_ns));
 	time_table_print(table, stream);
 }
 
@@ -180,25 +175,25 @@ static void print_events(const struct summary *summary, FILE *stream)
 	const struct collect_options *collect = &summary->options->collect;
 	const char *label = "events";
 
-	fprintf(stream, "bpfflame: %s, %.2f s\n", summary->source,
-		summary->totals.duration_ns / 1e9);
+	text_print(stream, "bpfflame: %s, %.2f s\n", summary->source,
+		   summary->totals.duration_ns / 1e9);
 	for (size_t i = 0; i < collect->n_events; i++, label = "") {
 		const struct event_request *event = &collect->events[i];
 		const struct sample_totals *totals = &summary->totals.events[i];
 		uint64_t period = event_period(event);
 
-		fprintf(stream, "  %-10s", label);
+		text_print(stream, "  %-10s", label);
 		if (event_is_counted(event))
-			fprintf(stream, "%" PRIu64 " %s in ", totals->weight, event->name);
+			text_print(stream, "%" PRIu64 " %s in ", totals->weight, event->name);
 		fprintf(stream, "%" PRIu64 " samples", totals->running);
 		if (!event_is_counted(event))
-			fprintf(stream, " of %s", event->name);
+			text_print(stream, " of %s", event->name);
 		if (!period)
 			fprintf(stream, ", at %u Hz", collect->frequency);
 		else if (period > 1)
 			fprintf(stream, ", one for each %" PRIu64, period);
 		if (summary->event_paths[i])
-			fprintf(stream, ", in %s", summary->event_paths[i]);
+			text_print(stream, ", in %s", summary->event_paths[i]);
 		fputc('\n', stream);
 	}
 }
@@ -214,17 +209,17 @@ static void print_what(const struct summary *summary, const struct sample_totals
 		return;
 	}
 	if (collect->mode == PROFILE_ONCPU) {
-		fprintf(stream, "bpfflame: on-CPU, %s at %u Hz, %.2f s\n", summary->source,
-			collect->frequency, seconds);
+		text_print(stream, "bpfflame: on-CPU, %s at %u Hz, %.2f s\n", summary->source,
+			   collect->frequency, seconds);
 		fprintf(stream, "  samples   %" PRIu64 "\n", totals->running);
 		return;
 	}
 	if (collect->mode == PROFILE_WALL)
-		fprintf(stream, "bpfflame: wall-clock, %s at %u Hz and stacks at %s, %.2f s\n",
-			summary->source, collect->frequency, summary->hook, seconds);
+		text_print(stream, "bpfflame: wall-clock, %s at %u Hz and stacks at %s, %.2f s\n",
+			   summary->source, collect->frequency, summary->hook, seconds);
 	else
-		fprintf(stream, "bpfflame: off-CPU, stacks at %s, %.2f s\n", summary->hook,
-			seconds);
+		text_print(stream, "bpfflame: off-CPU, stacks at %s, %.2f s\n", summary->hook,
+			   seconds);
 	print_periods(summary, stream);
 	print_time(summary, totals, &summary->totals.times, stream);
 }
@@ -246,8 +241,8 @@ void summary_print_command(const struct command *command, FILE *stream)
 	if (!command->ended)
 		fprintf(stream, "  command   still running: process %d\n", command->pid);
 	else if (WIFSIGNALED(command->status))
-		fprintf(stream, "  command   killed by signal %d (%s)\n", WTERMSIG(command->status),
-			strsignal(WTERMSIG(command->status)));
+		text_print(stream, "  command   killed by signal %d (%s)\n",
+			   WTERMSIG(command->status), strsignal(WTERMSIG(command->status)));
 	else
 		fprintf(stream, "  command   exit status %d\n", WEXITSTATUS(command->status));
 }
@@ -271,12 +266,13 @@ static void print_sets(const struct summary *summary, FILE *stream)
 
 static double cpu_seconds(const struct summary *summary)
 {
-	return own_cpu_seconds() + (summary->sets ? summary->sets->cpu_seconds : 0);
+	return own_cpu_seconds() + summary->reader->cpu_seconds +
+	       (summary->sets ? summary->sets->cpu_seconds : 0);
 }
 
 static uint64_t memory_bytes(const struct summary *summary)
 {
-	uint64_t own = peak_memory_bytes();
+	uint64_t own = process_peak_bytes(getpid()) + summary->reader->peak_bytes;
 
 	return summary->sets && summary->sets->peak_memory_bytes > own
 		       ? summary->sets->peak_memory_bytes
@@ -289,7 +285,8 @@ static void print_files(const struct window_files *files, FILE *stream)
 
 	for (size_t event = 0; event < files->n; event++) {
 		for (size_t i = 0; i < files->events[event].n; i++) {
-			fprintf(stream, "  %-10s%s\n", label, files->events[event].files[i].path);
+			text_print(stream, "  %-10s%s\n", label,
+				   files->events[event].files[i].path);
 			label = "";
 		}
 	}

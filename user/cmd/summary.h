@@ -15,6 +15,7 @@ struct summary {
 	const char *hook;   /* "" on-CPU */
 	const char *event_paths[PROFILE_MAX_EVENTS]; /* of probed files; or NULL */
 	struct totals totals;
+	const struct reader *reader; /* that was used */
 	struct command command;
 	const struct window_files *files;
 	const struct snapshots_counts *sets; /* of --every; or NULL */

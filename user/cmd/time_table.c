@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/text.h"
+
 /* A row's key in JSON, and what it is called. */
 static const struct {
 	const char *key, *label;
@@ -117,8 +119,8 @@ static void print_row(const char *head, const char *label, uint64_t ns, uint64_t
 {
 	struct unit unit = unit_of(whole);
 
-	fprintf(stream, "  %-10s%-14s %12.3f %s %5.1f %%", head, label, ns / unit.ns, unit.name,
-		100.0 * ns / whole);
+	text_print(stream, "  %-10s%-14s %12.3f %s %5.1f %%", head, label, ns / unit.ns, unit.name,
+		   100.0 * ns / whole);
 }
 
 static int compare_rows(const void *a, const void *b, void *table)
@@ -146,7 +148,8 @@ void time_table_print(const struct time_table *table, FILE *stream)
 		if (table->idle_ns[row] == table->ns[row])
 			fputs("  all idle", stream);
 		else if (table->idle_ns[row])
-			fprintf(stream, "  idle %.3f %s", table->idle_ns[row] / unit.ns, unit.name);
+			text_print(stream, "  idle %.3f %s", table->idle_ns[row] / unit.ns,
+				   unit.name);
 		fputc('\n', stream);
 	}
 	if (idle) {

@@ -2,6 +2,7 @@
 #include "cmd/totals.h"
 
 #include <math.h>
+#include <string.h>
 #include <stddef.h>
 
 static bool is_unnamed(const struct profile *profile, const struct profile_location *location)
@@ -106,7 +107,8 @@ static const size_t counts[] = {
 	COUNT(lost_records), COUNT(throttled),	    COUNT(unknown_processes),
 	COUNT(lost_wakers),  COUNT(unknown_wakers), COUNT(offcpu_measured_ns),
 	COUNT(drains),	     COUNT(snapshots),	    COUNT(snapshots_full),
-	COUNT(tables_built), COUNT(tables_refused),   COUNT(taken_ns),   COUNT(evictions),
+	COUNT(tables_built), COUNT(tables_refused), COUNT(taken_ns),
+	COUNT(evictions),    COUNT(tables_unread),
 #undef COUNT
 };
 
@@ -126,6 +128,7 @@ static void add_stats(struct collect_stats *stats, const struct collect_stats *w
 		llround(hypot(stats->offcpu_interval_ns, window->offcpu_interval_ns));
 	stats->offcpu_period_ns = window->offcpu_period_ns;
 	stats->unopened_files = larger(stats->unopened_files, window->unopened_files);
+	stats->unread = window->unread;
 	stats->threads = larger(stats->threads, window->threads);
 	stats->kernel_bytes = larger(stats->kernel_bytes, window->kernel_bytes);
 	stats->distinct_stacks = larger(stats->distinct_stacks, window->distinct_stacks);
@@ -142,6 +145,9 @@ static void add_symbols(struct symbol_stats *symbols, const struct symbol_stats 
 	symbols->unreadable_files = larger(symbols->unreadable_files, window->unreadable_files);
 	symbols->unsearched_files = larger(symbols->unsearched_files, window->unsearched_files);
 	symbols->damaged_files = larger(symbols->damaged_files, window->damaged_files);
+	symbols->unread_files = larger(symbols->unread_files, window->unread_files);
+	if (!*symbols->unread)
+		memcpy(symbols->unread, window->unread, sizeof symbols->unread);
 	if (!symbols->kernel_refused)
 		symbols->kernel_refused = window->kernel_refused;
 }

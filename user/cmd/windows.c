@@ -39,12 +39,21 @@ int window_files_plan(const struct record_options *options, const char *stamp,
 	return r;
 }
 
-int window_files_check(const struct window_files *files, struct failure *failure)
+int window_files_check(struct window_files *files, struct failure *failure)
 {
 	int r = 0;
 
 	for (size_t event = 0; event < files->n && r == 0; event++)
 		r = output_files_check(&files->events[event], failure);
+	return r;
+}
+
+int window_files_put(struct window_files *files, const struct place *place, struct failure *failure)
+{
+	int r = 0;
+
+	for (size_t event = 0; event < files->n && r == 0; event++)
+		r = output_files_put(&files->events[event], place, failure);
 	return r;
 }
 
@@ -96,7 +105,7 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 }
 
 static int write_event(struct profile *profile, const struct record_options *options,
-		       const struct output_files *files, struct failure *failure)
+		       struct output_files *files, struct failure *failure)
 {
 	struct profile_view view = {.profile = profile, .options = &options->view};
 	int r = output_files_write(files, write_profile, &view, failure);
@@ -106,7 +115,7 @@ static int write_event(struct profile *profile, const struct record_options *opt
 }
 
 int window_write(struct collect_window *window, const struct record_options *options,
-		 const struct window_files *files, struct failure *failure)
+		 struct window_files *files, struct failure *failure)
 {
 	struct failure later;
 	int r = 0;

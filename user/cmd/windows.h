@@ -22,8 +22,10 @@ struct window_files {
  */
 int window_files_plan(const struct record_options *options, const char *stamp,
 		      struct window_files *ret, struct failure *failure);
-/* Says whether they can be written. Errors: -errno, the file named. */
-int window_files_check(const struct window_files *files, struct failure *failure);
+/* output_files_check() and output_files_put() of all of them. */
+int window_files_check(struct window_files *files, struct failure *failure);
+int window_files_put(struct window_files *files, const struct place *place,
+		     struct failure *failure);
 void window_files_done(struct window_files *files);
 
 #define WINDOW_STEM_SIZE 160
@@ -48,10 +50,10 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 		struct symbol_stats *ret_symbols, struct failure *failure);
 
 /*
- * Writes all files of a window that has names; one that fails does not keep the others back.
+ * Writes all files of a window that has names, which were checked; one that fails does not keep the others back.
  * Errors: the first one's, named.
  */
 int window_write(struct collect_window *window, const struct record_options *options,
-		 const struct window_files *files, struct failure *failure);
+		 struct window_files *files, struct failure *failure);
 
 #endif

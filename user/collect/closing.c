@@ -95,6 +95,8 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 				  collector->timeline.n_cut,
 		.tables_built = collector->unwinder.tables.n_built,
 		.tables_failed = collector->unwinder.tables.n_damaged,
+		.tables_unread = collector->unwinder.tables.n_unread,
+		.unread = collector->unwinder.tables.unread,
 		.tables_refused =
 			collector->unwinder.tables.n_refused + collector->unwinder.n_refused,
 		.unwind_bytes = segments_bytes(&collector->unwinder.segments),

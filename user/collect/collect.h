@@ -15,6 +15,7 @@
 
 #include "base/elf_file.h"
 #include "base/failure.h"
+#include "base/reader.h"
 #include "base/system.h"
 #include "collect/event.h"
 #include "core/profile.h"
@@ -33,18 +34,21 @@ struct collect_options {
 	bool no_children;
 	bool threads; /* keep each thread's samples apart */
 	bool no_user, no_kernel;
-	unsigned int frequency; /* Hz */
+	unsigned int frequency;		    /* Hz */
 	const struct event_request *events; /* what is sampled; none: cycles or cpu-clock */
 	size_t n_events;		    /* up to PROFILE_MAX_EVENTS */
-	uint64_t unwind_memory; /* bytes: the most that unwind tables may use */
+	uint64_t unwind_memory;		    /* bytes: the most that unwind tables may use */
 	uint64_t min_block_ns, max_block_ns;
 	/* Off-CPU time is sampled at one point in each so many ns of a thread's; 0: all is kept. */
 	uint64_t offcpu_period_ns; /* PERIOD_AUTO: as long as keeps the cost low */
 	uint64_t every_ns;	   /* windows of this length, back to back; 0: one */
 	unsigned int waker_depth;  /* record who woke, and who had woken that one, …; 0: not */
-	elf_open_debug_fn open_debug; /* of code without .eh_frame; or NULL: none is looked for */
-	const char *hook;	   /* force one of the off-CPU hooks (tests), or NULL */
-	FILE *log;		   /* where libbpf's warnings and the verifier's log go, or NULL */
+	struct reader *reader;	   /* what is in files of others is read there; NULL: by us */
+	int stop_fd;		   /* readable: the recording shall end soon; -1: none */
+	const struct reader_debug
+		*debug;	  /* of code without .eh_frame; or NULL: none is looked for */
+	const char *hook; /* force one of the off-CPU hooks (tests), or NULL */
+	FILE *log;	  /* where libbpf's warnings and the verifier's log go, or NULL */
 };
 
 /* What was counted and what was lost in one window. */
@@ -64,9 +68,9 @@ struct collect_stats {
 	uint64_t offcpu_period_ns;   /* the last one in use; 0: all was kept */
 	uint64_t offcpu_measured_ns; /* the exact total, where the profile's is an estimate … */
 	uint64_t offcpu_interval_ns; /* … and lies within this of it in 95 of 100 recordings */
-	uint64_t taken_ns; /* off-CPU time may have up to that much that threads did not wait */
-	uint64_t threads;	     /* of which time was kept */
-	uint64_t kernel_bytes;	     /* memory of the maps and of the threads' storage */
+	uint64_t taken_ns;     /* off-CPU time may have up to that much that threads did not wait */
+	uint64_t threads;      /* of which time was kept */
+	uint64_t kernel_bytes; /* memory of the maps and of the threads' storage */
 	uint64_t drains;
 	size_t distinct_stacks;
 	size_t processes;
@@ -74,6 +78,8 @@ struct collect_stats {
 	uint64_t snapshots,
 		snapshots_full; /* stacks walked outside of BPF; cut off for want of room */
 	uint64_t tables_built, tables_failed;
+	uint64_t tables_unread;	 /* files that took too long or killed their reader … */
+	const char *unread;	 /* … the first of them; the collector's */
 	uint64_t tables_refused; /* files and processes that there was no room for */
 	uint64_t unwind_bytes, evictions;
 };

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
@@ -98,6 +99,35 @@ static void breathe(void *context)
 
 	if (r < 0)
 		collector->event_error = r;
+}
+
+#define PATIENCE_NS	 (5 * NSEC_PER_SEC)
+#define LAST_PATIENCE_NS (NSEC_PER_SEC * 3 / 10)
+#define OVERTIME_NS	 (2 * NSEC_PER_SEC)
+
+static bool is_over(const struct collector *collector)
+{
+	struct pollfd stop = {collector->options.stop_fd, POLLIN, 0};
+	uint64_t end = collector->skel->bss->control.window_end;
+
+	return poll(&stop, 1, 0) > 0 || (end && monotonic_ns() >= end);
+}
+
+/* Waits for the reader, but not for long once the recording is over. */
+static bool wait_for_reader(void *context, uint64_t quiet_ns)
+{
+	struct collector *collector = context;
+
+	breathe(collector);
+	/* Where one file makes us wait, many may. */
+	if (!is_over(collector)) {
+		collector->over_at = 0;
+		return quiet_ns <
+		       (collector->unwinder.tables.n_unread ? NSEC_PER_SEC : PATIENCE_NS);
+	}
+	if (!collector->over_at)
+		collector->over_at = monotonic_ns();
+	return quiet_ns < LAST_PATIENCE_NS && monotonic_ns() - collector->over_at < OVERTIME_NS;
 }
 
 /* Applies all that happened before @until. */
@@ -297,7 +327,9 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		  : unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
 				  &collector->stacks, options->no_user ? 0 : options->unwind_memory,
 				  breathe, collector);
-	collector->unwinder.tables.open_debug = options->open_debug;
+	collector->unwinder.tables.debug = options->debug;
+	collector->unwinder.tables.reader = options->reader;
+	collector->unwinder.tables.wait = wait_for_reader;
 	if (r < 0) {
 		if (!failure->what[0])
 			failure_set(failure, r, "cannot start recording: %s", strerror(-r));
@@ -581,5 +613,5 @@ const char *collect_source(const struct collector *collector)
 
 const char *collect_event_path(const struct collector *collector, size_t number)
 {
-	return number < collector->sampled.n ? collector->sampled.items[number].path : NULL;
+	return number < collector->sampled.n ? collector->sampled.items[number].file.path : NULL;
 }

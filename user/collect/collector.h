@@ -45,6 +45,7 @@ struct collector {
 	int timer_fd;		/* rings at boundaries; -1: there are none */
 	uint64_t records_since; /* CLOCK_MONOTONIC: from here on, execs and mmaps are told */
 	uint64_t last_drain_ns, n_drains;
+	uint64_t over_at; /* when the reader was first waited for after the end; 0: never */
 	uint64_t last_adjusted_ns; /* the clock */
 	int event_error;	   /* of the ring buffer's callback */
 	int nice;		   /* ours, before the recording */

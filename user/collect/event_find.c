@@ -162,7 +162,7 @@ static int refuse_file(const struct event *event, int error, const struct neares
 	if (error == -ENOENT) {
 		failure_set(failure, -EINVAL, "-e %s: no %s '%s' in %s", request->name,
 			    request->kind == EVENT_USDT ? "USDT probe" : "function",
-			    request->target, event->path);
+			    request->target, event->file.path);
 		nearest_text(nearest, text);
 		if (!*text && request->kind == EVENT_USDT)
 			snprintf(mend, sizeof mend, "bpfflame events --path FILE lists them");
@@ -179,11 +179,11 @@ static int refuse_file(const struct event *event, int error, const struct neares
 	}
 	if (error == -ENOEXEC)
 		return failure_set(failure, error, "-e %s: %s is not an ELF file, or is damaged",
-				   request->name, event->path);
+				   request->name, event->file.path);
 	if (error == -E2BIG)
 		return failure_set(failure, error, "-e %s: more than %d places of that name",
 				   request->name, MAX_EVENT_PLACES);
-	return failure_set(failure, error, "-e %s: %s: %s", request->name, event->path,
+	return failure_set(failure, error, "-e %s: %s: %s", request->name, event->file.path,
 			   strerror(-error));
 }
 
@@ -194,10 +194,10 @@ static int find_places(struct event *event, struct failure *failure)
 	int r;
 
 	if (request->kind == EVENT_USDT)
-		r = probe_file_usdt(event->path, request->group, request->target, event->places,
+		r = probe_file_usdt(event->file.fd, request->group, request->target, event->places,
 				    &nearest);
 	else
-		r = probe_file_functions(event->path, request->target, event->places, &nearest);
+		r = probe_file_functions(event->file.fd, request->target, event->places, &nearest);
 	for (size_t i = 0; r == 0 && i < event->places->n; i++)
 		event->places->items[i].offset += request->offset;
 	return r < 0 ? refuse_file(event, r, &nearest, failure) : 0;
@@ -218,7 +218,7 @@ static int find_probe(struct event *event, uint32_t pid, struct failure *failure
 {
 	const struct event_request *request = event->request;
 	int type = pmu_type("uprobe");
-	int r = probe_file_find(request->path, pid, &event->path);
+	int r = probe_file_find(request->path, pid, &event->file);
 
 	if (r == -ENOENT) {
 		failure_set(failure, -EINVAL, "-e %s: no file '%s'", request->name, request->path);
@@ -230,10 +230,10 @@ static int find_probe(struct event *event, uint32_t pid, struct failure *failure
 		failure_set(failure, -ENODEV, "-e %s: this kernel has no uprobes", request->name);
 		return failure_mend(failure, -ENODEV, "it needs CONFIG_UPROBE_EVENTS");
 	}
-	if (r == 0 && !probe_file_runs_here(event->path))
+	if (r == 0 && !probe_file_runs_here(event->file.fd))
 		return failure_set(failure, -ENOEXEC,
 				   "-e %s: %s is made for another machine: nothing here runs it",
-				   request->name, event->path);
+				   request->name, event->file.path);
 	event->places = calloc(1, sizeof *event->places);
 	if (r < 0 || !event->places)
 		return -ENOMEM;
@@ -349,7 +349,8 @@ int event_find(const struct event_request *request, unsigned int frequency, uint
 
 void event_done(struct event *event)
 {
-	free(event->path);
+	if (event->file.path)
+		probe_file_done(&event->file);
 	free(event->places);
 	*event = (struct event){};
 }

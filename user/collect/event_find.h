@@ -8,11 +8,12 @@
 #include "collect/counters.h"
 #include "collect/elf_functions.h"
 #include "collect/event.h"
+#include "collect/probe_file.h"
 
 struct event {
 	const struct event_request *request;
 	struct counter counter; /* of a counter, or what tracepoints and probes are opened as */
-	char *path;		/* of a probed file; or NULL */
+	struct probe_file file; /* that is probed; or .path NULL */
 	struct event_places *places;
 	/* How the kernel samples: a rate in Hz, else 0 and … */
 	unsigned int frequency;

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "base/system.h"
 #include "collect/counters.h"
 #include "collect/event_find.h"
+#include "collect/maps.h"
 #include "collect/probe_file.h"
 #include "collect/rights.h"
 #include "collect/tracefs.h"
@@ -246,45 +246,55 @@ static int add_usdt(void *context, const struct usdt_probe *probe)
 int event_list_file(struct event_list *list, const char *name, struct failure *failure)
 {
 	struct usdt_listing listing = {list, name};
-	_cleanup_free_ char *path = NULL;
-	int r = probe_file_find(name, 0, &path);
+	struct probe_file file;
+	int r = probe_file_find(name, 0, &file);
 
 	if (r < 0)
 		return failure_set(failure, r, "no file '%s'", name);
-	r = probe_file_list_usdt(path, add_usdt, &listing);
+	r = probe_file_list_usdt(file.fd, add_usdt, &listing);
 	if (r == -ENOEXEC)
-		return failure_set(failure, r, "%s is not an ELF file, or is damaged", path);
-	return r < 0 ? failure_set(failure, r, "cannot read %s: %s", path, strerror(-r)) : 0;
+		failure_set(failure, r, "%s is not an ELF file, or is damaged", file.path);
+	else if (r < 0)
+		failure_set(failure, r, "cannot read %s: %s", file.path, strerror(-r));
+	probe_file_done(&file);
+	return r;
+}
+
+static int list_mapped(struct event_list *list, uint32_t pid, const char *path)
+{
+	struct usdt_listing listing = {list, path};
+	struct probe_file file;
+	int r;
+
+	if (probe_file_find(path, pid, &file) < 0)
+		return 0;
+	r = probe_file_list_usdt(file.fd, add_usdt, &listing);
+	probe_file_done(&file);
+	return r == -ENOMEM ? r : 0; /* not every file is one of code */
 }
 
 /* Each file once: its mappings lie side by side. */
 int event_list_process(struct event_list *list, uint32_t pid, struct failure *failure)
 {
-	char path[64], line[PATH_MAX + 128], last[PATH_MAX + 128] = "";
-	FILE *maps;
-	int r = 0;
+	_cleanup_free_ char *text = NULL;
+	const char *last = "";
+	struct maps_entry entry;
+	char maps[64], *line, *rest;
+	size_t size;
+	int r;
 
-	snprintf(path, sizeof path, "/proc/%u/maps", pid);
-	maps = fopen(path, "re");
-	while (maps && r == 0 && fgets(line, sizeof line, maps)) {
-		char *file = strchr(line, '/'), *seen;
-		struct usdt_listing listing = {list, file};
-
-		if (!file)
+	snprintf(maps, sizeof maps, "/proc/%u/maps", pid);
+	r = read_whole_file(maps, &text, &size);
+	if (r < 0)
+		return failure_set(failure, r, "cannot read the mappings of process %u: %s", pid,
+				   strerror(-r));
+	for (rest = text; r == 0 && (line = strsep(&rest, "\n"));) {
+		if (!maps_parse(line, &entry) || entry.name.path[0] != '/' ||
+		    strcmp(entry.name.path, last) == 0)
 			continue;
-		file[strcspn(file, "\n")] = '\0';
-		if (strcmp(file, last) == 0 || probe_file_find(file, pid, &seen) < 0)
-			continue;
-		strcpy(last, file);
-		r = probe_file_list_usdt(seen, add_usdt, &listing);
-		r = r == -ENOMEM ? r : 0; /* not every file is one of code */
-		free(seen);
+		last = entry.name.path;
+		r = list_mapped(list, pid, last);
 	}
-	if (!maps || (!*last && ferror(maps)))
-		r = failure_set(failure, -errno, "cannot read the mappings of process %u: %s", pid,
-				strerror(errno));
-	if (maps)
-		fclose(maps);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -250,13 +251,15 @@ static int attach_event(struct events *events, struct bpf_program *program,
 static int attach_places(struct events *events, struct profiler *skel, uint32_t number)
 {
 	const struct event *event = &events->items[number];
+	char path[64];
 	int r = 0;
 
+	snprintf(path, sizeof path, "/proc/self/fd/%d", event->file.fd);
 	for (size_t i = 0; i < event->places->n && r == 0; i++) {
 		struct perf_event_attr attr = {
 			.type = event->counter.type,
 			.config = event->counter.config | event->places->items[i].counter << 32,
-			.config1 = (uintptr_t)event->path,
+			.config1 = (uintptr_t)path,
 			.config2 = event->places->items[i].offset,
 		};
 

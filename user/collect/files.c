@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/foreign.h"
 #include "base/system.h"
 
 #define MAX_ROOTS_TRIED 64 /* for a file of a process that is gone */
@@ -45,9 +44,6 @@ void files_done(struct files *files)
 
 /* --- finding the file of a name --- */
 
-/* O_NONBLOCK: never wait for a FIFO or a device that took the name's place. */
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-
 /* What the kernel calls @fd where it is mapped: on some filesystems not what stat() says. */
 static bool is_mapped_as(int fd, const struct file_name *name)
 {
@@ -72,38 +68,48 @@ static bool is_on(int fd, long filesystem)
 	return fstatfs(fd, &stat) == 0 && (unsigned long)stat.f_type == (unsigned long)filesystem;
 }
 
-/* Takes @fd. Returns it if it is the file of that name, or -1. */
-static int verify(int fd, const struct file_name *name)
+/* Snapshots of a filesystem share the kernel's device, and the numbers of inodes. */
+static bool is_ambiguous(int fd)
 {
-	struct stat stat;
+	return fd >= 0 && is_on(fd, BTRFS_SUPER_MAGIC);
+}
 
+/* Takes @place, which is not open yet. Returns it, open, if it is the file of that name, or -1. */
+static int verify(int place, const struct file_name *name)
+{
+	bool is_same_inode, is_same;
+	struct stat stat;
+	int fd;
+
+	if (place < 0)
+		return -1;
+	is_same_inode = fstat(place, &stat) == 0 && stat.st_ino == name->inode;
+	/* Records and maps disagree on overlayfs in some kernels. */
+	is_same =
+		is_same_inode && (stat.st_dev == makedev(name->device_major, name->device_minor) ||
+				  is_on(place, OVERLAYFS_SUPER_MAGIC));
+	fd = foreign_open_found(place);
+	close(place);
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
-		bool is_same_inode = stat.st_ino == name->inode;
-
-		if (is_same_inode && stat.st_dev == makedev(name->device_major, name->device_minor))
-			return fd;
-		/* Records and maps disagree on overlayfs in some kernels. */
-		if (is_mapped_as(fd, name) || (is_same_inode && is_on(fd, OVERLAYFS_SUPER_MAGIC)))
-			return fd;
-	}
+	if (is_same || is_mapped_as(fd, name))
+		return fd;
 	close(fd);
 	return -1;
 }
 
-/* The root folder of process @pid: UINT32_MAX when it is ours, or the process is gone. */
-static uint32_t find_root(struct files *files, uint32_t pid)
+/* The folder @root as one of files->roots, with a reference: UINT32_MAX when it is our own. */
+static uint32_t find_root(struct files *files, int root)
 {
-	char path[64];
-	struct stat root;
+	struct stat stat;
 	uint32_t found;
+	int copy;
 
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", pid);
-	if (stat(path, &root) < 0 ||
-	    (root.st_dev == files->own_root_device && root.st_ino == files->own_root_inode))
+	if (fstat(root, &stat) < 0 ||
+	    (stat.st_dev == files->own_root_device && stat.st_ino == files->own_root_inode))
 		return UINT32_MAX;
-	return folders_add(&files->roots, path, &found) < 0 ? UINT32_MAX : found;
+	copy = fcntl(root, F_DUPFD_CLOEXEC, 0);
+	return copy < 0 || folders_add(&files->roots, copy, &found) < 0 ? UINT32_MAX : found;
 }
 
 /* A file that is open, and the root that it was found below, with a reference. */
@@ -112,62 +118,28 @@ struct opened {
 	uint32_t root;
 };
 
+#define NOT_OPENED ((struct opened){-1, UINT32_MAX})
+
+static void close_opened(struct files *files, struct opened *opened)
+{
+	closep(&opened->fd);
+	folders_put(&files->roots, opened->root);
+	*opened = NOT_OPENED;
+}
+
 /* By the mapping, which reaches deleted files; by the path as the process sees it. */
 static struct opened open_of_process(struct files *files, const struct file_name *name,
 				     uint32_t pid, uint64_t start, uint64_t end)
 {
 	uint32_t thread = maps_thread(pid);
-	struct opened opened = {.root = find_root(files, thread)};
-	char text[PATH_MAX + 64];
+	_cleanup_close_ int root = foreign_find_root(thread);
+	struct opened opened = {.root = find_root(files, root)};
 
-	snprintf(text, sizeof text, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
-		 thread, start, end);
-	opened.fd = verify(open(text, OPEN_FLAGS), name);
-	if (opened.fd >= 0 || name->path[0] != '/')
-		return opened;
-	if (opened.root != UINT32_MAX) {
-		opened.fd = verify(
-			folder_open(files->roots.items[opened.root].fd, name->path, OPEN_FLAGS),
-			name);
-		return opened;
-	}
-	/* The same root may have other mounts below it. */
-	snprintf(text, sizeof text, "/proc/%" PRIu32 "/root%s", thread, name->path);
-	opened.fd = verify(open(text, OPEN_FLAGS), name);
+	opened.fd = verify(foreign_find_mapped(thread, start, end), name);
+	/* A root that is ours may have other mounts below it. */
+	if (opened.fd < 0 && root >= 0 && name->path[0] == '/')
+		opened.fd = verify(foreign_find(root, name->path), name);
 	return opened;
-}
-
-/* Below the roots of other files: where a process that is gone may have lived. */
-static struct opened open_below_roots(struct files *files, const struct file_name *name)
-{
-	for (size_t i = files->roots.pool.n, tried = 0; i-- > 0 && tried < MAX_ROOTS_TRIED;) {
-		const struct folder *root = &files->roots.items[i];
-		int fd;
-
-		if (!root->n_references)
-			continue;
-		tried++;
-		fd = verify(folder_open(root->fd, name->path, OPEN_FLAGS), name);
-		if (fd >= 0) {
-			folders_hold(&files->roots, i);
-			return (struct opened){fd, i};
-		}
-	}
-	return (struct opened){-1, UINT32_MAX};
-}
-
-static struct opened open_mapped(struct files *files, const struct file_name *name, uint32_t pid,
-				 uint64_t start, uint64_t end)
-{
-	struct opened opened = open_of_process(files, name, pid, start, end);
-
-	if (opened.fd >= 0 || name->path[0] != '/')
-		return opened;
-	opened.fd = verify(open(name->path, OPEN_FLAGS), name);
-	if (opened.fd >= 0)
-		return opened;
-	folders_put(&files->roots, opened.root);
-	return open_below_roots(files, name);
 }
 
 /* --- what is known --- */
@@ -216,9 +188,17 @@ static bool look_again(struct file *file)
 	return true;
 }
 
-/* What a file is found by; @identity: NULL: any. */
+/* Which of the files of one name are meant. */
+enum find {
+	FIND_ANY,
+	FIND_UNOPENED,
+	FIND_SAME,  /* of the same identity */
+	FIND_OTHER, /* on another device, as stat() says it: in another snapshot */
+};
+
 struct file_key {
 	const struct file_name *name;
+	enum find find;
 	const struct file_identity *identity;
 };
 
@@ -227,13 +207,17 @@ static bool key_equal(const void *items, uint32_t position, const void *context)
 	const struct file *file = (const struct file *)items + position;
 	const struct file_key *key = context;
 	const struct file_name *name = key->name;
+	bool is_unopened = file->fd < 0 && !file->is_memory;
 
 	if (file->mapped_inode != name->inode ||
 	    file->mapped_device != makedev(name->device_major, name->device_minor))
 		return false;
-	if (!name->inode || (file->fd < 0 && !file->is_memory))
-		return strcmp(file->path, name->path) == 0;
-	return !key->identity || is_same_content(&file->identity, key->identity);
+	if (!name->inode || is_unopened)
+		return key->find <= FIND_UNOPENED && strcmp(file->path, name->path) == 0;
+	if (key->find <= FIND_UNOPENED)
+		return key->find == FIND_ANY;
+	return key->find == FIND_SAME ? is_same_content(&file->identity, key->identity)
+				      : file->identity.device != key->identity->device;
 }
 
 static uint64_t key_hash(dev_t device, ino_t inode, const char *path)
@@ -251,13 +235,83 @@ static uint64_t file_hash(const struct file *file)
 	return key_hash(file->mapped_device, file->mapped_inode, file->path);
 }
 
-static uint32_t find_file(const struct files *files, const struct file_name *name,
+/* @identity: for FIND_SAME and FIND_OTHER. */
+static uint32_t find_file(const struct files *files, const struct file_name *name, enum find find,
 			  const struct file_identity *identity)
 {
-	const struct file_key key = {name, identity};
+	const struct file_key key = {name, find, identity};
 
 	return table_find(&files->by_name, name_hash(name), key_equal, files->files, &key);
 }
+
+/* --- of a process that is gone --- */
+
+static bool is_same_file(int a, int b)
+{
+	struct stat of_a, of_b;
+
+	return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino;
+}
+
+/* Whether a file of the same name is known that is another one than @fd. */
+static bool knows_other(const struct files *files, const struct file_name *name, int fd)
+{
+	struct file_identity identity;
+
+	return identify(fd, &identity) &&
+	       find_file(files, name, FIND_OTHER, &identity) != TABLE_NONE;
+}
+
+/*
+ * By path alone, below our root, then below those of other files: where a process that is gone may
+ * have lived. Of a file that is ambiguous only ours will do, and only while no other one is known.
+ */
+static struct opened open_by_path(struct files *files, const struct file_name *name)
+{
+	int ours = verify(foreign_find(FOREIGN_OUR_ROOT, name->path), name);
+	bool is_only = !knows_other(files, name, ours);
+
+	if (ours >= 0 && !is_ambiguous(ours))
+		return (struct opened){ours, UINT32_MAX};
+	for (size_t i = files->roots.pool.n, tried = 0; i-- > 0 && tried < MAX_ROOTS_TRIED;) {
+		const struct folder *root = &files->roots.items[i];
+		int fd;
+
+		if (!root->n_references)
+			continue;
+		tried++;
+		fd = verify(foreign_find(root->fd, name->path), name);
+		if (ours < 0 && fd >= 0 && !is_ambiguous(fd)) {
+			folders_hold(&files->roots, i);
+			return (struct opened){fd, i};
+		}
+		is_only &= fd < 0 || is_same_file(ours, fd);
+		closep(&fd);
+	}
+	if (is_only)
+		return (struct opened){ours, UINT32_MAX};
+	closep(&ours);
+	return NOT_OPENED;
+}
+
+static struct opened open_mapped(struct files *files, const struct file_name *name, uint32_t pid,
+				 uint64_t start, uint64_t end)
+{
+	struct opened opened = open_of_process(files, name, pid, start, end);
+	uint32_t root = opened.root;
+
+	if (opened.fd >= 0 || name->path[0] != '/')
+		return opened;
+	opened = open_by_path(files, name);
+	if (opened.root == UINT32_MAX)
+		opened.root = root;
+	else
+		folders_put(&files->roots, root);
+	return opened;
+}
+
+/* --- references --- */
 
 void files_hold(struct files *files, uint32_t file)
 {
@@ -340,16 +394,13 @@ static int add_opened(struct files *files, const struct file_name *name, struct 
 	file.is_memory = is_memory(name->path, opened.fd);
 	if (file.is_memory) {
 		file.path = "";
-		closep(&opened.fd);
-		opened.fd = -1;
-		folders_put(&files->roots, opened.root);
+		close_opened(files, &opened);
 		return add_file(files, &file, ret_file);
 	}
 	file.fd = opened.fd;
 	file.root = opened.root;
 	file.version = version;
-	/* Snapshots of a filesystem share its device and the numbers of inodes. */
-	file.is_ambiguous = opened.fd >= 0 && is_on(opened.fd, BTRFS_SUPER_MAGIC);
+	file.is_ambiguous = is_ambiguous(opened.fd);
 	files->n_unopened += opened.fd < 0;
 	if (!identify(opened.fd, &file.identity)) {
 		file.identity.device = file.mapped_device;
@@ -363,7 +414,7 @@ static int get_memory(struct files *files, const char *path, uint32_t *ret_file)
 {
 	const struct file_name name = {.path = path[0] == '[' ? path : ""};
 	struct file file = file_of_name(&name);
-	uint32_t found = find_file(files, &name, NULL);
+	uint32_t found = find_file(files, &name, FIND_ANY, NULL);
 
 	if (found == TABLE_NONE) {
 		file.is_memory = true;
@@ -374,15 +425,16 @@ static int get_memory(struct files *files, const char *path, uint32_t *ret_file)
 	return 0;
 }
 
-/* A file that a process which has ended left unopened may be there for the next one. */
-static void open_again(struct files *files, uint32_t index, const struct file_name *name,
-		       uint32_t pid, uint64_t start, uint64_t end)
+/*
+ * A file that a process left unopened may be there for the next one. @opened: as that one has it,
+ * which is taken.
+ */
+static void open_again(struct files *files, uint32_t index, struct opened opened)
 {
-	struct opened opened = open_of_process(files, name, pid, start, end);
 	struct file *file = &files->files[index];
 
 	if (opened.fd < 0) {
-		folders_put(&files->roots, opened.root);
+		close_opened(files, &opened);
 		return;
 	}
 	file->fd = opened.fd;
@@ -405,19 +457,63 @@ static int replace(struct files *files, uint32_t index, const struct file_name *
 	return add_opened(files, name, same, file->version + 1, ret_file);
 }
 
-/* The same name, but of which file only opening it can say. */
-static int get_ambiguous(struct files *files, uint32_t found, const struct file_name *name,
-			 uint32_t pid, uint64_t start, uint64_t end, uint32_t *ret_file)
+/* One of the processes that have it mapped must not choose the debug files for the others. */
+static void belong_to_none(struct files *files, struct file *file)
 {
-	struct opened opened = open_mapped(files, name, pid, start, end);
-	struct file_identity identity;
+	folders_put(&files->roots, file->root);
+	file->root = UINT32_MAX;
+}
 
-	if (identify(opened.fd, &identity))
-		found = find_file(files, name, &identity);
+/* The same name, but of which file only @opened can say, which is taken. */
+static int get_ambiguous(struct files *files, const struct file_name *name, struct opened opened,
+			 uint32_t *ret_file)
+{
+	struct file_identity identity;
+	uint32_t found = identify(opened.fd, &identity)
+				 ? find_file(files, name, FIND_SAME, &identity)
+				 : find_file(files, name, FIND_UNOPENED, NULL);
+
 	if (found == TABLE_NONE)
 		return add_opened(files, name, opened, 0, ret_file);
-	closep(&opened.fd);
-	folders_put(&files->roots, opened.root);
+	if (files->files[found].root != opened.root)
+		belong_to_none(files, &files->files[found]);
+	close_opened(files, &opened);
+	files_hold(files, found);
+	*ret_file = found;
+	return 0;
+}
+
+/* Process @pid has @file mapped, too. */
+static void note_root(struct files *files, struct file *file, uint32_t pid)
+{
+	_cleanup_close_ int root = -1;
+
+	if (file->root == UINT32_MAX)
+		return;
+	root = foreign_find_root(maps_thread(pid));
+	if (root >= 0 && !folder_is(&files->roots.items[file->root], root))
+		belong_to_none(files, file);
+}
+
+/* A file that is known to be open; its content may be another one by now. */
+static int get_open(struct files *files, uint32_t found, const struct file_name *name, uint32_t pid,
+		    uint32_t *ret_file)
+{
+	note_root(files, &files->files[found], pid);
+	if (!look_again(&files->files[found]))
+		return replace(files, found, name, ret_file);
+	files_hold(files, found);
+	*ret_file = found;
+	return 0;
+}
+
+/* A file that could not be opened so far. */
+static int get_unopened(struct files *files, uint32_t found, const struct file_name *name,
+			struct opened opened, uint32_t *ret_file)
+{
+	if (is_ambiguous(opened.fd))
+		return get_ambiguous(files, name, opened, ret_file);
+	open_again(files, found, opened);
 	files_hold(files, found);
 	*ret_file = found;
 	return 0;
@@ -426,22 +522,24 @@ static int get_ambiguous(struct files *files, uint32_t found, const struct file_
 int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 	      uint64_t end, uint32_t *ret_file)
 {
+	const struct file *file;
 	uint32_t found;
 
 	if (!name->inode)
 		return get_memory(files, name->path, ret_file);
-	found = find_file(files, name, NULL);
-	if (found == TABLE_NONE)
+	found = find_file(files, name, FIND_ANY, NULL);
+	file = found == TABLE_NONE ? NULL : &files->files[found];
+	if (!file)
 		return add_opened(files, name, open_mapped(files, name, pid, start, end), 0,
 				  ret_file);
-	if (files->files[found].is_ambiguous)
-		return get_ambiguous(files, found, name, pid, start, end, ret_file);
-	if (!files->files[found].is_memory) {
-		if (files->files[found].fd < 0)
-			open_again(files, found, name, pid, start, end);
-		else if (!look_again(&files->files[found]))
-			return replace(files, found, name, ret_file);
-	}
+	if (file->is_ambiguous)
+		return get_ambiguous(files, name, open_mapped(files, name, pid, start, end),
+				     ret_file);
+	if (file->fd >= 0)
+		return get_open(files, found, name, pid, ret_file);
+	if (!file->is_memory)
+		return get_unopened(files, found, name,
+				    open_of_process(files, name, pid, start, end), ret_file);
 	files_hold(files, found);
 	*ret_file = found;
 	return 0;

@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -27,17 +24,36 @@ static bool is_same_folder(const struct folder *a, const struct folder *b)
 	       a->mount == b->mount;
 }
 
-int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder)
+static int describe(int fd, struct folder *ret)
 {
-	struct folder folder = {.n_references = 1, .fd = fd};
 	struct statx stat = {};
-	int r = statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &stat) < 0 ? -errno : 0;
 
-	folder.device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
-	folder.inode = stat.stx_ino;
-	/* The same folder in another mount namespace, which may show other files, is another mount.
-	 */
-	folder.mount = stat.stx_mask & STATX_MNT_ID ? stat.stx_mnt_id : 0;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &stat) < 0)
+		return -errno;
+	*ret = (struct folder){
+		.n_references = 1,
+		.fd = fd,
+		.device = makedev(stat.stx_dev_major, stat.stx_dev_minor),
+		.inode = stat.stx_ino,
+		/* The same folder in another mount namespace, which may show other files, is
+		 * another mount. */
+		.mount = stat.stx_mask & STATX_MNT_ID ? stat.stx_mnt_id : 0,
+	};
+	return 0;
+}
+
+bool folder_is(const struct folder *folder, int fd)
+{
+	struct folder other;
+
+	return describe(fd, &other) == 0 && is_same_folder(folder, &other);
+}
+
+int folders_add(struct folders *folders, int fd, uint32_t *ret_folder)
+{
+	struct folder folder;
+	int r = describe(fd, &folder);
+
 	for (size_t i = 0; i < folders->pool.n && r == 0; i++) {
 		if (!is_same_folder(&folders->items[i], &folder))
 			continue;
@@ -55,13 +71,6 @@ int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder)
 	return 0;
 }
 
-int folders_add(struct folders *folders, const char *path, uint32_t *ret_folder)
-{
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : folders_add_fd(folders, fd, ret_folder);
-}
-
 void folders_hold(struct folders *folders, uint32_t folder)
 {
 	if (folder != UINT32_MAX)
@@ -74,14 +83,4 @@ void folders_put(struct folders *folders, uint32_t folder)
 		return;
 	close(folders->items[folder].fd);
 	pool_give(&folders->pool, folder);
-}
-
-int folder_open(int root, const char *path, int flags)
-{
-	struct open_how how = {
-		.flags = flags | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-
-	return syscall(SYS_openat2, root, path, &how, sizeof how);
 }

@@ -6,6 +6,7 @@
 #ifndef COLLECT_FOLDERS_H
 #define COLLECT_FOLDERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -29,22 +30,16 @@ struct folders {
 void folders_done(struct folders *folders);
 
 /*
- * Opens @path, where symbolic links lead as they do for us, and keeps it unless the same folder is
- * kept already. The caller has a reference then. Errors: -ENOMEM and those of open(2).
+ * Takes @fd, the descriptor of a folder, and keeps it unless the same folder is kept already. The
+ * caller has a reference then. Errors: -ENOMEM, those of statx(2).
  */
-int folders_add(struct folders *folders, const char *path, uint32_t *ret_folder);
+int folders_add(struct folders *folders, int fd, uint32_t *ret_folder);
 
-/* Takes @fd, the descriptor of a folder; for the rest as folders_add(). */
-int folders_add_fd(struct folders *folders, int fd, uint32_t *ret_folder);
+/* Whether @fd is that folder, on the same mount. */
+bool folder_is(const struct folder *folder, int fd);
 
 /* One reference more, and one less: the last one closes the folder. UINT32_MAX: no folder. */
 void folders_hold(struct folders *folders, uint32_t folder);
 void folders_put(struct folders *folders, uint32_t folder);
-
-/*
- * Opens @path as a process would whose root @root is: neither `..` nor a symbolic link leads out.
- * O_CLOEXEC is implied. Returns a descriptor, -1 when it can't.
- */
-int folder_open(int root, const char *path, int flags);
 
 #endif

@@ -2,7 +2,6 @@
 #include "collect/jit_files.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/foreign.h"
 #include "base/system.h"
 #include "collect/maps.h"
 
@@ -149,18 +149,20 @@ static bool status_number(const char *status, const char *key, int n, uint32_t *
 	return true;
 }
 
-/* The folder that is /tmp to the process, with a reference. */
-static uint32_t find_tmp(struct jit_files *jit, uint32_t pid)
+/* The folder that is /tmp below @root, with a reference. */
+static uint32_t find_tmp(struct jit_files *jit, int root)
 {
-	_cleanup_close_ int root = -1;
+	int tmp = foreign_find(root, "/tmp");
 	uint32_t folder;
-	char path[64];
-	int tmp;
 
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", maps_thread(pid));
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	tmp = root < 0 ? -1 : folder_open(root, "tmp", O_PATH | O_DIRECTORY);
-	return tmp < 0 || folders_add_fd(&jit->folders, tmp, &folder) < 0 ? UINT32_MAX : folder;
+	return tmp < 0 || folders_add(&jit->folders, tmp, &folder) < 0 ? UINT32_MAX : folder;
+}
+
+static uint32_t find_tmp_of(struct jit_files *jit, uint32_t pid)
+{
+	_cleanup_close_ int root = foreign_find_root(maps_thread(pid));
+
+	return root < 0 ? UINT32_MAX : find_tmp(jit, root);
 }
 
 /* Asks /proc who the process is, and where it lives. */
@@ -174,7 +176,7 @@ static void ask(struct jit_files *jit, struct jit_process *process)
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/status", pid);
 	if (read_whole_file(path, &status, &size) < 0)
 		return;
-	tmp = find_tmp(jit, pid);
+	tmp = find_tmp_of(jit, pid);
 	if (!is_same_process(&process->image)) {
 		folders_put(&jit->folders, tmp);
 		return;
@@ -215,6 +217,7 @@ static bool is_trusted(const struct stat *stat, const struct jit_process *proces
 static int open_map(struct jit_files *jit, struct jit_process *process, uint32_t folder,
 		    uint32_t pid)
 {
+	_cleanup_close_ int place = -1;
 	char name[32];
 	struct stat stat;
 	int fd;
@@ -222,26 +225,22 @@ static int open_map(struct jit_files *jit, struct jit_process *process, uint32_t
 	if (folder == UINT32_MAX || !pid)
 		return -1;
 	snprintf(name, sizeof name, "perf-%" PRIu32 ".map", pid);
-	fd = openat(jit->folders.items[folder].fd, name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &stat) < 0)
-		goto refuse;
+	place = foreign_find_in(jit->folders.items[folder].fd, name);
+	if (place < 0 || fstat(place, &stat) < 0)
+		return -1;
 	if (!is_trusted(&stat, process))
 		ask(jit, process); /* it may have become somebody else */
-	if (is_trusted(&stat, process) && !is_from_before(&stat, &process->image))
-		return fd;
-refuse:
-	closep(&fd);
-	return -1;
+	if (!is_trusted(&stat, process) || is_from_before(&stat, &process->image))
+		return -1;
+	fd = foreign_open_found(place);
+	return fd < 0 ? -1 : fd;
 }
 
 static uint32_t own_tmp(struct jit_files *jit)
 {
-	uint32_t folder;
-
-	if (!jit->own_tmp && folders_add(&jit->folders, "/tmp", &folder) == 0)
-		jit->own_tmp = folder + 1;
-	return jit->own_tmp ? jit->own_tmp - 1 : UINT32_MAX;
+	if (!jit->own_tmp)
+		jit->own_tmp = find_tmp(jit, FOREIGN_OUR_ROOT) + 1; /* none: 0 again */
+	return jit->own_tmp - 1;
 }
 
 /*

@@ -42,7 +42,7 @@ static int on_libbpf_print(enum libbpf_print_level level, const char *format, va
 		return 0;
 	va_copy(again, arguments);
 	if (libbpf_said.log)
-		vfprintf(libbpf_said.log, format, again);
+		vfprintf(libbpf_said.log, format /* ours */, again);
 	va_end(again);
 	if (!libbpf_said.first[0]) {
 		vsnprintf(libbpf_said.first, sizeof libbpf_said.first, format, arguments);
@@ -419,7 +419,8 @@ static void log_programs(const struct profiler *skel, FILE *log)
 		    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) < 0)
 			continue;
 		fprintf(log, "program %s: %u instructions verified, %u bytes of machine code\n",
-			bpf_program__name(program), info.verified_insns, info.jited_prog_len);
+			bpf_program__name(program) /* ours */, info.verified_insns,
+			info.jited_prog_len);
 	}
 }
 
@@ -440,7 +441,7 @@ static int end_deferred(struct deferred *deferred, FILE *log)
 	snprintf(libbpf_said.first, sizeof libbpf_said.first, "the kernel refuses '%s'",
 		 bpf_program__name(deferred->program));
 	if (log && deferred->log)
-		fputs(deferred->log, log);
+		fputs(deferred->log /* ours */, log);
 	return r;
 }
 

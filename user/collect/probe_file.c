@@ -2,46 +2,58 @@
 #include "collect/probe_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/foreign.h"
 #include "base/system.h"
+#include "collect/maps.h"
 
-static bool is_file(const char *path)
+void probe_file_done(struct probe_file *file)
 {
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+	closep(&file->fd);
+	free(file->path);
 }
 
-/* @path as process @pid sees it. */
-static int path_of(const char *path, uint32_t pid, char **ret)
+/* Takes @fd, or an error, and keeps it with its path, "@prefix@path". */
+static int keep(int fd, const char *prefix, const char *path, struct probe_file *ret)
 {
-	char *whole;
-	int n = pid ? asprintf(&whole, "/proc/%u/root%s", pid, path) : asprintf(&whole, "%s", path);
+	struct probe_file file = {.fd = fd};
 
-	if (n < 0)
-		return -ENOMEM;
-	if (!is_file(whole)) {
-		free(whole);
+	if (fd < 0)
 		return -ENOENT;
+	if (asprintf(&file.path, "%s%s", prefix, path) < 0) {
+		close(fd);
+		return -ENOMEM;
 	}
-	*ret = whole;
+	*ret = file;
 	return 0;
 }
 
-/* For which processor a file is made, and its word size. False: it is no ELF file. */
-static bool read_kind(const char *path, uint16_t *ret_machine, uint8_t *ret_class)
+/* @path as process @pid sees it; 0: as we do. */
+static int open_as(const char *path, uint32_t pid, struct probe_file *ret)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int root = pid ? foreign_find_root(pid) : -1;
+	_cleanup_close_ int place = -1;
+	char prefix[64] = "";
+
+	if (pid && root < 0)
+		return -ENOENT;
+	if (pid)
+		snprintf(prefix, sizeof prefix, "/proc/%u/root", pid);
+	place = pid ? foreign_find(root, path) : foreign_find_typed(path);
+	return keep(place < 0 ? place : foreign_open_found(place), prefix, path, ret);
+}
+
+/* For which processor a file is made, and its word size. False: it is no ELF file. */
+static bool read_kind(int fd, uint16_t *ret_machine, uint8_t *ret_class)
+{
 	Elf64_Ehdr header; /* up to e_machine, an Elf32_Ehdr is the same */
 
-	if (fd < 0 || read(fd, &header, sizeof header) != sizeof header ||
+	if (pread(fd, &header, sizeof header, 0) != sizeof header ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
 		return false;
 	*ret_machine = header.e_machine;
@@ -49,22 +61,23 @@ static bool read_kind(const char *path, uint16_t *ret_machine, uint8_t *ret_clas
 	return true;
 }
 
-static bool is_like_ours(const char *path)
+static bool is_like_ours(int fd)
 {
+	_cleanup_close_ int place = foreign_find_typed("/proc/self/exe");
+	_cleanup_close_ int own = place < 0 ? place : foreign_open_found(place);
 	uint16_t machine, our_machine;
 	uint8_t class, our_class;
 
-	return read_kind(path, &machine, &class) &&
-	       read_kind("/proc/self/exe", &our_machine, &our_class) && machine == our_machine &&
-	       class == our_class;
+	return read_kind(fd, &machine, &class) && read_kind(own, &our_machine, &our_class) &&
+	       machine == our_machine && class == our_class;
 }
 
-bool probe_file_runs_here(const char *path)
+bool probe_file_runs_here(int fd)
 {
 	uint16_t machine;
 	uint8_t class;
 
-	if (!read_kind(path, &machine, &class) || is_like_ours(path))
+	if (!read_kind(fd, &machine, &class) || is_like_ours(fd))
 		return true;
 #ifdef __x86_64__
 	return machine == EM_386;
@@ -77,13 +90,18 @@ bool probe_file_runs_here(const char *path)
  * @path, if programs that run here load libraries from it: of several libc.so.6, those for other
  * kinds of programs may well be listed first.
  */
-static int path_of_ours(const char *path, const char *name, uint32_t pid, char **ret)
+static int open_ours(const char *path, const char *name, uint32_t pid, struct probe_file *ret)
 {
-	int r = path_of(path, pid, ret);
+	struct probe_file file;
+	int r = open_as(path, pid, &file);
 
-	if (r < 0 || strncmp(name, "lib", 3) != 0 || is_like_ours(*ret))
+	if (r < 0)
 		return r;
-	free(*ret);
+	if (strncmp(name, "lib", 3) != 0 || is_like_ours(file.fd)) {
+		*ret = file;
+		return 0;
+	}
+	probe_file_done(&file);
 	return -ENOENT;
 }
 
@@ -105,26 +123,38 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What the process itself has mapped under that name. */
-static int find_mapped(const char *name, uint32_t pid, char **ret)
+/* What is mapped there, or else what has its path. */
+static int open_mapped(const struct maps_entry *entry, uint32_t pid, struct probe_file *ret)
 {
-	char path[64], line[PATH_MAX + 128];
-	FILE *maps;
+	_cleanup_close_ int place = foreign_find_mapped(pid, entry->start, entry->end);
+	char prefix[64];
+
+	snprintf(prefix, sizeof prefix, "/proc/%u/root", pid);
+	return place < 0 ? open_as(entry->name.path, pid, ret)
+			 : keep(foreign_open_found(place), prefix, entry->name.path, ret);
+}
+
+/* What the process itself has mapped under that name. */
+static int find_mapped(const char *name, uint32_t pid, struct probe_file *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	struct maps_entry entry;
+	char maps[64], *line, *rest;
+	size_t size;
 	int r = -ENOENT;
 
-	snprintf(path, sizeof path, "/proc/%u/maps", pid);
-	maps = fopen(path, "re");
-	while (maps && r == -ENOENT && fgets(line, sizeof line, maps)) {
-		char *mapped = strchr(line, '/');
+	snprintf(maps, sizeof maps, "/proc/%u/maps", pid);
+	if (read_whole_file(maps, &text, &size) < 0)
+		return -ENOENT;
+	for (rest = text; r == -ENOENT && (line = strsep(&rest, "\n"));) {
+		const char *base;
 
-		if (!mapped)
+		if (!maps_parse(line, &entry) || entry.name.path[0] != '/')
 			continue;
-		mapped[strcspn(mapped, "\n")] = '\0';
-		if (strcmp(base_of(mapped), name) == 0 || is_library(base_of(mapped), name))
-			r = path_of(mapped, pid, ret);
+		base = base_of(entry.name.path);
+		if (strcmp(base, name) == 0 || is_library(base, name))
+			r = open_mapped(&entry, pid, ret);
 	}
-	if (maps)
-		fclose(maps);
 	return r;
 }
 
@@ -143,7 +173,7 @@ static const char *cache_text(const char *cache, size_t size, uint32_t offset)
 	return offset < size ? cache + offset : "";
 }
 
-static int find_cached(const char *name, char **ret)
+static int find_cached(const char *name, struct probe_file *ret)
 {
 	_cleanup_free_ char *cache = NULL;
 	uint32_t n, words[3];
@@ -156,13 +186,13 @@ static int find_cached(const char *name, char **ret)
 	for (uint32_t i = 0; i < n && CACHE_HEADER + (i + 1ULL) * CACHE_ENTRY <= size; i++) {
 		memcpy(words, cache + CACHE_HEADER + i * CACHE_ENTRY, sizeof words);
 		if (is_library(cache_text(cache, size, words[1]), name) &&
-		    path_of_ours(cache_text(cache, size, words[2]), name, 0, ret) == 0)
+		    open_ours(cache_text(cache, size, words[2]), name, 0, ret) == 0)
 			return 0;
 	}
 	return -ENOENT;
 }
 
-static int find_in_list(const char *list, const char *name, uint32_t pid, char **ret)
+static int find_in_list(const char *list, const char *name, uint32_t pid, struct probe_file *ret)
 {
 	char path[PATH_MAX];
 
@@ -172,7 +202,7 @@ static int find_in_list(const char *list, const char *name, uint32_t pid, char *
 		if (n &&
 		    (size_t)snprintf(path, sizeof path, "%.*s/%s", (int)n, list, name) <
 			    sizeof path &&
-		    path_of_ours(path, name, pid, ret) == 0)
+		    open_ours(path, name, pid, ret) == 0)
 			return 0;
 		list += n + !!list[n];
 	}
@@ -182,42 +212,27 @@ static int find_in_list(const char *list, const char *name, uint32_t pid, char *
 #define PROGRAM_FOLDERS "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 #define LIBRARY_FOLDERS "/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib"
 
-int probe_file_find(const char *name, uint32_t pid, char **ret_path)
+int probe_file_find(const char *name, uint32_t pid, struct probe_file *ret)
 {
 	char whole[PATH_MAX];
 	int r;
 
 	if (strchr(name, '/')) {
 		/* Relative to where we are; but a process's own paths are whole. */
-		if (pid && name[0] == '/' && path_of(name, pid, ret_path) == 0)
+		if (pid && name[0] == '/' && open_as(name, pid, ret) == 0)
 			return 0;
-		return realpath(name, whole) ? path_of(whole, 0, ret_path) : -ENOENT;
+		return realpath(name, whole) ? open_as(whole, 0, ret) : -ENOENT;
 	}
-	r = pid ? find_mapped(name, pid, ret_path) : -ENOENT;
+	r = pid ? find_mapped(name, pid, ret) : -ENOENT;
 	if (r == -ENOENT)
-		r = find_in_list(getenv("LD_LIBRARY_PATH"), name, 0, ret_path);
+		r = find_in_list(getenv("LD_LIBRARY_PATH"), name, 0, ret);
 	if (r == -ENOENT && strncmp(name, "lib", 3) == 0)
-		r = find_cached(name, ret_path);
+		r = find_cached(name, ret);
 	if (r == -ENOENT)
-		r = find_in_list(getenv("PATH"), name, 0, ret_path);
+		r = find_in_list(getenv("PATH"), name, 0, ret);
 	if (r == -ENOENT)
-		r = find_in_list(PROGRAM_FOLDERS, name, pid, ret_path);
-	return r == -ENOENT ? find_in_list(LIBRARY_FOLDERS, name, pid, ret_path) : r;
-}
-
-static int open_elf(const char *path, int *ret_fd, struct elf_file *ret)
-{
-	int r;
-
-	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (*ret_fd < 0)
-		return -errno;
-	r = elf_file_open(ret, *ret_fd);
-	if (r < 0) {
-		close(*ret_fd);
-		*ret_fd = -1;
-	}
-	return r;
+		r = find_in_list(PROGRAM_FOLDERS, name, pid, ret);
+	return r == -ENOENT ? find_in_list(LIBRARY_FOLDERS, name, pid, ret) : r;
 }
 
 /* What was stripped from the file, where distributions put it. */
@@ -226,7 +241,7 @@ static int open_debug(const struct elf_file *file, int *ret_fd, struct elf_file 
 	uint8_t id[ELF_BUILD_ID_MAX];
 	size_t n = elf_file_build_id(file, id);
 	char path[64 + 2 * ELF_BUILD_ID_MAX];
-	int at;
+	int at, fd, r;
 
 	if (n < 2)
 		return -ENOENT;
@@ -234,7 +249,13 @@ static int open_debug(const struct elf_file *file, int *ret_fd, struct elf_file 
 	for (size_t i = 1; i < n; i++)
 		at += sprintf(path + at, "%02x", id[i]);
 	strcpy(path + at, ".debug");
-	return open_elf(path, ret_fd, ret);
+	fd = foreign_open(FOREIGN_OUR_ROOT, path);
+	r = fd < 0 ? fd : elf_file_open(ret, fd);
+	if (r == 0)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return r;
 }
 
 /* In the file's own tables, then in those that were stripped from it. */
@@ -252,14 +273,13 @@ static int find_function(struct elf_file *file, const char *name, struct event_p
 	return r;
 }
 
-int probe_file_functions(const char *path, const char *name, struct event_places *ret,
+int probe_file_functions(int fd, const char *name, struct event_places *ret,
 			 struct nearest *nearest)
 {
-	_cleanup_close_ int fd = -1;
 	struct elf_file file;
 	char *end;
 	uint64_t address = strtoull(name, &end, 16);
-	int r = open_elf(path, &fd, &file);
+	int r = elf_file_open(&file, fd);
 
 	if (r < 0)
 		return r;
@@ -278,11 +298,10 @@ int probe_file_functions(const char *path, const char *name, struct event_places
 	return r;
 }
 
-int probe_file_list_usdt(const char *path, usdt_fn fn, void *context)
+int probe_file_list_usdt(int fd, usdt_fn fn, void *context)
 {
-	_cleanup_close_ int fd = -1;
 	struct elf_file file;
-	int r = open_elf(path, &fd, &file);
+	int r = elf_file_open(&file, fd);
 
 	if (r < 0)
 		return r;
@@ -311,13 +330,13 @@ static int consider_usdt(void *context, const struct usdt_probe *probe)
 	return 0;
 }
 
-int probe_file_usdt(const char *path, const char *provider, const char *name,
-		    struct event_places *ret, struct nearest *nearest)
+int probe_file_usdt(int fd, const char *provider, const char *name, struct event_places *ret,
+		    struct nearest *nearest)
 {
 	struct usdt_search search = {provider, name, ret, nearest};
 	int r;
 
 	ret->n = 0;
-	r = probe_file_list_usdt(path, consider_usdt, &search);
+	r = probe_file_list_usdt(fd, consider_usdt, &search);
 	return r < 0 || ret->n ? r : -ENOENT;
 }

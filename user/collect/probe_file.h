@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * probe_file: which file a name in a uprobe or USDT event means.
+ * probe_file: which file a name in a uprobe or USDT event means. It stays open: a path of another
+ * process may lead elsewhere a moment later, and a probe in the midst of an instruction of another
+ * file would crash the programs that run it.
  */
 #ifndef COLLECT_PROBE_FILE_H
 #define COLLECT_PROBE_FILE_H
@@ -11,25 +13,32 @@
 #include "base/failure.h"
 #include "collect/elf_functions.h"
 
+/* Both are the caller's. */
+struct probe_file {
+	int fd;	    /* open for reading: what is read of it is what gets the probe */
+	char *path; /* where it was found */
+};
+
 /*
  * @name: a path; a library, of which `libc` or `libc.so` will do; or a program found in PATH.
  * @pid: a process that has it mapped, and in whose file system it lies; 0: none in particular.
- * Returns 0 with *ret_path malloc'ed. Errors: -ENOENT, -ENOMEM.
+ * probe_file_done() is due after success. Errors: -ENOENT, -ENOMEM.
  */
-int probe_file_find(const char *name, uint32_t pid, char **ret_path);
+int probe_file_find(const char *name, uint32_t pid, struct probe_file *ret);
+void probe_file_done(struct probe_file *file);
 
 /* Whether this machine runs such code: not that of another processor, nor x32's. */
-bool probe_file_runs_here(const char *path);
+bool probe_file_runs_here(int fd);
 
 /*
  * Where function @name, `0xADDRESS` or a USDT probe of @provider (NULL: any) lies in the file.
  * Errors: -ENOENT, with the names that are near; -ENOTSUP, -E2BIG, -ENOEXEC, see elf_functions.h;
- * -errno of opening it.
+ * read errors.
  */
-int probe_file_functions(const char *path, const char *name, struct event_places *ret,
+int probe_file_functions(int fd, const char *name, struct event_places *ret,
 			 struct nearest *nearest);
-int probe_file_usdt(const char *path, const char *provider, const char *name,
-		    struct event_places *ret, struct nearest *nearest);
-int probe_file_list_usdt(const char *path, usdt_fn fn, void *context);
+int probe_file_usdt(int fd, const char *provider, const char *name, struct event_places *ret,
+		    struct nearest *nearest);
+int probe_file_list_usdt(int fd, usdt_fn fn, void *context);
 
 #endif

@@ -164,17 +164,19 @@ static bool has_file(const struct processes *processes, const struct mapping *ma
 }
 
 /*
- * @mapping comes in place of the mappings from @old up to @end. Where that is other code than was
+ * @mapping comes in place of the mappings from @at up to @end. Where that is other code than was
  * there, or BPF knows the process already, stacks need to say when they were.
  */
 static int note_library(struct processes *processes, struct process *process,
-			const struct mapping *mapping, const struct mapping *old,
-			const struct mapping *end, uint64_t time)
+			const struct mapping *mapping, size_t at, size_t end, uint64_t time)
 {
 	bool replaces = false;
 
-	for (; old < end; old++)
+	for (; at < end; at++) {
+		const struct mapping *old = &process->mappings->items[at];
+
 		replaces |= old->file != mapping->file && has_file(processes, old);
+	}
 	if (!time || (!replaces && !(process->pushed && has_file(processes, mapping))))
 		return 0;
 	if (!process->changing_until) {
@@ -208,7 +210,7 @@ static int list_map(struct processes *processes, struct process *process,
 		new[n_new].offset += mapping->end - new[n_new].start;
 		new[n_new++].start = mapping->end;
 	}
-	r = note_library(processes, process, mapping, items + at, items + end, time);
+	r = note_library(processes, process, mapping, at, end, time);
 	r = r < 0 ? r : list_unshare(processes, process);
 	return r < 0 ? r : list_splice(processes, process->mappings, at, end - at, new, n_new);
 }

@@ -122,6 +122,7 @@ void tables_done(struct tables *tables)
 	}
 	free(tables->free.ranges);
 	free(tables->quiet.ranges);
+	free(tables->unread);
 	*tables = (struct tables){};
 }
 
@@ -249,23 +250,22 @@ static int place_table(struct tables *tables, struct file_table *file, struct un
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Not all that is mapped executable is a program. */
-static bool is_elf(int fd)
+/* A descriptor; -1: ours. */
+static int root_of(const struct tables *tables, const struct file *mapped)
 {
-	char magic[SELFMAG];
-
-	return pread(fd, magic, sizeof magic, 0) == sizeof magic &&
-	       memcmp(magic, ELFMAG, sizeof magic) == 0;
+	return mapped->root == UINT32_MAX ? -1 : tables->files->roots.items[mapped->root].fd;
 }
 
 /* Builds the table of @elf anew, with what was stripped from it, if that can be found. */
 static int build_with_debug(struct tables *tables, const struct file *mapped, struct elf_file *elf,
 			    struct unwind_table *table)
 {
-	int root = mapped->root == UINT32_MAX ? -1 : tables->files->roots.items[mapped->root].fd;
-	int fd = tables->open_debug ? tables->open_debug(elf, mapped->path, root) : -ENOENT, r;
+	int root = root_of(tables, mapped);
+	int fd = tables->debug ? tables->debug->open_file(elf, mapped->fd, mapped->path, root)
+			       : -ENOENT;
 	struct unwind_table built;
 	struct elf_file debug;
+	int r;
 
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;
@@ -286,11 +286,9 @@ static int build_with_debug(struct tables *tables, const struct file *mapped, st
 static int build_table(struct tables *tables, const struct file *mapped, struct elf_file *elf,
 		       struct unwind_table *ret)
 {
-	int r;
+	int r = unwind_table_build_breathing(elf, NULL, tables->breathe, tables->breathe_context,
+					     ret);
 
-	if (elf->machine != WALK_HOST_MACHINE)
-		return -ENOENT;
-	r = unwind_table_build_breathing(elf, NULL, tables->breathe, tables->breathe_context, ret);
 	if (r < 0 || !unwind_table_is_bare(ret))
 		return r;
 	r = build_with_debug(tables, mapped, elf, ret);
@@ -299,34 +297,68 @@ static int build_table(struct tables *tables, const struct file *mapped, struct 
 	return r;
 }
 
-/* Builds the table of @file, which is @mapped or, without a descriptor, the vDSO of this process.
- */
+/* Without a descriptor, it is the vDSO of this process. */
+static int build_here(struct tables *tables, const struct file *mapped, struct table_result *ret)
+{
+	struct elf_file elf;
+	int r = mapped->fd >= 0 ? elf_file_open(&elf, mapped->fd) : elf_file_open_vdso(&elf);
+
+	*ret = (struct table_result){.error = r, .is_elf = true};
+	if (r == 0) {
+		ret->is_go = elf_file_section(&elf, ".go.buildinfo");
+		ret->error = elf.machine == WALK_HOST_MACHINE
+				     ? build_table(tables, mapped, &elf, &ret->table)
+				     : -ENOENT;
+		elf_file_done(&elf);
+	} else if (mapped->fd >= 0) {
+		ret->is_elf = elf_file_is_elf(mapped->fd);
+	}
+	return ret->error == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int build_in_reader(struct tables *tables, const struct file *mapped,
+			   struct table_result *ret)
+{
+	const struct table_question question = {
+		.file = mapped->fd,
+		.path = mapped->path,
+		.root = root_of(tables, mapped),
+		.debug = tables->debug,
+		.wait = tables->wait,
+		.context = tables->breathe_context,
+	};
+	int r = table_job_call(tables->reader, &question, ret);
+
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	*ret = (struct table_result){.error = r};
+	tables->n_unread++;
+	if (!tables->unread)
+		tables->unread = strdup(mapped->path);
+	return 0;
+}
+
+/* Builds the table of @file, which is @mapped. */
 static int build(struct tables *tables, struct file_table *file, const struct file *mapped,
 		 uint32_t wanted, uint32_t epoch)
 {
-	struct unwind_table built;
-	struct elf_file elf;
-	int fd = mapped->fd;
-	int r = fd >= 0 ? elf_file_open(&elf, fd) : elf_file_open_vdso(&elf);
+	struct table_result result;
+	int r = tables->reader && mapped->fd >= 0 ? build_in_reader(tables, mapped, &result)
+						  : build_here(tables, mapped, &result);
 
-	file->flags = BF_MAPPING_FILE;
-	if (r == 0) {
-		if (elf_file_section(&elf, ".go.buildinfo"))
-			file->flags |= BF_MAPPING_GO;
-		r = build_table(tables, mapped, &elf, &built);
-		elf_file_done(&elf);
-	}
-	if (r == 0) {
-		r = place_table(tables, file, &built, wanted, epoch);
-		unwind_table_done(&built);
+	if (r < 0)
+		return r;
+	file->flags = BF_MAPPING_FILE | (result.is_go ? BF_MAPPING_GO : 0);
+	if (result.error == 0) {
+		r = place_table(tables, file, &result.table, wanted, epoch);
+		unwind_table_done(&result.table);
 		tables->n_built++;
-	} else if (r != -ENOMEM) {
-		tables->n_damaged += r != -ENOENT && is_elf(fd);
-		file->state = FILE_HAS_NONE;
-		set_all_parts(tables, file);
-		r = 0;
+		return r;
 	}
-	return r;
+	tables->n_damaged += result.is_elf && result.error != -ENOENT;
+	file->state = FILE_HAS_NONE;
+	set_all_parts(tables, file);
+	return 0;
 }
 
 static bool has_code(const struct file *file)

@@ -11,6 +11,7 @@
 
 #include "collect/process.h"
 #include "collect/segments.h"
+#include "unwind/table_job.h"
 #include "unwind/walk.h"
 
 struct tables {
@@ -27,10 +28,14 @@ struct tables {
 	struct segments *segments;
 	unwind_breathe_fn breathe;
 	void *breathe_context;
-	elf_open_debug_fn open_debug; /* or NULL */
+	const struct reader_debug *debug; /* or NULL */
+	/* Who builds the tables, and how long it is waited for: struct reader_call; or NULL. */
+	struct reader *reader;
+	bool (*wait)(void *context, uint64_t quiet_ns);
+	char *unread;	    /* the first file that the reader did not survive, or NULL */
 	bool refused;	    /* parts had no room lately */
 	bool slots_refused; /* there were no slots lately */
-	uint64_t n_built, n_damaged, n_refused;
+	uint64_t n_built, n_damaged, n_refused, n_unread;
 };
 
 /*

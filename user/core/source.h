@@ -16,6 +16,8 @@ struct mapping_source {
 	int jitdump;  /* MAPPING_ANON: the process's jit-PID.dump */
 };
 
+struct reader;
+
 #define MAPPING_SOURCE_NONE ((struct mapping_source){-1, -1, -1, -1})
 
 /* What symbolize() is to find, and where. */
@@ -24,6 +26,7 @@ struct symbolize_options {
 	bool lines;	   /* find file and line of each frame */
 	bool addresses;	   /* find no names: [module+0xOFFSET] */
 	const char *symfs; /* a folder that is looked under first for files of symbols, or NULL */
+	struct reader *reader;		      /* files are read there; NULL: by us */
 	const volatile bool *is_ended;	      /* NULL, or set by others: search no longer */
 	void (*begin_file)(const char *path); /* NULL, or called for each file */
 };

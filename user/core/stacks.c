@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "core/marks.h"
 #include "core/matcher.h"
 
 #define MAX_FRAMES (UINT32_MAX - 2) /* tree.h has two numbers of its own */
@@ -100,7 +101,9 @@ static int name_frame(struct adding *adding, const struct named_frame *named, ui
 	const char *name = named->name ? strings_get(names, named->name) : "[unknown]";
 	const char *module =
 		stacks->options.merge_modules ? "" : module_name(adding->profile, named->mapping);
-	int r = strings_add(&stacks->strings, name, &frame.name);
+	/* Others have a suffix, or are marks. */
+	int r = (named->kind == FRAME_USER ? marks_add_function : strings_add)(&stacks->strings,
+									       name, &frame.name);
 
 	r = r < 0 ? r : strings_add(&stacks->strings, module, &frame.module);
 	return r < 0 ? r : add_frame(stacks, &frame, ret);

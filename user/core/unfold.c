@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "core/profile.h"
+#include "core/marks.h"
 
 static int push_named(struct unfolder *to, const struct named_frame *frame)
 {
@@ -51,12 +51,22 @@ static int push_numbered(struct unfolder *to, uint32_t comm, const char *numbers
 	return r;
 }
 
+/* @begins: the stack, else it is a waker's. */
+static int push_command(struct unfolder *to, uint32_t comm, bool begins)
+{
+	struct strings *strings = &to->profile->strings;
+	int r = (begins ? marks_add_command
+			: marks_add_function)(strings, strings_get(strings, comm), &comm);
+
+	return r < 0 ? r : push(to, FRAME_NOTE, comm);
+}
+
 static int push_root(struct unfolder *to, const struct profile_sample *sample)
 {
 	char numbers[sizeof "-4294967295/4294967295"];
 
 	if (!unfold_threads(to->profile, to->options))
-		return push(to, FRAME_NOTE, sample->comm);
+		return push_command(to, sample->comm, true);
 	snprintf(numbers, sizeof numbers, "-%u/%u", sample->pid, sample->tid);
 	return push_numbered(to, sample->comm, numbers);
 }
@@ -176,10 +186,10 @@ static int push_thread(struct unfolder *to, const struct profile_sample *sample)
 		to->n = to->n_same = to->depths[shared];
 	} else {
 		if (to->options->fold_idle && sample->is_idle)
-			r = push_text(to, FRAME_NOTE, "[idle]");
+			r = push_text(to, FRAME_NOTE, mark_text(MARK_IDLE));
 		r = r < 0 ? r : push_root(to, sample);
 		if (r == 0 && stack->end != STACK_COMPLETE)
-			r = push_text(to, FRAME_NOTE, "[truncated]");
+			r = push_text(to, FRAME_NOTE, mark_text(MARK_TRUNCATED));
 		to->depths[0] = to->n;
 	}
 	for (; shared < stack->n && r == 0; shared++) {
@@ -194,9 +204,9 @@ static int push_waker_name(struct unfolder *to, const struct profile_waker *wake
 	char numbers[sizeof "-4294967295"];
 
 	if (waker->is_interrupt)
-		return push_text(to, FRAME_NOTE, "[interrupt]");
+		return push_text(to, FRAME_NOTE, mark_text(MARK_INTERRUPT));
 	if (!waker->tid)
-		return push(to, FRAME_NOTE, waker->comm);
+		return push_command(to, waker->comm, false);
 	snprintf(numbers, sizeof numbers, "-%u", waker->tid);
 	return push_numbered(to, waker->comm, numbers);
 }
@@ -204,12 +214,12 @@ static int push_waker_name(struct unfolder *to, const struct profile_waker *wake
 static int push_waker(struct unfolder *to, const struct profile_waker *waker)
 {
 	const struct profile_stack *stack = &to->profile->stacks[waker->stack];
-	int r = push_text(to, FRAME_SEPARATOR, "--");
+	int r = push_text(to, FRAME_SEPARATOR, mark_text(MARK_SEPARATOR));
 
 	r = r < 0 ? r : push_stack(to, stack);
 	/* An interrupt's frames have an end of their own: not where the thread below it began. */
 	if (r == 0 && stack->end != STACK_COMPLETE && !waker->is_interrupt)
-		r = push_text(to, FRAME_NOTE, "[truncated]");
+		r = push_text(to, FRAME_NOTE, mark_text(MARK_TRUNCATED));
 	return r < 0 ? r : push_waker_name(to, waker);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 #include "core/stacks.h"
 #include "export/export.h"
 
@@ -42,14 +43,27 @@ struct folding {
 	struct text text;
 };
 
-/* One line per stack, one `;` between frames: names can't break either. */
-static void clean_name(char *to, const char *name, size_t n)
+/*
+ * One line per stack, one `;` between frames, and terminals show it: names can't break any of that.
+ * Returns the length, which is not greater. Text that is to be shown stays as it is.
+ */
+static size_t clean_name(char *to, const char *name)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned char byte = name[i];
+	size_t n = 0;
 
-		to[i] = byte == ';' ? ':' : byte < ' ' || byte == 0x7f ? '?' : byte;
+	while (*name) {
+		size_t length = utf8_length(name);
+
+		if (!length || utf8_is_obeyed(utf8_code(name, length)))
+			to[n++] = '?';
+		else if (*name == ';')
+			to[n++] = ':';
+		else
+			for (size_t i = 0; i < length; i++)
+				to[n++] = name[i];
+		name += length ? length : 1;
 	}
+	return n;
 }
 
 static int make_pieces(struct folding *folding, uint32_t frame)
@@ -62,7 +76,7 @@ static int make_pieces(struct folding *folding, uint32_t frame)
 
 	if (r < 0)
 		return r;
-	clean_name(folding->buffer, name, n);
+	n = clean_name(folding->buffer, name);
 	memcpy(folding->buffer + n, suffix, n_suffix);
 	n += n_suffix;
 	folding->buffer[n] = ';';

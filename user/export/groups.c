@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "core/facts.h"
+#include "core/marks.h"
 
 /* What the profile knows of a frame's name; string ids of the stacks. */
 struct source {
@@ -33,10 +34,12 @@ static int add_source(struct making *making, const struct profile_frame *frame)
 	struct source source = {.line = unfold->lines ? frame->line : 0};
 	uint32_t name;
 	size_t n = making->n_sources;
+	int (*add)(struct strings * strings, const char *name, uint32_t *ret) =
+		frame->kind == FRAME_USER ? marks_add_function : strings_add;
 	int r = profile_name_frame(making->profile, unfold, frame, &name);
 
-	r = r < 0 ? r : strings_add(strings, strings_get(from, name), &name);
-	r = r < 0 ? r : strings_add(strings, strings_get(from, frame->function), &source.function);
+	r = r < 0 ? r : add(strings, strings_get(from, name), &name);
+	r = r < 0 ? r : add(strings, strings_get(from, frame->function), &source.function);
 	r = r < 0 ? r : strings_add(strings, strings_get(from, frame->file), &source.file);
 	if (r == 0 && strings->n_strings > n)
 		r = array_reserve(making->sources, making->sources_capacity, n,
@@ -106,12 +109,14 @@ static int make_frame(struct making *making, const struct stacks_frame *from, ui
 	struct group_frame frame = {.name = from->name,
 				    .module = from->module,
 				    .kind = kind_of(&making->groups->stacks, from)};
-	const struct source *source = &making->sources[from->name];
+	struct source source = {0};
 
-	if (from->kind < FRAME_NOTE && from->name < making->n_sources && source->file) {
-		frame.name = source->function ? source->function : frame.name;
-		frame.file = source->file;
-		frame.line = source->line;
+	if (from->kind < FRAME_NOTE && from->name < making->n_sources)
+		source = making->sources[from->name];
+	if (source.file) {
+		frame.name = source.function ? source.function : frame.name;
+		frame.file = source.file;
+		frame.line = source.line;
 		frame.module = 0;
 	}
 	return find_frame(making, &frame, ret);

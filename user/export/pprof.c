@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "core/marks.h"
 #include "export/export.h"
 #include "export/gzip.h"
 #include "export/pprof_sample.h"
@@ -104,9 +105,9 @@ static int copy_locations(struct exporting *exporting, const struct profile_samp
 	for (uint32_t i = 0; i < stack->n; i++)
 		exporting->locations[n++] = exporting->tables.location_of[from[i]];
 	if (stack->end != STACK_COMPLETE)
-		r = find_note(exporting, "[truncated]", &exporting->locations[n++]);
+		r = find_note(exporting, mark_text(MARK_TRUNCATED), &exporting->locations[n++]);
 	if (r == 0 && sample->is_idle && exporting->unfold.fold_idle)
-		r = find_note(exporting, "[idle]", &exporting->locations[n++]);
+		r = find_note(exporting, mark_text(MARK_IDLE), &exporting->locations[n++]);
 	return r < 0 ? r : (int)n;
 }
 
@@ -205,13 +206,12 @@ static int write_merged(struct exporting *exporting)
 
 static int add_notes(struct exporting *exporting)
 {
-	static const char *const notes[] = {"[truncated]", "[idle]", "--"};
 	struct strings *strings = &exporting->profile->strings;
 	uint32_t text, location;
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof notes / sizeof *notes && r == 0; i++) {
-		r = strings_add(strings, notes[i], &text);
+	for (enum mark mark = MARK_IDLE; mark <= MARK_SEPARATOR && r == 0; mark++) {
+		r = strings_add(strings, mark_text(mark), &text);
 		r = r < 0 ? r : pprof_tables_note(&exporting->tables, text, &location);
 	}
 	for (int reason = REASON_ONCPU; reason < N_OFF_REASONS && r == 0; reason++) {

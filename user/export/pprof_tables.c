@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "core/marks.h"
 
 /* What perf, and so pprof, calls the kernel, and memory without a file. */
 #define KERNEL_FILE    "[kernel.kallsyms]"
@@ -167,10 +168,15 @@ static int make_function(struct pprof_tables *tables, const struct profile_frame
 			 bool is_inside, uint32_t *ret)
 {
 	struct pprof_function function = {.name = frame->function};
+	struct strings *strings = &tables->profile->strings;
+	bool has_suffix = *frame_kind_suffix(frame->kind) && !is_inside;
 	int r = 0;
 
 	if (!function.name)
-		r = strings_add(&tables->profile->strings, "[unknown]", &function.name);
+		r = strings_add(strings, "[unknown]", &function.name);
+	else if (!has_suffix && frame->kind != FRAME_NOTE)
+		r = marks_add_function(strings, strings_get(strings, function.name),
+				       &function.name);
 	r = r < 0 ? r : pprof_tables_clean(tables, function.name, &function.name);
 	r = r < 0 ? r : pprof_tables_clean(tables, frame->file, &function.file);
 	if (r == 0 && frame->detail) {
@@ -179,7 +185,7 @@ static int make_function(struct pprof_tables *tables, const struct profile_frame
 
 		function.start_line = detail->start_line;
 		r = pprof_tables_clean(tables, detail->system_name, &function.system_name);
-	} else if (r == 0 && *frame_kind_suffix(frame->kind) && !is_inside) {
+	} else if (r == 0 && has_suffix) {
 		r = add_system_name(tables, frame->kind, &function);
 	}
 	return r < 0 ? r : add_function(tables, &function, ret);
@@ -235,11 +241,25 @@ static int name_mapping(struct pprof_tables *tables, const struct profile_mappin
 	return pprof_tables_clean(tables, from->path, ret_file);
 }
 
+/*
+ * Where a file is said to have been in memory. Of one that was recorded here, whose device is known,
+ * this is a place apart from all others, and not where it was: that is random so that nobody knows
+ * it.
+ */
+static uint64_t start_of(const struct profile *profile, const struct profile_mapping *mapping)
+{
+	uint64_t number = mapping - profile->mappings;
+
+	return mapping->kind == MAPPING_FILE && mapping->device ? (number + 1) << 40
+								: mapping->start;
+}
+
 static int make_mapping(struct pprof_tables *tables, const struct profile_mapping *from,
 			uint32_t *ret)
 {
-	struct pprof_mapping mapping = {.start = from->start,
-					.limit = from->limit,
+	uint64_t start = start_of(tables->profile, from);
+	struct pprof_mapping mapping = {.start = start,
+					.limit = from->limit - from->start + start,
 					.offset = from->offset,
 					.symbols = from->symbols};
 	int r = name_mapping(tables, from, &mapping.file);
@@ -331,9 +351,9 @@ static int add_line(struct pprof_tables *tables, uint32_t function, uint32_t lin
 }
 
 /*
- * Where a location was in memory. Of files the profile has offsets: they are put back into the one
- * place it knows, or beside it, so that whoever reads them gets the same offsets again. A caller's
- * address is one of its call instruction, as pprof wants it.
+ * Where a location was in memory. Of files the profile has offsets: they are put into the mapping's
+ * place, or beside it, so that whoever reads them gets the same offsets again. A caller's address is
+ * one of its call instruction, as pprof wants it.
  */
 static uint64_t address_of(const struct profile *profile, const struct profile_location *location)
 {
@@ -344,7 +364,8 @@ static uint64_t address_of(const struct profile *profile, const struct profile_l
 		return 0;
 	if (location->is_return && address)
 		address--;
-	return mapping->kind == MAPPING_FILE ? address - mapping->offset + mapping->start : address;
+	return mapping->kind == MAPPING_FILE ? address - mapping->offset + start_of(profile, mapping)
+					     : address;
 }
 
 static int make_location(struct pprof_tables *tables, const struct profile_location *from,

@@ -193,7 +193,7 @@ static int find_frame(struct reader *reader, const char *text, size_t i)
 	if (r < 0 || i == 0)
 		return r;
 	frame->n_separators = frame[-1].n_separators +
-			      (reader->pieces.items[frame->piece].role == PIECE_SEPARATOR);
+			      (reader->pieces.items[frame->piece].mark == MARK_SEPARATOR);
 	return pieces_locate(&reader->pieces, frame->piece, NEW, &frame->location);
 }
 

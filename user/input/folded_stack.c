@@ -40,7 +40,7 @@ static enum off_reason reason_at(const struct folded_stack *stack, size_t i)
 {
 	const struct piece *piece = piece_at(stack, i);
 
-	return piece->role == PIECE_REASON ? piece->reason : REASON_NONE;
+	return piece->mark == MARK_REASON ? piece->reason : REASON_NONE;
 }
 
 /* Sets where the chain of wakers begins and ends, if there is one that would be written so. */
@@ -49,11 +49,11 @@ static void find_wakers(const struct folded_stack *stack, struct parts *parts)
 	size_t n = 0;
 
 	for (size_t i = parts->first; i < stack->n; i++) {
-		if (piece_at(stack, i)->role != PIECE_SEPARATOR)
+		if (piece_at(stack, i)->mark != MARK_SEPARATOR)
 			continue;
 		/* Each has a name at least; only so many are ever written. */
 		if (n == MAX_WAKERS || i + 1 == stack->n ||
-		    piece_at(stack, i + 1)->role == PIECE_SEPARATOR)
+		    piece_at(stack, i + 1)->mark == MARK_SEPARATOR)
 			return;
 		parts->wakers[n++] = i;
 	}
@@ -75,12 +75,12 @@ static void find_parts(const struct folded_stack *stack, struct parts *parts)
 {
 	size_t i = 0;
 
-	if (stack->n > 1 && piece_at(stack, 0)->role == PIECE_IDLE) {
+	if (stack->n > 1 && piece_at(stack, 0)->mark == MARK_IDLE) {
 		parts->is_idle = true;
 		i++;
 	}
 	parts->command = i++;
-	if (i < stack->n && piece_at(stack, i)->role == PIECE_TRUNCATED) {
+	if (i < stack->n && piece_at(stack, i)->mark == MARK_TRUNCATED) {
 		parts->end = STACK_TRUNCATED;
 		i++;
 	}
@@ -148,11 +148,11 @@ static int add_waker(struct folded_stack *stack, int side, size_t first, size_t 
 	int r = 0;
 
 	limit = name;
-	if (piece_at(stack, name)->role == PIECE_INTERRUPT) {
+	if (piece_at(stack, name)->mark == MARK_INTERRUPT) {
 		waker.is_interrupt = true;
 	} else {
 		r = name_waker(stack, side, name, &waker);
-		if (limit > first && piece_at(stack, limit - 1)->role == PIECE_TRUNCATED) {
+		if (limit > first && piece_at(stack, limit - 1)->mark == MARK_TRUNCATED) {
 			end = STACK_TRUNCATED;
 			limit--;
 		}

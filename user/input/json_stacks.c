@@ -127,16 +127,12 @@ int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 
 static uint8_t kind_of(const struct json_frame *frame, const char *name, size_t *n)
 {
-	if (frame->kind == JSON_KIND_BY_NAME && !frame->is_inlined)
-		for (int kind = FRAME_KERNEL; kind <= FRAME_JIT; kind++) {
-			const char *suffix = frame_kind_suffix(kind);
-			size_t n_suffix = strlen(suffix);
+	enum frame_kind kind = mark_suffix(name, *n);
 
-			if (*n > n_suffix && strcmp(name + *n - n_suffix, suffix) == 0) {
-				*n -= n_suffix;
-				return kind;
-			}
-		}
+	if (frame->kind == JSON_KIND_BY_NAME && !frame->is_inlined && kind != FRAME_USER) {
+		*n -= MARK_SUFFIX;
+		return kind;
+	}
 	return frame->is_inlined		 ? FRAME_INLINED
 	       : frame->kind == JSON_KIND_KERNEL ? FRAME_KERNEL
 	       : frame->kind == JSON_KIND_JIT	 ? FRAME_JIT
@@ -222,7 +218,7 @@ int json_stacks_piece(struct json_stacks *stacks, const struct json_frame *from,
 		return r;
 	piece = piece_of(stacks->profile, frame.function, frame.kind);
 	if (frame.kind == FRAME_USER)
-		piece_set_role(&piece, strings->bytes + piece.text, piece.n);
+		piece_set_mark(&piece, strings->bytes + piece.text, piece.n);
 	/* It may be the command, which is a frame where nothing else is on a stack. */
 	if (from->kind == JSON_KIND_NOTE)
 		piece.commands[0] = frame.function;
@@ -309,7 +305,7 @@ int json_stacks_end(struct json_stacks *stacks, const struct json_command *comma
 	if (stack->n == 2 && items[frames[1].piece].commands[0] == command->name)
 		stack->n = 1;
 	/* As in folded lines, [idle] stands before it. */
-	if (stack->n > 1 && items[frames[1].piece].role == PIECE_IDLE) {
+	if (stack->n > 1 && items[frames[1].piece].mark == MARK_IDLE) {
 		struct folded_frame idle = frames[1];
 
 		frames[1] = frames[0];
@@ -317,7 +313,7 @@ int json_stacks_end(struct json_stacks *stacks, const struct json_command *comma
 	}
 	for (size_t i = 1; i < stack->n; i++)
 		frames[i].n_separators = frames[i - 1].n_separators +
-					 (items[frames[i].piece].role == PIECE_SEPARATOR);
+					 (items[frames[i].piece].mark == MARK_SEPARATOR);
 	r = folded_stack_read(stack, 0, ret);
 	if (r == 0) {
 		ret->pid = command->pid;

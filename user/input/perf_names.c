@@ -95,7 +95,7 @@ static struct perf_part kernel_module(struct perf_part file)
 
 	if (is_kernel_module(file) && !begins(file, "[kernel") && !begins(file, "[guest."))
 		return (struct perf_part){file.text + 1, file.n - 2};
-	extension = memmem(base.text, base.n, ".ko", 3);
+	extension = base.n ? memmem(base.text, base.n, ".ko", 3) : NULL;
 	if (extension)
 		return (struct perf_part){base.text, extension - base.text};
 	return (struct perf_part){"", 0};

@@ -10,8 +10,7 @@
 #define MIN_SLOTS 4096
 
 /* As frame_kind_suffix() has them, at hand. */
-#define N_SUFFIX 4
-static const char suffixes[][N_SUFFIX + 1] = {
+static const char suffixes[][MARK_SUFFIX + 1] = {
 	[FRAME_KERNEL] = "_[k]", [FRAME_INLINED] = "_[i]", [FRAME_JIT] = "_[j]"};
 
 /* unfolder_next() has room for so much of a command's name with numbers. */
@@ -79,11 +78,11 @@ static inline bool is_piece(const struct pieces *pieces, const struct piece *pie
 {
 	const char *name = pieces->profiles[0]->strings.bytes + piece->text;
 
-	if (piece->n + (piece->kind == FRAME_USER ? 0 : N_SUFFIX) != n ||
+	if (piece->n + (piece->kind == FRAME_USER ? 0 : MARK_SUFFIX) != n ||
 	    !is_equal(name, text, piece->n))
 		return false;
 	return piece->kind == FRAME_USER ||
-	       memcmp(text + piece->n, suffixes[piece->kind], N_SUFFIX) == 0;
+	       memcmp(text + piece->n, suffixes[piece->kind], MARK_SUFFIX) == 0;
 }
 
 static uint32_t search(const struct pieces *pieces, const char *text, struct cut cut)
@@ -100,41 +99,23 @@ static uint32_t search(const struct pieces *pieces, const char *text, struct cut
 
 /* What a new piece is */
 
-static enum frame_kind kind_of(const char *text, size_t n)
-{
-	if (n > N_SUFFIX)
-		for (int kind = FRAME_KERNEL; kind <= FRAME_JIT; kind++)
-			if (memcmp(text + n - N_SUFFIX, suffixes[kind], N_SUFFIX) == 0)
-				return kind;
-	return FRAME_USER;
-}
-
 static bool is_text(const char *text, size_t n, const char *other)
 {
 	return n == strlen(other) && memcmp(text, other, n) == 0;
 }
 
-void piece_set_role(struct piece *piece, const char *text, size_t n)
+void piece_set_mark(struct piece *piece, const char *text, size_t n)
 {
-	static const char *const texts[] = {[PIECE_IDLE] = "[idle]",
-					    [PIECE_TRUNCATED] = "[truncated]",
-					    [PIECE_INTERRUPT] = "[interrupt]",
-					    [PIECE_SEPARATOR] = "--"};
+	enum off_reason reason = REASON_NONE;
 
-	for (int role = PIECE_IDLE; role <= PIECE_SEPARATOR; role++)
-		if (is_text(text, n, texts[role]))
-			piece->role = role;
-	for (int reason = REASON_ONCPU; reason < N_OFF_REASONS; reason++)
-		if (is_text(text, n, off_reason_text(reason))) {
-			piece->role = PIECE_REASON;
-			piece->reason = reason;
-		}
+	piece->mark = mark_find(text, n, &reason);
+	piece->reason = reason;
 }
 
 static int add_piece(struct pieces *pieces, const char *text, struct cut cut, uint32_t *ret_piece)
 {
 	struct strings *strings = &pieces->profiles[0]->strings;
-	struct piece piece = {.kind = kind_of(text, cut.n),
+	struct piece piece = {.kind = mark_suffix(text, cut.n),
 			      .locations = {PIECE_UNSET, PIECE_UNSET},
 			      .commands = {PIECE_UNSET, PIECE_UNSET}};
 	uint32_t string;
@@ -144,8 +125,8 @@ static int add_piece(struct pieces *pieces, const char *text, struct cut cut, ui
 		return -EINVAL;
 	if (pieces->n_items >= PIECE_UNSET || cut.n > UINT32_MAX)
 		return -E2BIG;
-	piece.n = cut.n - (piece.kind == FRAME_USER ? 0 : N_SUFFIX);
-	piece_set_role(&piece, text, cut.n);
+	piece.n = cut.n - (piece.kind == FRAME_USER ? 0 : MARK_SUFFIX);
+	piece_set_mark(&piece, text, cut.n);
 	r = array_reserve(pieces->items, pieces->capacity, pieces->n_items, 1);
 	if (r == 0 && pieces->n_items * 2 >= pieces->n_slots)
 		r = grow(pieces);
@@ -215,7 +196,7 @@ static int add_mapping(struct profile *profile, enum frame_kind kind, const char
 /* A copy: what lies in the strings may move when strings are added. */
 static int copy_text(const struct pieces *pieces, const struct piece *piece, char **ret)
 {
-	char *copy = malloc((size_t)piece->n + N_SUFFIX + 1);
+	char *copy = malloc((size_t)piece->n + MARK_SUFFIX + 1);
 
 	if (!copy)
 		return -ENOMEM;
@@ -229,7 +210,8 @@ int pieces_make_location(struct pieces *pieces, uint32_t id, int side)
 {
 	struct piece *piece = &pieces->items[id];
 	struct profile *profile = pieces->profiles[side];
-	struct profile_frame frame = {.kind = piece->kind};
+	/* What looks like a mark where none is written may not be code, and stays as it is. */
+	struct profile_frame frame = {.kind = piece->mark == MARK_NONE ? piece->kind : FRAME_NOTE};
 	uint32_t mapping;
 	char *name;
 	int r = copy_text(pieces, piece, &name);

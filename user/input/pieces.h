@@ -8,18 +8,8 @@
 #ifndef INPUT_PIECES_H
 #define INPUT_PIECES_H
 
-#include "core/profile.h"
+#include "core/marks.h"
 #include "input/cut.h"
-
-/* What a piece may mean where the contract gives it a meaning. */
-enum piece_role {
-	PIECE_FRAME,
-	PIECE_IDLE,	 /* [idle] */
-	PIECE_TRUNCATED, /* [truncated] */
-	PIECE_INTERRUPT, /* [interrupt] */
-	PIECE_SEPARATOR, /* -- */
-	PIECE_REASON,
-};
 
 #define PIECE_UNSET UINT32_MAX
 #define PIECE_SIDES 2
@@ -28,7 +18,7 @@ struct piece {
 	uint64_t text; /* of its name, where it lies in the first profile's strings */
 	uint32_t n;    /* bytes of its name: without its kind's suffix */
 	uint8_t kind;  /* enum frame_kind */
-	uint8_t role;
+	uint8_t mark;  /* enum mark: what it means, where one may stand */
 	uint8_t reason;
 	bool is_thread;			 /* it is `comm-PID/TID`; known once it was a command */
 	uint32_t locations[PIECE_SIDES]; /* in each profile, or PIECE_UNSET */
@@ -93,7 +83,7 @@ int pieces_find(struct pieces *pieces, const char *text, struct cut cut, uint32_
 int pieces_make_location(struct pieces *pieces, uint32_t piece, int side);
 
 /* Sets what the @n bytes at @text, @piece's own with its suffix, may mean. */
-void piece_set_role(struct piece *piece, const char *text, size_t n);
+void piece_set_mark(struct piece *piece, const char *text, size_t n);
 
 /* The piece as a frame of a stack. Errors: -ENOMEM, -E2BIG. */
 static inline int pieces_locate(struct pieces *pieces, uint32_t piece, int side,

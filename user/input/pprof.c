@@ -210,7 +210,7 @@ static void push_frame(struct folded_stack *stack, uint32_t piece)
 
 	*frame = (struct folded_frame){.piece = piece, .location = item->locations[0]};
 	if (stack->n)
-		frame->n_separators = frame[-1].n_separators + (item->role == PIECE_SEPARATOR);
+		frame->n_separators = frame[-1].n_separators + (item->mark == MARK_SEPARATOR);
 	stack->n++;
 }
 
@@ -228,7 +228,7 @@ static int read_frames(struct reading *reading, const struct pprof_stack *from, 
 		r = pprof_names_piece(&reading->names, from->locations[i], &piece);
 		if (r < 0 || piece == PPROF_LEFT_OUT)
 			continue;
-		if (!has_command && reading->names.all.items[piece].role != PIECE_IDLE) {
+		if (!has_command && reading->names.all.items[piece].mark != MARK_IDLE) {
 			push_frame(stack, command);
 			has_command = true;
 		}

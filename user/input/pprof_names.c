@@ -113,25 +113,11 @@ int pprof_names_program(struct pprof_names *names, uint32_t *ret_text)
 
 /* Functions */
 
-/* The kind whose suffix ends @text. */
-static enum frame_kind kind_by_suffix(const char *text)
-{
-	size_t n = strlen(text);
-
-	for (int kind = FRAME_KERNEL; kind <= FRAME_JIT; kind++) {
-		const char *suffix = frame_kind_suffix(kind);
-
-		if (n > strlen(suffix) && strcmp(text + n - strlen(suffix), suffix) == 0)
-			return kind;
-	}
-	return FRAME_USER;
-}
-
 /* Takes the suffix off the function's name. */
 static int cut_suffix(struct pprof_names *names, struct pprof_name *name)
 {
 	struct strings *strings = &names->profile->strings;
-	size_t n = strings_length(strings, name->text) - strlen(frame_kind_suffix(name->kind));
+	size_t n = strings_length(strings, name->text) - MARK_SUFFIX;
 	char *text = strndup(strings_get(strings, name->text), n);
 	int r = text ? strings_add(strings, text, &name->text) : -ENOMEM;
 
@@ -149,13 +135,13 @@ static int find_kind(struct pprof_names *names, uint32_t system_name, struct ppr
 	const char *system = strings_get(&names->profile->strings, system_name);
 	size_t n = strlen(text);
 
-	name->kind = kind_by_suffix(system);
+	name->kind = mark_suffix(system, strlen(system));
 	if (name->kind != FRAME_USER && strncmp(system, text, n) == 0 &&
 	    strcmp(system + n, frame_kind_suffix(name->kind)) == 0) {
 		name->has_kind = true;
 		return 0;
 	}
-	name->kind = kind_by_suffix(text);
+	name->kind = mark_suffix(text, n);
 	name->has_kind = name->kind != FRAME_USER;
 	if (!name->has_kind)
 		return 0;
@@ -436,13 +422,14 @@ static int make_piece(struct pprof_names *names, const struct pprof_location *fr
 	}
 	piece = piece_of(names->profile, names->frames[n - 1].function);
 	if (can_be_note(from, &names->frames[0]))
-		piece_set_role(&piece, names->profile->strings.bytes + piece.text, piece.n);
+		piece_set_mark(&piece, names->profile->strings.bytes + piece.text, piece.n);
 	r = add_location(names, from, &place, n, &piece.locations[0]);
 	if (r == 0) {
 		struct profile_location *location = &names->profile->locations[piece.locations[0]];
 
 		location->is_unnamed = !from->n_lines && from->address;
-		location->is_folded = from->is_folded;
+		/* It says nothing of a name alone, which other locations may have, too. */
+		location->is_folded = from->is_folded && from->address;
 	}
 	return r < 0 ? r : add_piece(names, &piece, ret_piece);
 }
@@ -489,7 +476,7 @@ static int find_plain(struct pprof_names *names, uint32_t number)
 	if (r < 0 || piece == PPROF_LEFT_OUT)
 		return r;
 	item = &names->all.items[piece];
-	if (item->role != PIECE_FRAME)
+	if (item->mark != MARK_NONE)
 		return 0;
 	names->plain[number] = item->locations[0];
 	r = take_location(names, item->locations[0]);

@@ -93,10 +93,10 @@ static void add(const struct writing *writing, const char *before, const char *t
 		return;
 	if (ftell(writing->out))
 		fputc('\n', writing->out);
-	fputs(before, writing->out);
+	fputs(before /* escaped later */, writing->out);
 	for (; *text; text++)
 		fputc(*text == '\n' ? ' ' : *text, writing->out);
-	fputs(behind, writing->out);
+	fputs(behind /* escaped later */, writing->out);
 }
 
 static void add_weight(const struct writing *writing, const char *before, uint64_t weight,

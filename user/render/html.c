@@ -79,8 +79,8 @@ static void write_head(const struct html *html)
 	      html->out);
 	text_write(html->out, picture_title(html->stacks, html->options, title), SIZE_MAX);
 	fputs("</title>\n<style>\n", html->out);
-	fputs(style, html->out);
-	fprintf(html->out, "</style>\n<script>%s</script>\n</head>\n", theme);
+	fputs(style /* ours */, html->out);
+	fprintf(html->out, "</style>\n<script>%s</script>\n</head>\n", theme /* ours */);
 }
 
 static int write_page(const struct html *html)
@@ -88,7 +88,8 @@ static int write_page(const struct html *html)
 	int r;
 
 	write_head(html);
-	fprintf(html->out, "<body>\n%s<script type=\"application/json\" id=\"header\">", body);
+	fprintf(html->out, "<body>\n%s<script type=\"application/json\" id=\"header\">",
+		body /* ours */);
 	r = html_write_header(html);
 	if (r < 0)
 		return r;
@@ -98,7 +99,7 @@ static int write_page(const struct html *html)
 		return r;
 	fputs("</script>\n<script>\n", html->out);
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
-		fputs(scripts[i], html->out);
+		fputs(scripts[i] /* ours */, html->out);
 	fputs("explorer.start();\n</script>\n</body>\n</html>\n", html->out);
 	return 0;
 }

@@ -293,7 +293,8 @@ static void deflate_part(z_stream *stream, struct base64 *base64, const struct h
 	do {
 		size_t n = part->n - done < 1 << 30 ? part->n - done : 1 << 30;
 
-		stream->next_in = part->bytes + done;
+		/* An empty part has no bytes to point into. */
+		stream->next_in = n ? part->bytes + done : NULL;
 		stream->avail_in = n;
 		done += n;
 		do {

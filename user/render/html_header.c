@@ -215,7 +215,7 @@ static void write_tones(const struct html *html, struct json *json)
 
 static void write_exactly(struct json *json, const char *key, double value)
 {
-	fprintf(json->stream, ",\"%s\":%.9g", key, value);
+	fprintf(json->stream, ",\"%s\":%.9g", key /* ours */, value);
 }
 
 static void write_noise(struct json *json, const char *key, const struct noise *noise, double slope)
@@ -339,17 +339,17 @@ static void write_sizes(const struct html *html, struct json *json)
 	json_close(json, ']');
 }
 
-static int write_object(const struct html *html, FILE *stream)
+int html_write_header(const struct html *html)
 {
 	const struct stacks_options *options = &html->stacks->options;
-	struct json json = {.stream = stream};
+	struct json json = {.stream = html->out, .is_in_page = true};
 	int r;
 
 	json_open(&json, NULL, '{');
 	r = write_words(html, &json);
 	if (r < 0)
 		return r;
-	fprintf(stream, ",\"factor\":%.17g",
+	fprintf(html->out, ",\"factor\":%.17g",
 		html->options->factor > 0 ? html->options->factor : 1.0);
 	json_bool(&json, "reverse", options->reverse);
 	json_bool(&json, "inOrder", options->in_order);
@@ -358,33 +358,5 @@ static int write_object(const struct html *html, FILE *stream)
 	write_looks_of_all(html, &json);
 	write_sizes(html, &json);
 	json_close(&json, '}');
-	return 0;
-}
-
-int html_write_header(const struct html *html)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-	int r;
-
-	if (!stream)
-		return -ENOMEM;
-	r = write_object(html, stream);
-	/* Where its last bytes found no memory, there is no text at all. */
-	if ((fclose(stream) != 0 || !text) && r == 0)
-		r = -ENOMEM;
-	if (r < 0) {
-		free(text);
-		return r;
-	}
-	/* Nothing in a script element may look like its end. */
-	for (const char *c = text; *c; c++) {
-		if (*c == '<')
-			fputs("\\u003c", html->out);
-		else
-			putc_unlocked(*c, html->out);
-	}
-	free(text);
 	return 0;
 }

@@ -121,7 +121,7 @@ static void write_object(struct page *page, FILE *stream)
 	const struct sets *sets = page->sets;
 	struct json *json = &page->json;
 
-	*json = (struct json){.stream = stream};
+	*json = (struct json){.stream = stream, .is_in_page = true};
 	json_open(json, NULL, '{');
 	json_text(json, "version", BPFFLAME_VERSION);
 	json_count(json, "made", realtime_ns() / 1000000);
@@ -134,40 +134,8 @@ static void write_object(struct page *page, FILE *stream)
 	json_close(json, '}');
 }
 
-/* Nothing in a script element may look like its end. */
-static void write_harmless(const char *text, FILE *stream)
+static void write_page(struct page *page, FILE *stream)
 {
-	for (; *text; text++) {
-		if (*text == '<')
-			fputs("\\u003c", stream);
-		else
-			putc_unlocked(*text, stream);
-	}
-}
-
-static int write_data(struct page *page, FILE *stream)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *memory = open_memstream(&text, &size);
-
-	if (!memory)
-		return -ENOMEM;
-	write_object(page, memory);
-	/* Where its last bytes found no memory, there is no text at all. */
-	if (fclose(memory) != 0 || !text) {
-		free(text);
-		return -ENOMEM;
-	}
-	write_harmless(text, stream);
-	free(text);
-	return 0;
-}
-
-static int write_page(struct page *page, FILE *stream)
-{
-	int r;
-
 	fprintf(stream,
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		"<meta name=\"generator\" content=\"bpfflame " BPFFLAME_VERSION "\">\n"
@@ -178,13 +146,11 @@ static int write_page(struct page *page, FILE *stream)
 		"<title>bpfflame snapshots</title>\n<style>\n%s</style>\n"
 		"<script>%s</script>\n</head>\n<body>\n%s"
 		"<script type=\"application/json\" id=\"data\">",
-		style, theme, body);
-	r = write_data(page, stream);
-	if (r < 0)
-		return r;
-	fprintf(stream, "</script>\n<script>\n%ssets.start();\n</script>\n</body>\n</html>\n",
-		script);
-	return 0;
+		style, theme, body /* ours */);
+	write_object(page, stream);
+	fprintf(stream,
+		"</script>\n<script>\n%ssets.start();\n</script>\n</body>\n</html>\n",
+		script /* ours */);
 }
 
 int render_sets_page(const struct sets *sets, FILE *stream)
@@ -195,8 +161,10 @@ int render_sets_page(const struct sets *sets, FILE *stream)
 		.numbers = calloc(sets->strings.n_strings + 1, sizeof *page.numbers),
 		.used = calloc(sets->strings.n_strings + 1, sizeof *page.used),
 	};
-	int r = page.numbers && page.used ? write_page(&page, stream) : -ENOMEM;
+	int r = page.numbers && page.used ? 0 : -ENOMEM;
 
+	if (r == 0)
+		write_page(&page, stream);
 	free(page.numbers);
 	free(page.used);
 	return r;

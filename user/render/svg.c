@@ -13,6 +13,7 @@
 #include "render/svg.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -82,7 +83,7 @@ static int make_tree(struct svg *svg)
 	uint64_t rest = beyond_sum(svg), width = svg->stacks->width + rest;
 	double room = svg->width - 2 * SVG_MARGIN;
 	struct tree_limits limits = {
-		.least_width = least / room * width,
+		.least_width = fmin(least / room * width, 0x1p63),
 		.max_nodes = options->max_frames ? options->max_frames : DEFAULT_MAX_FRAMES,
 	};
 	struct tree_node *root;
@@ -127,9 +128,9 @@ static void write_script(const struct svg *svg)
 {
 	/* In a block: pages may hold more than one picture. */
 	fputs("<script><![CDATA[\n{\n", svg->out);
-	fputs(flame_js, svg->out);
-	fputs(svg_parts_js, svg->out);
-	fputs(svg_js, svg->out);
+	fputs(flame_js /* ours */, svg->out);
+	fputs(svg_parts_js /* ours */, svg->out);
+	fputs(svg_js /* ours */, svg->out);
 	fputs("}\n]]></script>\n", svg->out);
 }
 

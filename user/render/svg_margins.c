@@ -34,7 +34,7 @@ static char *make_facts(const struct svg *svg)
 		return NULL;
 	}
 	for (char *line; (line = strsep(&rest, "\n"));)
-		fprintf(out, "%s%s", line == lines ? "" : " \u00b7 ", line);
+		fprintf(out, "%s%s", line == lines ? "" : " \u00b7 ", line /* escaped later */);
 	free(lines);
 	if (fclose(out) != 0) {
 		free(text);
@@ -60,7 +60,8 @@ static char *make_subtitle(const struct svg *svg)
 
 static void write_line(const struct svg *svg, const char *class, int y, const char *text)
 {
-	fprintf(svg->out, "<text class=\"%s\" x=\"%d\" y=\"%d\"><title>", class, SVG_MARGIN, y);
+	fprintf(svg->out, "<text class=\"%s\" x=\"%d\" y=\"%d\"><title>", class /* ours */,
+		SVG_MARGIN, y);
 	text_write(svg->out, text, SIZE_MAX);
 	fputs("</title>", svg->out);
 	text_write(svg->out, text, (svg->width - 2 * SVG_MARGIN) / HEADER_COLUMN);
@@ -186,12 +187,12 @@ static void write_item(const struct svg *svg, const struct item *item, unsigned 
 		fprintf(svg->out,
 			"<rect class=\"%s\" x=\"%u\" y=\"10\" width=\"11\" height=\"11\""
 			" rx=\"2\"/>",
-			item->classes[i], 12 * i);
+			item->classes[i] /* ours */, 12 * i);
 	if (item->has_stripe)
 		fprintf(svg->out, "<path class=\"stripe s%d\" d=\"M0 18h11v3h-11z\"/>",
 			TONE_GREW_MUCH);
 	fprintf(svg->out, "<text x=\"%u\" y=\"20\">%s</text></g>\n",
-		12 * (item->n_classes - 1) + LEGEND_BOX, item->text);
+		12 * (item->n_classes - 1) + LEGEND_BOX, item->text /* ours */);
 }
 
 /* Right-aligned, where notes leave it room: they can be any text, and the legend is in all

@@ -99,7 +99,7 @@ static void write_paper(FILE *out, const char *top, const char *end)
 	fprintf(out,
 		"svg{background:%s}\n.paper,.sheet{fill:%s}\n#footer .paper{fill:%s}\n"
 		".top{stop-color:%s}.end{stop-color:%s}\n",
-		end, top, end, top, end);
+		end, top, end, top, end /* ours */);
 	if (strcmp(top, end) != 0)
 		fputs(".sheet{fill:url(#paper)}\n", out);
 }
@@ -112,18 +112,18 @@ static void write_theme(FILE *out, const struct theme *theme)
 		".subtitle,.details .more{fill:%s}\n"
 		".facts,.legend text,.matched{fill:%s}\n"
 		".line{stroke:%s}\n",
-		theme->ink, theme->ink, theme->soft, theme->faint, theme->line);
+		theme->ink, theme->ink, theme->soft, theme->faint, theme->line /* ours */);
 	fprintf(out,
 		".row rect:hover{stroke:%s;stroke-width:1.2}\n"
 		".row rect:focus,.button:focus rect{stroke:%s;stroke-width:2.4;outline:none}\n"
 		".row rect.up{fill:%s}\n.labels .up{fill:%s}\n",
-		theme->ink, theme->focus, theme->up, theme->up_ink);
+		theme->ink, theme->focus, theme->up, theme->up_ink /* ours */);
 	fprintf(out,
 		".searching rect,.searching path{fill-opacity:%g}\n.searching .labels{fill:%s}\n"
 		".button rect{fill:%s;stroke:%s}\n.button:hover rect,.button.on rect{stroke:%s}\n"
 		"input{border:1px solid %s;background:%s;color:%s}\n",
 		theme->unmatched_fill, theme->unmatched, theme->button, theme->edge, theme->focus,
-		theme->focus, theme->field, theme->ink);
+		theme->focus, theme->field, theme->ink /* ours */);
 }
 
 static void write_themes(const struct svg *svg)
@@ -172,7 +172,7 @@ static void write_search(const struct svg *svg)
 	fprintf(svg->out,
 		".searching .row rect.hit,.searching .row path.hit{fill:%s;fill-opacity:1}\n"
 		".searching .labels .hit{fill:%s}\n",
-		color, is_light(parse_color(color)) ? PALETTE_INK : "#ffffff");
+		color /* ours */, is_light(parse_color(color)) ? PALETTE_INK : "#ffffff");
 }
 
 static void write_fills(const struct svg *svg)
@@ -218,7 +218,7 @@ static void write_hatch(FILE *out, const char *id, uint32_t ground, uint32_t lin
 		"<pattern id=\"%s\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\""
 		" patternTransform=\"rotate(45)\"><rect width=\"7\" height=\"7\" fill=\"#%06" PRIx32
 		"\"/><rect width=\"3\" height=\"7\" fill=\"#%06" PRIx32 "\"/></pattern>\n",
-		id, ground, line);
+		id /* ours */, ground, line);
 }
 
 static void write_definitions(const struct svg *svg)

@@ -71,8 +71,9 @@ static const char *verdict(enum tone tone)
 static void write_ratio(FILE *out, double base, double new_, enum tone tone)
 {
 	if (base > 0)
-		fprintf(out, ", %s%.1f%%", sign(new_ - base), fabs(new_ - base) / base * 100);
-	fputs(verdict(tone), out);
+		fprintf(out, ", %s%.1f%%", sign(new_ - base) /* ours */,
+			fabs(new_ - base) / base * 100);
+	fputs(verdict(tone) /* ours */, out);
 	fputc(')', out);
 }
 
@@ -86,7 +87,7 @@ static void write_shares(const struct svg *svg, uint64_t base, uint64_t new_, en
 	if (from == to) {
 		fputs("unchanged)", svg->out);
 	} else {
-		fprintf(svg->out, "%s%.2f points", sign(to - from), fabs(to - from));
+		fprintf(svg->out, "%s%.2f points", sign(to - from) /* ours */, fabs(to - from));
 		write_ratio(svg->out, from, to, tone);
 	}
 	fputs(", ", svg->out);
@@ -125,7 +126,7 @@ static void write_elided(const struct svg *svg, const struct tree_node *node)
 	char figure[TEXT_FIGURE_SIZE];
 
 	text_count(figure, node->n_elided);
-	fprintf(svg->out, "%s frame%s, ", figure, node->n_elided == 1 ? "" : "s");
+	fprintf(svg->out, "%s frame%s, ", figure /* ours */, node->n_elided == 1 ? "" : "s");
 }
 
 void svg_write_figures(const struct svg *svg, const struct tree_node *node,

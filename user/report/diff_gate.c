@@ -8,7 +8,6 @@
 #include "base/text.h"
 
 #define MAX_NAMED    10
-#define NAME_LIMIT   200
 #define LEAST_DOUBT  1e-6
 #define PERCENT_SIZE 32
 
@@ -130,14 +129,14 @@ static double common_limit(const struct gate_rules *rules)
 	return limit;
 }
 
-static void write_limit(const struct diff *diff, FILE *stream)
+static void write_limit(const struct diff *diff, const struct words *words)
 {
 	double limit = common_limit(diff->options.rules);
 
 	if (limit >= 0)
-		fprintf(stream, " by more than %.10g %%", limit);
+		words_say(words, " by more than %.10g %%", limit);
 	else
-		fputs(" by more than they may", stream);
+		words_say(words, " by more than they may");
 }
 
 /* Whether the same thing stands before it, with its other weight. */
@@ -149,7 +148,7 @@ static bool is_told(const struct gate *gate, size_t i)
 	return false;
 }
 
-static void write_failed(const struct gate *gate, FILE *stream)
+static void write_failed(const struct gate *gate, const struct words *words)
 {
 	size_t n[N_GATE_BY] = {0};
 	const char *separator = "";
@@ -157,17 +156,17 @@ static void write_failed(const struct gate *gate, FILE *stream)
 	for (size_t i = 0; i < gate->n_failed; i++)
 		n[gate->answers[i].item->by] += !is_told(gate, i);
 	if (n[GATE_ALL]) {
-		fputs("the total", stream);
+		words_say(words, "the total");
 		separator = " and ";
 	}
 	for (int by = 0; by < GATE_ALL; by++) {
 		if (!n[by])
 			continue;
-		fprintf(stream, "%s%zu %s%s", separator, n[by], gate_by_names[by],
-			n[by] == 1 ? "" : "s");
+		words_say(words, "%s%zu %s%s", separator, n[by], gate_by_names[by],
+			  n[by] == 1 ? "" : "s");
 		separator = " and ";
 	}
-	fputs(" grew", stream);
+	words_say(words, " grew");
 }
 
 /* What a row may grow by: its rule's limit, or the least there is. */
@@ -215,129 +214,119 @@ size_t diff_gate_besides(const struct diff *diff)
 	return n;
 }
 
-void diff_write_gate(const struct diff *diff, FILE *stream)
+void diff_write_gate(const struct diff *diff, const struct words *words)
 {
 	const struct gate *gate = diff->options.gate;
 	size_t n_besides = gate->n_failed ? 0 : diff_gate_besides(diff);
 
-	fputs("gate: ", stream);
+	words_say(words, "gate: ");
 	if (!gate->n_answers)
-		fputs("there is nothing to judge", stream);
+		words_say(words, "there is nothing to judge");
 	else if (gate->n_failed)
-		write_failed(gate, stream);
+		write_failed(gate, words);
 	else
-		fputs(gate->n_unsure ? "nothing surely grew" : "nothing grew", stream);
+		words_say(words, gate->n_unsure ? "nothing surely grew" : "nothing grew");
 	if (gate->n_answers)
-		write_limit(diff, stream);
+		write_limit(diff, words);
 	if (gate->n_unsure)
-		fprintf(stream, "; %zu %s that may be noise", gate->n_unsure,
-			gate->n_failed	      ? "more did by a change"
-			: gate->n_unsure == 1 ? "did by a change"
-					      : "did by changes");
+		words_say(words, "; %zu %s that may be noise", gate->n_unsure,
+			  gate->n_failed	? "more did by a change"
+			  : gate->n_unsure == 1 ? "did by a change"
+						: "did by changes");
 	if (n_besides)
-		fprintf(stream, "; in the tables %zu function%s did", n_besides,
-			n_besides == 1 ? "" : "s");
+		words_say(words, "; in the tables %zu function%s did", n_besides,
+			  n_besides == 1 ? "" : "s");
 }
 
-void diff_write_runs(const struct diff *diff, FILE *stream)
+void diff_write_runs(const struct diff *diff, const struct words *words)
 {
 	size_t base = diff->options.sums->sides[SIDE_BASE].n_runs;
 
-	fprintf(stream, "%zu run%s against %zu", base, base == 1 ? "" : "s",
-		diff->options.sums->sides[SIDE_NEW].n_runs);
+	words_say(words, "%zu run%s against %zu", base, base == 1 ? "" : "s",
+		  diff->options.sums->sides[SIDE_NEW].n_runs);
 }
 
-void diff_write_gate_method(const struct diff *diff, FILE *stream)
+void diff_write_gate_method(const struct diff *diff, const struct words *words)
 {
 	const struct gate *gate = diff->options.gate;
 	enum gate_by by = gate->n_answers ? gate->answers[0].item->by : GATE_FUNCTION;
 
-	fprintf(stream, "the gate: %zu looked at, at %.10g %% confidence for all together; ",
-		gate->n_answers, gate->confidence);
-	diff_write_runs(diff, stream);
-	fprintf(stream, ", which differ by %.1f %% beyond chance, as %s",
-		sqrt(gate->noise[by].square) * 100,
-		gate->has_runs ? "they tell" : "is supposed: several runs would tell");
+	words_say(words, "the gate: %zu looked at, at %.10g %% confidence for all together; ",
+		  gate->n_answers, gate->confidence);
+	diff_write_runs(diff, words);
+	words_say(words, ", which differ by %.1f %% beyond chance, as %s",
+		  sqrt(gate->noise[by].square) * 100,
+		  gate->has_runs ? "they tell" : "is supposed: several runs would tell");
 }
 
-void diff_write_answer(const struct diff *diff, const struct gate_answer *answer, FILE *stream)
+void diff_write_answer(const struct diff *diff, const struct gate_answer *answer,
+		       const struct words *words)
 {
 	char cells[N_GATE_COLUMNS][DIFF_CELL_SIZE];
 
 	for (int column = 0; column < N_GATE_COLUMNS; column++)
 		diff_gate_cell(diff, answer, column, cells[column]);
-	fprintf(stream, "%s %s → %s (%s", diff_gate_weight(answer), cells[GATE_BASE],
-		cells[GATE_NEW], cells[GATE_CHANGE]);
+	words_say(words, "%s %s → %s (%s", diff_gate_weight(answer), cells[GATE_BASE],
+		  cells[GATE_NEW], cells[GATE_CHANGE]);
 	if (strcmp(cells[GATE_INTERVAL], "-") != 0)
-		fprintf(stream, ", %s at %.10g %%", cells[GATE_INTERVAL],
-			diff->options.gate->confidence);
-	fprintf(stream, "; %s sure; limit %s", cells[GATE_SURE], cells[GATE_LIMIT]);
+		words_say(words, ", %s at %.10g %%", cells[GATE_INTERVAL],
+			  diff->options.gate->confidence);
+	words_say(words, "; %s sure; limit %s", cells[GATE_SURE], cells[GATE_LIMIT]);
 	if (answer->rule->line)
-		fprintf(stream, " of line %u", answer->rule->line);
-	fputs("; ", stream);
-	diff_write_runs(diff, stream);
-	fputc(')', stream);
+		words_say(words, " of line %u", answer->rule->line);
+	words_say(words, "; ");
+	diff_write_runs(diff, words);
+	words_say(words, ")");
 }
 
-/* As it is read in a log: harmless, and not endless. */
-static void write_name(const char *name, FILE *stream)
-{
-	for (int n = 0; n < NAME_LIMIT; n++) {
-		uint32_t code = text_next(&name);
-
-		if (!code)
-			return;
-		text_put(stream, code);
-	}
-	fputs("…", stream);
-}
-
-static void write_subject(const struct diff *diff, const struct gate_answer *answer, FILE *stream)
+static void write_subject(const struct diff *diff, const struct gate_answer *answer,
+			  const struct words *words)
 {
 	const char *module = diff_gate_module(diff, answer);
 
 	if (answer->item->by == GATE_ALL)
-		fputs("all", stream);
+		words_say(words, "all");
 	if (answer->item->by == GATE_MODULE)
-		fputs("module ", stream);
-	write_name(diff_gate_name(diff, answer), stream);
-	fputs(diff_gate_suffix(answer), stream);
+		words_say(words, "module ");
+	words_name(words, diff_gate_name(diff, answer));
+	words_say(words, "%s", diff_gate_suffix(answer));
 	if (*module && !answer->item->is_kernel) {
-		fputs(" in ", stream);
-		write_name(module, stream);
+		words_say(words, " in ");
+		words_name(words, module);
 	}
 }
 
 void diff_write_offenders(const struct diff *diff, const char *prefix, FILE *stream)
 {
 	const struct gate *gate = diff->options.gate;
+	struct words words = words_terminal(stream);
 
 	for (size_t i = 0; i < gate->n_failed && i < MAX_NAMED; i++) {
-		fprintf(stream, "%sgrew too much: ", prefix);
-		write_subject(diff, &gate->answers[i], stream);
-		fputs(": ", stream);
-		diff_write_answer(diff, &gate->answers[i], stream);
-		fputc('\n', stream);
+		words_say(&words, "%sgrew too much: ", prefix);
+		write_subject(diff, &gate->answers[i], &words);
+		words_say(&words, ": ");
+		diff_write_answer(diff, &gate->answers[i], &words);
+		words_separate(&words);
 	}
 	if (gate->n_failed > MAX_NAMED)
-		fprintf(stream, "%sgrew too much: and %zu more\n", prefix,
-			gate->n_failed - MAX_NAMED);
+		text_print(stream, "%sgrew too much: and %zu more\n", prefix,
+			   gate->n_failed - MAX_NAMED);
 }
 
 /* Rules */
 
-void diff_write_rule(const struct gate_rule *rule, FILE *stream)
+void diff_write_rule(const struct gate_rule *rule, const struct words *words)
 {
 	const char *quote = rule->kind == PATTERN_REGEX	 ? "/"
 			    : rule->kind == PATTERN_NAME ? "\""
 							 : "";
 
-	fputs(gate_by_names[rule->by], stream);
+	words_say(words, "%s", gate_by_names[rule->by]);
 	if (!rule->pattern)
 		return;
-	fprintf(stream, " %s", quote);
-	write_name(rule->pattern, stream);
-	fputs(quote, stream);
+	words_say(words, " %s", quote);
+	words_name(words, rule->pattern);
+	words_say(words, "%s", quote);
 }
 
 bool diff_is_unused(const struct diff *diff, const struct gate_rule *rule)
@@ -355,15 +344,16 @@ bool diff_is_unused(const struct diff *diff, const struct gate_rule *rule)
 void diff_write_unused_rules(const struct diff *diff, const char *prefix, FILE *stream)
 {
 	const struct gate_rules *rules = diff->options.rules;
+	struct words words = words_terminal(stream);
 
 	for (size_t i = 0; i < rules->n; i++) {
 		if (!diff_is_unused(diff, rules->rules[i]))
 			continue;
-		fprintf(stream,
-			"%sline %u of the rules matches nothing that was recorded: ", prefix,
-			rules->rules[i]->line);
-		diff_write_rule(rules->rules[i], stream);
-		fputc('\n', stream);
+		words_say(&words,
+			  "%sline %u of the rules matches nothing that was recorded: ", prefix,
+			  rules->rules[i]->line);
+		diff_write_rule(rules->rules[i], &words);
+		words_separate(&words);
 	}
 }
 
@@ -373,6 +363,7 @@ void diff_write_machines(const struct diff *diff, const char *prefix, FILE *stre
 	const struct stacks_facts *facts = diff->stacks->facts;
 	const struct strings *strings = &diff->stacks->strings;
 	const char *const *remarks = diff->options.remarks;
+	struct words words = words_terminal(stream);
 	const struct {
 		const char *what;
 		uint32_t base, new_;
@@ -382,23 +373,23 @@ void diff_write_machines(const struct diff *diff, const char *prefix, FILE *stre
 	};
 
 	for (; remarks && *remarks; remarks++) {
-		fputs(prefix, stream);
-		write_name(*remarks, stream);
-		fputc('\n', stream);
+		words_say(&words, "%s", prefix);
+		words_name(&words, *remarks);
+		words_separate(&words);
 	}
 	if (diff->options.remarks)
 		return;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		if (!rows[i].base || !rows[i].new_ || rows[i].base == rows[i].new_)
 			continue;
-		fprintf(stream, "%srecorded on different %s: ", prefix, rows[i].what);
-		write_name(strings_get(strings, rows[i].base), stream);
-		fputs(" and ", stream);
-		write_name(strings_get(strings, rows[i].new_), stream);
-		fputc('\n', stream);
+		words_say(&words, "%srecorded on different %s: ", prefix, rows[i].what);
+		words_name(&words, strings_get(strings, rows[i].base));
+		words_say(&words, " and ");
+		words_name(&words, strings_get(strings, rows[i].new_));
+		words_separate(&words);
 	}
 	if (facts[0].frequency > 0 && facts[1].frequency > 0 &&
 	    facts[0].frequency != facts[1].frequency)
-		fprintf(stream, "%srecorded at different frequencies: %.10g Hz and %.10g Hz\n",
-			prefix, facts[SIDE_BASE].frequency, facts[SIDE_NEW].frequency);
+		text_print(stream, "%srecorded at different frequencies: %.10g Hz and %.10g Hz\n",
+			   prefix, facts[SIDE_BASE].frequency, facts[SIDE_NEW].frequency);
 }

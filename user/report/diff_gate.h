@@ -31,20 +31,21 @@ const char *diff_gate_weight(const struct gate_answer *answer); /* "self", "tota
 const char *diff_gate_module(const struct diff *diff, const struct gate_answer *answer);
 
 /* `gate: 2 functions grew by more than 5 %`. */
-void diff_write_gate(const struct diff *diff, FILE *stream);
+void diff_write_gate(const struct diff *diff, const struct words *words);
 /* How many functions grew by more than they may in the tables; none if the gate opens in peace. */
 size_t diff_gate_besides(const struct diff *diff);
 /* `37 looked at, 99 % sure for all of them together; 5 runs against 5, noise …`. */
-void diff_write_gate_method(const struct diff *diff, FILE *stream);
+void diff_write_gate_method(const struct diff *diff, const struct words *words);
 /* `self 12.3 % → 15.6 % (+26.4 %, +20.1 to +33.0 % at 99 %; 99.98 % sure; limit 10 %)`. */
-void diff_write_answer(const struct diff *diff, const struct gate_answer *answer, FILE *stream);
+void diff_write_answer(const struct diff *diff, const struct gate_answer *answer,
+		       const struct words *words);
 
 /* A rule as a person wrote it, without what it asks; plain text. */
-void diff_write_rule(const struct gate_rule *rule, FILE *stream);
+void diff_write_rule(const struct gate_rule *rule, const struct words *words);
 /* Whether a rule of a file spoke of nothing that there is. */
 bool diff_is_unused(const struct diff *diff, const struct gate_rule *rule);
 
 /* `5 runs against 3`. */
-void diff_write_runs(const struct diff *diff, FILE *stream);
+void diff_write_runs(const struct diff *diff, const struct words *words);
 
 #endif

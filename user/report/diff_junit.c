@@ -15,19 +15,23 @@ struct suite {
 	size_t n_shown, n_unused;
 };
 
-static void write_attribute(FILE *stream, const char *name, const char *value)
+static void write_text(void *stream, const char *text)
 {
-	fprintf(stream, " %s=\"", name);
-	text_write(stream, value, SIZE_MAX);
-	fputc('"', stream);
+	text_write(stream, text, SIZE_MAX);
+}
+
+static struct words words_xml(FILE *stream)
+{
+	return (struct words){stream, write_text, write_text, NULL};
 }
 
 static void write_property(FILE *stream, const char *name, const char *value)
 {
-	fputs("      <property", stream);
-	write_attribute(stream, "name", name);
-	write_attribute(stream, "value", value);
-	fputs("/>\n", stream);
+	fputs("      <property name=\"", stream);
+	write_text(stream, name);
+	fputs("\" value=\"", stream);
+	write_text(stream, value);
+	fputs("\"/>\n", stream);
 }
 
 static void write_number(FILE *stream, const char *name, double value)
@@ -56,20 +60,13 @@ static void write_properties(const struct suite *suite)
 
 static void write_failure(const struct suite *suite, const struct gate_answer *answer)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	struct words words = words_xml(suite->stream);
 
-	if (!stream)
-		return;
-	diff_write_answer(suite->diff, answer, stream);
-	fclose(stream);
-	fputs(">\n      <failure type=\"regression\"", suite->stream);
-	write_attribute(suite->stream, "message", text);
-	fputs(">grew too much: ", suite->stream);
-	text_write(suite->stream, text, SIZE_MAX);
+	fputs(">\n      <failure type=\"regression\" message=\"", suite->stream);
+	diff_write_answer(suite->diff, answer, &words);
+	fputs("\">grew too much: ", suite->stream);
+	diff_write_answer(suite->diff, answer, &words);
 	fputs("</failure>\n    </testcase>\n", suite->stream);
-	free(text);
 }
 
 static void write_answer(const struct suite *suite, const struct gate_answer *answer)
@@ -77,15 +74,16 @@ static void write_answer(const struct suite *suite, const struct gate_answer *an
 	const struct diff *diff = suite->diff;
 	const char *module = diff_gate_module(diff, answer);
 
-	fprintf(suite->stream, "    <testcase classname=\"bpfflame.%s\" name=\"",
-		gate_by_names[answer->item->by]);
+	fputs("    <testcase classname=\"bpfflame.", suite->stream);
+	write_text(suite->stream, gate_by_names[answer->item->by]);
+	fputs("\" name=\"", suite->stream);
 	if (answer->item->by == GATE_ALL)
 		fputs("total", suite->stream);
-	text_write(suite->stream, diff_gate_name(diff, answer), SIZE_MAX);
-	fputs(diff_gate_suffix(answer), suite->stream);
+	write_text(suite->stream, diff_gate_name(diff, answer));
+	write_text(suite->stream, diff_gate_suffix(answer));
 	if (*module && !answer->item->is_kernel) {
 		fputs(" in ", suite->stream);
-		text_write(suite->stream, module, SIZE_MAX);
+		write_text(suite->stream, module);
 	}
 	fputs("\" time=\"0\"", suite->stream);
 	if (answer->state == GATE_FAILED)
@@ -96,21 +94,14 @@ static void write_answer(const struct suite *suite, const struct gate_answer *an
 
 static void write_unused(const struct suite *suite, const struct gate_rule *rule)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	struct words words = words_xml(suite->stream);
 
-	if (!stream)
-		return;
-	fprintf(stream, "line %u: ", rule->line);
-	diff_write_rule(rule, stream);
-	fclose(stream);
-	fputs("    <testcase classname=\"bpfflame.rules\"", suite->stream);
-	write_attribute(suite->stream, "name", text);
-	fputs(" time=\"0\">\n      <skipped message=\"it matches nothing that was recorded\"/>\n"
+	fprintf(suite->stream,
+		"    <testcase classname=\"bpfflame.rules\" name=\"line %u: ", rule->line);
+	diff_write_rule(rule, &words);
+	fputs("\" time=\"0\">\n      <skipped message=\"it matches nothing that was recorded\"/>\n"
 	      "    </testcase>\n",
 	      suite->stream);
-	free(text);
 }
 
 int diff_junit(const struct diff *diff, FILE *stream)

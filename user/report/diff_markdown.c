@@ -53,7 +53,7 @@ static bool is_markup(const uint32_t *codes, size_t n, size_t i)
 	case '_': return !is_inside_word(codes, n, i);
 	case ':': return i + 1 < n && codes[i + 1] == '/';
 	case '.': return i > 0 && codes[i - 1] == 'w';
-	default: return codes[i] < 0x80 && strchr("&<>\"'`|*~[]\\!#@$^{}", codes[i]);
+	default: return codes[i] < 0x80 && strchr("&<>\"`|*~[]\\!#@$^{}", codes[i]);
 	}
 }
 
@@ -67,27 +67,77 @@ static void write_codes(const uint32_t *codes, size_t n, FILE *stream)
 	}
 }
 
-static void write_name(struct comment *comment, const char *name, const char *suffix)
+/* Text in which nothing is markup. Returns its number of codes in comment->codes, cut to @columns.
+ */
+static size_t decode(struct comment *comment, const char *text, size_t columns)
 {
 	size_t n = 0;
 
-	for (uint32_t code; (code = text_next(&name));) {
+	for (uint32_t code; (code = text_next(&text));) {
 		int r = array_reserve(comment->codes, comment->capacity, n, 1);
 
 		if (r < 0) {
 			comment->error = r;
-			return;
+			return 0;
 		}
 		comment->codes[n++] = code;
 	}
-	n = shorten(comment->codes, n, NAME_COLUMNS);
+	return shorten(comment->codes, n, columns);
+}
+
+/* Our own words. Those of others would be mentions here, whatever is escaped. */
+static void write_text(struct comment *comment, const char *text)
+{
+	write_codes(comment->codes, decode(comment, text, SIZE_MAX), comment->stream);
+}
+
+static void write_name(struct comment *comment, const char *name, const char *suffix)
+{
 	fputs("<code>", comment->stream);
-	write_codes(comment->codes, n, comment->stream);
-	/* Ours: `_[k]`. */
-	for (; *suffix; suffix++)
-		fprintf(comment->stream, *suffix == '[' || *suffix == ']' ? "&#%d;" : "%c",
-			*suffix);
+	write_codes(comment->codes, decode(comment, name, NAME_COLUMNS), comment->stream);
+	write_text(comment, suffix);
 	fputs("</code>", comment->stream);
+}
+
+static void say(void *sink, const char *text)
+{
+	write_text(sink, text);
+}
+
+static void name(void *sink, const char *name)
+{
+	write_name(sink, name, "");
+}
+
+static void separate(void *sink)
+{
+	write_text(sink, "; ");
+}
+
+static struct words words_markdown(struct comment *comment)
+{
+	return (struct words){comment, say, name, separate};
+}
+
+static void write_cell(struct comment *comment, const char *text)
+{
+	fputc(' ', comment->stream);
+	write_text(comment, text);
+	fputs(" |", comment->stream);
+}
+
+/* Of a profile of others it is a name that they gave. */
+static void write_unit(struct comment *comment)
+{
+	const struct stacks *stacks = comment->diff->stacks;
+
+	if (!stacks->facts[SIDE_NEW].is_counted || stacks_is_time(stacks)) {
+		write_cell(comment, diff_unit(comment->diff));
+		return;
+	}
+	fputc(' ', comment->stream);
+	write_name(comment, diff_unit(comment->diff), "");
+	fputs(" |", comment->stream);
 }
 
 static void write_head(struct comment *comment, const char *what)
@@ -96,10 +146,14 @@ static void write_head(struct comment *comment, const char *what)
 	const struct diff_column *columns = diff_columns(comment->diff, &n);
 
 	fputs("\n|", comment->stream);
-	for (size_t i = 0; i < n; i++)
-		fprintf(comment->stream, " %s |",
-			columns[i].heading ? columns[i].heading : diff_unit(comment->diff));
-	fprintf(comment->stream, " %s |\n|", what);
+	for (size_t i = 0; i < n; i++) {
+		if (columns[i].heading)
+			write_cell(comment, columns[i].heading);
+		else
+			write_unit(comment);
+	}
+	write_cell(comment, what);
+	fputs("\n|", comment->stream);
 	for (size_t i = 0; i < n; i++)
 		fputs("---:|", comment->stream);
 	fputs(":---|\n", comment->stream);
@@ -115,7 +169,7 @@ static void write_row(struct comment *comment, const struct diff_row *row, enum 
 		char cell[DIFF_CELL_SIZE];
 
 		columns[i].write(comment->diff, row, weight, cell);
-		fprintf(comment->stream, " %s |", cell);
+		write_cell(comment, cell);
 	}
 	fputc(' ', comment->stream);
 	write_name(comment, row->name, frame_kind_suffix(row->kind));
@@ -154,7 +208,9 @@ static void write_collapsed(struct comment *comment, const struct diff_list *lis
 {
 	if (first >= wanted(comment, list))
 		return;
-	fprintf(comment->stream, "\n<details><summary>%s: %zu</summary>\n", title, list->n - first);
+	fputs("\n<details><summary>", comment->stream);
+	write_text(comment, title);
+	fprintf(comment->stream, ": %zu</summary>\n", list->n - first);
 	write_rest(comment, list,
 		   write_rows(comment, list, weight, first, wanted(comment, list), what));
 	fputs("\n</details>\n", comment->stream);
@@ -202,17 +258,22 @@ static void write_offender(struct comment *comment, const struct gate_answer *an
 	fputc('|', comment->stream);
 	for (int column = 0; column < N_GATE_COLUMNS; column++) {
 		diff_gate_cell(diff, answer, column, cell);
-		fprintf(comment->stream, " %s |", cell);
+		write_cell(comment, cell);
 	}
-	fprintf(comment->stream, " %s ", gate_by_names[answer->item->by]);
+	fputc(' ', comment->stream);
+	write_text(comment, gate_by_names[answer->item->by]);
+	fputc(' ', comment->stream);
 	if (answer->item->by != GATE_ALL)
 		write_name(comment, diff_gate_name(diff, answer), diff_gate_suffix(answer));
 	if (*module) {
 		fputs(" in ", comment->stream);
 		write_name(comment, module, "");
 	}
-	if (answer->item->by != GATE_ALL)
-		fprintf(comment->stream, " (%s)", diff_gate_weight(answer));
+	if (answer->item->by != GATE_ALL) {
+		fputs(" (", comment->stream);
+		write_text(comment, diff_gate_weight(answer));
+		fputc(')', comment->stream);
+	}
 	fputs(" |\n", comment->stream);
 }
 
@@ -225,7 +286,7 @@ static void write_offenders(struct comment *comment)
 	fputs("\n|", comment->stream);
 	for (int column = 0; column < N_GATE_COLUMNS; column++) {
 		diff_gate_heading(diff, column, cell);
-		fprintf(comment->stream, " %s |", cell);
+		write_cell(comment, cell);
 	}
 	fputs(" what |\n|", comment->stream);
 	for (int column = 0; column < N_GATE_COLUMNS; column++)
@@ -242,25 +303,26 @@ static void write_verdict(struct comment *comment)
 {
 	const struct diff *diff = comment->diff;
 	const struct gate *gate = diff->options.gate;
+	struct words words = words_markdown(comment);
 
 	if (gate) {
 		bool opens = !gate->n_failed && gate->n_answers;
 
-		fprintf(comment->stream, "**%s ",
-			!opens			  ? "❌"
-			: diff_gate_besides(diff) ? "⚠️"
-						  : "✅");
-		diff_write_gate(diff, comment->stream);
+		fputs(!opens			? "**❌ "
+		      : diff_gate_besides(diff) ? "**⚠️ "
+						: "**✅ ",
+		      comment->stream);
+		diff_write_gate(diff, &words);
 		fputs("**\n", comment->stream);
 		if (gate->n_failed)
 			write_offenders(comment);
 		fputc('\n', comment->stream);
-		diff_write_verdict(diff, comment->stream);
+		diff_write_verdict(diff, &words);
 		fputc('\n', comment->stream);
 		return;
 	}
 	fputs("**", comment->stream);
-	diff_write_verdict(diff, comment->stream);
+	diff_write_verdict(diff, &words);
 	fputs("**\n", comment->stream);
 }
 
@@ -287,6 +349,7 @@ static void write_machines(struct comment *comment)
 static void write_method(struct comment *comment)
 {
 	const struct diff_options *options = &comment->diff->options;
+	struct words words = words_markdown(comment);
 
 	fputs("\n<sub>", comment->stream);
 	if (options->base_name && options->new_name) {
@@ -295,10 +358,10 @@ static void write_method(struct comment *comment)
 		write_name(comment, options->new_name, "");
 		fputs(": ", comment->stream);
 	}
-	diff_write_method(comment->diff, "; ", comment->stream);
+	diff_write_method(comment->diff, &words);
 	if (comment->diff->options.gate) {
 		fputs("; ", comment->stream);
-		diff_write_gate_method(comment->diff, comment->stream);
+		diff_write_gate_method(comment->diff, &words);
 	}
 	write_machines(comment);
 	fputs("</sub>\n", comment->stream);

@@ -123,10 +123,11 @@ static void write_table(struct page *page, const struct diff *diff, enum diff_by
 static void write_heading(struct page *page, const struct diff *diff)
 {
 	const char *const *remarks = diff->options.remarks;
+	struct words words = words_terminal(page->stream);
 	const char *names[N_SIDES] = {
 		[SIDE_BASE] = diff->options.base_name, [SIDE_NEW] = diff->options.new_name};
 
-	diff_write_verdict(diff, page->stream);
+	diff_write_verdict(diff, &words);
 	page_line(page);
 	if (names[SIDE_BASE] && names[SIDE_NEW]) {
 		page_text(page, STYLE_DIM, "base: ");
@@ -135,7 +136,7 @@ static void write_heading(struct page *page, const struct diff *diff)
 		page_name(page, STYLE_PLAIN, names[SIDE_NEW], "", FILE_NAME_LIMIT);
 		page_line(page);
 	}
-	diff_write_method(diff, "\n", page->stream);
+	diff_write_method(diff, &words);
 	page_line(page);
 	for (; remarks && *remarks; remarks++) {
 		page_name(page, STYLE_RUNNABLE, *remarks, "", FILE_NAME_LIMIT);
@@ -183,12 +184,14 @@ static void write_failed(struct page *page, const struct diff *diff)
 
 static void write_gate(struct page *page, const struct diff *diff)
 {
+	struct words words = words_terminal(page->stream);
+
 	page_line(page);
-	diff_write_gate(diff, page->stream);
+	diff_write_gate(diff, &words);
 	page_line(page);
 	if (diff->options.gate->n_failed)
 		write_failed(page, diff);
-	diff_write_gate_method(diff, page->stream);
+	diff_write_gate_method(diff, &words);
 	page_line(page);
 }
 

@@ -156,7 +156,7 @@ const struct diff_column *diff_columns(const struct diff *diff, size_t *ret_n)
 
 /* Sentences */
 
-static void write_total(const struct diff *diff, FILE *stream)
+static void write_total(const struct diff *diff, const struct words *words)
 {
 	static const char *const subjects[N_PROFILE_MODES] = {[PROFILE_ONCPU] = "on-CPU samples",
 							      [PROFILE_OFFCPU] = "off-CPU time",
@@ -169,17 +169,21 @@ static void write_total(const struct diff *diff, FILE *stream)
 
 	/* Those of a run, where there are several. */
 	write_figures(diff, diff->all.base + 0.5, diff->all.new_ + 0.5, figures);
-	fprintf(stream, "total %s%s %s", facts->is_counted ? event : subjects[facts->mode],
-		has_runs(diff) ? " of a run" : "", figures);
+	words_say(words, "total ");
+	if (facts->is_counted)
+		words_name(words, event);
+	else
+		words_say(words, "%s", subjects[facts->mode]);
+	words_say(words, "%s %s", has_runs(diff) ? " of a run" : "", figures);
 	if (totals[SIDE_BASE])
-		fprintf(stream, " (%+.1f %%)", diff->all.ratio * 100);
+		words_say(words, " (%+.1f %%)", diff->all.ratio * 100);
 }
 
-static void write_kinds(const struct diff *diff, FILE *stream)
+static void write_kinds(const struct diff *diff, const struct words *words)
 {
 	static const struct {
 		const char *first, *first_one, *later;
-	} words[N_CHANGE_KINDS] = {
+	} forms[N_CHANGE_KINDS] = {
 		[CHANGE_GREW] = {"grew", "grew", "grew"},
 		[CHANGE_SHRANK] = {"shrank", "shrank", "shrank"},
 		[CHANGE_NEW] = {"are new", "is new", "new"},
@@ -192,29 +196,30 @@ static void write_kinds(const struct diff *diff, FILE *stream)
 		if (!n[kind])
 			continue;
 		if (is_first)
-			fprintf(stream, "%zu function%s %s", n[kind], n[kind] == 1 ? "" : "s",
-				n[kind] == 1 ? words[kind].first_one : words[kind].first);
+			words_say(words, "%zu function%s %s", n[kind], n[kind] == 1 ? "" : "s",
+				  n[kind] == 1 ? forms[kind].first_one : forms[kind].first);
 		else
-			fprintf(stream, ", %zu %s", n[kind], words[kind].later);
+			words_say(words, ", %zu %s", n[kind], forms[kind].later);
 		is_first = false;
 	}
 	if (is_first)
-		fputs("no function changed", stream);
+		words_say(words, "no function changed");
 }
 
-void diff_write_verdict(const struct diff *diff, FILE *stream)
+void diff_write_verdict(const struct diff *diff, const struct words *words)
 {
 	size_t noise = diff->tables[DIFF_FUNCTIONS].n_by_kind[CHANGE_NONE];
 
-	write_total(diff, stream);
-	fputs("; ", stream);
+	write_total(diff, words);
+	words_say(words, "; ");
 	if (!is_absolute(diff) && diff_is_empty(diff)) {
-		fputs("nothing to compare", stream);
+		words_say(words, "nothing to compare");
 		return;
 	}
-	write_kinds(diff, stream);
+	write_kinds(diff, words);
 	if (noise)
-		fprintf(stream, "; %zu change%s within noise", noise, noise == 1 ? " is" : "s are");
+		words_say(words, "; %zu change%s within noise", noise,
+			  noise == 1 ? " is" : "s are");
 }
 
 /* Times of which nobody knows in how many periods they came. */
@@ -231,46 +236,48 @@ static bool is_unknown_periods(const struct diff *diff)
 	return !is_count(diff) && stacks->n_entries > 0;
 }
 
-void diff_write_unsampled(const struct diff *diff, FILE *stream)
+void diff_write_unsampled(const struct diff *diff, const struct words *words)
 {
 	const struct stacks_facts *facts = &diff->stacks->facts[SIDE_NEW];
 
-	fprintf(stream,
-		"how sure a change is cannot be said: values are %.64s, and not how many samples "
-		"they come from",
-		strings_get(&diff->stacks->strings, facts->event));
+	words_say(words, "how sure a change is cannot be said: values are ");
+	words_name(words, strings_get(&diff->stacks->strings, facts->event));
+	words_say(words, ", and not how many samples they come from");
 }
 
-void diff_write_method(const struct diff *diff, const char *separator, FILE *stream)
+void diff_write_method(const struct diff *diff, const struct words *words)
 {
 	size_t n = diff->judgement.compare.n_compared;
 
 	if (stacks_is_unsampled(diff->stacks)) {
-		fprintf(stream, "%s compared; ", is_absolute(diff) ? "values" : "shares");
-		diff_write_unsampled(diff, stream);
+		words_say(words, "%s compared; ", is_absolute(diff) ? "values" : "shares");
+		diff_write_unsampled(diff, words);
 		return;
 	}
-	fprintf(stream, "%s compared; at %.10g %% confidence",
-		!is_absolute(diff) ? "shares of each side's total"
-		: has_runs(diff)   ? "values of a run"
-				   : "values as they are",
-		diff->judgement.compare.confidence);
+	words_say(words, "%s compared; at %.10g %% confidence",
+		  !is_absolute(diff) ? "shares of each side's total"
+		  : has_runs(diff)   ? "values of a run"
+				     : "values as they are",
+		  diff->judgement.compare.confidence);
 	if (n > 1)
-		fprintf(stream, " for all %zu comparisons together", n);
-	fputs(", less is noise", stream);
+		words_say(words, " for all %zu comparisons together", n);
+	words_say(words, ", less is noise");
 	if (has_runs(diff)) {
 		const struct gate_side *sides = diff->options.sums->sides;
 
-		fprintf(stream, "%sthe spread of %zu run%s against %zu is reckoned with", separator,
-			sides[SIDE_BASE].n_runs, sides[SIDE_BASE].n_runs == 1 ? "" : "s",
-			sides[SIDE_NEW].n_runs);
+		words_separate(words);
+		words_say(words, "the spread of %zu run%s against %zu is reckoned with",
+			  sides[SIDE_BASE].n_runs, sides[SIDE_BASE].n_runs == 1 ? "" : "s",
+			  sides[SIDE_NEW].n_runs);
 	}
-	if (is_unknown_periods(diff))
-		fprintf(stream,
-			"%severy stack's time counts as one wait, as the files do not say how many "
-			"there were: pprof files do",
-			separator);
-	if (diff->options.threshold > 0)
-		fprintf(stream, "%schanges of less than %.10g points are not listed", separator,
-			diff->options.threshold);
+	if (is_unknown_periods(diff)) {
+		words_separate(words);
+		words_say(words, "every stack's time counts as one wait, as the files do not say "
+				 "how many there were: pprof files do");
+	}
+	if (diff->options.threshold > 0) {
+		words_separate(words);
+		words_say(words, "changes of less than %.10g points are not listed",
+			  diff->options.threshold);
+	}
 }

@@ -6,6 +6,7 @@
 #define REPORT_DIFF_WORDS_H
 
 #include "report/diff.h"
+#include "report/words.h"
 
 #define DIFF_CELL_SIZE 128
 
@@ -27,13 +28,13 @@ const char *diff_unit(const struct diff *diff);
 void diff_ratio(const struct change *change, char text[static DIFF_CELL_SIZE]);
 
 /* `total on-CPU samples 12,345 → 13,001 (+5.3 %); 3 functions grew, 1 new; 57 changes are …`. */
-void diff_write_verdict(const struct diff *diff, FILE *stream);
+void diff_write_verdict(const struct diff *diff, const struct words *words);
 
-/* How it was compared, and what is to be known of that: sentences, apart by @separator. */
-void diff_write_method(const struct diff *diff, const char *separator, FILE *stream);
+/* How it was compared, and what is to be known of that: sentences. */
+void diff_write_method(const struct diff *diff, const struct words *words);
 
 /* Of values without samples: that nothing says how sure a change is. */
-void diff_write_unsampled(const struct diff *diff, FILE *stream);
+void diff_write_unsampled(const struct diff *diff, const struct words *words);
 
 /* A weight as it was counted: `12,345`, `1.23 s`. */
 void diff_figure(const struct diff *diff, uint64_t weight, char text[static DIFF_CELL_SIZE]);

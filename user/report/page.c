@@ -28,7 +28,7 @@ void page_init(struct page *page, FILE *stream, bool colour, unsigned int column
 static void begin_style(struct page *page, enum page_style style)
 {
 	if (page->colour && style != STYLE_PLAIN)
-		fputs_unlocked(sequences[style], page->stream);
+		fputs_unlocked(sequences[style] /* ours */, page->stream);
 }
 
 static void end_style(struct page *page, enum page_style style)
@@ -61,7 +61,7 @@ void page_text(struct page *page, enum page_style style, const char *text)
 	if (!*text)
 		return;
 	begin_style(page, style);
-	fputs_unlocked(text, page->stream);
+	text_put_line(page->stream, text);
 	end_style(page, style);
 }
 

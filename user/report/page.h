@@ -43,7 +43,7 @@ void page_done(struct page *page);
 
 enum page_style page_style_of_kind(enum frame_kind kind);
 
-void page_text(struct page *page, enum page_style style, const char *text); /* ours */
+void page_text(struct page *page, enum page_style style, const char *text); /* all of it */
 void page_right(struct page *page, enum page_style style, const char *text, size_t columns);
 /* `12.3`; what is next to nothing is dim. */
 void page_percent(struct page *page, double percent, size_t columns);

@@ -12,8 +12,8 @@
  * at all, and one that is replaced is exchanged for the other in one step where the file system
  * can.
  *
- * Whoever changes what is in a folder NAME has it locked (flock) for that short time; whoever
- * writes a `.new-…` has that one locked for as long as it lives. So one that nobody holds is from
+ * Whoever changes what is in a folder NAME has it locked (lock_file.h) for that short time; whoever
+ * writes a `.new-…` has that one locked (flock) for as long as it lives. So one that nobody holds is from
  * somebody who died, and goes with the next change. Readers lock nothing.
  */
 #ifndef STORE_BASELINES_H
@@ -35,16 +35,21 @@ int baselines_check_key(const char *what, const char *key, struct failure *failu
  */
 int baselines_run_paths(const char *folder, const struct baseline *baseline, char ***ret_paths);
 
+#define BASELINE_ENTRY_SIZE 32
+
 /* One that is being saved. */
 struct baselines_saving {
-	char *name_path; /* FOLDER/NAME */
-	char *path;	 /* …/.new-… */
-	char *target;	 /* the commit */
-	int lock;	 /* of @path; -1: there is none */
+	char *name_path;		 /* FOLDER/NAME */
+	struct place place;		 /* the same */
+	char entry[BASELINE_ENTRY_SIZE]; /* .new-… in there; "": there is none */
+	int lock;			 /* that one, open and locked; -1: it is not */
+	char *target;			 /* the commit */
 	bool replace;	 /* what is there under the name */
 	bool made_name;	 /* the folder NAME was not there */
 	size_t n_runs;
 };
+
+#define BASELINES_SAVING_NONE ((struct baselines_saving){.place = PLACE_NONE, .lock = -1})
 
 /*
  * Makes room for a new one. Names must have been checked. Errors: -EEXIST, if there is one already

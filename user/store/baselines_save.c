@@ -4,18 +4,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "base/system.h"
 #include "base/utf8.h"
+#include "store/lock_file.h"
 
-#define NEW	  ".new-"
-#define OLD	  ".old-"
-#define MAX_TRIES 10000 /* of names that others have */
+#define NEW	   ".new-"
+#define OLD	   ".old-"
+#define MOST_TRIES 8	 /* of random names */
+#define MAX_TRIES  10000 /* of a folder that others remove */
 
 /* What file systems, those of other systems too, and stores of artifacts refuse in names. */
 static const char refused[] = "/\\:*?\"<>|@";
@@ -62,27 +66,7 @@ static char *path_of(const char *folder, const char *name)
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-static int fail(struct failure *failure, int error, const char *what, const char *path)
-{
-	return failure_set(failure, error, "cannot %s %s: %s", what, path, strerror(-error));
-}
-
 /* Folders */
-
-/* Makes the folder and those above it. */
-static int make_folders(const char *path)
-{
-	_cleanup_free_ char *copy = strdup(path);
-
-	if (!copy)
-		return -ENOMEM;
-	for (char *slash = copy + 1; *copy && (slash = strchr(slash, '/')); *slash++ = '/') {
-		*slash = '\0';
-		if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-			return -errno;
-	}
-	return mkdir(copy, 0777) < 0 && errno != EEXIST ? -errno : 0;
-}
 
 /* Removes a folder @name of the folder @at, with the files in it: nothing else is in there. */
 static int remove_folder(int at, const char *name)
@@ -105,12 +89,17 @@ static int remove_folder(int at, const char *name)
 	return unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* A folder `@prefix…` of the folder @at that nobody has: its name goes behind @path. */
-static int make_unique(int at, const char *prefix, char name[static 40])
+/* The name of a folder `@prefix…` of @at that nobody has, which is made. With @at's rights. */
+static int make_unique(int at, const char *prefix, char name[static BASELINE_ENTRY_SIZE])
 {
-	for (int i = 0; i < MAX_TRIES; i++) {
-		snprintf(name, 40, "%s%d-%d", prefix, getpid(), i);
-		if (mkdirat(at, name, 0777) == 0)
+	for (int i = 0; i < MOST_TRIES; i++) {
+		uint64_t digits;
+		int r = random_bytes(&digits, sizeof digits);
+
+		if (r < 0)
+			return r;
+		snprintf(name, BASELINE_ENTRY_SIZE, "%s%016" PRIx64, prefix, digits);
+		if (mkdirat(at, name, place_folder_mode()) == 0)
 			return 0;
 		if (errno != EEXIST)
 			return -errno;
@@ -118,41 +107,30 @@ static int make_unique(int at, const char *prefix, char name[static 40])
 	return -EEXIST;
 }
 
-/*
- * Opens the folder and locks it: *ret_fd holds both. Waits for whoever has it, which is not for
- * long. File systems that know no locks are used without. Errors: -ENOENT.
- */
-static int lock_folder(const char *path, int *ret_fd)
+/* Opens FOLDER/NAME and locks it. Errors: -ENOENT, those of place_open(), lock_file_take(). */
+static int open_locked(const char *path, enum place_make make, struct place *ret, int *ret_lock)
 {
-	for (;;) {
-		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
-		struct stat locked, there;
+	struct place place;
+	int r = place_open(path, make, place_check_writable, NULL, &place);
 
-		if (fd < 0)
-			return -errno;
-		while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
-			;
-		/* Meanwhile it may have been removed, and made again. */
-		r = fstat(fd, &locked) < 0 || stat(path, &there) < 0 ? -errno : 0;
-		if (r == 0 && locked.st_ino == there.st_ino && locked.st_dev == there.st_dev) {
-			*ret_fd = fd;
-			return 0;
-		}
-		close(fd);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
+	r = lock_file_take(&place, true, ret_lock);
+	if (r < 0)
+		place_close(&place);
+	else
+		*ret = place;
+	return r;
 }
 
-/* The same for one that is made if it is not there. */
-static int make_locked(const char *path, bool *ret_made, int *ret_fd)
+/* The same for one that is made if it is not there, and again if somebody removed it meanwhile. */
+static int make_locked(const char *path, bool *ret_made, struct place *ret, int *ret_lock)
 {
 	int r = -ENOENT;
 
 	for (int i = 0; i < MAX_TRIES && r == -ENOENT; i++) {
 		*ret_made = access(path, F_OK) < 0;
-		r = make_folders(path);
-		r = r < 0 ? r : lock_folder(path, ret_fd);
+		r = open_locked(path, PLACE_MAKE_ALL, ret, ret_lock);
 	}
 	return r;
 }
@@ -160,12 +138,14 @@ static int make_locked(const char *path, bool *ret_made, int *ret_fd)
 /* What dead processes left. @at is locked. */
 static void remove_abandoned(int at)
 {
-	DIR *folder = fdopendir(fcntl(at, F_DUPFD_CLOEXEC, 0));
+	int listed = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = listed < 0 ? NULL : fdopendir(listed);
 	struct dirent *entry;
 
-	if (!folder)
+	if (!folder) {
+		closep(&listed);
 		return;
-	rewinddir(folder);
+	}
 	while ((entry = readdir(folder))) {
 		bool is_ours = strncmp(entry->d_name, NEW, strlen(NEW)) == 0 ||
 			       strncmp(entry->d_name, OLD, strlen(OLD)) == 0;
@@ -192,41 +172,48 @@ static bool is_there(int at, const char *name)
 	return fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Has @act done with the rights of the folder. */
+static int with_rights(struct baselines_saving *saving,
+		       int (*act)(struct baselines_saving *saving), struct failure *failure)
+{
+	int r = owner_enter(saving->place.as_owner);
+
+	if (r == 0) {
+		r = act(saving);
+		owner_leave(saving->place.as_owner);
+	}
+	return r < 0 ? output_fail(failure, r, "write in", saving->name_path) : 0;
+}
+
 static int refuse_second(const struct baselines_saving *saving, struct failure *failure)
 {
 	failure_set(failure, -EEXIST, "%s/%s is already there", saving->name_path, saving->target);
 	return failure_mend(failure, -EEXIST, "add --replace to save it anew");
 }
 
-/* @at: the folder of the name, locked. */
-static int begin(struct baselines_saving *saving, int at, struct failure *failure)
+/* In the folder of the name, locked, with its rights. */
+static int begin(struct baselines_saving *saving)
 {
-	char name[40];
-	int r;
+	int at = saving->place.fd, r;
 
-	if (!saving->replace && is_there(at, saving->target))
-		return refuse_second(saving, failure);
 	remove_abandoned(at);
-	r = make_unique(at, NEW, name);
-	if (r < 0)
-		return fail(failure, r, "write in", saving->name_path);
-	saving->path = path_of(saving->name_path, name);
-	if (!saving->path) {
-		unlinkat(at, name, AT_REMOVEDIR);
-		return -ENOMEM;
+	r = make_unique(at, NEW, saving->entry);
+	if (r < 0) {
+		saving->entry[0] = '\0';
+		return r;
 	}
-	saving->lock = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (saving->lock >= 0)
-		(void)!flock(saving->lock, LOCK_EX | LOCK_NB);
+	saving->lock = openat(at, saving->entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (saving->lock < 0)
+		return -errno;
+	(void)!flock(saving->lock, LOCK_EX | LOCK_NB);
 	return 0;
 }
 
 int baselines_saving_begin(const char *folder, const char *name, const char *commit, bool replace,
 			   struct baselines_saving *ret, struct failure *failure)
 {
-	struct baselines_saving saving = {.lock = -1, .replace = replace};
-	_cleanup_close_ int at = -1;
-	int r;
+	struct baselines_saving saving = {.place = PLACE_NONE, .lock = -1, .replace = replace};
+	int r, lock = -1;
 
 	saving.name_path = path_of(folder, name);
 	saving.target = strdup(commit);
@@ -234,10 +221,14 @@ int baselines_saving_begin(const char *folder, const char *name, const char *com
 		baselines_saving_abort(&saving);
 		return -ENOMEM;
 	}
-	r = make_locked(saving.name_path, &saving.made_name, &at);
+	r = make_locked(saving.name_path, &saving.made_name, &saving.place, &lock);
 	if (r < 0)
-		fail(failure, r, "make", saving.name_path);
-	r = r < 0 ? r : begin(&saving, at, failure);
+		output_fail(failure, r, "write in", saving.name_path);
+	else if (!replace && is_there(saving.place.fd, commit))
+		r = refuse_second(&saving, failure);
+	else
+		r = with_rights(&saving, begin, failure);
+	lock_file_release(&saving.place, lock);
 	if (r < 0) {
 		baselines_saving_abort(&saving);
 		return r;
@@ -246,38 +237,40 @@ int baselines_saving_begin(const char *folder, const char *name, const char *com
 	return 0;
 }
 
-static int write_file(const struct baselines_saving *saving, const char *path,
-		      baselines_write_fn write, void *data, struct failure *failure)
+/* *@ret_bytes: its size. */
+static int write_file(const struct baselines_saving *saving, const char *name,
+		      baselines_write_fn write, void *data, uint64_t *ret_bytes,
+		      struct failure *failure)
 {
+	struct place new = {saving->lock, saving->place.as_owner};
+	struct output_target target = {};
 	struct output output = {};
-	int r = output_open(path, &output);
+	struct stat status;
+	int r = output_find_in(&new, name, &target);
 
+	r = r < 0 ? r : output_open(&target, &output);
 	r = r < 0 ? r : write(data, output.stream);
 	r = r < 0 ? r : output_commit(&output);
 	output_abort(&output);
-	return r < 0 ? fail(failure, r, "write in", saving->name_path) : 0;
+	output_target_done(&target);
+	if (r == 0 && fstatat(saving->lock, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
+	if (r < 0)
+		return output_fail(failure, r, "write in", saving->name_path);
+	*ret_bytes = status.st_size;
+	return 0;
 }
 
 int baselines_saving_add(struct baselines_saving *saving, baselines_write_fn write, void *data,
 			 uint64_t *ret_bytes, struct failure *failure)
 {
-	_cleanup_free_ char *path = NULL;
 	char name[32];
-	struct stat status;
 	int r;
 
 	snprintf(name, sizeof name, "run-%zu.pb.gz", saving->n_runs + 1);
-	path = path_of(saving->path, name);
-	if (!path)
-		return -ENOMEM;
-	r = write_file(saving, path, write, data, failure);
-	if (r < 0)
-		return r;
-	if (stat(path, &status) < 0)
-		return fail(failure, -errno, "read", path);
-	saving->n_runs++;
-	*ret_bytes = status.st_size;
-	return 0;
+	r = write_file(saving, name, write, data, ret_bytes, failure);
+	saving->n_runs += r == 0;
+	return r;
 }
 
 static int write_facts(void *data, FILE *stream)
@@ -289,7 +282,7 @@ static int write_facts(void *data, FILE *stream)
 /* Takes a folder out of sight and then away. @at is locked. */
 static int discard(int at, const char *name)
 {
-	char old[40];
+	char old[BASELINE_ENTRY_SIZE];
 	int r = make_unique(at, OLD, old);
 
 	/* Onto an empty folder, a folder can be renamed. */
@@ -300,10 +293,11 @@ static int discard(int at, const char *name)
 	return remove_folder(at, name);
 }
 
-static int put_in_place(struct baselines_saving *saving, int at)
+/* In the folder of the name, locked, with its rights. */
+static int put_in_place(struct baselines_saving *saving)
 {
-	const char *name = strrchr(saving->path, '/') + 1;
-	int r = 0;
+	const char *name = saving->entry;
+	int at = saving->place.fd, r = 0;
 
 	if (is_there(at, saving->target)) {
 		if (renameat2(at, name, at, saving->target, RENAME_EXCHANGE) == 0) {
@@ -321,64 +315,90 @@ static int put_in_place(struct baselines_saving *saving, int at)
 int baselines_saving_commit(struct baselines_saving *saving, const struct baseline *facts,
 			    struct failure *failure)
 {
-	_cleanup_free_ char *path = path_of(saving->path, "baseline.json");
-	_cleanup_close_ int at = -1;
-	int r = -ENOMEM;
+	uint64_t bytes;
+	int lock, r;
 
-	if (path)
-		r = write_file(saving, path, write_facts, (void *)facts, failure);
+	r = write_file(saving, "baseline.json", write_facts, (void *)facts, &bytes, failure);
 	if (r < 0)
 		return r;
-	r = lock_folder(saving->name_path, &at);
-	if (r == 0 && !saving->replace && is_there(at, saving->target))
-		return refuse_second(saving, failure);
-	r = r < 0 ? r : put_in_place(saving, at);
+	r = lock_file_take(&saving->place, true, &lock);
 	if (r < 0)
-		return fail(failure, r, "write in", saving->name_path);
-	free(saving->path);
-	saving->path = NULL;
+		return output_fail(failure, r, "write in", saving->name_path);
+	if (!saving->replace && is_there(saving->place.fd, saving->target))
+		r = refuse_second(saving, failure);
+	else
+		r = with_rights(saving, put_in_place, failure);
+	lock_file_release(&saving->place, lock);
+	if (r < 0)
+		return r;
+	saving->entry[0] = '\0';
 	baselines_saving_abort(saving);
 	return 0;
 }
 
-/* Unless somebody else has put something in there. */
-static void remove_name(const char *path)
+/* Removes the folder of a name, unless somebody else has put something in there. */
+static void remove_name(const char *name_path)
 {
-	_cleanup_close_ int at = -1;
+	const char *name = strrchr(name_path, '/') + 1;
+	_cleanup_free_ char *folder = strndup(name_path, name - name_path);
+	struct place place;
 
-	if (lock_folder(path, &at) == 0)
-		rmdir(path);
+	if (!folder || place_open(folder, PLACE_FIND, place_check_writable, NULL, &place) < 0)
+		return;
+	if (owner_enter(place.as_owner) == 0) {
+		unlinkat(place.fd, name, AT_REMOVEDIR);
+		owner_leave(place.as_owner);
+	}
+	place_close(&place);
 }
 
 void baselines_saving_abort(struct baselines_saving *saving)
 {
-	if (saving->path)
-		remove_folder(AT_FDCWD, saving->path);
-	if (saving->made_name && saving->path)
+	bool is_begun = saving->target && saving->entry[0];
+
+	if (is_begun && owner_enter(saving->place.as_owner) == 0) {
+		remove_folder(saving->place.fd, saving->entry);
+		owner_leave(saving->place.as_owner);
+	}
+	if (is_begun && saving->made_name)
 		remove_name(saving->name_path);
-	if (saving->target && saving->lock >= 0)
-		close(saving->lock);
+	if (saving->target) {
+		closep(&saving->lock);
+		place_close(&saving->place);
+	}
 	free(saving->name_path);
-	free(saving->path);
 	free(saving->target);
-	*saving = (struct baselines_saving){.lock = -1};
+	*saving = BASELINES_SAVING_NONE;
+}
+
+static int remove_locked(const struct place *place, const char *commit)
+{
+	int r = owner_enter(place->as_owner);
+
+	if (r < 0)
+		return r;
+	remove_abandoned(place->fd);
+	r = discard(place->fd, commit);
+	owner_leave(place->as_owner);
+	return r;
 }
 
 int baselines_remove(const char *folder, const struct baseline *baseline, struct failure *failure)
 {
 	_cleanup_free_ char *path = path_of(folder, baseline->name);
-	_cleanup_close_ int at = -1;
-	int r = path ? lock_folder(path, &at) : -ENOMEM;
+	struct place place;
+	int lock, r = path ? open_locked(path, PLACE_FIND, &place, &lock) : -ENOMEM;
 
 	if (r == -ENOENT)
 		return 0;
 	if (r == 0) {
-		remove_abandoned(at);
-		r = discard(at, baseline->commit);
+		r = remove_locked(&place, baseline->commit);
+		lock_file_release(&place, lock);
+		place_close(&place);
 	}
 	if (r < 0 && r != -ENOENT)
 		return failure_set(failure, r, "cannot remove %s/%s/%s: %s", folder, baseline->name,
-				   baseline->commit, strerror(-r));
-	rmdir(path);
+				   baseline->commit, output_error(r));
+	remove_name(path);
 	return 0;
 }

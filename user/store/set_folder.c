@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/output.h"
+#include "base/owner.h"
 #include "base/system.h"
+#include "store/lock_file.h"
 #include "store/set_lines.h"
 
 /* What a list that is longer costs to rewrite is nobody's intention. */
@@ -23,44 +23,52 @@
 #define PAGE_MARK      "name=\"generator\" content=\"bpfflame "
 #define PAGE_MARK_SIZE 1024
 
+/* Whether this file may be written where it is: for root, what others could have put there not. */
+static bool is_writable_here(int fd, bool as_owner)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       (geteuid() != 0 || (st.st_nlink == 1 && owner_trusts(st.st_uid, as_owner)));
+}
+
 /* The first bytes of a file of the folder. 0: there is none; its size may be 0 as well. */
-static ssize_t read_start(int folder, const char *name, char *bytes, size_t size)
+static ssize_t read_start(const struct place *place, const char *name, char *bytes, size_t size)
 {
 	_cleanup_close_ int fd =
-		openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
+		openat(place->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (!is_writable_here(fd, place->as_owner))
 		return -EEXIST;
 	n = read(fd, bytes, size);
 	return n < 0 ? -errno : n;
 }
 
 /* Also the beginning of what we begin with: somebody died there. */
-static bool index_is_ours(int folder)
+static bool index_is_ours(const struct place *place)
 {
 	char bytes[sizeof SET_LINE_START - 1];
-	ssize_t n = read_start(folder, SETS_INDEX, bytes, sizeof bytes);
+	ssize_t n = read_start(place, SETS_INDEX, bytes, sizeof bytes);
 
 	return n >= 0 && memcmp(bytes, SET_LINE_START, n) == 0;
 }
 
-static bool page_is_ours(int folder)
+static bool page_is_ours(const struct place *place)
 {
 	char bytes[PAGE_MARK_SIZE];
-	ssize_t n = read_start(folder, SETS_PAGE, bytes, sizeof bytes);
+	ssize_t n = read_start(place, SETS_PAGE, bytes, sizeof bytes);
 
 	return n == 0 || (n > 0 && memmem(bytes, n, PAGE_MARK, strlen(PAGE_MARK)));
 }
 
-static int check_files(const char *path, int folder, struct failure *failure)
+static int check_files(const char *path, const struct place *place, struct failure *failure)
 {
-	const char *name = !index_is_ours(folder)  ? SETS_INDEX
-			   : !page_is_ours(folder) ? SETS_PAGE
-						   : NULL;
+	const char *name = !index_is_ours(place)  ? SETS_INDEX
+			   : !page_is_ours(place) ? SETS_PAGE
+						  : NULL;
 
 	if (!name)
 		return 0;
@@ -68,64 +76,45 @@ static int check_files(const char *path, int folder, struct failure *failure)
 	return failure_mend(failure, -EEXIST, "give another --out-dir");
 }
 
-static int open_folder(const char *path, bool make, struct set_folder *ret, struct failure *failure)
-{
-	struct set_folder folder = {path, -1};
-	int r;
-
-	if (make && mkdir(path, 0777) < 0 && errno != EEXIST)
-		return failure_set(failure, -errno, "cannot make the folder %s: %s", path,
-				   strerror(errno));
-	folder.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder.fd < 0)
-		return failure_set(failure, -errno, "cannot open the folder %s: %s", path,
-				   strerror(errno));
-	r = check_files(path, folder.fd, failure);
-	if (r == 0 && make && faccessat(folder.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		r = failure_set(failure, -errno, "cannot write into %s: %s", path, strerror(errno));
-	if (r < 0) {
-		set_folder_close(&folder);
-		return r;
-	}
-	*ret = folder;
-	return 0;
-}
-
 int set_folder_open(const char *path, bool make, struct set_folder *ret, struct failure *failure)
 {
-	int r = output_enter_owner();
+	struct set_folder folder = {path, PLACE_NONE, -1};
+	int r = place_open(path, make ? PLACE_MAKE_LAST : PLACE_FIND, place_check_writable, NULL,
+			   &folder.place);
 
 	if (r < 0)
-		return failure_set(failure, r, "cannot open the folder %s: %s", path, strerror(-r));
-	r = open_folder(path, make, ret, failure);
-	output_leave_owner();
+		return output_fail(failure, r, "write into the folder", path);
+	r = check_files(path, &folder.place, failure);
+	if (r < 0)
+		set_folder_close(&folder);
+	else
+		*ret = folder;
 	return r;
 }
 
 void set_folder_close(struct set_folder *folder)
 {
-	closep(&folder->fd);
-	folder->fd = -1;
+	lock_file_release(&folder->place, folder->lock);
+	folder->lock = -1;
+	place_close(&folder->place);
 }
 
-static int lock(const struct set_folder *folder, int how)
+int set_folder_lock(struct set_folder *folder)
 {
-	int r;
-
-	do
-		r = flock(folder->fd, how);
-	while (r < 0 && errno == EINTR);
-	return r < 0 ? -errno : 0;
+	return lock_file_take(&folder->place, true, &folder->lock);
 }
 
-int set_folder_lock(const struct set_folder *folder)
+int set_folder_try_lock(struct set_folder *folder)
 {
-	return lock(folder, LOCK_EX);
+	return lock_file_take(&folder->place, false, &folder->lock);
 }
 
-int set_folder_try_lock(const struct set_folder *folder)
+int set_folder_lock_failed(const struct set_folder *folder, int error, struct failure *failure)
 {
-	return lock(folder, LOCK_EX | LOCK_NB);
+	char path[300];
+
+	snprintf(path, sizeof path, "%.250s/" LOCK_FILE, folder->path);
+	return output_fail(failure, error, "lock", path);
 }
 
 /* Reading */
@@ -197,7 +186,7 @@ int set_folder_read(const struct set_folder *folder, struct set_index *ret)
 	struct set_index index = {};
 	int r = sets_init(&index.sets);
 
-	r = r < 0 ? r : read_text(folder->fd, &index.text, &index.n_text);
+	r = r < 0 ? r : read_text(folder->place.fd, &index.text, &index.n_text);
 	r = r < 0 ? r : read_lines(&index);
 	if (r < 0)
 		set_index_done(&index);
@@ -218,12 +207,12 @@ uint64_t set_folder_index_bytes(const struct set_folder *folder)
 {
 	struct stat st;
 
-	return fstatat(folder->fd, SETS_INDEX, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size : 0;
+	return fstatat(folder->place.fd, SETS_INDEX, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size : 0;
 }
 
 bool set_folder_has(const struct set_folder *folder, const char *name)
 {
-	return faccessat(folder->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(folder->place.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 bool set_folder_has_any(const struct set_folder *folder, const struct sets *sets,
@@ -267,8 +256,6 @@ static int append_text(int fd, const char *text, size_t n)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EEXIST;
 	end = end_of_lines(fd, st.st_size);
 	if (end < 0)
 		return end;
@@ -279,6 +266,26 @@ static int append_text(int fd, const char *text, size_t n)
 		return 0;
 	end = done < 0 ? -errno : ftruncate(fd, end) < 0 ? -errno : -ENOSPC;
 	return end;
+}
+
+/* The list, to be appended to; a file descriptor. */
+static int open_index(const struct place *place)
+{
+	const int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int r = owner_enter(place->as_owner), fd;
+
+	if (r < 0)
+		return r;
+	fd = openat(place->fd, SETS_INDEX, flags, 0600);
+	r = fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		(void)!fchmod(fd, output_mode());
+	owner_leave(place->as_owner);
+	if (fd >= 0 && !is_writable_here(fd, place->as_owner)) {
+		close(fd);
+		r = -OUTPUT_EOTHERS;
+	}
+	return r;
 }
 
 int set_folder_append(const struct set_folder *folder, const struct sets *sets)
@@ -296,54 +303,63 @@ int set_folder_append(const struct set_folder *folder, const struct sets *sets)
 	r = ferror(stream) ? -ENOMEM : 0;
 	if (fclose(stream) != 0)
 		r = -ENOMEM;
-	r = r < 0 ? r : output_enter_owner();
 	if (r == 0) {
-		fd = openat(folder->fd, SETS_INDEX,
-			    O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-			    0666);
-		r = fd < 0 ? -errno : 0;
-		output_leave_owner();
+		fd = open_index(&folder->place);
+		r = fd < 0 ? fd : append_text(fd, text, n);
 	}
-	r = r < 0 ? r : append_text(fd, text, n);
 	free(text);
 	return r;
 }
 
-/* The list without the lines of those that are gone. */
-static int rewrite(const struct set_folder *folder, const struct set_index *index, const bool *gone)
+int set_folder_write(const struct set_folder *folder, const char *name, set_folder_write_fn write,
+		     void *data)
 {
+	struct output_target target = {};
 	struct output output = {};
-	size_t from = 0;
-	char *path;
-	int r;
+	int r = output_find_in(&folder->place, name, &target);
 
-	if (asprintf(&path, "%s/%s", folder->path, SETS_INDEX) < 0)
-		return -ENOMEM;
-	r = output_open(path, &output);
-	free(path);
-	if (r < 0)
-		return r;
+	r = r < 0 ? r : output_open(&target, &output);
+	r = r < 0 ? r : write(data, output.stream);
+	r = r < 0 ? r : output_commit(&output);
+	output_abort(&output);
+	output_target_done(&target);
+	return r;
+}
+
+struct shorter_list {
+	const struct set_index *index;
+	const bool *gone;
+};
+
+/* The list without the lines of those that are gone. */
+static int write_shorter(void *data, FILE *stream)
+{
+	const struct shorter_list *list = data;
+	const struct set_index *index = list->index;
+	size_t from = 0;
+
 	for (size_t i = 0; i < index->sets.n; i++) {
 		const struct set_line *line = &index->lines[i];
 
-		if (!gone[i])
+		if (!list->gone[i])
 			continue;
-		fwrite_unlocked(index->text + from, 1, line->start - from, output.stream);
+		fwrite_unlocked(index->text + from, 1, line->start - from, stream);
 		from = line->start + line->n;
 	}
-	fwrite_unlocked(index->text + from, 1, index->n_text - from, output.stream);
-	return output_commit(&output);
+	fwrite_unlocked(index->text + from, 1, index->n_text - from, stream);
+	return 0;
 }
 
 void set_folder_unlink(const struct set_folder *folder, const char *name)
 {
 	if (set_name_is_ours(name))
-		unlinkat(folder->fd, name, 0);
+		unlinkat(folder->place.fd, name, 0);
 }
 
 int set_folder_remove(const struct set_folder *folder, const struct set_index *index,
 		      const bool *gone)
 {
+	struct shorter_list list = {index, gone};
 	const struct sets *sets = &index->sets;
 	bool any = false;
 
@@ -357,12 +373,12 @@ int set_folder_remove(const struct set_folder *folder, const struct set_index *i
 		}
 		any |= gone[i];
 	}
-	return any ? rewrite(folder, index, gone) : 0;
+	return any ? set_folder_write(folder, SETS_INDEX, write_shorter, &list) : 0;
 }
 
 void set_folder_sweep(const struct set_folder *folder)
 {
-	int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(folder->place.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
@@ -372,6 +388,6 @@ void set_folder_sweep(const struct set_folder *folder)
 	}
 	while ((entry = readdir(entries)))
 		if (set_name_is_temporary(entry->d_name))
-			unlinkat(folder->fd, entry->d_name, 0);
+			unlinkat(folder->place.fd, entry->d_name, 0);
 	closedir(entries);
 }

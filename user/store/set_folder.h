@@ -11,35 +11,42 @@
  * are whole, files that are listed nowhere at worst, and at the end of the list a piece of a line,
  * which readers skip and the next writer cuts off. Sets go the other way: files first, then lines.
  *
- * Writers lock the folder (flock) from choosing names until the list is whole again. So several may
- * record into one folder, and what looks like a file being written while one has the lock is from
- * somebody who died. Readers lock nothing.
+ * Writers lock the folder (lock_file.h) from choosing names until the list is whole again. So several
+ * may record into one folder, and what looks like a file being written while one has the lock is
+ * from somebody who died. Readers lock nothing.
  */
 #ifndef STORE_SET_FOLDER_H
 #define STORE_SET_FOLDER_H
 
 #include "base/failure.h"
+#include "base/output.h"
 #include "core/sets.h"
 #include "store/set_names.h"
 #include "store/set_rotation.h"
 
 struct set_folder {
 	const char *path;
-	int fd; /* of the folder; -1: not open */
+	struct place place;
+	int lock; /* -1: not locked */
 };
+
+#define SET_FOLDER_NONE ((struct set_folder){.place = PLACE_NONE, .lock = -1})
 
 /*
  * Opens the folder; @make: makes it if it is missing and its parent is not. Refuses one whose
- * index.jsonl or index.html is somebody else's. @path must stay. Errors: -ENOTDIR, -ENOENT,
- * -EACCES, -EROFS, … named; -EEXIST for somebody else's files.
+ * index.jsonl or index.html is somebody else's. @path must stay. Errors: those of place_open(),
+ * named; -EEXIST for somebody else's files.
  */
 int set_folder_open(const char *path, bool make, struct set_folder *ret, struct failure *failure);
 void set_folder_close(struct set_folder *folder);
 
-/* Waits for the lock; it lasts until the folder is closed. Errors: -errno. */
-int set_folder_lock(const struct set_folder *folder);
-/* Does not wait. Errors: -EWOULDBLOCK, -errno. */
-int set_folder_try_lock(const struct set_folder *folder);
+/* Waits for the lock; it lasts until the folder is closed. Errors: those of lock_file_take(). */
+int set_folder_lock(struct set_folder *folder);
+/* Does not wait. */
+int set_folder_try_lock(struct set_folder *folder);
+
+/* Says that locking failed with @error. Returns it. */
+int set_folder_lock_failed(const struct set_folder *folder, int error, struct failure *failure);
 
 /* The list, and where its lines are in the text. */
 struct set_index {
@@ -80,6 +87,11 @@ int set_folder_append(const struct set_folder *folder, const struct sets *sets);
  */
 int set_folder_remove(const struct set_folder *folder, const struct set_index *index,
 		      const bool *gone);
+
+/* Writes a file of the folder. Errors: -ENOMEM, those of @write, -errno. */
+typedef int (*set_folder_write_fn)(void *data, FILE *stream);
+int set_folder_write(const struct set_folder *folder, const char *name, set_folder_write_fn write,
+		     void *data);
 
 /* Removes one file of a set that is not listed. Nothing that is not called as one is. */
 void set_folder_unlink(const struct set_folder *folder, const char *name);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/output.h"
+
 #define NSEC 1000000000ULL
 
 void set_stamp(uint64_t realtime_ns, bool milliseconds, char text[static SET_STAMP_SIZE])
@@ -69,13 +71,13 @@ static bool starts_with(const char *text, const char *start)
 
 bool set_name_is_temporary(const char *name)
 {
-	static const char mark[] = ".bpfflame-";
+	static const char mark[] = OUTPUT_MARK;
 	const char *end = strstr(name, mark);
 
 	if (name[0] != '.' || !end)
 		return false;
 	end += strlen(mark);
-	if (!*end || end[strspn(end, "0123456789")])
+	if (!*end || end[strspn(end, "0123456789abcdef")])
 		return false;
 	return set_name_is_ours(name + 1) || starts_with(name + 1, SETS_INDEX ".") ||
 	       starts_with(name + 1, SETS_PAGE ".");

@@ -10,10 +10,8 @@
 
 #include "symbol/debug_links.h"
 #include "symbol/dwarf.h"
-#include "symbol/rooted.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug"
-#define MAX_ROOTS    3
 
 /* How a file proves that it belongs to the mapped one. */
 enum proof {
@@ -28,7 +26,7 @@ struct finder {
 	struct build_id id; /* of the mapped file */
 	struct debug_link link;
 	bool has_link;
-	int roots[MAX_ROOTS]; /* folders to look under, the first first */
+	enum debug_root roots[N_DEBUG_ROOTS]; /* folders to look under, the first first */
 	size_t n_roots;
 };
 
@@ -82,20 +80,32 @@ static void debug_file_done(struct debug_file *file)
 		close(file->fd);
 	free(file->image);
 	free(file->path);
+	free(file->real);
 }
 
+/* Where a file was found. */
+struct found {
+	enum debug_root root;
+	const char *path, *real; /* "": unknown */
+};
+#define FOUND_FETCHED ((struct found){DEBUG_OURS, "", ""})
+
 /* Opens @fd, which it takes, as the next of the opened files. */
-static int open_next(struct debug_files *files, int fd, int root, const char *path,
-		     struct debug_file **ret)
+static int open_next(struct debug_files *files, int fd, struct found found, struct debug_file **ret)
 {
 	struct debug_file *file = &files->opened[files->n_opened];
 	int r = files->n_opened < MAX_DEBUG_FILES ? 0 : -ENFILE;
 
 	if (r == 0) {
-		*file = (struct debug_file){.fd = fd, .root = root, .path = strdup(path)};
-		r = file->path ? elf_file_open(&file->elf, fd) : -ENOMEM;
-		if (r < 0)
+		*file = (struct debug_file){.fd = fd,
+					    .root = found.root,
+					    .path = strdup(found.path),
+					    .real = strdup(found.real)};
+		r = file->path && file->real ? elf_file_open(&file->elf, fd) : -ENOMEM;
+		if (r < 0) {
 			free(file->path);
+			free(file->real);
+		}
 	}
 	if (r < 0) {
 		close(fd);
@@ -126,10 +136,10 @@ static bool is_proven(const struct finder *finder, const struct elf_file *file, 
 }
 
 /* Opens and checks @fd, which it takes, and keeps it if it has what is missing. */
-static int consider(struct finder *finder, int fd, int root, const char *path, enum proof proof)
+static int consider(struct finder *finder, int fd, struct found found, enum proof proof)
 {
 	struct debug_file *file;
-	int r = open_next(finder->files, fd, root, path, &file);
+	int r = open_next(finder->files, fd, found, &file);
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
@@ -140,11 +150,32 @@ static int consider(struct finder *finder, int fd, int root, const char *path, e
 	return 0;
 }
 
-static int try_path(struct finder *finder, int root, const char *path, enum proof proof)
+/* Opens @path below @root; *@ret_real: its name without links. */
+static int open_below(struct finder *finder, enum debug_root root, const char *path,
+		      char ret_real[static PATH_MAX])
 {
-	int fd = is_complete(finder) ? -ENOENT : rooted_open(root, path);
+	const struct debug_opener *opener = finder->search->place->opener;
+	int fd;
 
-	return fd < 0 ? 0 : consider(finder, fd, root, path, proof);
+	ret_real[0] = '\0';
+	fd = opener->open_file(opener->context, root, path, ret_real);
+	finder->files->is_held |= fd == -EAGAIN;
+	return fd;
+}
+
+static int fetch(const struct finder *finder, const char *build_id)
+{
+	const struct debug_opener *opener = finder->search->place->opener;
+
+	return opener->fetch(opener->context, build_id);
+}
+
+static int try_path(struct finder *finder, enum debug_root root, const char *path, enum proof proof)
+{
+	char real[PATH_MAX];
+	int fd = is_complete(finder) ? -ENOENT : open_below(finder, root, path, real);
+
+	return fd < 0 ? 0 : consider(finder, fd, (struct found){root, path, real}, proof);
 }
 
 static void build_id_path(const struct build_id *id, char *path, size_t size)
@@ -163,14 +194,14 @@ static int folder_length(const char *path)
 	return slash ? slash - path : 0;
 }
 
-static int try_link(struct finder *finder, int root)
+static int try_link(struct finder *finder, enum debug_root root)
 {
 	static const char *const patterns[] = {
 		"%.*s/%s",
 		"%.*s/.debug/%s",
 		DEBUG_FOLDER "%.*s/%s",
 	};
-	const char *path = finder->search->path;
+	const char *path = finder->search->place->path;
 	char text[2 * PATH_MAX];
 	int r = 0;
 
@@ -182,7 +213,7 @@ static int try_link(struct finder *finder, int root)
 	return r;
 }
 
-static int try_root(struct finder *finder, int root)
+static int try_root(struct finder *finder, enum debug_root root)
 {
 	char path[PATH_MAX];
 	int r = 0;
@@ -200,7 +231,7 @@ static int try_debug_data(struct finder *finder)
 {
 	struct debug_files *files = finder->files;
 	struct debug_file *file = &files->opened[files->n_opened];
-	struct debug_file data = {.fd = -1, .root = -1};
+	struct debug_file data = {.fd = -1};
 	size_t n;
 	int r;
 
@@ -232,19 +263,17 @@ static int try_debuginfod(struct finder *finder)
 	if (is_complete(finder) || !finder->id.n)
 		return 0;
 	build_id_text(&finder->id, id);
-	fd = debuginfod_open(finder->search->debuginfod, id);
-	return fd < 0 ? 0 : consider(finder, fd, -1, "", PROOF_ID);
+	fd = fetch(finder, id);
+	return fd < 0 ? 0 : consider(finder, fd, FOUND_FETCHED, PROOF_ID);
 }
 
 static void list_roots(struct finder *finder)
 {
-	const struct debug_search *search = finder->search;
+	static const enum debug_root order[] = {DEBUG_SYMFS, DEBUG_PROCESS, DEBUG_OURS};
 
-	if (search->symfs >= 0)
-		finder->roots[finder->n_roots++] = search->symfs;
-	if (search->root >= 0 && !rooted_is_ours(search->root))
-		finder->roots[finder->n_roots++] = search->root;
-	finder->roots[finder->n_roots++] = -1;
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+		if (finder->search->place->has[order[i]])
+			finder->roots[finder->n_roots++] = order[i];
 }
 
 static int find_files(struct finder *finder)
@@ -253,15 +282,15 @@ static int find_files(struct finder *finder)
 	int r = 0;
 
 	finder->id = build_id_of(search->file);
-	if (search->symfs >= 0 && search->path[0] == '/')
-		r = try_path(finder, search->symfs, search->path, PROOF_IF_ANY);
+	if (search->place->has[DEBUG_SYMFS] && search->place->path[0] == '/')
+		r = try_path(finder, DEBUG_SYMFS, search->place->path, PROOF_IF_ANY);
 	if (r < 0)
 		return r;
 	take(finder, search->file);
 	if (is_complete(finder))
 		return 0;
 	finder->has_link =
-		debug_link_read(search->file, &finder->link) == 0 && search->path[0] == '/';
+		debug_link_read(search->file, &finder->link) == 0 && search->place->path[0] == '/';
 	for (size_t i = 0; i < finder->n_roots && r == 0; i++)
 		r = try_root(finder, finder->roots[i]);
 	if (r < 0 || search->want_frames)
@@ -277,7 +306,7 @@ static int consider_alternate(struct finder *finder, int fd,
 	struct debug_files *files = finder->files;
 	struct debug_file *file;
 	struct build_id id;
-	int r = open_next(files, fd, -1, "", &file);
+	int r = open_next(files, fd, FOUND_FETCHED, &file);
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
@@ -291,38 +320,33 @@ static int consider_alternate(struct finder *finder, int fd,
 	return 1;
 }
 
-static int try_alternate(struct finder *finder, int root, const char *path,
+static int try_alternate(struct finder *finder, enum debug_root root, const char *path,
 			 const struct debug_alternate_link *link)
 {
-	int fd = rooted_open(root, path);
+	char real[PATH_MAX];
+	int fd = open_below(finder, root, path, real);
 
 	return fd < 0 ? 0 : consider_alternate(finder, fd, link);
 }
 
-/* The file that has the DWARF: where it was found, and its name without links. */
-static int dwarf_places(const struct finder *finder, const char **ret_path, char *real, size_t size)
+/* Where the file that has the DWARF was found. */
+static struct found dwarf_place(const struct finder *finder)
 {
 	const struct debug_files *files = finder->files;
-	int root = finder->search->root, fd = finder->search->file->fd;
-	char link[64];
-	ssize_t n;
+	const struct debug_place *place = finder->search->place;
 
-	*ret_path = finder->search->path;
 	for (size_t i = 0; i < files->n_opened; i++) {
-		if (files->dwarf != &files->opened[i].elf)
-			continue;
-		*ret_path = files->opened[i].path;
-		root = files->opened[i].root;
-		fd = files->opened[i].fd;
+		const struct debug_file *file = &files->opened[i];
+
+		if (files->dwarf == &file->elf)
+			return (struct found){file->root, file->path, file->real};
 	}
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	n = readlink(link, real, size - 1);
-	real[n > 0 ? n : 0] = '\0';
-	return root;
+	return (struct found){place->has[DEBUG_PROCESS] ? DEBUG_PROCESS : DEBUG_OURS, place->path,
+			      place->real};
 }
 
 /* Tries @link relative to the file at @base under @root. */
-static int try_alternate_beside(struct finder *finder, int root, const char *base,
+static int try_alternate_beside(struct finder *finder, enum debug_root root, const char *base,
 				const struct debug_alternate_link *link)
 {
 	char path[2 * PATH_MAX];
@@ -336,20 +360,21 @@ static int try_alternate_beside(struct finder *finder, int root, const char *bas
 /* Tries the path that @link tells; a relative one begins where the file with the DWARF lies. */
 static int try_alternate_path(struct finder *finder, const struct debug_alternate_link *link)
 {
-	char real[PATH_MAX];
-	const char *path;
-	int root = dwarf_places(finder, &path, real, sizeof real), r;
+	const struct found dwarf = dwarf_place(finder);
+	int r;
 
 	if (link->path[0] == '/') {
-		r = try_alternate(finder, root, link->path, link);
-		return r != 0 || root < 0 ? r : try_alternate(finder, -1, link->path, link);
+		r = try_alternate(finder, dwarf.root, link->path, link);
+		return r != 0 || dwarf.root == DEBUG_OURS
+			       ? r
+			       : try_alternate(finder, DEBUG_OURS, link->path, link);
 	}
-	r = try_alternate_beside(finder, root, path, link);
+	r = try_alternate_beside(finder, dwarf.root, dwarf.path, link);
 	if (r == 0)
-		r = try_alternate_beside(finder, root, real, link);
+		r = try_alternate_beside(finder, dwarf.root, dwarf.real, link);
 	/* The name without links is that under our root, if the file can be seen from there. */
-	if (r == 0 && root >= 0)
-		r = try_alternate_beside(finder, -1, real, link);
+	if (r == 0 && dwarf.root != DEBUG_OURS)
+		r = try_alternate_beside(finder, DEBUG_OURS, dwarf.real, link);
 	return r;
 }
 
@@ -368,7 +393,7 @@ static int find_alternate(struct finder *finder)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	build_id_text(&link.id, id);
-	fd = debuginfod_open(finder->search->debuginfod, id);
+	fd = fetch(finder, id);
 	if (fd >= 0)
 		r = consider_alternate(finder, fd, &link);
 	return r < 0 ? r : 0;
@@ -396,16 +421,20 @@ void debug_files_done(struct debug_files *files)
 	*files = (struct debug_files){};
 }
 
-int debug_files_open_frames(struct elf_file *file, const char *path, int root)
+int debug_files_open_frames(struct elf_file *file, const struct debug_place *place)
 {
-	const struct debug_search search = {
-		.file = file, .path = path, .root = root, .symfs = -1, .want_frames = true};
+	const struct debug_search search = {.file = file, .place = place, .want_frames = true};
 	struct debug_files files;
 	int r = debug_files_find(&search, &files);
 
 	if (r < 0)
 		return r;
-	r = files.n_opened ? fcntl(files.opened[0].fd, F_DUPFD_CLOEXEC, 0) : -ENOENT;
+	if (files.n_opened) {
+		r = files.opened[0].fd;
+		files.opened[0].fd = -1;
+	} else {
+		r = -ENOENT;
+	}
 	debug_files_done(&files);
-	return r == -1 ? -errno : r;
+	return r;
 }

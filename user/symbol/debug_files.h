@@ -4,31 +4,30 @@
  *
  * Distributions strip what they ship, and keep symbols and DWARF in files of their own. Whoever
  * made such a file said how to find it: by the build-id, or by a link with a checksum. Places are
- * tried in the order that is documented in bpfflame(1), under the root of the process first, and
- * a file that does not belong to the mapped one is never taken.
+ * tried in the order that is documented in bpfflame(1), under the root of the process first. A file
+ * that does not belong to the mapped one is never taken.
+ *
+ * Whoever reads these files may not be who may open them: debug_opener.h.
  */
 #ifndef SYMBOL_DEBUG_FILES_H
 #define SYMBOL_DEBUG_FILES_H
 
 #include "base/elf_file.h"
-#include "symbol/debuginfod.h"
+#include "symbol/debug_opener.h"
 
 struct debug_search {
 	struct elf_file *file; /* the mapped file */
-	const char *path;      /* as the process saw it */
-	int root;	       /* of the process; -1: ours */
-	int symfs;	       /* a folder that is looked under first; -1: none */
+	const struct debug_place *place;
 	bool want_dwarf;
 	bool want_frames; /* only a file that has .debug_frame */
-	struct debuginfod *debuginfod;
 };
 
 /* One of the files that were opened. */
 struct debug_file {
 	int fd;		/* -1: @image */
 	uint8_t *image; /* MiniDebugInfo, unpacked */
-	int root;
-	char *path; /* under @root */
+	enum debug_root root;
+	char *path, *real; /* under @root; without links, under ours */
 	struct elf_file elf;
 };
 
@@ -42,6 +41,7 @@ struct debug_files {
 		*alternate; /* the file that @dwarf shares with others, made by dwz, or NULL */
 	struct debug_file opened[MAX_DEBUG_FILES];
 	size_t n_opened;
+	bool is_held; /* one could not be read, because somebody holds a lease on it */
 };
 
 /*
@@ -53,9 +53,10 @@ int debug_files_find(const struct debug_search *search, struct debug_files *ret)
 void debug_files_done(struct debug_files *files);
 
 /*
- * Opens the file that has the .debug_frame which was stripped from @file, by its build-id; @path and
- * @root as in a search. Returns a descriptor, the caller's to close. Errors: -ENOENT there is none; -ENOMEM.
+ * Opens the file that has the .debug_frame which was stripped from @file, by its build-id, @place
+ * as in a search. Returns a descriptor, the caller's to close. Errors: -ENOENT there is none;
+ * -ENOMEM.
  */
-int debug_files_open_frames(struct elf_file *file, const char *path, int root);
+int debug_files_open_frames(struct elf_file *file, const struct debug_place *place);
 
 #endif

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/foreign.h"
 #include "base/system.h"
-#include "symbol/rooted.h"
 
 #define ONE_LIMIT_NS (30 * NSEC_PER_SEC)
 #define ALL_LIMIT_NS (60 * NSEC_PER_SEC)
@@ -43,7 +43,7 @@ static int open_cached(const char *build_id)
 			continue;
 		n = snprintf(path, sizeof path, "%s%s/%s/debuginfo", base, places[i].folder,
 			     build_id);
-		fd = (size_t)n < sizeof path ? rooted_open(-1, path) : -ENAMETOOLONG;
+		fd = (size_t)n < sizeof path ? foreign_open(FOREIGN_OUR_ROOT, path) : -ENAMETOOLONG;
 		/* An empty file says that no server has it. */
 		if (fd >= 0 && lseek(fd, 0, SEEK_END) > 0)
 			return fd;
@@ -186,6 +186,6 @@ int debuginfod_open(struct debuginfod *debuginfod, const char *build_id)
 	if ((r < 0 && r != -ESRCH) || debuginfod->spent_ns >= ALL_LIMIT_NS)
 		debuginfod->is_off = true;
 	if (r == 0 && *path == '/')
-		fd = rooted_open(-1, path);
+		fd = foreign_open(FOREIGN_OUR_ROOT, path);
 	return fd < 0 ? -ENOENT : fd;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/file_names.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#include "symbol/debug_files.h"
+#include "base/system.h"
+#include "symbol/elf_starts.h"
 #include "symbol/elf_symbols.h"
+#include "symbol/jit.h"
+#include "symbol/lookups.h"
 
 static bool is_fatal(int r)
 {
@@ -72,45 +76,190 @@ static int find_frames(struct elf_file *mapped, const struct debug_files *files,
 	return is_fatal(r) ? r : 0;
 }
 
-static int no_frames(size_t n, struct dwarf_frames *ret)
+/* Where each address of the question went, sorted by virtual address. */
+struct translated {
+	uint64_t address;
+	uint32_t at;
+};
+
+static int compare_translated(const void *left, const void *right)
 {
-	*ret = (struct dwarf_frames){
-		.first = calloc(n + 1, sizeof *ret->first),
-		.n = calloc(n + 1, sizeof *ret->n),
-	};
-	if (ret->first && ret->n)
-		return 0;
-	dwarf_frames_done(ret);
-	return -ENOMEM;
+	const struct translated *a = left, *b = right;
+
+	return (a->address > b->address) - (a->address < b->address);
 }
 
-int file_names_find(const struct mapped_file *mapped, const struct symbolize_options *options,
-		    struct debuginfod *debuginfod, struct lookups *lookups, struct strings *strings,
-		    struct dwarf_frames *ret_frames, bool *ret_damaged)
+/* Turns file offsets into virtual addresses, and leaves out those that are loaded nowhere. */
+static size_t translate(const struct elf_file *file, struct file_names *names,
+			struct translated *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		uint64_t *address = &names->items[i].address;
+
+		if (elf_file_virtual_address(file, *address, address))
+			ret[n++] = (struct translated){*address, i};
+	}
+	qsort(ret, n, sizeof *ret, compare_translated);
+	return n;
+}
+
+static int find_names(struct elf_file *mapped, const struct names_question *question,
+		      const struct debug_place *place, struct lookups *lookups,
+		      struct strings *strings, struct dwarf_frames *frames, bool *damaged)
 {
 	const struct debug_search search = {
-		.file = mapped->file,
-		.path = mapped->path,
-		.root = mapped->root,
-		.symfs = mapped->symfs,
-		.want_dwarf = options->lines || !options->no_inline,
-		.debuginfod = debuginfod,
+		.file = mapped,
+		.place = place,
+		.want_dwarf = question->lines || !question->no_inline,
 	};
-	struct dwarf_frames frames = {};
 	struct debug_files files;
 	int r = debug_files_find(&search, &files);
 
-	*ret_damaged = false;
 	if (r < 0)
 		return r;
-	r = find_symbols(mapped->file, files.symbols, lookups, strings, ret_damaged);
+	*damaged = files.is_held;
+	r = find_symbols(mapped, files.symbols, lookups, strings, damaged);
 	if (r == 0 && files.dwarf)
-		r = find_frames(mapped->file, &files, options->lines, lookups, strings, &frames,
-				ret_damaged);
-	if (r == 0 && !frames.n)
-		r = no_frames(lookups->n, &frames);
+		r = find_frames(mapped, &files, question->lines, lookups, strings, frames, damaged);
 	debug_files_done(&files);
-	if (r == 0)
-		*ret_frames = frames;
 	return r;
+}
+
+/* What has no name is told apart by where its function begins, if that is known. */
+static int find_starts(const struct elf_file *mapped, struct file_names *names,
+		       const struct translated *addresses, size_t n)
+{
+	struct elf_starts starts;
+	int r = elf_starts_open(&starts, mapped);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	for (size_t i = 0; i < n; i++) {
+		struct named_address *item = &names->items[addresses[i].at];
+
+		if (!item->name)
+			elf_starts_find(&starts, mapped, item->address, &item->address);
+	}
+	elf_starts_done(&starts);
+	return 0;
+}
+
+/* Finds the names of @n @addresses and sets the items they come from. */
+static int name_addresses(struct elf_file *mapped, const struct names_question *question,
+			  const struct debug_place *place, const struct translated *addresses,
+			  size_t n, struct strings *strings, struct file_names *ret)
+{
+	_cleanup_free_ uint64_t *values = malloc((n + 1) * sizeof *values);
+	_cleanup_free_ uint32_t *found = calloc(n + 1, sizeof *found);
+	struct lookups lookups = {.addresses = values, .names = found};
+	struct dwarf_frames frames = {};
+	int r;
+
+	if (!values || !found)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || addresses[i].address != addresses[i - 1].address)
+			values[lookups.n++] = addresses[i].address;
+	r = find_names(mapped, question, place, &lookups, strings, &frames, &ret->damaged);
+	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
+		struct named_address *item = &ret->items[addresses[i].at];
+
+		while (values[at] < addresses[i].address)
+			at++;
+		item->name = found[at];
+		item->first = frames.n ? frames.first[at] : 0;
+		item->n_frames = frames.n ? frames.n[at] : 0;
+	}
+	ret->frames = frames.frames;
+	ret->n_frames = frames.n_frames;
+	frames.frames = NULL;
+	dwarf_frames_done(&frames);
+	return r < 0 ? r : find_starts(mapped, ret, addresses, n);
+}
+
+static int answer(struct elf_file *mapped, const struct names_question *question,
+		  const struct debug_place *place, struct strings *strings, struct file_names *ret)
+{
+	_cleanup_free_ struct translated *addresses = malloc((question->n + 1) * sizeof *addresses);
+	size_t n;
+
+	if (!addresses)
+		return -ENOMEM;
+	ret->id_n = elf_file_build_id(mapped, ret->id);
+	n = translate(mapped, ret, addresses);
+	return question->addresses_only
+		       ? 0
+		       : name_addresses(mapped, question, place, addresses, n, strings, ret);
+}
+
+int file_names_none(const struct names_question *question, int error, struct file_names *ret)
+{
+	*ret = (struct file_names){.error = error,
+				   .items = calloc(question->n + 1, sizeof *ret->items),
+				   .n = question->n};
+	if (!ret->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < ret->n; i++)
+		ret->items[i].address = question->addresses[i];
+	return 0;
+}
+
+int file_names_find(const struct names_question *question, const struct debug_place *place,
+		    struct strings *strings, struct file_names *ret)
+{
+	struct elf_file mapped;
+	int r = file_names_none(question, 0, ret);
+
+	if (r < 0)
+		return r;
+	ret->error =
+		place->file < 0 ? elf_file_open_vdso(&mapped) : elf_file_open(&mapped, place->file);
+	if (ret->error == 0) {
+		r = answer(&mapped, question, place, strings, ret);
+		elf_file_done(&mapped);
+	}
+	if (ret->error == -ENOMEM)
+		r = -ENOMEM;
+	if (r < 0)
+		file_names_done(ret);
+	return r;
+}
+
+int jit_names_find(const struct names_question *question, int perf_map, int jitdump,
+		   struct strings *strings, struct file_names *ret)
+{
+	const struct mapping_source source = {-1, -1, perf_map, jitdump};
+	_cleanup_free_ uint32_t *found = calloc(question->n + 1, sizeof *found);
+	_cleanup_free_ struct jit_line *lines = calloc(question->n + 1, sizeof *lines);
+	struct lookups lookups = {(uint64_t *)question->addresses, found, question->n};
+	int r = file_names_none(question, 0, ret);
+
+	if (r < 0)
+		return r;
+	ret->frames = calloc(question->n + 1, sizeof *ret->frames);
+	r = found && lines && ret->frames
+		    ? jit_resolve(&source, &lookups, strings, question->lines ? lines : NULL,
+				  &ret->damaged)
+		    : -ENOMEM;
+	for (size_t i = 0; i < ret->n && r == 0; i++) {
+		ret->items[i].name = found[i];
+		if (!found[i])
+			continue;
+		ret->items[i].first = ret->n_frames;
+		ret->items[i].n_frames = 1;
+		ret->frames[ret->n_frames++] =
+			(struct dwarf_frame){found[i], lines[i].file, lines[i].line};
+	}
+	if (r < 0)
+		file_names_done(ret);
+	return r;
+}
+
+void file_names_done(struct file_names *names)
+{
+	free(names->items);
+	free(names->frames);
+	*names = (struct file_names){};
 }

@@ -12,7 +12,8 @@
 #include "symbol/jit_ranges.h"
 #include "symbol/jit_reader.h"
 
-#define BYTES_MAX (1ULL << 30)
+/* The last so many are read: a second of work, whatever the lines are. Real maps have 100 a line. */
+#define BYTES_MAX (256ULL << 20)
 
 struct line {
 	uint64_t start, size;

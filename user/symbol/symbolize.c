@@ -9,7 +9,6 @@
 #include "symbol/symbolize.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,12 +19,12 @@
 
 #include "base/array.h"
 #include "base/elf_file.h"
+#include "base/foreign.h"
 #include "base/system.h"
 #include "symbol/file_names.h"
-#include "symbol/jit.h"
 #include "symbol/kernel_names.h"
 #include "symbol/lookups.h"
-#include "symbol/rooted.h"
+#include "symbol/names_job.h"
 
 struct source {
 	enum mapping_kind kind;
@@ -54,7 +53,8 @@ struct session {
 	uint32_t *mapping_source; /* TABLE_NONE: none yet */
 	struct entry *entries;
 	size_t n_entries;
-	int symfs; /* options->symfs; -1: none */
+	int symfs;	   /* options->symfs; -1: none */
+	uint64_t ended_at; /* monotonic ns: when the call under way saw that the search is ended */
 	struct debuginfod debuginfod;
 	struct profile_frame *frames; /* of the location at hand */
 	size_t frames_capacity;
@@ -256,17 +256,23 @@ static int set_frames_of(struct session *session, const struct entry *entry, uin
 	return r < 0 ? r : profile_set_frames(profile, entry->location, session->frames, n_set);
 }
 
-static int set_frames_file(struct session *session, const struct entry *entries, size_t n,
-			   const struct lookups *lookups, const struct dwarf_frames *frames)
+/* @entries: those that @names were asked for. */
+static int set_frames_file(struct session *session, struct entry *entries, size_t n,
+			   const struct file_names *names)
 {
+	uint64_t asked = n ? entries[0].address : 0;
 	int r = 0;
 
 	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
-		while (lookups->addresses[at] < entries[i].address)
-			at++;
-		r = frames->n[at] ? set_frames_of(session, &entries[i], lookups->names[at],
-						  frames->frames + frames->first[at], frames->n[at])
-				  : set_frame(session, &entries[i], lookups->names[at]);
+		const struct named_address *item;
+
+		at += entries[i].address != asked;
+		asked = entries[i].address;
+		item = &names->items[at];
+		entries[i].address = item->address;
+		r = item->n_frames ? set_frames_of(session, &entries[i], item->name,
+						   names->frames + item->first, item->n_frames)
+				   : set_frame(session, &entries[i], item->name);
 	}
 	return r;
 }
@@ -309,35 +315,11 @@ static int name_kernel(struct session *session, struct entry *entries, size_t n)
 
 	if (r < 0)
 		return r;
-	r = kernel_names_find(&lookups, &session->profile->strings,
-			      &session->stats.kernel_refused);
+	r = kernel_names_find(&lookups, &session->profile->strings, &session->stats.kernel_refused);
 	if (r == 0)
 		r = set_frames(session, entries, n, &lookups);
 	lookups_done(&lookups);
 	return r;
-}
-
-/* Turns file offsets into virtual addresses, names those that are loaded nowhere, drops them. */
-static int translate(struct session *session, const struct elf_file *file, struct entry *entries,
-		     size_t *n)
-{
-	size_t kept = 0;
-	int r;
-
-	for (size_t i = 0; i < *n; i++) {
-		struct entry entry = entries[i];
-
-		if (elf_file_virtual_address(file, entry.address, &entry.address)) {
-			entries[kept++] = entry;
-			continue;
-		}
-		r = set_frames_unnamed(session, &entry, 1);
-		if (r < 0)
-			return r;
-	}
-	qsort(entries, kept, sizeof *entries, entry_compare);
-	*n = kept;
-	return 0;
 }
 
 /* The path of a mapped file as it may be found again, malloc'ed: no mark of deletion. */
@@ -355,66 +337,140 @@ static bool is_ended(const struct session *session)
 	return session->options->is_ended && *session->options->is_ended;
 }
 
-/* What is to be found where the search has ended: what is quick. */
-static struct symbolize_options options_now(const struct session *session)
+/* What is asked of @lookups: where the search has ended, what is quick. */
+static struct names_question question_now(const struct session *session,
+					  const struct lookups *lookups)
 {
-	struct symbolize_options options = *session->options;
+	const struct symbolize_options *options = session->options;
+	bool quick = is_ended(session);
 
-	options.no_inline |= is_ended(session);
-	options.lines &= !is_ended(session);
-	return options;
+	return (struct names_question){
+		.addresses = lookups->addresses,
+		.n = lookups->n,
+		.no_inline = options->no_inline || quick,
+		.lines = options->lines && !quick,
+		.addresses_only = options->addresses,
+	};
 }
 
-/* Names what is known of addresses in an open file. Errors: -ENOMEM, -E2BIG. */
-static int name_open_file(struct session *session, const struct source *source,
-			  struct elf_file *file, struct entry *entries, size_t n)
-{
-	struct mapped_file mapped = {.file = file, .root = source->root, .symfs = session->symfs};
-	const struct symbolize_options options = options_now(session);
-	struct dwarf_frames frames;
-	struct lookups lookups;
-	bool damaged;
-	char *path;
-	int r = translate(session, file, entries, &n);
+#define PATIENCE_NS	  (5 * NSEC_PER_SEC)
+#define ENDED_PATIENCE_NS (NSEC_PER_SEC / 5)
 
-	if (r < 0 || session->options->addresses)
-		return r < 0 ? r : set_frames_unnamed(session, entries, n);
-	path = clean_path(session, source->path);
-	r = path ? lookups_init(&lookups, entries, n) : -ENOMEM;
-	if (r == 0) {
-		mapped.path = path;
-		if (options.begin_file && !is_ended(session))
-			options.begin_file(path);
-		r = file_names_find(&mapped, &options, &session->debuginfod, &lookups,
-				    &session->profile->strings, &frames, &damaged);
-		if (r == 0) {
-			session->stats.damaged_files += damaged;
-			session->stats.unsearched_files += is_ended(session);
-			r = set_frames_file(session, entries, n, &lookups, &frames);
-			dwarf_frames_done(&frames);
-		}
-		lookups_done(&lookups);
-	}
-	free(path);
+/* Waits for the reader, but not for long once the search was ended. */
+static bool wait_for_reader(void *context, uint64_t quiet_ns)
+{
+	struct session *session = context;
+
+	/* Where one file makes us wait, many may. */
+	if (!is_ended(session))
+		return quiet_ns < (session->stats.unread_files ? NSEC_PER_SEC : PATIENCE_NS);
+	if (!session->ended_at)
+		session->ended_at = monotonic_ns();
+	return monotonic_ns() - session->ended_at < ENDED_PATIENCE_NS;
+}
+
+/* Asks whoever reads for us. What it did not survive has no names. Errors: -ENOMEM. */
+static int ask_reader(struct session *session, const struct source *source,
+		      const struct names_question *question, const struct debug_place *place,
+		      struct file_names *ret)
+{
+	struct reader *reader = session->options->reader;
+	struct strings *strings = &session->profile->strings;
+	int r;
+
+	session->ended_at = 0;
+	r = place ? names_job_file(reader, question, place, wait_for_reader, session, strings, ret)
+		  : names_job_jit(reader, question, source->perf_map, source->jitdump,
+				  wait_for_reader, session, strings, ret);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	r = file_names_none(question, r, ret);
+	ret->is_unread = r == 0;
 	return r;
 }
 
-static int add_build_id(struct session *session, const struct elf_file *file, struct source *source)
+/* Asks about the file at @place; NULL: about what JITs wrote. Errors: -ENOMEM, -E2BIG. */
+static int ask_names(struct session *session, const struct source *source,
+		     const struct lookups *lookups, const struct debug_place *place,
+		     struct file_names *ret)
+{
+	struct strings *strings = &session->profile->strings;
+	struct names_question question = question_now(session, lookups);
+	bool was_ended = is_ended(session);
+	int r;
+
+	/* The vDSO is the kernel's. */
+	if (session->options->reader && (!place || place->file >= 0)) {
+		r = ask_reader(session, source, &question, place, ret);
+		if (r < 0 || ret->error != -ETIMEDOUT || was_ended || !is_ended(session))
+			return r;
+		file_names_done(ret);
+		question = question_now(session, lookups);
+		return ask_reader(session, source, &question, place, ret);
+	}
+	return place ? file_names_find(&question, place, strings, ret)
+		     : jit_names_find(&question, source->perf_map, source->jitdump, strings, ret);
+}
+
+static void count_file(struct session *session, const struct source *source,
+		       const struct file_names *names)
+{
+	session->stats.unread_files += names->is_unread;
+	if (names->is_unread && !*session->stats.unread)
+		snprintf(session->stats.unread, sizeof session->stats.unread, "%s",
+			 strings_get(&session->profile->strings, source->path));
+	session->stats.unreadable_files += names->error < 0 && !names->is_unread && source->fd >= 0;
+	session->stats.damaged_files += names->damaged;
+	session->stats.unsearched_files += is_ended(session) && !session->options->addresses;
+}
+
+static int set_build_id(struct session *session, const struct file_names *names,
+			struct source *source)
 {
 	char text[2 * ELF_BUILD_ID_MAX + 1] = "";
-	uint8_t id[ELF_BUILD_ID_MAX];
-	size_t n = elf_file_build_id(file, id);
 
-	for (size_t i = 0; i < n; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	for (size_t i = 0; i < names->id_n; i++)
+		snprintf(text + 2 * i, 3, "%02x", names->id[i]);
 	return strings_add(&session->profile->strings, text, &source->build_id);
+}
+
+/* Names addresses in the file behind @fd; -1: in the vDSO. Errors: -ENOMEM, -E2BIG. */
+static int name_addresses(struct session *session, struct source *source, int fd,
+			  struct entry *entries, size_t n)
+{
+	struct debug_places places = {fd, source->root, session->symfs, &session->debuginfod};
+	const struct symbolize_options *options = session->options;
+	char real[PATH_MAX];
+	struct debug_place place;
+	struct file_names names;
+	struct lookups lookups;
+	char *path = clean_path(session, source->path);
+	int r = path ? lookups_init(&lookups, entries, n) : -ENOMEM;
+
+	if (r < 0) {
+		free(path);
+		return r;
+	}
+	debug_place_init(&places, path, real, &place);
+	if (options->begin_file && !is_ended(session) && !options->addresses)
+		options->begin_file(path);
+	r = ask_names(session, source, &lookups, &place, &names);
+	if (r == 0) {
+		count_file(session, source, &names);
+		r = names.error ? 0 : set_build_id(session, &names, source);
+		r = r < 0 ? r : set_frames_file(session, entries, n, &names);
+		file_names_done(&names);
+	}
+	lookups_done(&lookups);
+	free(path);
+	return r;
 }
 
 /* Opens what lies under --symfs in the place of a file that is gone. */
 static int open_instead(const struct session *session, const struct source *source)
 {
 	char *path = session->symfs < 0 ? NULL : clean_path(session, source->path);
-	int fd = path && *path == '/' ? rooted_open(session->symfs, path) : -ENOENT;
+	int fd = path && *path == '/' ? foreign_open(session->symfs, path) : -ENOENT;
 
 	free(path);
 	return fd;
@@ -425,54 +481,33 @@ static int name_file(struct session *session, struct source *source, struct entr
 {
 	_cleanup_close_ int instead = source->fd < 0 ? open_instead(session, source) : -1;
 	int fd = source->fd < 0 ? instead : source->fd;
-	struct elf_file file;
-	int r = fd < 0 ? fd : elf_file_open(&file, fd);
 
 	session->stats.files += source->fd >= 0;
-	if (r == 0) {
-		r = add_build_id(session, &file, source);
-		if (r == 0)
-			r = name_open_file(session, source, &file, entries, n);
-		elf_file_done(&file);
-	} else if (r != -ENOMEM) {
-		session->stats.unreadable_files += source->fd >= 0;
-		r = set_frames_unnamed(session, entries, n);
-	}
-	return r;
+	return fd < 0 ? set_frames_unnamed(session, entries, n)
+		      : name_addresses(session, source, fd, entries, n);
 }
 
-/* The kernel maps the same vDSO into every process: ours tells about all. */
-static int name_vdso(struct session *session, const struct source *source, struct entry *entries,
-		     size_t n)
-{
-	struct elf_file file;
-	int r = elf_file_open_vdso(&file);
-
-	if (r < 0)
-		return r == -ENOMEM ? r : set_frames_unnamed(session, entries, n);
-	r = name_open_file(session, source, &file, entries, n);
-	elf_file_done(&file);
-	return r;
-}
-
-/* Sets the frames of code that a JIT made; @lines: NULL, or one for each of @lookups. */
+/* Sets the frames of code that a JIT made. */
 static int set_frames_jit(struct session *session, const struct entry *entries, size_t n,
-			  const struct lookups *lookups, const struct jit_line *lines)
+			  const struct lookups *lookups, const struct file_names *names)
 {
 	int r = 0;
 
 	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
+		const struct named_address *item;
+
 		while (lookups->addresses[at] < entries[i].address)
 			at++;
-		if (!lookups->names[at]) {
+		item = &names->items[at];
+		if (!item->n_frames) {
 			r = set_frame(session, &entries[i], 0);
 			continue;
 		}
 		struct profile_frame frame = {
 			.kind = FRAME_JIT,
-			.function = lookups->names[at],
-			.file = lines ? lines[at].file : 0,
-			.line = lines ? lines[at].line : 0,
+			.function = names->frames[item->first].function,
+			.file = names->frames[item->first].file,
+			.line = names->frames[item->first].line,
 		};
 
 		r = profile_set_frames(session->profile, entries[i].location, &frame, 1);
@@ -483,27 +518,19 @@ static int set_frames_jit(struct session *session, const struct entry *entries, 
 static int name_jit(struct session *session, const struct source *source, struct entry *entries,
 		    size_t n)
 {
-	struct mapping_source files = MAPPING_SOURCE_NONE;
-	struct jit_line *lines = NULL;
+	struct file_names names;
 	struct lookups lookups;
-	bool damaged = false;
 	int r = lookups_init(&lookups, entries, n);
 
 	if (r < 0)
 		return r;
-	files.perf_map = source->perf_map;
-	files.jitdump = source->jitdump;
-	session->stats.files += (files.perf_map >= 0) + (files.jitdump >= 0);
-	if (session->options->lines) {
-		lines = calloc(lookups.n + 1, sizeof *lines);
-		r = lines ? 0 : -ENOMEM;
+	session->stats.files += (source->perf_map >= 0) + (source->jitdump >= 0);
+	r = ask_names(session, source, &lookups, NULL, &names);
+	if (r == 0) {
+		session->stats.unreadable_files += names.damaged || names.is_unread;
+		r = set_frames_jit(session, entries, n, &lookups, &names);
+		file_names_done(&names);
 	}
-	if (r == 0)
-		r = jit_resolve(&files, &lookups, &session->profile->strings, lines, &damaged);
-	if (r == 0)
-		r = set_frames_jit(session, entries, n, &lookups, lines);
-	session->stats.unreadable_files += damaged;
-	free(lines);
 	lookups_done(&lookups);
 	return r;
 }
@@ -512,7 +539,7 @@ static int name_run(struct session *session, struct source *source, struct entry
 {
 	switch (source->kind) {
 	case MAPPING_FILE: return name_file(session, source, entries, n);
-	case MAPPING_VDSO: return name_vdso(session, source, entries, n);
+	case MAPPING_VDSO: return name_addresses(session, source, -1, entries, n);
 	case MAPPING_KERNEL:
 		if (session->options->addresses)
 			break;
@@ -581,8 +608,7 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 		.mapping_sources = sources,
 		.options = options,
 		.debuginfod.is_ended = options->is_ended,
-		.symfs = options->symfs ? open(options->symfs, O_PATH | O_DIRECTORY | O_CLOEXEC)
-					: -1,
+		.symfs = options->symfs ? foreign_find_typed(options->symfs) : -1,
 	};
 	int r = run(&session);
 

@@ -18,6 +18,8 @@ struct symbol_stats {
 	size_t files, unreadable_files;
 	size_t damaged_files; /* of those read: part of it, or of what belongs to it, is damaged */
 	size_t unsearched_files; /* left when the search was ended: their own symbols alone */
+	size_t unread_files;	 /* that took too long, or that the reader did not survive … */
+	char unread[256];	 /* … the path of the first, as long as there is room */
 	int kernel_refused;	 /* 0, or why the kernel does not name its functions: -errno */
 };
 

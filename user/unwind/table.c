@@ -633,8 +633,9 @@ int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
 
 void unwind_table_done(struct unwind_table *table)
 {
-	for (uint32_t i = 0; i < table->n_parts; i++)
+	for (uint32_t i = 0; i < table->n_parts && !table->block; i++)
 		free(table->parts[i].words);
+	free(table->block);
 	free(table->parts);
 	*table = (struct unwind_table){};
 }

@@ -17,6 +17,7 @@ struct unwind_part {
 struct unwind_table {
 	struct unwind_part *parts; /* the i-th covers file offsets from i << BF_PART_SHIFT on */
 	uint32_t n_parts;
+	void *block; /* of which the words of all parts are; NULL: each has its own, malloc'ed */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	/* What it was made from. */
 	uint64_t code_bytes; /* covered by rows */

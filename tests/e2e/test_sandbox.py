@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whoever reads the files of others has no rights, and nothing that happens to it stops a recording."""
+import contextlib
+import errno
+import os
+import pty
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from harness import BPFFLAME, WORKLOADS, Folded, Running, record, workload
+
+NOBODY = "65534"
+
+
+def readers_of(pid):
+    """The processes that read files for bpfflame @pid."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children
+            if Path(f"/proc/{child}/comm").read_text().strip() == "bpfflame-reader"]
+
+
+def wait_for_reader(pid):
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        found = readers_of(pid)
+        if found:
+            return found[0]
+        time.sleep(0.01)
+    raise AssertionError("nobody reads")
+
+
+def status_of(pid):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {key: value.split() for key, value in (line.split(":", 1) for line in lines)}
+
+
+@pytest.fixture
+def copy_of_burn(tmp_path):
+    """A program whose file bpfflame has not seen yet."""
+    copy = tmp_path / "fresh"
+    copy.write_bytes((WORKLOADS / "burn").read_bytes())
+    copy.chmod(0o755)
+    return copy
+
+
+def test_the_reader_has_no_rights(tmp_path):
+    with workload("burn", 4):
+        recording = Running("-a", "-d", "2", "-o", tmp_path / "x.folded")
+        reader = wait_for_reader(recording.process.pid)
+        time.sleep(0.5)
+        status = status_of(reader)
+        kinds = {os.stat(f"/proc/{reader}/fd/{fd}").st_mode for fd in os.listdir(f"/proc/{reader}/fd")}
+        assert recording.wait().returncode == 0
+    assert status["Uid"] == status["Gid"] == [NOBODY] * 4
+    assert status["Groups"] == []
+    for capabilities in "CapInh", "CapPrm", "CapEff", "CapAmb":
+        assert int(status[capabilities][0], 16) == 0, capabilities
+    assert status["NoNewPrivs"] == ["1"]
+    assert status["Seccomp"] == ["2"]
+    # /dev/null and the connection: no BPF map, no event, no file.
+    assert all(stat.S_ISSOCK(kind) or stat.S_ISCHR(kind) for kind in kinds), kinds
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGSEGV, signal.SIGKILL])
+def test_a_recording_goes_on_without_its_reader(tmp_path, copy_of_burn, number):
+    output = tmp_path / "x.folded"
+    with workload("burn", 6):
+        recording = Running("--json", "-a", "-d", "3", "-o", output)
+        reader = wait_for_reader(recording.process.pid)
+        time.sleep(0.5)
+        os.kill(reader, number)
+        with workload("burn", 4, command=[copy_of_burn, "4"]):
+            result = recording.wait()
+    assert result.returncode == 0, result
+    summary = result.summary
+    assert 2.9 < summary["duration_seconds"] < 3.1
+    assert result.ended - result.started < summary["startup_seconds"] + 3 + summary["write_seconds"] + 1
+    folded = Folded(output)
+    assert folded.with_frame("burn_60") > 50
+    # One that hangs costs the file it hangs at; one that died before, nothing.
+    assert (summary["losses"]["unread_files"] > 0) == (number == signal.SIGSTOP), summary["losses"]
+    assert folded.total(lambda frames: frames[0] == "fresh") > 50
+
+
+def test_what_could_not_be_read_is_named(tmp_path, copy_of_burn):
+    recording = Running("-a", "-d", "3", "-o", tmp_path / "x.folded")
+    with workload("burn", 3):
+        os.kill(wait_for_reader(recording.process.pid), signal.SIGSTOP)
+        with workload("burn", 4, command=[copy_of_burn, "4"]):
+            result = recording.wait()
+    assert "took too long to read" in result.stderr, result
+    assert "the first unread: /" in result.stderr, result
+
+
+def test_what_unpacks_to_much_fills_no_memory(tmp_path):
+    """A fifth of a megabyte that stands for 200: names from what else the file has."""
+    bomb, program, output = tmp_path / "bomb", tmp_path / "bombed", tmp_path / "x.folded"
+    size = 200 << 20
+    packer = zlib.compressobj(1)
+    bomb.write_bytes(b"ZLIB" + size.to_bytes(8, "big") +
+                     b"".join(packer.compress(bytes(1 << 20)) for _ in range(size >> 20)) + packer.flush())
+    subprocess.run(["objcopy", "--strip-debug", WORKLOADS / "burn", program], check=True)
+    subprocess.run(["objcopy", "--add-section", f".zdebug_info={bomb}", program], check=True)
+    with workload("burn", 4, command=[program]) as process:
+        summary = record("-p", process.pid, "-d", 1, "-o", output).summary
+    assert summary["peak_memory_bytes"] < 100e6
+    assert Folded(output).with_frame("burn_60") > 30
+
+
+def test_without_a_sandbox_the_summary_says_so(tmp_path):
+    result = Running("-d", "0.3", "--no-sandbox", "-o", tmp_path / "x.folded", "-a").wait()
+    assert "sandbox   none" in result.stderr
+    assert "sandbox  " not in Running("-d", "0.3", "-o", tmp_path / "x.folded", "-a").wait().stderr
+
+
+@pytest.mark.parametrize("prefix", [[], ["setpriv", "--reuid", "1234", "--clear-groups"]], ids=["root", "user"])
+def test_the_sandbox_holds(prefix):
+    """As root and as a user without rights: each way out is death, or fails."""
+    result = subprocess.run([*prefix, WORKLOADS / "sandbox"], stdin=subprocess.DEVNULL, check=True, text=True,
+                            stdout=subprocess.PIPE)
+    outcomes = dict(line.split(" ", 1) for line in result.stdout.splitlines())
+    assert outcomes.pop("allowed") == "exit 0", result.stdout
+    assert outcomes.pop("memory") == "exit 1", result.stdout
+    assert set(outcomes.values()) == {f"signal {signal.SIGSYS.value}"}, outcomes
+    assert len(outcomes) == 13
+
+
+def test_the_sandbox_reads_what_we_read(tmp_path):
+    """The stacks of unmodified programs are as whole with it as without."""
+    command = ["sh", "-c", "for i in 1 2 3; do python3 -c 'import json, sqlite3; "
+                           "[json.dumps(list(range(1000))) for i in range(12000)]'; done"]
+    shares = [record("-o", tmp_path / "x.folded", *options, "--", *command).summary["complete_stacks_percent"]
+              for options in ([], ["--no-sandbox"])]
+    assert min(shares) > 97, shares
+
+
+# --- what commands are started with ---------------------------------------------------------
+
+TYPING = """
+import fcntl, os, termios
+try:
+    fcntl.ioctl(os.open("/dev/tty", os.O_RDWR), termios.TIOCSTI, b"x")
+    print("typed")
+except OSError as error:
+    print("refused", error.errno)
+"""
+
+
+@pytest.fixture
+def typing_is_possible():
+    """As before Linux 6.2."""
+    switch = Path("/proc/sys/dev/tty/legacy_tiocsti")
+    before = switch.read_text() if switch.exists() else None
+    if before is not None:
+        switch.write_text("1")
+    yield
+    if before is not None:
+        switch.write_text(before)
+
+
+def on_a_terminal(*command):
+    """What a command prints on a terminal of its own."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp(command[0], list(map(str, command)))
+    text = b""
+    with contextlib.suppress(OSError):
+        while data := os.read(terminal, 4096):
+            text += data
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    return text.decode()
+
+
+@pytest.mark.usefixtures("typing_is_possible")
+def test_a_users_command_types_nothing_into_roots_terminal():
+    assert "typed" in on_a_terminal(sys.executable, "-c", TYPING)
+    output = on_a_terminal(BPFFLAME, "-q", "--user", "nobody", "-o", "-", "--",
+                           "/usr/bin/python3", "-c", TYPING)
+    assert f"refused {errno.EPERM}" in output, output
+
+
+def test_a_users_command_inherits_no_capabilities():
+    result = subprocess.run(["setpriv", "--inh-caps=+net_raw,+sys_ptrace", BPFFLAME, "-q", "--user", "nobody", "-o",
+                             "-", "--", "cat", "/proc/self/status"], check=True,
+                            stdout=subprocess.PIPE, text=True)
+    told = dict(line.split(":\t") for line in result.stdout.splitlines() if line.startswith("Cap"))
+    assert [told[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == ["0" * 16] * 4
+
+
+@pytest.fixture
+def with_file_capabilities():
+    """A copy of bpfflame that gives everybody what recording needs."""
+    folder = Path(tempfile.mkdtemp(prefix="bpfflame-test-"))
+    folder.chmod(0o777)
+    copy = shutil.copy(BPFFLAME, folder / "bpfflame")
+    wanted = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep"
+    if subprocess.run(["setcap", wanted, copy], check=False).returncode:
+        pytest.skip("this filesystem keeps no file capabilities")
+    yield copy
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("arguments", [
+    ["render", "SECRET", "-o", "x.svg"], ["report", "SECRET"], ["diff", "SECRET", "SECRET"],
+    ["--environment", "SECRET", "-o", "x.folded", "--", "env"],
+    ["--environment", "/proc/1/environ", "-o", "x.folded", "--", "env"]])
+def test_file_capabilities_open_no_files_for_their_user(with_file_capabilities, tmp_path, arguments):
+    secret = tmp_path / "secret"
+    secret.write_text("password=1;main 1\n")
+    secret.chmod(0o600)
+    for folder in tmp_path.parents[:-2]:
+        folder.chmod(folder.stat().st_mode | 0o011)
+    words = [str(secret) if word == "SECRET" else word for word in arguments]
+    result = subprocess.run(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups",
+                             with_file_capabilities, *words], cwd=with_file_capabilities.parent, check=False,
+                            capture_output=True, text=True)
+    assert result.returncode == 1, result
+    assert "ermission denied" in result.stderr or "not permitted" in result.stderr, result
+    assert "password" not in result.stdout

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * owner: whom files are written for when root runs us for somebody else.
+ *
+ * With an owner, files are made with their rights over files and belong to them, so that nothing
+ * they have put in the way leads where they may not write themselves. `as_owner` in what follows
+ * says that a file is made so; without an owner, or where only root may write, it is false.
+ */
+#ifndef BASE_OWNER_H
+#define BASE_OWNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* For root. @groups must stay. Errors: -ENOMEM, -errno. */
+int owner_set(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
+bool owner_is_set(void);
+
+/*
+ * What is opened or made between these two is so with the owner's rights, and theirs; without
+ * @as_owner nothing changes. They don't nest. Errors: -errno, and there is nothing to leave.
+ */
+int owner_enter(bool as_owner);
+void owner_leave(bool as_owner);
+
+/* Whom a file that is made so belongs to. */
+uid_t owner_uid(bool as_owner);
+bool owner_has_group(gid_t gid);
+
+/* Whether what belongs to @uid can harm nobody: it is root's or ours. */
+bool owner_trusts(uid_t uid, bool as_owner);
+
+#endif

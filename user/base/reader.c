@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/sandbox.h"
+#include "base/system.h"
+
+#define SOCKET_FD    3 /* the reader's */
+#define MEMORY_BYTES (512ULL << 20)
+#define WAIT_MS	     2
+#define MAX_QUESTIONS 64 /* in a call; a file has some ten places for what belongs to it */
+#define LONGEST_NS   (120 * NSEC_PER_SEC) /* for a call, whatever it does */
+
+enum message_kind { MESSAGE_REQUEST, MESSAGE_ANSWER, MESSAGE_QUESTION, MESSAGE_REPLY };
+
+struct reader_message {
+	uint32_t kind;
+	uint32_t job; /* of a request */
+	int32_t result;
+	uint32_t pad;
+	uint64_t n; /* bytes that follow */
+};
+
+/* Sends @message, with @fds. */
+static int send_message(int socket, const struct reader_message *message, const int *fds,
+			size_t n_fds)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * READER_MAX_FDS)] = {};
+	struct iovec bytes = {(void *)message, sizeof *message};
+	struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
+	struct cmsghdr *rights;
+	ssize_t sent;
+
+	if (n_fds) {
+		header.msg_control = control;
+		header.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+		rights = CMSG_FIRSTHDR(&header);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+		memcpy(CMSG_DATA(rights), fds, sizeof(int) * n_fds);
+	}
+	do
+		sent = sendmsg(socket, &header, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : (size_t)sent < sizeof *message ? -EPROTO : 0;
+}
+
+/* --- who asks --- */
+
+static int spawn(int socket, pid_t *ret)
+{
+	char *arguments[] = {READER_NAME, NULL}, *environment[] = {NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int r;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return -ENOMEM;
+	posix_spawnattr_init(&attributes);
+	/* A group of its own: Ctrl-C is for us. */
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawn_file_actions_adddup2(&actions, socket, SOCKET_FD);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	r = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, arguments, environment);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+static int start(struct reader *reader)
+{
+	int ends[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	r = spawn(ends[1], &reader->pid);
+	close(ends[1]);
+	if (r < 0) {
+		close(ends[0]);
+		reader->pid = 0;
+		return r;
+	}
+	reader->socket = ends[0];
+	return 0;
+}
+
+void reader_prepare(struct reader *reader)
+{
+	if (reader && !reader->pid)
+		start(reader);
+}
+
+/* @options: of wait4(). */
+static void end(struct reader *reader, int options)
+{
+	uint64_t peak = process_peak_bytes(reader->pid);
+	struct rusage usage = {};
+	pid_t pid;
+
+	close(reader->socket);
+	do
+		pid = wait4(reader->pid, NULL, options, &usage);
+	while (pid < 0 && errno == EINTR);
+	reader->cpu_seconds += rusage_seconds(&usage);
+	if (peak > reader->peak_bytes)
+		reader->peak_bytes = peak;
+	reader->pid = 0;
+	reader->socket = -1;
+}
+
+void reader_stop(struct reader *reader)
+{
+	if (reader && reader->pid)
+		end(reader, 0);
+}
+
+void reader_detach(struct reader *reader)
+{
+	if (reader && reader->pid)
+		close(reader->socket);
+	if (reader)
+		*reader = READER_NONE;
+}
+
+/* It may hang where even SIGKILL does not reach it: not waited for. */
+static void give_up(struct reader *reader)
+{
+	kill(reader->pid, SIGKILL);
+	reader->n_lost++;
+	end(reader, WNOHANG);
+}
+
+/* Since the last call: not of the next one's file. */
+static bool has_died(const struct reader *reader)
+{
+	struct pollfd socket = {reader->socket, POLLIN, 0};
+
+	return poll(&socket, 1, 0) != 0;
+}
+
+/* A call that is under way. */
+struct exchange {
+	const struct reader *reader;
+	const struct reader_call *call;
+	uint64_t since;	     /* monotonic ns */
+	uint64_t active_at;  /* monotonic ns: when it was last seen to do something … */
+	uint64_t computed;   /* ns of CPU time that it had used by then */
+	clockid_t cpu_clock; /* what counts that */
+};
+
+static void note_activity(struct exchange *exchange)
+{
+	struct timespec time = {};
+
+	clock_gettime(exchange->cpu_clock, &time);
+	if (exchange->computed == time.tv_sec * NSEC_PER_SEC + time.tv_nsec)
+		return;
+	exchange->computed = time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+	exchange->active_at = monotonic_ns();
+}
+
+/* Waits for the socket. Errors: -ETIMEDOUT. */
+static int wait_for(struct exchange *exchange, short events)
+{
+	struct pollfd socket = {exchange->reader->socket, events, 0};
+	uint64_t now;
+
+	note_activity(exchange);
+	now = monotonic_ns();
+	if (now - exchange->since > LONGEST_NS ||
+	    !exchange->call->wait(exchange->call->context, now - exchange->active_at))
+		return -ETIMEDOUT;
+	poll(&socket, 1, WAIT_MS);
+	return 0;
+}
+
+/* Sends exactly @n bytes. Errors: -ETIMEDOUT, -ECHILD. */
+static int put(struct exchange *exchange, const void *bytes, size_t n)
+{
+	int r = 0;
+
+	while (n && r == 0) {
+		ssize_t sent =
+			send(exchange->reader->socket, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (sent >= 0) {
+			bytes = (const char *)bytes + sent;
+			n -= sent;
+		} else {
+			r = errno == EAGAIN ? wait_for(exchange, POLLOUT) : -ECHILD;
+		}
+	}
+	return r;
+}
+
+/* Receives exactly @n bytes. Errors: -ETIMEDOUT, -ECHILD. */
+static int get(struct exchange *exchange, void *to, size_t n)
+{
+	int r = 0;
+
+	while (n && r == 0) {
+		ssize_t got = recv(exchange->reader->socket, to, n, MSG_DONTWAIT);
+
+		if (got > 0) {
+			to = (char *)to + got;
+			n -= got;
+		} else {
+			r = got < 0 && errno == EAGAIN ? wait_for(exchange, POLLIN) : -ECHILD;
+		}
+	}
+	return r;
+}
+
+static int answer_question(struct exchange *exchange, uint64_t n)
+{
+	struct reader_reply reply = {.fd = -1};
+	struct reader_message message = {.kind = MESSAGE_REPLY};
+	char question[READER_MAX_TEXT];
+	int r;
+
+	if (!exchange->call->asked || n > sizeof question)
+		return -EPROTO;
+	r = get(exchange, question, n);
+	if (r < 0)
+		return r;
+	exchange->call->asked(exchange->call->context, question, n, &reply);
+	message.result = reply.error;
+	message.n = sizeof reply.text;
+	r = send_message(exchange->reader->socket, &message, &reply.fd, reply.fd >= 0);
+	closep(&reply.fd);
+	return r < 0 ? -ECHILD : put(exchange, reply.text, sizeof reply.text);
+}
+
+/* Errors: those of the job, *@failed false; those of the connection. */
+static int get_answer(struct exchange *exchange, bool *failed, void **ret, size_t *ret_n)
+{
+	struct reader_message message;
+	void *bytes;
+	int r = get(exchange, &message, sizeof message);
+
+	*failed = true;
+	for (int i = 0; i < MAX_QUESTIONS && r == 0 && message.kind == MESSAGE_QUESTION; i++) {
+		r = answer_question(exchange, message.n);
+		r = r < 0 ? r : get(exchange, &message, sizeof message);
+	}
+	if (r < 0)
+		return r;
+	if (message.kind != MESSAGE_ANSWER || message.result > 0 || message.n > READER_MAX_ANSWER)
+		return -EPROTO;
+	bytes = malloc(message.n + 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = get(exchange, bytes, message.n);
+	if (r == 0 && message.result == 0) {
+		*ret = bytes;
+		*ret_n = message.n;
+	} else {
+		free(bytes);
+	}
+	*failed = r < 0;
+	return r < 0 ? r : message.result;
+}
+
+int reader_call(struct reader *reader, const struct reader_call *call, void **ret, size_t *ret_n)
+{
+	const struct reader_message message = {
+		.kind = MESSAGE_REQUEST, .job = call->job, .n = call->n};
+	struct exchange exchange = {.reader = reader,
+				    .call = call,
+				    .since = monotonic_ns(),
+				    .active_at = monotonic_ns()};
+	bool failed;
+	int r;
+
+	if (reader->pid && has_died(reader))
+		give_up(reader);
+	r = reader->pid ? 0 : start(reader);
+	if (r < 0)
+		return r;
+	clock_getcpuclockid(reader->pid, &exchange.cpu_clock);
+	r = send_message(reader->socket, &message, call->fds, call->n_fds);
+	r = r < 0 ? r : put(&exchange, call->request, call->n);
+	failed = r < 0;
+	if (r == 0)
+		r = get_answer(&exchange, &failed, ret, ret_n);
+	if (failed)
+		give_up(reader);
+	return r;
+}
+
+/* --- the reader itself --- */
+
+static int send_all(int socket, const void *bytes, size_t n)
+{
+	while (n) {
+		ssize_t sent = send(socket, bytes, n, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno != EINTR)
+			return -errno;
+		if (sent > 0) {
+			bytes = (const char *)bytes + sent;
+			n -= sent;
+		}
+	}
+	return 0;
+}
+
+/* Receives exactly @n bytes; -ENODATA: the other end is closed. */
+static int read_all(int socket, void *to, size_t n)
+{
+	while (n) {
+		ssize_t got = recv(socket, to, n, 0);
+
+		if (got == 0)
+			return -ENODATA;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0) {
+			to = (char *)to + got;
+			n -= got;
+		}
+	}
+	return 0;
+}
+
+static int receive_message(int socket, struct reader_message *message, int *fds, size_t *n_fds)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * READER_MAX_FDS)];
+	struct iovec bytes = {message, sizeof *message};
+	struct msghdr header = {.msg_iov = &bytes,
+				.msg_iovlen = 1,
+				.msg_control = control,
+				.msg_controllen = sizeof control};
+	struct cmsghdr *rights;
+	ssize_t got;
+
+	do
+		got = recvmsg(socket, &header, MSG_WAITALL | MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	*n_fds = 0;
+	rights = got > 0 ? CMSG_FIRSTHDR(&header) : NULL;
+	if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS) {
+		*n_fds = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(rights), *n_fds * sizeof(int));
+	}
+	return got == sizeof *message ? 0 : got == 0 ? -ENODATA : -EPROTO;
+}
+
+int reader_answer(const struct reader_request *request, const struct reader_piece *pieces, size_t n)
+{
+	struct reader_message message = {.kind = MESSAGE_ANSWER};
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		message.n += pieces[i].n;
+	if (message.n > READER_MAX_ANSWER)
+		return -EFBIG;
+	r = send_message(request->socket, &message, NULL, 0);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = send_all(request->socket, pieces[i].bytes, pieces[i].n);
+	/* Half an answer is none. */
+	if (r < 0)
+		_exit(EXIT_FAILURE);
+	return 0;
+}
+
+static void answer_failure(const struct reader_request *request, int result)
+{
+	const struct reader_message message = {.kind = MESSAGE_ANSWER, .result = result};
+
+	if (send_message(request->socket, &message, NULL, 0) < 0)
+		_exit(EXIT_FAILURE);
+}
+
+int reader_ask(const struct reader_request *request, const void *question, size_t n,
+	       char text[static READER_MAX_TEXT])
+{
+	struct reader_message message = {.kind = MESSAGE_QUESTION, .n = n};
+	int fds[READER_MAX_FDS] = {-1};
+	size_t n_fds;
+	int r = send_message(request->socket, &message, NULL, 0);
+
+	r = r < 0 ? r : send_all(request->socket, question, n);
+	r = r < 0 ? r : receive_message(request->socket, &message, fds, &n_fds);
+	r = r < 0 ? r : read_all(request->socket, text, READER_MAX_TEXT);
+	if (r < 0)
+		_exit(EXIT_FAILURE);
+	if (message.result < 0)
+		return message.result;
+	return n_fds ? fds[0] : -ENOENT;
+}
+
+/* Receives a request and does it. -ENODATA: there are no more. */
+static int serve(const reader_job_fn *jobs)
+{
+	struct reader_request request = {.socket = SOCKET_FD};
+	struct reader_message message;
+	void *bytes;
+	int r = receive_message(SOCKET_FD, &message, request.fds, &request.n_fds);
+
+	if (r < 0)
+		return r;
+	if (message.kind != MESSAGE_REQUEST || message.job >= N_READER_JOBS ||
+	    message.n > READER_MAX_REQUEST)
+		return -EPROTO;
+	bytes = malloc(message.n + 1);
+	r = bytes ? read_all(SOCKET_FD, bytes, message.n) : -ENOMEM;
+	if (r == 0) {
+		request.bytes = bytes;
+		request.n = message.n;
+		r = jobs[message.job](&request);
+		if (r < 0)
+			answer_failure(&request, r == -ENOMEM ? -ENOBUFS : r);
+		r = 0;
+	}
+	free(bytes);
+	for (size_t i = 0; i < request.n_fds; i++)
+		close(request.fds[i]);
+	return r;
+}
+
+int reader_run(const reader_job_fn jobs[static N_READER_JOBS])
+{
+	int r;
+
+	prctl(PR_SET_NAME, READER_NAME);
+	r = sandbox_enter(MEMORY_BYTES);
+
+	while (r == 0)
+		r = serve(jobs);
+	return r == -ENODATA ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sandbox: gives up, for good, whatever a process that only computes can do without.
+ *
+ * Afterwards it is nobody, holds no capability and gains none by an exec, opens no file, makes no
+ * connection and no process: the kernel kills it for any system call but those that read and write
+ * descriptors it has, and that manage its own memory, none of which can be made executable.
+ */
+#ifndef BASE_SANDBOX_H
+#define BASE_SANDBOX_H
+
+#include <stdint.h>
+
+#define SANDBOX_NOBODY 65534 /* the user and group to become, where we may */
+
+/*
+ * Enters the sandbox. @memory_bytes: the most address space that the process may use. Sanitizers
+ * need more system calls and memory than that: builds with them keep both.
+ * Errors: -errno of what could not be given up; the caller must not go on then.
+ */
+int sandbox_enter(uint64_t memory_bytes);
+
+#define SANDBOX_ALL (~0ULL)
+
+/* Gives up @capabilities, a set of bits, in all sets but the bounding one. 0 or -errno. */
+int sandbox_drop_capabilities(uint64_t capabilities);
+
+/*
+ * Keeps this process, and all that it becomes, from typing into its terminal (TIOCSTI), where the
+ * kernel lets processes do that. Others who share the terminal, a root shell say, would run what was
+ * typed. Needs CAP_SYS_ADMIN. 0 or -errno.
+ */
+int sandbox_forbid_typing(void);
+
+#endif

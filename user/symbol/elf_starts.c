@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/elf_starts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* How pointers are encoded (LSB, 10.5.1). */
+#define UDATA4	       0x03
+#define DATAREL_SDATA4 0x3b
+#define SIZE_BITS      0x0f
+
+#define MAX_STARTS (1u << 22)
+
+/* An entry of the table; both relative to its own beginning. */
+struct elf_start {
+	int32_t start, frame; /* of the function, of what describes its frame */
+};
+
+struct table_head {
+	uint8_t version, pointer, count, table; /* encodings */
+	int32_t eh_frame;
+	uint32_t n;
+};
+
+/* What describes a frame, if it has the usual form: pointers of four bytes, relative to their
+ * place. */
+struct frame_head {
+	uint32_t length, cie;
+	int32_t start;
+	uint32_t size;
+};
+
+static const Elf64_Phdr *find_segment(const struct elf_file *file)
+{
+	for (size_t i = 0; i < file->n_segments; i++)
+		if (file->segments[i].p_type == PT_GNU_EH_FRAME)
+			return &file->segments[i];
+	return NULL;
+}
+
+int elf_starts_open(struct elf_starts *ret, const struct elf_file *file)
+{
+	const Elf64_Phdr *segment = find_segment(file);
+	struct table_head head;
+	struct elf_start *items;
+	int r = segment ? elf_file_read(file, segment->p_offset, &head, sizeof head) : -ENOENT;
+
+	if (r < 0)
+		return r;
+	if (head.version != 1 || (head.pointer & SIZE_BITS) != (DATAREL_SDATA4 & SIZE_BITS) ||
+	    head.count != UDATA4 || head.table != DATAREL_SDATA4 || head.n > MAX_STARTS)
+		return -ENOENT;
+	items = malloc((head.n + 1) * sizeof *items);
+	if (!items)
+		return -ENOMEM;
+	r = elf_file_read(file, segment->p_offset + sizeof head, items, head.n * sizeof *items);
+	if (r < 0) {
+		free(items);
+		return r;
+	}
+	*ret = (struct elf_starts){items, head.n, segment->p_vaddr};
+	return 0;
+}
+
+void elf_starts_done(struct elf_starts *starts)
+{
+	free(starts->items);
+	*starts = (struct elf_starts){};
+}
+
+static uint64_t start_of(const struct elf_starts *starts, size_t i)
+{
+	return starts->base + starts->items[i].start;
+}
+
+/* Whether the function of @item reaches as far as @address. */
+static bool holds(const struct elf_starts *starts, const struct elf_file *file, size_t i,
+		  uint64_t address)
+{
+	uint64_t at = starts->base + starts->items[i].frame, offset, n;
+	struct frame_head head;
+
+	if (!elf_file_offset(file, at, &offset, &n) || n < sizeof head ||
+	    elf_file_read(file, offset, &head, sizeof head) < 0)
+		return false;
+	return at + offsetof(struct frame_head, start) + head.start == start_of(starts, i) &&
+	       address - start_of(starts, i) < head.size;
+}
+
+bool elf_starts_find(const struct elf_starts *starts, const struct elf_file *file, uint64_t address,
+		     uint64_t *ret_start)
+{
+	size_t low = 0, n = starts->n;
+
+	if (!n || address < start_of(starts, 0))
+		return false;
+	while (n > 1) {
+		size_t half = n / 2;
+
+		if (start_of(starts, low + half) <= address)
+			low += half;
+		n -= half;
+	}
+	if (!holds(starts, file, low, address))
+		return false;
+	*ret_start = start_of(starts, low);
+	return true;
+}

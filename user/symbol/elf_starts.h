@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * elf_starts: where functions begin that no symbol names, after the search table that linkers put
+ * beside the call frame information: .eh_frame_hdr (Linux Standard Base 5.0, Core, 10.6.2).
+ */
+#ifndef SYMBOL_ELF_STARTS_H
+#define SYMBOL_ELF_STARTS_H
+
+#include "base/elf_file.h"
+
+struct elf_starts {
+	struct elf_start *items; /* as in the file: ascending, if that is sound */
+	size_t n;
+	uint64_t base; /* what the items are relative to: a virtual address */
+};
+
+/* Reads the table of @file. Errors: -ENOENT it has none of the usual form; -ENOMEM; read errors. */
+int elf_starts_open(struct elf_starts *ret, const struct elf_file *file);
+void elf_starts_done(struct elf_starts *starts);
+
+/* Finds the beginning of the function that holds virtual address @address. */
+bool elf_starts_find(const struct elf_starts *starts, const struct elf_file *file, uint64_t address,
+		     uint64_t *ret_start);
+
+#endif
