@@ -21,6 +21,7 @@ from harness import BPFFLAME, ROOT, Folded, assert_well_formed
 yaml = pytest.importorskip("yaml", reason="needs python3-yaml")
 PACKAGING = ROOT / "tools" / "packaging"
 ACTION = PACKAGING / "github" / "action.yml"
+COMMENT = PACKAGING / "github" / "comment" / "action.yml"
 EXAMPLE = PACKAGING / "github" / "example.yml"
 GITLAB = PACKAGING / "gitlab" / "bpfflame.gitlab-ci.yml"
 SAMPLES = ROOT / "tests" / "workload" / "ci-sample"
@@ -352,6 +353,25 @@ def test_one_comment_that_is_renewed(tmp_path, make):
         assert "posted" in ci_comment(tmp_path, **variables)
 
 
+def test_a_comment_mentions_nobody_and_commands_nothing(tmp_path):
+    """Whatever the job that wrote it, and so the branch, has put into it."""
+    service = github()
+    with service.serve() as url:
+        (tmp_path / "comment.md").write_text(MARKER + """
+### x @someone &#64;another &#x40;third <img src=x> <code>a&lt;b</code>
+  /merge
+> /close
+![x](https://example.org/x.png)
+a/b <sub>5 runs</sub></details><script>
+""")
+        ci_comment(tmp_path, **service_variables(service, url), BPFFLAME_TOKEN="secret")
+    marker, *lines = service.comments[0]["body"].splitlines()
+    assert marker == MARKER
+    assert lines == ["### x @\u200bsomeone &#64;\u200banother &#x40;\u200bthird &lt;img src=x> <code>a&lt;b</code>",
+                     "  \u200b/merge", "> \u200b/close", "!\u200b[x](https://example.org/x.png)",
+                     "a/b <sub>5 runs</sub></details>&lt;script>"]
+
+
 @pytest.mark.parametrize("make", [github, gitlab])
 def test_what_cannot_be_posted_fails_nothing(tmp_path, make):
     service = make()
@@ -409,8 +429,9 @@ class Job:
     """Runs the composite action's own steps as a runner does, and tells which other actions it
     used."""
 
-    def __init__(self, folder, inputs, github_context, variables):
-        self.action = yaml.safe_load(ACTION.read_text())
+    def __init__(self, folder, inputs, github_context, variables, action=None):
+        self.path = action or ACTION
+        self.action = yaml.safe_load(self.path.read_text())
         self.folder, self.variables, self.used, self.failed, self.log = folder, variables, [], False, ""
         defaults = {name: value.get("default", "") for name, value in self.action["inputs"].items()}
         assert inputs.keys() <= defaults.keys()
@@ -434,7 +455,7 @@ class Job:
     def run_step(self, step):
         output = self.folder.parent / "output"
         output.write_text("")
-        env = {**self.variables, "GITHUB_OUTPUT": str(output), "GITHUB_ACTION_PATH": str(ACTION.parent),
+        env = {**self.variables, "GITHUB_OUTPUT": str(output), "GITHUB_ACTION_PATH": str(self.path.parent),
                **{key: evaluate(value, self.context) for key, value in step.get("env", {}).items()}}
         assert step["shell"] == "sh" and not expressions(step["run"]), "an expression in a script"
         cwd = self.folder / evaluate(step.get("working-directory", "."), self.context)
@@ -447,7 +468,8 @@ class Job:
             self.context[f"steps.{step.get('id')}.outputs.{key}"] = value
 
     def outputs(self):
-        return {name: evaluate(value["value"], self.context) for name, value in self.action["outputs"].items()}
+        return {name: evaluate(value["value"], self.context)
+                for name, value in self.action.get("outputs", {}).items()}
 
 
 def github_job(project, branch, url, **inputs):
@@ -470,8 +492,15 @@ def github_job(project, branch, url, **inputs):
                  "GITHUB_EVENT_NAME": "pull_request" if pull else "push", "GITHUB_STEP_SUMMARY": str(summary)}
     context = {"github.event.repository.default_branch": "main",
                **({"github.event.pull_request.number": 12} if pull else {})}
-    return Job(project, {"run": "make -s bench", "prepare": "make", "runs": RUNS, "bpfflame": str(BPFFLAME), **inputs},
-               context, variables).run(), summary.read_text()
+    job = Job(project, {"run": "make -s bench", "prepare": "make", "runs": RUNS, "bpfflame": str(BPFFLAME), **inputs},
+              context, variables).run()
+    if pull:
+        comment = Job(project, {}, context, variables, COMMENT).run()
+        assert [name for name, _ in comment.used] == ["actions/download-artifact"]
+        assert comment.used[0][1] == {"name": job.used[-1][1]["name"], "path": "bpfflame-results"}
+        assert not comment.failed, comment.log
+        job.comment_log = comment.log
+    return job, summary.read_text()
 
 
 def test_the_action_from_end_to_end(tmp_path):
@@ -490,40 +519,45 @@ def test_the_action_from_end_to_end(tmp_path):
         job, summary = github_job(project, "same", url)
         assert not job.failed and job.outputs()["result"] == "passed", job.log
         assert "actions/cache/save" not in [name for name, _ in job.used]
-        assert len(service.comments) == 1 and service.comments[0]["body"] == summary
+        assert len(service.comments) == 1 and service.comments[0]["body"].replace("\u200b", "") == summary
 
         job, summary = github_job(project, "slow", url)
         assert job.failed and job.outputs()["result"] == "failed", job.log
         assert job.used[-1][0] == "actions/upload-artifact"
         assert (project / job.used[-1][1]["path"] / "diff.svg").exists()
         assert len(service.comments) == 1 and "hash_record" in service.comments[0]["body"]
-        assert service.comments[0]["body"] == summary
+        assert service.comments[0]["body"].replace("\u200b", "") == summary
         assert "https://example.org/o/r/actions/runs/77" in summary
         assert re.search(r"^::error title=bpfflame::.*hash_record", job.log, re.MULTILINE)
 
         # A pipeline of a fork: its token may only read.
         service.refuse = 403
         job, _ = github_job(project, "slow", url, **{"fail-over": "none", "runs": "1"})
-        assert not job.failed and "may not write comments" in job.log
+        assert not job.failed and "may not write comments" in job.comment_log
 
 
-def test_the_action_without_a_program_caches_what_it_builds(tmp_path):
-    """The program's place and a key that changes with its sources."""
+def test_caches_hold_no_programs():
+    """What branches can write, the default branch would run."""
     steps = yaml.safe_load(ACTION.read_text())["runs"]["steps"]
-    job = Job(tmp_path, {"run": "true"}, {}, dict(os.environ))
-    (tmp_path / "x").mkdir()
-    job.folder = tmp_path / "x"
-    job.run_step(steps[0])
-    program, version = (job.context[f"steps.tool.outputs.{name}"] for name in ("program", "version"))
-    assert Path(program) == ROOT / "build" / "bpfflame" and re.fullmatch(r"[0-9a-f]{16}", version)
-    assert steps[1]["if"] == "inputs.bpfflame == ''" and condition(steps[1]["if"], job.context, False)
-    cache = {key: evaluate(value, job.context) for key, value in steps[1]["with"].items()}
-    assert cache == {"path": program, "key": f"bpfflame-Linux-X64-{version}"}
+    paths = [step["with"]["path"] for step in steps if "actions/cache" in step.get("uses", "")]
+    paths += [path for cache in yaml.safe_load(GITLAB.read_text())[".bpfflame"]["cache"] for path in cache["paths"]]
+    assert paths and all(path.endswith(".bpfflame/baselines") for path in paths), paths
 
 
-def test_the_action_is_well_formed():
+def test_the_recording_has_no_token():
+    assert "token" not in yaml.safe_load(ACTION.read_text())["inputs"]
+    assert "github.token" not in ACTION.read_text()
+    assert "BPFFLAME_TOKEN" not in json.dumps(yaml.safe_load(GITLAB.read_text())[".bpfflame"])
+    jobs = yaml.safe_load(EXAMPLE.read_text())["jobs"]
+    assert "permissions" not in jobs["profile"]
+    (checkout,) = [step for step in jobs["profile"]["steps"] if "actions/checkout" in step["uses"]]
+    assert checkout["with"] == {"persist-credentials": False}
+
+
+@pytest.mark.parametrize("path", [ACTION, COMMENT], ids=["record", "comment"])
+def test_the_action_is_well_formed(path):
     """What https://docs.github.com/actions says of metadata files."""
-    action = yaml.safe_load(ACTION.read_text())
+    action = yaml.safe_load(path.read_text())
     assert action.keys() <= {"name", "author", "description", "inputs", "outputs", "runs", "branding"}
     assert action["name"] and action["description"] and action["runs"]["using"] == "composite"
     assert action["branding"].keys() == {"icon", "color"}
@@ -537,54 +571,60 @@ def test_the_action_is_well_formed():
         assert step.keys() <= {"id", "if", "name", "uses", "with", "run", "shell", "env", "working-directory",
                                "continue-on-error"}
         assert ("uses" in step) != ("run" in step) and ("run" in step) == ("shell" in step)
-        assert re.fullmatch(r"[\w-]+(/[\w-]+)+@v\d+", step.get("uses", "a/b@v1"))
+        assert re.fullmatch(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}", step.get("uses", "a/b@" + 40 * "0"))
         assert not expressions(step.get("run", "")), "what others write must not become a script"
-    for expression in expressions(ACTION.read_text()):
+    for expression in expressions(path.read_text()):
         kind, name, *rest = expression.split(".")
         assert kind in ("inputs", "steps", "github", "runner"), expression
         assert kind != "inputs" or expression in known, expression
         assert kind != "steps" or (name in ids and rest[0] == "outputs"), expression
-    for output in action["outputs"].values():
+    for output in action.get("outputs", {}).values():
         assert output.keys() == {"description", "value"}
 
 
 def test_the_example_is_five_lines_of_use():
     workflow = yaml.safe_load(EXAMPLE.read_text())
     assert workflow.keys() == {"name", True, "permissions", "jobs"}  # `on` is true in YAML 1.1
-    assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
-    (job,) = workflow["jobs"].values()
-    (step,) = [step for step in job["steps"] if "/tools/packaging/github@" in step["uses"]]
+    assert workflow["permissions"] == {"contents": "read"}
+    record, comment = workflow["jobs"]["profile"], workflow["jobs"]["comment"]
+    step = record["steps"][-1]
+    assert "/tools/packaging/github@" in step["uses"]
     action = yaml.safe_load(ACTION.read_text())
     assert step["with"].keys() <= action["inputs"].keys()
     assert step["with"].keys() >= {name for name, value in action["inputs"].items() if value.get("required")}
     assert 1 + 1 + len(step["with"]) <= 5
+    assert comment["needs"] == "profile" and comment["permissions"] == {"pull-requests": "write"}
+    assert [step["uses"] for step in comment["steps"]] == ["OWNER/bpfflame/tools/packaging/github/comment@v1"]
 
 
 # --- GitLab ---------------------------------------------------------------------------------
 
-GITLAB_KEYS = {"stage", "variables", "rules", "cache", "script", "before_script", "after_script", "artifacts",
+GITLAB_KEYS = {"stage", "environment", "variables", "rules", "cache", "script", "before_script", "after_script", "artifacts",
                "extends", "tags", "image", "needs", "allow_failure", "timeout", "interruptible"}
 
 
 def gitlab_job(project, branch, url, code=0):
-    """The job of a project that extends .bpfflame, as a shell executor runs it."""
-    job = yaml.safe_load(GITLAB.read_text())[".bpfflame"]
+    """The jobs of a project that extend .bpfflame and .bpfflame-note, as a shell executor runs them."""
+    jobs = yaml.safe_load(GITLAB.read_text())
     git(project, "checkout", "-q", branch)
     merge = branch != "main"
     own = {"BPFFLAME_RUN": "make -s bench", "BPFFLAME_PREPARE": "make", "BPFFLAME_HOME": str(ROOT)}
-    variables = {**environment(), **job["variables"], **own, "GITLAB_CI": "true", "CI": "true",
+    common = {**environment(), **own, "GITLAB_CI": "true", "CI": "true",
                  "CI_API_V4_URL": url, "CI_PROJECT_ID": "34", "CI_DEFAULT_BRANCH": "main",
                  "CI_COMMIT_SHA": git(project, "rev-parse", "HEAD"), "CI_JOB_URL": "https://example.org/j/1",
-                 "BPFFLAME_TOKEN": "secret", "CI_JOB_TOKEN": "job-secret",
+                 "CI_JOB_TOKEN": "job-secret",
                  **({"CI_MERGE_REQUEST_IID": "12", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": branch} if merge
                     else {"CI_COMMIT_BRANCH": "main"})}
     log, codes = "", []
-    for part in ("script", "after_script"):
-        result = subprocess.run(["sh", "-e", "-c", "\n".join(job[part])], cwd=project, env=variables,
-                                capture_output=True, text=True, timeout=300, check=False)
+    for name, more in (".bpfflame", {}), (".bpfflame-note", {"BPFFLAME_TOKEN": "secret"}):
+        if name == ".bpfflame-note" and not merge:
+            continue
+        script = "\n".join(jobs[name]["before_script"] + jobs[name]["script"])
+        result = subprocess.run(["sh", "-e", "-c", script], cwd=project, capture_output=True, text=True, timeout=300,
+                                env={**common, **jobs[name]["variables"], **own, **more}, check=False)
         log += result.stdout + result.stderr
         codes.append(result.returncode)
-    assert codes == [code, 0], log
+    assert codes == [code, 0][:len(codes)], log
     return log
 
 
@@ -604,11 +644,15 @@ def test_the_gitlab_job_from_end_to_end(tmp_path):
 
 def test_the_gitlab_job_is_well_formed():
     text = yaml.safe_load(GITLAB.read_text())
-    assert list(text) == [".bpfflame"]
+    assert list(text) == [".bpfflame", ".bpfflame-note"]
+    for job in text.values():
+        assert job.keys() <= GITLAB_KEYS
+        assert all(isinstance(line, str) for part in ("before_script", "script") for line in job[part])
+        assert all(isinstance(value, str) for value in job["variables"].values())
+        assert all("if" in rule for rule in job["rules"])
+    # A variable of one environment is in no other job.
+    assert text[".bpfflame-note"]["environment"]["name"] and "environment" not in text[".bpfflame"]
     job = text[".bpfflame"]
-    assert job.keys() <= GITLAB_KEYS
-    assert all(isinstance(line, str) for part in ("script", "after_script") for line in job[part])
-    assert all(isinstance(value, str) for value in job["variables"].values())
     for cache in job["cache"]:
         assert cache.keys() <= {"key", "paths", "policy", "unprotect", "when", "fallback_keys"}
     assert job["cache"][0]["policy"] == "$BPFFLAME_CACHE_POLICY"
@@ -617,14 +661,14 @@ def test_the_gitlab_job_is_well_formed():
     assert policies == {"pull", "pull-push"}
     artifacts = job["artifacts"]
     assert artifacts["when"] == "always" and artifacts["reports"]["junit"] == "bpfflame-results/junit.xml"
-    assert all("if" in rule for rule in job["rules"])
 
 
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="needs shellcheck")
 def test_scripts_in_yaml_are_sound(tmp_path):
-    steps = [step["run"] for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"] if "run" in step]
-    job = yaml.safe_load(GITLAB.read_text())[".bpfflame"]
-    for i, script in enumerate([*steps, "\n".join(job["script"]), "\n".join(job["after_script"])]):
+    steps = [step["run"] for action in (ACTION, COMMENT)
+             for step in yaml.safe_load(action.read_text())["runs"]["steps"] if "run" in step]
+    jobs = ["\n".join(job["before_script"] + job["script"]) for job in yaml.safe_load(GITLAB.read_text()).values()]
+    for i, script in enumerate([*steps, *jobs]):
         path = tmp_path / f"{i}.sh"
         path.write_text("#!/bin/sh\n" + script)
         result = subprocess.run(["shellcheck", path], capture_output=True, text=True, check=False)
