@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/broker.h"
+#include "base/foreign.h"
 #include "base/reader.h"
 #include "base/system.h"
 #include "cmd/cmd.h"
@@ -48,6 +50,8 @@ int main(int argc, char **argv)
 
 	if (argc == 1 && strcmp(argv[0], READER_NAME) == 0)
 		return cmd_reader(argc, argv, started_ns);
+	if (argc == 1 && strcmp(argv[0], BROKER_NAME) == 0)
+		return broker_run(foreign_serve);
 
 	cover_closed_streams();
 	survive_file_limit();

@@ -574,7 +574,7 @@ class Terminal:
         for pid in found:
             with contextlib.suppress(FileNotFoundError):
                 children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-                found += [int(child) for child in children if comm_of(child) != "bpfflame-reader"]
+                found += [int(child) for child in children if not comm_of(child).startswith("bpfflame-")]
         return found
 
     def done(self):

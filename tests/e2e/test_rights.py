@@ -319,7 +319,7 @@ def test_all_of_a_container(open_path, mode):
         script = f'./burn 20 >/dev/null & sleep 0.3; "$@" {mode} -o x.folded -a -d 1; status=$?; kill $!; exit $status'
         outcome = Outcome(in_container(open_path, script), open_path).recorded()
     roots = outcome.folded.roots()
-    assert "burn" in roots and roots <= {"burn", "bpfflame", "bpfflame-reader", "exe", "sh", "setpriv", "sleep"}, roots
+    assert "burn" in roots and roots <= {"burn", "bpfflame", "bpfflame-reader", "bpfflame-broker", "exe", "sh", "setpriv", "sleep"}, roots
     assert outcome.summary["losses"]["unknown_processes"] == 0
 
 

@@ -21,21 +21,26 @@ from harness import BPFFLAME, WORKLOADS, Folded, Running, record, workload
 NOBODY = "65534"
 
 
-def readers_of(pid):
-    """The processes that read files for bpfflame @pid."""
+def children_of(pid, name):
+    """Those processes of @pid that are called so."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(child) for child in children
-            if Path(f"/proc/{child}/comm").read_text().strip() == "bpfflame-reader"]
+            if Path(f"/proc/{child}/comm").read_text().strip() == name]
 
 
-def wait_for_reader(pid):
+def wait_for_child(pid, name):
     end = time.monotonic() + 10
     while time.monotonic() < end:
-        found = readers_of(pid)
+        found = children_of(pid, name)
         if found:
             return found[0]
         time.sleep(0.01)
-    raise AssertionError("nobody reads")
+    raise AssertionError(f"there is no {name}")
+
+
+def wait_for_reader(pid):
+    """The process that reads files for bpfflame @pid."""
+    return wait_for_child(pid, "bpfflame-reader")
 
 
 def status_of(pid):
@@ -68,6 +73,93 @@ def test_the_reader_has_no_rights(tmp_path):
     assert status["Seccomp"] == ["2"]
     # /dev/null and the connection: no BPF map, no event, no file.
     assert all(stat.S_ISSOCK(kind) or stat.S_ISCHR(kind) for kind in kinds), kinds
+
+
+def capabilities_in(status, key):
+    return {number for number in range(64) if int(status[key][0], 16) >> number & 1}
+
+
+CAP_DAC_READ_SEARCH, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_BOOT = 2, 16, 17, 19, 21, 22
+CAP_NET_ADMIN, CAP_CHECKPOINT_RESTORE = 12, 40
+
+
+def test_the_broker_may_open_files_and_no_more(tmp_path):
+    with workload("burn", 4):
+        recording = Running("-a", "-d", "2", "-o", tmp_path / "x.folded")
+        broker = wait_for_child(recording.process.pid, "bpfflame-broker")
+        worker = wait_for_child(broker, "bpfflame-broker")
+        for process in broker, worker:
+            status = status_of(process)
+            assert capabilities_in(status, "CapEff") == capabilities_in(status, "CapPrm") == {
+                CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE}
+            assert capabilities_in(status, "CapInh") == capabilities_in(status, "CapAmb") == set()
+            assert (status["NoNewPrivs"], status["Seccomp"]) == (["1"], ["2"])
+            links = [os.readlink(f"/proc/{process}/fd/{fd}") for fd in os.listdir(f"/proc/{process}/fd")]
+            # No BPF map and no event.
+            assert all(link.startswith(("/", "socket:")) for link in links), links
+        assert recording.wait().returncode == 0
+    assert not Path(f"/proc/{broker}").exists() and not Path(f"/proc/{worker}").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--every", "1"]], ids=["once", "every"])
+def test_the_recorder_gives_up_what_it_no_longer_needs(tmp_path, options):
+    with workload("burn", 6):
+        recording = Running("-a", "-d", "3", *options, "--out-dir", tmp_path)
+        wait_for_child(wait_for_child(recording.process.pid, "bpfflame-broker"), "bpfflame-broker")
+        time.sleep(1)
+        status = status_of(recording.process.pid)
+        assert recording.wait().returncode == 0
+    kept = capabilities_in(status, "CapEff")
+    assert not kept & {CAP_SYS_ADMIN, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_NET_ADMIN}
+    assert kept == capabilities_in(status, "CapPrm")
+    assert (status["NoNewPrivs"], status["Seccomp"]) == (["1"], ["2"])
+
+
+# --- files whose filesystem does not answer -------------------------------------------------
+
+@pytest.fixture
+def hung_program(tmp_path):
+    """A program that runs from a filesystem whose server then stops to answer."""
+    if not Path("/dev/fuse").exists():
+        pytest.skip("this machine has no FUSE")
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    with contextlib.ExitStack() as stack:
+        server = subprocess.Popen([WORKLOADS / "hung", folder, WORKLOADS / "burn"], stdout=subprocess.PIPE, text=True)
+
+        def end():
+            server.terminate()
+            server.wait()
+
+        stack.callback(end)
+        assert server.stdout.readline() == "ready\n"
+        program = subprocess.Popen([folder / "burn", "60"], stdout=subprocess.DEVNULL)
+        stack.callback(program.wait)
+        stack.callback(program.kill)
+        time.sleep(0.5)
+        server.send_signal(signal.SIGUSR1)
+        yield program.pid
+
+
+@pytest.mark.parametrize("options", [[], ["--offcpu"], ["--wall"]], ids=["oncpu", "offcpu", "wall"])
+def test_a_filesystem_that_does_not_answer_stops_no_recording(tmp_path, hung_program, options):
+    output = tmp_path / "x.folded"
+    with workload("burn", 8, command=[WORKLOADS / "threads"] if "--offcpu" in options else None):
+        result = Running("--json", "-a", "-d", "3", *options, "-o", output).wait()
+    assert result.returncode == 0, result
+    summary = result.summary
+    assert 2.9 < summary["duration_seconds"] < 3.2
+    assert result.ended - result.started < summary["startup_seconds"] + 3 + summary["write_seconds"] + 0.5
+    assert summary["startup_seconds"] < 3 and summary["write_seconds"] < 3
+
+
+def test_ctrl_c_ends_a_recording_whose_filesystem_does_not_answer(tmp_path, hung_program):
+    recording = Running("-p", hung_program, "-o", tmp_path / "x.folded")
+    time.sleep(2)
+    recording.signal(signal.SIGINT)
+    result = recording.wait(timeout=10)
+    assert result.returncode == 0, result
+    assert Folded(tmp_path / "x.folded").total() > 100
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGSEGV, signal.SIGKILL])

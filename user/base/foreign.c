@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/foreign.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,9 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/broker.h"
+#include "base/elf_file.h"
 #include "base/system.h"
 
 #define FIND_FLAGS (O_PATH | O_CLOEXEC)
@@ -129,7 +133,7 @@ static int walk_by_hand(int root, const char *path)
 
 /* --- finding --- */
 
-int foreign_find(int root, const char *path)
+static int find(int root, const char *path)
 {
 	struct open_how how = {
 		.flags = FIND_FLAGS,
@@ -145,20 +149,7 @@ int foreign_find(int root, const char *path)
 	return fd == -ENOSYS || fd == -EPERM || fd == -EAGAIN ? walk_by_hand(root, path) : fd;
 }
 
-int foreign_find_typed(const char *path)
-{
-	return open_result(open(path, FIND_FLAGS));
-}
-
-int foreign_find_root(uint32_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", tid);
-	return open_result(open(path, FIND_FLAGS | O_DIRECTORY));
-}
-
-int foreign_find_mapped(uint32_t tid, uint64_t start, uint64_t end)
+static int find_mapped(uint32_t tid, uint64_t start, uint64_t end)
 {
 	char path[96];
 
@@ -167,11 +158,13 @@ int foreign_find_mapped(uint32_t tid, uint64_t start, uint64_t end)
 	return open_result(open(path, FIND_FLAGS));
 }
 
-#define STATX_WANTED (STATX_INO | STATX_NLINK | STATX_MNT_ID)
+#define STATX_WANTED (STATX_BASIC_STATS | STATX_MNT_ID)
 
+/* As the kernel has it already. */
 static int get_statx(int fd, struct statx *ret)
 {
-	return statx(fd, "", AT_EMPTY_PATH, STATX_WANTED, ret) < 0 ? -errno : 0;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_WANTED, ret) < 0 ? -errno
+											: 0;
 }
 
 /* Whether both are known to belong to one mount. */
@@ -180,7 +173,7 @@ static bool is_same_mount(const struct statx *a, const struct statx *b)
 	return (a->stx_mask & b->stx_mask & STATX_MNT_ID) && a->stx_mnt_id == b->stx_mnt_id;
 }
 
-int foreign_find_in(int folder, const char *name)
+static int find_in(int folder, const char *name)
 {
 	struct statx outer, inner;
 	int fd = open_result(openat(folder, name, FIND_FLAGS | O_NOFOLLOW)), r;
@@ -199,18 +192,14 @@ int foreign_find_in(int folder, const char *name)
 	return r;
 }
 
-bool foreign_is_our_root(int root)
-{
-	_cleanup_close_ int own = open("/", FIND_FLAGS | O_DIRECTORY);
-	struct statx theirs, ours;
-
-	/* The same folder in another mount namespace, which may show other files, is another mount.
-	 */
-	return get_statx(root, &theirs) == 0 && get_statx(own, &ours) == 0 &&
-	       is_same_mount(&theirs, &ours) && theirs.stx_ino == ours.stx_ino;
-}
-
 /* --- opening --- */
+
+static int64_t filesystem(int fd)
+{
+	struct statfs stat;
+
+	return fstatfs(fd, &stat) < 0 ? -errno : (int64_t)(uint32_t)stat.f_type;
+}
 
 #define CONFIGFS_MAGIC 0x62656570
 #define MQUEUE_MAGIC   0x19800202
@@ -228,17 +217,15 @@ static bool is_of_kernel(int place)
 		BINFMTFS_MAGIC,	       RDTGROUP_SUPER_MAGIC, CONFIGFS_MAGIC, MQUEUE_MAGIC,
 		USBDEVICE_SUPER_MAGIC, XENFS_SUPER_MAGIC,    NSFS_MAGIC,
 	};
-	struct statfs stat;
+	int64_t kind = filesystem(place);
 
-	if (fstatfs(place, &stat) < 0)
-		return true;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if ((uint32_t)stat.f_type == kinds[i])
+		if (kind == kinds[i])
 			return true;
-	return false;
+	return kind < 0;
 }
 
-int foreign_open_found(int place)
+static int open_found(int place)
 {
 	char path[64];
 	struct stat stat;
@@ -252,9 +239,169 @@ int foreign_open_found(int place)
 	return open_result(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
+/* --- by the broker, if there is one --- */
+
+enum op { OP_FIND, OP_FIND_MAPPED, OP_FIND_IN, OP_OPEN_FOUND, OP_OPEN, OP_FILESYSTEM, OP_IS_ELF };
+
+struct request {
+	enum op op;
+	uint32_t tid;
+	uint64_t start, end;
+	char path[PATH_MAX]; /* the last member: only what is used of it is sent */
+};
+
+static_assert(sizeof(struct request) <= BROKER_MAX_REQUEST, "requests fit");
+
+static int open_path(int root, const char *path)
+{
+	_cleanup_close_ int place = find(root, path);
+
+	return place < 0 ? place : open_found(place);
+}
+
+/* Returns a descriptor for the ops that open or find, what was asked for the others, or -errno. */
+static int64_t do_op(const struct request *request, int fd)
+{
+	switch (request->op) {
+	case OP_FIND:
+		return find(fd, request->path);
+	case OP_FIND_MAPPED:
+		return find_mapped(request->tid, request->start, request->end);
+	case OP_FIND_IN:
+		return find_in(fd, request->path);
+	case OP_OPEN_FOUND:
+		return open_found(fd);
+	case OP_OPEN:
+		return open_path(fd, request->path);
+	case OP_FILESYSTEM:
+		return filesystem(fd);
+	case OP_IS_ELF:
+		return elf_file_is_elf(fd);
+	}
+	return -EINVAL;
+}
+
+static bool gives_descriptor(enum op op)
+{
+	return op != OP_FILESYSTEM && op != OP_IS_ELF;
+}
+
+int64_t foreign_serve(const void *bytes, size_t n, int fd, int *ret_fd)
+{
+	struct request request = {};
+	int64_t r;
+
+	if (n <= offsetof(struct request, path) || n > sizeof request)
+		return -EINVAL;
+	memcpy(&request, bytes, n);
+	request.path[sizeof request.path - 1] = '\0';
+	r = do_op(&request, fd);
+	if (r < 0 || !gives_descriptor(request.op))
+		return r;
+	*ret_fd = r;
+	return 0;
+}
+
+/* Does it here, or has it done. */
+static int64_t perform(struct request *request, const char *path, int fd)
+{
+	size_t n = strlen(path) + 1;
+	int64_t r;
+	int given;
+
+	if (n > sizeof request->path)
+		return -ENAMETOOLONG;
+	memcpy(request->path, path, n);
+	if (!broker_is_there())
+		return do_op(request, fd);
+	r = broker_call(request, offsetof(struct request, path) + n, fd, &given);
+	if (r < 0 || !gives_descriptor(request->op))
+		closep(&given);
+	else
+		r = given < 0 ? -EPROTO : given;
+	return r;
+}
+
+int foreign_find(int root, const char *path)
+{
+	return perform(&(struct request){.op = OP_FIND}, path, root);
+}
+
+int foreign_find_mapped(uint32_t tid, uint64_t start, uint64_t end)
+{
+	return perform(&(struct request){OP_FIND_MAPPED, tid, start, end}, "", -1);
+}
+
+int foreign_find_in(int folder, const char *name)
+{
+	return perform(&(struct request){.op = OP_FIND_IN}, name, folder);
+}
+
+int foreign_open_found(int place)
+{
+	return perform(&(struct request){.op = OP_OPEN_FOUND}, "", place);
+}
+
 int foreign_open(int root, const char *path)
 {
-	_cleanup_close_ int place = foreign_find(root, path);
+	return perform(&(struct request){.op = OP_OPEN}, path, root);
+}
 
-	return place < 0 ? place : foreign_open_found(place);
+uint32_t foreign_filesystem(int fd)
+{
+	int64_t r = perform(&(struct request){.op = OP_FILESYSTEM}, "", fd);
+
+	return r < 0 ? 0 : r;
+}
+
+bool foreign_is_elf(int fd)
+{
+	return perform(&(struct request){.op = OP_IS_ELF}, "", fd) > 0;
+}
+
+/* --- without waiting --- */
+
+int foreign_find_typed(const char *path)
+{
+	return open_result(open(path, FIND_FLAGS));
+}
+
+int foreign_find_root(uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", tid);
+	return open_result(open(path, FIND_FLAGS | O_DIRECTORY));
+}
+
+int foreign_status(int fd, struct stat *ret)
+{
+	struct statx stat;
+	int r = get_statx(fd, &stat);
+
+	if (r < 0)
+		return r;
+	*ret = (struct stat){
+		.st_dev = makedev(stat.stx_dev_major, stat.stx_dev_minor),
+		.st_ino = stat.stx_ino,
+		.st_mode = stat.stx_mode,
+		.st_nlink = stat.stx_nlink,
+		.st_uid = stat.stx_uid,
+		.st_gid = stat.stx_gid,
+		.st_size = stat.stx_size,
+		.st_mtim = {stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec},
+		.st_ctim = {stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec},
+	};
+	return 0;
+}
+
+bool foreign_is_our_root(int root)
+{
+	_cleanup_close_ int own = open("/", FIND_FLAGS | O_DIRECTORY);
+	struct statx theirs, ours;
+
+	/* The same folder in another mount namespace, which may show other files, is another mount.
+	 */
+	return get_statx(root, &theirs) == 0 && get_statx(own, &ours) == 0 &&
+	       is_same_mount(&theirs, &ours) && theirs.stx_ino == ours.stx_ino;
 }

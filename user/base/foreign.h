@@ -10,15 +10,18 @@
  * opening a device can reboot the machine, and reading a file of the kernel's own can take away
  * what is in it. Opening never waits: not for the writer of a FIFO, not for the holder of a lease.
  *
- * A filesystem whose server does not answer, such as NFS, still makes us wait: asking which kind it
- * is would wait, too. What users mount themselves does not: FUSE lets in only the user who mounted
- * it, and with allow_other those of the same user namespace.
+ * A filesystem whose server does not answer, such as NFS, makes whoever looks for a file wait, even
+ * who asks what kind it is. So a broker does that where there is one (base/broker.h), and calls fail
+ * after a while (-ETIMEDOUT).
  */
 #ifndef BASE_FOREIGN_H
 #define BASE_FOREIGN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct stat;
 
 #define FOREIGN_OUR_ROOT (-1)
 
@@ -49,5 +52,20 @@ int foreign_open(int root, const char *path);
 
 /* Says whether @root is our own root folder. */
 bool foreign_is_our_root(int root);
+
+/*
+ * What the kernel knows of an open file without asking its filesystem's server: device, inode, mode,
+ * links, owner, size, and the times of its last changes. 0 or -errno.
+ */
+int foreign_status(int fd, struct stat *ret);
+
+/* The magic number of the filesystem it is on (statfs(2)); 0: not known. */
+uint32_t foreign_filesystem(int fd);
+
+/* Whether it begins as ELF files do. */
+bool foreign_is_elf(int fd);
+
+/* The broker's side: its job. */
+int64_t foreign_serve(const void *request, size_t n, int fd, int *ret_fd);
 
 #endif

@@ -2,10 +2,8 @@
 #include "base/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/sandbox.h"
 #include "base/system.h"
 
-#define SOCKET_FD    3 /* the reader's */
 #define MEMORY_BYTES (512ULL << 20)
 #define WAIT_MS	     2
 #define MAX_QUESTIONS 64 /* in a call; a file has some ten places for what belongs to it */
@@ -34,75 +32,15 @@ struct reader_message {
 	uint64_t n; /* bytes that follow */
 };
 
-/* Sends @message, with @fds. */
-static int send_message(int socket, const struct reader_message *message, const int *fds,
-			size_t n_fds)
-{
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * READER_MAX_FDS)] = {};
-	struct iovec bytes = {(void *)message, sizeof *message};
-	struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
-	struct cmsghdr *rights;
-	ssize_t sent;
-
-	if (n_fds) {
-		header.msg_control = control;
-		header.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-		rights = CMSG_FIRSTHDR(&header);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(rights), fds, sizeof(int) * n_fds);
-	}
-	do
-		sent = sendmsg(socket, &header, MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : (size_t)sent < sizeof *message ? -EPROTO : 0;
-}
-
 /* --- who asks --- */
-
-static int spawn(int socket, pid_t *ret)
-{
-	char *arguments[] = {READER_NAME, NULL}, *environment[] = {NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int r;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		return -ENOMEM;
-	posix_spawnattr_init(&attributes);
-	/* A group of its own: Ctrl-C is for us. */
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawn_file_actions_adddup2(&actions, socket, SOCKET_FD);
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-	r = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, arguments, environment);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	return -r;
-}
 
 static int start(struct reader *reader)
 {
-	int ends[2], r;
+	int r = child_start(READER_NAME, SOCK_STREAM, &reader->pid, &reader->socket);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return -errno;
-	r = spawn(ends[1], &reader->pid);
-	close(ends[1]);
-	if (r < 0) {
-		close(ends[0]);
+	if (r < 0)
 		reader->pid = 0;
-		return r;
-	}
-	reader->socket = ends[0];
-	return 0;
+	return r;
 }
 
 void reader_prepare(struct reader *reader)
@@ -247,7 +185,8 @@ static int answer_question(struct exchange *exchange, uint64_t n)
 	exchange->call->asked(exchange->call->context, question, n, &reply);
 	message.result = reply.error;
 	message.n = sizeof reply.text;
-	r = send_message(exchange->reader->socket, &message, &reply.fd, reply.fd >= 0);
+	r = child_send(exchange->reader->socket, &message, sizeof message, &reply.fd,
+		       reply.fd >= 0);
 	closep(&reply.fd);
 	return r < 0 ? -ECHILD : put(exchange, reply.text, sizeof reply.text);
 }
@@ -299,7 +238,7 @@ int reader_call(struct reader *reader, const struct reader_call *call, void **re
 	if (r < 0)
 		return r;
 	clock_getcpuclockid(reader->pid, &exchange.cpu_clock);
-	r = send_message(reader->socket, &message, call->fds, call->n_fds);
+	r = child_send(reader->socket, &message, sizeof message, call->fds, call->n_fds);
 	r = r < 0 ? r : put(&exchange, call->request, call->n);
 	failed = r < 0;
 	if (r == 0)
@@ -344,29 +283,6 @@ static int read_all(int socket, void *to, size_t n)
 	return 0;
 }
 
-static int receive_message(int socket, struct reader_message *message, int *fds, size_t *n_fds)
-{
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * READER_MAX_FDS)];
-	struct iovec bytes = {message, sizeof *message};
-	struct msghdr header = {.msg_iov = &bytes,
-				.msg_iovlen = 1,
-				.msg_control = control,
-				.msg_controllen = sizeof control};
-	struct cmsghdr *rights;
-	ssize_t got;
-
-	do
-		got = recvmsg(socket, &header, MSG_WAITALL | MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
-	*n_fds = 0;
-	rights = got > 0 ? CMSG_FIRSTHDR(&header) : NULL;
-	if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS) {
-		*n_fds = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(rights), *n_fds * sizeof(int));
-	}
-	return got == sizeof *message ? 0 : got == 0 ? -ENODATA : -EPROTO;
-}
-
 int reader_answer(const struct reader_request *request, const struct reader_piece *pieces, size_t n)
 {
 	struct reader_message message = {.kind = MESSAGE_ANSWER};
@@ -376,7 +292,7 @@ int reader_answer(const struct reader_request *request, const struct reader_piec
 		message.n += pieces[i].n;
 	if (message.n > READER_MAX_ANSWER)
 		return -EFBIG;
-	r = send_message(request->socket, &message, NULL, 0);
+	r = child_send(request->socket, &message, sizeof message, NULL, 0);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = send_all(request->socket, pieces[i].bytes, pieces[i].n);
 	/* Half an answer is none. */
@@ -389,7 +305,7 @@ static void answer_failure(const struct reader_request *request, int result)
 {
 	const struct reader_message message = {.kind = MESSAGE_ANSWER, .result = result};
 
-	if (send_message(request->socket, &message, NULL, 0) < 0)
+	if (child_send(request->socket, &message, sizeof message, NULL, 0) < 0)
 		_exit(EXIT_FAILURE);
 }
 
@@ -399,10 +315,10 @@ int reader_ask(const struct reader_request *request, const void *question, size_
 	struct reader_message message = {.kind = MESSAGE_QUESTION, .n = n};
 	int fds[READER_MAX_FDS] = {-1};
 	size_t n_fds;
-	int r = send_message(request->socket, &message, NULL, 0);
+	int r = child_send(request->socket, &message, sizeof message, NULL, 0);
 
 	r = r < 0 ? r : send_all(request->socket, question, n);
-	r = r < 0 ? r : receive_message(request->socket, &message, fds, &n_fds);
+	r = r < 0 ? r : child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds, &n_fds);
 	r = r < 0 ? r : read_all(request->socket, text, READER_MAX_TEXT);
 	if (r < 0)
 		_exit(EXIT_FAILURE);
@@ -414,10 +330,11 @@ int reader_ask(const struct reader_request *request, const void *question, size_
 /* Receives a request and does it. -ENODATA: there are no more. */
 static int serve(const reader_job_fn *jobs)
 {
-	struct reader_request request = {.socket = SOCKET_FD};
+	struct reader_request request = {.socket = CHILD_SOCKET};
 	struct reader_message message;
 	void *bytes;
-	int r = receive_message(SOCKET_FD, &message, request.fds, &request.n_fds);
+	int r = child_receive(CHILD_SOCKET, &message, sizeof message, MSG_WAITALL, request.fds,
+			      &request.n_fds);
 
 	if (r < 0)
 		return r;
@@ -425,7 +342,7 @@ static int serve(const reader_job_fn *jobs)
 	    message.n > READER_MAX_REQUEST)
 		return -EPROTO;
 	bytes = malloc(message.n + 1);
-	r = bytes ? read_all(SOCKET_FD, bytes, message.n) : -ENOMEM;
+	r = bytes ? read_all(CHILD_SOCKET, bytes, message.n) : -ENOMEM;
 	if (r == 0) {
 		request.bytes = bytes;
 		request.n = message.n;

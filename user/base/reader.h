@@ -19,7 +19,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define READER_MAX_FDS	   4
+#include "base/child.h"
+
+#define READER_MAX_FDS	   CHILD_MAX_FDS
 #define READER_MAX_TEXT	   4096		/* bytes of a question, and of its reply */
 #define READER_MAX_REQUEST (16u << 20)	/* bytes */
 #define READER_MAX_ANSWER  (256u << 20) /* bytes */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -39,6 +38,12 @@
 #endif
 #define LANDLOCK_FIRST_RIGHTS ((1ULL << 13) - 1) /* all of the first version */
 
+#define BROKER_MEMORY (256ULL << 20)
+/* What opening the files of others takes: their root folders, what they have mapped, and reading. */
+#define FOR_OPENING                                                                                \
+	(SANDBOX_CAPABILITY(CAP_SYS_PTRACE) | SANDBOX_CAPABILITY(CAP_DAC_READ_SEARCH) |            \
+	 SANDBOX_CAPABILITY(CAP_SYS_ADMIN) | SANDBOX_CAPABILITY(CAP_CHECKPOINT_RESTORE))
+
 static const int allowed_calls[] = {
 	SYS_read,	    SYS_pread64,    SYS_readv,	    SYS_write,	     SYS_writev,
 	SYS_sendmsg,	    SYS_recvmsg,    SYS_sendto,	    SYS_recvfrom,    SYS_lseek,
@@ -47,15 +52,52 @@ static const int allowed_calls[] = {
 	SYS_clock_nanosleep, SYS_restart_syscall, SYS_rt_sigreturn, SYS_rt_sigprocmask,
 	SYS_sched_yield,    SYS_sysinfo,    SYS_getpid,	    SYS_gettid,	    SYS_exit,	     SYS_exit_group,
 };
-/* Allowed but for memory that is executable: argument 2 says what for. */
-static const int memory_calls[] = {SYS_mmap, SYS_mprotect};
 
-#define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
-#define N_ALLOWED    (sizeof allowed_calls / sizeof *allowed_calls)
-#define N_MEMORY     (sizeof memory_calls / sizeof *memory_calls)
+/* A call that is allowed unless one of these bits is in its argument 2. */
+struct guarded_call {
+	int call;
+	uint32_t forbidden;
+};
+/* No memory that is executable. */
+static const struct guarded_call memory_calls[] = {
+	{SYS_mmap, PROT_EXEC},
+	{SYS_mprotect, PROT_EXEC},
+};
+
+/* The broker's, beside these. */
+static const int broker_calls[] = {
+	SYS_openat2,	     SYS_readlinkat, SYS_statx,	   SYS_fstatfs, SYS_fcntl, SYS_faccessat,
+	SYS_clone,	     SYS_wait4,	     SYS_prctl,	   SYS_ppoll,	SYS_kill,
+	SYS_set_robust_list, SYS_getppid,    SYS_nanosleep,
+#ifdef SYS_rseq
+	SYS_rseq,
+#endif
+#ifdef SYS_open
+	SYS_readlink,	     SYS_poll,	     SYS_access,
+#endif
+};
+static const struct guarded_call opening_calls[] = {
+	{SYS_openat, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC},
+};
+
+/* What a recorder, and whoever reads its files again, has no use for. */
+static const int forbidden_calls[] = {
+	SYS_ptrace,	    SYS_process_vm_readv,  SYS_process_vm_writev, SYS_init_module,
+	SYS_finit_module,   SYS_delete_module,	   SYS_kexec_load,	  SYS_mount,
+	SYS_umount2,	    SYS_pivot_root,	   SYS_chroot,		  SYS_reboot,
+	SYS_swapon,	    SYS_swapoff,	   SYS_setns,		  SYS_unshare,
+	SYS_add_key,	    SYS_request_key,	   SYS_keyctl,		  SYS_acct,
+	SYS_settimeofday,   SYS_clock_settime,	   SYS_sethostname,	  SYS_setdomainname,
+	SYS_mknodat,	    SYS_userfaultfd,	   SYS_open_by_handle_at, SYS_name_to_handle_at,
+	SYS_quotactl,
+};
+
+#define LOAD(member)  BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+#define N_ITEMS(array) (sizeof(array) / sizeof *(array))
+#define MAX_CODE      256
 
 struct filter {
-	struct sock_filter code[2 * N_ALLOWED + 5 * N_MEMORY + 8];
+	struct sock_filter code[MAX_CODE];
 	unsigned short n;
 };
 
@@ -75,27 +117,38 @@ static void emit_if_equal(struct filter *filter, uint32_t value, uint8_t n)
 	emit(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, n));
 }
 
-static void make_filter(struct filter *filter)
+#define X32_CALLS 0x40000000 /* and above: x86-64's calls by other numbers */
+
+/* Whoever calls by another architecture's numbers is killed. */
+static void begin_filter(struct filter *filter)
 {
-	filter->n = 0;
 	emit(filter, (struct sock_filter)LOAD(arch));
 	emit(filter,
 	     (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
 	emit_return(filter, SECCOMP_RET_KILL_PROCESS);
 	emit(filter, (struct sock_filter)LOAD(nr));
-	for (size_t i = 0; i < N_ALLOWED; i++) {
-		emit_if_equal(filter, allowed_calls[i], 1);
-		emit_return(filter, SECCOMP_RET_ALLOW);
+	emit(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 0, 1));
+	emit_return(filter, SECCOMP_RET_KILL_PROCESS);
+}
+
+static void emit_calls(struct filter *filter, const int *calls, size_t n, uint32_t action)
+{
+	for (size_t i = 0; i < n; i++) {
+		emit_if_equal(filter, calls[i], 1);
+		emit_return(filter, action);
 	}
-	for (size_t i = 0; i < N_MEMORY; i++) {
-		emit_if_equal(filter, memory_calls[i], 4);
+}
+
+static void emit_guarded(struct filter *filter, const struct guarded_call *calls, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		emit_if_equal(filter, calls[i].call, 4);
 		emit(filter, (struct sock_filter)LOAD(args[2]));
-		emit(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC,
-							  1, 0));
+		emit(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+							  calls[i].forbidden, 1, 0));
 		emit_return(filter, SECCOMP_RET_ALLOW);
 		emit_return(filter, SECCOMP_RET_KILL_PROCESS);
 	}
-	emit_return(filter, SECCOMP_RET_KILL_PROCESS);
 }
 
 static int install(struct filter *filter)
@@ -105,11 +158,29 @@ static int install(struct filter *filter)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0 ? -errno : 0;
 }
 
-static int filter_calls(void)
+/* Lets through what both need, and the broker's calls where @is_broker. */
+static int allow_calls(bool is_broker)
 {
-	struct filter filter;
+	struct filter filter = {};
 
-	make_filter(&filter);
+	begin_filter(&filter);
+	emit_calls(&filter, allowed_calls, N_ITEMS(allowed_calls), SECCOMP_RET_ALLOW);
+	emit_guarded(&filter, memory_calls, N_ITEMS(memory_calls));
+	if (is_broker) {
+		emit_calls(&filter, broker_calls, N_ITEMS(broker_calls), SECCOMP_RET_ALLOW);
+		emit_guarded(&filter, opening_calls, N_ITEMS(opening_calls));
+	}
+	emit_return(&filter, SECCOMP_RET_KILL_PROCESS);
+	return install(&filter);
+}
+
+static int forbid_calls(void)
+{
+	struct filter filter = {};
+
+	begin_filter(&filter);
+	emit_calls(&filter, forbidden_calls, N_ITEMS(forbidden_calls), SECCOMP_RET_ERRNO | EPERM);
+	emit_return(&filter, SECCOMP_RET_ALLOW);
 	return install(&filter);
 }
 
@@ -137,7 +208,6 @@ static int set_limits(uint64_t memory_bytes)
 	int r = limit(RLIMIT_CORE, 0);
 
 	r = r < 0 ? r : limit(RLIMIT_FSIZE, 0);
-	r = r < 0 ? r : limit(RLIMIT_NPROC, 0);
 	return r < 0 || IS_SANITIZED ? r : limit(RLIMIT_AS, memory_bytes);
 }
 
@@ -172,19 +242,62 @@ int sandbox_drop_capabilities(uint64_t capabilities)
 	return syscall(SYS_capset, &header, sets) < 0 ? -errno : 0;
 }
 
+/* Nobody else looks at us, no exec gives us rights, and we end with who has started us. */
+static int close_up(void)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
 int sandbox_enter(uint64_t memory_bytes)
 {
 	int r = set_limits(memory_bytes);
 
+	r = r < 0 ? r : limit(RLIMIT_NPROC, 0);
 	r = r < 0 ? r : become_nobody();
 	r = r < 0 ? r : sandbox_drop_capabilities(SANDBOX_ALL);
 	if (r < 0)
 		return r;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return -errno;
+	r = close_up();
+	if (r < 0)
+		return r;
 	deny_files();
-	return IS_SANITIZED ? 0 : filter_calls();
+	return IS_SANITIZED ? 0 : allow_calls(false);
+}
+
+static bool may(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+
+	return syscall(SYS_capget, &header, sets) == 0 &&
+	       (sets[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability));
+}
+
+int sandbox_enter_broker(void)
+{
+	uint64_t kept = FOR_OPENING;
+	int r = set_limits(BROKER_MEMORY);
+
+	if (!may(CAP_DAC_READ_SEARCH))
+		kept |= SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE);
+	r = r < 0 ? r : sandbox_drop_capabilities(~kept);
+	r = r < 0 ? r : close_up();
+	/* No Landlock: who is under it may not look at other processes. */
+	return r < 0 || IS_SANITIZED ? r : allow_calls(true);
+}
+
+int sandbox_restrict(uint64_t kept_capabilities)
+{
+	int r = sandbox_drop_capabilities(~kept_capabilities);
+
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = -errno;
+	if (r == 0)
+		forbid_calls();
+	return r;
 }
 
 static bool has_terminal(void)

@@ -9,7 +9,15 @@
 #ifndef BASE_SANDBOX_H
 #define BASE_SANDBOX_H
 
+#include <linux/capability.h>
 #include <stdint.h>
+
+/* Linux 5.8 and 5.9: headers of older systems lack them. */
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_PERFMON	       38
+#define CAP_BPF		       39
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
 
 #define SANDBOX_NOBODY 65534 /* the user and group to become, where we may */
 
@@ -20,7 +28,28 @@
  */
 int sandbox_enter(uint64_t memory_bytes);
 
-#define SANDBOX_ALL (~0ULL)
+/*
+ * Gives up what opening and reading files for others does not take (base/broker.h). Errors: as
+ * above.
+ */
+int sandbox_enter_broker(void);
+
+#define SANDBOX_ALL		  (~0ULL)
+#define SANDBOX_CAPABILITY(number) (1ULL << (number))
+
+/* What writing files as root takes, in folders of others and for others. */
+#define SANDBOX_FOR_FILES                                                                          \
+	(SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE) | SANDBOX_CAPABILITY(CAP_DAC_READ_SEARCH) |          \
+	 SANDBOX_CAPABILITY(CAP_CHOWN) | SANDBOX_CAPABILITY(CAP_FOWNER) |                          \
+	 SANDBOX_CAPABILITY(CAP_FSETID) | SANDBOX_CAPABILITY(CAP_SETUID) |                         \
+	 SANDBOX_CAPABILITY(CAP_SETGID))
+
+/*
+ * Keeps no capability but @kept_capabilities, gains none by an exec, and, where the kernel filters
+ * calls, can't trace or enter other processes, mount, load modules or boot. Children inherit that.
+ * Errors: -errno.
+ */
+int sandbox_restrict(uint64_t kept_capabilities);
 
 /* Gives up @capabilities, a set of bits, in all sets but the bounding one. 0 or -errno. */
 int sandbox_drop_capabilities(uint64_t capabilities);

@@ -69,7 +69,7 @@ cmd_fn cmd_find(const char *name)
 int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns)
 {
 	struct failure failure = {};
-	int r = geteuid() && run != cmd_events ? sandbox_drop_capabilities(SANDBOX_ALL) : 0;
+	int r = run == cmd_events ? 0 : sandbox_restrict(geteuid() ? 0 : SANDBOX_FOR_FILES);
 
 	if (r == 0)
 		return run(argc, argv, started_ns);

@@ -106,12 +106,7 @@ static int take_environment(const char *path)
 	return 0;
 }
 
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_PERFMON	       38
-#define CAP_BPF		       39
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
-#define BIT(capability) (1ULL << (capability))
+#define BIT SANDBOX_CAPABILITY
 
 /* What its caller may have given us is not for the command; other capabilities of theirs are. */
 #define FOR_RECORDING                                                                              \

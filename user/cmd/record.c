@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/broker.h"
 #include "base/owner.h"
+#include "base/sandbox.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
@@ -234,6 +236,23 @@ static void map_large_blocks(void)
 	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
 }
 
+/*
+ * What a recording takes once it runs: its maps and rings, what /proc says of processes, a reader
+ * that is somebody else, files to write, and signals for COMMAND.
+ */
+#define FOR_RUNNING                                                                                \
+	(SANDBOX_FOR_FILES | SANDBOX_CAPABILITY(CAP_BPF) | SANDBOX_CAPABILITY(CAP_PERFMON) |       \
+	 SANDBOX_CAPABILITY(CAP_SYS_PTRACE) | SANDBOX_CAPABILITY(CAP_SYSLOG) |                     \
+	 SANDBOX_CAPABILITY(CAP_IPC_LOCK) | SANDBOX_CAPABILITY(CAP_SYS_NICE) |                     \
+	 SANDBOX_CAPABILITY(CAP_KILL))
+
+static int give_up_rights(const struct recording *recording, struct failure *failure)
+{
+	int r = recording->options.no_sandbox ? 0 : sandbox_restrict(FOR_RUNNING);
+
+	return r < 0 ? failure_set(failure, r, "cannot give up rights: %s", strerror(-r)) : 0;
+}
+
 static int record(struct recording *recording, struct failure *failure)
 {
 	struct record_options *options = &recording->options;
@@ -251,7 +270,9 @@ static int record(struct recording *recording, struct failure *failure)
 	options->collect.stop_fd = recording->signals.fd;
 	options->symbolize.reader = options->collect.reader;
 	r = collect_open(&options->collect, &recording->collector, failure);
-	/* It goes first, as we do now, until the recording is over. */
+	/* They go first, as we do now, until the recording is over. */
+	if (r == 0 && !options->no_sandbox)
+		broker_start();
 	reader_prepare(options->collect.reader);
 	map_large_blocks();
 	r = r < 0 ? r : watch_targets(recording);
@@ -264,7 +285,8 @@ static int record(struct recording *recording, struct failure *failure)
 		if (r < 0)
 			return r;
 	}
-	return run_window(recording, failure);
+	r = give_up_rights(recording, failure);
+	return r < 0 ? r : run_window(recording, failure);
 }
 
 /* The recording is over */
@@ -366,6 +388,7 @@ static int tell(struct recording *recording)
 		summary.sets = snapshots_counts(recording->snapshots);
 	}
 	reader_stop(&recording->reader);
+	recording->reader.cpu_seconds += broker_stop();
 	if (options->json)
 		summary_print_json(&summary, stdout);
 	else if (!options->quiet)
@@ -382,6 +405,7 @@ static void recording_done(struct recording *recording)
 {
 	reader_stop(&recording->reader);
 	snapshots_free(recording->snapshots);
+	broker_stop();
 	collect_free(recording->collector);
 	for (size_t i = 0; recording->target_fds && i < recording->options.collect.n_pids; i++)
 		closep(&recording->target_fds[i]);

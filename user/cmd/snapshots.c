@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/broker.h"
 #include "base/reader.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -231,6 +232,7 @@ static void be_writer(const struct snapshots *snapshots, struct collect_window *
 
 	/* The recorder goes on with its own. */
 	reader_detach(origin.options->symbolize.reader);
+	broker_detach();
 	origin.is_ended = &snapshots->report->names_ended;
 	setpriority(PRIO_PROCESS, 0, snapshots->nice);
 	set_write(&origin, window, source, snapshots->report);

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/foreign.h"
@@ -61,17 +60,10 @@ static bool is_mapped_as(int fd, const struct file_name *name)
 	       entry.name.device_minor == name->device_minor;
 }
 
-static bool is_on(int fd, long filesystem)
-{
-	struct statfs stat;
-
-	return fstatfs(fd, &stat) == 0 && (unsigned long)stat.f_type == (unsigned long)filesystem;
-}
-
 /* Snapshots of a filesystem share the kernel's device, and the numbers of inodes. */
 static bool is_ambiguous(int fd)
 {
-	return fd >= 0 && is_on(fd, BTRFS_SUPER_MAGIC);
+	return fd >= 0 && foreign_filesystem(fd) == BTRFS_SUPER_MAGIC;
 }
 
 /* Takes @place, which is not open yet. Returns it, open, if it is the file of that name, or -1. */
@@ -83,11 +75,11 @@ static int verify(int place, const struct file_name *name)
 
 	if (place < 0)
 		return -1;
-	is_same_inode = fstat(place, &stat) == 0 && stat.st_ino == name->inode;
+	is_same_inode = foreign_status(place, &stat) == 0 && stat.st_ino == name->inode;
 	/* Records and maps disagree on overlayfs in some kernels. */
 	is_same =
 		is_same_inode && (stat.st_dev == makedev(name->device_major, name->device_minor) ||
-				  is_on(place, OVERLAYFS_SUPER_MAGIC));
+				  foreign_filesystem(place) == OVERLAYFS_SUPER_MAGIC);
 	fd = foreign_open_found(place);
 	close(place);
 	if (fd < 0)
@@ -105,7 +97,7 @@ static uint32_t find_root(struct files *files, int root)
 	uint32_t found;
 	int copy;
 
-	if (fstat(root, &stat) < 0 ||
+	if (foreign_status(root, &stat) < 0 ||
 	    (stat.st_dev == files->own_root_device && stat.st_ino == files->own_root_inode))
 		return UINT32_MAX;
 	copy = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -148,7 +140,7 @@ static bool identify(int fd, struct file_identity *ret)
 {
 	struct stat stat;
 
-	if (fd < 0 || fstat(fd, &stat) < 0)
+	if (fd < 0 || foreign_status(fd, &stat) < 0)
 		return false;
 	*ret = (struct file_identity){
 		stat.st_dev,
@@ -250,7 +242,7 @@ static bool is_same_file(int a, int b)
 {
 	struct stat of_a, of_b;
 
-	return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+	return foreign_status(a, &of_a) == 0 && foreign_status(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
 	       of_a.st_ino == of_b.st_ino;
 }
 
@@ -375,13 +367,11 @@ static struct file file_of_name(const struct file_name *name)
 static bool is_memory(const char *path, int fd)
 {
 	static const char *const prefixes[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"};
-	char magic[4];
 
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
 		if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
 			/* Programs do run from memfds. */
-			return fd < 0 || pread(fd, magic, sizeof magic, 0) != sizeof magic ||
-			       memcmp(magic, "\177ELF", sizeof magic) != 0;
+			return fd < 0 || !foreign_is_elf(fd);
 	return false;
 }
 

@@ -28,7 +28,7 @@ static int describe(int fd, struct folder *ret)
 {
 	struct statx stat = {};
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &stat) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &stat) < 0)
 		return -errno;
 	*ret = (struct folder){
 		.n_references = 1,

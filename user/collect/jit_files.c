@@ -226,7 +226,7 @@ static int open_map(struct jit_files *jit, struct jit_process *process, uint32_t
 		return -1;
 	snprintf(name, sizeof name, "perf-%" PRIu32 ".map", pid);
 	place = foreign_find_in(jit->folders.items[folder].fd, name);
-	if (place < 0 || fstat(place, &stat) < 0)
+	if (place < 0 || foreign_status(place, &stat) < 0)
 		return -1;
 	if (!is_trusted(&stat, process))
 		ask(jit, process); /* it may have become somebody else */
@@ -263,7 +263,7 @@ static bool is_same_file(int a, int b)
 {
 	struct stat stat_a, stat_b;
 
-	return fstat(a, &stat_a) == 0 && fstat(b, &stat_b) == 0 && stat_a.st_dev == stat_b.st_dev &&
+	return foreign_status(a, &stat_a) == 0 && foreign_status(b, &stat_b) == 0 && stat_a.st_dev == stat_b.st_dev &&
 	       stat_a.st_ino == stat_b.st_ino;
 }
 
@@ -303,7 +303,7 @@ static void take_jitdump(struct jit_process *process, struct files *files, uint3
 {
 	struct stat stat;
 
-	if (files->files[file].fd < 0 || fstat(files->files[file].fd, &stat) < 0)
+	if (files->files[file].fd < 0 || foreign_status(files->files[file].fd, &stat) < 0)
 		return;
 	/* Of a process that is gone nobody knows the user, but it did map the file. */
 	if (!is_trusted(&stat, process) && (process->user != UINT32_MAX || !S_ISREG(stat.st_mode)))

@@ -17,11 +17,11 @@ static bool is_trusted(const struct debug_places *places, int fd)
 {
 	struct stat mapped, debug;
 
-	if (fstat(fd, &debug) < 0)
+	if (foreign_status(fd, &debug) < 0)
 		return false;
 	if (debug.st_uid == 0 || debug.st_uid == geteuid())
 		return true;
-	return fstat(places->file, &mapped) == 0 && debug.st_uid == mapped.st_uid;
+	return foreign_status(places->file, &mapped) == 0 && debug.st_uid == mapped.st_uid;
 }
 
 static void real_path(int fd, char real[static PATH_MAX])

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/foreign.h"
 #include "base/system.h"
 
 #define MAX_FRAMES (64u << 20) /* beyond any answer that there is room for */
@@ -76,7 +77,7 @@ static void open_for_reader(void *context, const void *bytes, size_t n, struct r
 			fd = opener->open_file(opener->context, question.kind, question.text,
 					       ret->text);
 	}
-	if (fd >= 0 && !elf_file_is_elf(fd)) {
+	if (fd >= 0 && !foreign_is_elf(fd)) {
 		close(fd);
 		fd = -ENOEXEC;
 	}

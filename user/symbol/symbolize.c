@@ -84,7 +84,7 @@ static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
 	int r;
 
 	if (source.kind == MAPPING_FILE && session->mapping_sources[mapping].file >= 0 &&
-	    fstat(session->mapping_sources[mapping].file, &st) == 0) {
+	    foreign_status(session->mapping_sources[mapping].file, &st) == 0) {
 		source.fd = session->mapping_sources[mapping].file;
 		source.device = st.st_dev;
 		source.inode = st.st_ino;

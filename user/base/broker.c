@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/broker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/sandbox.h"
+#include "base/system.h"
+
+#define START_LIMIT_NS	  (2 * NSEC_PER_SEC) /* for a worker to be there */
+#define FIRST_LIMIT_NS	  (300 * 1000000ULL) /* for an answer … */
+#define LAST_LIMIT_NS	  (10 * 1000000ULL)  /* … once many did not come */
+#define END_STEPS	  20		     /* of 1 ms, for workers to end */
+
+/* An answer; a worker's first says who it is. */
+struct broker_answer {
+	int64_t result;
+	int32_t worker;
+	uint32_t pad;
+};
+
+/* --- who asks --- */
+
+static struct broker {
+	bool is_there;
+	pid_t pid;    /* ours to wait for; 0: our parent's */
+	int control;  /* takes the sockets that workers are to serve */
+	int socket;   /* a worker's; -1: none */
+	pid_t worker;
+	uint64_t limit_ns;
+} broker = {.socket = -1, .limit_ns = FIRST_LIMIT_NS};
+
+int broker_start(void)
+{
+	int r = child_start(BROKER_NAME, SOCK_SEQPACKET, &broker.pid, &broker.control);
+
+	broker.is_there = r == 0;
+	return r;
+}
+
+bool broker_is_there(void)
+{
+	return broker.is_there;
+}
+
+/* Receives an answer. Errors: -ETIMEDOUT; those of child_receive(). */
+static int receive(uint64_t limit_ns, struct broker_answer *answer, int *ret_fd)
+{
+	struct pollfd socket = {broker.socket, POLLIN, 0};
+	uint64_t deadline = monotonic_ns() + limit_ns, now;
+	int fds[CHILD_MAX_FDS], r = 0;
+	size_t n_fds = 0;
+
+	while (r == 0 && (now = monotonic_ns()) < deadline)
+		r = poll(&socket, 1, (deadline - now) / 1000000 + 1) > 0;
+	if (r == 0)
+		return -ETIMEDOUT;
+	r = child_receive(broker.socket, answer, sizeof *answer, 0, fds, &n_fds);
+	for (size_t i = r < 0 ? 0 : 1; i < n_fds; i++)
+		close(fds[i]);
+	*ret_fd = r == 0 && n_fds ? fds[0] : -1;
+	return r;
+}
+
+static void disconnect(void)
+{
+	closep(&broker.socket);
+	broker.socket = -1;
+	broker.worker = 0;
+}
+
+/* Even SIGKILL reaches it only once the filesystem lets it: not waited for. */
+static void give_up_worker(void)
+{
+	if (broker.worker)
+		kill(broker.worker, SIGKILL);
+	disconnect();
+}
+
+static int start_worker(void)
+{
+	struct broker_answer answer = {};
+	int ends[2], none, r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	r = child_send(broker.control, "w", 1, &ends[1], 1);
+	close(ends[1]);
+	broker.socket = ends[0];
+	r = r < 0 ? r : receive(START_LIMIT_NS, &answer, &none);
+	if (r < 0)
+		give_up_worker();
+	else
+		broker.worker = answer.worker;
+	return r;
+}
+
+int64_t broker_call(const void *request, size_t n, int fd, int *ret_fd)
+{
+	struct broker_answer answer = {};
+	int r = broker.socket < 0 ? start_worker() : 0;
+
+	*ret_fd = -1;
+	r = r < 0 ? r : child_send(broker.socket, request, n, &fd, fd >= 0);
+	r = r < 0 ? r : receive(broker.limit_ns, &answer, ret_fd);
+	if (r == 0)
+		return answer.result;
+	give_up_worker();
+	if (r == -ETIMEDOUT && broker.limit_ns / 2 >= LAST_LIMIT_NS)
+		broker.limit_ns /= 2;
+	return r == -ENODATA ? -ECHILD : r;
+}
+
+void broker_detach(void)
+{
+	disconnect();
+	broker.pid = 0;
+}
+
+double broker_stop(void)
+{
+	struct rusage usage = {};
+
+	if (!broker.is_there)
+		return 0;
+	broker.is_there = false;
+	disconnect();
+	/* Others that were forked from us may have it, too. */
+	shutdown(broker.control, SHUT_RDWR);
+	closep(&broker.control);
+	while (broker.pid && wait4(broker.pid, NULL, 0, &usage) < 0 && errno == EINTR)
+		;
+	broker.pid = 0;
+	return rusage_seconds(&usage);
+}
+
+/* --- the broker itself --- */
+
+/* Does the requests that come through @socket. Returns the exit status. */
+static int work(int socket, broker_job_fn job)
+{
+	struct broker_answer answer = {.worker = getpid()};
+	static char request[BROKER_MAX_REQUEST];
+	int fds[CHILD_MAX_FDS], fd = -1, r;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	for (;;) {
+		size_t n_fds = 0;
+		ssize_t n;
+
+		r = child_send(socket, &answer, sizeof answer, &fd, fd >= 0);
+		closep(&fd);
+		if (r < 0)
+			return EXIT_FAILURE;
+		n = child_receive_some(socket, request, sizeof request, 0, fds, &n_fds);
+		if (n < 0)
+			return n == -ENODATA ? EXIT_SUCCESS : EXIT_FAILURE;
+		fd = -1;
+		answer.result = job(request, n, n_fds ? fds[0] : -1, &fd);
+		for (size_t i = 0; i < n_fds; i++)
+			close(fds[i]);
+	}
+}
+
+/* Forks a worker for @socket, and forgets those that have ended. */
+static void add_worker(int socket, broker_job_fn job)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(CHILD_SOCKET);
+		_exit(work(socket, job));
+	}
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+/* Their CPU time counts as ours once they were waited for. */
+static void wait_for_workers(void)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < END_STEPS; i++) {
+		pid_t pid;
+
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0)
+			return;
+		nanosleep(&step, NULL);
+	}
+}
+
+int broker_run(broker_job_fn job)
+{
+	int fds[CHILD_MAX_FDS], r;
+	size_t n_fds = 0;
+	char byte;
+
+	prctl(PR_SET_NAME, BROKER_NAME);
+	r = sandbox_enter_broker();
+	while (r == 0) {
+		r = child_receive(CHILD_SOCKET, &byte, sizeof byte, 0, fds, &n_fds);
+		for (size_t i = 0; i < n_fds; i++) {
+			if (r == 0 && i == 0)
+				add_worker(fds[i], job);
+			close(fds[i]);
+		}
+	}
+	wait_for_workers();
+	return r == -ENODATA ? EXIT_SUCCESS : EXIT_FAILURE;
+}
