@@ -26,6 +26,7 @@
 #include "cmd/signals.h"
 #include "cmd/snapshots.h"
 #include "cmd/summary.h"
+#include "cmd/unseen.h"
 
 #define LARGE_BLOCK (64 << 10)
 
@@ -43,6 +44,7 @@ struct recording {
 	struct window_files files;   /* without --every */
 	struct snapshots *snapshots; /* with it */
 	struct totals totals;
+	struct unseen unseen; /* without --every */
 	bool progress;		   /* a progress line is on the terminal */
 	volatile bool names_ended; /* asked to stop while names are searched */
 };
@@ -182,12 +184,25 @@ static int hand_over(struct recording *recording, struct failure *failure)
 	return r;
 }
 
+/* Whether every sample of a process's CPU time would be here. */
+static bool can_be_unseen(const struct record_options *options)
+{
+	const struct collect_options *collect = &options->collect;
+
+	return collect->mode == PROFILE_ONCPU && !collect->n_events && !collect->every_ns &&
+	       !collect->n_tids && !collect->comm && !collect->cgroup && !collect->cpus &&
+	       !options->command;
+}
+
 static int run_window(struct recording *recording, struct failure *failure)
 {
 	uint64_t length = recording->options.duration_ns;
 	uint64_t deadline = length ? recording->window_ns + length : UINT64_MAX;
+	const struct collect_options *collect = &recording->options.collect;
 	int r = 0;
 
+	if (can_be_unseen(&recording->options))
+		unseen_begin(&recording->unseen, collect->pids, collect->n_pids);
 	for (;;) {
 		uint64_t now = monotonic_ns();
 
@@ -205,6 +220,8 @@ static int run_window(struct recording *recording, struct failure *failure)
 			break;
 	}
 	clear_progress(recording);
+	if (can_be_unseen(&recording->options))
+		unseen_end(&recording->unseen, collect->pids, collect->n_pids);
 	recording->ended_ns = monotonic_ns();
 	r = r < 0 ? r : collect_stop(recording->collector, failure);
 	reader_stop(recording->options.collect.reader);
@@ -348,6 +365,9 @@ static int write_window(struct recording *recording, struct failure *failure)
 	r = r < 0 ? r : window_write(&window, &recording->options, &recording->files, failure);
 	if (r >= 0)
 		totals_of_window(&window, &symbols, &recording->totals);
+	if (r >= 0)
+		unseen_judge(&recording->unseen, window.profile,
+			     recording->options.collect.frequency);
 	end_writing(recording);
 	collect_window_done(&window);
 	return r;
@@ -377,6 +397,7 @@ static int tell(struct recording *recording)
 		.reader = &recording->reader,
 		.command = recording->command,
 		.files = &recording->files,
+		.unseen = &recording->unseen,
 		.startup_seconds = (recording->window_ns - recording->started_ns) / 1e9,
 		.write_seconds = (monotonic_ns() - recording->ended_ns) / 1e9,
 	};
@@ -410,6 +431,7 @@ static void recording_done(struct recording *recording)
 	for (size_t i = 0; recording->target_fds && i < recording->options.collect.n_pids; i++)
 		closep(&recording->target_fds[i]);
 	free(recording->target_fds);
+	unseen_done(&recording->unseen);
 	window_files_done(&recording->files);
 	options_done(&recording->options);
 }

@@ -292,6 +292,27 @@ static void print_files(const struct window_files *files, FILE *stream)
 	}
 }
 
+#define MOST_UNSEEN 3 /* that are named */
+
+static void print_unseen(const struct unseen *unseen, FILE *stream)
+{
+	for (size_t i = 0; i < unseen->n && i < MOST_UNSEEN; i++) {
+		const struct unseen_process *process = &unseen->processes[i];
+
+		text_print(stream,
+			   "  unseen    %s (%" PRIu32 ") ran %.2f s: %" PRIu64 " samples, %" PRIu64
+			   " expected\n",
+			   process->comm, process->pid, process->cpu_ns / 1e9, process->n_samples,
+			   process->n_expected);
+	}
+	if (unseen->n > MOST_UNSEEN)
+		fprintf(stream, "            %zu processes more\n", unseen->n - MOST_UNSEEN);
+	if (unseen->n)
+		fputs("            they sleep at each tick, or a hypervisor took the time "
+		      "(--wall counts all of it)\n",
+		      stream);
+}
+
 void summary_print(const struct summary *summary, FILE *stream)
 {
 	const struct sample_totals *totals = &summary->totals.samples;
@@ -304,6 +325,7 @@ void summary_print(const struct summary *summary, FILE *stream)
 		      "excluded it\n",
 		      stream);
 	print_losses(summary, stream);
+	print_unseen(summary->unseen, stream);
 	print_sets(summary, stream);
 	summary_print_command(&summary->command, stream);
 	print_kernel_memory(&summary->totals.stats, stream);
@@ -313,6 +335,21 @@ void summary_print(const struct summary *summary, FILE *stream)
 		cpu_seconds(summary), memory_bytes(summary) / 1e6, summary->startup_seconds,
 		summary->write_seconds);
 	print_files(summary->files, stream);
+}
+
+static void json_unseen(const struct unseen *unseen, struct json *json)
+{
+	json_open(json, "unseen", '[');
+	for (size_t i = 0; i < unseen->n; i++) {
+		json_open(json, NULL, '{');
+		json_text(json, "command", unseen->processes[i].comm);
+		json_count(json, "pid", unseen->processes[i].pid);
+		json_number(json, "cpu_seconds", unseen->processes[i].cpu_ns / 1e9, 2);
+		json_count(json, "samples", unseen->processes[i].n_samples);
+		json_count(json, "expected", unseen->processes[i].n_expected);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 }
 
 static void json_losses(const struct summary *summary, struct json *json)
@@ -452,6 +489,7 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 		    percent(totals->unnamed_frames, totals->frames), 3);
 	json_count(&json, "unsearched_files", summary->totals.symbols.unsearched_files);
 	json_losses(summary, &json);
+	json_unseen(summary->unseen, &json);
 	json_count(&json, "windows", summary->totals.windows);
 	json_sets(summary, &json);
 	json_count(&json, "drains", summary->totals.stats.drains);

@@ -8,6 +8,7 @@
 #include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/snapshots.h"
+#include "cmd/unseen.h"
 
 struct summary {
 	const struct record_options *options;
@@ -18,6 +19,7 @@ struct summary {
 	const struct reader *reader; /* that was used */
 	struct command command;
 	const struct window_files *files;
+	const struct unseen *unseen;
 	const struct snapshots_counts *sets; /* of --every; or NULL */
 	double startup_seconds; /* start of the program → sampling */
 	double write_seconds;	/* end of the window → files written */
