@@ -4,11 +4,15 @@ for a CPU is its elapsed time. Truth is in the threads' own clocks and in the sc
 import contextlib
 import ctypes
 import os
+import re
+import subprocess
+import sys
+import time
 
 import pytest
 
 from harness import (REASONS, WORKLOADS, CpuTruth, Folded, assert_no_loss, off_cpu, on_cpu,
-                     reason_of, record, stolen_seconds, wait_for_names, waiting_for_a_cpu,
+                     reason_of, record, run, stolen_seconds, wait_for_names, waiting_for_a_cpu,
                      workload)
 
 EXACT = ["--wall", "--threads", "--offcpu-period", "0"]
@@ -274,6 +278,28 @@ def test_cpu_time_before_a_rename(tmp_path):
         record(*EXACT, "--comm", name, "-o", tmp_path / "x.folded", "--", "python3", "-c", script)
         total = Folded(tmp_path / "x.folded").total(lambda frames: frames[-1] == "[on-cpu]")
         assert total / 1e6 == pytest.approx(seconds, abs=0.05)
+
+
+def test_pictures_leave_out_who_waits_for_work(tmp_path):
+    """Of the machine; of a process they show what it waits for. Files have it all."""
+    server = subprocess.Popen([sys.executable, "-c", "import select; select.epoll().poll(30)"])
+    try:
+        time.sleep(0.3)
+        record("--offcpu", "-a", "-d", 1, "-o", tmp_path / "a.svg", "-o", tmp_path / "a.folded", "-o", tmp_path / "a.pb.gz")
+        record("--offcpu", "-a", "--idle", "-d", 1, "-o", tmp_path / "idle.svg")
+        record("--offcpu", "-p", server.pid, "-d", 1, "-o", tmp_path / "p.svg")
+    finally:
+        server.kill()
+        server.wait()
+    said = re.compile(r"[\d.]+ m?s of idle waits left out")
+    assert said.search((tmp_path / "a.svg").read_text())
+    assert not said.search((tmp_path / "idle.svg").read_text())
+    # Nothing else is there to be seen.
+    assert not said.search((tmp_path / "p.svg").read_text())
+    assert "epoll" in (tmp_path / "p.svg").read_text()
+    assert "select_epoll_poll" in (tmp_path / "a.folded").read_text() or "epoll_wait" in (tmp_path / "a.folded").read_text()
+    assert run("render", tmp_path / "a.pb.gz", "--no-idle", "-o", tmp_path / "again.svg").returncode == 0
+    assert said.search((tmp_path / "again.svg").read_text())
 
 
 def test_exec_by_another_thread(tmp_path):

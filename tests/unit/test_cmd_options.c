@@ -110,6 +110,13 @@ static void other_options_of_offcpu_time(void **state)
 {
 	assert_true(parsed("--fold-idle --wall").view.stacks.unfold.fold_idle);
 	assert_false(parsed("--wall").view.stacks.unfold.fold_idle);
+	/* Of the whole machine, unless somebody asks for it, or for certain threads. */
+	assert_true(parsed("--wall").view.stacks.no_idle);
+	assert_false(parsed("--wall --idle").view.stacks.no_idle);
+	assert_false(parsed("--wall --fold-idle").view.stacks.no_idle);
+	assert_false(parsed("--wall --comm x").view.stacks.no_idle);
+	assert_true(parsed("--wall --comm x --no-idle").view.stacks.no_idle);
+	expect_refused("--wall --idle --no-idle", "--idle");
 	assert_int_equal(parsed("-m 5 --wall").collect.min_block_ns, 5000);
 	assert_int_equal(parsed("--wall -M 5ms").collect.max_block_ns, 5000000);
 	expect_refused("--fold-idle", "--fold-idle");

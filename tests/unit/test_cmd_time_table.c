@@ -30,7 +30,7 @@ static char *printed(const struct time_table *table)
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
 
-	time_table_print(table, stream);
+	time_table_print(table, false, stream);
 	fclose(stream);
 	return text;
 }
@@ -86,7 +86,7 @@ static void rows_are_printed_by_size(void **state)
 			    "            poll                  1.200 s  24.0 %  idle 0.500 s\n"
 			    "            running user          0.800 s  16.0 %\n"
 			    "            of it idle            3.500 s  70.0 %  waits for work; "
-			    "--fold-idle puts them aside\n");
+			    "--no-idle leaves them out\n");
 	free(text);
 }
 

@@ -39,6 +39,13 @@ int option_set(const struct option_row *row, void *field, const char *value,
 	return 0;
 }
 
+int option_clear(const struct option_row *row, void *field, const char *value,
+		 struct failure *failure)
+{
+	*(bool *)field = false;
+	return 0;
+}
+
 int option_text(const struct option_row *row, void *field, const char *value,
 		struct failure *failure)
 {

@@ -42,7 +42,9 @@ struct option_table {
 
 /* The common ones; what field each fills in. */
 int option_set(const struct option_row *row, void *field, const char *value,
-	       struct failure *failure); /* bool: true */
+	       struct failure *failure);
+int option_clear(const struct option_row *row, void *field, const char *value,
+		 struct failure *failure); /* bool: true */
 int option_text(const struct option_row *row, void *field, const char *value,
 		struct failure *failure); /* const char *: the value itself */
 int option_unsigned(const struct option_row *row, void *field, const char *value,

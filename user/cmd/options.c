@@ -351,6 +351,9 @@ static const struct option_row rows[] = {
 	 FIELD(outputs.folder)},
 	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL, take_threads},
 	{0, "fold-idle", NULL, NULL, "waits for work under one root: [idle]", NULL, take_fold_idle},
+	{0, "idle", NULL, NULL, "", NULL, option_set, FIELD(idle)},
+	{0, "no-idle", NULL, NULL, "draw no waits for work: as with -a and -G; or --idle", NULL,
+	 option_set, FIELD(no_idle)},
 	{0, "mode", NULL, "MODE", "", NULL, option_mode, .wanted = OPTION_MODE_WANTED},
 	{0, "no-reason", NULL, NULL, "", NULL, option_set, FIELD(view.stacks.unfold.no_reason)},
 	{0, "no-inline", NULL, NULL, "", NULL, take_no_inline},
@@ -446,6 +449,17 @@ static int set_mode(struct record_options *options, struct failure *failure)
 	}
 }
 
+/* Who asks for certain threads wants to know what they wait for. */
+static bool leaves_idle_out(const struct record_options *options)
+{
+	const struct collect_options *collect = &options->collect;
+	bool is_crowd = (options->all || collect->cgroup) && !collect->n_pids && !collect->n_tids &&
+			!collect->comm;
+
+	return options->no_idle ||
+	       (is_crowd && !options->idle && !options->view.stacks.unfold.fold_idle);
+}
+
 static int check_mode(struct record_options *options, struct failure *failure)
 {
 	struct collect_options *collect = &options->collect;
@@ -462,6 +476,8 @@ static int check_mode(struct record_options *options, struct failure *failure)
 		return failure_mend(failure, -EINVAL,
 				    "perf script | bpfflame render --flamechart has one");
 	}
+	if (options->idle && options->no_idle)
+		return failure_set(failure, -EINVAL, "--idle and --no-idle exclude each other");
 	if (collect->mode == PROFILE_ONCPU && options->offcpu_option)
 		return failure_set(failure, -EINVAL, "%s is for --offcpu and --wall",
 				   option_name(options->offcpu_option, name));
@@ -479,6 +495,7 @@ static int check_mode(struct record_options *options, struct failure *failure)
 				   collect->mode == PROFILE_WALL ? "wall" : "offcpu");
 	if (collect->min_block_ns > collect->max_block_ns)
 		return failure_set(failure, -EINVAL, "-m is above -M: no period is in that range");
+	options->view.stacks.no_idle = leaves_idle_out(options);
 	unfold->waker_depth = collect->waker_depth;
 	/* Kernel stacks tell why threads wait; they are only not shown. */
 	unfold->no_kernel = collect->no_kernel;

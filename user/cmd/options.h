@@ -23,6 +23,7 @@ struct record_options {
 	uint32_t *pids, *tids; /* owned; collect points at them */
 	struct event_request events[PROFILE_MAX_EVENTS]; /* the same */
 	bool all;
+	bool idle, no_idle; /* draw what only waits for work, or not; neither: by the target */
 	char **command;	      /* NULL-terminated, or NULL */
 	const char *user;     /* whom it runs as, or NULL: the one who called sudo … */
 	bool no_sandbox;      /* files of others are read in this process */

@@ -376,10 +376,13 @@ int write_profile(void *data, enum output_format format, FILE *stream)
 {
 	struct profile_view *view = data;
 	const struct unfold_options *unfold = &view->options->stacks.unfold;
+	struct stacks_options all = view->options->stacks;
 	int r;
 
+	all.no_idle = false; /* files keep it */
+
 	switch (format) {
-	case FORMAT_FOLDED: return export_folded(view->profile, &view->options->stacks, stream);
+	case FORMAT_FOLDED: return export_folded(view->profile, &all, stream);
 	case FORMAT_PPROF: return export_pprof(view->profile, unfold, stream);
 	case FORMAT_SPEEDSCOPE: return export_speedscope(view->profile, unfold, stream);
 	case FORMAT_FIREFOX: return export_firefox(view->profile, unfold, stream);

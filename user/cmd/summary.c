@@ -166,7 +166,7 @@ static void print_time(const struct summary *summary, const struct sample_totals
 			   "threads "
 			   "that ran\n",
 			   time_text(text, stats->taken_ns));
-	time_table_print(table, stream);
+	time_table_print(table, summary->options->view.stacks.no_idle, stream);
 }
 
 /* What each event came to. */

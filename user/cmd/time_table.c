@@ -131,7 +131,7 @@ static int compare_rows(const void *a, const void *b, void *table)
 	return first > second ? -1 : first < second;
 }
 
-void time_table_print(const struct time_table *table, FILE *stream)
+void time_table_print(const struct time_table *table, bool no_idle, FILE *stream)
 {
 	uint64_t whole = time_table_running_ns(table) + time_table_waiting_ns(table);
 	uint64_t idle = time_table_idle_ns(table);
@@ -154,7 +154,8 @@ void time_table_print(const struct time_table *table, FILE *stream)
 	}
 	if (idle) {
 		print_row("", "of it idle", idle, whole, stream);
-		fputs("  waits for work; --fold-idle puts them aside\n", stream);
+		fprintf(stream, "  waits for work; %s\n",
+			no_idle ? "not drawn, --idle draws them" : "--no-idle leaves them out");
 	}
 }
 

@@ -26,8 +26,11 @@ uint64_t time_table_running_ns(const struct time_table *table);
 uint64_t time_table_waiting_ns(const struct time_table *table);
 uint64_t time_table_idle_ns(const struct time_table *table);
 
-/* The rows that are not 0, the largest first, with their shares, and what of it was idle. */
-void time_table_print(const struct time_table *table, FILE *stream);
+/*
+ * The rows that are not 0, the largest first, with their shares, and what of it was idle; @no_idle:
+ * that is not drawn.
+ */
+void time_table_print(const struct time_table *table, bool no_idle, FILE *stream);
 /* `"time_seconds": {…}, "idle_seconds": …`: all rows; those of running only if @has_running. */
 void time_table_json(const struct time_table *table, bool has_running, struct json *json);
 

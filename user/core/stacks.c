@@ -28,6 +28,7 @@ struct adding {
 	struct matcher base;
 	uint32_t *ids; /* of the latest sample, as it was unfolded */
 	size_t ids_capacity;
+	bool leaves_idle_out;
 };
 
 int stacks_init(struct stacks *stacks, const struct stacks_options *options)
@@ -272,13 +273,34 @@ static int add_sample(struct adding *adding, const struct profile_sample *sample
 	return 0;
 }
 
+/* Whether @sample is left out, and counted as such. */
+static bool leave_out(const struct adding *adding, const struct profile_sample *sample)
+{
+	if (!adding->leaves_idle_out || !sample->is_idle)
+		return false;
+	adding->stacks->idle += weight_of(adding->profile, sample);
+	return true;
+}
+
+/* Whether there would be something left. */
+static bool has_others(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (!profile->samples[i].is_idle)
+			return true;
+	return false;
+}
+
 static int add_samples(struct adding *adding)
 {
 	struct profile *profile = adding->profile;
 	struct unfolder unfolder = {.profile = profile, .options = &adding->stacks->options.unfold};
 	int r = 0;
 
+	adding->leaves_idle_out = adding->stacks->options.no_idle && has_others(profile);
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
+		if (leave_out(adding, &profile->samples[i]))
+			continue;
 		r = unfolder_next(&unfolder, &profile->samples[i]);
 		r = r < 0 ? r : add_sample(adding, &profile->samples[i], &unfolder);
 	}

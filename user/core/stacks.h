@@ -66,6 +66,7 @@ struct stacks_options {
 	struct select_options select; /* what the profiles went through before: told, not done */
 	bool reverse;  /* merge from the leaves; what is folded under [idle] stays there */
 	bool in_order; /* a flame chart: stacks stay as they came, and only neighbours merge */
+	bool no_idle;	      /* leave out what waits for work, unless that is all there is */
 	bool merge_recursion; /* a function that calls itself is one frame */
 	bool merge_modules;   /* frames are told apart by their names alone: a comparison, where
 				 files have other names in each release */
@@ -93,6 +94,7 @@ struct stacks {
 	enum stacks_scale scale;	    /* of a comparison, once it is finished */
 	struct stacks_facts facts[N_SIDES]; /* of one profile: facts[SIDE_NEW] */
 	uint64_t totals[N_SIDES];	    /* weights of what was added */
+	uint64_t idle;			    /* weight of what was left out by no_idle */
 	uint64_t width;			    /* of all: the sum of the entries' widths */
 };
 

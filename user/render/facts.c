@@ -163,6 +163,9 @@ static void add_choices(const struct writing *writing, const struct tree *tree)
 		add(writing, "no stacks with ", options->select.exclude, "");
 	if (options->base)
 		add(writing, "from ", options->base, " on");
+	if (writing->stacks->idle)
+		add_weight(writing, "", writing->stacks->idle,
+			   " of idle waits left out (--idle draws them)");
 	if (options->reverse)
 		add(writing, "", "merged from the leaves", "");
 	if (options->in_order)
