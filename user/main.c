@@ -53,6 +53,12 @@ int main(int argc, char **argv)
 	if (argc == 1 && strcmp(argv[0], BROKER_NAME) == 0)
 		return broker_run(foreign_serve);
 
+	/* perf's users type it. */
+	if (argc > 1 && strcmp(argv[1], "record") == 0) {
+		argv[1] = argv[0];
+		argv++;
+		argc--;
+	}
 	cover_closed_streams();
 	survive_file_limit();
 	return cmd_flush(run ? cmd_run(run, argc - 1, argv + 1, started_ns)

@@ -61,6 +61,25 @@ def test_wrong_usage(tmp_path, arguments, named):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("arguments, meant", [
+    (["--druation", "5", "-a"], "no option --druation (did you mean --duration?)"),
+    (["render", "--tilte", "x"], "did you mean --title"),
+    (["--json=yes", "-a"], "--json takes no value"),
+    (["reprot", "x.folded"], "did you mean report?"),
+    (["12062"], "bpfflame -p 12062"),
+    (["./app"], "bpfflame … -- ./app"),
+], ids=lambda value: value[0] if isinstance(value, list) else "")
+def test_what_was_meant(arguments, meant):
+    result = run(*arguments)
+    assert result.returncode == 2 and meant in error_line(result), result
+
+
+def test_other_names(tmp_path):
+    assert run("-V").stdout == run("--version").stdout != ""
+    result = run("record", "--json", "-a", "-d", "0.2", "-o", tmp_path / "x.folded")
+    assert result.returncode == 0 and result.summary["mode"] == "oncpu", result
+
+
 def test_frequency_above_what_the_kernel_allows(tmp_path):
     result = run("-a", "-F", "1000000", "-d", "1", cwd=tmp_path)
     assert result.returncode == 2, result

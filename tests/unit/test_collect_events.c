@@ -18,7 +18,7 @@
 #include "bpf/wire.h"
 #include "collect/counters.h"
 #include "collect/event_find.h"
-#include "collect/nearest.h"
+#include "base/nearest.h"
 #include "collect/probe_file.h"
 #include "made_profile.h"
 

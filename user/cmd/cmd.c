@@ -55,7 +55,7 @@ static const struct {
 } commands[] = {
 	{"render", cmd_render},	    {"report", cmd_report}, {"diff", cmd_diff},
 	{"baseline", cmd_baseline}, {"events", cmd_events}, {"help", cmd_help},
-	{"--version", cmd_version},
+	{"--version", cmd_version}, {"-V", cmd_version},
 };
 
 cmd_fn cmd_find(const char *name)
@@ -64,6 +64,14 @@ cmd_fn cmd_find(const char *name)
 		if (strcmp(commands[i].name, name) == 0)
 			return commands[i].run;
 	return NULL;
+}
+
+void cmd_offer(struct nearest *nearest)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (commands[i].name[0] != '-')
+			nearest_offer(nearest, commands[i].name);
+	nearest_offer(nearest, "record");
 }
 
 int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/failure.h"
+#include "base/nearest.h"
 
 enum exit_code {
 	EXIT_DONE = 0,
@@ -37,6 +38,8 @@ typedef int (*cmd_fn)(int argc, char **argv, uint64_t started_ns);
 
 /* NULL if there is none of that name. */
 cmd_fn cmd_find(const char *name);
+/* Considers the names of all commands. */
+void cmd_offer(struct nearest *nearest);
 
 /*
  * Runs a command that was found. What a user's copy of this program was given for recording, as

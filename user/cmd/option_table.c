@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cmd/parse.h"
 
@@ -140,14 +141,41 @@ static void make_getopt_tables(const struct option_table *tables, size_t n_table
 	*shorts = '\0';
 }
 
-static int refuse(int value, const char *text, struct failure *failure)
+/* What a long option that does not exist was to be, if any is near. */
+static int mend_unknown(const struct option_table *tables, size_t n_tables, const char *name,
+			struct failure *failure)
 {
-	if (value == '?' && optopt > 0 && optopt < FIRST_LONG && text[1] != '-')
+	struct nearest nearest = {.wanted = name};
+	const struct option_table *table;
+	const struct option_row *row;
+	char text[NEAREST_TEXT_SIZE];
+
+	for (size_t i = 0; (row = row_at(tables, n_tables, i, &table)); i++) {
+		char option[NEAREST_SIZE];
+
+		snprintf(option, sizeof option, "--%s", row->name);
+		nearest_offer(&nearest, option);
+	}
+	nearest_text(&nearest, text);
+	return failure_mend(failure, -EINVAL, "%s", *text ? text : "see bpfflame --help");
+}
+
+static int refuse(const struct option_table *tables, size_t n_tables, int value, const char *text,
+		  struct failure *failure)
+{
+	char name[NEAREST_SIZE];
+
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+	if (value == ':')
+		failure_set(failure, -EINVAL, "a value is missing after %s", text);
+	else if (optopt >= FIRST_LONG)
+		failure_set(failure, -EINVAL, "%s takes no value", name);
+	else if (optopt > 0 && text[1] != '-')
 		failure_set(failure, -EINVAL, "unknown option -%c", optopt);
-	else
-		failure_set(failure, -EINVAL, "%s %s",
-			    value == ':' ? "a value is missing after" : "unknown or unclear option",
-			    text);
+	else {
+		failure_set(failure, -EINVAL, "no option %s", name);
+		return mend_unknown(tables, n_tables, name, failure);
+	}
 	return failure_mend(failure, -EINVAL, "see bpfflame --help");
 }
 
@@ -183,7 +211,7 @@ int option_tables_parse(const struct option_table *tables, size_t n_tables, int 
 		optind = 0; /* forgets what it parsed before */
 	}
 	while (r == 0 && (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
-		r = value == '?' || value == ':' ? refuse(value, argv[optind - 1], failure)
+		r = value == '?' || value == ':' ? refuse(tables, n_tables, value, argv[optind - 1], failure)
 						 : take(tables, n_tables, value, failure);
 	free(longs);
 	free(shorts);

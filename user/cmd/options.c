@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
+#include "cmd/cmd.h"
 #include "cmd/parse.h"
 #include "symbol/names_job.h"
 
@@ -529,6 +531,23 @@ static int check_outputs(const struct record_options *options, struct failure *f
 	return view_options_check(&options->view, failure);
 }
 
+/* What was typed for a command of ours, and is none. */
+static int refuse_operand(const char *text, struct failure *failure)
+{
+	struct nearest nearest = {.wanted = text};
+	char meant[NEAREST_TEXT_SIZE];
+
+	failure_set(failure, -EINVAL, "unknown command '%s'", text);
+	if (text[strspn(text, "0123456789,")] == '\0')
+		return failure_mend(failure, -EINVAL, "to record a process: bpfflame -p %s", text);
+	cmd_offer(&nearest);
+	if (*nearest_text(&nearest, meant))
+		return failure_mend(failure, -EINVAL, "%s to record a program: bpfflame … -- %s",
+				    meant, text);
+	return failure_mend(failure, -EINVAL,
+			    "to record a command, write -- before it: bpfflame … -- %s", text);
+}
+
 int options_parse(int argc, char **argv, struct record_options *ret, struct failure *failure)
 {
 	struct option_table tables[N_TABLES];
@@ -553,10 +572,7 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 		return 1;
 	}
 	if (rest < argc && strcmp(argv[rest - 1], "--") != 0) {
-		failure_set(failure, -EINVAL, "unknown command '%s'", argv[rest]);
-		return failure_mend(failure, -EINVAL,
-				    "to record a command, write -- before it: "
-				    "bpfflame … -- COMMAND");
+		return refuse_operand(argv[rest], failure);
 	}
 	ret->command = rest < argc ? argv + rest : NULL;
 	r = check_target(ret, failure);

@@ -7,7 +7,7 @@
 #define COLLECT_ELF_FUNCTIONS_H
 
 #include "base/elf_file.h"
-#include "collect/nearest.h"
+#include "base/nearest.h"
 
 /* Where a probe goes. */
 struct event_place {

@@ -11,7 +11,7 @@
 
 #include "base/system.h"
 #include "bpf/wire.h"
-#include "collect/nearest.h"
+#include "base/nearest.h"
 #include "collect/probe_file.h"
 #include "collect/rights.h"
 #include "collect/tracefs.h"

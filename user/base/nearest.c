@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "collect/nearest.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 /*
  * nearest: of many names, those that somebody may have meant by one that does not exist.
  */
-#ifndef COLLECT_NEAREST_H
-#define COLLECT_NEAREST_H
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
 
 #include <stddef.h>
 
