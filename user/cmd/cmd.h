@@ -52,6 +52,7 @@ int cmd_render(int argc, char **argv, uint64_t started_ns);
 int cmd_report(int argc, char **argv, uint64_t started_ns);
 int cmd_diff(int argc, char **argv, uint64_t started_ns);
 int cmd_baseline(int argc, char **argv, uint64_t started_ns);
+int cmd_doctor(int argc, char **argv, uint64_t started_ns);
 int cmd_events(int argc, char **argv, uint64_t started_ns);
 int cmd_help(int argc, char **argv, uint64_t started_ns);
 /* What this program is when it runs as READER_NAME. */

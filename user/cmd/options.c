@@ -354,8 +354,7 @@ static const struct option_row rows[] = {
 	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL, take_threads},
 	{0, "fold-idle", NULL, NULL, "waits for work under one root: [idle]", NULL, take_fold_idle},
 	{0, "idle", NULL, NULL, "", NULL, option_set, FIELD(idle)},
-	{0, "no-idle", NULL, NULL, "draw no waits for work: as with -a and -G; or --idle", NULL,
-	 option_set, FIELD(no_idle)},
+	{0, "no-idle", NULL, NULL, "", NULL, option_set, FIELD(no_idle)},
 	{0, "mode", NULL, "MODE", "", NULL, option_mode, .wanted = OPTION_MODE_WANTED},
 	{0, "no-reason", NULL, NULL, "", NULL, option_set, FIELD(view.stacks.unfold.no_reason)},
 	{0, "no-inline", NULL, NULL, "", NULL, take_no_inline},
@@ -397,14 +396,13 @@ void options_print_help(FILE *stream)
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame [OPTIONS] (-a | -p PID[,PID…] | -t TID[,TID…] | -G CGROUP |\n"
 	      "                --comm GLOB | -- COMMAND [ARG…])\n"
-	      "       bpfflame render | report | diff | baseline | events …  (see bpfflame help "
+	      "       bpfflame render | report | diff | baseline | events | doctor …  (see bpfflame help "
 	      "COMMAND)\n"
 	      "Flame graphs of where time goes: running (on-CPU), waiting (off-CPU), or both.\n",
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
-	fputs("More options of pictures: bpfflame help render.\n"
-	      "Writes oncpu.svg and oncpu.folded, offcpu.* or wall.*, unless -o names files.\n"
-	      "Exit status: 0 done, 1 failed, 2 wrong usage, 4 too many losses.\n",
+	fputs("More of pictures: bpfflame help render. Without -o it writes oncpu.svg and .folded,\n"
+	      "offcpu.* or wall.*. Exit status: 0 done, 1 failed, 2 wrong usage, 4 many losses.\n",
 	      stream);
 }
 

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What works here, and what mends the rest."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from harness import BPFFLAME, WORKLOADS, run, workload
+
+
+def findings_of(result):
+    answer = json.loads(result.stdout)
+    assert all(finding["status"] in ("ok", "warn", "no") for finding in answer["findings"])
+    return answer["works"], {finding["what"]: finding for finding in answer["findings"]}
+
+
+def test_root_can_record():
+    result = run("doctor", "--json")
+    works, findings = findings_of(result)
+    assert result.returncode == 0 and works, result
+    for what in "kernel", "BTF", "on-CPU", "off-CPU":
+        assert findings[what]["status"] == "ok", findings[what]
+    assert all(finding["status"] != "no" for finding in findings.values())
+
+
+def test_lines_begin_with_their_status():
+    result = run("doctor")
+    assert result.returncode == 0 and result.stderr == "", result
+    for line in result.stdout.splitlines():
+        assert line.startswith(("ok   ", "warn ", "no   ", "                       → ")), line
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
+def test_whoever_may_not_record_learns_what_mends_it(tmp_path_factory):
+    copy = shutil.copy(BPFFLAME, "/tmp/bpfflame-of-doctor")
+    try:
+        result = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", copy, "doctor",
+                                 "--json"], capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        shutil.os.unlink(copy)
+    works, findings = findings_of(result)
+    assert result.returncode == 1 and not works, result
+    assert findings["on-CPU"]["status"] == findings["off-CPU"]["status"] == "no"
+    assert "CAP_BPF" in findings["on-CPU"]["text"] and "cap" in findings["on-CPU"]["mend"], findings
+
+
+def test_files_of_a_process(tmp_path):
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", stripped, WORKLOADS / "burn"], check=True)
+    for program, has_names in (WORKLOADS / "burn", True), (stripped, False):
+        with workload("burn", 10, command=[program, "10"]) as process:
+            result = run("doctor", "--json", "-p", process.pid)
+        assert result.returncode == 0, result
+        finding = findings_of(result)[1][program.name]
+        assert finding["status"] == ("ok" if has_names else "warn"), finding
+        assert (": functions have names" in finding["text"]) == has_names, finding
+        assert ("debug symbols" in finding["mend"]) == (not has_names), finding
+        assert "stacks go through it" in finding["text"], finding
+
+
+def test_a_process_that_is_not_there():
+    result = run("doctor", "-p", "4194303")
+    assert result.returncode == 1 and "4194303" in result.stderr, result
+
+
+@pytest.mark.parametrize("arguments", [["--nothing"], ["-p", "x"], ["more"]])
+def test_wrong_usage(arguments):
+    result = run("doctor", *arguments)
+    assert result.returncode == 2 and result.stdout == "", result
