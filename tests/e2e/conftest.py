@@ -3,10 +3,19 @@
 import os
 import signal
 import subprocess
+import time
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 import harness
+
+# Of these, each assertion is about time. What a hypervisor takes is missing in one book and not in
+# the other, so that they don't agree.
+MEASURING = {"test_causes", "test_offcpu", "test_oncpu", "test_period", "test_targets", "test_unseen", "test_unwind",
+             "test_wakers", "test_wall", "test_windows"}
+MOST_STOLEN = 0.015 # of all CPUs' time
+ATTEMPTS = 3
 
 
 def pytest_collection_modifyitems(items):
@@ -41,3 +50,60 @@ def clean_kernel():
 @pytest.fixture(scope="module")
 def module_path(tmp_path_factory):
     return tmp_path_factory.mktemp("module")
+
+
+class Theft:
+    """What share of the machine's CPU time is stolen from here on."""
+
+    def __init__(self):
+        self.start, self.stolen = time.monotonic(), harness.stolen_seconds()
+
+    def share(self):
+        # Stolen time is told in clock ticks.
+        spent = max(time.monotonic() - self.start, 0.5) * os.cpu_count()
+        return (harness.stolen_seconds() - self.stolen) / spent
+
+
+MODULES = {} # what was stolen since the first test of each: that is when its fixtures measured
+
+
+def attempt(item, nextitem, since=None):
+    """Runs a test. Returns its reports, and what share of the machine's CPU time was stolen."""
+    theft = Theft()
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    return reports, max(theft.share(), since.share() if since else 0)
+
+
+def has_failed(reports):
+    return any(report.failed for report in reports)
+
+
+def disregard(reports, shares):
+    """What was measured while others had the CPUs says nothing, and is told as that."""
+    why = ", ".join(f"{share:.1%}" for share in shares)
+    for report in reports:
+        if report.failed:
+            report.outcome = "skipped"
+            report.longrepr = (*report.location[:2], f"a hypervisor took {why} of the CPU time in {len(shares)} attempts")
+
+
+def pytest_runtest_protocol(item, nextitem):
+    """Repeats a measurement that failed while a hypervisor took CPU time."""
+    if item.module.__name__ not in MEASURING:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    module = MODULES.setdefault(item.module.__name__, Theft())
+    reports, share = attempt(item, nextitem, module)
+    shares = [share]
+    while has_failed(reports) and shares[-1] > MOST_STOLEN and len(shares) < ATTEMPTS:
+        # Fixtures are measured anew, too.
+        item.session._setupstate.teardown_exact(None)
+        item._initrequest()
+        reports, share = attempt(item, nextitem)
+        shares.append(share)
+    if has_failed(reports) and len(shares) == ATTEMPTS and min(shares) > MOST_STOLEN:
+        disregard(reports, shares)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Samples are held against the scheduler's books: nobody hides without a word."""
+import os
 import shutil
 import time
 
 import pytest
 
-from harness import WORKLOADS, record, workload
+from harness import WORKLOADS, Folded, record, workload
+
+
+def ticks_of(pid):
+    """Of CPU time."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 @pytest.mark.parametrize("whole_machine", [True, False], ids=["all", "pid"])
@@ -15,13 +23,19 @@ def test_who_sleeps_at_each_tick_is_named(tmp_path, whole_machine):
     shutil.copy(WORKLOADS / "evader", program)
     with workload("evader", command=[program, "12", "99"]) as process:
         time.sleep(1)
+        before = ticks_of(process.pid)
         target = ["-a"] if whole_machine else ["-p", process.pid]
         summary = record(*target, "-F", 99, "-d", 8, "-o", tmp_path / "x.folded").summary
-    (found,) = [each for each in summary["unseen"] if each["pid"] == process.pid]
-    assert found["command"] == "e) (v"
-    assert found["expected"] == pytest.approx(99 * found["cpu_seconds"], rel=0.01)
-    assert found["samples"] < 0.8 * found["expected"]
-    assert 5 < found["cpu_seconds"] < 8.1
+        ran = 99 * (ticks_of(process.pid) - before) / os.sysconf("SC_CLK_TCK")
+    # How well it hides depends on the machine. What is said of it is what its samples say.
+    seen = Folded(tmp_path / "x.folded").total(lambda frames: frames[0] == "e) (v")
+    found = [each for each in summary["unseen"] if each["pid"] == process.pid]
+    assert bool(found) or seen > 0.7 * ran, (seen, ran, summary["unseen"])
+    if found:
+        assert found[0]["command"] == "e) (v"
+        assert found[0]["expected"] == pytest.approx(99 * found[0]["cpu_seconds"], abs=2)
+        assert found[0]["samples"] == seen < 0.8 * found[0]["expected"]
+        assert 0.8 * ran < found[0]["expected"] <= ran + 2
 
 
 PYTHON = "import time\nend = time.time() + 30\nwhile time.time() < end: sum(range(1000))"
@@ -33,7 +47,8 @@ def test_others_are_not(tmp_path):
             workload("sh", command=["sh", "-c", "while :; do sleep 0.01; /bin/true; done"]):
         summary = record("-a", "-F", 199, "-d", 5, "-o", tmp_path / "x.folded").summary
     assert summary["samples"] > 500
-    assert summary["unseen"] == []
+    # A hypervisor that takes a fifth of the time is told of, too; it never takes half.
+    assert [each for each in summary["unseen"] if each["samples"] < 0.5 * each["expected"]] == []
 
 
 def test_it_is_only_judged_where_all_samples_are_here(tmp_path):

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples held against the scheduler's books, by a child of our own that computes.
+ */
+#include "cmocka_all.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/unseen.h"
+
+#define FREQUENCY 1000
+
+/* Forks one that computes until it is killed. */
+static pid_t fork_computing(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_NAME, "a) R 1 (b");
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			clock();
+	}
+	return pid;
+}
+
+/* Lets it use 0.3 s of CPU time. */
+static void wait_for_cpu_time(pid_t pid)
+{
+	struct timespec now = {}, step = {.tv_nsec = 1000000}, start = {};
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	clock_gettime(clock, &start);
+	do {
+		nanosleep(&step, NULL);
+		clock_gettime(clock, &now);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < 300);
+}
+
+static struct profile *made(void)
+{
+	struct profile *profile;
+
+	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
+	return profile;
+}
+
+/* What is said of @pid, when so many of the samples that were to be expected are there, in percent. */
+static struct unseen judged(pid_t pid, bool of_all, unsigned int percent)
+{
+	struct profile *profile = made();
+	struct profile_sample sample = {.pid = pid};
+	uint32_t pids[] = {pid};
+	struct unseen unseen = {};
+
+	assert_int_equal(profile_add_stack(profile, NULL, 0, STACK_COMPLETE, &sample.stack), 0);
+	assert_int_equal(unseen_begin(&unseen, pids, !of_all), 0);
+	wait_for_cpu_time(pid);
+	assert_int_equal(unseen_end(&unseen, pids, !of_all), 0);
+	for (size_t i = 0; i < unseen.n; i++)
+		if (unseen.processes[i].pid == (uint32_t)pid)
+			sample.count = unseen.processes[i].cpu_ns / 1e9 * FREQUENCY * percent / 100;
+	if (sample.count)
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	unseen_judge(&unseen, profile, FREQUENCY);
+	profile_free(profile);
+	return unseen;
+}
+
+static const struct unseen_process *find(const struct unseen *unseen, pid_t pid)
+{
+	for (size_t i = 0; i < unseen->n; i++)
+		if (unseen->processes[i].pid == (uint32_t)pid)
+			return &unseen->processes[i];
+	return NULL;
+}
+
+static void who_has_too_few_samples_is_kept(void **state)
+{
+	static const struct {
+		unsigned int percent;
+		bool is_unseen;
+	} cases[] = {{0, true}, {50, true}, {60, true}, {90, false}, {100, false}, {130, false}};
+	pid_t pid = fork_computing();
+
+	assert_true(pid > 0);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		for (int of_all = 0; of_all < 2; of_all++) {
+			struct unseen unseen = judged(pid, of_all, cases[i].percent);
+			const struct unseen_process *found = find(&unseen, pid);
+
+			if (!found != !cases[i].is_unseen)
+				fail_msg("%u %%: %s", cases[i].percent, found ? "kept" : "not");
+			if (found) {
+				assert_string_equal(found->comm, "a) R 1 (b");
+				assert_in_range(found->n_expected, 250, 2000);
+				assert_true(found->n_samples <= found->n_expected * 4 / 5);
+			}
+			unseen_done(&unseen);
+		}
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Who was there before counts from the first look on only, who is gone not at all. */
+static void who_is_gone_is_left_out(void **state)
+{
+	struct profile *profile = made();
+	pid_t pid = fork_computing();
+	uint32_t pids[] = {pid};
+	struct unseen unseen = {};
+
+	assert_int_equal(unseen_begin(&unseen, pids, 1), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(unseen_end(&unseen, pids, 1), 0);
+	unseen_judge(&unseen, profile, FREQUENCY);
+	assert_int_equal(unseen.n, 0);
+	unseen_done(&unseen);
+	profile_free(profile);
+}
+
+/* Nothing was noted: nothing is judged. */
+static void without_a_first_look_there_is_no_second(void **state)
+{
+	struct profile *profile = made();
+	struct unseen unseen = {};
+
+	assert_true(unseen_end(&unseen, NULL, 0) < 0);
+	unseen_judge(&unseen, profile, FREQUENCY);
+	assert_int_equal(unseen.n, 0);
+	unseen_done(&unseen);
+	profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_has_too_few_samples_is_kept),
+		cmocka_unit_test(who_is_gone_is_left_out),
+		cmocka_unit_test(without_a_first_look_there_is_no_second),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
