@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -18,7 +20,7 @@
 
 #define START_LIMIT_NS	  (2 * NSEC_PER_SEC) /* for a worker to be there */
 #define FIRST_LIMIT_NS	  (300 * 1000000ULL) /* for an answer … */
-#define LAST_LIMIT_NS	  (10 * 1000000ULL)  /* … once many did not come */
+#define LAST_LIMIT_NS	  (40 * 1000000ULL)  /* … once many did not come */
 #define END_STEPS	  20		     /* of 1 ms, for workers to end */
 
 /* An answer; a worker's first says who it is. */
@@ -52,17 +54,42 @@ bool broker_is_there(void)
 	return broker.is_there;
 }
 
+/* Whether the worker is not to blame: on a busy machine it may only wait for a CPU. */
+static bool is_runnable(void)
+{
+	char path[64], text[256];
+	const char *state;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", broker.worker);
+	if (!broker.worker || read_text_file(path, text, sizeof text) < 0)
+		return false;
+	state = strrchr(text, ')'); /* of the command */
+	return state && strncmp(state, ") R", 3) == 0;
+}
+
+/* Waits until there is an answer. Returns whether there is one. */
+static bool wait_for_answer(uint64_t limit_ns)
+{
+	struct pollfd socket = {broker.socket, POLLIN, 0};
+	uint64_t start = monotonic_ns(), spent = 0;
+
+	while (spent < limit_ns || (spent < START_LIMIT_NS && is_runnable())) {
+		uint64_t left = spent < limit_ns ? limit_ns - spent : LAST_LIMIT_NS;
+
+		if (poll(&socket, 1, left / 1000000 + 1) > 0)
+			return true;
+		spent = monotonic_ns() - start;
+	}
+	return false;
+}
+
 /* Receives an answer. Errors: -ETIMEDOUT; those of child_receive(). */
 static int receive(uint64_t limit_ns, struct broker_answer *answer, int *ret_fd)
 {
-	struct pollfd socket = {broker.socket, POLLIN, 0};
-	uint64_t deadline = monotonic_ns() + limit_ns, now;
-	int fds[CHILD_MAX_FDS], r = 0;
+	int fds[CHILD_MAX_FDS], r;
 	size_t n_fds = 0;
 
-	while (r == 0 && (now = monotonic_ns()) < deadline)
-		r = poll(&socket, 1, (deadline - now) / 1000000 + 1) > 0;
-	if (r == 0)
+	if (!wait_for_answer(limit_ns))
 		return -ETIMEDOUT;
 	r = child_receive(broker.socket, answer, sizeof *answer, 0, fds, &n_fds);
 	for (size_t i = r < 0 ? 0 : 1; i < n_fds; i++)

@@ -30,7 +30,8 @@ bool broker_is_there(void);
 
 /*
  * Has a request done. Returns what the job returns; *@ret_fd is the caller's to close.
- * Errors, too: -ETIMEDOUT it took too long: 0.3 s at first, half of that each time it happens.
+ * Errors, too: -ETIMEDOUT it took too long: 0.3 s at first, half of that each time it happens, and
+ * longer while it only waits for a CPU.
  */
 int64_t broker_call(const void *request, size_t n, int fd, int *ret_fd);
 
