@@ -74,6 +74,16 @@ def attempt(item, nextitem, since=None):
     return reports, max(theft.share(), since.share() if since else 0)
 
 
+class SessionOnly:
+    """Stands for a next test that shares no fixture with this one but those of the whole session."""
+
+    def __init__(self, session):
+        self.session = session
+
+    def listchain(self):
+        return [self.session]
+
+
 def has_failed(reports):
     return any(report.failed for report in reports)
 
@@ -96,8 +106,7 @@ def pytest_runtest_protocol(item, nextitem):
     reports, share = attempt(item, nextitem, module)
     shares = [share]
     while has_failed(reports) and shares[-1] > MOST_STOLEN and len(shares) < ATTEMPTS:
-        # Fixtures are measured anew, too.
-        item.session._setupstate.teardown_exact(None)
+        item.session._setupstate.teardown_exact(SessionOnly(item.session))
         item._initrequest()
         reports, share = attempt(item, nextitem)
         shares.append(share)

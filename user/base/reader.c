@@ -56,6 +56,8 @@ static void end(struct reader *reader, int options)
 	struct rusage usage = {};
 	pid_t pid;
 
+	/* Others that were forked from us may have it, too. */
+	shutdown(reader->socket, SHUT_RDWR);
 	close(reader->socket);
 	do
 		pid = wait4(reader->pid, NULL, options, &usage);
