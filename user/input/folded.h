@@ -9,7 +9,7 @@
 #ifndef INPUT_FOLDED_H
 #define INPUT_FOLDED_H
 
-#include "input/input.h"
+#include "input/reading.h"
 #include "input/stream.h"
 
 /*

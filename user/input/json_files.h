@@ -5,7 +5,7 @@
 #ifndef INPUT_JSON_FILES_H
 #define INPUT_JSON_FILES_H
 
-#include "input/input.h"
+#include "input/reading.h"
 #include "input/stream.h"
 
 /* Whether what the window holds begins as an object of JSON does. */

@@ -11,7 +11,7 @@
 
 #include "core/facts.h"
 #include "input/folded_stack.h"
-#include "input/input.h"
+#include "input/reading.h"
 #include "input/json_reader.h"
 
 /* For a frame: it was not made a piece yet. */

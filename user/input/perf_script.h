@@ -10,7 +10,7 @@
 #ifndef INPUT_PERF_SCRIPT_H
 #define INPUT_PERF_SCRIPT_H
 
-#include "input/input.h"
+#include "input/reading.h"
 #include "input/stream.h"
 
 /* Whether what @stream's window holds looks like it. */

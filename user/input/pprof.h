@@ -13,7 +13,7 @@
 #ifndef INPUT_PPROF_H
 #define INPUT_PPROF_H
 
-#include "input/input.h"
+#include "input/reading.h"
 #include "input/stream.h"
 
 /* Errors: as of input_read(). */

@@ -7,25 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <zlib.h>
+#include "input/unpacker.h"
 
-#define BLOCK	   ((size_t)1 << 20)
-#define GZIP_BLOCK ((size_t)128 << 10)
-/* zlib: a gzip header must come. */
-#define GZIP_ONLY 16
-
-struct stream_gzip {
-	z_stream z;
-	bool in_member; /* between a member's header and its end */
-	bool file_ended;
-	unsigned char input[GZIP_BLOCK];
-};
+#define BLOCK ((size_t)1 << 20)
 
 static int fail(const struct stream *stream, struct failure *failure, int error)
 {
@@ -33,13 +22,14 @@ static int fail(const struct stream *stream, struct failure *failure, int error)
 	return error;
 }
 
-static int fail_gzip(const struct stream *stream, struct failure *failure, const char *what)
+static int fail_packed(const struct stream *stream, struct failure *failure, const char *what)
 {
+	const char *name = stream->unpacker->codec->name;
 	unsigned long long offset = stream->taken + stream_available(stream);
 
-	failure_set(failure, -EINVAL, "%s: %s, behind %llu bytes of it", stream->name, what,
-		    offset);
-	return failure_mend(failure, -EINVAL, "gzip -t tells whether a file is whole");
+	failure_set(failure, -EINVAL, "%s: this %s file is %s, behind %llu bytes of it",
+		    stream->name, name, what, offset);
+	return failure_mend(failure, -EINVAL, "%s -t tells whether a file is whole", name);
 }
 
 /* Up to @n bytes as they are in the file. Returns their number, 0 at the end, or -errno. */
@@ -53,81 +43,42 @@ static ssize_t read_file(const struct stream *stream, void *to, size_t n, struct
 	return got < 0 ? fail(stream, failure, -errno) : got;
 }
 
-/* Bytes of the file for zlib, if it has none. */
+/* Bytes of the file for the unpacker, if it has none. */
 static int feed(struct stream *stream, struct failure *failure)
 {
-	struct stream_gzip *gzip = stream->gzip;
+	struct unpacker *unpacker = stream->unpacker;
 	ssize_t got;
 
-	if (gzip->z.avail_in || gzip->file_ended)
+	if (unpacker->n || unpacker->file_ended)
 		return 0;
-	got = read_file(stream, gzip->input, sizeof gzip->input, failure);
+	got = read_file(stream, unpacker->input, sizeof unpacker->input, failure);
 	if (got < 0)
 		return got;
-	gzip->file_ended = got == 0;
-	gzip->z.next_in = gzip->input;
-	gzip->z.avail_in = got;
-	return 0;
-}
-
-/*
- * Behind a member: another one, or zeros that fill up a tape's block. Sets *@ret_begins if one
- * begins here.
- */
-static int begin_member(struct stream *stream, bool *ret_begins, struct failure *failure)
-{
-	struct stream_gzip *gzip = stream->gzip;
-
-	for (;;) {
-		int r = feed(stream, failure);
-
-		if (r < 0)
-			return r;
-		if (gzip->file_ended) {
-			*ret_begins = false;
-			return 0;
-		}
-		if (*gzip->z.next_in)
-			break;
-		gzip->z.next_in++;
-		gzip->z.avail_in--;
-	}
-	if (inflateReset2(&gzip->z, GZIP_ONLY + MAX_WBITS) != Z_OK)
-		return fail(stream, failure, -EINVAL);
-	gzip->in_member = true;
-	*ret_begins = true;
+	unpacker->file_ended = got == 0;
+	unpacker->next = unpacker->input;
+	unpacker->n = got;
 	return 0;
 }
 
 /* Up to @n uncompressed bytes; 0 at the end. */
-static ssize_t read_gzip(struct stream *stream, char *to, size_t n, struct failure *failure)
+static ssize_t read_packed(struct stream *stream, char *to, size_t n, struct failure *failure)
 {
-	struct stream_gzip *gzip = stream->gzip;
+	size_t got = 0;
 
-	gzip->z.next_out = (unsigned char *)to;
-	gzip->z.avail_out = n < UINT_MAX ? n : UINT_MAX;
-	while ((char *)gzip->z.next_out == to) {
-		bool begins = true;
-		int r = 0;
+	while (!got) {
+		int r = feed(stream, failure);
 
-		if (!gzip->in_member)
-			r = begin_member(stream, &begins, failure);
-		if (r == 0)
-			r = feed(stream, failure);
 		if (r < 0)
 			return r;
-		if (!begins)
-			return 0;
-		if (gzip->file_ended)
-			return fail_gzip(stream, failure, "this gzip file is cut off");
-		r = inflate(&gzip->z, Z_NO_FLUSH);
-		if (r == Z_MEM_ERROR)
-			return fail(stream, failure, -ENOMEM);
-		if (r != Z_OK && r != Z_STREAM_END)
-			return fail_gzip(stream, failure, "this gzip file is damaged");
-		gzip->in_member = r == Z_OK;
+		r = stream->unpacker->codec->run(stream->unpacker, to, n, &got);
+		if (r == UNPACKER_ENDED)
+			break;
+		if (r == -ENOMEM)
+			return fail(stream, failure, r);
+		if (r < 0)
+			return fail_packed(stream, failure, r == -ENODATA ? "cut off" : "damaged");
 	}
-	return (char *)gzip->z.next_out - to;
+	return got;
 }
 
 /* Room for @wanted bytes from the window's start on. */
@@ -158,8 +109,8 @@ static int read_on(struct stream *stream, struct failure *failure)
 {
 	char *to = stream->window + stream->end;
 	size_t room = stream->capacity - stream->end;
-	ssize_t got = stream->gzip ? read_gzip(stream, to, room, failure)
-				   : read_file(stream, to, room, failure);
+	ssize_t got = stream->unpacker ? read_packed(stream, to, room, failure)
+				       : read_file(stream, to, room, failure);
 
 	if (got < 0)
 		return got;
@@ -168,7 +119,7 @@ static int read_on(struct stream *stream, struct failure *failure)
 	if (stream->max_bytes && stream->taken + stream_available(stream) > stream->max_bytes)
 		return failure_set(failure, -E2BIG, "%s: has more than %llu bytes%s", stream->name,
 				   (unsigned long long)stream->max_bytes,
-				   stream->gzip ? " when it is uncompressed" : "");
+				   stream->unpacker ? " when it is uncompressed" : "");
 	return 0;
 }
 
@@ -197,48 +148,38 @@ int stream_more(struct stream *stream, struct failure *failure)
 }
 
 /* From here on, what the window holds is the first piece of the compressed file. */
-static int begin_gzip(struct stream *stream, struct failure *failure)
+static int begin_unpacking(struct stream *stream, const struct codec *codec, struct failure *failure)
 {
-	struct stream_gzip *gzip = calloc(1, sizeof *gzip);
+	struct unpacker *unpacker = unpacker_new(codec);
 	size_t n = stream_available(stream);
 
-	if (!gzip)
+	if (!unpacker)
 		return fail(stream, failure, -ENOMEM);
-	if (inflateInit2(&gzip->z, GZIP_ONLY + MAX_WBITS) != Z_OK) {
-		free(gzip);
-		return fail(stream, failure, -ENOMEM);
-	}
-	memcpy(gzip->input, stream_bytes(stream), n);
-	gzip->z.next_in = gzip->input;
-	gzip->z.avail_in = n;
-	gzip->in_member = true;
-	stream->gzip = gzip;
+	memcpy(unpacker->input, stream_bytes(stream), n);
+	unpacker->next = unpacker->input;
+	unpacker->n = n;
+	stream->unpacker = unpacker;
 	stream->start = stream->end = 0;
 	stream->at_end = false;
 	return 0;
 }
 
-static bool is_gzip(const struct stream *stream)
-{
-	static const char magic[] = {0x1f, (char)0x8b};
-
-	return stream_available(stream) >= sizeof magic &&
-	       memcmp(stream_bytes(stream), magic, sizeof magic) == 0;
-}
-
-/* Only as much of the file as zlib's buffer takes: whether it is gzip is not known yet. */
+/* Only as much of the file as an unpacker takes: whether it is compressed is not known yet. */
 static int read_beginning(struct stream *stream, struct failure *failure)
 {
-	while (stream->end < 2 && !stream->at_end) {
+	const struct codec *codec;
+
+	while (stream->end < UNPACKER_MAGIC && !stream->at_end) {
 		ssize_t got = read_file(stream, stream->window + stream->end,
-					GZIP_BLOCK - stream->end, failure);
+					UNPACKER_BLOCK - stream->end, failure);
 
 		if (got < 0)
 			return got;
 		stream->at_end = got == 0;
 		stream->end += got;
 	}
-	return is_gzip(stream) ? begin_gzip(stream, failure) : 0;
+	codec = codec_find(stream_bytes(stream), stream_available(stream));
+	return codec ? begin_unpacking(stream, codec, failure) : 0;
 }
 
 static int open_file(struct stream *stream, const char *path, struct failure *failure)
@@ -279,9 +220,7 @@ int stream_open(struct stream *stream, const char *path, uint64_t max_bytes,
 
 void stream_close(struct stream *stream)
 {
-	if (stream->gzip)
-		inflateEnd(&stream->gzip->z);
-	free(stream->gzip);
+	unpacker_free(stream->unpacker);
 	free(stream->window);
 	if (stream->is_own)
 		close(stream->fd);

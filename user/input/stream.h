@@ -24,13 +24,13 @@
 /* So many bytes behind what the window holds may be read, whatever is in them. */
 #define STREAM_SLACK 32
 
-struct stream_gzip;
+struct unpacker;
 
 struct stream {
 	const char *name; /* the path, "standard input" for "-"; the caller's */
 	int fd;
 	bool is_own;		  /* fd: opened here */
-	struct stream_gzip *gzip; /* NULL: the bytes are as in the file */
+	struct unpacker *unpacker; /* NULL: the bytes are as in the file */
 	char *window;
 	size_t capacity, start, end; /* window[start, end) was not taken yet */
 	uint64_t taken;		     /* uncompressed bytes, up to window[start] */
@@ -39,8 +39,8 @@ struct stream {
 };
 
 /*
- * Opens @path, "-" for standard input, and reads its first bytes. gzip (RFC 1952) is known by its
- * first two bytes. @max_bytes: of the uncompressed file, 0 for any number. Files are closed by
+ * Opens @path, "-" for standard input, and reads its first bytes. What is compressed is known by
+ * them, see unpacker.h. @max_bytes: of the uncompressed file, 0 for any number. Files are closed by
  * stream_close() only, which is fine after a failure, too.
  * Errors, all told in *@failure: -errno of opening (-EISDIR for a folder) and reading; as of
  * stream_fill().

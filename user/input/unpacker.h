@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unpacker: what a compressed file holds, piece by piece. Known by their first bytes are gzip
+ * (RFC 1952), zstd (RFC 8878) and xz (https://tukaani.org/xz/xz-file-format.txt), of one or more
+ * parts in a row.
+ */
+#ifndef INPUT_UNPACKER_H
+#define INPUT_UNPACKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNPACKER_MAGIC 6		   /* bytes that tell all of them apart */
+#define UNPACKER_BLOCK ((size_t)128 << 10) /* of the file */
+
+#define UNPACKER_ENDED 1
+
+struct unpacker;
+
+struct codec {
+	const char *name;
+	uint8_t magic[UNPACKER_MAGIC];
+	size_t n_magic;
+	void *(*begin)(void); /* NULL: no memory */
+	void (*end)(void *state);
+	/*
+	 * Unpacks up to @n bytes to @to, from what the unpacker has of the file. *@ret_n, which may
+	 * be 0: more of the file is wanted. Returns 0, or UNPACKER_ENDED if nothing comes any more.
+	 * Errors: -ENODATA the file is cut off; -EINVAL it is damaged; -ENOMEM.
+	 */
+	int (*run)(struct unpacker *unpacker, char *to, size_t n, size_t *ret_n);
+};
+
+struct unpacker {
+	const struct codec *codec;
+	void *state;
+	bool in_part;	 /* between the beginning of a part and its end */
+	bool file_ended; /* set by the caller, who refills @input once @n is 0 */
+	const uint8_t *next;
+	size_t n;
+	uint8_t input[UNPACKER_BLOCK];
+};
+
+/* How the file is compressed that begins with these bytes; NULL: it is not. */
+const struct codec *codec_find(const void *bytes, size_t n);
+
+/* NULL: no memory. */
+struct unpacker *unpacker_new(const struct codec *codec);
+void unpacker_free(struct unpacker *unpacker);
+
+#endif
