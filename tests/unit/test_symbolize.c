@@ -330,10 +330,27 @@ static void test_without_file(void **state)
 	assert_string_equal(name_of(anon), "[anon]");
 	assert_string_equal(name_of(shared), "[anon]");
 	assert_string_equal(name_of(heap), "[heap]");
-	assert_unnamed(kernel, "kernel", 0x10);
+	assert_string_equal(name_of(kernel), "[kernel]");
 	assert_int_equal(frame_of(kernel)->kind, FRAME_KERNEL);
 	assert_int_equal(stats.unnamed, 5);
 	assert_int_equal(stats.files, 0);
+	/* Where it lies is nobody's business. */
+	for (uint32_t i = 0; i < profile->n_locations; i++) {
+		assert_int_equal(profile->locations[i].address, 0);
+		assert_true(profile->locations[i].is_named);
+	}
+}
+
+static void test_addresses_that_were_asked_for(void **state)
+{
+	uint32_t anon = add_location(add_mapping(MAPPING_ANON, "", -1), 0x10, false);
+	uint32_t kernel = add_location(add_mapping(MAPPING_KERNEL, "", -1), 0x20, false);
+
+	options.addresses = true;
+	run();
+	assert_unnamed(kernel, "kernel", 0x20);
+	assert_int_equal(profile->locations[anon].address, 0x10);
+	assert_int_equal(profile->locations[kernel].address, 0x20);
 }
 
 static void test_vdso(void **state)
@@ -521,11 +538,22 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_names),	 TEST(test_shared_file), TEST(test_no_table),
-		TEST(test_stripped),	 TEST(test_unreadable),	 TEST(test_without_file),
-		TEST(test_vdso),	 TEST(test_empty),	 TEST(test_inlined),
-		TEST(test_no_inline),	 TEST(test_lines),	 TEST(test_lines_no_inline),
-		TEST(test_unfold_lines), TEST(test_addresses),	 TEST(test_root),
+		TEST(test_names),
+		TEST(test_shared_file),
+		TEST(test_no_table),
+		TEST(test_stripped),
+		TEST(test_unreadable),
+		TEST(test_without_file),
+		TEST(test_addresses_that_were_asked_for),
+		TEST(test_vdso),
+		TEST(test_empty),
+		TEST(test_inlined),
+		TEST(test_no_inline),
+		TEST(test_lines),
+		TEST(test_lines_no_inline),
+		TEST(test_unfold_lines),
+		TEST(test_addresses),
+		TEST(test_root),
 		TEST(test_symfs),
 	};
 

@@ -17,10 +17,10 @@
 #include "base/sandbox.h"
 #include "base/system.h"
 
-#define MEMORY_BYTES (512ULL << 20)
-#define WAIT_MS	     2
+#define MEMORY_BYTES  (512ULL << 20)
+#define WAIT_MS	      2
 #define MAX_QUESTIONS 64 /* in a call; a file has some ten places for what belongs to it */
-#define LONGEST_NS   (120 * NSEC_PER_SEC) /* for a call, whatever it does */
+#define LONGEST_NS    (120 * NSEC_PER_SEC) /* for a call, whatever it does */
 
 enum message_kind { MESSAGE_REQUEST, MESSAGE_ANSWER, MESSAGE_QUESTION, MESSAGE_REPLY };
 
@@ -109,14 +109,21 @@ struct exchange {
 	clockid_t cpu_clock; /* what counts that */
 };
 
-static void note_activity(struct exchange *exchange)
+static uint64_t cpu_time(const struct exchange *exchange)
 {
 	struct timespec time = {};
 
 	clock_gettime(exchange->cpu_clock, &time);
-	if (exchange->computed == time.tv_sec * NSEC_PER_SEC + time.tv_nsec)
+	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+}
+
+static void note_activity(struct exchange *exchange)
+{
+	uint64_t computed = cpu_time(exchange);
+
+	if (exchange->computed == computed)
 		return;
-	exchange->computed = time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+	exchange->computed = computed;
 	exchange->active_at = monotonic_ns();
 }
 
@@ -231,20 +238,27 @@ int reader_call(struct reader *reader, const struct reader_call *call, void **re
 				    .call = call,
 				    .since = monotonic_ns(),
 				    .active_at = monotonic_ns()};
+	uint64_t before;
 	bool failed;
 	int r;
 
+	reader->call_ns = 0;
 	if (reader->pid && has_died(reader))
 		give_up(reader);
 	r = reader->pid ? 0 : start(reader);
 	if (r < 0)
 		return r;
 	clock_getcpuclockid(reader->pid, &exchange.cpu_clock);
+	before = exchange.computed = cpu_time(&exchange);
 	r = child_send(reader->socket, &message, sizeof message, call->fds, call->n_fds);
 	r = r < 0 ? r : put(&exchange, call->request, call->n);
 	failed = r < 0;
 	if (r == 0)
 		r = get_answer(&exchange, &failed, ret, ret_n);
+	/* Of one that has died, what was last seen. */
+	if (!failed)
+		exchange.computed = cpu_time(&exchange);
+	reader->call_ns = exchange.computed - before;
 	if (failed)
 		give_up(reader);
 	return r;
@@ -320,7 +334,9 @@ int reader_ask(const struct reader_request *request, const void *question, size_
 	int r = child_send(request->socket, &message, sizeof message, NULL, 0);
 
 	r = r < 0 ? r : send_all(request->socket, question, n);
-	r = r < 0 ? r : child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds, &n_fds);
+	r = r < 0 ? r
+		  : child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds,
+				  &n_fds);
 	r = r < 0 ? r : read_all(request->socket, text, READER_MAX_TEXT);
 	if (r < 0)
 		_exit(EXIT_FAILURE);

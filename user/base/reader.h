@@ -43,6 +43,7 @@ enum reader_job {
 struct reader {
 	pid_t pid; /* 0: none runs */
 	int socket;
+	uint64_t call_ns; /* CPU time of the last call */
 	/* Of all that have ended: */
 	uint64_t n_lost; /* died or were given up */
 	double cpu_seconds;

@@ -16,7 +16,7 @@ struct loss {
 	bool counts; /* whole samples are missing or nameless: held against --max-loss */
 };
 
-#define N_LOSSES 16
+#define N_LOSSES 17
 
 void losses_list(const struct totals *totals, enum profile_mode mode, struct loss ret[N_LOSSES]);
 

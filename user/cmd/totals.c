@@ -129,6 +129,7 @@ static void add_stats(struct collect_stats *stats, const struct collect_stats *w
 	stats->offcpu_period_ns = window->offcpu_period_ns;
 	stats->unopened_files = larger(stats->unopened_files, window->unopened_files);
 	stats->unread = window->unread;
+	stats->refused = window->refused;
 	stats->threads = larger(stats->threads, window->threads);
 	stats->kernel_bytes = larger(stats->kernel_bytes, window->kernel_bytes);
 	stats->distinct_stacks = larger(stats->distinct_stacks, window->distinct_stacks);
@@ -146,6 +147,8 @@ static void add_symbols(struct symbol_stats *symbols, const struct symbol_stats 
 	symbols->unsearched_files = larger(symbols->unsearched_files, window->unsearched_files);
 	symbols->damaged_files = larger(symbols->damaged_files, window->damaged_files);
 	symbols->unread_files = larger(symbols->unread_files, window->unread_files);
+	if (window->refused.n > symbols->refused.n)
+		symbols->refused = window->refused;
 	if (!*symbols->unread)
 		memcpy(symbols->unread, window->unread, sizeof symbols->unread);
 	if (!symbols->kernel_refused)

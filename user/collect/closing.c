@@ -97,6 +97,7 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 		.tables_failed = collector->unwinder.tables.n_damaged,
 		.tables_unread = collector->unwinder.tables.n_unread,
 		.unread = collector->unwinder.tables.unread,
+		.refused = budgets_refused(&collector->processes.files.budgets),
 		.tables_refused =
 			collector->unwinder.tables.n_refused + collector->unwinder.n_refused,
 		.unwind_bytes = segments_bytes(&collector->unwinder.segments),

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "base/budgets.h"
 #include "base/elf_file.h"
 #include "base/failure.h"
 #include "base/reader.h"
@@ -80,6 +81,7 @@ struct collect_stats {
 	uint64_t tables_built, tables_failed;
 	uint64_t tables_unread;	 /* files that took too long or killed their reader … */
 	const char *unread;	 /* … the first of them; the collector's */
+	struct budgets_refused refused; /* files of users whose others were too many, or took too long */
 	uint64_t tables_refused; /* files and processes that there was no room for */
 	uint64_t unwind_bytes, evictions;
 };

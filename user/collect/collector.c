@@ -288,6 +288,23 @@ static void go_first(struct collector *collector)
 	setpriority(PRIO_PROCESS, 0, collector->nice + RECORDING_NICE);
 }
 
+/* … unless somebody floods us with events: then nobody pays for that but who recorded. */
+static void pace(struct collector *collector)
+{
+	uint64_t elapsed = monotonic_ns() - collector->paced_ns, cpu;
+	struct timespec used;
+
+	if (elapsed < NSEC_PER_SEC)
+		return;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	cpu = used.tv_sec * NSEC_PER_SEC + used.tv_nsec;
+	setpriority(PRIO_PROCESS, 0,
+		    collector->nice +
+			    (cpu - collector->paced_cpu_ns > elapsed / 2 ? 0 : RECORDING_NICE));
+	collector->paced_ns += elapsed;
+	collector->paced_cpu_ns = cpu;
+}
+
 static void go_with_the_rest(const struct collector *collector)
 {
 	setpriority(PRIO_PROCESS, 0, collector->nice);
@@ -564,6 +581,7 @@ int collect_step(struct collector *collector, struct failure *failure)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	period_adapt(&collector->period);
 	adjust_clock(collector);
+	pace(collector);
 	/* Now that nothing is unread in the ring of a CPU that has gone. */
 	sampler_follow_cpus(&collector->sampler);
 	return 0;

@@ -42,7 +42,9 @@ struct collector {
 	struct stats_mark begin; /* of it */
 	struct stats_open open;	 /* of the threads that were there then */
 	uint64_t start_realtime_ns;
-	int timer_fd;		/* rings at boundaries; -1: there are none */
+	int timer_fd; /* rings at boundaries; -1: there are none */
+	uint64_t paced_ns,
+		paced_cpu_ns;	/* when our share of a CPU was looked at, and what we had used */
 	uint64_t records_since; /* CLOCK_MONOTONIC: from here on, execs and mmaps are told */
 	uint64_t last_drain_ns, n_drains;
 	uint64_t over_at; /* when the reader was first waited for after the end; 0: never */

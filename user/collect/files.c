@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -15,11 +16,24 @@
 
 #define MAX_ROOTS_TRIED 64 /* for a file of a process that is gone */
 
+/* What each user's files may cost: open ones; CPU time of making tables. */
+#define MOST_OPEN	 16384
+#define TABLES_CPU_NS	 NSEC_PER_SEC
+#define TABLES_CPU_SHARE 0.05
+
 void files_init(struct files *files)
 {
+	struct rlimit limit;
 	struct stat root;
 
-	*files = (struct files){};
+	*files = (struct files){
+		.budgets = {.cpu_ns = TABLES_CPU_NS,
+			    .cpu_share = TABLES_CPU_SHARE,
+			    .since_ns = monotonic_ns(),
+			    .most_open = MOST_OPEN},
+	};
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max / 4 < MOST_OPEN)
+		files->budgets.most_open = limit.rlim_max / 4;
 	if (stat("/", &root) == 0) {
 		files->own_root_device = root.st_dev;
 		files->own_root_inode = root.st_ino;
@@ -38,6 +52,7 @@ void files_done(struct files *files)
 	free(files->pool.free);
 	table_done(&files->by_name);
 	folders_done(&files->roots);
+	budgets_done(&files->budgets);
 	*files = (struct files){};
 }
 
@@ -242,8 +257,8 @@ static bool is_same_file(int a, int b)
 {
 	struct stat of_a, of_b;
 
-	return foreign_status(a, &of_a) == 0 && foreign_status(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-	       of_a.st_ino == of_b.st_ino;
+	return foreign_status(a, &of_a) == 0 && foreign_status(b, &of_b) == 0 &&
+	       of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
 /* Whether a file of the same name is known that is another one than @fd. */
@@ -321,6 +336,7 @@ void files_put(struct files *files, uint32_t index)
 	if (file->table)
 		files->release_table(files->release_context, file->table);
 	closep(&file->fd);
+	budgets_close(&files->budgets, file->budget);
 	free(file->path);
 	folders_put(&files->roots, file->root);
 	pool_give(&files->pool, index);
@@ -342,6 +358,7 @@ static int add_file(struct files *files, const struct file *new, uint32_t *ret_f
 	if (r < 0) {
 		free(path);
 		closep((int *)&new->fd);
+		budgets_close(&files->budgets, new->budget);
 		folders_put(&files->roots, new->root);
 		return r;
 	}
@@ -358,6 +375,7 @@ static struct file file_of_name(const struct file_name *name)
 		.fd = -1,
 		.path = (char *)name->path,
 		.root = UINT32_MAX,
+		.budget = BUDGETS_UNLIMITED,
 		.mapped_device = makedev(name->device_major, name->device_minor),
 		.mapped_inode = name->inode,
 	};
@@ -375,6 +393,18 @@ static bool is_memory(const char *path, int fd)
 	return false;
 }
 
+/* Holds the file against its owner's budget. Returns false, @opened closed, if that is used up. */
+static bool may_stay_open(struct files *files, struct opened *opened, uint32_t *ret_budget)
+{
+	if (budgets_find(&files->budgets, opened->fd, opened->root == UINT32_MAX, ret_budget) ==
+		    0 &&
+	    budgets_open(&files->budgets, *ret_budget))
+		return true;
+	*ret_budget = BUDGETS_UNLIMITED;
+	close_opened(files, opened);
+	return false;
+}
+
 /* Takes @opened. */
 static int add_opened(struct files *files, const struct file_name *name, struct opened opened,
 		      uint32_t version, uint32_t *ret_file)
@@ -387,6 +417,7 @@ static int add_opened(struct files *files, const struct file_name *name, struct 
 		close_opened(files, &opened);
 		return add_file(files, &file, ret_file);
 	}
+	may_stay_open(files, &opened, &file.budget);
 	file.fd = opened.fd;
 	file.root = opened.root;
 	file.version = version;
@@ -423,7 +454,7 @@ static void open_again(struct files *files, uint32_t index, struct opened opened
 {
 	struct file *file = &files->files[index];
 
-	if (opened.fd < 0) {
+	if (opened.fd < 0 || !may_stay_open(files, &opened, &file->budget)) {
 		close_opened(files, &opened);
 		return;
 	}

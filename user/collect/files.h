@@ -20,6 +20,7 @@
 
 #include <sys/types.h>
 
+#include "base/budgets.h"
 #include "base/table.h"
 #include "collect/folders.h"
 #include "collect/maps.h"
@@ -45,6 +46,7 @@ struct file {
 	dev_t mapped_device;
 	ino_t mapped_inode; /* as the kernel names them */
 	struct file_identity identity;
+	uint32_t budget; /* in files.budgets: of its owner; BUDGETS_UNLIMITED while it is not open */
 	uint32_t version;	  /* of its content: how many came before */
 	uint32_t profile_mapping; /* UINT32_MAX: none yet */
 	struct file_table *table; /* the unwinder's, or NULL */
@@ -56,6 +58,7 @@ struct files {
 	struct table by_name;
 	uint64_t n_unopened;  /* or written over, so that they name other code than ran */
 	struct folders roots; /* all but ours */
+	struct budgets budgets;
 	dev_t own_root_device;
 	ino_t own_root_inode;
 	/* Is given the table of a file that is closed. */

@@ -25,7 +25,8 @@ struct file_table {
 	enum { FILE_UNKNOWN, FILE_HAS_TABLE, FILE_HAS_NONE } state;
 	struct extent extents[MAX_EXTENTS];
 	uint32_t n_extents;
-	bool refused;	/* a part had no room lately */
+	bool refused;	/* a part had no room lately, or its owner no CPU time for it */
+	bool is_over;	/* the latter, once */
 	uint32_t flags; /* BF_MAPPING_…, once the state is known */
 	struct unwind_table table;
 	struct room *rooms; /* of the parts */
@@ -175,7 +176,7 @@ static bool is_missing(const struct file_table *file, uint32_t part)
 static struct bf_table part_value(const struct file_table *file, uint32_t part)
 {
 	if (file->state == FILE_UNKNOWN)
-		return (struct bf_table){};
+		return (struct bf_table){file->refused ? BF_NO_ROOM : 0, 0};
 	if (file->state == FILE_HAS_NONE || part >= file->table.n_parts ||
 	    !file->table.parts[part].n_words)
 		return (struct bf_table){BF_NO_ROWS, 0}; /* it need not ask again */
@@ -329,6 +330,7 @@ static int build_in_reader(struct tables *tables, const struct file *mapped,
 	};
 	int r = table_job_call(tables->reader, &question, ret);
 
+	budgets_spend(&tables->files->budgets, mapped->budget, tables->reader->call_ns);
 	if (r == 0 || r == -ENOMEM)
 		return r;
 	*ret = (struct table_result){.error = r};
@@ -342,10 +344,19 @@ static int build_in_reader(struct tables *tables, const struct file *mapped,
 static int build(struct tables *tables, struct file_table *file, const struct file *mapped,
 		 uint32_t wanted, uint32_t epoch)
 {
+	struct budgets *budgets = &tables->files->budgets;
 	struct table_result result;
-	int r = tables->reader && mapped->fd >= 0 ? build_in_reader(tables, mapped, &result)
-						  : build_here(tables, mapped, &result);
+	int r;
 
+	if (!budgets_may_read(budgets, mapped->budget)) {
+		if (!file->is_over)
+			budgets_refuse(budgets, mapped->budget);
+		file->is_over = true;
+		refuse(tables, file);
+		return 0;
+	}
+	r = tables->reader && mapped->fd >= 0 ? build_in_reader(tables, mapped, &result)
+					      : build_here(tables, mapped, &result);
 	if (r < 0)
 		return r;
 	file->flags = BF_MAPPING_FILE | (result.is_go ? BF_MAPPING_GO : 0);
@@ -393,11 +404,11 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
 	r = file_table_get(tables, mapping, &file);
 	if (r < 0 || !file)
 		return r;
-	if (file->state == FILE_UNKNOWN || (is_missing(file, part) && !file->refused))
+	if (!file->refused && (file->state == FILE_UNKNOWN || is_missing(file, part)))
 		r = build(tables, file, &tables->files->files[mapping->file], part, epoch);
 	if (file->state == FILE_HAS_TABLE)
 		ret->table = &file->table;
-	ret->no_room = is_missing(file, part);
+	ret->no_room = is_missing(file, part) || (file->state == FILE_UNKNOWN && file->refused);
 	ret->flags = file->flags;
 	return r;
 }

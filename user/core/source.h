@@ -23,6 +23,7 @@ struct reader;
 /* What symbolize() is to find, and where. */
 struct symbolize_options {
 	bool no_inline;	   /* leave inlined functions out */
+	bool no_demangle;  /* C++ and Rust names as the compiler wrote them */
 	bool lines;	   /* find file and line of each frame */
 	bool addresses;	   /* find no names: [module+0xOFFSET] */
 	const char *symfs; /* a folder that is looked under first for files of symbols, or NULL */

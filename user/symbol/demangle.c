@@ -47,9 +47,16 @@ static size_t cut(char *bytes, size_t n)
 	return n + strlen("…");
 }
 
+static bool leaves_names;
+
+void demangle_leave(bool leave)
+{
+	leaves_names = leave;
+}
+
 static bool is_mangled(const char *name)
 {
-	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+	return !leaves_names && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);
 }
 
 static size_t copy(const char *name, char *bytes)

@@ -5,6 +5,7 @@
 #ifndef SYMBOL_DEMANGLE_H
 #define SYMBOL_DEMANGLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,9 @@
 #define SYMBOL_NAME_MAX 16384 /* bytes of a mangled name that are looked at */
 #define DEMANGLED_MAX	4096  /* bytes of a readable name; a longer one ends in "…" */
 #define DEMANGLED_SIZE	(DEMANGLED_MAX + sizeof "…")
+
+/* From now on names stay as they are, or no more. */
+void demangle_leave(bool leave);
 
 /*
  * Writes what @name means to @text, NUL-terminated, and returns its length. A name that is not

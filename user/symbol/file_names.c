@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/system.h"
+#include "symbol/demangle.h"
 #include "symbol/elf_starts.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/jit.h"
@@ -214,6 +215,7 @@ int file_names_find(const struct names_question *question, const struct debug_pl
 
 	if (r < 0)
 		return r;
+	demangle_leave(question->no_demangle);
 	ret->error =
 		place->file < 0 ? elf_file_open_vdso(&mapped) : elf_file_open(&mapped, place->file);
 	if (ret->error == 0) {
@@ -238,6 +240,7 @@ int jit_names_find(const struct names_question *question, int perf_map, int jitd
 
 	if (r < 0)
 		return r;
+	demangle_leave(question->no_demangle);
 	ret->frames = calloc(question->n + 1, sizeof *ret->frames);
 	r = found && lines && ret->frames
 		    ? jit_resolve(&source, &lookups, strings, question->lines ? lines : NULL,

@@ -17,7 +17,7 @@
 struct names_question {
 	const uint64_t *addresses; /* ascending, distinct: offsets in a file; a JIT's: addresses */
 	size_t n;
-	bool no_inline, lines, addresses_only; /* as in struct symbolize_options */
+	bool no_inline, lines, addresses_only, no_demangle; /* as in struct symbolize_options */
 };
 
 /* What is known of one of the addresses. Names are string ids; 0: none. */

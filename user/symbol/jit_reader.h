@@ -11,6 +11,11 @@
 
 #define JIT_BUFFER_SIZE (256 * 1024)
 
+/* Where an address comes from in the source: a string id and a number from 1; 0 when unknown. */
+struct jit_line {
+	uint32_t file, line;
+};
+
 struct jit_reader {
 	int fd;
 	uint64_t size;	 /* of the file, when it was opened here; what comes later is not read */

@@ -7,12 +7,8 @@
 #define SYMBOL_JITDUMP_H
 
 #include "base/strings.h"
+#include "symbol/jit_reader.h"
 #include "symbol/lookups.h"
-
-/* Where an address comes from in the source: a string id and a number from 1; 0 when unknown. */
-struct jit_line {
-	uint32_t file, line;
-};
 
 /*
  * Sets the names of those @lookups that have none and lie in code that was loaded or moved there;

@@ -6,7 +6,6 @@
 #define SYMBOL_JITDUMP_LINES_H
 
 #include "symbol/jit_reader.h"
-#include "symbol/jitdump.h"
 
 /* The entries of one record. */
 struct jitdump_entries {

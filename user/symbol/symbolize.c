@@ -21,6 +21,7 @@
 #include "base/elf_file.h"
 #include "base/foreign.h"
 #include "base/system.h"
+#include "symbol/demangle.h"
 #include "symbol/file_names.h"
 #include "symbol/kernel_names.h"
 #include "symbol/lookups.h"
@@ -56,6 +57,7 @@ struct session {
 	int symfs;	   /* options->symfs; -1: none */
 	uint64_t ended_at; /* monotonic ns: when the call under way saw that the search is ended */
 	struct debuginfod debuginfod;
+	struct budgets budgets;
 	struct profile_frame *frames; /* of the location at hand */
 	size_t frames_capacity;
 };
@@ -169,10 +171,12 @@ static void module_name(const char *path, char *name, size_t size)
 	snprintf(name, size, "%.*s", (int)path_length(base), base);
 }
 
-/* What is shown for an address that has no symbol. */
-static int add_unnamed(struct profile *profile, const struct profile_mapping *mapping,
+/* What is shown for an address that has no symbol. Where the kernel lies is a secret, see hide().
+ */
+static int add_unnamed(const struct session *session, const struct profile_mapping *mapping,
 		       uint64_t address, uint32_t *ret_id)
 {
+	struct profile *profile = session->profile;
 	const char *path = strings_get(&profile->strings, mapping->path);
 	char name[NAME_MAX + 1], text[NAME_MAX + 32] = "[unknown]";
 
@@ -182,7 +186,12 @@ static int add_unnamed(struct profile *profile, const struct profile_mapping *ma
 		if (*name)
 			snprintf(text, sizeof text, "[%s+0x%" PRIx64 "]", name, address);
 		break;
-	case MAPPING_KERNEL: snprintf(text, sizeof text, "[kernel+0x%" PRIx64 "]", address); break;
+	case MAPPING_KERNEL:
+		if (session->options->addresses)
+			snprintf(text, sizeof text, "[kernel+0x%" PRIx64 "]", address);
+		else
+			strcpy(text, "[kernel]");
+		break;
 	case MAPPING_VDSO: snprintf(text, sizeof text, "[vdso+0x%" PRIx64 "]", address); break;
 	case MAPPING_ANON: snprintf(text, sizeof text, "%s", *path == '[' ? path : "[anon]"); break;
 	default: break;
@@ -204,7 +213,7 @@ static int set_frame(struct session *session, const struct entry *entry, uint32_
 
 	if (!name) {
 		session->stats.unnamed++;
-		r = add_unnamed(profile, mapping, entry->address, &frame.function);
+		r = add_unnamed(session, mapping, entry->address, &frame.function);
 		if (r < 0)
 			return r;
 	}
@@ -247,7 +256,7 @@ static int set_frames_of(struct session *session, const struct entry *entry, uin
 		if (!frame.function) {
 			session->stats.unnamed++;
 			r = add_unnamed(
-				profile,
+				session,
 				&profile->mappings[profile->locations[entry->location].mapping],
 				entry->address, &frame.function);
 		}
@@ -350,9 +359,11 @@ static struct names_question question_now(const struct session *session,
 		.no_inline = options->no_inline || quick,
 		.lines = options->lines && !quick,
 		.addresses_only = options->addresses,
+		.no_demangle = options->no_demangle,
 	};
 }
 
+#define NAMES_CPU_NS	  (20 * NSEC_PER_SEC) /* for the files of a user */
 #define PATIENCE_NS	  (5 * NSEC_PER_SEC)
 #define ENDED_PATIENCE_NS (NSEC_PER_SEC / 5)
 
@@ -376,12 +387,21 @@ static int ask_reader(struct session *session, const struct source *source,
 {
 	struct reader *reader = session->options->reader;
 	struct strings *strings = &session->profile->strings;
-	int r;
+	int fd = place ? place->file : source->perf_map >= 0 ? source->perf_map : source->jitdump;
+	uint32_t budget;
+	int r = budgets_find(&session->budgets, fd, source->root < 0, &budget);
 
+	if (r < 0)
+		return r;
+	if (!budgets_may_read(&session->budgets, budget)) {
+		budgets_refuse(&session->budgets, budget);
+		return file_names_none(question, -EDQUOT, ret);
+	}
 	session->ended_at = 0;
 	r = place ? names_job_file(reader, question, place, wait_for_reader, session, strings, ret)
 		  : names_job_jit(reader, question, source->perf_map, source->jitdump,
 				  wait_for_reader, session, strings, ret);
+	budgets_spend(&session->budgets, budget, reader->call_ns);
 	if (r == 0 || r == -ENOMEM)
 		return r;
 	r = file_names_none(question, r, ret);
@@ -419,7 +439,8 @@ static void count_file(struct session *session, const struct source *source,
 	if (names->is_unread && !*session->stats.unread)
 		snprintf(session->stats.unread, sizeof session->stats.unread, "%s",
 			 strings_get(&session->profile->strings, source->path));
-	session->stats.unreadable_files += names->error < 0 && !names->is_unread && source->fd >= 0;
+	session->stats.unreadable_files +=
+		names->error < 0 && names->error != -EDQUOT && !names->is_unread && source->fd >= 0;
 	session->stats.damaged_files += names->damaged;
 	session->stats.unsearched_files += is_ended(session) && !session->options->addresses;
 }
@@ -581,6 +602,31 @@ static void set_build_ids(struct session *session)
 	}
 }
 
+/* Whether its addresses are those of memory, which are random so that attackers don't know them. */
+static bool is_in_memory(const struct profile_mapping *mapping)
+{
+	return mapping->kind != MAPPING_FILE && mapping->kind != MAPPING_VDSO;
+}
+
+/* Leaves names alone of what lies in the kernel or in memory without a file. */
+static void hide(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_locations; i++) {
+		struct profile_location *location = &profile->locations[i];
+
+		if (!is_in_memory(&profile->mappings[location->mapping]))
+			continue;
+		location->address = 0;
+		location->is_named = true;
+	}
+	for (size_t i = 0; i < profile->n_mappings; i++) {
+		struct profile_mapping *mapping = &profile->mappings[i];
+
+		if (is_in_memory(mapping))
+			mapping->start = mapping->limit = mapping->offset = 0;
+	}
+}
+
 static int run(struct session *session)
 {
 	const struct profile *profile = session->profile;
@@ -595,9 +641,12 @@ static int run(struct session *session)
 	r = collect_entries(session);
 	if (r == 0)
 		r = name_entries(session);
-	if (r == 0)
-		set_build_ids(session);
-	return r;
+	if (r < 0)
+		return r;
+	set_build_ids(session);
+	if (!session->options->addresses)
+		hide(session->profile);
+	return 0;
 }
 
 int symbolize(struct profile *profile, const struct mapping_source *sources,
@@ -609,11 +658,16 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 		.options = options,
 		.debuginfod.is_ended = options->is_ended,
 		.symfs = options->symfs ? foreign_find_typed(options->symfs) : -1,
+		.budgets.cpu_ns = NAMES_CPU_NS,
 	};
-	int r = run(&session);
+	int r;
 
+	demangle_leave(options->no_demangle);
+	r = run(&session);
+	session.stats.refused = budgets_refused(&session.budgets);
 	if (r == 0)
 		*ret_stats = session.stats;
+	budgets_done(&session.budgets);
 	free(session.sources);
 	table_done(&session.source_index);
 	free(session.mapping_source);

@@ -10,6 +10,7 @@
 #ifndef SYMBOL_SYMBOLIZE_H
 #define SYMBOL_SYMBOLIZE_H
 
+#include "base/budgets.h"
 #include "core/profile.h"
 #include "core/source.h"
 
@@ -20,6 +21,7 @@ struct symbol_stats {
 	size_t unsearched_files; /* left when the search was ended: their own symbols alone */
 	size_t unread_files;	 /* that took too long, or that the reader did not survive … */
 	char unread[256];	 /* … the path of the first, as long as there is room */
+	struct budgets_refused refused; /* files of users whose others had taken too long */
 	int kernel_refused;	 /* 0, or why the kernel does not name its functions: -errno */
 };
 

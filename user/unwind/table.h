@@ -6,26 +6,7 @@
 #define UNWIND_TABLE_H
 
 #include "base/elf_file.h"
-#include "bpf/wire.h"
-
-/* A part of BF_PART_SHIFT bits of file offsets. No words: nothing is known of it. */
-struct unwind_part {
-	uint32_t *words;
-	uint32_t n_words; /* ≤ BF_SEGMENT_WORDS - BF_SEGMENT_FIRST */
-};
-
-struct unwind_table {
-	struct unwind_part *parts; /* the i-th covers file offsets from i << BF_PART_SHIFT on */
-	uint32_t n_parts;
-	void *block; /* of which the words of all parts are; NULL: each has its own, malloc'ed */
-	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
-	/* What it was made from. */
-	uint64_t code_bytes; /* covered by rows */
-	uint64_t read_bytes; /* of these: no section says so, the code itself does */
-	uint64_t bare_bytes; /* code that no section says anything of, read or not */
-	uint32_t n_functions, n_rows, n_rules;
-	uint32_t n_skipped; /* left out: damaged, too much for a part, or where another begins */
-};
+#include "unwind/table_part.h"
 
 /*
  * Makes the table of @file from .eh_frame, from .debug_frame for what that leaves out, and from the
@@ -39,7 +20,6 @@ int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
  * The same, with .debug_frame from @debug, the file that it was stripped into, unless that is NULL;
  * and @breathe is called every millisecond or so: a large file takes a hundred.
  */
-typedef void (*unwind_breathe_fn)(void *context);
 int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
 				 unwind_breathe_fn breathe, void *context,
 				 struct unwind_table *ret);

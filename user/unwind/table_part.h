@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * table_part: writing the parts of an unwind table, from rows in ascending order.
+ * table_part: an unwind table, and writing its parts, from rows in ascending order.
  */
 #ifndef UNWIND_TABLE_PART_H
 #define UNWIND_TABLE_PART_H
 
-#include "unwind/table.h"
+#include <stdint.h>
+
+#include "base/elf_file.h"
+#include "bpf/wire.h"
+
+/* Called every millisecond or so while a table is made: a large file takes a hundred. */
+typedef void (*unwind_breathe_fn)(void *context);
+
+/* A part of BF_PART_SHIFT bits of file offsets. No words: nothing is known of it. */
+struct unwind_part {
+	uint32_t *words;
+	uint32_t n_words; /* ≤ BF_SEGMENT_WORDS - BF_SEGMENT_FIRST */
+};
+
+struct unwind_table {
+	struct unwind_part *parts; /* the i-th covers file offsets from i << BF_PART_SHIFT on */
+	uint32_t n_parts;
+	void *block; /* of which the words of all parts are; NULL: each has its own, malloc'ed */
+	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
+	/* What it was made from. */
+	uint64_t code_bytes; /* covered by rows */
+	uint64_t read_bytes; /* of these: no section says so, the code itself does */
+	uint64_t bare_bytes; /* code that no section says anything of, read or not */
+	uint32_t n_functions, n_rows, n_rules;
+	uint32_t n_skipped; /* left out: damaged, too much for a part, or where another begins */
+};
 
 struct table_writer {
 	struct unwind_table *table;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of one user may cost. Root's own have no limit, so those here are given away.
+ */
+#include "cmocka_all.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/budgets.h"
+#include "base/system.h"
+
+static int file_of(uid_t user)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	if (geteuid() == 0)
+		assert_int_equal(fchown(fd, user, -1), 0);
+	return fd;
+}
+
+static uint32_t budget_of(struct budgets *budgets, uid_t user, bool is_our_root)
+{
+	uint32_t budget;
+	int fd = file_of(user);
+
+	assert_int_equal(budgets_find(budgets, fd, is_our_root, &budget), 0);
+	close(fd);
+	return budget;
+}
+
+static void each_user_has_descriptors(void **state)
+{
+	struct budgets budgets = {.most_open = 3};
+	uint32_t mallory = budget_of(&budgets, 1001, true), alice;
+
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(budgets_open(&budgets, mallory), i < 3);
+	assert_int_equal(budgets_refused(&budgets).n, 7);
+	budgets_close(&budgets, mallory);
+	assert_true(budgets_open(&budgets, mallory));
+	assert_false(budgets_open(&budgets, mallory));
+	assert_int_equal(budget_of(&budgets, 1001, false), mallory);
+	if (geteuid() == 0) {
+		alice = budget_of(&budgets, 1002, true);
+		assert_int_not_equal(alice, mallory);
+		for (int i = 0; i < 3; i++)
+			assert_true(budgets_open(&budgets, alice));
+		assert_int_equal(budgets_refused(&budgets).user, 1001);
+	}
+	budgets_done(&budgets);
+}
+
+static void each_user_has_cpu_time(void **state)
+{
+	struct budgets budgets = {.cpu_ns = 1000};
+	uint32_t mallory = budget_of(&budgets, 1001, true);
+
+	assert_true(budgets_may_read(&budgets, mallory));
+	budgets_spend(&budgets, mallory, 999);
+	assert_true(budgets_may_read(&budgets, mallory));
+	budgets_spend(&budgets, mallory, 1);
+	assert_false(budgets_may_read(&budgets, mallory));
+	/* In time there is more. */
+	budgets.since_ns = monotonic_ns() - NSEC_PER_SEC;
+	budgets.cpu_share = 0.5;
+	assert_true(budgets_may_read(&budgets, mallory));
+	budgets_spend(&budgets, mallory, NSEC_PER_SEC);
+	assert_false(budgets_may_read(&budgets, mallory));
+	budgets_refuse(&budgets, mallory);
+	assert_int_equal(budgets_refused(&budgets).n, 1);
+	budgets_done(&budgets);
+}
+
+static void root_has_no_limit_but_in_containers(void **state)
+{
+	struct budgets budgets = {.most_open = 1, .cpu_ns = 1};
+	uint32_t root = 0, inside;
+
+	if (geteuid() != 0)
+		skip();
+	root = budget_of(&budgets, 0, true);
+	inside = budget_of(&budgets, 0, false);
+	assert_int_equal(root, BUDGETS_UNLIMITED);
+	assert_int_not_equal(inside, BUDGETS_UNLIMITED);
+	budgets_spend(&budgets, root, NSEC_PER_SEC);
+	budgets_spend(&budgets, inside, NSEC_PER_SEC);
+	for (int i = 0; i < 100; i++)
+		assert_true(budgets_open(&budgets, root));
+	assert_true(budgets_may_read(&budgets, root));
+	assert_false(budgets_may_read(&budgets, inside));
+	budgets_refuse(&budgets, root);
+	assert_int_equal(budgets_refused(&budgets).n, 0);
+	budgets_close(&budgets, root);
+	budgets_done(&budgets);
+}
+
+static void what_is_not_open_has_none(void **state)
+{
+	struct budgets budgets = {};
+	uint32_t budget;
+
+	assert_int_equal(budgets_find(&budgets, -1, false, &budget), 0);
+	assert_int_equal(budget, BUDGETS_UNLIMITED);
+	budgets_done(&budgets);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_user_has_descriptors),
+		cmocka_unit_test(each_user_has_cpu_time),
+		cmocka_unit_test(root_has_no_limit_but_in_containers),
+		cmocka_unit_test(what_is_not_open_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

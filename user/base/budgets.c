@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/budgets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/foreign.h"
+#include "base/system.h"
+
+void budgets_done(struct budgets *budgets)
+{
+	free(budgets->items);
+	table_done(&budgets->index);
+	budgets->items = NULL;
+	budgets->n = budgets->items_capacity = 0;
+}
+
+static bool budget_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct budget *a = (const struct budget *)items + position, *b = key;
+
+	return a->user == b->user && a->device == b->device;
+}
+
+int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *ret)
+{
+	struct budget key = {};
+	struct stat stat;
+	uint64_t hash;
+	int r;
+
+	*ret = BUDGETS_UNLIMITED;
+	if (fd < 0 || foreign_status(fd, &stat) < 0 || (is_our_root && stat.st_uid == 0))
+		return 0;
+	key.user = stat.st_uid;
+	key.device = stat.st_uid ? 0 : stat.st_dev;
+	hash = hash_mix(hash_mix(0, key.user), key.device);
+	*ret = table_find(&budgets->index, hash, budget_equal, budgets->items, &key);
+	if (*ret != TABLE_NONE)
+		return 0;
+	r = array_reserve(budgets->items, budgets->items_capacity, budgets->n, 1);
+	r = r < 0 ? r : table_add(&budgets->index, hash, budgets->n);
+	if (r < 0) {
+		*ret = BUDGETS_UNLIMITED;
+		return r;
+	}
+	budgets->items[budgets->n] = key;
+	*ret = budgets->n++;
+	return 0;
+}
+
+bool budgets_open(struct budgets *budgets, uint32_t budget)
+{
+	if (budget == BUDGETS_UNLIMITED)
+		return true;
+	if (budgets->most_open && budgets->items[budget].n_open >= budgets->most_open) {
+		budgets->items[budget].n_refused++;
+		return false;
+	}
+	budgets->items[budget].n_open++;
+	return true;
+}
+
+void budgets_close(struct budgets *budgets, uint32_t budget)
+{
+	if (budget != BUDGETS_UNLIMITED && budgets->items[budget].n_open)
+		budgets->items[budget].n_open--;
+}
+
+bool budgets_may_read(const struct budgets *budgets, uint32_t budget)
+{
+	double most = budgets->cpu_ns;
+
+	if (budget == BUDGETS_UNLIMITED)
+		return true;
+	if (budgets->since_ns)
+		most += (monotonic_ns() - budgets->since_ns) * budgets->cpu_share;
+	return budgets->items[budget].cpu_ns < most;
+}
+
+void budgets_spend(struct budgets *budgets, uint32_t budget, uint64_t cpu_ns)
+{
+	if (budget != BUDGETS_UNLIMITED)
+		budgets->items[budget].cpu_ns += cpu_ns;
+}
+
+void budgets_refuse(struct budgets *budgets, uint32_t budget)
+{
+	if (budget != BUDGETS_UNLIMITED)
+		budgets->items[budget].n_refused++;
+}
+
+struct budgets_refused budgets_refused(const struct budgets *budgets)
+{
+	struct budgets_refused refused = {};
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < budgets->n; i++) {
+		const struct budget *budget = &budgets->items[i];
+
+		refused.n += budget->n_refused;
+		if (budget->n_refused > most) {
+			most = budget->n_refused;
+			refused.user = budget->user;
+		}
+	}
+	return refused;
+}

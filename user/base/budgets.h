@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * budgets: what the files of one user may cost: descriptors that are held open, CPU time of whoever
+ * reads them. So that a user with thousands of large files costs that user's names and stacks, and
+ * nobody else's. What root owns below our own root folder has no limit; what root of a container
+ * owns counts as one user's, by the filesystem it is on.
+ */
+#ifndef BASE_BUDGETS_H
+#define BASE_BUDGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/table.h"
+
+#define BUDGETS_UNLIMITED UINT32_MAX
+
+/* Of one user. */
+struct budget {
+	uid_t user;
+	dev_t device; /* of root in a container; 0: of anybody else */
+	uint32_t n_open;
+	uint64_t cpu_ns;
+	uint64_t n_refused; /* files that were not opened or not read */
+};
+
+struct budgets {
+	struct budget *items;
+	size_t n, items_capacity;
+	struct table index;
+	uint32_t most_open; /* 0: any number */
+	/* CPU time that a user has: so much at once, and this share of the time since. */
+	uint64_t cpu_ns, since_ns; /* since_ns: monotonic; 0: no more than @cpu_ns */
+	double cpu_share;
+};
+
+void budgets_done(struct budgets *budgets);
+
+/*
+ * The budget of the file behind @fd, which a process of root folder @is_our_root or another one
+ * mapped. Errors: -ENOMEM. *@ret may be BUDGETS_UNLIMITED, which is fine below.
+ */
+int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *ret);
+
+/* Takes a descriptor. Returns false, and counts that, if the user has too many. */
+bool budgets_open(struct budgets *budgets, uint32_t budget);
+void budgets_close(struct budgets *budgets, uint32_t budget);
+
+/* Whether a file may be read: some CPU time is left. */
+bool budgets_may_read(const struct budgets *budgets, uint32_t budget);
+void budgets_spend(struct budgets *budgets, uint32_t budget, uint64_t cpu_ns);
+void budgets_refuse(struct budgets *budgets, uint32_t budget);
+
+/* What all together were refused, and the user who was refused most. */
+struct budgets_refused {
+	uint64_t n;
+	uid_t user;
+};
+struct budgets_refused budgets_refused(const struct budgets *budgets);
+
+#endif
