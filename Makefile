@@ -23,6 +23,7 @@ endif
 CLANG   ?= clang
 BPFTOOL ?= bpftool
 STRIP   ?= strip
+OBJCOPY ?= objcopy
 PYTHON  ?= /usr/bin/python3
 
 # The target decides: cross-compiling needs only CC.
@@ -78,6 +79,13 @@ $(BUILD)/bpfflame: $(OBJECTS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) $(LINK) -o $@.debug $^ $(LDLIBS)
 	$(Q)$(STRIP) -o $@ $@.debug
+	$(Q)$(NAME_FUNCTIONS)
+
+# Its own functions have names in its pictures: a MiniDebugInfo, 2 % of the file, where there is xz.
+# https://sourceware.org/gdb/current/onlinedocs/gdb.html/MiniDebugInfo.html
+NAME_FUNCTIONS = if command -v xz >/dev/null; then \
+	$(OBJCOPY) --only-keep-debug $@.debug $@.mini && $(STRIP) --strip-debug $@.mini && xz -9ef $@.mini && \
+	$(OBJCOPY) --add-section .gnu_debugdata=$@.mini.xz $@; fi; rm -f $@.mini $@.mini.xz
 
 $(BUILD)/user/%.o: user/%.c $(GENERATED) Makefile
 	$(call say,CC,$@)
@@ -261,6 +269,12 @@ install: all
 	install -m 755 tools/cargo-bpfflame $(DESTDIR)$(PREFIX)/bin/cargo-bpfflame
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(wildcard docs/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -D -m 644 tools/packaging/completions/bpfflame.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/bpfflame
+	install -D -m 644 tools/packaging/completions/_bpfflame \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_bpfflame
+	install -D -m 644 tools/packaging/completions/bpfflame.fish \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bpfflame.fish
 
 format:
 	clang-format -i $(SOURCES) $(wildcard user/*/*.h bpf/*.[ch] tests/*/*.[ch])

@@ -258,7 +258,7 @@ def test_units_are_named(tmp_path):
            PROBES)
     svg = (tmp_path / "x.svg").read_text()
     assert_well_formed(tmp_path / "x.svg")
-    assert "Flame Graph of page-faults" in svg and 'data-count="page-faults"' in svg
+    assert "<title>page-faults · " in svg and 'data-count="page-faults"' in svg
     assert re.search(r"[\d,]+ page-faults", svg) and "samples" not in svg.split("<script")[0]
     assert '"unit":"page-faults"' in (tmp_path / "x.html").read_text()
     speedscope = json.loads((tmp_path / "x.speedscope.json").read_text())

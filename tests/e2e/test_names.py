@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Names of recorded frames: inlined functions, lines, debug files, containers."""
-import bisect
+import collections
 import os
 import shutil
 import signal
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import Folded, Running, can_unshare, error_line, record, run, wait_until
-from pprof_file import Meaning
+
 
 SOURCE = r"""
 namespace space {
@@ -103,6 +103,13 @@ def test_addresses(spin, tmp_path):
     for frames, _ in folded.stacks:
         assert all(frame.startswith("[") for frame in frames[1:]), frames
     assert any(name.startswith("[spin+0x") for name in folded.names())
+
+
+def test_no_demangle(spin, tmp_path):
+    folded = stacks(tmp_path, [spin / "spin"], "--no-demangle")
+    mangled = {name for name in folded.names() if name.startswith("_Z")}
+    assert mangled and share(folded, "main") > 0.9, folded.stacks
+    assert not any("::" in name for name in folded.names())
 
 
 def test_debug_file_beside_the_program(spin, tmp_path):
@@ -211,28 +218,23 @@ def test_wrong_usage(arguments, word):
 
 
 def kernel_functions():
-    """Their addresses, ascending, and at each the names that /proc/kallsyms has for it."""
-    names = {}
-    for line in Path("/proc/kallsyms").read_text().splitlines():
-        address, kind, name = line.split()[:3]
-        if kind in "tTwW":
-            names.setdefault(int(address, 16), set()).add(name)
-    return sorted(names), names
+    """Their names, as /proc/kallsyms has them."""
+    lines = (line.split()[:3] for line in Path("/proc/kallsyms").read_text().splitlines())
+    return {name for _, kind, name in lines if kind in "tTwW"}
 
 
 def test_kernel_functions(tmp_path):
-    """As /proc/kallsyms has them."""
-    record("--wall", "-F", 4000, "-o", tmp_path / "x.pb.gz", "--", "sh", "-c",
+    """Each name is one, and who calls whom is as it is in the kernel."""
+    record("--wall", "-F", 4000, "-o", tmp_path / "x.folded", "--", "sh", "-c",
            "for i in 1 2 3 4 5; do dd if=/dev/zero of=/dev/null bs=1 count=100000; ls -lR /sys/class; done")
-    addresses, names = kernel_functions()
-    seen = set()
-    for mapping, address, lines, _ in Meaning(tmp_path / "x.pb.gz").locations.values():
-        if dict(mapping or ()).get("filename") != "[kernel.kallsyms]":
-            continue
-        function, = [dict(function)["name"] for function, _ in lines]
-        if function.startswith("bpf_prog_"):
-            continue  # gone by now
-        at = bisect.bisect(addresses, address & (1 << 64) - 1) - 1
-        assert function.removesuffix("_[k]") in names[addresses[at]], hex(address)
-        seen.add(function)
+    known, seen, callers = kernel_functions(), set(), collections.defaultdict(set)
+    for frames, _ in Folded(tmp_path / "x.folded").stacks:
+        names = [frame.removesuffix("_[k]") for frame in frames if frame.endswith("_[k]")]
+        # Programs are gone by now.
+        seen.update(name for name in names if not name.startswith("bpf_prog_"))
+        for caller, callee in zip(names, names[1:]):
+            callers[callee].add(caller)
+    assert not seen - known
+    assert callers["do_syscall_64"] <= {"entry_SYSCALL_64_after_hwframe"}
+    assert "ksys_read" in callers["vfs_read"] and callers["vfs_read"] <= {"ksys_read", "__x64_sys_read", "kernel_read"}
     assert len(seen) > 100

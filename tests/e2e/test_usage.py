@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is typed wrong or cannot be done: the right exit code and one clear line."""
 import os
+import re
 import shutil
 import subprocess
 import time
 
 import pytest
 
-from harness import BPFFLAME, Folded, error_line, run, workload
+from harness import BPFFLAME, ROOT, Folded, error_line, run, workload
 
 
 @pytest.mark.parametrize("arguments, named", [
@@ -172,3 +173,42 @@ def test_target_of_another_kind(tmp_path):
     assert "kthreadd" in folded.roots()
     assert all(name.endswith("_[k]") or name.startswith("[")
                for frames, _ in folded.stacks for name in frames[1:])
+
+
+COMMANDS = ["", "render", "report", "diff", "baseline", "events", "doctor"]
+COMPLETIONS = ROOT / "tools" / "packaging" / "completions"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_are_listed_for_completions(command):
+    words = [command] if command else []
+    listed = [line.split("\t")[0] for line in run(*words, "--list-options").stdout.splitlines()]
+    told = set(re.findall(r"(--[a-z][a-z-]+)", run(*words, "--help").stdout))
+    assert listed and len(listed) == len(set(listed))
+    assert {name.rstrip("=") for name in listed} >= told - {"--version", "--list-options"}, told - set(listed)
+
+
+def completed(*words):
+    script = f'. {COMPLETIONS}/bpfflame.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bpfflame; ' \
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    return subprocess.run(["bash", "-c", script, "bash", BPFFLAME, *words], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.split()
+
+
+def test_bash_completes():
+    assert completed("rep") == ["report"]
+    assert "--offcpu-period=" in completed("--off") and "--offcpu" in completed("--off")
+    assert completed("report", "--so") == ["--sort="]
+    assert completed("record", "--dura") == ["--duration="]
+    assert "diff" in completed("help", "")
+    assert "1" in completed("-p", "1")
+    assert completed("-a", "--", "ls", "--col") == []
+
+
+def test_completions_know_the_commands():
+    help_text = run("--help").stdout
+    for shell in "bpfflame.bash", "_bpfflame", "bpfflame.fish":
+        words = (COMPLETIONS / shell).read_text().split()
+        for command in COMMANDS[1:]:
+            assert any(command in re.split(r"[^a-z]", word) for word in words), (shell, command)
+            assert command in help_text

@@ -321,7 +321,7 @@ static void svg_options_are_heeded(void **state)
 	assert_non_null(strstr(text, " data-count=\"misses&amp;5\""));
 	assert_non_null(strstr(text, "<title>vfs_read (3.5 misses&amp;5, 16.67%)</title>"));
 	assert_non_null(strstr(text, "<title>all (21 misses&amp;5, 100.00%)</title>"));
-	assert_non_null(strstr(text, ">10.5 misses&amp;5<"));
+	assert_non_null(strstr(text, ">10.5 misses&amp;5 "));
 	assert_non_null(strstr(text, " width=\"640\""));
 	assert_non_null(strstr(text, " height=\"23\""));
 	assert_non_null(strstr(text, ".labels{font:14px A Bx,C,monospace"));

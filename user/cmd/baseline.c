@@ -141,7 +141,7 @@ static int parse(int action, int argc, char **argv, struct baseline_options *opt
 	if (action >= 0 && actions[action].run == baseline_compare)
 		return baseline_take_compare(argc, argv, tables, n, options, failure);
 	r = option_tables_parse(tables, n, argc, argv, false, &rest, failure);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	options->arguments = argv + rest;
 	options->n_arguments = argc - rest;
@@ -180,8 +180,10 @@ int cmd_baseline(int argc, char **argv, uint64_t started_ns)
 
 	if (r == 0 && options.help) {
 		print_help(stdout);
-		return EXIT_DONE;
+		r = 1;
 	}
+	if (r > 0)
+		return EXIT_DONE;
 	r = r < 0 ? r : check(action, &options, &failure);
 	r = r < 0 ? r : cmd_write_as_caller(&failure);
 	return r < 0 ? cmd_fail(&failure, EXIT_USAGE) : actions[action].run(&options);

@@ -10,7 +10,6 @@
 #include "base/sandbox.h"
 #include "base/text.h"
 #include "cmd/command.h"
-#include "cmd/options.h"
 #include "cmd/outputs.h"
 
 int cmd_fail(const struct failure *failure, int code)
@@ -53,8 +52,8 @@ static const struct {
 	const char *name;
 	cmd_fn run;
 } commands[] = {
-	{"render", cmd_render},	    {"report", cmd_report}, {"diff", cmd_diff},
-	{"baseline", cmd_baseline}, {"events", cmd_events}, {"help", cmd_help},
+	{"render", cmd_render},	    {"report", cmd_report},	{"diff", cmd_diff},
+	{"baseline", cmd_baseline}, {"events", cmd_events},	{"help", cmd_help},
 	{"doctor", cmd_doctor},	    {"--version", cmd_version}, {"-V", cmd_version},
 };
 
@@ -100,8 +99,7 @@ int cmd_help(int argc, char **argv, uint64_t started_ns)
 		failure_mend(&failure, -EINVAL, "see bpfflame --help");
 		return cmd_fail(&failure, EXIT_USAGE);
 	}
-	options_print_help(stdout);
-	return EXIT_DONE;
+	return cmd_record(2, (char *[]){"bpfflame", "--help", NULL}, started_ns);
 }
 
 int cmd_version(int argc, char **argv, uint64_t started_ns)

@@ -83,7 +83,7 @@ static int find_program(const char *name)
 static int become(const struct account *account)
 {
 	static const char *const traces[] = {"SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID",
-					    "SUDO_USER"};
+					     "SUDO_USER"};
 
 	for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
 		unsetenv(traces[i]);
@@ -289,20 +289,6 @@ bool command_poll(struct command *command)
 	if (command->pid && !command->ended)
 		command->ended = waitpid(command->pid, &command->status, WNOHANG) == command->pid;
 	return command->ended;
-}
-
-void command_wait(struct command *command, struct signals *signals)
-{
-	struct pollfd fds[] = {
-		{.fd = command->pid_fd, .events = POLLIN},
-		{.fd = signals->fd, .events = POLLIN},
-	};
-
-	while (command->released && !command_poll(command)) {
-		/* Without a pidfd (Linux 5.2 and older) its end is looked for now and then. */
-		poll(fds, 2, command->pid_fd < 0 ? 100 : -1);
-		signals_take(signals, command);
-	}
 }
 
 void command_done(struct command *command)

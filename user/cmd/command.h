@@ -45,8 +45,6 @@ int command_hold(const struct command_start *start, struct command *ret, struct 
 int command_release(struct command *command, char **argv, struct failure *failure);
 /* Whether the child has ended; fetches its status. */
 bool command_poll(struct command *command);
-/* Waits for the end of what was released, passing signals on. */
-void command_wait(struct command *command, struct signals *signals);
 /* Ends a child that was never released. */
 void command_done(struct command *command);
 

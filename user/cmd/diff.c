@@ -13,6 +13,7 @@
 #include "cmd/diff.h"
 #include "cmd/diff_files.h"
 #include "cmd/diff_sides.h"
+#include "cmd/inputs.h"
 #include "cmd/outputs.h"
 #include "report/diff.h"
 
@@ -165,14 +166,11 @@ static void print_help(FILE *stream)
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame diff [OPTIONS] BASE NEW [-o OUT]…\n"
 	      "       bpfflame diff [OPTIONS] BASE… -- NEW… [-o OUT]…\n"
-	      "Compares two recordings: folded lines, pprof or text of `perf script`, gzip or not; "
-	      "- "
-	      "is\n"
-	      "standard input. Several files, or a folder of them, are repeated runs: their spread "
-	      "is\n"
-	      "used. A folded file with two columns of values is both. Without -o: text on "
-	      "standard\n"
-	      "output.\n",
+	      "Compares two recordings. Several files, or a folder of them, are repeated runs: "
+	      "their\n"
+	      "spread is used. A folded file with two columns of values is both. Without -o: text "
+	      "on\n"
+	      "standard output.\n" INPUTS_HELP,
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
 }
@@ -238,7 +236,7 @@ static int parse_words(int argc, char **words, struct command_options *ret, stru
 
 	list_tables(ret, tables);
 	r = option_tables_parse(tables, N_TABLES, argc, words, false, &rest, failure);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (ret->help) {
 		print_help(stdout);

@@ -307,7 +307,7 @@ static int parse(int argc, char **argv, struct doctor_command *command, struct f
 	struct option_table table = {rows, sizeof rows / sizeof *rows, command};
 	int rest, r = option_tables_parse(&table, 1, argc, argv, false, &rest, failure);
 
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (command->help) {
 		puts("Usage: bpfflame doctor [OPTIONS]\n"

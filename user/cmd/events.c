@@ -57,7 +57,7 @@ static int parse(int argc, char **argv, struct events_command *command, struct f
 	struct option_table table = {rows, sizeof rows / sizeof *rows, command};
 	int rest, r = option_tables_parse(&table, 1, argc, argv, false, &rest, failure);
 
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (command->help) {
 		print_help(&table);

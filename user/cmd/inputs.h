@@ -8,6 +8,11 @@
 #include "core/stacks.h"
 #include "input/input.h"
 
+/* For the help of those that read them. */
+#define INPUTS_HELP                                                                                \
+	"Inputs are folded lines, pprof, text of `perf script`, JSON of speedscope and the Firefox\n" \
+	"Profiler, packed by gzip, zstd, xz or not; - is standard input.\n"
+
 /*
  * Reads @n files, which add up; none: standard input. Only what @options selects stays. *@ret is to
  * be given to input_done() after success. @quiet: without warnings.

@@ -195,6 +195,19 @@ static int take(const struct option_table *tables, size_t n_tables, int value,
 	return row->take(row, (char *)table->target + row->offset, optarg, failure);
 }
 
+/* For completions of shells: `--name` or `--name=`, a tab, its help. Those that are not told of are
+ * left out. */
+static void list_options(const struct option_table *tables, size_t n_tables, FILE *stream)
+{
+	const struct option_table *table;
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = row_at(tables, n_tables, i, &table)); i++)
+		if (row->help)
+			fprintf(stream, "--%s%s\t%s\n", row->name, row->argument ? "=" : "",
+				row->help /* ours */);
+}
+
 int option_tables_parse(const struct option_table *tables, size_t n_tables, int argc, char **argv,
 			bool stops_there, int *ret_rest, struct failure *failure)
 {
@@ -203,6 +216,10 @@ int option_tables_parse(const struct option_table *tables, size_t n_tables, int 
 	char *shorts = calloc(2 * n + 3, 1);
 	int r = longs && shorts ? 0 : -ENOMEM, value;
 
+	if (argc == 2 && strcmp(argv[1], "--list-options") == 0) {
+		list_options(tables, n_tables, stdout);
+		r = 1;
+	}
 	if (r == 0) {
 		/* `:` tells a missing value apart. */
 		strcpy(shorts, stops_there ? "+:" : ":");
@@ -211,8 +228,9 @@ int option_tables_parse(const struct option_table *tables, size_t n_tables, int 
 		optind = 0; /* forgets what it parsed before */
 	}
 	while (r == 0 && (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
-		r = value == '?' || value == ':' ? refuse(tables, n_tables, value, argv[optind - 1], failure)
-						 : take(tables, n_tables, value, failure);
+		r = value == '?' || value == ':'
+			    ? refuse(tables, n_tables, value, argv[optind - 1], failure)
+			    : take(tables, n_tables, value, failure);
 	free(longs);
 	free(shorts);
 	if (r == 0)

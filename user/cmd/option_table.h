@@ -67,7 +67,8 @@ const char *option_name(const struct option_row *row, char text[static OPTION_NA
 /*
  * Takes all options of @argv[1…]. *@ret_rest is where the other arguments begin: the first that is
  * no option if @stops_there, else options are found between the others too, which are moved behind
- * them. Errors: those of the rows; -EINVAL for what is no option. Not reentrant (getopt).
+ * them. Returns 0, or 1 if that was all: they were listed, for completions, as --list-options alone asks.
+ * Errors: those of the rows; -EINVAL for what is no option. Not reentrant (getopt).
  */
 int option_tables_parse(const struct option_table *tables, size_t n_tables, int argc, char **argv,
 			bool stops_there, int *ret_rest, struct failure *failure);

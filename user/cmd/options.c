@@ -359,8 +359,10 @@ static const struct option_row rows[] = {
 	{0, "no-reason", NULL, NULL, "", NULL, option_set, FIELD(view.stacks.unfold.no_reason)},
 	{0, "no-inline", NULL, NULL, "", NULL, take_no_inline},
 	{0, "lines", NULL, NULL, "", NULL, take_lines},
+	{0, "no-demangle", NULL, NULL, "", NULL, option_set, FIELD(symbolize.no_demangle)},
 	{0, "addresses", NULL, NULL, "", NULL, option_set, FIELD(symbolize.addresses)},
 	{0, "symfs", NULL, "DIR", "", NULL, take_folder, FIELD(symbolize.symfs)},
+	{0, "top", NULL, "N", "", NULL, option_size, FIELD(top), 0, 0, "a number of lines"},
 	{0, "no-sandbox", NULL, NULL, "", NULL, option_set, FIELD(no_sandbox)},
 };
 
@@ -560,10 +562,11 @@ int options_parse(int argc, char **argv, struct record_options *ret, struct fail
 		.outputs = {.known = profile_formats},
 		.view = VIEW_OPTIONS_DEFAULT,
 		.max_loss = 1,
+		.top = 5,
 	};
 	list_tables(ret, tables);
 	r = option_tables_parse(tables, N_TABLES, argc, argv, true, &rest, failure);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (ret->help) {
 		options_print_help(stdout);

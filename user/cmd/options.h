@@ -37,6 +37,7 @@ struct record_options {
 	struct symbolize_options symbolize;
 	struct view_options view;
 	bool quiet, json, help;
+	size_t top; /* lines that say where the time went */
 	int verbose;
 	double max_loss; /* percent */
 };

@@ -23,8 +23,9 @@
 #include "cmd/command.h"
 #include "cmd/losses.h"
 #include "cmd/options.h"
-#include "cmd/signals.h"
+#include "cmd/relay.h"
 #include "cmd/snapshots.h"
+#include "cmd/subject.h"
 #include "cmd/summary.h"
 #include "cmd/unseen.h"
 
@@ -33,6 +34,7 @@
 struct recording {
 	struct record_options options;
 	struct window_origin origin;
+	char subject[SUBJECT_SIZE];
 	struct collector *collector;
 	struct command command;
 	struct account account; /* whom it runs as … */
@@ -44,7 +46,8 @@ struct recording {
 	struct window_files files;   /* without --every */
 	struct snapshots *snapshots; /* with it */
 	struct totals totals;
-	struct unseen unseen; /* without --every */
+	struct unseen unseen;	   /* without --every */
+	struct stacks top;	   /* the same: what the summary's last lines say */
 	bool progress;		   /* a progress line is on the terminal */
 	volatile bool names_ended; /* asked to stop while names are searched */
 };
@@ -207,7 +210,7 @@ static int run_window(struct recording *recording, struct failure *failure)
 		uint64_t now = monotonic_ns();
 
 		if (now >= deadline || targets_are_gone(recording) ||
-		    signals_take(&recording->signals, &recording->command))
+		    relay_signals(&recording->signals, &recording->command))
 			break;
 		show_progress(recording, now);
 		wait_for_something(recording, deadline);
@@ -365,6 +368,8 @@ static int write_window(struct recording *recording, struct failure *failure)
 	r = r < 0 ? r : window_write(&window, &recording->options, &recording->files, failure);
 	if (r >= 0)
 		totals_of_window(&window, &symbols, &recording->totals);
+	if (r >= 0 && recording->options.top)
+		r = window_top(&window, &recording->options, &recording->top, failure);
 	if (r >= 0)
 		unseen_judge(&recording->unseen, window.profile,
 			     recording->options.collect.frequency);
@@ -398,6 +403,7 @@ static int tell(struct recording *recording)
 		.command = recording->command,
 		.files = &recording->files,
 		.unseen = &recording->unseen,
+		.top = recording->snapshots ? NULL : &recording->top,
 		.startup_seconds = (recording->window_ns - recording->started_ns) / 1e9,
 		.write_seconds = (monotonic_ns() - recording->ended_ns) / 1e9,
 	};
@@ -432,6 +438,7 @@ static void recording_done(struct recording *recording)
 		closep(&recording->target_fds[i]);
 	free(recording->target_fds);
 	unseen_done(&recording->unseen);
+	stacks_done(&recording->top);
 	window_files_done(&recording->files);
 	options_done(&recording->options);
 }
@@ -447,7 +454,7 @@ static int finish_command(struct recording *recording, int code)
 	bool has_failed = code != EXIT_DONE && code != EXIT_LOSSES;
 
 	if (options->exit_status && command->released && !command_poll(command)) {
-		command_wait(command, &recording->signals);
+		relay_until_end(&recording->signals, command);
 		if (!options->quiet)
 			summary_print_command(command, stderr);
 	}
@@ -473,6 +480,8 @@ int cmd_record(int argc, char **argv, uint64_t started_ns)
 		options_done(&recording.options);
 		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
 	}
+	subject_find(&recording.options, recording.subject);
+	recording.options.view.picture.subject = recording.subject;
 	recording.origin = (struct window_origin){&recording.options, argc, argv};
 	/* The terminal is the command's. */
 	recording.progress =

@@ -48,11 +48,9 @@ static void print_help(FILE *stream)
 
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame render [OPTIONS] [IN…] [-o OUT]…\n"
-	      "Draws or converts what was recorded: folded lines, pprof, text of `perf script`, "
-	      "gzip or\n"
-	      "not; several files add up; - or none is standard input. Without -o: SVG on "
+	      "Draws or converts what was recorded; several files add up. Without -o: SVG on "
 	      "standard\n"
-	      "output.\n",
+	      "output.\n" INPUTS_HELP,
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
 }
@@ -66,7 +64,7 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 				       .view = VIEW_OPTIONS_OF_FILES};
 	list_tables(ret, tables);
 	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (ret->help) {
 		print_help(stdout);

@@ -59,7 +59,7 @@ static int take_table(const struct option_row *row, bool *by, const char *value,
 			return 0;
 		}
 	snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name, value);
-	return option_bad(row, name, "one of functions, commands, modules, threads, reasons",
+	return option_bad(row, name, "one of functions, waits, commands, modules, threads, reasons",
 			  failure);
 }
 
@@ -85,7 +85,7 @@ static const struct option_row rows[] = {
 	{0, "sort", NULL, "KEY", "self (default) or total", "Tables", take_sort, REPORT(by_total)},
 	{0, "limit", NULL, "N", "rows of a table (20 functions, 10 others); 0: all", NULL,
 	 take_limit, 0, 0, 0, "a number of rows"},
-	{0, "by", NULL, "LIST", "functions,commands,modules,threads,reasons", NULL, take_by,
+	{0, "by", NULL, "LIST", "functions,waits,commands,modules,threads,reasons", NULL, take_by,
 	 REPORT(by)},
 	{0, "tree", NULL, NULL, "what calls what, in place of tables", "Trees", option_set,
 	 REPORT(tree)},
@@ -124,8 +124,7 @@ static void print_help(FILE *stream)
 
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame report [OPTIONS] [IN…]\n"
-	      "Says where the time goes: folded lines, pprof, text of `perf script`, gzip or not;\n"
-	      "several files add up; - or none is standard input.\n",
+	      "Says where the time goes; several files add up.\n" INPUTS_HELP,
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
 }
@@ -166,7 +165,7 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 				       .report.tree_percent = DEFAULT_PERCENT};
 	list_tables(ret, tables);
 	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (ret->help) {
 		print_help(stdout);

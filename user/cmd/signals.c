@@ -12,9 +12,6 @@
 /* What a command has to end by itself before its recording is written without its end. */
 #define PATIENCE_NS (2 * NSEC_PER_SEC)
 
-/* Processes between a command and one that it started: more than any real tree has. */
-#define MAX_ANCESTORS 256
-
 static const int always[] = {SIGINT, SIGTERM, SIGHUP};
 static const int for_command[] = {SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
 
@@ -61,46 +58,6 @@ void signals_restore(const struct signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 }
 
-/* The state and the parent of a process, as its stat says: `pid (comm) S ppid`. */
-static bool look_at(uint32_t pid, char *ret_state, uint32_t *ret_parent)
-{
-	char path[32], text[512];
-	const char *end;
-
-	snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	if (read_text_file(path, text, sizeof text) < 0)
-		return false;
-	end = strrchr(text, ')');
-	return end && sscanf(end + 1, " %c %u", ret_state, ret_parent) == 2;
-}
-
-static bool is_of_command(uint32_t pid, const struct command *command)
-{
-	char state;
-
-	for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
-		if (pid == (uint32_t)command->pid)
-			return true;
-		if (!look_at(pid, &state, &pid))
-			return false;
-	}
-	return false;
-}
-
-static bool is_stopped(const struct command *command)
-{
-	uint32_t parent;
-	char state;
-
-	return look_at(command->pid, &state, &parent) && state == 'T';
-}
-
-/* Sent by the kernel, the terminal's signals reach the whole group. */
-static bool was_sent_to_us(const struct signalfd_siginfo *info, const struct command *command)
-{
-	return info->ssi_code != SI_KERNEL && !is_of_command(info->ssi_pid, command);
-}
-
 /* As the signal would have done if we did not read it: the shell sees us stopped by SIGTSTP. */
 static void stop_too(void)
 {
@@ -139,33 +96,12 @@ static void note_wish(struct signals *signals, const struct signalfd_siginfo *in
 		signals->asked_ns = now;
 }
 
-static void take(struct signals *signals, struct command *command,
-		 const struct signalfd_siginfo *info)
+void signals_note(struct signals *signals, const struct signalfd_siginfo *info)
 {
-	int number = info->ssi_signo;
-
-	/* A second SIGCONT would do no harm, but some commands count them. */
-	if (was_sent_to_us(info, command) && !command->ended &&
-	    (number != SIGCONT || is_stopped(command)))
-		kill(command->pid, number);
-	if (number == SIGTSTP)
+	if (info->ssi_signo == SIGTSTP)
 		stop_too();
-	if (asks_for_the_end(signals, number, info->ssi_code))
+	if (asks_for_the_end(signals, info->ssi_signo, info->ssi_code))
 		note_wish(signals, info);
-}
-
-bool signals_take(struct signals *signals, struct command *command)
-{
-	struct signalfd_siginfo info;
-
-	while (read(signals->fd, &info, sizeof info) == sizeof info) {
-		if (!command->pid) {
-			signals->asked_ns = monotonic_ns();
-			return true;
-		}
-		take(signals, command, &info);
-	}
-	return signals->end_ns && monotonic_ns() >= signals->end_ns;
 }
 
 bool signals_take_wish(struct signals *signals)

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * signals: what ends a recording from outside, and what of it COMMAND gets.
- *
- * Signals are read from a descriptor between the steps of a recording. COMMAND is in our process
- * group, so it gets what the terminal sends to both (Ctrl-C, Ctrl-\, Ctrl-Z, a new window size)
- * without our help; what was sent to bpfflame alone is passed on. Which it was, the kernel tells: a
- * signal of its own has no sender. A signal that COMMAND or a child of its sent us is not sent
- * back.
+ * signals: what ends a recording from outside. Signals are read from a descriptor between the steps
+ * of a recording.
  */
 #ifndef CMD_SIGNALS_H
 #define CMD_SIGNALS_H
@@ -15,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/command.h"
+struct signalfd_siginfo;
 
 struct signals {
 	int fd;	       /* readable when one has arrived */
@@ -37,13 +32,8 @@ int signals_catch(struct signals *ret, bool with_command);
 /* In a child: signals as they were before signals_catch(). Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 
-/*
- * Takes what has arrived, passes on to @command what is its own, stops when we are asked to stop.
- * Returns whether the recording is to end now: without a command at the first SIGINT, SIGTERM or
- * SIGHUP; with one at the second, for the first is the command's to end by, or two seconds after
- * one that somebody sent (a service manager won't wait for long).
- */
-bool signals_take(struct signals *signals, struct command *command);
+/* What has arrived may ask for the end, or for a stop. */
+void signals_note(struct signals *signals, const struct signalfd_siginfo *info);
 
 /* After that, for nobody else: whether another signal has asked to stop. */
 bool signals_take_wish(struct signals *signals);

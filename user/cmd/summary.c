@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -14,6 +15,7 @@
 #include "cmd/time_table.h"
 #include "collect/event_find.h"
 #include "collect/rights.h"
+#include "report/top.h"
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -26,6 +28,15 @@ static double own_cpu_seconds(void)
 
 	getrusage(RUSAGE_SELF, &usage);
 	return rusage_seconds(&usage);
+}
+
+/* Of tables and names, what is more. */
+static struct budgets_refused over_budget(const struct summary *summary)
+{
+	struct budgets_refused tables = summary->totals.stats.refused,
+			       names = summary->totals.symbols.refused;
+
+	return tables.n > names.n ? tables : names;
 }
 
 static void print_losses(const struct summary *summary, FILE *stream)
@@ -45,6 +56,9 @@ static void print_losses(const struct summary *summary, FILE *stream)
 	if (summary->totals.stats.unread || *summary->totals.symbols.unread)
 		text_print(stream, "            the first unread: %s\n",
 			   summary->totals.stats.unread ?: summary->totals.symbols.unread);
+	if (over_budget(summary).n)
+		fprintf(stream, "            over budget: most of the files are of user %u\n",
+			over_budget(summary).user);
 	if (summary->options->no_sandbox)
 		fputs("  sandbox   none: files of others were read with all rights\n", stream);
 	if (!any)
@@ -125,6 +139,11 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 	if (summary->totals.symbols.kernel_refused)
 		text_print(stream, "            the kernel does not name its functions: %s\n",
 			   strerror(-summary->totals.symbols.kernel_refused));
+	if (summary->options->symbolize.addresses && !summary->options->collect.no_kernel &&
+	    read_number_file("/proc/sys/kernel/kptr_restrict", 0))
+		fputs("            the files hold addresses of the kernel, which "
+		      "kernel.kptr_restrict keeps from others\n",
+		      stream);
 }
 
 static void print_periods(const struct summary *summary, FILE *stream)
@@ -313,6 +332,14 @@ static void print_unseen(const struct unseen *unseen, FILE *stream)
 		      stream);
 }
 
+/* 0: it is none. */
+static unsigned int terminal_columns(FILE *stream)
+{
+	struct winsize size;
+
+	return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 void summary_print(const struct summary *summary, FILE *stream)
 {
 	const struct sample_totals *totals = &summary->totals.samples;
@@ -335,6 +362,8 @@ void summary_print(const struct summary *summary, FILE *stream)
 		cpu_seconds(summary), memory_bytes(summary) / 1e6, summary->startup_seconds,
 		summary->write_seconds);
 	print_files(summary->files, stream);
+	if (summary->top)
+		top_text(summary->top, summary->options->top, terminal_columns(stream), stream);
 }
 
 static void json_unseen(const struct unseen *unseen, struct json *json)
@@ -361,6 +390,8 @@ static void json_losses(const struct summary *summary, struct json *json)
 	for (size_t i = 0; i < N_LOSSES; i++)
 		json_count(json, losses[i].key, losses[i].n);
 	json_close(json, '}');
+	if (over_budget(summary).n)
+		json_count(json, "over_budget_user", over_budget(summary).user);
 	json_number(json, "loss_percent",
 		    losses_percent(&summary->totals, summary->options->collect.mode), 4);
 }
@@ -490,6 +521,8 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_count(&json, "unsearched_files", summary->totals.symbols.unsearched_files);
 	json_losses(summary, &json);
 	json_unseen(summary->unseen, &json);
+	if (summary->top)
+		top_json(summary->top, summary->options->top, &json);
 	json_count(&json, "windows", summary->totals.windows);
 	json_sets(summary, &json);
 	json_count(&json, "drains", summary->totals.stats.drains);

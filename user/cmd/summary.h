@@ -20,6 +20,7 @@ struct summary {
 	struct command command;
 	const struct window_files *files;
 	const struct unseen *unseen;
+	const struct stacks *top; /* what ran and waited longest; NULL with --every */
 	const struct snapshots_counts *sets; /* of --every; or NULL */
 	double startup_seconds; /* start of the program → sampling */
 	double write_seconds;	/* end of the window → files written */

@@ -131,3 +131,20 @@ int window_write(struct collect_window *window, const struct record_options *opt
 	}
 	return r;
 }
+
+int window_top(struct collect_window *window, const struct record_options *options,
+	       struct stacks *ret, struct failure *failure)
+{
+	struct stacks_options how = {
+		.unfold.no_threads = true,
+		.unfold.no_inline = options->view.stacks.unfold.no_inline,
+		.unfold.lines = options->view.stacks.unfold.lines,
+		.no_idle = options->view.stacks.no_idle,
+	};
+	int r = stacks_init(ret, &how);
+
+	if (window->profile->n_events)
+		profile_show_event(window->profile, 0);
+	r = r < 0 ? r : stacks_add(ret, window->profile, SIDE_NEW);
+	return r < 0 ? failure_set(failure, r, "cannot rank the functions: %s", strerror(-r)) : 0;
+}

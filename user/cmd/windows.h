@@ -56,4 +56,11 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 int window_write(struct collect_window *window, const struct record_options *options,
 		 struct window_files *files, struct failure *failure);
 
+/*
+ * Makes what report/top.h tells of: the window's stacks, by command, of its first event.
+ * Errors: those of stacks_add(), told in *failure; stacks_done() is due either way.
+ */
+int window_top(struct collect_window *window, const struct record_options *options,
+	       struct stacks *ret, struct failure *failure);
+
 #endif

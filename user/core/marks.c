@@ -78,3 +78,18 @@ int marks_add_function(struct strings *strings, const char *name, uint32_t *ret)
 		       ? add_round(strings, name, n - MARK_SUFFIX + 1, ret)
 		       : marks_add_command(strings, name, ret);
 }
+
+bool mark_is_thread(const char *name, size_t *ret_comm)
+{
+	const char *at = strrchr(name, '/');
+	size_t n;
+
+	if (!at || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1))
+		return false;
+	for (n = at - name; n && name[n - 1] >= '0' && name[n - 1] <= '9'; n--)
+		;
+	if (n == 0 || name[n - 1] != '-' || name + n == at)
+		return false;
+	*ret_comm = n - 1;
+	return true;
+}

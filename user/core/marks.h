@@ -31,6 +31,9 @@ enum mark mark_find(const char *text, size_t n, enum off_reason *ret_reason);
 #define MARK_SUFFIX 4
 enum frame_kind mark_suffix(const char *text, size_t n);
 
+/* Whether @name is that of a thread, `comm-PID/TID`; *@ret_comm is the length of comm. */
+bool mark_is_thread(const char *name, size_t *ret_comm);
+
 /*
  * Add a name so that it is no mark: that of a command that begins a stack, where a suffix means
  * nothing; and that of a waker, or of a function that gets no suffix. @name may be one of @strings.

@@ -502,6 +502,8 @@ function open(header, bytes) {
 }
 
 function start() {
+	one("static").remove();
+	one("page").hidden = false;
 	graphView = new graph.Graph(one("scroll"), one("canvas"), one("spacer"));
 	tableView = new table.Table(one("table"), {open: openFunction, sorted: (t) => set({t})});
 	filterView = new panel.Filters(one("side"),

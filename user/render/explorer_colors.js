@@ -60,6 +60,7 @@ function ofKinds(profile) {
 		toneOf: (tree, node) => (tree.frame[node] >= 0 ?
 			toneOfFrame(tree.frame[node], Number(runs(tree, node))) : -2),
 		fillOfTone: (tone) => (tone === -2 ? header.elidedFill : tones.get(tone)),
+		signOf: () => "",
 		isMarked: isLeftOut,
 		mark: (context, tree, node, left, right, top, height) =>
 			dashed(context, left, right, top, height, "#8a8f9a"),
@@ -102,6 +103,7 @@ function ofChanges(profile) {
 
 	return {
 		toneOf: totalTone, fillOfTone,
+		signOf: (tree, node) => flame.SIGNS[Math.max(totalTone(tree, node), SAME)],
 		fillOf: (tree, node) => fillOfTone(totalTone(tree, node)),
 		isMarked: (tree, node) => hasOwn(tree, node) || isLeftOut(tree, node) ||
 			totalTone(tree, node) >= NEW,

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "core/marks.h"
 
 const char *picture_count_name(const struct stacks *stacks, const struct picture_options *options)
 {
@@ -15,6 +16,41 @@ const char *picture_count_name(const struct stacks *stacks, const struct picture
 	if (!stacks->facts[SIDE_NEW].is_counted || stacks_is_time(stacks))
 		return NULL;
 	return stacks_unit(stacks);
+}
+
+/* How many CPUs were busy: of samples at a rate. */
+static double busy_cpus(const struct stacks *stacks)
+{
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+	double seconds = facts->duration_ns / 1e9;
+
+	if (facts->mode != PROFILE_ONCPU || facts->is_counted || !(facts->frequency > 0) ||
+	    !(seconds > 0))
+		return 0;
+	return (stacks->totals[0] + stacks->totals[1]) / facts->frequency / seconds;
+}
+
+/* "On-CPU · node server.js (11650) · 8.02 s · 0.5 CPUs": what says something in a week, too. */
+static const char *title_of_subject(const struct stacks *stacks, const char *subject,
+				    char text[static PICTURE_TITLE_SIZE])
+{
+	static const char *const modes[N_PROFILE_MODES] = {[PROFILE_ONCPU] = "On-CPU",
+							   [PROFILE_OFFCPU] = "Off-CPU",
+							   [PROFILE_WALL] = "Wall-clock"};
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+	double cpus = busy_cpus(stacks);
+	char time[TEXT_FIGURE_SIZE];
+	int n;
+
+	text_time(time, facts->duration_ns);
+	n = snprintf(text, PICTURE_TITLE_SIZE, "%s \u00b7 %.150s \u00b7 %s",
+		     facts->is_counted ? strings_get(&stacks->strings, facts->event)
+				       : modes[facts->mode],
+		     subject, time);
+	if (cpus > 0 && n < PICTURE_TITLE_SIZE)
+		snprintf(text + n, PICTURE_TITLE_SIZE - n, " \u00b7 %.*f CPUs",
+			 cpus < 0.095 ? 2 : 1, cpus);
+	return text;
 }
 
 const char *picture_title(const struct stacks *stacks, const struct picture_options *options,
@@ -30,6 +66,8 @@ const char *picture_title(const struct stacks *stacks, const struct picture_opti
 		return options->title;
 	if (stacks->is_comparison)
 		return "Differential Flame Graph";
+	if (options->subject)
+		return title_of_subject(stacks, options->subject, text);
 	if (stacks->facts[SIDE_NEW].is_counted) {
 		snprintf(text, PICTURE_TITLE_SIZE, "Flame %s of %s",
 			 stacks->options.in_order ? "Chart" : "Graph",
@@ -152,6 +190,48 @@ static void add_weights(const struct writing *writing)
 		add_weight(writing, "", stacks->totals[SIDE_RUNNING], " of it on-CPU");
 }
 
+#define FEW_SAMPLES 100
+#define MANY_CUT    0.1
+
+static uint64_t cut_weight(const struct stacks *stacks)
+{
+	uint64_t weight = 0;
+
+	for (size_t i = 0; i < stacks->n_entries; i++) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+
+		for (uint32_t k = 0; k < entry->n; k++) {
+			uint32_t frame = stacks->ids[entry->first + k];
+
+			if (stacks->frames[frame].kind == FRAME_NOTE &&
+			    !stacks->frames[frame].is_waker &&
+			    strcmp(stacks_name(stacks, frame), mark_text(MARK_TRUNCATED)) == 0) {
+				weight += entry->weight;
+				break;
+			}
+		}
+	}
+	return weight;
+}
+
+/* What the reader must know before believing it. */
+static void add_quality(const struct writing *writing)
+{
+	const struct stacks *stacks = writing->stacks;
+	uint64_t weight = stacks->totals[0] + stacks->totals[1], cut;
+	char text[64];
+
+	if (stacks->is_comparison)
+		return;
+	if (!stacks_is_time(stacks) && !picture_count_name(stacks, writing->options) && weight &&
+	    weight < FEW_SAMPLES)
+		add(writing, "", "few samples: shares are rough", "");
+	cut = cut_weight(stacks);
+	snprintf(text, sizeof text, "%.0f %%", weight ? 100.0 * cut / weight : 0);
+	if (cut > MANY_CUT * weight)
+		add(writing, "", text, " of stacks cut off");
+}
+
 static void add_choices(const struct writing *writing, const struct tree *tree)
 {
 	const struct stacks_options *options = &writing->stacks->options;
@@ -192,6 +272,7 @@ char *picture_facts(const struct tree *tree, const struct picture_options *optio
 	add(&writing, "", strings_get(&stacks->strings, facts->kernel), "");
 	add_window(&writing);
 	add_weights(&writing);
+	add_quality(&writing);
 	add_choices(&writing, tree);
 	if (fclose(writing.out) != 0) {
 		free(text);

@@ -249,6 +249,9 @@ function isWide(code) {
 		(code >= 0x20000 && code < 0x40000));
 }
 
+// By enum tone of tone.h: what labels begin with, for those who don't see colours.
+const SIGNS = ["", "\u25b2 ", "\u25b2 ", "\u25b2 ", "\u25bc ", "\u25bc ", "\u25bc ", "+ ", "\u2212 "];
+
 // As many columns of text as there are, an ellipsis in the place of what is left out: of the end, or
 // with cutLeft of the beginning. "" where that says nothing.
 function fitColumns(text, columns, cutLeft) {
@@ -343,6 +346,6 @@ function writeLink(state) {
 }
 
 return {ROOT, ELIDED, makeTree, setWidths, layOut, layOutWindow, nodeAt, children, neighbour, makePattern,
-	covered, percent, count, time, weight, fitColumns, nodeLink, linkedNode, linkedNodes, readLink,
+	covered, percent, count, time, weight, SIGNS, fitColumns, nodeLink, linkedNode, linkedNodes, readLink,
 	writeLink};
 })();

@@ -2,10 +2,10 @@
 /*
  * html: the explorer as one file that needs nothing else, with all the data.
  *
- * The page is made of constant texts, the header in JSON, and the data as base64 in an element that
- * browsers do not run. Names stand in neither markup nor scripts: the header has no `<`, base64 has
- * nothing that means anything. A page that came by another way than from a file would be the same
- * without these two elements, and fetch them.
+ * The page is made of constant texts, the header in JSON, the data as base64 in an element that
+ * browsers do not run, and what stands there until the script has started (html_static.c). Names of
+ * the explorer stand in neither markup nor scripts: the header has no `<`, base64 has nothing that
+ * means anything. A page that came by another way than from a file would fetch these two elements.
  *
  * The policy forbids everything but what the file holds itself: whatever a name might do, nothing
  * is loaded or sent.
@@ -88,7 +88,13 @@ static int write_page(const struct html *html)
 	int r;
 
 	write_head(html);
-	fprintf(html->out, "<body>\n%s<script type=\"application/json\" id=\"header\">",
+	fputs("<body>\n", html->out);
+	r = html_write_static(html);
+	if (r < 0)
+		return r;
+	fprintf(html->out,
+		"<div id=\"page\" hidden>\n%s</div>\n"
+		"<script type=\"application/json\" id=\"header\">",
 		body /* ours */);
 	r = html_write_header(html);
 	if (r < 0)

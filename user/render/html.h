@@ -4,6 +4,7 @@
  *
  *	html.c         options → tree → page
  *	html_header.c  what is known of the recording, and how it looks: JSON
+ *	html_static.c  what it is where scripts are forbidden
  *	html_data.c    frames and nodes, column by column: explorer_data.js says how they are coded
  *	explorer*.js   the page
  */
@@ -58,6 +59,9 @@ int html_make_parts(struct html *html);
 void html_free_parts(struct html *html);
 /* Deflated (RFC 1950), in base64. Errors: -ENOMEM. */
 int html_write_parts(const struct html *html);
+
+/* html_static.c. Errors: those of render_svg(). */
+int html_write_static(const struct html *html);
 
 /* html_header.c: the JSON that the parts need. Errors: -ENOMEM. */
 int html_write_header(const struct html *html);

@@ -15,10 +15,10 @@ static const struct {
 	[LOOK(PART_PLAIN, FRAME_KERNEL)] = {'k', "kernel", "in the kernel"},
 	[LOOK(PART_PLAIN, FRAME_INLINED)] = {'i', "inlined"},
 	[LOOK(PART_PLAIN, FRAME_JIT)] = {'j', "JIT"},
-	[LOOK(PART_PLAIN, FRAME_NOTE)] = {'n'},
-	[LOOK(PART_PLAIN, FRAME_RUNNING)] = {'r'},
-	[LOOK(PART_PLAIN, FRAME_RUNNABLE)] = {'q'},
-	[LOOK(PART_PLAIN, FRAME_WAITING)] = {'w'},
+	[LOOK(PART_PLAIN, FRAME_NOTE)] = {'n', "command"},
+	[LOOK(PART_PLAIN, FRAME_RUNNING)] = {'r', "on-CPU"},
+	[LOOK(PART_PLAIN, FRAME_RUNNABLE)] = {'q', "waits for a CPU"},
+	[LOOK(PART_PLAIN, FRAME_WAITING)] = {'w', "why it waits"},
 	[LOOK(PART_WAKER, FRAME_SEPARATOR)] = {'s'},
 	[LOOK(PART_WAKER, FRAME_USER)] = {'e', "waker"},
 	[LOOK(PART_WAKER, FRAME_KERNEL)] = {'f', "its kernel"},
@@ -57,6 +57,15 @@ unsigned int look_of(const struct tree *tree, const struct tree_node *node)
 char look_letter(unsigned int look)
 {
 	return looks[look].letter;
+}
+
+unsigned int look_of_letter(char letter)
+{
+	unsigned int look = 0;
+
+	while (look < LOOK_ELIDED && looks[look].letter != letter)
+		look++;
+	return look;
 }
 
 const char *look_text(unsigned int look, enum profile_mode mode)

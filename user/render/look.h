@@ -31,6 +31,7 @@ unsigned int look_of(const struct tree *tree, const struct tree_node *node);
 
 /* 0: there is no such look. */
 char look_letter(unsigned int look);
+unsigned int look_of_letter(char letter);
 
 /* In the legend of a picture of @mode; NULL: it does not stand there. */
 const char *look_text(unsigned int look, enum profile_mode mode);

@@ -7,14 +7,10 @@
 #include "render/language.h"
 #include "render/render.h"
 
-/*
- * Degrees and percents. Shades run from the first hue to the second; @other_hue, if not 0, is what
- * every fourth shade has instead.
- */
+/* Degrees and percents. Shades run from the first hue to the second. */
 struct tint {
 	short hue_from, hue_to;
 	unsigned char saturation, light_from, light_to;
-	short other_hue;
 };
 
 /* What code is told apart by, besides running in the kernel. */
@@ -48,7 +44,7 @@ struct palette {
 
 static const struct palette palettes[] = {
 	{"hot",
-	 {[FRAME_USER] = {40, 54, 88, 67, 75, 10},
+	 {[FRAME_USER] = {40, 56, 88, 66, 78},
 	  [FRAME_KERNEL] = {20, 28, 84, 63, 70},
 	  WARM_INLINED,
 	  WARM_JIT,
@@ -92,7 +88,7 @@ static const struct palette palettes[] = {
 	{"go", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_GO},
 	/* Of parts: not for users to name. */
 	{"running",
-	 {[FRAME_USER] = {40, 54, 88, 67, 75, 10},
+	 {[FRAME_USER] = {40, 56, 88, 66, 78},
 	  [FRAME_KERNEL] = {20, 28, 84, 63, 70},
 	  [FRAME_INLINED] = {50, 58, 62, 80, 86},
 	  WARM_JIT,
@@ -303,7 +299,5 @@ uint32_t palette_fill(const struct palette *palette, enum frame_kind kind, unsig
 	double light = tint.light_from +
 		       (tint.light_to - tint.light_from) * (double)(shade % n * 5 % n) / (n - 1);
 
-	if (tint.other_hue && shade % 4 == 3)
-		hue = tint.other_hue;
 	return palette_hsl(hue, tint.saturation / 100.0, light / 100);
 }

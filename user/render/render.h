@@ -15,6 +15,7 @@
 /* NULL, 0 and, where said, a negative number: the default. Strings are the caller's. */
 struct picture_options {
 	const char *title, *subtitle; /* made from the profile */
+	const char *subject;	      /* who was recorded, for a title that is made; not known */
 	const char *notes;	      /* for the picture's reader, in its details line at first */
 	const char *name_type;	/* what frames are called: "Function:" before names in details */
 	const char *count_name; /* what values count: "samples"; then values are plain numbers */

@@ -104,8 +104,9 @@ static void write_head(const struct svg *svg)
 {
 	char title[PICTURE_TITLE_SIZE];
 
+	if (!svg->is_part)
+		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", svg->out);
 	fprintf(svg->out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\""
 		" viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\""
 		"%s aria-label=\"",
@@ -120,8 +121,10 @@ static void write_head(const struct svg *svg)
 		text_write(svg->out, svg->options->notes, SIZE_MAX);
 		fputs("</desc>\n", svg->out);
 	}
-	svg_write_style(svg);
-	fputs("<rect class=\"sheet\" width=\"100%\" height=\"100%\"/>\n", svg->out);
+	if (!svg->is_part)
+		svg_write_style(svg);
+	svg_write_definitions(svg);
+	fputs("<rect class=\"sheet\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", svg->out);
 }
 
 static void write_script(const struct svg *svg)
@@ -174,9 +177,11 @@ static int make_svg(struct svg *svg)
 	return write_svg(svg);
 }
 
-int render_svg(const struct stacks *stacks, const struct picture_options *options, FILE *stream)
+static int render(const struct stacks *stacks, const struct picture_options *options, bool is_part,
+		  FILE *stream)
 {
 	struct svg svg = {
+		.is_part = is_part,
 		.out = stream,
 		.stacks = stacks,
 		.options = options,
@@ -196,4 +201,17 @@ int render_svg(const struct stacks *stacks, const struct picture_options *option
 	free(svg.rows);
 	tree_done(&svg.tree);
 	return r;
+}
+
+int render_svg(const struct stacks *stacks, const struct picture_options *options, FILE *stream)
+{
+	return render(stacks, options, false, stream);
+}
+
+int svg_write_part(const struct stacks *stacks, const struct picture_options *options, FILE *stream)
+{
+	struct picture_options part = *options;
+
+	part.no_script = true;
+	return render(stacks, &part, true, stream);
 }

@@ -43,6 +43,7 @@ struct svg {
 	const struct picture_options *options;
 	const struct palette *palettes[N_PALETTE_PARTS];
 	enum profile_mode mode;
+	bool is_part; /* of a page, which has style sheets and ids of its own */
 	struct tree tree;
 	double scale; /* pixels per unit of a node's width */
 
@@ -75,6 +76,12 @@ static inline bool svg_is_narrow(const struct svg *svg, const struct tree_node *
 	return node->width * svg->scale < 1;
 }
 
+/*
+ * svg.c: the picture as an element of a page, without scripts, style sheets or ids. @options count as they do for
+ * render_svg(). Errors: those of render_svg().
+ */
+int svg_write_part(const struct stacks *stacks, const struct picture_options *options, FILE *stream);
+
 /* svg_lines.c: sets @node_lines, @lines, @drawn, @name_columns. Errors: -ENOMEM. */
 int svg_make_lines(struct svg *svg);
 void svg_write_data(const struct svg *svg);
@@ -84,7 +91,10 @@ int svg_make_tones(struct svg *svg);
 
 /* svg_style.c: -EINVAL for a colour that is none. */
 int svg_check_colors(const struct picture_options *options);
+/* The fill of @class as an attribute, for whatever refuses style sheets: mail, CI servers. */
+void svg_write_fill(const struct svg *svg, const char *class);
 void svg_write_style(const struct svg *svg);
+void svg_write_definitions(const struct svg *svg);
 
 /* svg_frames.c: sets @rows and what belongs to them. Errors: -ENOMEM. */
 int svg_make_rows(struct svg *svg);

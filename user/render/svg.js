@@ -114,15 +114,15 @@ function drawRect(i, left, size) {
 }
 
 function drawLabel(row, i, left, room, flags) {
-	const text = room < columnWidth ? "" :
-		flame.fitColumns(nameOf(i), Math.floor(room / columnWidth), options.cut === "left");
+	const sign = options.compared ? flame.SIGNS[tones[i][0]] : "", text = room < columnWidth ? "" :
+		flame.fitColumns(nameOf(i), Math.floor(room / columnWidth) - sign.length, options.cut === "left");
 	if (!text)
 		return;
 	const label = document.createElementNS(NS, "text");
 	label.setAttribute("x", (left + PADDING).toFixed(1));
 	if (flags)
 		label.setAttribute("class", flags);
-	label.textContent = text;
+	label.textContent = sign + text;
 	row.texts.push(label);
 }
 
@@ -592,8 +592,7 @@ details.setAttribute("role", "status");
 width = svg.getBoundingClientRect().width || staticWidth;
 makeFooter();
 recall();
-// The roots first; but to `chromium --headless --screenshot`, which nothing drives, a scrolled page is blank.
-if (standalone && !inverted && (navigator.webdriver || !/Headless/.test(navigator.userAgent)))
-	window.scrollTo(0, staticHeight);
+if (standalone && !inverted)
+	svgParts.showEnd(svg, staticHeight);
 stick();
 })();

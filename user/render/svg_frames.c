@@ -61,14 +61,16 @@ static unsigned int frame_height(const struct svg *svg)
 	return svg->row_height - 1;
 }
 
-static void write_class(const struct svg *svg, size_t i)
+#define CLASS_SIZE 16
+
+static void find_class(const struct svg *svg, size_t i, char class[static CLASS_SIZE])
 {
 	const struct svg_line *line = svg_line_of(svg, i);
 
 	if (svg->tones && line->look != LOOK_ELIDED)
-		fprintf(svg->out, "t%d", svg->tones[i].total);
+		snprintf(class, CLASS_SIZE, "t%d", svg->tones[i].total);
 	else
-		fprintf(svg->out, "%c%d", look_letter(line->look), line->shade);
+		snprintf(class, CLASS_SIZE, "%c%d", look_letter(line->look), line->shade);
 }
 
 static void write_frame(const struct svg *svg, size_t i)
@@ -76,15 +78,16 @@ static void write_frame(const struct svg *svg, size_t i)
 	const struct tree_node *node = &svg->tree.nodes[i];
 	double width = frame_width(svg, node);
 	double gap = width < 2 ? 0 : width < 4 ? (width - 2) / 2 : 1;
+	char class[CLASS_SIZE];
 
-	fputs("<rect class=\"", svg->out);
-	write_class(svg, i);
-	fputs("\" x=\"", svg->out);
+	find_class(svg, i, class);
+	fprintf(svg->out, "<rect class=\"%s\" x=\"", class /* ours */);
 	text_fixed(svg->out, frame_x(svg, node));
 	fputs("\" width=\"", svg->out);
 	text_fixed(svg->out, width - gap);
-	fprintf(svg->out, "\" height=\"%u\"%s><title>", frame_height(svg),
-		width < 4 ? "" : " rx=\"2\"");
+	fprintf(svg->out, "\" height=\"%u\"%s", frame_height(svg), width < 4 ? "" : " rx=\"2\"");
+	svg_write_fill(svg, class);
+	fputs("><title>", svg->out);
 	svg_write_text(svg, svg->out, tree_name(&svg->tree, node), svg->name_columns);
 	fputs(" (", svg->out);
 	svg_write_figures(svg, node, svg->tones ? &svg->tones[i] : NULL);
@@ -126,20 +129,22 @@ static unsigned int narrow_color(const struct svg *svg, size_t i)
 			      line->shade);
 }
 
-static void open_narrow(const struct svg *svg, unsigned int color)
+static void find_narrow_class(unsigned int color, char class[static CLASS_SIZE])
 {
 	if (color >= N_SHADED)
-		fprintf(svg->out, "<path class=\"t%u\" d=\"", color - N_SHADED);
+		snprintf(class, CLASS_SIZE, "t%u", color - N_SHADED);
 	else
-		fprintf(svg->out, "<path class=\"%c%u\" d=\"",
-			look_letter(color / PALETTE_MOST_SHADES), color % PALETTE_MOST_SHADES);
+		snprintf(class, CLASS_SIZE, "%c%u", look_letter(color / PALETTE_MOST_SHADES),
+			 color % PALETTE_MOST_SHADES);
 }
 
 static void write_narrow(const struct svg *svg, const uint32_t *nodes, size_t n, unsigned int color)
 {
 	struct run run = {};
+	char class[CLASS_SIZE];
 
-	open_narrow(svg, color);
+	find_narrow_class(color, class);
+	fprintf(svg->out, "<path class=\"%s\" d=\"", class /* ours */);
 	for (size_t i = 0; i < n; i++) {
 		const struct tree_node *node = &svg->tree.nodes[nodes[i]];
 		double x = frame_x(svg, node);
@@ -156,7 +161,9 @@ static void write_narrow(const struct svg *svg, const uint32_t *nodes, size_t n,
 		run.to = x + frame_width(svg, node);
 	}
 	write_run(svg, &run);
-	fputs("\"/>\n", svg->out);
+	fputc('"', svg->out);
+	svg_write_fill(svg, class);
+	fputs("/>\n", svg->out);
 }
 
 static void write_all_narrow(const struct svg *svg, const uint32_t *nodes, size_t n)
@@ -190,7 +197,9 @@ static bool has_stripe(const struct svg *svg, size_t i)
 static void write_stripes(const struct svg *svg, const uint32_t *nodes, size_t n, enum tone tone)
 {
 	bool is_open = false;
+	char class[CLASS_SIZE];
 
+	snprintf(class, sizeof class, "s%d", tone);
 	for (size_t i = 0; i < n; i++) {
 		const struct tree_node *node = &svg->tree.nodes[nodes[i]];
 		double width = node->self_width * svg->scale, room = frame_width(svg, node);
@@ -201,24 +210,31 @@ static void write_stripes(const struct svg *svg, const uint32_t *nodes, size_t n
 		if (width < LEAST_STRIPE)
 			width = room < LEAST_STRIPE ? room : LEAST_STRIPE;
 		if (!is_open)
-			fprintf(svg->out, "<path class=\"stripe s%d\" d=\"", tone);
+			fprintf(svg->out, "<path class=\"stripe %s\" d=\"", class /* ours */);
 		is_open = true;
 		fprintf(svg->out, "M%.2f %uH%.2fv%dH%.2fz", end - width,
 			frame_height(svg) - STRIPE_HEIGHT, end, STRIPE_HEIGHT, end - width);
 	}
-	if (is_open)
-		fputs("\"/>\n", svg->out);
+	if (!is_open)
+		return;
+	fputc('"', svg->out);
+	svg_write_fill(svg, class);
+	fputs("/>\n", svg->out);
 }
 
+/* Where colours are not seen, a sign tells more from less. */
 static void write_label(const struct svg *svg, size_t i)
 {
 	const struct tree_node *node = &svg->tree.nodes[i];
 	double room = (frame_width(svg, node) - 2 * LABEL_PADDING) / svg->column;
 	const char *name = tree_name(&svg->tree, node);
+	const char *sign = svg->tones ? tone_sign(svg->tones[i].total) : "";
 
+	room -= text_columns(sign);
 	if (room < 1 || (room < SVG_LEAST_COLUMNS && text_columns(name) > room))
 		return;
-	fprintf(svg->out, "<text x=\"%.1f\">", frame_x(svg, node) + LABEL_PADDING);
+	fprintf(svg->out, "<text x=\"%.1f\">%s", frame_x(svg, node) + LABEL_PADDING,
+		sign /* ours */);
 	svg_write_text(svg, svg->out, name, room);
 	fputs("</text>\n", svg->out);
 }
@@ -252,9 +268,9 @@ void svg_write_frames(const struct svg *svg)
 	const char *count_name = picture_count_name(svg->stacks, options);
 
 	fprintf(svg->out,
-		"<g id=\"rows\" data-row=\"%u\" data-font=\"%g\" data-unit=\"%s\""
+		"<g%s data-row=\"%u\" data-font=\"%g\" data-unit=\"%s\""
 		" data-factor=\"%.17g\"",
-		svg->row_height, svg->font_size,
+		svg->is_part ? "" : " id=\"rows\"", svg->row_height, svg->font_size,
 		stacks_is_time(svg->stacks) && !count_name ? "ns" : "sample",
 		options->factor > 0 ? options->factor : 1);
 	if (palette_range(svg->palettes[PART_PLAIN]) != PALETTE_SHADES)

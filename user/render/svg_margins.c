@@ -6,6 +6,7 @@
 #include "render/svg.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,9 +75,9 @@ int svg_write_header(const struct svg *svg)
 
 	if (facts && subtitle) {
 		fprintf(svg->out,
-			"<g id=\"header\"><rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
+			"<g%s><rect class=\"paper\" width=\"100%%\" height=\"%d\" fill=\"#fff\"/>\n"
 			"<text class=\"title\" x=\"%d\" y=\"24\" font-size=\"17\">",
-			SVG_HEADER_HEIGHT - 6, SVG_MARGIN);
+			svg->is_part ? "" : " id=\"header\"", SVG_HEADER_HEIGHT - 6, SVG_MARGIN);
 		text_write(svg->out, picture_title(svg->stacks, svg->options, title),
 			   (svg->width - 2 * SVG_MARGIN) / TITLE_COLUMN);
 		fputs("</text>\n", svg->out);
@@ -90,8 +91,10 @@ int svg_write_header(const struct svg *svg)
 }
 
 /* What the legend has: boxes of a class each, and a text behind them. */
+#define MOST_BOXES 3
+
 struct item {
-	char classes[3][8];
+	char classes[MOST_BOXES][8];
 	unsigned int n_classes;
 	const char *text;
 	bool has_stripe;
@@ -119,12 +122,22 @@ static void add_item(struct legend *legend, const struct item *item)
 	legend->width += item_width(item);
 }
 
-static bool has_item(const struct legend *legend, const char *text)
+static struct item *find_item(struct legend *legend, const char *text)
 {
 	for (unsigned int i = 0; i < legend->n; i++)
-		if (legend->items[i].text == text)
-			return true;
-	return false;
+		if (strcmp(legend->items[i].text, text) == 0)
+			return &legend->items[i];
+	return NULL;
+}
+
+/* One more box before a text that stands there already: running and waiting have colours each. */
+static void add_box(struct legend *legend, struct item *item, const char *class)
+{
+	if (item->n_classes == MOST_BOXES)
+		return;
+	legend->width -= item_width(item);
+	strcpy(item->classes[item->n_classes++], class);
+	legend->width += item_width(item);
 }
 
 /*
@@ -138,17 +151,21 @@ static void add_look(const struct svg *svg, struct legend *legend, unsigned int 
 
 	for (unsigned int shade = 0; text && shade < PALETTE_MOST_SHADES; shade++) {
 		const char *own;
-		struct item item = {.n_classes = 1};
+		struct item item = {.n_classes = 1}, *same;
 
 		if (!svg->drawn[look][shade])
 			continue;
 		own = palette_text(palette, look_kind(look), shade);
-		if (own && has_item(legend, own))
-			continue;
 		item.text = own ? own : text;
+		same = find_item(legend, item.text);
+		if (own && same)
+			continue;
 		snprintf(item.classes[0], sizeof item.classes[0], "%c%u", look_letter(look),
 			 palette_middle(palette, look_kind(look), shade));
-		add_item(legend, &item);
+		if (same)
+			add_box(legend, same, item.classes[0]);
+		else
+			add_item(legend, &item);
 		if (!own)
 			return;
 	}
@@ -183,14 +200,19 @@ static void write_item(const struct svg *svg, const struct item *item, unsigned 
 {
 	fprintf(svg->out, "<g transform=\"translate(%u 0)\"%s>", x,
 		is_shown ? "" : " display=\"none\"");
-	for (unsigned int i = 0; i < item->n_classes; i++)
+	for (unsigned int i = 0; i < item->n_classes; i++) {
 		fprintf(svg->out,
 			"<rect class=\"%s\" x=\"%u\" y=\"10\" width=\"11\" height=\"11\""
-			" rx=\"2\"/>",
+			" rx=\"2\"",
 			item->classes[i] /* ours */, 12 * i);
+		svg_write_fill(svg, item->classes[i]);
+		fputs("/>", svg->out);
+	}
 	if (item->has_stripe)
-		fprintf(svg->out, "<path class=\"stripe s%d\" d=\"M0 18h11v3h-11z\"/>",
-			TONE_GREW_MUCH);
+		fprintf(svg->out,
+			"<path class=\"stripe s%d\" d=\"M0 18h11v3h-11z\" fill=\"#%06" PRIx32
+			"\"/>",
+			TONE_GREW_MUCH, tone_line(TONE_GREW_MUCH, svg->options->negate));
 	fprintf(svg->out, "<text x=\"%u\" y=\"20\">%s</text></g>\n",
 		12 * (item->n_classes - 1) + LEGEND_BOX, item->text /* ours */);
 }
@@ -229,11 +251,12 @@ void svg_write_footer(const struct svg *svg)
 	while (legend.n_shown && legend.width > svg->width - 2 * SVG_MARGIN)
 		legend.width -= item_width(&legend.items[--legend.n_shown]);
 	fprintf(svg->out,
-		"<g id=\"footer\" transform=\"translate(0 %u)\">"
-		"<rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
-		"<line class=\"line\" x2=\"100%%\" y1=\".5\" y2=\".5\"/>\n"
+		"<g%s transform=\"translate(0 %u)\">"
+		"<rect class=\"paper\" width=\"100%%\" height=\"%d\" fill=\"#fff\"/>\n"
+		"<line class=\"line\" x2=\"100%%\" y1=\".5\" y2=\".5\" stroke=\"#dde1e8\"/>\n"
 		"<g class=\"details\"><text x=\"%d\" y=\"20\">",
-		svg->height - SVG_FOOTER_HEIGHT, SVG_FOOTER_HEIGHT, SVG_MARGIN);
+		svg->is_part ? "" : " id=\"footer\"", svg->height - SVG_FOOTER_HEIGHT,
+		SVG_FOOTER_HEIGHT, SVG_MARGIN);
 	write_notes(svg, &legend);
 	fputs("</text></g>\n", svg->out);
 	write_legend(svg, &legend);

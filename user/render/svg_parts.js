@@ -147,5 +147,16 @@ function makePaths(paths) {
 	});
 }
 
-return {NS, add, addButton, fitPhone, readLines, readTree, fitElement, weight, change, columnWidth, box, makePaths};
+// The roots first. To `chromium --headless --screenshot`, which nothing drives, a scrolled page is blank: there
+// the picture is moved up in its window.
+function showEnd(svg, height) {
+	const above = height - window.innerHeight;
+	if (navigator.webdriver || !/Headless/.test(navigator.userAgent))
+		window.scrollTo(0, height);
+	else if (above > 0)
+		svg.style.transform = "translateY(" + -above + "px)";
+}
+
+return {NS, add, addButton, fitPhone, showEnd, readLines, readTree, fitElement, weight, change, columnWidth, box,
+	makePaths};
 })();

@@ -175,6 +175,27 @@ static void write_search(const struct svg *svg)
 		color /* ours */, is_light(parse_color(color)) ? PALETTE_INK : "#ffffff");
 }
 
+void svg_write_fill(const struct svg *svg, const char *class)
+{
+	unsigned int number = strtoul(class + 1, NULL, 10), look = look_of_letter(*class);
+	bool negate = svg->options->negate;
+	uint32_t color;
+
+	if (*class == 't' && number == TONE_GONE) {
+		fputs(" fill=\"url(#gone)\"", svg->out);
+		return;
+	}
+	if (*class == 'x') {
+		fputs(" fill=\"url(#elided)\"", svg->out);
+		return;
+	}
+	color = *class == 't' ? tone_fill(number, negate)
+		: svg->tones
+			? tone_line(number, negate)
+			: palette_fill(svg->palettes[look_part(look)], look_kind(look), number);
+	fprintf(svg->out, " fill=\"#%06" PRIx32 "\"", color);
+}
+
 static void write_fills(const struct svg *svg)
 {
 	for (unsigned int look = 0; look < LOOK_ELIDED; look++) {
@@ -221,7 +242,7 @@ static void write_hatch(FILE *out, const char *id, uint32_t ground, uint32_t lin
 		id /* ours */, ground, line);
 }
 
-static void write_definitions(const struct svg *svg)
+void svg_write_definitions(const struct svg *svg)
 {
 	/* Header and footer stay where they are when the picture scrolls: each has one colour. */
 	fprintf(svg->out,
@@ -261,5 +282,4 @@ void svg_write_style(const struct svg *svg)
 	write_themes(svg);
 	write_search(svg);
 	fputs("</style>\n", svg->out);
-	write_definitions(svg);
 }

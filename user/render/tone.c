@@ -70,6 +70,19 @@ static uint32_t color(enum tone tone, bool negate, const struct strength *streng
 	return palette_hsl(hue_of(tone, negate), strength->saturation, strength->light);
 }
 
+const char *tone_sign(enum tone tone)
+{
+	switch (tone) {
+	case TONE_SAME: return "";
+	case TONE_GREW_LITTLE:
+	case TONE_GREW:
+	case TONE_GREW_MUCH: return "\u25b2 ";
+	case TONE_NEW: return "+ ";
+	case TONE_GONE: return "\u2212 ";
+	default: return "\u25bc ";
+	}
+}
+
 uint32_t tone_fill(enum tone tone, bool negate)
 {
 	return color(tone, negate, &fills[tone]);

@@ -28,6 +28,9 @@ enum tone {
  */
 enum tone tone_of(const struct change *change, double whole);
 
+/* What labels begin with, for those who don't see colours; "" of what is the same. */
+const char *tone_sign(enum tone tone);
+
 /*
  * 0xRRGGBB, light enough for PALETTE_INK, and the same strong enough for a line. @negate: blue is
  * what grew. TONE_GONE is hatched: its fill's lines are those of tone_hatch().

@@ -57,6 +57,10 @@ static void write_row(struct json *json, const struct report_source *source,
 	json_text(json, "name", row->name);
 	json_text(json, "module", row->module);
 	json_text(json, "kind", kinds[row->kind]);
+	if (row->reason) {
+		json_text(json, "reason", row->reason);
+		json_text(json, "command", row->command);
+	}
 	write_weights(json, row->self, row->total, source->whole);
 	if (source->stacks->facts[SIDE_NEW].mode == PROFILE_WALL) {
 		json_count(json, "self_running", row->self_running);
@@ -72,6 +76,7 @@ static int write_table(struct json *json, const struct report_source *source, en
 		const char *rows, *left_out;
 	} keys[N_REPORT_BY] = {
 		[REPORT_FUNCTIONS] = {"functions", "functions_left_out"},
+		[REPORT_WAITS] = {"waits", "waits_left_out"},
 		[REPORT_COMMANDS] = {"by_command", "by_command_left_out"},
 		[REPORT_MODULES] = {"by_module", "by_module_left_out"},
 		[REPORT_THREADS] = {"by_thread", "by_thread_left_out"},

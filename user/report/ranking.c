@@ -11,14 +11,15 @@
 #include <string.h>
 
 #include "core/functions.h"
+#include "core/marks.h"
 
 #define NO_GROUP UINT32_MAX
 #define IDLE	 "[idle]"
 
 const char *const report_by_names[N_REPORT_BY] = {
-	[REPORT_FUNCTIONS] = "functions", [REPORT_COMMANDS] = "commands",
-	[REPORT_MODULES] = "modules",	  [REPORT_THREADS] = "threads",
-	[REPORT_REASONS] = "reasons",
+	[REPORT_FUNCTIONS] = "functions", [REPORT_WAITS] = "waits",
+	[REPORT_COMMANDS] = "commands",	  [REPORT_MODULES] = "modules",
+	[REPORT_THREADS] = "threads",	  [REPORT_REASONS] = "reasons",
 };
 
 static bool is_idle_frame(const struct stacks *stacks, uint32_t frame)
@@ -76,22 +77,6 @@ void report_source_done(struct report_source *source)
 {
 	free(source->entries);
 	*source = (struct report_source){0};
-}
-
-/* Whether @name is `comm-PID/TID`; *@ret_comm is the length of comm. */
-static bool is_thread_name(const char *name, size_t *ret_comm)
-{
-	const char *at = strrchr(name, '/');
-	size_t n;
-
-	if (!at || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1))
-		return false;
-	for (n = at - name; n && name[n - 1] >= '0' && name[n - 1] <= '9'; n--)
-		;
-	if (n == 0 || name[n - 1] != '-' || name + n == at)
-		return false;
-	*ret_comm = n - 1;
-	return true;
 }
 
 /* The frames of a partition on their way to groups. */
@@ -162,7 +147,7 @@ static const char *group_name(const struct grouping *grouping, uint32_t frame, s
 	default: break;
 	}
 	*ret_length = name ? strlen(name) : 0;
-	if (name && grouping->by == REPORT_COMMANDS && is_thread_name(name, &comm))
+	if (name && grouping->by == REPORT_COMMANDS && mark_is_thread(name, &comm))
 		*ret_length = comm;
 	return name;
 }
@@ -293,7 +278,7 @@ static bool has_threads(const struct ranking *ranking)
 	size_t comm;
 
 	for (size_t i = 0; i < ranking->n_rows; i++)
-		if (is_thread_name(ranking->rows[i].name, &comm))
+		if (mark_is_thread(ranking->rows[i].name, &comm))
 			return true;
 	return false;
 }
@@ -340,6 +325,31 @@ static void add_idle(const struct report_source *source, struct ranking *ranking
 								.total = source->idle};
 }
 
+static int make_waits(const struct report_source *source, struct ranking *ranking)
+{
+	const struct leaders *leaders = &ranking->leaders;
+	int r = leaders_find(&source->active, LEADERS_WAITING, &ranking->leaders);
+
+	if (r < 0)
+		return r;
+	ranking->rows = calloc(leaders->n + 1, sizeof *ranking->rows);
+	for (size_t i = 0; i < leaders->n && ranking->rows; i++) {
+		const struct leader *row = &leaders->rows[i];
+
+		ranking->rows[ranking->n_rows++] = (struct ranking_row){
+			.name = row->function,
+			.module = row->module,
+			.kind = row->kind,
+			.self = row->weight,
+			.total = row->weight,
+			.reason = row->reason,
+			.command = row->command,
+		};
+	}
+	ranking->is_telling = ranking->n_rows > 0;
+	return ranking->rows ? 0 : -ENOMEM;
+}
+
 int ranking_make(const struct report_source *source, enum report_by by, bool by_total,
 		 struct ranking *ret)
 {
@@ -347,6 +357,14 @@ int ranking_make(const struct report_source *source, enum report_by by, bool by_
 	struct grouping grouping = {.stacks = &source->active, .by = by};
 	int r = strings_init(&ranking.names);
 
+	if (r == 0 && by == REPORT_WAITS) {
+		r = make_waits(source, &ranking);
+		if (r < 0)
+			ranking_done(&ranking);
+		else
+			*ret = ranking;
+		return r;
+	}
 	grouping.names = &ranking.names;
 	r = r < 0 ? r : group_frames(&grouping);
 	r = r < 0 ? r : make_rows(source, &grouping, by_total, &ranking);
@@ -370,6 +388,7 @@ int ranking_make(const struct report_source *source, enum report_by by, bool by_
 void ranking_done(struct ranking *ranking)
 {
 	strings_done(&ranking->names);
+	leaders_done(&ranking->leaders);
 	free(ranking->rows);
 	*ranking = (struct ranking){};
 }

@@ -2,13 +2,14 @@
 /*
  * ranking: the rows of a table, sorted.
  *
- * The selfs of all rows add up to the whole. What belongs to no row of its own is one called
+ * The selfs of all rows add up to the whole, of waits to all that waited. What belongs to no row of its own is one called
  * `[no stack]`, for functions and modules, or `[no reason]`; what waits for work, if it is folded,
  * is the last one, `[idle]`.
  */
 #ifndef REPORT_RANKING_H
 #define REPORT_RANKING_H
 
+#include "core/leaders.h"
 #include "report/report.h"
 
 /* What a report is made from: the stacks, and what waits for work put aside. */
@@ -29,10 +30,12 @@ struct ranking_row {
 	enum frame_kind kind;
 	uint64_t self, total;
 	uint64_t self_running, total_running; /* of them, on-CPU; only of PROFILE_WALL */
+	const char *reason, *command; /* of a wait; else NULL */
 };
 
 struct ranking {
 	struct strings names;
+	struct leaders leaders; /* of waits: what the rows' text is in */
 	struct ranking_row *rows;
 	size_t n_rows;
 	bool has_idle; /* the last row is `[idle]` */

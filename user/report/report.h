@@ -15,6 +15,7 @@
 
 enum report_by {
 	REPORT_FUNCTIONS,
+	REPORT_WAITS, /* what waited, where in the program's own code: core/leaders.h */
 	REPORT_COMMANDS,
 	REPORT_MODULES,
 	REPORT_THREADS,

@@ -33,8 +33,8 @@ struct listing {
 #define PERCENT_COLUMNS 7
 
 static const char *const singular[N_REPORT_BY] = {
-	[REPORT_FUNCTIONS] = "function", [REPORT_COMMANDS] = "command", [REPORT_MODULES] = "module",
-	[REPORT_THREADS] = "thread",	 [REPORT_REASONS] = "reason",
+	[REPORT_FUNCTIONS] = "function", [REPORT_WAITS] = "waits in", [REPORT_COMMANDS] = "command",
+	[REPORT_MODULES] = "module",	 [REPORT_THREADS] = "thread", [REPORT_REASONS] = "reason",
 };
 
 static bool has_two_weights(enum report_by by)
@@ -67,18 +67,41 @@ static size_t figure_columns(const struct report_source *source)
 	return most(text_columns(text), strlen("samples"));
 }
 
+/* What stands behind the names of a table; NULL: nothing. */
+static const char *aside_header(enum report_by by)
+{
+	return by == REPORT_FUNCTIONS ? "module" : by == REPORT_WAITS ? "cause, command" : NULL;
+}
+
+#define ASIDE_SIZE 512
+
+static const char *aside(const struct ranking_row *row, char text[static ASIDE_SIZE])
+{
+	if (!row->reason)
+		return row->module;
+	snprintf(text, ASIDE_SIZE, "%s%s%s", row->reason, *row->reason ? " " : "", row->command);
+	return text;
+}
+
+static bool names_functions(enum report_by by)
+{
+	return by == REPORT_FUNCTIONS || by == REPORT_WAITS;
+}
+
 /* What names and modules of the rows shown want. */
 static void measure(const struct listing *listing, size_t *ret_name, size_t *ret_module)
 {
+	char text[ASIDE_SIZE];
+
 	*ret_name = *ret_module = 0;
 	for (size_t i = 0; i < listing->n_rows; i++) {
 		const struct ranking_row *row = &listing->ranking->rows[i];
-		size_t suffix = listing->by == REPORT_FUNCTIONS
+		size_t suffix = names_functions(listing->by)
 					? text_columns(frame_kind_suffix(row->kind))
 					: 0;
 
 		*ret_name = most(*ret_name, text_columns(row->name) + suffix);
-		*ret_module = most(*ret_module, text_columns(row->module));
+		*ret_module = most(*ret_module, text_columns(aside(row, text)));
 	}
 }
 
@@ -97,19 +120,19 @@ static void set_columns(struct listing *listing)
 		columns->figure = 0;
 	left = width - indent_of(columns);
 	measure(listing, &name, &module);
-	module = least(module, most(width / 5, LEAST_MODULE));
-	if (width < NARROW || listing->by != REPORT_FUNCTIONS || left < module + LEAST_NAME)
+	module = least(module, most(width / (listing->by == REPORT_WAITS ? 3 : 5), LEAST_MODULE));
+	if (width < NARROW || !aside_header(listing->by) || left < module + LEAST_NAME)
 		module = 0;
 	columns->module = module;
 	columns->name =
-		module ? least(most(name, strlen(singular[REPORT_FUNCTIONS])), left - module - 2)
-		       : left;
+		module ? least(most(name, strlen(singular[listing->by])), left - module - 2) : left;
 }
 
 /* What of a row is on-CPU: reasons say that by themselves. */
 static bool has_running(const struct listing *listing)
 {
-	return listing->columns.running && listing->by != REPORT_REASONS;
+	return listing->columns.running && listing->by != REPORT_REASONS &&
+	       listing->by != REPORT_WAITS;
 }
 
 static void print_header(const struct listing *listing)
@@ -133,7 +156,7 @@ static void print_header(const struct listing *listing)
 	page_text(page, STYLE_STRONG, singular[listing->by]);
 	if (columns->module) {
 		page_spaces(page, columns->name - strlen(singular[listing->by]) + 2);
-		page_text(page, STYLE_STRONG, "module");
+		page_text(page, STYLE_STRONG, aside_header(listing->by));
 	}
 	page_line(page);
 }
@@ -141,14 +164,14 @@ static void print_header(const struct listing *listing)
 static void print_name(const struct listing *listing, const struct ranking_row *row)
 {
 	const struct columns *columns = &listing->columns;
-	bool is_function = listing->by == REPORT_FUNCTIONS;
-	const char *suffix = is_function ? frame_kind_suffix(row->kind) : "";
+	const char *suffix = names_functions(listing->by) ? frame_kind_suffix(row->kind) : "";
 	struct page *page = listing->page;
+	char text[ASIDE_SIZE];
 	size_t n = page_name(page, page_style_of_kind(row->kind), row->name, suffix, columns->name);
 
-	if (columns->module && *row->module) {
+	if (columns->module && *aside(row, text)) {
 		page_spaces(page, columns->name - n + 2);
-		page_name(page, STYLE_DIM, row->module, "", columns->module);
+		page_name(page, STYLE_DIM, aside(row, text), "", columns->module);
 	}
 	page_line(page);
 }
@@ -201,7 +224,8 @@ static void print_rest(const struct listing *listing)
 		return;
 	text_count(figure, rest.n);
 	n = snprintf(text, sizeof text, "… %s more %s", figure,
-		     rest.n == 1 ? singular[listing->by] : report_by_names[listing->by]);
+		     rest.n == 1 && listing->by != REPORT_WAITS ? singular[listing->by]
+								: report_by_names[listing->by]);
 	/* Totals do not add up. */
 	if (!listing->by_total)
 		snprintf(text + n, sizeof text - n, ", %.1f %%%s",
@@ -235,6 +259,7 @@ static void print_nothing(struct page *page, enum report_by by)
 	page_line(page);
 	page_text(page, STYLE_DIM,
 		  by == REPORT_THREADS ? "No threads in it: they are told apart with --threads."
+		  : by == REPORT_WAITS ? "No waits in it: it has no off-CPU time."
 				       : "No reasons in it: it has no off-CPU time.");
 	page_line(page);
 }

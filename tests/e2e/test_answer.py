@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The answer at first sight: what ran and what waited longest, and titles that mean something in a week."""
+import json
+import re
+
+import pytest
+
+from harness import WORKLOADS, record, run, wait_for_names, workload
+
+
+def rows_of(text, label):
+    """The lines below a label of the summary: (percent, the rest in words)."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(f"  {label}"))
+    rows = []
+    for line in lines[first:]:
+        match = re.fullmatch(r"  (?:%s| {%d}) +([0-9.]+) %%  (.*)" % (label, len(label)), line)
+        if not match:
+            break
+        rows.append((float(match[1]), match[2].split()))
+    return rows
+
+
+def test_what_ran_longest(tmp_path):
+    result = run("-o", tmp_path / "x.folded", "--", WORKLOADS / "burn", "2")
+    assert result.returncode == 0, result
+    rows = rows_of(result.stderr, "hottest")
+    assert 1 <= len(rows) <= 5
+    assert rows == sorted(rows, key=lambda row: -row[0])
+    shares = {words[0]: share for share, words in rows}
+    # spin() is inlined into all three, or each is its own.
+    assert sum(shares.values()) > 80
+    assert all(words[-1] == "burn" for _, words in rows)
+
+
+def test_what_waited_longest(tmp_path):
+    with workload("wait", tmp_path, 30) as process:
+        wait_for_names(process.pid, ["waiter"])
+        result = run("--offcpu", "-p", process.pid, "-d", "2", "-o", tmp_path / "x.folded", "--top", "20")
+        summary = record("--offcpu", "-p", process.pid, "-d", "2", "-o", tmp_path / "x.folded").summary
+    assert result.returncode == 0, result
+    rows = rows_of(result.stderr, "waits in")
+    assert rows and not [words for _, words in rows if words[0].startswith("__")], rows
+    assert all(re.fullmatch(r"\[[a-z ]+\]", re.search(r"\[[a-z ]+\]", " ".join(words))[0]) for _, words in rows)
+    assert summary["hottest"] == []
+    assert len(summary["waits"]) == min(5, len(rows))
+    for row in summary["waits"]:
+        assert set(row) == {"function", "module", "command", "reason", "nanoseconds", "percent"}
+        assert row["module"] == "wait" or row["module"] == ""
+    report = json.loads(run("report", "--json", "--by", "waits", tmp_path / "x.folded").stdout)
+    assert [row["name"] for row in report["waits"]][:1] == [summary["waits"][0]["function"]]
+
+
+def test_silent_or_longer(tmp_path):
+    for options, lines in ((["-q"], 0), (["--top", "0"], 0), (["--top", "2"], 2)):
+        result = run("-o", tmp_path / "x.folded", *options, "--", WORKLOADS / "burn", "1")
+        assert result.returncode == 0, result
+        found = rows_of(result.stderr, "hottest") if lines else "hottest" in result.stderr
+        assert (len(found) == lines) if lines else not found, result
+
+
+@pytest.mark.parametrize("mode, word", [("--oncpu", "On-CPU"), ("--offcpu", "Off-CPU"), ("--wall", "Wall-clock")])
+def test_titles(tmp_path, mode, word):
+    with workload("burn", 30) as process:
+        record(mode, "-p", process.pid, "-d", "1", "-o", tmp_path / "x.svg", "-o", tmp_path / "x.html")
+    for name in "x.svg", "x.html":
+        title = re.search("<title>(.*?)</title>", (tmp_path / name).read_text())[1]
+        assert title.startswith(f"{word} · burn 30 ({process.pid}) · 1"), title
+        assert title.endswith(" CPUs") == (mode == "--oncpu"), title
+    record("-d", "0.2", "-o", tmp_path / "x.svg", "--title", "mine", "-a")
+    assert "<title>mine</title>" in (tmp_path / "x.svg").read_text()
+
+
+def test_hostile_title(tmp_path):
+    """What a program calls itself is text in the picture."""
+    name = "<script>alert(1)</script>&"
+    with workload("perl", command=["perl", "-e", f"$0 = '{name}'; 1 while 1"]) as process:
+        record("-p", process.pid, "-d", "0.5", "-o", tmp_path / "x.svg", "-o", tmp_path / "x.html")
+    for file in "x.svg", "x.html":
+        text = (tmp_path / file).read_text()
+        assert "<script>alert" not in text and "&lt;script&gt;" in text

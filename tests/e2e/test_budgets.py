@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A user whose files cost too much pays with their own names and stacks, and is named."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import WORKLOADS, Folded, record, workload
+
+MALLORY, ALICE = 12345, 12346
+LIBRARIES = 40
+
+# Each function has rows of its own in .eh_frame.
+SOURCE = """
+.text
+.globl spin
+spin:
+.cfi_startproc
+push %rbp
+.cfi_adjust_cfa_offset 8
+1: dec %rdi
+jnz 1b
+pop %rbp
+.cfi_adjust_cfa_offset -8
+ret
+.cfi_endproc
+.rept 400000
+.cfi_startproc
+push %rbx
+.cfi_adjust_cfa_offset 8
+pop %rbx
+.cfi_adjust_cfa_offset -8
+ret
+.cfi_endproc
+.endr
+"""
+
+# Goes through all of them, again and again.
+PROGRAM = """
+import ctypes, glob, os, sys
+libraries = [ctypes.CDLL(path) for path in sorted(glob.glob(sys.argv[1] + "/*.so"))]
+while True:
+    for library in libraries:
+        library.spin(ctypes.c_ulong(3000000))
+"""
+
+
+@pytest.fixture
+def open_path():
+    """A folder that everybody may look into."""
+    with tempfile.TemporaryDirectory() as path:
+        os.chmod(path, 0o755)
+        yield Path(path)
+
+
+@pytest.fixture
+def libraries(open_path):
+    """Many large libraries of one user's."""
+    (open_path / "x.s").write_text(SOURCE)
+    folder = open_path / "libraries"
+    folder.mkdir()
+    first = folder / "lib0.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", first, open_path / "x.s"], check=True)
+    for i in range(1, LIBRARIES):
+        shutil.copy(first, folder / f"lib{i}.so")
+    for path in folder.iterdir():
+        os.chown(path, MALLORY, MALLORY)
+    return folder
+
+
+def test_the_others_pay_nothing(libraries, open_path, tmp_path):
+    program = open_path / "honest"
+    shutil.copy(WORKLOADS / "burn", program)
+    os.chown(program, ALICE, ALICE)
+    with workload("mallory", command=["setpriv", f"--reuid={MALLORY}", "--clear-groups", sys.executable, "-c", PROGRAM,
+                                      libraries]), \
+            workload("honest", command=["setpriv", f"--reuid={ALICE}", "--clear-groups", program, "30"]) as honest:
+        time.sleep(1)
+        summary = record("-a", "-d", "5", "-F", "499", "-o", tmp_path / "x.folded").summary
+        assert honest.poll() is None
+    assert summary["losses"]["over_budget"] > 0, summary
+    assert summary["losses"]["unread_files"] == 0, summary
+    assert summary["over_budget_user"] == MALLORY, summary
+    folded = Folded(tmp_path / "x.folded")
+    mine = folded.of_root("honest")
+    whole = sum(value for _, value in mine)
+    assert whole > 200
+    good = sum(value for frames, value in mine if "[truncated]" not in frames and
+               any(frame.startswith("burn_") for frame in frames))
+    assert good > 0.97 * whole, mine

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libFuzzer: any bytes as a file of folded lines or pprof, which all that a profile can become is
+ * made of: names must not get out of the text that they are. The first byte says how stacks are
+ * read. Must not crash, hang or grow.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "export/export.h"
+#include "input/input.h"
+#include "render/render.h"
+#include "report/report.h"
+#include "report/top.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static int read_bytes(struct input *input, const void *bytes, size_t n)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC), r;
+	struct failure failure = {0};
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (fd < 0 || write(fd, bytes, n) != (ssize_t)n)
+		abort();
+	r = input_read(input, path, &failure);
+	close(fd);
+	return r;
+}
+
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+/* A terminal obeys nothing of it. */
+static void check_text(const char *text)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < ' ' && *text != '\n') || *text == 0x7f)
+			abort();
+}
+
+/* No element but ours, however things are called. */
+static void check_markup(const char *text, size_t n_scripts)
+{
+	if (count(text, "<script") != n_scripts || count(text, "</script>") != n_scripts ||
+	    strstr(text, "<img") || strstr(text, "onerror=") || strchr(text, '\x1b'))
+		abort();
+}
+
+enum kind { KIND_SVG, KIND_HTML, KIND_TEXT, KIND_JSON, KIND_TOP, N_KINDS };
+
+static char *made(const struct stacks *stacks, enum kind kind,
+		  const struct picture_options *picture)
+{
+	const struct report_options report = {.tree_percent = 1};
+	char *text = NULL;
+	size_t n;
+	FILE *stream = open_memstream(&text, &n);
+	int r = 0;
+
+	switch (kind) {
+	case KIND_SVG: r = render_svg(stacks, picture, stream); break;
+	case KIND_HTML: r = render_html(stacks, picture, stream); break;
+	case KIND_TEXT: r = report_text(stacks, &report, stream); break;
+	case KIND_JSON: r = report_json(stacks, &report, stream); break;
+	default: r = top_text(stacks, 5, 80, stream); break;
+	}
+	if (fclose(stream) != 0 || (r < 0 && r != -12))
+		abort();
+	return text;
+}
+
+static void check_pictures(const struct stacks *stacks)
+{
+	struct picture_options plain = PICTURE_OPTIONS_DEFAULT;
+	char *text;
+
+	plain.no_script = true;
+	plain.subject = "a subject";
+	text = made(stacks, KIND_SVG, &plain);
+	check_markup(text, 0);
+	free(text);
+	text = made(stacks, KIND_HTML, &plain);
+	if (count(text, "<script") != 4 || strchr(text, '\x1b'))
+		abort();
+	free(text);
+	for (enum kind kind = KIND_TEXT; kind < N_KINDS; kind++) {
+		text = made(stacks, kind, &plain);
+		check_text(text);
+		free(text);
+	}
+}
+
+static void write_exports(struct profile *profile, const struct stacks_options *options)
+{
+	FILE *stream = fopen("/dev/null", "we");
+
+	if (!stream)
+		abort();
+	export_folded(profile, options, stream);
+	export_pprof(profile, &options->unfold, stream);
+	export_speedscope(profile, &options->unfold, stream);
+	export_firefox(profile, &options->unfold, stream);
+	fclose(stream);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	uint8_t how = n ? bytes[0] : 0;
+	struct stacks_options options = {
+		.unfold = {.fold_idle = how & 1,
+			   .threads = how & 2,
+			   .waker_depth = how & 4 ? 8 : 0},
+		.no_idle = how & 8,
+		.merge_recursion = how & 16,
+	};
+	struct input_options read = {.max_bytes = 1 << 20};
+	struct input input;
+	struct stacks stacks;
+
+	if (!n)
+		return 0;
+	if (input_init(&input, &read) < 0)
+		abort();
+	if (read_bytes(&input, bytes + 1, n - 1) == 0) {
+		if (stacks_init(&stacks, &options) < 0)
+			abort();
+		/* Weights may be too many to be added up. */
+		if (stacks_add(&stacks, input.profile, SIDE_NEW) == 0 &&
+		    stacks_finish(&stacks, SCALE_ABSOLUTE) == 0)
+			check_pictures(&stacks);
+		stacks_done(&stacks);
+		write_exports(input.profile, &options);
+	}
+	input_done(&input);
+	return 0;
+}

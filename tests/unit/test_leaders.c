@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What ran and what waited longest: by function, by the program's own code.
+ */
+#include "cmocka_all.h"
+
+#include <string.h>
+
+#include "core/leaders.h"
+#include "made_profile.h"
+
+#define N(array) (sizeof(array) / sizeof *(array))
+
+/* The stacks of @samples, by thread if they have one. */
+static struct stacks made(enum profile_mode mode, const struct made_sample *samples, size_t n)
+{
+	static const struct stacks_options options = {.unfold.threads = true,
+						      .unfold.fold_idle = true};
+	struct profile *profile = made_profile(mode, samples, n);
+	struct stacks stacks;
+
+	assert_int_equal(stacks_init(&stacks, &options), 0);
+	assert_int_equal(stacks_add(&stacks, profile, SIDE_NEW), 0);
+	assert_int_equal(stacks_finish(&stacks, SCALE_ABSOLUTE), 0);
+	profile_free(profile);
+	return stacks;
+}
+
+/* `function reason command weight` of each row. */
+static void assert_leaders(struct stacks *stacks, enum leaders_of of, const char *const *wanted,
+			   size_t n)
+{
+	struct leaders leaders;
+	uint64_t sum = 0;
+
+	assert_int_equal(leaders_find(stacks, of, &leaders), 0);
+	for (size_t i = 0; i < leaders.n; i++) {
+		const struct leader *row = &leaders.rows[i];
+		char text[256];
+
+		snprintf(text, sizeof text, "%s%s %s %s %llu", row->function,
+			 frame_kind_suffix(row->kind), *row->reason ? row->reason : "-",
+			 row->command, (unsigned long long)row->weight);
+		assert_true(i < n);
+		assert_string_equal(text, wanted[i]);
+		sum += row->weight;
+	}
+	assert_int_equal(leaders.n, n);
+	assert_int_equal(leaders.weight, sum);
+	leaders_done(&leaders);
+}
+
+static void running_is_told_by_the_function_that_ran(void **state)
+{
+	static const struct made_sample samples[] = {
+		{"app", "main;sort;compare", 30, .pid = 1, .tid = 1},
+		{"app", "main;other;compare", 20, .pid = 1, .tid = 2},
+		{"app", "main;read;vfs_read_[k];copy_[k]", 40, .pid = 1, .tid = 1},
+		{"sh", "main;compare", 7, .pid = 3, .tid = 3},
+		{"lost", "", 100, .pid = 4, .tid = 4},
+	};
+	static const char *const wanted[] = {"compare - app 50", "copy_[k] - app 40",
+					     "compare - sh 7"};
+	struct stacks stacks = made(PROFILE_ONCPU, samples, N(samples));
+
+	assert_leaders(&stacks, LEADERS_RUNNING, wanted, N(wanted));
+	assert_leaders(&stacks, LEADERS_WAITING, NULL, 0);
+	stacks_done(&stacks);
+}
+
+static void waiting_is_told_by_the_programs_own_code(void **state)
+{
+	static const struct made_sample samples[] = {
+		{"db",
+		 "main;serve;pthread_cond_wait@@GLIBC_2.3.2;__futex_abstimed_wait;futex_wait_[k]",
+		 50, REASON_FUTEX, 1, 1},
+		{"db", "main;serve;pthread_cond_wait;futex_wait_[k]", 10, REASON_FUTEX, 1, 2},
+		{"db", "main;serve;poll;do_poll_[k]", 30, REASON_POLL, 1, 2},
+		{"go", "main.main;net.Read;internal/poll.Read;runtime.gopark;runtime.futex", 25,
+		 REASON_FUTEX},
+		{"rs", "app::run;<std::sync::Mutex>::lock;std::sys::futex;syscall", 24,
+		 REASON_FUTEX},
+		{"java", "App.work_[j];java.util.Queue.take_[j];jdk.internal.park_[j]", 23,
+		 REASON_FUTEX},
+		{"libc", "start_thread;nanosleep", 22, REASON_TIMER},
+		{"kworker", "ret_from_fork_[k];worker_thread_[k]", 21, REASON_SLEEP},
+		{"db", "main;idle", 1000, REASON_POLL, 1, 2, .is_idle = true},
+	};
+	static const char *const wanted[] = {"serve [futex] db 60",
+					     "serve [poll] db 30",
+					     "net.Read [futex] go 25",
+					     "app::run [futex] rs 24",
+					     "App.work_[j] [futex] java 23",
+					     "nanosleep [timer] libc 22",
+					     "worker_thread_[k] [sleep] kworker 21"};
+	struct stacks stacks = made(PROFILE_OFFCPU, samples, N(samples));
+
+	assert_leaders(&stacks, LEADERS_WAITING, wanted, N(wanted));
+	assert_leaders(&stacks, LEADERS_RUNNING, NULL, 0);
+	stacks_done(&stacks);
+}
+
+static void wakers_are_not_who_waits(void **state)
+{
+	static const struct made_sample samples[] = {
+		{"db", "main;take;futex_wait_[k]", 50, REASON_FUTEX, 1, 1,
+		 .wakers = {{"other", "main;give;futex_wake_[k]", 9}}},
+	};
+	static const char *const wanted[] = {"take [futex] db 50"};
+	static const struct stacks_options options = {.unfold.waker_depth = 4};
+	struct profile *profile = made_profile(PROFILE_OFFCPU, samples, N(samples));
+	struct stacks stacks;
+
+	assert_int_equal(stacks_init(&stacks, &options), 0);
+	assert_int_equal(stacks_add(&stacks, profile, SIDE_NEW), 0);
+	profile_free(profile);
+	assert_leaders(&stacks, LEADERS_WAITING, wanted, N(wanted));
+	stacks_done(&stacks);
+}
+
+static void wall_has_both(void **state)
+{
+	static const struct made_sample samples[] = {
+		{"app", "main;work", 70, REASON_ONCPU},
+		{"app", "main;work", 20, REASON_RUNQUEUE},
+		{"app", "main;load;read", 10, REASON_DISK},
+	};
+	static const char *const ran[] = {"work - app 70"};
+	static const char *const waited[] = {"work [runqueue] app 20", "load [disk] app 10"};
+	struct stacks stacks = made(PROFILE_WALL, samples, N(samples));
+
+	assert_leaders(&stacks, LEADERS_RUNNING, ran, N(ran));
+	assert_leaders(&stacks, LEADERS_WAITING, waited, N(waited));
+	stacks_done(&stacks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(running_is_told_by_the_function_that_ran),
+		cmocka_unit_test(waiting_is_told_by_the_programs_own_code),
+		cmocka_unit_test(wakers_are_not_who_waits),
+		cmocka_unit_test(wall_has_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core/leaders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "core/marks.h"
+
+// clang-format off
+
+/* Libraries that programs wait through. Names begin so. */
+static const char *const plumbing_modules[] = {
+	"[vdso]", "ld-linux", "ld-musl", "libc++", "libc-2.", "libc.so", "libdl.so", "libevent",
+	"libgcc_s", "libjemalloc", "libjvm.so", "libm.so", "libnode.so", "libpthread", "librt.so",
+	"libstdc++", "libtcmalloc", "libuv.so",
+};
+
+/* Functions of runtimes that may be part of the program itself. Names begin so. */
+static const char *const plumbing_starts[] = {
+	"<alloc::", "<core::", "<std::", "__gnu_cxx::", "__gthread", "absl::", "alloc::", "core::",
+	"internal/", "java.", "jdk.", "parking_lot", "runtime.", "runtime/", "std::", "sun.",
+	"syscall.", "uv_",
+};
+
+/* The C library's own, where they are linked statically or where modules are not known. */
+static const char *const plumbing_functions[] = {
+	"accept", "accept4", "clock_nanosleep", "clone", "clone3", "connect", "epoll_pwait",
+	"epoll_wait", "fdatasync", "fsync", "futex_wait", "io_getevents", "lll_lock_wait", "msync",
+	"nanosleep", "nanosleep_nocancel", "pause", "poll", "ppoll", "pread64", "pselect",
+	"pselect64", "read", "readv", "recv", "recvfrom", "recvmsg", "select", "sem_wait", "send",
+	"sendmsg", "sendto", "sigsuspend", "sigtimedwait", "sigwaitinfo", "sleep", "start_thread",
+	"syscall", "usleep", "wait", "wait3", "wait4", "waitid", "waitpid", "write", "writev",
+};
+
+// clang-format on
+
+static bool begins_with_any(const char *name, const char *const *starts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+/* __libc_read, __GI___poll, pthread_cond_wait@@GLIBC_2.3.2: names that C reserves are not a
+ * program's. */
+static bool is_plumbing_function(const char *name)
+{
+	size_t n = strcspn(name, "@");
+
+	if (strncmp(name, "__", 2) == 0 || strncmp(name, "pthread_", 8) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof plumbing_functions / sizeof *plumbing_functions; i++)
+		if (strlen(plumbing_functions[i]) == n &&
+		    strncmp(plumbing_functions[i], name, n) == 0)
+			return true;
+	return false;
+}
+
+#define BEGINS_WITH_ANY(name, starts)                                                              \
+	begins_with_any(name, starts, sizeof(starts) / sizeof *(starts))
+
+static bool is_own(const struct stacks *stacks, const struct stacks_frame *frame)
+{
+	const char *name = strings_get(&stacks->strings, frame->name);
+
+	return frame->kind != FRAME_KERNEL &&
+	       !BEGINS_WITH_ANY(strings_get(&stacks->strings, frame->module), plumbing_modules) &&
+	       !BEGINS_WITH_ANY(name, plumbing_starts) && !is_plumbing_function(name);
+}
+
+static bool is_code(const struct stacks_frame *frame)
+{
+	return frame->kind < FRAME_NOTE && !frame->is_waker;
+}
+
+#define NO_FRAME UINT32_MAX
+
+/* What a stack comes to; frames of the stacks. */
+struct parts {
+	uint32_t command, last, own, reason; /* NO_FRAME: there is none */
+	bool is_idle;
+};
+
+static bool is_idle_mark(const struct stacks *stacks, uint32_t frame)
+{
+	return stacks->frames[frame].kind == FRAME_NOTE &&
+	       strcmp(stacks_name(stacks, frame), mark_text(MARK_IDLE)) == 0;
+}
+
+/* What is known of a frame. */
+struct known {
+	bool is_own;
+	uint32_t command; /* string id of the command that begins its stacks; NO_FRAME: not looked
+			     for */
+};
+
+struct finding {
+	const struct stacks *stacks;
+	enum leaders_of of;
+	struct strings *commands;
+	struct known *frames; /* by number */
+};
+
+static int know_frames(struct finding *finding)
+{
+	const struct stacks *stacks = finding->stacks;
+
+	finding->frames = calloc(stacks->n_frames + 1, sizeof *finding->frames);
+	if (!finding->frames)
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->n_frames; i++)
+		finding->frames[i] = (struct known){is_code(&stacks->frames[i]) &&
+							    is_own(stacks, &stacks->frames[i]),
+						    NO_FRAME};
+	return 0;
+}
+
+/* The threads of a command are one. */
+static int find_command(struct finding *finding, uint32_t frame, uint32_t *ret)
+{
+	const char *name = frame == NO_FRAME ? "" : stacks_name(finding->stacks, frame);
+	uint32_t *known = frame == NO_FRAME ? ret : &finding->frames[frame].command;
+	size_t n;
+	int r = 0;
+
+	if (frame == NO_FRAME || *known == NO_FRAME)
+		r = strings_add_bytes(finding->commands, name,
+				      mark_is_thread(name, &n) ? n : strlen(name), known);
+	*ret = *known;
+	return r;
+}
+
+static struct parts take_apart(const struct finding *finding, const struct stacks_entry *entry)
+{
+	const struct stacks *stacks = finding->stacks;
+	const uint32_t *ids = stacks->ids + entry->first;
+	struct parts parts = {entry->n ? ids[0] : NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME, false};
+
+	for (uint32_t i = 0; i < entry->n; i++) {
+		const struct stacks_frame *frame = &stacks->frames[ids[i]];
+
+		if (is_code(frame)) {
+			parts.last = ids[i];
+			parts.own = finding->frames[ids[i]].is_own ? ids[i] : parts.own;
+		} else if (frame->kind > FRAME_SEPARATOR && !frame->is_waker) {
+			parts.reason = ids[i];
+		}
+		parts.is_idle |= i < 2 && is_idle_mark(stacks, ids[i]);
+	}
+	return parts;
+}
+
+/* A row while it is made. */
+struct key {
+	uint32_t function, reason; /* frames */
+	uint32_t command;	   /* a string of the leaders */
+};
+
+struct row {
+	struct key key;
+	uint64_t weight;
+};
+
+static bool row_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct row *row = (const struct row *)items + position;
+
+	return memcmp(&row->key, key, sizeof row->key) == 0;
+}
+
+struct rows {
+	struct row *items;
+	size_t n, items_capacity;
+	struct table index;
+};
+
+static int add(struct rows *rows, const struct key *key, uint64_t weight)
+{
+	uint64_t hash = hash_mix(hash_mix(key->function, key->command), key->reason);
+	uint32_t position = table_find(&rows->index, hash, row_equal, rows->items, key);
+	int r = 0;
+
+	if (position == TABLE_NONE) {
+		position = rows->n;
+		r = array_reserve(rows->items, rows->items_capacity, rows->n, 1);
+		r = r < 0 ? r : table_add(&rows->index, hash, position);
+		if (r < 0)
+			return r;
+		rows->items[rows->n++] = (struct row){.key = *key};
+	}
+	rows->items[position].weight += weight;
+	return 0;
+}
+
+static bool is_waiting(const struct stacks *stacks, const struct parts *parts)
+{
+	enum profile_mode mode = stacks->facts[SIDE_NEW].mode;
+
+	if (mode == PROFILE_ONCPU)
+		return false;
+	return mode == PROFILE_OFFCPU || parts->reason == NO_FRAME ||
+	       stacks->frames[parts->reason].kind != FRAME_RUNNING;
+}
+
+static int add_stacks(struct finding *finding, struct rows *rows)
+{
+	const struct stacks *stacks = finding->stacks;
+	int r = 0;
+
+	for (size_t i = 0; i < stacks->n_entries && r == 0; i++) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+		struct parts parts = take_apart(finding, entry);
+		bool waits = is_waiting(stacks, &parts);
+		struct key key = {.function =
+					  waits && parts.own != NO_FRAME ? parts.own : parts.last,
+				  .reason = waits ? parts.reason : NO_FRAME};
+
+		if (parts.is_idle || waits != (finding->of == LEADERS_WAITING) ||
+		    key.function == NO_FRAME)
+			continue;
+		r = find_command(finding, parts.command, &key.command);
+		r = r < 0 ? r : add(rows, &key, entry->weight);
+	}
+	return r;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct leader *x = a, *y = b;
+	int order = strcmp(x->function, y->function);
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	order = order ? order : strcmp(x->command, y->command);
+	return order ? order : strcmp(x->reason, y->reason);
+}
+
+static int list(const struct stacks *stacks, const struct rows *rows, struct leaders *leaders)
+{
+	leaders->rows = calloc(rows->n + 1, sizeof *leaders->rows);
+	leaders->n = rows->n;
+	if (!leaders->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct row *row = &rows->items[i];
+		const struct stacks_frame *frame = &stacks->frames[row->key.function];
+
+		leaders->rows[i] = (struct leader){
+			.function = strings_get(&stacks->strings, frame->name),
+			.module = strings_get(&stacks->strings, frame->module),
+			.kind = frame->kind,
+			.command = strings_get(&leaders->commands, row->key.command),
+			.reason = row->key.reason == NO_FRAME
+					  ? ""
+					  : stacks_name(stacks, row->key.reason),
+			.weight = row->weight,
+		};
+		leaders->weight += row->weight;
+	}
+	if (rows->n > 1)
+		qsort(leaders->rows, rows->n, sizeof *leaders->rows, compare);
+	return 0;
+}
+
+int leaders_find(const struct stacks *stacks, enum leaders_of of, struct leaders *ret)
+{
+	struct finding finding = {.stacks = stacks, .of = of};
+	struct rows rows = {};
+	int r;
+
+	*ret = (struct leaders){};
+	finding.commands = &ret->commands;
+	r = strings_init(&ret->commands);
+	r = r < 0 ? r : know_frames(&finding);
+	r = r < 0 ? r : add_stacks(&finding, &rows);
+	r = r < 0 ? r : list(stacks, &rows, ret);
+	table_done(&rows.index);
+	free(rows.items);
+	free(finding.frames);
+	if (r < 0)
+		leaders_done(ret);
+	return r;
+}
+
+void leaders_done(struct leaders *leaders)
+{
+	free(leaders->rows);
+	strings_done(&leaders->commands);
+	*leaders = (struct leaders){};
+}
