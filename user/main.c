@@ -12,6 +12,7 @@
 #include "base/foreign.h"
 #include "base/reader.h"
 #include "base/system.h"
+#include "cli/cli.h"
 #include "cmd/cmd.h"
 
 /* None of our files takes the place of a standard stream that was closed: writing there fails. */
@@ -61,6 +62,6 @@ int main(int argc, char **argv)
 	}
 	cover_closed_streams();
 	survive_file_limit();
-	return cmd_flush(run ? cmd_run(run, argc - 1, argv + 1, started_ns)
+	return cli_flush(run ? cmd_run(run, argc - 1, argv + 1, started_ns)
 			     : cmd_record(argc, argv, started_ns));
 }

@@ -730,7 +730,7 @@ def test_comparison_table(show):
 
 
 def test_comparison_agrees_with_the_program(show):
-    """Which changes are significant: the page's test against that of core/compare.c."""
+    """Which changes are significant: the page's test against that of compare/compare.c."""
     page = show("compare")
     kinds = page.js("""
         const {header} = explorer.page.profile;

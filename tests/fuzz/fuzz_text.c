@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/account.h"
-#include "core/gate_rules.h"
+#include "cli/account.h"
+#include "compare/gate_rules.h"
 #include "store/checkout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -5,7 +5,7 @@
 #ifndef UNIT_MADE_RUNS_H
 #define UNIT_MADE_RUNS_H
 
-#include "core/gate.h"
+#include "compare/gate.h"
 
 static const uint64_t no_time[2];
 

@@ -5,7 +5,7 @@
 #ifndef UNIT_MADE_SIDES_H
 #define UNIT_MADE_SIDES_H
 
-#include "core/compare.h"
+#include "compare/compare.h"
 
 static inline struct stacks samples_of(uint64_t base_total, uint64_t new_total)
 {

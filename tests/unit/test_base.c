@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/strings.h"
 #include "base/system.h"
-#include "cmd/parse.h"
+#include "cli/parse.h"
 
 static bool number_equal(const void *items, uint32_t position, const void *key)
 {
@@ -28,18 +28,17 @@ static void table_finds_what_was_added(void **state)
 		assert_int_equal(table_add(&table, numbers[i] % 97, i), 0);
 	}
 	for (uint32_t i = 0; i < N; i++)
-		assert_int_equal(table_find(&table, numbers[i] % 97, number_equal, numbers,
-					    &numbers[i]),
-				 i);
+		assert_int_equal(
+			table_find(&table, numbers[i] % 97, number_equal, numbers, &numbers[i]), i);
 	assert_int_equal(table_find(&table, 5 % 97, number_equal, numbers, &(uint32_t){5}),
 			 TABLE_NONE);
 	/* Whatever is removed, the others are still found. */
 	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i += 2)
 		table_remove(&table, numbers[i] % 97, i);
 	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		assert_int_equal(table_find(&table, numbers[i] % 97, number_equal, numbers,
-					    &numbers[i]),
-				 i % 2 ? i : TABLE_NONE);
+		assert_int_equal(
+			table_find(&table, numbers[i] % 97, number_equal, numbers, &numbers[i]),
+			i % 2 ? i : TABLE_NONE);
 	table_done(&table);
 	assert_int_equal(table_find(&table, 0, number_equal, numbers, &numbers[0]), TABLE_NONE);
 }
@@ -82,8 +81,8 @@ static void cpu_lists(void **state)
 	assert_true(cpu_list_has(&list, 5));
 	assert_int_equal(cpu_list_parse("63-64", &list), 0);
 	assert_true(cpu_list_has(&list, 64));
-	for (const char *const *bad = (const char *const[]){"", "x", "1,", "3-1", "-1", "1-", "1 2",
-							     "0x1", NULL};
+	for (const char *const *bad =
+		     (const char *const[]){"", "x", "1,", "3-1", "-1", "1-", "1 2", "0x1", NULL};
 	     *bad; bad++)
 		assert_int_equal(cpu_list_parse(*bad, &list), -EINVAL);
 	assert_int_equal(cpu_list_parse("4096", &list), -ERANGE);
@@ -99,11 +98,16 @@ static void times(void **state)
 		const char *text;
 		uint64_t unit, ns;
 	} good[] = {
-		{"30", NSEC_PER_SEC, 30 * NSEC_PER_SEC}, {"0.5", NSEC_PER_SEC, NSEC_PER_SEC / 2},
-		{"500us", NSEC_PER_SEC, 500000},	 {"100", 1000, 100000},
-		{"10ms", 1000, 10000000},		 {"2s", 1000, 2 * NSEC_PER_SEC},
-		{"5m", 1000, 300 * NSEC_PER_SEC},	 {"1h", 1, 3600 * NSEC_PER_SEC},
-		{"7ns", 1000, 7},			 {"0", 1000, 0},
+		{"30", NSEC_PER_SEC, 30 * NSEC_PER_SEC},
+		{"0.5", NSEC_PER_SEC, NSEC_PER_SEC / 2},
+		{"500us", NSEC_PER_SEC, 500000},
+		{"100", 1000, 100000},
+		{"10ms", 1000, 10000000},
+		{"2s", 1000, 2 * NSEC_PER_SEC},
+		{"5m", 1000, 300 * NSEC_PER_SEC},
+		{"1h", 1, 3600 * NSEC_PER_SEC},
+		{"7ns", 1000, 7},
+		{"0", 1000, 0},
 	};
 	uint64_t ns = 42;
 
@@ -131,7 +135,7 @@ static void id_lists(void **state)
 	assert_int_equal(ids[0], 12);
 	assert_int_equal(ids[2], 1);
 	for (const char *const *bad = (const char *const[]){"", "0", "a", "1,", ",1", "1,,2", "-3",
-							     "4294967296", "1 2", NULL};
+							    "4294967296", "1 2", NULL};
 	     *bad; bad++)
 		assert_int_equal(parse_ids(*bad, &ids, &n), -EINVAL);
 	free(ids);
@@ -178,9 +182,9 @@ static void json_is_escaped(void **state)
 	json_close(&json, ']');
 	json_close(&json, '}');
 	fclose(stream);
-	assert_string_equal(text,
-			    "{\"a\\\"b\":\"x\\u000a\\\\\\u0001\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\","
-			    "\"n\":18446744073709551615,\"list\":[1.50,true]}");
+	assert_string_equal(
+		text, "{\"a\\\"b\":\"x\\u000a\\\\\\u0001\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\","
+		      "\"n\":18446744073709551615,\"list\":[1.50,true]}");
 }
 
 static void files_are_read_whole(void **state)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "core/chance.h"
+#include "compare/chance.h"
 
 static void expect_near(double given, double expected, double relative)
 {

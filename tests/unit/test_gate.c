@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/compact.h"
+#include "compare/compact.h"
 #include "unit/made_runs.h"
 #include "unit/made_stacks.h"
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/unseen.h"
+#include "record/unseen.h"
 
 #define FREQUENCY 1000
 
@@ -41,7 +41,8 @@ static void wait_for_cpu_time(pid_t pid)
 	do {
 		nanosleep(&step, NULL);
 		clock_gettime(clock, &now);
-	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < 300);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 <
+		 300);
 }
 
 static struct profile *made(void)
@@ -52,7 +53,8 @@ static struct profile *made(void)
 	return profile;
 }
 
-/* What is said of @pid, when so many of the samples that were to be expected are there, in percent. */
+/* What is said of @pid, when so many of the samples that were to be expected are there, in percent.
+ */
 static struct unseen judged(pid_t pid, bool of_all, unsigned int percent)
 {
 	struct profile *profile = made();

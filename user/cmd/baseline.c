@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cmd/outputs.h"
+#include "cli/outputs.h"
 
 #define DEFAULT_FOLDER ".bpfflame/baselines"
 #define FIELD(field)   offsetof(struct baseline_options, field)
@@ -185,8 +185,8 @@ int cmd_baseline(int argc, char **argv, uint64_t started_ns)
 	if (r > 0)
 		return EXIT_DONE;
 	r = r < 0 ? r : check(action, &options, &failure);
-	r = r < 0 ? r : cmd_write_as_caller(&failure);
-	return r < 0 ? cmd_fail(&failure, EXIT_USAGE) : actions[action].run(&options);
+	r = r < 0 ? r : cli_write_as_caller(&failure);
+	return r < 0 ? cli_fail(&failure, EXIT_USAGE) : actions[action].run(&options);
 }
 
 /* What the actions share */

@@ -5,8 +5,9 @@
 #ifndef CMD_BASELINE_H
 #define CMD_BASELINE_H
 
+#include "cli/cli.h"
 #include "cmd/cmd.h"
-#include "cmd/option_table.h"
+#include "cli/option_table.h"
 #include "store/baselines.h"
 
 struct baseline_options {

@@ -12,7 +12,7 @@
 
 #include "cmd/baseline.h"
 #include "cmd/diff.h"
-#include "cmd/run_files.h"
+#include "cli/run_files.h"
 
 /* The row of ours that @argument is; *@ret_value: behind its `=`, or NULL. */
 static const struct option_row *row_of(const struct option_table *tables, size_t n_tables,
@@ -187,7 +187,7 @@ static int call_diff(struct comparing *comparing, char *const *paths, size_t n_p
 	int code;
 
 	if (!argv)
-		return cmd_fail(&(struct failure){}, EXIT_FAILED);
+		return cli_fail(&(struct failure){}, EXIT_FAILED);
 	argv[n++] = "diff";
 	for (size_t i = 0; i < n_paths; i++) {
 		argv[n++] = "--base";
@@ -209,7 +209,7 @@ static int run_diff(const struct baseline_options *options, const struct baselin
 	int code;
 
 	if (baselines_run_paths(options->folder, baseline, &runs.paths) < 0)
-		return cmd_fail(&(struct failure){}, EXIT_FAILED);
+		return cli_fail(&(struct failure){}, EXIT_FAILED);
 	snprintf(comparing.base_name, sizeof comparing.base_name, "%s@%s", baseline->name,
 		 baseline->commit);
 	code = call_diff(&comparing, runs.paths, runs.n);
@@ -222,9 +222,9 @@ static int say_missing(const struct baseline_options *options, int error,
 		       const struct failure *failure)
 {
 	if (error != -ENOENT || !options->missing_ok)
-		return cmd_fail(failure, EXIT_FAILED);
+		return cli_fail(failure, EXIT_FAILED);
 	if (!options->quiet)
-		cmd_fail(failure, EXIT_DONE);
+		cli_fail(failure, EXIT_DONE);
 	return EXIT_DONE;
 }
 
@@ -238,7 +238,7 @@ int baseline_compare(const struct baseline_options *options)
 	int r = baseline_parse_choice(options, options->arguments[0], &choice, &failure);
 
 	if (r < 0)
-		return cmd_fail(&failure, EXIT_USAGE);
+		return cli_fail(&failure, EXIT_USAGE);
 	r = baseline_choose(options, &choice, &list, &baseline, &failure);
 	if (r < 0) {
 		baselines_list_done(&list);

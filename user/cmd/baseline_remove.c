@@ -49,11 +49,11 @@ int baseline_remove(const struct baseline_options *options)
 	int r = baseline_parse_choice(options, options->arguments[0], &choice, &failure);
 
 	if (r < 0)
-		return cmd_fail(&failure, EXIT_USAGE);
+		return cli_fail(&failure, EXIT_USAGE);
 	r = choice.which ? remove_one(options, &choice, &n, &failure)
 			 : remove_all(options, &choice, &n, &failure);
 	if (r == 0 && !options->quiet)
 		text_print(stderr, "bpfflame: removed %zu baseline%s of '%s'\n", n,
 			   n == 1 ? "" : "s", choice.name);
-	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

@@ -15,9 +15,9 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cmd/baseline.h"
-#include "cmd/inputs.h"
-#include "cmd/run_files.h"
-#include "cmd/view_options.h"
+#include "cli/inputs.h"
+#include "cli/run_files.h"
+#include "cli/view_options.h"
 #include "export/export.h"
 #include "store/checkout.h"
 
@@ -280,7 +280,7 @@ int baseline_save(const struct baseline_options *options)
 	int r = prepare(&save, &failure);
 
 	if (r < 0)
-		return cmd_fail(&failure, EXIT_USAGE);
+		return cli_fail(&failure, EXIT_USAGE);
 	r = find_files(options, &files, &failure);
 	r = r < 0 ? r : save_files(&save, &files, &failure);
 	if (r == 0 && options->keep)
@@ -292,5 +292,5 @@ int baseline_save(const struct baseline_options *options)
 		say_saved(&save, n_removed);
 	}
 	baseline_done(&save.baseline);
-	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

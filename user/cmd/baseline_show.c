@@ -13,9 +13,9 @@
 #include "base/system.h"
 #include "base/text.h"
 #include "cmd/baseline.h"
-#include "cmd/inputs.h"
-#include "cmd/run_files.h"
-#include "cmd/view_options.h"
+#include "cli/inputs.h"
+#include "cli/run_files.h"
+#include "cli/view_options.h"
 #include "report/head.h"
 #include "report/report.h"
 
@@ -217,7 +217,7 @@ int baseline_list(const struct baseline_options *options)
 	int r = name ? baselines_check_key("name", name, &failure) : 0;
 
 	if (r < 0)
-		return cmd_fail(&failure, EXIT_USAGE);
+		return cli_fail(&failure, EXIT_USAGE);
 	r = baselines_list(options->folder, name, &list, &failure);
 	if (r == 0 && options->json)
 		print_list_json(options, &list);
@@ -227,7 +227,7 @@ int baseline_list(const struct baseline_options *options)
 		text_print(stderr, "bpfflame: no baselines%s%s%s in %s\n", name ? " of '" : "",
 			   name ? name : "", name ? "'" : "", options->folder);
 	baselines_list_done(&list);
-	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }
 
 /* Show */
@@ -371,7 +371,7 @@ int baseline_show(const struct baseline_options *options)
 	int r = baseline_parse_choice(options, options->arguments[0], &choice, &failure);
 
 	if (r < 0)
-		return cmd_fail(&failure, EXIT_USAGE);
+		return cli_fail(&failure, EXIT_USAGE);
 	r = baseline_choose(options, &choice, &list, &baseline, &failure);
 	r = r < 0 ? r : read_runs(options, baseline, &stacks, &failure);
 	if (r == 0)
@@ -379,5 +379,5 @@ int baseline_show(const struct baseline_options *options)
 				  : print_text(baseline, &stacks);
 	stacks_done(&stacks);
 	baselines_list_done(&list);
-	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

@@ -6,47 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/owner.h"
 #include "base/sandbox.h"
-#include "base/text.h"
-#include "cmd/command.h"
-#include "cmd/outputs.h"
-
-int cmd_fail(const struct failure *failure, int code)
-{
-	const char *what = failure->what[0] ? failure->what : "out of memory";
-
-	text_print(stderr, "bpfflame: %s", what);
-	if (failure->mend[0])
-		text_print(stderr, " (%s)", failure->mend);
-	fputc('\n', stderr);
-	return code;
-}
-
-int cmd_flush(int code)
-{
-	struct failure failure = {};
-	int r = output_flush(stdout);
-
-	if (r == 0 || (code != EXIT_DONE && code != EXIT_LOSSES))
-		return code;
-	output_failed("-", r, &failure);
-	return cmd_fail(&failure, EXIT_FAILED);
-}
-
-int cmd_write_as_caller(struct failure *failure)
-{
-	static struct account caller; /* the owner's groups must stay */
-	bool is_found;
-	int r;
-
-	if (owner_is_set())
-		return 0;
-	r = command_account(NULL, false, &caller, &is_found, failure);
-	if (r == 0 && is_found)
-		r = owner_set(caller.uid, caller.gid, caller.groups, caller.n_groups);
-	return r;
-}
+#include "cli/cli.h"
+#include "record/record.h"
 
 static const struct {
 	const char *name;
@@ -82,7 +44,12 @@ int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns)
 	if (r == 0)
 		return run(argc, argv, started_ns);
 	failure_set(&failure, r, "cannot give up capabilities: %s", strerror(-r));
-	return cmd_fail(&failure, EXIT_FAILED);
+	return cli_fail(&failure, EXIT_FAILED);
+}
+
+int cmd_record(int argc, char **argv, uint64_t started_ns)
+{
+	return record_run(argc, argv, started_ns, cmd_offer);
 }
 
 /* `bpfflame help COMMAND` is `bpfflame COMMAND --help`. */
@@ -97,7 +64,7 @@ int cmd_help(int argc, char **argv, uint64_t started_ns)
 	if (argc > 1 && !run) {
 		failure_set(&failure, -EINVAL, "unknown command '%s'", argv[1]);
 		failure_mend(&failure, -EINVAL, "see bpfflame --help");
-		return cmd_fail(&failure, EXIT_USAGE);
+		return cli_fail(&failure, EXIT_USAGE);
 	}
 	return cmd_record(2, (char *[]){"bpfflame", "--help", NULL}, started_ns);
 }

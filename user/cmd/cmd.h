@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cmd: what the user can call. The one layer that prints and decides exit codes.
+ * cmd: what the user can call.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
 #include <stdint.h>
 
-#include "base/failure.h"
 #include "base/nearest.h"
-
-enum exit_code {
-	EXIT_DONE = 0,
-	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,
-	EXIT_GATE = 3,
-	EXIT_LOSSES = 4,
-};
-
-/* Prints "bpfflame: what (mend)" and returns @code. */
-int cmd_fail(const struct failure *failure, int code);
-
-/* Writes what is left for standard output. Returns @code; if that fails, no success. */
-int cmd_flush(int code);
-
-/*
- * Under sudo, has files written for the user who called it from now on, and with their rights.
- * Errors: -EINVAL, -ENOMEM.
- */
-int cmd_write_as_caller(struct failure *failure);
 
 /*
  * A command. Returns an exit code. @argv[0]: its name. @started_ns: when the program began,

@@ -9,12 +9,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/diff.h"
 #include "cmd/diff_files.h"
 #include "cmd/diff_sides.h"
-#include "cmd/inputs.h"
-#include "cmd/outputs.h"
+#include "cli/inputs.h"
+#include "cli/outputs.h"
 #include "report/diff.h"
 
 #define MAX_BASES 4096
@@ -507,7 +508,7 @@ static int judge_nothing(const struct diff *diff, struct failure *failure)
 		failure_mend(failure, -EINVAL,
 			     "record for longer, or see the names in bpfflame report");
 	}
-	return cmd_fail(failure, EXIT_FAILED);
+	return cli_fail(failure, EXIT_FAILED);
 }
 
 static void warn(const struct comparison *comparison)
@@ -548,14 +549,14 @@ static int compare(struct command_options *options, struct output_files *files,
 	int r = comparison ? 0 : -ENOMEM, code = EXIT_FAILED;
 
 	if (r < 0)
-		return cmd_fail(failure, code);
+		return cli_fail(failure, code);
 	comparison->options = options;
 	r = make_comparison(comparison, failure);
 	r = r < 0 ? r : output_files_write(files, write_format, comparison, failure);
 	if (r == 0)
 		code = judge(comparison, failure);
 	else
-		cmd_fail(failure, code);
+		cli_fail(failure, code);
 	comparison_done(comparison);
 	free(comparison);
 	return code;
@@ -571,9 +572,9 @@ static int run(int argc, char **argv, struct command_options *options)
 		return EXIT_DONE;
 	r = r < 0 ? r : plan(options, &files, &failure);
 	if (r < 0)
-		code = cmd_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
-	else if (cmd_write_as_caller(&failure) < 0 || output_files_check(&files, &failure) < 0)
-		code = cmd_fail(&failure, EXIT_FAILED);
+		code = cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+	else if (cli_write_as_caller(&failure) < 0 || output_files_check(&files, &failure) < 0)
+		code = cli_fail(&failure, EXIT_FAILED);
 	else
 		code = compare(options, &files, &failure);
 	diff_files_done(&options->files);

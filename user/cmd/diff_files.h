@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "cmd/run_files.h"
+#include "cli/run_files.h"
 #include "core/stacks.h"
 
 /* What the command line says. */

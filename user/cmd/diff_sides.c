@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/inputs.h"
-#include "core/compact.h"
+#include "cli/inputs.h"
+#include "compare/compact.h"
 
 /* Stacks are merged when there are twice as many as after the last time, and so many more. */
 #define COMPACT_ENTRIES 50000

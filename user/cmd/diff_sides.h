@@ -8,7 +8,7 @@
 #define CMD_DIFF_SIDES_H
 
 #include "cmd/diff_files.h"
-#include "core/gate_sums.h"
+#include "compare/gate_sums.h"
 #include "core/stacks.h"
 
 struct diff_reading {

@@ -13,8 +13,9 @@
 #include "base/reader.h"
 #include "base/system.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "cmd/cmd.h"
-#include "cmd/option_table.h"
+#include "cli/option_table.h"
 #include "collect/collect.h"
 #include "collect/counters.h"
 #include "collect/rights.h"
@@ -329,7 +330,7 @@ int cmd_doctor(int argc, char **argv, uint64_t started_ns)
 	bool works;
 
 	if (r != 0)
-		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
+		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	works = look_at_machine(&findings);
 	if (command.pid)
 		r = doctor_process(command.pid, &findings, &failure);
@@ -339,6 +340,6 @@ int cmd_doctor(int argc, char **argv, uint64_t started_ns)
 		print_findings(&findings);
 	findings_done(&findings);
 	if (r < 0)
-		return cmd_fail(&failure, EXIT_FAILED);
+		return cli_fail(&failure, EXIT_FAILED);
 	return works ? EXIT_DONE : EXIT_FAILED;
 }

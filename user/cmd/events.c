@@ -9,9 +9,10 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "cmd/cmd.h"
-#include "cmd/option_table.h"
-#include "cmd/parse.h"
+#include "cli/option_table.h"
+#include "cli/parse.h"
 #include "collect/event_list.h"
 
 #define NAME_COLUMNS 34
@@ -218,9 +219,9 @@ int cmd_events(int argc, char **argv, uint64_t started_ns)
 	int r = parse(argc, argv, &command, &failure);
 
 	if (r != 0)
-		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
+		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	r = make_list(&command, &list, &failure);
 	r = r < 0 ? r : print_list(&command, &list, &failure);
 	event_list_done(&list);
-	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

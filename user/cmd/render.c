@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cmd/cmd.h"
-#include "cmd/inputs.h"
-#include "cmd/outputs.h"
+#include "cli/inputs.h"
+#include "cli/outputs.h"
 
 struct render_options {
 	struct outputs outputs;
@@ -116,15 +117,15 @@ int cmd_render(int argc, char **argv, uint64_t started_ns)
 	int r = parse(argc, argv, &options, &failure);
 
 	if (r != 0)
-		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
+		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	r = outputs_plan(&options.outputs, NULL, defaults, &files, &failure);
 	if (r < 0) {
 		output_files_done(&files);
-		return cmd_fail(&failure, EXIT_USAGE);
+		return cli_fail(&failure, EXIT_USAGE);
 	}
-	r = cmd_write_as_caller(&failure);
+	r = cli_write_as_caller(&failure);
 	r = r < 0 ? r : output_files_check(&files, &failure);
 	r = r < 0 ? r : write_all(&options, &files, &failure);
 	output_files_done(&files);
-	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

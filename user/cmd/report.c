@@ -12,9 +12,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cmd/cmd.h"
-#include "cmd/inputs.h"
-#include "cmd/view_options.h"
+#include "cli/inputs.h"
+#include "cli/view_options.h"
 
 #define DEFAULT_LIMIT	    20 /* of functions, in text */
 #define DEFAULT_GROUP_LIMIT 10
@@ -248,12 +249,12 @@ int cmd_report(int argc, char **argv, uint64_t started_ns)
 	int r = parse(argc, argv, &command, &failure);
 
 	if (r != 0)
-		return r > 0 ? EXIT_DONE : cmd_fail(&failure, EXIT_USAGE);
+		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	look_at_terminal(&command);
 	r = read_stacks(&command, &stacks, &failure);
 	r = r < 0 ? r : write_report(&command, &stacks);
 	stacks_done(&stacks);
 	if (r < 0 && !failure.what[0] && r != -ENOMEM)
 		failure_set(&failure, r, "cannot report: %s", strerror(-r));
-	return r < 0 ? cmd_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
 }

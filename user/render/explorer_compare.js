@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // explorer_compare: whether a difference is more than chance, for weights that filters made: the test of
-// core/compare.c, which explains it, with its names. Sides: 0 is new, 1 is base.
+// compare/compare.c, which explains it, with its names. Sides: 0 is new, 1 is base.
 const compare = (function () {
 "use strict";
 
@@ -90,7 +90,7 @@ function roundDown({part, total, newShare}) {
 	return {part: whole, total: total.map((all, s) => Math.max(Math.round(all), whole[s])), newShare};
 }
 
-// The incomplete beta function, as core/chance.c has it.
+// The incomplete beta function, as compare/chance.c has it.
 function betaTerm(a, b, x, k) {
 	const m = Math.floor(k / 2);
 	return k % 2 ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)) :
@@ -153,7 +153,7 @@ function eventLength(header, weights, variances) {
 		share * pooledLength(rest(totals, weights), rest(header.variances, variances));
 }
 
-// How much more than chance runs differ, and how well that is known: core/gate_noise.c. own: what the
+// How much more than chance runs differ, and how well that is known: compare/gate_noise.c. own: what the
 // runs of the same function say, or null.
 function dispersionBy({clumping, square, slope}, information, own) {
 	const between = square * slope * information, expected = clumping + between;

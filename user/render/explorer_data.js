@@ -17,7 +17,7 @@
 //	frame       a number per node: 0 the root, 1 what was left out, else 2 added to the frame
 //	self0, self1  a number per node and side: what it weighs alone
 //	deviation0, deviation1  a number per node of a comparison that weighs something: how long its periods
-//	            are, 64 × the binary logarithm, see core/compare.h; only where weights are times
+//	            are, 64 × the binary logarithm, see compare/compare.h; only where weights are times
 //	elided      a number per node that stands for what was left out: of how many
 const data = (function () {
 "use strict";

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "core/split.h"
+#include "compare/split.h"
 #include "render/facts.h"
 #include "render/tone.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "core/judgement.h"
+#include "compare/judgement.h"
 #include "core/stacks.h"
 
 /* NULL, 0 and, where said, a negative number: the default. Strings are the caller's. */

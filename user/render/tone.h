@@ -5,7 +5,7 @@
 #ifndef RENDER_TONE_H
 #define RENDER_TONE_H
 
-#include "core/compare.h"
+#include "compare/compare.h"
 
 enum tone {
 	TONE_SAME, /* or no more than chance */

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#include "core/judgement.h"
+#include "compare/judgement.h"
 
 enum diff_by { DIFF_FUNCTIONS, DIFF_COMMANDS, DIFF_REASONS, N_DIFF_BY };
 enum diff_weight { DIFF_SELF, DIFF_TOTAL, N_DIFF_WEIGHTS };

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/inputs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* What was read otherwise than it stands there. */
+static void warn(const struct input_stats *stats)
+{
+	if (stats->skipped)
+		text_print(stderr,
+			   "bpfflame: %" PRIu64 " line%s no stack, the first is line %" PRIu64 "\n",
+			   stats->skipped, stats->skipped == 1 ? " is" : "s are",
+			   stats->first_skipped);
+	if (stats->other_events)
+		text_print(stderr,
+			   "bpfflame: only %s is read; %" PRIu64 " sample%s of other events, the "
+			   "first of %s (--event chooses)\n",
+			   stats->event, stats->other_events,
+			   stats->other_events == 1 ? " is" : "s are", stats->other_event);
+	if (stats->rounded)
+		text_print(stderr, "bpfflame: %" PRIu64 " value%s rounded to whole numbers\n",
+			   stats->rounded, stats->rounded == 1 ? " was" : "s were");
+}
+
+static int read_each(char *const *paths, size_t n, struct input *input, struct failure *failure)
+{
+	bool seen_stdin = false;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		bool is_stdin = strcmp(paths[i], "-") == 0;
+
+		if (is_stdin && seen_stdin)
+			return failure_set(
+				failure, -EINVAL,
+				"standard input can be read only once, but - stands twice");
+		seen_stdin |= is_stdin;
+		r = input_read(input, paths[i], failure);
+	}
+	return r;
+}
+
+static int select_samples(const struct input *input, const struct stacks_options *options)
+{
+	int r = profile_select(input->profile, &options->unfold, &options->select);
+
+	if (r == 0 && input->base)
+		r = profile_select(input->base, &options->unfold, &options->select);
+	return r;
+}
+
+int inputs_read(char *const *paths, size_t n, const struct stacks_options *options, bool quiet,
+		struct input *ret, struct failure *failure)
+{
+	static char *const standard_input[] = {"-"};
+	struct input_options reading = {.in_order = options->in_order,
+					.no_inline = options->unfold.no_inline,
+					.sample_type = options->select.sample_type,
+					.event = options->select.event};
+	struct input input;
+	int r = input_init(&input, &reading);
+
+	if (r < 0)
+		return r;
+	r = n ? read_each(paths, n, &input, failure)
+	      : read_each(standard_input, 1, &input, failure);
+	r = r < 0 ? r : select_samples(&input, options);
+	if (r < 0) {
+		input_done(&input);
+		return r;
+	}
+	if (!quiet)
+		warn(&input.stats);
+	*ret = input;
+	return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * option_table: options as rows of tables. A command has one table or several, some of them shared
+ * with other commands; each fills in a struct of its own.
+ */
+#ifndef CLI_OPTION_TABLE_H
+#define CLI_OPTION_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/failure.h"
+
+struct option_row;
+
+/*
+ * Takes one option. @field: in the table's struct, at the row's offset. @value: NULL if the option
+ * has none. Returns 0, or -errno with *failure naming the option.
+ */
+typedef int (*option_fn)(const struct option_row *row, void *field, const char *value,
+			 struct failure *failure);
+
+/*
+ * The order of the help; a row that starts a group names it. Help "": only listed, the manual tells
+ * more. No help: accepted, not shown.
+ */
+struct option_row {
+	char letter;
+	const char *name, *alias, *argument, *help, *group;
+	option_fn take;
+	size_t offset;
+	double least, most; /* of numbers; most 0: no limit */
+	const char *wanted; /* what a value must be, for the complaint: "a width in pixels" */
+};
+
+struct option_table {
+	const struct option_row *rows;
+	size_t n_rows;
+	void *target;
+};
+
+/* The common ones; what field each fills in. */
+int option_set(const struct option_row *row, void *field, const char *value,
+	       struct failure *failure);
+int option_clear(const struct option_row *row, void *field, const char *value,
+		 struct failure *failure); /* bool: true */
+int option_text(const struct option_row *row, void *field, const char *value,
+		struct failure *failure); /* const char *: the value itself */
+int option_unsigned(const struct option_row *row, void *field, const char *value,
+		    struct failure *failure); /* unsigned int */
+int option_size(const struct option_row *row, void *field, const char *value,
+		struct failure *failure); /* size_t */
+int option_decimal(const struct option_row *row, void *field, const char *value,
+		   struct failure *failure); /* double */
+int option_ignore(const struct option_row *row, void *field, const char *value,
+		  struct failure *failure); /* nothing: what other tools need and we don't */
+
+/* Says that @value is not @wanted; -EINVAL. */
+int option_bad(const struct option_row *row, const char *value, const char *wanted,
+	       struct failure *failure);
+
+#define OPTION_NAME_SIZE 40
+/* `-m, --min-block` */
+const char *option_name(const struct option_row *row, char text[static OPTION_NAME_SIZE]);
+
+/*
+ * Takes all options of @argv[1…]. *@ret_rest is where the other arguments begin: the first that is
+ * no option if @stops_there, else options are found between the others too, which are moved behind
+ * them. Returns 0, or 1 if that was all: they were listed, for completions, as --list-options alone
+ * asks. Errors: those of the rows; -EINVAL for what is no option. Not reentrant (getopt).
+ */
+int option_tables_parse(const struct option_table *tables, size_t n_tables, int argc, char **argv,
+			bool stops_there, int *ret_rest, struct failure *failure);
+
+void option_tables_print(const struct option_table *tables, size_t n_tables, FILE *stream);
+
+#endif

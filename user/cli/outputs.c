@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/outputs.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/export.h"
+
+const struct format_row profile_formats[] = {
+	{FORMAT_SVG, "svg", ".svg"},
+	{FORMAT_FOLDED, "folded", ".folded"},
+	{FORMAT_FOLDED, "txt", ".txt"},
+	{FORMAT_HTML, "html", ".html"},
+	{FORMAT_PPROF, "pprof", ".pb.gz"},
+	{FORMAT_PPROF, "pb.gz", ".pprof"},
+	{FORMAT_SPEEDSCOPE, "speedscope", ".speedscope.json"},
+	{FORMAT_SPEEDSCOPE, "speedscope.json", ".speedscope.json"},
+	{FORMAT_FIREFOX, "firefox", ".firefox.json"},
+	{FORMAT_FIREFOX, "firefox.json", ".firefox.json"},
+	{},
+};
+
+const struct format_row comparison_formats[] = {
+	{FORMAT_SVG, "svg", ".svg"},
+	{FORMAT_HTML, "html", ".html"},
+	{FORMAT_MARKDOWN, "markdown", ".md"},
+	{FORMAT_MARKDOWN, "md", ".markdown"},
+	{FORMAT_TEXT, "text", ".txt"},
+	{FORMAT_TEXT, "txt", ".text"},
+	{FORMAT_JSON, "json", ".json"},
+	{FORMAT_JUNIT, "junit", ".xml"},
+	{},
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), n_end = strlen(end);
+
+	return n > n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+static enum output_format format_of_path(const struct format_row *known, const char *path)
+{
+	if (output_descriptor(path) >= 0)
+		return known == comparison_formats ? FORMAT_TEXT : FORMAT_FOLDED;
+	for (; known->name; known++)
+		if (ends_with(path, known->ending))
+			return known->format;
+	return FORMAT_NONE;
+}
+
+static enum output_format format_of_name(const struct format_row *known, const char *name, size_t n)
+{
+	for (; known->name; known++)
+		if (strlen(known->name) == n && strncmp(known->name, name, n) == 0)
+			return known->format;
+	return FORMAT_NONE;
+}
+
+static const char *ending_of(const struct format_row *known, enum output_format format)
+{
+	while (known->format != format)
+		known++;
+	return known->ending;
+}
+
+void format_names(const struct format_row *known, char *text, size_t size)
+{
+	enum output_format before = FORMAT_NONE;
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (; known->name && n < size; known++) {
+		if (known->format != before)
+			n += snprintf(text + n, size - n, "%s%s", n ? ", " : "", known->name);
+		before = known->format;
+	}
+}
+
+int option_output(const struct option_row *row, void *field, const char *value,
+		  struct failure *failure)
+{
+	struct outputs *outputs = field;
+
+	if (!*value)
+		return option_bad(row, value, "a file", failure);
+	if (outputs->n_paths == MAX_OUTPUTS)
+		return option_bad(row, value, "possible: too many files", failure);
+	outputs->paths[outputs->n_paths++] = value;
+	return 0;
+}
+
+int option_formats(const struct option_row *row, void *field, const char *value,
+		   struct failure *failure)
+{
+	struct outputs *outputs = field;
+	char names[128], wanted[160];
+
+	format_names(outputs->known, names, sizeof names);
+	snprintf(wanted, sizeof wanted, "a list of %s", names);
+	outputs->n_formats = 0;
+	for (const char *list = value;;) {
+		size_t n = strcspn(list, ",");
+		enum output_format format = format_of_name(outputs->known, list, n);
+
+		if (format == FORMAT_NONE || outputs->n_formats == MAX_OUTPUTS)
+			return option_bad(row, value, wanted, failure);
+		outputs->formats[outputs->n_formats++] = format;
+		if (!list[n])
+			return 0;
+		list += n + 1;
+	}
+}
+
+int option_mode(const struct option_row *row, void *field, const char *value,
+		struct failure *failure)
+{
+	char *end;
+	unsigned long mode = strtoul(value, &end, 8);
+
+	if (*value < '0' || *value > '7' || *end || mode > 0777)
+		return option_bad(row, value, row->wanted, failure);
+	output_set_mode(mode);
+	return 0;
+}
+
+static int add_file(struct output_files *files, char *path, enum output_format format)
+{
+	if (!path)
+		return -ENOMEM;
+	files->files[files->n++] = (struct output_file){.path = path, .format = format};
+	return 0;
+}
+
+/* Where @event goes in: before the format's ending, else before the last dot. */
+static char *name_of_event(const struct outputs *outputs, const char *path, const char *event)
+{
+	const char *name = strrchr(path, '/'), *ending = strrchr(name ? name + 1 : path, '.');
+	char *named;
+
+	for (const struct format_row *row = outputs->known; row->name; row++)
+		if (ends_with(path, row->ending)) {
+			ending = path + strlen(path) - strlen(row->ending);
+			break;
+		}
+	if (!ending)
+		ending = path + strlen(path);
+	return asprintf(&named, "%.*s.%s%s", (int)(ending - path), path, event, ending) < 0 ? NULL
+											    : named;
+}
+
+/* Of a device there is one, whatever the event: /dev/null. */
+static char *path_for(const struct outputs *outputs, const char *path, const char *event)
+{
+	struct stat target;
+
+	return event && (stat(path, &target) < 0 || !S_ISCHR(target.st_mode))
+		       ? name_of_event(outputs, path, event)
+		       : strdup(path);
+}
+
+static int plan_named(const struct outputs *outputs, const char *event, struct output_files *files,
+		      struct failure *failure)
+{
+	size_t n = outputs->n_formats;
+	char names[128];
+	int r = 0;
+
+	if (n > 1 && n != outputs->n_paths)
+		return failure_set(
+			failure, -EINVAL,
+			"-f names %zu formats for %zu files of -o: give one, or one each", n,
+			outputs->n_paths);
+	for (size_t i = 0; i < outputs->n_paths && r == 0; i++) {
+		const char *path = outputs->paths[i];
+		enum output_format format =
+			n ? outputs->formats[i % n] : format_of_path(outputs->known, path);
+
+		if (format == FORMAT_NONE) {
+			failure_set(failure, -EINVAL, "-o %s: no format of that name", path);
+			format_names(outputs->known, names, sizeof names);
+			return failure_mend(failure, -EINVAL, "end it in .%s, or add -f: %s",
+					    outputs->known->name, names);
+		}
+		if (event && output_descriptor(path) >= 0) {
+			failure_set(failure, -EINVAL, "-o %s takes one event", path);
+			return failure_mend(failure, -EINVAL, "give one -e, or files");
+		}
+		r = add_file(files, path_for(outputs, path, event), format);
+	}
+	return r;
+}
+
+static int plan_defaults(const struct outputs *outputs, const char *stem,
+			 const enum output_format *defaults, struct output_files *files)
+{
+	const char *folder = outputs->folder ? outputs->folder : ".";
+	size_t n = outputs->n_formats;
+	int r = 0;
+
+	if (n)
+		defaults = outputs->formats;
+	for (size_t i = 0; (n ? i < n : defaults[i] != FORMAT_NONE) && r == 0; i++) {
+		char *path;
+
+		if (!stem && i > 0)
+			break;
+		if (!stem)
+			path = strdup("-");
+		else if (asprintf(&path, "%s/%s%s", folder, stem,
+				  ending_of(outputs->known, defaults[i])) < 0)
+			path = NULL;
+		r = add_file(files, path, defaults[i]);
+	}
+	return r;
+}
+
+int outputs_plan_event(const struct outputs *outputs, const char *stem, const char *event,
+		       const enum output_format *defaults, struct output_files *ret,
+		       struct failure *failure)
+{
+	return outputs->n_paths ? plan_named(outputs, event, ret, failure)
+				: plan_defaults(outputs, stem, defaults, ret);
+}
+
+int outputs_plan(const struct outputs *outputs, const char *stem,
+		 const enum output_format *defaults, struct output_files *ret,
+		 struct failure *failure)
+{
+	return outputs_plan_event(outputs, stem, NULL, defaults, ret, failure);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* One run of what file names do not like is one dash; none stands at either end. */
+static void stem_of(const char *name, char text[static EVENT_STEM_SIZE])
+{
+	bool has_file = starts_with(name, "uprobe:") || starts_with(name, "uretprobe:") ||
+			starts_with(name, "usdt:");
+	size_t n = 0;
+
+	if (starts_with(name, "tracepoint:"))
+		name += strlen("tracepoint:");
+	for (; *name && n < EVENT_STEM_SIZE - 4 /* for a number */; name++) {
+		bool is_plain = isalnum((unsigned char)*name) || strchr("._+=-", *name);
+
+		if (has_file && *name == '/')
+			while (n && text[n - 1] != ':')
+				n--;
+		else if (*name == ':' && has_file)
+			text[n++] = ':'; /* for the line above */
+		else if (is_plain)
+			text[n++] = *name;
+		else if (n && text[n - 1] != '-')
+			text[n++] = '-';
+	}
+	while (n && (text[n - 1] == '-' || text[n - 1] == ':'))
+		n--;
+	text[n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == ':')
+			text[i] = '-';
+}
+
+void outputs_event_stem(const char *const *names, size_t n, size_t number,
+			char text[static EVENT_STEM_SIZE])
+{
+	char other[EVENT_STEM_SIZE];
+	size_t same = 1;
+
+	stem_of(names[number], text);
+	for (size_t i = 0; i < number && i < n; i++) {
+		stem_of(names[i], other);
+		same += strcmp(text, other) == 0;
+	}
+	if (same > 1)
+		sprintf(text + strlen(text), "-%zu", same % 100);
+}
+
+int output_failed(const char *path, int error, struct failure *failure)
+{
+	return output_fail(failure, error, "write",
+			   strcmp(path, "-") == 0 ? "to standard output" : path);
+}
+
+int output_files_check(struct output_files *files, struct failure *failure)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		struct output_file *file = &files->files[i];
+		int r = output_find(file->path, &file->target);
+
+		if (r < 0)
+			return output_failed(file->path, r, failure);
+	}
+	return 0;
+}
+
+int output_files_put(struct output_files *files, const struct place *place, struct failure *failure)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		struct output_file *file = &files->files[i];
+		const char *slash = strrchr(file->path, '/');
+		int r = output_find_in(place, slash ? slash + 1 : file->path, &file->target);
+
+		if (r < 0)
+			return output_failed(file->path, r, failure);
+	}
+	return 0;
+}
+
+void output_files_done(struct output_files *files)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		free(files->files[i].path);
+		output_target_done(&files->files[i].target);
+	}
+	*files = (struct output_files){};
+}
+
+/* A folder that was removed meanwhile, by what was recorded maybe, may be there again. */
+static int open_file(struct output_file *file, struct output *ret)
+{
+	int r = output_open(&file->target, ret);
+
+	if (r != -ENOENT)
+		return r;
+	output_target_done(&file->target);
+	r = output_find(file->path, &file->target);
+	return r < 0 ? r : output_open(&file->target, ret);
+}
+
+static int write_file(struct output_file *file, output_fn write, void *data,
+		      struct failure *failure)
+{
+	struct output output = {};
+	int r = open_file(file, &output);
+
+	r = r < 0 ? r : write(data, file->format, output.stream);
+	r = r < 0 ? r : output_commit(&output);
+	output_abort(&output);
+	return r < 0 ? output_failed(file->path, r, failure) : 0;
+}
+
+int output_files_write(struct output_files *files, output_fn write, void *data,
+		       struct failure *failure)
+{
+	struct failure later;
+	int r = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		int this = write_file(&files->files[i], write, data, r < 0 ? &later : failure);
+
+		r = r < 0 ? r : this;
+	}
+	return r;
+}
+
+static int make_stacks(struct profile_view *view)
+{
+	int r = 0;
+
+	if (view->has_stacks)
+		return 0;
+	r = stacks_init(&view->stacks, &view->options->stacks);
+	r = r < 0 ? r : stacks_add(&view->stacks, view->profile, SIDE_NEW);
+	r = r < 0 ? r : stacks_finish(&view->stacks, SCALE_ABSOLUTE);
+	if (r < 0)
+		stacks_done(&view->stacks);
+	view->has_stacks = r == 0;
+	return r;
+}
+
+int write_profile(void *data, enum output_format format, FILE *stream)
+{
+	struct profile_view *view = data;
+	const struct unfold_options *unfold = &view->options->stacks.unfold;
+	struct stacks_options all = view->options->stacks;
+	int r;
+
+	all.no_idle = false; /* files keep it */
+
+	switch (format) {
+	case FORMAT_FOLDED: return export_folded(view->profile, &all, stream);
+	case FORMAT_PPROF: return export_pprof(view->profile, unfold, stream);
+	case FORMAT_SPEEDSCOPE: return export_speedscope(view->profile, unfold, stream);
+	case FORMAT_FIREFOX: return export_firefox(view->profile, unfold, stream);
+	default: break;
+	}
+	r = make_stacks(view);
+	if (r < 0)
+		return r;
+	return format == FORMAT_HTML ? render_html(&view->stacks, &view->options->picture, stream)
+				     : render_svg(&view->stacks, &view->options->picture, stream);
+}
+
+void profile_view_done(struct profile_view *view)
+{
+	if (view->has_stacks)
+		stacks_done(&view->stacks);
+	view->has_stacks = false;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "compare/gate_rules.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define MAX_WORDS 8
+
+/* A line on its way to a rule. */
+struct parsing {
+	const char *name; /* of the file */
+	unsigned int line;
+	char *words[MAX_WORDS];
+	char quotes[MAX_WORDS]; /* what a word stood between: " or / or 0 */
+	size_t n_words;
+	struct failure *failure;
+};
+
+static int complain(const struct parsing *parsing, const char *what, const char *word)
+{
+	failure_set(parsing->failure, -EINVAL, "%s:%u: %s%s%s%s", parsing->name, parsing->line,
+		    what, word ? " '" : "", word ? word : "", word ? "'" : "");
+	return failure_mend(parsing->failure, -EINVAL,
+			    "a rule is: function|module PATTERN fail-over PERCENT [weight "
+			    "self|total|both], total "
+			    "fail-over PERCENT, or ignore function|module PATTERN");
+}
+
+static void rule_free(struct gate_rule *rule)
+{
+	if (!rule)
+		return;
+	if (rule->kind == PATTERN_REGEX)
+		regfree(&rule->regex);
+	free(rule->pattern);
+	free(rule);
+}
+
+void gate_rules_done(struct gate_rules *rules)
+{
+	for (size_t i = 0; i < rules->n; i++)
+		rule_free(rules->rules[i]);
+	free(rules->rules);
+	*rules = (struct gate_rules){};
+}
+
+/* Takes over *@like, but for its address. */
+static int append(struct gate_rules *rules, const struct gate_rule *like, struct gate_rule **ret)
+{
+	struct gate_rule *rule = malloc(sizeof *rule);
+	int r = rule ? array_reserve(rules->rules, rules->capacity, rules->n, 1) : -ENOMEM;
+
+	if (r < 0) {
+		free(rule);
+		return r;
+	}
+	*rule = *like;
+	rules->rules[rules->n++] = rule;
+	*ret = rule;
+	return 0;
+}
+
+int gate_rules_add(struct gate_rules *rules, enum gate_by by, unsigned int weights,
+		   double fail_over)
+{
+	struct gate_rule *rule;
+
+	return append(rules,
+		      &(struct gate_rule){.by = by, .weights = weights, .fail_over = fail_over},
+		      &rule);
+}
+
+/* Takes the word that begins at *@text between @quote, its end being another one. */
+static int take_quoted(struct parsing *parsing, char **text, char quote)
+{
+	char *from = *text + 1, *to = from;
+
+	parsing->quotes[parsing->n_words] = quote;
+	parsing->words[parsing->n_words++] = to;
+	for (; *from && *from != quote; from++) {
+		/* A regular expression keeps its backslashes but for those of slashes. */
+		bool is_escape = *from == '\\' && from[1] &&
+				 (from[1] == quote || (quote == '"' && from[1] == '\\'));
+
+		if (is_escape)
+			from++;
+		else if (quote == '/' && *from == '\\' && from[1])
+			*to++ = *from++;
+		*to++ = *from;
+	}
+	if (!*from)
+		return complain(parsing,
+				quote == '"' ? "a double quote is not closed"
+					     : "a regular expression has no second /",
+				NULL);
+	*to = '\0';
+	*text = from + 1;
+	if (**text && !strchr(" \t\r\n", **text))
+		return complain(parsing, "there is no space behind a closing", (char[]){quote, 0});
+	return 0;
+}
+
+static int split_words(struct parsing *parsing, char *text)
+{
+	parsing->n_words = 0;
+	for (;;) {
+		text += strspn(text, " \t\r\n");
+		if (!*text || *text == '#')
+			return 0;
+		if (parsing->n_words == MAX_WORDS)
+			return complain(parsing, "too many words", NULL);
+		/* Only a pattern, the second word or the third, is quoted. */
+		if (parsing->n_words && (*text == '"' || *text == '/')) {
+			int r = take_quoted(parsing, &text, *text);
+
+			if (r < 0)
+				return r;
+			continue;
+		}
+		parsing->quotes[parsing->n_words] = 0;
+		parsing->words[parsing->n_words++] = text;
+		text += strcspn(text, " \t\r\n");
+		if (*text)
+			*text++ = '\0';
+	}
+}
+
+/* Takes word *@at if it is @wanted. */
+static bool take_word(const struct parsing *parsing, size_t *at, const char *wanted)
+{
+	if (*at >= parsing->n_words || parsing->quotes[*at] ||
+	    strcmp(parsing->words[*at], wanted) != 0)
+		return false;
+	++*at;
+	return true;
+}
+
+static int take_kind(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+{
+	for (int by = 0; by < N_GATE_BY; by++) {
+		if (take_word(parsing, at, gate_by_names[by])) {
+			rule->by = by;
+			return 0;
+		}
+	}
+	return complain(parsing,
+			*at < parsing->n_words ? "neither function, module, total nor ignore:"
+					       : "function or module is missing behind ignore",
+			*at < parsing->n_words ? parsing->words[*at] : NULL);
+}
+
+static int take_pattern(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+{
+	char quote;
+
+	if (rule->by == GATE_ALL)
+		return 0;
+	if (*at >= parsing->n_words || !*parsing->words[*at])
+		return complain(parsing, "a pattern is missing", NULL);
+	quote = parsing->quotes[*at];
+	rule->pattern = strdup(parsing->words[(*at)++]);
+	if (!rule->pattern)
+		return -ENOMEM;
+	rule->kind = quote == '"' ? PATTERN_NAME : PATTERN_GLOB;
+	if (quote != '/')
+		return 0;
+	if (regcomp(&rule->regex, rule->pattern, REG_EXTENDED | REG_NOSUB) != 0)
+		return complain(parsing, "not a regular expression:", rule->pattern);
+	rule->kind = PATTERN_REGEX;
+	return 0;
+}
+
+static int take_percent(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+{
+	const char *word;
+	char *end;
+
+	if (!take_word(parsing, at, "fail-over"))
+		return complain(parsing, "fail-over is missing", NULL);
+	if (*at >= parsing->n_words)
+		return complain(parsing, "a percentage is missing behind fail-over", NULL);
+	word = parsing->words[(*at)++];
+	rule->fail_over = strtod(word, &end);
+	if (end != word && *end == '%')
+		end++;
+	if (end == word || *end || !isfinite(rule->fail_over) || rule->fail_over < 0)
+		return complain(parsing, "not a percentage:", word);
+	return 0;
+}
+
+static int take_weight(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+{
+	if (!take_word(parsing, at, "weight"))
+		return 0;
+	if (take_word(parsing, at, "self"))
+		rule->weights = GATE_BIT(GATE_SELF);
+	else if (take_word(parsing, at, "total"))
+		rule->weights = GATE_BIT(GATE_TOTAL);
+	else if (take_word(parsing, at, "both"))
+		rule->weights = GATE_BOTH;
+	else
+		return complain(parsing, "weight is self, total or both", NULL);
+	return 0;
+}
+
+static int parse_rule(const struct parsing *parsing, struct gate_rule *rule)
+{
+	size_t at = 0;
+	int r;
+
+	rule->ignore = take_word(parsing, &at, "ignore");
+	r = take_kind(parsing, &at, rule);
+	r = r < 0 ? r : take_pattern(parsing, &at, rule);
+	if (!rule->ignore) {
+		r = r < 0 ? r : take_percent(parsing, &at, rule);
+		r = r < 0 ? r : take_weight(parsing, &at, rule);
+	}
+	if (r == 0 && at < parsing->n_words)
+		r = complain(parsing, "not expected:", parsing->words[at]);
+	return r;
+}
+
+static int add_line(struct gate_rules *rules, struct parsing *parsing, char *text,
+		    unsigned int weights)
+{
+	struct gate_rule *rule;
+	int r = split_words(parsing, text);
+
+	if (r < 0 || !parsing->n_words)
+		return r;
+	r = append(rules, &(struct gate_rule){.line = parsing->line, .weights = weights}, &rule);
+	return r < 0 ? r : parse_rule(parsing, rule);
+}
+
+int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name, unsigned int weights,
+		    struct failure *failure)
+{
+	struct parsing parsing = {.name = name, .failure = failure};
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = getline(&text, &size, stream)) >= 0) {
+		parsing.line++;
+		if (memchr(text, '\0', n))
+			r = complain(&parsing, "this is no text", NULL);
+		else
+			r = add_line(rules, &parsing, text, weights);
+	}
+	if (r == 0 && ferror(stream))
+		r = failure_set(failure, -EIO, "cannot read %s", name);
+	free(text);
+	return r;
+}
+
+static bool matches(const struct gate_rule *rule, const char *name)
+{
+	switch (rule->kind) {
+	case PATTERN_ANY: return true;
+	case PATTERN_NAME: return strcmp(rule->pattern, name) == 0;
+	case PATTERN_REGEX: return regexec(&rule->regex, name, 0, NULL, 0) == 0;
+	default: break;
+	}
+	/* A name that holds a glob's characters is one for itself as well. */
+	return strcmp(rule->pattern, name) == 0 || fnmatch(rule->pattern, name, 0) == 0;
+}
+
+bool gate_rule_matches(const struct gate_rule *rule, const struct gate_sums *sums,
+		       const struct gate_item *item)
+{
+	if (rule->by != item->by)
+		return false;
+	if (matches(rule, gate_name(sums, item->name)))
+		return true;
+	/* A module with its version, too. */
+	return item->by == GATE_MODULE && matches(rule, gate_name(sums, item->module));
+}
+
+const struct gate_rule *gate_rules_find(const struct gate_rules *rules,
+					const struct gate_sums *sums, const struct gate_item *item)
+{
+	for (size_t i = rules->n; i-- > 0;)
+		if (gate_rule_matches(rules->rules[i], sums, item))
+			return rules->rules[i]->ignore ? NULL : rules->rules[i];
+	return NULL;
+}

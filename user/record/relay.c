@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/relay.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/system.h"
+
+/* Processes between a command and one that it started: more than any real tree has. */
+#define MAX_ANCESTORS 256
+
+/* The state and the parent of a process, as its stat says: `pid (comm) S ppid`. */
+static bool look_at(uint32_t pid, char *ret_state, uint32_t *ret_parent)
+{
+	char path[32], text[512];
+	const char *end;
+
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	if (read_text_file(path, text, sizeof text) < 0)
+		return false;
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %c %u", ret_state, ret_parent) == 2;
+}
+
+static bool is_of_command(uint32_t pid, const struct command *command)
+{
+	char state;
+
+	for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
+		if (pid == (uint32_t)command->pid)
+			return true;
+		if (!look_at(pid, &state, &pid))
+			return false;
+	}
+	return false;
+}
+
+static bool is_stopped(const struct command *command)
+{
+	uint32_t parent;
+	char state;
+
+	return look_at(command->pid, &state, &parent) && state == 'T';
+}
+
+/* Sent by the kernel, the terminal's signals reach the whole group. */
+static bool was_sent_to_us(const struct signalfd_siginfo *info, const struct command *command)
+{
+	return info->ssi_code != SI_KERNEL && !is_of_command(info->ssi_pid, command);
+}
+
+static void take(struct signals *signals, struct command *command,
+		 const struct signalfd_siginfo *info)
+{
+	int number = info->ssi_signo;
+
+	/* A second SIGCONT would do no harm, but some commands count them. */
+	if (was_sent_to_us(info, command) && !command->ended &&
+	    (number != SIGCONT || is_stopped(command)))
+		kill(command->pid, number);
+	signals_note(signals, info);
+}
+
+bool relay_signals(struct signals *signals, struct command *command)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals->fd, &info, sizeof info) == sizeof info) {
+		if (!command->pid) {
+			signals->asked_ns = monotonic_ns();
+			return true;
+		}
+		take(signals, command, &info);
+	}
+	return signals->end_ns && monotonic_ns() >= signals->end_ns;
+}
+
+void relay_until_end(struct signals *signals, struct command *command)
+{
+	struct pollfd fds[] = {
+		{.fd = command->pid_fd, .events = POLLIN},
+		{.fd = signals->fd, .events = POLLIN},
+	};
+
+	while (command->released && !command_poll(command)) {
+		/* Without a pidfd (Linux 5.2 and older) its end is looked for now and then. */
+		poll(fds, 2, command->pid_fd < 0 ? 100 : -1);
+		relay_signals(signals, command);
+	}
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/set_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/system.h"
+#include "record/losses.h"
+#include "render/sets_page.h"
+#include "report/ranking.h"
+
+/* Names with the same stamp, after a clock was set back or of several recordings. */
+#define MOST_NAMESAKES 1000
+
+/* What the page may be older than for each byte of the list: a millisecond or so for each set. */
+#define PAGE_NS_PER_BYTE 1000
+
+struct writing {
+	const struct window_origin *origin;
+	const struct record_options *options;
+	struct collect_window *window;
+	const char *source;
+	struct set_report *report;
+	struct set_folder folder;
+	struct window_files files;
+	struct sets sets; /* of this window */
+};
+
+const char *set_folder_path(const struct record_options *options)
+{
+	return options->outputs.folder ? options->outputs.folder : ".";
+}
+
+static const char *file_name(const struct output_file *file)
+{
+	const char *slash = strrchr(file->path, '/');
+
+	return slash ? slash + 1 : file->path;
+}
+
+/* Names */
+
+static bool any_is_there(const struct set_folder *folder, const struct window_files *files)
+{
+	for (size_t event = 0; event < files->n; event++)
+		for (size_t i = 0; i < files->events[event].n; i++)
+			if (set_folder_has(folder, file_name(&files->events[event].files[i])))
+				return true;
+	return false;
+}
+
+/* Names that no file has: whatever the clock says, nothing is overwritten. */
+static int choose_names(struct writing *writing, struct failure *failure)
+{
+	uint64_t start_ns = writing->window->profile->start_realtime_ns;
+	bool milliseconds = writing->options->collect.every_ns % NSEC_PER_SEC != 0;
+	char stamp[SET_STAMP_SIZE], *numbered = writing->report->stamp;
+	int r;
+
+	set_stamp(start_ns, milliseconds, stamp);
+	for (unsigned int i = 1; i <= MOST_NAMESAKES; i++) {
+		if (i == 1)
+			snprintf(numbered, sizeof writing->report->stamp, "%s", stamp);
+		else
+			snprintf(numbered, sizeof writing->report->stamp, "%s-%u", stamp, i);
+		r = window_files_plan(writing->options, numbered, &writing->files, failure);
+		if (r < 0 || !any_is_there(&writing->folder, &writing->files))
+			return r;
+		window_files_done(&writing->files);
+	}
+	numbered[0] = '\0';
+	return failure_set(failure, -EEXIST, "%s has files of %s already", writing->folder.path,
+			   stamp);
+}
+
+static void remove_files(const struct set_folder *folder, const struct window_files *files)
+{
+	for (size_t event = 0; event < files->n; event++)
+		for (size_t i = 0; i < files->events[event].n; i++)
+			set_folder_unlink(folder, file_name(&files->events[event].files[i]));
+}
+
+/* What the list says of a set */
+
+static uint64_t in_unit(const struct profile *profile, uint64_t weight)
+{
+	return profile->mode == PROFILE_ONCPU ? weight : (weight + 500) / 1000;
+}
+
+static int add_functions(struct sets *sets, const struct profile *profile,
+			 const struct ranking *ranking)
+{
+	size_t n = ranking_functions(ranking);
+	int r = 0;
+
+	for (size_t i = 0; i < n && i < SET_MOST_FUNCTIONS && r == 0; i++) {
+		const struct ranking_row *row = &ranking->rows[i];
+		char name[4096];
+
+		if (!row->self)
+			break;
+		snprintf(name, sizeof name, "%s%s", row->name, frame_kind_suffix(row->kind));
+		r = sets_add_function(sets, name, row->module, in_unit(profile, row->self));
+	}
+	return r;
+}
+
+/* The total, of which nothing is rounded before, and the heaviest functions of the event shown. */
+static int rank_functions(struct writing *writing)
+{
+	struct profile *profile = writing->window->profile;
+	struct stacks_options options = {.unfold = writing->options->view.stacks.unfold};
+	struct report_source source = {};
+	struct ranking ranking = {};
+	struct stacks stacks = {};
+	int r = stacks_init(&stacks, &options);
+
+	r = r < 0 ? r : stacks_add(&stacks, profile, SIDE_NEW);
+	r = r < 0 ? r : stacks_finish(&stacks, SCALE_ABSOLUTE);
+	if (r >= 0) {
+		writing->sets.items[writing->sets.n - 1].total =
+			in_unit(profile, stacks.totals[0] + stacks.totals[1]);
+		r = report_source_init(&source, &stacks);
+		r = r < 0 ? r : ranking_make(&source, REPORT_FUNCTIONS, false, &ranking);
+		r = r < 0 ? r : add_functions(&writing->sets, profile, &ranking);
+		ranking_done(&ranking);
+		report_source_done(&source);
+	}
+	stacks_done(&stacks);
+	return r;
+}
+
+static int add_losses(struct writing *writing)
+{
+	struct loss losses[N_LOSSES];
+	int r = 0;
+
+	losses_list(&writing->report->totals, writing->options->collect.mode, losses);
+	for (size_t i = 0; i < N_LOSSES && r == 0; i++)
+		if (losses[i].n)
+			r = sets_add_loss(&writing->sets, losses[i].key, losses[i].n);
+	return r;
+}
+
+static int add_files(struct writing *writing, const struct output_files *files)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < files->n && r == 0; i++) {
+		const char *name = file_name(&files->files[i]);
+		struct stat st = {};
+
+		fstatat(writing->folder.place.fd, name, &st, AT_SYMLINK_NOFOLLOW);
+		r = sets_add_file(&writing->sets, name, st.st_size);
+	}
+	return r;
+}
+
+static const char *event_name(const struct writing *writing)
+{
+	const struct profile *profile = writing->window->profile;
+
+	return profile->n_events
+		       ? strings_get(&profile->strings, profile->events[profile->event].name)
+		       : writing->source;
+}
+
+static const char *unit_name(const struct profile *profile)
+{
+	return profile->mode != PROFILE_ONCPU ? "microseconds"
+	       : profile_is_counted(profile)  ? "events"
+					      : "samples";
+}
+
+static double event_frequency(const struct profile *profile)
+{
+	return profile->mode == PROFILE_OFFCPU ? 0
+	       : profile->n_events	       ? profile->events[profile->event].frequency
+					       : profile->frequency;
+}
+
+static int add_texts(struct writing *writing, size_t event, struct set *set)
+{
+	const struct profile *profile = writing->window->profile;
+	struct strings *strings = &writing->sets.strings;
+	char stem[WINDOW_STEM_SIZE], name[2 * WINDOW_STEM_SIZE];
+	int r;
+
+	window_stem(writing->options, event, stem);
+	snprintf(name, sizeof name, "%s-%s", writing->report->stamp, stem);
+	r = strings_add(strings, name, &set->name);
+	r = r < 0 ? r : strings_add(strings, event_name(writing), &set->event);
+	r = r < 0 ? r : strings_add(strings, unit_name(profile), &set->unit);
+	r = r < 0 ? r : strings_add(strings, BPFFLAME_VERSION, &set->version);
+	r = r < 0 ? r
+		  : strings_add(strings, strings_get(&profile->strings, profile->host), &set->host);
+	r = r < 0 ? r
+		  : strings_add(strings, strings_get(&profile->strings, profile->kernel),
+				&set->kernel);
+	return r < 0 ? r
+		     : strings_add(strings, strings_get(&profile->strings, profile->command_line),
+				   &set->command_line);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static int add_set(struct writing *writing, size_t event)
+{
+	struct profile *profile = writing->window->profile;
+	const struct totals *totals = &writing->report->totals;
+	const struct sample_totals *samples = &totals->events[event];
+	struct set set = {
+		.mode = profile->mode,
+		.start_realtime_ns = profile->start_realtime_ns,
+		.duration_ns = profile->duration_ns,
+		.windows = totals->windows,
+		.samples = profile->mode == PROFILE_OFFCPU ? samples->waiting : samples->running,
+		.complete_percent = percent(samples->ends[STACK_COMPLETE], samples->weight),
+		.loss_percent = losses_percent(totals, profile->mode),
+	};
+	int r;
+
+	if (profile->n_events)
+		profile_show_event(profile, event);
+	set.frequency = event_frequency(profile);
+	r = add_texts(writing, event, &set);
+	r = r < 0 ? r : sets_add(&writing->sets, &set);
+	r = r < 0 ? r : rank_functions(writing);
+	r = r < 0 ? r : add_losses(writing);
+	return r < 0 ? r : add_files(writing, &writing->files.events[event]);
+}
+
+static int fail(const struct writing *writing, int error, const char *name, struct failure *failure)
+{
+	return failure_set(failure, error, "cannot write %s/%s: %s", writing->folder.path, name,
+			   output_error(error));
+}
+
+/* Files, then their lines. */
+static int write_sets(struct writing *writing, struct failure *failure)
+{
+	int r = window_files_put(&writing->files, &writing->folder.place, failure);
+
+	r = r < 0 ? r : window_write(writing->window, writing->options, &writing->files, failure);
+	if (r < 0)
+		return r;
+	r = sets_init(&writing->sets);
+	for (size_t event = 0; event < writing->files.n && r >= 0; event++)
+		r = add_set(writing, event);
+	r = r < 0 ? r : set_folder_append(&writing->folder, &writing->sets);
+	if (r < 0)
+		return fail(writing, r, SETS_INDEX, failure);
+	writing->report->is_listed = true;
+	return 0;
+}
+
+/* The lists */
+
+static int rotate(struct writing *writing, struct set_index *index)
+{
+	bool *gone = calloc(index->sets.n + 1, sizeof *gone);
+	size_t n_newest = writing->sets.n ? writing->sets.n : 1, n_gone;
+	int r = 0;
+
+	if (!gone)
+		return -ENOMEM;
+	n_gone = sets_rotate(&index->sets, &writing->options->keep, n_newest, realtime_ns(), gone);
+	if (n_gone)
+		r = set_folder_remove(&writing->folder, index, gone);
+	free(gone);
+	if (n_gone && r == 0) {
+		writing->report->removed = n_gone;
+		set_index_done(index);
+		r = set_folder_read(&writing->folder, index);
+	}
+	return r;
+}
+
+static int write_page(void *sets, FILE *stream)
+{
+	return render_sets_page(sets, stream);
+}
+
+/*
+ * Whether the page is to be made anew. That of many sets takes long: where they are short, too, it
+ * follows now and then only, and at the end of the recording.
+ */
+static bool page_is_due(const struct writing *writing)
+{
+	uint64_t bytes = set_folder_index_bytes(&writing->folder), now = realtime_ns(), then;
+	struct stat st;
+
+	if (writing->window->is_last ||
+	    fstatat(writing->folder.place.fd, SETS_PAGE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return true;
+	then = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+	return now < then || now - then >= bytes * PAGE_NS_PER_BYTE;
+}
+
+static int write_lists(struct writing *writing, struct failure *failure)
+{
+	const struct set_limits *keep = &writing->options->keep;
+	bool limited = keep->sets || keep->age_ns || keep->bytes;
+	bool due = page_is_due(writing);
+	struct set_index index = {};
+	const char *name = SETS_INDEX;
+	int r;
+
+	if (!limited && !due)
+		return 0;
+	r = set_folder_read(&writing->folder, &index);
+	if (r == 0 && limited)
+		r = rotate(writing, &index);
+	if (r == 0 && due) {
+		name = SETS_PAGE;
+		r = set_folder_write(&writing->folder, SETS_PAGE, write_page, &index.sets);
+	}
+	set_index_done(&index);
+	return r < 0 ? fail(writing, r, name, failure) : 0;
+}
+
+static int write_locked(struct writing *writing, struct failure *failure)
+{
+	struct failure later;
+	int r = set_folder_lock(&writing->folder), of_lists;
+
+	if (r < 0)
+		return set_folder_lock_failed(&writing->folder, r, failure);
+	r = choose_names(writing, failure);
+	r = r < 0 ? r : write_sets(writing, failure);
+	if (r < 0)
+		remove_files(&writing->folder, &writing->files);
+	/* Also where there was no room: old sets may go. */
+	of_lists = write_lists(writing, r < 0 ? &later : failure);
+	return r < 0 ? r : of_lists;
+}
+
+static int write_all(struct writing *writing, struct failure *failure)
+{
+	struct symbol_stats symbols = {};
+	int r = window_name(writing->window, writing->origin, &symbols, failure);
+
+	if (r < 0)
+		return r;
+	totals_of_window(writing->window, &symbols, &writing->report->totals);
+	r = set_folder_open(set_folder_path(writing->options), false, &writing->folder, failure);
+	if (r < 0)
+		return r;
+	r = write_locked(writing, failure);
+	set_folder_close(&writing->folder);
+	return r;
+}
+
+void set_write(const struct window_origin *origin, struct collect_window *window,
+	       const char *source, struct set_report *report)
+{
+	struct writing writing = {
+		.origin = origin,
+		.options = origin->options,
+		.window = window,
+		.source = source,
+		.report = report,
+		.folder = SET_FOLDER_NONE,
+	};
+
+	report->error = write_all(&writing, &report->failure);
+	window_files_done(&writing.files);
+	sets_done(&writing.sets);
+}
+
+void set_clean(const struct record_options *options, const struct set_report *report)
+{
+	struct window_files files = {};
+	struct set_folder folder;
+	struct failure failure;
+
+	if (set_folder_open(set_folder_path(options), false, &folder, &failure) < 0)
+		return;
+	if (set_folder_try_lock(&folder) == 0) {
+		set_folder_sweep(&folder);
+		if (report->stamp[0] && !report->is_listed &&
+		    window_files_plan(options, report->stamp, &files, &failure) == 0)
+			remove_files(&folder, &files);
+		window_files_done(&files);
+	}
+	set_folder_close(&folder);
+}
+
+/* Whoever removed the files by hand has removed the set. */
+static void drop_missing(const struct set_folder *folder)
+{
+	struct set_index index = {};
+	bool *gone;
+
+	if (set_folder_read(folder, &index) < 0)
+		return;
+	gone = calloc(index.sets.n + 1, sizeof *gone);
+	for (size_t i = 0; gone && i < index.sets.n; i++)
+		gone[i] = !set_folder_has_any(folder, &index.sets, &index.sets.items[i]);
+	if (gone)
+		set_folder_remove(folder, &index, gone);
+	free(gone);
+	set_index_done(&index);
+}
+
+int set_prepare(const struct record_options *options, struct failure *failure)
+{
+	struct set_folder folder;
+	int r = set_folder_open(set_folder_path(options), true, &folder, failure);
+
+	if (r < 0)
+		return r;
+	r = set_folder_try_lock(&folder);
+	if (r == 0) {
+		set_folder_sweep(&folder);
+		drop_missing(&folder);
+	} else if (r == -EWOULDBLOCK) {
+		r = 0; /* somebody else records there, too */
+	} else {
+		set_folder_lock_failed(&folder, r, failure);
+	}
+	set_folder_close(&folder);
+	return r;
+}

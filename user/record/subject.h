@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * subject: who is recorded, in a few words for the titles of pictures: `node server.js (11650)`,
+ * `gcc -O2 -c a.c`, `host vm7`.
+ */
+#ifndef RECORD_SUBJECT_H
+#define RECORD_SUBJECT_H
+
+#include "record/options.h"
+
+#define SUBJECT_SIZE 256
+
+/* Call it while the targets live. What they call themselves is in it: to be escaped. */
+void subject_find(const struct record_options *options, char text[static SUBJECT_SIZE]);
+
+#endif

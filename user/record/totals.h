@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * totals: what a recording came to, added up window by window, so that the windows need not stay.
+ * One window is the sum of one. No pointers inside: a process that writes a window hands them to
+ * the one that records in shared memory.
+ */
+#ifndef RECORD_TOTALS_H
+#define RECORD_TOTALS_H
+
+#include "record/time_table.h"
+#include "collect/collect.h"
+#include "symbol/symbolize.h"
+
+/* Of the samples of one event. */
+struct sample_totals {
+	uint64_t running, waiting; /* samples; parts of off-CPU periods */
+	uint64_t weight;
+	uint64_t ends[N_STACK_ENDS];	 /* weight by how far the stack could be unwound */
+	uint64_t frames, unnamed_frames; /* weighted by samples */
+};
+
+struct totals {
+	uint64_t windows; /* that were recorded */
+	uint64_t joined;  /* of these, those that were added to the one before them */
+	uint64_t start_realtime_ns, duration_ns;
+	struct sample_totals samples; /* of all events */
+	struct sample_totals events[PROFILE_MAX_EVENTS];
+	struct time_table times;
+	/*
+	 * Counts are sums. Of what is one thing in every window (files, memory, distinct stacks),
+	 * the most of any window.
+	 */
+	struct collect_stats stats;
+	struct symbol_stats symbols;
+};
+
+/* Of one window, what is known before its samples are looked at. */
+void totals_begin(const struct collect_window *window, struct totals *ret);
+/* Of one window that is symbolized: all. Which event the profile shows may be another one then. */
+void totals_of_window(const struct collect_window *window, const struct symbol_stats *symbols,
+		      struct totals *ret);
+
+/* Adds those of a later window. */
+void totals_add(struct totals *totals, const struct totals *window);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/unseen.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/system.h"
+
+#define LEAST_EXPECTED 20  /* samples: fewer say nothing */
+#define LEAST_SHARE    0.8 /* of what is expected: steal and rounding take less */
+#define MOST_SIGMAS    5.0
+
+/* Fields of /proc/PID/stat behind the command, which begin with number 3: proc(5). */
+enum { FIELD_FIRST = 3, FIELD_UTIME = 14, FIELD_STIME = 15, FIELD_START = 22 };
+
+/* `PID (COMMAND) S …`: a command may hold anything, parentheses too. */
+static bool parse(const char *text, uint64_t tick_ns, struct unseen_process *ret)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at = close;
+	uint64_t values[FIELD_START + 1] = {};
+	size_t n = open && close > open ? close - open - 1 : 0;
+
+	if (!close || close < open)
+		return false;
+	for (int field = FIELD_FIRST; field <= FIELD_START; field++) {
+		at = strchr(at + 1, ' ');
+		if (!at)
+			return false;
+		values[field] = strtoull(at + 1, NULL, 10);
+	}
+	*ret = (struct unseen_process){
+		.pid = strtoul(text, NULL, 10),
+		.start_ticks = values[FIELD_START],
+		.cpu_ns = (values[FIELD_UTIME] + values[FIELD_STIME]) * tick_ns,
+	};
+	snprintf(ret->comm, sizeof ret->comm, "%.*s", (int)n, open + 1);
+	return true;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	uint32_t pid_a = ((const struct unseen_process *)a)->pid;
+	uint32_t pid_b = ((const struct unseen_process *)b)->pid;
+
+	return pid_a < pid_b ? -1 : pid_a > pid_b;
+}
+
+/* Errors: -ENOMEM; a process that is gone is none. */
+static int add(const char *pid, struct unseen_process **processes, size_t *n, size_t *capacity)
+{
+	uint64_t tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
+	char path[64], text[1024];
+	int r;
+
+	snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+	if (read_text_file(path, text, sizeof text) < 0)
+		return 0;
+	r = array_reserve(*processes, *capacity, *n, 1);
+	if (r == 0 && parse(text, tick_ns, &(*processes)[*n]))
+		++*n;
+	return r;
+}
+
+static int read_all(const uint32_t *pids, size_t n_pids, struct unseen_process **ret, size_t *ret_n)
+{
+	struct unseen_process *processes = NULL;
+	DIR *proc = n_pids ? NULL : opendir("/proc");
+	int r = n_pids || proc ? 0 : -errno;
+	size_t n = 0, capacity = 0;
+	struct dirent *entry;
+
+	while (proc && r == 0 && (entry = readdir(proc)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			r = add(entry->d_name, &processes, &n, &capacity);
+	for (size_t i = 0; i < n_pids && r == 0; i++) {
+		char pid[16];
+
+		snprintf(pid, sizeof pid, "%" PRIu32, pids[i]);
+		r = add(pid, &processes, &n, &capacity);
+	}
+	if (proc)
+		closedir(proc);
+	if (r < 0) {
+		free(processes);
+		return r;
+	}
+	if (n)
+		qsort(processes, n, sizeof *processes, compare_pids);
+	*ret = processes;
+	*ret_n = n;
+	return 0;
+}
+
+int unseen_begin(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
+{
+	return read_all(pids, n_pids, &unseen->before, &unseen->n_before);
+}
+
+static struct unseen_process *find(struct unseen_process *processes, size_t n, uint32_t pid)
+{
+	const struct unseen_process key = {.pid = pid};
+
+	return n ? bsearch(&key, processes, n, sizeof key, compare_pids) : NULL;
+}
+
+int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
+{
+	int r = unseen->before ? read_all(pids, n_pids, &unseen->processes, &unseen->n) : -ENOENT;
+
+	for (size_t i = 0; i < unseen->n && r == 0; i++) {
+		struct unseen_process *process = &unseen->processes[i];
+		const struct unseen_process *before =
+			find(unseen->before, unseen->n_before, process->pid);
+
+		if (before && before->start_ticks == process->start_ticks)
+			process->cpu_ns -=
+				before->cpu_ns < process->cpu_ns ? before->cpu_ns : process->cpu_ns;
+	}
+	return r;
+}
+
+/* Samples of a time are Poisson's at most: of mean and variance alike. */
+static bool is_unseen(const struct unseen_process *process)
+{
+	double expected = process->n_expected;
+
+	return expected >= LEAST_EXPECTED && process->n_samples < LEAST_SHARE * expected &&
+	       process->n_samples < expected - MOST_SIGMAS * sqrt(expected);
+}
+
+static int compare_missing(const void *a, const void *b)
+{
+	const struct unseen_process *of_a = a, *of_b = b;
+	uint64_t missing_a = of_a->n_expected - of_a->n_samples;
+	uint64_t missing_b = of_b->n_expected - of_b->n_samples;
+
+	return missing_a > missing_b ? -1 : missing_a < missing_b;
+}
+
+void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned int frequency)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+		struct unseen_process *process = find(unseen->processes, unseen->n, sample->pid);
+
+		if (process)
+			process->n_samples += sample->count;
+	}
+	for (size_t i = 0; i < unseen->n; i++) {
+		struct unseen_process *process = &unseen->processes[i];
+
+		process->n_expected = process->cpu_ns / 1e9 * frequency;
+		if (is_unseen(process))
+			unseen->processes[n++] = *process;
+	}
+	unseen->n = n;
+	if (n)
+		qsort(unseen->processes, n, sizeof *unseen->processes, compare_missing);
+}
+
+void unseen_done(struct unseen *unseen)
+{
+	free(unseen->before);
+	free(unseen->processes);
+	*unseen = (struct unseen){};
+}
