@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BPFFLAME, WORKLOADS, Folded, Running, record, workload
+from harness import BPFFLAME, WORKLOADS, Folded, Running, record, wait_until, workload
 
 NOBODY = "65534"
 
@@ -224,6 +224,82 @@ def test_the_sandbox_holds(prefix):
     assert outcomes.pop("memory") == "exit 1", result.stdout
     assert set(outcomes.values()) == {f"signal {signal.SIGSYS.value}"}, outcomes
     assert len(outcomes) == 13
+
+
+@pytest.mark.parametrize("prefix", [[], ["setpriv", "--reuid", "1234", "--clear-groups"]], ids=["root", "user"])
+def test_the_sandbox_of_those_that_read_recordings_holds(prefix):
+    """Each way out fails; memory is theirs."""
+    result = subprocess.run([*prefix, WORKLOADS / "sandbox", "confined"], stdin=subprocess.DEVNULL, check=True,
+                            text=True, stdout=subprocess.PIPE)
+    outcomes = dict(line.split(" ", 1) for line in result.stdout.splitlines())
+    assert (outcomes.pop("allowed"), outcomes.pop("memory")) == ("exit 0", "exit 0"), result.stdout
+    code = {outcomes.pop("mmap_code"), outcomes.pop("mprotect_code")}
+    assert code == {f"signal {signal.SIGSYS.value}"} and set(outcomes.values()) == {"exit 1"}, result.stdout
+    assert len(outcomes) == 11
+
+
+# --- who reads recordings --------------------------------------------------------------------
+
+READS = {"render": ["render", "-", "-o", "x.svg"], "report": ["report", "-"],
+         "diff": ["diff", "in.folded", "-", "--rules", "rules", "-o", "x.svg"],
+         "compare": ["baseline", "compare", "bench", "-", "--dir", "store"],
+         "save": ["baseline", "save", "bench", "-", "--commit", "b", "--dir", "store"]}
+
+
+@contextlib.contextmanager
+def reading(tmp_path, words):
+    """A command that waits for its input, and the process that waits."""
+    (tmp_path / "in.folded").write_text("a;b 3\n")
+    (tmp_path / "rules").write_text("total fail-over 900\n")
+    subprocess.run([BPFFLAME, "baseline", "save", "-q", "bench", "in.folded", "--commit", "a", "--dir", "store"],
+                   cwd=tmp_path, check=True)
+    with subprocess.Popen([BPFFLAME, *words], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        yield process, wait_for_child(process.pid, "bpfflame")
+        process.kill()
+
+
+@pytest.mark.parametrize("words", READS.values(), ids=READS)
+def test_who_reads_recordings_has_no_rights(tmp_path, words):
+    with reading(tmp_path, words) as (process, reader):
+        # Its parent has one already.
+        wait_until(lambda: status_of(reader)["Seccomp_filters"] == ["2"])
+        status = status_of(reader)
+        kinds = [os.readlink(f"/proc/{reader}/fd/{fd}") for fd in os.listdir(f"/proc/{reader}/fd")]
+        process.communicate("a;c 3\n", timeout=20)
+        assert process.returncode == 0
+    assert status["Uid"] == status["Gid"] == [NOBODY] * 4
+    for capabilities in "CapInh", "CapPrm", "CapEff", "CapAmb":
+        assert int(status[capabilities][0], 16) == 0, capabilities
+    assert (status["NoNewPrivs"], status["Groups"]) == (["1"], [])
+    assert len(kinds) >= 4, kinds
+
+
+@pytest.mark.parametrize("words", READS.values(), ids=READS)
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_file_that_crashes_its_reader_changes_nothing(tmp_path, words, number):
+    (tmp_path / "x.svg").write_text("before")
+    with reading(tmp_path, words) as (process, reader):
+        os.kill(reader, number)
+        output, error = process.communicate(timeout=20)
+        assert process.returncode == 1 and output == ""
+        assert error.startswith("bpfflame: cannot go on with ") and error.count("\n") == 1, error
+    assert (tmp_path / "x.svg").read_text() == "before"
+    assert {path.name for path in tmp_path.iterdir()} == {"in.folded", "rules", "store", "x.svg"}
+    assert os.listdir(tmp_path / "store" / "bench") == ["a"]
+
+
+def is_gone(pid):
+    """It may wait for init to be told of it."""
+    return not Path(f"/proc/{pid}").exists() or status_of(pid)["State"][0] == "Z"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_who_reads_recordings(tmp_path, number):
+    with reading(tmp_path, READS["render"]) as (process, reader):
+        os.kill(process.pid, number)
+        assert process.wait(timeout=20) == -number
+        wait_until(lambda: is_gone(reader))
 
 
 def test_the_sandbox_reads_what_we_read(tmp_path):

@@ -2,9 +2,11 @@
 /*
  * sandbox: enters bpfflame's sandbox and tries to get out of it, each time in a process of its own.
  * Prints "NAME signal N" or "NAME exit N" for each try: exit 0 says that it worked.
+ * usage: sandbox [confined]	that of base/confined.h
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,14 +125,21 @@ static const struct {
 	{"allowed", try_allowed},
 };
 
-int main(void)
+static int enter(bool is_confined)
 {
+	return is_confined ? sandbox_enter_confined() : sandbox_enter(512ul << 20);
+}
+
+int main(int argc, char **argv)
+{
+	bool is_confined = argc > 1 && strcmp(argv[1], "confined") == 0;
+
 	for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
 		pid_t pid = fork();
 		int status;
 
 		if (pid == 0)
-			_exit(sandbox_enter(512ul << 20) < 0 ? 99 : tries[i].run());
+			_exit(enter(is_confined) < 0 ? 99 : tries[i].run());
 		waitpid(pid, &status, 0);
 		if (WIFSIGNALED(status))
 			printf("%s signal %d\n", tries[i].name, WTERMSIG(status));

@@ -34,6 +34,12 @@ int sandbox_enter(uint64_t memory_bytes);
  */
 int sandbox_enter_broker(void);
 
+/*
+ * The same for a process that works on files which others open for it (base/confined.h): memory is
+ * not limited, files may be as large as ours, and calls that are not allowed fail with -EPERM.
+ */
+int sandbox_enter_confined(void);
+
 #define SANDBOX_ALL		  (~0ULL)
 #define SANDBOX_CAPABILITY(number) (1ULL << (number))
 

@@ -3,10 +3,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/confined.h"
 #include "export/export.h"
 
 const struct format_row profile_formats[] = {
@@ -335,8 +338,7 @@ static int open_file(struct output_file *file, struct output *ret)
 	return r < 0 ? r : output_open(&file->target, ret);
 }
 
-static int write_file(struct output_file *file, output_fn write, void *data,
-		      struct failure *failure)
+static int write_here(struct output_file *file, output_fn write, void *data)
 {
 	struct output output = {};
 	int r = open_file(file, &output);
@@ -344,6 +346,76 @@ static int write_file(struct output_file *file, output_fn write, void *data,
 	r = r < 0 ? r : write(data, file->format, output.stream);
 	r = r < 0 ? r : output_commit(&output);
 	output_abort(&output);
+	return r;
+}
+
+/* What a confined process asks for: a number of these for each file. */
+enum output_request { REQUEST_OPEN, REQUEST_COMMIT, REQUEST_ABORT, N_REQUESTS };
+
+int output_files_serve(void *context, uint32_t number, int *ret_fd)
+{
+	struct output_files *files = context;
+	struct output_file *file = &files->files[number / N_REQUESTS % MAX_OUTPUTS];
+	int r = 0;
+
+	if (number / N_REQUESTS >= files->n)
+		return -EPERM;
+	if (number % N_REQUESTS == REQUEST_OPEN) {
+		output_abort(&file->output);
+		r = open_file(file, &file->output);
+		*ret_fd = r < 0 ? -1 : fcntl(fileno(file->output.stream), F_DUPFD_CLOEXEC, 0);
+		return r;
+	}
+	if (number % N_REQUESTS == REQUEST_COMMIT)
+		r = file->output.target ? output_commit(&file->output) : -EPERM;
+	output_abort(&file->output);
+	return r;
+}
+
+void output_files_abort(struct output_files *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		output_abort(&files->files[i].output);
+}
+
+/* In a confined process. */
+static int ask_for_stream(size_t number, FILE **ret)
+{
+	int fd, r = confined_ask(number * N_REQUESTS + REQUEST_OPEN, &fd);
+
+	if (r < 0)
+		return r;
+	if (fd < 0)
+		return -EPROTO;
+	*ret = fdopen(fd, "w");
+	if (!*ret)
+		close(fd);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int write_confined(struct output_file *file, size_t number, output_fn write, void *data)
+{
+	FILE *stream;
+	int r = ask_for_stream(number, &stream), ended, fd;
+
+	if (r < 0)
+		return r;
+	r = write(data, file->format, stream);
+	r = r < 0 ? r : output_flush(stream);
+	if (fclose(stream) != 0 && r == 0)
+		r = -errno;
+	ended = confined_ask(number * N_REQUESTS + (r < 0 ? REQUEST_ABORT : REQUEST_COMMIT), &fd);
+	return r < 0 ? r : ended;
+}
+
+static int write_file(struct output_files *files, size_t number, output_fn write, void *data,
+		      struct failure *failure)
+{
+	struct output_file *file = &files->files[number];
+	bool is_elsewhere = confined_is_here() && !file->target.is_descriptor;
+	int r = is_elsewhere ? write_confined(file, number, write, data)
+			     : write_here(file, write, data);
+
 	return r < 0 ? output_failed(file->path, r, failure) : 0;
 }
 
@@ -354,7 +426,7 @@ int output_files_write(struct output_files *files, output_fn write, void *data,
 	int r = 0;
 
 	for (size_t i = 0; i < files->n; i++) {
-		int this = write_file(&files->files[i], write, data, r < 0 ? &later : failure);
+		int this = write_file(files, i, write, data, r < 0 ? &later : failure);
 
 		r = r < 0 ? r : this;
 	}

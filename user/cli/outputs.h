@@ -49,6 +49,7 @@ struct output_file {
 	char *path; /* owned */
 	enum output_format format;
 	struct output_target target; /* where that is, held since it was checked */
+	struct output output;	     /* of output_files_serve() */
 };
 
 struct output_files {
@@ -114,6 +115,14 @@ typedef int (*output_fn)(void *data, enum output_format format, FILE *stream);
  * one's, named. */
 int output_files_write(struct output_files *files, output_fn write, void *data,
 		       struct failure *failure);
+
+/*
+ * In the parent of a confined process (base/confined.h) that calls output_files_write(): opens the
+ * files for it, and puts them in place. @files: a struct output_files. Then output_files_abort()
+ * for those that it has not ended.
+ */
+int output_files_serve(void *files, uint32_t number, int *ret_fd);
+void output_files_abort(struct output_files *files);
 
 /* A profile in any of profile_formats[]: @data is a struct profile_view. */
 struct profile_view {

@@ -133,14 +133,13 @@ static void compare_machines(struct remarks *remarks, const struct machine *then
 
 /* What the new side tells of itself; of the machine, else, it is this one. */
 static void compare_facts(const struct stacks *stacks, const struct baseline *baseline,
-			  struct remarks *remarks)
+			  const struct machine *here, struct remarks *remarks)
 {
 	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
 	const char *host = strings_get(&stacks->strings, facts->host);
 	const char *kernel = strings_get(&stacks->strings, facts->kernel);
-	struct machine now;
+	struct machine now = *here;
 
-	machine_read("", &now);
 	if (baseline_take_place(host, kernel, &now))
 		remark(remarks, "the new recording is of another machine: its CPU is not known");
 	compare_machines(remarks, &baseline->machine, &now);
@@ -154,6 +153,7 @@ static void compare_facts(const struct stacks *stacks, const struct baseline *ba
 struct comparing {
 	const struct baseline_options *options;
 	const struct baseline *baseline;
+	struct machine here; /* read before: the process that compares opens nothing */
 	char base_name[2 * BASELINE_KEY_SIZE];
 	struct remarks remarks;
 	const char *pointers[MAX_REMARKS + 1];
@@ -165,7 +165,7 @@ static int give_remarks(void *data, const struct stacks *stacks, const char *con
 	struct comparing *comparing = data;
 	struct remarks *remarks = &comparing->remarks;
 
-	compare_facts(stacks, comparing->baseline, remarks);
+	compare_facts(stacks, comparing->baseline, &comparing->here, remarks);
 	for (size_t i = 0; i < remarks->n; i++)
 		comparing->pointers[i] = remarks->lines[i];
 	*ret_remarks = comparing->pointers;
@@ -210,6 +210,7 @@ static int run_diff(const struct baseline_options *options, const struct baselin
 
 	if (baselines_run_paths(options->folder, baseline, &runs.paths) < 0)
 		return cli_fail(&(struct failure){}, EXIT_FAILED);
+	machine_read("", &comparing.here);
 	snprintf(comparing.base_name, sizeof comparing.base_name, "%s@%s", baseline->name,
 		 baseline->commit);
 	code = call_diff(&comparing, runs.paths, runs.n);

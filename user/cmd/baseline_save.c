@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * baseline_save: reads runs one after the other, and keeps each as pprof with all that was read of
- * it: memory is that of one run.
+ * baseline_save: reads runs one after the other, each in a confined process, and keeps each as
+ * pprof with all that was read of it: memory is that of one run.
  *
  * The machine is the one that saves, for a profile does not tell its CPU. Where it tells another
  * host or kernel, it came from elsewhere, and what is known of this machine says nothing of it.
@@ -9,12 +9,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/array.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "base/output.h"
 #include "cmd/baseline.h"
+#include "cmd/cmd.h"
+#include "cmd/confine.h"
 #include "cli/inputs.h"
 #include "cli/run_files.h"
 #include "cli/view_options.h"
@@ -94,96 +98,149 @@ struct save {
 	size_t capacity; /* of its runs */
 	struct baselines_saving saving;
 	bool is_elsewhere, mixes_frequencies;
+	bool is_said;			/* why it failed */
 	char first[BASELINE_TEXT_SIZE]; /* the path of the first run */
 };
 
-static const char *event_of(const struct profile *profile)
+/* What the process that reads a run found out: with a limit, and to be believed as much as the run.
+ */
+struct run_facts {
+	enum profile_mode mode;
+	double frequency;
+	char event[BASELINE_TEXT_SIZE], host[BASELINE_TEXT_SIZE], kernel[BASELINE_TEXT_SIZE];
+	struct baseline_run run;
+};
+
+static void find_facts(const struct profile *profile, struct run_facts *ret)
 {
 	const struct profile_event *event = profile_event(profile);
 
-	return event ? strings_get(&profile->strings, event->name) : "";
+	*ret = (struct run_facts){.mode = profile->mode,
+				  .frequency = profile->frequency,
+				  .run = {.start_realtime_ns = profile->start_realtime_ns,
+					  .duration_ns = profile->duration_ns}};
+	if (event)
+		baseline_copy(ret->event, strings_get(&profile->strings, event->name));
+	baseline_copy(ret->host, strings_get(&profile->strings, profile->host));
+	baseline_copy(ret->kernel, strings_get(&profile->strings, profile->kernel));
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		ret->run.samples += profile->samples[i].count;
+		/* On the CPU it is events, if anything. */
+		if (profile->mode != PROFILE_ONCPU)
+			ret->run.nanoseconds += profile->samples[i].nanoseconds;
+	}
+}
+
+struct run_reading {
+	struct save *save;
+	char *path;
+	FILE *stream;		 /* where it is written to */
+	struct run_facts *facts; /* shared with the process that reads */
+};
+
+/* Errors: -EINVAL for what is no profile, and for one of nothing. */
+static int convert(struct run_reading *reading, struct failure *failure)
+{
+	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
+	const struct baseline_run *run = &reading->facts->run;
+	struct input input;
+	int r = inputs_read(&reading->path, 1, &everything.stacks, reading->save->options->quiet,
+			    &input, failure);
+
+	if (r < 0)
+		return r;
+	find_facts(input.profile, reading->facts);
+	if (input.base)
+		r = failure_set(failure, -EINVAL,
+				"%s has two columns of values: it is a comparison", reading->path);
+	else if (!run->samples && !run->nanoseconds)
+		r = failure_set(failure, -EINVAL, "%s has no samples in it: nothing to compare",
+				reading->path);
+	r = r < 0 ? r : export_pprof(input.profile, &everything.stacks.unfold, reading->stream);
+	if (r == 0) {
+		r = output_flush(reading->stream);
+		if (r < 0)
+			output_fail(failure, r, "write", reading->save->options->folder);
+	}
+	input_done(&input);
+	return r;
+}
+
+/* A confined process's work: returns its exit code. */
+static int read_run(void *data)
+{
+	struct failure failure = {};
+
+	return convert(data, &failure) < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+}
+
+static int write_run(void *data, FILE *stream)
+{
+	struct run_reading *reading = data;
+	const struct confine_files files = {.inputs = {{&reading->path, 1}}};
+
+	reading->stream = stream;
+	if (cmd_confine(&files, read_run, reading) == EXIT_DONE)
+		return 0;
+	reading->save->is_said = true;
+	return -ECANCELED;
 }
 
 /* The first run tells what kind of runs they are. */
-static int check_kind(struct save *save, const struct profile *profile, const char *path,
+static int check_kind(struct save *save, const struct run_facts *facts, const char *path,
 		      struct failure *failure)
 {
 	struct baseline *baseline = &save->baseline;
 
 	if (!baseline->n_runs) {
-		baseline->mode = profile->mode;
-		baseline->frequency = profile->frequency;
-		baseline_copy(baseline->event, event_of(profile));
+		baseline->mode = facts->mode;
+		baseline->frequency = facts->frequency;
+		baseline_copy(baseline->event, facts->event);
 		baseline_copy(save->first, path);
-		save->is_elsewhere = baseline_take_place(
-			strings_get(&profile->strings, profile->host),
-			strings_get(&profile->strings, profile->kernel), &baseline->machine);
+		save->is_elsewhere =
+			baseline_take_place(facts->host, facts->kernel, &baseline->machine);
 		return 0;
 	}
-	if (profile->mode != baseline->mode)
+	if (facts->mode != baseline->mode)
 		return failure_set(failure, -EINVAL,
 				   "%s is %s and %s is %s: save them under two names", save->first,
 				   profile_mode_name(baseline->mode), path,
-				   profile_mode_name(profile->mode));
-	if (strcmp(event_of(profile), baseline->event) != 0)
+				   profile_mode_name(facts->mode));
+	if (strcmp(facts->event, baseline->event) != 0)
 		return failure_set(failure, -EINVAL,
 				   "%s and %s are of two events: save them under two names",
 				   save->first, path);
-	save->mixes_frequencies |= profile->frequency != baseline->frequency;
+	save->mixes_frequencies |= facts->frequency != baseline->frequency;
 	return 0;
 }
 
-/* Errors: -EINVAL for a profile of nothing. */
-static int add_run(struct save *save, const struct profile *profile, const char *path,
-		   struct failure *failure)
+/* Takes a copy: the other process has ended, but what is checked should stay as it is. */
+static int check_facts(const struct run_facts *shared, struct run_facts *ret)
 {
-	struct baseline *baseline = &save->baseline;
-	struct baseline_run run = {.start_realtime_ns = profile->start_realtime_ns,
-				   .duration_ns = profile->duration_ns};
-	int r;
-
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		run.samples += profile->samples[i].count;
-		/* On the CPU it is events, if anything. */
-		if (profile->mode != PROFILE_ONCPU)
-			run.nanoseconds += profile->samples[i].nanoseconds;
-	}
-	if (!run.samples && !run.nanoseconds)
-		return failure_set(failure, -EINVAL, "%s has no samples in it: nothing to compare",
-				   path);
-	baseline_copy(run.source, strcmp(path, "-") == 0 ? "standard input" : path);
-	r = array_reserve(baseline->runs, save->capacity, baseline->n_runs, 1);
-	if (r == 0)
-		baseline->runs[baseline->n_runs++] = run;
-	return r;
+	*ret = *shared;
+	ret->event[sizeof ret->event - 1] = ret->host[sizeof ret->host - 1] =
+		ret->kernel[sizeof ret->kernel - 1] = '\0';
+	return ret->mode > PROFILE_WALL ? -EPROTO : 0;
 }
 
-static int write_run(void *data, FILE *stream)
+static int save_run(struct save *save, char *path, struct run_facts *shared,
+		    struct failure *failure)
 {
-	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
-
-	return export_pprof(data, &everything.stacks.unfold, stream);
-}
-
-static int save_run(struct save *save, char *path, struct failure *failure)
-{
-	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
 	struct baseline *baseline = &save->baseline;
-	struct input input;
-	int r = inputs_read(&path, 1, &everything.stacks, save->options->quiet, &input, failure);
+	struct run_reading reading = {.save = save, .path = path, .facts = shared};
+	struct run_facts facts;
+	uint64_t bytes;
+	int r = baselines_saving_add(&save->saving, write_run, &reading, &bytes, failure);
 
+	r = r < 0 ? r : check_facts(shared, &facts);
+	r = r < 0 ? r : check_kind(save, &facts, path, failure);
+	r = r < 0 ? r : array_reserve(baseline->runs, save->capacity, baseline->n_runs, 1);
 	if (r < 0)
 		return r;
-	if (input.base)
-		r = failure_set(failure, -EINVAL,
-				"%s has two columns of values: it is a comparison", path);
-	r = r < 0 ? r : check_kind(save, input.profile, path, failure);
-	r = r < 0 ? r : add_run(save, input.profile, path, failure);
-	r = r < 0 ? r
-		  : baselines_saving_add(&save->saving, write_run, input.profile,
-					 &baseline->runs[baseline->n_runs - 1].bytes, failure);
-	input_done(&input);
-	return r;
+	facts.run.bytes = bytes;
+	baseline_copy(facts.run.source, strcmp(path, "-") == 0 ? "standard input" : path);
+	baseline->runs[baseline->n_runs++] = facts.run;
+	return 0;
 }
 
 static int find_files(const struct baseline_options *options, struct run_files *files,
@@ -208,11 +265,18 @@ static int find_files(const struct baseline_options *options, struct run_files *
 static int save_files(struct save *save, const struct run_files *files, struct failure *failure)
 {
 	struct baseline *baseline = &save->baseline;
-	int r = baselines_saving_begin(save->options->folder, baseline->name, baseline->commit,
-				       save->options->replace, &save->saving, failure);
+	struct run_facts *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int r = shared == MAP_FAILED ? -ENOMEM : 0;
+
+	r = r < 0 ? r
+		  : baselines_saving_begin(save->options->folder, baseline->name, baseline->commit,
+					   save->options->replace, &save->saving, failure);
 
 	for (size_t i = 0; i < files->n && r == 0; i++)
-		r = save_run(save, files->paths[i], failure);
+		r = save_run(save, files->paths[i], shared, failure);
+	if (shared != MAP_FAILED)
+		munmap(shared, sizeof *shared);
 	baseline->saved_ns = realtime_ns();
 	r = r < 0 ? r : baselines_saving_commit(&save->saving, baseline, failure);
 	baselines_saving_abort(&save->saving);
@@ -292,5 +356,7 @@ int baseline_save(const struct baseline_options *options)
 		say_saved(&save, n_removed);
 	}
 	baseline_done(&save.baseline);
-	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	if (r == 0)
+		return EXIT_DONE;
+	return save.is_said ? EXIT_FAILED : cli_fail(&failure, EXIT_FAILED);
 }

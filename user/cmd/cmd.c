@@ -39,7 +39,9 @@ int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns)
 {
 	struct failure failure = {};
 	bool asks_for_rights = run == cmd_events || run == cmd_doctor;
-	int r = asks_for_rights ? 0 : sandbox_restrict(geteuid() ? 0 : SANDBOX_FOR_FILES);
+	/* A confined process (base/confined.h), which is another user, is killed when we die. */
+	uint64_t kept = geteuid() ? 0 : SANDBOX_FOR_FILES | SANDBOX_CAPABILITY(CAP_KILL);
+	int r = asks_for_rights ? 0 : sandbox_restrict(kept);
 
 	if (r == 0)
 		return run(argc, argv, started_ns);

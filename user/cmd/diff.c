@@ -9,8 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/confined.h"
 #include "cli/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/confine.h"
 #include "cmd/diff.h"
 #include "cmd/diff_files.h"
 #include "cmd/diff_sides.h"
@@ -364,10 +366,14 @@ static int read_rules(struct command_options *options, struct gate_rules *rules,
 			r = gate_rules_add(rules, by, options->weights, options->fail_over);
 	if (r < 0 || !options->rules)
 		return r;
-	stream = fopen(options->rules, "re");
-	if (!stream)
-		return failure_set(failure, -errno, "cannot read %s: %s", options->rules,
-				   strerror(errno));
+	r = confined_open(options->rules);
+	if (r < 0)
+		return failure_set(failure, r, "cannot read %s: %s", options->rules, strerror(-r));
+	stream = fdopen(r, "r");
+	if (!stream) {
+		close(r);
+		return -ENOMEM;
+	}
 	r = gate_rules_read(rules, stream, options->rules, options->weights, failure);
 	fclose(stream);
 	return r;
@@ -542,43 +548,65 @@ static int judge(const struct comparison *comparison, struct failure *failure)
 	return gate->n_failed ? EXIT_GATE : EXIT_DONE;
 }
 
-static int compare(struct command_options *options, struct output_files *files,
-		   struct failure *failure)
+struct comparing {
+	struct command_options *options;
+	struct output_files files;
+};
+
+/* A confined process's work: returns its exit code. */
+static int compare(void *data)
 {
+	struct comparing *comparing = data;
 	struct comparison *comparison = calloc(1, sizeof *comparison);
+	struct failure failure = {};
 	int r = comparison ? 0 : -ENOMEM, code = EXIT_FAILED;
 
 	if (r < 0)
-		return cli_fail(failure, code);
-	comparison->options = options;
-	r = make_comparison(comparison, failure);
-	r = r < 0 ? r : output_files_write(files, write_format, comparison, failure);
+		return cli_fail(&failure, code);
+	comparison->options = comparing->options;
+	r = make_comparison(comparison, &failure);
+	r = r < 0 ? r : output_files_write(&comparing->files, write_format, comparison, &failure);
 	if (r == 0)
-		code = judge(comparison, failure);
+		code = judge(comparison, &failure);
 	else
-		cli_fail(failure, code);
+		cli_fail(&failure, code);
 	comparison_done(comparison);
 	free(comparison);
-	return code;
+	return cli_flush(code);
+}
+
+static int compare_confined(struct comparing *comparing)
+{
+	struct command_options *options = comparing->options;
+	char *rules = (char *)options->rules;
+	struct confine_files files = {.inputs = {{&rules, rules != NULL}},
+				      .outputs = &comparing->files};
+
+	for (int side = 0; side < N_SIDES; side++) {
+		files.inputs[1 + side].paths = options->files.sides[side].paths;
+		files.inputs[1 + side].n = options->files.sides[side].n;
+	}
+	return cmd_confine(&files, compare, comparing);
 }
 
 static int run(int argc, char **argv, struct command_options *options)
 {
-	struct output_files files = {};
+	struct comparing comparing = {.options = options};
+	struct output_files *files = &comparing.files;
 	struct failure failure = {};
 	int code, r = parse(argc, argv, options, &failure);
 
 	if (r > 0)
 		return EXIT_DONE;
-	r = r < 0 ? r : plan(options, &files, &failure);
+	r = r < 0 ? r : plan(options, files, &failure);
 	if (r < 0)
 		code = cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
-	else if (cli_write_as_caller(&failure) < 0 || output_files_check(&files, &failure) < 0)
+	else if (cli_write_as_caller(&failure) < 0 || output_files_check(files, &failure) < 0)
 		code = cli_fail(&failure, EXIT_FAILED);
 	else
-		code = compare(options, &files, &failure);
+		code = compare_confined(&comparing);
 	diff_files_done(&options->files);
-	output_files_done(&files);
+	output_files_done(files);
 	return code;
 }
 

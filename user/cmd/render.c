@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/confine.h"
 #include "cli/inputs.h"
 #include "cli/outputs.h"
 
@@ -108,24 +109,44 @@ static int write_all(struct render_options *options, struct output_files *files,
 	return r;
 }
 
+struct rendering {
+	struct render_options options;
+	struct output_files files;
+};
+
+/* A confined process's work: returns its exit code. */
+static int render(void *data)
+{
+	struct rendering *rendering = data;
+	struct failure failure = {};
+	int r = write_all(&rendering->options, &rendering->files, &failure);
+
+	return cli_flush(r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE);
+}
+
 int cmd_render(int argc, char **argv, uint64_t started_ns)
 {
 	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
-	struct render_options options;
-	struct output_files files = {};
+	struct rendering rendering = {};
+	const struct render_options *options = &rendering.options;
+	struct output_files *files = &rendering.files;
 	struct failure failure = {};
-	int r = parse(argc, argv, &options, &failure);
+	int r = parse(argc, argv, &rendering.options, &failure);
 
 	if (r != 0)
 		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
-	r = outputs_plan(&options.outputs, NULL, defaults, &files, &failure);
+	r = outputs_plan(&options->outputs, NULL, defaults, files, &failure);
 	if (r < 0) {
-		output_files_done(&files);
+		output_files_done(files);
 		return cli_fail(&failure, EXIT_USAGE);
 	}
 	r = cli_write_as_caller(&failure);
-	r = r < 0 ? r : output_files_check(&files, &failure);
-	r = r < 0 ? r : write_all(&options, &files, &failure);
-	output_files_done(&files);
-	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	r = r < 0 ? r : output_files_check(files, &failure);
+	r = r < 0 ? cli_fail(&failure, EXIT_FAILED)
+		  : cmd_confine(&(struct confine_files){.inputs = {{options->inputs,
+								    options->n_inputs}},
+							.outputs = files},
+				render, &rendering);
+	output_files_done(files);
+	return r;
 }

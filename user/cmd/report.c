@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/confine.h"
 #include "cli/inputs.h"
 #include "cli/view_options.h"
 
@@ -241,20 +242,30 @@ static int write_report(const struct report_command *command, const struct stack
 			     : report_text(stacks, &command->report, stdout);
 }
 
+/* A confined process's work: returns its exit code. */
+static int report(void *data)
+{
+	struct report_command *command = data;
+	struct failure failure = {};
+	struct stacks stacks = {};
+	int r = read_stacks(command, &stacks, &failure);
+
+	r = r < 0 ? r : write_report(command, &stacks);
+	stacks_done(&stacks);
+	if (r < 0 && !failure.what[0] && r != -ENOMEM)
+		failure_set(&failure, r, "cannot report: %s", strerror(-r));
+	return cli_flush(r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE);
+}
+
 int cmd_report(int argc, char **argv, uint64_t started_ns)
 {
 	struct report_command command;
 	struct failure failure = {};
-	struct stacks stacks = {};
 	int r = parse(argc, argv, &command, &failure);
 
 	if (r != 0)
 		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	look_at_terminal(&command);
-	r = read_stacks(&command, &stacks, &failure);
-	r = r < 0 ? r : write_report(&command, &stacks);
-	stacks_done(&stacks);
-	if (r < 0 && !failure.what[0] && r != -ENOMEM)
-		failure_set(&failure, r, "cannot report: %s", strerror(-r));
-	return r < 0 ? cli_fail(&failure, EXIT_FAILED) : EXIT_DONE;
+	return cmd_confine(&(struct confine_files){.inputs = {{command.inputs, command.n_inputs}}},
+			   report, &command);
 }

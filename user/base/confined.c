@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/confined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/sandbox.h"
+#include "base/system.h"
+
+#define EXIT_UNCONFINED 255 /* the child could not give up its rights */
+
+struct confined_request {
+	uint32_t is_input, list; /* else for serve() */
+	uint64_t number;
+};
+
+/* Set in the child. */
+static const struct confined *here;
+static int parent = -1;
+
+/* --- the parent --- */
+
+static int open_input(const struct confined *confined, const struct confined_request *request)
+{
+	int fd;
+
+	if (request->list >= CONFINED_LISTS || request->number >= confined->inputs[request->list].n)
+		return -EPERM;
+	fd = open(confined->inputs[request->list].paths[request->number],
+		  O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+static int serve_one(const struct confined *confined, const struct confined_request *request,
+		     int *ret_fd)
+{
+	*ret_fd = -1;
+	if (!request->is_input)
+		return confined->serve ? confined->serve(confined->context, request->number, ret_fd)
+				       : -EPERM;
+	*ret_fd = open_input(confined, request);
+	return *ret_fd < 0 ? *ret_fd : 0;
+}
+
+/* Until the child has ended, or says what makes no sense. */
+static void serve(const struct confined *confined, int socket)
+{
+	struct confined_request request;
+	int fds[CHILD_MAX_FDS], fd, r;
+	size_t n_fds;
+
+	do {
+		r = child_receive(socket, &request, sizeof request, 0, fds, &n_fds);
+		for (size_t i = 0; i < n_fds; i++)
+			close(fds[i]);
+		if (r == 0) {
+			int32_t result = serve_one(confined, &request, &fd);
+
+			r = child_send(socket, &result, sizeof result, &fd, fd >= 0);
+			if (fd >= 0)
+				close(fd);
+		}
+	} while (r == 0);
+}
+
+static int wait_for(pid_t pid, int *ret_signal)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (WIFSIGNALED(status)) {
+		*ret_signal = WTERMSIG(status);
+		return -ECHILD;
+	}
+	return WEXITSTATUS(status) == EXIT_UNCONFINED ? -EPERM : WEXITSTATUS(status);
+}
+
+int confined_run(const struct confined *confined, int (*work)(void *data), void *data,
+		 int *ret_signal)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	tzset(); /* reads a file */
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		here = confined;
+		parent = ends[1];
+		_exit(sandbox_enter_confined() < 0 ? EXIT_UNCONFINED : work(data));
+	}
+	close(ends[1]);
+	if (pid > 0)
+		serve(confined, ends[0]);
+	close(ends[0]);
+	return pid < 0 ? -EAGAIN : wait_for(pid, ret_signal);
+}
+
+/* --- the child --- */
+
+bool confined_is_here(void)
+{
+	return here != NULL;
+}
+
+static int ask(const struct confined_request *request, int *ret_fd)
+{
+	int fds[CHILD_MAX_FDS], r;
+	int32_t result = -EPIPE;
+	size_t n_fds = 0;
+
+	*ret_fd = -1;
+	r = child_send(parent, request, sizeof *request, NULL, 0);
+	r = r < 0 ? r : child_receive(parent, &result, sizeof result, 0, fds, &n_fds);
+	if (n_fds)
+		*ret_fd = fds[0];
+	return r < 0 ? r : result;
+}
+
+int confined_ask(uint32_t number, int *ret_fd)
+{
+	return ask(&(struct confined_request){.number = number}, ret_fd);
+}
+
+static bool find_input(const char *path, struct confined_request *ret)
+{
+	for (uint32_t list = 0; list < CONFINED_LISTS; list++)
+		for (size_t i = 0; i < here->inputs[list].n; i++)
+			if (strcmp(here->inputs[list].paths[i], path) == 0) {
+				*ret = (struct confined_request){true, list, i};
+				return true;
+			}
+	return false;
+}
+
+int confined_open(const char *path)
+{
+	struct confined_request request;
+	int fd, r;
+
+	if (!here) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		return fd < 0 ? -errno : fd;
+	}
+	if (!find_input(path, &request))
+		return -EPERM;
+	r = ask(&request, &fd);
+	return r < 0 ? r : fd < 0 ? -EPROTO : fd;
+}
