@@ -162,6 +162,13 @@ def test_ctrl_c_ends_a_recording_whose_filesystem_does_not_answer(tmp_path, hung
     assert Folded(tmp_path / "x.folded").total() > 100
 
 
+def test_a_probe_in_a_filesystem_that_does_not_answer(tmp_path, hung_program):
+    """Nobody waits for it: it is not there."""
+    result = Running("-p", hung_program, "-e", "uprobe:burn:burn_60", "-d", "0.5", "-o", tmp_path / "x.folded"
+                     ).wait(timeout=30)
+    assert result.returncode != 0 and "no file" in result.stderr, result
+
+
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGSEGV, signal.SIGKILL])
 def test_a_recording_goes_on_without_its_reader(tmp_path, copy_of_burn, number):
     output = tmp_path / "x.folded"

@@ -20,6 +20,7 @@
 #include "collect/event_find.h"
 #include "base/nearest.h"
 #include "collect/probe_file.h"
+#include "collect/probe_job.h"
 #include "made_profile.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -256,15 +257,15 @@ static void functions_are_found(void **state)
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int text_file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(probe_file_functions(own, "a_probed_function", &places, NULL),
+	assert_int_equal(probe_job_functions(NULL, own, "a_probed_function", &places, NULL),
 			 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
 	assert_int_equal(
-		probe_file_functions(own, "a_probed_functoin", &places, &nearest),
+		probe_job_functions(NULL, own, "a_probed_functoin", &places, &nearest),
 		-ENOENT);
 	assert_non_null(strstr(nearest_text(&nearest, text), "a_probed_function"));
-	assert_int_equal(probe_file_functions(text_file, "f", &places, &nearest), -ENOEXEC);
+	assert_int_equal(probe_job_functions(NULL, text_file, "f", &places, &nearest), -ENOEXEC);
 }
 
 static void usdt_probes_are_found(void **state)
@@ -273,14 +274,80 @@ static void usdt_probes_are_found(void **state)
 	struct nearest nearest = {.wanted = "a_mark"};
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(probe_file_usdt(own, "tests", "a_mark", &places, &nearest),
+	assert_int_equal(probe_job_usdt(NULL, own, "tests", "a_mark", &places, &nearest),
 			 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
 	assert_int_equal(places.items[0].counter, 0);
-	assert_int_equal(probe_file_usdt(own, NULL, "a_mark", &places, &nearest), 0);
-	assert_int_equal(probe_file_usdt(own, "other", "a_mark", &places, &nearest),
+	assert_int_equal(probe_job_usdt(NULL, own, NULL, "a_mark", &places, &nearest), 0);
+	assert_int_equal(probe_job_usdt(NULL, own, "other", "a_mark", &places, &nearest),
 			 -ENOENT);
+}
+
+/* A reader's job: what it is for, unless the name that is looked for says otherwise. */
+static int find_or_lie(struct reader_request *request)
+{
+	static char nonsense[1 << 16];
+
+	memset(nonsense, 0xff, sizeof nonsense);
+	if (memmem(request->bytes, request->n, "crash", 5))
+		_exit(1);
+	if (memmem(request->bytes, request->n, "lie-little", 10))
+		return reader_answer(request, &(struct reader_piece){nonsense, 3}, 1);
+	if (memmem(request->bytes, request->n, "lie-much", 8))
+		return reader_answer(request, &(struct reader_piece){nonsense, sizeof nonsense}, 1);
+	return probe_job_run(request);
+}
+
+static void readers_find_the_same(void **state)
+{
+	struct reader reader = READER_NONE;
+	struct event_places places;
+	struct nearest nearest = {.wanted = "a_probed_functoin"};
+	struct usdt_probe *list = NULL, *ours = NULL;
+	size_t n = 0, n_ours = 0;
+	char text[NEAREST_TEXT_SIZE];
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int text_file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(probe_job_functions(&reader, own, "a_probed_function", &places, NULL), 0);
+	assert_int_equal(places.n, 1);
+	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
+	assert_int_equal(
+		probe_job_functions(&reader, own, "a_probed_functoin", &places, &nearest), -ENOENT);
+	assert_non_null(strstr(nearest_text(&nearest, text), "a_probed_function"));
+	assert_int_equal(probe_job_usdt(&reader, own, "tests", "a_mark", &places, &nearest), 0);
+	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
+	assert_int_equal(probe_job_list(&reader, own, &list, &n), 0);
+	assert_int_equal(probe_job_list(NULL, own, &ours, &n_ours), 0);
+	assert_true(n && n == n_ours);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(list[i].name, ours[i].name);
+	assert_int_equal(probe_job_functions(&reader, text_file, "f", &places, &nearest), -ENOEXEC);
+	assert_int_equal(reader.n_lost, 0);
+	reader_stop(&reader);
+	free(list);
+	free(ours);
+}
+
+static void readers_are_not_believed(void **state)
+{
+	struct reader reader = READER_NONE;
+	struct event_places places;
+	struct usdt_probe *list;
+	size_t n;
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *name = i ? "lie-much" : "lie-little";
+
+		assert_int_equal(probe_job_functions(&reader, own, name, &places, NULL), -EPROTO);
+		assert_int_equal(places.n, 0);
+	}
+	assert_int_equal(probe_job_functions(&reader, own, "crash", &places, NULL), -ECHILD);
+	assert_int_equal(probe_job_list(&reader, own, &list, &n), 0);
+	free(list);
+	reader_stop(&reader);
 }
 
 static int take_any(void *context, const struct usdt_probe *probe)
@@ -400,8 +467,9 @@ static void libraries_of_other_programs_are_passed_over(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	static const reader_job_fn jobs[N_READER_JOBS] = {[READER_PROBES] = find_or_lie};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_read),
 		cmocka_unit_test(what_is_no_event_is_refused),
@@ -410,10 +478,14 @@ int main(void)
 		cmocka_unit_test(names_that_are_near),
 		cmocka_unit_test(functions_are_found),
 		cmocka_unit_test(usdt_probes_are_found),
+		cmocka_unit_test(readers_find_the_same),
+		cmocka_unit_test(readers_are_not_believed),
 		cmocka_unit_test(damaged_notes_do_no_harm),
 		cmocka_unit_test(libraries_are_found_by_name),
 		cmocka_unit_test(libraries_of_other_programs_are_passed_over),
 	};
 
+	if (strcmp(argv[0], READER_NAME) == 0)
+		return reader_run(jobs);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -557,6 +557,16 @@ size_t elf_file_build_id(const struct elf_file *file, uint8_t id[static ELF_BUIL
 	return found;
 }
 
+int elf_file_kind(int fd)
+{
+	Elf64_Ehdr header; /* up to e_machine, an Elf32_Ehdr is the same */
+	size_t n = offsetof(Elf64_Ehdr, e_version);
+
+	if (pread(fd, &header, n, 0) != (ssize_t)n || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return -ENOEXEC;
+	return ELF_KIND(header.e_machine, header.e_ident[EI_CLASS]);
+}
+
 bool elf_file_is_elf(int fd)
 {
 	char magic[SELFMAG];

@@ -50,6 +50,13 @@ int elf_file_open_image(struct elf_file *ret, const void *image, uint64_t size);
 int elf_file_open_vdso(struct elf_file *ret);
 void elf_file_done(struct elf_file *file);
 
+/*
+ * For which processor the file behind @fd is made, and its word size: a number that is the same for
+ * files of one kind. Errors: -ENOEXEC it is no ELF file.
+ */
+int elf_file_kind(int fd);
+#define ELF_KIND(machine, class) ((machine) << 8 | (class))
+
 /* Whether @fd begins as an ELF file does: not all that is mapped executable is a program. */
 bool elf_file_is_elf(int fd);
 

@@ -241,7 +241,7 @@ static int open_found(int place)
 
 /* --- by the broker, if there is one --- */
 
-enum op { OP_FIND, OP_FIND_MAPPED, OP_FIND_IN, OP_OPEN_FOUND, OP_OPEN, OP_FILESYSTEM, OP_IS_ELF };
+enum op { OP_FIND, OP_FIND_MAPPED, OP_FIND_IN, OP_OPEN_FOUND, OP_OPEN, OP_FILESYSTEM, OP_ELF_KIND };
 
 struct request {
 	enum op op;
@@ -275,15 +275,15 @@ static int64_t do_op(const struct request *request, int fd)
 		return open_path(fd, request->path);
 	case OP_FILESYSTEM:
 		return filesystem(fd);
-	case OP_IS_ELF:
-		return elf_file_is_elf(fd);
+	case OP_ELF_KIND:
+		return elf_file_kind(fd);
 	}
 	return -EINVAL;
 }
 
 static bool gives_descriptor(enum op op)
 {
-	return op != OP_FILESYSTEM && op != OP_IS_ELF;
+	return op != OP_FILESYSTEM && op != OP_ELF_KIND;
 }
 
 int64_t foreign_serve(const void *bytes, size_t n, int fd, int *ret_fd)
@@ -354,9 +354,14 @@ uint32_t foreign_filesystem(int fd)
 	return r < 0 ? 0 : r;
 }
 
+int foreign_elf_kind(int fd)
+{
+	return perform(&(struct request){.op = OP_ELF_KIND}, "", fd);
+}
+
 bool foreign_is_elf(int fd)
 {
-	return perform(&(struct request){.op = OP_IS_ELF}, "", fd) > 0;
+	return foreign_elf_kind(fd) >= 0;
 }
 
 /* --- without waiting --- */

@@ -62,8 +62,9 @@ int foreign_status(int fd, struct stat *ret);
 /* The magic number of the filesystem it is on (statfs(2)); 0: not known. */
 uint32_t foreign_filesystem(int fd);
 
-/* Whether it begins as ELF files do. */
+/* Whether it begins as ELF files do, and of which kind: elf_file_kind(). */
 bool foreign_is_elf(int fd);
+int foreign_elf_kind(int fd);
 
 /* The broker's side: its job. */
 int64_t foreign_serve(const void *request, size_t n, int fd, int *ret_fd);

@@ -35,6 +35,7 @@ enum reader_job {
 	READER_TABLE,	   /* makes a file's unwind table */
 	READER_FILE_NAMES, /* names addresses in a file … */
 	READER_JIT_NAMES,  /* … and in what a JIT made, after what it wrote */
+	READER_PROBES,	   /* finds in a file what probes go on */
 	N_READER_JOBS,
 };
 

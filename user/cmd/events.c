@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/reader.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cmd/cmd.h"
@@ -76,10 +77,12 @@ static int parse(int argc, char **argv, struct events_command *command, struct f
 static int make_list(const struct events_command *command, struct event_list *list,
 		     struct failure *failure)
 {
-	int r = command->path  ? event_list_file(list, command->path, failure)
-		: command->pid ? event_list_process(list, command->pid, failure)
+	struct reader reader = READER_NONE;
+	int r = command->path  ? event_list_file(list, command->path, &reader, failure)
+		: command->pid ? event_list_process(list, command->pid, &reader, failure)
 			       : event_list_machine(list);
 
+	reader_stop(&reader);
 	event_list_sort(list);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/reader.h"
 #include "cmd/cmd.h"
+#include "collect/probe_job.h"
 #include "symbol/names_job.h"
 #include "unwind/table_job.h"
 
@@ -15,6 +16,7 @@ int cmd_reader(int argc, char **argv, uint64_t started_ns)
 		[READER_TABLE] = make_table,
 		[READER_FILE_NAMES] = names_job_run_file,
 		[READER_JIT_NAMES] = names_job_run_jit,
+		[READER_PROBES] = probe_job_run,
 	};
 
 	return reader_run(jobs);

@@ -180,6 +180,11 @@ static int refuse_file(const struct event *event, int error, const struct neares
 	if (error == -ENOEXEC)
 		return failure_set(failure, error, "-e %s: %s is not an ELF file, or is damaged",
 				   request->name, event->file.path);
+	if (error == -ECHILD || error == -ETIMEDOUT)
+		return failure_set(failure, error, "-e %s: the process that reads files %s %s",
+				   request->name,
+				   error == -ECHILD ? "crashed at" : "does not get on with",
+				   event->file.path);
 	if (error == -E2BIG)
 		return failure_set(failure, error, "-e %s: more than %d places of that name",
 				   request->name, MAX_EVENT_PLACES);
@@ -187,17 +192,18 @@ static int refuse_file(const struct event *event, int error, const struct neares
 			   strerror(-error));
 }
 
-static int find_places(struct event *event, struct failure *failure)
+static int find_places(struct event *event, struct reader *reader, struct failure *failure)
 {
 	const struct event_request *request = event->request;
 	struct nearest nearest = {.wanted = request->target};
 	int r;
 
 	if (request->kind == EVENT_USDT)
-		r = probe_file_usdt(event->file.fd, request->group, request->target, event->places,
-				    &nearest);
+		r = probe_job_usdt(reader, event->file.fd, request->group, request->target,
+				   event->places, &nearest);
 	else
-		r = probe_file_functions(event->file.fd, request->target, event->places, &nearest);
+		r = probe_job_functions(reader, event->file.fd, request->target, event->places,
+					&nearest);
 	for (size_t i = 0; r == 0 && i < event->places->n; i++)
 		event->places->items[i].offset += request->offset;
 	return r < 0 ? refuse_file(event, r, &nearest, failure) : 0;
@@ -214,7 +220,8 @@ static uint64_t return_bit(const char *pmu)
 	return 1ULL << (atoi(text + 7) & 63);
 }
 
-static int find_probe(struct event *event, uint32_t pid, struct failure *failure)
+static int find_probe(struct event *event, uint32_t pid, struct reader *reader,
+		      struct failure *failure)
 {
 	const struct event_request *request = event->request;
 	int type = pmu_type("uprobe");
@@ -241,7 +248,7 @@ static int find_probe(struct event *event, uint32_t pid, struct failure *failure
 		.type = type,
 		.config = request->kind == EVENT_URETPROBE ? return_bit("uprobe") : 0,
 	};
-	return find_places(event, failure);
+	return find_places(event, reader, failure);
 }
 
 /* Probes of the kernel */
@@ -326,7 +333,7 @@ int event_refuse(const struct event_request *request, int error, struct failure 
 }
 
 int event_find(const struct event_request *request, unsigned int frequency, uint32_t pid,
-	       struct event *ret, struct failure *failure)
+	       struct reader *reader, struct event *ret, struct failure *failure)
 {
 	struct event event = {.request = request, .bpf_period = event_bpf_period(request)};
 	int r;
@@ -337,7 +344,7 @@ int event_find(const struct event_request *request, unsigned int frequency, uint
 	case EVENT_TRACEPOINT: r = find_tracepoint(&event, failure); break;
 	case EVENT_KPROBE:
 	case EVENT_KRETPROBE: r = find_kprobe(&event, failure); break;
-	default: r = find_probe(&event, pid, failure); break;
+	default: r = find_probe(&event, pid, reader, failure); break;
 	}
 	if (r < 0) {
 		event_done(&event);

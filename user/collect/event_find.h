@@ -6,9 +6,9 @@
 #define COLLECT_EVENT_FIND_H
 
 #include "collect/counters.h"
-#include "collect/elf_functions.h"
 #include "collect/event.h"
 #include "collect/probe_file.h"
+#include "collect/probe_job.h"
 
 struct event {
 	const struct event_request *request;
@@ -24,10 +24,11 @@ struct event {
 
 /*
  * @frequency: of what is sampled by frequency. @pid: a process whose files are meant, or 0.
+ * @reader: reads files that get a probe; NULL: they are read here.
  * Errors: -EINVAL unknown, with the nearest names; -ENODEV, -EPERM, … for what this machine lacks;
  * *failure says why. event_done() is due after success. */
 int event_find(const struct event_request *request, unsigned int frequency, uint32_t pid,
-	       struct event *ret, struct failure *failure);
+	       struct reader *reader, struct event *ret, struct failure *failure);
 void event_done(struct event *event);
 
 /* What its name alone tells. How many events a sample is taken of; 0: by frequency. */

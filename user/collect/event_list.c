@@ -14,6 +14,7 @@
 #include "collect/event_find.h"
 #include "collect/maps.h"
 #include "collect/probe_file.h"
+#include "collect/probe_job.h"
 #include "collect/rights.h"
 #include "collect/tracefs.h"
 
@@ -228,30 +229,33 @@ int event_list_machine(struct event_list *list)
 
 /* USDT */
 
-struct usdt_listing {
-	struct event_list *list;
-	const char *path; /* as -e is to be given it */
-};
-
-static int add_usdt(void *context, const struct usdt_probe *probe)
+/* Those of @file; @path: as -e is to be given it. */
+static int list_usdt(struct event_list *list, struct reader *reader, const struct probe_file *file,
+		     const char *path)
 {
-	const struct usdt_listing *listing = context;
-	char *name;
+	_cleanup_free_ struct usdt_probe *probes = NULL;
+	size_t n = 0;
+	int r = probe_job_list(reader, file->fd, &probes, &n);
 
-	if (asprintf(&name, "usdt:%s:%s:%s", listing->path, probe->provider, probe->name) < 0)
-		return -ENOMEM;
-	return add(listing->list, LISTED_USDT, name, NULL, "");
+	for (size_t i = 0; i < n && r == 0; i++) {
+		char *name;
+
+		if (asprintf(&name, "usdt:%s:%s:%s", path, probes[i].provider, probes[i].name) < 0)
+			return -ENOMEM;
+		r = add(list, LISTED_USDT, name, NULL, "");
+	}
+	return r;
 }
 
-int event_list_file(struct event_list *list, const char *name, struct failure *failure)
+int event_list_file(struct event_list *list, const char *name, struct reader *reader,
+		    struct failure *failure)
 {
-	struct usdt_listing listing = {list, name};
 	struct probe_file file;
 	int r = probe_file_find(name, 0, &file);
 
 	if (r < 0)
 		return failure_set(failure, r, "no file '%s'", name);
-	r = probe_file_list_usdt(file.fd, add_usdt, &listing);
+	r = list_usdt(list, reader, &file, name);
 	if (r == -ENOEXEC)
 		failure_set(failure, r, "%s is not an ELF file, or is damaged", file.path);
 	else if (r < 0)
@@ -260,21 +264,22 @@ int event_list_file(struct event_list *list, const char *name, struct failure *f
 	return r;
 }
 
-static int list_mapped(struct event_list *list, uint32_t pid, const char *path)
+static int list_mapped(struct event_list *list, uint32_t pid, const char *path,
+		       struct reader *reader)
 {
-	struct usdt_listing listing = {list, path};
 	struct probe_file file;
 	int r;
 
 	if (probe_file_find(path, pid, &file) < 0)
 		return 0;
-	r = probe_file_list_usdt(file.fd, add_usdt, &listing);
+	r = list_usdt(list, reader, &file, path);
 	probe_file_done(&file);
 	return r == -ENOMEM ? r : 0; /* not every file is one of code */
 }
 
 /* Each file once: its mappings lie side by side. */
-int event_list_process(struct event_list *list, uint32_t pid, struct failure *failure)
+int event_list_process(struct event_list *list, uint32_t pid, struct reader *reader,
+		       struct failure *failure)
 {
 	_cleanup_free_ char *text = NULL;
 	const char *last = "";
@@ -293,7 +298,7 @@ int event_list_process(struct event_list *list, uint32_t pid, struct failure *fa
 		    strcmp(entry.name.path, last) == 0)
 			continue;
 		last = entry.name.path;
-		r = list_mapped(list, pid, last);
+		r = list_mapped(list, pid, last, reader);
 	}
 	return r;
 }

@@ -45,9 +45,15 @@ struct event_list {
 /* Tries counters by opening them. Errors: -ENOMEM. event_list_done() is due either way. */
 int event_list_machine(struct event_list *list);
 
-/* The USDT probes of a file, or of all files that a process has mapped. Errors: -errno, told. */
-int event_list_file(struct event_list *list, const char *name, struct failure *failure);
-int event_list_process(struct event_list *list, uint32_t pid, struct failure *failure);
+/*
+ * The USDT probes of a file, or of all files that a process has mapped, which @reader reads. Errors:
+ * -errno, said in *failure.
+ */
+struct reader;
+int event_list_file(struct event_list *list, const char *name, struct reader *reader,
+		    struct failure *failure);
+int event_list_process(struct event_list *list, uint32_t pid, struct reader *reader,
+		       struct failure *failure);
 
 /* By kind, then by name. */
 void event_list_sort(struct event_list *list);

@@ -89,7 +89,7 @@ int events_find(struct events *events, const struct collect_options *options,
 	if (!events->items)
 		return -ENOMEM;
 	for (size_t i = 0; i < options->n_events && r == 0; i++) {
-		r = event_find(&options->events[i], options->frequency, pid,
+		r = event_find(&options->events[i], options->frequency, pid, options->reader,
 			       &events->items[events->n], failure);
 		events->n += r == 0;
 	}

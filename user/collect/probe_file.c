@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/elf_file.h"
 #include "base/foreign.h"
 #include "base/system.h"
 #include "collect/maps.h"
@@ -48,41 +49,31 @@ static int open_as(const char *path, uint32_t pid, struct probe_file *ret)
 	return keep(place < 0 ? place : foreign_open_found(place), prefix, path, ret);
 }
 
-/* For which processor a file is made, and its word size. False: it is no ELF file. */
-static bool read_kind(int fd, uint16_t *ret_machine, uint8_t *ret_class)
+static int our_kind(void)
 {
-	Elf64_Ehdr header; /* up to e_machine, an Elf32_Ehdr is the same */
+	_cleanup_close_ int place = foreign_find_typed("/proc/self/exe");
+	_cleanup_close_ int own = place < 0 ? place : foreign_open_found(place);
 
-	if (pread(fd, &header, sizeof header, 0) != sizeof header ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-		return false;
-	*ret_machine = header.e_machine;
-	*ret_class = header.e_ident[EI_CLASS];
-	return true;
+	return own < 0 ? own : elf_file_kind(own);
 }
 
 static bool is_like_ours(int fd)
 {
-	_cleanup_close_ int place = foreign_find_typed("/proc/self/exe");
-	_cleanup_close_ int own = place < 0 ? place : foreign_open_found(place);
-	uint16_t machine, our_machine;
-	uint8_t class, our_class;
+	int kind = foreign_elf_kind(fd);
 
-	return read_kind(fd, &machine, &class) && read_kind(own, &our_machine, &our_class) &&
-	       machine == our_machine && class == our_class;
+	return kind >= 0 && kind == our_kind();
 }
 
 bool probe_file_runs_here(int fd)
 {
-	uint16_t machine;
-	uint8_t class;
+	int kind = foreign_elf_kind(fd);
 
-	if (!read_kind(fd, &machine, &class) || is_like_ours(fd))
+	if (kind < 0 || kind == our_kind())
 		return true;
 #ifdef __x86_64__
-	return machine == EM_386;
+	return kind >> 8 == EM_386;
 #else
-	return machine == EM_ARM;
+	return kind >> 8 == EM_ARM;
 #endif
 }
 
@@ -233,110 +224,4 @@ int probe_file_find(const char *name, uint32_t pid, struct probe_file *ret)
 	if (r == -ENOENT)
 		r = find_in_list(PROGRAM_FOLDERS, name, pid, ret);
 	return r == -ENOENT ? find_in_list(LIBRARY_FOLDERS, name, pid, ret) : r;
-}
-
-/* What was stripped from the file, where distributions put it. */
-static int open_debug(const struct elf_file *file, int *ret_fd, struct elf_file *ret)
-{
-	uint8_t id[ELF_BUILD_ID_MAX];
-	size_t n = elf_file_build_id(file, id);
-	char path[64 + 2 * ELF_BUILD_ID_MAX];
-	int at, fd, r;
-
-	if (n < 2)
-		return -ENOENT;
-	at = sprintf(path, "/usr/lib/debug/.build-id/%02x/", id[0]);
-	for (size_t i = 1; i < n; i++)
-		at += sprintf(path + at, "%02x", id[i]);
-	strcpy(path + at, ".debug");
-	fd = foreign_open(FOREIGN_OUR_ROOT, path);
-	r = fd < 0 ? fd : elf_file_open(ret, fd);
-	if (r == 0)
-		*ret_fd = fd;
-	else if (fd >= 0)
-		close(fd);
-	return r;
-}
-
-/* In the file's own tables, then in those that were stripped from it. */
-static int find_function(struct elf_file *file, const char *name, struct event_places *ret,
-			 struct nearest *nearest)
-{
-	_cleanup_close_ int fd = -1;
-	struct elf_file debug;
-	int r = elf_functions_find(file, file, name, ret, nearest);
-
-	if (r != -ENOENT || open_debug(file, &fd, &debug) < 0)
-		return r;
-	r = elf_functions_find(file, &debug, name, ret, nearest);
-	elf_file_done(&debug);
-	return r;
-}
-
-int probe_file_functions(int fd, const char *name, struct event_places *ret,
-			 struct nearest *nearest)
-{
-	struct elf_file file;
-	char *end;
-	uint64_t address = strtoull(name, &end, 16);
-	int r = elf_file_open(&file, fd);
-
-	if (r < 0)
-		return r;
-	ret->n = 0;
-	if (strncmp(name, "0x", 2) == 0 && !*end) {
-		ret->items[0] = (struct event_place){};
-		r = elf_functions_offset(&file, address, &ret->items[0].offset);
-		ret->n = r == 0;
-	} else {
-		r = find_function(&file, name, ret, NULL);
-		/* Only then are they compared: there can be a hundred thousand. */
-		if (r == -ENOENT)
-			r = find_function(&file, name, ret, nearest);
-	}
-	elf_file_done(&file);
-	return r;
-}
-
-int probe_file_list_usdt(int fd, usdt_fn fn, void *context)
-{
-	struct elf_file file;
-	int r = elf_file_open(&file, fd);
-
-	if (r < 0)
-		return r;
-	r = usdt_list(&file, fn, context);
-	elf_file_done(&file);
-	return r;
-}
-
-struct usdt_search {
-	const char *provider, *name;
-	struct event_places *places;
-	struct nearest *nearest;
-};
-
-static int consider_usdt(void *context, const struct usdt_probe *probe)
-{
-	struct usdt_search *search = context;
-
-	nearest_offer(search->nearest, probe->name);
-	if (strcmp(probe->name, search->name) != 0 ||
-	    (search->provider && strcmp(probe->provider, search->provider) != 0))
-		return 0;
-	if (search->places->n == MAX_EVENT_PLACES)
-		return -E2BIG;
-	search->places->items[search->places->n++] = probe->place;
-	return 0;
-}
-
-int probe_file_usdt(int fd, const char *provider, const char *name, struct event_places *ret,
-		    struct nearest *nearest)
-{
-	struct usdt_search search = {provider, name, ret, nearest};
-	int r;
-
-	ret->n = 0;
-	r = probe_file_list_usdt(fd, consider_usdt, &search);
-	return r < 0 || ret->n ? r : -ENOENT;
 }

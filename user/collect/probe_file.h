@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/failure.h"
-#include "collect/elf_functions.h"
 
 /* Both are the caller's. */
 struct probe_file {
@@ -29,16 +28,5 @@ void probe_file_done(struct probe_file *file);
 
 /* Whether this machine runs such code: not that of another processor, nor x32's. */
 bool probe_file_runs_here(int fd);
-
-/*
- * Where function @name, `0xADDRESS` or a USDT probe of @provider (NULL: any) lies in the file.
- * Errors: -ENOENT, with the names that are near; -ENOTSUP, -E2BIG, -ENOEXEC, see elf_functions.h;
- * read errors.
- */
-int probe_file_functions(int fd, const char *name, struct event_places *ret,
-			 struct nearest *nearest);
-int probe_file_usdt(int fd, const char *provider, const char *name, struct event_places *ret,
-		    struct nearest *nearest);
-int probe_file_list_usdt(int fd, usdt_fn fn, void *context);
 
 #endif

@@ -275,6 +275,35 @@ static int give_up_rights(const struct recording *recording, struct failure *fai
 	return r < 0 ? failure_set(failure, r, "cannot give up rights: %s", strerror(-r)) : 0;
 }
 
+static bool has_file_probes(const struct collect_options *collect)
+{
+	for (size_t i = 0; i < collect->n_events; i++) {
+		enum event_kind kind = collect->events[i].kind;
+
+		if (kind == EVENT_UPROBE || kind == EVENT_URETPROBE || kind == EVENT_USDT)
+			return true;
+	}
+	return false;
+}
+
+/* Files that get probes are opened and read as those that run, before there is anything to record.
+ */
+static int open_collector(struct recording *recording, struct failure *failure)
+{
+	const struct record_options *options = &recording->options;
+	bool has_helpers = !options->no_sandbox && has_file_probes(&options->collect);
+	int r;
+
+	if (has_helpers)
+		broker_start();
+	r = collect_open(&options->collect, &recording->collector, failure);
+	if (has_helpers) {
+		reader_stop(options->collect.reader);
+		recording->reader.cpu_seconds += broker_stop();
+	}
+	return r;
+}
+
 static int record(struct recording *recording, struct failure *failure)
 {
 	struct record_options *options = &recording->options;
@@ -291,7 +320,7 @@ static int record(struct recording *recording, struct failure *failure)
 	options->collect.reader = options->no_sandbox ? NULL : &recording->reader;
 	options->collect.stop_fd = recording->signals.fd;
 	options->symbolize.reader = options->collect.reader;
-	r = collect_open(&options->collect, &recording->collector, failure);
+	r = open_collector(recording, failure);
 	/* They go first, as we do now, until the recording is over. */
 	if (r == 0 && !options->no_sandbox)
 		broker_start();
