@@ -200,6 +200,20 @@ def test_deep_stacks_scroll(show):
     assert page.place("recurse_124")[2] == 980
 
 
+def test_roots_stay_in_sight_until_a_reader_leaves_them(show):
+    page = show("deep", height=500)
+    for height in 900, 450, 700:
+        page.resize(1200, height)
+        page.settle()
+        assert height - 80 < page.place("all")[1] < height - 40, height
+    page.js("explorer.page.graph.scroll.scrollTop = 300")
+    page.settle()
+    before = page.place("recurse_100")[1]
+    page.resize(1200, 760)
+    page.settle()
+    assert page.place("recurse_100")[1] - before == 60
+
+
 # Search.
 
 def test_search_totals(show_stacks):

@@ -360,6 +360,20 @@ def test_tall_picture_keeps_header_and_footer_in_view(show):
     assert page.text(".details").startswith("recurse_3")
 
 
+def test_roots_stay_in_sight_until_a_reader_leaves_them(show):
+    page = show("deep", height=500)
+    bottom = "return document.querySelector('.row rect').getBoundingClientRect().bottom - innerHeight"
+    for height in 900, 400, 700:
+        page.resize(1200, height)
+        page.settle()
+        assert -60 < page.js(bottom) < 0, height
+    page.js("scrollTo(0, 700)")
+    page.settle()
+    page.resize(1200, 600)
+    page.settle()
+    assert page.js("return scrollY") == 700
+
+
 def colors_in(png):
     """How many bytes, of pixels and of differences between them, are not the same."""
     data, at, pixels = png.read_bytes(), 8, b""

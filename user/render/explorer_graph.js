@@ -88,7 +88,12 @@ class Graph {
 		this.rowHeight = matchMedia("(pointer: coarse)").matches ? 24 : 18;
 		this.fontSize = 11;
 		this.cutLeft = false;
-		scroll.addEventListener("scroll", () => this.redraw(), {passive: true});
+		this.fromEnd = 0;     // how far the graph is scrolled from its lower edge
+		scroll.addEventListener("scroll", () => {
+			if (scroll.clientHeight === this.sight)
+				this.fromEnd = this.distanceToBottom();
+			this.redraw();
+		}, {passive: true});
 		new ResizeObserver(() => this.resize()).observe(scroll);
 	}
 
@@ -149,6 +154,7 @@ class Graph {
 	}
 
 	scrollToRoot() {
+		this.fromEnd = 0;
 		if (this.panes.length === 1)
 			this.scroll.scrollTop = this.panes[0].grows < 0 ? this.height : 0;
 		else
@@ -161,15 +167,15 @@ class Graph {
 		if (width <= 0 || !height)
 			return;
 		if (width !== this.width || height !== this.sight || ratio !== this.ratio) {
-			const atBottom = this.sight ? this.distanceToBottom() : 0;
 			Object.assign(this, {width, ratio});
 			this.canvas.width = Math.round(width * ratio);
 			this.canvas.height = Math.round(height * ratio);
 			this.canvas.style.width = width + "px";
 			this.canvas.style.height = height + "px";
 			this.measure();
+			// A window that became larger has moved what is in it already.
 			if (this.panes.length === 1 && this.panes[0].grows < 0)
-				this.scroll.scrollTop = this.scrollRoom() - atBottom;
+				this.scroll.scrollTop = this.scrollRoom() - this.fromEnd;
 		}
 		this.draw();
 	}

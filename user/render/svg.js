@@ -551,6 +551,8 @@ function point(event) {
 	tooltip.textContent = nameOf(i) + " (" + figures(i).join("; ") + ")";
 }
 
+let showEnd = () => {};
+
 function resize() {
 	const now = svg.getBoundingClientRect().width;
 	if (now > 0 && now !== width) {
@@ -558,6 +560,7 @@ function resize() {
 		makeFooter();
 		show();
 	}
+	showEnd();
 	stick();
 }
 
@@ -593,6 +596,6 @@ width = svg.getBoundingClientRect().width || staticWidth;
 makeFooter();
 recall();
 if (standalone && !inverted)
-	svgParts.showEnd(svg, staticHeight);
+	showEnd = svgParts.keepEnd(svg, staticHeight);
 stick();
 })();

@@ -147,16 +147,25 @@ function makePaths(paths) {
 	});
 }
 
-// The roots first. To `chromium --headless --screenshot`, which nothing drives, a scrolled page is blank: there
-// the picture is moved up in its window.
-function showEnd(svg, height) {
-	const above = height - window.innerHeight;
-	if (navigator.webdriver || !/Headless/.test(navigator.userAgent))
-		window.scrollTo(0, height);
-	else if (above > 0)
-		svg.style.transform = "translateY(" + -above + "px)";
+// Keeps the roots in sight until a reader scrolls away from them, whatever becomes of the window. To `chromium
+// --headless --screenshot`, which nothing drives and which enlarges its window late, a scrolled page is blank:
+// there the picture is moved up in its window. Returns what to call when the window has another size.
+function keepEnd(svg, height) {
+	const isDriven = navigator.webdriver || !/Headless/.test(navigator.userAgent);
+	let isKept = true;
+	const show = () => {
+		if (isDriven && isKept)
+			window.scrollTo(0, height);
+		else if (isKept)
+			svg.style.transform = "translateY(" + Math.min(window.innerHeight - height, 0) + "px)";
+	};
+	window.addEventListener("scroll", () => {
+		isKept = window.scrollY + window.innerHeight > height - 2;
+	}, {passive: true});
+	show();
+	return show;
 }
 
-return {NS, add, addButton, fitPhone, showEnd, readLines, readTree, fitElement, weight, change, columnWidth, box,
+return {NS, add, addButton, fitPhone, keepEnd, readLines, readTree, fitElement, weight, change, columnWidth, box,
 	makePaths};
 })();
