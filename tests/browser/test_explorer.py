@@ -943,3 +943,36 @@ def test_accessible_names(show):
     assert page.js("return document.querySelector('#canvas').getAttribute('role')") == "application"
     assert page.js("return document.querySelectorAll('[id]').length") == page.js(
         "return new Set(Array.from(document.querySelectorAll('[id]'), (e) => e.id)).size")
+
+
+IDLE = """[idle];db;loop;poll;[poll] 9000
+db;query;lock;[futex] 600
+db;query;work;[runqueue] 300
+web;serve;read;[network] 100
+"""
+
+
+def test_idle_waits_are_shown_on_demand(browser, tmp_path):
+    """They are in the page, which begins without them; a link remembers that they were asked for."""
+    (tmp_path / "a.folded").write_text(IDLE)
+    subprocess.run([BPFFLAME, "render", "--no-idle", "a.folded", "-o", "a.html"], cwd=tmp_path, check=True)
+    page = Explorer(browser, tmp_path / "a.html")
+    assert page.shown() == 1000e3 and page.chips() == ["State: not idle"]
+    assert "9.00 ms of idle waits not shown" in page.text("#facts")
+    page.button("#states button", "idle").click()
+    page.calm()
+    assert page.shown() == 10000e3 and page.chips() == []
+    link = page.js("return location.hash")
+    assert link
+    page.button("#states button", "waiting").click()
+    page.calm()
+    assert page.shown() == 9300e3
+    again = Explorer(browser, tmp_path / "a.html", link=link)
+    assert again.shown() == 10000e3
+    again.button("#states button", "idle").click()
+    again.calm()
+    assert again.shown() == 1000e3 and again.js("return location.hash") == ""
+    assert again.errors() == []
+    # Without scripts there is no button.
+    static = re.search(r'<div id="static">.*?</table>', (tmp_path / "a.html").read_text(), re.S)[0]
+    assert "query" in static and ">loop<" not in static

@@ -59,18 +59,24 @@ static uint32_t add_stack(struct profile *profile, const char *kernel, const cha
 	return stack;
 }
 
-static struct profile_sample judged(const char *kernel, const char *user,
-				    struct profile_sample sample)
+static struct profile_sample judged_as(const char *kernel, const char *user, bool has_children,
+				       struct profile_sample sample)
 {
 	struct profile *profile = made_profile(PROFILE_OFFCPU, NULL, 0);
 
 	sample.stack = add_stack(profile, kernel, user);
 	sample.comm = made_string(profile, "comm");
 	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
-	assert_int_equal(causes_apply(profile), 0);
+	assert_int_equal(causes_apply(profile, has_children), 0);
 	sample = profile->samples[0];
 	profile_free(profile);
 	return sample;
+}
+
+static struct profile_sample judged(const char *kernel, const char *user,
+				    struct profile_sample sample)
+{
+	return judged_as(kernel, user, false, sample);
 }
 
 static const struct {
@@ -354,7 +360,7 @@ static void hidden_functions_do_not_count(void **state)
 	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
 	sample.stack = add_stack(profile, "something_new get_signal do_signal", NULL);
 	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
-	assert_int_equal(causes_apply(profile), 0);
+	assert_int_equal(causes_apply(profile, false), 0);
 	assert_int_equal(profile->samples[0].reason, REASON_STOPPED);
 	assert_int_equal(profile->samples[1].reason, REASON_SLEEP);
 	profile_free(profile);
@@ -485,6 +491,37 @@ static void idle_waits_are_found(void **state)
 	}
 }
 
+/* What a parent waits for is seen of its children, where these are recorded. */
+static void parents_are_idle(void **state)
+{
+	static const char *const kernels[] = {
+		"do_wait kernel_wait4 __do_sys_wait4" ENTRY,
+		"__do_wait do_wait kernel_waitid __do_sys_waitid" ENTRY,
+		"sigsuspend.isra.0 __x64_sys_rt_sigsuspend" ENTRY,
+	};
+	static const struct {
+		const char *user;
+		bool has_children, expected;
+	} cases[] = {{"wait4;main;__libc_start_main;_start", true, true},
+		     {"wait4;main;__libc_start_main;_start", false, false},
+		     {"wait4;worker;start_thread;clone3", true, false},
+		     {"", true, false}};
+	struct profile_sample sample = {.reason = REASON_SLEEP, .count = 1, .nanoseconds = 1000};
+
+	for (size_t i = 0; i < COUNT(kernels) * COUNT(cases); i++) {
+		const char *kernel = kernels[i / COUNT(cases)];
+
+		assert_int_equal(judged_as(kernel, cases[i % COUNT(cases)].user,
+					   cases[i % COUNT(cases)].has_children, sample)
+					 .is_idle,
+				 cases[i % COUNT(cases)].expected);
+	}
+	sample.reason = REASON_DISK;
+	assert_false(judged_as("wait_for_vfork_done kernel_clone __x64_sys_vfork" ENTRY, NULL, true,
+			       sample)
+			     .is_idle);
+}
+
 #define WAKE "try_to_wake_up "
 
 static const struct {
@@ -571,7 +608,7 @@ static void interrupts_are_found(void **state)
 		before[i] = waker.stack;
 		made_check(profile_add_waker(profile, &waker, &indexes[i]), "profile_add_waker");
 	}
-	assert_int_equal(causes_apply(profile), 0);
+	assert_int_equal(causes_apply(profile, false), 0);
 	for (size_t i = 0; i < COUNT(wakers); i++) {
 		const struct profile_waker *waker = &profile->wakers[indexes[i]];
 		const struct profile_stack *stack = &profile->stacks[waker->stack];
@@ -626,7 +663,7 @@ static void an_empty_profile_is_fine(void **state)
 {
 	struct profile *profile = made_profile(PROFILE_WALL, NULL, 0);
 
-	assert_int_equal(causes_apply(profile), 0);
+	assert_int_equal(causes_apply(profile, false), 0);
 	profile_free(profile);
 }
 
@@ -639,6 +676,7 @@ int main(void)
 		cmocka_unit_test(only_waits_have_causes),
 		cmocka_unit_test(user_functions_are_no_causes),
 		cmocka_unit_test(idle_waits_are_found),
+		cmocka_unit_test(parents_are_idle),
 		cmocka_unit_test(interrupts_are_found),
 		cmocka_unit_test(names_lead_to_their_rules),
 		cmocka_unit_test(an_empty_profile_is_fine),

@@ -83,6 +83,9 @@ static void waiting_is_told_by_the_programs_own_code(void **state)
 		{"java", "App.work_[j];java.util.Queue.take_[j];jdk.internal.park_[j]", 23,
 		 REASON_FUTEX},
 		{"libc", "start_thread;nanosleep", 22, REASON_TIMER},
+		{"pg", "_start;main;XLogFlush;[postgres+0x1e84f0];fdatasync;fsync_[k]", 20,
+		 REASON_DISK},
+		{"bare", "_start;main;[bare+0x10];[bare+0x20];read;read_[k]", 19, REASON_PIPE},
 		{"kworker", "ret_from_fork_[k];worker_thread_[k]", 21, REASON_SLEEP},
 		{"db", "main;idle", 1000, REASON_POLL, 1, 2, .is_idle = true},
 	};
@@ -92,7 +95,9 @@ static void waiting_is_told_by_the_programs_own_code(void **state)
 					     "app::run [futex] rs 24",
 					     "App.work_[j] [futex] java 23",
 					     "nanosleep [timer] libc 22",
-					     "worker_thread_[k] [sleep] kworker 21"};
+					     "worker_thread_[k] [sleep] kworker 21",
+					     "XLogFlush [disk] pg 20",
+					     "[bare+0x20] [pipe] bare 19"};
 	struct stacks stacks = made(PROFILE_OFFCPU, samples, N(samples));
 
 	assert_leaders(&stacks, LEADERS_WAITING, wanted, N(wanted));

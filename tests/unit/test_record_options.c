@@ -116,6 +116,10 @@ static void other_options_of_offcpu_time(void **state)
 	assert_false(parsed("--wall --fold-idle").view.stacks.no_idle);
 	assert_false(parsed("--wall --comm x").view.stacks.no_idle);
 	assert_true(parsed("--wall --comm x --no-idle").view.stacks.no_idle);
+	/* Those are drawn with it, apart from the rest. */
+	assert_true(parsed("--wall --comm x").view.gathers_idle);
+	assert_false(parsed("--wall --comm x --idle").view.gathers_idle);
+	assert_false(parsed("--wall").view.gathers_idle);
 	expect_refused("--wall --idle --no-idle", "--idle");
 	assert_int_equal(parsed("-m 5 --wall").collect.min_block_ns, 5000);
 	assert_int_equal(parsed("--wall -M 5ms").collect.max_block_ns, 5000000);

@@ -433,18 +433,50 @@ int output_files_write(struct output_files *files, output_fn write, void *data,
 	return r;
 }
 
-static int make_stacks(struct profile_view *view)
+/* stacks_done() is due unless that fails. */
+static int make_stacks(const struct profile_view *view, const struct stacks_options *options,
+		       struct stacks *ret)
 {
-	int r = 0;
+	int r = stacks_init(ret, options);
+
+	r = r < 0 ? r : stacks_add(ret, view->profile, SIDE_NEW);
+	r = r < 0 ? r : stacks_finish(ret, SCALE_ABSOLUTE);
+	if (r < 0)
+		stacks_done(ret);
+	return r;
+}
+
+static int make_drawn(struct profile_view *view)
+{
+	struct stacks_options options = view->options->stacks;
+	int r;
 
 	if (view->has_stacks)
 		return 0;
-	r = stacks_init(&view->stacks, &view->options->stacks);
-	r = r < 0 ? r : stacks_add(&view->stacks, view->profile, SIDE_NEW);
-	r = r < 0 ? r : stacks_finish(&view->stacks, SCALE_ABSOLUTE);
-	if (r < 0)
-		stacks_done(&view->stacks);
+	options.unfold.fold_idle |= view->options->gathers_idle;
+	r = make_stacks(view, &options, &view->stacks);
 	view->has_stacks = r == 0;
+	return r;
+}
+
+/* A page has what waits for work even where pictures leave it out: a button shows it. */
+static int write_page(struct profile_view *view, FILE *stream)
+{
+	struct picture_options picture = view->options->picture;
+	struct stacks_options options = view->options->stacks;
+	struct stacks all;
+	int r;
+
+	if (!view->stacks.idle)
+		return render_html(&view->stacks, &picture, stream);
+	options.no_idle = false;
+	options.unfold.fold_idle = true;
+	r = make_stacks(view, &options, &all);
+	if (r < 0)
+		return r;
+	picture.first = &view->stacks;
+	r = render_html(&all, &picture, stream);
+	stacks_done(&all);
 	return r;
 }
 
@@ -464,10 +496,10 @@ int write_profile(void *data, enum output_format format, FILE *stream)
 	case FORMAT_FIREFOX: return export_firefox(view->profile, unfold, stream);
 	default: break;
 	}
-	r = make_stacks(view);
+	r = make_drawn(view);
 	if (r < 0)
 		return r;
-	return format == FORMAT_HTML ? render_html(&view->stacks, &view->options->picture, stream)
+	return format == FORMAT_HTML ? write_page(view, stream)
 				     : render_svg(&view->stacks, &view->options->picture, stream);
 }
 

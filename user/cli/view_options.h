@@ -13,6 +13,8 @@
 struct view_options {
 	struct stacks_options stacks;
 	struct picture_options picture;
+	bool gathers_idle; /* pictures have what waits for work under [idle]; files keep it in place
+			    */
 };
 
 #define VIEW_OPTIONS_DEFAULT ((struct view_options){.picture = PICTURE_OPTIONS_DEFAULT})

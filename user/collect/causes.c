@@ -36,6 +36,7 @@ struct verdict {
 
 struct causes {
 	struct profile *profile;
+	bool has_children;
 	struct rulebook books[N_RULES];
 	uint8_t *rules[N_RULES]; /* of strings: FIRST_RULE + a rule's number, or one of the above */
 	struct verdict *verdicts; /* of stacks */
@@ -151,15 +152,41 @@ static const struct verdict *judge(struct causes *causes, uint32_t index)
 	return verdict;
 }
 
+/* Whether a process's main thread has this stack. */
+static bool is_main(const struct causes *causes, const struct profile_stack *stack)
+{
+	const struct profile *profile = causes->profile;
+	const struct profile_location *root;
+
+	if (!stack->n)
+		return false;
+	root = location_of(causes, stack, stack->n - 1);
+	return root->n_frames &&
+	       strcmp(strings_get(&profile->strings, profile->frames[root->first_frame].function),
+		      "_start") == 0;
+}
+
+static bool is_idle(const struct causes *causes, const struct profile_sample *sample,
+		    enum idle idle)
+{
+	switch (idle) {
+	case IDLE_YES: return true;
+	case IDLE_IF_LONG:
+		return sample->count && sample->nanoseconds / sample->count >= LONG_SLEEP_NS;
+	case IDLE_IF_PARENT:
+		return causes->has_children &&
+		       is_main(causes, &causes->profile->stacks[sample->stack]);
+	default: return false;
+	}
+}
+
 /* What sleeps uninterruptibly waits for something that delays it. */
 static void apply_to_sample(struct causes *causes, struct profile_sample *sample)
 {
 	const struct verdict *verdict = judge(causes, sample->stack);
 
 	if (sample->reason == REASON_SLEEP)
-		sample->is_idle = verdict->idle == IDLE_YES ||
-				  (verdict->idle == IDLE_IF_LONG && sample->count &&
-				   sample->nanoseconds / sample->count >= LONG_SLEEP_NS);
+		sample->is_idle = is_idle(causes, sample, verdict->idle);
 	if (verdict->reason != STAY)
 		sample->reason = verdict->reason;
 }
@@ -237,9 +264,9 @@ static int prepare(struct causes *causes)
 	return causes->verdicts ? 0 : -ENOMEM;
 }
 
-int causes_apply(struct profile *profile)
+int causes_apply(struct profile *profile, bool has_children)
 {
-	struct causes causes = {.profile = profile};
+	struct causes causes = {.profile = profile, .has_children = has_children};
 	int r = prepare(&causes);
 
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {

@@ -23,8 +23,8 @@
  * Idle is what waits for work: events, connections to accept, a terminal's input, signals; threads
  * of the kernel in their main functions; futexes below a condition variable or a runtime's parking;
  * sleeps of half a second and more on average. Not idle are, whatever is below them, mutexes, and
- * functions known to wait for an answer or a lock (PQexec, take_gil); answers from sockets, pipes
- * and children; and what the scheduler calls uninterruptible. What cannot be told apart by names is
+ * functions known to wait for an answer or a lock (PQexec, take_gil); answers from sockets and pipes;
+ * children, unless a main thread waits for them and they are recorded themselves; and what the scheduler calls uninterruptible. What cannot be told apart by names is
  * not idle: semaphores of POSIX are locks to some and queues to others.
  */
 #ifndef COLLECT_CAUSES_H
@@ -37,8 +37,9 @@
  * already: gives the samples with REASON_SLEEP and REASON_DISK their finer reason where a rule
  * knows it, marks those that wait for work (is_idle), and the wakers that were interrupts
  * (is_interrupt), of whose stacks only the interrupt's own frames are kept; nobody woke those.
+ * @has_children: the children of what is recorded are, too.
  * Errors: -ENOMEM.
  */
-int causes_apply(struct profile *profile);
+int causes_apply(struct profile *profile, bool has_children);
 
 #endif

@@ -76,11 +76,12 @@ static const struct rule kernel_rules[] = {
 	{"msleep* usleep_range*", REASON_TIMER},
 
 	{"sys_pause do_sigtimedwait sys_rt_sigtimedwait* signalfd_*", REASON_SIGNAL, IDLE_YES},
-	/* Shells wait for children so. */
-	{"sigsuspend sys_rt_sigsuspend sys_sigsuspend", REASON_SIGNAL},
+	/* Shells and masters of servers wait for children so. */
+	{"sigsuspend sys_rt_sigsuspend sys_sigsuspend", REASON_SIGNAL, IDLE_IF_PARENT},
 
-	{"do_wait kernel_wait4 kernel_waitid sys_wait4 sys_waitid sys_waitpid wait_for_vfork_done "
-	 "kernel_clone sys_vfork sys_clone* call_usermodehelper_exec",
+	{"do_wait kernel_wait4 kernel_waitid sys_wait4 sys_waitid sys_waitpid", REASON_CHILD,
+	 IDLE_IF_PARENT},
+	{"wait_for_vfork_done kernel_clone sys_vfork sys_clone* call_usermodehelper_exec",
 	 REASON_CHILD},
 
 	/* Streams and messages between processes, a terminal's among them. */

@@ -20,6 +20,7 @@ enum idle {
 	IDLE_IF_USER, /* if a rule for user functions says so */
 	IDLE_YES,
 	IDLE_IF_LONG, /* if such a wait lasts long */
+	IDLE_IF_PARENT, /* if the main thread of a process waits so, whose children are recorded, too */
 	NEVER_IDLE,   /* of user functions: whatever the others say */
 };
 

@@ -155,6 +155,6 @@ const char *collect_hook(const struct collector *collector);
  * of off-CPU stacks; stacks that end at an entry of Go's runtime, and those of threads that were
  * just made, are complete. Errors: -ENOMEM.
  */
-int collect_finish_stacks(struct profile *profile);
+int collect_finish_stacks(struct profile *profile, const struct collect_options *options);
 
 #endif

@@ -130,13 +130,14 @@ static void end_new_threads(struct profile *profile)
 	}
 }
 
-int collect_finish_stacks(struct profile *profile)
+int collect_finish_stacks(struct profile *profile, const struct collect_options *options)
 {
+	bool has_children = !options->n_tids && !options->comm && !options->no_children;
 	int r = 0;
 
 	if (profile->mode != PROFILE_ONCPU) {
 		hide_plumbing(profile);
-		r = causes_apply(profile);
+		r = causes_apply(profile, has_children);
 	}
 	end_new_threads(profile);
 	if (has_go(profile))

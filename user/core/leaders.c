@@ -24,7 +24,8 @@ static const char *const plumbing_starts[] = {
 	"syscall.", "uv_",
 };
 
-/* The C library's own, where they are linked statically or where modules are not known. */
+/* The C library's own, where they are linked statically or where modules are not known; and what
+ * Postgres waits through, whatever for. */
 static const char *const plumbing_functions[] = {
 	"accept", "accept4", "clock_nanosleep", "clone", "clone3", "connect", "epoll_pwait",
 	"epoll_wait", "fdatasync", "fsync", "futex_wait", "io_getevents", "lll_lock_wait", "msync",
@@ -32,6 +33,8 @@ static const char *const plumbing_functions[] = {
 	"pselect64", "read", "readv", "recv", "recvfrom", "recvmsg", "select", "sem_wait", "send",
 	"sendmsg", "sendto", "sigsuspend", "sigtimedwait", "sigwaitinfo", "sleep", "start_thread",
 	"syscall", "usleep", "wait", "wait3", "wait4", "waitid", "waitpid", "write", "writev",
+	"LWLockAcquire", "LWLockAcquireOrWait", "PGSemaphoreLock", "WaitEventSetWait", "WaitLatch",
+	"WaitLatchOrSocket",
 };
 
 // clang-format on
@@ -71,6 +74,12 @@ static bool is_own(const struct stacks *stacks, const struct stacks_frame *frame
 	       !BEGINS_WITH_ANY(name, plumbing_starts) && !is_plumbing_function(name);
 }
 
+/* `[postgres+0x1e84f0]` says less than what called it; that main() did says nothing. */
+static bool is_telling(const char *name)
+{
+	return *name != '[' && strcmp(name, "main") != 0 && strcmp(name, "_start") != 0;
+}
+
 static bool is_code(const struct stacks_frame *frame)
 {
 	return frame->kind < FRAME_NOTE && !frame->is_waker;
@@ -80,7 +89,7 @@ static bool is_code(const struct stacks_frame *frame)
 
 /* What a stack comes to; frames of the stacks. */
 struct parts {
-	uint32_t command, last, own, reason; /* NO_FRAME: there is none */
+	uint32_t command, last, own, named, reason; /* NO_FRAME: there is none */
 	bool is_idle;
 };
 
@@ -92,7 +101,7 @@ static bool is_idle_mark(const struct stacks *stacks, uint32_t frame)
 
 /* What is known of a frame. */
 struct known {
-	bool is_own;
+	bool is_own, is_named; /* is_named: its own, and somebody can know what it is */
 	uint32_t command; /* string id of the command that begins its stacks; NO_FRAME: not looked
 			     for */
 };
@@ -111,10 +120,13 @@ static int know_frames(struct finding *finding)
 	finding->frames = calloc(stacks->n_frames + 1, sizeof *finding->frames);
 	if (!finding->frames)
 		return -ENOMEM;
-	for (size_t i = 0; i < stacks->n_frames; i++)
-		finding->frames[i] = (struct known){is_code(&stacks->frames[i]) &&
-							    is_own(stacks, &stacks->frames[i]),
-						    NO_FRAME};
+	for (size_t i = 0; i < stacks->n_frames; i++) {
+		struct known *known = &finding->frames[i];
+
+		known->is_own = is_code(&stacks->frames[i]) && is_own(stacks, &stacks->frames[i]);
+		known->is_named = known->is_own && is_telling(stacks_name(stacks, i));
+		known->command = NO_FRAME;
+	}
 	return 0;
 }
 
@@ -137,7 +149,7 @@ static struct parts take_apart(const struct finding *finding, const struct stack
 {
 	const struct stacks *stacks = finding->stacks;
 	const uint32_t *ids = stacks->ids + entry->first;
-	struct parts parts = {entry->n ? ids[0] : NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME, false};
+	struct parts parts = {entry->n ? ids[0] : NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME};
 
 	for (uint32_t i = 0; i < entry->n; i++) {
 		const struct stacks_frame *frame = &stacks->frames[ids[i]];
@@ -145,11 +157,13 @@ static struct parts take_apart(const struct finding *finding, const struct stack
 		if (is_code(frame)) {
 			parts.last = ids[i];
 			parts.own = finding->frames[ids[i]].is_own ? ids[i] : parts.own;
+			parts.named = finding->frames[ids[i]].is_named ? ids[i] : parts.named;
 		} else if (frame->kind > FRAME_SEPARATOR && !frame->is_waker) {
 			parts.reason = ids[i];
 		}
 		parts.is_idle |= i < 2 && is_idle_mark(stacks, ids[i]);
 	}
+	parts.own = parts.named != NO_FRAME ? parts.named : parts.own;
 	return parts;
 }
 

@@ -4,8 +4,9 @@
  *
  * Running is told by the function that ran, waiting by the last one of the program's own code: that
  * a thread waits in poll() says little, that its event loop called it says more. Not a program's
- * own are the C library, the C++, Rust, Go and Java runtimes, and the kernel; what has nothing else
- * is told by the last frame there is.
+ * own are the C library, the C++, Rust, Go and Java runtimes, and the kernel. Code without a name
+ * gives way to the named function that called it. What has nothing of its own is told by the last
+ * frame there is.
  */
 #ifndef CORE_LEADERS_H
 #define CORE_LEADERS_H

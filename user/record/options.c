@@ -452,15 +452,19 @@ static int set_mode(struct record_options *options, struct failure *failure)
 	}
 }
 
-/* Who asks for certain threads wants to know what they wait for. */
-static bool leaves_idle_out(const struct record_options *options)
+/*
+ * Decides how pictures show what waits for work: not at all of a crowd, and beside the rest of
+ * certain threads, as who asks for those wants to know what they wait for.
+ */
+static void place_idle(struct record_options *options)
 {
 	const struct collect_options *collect = &options->collect;
 	bool is_crowd = (options->all || collect->cgroup) && !collect->n_pids && !collect->n_tids &&
 			!collect->comm;
+	bool is_given = options->idle || options->view.stacks.unfold.fold_idle;
 
-	return options->no_idle ||
-	       (is_crowd && !options->idle && !options->view.stacks.unfold.fold_idle);
+	options->view.stacks.no_idle = options->no_idle || (is_crowd && !is_given);
+	options->view.gathers_idle = !options->view.stacks.no_idle && !is_given;
 }
 
 static int check_mode(struct record_options *options, struct failure *failure)
@@ -498,7 +502,7 @@ static int check_mode(struct record_options *options, struct failure *failure)
 				   collect->mode == PROFILE_WALL ? "wall" : "offcpu");
 	if (collect->min_block_ns > collect->max_block_ns)
 		return failure_set(failure, -EINVAL, "-m is above -M: no period is in that range");
-	options->view.stacks.no_idle = leaves_idle_out(options);
+	place_idle(options);
 	unfold->waker_depth = collect->waker_depth;
 	/* Kernel stacks tell why threads wait; they are only not shown. */
 	unfold->no_kernel = collect->no_kernel;

@@ -94,7 +94,7 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 	symbolize_options.begin_file = origin->begin_file;
 	r = symbolize(profile, window->sources, &symbolize_options, ret_symbols);
 	r = r < 0 ? r : describe(profile, origin->argc, origin->argv);
-	r = r < 0 ? r : collect_finish_stacks(profile);
+	r = r < 0 ? r : collect_finish_stacks(profile, &options->collect);
 	profile->by_thread = options->collect.threads;
 	r = r < 0 ? r
 		  : profile_select(profile, &options->view.stacks.unfold,
@@ -139,7 +139,7 @@ int window_top(struct collect_window *window, const struct record_options *optio
 		.unfold.no_threads = true,
 		.unfold.no_inline = options->view.stacks.unfold.no_inline,
 		.unfold.lines = options->view.stacks.unfold.lines,
-		.no_idle = options->view.stacks.no_idle,
+		.no_idle = !options->idle, /* unless there is nothing else */
 	};
 	int r = stacks_init(ret, &how);
 

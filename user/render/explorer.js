@@ -259,10 +259,10 @@ function updateControls() {
 function updateTrail() {
 	const chips = links.readSteps(profile, state).map(({kind, label, text}) =>
 		({kind, label, remove: () => set(links.withoutStep(state, text))}));
-	if (links.hasFacets(state)) {
+	if (links.hasFacets(profile, state)) {
 		findFacets().forEach((facet) => {
 			const left = links.leftGroups(state, facet);
-			if (left)
+			if (left && left.some(Boolean))
 				chips.push({kind: "", label: facetLabel(facet, left),
 					remove: () => set(links.writeGroups(facet, left.map(() => 0)))});
 		});
@@ -338,7 +338,7 @@ function makeStates() {
 	one("states").hidden = !facet;
 	if (!facet)
 		return;
-	const order = ["running", "runnable", "waiting", "(none)"].map((name) => facet.names.indexOf(name));
+	const order = ["running", "runnable", "waiting", "idle", "(none)"].map((name) => facet.names.indexOf(name));
 	order.filter((g) => g >= 0 && facet.whole[g] > 0).forEach((g) => {
 		const name = facet.names[g];
 		const button = panel.button("", name === "(none)" ? "other" : name, () => {

@@ -6,7 +6,7 @@ const facets = (function () {
 "use strict";
 
 const STATES = {[data.RUNNING]: "running", [data.RUNNABLE]: "runnable", [data.WAITING]: "waiting"};
-const NO_MODULE = "(no module)", OTHER = "(none)";
+const NO_MODULE = "(no module)", OTHER = "(none)", IDLE = "[idle]";
 
 // Numbers for texts, in the order in which they come.
 class Groups {
@@ -52,9 +52,25 @@ function inherit(profile, textOf, byFrame) {
 
 const isReason = (kind) => kind >= data.RUNNING && kind <= data.WAITING;
 
-function stateOf(profile, node) {
-	const kind = data.kindOf(profile, profile.base.frame[node]);
-	return isReason(kind) ? STATES[kind] : null;
+// Where the frames are that what waits for work was gathered under: [from, to); nowhere: to is 0.
+function idleRange({base, frames}) {
+	for (let i = 1; i < base.n; i = base.end[i]) {
+		const frame = base.frame[i];
+		if (frame >= 0 && frames.kind[frame] === data.NOTE && frames.name[frame] === IDLE)
+			return {from: i, to: base.end[i]};
+	}
+	return {from: 0, to: 0};
+}
+
+// By node. Whatever it waits for, who waits for work is idle.
+function stateBy(profile) {
+	const idle = idleRange(profile), {base} = profile;
+	return (p, node) => {
+		const kind = data.kindOf(profile, base.frame[node]);
+		if (node === idle.from)
+			return "idle";
+		return !isReason(kind) ? null : node > idle.from && node < idle.to ? "idle" : STATES[kind];
+	};
 }
 
 function reasonOf(profile, node) {
@@ -71,11 +87,11 @@ function rootOf(profile, node) {
 	const name = data.nameOf(profile, frame), above = base.parent[node];
 	if (header.reverse) {
 		const isRoot = !profile.frames.isWaker[frame] && name !== "[truncated]" &&
-			name !== "[idle]" && data.kindOf(profile, frame) <= data.NOTE;
+			name !== IDLE && data.kindOf(profile, frame) <= data.NOTE;
 		return isRoot ? name : null;
 	}
 	const isIdle = (i) => base.depth[i] === 1 && base.frame[i] >= 0 &&
-		data.nameOf(profile, base.frame[i]) === "[idle]" &&
+		data.nameOf(profile, base.frame[i]) === IDLE &&
 		data.kindOf(profile, base.frame[i]) === data.NOTE;
 	if (base.depth[node] === 1 || (base.depth[node] === 2 && isIdle(above)))
 		return isIdle(node) ? null : name;
@@ -104,7 +120,8 @@ function hasCodeAbove(profile, node) {
 	return false;
 }
 
-// Those that tell stacks of this profile apart: [{key, title, names, group}].
+// Those that tell stacks of this profile apart: [{key, title, names, group}]. hidden: by group, 1 if it is left
+// out until somebody asks for it.
 function find(profile) {
 	const {header, frames} = profile;
 	const has = (test) => frames.kind.some(test);
@@ -115,9 +132,11 @@ function find(profile) {
 			list.push(Object.assign(facet, {key, title}));
 	};
 	if (has(isReason)) {
-		add("state", "State", stateOf, true);
+		add("state", "State", stateBy(profile), false);
 		add("reason", "Reason", reasonOf, true);
 	}
+	if (header.hidesIdle && list.length && list[0].key === "state")
+		list[0].hidden = Uint8Array.from(list[0].names, (name) => Number(name === "idle"));
 	if (header.threads) {
 		add("command", "Command", (p, node) => commandName(rootOf(p, node)), false);
 		add("process", "Process", (p, node) => processName(rootOf(p, node)), false);

@@ -97,6 +97,7 @@ const withoutStep = (state, text) => ({x: stepTexts(state).filter((t) => t !== t
 
 // Facets: lists of groups' names.
 
+const NOTHING = "-"; // no group's name: nothing is left out, not even what is hidden at first
 const joinNames = (names) => names.map(encodeURIComponent).join(" ");
 const splitNames = (text) => text.split(" ").map((name) => {
 	try {
@@ -110,7 +111,7 @@ const splitNames = (text) => text.split(" ").map((name) => {
 function leftGroups(state, facet) {
 	const only = state["only-" + facet.key], not = state["not-" + facet.key];
 	if (!only && !not)
-		return null;
+		return facet.hidden ? facet.hidden.slice() : null;
 	const named = new Set(splitNames(only || not));
 	return Uint8Array.from(facet.names, (name) => Number(named.has(name) !== Boolean(only)));
 }
@@ -120,20 +121,25 @@ function writeGroups(facet, left) {
 	const inside = facet.names.filter((name, i) => !left[i]);
 	const outside = facet.names.filter((name, i) => left[i]);
 	const change = {["only-" + facet.key]: "", ["not-" + facet.key]: ""};
-	if (outside.length && (outside.length <= inside.length || !inside.length))
+	if (facet.hidden && facet.hidden.every((out, i) => out === Number(left[i])))
+		return change;
+	if (facet.hidden && !outside.length)
+		change["not-" + facet.key] = NOTHING;
+	else if (outside.length && (outside.length <= inside.length || !inside.length))
 		change["not-" + facet.key] = joinNames(outside);
 	else if (outside.length)
 		change["only-" + facet.key] = joinNames(inside);
 	return change;
 }
 
-const hasFacets = (state) => Object.keys(state).some((key) => /^(only|not)-/.test(key) && state[key]);
+const hasFacets = (profile, state) => profile.header.hidesIdle ||
+	Object.keys(state).some((key) => /^(only|not)-/.test(key) && state[key]);
 
 // What model.derive() takes. findFacets(): the profile's, looked for only where a filter needs them.
 function changeOf(profile, state, findFacets) {
 	const steps = readSteps(profile, state);
 	return {
-		steps, facets: hasFacets(state) ? findFacets().map((facet) =>
+		steps, facets: hasFacets(profile, state) ? findFacets().map((facet) =>
 			({group: facet.group, left: leftGroups(state, facet)})) : [],
 		dropped: steps.filter((step) => step.kind === "drop").map((step) => step.frame),
 		kernel: state.k !== "off", inlined: state.i !== "off", side: state.w || "both",

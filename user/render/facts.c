@@ -245,7 +245,8 @@ static void add_choices(const struct writing *writing, const struct tree *tree)
 		add(writing, "from ", options->base, " on");
 	if (writing->stacks->idle)
 		add_weight(writing, "", writing->stacks->idle,
-			   " of idle waits left out (--idle draws them)");
+			   writing->options->first ? " of idle waits not shown (idle)"
+						   : " of idle waits left out (--idle draws them)");
 	if (options->reverse)
 		add(writing, "", "merged from the leaves", "");
 	if (options->in_order)
@@ -259,7 +260,7 @@ static void add_choices(const struct writing *writing, const struct tree *tree)
 
 char *picture_facts(const struct tree *tree, const struct picture_options *options)
 {
-	const struct stacks *stacks = tree->stacks;
+	const struct stacks *stacks = options->first ? options->first : tree->stacks;
 	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
 	struct writing writing = {.stacks = stacks, .options = options};
 	char *text = NULL;

@@ -115,6 +115,22 @@ static void write_legend_item(struct json *json, const char *text, uint32_t fill
 	json_close(json, ']');
 }
 
+/* Whether a look of the same words came before: running and waiting have colours each. */
+static bool is_told(const struct html *html, enum palette_part part, enum frame_kind kind,
+		    const char *text)
+{
+	for (int p = 0; p < (int)part; p++) {
+		const char *other = look_text(LOOK(p, kind), html->mode);
+		bool is_drawn = false;
+
+		for (unsigned int shade = 0; shade < PALETTE_MOST_SHADES; shade++)
+			is_drawn |= html->used[p][kind][shade];
+		if (is_drawn && other && strcmp(other, text) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* What a legend says of the fills of one part and kind that frames have. */
 static void write_looks(const struct html *html, struct json *json, enum palette_part part,
 			enum frame_kind kind)
@@ -126,7 +142,8 @@ static void write_looks(const struct html *html, struct json *json, enum palette
 		const char *own = palette_text(palette, kind, shade);
 		const char *told = own ? own : text;
 
-		if (!html->used[part][kind][shade] || !told || told == before)
+		if (!html->used[part][kind][shade] || !told || told == before ||
+		    is_told(html, part, kind, told))
 			continue;
 		before = told;
 		write_legend_item(json, told,
@@ -177,6 +194,7 @@ static void write_states(const struct html *html, struct json *json)
 		write_fill(json, states[i].name,
 			   palette_fill(html->palettes[PART_PLAIN], states[i].kind,
 					PALETTE_SHADES / 2));
+	write_fill(json, "idle", ELIDED_FILL);
 	json_close(json, '}');
 }
 
@@ -351,6 +369,7 @@ int html_write_header(const struct html *html)
 		return r;
 	fprintf(html->out, ",\"factor\":%.17g",
 		html->options->factor > 0 ? html->options->factor : 1.0);
+	json_bool(&json, "hidesIdle", html->options->first != NULL);
 	json_bool(&json, "reverse", options->reverse);
 	json_bool(&json, "inOrder", options->in_order);
 	json_bool(&json, "threads", html->stacks->facts[SIDE_NEW].by_thread);

@@ -19,6 +19,12 @@
 static const char *const captions[N_LEADERS_OF] = {
 	[LEADERS_RUNNING] = "What ran longest", [LEADERS_WAITING] = "What waited longest"};
 
+/* What the page shows before anybody asks for more. */
+static const struct stacks *first_stacks(const struct html *html)
+{
+	return html->options->first ? html->options->first : html->stacks;
+}
+
 static void write_cell(const struct html *html, const char *text, const char *suffix)
 {
 	fputs("<td>", html->out);
@@ -28,8 +34,9 @@ static void write_cell(const struct html *html, const char *text, const char *su
 
 static int write_table(const struct html *html, enum leaders_of of)
 {
+	const struct stacks *stacks = first_stacks(html);
 	struct leaders leaders;
-	int r = leaders_find(html->stacks, of, &leaders);
+	int r = leaders_find(stacks, of, &leaders);
 
 	if (r < 0)
 		return r;
@@ -39,7 +46,7 @@ static int write_table(const struct html *html, enum leaders_of of)
 		const struct leader *row = &leaders.rows[i];
 
 		fprintf(html->out, "<tr><td>%.1f %%</td>",
-			html->stacks->width ? 100.0 * row->weight / html->stacks->width : 0);
+			stacks->width ? 100.0 * row->weight / stacks->width : 0);
 		write_cell(html, row->function, frame_kind_suffix(row->kind));
 		write_cell(html, row->reason, "");
 		write_cell(html, row->command, "");
@@ -58,10 +65,11 @@ int html_write_static(const struct html *html)
 
 	options.min_width = LEAST_PIXELS;
 	options.max_frames = MOST_FRAMES;
+	options.first = NULL;
 	fputs("<div id=\"static\">\n<p>Scripts are off here: this is the picture without zoom, "
 	      "search and tables. Save the file and open it in a browser for all of it.</p>\n",
 	      html->out);
-	r = svg_write_part(html->stacks, &options, html->out);
+	r = svg_write_part(first_stacks(html), &options, html->out);
 	for (enum leaders_of of = 0; of < N_LEADERS_OF && r == 0 && !html->stacks->is_comparison &&
 				     !html->stacks->options.reverse;
 	     of++)

@@ -38,6 +38,8 @@ struct picture_options {
 	bool no_script;		   /* SVG without a script: nothing but the picture */
 	double confidence;	   /* of a comparison, see compare.h */
 	const struct judgement *judgement; /* of a comparison: that of its tables; NULL: its own */
+	/* Of a page: what it shows at first, without what waits for work; NULL: all. */
+	const struct stacks *first;
 };
 
 #define PICTURE_OPTIONS_DEFAULT ((struct picture_options){.min_width = -1, .factor = 1})

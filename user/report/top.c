@@ -9,6 +9,7 @@
 
 #define LABEL_COLUMNS	12 /* as the summary has them */
 #define PERCENT_COLUMNS 5
+#define LEAST_PERCENT	0.05 /* what is told as 0.0 % says nothing */
 #define LEAST_NAME	20
 #define MOST_COMMAND	24
 
@@ -91,7 +92,8 @@ static int print_leaders(struct page *page, const struct stacks *stacks, enum le
 		return r;
 	widths = measure(&leaders, limit, page->columns);
 	for (size_t i = 0; i < leaders.n && i < limit; i++)
-		print_row(page, i ? "" : labels[of], &leaders.rows[i], &widths, whole);
+		if (!i || head_percent(leaders.rows[i].weight, whole) >= LEAST_PERCENT)
+			print_row(page, i ? "" : labels[of], &leaders.rows[i], &widths, whole);
 	leaders_done(&leaders);
 	return 0;
 }
