@@ -173,7 +173,7 @@ static void expect_cut(const struct packing *packing)
 	unsigned char *packed = packing->make(stacks, sizeof stacks - 1, &n);
 	char what[64], mend[64];
 
-	snprintf(what, sizeof what, ": this %s file is cut off, behind ", packing->name);
+	snprintf(what, sizeof what, ": this %s file is cut off after ", packing->name);
 	snprintf(mend, sizeof mend, "%s -t", packing->name);
 	for (size_t cut = packing->n_magic; cut < n; cut++) {
 		struct input input = made_input((struct input_options){0});
@@ -237,7 +237,7 @@ static void gzip_trailing_garbage(void **state)
 	packed = realloc(packed, n + 7);
 	memcpy(packed + n, "garbage", 7);
 	made_expect_failure((char *)packed, n + 7, -EINVAL,
-			    ": this gzip file is damaged, behind 31 bytes of it");
+			    ": this gzip file is damaged after 31 bytes of it");
 	free(packed);
 }
 

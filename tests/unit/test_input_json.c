@@ -132,22 +132,22 @@ static void damaged(void **state)
 {
 	char deep[JSON_MAX_DEPTH + 2];
 
-	expect_damaged("[1,]", "3: here is ']', where a value should be");
-	expect_damaged("[1 2]", "3: here is '2', where ',' or ']' should be");
-	expect_damaged("{\"a\" 1}", "5: here is '1', where ':' should be");
-	expect_damaged("{1:2}", "1: here is '1', where a text should be");
+	expect_damaged("[1,]", "3: found ']' where a value should be");
+	expect_damaged("[1 2]", "3: found '2' where ',' or ']' should be");
+	expect_damaged("{\"a\" 1}", "5: found '1' where ':' should be");
+	expect_damaged("{1:2}", "1: found '1' where a text should be");
 	expect_damaged("{\"a\":1", "6: the file ends where ',' or '}' should be");
 	expect_damaged("[\"a", "3: the file ends in a text");
 	expect_damaged("[\"a\n\"]", "3: a text holds the control character 10");
 	expect_damaged("[\"\\x\"]", "2: a backslash before byte 120");
 	expect_damaged("[\"\\u12g4\"]", "2: \\u without four digits of base 16");
-	expect_damaged("[nul]", "1: no value begins so");
+	expect_damaged("[nul]", "1: no value begins like this");
 	expect_damaged("[1.]", "1: a point without decimals");
 	expect_damaged("[-]", "1: '-' without a number");
 	expect_damaged("[1e]", "1: an exponent without a number");
 	expect_damaged("[1e30]", "1: this number is too large");
 	expect_damaged("[99999999999999999999]", "1: this number is too large");
-	expect_damaged("[] x", "3: here is 'x', where the file's end should be");
+	expect_damaged("[] x", "3: found 'x' where the file's end should be");
 	memset(deep, '[', sizeof deep - 1);
 	deep[sizeof deep - 1] = '\0';
 	expect_damaged(deep, "256: nested more than 256 deep");
@@ -242,12 +242,12 @@ static void faults_of_speedscope(void **state)
 	expect_refused(SPEEDSCOPE(ABC, "{\"unit\":\"none\",\"samples\":[[3]],\"weights\":[1]}"),
 		       ": a sample refers to frame 3, where there are 3");
 	expect_refused(SPEEDSCOPE(ABC, "{\"unit\":\"none\",\"samples\":[[0]],\"weights\":[-1]}"),
-		       ": has negative values, as a difference of two profiles does");
+		       ": has negative values, like the difference of two profiles");
 	expect_refused(SPEEDSCOPE(ABC, "{\"unit\":\"none\",\"samples\":[[0]],\"weights\":[1]},"
 				       "{\"unit\":\"seconds\",\"samples\":[[0]],\"weights\":[1]}"),
 		       ": profile 2 of it holds times, the first one does not");
 	expect_refused(SPEEDSCOPE(ABC, "{\"unit\":\"ns\"}"),
-		       ": damaged JSON at byte 25: \"ns\" is no unit of speedscope's");
+		       ": damaged JSON at byte 25: \"ns\" is not a unit of speedscope");
 	expect_refused(SPEEDSCOPE(ABC, "{\"unit\":\"none\",\"samples\":[[0]],\"weights\":[]}"),
 		       ": damaged JSON at byte 57: a profile of 1 samples has 0 weights");
 	expect_refused(SPEEDSCOPE(ABC, "{\"unit\":\"none\",\"events\":[{\"type\":\"C\","
@@ -333,7 +333,7 @@ static void faults_of_firefox(void **state)
 		const char *sample, *prefix, *frame, *function, *what;
 	} cases[] = {
 		{"1", "null", "0", "0", ": a sample refers to stack 1, where there are 1"},
-		{"0", "0", "0", "0", ": stack 0 begins with one behind it"},
+		{"0", "0", "0", "0", ": stack 0 begins with a later one"},
 		{"0", "null", "4", "0", ": a stack refers to frame 4, where there are 1"},
 		{"0", "null", "0", "2", ": frame 0 has no function"},
 	};

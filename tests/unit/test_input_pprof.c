@@ -733,8 +733,8 @@ static void wrong_references(void **state)
 	expect_fault(file, ": damaged pprof at byte 27: location 7 is not there");
 	BEGIN();
 	add_sample(file, IDS(0), VALUES(1), NULL, 0);
-	expect_fault(file, ": damaged pprof at byte 27: a sample refers to location 0, which there "
-			   "can't be");
+	expect_fault(file, ": damaged pprof at byte 27: a sample refers to location 0, which is not "
+			   "a valid id");
 	BEGIN();
 	add_sample(file, IDS(1), VALUES(1), NULL, 0);
 	add_location(file, 1, 3, 0, NULL);
@@ -786,7 +786,7 @@ static void wrong_values(void **state)
 	add_location(file, 1, 0, 0, NULL)
 	BEGIN();
 	add_sample(file, IDS(1), VALUES(1), NULL, 0);
-	expect_fault(file, ": damaged pprof at byte 52: samples have 1 values, and there are 2 "
+	expect_fault(file, ": damaged pprof at byte 52: samples have 1 values, but there are 2 "
 			   "types of them");
 	BEGIN();
 	add_sample(file, IDS(1), VALUES(1, 2), NULL, 0);
@@ -798,7 +798,7 @@ static void wrong_values(void **state)
 	expect_fault(file, ": damaged pprof at byte 52: a sample has no values");
 	BEGIN();
 	add_sample(file, IDS(1), VALUES(1, -2), NULL, 0);
-	expect_fault(file, ": has negative values, as a difference of two profiles does");
+	expect_fault(file, ": has negative values, like the difference of two profiles");
 	BEGIN();
 	add_sample(file, IDS(1), VALUES(1, INT64_MAX), NULL, 0);
 	expect_fault(file, ": damaged pprof at byte 52: a time of 584 years");
@@ -837,15 +837,15 @@ static void wrong_bytes(void **state)
 		{STRINGS "\x32\x01", 20, "18: the file ends in the middle of a field"},
 		{STRINGS "\x32", 19, "18: the file ends in the middle of a field"},
 		{"\x32\x01x\x32\x00", 5, "0: the first string is not empty"},
-		{STRINGS "\x10\x00\x00", 21, "18: field 2 is of the wrong type"},
-		{STRINGS "\x4a\x01x", 21, "18: field 9 is of the wrong type"},
+		{STRINGS "\x10\x00\x00", 21, "18: field 2 has the wrong type"},
+		{STRINGS "\x4a\x01x", 21, "18: field 9 has the wrong type"},
 		{STRINGS "\x32\xff\xff\xff\x7f", 23, "18: field 6 has 268435455 bytes"},
 		{STRINGS "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 29,
 		 "18: field 2 has 18446744073709551615 bytes"},
-		{STRINGS "\x12\x02\x0a\x05", 22, "18: a sample is no message"},
-		{STRINGS "\x12\x03\x0a\x01\xff", 23, "18: a location of a sample is no number"},
-		{STRINGS "\x12\x03\x12\x01\xff", 23, "18: a value of a sample is no number"},
-		{STRINGS "\x12\x05\x0dxxxx", 25, "18: a field of a sample is of the wrong type"},
+		{STRINGS "\x12\x02\x0a\x05", 22, "18: a sample is not a message"},
+		{STRINGS "\x12\x03\x0a\x01\xff", 23, "18: a location of a sample is not a number"},
+		{STRINGS "\x12\x03\x12\x01\xff", 23, "18: a value of a sample is not a number"},
+		{STRINGS "\x12\x05\x0dxxxx", 25, "18: a field of a sample has the wrong type"},
 		{STRINGS "\x22\x02\x22\x05", 22, "18: field 4 cannot be decoded"},
 		{STRINGS "\x9a\x06\x05x", 22, "18: the file ends in this field"},
 		{STRINGS "\x07", 19, "18: the file ends in the middle of a field"},

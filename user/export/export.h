@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * export: a profile as a file of other tools. One emitter per format.
+ * export: writes a profile as a file of another tool. One emitter per format.
  *
- * Errors of all: -ENOMEM; a failed write shows in ferror(@stream).
+ * All return -ENOMEM when memory runs out; a failed write shows in ferror(@stream).
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
@@ -11,7 +11,8 @@
 
 #include "core/stacks.h"
 
-/* Folded lines, sorted bytewise, as the contract has them. @options: but for their order. */
+/* Writes folded lines, sorted bytewise as scripts rely on. @options: all apply except their
+ * order. */
 int export_folded(struct profile *profile, const struct stacks_options *options, FILE *stream);
 
 /*

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * firefox: the Firefox Profiler's processed format, frozen at version 47, which every later one
- * reads: https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md
+ * firefox: writes the Firefox Profiler's processed format, frozen at version 47, which every
+ * later one reads:
+ * https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md
  *
- * One thread for each command or thread. Its stacks are a table of (prefix, frame): those of a
- * group come sorted, so a stack's new entries are what it does not share with the one before. Each
- * column of a table is an array of its own in the file, and is made by a sweep of its own: nothing
- * of the table is kept.
+ * Each command, or thread, becomes a thread. Its stacks are a table of (prefix, frame). The
+ * stacks of a group come sorted, so a stack adds entries only for what it does not share with
+ * the one before. Each column of a table is an array of its own in the file, and one sweep
+ * writes it: nothing of the table is kept.
  *
- * A frame's category tells its kind, and its depth whether it is an inlined function: neither is
- * missed by the profiler, and both make the file come back as it was.
+ * A frame's category gives its kind, and its depth whether it is an inlined function. The
+ * profiler needs neither; both let the file be read back unchanged.
  *
- * The format knows weights of samples and of milliseconds (tracing-ms). The time of a sample, which
- * it must have, is the sum of those before it.
+ * The format knows weights of samples and of milliseconds (tracing-ms). It requires a time for
+ * each sample: the sum of those before it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static void write_empty_table(struct json *json, const char *key, const char *co
 
 /* Stacks */
 
-/* What one sweep over a thread's stacks writes. */
+/* Writes one column during a sweep over a thread's stacks. */
 typedef void (*column_fn)(const struct firefox_writing *writing, uint32_t prefix,
 			  const struct group_frame *frame, uint32_t number);
 
@@ -79,8 +80,8 @@ static uint32_t common_frames(const struct group_stack *a, const struct group_st
 }
 
 /*
- * Calls @write, if there is one, for each entry of the table of stacks, and @write_end for each
- * sample with the entry that it is (as the prefix). Returns the number of entries.
+ * Calls @write, if given, for each entry of the table of stacks, and @write_end for each sample,
+ * with its entry as the prefix. Returns the number of entries.
  */
 static int sweep(struct firefox_writing *writing, const struct group *group, column_fn write,
 		 column_fn write_end, uint32_t *ret_n)
@@ -200,7 +201,7 @@ static int write_samples(struct firefox_writing *writing, const struct group *gr
 
 /* Threads */
 
-/* `comm-PID/TID`, as --threads names them; others are processes of their own, numbered. */
+/* `comm-PID/TID`, as --threads names them. Other names become processes of their own, numbered. */
 static void write_ids(const struct firefox_writing *writing, const char *name, size_t number)
 {
 	const char *dash = strrchr(name, '-'), *slash = strrchr(name, '/');
@@ -253,7 +254,7 @@ static int write_thread(struct firefox_writing *writing, const struct group *gro
 	return r;
 }
 
-/* The whole */
+/* The whole file */
 
 static int write_all(struct firefox_writing *writing)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * firefox: what the parts of a file for the Firefox Profiler share: firefox.c has the threads and
- * their samples, firefox_tables.c the frames and what they refer to, firefox_meta.c what is said of
- * the whole.
+ * firefox: shared by the files that write for the Firefox Profiler. firefox.c writes the threads
+ * and their samples, firefox_tables.c the frames and what they refer to, firefox_meta.c the
+ * facts about the whole.
  */
 #ifndef EXPORT_FIREFOX_H
 #define EXPORT_FIREFOX_H
@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "export/groups.h"
 
-/* Of frames. One has to be grey: what frames of no category belong to. */
+/* Categories of frames. One must be grey: frames without a category belong to it. */
 enum category {
 	CATEGORY_OTHER,
 	CATEGORY_USER,
@@ -26,16 +26,17 @@ struct firefox_writing {
 	struct json *json;
 	struct groups groups;
 	bool threads;
-	/* Modules of all threads, string ids; by string id, +1. */
+	/* Modules of all threads (string ids), and by string id their index + 1. */
 	uint32_t *libs, *lib_of;
 	size_t n_libs;
 	/*
-	 * Of the thread in hand: its functions, which are frames of the groups, and its frames,
-	 * which are twice a frame of the groups, + 1 if it is inlined; by those, their numbers, +1.
+	 * The current thread's functions and frames, and by frame their numbers + 1. A function
+	 * is a frame of the groups; a frame is twice a frame of the groups, + 1 if it is
+	 * inlined.
 	 */
 	uint32_t *functions, *function_of, *frames, *frame_of;
 	size_t n_functions, n_frames;
-	/* Of the stack in hand: the entries of the table that it is, root first. */
+	/* The current stack as entries of the table, root first. */
 	uint32_t *path;
 	size_t path_capacity;
 };
@@ -44,10 +45,10 @@ struct firefox_writing {
 int firefox_tables_init(struct firefox_writing *writing);
 void firefox_tables_done(struct firefox_writing *writing);
 
-/* Numbers the frames of @group, the thread in hand from then on. */
+/* Makes @group the current thread and numbers its frames. */
 void firefox_find_frames(struct firefox_writing *writing, const struct group *group);
 
-/* The number of frame @i of @stack, which is of the thread in hand. */
+/* The number of frame @i of @stack, which belongs to the current thread. */
 static inline uint32_t firefox_frame(const struct firefox_writing *writing,
 				     const struct group_stack *stack, uint32_t i)
 {
@@ -59,17 +60,17 @@ static inline uint32_t firefox_frame(const struct firefox_writing *writing,
 enum category firefox_category(const struct firefox_writing *writing,
 			       const struct group_frame *frame);
 
-/* Write the parts they are called for; the tables are of the thread in hand. */
+/* Write the part they are named after. The tables are those of the current thread. */
 void firefox_write_tables(const struct firefox_writing *writing);
 void firefox_write_strings(const struct firefox_writing *writing);
 void firefox_write_meta(const struct firefox_writing *writing);
 void firefox_write_libs(const struct firefox_writing *writing);
 
-/* An array that says the same of every item. */
+/* Arrays with the same value for every item. */
 enum same { SAME_ZERO, SAME_ONE, SAME_MINUS_ONE, SAME_NULL, SAME_FALSE };
 void firefox_write_same(struct json *json, const char *key, size_t n, enum same what);
 
-/* Nanoseconds as milliseconds, and those between two samples of one thread. */
+/* Converts the nanoseconds between two samples of one thread to milliseconds. */
 static inline double firefox_milliseconds(uint64_t nanoseconds)
 {
 	return nanoseconds / 1e6;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * firefox_meta: what is said of the whole. The facts of a recording are shown by the profiler in
- * a section of their own, "extra", and make the file come back as what it was written from.
+ * firefox_meta: facts about the whole. The profiler shows those of a recording in a section of
+ * their own, "extra"; with them the file can be read back as the profile it was written from.
  */
 #include "core/facts.h"
 #include "export/firefox.h"
 
 #define PROCESSED_VERSION 47
-#define GECKO_VERSION	  27 /* of Firefox's own format, at that time */
+#define GECKO_VERSION	  27 /* of Firefox's own format at that time */
 
 static const struct {
 	const char *name, *color;

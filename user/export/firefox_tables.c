@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * firefox_tables: the frames of a thread and what they refer to. A frame is a function, or the same
- * one where it is inlined: addresses and lines of callers are not told here.
+ * firefox_tables: a thread's frames and what they refer to. A frame is a function, called or
+ * inlined: addresses and call lines are not distinguished here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -162,7 +162,7 @@ static void write_frames(const struct firefox_writing *writing)
 	json_close(json, '}');
 }
 
-/* The thread's strings: the functions' names, the modules', and then the names of files. */
+/* The thread's strings: names of functions, then of modules, then of source files. */
 void firefox_write_strings(const struct firefox_writing *writing)
 {
 	const struct groups *groups = &writing->groups;
@@ -212,7 +212,7 @@ static void write_functions(const struct firefox_writing *writing)
 	json_close(json, '}');
 }
 
-/* One for each module of the profile. */
+/* One per module of the profile. */
 static void write_resources(const struct firefox_writing *writing)
 {
 	struct json *json = writing->json;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * folded: `comm;root;…;leaf VALUE` lines.
+ * folded: writes `comm;root;…;leaf VALUE` lines.
  *
- * A line is made of pieces: "name;" for a frame that others follow, "name" for a leaf. No piece is
- * the beginning of another one's line, so stacks sorted by the order of their pieces are lines in
- * bytewise order. Equal text merges whatever it stands for. Nanoseconds become microseconds after
- * merging, so that rounding doesn't add up.
+ * A line is made of pieces: "name;" for a frame that others follow, "name" for a leaf. No piece
+ * is the beginning of another one's line, so sorting stacks by the order of their pieces sorts
+ * the lines bytewise. Lines of equal text merge, whatever they mean. Nanoseconds become
+ * microseconds after merging, so that rounding errors don't add up.
  *
- * A million stacks are gigabytes of text, of which each line has two thirds from the one before: it
- * is copied from there in one piece.
+ * A million stacks are gigabytes of text, and two thirds of each line repeat the one before:
+ * that part is copied in one piece.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +18,17 @@
 #include "core/stacks.h"
 #include "export/export.h"
 
-/* What is written at once. */
+/* Bytes written at once. */
 #define BLOCK ((size_t)1 << 20)
 
-/* Lines on their way: the latest one, and those before it that were not written yet. */
+/* Buffered lines: the latest one, and earlier ones that are not written yet. */
 struct text {
 	FILE *stream;
 	char *bytes;
 	size_t n, capacity;
-	size_t n_written; /* of them */
-	size_t line;	  /* where the latest one begins */
-	uint32_t *pieces; /* of it, and where each ends, from the line's beginning on */
+	size_t n_written; /* bytes of @buffer already written */
+	size_t line;	  /* where the latest line begins */
+	uint32_t *pieces; /* the latest line's pieces, and the end of each within the line */
 	size_t *ends;
 	size_t n_pieces, pieces_capacity, ends_capacity;
 };
@@ -36,16 +36,17 @@ struct text {
 struct folding {
 	struct stacks stacks;
 	struct strings pieces;
-	uint32_t *texts[2]; /* by whether it is the leaf, by frame: its piece */
-	uint32_t *ranks[2]; /* the same: the piece's place among all */
+	uint32_t *texts[2]; /* a frame's piece, by whether it is the leaf */
+	uint32_t *ranks[2]; /* the piece's place in the order of all */
 	char *buffer;
 	size_t capacity;
 	struct text text;
 };
 
 /*
- * One line per stack, one `;` between frames, and terminals show it: names can't break any of that.
- * Returns the length, which is not greater. Text that is to be shown stays as it is.
+ * Cleans a name so that it can't break the format: one line per stack, one `;` between frames,
+ * nothing that a terminal obeys. Printable text stays as it is. Returns the length, which never
+ * grows.
  */
 static size_t clean_name(char *to, const char *name)
 {
@@ -151,7 +152,7 @@ static bool is_same_line(const struct folding *folding, const struct stacks_entr
 	return true;
 }
 
-/* Writes what was not, and keeps the latest line. */
+/* Writes what is buffered, but keeps the latest line. */
 static void flush(struct text *text)
 {
 	fwrite_unlocked(text->bytes + text->n_written, 1, text->n - text->n_written, text->stream);
@@ -160,7 +161,7 @@ static void flush(struct text *text)
 	text->line = 0;
 }
 
-/* Begins a line as the latest one begins, up to the end of its first @n_common pieces. */
+/* Begins a line with the first @n_common pieces of the latest one. */
 static int begin_line(struct text *text, size_t n_common)
 {
 	size_t n = n_common ? text->ends[n_common - 1] : 0;

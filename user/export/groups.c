@@ -10,7 +10,7 @@
 #include "core/facts.h"
 #include "core/marks.h"
 
-/* What the profile knows of a frame's name; string ids of the stacks. */
+/* Where a frame's function comes from; string ids of the stacks. */
 struct source {
 	uint32_t function, file, line;
 };
@@ -25,7 +25,7 @@ struct making {
 
 /* Stacks */
 
-/* Names that a location has; those of stacks hold no file. */
+/* Notes the names of a location; those in the stacks hold no file. */
 static int add_source(struct making *making, const struct profile_frame *frame)
 {
 	const struct unfold_options *unfold = &making->groups->stacks.options.unfold;
@@ -152,7 +152,7 @@ static uint32_t command_of(const struct stacks *stacks, const struct stacks_entr
 	return stacks->ids[entry->first + is_idle(stacks, entry)];
 }
 
-/* Numbers the commands as they come; @numbers is by the stacks' frames, +1. */
+/* Numbers the commands in order of appearance; @numbers: by the stacks' frames, + 1. */
 static void count_groups(struct groups *groups, uint32_t *numbers)
 {
 	const struct stacks *stacks = &groups->stacks;
@@ -189,7 +189,7 @@ static void sort_entries(struct groups *groups, const uint32_t *numbers)
 	}
 }
 
-/* Heaviest first; of the same weight, those that came first. */
+/* Heaviest first; equal weights in order of appearance. */
 static int compare_groups(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
@@ -284,7 +284,7 @@ void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn
 		snprintf(start, sizeof start, "%" PRIu64, facts->start_realtime_ns);
 	if (facts->duration_ns)
 		snprintf(duration, sizeof duration, "%" PRIu64, facts->duration_ns);
-	/* As many digits as tell every number from the next one. */
+	/* Enough digits to distinguish every number from the next one. */
 	if (facts->frequency > 0)
 		snprintf(frequency, sizeof frequency, "%.17g", facts->frequency);
 	if (facts->period)

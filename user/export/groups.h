@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * groups: a profile's stacks by command, or by thread with --threads: what formats have a part of
- * their own for. The heaviest group is the first.
+ * groups: a profile's stacks by command, or by thread with --threads, for formats that keep each
+ * in a part of its own. The heaviest group comes first.
  *
- * Frames are told apart by what such formats can say of one: name, source file, line with --lines,
- * and the module where the file is not known; so an inlined function and the same one called are
- * one frame, and group_stack_is_inlined() tells them apart. The command is no frame, except where
- * nothing else is on a stack.
+ * Frames differ if such formats can show the difference: name, source file, line with --lines,
+ * and the module where the file is unknown. An inlined function and the same one called are
+ * therefore one frame; group_stack_is_inlined() distinguishes them. The command is no frame
+ * unless nothing else is on a stack.
  */
 #ifndef EXPORT_GROUPS_H
 #define EXPORT_GROUPS_H
@@ -15,9 +15,9 @@
 #include "core/stacks.h"
 
 struct group_frame {
-	uint32_t name, file, module; /* string ids of the stacks; 0: not known */
-	uint32_t line;		     /* only with --lines; 0: not known */
-	uint8_t kind;		     /* enum frame_kind, FRAME_INLINED never */
+	uint32_t name, file, module; /* string ids of the stacks; 0: unknown */
+	uint32_t line;		     /* only with --lines; 0: unknown */
+	uint8_t kind;		     /* enum frame_kind, never FRAME_INLINED */
 };
 
 struct group {
@@ -30,7 +30,7 @@ struct groups {
 	struct stacks stacks;
 	struct group *items;
 	size_t n;
-	uint32_t *entries; /* of the stacks, by group; in each sorted by the frames' names */
+	uint32_t *entries; /* of the stacks, grouped; within a group sorted by the frames' names */
 	struct group_frame *frames;
 	size_t n_frames, frames_capacity;
 	uint32_t *frame_of; /* by the stacks' frames */
@@ -46,7 +46,7 @@ struct group_stack {
 	const struct groups *groups;
 	const struct stacks_entry *entry;
 	uint32_t n;
-	bool is_idle; /* begins with [idle], behind which the command stood */
+	bool is_idle; /* begins with [idle], which preceded the command */
 };
 struct group_stack group_stack(const struct groups *groups, const struct group *group, uint32_t i);
 
@@ -58,7 +58,7 @@ static inline uint32_t group_stack_frame(const struct group_stack *stack, uint32
 	return stack->groups->frame_of[ids[i + behind_command]];
 }
 
-/* Whether it is there as an inlined function. */
+/* Whether frame @i is an inlined function in this stack. */
 static inline bool group_stack_is_inlined(const struct group_stack *stack, uint32_t i)
 {
 	const struct stacks *stacks = &stack->groups->stacks;
@@ -73,7 +73,7 @@ static inline const char *groups_text(const struct groups *groups, uint32_t text
 	return strings_get(&groups->stacks.strings, text);
 }
 
-/* Calls @add for each fact that is known (core/facts.h), with its key and text. */
+/* Calls @add with the key and text of each known fact (core/facts.h). */
 typedef void (*groups_fact_fn)(struct json *json, const char *key, const char *text);
 void groups_facts(const struct groups *groups, struct json *json, groups_fact_fn add);
 

@@ -8,13 +8,13 @@
 #include <zlib.h>
 
 #define WINDOW_BITS 15
-#define AS_GZIP	    16 /* added to the window bits: a gzip header, not zlib's */
+#define AS_GZIP	    16 /* added to the window bits: a gzip header instead of zlib's */
 #define MEMORY	    8  /* zlib's default */
 
 struct gzip {
 	z_stream z;
 	FILE *stream;
-	size_t n; /* of bytes that wait in @in */
+	size_t n; /* bytes waiting in @in */
 	unsigned char in[64 << 10], out[64 << 10];
 };
 
@@ -36,7 +36,7 @@ int gzip_new(FILE *stream, int level, struct gzip **ret)
 	return 0;
 }
 
-/* Deflates what waits. */
+/* Deflates the waiting bytes. */
 static void flush(struct gzip *gzip, int how)
 {
 	gzip->z.next_in = gzip->in;

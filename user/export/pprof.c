@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof: samples first, as Go's own profiles have them, then what they refer to, which is known by
- * then; the strings last. Message by message through gzip: memory follows the tables, not the file.
+ * pprof: writes samples first, as Go's own profiles do, then what they refer to, known by then, and
+ * strings last. Each message goes through gzip by itself: memory follows the tables, not the file.
  *
- * What the format has no field for stands where pprof's tools show it:
+ * Where the format has no field, the value goes where pprof's tools show it:
  *
- *	the command, pid, tid		labels comm (text), pid, tid (numbers)
- *	why a thread waited		label reason (`futex`), and, unless --no-reason, a location
- *					of a function `[futex]` as the leaf: so `pprof -top` shows
- *					it, and flame graphs made of the file are those of ours
- *	[truncated], [idle]		locations at the root; of idle samples, label idle (`true`)
- *	who woke the thread		locations above the reason, as in folded lines, down from
- *the waker's name over its stack, root first, to `--` kinds of frames			see
- *pprof_tables.h how it was recorded		comments `command: …`, `host: …`, `kernel: …`
+ *	the command, pid, tid	labels comm (text), pid, tid (numbers)
+ *	why a thread waited	label reason (`futex`) and, unless --no-reason, a location of a
+ *				function `[futex]` as the leaf: `pprof -top` shows it, and flame
+ *				graphs made of the file look like ours
+ *	[truncated], [idle]	locations at the root; idle samples also have a label idle (`true`)
+ *	who woke the thread	locations above the reason, as in folded lines: the waker's name,
+ *				its stack, root first, then `--`
+ *	kinds of frames		see pprof_tables.h
+ *	how it was recorded	comments `command: …`, `host: …`, `kernel: …`
  *
- * These locations have neither address nor mapping, nor have those of a profile that knows names
- * only. --threads has no meaning here, labels tell threads apart; --lines has none, lines are
- * written where they are known.
+ * These locations have neither address nor mapping, like all locations of a profile that knows only
+ * names. --threads and --lines change nothing here: labels distinguish threads, and known lines are
+ * always written.
  *
- * Values are samples, and their CPU time where the period is known; off-CPU and wall profiles have
- * the number of waits, and nanoseconds (off_cpu, wall). Samples that are equal in all that is
- * written are one.
+ * Values are samples, and their CPU time where the period is known. Off-CPU and wall profiles have
+ * the number of waits, and nanoseconds (off_cpu, wall). Samples that would be written alike are
+ * merged.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,31 +35,31 @@
 #include "export/pprof_tables.h"
 #include "profile.pb-c.h"
 
-/* A million stacks are compressed fast, others well. */
+/* Compress a million stacks fast, fewer of them well. */
 #define LARGE	   4000000 /* locations of all samples */
 #define FAST_LEVEL 1
-#define GOOD_LEVEL 4 /* 6 makes it 3 % smaller, in more than twice the time */
+#define GOOD_LEVEL 4 /* 6 makes it 3 % smaller, and takes more than twice the time */
 
 struct exporting {
 	struct profile *profile;
 	struct unfold_options unfold;
 	struct pprof_tables tables;
 	struct gzip *gzip;
-	uint64_t period; /* nanoseconds; 0: not known */
-	bool has_rows;	 /* values are written as they were read */
-	bool leaves_out; /* not all frames of all stacks are written, or wakers are */
+	uint64_t period; /* nanoseconds; 0: unknown */
+	bool has_rows;	 /* write values as they were read */
+	bool leaves_out; /* leave out some frames, or the wakers */
 	struct pprof_writer writer;
 
 	struct unfolder unfolder;
 	uint32_t *locations; /* of the tables, leaf first */
 	size_t locations_capacity;
-	/* With merging: stacks of locations of the tables, samples without wakers. */
+	/* When merging: stacks of locations of the tables, samples without wakers. */
 	struct profile *merged;
 };
 
 /* Stacks as locations */
 
-/* Whether @frame, which comes behind @before, belongs to the same location. */
+/* Whether @frame, which follows @before, belongs to the same location. */
 static bool is_same_location(const struct named_frame *before, const struct named_frame *frame)
 {
 	if (before->mapping == MAPPING_NONE || before->location != frame->location ||
@@ -85,8 +86,8 @@ static int find_note(struct exporting *exporting, const char *text, uint32_t *re
 }
 
 /*
- * What find_locations() gives, where no frame of the stack is left out and nobody is known to have
- * woken the thread: the stack's own locations, and notes at both ends.
+ * Fast path of find_locations(), if the stack keeps all its frames and has no waker: the stack's
+ * own locations, with notes at both ends.
  */
 static int copy_locations(struct exporting *exporting, const struct profile_sample *sample)
 {
@@ -111,7 +112,7 @@ static int copy_locations(struct exporting *exporting, const struct profile_samp
 	return r < 0 ? r : (int)n;
 }
 
-/* Sets the locations of @sample. Returns their number. */
+/* Sets the locations of @sample and returns their number. */
 static int find_locations(struct exporting *exporting, const struct profile_sample *sample)
 {
 	size_t command = exporting->unfold.fold_idle && sample->is_idle, n = 0, n_frames;
@@ -138,7 +139,7 @@ static bool has_weight(const struct exporting *exporting, const struct profile_s
 	return exporting->has_rows || sample->count || sample->nanoseconds;
 }
 
-/* Whether all values of all samples are known as they were read. */
+/* Whether all values of all samples are kept as they were read. */
 static bool has_rows(const struct profile *profile)
 {
 	if (!profile->extras.n_types)
@@ -202,7 +203,7 @@ static int write_merged(struct exporting *exporting)
 	return r;
 }
 
-/* Whether samples of the profile may become equal when they are written. */
+/* Whether samples of the profile may become equal when written. */
 
 static int add_notes(struct exporting *exporting)
 {
@@ -280,9 +281,9 @@ static int decide_merging(struct exporting *exporting)
 	return 0;
 }
 
-/* What is said of the whole */
+/* Facts about the whole */
 
-/* Our own. */
+/* Our own comments. */
 #define MAX_COMMENTS 5
 
 static uint64_t to_value(uint64_t number)
@@ -300,7 +301,7 @@ static int set_type(struct exporting *exporting, const char *type, const char *u
 	return r < 0 ? r : pprof_tables_index_text(&exporting->tables, unit, &ret->unit);
 }
 
-/* What the second value is, time or the events that samples stand for; NULL: there is none. */
+/* The type of the second value: time, or the events that samples count for; NULL: none. */
 static const char *time_type(const struct exporting *exporting)
 {
 	const struct profile *profile = exporting->profile;
@@ -403,7 +404,7 @@ static int add_comment(struct exporting *exporting, const char *what, uint32_t t
 	return r;
 }
 
-/* What samples are taken by. */
+/* Sets what triggers samples, and how often. */
 static int set_period(struct exporting *exporting, Perftools__Profiles__ValueType *type,
 		      Perftools__Profiles__Profile *part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof_messages: what is used of the tables, as messages that the code protobuf-c made of
- * profile.proto packs: each is a Profile of one field.
+ * pprof_messages: packs the used parts of the tables with the code that protobuf-c generates
+ * from profile.proto. Each message is a Profile with one field.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ int pprof_write_part(struct gzip *gzip, const struct Perftools__Profiles__Profil
 	return 0;
 }
 
-/* As it was read, or as it is. */
+/* Keep what was read; otherwise use what the mapping says now. */
 static void set_symbols(Perftools__Profiles__Mapping *message, const struct pprof_mapping *mapping)
 {
 	uint8_t symbols = mapping->symbols;
@@ -60,7 +60,7 @@ static int write_mapping(struct pprof_tables *tables, const struct pprof_mapping
 	return pprof_write_part(gzip, &part);
 }
 
-/* Room for a location's lines, as protobuf-c wants them. */
+/* Room for a location's lines in protobuf-c's layout. */
 struct line_room {
 	Perftools__Profiles__Line *lines, **pointers;
 	size_t n, pointers_capacity, lines_capacity;

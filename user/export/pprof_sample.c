@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-/* Of protobuf's encoding: field number and wire type. */
+/* A tag of protobuf's encoding: field number and wire type. */
 #define TAG_NUMBER(field) ((field) << 3)
 #define TAG_BYTES(field)  ((field) << 3 | 2)
 #define MAX_VARINT	  10
@@ -18,7 +18,7 @@ static int reserve(struct pprof_bytes *bytes, size_t n)
 	return array_reserve(bytes->at, bytes->capacity, bytes->n, n);
 }
 
-/* There is room. */
+/* The caller reserves the room. */
 static void put_varint(struct pprof_bytes *bytes, uint64_t value)
 {
 	for (; value >= 0x80; value >>= 7)
@@ -35,7 +35,7 @@ static size_t varint_length(uint64_t value)
 	return n;
 }
 
-/* There is room. What is 0 is left out. */
+/* Leaves zeros out. The caller reserves the room. */
 static void put_field(struct pprof_bytes *bytes, unsigned int field, uint64_t value)
 {
 	if (!value)
@@ -76,7 +76,7 @@ static int put_label(struct pprof_writer *writer, uint32_t key, unsigned int fie
 	return 0;
 }
 
-/* The string that begins labels of one name, given out when it is first used. */
+/* Returns the index of the string that begins labels of one name; assigned at the first use. */
 static int index_once(struct pprof_writer *writer, const char *text, size_t n, uint32_t *index)
 {
 	uint32_t string;
@@ -125,7 +125,7 @@ static int put_reason(struct pprof_writer *writer, enum off_reason reason)
 
 	if (reason == REASON_NONE)
 		return 0;
-	/* Without its brackets. */
+	/* The reason without its brackets. */
 	r = index_once(writer, text + 1, strlen(text) - 2, &writer->reasons[reason]);
 	return r < 0 ? r
 		     : put_text_label(writer, "reason", &writer->reason, writer->reasons[reason]);
@@ -141,7 +141,7 @@ static int put_idle(struct pprof_writer *writer, bool is_idle)
 	return r < 0 ? r : put_text_label(writer, "idle", &writer->idle, writer->yes);
 }
 
-/* A label of another producer's. */
+/* A label of another producer. */
 static int put_other(struct pprof_writer *writer, const struct extras_label *label)
 {
 	struct pprof_bytes *part = &writer->part;
@@ -171,7 +171,7 @@ static int put_others(struct pprof_writer *writer, uint32_t label)
 	return r;
 }
 
-/* The file that the sample is from says it itself, or said nothing. */
+/* A sample read from a pprof file keeps that file's label, or its lack of one. */
 static bool has_own_comm(const struct pprof_writer *writer, const struct profile_sample *sample)
 {
 	const struct extras *extras = &writer->profile->extras;

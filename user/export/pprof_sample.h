@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof_sample: one sample as the bytes of a message Sample: a million of them are written without
- * the structs that protobuf-c would take.
+ * pprof_sample: encodes one sample as a message Sample, without the structs of protobuf-c: there
+ * may be a million.
  */
 #ifndef EXPORT_PPROF_SAMPLE_H
 #define EXPORT_PPROF_SAMPLE_H
@@ -15,13 +15,13 @@ struct pprof_bytes {
 
 /* Set the first part, zero the rest. */
 struct pprof_writer {
-	struct profile *profile; /* the caller's, as the others */
+	struct profile *profile; /* the caller's, like the next ones */
 	struct pprof_tables *tables;
 	struct gzip *gzip;
-	uint64_t period;	   /* nanoseconds, or events; 0: not known */
-	const struct extras *rows; /* of the samples that come; NULL: weights are written */
+	uint64_t period;	   /* nanoseconds, or events; 0: unknown */
+	const struct extras *rows; /* the samples' rows; NULL: write weights */
 
-	/* Its own. Indexes in the string table, 0: not there. */
+	/* Its own: indexes in the string table, 0: not there. */
 	uint32_t comm, pid, tid, reason, idle, yes;
 	uint32_t reasons[N_OFF_REASONS];
 	uint32_t thread_comm; /* string id */

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "core/marks.h"
 
-/* What perf, and so pprof, calls the kernel, and memory without a file. */
+/* Names that perf, and so pprof, gives the kernel and memory without a file. */
 #define KERNEL_FILE    "[kernel.kallsyms]"
 #define ANONYMOUS_FILE "//anon"
 
@@ -76,7 +76,7 @@ int pprof_tables_clean(struct pprof_tables *tables, uint32_t text, uint32_t *ret
 	return 0;
 }
 
-/* Gives @item the next number, which counts from @first. */
+/* Gives @item the next number; numbers count from @first. */
 static int number_item(struct pprof_order *order, uint32_t item, uint32_t first, uint32_t *number)
 {
 	int r = array_reserve(order->items, order->capacity, order->n, 1);
@@ -163,7 +163,7 @@ static int add_system_name(struct pprof_tables *tables, enum frame_kind kind,
 	return r;
 }
 
-/* @is_inside: it lies in one location with what it is inlined into. */
+/* @is_inside: shares a location with the function it is inlined into. */
 static int make_function(struct pprof_tables *tables, const struct profile_frame *frame,
 			 bool is_inside, uint32_t *ret)
 {
@@ -223,7 +223,7 @@ static int add_mapping(struct pprof_tables *tables, const struct pprof_mapping *
 	return 0;
 }
 
-/* What a mapping is called where its kind is to be told by that. */
+/* Names a mapping so that its kind can be recognized. */
 static int name_mapping(struct pprof_tables *tables, const struct profile_mapping *from,
 			uint32_t *ret_file)
 {
@@ -242,9 +242,8 @@ static int name_mapping(struct pprof_tables *tables, const struct profile_mappin
 }
 
 /*
- * Where a file is said to have been in memory. Of one that was recorded here, whose device is known,
- * this is a place apart from all others, and not where it was: that is random so that nobody knows
- * it.
+ * The start address to write for a file. Real addresses are random so that nobody learns them: a
+ * file recorded here, whose device is known, gets a made-up range apart from all others.
  */
 static uint64_t start_of(const struct profile *profile, const struct profile_mapping *mapping)
 {
@@ -291,7 +290,7 @@ static int make_mappings(struct pprof_tables *tables)
 
 struct location_key {
 	const struct pprof_tables *tables;
-	const struct pprof_location *location; /* its lines are there already, at the end */
+	const struct pprof_location *location; /* its lines are appended already */
 };
 
 static bool location_equal(const void *items, uint32_t position, const void *key)
@@ -306,7 +305,7 @@ static bool location_equal(const void *items, uint32_t position, const void *key
 		      a->n_lines * sizeof *k->tables->lines) == 0;
 }
 
-/* Adds @location, whose lines are the last ones; takes those back if it is there already. */
+/* Adds @location, whose lines are the last ones. Removes them again if the location exists. */
 static int add_location(struct pprof_tables *tables, const struct pprof_location *location,
 			uint32_t *ret)
 {
@@ -351,9 +350,9 @@ static int add_line(struct pprof_tables *tables, uint32_t function, uint32_t lin
 }
 
 /*
- * Where a location was in memory. Of files the profile has offsets: they are put into the mapping's
- * place, or beside it, so that whoever reads them gets the same offsets again. A caller's address is
- * one of its call instruction, as pprof wants it.
+ * The address to write for a location. The profile has offsets in files: they move to the
+ * mapping's range, or beside it, so that readers get the same offsets back. For callers, pprof
+ * wants an address inside the call instruction.
  */
 static uint64_t address_of(const struct profile *profile, const struct profile_location *location)
 {
@@ -364,8 +363,9 @@ static uint64_t address_of(const struct profile *profile, const struct profile_l
 		return 0;
 	if (location->is_return && address)
 		address--;
-	return mapping->kind == MAPPING_FILE ? address - mapping->offset + start_of(profile, mapping)
-					     : address;
+	return mapping->kind == MAPPING_FILE
+		       ? address - mapping->offset + start_of(profile, mapping)
+		       : address;
 }
 
 static int make_location(struct pprof_tables *tables, const struct profile_location *from,
@@ -447,7 +447,7 @@ int pprof_tables_init(struct pprof_tables *tables, struct profile *profile, bool
 	r = reserve_texts(tables, 0);
 	r = r < 0 ? r : number_item(&tables->used_texts, 0, 0, &index);
 	r = r < 0 ? r : make_mappings(tables);
-	/* By pprof's rule it is the first one, whether it is referred to or not. */
+	/* pprof takes the first mapping for the main program, used or not. */
 	if (r == 0 && profile->extras.has_main_mapping && profile->n_mappings &&
 	    tables->mapping_of[0] != TABLE_NONE)
 		r = number_item(&tables->used_mappings, tables->mapping_of[0], 1,
@@ -474,7 +474,7 @@ void pprof_tables_done(struct pprof_tables *tables)
 	free(tables->used_locations.items);
 }
 
-/* What is used */
+/* Used items */
 
 static int use_lines(struct pprof_tables *tables, const struct pprof_location *location,
 		     struct pprof_mapping *mapping)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * speedscope: frames are numbered for the whole file, and each has what is known of its place: the
- * source file, or else the module, which speedscope colours by. Stacks of a profile come sorted:
- * its view in the order of time is one in the order of names.
+ * speedscope: frames are numbered for the whole file. Each has its source file or, if that is
+ * unknown, its module, by which speedscope colours. A profile's stacks come sorted, so the view
+ * in order of time is in order of names.
  *
- * On-CPU weights are samples, and the schema's only unit that is not one of time or size is "none".
+ * On-CPU weights are samples: the schema has no such unit, so theirs is "none".
  *
- * The schema lets objects have more than it names, and speedscope lets that be. So there is what
- * makes the file come back as what it was written from: an object of facts, a frame's kind, and of
- * each sample the frames that are inlined functions.
+ * The schema allows extra keys, and speedscope ignores them. They make the file readable as the
+ * profile it was written from: an object of facts, each frame's kind, and each sample's inlined
+ * frames.
  */
 #include <string.h>
 
@@ -78,7 +78,7 @@ static bool has_inlined(const struct groups *groups, const struct group *group)
 	return false;
 }
 
-/* Of each sample the indexes of its frames that are inlined functions. */
+/* For each sample, the indexes of its frames that are inlined functions. */
 static void write_inlined(struct json *json, const struct groups *groups, const struct group *group)
 {
 	if (!has_inlined(groups, group))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cut: finding the next `;` and hashing what is before it in one pass, 16 bytes and one
- * multiplication at a time. Of a word, the bytes that are `;` are found as zero bytes are: see
- * "Determine if a word has a zero byte", https://graphics.stanford.edu/~seander/bithacks.html. The
- * hash is the folded product of 64-bit words that wyhash is made from.
+ * cut: finds the next `;` and hashes the text before it in one pass, 16 bytes and one
+ * multiplication at a time. `;` bytes of a word are found like zero bytes: see "Determine if a word
+ * has a zero byte", https://graphics.stanford.edu/~seander/bithacks.html. The hash is the folded
+ * product of 64-bit words, as in wyhash.
  */
 #ifndef INPUT_CUT_H
 #define INPUT_CUT_H
@@ -26,7 +26,7 @@ static inline uint64_t cut_word(const char *text)
 	return le64toh(word);
 }
 
-/* The high bit of the first byte that is `;`, and of none before it. */
+/* The high bit of the first `;` byte, and of no byte before it. */
 static inline uint64_t cut_semicolons(uint64_t word)
 {
 	uint64_t differing = word ^ 0x3b3b3b3b3b3b3b3bULL;
@@ -34,7 +34,7 @@ static inline uint64_t cut_semicolons(uint64_t word)
 	return (differing - 0x0101010101010101ULL) & ~differing & 0x8080808080808080ULL;
 }
 
-/* The bytes of @word before the one that @mark is the high bit of. */
+/* The bytes of @word before the one whose high bit is @mark. */
 static inline uint64_t cut_before(uint64_t word, unsigned int bytes)
 {
 	return word & ((1ULL << (bytes * 8)) - 1);
@@ -47,7 +47,7 @@ static inline uint64_t cut_multiply(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The piece at @text. A `;` must come; up to 15 bytes behind it are read. */
+/* The piece at @text. The caller makes sure that a `;` follows; up to 15 bytes past it are read. */
 static inline struct cut cut_at(const char *text)
 {
 	uint64_t hash = 0x9e3779b97f4a7c15ULL;

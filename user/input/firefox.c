@@ -68,7 +68,7 @@ static int read_strings(struct json_stacks *stacks, struct json_column *column)
 	return r;
 }
 
-/* The column of that key, or N_FIREFOX_COLUMNS. */
+/* The column called @key, or N_FIREFOX_COLUMNS. */
 static int find_column(const char *table, const char *key)
 {
 	int i = 0;
@@ -79,7 +79,7 @@ static int find_column(const char *table, const char *key)
 	return i;
 }
 
-/* What may be there as null. */
+/* Reads a column, which may also be null. */
 static int read_column(struct json_reader *reader, struct json_column *column)
 {
 	int type = json_reader_peek(reader);
@@ -106,7 +106,7 @@ static int read_table(struct firefox *firefox, struct firefox_tables *tables, co
 	return r;
 }
 
-/* Returns whether @key is that of a table. */
+/* Returns whether @key names a table. */
 static int read_tables(struct firefox *firefox, struct firefox_tables *tables, const char *key)
 {
 	struct json_column *strings = &tables->columns[STRINGS];
@@ -183,7 +183,7 @@ static int read_samples(struct firefox *firefox, struct firefox_thread *thread)
 	return r;
 }
 
-/* Numbers of processes are texts from version 44 on. */
+/* Process ids are strings from version 44 on. */
 static int read_id(struct json_reader *reader, uint32_t *ret_id)
 {
 	struct json_number number;
@@ -248,7 +248,7 @@ static int read_threads(struct firefox *firefox)
 	return r;
 }
 
-/* What is said of the whole */
+/* Facts about the whole */
 
 static int read_category(struct firefox *firefox)
 {
@@ -285,7 +285,7 @@ static int read_categories(struct firefox *firefox)
 	return r;
 }
 
-/* One of the section's facts, which are ours if it is called so. */
+/* Reads one fact of the section; ours have a known name. */
 static int read_entry(struct json_stacks *stacks, struct json_column *entries)
 {
 	uint32_t label = 0, value = 0;
@@ -399,9 +399,9 @@ int firefox_read_shared(struct firefox *firefox, const char *key)
 	return read_tables(firefox, &firefox->shared, key);
 }
 
-/* The whole */
+/* The whole file */
 
-/* What our own files say more precisely. */
+/* Our own files give the facts more precisely. */
 static void add_facts(struct firefox *firefox)
 {
 	struct json_stacks *stacks = firefox->stacks;

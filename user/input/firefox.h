@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * firefox: the Firefox Profiler's processed format, ours (version 47) and that of others, older and
- * newer: https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md
+ * firefox: reads the Firefox Profiler's processed format, from us (version 47) and from others,
+ * older and newer:
+ * https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md
  *
- * It is tables, whose columns are arrays; a sample is a row of the table of stacks, which is one of
- * another stack and a frame. The tables are those of a thread, or (strings from version 56 on, all
- * from 60 on) of the file; a stack's parent is a row, or (66) a distance. Columns are kept as they
- * are, four bytes a number, until the file ends: what refers to what may come in any order.
+ * A file holds tables whose columns are arrays. A sample is a row of the stack table; a row of that
+ * is another stack and a frame. Tables belong to a thread or (strings from version 56 on, all from
+ * 60 on) to the file. A stack's parent is a row number or (66) a distance. Items come in any order,
+ * so columns are kept unparsed, four bytes a number, until the file ends.
  */
 #ifndef INPUT_FIREFOX_H
 #define INPUT_FIREFOX_H
@@ -16,13 +17,13 @@
 void firefox_done(struct firefox *firefox);
 
 /*
- * Reads the value of @key, of the file's object and of its "shared". Returns whether it is one of
- * the format's; if not, nothing was read. Errors of all: as of input_read().
+ * Reads the value of @key, found in the file's object or in its "shared". Returns whether the
+ * format has such a key; if not, nothing was read. All functions return the errors of input_read().
  */
 int firefox_read(struct firefox *firefox, const char *key);
 int firefox_read_shared(struct firefox *firefox, const char *key);
 
-/* The file's end: adds its samples to the profile. */
+/* Call at the file's end: adds its samples to the profile. */
 int firefox_finish(struct firefox *firefox);
 
 #endif

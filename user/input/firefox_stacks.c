@@ -9,12 +9,12 @@
 
 #define TYPE_LIBRARY 1
 
-/* Whose tables a thread's samples refer to: its own, or the file's. */
+/* The tables that a thread's samples refer to: its own or the file's. */
 struct lookup {
 	struct firefox *firefox;
 	struct firefox_tables *stacks, *frames;
 	const struct firefox_tables *strings;
-	uint32_t thread; /* its number, from 1 on */
+	uint32_t thread; /* counts from 1 */
 	struct json_command command;
 };
 
@@ -32,7 +32,7 @@ static void choose_tables(struct lookup *lookup, struct firefox_thread *thread)
 	lookup->strings = lookup->frames == own && has(own, STRINGS) ? own : shared;
 }
 
-/* Item @i of a column; JSON_NO_INDEX: there is none. */
+/* Item @i of a column; JSON_NO_INDEX: none. */
 static uint32_t get(const struct firefox_tables *tables, enum firefox_column column, uint32_t i)
 {
 	return i < tables->columns[column].n ? tables->columns[column].items[i] : JSON_NO_INDEX;
@@ -52,7 +52,7 @@ static enum json_kind kind_of(const struct firefox *firefox, uint32_t category)
 	enum json_kind kind = category < firefox->categories.n ? firefox->categories.items[category]
 							       : JSON_KIND_NOTE;
 
-	/* Others name categories as they like. */
+	/* Other producers name categories as they like. */
 	return firefox->stacks->is_ours || kind == JSON_KIND_KERNEL ? kind : JSON_KIND_BY_NAME;
 }
 
@@ -116,7 +116,7 @@ static int find_piece(const struct lookup *lookup, uint32_t frame, uint32_t *ret
 
 /* Stacks */
 
-/* The row that @stack grows out of, or JSON_NO_INDEX. Returns whether there can be that. */
+/* The row below @stack, or JSON_NO_INDEX at the root. Returns false if it can't be valid. */
 static bool find_parent(const struct firefox_tables *tables, uint32_t stack, uint32_t *ret)
 {
 	uint32_t offset = get(tables, STACK_OFFSET, stack);
@@ -126,7 +126,7 @@ static bool find_parent(const struct firefox_tables *tables, uint32_t stack, uin
 		return offset == JSON_NO_INDEX || offset <= stack;
 	}
 	*ret = get(tables, STACK_PREFIX, stack);
-	/* So there are no circles. */
+	/* Parents come first, which rules out circles. */
 	return *ret == JSON_NO_INDEX || *ret < stack;
 }
 
@@ -147,7 +147,7 @@ static int find_path(const struct lookup *lookup, uint32_t stack)
 						 "a stack has more than 1048576 frames");
 		if (!find_parent(tables, at, &parent))
 			return json_stacks_fault(lookup->firefox->stacks,
-						 "stack %" PRIu32 " begins with one behind it", at);
+						 "stack %" PRIu32 " begins with a later one", at);
 		r = json_column_add(path, get(tables, STACK_FRAME, at));
 	}
 	return r;
@@ -180,7 +180,7 @@ static int reserve_stacks(struct firefox_tables *tables)
 	return tables->threads && tables->sample_of ? 0 : -ENOMEM;
 }
 
-/* The sample of a stack: each is made once for each thread. */
+/* The sample of a stack, made once per thread. */
 static int find_sample(const struct lookup *lookup, uint32_t stack,
 		       const struct profile_sample **ret)
 {
@@ -220,7 +220,7 @@ static int add_samples(const struct lookup *lookup, const struct firefox_thread 
 		const struct profile_sample *sample = NULL;
 		uint64_t weight;
 
-		/* The thread was not there, or its stack is not known. */
+		/* The thread did not exist yet, or its stack is unknown. */
 		if (thread->stacks.items[i] == JSON_NO_INDEX)
 			continue;
 		r = json_stacks_weight(stacks, thread->n_weights ? &thread->weights[i] : &one,
@@ -241,7 +241,7 @@ int firefox_add_thread(struct firefox *firefox, size_t i)
 
 	if (r < 0)
 		return r;
-	/* Ours are told by their names; others are numbered for the format's sake. */
+	/* Our processes have names; others get numbers for the format's sake. */
 	if (!firefox->stacks->is_ours) {
 		lookup.command.pid = thread->pid;
 		lookup.command.tid = thread->tid;

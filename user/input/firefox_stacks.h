@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * firefox_stacks: the tables of a file (firefox.h), and the samples of a thread, once all were read.
+ * firefox_stacks: a file's tables (firefox.h) and, once all are read, the samples of each thread.
  */
 #ifndef INPUT_FIREFOX_STACKS_H
 #define INPUT_FIREFOX_STACKS_H
@@ -13,7 +13,7 @@ enum firefox_column {
 	STACK_FRAME,
 	FRAME_FUNCTION,
 	FRAME_CATEGORY,
-	FRAME_DEPTH, /* above 0: of an inlined function */
+	FRAME_DEPTH, /* above 0: an inlined function */
 	FRAME_LINE,
 	FUNCTION_NAME,
 	FUNCTION_FILE,
@@ -30,7 +30,7 @@ struct firefox_tables {
 	struct json_column columns[N_FIREFOX_COLUMNS];
 	uint32_t *pieces; /* by frame, or JSON_UNSET */
 	uint32_t *threads,
-		*sample_of; /* by stack: the thread it was made for last, and its sample */
+		*sample_of; /* by stack: the thread that used it last, and its sample there */
 };
 
 struct firefox_thread {
@@ -38,7 +38,7 @@ struct firefox_thread {
 	uint32_t pid, tid;
 	bool is_time; /* the weights are milliseconds */
 	struct json_column stacks;
-	struct json_number *weights; /* none: 1 each */
+	struct json_number *weights; /* 1 each if there are none */
 	size_t n_weights, weights_capacity;
 	struct firefox_tables tables;
 };
@@ -46,20 +46,20 @@ struct firefox_thread {
 struct firefox {
 	struct json_stacks *stacks; /* the caller's */
 	bool has_meta, has_threads;
-	uint32_t version;		    /* of the processed format; 0: it is another one */
+	uint32_t version;		    /* of the processed format; 0: another format */
 	struct json_number interval, start; /* milliseconds */
-	struct json_column categories;	    /* an enum json_kind each */
+	struct json_column categories;	    /* each an enum json_kind */
 	struct firefox_tables shared;
 	struct firefox_thread *threads;
 	size_t n_threads, threads_capacity;
 
-	/* Of the thread in hand: samples that were made. */
+	/* The current thread's samples. */
 	struct profile_sample *samples;
 	size_t n_samples, samples_capacity;
 	struct json_column path;
 };
 
-/* Adds those of thread @i to the profile. Errors: as of input_read(). */
+/* Adds the samples of thread @i to the profile. Errors: as of input_read(). */
 int firefox_add_thread(struct firefox *firefox, size_t i);
 
 #endif

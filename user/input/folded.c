@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * folded: what makes it fast. Files are mostly sorted, so a line begins as the one before: that
- * part is compared and not read, and its frames are kept. Of the rest, each name is cut off, hashed
- * and found in one pass (pieces.h). Nothing is copied.
+ * folded: built for speed. Files are mostly sorted, so a line often begins like the one before:
+ * that part is compared, not parsed, and its frames are kept. The rest is cut into names, each
+ * hashed and looked up in one pass (pieces.h). Nothing is copied.
  */
 #include "input/folded.h"
 
@@ -15,12 +15,12 @@
 #include "input/lines.h"
 #include "input/values.h"
 
-/* The profiles that values go to: of one column the first, of two: the second, then the first. */
+/* Where values go: one column to the first profile; two to the second, then to the first. */
 enum { NEW = 0, BASE = 1 };
 
 struct side {
 	struct profile *profile;
-	size_t first_sample; /* that this file may have added */
+	size_t first_sample; /* first one that this file may have added to */
 	uint64_t total;	     /* of the profile's values */
 };
 
@@ -32,17 +32,17 @@ struct reader {
 	struct folded_stack stack;
 	struct side sides[PIECE_SIDES];
 	int n_columns;
-	const char *before; /* the line before; its stack's last `;` ends it */
-	size_t n_before;    /* 0: it is not there any more */
+	const char *before; /* the previous line; its stack's last `;` ends it */
+	size_t n_before;    /* 0: it is gone */
 	/*
-	 * The profile is empty, so its mode follows from this file's end: until then, samples hold
-	 * values as they are, and in place of nanoseconds the number of lines.
+	 * The profile was empty, so the end of this file decides its mode. Until then, samples hold
+	 * the plain values, and the number of lines in place of nanoseconds.
 	 */
 	bool is_raw;
-	uint64_t overflow_line; /* the first at which a total is too much for nanoseconds */
+	uint64_t overflow_line; /* first line at which a total overflows in nanoseconds */
 };
 
-/* What ends a line. */
+/* The values at the end of a line. */
 struct values {
 	struct value sides[PIECE_SIDES];
 	size_t n; /* bytes of the stack before them */
@@ -73,7 +73,7 @@ static int read_values(const struct line *line, int n_columns, struct values *re
 	return 2;
 }
 
-/* Empty ones, and `# …`; `#…` if no value is there: a command may well begin with #. */
+/* Empty lines and `# …`. `#…` only without a value: a command's name may begin with #. */
 static bool is_no_stack(const struct line *line)
 {
 	struct values values;
@@ -87,7 +87,7 @@ static bool is_no_stack(const struct line *line)
 
 /* Columns */
 
-/* Cuts a line off the window's bytes as they are. */
+/* Cuts a line out of the window without changing the bytes. */
 static bool next_of_window(const struct stream *stream, size_t *at, struct line *ret)
 {
 	char *text = stream_bytes(stream) + *at, *end;
@@ -122,7 +122,7 @@ static int count_columns(const struct stream *stream)
 
 /* Lines */
 
-/* How many bytes are the same. */
+/* Counts equal bytes at the beginning. */
 static size_t common_prefix(const char *a, const char *b, size_t n)
 {
 	size_t i = 0;
@@ -140,7 +140,7 @@ static size_t common_prefix(const char *a, const char *b, size_t n)
 	return i;
 }
 
-/* Keeps those frames of the line before that this one, too, begins with. */
+/* Keeps the frames that this line shares with the beginning of the previous one. */
 static void keep_common(struct reader *reader, const struct line *line, size_t n)
 {
 	struct folded_stack *stack = &reader->stack;
@@ -157,7 +157,7 @@ static inline size_t begin_of(const struct folded_stack *stack, size_t i)
 	return i ? stack->frames[i - 1].end + 1 : 0;
 }
 
-/* Cuts the rest of a line: hashes its pieces. */
+/* Cuts and hashes the pieces of the rest of a line. */
 static int cut_frames(struct reader *reader, const char *text, size_t n)
 {
 	struct folded_stack *stack = &reader->stack;
@@ -181,7 +181,7 @@ static int cut_frames(struct reader *reader, const char *text, size_t n)
 	return 0;
 }
 
-/* Finds the piece of frame @i, which has a hash and a guess. */
+/* Finds the piece of frame @i, given its hash and a guess. */
 static int find_frame(struct reader *reader, const char *text, size_t i)
 {
 	struct folded_frame *frame = &reader->stack.frames[i];
@@ -213,7 +213,7 @@ static int find_frames(struct reader *reader, const char *text, size_t first)
 	return r;
 }
 
-/* Makes frames of the @n bytes of a line's stack, whose end becomes a `;`. */
+/* Turns the @n bytes of a line's stack into frames; a `;` replaces what ends it. */
 static int read_frames(struct reader *reader, const struct line *line, size_t n)
 {
 	size_t first;
@@ -309,7 +309,7 @@ static int read_lines(struct reader *reader)
 	return r;
 }
 
-/* The file's end: what its values were */
+/* The file's end: decides what the values meant */
 
 static enum profile_mode mode_of(const struct folded_stack *stack)
 {
@@ -351,7 +351,7 @@ static int finish_mode(struct reader *reader)
 		reader->lines.number = reader->overflow_line;
 		return fail_line(reader, -ERANGE);
 	}
-	/* Time running and time waiting do add up. */
+	/* Time running and time waiting add up to wall time. */
 	if (!reader->is_raw && mode != *have)
 		mode = PROFILE_WALL;
 	finish_profile(reader, reader->input->profile, mode);
@@ -360,7 +360,7 @@ static int finish_mode(struct reader *reader)
 	return 0;
 }
 
-/* `comm-PID/TID` becomes what it says. */
+/* Splits `comm-PID/TID` into its parts. */
 static int split_thread(struct profile *profile, struct profile_sample *sample)
 {
 	const char *text = strings_get(&profile->strings, sample->comm);
@@ -373,7 +373,7 @@ static int split_thread(struct profile *profile, struct profile_sample *sample)
 	return strings_add_bytes(&profile->strings, comm, n, &sample->comm);
 }
 
-/* Only if all roots look so, --threads made them; one that does may be the name of a command. */
+/* The roots come from --threads only if all look so: a single one may be a command's name. */
 static int finish_threads(struct reader *reader)
 {
 	int r = 0;
@@ -416,7 +416,7 @@ static int begin(struct reader *reader)
 			return r;
 		input->base->in_order = input->profile->in_order;
 	}
-	/* One of them may be empty still. */
+	/* One of them may still be empty. */
 	if (input->base && input->base->n_samples)
 		input->profile->mode = input->base->mode;
 	else if (input->base)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * folded: reading `comm;root;…;leaf VALUE` lines: the inverse of unfolder_next(). Ours, as the
- * contract has them, come back as the samples they were written from; those of others as stacks of
- * names whose first one is the command.
+ * folded: reads `comm;root;…;leaf VALUE` lines, the inverse of unfolder_next(). Our own lines come
+ * back as the samples they were written from; others become stacks of names, the first of which is
+ * the command.
  *
  * Values are samples, or microseconds if any stack of the file ends in a reason for waiting.
  */
@@ -13,8 +13,8 @@
 #include "input/stream.h"
 
 /*
- * Reads @stream, whose first lines its window holds: if each of them has two values, so must all.
- * Errors: as of input_read().
+ * Reads @stream, whose window holds the first lines. If each of those has two values, all lines
+ * must. Errors: as of input_read().
  */
 int folded_read(struct input *input, struct stream *stream, struct failure *failure);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * folded_stack: whatever a line says must be written the same again. So a piece has the meaning
- * that the contract gives its place only if unfolder_next() would put it there; else it is a frame
- * of that name. What looks like wakers and is not, is frames from its separator on.
+ * folded_stack: every line must be written back unchanged. A piece therefore gets the meaning of
+ * its place only if unfolder_next() would put it there; otherwise it is a frame of that name. An
+ * apparent chain of wakers that breaks the rules becomes frames, from its separator on.
  */
 #include "input/folded_stack.h"
 
@@ -14,7 +14,7 @@
 /* The longest chain of wakers that is recorded. */
 #define MAX_WAKERS 8
 
-/* Where the parts of a line are: indexes of its frames. */
+/* The parts of a line, as indexes of its frames. */
 struct parts {
 	bool is_idle;
 	size_t command;
@@ -43,7 +43,7 @@ static enum off_reason reason_at(const struct folded_stack *stack, size_t i)
 	return piece->mark == MARK_REASON ? piece->reason : REASON_NONE;
 }
 
-/* Sets where the chain of wakers begins and ends, if there is one that would be written so. */
+/* Sets the bounds of the chain of wakers, if there is one that would be written so. */
 static void find_wakers(const struct folded_stack *stack, struct parts *parts)
 {
 	size_t n = 0;
@@ -51,7 +51,7 @@ static void find_wakers(const struct folded_stack *stack, struct parts *parts)
 	for (size_t i = parts->first; i < stack->n; i++) {
 		if (piece_at(stack, i)->mark != MARK_SEPARATOR)
 			continue;
-		/* Each has a name at least; only so many are ever written. */
+		/* Each has at least a name, and a recording never writes more than MAX_WAKERS. */
 		if (n == MAX_WAKERS || i + 1 == stack->n ||
 		    piece_at(stack, i + 1)->mark == MARK_SEPARATOR)
 			return;
@@ -62,7 +62,7 @@ static void find_wakers(const struct folded_stack *stack, struct parts *parts)
 	if (parts->wakers[0] > parts->first) {
 		enum off_reason reason = reason_at(stack, parts->wakers[0] - 1);
 
-		/* Whoever is on a queue for a CPU waits for no thread. */
+		/* A thread on a CPU's queue waits for no other thread. */
 		if (off_reason_is_runnable(reason))
 			return;
 	}
@@ -102,7 +102,7 @@ static int locate(struct folded_stack *stack, size_t i, int side, uint32_t *ret_
 	return pieces_locate(stack->pieces, stack->frames[i].piece, side, ret_location);
 }
 
-/* The stack of frames [@first, @limit); @leaf_first: as they stand in the line. */
+/* Adds the stack of frames [@first, @limit). @leaf_first: they are in that order in the line. */
 static int add_stack(struct folded_stack *stack, int side, size_t first, size_t limit,
 		     bool leaf_first, enum stack_end end, uint32_t *ret_stack)
 {
@@ -121,7 +121,7 @@ static int add_stack(struct folded_stack *stack, int side, size_t first, size_t 
 					 ret_stack);
 }
 
-/* Who the last piece of a waker's part names. */
+/* Reads the waker's name from the last piece of its part. */
 static int name_waker(struct folded_stack *stack, int side, size_t i, struct profile_waker *waker)
 {
 	struct strings *strings = &stack->pieces->profiles[side]->strings;
@@ -138,7 +138,7 @@ static int name_waker(struct folded_stack *stack, int side, size_t i, struct pro
 	return strings_add_bytes(strings, text, n, &waker->comm);
 }
 
-/* The waker between the separators @first - 1 and @limit: frames, leaf first, and a name. */
+/* Reads the waker between the separators @first - 1 and @limit: frames, leaf first, and a name. */
 static int add_waker(struct folded_stack *stack, int side, size_t first, size_t limit,
 		     uint32_t *waker_id)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * input: what a file is, by its beginning. An object of JSON is speedscope's or the Firefox
- * Profiler's by its keys. Other text is folded lines unless it looks like `perf script`; what holds
- * control characters is pprof if its first fields are those of one; what holds NULs and is none,
- * nothing that is known here.
+ * input: finds a file's format by its beginning. A JSON object is speedscope's or the Firefox
+ * Profiler's, by its keys. A file with control characters is pprof if its first fields look like
+ * pprof's; with NULs it is nothing else known here. Other text is folded lines unless it looks like
+ * `perf script`.
  */
 #include "input/input.h"
 
@@ -17,10 +17,10 @@
 #include "input/pprof.h"
 #include "input/stream.h"
 
-/* What is looked at. */
+/* Bytes that are examined. */
 #define BEGINNING ((size_t)256 << 10)
 
-/* Text has line ends and tabs, but seldom other control characters near its beginning. */
+/* Text has line ends and tabs, but rarely other control characters near its beginning. */
 static bool has_controls(const struct stream *stream)
 {
 	const unsigned char *bytes = (const unsigned char *)stream_bytes(stream);
@@ -32,7 +32,7 @@ static bool has_controls(const struct stream *stream)
 	return false;
 }
 
-/* NULL: there is none near its beginning. */
+/* NULL: none near its beginning. */
 static const char *find_nul(const struct stream *stream)
 {
 	size_t n = stream_available(stream);
@@ -40,7 +40,7 @@ static const char *find_nul(const struct stream *stream)
 	return memchr(stream_bytes(stream), '\0', n < 1024 ? n : 1024);
 }
 
-/* A base-128 number. Returns the bytes it takes; 0: it is cut, or too long. */
+/* Reads a base-128 number. Returns its length; 0: cut off, or too long. */
 static size_t read_varint(const unsigned char *bytes, size_t n, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -55,7 +55,7 @@ static size_t read_varint(const unsigned char *bytes, size_t n, uint64_t *ret)
 	return 0;
 }
 
-/* The wire types that the fields of pprof's message Profile may have, by bits. */
+/* The wire types that fields of pprof's message Profile may have, as bits. */
 static bool has_field(uint64_t tag)
 {
 	enum { VARINT = 1 << 0, BYTES = 1 << 2 };
@@ -67,7 +67,7 @@ static bool has_field(uint64_t tag)
 	return field < sizeof types && types[field] >> (tag & 7) & 1;
 }
 
-/* Whether the first fields are those of a Profile, as far as the window goes. */
+/* Whether the first fields are those of a Profile, as far as the window reaches. */
 static bool is_pprof(const struct stream *stream)
 {
 	const unsigned char *bytes = (const unsigned char *)stream_bytes(stream);
@@ -106,7 +106,7 @@ static enum file_format format_of(const struct stream *stream)
 	return perf_script_is(stream) ? FILE_PERF_SCRIPT : FILE_FOLDED;
 }
 
-/* What was asked for and files of this format don't have. */
+/* Refuses options that files of this format can't satisfy. */
 static int check_options(const struct input *input, enum file_format format, const char *name,
 			 struct failure *failure)
 {
@@ -153,7 +153,7 @@ static int read_stream(struct input *input, struct stream *stream, struct failur
 	}
 }
 
-/* Files that are by thread and others, added up, are by command. */
+/* If some files are by thread and some are not, the sum is by command. */
 static int read_profile(struct input *input, struct stream *stream, struct failure *failure)
 {
 	struct profile *profile = input->profile;

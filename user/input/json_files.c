@@ -7,7 +7,7 @@
 #include "input/firefox.h"
 #include "input/speedscope.h"
 
-/* What windows' editors put before a text. */
+/* Windows editors put this before a text. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct reading {
@@ -27,7 +27,7 @@ static size_t mark_length(const struct stream *stream)
 		       : 0;
 }
 
-/* The first byte from @i on that is no space; where the window ends, 0. */
+/* The first byte from @i on that is not white space; 0 at the window's end. */
 static char byte_from(const struct stream *stream, size_t *i)
 {
 	const char *bytes = stream_bytes(stream);
@@ -45,11 +45,11 @@ bool json_files_is(const struct stream *stream)
 	if (byte_from(stream, &i) != '{')
 		return false;
 	i++;
-	/* The command of a folded line may be called {…, hardly {"… . */
+	/* A folded line's command may begin with {, but hardly with {" . */
 	return byte_from(stream, &i) == '"';
 }
 
-/* "shared" is a key of both. */
+/* Both formats have the key "shared". */
 static int read_shared(struct reading *reading)
 {
 	const char *key;

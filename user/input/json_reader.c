@@ -12,10 +12,10 @@
 #include "base/array.h"
 #include "base/utf8.h"
 
-/* Most numbers and all escapes are shorter: they are read where they lie. */
+/* Most numbers and all escapes are shorter; they are read in place. */
 #define AT_HAND 64
 
-/* A number of ten to the power of more than this is none of ours. */
+/* No number in a profile has a larger power of ten. */
 #define MAX_EXPONENT 1000
 
 void json_reader_init(struct json_reader *reader, struct stream *stream, struct failure *failure)
@@ -47,7 +47,7 @@ int json_reader_fault(const struct json_reader *reader, const char *format, ...)
 
 /* Bytes */
 
-/* Makes the window hold @n bytes from here on, unless the file ends before. */
+/* Makes the window hold @n bytes from here on, or up to the file's end. */
 static int refill(struct json_reader *reader, size_t n)
 {
 	int r;
@@ -70,8 +70,8 @@ static inline bool is_space(char byte)
 }
 
 /*
- * The first byte that is no space, which is not read; 0 at the file's end. AT_HAND bytes from it on
- * are in the window, unless the file ends before.
+ * Peeks at the first byte that is not white space; 0 at the file's end. The window then holds
+ * AT_HAND bytes from it on, or up to the file's end.
  */
 static inline int next_byte(struct json_reader *reader)
 {
@@ -95,8 +95,8 @@ static int fail_byte(struct json_reader *reader, int byte, const char *wanted)
 	if (!byte && reader->at == reader->end)
 		return json_reader_fault(reader, "the file ends where %s should be", wanted);
 	return json_reader_fault(reader,
-				 byte > ' ' && byte < 0x7f ? "here is '%c', where %s should be"
-							   : "here is byte %d, where %s should be",
+				 byte > ' ' && byte < 0x7f ? "found '%c' where %s should be"
+							   : "found byte %d where %s should be",
 				 byte, wanted);
 }
 
@@ -133,7 +133,7 @@ int json_reader_begin(struct json_reader *reader, char bracket)
 	return 0;
 }
 
-/* 1 before something, 0 behind @bracket, which closes. */
+/* 1 before another item, 0 past the closing @bracket. */
 static inline int next_of(struct json_reader *reader, char bracket)
 {
 	int byte = next_byte(reader);
@@ -213,7 +213,7 @@ static bool read_hex(const char *digits, unsigned int *ret)
 	return true;
 }
 
-/* \uXXXX, of which there are two for a code point above 0xffff. */
+/* Reads \\uXXXX; two of them for a code point above 0xffff. */
 static int append_code(struct json_reader *reader)
 {
 	const char *at = reader->at;
@@ -253,7 +253,7 @@ static int append_escaped(struct json_reader *reader)
 	return append(reader, to + (which - from), 1);
 }
 
-/* The bytes up to a quote, a backslash, a control character, or the window's end. */
+/* Reads up to a quote, a backslash, a control character, or the window's end. */
 static int append_plain(struct json_reader *reader)
 {
 	const char *at = reader->at;
@@ -328,18 +328,18 @@ int json_reader_index(struct json_reader *reader, uint32_t *ret)
 	if (r < 0)
 		return r;
 	if (number.billionths || (!number.is_negative && number.whole >= JSON_NO_INDEX))
-		return json_reader_fault(reader, "this number cannot be that of an item");
+		return json_reader_fault(reader, "this number cannot be an item's");
 	*ret = number.is_negative ? JSON_NO_INDEX : number.whole;
 	return 0;
 }
 
-/* The digits of a number, and the power of ten that the last one stands for. */
+/* A number's digits, and the power of ten of the last one. */
 struct digits {
 	uint64_t value;
 	int64_t exponent;
 };
 
-/* What does not fit in 64 bits is far below what the value is told by. */
+/* Digits that don't fit in 64 bits are too small to matter. */
 static void add_digit(struct digits *digits, char digit, bool is_behind_point)
 {
 	uint64_t value;
@@ -353,7 +353,7 @@ static void add_digit(struct digits *digits, char digit, bool is_behind_point)
 	digits->exponent -= is_behind_point;
 }
 
-/* Digits from @at on. Returns where they end. */
+/* Reads digits from @at on. Returns where they end. */
 static const char *read_digits(const struct json_reader *reader, const char *at,
 			       struct digits *digits, bool is_behind_point)
 {
@@ -387,7 +387,7 @@ static bool set_number(const struct digits *digits, struct json_number *number)
 	for (; exponent > 0 && value; exponent--)
 		if (__builtin_mul_overflow(value, 10, &value))
 			return false;
-	/* Beyond the ninth decimal: rounded. */
+	/* Round at the ninth decimal. */
 	for (bool up = false; exponent < -9 && value; exponent++) {
 		up = value % 10 >= 5;
 		value = value / 10 + (up && exponent == -10);
@@ -434,7 +434,7 @@ int json_reader_number(struct json_reader *reader, struct json_number *ret)
 	return 0;
 }
 
-/* Anything */
+/* Any value */
 
 static int skip_word(struct json_reader *reader)
 {
@@ -448,7 +448,7 @@ static int skip_word(struct json_reader *reader)
 		reader->at += n;
 		return 0;
 	}
-	return json_reader_fault(reader, "no value begins so");
+	return json_reader_fault(reader, "no value begins like this");
 }
 
 static int skip_one(struct json_reader *reader)
@@ -477,7 +477,7 @@ int json_reader_skip(struct json_reader *reader)
 		r = skip_one(reader);
 		if (r < 0)
 			return r;
-		/* On to the next value, out of all that ends here. */
+		/* Go on to the next value, past everything that ends here. */
 		do {
 			if (reader->depth == depth)
 				return 0;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * json_reader: JSON (RFC 8259) from a stream, value by value, as the caller asks for them.
+ * json_reader: reads JSON (RFC 8259) from a stream, value by value, on the caller's demand.
  *
- * Nothing of the file is kept: a tree of values takes eight times the file (jansson, 100 MB of
- * stacks: 810 MB), and columns of numbers, which such files are, take four bytes a number where
- * they are wanted.
+ * It keeps nothing of the file. A tree of values takes eight times the file's size (jansson, 100 MB
+ * of stacks: 810 MB); these files are mostly columns of numbers, which take four bytes each where
+ * the caller wants them.
  *
- *	begin → (key → a value)… or (item → a value)… ; a value: begin, text, index, number, skip
+ * begin → (key → a value)… or (item → a value)… ; a value: begin, text, index, number, skip
  */
 #ifndef INPUT_JSON_READER_H
 #define INPUT_JSON_READER_H
 
 #include "input/stream.h"
 
-/* What is nested deeper, or a longer text, is no profile. */
+/* Deeper nesting or longer texts are no profile. */
 #define JSON_MAX_DEPTH 256
 #define JSON_MAX_TEXT  ((size_t)64 << 20)
 
-/* What json_reader_index() gives for null and for negative numbers. */
+/* json_reader_index() gives this for null and for negative numbers. */
 #define JSON_NO_INDEX UINT32_MAX
 
 enum json_type {
@@ -40,50 +40,51 @@ struct json_reader {
 	struct failure *failure;
 
 	/* Its own. */
-	const char *at, *end; /* the window's bytes from here on; before them it was read */
+	const char *at, *end; /* the rest of the window; bytes before it are read */
 	char *text;
 	size_t n_text, capacity;
 	unsigned int depth;
-	bool is_first; /* nothing of the innermost object or array was read */
+	bool is_first; /* nothing of the innermost object or array is read yet */
 	char open[JSON_MAX_DEPTH];
 };
 
-/* json_reader_done() is fine on a zeroed one. */
+/* json_reader_done() is fine on a zeroed reader. */
 void json_reader_init(struct json_reader *reader, struct stream *stream, struct failure *failure);
 void json_reader_done(struct json_reader *reader);
 
 /*
- * All of them return -EINVAL if something else is there, with *failure saying at which byte; the
- * errors of stream_fill(); -ENOMEM, which is left to the caller to tell.
+ * All return -EINVAL if something else follows, with *failure naming the byte; the errors of
+ * stream_fill(); and -ENOMEM, which the caller reports.
  */
 
-/* What comes next, an enum json_type. */
+/* The type of the next value, an enum json_type. */
 int json_reader_peek(struct json_reader *reader);
 
 /* @bracket: '{' or '['. */
 int json_reader_begin(struct json_reader *reader, char bracket);
 
-/* 1 if another item, or key, comes, which is read then; 0 at the end, behind which it goes. */
+/* Returns 1 if another item or key follows, and reads the key; 0 at the end, and goes past it. */
 int json_reader_item(struct json_reader *reader);
 int json_reader_key(struct json_reader *reader, const char **ret_key);
 
 /*
- * A text, in UTF-8 where the file is; a NUL in it becomes U+FFFD. Valid until the next text or key.
+ * Reads a text, in UTF-8 if the file is; NULs in it become U+FFFD. Valid until the next text or
+ * key.
  */
 int json_reader_text(struct json_reader *reader, const char **ret_text, size_t *ret_n);
 
-/* A whole number below 2^32 - 1, or JSON_NO_INDEX. */
+/* Reads a whole number below 2^32 - 1, or JSON_NO_INDEX. */
 int json_reader_index(struct json_reader *reader, uint32_t *ret);
 
 int json_reader_number(struct json_reader *reader, struct json_number *ret);
 
-/* Any value. */
+/* Skips a value of any type. */
 int json_reader_skip(struct json_reader *reader);
 
-/* Makes sure that nothing comes behind the value at the top. */
+/* Checks that nothing follows the value at the top. */
 int json_reader_end(struct json_reader *reader);
 
-/* Tells *failure what is wrong here. Returns -EINVAL. */
+/* Sets *failure to a fault at this place. Returns -EINVAL. */
 int json_reader_fault(const struct json_reader *reader, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -9,8 +9,8 @@
 #include "base/array.h"
 
 /*
- * Where a file tells stacks as a tree, a small one can mean stacks without bound. So many frames,
- * and one for each byte of it, are enough for a million stacks of 50.
+ * Where a file has stacks as a tree, a small file can mean unbounded stacks. This many frames, plus
+ * one per byte of the file, suffice for a million stacks of 50.
  */
 #define MIN_FRAMES ((uint64_t)1 << 26)
 
@@ -102,7 +102,10 @@ int json_stacks_number(struct json_stacks *stacks, struct json_number *ret)
 
 int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 {
-	/* Times of others are those between an entry and an exit, or of threads that may wait. */
+	/*
+	 * Other producers' times lie between an entry and an exit, or belong to threads that may
+	 * wait.
+	 */
 	enum profile_mode mode = is_time ? PROFILE_WALL : PROFILE_ONCPU;
 	struct profile_event event = stacks->facts.event;
 	int r = 0;
@@ -185,7 +188,7 @@ static struct piece piece_of(const struct profile *profile, uint32_t text, uint8
 			      .commands = {PIECE_UNSET, PIECE_UNSET}};
 }
 
-/* The function's name without a suffix that tells its kind. */
+/* The function's name without the suffix for its kind. */
 static int cut_name(struct json_stacks *stacks, uint32_t name, size_t n, uint32_t *ret)
 {
 	struct strings *strings = &stacks->profile->strings;
@@ -219,14 +222,14 @@ int json_stacks_piece(struct json_stacks *stacks, const struct json_frame *from,
 	piece = piece_of(stacks->profile, frame.function, frame.kind);
 	if (frame.kind == FRAME_USER)
 		piece_set_mark(&piece, strings->bytes + piece.text, piece.n);
-	/* It may be the command, which is a frame where nothing else is on a stack. */
+	/* It may be the command, which is a frame if the stack has nothing else. */
 	if (from->kind == JSON_KIND_NOTE)
 		piece.commands[0] = frame.function;
 	r = profile_add_named(stacks->profile, mapping, &frame, 1, &piece.locations[0]);
 	return r < 0 ? r : add_piece(stacks, &piece, ret_piece);
 }
 
-/* Cuts `comm-PID/TID`, if that is what the file calls its threads. */
+/* Splits `comm-PID/TID`, if the file names its threads so. */
 static int split_thread(struct json_stacks *stacks, struct json_command *command, uint32_t *comm)
 {
 	struct strings *strings = &stacks->profile->strings;
@@ -259,7 +262,7 @@ int json_stacks_command(struct json_stacks *stacks, uint32_t name, struct json_c
 
 void json_stacks_begin(struct json_stacks *stacks)
 {
-	/* The first one is the command's. */
+	/* The first frame is the command's. */
 	stacks->stack.n = 1;
 }
 
@@ -301,10 +304,10 @@ int json_stacks_end(struct json_stacks *stacks, const struct json_command *comma
 	if (r < 0)
 		return r;
 	frames = stack->frames;
-	/* Our files have the command as a frame where nothing else is on a stack. */
+	/* In our files the command is a frame if the stack has nothing else. */
 	if (stack->n == 2 && items[frames[1].piece].commands[0] == command->name)
 		stack->n = 1;
-	/* As in folded lines, [idle] stands before it. */
+	/* [idle] precedes the command, as in folded lines. */
 	if (stack->n > 1 && items[frames[1].piece].mark == MARK_IDLE) {
 		struct folded_frame idle = frames[1];
 
@@ -331,7 +334,7 @@ int json_stacks_weight(struct json_stacks *stacks, const struct json_number *num
 
 	if (number->is_negative && (number->whole || number->billionths))
 		return json_stacks_fault(
-			stacks, "has negative values, as a difference of two profiles does");
+			stacks, "has negative values, like the difference of two profiles");
 	if (stacks->profile->mode == PROFILE_ONCPU) {
 		unit = 1;
 		stacks->input->stats.rounded += number->billionths != 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * json_stacks: what files of JSON say of frames, stacks and weights, made samples of a profile.
+ * json_stacks: turns frames, stacks and weights of JSON files into samples of a profile.
  *
- * Such files know frames by their names. So a frame becomes a piece (pieces.h), and a stack is read
- * as if it stood in a folded line: what [truncated], [futex] and `--` mean follows from where they
- * are, and what was written from folded lines comes back as them.
+ * Such files know frames by name. Each frame becomes a piece (pieces.h), and each stack is read as
+ * a folded line: the places of [truncated], [futex] and `--` decide what they mean, and files made
+ * from folded lines give those lines back.
  */
 #ifndef INPUT_JSON_STACKS_H
 #define INPUT_JSON_STACKS_H
@@ -14,16 +14,18 @@
 #include "input/reading.h"
 #include "input/json_reader.h"
 
-/* For a frame: it was not made a piece yet. */
+/* The frame is not a piece yet. */
 #define JSON_UNSET UINT32_MAX
 
-/* Of a frame of one of our files; others leave it to the name's suffix, as in folded lines. */
+/*
+ * The kind of a frame in our own files. In others, the name's suffix gives it, as in folded lines.
+ */
 enum json_kind {
 	JSON_KIND_BY_NAME,
 	JSON_KIND_USER,
 	JSON_KIND_KERNEL,
 	JSON_KIND_JIT,
-	JSON_KIND_NOTE, /* no code */
+	JSON_KIND_NOTE, /* not code */
 };
 
 struct json_frame {
@@ -33,10 +35,10 @@ struct json_frame {
 	bool is_inlined;
 };
 
-/* What a profile of a file, or a thread, is called. */
+/* What the name of a file's profile, or of a thread, means. */
 struct json_command {
 	uint32_t name;	   /* string id */
-	uint32_t piece;	   /* of the name; of `comm-PID/TID`, where it means that, of comm */
+	uint32_t piece;	   /* of the name; if that is `comm-PID/TID`, of comm */
 	uint32_t pid, tid; /* 0 when unknown */
 };
 
@@ -47,21 +49,21 @@ struct json_column {
 };
 
 struct json_stacks {
-	struct input *input; /* the caller's, as the others */
+	struct input *input; /* the caller's, like the next one */
 	struct json_reader *reader;
 	struct profile *profile; /* the input's */
-	struct facts facts;	 /* of the file, as far as they were read */
-	bool is_ours;		 /* it was written by us: facts and kinds are told */
-	bool is_first;		 /* no file before it held anything */
-	bool is_bytes;		 /* its values are bytes, and no samples */
+	struct facts facts;	 /* of the file, as far as read */
+	bool is_ours;		 /* we wrote it: it has facts and kinds */
+	bool is_first;		 /* no earlier file held anything */
+	bool is_bytes;		 /* its values are bytes, not samples */
 
 	struct pieces pieces;
 	struct folded_stack stack;
-	uint64_t n_frames; /* of all stacks that were made */
+	uint64_t n_frames; /* of all stacks made so far */
 	uint64_t total_count, total_time;
 };
 
-/* Errors of all: -ENOMEM, -E2BIG; -EINVAL where it is said, *reader->failure is set then. */
+/* All return -ENOMEM, -E2BIG, and -EINVAL where noted, which sets *reader->failure. */
 int json_stacks_init(struct json_stacks *stacks, struct input *input, struct json_reader *reader);
 void json_stacks_done(struct json_stacks *stacks);
 
@@ -70,29 +72,29 @@ int json_column_read(struct json_column *column, struct json_reader *reader);
 int json_column_add(struct json_column *column, uint32_t item);
 
 /*
- * The text that comes, a string id, and the number. Where something else comes, null for one, it is
- * gone past, and *@ret is untouched. Errors: those of json_reader_text(), json_reader_number().
+ * Read a text as a string id, or a number. Anything else, such as null, is skipped and leaves *@ret
+ * untouched. Errors: those of json_reader_text(), json_reader_number().
  */
 int json_stacks_text(struct json_stacks *stacks, uint32_t *ret_text);
 int json_stacks_number(struct json_stacks *stacks, struct json_number *ret);
 
 /*
- * The mode of the file's values is known: by the facts, if it is one of ours, else by the unit;
- * what was sampled, by the facts.
- * Nothing is added before. Errors: -EINVAL if other files before it had values of another kind.
+ * Sets the mode of the file's values: from the facts in our own files, else from the unit. The
+ * facts also name the sampled event. Call it before adding anything. Errors: -EINVAL if earlier
+ * files had values of another kind.
  */
 int json_stacks_set_mode(struct json_stacks *stacks, bool is_time);
 
-/* Makes a piece of @frame. */
+/* Turns @frame into a piece. */
 int json_stacks_piece(struct json_stacks *stacks, const struct json_frame *frame,
 		      uint32_t *ret_piece);
 
-/* Sets what @command's name means. The facts are known. */
+/* Sets what @name means as a command's. The facts must be known. */
 int json_stacks_command(struct json_stacks *stacks, uint32_t name, struct json_command *command);
 
 /*
- * Begins a stack of @command; its pieces are pushed, root first. Sets all of *@ret but its weights.
- * Errors: -EINVAL if all stacks together have more frames than can be meant.
+ * Begin a stack of @command, then push its pieces, root first. json_stacks_read() sets all of *@ret
+ * but its weights. Errors: -EINVAL if all stacks together have implausibly many frames.
  */
 void json_stacks_begin(struct json_stacks *stacks);
 int json_stacks_push(struct json_stacks *stacks, uint32_t piece);
@@ -100,8 +102,8 @@ int json_stacks_end(struct json_stacks *stacks, const struct json_command *comma
 		    struct profile_sample *ret);
 
 /*
- * What a number weighs in the mode's unit: samples, or nanoseconds, of which @unit are one.
- * Errors: -EINVAL if it is negative, or too large.
+ * Converts a number to the mode's unit: samples, or nanoseconds, @unit each. Errors: -EINVAL if it
+ * is negative, or too large.
  */
 int json_stacks_weight(struct json_stacks *stacks, const struct json_number *number, uint64_t unit,
 		       uint64_t *ret);
@@ -109,10 +111,10 @@ int json_stacks_weight(struct json_stacks *stacks, const struct json_number *num
 /* Adds @sample with that weight. Errors: -EINVAL if the sum is too large. */
 int json_stacks_add(struct json_stacks *stacks, struct profile_sample sample, uint64_t weight);
 
-/* The file's end: the profile is told the facts. */
+/* Call at the file's end: hands the facts to the profile. */
 void json_stacks_finish(struct json_stacks *stacks);
 
-/* Tells *failure what is wrong with the file. Returns -EINVAL. */
+/* Sets *failure to a fault of the file. Returns -EINVAL. */
 int json_stacks_fault(const struct json_stacks *stacks, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

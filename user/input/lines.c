@@ -10,7 +10,7 @@ int lines_fail(const struct lines *lines, int error, const char *what)
 			   (unsigned long long)lines->number, what);
 }
 
-/* Reads until there is a newline in the window behind @searched bytes, or all of the file. */
+/* Reads until the window holds a newline past the @searched bytes, or the whole file. */
 static int find_end(struct lines *lines, size_t searched, const char **ret_end)
 {
 	struct stream *stream = lines->stream;

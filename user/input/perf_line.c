@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* More tokens than that before a sample's time are none of a command's name. */
+/* A command's name has no more tokens than this before a sample's time. */
 #define MAX_TOKENS 64
 
 static bool is_space(char byte)
@@ -35,7 +35,7 @@ static struct perf_part trim(struct perf_part part)
 	return part;
 }
 
-/* Takes the next run of what is no white space off @rest; n is 0 at the end. */
+/* Takes the next run of non-blanks off @rest; n is 0 at the end. */
 static struct perf_part next_token(struct perf_part *rest)
 {
 	struct perf_part token = {0};
@@ -53,7 +53,7 @@ static struct perf_part next_token(struct perf_part *rest)
 	return token;
 }
 
-/* All of @part is a number of that base. */
+/* Whether all of @part is a number of that base. */
 static bool parse_number(struct perf_part part, int base, uint64_t *ret)
 {
 	uint64_t number = 0;
@@ -97,7 +97,7 @@ static bool is_cpu(struct perf_part token)
 	       parse_number((struct perf_part){token.text + 1, token.n - 2}, 10, &cpu);
 }
 
-/* `PID/TID`, or one of them. perf has -1 for a thread it doesn't know. */
+/* `PID/TID`, or one of them. perf writes -1 for an unknown thread. */
 static bool parse_thread(struct perf_part token, struct perf_header *ret)
 {
 	const char *slash = memchr(token.text, '/', token.n);
@@ -125,7 +125,7 @@ static struct perf_part comm_before(const char *text, struct perf_part token)
 	return trim((struct perf_part){text, token.text - text});
 }
 
-/* Sets *@rest to what is behind the time. */
+/* Sets *@rest to the text after the time. */
 static bool parse_timed(const char *text, size_t n, struct perf_header *header,
 			struct perf_part *rest)
 {
@@ -151,7 +151,10 @@ static bool parse_timed(const char *text, size_t n, struct perf_header *header,
 	return false;
 }
 
-/* Nothing, an event, a period and an event, or a frame. Else it was a sentence with a number. */
+/*
+ * Nothing, an event, a period and an event, or a frame may follow. Otherwise the line was a
+ * sentence that contains a number.
+ */
 static bool may_follow_thread(struct perf_part rest)
 {
 	struct perf_part all = rest, token = next_token(&rest);
@@ -168,7 +171,7 @@ static bool may_follow_thread(struct perf_part rest)
 	return !token.n || token.text[token.n - 1] == ':';
 }
 
-/* The same for headers without a time: the first PID/TID, or else the first number. */
+/* Parses headers without a time: takes the first PID/TID, or else the first number. */
 static bool parse_untimed(const char *text, size_t n, struct perf_header *header,
 			  struct perf_part *rest)
 {
@@ -200,7 +203,7 @@ static bool parse_untimed(const char *text, size_t n, struct perf_header *header
 	return may_follow_thread(*rest);
 }
 
-/* The period, if there is one, and the event; the rest is not theirs. */
+/* Parses the period, if there is one, and the event; ignores the rest. */
 static void parse_event(struct perf_part rest, struct perf_header *header)
 {
 	struct perf_part after = rest, token = next_token(&after);
@@ -259,7 +262,7 @@ static bool cut_offset(struct perf_part *part, uint64_t *ret)
 	return true;
 }
 
-/* Takes ` (…)` off the end of @part: brackets inside are in pairs, as in ` (/a (deleted))`. */
+/* Takes ` (…)` off the end of @part. Inner brackets come in pairs, as in ` (/a (deleted))`. */
 static bool cut_brackets(struct perf_part *part, struct perf_part *ret)
 {
 	size_t i = part->n, depth = 0;

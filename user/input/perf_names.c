@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel's half of the address space begins there, or above. */
+/* The kernel's half of the address space begins here or above. */
 #define KERNEL_START 0xff00000000000000ULL
 /*
- * perf prints addresses of a file's code as they are in the file if it has found the file. Where
- * programs and libraries are mapped is above that; what it could not find stays there.
+ * perf prints file offsets for code whose file it has found. Programs and libraries are mapped
+ * above this limit; addresses in files that perf could not find stay there.
  */
 #define FILE_LIMIT 0x100000000ULL
 
@@ -44,7 +44,7 @@ static bool is_unknown(struct perf_part part)
 	return !part.n || is_text(part, "[unknown]");
 }
 
-/* `[module]`, but not the names that the kernel gives to a process's memory. */
+/* `[module]`, except names that the kernel gives to a process's memory. */
 static bool is_kernel_module(struct perf_part file)
 {
 	static const char *const memory[] = {"[unknown]", "[vdso]",    "[vsyscall]",
@@ -71,7 +71,7 @@ static bool is_kernel(const struct perf_frame *frame)
 	       ends(base, ".ko.zst") || ends(base, ".ko.gz");
 }
 
-/* `perf-PID.map`, `jitted-PID-N.so`: what JIT compilers tell perf. */
+/* `perf-PID.map`, `jitted-PID-N.so`: JIT compilers write these for perf. */
 static bool is_jit(struct perf_part file)
 {
 	struct perf_part base = base_name(file);
@@ -87,7 +87,7 @@ static bool is_anonymous(struct perf_part file)
 	       begins(file, "/SYSV");
 }
 
-/* The module's name if it is not the kernel itself. */
+/* The module's name, unless it is the kernel itself. */
 static struct perf_part kernel_module(struct perf_part file)
 {
 	struct perf_part base = base_name(file);
@@ -114,7 +114,7 @@ static enum mapping_kind mapping_kind(const struct perf_frame *frame)
 	return MAPPING_FILE;
 }
 
-/* A file that is gone is the same file. */
+/* A deleted file has the same path. */
 static struct perf_part path_of(struct perf_part file)
 {
 	static const char deleted[] = " (deleted)";
@@ -138,7 +138,7 @@ static int add_mapping(struct profile *profile, const struct perf_frame *frame,
 	return r < 0 ? r : profile_add_mapping(profile, &mapping, ret_mapping);
 }
 
-/* What a frame without a symbol is called. */
+/* Names a frame without a symbol. */
 static int name_unknown(struct profile *profile, const struct perf_frame *frame, uint32_t *ret_name)
 {
 	struct perf_part module = base_name(path_of(frame->file));
@@ -164,7 +164,7 @@ static int name_unknown(struct profile *profile, const struct perf_frame *frame,
 		break;
 	default: break;
 	}
-	/* Such as [vsyscall]. */
+	/* For example [vsyscall]. */
 	if (module.n > 2 && begins(module, "[") && ends(module, "]"))
 		module = (struct perf_part){module.text + 1, module.n - 2};
 	if (module.n > 255)

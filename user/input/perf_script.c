@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * perf_script: a frame's line is taken apart once for each distinct text of it: recordings have few
- * of them and many of each.
- */
+/* perf_script: parses each distinct frame line once. Recordings repeat few of them many times. */
 #include "input/perf_script.h"
 
 #include <errno.h>
@@ -15,9 +12,9 @@
 #include "input/perf_names.h"
 #include "input/values.h"
 
-/* A location is at most so many functions inlined into each other. */
+/* A location holds at most this many functions inlined into each other. */
 #define MAX_INLINED 256
-/* Of the beginning, that are looked at. */
+/* Lines examined at the beginning. */
 #define MAX_LOOK  400
 #define MAX_STACK ((size_t)1 << 20)
 
@@ -27,31 +24,31 @@ struct known_frame {
 	uint64_t address;
 	struct profile_frame frame;
 	uint32_t mapping;
-	uint32_t location; /* + 1, of this frame alone; 0: was not needed yet */
+	uint32_t location; /* + 1, of this frame alone; 0: not needed yet */
 };
 
 struct reader {
 	struct input *input;
 	struct profile *profile;
 	struct lines lines;
-	struct strings texts; /* of frames' lines; the number of one is that of its known frame */
+	struct strings texts; /* frames' lines; a text's number is its known frame's */
 	struct known_frame *known;
 	size_t n_known, known_capacity;
 
-	bool has_time;	  /* there was a header with a time: all have one */
-	bool has_event;	  /* one was chosen: the first, or the one that was asked for */
-	bool is_first;	  /* no file before it held anything */
-	bool is_refused;  /* it is no event to be added to those of earlier files; it is told */
-	bool other_event; /* the frames that come are another event's */
+	bool has_time;	  /* a header had a time: all do */
+	bool has_event;	  /* one was chosen: the first, or the requested one */
+	bool is_first;	  /* no earlier file held anything */
+	bool is_refused;  /* its event can't be added to that of earlier files; *failure is set */
+	bool other_event; /* the current frames belong to another event */
 	uint32_t event;	  /* string id */
-	uint64_t period;  /* of all samples; 0: they have several, or none */
+	uint64_t period;  /* of all samples; 0: they vary, or have none */
 
-	/* The sample that is being read. */
+	/* The current sample. */
 	bool in_sample;
 	struct profile_sample sample;
 	uint32_t *locations; /* leaf first */
 	size_t n_locations, locations_capacity;
-	/* Wait for what they are inlined into. */
+	/* Wait for the function they are inlined into. */
 	struct profile_frame inlined[MAX_INLINED];
 	uint32_t n_inlined, inlined_mapping;
 	uint64_t inlined_address;
@@ -77,7 +74,7 @@ static int push_location(struct reader *reader, uint32_t location)
 	return r;
 }
 
-/* A location of @n frames, the last of which is no inlined function. */
+/* Pushes a location of @n frames; the last one is not inlined. */
 static int push_named(struct reader *reader, uint32_t mapping, const struct profile_frame *frames,
 		      uint32_t n)
 {
@@ -93,9 +90,9 @@ static int push_named(struct reader *reader, uint32_t mapping, const struct prof
 }
 
 /*
- * Nothing has the address of what was inlined: its last function is the one that was called. perf
- * takes it for an inlined one, too, if the symbol of its address has another name, as
- * `work.constprop.0` and `work`.
+ * Ends a run of inlined functions. None of them has an address of its own, so the last one is the
+ * function that was called. perf marks that as inlined, too, if the symbol at its address has
+ * another name, such as `work.constprop.0` for `work`.
  */
 static int end_inlined(struct reader *reader)
 {
@@ -166,7 +163,7 @@ static int find_frame(struct reader *reader, const struct line *line, struct kno
 
 static int push_inlined(struct reader *reader, const struct known_frame *known)
 {
-	/* Room for what they are inlined into. */
+	/* Leave room for the function they are inlined into. */
 	if (reader->n_inlined == MAX_INLINED - 1)
 		return -E2BIG;
 	reader->inlined_address = known->address;
@@ -175,7 +172,7 @@ static int push_inlined(struct reader *reader, const struct known_frame *known)
 	return 0;
 }
 
-/* The location of a frame that is not inlined, with what waits to be inlined into it. */
+/* Pushes a frame that is not inlined, with the functions waiting to be inlined into it. */
 static int push_frame(struct reader *reader, struct known_frame *known)
 {
 	uint32_t n = reader->n_inlined, location;
@@ -223,7 +220,7 @@ static int add_frame(struct reader *reader, const struct line *line)
 
 /* Events */
 
-/* Without its modifiers: `cycles` of `cycles:u`. */
+/* Compares without modifiers: `cycles` matches `cycles:u`. */
 static bool is_called(const struct perf_part *event, const char *name)
 {
 	size_t n = strlen(name);
@@ -232,7 +229,10 @@ static bool is_called(const struct perf_part *event, const char *name)
 	       (event->n == n || event->text[n] == ':');
 }
 
-/* Samples of a clock are as good as what they stand for, which is time; others weigh events. */
+/*
+ * A clock's samples all count for the same time, so they count as samples; other events weigh what
+ * they count.
+ */
 static bool is_clock(const struct perf_part *event)
 {
 	return is_called(event, "cpu-clock") || is_called(event, "task-clock");
@@ -276,7 +276,7 @@ static void count_other(struct reader *reader, const struct perf_header *header)
 		copy_name(stats->other_event, &header->event);
 }
 
-/* Whether it is the one that was chosen. */
+/* Whether the event is the chosen one. */
 static bool is_event(const struct reader *reader, const struct perf_part *event)
 {
 	const struct strings *strings = &reader->profile->strings;
@@ -318,7 +318,7 @@ static int add_header(struct reader *reader, const struct perf_header *header)
 
 	if (r < 0)
 		return r;
-	/* What happened to the recording, or to a process. */
+	/* A note about the recording or a process. */
 	if (header->event.n >= 12 && memcmp(header->event.text, "PERF_RECORD_", 12) == 0) {
 		skip_line(reader);
 		return 0;
@@ -332,7 +332,7 @@ static int add_header(struct reader *reader, const struct perf_header *header)
 	reader->sample.tid = header->tid;
 	r = strings_add_bytes(&reader->profile->strings, header->comm.text, header->comm.n,
 			      &reader->sample.comm);
-	/* Without call graphs a sample is one line. */
+	/* Without call graphs a sample is a single line. */
 	if (r == 0 && perf_frame_parse(header->rest.text, header->rest.n, &frame) && frame.file.n) {
 		struct line rest = {(char *)header->rest.text, header->rest.n};
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_script: reading the text that `perf script` writes.
+ * perf_script: reads the text that `perf script` writes.
  *
  *	comm  PID/TID [CPU] SECONDS.MICROSECONDS:  PERIOD EVENT: payload of a tracepoint
- *		ADDRESS function+0xOFFSET (file)		leaf first; an empty line ends it
+ *		ADDRESS function+0xOFFSET (file)	leaf first; an empty line ends it
  *
  * Each sample weighs 1, whatever its period is.
  */
@@ -13,7 +13,7 @@
 #include "input/reading.h"
 #include "input/stream.h"
 
-/* Whether what @stream's window holds looks like it. */
+/* Whether the window of @stream looks like such text. */
 bool perf_script_is(const struct stream *stream);
 
 /* Errors: as of input_read(). */

@@ -9,11 +9,11 @@
 
 #define MIN_SLOTS 4096
 
-/* As frame_kind_suffix() has them, at hand. */
+/* frame_kind_suffix() inline: the lengths are constant. */
 static const char suffixes[][MARK_SUFFIX + 1] = {
 	[FRAME_KERNEL] = "_[k]", [FRAME_INLINED] = "_[i]", [FRAME_JIT] = "_[j]"};
 
-/* unfolder_next() has room for so much of a command's name with numbers. */
+/* The longest command name to which unfolder_next() can append numbers. */
 #define MAX_NUMBERED 240
 
 /* The table */
@@ -62,7 +62,7 @@ static int grow(struct pieces *pieces)
 	return 0;
 }
 
-/* At most 8 bytes more than memcmp() would take, for what is short is compared most often. */
+/* Compares like memcmp(), up to 8 bytes further: most texts are short. */
 static inline bool is_equal(const char *a, const char *b, size_t n)
 {
 	if (n < 8)
@@ -97,7 +97,7 @@ static uint32_t search(const struct pieces *pieces, const char *text, struct cut
 	}
 }
 
-/* What a new piece is */
+/* Classifying a new piece */
 
 static bool is_text(const char *text, size_t n, const char *other)
 {
@@ -156,7 +156,7 @@ int pieces_find(struct pieces *pieces, const char *text, struct cut cut, uint32_
 
 /* Pieces as frames and commands */
 
-/* `[module+0xOFFSET]`: how much of it is the module's name; 0: it is something else. */
+/* Returns the length of the module's name in `[module+0xOFFSET]`; 0: it is something else. */
 static size_t module_length(const char *name, size_t n)
 {
 	const char *plus;
@@ -193,7 +193,7 @@ static int add_mapping(struct profile *profile, enum frame_kind kind, const char
 	return r < 0 ? r : profile_add_mapping(profile, &mapping, ret_mapping);
 }
 
-/* A copy: what lies in the strings may move when strings are added. */
+/* Copies the text: adding strings may move the original. */
 static int copy_text(const struct pieces *pieces, const struct piece *piece, char **ret)
 {
 	char *copy = malloc((size_t)piece->n + MARK_SUFFIX + 1);
@@ -210,7 +210,7 @@ int pieces_make_location(struct pieces *pieces, uint32_t id, int side)
 {
 	struct piece *piece = &pieces->items[id];
 	struct profile *profile = pieces->profiles[side];
-	/* What looks like a mark where none is written may not be code, and stays as it is. */
+	/* A mark in the wrong place may not be code; keep it as it is. */
 	struct profile_frame frame = {.kind = piece->mark == MARK_NONE ? piece->kind : FRAME_NOTE};
 	uint32_t mapping;
 	char *name;
@@ -253,8 +253,8 @@ int pieces_command(struct pieces *pieces, uint32_t id, int side, uint32_t *ret_s
 /* Numbers at the end */
 
 /*
- * The number at the end of @text, behind @mark, as printf("%u") writes it. Sets *@n to where the
- * mark is.
+ * Cuts the number at the end of @text, after @mark, if it looks like printf("%u") output. Sets *@n
+ * to the mark's place.
  */
 static bool cut_number(const char *text, size_t *n, char mark, uint32_t *ret_number)
 {

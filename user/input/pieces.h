@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pieces: the distinct pieces of text between the `;` of folded lines, and what each one is.
+ * pieces: the distinct texts between the `;` of folded lines, and what each one is.
  *
- * Reading folded lines is finding pieces again, 45 million times in a file of a million stacks. So
- * a slot of the table takes 8 bytes: those of the names of a large program stay in a CPU's caches.
+ * Reading folded lines means looking up pieces, 45 million times in a file of a million stacks. A
+ * slot of the table takes 8 bytes, so the slots for a large program fit in a CPU's caches.
  */
 #ifndef INPUT_PIECES_H
 #define INPUT_PIECES_H
@@ -15,12 +15,12 @@
 #define PIECE_SIDES 2
 
 struct piece {
-	uint64_t text; /* of its name, where it lies in the first profile's strings */
-	uint32_t n;    /* bytes of its name: without its kind's suffix */
+	uint64_t text; /* of its name, within the first profile's strings */
+	uint32_t n;    /* bytes of its name, without the kind's suffix */
 	uint8_t kind;  /* enum frame_kind */
-	uint8_t mark;  /* enum mark: what it means, where one may stand */
+	uint8_t mark;  /* enum mark: its meaning in a place where a mark may be */
 	uint8_t reason;
-	bool is_thread;			 /* it is `comm-PID/TID`; known once it was a command */
+	bool is_thread;			 /* it is `comm-PID/TID`; set once it was a command */
 	uint32_t locations[PIECE_SIDES]; /* in each profile, or PIECE_UNSET */
 	uint32_t commands[PIECE_SIDES];	 /* string ids of the whole piece */
 };
@@ -42,15 +42,15 @@ int pieces_init(struct pieces *pieces, struct profile *first, struct profile *se
 void pieces_done(struct pieces *pieces);
 
 /*
- * A line's pieces are looked up all at once, so that a CPU waits for its caches once a line and not
- * once a piece: prefetch for each, then expect for each, then find.
+ * Look up a line's pieces together, so that a CPU waits for its caches once a line and not once a
+ * piece: prefetch for each, then expect for each, then find.
  */
 static inline void pieces_prefetch(const struct pieces *pieces, uint32_t hash)
 {
 	__builtin_prefetch(&pieces->slots[hash & (pieces->n_slots - 1)]);
 }
 
-/* The piece of this hash, if there is one: PIECE_UNSET, or a guess. */
+/* A guess at the piece with this hash, or PIECE_UNSET if there is none. */
 static inline uint32_t pieces_expect(const struct pieces *pieces, uint32_t hash)
 {
 	for (size_t i = hash & (pieces->n_slots - 1);; i = (i + 1) & (pieces->n_slots - 1)) {
@@ -65,7 +65,7 @@ static inline uint32_t pieces_expect(const struct pieces *pieces, uint32_t hash)
 	}
 }
 
-/* For one that was expected, a few before it is to be found. */
+/* Prefetch an expected piece's text a few pieces before finding it. */
 static inline void pieces_prefetch_text(const struct pieces *pieces, uint32_t piece)
 {
 	if (piece != PIECE_UNSET)
@@ -73,8 +73,8 @@ static inline void pieces_prefetch_text(const struct pieces *pieces, uint32_t pi
 }
 
 /*
- * The piece that @cut cut off at @text; @expected: as pieces_expect() said, or PIECE_UNSET.
- * Errors: -EINVAL for a piece that holds a NUL; -ENOMEM; -E2BIG.
+ * Finds the piece that @cut cut off at @text. @expected: the result of pieces_expect(), or
+ * PIECE_UNSET. Errors: -EINVAL for a piece that holds a NUL; -ENOMEM; -E2BIG.
  */
 int pieces_find(struct pieces *pieces, const char *text, struct cut cut, uint32_t expected,
 		uint32_t *ret_piece);
@@ -82,7 +82,7 @@ int pieces_find(struct pieces *pieces, const char *text, struct cut cut, uint32_
 /* For pieces_locate(): makes the piece's location on that side. Errors: -ENOMEM, -E2BIG. */
 int pieces_make_location(struct pieces *pieces, uint32_t piece, int side);
 
-/* Sets what the @n bytes at @text, @piece's own with its suffix, may mean. */
+/* Sets the possible meaning of the @n bytes at @text, which are @piece's text with its suffix. */
 void piece_set_mark(struct piece *piece, const char *text, size_t n);
 
 /* The piece as a frame of a stack. Errors: -ENOMEM, -E2BIG. */
@@ -98,12 +98,12 @@ static inline int pieces_locate(struct pieces *pieces, uint32_t piece, int side,
 	return r;
 }
 
-/* The piece, suffix and all, as the name of a command: a string id. Errors: -ENOMEM, -E2BIG. */
+/* The piece with its suffix as the name of a command, a string id. Errors: -ENOMEM, -E2BIG. */
 int pieces_command(struct pieces *pieces, uint32_t piece, int side, uint32_t *ret_string);
 
 /*
- * `comm-TID` and `comm-PID/TID` as unfolder_next() writes them: sets where the command's name ends
- * and the numbers, or returns false. Only what would be written the same again is taken for one.
+ * Split `comm-TID` and `comm-PID/TID`, as unfolder_next() writes them, into the length of the
+ * command's name and the numbers. Return false for texts that would not be written the same again.
  */
 bool piece_split_waker(const char *text, size_t n, size_t *ret_n, uint32_t *ret_tid);
 bool piece_split_thread(const char *text, size_t n, size_t *ret_n, uint32_t *ret_pid,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof: samples refer to what stands behind them, so they wait (pprof_samples.h) until the whole
- * file was read (pprof_file.h); then locations get their names (pprof_names.h), and each sample
- * becomes one of the profile, as if its frames stood in a folded line.
+ * pprof: samples refer to later parts of the file, so they wait (pprof_samples.h) until all of it
+ * is read (pprof_file.h). Then locations get their names (pprof_names.h), and each sample becomes
+ * one of the profile, as if its frames were a folded line.
  */
 #include "input/pprof.h"
 
@@ -17,7 +17,7 @@
 #include "input/pprof_values.h"
 #include "profile.pb-c.h"
 
-/* Labels that mean something to us, perf_data_converter's thread_comm among them. */
+/* The labels we understand, including perf_data_converter's thread_comm. */
 enum label {
 	LABEL_COMM,
 	LABEL_THREAD_COMM,
@@ -32,7 +32,7 @@ static const char *const label_names[N_LABELS] = {
 	[LABEL_COMM] = "comm", [LABEL_THREAD_COMM] = "thread_comm", [LABEL_PID] = "pid",
 	[LABEL_TID] = "tid",   [LABEL_REASON] = "reason",	    [LABEL_IDLE] = "idle"};
 
-/* What a set of labels says. */
+/* The meaning of a set of labels. */
 struct labels {
 	bool is_set;
 	bool is_idle;
@@ -53,8 +53,8 @@ struct reading {
 	uint32_t reasons[N_OFF_REASONS];  /* string ids: without brackets */
 	uint32_t yes;			  /* string id */
 	uint64_t total_count, total_time; /* of the profile */
-	bool is_first;			  /* no file before it held anything */
-	bool has_rows;			  /* all values of samples are kept */
+	bool is_first;			  /* no earlier file held anything */
+	bool has_rows;			  /* keep all values of samples */
 };
 
 /* Labels */
@@ -87,7 +87,10 @@ static enum off_reason reason_of(const struct reading *reading, uint32_t text)
 	return REASON_NONE;
 }
 
-/* @comms: string ids by label, 0: not there. Returns whether nothing of the label is left. */
+/*
+ * @comms: string ids by label, 0: missing. Returns 1 to keep the label as an extra, 0 if all of it
+ * is understood.
+ */
 static int read_label(const struct reading *reading, const Perftools__Profiles__Label *label,
 		      uint64_t at, struct labels *labels, uint32_t comms[N_LABELS])
 {
@@ -132,11 +135,11 @@ static int read_label(const struct reading *reading, const Perftools__Profiles__
 	}
 }
 
-/* Whose the sample is: the piece of a command. */
+/* Finds the piece of the command that the sample belongs to. */
 static int find_command(struct reading *reading, const uint32_t comms[N_LABELS],
 			uint32_t *ret_piece)
 {
-	/* A thread's name, as everywhere; else its process's. */
+	/* Prefer the thread's name, as everywhere, to its process's. */
 	uint32_t comm = comms[LABEL_THREAD_COMM] ? comms[LABEL_THREAD_COMM] : comms[LABEL_COMM];
 	int r = 0;
 
@@ -159,7 +162,7 @@ static int read_message(struct reading *reading, const Perftools__Profiles__Samp
 		r = read_label(reading, message->label[i], at, labels, comms);
 		is_kept[i] = r == 0;
 	}
-	/* Both names are kept then: the one that we write would be another one. */
+	/* Keep both names then: ours would be written differently. */
 	for (size_t i = 0; i < message->n_label && r >= 0 && comms[LABEL_THREAD_COMM]; i++) {
 		uint32_t key;
 
@@ -214,7 +217,7 @@ static void push_frame(struct folded_stack *stack, uint32_t piece)
 	stack->n++;
 }
 
-/* Makes the sample's frames those of a folded line: [idle], the command, and all from the root. */
+/* Orders the sample's frames as in a folded line: [idle], the command, then all from the root. */
 static int read_frames(struct reading *reading, const struct pprof_stack *from, uint32_t command)
 {
 	struct folded_stack *stack = &reading->stack;
@@ -253,7 +256,7 @@ static int add_up(struct reading *reading, const struct pprof_sample *from,
 	return 0;
 }
 
-/* All of a sample but what its labels and values say. */
+/* Reads all of a sample except its labels and values. */
 static int read_stack(struct reading *reading, struct pprof_stack *from,
 		      const struct labels *labels, struct profile_sample *ret)
 {
@@ -304,7 +307,7 @@ static int add_sample(struct reading *reading, size_t i)
 	return profile_add_sample(reading->profile, &sample);
 }
 
-/* Room for all stacks at once: growing would move them again and again. */
+/* Reserves room for all stacks at once; growing would move them again and again. */
 static int reserve_stacks(struct reading *reading)
 {
 	const struct pprof_samples *samples = &reading->file.samples;
@@ -337,7 +340,7 @@ static int add_samples(struct reading *reading)
 	return r;
 }
 
-/* The whole */
+/* The whole file */
 
 static void add_totals(struct reading *reading, const struct profile *profile)
 {
@@ -385,7 +388,7 @@ static int read_comment(struct reading *reading, int64_t index)
 	return r;
 }
 
-/* The name of what was sampled, or counted, and the unit. */
+/* Names the sampled or counted event, and its unit. */
 static int name_event(struct reading *reading, struct profile_event *event)
 {
 	const struct pprof_values *values = &reading->values;
@@ -393,7 +396,7 @@ static int name_event(struct reading *reading, struct profile_event *event)
 	int r = 0;
 
 	if (values->event) {
-		/* It is one of the strings that the next one may move. */
+		/* Copy it: adding a string may move it. */
 		char *copy = strdup(values->event);
 
 		r = copy ? strings_add(strings, copy, &event->name) : -ENOMEM;
@@ -420,7 +423,7 @@ static int read_event(struct reading *reading, struct input *input, const char *
 	return r < 0 ? r : input_set_event(input, &event, name, failure);
 }
 
-/* The first file tells what is known; later ones add their time. */
+/* The first file sets the facts; later ones add their time. */
 static int read_facts(struct reading *reading, bool is_first)
 {
 	const struct pprof_file *file = &reading->file;

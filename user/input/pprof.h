@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof: reading profile.proto as pprof, Go's runtime, perf_data_converter and we write it:
+ * pprof: reads profile.proto as pprof, Go's runtime, perf_data_converter and we write it:
  * https://github.com/google/pprof/blob/main/proto/profile.proto
  *
- * Of several types of values the profile's default is read, else the last. CPU profiles are read by
- * samples; time that threads wait (off_cpu, block, mutex) and wall time in nanoseconds, whatever
- * unit they are in; all else (heap) as numbers of whatever it is.
+ * Of several value types, the profile's default is read, else the last. CPU profiles are read as
+ * samples; waiting time (off_cpu, block, mutex) and wall time as nanoseconds, whatever their unit;
+ * everything else (heap) as plain numbers.
  *
- * What export_pprof() makes of a profile and its options is read as a profile that it makes the
- * same file of, byte by byte, with the same options.
+ * A file from export_pprof(), read and exported with the same options, comes back byte by byte.
  */
 #ifndef INPUT_PPROF_H
 #define INPUT_PPROF_H

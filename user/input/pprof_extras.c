@@ -34,7 +34,7 @@ static bool is_time_of_count(const struct pprof_file *file)
 	return true;
 }
 
-/* Whether types, period and default are those that we write. */
+/* Whether types, period and default are those we would write. */
 static bool is_as_ours(const struct pprof_file *file, const struct pprof_values *values)
 {
 	const struct pprof_type *types = file->types;

@@ -12,15 +12,15 @@
 #include "profile.pb-c.h"
 
 /*
- * What is larger is no profile. A message of a few bytes costs many where it is kept, so their
- * number is bounded, too.
+ * Larger files are no profile. A message of a few bytes costs many more in memory, so the number of
+ * messages is bounded, too.
  */
 #define MAX_MESSAGE ((uint64_t)1 << 20)
 #define MAX_STRING  ((uint64_t)16 << 20)
 #define MAX_SAMPLE  ((uint64_t)16 << 20)
 #define MAX_ITEMS   ((size_t)1 << 24)
 
-/* A field's number and length. */
+/* Bytes of a field's number and length. */
 #define MAX_HEAD (2 * WIRE_MAX_VARINT)
 
 enum {
@@ -76,7 +76,7 @@ void pprof_file_done(struct pprof_file *file)
 	free(file->comments);
 }
 
-/* Messages. Each @part is a Profile of one field, which lies at byte @at. */
+/* Messages. Each @part is a Profile with one field, from byte @at. */
 
 #define ADD_ITEM(file, items, n_items, capacity, ...)                                              \
 	({                                                                                         \
@@ -93,7 +93,7 @@ static int check_room(const struct pprof_file *file, size_t n, uint64_t at, cons
 		       : pprof_file_fault(file, at, "there are more than %zu %s", MAX_ITEMS, what);
 }
 
-/* Adds @id, which stands for @item and must be new. */
+/* Adds @id for @item; fails if the id exists. */
 static int add_id(const struct pprof_file *file, struct pprof_ids *ids, uint64_t id, size_t item,
 		  uint64_t at, const char *what)
 {
@@ -247,7 +247,7 @@ static bool is_known(uint32_t field)
 	return field >= FIELD_SAMPLE_TYPE && field <= FIELD_DEFAULT_TYPE;
 }
 
-/* Fields of these numbers are messages or strings: they have a length. */
+/* Whether fields with this number have a length, as messages and strings do. */
 static bool has_length(uint32_t field)
 {
 	return (field >= FIELD_SAMPLE_TYPE && field <= FIELD_STRING) || field == FIELD_PERIOD_TYPE;
@@ -264,14 +264,14 @@ static int check_field(const struct pprof_file *file, const struct wire_field *f
 								 field->type == WIRE_BYTES);
 
 	if (!is_right)
-		return pprof_file_fault(file, at, "field %u is of the wrong type", field->number);
+		return pprof_file_fault(file, at, "field %u has the wrong type", field->number);
 	if (field->type == WIRE_BYTES && field->value > most)
 		return pprof_file_fault(file, at, "field %u has %" PRIu64 " bytes", field->number,
 					field->value);
 	return 0;
 }
 
-/* Goes past a field that means nothing to us. */
+/* Skips a field that we don't use. */
 static int skip(struct pprof_file *file, uint64_t n, uint64_t at)
 {
 	while (n) {
@@ -291,7 +291,7 @@ static int skip(struct pprof_file *file, uint64_t n, uint64_t at)
 	return 0;
 }
 
-/* The field of which @n bytes lie at the window's start. */
+/* Adds the field whose @n bytes lie at the window's start. */
 static int add_field(struct pprof_file *file, const struct wire_field *field, size_t n, uint64_t at)
 {
 	const uint8_t *bytes = (const uint8_t *)stream_bytes(file->stream);

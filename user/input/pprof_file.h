@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof_file: what a pprof file holds, message by message, still in its own ids and indexes: they
- * may point anywhere, and to what comes later.
+ * pprof_file: the contents of a pprof file, message by message, in the file's ids and indexes.
+ * These may point anywhere, including to later parts.
  *
- * The file is never there as a whole: each message of the top level is read where it lies in the
- * stream's window, by the code that protobuf-c made of profile.proto, samples by pprof_samples.h.
+ * The file is never in memory as a whole. Each top-level message is read within the stream's window
+ * by the code that protobuf-c generates from profile.proto; pprof_samples.h reads the samples.
  */
 #ifndef INPUT_PPROF_FILE_H
 #define INPUT_PPROF_FILE_H
@@ -22,7 +22,7 @@ struct pprof_mapping {
 	uint64_t start, limit, offset;
 	int64_t file, build_id;
 	uint8_t symbols; /* enum mapping_symbols */
-	uint64_t at;	 /* the byte of the file where it lies */
+	uint64_t at;	 /* its offset in the file */
 };
 
 struct pprof_location {
@@ -43,11 +43,11 @@ struct pprof_function {
 };
 
 struct pprof_file {
-	struct stream *stream; /* the caller's, as the others */
+	struct stream *stream; /* the caller's, like the next ones */
 	struct failure *failure;
 	struct strings *strings;
 
-	struct pprof_samples samples; /* location_ids: their items are of @locations */
+	struct pprof_samples samples; /* location_ids: their items index @locations */
 	struct pprof_type *types;
 	size_t n_types, types_capacity;
 	struct pprof_mapping *mappings;
@@ -58,7 +58,7 @@ struct pprof_file {
 	size_t n_lines, lines_capacity;
 	struct pprof_function *functions;
 	size_t n_functions, functions_capacity;
-	struct pprof_ids mapping_ids, function_ids; /* their items are of the arrays */
+	struct pprof_ids mapping_ids, function_ids; /* their items index the arrays */
 	uint32_t *texts;			    /* string ids, by index */
 	size_t n_texts, texts_capacity;
 	int64_t *comments;
@@ -68,19 +68,18 @@ struct pprof_file {
 };
 
 /*
- * Reads all of @stream. Strings go to @strings.
- * Errors: as of input_read(); *@failure is set, but for -ENOMEM. pprof_file_done() is fine after
- * a failure.
+ * Reads all of @stream; strings go to @strings. Errors: as of input_read(); sets *@failure, except
+ * for -ENOMEM. pprof_file_done() is fine after a failure.
  */
 int pprof_file_read(struct pprof_file *file, struct stream *stream, struct strings *strings,
 		    bool in_order, struct failure *failure);
 void pprof_file_done(struct pprof_file *file);
 
-/* Tells *failure that the file is damaged at byte @at. Returns -EINVAL. */
+/* Sets *failure: the file is damaged at byte @at. Returns -EINVAL. */
 int pprof_file_fault(const struct pprof_file *file, uint64_t at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The string id of string @index, which is needed by what lies at byte @at. Errors: -EINVAL. */
+/* Gives the string id of string @index, which the item at byte @at needs. Errors: -EINVAL. */
 int pprof_file_text(const struct pprof_file *file, int64_t index, uint64_t at, uint32_t *ret_text);
 
 #endif

@@ -31,7 +31,7 @@ uint32_t pprof_ids_find_other(const struct pprof_ids *ids, uint64_t id)
 	return found == TABLE_NONE ? PPROF_UNSET : found;
 }
 
-/* Makes the array reach to @id, or leaves it as it is if @id is large. */
+/* Extends the array to @id; does nothing if @id is large. */
 static int grow(struct pprof_ids *ids, uint64_t id)
 {
 	size_t n = ids->n_small ? ids->n_small : MIN_SMALL;

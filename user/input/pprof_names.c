@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-/* Where the kernel's half of the addresses begins, on all machines of 64 bits. */
+/* The kernel's half of the addresses begins here on all 64-bit machines. */
 #define KERNEL_ADDRESSES 0xffff800000000000ULL
 
 static bool begins_with(const char *text, const char *beginning)
@@ -99,10 +99,10 @@ int pprof_names_program(struct pprof_names *names, uint32_t *ret_text)
 	uint32_t path = 0;
 	int r;
 
-	/* By pprof's rule, the first mapping is that of the main program. */
+	/* pprof's rule: the first mapping is the main program's. */
 	if (names->file->n_mappings)
 		path = names->profile->mappings[names->mappings[0]].path;
-	/* A copy: strings move when one is added. */
+	/* Copy it: adding a string may move it. */
 	text = strdup(path ? base_name(strings_get(strings, path)) : "[unknown]");
 	if (!text)
 		return -ENOMEM;
@@ -126,8 +126,8 @@ static int cut_suffix(struct pprof_names *names, struct pprof_name *name)
 }
 
 /*
- * Folded lines' suffixes stand in our files' system names, and in the names themselves where others
- * made a profile of folded lines.
+ * Finds the kind by the suffix of folded lines. Our files have it in the system name; profiles that
+ * others made from folded lines have it in the name itself.
  */
 static int find_kind(struct pprof_names *names, uint32_t system_name, struct pprof_name *name)
 {
@@ -183,8 +183,8 @@ static int make_names(struct pprof_names *names)
 
 struct place {
 	uint32_t mapping;
-	uint64_t address;     /* as the profile has it */
-	enum frame_kind kind; /* of what lies there, unless its name tells another one */
+	uint64_t address;     /* as in the profile */
+	enum frame_kind kind; /* of the code there, unless its name gives another one */
 };
 
 static enum frame_kind kind_of_place(const struct profile *profile,
@@ -226,7 +226,7 @@ static int find_place(struct pprof_names *names, const struct pprof_location *fr
 	return 0;
 }
 
-/* As what was never given a name is called everywhere. */
+/* Names a place without a function, as everywhere. */
 static int name_place(struct pprof_names *names, const struct place *place, uint32_t *ret_text)
 {
 	const struct profile_mapping *mapping = &names->profile->mappings[place->mapping];
@@ -246,7 +246,10 @@ static int name_place(struct pprof_names *names, const struct place *place, uint
 	return strings_add(&names->profile->strings, text, ret_text);
 }
 
-/* What we would not write of a function by its name and kind alone, see pprof_tables.h. */
+/*
+ * Finds the parts of a function that we would not write from its name and kind alone; see
+ * pprof_tables.h.
+ */
 static int find_detail(struct pprof_names *names, const struct pprof_name *name, bool is_inside,
 		       struct profile_frame *frame)
 {
@@ -339,8 +342,8 @@ static uint64_t hash_frames(const struct profile_frame *frames, size_t n)
 }
 
 /*
- * Other code may lie at the same address of the same mapping: of another process, or another time.
- * It is kept apart by a mapping of its own.
+ * The same address of a mapping may hold other code: in another process, or at another time. A
+ * mapping of its own keeps it apart.
  */
 static int add_beside(struct pprof_names *names, const struct place *place, size_t n,
 		      uint32_t *ret_location)
@@ -428,7 +431,7 @@ static int make_piece(struct pprof_names *names, const struct pprof_location *fr
 		struct profile_location *location = &names->profile->locations[piece.locations[0]];
 
 		location->is_unnamed = !from->n_lines && from->address;
-		/* It says nothing of a name alone, which other locations may have, too. */
+		/* For a bare name it means nothing, and other locations may share the name. */
 		location->is_folded = from->is_folded && from->address;
 	}
 	return r < 0 ? r : add_piece(names, &piece, ret_piece);
@@ -466,7 +469,7 @@ static int take_location(struct pprof_names *names, uint32_t location)
 	return 0;
 }
 
-/* Sets names->plain of what it can. Returns whether that is so. */
+/* Sets names->plain if possible. Returns whether it did. */
 static int find_plain(struct pprof_names *names, uint32_t number)
 {
 	const struct piece *item;
@@ -521,7 +524,7 @@ int pprof_names_command(struct pprof_names *names, uint32_t text, uint32_t *ret_
 	return r;
 }
 
-/* Samples were read before it was known which locations come. */
+/* Checks the samples' references, which were read before the locations. */
 static int check_locations(const struct pprof_file *file)
 {
 	const struct pprof_ids *ids = &file->samples.location_ids;

@@ -11,7 +11,7 @@
 
 enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 
-/* The values of a sample that is being read. */
+/* The values of the current sample. */
 struct values {
 	uint64_t items[PPROF_MAX_VALUES];
 	size_t n;
@@ -24,7 +24,7 @@ int pprof_samples_init(struct pprof_samples *samples, bool in_order)
 	*samples = (struct pprof_samples){.in_order = in_order};
 	r = strings_init(&samples->labels);
 
-	/* So that there is always something to point at. */
+	/* Keeps the pointer valid even if there are none. */
 	r = r < 0 ? r : array_reserve(samples->locations, samples->locations_capacity, 0, 1);
 	return r < 0 ? r : array_reserve(samples->label_bytes, samples->label_bytes_capacity, 0, 1);
 }
@@ -64,7 +64,7 @@ void pprof_samples_release(struct pprof_samples *samples, size_t i)
 	block->locations = NULL;
 }
 
-/* Reading one */
+/* Reading one sample */
 
 static int add_location(struct pprof_samples *samples, uint64_t id, uint64_t at,
 			const char **ret_fault)
@@ -74,7 +74,7 @@ static int add_location(struct pprof_samples *samples, uint64_t id, uint64_t at,
 
 	if (number == PPROF_UNSET) {
 		if (!id) {
-			*ret_fault = "a sample refers to location 0, which there can't be";
+			*ret_fault = "a sample refers to location 0, which is not a valid id";
 			return -EINVAL;
 		}
 		r = pprof_ids_add(&samples->location_ids, id, at, &number);
@@ -87,7 +87,7 @@ static int add_location(struct pprof_samples *samples, uint64_t id, uint64_t at,
 	return r;
 }
 
-/* @field: one number, or several that are packed. */
+/* @field: one number, or several packed ones. */
 static int add_locations(struct pprof_samples *samples, const struct wire_field *field, uint64_t at,
 			 const char **ret_fault)
 {
@@ -99,7 +99,7 @@ static int add_locations(struct pprof_samples *samples, const struct wire_field 
 		return add_location(samples, field->value, at, ret_fault);
 	while (wire.at < wire.end && r == 0) {
 		if (!wire_varint(&wire, &id)) {
-			*ret_fault = "a location of a sample is no number";
+			*ret_fault = "a location of a sample is not a number";
 			return -EINVAL;
 		}
 		r = add_location(samples, id, at, ret_fault);
@@ -127,7 +127,7 @@ static int add_values(struct values *values, const struct wire_field *field, con
 		return add_value(values, field->value, ret_fault);
 	while (wire.at < wire.end && r == 0) {
 		if (!wire_varint(&wire, &value)) {
-			*ret_fault = "a value of a sample is no number";
+			*ret_fault = "a value of a sample is not a number";
 			return -EINVAL;
 		}
 		r = add_value(values, value, ret_fault);
@@ -135,7 +135,7 @@ static int add_values(struct values *values, const struct wire_field *field, con
 	return r;
 }
 
-/* Labels are kept as they are, field by field. */
+/* Keeps labels undecoded, field by field. */
 static int add_label(struct pprof_samples *samples, const struct wire_field *field)
 {
 	size_t n = field->bytes + field->value - field->start;
@@ -169,7 +169,7 @@ static int read_field(struct pprof_samples *samples, const struct wire_field *fi
 		break;
 	default: return 0;
 	}
-	*ret_fault = "a field of a sample is of the wrong type";
+	*ret_fault = "a field of a sample has the wrong type";
 	return -EINVAL;
 }
 
@@ -187,7 +187,7 @@ static int read_sample(struct pprof_samples *samples, struct wire *wire, uint64_
 			return r;
 	}
 	if (r < 0)
-		*ret_fault = "a sample is no message";
+		*ret_fault = "a sample is not a message";
 	if (r == 0 && samples->n_locations > PPROF_MAX_DEPTH) {
 		*ret_fault = "a stack has more than 1048576 locations";
 		return -EINVAL;
@@ -211,7 +211,7 @@ static bool stack_equal(const void *items, uint32_t position, const void *key)
 	       (!k->n || memcmp(stack->locations, k->locations, k->n * sizeof *k->locations) == 0);
 }
 
-/* The last block, with room for @n. */
+/* The last block, with room for @n locations. */
 static int reserve_block(struct pprof_samples *samples, size_t n, struct pprof_block **ret)
 {
 	struct pprof_block *block =

@@ -7,7 +7,7 @@
 
 #define NONE SIZE_MAX
 
-/* What begins the names of types of time. */
+/* Prefixes of the names of time types. */
 static const struct {
 	const char *name;
 	enum profile_mode mode;
@@ -17,7 +17,7 @@ static const struct {
 	{"mutex", PROFILE_OFFCPU}, {"lock", PROFILE_OFFCPU},  {"wait", PROFILE_OFFCPU},
 };
 
-/* A unit of time in nanoseconds; 0: of something else. */
+/* A unit of time in nanoseconds; 0: not a unit of time. */
 static uint64_t unit_of(const char *name)
 {
 	static const struct {
@@ -44,7 +44,7 @@ static int text_of(const struct pprof_file *file, int64_t index, const char **re
 	return r;
 }
 
-/* Where the type called @wanted is; those of the file if there is none. */
+/* Finds the type called @wanted; if there is none, lists the file's types. */
 static int find_type(const struct pprof_file *file, const char *wanted, size_t *ret)
 {
 	int r = 0;
@@ -78,7 +78,7 @@ static int fail_type(const struct pprof_file *file, const char *wanted)
 	return failure_mend(file->failure, -EINVAL, "--sample-type: %s", list);
 }
 
-/* The one that was asked for, the default type, or the last. */
+/* Chooses the requested type, the default type, or the last. */
 static int choose_type(const struct pprof_file *file, const char *wanted, size_t *ret)
 {
 	const char *name = wanted;
@@ -96,7 +96,7 @@ static int choose_type(const struct pprof_file *file, const char *wanted, size_t
 	return r;
 }
 
-/* Whether a type is the number of samples that were taken: `samples`, `cpu-samples`. */
+/* Whether a type counts samples: `samples`, `cpu-samples`. */
 static int is_samples(const struct pprof_file *file, size_t type, const char **ret_name)
 {
 	const char *unit = "";
@@ -116,8 +116,8 @@ static size_t common_prefix(const char *a, const char *b)
 }
 
 /*
- * The type that says how many samples the values called @name come from: the one whose name begins
- * most like it (`cycles_sample` of `cycles_event`), or is no other's.
+ * Finds the type that counts the samples behind the values called @name: the one whose name shares
+ * the longest beginning with it (`cycles_sample` for `cycles_event`), or the only one.
  */
 static int find_samples(const struct pprof_file *file, const char *name, size_t *ret)
 {
@@ -141,7 +141,7 @@ static int find_samples(const struct pprof_file *file, const char *name, size_t 
 	return r < 0 ? r : 0;
 }
 
-/* The same of waits, which any type that counts may be. */
+/* The same for waits; any type that counts may be one. */
 static int find_waits(const struct pprof_file *file, const char *name, size_t *ret)
 {
 	const char *unit;
@@ -163,7 +163,7 @@ static enum profile_mode mode_of(const char *type)
 	return PROFILE_ONCPU;
 }
 
-/* Nanoseconds between two samples; 0: they are taken by something else, or not known. */
+/* Nanoseconds between two samples; 0: unknown, or something else triggers them. */
 static int period_of(const struct pprof_file *file, uint64_t *ret)
 {
 	const char *unit;
@@ -175,7 +175,7 @@ static int period_of(const struct pprof_file *file, uint64_t *ret)
 	return r;
 }
 
-/* Of type @type: values of a unit of their own. */
+/* Reads type @type as values in a unit of their own. */
 static void choose_plain(const struct pprof_file *file, size_t type, struct pprof_values *values)
 {
 	values->is_counted = true;
@@ -185,7 +185,7 @@ static void choose_plain(const struct pprof_file *file, size_t type, struct ppro
 	values->is_unsampled = values->count == NONE && !values->divide;
 }
 
-/* Of type @type, whose unit is one of time. */
+/* Reads type @type, which has a unit of time. */
 static int choose_time(const struct pprof_file *file, size_t type, const char *name,
 		       uint64_t period, struct pprof_values *values)
 {
@@ -211,7 +211,7 @@ static int choose_time(const struct pprof_file *file, size_t type, const char *n
 	return 0;
 }
 
-/* The event that a comment names, as we write it. */
+/* The event that a comment names, in our own format. */
 static int find_event(const struct pprof_file *file, const char **ret)
 {
 	const char *text;
@@ -226,7 +226,7 @@ static int find_event(const struct pprof_file *file, const char **ret)
 	return r;
 }
 
-/* How many of the values called @name of that unit are taken for one sample; 0: not known. */
+/* How many of the values called @name make one sample; 0: unknown. */
 static int count_period(const struct pprof_file *file, const char *name, const char *unit,
 			uint64_t *ret)
 {
@@ -235,14 +235,14 @@ static int count_period(const struct pprof_file *file, const char *name, const c
 
 	*ret = 0;
 	r = r < 0 ? r : text_of(file, file->period_type.unit, &own);
-	/* A heap's bytes are no multiples of theirs. */
+	/* A heap profile's bytes are not multiples of the period. */
 	if (r == 0 && file->period > 0 && strcmp(type, name) == 0 && strcmp(own, unit) == 0 &&
 	    strcmp(unit, "count") == 0)
 		*ret = file->period;
 	return r;
 }
 
-/* Of type @type, whose unit is none of time. */
+/* Reads type @type, which does not have a unit of time. */
 static int choose_count(const struct pprof_file *file, size_t type, const char *name,
 			const char *unit, struct pprof_values *values)
 {
@@ -277,7 +277,7 @@ int pprof_values_choose(const struct pprof_file *file, const char *wanted, struc
 
 	if (file->samples.n && file->samples.n_values != file->n_types)
 		return pprof_file_fault(file, file->samples.items[0].at,
-					"samples have %zu values, and there are %zu types of them",
+					"samples have %zu values, but there are %zu types of them",
 					file->samples.n_values, file->n_types);
 	if (!file->n_types) {
 		*ret = values;
@@ -309,7 +309,7 @@ static int get_value(const struct pprof_file *file, size_t sample, size_t value,
 
 	if ((int64_t)number < 0)
 		return failure_set(file->failure, -EINVAL,
-				   "%s: has negative values, as a difference of two profiles does",
+				   "%s: has negative values, like the difference of two profiles",
 				   file->stream->name);
 	*ret = number;
 	return 0;
@@ -330,7 +330,7 @@ int pprof_values_read(const struct pprof_values *values, const struct pprof_file
 	if (__builtin_mul_overflow(time, values->unit, &time))
 		return pprof_file_fault(file, file->samples.items[i].at, "a time of 584 years");
 	if (values->divide) {
-		/* Rounded, but what was seen is not nothing. */
+		/* Round, but never down to nothing. */
 		count = time / values->divide + (time % values->divide >= values->divide / 2 + 1);
 		count += time && !count;
 		time = values->is_counted ? time : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof_wire: the fields of a protobuf message, one by one, where they lie:
+ * pprof_wire: iterates over the fields of a protobuf message, in place:
  * https://protobuf.dev/programming-guides/encoding/
  */
 #ifndef INPUT_PPROF_WIRE_H
@@ -22,11 +22,11 @@ struct wire {
 struct wire_field {
 	uint32_t number;
 	enum wire_type type;
-	uint64_t value; /* WIRE_NUMBER; WIRE_BYTES: their number */
+	uint64_t value; /* WIRE_NUMBER; WIRE_BYTES: their count */
 	const uint8_t *start, *bytes;
 };
 
-/* A base-128 number. False: it is cut, or has more than 64 bits; the position is lost then. */
+/* Reads a base-128 number. False: cut off, or more than 64 bits; the position is lost then. */
 static inline bool wire_varint(struct wire *wire, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -49,7 +49,7 @@ static inline bool wire_varint(struct wire *wire, uint64_t *ret)
 	return false;
 }
 
-/* The number and type of the next field, and the value or length behind them; not its bytes. */
+/* Reads the number and type of the next field and its value or length, but not its bytes. */
 static inline bool wire_head(struct wire *wire, struct wire_field *ret)
 {
 	uint64_t tag;
@@ -68,7 +68,7 @@ static inline bool wire_head(struct wire *wire, struct wire_field *ret)
 	}
 }
 
-/* The next field. Returns 1; 0 at the end; -EINVAL if none can be read there. */
+/* Reads the next field. Returns 1; 0 at the end; -EINVAL for damage. */
 static inline int wire_next(struct wire *wire, struct wire_field *ret)
 {
 	if (wire->at == wire->end)

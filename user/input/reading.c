@@ -51,7 +51,7 @@ int input_set_mode(struct input *input, enum profile_mode mode, const char *name
 	return 0;
 }
 
-/* NULL: samples, each weighs 1. */
+/* NULL: samples, each with weight 1. */
 static const char *counted(const struct profile *profile, const struct profile_event *event)
 {
 	return event && event->is_counted ? strings_get(&profile->strings, event->name) : NULL;

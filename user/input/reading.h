@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * reading: what the readers of all formats read into, and what they say of a file.
- */
+/* reading: what all readers fill in, and the messages they share. */
 #ifndef INPUT_READING_H
 #define INPUT_READING_H
 
@@ -11,30 +9,28 @@
 #include "core/profile.h"
 
 struct input_options {
-	bool in_order;	/* keep samples in the order of the file: only neighbours are added up */
-	bool no_inline; /* leave inlined functions out */
-	uint64_t max_bytes; /* of one file, uncompressed; 0: the default, 64 GiB */
-	const char
-		*sample_type; /* which of a pprof file's values; NULL: its default, or the last */
-	const char *event;    /* which one's samples of `perf script`; NULL: the first one's */
+	bool in_order;		 /* keep the file's order: add up neighbours only */
+	bool no_inline;		 /* drop inlined functions */
+	uint64_t max_bytes;	 /* limit per file, uncompressed; 0: the default, 64 GiB */
+	const char *sample_type; /* of a pprof file; NULL: its default, or the last */
+	const char *event;	 /* of `perf script`; NULL: the first one */
 };
 
 #define INPUT_EVENT_SIZE 64
 
-/* What was read, beside the profile. */
+/* Statistics of the files read. */
 struct input_stats {
 	uint64_t lines, bytes;
-	uint64_t skipped;	/* lines that are no stack: comments, empty ones */
-	uint64_t rounded;	/* values that had decimals */
+	uint64_t skipped;	/* lines without a stack: comments, empty lines */
+	uint64_t rounded;	/* values with decimals */
 	uint64_t first_skipped; /* line number; 0: none */
-	uint64_t other_events;	/* samples of events that were not chosen … */
-	char event[INPUT_EVENT_SIZE], other_event[INPUT_EVENT_SIZE]; /* … beside this one: the
-									first of them */
+	uint64_t other_events;	/* samples of events that were not chosen */
+	char event[INPUT_EVENT_SIZE], other_event[INPUT_EVENT_SIZE]; /* chosen; first other */
 };
 
-/* Reads several files into one profile, or two where they have two columns of values. */
+/* Reads several files into one profile, or two if they have two columns of values. */
 struct input {
-	struct profile *profile; /* owned; the one column, or the second */
+	struct profile *profile; /* owned; the only column, or the second */
 	struct profile *base;	 /* owned; the first of two columns; NULL if no file had two */
 	struct input_stats stats;
 	struct input_options options;
@@ -44,19 +40,19 @@ struct input {
 int input_init(struct input *input, const struct input_options *options);
 void input_done(struct input *input);
 
-/* What the files before this one hold; NULL: nothing. */
+/* The profile that earlier files filled; NULL: they held nothing. */
 const struct profile *input_earlier(const struct input *input);
 
 /*
- * The file called @name holds values of @mode; time running and time waiting add up.
- * Errors: -EINVAL if those of earlier files don't add up with them, *failure is set.
+ * Declares that the file called @name holds values of @mode. Time running and time waiting add up.
+ * Errors: -EINVAL if they don't add up with those of earlier files, which sets *failure.
  */
 int input_set_mode(struct input *input, enum profile_mode mode, const char *name,
 		   struct failure *failure);
 
 /*
- * The file called @name holds samples of @event; its name 0: of none that was named.
- * Errors: -EINVAL if those of earlier files don't add up with them, *failure is set.
+ * Declares that the file called @name holds samples of @event, or of an unnamed event if its name
+ * is 0. Errors: -EINVAL if they don't add up with those of earlier files, which sets *failure.
  */
 int input_set_event(struct input *input, const struct profile_event *event, const char *name,
 		    struct failure *failure);

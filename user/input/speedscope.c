@@ -74,7 +74,7 @@ static int read_frame(struct speedscope *speedscope, struct json_frame *frame)
 		else
 			r = json_reader_skip(stacks->reader);
 	}
-	/* For want of another, the file is the module. */
+	/* If the source file is unknown, the writer puts the module there. */
 	if (frame->file == frame->module)
 		frame->file = 0;
 	return r;
@@ -127,10 +127,10 @@ static int read_unit(struct json_stacks *stacks, uint64_t *ret)
 			stacks->is_bytes |= strcmp(text, "bytes") == 0;
 			return 0;
 		}
-	return json_reader_fault(reader, "\"%.40s\" is no unit of speedscope's", text);
+	return json_reader_fault(reader, "\"%.40s\" is not a unit of speedscope", text);
 }
 
-/* An array of arrays of numbers. */
+/* Reads an array of arrays of numbers. */
 static int read_lists(struct json_reader *reader, struct json_column *items,
 		      struct json_column *ends)
 {
@@ -322,7 +322,7 @@ int speedscope_read_shared(struct speedscope *speedscope, const char *key)
 	return r < 0 ? r : 1;
 }
 
-/* Stacks: all was read */
+/* Stacks: all is read */
 
 static int find_piece(struct speedscope *speedscope, uint32_t frame, bool is_inlined,
 		      uint32_t *ret_piece)
@@ -397,7 +397,7 @@ static int add_sampled(struct speedscope *speedscope, const struct speedscope_pr
 	return r;
 }
 
-/* Events: the stacks that were open so far, each by the one it grew out of and a frame. */
+/* Events: the stacks opened so far, each as its parent and a frame. */
 
 #define NO_NODE UINT32_MAX
 
@@ -523,7 +523,7 @@ static int add_evented(struct speedscope *speedscope, const struct speedscope_pr
 	return r;
 }
 
-/* The whole */
+/* The whole file */
 
 static int make_room(struct speedscope *speedscope)
 {
@@ -538,7 +538,7 @@ static int make_room(struct speedscope *speedscope)
 	return 0;
 }
 
-/* Sums of times and of other things mean nothing. */
+/* Sums of times and other values mean nothing. */
 static int find_mode(struct speedscope *speedscope)
 {
 	const struct speedscope_profile *profiles = speedscope->profiles;

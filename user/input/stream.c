@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stream: reads in blocks that fit a CPU's second-level cache, so that a reader finds in it what
- * was just written there.
+ * stream: reads in blocks that fit a CPU's second-level cache, so that a reader finds fresh bytes
+ * there.
  */
 #include "input/stream.h"
 
@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/confined.h"
 #include "input/unpacker.h"
 
 #define BLOCK ((size_t)1 << 20)
@@ -28,12 +27,12 @@ static int fail_packed(const struct stream *stream, struct failure *failure, con
 	const char *name = stream->unpacker->codec->name;
 	unsigned long long offset = stream->taken + stream_available(stream);
 
-	failure_set(failure, -EINVAL, "%s: this %s file is %s, behind %llu bytes of it",
-		    stream->name, name, what, offset);
-	return failure_mend(failure, -EINVAL, "%s -t tells whether a file is whole", name);
+	failure_set(failure, -EINVAL, "%s: this %s file is %s after %llu bytes of it", stream->name,
+		    name, what, offset);
+	return failure_mend(failure, -EINVAL, "%s -t checks whether a file is whole", name);
 }
 
-/* Up to @n bytes as they are in the file. Returns their number, 0 at the end, or -errno. */
+/* Reads up to @n raw bytes of the file. Returns their number, 0 at the end, or -errno. */
 static ssize_t read_file(const struct stream *stream, void *to, size_t n, struct failure *failure)
 {
 	ssize_t got;
@@ -44,7 +43,7 @@ static ssize_t read_file(const struct stream *stream, void *to, size_t n, struct
 	return got < 0 ? fail(stream, failure, -errno) : got;
 }
 
-/* Bytes of the file for the unpacker, if it has none. */
+/* Refills the unpacker if it has no input. */
 static int feed(struct stream *stream, struct failure *failure)
 {
 	struct unpacker *unpacker = stream->unpacker;
@@ -61,7 +60,7 @@ static int feed(struct stream *stream, struct failure *failure)
 	return 0;
 }
 
-/* Up to @n uncompressed bytes; 0 at the end. */
+/* Reads up to @n uncompressed bytes; 0 at the end. */
 static ssize_t read_packed(struct stream *stream, char *to, size_t n, struct failure *failure)
 {
 	size_t got = 0;
@@ -82,7 +81,7 @@ static ssize_t read_packed(struct stream *stream, char *to, size_t n, struct fai
 	return got;
 }
 
-/* Room for @wanted bytes from the window's start on. */
+/* Makes room for @wanted bytes from the window's start on. */
 static int make_room(struct stream *stream, size_t wanted)
 {
 	size_t available = stream_available(stream), capacity = stream->capacity;
@@ -105,7 +104,7 @@ static int make_room(struct stream *stream, size_t wanted)
 	return 0;
 }
 
-/* Something more behind the window's end, or the file's end. */
+/* Extends the window, or notes the file's end. */
 static int read_on(struct stream *stream, struct failure *failure)
 {
 	char *to = stream->window + stream->end;
@@ -148,7 +147,7 @@ int stream_more(struct stream *stream, struct failure *failure)
 	return r < 0 ? r : stream_available(stream) > before;
 }
 
-/* From here on, what the window holds is the first piece of the compressed file. */
+/* Takes what the window holds as the first piece of a compressed file. */
 static int begin_unpacking(struct stream *stream, const struct codec *codec,
 			   struct failure *failure)
 {
@@ -166,7 +165,7 @@ static int begin_unpacking(struct stream *stream, const struct codec *codec,
 	return 0;
 }
 
-/* Only as much of the file as an unpacker takes: whether it is compressed is not known yet. */
+/* Reads only as much as an unpacker takes: the file may be compressed. */
 static int read_beginning(struct stream *stream, struct failure *failure)
 {
 	const struct codec *codec;
@@ -193,12 +192,10 @@ static int open_file(struct stream *stream, const char *path, struct failure *fa
 		stream->fd = STDIN_FILENO;
 	} else {
 		stream->name = path;
-		stream->fd = confined_open(path);
+		stream->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		stream->is_own = stream->fd >= 0;
 	}
-	if (stream->fd < 0)
-		return fail(stream, failure, stream->fd);
-	if (fstat(stream->fd, &status) < 0)
+	if (stream->fd < 0 || fstat(stream->fd, &status) < 0)
 		return fail(stream, failure, -errno);
 	if (S_ISDIR(status.st_mode))
 		return fail(stream, failure, -EISDIR);

@@ -19,7 +19,7 @@ static unsigned int as_unsigned(size_t n)
 
 /* gzip */
 
-/* zlib: a gzip header must come. */
+/* zlib: require a gzip header. */
 #define GZIP_ONLY 16
 
 static void *begin_gzip(void)
@@ -39,7 +39,7 @@ static void end_gzip(void *state)
 	free(state);
 }
 
-/* Zeros behind a part fill up a tape's block. */
+/* Zeros after a part fill up a tape's block. */
 static void skip_zeros(struct unpacker *unpacker)
 {
 	while (unpacker->n && !*unpacker->next) {
@@ -138,7 +138,7 @@ static int run_xz(struct unpacker *unpacker, char *to, size_t n, size_t *ret_n)
 	switch (r) {
 	case LZMA_OK: return 0;
 	case LZMA_STREAM_END: return UNPACKER_ENDED;
-	/* It has got nothing to go on with. */
+	/* It needs more input to go on. */
 	case LZMA_BUF_ERROR: return unpacker->file_ended ? -ENODATA : 0;
 	case LZMA_MEM_ERROR:
 	case LZMA_MEMLIMIT_ERROR: return -ENOMEM;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unpacker: what a compressed file holds, piece by piece. Known by their first bytes are gzip
- * (RFC 1952), zstd (RFC 8878) and xz (https://tukaani.org/xz/xz-file-format.txt), of one or more
- * parts in a row.
+ * unpacker: unpacks a compressed file, piece by piece. The first bytes identify gzip (RFC 1952),
+ * zstd (RFC 8878) and xz (https://tukaani.org/xz/xz-file-format.txt). A file has one or more parts
+ * in a row.
  */
 #ifndef INPUT_UNPACKER_H
 #define INPUT_UNPACKER_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UNPACKER_MAGIC 6		   /* bytes that tell all of them apart */
+#define UNPACKER_MAGIC 6		   /* bytes that identify any of them */
 #define UNPACKER_BLOCK ((size_t)128 << 10) /* of the file */
 
 #define UNPACKER_ENDED 1
@@ -25,9 +25,9 @@ struct codec {
 	void *(*begin)(void); /* NULL: no memory */
 	void (*end)(void *state);
 	/*
-	 * Unpacks up to @n bytes to @to, from what the unpacker has of the file. *@ret_n, which may
-	 * be 0: more of the file is wanted. Returns 0, or UNPACKER_ENDED if nothing comes any more.
-	 * Errors: -ENODATA the file is cut off; -EINVAL it is damaged; -ENOMEM.
+	 * Unpacks up to @n bytes to @to from the unpacker's input. *@ret_n may be 0: it needs more
+	 * of the file. Returns 0, or UNPACKER_ENDED after the last byte. Errors: -ENODATA the file
+	 * is cut off; -EINVAL it is damaged; -ENOMEM.
 	 */
 	int (*run)(struct unpacker *unpacker, char *to, size_t n, size_t *ret_n);
 };
@@ -42,7 +42,7 @@ struct unpacker {
 	uint8_t input[UNPACKER_BLOCK];
 };
 
-/* How the file is compressed that begins with these bytes; NULL: it is not. */
+/* The codec of a file that begins with these bytes; NULL: not compressed. */
 const struct codec *codec_find(const void *bytes, size_t n);
 
 /* NULL: no memory. */

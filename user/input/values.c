@@ -8,7 +8,7 @@ static inline bool is_digit(char byte)
 	return byte >= '0' && byte <= '9';
 }
 
-/* Where the digits begin that end before @end. */
+/* Finds where the digits that end before @end begin. */
 static inline size_t digits_before(const char *text, size_t end)
 {
 	while (end && is_digit(text[end - 1]))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * values: the numbers at the end of folded lines.
- */
+/* values: parses the numbers at the end of folded lines. */
 #ifndef INPUT_VALUES_H
 #define INPUT_VALUES_H
 
@@ -12,12 +10,12 @@
 struct value {
 	uint64_t number; /* rounded */
 	bool had_decimals;
-	size_t n; /* bytes of the line before it and the one space or tab that precedes it */
+	size_t n; /* bytes of the line before it and before the space or tab that precedes it */
 };
 
 /*
- * The value that ends the @n bytes at @text: digits, or digits, a point and digits.
- * Returns 1; 0 if there is none; -ERANGE if it is above 2^64 - 1.
+ * Reads the value that ends the @n bytes at @text: digits, or digits, a point and digits. Returns
+ * 1; 0 if there is none; -ERANGE if it is above 2^64 - 1.
  */
 int value_read(const char *text, size_t n, struct value *ret);
 
