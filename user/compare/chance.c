@@ -3,12 +3,15 @@
 
 #include <math.h>
 
-/* From here on Student's t is the normal distribution, to four digits ten deviations out. */
+/*
+ * With more degrees than this, Student's t equals the normal distribution to four digits, even ten
+ * deviations out.
+ */
 #define MANY_DEGREES 1e7
 
 #define MAX_TERMS 1000
 
-/* Abramowitz and Stegun, 26.2.23, and two steps of Newton's method from there. */
+/* Abramowitz and Stegun, 26.2.23, then two steps of Newton's method. */
 double chance_normal_quantile(double probability)
 {
 	double t, z;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Arrays grow by a half of what they are. */
+/* Arrays grow by half their size. */
 #define LEAST_CAPACITY 16
 
 static bool is_same(const struct stacks *stacks, const struct stacks_entry *a,
@@ -15,11 +15,11 @@ static bool is_same(const struct stacks *stacks, const struct stacks_entry *a,
 						    a->n * sizeof *stacks->ids) == 0);
 }
 
-/* Merges what lies side by side; of each stack, an entry of either side stays. */
+/* Merges neighbours; of each stack, one entry per side remains. */
 static size_t merge_entries(struct stacks *stacks)
 {
 	struct stacks_entry *entries = stacks->entries;
-	size_t kept = 0, from = 0; /* from: where the entries of the latest stack begin */
+	size_t kept = 0, from = 0; /* from: the first entry of the latest stack */
 
 	for (size_t i = 0; i < stacks->n_entries; i++) {
 		struct stacks_entry entry = entries[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * compact: equal stacks of a side become one, so that many runs take the memory of what is distinct
- * in them.
+ * compact: merges equal stacks of a side, so that many runs take the memory of their distinct
+ * stacks only.
  */
 #ifndef COMPARE_COMPACT_H
 #define COMPARE_COMPACT_H
@@ -9,8 +9,8 @@
 #include "core/stacks.h"
 
 /*
- * Merges equal stacks of @stacks, which are neither finished nor kept in the order of time; more
- * can be added after it. Costs a sort. Errors: -ENOMEM, the stacks valid.
+ * Merges equal stacks of @stacks, which must be neither finished nor kept in order of time. More
+ * can be added afterwards. Costs a sort. Errors: -ENOMEM; the stacks stay valid.
  */
 int stacks_compact(struct stacks *stacks);
 

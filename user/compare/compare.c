@@ -6,7 +6,7 @@
 #include "compare/chance.h"
 #include "compare/split.h"
 
-/* What is compared: one weight of a thing. */
+/* One weight of a thing, on both sides. */
 struct weighed {
 	double weight[N_SIDES], variance[N_SIDES];
 };
@@ -30,8 +30,8 @@ static double pooled_length(const struct weighed *weighed)
 }
 
 /*
- * The length of a period that counts. A share varies with its part and with the rest: by
- * (1 - share)² × the variance of the one and share² × that of the other.
+ * The length of a period that counts. A share varies with its part and with the rest: by (1 -
+ * share)² × the variance of the part and share² × that of the rest.
  */
 static double event_length(const struct stacks *stacks, const struct compare_options *options,
 			   const struct weighed *part)
@@ -85,7 +85,7 @@ static bool make_split(const struct stacks *stacks, const struct compare_options
 	return true;
 }
 
-/* What the confidence leaves to chance, in one direction of one thing. */
+/* The probability of a false alarm that the confidence allows in one direction of one thing. */
 static double allowed(double confidence, size_t n_compared)
 {
 	if (!(confidence > 0))
@@ -106,7 +106,9 @@ static enum change_kind kind_of(const struct stacks *stacks, const struct compar
 	return change->new_ > 0 ? CHANGE_SHRANK : CHANGE_GONE;
 }
 
-/* What is as improbable of a normal variable as @deviations of Student's with these degrees. */
+/*
+ * The normal deviations that are as improbable as @deviations of Student's t with @freedom degrees.
+ */
 static double as_normal(double deviations, double freedom)
 {
 	double size = fabs(deviations);
@@ -195,7 +197,7 @@ void compare_read_variances(const struct stacks *stacks, struct compare_options 
 		options->variances[stacks->entries[i].side] += stacks->entries[i].variance;
 }
 
-/* By its binary exponent: at least this many halvings of it. */
+/* Groups by the probability's binary exponent: the number of halvings of 1, rounded down. */
 void compare_family_add_least(struct compare_family *family, double logarithm)
 {
 	unsigned int exponent = fmin(ceil(-logarithm / M_LN2), COMPARE_EXPONENTS - 1);
@@ -221,15 +223,15 @@ void compare_family_add(struct compare_family *family, const struct stacks *stac
 	struct weighed totals = totals_of(sides), selfs = selfs_of(sides);
 
 	add_to_family(family, stacks, options, &totals);
-	/* The self weight of what calls nothing is its total: the same comparison. */
+	/* If a function calls nothing, its self weight is its total: the same comparison. */
 	if ((sides[0].self || sides[1].self) &&
 	    (sides[0].self != sides[0].total || sides[1].self != sides[1].total))
 		add_to_family(family, stacks, options, &selfs);
 }
 
 /*
- * Tarone's number is the least k that no more than k things can reach 1/k of what is allowed.
- * For all k between two powers of 2 the same things are counted, those that may.
+ * Tarone's number: the least k such that at most k things can reach 1/k of the allowed error. For
+ * all k between two powers of 2 the same things qualify.
  */
 size_t compare_family_size(const struct compare_family *family, double confidence)
 {

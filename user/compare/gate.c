@@ -9,18 +9,18 @@
 #include "compare/chance.h"
 #include "compare/split.h"
 
-/* So much of the error is dealt out evenly, the rest by information. */
+/* This part of the error is shared evenly, the rest by information. */
 #define EVEN_PART 0.25
 
-/* What the judgement of one item needs. */
+/* Inputs for judging one item. */
 struct judging {
 	const struct gate_sums *sums;
 	const struct gate_options *options;
 	enum stacks_scale scale; /* of this item */
 	const struct gate_sum *sides[N_SIDES];
-	double length;		  /* of a sample or a period that counts */
+	double length;		  /* of a sample, or of a period that counts */
 	double share;		  /* of both sides together */
-	double exposure[N_SIDES]; /* a side's total, or its runs */
+	double exposure[N_SIDES]; /* a side's total, or its number of runs */
 };
 
 static double period_length(const double weight[N_SIDES], const double variance[N_SIDES])
@@ -76,7 +76,7 @@ static double events(const struct judging *judging)
 		       : 0;
 }
 
-/* The information that there is of an item: its events times the part that can vary. */
+/* The information about an item: its events times the part that can vary. */
 static double information(const struct judging *judging)
 {
 	double rest = judging->scale == SCALE_ABSOLUTE ? 1 : fmax(1 - judging->share, 0);
@@ -84,7 +84,7 @@ static double information(const struct judging *judging)
 	return events(judging) * rest;
 }
 
-/* Adds what the runs of one side say. */
+/* Adds the spread of the runs of one side. */
 static void add_runs(const struct judging *judging, enum stacks_side side,
 		     struct noise_point *point)
 {
@@ -125,8 +125,8 @@ static struct noise_point runs_of(const struct judging *judging)
 }
 
 /*
- * What c² adds to the dispersion of the comparison of both sides, for each unit of information.
- * @by_recording: if windows of one recording have what is theirs in common.
+ * How much c² adds to the dispersion of the comparison, per unit of information. @by_recording:
+ * windows of one recording share its conditions.
  */
 static double unit_slope(const struct gate_sums *sums, enum stacks_scale scale, bool by_recording)
 {
@@ -166,7 +166,7 @@ static bool has_windows(const struct gate_sums *sums)
 	       sums->sides[1].n_recordings < sums->sides[1].n_runs;
 }
 
-/* @point: what the item's runs say. */
+/* @point: the spread of the item's own runs. */
 static struct dispersion dispersion_of(const struct judging *judging, const struct noise *noise,
 				       const struct noise_point *point)
 {
@@ -330,7 +330,7 @@ static bool has_sides(const struct judging *judging)
 	return judging->exposure[0] > 0 && judging->exposure[1] > 0;
 }
 
-/* What is dealt out: the information of all answers, and what could be told from chance at all. */
+/* The budget: the information of all answers, and the number that could be significant. */
 struct dealing {
 	double information[N_GATE_BY][N_GATE_WEIGHTS];
 	struct compare_family family;
@@ -353,7 +353,7 @@ static void list_answer(const struct gate_sums *sums, const struct gate_options 
 	gate->answers[gate->n_answers++] = *answer;
 }
 
-/* The total of what calls nothing is its self weight; all together have but a total. */
+/* A function that calls nothing has the same total and self weight; the whole has only a total. */
 static bool is_asked(const struct gate_item *item, const struct gate_rule *rule,
 		     enum gate_weight weight)
 {
@@ -368,7 +368,7 @@ static bool is_asked(const struct gate_item *item, const struct gate_rule *rule,
 	       new_[GATE_SELF].weight != new_[GATE_TOTAL].weight;
 }
 
-/* Those that rules speak of and that could fail. */
+/* Lists the items that rules cover and that could fail. */
 static void list_answers(const struct gate_sums *sums, const struct gate_rules *rules,
 			 const struct gate_options *options, struct gate *gate,
 			 struct dealing *dealing)
@@ -408,7 +408,7 @@ static int compare_answers(const void *a, const void *b, void *data)
 	return order ? order : x->item->is_kernel - y->item->is_kernel;
 }
 
-/* How much of the error that is dealt out by information a weight gets of its kind. */
+/* The share of a weight in the error distributed by information to weights of its kind. */
 static double part_of_weight(const double information[N_GATE_WEIGHTS], enum gate_weight weight)
 {
 	double sum = information[GATE_SELF] + information[GATE_TOTAL];

@@ -4,22 +4,24 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Fewer events in a run tell nothing of how runs differ. */
+/* With fewer events, a run shows nothing about how runs differ. */
 #define LEAST_EVENTS_OF_A_RUN 3
 
 #define ROUNDS 10
 
-/* Clumps of samples are of this size, give or take, until runs tell. */
+/* The prior's spread of the size of clumps of samples. */
 #define CLUMPING_DEVIATION 0.5
 
-/* And c² may be so many times what was expected, or, if that is more, what was found. */
+/* c² may exceed the expected value, or the fitted one if that is larger, by this factor. */
 #define SQUARE_DEVIATION 6
 
-/* So many of its standard errors are added to c²: too small a guess alarms, too large a one waits.
+/*
+ * Adds this many standard errors to c²: too small a guess raises alarms, too large a one delays
+ * them.
  */
 #define GUARD 0.5
 
-/* The sums of a weighted least squares fit of y = a + c² x. */
+/* The sums for a weighted least squares fit of y = a + c² x. */
 struct fit {
 	double ones, x, xx, y, xy;
 };
@@ -78,7 +80,7 @@ void noise_fit(const struct noise_point *points, size_t n, double percent, struc
 
 		fit = (struct fit){0};
 		used = 0;
-		/* The prior: a is 1, c² what was expected; each by itself. */
+		/* The prior: a = 1 and the expected c², as separate observations. */
 		add(&fit, 1 / (CLUMPING_DEVIATION * CLUMPING_DEVIATION), 0, 1);
 		fit.xx += sure;
 		fit.xy += sure * expected;
@@ -103,7 +105,7 @@ struct dispersion noise_dispersion(const struct noise *noise, const struct noise
 	double prior = fmin(NOISE_PRIOR_FREEDOM * sure * sure, NOISE_MOST_FREEDOM);
 	double own = expected;
 
-	/* What the runs say, of the same sums of runs as the comparison. */
+	/* The spread of the runs, from the same sums as the comparison. */
 	if (point->freedom > 0) {
 		own = point->statistic / point->freedom;
 		if (own > 1 && point->slope > 0)

@@ -10,12 +10,12 @@
 
 #define MAX_WORDS 8
 
-/* A line on its way to a rule. */
+/* A line while it becomes a rule. */
 struct parsing {
 	const char *name; /* of the file */
 	unsigned int line;
 	char *words[MAX_WORDS];
-	char quotes[MAX_WORDS]; /* what a word stood between: " or / or 0 */
+	char quotes[MAX_WORDS]; /* what quoted the word: " or / or 0 */
 	size_t n_words;
 	struct failure *failure;
 };
@@ -48,7 +48,7 @@ void gate_rules_done(struct gate_rules *rules)
 	*rules = (struct gate_rules){};
 }
 
-/* Takes over *@like, but for its address. */
+/* Takes over *@like, except for its address. */
 static int append(struct gate_rules *rules, const struct gate_rule *like, struct gate_rule **ret)
 {
 	struct gate_rule *rule = malloc(sizeof *rule);
@@ -74,7 +74,7 @@ int gate_rules_add(struct gate_rules *rules, enum gate_by by, unsigned int weigh
 		      &rule);
 }
 
-/* Takes the word that begins at *@text between @quote, its end being another one. */
+/* Takes the word between two @quote characters; *@text is at the first. */
 static int take_quoted(struct parsing *parsing, char **text, char quote)
 {
 	char *from = *text + 1, *to = from;
@@ -82,7 +82,7 @@ static int take_quoted(struct parsing *parsing, char **text, char quote)
 	parsing->quotes[parsing->n_words] = quote;
 	parsing->words[parsing->n_words++] = to;
 	for (; *from && *from != quote; from++) {
-		/* A regular expression keeps its backslashes but for those of slashes. */
+		/* A regular expression keeps its backslashes, except those before slashes. */
 		bool is_escape = *from == '\\' && from[1] &&
 				 (from[1] == quote || (quote == '"' && from[1] == '\\'));
 
@@ -100,7 +100,7 @@ static int take_quoted(struct parsing *parsing, char **text, char quote)
 	*to = '\0';
 	*text = from + 1;
 	if (**text && !strchr(" \t\r\n", **text))
-		return complain(parsing, "there is no space behind a closing", (char[]){quote, 0});
+		return complain(parsing, "there is no space after a closing", (char[]){quote, 0});
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static int split_words(struct parsing *parsing, char *text)
 			return 0;
 		if (parsing->n_words == MAX_WORDS)
 			return complain(parsing, "too many words", NULL);
-		/* Only a pattern, the second word or the third, is quoted. */
+		/* Only a pattern, the second or third word, is quoted. */
 		if (parsing->n_words && (*text == '"' || *text == '/')) {
 			int r = take_quoted(parsing, &text, *text);
 
@@ -149,7 +149,7 @@ static int take_kind(const struct parsing *parsing, size_t *at, struct gate_rule
 	}
 	return complain(parsing,
 			*at < parsing->n_words ? "neither function, module, total nor ignore:"
-					       : "function or module is missing behind ignore",
+					       : "function or module is missing after ignore",
 			*at < parsing->n_words ? parsing->words[*at] : NULL);
 }
 
@@ -182,7 +182,7 @@ static int take_percent(const struct parsing *parsing, size_t *at, struct gate_r
 	if (!take_word(parsing, at, "fail-over"))
 		return complain(parsing, "fail-over is missing", NULL);
 	if (*at >= parsing->n_words)
-		return complain(parsing, "a percentage is missing behind fail-over", NULL);
+		return complain(parsing, "a percentage is missing after fail-over", NULL);
 	word = parsing->words[(*at)++];
 	rule->fail_over = strtod(word, &end);
 	if (end != word && *end == '%')
@@ -220,7 +220,7 @@ static int parse_rule(const struct parsing *parsing, struct gate_rule *rule)
 		r = r < 0 ? r : take_weight(parsing, &at, rule);
 	}
 	if (r == 0 && at < parsing->n_words)
-		r = complain(parsing, "not expected:", parsing->words[at]);
+		r = complain(parsing, "unexpected:", parsing->words[at]);
 	return r;
 }
 
@@ -248,7 +248,7 @@ int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name, un
 	while (r == 0 && (n = getline(&text, &size, stream)) >= 0) {
 		parsing.line++;
 		if (memchr(text, '\0', n))
-			r = complain(&parsing, "this is no text", NULL);
+			r = complain(&parsing, "this is not a text file", NULL);
 		else
 			r = add_line(rules, &parsing, text, weights);
 	}
@@ -266,7 +266,7 @@ static bool matches(const struct gate_rule *rule, const char *name)
 	case PATTERN_REGEX: return regexec(&rule->regex, name, 0, NULL, 0) == 0;
 	default: break;
 	}
-	/* A name that holds a glob's characters is one for itself as well. */
+	/* A name that contains a glob's characters also matches itself. */
 	return strcmp(rule->pattern, name) == 0 || fnmatch(rule->pattern, name, 0) == 0;
 }
 
@@ -277,7 +277,7 @@ bool gate_rule_matches(const struct gate_rule *rule, const struct gate_sums *sum
 		return false;
 	if (matches(rule, gate_name(sums, item->name)))
 		return true;
-	/* A module with its version, too. */
+	/* Also match a module with its version. */
 	return item->by == GATE_MODULE && matches(rule, gate_name(sums, item->module));
 }
 

@@ -9,9 +9,9 @@
  *	total                        fail-over 3
  *	ignore    function "operator new(unsigned long)"
  *
- * A pattern is a glob; between slashes an extended regular expression, found anywhere in the name;
- * between double quotes a name as it is (\" and \\ are its characters). The last rule that matches
- * a thing is the one that counts; what none matches, or one that ignores, is not looked at.
+ * A pattern is a glob; between slashes, an extended regular expression, found anywhere in the name;
+ * between double quotes, the exact name (\" and \\ are its escapes). The last matching rule counts.
+ * An item without a matching rule, or with an ignoring one, is not judged.
  */
 #ifndef COMPARE_GATE_RULES_H
 #define COMPARE_GATE_RULES_H
@@ -31,9 +31,9 @@ struct gate_rule {
 	char *pattern; /* owned; NULL: PATTERN_ANY */
 	regex_t regex;
 	bool ignore;
-	double fail_over;     /* percent of growth that is let through */
-	unsigned int weights; /* GATE_BIT() of each that is looked at */
-	unsigned int line;    /* in the file; 0: an option */
+	double fail_over;     /* percent of growth to let through */
+	unsigned int weights; /* GATE_BIT() of each weight to judge */
+	unsigned int line;    /* in the file; 0: from an option */
 };
 
 struct gate_rules {
@@ -44,22 +44,22 @@ struct gate_rules {
 /* Fine on a zeroed struct. */
 void gate_rules_done(struct gate_rules *rules);
 
-/* A rule for everything of a kind, behind those that are there. Errors: -ENOMEM. */
+/* Appends a rule for everything of a kind. Errors: -ENOMEM. */
 int gate_rules_add(struct gate_rules *rules, enum gate_by by, unsigned int weights,
 		   double fail_over);
 
 /*
- * Adds the rules of a file. @weights: where a rule names none. Errors: -EINVAL with *failure naming
- * file and line and what is wrong there; -ENOMEM; -errno of reading.
+ * Adds the rules of a file. @weights: for rules that name none. Errors: -EINVAL, with *failure
+ * naming file, line and fault; -ENOMEM; -errno of reading.
  */
 int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name, unsigned int weights,
 		    struct failure *failure);
 
-/* Whether a rule speaks of an item. */
+/* Whether a rule covers an item. */
 bool gate_rule_matches(const struct gate_rule *rule, const struct gate_sums *sums,
 		       const struct gate_item *item);
 
-/* The rule that counts for an item; NULL: it is not looked at. */
+/* The rule that counts for an item; NULL: it is not judged. */
 const struct gate_rule *gate_rules_find(const struct gate_rules *rules,
 					const struct gate_sums *sums, const struct gate_item *item);
 

@@ -11,7 +11,7 @@
 
 #define NO_ITEM UINT32_MAX
 
-/* Windows that end and begin within it are back to back. */
+/* Windows with a shorter gap between them are back to back. */
 #define GAP_NS 100000000ull
 
 const char *const gate_by_names[N_GATE_BY] = {
@@ -87,7 +87,7 @@ void gate_sums_weigh(struct gate_sums *sums, uint32_t item, enum stacks_side sid
 		sum->squares_by_total += value * value / run_total;
 }
 
-/* Whether a run that starts at @start_ns goes on with the one before it. */
+/* Whether a run that starts at @start_ns continues the previous one. */
 static bool goes_on(const struct gate_side *side, uint64_t start_ns)
 {
 	return side->end_ns && start_ns && start_ns + GAP_NS >= side->end_ns &&
@@ -109,7 +109,7 @@ void gate_sums_end_run(struct gate_sums *sums, enum stacks_side side, double tot
 	this->squares += total * total;
 }
 
-/* A module's name without its version: of two releases it is the same one. */
+/* A module's name without its version: two releases are the same module. */
 static size_t module_length(const char *name)
 {
 	const char *end = strstr(name, ".so.");
@@ -120,8 +120,8 @@ static size_t module_length(const char *name)
 }
 
 /*
- * How long `[MODULE` is in `[MODULE+0xADDRESS]`: code without a symbol, which the next build has
- * elsewhere, so all of a module's is one function. 0: @name is none of those.
+ * The length of `[MODULE` in `[MODULE+0xADDRESS]`; 0: @name is something else. Code without a
+ * symbol moves in the next build, so all such code of a module counts as one function.
  */
 static size_t unnamed_length(const char *name)
 {
@@ -132,7 +132,7 @@ static size_t unnamed_length(const char *name)
 	return digits && strcmp(plus + 3 + digits, "]") == 0 ? plus - name : 0;
 }
 
-/* The name by which functions are told apart. Errors: -ENOMEM, -E2BIG. */
+/* The name that identifies a function. Errors: -ENOMEM, -E2BIG. */
 static int function_name(struct gate_sums *sums, const char *name, uint32_t *ret)
 {
 	size_t n = unnamed_length(name);
@@ -150,7 +150,7 @@ static bool is_code(const struct stacks_frame *frame)
 	return frame->kind < FRAME_NOTE && !frame->is_waker;
 }
 
-/* The item that a frame belongs to: NO_ITEM if to none. */
+/* The item that a frame belongs to, or NO_ITEM. */
 static int find_item(struct gate_sums *sums, const struct stacks *run, uint32_t frame,
 		     enum gate_by by, uint32_t *ret)
 {

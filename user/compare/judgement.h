@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * judgement: how the two sides of a comparison are told apart, made once for all that shows them:
- * tables, pictures, the gate. What the runs tell of noise goes into each comparison, by gate.h: a
- * function's own runs where there are any, for its nodes of a tree as well.
+ * judgement: how to compare the two sides, decided once for all that show them: tables, pictures,
+ * the gate. gate.h adds the noise of the runs to each comparison: for a function, and its nodes in
+ * a tree, from its own runs where it has any.
  *
- * How many things are looked at together is what the tables' rows come to: a function that is at
- * one place has the same verdict in the table and in the picture.
+ * The number of things compared at once is the number of table rows. A function at one place
+ * therefore gets the same verdict in the table and in the picture.
  */
 #ifndef COMPARE_JUDGEMENT_H
 #define COMPARE_JUDGEMENT_H
@@ -15,28 +15,25 @@
 
 struct judgement {
 	struct compare_options compare;
-	/* What the runs tell; NULL: chance alone is known. The caller's. */
+	/* The runs; NULL: only chance is known. The caller's. */
 	struct gate_sums *sums;
 	const struct gate *noise;
 	const struct gate_options *options;
 };
 
-/*
- * The item of a function of the runs, by its name: what it weighs there; NULL: there is none, or
- * nobody knows of runs.
- */
+/* Finds a function's item in the runs by its name; NULL: not there, or there are no runs. */
 const struct gate_item *judgement_function(const struct judgement *judgement, const char *name,
 					   bool is_kernel);
-/* The same of a frame of @stacks. */
+/* The same for a frame of @stacks. */
 const struct gate_item *judgement_frame(const struct judgement *judgement,
 					const struct stacks *stacks, uint32_t frame);
 
-/* Compares one weight of a thing; @own: the function that it is, or NULL. */
+/* Compares one weight of a thing. @own: the function that it is, or NULL. */
 void judgement_compare(const struct judgement *judgement, const struct stacks *stacks,
 		       const struct gate_item *own, const struct tree_side sides[N_SIDES],
 		       enum gate_weight weight, struct change *ret);
 
-/* One for a picture alone: of its nodes, as chance has them. */
+/* Makes one for a picture alone, whose nodes vary by chance only. */
 void judgement_of_tree(const struct tree *tree, double confidence, struct judgement *ret);
 
 #endif

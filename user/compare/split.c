@@ -5,10 +5,10 @@
 
 #include "compare/chance.h"
 
-/* Above this standard deviation of a count, terms are many and the approximation is good. */
+/* Above this standard deviation of a count there are many terms, and the approximation is good. */
 #define EXACT_DEVIATION 20
 
-/* Beyond it, a probability is no exact one any more. */
+/* Larger numbers have no exact probability. */
 #define MOST_EXACT 1e9
 
 static double log_choose(double n, double k)
@@ -18,7 +18,7 @@ static double log_choose(double n, double k)
 	return lgamma_r(n + 1, &sign) - lgamma_r(k + 1, &sign) - lgamma_r(n - k + 1, &sign);
 }
 
-/* The logarithm of P(X = x) of the new side's part X, @n being that of both. */
+/* The logarithm of P(X = x) for the new side's part X; @n: both sides' part. */
 static double log_first_term(const struct split *split, double x, double n)
 {
 	double total = split->total[SIDE_NEW] + split->total[SIDE_BASE];
@@ -30,7 +30,7 @@ static double log_first_term(const struct split *split, double x, double n)
 	       log_choose(total, n);
 }
 
-/* P(X + 1) / P(X) of the new side's part X. */
+/* P(X + 1) / P(X) for the new side's part X. */
 static double next_term(const struct split *split, double x, double n)
 {
 	double odds = split->new_share / (1 - split->new_share);
@@ -41,7 +41,7 @@ static double next_term(const struct split *split, double x, double n)
 	return (n - x) / (x + 1) * odds;
 }
 
-/* P(X >= x) of the new side's part X, all being whole numbers and x above what is expected. */
+/* P(X >= x) for the new side's part X, for whole numbers and x above the expected value. */
 static double exact_tail(const struct split *split)
 {
 	double x = split->part[SIDE_NEW], n = x + split->part[SIDE_BASE];
@@ -90,7 +90,7 @@ static double likelihood_deviations(const struct split *split)
 	return copysign(sqrt(fmax(2 * sum, 0)), excess);
 }
 
-/* The standard deviation of the new side's part, its sum with the base side's being as it is. */
+/* The standard deviation of the new side's part, given the sum of both sides. */
 static double split_deviation(const struct split *split)
 {
 	double n = split->part[SIDE_NEW] + split->part[SIDE_BASE];
@@ -100,7 +100,7 @@ static double split_deviation(const struct split *split)
 	return sqrt(n * split->new_share * (1 - split->new_share) * rest);
 }
 
-/* The same table with its sides exchanged, so that one direction is enough. */
+/* Exchanges the sides, so that one direction suffices. */
 static struct split exchange(const struct split *split)
 {
 	return (struct split){
@@ -111,8 +111,8 @@ static struct split exchange(const struct split *split)
 }
 
 /*
- * The rest says what the part does, as nothing but the totals is theirs: what grew leaves less. The
- * smaller of both is looked at, of which the same terms are fewer.
+ * Without a part of its own, the rest says the same: what grew leaves less. Use the smaller of
+ * both, whose sums have fewer terms.
  */
 static struct split complement(const struct split *split)
 {
@@ -125,7 +125,7 @@ static struct split complement(const struct split *split)
 	return exchange(&rest);
 }
 
-/* Events that are no whole numbers count for less, on the safe side. */
+/* Fractions of events are dropped, on the safe side. */
 static void round_down(struct split *split)
 {
 	split->part[SIDE_NEW] = floor(split->part[SIDE_NEW] + 1e-6);
@@ -134,7 +134,7 @@ static void round_down(struct split *split)
 		split->total[side] = fmax(round(split->total[side]), split->part[side]);
 }
 
-/* Signed; 0 if there is nothing that could be told from chance. */
+/* Signed; 0 if no difference could be significant. */
 double split_deviations(const struct split *split)
 {
 	bool shrank = split->part[SIDE_NEW] < expected_new(split);

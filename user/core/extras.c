@@ -34,7 +34,7 @@ int extras_add_label(struct extras *extras, const struct extras_label *label, ui
 	hash = hash_mix(hash, label->number);
 	found = table_find(&extras->label_index, hash, label_equal, extras->labels, label);
 	if (found == TABLE_NONE) {
-		/* The first stands for none. */
+		/* Number 0 means none. */
 		found = extras->n_labels ? extras->n_labels : 1;
 		if (found >= TABLE_NONE - 1)
 			return -E2BIG;

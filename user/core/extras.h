@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * extras: what a pprof file holds that means nothing to us, kept so that it can be written again:
- * labels, values of several types, what is known of functions beside names.
+ * extras: parts of a pprof file that we don't understand, kept to be written again: labels, values
+ * of several types, facts about functions beside their names.
  *
- * Items are referred to by index, 0 being none. Rows of values belong to a sample each; what of
- * them is not valid for all samples of a profile is not written.
+ * Indexes refer to items; 0 means none. Each row of values belongs to a sample. Rows that are not
+ * valid for all samples of a profile are not written.
  */
 #ifndef CORE_EXTRAS_H
 #define CORE_EXTRAS_H
@@ -17,14 +17,14 @@
 
 #define EXTRAS_MAX_VALUES 64
 
-/* A chain, in the order of the file. String ids. */
+/* A chain in the order of the file. String ids. */
 struct extras_label {
 	uint32_t key, text, unit;
 	uint32_t next;
 	int64_t number;
 };
 
-/* Of a frame: its function's. Where there is one, it tells the system name even if it is "". */
+/* Facts about a frame's function. If present, its system name holds even if it is "". */
 struct extras_detail {
 	uint32_t system_name; /* string id */
 	int64_t start_line;
@@ -41,22 +41,22 @@ struct extras {
 	size_t n_details, details_capacity;
 	struct table label_index, detail_index;
 
-	/* Types of values, and rows of them. 0 types: the profile's own weights say all. */
+	/* Types of values, and rows of them. With 0 types, the profile's own weights say it all. */
 	struct extras_type types[EXTRAS_MAX_VALUES], period_type;
 	size_t n_types;
 	int64_t period;
 	uint32_t default_type;
-	uint64_t *values; /* the first row is that of no sample */
+	uint64_t *values; /* the first row belongs to no sample */
 	size_t n_rows, values_capacity;
 
-	uint32_t *comments; /* string ids: those that tell nothing else of the profile */
+	uint32_t *comments; /* string ids: comments that say nothing else about the profile */
 	size_t n_comments, comments_capacity;
 	uint32_t drop_frames, keep_frames;
-	uint32_t program;      /* the command of samples that named none; 0: all did */
-	bool has_main_mapping; /* the profile's first mapping is that of the main program */
+	uint32_t program;      /* the command of samples without one; 0: all have one */
+	bool has_main_mapping; /* the profile's first mapping is the main program's */
 };
 
-/* Fine on a zeroed one. */
+/* Fine on a zeroed struct. */
 void extras_done(struct extras *extras);
 
 /* Each adds an item, or finds the equal one, and returns its index. Errors: -ENOMEM, -E2BIG. */
@@ -71,7 +71,7 @@ static inline uint64_t *extras_row(const struct extras *extras, uint32_t row)
 	return extras->values + (size_t)row * extras->n_types;
 }
 
-/* Adds what row @from holds to row @to. */
+/* Adds the values of row @from to row @to. */
 void extras_add_up(struct extras *extras, uint32_t to, uint32_t from);
 
 int extras_add_comment(struct extras *extras, uint32_t text);

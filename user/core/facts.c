@@ -37,7 +37,7 @@ static void read_frequency(const char *text, double *frequency)
 {
 	double value = strtod(text, NULL);
 
-	/* What makes a period of none, or one of years, is no frequency. */
+	/* Frequencies outside these bounds have a period of nothing, or of years. */
 	if (value >= 1e-6 && value <= 1e9)
 		*frequency = value;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * functions: one sweep over all stacks. Of each group it is remembered in which stack it was seen
- * last, so that a stack adds to a group's total once, and whether it did costs one comparison: the
- * time is that of reading the stacks, whatever their order and however deep recursion goes.
+ * functions: counts in one sweep over all stacks. Each group remembers the stack it was last seen
+ * in, so that a stack adds to its total once, at the cost of one comparison. The time is that of
+ * reading the stacks, whatever their order and however deep the recursion.
  */
 #include "core/functions.h"
 
@@ -13,7 +13,7 @@
 
 struct counting {
 	struct tree_side (*groups)[N_SIDES];
-	size_t *seen; /* by group: the stack it was last seen in, counted from 1 */
+	size_t *seen; /* by group: the stack it was last seen in; counts from 1 */
 	size_t stack;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * functions: what each function weighs, wherever it stands. What tables are made of.
+ * functions: the weight of each function, wherever it is called. Tables show it.
  *
- * A function's total counts a stack once, however often the function is on it (recursion); so does
- * that of a module, a command, a reason.
+ * A function's total counts a stack once, however often the function is on it (recursion). The same
+ * goes for modules, commands and reasons.
  */
 #ifndef CORE_FUNCTIONS_H
 #define CORE_FUNCTIONS_H
@@ -11,17 +11,17 @@
 #include "core/tree.h"
 
 struct functions {
-	struct tree_side (*frames)[N_SIDES]; /* one for each frame of the stacks, by its number */
+	struct tree_side (*frames)[N_SIDES]; /* per frame of the stacks, by its number */
 	size_t n;
 };
 
-/* The functions of @stacks, which need not be finished. Errors: -ENOMEM. */
+/* Counts the functions of @stacks, which need not be finished. Errors: -ENOMEM. */
 int functions_count(const struct stacks *stacks, struct functions *ret);
 
 /*
- * The same, by groups of frames: @groups[frame] < @n_groups is the group of a frame; UINT32_MAX:
- * none. *@ret has one item for each group. A stack's self weight belongs to the group of its last
- * frame that is in one. Errors: -ENOMEM.
+ * The same for groups of frames: @groups[frame] < @n_groups is the frame's group; UINT32_MAX: none.
+ * *@ret has one item per group. A stack's self weight belongs to the group of its last frame that
+ * has one. Errors: -ENOMEM.
  */
 int functions_count_groups(const struct stacks *stacks, const uint32_t *groups, size_t n_groups,
 			   struct functions *ret);

@@ -10,22 +10,22 @@
 
 // clang-format off
 
-/* Libraries that programs wait through. Names begin so. */
+/* Libraries that programs wait in, by the beginnings of their names. */
 static const char *const plumbing_modules[] = {
 	"[vdso]", "ld-linux", "ld-musl", "libc++", "libc-2.", "libc.so", "libdl.so", "libevent",
 	"libgcc_s", "libjemalloc", "libjvm.so", "libm.so", "libnode.so", "libpthread", "librt.so",
 	"libstdc++", "libtcmalloc", "libuv.so",
 };
 
-/* Functions of runtimes that may be part of the program itself. Names begin so. */
+/* Functions of runtimes that may be linked into the program, by the beginnings of their names. */
 static const char *const plumbing_starts[] = {
 	"<alloc::", "<core::", "<std::", "__gnu_cxx::", "__gthread", "absl::", "alloc::", "core::",
 	"internal/", "java.", "jdk.", "parking_lot", "runtime.", "runtime/", "std::", "sun.",
 	"syscall.", "uv_",
 };
 
-/* The C library's own, where they are linked statically or where modules are not known; and what
- * Postgres waits through, whatever for. */
+/* The C library's own functions, for static linking or unknown modules; and what Postgres waits
+ * through, whatever for. */
 static const char *const plumbing_functions[] = {
 	"accept", "accept4", "clock_nanosleep", "clone", "clone3", "connect", "epoll_pwait",
 	"epoll_wait", "fdatasync", "fsync", "futex_wait", "io_getevents", "lll_lock_wait", "msync",
@@ -47,8 +47,10 @@ static bool begins_with_any(const char *name, const char *const *starts, size_t 
 	return false;
 }
 
-/* __libc_read, __GI___poll, pthread_cond_wait@@GLIBC_2.3.2: names that C reserves are not a
- * program's. */
+/*
+ * Matches __libc_read, __GI___poll, pthread_cond_wait@@GLIBC_2.3.2: C reserves these names, so they
+ * are not the program's.
+ */
 static bool is_plumbing_function(const char *name)
 {
 	size_t n = strcspn(name, "@");
@@ -87,7 +89,7 @@ static bool is_code(const struct stacks_frame *frame)
 
 #define NO_FRAME UINT32_MAX
 
-/* What a stack comes to; frames of the stacks. */
+/* The relevant frames of a stack. */
 struct parts {
 	uint32_t command, last, own, named, reason; /* NO_FRAME: there is none */
 	bool is_idle;
@@ -99,11 +101,10 @@ static bool is_idle_mark(const struct stacks *stacks, uint32_t frame)
 	       strcmp(stacks_name(stacks, frame), mark_text(MARK_IDLE)) == 0;
 }
 
-/* What is known of a frame. */
+/* Facts about a frame, looked up once. */
 struct known {
 	bool is_own, is_named; /* is_named: its own, and somebody can know what it is */
-	uint32_t command; /* string id of the command that begins its stacks; NO_FRAME: not looked
-			     for */
+	uint32_t command; /* string id of its stacks' command; NO_FRAME: not looked up yet */
 };
 
 struct finding {
@@ -130,7 +131,7 @@ static int know_frames(struct finding *finding)
 	return 0;
 }
 
-/* The threads of a command are one. */
+/* Threads of the same command count as one. */
 static int find_command(struct finding *finding, uint32_t frame, uint32_t *ret)
 {
 	const char *name = frame == NO_FRAME ? "" : stacks_name(finding->stacks, frame);
@@ -167,7 +168,7 @@ static struct parts take_apart(const struct finding *finding, const struct stack
 	return parts;
 }
 
-/* A row while it is made. */
+/* Identifies a row while rows are counted. */
 struct key {
 	uint32_t function, reason; /* frames */
 	uint32_t command;	   /* a string of the leaders */

@@ -2,11 +2,11 @@
 /*
  * leaders: the few lines that say where the time goes: what ran longest, and what waited longest.
  *
- * Running is told by the function that ran, waiting by the last one of the program's own code: that
- * a thread waits in poll() says little, that its event loop called it says more. Not a program's
- * own are the C library, the C++, Rust, Go and Java runtimes, and the kernel. Code without a name
- * gives way to the named function that called it. What has nothing of its own is told by the last
- * frame there is.
+ * A running thread is named by the function that ran, a waiting one by the last function of the
+ * program's own code: that a thread waits in poll() says little, that its event loop called it says
+ * more. The C library, the C++, Rust, Go and Java runtimes and the kernel are not the program's
+ * own. Code without a name gives way to the named function that called it; a stack with nothing of
+ * its own is named by its last frame.
  */
 #ifndef CORE_LEADERS_H
 #define CORE_LEADERS_H
@@ -15,26 +15,25 @@
 
 enum leaders_of { LEADERS_RUNNING, LEADERS_WAITING, N_LEADERS_OF };
 
-/* All text is the stacks', or the leaders'. */
+/* All text belongs to the stacks or to the leaders. */
 struct leader {
 	const char *function, *module; /* module: "" when unknown */
 	enum frame_kind kind;
-	const char *command; /* the stacks' first frame, of a thread its command */
-	const char *reason;  /* `[futex]`; "" of what ran */
+	const char *command; /* the stack's first frame; for a thread, its command */
+	const char *reason;  /* `[futex]`; "" for running code */
 	uint64_t weight;
 };
 
 struct leaders {
-	struct leader *rows; /* the heaviest first */
+	struct leader *rows; /* heaviest first */
 	size_t n;
 	uint64_t weight; /* of all rows */
 	struct strings commands;
 };
 
 /*
- * The rows of @stacks, a finished or unfinished profile that is not reversed. What waits for work
- * and is folded under
- * `[idle]` is in none. Errors: -ENOMEM; *@ret needs no leaders_done() then.
+ * Finds the rows of @stacks, finished or not, of one profile and not reversed. Waits for work that
+ * are folded under `[idle]` are left out. Errors: -ENOMEM; *@ret then needs no leaders_done().
  */
 int leaders_find(const struct stacks *stacks, enum leaders_of of, struct leaders *ret);
 void leaders_done(struct leaders *leaders);

@@ -49,7 +49,7 @@ enum frame_kind mark_suffix(const char *text, size_t n)
 	return FRAME_USER;
 }
 
-/* Puts what begins at @from, `[…]` or `--`, in round brackets. */
+/* Puts the mark at @from, `[…]` or `--`, in round brackets. */
 static int add_round(struct strings *strings, const char *name, size_t from, uint32_t *ret)
 {
 	bool has_brackets = name[from] == '[';

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * matcher: which names match a regular expression, each asked once.
- */
+/* matcher: which names match a regular expression; matches each name once. */
 #ifndef CORE_MATCHER_H
 #define CORE_MATCHER_H
 
@@ -13,18 +11,18 @@
 struct matcher {
 	regex_t regex;
 	bool is_set;
-	uint8_t *known; /* by id: 0 until it was asked */
+	uint8_t *known; /* by id: 0 until it was matched */
 	size_t n_known, known_capacity;
 };
 
 /*
- * @expression: extended, as of regcomp(); NULL: nothing matches. Errors: -EINVAL if it is none.
+ * @expression: extended, see regcomp(); NULL matches nothing. Errors: -EINVAL if it is not valid.
  * matcher_done() is fine after a failure, and on a zeroed struct.
  */
 int matcher_init(struct matcher *matcher, const char *expression);
 void matcher_done(struct matcher *matcher);
 
-/* Whether @text, which is @id's each time, matches: 1, 0, or -ENOMEM. */
+/* Whether @text matches: 1, 0, or -ENOMEM. @id must always have the same @text. */
 int matcher_test(struct matcher *matcher, uint32_t id, const char *text);
 
 #endif

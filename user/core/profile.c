@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-/* The waker that stands for none. */
+/* Waker 0 means none. */
 static int add_no_waker(struct profile *profile)
 {
 	int r = array_reserve(profile->wakers, profile->wakers_capacity, 0, 1);
@@ -16,7 +16,7 @@ static int add_no_waker(struct profile *profile)
 	return r;
 }
 
-/* What is empty lies somewhere, too: where it begins is asked of profiles without any stack. */
+/* Allocate even when empty: callers do pointer arithmetic on these arrays. */
 static int reserve_empty(struct profile *profile)
 {
 	int r = array_reserve(profile->stack_locations, profile->stack_locations_capacity, 0, 1);
@@ -193,7 +193,7 @@ static int append_named(struct profile *profile, const struct named_key *key, ui
 	r = r < 0 ? r : append_location(profile, &location, hash, &id);
 	if (r < 0)
 		return r;
-	/* Can't fail: there is room. */
+	/* Can't fail: the room is reserved. */
 	profile_set_frames(profile, id, key->frames, key->n);
 	*ret_location = id;
 	return 0;
@@ -262,7 +262,7 @@ int profile_append_stack(struct profile *profile, const uint32_t *locations, uin
 	return 0;
 }
 
-/* Those that were appended. */
+/* Indexes stacks that were appended without a lookup. */
 static int index_stacks(struct profile *profile)
 {
 	struct table *index = &profile->stack_index;
@@ -360,8 +360,8 @@ static uint64_t hash_sample(const struct profile_sample *sample)
 }
 
 /*
- * Most stacks have one sample. It is found by its stack, without a look into a table that is larger
- * than any cache.
+ * Most stacks have one sample. It is found through its stack, without a lookup in a table that is
+ * larger than any cache.
  */
 static uint32_t find_sample(const struct profile *profile, const struct profile_sample *sample,
 			    uint64_t hash)
@@ -386,7 +386,7 @@ static int index_sample(struct profile *profile, uint64_t hash, uint32_t stack, 
 	return 0;
 }
 
-/* What only one of them has is not known of both. */
+/* Keeps extra values only if both samples have them. */
 static void add_up_values(struct profile *profile, struct profile_sample *to,
 			  const struct profile_sample *sample)
 {
@@ -431,7 +431,7 @@ int profile_index_samples(struct profile *profile)
 	return r;
 }
 
-/* Brings those that are hidden next to the others. */
+/* Moves the hidden samples back next to the others. */
 static void join_hidden(struct profile *profile)
 {
 	if (profile->n_hidden)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * select: leaves samples out of a profile by the names on their stacks.
- */
+/* select: removes samples from a profile by the names on their stacks. */
 #ifndef CORE_SELECT_H
 #define CORE_SELECT_H
 
@@ -9,15 +7,15 @@
 
 struct select_options {
 	/* Extended regular expressions; NULL: all samples stay. */
-	const char *include; /* only stacks with a frame that matches stay */
-	const char *exclude; /* only stacks with no frame that matches stay */
-	/* What was read of files that hold several, see input.h. */
+	const char *include; /* keep only stacks with a matching frame */
+	const char *exclude; /* keep only stacks without a matching frame */
+	/* What was read from files that hold several, see input.h. */
 	const char *sample_type, *event;
 };
 
 /*
- * Drops the other samples; frames are those that @unfold shows. Nothing is to be added to the
- * profile any more. Errors: -EINVAL if an expression is none; -ENOMEM.
+ * Drops the other samples. Frames are those that @unfold shows. Don't add to the profile
+ * afterwards. Errors: -EINVAL for an invalid expression; -ENOMEM.
  */
 int profile_select(struct profile *profile, const struct unfold_options *unfold,
 		   const struct select_options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sets: what is known of sets of files, each of one event in one window of a recording: what a
- * folder of them lists, and its page shows. In the order in which they were written.
+ * sets: facts about sets of files; each set holds one event in one window of a recording. A
+ * folder's list and its page show them, in the order of writing.
  */
 #ifndef CORE_SETS_H
 #define CORE_SETS_H
@@ -11,7 +11,7 @@
 #define SET_MOST_FUNCTIONS 5
 
 struct set_function {
-	uint32_t name, module; /* string ids; module 0: not known */
+	uint32_t name, module; /* string ids; module 0: unknown */
 	uint64_t self;	       /* in the unit of the set */
 };
 
@@ -32,18 +32,18 @@ struct set_range {
 
 /* String ids of the list. */
 struct set {
-	uint32_t name; /* `20261121T130501Z-oncpu`: what its files begin with */
+	uint32_t name; /* `20261121T130501Z-oncpu`: its files' names begin with it */
 	enum profile_mode mode;
-	uint32_t event; /* `cycles`; off-CPU, the hook */
+	uint32_t event; /* `cycles`; off-CPU: the hook */
 	uint32_t unit;	/* of its weights: `samples`, `microseconds`, `events` */
 	uint32_t version, host, kernel, command_line;
 	uint64_t start_realtime_ns, duration_ns;
 	double frequency;	 /* Hz; 0: none */
-	uint64_t windows;	 /* that were joined in it, at least 1 */
+	uint64_t windows;	 /* joined in it, at least 1 */
 	uint64_t samples, total; /* total: in its unit */
 	double complete_percent, loss_percent;
-	struct set_range functions; /* the heaviest by self weight, at most SET_MOST_FUNCTIONS */
-	struct set_range losses;    /* those that are not 0 */
+	struct set_range functions; /* heaviest by self weight, at most SET_MOST_FUNCTIONS */
+	struct set_range losses;    /* those above 0 */
 	struct set_range files;
 };
 
@@ -59,20 +59,20 @@ struct sets {
 	size_t n_files, files_capacity;
 };
 
-/* Errors of all: -ENOMEM, -E2BIG. */
+/* All return -ENOMEM, -E2BIG. */
 int sets_init(struct sets *sets);
-/* Fine on a zeroed one. */
+/* Fine on a zeroed struct. */
 void sets_done(struct sets *sets);
 
-/* Adds a set without functions, losses and files, which are then added to it, the last one. */
+/* Adds a set without functions, losses and files. They are then added to the last set. */
 int sets_add(struct sets *sets, const struct set *set);
 int sets_add_function(struct sets *sets, const char *name, const char *module, uint64_t self);
 int sets_add_loss(struct sets *sets, const char *kind, uint64_t n);
 int sets_add_file(struct sets *sets, const char *name, uint64_t bytes);
-/* Takes the last one back. */
+/* Removes the last set. */
 void sets_drop_last(struct sets *sets);
 
-/* Of all files of a set. */
+/* The size of all files of a set. */
 uint64_t set_bytes(const struct sets *sets, const struct set *set);
 
 static inline uint64_t set_end_ns(const struct set *set)
@@ -80,7 +80,7 @@ static inline uint64_t set_end_ns(const struct set *set)
 	return set->start_realtime_ns + set->duration_ns;
 }
 
-/* Whether two sets are of the same mode and event, and so of one series. */
+/* Whether two sets have the same mode and event, and so belong to one series. */
 static inline bool set_is_like(const struct set *a, const struct set *b)
 {
 	return a->mode == b->mode && a->event == b->event && a->unit == b->unit;

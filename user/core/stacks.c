@@ -9,16 +9,16 @@
 #include "core/marks.h"
 #include "core/matcher.h"
 
-#define MAX_FRAMES (UINT32_MAX - 2) /* tree.h has two numbers of its own */
+#define MAX_FRAMES (UINT32_MAX - 2) /* tree.h uses two numbers itself */
 
-/* The frame that a name was the last time. Most names have but one. */
+/* The frame that a name was last seen as. Most names have only one. */
 struct known_frame {
 	uint32_t mapping, frame;
 	uint8_t kind;
 	bool is_waker, is_set;
 };
 
-/* One profile on its way into the stacks. */
+/* One profile while it is added to the stacks. */
 struct adding {
 	struct stacks *stacks;
 	struct profile *profile;
@@ -26,7 +26,7 @@ struct adding {
 	struct known_frame *known; /* by the profile's string id */
 	size_t n_known, known_capacity;
 	struct matcher base;
-	uint32_t *ids; /* of the latest sample, as it was unfolded */
+	uint32_t *ids; /* of the latest sample, as unfolded */
 	size_t ids_capacity;
 	bool leaves_idle_out;
 };
@@ -76,7 +76,7 @@ static int add_frame(struct stacks *stacks, const struct stacks_frame *frame, ui
 	return 0;
 }
 
-/* What a mapping is called where code is told apart by it: "" where that is not known. */
+/* A mapping's name as the module of its code; "" if unknown. */
 static const char *module_name(const struct profile *profile, uint32_t mapping)
 {
 	const char *path, *slash;
@@ -110,7 +110,7 @@ static int name_frame(struct adding *adding, const struct named_frame *named, ui
 	return r < 0 ? r : add_frame(stacks, &frame, ret);
 }
 
-/* Names are added to the profile while it is read. */
+/* Extends @known: reading adds names to the profile. */
 static int know_more(struct adding *adding)
 {
 	size_t n = adding->n_known, wanted = adding->profile->strings.n_strings;
@@ -145,7 +145,7 @@ static int find_frame(struct adding *adding, const struct named_frame *named, ui
 	return 0;
 }
 
-/* Where the stack begins that is to be shown: an index, or an error. */
+/* Where the part of the stack to show begins: an index, or an error. */
 static int find_base(struct adding *adding, const uint32_t *ids, size_t n)
 {
 	for (size_t i = 0; adding->base.is_set && i < n; i++) {
@@ -194,9 +194,9 @@ static uint64_t weight_of(const struct profile *profile, const struct profile_sa
 }
 
 /*
- * Samples come by chance, each alone; what they stand for, where that is counted, by as many
- * chances. So do the waits of a stack, of which their number and sum are known: were their lengths
- * exponential, their squares would come to this.
+ * Samples come by chance, each alone; a counted event's weight comes by as many chances. Of a
+ * stack's waits, the number and the sum are known: for exponential lengths, the sum of their
+ * squares is this.
  */
 static double variance_of(const struct profile *profile, const struct profile_sample *sample)
 {
@@ -211,7 +211,7 @@ static double variance_of(const struct profile *profile, const struct profile_sa
 	return 2 * time * time / ((sample->count ? sample->count : 1) + 1.0);
 }
 
-/* Those that the sample shares with the one before are there already. */
+/* Frames shared with the previous sample are known already. */
 static int find_frames(struct adding *adding, const struct unfolder *unfolder)
 {
 	int r = array_reserve(adding->ids, adding->ids_capacity, 0, unfolder->n);
@@ -221,7 +221,7 @@ static int find_frames(struct adding *adding, const struct unfolder *unfolder)
 	return r;
 }
 
-/* Adds the latest ids as the options want them. */
+/* Adds the latest ids as the options require. */
 static int add_ids(struct adding *adding, size_t n, size_t n_kept, uint32_t *ret_n)
 {
 	struct stacks *stacks = adding->stacks;
@@ -250,7 +250,8 @@ static int add_sample(struct adding *adding, const struct profile_sample *sample
 		      const struct unfolder *unfolder)
 {
 	struct stacks *stacks = adding->stacks;
-	size_t n_kept = stacks->options.unfold.fold_idle && sample->is_idle; /* where it is */
+	/* [idle] comes first. */
+	size_t n_kept = stacks->options.unfold.fold_idle && sample->is_idle;
 	struct stacks_entry entry = {.first = stacks->n_ids,
 				     .side = side_of(adding, sample),
 				     .weight = weight_of(adding->profile, sample),
@@ -258,7 +259,7 @@ static int add_sample(struct adding *adding, const struct profile_sample *sample
 	uint64_t sum;
 	int r = find_frames(adding, unfolder);
 
-	/* The next sample may share with this one, even if it is not added. */
+	/* The next sample may share frames with this one, even if it is not added. */
 	if (r < 0 || !entry.weight)
 		return r;
 	if (__builtin_add_overflow(stacks->totals[0] + stacks->totals[1], entry.weight, &sum))
@@ -273,7 +274,7 @@ static int add_sample(struct adding *adding, const struct profile_sample *sample
 	return 0;
 }
 
-/* Whether @sample is left out, and counted as such. */
+/* Whether to leave @sample out; counts it if so. */
 static bool leave_out(const struct adding *adding, const struct profile_sample *sample)
 {
 	if (!adding->leaves_idle_out || !sample->is_idle)
@@ -282,7 +283,7 @@ static bool leave_out(const struct adding *adding, const struct profile_sample *
 	return true;
 }
 
-/* Whether there would be something left. */
+/* Whether anything would be left. */
 static bool has_others(const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++)
@@ -308,7 +309,7 @@ static int add_samples(struct adding *adding)
 	return r;
 }
 
-/* The first profile of a side tells what is known of it; later ones add their time. */
+/* The first profile of a side sets the facts; later ones add their time. */
 static int add_facts(struct adding *adding)
 {
 	const struct profile *profile = adding->profile;
@@ -379,11 +380,11 @@ int stacks_add(struct stacks *stacks, struct profile *profile, enum stacks_side 
 	return r;
 }
 
-/* What frames are sorted by. */
+/* The keys that frames are sorted by. */
 struct order_keys {
 	const struct stacks *stacks;
-	char *text; /* of all frames, as folded lines have them, with the `;` behind: "name_[k];" */
-	size_t *at; /* by frame: where its begins */
+	char *text; /* of all frames as in folded lines, each with its `;`: "name_[k];" */
+	size_t *at; /* by frame: where its text begins */
 };
 
 static int make_order_keys(const struct stacks *stacks, struct order_keys *ret)
@@ -411,8 +412,8 @@ static int make_order_keys(const struct stacks *stacks, struct order_keys *ret)
 }
 
 /*
- * Files of folded lines, which are sorted, are in the order of the numbers then, and need no
- * sorting.
+ * Files of folded lines are sorted: the numbers are in this order already, and there is nothing to
+ * do.
  */
 static int compare_frames(const void *a, const void *b, void *data)
 {
@@ -429,7 +430,7 @@ static int compare_frames(const void *a, const void *b, void *data)
 		      strings_get(&keys->stacks->strings, y->module));
 }
 
-/* Gives every frame a number by its place in the order: what reads them later compares numbers. */
+/* Numbers frames by their place in the order, so that readers only compare numbers. */
 static int number_frames(struct stacks *stacks)
 {
 	size_t n = stacks->n_frames;
@@ -451,7 +452,7 @@ static int number_frames(struct stacks *stacks)
 		free(stacks->frames);
 		stacks->frames = frames;
 		stacks->frames_capacity = n + 1;
-		/* It had the old numbers, and nothing is added any more. */
+		/* It holds the old numbers, and nothing is added after this. */
 		table_done(&stacks->frame_index);
 		frames = NULL;
 	}
@@ -463,7 +464,7 @@ static int number_frames(struct stacks *stacks)
 	return r;
 }
 
-/* Floor of @weight × 2^52 / @total, without losing a bit on the way. */
+/* Floor of @weight × 2^52 / @total, exact. */
 static uint64_t scaled(uint64_t weight, uint64_t total)
 {
 	return (unsigned __int128)weight * STACKS_SIDE_WIDTH / total;

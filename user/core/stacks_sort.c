@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stacks_sort: stacks are strings of numbers, so they are sorted as strings are: by multikey
- * quicksort (J. Bentley, R. Sedgewick: Fast Algorithms for Sorting and Searching Strings, 1997),
- * which looks at each number that tells stacks apart about once and at a common beginning only
- * until it is known to be one. Files are mostly sorted already: that is looked at first.
+ * stacks_sort: stacks are strings of numbers, so multikey quicksort sorts them (J. Bentley, R.
+ * Sedgewick: Fast Algorithms for Sorting and Searching Strings, 1997). It looks at each number that
+ * distinguishes stacks about once, and at a common beginning only until it is known to be common.
+ * Files are mostly sorted already: check that first.
  */
 #include "core/stacks.h"
 
-/* Below it, comparing neighbours beats splitting. */
+/* For fewer entries, comparing neighbours beats splitting. */
 #define FEW 12
 
 struct sorting {
@@ -15,7 +15,7 @@ struct sorting {
 	const uint32_t *const *ranks;
 };
 
-/* What stands at @depth: 0 is past the end. */
+/* The key at @depth: 0 is past the end. */
 static uint64_t key_at(const struct sorting *sorting, const struct stacks_entry *entry,
 		       uint32_t depth)
 {
@@ -90,7 +90,8 @@ static uint64_t split(const struct sorting *sorting, struct stacks_entry *entrie
 	return pivot;
 }
 
-/* The largest of the three parts is gone on with in place, so that calls nest log2(n) deep at most.
+/*
+ * Continues with the largest of the three parts in place, so that calls nest at most log2(n) deep.
  */
 static void sort(const struct sorting *sorting, struct stacks_entry *entries, size_t n,
 		 uint32_t depth)

@@ -7,17 +7,17 @@
 #include "base/array.h"
 
 /*
- * Sweeping: the stacks' ends are visited in their order, with the frames from the root to the
- * latest one open. From one stack to the next, the frames that both begin with stay open, the
- * others are left, and those that are new are entered.
+ * Sweeping visits the stacks in order, with the frames from the root to the latest one open. From
+ * one stack to the next, common frames at the beginning stay open; the sweep leaves the other open
+ * ones and enters the new ones.
  */
 struct sweep {
 	const struct stacks *stacks;
-	const uint32_t *ids; /* of the stack before */
+	const uint32_t *ids; /* of the previous stack */
 	uint32_t n;
-	void (*leave)(void *data); /* the deepest one */
+	void (*leave)(void *data); /* the deepest frame */
 	int (*enter)(void *data, uint32_t frame);
-	void (*end)(void *data, const struct stacks_entry *entry); /* of a stack, at the deepest */
+	void (*end)(void *data, const struct stacks_entry *entry); /* at its deepest frame */
 	void *data;
 };
 
@@ -63,9 +63,9 @@ static int sweep_all(struct sweep *sweep)
 }
 
 /*
- * How many nodes there would be for each least width. Widths fall into buckets, 32 in each power of
- * two. A node is kept for every least width up to its own; it has an elided child for every one
- * that is above the least width of its children, but not above its own.
+ * Counts the nodes for each least width, in buckets, 32 per power of two. A node is kept for every
+ * least width up to its own; it has an elided child for every least width above that of its
+ * children, but not above its own.
  */
 #define PER_OCTAVE 32
 #define N_BUCKETS  ((64 - 5 + 1) * PER_OCTAVE)
@@ -80,7 +80,6 @@ static unsigned int bucket_of(uint64_t width)
 	return shift * PER_OCTAVE + (width >> shift);
 }
 
-/* The least width in @bucket. */
 static uint64_t bucket_start(unsigned int bucket)
 {
 	if (bucket < 2 * PER_OCTAVE)
@@ -95,10 +94,10 @@ struct counted {
 struct counting {
 	struct counted *path;
 	size_t n, capacity;
-	uint64_t least_width; /* of its own, besides the buckets */
+	uint64_t least_width; /* of its own, beside the buckets */
 	size_t n_least;
 	uint64_t kept[N_BUCKETS + 1];  /* nodes by the bucket of their width */
-	int64_t elided[N_BUCKETS + 1]; /* how the number of elided ones changes from there on */
+	int64_t elided[N_BUCKETS + 1]; /* change of the number of elided ones at each */
 };
 
 static int count_enter(void *data, uint32_t frame __attribute__((unused)))
@@ -141,8 +140,8 @@ static void count_end(void *data, const struct stacks_entry *entry)
 }
 
 /*
- * What fits: all nodes of @least_width or more, and of those down to @marginal_width as many as
- * @n_marginal says. Where many are of one width, no least width alone would use the limit.
+ * The nodes to keep: all of @least_width or more, and @n_marginal of those down to @marginal_width.
+ * If many have the same width, no least width alone would use up the limit.
  */
 struct fitting {
 	uint64_t least_width, marginal_width;
@@ -197,7 +196,7 @@ static int fit(const struct stacks *stacks, const struct tree_limits *limits, st
 	return r;
 }
 
-/* What a node that is open has elided so far. */
+/* What an open node has elided so far. */
 struct elided {
 	uint64_t width, n;
 	struct tree_side sides[N_SIDES];
@@ -205,8 +204,8 @@ struct elided {
 
 struct growing {
 	struct tree tree;
-	struct fitting fitting; /* n_marginal: that may still be kept */
-	uint32_t *path;		/* the nodes that are open */
+	struct fitting fitting; /* n_marginal: how many may still be kept */
+	uint32_t *path;		/* the open nodes */
 	struct elided *elided;
 	size_t n, path_capacity, elided_capacity;
 };
@@ -232,7 +231,7 @@ static int grow_enter(void *data, uint32_t frame)
 	int r = array_reserve(growing->path, growing->path_capacity, growing->n, 1);
 
 	r = r < 0 ? r : array_reserve(growing->elided, growing->elided_capacity, growing->n, 1);
-	/* One more, so that leaving a node always finds room for what it has elided. */
+	/* One more, so that leaving a node always finds room for its elided child. */
 	r = r < 0 ? r
 		  : array_reserve(growing->tree.nodes, growing->tree.nodes_capacity,
 				  growing->tree.n_nodes, 2 + growing->n);
@@ -250,7 +249,7 @@ static void add_side(struct tree_side *to, const struct tree_side *from)
 	to->total_variance += from->total_variance;
 }
 
-/* Whether @node stays; a marginal one takes the room of its own and of what it has elided. */
+/* Whether @node stays. A marginal one uses up room for itself and its elided child. */
 static bool is_kept(struct growing *growing, const struct tree_node *node,
 		    const struct elided *below)
 {
@@ -265,8 +264,8 @@ static bool is_kept(struct growing *growing, const struct tree_node *node,
 }
 
 /*
- * Gives the parent what @node weighs, of which only the sum remains. What was kept below it goes as
- * well: those were marginal, as it is, and their room is free again.
+ * Adds the weight of @node to its parent as elided. Nodes kept below it go, too: they were marginal
+ * like it, and their room is free again.
  */
 static void elide(struct growing *growing, uint32_t index, const struct elided *below)
 {
@@ -295,7 +294,7 @@ static void append_elided(struct tree *tree, uint32_t parent, const struct elide
 {
 	struct tree_node *node;
 
-	/* Room was made when the parent was entered. */
+	/* The room was reserved when the parent was entered. */
 	(void)!push_node(tree, TREE_ELIDED, parent, tree->nodes[parent].depth + 1);
 	node = &tree->nodes[tree->n_nodes - 1];
 	node->width = node->self_width = elided->width;
@@ -349,7 +348,9 @@ static void grow_end(void *data, const struct stacks_entry *entry)
 	side->total_variance += entry->variance;
 }
 
-/* Children one after the other: a child begins where the one before it ends. Sets max_depth, too.
+/*
+ * Places children one after another, each beginning where the previous one ends. Sets max_depth,
+ * too.
  */
 static int place(struct tree *tree)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unfold: the samples of a profile, read as stacks of names.
+ * unfold: reads the samples of a profile as stacks of names.
  *
- * A waker's stack is turned round: above the separator stands what woke the thread, next to where
- * the thread waited, and the waker's name on top, as in the off-wake graphs of bcc's offwaketime.
+ * A waker's stack is reversed: right after the separator comes what woke the thread, next to where
+ * the thread waited; the waker's name is last, as in the off-wake graphs of bcc's offwaketime.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int push_named(struct unfolder *to, const struct named_frame *frame)
 	return r;
 }
 
-/* What is no code. */
+/* Pushes a frame that is not code. */
 static int push(struct unfolder *to, enum frame_kind kind, uint32_t name)
 {
 	return push_named(to, &(struct named_frame){.name = name,
@@ -38,7 +38,7 @@ static int push_text(struct unfolder *to, enum frame_kind kind, const char *text
 	return r < 0 ? r : push(to, kind, name);
 }
 
-/* The command's name, which may be of any length in files of others, and numbers behind it. */
+/* Appends numbers to the command's name, which may be of any length in other tools' files. */
 static int push_numbered(struct unfolder *to, uint32_t comm, const char *numbers)
 {
 	char *text;
@@ -51,7 +51,7 @@ static int push_numbered(struct unfolder *to, uint32_t comm, const char *numbers
 	return r;
 }
 
-/* @begins: the stack, else it is a waker's. */
+/* @begins: the command begins the stack; else it is a waker's. */
 static int push_command(struct unfolder *to, uint32_t comm, bool begins)
 {
 	struct strings *strings = &to->profile->strings;
@@ -88,14 +88,14 @@ int profile_name_frame(struct profile *profile, const struct unfold_options *opt
 		     slash ? slash + 1 : file);
 	if (n < 0 || (size_t)n + sizeof ":4294967295)" > sizeof text)
 		return 0;
-	/* Line 0 is code that stands for no line. */
+	/* Line 0 means code without a line. */
 	if (frame->line)
 		n += snprintf(text + n, sizeof text - n, ":%u", frame->line);
 	text[n++] = ')';
 	return strings_add_bytes(strings, text, n, ret_name);
 }
 
-/* Frame @k of a location, the innermost inlined function being 0. */
+/* Pushes frame @k of a location; 0 is the innermost inlined function. */
 static int push_frame(struct unfolder *to, uint32_t id, uint32_t k)
 {
 	const struct profile_location *location = &to->profile->locations[id];
@@ -113,7 +113,7 @@ static int push_frame(struct unfolder *to, uint32_t id, uint32_t k)
 	return r < 0 ? r : push_named(to, &named);
 }
 
-/* What others are inlined into tells whose code it is. */
+/* The outermost function decides whose code it is. */
 static bool is_left_out(const struct unfolder *to, const struct profile_location *location)
 {
 	const struct profile_frame *frames = to->profile->frames + location->first_frame;
@@ -156,7 +156,7 @@ static bool is_same_root(const struct unfolder *to, const struct profile_sample 
 	return to->profile->stacks[before->stack].end == to->profile->stacks[sample->stack].end;
 }
 
-/* How many locations, from the root on, the stacks of this sample and of the one before share. */
+/* The number of locations, from the root on, that this sample shares with the previous one. */
 static uint32_t count_shared(const struct unfolder *to, const struct profile_sample *sample)
 {
 	const struct profile *profile = to->profile;
@@ -171,7 +171,7 @@ static uint32_t count_shared(const struct unfolder *to, const struct profile_sam
 	return shared;
 }
 
-/* Samples mostly come in an order in which much of a stack is that of the one before: it stays. */
+/* Consecutive samples mostly share much of their stacks: that part stays. */
 static int push_thread(struct unfolder *to, const struct profile_sample *sample)
 {
 	const struct profile_stack *stack = &to->profile->stacks[sample->stack];
@@ -217,7 +217,7 @@ static int push_waker(struct unfolder *to, const struct profile_waker *waker)
 	int r = push_text(to, FRAME_SEPARATOR, mark_text(MARK_SEPARATOR));
 
 	r = r < 0 ? r : push_stack(to, stack);
-	/* An interrupt's frames have an end of their own: not where the thread below it began. */
+	/* An interrupt's frames end by themselves, not where the thread below it began. */
 	if (r == 0 && stack->end != STACK_COMPLETE && !waker->is_interrupt)
 		r = push_text(to, FRAME_NOTE, mark_text(MARK_TRUNCATED));
 	return r < 0 ? r : push_waker_name(to, waker);
@@ -225,7 +225,7 @@ static int push_waker(struct unfolder *to, const struct profile_waker *waker)
 
 static int push_wakers(struct unfolder *to, const struct profile_sample *sample)
 {
-	/* Whoever made the thread runnable has no part in how long it waits for a CPU then. */
+	/* Whoever made the thread runnable is not the reason that it then waits for a CPU. */
 	unsigned int left = off_reason_is_runnable(sample->reason) ? 0 : to->options->waker_depth;
 	uint32_t id = sample->waker;
 	int r = 0;
