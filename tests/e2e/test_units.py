@@ -56,7 +56,7 @@ def test_bytes_are_no_samples(heaps):
     assert "15,728,640 bytes of inuse_space" in text and "samples" not in text, text
     assert report(heaps[0])["unit"] == "bytes"
     text = bpfflame("diff", *heaps).stdout
-    assert "how sure a change is cannot be said" in text and "σ" not in text, text
+    assert "changes have no confidence" in text and "σ" not in text, text
     assert "cache" in text and "+2.08" in text, text
 
 

@@ -382,10 +382,10 @@ static const char example_markdown[] =
 	"</details>\n"
 	"\n"
 	"<sub>shares of each side's total compared; at 99 % confidence for all 13 comparisons "
-	"together, less is noise; the gate: 8 looked at, at 99 % confidence for all together; 1 "
+	"together, less is noise; the gate: 8 judged, at 99 % confidence for all together; 1 "
 	"run "
-	"against 1, which differ by 1.0 % beyond chance, as is supposed: several runs would "
-	"tell</sub>\n";
+	"against 1, which differ by 1.0 % beyond chance, as assumed: several runs would "
+	"show it</sub>\n";
 
 static void markdown_example(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 
-/* Lines that are still to come, the next one last. */
+/* Lines still to come, the next one last. */
 struct pending {
 	struct call_line *lines;
 	size_t n, capacity;
@@ -28,7 +28,8 @@ static int compare_children(const void *a, const void *b, void *data)
 	return x < y ? -1 : x > y;
 }
 
-/* The children of @node that are not elided, the heaviest first; *@ret_elided is the one that is.
+/*
+ * Lists the children of @node that are not elided, heaviest first; *@ret_elided is the elided one.
  */
 static int list_children(const struct tree *tree, uint32_t node, struct pending *pending,
 			 uint32_t *ret_elided)
@@ -60,8 +61,8 @@ static void push(struct pending *pending, struct call_line line)
 }
 
 /*
- * Puts the children of @line's node on the pile. An only child goes on at the level of its parent,
- * so that stacks stay narrow however deep they are; what was elided beside it is told there, too.
+ * Pushes the children of @line's node. An only child stays at the level of its parent, so that deep
+ * stacks stay narrow; the line then also shows what was elided beside it.
  */
 static int push_children(const struct tree *tree, struct call_line *line, struct pending *pending)
 {
@@ -130,7 +131,7 @@ int call_tree_make(const struct report_source *source, double percent, struct ca
 	return r;
 }
 
-/* Stacks of callers, on their way. */
+/* Collects stacks of callers. */
 struct calling {
 	const struct stacks *from;
 	struct stacks *to;
@@ -175,8 +176,8 @@ static bool is_latest(const struct stacks *stacks, const struct stacks_entry *en
 }
 
 /*
- * Adds the part of a stack up to its outermost match, turned round. What is the same as the one
- * before is added to it: sorted stacks with one beginning lie together, so that memory follows the
+ * Adds the part of a stack up to its outermost match, reversed. If it equals the previous one, adds
+ * its weight to that: sorted stacks with a common beginning are neighbours, so memory follows the
  * distinct ways to the matches.
  */
 static int add_callers(struct stacks *to, const struct stacks_entry *entry, const uint32_t *ids,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Each table is a partition of the frames into groups. Frames are numbered in the order of their
- * names, so those of one name lie side by side, and a group is a run of them.
+ * Each table divides the frames into groups. Frames are numbered in the order of their names, so
+ * frames with the same name are neighbours, and a group is a run of them.
  */
 #include "report/diff.h"
 
@@ -27,7 +27,7 @@ bool diff_is_empty(const struct diff *diff)
 	return !diff->stacks->totals[SIDE_BASE] || !diff->stacks->totals[SIDE_NEW];
 }
 
-/* Which table a frame belongs to; N_DIFF_BY: none. Stacks begin with @is_root. */
+/* The table that a frame belongs to; N_DIFF_BY: none. @is_root: the frame begins stacks. */
 static enum diff_by table_of(const struct stacks_frame *frame, bool is_root)
 {
 	if (frame->is_waker || frame->kind == FRAME_SEPARATOR)
@@ -58,14 +58,14 @@ static void find_roots(const struct stacks *stacks, bool *is_root)
 	}
 }
 
-/* The frames of one table as groups, and a row for each. */
+/* The frames of one table as groups, with a row each. */
 struct grouping {
 	uint32_t *groups; /* by frame */
 	struct diff_row *rows;
 	size_t n;
 };
 
-/* A name may have frames of kernel and others, in turn: both of the latest name stay open. */
+/* A name may have kernel and other frames in turn: both rows of the latest name stay open. */
 static void group_frame(const struct stacks *stacks, uint32_t frame, struct grouping *grouping)
 {
 	const struct stacks_frame *this = &stacks->frames[frame];
@@ -99,7 +99,7 @@ static void group_frames(const struct stacks *stacks, enum diff_by by, const boo
 	}
 }
 
-/* What only stands in stacks that were left out. */
+/* Drops rows that occur only in stacks that were left out. */
 static void drop_empty(struct diff_table *table)
 {
 	size_t n = 0;
@@ -150,7 +150,7 @@ static int make_tables(struct diff *diff)
 	return r;
 }
 
-/* What a difference is measured against: points are percent of it. */
+/* The whole that a difference is relative to: points are percent of it. */
 static double whole(const struct diff *diff)
 {
 	return diff->judgement.compare.scale == SCALE_NORMALIZED ? 1
@@ -199,7 +199,7 @@ static void compare_rows(struct diff *diff)
 			compare_row(diff, by, &diff->tables[by].rows[i]);
 }
 
-/* One question more, that of all: asked alone. */
+/* The total is one more comparison, tested by itself. */
 static void compare_everything(struct diff *diff)
 {
 	struct compare_options options = {.confidence = diff->judgement.compare.confidence};
@@ -235,7 +235,7 @@ static int compare_numbers(double a, double b)
 	return a > b ? -1 : a < b ? 1 : 0;
 }
 
-/* By the change, then by the name; @weight points at an enum diff_weight. */
+/* By the change, then by the name; @weight points to an enum diff_weight. */
 static int compare_changes(const void *a, const void *b, void *weight)
 {
 	const struct diff_row *x = *(const struct diff_row *const *)a;

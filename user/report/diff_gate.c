@@ -68,7 +68,7 @@ static void write_interval(const struct gate_answer *answer, char text[static DI
 	snprintf(text, DIFF_CELL_SIZE, "%s to %s", low, high);
 }
 
-/* Never more than it is: digits follow the doubt that is left. */
+/* Rounds down: the number of digits follows the remaining doubt. */
 static void write_sureness(double doubt, char text[static DIFF_CELL_SIZE])
 {
 	int digits = doubt > 0 && doubt < 0.1 ? (int)floor(-log10(doubt)) : 0;
@@ -114,7 +114,7 @@ static bool has_limit(const struct gate_rule *rule)
 	return !rule->ignore;
 }
 
-/* The limit that all rules have in common; < 0: there is none. */
+/* The limit that all rules share; < 0: they differ. */
 static double common_limit(const struct gate_rules *rules)
 {
 	double limit = -1;
@@ -139,7 +139,7 @@ static void write_limit(const struct diff *diff, const struct words *words)
 		words_say(words, " by more than they may");
 }
 
-/* Whether the same thing stands before it, with its other weight. */
+/* Whether the same thing was listed before with its other weight. */
 static bool is_told(const struct gate *gate, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -169,7 +169,7 @@ static void write_failed(const struct gate *gate, const struct words *words)
 	words_say(words, " grew");
 }
 
-/* What a row may grow by: its rule's limit, or the least there is. */
+/* The limit of a row: its rule's, or the lowest of all. */
 static double limit_of(const struct diff *diff, const struct diff_row *row)
 {
 	const struct gate_rules *rules = diff->options.rules;
@@ -251,12 +251,12 @@ void diff_write_gate_method(const struct diff *diff, const struct words *words)
 	const struct gate *gate = diff->options.gate;
 	enum gate_by by = gate->n_answers ? gate->answers[0].item->by : GATE_FUNCTION;
 
-	words_say(words, "the gate: %zu looked at, at %.10g %% confidence for all together; ",
+	words_say(words, "the gate: %zu judged, at %.10g %% confidence for all together; ",
 		  gate->n_answers, gate->confidence);
 	diff_write_runs(diff, words);
 	words_say(words, ", which differ by %.1f %% beyond chance, as %s",
 		  sqrt(gate->noise[by].square) * 100,
-		  gate->has_runs ? "they tell" : "is supposed: several runs would tell");
+		  gate->has_runs ? "measured" : "assumed: several runs would show it");
 }
 
 void diff_write_answer(const struct diff *diff, const struct gate_answer *answer,
@@ -357,7 +357,7 @@ void diff_write_unused_rules(const struct diff *diff, const char *prefix, FILE *
 	}
 }
 
-/* What may be the machine's, not the program's. */
+/* Lists differences that may come from the machine, not the program. */
 void diff_write_machines(const struct diff *diff, const char *prefix, FILE *stream)
 {
 	const struct stacks_facts *facts = diff->stacks->facts;

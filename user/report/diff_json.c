@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff_json: a comparison for programs. Keys stay; values are samples, events or seconds, shares 0
- * to 1.
+ * diff_json: a comparison for programs. Keys are stable; values are samples, events or seconds,
+ * shares 0 to 1.
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ static double share_of(const struct diff *diff, uint64_t weight, enum stacks_sid
 	return total ? (double)weight / total : 0;
 }
 
-/* What is new has no ratio; values without samples have no deviations. */
+/* New things have no ratio; values without samples have no deviations. */
 static void write_change(const struct diff *diff, struct json *json, const struct change *change)
 {
 	json_text(json, "change", change_kind_name(change->kind));
@@ -105,7 +105,7 @@ static void write_ratio(struct json *json, const char *key, double ratio)
 		json_number(json, key, ratio, 6);
 }
 
-/* A share, or what a run weighs. */
+/* A share, or the weight of a run. */
 static void write_compared(const struct diff *diff, struct json *json, const char *key,
 			   const struct gate_answer *answer, double value)
 {

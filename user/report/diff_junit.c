@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff_junit: the gate as JUnit XML, in the form that Jenkins' xunit plugin publishes a schema of:
- * one <testsuite> with <properties>, then <testcase>s with <failure> or <skipped>.
+ * diff_junit: writes the gate as JUnit XML, in the form of the schema of Jenkins' xunit plugin: one
+ * <testsuite> with <properties>, then <testcase>s with <failure> or <skipped>.
  */
 #include <stdlib.h>
 #include <string.h>

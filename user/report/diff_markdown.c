@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff_markdown: a comparison as a comment on a pull request.
+ * diff_markdown: writes a comparison as a comment for a pull request.
  *
- * Names stand in <code>, where mentions, issue numbers and emoji are left alone, and what could be
- * markup is written as a character reference: it has no meaning to Markdown then (CommonMark,
- * "Entity and numeric character references"), and ends neither a table's cell nor the tag.
+ * Names are in <code>, which disables mentions, issue numbers and emoji. Characters that could be
+ * markup are written as character references: these mean nothing to Markdown (CommonMark, "Entity
+ * and numeric character references"), and end neither a table's cell nor the tag.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define NAME_COLUMNS 80
 #define N_SHOWN	     10 /* rows of the table that is not collapsed */
-#define N_BESIDES    5	/* of it, where a gate has spoken */
+#define N_BESIDES    5	/* of it, next to a gate's verdict */
 #define MAX_ROWS     90 /* of all tables: a comment has 65,536 bytes */
 
 struct comment {
@@ -35,7 +35,9 @@ static bool is_word(uint32_t code)
 	return code >= 0x80 || isalnum(code);
 }
 
-/* Whether the underscores at @i have word characters on both sides: then they are no emphasis. */
+/*
+ * Whether the underscores at @i have word characters on both sides, which makes them no emphasis.
+ */
 static bool is_inside_word(const uint32_t *codes, size_t n, size_t i)
 {
 	size_t before = i, after = i;
@@ -67,7 +69,8 @@ static void write_codes(const uint32_t *codes, size_t n, FILE *stream)
 	}
 }
 
-/* Text in which nothing is markup. Returns its number of codes in comment->codes, cut to @columns.
+/*
+ * Decodes text as plain characters. Sets comment->codes, cut to @columns, and returns their number.
  */
 static size_t decode(struct comment *comment, const char *text, size_t columns)
 {
@@ -85,7 +88,7 @@ static size_t decode(struct comment *comment, const char *text, size_t columns)
 	return shorten(comment->codes, n, columns);
 }
 
-/* Our own words. Those of others would be mentions here, whatever is escaped. */
+/* Writes our own words. Escaping would not stop mentions in others' words here. */
 static void write_text(struct comment *comment, const char *text)
 {
 	write_codes(comment->codes, decode(comment, text, SIZE_MAX), comment->stream);
@@ -126,7 +129,7 @@ static void write_cell(struct comment *comment, const char *text)
 	fputs(" |", comment->stream);
 }
 
-/* Of a profile of others it is a name that they gave. */
+/* In another producer's profile, the unit is a name of theirs. */
 static void write_unit(struct comment *comment)
 {
 	const struct stacks *stacks = comment->diff->stacks;
@@ -176,7 +179,7 @@ static void write_row(struct comment *comment, const struct diff_row *row, enum 
 	fputs(" |\n", comment->stream);
 }
 
-/* The rows from @first up to @end, as far as there is room. Returns where it ended. */
+/* Writes the rows from @first up to @end, as far as there is room. Returns where it ended. */
 static size_t write_rows(struct comment *comment, const struct diff_list *list,
 			 enum diff_weight weight, size_t first, size_t end, const char *what)
 {
@@ -188,7 +191,7 @@ static size_t write_rows(struct comment *comment, const struct diff_list *list,
 	return i;
 }
 
-/* How many rows of a list are wanted. */
+/* How many rows of a list to show. */
 static size_t wanted(const struct comment *comment, const struct diff_list *list)
 {
 	size_t limit = comment->diff->options.limit;
@@ -216,7 +219,7 @@ static void write_collapsed(struct comment *comment, const struct diff_list *lis
 	fputs("\n</details>\n", comment->stream);
 }
 
-/* Where to look is shown, whom it concerns is not; unless there is nothing else. */
+/* Show the self table, and collapse the total one, unless it is the only one. */
 static void write_functions(struct comment *comment)
 {
 	const struct diff_list *lists = comment->diff->tables[DIFF_FUNCTIONS].changed;
@@ -298,7 +301,7 @@ static void write_offenders(struct comment *comment)
 		fprintf(comment->stream, "\nand %zu more\n", gate->n_failed - N_SHOWN);
 }
 
-/* The gate's word first, where there is one. */
+/* The gate's verdict comes first, if there is one. */
 static void write_verdict(struct comment *comment)
 {
 	const struct diff *diff = comment->diff;
@@ -326,7 +329,7 @@ static void write_verdict(struct comment *comment)
 	fputs("**\n", comment->stream);
 }
 
-/* Where they differ, what differs may be theirs. */
+/* If the machines differ, changes may come from them. */
 static void write_machines(struct comment *comment)
 {
 	const struct stacks_facts *facts = comment->diff->stacks->facts;

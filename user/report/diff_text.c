@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * diff_text: a comparison for a terminal.
- */
+/* diff_text: writes a comparison for a terminal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +9,11 @@
 #include "report/page.h"
 
 #define GAP		2  /* between columns */
-#define LEAST_NAME	24 /* columns that a name wants before the wide ones are left out */
+#define LEAST_NAME	24 /* columns that a name needs before the wide ones are left out */
 #define MAX_COLUMNS	8
 #define FILE_NAME_LIMIT 200
 
-/* One table on its way to the page. */
+/* One table while it is written. */
 struct grid {
 	const struct diff *diff;
 	const struct diff_list *list;
@@ -25,7 +23,7 @@ struct grid {
 	size_t n_columns, n_rows;
 };
 
-/* The two hues that pictures have, too. */
+/* The same two hues as in pictures. */
 static enum page_style style_of(const struct change *change)
 {
 	return change->difference > 0 ? STYLE_RUNNING : STYLE_WAITING;
@@ -54,7 +52,7 @@ static size_t width_of(const struct grid *grid, size_t column)
 	return width;
 }
 
-/* Takes as many columns as leave room for names, and returns what is left for these. */
+/* Chooses columns so that names have room. Returns the width left for names. */
 static size_t choose_columns(struct grid *grid, size_t page_columns)
 {
 	size_t n, used = 0;
@@ -144,7 +142,7 @@ static void write_heading(struct page *page, const struct diff *diff)
 	}
 }
 
-/* Columns of figures of what failed, as wide as they must be. */
+/* Columns of figures for the failures, as wide as necessary. */
 static void write_failed(struct page *page, const struct diff *diff)
 {
 	const struct gate *gate = diff->options.gate;

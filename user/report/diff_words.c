@@ -167,7 +167,7 @@ static void write_total(const struct diff *diff, const struct words *words)
 	const uint64_t *totals = diff->stacks->totals;
 	char figures[DIFF_CELL_SIZE];
 
-	/* Those of a run, where there are several. */
+	/* Of one run, if there are several. */
 	write_figures(diff, diff->all.base + 0.5, diff->all.new_ + 0.5, figures);
 	words_say(words, "total ");
 	if (facts->is_counted)
@@ -222,7 +222,7 @@ void diff_write_verdict(const struct diff *diff, const struct words *words)
 			  noise == 1 ? " is" : "s are");
 }
 
-/* Times of which nobody knows in how many periods they came. */
+/* Whether the weights are times in an unknown number of periods. */
 static bool is_unknown_periods(const struct diff *diff)
 {
 	const struct stacks *stacks = diff->stacks;
@@ -240,9 +240,9 @@ void diff_write_unsampled(const struct diff *diff, const struct words *words)
 {
 	const struct stacks_facts *facts = &diff->stacks->facts[SIDE_NEW];
 
-	words_say(words, "how sure a change is cannot be said: values are ");
+	words_say(words, "changes have no confidence: values are ");
 	words_name(words, strings_get(&diff->stacks->strings, facts->event));
-	words_say(words, ", and not how many samples they come from");
+	words_say(words, ", and the number of samples is unknown");
 }
 
 void diff_write_method(const struct diff *diff, const struct words *words)
@@ -266,14 +266,15 @@ void diff_write_method(const struct diff *diff, const struct words *words)
 		const struct gate_side *sides = diff->options.sums->sides;
 
 		words_separate(words);
-		words_say(words, "the spread of %zu run%s against %zu is reckoned with",
+		words_say(words, "the spread of %zu run%s against %zu is included",
 			  sides[SIDE_BASE].n_runs, sides[SIDE_BASE].n_runs == 1 ? "" : "s",
 			  sides[SIDE_NEW].n_runs);
 	}
 	if (is_unknown_periods(diff)) {
 		words_separate(words);
-		words_say(words, "every stack's time counts as one wait, as the files do not say "
-				 "how many there were: pprof files do");
+		words_say(words,
+			  "every stack's time counts as one wait, since the files do not say "
+			  "how many there were: pprof files do");
 	}
 	if (diff->options.threshold > 0) {
 		words_separate(words);

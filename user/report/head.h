@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * head: what was recorded, how much of it, where and when.
- */
+/* head: the first lines of a report: what was recorded, how much, where and when. */
 #ifndef REPORT_HEAD_H
 #define REPORT_HEAD_H
 
@@ -9,14 +7,14 @@
 #include "report/page.h"
 #include "report/ranking.h"
 
-/* @n_functions: SIZE_MAX if they were not counted; @n_threads: 0 if they are not told apart. */
+/* @n_functions: SIZE_MAX if not counted; @n_threads: 0 if threads are not distinguished. */
 void head_print(struct page *page, const struct report_source *source, size_t n_functions,
 		size_t n_threads);
 
-/* One more line of it. */
+/* Prints one more line of the head. */
 void head_fact(struct page *page, const char *label, enum page_style style, const char *text);
 
-/* What a column of weights is headed by: "samples", "time", "events", "bytes". */
+/* The heading of a column of weights: "samples", "time", "events", "bytes". */
 const char *head_unit(const struct stacks *stacks);
 
 /* `12,345` samples, or `34.5 s`. */

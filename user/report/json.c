@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report_json: one object. Weights are samples, events or nanoseconds, as "unit" says. Trees are
- * arrays in depth-first order, each node with its depth: nesting would ask more of readers than
- * some have.
+ * report_json: writes one object. Weights are samples, events or nanoseconds, given by "unit".
+ * Trees are arrays in depth-first order, each node with its depth: some readers can't nest that
+ * deep.
  */
 #include "base/json.h"
 
@@ -192,7 +192,7 @@ int report_json(const struct stacks *stacks, const struct report_options *option
 
 	if (r < 0)
 		return r;
-	/* First what can fail for the user's fault, so that nothing is written then. */
+	/* First do what the user's options can make fail, so that nothing is written then. */
 	r = make_trees(&source, options, &trees);
 	if (r == 0) {
 		json_open(&json, NULL, '{');

@@ -9,7 +9,7 @@
 
 #define DEFAULT_COLUMNS 100
 
-/* The 16 colours that every terminal has, in the shades that its user chose. */
+/* The 16 colours of every terminal, in the shades of the user's choice. */
 static const char *const sequences[N_PAGE_STYLES] = {
 	[STYLE_PLAIN] = "",	      [STYLE_DIM] = "\033[2m",	    [STYLE_STRONG] = "\033[1m",
 	[STYLE_BAR] = "\033[33m",     [STYLE_KERNEL] = "\033[33m",  [STYLE_INLINED] = "\033[36m",

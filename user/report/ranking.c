@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A table is a partition of the frames into groups, and functions_count_groups() does the rest.
- * Group 0 is what a stack belongs to as long as nothing else claims it: the frames that every stack
- * begins with, its command. So its self is what no other group has, and its total means nothing.
+ * A table divides the frames into groups, and functions_count_groups() counts them. Group 0 is the
+ * fallback of every stack: the frame that it begins with, its command. Its self weight is what no
+ * other group has; its total means nothing.
  */
 #include "report/ranking.h"
 
@@ -41,7 +41,7 @@ static bool is_same_stack(const struct stacks *stacks, const struct stacks_entry
 				      a->n * sizeof *stacks->ids) == 0;
 }
 
-/* Leaves out what is idle. */
+/* Separates idle waits from the rest. */
 static int set_aside(struct report_source *source)
 {
 	const struct stacks *stacks = source->stacks;
@@ -79,14 +79,14 @@ void report_source_done(struct report_source *source)
 	*source = (struct report_source){0};
 }
 
-/* The frames of a partition on their way to groups. */
+/* The frames of a table while they are grouped. */
 struct grouping {
 	const struct stacks *stacks;
 	enum report_by by;
-	bool *is_root;	  /* by frame: stacks begin with it */
+	bool *is_root;	  /* by frame: it begins stacks */
 	uint32_t *groups; /* by frame */
 	size_t n_groups;
-	struct strings *names; /* group n is called string n; of functions: unused */
+	struct strings *names; /* string n is the name of group n; unused for functions */
 };
 
 static int find_roots(struct grouping *grouping)
@@ -116,7 +116,7 @@ static bool is_code(enum frame_kind kind)
 	return kind < FRAME_NOTE;
 }
 
-/* What was read from a file without mappings still tells this much. */
+/* Files without mappings still allow these distinctions. */
 static const char *module_of(const struct stacks *stacks, const struct stacks_frame *frame)
 {
 	const char *module = strings_get(&stacks->strings, frame->module);
@@ -128,7 +128,7 @@ static const char *module_of(const struct stacks *stacks, const struct stacks_fr
 					   : "[unknown]";
 }
 
-/* The name of the group that @frame is in: NULL: none; "": group 0. */
+/* The name of the group that @frame is in; NULL: none; "": group 0. */
 static const char *group_name(const struct grouping *grouping, uint32_t frame, size_t *ret_length)
 {
 	const struct stacks *stacks = grouping->stacks;
@@ -209,7 +209,7 @@ static void weigh_row(const struct functions *functions, size_t group, bool is_w
 	}
 }
 
-/* The kind that the frames of a group have; what is inlined into others has theirs. */
+/* Sets the kind of each group's frames; an inlined frame has that of its surrounding function. */
 static void set_kinds(const struct grouping *grouping, struct ranking_row *rows)
 {
 	for (size_t i = 0; i < grouping->stacks->n_frames; i++) {
@@ -260,7 +260,7 @@ static int compare_rows(const void *a, const void *b, void *data)
 	return order ? order : (int)x->kind - (int)y->kind;
 }
 
-/* Keeps the rows that weigh something, sorted. */
+/* Keeps the rows with a weight, sorted. */
 static void sort_rows(struct ranking *ranking, bool by_total)
 {
 	size_t n = 0;

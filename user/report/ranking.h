@@ -2,9 +2,9 @@
 /*
  * ranking: the rows of a table, sorted.
  *
- * The selfs of all rows add up to the whole, of waits to all that waited. What belongs to no row of its own is one called
- * `[no stack]`, for functions and modules, or `[no reason]`; what waits for work, if it is folded,
- * is the last one, `[idle]`.
+ * The self weights of all rows add up to the whole; those of waits to all waiting. A remainder
+ * without a row of its own is one called `[no stack]`, for functions and modules, or `[no reason]`.
+ * Idle waits, if folded, are the last row, `[idle]`.
  */
 #ifndef REPORT_RANKING_H
 #define REPORT_RANKING_H
@@ -12,10 +12,10 @@
 #include "core/leaders.h"
 #include "report/report.h"
 
-/* What a report is made from: the stacks, and what waits for work put aside. */
+/* The input of a report: the stacks, with idle waits set aside. */
 struct report_source {
 	const struct stacks *stacks;
-	struct stacks active;	      /* not idle; borrows everything but its entries */
+	struct stacks active;	      /* not idle; borrows everything except its entries */
 	struct stacks_entry *entries; /* owned; NULL: all stacks are active */
 	uint64_t whole, idle;	      /* weights */
 	size_t n_distinct;	      /* stacks */
@@ -26,20 +26,20 @@ int report_source_init(struct report_source *source, const struct stacks *stacks
 void report_source_done(struct report_source *source);
 
 struct ranking_row {
-	const char *name, *module; /* the ranking's or the stacks'; module: "" when unknown */
+	const char *name, *module; /* the ranking's or the stacks'; module: "" if unknown */
 	enum frame_kind kind;
 	uint64_t self, total;
-	uint64_t self_running, total_running; /* of them, on-CPU; only of PROFILE_WALL */
+	uint64_t self_running, total_running; /* the part on-CPU; only in PROFILE_WALL */
 	const char *reason, *command; /* of a wait; else NULL */
 };
 
 struct ranking {
 	struct strings names;
-	struct leaders leaders; /* of waits: what the rows' text is in */
+	struct leaders leaders; /* for waits: owns the rows' text */
 	struct ranking_row *rows;
 	size_t n_rows;
 	bool has_idle; /* the last row is `[idle]` */
-	/* There is something to tell: more than one row, threads, reasons. */
+	/* The table is worth showing: it has more than one row, threads, or reasons. */
 	bool is_telling;
 };
 
@@ -48,10 +48,10 @@ int ranking_make(const struct report_source *source, enum report_by by, bool by_
 		 struct ranking *ret);
 void ranking_done(struct ranking *ranking);
 
-/* How many rows are functions; SIZE_MAX for a ranking that was not made. */
+/* The number of rows that are functions; SIZE_MAX for a ranking that was not made. */
 size_t ranking_functions(const struct ranking *ranking);
 
-/* Of the rows from @first on; the idle one apart. */
+/* Sums of the rows from @first on, without the idle one. */
 struct ranking_rest {
 	size_t n;
 	uint64_t self;

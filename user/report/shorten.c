@@ -8,9 +8,9 @@
 
 #define ELLIPSIS 0x2026
 
-/* Longer names lose their middle at once: no screen shows so much, and brackets take time. */
+/* Longer names lose their middle at once: no screen shows them, and finding brackets takes time. */
 #define MAX_CODES 4096
-/* Whatever nests deeper is one with this level. */
+/* Deeper brackets count as this level. */
 #define MAX_LEVEL 8
 
 size_t shorten_columns(const uint32_t *codes, size_t n)
@@ -22,7 +22,7 @@ size_t shorten_columns(const uint32_t *codes, size_t n)
 	return columns;
 }
 
-/* Puts an ellipsis in the place of [@from, @to). */
+/* Replaces [@from, @to) by an ellipsis. */
 static size_t replace(uint32_t *codes, size_t n, size_t from, size_t to)
 {
 	codes[from] = ELLIPSIS;
@@ -38,7 +38,7 @@ static size_t cut_middle(uint32_t *codes, size_t n, size_t columns)
 		return n;
 	if (columns <= 1)
 		return columns ? replace(codes, n, 0, n) : 0;
-	/* The end tells more: beginnings are namespaces and folders. */
+	/* Keep more of the end: names begin with namespaces and folders. */
 	head_columns = (columns - 1) * 2 / 5;
 	tail_columns = columns - 1 - head_columns;
 	for (; text_code_columns(codes[head]) <= head_columns; head++)
@@ -57,7 +57,7 @@ static bool is_at(const uint32_t *codes, size_t n, const char *text)
 	return !text[i];
 }
 
-/* How much at @codes holds brackets that are none: operators and arrows. */
+/* The length of brackets at @codes that are part of an operator or arrow. */
 static size_t unbracketed(const uint32_t *codes, size_t n)
 {
 	static const char *const operators[] = {"<=>", "<<=", ">>=", "->*", "()", "<<",
@@ -80,7 +80,7 @@ struct brackets {
 	uint32_t opening, closing;
 };
 
-/* How deep brackets nest; 0 if they do not match. */
+/* The depth to which brackets nest; 0 if they do not match. */
 static size_t deepest(const uint32_t *codes, size_t n, struct brackets brackets)
 {
 	size_t depth = 0, most = 0;
@@ -101,7 +101,7 @@ static size_t deepest(const uint32_t *codes, size_t n, struct brackets brackets)
 	return depth ? 0 : most;
 }
 
-/* The longest text in brackets of @level: whether there is one that an ellipsis makes shorter. */
+/* Finds the longest text in brackets of @level; whether an ellipsis makes any shorter. */
 static bool longest(const uint32_t *codes, size_t n, struct brackets brackets, size_t level,
 		    size_t *ret_from, size_t *ret_to)
 {

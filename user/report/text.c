@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report_text: tables whose columns stand at the same place, so that the eye goes down the page.
- * What is sorted by stands first, with a bar, scaled to the largest row; the name comes last, as
- * the only thing that can be any length, and never takes a second line.
+ * report_text: tables with aligned columns, so that the eye can go down the page. The sort key
+ * comes first, with a bar scaled to the largest row. The name comes last, since it can have any
+ * length, and stays on its line.
  */
 #include <string.h>
 
 #include "report/head.h"
 #include "report/tree_text.h"
 
-/* Up to this many columns, a table has neither figures nor modules. */
+/* Up to this width, a table has neither figures nor modules. */
 #define NARROW 60
 
 #define LEAST_MODULE 8
 #define LEAST_NAME   20
 
-/* Columns; 0: there is no such column. */
+/* Widths of columns; 0: not shown. */
 struct columns {
 	size_t bar, running, figure, name, module;
 };
@@ -26,7 +26,7 @@ struct listing {
 	const struct ranking *ranking;
 	enum report_by by;
 	bool by_total;
-	size_t n_rows; /* that are shown, the idle one apart */
+	size_t n_rows; /* rows shown, without the idle one */
 	struct columns columns;
 };
 
@@ -67,7 +67,7 @@ static size_t figure_columns(const struct report_source *source)
 	return most(text_columns(text), strlen("samples"));
 }
 
-/* What stands behind the names of a table; NULL: nothing. */
+/* The heading after the names of a table; NULL: none. */
 static const char *aside_header(enum report_by by)
 {
 	return by == REPORT_FUNCTIONS ? "module" : by == REPORT_WAITS ? "cause, command" : NULL;
@@ -88,7 +88,7 @@ static bool names_functions(enum report_by by)
 	return by == REPORT_FUNCTIONS || by == REPORT_WAITS;
 }
 
-/* What names and modules of the rows shown want. */
+/* The widths that names and modules of the shown rows want. */
 static void measure(const struct listing *listing, size_t *ret_name, size_t *ret_module)
 {
 	char text[ASIDE_SIZE];
@@ -105,7 +105,7 @@ static void measure(const struct listing *listing, size_t *ret_name, size_t *ret
 	}
 }
 
-/* Names have what remains; modules give way to them down to a fifth of the page. */
+/* Names get the remaining width; modules shrink for them, down to a fifth of the page. */
 static void set_columns(struct listing *listing)
 {
 	size_t width = listing->page->columns, name, module, left;
@@ -128,7 +128,7 @@ static void set_columns(struct listing *listing)
 		module ? least(most(name, strlen(singular[listing->by])), left - module - 2) : left;
 }
 
-/* What of a row is on-CPU: reasons say that by themselves. */
+/* Whether to show the on-CPU part of each row; reasons show it themselves. */
 static bool has_running(const struct listing *listing)
 {
 	return listing->columns.running && listing->by != REPORT_REASONS &&
@@ -188,7 +188,7 @@ static void print_row(const struct listing *listing, const struct ranking_row *r
 
 	page_percent(page, head_percent(weight, whole), PERCENT_COLUMNS);
 	page_spaces(page, 1);
-	/* What is idle is not what the others are compared with. */
+	/* Other rows are not compared with the idle one. */
 	page_bar(page, largest ? (double)least(weight, largest) / largest : 0, columns->bar);
 	page_spaces(page, 1);
 	if (has_two_weights(listing->by))
@@ -226,7 +226,7 @@ static void print_rest(const struct listing *listing)
 	n = snprintf(text, sizeof text, "… %s more %s", figure,
 		     rest.n == 1 && listing->by != REPORT_WAITS ? singular[listing->by]
 								: report_by_names[listing->by]);
-	/* Totals do not add up. */
+	/* Totals don't add up. */
 	if (!listing->by_total)
 		snprintf(text + n, sizeof text - n, ", %.1f %%%s",
 			 head_percent(rest.self, listing->source->whole),
@@ -253,12 +253,12 @@ static void print_table(struct listing *listing, size_t limit)
 		print_row(listing, &ranking->rows[n], largest);
 }
 
-/* A table that was asked for and has nothing to show says so. */
+/* A requested table without rows says why. */
 static void print_nothing(struct page *page, enum report_by by)
 {
 	page_line(page);
 	page_text(page, STYLE_DIM,
-		  by == REPORT_THREADS ? "No threads in it: they are told apart with --threads."
+		  by == REPORT_THREADS ? "No threads in it: --threads shows them."
 		  : by == REPORT_WAITS ? "No waits in it: it has no off-CPU time."
 				       : "No reasons in it: it has no off-CPU time.");
 	page_line(page);

@@ -7,7 +7,7 @@
 #include "core/leaders.h"
 #include "report/head.h"
 
-#define LABEL_COLUMNS	12 /* as the summary has them */
+#define LABEL_COLUMNS	12 /* as in the summary */
 #define PERCENT_COLUMNS 5
 #define LEAST_PERCENT	0.05 /* what is told as 0.0 % says nothing */
 #define LEAST_NAME	20
@@ -41,7 +41,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Names are as wide as the widest, where that leaves room for reasons and commands. */
+/* Names are as wide as the widest, if that leaves room for reasons and commands. */
 static struct widths measure(const struct leaders *leaders, size_t limit, size_t columns)
 {
 	struct widths widths = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * top: the few lines that answer where the time goes, at the end of a recording's summary: what ran
+ * top: the few lines at the end of a recording's summary that say where the time goes: what ran
  * longest and what waited longest, see core/leaders.h.
  */
 #ifndef REPORT_TOP_H
@@ -12,12 +12,11 @@
 #include "core/stacks.h"
 
 /*
- * At most @limit lines of each, shares of all that @stacks weigh; nothing for what there is none
- * of.
- * @columns: of the terminal; 0: 100. Errors of both: -ENOMEM; -EINVAL for a comparison.
+ * Writes at most @limit lines of each, as shares of the weight of @stacks; omits an empty list.
+ * @columns: of the terminal; 0: 100. Both return -ENOMEM; -EINVAL for a comparison.
  */
 int top_text(const struct stacks *stacks, size_t limit, unsigned int columns, FILE *stream);
-/* Two members of the object that is open: "hottest" and "waits". */
+/* Writes two members of the open object: "hottest" and "waits". */
 int top_json(const struct stacks *stacks, size_t limit, struct json *json);
 
 #endif

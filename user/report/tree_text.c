@@ -16,9 +16,9 @@ struct drawing {
 	const struct report_source *source;
 	const struct call_tree *tree;
 	bool is_callers;
-	bool *goes_on; /* by level: the branch that is open there is not the last one */
+	bool *goes_on; /* by level: the open branch there is not the last one */
 	size_t figure_columns;
-	size_t max_level; /* that has a line of its own */
+	size_t max_level; /* deepest one with a line of its own */
 };
 
 static const struct tree_node *node_of(const struct drawing *drawing, uint32_t node)
@@ -26,8 +26,7 @@ static const struct tree_node *node_of(const struct drawing *drawing, uint32_t n
 	return &drawing->tree->tree.nodes[node];
 }
 
-/* Returns the columns it took. Too many levels would leave no room for names: the first give way.
- */
+/* Returns the columns used. Too many levels would leave no room for names: leave out the first. */
 static size_t draw_levels(const struct drawing *drawing, const struct call_line *line)
 {
 	struct page *page = drawing->page;
@@ -60,7 +59,7 @@ static void format_elided(char *text, size_t size, const struct tree_node *node,
 	snprintf(text, size, "… %s other%s%s", figure, node->n_elided == 1 ? "" : "s", percent);
 }
 
-/* The name, and behind it what was elided below the node. */
+/* Writes the name, then what was elided below the node. */
 static void draw_name(const struct drawing *drawing, const struct call_line *line, size_t columns)
 {
 	const struct tree *tree = &drawing->tree->tree;
@@ -77,7 +76,7 @@ static void draw_name(const struct drawing *drawing, const struct call_line *lin
 
 		snprintf(percent, sizeof percent, ", %.1f %%", share);
 		format_elided(note, sizeof note, elided, percent);
-		/* What is next to nothing is not worth a word. */
+		/* Almost nothing is not worth a note. */
 		taken = share < 0.05 ? 0 : text_columns(note) + 2;
 	}
 	if (taken && columns < taken + 20)
@@ -90,7 +89,7 @@ static void draw_name(const struct drawing *drawing, const struct call_line *lin
 	}
 }
 
-/* What only goes on from its parent and weighs the same says nothing new. */
+/* Whether the line continues its parent with the same weight: the weight is not repeated. */
 static bool is_repeated(const struct drawing *drawing, const struct call_line *line)
 {
 	const struct tree_node *node = node_of(drawing, line->node);
@@ -181,7 +180,7 @@ static int draw(struct drawing *drawing)
 		return -ENOMEM;
 	draw_header(drawing);
 	for (size_t i = 0; i < tree->n_lines; i++) {
-		/* Trees stand apart; what is only one line does not need to. */
+		/* Separate trees by an empty line, except those of a single line. */
 		if (i > 0 && is_top(tree, i) && !(is_top(tree, i - 1) && is_top(tree, i + 1)))
 			page_line(drawing->page);
 		draw_line(drawing, &tree->lines[i]);

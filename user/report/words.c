@@ -14,7 +14,7 @@ static void say_to_terminal(void *sink, const char *text)
 	text_put_line(sink, text);
 }
 
-/* Not endless, either. */
+/* Names of any length are cut. */
 static void name_to_terminal(void *sink, const char *name)
 {
 	for (int n = 0; n < NAME_LIMIT; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * words: sentences on their way to one of several sinks, each of which escapes them in its way.
- * What others have named is apart from our own words: a name may be more than it looks like.
+ * words: sentences for several sinks, each with its own escaping. Names from profiles stay separate
+ * from our own words, since a name may look like anything.
  */
 #ifndef REPORT_WORDS_H
 #define REPORT_WORDS_H
@@ -12,13 +12,13 @@ struct words {
 	void *sink;
 	void (*say)(void *sink, const char *text); /* ours, with figures */
 	void (*name)(void *sink, const char *name);
-	void (*separate)(void *sink); /* a sentence from the next */
+	void (*separate)(void *sink); /* ends a sentence */
 };
 
-/* Text, and what was named in it, as a terminal or a log shows it: a line per sentence. */
+/* For a terminal or a log: a line per sentence, names escaped. */
 struct words words_terminal(FILE *stream);
 
-/* As printf(). Nothing is said if there is no memory. */
+/* Works like printf(). Writes nothing if there is no memory. */
 void words_say(const struct words *words, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void words_name(const struct words *words, const char *name);
