@@ -433,7 +433,7 @@ static void damaged_ones(void **state)
 	expect_damage("sed -i '/\"format\"/d' baseline.json", "has no \"format\"");
 	expect_damage("echo '{\"format\":1}' >baseline.json", "names no runs");
 	expect_damage("echo '{\"format\":1,\"runs\":[{}]}' >baseline.json", "no bytes");
-	expect_damage("sed -i 's/oncpu/sideways/' baseline.json", "something known was expected");
+	expect_damage("sed -i 's/oncpu/sideways/' baseline.json", "a known value was expected");
 	expect_damage("(printf '{\"format\":1,\"runs\":['; yes '{\"bytes\":1},' | head -n 2000;"
 		      " echo '{}]}') >baseline.json",
 		      "1000 runs or fewer");

@@ -132,7 +132,7 @@ static void faults(void **state)
 	memset(deep, '[', sizeof deep - 1);
 	memcpy(deep, "{\"x\":", 5);
 	deep[sizeof deep - 1] = '\0';
-	expect_fault(deep, "less depth", 1);
+	expect_fault(deep, "less nesting", 1);
 }
 
 int main(void)

@@ -49,7 +49,7 @@ void baseline_copy_text(char *to, size_t size, const char *from)
 struct put {
 	struct json *json;
 	bool on_lines;
-	int depth; /* of objects and lists that are open */
+	int depth; /* of open objects and lists */
 };
 
 static void new_line(const struct put *put)
@@ -58,12 +58,12 @@ static void new_line(const struct put *put)
 		fprintf(put->json->stream, "\n%*s", 2 * put->depth, "");
 }
 
-/* A key or an item comes. */
+/* Begins a line for a key or an item. */
 static void begin_line(const struct put *put)
 {
 	if (!put->on_lines)
 		return;
-	/* The comma stands at the end of the line before. */
+	/* The comma ends the previous line. */
 	if (put->json->comma)
 		fputc(',', put->json->stream);
 	put->json->comma = false;
@@ -187,7 +187,7 @@ void baseline_write(const struct baseline *baseline, FILE *stream)
 
 /* Reading */
 
-/* What is not there is not known; what is not known is let be. */
+/* Missing keys mean unknown, and unknown keys are ignored. */
 struct taking {
 	struct baseline *baseline;
 	size_t capacity; /* of the runs */
@@ -200,7 +200,7 @@ static uint64_t take_seconds(struct json_scan *json)
 	return llround(json_scan_number(json, MAX_SECONDS) * 1e9);
 }
 
-/* The index of one of @names. */
+/* Reads one of @names as its index. */
 static int take_name(struct json_scan *json, const char *const *names, int n)
 {
 	char text[32] = "";
@@ -209,7 +209,7 @@ static int take_name(struct json_scan *json, const char *const *names, int n)
 	for (int i = 0; i < n; i++)
 		if (strcmp(names[i], text) == 0)
 			return i;
-	json_scan_fail(json, "something known");
+	json_scan_fail(json, "a known value");
 	return 0;
 }
 
@@ -316,7 +316,7 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 		json_scan_skip(json);
 }
 
-/* What makes it useless, though every value is one; NULL: nothing. */
+/* Returns what makes it useless although it parses; NULL: nothing. */
 static const char *find_lack(const struct taking *taking)
 {
 	const struct baseline *baseline = taking->baseline;

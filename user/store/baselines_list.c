@@ -12,10 +12,10 @@
 #include "base/array.h"
 #include "base/system.h"
 
-#define MAX_FACTS (4 << 20) /* bytes of baseline.json: what the most runs take, and more */
+#define MAX_FACTS (4 << 20) /* bytes of baseline.json: more than the most runs take */
 #define SHORT	  12	    /* digits of a commit in a message */
 
-/* Calls @take for each name in the folder that may be a key; stops at the first failure. */
+/* Called for each name in the folder that may be a key; a failure ends the listing. */
 typedef int (*take_fn)(void *data, int at, const char *name);
 
 static int each_key(int at, const char *path, take_fn take, void *data)
@@ -39,7 +39,7 @@ static int each_key(int at, const char *path, take_fn take, void *data)
 	return r;
 }
 
-/* What is listed of one name. */
+/* State while listing one name. */
 struct listing {
 	struct baselines_list *list;
 	const char *name;
@@ -50,7 +50,7 @@ static void damage(struct baseline *baseline, const char *what, int error)
 	snprintf(baseline->damage, sizeof baseline->damage, "%s: %s", what, strerror(-error));
 }
 
-/* Reads a file of its own kind only: what came with a cache may be anything. */
+/* Reads a regular file only: a cache may have restored anything. */
 static int read_facts_file(int at, char **ret)
 {
 	_cleanup_close_ int fd =
@@ -118,7 +118,7 @@ static int read_baseline(int at, struct baseline *baseline)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Whether the folder is still what has the name. */
+/* Whether @fd is still the folder called @name. */
 static bool is_still(int fd, int at, const char *name)
 {
 	struct stat open, there;
@@ -128,8 +128,8 @@ static bool is_still(int fd, int at, const char *name)
 }
 
 /*
- * 0: *@baseline is read, damaged or not. -EAGAIN: meanwhile it was replaced or removed, and what
- * was read is nothing. -ENOENT: there is none. -ENOMEM.
+ * Returns 0 with *@baseline read, damaged or not; -EAGAIN if it was replaced or removed meanwhile,
+ * which makes the result invalid; -ENOENT if there is none; -ENOMEM.
  */
 static int try_commit(struct baseline *baseline, int at)
 {
@@ -176,7 +176,7 @@ static int take_commit(void *data, int at, const char *commit)
 	return 0;
 }
 
-/* Of all names, one that can't be read is left out; of one alone, that is said. */
+/* If all names are listed, skips one that can't be read; a single name fails. */
 static int take_name(void *data, int at, const char *name)
 {
 	struct listing listing = {.list = data, .name = name};
@@ -260,11 +260,11 @@ int baselines_run_paths(const char *folder, const struct baseline *baseline, cha
 
 /* Finding */
 
-/* How well a baseline fits what is wanted; commits before branches, whole ones before parts. */
+/* How well a baseline matches; commits win over branches, whole commits over beginnings. */
 enum fit {
 	FIT_NOT,
-	FIT_NEWEST, /* the first one is meant */
-	FIT_PART,   /* the only one is meant */
+	FIT_NEWEST, /* matches several: take the newest */
+	FIT_PART,   /* must be the only match */
 	FIT_COMMIT,
 };
 

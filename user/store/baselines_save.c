@@ -19,12 +19,12 @@
 #define NEW	   ".new-"
 #define OLD	   ".old-"
 #define MOST_TRIES 8	 /* of random names */
-#define MAX_TRIES  10000 /* of a folder that others remove */
+#define MAX_TRIES  10000 /* for a folder that others keep removing */
 
-/* What file systems, those of other systems too, and stores of artifacts refuse in names. */
+/* Characters that file systems, also of other systems, and artifact stores refuse in names. */
 static const char refused[] = "/\\:*?\"<>|@";
 
-/* What is wrong with a key; NULL: nothing. */
+/* Returns what is wrong with a key; NULL: nothing. */
 static const char *fault_of_key(const char *key)
 {
 	size_t n = strlen(key);
@@ -37,9 +37,9 @@ static const char *fault_of_key(const char *key)
 		return "is not UTF-8";
 	for (const unsigned char *p = (const unsigned char *)key; *p; p++)
 		if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0))
-			return "has a control character in it";
+			return "contains a control character";
 	if (strpbrk(key, refused))
-		return "has one of / \\ : * ? \" < > | @ in it";
+		return "contains one of / \\ : * ? \" < > | @";
 	if (*key == '.' || *key == '-')
 		return "begins with a dot or a dash";
 	if (*key == ' ' || key[n - 1] == ' ' || key[n - 1] == '.')
@@ -53,7 +53,7 @@ int baselines_check_key(const char *what, const char *key, struct failure *failu
 
 	if (!fault)
 		return 0;
-	/* What a terminal might obey is not repeated. */
+	/* Don't repeat characters that a terminal might obey. */
 	if (utf8_span(key) != strlen(key) || strstr(fault, "control") || strlen(key) > 200)
 		return failure_set(failure, -EINVAL, "the %s %s", what, fault);
 	return failure_set(failure, -EINVAL, "the %s '%s' %s", what, key, fault);
@@ -68,7 +68,7 @@ static char *path_of(const char *folder, const char *name)
 
 /* Folders */
 
-/* Removes a folder @name of the folder @at, with the files in it: nothing else is in there. */
+/* Removes the folder @name in @at and the files in it; it has no subfolders. */
 static int remove_folder(int at, const char *name)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -89,7 +89,7 @@ static int remove_folder(int at, const char *name)
 	return unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* The name of a folder `@prefix…` of @at that nobody has, which is made. With @at's rights. */
+/* Makes a folder with a new name `@prefix…` in @at, with the rights of @at. */
 static int make_unique(int at, const char *prefix, char name[static BASELINE_ENTRY_SIZE])
 {
 	for (int i = 0; i < MOST_TRIES; i++) {
@@ -123,7 +123,7 @@ static int open_locked(const char *path, enum place_make make, struct place *ret
 	return r;
 }
 
-/* The same for one that is made if it is not there, and again if somebody removed it meanwhile. */
+/* The same, but makes it if it is missing, again if somebody removed it meanwhile. */
 static int make_locked(const char *path, bool *ret_made, struct place *ret, int *ret_lock)
 {
 	int r = -ENOENT;
@@ -135,7 +135,7 @@ static int make_locked(const char *path, bool *ret_made, struct place *ret, int 
 	return r;
 }
 
-/* What dead processes left. @at is locked. */
+/* Removes the leftovers of dead processes. @at is locked. */
 static void remove_abandoned(int at)
 {
 	int listed = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -172,7 +172,7 @@ static bool is_there(int at, const char *name)
 	return fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Has @act done with the rights of the folder. */
+/* Runs @act with the rights of the folder's owner. */
 static int with_rights(struct baselines_saving *saving,
 		       int (*act)(struct baselines_saving *saving), struct failure *failure)
 {
@@ -191,7 +191,7 @@ static int refuse_second(const struct baselines_saving *saving, struct failure *
 	return failure_mend(failure, -EEXIST, "add --replace to save it anew");
 }
 
-/* In the folder of the name, locked, with its rights. */
+/* Runs in the locked folder of the name, with its rights. */
 static int begin(struct baselines_saving *saving)
 {
 	int at = saving->place.fd, r;
@@ -237,7 +237,7 @@ int baselines_saving_begin(const char *folder, const char *name, const char *com
 	return 0;
 }
 
-/* *@ret_bytes: its size. */
+/* *@ret_bytes: the file's size. */
 static int write_file(const struct baselines_saving *saving, const char *name,
 		      baselines_write_fn write, void *data, uint64_t *ret_bytes,
 		      struct failure *failure)
@@ -279,13 +279,13 @@ static int write_facts(void *data, FILE *stream)
 	return 0;
 }
 
-/* Takes a folder out of sight and then away. @at is locked. */
+/* Renames a folder out of the way, then removes it. @at is locked. */
 static int discard(int at, const char *name)
 {
 	char old[BASELINE_ENTRY_SIZE];
 	int r = make_unique(at, OLD, old);
 
-	/* Onto an empty folder, a folder can be renamed. */
+	/* A folder can be renamed onto an empty folder. */
 	if (r == 0 && renameat(at, name, at, old) == 0)
 		return remove_folder(at, old);
 	if (r == 0)
@@ -293,7 +293,7 @@ static int discard(int at, const char *name)
 	return remove_folder(at, name);
 }
 
-/* In the folder of the name, locked, with its rights. */
+/* Runs in the locked folder of the name, with its rights. */
 static int put_in_place(struct baselines_saving *saving)
 {
 	const char *name = saving->entry;
@@ -304,7 +304,7 @@ static int put_in_place(struct baselines_saving *saving)
 			remove_folder(at, name);
 			return 0;
 		}
-		/* A file system that can't, such as NFS: for a moment there is none. */
+		/* File systems without exchange, such as NFS, have none for a moment. */
 		r = discard(at, saving->target);
 	}
 	if (r == 0 && renameat(at, name, at, saving->target) < 0)
@@ -336,7 +336,7 @@ int baselines_saving_commit(struct baselines_saving *saving, const struct baseli
 	return 0;
 }
 
-/* Removes the folder of a name, unless somebody else has put something in there. */
+/* Removes the folder of a name, unless somebody has put something into it. */
 static void remove_name(const char *name_path)
 {
 	const char *name = strrchr(name_path, '/') + 1;

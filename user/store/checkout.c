@@ -11,10 +11,10 @@
 
 #include "base/system.h"
 
-#define MAX_REFERENCES 8 /* that refer to each other */
+#define MAX_REFERENCES 8 /* in a chain */
 #define HEADS	       "refs/heads/"
 
-/* Where the files are. @common is @own, but in one of several work trees of a repository. */
+/* The folders of the files. @common differs from @own if a repository has several work trees. */
 struct repository {
 	char own[PATH_MAX], common[PATH_MAX];
 };
@@ -26,7 +26,7 @@ static bool is_commit(const char *text)
 	return (n == 40 || n == 64) && !text[n];
 }
 
-/* @name as seen from @folder. */
+/* Joins @name to @folder, unless it is absolute. */
 static int join(const char *folder, const char *name, char path[static PATH_MAX])
 {
 	int n = *name == '/' ? snprintf(path, PATH_MAX, "%s", name)
@@ -43,7 +43,7 @@ static int read_in(const char *folder, const char *name, char *text, size_t size
 	return r < 0 ? r : read_text_file(path, text, size);
 }
 
-/* Of another work tree or a submodule, `.git` is a file that says where the rest is. */
+/* In additional work trees and submodules, `.git` is a file that names the folder. */
 static int follow_file(const char *folder, const char *path, char own[static PATH_MAX])
 {
 	static const char key[] = "gitdir: ";
@@ -57,7 +57,7 @@ static int follow_file(const char *folder, const char *path, char own[static PAT
 	return join(folder, text + strlen(key), own);
 }
 
-/* 0, or -ENOENT if @folder is not where a work tree begins. */
+/* Returns 0, or -ENOENT if @folder is not the top of a work tree. */
 static int open_repository(const char *folder, struct repository *repository)
 {
 	char path[PATH_MAX], common[PATH_MAX];
@@ -97,7 +97,7 @@ static int find_repository(const char *folder, struct repository *repository)
 	}
 }
 
-/* The line `COMMIT NAME` of @name in packed-refs. */
+/* Reads the line `COMMIT NAME` of @name in packed-refs. */
 static int read_packed(const struct repository *repository, const char *name,
 		       char commit[static PATH_MAX])
 {
@@ -127,7 +127,7 @@ static int read_packed(const struct repository *repository, const char *name,
 	return r;
 }
 
-/* A reference leads to no other files than references. */
+/* A reference must not lead to files outside refs/. */
 static bool is_reference(const char *name)
 {
 	return strncmp(name, "refs/", 5) == 0 && !strstr(name, "..");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * checkout: which commit is checked out in a folder, as git's own files say.
+ * checkout: finds the commit that is checked out in a folder, by git's own files.
  *
- * git is not run: containers that measure often have none, it refuses the folders of other users
- * (what is measured under sudo), and what it runs, the folder's configuration decides.
+ * It does not run git: containers often lack it, it refuses folders of other users (recording under
+ * sudo), and the folder's configuration decides what it runs.
  * https://git-scm.com/docs/gitrepository-layout
  */
 #ifndef STORE_CHECKOUT_H
@@ -15,8 +15,8 @@ struct checkout {
 };
 
 /*
- * Looks in @folder and those above it. Errors: -ENOENT there is no repository; -ENODATA it has no
- * commit, or keeps its references in tables, which are not read; -errno of reading.
+ * Looks in @folder and its parents. Errors: -ENOENT there is no repository; -ENODATA it has no
+ * commit, or keeps its references in tables, which we don't read; -errno of reading.
  */
 int checkout_read(const char *folder, struct checkout *ret);
 

@@ -24,11 +24,11 @@ void json_scan_fail(struct json_scan *json, const char *wanted)
 	json->fault_line = 1;
 	for (const char *p = json->begin; p < json->at; p++)
 		json->fault_line += *p == '\n';
-	/* Nothing else is read. */
+	/* Stop reading. */
 	json->at += strlen(json->at);
 }
 
-/* Says whether @c comes next, and moves behind it. */
+/* Whether @c comes next; if so, goes past it. */
 static bool eat(struct json_scan *json, char c)
 {
 	json->at += strspn(json->at, " \t\r\n");
@@ -48,7 +48,7 @@ static bool eat_word(struct json_scan *json, const char *word)
 	return true;
 }
 
-/* The items of an object or array that is open. */
+/* Reads the items of an open object or array. */
 static void read_items(struct json_scan *json, char close, json_take_fn take, void *data)
 {
 	char key[KEY_SIZE];
@@ -103,7 +103,7 @@ static unsigned int read_unit(struct json_scan *json)
 	return unit;
 }
 
-/* Behind `\u`. A NUL would end the text: it, and what is no character, are U+FFFD. */
+/* Reads the code after `\\u`. A NUL, which would end the text, and invalid codes become U+FFFD. */
 static size_t read_code(struct json_scan *json, char to[static 4])
 {
 	unsigned int code = read_unit(json);
@@ -133,7 +133,7 @@ static size_t read_escape(struct json_scan *json, char to[static 4])
 	return known ? 1 : 0;
 }
 
-/* The next character of a string; 0: there is none. */
+/* Reads the next character of a string; 0: none. */
 static size_t read_character(struct json_scan *json, char to[static 4])
 {
 	size_t n = utf8_length(json->at);
@@ -169,7 +169,7 @@ void json_scan_string(struct json_scan *json, char *text, size_t size)
 	text[n] = '\0';
 }
 
-/* Where the number that comes next ends; NULL: none does. */
+/* Returns the end of the number that comes next; NULL: not a number. */
 static const char *end_of_number(struct json_scan *json)
 {
 	const char *p = json->at + strspn(json->at, " \t\r\n");
@@ -231,7 +231,7 @@ static void skip_value(void *data, struct json_scan *json, const char *key)
 
 	json->at += strspn(json->at, " \t\r\n");
 	if (deeper.depth > MAX_DEPTH)
-		json_scan_fail(json, "less depth");
+		json_scan_fail(json, "less nesting");
 	else if (*json->at == '{')
 		json_scan_object(json, skip_value, &deeper);
 	else if (*json->at == '[')

@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "base/owner.h"
 
-/* Whether nobody but us can open it. */
+/* Whether only we can open it. */
 static bool is_ours(int fd, bool as_owner)
 {
 	struct stat file;
@@ -19,7 +19,7 @@ static bool is_ours(int fd, bool as_owner)
 	       owner_trusts(file.st_uid, as_owner);
 }
 
-/* Whoever had it before may have removed it, and somebody made another one since. */
+/* The previous holder may have removed it, and somebody may have made another since. */
 static bool is_there(const struct place *place, int fd)
 {
 	struct stat locked, there;

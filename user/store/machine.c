@@ -25,7 +25,9 @@ static int read_fact(const char *root, const char *path, char *text, size_t size
 	return r;
 }
 
-/* The value of `key : value` in a line of /proc/cpuinfo or /proc/meminfo; NULL: another key. */
+/*
+ * Returns the value in a line `key : value` of /proc/cpuinfo or /proc/meminfo; NULL: another key.
+ */
 static char *value_of(char *line, const char *key)
 {
 	size_t n = strlen(key);
@@ -40,7 +42,7 @@ static char *value_of(char *line, const char *key)
 	return colon + 1 + strspn(colon + 1, " \t");
 }
 
-/* As much as fits. */
+/* Copies as much as fits. */
 static void copy(char *text, size_t size, const char *value)
 {
 	size_t n = strlen(value);
@@ -50,7 +52,7 @@ static void copy(char *text, size_t size, const char *value)
 	text[n] = '\0';
 }
 
-/* Says whether @flags has the word. */
+/* Whether @flags has the word @flag. */
 static bool has_flag(const char *flags, const char *flag)
 {
 	size_t n = strlen(flag);
@@ -61,7 +63,7 @@ static bool has_flag(const char *flags, const char *flag)
 	return false;
 }
 
-/* What /proc/cpuinfo says of the first CPU, in the words of the architecture. */
+/* Facts on the first CPU from /proc/cpuinfo, in the architecture's words. */
 struct cpu {
 	char model[128], implementer[32], part[32];
 	bool has_flags, is_virtual;
@@ -85,7 +87,7 @@ static void read_cpu_line(char *line, struct cpu *cpu)
 	}
 }
 
-/* Returns false where there is no such file. */
+/* Calls @take for each line; returns false if there is no such file. */
 static bool each_line(const char *root, const char *path, void (*take)(char *line, void *data),
 		      void *data)
 {
@@ -109,7 +111,7 @@ static void take_cpu_line(char *line, void *data)
 {
 	struct cpu *cpu = data;
 
-	/* The others are like the first; machines with hundreds of them have megabytes of this. */
+	/* The other CPUs are alike, and large machines have megabytes of this. */
 	if (!cpu->has_flags && !cpu->part[0])
 		read_cpu_line(line, cpu);
 }
@@ -165,7 +167,7 @@ static void read_frequency(const char *root, struct machine *machine)
 		machine->max_kilohertz = strtoull(text, NULL, 10);
 }
 
-/* Where the CPU's flags don't tell: as firmware, or Xen, has it. */
+/* If the CPU's flags don't show it, look at the firmware's and Xen's files. */
 static void look_for_hypervisor(const char *root, struct machine *machine)
 {
 	char text[64];

@@ -16,14 +16,14 @@
 #include "store/lock_file.h"
 #include "store/set_lines.h"
 
-/* What a list that is longer costs to rewrite is nobody's intention. */
+/* Nobody needs a longer list, and rewriting it is expensive. */
 #define MOST_INDEX_BYTES (1ULL << 30)
 
-/* In the first bytes of our pages. */
+/* Our pages contain this in their first bytes. */
 #define PAGE_MARK      "name=\"generator\" content=\"bpfflame "
 #define PAGE_MARK_SIZE 1024
 
-/* Whether this file may be written where it is: for root, what others could have put there not. */
+/* Whether we may rewrite this file in place; root must not if others could have put it there. */
 static bool is_writable_here(int fd, bool as_owner)
 {
 	struct stat st;
@@ -32,7 +32,7 @@ static bool is_writable_here(int fd, bool as_owner)
 	       (geteuid() != 0 || (st.st_nlink == 1 && owner_trusts(st.st_uid, as_owner)));
 }
 
-/* The first bytes of a file of the folder. 0: there is none; its size may be 0 as well. */
+/* Reads a file's first bytes. Returns 0 if it is missing or empty. */
 static ssize_t read_start(const struct place *place, const char *name, char *bytes, size_t size)
 {
 	_cleanup_close_ int fd =
@@ -47,7 +47,7 @@ static ssize_t read_start(const struct place *place, const char *name, char *byt
 	return n < 0 ? -errno : n;
 }
 
-/* Also the beginning of what we begin with: somebody died there. */
+/* The file may also be only a beginning of ours: the writer died. */
 static bool index_is_ours(const struct place *place)
 {
 	char bytes[sizeof SET_LINE_START - 1];
@@ -72,7 +72,7 @@ static int check_files(const char *path, const struct place *place, struct failu
 
 	if (!name)
 		return 0;
-	failure_set(failure, -EEXIST, "%s/%s is there already and not bpfflame's", path, name);
+	failure_set(failure, -EEXIST, "%s/%s exists and was not made by bpfflame", path, name);
 	return failure_mend(failure, -EEXIST, "give another --out-dir");
 }
 
@@ -229,7 +229,7 @@ bool set_folder_has_any(const struct set_folder *folder, const struct sets *sets
 
 /* Writing */
 
-/* The end of the last line that is whole, of @size bytes. */
+/* The end of the last whole line within @size bytes. */
 static off_t end_of_lines(int fd, off_t size)
 {
 	char bytes[4096];
@@ -268,7 +268,7 @@ static int append_text(int fd, const char *text, size_t n)
 	return end;
 }
 
-/* The list, to be appended to; a file descriptor. */
+/* Opens the list for appending; returns a file descriptor. */
 static int open_index(const struct place *place)
 {
 	const int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -331,7 +331,7 @@ struct shorter_list {
 	const bool *gone;
 };
 
-/* The list without the lines of those that are gone. */
+/* Writes the list without the removed lines. */
 static int write_shorter(void *data, FILE *stream)
 {
 	const struct shorter_list *list = data;

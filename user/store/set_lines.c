@@ -9,7 +9,7 @@
 #include "store/json_scan.h"
 #include "store/set_names.h"
 
-#define MOST_SECONDS 0x1p32 /* up to it, doubles tell microseconds apart */
+#define MOST_SECONDS 0x1p32 /* up to this, doubles distinguish microseconds */
 #define MOST_FILES   256
 #define MOST_LOSSES  64
 
@@ -76,7 +76,7 @@ static void put_files(const struct sets *sets, const struct set *set, struct jso
 	json_close(json, ']');
 }
 
-/* SET_LINE_START is what this begins with. */
+/* Writes the line, beginning with SET_LINE_START. */
 void set_line_write(const struct sets *sets, const struct set *set, FILE *stream)
 {
 	struct json json = {.stream = stream};
@@ -102,14 +102,14 @@ void set_line_write(const struct sets *sets, const struct set *set, FILE *stream
 	fputc('\n', stream);
 }
 
-/* Reading: what is not there is 0 or "", what is not known is let be. */
+/* Reading: missing values are 0 or "", unknown keys are ignored. */
 
 #define TEXT_SIZE 4096
 
 struct taking {
 	struct sets *sets;
 	struct set set;
-	/* The item that is being read. */
+	/* The current item. */
 	char name[TEXT_SIZE], module[TEXT_SIZE];
 	uint64_t number;
 	size_t n_files, n_losses;
@@ -273,7 +273,7 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 		take_text_fact(taking, json, key);
 }
 
-/* The set is there from the start, for its items to be added to; its facts are filled in then. */
+/* Adds the set first, so that its items can be added to it, and fills in its facts afterwards. */
 int set_line_read(const char *line, struct sets *sets)
 {
 	struct json_scan json = json_scan_of(line);

@@ -35,7 +35,7 @@ void set_time(uint64_t realtime_ns, char text[static SET_TIME_SIZE])
 	snprintf(text + n, SET_TIME_SIZE - n, ".%06uZ", (unsigned int)(realtime_ns % NSEC / 1000));
 }
 
-/* Moves past as many digits as asked for. */
+/* Skips exactly @n digits. */
 static bool skip_digits(const char **text, size_t n)
 {
 	if (strspn(*text, "0123456789") != n)

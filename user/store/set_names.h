@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * set_names: what the files of sets are called, and which names are such ones.
- */
+/* set_names: makes and recognizes the names of sets' files. */
 #ifndef STORE_SET_NAMES_H
 #define STORE_SET_NAMES_H
 
@@ -14,8 +12,8 @@
 
 #define SET_STAMP_SIZE 32
 /*
- * `20261121T130501Z`, UTC; with @milliseconds `20261121T130501.250Z`. Names sort by time as long as
- * all are of one kind.
+ * `20261121T130501Z`, UTC; with @milliseconds `20261121T130501.250Z`. Names of one kind sort by
+ * time.
  */
 void set_stamp(uint64_t realtime_ns, bool milliseconds, char text[static SET_STAMP_SIZE]);
 
@@ -24,15 +22,12 @@ void set_stamp(uint64_t realtime_ns, bool milliseconds, char text[static SET_STA
 void set_time(uint64_t realtime_ns, char text[static SET_TIME_SIZE]);
 
 /*
- * Whether @name is one that the files of sets have: a stamp, a dash, and something behind it; no
- * folder, nothing hidden. Whatever an index says, nothing else is ever removed.
+ * Whether @name can be a file of a set: a stamp, a dash and something more; no folder, not hidden.
+ * Whatever an index says, nothing else is ever removed.
  */
 bool set_name_is_ours(const char *name);
 
-/*
- * Whether @name is what a file of a folder of sets is called while it is written, see
- * base/output.h.
- */
+/* Whether @name is a temporary name of a set folder's file, see base/output.h. */
 bool set_name_is_temporary(const char *name);
 
 #endif

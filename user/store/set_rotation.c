@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One walk from the newest set to the oldest. Of each series it is counted how many stay; there are
- * few series, so they are found by looking at each.
+ * Walks once from the newest set to the oldest and counts the kept sets of each series. There are
+ * few series, so a linear search finds them.
  */
 #include "store/set_rotation.h"
 
 #include <string.h>
 
-/* More are not told apart: their sets stay as far as the number of sets goes. */
+/*
+ * Further series are not counted separately: their sets stay as long as the number of sets allows.
+ */
 #define MOST_SERIES 256
 
 struct series {
@@ -36,7 +38,7 @@ static bool is_too_old(const struct set *set, uint64_t now, uint64_t age)
 	return set_end_ns(set) < now && now - set_end_ns(set) > age;
 }
 
-/* Once one does not fit any more, no older one does: what stays has no gaps. */
+/* Once a set does not fit, no older one does: the kept sets have no gaps. */
 static bool is_too_large(struct walk *walk, uint64_t bytes, uint64_t most)
 {
 	if (__builtin_add_overflow(walk->bytes, bytes, &walk->bytes))
