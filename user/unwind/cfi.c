@@ -9,7 +9,7 @@
 
 #define MAX_LENGTH 12 /* bytes of an entry's length */
 
-/* How an address is encoded: its size, what it counts from, whether it is stored elsewhere. */
+/* How an address is encoded: its size, its base, and whether it is stored elsewhere. */
 enum {
 	PE_ABSPTR = 0x00,
 	PE_ULEB128 = 0x01,
@@ -97,7 +97,7 @@ bool cfi_encoded(const struct cfi_section *section, struct cfi_bytes *bytes, uin
 	return true;
 }
 
-/* Reads the augmentation's data, as its letters say. Returns false for letters not known. */
+/* Reads the augmentation's data by its letters. Returns false for unknown letters. */
 static bool read_augmentation(const struct cfi_section *section, struct cfi_cie *cie,
 			      const char *letters, struct cfi_bytes *bytes)
 {
@@ -121,7 +121,7 @@ static bool read_augmentation(const struct cfi_section *section, struct cfi_cie 
 	return true;
 }
 
-/* Steps over a string, which ends inside @bytes. */
+/* Skips a string, which ends inside @bytes. */
 static const char *read_string(struct cfi_bytes *bytes)
 {
 	const uint8_t *start = bytes->at, *end = memchr(start, '\0', cfi_left(bytes));
@@ -134,7 +134,7 @@ static const char *read_string(struct cfi_bytes *bytes)
 	return (const char *)start;
 }
 
-/* Reads what follows the identifier. Returns false when FDEs can't go on from here. */
+/* Reads what follows the identifier. Returns false if FDEs can't use the CIE. */
 static bool parse_cie(const struct cfi_section *section, struct cfi_cie *cie,
 		      struct cfi_bytes *bytes)
 {
@@ -181,7 +181,9 @@ static int add_cie(struct cfi_section *section, uint32_t offset, struct cfi_byte
 	return 0;
 }
 
-/* The CIE at @offset, which has been met before: entries refer back. Returns false if it wasn't. */
+/*
+ * Finds the CIE at @offset, which must have come before: entries refer back. Returns false if not.
+ */
 static bool find_cie(const struct cfi_section *section, uint64_t offset, uint32_t *ret)
 {
 	size_t low = 0, high = section->n_cies;
@@ -202,7 +204,7 @@ static bool find_cie(const struct cfi_section *section, uint64_t offset, uint32_
 	return true;
 }
 
-/* Reads what follows the identifier. Returns false when the entry is damaged. */
+/* Reads what follows the identifier. Returns false if the entry is damaged. */
 static bool parse_fde(const struct cfi_section *section, uint64_t cie_offset,
 		      struct cfi_bytes bytes, struct cfi_function *function)
 {
@@ -222,7 +224,7 @@ static bool parse_fde(const struct cfi_section *section, uint64_t cie_offset,
 	return !bytes.damaged;
 }
 
-/* Where functions' programs are read in the order of the code, few bytes at a time do. */
+/* Functions' programs read in the order of the code need few bytes at a time. */
 #define FETCH_AHEAD (16u << 10)
 
 const uint8_t *cfi_fetch(struct cfi_section *section, uint32_t offset, uint32_t n)
@@ -244,7 +246,7 @@ const uint8_t *cfi_fetch(struct cfi_section *section, uint32_t offset, uint32_t 
 	return NULL;
 }
 
-/* Cuts the next entry off the section: what its length says. Returns false at the end. */
+/* Cuts the next entry off the section, by its length. Returns false at the end. */
 static bool next_entry(struct cfi_section *section, struct cfi_bytes *ret, bool *is_64)
 {
 	uint32_t left = section->n - section->at, n = left < MAX_LENGTH ? left : MAX_LENGTH;
@@ -270,7 +272,7 @@ static bool next_entry(struct cfi_section *section, struct cfi_bytes *ret, bool 
 	return false;
 }
 
-/* Where the identifier says its CIE is; false: the entry is a CIE itself. */
+/* Reads the offset of the entry's CIE; false: the entry is a CIE itself. */
 static bool read_identifier(const struct cfi_section *section, struct cfi_bytes *bytes, bool is_64,
 			    uint64_t *ret_offset)
 {
@@ -297,7 +299,7 @@ int cfi_next(struct cfi_section *section, struct cfi_function *ret)
 		struct cfi_function function;
 		uint64_t cie;
 
-		if (bytes.at == bytes.end) { /* where an object file's part ended */
+		if (bytes.at == bytes.end) { /* an object file's part ended here */
 			section->at = section->ends_at_zero ? section->n : section->at;
 			continue;
 		}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cfi_bytes: reading numbers from bytes that somebody else wrote.
+ * cfi_bytes: reads numbers from untrusted bytes.
  *
- * A read that would pass the end gives 0, moves to the end and leaves a mark; so a parser may read
- * on and look at the mark once, and loops that run to the end always end.
+ * A read past the end gives 0, moves to the end and sets a mark. So a parser may read on and check
+ * the mark once, and loops that run to the end always end.
  */
 #ifndef UNWIND_CFI_BYTES_H
 #define UNWIND_CFI_BYTES_H
@@ -29,7 +29,7 @@ static inline void cfi_damage(struct cfi_bytes *bytes)
 	bytes->at = bytes->end;
 }
 
-/* Steps over @n bytes and returns where they are, or NULL. */
+/* Skips @n bytes and returns a pointer to them, or NULL. */
 static inline const uint8_t *cfi_skip(struct cfi_bytes *bytes, uint64_t n)
 {
 	const uint8_t *at = bytes->at;
@@ -58,7 +58,7 @@ CFI_FIXED(uint16)
 CFI_FIXED(uint32)
 CFI_FIXED(uint64)
 
-/* LEB128 (DWARF 5, 7.6). What lies above 64 bits is dropped, as it is by every other reader. */
+/* LEB128 (DWARF 5, 7.6). Bits above 64 are dropped, as all other readers do. */
 static inline uint64_t cfi_leb128(struct cfi_bytes *bytes, bool is_signed)
 {
 	uint64_t value = 0;

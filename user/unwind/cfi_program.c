@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The programs in call frame information: instructions that change the rules (DWARF 5, 6.4.2).
+ * Runs the programs in call frame information: instructions that change the rules (DWARF 5, 6.4.2).
  *
- * The rules are kept as the row that would be written now (struct bf_rule), so that a row costs a
- * copy. What a rule can't hold makes a register lost, or the row BF_CFA_UNSUPPORTED; that is no
- * damage, the program goes on. Numbers wrap around where the format's own readers let them.
+ * The rules are kept as a row ready to be written (struct bf_rule), so that a row costs one copy.
+ * If a rule can't be expressed, the register is lost, or the row becomes BF_CFA_UNSUPPORTED; that
+ * is no damage, and the program goes on. Numbers wrap around wherever the format's other readers
+ * let them.
  */
 #include "unwind/cfi.h"
 
@@ -63,7 +64,7 @@ enum {
 
 #define SAVED_UNIT 8 /* bytes; of bf_rule's fp_offset, ra_offset and bx_offset */
 
-/* Of x86-64, by DWARF's numbers: enum bf_register. */
+/* For x86-64, by DWARF's numbers: enum bf_register. */
 static const uint8_t registers[] = {
 	BF_REGISTER_AX,	 BF_REGISTER_DX,  BF_REGISTER_CX,  BF_REGISTER_BX,
 	BF_REGISTER_SI,	 BF_REGISTER_DI,  BF_REGISTER_BP,  BF_REGISTER_SP,
@@ -77,7 +78,7 @@ static int64_t multiply(uint64_t operand, int64_t factor)
 	return operand * (uint64_t)factor;
 }
 
-/* The CFA is @offset bytes from what is in register @reg. */
+/* Sets the CFA to @offset bytes from the value of register @reg. */
 static void set_cfa(struct cfi_program *program, uint64_t reg, int32_t offset)
 {
 	const struct cfi_machine *machine = program->section->machine;
@@ -107,7 +108,7 @@ static void set_cfa_offset(struct cfi_program *program, int64_t offset)
 {
 	struct cfi_state *state = &program->state;
 
-	/* Not the size of any frame. */
+	/* No frame is that large. */
 	if (offset != (int32_t)offset)
 		cfi_damage(&program->bytes);
 	state->cfa_offset = offset;
@@ -115,12 +116,14 @@ static void set_cfa_offset(struct cfi_program *program, int64_t offset)
 		state->rule.cfa_offset = offset;
 }
 
-/* Where the caller's value of register @reg is: @kind, with @offset as that counts. */
+/* Sets where the caller's value of register @reg is: @kind, with @offset in its unit. */
 static void set_place(struct cfi_program *program, uint64_t reg, uint8_t kind, int16_t offset)
 {
 	const struct cfi_machine *machine = program->section->machine;
 	struct bf_rule *rule = &program->state.rule;
-	/* No value, or one that only a leaf has, is as good as lost where none is needed. */
+	/*
+	 * No value, or one that only a leaf has, is as good as lost for registers that others need.
+	 */
 	uint8_t other = kind == CFI_SAVED_UNDEFINED || kind == BF_SAVED_LEAF ? BF_SAVED_LOST : kind;
 	int16_t other_offset = other == kind ? offset : 0;
 
@@ -140,7 +143,7 @@ static void set_place(struct cfi_program *program, uint64_t reg, uint8_t kind, i
 		program->state.sp_is_cfa = false;
 }
 
-/* In memory, @offset bytes from what @kind says. */
+/* In memory, @offset bytes from the base that @kind gives. */
 static void set_stored(struct cfi_program *program, uint64_t reg, uint8_t kind, int64_t offset)
 {
 	int64_t unit = offset / SAVED_UNIT;
@@ -151,7 +154,7 @@ static void set_stored(struct cfi_program *program, uint64_t reg, uint8_t kind, 
 		set_place(program, reg, kind, unit);
 }
 
-/* In register @from. */
+/* Moved to register @from. */
 static void set_moved(struct cfi_program *program, uint64_t reg, uint64_t from)
 {
 	if (from < N_LEAF && program->section->machine->leaf_is_known)
@@ -182,13 +185,13 @@ static void restore(struct cfi_program *program, uint64_t reg)
 		program->state.sp_is_cfa = initial->sp_is_cfa;
 }
 
-/* An expression as compilers write them: a register plus a number, maybe what is stored there. */
+/* An expression as compilers write them: a register plus a number, perhaps dereferenced. */
 struct shape {
 	bool known;
 	bool deref;
 	uint64_t reg;
 	int64_t offset;
-	uint64_t addend; /* to what is stored */
+	uint64_t addend; /* added to the stored value */
 };
 
 static struct cfi_bytes read_block(struct cfi_bytes *bytes)
@@ -201,7 +204,7 @@ static struct cfi_bytes read_block(struct cfi_bytes *bytes)
 	return block;
 }
 
-/* What is added last: `plus_uconst n` or `litn plus`. */
+/* Reads a final addition: `plus_uconst n` or `litn plus`. */
 static uint64_t read_addend(struct cfi_bytes *bytes)
 {
 	uint8_t op = cfi_uint8(bytes);
@@ -239,8 +242,8 @@ static struct shape read_shape(struct cfi_bytes bytes)
 }
 
 /*
- * The one expression that linkers write, for x86-64's procedure linkage table: an entry has 16
- * bytes and pushes a word; behind that, from byte n on, the stack is 8 bytes deeper. n, or 0.
+ * Matches the expression that linkers write for x86-64's procedure linkage table: an entry has 16
+ * bytes and pushes a word, and the stack is 8 bytes deeper from byte n on. Returns n, or 0.
  */
 static uint8_t read_plt(struct cfi_bytes bytes)
 {
@@ -257,7 +260,7 @@ static uint8_t read_plt(struct cfi_bytes bytes)
 }
 
 /*
- * What OpenSSL's hand-written multiplication (bn_mul_mont) says of its frame, in which a register
+ * Matches the frame of OpenSSL's hand-written multiplication (bn_mul_mont), in which a register
  * counts the words: breg7 offset; breg reg 0; lit8; mul; plus; deref; plus_uconst 8.
  */
 static bool read_indexed(struct cfi_bytes bytes, struct bf_rule *rule)
@@ -337,7 +340,7 @@ static void set_location(struct cfi_program *program)
 	const struct cfi_cie *cie = program->cie;
 	uint64_t address;
 
-	/* Rows ascend, and so does this. */
+	/* Rows ascend, and so must this. */
 	if (!cfi_encoded(program->section, &program->bytes, cie->encoding, cie->address_size,
 			 program->start, &address) ||
 	    address - program->start < program->location)
@@ -356,7 +359,7 @@ static void advance(struct cfi_program *program, uint64_t n)
 	program->location = to;
 }
 
-/* A value that is @offset bytes from the CFA, not what is stored there. */
+/* The register's value is @offset bytes from the CFA, not stored there. */
 static void set_value(struct cfi_program *program, uint64_t reg, int64_t offset)
 {
 	set_place(program, reg, BF_SAVED_LOST, 0);
@@ -364,7 +367,7 @@ static void set_value(struct cfi_program *program, uint64_t reg, int64_t offset)
 		program->state.sp_is_cfa = offset == 0;
 }
 
-/* Runs an instruction about where a register is saved. Returns false when it is none of these. */
+/* Runs an instruction about where a register is saved. Returns false for others. */
 static bool run_saved(struct cfi_program *program, uint8_t op)
 {
 	struct cfi_bytes *bytes = &program->bytes;
@@ -397,7 +400,7 @@ static bool run_saved(struct cfi_program *program, uint8_t op)
 	return true;
 }
 
-/* Runs an instruction about the CFA. Returns false when it is none of these. */
+/* Runs an instruction about the CFA. Returns false for others. */
 static bool run_cfa(struct cfi_program *program, uint8_t op)
 {
 	struct cfi_bytes *bytes = &program->bytes;
@@ -434,7 +437,7 @@ static void run(struct cfi_program *program, uint8_t op)
 	case CFA_ADVANCE_LOC4: advance(program, cfi_uint32(bytes)); break;
 	case CFA_REMEMBER_STATE: remember(program); break;
 	case CFA_RESTORE_STATE: recall(program); break;
-	/* Of no interest: exceptions; signatures are stripped off every return address. */
+	/* Irrelevant here: exceptions; signatures, which are stripped off every return address. */
 	case CFA_GNU_ARGS_SIZE: cfi_uleb128(bytes); break;
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 	case CFA_AARCH64_NEGATE_RA_STATE: break;
@@ -459,7 +462,7 @@ static inline void run_any(struct cfi_program *program)
 	}
 }
 
-/* Signal frames are read as the kernel lays them out, if that is what the CFI says, too. */
+/* Signal frames are read in the kernel's layout, if the CFI agrees with it. */
 static bool is_known_signal_frame(const struct cfi_program *program)
 {
 	int32_t sp = program->section->machine->signal_sp;

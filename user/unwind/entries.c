@@ -7,10 +7,10 @@
 
 #include "base/system.h"
 
-#define MAX_TABLE (4u << 20) /* bytes of a symbol table, and of its strings, that are looked at */
-#define MAX_CODE  1024	     /* bytes of a function that are */
+#define MAX_TABLE (4u << 20) /* bytes of a symbol table, and of its strings, to look at */
+#define MAX_CODE  1024	     /* bytes of a function to look at */
 #define MAX_ENTRY 256	     /* bytes of an entry whose symbol has no size */
-#define NO_SYMBOL 64	     /* … that has none, for the file is stripped */
+#define NO_SYMBOL 64	     /* bytes of an entry in a stripped file, without a symbol */
 
 static const char *const makers[] = {"makecontext", "make_fcontext"};
 #define N_MAKERS (sizeof makers / sizeof *makers)
@@ -27,7 +27,7 @@ static void add_entry(struct entries *entries, uint64_t start, uint64_t size, en
 		entries->found[entries->n++] = (struct unwind_entry){start, size, cfa};
 }
 
-/* Reads section @i whole. *@ret stays NULL when that can't be done. */
+/* Reads the whole section @i. *@ret stays NULL if that fails. */
 static int read_section(struct elf_file *file, size_t i, uint8_t **ret, size_t *ret_n)
 {
 	const Elf64_Shdr *section = &file->sections[i];
@@ -47,7 +47,7 @@ static int read_section(struct elf_file *file, size_t i, uint8_t **ret, size_t *
 	return 0;
 }
 
-/* The code of the function @symbol, as much of it as there is in the file. Returns its length. */
+/* Reads the code of the function @symbol, as far as the file has it. Returns its length. */
 static size_t read_code(const struct elf_file *file, const Elf64_Sym *symbol,
 			uint8_t code[static MAX_CODE])
 {
@@ -60,8 +60,10 @@ static size_t read_code(const struct elf_file *file, const Elf64_Sym *symbol,
 		       : 0;
 }
 
-/* What `lea address(%rip), register` takes in the code of @symbol; the byte before, for return
- * addresses are looked up so. Data is no code of the file's, which the caller finds out. */
+/*
+ * Adds the targets of `lea address(%rip), register` in the code of @symbol, each with the byte
+ * before it, where return addresses are looked up. The caller weeds out targets that are data.
+ */
 static void add_planted(struct entries *entries, const Elf64_Sym *symbol)
 {
 	uint8_t code[MAX_CODE];
@@ -85,7 +87,7 @@ static bool is_maker(const char *name)
 	return false;
 }
 
-/* The entry goes as far as its symbol says, or, if that says nothing, to the next one. */
+/* The entry ends where its symbol does or, if that has no size, at the next symbol. */
 static void add_start(struct entries *entries, const Elf64_Sym *symbols, size_t n)
 {
 	uint64_t start = entries->file->entry, size = 0, next = MAX_ENTRY;
@@ -108,7 +110,7 @@ static void add_start(struct entries *entries, const Elf64_Sym *symbols, size_t 
 		add_entry(entries, start, size ? size : next, BF_CFA_ENTRY);
 }
 
-/* Looks through one symbol table, section @i. */
+/* Searches one symbol table, section @i. */
 static int search(struct entries *entries, size_t i)
 {
 	struct elf_file *file = entries->file;
@@ -133,7 +135,7 @@ static int search(struct entries *entries, size_t i)
 	return 0;
 }
 
-/* Whether the entry clears the frame pointer: then its code says what it is (stack_flow.h). */
+/* Whether the entry clears the frame pointer: then stack_flow.h recognizes it from the code. */
 static bool clears_frame_pointer(const struct elf_file *file)
 {
 	const Elf64_Sym entry = {.st_value = file->entry, .st_size = 3};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * entries: where threads and coroutines begin, in code of which no call frame information says so.
+ * entries: finds where threads and coroutines begin, in code whose call frame information does not
+ * say so.
  *
- * Two kinds, both found by the file's symbols. Of the program's own entry, to which nothing
- * returns, the function that lies where the header says. Of what makes the stack of a coroutine
- * (glibc's makecontext; Boost's make_fcontext, which PHP and others have copies of), each piece of
- * code whose address it takes: that becomes the first return address, though no call lies before.
+ * The file's symbols give both kinds. The first is the program's own entry, to which nothing
+ * returns: the function at the header's entry address. The second belongs to functions that make
+ * the stack of a coroutine (glibc's makecontext; Boost's make_fcontext, which PHP and others copy):
+ * each piece of code whose address they take. It becomes the first return address although no call
+ * precedes it.
  */
 #ifndef UNWIND_ENTRIES_H
 #define UNWIND_ENTRIES_H
@@ -20,7 +22,7 @@ struct unwind_entry {
 	enum bf_cfa cfa;      /* BF_CFA_ENTRY, BF_CFA_PLANTED */
 };
 
-/* Gives at most UNWIND_MAX_ENTRIES. Errors: -ENOMEM; what can't be read has none. */
+/* Gives at most UNWIND_MAX_ENTRIES. Errors: -ENOMEM; unreadable symbols give none. */
 int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t *ret_n);
 
 #endif

@@ -7,27 +7,27 @@
 
 #include "base/array.h"
 
-/* In flow->at: 0 nothing is known, INSIDE an instruction, or a state's number, from 1 on. */
+/* Values of flow->at: 0 nothing is known, INSIDE an instruction, or a state's number from 1 on. */
 #define INSIDE	   0xffff
-#define TRIED	   0x8000 /* of the function that is followed, which may still be refused */
+#define TRIED	   0x8000 /* belongs to the current function, which may still be refused */
 #define MAX_STATES 0x7000
 #define N_SLOTS	   0x10000
-#define MAX_TRIES  32 /* of a function, with more and more calls that do not return */
+#define MAX_TRIES  32 /* per function, with more and more calls that do not return */
 #define NOWHERE	   UINT32_MAX
-/* Instructions that are followed for each byte of code; compiled code needs less than one. */
+/* Instructions to follow per byte of code; compiled code needs less than one. */
 #define STEPS_PER_BYTE 6
-#define GUESSES_WON    64 /* by one that was right */
+#define GUESSES_WON    64 /* added by a correct guess */
 #define MANY_REFUSED   64 /* functions */
 #define MAX_ROUNDS     4
 #define BREATHE_AFTER  16 /* functions */
 
-/* In flow->marks. */
+/* Flags of flow->marks. */
 enum {
-	MAYBE_START = 1, /* called by what may be no code: it has to prove itself */
+	MAYBE_START = 1, /* called by possible data: it needs proof */
 	IS_START = 2,
 	ENDLESS = 4,  /* a call that does not return */
-	PROVEN = 8,   /* a way leads out of the function that is followed */
-	RETURNS = 16, /* a function that starts here does, maybe */
+	PROVEN = 8,   /* a way leads out of the current function */
+	RETURNS = 16, /* a function that starts here may return */
 };
 
 /* An instruction that was reached. */
@@ -39,14 +39,14 @@ struct flow_visit {
 	bool is_call, goes_on, leaves, returns;
 };
 
-/* A call after which nothing is known, because it may not return: of a function followed later. */
+/* A call that may not return, so nothing is known after it; in a function followed later. */
 struct flow_doubt {
 	uint32_t at, target;
-	uint32_t start; /* of the function it is in */
+	uint32_t start; /* of the function that contains it */
 	uint8_t length;
 };
 
-/* Where to go on. */
+/* A place to go on from. */
 struct flow_way {
 	uint32_t at, call;
 	uint16_t state;
@@ -113,7 +113,7 @@ uint32_t stack_flow_next(const struct stack_flow *flow, uint32_t at, uint32_t en
 	return at;
 }
 
-/* The range that holds byte @at of the code. */
+/* Returns the range that holds byte @at of the code. */
 static const struct flow_range *find_range(const struct stack_flow *flow, uint32_t at)
 {
 	size_t low = 0, n = flow->n_ranges;
@@ -128,7 +128,7 @@ static const struct flow_range *find_range(const struct stack_flow *flow, uint32
 	return &flow->ranges[low];
 }
 
-/* The byte of the code that lies at @address, or NOWHERE. */
+/* Returns the byte of the code at @address, or NOWHERE. */
 static uint32_t find_address(const struct stack_flow *flow, uint64_t address)
 {
 	size_t low = 0, n = flow->n_ranges;
@@ -178,7 +178,7 @@ static uint32_t hash_state(const struct stack_state *state)
 	return hash >> 32;
 }
 
-/* The number of @state; 0: there are too many. */
+/* Returns the number of @state; 0: there are too many. */
 static uint16_t number_state(struct stack_flow *flow, const struct stack_state *state)
 {
 	uint32_t slot = hash_state(state) % N_SLOTS;
@@ -225,7 +225,7 @@ static void add_call(struct stack_flow *flow, uint32_t at)
 		flow->calls[flow->n_calls++] = at;
 }
 
-/* Where another way to @at came from that contradicts: the call nearest before it is to blame. */
+/* Another way to @at contradicts this one: blame the nearest call before it. */
 static enum verdict refuse(struct stack_flow *flow, uint32_t at, uint32_t call)
 {
 	flow->blamed = call;
@@ -239,7 +239,7 @@ static enum verdict refuse(struct stack_flow *flow, uint32_t at, uint32_t call)
 	return REFUSED;
 }
 
-/* Marks an instruction as reached. Returns false when others overlap it. */
+/* Marks an instruction as reached. Returns false if others overlap it. */
 static bool visit(struct stack_flow *flow, const struct flow_way *way, uint8_t length)
 {
 	if (array_reserve(flow->visits, flow->visits_capacity, flow->n_visits, 1) < 0) {
@@ -257,7 +257,7 @@ static bool visit(struct stack_flow *flow, const struct flow_way *way, uint8_t l
 	return true;
 }
 
-/* Comes to an instruction that was reached before. */
+/* Reaches a known instruction. */
 static enum verdict merge(struct stack_flow *flow, struct flow_way *way)
 {
 	uint16_t number = flow->at[way->at], joined;
@@ -280,7 +280,7 @@ static enum verdict merge(struct stack_flow *flow, struct flow_way *way)
 	return GOES_ON;
 }
 
-/* The function is left, for another one or for its caller. */
+/* Leaves the function, for another one or for its caller. */
 static enum verdict leave(struct stack_flow *flow, const struct flow_way *way)
 {
 	const struct stack_state *state = &flow->states[way->state - 1];
@@ -291,13 +291,13 @@ static enum verdict leave(struct stack_flow *flow, const struct flow_way *way)
 	return REFUSED;
 }
 
-/* Whether @at is where the function that is followed ends. */
+/* Whether another function starts at @at. */
 static bool is_other_start(const struct stack_flow *flow, uint32_t at)
 {
 	return at != flow->start && (flow->marks[at] & IS_START);
 }
 
-/* A jump to @target. */
+/* Follows a jump to @target. */
 static enum verdict jump(struct stack_flow *flow, const struct flow_way *way, uint32_t target)
 {
 	if (target == NOWHERE || is_other_start(flow, target))
@@ -306,7 +306,7 @@ static enum verdict jump(struct stack_flow *flow, const struct flow_way *way, ui
 	return ENDS;
 }
 
-/* A jump to an address that is not in the instruction: out of a table, or another function's. */
+/* A jump to a computed address: from a table, or to another function. */
 static enum verdict jump_computed(struct stack_flow *flow, const struct flow_way *way,
 				  const struct x86_insn *insn)
 {
@@ -316,14 +316,14 @@ static enum verdict jump_computed(struct stack_flow *flow, const struct flow_way
 		return leave(flow, way);
 	if (state.value[STACK_SP] == STACK_OUTERMOST)
 		return ENDS;
-	/* Either that or this: what follows the function must agree. */
+	/* It may be either, so the code after the function must agree with both. */
 	if (flow->computed && !stack_join(&state, &flow->states[flow->computed - 1]))
 		return REFUSED;
 	flow->computed = number_state(flow, &state);
 	return flow->computed ? ENDS : REFUSED;
 }
 
-/* A call: its target starts a function; what follows it waits until all else was followed. */
+/* A call: its target starts a function. What follows it waits until everything else is followed. */
 static enum verdict follow_call(struct stack_flow *flow, const struct flow_way *way,
 				const struct x86_insn *insn, uint64_t address)
 {
@@ -331,13 +331,13 @@ static enum verdict follow_call(struct stack_flow *flow, const struct flow_way *
 	uint32_t next = way->at + insn->length;
 	bool is_aligned = stack_is_aligned(state);
 
-	/* Compilers align the stack for calls; so a way that was only tried was none. */
+	/* Compilers align the stack for calls; a tried way that does not is no code. */
 	if ((flow->is_guess || way->call != NOWHERE) && !is_aligned) {
 		flow->blamed = way->call;
 		return REFUSED;
 	}
 	if (insn->opcode == 0xe8) {
-		if (insn->imm == 0) /* no call: it asks where it is */
+		if (insn->imm == 0) /* not a call: it reads the instruction pointer */
 			return REFUSED;
 		add_call(flow, find_address(flow, address + insn->length + insn->imm));
 	}
@@ -383,7 +383,7 @@ static void note_ways(const struct stack_flow *flow, struct flow_visit *visit,
 	visit->returns = insn->opcode == 0xc3;
 	if (jumps || jumps_maybe || insn->opcode == 0xe8)
 		visit->target = find_address(flow, target);
-	/* A jump out of a table proves nothing of a start that is guessed. */
+	/* A jump through a table proves nothing for a guessed start. */
 	visit->leaves = visit->returns || (is_computed_jump(insn) && !flow->is_guess) ||
 			((jumps || jumps_maybe) && visit->target == NOWHERE);
 	visit->goes_on =
@@ -391,7 +391,7 @@ static void note_ways(const struct stack_flow *flow, struct flow_visit *visit,
 	visit->goes_on |= jumps_maybe;
 }
 
-/* Where the processor goes after @insn, if not on; the state is that before it. */
+/* Follows what @insn does other than going on. The state is the one before it. */
 static enum verdict branch(struct stack_flow *flow, const struct flow_way *way,
 			   const struct x86_insn *insn, uint64_t target)
 {
@@ -420,7 +420,7 @@ static void note_address(struct stack_flow *flow, const struct x86_insn *insn, u
 		add_call(flow, find_address(flow, address + insn->length + insn->disp));
 }
 
-/* Goes on over one instruction. @range holds it. */
+/* Goes on over one instruction of @range. */
 static enum verdict follow_insn(struct stack_flow *flow, const struct flow_range *range,
 				struct flow_way *way)
 {
@@ -479,7 +479,7 @@ static enum verdict follow_way(struct stack_flow *flow, struct flow_way way)
 	return verdict;
 }
 
-/* Follows the ways there are; the returns from calls, which may never happen, come last. */
+/* Follows all ways. Returns from calls, which may never happen, come last. */
 static bool follow_ways(struct stack_flow *flow)
 {
 	while ((flow->n_ways || flow->n_returns) && !flow->no_memory) {
@@ -492,7 +492,7 @@ static bool follow_ways(struct stack_flow *flow)
 	return !flow->no_memory;
 }
 
-/* Forgets what was tried. */
+/* Forgets the tried function. */
 static void roll_back(struct stack_flow *flow)
 {
 	for (size_t i = 0; i < flow->n_visits; i++) {
@@ -557,14 +557,14 @@ static bool set_endless(struct stack_flow *flow, uint32_t call)
 	return true;
 }
 
-/* Whether @visit is a call of what is known to return, which it may not always do, though. */
+/* Whether @visit calls a function known to return, at least sometimes. */
 static bool is_return_known(const struct stack_flow *flow, const struct flow_visit *visit)
 {
 	return !flow->contradicted && visit->target != NOWHERE &&
 	       (flow->marks[visit->target] & RETURNS);
 }
 
-/* Calls after which no way leads out do not return, as far as is known. Whether there are any. */
+/* Marks calls after which no way leads out as not returning. Returns whether there are any. */
 static bool find_endless(struct stack_flow *flow)
 {
 	bool found = false;
@@ -580,7 +580,7 @@ static bool find_endless(struct stack_flow *flow)
 	return found;
 }
 
-/* Tries until there is no contradiction, and nothing unproven after a call. */
+/* Tries until nothing contradicts, and everything after a call is proven. */
 static bool try_often(struct stack_flow *flow, uint32_t at, uint16_t state)
 {
 	uint32_t computed = flow->computed;
@@ -650,7 +650,7 @@ static int follow(struct stack_flow *flow, uint32_t at, uint16_t state, bool nee
 	return flow->no_memory ? -ENOMEM : 0;
 }
 
-/* The length of the padding instruction at @at, or 0. */
+/* Returns the length of the padding instruction at @at, or 0. */
 static uint8_t padding_length(const struct stack_flow *flow, uint32_t at)
 {
 	const struct flow_range *range = find_range(flow, at);
@@ -664,7 +664,7 @@ static uint8_t padding_length(const struct stack_flow *flow, uint32_t at)
 	return 0;
 }
 
-/* The next byte from @at on, before @end, that is neither known nor padding. */
+/* Returns the next byte from @at on, before @end, that is neither known nor padding. */
 static uint32_t next_unknown(const struct stack_flow *flow, uint32_t at, uint32_t end)
 {
 	uint8_t n;
@@ -680,7 +680,7 @@ static uint32_t next_unknown(const struct stack_flow *flow, uint32_t at, uint32_
 	return at;
 }
 
-/* What follows a function's jump to a computed address, up to the next function, is its target. */
+/* After a function's jump to a computed address, the code up to the next function is its target. */
 static int follow_computed(struct stack_flow *flow, uint32_t start)
 {
 	const struct flow_range *range = find_range(flow, start);
@@ -696,8 +696,7 @@ static int follow_computed(struct stack_flow *flow, uint32_t start)
 	return r < 0 ? r : 0;
 }
 
-/* The code that signal handlers return to, `mov $15,%rax; syscall`: after a nop, as in all libcs.
- */
+/* The code that signal handlers return to, `mov $15,%rax; syscall`: after a nop in all libcs. */
 static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
 
 static bool is_restorer(const struct stack_flow *flow, uint32_t start)
@@ -746,7 +745,7 @@ static int follow_function(struct stack_flow *flow, uint32_t start, bool needs_p
 	return r;
 }
 
-/* Code of other rules, as V8's: what agrees with ours there does so by chance. */
+/* Whether the code follows other rules, like V8's, and agrees with ours only by chance. */
 static bool is_foreign(const struct stack_flow *flow)
 {
 	return flow->n_refused > MANY_REFUSED && flow->n_refused > flow->n_functions;
@@ -768,7 +767,7 @@ static int follow_starts(struct stack_flow *flow)
 	return r < 0 ? r : 0;
 }
 
-/* Past the next instruction that ends a block. */
+/* Skips to after the next instruction that ends a block. */
 static uint32_t next_block(const struct stack_flow *flow, uint32_t at, uint32_t end)
 {
 	struct x86_insn insn;
@@ -802,7 +801,7 @@ static int follow_doubt(struct stack_flow *flow, const struct flow_doubt *doubt)
 	return number ? follow(flow, next, number, false) : 0;
 }
 
-/* Each call may decide about others; more rounds than these are not worth it. */
+/* Each call may decide about others; more rounds than this are not worth it. */
 static int follow_doubts(struct stack_flow *flow)
 {
 	bool more = true;
@@ -837,7 +836,7 @@ static int guess(struct stack_flow *flow, uint32_t at)
 	return r;
 }
 
-/* What nothing is seen to call begins after what is known, and has to prove itself. */
+/* Code that nothing seems to call begins after known code, and needs proof. */
 static int follow_rest(struct stack_flow *flow, const struct flow_range *range)
 {
 	uint32_t at = range->at, end = range->at + range->n;

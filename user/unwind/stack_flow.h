@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stack_flow: finds out how x86-64 code that has no call frame information uses its stack, by
- * following each way through a function from where it starts.
+ * stack_flow: finds out how x86-64 code without call frame information uses its stack, by following
+ * each way through a function from its start.
  *
- * What is called starts with the return address on top of the stack, and what the processor does
- * from there on is known; so a state that was reached is right if every step to it was possible.
- * Two kinds of step may not be: a call may never return, and after a jump to a computed address
- * any code may be its target. Such steps are tried: from there on, a way must lead to where the
- * function is left, with its stack and the caller's registers as they were. All ways to a place
- * must agree. A function that contradicts itself is left out as a whole.
+ * A called function starts with the return address on top of the stack, and the effect of every
+ * instruction is known. So a state is right if every step to it was possible. Two kinds of step may
+ * not be: a call may never return, and after a jump to a computed address any code may be its
+ * target. Such steps are tried: from there on, a way must lead to where the function is left, with
+ * its stack and the caller's registers restored. All ways to a place must agree. A function that
+ * contradicts itself is left out as a whole.
  *
- * Time and memory follow the number of bytes, whatever they are.
+ * Time and memory follow the number of bytes, whatever they hold.
  */
 #ifndef UNWIND_STACK_FLOW_H
 #define UNWIND_STACK_FLOW_H
 
 #include "unwind/stack_state.h"
 
-/* Code that lies in one piece. Ranges ascend and don't overlap. */
+/* A contiguous piece of code. Ranges ascend and don't overlap. */
 struct flow_range {
 	uint64_t address;
 	uint64_t offset; /* in the file */
@@ -34,9 +34,8 @@ struct stack_flow {
 	uint32_t n;
 	const struct flow_range *ranges;
 	size_t n_ranges;
-	int64_t guesses; /* instructions that may be followed in vain where nothing says what starts
-			  */
-	void (*breathe)(void *context); /* called every millisecond or so; or NULL */
+	int64_t guesses; /* instructions to follow in vain where no known start is left */
+	void (*breathe)(void *context); /* called about every millisecond; or NULL */
 	void *context;
 	/* For each byte: the state before the instruction that begins there. */
 	uint16_t *at;
@@ -51,7 +50,7 @@ struct stack_flow {
 	uint64_t steps_left;
 	int64_t guesses_left;
 	uint32_t n_functions, n_refused;
-	/* The function that is followed. */
+	/* The function being followed. */
 	struct flow_visit *visits;
 	size_t n_visits, visits_capacity;
 	struct flow_way *ways;
@@ -64,17 +63,17 @@ struct stack_flow {
 	size_t n_endless, endless_capacity;
 	uint32_t start;
 	uint32_t blamed;   /* the call that led to a contradiction */
-	uint32_t computed; /* the state of its jumps to computed addresses; 0: there are none */
-	bool is_guess;	   /* that it starts there */
-	bool contradicted; /* it did itself, until some call was taken for endless */
+	uint32_t computed; /* the state at its jumps to computed addresses; 0: none */
+	bool is_guess;	   /* its start is guessed */
+	bool contradicted; /* it contradicted itself until some call was marked endless */
 	bool no_memory;
 };
 
-/* @flow holds the caller's members, the others are 0. Errors: -ENOMEM. */
+/* The caller sets its members of @flow, the others are 0. Errors: -ENOMEM. */
 int stack_flow_init(struct stack_flow *flow);
 void stack_flow_done(struct stack_flow *flow);
 
-/* A function starts at virtual address @address, if that lies in a range. Errors: -ENOMEM. */
+/* Adds a function at virtual address @address, if that lies in a range. Errors: -ENOMEM. */
 int stack_flow_add(struct stack_flow *flow, uint64_t address);
 
 /* Whether virtual address @address lies in a range. */
@@ -83,12 +82,12 @@ bool stack_flow_has(const struct stack_flow *flow, uint64_t address);
 /* Follows all functions. Errors: -ENOMEM. */
 int stack_flow_run(struct stack_flow *flow);
 
-/* Frees all but what stack_flow_state() and stack_flow_next() say. The code may go, too. */
+/* Frees all except what stack_flow_state() and stack_flow_next() need. The code may go, too. */
 void stack_flow_end(struct stack_flow *flow);
 
-/* The state before the instruction that begins at byte @at of the code; NULL: none is known. */
+/* The state before the instruction that begins at byte @at of the code; NULL: unknown. */
 const struct stack_state *stack_flow_state(const struct stack_flow *flow, uint32_t at);
-/* Where that changes next: the first byte after @at with another state, or @end. */
+/* The first byte after @at with another state, or @end. */
 uint32_t stack_flow_next(const struct stack_flow *flow, uint32_t at, uint32_t end);
 
 #endif

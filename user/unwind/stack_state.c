@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define WORD	 8
-#define RED_ZONE 128 /* below the stack pointer; signal handlers leave it alone */
+#define RED_ZONE 128 /* below the stack pointer; signal handlers spare it */
 #define MAX_STEP (1 << 28)
 
 const struct stack_state stack_start = {
@@ -12,7 +12,7 @@ const struct stack_state stack_start = {
 		  STACK_CALLERS},
 };
 
-/* The number of @reg among the registers that are followed, or N_STACK_REGISTERS. */
+/* The number of @reg among the followed registers, or N_STACK_REGISTERS. */
 static unsigned int follow(uint8_t reg)
 {
 	switch (reg) {
@@ -57,7 +57,7 @@ static int32_t value_of(const struct stack_state *state, uint8_t reg)
 	return i < N_STACK_REGISTERS ? state->value[i] : STACK_OTHER;
 }
 
-/* The address of @insn's operand, if it counts from the CFA. */
+/* The address of @insn's operand, if it is relative to the CFA. */
 static int32_t address_of(const struct stack_state *state, const struct x86_insn *insn)
 {
 	return insn->index == X86_NOTHING ? move(value_of(state, insn->base), insn->disp)
@@ -81,7 +81,7 @@ static void set(struct stack_state *state, uint8_t reg, int32_t value)
 		forget_slots(state, -(int64_t)2 * MAX_STEP, (int64_t)value - RED_ZONE);
 }
 
-/* A word is written at @address: the value of @reg, or of X86_NOTHING that is followed. */
+/* Stores a word at @address: the value of @reg, or of an untracked register (X86_NOTHING). */
 static void store(struct stack_state *state, int32_t address, uint8_t reg)
 {
 	unsigned int i = follow(reg);
@@ -89,12 +89,12 @@ static void store(struct stack_state *state, int32_t address, uint8_t reg)
 
 	if (!is_distance(address))
 		return;
-	/* The return address itself: where to is not known. */
+	/* The return address itself: its target is unknown then. */
 	if (address > -2 * WORD && address < 0) {
 		state->value[STACK_SP] = state->value[STACK_BP] = STACK_OTHER;
 		return;
 	}
-	/* Of two copies the higher lives longer. */
+	/* Of two copies the higher one lives longer. */
 	keeps = address < 0 && i < N_STACK_REGISTERS && state->value[i] == STACK_CALLERS &&
 		(!state->saved[i] || state->saved[i] <= address);
 	forget_slots(state, address, address + WORD);
@@ -102,7 +102,7 @@ static void store(struct stack_state *state, int32_t address, uint8_t reg)
 		state->saved[i] = address;
 }
 
-/* A word is read at @address into @reg. */
+/* Loads a word at @address into @reg. */
 static void load(struct stack_state *state, int32_t address, uint8_t reg)
 {
 	unsigned int i = follow(reg);
@@ -135,7 +135,7 @@ static bool pop(struct stack_state *state, const struct x86_insn *insn, uint8_t 
 	return true;
 }
 
-/* add, sub, lea, mov, and what else writes registers. */
+/* add, sub, lea, mov, and other writes to registers. */
 static bool is_add(const struct x86_insn *insn)
 {
 	return (insn->opcode == 0x81 || insn->opcode == 0x83) && !insn->is_memory &&
@@ -149,8 +149,8 @@ static bool is_sub(const struct x86_insn *insn)
 }
 
 /*
- * `xor %ebp,%ebp` at a function's beginning, with the caller's value kept nowhere: so the ABI has
- * the outermost frame marked. There is no way back from here.
+ * `xor %ebp,%ebp` at a function's beginning, without saving the caller's value: the ABI marks the
+ * outermost frame so. There is no caller.
  */
 static bool ends_chain(const struct stack_state *state, const struct x86_insn *insn)
 {
@@ -160,7 +160,7 @@ static bool ends_chain(const struct stack_state *state, const struct x86_insn *i
 	       state->value[STACK_SP] == -WORD;
 }
 
-/* What @insn does to registers that are followed, as far as that is understood. */
+/* Applies what @insn does to the followed registers, as far as we understand it. */
 static void write_registers(struct stack_state *state, const struct x86_insn *insn)
 {
 	for (uint8_t reg = 0; reg < N_X86_REGISTERS; reg++)
@@ -191,7 +191,7 @@ static bool leave(struct stack_state *state, const struct x86_insn *insn)
 	return pop(state, insn, X86_BP);
 }
 
-/* What a call leaves of the stack: whatever lies below is not kept. */
+/* A call preserves nothing of the stack below. */
 static bool call(struct stack_state *state)
 {
 	int32_t sp = state->value[STACK_SP];
@@ -213,7 +213,7 @@ static bool step_group_ff(struct stack_state *state, const struct x86_insn *insn
 	}
 }
 
-/* An instruction that moves @reg's value by @by. */
+/* An instruction that changes @reg's value by @by. */
 static bool add(struct stack_state *state, uint8_t reg, int64_t by)
 {
 	set(state, reg, move(value_of(state, reg), by));
@@ -306,7 +306,7 @@ bool stack_join(struct stack_state *state, const struct stack_state *other)
 	return true;
 }
 
-/* Where the caller's value of register @i is. Returns an enum bf_saved. */
+/* Where the caller's value of register @i is, as an enum bf_saved. */
 static uint8_t place(const struct stack_state *state, enum stack_register i, int16_t *ret_offset)
 {
 	int32_t words = state->saved[i] / WORD;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Building a table takes three steps: one pass over the section that only finds the functions;
- * sorting them by where they lie in the file; and running their programs in that order, each row
- * going right to its place. So what is kept meanwhile is some bytes for each function and not the
- * rows of all, and functions that overlap are cut before they cost anything: of several that begin
- * at one place the first counts, and a function ends where the next begins.
+ * A table is built in three steps: one pass over the section finds the functions; they are sorted
+ * by their place in the file; their programs run in that order, and each row goes right to its
+ * place. This keeps some bytes per function instead of all rows, and cuts overlapping functions
+ * before they cost anything: of several with one start the first counts, and a function ends where
+ * the next begins.
  *
- * .debug_frame is read after .eh_frame, for nearly every program has some of the latter from the C
+ * .debug_frame is read after .eh_frame: nearly every program has some of the latter from the C
  * library's start files, even if the compiler wrote only the former.
  */
 #include "unwind/table.h"
@@ -23,7 +23,7 @@
 #include "unwind/table_code.h"
 #include "unwind/table_part.h"
 
-/* Looking up a rule reads no thread's memory. */
+/* Looking up a rule does not read the thread's memory. */
 static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 {
 	return -EFAULT;
@@ -31,9 +31,9 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 
 #include "bpf/unwind_step.h"
 
-/* Beyond what linkers make: sections read into memory, segments of code, files' offsets. */
+/* More than linkers make: sections read into memory, segments of code, files' offsets. */
 #define MAX_SECTION  (1u << 30)
-#define MAX_WHOLE    (32u << 20) /* of a section that is not read piece by piece, or unpacked */
+#define MAX_WHOLE    (32u << 20) /* of a section that is read at once, or unpacked */
 #define MAX_SEGMENTS 16
 #define MAX_OFFSET   ((uint64_t)1 << 32)
 
@@ -41,25 +41,25 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 #define DW_CFA_UNDEFINED 0x07
 #define LEAST_FUNCTION	 256 /* bytes; an average */
 
-/* Executable memory that a file fills. */
+/* Executable memory filled from a file. */
 struct code_segment {
 	uint64_t address, offset, n;
 };
 
 struct builder {
 	struct elf_file *file;
-	struct elf_file *debug; /* what was stripped from it, or NULL */
+	struct elf_file *debug; /* the file with its stripped sections, or NULL */
 	struct unwind_table table;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
-	size_t n_eh_functions;		/* those of the first come first, … */
-	size_t n_cfi_functions; /* … and behind those of both the entries: program is the CFA */
+	size_t n_eh_functions;		/* those of .eh_frame come first, … */
+	size_t n_cfi_functions; /* … after .debug_frame's follow the entries: program is the CFA */
 	struct code_segment segments[MAX_SEGMENTS];
 	size_t n_segments;
 	struct cfi_function *functions;
 	size_t n_functions, functions_capacity;
 	uint64_t *order; /* offset in the file << 32 | index of the function */
 	size_t order_capacity;
-	struct table_code code;	   /* what no section says anything of */
+	struct table_code code;	   /* code that no section covers */
 	unwind_breathe_fn breathe; /* or NULL */
 	void *context;
 };
@@ -91,7 +91,7 @@ static void find_segments(struct builder *builder)
 	}
 }
 
-/* Where @function is in the file; its size is cut to what the segment holds. */
+/* Finds the place of @function in the file. Cuts its size to the segment's. */
 static bool place(const struct builder *builder, struct cfi_function *function, uint64_t *ret)
 {
 	for (size_t i = 0; i < builder->n_segments; i++) {
@@ -112,7 +112,7 @@ static int add_function(struct builder *builder, struct cfi_function *function)
 {
 	uint64_t offset;
 
-	/* What linkers threw away keeps its entry, at address 0. */
+	/* Code that linkers dropped keeps its entry, at address 0. */
 	if (!place(builder, function, &offset))
 		return 0;
 	if (array_reserve(builder->functions, builder->functions_capacity, builder->n_functions,
@@ -145,7 +145,7 @@ static int find_functions(struct builder *builder, struct cfi_section *section)
 #define N_DIGITS      3
 #define DIGIT(key, i) ((key) >> (32 + (i)*DIGIT_BITS) & ((1u << DIGIT_BITS) - 1))
 
-/* Sorts by digits from the lowest to the highest, which keeps the order of equals. */
+/* Sorts by one digit at a time, lowest first; equal elements keep their order. */
 static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned int digit)
 {
 	uint32_t starts[1 << DIGIT_BITS] = {}, sum = 0;
@@ -185,7 +185,7 @@ static int sort_functions(struct builder *builder)
 	return 0;
 }
 
-/* What neither section says to be entries of threads. */
+/* Finds entries of threads that neither section marks as such. */
 static int find_entries(struct builder *builder)
 {
 	struct unwind_entry entries[UNWIND_MAX_ENTRIES];
@@ -212,7 +212,7 @@ static int write_entry(struct builder *builder, struct table_writer *writer, enu
 	return r == -ENOSPC ? 0 : r;
 }
 
-/* Writes the rows of a function that lies at @offset. */
+/* Writes the rows of a function at @offset. */
 static int write_function(struct builder *builder, struct table_writer *writer,
 			  const struct cfi_function *function, uint64_t offset)
 {
@@ -239,8 +239,8 @@ static int write_function(struct builder *builder, struct table_writer *writer,
 }
 
 /*
- * The C library's clone ends what it says of itself before the system call, which returns twice:
- * to its caller, and to the child, of which it says that it has none. In between nothing is said.
+ * The C library's clone ends its call frame information before the system call, which returns
+ * twice: to its caller, and to the child, which has none. In between nothing is known.
  */
 static bool is_after_clone(struct builder *builder, const struct cfi_function *next, uint64_t gap)
 {
@@ -255,7 +255,7 @@ static bool is_after_clone(struct builder *builder, const struct cfi_function *n
 	return program && program[0] == DW_CFA_UNDEFINED && program[1] == section->machine->ra;
 }
 
-/* Where the next function begins that does not begin where the @i-th does. */
+/* The start of the next function after the @i-th that has another start. */
 static uint64_t next_offset(const struct builder *builder, size_t i)
 {
 	uint64_t offset = builder->order[i] >> 32;
@@ -266,7 +266,7 @@ static uint64_t next_offset(const struct builder *builder, size_t i)
 	return UINT64_MAX;
 }
 
-/* What the code itself says from @end of a function to @next, where another one begins. */
+/* Writes what the code itself shows from @end of a function to @next, where another begins. */
 static int write_code(struct builder *builder, struct table_writer *writer, uint64_t end,
 		      uint64_t next)
 {
@@ -279,7 +279,7 @@ static int write_code(struct builder *builder, struct table_writer *writer, uint
 	return r;
 }
 
-/* From @end of the @i-th function to @next, where another one begins. */
+/* Fills the gap from @end of the @i-th function to @next, where another begins. */
 static int write_between(struct builder *builder, struct table_writer *writer, size_t i,
 			 uint64_t end, uint64_t next)
 {
@@ -321,7 +321,7 @@ static int write_functions(struct builder *builder, struct table_writer *writer)
 	return r < 0 ? r : table_writer_finish(writer);
 }
 
-/* Where code lies in the file: [@offset, @end), loaded at @address. */
+/* A piece of code in the file: [@offset, @end), loaded at @address. */
 struct code_area {
 	uint64_t offset, end, address;
 };
@@ -333,7 +333,7 @@ static int compare_areas(const void *a, const void *b)
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-/* The sections of code, in the order of the file. Returns how many. */
+/* Finds the sections of code, in the order of the file. Returns their number. */
 static size_t find_areas(const struct builder *builder, struct code_area *areas)
 {
 	size_t n = 0;
@@ -351,7 +351,7 @@ static size_t find_areas(const struct builder *builder, struct code_area *areas)
 	return n;
 }
 
-/* Adds the code of @area, from @from on, that functions from the *@i-th on leave out. */
+/* Adds the code of @area, from @from on, that the functions from the *@i-th on don't cover. */
 static int add_code(struct builder *builder, const struct code_area *area, uint64_t from, size_t *i)
 {
 	int r = 0;
@@ -380,7 +380,7 @@ static bool is_go(struct elf_file *file)
 	return elf_file_section(file, ".go.buildinfo");
 }
 
-/* Looks at the code that has no call frame information. */
+/* Reads the code without call frame information. */
 static int read_code(struct builder *builder)
 {
 	size_t n_sections = builder->file->n_sections, n, k = 0;
@@ -407,14 +407,14 @@ static int read_code(struct builder *builder)
 	builder->code.is_most = builder->code.flow.n / LEAST_FUNCTION > builder->n_functions;
 	if (r == 0)
 		r = table_code_run(&builder->code, builder->breathe, builder->context);
-	if (r < 0) /* nothing was found out, of none of it */
+	if (r < 0) /* nothing was found out about any of it */
 		builder->code.n_ranges = 0;
 	builder->table.n_skipped += r == -ENOSPC;
 	builder->table.n_functions += builder->code.flow.n_functions;
 	return r == -ENOMEM ? r : 0;
 }
 
-/* What an encoded pointer means that is stored elsewhere: at virtual address @address. */
+/* Reads an encoded pointer that is stored at virtual address @address. */
 static bool read_pointer(void *context, uint64_t address, uint64_t *ret)
 {
 	const struct builder *builder = context;
@@ -445,7 +445,7 @@ static int read_piece(const struct cfi_section *section, uint32_t offset, uint32
 			     section->offset + offset, section->bytes, n);
 }
 
-/* Gives the bytes of @source, or room for pieces of them, malloc'ed. */
+/* Gives the bytes of @source, or a buffer for pieces of them, malloc'ed. */
 static int read_bytes(struct section *source, uint8_t **ret)
 {
 	const uint8_t *view;
@@ -468,7 +468,7 @@ static int read_bytes(struct section *source, uint8_t **ret)
 	return r;
 }
 
-/* Errors: -ENOENT there is no such; -EFBIG too large to unpack; as of elf_file_read(). */
+/* Errors: -ENOENT no such section; -EFBIG too large to unpack; as of elf_file_read(). */
 static int read_section(struct builder *builder, const struct elf_file *file,
 			const Elf64_Shdr *header, bool is_zdebug, struct cfi_section *section)
 {
@@ -503,7 +503,7 @@ static int read_section(struct builder *builder, const struct elf_file *file,
 	return 0;
 }
 
-/* Where .eh_frame_hdr says that .eh_frame begins; how long it is, only its last entry says. */
+/* Finds the start of .eh_frame by .eh_frame_hdr; only the last entry gives its length. */
 static bool locate_eh_frame(const struct elf_file *file, Elf64_Shdr *ret)
 {
 	struct {

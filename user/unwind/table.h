@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * table: the unwind table of a file, in the form that the BPF programs read (bpf/wire.h).
- */
+/* table: makes the unwind table of a file, in the form that the BPF programs read (bpf/wire.h). */
 #ifndef UNWIND_TABLE_H
 #define UNWIND_TABLE_H
 
@@ -9,22 +7,22 @@
 #include "unwind/table_part.h"
 
 /*
- * Makes the table of @file from .eh_frame, from .debug_frame for what that leaves out, and from the
- * code itself for what both leave out. Errors: -ENOENT there is none of it, or another machine;
+ * Makes the table of @file from .eh_frame, then .debug_frame for what that omits, then the code
+ * itself for what both omit. Errors: -ENOENT it has none of them, or is for another machine;
  * -ENOEXEC the file is damaged; -ENOMEM; read errors. Bounded: time and memory follow the size of
- * the section, at most some 10 bytes for each, and of a compressed one as it is unpacked.
+ * the section, after unpacking, with at most some 10 bytes of memory per byte.
  */
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
 
 /*
- * The same, with .debug_frame from @debug, the file that it was stripped into, unless that is NULL;
- * and @breathe is called every millisecond or so: a large file takes a hundred.
+ * Takes .debug_frame from @debug, the file that it was stripped into, unless that is NULL. Calls
+ * @tick about every millisecond: a large file takes a hundred.
  */
 int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
 				 unwind_breathe_fn breathe, void *context,
 				 struct unwind_table *ret);
 
-/* Whether sections say nothing of most of the code, so that a debug file is worth looking for. */
+/* Whether sections omit most of the code, so that a debug file is worth looking for. */
 static inline bool unwind_table_is_bare(const struct unwind_table *table)
 {
 	return table->bare_bytes > table->code_bytes - table->read_bytes;

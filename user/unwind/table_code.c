@@ -12,7 +12,7 @@
 #define MAX_SYMBOLS  (1u << 22)
 #define MAX_NAME     512
 #define FEW_GUESSES  1024
-#define LEAST_LENGTH 16 /* of code: what is shorter is padding between functions */
+#define LEAST_LENGTH 16 /* of code: shorter pieces are padding between functions */
 
 void table_code_done(struct table_code *code)
 {
@@ -22,7 +22,7 @@ void table_code_done(struct table_code *code)
 	*code = (struct table_code){};
 }
 
-/* nop of any length, int3, zeros. */
+/* Whether the bytes are nops of any length, int3, or zeros. */
 static bool is_padding(const uint8_t *bytes, size_t n)
 {
 	struct x86_insn insn;
@@ -59,7 +59,9 @@ int table_code_add(struct table_code *code, uint64_t address, uint64_t offset, u
 	return 0;
 }
 
-/* Parts of functions that compilers put elsewhere: they have symbols, too. */
+/*
+ * Whether it names a part of a function that the compiler put elsewhere; these have symbols, too.
+ */
 static bool is_part(struct elf_file *file, uint32_t names, uint32_t name)
 {
 	char text[MAX_NAME];
@@ -86,7 +88,7 @@ static int add_symbols(struct table_code *code, const Elf64_Sym *symbols, size_t
 	return r;
 }
 
-/* Functions start where symbols say so. What can't be read has none. */
+/* Adds functions at the symbols. Unreadable symbols give none. */
 static int read_symbols(struct table_code *code, const Elf64_Shdr *section)
 {
 	Elf64_Sym *symbols = malloc(N_SYMBOLS * sizeof *symbols);
@@ -108,7 +110,7 @@ static int read_symbols(struct table_code *code, const Elf64_Shdr *section)
 	return r;
 }
 
-/* What was found out needs less room than finding it out does. */
+/* Frees what is no longer needed once the states are known. */
 static void free_code(struct table_code *code)
 {
 	stack_flow_end(&code->flow);
@@ -127,7 +129,7 @@ int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *con
 	flow->code = code->bytes;
 	flow->ranges = code->ranges;
 	flow->n_ranges = code->n_ranges;
-	/* Of what has call frame information elsewhere the rest is mostly data. */
+	/* If call frame information covers most of the file, the rest is mostly data. */
 	flow->guesses = code->is_most ? flow->n : FEW_GUESSES;
 	flow->breathe = breathe;
 	flow->context = context;

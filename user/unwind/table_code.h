@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * table_code: rows for the code of a file that call frame information leaves out, which musl's and
- * other libraries' is, and much that was written by hand. They are found in the code itself, see
- * stack_flow.h. x86-64 only.
+ * table_code: makes rows for the code of a file that call frame information omits, as in musl,
+ * other libraries and much hand-written code. The code itself gives them, see stack_flow.h. x86-64
+ * only.
  */
 #ifndef UNWIND_TABLE_CODE_H
 #define UNWIND_TABLE_CODE_H
@@ -24,15 +24,15 @@ struct table_code {
 void table_code_done(struct table_code *code);
 
 /*
- * Adds @n bytes of code at virtual address @address, if it is not only padding; both ascend.
- * Errors: -ENOMEM, -ENOSPC there is too much of it, read errors.
+ * Adds @n bytes of code at virtual address @address, unless it is only padding. Addresses and
+ * offsets ascend. Errors: -ENOMEM, -ENOSPC there is too much of it, read errors.
  */
 int table_code_add(struct table_code *code, uint64_t address, uint64_t offset, uint64_t n);
 
-/* Finds out about all that was added. Errors: -ENOMEM. */
+/* Analyses everything that was added. Errors: -ENOMEM. */
 int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *context);
 
-/* Writes what is known of the code at offsets from @from to @to; both ascend. Errors: -ENOMEM. */
+/* Writes the rows for the code at offsets @from to @to; both ascend. Errors: -ENOMEM. */
 int table_code_write(struct table_code *code, struct table_writer *writer, uint64_t from,
 		     uint64_t to);
 

@@ -10,7 +10,7 @@
 
 #define MAX_PARTS (1u << 14) /* files have no code beyond 4 GiB */
 
-/* The answer begins with this; the sizes of the parts follow, then the words of them all. */
+/* The beginning of the answer; the sizes of the parts follow, then the words of them all. */
 struct table_header {
 	int32_t error;
 	uint8_t is_elf, is_go;
@@ -19,7 +19,7 @@ struct table_header {
 	uint64_t code_bytes, read_bytes, bare_bytes;
 };
 
-/* --- who asks --- */
+/* --- The requesting side --- */
 
 bool unwind_part_is_sound(const struct unwind_part *part)
 {
@@ -61,7 +61,7 @@ static bool lay_parts(struct unwind_table *table, const uint32_t *sizes, uint32_
 	return n_words == 0;
 }
 
-/* Takes @block, an answer of @n bytes. */
+/* Takes over @block, an answer of @n bytes. */
 static int read_answer(void *block, size_t n, struct table_result *ret)
 {
 	const struct table_header *header = block;
@@ -145,7 +145,7 @@ int table_job_call(struct reader *reader, const struct table_question *question,
 	return r;
 }
 
-/* --- the reader's side --- */
+/* --- The reader's side --- */
 
 static int send_table(const struct reader_request *request, const struct table_header *header,
 		      const struct unwind_table *table)
@@ -171,7 +171,7 @@ static int send_table(const struct reader_request *request, const struct table_h
 	return r;
 }
 
-/* Builds the table of @elf, with what was stripped from it if most of its code has none. */
+/* Builds the table of @elf, with the stripped sections if most of its code lacks them. */
 static int build(const struct reader_request *request, struct elf_file *elf,
 		 int (*open_debug)(const struct reader_request *request, struct elf_file *elf),
 		 struct unwind_table *ret)

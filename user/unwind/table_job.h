@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * table_job: has a reader (base/reader.h) make the unwind table of a file.
- */
+/* table_job: has a reader (base/reader.h) make the unwind table of a file. */
 #ifndef UNWIND_TABLE_JOB_H
 #define UNWIND_TABLE_JOB_H
 
 #include "base/reader.h"
 #include "unwind/table.h"
 
-/* What is found out about a file. */
+/* The reader's findings about a file. */
 struct table_result {
 	struct unwind_table table; /* if @error is 0 */
 	int error;		   /* as of unwind_table_build() */
@@ -17,7 +15,7 @@ struct table_result {
 
 struct table_question {
 	int file;
-	const char *path;		  /* it was mapped as that … */
+	const char *path;		  /* the path it was mapped from … */
 	int root;			  /* … by a process with this root folder; -1: ours */
 	const struct reader_debug *debug; /* or NULL */
 	bool (*wait)(void *context, uint64_t quiet_ns); /* as in struct reader_call */
@@ -25,20 +23,20 @@ struct table_question {
 };
 
 /*
- * Makes the table of a file in @reader. What the reader gives is checked: look-ups in it stay
- * within it. Errors: as of reader_call().
+ * Makes the table of a file in @reader. The answer is checked: look-ups in it stay within it.
+ * Errors: as of reader_call().
  */
 int table_job_call(struct reader *reader, const struct table_question *question,
 		   struct table_result *ret);
 
 /*
- * The reader's side: READER_TABLE. @open_debug: opens the file that .debug_frame was stripped into,
- * as in struct reader_debug; or NULL.
+ * The reader's side of READER_TABLE. @open_debug: opens the file that .debug_frame was stripped
+ * into, as in struct reader_debug; or NULL.
  */
 int table_job_run(struct reader_request *request,
 		  int (*open_debug)(const struct reader_request *request, struct elf_file *elf));
 
-/* Whether look-ups in @part, made by somebody else, stay within it. */
+/* Whether look-ups in @part, from an untrusted source, stay within it. */
 bool unwind_part_is_sound(const struct unwind_part *part);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A part is collected in three arrays, its size being known only at the end: rows in the order of
- * the file, the directory, and the rules, each once. A hash over the rules finds those that a row
- * repeats, which is nearly all. The search gives up after some steps and keeps a rule twice then,
- * so that rules made to collide cost room in their file's table and no time.
+ * A part's size is known only at its end, so it is collected in three arrays: rows in the order of
+ * the file, the directory, and the distinct rules. A hash over the rules finds repeated ones, as
+ * nearly all are. The search gives up after some steps and stores the rule again: rules made to
+ * collide cost room in their own file's table, but no time.
  */
 #include "unwind/table_part.h"
 
@@ -48,7 +48,7 @@ static uint32_t hash_rule(const struct bf_rule *rule)
 	return (halves[0] ^ halves[1] * HASH_FACTOR) * HASH_FACTOR >> 32;
 }
 
-/* The place of @rule, or where it may be put; NULL: it is not near where it belongs. */
+/* The slot of @rule, or a free one for it; NULL: none near its place. */
 static uint32_t *find_slot(const struct table_writer *writer, const struct bf_rule *rule)
 {
 	uint32_t mask = writer->n_slots - 1, at = hash_rule(rule);
@@ -80,7 +80,7 @@ static int grow_slots(struct table_writer *writer)
 	return 0;
 }
 
-/* The number of @rule, which is added when it is new. */
+/* Gives the number of @rule; adds it if it is new. */
 static int number_rule(struct table_writer *writer, const struct bf_rule *rule, uint32_t *ret)
 {
 	uint32_t *slot = find_slot(writer, rule);
@@ -98,7 +98,7 @@ static int number_rule(struct table_writer *writer, const struct bf_rule *rule, 
 	return writer->n_rules > writer->n_slots / 2 ? grow_slots(writer) : 0;
 }
 
-/* Moves to page @page of the part: those between have the row that holds all through them. */
+/* Moves to page @page of the part. The pages between get the row that holds through them. */
 static void move_to_page(struct table_writer *writer, uint32_t page)
 {
 	while (writer->page < page) {
@@ -113,7 +113,7 @@ static uint32_t part_words(const struct table_writer *writer, uint32_t n_pages)
 	return 1 + n_pages + 1 + writer->n_rules * BF_RULE_WORDS + writer->n_rows;
 }
 
-/* The part in the layout of bpf/wire.h: what counts from 0 then counts from the part's start. */
+/* Lays out the part as in bpf/wire.h: indexes become relative to the part's start. */
 static void lay_out(const struct table_writer *writer, uint32_t n_pages, uint32_t *words)
 {
 	uint32_t rules_at = 1 + n_pages + 1;
@@ -172,7 +172,7 @@ static void count_code(struct table_writer *writer, uint64_t offset, bool known)
 		writer->known_from = offset;
 }
 
-/* Ends the part. A rule that holds further than to its end goes on in the next one. */
+/* Ends the part. A rule that still holds at its end is repeated in the next one. */
 static int next_part(struct table_writer *writer, uint64_t offset, uint32_t part)
 {
 	uint64_t end = (uint64_t)(writer->part + 1) << BF_PART_SHIFT;

@@ -5,12 +5,13 @@
 #include <string.h>
 
 /*
- * What follows each opcode, a letter for each:
+ * What follows each opcode, by letter:
+ *
  *	.  nothing		M  ModRM		b  8 bits	w  16 bits
  *	z  32 bits, 16 with 66	B  ModRM and b		Z  ModRM and z	d  32 bits
- *	v  like z, 64 with REX.W	o  64 bits	T  ModRM, and bits if it is a test (F6)
- *	U  the same, F7		p  a prefix		R  REX		x  refused, or read
- *elsewhere
+ *	v  like z, 64 with REX.W			o  64 bits	p  a prefix
+ *	T  ModRM, and 8 bits if it is a test (F6)	U  the same, F7	R  REX
+ *	x  refused, or read elsewhere
  */
 static const char one_byte[] = "MMMMbzxxMMMMbzxx" /* 00 */
 			       "MMMMbzxxMMMMbzxx"
@@ -54,7 +55,7 @@ struct reader {
 	const uint8_t *bytes;
 	size_t at, n;
 	bool failed;
-	uint8_t rex; /* W R X B, and 0x40 when there is one */
+	uint8_t rex; /* W R X B, and 0x40 if there is one */
 	bool has_67;
 	uint8_t mod;
 	uint8_t vvvv;
@@ -68,7 +69,7 @@ static uint8_t next_byte(struct reader *reader)
 	return 0;
 }
 
-/* A number of @size bytes, sign-extended. */
+/* Reads a number of @size bytes, sign-extended. */
 static int64_t next_number(struct reader *reader, unsigned int size)
 {
 	uint64_t value = 0;
@@ -139,7 +140,7 @@ static void read_operands(struct reader *reader, struct x86_insn *insn, char kin
 	case 'U': insn->imm = next_number(reader, is_test ? word : 0); break;
 	default: reader->failed = true;
 	}
-	/* A 16-bit jump: AMD and Intel do not agree on its length. */
+	/* A 16-bit jump: AMD and Intel disagree on its length. */
 	if (kind == 'd' && insn->has_66)
 		reader->failed = true;
 }
@@ -183,7 +184,7 @@ static void read_escaped(struct reader *reader, struct x86_insn *insn)
 	}
 }
 
-/* The prefix that @pp of VEX and EVEX is short for. */
+/* Sets the prefix that @pp of VEX and EVEX encodes. */
 static void set_short_prefix(struct x86_insn *insn, uint8_t pp)
 {
 	insn->has_66 = pp == 1;
@@ -223,7 +224,7 @@ static void read_vex(struct reader *reader, struct x86_insn *insn, uint8_t first
 	read_vex_opcode(reader, insn, map);
 }
 
-/* A displacement of 8 bits counts in units that are not known here: such an address is none. */
+/* An 8-bit displacement counts in units that we don't know: such an address is unknown. */
 static void read_evex(struct reader *reader, struct x86_insn *insn)
 {
 	uint8_t first = next_byte(reader), second = next_byte(reader);
@@ -241,7 +242,7 @@ static void read_evex(struct reader *reader, struct x86_insn *insn)
 
 #define BIT(reg) (uint16_t)(1u << (reg))
 
-/* The r/m operand, if it is a register. @is_byte: 4 to 7 are AH to BH where there is no REX. */
+/* The r/m operand, if it is a register. @is_byte: 4 to 7 are AH to BH without REX. */
 static uint16_t rm_bit(const struct reader *reader, const struct x86_insn *insn, bool is_byte)
 {
 	if (insn->is_memory)
@@ -354,7 +355,7 @@ static uint16_t one_byte_writes(const struct reader *reader, const struct x86_in
 	}
 }
 
-/* Of 0F: instructions that exist with and without VEX, from vector to general registers. */
+/* Map 0F: instructions with and without VEX that move from vector to general registers. */
 static uint16_t vector_writes(const struct reader *reader, const struct x86_insn *insn)
 {
 	switch (insn->opcode & 0xff) {

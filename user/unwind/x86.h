@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * x86: decodes one instruction of x86-64, as far as following the stack needs it: its length, its
- * operands and the general registers that it may write. Instructions that are not known are
- * refused; registers are rather said to be written once too often.
+ * x86: decodes one x86-64 instruction as far as following the stack needs it: its length, its
+ * operands and the general registers that it may write. Refuses unknown instructions; in doubt,
+ * reports a register as written.
  *
  * Source: Intel's Software Developer's Manual, volume 2, chapter 2 and appendix A.
  */
@@ -31,10 +31,10 @@ enum x86_register {
 	X86_R15,
 	N_X86_REGISTERS,
 	X86_IP,	     /* as the base of an address */
-	X86_NOTHING, /* no base, no index, or one of no interest */
+	X86_NOTHING, /* no base, no index, or an irrelevant one */
 };
 
-/* The opcode of map 0F as one number. */
+/* An opcode of map 0F as one number. */
 #define X86_0F(opcode) (0x0f00 | (opcode))
 
 struct x86_insn {
@@ -45,18 +45,18 @@ struct x86_insn {
 	bool has_66;
 	uint8_t repeat; /* 0xf2, 0xf3 or 0 */
 	bool has_modrm;
-	bool is_memory; /* the r/m operand is */
+	bool is_memory; /* the r/m operand is in memory */
 	uint8_t reg, rm;
 	uint8_t opcode_reg;  /* in the opcode's lower three bits */
 	uint8_t base, index; /* of the address */
 	int32_t disp;
-	int64_t imm;	 /* sign-extended; of a jump: from the next instruction */
-	uint16_t writes; /* bit set of general registers; not the stack pointer's own steps */
+	int64_t imm;	 /* sign-extended; for a jump: from the next instruction */
+	uint16_t writes; /* bit set of general registers, without the stack pointer's own steps */
 };
 
 #define X86_MAX_LENGTH 15
 
-/* Decodes the instruction at @bytes, of which @n are there. Errors: -ENOEXEC it is not known. */
+/* Decodes the instruction at @bytes, of which @n are available. Errors: -ENOEXEC it is unknown. */
 int x86_decode(const uint8_t *bytes, size_t n, struct x86_insn *ret);
 
 #endif
