@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/system.h"
 #include "symbol/demangle.h"
 #include "symbol/elf_starts.h"
 #include "symbol/elf_symbols.h"
+#include "symbol/go_names.h"
 #include "symbol/jit.h"
 #include "symbol/lookups.h"
 
@@ -128,6 +131,71 @@ static int find_names(struct elf_file *mapped, const struct names_question *ques
 	return r;
 }
 
+/* Adds what @more says of those of the @n lookups at @where; @frames says nothing of them. */
+static int join_frames(struct dwarf_frames *frames, const struct dwarf_frames *more,
+		       const uint32_t *where, size_t n)
+{
+	int r = array_reserve(frames->frames, frames->frames_capacity, frames->n_frames,
+			      more->n_frames);
+
+	if (r < 0 || !more->n_frames)
+		return r;
+	if (more->n_frames > UINT32_MAX - frames->n_frames)
+		return -E2BIG;
+	memcpy(frames->frames + frames->n_frames, more->frames,
+	       more->n_frames * sizeof *more->frames);
+	for (size_t i = 0; i < n; i++) {
+		frames->first[where[i]] = frames->n_frames + more->first[i];
+		frames->n[where[i]] = more->n[i];
+	}
+	frames->n_frames += more->n_frames;
+	return 0;
+}
+
+/* What a Go program's own table leaves out: C that was linked to it. */
+static int find_rest(struct elf_file *mapped, const struct names_question *question,
+		     const struct debug_place *place, struct lookups *lookups,
+		     struct strings *strings, struct dwarf_frames *frames, bool *damaged)
+{
+	_cleanup_free_ uint64_t *addresses = malloc((lookups->n + 1) * sizeof *addresses);
+	_cleanup_free_ uint32_t *names = calloc(lookups->n + 1, sizeof *names);
+	_cleanup_free_ uint32_t *where = malloc((lookups->n + 1) * sizeof *where);
+	struct lookups rest = {addresses, names, 0};
+	struct dwarf_frames more = {};
+	int r = addresses && names && where ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < lookups->n && r == 0; i++) {
+		if (lookups->names[i])
+			continue;
+		where[rest.n] = i;
+		addresses[rest.n++] = lookups->addresses[i];
+	}
+	if (r == 0 && rest.n)
+		r = find_names(mapped, question, place, &rest, strings, &more, damaged);
+	for (size_t i = 0; i < rest.n && r == 0; i++)
+		lookups->names[where[i]] = names[i];
+	if (r == 0)
+		r = join_frames(frames, &more, where, rest.n);
+	dwarf_frames_done(&more);
+	return r;
+}
+
+/* A Go program's own table first: it is there, stripped or not, and says what Go's tools say. */
+static int find_all_names(struct elf_file *mapped, const struct names_question *question,
+			  const struct debug_place *place, struct lookups *lookups,
+			  struct strings *strings, struct dwarf_frames *frames, bool *damaged)
+{
+	bool go_damaged = false;
+	int r = go_names_find(mapped, lookups, question->lines, strings, frames, &go_damaged);
+
+	if (r == -ENOENT)
+		r = find_names(mapped, question, place, lookups, strings, frames, damaged);
+	else if (r == 0)
+		r = find_rest(mapped, question, place, lookups, strings, frames, damaged);
+	*damaged |= go_damaged;
+	return r;
+}
+
 /* What has no name is told apart by where its function begins, if that is known. */
 static int find_starts(const struct elf_file *mapped, struct file_names *names,
 		       const struct translated *addresses, size_t n)
@@ -163,7 +231,7 @@ static int name_addresses(struct elf_file *mapped, const struct names_question *
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || addresses[i].address != addresses[i - 1].address)
 			values[lookups.n++] = addresses[i].address;
-	r = find_names(mapped, question, place, &lookups, strings, &frames, &ret->damaged);
+	r = find_all_names(mapped, question, place, &lookups, strings, &frames, &ret->damaged);
 	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
 		struct named_address *item = &ret->items[addresses[i].at];
 
