@@ -402,3 +402,34 @@ def test_file_capabilities_open_no_files_for_their_user(with_file_capabilities, 
     assert result.returncode == 1, result
     assert "ermission denied" in result.stderr or "not permitted" in result.stderr, result
     assert "password" not in result.stdout
+
+
+SYMBOLS = """
+#include <unistd.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void secret_name(void) { for (int i = 0; i < 100000; i++) sink += i; }
+int main(void) { alarm(2); for (;;) secret_name(); }
+"""
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_file_capabilities_read_no_symbols_for_their_user(with_file_capabilities, tmp_path, mode):
+    """Neither a file below --symfs nor a folder on the way is seen that its user can't see."""
+    folder = with_file_capabilities.parent
+    program, symbols = folder / "program", tmp_path / "symfs"
+    subprocess.run(["gcc", "-O2", "-g", "-x", "c", "-", "-o", program], input=SYMBOLS, text=True, check=True)
+    debug = symbols / str(folder)[1:] / ".debug" / "program.debug"
+    debug.parent.mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program], check=True)
+    for parent in [*debug.parents][:-2]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    debug.chmod(mode)
+    words = ["-q", "-F", "499", "-d", "0.5", "--symfs", symbols, "-o", "-", "--", program]
+    users = subprocess.run(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", with_file_capabilities,
+                            *words], cwd=folder, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
+    assert "program;" in users
+    assert ("secret_name" in users) == (mode == 0o644), users
+    roots = subprocess.run([BPFFLAME, *words], cwd=folder, check=True, stdout=subprocess.PIPE, text=True,
+                           timeout=60).stdout
+    assert "secret_name" in roots

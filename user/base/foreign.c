@@ -19,6 +19,7 @@
 
 #include "base/broker.h"
 #include "base/elf_file.h"
+#include "base/sandbox.h"
 #include "base/system.h"
 
 #define FIND_FLAGS (O_PATH | O_CLOEXEC)
@@ -369,6 +370,29 @@ bool foreign_is_elf(int fd)
 int foreign_find_typed(const char *path)
 {
 	return open_result(open(path, FIND_FLAGS));
+}
+
+int foreign_find_as_caller(const char *path)
+{
+	uint64_t capabilities = sandbox_set_aside();
+	int fd = foreign_find_typed(path);
+
+	sandbox_take_up(capabilities);
+	return fd;
+}
+
+/* Not by the broker, which has capabilities: who waits here is the user whose folder it is. */
+int foreign_open_as_caller(int root, const char *path)
+{
+	uint64_t capabilities;
+	int fd;
+
+	if (getuid() == 0)
+		return foreign_open(root, path);
+	capabilities = sandbox_set_aside();
+	fd = open_path(root, path);
+	sandbox_take_up(capabilities);
+	return fd;
 }
 
 int foreign_find_root(uint32_t tid)

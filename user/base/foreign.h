@@ -33,6 +33,8 @@ struct stat;
 int foreign_find(int root, const char *path);
 /* A path that our own user has typed: every link is followed, relative to where we are. */
 int foreign_find_typed(const char *path);
+/* The same with no more rights than the user has without our capabilities. */
+int foreign_find_as_caller(const char *path);
 /* The root folder of thread @tid. */
 int foreign_find_root(uint32_t tid);
 /* The file that thread @tid has mapped at exactly [@start, @end): also one that has no name. */
@@ -49,6 +51,9 @@ int foreign_find_in(int folder, const char *name);
 int foreign_open_found(int place);
 /* Both in one. */
 int foreign_open(int root, const char *path);
+
+/* As foreign_open(), with no more rights than the user has without our capabilities. */
+int foreign_open_as_caller(int root, const char *path);
 
 /* Says whether @root is our own root folder. */
 bool foreign_is_our_root(int root);

@@ -282,6 +282,35 @@ int sandbox_drop_capabilities(uint64_t capabilities)
 	return syscall(SYS_capset, &header, sets) < 0 ? -errno : 0;
 }
 
+/* Puts @capabilities in effect. Returns those that were. */
+static uint64_t exchange_effective(uint64_t capabilities)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+	uint64_t before = 0;
+
+	if (syscall(SYS_capget, &header, sets) < 0)
+		return 0;
+	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		before |= (uint64_t)sets[i].effective << 32 * i;
+		sets[i].effective = (uint32_t)(capabilities >> 32 * i) & sets[i].permitted;
+	}
+	/* What is permitted stays, so this can't fail. */
+	syscall(SYS_capset, &header, sets);
+	return before;
+}
+
+uint64_t sandbox_set_aside(void)
+{
+	return getuid() == 0 ? 0 : exchange_effective(0);
+}
+
+void sandbox_take_up(uint64_t capabilities)
+{
+	if (capabilities)
+		exchange_effective(capabilities);
+}
+
 /* Nobody else looks at us, no exec gives us rights, and we end with who has started us. */
 static int close_up(void)
 {

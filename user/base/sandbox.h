@@ -61,6 +61,13 @@ int sandbox_restrict(uint64_t kept_capabilities);
 int sandbox_drop_capabilities(uint64_t capabilities);
 
 /*
+ * From the first to the second, no capability is in effect: a user whose copy of this program has
+ * some opens only what they may. Nothing changes for root. The first returns what the second takes.
+ */
+uint64_t sandbox_set_aside(void);
+void sandbox_take_up(uint64_t capabilities);
+
+/*
  * Keeps this process, and all that it becomes, from typing into its terminal (TIOCSTI), where the
  * kernel lets processes do that. Others who share the terminal, a root shell say, would run what was
  * typed. Needs CAP_SYS_ADMIN. 0 or -errno.

@@ -40,7 +40,8 @@ static int open_debug(void *context, enum debug_root root, const char *path,
 {
 	const struct debug_places *places = context;
 	const int roots[N_DEBUG_ROOTS] = {FOREIGN_OUR_ROOT, places->root, places->symfs};
-	int fd = foreign_open(roots[root], path);
+	int fd = root == DEBUG_SYMFS ? foreign_open_as_caller(roots[root], path)
+				     : foreign_open(roots[root], path);
 
 	if (fd < 0)
 		return fd;

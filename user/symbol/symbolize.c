@@ -491,7 +491,7 @@ static int name_addresses(struct session *session, struct source *source, int fd
 static int open_instead(const struct session *session, const struct source *source)
 {
 	char *path = session->symfs < 0 ? NULL : clean_path(session, source->path);
-	int fd = path && *path == '/' ? foreign_open(session->symfs, path) : -ENOENT;
+	int fd = path && *path == '/' ? foreign_open_as_caller(session->symfs, path) : -ENOENT;
 
 	free(path);
 	return fd;
@@ -657,7 +657,7 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 		.mapping_sources = sources,
 		.options = options,
 		.debuginfod.is_ended = options->is_ended,
-		.symfs = options->symfs ? foreign_find_typed(options->symfs) : -1,
+		.symfs = options->symfs ? foreign_find_as_caller(options->symfs) : -1,
 		.budgets.cpu_ns = NAMES_CPU_NS,
 	};
 	int r;
