@@ -479,3 +479,16 @@ def test_read_only(burning, tmp_path):
         result = run("-p", burning.pid, "-d", 20, "--every", 1, "--out-dir", disk)
         assert result.returncode == 1, result
         assert "disk" in error_line(result) and time.monotonic() - started < 5
+
+
+def test_names_are_found_once(burning, tmp_path):
+    """Each window has the same names, though only the first one read the files."""
+    result = record("-p", burning.pid, "-d", 5, "--every", 1, "--out-dir", tmp_path)
+    names = result.summary["sets"]["names"]
+    assert names["misses"] and names["hits"] > names["misses"], names
+    assert not names["evictions"] and not names["given_up"]
+    windows = [Folded(tmp_path / file["name"]) for entry in list_of(tmp_path)
+               for file in entry["files"] if file["name"].endswith(".folded")]
+    assert len(windows) >= 5
+    for window in windows:
+        assert {"burn_60", "burn_30", "burn_10"} <= window.names()

@@ -17,6 +17,11 @@
 #include <unistd.h>
 
 #include "base/elf_file.h"
+#include "base/reader.h"
+#include "base/system.h"
+#include "symbol/names_cache.h"
+#include "symbol/names_job.h"
+#include "symbol/names_later.h"
 #include "symbol/symbolize.h"
 
 #define MAX_MAPPINGS 16
@@ -535,10 +540,107 @@ static void test_empty(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+/* The file cannot be read any more, and need not be: it is known by what the kernel says of it. */
+static void test_named_once(void **state)
 {
+	uint64_t offset = offset_in("inlined", "in_twice");
+	struct names_cache_stats known;
+	uint32_t mapping, location;
+	const char *built;
+
+	assert_int_equal(names_cache_new(1 << 20, &options.cache), 0);
+	mapping = add_mapping(MAPPING_FILE, "/bin/inlined", open_file("inlined"));
+	location = add_location(mapping, offset, false);
+	run();
+	assert_int_equal(profile->locations[location].n_frames, 3);
+	teardown(NULL);
+
+	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
+	mapping = add_mapping(MAPPING_FILE, "/bin/inlined",
+			      open(in_folder("inlined"), O_PATH | O_CLOEXEC));
+	location = add_location(mapping, offset, false);
+	run();
+	assert_int_equal(profile->locations[location].n_frames, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		static const char *const names[] = {"twice", "more", "caller(int)"};
+		const struct profile_frame *frame =
+			&profile->frames[profile->locations[location].first_frame + i];
+
+		assert_string_equal(strings_get(&profile->strings, frame->function), names[i]);
+		assert_int_equal(frame->kind, i < 2 ? FRAME_INLINED : FRAME_USER);
+	}
+	built = strings_get(&profile->strings, profile->mappings[mapping].build_id);
+	assert_string_equal(built, "feed0456");
+	assert_int_equal(stats.unreadable_files, 0);
+	names_cache_stats(options.cache, &known);
+	assert_int_equal(known.hits, 1);
+	assert_int_equal(known.misses, 1);
+	names_cache_free(options.cache);
+}
+
+static size_t frames_now(uint64_t offset)
+{
+	uint32_t location;
+
+	profile_free(profile);
+	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
+	fds[0] = open_file("inlined");
+	location = add_location(add_mapping(MAPPING_FILE, "/bin/inlined", fds[0]), offset, false);
+	run();
+	return profile->locations[location].n_frames;
+}
+
+/* A file that takes long has its symbols' names at once, and all of them once it was read. */
+static void test_read_later(void **state)
+{
+	uint64_t offset = offset_in("inlined", "in_twice");
+	struct reader reader = READER_NONE;
+	struct names_later later = {};
+	struct names_key key = {.kind = MAPPING_FILE};
+	struct stat st;
+
+	assert_int_equal(stat(in_folder("inlined"), &st), 0);
+	key.device = st.st_dev;
+	key.inode = st.st_ino;
+	key.size = st.st_size;
+	key.mtime_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+	key.ctime_ns = st.st_ctim.tv_sec * NSEC_PER_SEC + st.st_ctim.tv_nsec;
+	assert_int_equal(names_cache_new(1 << 20, &options.cache), 0);
+	options.later = &later;
+	options.reader = &reader;
+	names_cache_postpone(options.cache, &key, 0);
+
+	assert_int_equal(frames_now(offset), 1);
+	assert_int_equal(later.n, 1);
+	assert_int_equal(later.items[0].n, 1);
+	assert_int_equal(later.items[0].addresses[0], offset);
+	assert_int_equal(names_later_learn(&later, &options), 0);
+	/* It rests; what is known by now stays. */
+	assert_false(names_cache_is_due(options.cache, &key));
+	names_later_done(&later);
+	assert_int_equal(frames_now(offset), 3);
+	assert_int_equal(later.n, 0);
+
+	/* Nothing is asked of a file that was given up but its symbols. */
+	names_cache_give_up(options.cache, &key, "/bin/inlined");
+	assert_int_equal(frames_now(offset_in("inlined", "in_caller")), 1);
+	assert_int_equal(later.n, 0);
+	reader_stop(&reader);
+	names_cache_free(options.cache);
+}
+
+int main(int argc, char **argv)
+{
+	static const reader_job_fn jobs[N_READER_JOBS] = {
+		[READER_TABLE] = names_job_run_file,
+		[READER_FILE_NAMES] = names_job_run_file,
+		[READER_JIT_NAMES] = names_job_run_jit,
+	};
+
 	const struct CMUnitTest tests[] = {
 		TEST(test_names),
+		TEST(test_named_once),
+		TEST(test_read_later),
 		TEST(test_shared_file),
 		TEST(test_no_table),
 		TEST(test_stripped),
@@ -557,5 +659,7 @@ int main(void)
 		TEST(test_symfs),
 	};
 
+	if (strcmp(argv[0], READER_NAME) == 0)
+		return reader_run(jobs);
 	return cmocka_run_group_tests(tests, build, clean);
 }

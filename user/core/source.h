@@ -17,6 +17,8 @@ struct mapping_source {
 };
 
 struct reader;
+struct names_cache;
+struct names_later;
 
 #define MAPPING_SOURCE_NONE ((struct mapping_source){-1, -1, -1, -1})
 
@@ -28,6 +30,8 @@ struct symbolize_options {
 	bool addresses;	   /* look up no names: [module+0xOFFSET] */
 	const char *symfs; /* a folder to search first for symbol files, or NULL */
 	struct reader *reader;		      /* reads the files; NULL: we do */
+	struct names_cache *cache;	      /* of earlier windows, or NULL */
+	struct names_later *later;	      /* with @cache: takes what lasts too long, or NULL */
 	const volatile bool *is_ended;	      /* NULL, or set by others to end the search */
 	void (*begin_file)(const char *path); /* NULL, or called for each file */
 };

@@ -13,6 +13,7 @@
 struct set_report {
 	struct totals totals; /* of the window: from the start what needs no names of functions */
 	volatile bool names_ended; /* set while it writes: no more searching for names */
+	volatile bool is_complete; /* all else here is; who wrote it may go on to read files */
 	bool is_listed;		   /* the sets are complete */
 	uint64_t removed;	   /* sets */
 	int error;		   /* -errno: of the sets, or, if these are listed, of the lists */

@@ -22,15 +22,20 @@
 #include "cli/cli.h"
 #include "record/set_writer.h"
 #include "record/signals.h"
+#include "symbol/names_later.h"
 
-/* Without a pidfd, the writer's end is looked for so often. */
+/* How often it is looked for whether the last set is written. */
 #define POLL_MS 20
+
+#define CACHE_BYTES (24 << 20) /* of names; used as it fills */
 
 struct snapshots {
 	const struct window_origin *origin;
 	bool has_progress;
-	int nice;		   /* of those who write: ours, before the recording */
-	pid_t writer;		   /* 0: nobody writes */
+	int nice;      /* of those who write: ours, before the recording */
+	pid_t writer;  /* 0: nobody writes */
+	pid_t learner; /* has written, and reads large files; 0: nobody */
+	struct names_cache *cache;
 	int writer_fd;		   /* a pidfd; -1: none */
 	uint64_t n_events;	   /* sets of a window */
 	struct set_report *report; /* shared with the writer */
@@ -71,6 +76,7 @@ int snapshots_open(const struct window_origin *origin, bool has_progress, struct
 		snapshots->writer_fd = -1;
 		snapshots->report = shared;
 		r = name_lists(snapshots);
+		r = r < 0 ? r : names_cache_new(CACHE_BYTES, &snapshots->cache);
 		r = r < 0 ? r : set_prepare(origin->options, failure);
 	}
 	if (r == 0) {
@@ -79,18 +85,44 @@ int snapshots_open(const struct window_origin *origin, bool has_progress, struct
 	}
 	if (shared != MAP_FAILED)
 		munmap(shared, sizeof *snapshots->report);
-	if (snapshots)
+	if (snapshots) {
 		window_files_done(&snapshots->lists);
+		names_cache_free(snapshots->cache);
+	}
 	free(snapshots);
 	return r;
+}
+
+static void note_cost(struct snapshots_counts *counts, const struct rusage *usage)
+{
+	uint64_t peak = usage->ru_maxrss * 1024ULL;
+
+	counts->cpu_seconds += rusage_seconds(usage);
+	if (peak > counts->peak_memory_bytes)
+		counts->peak_memory_bytes = peak;
+}
+
+/* What nobody will ask for any more is not read. */
+static void end_learner(struct snapshots *snapshots)
+{
+	struct rusage usage = {};
+
+	if (!snapshots->learner)
+		return;
+	kill(snapshots->learner, SIGKILL);
+	if (wait4(snapshots->learner, NULL, 0, &usage) == snapshots->learner)
+		note_cost(&snapshots->counts, &usage);
+	snapshots->learner = 0;
 }
 
 void snapshots_free(struct snapshots *snapshots)
 {
 	if (!snapshots)
 		return;
+	end_learner(snapshots);
 	if (snapshots->writer)
 		waitpid(snapshots->writer, NULL, 0);
+	names_cache_free(snapshots->cache);
 	closep(&snapshots->writer_fd);
 	munmap(snapshots->report, sizeof *snapshots->report);
 	window_files_done(&snapshots->lists);
@@ -172,13 +204,19 @@ static void note_death(struct snapshots *snapshots, int status, bool given_up)
 	set_clean(snapshots->origin->options, report);
 }
 
-static void note_cost(struct snapshots_counts *counts, const struct rusage *usage)
+/* Says which file was given up, once. */
+static void note_names(struct snapshots *snapshots)
 {
-	uint64_t peak = usage->ru_maxrss * 1024ULL;
+	uint64_t before = snapshots->counts.names.n_given_up;
 
-	counts->cpu_seconds += rusage_seconds(usage);
-	if (peak > counts->peak_memory_bytes)
-		counts->peak_memory_bytes = peak;
+	names_cache_stats(snapshots->cache, &snapshots->counts.names);
+	if (snapshots->counts.names.n_given_up == before)
+		return;
+	clear_line(snapshots);
+	text_print(stderr,
+		   "bpfflame: the debug information of %s takes too much time or memory to read: "
+		   "its functions have the names of its symbols\n",
+		   snapshots->counts.names.given_up);
 }
 
 static void note_report(struct snapshots *snapshots)
@@ -198,6 +236,7 @@ static void note_report(struct snapshots *snapshots)
 	else
 		snapshots->last_error = 0;
 	snapshots->counts.has_failed |= report->error < 0;
+	note_names(snapshots);
 }
 
 static void note_end(struct snapshots *snapshots, int status, const struct rusage *usage,
@@ -212,11 +251,30 @@ static void note_end(struct snapshots *snapshots, int status, const struct rusag
 	note_report(snapshots);
 }
 
+/* The set is written: who wrote it learns, and the next one may write. */
+static void note_complete(struct snapshots *snapshots)
+{
+	snapshots->learner = snapshots->writer;
+	snapshots->writer = 0;
+	closep(&snapshots->writer_fd);
+	snapshots->writer_fd = -1;
+	note_report(snapshots);
+}
+
 bool snapshots_poll(struct snapshots *snapshots)
 {
 	struct rusage usage = {};
 	int status = 0;
 
+	if (snapshots->learner &&
+	    wait4(snapshots->learner, NULL, WNOHANG, &usage) == snapshots->learner) {
+		snapshots->learner = 0;
+		note_cost(&snapshots->counts, &usage);
+		note_names(snapshots);
+	}
+	if (snapshots->writer && !snapshots->learner &&
+	    __atomic_load_n(&snapshots->report->is_complete, __ATOMIC_ACQUIRE))
+		note_complete(snapshots);
 	if (snapshots->writer &&
 	    wait4(snapshots->writer, &status, WNOHANG, &usage) == snapshots->writer)
 		note_end(snapshots, status, &usage, false);
@@ -229,13 +287,21 @@ static void be_writer(const struct snapshots *snapshots, struct collect_window *
 		      const char *source)
 {
 	struct window_origin origin = *snapshots->origin;
+	struct names_later later = {};
+	struct symbolize_options learn = origin.options->symbolize;
 
 	/* The recorder goes on with its own. */
 	reader_detach(origin.options->symbolize.reader);
 	broker_detach();
-	origin.is_ended = &snapshots->report->names_ended;
+	origin.is_ended = learn.is_ended = &snapshots->report->names_ended;
+	origin.cache = learn.cache = snapshots->cache;
+	origin.later = learn.reader && !snapshots->learner ? &later : NULL;
 	setpriority(PRIO_PROCESS, 0, snapshots->nice);
 	set_write(&origin, window, source, snapshots->report);
+	if (later.n) {
+		__atomic_store_n(&snapshots->report->is_complete, true, __ATOMIC_RELEASE);
+		names_later_learn(&later, &learn);
+	}
 	reader_stop(origin.options->symbolize.reader);
 	_exit(EXIT_DONE);
 }
@@ -288,8 +354,9 @@ int snapshots_wait(struct snapshots *snapshots, struct signals *signals)
 			}
 			snapshots->names_ended = snapshots->report->names_ended = true;
 		}
-		poll(fds, 2, snapshots->writer_fd < 0 ? POLL_MS : -1);
+		poll(fds, 2, POLL_MS);
 	}
+	end_learner(snapshots);
 	clear_line(snapshots);
 	return 0;
 }

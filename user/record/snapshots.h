@@ -7,11 +7,15 @@
  * which goes on draining its maps. So what symbolizing and drawing take, however long, disturbs no
  * recording, and what might go wrong there ends nothing but that set. There is one such process at
  * a time; while it is busy no window is taken, and the collector joins those that are over.
+ *
+ * What files said of their addresses outlives it (symbol/names_cache.h). Files that take long to
+ * read are read by the same process once its set is written; nobody waits for that.
  */
 #ifndef RECORD_SNAPSHOTS_H
 #define RECORD_SNAPSHOTS_H
 
 #include "record/windows.h"
+#include "symbol/names_cache.h"
 
 struct signals;
 struct snapshots;
@@ -22,6 +26,7 @@ struct snapshots_counts {
 	/* Of the processes that wrote: CPU time of all, memory of the largest. */
 	double cpu_seconds;
 	uint64_t peak_memory_bytes;
+	struct names_cache_stats names;
 };
 
 /*

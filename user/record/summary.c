@@ -409,6 +409,12 @@ static void json_sets(const struct summary *summary, struct json *json)
 	json_count(json, "joined_windows", summary->totals.joined);
 	json_number(json, "cpu_seconds", sets->cpu_seconds, 6);
 	json_count(json, "peak_memory_bytes", sets->peak_memory_bytes);
+	json_open(json, "names", '{');
+	json_count(json, "hits", sets->names.hits);
+	json_count(json, "misses", sets->names.misses);
+	json_count(json, "evictions", sets->names.evictions);
+	json_count(json, "given_up", sets->names.n_given_up);
+	json_close(json, '}');
 	json_close(json, '}');
 }
 

@@ -92,6 +92,8 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 
 	symbolize_options.is_ended = origin->is_ended;
 	symbolize_options.begin_file = origin->begin_file;
+	symbolize_options.cache = origin->cache;
+	symbolize_options.later = origin->later;
 	r = symbolize(profile, window->sources, &symbolize_options, ret_symbols);
 	r = r < 0 ? r : describe(profile, origin->argc, origin->argv);
 	r = r < 0 ? r : collect_finish_stacks(profile, &options->collect);

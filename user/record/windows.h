@@ -38,8 +38,10 @@ struct window_origin {
 	const struct record_options *options;
 	int argc;
 	char **argv;
-	const volatile bool *is_ended; /* as those of symbolize_options */
+	const volatile bool *is_ended; /* as those of symbolize_options, and below */
 	void (*begin_file)(const char *path);
+	struct names_cache *cache;
+	struct names_later *later;
 };
 
 /*

@@ -10,14 +10,17 @@
 #include "names.skel.h"
 #include "symbol/demangle.h"
 
-/* Names the request's addresses, of which @ids are the names. */
-static int add_names(struct bf_kernel_names *request, uint32_t *ids, struct strings *strings)
+/* Names the request's addresses, of which @ids are the names. A module's name follows a space. */
+static int add_names(struct bf_kernel_names *request, uint32_t *ids, bool *lasting,
+		     struct strings *strings)
 {
 	for (uint32_t i = 0; i < request->n; i++) {
 		char *name = request->names[i];
 		int r;
 
 		/* What has no name comes back as a number, which no function begins with. */
+		if (lasting)
+			lasting[i] = !strchr(name, ' ');
 		if (strncmp(name, "0x", 2) == 0)
 			continue;
 		name[strcspn(name, " ")] = '\0';
@@ -28,7 +31,7 @@ static int add_names(struct bf_kernel_names *request, uint32_t *ids, struct stri
 	return 0;
 }
 
-static int ask(struct names *skel, struct lookups *lookups, struct strings *strings,
+static int ask(struct names *skel, struct lookups *lookups, bool *lasting, struct strings *strings,
 	       int *ret_refused)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
@@ -39,16 +42,17 @@ static int ask(struct names *skel, struct lookups *lookups, struct strings *stri
 		request->n = lookups->n - i < BF_KERNEL_NAMES ? lookups->n - i : BF_KERNEL_NAMES;
 		memcpy(request->addresses, lookups->addresses + i,
 		       request->n * sizeof *request->addresses);
-		*ret_refused =
-			bpf_prog_test_run_opts(bpf_program__fd(skel->progs.name_addresses), &options);
+		*ret_refused = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.name_addresses),
+						      &options);
 		if (*ret_refused < 0)
 			return 0;
-		r = add_names(request, lookups->names + i, strings);
+		r = add_names(request, lookups->names + i, lasting ? lasting + i : NULL, strings);
 	}
 	return r;
 }
 
-int kernel_names_find(struct lookups *lookups, struct strings *strings, int *ret_refused)
+int kernel_names_find(struct lookups *lookups, bool *ret_lasting, struct strings *strings,
+		      int *ret_refused)
 {
 	libbpf_print_fn_t print;
 	struct names *skel;
@@ -60,7 +64,7 @@ int kernel_names_find(struct lookups *lookups, struct strings *strings, int *ret
 	print = libbpf_set_print(NULL); /* what is refused is told by our caller */
 	skel = names__open_and_load();
 	if (skel)
-		r = ask(skel, lookups, strings, ret_refused);
+		r = ask(skel, lookups, ret_lasting, strings, ret_refused);
 	else
 		*ret_refused = -errno;
 	names__destroy(skel);

@@ -10,10 +10,12 @@
 #include "symbol/lookups.h"
 
 /*
- * Sets the names of those @lookups that lie in a function.
+ * Sets the names of those @lookups that lie in a function. @ret_lasting: NULL, or whether each lies
+ * where nothing else will lie until the kernel ends: not in a module or a BPF program.
  * *@ret_refused: 0, or why the kernel can't be asked (-errno): then no name is set.
  * Errors: -ENOMEM, -E2BIG.
  */
-int kernel_names_find(struct lookups *lookups, struct strings *strings, int *ret_refused);
+int kernel_names_find(struct lookups *lookups, bool *ret_lasting, struct strings *strings,
+		      int *ret_refused);
 
 #endif

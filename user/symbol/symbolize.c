@@ -25,7 +25,9 @@
 #include "symbol/file_names.h"
 #include "symbol/kernel_names.h"
 #include "symbol/lookups.h"
+#include "symbol/names_cache.h"
 #include "symbol/names_job.h"
+#include "symbol/names_later.h"
 
 struct source {
 	enum mapping_kind kind;
@@ -58,6 +60,8 @@ struct session {
 	uint64_t ended_at; /* monotonic ns: when the call under way saw that the search is ended */
 	struct debuginfod debuginfod;
 	struct budgets budgets;
+	bool symbols_only;	      /* the file at hand takes too long otherwise */
+	uint64_t file_deadline;	      /* monotonic ns: its answer must be there then; 0: none */
 	struct profile_frame *frames; /* of the location at hand */
 	size_t frames_capacity;
 };
@@ -317,20 +321,6 @@ static int lookups_init(struct lookups *ret, const struct entry *entries, size_t
 	return 0;
 }
 
-static int name_kernel(struct session *session, struct entry *entries, size_t n)
-{
-	struct lookups lookups;
-	int r = lookups_init(&lookups, entries, n);
-
-	if (r < 0)
-		return r;
-	r = kernel_names_find(&lookups, &session->profile->strings, &session->stats.kernel_refused);
-	if (r == 0)
-		r = set_frames(session, entries, n, &lookups);
-	lookups_done(&lookups);
-	return r;
-}
-
 /* The path of a mapped file as it may be found again, malloc'ed: no mark of deletion. */
 static char *clean_path(const struct session *session, uint32_t path)
 {
@@ -351,7 +341,7 @@ static struct names_question question_now(const struct session *session,
 					  const struct lookups *lookups)
 {
 	const struct symbolize_options *options = session->options;
-	bool quick = is_ended(session);
+	bool quick = is_ended(session) || session->symbols_only;
 
 	return (struct names_question){
 		.addresses = lookups->addresses,
@@ -372,6 +362,8 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 {
 	struct session *session = context;
 
+	if (session->file_deadline && monotonic_ns() > session->file_deadline)
+		return false;
 	/* Where one file makes us wait, many may. */
 	if (!is_ended(session))
 		return quiet_ns < (session->stats.unread_files ? NSEC_PER_SEC : PATIENCE_NS);
@@ -432,6 +424,238 @@ static int ask_names(struct session *session, const struct source *source,
 		     : jit_names_find(&question, source->perf_map, source->jitdump, strings, ret);
 }
 
+/* What is not in the cache is asked for, and kept there. */
+
+/* The @missing addresses and where their answers go. */
+struct missing {
+	struct lookups lookups;
+	size_t *at;
+};
+
+static void missing_done(struct missing *missing)
+{
+	free(missing->lookups.addresses);
+	free(missing->lookups.names);
+	free(missing->at);
+}
+
+static int missing_init(struct missing *ret, const struct lookups *lookups, const bool *found)
+{
+	struct missing missing = {
+		.lookups.addresses = malloc((lookups->n + 1) * sizeof(uint64_t)),
+		.lookups.names = calloc(lookups->n + 1, sizeof(uint32_t)),
+		.at = malloc((lookups->n + 1) * sizeof(size_t)),
+	};
+
+	if (!missing.lookups.addresses || !missing.lookups.names || !missing.at) {
+		missing_done(&missing);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < lookups->n; i++)
+		if (!found[i]) {
+			missing.at[missing.lookups.n] = i;
+			missing.lookups.addresses[missing.lookups.n++] = lookups->addresses[i];
+		}
+	*ret = missing;
+	return 0;
+}
+
+/* Adds the answer about what was missing. */
+static int merge_names(struct file_names *names, const struct file_names *answer,
+		       const struct missing *missing)
+{
+	struct dwarf_frame *frames =
+		reallocarray(names->frames, names->n_frames + answer->n_frames + 1, sizeof *frames);
+
+	if (!frames)
+		return -ENOMEM;
+	names->frames = frames;
+	if (answer->n_frames)
+		memcpy(frames + names->n_frames, answer->frames, answer->n_frames * sizeof *frames);
+	for (size_t i = 0; i < answer->n; i++) {
+		struct named_address *item = &names->items[missing->at[i]];
+
+		*item = answer->items[i];
+		item->first += names->n_frames;
+	}
+	names->n_frames += answer->n_frames;
+	names->error = answer->error;
+	names->is_unread = answer->is_unread;
+	names->damaged = answer->damaged;
+	if (answer->id_n) {
+		names->id_n = answer->id_n;
+		memcpy(names->id, answer->id, sizeof names->id);
+	}
+	return 0;
+}
+
+#define FILE_NS NSEC_PER_SEC /* a window waits so long for a file's debug information */
+
+/* Asks; debug information that takes too long or too much is left for later, or for good. */
+static int ask_in_time(struct session *session, const struct source *source,
+		       const struct names_key *key, const struct lookups *lookups,
+		       const struct debug_place *place, struct file_names *ret)
+{
+	struct names_cache *cache = session->options->cache;
+	bool at_once = names_cache_effort(cache, key) == NAMES_AT_ONCE, was_ended;
+	int r;
+
+	session->symbols_only = !at_once;
+	session->file_deadline = at_once ? monotonic_ns() + FILE_NS : 0;
+	r = ask_names(session, source, lookups, place, ret);
+	session->file_deadline = 0;
+	was_ended = is_ended(session);
+	if (r == 0 && at_once && ret->is_unread && !was_ended) {
+		if (ret->error == -ETIMEDOUT)
+			names_cache_postpone(cache, key, 0);
+		else
+			names_cache_give_up(cache, key, place->path);
+		file_names_done(ret);
+		session->symbols_only = true;
+		r = ask_names(session, source, lookups, place, ret);
+	}
+	session->symbols_only = false;
+	if (r == 0 && !was_ended && !is_ended(session) && ret->error != -EDQUOT)
+		names_cache_write(cache, key, lookups->addresses, ret, &session->profile->strings,
+				  names_cache_effort(cache, key) != NAMES_LATER);
+	return r;
+}
+
+static int ask_missing(struct session *session, const struct source *source,
+		       const struct names_key *key, const struct lookups *lookups,
+		       const bool *found, const struct debug_place *place, struct file_names *ret)
+{
+	struct file_names answer;
+	struct missing missing;
+	int r = missing_init(&missing, lookups, found);
+
+	if (r < 0)
+		return r;
+	r = ask_in_time(session, source, key, &missing.lookups, place, &answer);
+	if (r == 0) {
+		r = merge_names(ret, &answer, &missing);
+		file_names_done(&answer);
+	}
+	missing_done(&missing);
+	return r;
+}
+
+static int ask_cached(struct session *session, const struct source *source,
+		      const struct names_key *key, const struct lookups *lookups,
+		      const struct debug_place *place, struct file_names *ret)
+{
+	const struct symbolize_options *options = session->options;
+	struct names_question question = question_now(session, lookups);
+	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
+	int r = found ? file_names_none(&question, 0, ret) : -ENOMEM, n;
+
+	if (r < 0)
+		return r;
+	n = names_cache_read(options->cache, key, lookups->addresses, false,
+			     &session->profile->strings, ret, found);
+	r = n;
+	if (n >= 0 && (size_t)n < lookups->n)
+		r = ask_missing(session, source, key, lookups, found, place, ret);
+	if (r >= 0 && options->later && names_cache_is_due(options->cache, key))
+		r = names_later_add(options->later, key, place, source->root, lookups->addresses,
+				    lookups->n);
+	if (r < 0)
+		file_names_done(ret);
+	return r < 0 ? r : 0;
+}
+
+static uint64_t time_ns(const struct timespec *time)
+{
+	return time->tv_sec * NSEC_PER_SEC + time->tv_nsec;
+}
+
+/* Whether what the file behind @fd says of its addresses may be kept. */
+static bool find_key(const struct session *session, const struct source *source, int fd,
+		     struct names_key *ret)
+{
+	struct stat st, root;
+
+	if (!session->options->cache || session->options->addresses)
+		return false;
+	*ret = (struct names_key){.kind = source->kind};
+	if (fd < 0)
+		return source->kind == MAPPING_VDSO;
+	if (foreign_status(fd, &st) < 0)
+		return false;
+	ret->device = st.st_dev;
+	ret->inode = st.st_ino;
+	ret->size = st.st_size;
+	ret->mtime_ns = time_ns(&st.st_mtim);
+	ret->ctime_ns = time_ns(&st.st_ctim);
+	if (source->root >= 0) {
+		if (foreign_status(source->root, &root) < 0)
+			return false;
+		ret->root_device = root.st_dev;
+		ret->root_inode = root.st_ino;
+	}
+	return true;
+}
+
+/* Functions of the kernel itself stay where they are; those of modules and BPF programs do not. */
+static int find_kernel_names(struct session *session, struct lookups *lookups)
+{
+	static const struct names_key key = {.kind = MAPPING_KERNEL};
+	const struct names_question question = {.addresses = lookups->addresses, .n = lookups->n};
+	struct names_cache *cache = session->options->cache;
+	struct strings *strings = &session->profile->strings;
+	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
+	struct file_names names = {}, kept = {};
+	struct missing missing = {};
+	size_t n_kept = 0;
+	int r = found ? file_names_none(&question, 0, &names) : -ENOMEM;
+
+	r = r < 0 ? r
+		  : names_cache_read(cache, &key, lookups->addresses, false, strings, &names,
+				     found);
+	for (size_t i = 0; i < names.n && r >= 0; i++)
+		lookups->names[i] = names.items[i].name;
+	if (r >= 0 && (size_t)r < lookups->n) {
+		r = missing_init(&missing, lookups, found);
+		r = r < 0 ? r
+			  : kernel_names_find(&missing.lookups, found, strings,
+					      &session->stats.kernel_refused);
+		for (size_t i = 0; i < missing.lookups.n && r == 0; i++) {
+			lookups->names[missing.at[i]] = missing.lookups.names[i];
+			if (!found[i] || !missing.lookups.names[i])
+				continue;
+			/* Those that stay, moved together. */
+			missing.lookups.addresses[n_kept] = missing.lookups.addresses[i];
+			missing.lookups.names[n_kept++] = missing.lookups.names[i];
+		}
+		kept = (struct file_names){.items = names.items, .n = n_kept};
+		for (size_t i = 0; i < n_kept && r == 0; i++)
+			kept.items[i] = (struct named_address){missing.lookups.addresses[i],
+							       missing.lookups.names[i], 0, 0};
+		if (r == 0 && n_kept)
+			names_cache_write(cache, &key, missing.lookups.addresses, &kept, strings,
+					  true);
+	}
+	missing_done(&missing);
+	file_names_done(&names);
+	return r < 0 ? r : 0;
+}
+
+static int name_kernel(struct session *session, struct entry *entries, size_t n)
+{
+	struct lookups lookups;
+	int r = lookups_init(&lookups, entries, n);
+
+	if (r < 0)
+		return r;
+	r = session->options->cache ? find_kernel_names(session, &lookups)
+				    : kernel_names_find(&lookups, NULL, &session->profile->strings,
+							&session->stats.kernel_refused);
+	if (r == 0)
+		r = set_frames(session, entries, n, &lookups);
+	lookups_done(&lookups);
+	return r;
+}
+
 static void count_file(struct session *session, const struct source *source,
 		       const struct file_names *names)
 {
@@ -465,6 +689,7 @@ static int name_addresses(struct session *session, struct source *source, int fd
 	struct debug_place place;
 	struct file_names names;
 	struct lookups lookups;
+	struct names_key key;
 	char *path = clean_path(session, source->path);
 	int r = path ? lookups_init(&lookups, entries, n) : -ENOMEM;
 
@@ -475,7 +700,9 @@ static int name_addresses(struct session *session, struct source *source, int fd
 	debug_place_init(&places, path, real, &place);
 	if (options->begin_file && !is_ended(session) && !options->addresses)
 		options->begin_file(path);
-	r = ask_names(session, source, &lookups, &place, &names);
+	r = find_key(session, source, fd, &key)
+		    ? ask_cached(session, source, &key, &lookups, &place, &names)
+		    : ask_names(session, source, &lookups, &place, &names);
 	if (r == 0) {
 		count_file(session, source, &names);
 		r = names.error ? 0 : set_build_id(session, &names, source);
