@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/confined.h"
+#include "cli/cli.h"
 #include "cmd/cmd.h"
 
 /* What ends the child by somebody's wish, or because nobody reads what it writes, ends us. */
