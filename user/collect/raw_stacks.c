@@ -34,7 +34,8 @@ static const struct stack_frames *find(const struct stack_generation *generation
 /* @stack: all but where its addresses, @frames, will be. */
 static int add(struct stack_generation *to, struct stack_frames stack, const uint64_t *frames)
 {
-	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, stack.n);
+	/* One more: there is an array even when it is empty. */
+	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, stack.n + 1);
 
 	r = r < 0 ? r : array_reserve(to->stacks, to->stacks_capacity, to->n_stacks, 1);
 	r = r < 0 ? r : table_add(&to->by_id, stack.id, to->n_stacks);
