@@ -93,8 +93,9 @@ static double allowed(double confidence, size_t n_compared)
 	return fmax(1 - confidence / 100, 0) / 2 / (n_compared ? n_compared : 1);
 }
 
-static enum change_kind kind_of(const struct stacks *stacks, const struct compare_options *options,
-				const struct change *change)
+static enum change_kind kind_of_change(const struct stacks *stacks,
+				       const struct compare_options *options,
+				       const struct change *change)
 {
 	double least = chance_normal_quantile(allowed(options->confidence, options->n_compared));
 	bool is_sure = stacks_is_unsampled(stacks) || fabs(change->deviations) >= least;
@@ -141,7 +142,7 @@ static void compare(const struct stacks *stacks, const struct compare_options *o
 		ret->ratio = ret->base > 0 ? ret->difference / ret->base : INFINITY;
 	if (ret->difference != 0 && make_split(stacks, options, weighed, &split))
 		ret->deviations = as_normal(split_deviations(&split), options->freedom);
-	ret->kind = kind_of(stacks, options, ret);
+	ret->kind = kind_of_change(stacks, options, ret);
 }
 
 static struct weighed totals_of(const struct tree_side sides[N_SIDES])

@@ -13,7 +13,7 @@
 #define EVEN_PART 0.25
 
 /* Inputs for judging one item. */
-struct judging {
+struct judged_item {
 	const struct gate_sums *sums;
 	const struct gate_options *options;
 	enum stacks_scale scale; /* of this item */
@@ -31,70 +31,72 @@ static double period_length(const double weight[N_SIDES], const double variance[
 }
 
 /* As in compare.c: a share varies with its part and with the rest. */
-static double event_length(const struct judging *judging)
+static double event_length(const struct judged_item *judged)
 {
-	const struct gate_side *sides = judging->sums->sides;
+	const struct gate_side *sides = judged->sums->sides;
 	double part[N_SIDES], rest[N_SIDES], variance[N_SIDES], other[N_SIDES];
 
 	for (int side = 0; side < N_SIDES; side++) {
-		part[side] = judging->sides[side]->weight;
-		variance[side] = judging->sides[side]->variance;
+		part[side] = judged->sides[side]->weight;
+		variance[side] = judged->sides[side]->variance;
 		rest[side] = fmax(sides[side].total - part[side], 0);
 		other[side] = fmax(sides[side].variance - variance[side], 0);
 	}
-	if (judging->scale == SCALE_ABSOLUTE)
+	if (judged->scale == SCALE_ABSOLUTE)
 		return period_length(part, variance);
-	return (1 - judging->share) * period_length(part, variance) +
-	       judging->share * period_length(rest, other);
+	return (1 - judged->share) * period_length(part, variance) +
+	       judged->share * period_length(rest, other);
 }
 
-static struct judging begin(const struct gate_sums *sums, const struct gate_item *item,
-			    enum gate_weight weight, const struct gate_options *options)
+static struct judged_item judged_item_of(const struct gate_sums *sums, const struct gate_item *item,
+					 enum gate_weight weight,
+					 const struct gate_options *options)
 {
-	struct judging judging = {.sums = sums,
-				  .options = options,
-				  .scale = item->by == GATE_ALL ? SCALE_ABSOLUTE : options->scale};
+	struct judged_item judged = {.sums = sums,
+				     .options = options,
+				     .scale = item->by == GATE_ALL ? SCALE_ABSOLUTE
+								   : options->scale};
 	double all = sums->sides[0].total + sums->sides[1].total;
 
 	for (int side = 0; side < N_SIDES; side++) {
-		judging.sides[side] = &item->sums[side][weight];
-		judging.share += judging.sides[side]->weight;
-		judging.exposure[side] = judging.scale == SCALE_ABSOLUTE
-						 ? (double)sums->sides[side].n_runs
-						 : sums->sides[side].total;
+		judged.sides[side] = &item->sums[side][weight];
+		judged.share += judged.sides[side]->weight;
+		judged.exposure[side] = judged.scale == SCALE_ABSOLUTE
+						? (double)sums->sides[side].n_runs
+						: sums->sides[side].total;
 	}
-	judging.share = all > 0 ? judging.share / all : 0;
-	judging.length = event_length(&judging);
-	return judging;
+	judged.share = all > 0 ? judged.share / all : 0;
+	judged.length = event_length(&judged);
+	return judged;
 }
 
 /* Events of both sides together. */
-static double events(const struct judging *judging)
+static double events(const struct judged_item *judged)
 {
-	return judging->length > 0
-		       ? (judging->sides[0]->weight + judging->sides[1]->weight) / judging->length
+	return judged->length > 0
+		       ? (judged->sides[0]->weight + judged->sides[1]->weight) / judged->length
 		       : 0;
 }
 
 /* The information about an item: its events times the part that can vary. */
-static double information(const struct judging *judging)
+static double information(const struct judged_item *judged)
 {
-	double rest = judging->scale == SCALE_ABSOLUTE ? 1 : fmax(1 - judging->share, 0);
+	double rest = judged->scale == SCALE_ABSOLUTE ? 1 : fmax(1 - judged->share, 0);
 
-	return events(judging) * rest;
+	return events(judged) * rest;
 }
 
 /* Adds the spread of the runs of one side. */
-static void add_runs(const struct judging *judging, enum stacks_side side,
+static void add_runs(const struct judged_item *judged, enum stacks_side side,
 		     struct noise_point *point)
 {
-	const struct gate_side *runs = &judging->sums->sides[side];
-	const struct gate_sum *sum = judging->sides[side];
-	double n = runs->n_runs, weight = sum->weight, length = judging->length;
+	const struct gate_side *runs = &judged->sums->sides[side];
+	const struct gate_sum *sum = judged->sides[side];
+	double n = runs->n_runs, weight = sum->weight, length = judged->length;
 
 	if (runs->n_runs < 2 || !(weight > 0))
 		return;
-	if (judging->scale == SCALE_ABSOLUTE) {
+	if (judged->scale == SCALE_ABSOLUTE) {
 		point->statistic += fmax(sum->squares * n / weight - weight, 0) / length;
 		point->slope += weight / n * (n - 1) / length;
 		point->events += weight / length;
@@ -111,14 +113,14 @@ static void add_runs(const struct judging *judging, enum stacks_side side,
 	point->freedom += n - 1;
 }
 
-static struct noise_point runs_of(const struct judging *judging)
+static struct noise_point runs_of(const struct judged_item *judged)
 {
 	struct noise_point point = {0};
 
-	if (!(judging->length > 0))
+	if (!(judged->length > 0))
 		return point;
 	for (int side = 0; side < N_SIDES; side++)
-		add_runs(judging, side, &point);
+		add_runs(judged, side, &point);
 	if (point.freedom > 0)
 		point.slope /= point.freedom;
 	return point;
@@ -150,9 +152,9 @@ static double unit_slope(const struct gate_sums *sums, enum stacks_scale scale, 
 	return between / sampling / exposures;
 }
 
-static double slope_of(const struct judging *judging, bool by_recording)
+static double slope_of(const struct judged_item *judged, bool by_recording)
 {
-	return information(judging) * unit_slope(judging->sums, judging->scale, by_recording);
+	return information(judged) * unit_slope(judged->sums, judged->scale, by_recording);
 }
 
 static double expected_noise(const struct gate_options *options)
@@ -167,16 +169,16 @@ static bool has_windows(const struct gate_sums *sums)
 }
 
 /* @point: the spread of the item's own runs. */
-static struct dispersion dispersion_of(const struct judging *judging, const struct noise *noise,
+static struct dispersion dispersion_of(const struct judged_item *judged, const struct noise *noise,
 				       const struct noise_point *point)
 {
-	struct dispersion found = noise_dispersion(noise, point, slope_of(judging, false));
+	struct dispersion found = noise_dispersion(noise, point, slope_of(judged, false));
 
-	if (has_windows(judging->sums)) {
-		double percent = expected_noise(judging->options);
+	if (has_windows(judged->sums)) {
+		double percent = expected_noise(judged->options);
 		struct noise between = {1, percent * percent / 1e4};
 		struct dispersion least = noise_dispersion(&between, &(struct noise_point){0},
-							   slope_of(judging, true));
+							   slope_of(judged, true));
 
 		if (least.factor > found.factor)
 			return least;
@@ -188,12 +190,12 @@ struct dispersion gate_dispersion(const struct gate_sums *sums, const struct gat
 				  const struct gate_item *item, const struct gate_item *own,
 				  enum gate_weight weight, const struct gate_options *options)
 {
-	struct judging judging = begin(sums, item, weight, options);
+	struct judged_item judged = judged_item_of(sums, item, weight, options);
 	struct noise_point point = {0};
 
 	if (own)
 		point = gate_runs(sums, own, weight, options);
-	return dispersion_of(&judging, &gate->noise[item->by], &point);
+	return dispersion_of(&judged, &gate->noise[item->by], &point);
 }
 
 struct gate_model gate_model(const struct gate_sums *sums, const struct gate *gate,
@@ -214,9 +216,9 @@ struct gate_model gate_model(const struct gate_sums *sums, const struct gate *ga
 struct noise_point gate_runs(const struct gate_sums *sums, const struct gate_item *item,
 			     enum gate_weight weight, const struct gate_options *options)
 {
-	struct judging judging = begin(sums, item, weight, options);
+	struct judged_item judged = judged_item_of(sums, item, weight, options);
 
-	return runs_of(&judging);
+	return runs_of(&judged);
 }
 
 /* The noise of runs */
@@ -231,12 +233,12 @@ static int fit_noise(const struct gate_sums *sums, enum gate_by by,
 	if (!points)
 		return -ENOMEM;
 	for (size_t i = 0; i < sums->n_items; i++) {
-		struct judging judging;
+		struct judged_item judged;
 
 		if (sums->items[i].by != by)
 			continue;
-		judging = begin(sums, &sums->items[i], GATE_SELF, options);
-		points[n++] = runs_of(&judging);
+		judged = judged_item_of(sums, &sums->items[i], GATE_SELF, options);
+		points[n++] = runs_of(&judged);
 	}
 	noise_fit(points, n, least, ret);
 	if (options->noise >= 0)
@@ -248,44 +250,44 @@ static int fit_noise(const struct gate_sums *sums, enum gate_by by,
 /* Answers */
 
 /* False if there is nothing to compare with. */
-static bool make_split(const struct judging *judging, const struct dispersion *dispersion,
+static bool make_split(const struct judged_item *judged, const struct dispersion *dispersion,
 		       struct split *ret)
 {
-	double length = judging->length * dispersion->factor;
+	double length = judged->length * dispersion->factor;
 
 	for (int side = 0; side < N_SIDES; side++) {
-		if (!(judging->exposure[side] > 0))
+		if (!(judged->exposure[side] > 0))
 			return false;
-		ret->part[side] = judging->sides[side]->weight / length;
-		ret->total[side] = judging->scale == SCALE_ABSOLUTE
+		ret->part[side] = judged->sides[side]->weight / length;
+		ret->total[side] = judged->scale == SCALE_ABSOLUTE
 					   ? INFINITY
-					   : judging->exposure[side] / length;
+					   : judged->exposure[side] / length;
 	}
-	ret->new_share = judging->exposure[SIDE_NEW] /
-			 (judging->exposure[SIDE_NEW] + judging->exposure[SIDE_BASE]);
+	ret->new_share = judged->exposure[SIDE_NEW] /
+			 (judged->exposure[SIDE_NEW] + judged->exposure[SIDE_BASE]);
 	return true;
 }
 
 /* The standard deviation of the logarithm of new / base: by the delta method. */
-static double log_deviation(const struct judging *judging, const struct gate_answer *answer)
+static double log_deviation(const struct judged_item *judged, const struct gate_answer *answer)
 {
 	double variance = 0;
 
 	for (int side = 0; side < N_SIDES; side++) {
-		double share = judging->sides[side]->weight / judging->exposure[side];
-		double rest = judging->scale == SCALE_ABSOLUTE ? 1 : 1 - share;
+		double share = judged->sides[side]->weight / judged->exposure[side];
+		double rest = judged->scale == SCALE_ABSOLUTE ? 1 : 1 - share;
 
-		variance += rest * judging->length / judging->sides[side]->weight;
+		variance += rest * judged->length / judged->sides[side]->weight;
 	}
 	return sqrt(variance * answer->dispersion.factor);
 }
 
-static void set_growth(const struct judging *judging, double error, struct gate_answer *answer)
+static void set_growth(const struct judged_item *judged, double error, struct gate_answer *answer)
 {
 	double deviation, quantile;
 
-	answer->base = judging->sides[SIDE_BASE]->weight / judging->exposure[SIDE_BASE];
-	answer->new_ = judging->sides[SIDE_NEW]->weight / judging->exposure[SIDE_NEW];
+	answer->base = judged->sides[SIDE_BASE]->weight / judged->exposure[SIDE_BASE];
+	answer->new_ = judged->sides[SIDE_NEW]->weight / judged->exposure[SIDE_NEW];
 	if (answer->base > 0)
 		answer->growth = (answer->new_ - answer->base) / answer->base;
 	else
@@ -293,63 +295,63 @@ static void set_growth(const struct judging *judging, double error, struct gate_
 	answer->low = answer->high = answer->growth;
 	if (!(answer->base > 0 && answer->new_ > 0))
 		return;
-	deviation = log_deviation(judging, answer);
+	deviation = log_deviation(judged, answer);
 	quantile = chance_student_quantile(error / 2, answer->dispersion.freedom);
 	answer->low = answer->new_ / answer->base * exp(-quantile * deviation) - 1;
 	answer->high = answer->new_ / answer->base * exp(quantile * deviation) - 1;
 }
 
-static bool is_too_much(const struct judging *judging, const struct gate_answer *answer)
+static bool is_too_much(const struct judged_item *judged, const struct gate_answer *answer)
 {
-	const struct gate_side *base = &judging->sums->sides[SIDE_BASE];
-	double whole = judging->scale == SCALE_ABSOLUTE ? base->total / base->n_runs : 1;
+	const struct gate_side *base = &judged->sums->sides[SIDE_BASE];
+	double whole = judged->scale == SCALE_ABSOLUTE ? base->total / base->n_runs : 1;
 
 	if (isinf(answer->growth))
 		return answer->new_ * 100 > answer->rule->fail_over * whole;
 	return answer->growth * 100 > answer->rule->fail_over;
 }
 
-static void judge(const struct judging *judging, double error, struct gate_answer *answer)
+static void judge(const struct judged_item *judged, double error, struct gate_answer *answer)
 {
 	double deviations = 0, probability;
 	struct split split;
 
-	if (make_split(judging, &answer->dispersion, &split))
+	if (make_split(judged, &answer->dispersion, &split))
 		deviations = split_deviations(&split);
-	set_growth(judging, error, answer);
+	set_growth(judged, error, answer);
 	probability =
 		deviations > 0 ? chance_student_tail(deviations, answer->dispersion.freedom) : 1;
 	answer->doubt = answer->part > 0 ? fmin(probability / answer->part, 1) : 1;
 	answer->state = GATE_PASSED;
-	if (is_too_much(judging, answer))
+	if (is_too_much(judged, answer))
 		answer->state = answer->doubt <= error ? GATE_FAILED : GATE_UNSURE;
 }
 
-static bool has_sides(const struct judging *judging)
+static bool has_sides(const struct judged_item *judged)
 {
-	return judging->exposure[0] > 0 && judging->exposure[1] > 0;
+	return judged->exposure[0] > 0 && judged->exposure[1] > 0;
 }
 
 /* The budget: the information of all answers, and the number that could be significant. */
-struct dealing {
+struct error_budget {
 	double information[N_GATE_BY][N_GATE_WEIGHTS];
 	struct compare_family family;
 };
 
 static void list_answer(const struct gate_sums *sums, const struct gate_options *options,
-			struct gate_answer *answer, struct gate *gate, struct dealing *dealing)
+			struct gate_answer *answer, struct gate *gate, struct error_budget *budget)
 {
 	const struct gate_item *item = answer->item;
-	struct judging judging = begin(sums, item, answer->weight, options);
+	struct judged_item judged = judged_item_of(sums, item, answer->weight, options);
 	struct split split;
 
-	if (!has_sides(&judging) || events(&judging) < SPLIT_LEAST_EVENTS)
+	if (!has_sides(&judged) || events(&judged) < SPLIT_LEAST_EVENTS)
 		return;
-	answer->part = information(&judging);
+	answer->part = information(&judged);
 	answer->dispersion = gate_dispersion(sums, gate, item, item, answer->weight, options);
-	dealing->information[item->by][answer->weight] += answer->part;
-	if (make_split(&judging, &answer->dispersion, &split))
-		compare_family_add_least(&dealing->family, split_least_logarithm(&split));
+	budget->information[item->by][answer->weight] += answer->part;
+	if (make_split(&judged, &answer->dispersion, &split))
+		compare_family_add_least(&budget->family, split_least_logarithm(&split));
 	gate->answers[gate->n_answers++] = *answer;
 }
 
@@ -371,7 +373,7 @@ static bool is_asked(const struct gate_item *item, const struct gate_rule *rule,
 /* Lists the items that rules cover and that could fail. */
 static void list_answers(const struct gate_sums *sums, const struct gate_rules *rules,
 			 const struct gate_options *options, struct gate *gate,
-			 struct dealing *dealing)
+			 struct error_budget *budget)
 {
 	for (size_t i = 0; i < sums->n_items; i++) {
 		const struct gate_item *item = &sums->items[i];
@@ -381,7 +383,7 @@ static void list_answers(const struct gate_sums *sums, const struct gate_rules *
 			struct gate_answer answer = {.item = item, .rule = rule, .weight = weight};
 
 			if (is_asked(item, rule, weight))
-				list_answer(sums, options, &answer, gate, dealing);
+				list_answer(sums, options, &answer, gate, budget);
 		}
 	}
 }
@@ -419,10 +421,10 @@ static double part_of_weight(const double information[N_GATE_WEIGHTS], enum gate
 	return weight == GATE_TOTAL ? total : 1 - total;
 }
 
-static double part_of(const struct gate_answer *answer, const struct dealing *dealing, int n_kinds,
-		      double evenly)
+static double part_of(const struct gate_answer *answer, const struct error_budget *budget,
+		      int n_kinds, double evenly)
 {
-	const double *information = dealing->information[answer->item->by];
+	const double *information = budget->information[answer->item->by];
 	double by_information = 0;
 
 	if (answer->part > 0)
@@ -432,21 +434,22 @@ static double part_of(const struct gate_answer *answer, const struct dealing *de
 }
 
 static void judge_all(const struct gate_sums *sums, const struct gate_options *options,
-		      const struct dealing *dealing, struct gate *gate)
+		      const struct error_budget *budget, struct gate *gate)
 {
 	double error = fmax(1 - gate->confidence / 100, 0);
-	double evenly = 1.0 / compare_family_size(&dealing->family, gate->confidence);
+	double evenly = 1.0 / compare_family_size(&budget->family, gate->confidence);
 	int n_kinds = 0;
 
 	for (int by = 0; by < N_GATE_BY; by++)
-		n_kinds += dealing->information[by][GATE_SELF] > 0 ||
-			   dealing->information[by][GATE_TOTAL] > 0;
+		n_kinds += budget->information[by][GATE_SELF] > 0 ||
+			   budget->information[by][GATE_TOTAL] > 0;
 	for (size_t i = 0; i < gate->n_answers; i++) {
 		struct gate_answer *answer = &gate->answers[i];
-		struct judging judging = begin(sums, answer->item, answer->weight, options);
+		struct judged_item judged =
+			judged_item_of(sums, answer->item, answer->weight, options);
 
-		answer->part = part_of(answer, dealing, n_kinds, evenly);
-		judge(&judging, error, answer);
+		answer->part = part_of(answer, budget, n_kinds, evenly);
+		judge(&judged, error, answer);
 		gate->n_failed += answer->state == GATE_FAILED;
 		gate->n_unsure += answer->state == GATE_UNSURE;
 	}
@@ -458,7 +461,7 @@ int gate_judge(const struct gate_sums *sums, const struct gate_rules *rules,
 	struct gate gate = {.confidence = options->confidence > 0 ? options->confidence
 								  : COMPARE_CONFIDENCE,
 			    .has_runs = sums->sides[0].n_runs > 1 || sums->sides[1].n_runs > 1};
-	struct dealing dealing = {0};
+	struct error_budget budget = {0};
 	int r = 0;
 
 	for (int by = 0; by < N_GATE_BY && r == 0; by++)
@@ -468,8 +471,8 @@ int gate_judge(const struct gate_sums *sums, const struct gate_rules *rules,
 	gate.answers = calloc(sums->n_items + 1, N_GATE_WEIGHTS * sizeof *gate.answers);
 	if (!gate.answers)
 		return -ENOMEM;
-	list_answers(sums, rules, options, &gate, &dealing);
-	judge_all(sums, options, &dealing, &gate);
+	list_answers(sums, rules, options, &gate, &budget);
+	judge_all(sums, options, &budget, &gate);
 	qsort_r(gate.answers, gate.n_answers, sizeof *gate.answers, compare_answers, (void *)sums);
 	*ret = gate;
 	return 0;

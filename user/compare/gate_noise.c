@@ -26,7 +26,7 @@ struct fit {
 	double ones, x, xx, y, xy;
 };
 
-static void add(struct fit *fit, double weight, double x, double y)
+static void fit_add(struct fit *fit, double weight, double x, double y)
 {
 	fit->ones += weight;
 	fit->x += weight * x;
@@ -59,7 +59,7 @@ static void add_point(struct fit *fit, const struct noise_point *point, const st
 
 	/* Items differ in their c²; a Poisson count has a fourth moment of its own. */
 	variance += 2 * between * between / NOISE_PRIOR_FREEDOM + dispersion / point->events;
-	add(fit, 1 / variance, point->slope, point->statistic / point->freedom);
+	fit_add(fit, 1 / variance, point->slope, point->statistic / point->freedom);
 }
 
 static bool is_telling(const struct noise_point *point)
@@ -81,7 +81,7 @@ void noise_fit(const struct noise_point *points, size_t n, double percent, struc
 		fit = (struct fit){0};
 		used = 0;
 		/* The prior: a = 1 and the expected c², as separate observations. */
-		add(&fit, 1 / (CLUMPING_DEVIATION * CLUMPING_DEVIATION), 0, 1);
+		fit_add(&fit, 1 / (CLUMPING_DEVIATION * CLUMPING_DEVIATION), 0, 1);
 		fit.xx += sure;
 		fit.xy += sure * expected;
 		for (size_t i = 0; i < n; i++) {

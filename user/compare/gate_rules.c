@@ -11,7 +11,7 @@
 #define MAX_WORDS 8
 
 /* A line while it becomes a rule. */
-struct parsing {
+struct rule_line {
 	const char *name; /* of the file */
 	unsigned int line;
 	char *words[MAX_WORDS];
@@ -20,11 +20,11 @@ struct parsing {
 	struct failure *failure;
 };
 
-static int complain(const struct parsing *parsing, const char *what, const char *word)
+static int complain(const struct rule_line *parsed, const char *what, const char *word)
 {
-	failure_set(parsing->failure, -EINVAL, "%s:%u: %s%s%s%s", parsing->name, parsing->line,
-		    what, word ? " '" : "", word ? word : "", word ? "'" : "");
-	return failure_mend(parsing->failure, -EINVAL,
+	failure_set(parsed->failure, -EINVAL, "%s:%u: %s%s%s%s", parsed->name, parsed->line, what,
+		    word ? " '" : "", word ? word : "", word ? "'" : "");
+	return failure_mend(parsed->failure, -EINVAL,
 			    "a rule is: function|module PATTERN fail-over PERCENT [weight "
 			    "self|total|both], total "
 			    "fail-over PERCENT, or ignore function|module PATTERN");
@@ -49,7 +49,8 @@ void gate_rules_done(struct gate_rules *rules)
 }
 
 /* Takes over *@like, except for its address. */
-static int append(struct gate_rules *rules, const struct gate_rule *like, struct gate_rule **ret)
+static int append_rule(struct gate_rules *rules, const struct gate_rule *like,
+		       struct gate_rule **ret)
 {
 	struct gate_rule *rule = malloc(sizeof *rule);
 	int r = rule ? array_reserve(rules->rules, rules->capacity, rules->n, 1) : -ENOMEM;
@@ -69,18 +70,18 @@ int gate_rules_add(struct gate_rules *rules, enum gate_by by, unsigned int weigh
 {
 	struct gate_rule *rule;
 
-	return append(rules,
-		      &(struct gate_rule){.by = by, .weights = weights, .fail_over = fail_over},
-		      &rule);
+	return append_rule(
+		rules, &(struct gate_rule){.by = by, .weights = weights, .fail_over = fail_over},
+		&rule);
 }
 
 /* Takes the word between two @quote characters; *@text is at the first. */
-static int take_quoted(struct parsing *parsing, char **text, char quote)
+static int take_quoted(struct rule_line *parsed, char **text, char quote)
 {
 	char *from = *text + 1, *to = from;
 
-	parsing->quotes[parsing->n_words] = quote;
-	parsing->words[parsing->n_words++] = to;
+	parsed->quotes[parsed->n_words] = quote;
+	parsed->words[parsed->n_words++] = to;
 	for (; *from && *from != quote; from++) {
 		/* A regular expression keeps its backslashes, except those before slashes. */
 		bool is_escape = *from == '\\' && from[1] &&
@@ -93,36 +94,36 @@ static int take_quoted(struct parsing *parsing, char **text, char quote)
 		*to++ = *from;
 	}
 	if (!*from)
-		return complain(parsing,
+		return complain(parsed,
 				quote == '"' ? "a double quote is not closed"
 					     : "a regular expression has no second /",
 				NULL);
 	*to = '\0';
 	*text = from + 1;
 	if (**text && !strchr(" \t\r\n", **text))
-		return complain(parsing, "there is no space after a closing", (char[]){quote, 0});
+		return complain(parsed, "there is no space after a closing", (char[]){quote, 0});
 	return 0;
 }
 
-static int split_words(struct parsing *parsing, char *text)
+static int split_words(struct rule_line *parsed, char *text)
 {
-	parsing->n_words = 0;
+	parsed->n_words = 0;
 	for (;;) {
 		text += strspn(text, " \t\r\n");
 		if (!*text || *text == '#')
 			return 0;
-		if (parsing->n_words == MAX_WORDS)
-			return complain(parsing, "too many words", NULL);
+		if (parsed->n_words == MAX_WORDS)
+			return complain(parsed, "too many words", NULL);
 		/* Only a pattern, the second or third word, is quoted. */
-		if (parsing->n_words && (*text == '"' || *text == '/')) {
-			int r = take_quoted(parsing, &text, *text);
+		if (parsed->n_words && (*text == '"' || *text == '/')) {
+			int r = take_quoted(parsed, &text, *text);
 
 			if (r < 0)
 				return r;
 			continue;
 		}
-		parsing->quotes[parsing->n_words] = 0;
-		parsing->words[parsing->n_words++] = text;
+		parsed->quotes[parsed->n_words] = 0;
+		parsed->words[parsed->n_words++] = text;
 		text += strcspn(text, " \t\r\n");
 		if (*text)
 			*text++ = '\0';
@@ -130,127 +131,128 @@ static int split_words(struct parsing *parsing, char *text)
 }
 
 /* Takes word *@at if it is @wanted. */
-static bool take_word(const struct parsing *parsing, size_t *at, const char *wanted)
+static bool take_word(const struct rule_line *parsed, size_t *at, const char *wanted)
 {
-	if (*at >= parsing->n_words || parsing->quotes[*at] ||
-	    strcmp(parsing->words[*at], wanted) != 0)
+	if (*at >= parsed->n_words || parsed->quotes[*at] ||
+	    strcmp(parsed->words[*at], wanted) != 0)
 		return false;
 	++*at;
 	return true;
 }
 
-static int take_kind(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+static int take_kind(const struct rule_line *parsed, size_t *at, struct gate_rule *rule)
 {
 	for (int by = 0; by < N_GATE_BY; by++) {
-		if (take_word(parsing, at, gate_by_names[by])) {
+		if (take_word(parsed, at, gate_by_names[by])) {
 			rule->by = by;
 			return 0;
 		}
 	}
-	return complain(parsing,
-			*at < parsing->n_words ? "neither function, module, total nor ignore:"
-					       : "function or module is missing after ignore",
-			*at < parsing->n_words ? parsing->words[*at] : NULL);
+	return complain(parsed,
+			*at < parsed->n_words ? "neither function, module, total nor ignore:"
+					      : "function or module is missing after ignore",
+			*at < parsed->n_words ? parsed->words[*at] : NULL);
 }
 
-static int take_pattern(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+static int take_pattern(const struct rule_line *parsed, size_t *at, struct gate_rule *rule)
 {
 	char quote;
 
 	if (rule->by == GATE_ALL)
 		return 0;
-	if (*at >= parsing->n_words || !*parsing->words[*at])
-		return complain(parsing, "a pattern is missing", NULL);
-	quote = parsing->quotes[*at];
-	rule->pattern = strdup(parsing->words[(*at)++]);
+	if (*at >= parsed->n_words || !*parsed->words[*at])
+		return complain(parsed, "a pattern is missing", NULL);
+	quote = parsed->quotes[*at];
+	rule->pattern = strdup(parsed->words[(*at)++]);
 	if (!rule->pattern)
 		return -ENOMEM;
 	rule->kind = quote == '"' ? PATTERN_NAME : PATTERN_GLOB;
 	if (quote != '/')
 		return 0;
 	if (regcomp(&rule->regex, rule->pattern, REG_EXTENDED | REG_NOSUB) != 0)
-		return complain(parsing, "not a regular expression:", rule->pattern);
+		return complain(parsed, "not a regular expression:", rule->pattern);
 	rule->kind = PATTERN_REGEX;
 	return 0;
 }
 
-static int take_percent(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+static int take_percent(const struct rule_line *parsed, size_t *at, struct gate_rule *rule)
 {
 	const char *word;
 	char *end;
 
-	if (!take_word(parsing, at, "fail-over"))
-		return complain(parsing, "fail-over is missing", NULL);
-	if (*at >= parsing->n_words)
-		return complain(parsing, "a percentage is missing after fail-over", NULL);
-	word = parsing->words[(*at)++];
+	if (!take_word(parsed, at, "fail-over"))
+		return complain(parsed, "fail-over is missing", NULL);
+	if (*at >= parsed->n_words)
+		return complain(parsed, "a percentage is missing after fail-over", NULL);
+	word = parsed->words[(*at)++];
 	rule->fail_over = strtod(word, &end);
 	if (end != word && *end == '%')
 		end++;
 	if (end == word || *end || !isfinite(rule->fail_over) || rule->fail_over < 0)
-		return complain(parsing, "not a percentage:", word);
+		return complain(parsed, "not a percentage:", word);
 	return 0;
 }
 
-static int take_weight(const struct parsing *parsing, size_t *at, struct gate_rule *rule)
+static int take_weight(const struct rule_line *parsed, size_t *at, struct gate_rule *rule)
 {
-	if (!take_word(parsing, at, "weight"))
+	if (!take_word(parsed, at, "weight"))
 		return 0;
-	if (take_word(parsing, at, "self"))
+	if (take_word(parsed, at, "self"))
 		rule->weights = GATE_BIT(GATE_SELF);
-	else if (take_word(parsing, at, "total"))
+	else if (take_word(parsed, at, "total"))
 		rule->weights = GATE_BIT(GATE_TOTAL);
-	else if (take_word(parsing, at, "both"))
+	else if (take_word(parsed, at, "both"))
 		rule->weights = GATE_BOTH;
 	else
-		return complain(parsing, "weight is self, total or both", NULL);
+		return complain(parsed, "weight is self, total or both", NULL);
 	return 0;
 }
 
-static int parse_rule(const struct parsing *parsing, struct gate_rule *rule)
+static int parse_rule(const struct rule_line *parsed, struct gate_rule *rule)
 {
 	size_t at = 0;
 	int r;
 
-	rule->ignore = take_word(parsing, &at, "ignore");
-	r = take_kind(parsing, &at, rule);
-	r = r < 0 ? r : take_pattern(parsing, &at, rule);
+	rule->ignore = take_word(parsed, &at, "ignore");
+	r = take_kind(parsed, &at, rule);
+	r = r < 0 ? r : take_pattern(parsed, &at, rule);
 	if (!rule->ignore) {
-		r = r < 0 ? r : take_percent(parsing, &at, rule);
-		r = r < 0 ? r : take_weight(parsing, &at, rule);
+		r = r < 0 ? r : take_percent(parsed, &at, rule);
+		r = r < 0 ? r : take_weight(parsed, &at, rule);
 	}
-	if (r == 0 && at < parsing->n_words)
-		r = complain(parsing, "unexpected:", parsing->words[at]);
+	if (r == 0 && at < parsed->n_words)
+		r = complain(parsed, "unexpected:", parsed->words[at]);
 	return r;
 }
 
-static int add_line(struct gate_rules *rules, struct parsing *parsing, char *text,
+static int add_line(struct gate_rules *rules, struct rule_line *parsed, char *text,
 		    unsigned int weights)
 {
 	struct gate_rule *rule;
-	int r = split_words(parsing, text);
+	int r = split_words(parsed, text);
 
-	if (r < 0 || !parsing->n_words)
+	if (r < 0 || !parsed->n_words)
 		return r;
-	r = append(rules, &(struct gate_rule){.line = parsing->line, .weights = weights}, &rule);
-	return r < 0 ? r : parse_rule(parsing, rule);
+	r = append_rule(rules, &(struct gate_rule){.line = parsed->line, .weights = weights},
+			&rule);
+	return r < 0 ? r : parse_rule(parsed, rule);
 }
 
 int gate_rules_read(struct gate_rules *rules, FILE *stream, const char *name, unsigned int weights,
 		    struct failure *failure)
 {
-	struct parsing parsing = {.name = name, .failure = failure};
+	struct rule_line parsed = {.name = name, .failure = failure};
 	char *text = NULL;
 	size_t size = 0;
 	ssize_t n;
 	int r = 0;
 
 	while (r == 0 && (n = getline(&text, &size, stream)) >= 0) {
-		parsing.line++;
+		parsed.line++;
 		if (memchr(text, '\0', n))
-			r = complain(&parsing, "this is not a text file", NULL);
+			r = complain(&parsed, "this is not a text file", NULL);
 		else
-			r = add_line(rules, &parsing, text, weights);
+			r = add_line(rules, &parsed, text, weights);
 	}
 	if (r == 0 && ferror(stream))
 		r = failure_set(failure, -EIO, "cannot read %s", name);

@@ -11,41 +11,41 @@
 
 #define NO_GROUP UINT32_MAX
 
-struct counting {
+struct group_counts {
 	struct tree_side (*groups)[N_SIDES];
 	size_t *seen; /* by group: the stack it was last seen in; counts from 1 */
 	size_t stack;
 };
 
-static void add_total(struct counting *counting, uint32_t group, const struct stacks_entry *entry)
+static void add_total(struct group_counts *counts, uint32_t group, const struct stacks_entry *entry)
 {
-	struct tree_side *side = &counting->groups[group][entry->side];
+	struct tree_side *side = &counts->groups[group][entry->side];
 
-	if (counting->seen[group] == counting->stack)
+	if (counts->seen[group] == counts->stack)
 		return;
-	counting->seen[group] = counting->stack;
+	counts->seen[group] = counts->stack;
 	side->total += entry->weight;
 	side->total_variance += entry->variance;
 }
 
-static void add_self(struct counting *counting, uint32_t group, const struct stacks_entry *entry)
+static void add_self(struct group_counts *counts, uint32_t group, const struct stacks_entry *entry)
 {
-	struct tree_side *side = &counting->groups[group][entry->side];
+	struct tree_side *side = &counts->groups[group][entry->side];
 
 	side->self += entry->weight;
 	side->self_variance += entry->variance;
 }
 
-static void count_frames(struct counting *counting, const uint32_t *frames,
+static void count_frames(struct group_counts *counts, const uint32_t *frames,
 			 const struct stacks_entry *entry)
 {
 	for (uint32_t i = 0; i < entry->n; i++)
-		add_total(counting, frames[i], entry);
+		add_total(counts, frames[i], entry);
 	if (entry->n)
-		add_self(counting, frames[entry->n - 1], entry);
+		add_self(counts, frames[entry->n - 1], entry);
 }
 
-static void count_groups(struct counting *counting, const uint32_t *frames,
+static void count_groups(struct group_counts *counts, const uint32_t *frames,
 			 const struct stacks_entry *entry, const uint32_t *groups)
 {
 	uint32_t last = NO_GROUP;
@@ -55,65 +55,65 @@ static void count_groups(struct counting *counting, const uint32_t *frames,
 
 		if (group == NO_GROUP)
 			continue;
-		add_total(counting, group, entry);
+		add_total(counts, group, entry);
 		last = group;
 	}
 	if (last != NO_GROUP)
-		add_self(counting, last, entry);
+		add_self(counts, last, entry);
 }
 
-static int counting_init(struct counting *counting, size_t n_groups)
+static int counting_init(struct group_counts *counts, size_t n_groups)
 {
 	size_t n = n_groups ? n_groups : 1;
 
-	counting->groups = calloc(n, sizeof *counting->groups);
-	counting->seen = calloc(n, sizeof *counting->seen);
-	counting->stack = 0;
-	if (counting->groups && counting->seen)
+	counts->groups = calloc(n, sizeof *counts->groups);
+	counts->seen = calloc(n, sizeof *counts->seen);
+	counts->stack = 0;
+	if (counts->groups && counts->seen)
 		return 0;
-	free(counting->groups);
-	free(counting->seen);
+	free(counts->groups);
+	free(counts->seen);
 	return -ENOMEM;
 }
 
-static void counting_give(struct counting *counting, size_t n_groups, struct functions *ret)
+static void counting_give(struct group_counts *counts, size_t n_groups, struct functions *ret)
 {
-	free(counting->seen);
-	*ret = (struct functions){counting->groups, n_groups};
+	free(counts->seen);
+	*ret = (struct functions){counts->groups, n_groups};
 }
 
 int functions_count(const struct stacks *stacks, struct functions *ret)
 {
-	struct counting counting;
-	int r = counting_init(&counting, stacks->n_frames);
+	struct group_counts counts;
+	int r = counting_init(&counts, stacks->n_frames);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < stacks->n_entries; i++) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 
-		counting.stack++;
-		count_frames(&counting, stacks->ids + entry->first, entry);
+		counts.stack++;
+		count_frames(&counts, stacks->ids + entry->first, entry);
 	}
-	counting_give(&counting, stacks->n_frames, ret);
+	counting_give(&counts, stacks->n_frames, ret);
 	return 0;
 }
 
 int functions_count_groups(const struct stacks *stacks, const uint32_t *groups, size_t n_groups,
 			   struct functions *ret)
 {
-	struct counting counting;
-	int r = counting_init(&counting, n_groups);
+	struct group_counts counts;
+	int r = counting_init(&counts, n_groups);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < stacks->n_entries; i++) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 
-		counting.stack++;
-		count_groups(&counting, stacks->ids + entry->first, entry, groups);
+		counts.stack++;
+		count_groups(&counts, stacks->ids + entry->first, entry, groups);
 	}
-	counting_give(&counting, n_groups, ret);
+	counting_give(&counts, n_groups, ret);
 	return 0;
 }
 

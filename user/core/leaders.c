@@ -104,25 +104,25 @@ static bool is_idle_mark(const struct stacks *stacks, uint32_t frame)
 /* Facts about a frame, looked up once. */
 struct known {
 	bool is_own, is_named; /* is_named: its own, and somebody can know what it is */
-	uint32_t command; /* string id of its stacks' command; NO_FRAME: not looked up yet */
+	uint32_t command;      /* string id of its stacks' command; NO_FRAME: not looked up yet */
 };
 
-struct finding {
+struct leaders_search {
 	const struct stacks *stacks;
 	enum leaders_of of;
 	struct strings *commands;
 	struct known *frames; /* by number */
 };
 
-static int know_frames(struct finding *finding)
+static int know_frames(struct leaders_search *search)
 {
-	const struct stacks *stacks = finding->stacks;
+	const struct stacks *stacks = search->stacks;
 
-	finding->frames = calloc(stacks->n_frames + 1, sizeof *finding->frames);
-	if (!finding->frames)
+	search->frames = calloc(stacks->n_frames + 1, sizeof *search->frames);
+	if (!search->frames)
 		return -ENOMEM;
 	for (size_t i = 0; i < stacks->n_frames; i++) {
-		struct known *known = &finding->frames[i];
+		struct known *known = &search->frames[i];
 
 		known->is_own = is_code(&stacks->frames[i]) && is_own(stacks, &stacks->frames[i]);
 		known->is_named = known->is_own && is_telling(stacks_name(stacks, i));
@@ -132,23 +132,24 @@ static int know_frames(struct finding *finding)
 }
 
 /* Threads of the same command count as one. */
-static int find_command(struct finding *finding, uint32_t frame, uint32_t *ret)
+static int find_command(struct leaders_search *search, uint32_t frame, uint32_t *ret)
 {
-	const char *name = frame == NO_FRAME ? "" : stacks_name(finding->stacks, frame);
-	uint32_t *known = frame == NO_FRAME ? ret : &finding->frames[frame].command;
+	const char *name = frame == NO_FRAME ? "" : stacks_name(search->stacks, frame);
+	uint32_t *known = frame == NO_FRAME ? ret : &search->frames[frame].command;
 	size_t n;
 	int r = 0;
 
 	if (frame == NO_FRAME || *known == NO_FRAME)
-		r = strings_add_bytes(finding->commands, name,
+		r = strings_add_bytes(search->commands, name,
 				      mark_is_thread(name, &n) ? n : strlen(name), known);
 	*ret = *known;
 	return r;
 }
 
-static struct parts take_apart(const struct finding *finding, const struct stacks_entry *entry)
+static struct parts take_apart(const struct leaders_search *search,
+			       const struct stacks_entry *entry)
 {
-	const struct stacks *stacks = finding->stacks;
+	const struct stacks *stacks = search->stacks;
 	const uint32_t *ids = stacks->ids + entry->first;
 	struct parts parts = {entry->n ? ids[0] : NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME};
 
@@ -157,8 +158,8 @@ static struct parts take_apart(const struct finding *finding, const struct stack
 
 		if (is_code(frame)) {
 			parts.last = ids[i];
-			parts.own = finding->frames[ids[i]].is_own ? ids[i] : parts.own;
-			parts.named = finding->frames[ids[i]].is_named ? ids[i] : parts.named;
+			parts.own = search->frames[ids[i]].is_own ? ids[i] : parts.own;
+			parts.named = search->frames[ids[i]].is_named ? ids[i] : parts.named;
 		} else if (frame->kind > FRAME_SEPARATOR && !frame->is_waker) {
 			parts.reason = ids[i];
 		}
@@ -192,7 +193,7 @@ struct rows {
 	struct table index;
 };
 
-static int add(struct rows *rows, const struct key *key, uint64_t weight)
+static int add_row(struct rows *rows, const struct key *key, uint64_t weight)
 {
 	uint64_t hash = hash_mix(hash_mix(key->function, key->command), key->reason);
 	uint32_t position = table_find(&rows->index, hash, row_equal, rows->items, key);
@@ -220,24 +221,24 @@ static bool is_waiting(const struct stacks *stacks, const struct parts *parts)
 	       stacks->frames[parts->reason].kind != FRAME_RUNNING;
 }
 
-static int add_stacks(struct finding *finding, struct rows *rows)
+static int add_stacks(struct leaders_search *search, struct rows *rows)
 {
-	const struct stacks *stacks = finding->stacks;
+	const struct stacks *stacks = search->stacks;
 	int r = 0;
 
 	for (size_t i = 0; i < stacks->n_entries && r == 0; i++) {
 		const struct stacks_entry *entry = &stacks->entries[i];
-		struct parts parts = take_apart(finding, entry);
+		struct parts parts = take_apart(search, entry);
 		bool waits = is_waiting(stacks, &parts);
 		struct key key = {.function =
 					  waits && parts.own != NO_FRAME ? parts.own : parts.last,
 				  .reason = waits ? parts.reason : NO_FRAME};
 
-		if (parts.is_idle || waits != (finding->of == LEADERS_WAITING) ||
+		if (parts.is_idle || waits != (search->of == LEADERS_WAITING) ||
 		    key.function == NO_FRAME)
 			continue;
-		r = find_command(finding, parts.command, &key.command);
-		r = r < 0 ? r : add(rows, &key, entry->weight);
+		r = find_command(search, parts.command, &key.command);
+		r = r < 0 ? r : add_row(rows, &key, entry->weight);
 	}
 	return r;
 }
@@ -282,19 +283,19 @@ static int list(const struct stacks *stacks, const struct rows *rows, struct lea
 
 int leaders_find(const struct stacks *stacks, enum leaders_of of, struct leaders *ret)
 {
-	struct finding finding = {.stacks = stacks, .of = of};
+	struct leaders_search search = {.stacks = stacks, .of = of};
 	struct rows rows = {};
 	int r;
 
 	*ret = (struct leaders){};
-	finding.commands = &ret->commands;
+	search.commands = &ret->commands;
 	r = strings_init(&ret->commands);
-	r = r < 0 ? r : know_frames(&finding);
-	r = r < 0 ? r : add_stacks(&finding, &rows);
+	r = r < 0 ? r : know_frames(&search);
+	r = r < 0 ? r : add_stacks(&search, &rows);
 	r = r < 0 ? r : list(stacks, &rows, ret);
 	table_done(&rows.index);
 	free(rows.items);
-	free(finding.frames);
+	free(search.frames);
 	if (r < 0)
 		leaders_done(ret);
 	return r;

@@ -19,7 +19,7 @@ struct known_frame {
 };
 
 /* One profile while it is added to the stacks. */
-struct adding {
+struct added_profile {
 	struct stacks *stacks;
 	struct profile *profile;
 	enum stacks_side side;
@@ -94,14 +94,14 @@ static const char *module_name(const struct profile *profile, uint32_t mapping)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static int name_frame(struct adding *adding, const struct named_frame *named, uint32_t *ret)
+static int name_frame(struct added_profile *added, const struct named_frame *named, uint32_t *ret)
 {
-	struct stacks *stacks = adding->stacks;
-	const struct strings *names = &adding->profile->strings;
+	struct stacks *stacks = added->stacks;
+	const struct strings *names = &added->profile->strings;
 	struct stacks_frame frame = {.kind = named->kind, .is_waker = named->is_waker};
 	const char *name = named->name ? strings_get(names, named->name) : "[unknown]";
 	const char *module =
-		stacks->options.merge_modules ? "" : module_name(adding->profile, named->mapping);
+		stacks->options.merge_modules ? "" : module_name(added->profile, named->mapping);
 	/* Others have a suffix, or are marks. */
 	int r = (named->kind == FRAME_USER ? marks_add_function : strings_add)(&stacks->strings,
 									       name, &frame.name);
@@ -111,45 +111,45 @@ static int name_frame(struct adding *adding, const struct named_frame *named, ui
 }
 
 /* Extends @known: reading adds names to the profile. */
-static int know_more(struct adding *adding)
+static int know_more(struct added_profile *added)
 {
-	size_t n = adding->n_known, wanted = adding->profile->strings.n_strings;
-	int r = array_reserve(adding->known, adding->known_capacity, n, wanted - n);
+	size_t n = added->n_known, wanted = added->profile->strings.n_strings;
+	int r = array_reserve(added->known, added->known_capacity, n, wanted - n);
 
 	if (r < 0)
 		return r;
-	memset(adding->known + n, 0, (wanted - n) * sizeof *adding->known);
-	adding->n_known = wanted;
+	memset(added->known + n, 0, (wanted - n) * sizeof *added->known);
+	added->n_known = wanted;
 	return 0;
 }
 
-static int find_frame(struct adding *adding, const struct named_frame *named, uint32_t *ret)
+static int find_frame(struct added_profile *added, const struct named_frame *named, uint32_t *ret)
 {
-	const struct known_frame *known = &adding->known[named->name];
+	const struct known_frame *known = &added->known[named->name];
 	uint32_t frame;
 	int r;
 
-	if (named->name < adding->n_known && known->is_set && known->mapping == named->mapping &&
+	if (named->name < added->n_known && known->is_set && known->mapping == named->mapping &&
 	    known->kind == named->kind && known->is_waker == named->is_waker) {
 		*ret = known->frame;
 		return 0;
 	}
-	r = name_frame(adding, named, &frame);
-	if (r == 0 && named->name >= adding->n_known)
-		r = know_more(adding);
+	r = name_frame(added, named, &frame);
+	if (r == 0 && named->name >= added->n_known)
+		r = know_more(added);
 	if (r < 0)
 		return r;
-	adding->known[named->name] =
+	added->known[named->name] =
 		(struct known_frame){named->mapping, frame, named->kind, named->is_waker, true};
 	*ret = frame;
 	return 0;
 }
 
 /* Where the part of the stack to show begins: an index, or an error. */
-static int find_base(struct adding *adding, const uint32_t *ids, size_t n)
+static int find_base(struct added_profile *added, const uint32_t *ids, size_t n)
 {
-	for (size_t i = 0; adding->base.is_set && i < n; i++) {
-		int r = matcher_test(&adding->base, ids[i], stacks_name(adding->stacks, ids[i]));
+	for (size_t i = 0; added->base.is_set && i < n; i++) {
+		int r = matcher_test(&added->base, ids[i], stacks_name(added->stacks, ids[i]));
 
 		if (r != 0)
 			return r < 0 ? r : (int)i;
@@ -177,13 +177,14 @@ static size_t merge_neighbours(uint32_t *ids, size_t n)
 	return kept;
 }
 
-static enum stacks_side side_of(const struct adding *adding, const struct profile_sample *sample)
+static enum stacks_side side_of(const struct added_profile *added,
+				const struct profile_sample *sample)
 {
-	if (adding->profile->mode == PROFILE_WALL && !adding->stacks->is_comparison)
+	if (added->profile->mode == PROFILE_WALL && !added->stacks->is_comparison)
 		return sample->reason == REASON_ONCPU || sample->reason == REASON_NONE
 			       ? SIDE_RUNNING
 			       : SIDE_WAITING;
-	return adding->side;
+	return added->side;
 }
 
 static uint64_t weight_of(const struct profile *profile, const struct profile_sample *sample)
@@ -212,30 +213,30 @@ static double variance_of(const struct profile *profile, const struct profile_sa
 }
 
 /* Frames shared with the previous sample are known already. */
-static int find_frames(struct adding *adding, const struct unfolder *unfolder)
+static int find_frames(struct added_profile *added, const struct unfolder *unfolder)
 {
-	int r = array_reserve(adding->ids, adding->ids_capacity, 0, unfolder->n);
+	int r = array_reserve(added->ids, added->ids_capacity, 0, unfolder->n);
 
 	for (size_t i = unfolder->n_same; i < unfolder->n && r == 0; i++)
-		r = find_frame(adding, &unfolder->frames[i], &adding->ids[i]);
+		r = find_frame(added, &unfolder->frames[i], &added->ids[i]);
 	return r;
 }
 
 /* Adds the latest ids as the options require. */
-static int add_ids(struct adding *adding, size_t n, size_t n_kept, uint32_t *ret_n)
+static int add_ids(struct added_profile *added, size_t n, size_t n_kept, uint32_t *ret_n)
 {
-	struct stacks *stacks = adding->stacks;
+	struct stacks *stacks = added->stacks;
 	const struct stacks_options *options = &stacks->options;
 	uint32_t *ids;
 	int r = array_reserve(stacks->ids, stacks->ids_capacity, stacks->n_ids, n);
-	int base = r < 0 ? r : find_base(adding, adding->ids, n);
+	int base = r < 0 ? r : find_base(added, added->ids, n);
 
 	if (base < 0)
 		return base;
 	ids = stacks->ids + stacks->n_ids;
 	n -= base;
 	if (n)
-		memcpy(ids, adding->ids + base, n * sizeof *ids);
+		memcpy(ids, added->ids + base, n * sizeof *ids);
 	if (base)
 		n_kept = 0;
 	if (options->merge_recursion)
@@ -246,18 +247,18 @@ static int add_ids(struct adding *adding, size_t n, size_t n_kept, uint32_t *ret
 	return 0;
 }
 
-static int add_sample(struct adding *adding, const struct profile_sample *sample,
+static int add_sample(struct added_profile *added, const struct profile_sample *sample,
 		      const struct unfolder *unfolder)
 {
-	struct stacks *stacks = adding->stacks;
+	struct stacks *stacks = added->stacks;
 	/* [idle] comes first. */
 	size_t n_kept = stacks->options.unfold.fold_idle && sample->is_idle;
 	struct stacks_entry entry = {.first = stacks->n_ids,
-				     .side = side_of(adding, sample),
-				     .weight = weight_of(adding->profile, sample),
-				     .variance = variance_of(adding->profile, sample)};
+				     .side = side_of(added, sample),
+				     .weight = weight_of(added->profile, sample),
+				     .variance = variance_of(added->profile, sample)};
 	uint64_t sum;
-	int r = find_frames(adding, unfolder);
+	int r = find_frames(added, unfolder);
 
 	/* The next sample may share frames with this one, even if it is not added. */
 	if (r < 0 || !entry.weight)
@@ -265,7 +266,7 @@ static int add_sample(struct adding *adding, const struct profile_sample *sample
 	if (__builtin_add_overflow(stacks->totals[0] + stacks->totals[1], entry.weight, &sum))
 		return -EOVERFLOW;
 	r = array_reserve(stacks->entries, stacks->entries_capacity, stacks->n_entries, 1);
-	r = r < 0 ? r : add_ids(adding, unfolder->n, n_kept, &entry.n);
+	r = r < 0 ? r : add_ids(added, unfolder->n, n_kept, &entry.n);
 	if (r < 0)
 		return r;
 	stacks->n_ids += entry.n;
@@ -275,11 +276,11 @@ static int add_sample(struct adding *adding, const struct profile_sample *sample
 }
 
 /* Whether to leave @sample out; counts it if so. */
-static bool leave_out(const struct adding *adding, const struct profile_sample *sample)
+static bool leave_out(const struct added_profile *added, const struct profile_sample *sample)
 {
-	if (!adding->leaves_idle_out || !sample->is_idle)
+	if (!added->leaves_idle_out || !sample->is_idle)
 		return false;
-	adding->stacks->idle += weight_of(adding->profile, sample);
+	added->stacks->idle += weight_of(added->profile, sample);
 	return true;
 }
 
@@ -292,29 +293,29 @@ static bool has_others(const struct profile *profile)
 	return false;
 }
 
-static int add_samples(struct adding *adding)
+static int add_samples(struct added_profile *added)
 {
-	struct profile *profile = adding->profile;
-	struct unfolder unfolder = {.profile = profile, .options = &adding->stacks->options.unfold};
+	struct profile *profile = added->profile;
+	struct unfolder unfolder = {.profile = profile, .options = &added->stacks->options.unfold};
 	int r = 0;
 
-	adding->leaves_idle_out = adding->stacks->options.no_idle && has_others(profile);
+	added->leaves_idle_out = added->stacks->options.no_idle && has_others(profile);
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
-		if (leave_out(adding, &profile->samples[i]))
+		if (leave_out(added, &profile->samples[i]))
 			continue;
 		r = unfolder_next(&unfolder, &profile->samples[i]);
-		r = r < 0 ? r : add_sample(adding, &profile->samples[i], &unfolder);
+		r = r < 0 ? r : add_sample(added, &profile->samples[i], &unfolder);
 	}
 	unfolder_done(&unfolder);
 	return r;
 }
 
 /* The first profile of a side sets the facts; later ones add their time. */
-static int add_facts(struct adding *adding)
+static int add_side_facts(struct added_profile *added)
 {
-	const struct profile *profile = adding->profile;
-	struct stacks *stacks = adding->stacks;
-	struct stacks_facts *facts = &stacks->facts[adding->side];
+	const struct profile *profile = added->profile;
+	struct stacks *stacks = added->stacks;
+	struct stacks_facts *facts = &stacks->facts[added->side];
 	const struct profile_event *event = profile_event(profile);
 	const struct {
 		uint32_t from, *to;
@@ -366,17 +367,17 @@ bool stacks_is_time(const struct stacks *stacks)
 
 int stacks_add(struct stacks *stacks, struct profile *profile, enum stacks_side side)
 {
-	struct adding adding = {.stacks = stacks, .profile = profile, .side = side};
-	int r = matcher_init(&adding.base, stacks->options.base);
+	struct added_profile added = {.stacks = stacks, .profile = profile, .side = side};
+	int r = matcher_init(&added.base, stacks->options.base);
 
 	if (side == SIDE_BASE)
 		stacks->is_comparison = true;
-	r = r < 0 ? r : know_more(&adding);
-	r = r < 0 ? r : add_facts(&adding);
-	r = r < 0 ? r : add_samples(&adding);
-	free(adding.known);
-	free(adding.ids);
-	matcher_done(&adding.base);
+	r = r < 0 ? r : know_more(&added);
+	r = r < 0 ? r : add_side_facts(&added);
+	r = r < 0 ? r : add_samples(&added);
+	free(added.known);
+	free(added.ids);
+	matcher_done(&added.base);
 	return r;
 }
 

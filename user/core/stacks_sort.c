@@ -10,26 +10,25 @@
 /* For fewer entries, comparing neighbours beats splitting. */
 #define FEW 12
 
-struct sorting {
+struct sort_keys {
 	const uint32_t *ids;
 	const uint32_t *const *ranks;
 };
 
 /* The key at @depth: 0 is past the end. */
-static uint64_t key_at(const struct sorting *sorting, const struct stacks_entry *entry,
+static uint64_t key_at(const struct sort_keys *keys, const struct stacks_entry *entry,
 		       uint32_t depth)
 {
 	if (depth >= entry->n)
 		return 0;
-	return (uint64_t)sorting->ranks[depth == entry->n - 1][sorting->ids[entry->first + depth]] +
-	       1;
+	return (uint64_t)keys->ranks[depth == entry->n - 1][keys->ids[entry->first + depth]] + 1;
 }
 
-static int compare(const struct sorting *sorting, const struct stacks_entry *a,
+static int compare(const struct sort_keys *keys, const struct stacks_entry *a,
 		   const struct stacks_entry *b, uint32_t depth)
 {
 	for (;; depth++) {
-		uint64_t x = key_at(sorting, a, depth), y = key_at(sorting, b, depth);
+		uint64_t x = key_at(keys, a, depth), y = key_at(keys, b, depth);
 
 		if (x != y)
 			return x < y ? -1 : 1;
@@ -46,12 +45,11 @@ static void swap(struct stacks_entry *a, struct stacks_entry *b)
 	*b = entry;
 }
 
-static void insert_each(const struct sorting *sorting, struct stacks_entry *entries, size_t n,
+static void insert_each(const struct sort_keys *keys, struct stacks_entry *entries, size_t n,
 			uint32_t depth)
 {
 	for (size_t i = 1; i < n; i++)
-		for (size_t k = i; k && compare(sorting, &entries[k - 1], &entries[k], depth) > 0;
-		     k--)
+		for (size_t k = i; k && compare(keys, &entries[k - 1], &entries[k], depth) > 0; k--)
 			swap(&entries[k - 1], &entries[k]);
 }
 
@@ -67,16 +65,16 @@ static uint64_t median(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /* Splits by the key at @depth: [0, *ret_less) below the pivot, [*ret_more, n) above it. */
-static uint64_t split(const struct sorting *sorting, struct stacks_entry *entries, size_t n,
+static uint64_t split(const struct sort_keys *keys, struct stacks_entry *entries, size_t n,
 		      uint32_t depth, size_t *ret_less, size_t *ret_more)
 {
 	uint64_t pivot =
-		median(key_at(sorting, &entries[0], depth), key_at(sorting, &entries[n / 2], depth),
-		       key_at(sorting, &entries[n - 1], depth));
+		median(key_at(keys, &entries[0], depth), key_at(keys, &entries[n / 2], depth),
+		       key_at(keys, &entries[n - 1], depth));
 	size_t less = 0, more = n;
 
 	for (size_t i = 0; i < more;) {
-		uint64_t key = key_at(sorting, &entries[i], depth);
+		uint64_t key = key_at(keys, &entries[i], depth);
 
 		if (key < pivot)
 			swap(&entries[less++], &entries[i++]);
@@ -93,48 +91,48 @@ static uint64_t split(const struct sorting *sorting, struct stacks_entry *entrie
 /*
  * Continues with the largest of the three parts in place, so that calls nest at most log2(n) deep.
  */
-static void sort(const struct sorting *sorting, struct stacks_entry *entries, size_t n,
+static void sort(const struct sort_keys *keys, struct stacks_entry *entries, size_t n,
 		 uint32_t depth)
 {
 	while (n > FEW) {
 		size_t less, more, equal;
-		uint64_t pivot = split(sorting, entries, n, depth, &less, &more);
+		uint64_t pivot = split(keys, entries, n, depth, &less, &more);
 
 		equal = more - less;
 		if (!pivot)
 			equal = 0; /* all of them end here */
 		if (equal >= less && equal >= n - more) {
-			sort(sorting, entries, less, depth);
-			sort(sorting, entries + more, n - more, depth);
+			sort(keys, entries, less, depth);
+			sort(keys, entries + more, n - more, depth);
 			entries += less;
 			n = equal;
 			depth++;
 		} else if (less >= n - more) {
-			sort(sorting, entries + less, equal, depth + 1);
-			sort(sorting, entries + more, n - more, depth);
+			sort(keys, entries + less, equal, depth + 1);
+			sort(keys, entries + more, n - more, depth);
 			n = less;
 		} else {
-			sort(sorting, entries, less, depth);
-			sort(sorting, entries + less, equal, depth + 1);
+			sort(keys, entries, less, depth);
+			sort(keys, entries + less, equal, depth + 1);
 			entries += more;
 			n -= more;
 		}
 	}
-	insert_each(sorting, entries, n, depth);
+	insert_each(keys, entries, n, depth);
 }
 
-static bool is_sorted(const struct sorting *sorting, const struct stacks *stacks)
+static bool is_sorted(const struct sort_keys *keys, const struct stacks *stacks)
 {
 	for (size_t i = 1; i < stacks->n_entries; i++)
-		if (compare(sorting, &stacks->entries[i - 1], &stacks->entries[i], 0) > 0)
+		if (compare(keys, &stacks->entries[i - 1], &stacks->entries[i], 0) > 0)
 			return false;
 	return true;
 }
 
 void stacks_sort(struct stacks *stacks, const uint32_t *const ranks[2])
 {
-	struct sorting sorting = {stacks->ids, ranks};
+	struct sort_keys keys = {stacks->ids, ranks};
 
-	if (!is_sorted(&sorting, stacks))
-		sort(&sorting, stacks->entries, stacks->n_entries, 0);
+	if (!is_sorted(&keys, stacks))
+		sort(&keys, stacks->entries, stacks->n_entries, 0);
 }

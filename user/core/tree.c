@@ -91,7 +91,7 @@ struct counted {
 	uint64_t width, least_child;
 };
 
-struct counting {
+struct width_counts {
 	struct counted *path;
 	size_t n, capacity;
 	uint64_t least_width; /* of its own, beside the buckets */
@@ -102,29 +102,29 @@ struct counting {
 
 static int count_enter(void *data, uint32_t frame __attribute__((unused)))
 {
-	struct counting *counting = data;
-	int r = array_reserve(counting->path, counting->capacity, counting->n, 1);
+	struct width_counts *counts = data;
+	int r = array_reserve(counts->path, counts->capacity, counts->n, 1);
 
 	if (r == 0)
-		counting->path[counting->n++] = (struct counted){0, UINT64_MAX};
+		counts->path[counts->n++] = (struct counted){0, UINT64_MAX};
 	return r;
 }
 
 static void count_leave(void *data)
 {
-	struct counting *counting = data;
-	struct counted node = counting->path[--counting->n];
+	struct width_counts *counts = data;
+	struct counted node = counts->path[--counts->n];
 	unsigned int bucket = bucket_of(node.width);
 
-	counting->kept[bucket]++;
-	if (node.width >= counting->least_width)
-		counting->n_least += 1 + (node.least_child < counting->least_width);
+	counts->kept[bucket]++;
+	if (node.width >= counts->least_width)
+		counts->n_least += 1 + (node.least_child < counts->least_width);
 	if (node.least_child != UINT64_MAX) {
-		counting->elided[bucket_of(node.least_child) + 1]++;
-		counting->elided[bucket + 1]--;
+		counts->elided[bucket_of(node.least_child) + 1]++;
+		counts->elided[bucket + 1]--;
 	}
-	if (counting->n) {
-		struct counted *parent = &counting->path[counting->n - 1];
+	if (counts->n) {
+		struct counted *parent = &counts->path[counts->n - 1];
 
 		parent->width += node.width;
 		if (node.width < parent->least_child)
@@ -134,65 +134,65 @@ static void count_leave(void *data)
 
 static void count_end(void *data, const struct stacks_entry *entry)
 {
-	struct counting *counting = data;
+	struct width_counts *counts = data;
 
-	counting->path[counting->n - 1].width += entry->width;
+	counts->path[counts->n - 1].width += entry->width;
 }
 
 /*
  * The nodes to keep: all of @least_width or more, and @n_marginal of those down to @marginal_width.
  * If many have the same width, no least width alone would use up the limit.
  */
-struct fitting {
+struct tree_fit {
 	uint64_t least_width, marginal_width;
 	size_t n_marginal;
 };
 
-static struct fitting find_fitting(const struct counting *counting, size_t max_nodes)
+static struct tree_fit find_fit(const struct width_counts *counts, size_t max_nodes)
 {
-	uint64_t marginal = counting->least_width;
+	uint64_t marginal = counts->least_width;
 	int64_t kept[N_BUCKETS + 1], elided = 0;
 
-	if (counting->n_least <= max_nodes)
-		return (struct fitting){counting->least_width, counting->least_width, 0};
+	if (counts->n_least <= max_nodes)
+		return (struct tree_fit){counts->least_width, counts->least_width, 0};
 	kept[N_BUCKETS] = 0;
 	for (unsigned int b = N_BUCKETS; b-- > 0;)
-		kept[b] = kept[b + 1] + counting->kept[b];
+		kept[b] = kept[b + 1] + counts->kept[b];
 	for (unsigned int b = 0; b < N_BUCKETS; b++) {
-		elided += counting->elided[b];
-		if (bucket_start(b) <= counting->least_width)
+		elided += counts->elided[b];
+		if (bucket_start(b) <= counts->least_width)
 			continue;
 		if (kept[b] + elided <= (int64_t)max_nodes)
-			return (struct fitting){bucket_start(b), marginal,
-						max_nodes - kept[b] - elided};
+			return (struct tree_fit){bucket_start(b), marginal,
+						 max_nodes - kept[b] - elided};
 		marginal = bucket_start(b);
 	}
-	return (struct fitting){UINT64_MAX, UINT64_MAX, 0};
+	return (struct tree_fit){UINT64_MAX, UINT64_MAX, 0};
 }
 
-static int fit(const struct stacks *stacks, const struct tree_limits *limits, struct fitting *ret)
+static int fit(const struct stacks *stacks, const struct tree_limits *limits, struct tree_fit *ret)
 {
-	struct counting *counting;
+	struct width_counts *counts;
 	struct sweep sweep = {stacks, .leave = count_leave, .enter = count_enter, .end = count_end};
 	int r;
 
 	if (!limits->max_nodes) {
-		*ret = (struct fitting){limits->least_width, limits->least_width, 0};
+		*ret = (struct tree_fit){limits->least_width, limits->least_width, 0};
 		return 0;
 	}
-	counting = calloc(1, sizeof *counting);
-	if (!counting)
+	counts = calloc(1, sizeof *counts);
+	if (!counts)
 		return -ENOMEM;
-	counting->least_width = limits->least_width;
-	sweep.data = counting;
-	r = count_enter(counting, TREE_ROOT);
+	counts->least_width = limits->least_width;
+	sweep.data = counts;
+	r = count_enter(counts, TREE_ROOT);
 	r = r < 0 ? r : sweep_all(&sweep);
 	if (r == 0) {
-		count_leave(counting);
-		*ret = find_fitting(counting, limits->max_nodes);
+		count_leave(counts);
+		*ret = find_fit(counts, limits->max_nodes);
 	}
-	free(counting->path);
-	free(counting);
+	free(counts->path);
+	free(counts);
 	return r;
 }
 
@@ -202,9 +202,9 @@ struct elided {
 	struct tree_side sides[N_SIDES];
 };
 
-struct growing {
+struct tree_builder {
 	struct tree tree;
-	struct fitting fitting; /* n_marginal: how many may still be kept */
+	struct tree_fit fit;	/* n_marginal: how many may still be kept */
 	uint32_t *path;		/* the open nodes */
 	struct elided *elided;
 	size_t n, path_capacity, elided_capacity;
@@ -226,20 +226,20 @@ static int push_node(struct tree *tree, uint32_t frame, uint32_t parent, uint32_
 
 static int grow_enter(void *data, uint32_t frame)
 {
-	struct growing *growing = data;
-	uint32_t parent = growing->n ? growing->path[growing->n - 1] : TREE_NONE;
-	int r = array_reserve(growing->path, growing->path_capacity, growing->n, 1);
+	struct tree_builder *builder = data;
+	uint32_t parent = builder->n ? builder->path[builder->n - 1] : TREE_NONE;
+	int r = array_reserve(builder->path, builder->path_capacity, builder->n, 1);
 
-	r = r < 0 ? r : array_reserve(growing->elided, growing->elided_capacity, growing->n, 1);
+	r = r < 0 ? r : array_reserve(builder->elided, builder->elided_capacity, builder->n, 1);
 	/* One more, so that leaving a node always finds room for its elided child. */
 	r = r < 0 ? r
-		  : array_reserve(growing->tree.nodes, growing->tree.nodes_capacity,
-				  growing->tree.n_nodes, 2 + growing->n);
-	r = r < 0 ? r : push_node(&growing->tree, frame, parent, growing->n);
+		  : array_reserve(builder->tree.nodes, builder->tree.nodes_capacity,
+				  builder->tree.n_nodes, 2 + builder->n);
+	r = r < 0 ? r : push_node(&builder->tree, frame, parent, builder->n);
 	if (r < 0)
 		return r;
-	growing->path[growing->n] = growing->tree.n_nodes - 1;
-	growing->elided[growing->n++] = (struct elided){};
+	builder->path[builder->n] = builder->tree.n_nodes - 1;
+	builder->elided[builder->n++] = (struct elided){};
 	return 0;
 }
 
@@ -250,16 +250,16 @@ static void add_side(struct tree_side *to, const struct tree_side *from)
 }
 
 /* Whether @node stays. A marginal one uses up room for itself and its elided child. */
-static bool is_kept(struct growing *growing, const struct tree_node *node,
+static bool is_kept(struct tree_builder *builder, const struct tree_node *node,
 		    const struct elided *below)
 {
 	size_t n = 1 + (below->n > 0);
 
-	if (node->width >= growing->fitting.least_width)
+	if (node->width >= builder->fit.least_width)
 		return true;
-	if (node->width < growing->fitting.marginal_width || growing->fitting.n_marginal < n)
+	if (node->width < builder->fit.marginal_width || builder->fit.n_marginal < n)
 		return false;
-	growing->fitting.n_marginal -= n;
+	builder->fit.n_marginal -= n;
 	return true;
 }
 
@@ -267,11 +267,11 @@ static bool is_kept(struct growing *growing, const struct tree_node *node,
  * Adds the weight of @node to its parent as elided. Nodes kept below it go, too: they were marginal
  * like it, and their room is free again.
  */
-static void elide(struct growing *growing, uint32_t index, const struct elided *below)
+static void elide(struct tree_builder *builder, uint32_t index, const struct elided *below)
 {
-	struct tree *tree = &growing->tree;
+	struct tree *tree = &builder->tree;
 	const struct tree_node *node = &tree->nodes[index];
-	struct elided *elided = &growing->elided[growing->n - 1];
+	struct elided *elided = &builder->elided[builder->n - 1];
 
 	elided->width += node->width;
 	elided->n += 1 + below->n;
@@ -286,7 +286,7 @@ static void elide(struct growing *growing, uint32_t index, const struct elided *
 			tree->elided_width -= tree->nodes[i].width;
 		}
 	}
-	growing->fitting.n_marginal += tree->n_nodes - index - 1;
+	builder->fit.n_marginal += tree->n_nodes - index - 1;
 	tree->n_nodes = index;
 }
 
@@ -311,20 +311,20 @@ static void append_elided(struct tree *tree, uint32_t parent, const struct elide
 
 static void grow_leave(void *data)
 {
-	struct growing *growing = data;
-	struct tree *tree = &growing->tree;
-	uint32_t index = growing->path[--growing->n];
+	struct tree_builder *builder = data;
+	struct tree *tree = &builder->tree;
+	uint32_t index = builder->path[--builder->n];
 	struct tree_node *node = &tree->nodes[index];
-	const struct elided *below = &growing->elided[growing->n];
+	const struct elided *below = &builder->elided[builder->n];
 	struct tree_node *parent;
 
-	if (growing->n) {
+	if (builder->n) {
 		parent = &tree->nodes[node->parent];
 		parent->width += node->width;
 		for (int side = 0; side < N_SIDES; side++)
 			add_side(&parent->sides[side], &node->sides[side]);
-		if (!is_kept(growing, node, below)) {
-			elide(growing, index, below);
+		if (!is_kept(builder, node, below)) {
+			elide(builder, index, below);
 			return;
 		}
 	}
@@ -336,8 +336,8 @@ static void grow_leave(void *data)
 
 static void grow_end(void *data, const struct stacks_entry *entry)
 {
-	struct growing *growing = data;
-	struct tree_node *node = &growing->tree.nodes[growing->path[growing->n - 1]];
+	struct tree_builder *builder = data;
+	struct tree_node *node = &builder->tree.nodes[builder->path[builder->n - 1]];
 	struct tree_side *side = &node->sides[entry->side];
 
 	node->width += entry->width;
@@ -373,24 +373,24 @@ static int place(struct tree *tree)
 
 int tree_build(const struct stacks *stacks, const struct tree_limits *limits, struct tree *ret)
 {
-	struct growing growing = {.tree = {.stacks = stacks}};
+	struct tree_builder builder = {.tree = {.stacks = stacks}};
 	struct sweep sweep = {stacks, .leave = grow_leave, .enter = grow_enter, .end = grow_end,
-			      .data = &growing};
-	int r = fit(stacks, limits, &growing.fitting);
+			      .data = &builder};
+	int r = fit(stacks, limits, &builder.fit);
 
-	growing.tree.least_width = growing.fitting.least_width;
-	r = r < 0 ? r : grow_enter(&growing, TREE_ROOT);
+	builder.tree.least_width = builder.fit.least_width;
+	r = r < 0 ? r : grow_enter(&builder, TREE_ROOT);
 	r = r < 0 ? r : sweep_all(&sweep);
 	if (r == 0)
-		grow_leave(&growing);
-	r = r < 0 ? r : place(&growing.tree);
-	free(growing.path);
-	free(growing.elided);
+		grow_leave(&builder);
+	r = r < 0 ? r : place(&builder.tree);
+	free(builder.path);
+	free(builder.elided);
 	if (r < 0) {
-		tree_done(&growing.tree);
+		tree_done(&builder.tree);
 		return r;
 	}
-	*ret = growing.tree;
+	*ret = builder.tree;
 	return 0;
 }
 

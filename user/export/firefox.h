@@ -22,7 +22,7 @@ enum category {
 	N_CATEGORIES
 };
 
-struct firefox_writing {
+struct firefox_writer {
 	struct json *json;
 	struct groups groups;
 	bool threads;
@@ -42,29 +42,29 @@ struct firefox_writing {
 };
 
 /* Errors: -ENOMEM. firefox_tables_done() is fine after a failure. */
-int firefox_tables_init(struct firefox_writing *writing);
-void firefox_tables_done(struct firefox_writing *writing);
+int firefox_tables_init(struct firefox_writer *writer);
+void firefox_tables_done(struct firefox_writer *writer);
 
 /* Makes @group the current thread and numbers its frames. */
-void firefox_find_frames(struct firefox_writing *writing, const struct group *group);
+void firefox_find_frames(struct firefox_writer *writer, const struct group *group);
 
 /* The number of frame @i of @stack, which belongs to the current thread. */
-static inline uint32_t firefox_frame(const struct firefox_writing *writing,
+static inline uint32_t firefox_frame(const struct firefox_writer *writer,
 				     const struct group_stack *stack, uint32_t i)
 {
 	uint32_t frame = group_stack_frame(stack, i);
 
-	return writing->frame_of[(size_t)frame * 2 + group_stack_is_inlined(stack, i)] - 1;
+	return writer->frame_of[(size_t)frame * 2 + group_stack_is_inlined(stack, i)] - 1;
 }
 
-enum category firefox_category(const struct firefox_writing *writing,
+enum category firefox_category(const struct firefox_writer *writer,
 			       const struct group_frame *frame);
 
 /* Write the part they are named after. The tables are those of the current thread. */
-void firefox_write_tables(const struct firefox_writing *writing);
-void firefox_write_strings(const struct firefox_writing *writing);
-void firefox_write_meta(const struct firefox_writing *writing);
-void firefox_write_libs(const struct firefox_writing *writing);
+void firefox_write_tables(const struct firefox_writer *writer);
+void firefox_write_strings(const struct firefox_writer *writer);
+void firefox_write_meta(const struct firefox_writer *writer);
+void firefox_write_libs(const struct firefox_writer *writer);
 
 /* Arrays with the same value for every item. */
 enum same { SAME_ZERO, SAME_ONE, SAME_MINUS_ONE, SAME_NULL, SAME_FALSE };

@@ -18,13 +18,13 @@ static const struct {
 	[CATEGORY_IDLE] = {"Idle", "transparent"},
 };
 
-void firefox_write_libs(const struct firefox_writing *writing)
+void firefox_write_libs(const struct firefox_writer *writer)
 {
-	struct json *json = writing->json;
+	struct json *json = writer->json;
 
 	json_open(json, "libs", '[');
-	for (size_t i = 0; i < writing->n_libs; i++) {
-		const char *name = groups_text(&writing->groups, writing->libs[i]);
+	for (size_t i = 0; i < writer->n_libs; i++) {
+		const char *name = groups_text(&writer->groups, writer->libs[i]);
 
 		json_open(json, NULL, '{');
 		json_text(json, "arch", "");
@@ -75,11 +75,11 @@ static void write_extra(const struct groups *groups, struct json *json)
 	json_close(json, ']');
 }
 
-void firefox_write_meta(const struct firefox_writing *writing)
+void firefox_write_meta(const struct firefox_writer *writer)
 {
-	const struct groups *groups = &writing->groups;
+	const struct groups *groups = &writer->groups;
 	const struct stacks_facts *facts = &groups->stacks.facts[SIDE_NEW];
-	struct json *json = writing->json;
+	struct json *json = writer->json;
 
 	json_open(json, "meta", '{');
 	json_count(json, "version", GECKO_VERSION);

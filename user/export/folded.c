@@ -33,7 +33,7 @@ struct text {
 	size_t n_pieces, pieces_capacity, ends_capacity;
 };
 
-struct folding {
+struct folded_writer {
 	struct stacks stacks;
 	struct strings pieces;
 	uint32_t *texts[2]; /* a frame's piece, by whether it is the leaf */
@@ -67,24 +67,24 @@ static size_t clean_name(char *to, const char *name)
 	return n;
 }
 
-static int make_pieces(struct folding *folding, uint32_t frame)
+static int make_pieces(struct folded_writer *writer, uint32_t frame)
 {
-	const struct stacks *stacks = &folding->stacks;
+	const struct stacks *stacks = &writer->stacks;
 	const char *name = stacks_name(stacks, frame);
 	const char *suffix = frame_kind_suffix(stacks->frames[frame].kind);
 	size_t n = strlen(name), n_suffix = strlen(suffix);
-	int r = array_reserve(folding->buffer, folding->capacity, 0, n + n_suffix + 1);
+	int r = array_reserve(writer->buffer, writer->capacity, 0, n + n_suffix + 1);
 
 	if (r < 0)
 		return r;
-	n = clean_name(folding->buffer, name);
-	memcpy(folding->buffer + n, suffix, n_suffix);
+	n = clean_name(writer->buffer, name);
+	memcpy(writer->buffer + n, suffix, n_suffix);
 	n += n_suffix;
-	folding->buffer[n] = ';';
-	r = strings_add_bytes(&folding->pieces, folding->buffer, n + 1, &folding->texts[0][frame]);
+	writer->buffer[n] = ';';
+	r = strings_add_bytes(&writer->pieces, writer->buffer, n + 1, &writer->texts[0][frame]);
 	return r < 0 ? r
-		     : strings_add_bytes(&folding->pieces, folding->buffer, n,
-					 &folding->texts[1][frame]);
+		     : strings_add_bytes(&writer->pieces, writer->buffer, n,
+					 &writer->texts[1][frame]);
 }
 
 static int compare_pieces(const void *a, const void *b, void *pieces)
@@ -93,61 +93,61 @@ static int compare_pieces(const void *a, const void *b, void *pieces)
 		      strings_get(pieces, *(const uint32_t *)b));
 }
 
-static int rank_pieces(struct folding *folding)
+static int rank_pieces(struct folded_writer *writer)
 {
-	size_t n = folding->pieces.n_strings;
+	size_t n = writer->pieces.n_strings;
 	uint32_t *order = calloc(n, sizeof *order), *places = calloc(n, sizeof *places);
 	int r = order && places ? 0 : -ENOMEM;
 
 	if (r == 0) {
 		for (size_t i = 0; i < n; i++)
 			order[i] = i;
-		qsort_r(order, n, sizeof *order, compare_pieces, &folding->pieces);
+		qsort_r(order, n, sizeof *order, compare_pieces, &writer->pieces);
 		for (size_t i = 0; i < n; i++)
 			places[order[i]] = i;
-		for (size_t i = 0; i < folding->stacks.n_frames; i++)
+		for (size_t i = 0; i < writer->stacks.n_frames; i++)
 			for (int is_leaf = 0; is_leaf < 2; is_leaf++)
-				folding->ranks[is_leaf][i] = places[folding->texts[is_leaf][i]];
+				writer->ranks[is_leaf][i] = places[writer->texts[is_leaf][i]];
 	}
 	free(order);
 	free(places);
 	return r;
 }
 
-static int sort_stacks(struct folding *folding)
+static int sort_stacks(struct folded_writer *writer)
 {
 	const uint32_t *ranks[2];
-	size_t n = folding->stacks.n_frames + 1;
+	size_t n = writer->stacks.n_frames + 1;
 	int r = 0;
 
 	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
-		folding->texts[is_leaf] = calloc(n, sizeof *folding->texts[is_leaf]);
-		folding->ranks[is_leaf] = calloc(n, sizeof *folding->ranks[is_leaf]);
-		if (!folding->texts[is_leaf] || !folding->ranks[is_leaf])
+		writer->texts[is_leaf] = calloc(n, sizeof *writer->texts[is_leaf]);
+		writer->ranks[is_leaf] = calloc(n, sizeof *writer->ranks[is_leaf]);
+		if (!writer->texts[is_leaf] || !writer->ranks[is_leaf])
 			return -ENOMEM;
-		ranks[is_leaf] = folding->ranks[is_leaf];
+		ranks[is_leaf] = writer->ranks[is_leaf];
 	}
-	for (size_t i = 0; i < folding->stacks.n_frames && r == 0; i++)
-		r = make_pieces(folding, i);
-	r = r < 0 ? r : rank_pieces(folding);
+	for (size_t i = 0; i < writer->stacks.n_frames && r == 0; i++)
+		r = make_pieces(writer, i);
+	r = r < 0 ? r : rank_pieces(writer);
 	if (r == 0)
-		stacks_sort(&folding->stacks, ranks);
+		stacks_sort(&writer->stacks, ranks);
 	return r;
 }
 
-static uint32_t piece_of(const struct folding *folding, const struct stacks_entry *entry,
+static uint32_t piece_of(const struct folded_writer *writer, const struct stacks_entry *entry,
 			 uint32_t i)
 {
-	return folding->texts[i == entry->n - 1][folding->stacks.ids[entry->first + i]];
+	return writer->texts[i == entry->n - 1][writer->stacks.ids[entry->first + i]];
 }
 
-static bool is_same_line(const struct folding *folding, const struct stacks_entry *a,
+static bool is_same_line(const struct folded_writer *writer, const struct stacks_entry *a,
 			 const struct stacks_entry *b)
 {
 	if (a->n != b->n)
 		return false;
 	for (uint32_t i = a->n; i-- > 0;)
-		if (piece_of(folding, a, i) != piece_of(folding, b, i))
+		if (piece_of(writer, a, i) != piece_of(writer, b, i))
 			return false;
 	return true;
 }
@@ -190,15 +190,15 @@ static int add_text(struct text *text, const char *bytes, size_t n)
 	return r;
 }
 
-static int add_piece(struct folding *folding, uint32_t piece)
+static int add_piece(struct folded_writer *writer, uint32_t piece)
 {
-	struct text *text = &folding->text;
+	struct text *text = &writer->text;
 	int r = array_reserve(text->pieces, text->pieces_capacity, text->n_pieces, 1);
 
 	r = r < 0 ? r : array_reserve(text->ends, text->ends_capacity, text->n_pieces, 1);
 	r = r < 0 ? r
-		  : add_text(text, strings_get(&folding->pieces, piece),
-			     strings_length(&folding->pieces, piece));
+		  : add_text(text, strings_get(&writer->pieces, piece),
+			     strings_length(&writer->pieces, piece));
 	if (r < 0)
 		return r;
 	text->pieces[text->n_pieces] = piece;
@@ -206,19 +206,20 @@ static int add_piece(struct folding *folding, uint32_t piece)
 	return 0;
 }
 
-static size_t count_common(const struct folding *folding, const struct stacks_entry *entry)
+static size_t count_common(const struct folded_writer *writer, const struct stacks_entry *entry)
 {
-	const struct text *text = &folding->text;
+	const struct text *text = &writer->text;
 	size_t n = 0;
 
-	while (n < entry->n && n < text->n_pieces && text->pieces[n] == piece_of(folding, entry, n))
+	while (n < entry->n && n < text->n_pieces && text->pieces[n] == piece_of(writer, entry, n))
 		n++;
 	return n;
 }
 
-static int write_line(struct folding *folding, const struct stacks_entry *entry, uint64_t weight)
+static int write_line(struct folded_writer *writer, const struct stacks_entry *entry,
+		      uint64_t weight)
 {
-	uint64_t value = folding->stacks.facts[SIDE_NEW].mode == PROFILE_ONCPU
+	uint64_t value = writer->stacks.facts[SIDE_NEW].mode == PROFILE_ONCPU
 				 ? weight
 				 : (weight + 500) / 1000;
 	char digits[24], *first = digits + sizeof digits;
@@ -226,58 +227,58 @@ static int write_line(struct folding *folding, const struct stacks_entry *entry,
 
 	if (!value)
 		return 0;
-	r = begin_line(&folding->text, count_common(folding, entry));
-	for (size_t i = folding->text.n_pieces; i < entry->n && r == 0; i++)
-		r = add_piece(folding, piece_of(folding, entry, i));
+	r = begin_line(&writer->text, count_common(writer, entry));
+	for (size_t i = writer->text.n_pieces; i < entry->n && r == 0; i++)
+		r = add_piece(writer, piece_of(writer, entry, i));
 	*--first = '\n';
 	do
 		*--first = '0' + value % 10;
 	while (value /= 10);
 	*--first = ' ';
-	return r < 0 ? r : add_text(&folding->text, first, digits + sizeof digits - first);
+	return r < 0 ? r : add_text(&writer->text, first, digits + sizeof digits - first);
 }
 
-static int write_lines(struct folding *folding)
+static int write_lines(struct folded_writer *writer)
 {
-	const struct stacks *stacks = &folding->stacks;
+	const struct stacks *stacks = &writer->stacks;
 	int r = 0;
 
 	for (size_t i = 0; i < stacks->n_entries && r == 0;) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 		uint64_t weight = 0;
 
-		for (; i < stacks->n_entries && is_same_line(folding, entry, &stacks->entries[i]);
+		for (; i < stacks->n_entries && is_same_line(writer, entry, &stacks->entries[i]);
 		     i++)
 			weight += stacks->entries[i].weight;
-		r = write_line(folding, entry, weight);
+		r = write_line(writer, entry, weight);
 	}
-	if (folding->text.n)
-		flush(&folding->text);
+	if (writer->text.n)
+		flush(&writer->text);
 	return r;
 }
 
 int export_folded(struct profile *profile, const struct stacks_options *options, FILE *stream)
 {
 	struct stacks_options here = *options;
-	struct folding folding = {.text = {.stream = stream}};
+	struct folded_writer writer = {.text = {.stream = stream}};
 	int r;
 
 	here.reverse = here.in_order = false;
-	r = stacks_init(&folding.stacks, &here);
+	r = stacks_init(&writer.stacks, &here);
 
-	r = r < 0 ? r : strings_init(&folding.pieces);
-	r = r < 0 ? r : stacks_add(&folding.stacks, profile, SIDE_NEW);
-	r = r < 0 ? r : sort_stacks(&folding);
-	r = r < 0 ? r : write_lines(&folding);
+	r = r < 0 ? r : strings_init(&writer.pieces);
+	r = r < 0 ? r : stacks_add(&writer.stacks, profile, SIDE_NEW);
+	r = r < 0 ? r : sort_stacks(&writer);
+	r = r < 0 ? r : write_lines(&writer);
 	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
-		free(folding.texts[is_leaf]);
-		free(folding.ranks[is_leaf]);
+		free(writer.texts[is_leaf]);
+		free(writer.ranks[is_leaf]);
 	}
-	free(folding.buffer);
-	free(folding.text.bytes);
-	free(folding.text.pieces);
-	free(folding.text.ends);
-	strings_done(&folding.pieces);
-	stacks_done(&folding.stacks);
+	free(writer.buffer);
+	free(writer.text.bytes);
+	free(writer.text.pieces);
+	free(writer.text.ends);
+	strings_done(&writer.pieces);
+	stacks_done(&writer.stacks);
 	return r;
 }

@@ -15,7 +15,7 @@ struct source {
 	uint32_t function, file, line;
 };
 
-struct making {
+struct groups_builder {
 	struct groups *groups;
 	struct profile *profile;
 	struct source *sources; /* by string id of the stacks */
@@ -26,43 +26,44 @@ struct making {
 /* Stacks */
 
 /* Notes the names of a location; those in the stacks hold no file. */
-static int add_source(struct making *making, const struct profile_frame *frame)
+static int add_source(struct groups_builder *builder, const struct profile_frame *frame)
 {
-	const struct unfold_options *unfold = &making->groups->stacks.options.unfold;
-	struct strings *strings = &making->groups->stacks.strings;
-	const struct strings *from = &making->profile->strings;
+	const struct unfold_options *unfold = &builder->groups->stacks.options.unfold;
+	struct strings *strings = &builder->groups->stacks.strings;
+	const struct strings *from = &builder->profile->strings;
 	struct source source = {.line = unfold->lines ? frame->line : 0};
 	uint32_t name;
-	size_t n = making->n_sources;
+	size_t n = builder->n_sources;
 	int (*add)(struct strings * strings, const char *name, uint32_t *ret) =
 		frame->kind == FRAME_USER ? marks_add_function : strings_add;
-	int r = profile_name_frame(making->profile, unfold, frame, &name);
+	int r = profile_name_frame(builder->profile, unfold, frame, &name);
 
 	r = r < 0 ? r : add(strings, strings_get(from, name), &name);
 	r = r < 0 ? r : add(strings, strings_get(from, frame->function), &source.function);
 	r = r < 0 ? r : strings_add(strings, strings_get(from, frame->file), &source.file);
 	if (r == 0 && strings->n_strings > n)
-		r = array_reserve(making->sources, making->sources_capacity, n,
+		r = array_reserve(builder->sources, builder->sources_capacity, n,
 				  strings->n_strings - n);
 	if (r < 0)
 		return r;
 	if (strings->n_strings > n) {
-		memset(making->sources + n, 0, (strings->n_strings - n) * sizeof *making->sources);
-		making->n_sources = strings->n_strings;
+		memset(builder->sources + n, 0,
+		       (strings->n_strings - n) * sizeof *builder->sources);
+		builder->n_sources = strings->n_strings;
 	}
-	if (!making->sources[name].file)
-		making->sources[name] = source;
+	if (!builder->sources[name].file)
+		builder->sources[name] = source;
 	return 0;
 }
 
-static int add_sources(struct making *making)
+static int add_sources(struct groups_builder *builder)
 {
-	const struct profile *profile = making->profile;
+	const struct profile *profile = builder->profile;
 	int r = 0;
 
 	for (size_t i = 0; i < profile->n_frames && r == 0; i++)
 		if (profile->frames[i].file)
-			r = add_source(making, &profile->frames[i]);
+			r = add_source(builder, &profile->frames[i]);
 	return r;
 }
 
@@ -74,19 +75,20 @@ static bool frame_equal(const void *items, uint32_t position, const void *key)
 	       a->line == b->line && a->kind == b->kind;
 }
 
-static int find_frame(struct making *making, const struct group_frame *frame, uint32_t *ret)
+static int find_frame(struct groups_builder *builder, const struct group_frame *frame,
+		      uint32_t *ret)
 {
-	struct groups *groups = making->groups;
+	struct groups *groups = builder->groups;
 	uint64_t hash = hash_mix((uint64_t)frame->name << 32 | frame->file,
 				 (uint64_t)frame->module << 32 | frame->line);
 	uint32_t found;
 	int r;
 
 	hash = hash_mix(hash, frame->kind);
-	found = table_find(&making->frame_index, hash, frame_equal, groups->frames, frame);
+	found = table_find(&builder->frame_index, hash, frame_equal, groups->frames, frame);
 	if (found == TABLE_NONE) {
 		r = array_reserve(groups->frames, groups->frames_capacity, groups->n_frames, 1);
-		r = r < 0 ? r : table_add(&making->frame_index, hash, groups->n_frames);
+		r = r < 0 ? r : table_add(&builder->frame_index, hash, groups->n_frames);
 		if (r < 0)
 			return r;
 		found = groups->n_frames;
@@ -96,7 +98,8 @@ static int find_frame(struct making *making, const struct group_frame *frame, ui
 	return 0;
 }
 
-static enum frame_kind kind_of(const struct stacks *stacks, const struct stacks_frame *frame)
+static enum frame_kind group_frame_kind(const struct stacks *stacks,
+					const struct stacks_frame *frame)
 {
 	if (frame->kind != FRAME_INLINED)
 		return frame->kind;
@@ -104,27 +107,28 @@ static enum frame_kind kind_of(const struct stacks *stacks, const struct stacks_
 										     : FRAME_USER;
 }
 
-static int make_frame(struct making *making, const struct stacks_frame *from, uint32_t *ret)
+static int make_frame(struct groups_builder *builder, const struct stacks_frame *from,
+		      uint32_t *ret)
 {
 	struct group_frame frame = {.name = from->name,
 				    .module = from->module,
-				    .kind = kind_of(&making->groups->stacks, from)};
+				    .kind = group_frame_kind(&builder->groups->stacks, from)};
 	struct source source = {0};
 
-	if (from->kind < FRAME_NOTE && from->name < making->n_sources)
-		source = making->sources[from->name];
+	if (from->kind < FRAME_NOTE && from->name < builder->n_sources)
+		source = builder->sources[from->name];
 	if (source.file) {
 		frame.name = source.function ? source.function : frame.name;
 		frame.file = source.file;
 		frame.line = source.line;
 		frame.module = 0;
 	}
-	return find_frame(making, &frame, ret);
+	return find_frame(builder, &frame, ret);
 }
 
-static int make_frames(struct making *making)
+static int make_frames(struct groups_builder *builder)
 {
-	struct groups *groups = making->groups;
+	struct groups *groups = builder->groups;
 	const struct stacks *stacks = &groups->stacks;
 	int r = 0;
 
@@ -132,7 +136,7 @@ static int make_frames(struct making *making)
 	if (!groups->frame_of)
 		return -ENOMEM;
 	for (size_t i = 0; i < stacks->n_frames && r == 0; i++)
-		r = make_frame(making, &stacks->frames[i], &groups->frame_of[i]);
+		r = make_frame(builder, &stacks->frames[i], &groups->frame_of[i]);
 	return r;
 }
 
@@ -223,18 +227,18 @@ static int make_groups(struct groups *groups)
 int groups_init(struct groups *groups, struct profile *profile, const struct unfold_options *unfold)
 {
 	struct stacks_options options = {.unfold = *unfold, .in_order = profile->in_order};
-	struct making making = {.groups = groups, .profile = profile};
+	struct groups_builder builder = {.groups = groups, .profile = profile};
 	int r;
 
 	*groups = (struct groups){0};
 	r = stacks_init(&groups->stacks, &options);
 	r = r < 0 ? r : stacks_add(&groups->stacks, profile, SIDE_NEW);
 	r = r < 0 ? r : stacks_finish(&groups->stacks, SCALE_ABSOLUTE);
-	r = r < 0 ? r : add_sources(&making);
-	r = r < 0 ? r : make_frames(&making);
+	r = r < 0 ? r : add_sources(&builder);
+	r = r < 0 ? r : make_frames(&builder);
 	r = r < 0 ? r : make_groups(groups);
-	free(making.sources);
-	table_done(&making.frame_index);
+	free(builder.sources);
+	table_done(&builder.frame_index);
 	return r;
 }
 

@@ -40,7 +40,7 @@
 #define FAST_LEVEL 1
 #define GOOD_LEVEL 4 /* 6 makes it 3 % smaller, and takes more than twice the time */
 
-struct exporting {
+struct pprof_export {
 	struct profile *profile;
 	struct unfold_options unfold;
 	struct pprof_tables tables;
@@ -68,75 +68,74 @@ static bool is_same_location(const struct named_frame *before, const struct name
 	return frame->is_waker ? frame->frame > before->frame : frame->frame < before->frame;
 }
 
-static int find_location(struct exporting *exporting, const struct named_frame *frame,
+static int find_location(struct pprof_export *export, const struct named_frame *frame,
 			 uint32_t *ret)
 {
 	if (frame->mapping == MAPPING_NONE)
-		return pprof_tables_note(&exporting->tables, frame->name, ret);
-	*ret = exporting->tables.location_of[frame->location];
+		return pprof_tables_note(&export->tables, frame->name, ret);
+	*ret = export->tables.location_of[frame->location];
 	return 0;
 }
 
-static int find_note(struct exporting *exporting, const char *text, uint32_t *ret)
+static int find_note(struct pprof_export *export, const char *text, uint32_t *ret)
 {
 	uint32_t string;
-	int r = strings_add(&exporting->profile->strings, text, &string);
+	int r = strings_add(&export->profile->strings, text, &string);
 
-	return r < 0 ? r : pprof_tables_note(&exporting->tables, string, ret);
+	return r < 0 ? r : pprof_tables_note(&export->tables, string, ret);
 }
 
 /*
  * Fast path of find_locations(), if the stack keeps all its frames and has no waker: the stack's
  * own locations, with notes at both ends.
  */
-static int copy_locations(struct exporting *exporting, const struct profile_sample *sample)
+static int copy_locations(struct pprof_export *export, const struct profile_sample *sample)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
 	const uint32_t *from = profile->stack_locations + stack->first;
 	size_t n = 0;
-	int r = array_reserve(exporting->locations, exporting->locations_capacity, 0,
+	int r = array_reserve(export->locations, export->locations_capacity, 0,
 			      (size_t)stack->n + 3);
 
-	if (r == 0 && sample->reason != REASON_NONE && !exporting->unfold.no_reason)
-		r = find_note(exporting, off_reason_text(sample->reason),
-			      &exporting->locations[n++]);
+	if (r == 0 && sample->reason != REASON_NONE && !export->unfold.no_reason)
+		r = find_note(export, off_reason_text(sample->reason), &export->locations[n++]);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < stack->n; i++)
-		exporting->locations[n++] = exporting->tables.location_of[from[i]];
+		export->locations[n++] = export->tables.location_of[from[i]];
 	if (stack->end != STACK_COMPLETE)
-		r = find_note(exporting, mark_text(MARK_TRUNCATED), &exporting->locations[n++]);
-	if (r == 0 && sample->is_idle && exporting->unfold.fold_idle)
-		r = find_note(exporting, mark_text(MARK_IDLE), &exporting->locations[n++]);
+		r = find_note(export, mark_text(MARK_TRUNCATED), &export->locations[n++]);
+	if (r == 0 && sample->is_idle && export->unfold.fold_idle)
+		r = find_note(export, mark_text(MARK_IDLE), &export->locations[n++]);
 	return r < 0 ? r : (int)n;
 }
 
 /* Sets the locations of @sample and returns their number. */
-static int find_locations(struct exporting *exporting, const struct profile_sample *sample)
+static int find_locations(struct pprof_export *export, const struct profile_sample *sample)
 {
-	size_t command = exporting->unfold.fold_idle && sample->is_idle, n = 0, n_frames;
+	size_t command = export->unfold.fold_idle && sample->is_idle, n = 0, n_frames;
 	const struct named_frame *frames;
-	int r = unfolder_next(&exporting->unfolder, sample);
+	int r = unfolder_next(&export->unfolder, sample);
 
 	if (r < 0)
 		return r;
-	n_frames = exporting->unfolder.n;
-	frames = exporting->unfolder.frames;
-	r = array_reserve(exporting->locations, exporting->locations_capacity, 0, n_frames);
+	n_frames = export->unfolder.n;
+	frames = export->unfolder.frames;
+	r = array_reserve(export->locations, export->locations_capacity, 0, n_frames);
 	for (size_t i = n_frames; i-- > 0 && r == 0;) {
 		bool is_first = i == 0 || frames[i].mapping == MAPPING_NONE ||
 				!is_same_location(&frames[i - 1], &frames[i]);
 
 		if (is_first && i != command)
-			r = find_location(exporting, &frames[i], &exporting->locations[n++]);
+			r = find_location(export, &frames[i], &export->locations[n++]);
 	}
 	return r < 0 ? r : (int)n;
 }
 
-static bool has_weight(const struct exporting *exporting, const struct profile_sample *sample)
+static bool has_weight(const struct pprof_export *export, const struct profile_sample *sample)
 {
-	return exporting->has_rows || sample->count || sample->nanoseconds;
+	return export->has_rows || sample->count || sample->nanoseconds;
 }
 
 /* Whether all values of all samples are kept as they were read. */
@@ -153,51 +152,51 @@ static bool has_rows(const struct profile *profile)
 	return true;
 }
 
-static int merge_sample(struct exporting *exporting, const struct profile_sample *sample, size_t n)
+static int merge_sample(struct pprof_export *export, const struct profile_sample *sample, size_t n)
 {
 	struct profile_sample merged = *sample;
-	int r = profile_add_stack(exporting->merged, exporting->locations, n, STACK_COMPLETE,
+	int r = profile_add_stack(export->merged, export->locations, n, STACK_COMPLETE,
 				  &merged.stack);
 
-	r = r < 0 ? r : pprof_tables_clean(&exporting->tables, sample->comm, &merged.comm);
+	r = r < 0 ? r : pprof_tables_clean(&export->tables, sample->comm, &merged.comm);
 	merged.waker = 0;
-	if (r == 0 && exporting->has_rows)
-		r = extras_add_row(&exporting->merged->extras,
-				   extras_row(&exporting->profile->extras, sample->values),
+	if (r == 0 && export->has_rows)
+		r = extras_add_row(&export->merged->extras,
+				   extras_row(&export->profile->extras, sample->values),
 				   &merged.values);
-	return r < 0 ? r : profile_add_sample(exporting->merged, &merged);
+	return r < 0 ? r : profile_add_sample(export->merged, &merged);
 }
 
-static int write_samples(struct exporting *exporting)
+static int write_samples(struct pprof_export *export)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 	int r = 0;
 
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
 		struct profile_sample sample = profile->samples[i];
 
-		if (!has_weight(exporting, &sample))
+		if (!has_weight(export, &sample))
 			continue;
-		r = exporting->leaves_out ? find_locations(exporting, &sample)
-					  : copy_locations(exporting, &sample);
+		r = export->leaves_out ? find_locations(export, &sample)
+				       : copy_locations(export, &sample);
 		if (r < 0)
 			return r;
-		r = exporting->merged ? merge_sample(exporting, &sample, r)
-				      : pprof_write_sample(&exporting->writer, &sample,
-							   exporting->locations, r);
+		r = export->merged
+			    ? merge_sample(export, &sample, r)
+			    : pprof_write_sample(&export->writer, &sample, export->locations, r);
 	}
 	return r;
 }
 
-static int write_merged(struct exporting *exporting)
+static int write_merged(struct pprof_export *export)
 {
-	const struct profile *merged = exporting->merged;
+	const struct profile *merged = export->merged;
 	int r = 0;
 
 	for (size_t i = 0; i < merged->n_samples && r == 0; i++) {
 		const struct profile_stack *stack = &merged->stacks[merged->samples[i].stack];
 
-		r = pprof_write_sample(&exporting->writer, &merged->samples[i],
+		r = pprof_write_sample(&export->writer, &merged->samples[i],
 				       merged->stack_locations + stack->first, stack->n);
 	}
 	return r;
@@ -205,39 +204,39 @@ static int write_merged(struct exporting *exporting)
 
 /* Whether samples of the profile may become equal when written. */
 
-static int add_notes(struct exporting *exporting)
+static int add_notes(struct pprof_export *export)
 {
-	struct strings *strings = &exporting->profile->strings;
+	struct strings *strings = &export->profile->strings;
 	uint32_t text, location;
 	int r = 0;
 
 	for (enum mark mark = MARK_IDLE; mark <= MARK_SEPARATOR && r == 0; mark++) {
 		r = strings_add(strings, mark_text(mark), &text);
-		r = r < 0 ? r : pprof_tables_note(&exporting->tables, text, &location);
+		r = r < 0 ? r : pprof_tables_note(&export->tables, text, &location);
 	}
 	for (int reason = REASON_ONCPU; reason < N_OFF_REASONS && r == 0; reason++) {
 		r = strings_add(strings, off_reason_text(reason), &text);
-		r = r < 0 ? r : pprof_tables_note(&exporting->tables, text, &location);
+		r = r < 0 ? r : pprof_tables_note(&export->tables, text, &location);
 	}
 	return r;
 }
 
-static int clean_commands(struct exporting *exporting)
+static int clean_commands(struct pprof_export *export)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 	uint32_t clean;
 	int r = 0;
 
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++)
-		r = pprof_tables_clean(&exporting->tables, profile->samples[i].comm, &clean);
+		r = pprof_tables_clean(&export->tables, profile->samples[i].comm, &clean);
 	return r;
 }
 
-static bool leaves_out(const struct exporting *exporting)
+static bool leaves_out(const struct pprof_export *export)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 
-	if (exporting->unfold.no_inline || exporting->unfold.no_kernel || profile->n_wakers > 1)
+	if (export->unfold.no_inline || export->unfold.no_kernel || profile->n_wakers > 1)
 		return true;
 	for (size_t i = 0; i < profile->n_locations; i++)
 		if (profile->locations[i].hidden || !profile->locations[i].n_frames)
@@ -260,24 +259,23 @@ static bool has_several_ends(const struct profile *profile)
 	return false;
 }
 
-static int decide_merging(struct exporting *exporting)
+static int decide_merging(struct pprof_export *export)
 {
-	int r = clean_commands(exporting);
+	int r = clean_commands(export);
 
-	r = r < 0 ? r : add_notes(exporting);
+	r = r < 0 ? r : add_notes(export);
 	if (r < 0)
 		return r;
-	exporting->leaves_out = leaves_out(exporting);
-	if (!exporting->leaves_out && !exporting->tables.has_merged &&
-	    !has_several_ends(exporting->profile))
+	export->leaves_out = leaves_out(export);
+	if (!export->leaves_out && !export->tables.has_merged && !has_several_ends(export->profile))
 		return 0;
-	r = profile_new(exporting->profile->mode, &exporting->merged);
+	r = profile_new(export->profile->mode, &export->merged);
 	if (r < 0)
 		return r;
-	exporting->merged->in_order = exporting->profile->in_order;
-	exporting->merged->extras.n_types = exporting->profile->extras.n_types;
-	if (exporting->has_rows)
-		exporting->writer.rows = &exporting->merged->extras;
+	export->merged->in_order = export->profile->in_order;
+	export->merged->extras.n_types = export->profile->extras.n_types;
+	if (export->has_rows)
+		export->writer.rows = &export->merged->extras;
 	return 0;
 }
 
@@ -291,33 +289,33 @@ static uint64_t to_value(uint64_t number)
 	return number > INT64_MAX ? INT64_MAX : number;
 }
 
-static int set_type(struct exporting *exporting, const char *type, const char *unit,
+static int set_type(struct pprof_export *export, const char *type, const char *unit,
 		    Perftools__Profiles__ValueType *ret)
 {
 	int r;
 
 	perftools__profiles__value_type__init(ret);
-	r = pprof_tables_index_text(&exporting->tables, type, &ret->type);
-	return r < 0 ? r : pprof_tables_index_text(&exporting->tables, unit, &ret->unit);
+	r = pprof_tables_index_text(&export->tables, type, &ret->type);
+	return r < 0 ? r : pprof_tables_index_text(&export->tables, unit, &ret->unit);
 }
 
 /* The type of the second value: time, or the events that samples count for; NULL: none. */
-static const char *time_type(const struct exporting *exporting)
+static const char *time_type(const struct pprof_export *export)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 
 	if (profile_is_counted(profile))
 		return strings_get(&profile->strings, profile_event(profile)->name);
-	switch (exporting->profile->mode) {
+	switch (export->profile->mode) {
 	case PROFILE_OFFCPU: return "off_cpu";
 	case PROFILE_WALL: return "wall";
-	default: return exporting->period ? "cpu" : NULL;
+	default: return export->period ? "cpu" : NULL;
 	}
 }
 
-static const char *unit_of(const struct exporting *exporting)
+static const char *unit_of(const struct pprof_export *export)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 
 	if (!profile_is_counted(profile))
 		return "nanoseconds";
@@ -326,13 +324,13 @@ static const char *unit_of(const struct exporting *exporting)
 		       : "count";
 }
 
-static int set_read_type(struct exporting *exporting, const struct extras_type *from,
+static int set_read_type(struct pprof_export *export, const struct extras_type *from,
 			 Perftools__Profiles__ValueType *ret)
 {
 	uint32_t type, unit;
-	int r = pprof_tables_index(&exporting->tables, from->type, &type);
+	int r = pprof_tables_index(&export->tables, from->type, &type);
 
-	r = r < 0 ? r : pprof_tables_index(&exporting->tables, from->unit, &unit);
+	r = r < 0 ? r : pprof_tables_index(&export->tables, from->unit, &unit);
 	if (r < 0)
 		return r;
 	perftools__profiles__value_type__init(ret);
@@ -341,55 +339,54 @@ static int set_read_type(struct exporting *exporting, const struct extras_type *
 	return 0;
 }
 
-static int write_read_types(struct exporting *exporting)
+static int write_read_types(struct pprof_export *export)
 {
-	const struct extras *extras = &exporting->profile->extras;
+	const struct extras *extras = &export->profile->extras;
 	Perftools__Profiles__ValueType types[EXTRAS_MAX_VALUES], *pointers[EXTRAS_MAX_VALUES];
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int r = 0;
 
 	for (size_t i = 0; i < extras->n_types && r == 0; i++) {
-		r = set_read_type(exporting, &extras->types[i], &types[i]);
+		r = set_read_type(export, &extras->types[i], &types[i]);
 		pointers[i] = &types[i];
 	}
 	if (r < 0)
 		return r;
 	part.n_sample_type = extras->n_types;
 	part.sample_type = pointers;
-	return pprof_write_part(exporting->gzip, &part);
+	return pprof_write_part(export->gzip, &part);
 }
 
-static int write_types(struct exporting *exporting)
+static int write_types(struct pprof_export *export)
 {
 	Perftools__Profiles__ValueType types[2], *pointers[] = {&types[0], &types[1]};
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
-	const char *time = time_type(exporting);
-	int r = set_type(exporting, "samples", "count", &types[0]);
+	const char *time = time_type(export);
+	int r = set_type(export, "samples", "count", &types[0]);
 
 	if (r == 0 && time)
-		r = set_type(exporting, time, unit_of(exporting), &types[1]);
+		r = set_type(export, time, unit_of(export), &types[1]);
 	if (r < 0)
 		return r;
 	part.n_sample_type = time ? 2 : 1;
 	part.sample_type = pointers;
-	if (profile_is_unsampled(exporting->profile)) {
+	if (profile_is_unsampled(export->profile)) {
 		part.n_sample_type = 1;
 		part.sample_type++;
 	}
-	return pprof_write_part(exporting->gzip, &part);
+	return pprof_write_part(export->gzip, &part);
 }
 
-static int add_comment_text(struct exporting *exporting, const char *comment,
+static int add_comment_text(struct pprof_export *export, const char *comment,
 			    Perftools__Profiles__Profile *part)
 {
-	int r = pprof_tables_index_text(&exporting->tables, comment,
-					&part->comment[part->n_comment]);
+	int r = pprof_tables_index_text(&export->tables, comment, &part->comment[part->n_comment]);
 
 	part->n_comment += r == 0;
 	return r;
 }
 
-static int add_comment(struct exporting *exporting, const char *what, uint32_t text,
+static int add_comment(struct pprof_export *export, const char *what, uint32_t text,
 		       Perftools__Profiles__Profile *part)
 {
 	char *comment;
@@ -397,74 +394,73 @@ static int add_comment(struct exporting *exporting, const char *what, uint32_t t
 
 	if (!text)
 		return 0;
-	if (asprintf(&comment, "%s: %s", what, strings_get(&exporting->profile->strings, text)) < 0)
+	if (asprintf(&comment, "%s: %s", what, strings_get(&export->profile->strings, text)) < 0)
 		return -ENOMEM;
-	r = add_comment_text(exporting, comment, part);
+	r = add_comment_text(export, comment, part);
 	free(comment);
 	return r;
 }
 
 /* Sets what triggers samples, and how often. */
-static int set_period(struct exporting *exporting, Perftools__Profiles__ValueType *type,
+static int set_period(struct pprof_export *export, Perftools__Profiles__ValueType *type,
 		      Perftools__Profiles__Profile *part)
 {
-	const struct extras *extras = &exporting->profile->extras;
+	const struct extras *extras = &export->profile->extras;
 
-	if (exporting->has_rows) {
+	if (export->has_rows) {
 		part->period = extras->period;
 		if (!extras->period_type.type && !extras->period_type.unit)
 			return 0;
 		part->period_type = type;
-		return set_read_type(exporting, &extras->period_type, type);
+		return set_read_type(export, &extras->period_type, type);
 	}
-	if (!exporting->period)
+	if (!export->period)
 		return 0;
 	part->period_type = type;
-	part->period = exporting->period;
-	return set_type(exporting, time_type(exporting), unit_of(exporting), type);
+	part->period = export->period;
+	return set_type(export, time_type(export), unit_of(export), type);
 }
 
-static int set_index(struct exporting *exporting, uint32_t text, int64_t *ret_index)
+static int set_index(struct pprof_export *export, uint32_t text, int64_t *ret_index)
 {
 	uint32_t index;
-	int r = pprof_tables_index(&exporting->tables, text, &index);
+	int r = pprof_tables_index(&export->tables, text, &index);
 
 	if (r == 0)
 		*ret_index = index;
 	return r;
 }
 
-static int set_default_type(struct exporting *exporting, int64_t *ret_index)
+static int set_default_type(struct pprof_export *export, int64_t *ret_index)
 {
-	const char *time = time_type(exporting);
+	const char *time = time_type(export);
 
-	if (exporting->has_rows)
-		return set_index(exporting, exporting->profile->extras.default_type, ret_index);
-	return pprof_tables_index_text(&exporting->tables, time ? time : "samples", ret_index);
+	if (export->has_rows)
+		return set_index(export, export->profile->extras.default_type, ret_index);
+	return pprof_tables_index_text(&export->tables, time ? time : "samples", ret_index);
 }
 
-static int add_comments(struct exporting *exporting, Perftools__Profiles__Profile *part)
+static int add_comments(struct pprof_export *export, Perftools__Profiles__Profile *part)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 	const struct profile_event *event = profile_event(profile);
 	const struct extras *extras = &profile->extras;
-	int r = add_comment(exporting, "command", profile->command_line, part);
+	int r = add_comment(export, "command", profile->command_line, part);
 
-	r = r < 0 ? r : add_comment(exporting, "host", profile->host, part);
-	r = r < 0 ? r : add_comment(exporting, "kernel", profile->kernel, part);
-	r = r < 0 || !event || exporting->has_rows
-		    ? r
-		    : add_comment(exporting, "event", event->name, part);
+	r = r < 0 ? r : add_comment(export, "host", profile->host, part);
+	r = r < 0 ? r : add_comment(export, "kernel", profile->kernel, part);
+	r = r < 0 || !event || export->has_rows ? r
+						: add_comment(export, "event", event->name, part);
 	if (r == 0 && profile->by_thread)
-		r = add_comment_text(exporting, PROFILE_BY_THREAD, part);
+		r = add_comment_text(export, PROFILE_BY_THREAD, part);
 	for (size_t i = 0; i < extras->n_comments && r == 0; i++)
-		r = set_index(exporting, extras->comments[i], &part->comment[part->n_comment++]);
+		r = set_index(export, extras->comments[i], &part->comment[part->n_comment++]);
 	return r;
 }
 
-static int write_facts(struct exporting *exporting)
+static int write_facts(struct pprof_export *export)
 {
-	const struct profile *profile = exporting->profile;
+	const struct profile *profile = export->profile;
 	const struct extras *extras = &profile->extras;
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType period_type;
@@ -473,12 +469,12 @@ static int write_facts(struct exporting *exporting)
 	part.time_nanos = to_value(profile->start_realtime_ns);
 	part.duration_nanos = to_value(profile->duration_ns);
 	part.comment = calloc(MAX_COMMENTS + extras->n_comments, sizeof *part.comment);
-	r = part.comment ? add_comments(exporting, &part) : -ENOMEM;
-	r = r < 0 ? r : set_period(exporting, &period_type, &part);
-	r = r < 0 ? r : set_default_type(exporting, &part.default_sample_type);
-	r = r < 0 ? r : set_index(exporting, extras->drop_frames, &part.drop_frames);
-	r = r < 0 ? r : set_index(exporting, extras->keep_frames, &part.keep_frames);
-	r = r < 0 ? r : pprof_write_part(exporting->gzip, &part);
+	r = part.comment ? add_comments(export, &part) : -ENOMEM;
+	r = r < 0 ? r : set_period(export, &period_type, &part);
+	r = r < 0 ? r : set_default_type(export, &part.default_sample_type);
+	r = r < 0 ? r : set_index(export, extras->drop_frames, &part.drop_frames);
+	r = r < 0 ? r : set_index(export, extras->keep_frames, &part.keep_frames);
+	r = r < 0 ? r : pprof_write_part(export->gzip, &part);
 	free(part.comment);
 	return r;
 }
@@ -494,47 +490,47 @@ static uint64_t period_of(const struct profile *profile)
 	return llround(period);
 }
 
-static int write_all(struct exporting *exporting)
+static int write_all(struct pprof_export *export)
 {
 	int r;
 
-	exporting->has_rows = has_rows(exporting->profile);
-	if (exporting->has_rows)
-		exporting->writer.rows = &exporting->profile->extras;
-	r = decide_merging(exporting);
+	export->has_rows = has_rows(export->profile);
+	if (export->has_rows)
+		export->writer.rows = &export->profile->extras;
+	r = decide_merging(export);
 
-	r = r < 0 ? r : (exporting->has_rows ? write_read_types : write_types)(exporting);
-	r = r < 0 ? r : write_samples(exporting);
-	if (r == 0 && exporting->merged)
-		r = write_merged(exporting);
-	r = r < 0 ? r : pprof_tables_write(&exporting->tables, exporting->gzip);
-	r = r < 0 ? r : write_facts(exporting);
-	r = r < 0 ? r : pprof_tables_write_strings(&exporting->tables, exporting->gzip);
+	r = r < 0 ? r : (export->has_rows ? write_read_types : write_types)(export);
+	r = r < 0 ? r : write_samples(export);
+	if (r == 0 && export->merged)
+		r = write_merged(export);
+	r = r < 0 ? r : pprof_tables_write(&export->tables, export->gzip);
+	r = r < 0 ? r : write_facts(export);
+	r = r < 0 ? r : pprof_tables_write_strings(&export->tables, export->gzip);
 	if (r == 0)
-		gzip_finish(exporting->gzip);
+		gzip_finish(export->gzip);
 	return r;
 }
 
 int export_pprof(struct profile *profile, const struct unfold_options *unfold, FILE *stream)
 {
-	struct exporting exporting = {
+	struct pprof_export export = {
 		.profile = profile, .unfold = *unfold, .period = period_of(profile)};
 	bool is_large = profile->n_stack_locations > LARGE;
-	int r = pprof_tables_init(&exporting.tables, profile, unfold->no_inline);
+	int r = pprof_tables_init(&export.tables, profile, unfold->no_inline);
 
-	exporting.unfold.threads = exporting.unfold.lines = false;
-	exporting.unfolder = (struct unfolder){.profile = profile, .options = &exporting.unfold};
-	r = r < 0 ? r : gzip_new(stream, is_large ? FAST_LEVEL : GOOD_LEVEL, &exporting.gzip);
-	exporting.writer = (struct pprof_writer){.profile = profile,
-						 .tables = &exporting.tables,
-						 .gzip = exporting.gzip,
-						 .period = exporting.period};
-	r = r < 0 ? r : write_all(&exporting);
-	gzip_free(exporting.gzip);
-	pprof_tables_done(&exporting.tables);
-	profile_free(exporting.merged);
-	unfolder_done(&exporting.unfolder);
-	free(exporting.locations);
-	pprof_writer_done(&exporting.writer);
+	export.unfold.threads = export.unfold.lines = false;
+	export.unfolder = (struct unfolder){.profile = profile, .options = &export.unfold};
+	r = r < 0 ? r : gzip_new(stream, is_large ? FAST_LEVEL : GOOD_LEVEL, &export.gzip);
+	export.writer = (struct pprof_writer){.profile = profile,
+					      .tables = &export.tables,
+					      .gzip = export.gzip,
+					      .period = export.period};
+	r = r < 0 ? r : write_all(&export);
+	gzip_free(export.gzip);
+	pprof_tables_done(&export.tables);
+	profile_free(export.merged);
+	unfolder_done(&export.unfolder);
+	free(export.locations);
+	pprof_writer_done(&export.writer);
 	return r;
 }

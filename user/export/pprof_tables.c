@@ -201,8 +201,8 @@ static bool mapping_equal(const void *items, uint32_t position, const void *key)
 	       a->limit == b->limit && a->offset == b->offset;
 }
 
-static int add_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping,
-		       uint32_t *ret)
+static int tables_add_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping,
+			      uint32_t *ret)
 {
 	uint64_t hash = hash_mix((uint64_t)mapping->file << 32 | mapping->build_id, mapping->start);
 	uint32_t found;
@@ -270,7 +270,7 @@ static int make_mapping(struct pprof_tables *tables, const struct profile_mappin
 		*ret = TABLE_NONE;
 		return 0;
 	}
-	return add_mapping(tables, &mapping, ret);
+	return tables_add_mapping(tables, &mapping, ret);
 }
 
 static int make_mappings(struct pprof_tables *tables)

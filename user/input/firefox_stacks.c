@@ -47,7 +47,7 @@ static uint32_t string_at(const struct lookup *lookup, uint32_t i)
 
 /* Frames */
 
-static enum json_kind kind_of(const struct firefox *firefox, uint32_t category)
+static enum json_kind category_kind(const struct firefox *firefox, uint32_t category)
 {
 	enum json_kind kind = category < firefox->categories.n ? firefox->categories.items[category]
 							       : JSON_KIND_NOTE;
@@ -79,12 +79,13 @@ static int make_piece(const struct lookup *lookup, uint32_t i, uint32_t *ret_pie
 	const struct firefox_tables *tables = lookup->frames;
 	uint32_t function = get(tables, FRAME_FUNCTION, i), line = get(tables, FRAME_LINE, i);
 	uint32_t depth = get(tables, FRAME_DEPTH, i);
-	struct json_frame frame = {.name = string_at(lookup, get(tables, FUNCTION_NAME, function)),
-				   .file = file_of(lookup, function),
-				   .module = module_of(lookup, function),
-				   .line = line == JSON_NO_INDEX ? 0 : line,
-				   .kind = kind_of(lookup->firefox, get(tables, FRAME_CATEGORY, i)),
-				   .is_inlined = depth && depth != JSON_NO_INDEX};
+	struct json_frame frame = {
+		.name = string_at(lookup, get(tables, FUNCTION_NAME, function)),
+		.file = file_of(lookup, function),
+		.module = module_of(lookup, function),
+		.line = line == JSON_NO_INDEX ? 0 : line,
+		.kind = category_kind(lookup->firefox, get(tables, FRAME_CATEGORY, i)),
+		.is_inlined = depth && depth != JSON_NO_INDEX};
 
 	if (function == JSON_NO_INDEX || get(tables, FUNCTION_NAME, function) == JSON_NO_INDEX)
 		return json_stacks_fault(lookup->firefox->stacks,

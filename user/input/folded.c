@@ -404,7 +404,7 @@ static void begin_side(struct reader *reader, int side, struct profile *profile)
 	reader->sides[side] = (struct side){profile, profile->n_samples, total};
 }
 
-static int begin(struct reader *reader)
+static int begin_folded(struct reader *reader)
 {
 	struct input *input = reader->input;
 	int r = 0;
@@ -438,7 +438,7 @@ int folded_read(struct input *input, struct stream *stream, struct failure *fail
 				.lines = {.stream = stream, .failure = failure}};
 	int r = input_set_event(input, &(struct profile_event){}, stream->name, failure);
 
-	r = r < 0 ? r : begin(&reader);
+	r = r < 0 ? r : begin_folded(&reader);
 	if (r == 0) {
 		r = read_lines(&reader);
 		if (r == 0)

@@ -10,7 +10,7 @@
 /* Windows editors put this before a text. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-struct reading {
+struct json_file {
 	struct json_reader reader;
 	struct json_stacks stacks;
 	struct speedscope speedscope;
@@ -50,81 +50,80 @@ bool json_files_is(const struct stream *stream)
 }
 
 /* Both formats have the key "shared". */
-static int read_shared(struct reading *reading)
+static int read_shared(struct json_file *json)
 {
 	const char *key;
-	int r = json_reader_begin(&reading->reader, '{');
+	int r = json_reader_begin(&json->reader, '{');
 
-	while (r == 0 && (r = json_reader_key(&reading->reader, &key)) > 0) {
-		r = speedscope_read_shared(&reading->speedscope, key);
-		r = r ? r : firefox_read_shared(&reading->firefox, key);
-		r = r ? r : json_reader_skip(&reading->reader);
+	while (r == 0 && (r = json_reader_key(&json->reader, &key)) > 0) {
+		r = speedscope_read_shared(&json->speedscope, key);
+		r = r ? r : firefox_read_shared(&json->firefox, key);
+		r = r ? r : json_reader_skip(&json->reader);
 		r = r > 0 ? 0 : r;
 	}
 	return r;
 }
 
-static int read_keys(struct reading *reading)
+static int read_keys(struct json_file *json)
 {
 	const char *key;
-	int r = json_reader_begin(&reading->reader, '{');
+	int r = json_reader_begin(&json->reader, '{');
 
-	while (r == 0 && (r = json_reader_key(&reading->reader, &key)) > 0) {
+	while (r == 0 && (r = json_reader_key(&json->reader, &key)) > 0) {
 		if (strcmp(key, "shared") == 0)
-			r = read_shared(reading);
-		else if ((r = speedscope_read(&reading->speedscope, key)) == 0 &&
-			 (r = firefox_read(&reading->firefox, key)) == 0)
-			r = json_reader_skip(&reading->reader);
+			r = read_shared(json);
+		else if ((r = speedscope_read(&json->speedscope, key)) == 0 &&
+			 (r = firefox_read(&json->firefox, key)) == 0)
+			r = json_reader_skip(&json->reader);
 		r = r > 0 ? 0 : r;
 	}
-	return r < 0 ? r : json_reader_end(&reading->reader);
+	return r < 0 ? r : json_reader_end(&json->reader);
 }
 
-static int finish(struct reading *reading)
+static int finish(struct json_file *json)
 {
-	bool is_speedscope = reading->speedscope.has_profiles;
-	bool is_firefox = reading->firefox.has_threads;
+	bool is_speedscope = json->speedscope.has_profiles;
+	bool is_firefox = json->firefox.has_threads;
 	int r;
 
 	if (is_speedscope == is_firefox)
-		return json_stacks_fault(&reading->stacks,
+		return json_stacks_fault(&json->stacks,
 					 "this JSON is neither speedscope's nor the Firefox "
 					 "Profiler's: its object has %s",
 					 is_firefox ? "both \"profiles\" and \"threads\""
 						    : "no \"profiles\" and no \"threads\"");
-	r = is_speedscope ? speedscope_finish(&reading->speedscope)
-			  : firefox_finish(&reading->firefox);
+	r = is_speedscope ? speedscope_finish(&json->speedscope) : firefox_finish(&json->firefox);
 	if (r == 0)
-		json_stacks_finish(&reading->stacks);
+		json_stacks_finish(&json->stacks);
 	return r;
 }
 
-static int read_all(struct reading *reading, struct input *input)
+static int read_all(struct json_file *json, struct input *input)
 {
-	int r = json_stacks_init(&reading->stacks, input, &reading->reader);
+	int r = json_stacks_init(&json->stacks, input, &json->reader);
 
-	reading->speedscope.stacks = reading->firefox.stacks = &reading->stacks;
-	r = r < 0 ? r : read_keys(reading);
-	return r < 0 ? r : finish(reading);
+	json->speedscope.stacks = json->firefox.stacks = &json->stacks;
+	r = r < 0 ? r : read_keys(json);
+	return r < 0 ? r : finish(json);
 }
 
 int json_files_read(struct input *input, struct stream *stream, struct failure *failure)
 {
-	struct reading reading = {0};
+	struct json_file json = {0};
 	int r;
 
 	*failure->what = '\0';
 	stream_take(stream, mark_length(stream));
-	json_reader_init(&reading.reader, stream, failure);
-	r = read_all(&reading, input);
+	json_reader_init(&json.reader, stream, failure);
+	r = read_all(&json, input);
 	if (r == -E2BIG && !*failure->what)
 		failure_set(failure, r, "%s: more different names or stacks than can be numbered",
 			    stream->name);
 	else if (r < 0 && !*failure->what)
 		failure_set(failure, r, "%s: %s", stream->name, strerror(-r));
-	speedscope_done(&reading.speedscope);
-	firefox_done(&reading.firefox);
-	json_stacks_done(&reading.stacks);
-	json_reader_done(&reading.reader);
+	speedscope_done(&json.speedscope);
+	firefox_done(&json.firefox);
+	json_stacks_done(&json.stacks);
+	json_reader_done(&json.reader);
 	return r;
 }

@@ -185,7 +185,7 @@ int json_reader_end(struct json_reader *reader)
 
 /* Text */
 
-static int append(struct json_reader *reader, const char *bytes, size_t n)
+static int append_text(struct json_reader *reader, const char *bytes, size_t n)
 {
 	int r = array_reserve(reader->text, reader->capacity, reader->n_text, n + 1);
 
@@ -229,8 +229,8 @@ static int append_code(struct json_reader *reader)
 		reader->at += 6;
 	}
 	if (!code || (code >= 0xd800 && code < 0xe000))
-		return append(reader, UTF8_REPLACEMENT, strlen(UTF8_REPLACEMENT));
-	return append(reader, bytes, utf8_encode(code, bytes));
+		return append_text(reader, UTF8_REPLACEMENT, strlen(UTF8_REPLACEMENT));
+	return append_text(reader, bytes, utf8_encode(code, bytes));
 }
 
 static int append_escaped(struct json_reader *reader)
@@ -250,7 +250,7 @@ static int append_escaped(struct json_reader *reader)
 		return json_reader_fault(reader, "a backslash before byte %d",
 					 (unsigned char)reader->at[1]);
 	reader->at += 2;
-	return append(reader, to + (which - from), 1);
+	return append_text(reader, to + (which - from), 1);
 }
 
 /* Reads up to a quote, a backslash, a control character, or the window's end. */
@@ -263,7 +263,7 @@ static int append_plain(struct json_reader *reader)
 		at++;
 	n = at - reader->at;
 	reader->at = at;
-	return append(reader, at - n, n);
+	return append_text(reader, at - n, n);
 }
 
 int json_reader_text(struct json_reader *reader, const char **ret_text, size_t *ret_n)

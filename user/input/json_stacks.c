@@ -128,7 +128,7 @@ int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 
 /* Pieces */
 
-static uint8_t kind_of(const struct json_frame *frame, const char *name, size_t *n)
+static uint8_t json_frame_kind(const struct json_frame *frame, const char *name, size_t *n)
 {
 	enum frame_kind kind = mark_suffix(name, *n);
 
@@ -214,7 +214,7 @@ int json_stacks_piece(struct json_stacks *stacks, const struct json_frame *from,
 	uint32_t mapping;
 	int r;
 
-	frame.kind = kind_of(from, strings_get(strings, from->name), &n);
+	frame.kind = json_frame_kind(from, strings_get(strings, from->name), &n);
 	r = cut_name(stacks, from->name, n, &frame.function);
 	r = r < 0 ? r : find_mapping(stacks, from, frame.kind, &mapping);
 	if (r < 0)

@@ -124,8 +124,8 @@ static struct perf_part path_of(struct perf_part file)
 	return file;
 }
 
-static int add_mapping(struct profile *profile, const struct perf_frame *frame,
-		       uint32_t *ret_mapping)
+static int perf_add_mapping(struct profile *profile, const struct perf_frame *frame,
+			    uint32_t *ret_mapping)
 {
 	struct profile_mapping mapping = {.kind = mapping_kind(frame)};
 	struct perf_part path = path_of(frame->file);
@@ -182,7 +182,7 @@ int perf_name(struct profile *profile, const struct perf_frame *frame,
 {
 	struct profile_frame named = {.kind = FRAME_USER};
 	uint32_t mapping;
-	int r = add_mapping(profile, frame, &mapping);
+	int r = perf_add_mapping(profile, frame, &mapping);
 
 	if (r == 0 && is_unknown(frame->symbol))
 		r = name_unknown(profile, frame, &named.function);

@@ -45,7 +45,7 @@ static void place(struct piece_slot *slots, size_t n_slots, struct piece_slot sl
 	slots[i] = slot;
 }
 
-static int grow(struct pieces *pieces)
+static int grow_slots(struct pieces *pieces)
 {
 	size_t n_slots = pieces->n_slots * 2;
 	struct piece_slot *slots = malloc(n_slots * sizeof *slots);
@@ -129,7 +129,7 @@ static int add_piece(struct pieces *pieces, const char *text, struct cut cut, ui
 	piece_set_mark(&piece, text, cut.n);
 	r = array_reserve(pieces->items, pieces->capacity, pieces->n_items, 1);
 	if (r == 0 && pieces->n_items * 2 >= pieces->n_slots)
-		r = grow(pieces);
+		r = grow_slots(pieces);
 	r = r < 0 ? r : strings_add_bytes(strings, text, piece.n, &string);
 	if (r < 0)
 		return r;
@@ -176,8 +176,8 @@ static size_t module_length(const char *name, size_t n)
 	return plus - name - 1;
 }
 
-static int add_mapping(struct profile *profile, enum frame_kind kind, const char *name, size_t n,
-		       uint32_t *ret_mapping)
+static int pieces_add_mapping(struct profile *profile, enum frame_kind kind, const char *name,
+			      size_t n, uint32_t *ret_mapping)
 {
 	struct profile_mapping mapping = {.kind = kind == FRAME_KERNEL ? MAPPING_KERNEL
 								       : MAPPING_UNKNOWN};
@@ -219,7 +219,7 @@ int pieces_make_location(struct pieces *pieces, uint32_t id, int side)
 	if (r < 0)
 		return r;
 	r = strings_add_bytes(&profile->strings, name, piece->n, &frame.function);
-	r = r < 0 ? r : add_mapping(profile, piece->kind, name, piece->n, &mapping);
+	r = r < 0 ? r : pieces_add_mapping(profile, piece->kind, name, piece->n, &mapping);
 	r = r < 0 ? r : profile_add_named(profile, mapping, &frame, 1, &piece->locations[side]);
 	free(name);
 	return r;

@@ -42,7 +42,7 @@ struct labels {
 	uint32_t others; /* of the profile's extras */
 };
 
-struct reading {
+struct pprof_reader {
 	struct profile *profile;
 	struct pprof_file file;
 	struct pprof_values values;
@@ -59,17 +59,17 @@ struct reading {
 
 /* Labels */
 
-static int add_texts(struct reading *reading)
+static int add_texts(struct pprof_reader *reader)
 {
-	struct strings *strings = &reading->profile->strings;
-	int r = strings_add(strings, "true", &reading->yes);
+	struct strings *strings = &reader->profile->strings;
+	int r = strings_add(strings, "true", &reader->yes);
 
 	for (int i = 0; i < N_LABELS && r == 0; i++)
-		r = strings_add(strings, label_names[i], &reading->label_keys[i]);
+		r = strings_add(strings, label_names[i], &reader->label_keys[i]);
 	for (int i = REASON_ONCPU; i < N_OFF_REASONS && r == 0; i++) {
 		const char *text = off_reason_text(i);
 
-		r = strings_add_bytes(strings, text + 1, strlen(text) - 2, &reading->reasons[i]);
+		r = strings_add_bytes(strings, text + 1, strlen(text) - 2, &reader->reasons[i]);
 	}
 	return r;
 }
@@ -79,10 +79,10 @@ static uint32_t to_number(int64_t number)
 	return number > 0 && number <= UINT32_MAX ? number : 0;
 }
 
-static enum off_reason reason_of(const struct reading *reading, uint32_t text)
+static enum off_reason reason_of(const struct pprof_reader *reader, uint32_t text)
 {
 	for (int i = REASON_ONCPU; i < N_OFF_REASONS; i++)
-		if (reading->reasons[i] == text)
+		if (reader->reasons[i] == text)
 			return i;
 	return REASON_NONE;
 }
@@ -91,18 +91,18 @@ static enum off_reason reason_of(const struct reading *reading, uint32_t text)
  * @comms: string ids by label, 0: missing. Returns 1 to keep the label as an extra, 0 if all of it
  * is understood.
  */
-static int read_label(const struct reading *reading, const Perftools__Profiles__Label *label,
+static int read_label(const struct pprof_reader *reader, const Perftools__Profiles__Label *label,
 		      uint64_t at, struct labels *labels, uint32_t comms[N_LABELS])
 {
 	bool is_number = !label->str && !label->num_unit && to_number(label->num);
 	bool is_text = label->str && !label->num && !label->num_unit;
 	uint32_t key, text;
-	int r = pprof_file_text(&reading->file, label->key, at, &key), which = 0;
+	int r = pprof_file_text(&reader->file, label->key, at, &key), which = 0;
 
-	r = r < 0 ? r : pprof_file_text(&reading->file, label->str, at, &text);
+	r = r < 0 ? r : pprof_file_text(&reader->file, label->str, at, &text);
 	if (r < 0)
 		return r;
-	while (which < N_LABELS && reading->label_keys[which] != key)
+	while (which < N_LABELS && reader->label_keys[which] != key)
 		which++;
 	switch (which) {
 	case LABEL_COMM:
@@ -124,10 +124,10 @@ static int read_label(const struct reading *reading, const Perftools__Profiles__
 	case LABEL_REASON:
 		if (!is_text || labels->reason != REASON_NONE)
 			return 0;
-		labels->reason = reason_of(reading, text);
+		labels->reason = reason_of(reader, text);
 		return labels->reason != REASON_NONE;
 	case LABEL_IDLE:
-		if (!is_text || labels->is_idle || text != reading->yes)
+		if (!is_text || labels->is_idle || text != reader->yes)
 			return 0;
 		labels->is_idle = true;
 		return 1;
@@ -136,7 +136,7 @@ static int read_label(const struct reading *reading, const Perftools__Profiles__
 }
 
 /* Finds the piece of the command that the sample belongs to. */
-static int find_command(struct reading *reading, const uint32_t comms[N_LABELS],
+static int find_command(struct pprof_reader *reader, const uint32_t comms[N_LABELS],
 			uint32_t *ret_piece)
 {
 	/* Prefer the thread's name, as everywhere, to its process's. */
@@ -144,14 +144,14 @@ static int find_command(struct reading *reading, const uint32_t comms[N_LABELS],
 	int r = 0;
 
 	if (!comm) {
-		r = pprof_names_program(&reading->names, &comm);
-		if (r == 0 && reading->is_first)
-			reading->profile->extras.program = comm;
+		r = pprof_names_program(&reader->names, &comm);
+		if (r == 0 && reader->is_first)
+			reader->profile->extras.program = comm;
 	}
-	return r < 0 ? r : pprof_names_command(&reading->names, comm, ret_piece);
+	return r < 0 ? r : pprof_names_command(&reader->names, comm, ret_piece);
 }
 
-static int read_message(struct reading *reading, const Perftools__Profiles__Sample *message,
+static int read_message(struct pprof_reader *reader, const Perftools__Profiles__Sample *message,
 			uint64_t at, struct labels *labels)
 {
 	uint32_t comms[N_LABELS] = {0};
@@ -159,46 +159,46 @@ static int read_message(struct reading *reading, const Perftools__Profiles__Samp
 	int r = is_kept ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < message->n_label && r >= 0; i++) {
-		r = read_label(reading, message->label[i], at, labels, comms);
+		r = read_label(reader, message->label[i], at, labels, comms);
 		is_kept[i] = r == 0;
 	}
 	/* Keep both names then: ours would be written differently. */
 	for (size_t i = 0; i < message->n_label && r >= 0 && comms[LABEL_THREAD_COMM]; i++) {
 		uint32_t key;
 
-		r = pprof_file_text(&reading->file, message->label[i]->key, at, &key);
-		is_kept[i] |= r == 0 && key == reading->label_keys[LABEL_COMM];
+		r = pprof_file_text(&reader->file, message->label[i]->key, at, &key);
+		is_kept[i] |= r == 0 && key == reader->label_keys[LABEL_COMM];
 	}
 	r = r < 0 ? r
-		  : pprof_extras_labels(&reading->file, reading->profile, message->label, is_kept,
+		  : pprof_extras_labels(&reader->file, reader->profile, message->label, is_kept,
 					message->n_label, at, &labels->others);
 	free(is_kept);
-	return r < 0 ? r : find_command(reading, comms, &labels->command);
+	return r < 0 ? r : find_command(reader, comms, &labels->command);
 }
 
-static int read_labels(struct reading *reading, const struct pprof_sample *sample,
+static int read_labels(struct pprof_reader *reader, const struct pprof_sample *sample,
 		       struct labels *labels)
 {
-	const struct strings *bytes = &reading->file.samples.labels;
+	const struct strings *bytes = &reader->file.samples.labels;
 	Perftools__Profiles__Sample *message = perftools__profiles__sample__unpack(
 		NULL, strings_length(bytes, sample->labels),
 		(const uint8_t *)strings_get(bytes, sample->labels));
 	int r;
 
 	if (!message)
-		return pprof_file_fault(&reading->file, sample->at,
+		return pprof_file_fault(&reader->file, sample->at,
 					"the labels of a sample cannot be decoded");
-	r = read_message(reading, message, sample->at, labels);
+	r = read_message(reader, message, sample->at, labels);
 	perftools__profiles__sample__free_unpacked(message, NULL);
 	labels->is_set = r == 0;
 	return r;
 }
 
-static int find_labels(struct reading *reading, const struct pprof_sample *sample,
+static int find_labels(struct pprof_reader *reader, const struct pprof_sample *sample,
 		       const struct labels **ret)
 {
-	struct labels *labels = &reading->labels[sample->labels];
-	int r = labels->is_set ? 0 : read_labels(reading, sample, labels);
+	struct labels *labels = &reader->labels[sample->labels];
+	int r = labels->is_set ? 0 : read_labels(reader, sample, labels);
 
 	*ret = labels;
 	return r;
@@ -218,9 +218,10 @@ static void push_frame(struct folded_stack *stack, uint32_t piece)
 }
 
 /* Orders the sample's frames as in a folded line: [idle], the command, then all from the root. */
-static int read_frames(struct reading *reading, const struct pprof_stack *from, uint32_t command)
+static int read_frames(struct pprof_reader *reader, const struct pprof_stack *from,
+		       uint32_t command)
 {
-	struct folded_stack *stack = &reading->stack;
+	struct folded_stack *stack = &reader->stack;
 	bool has_command = false;
 	int r = array_reserve(stack->frames, stack->capacity, 0, (size_t)from->n + 1);
 
@@ -228,10 +229,10 @@ static int read_frames(struct reading *reading, const struct pprof_stack *from, 
 	for (uint32_t i = from->n; i-- > 0 && r == 0;) {
 		uint32_t piece;
 
-		r = pprof_names_piece(&reading->names, from->locations[i], &piece);
+		r = pprof_names_piece(&reader->names, from->locations[i], &piece);
 		if (r < 0 || piece == PPROF_LEFT_OUT)
 			continue;
-		if (!has_command && reading->names.all.items[piece].mark != MARK_IDLE) {
+		if (!has_command && reader->names.all.items[piece].mark != MARK_IDLE) {
 			push_frame(stack, command);
 			has_command = true;
 		}
@@ -246,26 +247,26 @@ static int read_frames(struct reading *reading, const struct pprof_stack *from, 
 	return r;
 }
 
-static int add_up(struct reading *reading, const struct pprof_sample *from,
+static int add_up(struct pprof_reader *reader, const struct pprof_sample *from,
 		  const struct profile_sample *sample)
 {
-	if (__builtin_add_overflow(reading->total_count, sample->count, &reading->total_count) ||
-	    __builtin_add_overflow(reading->total_time, sample->nanoseconds, &reading->total_time))
-		return pprof_file_fault(&reading->file, from->at,
+	if (__builtin_add_overflow(reader->total_count, sample->count, &reader->total_count) ||
+	    __builtin_add_overflow(reader->total_time, sample->nanoseconds, &reader->total_time))
+		return pprof_file_fault(&reader->file, from->at,
 					"the values are too large to be added up");
 	return 0;
 }
 
 /* Reads all of a sample except its labels and values. */
-static int read_stack(struct reading *reading, struct pprof_stack *from,
+static int read_stack(struct pprof_reader *reader, struct pprof_stack *from,
 		      const struct labels *labels, struct profile_sample *ret)
 {
-	const struct piece *command = &reading->names.all.items[labels->command];
+	const struct piece *command = &reader->names.all.items[labels->command];
 	int r = 1;
 
 	*ret = (struct profile_sample){.comm = command->commands[0]};
 	if (!from->made) {
-		r = pprof_names_plain_stack(&reading->names, from->locations, from->n, &ret->stack);
+		r = pprof_names_plain_stack(&reader->names, from->locations, from->n, &ret->stack);
 		if (r > 0)
 			from->made = ret->stack + 1;
 	}
@@ -273,26 +274,26 @@ static int read_stack(struct reading *reading, struct pprof_stack *from,
 		ret->stack = from->made - 1;
 		return 0;
 	}
-	r = r < 0 ? r : read_frames(reading, from, labels->command);
-	return r < 0 ? r : folded_stack_read(&reading->stack, 0, ret);
+	r = r < 0 ? r : read_frames(reader, from, labels->command);
+	return r < 0 ? r : folded_stack_read(&reader->stack, 0, ret);
 }
 
-static int add_sample(struct reading *reading, size_t i)
+static int add_sample(struct pprof_reader *reader, size_t i)
 {
-	struct pprof_samples *samples = &reading->file.samples;
+	struct pprof_samples *samples = &reader->file.samples;
 	const struct pprof_sample *from = &samples->items[i];
 	struct profile_sample weights = {0}, sample;
 	const struct labels *labels;
 	uint32_t row = 0;
-	int r = pprof_values_read(&reading->values, &reading->file, i, &weights);
+	int r = pprof_values_read(&reader->values, &reader->file, i, &weights);
 
-	r = r < 0 ? r : add_up(reading, from, &weights);
-	if (r == 0 && reading->has_rows)
-		r = pprof_extras_row(&reading->file, reading->profile, i, &row);
+	r = r < 0 ? r : add_up(reader, from, &weights);
+	if (r == 0 && reader->has_rows)
+		r = pprof_extras_row(&reader->file, reader->profile, i, &row);
 	if (r < 0 || (!weights.count && !weights.nanoseconds && !row))
 		return r;
-	r = find_labels(reading, from, &labels);
-	r = r < 0 ? r : read_stack(reading, &samples->stacks[from->stack], labels, &sample);
+	r = find_labels(reader, from, &labels);
+	r = r < 0 ? r : read_stack(reader, &samples->stacks[from->stack], labels, &sample);
 	if (r < 0)
 		return r;
 	sample.pid = labels->pid;
@@ -304,14 +305,14 @@ static int add_sample(struct reading *reading, size_t i)
 	sample.nanoseconds = weights.nanoseconds;
 	sample.labels = labels->others;
 	sample.values = row;
-	return profile_add_sample(reading->profile, &sample);
+	return profile_add_sample(reader->profile, &sample);
 }
 
 /* Reserves room for all stacks at once; growing would move them again and again. */
-static int reserve_stacks(struct reading *reading)
+static int reserve_stacks(struct pprof_reader *reader)
 {
-	const struct pprof_samples *samples = &reading->file.samples;
-	struct profile *profile = reading->profile;
+	const struct pprof_samples *samples = &reader->file.samples;
+	struct profile *profile = reader->profile;
 	size_t n = 0;
 	int r;
 
@@ -325,16 +326,16 @@ static int reserve_stacks(struct reading *reading)
 	return r;
 }
 
-static int add_samples(struct reading *reading)
+static int add_samples(struct pprof_reader *reader)
 {
-	struct pprof_samples *samples = &reading->file.samples;
-	int r = reserve_stacks(reading);
+	struct pprof_samples *samples = &reader->file.samples;
+	int r = reserve_stacks(reader);
 
-	reading->labels = calloc(samples->labels.n_strings, sizeof *reading->labels);
-	if (!reading->labels)
+	reader->labels = calloc(samples->labels.n_strings, sizeof *reader->labels);
+	if (!reader->labels)
 		return -ENOMEM;
 	for (size_t i = 0; i < samples->n && r == 0; i++) {
-		r = add_sample(reading, i);
+		r = add_sample(reader, i);
 		pprof_samples_release(samples, i);
 	}
 	return r;
@@ -342,11 +343,11 @@ static int add_samples(struct reading *reading)
 
 /* The whole file */
 
-static void add_totals(struct reading *reading, const struct profile *profile)
+static void add_totals(struct pprof_reader *reader, const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
-		reading->total_count += profile->samples[i].count;
-		reading->total_time += profile->samples[i].nanoseconds;
+		reader->total_count += profile->samples[i].count;
+		reader->total_time += profile->samples[i].nanoseconds;
 	}
 }
 
@@ -355,9 +356,9 @@ static bool begins_with(const char *text, const char *beginning)
 	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-static int read_comment(struct reading *reading, int64_t index)
+static int read_comment(struct pprof_reader *reader, int64_t index)
 {
-	struct profile *profile = reading->profile;
+	struct profile *profile = reader->profile;
 	const struct {
 		const char *name;
 		uint32_t *text;
@@ -365,7 +366,7 @@ static int read_comment(struct reading *reading, int64_t index)
 		     {"host: ", &profile->host},
 		     {"kernel: ", &profile->kernel}};
 	uint32_t text;
-	int r = pprof_file_text(&reading->file, index, 0, &text);
+	int r = pprof_file_text(&reader->file, index, 0, &text);
 
 	if (r == 0 && strcmp(strings_get(&profile->strings, text), PROFILE_BY_THREAD) == 0) {
 		profile->by_thread = true;
@@ -389,10 +390,10 @@ static int read_comment(struct reading *reading, int64_t index)
 }
 
 /* Names the sampled or counted event, and its unit. */
-static int name_event(struct reading *reading, struct profile_event *event)
+static int name_event(struct pprof_reader *reader, struct profile_event *event)
 {
-	const struct pprof_values *values = &reading->values;
-	struct strings *strings = &reading->profile->strings;
+	const struct pprof_values *values = &reader->values;
+	struct strings *strings = &reader->profile->strings;
 	int r = 0;
 
 	if (values->event) {
@@ -404,30 +405,30 @@ static int name_event(struct reading *reading, struct profile_event *event)
 	}
 	if (r < 0 || !values->is_counted)
 		return r;
-	r = pprof_file_text(&reading->file, values->name, 0, &event->name);
+	r = pprof_file_text(&reader->file, values->name, 0, &event->name);
 	if (r == 0 && values->is_time)
 		return strings_add(strings, "nanoseconds", &event->unit);
-	return r < 0 ? r : pprof_file_text(&reading->file, values->counts, 0, &event->unit);
+	return r < 0 ? r : pprof_file_text(&reader->file, values->counts, 0, &event->unit);
 }
 
-static int read_event(struct reading *reading, struct input *input, const char *name,
+static int read_event(struct pprof_reader *reader, struct input *input, const char *name,
 		      struct failure *failure)
 {
-	const struct pprof_values *values = &reading->values;
+	const struct pprof_values *values = &reader->values;
 	struct profile_event event = {.is_counted = values->is_counted,
 				      .is_unsampled = values->is_unsampled,
 				      .period = values->period,
 				      .frequency = values->frequency};
-	int r = name_event(reading, &event);
+	int r = name_event(reader, &event);
 
 	return r < 0 ? r : input_set_event(input, &event, name, failure);
 }
 
 /* The first file sets the facts; later ones add their time. */
-static int read_facts(struct reading *reading, bool is_first)
+static int read_facts(struct pprof_reader *reader, bool is_first)
 {
-	const struct pprof_file *file = &reading->file;
-	struct profile *profile = reading->profile;
+	const struct pprof_file *file = &reader->file;
+	struct profile *profile = reader->profile;
 	int r = 0;
 
 	if (!profile->start_realtime_ns && file->time_nanos > 0)
@@ -435,58 +436,57 @@ static int read_facts(struct reading *reading, bool is_first)
 	if (file->duration_nanos > 0)
 		profile->duration_ns += file->duration_nanos;
 	if (is_first)
-		profile->frequency = reading->values.frequency;
-	else if (profile->frequency != reading->values.frequency)
+		profile->frequency = reader->values.frequency;
+	else if (profile->frequency != reader->values.frequency)
 		profile->frequency = 0;
 	for (size_t i = 0; i < file->n_comments && r == 0; i++)
-		r = read_comment(reading, file->comments[i]);
+		r = read_comment(reader, file->comments[i]);
 	return r;
 }
 
-static int read_all(struct reading *reading, struct input *input, struct stream *stream,
+static int read_all(struct pprof_reader *reader, struct input *input, struct stream *stream,
 		    struct failure *failure)
 {
-	bool is_first = reading->is_first = !input_earlier(input);
-	int r = pprof_file_read(&reading->file, stream, &reading->profile->strings,
-				reading->profile->in_order, failure);
+	bool is_first = reader->is_first = !input_earlier(input);
+	int r = pprof_file_read(&reader->file, stream, &reader->profile->strings,
+				reader->profile->in_order, failure);
 
 	r = r < 0 ? r
-		  : pprof_values_choose(&reading->file, input->options.sample_type,
-					&reading->values);
-	r = r < 0 ? r : input_set_mode(input, reading->values.mode, stream->name, failure);
-	r = r < 0 ? r : read_event(reading, input, stream->name, failure);
-	r = r < 0 ? r : add_texts(reading);
+		  : pprof_values_choose(&reader->file, input->options.sample_type, &reader->values);
+	r = r < 0 ? r : input_set_mode(input, reader->values.mode, stream->name, failure);
+	r = r < 0 ? r : read_event(reader, input, stream->name, failure);
+	r = r < 0 ? r : add_texts(reader);
 	r = r < 0 ? r
-		  : pprof_names_init(&reading->names, &reading->file, reading->profile,
+		  : pprof_names_init(&reader->names, &reader->file, reader->profile,
 				     input->options.no_inline);
 	if (r < 0)
 		return r;
-	reading->stack.pieces = &reading->names.all;
-	add_totals(reading, reading->profile);
-	reading->profile->extras.has_main_mapping |= is_first && reading->file.n_mappings;
-	r = pprof_extras_types(&reading->file, &reading->values, reading->profile, is_first,
-			       &reading->has_rows);
-	r = r < 0 ? r : add_samples(reading);
+	reader->stack.pieces = &reader->names.all;
+	add_totals(reader, reader->profile);
+	reader->profile->extras.has_main_mapping |= is_first && reader->file.n_mappings;
+	r = pprof_extras_types(&reader->file, &reader->values, reader->profile, is_first,
+			       &reader->has_rows);
+	r = r < 0 ? r : add_samples(reader);
 	if (r == 0 && is_first)
-		r = pprof_extras_frames(&reading->file, reading->profile);
-	return r < 0 ? r : read_facts(reading, is_first);
+		r = pprof_extras_frames(&reader->file, reader->profile);
+	return r < 0 ? r : read_facts(reader, is_first);
 }
 
 int pprof_read(struct input *input, struct stream *stream, struct failure *failure)
 {
-	struct reading reading = {.profile = input->profile};
+	struct pprof_reader reader = {.profile = input->profile};
 	int r;
 
 	*failure->what = '\0';
-	r = read_all(&reading, input, stream, failure);
+	r = read_all(&reader, input, stream, failure);
 	if (r == -E2BIG && !*failure->what)
 		failure_set(failure, r, "%s: more different names or stacks than can be numbered",
 			    stream->name);
 	else if (r < 0 && !*failure->what)
 		failure_set(failure, r, "%s: %s", stream->name, strerror(-r));
-	free(reading.labels);
-	folded_stack_done(&reading.stack);
-	pprof_names_done(&reading.names);
-	pprof_file_done(&reading.file);
+	free(reader.labels);
+	folded_stack_done(&reader.stack);
+	pprof_names_done(&reader.names);
+	pprof_file_done(&reader.file);
 	return r;
 }

@@ -130,8 +130,8 @@ static uint8_t symbols_of(const Perftools__Profiles__Mapping *mapping)
 	       (mapping->has_inline_frames ? SYMBOLS_INLINED : 0);
 }
 
-static int add_mapping(struct pprof_file *file, const Perftools__Profiles__Profile *part,
-		       uint64_t at)
+static int file_add_mapping(struct pprof_file *file, const Perftools__Profiles__Profile *part,
+			    uint64_t at)
 {
 	const Perftools__Profiles__Mapping *from = part->mapping[0];
 	int r = check_room(file, file->n_mappings, at, "mappings");
@@ -221,7 +221,7 @@ static int add_part(struct pprof_file *file, uint32_t field,
 {
 	switch (field) {
 	case FIELD_SAMPLE_TYPE: return add_type(file, part, at);
-	case FIELD_MAPPING: return add_mapping(file, part, at);
+	case FIELD_MAPPING: return file_add_mapping(file, part, at);
 	case FIELD_LOCATION: return add_location(file, part, at);
 	case FIELD_FUNCTION: return add_function(file, part, at);
 	case FIELD_STRING: return add_string(file, part, at);

@@ -32,7 +32,7 @@ uint32_t pprof_ids_find_other(const struct pprof_ids *ids, uint64_t id)
 }
 
 /* Extends the array to @id; does nothing if @id is large. */
-static int grow(struct pprof_ids *ids, uint64_t id)
+static int grow_small(struct pprof_ids *ids, uint64_t id)
 {
 	size_t n = ids->n_small ? ids->n_small : MIN_SMALL;
 	uint32_t *small;
@@ -57,7 +57,7 @@ int pprof_ids_add(struct pprof_ids *ids, uint64_t id, uint64_t at, uint32_t *ret
 	if (ids->n >= PPROF_UNSET - 1)
 		return -E2BIG;
 	r = array_reserve(ids->items, ids->capacity, ids->n, 1);
-	r = r < 0 ? r : grow(ids, id);
+	r = r < 0 ? r : grow_small(ids, id);
 	if (r == 0 && id >= MAX_SMALL)
 		r = table_add(&ids->others, hash_mix(0, id), ids->n);
 	if (r < 0)

@@ -118,76 +118,76 @@ void picture_weight(char text[static PICTURE_WEIGHT_SIZE], const struct stacks *
 			      : "samples");
 }
 
-struct writing {
+struct facts_writer {
 	FILE *out;
 	const struct stacks *stacks;
 	const struct picture_options *options;
 };
 
-static void add(const struct writing *writing, const char *before, const char *text,
-		const char *behind)
+static void add_fact(const struct facts_writer *writer, const char *before, const char *text,
+		     const char *behind)
 {
 	if (!*text)
 		return;
-	if (ftell(writing->out))
-		fputc('\n', writing->out);
-	fputs(before /* escaped later */, writing->out);
+	if (ftell(writer->out))
+		fputc('\n', writer->out);
+	fputs(before /* escaped later */, writer->out);
 	for (; *text; text++)
-		fputc(*text == '\n' ? ' ' : *text, writing->out);
-	fputs(behind /* escaped later */, writing->out);
+		fputc(*text == '\n' ? ' ' : *text, writer->out);
+	fputs(behind /* escaped later */, writer->out);
 }
 
-static void add_weight(const struct writing *writing, const char *before, uint64_t weight,
+static void add_weight(const struct facts_writer *writer, const char *before, uint64_t weight,
 		       const char *behind)
 {
 	char text[PICTURE_WEIGHT_SIZE];
 
-	picture_weight(text, writing->stacks, writing->options, weight);
-	add(writing, before, text, behind);
+	picture_weight(text, writer->stacks, writer->options, weight);
+	add_fact(writer, before, text, behind);
 }
 
-static void add_window(const struct writing *writing)
+static void add_window(const struct facts_writer *writer)
 {
-	const struct stacks_facts *facts = &writing->stacks->facts[SIDE_NEW];
+	const struct stacks_facts *facts = &writer->stacks->facts[SIDE_NEW];
 	time_t start = facts->start_realtime_ns / 1000000000;
 	char text[64];
 	struct tm tm;
 
 	if (start && localtime_r(&start, &tm) &&
 	    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm))
-		add(writing, "", text, "");
+		add_fact(writer, "", text, "");
 	if (facts->duration_ns) {
 		text_time(text, facts->duration_ns);
-		add(writing, "", text, "");
+		add_fact(writer, "", text, "");
 	}
 	if (facts->mode != PROFILE_OFFCPU && facts->frequency > 0) {
 		snprintf(text, sizeof text, "%g Hz", facts->frequency);
-		add(writing, "", text, "");
+		add_fact(writer, "", text, "");
 	}
 	if (facts->period > 1) {
 		text_count(text, facts->period);
-		add(writing, "one sample for each ", text, "");
+		add_fact(writer, "one sample for each ", text, "");
 	}
 }
 
-static void add_weights(const struct writing *writing)
+static void add_weights(const struct facts_writer *writer)
 {
 	static const char *const of[N_PROFILE_MODES] = {[PROFILE_ONCPU] = "",
 							[PROFILE_OFFCPU] = " off-CPU",
 							[PROFILE_WALL] = " of threads"};
-	const struct stacks *stacks = writing->stacks;
+	const struct stacks *stacks = writer->stacks;
 	enum profile_mode mode = stacks->facts[SIDE_NEW].mode;
 
 	if (stacks->is_comparison) {
-		add_weight(writing, "base ", stacks->totals[SIDE_BASE], "");
-		add_weight(writing, "new ", stacks->totals[SIDE_NEW], "");
+		add_weight(writer, "base ", stacks->totals[SIDE_BASE], "");
+		add_weight(writer, "new ", stacks->totals[SIDE_NEW], "");
 		if (stacks->scale == SCALE_NORMALIZED)
-			add(writing, "", "shares compared", "");
+			add_fact(writer, "", "shares compared", "");
 		return;
 	}
-	add_weight(writing, "", stacks->totals[0] + stacks->totals[1], of[mode]);
+	add_weight(writer, "", stacks->totals[0] + stacks->totals[1], of[mode]);
 	if (mode == PROFILE_WALL)
-		add_weight(writing, "", stacks->totals[SIDE_RUNNING], " of it on-CPU");
+		add_weight(writer, "", stacks->totals[SIDE_RUNNING], " of it on-CPU");
 }
 
 #define FEW_SAMPLES 100
@@ -215,46 +215,46 @@ static uint64_t cut_weight(const struct stacks *stacks)
 }
 
 /* What the reader must know before believing it. */
-static void add_quality(const struct writing *writing)
+static void add_quality(const struct facts_writer *writer)
 {
-	const struct stacks *stacks = writing->stacks;
+	const struct stacks *stacks = writer->stacks;
 	uint64_t weight = stacks->totals[0] + stacks->totals[1], cut;
 	char text[64];
 
 	if (stacks->is_comparison)
 		return;
-	if (!stacks_is_time(stacks) && !picture_count_name(stacks, writing->options) && weight &&
+	if (!stacks_is_time(stacks) && !picture_count_name(stacks, writer->options) && weight &&
 	    weight < FEW_SAMPLES)
-		add(writing, "", "few samples: shares are rough", "");
+		add_fact(writer, "", "few samples: shares are rough", "");
 	cut = cut_weight(stacks);
 	snprintf(text, sizeof text, "%.0f %%", weight ? 100.0 * cut / weight : 0);
 	if (cut > MANY_CUT * weight)
-		add(writing, "", text, " of stacks cut off");
+		add_fact(writer, "", text, " of stacks cut off");
 }
 
-static void add_choices(const struct writing *writing, const struct tree *tree)
+static void add_choices(const struct facts_writer *writer, const struct tree *tree)
 {
-	const struct stacks_options *options = &writing->stacks->options;
+	const struct stacks_options *options = &writer->stacks->options;
 	char figure[TEXT_FIGURE_SIZE];
 
 	if (options->select.include)
-		add(writing, "only stacks with ", options->select.include, "");
+		add_fact(writer, "only stacks with ", options->select.include, "");
 	if (options->select.exclude)
-		add(writing, "no stacks with ", options->select.exclude, "");
+		add_fact(writer, "no stacks with ", options->select.exclude, "");
 	if (options->base)
-		add(writing, "from ", options->base, " on");
-	if (writing->stacks->idle)
-		add_weight(writing, "", writing->stacks->idle,
-			   writing->options->first ? " of idle waits not shown (idle)"
-						   : " of idle waits left out (--idle draws them)");
+		add_fact(writer, "from ", options->base, " on");
+	if (writer->stacks->idle)
+		add_weight(writer, "", writer->stacks->idle,
+			   writer->options->first ? " of idle waits not shown (idle)"
+						  : " of idle waits left out (--idle draws them)");
 	if (options->reverse)
-		add(writing, "", "merged from the leaves", "");
+		add_fact(writer, "", "merged from the leaves", "");
 	if (options->in_order)
-		add(writing, "", "in the order of the input", "");
+		add_fact(writer, "", "in the order of the input", "");
 	if (tree->n_elided) {
 		text_count(figure, tree->n_elided);
-		add(writing, "", figure,
-		    tree->n_elided == 1 ? " narrow frame elided" : " narrow frames elided");
+		add_fact(writer, "", figure,
+			 tree->n_elided == 1 ? " narrow frame elided" : " narrow frames elided");
 	}
 }
 
@@ -262,20 +262,20 @@ char *picture_facts(const struct tree *tree, const struct picture_options *optio
 {
 	const struct stacks *stacks = options->first ? options->first : tree->stacks;
 	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
-	struct writing writing = {.stacks = stacks, .options = options};
+	struct facts_writer writer = {.stacks = stacks, .options = options};
 	char *text = NULL;
 	size_t size;
 
-	writing.out = open_memstream(&text, &size);
-	if (!writing.out)
+	writer.out = open_memstream(&text, &size);
+	if (!writer.out)
 		return NULL;
-	add(&writing, "", strings_get(&stacks->strings, facts->host), "");
-	add(&writing, "", strings_get(&stacks->strings, facts->kernel), "");
-	add_window(&writing);
-	add_weights(&writing);
-	add_quality(&writing);
-	add_choices(&writing, tree);
-	if (fclose(writing.out) != 0) {
+	add_fact(&writer, "", strings_get(&stacks->strings, facts->host), "");
+	add_fact(&writer, "", strings_get(&stacks->strings, facts->kernel), "");
+	add_window(&writer);
+	add_weights(&writer);
+	add_quality(&writer);
+	add_choices(&writer, tree);
+	if (fclose(writer.out) != 0) {
 		free(text);
 		return NULL;
 	}

@@ -132,26 +132,26 @@ int call_tree_make(const struct report_source *source, double percent, struct ca
 }
 
 /* Collects stacks of callers. */
-struct calling {
+struct caller_stacks {
 	const struct stacks *from;
 	struct stacks *to;
 	bool *matches; /* by frame */
 };
 
-static int find_matches(struct calling *calling, const char *pattern)
+static int find_matches(struct caller_stacks *callers, const char *pattern)
 {
-	const struct stacks *stacks = calling->from;
+	const struct stacks *stacks = callers->from;
 	regex_t regex;
 
-	calling->matches = calloc(stacks->n_frames + 1, sizeof *calling->matches);
-	if (!calling->matches)
+	callers->matches = calloc(stacks->n_frames + 1, sizeof *callers->matches);
+	if (!callers->matches)
 		return -ENOMEM;
 	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
 		return -EINVAL;
 	for (size_t i = 0; i < stacks->n_frames; i++) {
 		const struct stacks_frame *frame = &stacks->frames[i];
 
-		calling->matches[i] = !frame->is_waker && frame->kind != FRAME_NOTE &&
+		callers->matches[i] = !frame->is_waker && frame->kind != FRAME_NOTE &&
 				      regexec(&regex, stacks_name(stacks, i), 0, NULL, 0) == 0;
 	}
 	regfree(&regex);
@@ -205,9 +205,9 @@ static int add_callers(struct stacks *to, const struct stacks_entry *entry, cons
 	return 0;
 }
 
-static int collect_callers(struct calling *calling)
+static int collect_callers(struct caller_stacks *callers)
 {
-	const struct stacks *from = calling->from;
+	const struct stacks *from = callers->from;
 	int r = 0;
 
 	for (size_t i = 0; i < from->n_entries && r == 0; i++) {
@@ -215,10 +215,10 @@ static int collect_callers(struct calling *calling)
 		const uint32_t *ids = from->ids + entry->first;
 		uint32_t n = 0;
 
-		while (n < entry->n && !calling->matches[ids[n]])
+		while (n < entry->n && !callers->matches[ids[n]])
 			n++;
 		if (n < entry->n)
-			r = add_callers(calling->to, entry, ids, n + 1);
+			r = add_callers(callers->to, entry, ids, n + 1);
 	}
 	return r;
 }
@@ -245,13 +245,13 @@ int call_tree_make_callers(const struct report_source *source, const char *patte
 					     .strings = stacks->strings,
 					     .frames = stacks->frames,
 					     .n_frames = stacks->n_frames}};
-	struct calling calling = {.from = stacks, .to = &tree.callers};
-	int r = find_matches(&calling, pattern);
+	struct caller_stacks callers = {.from = stacks, .to = &tree.callers};
+	int r = find_matches(&callers, pattern);
 
-	r = r < 0 ? r : collect_callers(&calling);
+	r = r < 0 ? r : collect_callers(&callers);
 	r = r < 0 ? r : sort_callers(&tree.callers);
 	r = r < 0 ? r : make(&tree.callers, tree.callers.width, percent, &tree);
-	free(calling.matches);
+	free(callers.matches);
 	if (r < 0) {
 		call_tree_done(&tree);
 		return r;

@@ -59,14 +59,14 @@ static void find_roots(const struct stacks *stacks, bool *is_root)
 }
 
 /* The frames of one table as groups, with a row each. */
-struct grouping {
+struct diff_groups {
 	uint32_t *groups; /* by frame */
 	struct diff_row *rows;
 	size_t n;
 };
 
 /* A name may have kernel and other frames in turn: both rows of the latest name stay open. */
-static void group_frame(const struct stacks *stacks, uint32_t frame, struct grouping *grouping)
+static void group_frame(const struct stacks *stacks, uint32_t frame, struct diff_groups *grouped)
 {
 	const struct stacks_frame *this = &stacks->frames[frame];
 	struct diff_row *row;
@@ -74,28 +74,28 @@ static void group_frame(const struct stacks *stacks, uint32_t frame, struct grou
 	for (uint32_t other = frame; other-- > 0;) {
 		if (stacks->frames[other].name != this->name)
 			break;
-		if (grouping->groups[other] == NO_GROUP ||
+		if (grouped->groups[other] == NO_GROUP ||
 		    !is_same_row(&stacks->frames[other], this))
 			continue;
-		row = &grouping->rows[grouping->groups[other]];
-		grouping->groups[frame] = grouping->groups[other];
+		row = &grouped->rows[grouped->groups[other]];
+		grouped->groups[frame] = grouped->groups[other];
 		if (row->kind != this->kind)
 			row->kind = FRAME_USER; /* inlined here, called there */
 		return;
 	}
-	grouping->groups[frame] = grouping->n;
-	grouping->rows[grouping->n++] =
+	grouped->groups[frame] = grouped->n;
+	grouped->rows[grouped->n++] =
 		(struct diff_row){.name = stacks_name(stacks, frame), .kind = this->kind};
 }
 
 static void group_frames(const struct stacks *stacks, enum diff_by by, const bool *is_root,
-			 struct grouping *grouping)
+			 struct diff_groups *grouped)
 {
-	grouping->n = 0;
+	grouped->n = 0;
 	for (size_t i = 0; i < stacks->n_frames; i++) {
-		grouping->groups[i] = NO_GROUP;
+		grouped->groups[i] = NO_GROUP;
 		if (table_of(&stacks->frames[i], is_root[i]) == by)
-			group_frame(stacks, i, grouping);
+			group_frame(stacks, i, grouped);
 	}
 }
 
@@ -114,20 +114,20 @@ static void drop_empty(struct diff_table *table)
 static int make_table(const struct stacks *stacks, enum diff_by by, uint32_t *groups,
 		      const bool *is_root, struct diff_table *ret)
 {
-	struct grouping grouping = {.groups = groups};
+	struct diff_groups grouped = {.groups = groups};
 	struct functions functions;
 	int r;
 
-	grouping.rows = calloc(stacks->n_frames + 1, sizeof *grouping.rows);
-	if (!grouping.rows)
+	grouped.rows = calloc(stacks->n_frames + 1, sizeof *grouped.rows);
+	if (!grouped.rows)
 		return -ENOMEM;
-	ret->rows = grouping.rows;
-	group_frames(stacks, by, is_root, &grouping);
-	ret->n_rows = grouping.n;
-	r = functions_count_groups(stacks, groups, grouping.n, &functions);
+	ret->rows = grouped.rows;
+	group_frames(stacks, by, is_root, &grouped);
+	ret->n_rows = grouped.n;
+	r = functions_count_groups(stacks, groups, grouped.n, &functions);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < grouping.n; i++)
+	for (size_t i = 0; i < grouped.n; i++)
 		memcpy(ret->rows[i].sides, functions.frames[i], sizeof ret->rows[i].sides);
 	functions_done(&functions);
 	drop_empty(ret);

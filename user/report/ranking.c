@@ -80,7 +80,7 @@ void report_source_done(struct report_source *source)
 }
 
 /* The frames of a table while they are grouped. */
-struct grouping {
+struct ranking_groups {
 	const struct stacks *stacks;
 	enum report_by by;
 	bool *is_root;	  /* by frame: it begins stacks */
@@ -89,19 +89,19 @@ struct grouping {
 	struct strings *names; /* string n is the name of group n; unused for functions */
 };
 
-static int find_roots(struct grouping *grouping)
+static int find_roots(struct ranking_groups *grouped)
 {
-	const struct stacks *stacks = grouping->stacks;
+	const struct stacks *stacks = grouped->stacks;
 
-	grouping->is_root = calloc(stacks->n_frames + 1, sizeof *grouping->is_root);
-	if (!grouping->is_root)
+	grouped->is_root = calloc(stacks->n_frames + 1, sizeof *grouped->is_root);
+	if (!grouped->is_root)
 		return -ENOMEM;
 	for (size_t i = 0; i < stacks->n_entries; i++) {
 		const struct stacks_entry *entry = &stacks->entries[i];
 		size_t at = is_idle(stacks, entry);
 
 		if (at < entry->n)
-			grouping->is_root[stacks->ids[entry->first + at]] = true;
+			grouped->is_root[stacks->ids[entry->first + at]] = true;
 	}
 	return 0;
 }
@@ -129,15 +129,16 @@ static const char *module_of(const struct stacks *stacks, const struct stacks_fr
 }
 
 /* The name of the group that @frame is in; NULL: none; "": group 0. */
-static const char *group_name(const struct grouping *grouping, uint32_t frame, size_t *ret_length)
+static const char *group_name(const struct ranking_groups *grouped, uint32_t frame,
+			      size_t *ret_length)
 {
-	const struct stacks *stacks = grouping->stacks;
+	const struct stacks *stacks = grouped->stacks;
 	const struct stacks_frame *f = &stacks->frames[frame];
 	const char *name = stacks_name(stacks, frame);
-	bool is_root = grouping->is_root[frame];
+	bool is_root = grouped->is_root[frame];
 	size_t comm;
 
-	switch (grouping->by) {
+	switch (grouped->by) {
 	case REPORT_COMMANDS:
 	case REPORT_THREADS: name = is_root ? name : NULL; break;
 	case REPORT_MODULES:
@@ -147,49 +148,49 @@ static const char *group_name(const struct grouping *grouping, uint32_t frame, s
 	default: break;
 	}
 	*ret_length = name ? strlen(name) : 0;
-	if (name && grouping->by == REPORT_COMMANDS && mark_is_thread(name, &comm))
+	if (name && grouped->by == REPORT_COMMANDS && mark_is_thread(name, &comm))
 		*ret_length = comm;
 	return name;
 }
 
-static int group_frame(struct grouping *grouping, uint32_t frame, uint32_t *ret)
+static int group_frame(struct ranking_groups *grouped, uint32_t frame, uint32_t *ret)
 {
-	const struct stacks_frame *f = &grouping->stacks->frames[frame];
+	const struct stacks_frame *f = &grouped->stacks->frames[frame];
 	const char *name;
 	size_t length;
 
 	*ret = NO_GROUP;
 	if (f->is_waker)
 		return 0;
-	if (grouping->by == REPORT_FUNCTIONS) {
+	if (grouped->by == REPORT_FUNCTIONS) {
 		if (is_code(f->kind))
 			*ret = frame + 1;
-		else if (grouping->is_root[frame])
+		else if (grouped->is_root[frame])
 			*ret = 0;
 		return 0;
 	}
-	name = group_name(grouping, frame, &length);
-	return name ? strings_add_bytes(grouping->names, name, length, ret) : 0;
+	name = group_name(grouped, frame, &length);
+	return name ? strings_add_bytes(grouped->names, name, length, ret) : 0;
 }
 
-static int group_frames(struct grouping *grouping)
+static int group_frames(struct ranking_groups *grouped)
 {
-	size_t n = grouping->stacks->n_frames;
-	int r = find_roots(grouping);
+	size_t n = grouped->stacks->n_frames;
+	int r = find_roots(grouped);
 
-	grouping->groups = malloc((n + 1) * sizeof *grouping->groups);
-	if (!grouping->groups)
+	grouped->groups = malloc((n + 1) * sizeof *grouped->groups);
+	if (!grouped->groups)
 		r = -ENOMEM;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = group_frame(grouping, i, &grouping->groups[i]);
-	grouping->n_groups = grouping->by == REPORT_FUNCTIONS ? n + 1 : grouping->names->n_strings;
+		r = group_frame(grouped, i, &grouped->groups[i]);
+	grouped->n_groups = grouped->by == REPORT_FUNCTIONS ? n + 1 : grouped->names->n_strings;
 	return r;
 }
 
-static void grouping_done(struct grouping *grouping)
+static void grouping_done(struct ranking_groups *grouped)
 {
-	free(grouping->is_root);
-	free(grouping->groups);
+	free(grouped->is_root);
+	free(grouped->groups);
 }
 
 static void weigh_row(const struct functions *functions, size_t group, bool is_wall,
@@ -210,36 +211,36 @@ static void weigh_row(const struct functions *functions, size_t group, bool is_w
 }
 
 /* Sets the kind of each group's frames; an inlined frame has that of its surrounding function. */
-static void set_kinds(const struct grouping *grouping, struct ranking_row *rows)
+static void set_kinds(const struct ranking_groups *grouped, struct ranking_row *rows)
 {
-	for (size_t i = 0; i < grouping->stacks->n_frames; i++) {
-		uint32_t group = grouping->groups[i];
-		enum frame_kind kind = grouping->stacks->frames[i].kind;
+	for (size_t i = 0; i < grouped->stacks->n_frames; i++) {
+		uint32_t group = grouped->groups[i];
+		enum frame_kind kind = grouped->stacks->frames[i].kind;
 
 		if (group == NO_GROUP || group == 0)
 			continue;
-		if (kind != FRAME_INLINED || grouping->by == REPORT_FUNCTIONS)
+		if (kind != FRAME_INLINED || grouped->by == REPORT_FUNCTIONS)
 			rows[group].kind = kind;
 	}
 }
 
-static void name_rows(const struct grouping *grouping, struct ranking_row *rows)
+static void name_rows(const struct ranking_groups *grouped, struct ranking_row *rows)
 {
-	const struct stacks *stacks = grouping->stacks;
+	const struct stacks *stacks = grouped->stacks;
 
-	rows[0].name = grouping->by == REPORT_REASONS ? "[no reason]" : "[no stack]";
+	rows[0].name = grouped->by == REPORT_REASONS ? "[no reason]" : "[no stack]";
 	rows[0].kind = FRAME_NOTE;
 	rows[0].module = "";
-	for (size_t i = 1; i < grouping->n_groups; i++) {
-		bool is_function = grouping->by == REPORT_FUNCTIONS;
+	for (size_t i = 1; i < grouped->n_groups; i++) {
+		bool is_function = grouped->by == REPORT_FUNCTIONS;
 
 		rows[i].name =
-			is_function ? stacks_name(stacks, i - 1) : strings_get(grouping->names, i);
+			is_function ? stacks_name(stacks, i - 1) : strings_get(grouped->names, i);
 		rows[i].module =
 			is_function ? strings_get(&stacks->strings, stacks->frames[i - 1].module)
 				    : "";
 	}
-	set_kinds(grouping, rows);
+	set_kinds(grouped, rows);
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -291,22 +292,22 @@ static bool has_reasons(const struct ranking *ranking)
 	return false;
 }
 
-static int make_rows(const struct report_source *source, const struct grouping *grouping,
+static int make_rows(const struct report_source *source, const struct ranking_groups *grouped,
 		     bool by_total, struct ranking *ranking)
 {
 	bool is_wall = source->stacks->facts[SIDE_NEW].mode == PROFILE_WALL;
 	struct functions functions;
-	int r = functions_count_groups(&source->active, grouping->groups, grouping->n_groups,
+	int r = functions_count_groups(&source->active, grouped->groups, grouped->n_groups,
 				       &functions);
 
 	if (r < 0)
 		return r;
-	ranking->rows = calloc(grouping->n_groups + 1, sizeof *ranking->rows);
+	ranking->rows = calloc(grouped->n_groups + 1, sizeof *ranking->rows);
 	if (ranking->rows) {
-		name_rows(grouping, ranking->rows);
-		for (size_t i = 0; i < grouping->n_groups; i++)
+		name_rows(grouped, ranking->rows);
+		for (size_t i = 0; i < grouped->n_groups; i++)
 			weigh_row(&functions, i, is_wall, &ranking->rows[i]);
-		ranking->n_rows = grouping->n_groups;
+		ranking->n_rows = grouped->n_groups;
 		sort_rows(ranking, by_total);
 	}
 	functions_done(&functions);
@@ -354,7 +355,7 @@ int ranking_make(const struct report_source *source, enum report_by by, bool by_
 		 struct ranking *ret)
 {
 	struct ranking ranking = {};
-	struct grouping grouping = {.stacks = &source->active, .by = by};
+	struct ranking_groups grouped = {.stacks = &source->active, .by = by};
 	int r = strings_init(&ranking.names);
 
 	if (r == 0 && by == REPORT_WAITS) {
@@ -365,9 +366,9 @@ int ranking_make(const struct report_source *source, enum report_by by, bool by_
 			*ret = ranking;
 		return r;
 	}
-	grouping.names = &ranking.names;
-	r = r < 0 ? r : group_frames(&grouping);
-	r = r < 0 ? r : make_rows(source, &grouping, by_total, &ranking);
+	grouped.names = &ranking.names;
+	r = r < 0 ? r : group_frames(&grouped);
+	r = r < 0 ? r : make_rows(source, &grouped, by_total, &ranking);
 	if (r == 0) {
 		if ((by == REPORT_THREADS && !has_threads(&ranking)) ||
 		    (by == REPORT_REASONS && !has_reasons(&ranking)))
@@ -381,7 +382,7 @@ int ranking_make(const struct report_source *source, enum report_by by, bool by_
 	} else {
 		ranking_done(&ranking);
 	}
-	grouping_done(&grouping);
+	grouping_done(&grouped);
 	return r;
 }
 

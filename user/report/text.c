@@ -20,7 +20,7 @@ struct columns {
 	size_t bar, running, figure, name, module;
 };
 
-struct listing {
+struct report_table {
 	struct page *page;
 	const struct report_source *source;
 	const struct ranking *ranking;
@@ -89,16 +89,15 @@ static bool names_functions(enum report_by by)
 }
 
 /* The widths that names and modules of the shown rows want. */
-static void measure(const struct listing *listing, size_t *ret_name, size_t *ret_module)
+static void measure(const struct report_table *table, size_t *ret_name, size_t *ret_module)
 {
 	char text[ASIDE_SIZE];
 
 	*ret_name = *ret_module = 0;
-	for (size_t i = 0; i < listing->n_rows; i++) {
-		const struct ranking_row *row = &listing->ranking->rows[i];
-		size_t suffix = names_functions(listing->by)
-					? text_columns(frame_kind_suffix(row->kind))
-					: 0;
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const struct ranking_row *row = &table->ranking->rows[i];
+		size_t suffix =
+			names_functions(table->by) ? text_columns(frame_kind_suffix(row->kind)) : 0;
 
 		*ret_name = most(*ret_name, text_columns(row->name) + suffix);
 		*ret_module = most(*ret_module, text_columns(aside(row, text)));
@@ -106,66 +105,65 @@ static void measure(const struct listing *listing, size_t *ret_name, size_t *ret
 }
 
 /* Names get the remaining width; modules shrink for them, down to a fifth of the page. */
-static void set_columns(struct listing *listing)
+static void set_columns(struct report_table *table)
 {
-	size_t width = listing->page->columns, name, module, left;
-	bool is_wall = listing->source->stacks->facts[SIDE_NEW].mode == PROFILE_WALL;
-	struct columns *columns = &listing->columns;
+	size_t width = table->page->columns, name, module, left;
+	bool is_wall = table->source->stacks->facts[SIDE_NEW].mode == PROFILE_WALL;
+	struct columns *columns = &table->columns;
 
 	columns->bar = width < NARROW ? 4 : width < 100 ? 8 : 12;
 	columns->running = width >= NARROW && is_wall ? PERCENT_COLUMNS : 0;
 	left = width - indent_of(columns);
-	columns->figure = figure_columns(listing->source);
+	columns->figure = figure_columns(table->source);
 	if (width < NARROW || left < columns->figure + LEAST_NAME)
 		columns->figure = 0;
 	left = width - indent_of(columns);
-	measure(listing, &name, &module);
-	module = least(module, most(width / (listing->by == REPORT_WAITS ? 3 : 5), LEAST_MODULE));
-	if (width < NARROW || !aside_header(listing->by) || left < module + LEAST_NAME)
+	measure(table, &name, &module);
+	module = least(module, most(width / (table->by == REPORT_WAITS ? 3 : 5), LEAST_MODULE));
+	if (width < NARROW || !aside_header(table->by) || left < module + LEAST_NAME)
 		module = 0;
 	columns->module = module;
 	columns->name =
-		module ? least(most(name, strlen(singular[listing->by])), left - module - 2) : left;
+		module ? least(most(name, strlen(singular[table->by])), left - module - 2) : left;
 }
 
 /* Whether to show the on-CPU part of each row; reasons show it themselves. */
-static bool has_running(const struct listing *listing)
+static bool has_running(const struct report_table *table)
 {
-	return listing->columns.running && listing->by != REPORT_REASONS &&
-	       listing->by != REPORT_WAITS;
+	return table->columns.running && table->by != REPORT_REASONS && table->by != REPORT_WAITS;
 }
 
-static void print_header(const struct listing *listing)
+static void print_header(const struct report_table *table)
 {
-	const struct columns *columns = &listing->columns;
-	struct page *page = listing->page;
-	bool two = has_two_weights(listing->by);
-	const char *sorted_by = !two ? "share %" : listing->by_total ? "total %" : "self %";
-	const char *other = !two ? "" : listing->by_total ? "self %" : "total %";
+	const struct columns *columns = &table->columns;
+	struct page *page = table->page;
+	bool two = has_two_weights(table->by);
+	const char *sorted_by = !two ? "share %" : table->by_total ? "total %" : "self %";
+	const char *other = !two ? "" : table->by_total ? "self %" : "total %";
 
 	page_line(page);
 	page_right(page, STYLE_STRONG, sorted_by, PERCENT_COLUMNS);
 	page_spaces(page, 2 + columns->bar);
 	page_right(page, STYLE_STRONG, other, PERCENT_COLUMNS);
-	page_right(page, STYLE_STRONG, has_running(listing) ? "cpu %" : "", columns->running);
+	page_right(page, STYLE_STRONG, has_running(table) ? "cpu %" : "", columns->running);
 	page_spaces(page, 2);
 	if (columns->figure) {
-		page_right(page, STYLE_STRONG, head_unit(listing->source->stacks), columns->figure);
+		page_right(page, STYLE_STRONG, head_unit(table->source->stacks), columns->figure);
 		page_spaces(page, 2);
 	}
-	page_text(page, STYLE_STRONG, singular[listing->by]);
+	page_text(page, STYLE_STRONG, singular[table->by]);
 	if (columns->module) {
-		page_spaces(page, columns->name - strlen(singular[listing->by]) + 2);
-		page_text(page, STYLE_STRONG, aside_header(listing->by));
+		page_spaces(page, columns->name - strlen(singular[table->by]) + 2);
+		page_text(page, STYLE_STRONG, aside_header(table->by));
 	}
 	page_line(page);
 }
 
-static void print_name(const struct listing *listing, const struct ranking_row *row)
+static void print_name(const struct report_table *table, const struct ranking_row *row)
 {
-	const struct columns *columns = &listing->columns;
-	const char *suffix = names_functions(listing->by) ? frame_kind_suffix(row->kind) : "";
-	struct page *page = listing->page;
+	const struct columns *columns = &table->columns;
+	const char *suffix = names_functions(table->by) ? frame_kind_suffix(row->kind) : "";
+	struct page *page = table->page;
 	char text[ASIDE_SIZE];
 	size_t n = page_name(page, page_style_of_kind(row->kind), row->name, suffix, columns->name);
 
@@ -176,14 +174,14 @@ static void print_name(const struct listing *listing, const struct ranking_row *
 	page_line(page);
 }
 
-static void print_row(const struct listing *listing, const struct ranking_row *row,
+static void print_row(const struct report_table *table, const struct ranking_row *row,
 		      uint64_t largest)
 {
-	const struct columns *columns = &listing->columns;
-	uint64_t whole = listing->source->whole;
-	uint64_t weight = listing->by_total ? row->total : row->self;
-	uint64_t other = listing->by_total ? row->self : row->total;
-	struct page *page = listing->page;
+	const struct columns *columns = &table->columns;
+	uint64_t whole = table->source->whole;
+	uint64_t weight = table->by_total ? row->total : row->self;
+	uint64_t other = table->by_total ? row->self : row->total;
+	struct page *page = table->page;
 	char figure[TEXT_FIGURE_SIZE];
 
 	page_percent(page, head_percent(weight, whole), PERCENT_COLUMNS);
@@ -191,32 +189,32 @@ static void print_row(const struct listing *listing, const struct ranking_row *r
 	/* Other rows are not compared with the idle one. */
 	page_bar(page, largest ? (double)least(weight, largest) / largest : 0, columns->bar);
 	page_spaces(page, 1);
-	if (has_two_weights(listing->by))
+	if (has_two_weights(table->by))
 		page_percent(page, head_percent(other, whole), PERCENT_COLUMNS);
 	else
 		page_spaces(page, PERCENT_COLUMNS);
-	if (has_running(listing))
+	if (has_running(table))
 		page_percent(page, head_percent(row->total_running, whole), columns->running);
 	else
 		page_spaces(page, columns->running);
 	page_spaces(page, 2);
 	if (columns->figure) {
 		if (weight)
-			head_figure(figure, listing->source->stacks, weight);
+			head_figure(figure, table->source->stacks, weight);
 		else
 			strcpy(figure, "0");
 		page_right(page, weight ? STYLE_PLAIN : STYLE_DIM, figure, columns->figure);
 		page_spaces(page, 2);
 	}
-	print_name(listing, row);
+	print_name(table, row);
 }
 
-static void print_rest(const struct listing *listing)
+static void print_rest(const struct report_table *table)
 {
-	struct ranking_rest rest = ranking_rest(listing->ranking, listing->n_rows);
-	const struct columns *columns = &listing->columns;
+	struct ranking_rest rest = ranking_rest(table->ranking, table->n_rows);
+	const struct columns *columns = &table->columns;
 	char figure[TEXT_FIGURE_SIZE], text[128];
-	struct page *page = listing->page;
+	struct page *page = table->page;
 	size_t indent = indent_of(columns);
 	int n;
 
@@ -224,33 +222,33 @@ static void print_rest(const struct listing *listing)
 		return;
 	text_count(figure, rest.n);
 	n = snprintf(text, sizeof text, "… %s more %s", figure,
-		     rest.n == 1 && listing->by != REPORT_WAITS ? singular[listing->by]
-								: report_by_names[listing->by]);
+		     rest.n == 1 && table->by != REPORT_WAITS ? singular[table->by]
+							      : report_by_names[table->by]);
 	/* Totals don't add up. */
-	if (!listing->by_total)
+	if (!table->by_total)
 		snprintf(text + n, sizeof text - n, ", %.1f %%%s",
-			 head_percent(rest.self, listing->source->whole),
-			 has_two_weights(listing->by) ? " self" : "");
+			 head_percent(rest.self, table->source->whole),
+			 has_two_weights(table->by) ? " self" : "");
 	page_spaces(page, indent);
 	page_name(page, STYLE_DIM, text, "", page->columns - indent);
 	page_line(page);
 }
 
-static void print_table(struct listing *listing, size_t limit)
+static void print_table(struct report_table *table, size_t limit)
 {
-	const struct ranking *ranking = listing->ranking;
+	const struct ranking *ranking = table->ranking;
 	size_t n = ranking->n_rows - ranking->has_idle;
 	uint64_t largest;
 
-	listing->n_rows = limit && limit < n ? limit : n;
-	set_columns(listing);
-	print_header(listing);
-	largest = n == 0 ? 0 : listing->by_total ? ranking->rows[0].total : ranking->rows[0].self;
-	for (size_t i = 0; i < listing->n_rows; i++)
-		print_row(listing, &ranking->rows[i], largest);
-	print_rest(listing);
+	table->n_rows = limit && limit < n ? limit : n;
+	set_columns(table);
+	print_header(table);
+	largest = n == 0 ? 0 : table->by_total ? ranking->rows[0].total : ranking->rows[0].self;
+	for (size_t i = 0; i < table->n_rows; i++)
+		print_row(table, &ranking->rows[i], largest);
+	print_rest(table);
 	if (ranking->has_idle)
-		print_row(listing, &ranking->rows[n], largest);
+		print_row(table, &ranking->rows[n], largest);
 }
 
 /* A requested table without rows says why. */
@@ -280,11 +278,11 @@ static int print_tables(struct page *page, const struct report_source *source,
 		head_print(page, source, ranking_functions(&rankings[REPORT_FUNCTIONS]),
 			   rankings[REPORT_THREADS].n_rows);
 	for (int by = 0; by < N_REPORT_BY && r == 0 && source->whole; by++) {
-		struct listing listing = {page, source, &rankings[by], by,
-					  options->by_total && has_two_weights(by)};
+		struct report_table table = {page, source, &rankings[by], by,
+					     options->by_total && has_two_weights(by)};
 
 		if (any ? options->by[by] && rankings[by].n_rows : rankings[by].is_telling)
-			print_table(&listing,
+			print_table(&table,
 				    by == REPORT_FUNCTIONS ? options->limit : options->group_limit);
 		else if (options->by[by])
 			print_nothing(page, by);

@@ -188,7 +188,7 @@ void baseline_write(const struct baseline *baseline, FILE *stream)
 /* Reading */
 
 /* Missing keys mean unknown, and unknown keys are ignored. */
-struct taking {
+struct baseline_reader {
 	struct baseline *baseline;
 	size_t capacity; /* of the runs */
 	uint64_t format;
@@ -270,30 +270,30 @@ static void take_run_fact(void *data, struct json_scan *json, const char *key)
 
 static void take_run(void *data, struct json_scan *json, const char *key)
 {
-	struct taking *taking = data;
-	struct baseline *baseline = taking->baseline;
+	struct baseline_reader *reader = data;
+	struct baseline *baseline = reader->baseline;
 	struct baseline_run run = {};
 
 	json_scan_object(json, take_run_fact, &run);
 	if (baseline->n_runs == BASELINE_MAX_RUNS)
 		json_scan_fail(json, "a list of 1000 runs or fewer");
-	if (json->fault || taking->error)
+	if (json->fault || reader->error)
 		return;
-	taking->error = array_reserve(baseline->runs, taking->capacity, baseline->n_runs, 1);
-	if (taking->error == 0)
+	reader->error = array_reserve(baseline->runs, reader->capacity, baseline->n_runs, 1);
+	if (reader->error == 0)
 		baseline->runs[baseline->n_runs++] = run;
 }
 
 static void take_fact(void *data, struct json_scan *json, const char *key)
 {
 	static const char *modes[N_PROFILE_MODES];
-	struct taking *taking = data;
-	struct baseline *baseline = taking->baseline;
+	struct baseline_reader *reader = data;
+	struct baseline *baseline = reader->baseline;
 
 	for (int i = 0; i < N_PROFILE_MODES; i++)
 		modes[i] = profile_mode_name(i);
 	if (is_key(key, "format"))
-		taking->format = json_scan_count(json);
+		reader->format = json_scan_count(json);
 	else if (is_key(key, "branch"))
 		TAKE_TEXT(json, baseline->branch);
 	else if (is_key(key, "note"))
@@ -309,7 +309,7 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 	else if (is_key(key, "frequency_hz"))
 		baseline->frequency = json_scan_number(json, 1e9);
 	else if (is_key(key, "runs"))
-		json_scan_array(json, take_run, taking);
+		json_scan_array(json, take_run, reader);
 	else if (is_key(key, "machine"))
 		json_scan_object(json, take_machine, &baseline->machine);
 	else
@@ -317,12 +317,12 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 }
 
 /* Returns what makes it useless although it parses; NULL: nothing. */
-static const char *find_lack(const struct taking *taking)
+static const char *find_lack(const struct baseline_reader *reader)
 {
-	const struct baseline *baseline = taking->baseline;
+	const struct baseline *baseline = reader->baseline;
 
-	if (taking->format != BASELINE_FORMAT)
-		return taking->format > BASELINE_FORMAT ? "is of a newer bpfflame"
+	if (reader->format != BASELINE_FORMAT)
+		return reader->format > BASELINE_FORMAT ? "is of a newer bpfflame"
 							: "has no \"format\"";
 	if (!baseline->n_runs)
 		return "names no runs";
@@ -334,16 +334,16 @@ static const char *find_lack(const struct taking *taking)
 
 int baseline_read(const char *text, struct baseline *baseline)
 {
-	struct taking taking = {.baseline = baseline};
+	struct baseline_reader reader = {.baseline = baseline};
 	struct json_scan json = json_scan_of(text);
 	const char *lack;
 
 	baseline->damage[0] = '\0';
-	json_scan_object(&json, take_fact, &taking);
+	json_scan_object(&json, take_fact, &reader);
 	json_scan_end(&json);
-	if (taking.error)
-		return taking.error;
-	lack = find_lack(&taking);
+	if (reader.error)
+		return reader.error;
+	lack = find_lack(&reader);
 	if (json.fault)
 		snprintf(baseline->damage, sizeof baseline->damage,
 			 "baseline.json: line %zu: %s was expected", json.fault_line, json.fault);

@@ -40,7 +40,7 @@ static int each_key(int at, const char *path, take_fn take, void *data)
 }
 
 /* State while listing one name. */
-struct listing {
+struct listed_name {
 	struct baselines_list *list;
 	const char *name;
 };
@@ -154,14 +154,14 @@ static int try_commit(struct baseline *baseline, int at)
 
 static int take_commit(void *data, int at, const char *commit)
 {
-	struct listing *listing = data;
-	struct baselines_list *list = listing->list;
+	struct listed_name *listed = data;
+	struct baselines_list *list = listed->list;
 	struct baseline baseline;
 	int r;
 
 	do {
 		baseline = (struct baseline){};
-		baseline_copy(baseline.name, listing->name);
+		baseline_copy(baseline.name, listed->name);
 		baseline_copy(baseline.commit, commit);
 		r = try_commit(&baseline, at);
 	} while (r == -EAGAIN);
@@ -179,16 +179,16 @@ static int take_commit(void *data, int at, const char *commit)
 /* If all names are listed, skips one that can't be read; a single name fails. */
 static int take_name(void *data, int at, const char *name)
 {
-	struct listing listing = {.list = data, .name = name};
-	int r = each_key(at, name, take_commit, &listing);
+	struct listed_name listed = {.list = data, .name = name};
+	int r = each_key(at, name, take_commit, &listed);
 
 	return r == -ENOMEM ? r : 0;
 }
 
 static int take_only_name(struct baselines_list *list, int at, const char *name)
 {
-	struct listing listing = {.list = list, .name = name};
-	int r = each_key(at, name, take_commit, &listing);
+	struct listed_name listed = {.list = list, .name = name};
+	int r = each_key(at, name, take_commit, &listed);
 
 	return r == -ENOTDIR || r == -ELOOP ? -ENOENT : r;
 }

@@ -192,7 +192,7 @@ static int refuse_second(const struct baselines_saving *saving, struct failure *
 }
 
 /* Runs in the locked folder of the name, with its rights. */
-static int begin(struct baselines_saving *saving)
+static int begin_entry(struct baselines_saving *saving)
 {
 	int at = saving->place.fd, r;
 
@@ -227,7 +227,7 @@ int baselines_saving_begin(const char *folder, const char *name, const char *com
 	else if (!replace && is_there(saving.place.fd, commit))
 		r = refuse_second(&saving, failure);
 	else
-		r = with_rights(&saving, begin, failure);
+		r = with_rights(&saving, begin_entry, failure);
 	lock_file_release(&saving.place, lock);
 	if (r < 0) {
 		baselines_saving_abort(&saving);

@@ -219,13 +219,13 @@ double json_scan_number(struct json_scan *json, double most)
 	return number;
 }
 
-struct skipping {
+struct skip_depth {
 	int depth;
 };
 
 static void skip_value(void *data, struct json_scan *json, const char *key)
 {
-	struct skipping deeper = {((struct skipping *)data)->depth + 1};
+	struct skip_depth deeper = {((struct skip_depth *)data)->depth + 1};
 	const char *end;
 	char nothing[1];
 
@@ -246,7 +246,7 @@ static void skip_value(void *data, struct json_scan *json, const char *key)
 
 void json_scan_skip(struct json_scan *json)
 {
-	skip_value(&(struct skipping){0}, json, NULL);
+	skip_value(&(struct skip_depth){0}, json, NULL);
 }
 
 void json_scan_end(struct json_scan *json)

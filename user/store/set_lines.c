@@ -106,7 +106,7 @@ void set_line_write(const struct sets *sets, const struct set *set, FILE *stream
 
 #define TEXT_SIZE 4096
 
-struct taking {
+struct set_reader {
 	struct sets *sets;
 	struct set set;
 	/* The current item. */
@@ -117,10 +117,10 @@ struct taking {
 	int error; /* -ENOMEM, -E2BIG */
 };
 
-static void note_error(struct taking *taking, int r)
+static void note_error(struct set_reader *reader, int r)
 {
-	if (taking->error == 0 && r < 0)
-		taking->error = r;
+	if (reader->error == 0 && r < 0)
+		reader->error = r;
 }
 
 static bool is_key(const char *key, const char *wanted)
@@ -128,87 +128,87 @@ static bool is_key(const char *key, const char *wanted)
 	return strcmp(key, wanted) == 0;
 }
 
-static void take_text(struct taking *taking, struct json_scan *json, uint32_t *ret)
+static void take_text(struct set_reader *reader, struct json_scan *json, uint32_t *ret)
 {
-	json_scan_string(json, taking->name, sizeof taking->name);
-	note_error(taking, strings_add(&taking->sets->strings, taking->name, ret));
+	json_scan_string(json, reader->name, sizeof reader->name);
+	note_error(reader, strings_add(&reader->sets->strings, reader->name, ret));
 }
 
-static void take_mode(struct taking *taking, struct json_scan *json)
+static void take_mode(struct set_reader *reader, struct json_scan *json)
 {
 	char text[32];
 
 	json_scan_string(json, text, sizeof text);
 	for (int i = 0; i < N_PROFILE_MODES; i++) {
 		if (is_key(text, profile_mode_name(i))) {
-			taking->set.mode = i;
+			reader->set.mode = i;
 			return;
 		}
 	}
 	json_scan_fail(json, "a mode");
 }
 
-static void take_name(struct taking *taking, struct json_scan *json)
+static void take_name(struct set_reader *reader, struct json_scan *json)
 {
-	take_text(taking, json, &taking->set.name);
-	if (!set_name_is_ours(taking->name))
+	take_text(reader, json, &reader->set.name);
+	if (!set_name_is_ours(reader->name))
 		json_scan_fail(json, "the name of a set");
 }
 
 static void take_loss(void *data, struct json_scan *json, const char *key)
 {
-	struct taking *taking = data;
+	struct set_reader *reader = data;
 	uint64_t n = json_scan_count(json);
 
-	if (++taking->n_losses > MOST_LOSSES)
+	if (++reader->n_losses > MOST_LOSSES)
 		json_scan_fail(json, "fewer losses");
 	if (n && !json->fault)
-		note_error(taking, sets_add_loss(taking->sets, key, n));
+		note_error(reader, sets_add_loss(reader->sets, key, n));
 }
 
 static void take_item_fact(void *data, struct json_scan *json, const char *key)
 {
-	struct taking *taking = data;
+	struct set_reader *reader = data;
 
 	if (is_key(key, "name"))
-		json_scan_string(json, taking->name, sizeof taking->name);
+		json_scan_string(json, reader->name, sizeof reader->name);
 	else if (is_key(key, "module"))
-		json_scan_string(json, taking->module, sizeof taking->module);
+		json_scan_string(json, reader->module, sizeof reader->module);
 	else if (is_key(key, "self") || is_key(key, "bytes"))
-		taking->number = json_scan_count(json);
+		reader->number = json_scan_count(json);
 	else
 		json_scan_skip(json);
 }
 
-static void take_item(struct taking *taking, struct json_scan *json)
+static void take_item(struct set_reader *reader, struct json_scan *json)
 {
-	taking->name[0] = taking->module[0] = '\0';
-	taking->number = 0;
-	json_scan_object(json, take_item_fact, taking);
+	reader->name[0] = reader->module[0] = '\0';
+	reader->number = 0;
+	json_scan_object(json, take_item_fact, reader);
 }
 
 static void take_function(void *data, struct json_scan *json, const char *key)
 {
-	struct taking *taking = data;
+	struct set_reader *reader = data;
 
-	take_item(taking, json);
+	take_item(reader, json);
 	if (!json->fault &&
-	    taking->sets->items[taking->sets->n - 1].functions.n < SET_MOST_FUNCTIONS)
-		note_error(taking, sets_add_function(taking->sets, taking->name, taking->module,
-						     taking->number));
+	    reader->sets->items[reader->sets->n - 1].functions.n < SET_MOST_FUNCTIONS)
+		note_error(reader, sets_add_function(reader->sets, reader->name, reader->module,
+						     reader->number));
 }
 
 static void take_file(void *data, struct json_scan *json, const char *key)
 {
-	struct taking *taking = data;
+	struct set_reader *reader = data;
 
-	take_item(taking, json);
-	if (!json->fault && !set_name_is_ours(taking->name))
+	take_item(reader, json);
+	if (!json->fault && !set_name_is_ours(reader->name))
 		json_scan_fail(json, "the name of a set's file");
-	if (++taking->n_files > MOST_FILES)
+	if (++reader->n_files > MOST_FILES)
 		json_scan_fail(json, "fewer files");
 	if (!json->fault)
-		note_error(taking, sets_add_file(taking->sets, taking->name, taking->number));
+		note_error(reader, sets_add_file(reader->sets, reader->name, reader->number));
 }
 
 static uint64_t take_seconds(struct json_scan *json)
@@ -216,9 +216,9 @@ static uint64_t take_seconds(struct json_scan *json)
 	return llround(json_scan_number(json, MOST_SECONDS) * 1e6) * 1000;
 }
 
-static void take_text_fact(struct taking *taking, struct json_scan *json, const char *key)
+static void take_text_fact(struct set_reader *reader, struct json_scan *json, const char *key)
 {
-	struct set *set = &taking->set;
+	struct set *set = &reader->set;
 	const struct {
 		const char *key;
 		uint32_t *id;
@@ -230,8 +230,8 @@ static void take_text_fact(struct taking *taking, struct json_scan *json, const 
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (is_key(key, texts[i].key)) {
-			take_text(taking, json, texts[i].id);
-			taking->is_ours |= is_key(key, "bpfflame");
+			take_text(reader, json, texts[i].id);
+			reader->is_ours |= is_key(key, "bpfflame");
 			return;
 		}
 	}
@@ -240,13 +240,13 @@ static void take_text_fact(struct taking *taking, struct json_scan *json, const 
 
 static void take_fact(void *data, struct json_scan *json, const char *key)
 {
-	struct taking *taking = data;
-	struct set *set = &taking->set;
+	struct set_reader *reader = data;
+	struct set *set = &reader->set;
 
 	if (is_key(key, "set"))
-		take_name(taking, json);
+		take_name(reader, json);
 	else if (is_key(key, "mode"))
-		take_mode(taking, json);
+		take_mode(reader, json);
 	else if (is_key(key, "frequency_hz"))
 		set->frequency = json_scan_number(json, 1e9);
 	else if (is_key(key, "start_unix_seconds"))
@@ -264,35 +264,35 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 	else if (is_key(key, "loss_percent"))
 		set->loss_percent = json_scan_number(json, 100);
 	else if (is_key(key, "losses"))
-		json_scan_object(json, take_loss, taking);
+		json_scan_object(json, take_loss, reader);
 	else if (is_key(key, "functions"))
-		json_scan_array(json, take_function, taking);
+		json_scan_array(json, take_function, reader);
 	else if (is_key(key, "files"))
-		json_scan_array(json, take_file, taking);
+		json_scan_array(json, take_file, reader);
 	else
-		take_text_fact(taking, json, key);
+		take_text_fact(reader, json, key);
 }
 
 /* Adds the set first, so that its items can be added to it, and fills in its facts afterwards. */
 int set_line_read(const char *line, struct sets *sets)
 {
 	struct json_scan json = json_scan_of(line);
-	struct taking taking = {.sets = sets, .set.windows = 1};
-	int r = sets_add(sets, &taking.set);
+	struct set_reader reader = {.sets = sets, .set.windows = 1};
+	int r = sets_add(sets, &reader.set);
 	struct set *set;
 
 	if (r < 0)
 		return r;
-	json_scan_object(&json, take_fact, &taking);
+	json_scan_object(&json, take_fact, &reader);
 	json_scan_end(&json);
 	set = &sets->items[sets->n - 1];
-	if (taking.error == 0 && !json.fault && taking.is_ours && taking.set.name && set->files.n) {
-		taking.set.functions = set->functions;
-		taking.set.losses = set->losses;
-		taking.set.files = set->files;
-		*set = taking.set;
+	if (reader.error == 0 && !json.fault && reader.is_ours && reader.set.name && set->files.n) {
+		reader.set.functions = set->functions;
+		reader.set.losses = set->losses;
+		reader.set.files = set->files;
+		*set = reader.set;
 		return 0;
 	}
 	sets_drop_last(sets);
-	return taking.error ? taking.error : -EINVAL;
+	return reader.error ? reader.error : -EINVAL;
 }

@@ -214,7 +214,7 @@ static bool step_group_ff(struct stack_state *state, const struct x86_insn *insn
 }
 
 /* An instruction that changes @reg's value by @by. */
-static bool add(struct stack_state *state, uint8_t reg, int64_t by)
+static bool add_to_register(struct stack_state *state, uint8_t reg, int64_t by)
 {
 	set(state, reg, move(value_of(state, reg), by));
 	return true;
@@ -223,7 +223,7 @@ static bool add(struct stack_state *state, uint8_t reg, int64_t by)
 static bool step_plain(struct stack_state *state, const struct x86_insn *insn)
 {
 	if (is_add(insn) || is_sub(insn))
-		return add(state, insn->rm, is_sub(insn) ? -insn->imm : insn->imm);
+		return add_to_register(state, insn->rm, is_sub(insn) ? -insn->imm : insn->imm);
 	if ((insn->opcode == 0x89 || insn->opcode == 0x8b) && insn->is_wide) {
 		move_registers(state, insn);
 	} else if (insn->opcode == 0x8d && insn->is_wide) {
