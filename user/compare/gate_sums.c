@@ -14,8 +14,13 @@
 /* Windows with a shorter gap between them are back to back. */
 #define GAP_NS 100000000ull
 
+// clang-format off
 const char *const gate_by_names[N_GATE_BY] = {
-	[GATE_FUNCTION] = "function", [GATE_MODULE] = "module", [GATE_ALL] = "total"};
+	[GATE_FUNCTION] = "function",
+	[GATE_MODULE]   = "module",
+	[GATE_ALL]      = "total",
+};
+// clang-format on
 
 int gate_sums_init(struct gate_sums *sums)
 {

@@ -273,8 +273,13 @@ uint64_t profile_sample_weight(const struct profile *profile, const struct profi
 
 const char *profile_mode_name(enum profile_mode mode)
 {
+	// clang-format off
 	static const char *const names[N_PROFILE_MODES] = {
-		[PROFILE_ONCPU] = "oncpu", [PROFILE_OFFCPU] = "offcpu", [PROFILE_WALL] = "wall"};
+		[PROFILE_ONCPU]  = "oncpu",
+		[PROFILE_OFFCPU] = "offcpu",
+		[PROFILE_WALL]   = "wall",
+	};
+	// clang-format on
 
 	return names[mode];
 }

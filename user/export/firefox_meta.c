@@ -11,12 +11,17 @@
 
 static const struct {
 	const char *name, *color;
+// clang-format off
 } categories[N_CATEGORIES] = {
-	[CATEGORY_OTHER] = {"Other", "grey"},	   [CATEGORY_USER] = {"User", "yellow"},
-	[CATEGORY_KERNEL] = {"Kernel", "orange"},  [CATEGORY_JIT] = {"JIT", "green"},
-	[CATEGORY_WAITING] = {"Waiting", "blue"},  [CATEGORY_RUNNABLE] = {"Runnable", "purple"},
-	[CATEGORY_IDLE] = {"Idle", "transparent"},
+	[CATEGORY_OTHER]    = {"Other",    "grey"},
+	[CATEGORY_USER]     = {"User",     "yellow"},
+	[CATEGORY_KERNEL]   = {"Kernel",   "orange"},
+	[CATEGORY_JIT]      = {"JIT",      "green"},
+	[CATEGORY_WAITING]  = {"Waiting",  "blue"},
+	[CATEGORY_RUNNABLE] = {"Runnable", "purple"},
+	[CATEGORY_IDLE]     = {"Idle",     "transparent"},
 };
+// clang-format on
 
 void firefox_write_libs(const struct firefox_writer *writer)
 {

@@ -255,8 +255,13 @@ static int read_category(struct firefox *firefox)
 	static const struct {
 		const char *name;
 		enum json_kind kind;
+	// clang-format off
 	} names[] = {
-		{"Kernel", JSON_KIND_KERNEL}, {"JIT", JSON_KIND_JIT}, {"User", JSON_KIND_USER}};
+		{"Kernel", JSON_KIND_KERNEL},
+		{"JIT",    JSON_KIND_JIT},
+		{"User",   JSON_KIND_USER},
+	};
+	// clang-format on
 	struct json_reader *reader = firefox->stacks->reader;
 	enum json_kind kind = JSON_KIND_NOTE;
 	const char *key, *name;

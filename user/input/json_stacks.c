@@ -148,8 +148,13 @@ static int find_mapping(struct json_stacks *stacks, const struct json_frame *fra
 	static const struct {
 		const char *module;
 		enum mapping_kind kind;
+	// clang-format off
 	} known[] = {
-		{"[kernel]", MAPPING_KERNEL}, {"[vdso]", MAPPING_VDSO}, {"[anon]", MAPPING_ANON}};
+		{"[kernel]", MAPPING_KERNEL},
+		{"[vdso]",   MAPPING_VDSO},
+		{"[anon]",   MAPPING_ANON},
+	};
+	// clang-format on
 	struct profile_mapping mapping = {.kind = MAPPING_UNKNOWN};
 	const char *module = strings_get(&stacks->profile->strings, frame->module);
 

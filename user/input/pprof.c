@@ -28,9 +28,16 @@ enum label {
 	N_LABELS
 };
 
+// clang-format off
 static const char *const label_names[N_LABELS] = {
-	[LABEL_COMM] = "comm", [LABEL_THREAD_COMM] = "thread_comm", [LABEL_PID] = "pid",
-	[LABEL_TID] = "tid",   [LABEL_REASON] = "reason",	    [LABEL_IDLE] = "idle"};
+	[LABEL_COMM]        = "comm",
+	[LABEL_THREAD_COMM] = "thread_comm",
+	[LABEL_PID]         = "pid",
+	[LABEL_TID]         = "tid",
+	[LABEL_REASON]      = "reason",
+	[LABEL_IDLE]        = "idle",
+};
+// clang-format on
 
 /* The meaning of a set of labels. */
 struct labels {

@@ -11,11 +11,19 @@
 static const struct {
 	const char *name;
 	enum profile_mode mode;
+// clang-format off
 } time_types[] = {
-	{"cpu", PROFILE_ONCPU},	   {"on", PROFILE_ONCPU},     {"wall", PROFILE_WALL},
-	{"off", PROFILE_OFFCPU},   {"delay", PROFILE_OFFCPU}, {"block", PROFILE_OFFCPU},
-	{"mutex", PROFILE_OFFCPU}, {"lock", PROFILE_OFFCPU},  {"wait", PROFILE_OFFCPU},
+	{"cpu",   PROFILE_ONCPU},
+	{"on",    PROFILE_ONCPU},
+	{"wall",  PROFILE_WALL},
+	{"off",   PROFILE_OFFCPU},
+	{"delay", PROFILE_OFFCPU},
+	{"block", PROFILE_OFFCPU},
+	{"mutex", PROFILE_OFFCPU},
+	{"lock",  PROFILE_OFFCPU},
+	{"wait",  PROFILE_OFFCPU},
 };
+// clang-format on
 
 /* A unit of time in nanoseconds; 0: not a unit of time. */
 static uint64_t unit_of(const char *name)
@@ -23,10 +31,22 @@ static uint64_t unit_of(const char *name)
 	static const struct {
 		const char *name;
 		uint64_t nanoseconds;
-	} units[] = {{"nanoseconds", 1},	{"nanosecond", 1},	  {"ns", 1},
-		     {"microseconds", 1000},	{"microsecond", 1000},	  {"us", 1000},
-		     {"milliseconds", 1000000}, {"millisecond", 1000000}, {"ms", 1000000},
-		     {"seconds", 1000000000},	{"second", 1000000000},	  {"s", 1000000000}};
+	// clang-format off
+	} units[] = {
+		{"nanoseconds",  1},
+		{"nanosecond",   1},
+		{"ns",           1},
+		{"microseconds", 1000},
+		{"microsecond",  1000},
+		{"us",           1000},
+		{"milliseconds", 1000000},
+		{"millisecond",  1000000},
+		{"ms",           1000000},
+		{"seconds",      1000000000},
+		{"second",       1000000000},
+		{"s",            1000000000},
+	};
+	// clang-format on
 
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (strcmp(name, units[i].name) == 0)

@@ -33,8 +33,13 @@ static int read_kind(struct json_reader *reader, enum json_kind *ret)
 	static const struct {
 		const char *name;
 		enum json_kind kind;
+	// clang-format off
 	} kinds[] = {
-		{"kernel", JSON_KIND_KERNEL}, {"jit", JSON_KIND_JIT}, {"note", JSON_KIND_NOTE}};
+		{"kernel", JSON_KIND_KERNEL},
+		{"jit",    JSON_KIND_JIT},
+		{"note",   JSON_KIND_NOTE},
+	};
+	// clang-format on
 	const char *text;
 	size_t n;
 	int r = json_reader_text(reader, &text, &n);

@@ -158,12 +158,18 @@ static const struct {
 	[BY_MODULE] = {MODULE_HUES, 4},
 };
 
+// clang-format off
 static const struct tint languages[N_LANGUAGES] = {
-	[LANGUAGE_C] = {208, 218, 26, 74, 82},	    [LANGUAGE_CPP] = {45, 55, 84, 68, 78},
-	[LANGUAGE_RUST] = {2, 12, 78, 73, 80},	    [LANGUAGE_GO] = {180, 190, 56, 64, 75},
-	[LANGUAGE_JAVA] = {112, 136, 44, 66, 77},   [LANGUAGE_JAVASCRIPT] = {66, 78, 58, 62, 73},
-	[LANGUAGE_PYTHON] = {216, 232, 76, 74, 82}, [LANGUAGE_PERL] = {274, 290, 52, 76, 84},
+	[LANGUAGE_C]          = {208, 218, 26, 74, 82},
+	[LANGUAGE_CPP]        = {45,  55,  84, 68, 78},
+	[LANGUAGE_RUST]       = {2,   12,  78, 73, 80},
+	[LANGUAGE_GO]         = {180, 190, 56, 64, 75},
+	[LANGUAGE_JAVA]       = {112, 136, 44, 66, 77},
+	[LANGUAGE_JAVASCRIPT] = {66,  78,  58, 62, 73},
+	[LANGUAGE_PYTHON]     = {216, 232, 76, 74, 82},
+	[LANGUAGE_PERL]       = {274, 290, 52, 76, 84},
 };
+// clang-format on
 
 static const struct tint focus[N_FOCUS_RANGES] = {
 	[FOCUS_OWN] = {98, 130, 50, 64, 76},

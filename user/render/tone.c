@@ -40,21 +40,33 @@ struct strength {
 	double saturation, light;
 };
 
+// clang-format off
 static const struct strength fills[N_TONES] = {
-	[TONE_SAME] = {0.1, 0.88},	    [TONE_GREW_LITTLE] = {0.85, 0.89},
-	[TONE_GREW] = {0.88, 0.81},	    [TONE_GREW_MUCH] = {0.9, 0.73},
-	[TONE_SHRANK_LITTLE] = {0.7, 0.88}, [TONE_SHRANK] = {0.72, 0.78},
-	[TONE_SHRANK_MUCH] = {0.74, 0.68},  [TONE_NEW] = {0.95, 0.66},
-	[TONE_GONE] = {0.72, 0.92},
+	[TONE_SAME]          = {0.1,  0.88},
+	[TONE_GREW_LITTLE]   = {0.85, 0.89},
+	[TONE_GREW]          = {0.88, 0.81},
+	[TONE_GREW_MUCH]     = {0.9,  0.73},
+	[TONE_SHRANK_LITTLE] = {0.7,  0.88},
+	[TONE_SHRANK]        = {0.72, 0.78},
+	[TONE_SHRANK_MUCH]   = {0.74, 0.68},
+	[TONE_NEW]           = {0.95, 0.66},
+	[TONE_GONE]          = {0.72, 0.92},
 };
+// clang-format on
 
+// clang-format off
 static const struct strength lines[N_TONES] = {
-	[TONE_SAME] = {0.06, 0.6},	     [TONE_GREW_LITTLE] = {0.75, 0.66},
-	[TONE_GREW] = {0.75, 0.52},	     [TONE_GREW_MUCH] = {0.95, 0.35},
-	[TONE_SHRANK_LITTLE] = {0.65, 0.66}, [TONE_SHRANK] = {0.7, 0.5},
-	[TONE_SHRANK_MUCH] = {0.9, 0.32},    [TONE_NEW] = {1, 0.3},
-	[TONE_GONE] = {0.85, 0.35},
+	[TONE_SAME]          = {0.06, 0.6},
+	[TONE_GREW_LITTLE]   = {0.75, 0.66},
+	[TONE_GREW]          = {0.75, 0.52},
+	[TONE_GREW_MUCH]     = {0.95, 0.35},
+	[TONE_SHRANK_LITTLE] = {0.65, 0.66},
+	[TONE_SHRANK]        = {0.7,  0.5},
+	[TONE_SHRANK_MUCH]   = {0.9,  0.32},
+	[TONE_NEW]           = {1,    0.3},
+	[TONE_GONE]          = {0.85, 0.35},
 };
+// clang-format on
 
 static double hue_of(enum tone tone, bool negate)
 {

@@ -12,8 +12,13 @@
 
 #define NO_GROUP UINT32_MAX
 
+// clang-format off
 const char *const diff_by_names[N_DIFF_BY] = {
-	[DIFF_FUNCTIONS] = "functions", [DIFF_COMMANDS] = "commands", [DIFF_REASONS] = "reasons"};
+	[DIFF_FUNCTIONS] = "functions",
+	[DIFF_COMMANDS]  = "commands",
+	[DIFF_REASONS]   = "reasons",
+};
+// clang-format on
 
 enum change_kind diff_row_kind(const struct diff_row *row)
 {

@@ -84,9 +84,16 @@ static void write_sureness(double doubt, char text[static DIFF_CELL_SIZE])
 void diff_gate_heading(const struct diff *diff, enum gate_column column,
 		       char text[static DIFF_CELL_SIZE])
 {
+	// clang-format off
 	static const char *const names[N_GATE_COLUMNS] = {
-		[GATE_BASE] = "base",	      [GATE_NEW] = "new",   [GATE_CHANGE] = "change",
-		[GATE_INTERVAL] = "interval", [GATE_SURE] = "sure", [GATE_LIMIT] = "limit"};
+		[GATE_BASE]     = "base",
+		[GATE_NEW]      = "new",
+		[GATE_CHANGE]   = "change",
+		[GATE_INTERVAL] = "interval",
+		[GATE_SURE]     = "sure",
+		[GATE_LIMIT]    = "limit",
+	};
+	// clang-format on
 
 	if (column == GATE_INTERVAL)
 		snprintf(text, DIFF_CELL_SIZE, "%.10g %% interval", diff->options.gate->confidence);

@@ -135,10 +135,16 @@ static void cell_deviations(const struct diff *diff, const struct diff_row *row,
 		write_deviations(row->changes[weight].deviations, text);
 }
 
+// clang-format off
 static const struct diff_column share_columns[] = {
-	{"base", cell_base},	{"new", cell_new},	   {"points", cell_points},
-	{"change", cell_ratio}, {"sure", cell_deviations}, {NULL, cell_figures, .is_wide = true},
+	{"base",   cell_base},
+	{"new",    cell_new},
+	{"points", cell_points},
+	{"change", cell_ratio},
+	{"sure",   cell_deviations},
+	{NULL,     cell_figures,    .is_wide = true},
 };
+// clang-format on
 
 static const struct diff_column absolute_columns[] = {
 	{NULL, cell_figures},

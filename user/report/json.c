@@ -11,11 +11,19 @@
 
 #define DECIMALS 3
 
+// clang-format off
 static const char *const kinds[N_FRAME_KINDS] = {
-	[FRAME_USER] = "user",	     [FRAME_KERNEL] = "kernel",	    [FRAME_INLINED] = "inlined",
-	[FRAME_JIT] = "jit",	     [FRAME_NOTE] = "note",	    [FRAME_SEPARATOR] = "separator",
-	[FRAME_RUNNING] = "running", [FRAME_RUNNABLE] = "runnable", [FRAME_WAITING] = "waiting",
+	[FRAME_USER]      = "user",
+	[FRAME_KERNEL]    = "kernel",
+	[FRAME_INLINED]   = "inlined",
+	[FRAME_JIT]       = "jit",
+	[FRAME_NOTE]      = "note",
+	[FRAME_SEPARATOR] = "separator",
+	[FRAME_RUNNING]   = "running",
+	[FRAME_RUNNABLE]  = "runnable",
+	[FRAME_WAITING]   = "waiting",
 };
+// clang-format on
 
 static void write_facts(struct json *json, const struct report_source *source)
 {

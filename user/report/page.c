@@ -10,12 +10,20 @@
 #define DEFAULT_COLUMNS 100
 
 /* The 16 colours of every terminal, in the shades of the user's choice. */
+// clang-format off
 static const char *const sequences[N_PAGE_STYLES] = {
-	[STYLE_PLAIN] = "",	      [STYLE_DIM] = "\033[2m",	    [STYLE_STRONG] = "\033[1m",
-	[STYLE_BAR] = "\033[33m",     [STYLE_KERNEL] = "\033[33m",  [STYLE_INLINED] = "\033[36m",
-	[STYLE_JIT] = "\033[32m",     [STYLE_RUNNING] = "\033[31m", [STYLE_RUNNABLE] = "\033[35m",
-	[STYLE_WAITING] = "\033[34m",
+	[STYLE_PLAIN]    = "",
+	[STYLE_DIM]      = "\033[2m",
+	[STYLE_STRONG]   = "\033[1m",
+	[STYLE_BAR]      = "\033[33m",
+	[STYLE_KERNEL]   = "\033[33m",
+	[STYLE_INLINED]  = "\033[36m",
+	[STYLE_JIT]      = "\033[32m",
+	[STYLE_RUNNING]  = "\033[31m",
+	[STYLE_RUNNABLE] = "\033[35m",
+	[STYLE_WAITING]  = "\033[34m",
 };
+// clang-format on
 
 void page_init(struct page *page, FILE *stream, bool colour, unsigned int columns)
 {

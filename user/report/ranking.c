@@ -16,11 +16,16 @@
 #define NO_GROUP UINT32_MAX
 #define IDLE	 "[idle]"
 
+// clang-format off
 const char *const report_by_names[N_REPORT_BY] = {
-	[REPORT_FUNCTIONS] = "functions", [REPORT_WAITS] = "waits",
-	[REPORT_COMMANDS] = "commands",	  [REPORT_MODULES] = "modules",
-	[REPORT_THREADS] = "threads",	  [REPORT_REASONS] = "reasons",
+	[REPORT_FUNCTIONS] = "functions",
+	[REPORT_WAITS]     = "waits",
+	[REPORT_COMMANDS]  = "commands",
+	[REPORT_MODULES]   = "modules",
+	[REPORT_THREADS]   = "threads",
+	[REPORT_REASONS]   = "reasons",
 };
+// clang-format on
 
 static bool is_idle_frame(const struct stacks *stacks, uint32_t frame)
 {

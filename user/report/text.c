@@ -32,10 +32,16 @@ struct report_table {
 
 #define PERCENT_COLUMNS 7
 
+// clang-format off
 static const char *const singular[N_REPORT_BY] = {
-	[REPORT_FUNCTIONS] = "function", [REPORT_WAITS] = "waits in", [REPORT_COMMANDS] = "command",
-	[REPORT_MODULES] = "module",	 [REPORT_THREADS] = "thread", [REPORT_REASONS] = "reason",
+	[REPORT_FUNCTIONS] = "function",
+	[REPORT_WAITS]     = "waits in",
+	[REPORT_COMMANDS]  = "command",
+	[REPORT_MODULES]   = "module",
+	[REPORT_THREADS]   = "thread",
+	[REPORT_REASONS]   = "reason",
 };
+// clang-format on
 
 static bool has_two_weights(enum report_by by)
 {

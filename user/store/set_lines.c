@@ -222,11 +222,16 @@ static void take_text_fact(struct set_reader *reader, struct json_scan *json, co
 	const struct {
 		const char *key;
 		uint32_t *id;
+	// clang-format off
 	} texts[] = {
-		{"event", &set->event},	     {"unit", &set->unit},
-		{"host", &set->host},	     {"kernel", &set->kernel},
-		{"bpfflame", &set->version}, {"command_line", &set->command_line},
+		{"event",        &set->event},
+		{"unit",         &set->unit},
+		{"host",         &set->host},
+		{"kernel",       &set->kernel},
+		{"bpfflame",     &set->version},
+		{"command_line", &set->command_line},
 	};
+	// clang-format on
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (is_key(key, texts[i].key)) {
