@@ -28,7 +28,7 @@ enum fact {
 
 #define FACT_BY_THREAD "threads"
 #define FACT_BY_EVENTS "events"
-#define FACT_BY_VALUES "values" /* the number of samples behind them is unknown */
+#define FACT_BY_VALUES "values" /* their number of samples is unknown */
 
 /* "mode", "roots", … */
 const char *fact_key(enum fact fact);

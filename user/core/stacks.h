@@ -130,7 +130,7 @@ const char *stacks_unit(const struct stacks *stacks);
 /* Whether weights are nanoseconds. */
 bool stacks_is_time(const struct stacks *stacks);
 
-/* Whether the number of samples behind a side's weights is unknown: chance then has no measure. */
+/* Whether a side's number of samples is unknown: chance then has no measure. */
 static inline bool stacks_is_unsampled(const struct stacks *stacks)
 {
 	return stacks->facts[SIDE_NEW].is_unsampled || stacks->facts[SIDE_BASE].is_unsampled;

@@ -136,7 +136,7 @@ static size_t common_prefix(const char *a, const char *b)
 }
 
 /*
- * Finds the type that counts the samples behind the values called @name: the one whose name shares
+ * Finds the type that counts the samples of the values called @name: the one whose name shares
  * the longest beginning with it (`cycles_sample` for `cycles_event`), or the only one.
  */
 static int find_samples(const struct pprof_file *file, const char *name, size_t *ret)

@@ -17,7 +17,7 @@ struct pprof_values {
 	int64_t name;	   /* then: their name, in the file's strings … */
 	int64_t counts;	   /* … and their unit, if the name does not include it; or … */
 	bool is_time;	   /* … nanoseconds */
-	bool is_unsampled; /* the number of samples behind them is unknown */
+	bool is_unsampled; /* their number of samples is unknown */
 	uint64_t period;   /* values per sample; 0: use the frequency */
 };
 
