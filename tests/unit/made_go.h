@@ -4,7 +4,7 @@
  *
  *	0x401000	code of the functions below
  *	0x500000	the table, and behind it what is inlined
- *	0x600000	the module data; 0x610000: relocations, if the pointers are there
+ *	0x600000	the module data; 0x601000: relocations, if the pointers are there
  */
 #ifndef TESTS_UNIT_MADE_GO_H
 #define TESTS_UNIT_MADE_GO_H
@@ -15,13 +15,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#define GO_TEXT	  0x401000
-#define GO_TABLE  0x500000
-#define GO_TREES  0x508000
-#define GO_MODULE 0x600100
-#define GO_FILE(at)                                                                                \
-	((at) < 0x500000 ? (at)-0x400000 : (at) < 0x600000 ? (at)-0x4fe000 : (at)-0x5f2000)
-#define GO_IMAGE_SIZE  0x20000
+#define GO_TEXT	       0x401000
+#define GO_TABLE       0x500000
+#define GO_TREES       0x502000
+#define GO_MODULE      0x600100
+#define GO_FILE(at)    ((at) - ((at) < 0x500000 ? 0x400000 : (at) < 0x600000 ? 0x4fe000 : 0x5fb000))
+#define GO_IMAGE_SIZE  0x7000
 #define GO_N_FUNCTIONS 8
 
 struct made_go {
@@ -243,7 +242,7 @@ static inline void made_go_table(const struct made_go *go, uint8_t *image)
 /* The module data, whose pointers are in relocations or in place. Returns how many relocations. */
 static inline size_t made_go_module(const struct made_go *go, uint8_t *image)
 {
-	Elf64_Rela *relocations = (Elf64_Rela *)(image + GO_FILE(0x610000));
+	Elf64_Rela *relocations = (Elf64_Rela *)(image + GO_FILE(0x601000));
 	uint64_t words[64] = {[0] = GO_TABLE,
 			      [1] = GO_TABLE + 0x100,
 			      [22] = GO_TEXT,
@@ -295,17 +294,17 @@ static inline void made_go(const struct made_go *go, uint8_t *image)
 			   .e_phnum = 3},
 		.segments = {{PT_LOAD, PF_R | PF_X, 0x1000, GO_TEXT, GO_TEXT, 0x1000, 0x1000,
 			      0x1000},
-			     {PT_LOAD, PF_R, GO_FILE(GO_TABLE), GO_TABLE, GO_TABLE, 0xa000, 0xa000,
+			     {PT_LOAD, PF_R, GO_FILE(GO_TABLE), GO_TABLE, GO_TABLE, 0x3000, 0x3000,
 			      0x1000},
-			     {PT_LOAD, PF_R | PF_W, GO_FILE(0x600000), 0x600000, 0x600000, 0x10000,
-			      0x10000, 0x1000}},
+			     {PT_LOAD, PF_R | PF_W, GO_FILE(0x600000), 0x600000, 0x600000, 0x1000,
+			      0x1000, 0x1000}},
 		.sections = {{0},
 			     {.sh_name = go->is_merged ? 32 : 7,
 			      .sh_type = SHT_PROGBITS,
 			      .sh_flags = SHF_ALLOC,
 			      .sh_addr = GO_TABLE,
 			      .sh_offset = GO_FILE(GO_TABLE),
-			      .sh_size = 0x8000},
+			      .sh_size = 0x2000},
 			     {.sh_name = 18,
 			      .sh_type = SHT_PROGBITS,
 			      .sh_flags = SHF_ALLOC,
@@ -315,7 +314,7 @@ static inline void made_go(const struct made_go *go, uint8_t *image)
 			     {.sh_name = 45,
 			      .sh_type = SHT_RELA,
 			      .sh_flags = SHF_ALLOC,
-			      .sh_offset = GO_FILE(0x610000),
+			      .sh_offset = GO_FILE(0x601000),
 			      .sh_size = n * sizeof(Elf64_Rela),
 			      .sh_entsize = sizeof(Elf64_Rela)},
 			     {.sh_name = 55,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/go_table.h"
 
 #define MAX_EXTENTS	 16   /* of a file, mapped at so many places of it */
 #define MAX_EXTENT_SLOTS 4096 /* 1 GiB of code in one piece; sparse files may claim any size */
@@ -306,10 +307,10 @@ static int build_here(struct tables *tables, const struct file *mapped, struct t
 
 	*ret = (struct table_result){.error = r, .is_elf = true};
 	if (r == 0) {
-		ret->is_go = elf_file_section(&elf, ".go.buildinfo");
 		ret->error = elf.machine == WALK_HOST_MACHINE
 				     ? build_table(tables, mapped, &elf, &ret->table)
 				     : -ENOENT;
+		ret->is_go = ret->table.is_go || go_table_is_go(&elf);
 		elf_file_done(&elf);
 	} else if (mapped->fd >= 0) {
 		ret->is_elf = elf_file_is_elf(mapped->fd);

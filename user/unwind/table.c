@@ -7,7 +7,8 @@
  * the next begins.
  *
  * .debug_frame is read after .eh_frame: nearly every program has some of the latter from the C
- * library's start files, even if the compiler wrote only the former.
+ * library's start files, even if the compiler wrote only the former. Go programs have a table of
+ * their own, which comes third.
  */
 #include "unwind/table.h"
 
@@ -21,6 +22,7 @@
 #include "unwind/cfi.h"
 #include "unwind/entries.h"
 #include "unwind/table_code.h"
+#include "unwind/table_go.h"
 #include "unwind/table_part.h"
 
 /* Looking up a rule does not read the thread's memory. */
@@ -51,14 +53,17 @@ struct builder {
 	struct elf_file *debug; /* the file with its stripped sections, or NULL */
 	struct unwind_table table;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
-	size_t n_eh_functions;		/* those of .eh_frame come first, … */
-	size_t n_cfi_functions; /* … after .debug_frame's follow the entries: program is the CFA */
+	size_t n_eh_functions;		/* those of the first come first, … */
+	size_t n_cfi_functions;		/* … then Go's: program is their number, … */
+	size_t n_told_functions;	/* … then the entries: program is the CFA */
 	struct code_segment segments[MAX_SEGMENTS];
 	size_t n_segments;
 	struct cfi_function *functions;
 	size_t n_functions, functions_capacity;
 	uint64_t *order; /* offset in the file << 32 | index of the function */
 	size_t order_capacity;
+	struct table_go go;
+	bool has_go;
 	struct table_code code;	   /* code that no section covers */
 	unwind_breathe_fn breathe; /* or NULL */
 	void *context;
@@ -185,14 +190,36 @@ static int sort_functions(struct builder *builder)
 	return 0;
 }
 
-/* Finds entries of threads that neither section marks as such. */
+/* The functions of a Go program, by its own table. One that is damaged has none. */
+static int find_go_functions(struct builder *builder)
+{
+	const struct go_table *table = &builder->go.table;
+	int r = table_go_open(&builder->go, builder->file);
+
+	builder->n_cfi_functions = builder->n_functions;
+	builder->has_go = r == 0;
+	builder->table.n_skipped += r == -ENOEXEC;
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	for (size_t i = 0; r == 0 && i < table->n; i++) {
+		struct cfi_function function = {.start = table->entries[i].start, .program = i};
+
+		breathe(builder, i);
+		function.size = table->entries[i + 1].start - function.start;
+		if (function.size)
+			r = add_function(builder, &function);
+	}
+	return r;
+}
+
+/* Finds entries of threads that no section marks as such. */
 static int find_entries(struct builder *builder)
 {
 	struct unwind_entry entries[UNWIND_MAX_ENTRIES];
 	size_t n = 0;
 	int r = unwind_entries_find(builder->file, entries, &n);
 
-	builder->n_cfi_functions = builder->n_functions;
+	builder->n_told_functions = builder->n_functions;
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct cfi_function function = {.start = entries[i].start,
 						.size = entries[i].size,
@@ -212,6 +239,16 @@ static int write_entry(struct builder *builder, struct table_writer *writer, enu
 	return r == -ENOSPC ? 0 : r;
 }
 
+static int write_go(struct builder *builder, struct table_writer *writer,
+		    const struct cfi_function *function, uint64_t offset)
+{
+	int r = table_go_write(&builder->go, writer, function->program, offset, function->size);
+
+	builder->table.n_functions += r == 0;
+	builder->table.n_skipped += r == -ENOSPC;
+	return r == -ENOSPC ? 0 : r;
+}
+
 /* Writes the rows of a function at @offset. */
 static int write_function(struct builder *builder, struct table_writer *writer,
 			  const struct cfi_function *function, uint64_t offset)
@@ -221,8 +258,10 @@ static int write_function(struct builder *builder, struct table_writer *writer,
 	struct cfi_program program;
 	int r, step;
 
-	if (index >= builder->n_cfi_functions)
+	if (index >= builder->n_told_functions)
 		return write_entry(builder, writer, function->program, offset);
+	if (index >= builder->n_cfi_functions)
+		return write_go(builder, writer, function, offset);
 	cfi_program_start(&program, &builder->sections[is_debug], function);
 	while ((step = cfi_program_next(&program)) > 0) {
 		r = table_writer_row(writer, offset + program.row_location, &program.row);
@@ -374,10 +413,10 @@ static int add_code(struct builder *builder, const struct code_area *area, uint6
 	return r;
 }
 
-/* Go's code has frame pointers everywhere, and stacks that call frame information can't follow. */
-static bool is_go(struct elf_file *file)
+/* What call frame information says of Go's code, Go's own table says better. */
+static bool is_go(struct builder *builder)
 {
-	return elf_file_section(file, ".go.buildinfo");
+	return builder->has_go || go_table_is_go(builder->file);
 }
 
 /* Reads the code without call frame information. */
@@ -388,7 +427,7 @@ static int read_code(struct builder *builder)
 	uint64_t from = 0;
 	int r = 0;
 
-	if (builder->file->machine != EM_X86_64 || is_go(builder->file))
+	if (builder->file->machine != EM_X86_64 || is_go(builder))
 		return 0;
 	areas = malloc((n_sections + 1) * sizeof *areas);
 	if (!areas)
@@ -544,7 +583,7 @@ static int read_debug_frame(struct builder *builder, struct cfi_section *section
 	struct elf_file *file = frames_file(builder);
 	int r;
 
-	if (is_go(builder->file))
+	if (go_table_is_go(builder->file))
 		return -ENOENT;
 	r = read_section(builder, file, elf_file_section(file, ".debug_frame"), false, section);
 	if (r == -ENOENT)
@@ -578,6 +617,8 @@ static int build(struct builder *builder)
 	if (r == 0)
 		r = find_functions(builder, &builder->sections[1]);
 	if (r == 0)
+		r = find_go_functions(builder);
+	if (r == 0)
 		r = find_entries(builder);
 	if (r == 0)
 		r = sort_functions(builder);
@@ -590,6 +631,7 @@ static int build(struct builder *builder)
 		return r;
 	r = write_functions(builder, &writer);
 	table_writer_done(&writer);
+	builder->table.is_go = is_go(builder);
 	return r == 0 && !builder->sections[0].bytes && !builder->sections[1].bytes &&
 			       !builder->table.n_rows
 		       ? -ENOENT
@@ -621,6 +663,8 @@ int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
 		cfi_section_done(&builder.sections[i]);
 	}
 	table_code_done(&builder.code);
+	if (builder.has_go)
+		table_go_done(&builder.go);
 	free(builder.functions);
 	free(builder.order);
 	if (r < 0) {

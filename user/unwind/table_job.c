@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/go_table.h"
 #include "base/system.h"
 #include "unwind/walk.h"
 
@@ -206,8 +207,8 @@ int table_job_run(struct reader_request *request,
 		return -EPROTO;
 	r = elf_file_open(&elf, request->fds[0]);
 	if (r == 0) {
-		header.is_go = elf_file_section(&elf, ".go.buildinfo") != NULL;
 		r = build(request, &elf, open_debug, &table);
+		header.is_go = table.is_go || go_table_is_go(&elf);
 		elf_file_done(&elf);
 	}
 	if (r == -ENOMEM)

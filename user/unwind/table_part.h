@@ -3,6 +3,7 @@
 #ifndef UNWIND_TABLE_PART_H
 #define UNWIND_TABLE_PART_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/elf_file.h"
@@ -22,6 +23,7 @@ struct unwind_table {
 	uint32_t n_parts;
 	void *block;	  /* holds the words of all parts; NULL: each has its own, malloc'ed */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
+	bool is_go;	  /* the program says that it is one of Go's */
 	/* Figures about its making. */
 	uint64_t code_bytes; /* covered by rows */
 	uint64_t read_bytes; /* of these: known from the code itself, not from a section */
