@@ -78,17 +78,25 @@ static void test_own_program(void **state)
 	close_file();
 }
 
+/* From the address of code to its place in the file. */
+static uint64_t offset_of_code(void)
+{
+	for (size_t i = 0; i < file.n_segments; i++)
+		if (file.segments[i].p_type == PT_LOAD && (file.segments[i].p_flags & PF_X))
+			return file.segments[i].p_offset - file.segments[i].p_vaddr;
+	fail();
+	return 0;
+}
+
 /* The rows that there are count for more; those of an entry are in between. */
 static void test_rows(void **state)
 {
 	struct unwind_table table;
 	const struct bf_rule *rule;
-	uint64_t offset = 0;
+	uint64_t offset;
 
 	open_file("/proc/self/exe");
-	for (size_t i = 0; i < file.n_segments; i++)
-		if (file.segments[i].p_type == PT_LOAD && (file.segments[i].p_flags & PF_X))
-			offset = file.segments[i].p_offset - file.segments[i].p_vaddr;
+	offset = offset_of_code();
 	assert_int_equal(unwind_table_build(&file, &table), 0);
 	rule = unwind_table_find(&table, file.entry + offset);
 	assert_non_null(rule);
@@ -108,14 +116,29 @@ static void test_rows(void **state)
 static void test_glibc(void **state)
 {
 	static const char path[] = "/lib/x86_64-linux-gnu/libc.so.6";
-	size_t n_planted = 0;
+	size_t n_planted = 0, n_whole = 0;
+	struct unwind_table table;
 
 	if (access(path, R_OK) != 0)
 		skip();
 	open_file(path);
-	for (size_t i = 0; i < n_entries; i++)
-		n_planted += entries[i].cfa == BF_CFA_PLANTED;
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	for (size_t i = 0; i < n_entries; i++) {
+		uint64_t begin = entries[i].start + 1 + offset_of_code();
+		const struct bf_rule *first, *later;
+
+		if (entries[i].cfa != BF_CFA_PLANTED)
+			continue;
+		n_planted++;
+		first = unwind_table_find(&table, begin);
+		later = unwind_table_find(&table, begin + 12);
+		n_whole += first && later && first->cfa == BF_CFA_ENTRY &&
+			   later->cfa == BF_CFA_ENTRY;
+	}
 	assert_in_range(n_planted, 1, 4);
+	/* __start_context, which has rows of its own. */
+	assert_int_equal(n_whole, 1);
+	unwind_table_done(&table);
 	close_file();
 }
 

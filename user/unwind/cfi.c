@@ -296,7 +296,7 @@ int cfi_next(struct cfi_section *section, struct cfi_function *ret)
 
 	section->is_in_order = true;
 	while (offset = section->at, next_entry(section, &bytes, &is_64)) {
-		struct cfi_function function;
+		struct cfi_function function = {};
 		uint64_t cie;
 
 		if (bytes.at == bytes.end) { /* an object file's part ended here */

@@ -58,6 +58,7 @@ struct cfi_function {
 	uint64_t size;		       /* > 0 */
 	uint32_t program, program_end; /* offsets in the section */
 	uint32_t cie;		       /* index */
+	uint32_t is_entry;	       /* whatever its program says: nothing ever called it */
 };
 
 /* Reads the pointer stored at virtual address @address. Returns false if there is none. */

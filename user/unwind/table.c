@@ -212,6 +212,14 @@ static int find_go_functions(struct builder *builder)
 	return r;
 }
 
+/* glibc's __start_context has rows as if it had been called. */
+static void mark_entry(struct builder *builder, uint64_t start)
+{
+	for (size_t i = 0; i < builder->n_cfi_functions; i++)
+		if (builder->functions[i].start == start)
+			builder->functions[i].is_entry = true;
+}
+
 /* Finds entries of threads that no section marks as such. */
 static int find_entries(struct builder *builder)
 {
@@ -225,6 +233,8 @@ static int find_entries(struct builder *builder)
 						.size = entries[i].size,
 						.program = entries[i].cfa};
 
+		if (entries[i].cfa == BF_CFA_PLANTED)
+			mark_entry(builder, function.start + function.size);
 		r = add_function(builder, &function);
 	}
 	return r;
@@ -262,6 +272,8 @@ static int write_function(struct builder *builder, struct table_writer *writer,
 		return write_entry(builder, writer, function->program, offset);
 	if (index >= builder->n_cfi_functions)
 		return write_go(builder, writer, function, offset);
+	if (function->is_entry)
+		return write_entry(builder, writer, BF_CFA_ENTRY, offset);
 	cfi_program_start(&program, &builder->sections[is_debug], function);
 	while ((step = cfi_program_next(&program)) > 0) {
 		r = table_writer_row(writer, offset + program.row_location, &program.row);
