@@ -93,3 +93,47 @@ def test_the_others_pay_nothing(libraries, open_path, tmp_path):
     good = sum(value for frames, value in mine if "[truncated]" not in frames and
                any(frame.startswith("burn_") for frame in frames))
     assert good > 0.97 * whole, mine
+
+
+SMALL = "__attribute__((noinline)) void work(unsigned long n) { for (volatile unsigned long i = 0; i < n; i++); }"
+
+
+def offset_of_work(library):
+    symbols = subprocess.run(["nm", "-D", library], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return next(line.split()[0] for line in symbols.splitlines() if line.endswith(" work"))
+
+
+@pytest.fixture
+def storm(open_path):
+    """Threads, execs, mappings and small files of one user's, all at once."""
+    library, files = open_path / "small.so", open_path / "files"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,noseparate-code", "-x", "c", "-", "-o",
+                    library], input=SMALL, check=True, text=True)
+    program = shutil.copy(WORKLOADS / "storms", open_path)
+    files.mkdir()
+    os.chown(files, MALLORY, MALLORY)
+    process = subprocess.Popen(["setpriv", f"--reuid={MALLORY}", "--clear-groups", program, "60", "3000", "10000", "2000",
+                                library, offset_of_work(library), files], stdout=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    assert process.stdout.readline() == "ready\n"
+    yield
+    os.killpg(process.pid, 9)
+    process.communicate()
+
+
+@pytest.mark.usefixtures("storm")
+@pytest.mark.parametrize("mode", ["--oncpu", "--wall"])
+def test_a_storm_costs_the_others_nothing(open_path, tmp_path, mode):
+    program = open_path / "honest"
+    shutil.copy(WORKLOADS / "burn", program)
+    with workload("honest", command=["setpriv", f"--reuid={ALICE}", "--clear-groups", program, "30"]) as honest:
+        summary = record(mode, "-a", "-d", "4", "-F", "499", "-o", tmp_path / "x.folded").summary
+        assert honest.poll() is None
+    assert summary["peak_memory_bytes"] < 150e6, summary
+    assert 3.9 < summary["duration_seconds"] < 4.5, summary
+    mine = Folded(tmp_path / "x.folded").of_root("honest")
+    whole = sum(value for _, value in mine)
+    assert whole > (200 if mode == "--oncpu" else 3e6)
+    good = sum(value for frames, value in mine if "[truncated]" not in frames and
+               any(frame.startswith("burn_") for frame in frames))
+    assert good >= 0.99 * whole, mine

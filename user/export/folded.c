@@ -155,7 +155,9 @@ static bool is_same_line(const struct folded_writer *writer, const struct stacks
 /* Writes what is buffered, but keeps the latest line. */
 static void flush(struct text *text)
 {
-	fwrite_unlocked(text->bytes + text->n_written, 1, text->n - text->n_written, text->stream);
+	/* Each name was escaped as it came. */
+	fwrite_unlocked(text->bytes + text->n_written /* ours */, 1, text->n - text->n_written,
+			text->stream);
 	memmove(text->bytes, text->bytes + text->line, text->n - text->line);
 	text->n_written = text->n -= text->line;
 	text->line = 0;

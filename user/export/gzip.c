@@ -45,7 +45,8 @@ static void flush(struct gzip *gzip, int how)
 		gzip->z.next_out = gzip->out;
 		gzip->z.avail_out = sizeof gzip->out;
 		deflate(&gzip->z, how);
-		fwrite_unlocked(gzip->out, 1, sizeof gzip->out - gzip->z.avail_out, gzip->stream);
+		fwrite_unlocked(gzip->out /* ours */, 1, sizeof gzip->out - gzip->z.avail_out,
+				gzip->stream);
 	} while (!gzip->z.avail_out);
 	gzip->n = 0;
 }

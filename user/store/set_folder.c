@@ -343,10 +343,10 @@ static int write_shorter(void *data, FILE *stream)
 
 		if (!list->gone[i])
 			continue;
-		fwrite_unlocked(index->text + from, 1, line->start - from, stream);
+		fwrite_unlocked(index->text + from /* ours */, 1, line->start - from, stream);
 		from = line->start + line->n;
 	}
-	fwrite_unlocked(index->text + from, 1, index->n_text - from, stream);
+	fwrite_unlocked(index->text + from /* ours */, 1, index->n_text - from, stream);
 	return 0;
 }
 
