@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer: the page. What a person does changes the state (explorer_state.js); whatever the state says is
-// then shown. Names reach the document as text only.
+// explorer: the page. User actions change the state (explorer_state.js); show() then displays the state.
+// Names reach the document as text only.
 const explorer = (function () {
 "use strict";
 
-const BIG = 200000; // nodes, beyond which making a tree takes long enough to say so
+const BIG = 200000; // nodes; larger trees take long enough to show that
 const one = (id) => document.getElementById(id);
 const {make} = table;
 
@@ -24,7 +24,7 @@ const isGraph = () => state.v !== "table";
 
 // State.
 
-// change: texts by key. replace: no new entry in the browser's history.
+// change: texts by key. replace: adds no entry to the browser's history.
 function set(change, replace) {
 	const before = flame.writeLink(state);
 	state = Object.assign({}, state, change);
@@ -41,7 +41,7 @@ function restore() {
 	show(false);
 }
 
-// follow: the zoomed frame stays zoomed when the tree becomes another one.
+// follow: the zoomed frame stays zoomed in a new tree.
 function show(follow) {
 	const isNew = links.treeKey(state) !== shownTree;
 	cancelAnimationFrame(pending);
@@ -91,8 +91,8 @@ function updateTree(follow) {
 	timings.derive = performance.now() - began;
 }
 
-// Links of nodes and back. Looking for the node of a link takes as long as the tree is large, so those
-// that were made here are kept.
+// Links of nodes and back. Finding the node of a link takes time in proportion to the tree, so
+// links made here are remembered.
 const linked = new WeakMap();
 
 function linkOf(t, node) {
@@ -116,7 +116,7 @@ function zoomedNode() {
 
 const isIcicle = () => (state.o ? state.o === "icicle" : profile.header.inverted);
 
-// The function of the sandwich: where none was chosen, the one that weighs most alone.
+// The function of the sandwich; if none was chosen, the one with the largest self weight.
 function sandwichFrame() {
 	const chosenOne = state.f ? links.findFunction(profile, state.f) : -1;
 	return chosenOne >= 0 ? chosenOne : model.heaviestFunction(profile, tree);
@@ -149,7 +149,7 @@ function updatePanes() {
 	showPlace(null);
 }
 
-// letter: begins the zoom's link.
+// letter: the first of the zoom's link.
 function pane(t, grows, letter) {
 	return {tree: t, grows, letter, view: nodeOfZoom(t, letter)};
 }
@@ -218,7 +218,7 @@ function updateTable() {
 	message(found.length ? "" : "No function matches.");
 }
 
-// A function's colour outside of the graph: as if it were a node of its own.
+// A function's colour outside the graph, as if it were a node of its own.
 function fillOfFunction(frame, {self, total}) {
 	const column = (values) => ({[0]: values[frame]});
 	const alone = {n: 1, frame: [frame], end: [1],
@@ -288,7 +288,7 @@ function facetLabel(facet, left) {
 	return facet.title + ": " + (isOnly ? "" : "not ") + text;
 }
 
-// What filters leave of all, and what the search found of that.
+// What the filters leave of everything, and the search's share of that.
 function updateShown() {
 	const all = profile.base.width[0], now = tree.sides.slice(0, profile.header.sides)
 		.reduce((sum, side, s) => sum + side.total[0] * profile.header.scales[s], 0);
@@ -305,7 +305,7 @@ function findFacets() {
 	return facetList;
 }
 
-// By node of the base: what a stack that ends there takes of the picture's width.
+// By node of the base: the picture's width taken by stacks that end there.
 function baseWeights() {
 	const {sides} = profile.base, {scales} = profile.header;
 	if (sides.length === 1)
@@ -329,7 +329,7 @@ function updateSide() {
 	filterView.show(list, facets.weigh(profile, list, lefts, baseWeights()), lefts, profile.base.width[0]);
 }
 
-// Running, runnable, waiting: a button each.
+// A button each for running, runnable, waiting.
 function makeStates() {
 	one("states").hidden = !profile.frames.kind.some((kind) => kind >= data.RUNNING);
 	if (one("states").hidden)
@@ -364,9 +364,9 @@ function toggleSide() {
 	updateSide();
 }
 
-// What is told of one frame.
+// The description of one frame.
 
-// The frame that the keyboard is on, else the one that is zoomed to, else the function of the sandwich.
+// The frame with keyboard focus, else the zoomed one, else the function of the sandwich.
 function chosen() {
 	const {panes} = graphView, zoomed = panes.find((p) => p.view > 0);
 	if (graphView.focused)
@@ -376,14 +376,14 @@ function chosen() {
 	return panes.length > 1 ? {pane: panes[1], node: 0} : null;
 }
 
-// place: under the pointer, null: none.
+// place: under the pointer; null: none.
 function showPlace(place) {
 	const told = place || chosen();
 	one("details").textContent = told && isGraph() ? figure.line(told) : profile.header.notes;
 	one("legend").hidden = Boolean(told) && isGraph();
 }
 
-// The frame that actions are for: null: none.
+// The frame that actions apply to; null: none.
 function selected() {
 	if (!isGraph())
 		return tableView.selected >= 0 ? {frame: tableView.selected} : null;
@@ -428,7 +428,7 @@ function updateActions() {
 	}));
 }
 
-// The name and nothing else, in every view.
+// Searches for exactly this name, in every view.
 function searchFor(name) {
 	const text = "^" + name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
 	one("query").value = text;
@@ -453,7 +453,7 @@ function setTheme(theme) {
 
 const isDark = () => document.documentElement.dataset.theme === "dark";
 
-// Starting.
+// Start.
 
 function showHeading() {
 	const {header} = profile;
@@ -476,7 +476,7 @@ function showHeading() {
 	}));
 }
 
-// Shows a profile: header and bytes as explorer_data.js reads them.
+// Shows a profile; explorer_data.js defines the header and the bytes.
 function open(header, bytes) {
 	const began = performance.now();
 	profile = data.read(header, bytes);
@@ -527,7 +527,7 @@ function start() {
 	});
 }
 
-// What the keyboard and the pointer work with.
+// The interface for keyboard and pointer.
 const page = {
 	one, set, restore, back, backTo, zoom, focus, weighFunctions, toggleSide, showPlace, actionsFor, selected, copy,
 	toast, setTheme, isDark, isGraph, isIcicle, updateActions,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_colors: the colours of nodes. The fills come from the palettes that the SVG has, too. What the
-// graph asks:
+// explorer_colors: the colours of nodes. Fills come from the same palettes as in the SVG. The graph's
+// interface:
 //
-//	fillOf(tree, node)    a frame's fill
-//	toneOf(tree, node), fillOfTone(tone)    that of frames too narrow to be told apart, by a number
-//	isMarked(tree, node), mark(…)    what is drawn on top
+// fillOf(tree, node)				a frame's fill
+// toneOf(tree, node), fillOfTone(tone)		for frames too narrow to be distinguished, by a number
+// isMarked(tree, node), mark(…)		marks on top
 const colors = (function () {
 "use strict";
 
@@ -30,7 +30,8 @@ function dashed(context, left, right, top, height, style) {
 	context.setLineDash([]);
 }
 
-// By name and kind; where both is drawn, by whether most of a frame's time is running.
+// By name and kind; if running and waiting are drawn, by which of them takes most of a frame's
+// time.
 function ofKinds(profile) {
 	const {header, frames} = profile, {fills} = header;
 	const isWall = header.sides === 2;
@@ -67,7 +68,7 @@ function ofKinds(profile) {
 	};
 }
 
-// enum tone of tone.h, and which size of change is which.
+// enum tone of tone.h, with the sizes of changes.
 const SAME = 0, GREW = 1, SHRANK = 4, NEW = 7, GONE = 8, UNKNOWN = -1;
 const MUCH = {share: 0.01, strength: 0.2}, LITTLE = {share: 0.001, strength: 0.05};
 
@@ -78,13 +79,13 @@ function toneOfChange({kind, difference, strength}, whole) {
 	return {none: SAME, grew: GREW + size, shrank: SHRANK + size, new: NEW, gone: GONE}[kind];
 }
 
-// Of the change of a node's total: red for what grew, blue for what shrank, grey within chance. A bar on
-// its lower edge is that of its self weight. What is on one side only has a dashed edge.
+// By the change of a node's total: red if it grew, blue if it shrank, grey within chance. A bar on
+// the lower edge shows the change of the self weight. Frames on only one side have a dashed edge.
 function ofChanges(profile) {
 	const {header} = profile, {toneFills, toneLines} = header;
 	const whole = header.normalized ? 1 : Math.max(...header.totals);
 
-	// Tones of a tree's nodes, once they were asked for: a graph asks again for every picture.
+	// Tones of a tree's nodes, cached: a graph needs them again for every picture.
 	const known = new WeakMap();
 	const toneOf = (tree, node, what) => {
 		if (!known.has(tree))

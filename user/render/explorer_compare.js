@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_compare: whether a difference is more than chance, for weights that filters made: the test of
-// compare/compare.c, which explains it, with its names. Sides: 0 is new, 1 is base.
+// explorer_compare: whether a difference is more than chance, for weights that filters made. This is the
+// test of compare/compare.c, which explains it, with the same names. Sides: 0 is new, 1 is base.
 const compare = (function () {
 "use strict";
 
@@ -21,7 +21,7 @@ function logGamma(x) {
 
 const logChoose = (n, k) => logGamma(n + 1) - logGamma(k + 1) - logGamma(n - k + 1);
 
-// What a normal variable is above with this probability. Abramowitz and Stegun, 26.2.23.
+// The value that a normal variable exceeds with this probability. Abramowitz and Stegun, 26.2.23.
 function normalQuantile(probability) {
 	if (probability >= 0.5)
 		return 0;
@@ -90,7 +90,7 @@ function roundDown({part, total, newShare}) {
 	return {part: whole, total: total.map((all, s) => Math.max(Math.round(all), whole[s])), newShare};
 }
 
-// The incomplete beta function, as compare/chance.c has it.
+// The incomplete beta function, as in compare/chance.c.
 function betaTerm(a, b, x, k) {
 	const m = Math.floor(k / 2);
 	return k % 2 ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)) :
@@ -119,11 +119,11 @@ function incompleteBeta(a, b, x) {
 	return x < (a + 1) / (a + b + 2) ? betaFraction(a, b, x) : 1 - betaFraction(b, a, 1 - x);
 }
 
-// How probable it is that Student's t is above a positive one.
+// The probability that Student's t exceeds a positive value.
 const studentTail = (t, freedom) => incompleteBeta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2;
 
-// Whether chance would do this less often than allowed; freedom: the degrees by which its measure is
-// known, 0 if for certain.
+// Whether chance would do this less often than allowed. freedom: degrees of freedom of the
+// dispersion, 0 if that is certain.
 function isBeyond(split, allowed, freedom) {
 	const {part, total, newShare} = split;
 	let up = part[NEW] < (part[NEW] + part[BASE]) * newShare ? exchange(split) : split;
@@ -153,8 +153,8 @@ function eventLength(header, weights, variances) {
 		share * pooledLength(rest(totals, weights), rest(header.variances, variances));
 }
 
-// How much more than chance runs differ, and how well that is known: compare/gate_noise.c. own: what the
-// runs of the same function say, or null.
+// How much more than chance runs differ, and how well that is known: compare/gate_noise.c. own: the
+// spread of the same function's runs, or null.
 function dispersionBy({clumping, square, slope}, information, own) {
 	const between = square * slope * information, expected = clumping + between;
 	const prior = Math.min(NOISE_PRIOR_FREEDOM * (expected / between) ** 2, NOISE_MOST_FREEDOM);
@@ -189,9 +189,9 @@ function makeSplit(header, weights, variances, own) {
 			newRuns / (newRuns + baseRuns)};
 }
 
-// How two weights differ: {kind: "none", "grew", "shrank", "new" or "gone"; base, now: shares of their
-// sides, or the weights where these are compared as they are; difference; strength: 0 to 1}. weights,
-// variances: [new, base]; own: see dispersionBy().
+// The difference of two weights: {kind: "none", "grew", "shrank", "new" or "gone"; base, now:
+// shares of their sides, or plain weights; difference; strength: 0 to 1}. weights, variances:
+// [new, base]; own: see dispersionBy().
 function change(header, weights, variances, own) {
 	const [now, base] = weights.map((weight, s) =>
 		(header.normalized ? weight / (header.totals[s] || 1) : weight));
@@ -205,8 +205,8 @@ function change(header, weights, variances, own) {
 	return {kind, base, now, difference, strength: Math.abs(difference) / (Math.max(base, now) || 1)};
 }
 
-// The same of what stands at a place of columns: new, base and, unless samples are counted, their
-// variances. what: "self" or "total", of this frame, -1: of none.
+// The same for one place in columns: new, base and, unless samples are counted, their variances.
+// what: "self" or "total", of this frame; -1: of none.
 function changeAt(header, columns, at, what, frame) {
 	const weights = [columns[0][at], columns[1][at]];
 	const own = header.ownRuns && frame >= 0 ? header.ownRuns[what][frame] : null;

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_data: the bytes that html.c writes, read as a profile. The only place that knows them; where
-// they come from does not matter.
+// explorer_data: reads the bytes that html.c writes as a profile. Only this file knows them; their source
+// does not matter.
 //
-// A header in JSON says what is recorded and how long each part of the bytes is; the parts follow one
-// another. Numbers are varints: seven bits a byte, the lowest first, the highest bit set on all but the
-// last one.
+// A header in JSON has the facts of the recording and the length of each part of the bytes; the parts
+// follow one another. Numbers are varints: seven bits a byte, lowest first, the highest bit set on all but
+// the last byte.
 //
-//	names       text, a name per line; all names that frames have, in bytewise order
-//	modules     text, a line each; the first one is that of no module
-//	frameNames  a number per frame: how far its name is behind that of the frame before
-//	frameKinds  a byte per frame: enum frame_kind, 16 added behind a separator
-//	frameModules, frameFills  a number per frame; fills are indices of header.fills
-//	frameFillsRunning  the same for what runs, where both is drawn, running and waiting
-//	up          a number per node of the tree, see flame.makeTree()
-//	frame       a number per node: 0 the root, 1 what was left out, else 2 added to the frame
-//	self0, self1  a number per node and side: what it weighs alone
-//	deviation0, deviation1  a number per node of a comparison that weighs something: how long its periods
-//	            are, 64 × the binary logarithm, see compare/compare.h; only where weights are times
-//	elided      a number per node that stands for what was left out: of how many
+// names				text, a name per line; all names of frames, in bytewise order
+// modules				text, a line each; the first one means no module
+// frameNames				a number per frame: its name's distance from the previous frame's
+// frameKinds				a byte per frame: enum frame_kind, 16 added after a separator
+// frameModules, frameFills		a number per frame; fills are indices of header.fills
+// frameFillsRunning			the same for running code, if running and waiting are drawn
+// up					a number per node of the tree, see flame.makeTree()
+// frame				a number per node: 0 the root, 1 elided, else 2 added to the frame
+// self0, self1				a number per node and side: its self weight
+// deviation0, deviation1		a number per node of a comparison with a weight: the length of its
+//					periods, 64 × the binary logarithm, see compare/compare.h; only if
+//					weights are times
+// elided				a number per elided node: how many it replaces
 const data = (function () {
 "use strict";
 
@@ -43,7 +44,7 @@ function inflate(bytes) {
 	return new Response(stream).arrayBuffer().then((buffer) => new Uint8Array(buffer));
 }
 
-// Into list, which says how many. Up to 2^53.
+// Reads into list until it is full. Up to 2^53.
 function readNumbers(bytes, list) {
 	let at = 0;
 	for (let i = 0; i < list.length; i++) {
@@ -89,8 +90,8 @@ function readFrames(header, parts) {
 	return frames;
 }
 
-// What is summed up by node, beside what it weighs: variances of a comparison, the number of nodes that
-// what was left out stands for.
+// Further columns that are summed up by node: variances of a comparison, and the number of nodes
+// that elided ones replace.
 function readColumns(header, parts, tree) {
 	const columns = [];
 	for (let side = 0; side < header.sides; side++)
@@ -108,7 +109,7 @@ function readColumns(header, parts, tree) {
 	return columns;
 }
 
-// Of samples, they are what is counted.
+// For samples, the variance equals the count.
 const hasVariances = (header) => header.comparison && !header.isCount;
 
 function readVariances(selfs, bytes) {
@@ -118,9 +119,9 @@ function readVariances(selfs, bytes) {
 	return selfs.map((self) => (self > 0 ? self * 2 ** (lengths[k++] / 64) : 0));
 }
 
-// A profile: {header: what is known of the recording, frames: functions by their numbers, base: the tree of
-// all, nElided: how many of its nodes stand for what was left out, elidedColumn: which of its sides says of
-// how many each}. To it, others add what they find out once.
+// A profile: {header: facts of the recording, frames: functions by number, base: the tree of
+// everything, nElided: how many of its nodes are elided ones, elidedColumn: which of its sides has
+// the number each replaces}. Others add their cached results to it.
 function read(header, bytes) {
 	const parts = cutParts(header, bytes), n = header.nodes;
 	const frames = readFrames(header, parts);
@@ -142,7 +143,7 @@ function read(header, bytes) {
 	return profile;
 }
 
-// What each column is times to be drawn. side: both, new or base of a comparison.
+// The factor of each column for drawing. side: both, new or base of a comparison.
 function scalesOf(profile, side) {
 	const {header} = profile;
 	const scales = header.scales.map((scale, s) =>
@@ -151,7 +152,7 @@ function scalesOf(profile, side) {
 	return scales.concat(new Array(others).fill(0));
 }
 
-// Names of what trees hold in place of functions, too.
+// Names for frames that are not functions, too.
 
 function nameOf(profile, frame) {
 	if (frame >= 0)
@@ -167,7 +168,7 @@ function moduleOf(profile, frame) {
 	return frame >= 0 ? profile.frames.modules[profile.frames.module[frame]] : "";
 }
 
-// "kernel", "inlined", "waker, JIT" …; "".
+// "kernel", "inlined", "waker, JIT" …; or "".
 function wordsOf(profile, frame) {
 	if (frame < 0)
 		return "";

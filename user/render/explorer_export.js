@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_export: what leaves the page: the clipboard, folded stacks.
+// explorer_export: data that leaves the page: the clipboard, folded stacks.
 const exporter = (function () {
 "use strict";
 
 const CHUNK = 1 << 20; // characters
 
-// Pages from file:// may have no clipboard of their own; a selected field can be copied from anyway.
+// Pages from file:// may have no clipboard API; a selected field can still be copied from.
 function copyByField(text) {
 	const field = document.createElement("textarea");
 	field.value = text;
@@ -24,7 +24,7 @@ function copy(text) {
 	return navigator.clipboard.writeText(text).catch(() => copyByField(text));
 }
 
-// From the root to the frame; in the callers of a sandwich, from the farthest caller on.
+// From the root to the frame; in the callers of a sandwich, from the farthest caller.
 function stackText(profile, {pane, node}) {
 	const names = [];
 	for (let i = node; i > 0 || (i === 0 && pane.tree.frame[0] >= 0); i = pane.tree.parent[i])
@@ -32,8 +32,8 @@ function stackText(profile, {pane, node}) {
 	return (pane.letter === "c" ? names : names.reverse()).join(";");
 }
 
-// As contract and other tools have them: samples, or microseconds. A comparison has two columns, base
-// and new.
+// In the units of folded lines: samples, or microseconds. A comparison has two columns, base and
+// new.
 function weightOf(profile, tree, node) {
 	const {header} = profile;
 	const told = (value) => (header.unit === "ns" ? Math.round(value / 1000) : value);
@@ -43,7 +43,7 @@ function weightOf(profile, tree, node) {
 	return told(header.sides === 2 ? side(0) + side(1) : side(0)) || "";
 }
 
-// Calls write(text) with one piece after the other.
+// Calls write(text) piece by piece.
 function writeFolded(profile, tree, write) {
 	const prefix = [""];
 	let text = "";

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_facets: what stacks are told apart by: state, reason, process, thread, module. Each facet puts
-// every stack into one group, so that what its groups weigh adds up to all. Knows no document.
+// explorer_facets: the properties that distinguish stacks: state, reason, process, thread, module. Each
+// facet puts every stack into one group, so the weights of its groups add up to everything. Uses no document.
 const facets = (function () {
 "use strict";
 
 const STATES = {[data.RUNNING]: "running", [data.RUNNABLE]: "runnable", [data.WAITING]: "waiting"};
 const NO_MODULE = "(no module)", OTHER = "(none)", IDLE = "[idle]";
 
-// Numbers for texts, in the order in which they come.
+// Numbers for texts, in order of appearance.
 class Groups {
 	constructor() {
 		this.names = [];
@@ -26,8 +26,8 @@ class Groups {
 	}
 }
 
-// Whatever a stack is told apart by stands on one of its frames; those below inherit it. textOf(node)
-// gives it for a node that has it, else null. byFrame: it depends on nothing but the frame.
+// One frame of a stack carries the property; frames below inherit it. textOf(node) gives it for
+// such a node, else null. byFrame: it depends only on the frame.
 function inherit(profile, textOf, byFrame) {
 	const {base} = profile, groups = new Groups(), group = new Int32Array(base.n);
 	const known = new Int32Array(byFrame ? profile.frames.n : 0).fill(-2);
@@ -78,8 +78,8 @@ function reasonOf(profile, node) {
 	return isReason(data.kindOf(profile, frame)) ? data.nameOf(profile, frame) : null;
 }
 
-// The root frame, below [idle] where that is. Merged from the leaves, it is the last one of a stack: the
-// deepest one that is no note of another kind.
+// The root frame; below [idle] if there is one. When merged from the leaves, it is the last one of
+// a stack: the deepest note that is not of another kind.
 function rootOf(profile, node) {
 	const {base, header} = profile, frame = base.frame[node];
 	if (frame < 0 || (!header.reverse && base.depth[node] > 2))
@@ -98,7 +98,7 @@ function rootOf(profile, node) {
 	return null;
 }
 
-// `comm-PID/TID` is of the process `comm-PID`, of the command `comm`.
+// `comm-PID/TID` belongs to the process `comm-PID` and the command `comm`.
 const processName = (root) => root && root.replace(/(-\d+)\/\d+$/, "$1");
 const commandName = (root) => root && root.replace(/-\d+\/\d+$/, "");
 
@@ -120,8 +120,8 @@ function hasCodeAbove(profile, node) {
 	return false;
 }
 
-// Those that tell stacks of this profile apart: [{key, title, names, group}]. hidden: by group, 1 if it is left
-// out until somebody asks for it.
+// The facets that distinguish stacks of this profile: [{key, title, names, group}]. hidden: by group, 1 if it
+// is left out until somebody asks for it.
 function find(profile) {
 	const {header, frames} = profile;
 	const has = (test) => frames.kind.some(test);
@@ -149,8 +149,8 @@ function find(profile) {
 	return list;
 }
 
-// What groups weigh: for each facet an array by group, of the stacks that the other facets leave.
-// lefts: by facet, by group: 1 if it is left out; or null. weights: by node.
+// The weights of groups: for each facet an array by group, of the stacks that the other facets
+// leave. lefts: by facet, by group: 1 if it is left out; or null. weights: by node.
 function weigh(profile, list, lefts, weights) {
 	const sums = list.map((facet) => new Float64Array(facet.names.length));
 	for (let i = 0; i < profile.base.n; i++) {

@@ -7,7 +7,7 @@ const figures = (function () {
 const {make} = table;
 const KINDS = {none: "within noise", grew: "more", shrank: "less", new: "new", gone: "gone"};
 
-// What a profile's figures are told in. whole: what 100 % is.
+// Formats a profile's figures. whole: the value of 100 %.
 class Figures {
 	constructor(profile) {
 		this.profile = profile;
@@ -16,7 +16,7 @@ class Figures {
 		this.isWall = !this.isComparison && this.header.sides === 2;
 	}
 
-	// The tree that is shown, of which shares are told.
+	// Sets the shown tree, which shares relate to.
 	use(tree) {
 		this.tree = tree;
 		this.whole = tree.width[0];
@@ -26,7 +26,7 @@ class Figures {
 		return flame.weight(value * this.header.factor, this.header.unit);
 	}
 
-	// Both sides together, but of a comparison the new one.
+	// Both sides together; in a comparison, the new one.
 	valueOf(tree, node, what) {
 		const value = tree.sides[0][what][node];
 		return this.isWall ? value + tree.sides[1][what][node] : value;
@@ -69,7 +69,8 @@ class Figures {
 		return data.nameOf(this.profile, frame);
 	}
 
-	// One line: what the details line says, and a screen reader. place: {pane, node}, as in explorer_graph.js.
+	// One line for the details line and for screen readers. place: {pane, node}, as in
+	// explorer_graph.js.
 	line({pane: {tree, view, letter}, node}) {
 		const words = data.wordsOf(this.profile, tree.frame[node]);
 		let text = (this.header.nameType ? this.header.nameType + " " : "") +
@@ -106,7 +107,7 @@ class Figures {
 		return box;
 	}
 
-	// Of a tree of callers, what stands below a node is what it calls, and nothing weighs alone.
+	// In a tree of callers, the nodes below are callees, and there is no self weight.
 	weightTable(tree, node, view, isCaller) {
 		const rows = make("table");
 		const add = (title, ...cells) => {
@@ -156,7 +157,7 @@ class Figures {
 		return rows;
 	}
 
-	// Columns of the table for functions as model.functions() weighs them.
+	// Columns of the table for functions, with the weights of model.functions().
 	columns(functions, fillOf, isNarrow) {
 		const name = {key: "name", title: "Function", width: "minmax(120px, 1fr)",
 			of: (frame) => this.name(frame), fill: (cell, frame) => this.fillName(cell, frame, fillOf)};
@@ -188,7 +189,7 @@ class Figures {
 			column("total", "Total", total, "With all that it calls"), name];
 	}
 
-	// The bar is as long as the largest of its column where that has all the room.
+	// The bar is relative to the largest value of its column.
 	fillWeight(cell, value, most, isNarrow) {
 		const bar = make("i");
 		bar.style.width = 100 * value / (most || 1) + "%";

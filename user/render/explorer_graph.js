@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_graph: trees on a canvas. Draws what is in sight, finds what is under the pointer, moves from
-// one zoom to the next.
+// explorer_graph: trees on a canvas. Draws the visible part, finds the frame under the pointer, animates
+// zooms.
 //
-// The canvas is as large as the window onto the graph and sticks to it, while an empty element as high as
-// all rows gives the scroll bar: so scrolling is the browser's own, and a deep graph costs no memory.
+// The canvas has the size of the window onto the graph and sticks to it, while an empty element as high as
+// all rows provides the scroll bar. So scrolling is the browser's own, and a deep graph costs no memory.
 //
-// A pane is one tree: {tree, grows: 1 down or -1 up, row: of its root, view: the node that is zoomed to,
-// from, to: the window of its widths that is in sight}. A flame graph is one pane, a sandwich two that share
-// a row.
+// A pane is one tree: {tree, grows: 1 down or -1 up, row: of its root, view: the zoomed node, from, to: the
+// visible window of its widths}. A flame graph is one pane; a sandwich is two that share a row.
 const graph = (function () {
 "use strict";
 
 const MARGIN = 10, PADDING = 3, LEAST = 0.2, MOVE_MS = 220;
-const DIM = 0.32, ABOVE = 0.55; // of what does not match, of what is above the zoomed frame
+const DIM = 0.32, ABOVE = 0.55; // opacity of frames that don't match; above the zoomed one
 const FONT = '"DejaVu Sans Mono", Menlo, Consolas, "Liberation Mono", monospace';
 
-// Frames narrower than a pixel, of which there are tens of thousands: each adds what it covers to the pixels
+// Tens of thousands of frames may be narrower than a pixel. Each adds what it covers to the pixels
 // of its row, one pixel high; then each row is drawn once, stretched to its height.
 class Narrow {
 	constructor() {
 		this.canvas = document.createElement("canvas");
 		this.context = this.canvas.getContext("2d");
-		this.sums = new Float32Array(0); // by pixel: red, green, blue, how much is covered
+		this.sums = new Float32Array(0); // by pixel: red, green, blue, coverage
 	}
 
-	// Sizes in pixels of the device.
+	// Sizes in device pixels.
 	begin(width, rows) {
 		if (this.canvas.width !== width || this.canvas.height !== rows) {
 			this.canvas.width = width;
@@ -51,7 +50,7 @@ class Narrow {
 		}
 	}
 
-	// draw(row): for each row that has anything; the canvas is ready then.
+	// Calls draw(row) for each row that has anything, with the canvas ready.
 	end(draw) {
 		const {sums} = this, {data: pixels} = this.image;
 		if (!this.used.includes(1))
@@ -73,7 +72,7 @@ class Narrow {
 const parseFill = (fill) => (fill.startsWith("#") ? [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16)) :
 	fill.match(/[\d.]+/g).map(Number));
 
-// shades: what colours the nodes, see explorer_colors.js.
+// shades: the colours of nodes, see explorer_colors.js.
 class Graph {
 	constructor(scroll, canvas, spacer) {
 		Object.assign(this, {scroll, canvas, spacer});
@@ -97,7 +96,7 @@ class Graph {
 		new ResizeObserver(() => this.resize()).observe(scroll);
 	}
 
-	// show: what is told to draw: {profile, nameOf, shades}.
+	// show: what to draw: {profile, nameOf, shades}.
 	show(show) {
 		this.profile = show;
 		this.rowHeight = Math.max(this.rowHeight, show.rowHeight || 0);
@@ -107,7 +106,7 @@ class Graph {
 		this.toneFills.clear();
 	}
 
-	// Panes as above but for from and to. keep: the scroll position stays where it is.
+	// Panes as above, except from and to. keep: leaves the scroll position.
 	setPanes(panes, keep) {
 		const atBottom = this.distanceToBottom();
 		cancelAnimationFrame(this.moving);
@@ -131,7 +130,8 @@ class Graph {
 		return Math.max(this.height - this.sight, 0);
 	}
 
-	// Where the rows are: a flame graph stands on the lower edge, all else hangs from the upper one.
+	// Sets the places of rows: a flame graph is at the lower edge, everything else at the
+	// upper one.
 	measure() {
 		const least = this.scroll.clientHeight;
 		let above = 0, below = 0;
@@ -219,7 +219,7 @@ class Graph {
 		return top > -this.rowHeight && top < this.sight;
 	}
 
-	// Depths whose rows can be in sight.
+	// Depths whose rows can be visible.
 	depthsInSight({tree, grows}) {
 		const rows = (y) => (y - this.top) / this.rowHeight * grows;
 		const ends = [rows(-this.rowHeight), rows(this.sight)];
@@ -227,7 +227,7 @@ class Graph {
 			last: Math.min(tree.maxDepth, Math.ceil(Math.max(...ends)))};
 	}
 
-	// Frames, then what marks them, then labels: each state of the context is set once.
+	// Frames, then their marks, then labels: each state of the context is set once.
 	drawPane(pane) {
 		const {tree, from, to} = pane, {context, hits, ratio} = this, {shades, searchColor} = this.profile;
 		const {first, last} = this.depthsInSight(pane);
@@ -312,7 +312,7 @@ class Graph {
 			Math.max(right - left - width - (right - left > 4), 1), this.rowHeight - 1 - width);
 	}
 
-	// Where a frame is on the canvas, which may be out of sight.
+	// The place of a frame on the canvas, which may be out of sight.
 	boxOf(pane, node) {
 		const {tree, from, to} = pane, scale = this.width / (to - from || 1);
 		return {left: (tree.start[node] - from) * scale, width: tree.width[node] * scale,
@@ -334,7 +334,7 @@ class Graph {
 		return null;
 	}
 
-	// Zooms to a node of a pane, in a short while where motion is wanted.
+	// Zooms to a node of a pane, animated unless the user prefers less motion.
 	zoom(pane, node) {
 		const {from, to} = pane, goal = windowOf(pane.tree, node);
 		pane.view = node;
@@ -357,7 +357,7 @@ class Graph {
 		step();
 	}
 
-	// Scrolls so that a frame can be seen; a row that is seen already stays where it is.
+	// Scrolls a frame into sight; visible rows don't move.
 	reveal({pane, node}) {
 		const top = this.rootTop + pane.grows * pane.tree.depth[node] * this.rowHeight;
 		const {scrollTop} = this.scroll, room = 2 * this.rowHeight;
@@ -375,7 +375,7 @@ function windowOf(tree, node) {
 
 const ease = (part) => 1 - (1 - part) ** 3;
 
-// Widths change by factors: that looks even, while sums rush at one end.
+// Widths change by factors, which looks even; sums would rush at one end.
 function between(from, to, part) {
 	const size = (from.to - from.from) ** (1 - part) * (to.to - to.from) ** part;
 	const whole = (to.to - to.from) - (from.to - from.from);

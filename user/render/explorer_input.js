@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_input: keyboard, pointer, buttons: what a person does, as calls of the page (explorer.js).
+// explorer_input: keyboard, pointer, buttons: turns user actions into calls of the page (explorer.js).
 const input = (function () {
 "use strict";
 
 let page = null, searchTimer = 0;
 let pointer = {x: 0, y: 0, kind: "mouse"};
 
-// Keys, as the help shows them: [keys, what they do, run].
+// Keys as the help shows them: [keys, what they do, run].
 const KEYS = [
 	["/, Ctrl-F", "Search", null],
 	["n, N", "Next match, previous", null],
@@ -37,7 +37,7 @@ const KEYS = [
 	["?", "This help", () => page.one("help").showModal()],
 ];
 
-// Of the frame that is selected, if there is one.
+// For the selected frame, if any.
 function toSandwich() {
 	const place = page.selected(), change = {v: "sandwich", z: ""};
 	if (place && place.frame >= 0)
@@ -55,7 +55,7 @@ function copyLink() {
 	page.copy(location.href, "Link copied");
 }
 
-// Soon after the last key.
+// Searches soon after the last key.
 function searchFor(text, now) {
 	clearTimeout(searchTimer);
 	searchTimer = setTimeout(() => page.set({q: text}, true), now ? 0 : 90);
@@ -71,7 +71,7 @@ function onKey(event) {
 		event.target.type !== "checkbox";
 	if (page.one("help").open || !page.profile)
 		return;
-	// A second Ctrl-F is the browser's own.
+	// A second Ctrl-F goes to the browser.
 	if (isFind(event) && document.activeElement !== query) {
 		event.preventDefault();
 		query.focus();
@@ -155,7 +155,7 @@ function walk({pane, node}, key) {
 	const down = (key === "ArrowDown") === (pane.grows > 0);
 	const direction = {ArrowLeft: "previous", ArrowRight: "next"}[key] || (down ? "child" : "parent");
 	let next = flame.neighbour(pane.tree, pane.view, node, direction), to = pane;
-	// From the function of a sandwich, the way leads to the other tree, too.
+	// From the function of a sandwich, also go on to the other tree.
 	if (next < 0 && direction === "parent") {
 		to = page.graph.panes.find((p) => p !== pane);
 		next = to ? flame.neighbour(to.tree, to.view, 0, "child") : -1;
@@ -205,7 +205,7 @@ function onClick(event) {
 	hideTooltip();
 }
 
-// The first click of two has zoomed already: that is taken back, too.
+// The first click of two has already zoomed: undo that, too.
 function onDoubleClick() {
 	const zooms = page.clicked;
 	page.backTo(zooms.length ? zooms[zooms.length - 1] : "", zooms.slice(0, -1));
@@ -232,7 +232,8 @@ function hideTooltip() {
 	page.one("tooltip").hidden = true;
 }
 
-// Buttons with data-set="key=value" set a state; one that is set already and can be unset, is.
+// Buttons with data-set="key=value" set a state; if it is set already, they unset it where
+// possible.
 function onSet(button) {
 	const [key, value] = button.dataset.set.split("=");
 	const isToggle = button.classList.contains("toggle") || button.classList.contains("small");

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_model: trees made from the tree of all: what filters leave of it, merged anew where frames
-// were taken out; callers and callees of a function; functions by their weight. Knows no document.
+// explorer_model: trees derived from the tree of everything: the part that filters leave, merged again where
+// frames were taken out; callers and callees of a function; functions by weight. Uses no document.
 //
-// Nothing is changed in place, so that every filter can be undone: each tree comes from the profile's
-// base in one pass. There are more than a million nodes, so they are numbers in typed arrays, never
-// objects.
+// Nothing is changed in place, so that every filter can be undone: each tree comes from the profile's base
+// in one pass. There are more than a million nodes, so they are numbers in typed arrays, never objects.
 const model = (function () {
 "use strict";
 
-// A tree that grows. Nodes are found by their parent and frame in a hash table with linear probing, but
-// only below parents that are shared: whoever appends without looking knows that there is no such child.
+// A growing tree. A hash table with linear probing finds nodes by parent and frame, but only below
+// shared parents: callers that append without a lookup know that the child is new.
 class Growing {
 	constructor(frame, nColumns, capacity) {
 		this.n = 1;
@@ -64,7 +63,7 @@ class Growing {
 		this.slots[this.slotOf(this.parent[node], this.frame[node])] = node;
 	}
 
-	// The child of parent with this frame, made if it is not there.
+	// The child of parent with this frame; makes it if necessary.
 	child(parent, frame) {
 		const found = this.slots[this.slotOf(parent, frame)];
 		if (found)
@@ -75,7 +74,7 @@ class Growing {
 	}
 }
 
-// Children of one parent from first[parent] on in list, in the order of their numbers.
+// Children of a parent: from first[parent] on in list, in the order of their numbers.
 function groupChildren(n, parent) {
 	const first = new Int32Array(n + 2), list = new Int32Array(Math.max(n - 1, 0));
 	for (let i = 1; i < n; i++)
@@ -106,8 +105,8 @@ function sortChildren(n, {first, list}, key) {
 	}
 }
 
-// By what children are sorted: their names, whose order is that of the frames' numbers, what was left out
-// being the last one; or their widths, the widest first.
+// The sort keys of children: their names, which follow the frames' numbers, with elided nodes
+// last; or their widths, widest first.
 function sortKeys(n, parent, frame, columns, scales, heavy) {
 	const keys = new Float64Array(n);
 	if (!heavy) {
@@ -124,7 +123,7 @@ function sortKeys(n, parent, frame, columns, scales, heavy) {
 	return keys;
 }
 
-// A tree for drawing, of nodes that stand behind their parents.
+// A tree for drawing; its nodes come after their parents.
 function arrange({n, parent, frame, columns}, scales, order) {
 	const children = groupChildren(n, parent), {first, list} = children;
 	if (order !== "time")
@@ -152,8 +151,8 @@ function arrange({n, parent, frame, columns}, scales, order) {
 
 const selfColumns = (tree) => tree.sides.map((side) => side.self);
 
-// Which of the base's nodes count with their own weights; null: all. Hidden subtrees and what is outside
-// of a focused one don't; a group that is left out takes all stacks along that it holds.
+// Which of the base's nodes count with their own weights; null: all. Hidden subtrees and those
+// outside a focused one don't; a group that is left out removes all its stacks.
 function keptNodes(profile, change) {
 	const {base} = profile;
 	if (!change.steps.some((step) => step.nodes) && !change.facets.some((facet) => facet.left))
@@ -178,7 +177,7 @@ function keptNodes(profile, change) {
 	return kept;
 }
 
-// By frame: 1 if it is taken out and what is below it moves up; null: none is.
+// By frame: 1 if it is taken out and its children move up; null: none is.
 function takenOut(profile, {kernel, inlined, dropped}) {
 	const {n, kind} = profile.frames;
 	if (kernel && inlined && !dropped.length)
@@ -190,7 +189,7 @@ function takenOut(profile, {kernel, inlined, dropped}) {
 	return out;
 }
 
-// Nodes that weigh something with those below them, when only what is kept counts.
+// Nodes with a weight, including those below them, when only kept nodes count.
 function livingNodes(base, columns, kept) {
 	const {n, parent} = base, alive = new Uint8Array(n);
 	alive[0] = 1;
@@ -203,7 +202,7 @@ function livingNodes(base, columns, kept) {
 	return alive;
 }
 
-// Where nothing is taken out, no two nodes become one: they need no looking up.
+// If nothing is taken out, no two nodes become one, and no lookup is necessary.
 function copyKept(profile, kept) {
 	const {base} = profile, {n, parent, frame, end} = base, columns = selfColumns(base);
 	const alive = livingNodes(base, columns, kept);
@@ -222,9 +221,9 @@ function copyKept(profile, kept) {
 	return growing;
 }
 
-// The others do below a node that more than one of the base became: there, and only there, children are
-// looked up. Those it had before, of its first one, are entered when the second one comes. In order of
-// time, only the latest one can be the same.
+// Otherwise, children are looked up only below a node that more than one of the base became. The
+// children of its first node are entered when the second one comes. In order of time, only the
+// latest child can match.
 class Merging {
 	constructor(profile, kept, out, inOrder) {
 		const {base} = profile;
@@ -292,12 +291,12 @@ class Merging {
 	}
 }
 
-// What a change leaves of the profile, a tree:
-//	steps       [{kind: "hide" or "focus", nodes: of the base, from left to right}]
-//	facets      [{group: a number by node of the base, left: by group, 1 if it is left out}]
-//	kernel, inlined, dropped    frames that are taken out: not kernel, not inlined, these
-//	side        of a comparison: "both", "new" or "base", what widths are of
-//	order       of children: "name", "weight" or "time"
+// The tree that a change leaves of the profile:
+// steps				[{kind: "hide" or "focus", nodes: of the base, from left to right}]
+// facets				[{group: a number by node of the base, left: by group, 1 if left out}]
+// kernel, inlined, dropped		frames to take out: not kernel, not inlined, these
+// side					of a comparison: "both", "new" or "base", the side of widths
+// order				of children: "name", "weight" or "time"
 function derive(profile, change) {
 	const {base} = profile, scales = data.scalesOf(profile, change.side);
 	const kept = keptNodes(profile, change), out = takenOut(profile, change);
@@ -316,9 +315,8 @@ function derive(profile, change) {
 	return tree;
 }
 
-// Callers and callees of a function, merged over all places where it stands. Where it calls itself, the
-// outermost one counts: what called that one, and all that is below it.
-// Both trees have the function as their root.
+// Callers and callees of a function, merged over all its places. If it calls itself, the outermost
+// call counts: its callers, and everything below it. Both trees have the function as their root.
 function sandwich(profile, tree, frame, change) {
 	const {n, parent, end} = tree, columns = selfColumns(tree);
 	const scales = data.scalesOf(profile, change.side);
@@ -349,12 +347,12 @@ function addCallers(callers, tree, node) {
 	tree.sides.forEach((side, c) => callers.columns[c][at] += side.total[node]);
 }
 
-// Functions of a tree: by frame and column, self and total weights. A stack counts once in the total of a
-// function, however often that is on it. list: the frames that weigh something.
+// Functions of a tree: by frame and column, self and total weights. A stack counts once in a
+// function's total, however often the function is on it. list: the frames with a weight.
 function functions(profile, tree) {
 	const {n} = profile.frames, {sides} = tree;
 	const self = sides.map(() => new Float64Array(n)), total = sides.map(() => new Float64Array(n));
-	const until = new Int32Array(n); // where the subtree ends that the function was met in
+	const until = new Int32Array(n); // the end of the subtree that the function was last seen in
 	for (let i = 0; i < tree.n; i++) {
 		const f = tree.frame[i];
 		if (f < 0)
@@ -375,7 +373,7 @@ function functions(profile, tree) {
 	return {list, self, total};
 }
 
-// The function that weighs most alone, with the reasons and wakers that stand behind it; -1: there is none.
+// The function with the largest self weight, including the reasons and wakers after it; -1: none.
 function heaviestFunction(profile, tree) {
 	const {n, kind, isWaker} = profile.frames, {sides} = tree, own = new Float64Array(n);
 	let best = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_panel: the parts around the picture that are lists: filters at the side, chips, the path, the
-// menu, the tooltip's place.
+// explorer_panel: the lists around the picture: filters at the side, chips, the path, the menu, the
+// tooltip's place.
 const panel = (function () {
 "use strict";
 
@@ -24,10 +24,10 @@ function button(className, text, run) {
 	return element;
 }
 
-// Groups by their weight in the whole recording, with a checkbox each: no filter moves them. What a person
-// opened, typed or scrolled stays.
+// Groups by their weight in the whole recording, with a checkbox each: filters don't reorder them.
+// Opened, typed and scrolled states persist.
 class Filters {
-	// set(facet, left): the groups that are left out from now on.
+	// set(facet, left): sets the groups to leave out.
 	constructor(element, {set, close}) {
 		Object.assign(this, {element, set, close});
 		this.shown = new Map();  // by facet: how many groups
@@ -35,7 +35,7 @@ class Filters {
 		this.closed = new Set();
 	}
 
-	// sums, lefts: by facet, by group. whole: what shares are of.
+	// sums, lefts: by facet, by group. whole: the value of 100 %.
 	show(list, sums, lefts, whole) {
 		const top = this.element.scrollTop, focus = document.activeElement;
 		const focusKey = focus && this.element.contains(focus) ? focus.dataset.focus : "";
@@ -138,7 +138,7 @@ function showChips(element, list) {
 	}));
 }
 
-// From the root to the node that is zoomed to.
+// From the root to the zoomed node.
 function showPath(element, tree, node, nameOf, open) {
 	const path = [];
 	for (let i = node; i >= 0; i = tree.parent[i])
@@ -153,7 +153,7 @@ function showPath(element, tree, node, nameOf, open) {
 	element.parentNode.scrollLeft = element.parentNode.scrollWidth;
 }
 
-// Near a point, all of it in sight.
+// Near a point, and wholly in sight.
 function place(element, x, y, gap) {
 	const {offsetWidth: width, offsetHeight: height} = element;
 	const left = x + gap + width > innerWidth - 8 ? Math.max(8, x - gap - width) : x + gap;

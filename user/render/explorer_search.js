@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_search: which functions match, what they weigh, the way from match to match.
+// explorer_search: which functions match, their weight, stepping from match to match.
 const search = (function () {
 "use strict";
 
 let page = null;
 let shown = "", hits = null; // by frame: 1 for a match
-let matches = null, at = -1; // nodes of the pane that is walked, and where one is
+let matches = null, at = -1; // nodes of the current pane, and the current one
 
 function forget() {
 	matches = null;
@@ -19,7 +19,7 @@ function reset() {
 	hits = null;
 }
 
-// Returns whether there are other matches than before.
+// Returns whether the matches changed.
 function update({q, c}) {
 	const key = (q || "") + "\n" + (c || "");
 	const isNew = key !== shown;
@@ -54,7 +54,7 @@ function tell() {
 	page.one("previous").hidden = page.one("next").hidden = !hits;
 }
 
-// "matched 12.34% of all, 56.78% here, in 9 functions"; "".
+// "matched 12.34% of all, 56.78% here, in 9 functions"; or "".
 function text() {
 	if (!hits)
 		return "";
@@ -73,7 +73,7 @@ function coveredInView(tree, view) {
 	return flame.covered(tree, view, hits, tree.width);
 }
 
-// The outermost matches, the heaviest first.
+// The outermost matches, heaviest first.
 function find({n, frame, end, width}) {
 	const list = [];
 	for (let i = 0; i < n;) {
@@ -87,7 +87,7 @@ function find({n, frame, end, width}) {
 	return list.sort((a, b) => width[b] - width[a] || a - b);
 }
 
-// Focuses the next match, 1, or the one before, -1; zooms where it could not be seen.
+// Focuses the next match, 1, or the previous, -1; zooms if it would not be visible.
 function step(by) {
 	const {graph} = page, pane = graph.panes[graph.panes.length - 1];
 	if (!hits || !page.isGraph() || !pane)
@@ -106,7 +106,7 @@ function step(by) {
 	tell();
 }
 
-// The widest frame around a node in which it is wide enough to be seen well.
+// The widest frame around a node in which the node is wide enough to be seen.
 function contextOf(tree, node) {
 	let context = node;
 	for (let i = node; i >= 0 && tree.width[node] / tree.width[i] * page.graph.width >= 24; i = tree.parent[i])

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_state: what is shown, as a link tells it, turned into what the model understands. Knows no
-// document.
+// explorer_state: turns the state, as links have it, into arguments of the model. Uses no document.
 //
-// The state is texts by short keys, those of the link; a key that is not there has its default:
+// The state is texts by short keys, those of the link; a missing key has its default:
 //
-//	v   view: "" the graph, "sandwich", "table"
-//	o   "flame" or "icicle", if not as recorded     s   "weight": left heavy
-//	z   the node that is zoomed to, see flame.nodeLink(); in a sandwich behind "c" or "d", the tree
-//	q   search     c   "1": match case
-//	k, i   "off": without kernel frames, inlined functions
-//	w   of a comparison: "new" or "base", whose widths
-//	f   function of the sandwich, see functionId()
-//	t   sort of the table     n   its filter
-//	x   steps, one behind another: see readSteps()
-//	only-KEY, not-KEY   groups of a facet: only these, all but these
+// v			view: "" the graph, "sandwich", "table"
+// o			"flame" or "icicle", if not as recorded
+// s			"weight": left heavy
+// z			the zoomed node, see flame.nodeLink(); in a sandwich "c" or "d", the tree, comes first
+// q			search
+// c			"1": match case
+// k, i			"off": without kernel frames, inlined functions
+// w			of a comparison: "new" or "base", the side of widths
+// f			function of the sandwich, see functionId()
+// t			sort of the table
+// n			its filter
+// x			steps, one after another: see readSteps()
+// only-KEY, not-KEY	groups of a facet: only these, all but these
 const links = (function () {
 "use strict";
 
-// A function is named by its kind and a hash of its name and module, so that a link is short and holds for
-// the next recording.
+// A function is identified by its kind and a hash of its name and module, so that links are short
+// and work for the next recording.
 
 function functionId(profile, frame) {
 	const {frames} = profile;
@@ -33,7 +35,7 @@ function functionId(profile, frame) {
 		(low >>> 0).toString(36) + (high >>> 0).toString(36);
 }
 
-// The frame of an id; -1: there is none.
+// The frame of an id; -1: none.
 function findFunction(profile, id) {
 	if (!profile.functionIds) {
 		profile.functionIds = new Map();
@@ -44,10 +46,10 @@ function findFunction(profile, id) {
 	return frame === undefined ? -1 : frame;
 }
 
-// Steps: `d_ID` takes a function out; `h_FLAGS_LINK_ID_ID…` hides a node, `o_…` shows only its path. A
-// node is named by its path as it was when the step was taken: without kernel frames (FLAGS has a k),
-// without inlined ones (i), without the functions of the IDs. So a step holds whatever is taken out or put
-// back later.
+// Steps: `d_ID` takes a function out; `h_FLAGS_LINK_ID_ID…` hides a node, `o_…` shows only its
+// path. A node is identified by its path at the time of the step: without kernel frames (FLAGS has
+// a k), without inlined ones (i), without the functions of the IDs. So a step keeps working when
+// functions are taken out or put back later.
 
 function stepText(profile, kind, tree, node, state) {
 	if (kind === "d")
@@ -79,7 +81,8 @@ function readStep(profile, text) {
 		label: data.nameOf(profile, base.frame[nodes[0]])} : null;
 }
 
-// [{kind: "drop", "hide" or "focus", label, text, frame or nodes}], without those that mean nothing here.
+// [{kind: "drop", "hide" or "focus", label, text, frame or nodes}], without steps that mean
+// nothing here.
 function readSteps(profile, state) {
 	if (!profile.knownSteps)
 		profile.knownSteps = new Map();
@@ -107,7 +110,7 @@ const splitNames = (text) => text.split(" ").map((name) => {
 	}
 });
 
-// By group: 1 if it is left out; null: none is.
+// By group: 1 if it is left out; null: none.
 function leftGroups(state, facet) {
 	const only = state["only-" + facet.key], not = state["not-" + facet.key];
 	if (!only && !not)
@@ -116,7 +119,7 @@ function leftGroups(state, facet) {
 	return Uint8Array.from(facet.names, (name) => Number(named.has(name) !== Boolean(only)));
 }
 
-// What the link must say so that these groups are left out. The shorter list of both stands there.
+// What the link must say to leave these groups out: the shorter of both lists.
 function writeGroups(facet, left) {
 	const inside = facet.names.filter((name, i) => !left[i]);
 	const outside = facet.names.filter((name, i) => left[i]);
@@ -135,7 +138,7 @@ function writeGroups(facet, left) {
 const hasFacets = (profile, state) => profile.header.hidesIdle ||
 	Object.keys(state).some((key) => /^(only|not)-/.test(key) && state[key]);
 
-// What model.derive() takes. findFacets(): the profile's, looked for only where a filter needs them.
+// The argument of model.derive(). findFacets(): the profile's, called only if a filter needs them.
 function changeOf(profile, state, findFacets) {
 	const steps = readSteps(profile, state);
 	return {
@@ -147,11 +150,12 @@ function changeOf(profile, state, findFacets) {
 	};
 }
 
-// All of the state that a tree depends on.
+// The part of the state that a tree depends on.
 const treeKey = (state) => JSON.stringify(Object.entries(state).filter(([key, text]) => text &&
 	(/^(x|k|i|w|s)$/.test(key) || /^(only|not)-/.test(key))).sort());
 
-// The node of one tree in another one: as far along its path as that goes there, past what is not there.
+// Finds the node of one tree in another one: follows its path as far as it exists there, skipping
+// missing nodes.
 function follow(from, node, to) {
 	const path = [];
 	for (let i = node; i > 0; i = from.parent[i])

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_table: functions in rows. Only the rows in sight are elements, however many functions there are;
-// an empty element as high as all of them gives the scroll bar.
+// explorer_table: functions in rows. Only visible rows are elements, however many functions there are; an
+// empty element as high as all of them provides the scroll bar.
 const table = (function () {
 "use strict";
 
 const ROW = 26, SPARE = 6;
 
-// Text reaches the document by this alone: never as markup.
+// Text reaches the document only through this: never as markup.
 function make(name, className, text) {
 	const element = document.createElement(name);
 	if (className)
@@ -17,8 +17,8 @@ function make(name, className, text) {
 	return element;
 }
 
-// columns: [{key, title, width, of(frame): what it is sorted by, fill(cell, frame)}]; the one of the key
-// "name" is sorted from A on first.
+// columns: [{key, title, width, of(frame): its sort key, fill(cell, frame)}]; the column "name" is
+// first sorted from A on.
 class Table {
 	constructor(element, {open, sorted}) {
 		Object.assign(this, {element, open, sorted});
@@ -37,7 +37,7 @@ class Table {
 		new ResizeObserver(() => this.draw()).observe(this.rows);
 	}
 
-	// columns as above; sort: a column's key, behind "-" from the largest on.
+	// columns as above; sort: a column's key, after "-" for largest first.
 	show(columns, frames, sort) {
 		this.columns = columns;
 		this.sort = sort;
@@ -94,7 +94,7 @@ class Table {
 			this.lines.push(this.makeLine());
 		while (this.lines.length > Math.max(wanted, 0))
 			this.lines.pop().remove();
-		// A row keeps its element while it is in sight.
+		// A row keeps its element while it is visible.
 		this.lines.forEach((line, k) => {
 			const slot = this.lines.length;
 			const index = first + ((k - first) % slot + slot) % slot;

@@ -18,7 +18,7 @@ const char *picture_count_name(const struct stacks *stacks, const struct picture
 	return stacks_unit(stacks);
 }
 
-/* How many CPUs were busy: of samples at a rate. */
+/* How many CPUs were busy, for samples at a rate. */
 static double busy_cpus(const struct stacks *stacks)
 {
 	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
@@ -30,7 +30,7 @@ static double busy_cpus(const struct stacks *stacks)
 	return (stacks->totals[0] + stacks->totals[1]) / facts->frequency / seconds;
 }
 
-/* "On-CPU · node server.js (11650) · 8.02 s · 0.5 CPUs": what says something in a week, too. */
+/* "On-CPU · node server.js (11650) · 8.02 s · 0.5 CPUs": still makes sense in a week. */
 static const char *title_of_subject(const struct stacks *stacks, const char *subject,
 				    char text[static PICTURE_TITLE_SIZE])
 {
@@ -82,7 +82,7 @@ static uint64_t whole_number(double value)
 	return value < 0x1p63 ? (uint64_t)value : (uint64_t)1 << 63;
 }
 
-/* Up to three decimals, which only a factor brings about. */
+/* Up to three decimals, which only a factor causes. */
 static void format_number(char *text, size_t size, double value)
 {
 	char figure[TEXT_FIGURE_SIZE], rest[8];
@@ -214,7 +214,7 @@ static uint64_t cut_weight(const struct stacks *stacks)
 	return weight;
 }
 
-/* What the reader must know before believing it. */
+/* What the reader must know before trusting it. */
 static void add_quality(const struct facts_writer *writer)
 {
 	const struct stacks *stacks = writer->stacks;

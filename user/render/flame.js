@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// flame: what all interactive pictures share: the tree and where its frames lie, search, text that
-// fits, figures, links. Knows no document; svg.js and explorer.js draw.
+// flame: shared by all interactive pictures: the tree and the places of its frames, search, fitting
+// text, figures, links. Uses no document; svg.js and explorer.js draw.
 //
 // A tree is arrays by node, in depth-first order, as in core/tree.h: the nodes below node i are those
-// from i + 1 to end[i] - 1, so that walking is counting up and end[i] jumps over a subtree.
+// from i + 1 to end[i] - 1, so walking is counting up, and end[i] skips a subtree.
 const flame = (function () {
 "use strict";
 
 const LEAST_COLUMNS = 3;
-const ROOT = -1, ELIDED = -2; // frames that are no function
+const ROOT = -1, ELIDED = -2; // frames that are not functions
 
-// The tree that its depth-first columns tell. up: how many levels a node begins above where the one
-// before it would have a child (its parent is the previous node for 0, that one's parent for 1 …; of
-// the root: 0). frame: a number by node. selfs: for each side an array of weights of the nodes alone.
-// scales: what a side's weight is times to be drawn.
+// Makes a tree from its depth-first columns. up: how many levels a node begins above where the
+// previous one would have a child (0: the previous node is its parent, 1: that one's parent …; the
+// root has 0). frame: a number by node. selfs: for each side an array of self weights by node.
+// scales: the factor of each side's weights for drawing.
 function makeTree(up, frame, selfs, scales) {
 	const n = up.length;
 	const tree = {n, frame, parent: new Int32Array(n), end: new Int32Array(n),
@@ -35,7 +35,7 @@ function makeTree(up, frame, selfs, scales) {
 	return tree;
 }
 
-// Each node's weight with those below it. Children come behind their parents.
+// Each node's weight with those below it. Children come after their parents.
 function sumUp(tree, self) {
 	const total = Float64Array.from(self);
 	for (let i = tree.n - 1; i > 0; i--)
@@ -43,8 +43,8 @@ function sumUp(tree, self) {
 	return total;
 }
 
-// Gives every node its place: [start, start + width), children one after the other from their
-// parent's start on.
+// Sets every node's place: [start, start + width), children one after another from their parent's
+// start.
 function setWidths(tree, scales) {
 	const {n, parent, start, sides} = tree;
 	if (sides.length === 1 && scales[0] === 1) {
@@ -65,10 +65,10 @@ function setWidths(tree, scales) {
 	}
 }
 
-// Calls wide(node, left, width) for each frame that is at least 1 pixel wide when view takes size
-// pixels, and run(depth, left, width, hit) for each run of narrower ones that touch, row by row. The
-// ancestors of view take the whole width. What is narrower than least pixels is left out with all
-// below it; isHit(node) tells narrow frames of two colours apart.
+// Calls wide(node, left, width) for each frame of at least 1 pixel when view has size pixels, and
+// run(depth, left, width, hit) for each run of adjacent narrower ones, row by row. The ancestors
+// of view take the whole width. Frames narrower than least pixels are left out with everything
+// below; isHit(node) separates narrow frames of two colours.
 function layOut(tree, view, size, least, isHit, wide, run) {
 	const {start, width, end, depth} = tree;
 	const scale = size / (width[view] || 1), from = start[view];
@@ -93,8 +93,8 @@ function layOut(tree, view, size, least, isHit, wide, run) {
 	runs.forEach((open, d) => open && run(d, open.from, open.to - open.from, open.hit));
 }
 
-// The same for a window of widths, [from, to), which may cut frames: of those, left and width are what is
-// seen of them. toneOf(node): what tells narrow frames apart.
+// The same for a window of widths, [from, to), which may cut frames: left and width are then those
+// of the visible part. toneOf(node) separates narrow frames.
 function layOutWindow(tree, from, to, size, least, toneOf, wide, run) {
 	const {n, start, width, end, depth} = tree;
 	const scale = size / (to - from || 1);
@@ -128,7 +128,7 @@ function addToRun(runs, depth, from, to, hit, run) {
 
 // Walking.
 
-// The node of a row that position (in widths) falls into, of those under view; -1: none.
+// The node of a row at a position (in widths), of those under view; -1: none.
 function nodeAt(tree, view, depth, position) {
 	const {start, width, end} = tree;
 	if (depth <= tree.depth[view]) {
@@ -155,7 +155,7 @@ function children(tree, node) {
 	return list;
 }
 
-// What an arrow key means; -1: nowhere. Left and right stay in the row and go past other parents.
+// The target of an arrow key; -1: none. Left and right stay in the row and go past other parents.
 function neighbour(tree, view, node, direction) {
 	if (direction === "parent")
 		return tree.parent[node];
@@ -186,8 +186,8 @@ function firstOfRow(tree, from, to, depth) {
 
 // Search.
 
-// A regular expression; plain text where it isn't one. Without matchCase, capitals make it mind the
-// case nevertheless.
+// A regular expression; plain text if it isn't one. Without matchCase, capitals in it still match
+// case.
 function makePattern(text, matchCase) {
 	const flags = matchCase || /[A-Z]/.test(text) ? "" : "i";
 	try {
@@ -197,8 +197,8 @@ function makePattern(text, matchCase) {
 	}
 }
 
-// What the nodes whose frame has a hit cover under view, one below another counted once. hits: by
-// frame. weights: by node.
+// How much the nodes with a hit cover under view, nested ones counted once. hits: by frame.
+// weights: by node.
 function covered(tree, view, hits, weights) {
 	let sum = 0;
 	for (let i = view; i < tree.end[view];) {
@@ -233,7 +233,7 @@ function time(ns) {
 	return (unit === "s" ? value : Math.min(value, 999)).toFixed(decimals) + " " + unit;
 }
 
-// unit: "ns", or what is counted, in the singular if it has a plural in s.
+// unit: "ns", or what is counted, in the singular if its plural adds s.
 function weight(value, unit) {
 	if (unit === "ns")
 		return time(value);
@@ -249,11 +249,11 @@ function isWide(code) {
 		(code >= 0x20000 && code < 0x40000));
 }
 
-// By enum tone of tone.h: what labels begin with, for those who don't see colours.
+// By enum tone of tone.h: beginnings of labels, for people who can't distinguish the colours.
 const SIGNS = ["", "\u25b2 ", "\u25b2 ", "\u25b2 ", "\u25bc ", "\u25bc ", "\u25bc ", "+ ", "\u2212 "];
 
-// As many columns of text as there are, an ellipsis in the place of what is left out: of the end, or
-// with cutLeft of the beginning. "" where that says nothing.
+// As much of text as fits in columns; an ellipsis replaces the end, or the beginning with cutLeft.
+// "" if that says nothing.
 function fitColumns(text, columns, cutLeft) {
 	if (text.length <= columns / 2)
 		return text;
@@ -275,8 +275,8 @@ function fitColumns(text, columns, cutLeft) {
 	return text;
 }
 
-// Links: what a picture shows, behind the # of its address. A node is named by a hash of the names on
-// its way, so that a link holds for the next picture of the same program, too.
+// Links: what a picture shows, as the fragment of its address. A hash of the names on its path
+// identifies a node, so that a link also works for the next picture of the same program.
 
 const LINK_SEED = 2166136261;
 
@@ -296,7 +296,7 @@ function linkText(depth, hash) {
 	return depth + "." + (hash >>> 0).toString(36);
 }
 
-// isLeftOut, if given, tells by node what is passed over as if it were not there.
+// isLeftOut, if given: nodes to skip as if they were not there.
 function nodeLink(tree, node, nameOf, isLeftOut) {
 	const path = [];
 	for (let i = node; i > 0; i = tree.parent[i])
@@ -306,7 +306,7 @@ function nodeLink(tree, node, nameOf, isLeftOut) {
 	return linkText(path.length, hash);
 }
 
-// All nodes that a link means; more than one only where some are left out.
+// All nodes that a link refers to; more than one only if some are left out.
 function linkedNodes(tree, link, nameOf, isLeftOut) {
 	const [wantedDepth, text] = link.split(".");
 	const depthWanted = Number(wantedDepth), wanted = parseInt(text, 36) | 0;
@@ -330,12 +330,12 @@ function linkedNodes(tree, link, nameOf, isLeftOut) {
 	return found;
 }
 
-// The node that a link means; 0, the root, if there is none.
+// The node that a link refers to; 0, the root, if there is none.
 function linkedNode(tree, link, nameOf) {
 	return linkedNodes(tree, link, nameOf)[0] || 0;
 }
 
-// { key: text } ⇄ "#key=text&…"; keys of no text are left out.
+// { key: text } ⇄ "#key=text&…"; keys without text are left out.
 function readLink(hash) {
 	return Object.fromEntries(new URLSearchParams(hash.replace(/^#/, "")));
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * html: the explorer as one file that needs nothing else, with all the data.
+ * html: writes the explorer as one self-contained file, with all the data.
  *
- * The page is made of constant texts, the header in JSON, the data as base64 in an element that
- * browsers do not run, and what stands there until the script has started (html_static.c). Names of
- * the explorer stand in neither markup nor scripts: the header has no `<`, base64 has nothing that
- * means anything. A page that came by another way than from a file would fetch these two elements.
+ * The page consists of constant texts, the header in JSON, the data as base64 in an element that
+ * browsers do not run, and a static part that shows until the script has started (html_static.c).
+ * In the explorer, names are in neither markup nor scripts: the header has no `<`, and base64 has
+ * no special characters. A page from elsewhere than a file would fetch these two elements.
  *
- * The policy forbids everything but what the file holds itself: whatever a name might do, nothing
- * is loaded or sent.
+ * The content security policy forbids everything except what the file itself holds: whatever a name
+ * might do, nothing is loaded or sent.
  */
 #include "render/html.h"
 
@@ -61,7 +61,7 @@ static const char body[] =
 #include "render/explorer.html.h"
 	;
 
-/* Before anything is drawn, so that a dark page does not flash. */
+/* Runs before anything is drawn, so that a dark page does not flash. */
 static const char theme[] =
 	"document.documentElement.dataset.theme="
 	"matchMedia(\"(prefers-color-scheme: dark)\").matches?\"dark\":\"light\";";
@@ -110,7 +110,7 @@ static int write_page(const struct html *html)
 	return 0;
 }
 
-/* What 100 % is beyond the sum belongs to the root alone: a place that stays empty. */
+/* The part of 100 % beyond the sum belongs to the root alone: it stays empty. */
 static void widen_root(struct html *html)
 {
 	double total = html->options->total;

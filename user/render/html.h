@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * html: what the files that write the explorer share.
+ * html: shared by the files that write the explorer.
  *
- *	html.c         options → tree → page
- *	html_header.c  what is known of the recording, and how it looks: JSON
- *	html_static.c  what it is where scripts are forbidden
- *	html_data.c    frames and nodes, column by column: explorer_data.js says how they are coded
- *	explorer*.js   the page
+ *	html.c		options → tree → page
+ *	html_header.c	facts of the recording, and its look: JSON
+ *	html_static.c	the page where scripts are forbidden
+ *	html_data.c	frames and nodes, column by column: explorer_data.js defines the coding
+ *	explorer*.js	the page
  */
 #ifndef RENDER_HTML_H
 #define RENDER_HTML_H
@@ -31,24 +31,26 @@ struct html {
 	const struct picture_options *options;
 	const struct palette *palettes[N_PALETTE_PARTS];
 	enum profile_mode mode;
-	enum stacks_scale compared; /* of a comparison: what its widths mean */
-	unsigned int n_sides;	    /* that are told apart */
+	enum stacks_scale compared; /* of a comparison: the meaning of its widths */
+	unsigned int n_sides;	    /* 2 in comparisons and where running and waiting are drawn */
 	struct tree tree;
 	struct html_part parts[HTML_MOST_PARTS];
 	size_t n_parts;
 	size_t n_names;
-	/* Which fills frames have, and where those of a part and kind begin in the list of all. */
+	/*
+	 * The fills that frames use, and where those of a part and kind begin in the list of all.
+	 */
 	bool used[N_PALETTE_PARTS][N_FRAME_KINDS][PALETTE_MOST_SHADES];
 	unsigned int first_fill[N_PALETTE_PARTS][N_FRAME_KINDS];
 };
 
-/* Where running and waiting is told apart. */
+/* Whether running and waiting are distinguished. */
 static inline bool html_is_wall(const struct html *html)
 {
 	return html->mode == PROFILE_WALL && !html->stacks->is_comparison;
 }
 
-/* Whether weights are samples, each of which counts; else variances stand beside them. */
+/* Whether weights are counts of samples; otherwise they have variances. */
 static inline bool html_is_count(const struct html *html)
 {
 	return html->mode == PROFILE_ONCPU && !html->stacks->facts[SIDE_NEW].is_counted;

@@ -2,9 +2,9 @@
 /*
  * html_data: frames and nodes as the page reads them.
  *
- * Column by column, because what is alike then lies together: most nodes have one child (their
- * number in "up" is 0) and no weight of their own, so these columns nearly vanish when deflated. A
- * million nodes take about 3 MB.
+ * They are written column by column, which puts similar values next to each other: most nodes have
+ * one child (their number in "up" is 0) and no self weight, so these columns nearly vanish when
+ * deflated. A million nodes take about 3 MB.
  */
 #include "render/html.h"
 
@@ -44,7 +44,7 @@ static int put_number(struct html_part *part, uint64_t number)
 	return put_bytes(part, bytes, n);
 }
 
-/* One line of harmless UTF-8, whatever @text holds. */
+/* Writes one line of harmless UTF-8, whatever @text holds. */
 static int put_text(struct html_part *part, const char *text)
 {
 	int r = 0;
@@ -72,7 +72,7 @@ static struct html_part *add_part(struct html *html, const char *name)
 	return part;
 }
 
-/* Frames are in the order of their names: equal ones lie together. */
+/* Frames are in the order of their names: equal ones are neighbours. */
 static int put_names(struct html *html)
 {
 	const struct stacks *stacks = html->stacks;
@@ -115,7 +115,7 @@ static int put_modules(struct html *html)
 	return r;
 }
 
-/* What no recording of ours has looks like a note, as in look_of(). */
+/* Combinations that our recordings don't have look like a note, as in look_of(). */
 static enum frame_kind kind_in(enum palette_part part, enum frame_kind kind)
 {
 	return look_letter(LOOK(part, kind)) ? kind : FRAME_NOTE;
@@ -203,7 +203,7 @@ static int put_selfs(struct html *html, const char *name, int side)
 	return r;
 }
 
-/* Periods' lengths: of all, to half a percent. */
+/* Lengths of periods, to half a percent. */
 static int put_deviations(struct html *html, const char *name, int side)
 {
 	struct html_part *part = add_part(html, name);
@@ -255,7 +255,7 @@ void html_free_parts(struct html *html)
 		free(html->parts[i].bytes);
 }
 
-/* RFC 4648. What does not fill three bytes waits for the next piece. */
+/* RFC 4648. Bytes short of three wait for the next piece. */
 struct base64 {
 	FILE *out;
 	uint8_t rest[3];
@@ -283,7 +283,7 @@ static void write_base64(struct base64 *base64, const uint8_t *bytes, size_t n)
 	}
 }
 
-/* Hands @part to the compressor; @flush: Z_FINISH behind the last one. */
+/* Hands @part to the compressor; @flush: Z_FINISH for the last one. */
 static void deflate_part(z_stream *stream, struct base64 *base64, const struct html_part *part,
 			 int flush)
 {

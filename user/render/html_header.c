@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * html_header: what the page knows beside the data, as one JSON object: what was recorded, how
- * figures are told, colours, the length of each part of the data.
+ * html_header: everything the page knows beside the data, as one JSON object: the recording, the
+ * units of figures, colours, the length of each part of the data.
  */
 #include "render/html.h"
 
@@ -52,11 +52,11 @@ static const char *help_of(const struct html *html)
 
 	if (html->stacks->is_comparison)
 		return "Widths are both recordings together. A frame's colour is the change of "
-		       "what it weighs with all that it calls: red for more, blue for less, grey "
-		       "for no more than chance. The bar on its lower edge is the change of what "
-		       "it weighs alone. A dashed edge: only one of both recordings has it.";
+		       "its weight with everything that it calls: red for more, blue for less, "
+		       "grey for no more than chance. The bar on its lower edge is the change of "
+		       "its own weight. A dashed edge: only one of the recordings has it.";
 	if (html->stacks->facts[SIDE_NEW].is_unsampled)
-		return "Widths are the values that the file has.";
+		return "Widths are the values in the file.";
 	if (html->stacks->facts[SIDE_NEW].is_counted)
 		return "Widths are events, counted where they happened.";
 	return helps[html->mode];
@@ -131,7 +131,7 @@ static bool is_told(const struct html *html, enum palette_part part, enum frame_
 	return false;
 }
 
-/* What a legend says of the fills of one part and kind that frames have. */
+/* The legend's texts for the fills of one part and kind that frames use. */
 static void write_looks(const struct html *html, struct json *json, enum palette_part part,
 			enum frame_kind kind)
 {
@@ -245,7 +245,9 @@ static void write_noise(struct json *json, const char *key, const struct noise *
 	json_close(json, '}');
 }
 
-/* What a frame's runs say, by frame: the degrees, the dispersion, the slope; null: nothing. */
+/*
+ * The spread of a frame's own runs, by frame: the degrees, the dispersion, the slope; null: none.
+ */
 static void write_own_runs(const struct html *html, const struct judgement *judgement,
 			   struct json *json, enum gate_weight weight)
 {
@@ -266,7 +268,7 @@ static void write_own_runs(const struct html *html, const struct judgement *judg
 	json_close(json, ']');
 }
 
-/* What gate_dispersion() asks, for weights that filters make. */
+/* The inputs of gate_dispersion(), for weights that filters make. */
 static void write_model(const struct html *html, const struct judgement *judgement,
 			struct json *json)
 {
@@ -331,7 +333,7 @@ static void write_sides(const struct html *html, struct json *json)
 	for (unsigned int side = 0; side < html->n_sides; side++)
 		json_count(json, NULL, totals[side]);
 	json_close(json, ']');
-	/* What weights are times to be drawn. */
+	/* The factors of weights for drawing. */
 	json_open(json, "scales", '[');
 	for (unsigned int side = 0; side < html->n_sides; side++)
 		fprintf(json->stream, "%s%.17g", side ? "," : "",

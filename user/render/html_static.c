@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * html_static: what the page is where scripts are forbidden, as in mail, artifact viewers and under
- * the policies of some CI servers: a picture, and what ran and waited longest. The explorer takes
- * it out as it starts. Names are escaped here, as in all markup.
+ * html_static: the page where scripts are forbidden, as in mail, artifact viewers and under the
+ * policies of some CI servers: a picture, and what ran and waited longest. The explorer removes it
+ * when it starts. Names are escaped here, as in all markup.
  */
 #include "render/html.h"
 

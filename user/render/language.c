@@ -40,7 +40,7 @@ static bool has_any(const char *text, const char *const *list, size_t n)
 	return false;
 }
 
-/* A file of this suffix is named, as in `load config.py:12`. */
+/* Matches a file of this suffix, as in `load config.py:12`. */
 static bool names_file(const char *name, const char *suffix)
 {
 	size_t n = strlen(suffix);
@@ -60,7 +60,7 @@ static bool is_python(const char *name)
 	       has_any(name, marks, COUNT(marks));
 }
 
-/* A module of node's own, node:fs; not its C++, node::fs. */
+/* Matches a module of node's own, node:fs, but not its C++, node::fs. */
 static bool names_node_module(const char *name)
 {
 	for (const char *at = name; (at = strstr(at, "node:")); at++)
@@ -69,7 +69,7 @@ static bool names_node_module(const char *name)
 	return false;
 }
 
-/* V8 marks what it compiled by how well: ~interpreted, ^baseline, *optimized. */
+/* V8 marks code by how well it is compiled: ~interpreted, ^baseline, *optimized. */
 static bool is_javascript(const char *name)
 {
 	static const char *const prefixes[] = {
@@ -89,7 +89,7 @@ static bool is_perl(const char *name)
 	return starts(name, "Perl_") || names_file(name, ".pl") || names_file(name, ".pm");
 }
 
-/* Both spell it std::; these are the modules that only Rust has there. */
+/* C++ and Rust both have std::; these modules are only Rust's. */
 static const char *const rust_std[] = {"std::rt::",
 				       "std::sys::",
 				       "std::sys_common::",
@@ -118,7 +118,7 @@ static const char *const rust_std[] = {"std::rt::",
 				       "<std::",
 				       "<hashbrown::"};
 
-/* `::h` and 16 hexadecimal digits: the legacy mangling's hash. */
+/* `::h` and 16 hexadecimal digits: the hash of the legacy mangling. */
 static bool ends_in_rust_hash(const char *name)
 {
 	size_t n = strlen(name);
@@ -153,7 +153,9 @@ static bool is_java(enum frame_kind kind, const char *name)
 
 	if (starts_any(name, java_own, COUNT(java_own)) || has(name, ";::") || has(name, ";."))
 		return true;
-	/* github.com/… begins otherwise; com.example.Main and com/example/Main::run do not. */
+	/*
+	 * github.com/… begins differently; com.example.Main and com/example/Main::run do not match.
+	 */
 	if (starts_any(name, roots, COUNT(roots)) && !has(name, ".("))
 		return true;
 	return kind == FRAME_JIT && starts_any(name, stubs, COUNT(stubs));
@@ -175,7 +177,8 @@ static bool is_go(const char *name)
 		return false;
 	if (starts_any(name, go_own, COUNT(go_own)) || starts(name, "main.") || has(name, ".(*"))
 		return true;
-	/* golang.org/x/net/http2.Serve: a domain before the first slash, a package behind the last.
+	/*
+	 * golang.org/x/net/http2.Serve: a domain before the first slash, a package after the last.
 	 */
 	dot = strchr(name, '.');
 	return slash && dot && dot < strchr(name, '/') && strchr(slash, '.');
@@ -190,7 +193,7 @@ static bool is_cpp(const char *name)
 
 enum language language_of(enum frame_kind kind, const char *name, const char *module)
 {
-	/* Not a name at all: [libfoo.so.1+0x1a2b]. */
+	/* Not a name: [libfoo.so.1+0x1a2b]. */
 	if (name[0] == '[')
 		return LANGUAGE_C;
 	if (is_python(name) || ends(module, ".py"))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * language: which programming language a function was written in, by the look of its name.
+ * language: guesses the programming language of a function by its name.
  *
- * A guess: compilers leave marks in names (Rust's hashes and `as` in angle brackets, Go's packages
- * with slashes, V8's and the JVM's notation for what they compiled), files have suffixes. A name
- * without any mark is taken for C.
+ * Compilers leave marks in names (Rust's hashes and `as` in angle brackets, Go's packages with
+ * slashes, V8's and the JVM's notation for compiled code), and files have suffixes. A name without
+ * any mark counts as C.
  */
 #ifndef RENDER_LANGUAGE_H
 #define RENDER_LANGUAGE_H
@@ -26,7 +26,7 @@ enum language {
 /* @module: the file's name without folders, "" when unknown. @kind: code of any kind. */
 enum language language_of(enum frame_kind kind, const char *name, const char *module);
 
-/* Whether @name belongs to what comes with @language: its standard library, its runtime. */
+/* Whether @name belongs to the standard library or runtime of @language. */
 bool language_has(enum language language, const char *name);
 
 /* "C++" */

@@ -5,7 +5,7 @@
 
 static const struct {
 	char letter;
-	const char *text, *wall_text; /* wall_text: where running and waiting are told apart */
+	const char *text, *wall_text; /* wall_text: if running and waiting are distinguished */
 } looks[N_LOOKS] = {
 	[LOOK(PART_RUNNING, FRAME_USER)] = {'a', "running"},
 	[LOOK(PART_RUNNING, FRAME_KERNEL)] = {'b', "in the kernel"},
@@ -41,7 +41,7 @@ static enum palette_part part_of(const struct tree *tree, const struct tree_node
 										 : PART_PLAIN;
 }
 
-/* What no recording of ours has (a reason among wakers) looks like a note. */
+/* A combination that our recordings don't have (a reason among wakers) looks like a note. */
 unsigned int look_of(const struct tree *tree, const struct tree_node *node)
 {
 	enum palette_part part;

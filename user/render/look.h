@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * look: what the colours of a picture tell: the kind of frame, and the part of the picture. Each
+ * look: the meaning of a picture's colours: the kind of frame, and the part of the picture. Each
  * has a letter, which begins the classes of its frames; svg.js knows them, too.
  */
 #ifndef RENDER_LOOK_H
@@ -10,7 +10,7 @@
 #include "render/palette.h"
 
 #define LOOK(part, kind) ((part)*N_FRAME_KINDS + (kind))
-#define LOOK_ELIDED	 LOOK(N_PALETTE_PARTS, 0) /* of no palette: pale and hatched */
+#define LOOK_ELIDED	 LOOK(N_PALETTE_PARTS, 0) /* in no palette: pale and hatched */
 #define N_LOOKS		 (LOOK_ELIDED + 1)
 
 static inline enum palette_part look_part(unsigned int look)
@@ -24,16 +24,16 @@ static inline enum frame_kind look_kind(unsigned int look)
 }
 
 /*
- * The look of @node. Where both running and waiting is drawn (PROFILE_WALL), a frame belongs to
- * what most of its time is.
+ * The look of @node. If both running and waiting are drawn (PROFILE_WALL), the larger part of a
+ * frame's time decides.
  */
 unsigned int look_of(const struct tree *tree, const struct tree_node *node);
 
-/* 0: there is no such look. */
+/* 0: no such look. */
 char look_letter(unsigned int look);
 unsigned int look_of_letter(char letter);
 
-/* In the legend of a picture of @mode; NULL: it does not stand there. */
+/* The text in the legend of a picture of @mode; NULL: not shown there. */
 const char *look_text(unsigned int look, enum profile_mode mode);
 
 #endif

@@ -7,18 +7,18 @@
 #include "render/language.h"
 #include "render/render.h"
 
-/* Degrees and percents. Shades run from the first hue to the second. */
+/* Degrees and percentages. Shades run from the first hue to the second. */
 struct tint {
 	short hue_from, hue_to;
 	unsigned char saturation, light_from, light_to;
 };
 
-/* What code is told apart by, besides running in the kernel. */
+/* What distinguishes code, besides kernel and user. */
 enum scheme {
 	BY_KIND,
 	BY_LANGUAGE,
-	BY_FOCUS,  /* one language, what comes with it, C++, all others */
-	BY_MODULE, /* the file it is in */
+	BY_FOCUS,  /* one language, its library, C++, all others */
+	BY_MODULE, /* the file that contains it */
 };
 
 struct palette {
@@ -31,7 +31,7 @@ struct palette {
 #define WARM_INLINED [FRAME_INLINED] = {168, 186, 48, 66, 76}
 #define WARM_JIT     [FRAME_JIT] = {84, 112, 50, 62, 74}
 #define WARM_KERNEL  [FRAME_KERNEL] = {24, 32, 85, 64, 70}
-/* What is no code has the same colours in all palettes. */
+/* Frames that are not code have the same colours in all palettes. */
 #define NOTES                                                                                      \
 	[FRAME_NOTE] = {214, 224, 10, 76, 84}, [FRAME_RUNNING] = {10, 16, 90, 64, 70},             \
 	[FRAME_RUNNABLE] = {336, 346, 66, 80, 86}, [FRAME_WAITING] = {210, 222, 24, 70, 78}
@@ -74,8 +74,7 @@ static const struct palette palettes[] = {
 	{"aqua", ONE_HUE(172, 188)},
 	{"blue", ONE_HUE(206, 222)},
 	{"purple", ONE_HUE(270, 290)},
-	/* flamegraph.pl's: in chain, those who wake have another hue, which wakers have here
-	   always. */
+	/* From flamegraph.pl: in chain, wakers have another hue, which they always have here. */
 	{"wakeup", ONE_HUE(172, 188)},
 	{"chain", ONE_HUE(206, 222)},
 	{"language", {WARM_KERNEL, NOTES}, BY_LANGUAGE},
@@ -86,7 +85,7 @@ static const struct palette palettes[] = {
 	{"python", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_PYTHON},
 	{"rust", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_RUST},
 	{"go", {WARM_KERNEL, NOTES}, BY_FOCUS, LANGUAGE_GO},
-	/* Of parts: not for users to name. */
+	/* For parts; users can't choose them. */
 	{"running",
 	 {[FRAME_USER] = {40, 56, 88, 66, 78},
 	  [FRAME_KERNEL] = {20, 28, 84, 63, 70},
@@ -138,7 +137,7 @@ static uint32_t hash_text(const char *text, size_t n)
 	return hash ^ hash >> 16;
 }
 
-/* Ranges of hues that code of one kind falls into, by scheme. */
+/* The ranges of hues for code of one kind, by scheme. */
 enum focus_range {
 	FOCUS_OWN,
 	FOCUS_LIBRARY,
@@ -198,7 +197,7 @@ static enum focus_range focus_range(enum language focus, enum frame_kind kind, c
 	return language == LANGUAGE_CPP ? FOCUS_CPP : FOCUS_OTHER;
 }
 
-/* libc.so.6 and libc.so.7 are one: a module is named up to its version. */
+/* libc.so.6 and libc.so.7 are one: a module is identified without its version. */
 static unsigned int module_range(const char *module)
 {
 	const char *end = strstr(module, ".so");
@@ -284,7 +283,7 @@ uint32_t palette_hsl(double hue, double saturation, double light)
 
 static struct tint tint_of(const struct palette *palette, enum frame_kind kind, unsigned int range)
 {
-	/* Neighbours of a hue are told apart by their strength, too. */
+	/* Neighbouring hues also differ in strength. */
 	short hue = range * 360 / MODULE_HUES;
 	unsigned char strength = range % 2 ? 66 : 44;
 

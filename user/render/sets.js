@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// sets: the page of a folder of sets, made of the data that sets_page.c describes. A series is the sets of
-// one mode and event; each has a time line, and the chosen one its table.
+// sets: the page of a folder of sets, made from the data that sets_page.c describes. A series is the sets of
+// one mode and event; each has a time line, and the selected one has the table.
 const sets = (function () {
 "use strict";
 
@@ -59,7 +59,7 @@ function readSet(row, header) {
 		kernel: strings[kernel], command: strings[command]};
 }
 
-// The newest series comes first, of each the oldest set.
+// Newest series first, and in each the oldest set first.
 function readSeries(header) {
 	const found = new Map();
 	for (const row of header.sets) {
@@ -111,7 +111,7 @@ function weightText(series, weight) {
 	return series.unit === "microseconds" ? timeText(weight) : weight.toLocaleString("en");
 }
 
-// Of a second: of off-CPU time, how many threads waited on average.
+// Per second; for off-CPU time, how many threads waited on average.
 function rateText(series, rate) {
 	return series.unit === "microseconds" ? digits(rate / 1e6) + " s/s" : digits(rate) + " " + series.unit + "/s";
 }
@@ -132,7 +132,7 @@ const plural = (n, what) => n.toLocaleString("en") + " " + what + (n === 1 ? "" 
 
 // The time line.
 
-// Where times lie in [0, width]: long times in which nothing was recorded are cut out.
+// Maps times to [0, width]; long gaps without recordings are cut out.
 function scaleOf(list, width) {
 	const first = list[0].start;
 	const end = list.reduce((most, set) => Math.max(most, set.start + set.duration), 0);
@@ -173,7 +173,7 @@ function timeAt(scale, x) {
 	return Math.min(part.to, Math.max(part.from, part.from + (x - part.x) / scale.perMs));
 }
 
-// Neighbours that would be too narrow become one bar.
+// Neighbours that would be too narrow are joined into one bar.
 function barsOf(series, scale) {
 	const bars = [];
 	for (const set of series.sets) {
@@ -224,7 +224,7 @@ function drawBars(series, chart, bars, most) {
 	}
 }
 
-// Round times, as many as there is room for.
+// Round times, as many as fit.
 function drawTimes(chart, scale) {
 	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
 		172800, 604800, 1209600, 2592000, 7776000].map(seconds => seconds * 1000);
@@ -287,7 +287,7 @@ function draw(series) {
 	drawMarks(series);
 }
 
-// A click finds the set in the table; what is drawn from one place to another is the range it shows.
+// A click finds the set in the table; dragging selects the range it shows.
 function watchChart(series) {
 	const {chart} = series;
 	let from = null;
@@ -403,7 +403,7 @@ function showList() {
 		byId("range-text").textContent = timeOf(page.range.from) + " \u2013 " + timeOf(page.range.to);
 }
 
-// The rows stay: whoever walks them by keyboard does not lose their place.
+// The rows stay, so that keyboard users keep their place.
 function showPicked() {
 	for (const [i, row] of [...byId("rows").children].entries()) {
 		row.dataset.picked = page.picked.includes(page.list[i]);
@@ -455,7 +455,7 @@ function pick(set, isPicked) {
 	showPicked();
 }
 
-// What is read back best.
+// The format that can be read back best.
 function readable(set) {
 	for (const ending of [".folded", ".txt", ".pb.gz", ".speedscope.json", ".firefox.json"]) {
 		const file = set.files.find(one => one.name.endsWith(ending));
@@ -491,7 +491,7 @@ function copyCommand() {
 	setTimeout(() => { byId("copy").textContent = "Copy"; }, 2000);
 }
 
-// All of it.
+// Everything.
 
 function showFacts(header) {
 	const all = page.series.flatMap(series => series.sets);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * sets_page: constant texts around one JSON object, which has no `<`, in an element that browsers
- * do not run; so names stand in neither markup nor scripts. sets.js makes all of the page of it.
+ *do not run: names are in neither markup nor scripts. sets.js makes the whole page from it.
  *
  *	{"version":…, "made":ms, "older":…, "modes":[…], "strings":[…],
  *	 "sets":[[name, mode, event, unit, start ms, duration ms, windows, samples, total,
  *		  complete %, loss %, [loss, n, …], [function, module, self, …], [file, bytes, …],
  *		  host, kernel, command line]…]}		the oldest first
  *
- * Names and all that repeats are numbers in the list of strings, which has only what is used.
+ * Names and other repeated texts are numbers in the list of strings, which has only those in use.
  */
 #include "render/sets_page.h"
 
@@ -30,16 +30,16 @@ static const char script[] =
 #include "render/sets.js.h"
 	;
 
-/* Before anything is drawn, so that a dark page does not flash. */
+/* Runs before anything is drawn, so that a dark page does not flash. */
 static const char theme[] =
 	"document.documentElement.dataset.theme="
 	"matchMedia(\"(prefers-color-scheme: dark)\").matches?\"dark\":\"light\";";
 
 struct page {
 	const struct sets *sets;
-	size_t first; /* the oldest set that is shown */
+	size_t first; /* the oldest set shown */
 	struct json json;
-	uint32_t *numbers; /* of strings, in the order of their first use, + 1; 0: not used */
+	uint32_t *numbers; /* of strings, in order of their first use, + 1; 0: unused */
 	uint32_t *used;	   /* string ids in that order */
 	uint32_t n_used;
 };

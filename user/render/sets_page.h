@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sets_page: the list of a folder of sets as one page that needs nothing else: a time line, and a
- * table with links to the files.
+ * sets_page: the list of a folder of sets as one self-contained page: a time line, and a table with
+ * links to the files.
  */
 #ifndef RENDER_SETS_PAGE_H
 #define RENDER_SETS_PAGE_H
@@ -10,7 +10,7 @@
 
 #include "core/sets.h"
 
-/* Of older sets it is only said how many there are. */
+/* Older sets are only counted. */
 #define SETS_PAGE_MOST 10000
 
 /* Errors: -ENOMEM; a failed write shows in ferror(@stream). */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * svg: a flame graph as one file that needs nothing else.
+ * svg: writes a flame graph as one self-contained file.
  *
- * What is written is a finished picture, whose tooltips and labels are markup, for whatever runs no
- * scripts; then the tree as numbers, and the script. That drops the frames it finds, and draws its
- * own from the tree: it fits them to the window and adds zoom, search and the details line.
+ * First comes a finished picture, with tooltips and labels as markup, for viewers without scripts;
+ * then the tree as numbers, and the script. The script drops the frames it finds and draws its own
+ * from the tree: it fits them to the window and adds zoom, search and the details line.
  *
- * However large a profile is, its picture is not: what is narrower than it could be seen, and what
- * is beyond DEFAULT_MAX_FRAMES, is elided by tree_build(), and the frames' names share a budget
- * (svg_lines.c).
+ * A picture has a bounded size, however large the profile: tree_build() elides frames that are too
+ * narrow to see or beyond DEFAULT_MAX_FRAMES, and the frames' names share a budget (svg_lines.c).
  */
 #include "render/svg.h"
 
@@ -58,7 +57,7 @@ static void set_sizes(struct svg *svg)
 		svg->font_size * (options->font_width > 0 ? options->font_width : DEFAULT_COLUMN);
 }
 
-/* Returns false if there is no palette of the name that was asked for. */
+/* Returns false if there is no palette of the requested name. */
 static bool find_palettes(struct svg *svg)
 {
 	for (int part = 0; part < N_PALETTE_PARTS; part++)
@@ -66,7 +65,7 @@ static bool find_palettes(struct svg *svg)
 	return svg->palettes[PART_PLAIN] != NULL;
 }
 
-/* What 100 % is beyond the sum belongs to the root alone: a place that stays empty. */
+/* The part of 100 % beyond the sum belongs to the root alone: it stays empty. */
 static uint64_t beyond_sum(const struct svg *svg)
 {
 	double total = svg->options->total;
@@ -129,7 +128,7 @@ static void write_head(const struct svg *svg)
 
 static void write_script(const struct svg *svg)
 {
-	/* In a block: pages may hold more than one picture. */
+	/* In a block: pages may hold several pictures. */
 	fputs("<script><![CDATA[\n{\n", svg->out);
 	fputs(flame_js /* ours */, svg->out);
 	fputs(svg_parts_js /* ours */, svg->out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// svg: makes the picture interactive: drops the frames that the file has for whatever runs no scripts, and
-// draws its own from the tree beside them (svg_lines.c says how it is written). Names reach the
-// document as text only.
+// svg: makes the picture interactive: drops the frames that the file has for viewers without scripts, and
+// draws its own from the tree next to them (svg_lines.c defines the format). Names reach the document as
+// text only.
 (function () {
 "use strict";
 const {NS, add, addButton, fitElement, box, makePaths} = svgParts;
@@ -35,11 +35,11 @@ const sides = tree ? tree.sides : [], whole = sides.map((side) => side.total[0])
 const nameOf = (i) => lines[tree.frame[i]].name;
 const lookOf = (i) => lines[tree.frame[i]].look;
 
-// What is shown, and what the address says behind its #.
+// The current view, as the fragment of the address has it.
 let view = 0, widths = "both", hits = null, matchCase = false; // hits: by line
 let width = 0, columnWidth = 6.63;
 
-// What the weights of each side are times to be drawn.
+// The factors of each side's weights for drawing.
 let scales = [];
 
 function setWidths(to) {
@@ -55,7 +55,7 @@ const isHit = (i) => hits !== null && hits[tree.frame[i]];
 
 // Figures.
 
-// One text, or in a comparison two: of the total and of the self weight.
+// One text, or in a comparison two: for the total and for the self weight.
 function figures(i) {
 	const n = counts.get(i), elided = n ? flame.count(n) + (n === 1 ? " frame, " : " frames, ") : "";
 	if (!options.compared) {
@@ -74,7 +74,7 @@ function figures(i) {
 
 const rows = [], rectOf = new Map();
 
-// The node of an element; -1: it is no frame.
+// The node of an element; -1: not a frame.
 function nodeOf(element) {
 	return element && element.dataset && "n" in element.dataset ? Number(element.dataset.n) : -1;
 }
@@ -126,7 +126,7 @@ function drawLabel(row, i, left, room, flags) {
 	row.texts.push(label);
 }
 
-// Below what a frame is wide itself: how its own weight changed.
+// The change of a frame's own weight, below its part without children.
 function drawStripe(row, i, end, room) {
 	const tone = tones[i][1];
 	const own = sides.reduce((sum, side, s) => sum + side.self[i] * scales[s], 0) * room / tree.width[i];
@@ -140,7 +140,7 @@ function addPiece(paths, name, piece) {
 	(paths[name] || (paths[name] = [])).push(piece);
 }
 
-// Narrow frames that touch and look the same are one piece of a path.
+// Adjacent narrow frames with the same look are one piece of a path.
 function narrowClass(i) {
 	return (colorOf(i) || lines[tree.frame[i]].narrow) + (isHit(i) ? " hit" : "");
 }
@@ -162,7 +162,7 @@ function draw() {
 		rectOf.get(focused).focus({preventScroll: true});
 }
 
-// One frame can be reached by Tab; from there, arrows go on.
+// One frame can be reached by Tab; arrows go on from there.
 let reachable = null;
 
 function makeReachable(i) {
@@ -177,7 +177,7 @@ function makeReachable(i) {
 		figures(i).join("; "));
 }
 
-// Header and footer stay in the window when the picture is taller than it.
+// Header and footer stay in the window if the picture is taller than it.
 
 let footerHeight = FOOTER;
 
@@ -188,8 +188,8 @@ function stick() {
 	footer.setAttribute("transform", "translate(0 " + (bottom - footerHeight) + ")");
 }
 
-// The details: one line, on a phone the name and the figures have one each; the figures of a comparison
-// are two.
+// The details: one line; on a phone, the name and the figures have a line each; a comparison has
+// two lines of figures.
 
 const detailLines = [];
 let told = null;
@@ -215,12 +215,12 @@ const items = Array.from(legend.children, (group) => {
 let legendLines = 1;
 const legendSize = items.reduce((sum, item) => sum + item.size, -GAP);
 
-// The details need half of the footer; where the legend has no other half, it gives way to them.
+// The details need half of the footer; if the legend needs more than the other half, it shrinks.
 function legendRoom() {
 	return width < PHONE || 2 * legendSize > width ? 0 : legendSize + 10;
 }
 
-// In one line at the right, or in as many as it takes.
+// In one line at the right, or in as many as necessary.
 function placeLegend() {
 	let x = Math.max(MARGIN, width - MARGIN - legendSize), y = 0;
 	for (const {group, size} of items) {
@@ -244,7 +244,7 @@ function tell(i) {
 		if (!options.compared && view && tree.depth[i] >= tree.depth[view])
 			parts[0] += ", " + flame.percent(sides[0].total[i], sides[0].total[view]) + " of " + view1;
 	}
-	// On a phone, the legend goes below notes, if the footer has the lines.
+	// On a phone, the legend goes below the notes, if the footer has room.
 	const isBelow = told === null && width < PHONE && notes && FOOTER + legendLines * LINE <= footerHeight;
 	legend.setAttribute("transform", "translate(0 " + (isBelow ? LINE : 0) + ")");
 	legend.style.display = parts[0] && !legendRoom() && !isBelow ? "none" : "";
@@ -255,7 +255,7 @@ function tell(i) {
 		tellName(i, parts);
 }
 
-// On a phone, the name and the figures have lines of their own; what is too long for one is two.
+// On a phone, the name and the figures have lines of their own; long ones take two.
 function tellLines(name, parts) {
 	const room = width - 2 * MARGIN;
 	let k = 0;
@@ -274,7 +274,7 @@ function tellLines(name, parts) {
 	}
 }
 
-// A long name gives way to the figures behind it.
+// A long name is cut to leave room for the figures.
 function tellName(i, parts) {
 	const name = (options.type ? options.type + " " : "") + nameOf(i), kind = LOOKS[lookOf(i)] || "";
 	if (width < PHONE) {
@@ -292,7 +292,7 @@ function tellName(i, parts) {
 		fitElement(detailLines[1], parts[1], width - 2 * MARGIN);
 }
 
-// The controls: made here, as they do nothing without a script.
+// The controls are made here, since they do nothing without a script.
 
 const reset = addButton(header, "reset", "Reset zoom", "Reset zoom", 84, () => zoom(0));
 const side = addButton(header, "side", WIDTHS.both, "", 88, switchSide);
@@ -314,10 +314,10 @@ let isSearchOpen = false;
 
 const captions = [".title", ".subtitle", ".facts"].map((name) => header.querySelector(name));
 const texts = captions.map((line) => (line.querySelector("title") || line).textContent);
-// The last child is the text that is seen; a tooltip may come before it.
+// The last child is the visible text; a tooltip may precede it.
 captions.forEach((line) => line.lastChild.nodeType === 3 || line.append(""));
 
-// From the right edge on; what is left of their line is the title's, if it is worth it.
+// Placed from the right edge; the title gets the rest of the line if that is worth it.
 function placeControls() {
 	let x = width - MARGIN;
 	const place = (element, isShown) => {
@@ -347,7 +347,7 @@ function placeControls() {
 	sensitive.setAttribute("aria-pressed", matchCase);
 }
 
-// Which side's weights are drawn as widths.
+// The side whose weights are drawn as widths.
 
 function switchSide() {
 	const all = Object.keys(WIDTHS);
@@ -356,7 +356,7 @@ function switchSide() {
 	remember(true);
 }
 
-// After a change of what is shown.
+// Call it after each change of the view.
 function show() {
 	if (tree) {
 		side.caption.textContent = WIDTHS[widths];
@@ -432,8 +432,8 @@ input.addEventListener("input", () => {
 	timer = setTimeout(searchNow, 80);
 });
 
-// Links: the address of a picture that is shown by itself says what is seen of it. isStep: one that the
-// back button takes back.
+// Links: the address of a standalone picture describes its view. isStep: adds an entry that the
+// back button undoes.
 
 function remember(isStep) {
 	const link = flame.writeLink({zoom: tree && view ? flame.nodeLink(tree, view, nameOf) : "",
@@ -443,7 +443,7 @@ function remember(isStep) {
 	try {
 		history[isStep ? "pushState" : "replaceState"](null, "", location.href.split("#")[0] + link);
 	} catch (error) {
-		// A page that has no address of its own: there is nothing to copy.
+		// A page without an address of its own: there is nothing to copy.
 	}
 }
 
@@ -500,7 +500,7 @@ function onFrameKey(event) {
 	}
 }
 
-// Pictures in a page take no plain keys from it. A second Ctrl-F is the browser's own.
+// Pictures in a page leave plain keys to it. A second Ctrl-F goes to the browser.
 function opensSearch(event) {
 	const isCommand = event.ctrlKey || event.metaKey;
 	return (isCommand && !event.altKey && event.key.toLowerCase() === "f") || event.key === "F3" ||
@@ -533,7 +533,7 @@ function frameAt(event) {
 		return nodeOf(event.target);
 	const left = event.clientX - svg.getBoundingClientRect().left - MARGIN;
 	const scale = tree.width[view] / (width - 2 * MARGIN);
-	// The pointer stands on whole pixels, which hold more than one frame, or most of none.
+	// Pointer positions are whole pixels, which may hold several frames.
 	for (const offset of [0, 0.5, 1, -0.5, 1.5, -1]) {
 		const i = flame.nodeAt(tree, view, depth, tree.start[view] + (left + offset) * scale);
 		if (i >= 0)
@@ -578,7 +578,7 @@ if (tree) {
 	picture.addEventListener("mouseleave", () => tell(null));
 	picture.addEventListener("keydown", onFrameKey);
 }
-// On the window: an SVG element that listens for focus becomes focusable itself.
+// Listen on the window: an SVG element that listens for focus becomes focusable itself.
 window.addEventListener("focusin", (event) => nodeOf(event.target) >= 0 && tell(nodeOf(event.target)));
 window.addEventListener("keydown", onKey);
 window.addEventListener("scroll", stick, {passive: true});
@@ -589,7 +589,7 @@ if (standalone) {
 }
 const staticWidth = Number(svg.getAttribute("width"));
 svg.setAttribute("width", "100%");
-svg.setAttribute("role", "group"); // not one image any more: what is in it can be reached
+svg.setAttribute("role", "group"); // no longer one image: its parts can be reached
 svg.removeAttribute("viewBox");
 details.setAttribute("role", "status");
 width = svg.getBoundingClientRect().width || staticWidth;

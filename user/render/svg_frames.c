@@ -5,13 +5,13 @@
  *	<g class="row">
  *	  <path class="LOOKSHADE" d="…"/> …
  *	  <rect class="LOOKSHADE" …><title>NAME (FIGURES)</title></rect> …
- *	  <path class="line-TONE" d="…"/> …		in a comparison: the change of self weights
+ *	  <path class="line-TONE" d="…"/> …  in a comparison: the change of self weights
  *	  <g class="labels"><text>NAME</text> …</g>
  *	</g>
  *
- * A large profile has mostly frames too narrow to point at, and elements are what a browser spends
- * its time on. So those share a path for each colour, a piece for each run of them; only wider ones
- * are a rect.
+ * In a large profile most frames are too narrow to point at, and a browser's time goes into
+ * elements. So narrow frames share a path per colour, with a piece for each run of them; only wider
+ * ones are a rect.
  */
 #include "render/facts.h"
 #include "render/svg.h"
@@ -26,13 +26,13 @@
 #define STRIPE_HEIGHT 3
 #define LEAST_STRIPE  6.0
 
-/* Counting sort by depth; within a row the tree's order is that from left to right. */
+/* Counting sort by depth; within a row, the tree's order is from left to right. */
 int svg_make_rows(struct svg *svg)
 {
 	const struct tree *tree = &svg->tree;
 
 	svg->n_rows = (size_t)tree->max_depth + 1;
-	/* Counted two places to the right; then each start moves to its row's end. */
+	/* Count two places to the right; then each start moves to its row's end. */
 	svg->rows = calloc(svg->n_rows + 2, sizeof *svg->rows);
 	svg->row_nodes = calloc(tree->n_nodes, sizeof *svg->row_nodes);
 	if (!svg->rows || !svg->row_nodes)
@@ -94,13 +94,13 @@ static void write_frame(const struct svg *svg, size_t i)
 	fputs(")</title></rect>\n", svg->out);
 }
 
-/* Paths of what lies at one height of a row, one for each color. */
+/* Paths at one height of a row, one per colour. */
 struct run {
 	double from, to;
 	bool is_open;
 };
 
-/* Of a run of narrow frames: from the left edge of the first to the right edge of the last. */
+/* Writes a run of narrow frames: from the left edge of the first to the right edge of the last. */
 static void write_run(const struct svg *svg, const struct run *run)
 {
 	fputc('M', svg->out);
@@ -112,7 +112,7 @@ static void write_run(const struct svg *svg, const struct run *run)
 	fputc('z', svg->out);
 }
 
-/* What narrow frames are drawn in: the middle shade of theirs, in a comparison their tone. */
+/* Narrow frames have the middle shade of theirs, in a comparison their tone. */
 #define N_SHADED (N_LOOKS * PALETTE_MOST_SHADES)
 #define N_COLORS (N_SHADED + N_TONES)
 
@@ -183,8 +183,8 @@ static void write_all_narrow(const struct svg *svg, const uint32_t *nodes, size_
 }
 
 /*
- * The change of a node's own weight is a stripe below what it is wide itself, behind its children.
- * Where it has none, its fill tells.
+ * A stripe shows the change of a node's own weight: below the part without children, after them. If
+ * all of the node is such a part, its fill shows it.
  */
 static bool has_stripe(const struct svg *svg, size_t i)
 {
@@ -222,7 +222,7 @@ static void write_stripes(const struct svg *svg, const uint32_t *nodes, size_t n
 	fputs("/>\n", svg->out);
 }
 
-/* Where colours are not seen, a sign tells more from less. */
+/* A sign shows the direction to people who can't distinguish the colours. */
 static void write_label(const struct svg *svg, size_t i)
 {
 	const struct tree_node *node = &svg->tree.nodes[i];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * svg_lines: how frames look, and the data that the script draws from.
+ * svg_lines: the looks of frames, and the data that the script draws from.
  *
- * <metadata id="frames"> has a line `CLASS NAME` for each frame that looks different, CLASS being
- * the letter of its look and its shade. <metadata id="nodes"> has the tree in depth-first order, a
- * line of numbers for each node:
+ * <metadata id="frames"> has a line `CLASS NAME` for each distinct frame; CLASS is the letter of
+ *its look and its shade. <metadata id="nodes"> has the tree in depth-first order, a line of numbers
+ *for each node:
  *
- *	UP FRAME SELF		UP: how many levels above where the node before it would have a
- *				child; FRAME: its line, from 0; SELF: its own weight
- *	UP FRAME NEW BASE TONES	in a comparison: its own weight on both sides, and the tones of its
- *				total and its self weight as two digits
- *	… N			behind these, of what is elided: how many nodes it stands for
+ *	UP FRAME SELF			UP: how many levels above where the previous node would
+ *					have a child; FRAME: its line, from 0; SELF: its own weight
+ *	UP FRAME NEW BASE TONES		in a comparison: its own weight on both sides, and the tones
+ *					of its total and its self weight as two digits
+ *	… N				appended for an elided node: how many nodes it replaces
  *
- * Names are the bulk of a picture of C++: each stands here once, and once in every tooltip. So what
- * exceeds NAMES_BYTES is taken from the longest ones.
+ * In a picture of C++, names are most of the file: each occurs once here, and once in every
+ * tooltip. So the longest ones are cut to fit NAMES_BYTES.
  */
 #include "render/svg.h"
 
@@ -55,7 +55,8 @@ static int add_line(struct svg *svg, const struct tree_node *node, unsigned int 
 	return 0;
 }
 
-/* Where the number of a node's line is kept, plus 1: by frame and part; root and elided ones last.
+/*
+ * The slot for the number of a node's line, plus 1: by frame and part; root and elided ones last.
  */
 static uint32_t *slot_of(const struct svg *svg, uint32_t *slots, const struct tree_node *node,
 			 unsigned int look)

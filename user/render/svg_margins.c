@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * svg_margins: what stands above and below the frames. The script writes what does not fit into the
- * window anew: each line has its whole text as a tooltip.
+ * svg_margins: the parts above and below the frames. The script refits lines that are too long for
+ * the window: each has its whole text as a tooltip.
  */
 #include "render/svg.h"
 
@@ -16,14 +16,14 @@
 #define HEADER_COLUMN 6.4
 #define TITLE_COLUMN  10
 #define LEGEND_GAP    14
-#define LEGEND_BOX    16 /* with the space behind it */
+#define LEGEND_BOX    16 /* with the space after it */
 
 static const char *text_of(const struct svg *svg, uint32_t id)
 {
 	return strings_get(&svg->stacks->strings, id);
 }
 
-/* One line, the caller's to free; NULL: no memory. */
+/* One line, for the caller to free; NULL: no memory. */
 static char *make_facts(const struct svg *svg)
 {
 	char *lines = picture_facts(&svg->tree, svg->options), *rest = lines, *text = NULL;
@@ -44,7 +44,7 @@ static char *make_facts(const struct svg *svg)
 	return text;
 }
 
-/* The caller's to free; NULL: no memory. */
+/* The caller frees it; NULL: no memory. */
 static char *make_subtitle(const struct svg *svg)
 {
 	const struct stacks_facts *facts = svg->stacks->facts;
@@ -90,7 +90,7 @@ int svg_write_header(const struct svg *svg)
 	return facts && subtitle ? 0 : -ENOMEM;
 }
 
-/* What the legend has: boxes of a class each, and a text behind them. */
+/* The legend's items: boxes with a class each, then a text. */
 #define MOST_BOXES 3
 
 struct item {
@@ -104,8 +104,8 @@ struct item {
 
 struct legend {
 	struct item items[MOST_ITEMS];
-	unsigned int n, n_shown; /* where not all have room, the script shows the others */
-	unsigned int width;	 /* of those that are shown */
+	unsigned int n, n_shown; /* the script shows those without room */
+	unsigned int width;	 /* of those shown */
 };
 
 static unsigned int item_width(const struct item *item)
@@ -130,7 +130,7 @@ static struct item *find_item(struct legend *legend, const char *text)
 	return NULL;
 }
 
-/* One more box before a text that stands there already: running and waiting have colours each. */
+/* Adds a box to an existing item: running and waiting have separate colours. */
 static void add_box(struct legend *legend, struct item *item, const char *class)
 {
 	if (item->n_classes == MOST_BOXES)
@@ -141,8 +141,8 @@ static void add_box(struct legend *legend, struct item *item, const char *class)
 }
 
 /*
- * Shades that the palette has a text for are told apart by it, whatever their look; all others by
- * their look.
+ * Shades with a text in the palette are listed by it, whatever their look; all others by their
+ * look.
  */
 static void add_look(const struct svg *svg, struct legend *legend, unsigned int look)
 {
@@ -217,8 +217,10 @@ static void write_item(const struct svg *svg, const struct item *item, unsigned 
 		12 * (item->n_classes - 1) + LEGEND_BOX, item->text /* ours */);
 }
 
-/* Right-aligned, where notes leave it room: they can be any text, and the legend is in all
- * pictures. */
+/*
+ * Right-aligned, as far as notes leave room: these can be any text, while every picture has a
+ * legend.
+ */
 static void write_legend(const struct svg *svg, const struct legend *legend)
 {
 	unsigned int x = svg->width - SVG_MARGIN + LEGEND_GAP - legend->width;
@@ -238,7 +240,7 @@ static void write_notes(const struct svg *svg, const struct legend *legend)
 	if (!svg->options->notes)
 		return;
 	room -= legend->width < room ? legend->width : room;
-	/* The script makes room where there is none. */
+	/* The script makes room if there is none. */
 	text_write(svg->out, svg->options->notes, room / HEADER_COLUMN);
 }
 

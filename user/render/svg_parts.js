@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// svg_parts: what svg.js is made of: the data that it reads (svg_lines.c says how it is written), figures,
-// worded as in svg_text.c, text that fits, shapes.
+// svg_parts: parts of svg.js: reading its data (svg_lines.c defines the format), figures worded as in
+// svg_text.c, fitting text, shapes.
 const svgParts = (function () {
 "use strict";
 const NS = "http://www.w3.org/2000/svg";
@@ -10,7 +10,7 @@ const MINUS = "\u2212", ARROW = " \u2192 ";
 // By the digits of tones.
 const VERDICTS = {0: ", within noise", 7: ", new", 8: ", gone"};
 
-// Lines `CLASS NAME`. narrow: the class of a frame too narrow to tell names apart.
+// Reads lines `CLASS NAME`. narrow: the class of a frame too narrow to distinguish names.
 function readLines(options, text) {
 	return text.split("\n").map((line) => {
 		const space = line.indexOf(" "), look = line[0], shade = Number(line.slice(1, space));
@@ -20,7 +20,7 @@ function readLines(options, text) {
 	});
 }
 
-// {tree, tones: by node; counts: of what is elided, by node: how many frames}
+// {tree, tones: by node; counts: of elided nodes, how many frames}
 function readTree(options, lines, text) {
 	const numbers = text.split(/\s+/);
 	const up = [], frame = [], selfs = options.compared ? [[], []] : [[]], tones = [], counts = new Map();
@@ -69,7 +69,7 @@ function fitPhone(svg) {
 	svg.prepend(viewport);
 }
 
-// Text that fits: an element in a proportional font, by measuring.
+// Fits text by measuring: an element in a proportional font.
 function fitElement(element, text, room) {
 	element.lastChild.nodeValue = text;
 	if (element.getComputedTextLength() <= room)
@@ -101,7 +101,7 @@ function ratio(base, now, tone) {
 	return part + (VERDICTS[tone] || "") + ")";
 }
 
-// whole: what the sides weigh.
+// whole: the sides' total weights.
 function change(options, whole, base, now, tone) {
 	const weights = weight(options, base) + ARROW + weight(options, now);
 	const from = whole[1] ? 100 * base / whole[1] : 0, to = whole[0] ? 100 * now / whole[0] : 0;
@@ -117,8 +117,7 @@ function change(options, whole, base, now, tone) {
 	return from.toFixed(2) + "%" + ARROW + to.toFixed(2) + "% (" + points + ", " + weights;
 }
 
-// What a character of the labels takes: exact where all are equally wide; else an average with something
-// to spare.
+// The width of a label's character: exact for monospaced fonts, else an average with some reserve.
 function columnWidth(options, labels) {
 	const measure = (text) => {
 		const probe = add(labels, "text", {}, text.repeat(10));

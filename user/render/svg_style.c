@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * svg_style: the style sheet. Fills are the same in light and dark, and all are light enough for
- * dark labels; what lies around the frames follows the reader's scheme, unless the background is a
- * colour of the user's: then ink is what can be read on it.
+ * svg_style: the style sheet. Fills are the same in light and dark, and light enough for dark
+ * labels. The surroundings of the frames follow the reader's colour scheme, unless the user set the
+ * background to a colour: then the ink is chosen to be readable on it.
  */
 #include "render/svg.h"
 
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Colours around the frames. @up: of frames above the one that is zoomed to. */
+/* Colours around the frames. @up: for frames above the zoomed one. */
 struct theme {
 	const char *ink, *soft, *faint, *line, *button, *edge, *field, *focus, *up, *up_ink;
-	const char *unmatched; /* labels of frames that a search left out */
+	const char *unmatched; /* labels of frames that a search does not match */
 	double unmatched_fill; /* their opacity */
 };
 
@@ -44,7 +44,7 @@ static const struct theme dark = {.ink = "#e7e9ee",
 				  .unmatched = "#f1f2f5",
 				  .unmatched_fill = 0.25};
 
-/* From the picture's top to its bottom; flamegraph.pl's names. */
+/* From the picture's top to its bottom; names from flamegraph.pl. */
 struct sheet {
 	const char *name, *top, *end, *dark_top, *dark_end;
 };
@@ -59,7 +59,7 @@ static const struct sheet sheets[] = {
 
 const char *const picture_backgrounds[] = {"yellow", "blue", "green", "grey", NULL};
 
-/* Of #rrggbb; -1: it is none. */
+/* Parses #rrggbb; -1: invalid. */
 static long parse_color(const char *text)
 {
 	if (strlen(text) != 7 || text[0] != '#' || strspn(text + 1, "0123456789abcdefABCDEF") != 6)
@@ -67,7 +67,7 @@ static long parse_color(const char *text)
 	return strtol(text + 1, NULL, 16);
 }
 
-/* Whether dark ink can be read on it: by its luminance, without the last word in accuracy. */
+/* Whether dark ink is readable on it: by its approximate luminance. */
 static bool is_light(long color)
 {
 	double red = (color >> 16) / 255.0, green = (color >> 8 & 255) / 255.0,
@@ -144,7 +144,7 @@ static void write_themes(const struct svg *svg)
 	fputs("}\n", svg->out);
 }
 
-/* Only what can be part of a list of families: letters, digits, commas, … */
+/* Writes only characters of a list of families: letters, digits, commas, … */
 static void write_family(FILE *out, const char *text)
 {
 	for (; *text; text++)
@@ -244,7 +244,7 @@ static void write_hatch(FILE *out, const char *id, uint32_t ground, uint32_t lin
 
 void svg_write_definitions(const struct svg *svg)
 {
-	/* Header and footer stay where they are when the picture scrolls: each has one colour. */
+	/* Header and footer stay in place when the picture scrolls: each has one colour. */
 	fprintf(svg->out,
 		"<defs>\n<linearGradient id=\"paper\" x2=\"0\" y2=\"1\"><stop class=\"top\" "
 		"offset=\"%.3f\"/><stop class=\"end\" offset=\"%.3f\"/></linearGradient>\n",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * svg_text: names and figures, as the static picture tells them. svg.js words them alike.
- */
+/* svg_text: names and figures of the static picture. svg.js words them alike. */
 #include "render/svg.h"
 
 #include <inttypes.h>
@@ -15,7 +13,7 @@
 #define ARROW	 " \u2192 "
 #define MINUS	 "\u2212"
 
-/* The end of @text that takes at most @columns. */
+/* The longest end of @text that fits in @columns. */
 static const char *last_columns(const char *text, size_t columns)
 {
 	size_t left = text_columns(text);
@@ -27,7 +25,7 @@ static const char *last_columns(const char *text, size_t columns)
 
 void svg_write_text(const struct svg *svg, FILE *out, const char *text, size_t columns)
 {
-	/* Nothing has more columns than bytes. */
+	/* Text never has more columns than bytes. */
 	if (columns == SIZE_MAX || strlen(text) <= columns) {
 		text_write(out, text, SIZE_MAX);
 	} else if (svg->options->cut_left && columns && text_columns(text) > columns) {
@@ -56,7 +54,7 @@ static const char *sign(double change)
 	return change < 0 ? MINUS : "+";
 }
 
-/* What there is to say of @tone besides its figures. */
+/* The words for @tone beside its figures. */
 static const char *verdict(enum tone tone)
 {
 	switch (tone) {
@@ -67,7 +65,7 @@ static const char *verdict(enum tone tone)
 	}
 }
 
-/* What a change begins with is written already. */
+/* The caller has written the beginning of the change. */
 static void write_ratio(FILE *out, double base, double new_, enum tone tone)
 {
 	if (base > 0)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * svg_tones: what changed, node by node, as the tables of the same comparison have it; a picture
- * alone looks at all its nodes together. See judgement.h.
+ * svg_tones: the changes node by node, as in the tables of the same comparison; a picture alone
+ * tests all its nodes together. See judgement.h.
  */
 #include "render/svg.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What changes are parts of. */
+/* The whole that changes are parts of. */
 static double whole_of(const struct svg *svg)
 {
 	const uint64_t *totals = svg->stacks->totals;

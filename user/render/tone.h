@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * tone: the colours of a comparison. A tone says which way a weight went, and how far.
- */
+/* tone: the colours of a comparison. A tone gives the direction of a change and its size. */
 #ifndef RENDER_TONE_H
 #define RENDER_TONE_H
 
 #include "compare/compare.h"
 
 enum tone {
-	TONE_SAME, /* or no more than chance */
+	TONE_SAME, /* within chance */
 	TONE_GREW_LITTLE,
 	TONE_GREW,
 	TONE_GREW_MUCH,
@@ -21,19 +19,18 @@ enum tone {
 };
 
 /*
- * How much: a change of at least 1 % of the whole, and of at least a fifth of what it is a change
- * of (change_strength()), is much; one below 0.1 % of the whole, or below a twentieth, is little.
- * @whole: in the unit of
- * @change, 1 where shares are compared.
+ * The size: a change is much if it is at least 1 % of the whole and at least a fifth of its own
+ * size (change_strength()); it is little below 0.1 % of the whole, or below a twentieth. @whole: in
+ * the unit of @change, 1 for shares.
  */
 enum tone tone_of(const struct change *change, double whole);
 
-/* What labels begin with, for those who don't see colours; "" of what is the same. */
+/* The beginning of a label, for people who can't distinguish the colours; "" if unchanged. */
 const char *tone_sign(enum tone tone);
 
 /*
- * 0xRRGGBB, light enough for PALETTE_INK, and the same strong enough for a line. @negate: blue is
- * what grew. TONE_GONE is hatched: its fill's lines are those of tone_hatch().
+ * 0xRRGGBB: a fill light enough for PALETTE_INK, and the same strong enough for a line. @negate:
+ * blue if it grew. TONE_GONE is hatched: its fill's lines are those of tone_hatch().
  */
 uint32_t tone_fill(enum tone tone, bool negate);
 uint32_t tone_hatch(bool negate);
