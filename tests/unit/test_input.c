@@ -14,7 +14,7 @@
 #include <time.h>
 #include <zstd.h>
 
-#include "input/stream.h"
+#include "base/stream.h"
 
 static const char stacks[] = "sh;main;read 3\nsh;main;write 4\n";
 

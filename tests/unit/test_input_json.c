@@ -4,7 +4,7 @@
  */
 #include "unit/made_input.h"
 
-#include "input/json_reader.h"
+#include "base/json_reader.h"
 
 static const struct input_options plain;
 
@@ -151,6 +151,75 @@ static void damaged(void **state)
 	memset(deep, '[', sizeof deep - 1);
 	deep[sizeof deep - 1] = '\0';
 	expect_damaged(deep, "256: nested more than 256 deep");
+}
+
+/* Facts, in memory */
+
+/* Reads {"c": count, "d": decimal, "t": text}, in any order. Returns what json_reader_end() does.
+ */
+static int read_facts(const char *text, struct failure *failure, char facts[static 64])
+{
+	struct stream stream = stream_of("facts", text);
+	struct json_reader reader;
+	uint64_t count = 0;
+	double decimal = 0;
+	char word[8] = "";
+	const char *key;
+	int r;
+
+	json_reader_init(&reader, &stream, failure);
+	json_reader_begin(&reader, '{');
+	while (json_reader_key(&reader, &key) > 0) {
+		switch (*key) {
+		case 'c': count = json_reader_count(&reader); break;
+		case 'd': decimal = json_reader_decimal(&reader, 1e6); break;
+		default: json_reader_copy(&reader, word, sizeof word);
+		}
+	}
+	r = json_reader_end(&reader);
+	json_reader_done(&reader);
+	snprintf(facts, 64, "%llu %g %s", (unsigned long long)count, decimal, word);
+	return r;
+}
+
+static void expect_facts(const char *text, const char *expected)
+{
+	struct failure failure = {0};
+	char facts[64];
+
+	assert_int_equal(read_facts(text, &failure, facts), 0);
+	assert_string_equal(facts, expected);
+	assert_string_equal(failure.what, "");
+}
+
+/* The first error is kept, and nothing is read after it. */
+static void expect_fault(const char *text, const char *what)
+{
+	struct failure failure = {0};
+	char facts[64], expected[100];
+
+	assert_int_equal(read_facts(text, &failure, facts), -EINVAL);
+	snprintf(expected, sizeof expected, "facts: damaged JSON at byte %s", what);
+	assert_string_equal(failure.what, expected);
+	assert_string_equal(facts, "0 0 ");
+}
+
+static void facts(void **state)
+{
+	expect_facts("{}", "0 0 ");
+	expect_facts("{\"c\":18446744073709551615,\"d\":1.5e3,\"t\":\"a\\u0000b\"} ",
+		     "18446744073709551615 1500 a\ufffdb");
+	/* Too long: cut, and never inside a character. */
+	expect_facts("{\"t\":\"1234567890\"}", "0 0 1234567");
+	expect_facts("{\"t\":\"123456\u00e9\"}", "0 0 123456");
+	expect_facts("{\"t\":\"12345\u00e97\"}", "0 0 12345\u00e9");
+	expect_fault("", "0: the file ends where an object should be");
+	expect_fault("{\"c\":-1,\"d\":7}", "7: this is not a whole number");
+	expect_fault("{\"c\":1.5,\"d\":7}", "8: this is not a whole number");
+	expect_fault("{\"d\":-1,\"c\":7}", "7: this number is out of range");
+	expect_fault("{\"d\":1000000.5,\"c\":7}", "14: this number is out of range");
+	expect_fault("{\"t\":\"\xff\",\"c\":7}", "8: this text is not UTF-8");
+	expect_fault("{\"t\":1,\"c\":7", "5: here is '1', where a text should be");
 }
 
 /* Which files are JSON */
@@ -441,7 +510,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),	     cmocka_unit_test(texts),
 		cmocka_unit_test(long_text),	     cmocka_unit_test(skipped),
-		cmocka_unit_test(damaged),	     cmocka_unit_test(which_files),
+		cmocka_unit_test(damaged),   cmocka_unit_test(facts),	     cmocka_unit_test(which_files),
 		cmocka_unit_test(sampled),	     cmocka_unit_test(units),
 		cmocka_unit_test(evented),	     cmocka_unit_test(faults_of_speedscope),
 		cmocka_unit_test(firefox),	     cmocka_unit_test(facts_of_firefox),

@@ -424,19 +424,20 @@ static void damaged_ones(void **state)
 	expect_damage("rm run-2.pb.gz", "run-2.pb.gz: No such file");
 	expect_damage("echo x >>run-1.pb.gz", "run-1.pb.gz is not as large");
 	expect_damage(": >run-1.pb.gz", "run-1.pb.gz is not as large");
-	expect_damage(": >baseline.json", "line 1: an object was expected");
-	expect_damage("truncate -s 300 baseline.json", "was expected");
-	expect_damage("head -c 1000 /dev/urandom >baseline.json", "was expected");
+	expect_damage(": >baseline.json",
+		      "damaged JSON at byte 0: the file ends where an object should be");
+	expect_damage("truncate -s 300 baseline.json", "damaged JSON at byte 300: the file ends");
+	expect_damage("head -c 1000 /dev/urandom >baseline.json", "damaged JSON at byte ");
 	expect_damage("truncate -s 5M baseline.json", "baseline.json: File too large");
-	expect_damage("sed -i 's/\"bytes\":6/\"bytes\":-6/' baseline.json", "a whole number");
+	expect_damage("sed -i 's/\"bytes\":6/\"bytes\":-6/' baseline.json", "not a whole number");
 	expect_damage("sed -i 's/\"format\":1/\"format\":2/' baseline.json", "newer bpfflame");
 	expect_damage("sed -i '/\"format\"/d' baseline.json", "has no \"format\"");
 	expect_damage("echo '{\"format\":1}' >baseline.json", "names no runs");
 	expect_damage("echo '{\"format\":1,\"runs\":[{}]}' >baseline.json", "no bytes");
-	expect_damage("sed -i 's/oncpu/sideways/' baseline.json", "a known value was expected");
+	expect_damage("sed -i 's/oncpu/sideways/' baseline.json", "this word is not known here");
 	expect_damage("(printf '{\"format\":1,\"runs\":['; yes '{\"bytes\":1},' | head -n 2000;"
 		      " echo '{}]}') >baseline.json",
-		      "1000 runs or fewer");
+		      "more than 1000 runs");
 	expect_damage("rm run-1.pb.gz && ln -s /etc/passwd run-1.pb.gz", "is not a file");
 	expect_damage("rm baseline.json && ln -s /etc/passwd baseline.json", "baseline.json: ");
 	expect_damage("rm baseline.json && mkfifo baseline.json", "baseline.json: ");

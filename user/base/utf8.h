@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* What stands for a byte that is none. */
 #define UTF8_REPLACEMENT "\ufffd"
@@ -65,6 +66,19 @@ static inline size_t utf8_span(const char *text)
 	while (text[n] && (length = utf8_length(text + n)))
 		n += length;
 	return n;
+}
+
+/* Copies as much of @text, which is UTF-8, as fits in @size bytes, and no part of a character. */
+static inline void utf8_copy(char *to, size_t size, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n >= size)
+		n = size - 1;
+	while (text[n] && n > 0 && (text[n] & 0xc0) == 0x80)
+		n--;
+	memmove(to, text, n);
+	to[n] = '\0';
 }
 
 /* Writes the sequence of @code, a code point up to 0x10ffff. Returns its length. */

@@ -9,8 +9,8 @@
 #ifndef INPUT_FOLDED_H
 #define INPUT_FOLDED_H
 
+#include "base/stream.h"
 #include "input/reading.h"
-#include "input/stream.h"
 
 /*
  * Reads @stream, whose window holds the first lines. If each of those has two values, all lines

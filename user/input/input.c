@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "input/folded.h"
 #include "input/json_files.h"
 #include "input/perf_script.h"
 #include "input/pprof.h"
-#include "input/stream.h"
 
 /* Bytes that are examined. */
 #define BEGINNING ((size_t)256 << 10)

@@ -3,8 +3,8 @@
 #ifndef INPUT_JSON_FILES_H
 #define INPUT_JSON_FILES_H
 
+#include "base/stream.h"
 #include "input/reading.h"
-#include "input/stream.h"
 
 /* Whether the window begins like a JSON object. */
 bool json_files_is(const struct stream *stream);

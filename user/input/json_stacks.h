@@ -9,10 +9,10 @@
 #ifndef INPUT_JSON_STACKS_H
 #define INPUT_JSON_STACKS_H
 
+#include "base/json_reader.h"
 #include "core/facts.h"
 #include "input/folded_stack.h"
 #include "input/reading.h"
-#include "input/json_reader.h"
 
 /* The frame is not a piece yet. */
 #define JSON_UNSET UINT32_MAX

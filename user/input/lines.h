@@ -3,7 +3,7 @@
 #ifndef INPUT_LINES_H
 #define INPUT_LINES_H
 
-#include "input/stream.h"
+#include "base/stream.h"
 
 /* A longer line is no stack: its writer forgot the newlines. */
 #define LINES_MAX_LENGTH ((size_t)64 << 20)

@@ -10,8 +10,8 @@
 #ifndef INPUT_PERF_SCRIPT_H
 #define INPUT_PERF_SCRIPT_H
 
+#include "base/stream.h"
 #include "input/reading.h"
-#include "input/stream.h"
 
 /* Whether the window of @stream looks like such text. */
 bool perf_script_is(const struct stream *stream);

@@ -12,8 +12,8 @@
 #ifndef INPUT_PPROF_H
 #define INPUT_PPROF_H
 
+#include "base/stream.h"
 #include "input/reading.h"
-#include "input/stream.h"
 
 /* Errors: as of input_read(). */
 int pprof_read(struct input *input, struct stream *stream, struct failure *failure);

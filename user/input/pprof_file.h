@@ -9,10 +9,10 @@
 #ifndef INPUT_PPROF_FILE_H
 #define INPUT_PPROF_FILE_H
 
+#include "base/stream.h"
 #include "core/profile.h"
 #include "input/pprof_ids.h"
 #include "input/pprof_samples.h"
-#include "input/stream.h"
 
 struct pprof_type {
 	int64_t type, unit;

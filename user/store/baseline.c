@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "store/json_scan.h"
+#include "base/json_reader.h"
 
 #define MAX_SECONDS 9e9 /* since 1970, and of a recording */
 
@@ -29,19 +29,6 @@ uint64_t baseline_total(const struct baseline *baseline)
 		total += baseline->mode == PROFILE_ONCPU ? baseline->runs[i].samples
 							 : baseline->runs[i].nanoseconds;
 	return total;
-}
-
-void baseline_copy_text(char *to, size_t size, const char *from)
-{
-	size_t n = strlen(from);
-
-	if (n >= size) {
-		n = size - 1;
-		while (n > 0 && (from[n] & 0xc0) == 0x80)
-			n--;
-	}
-	memmove(to, from, n);
-	to[n] = '\0';
 }
 
 /* Writing */
@@ -195,21 +182,21 @@ struct baseline_reader {
 	int error; /* -ENOMEM */
 };
 
-static uint64_t take_seconds(struct json_scan *json)
+static uint64_t take_seconds(struct json_reader *json)
 {
-	return llround(json_scan_number(json, MAX_SECONDS) * 1e9);
+	return llround(json_reader_decimal(json, MAX_SECONDS) * 1e9);
 }
 
-/* Reads one of @names as its index. */
-static int take_name(struct json_scan *json, const char *const *names, int n)
+/* The index of one of @names. */
+static int take_name(struct json_reader *json, const char *const *names, int n)
 {
 	char text[32] = "";
 
-	json_scan_string(json, text, sizeof text);
+	json_reader_copy(json, text, sizeof text);
 	for (int i = 0; i < n; i++)
 		if (strcmp(names[i], text) == 0)
 			return i;
-	json_scan_fail(json, "a known value");
+	json_reader_fault(json, "this word is not known here");
 	return 0;
 }
 
@@ -218,12 +205,10 @@ static bool is_key(const char *key, const char *wanted)
 	return strcmp(key, wanted) == 0;
 }
 
-#define TAKE_TEXT(json, field) json_scan_string(json, field, sizeof(field))
+#define TAKE_TEXT(json, field) json_reader_copy(json, field, sizeof(field))
 
-static void take_machine(void *data, struct json_scan *json, const char *key)
+static void take_machine_fact(struct json_reader *json, const char *key, struct machine *machine)
 {
-	struct machine *machine = data;
-
 	if (is_key(key, "host"))
 		TAKE_TEXT(json, machine->host);
 	else if (is_key(key, "kernel"))
@@ -233,9 +218,9 @@ static void take_machine(void *data, struct json_scan *json, const char *key)
 	else if (is_key(key, "cpu_model"))
 		TAKE_TEXT(json, machine->cpu_model);
 	else if (is_key(key, "cpus"))
-		machine->cpus = json_scan_count(json);
+		machine->cpus = json_reader_count(json);
 	else if (is_key(key, "memory_bytes"))
-		machine->memory = json_scan_count(json);
+		machine->memory = json_reader_count(json);
 	else if (is_key(key, "virtual"))
 		machine->is_virtual = take_name(json, virtual_names, N_MACHINE_VIRTUALS);
 	else if (is_key(key, "product"))
@@ -243,21 +228,28 @@ static void take_machine(void *data, struct json_scan *json, const char *key)
 	else if (is_key(key, "governor"))
 		TAKE_TEXT(json, machine->governor);
 	else if (is_key(key, "max_kilohertz"))
-		machine->max_kilohertz = json_scan_count(json);
+		machine->max_kilohertz = json_reader_count(json);
 	else
-		json_scan_skip(json);
+		json_reader_skip(json);
 }
 
-static void take_run_fact(void *data, struct json_scan *json, const char *key)
+static void take_machine(struct json_reader *json, struct machine *machine)
 {
-	struct baseline_run *run = data;
+	const char *key;
 
+	json_reader_begin(json, '{');
+	while (json_reader_key(json, &key) > 0)
+		take_machine_fact(json, key, machine);
+}
+
+static void take_run_fact(struct json_reader *json, const char *key, struct baseline_run *run)
+{
 	if (is_key(key, "bytes"))
-		run->bytes = json_scan_count(json);
+		run->bytes = json_reader_count(json);
 	else if (is_key(key, "samples"))
-		run->samples = json_scan_count(json);
+		run->samples = json_reader_count(json);
 	else if (is_key(key, "nanoseconds"))
-		run->nanoseconds = json_scan_count(json);
+		run->nanoseconds = json_reader_count(json);
 	else if (is_key(key, "start_unix_seconds"))
 		run->start_realtime_ns = take_seconds(json);
 	else if (is_key(key, "duration_seconds"))
@@ -265,35 +257,43 @@ static void take_run_fact(void *data, struct json_scan *json, const char *key)
 	else if (is_key(key, "source"))
 		TAKE_TEXT(json, run->source);
 	else
-		json_scan_skip(json);
+		json_reader_skip(json);
 }
 
-static void take_run(void *data, struct json_scan *json, const char *key)
+static void take_run(struct baseline_reader *reader, struct json_reader *json)
 {
-	struct baseline_reader *reader = data;
 	struct baseline *baseline = reader->baseline;
 	struct baseline_run run = {};
+	const char *key;
 
-	json_scan_object(json, take_run_fact, &run);
+	json_reader_begin(json, '{');
+	while (json_reader_key(json, &key) > 0)
+		take_run_fact(json, key, &run);
 	if (baseline->n_runs == BASELINE_MAX_RUNS)
-		json_scan_fail(json, "a list of 1000 runs or fewer");
-	if (json->fault || reader->error)
+		json_reader_fault(json, "there are more than %d runs", BASELINE_MAX_RUNS);
+	if (json->error || reader->error)
 		return;
 	reader->error = array_reserve(baseline->runs, reader->capacity, baseline->n_runs, 1);
 	if (reader->error == 0)
 		baseline->runs[baseline->n_runs++] = run;
 }
 
-static void take_fact(void *data, struct json_scan *json, const char *key)
+static void take_runs(struct baseline_reader *reader, struct json_reader *json)
+{
+	json_reader_begin(json, '[');
+	while (json_reader_item(json) > 0)
+		take_run(reader, json);
+}
+
+static void take_fact(struct baseline_reader *reader, struct json_reader *json, const char *key)
 {
 	static const char *modes[N_PROFILE_MODES];
-	struct baseline_reader *reader = data;
 	struct baseline *baseline = reader->baseline;
 
 	for (int i = 0; i < N_PROFILE_MODES; i++)
 		modes[i] = profile_mode_name(i);
 	if (is_key(key, "format"))
-		reader->format = json_scan_count(json);
+		reader->format = json_reader_count(json);
 	else if (is_key(key, "branch"))
 		TAKE_TEXT(json, baseline->branch);
 	else if (is_key(key, "note"))
@@ -307,13 +307,13 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 	else if (is_key(key, "event"))
 		TAKE_TEXT(json, baseline->event);
 	else if (is_key(key, "frequency_hz"))
-		baseline->frequency = json_scan_number(json, 1e9);
+		baseline->frequency = json_reader_decimal(json, 1e9);
 	else if (is_key(key, "runs"))
-		json_scan_array(json, take_run, reader);
+		take_runs(reader, json);
 	else if (is_key(key, "machine"))
-		json_scan_object(json, take_machine, &baseline->machine);
+		take_machine(json, &baseline->machine);
 	else
-		json_scan_skip(json);
+		json_reader_skip(json);
 }
 
 /* Returns what makes it useless although it parses; NULL: nothing. */
@@ -335,18 +335,24 @@ static const char *find_lack(const struct baseline_reader *reader)
 int baseline_read(const char *text, struct baseline *baseline)
 {
 	struct baseline_reader reader = {.baseline = baseline};
-	struct json_scan json = json_scan_of(text);
-	const char *lack;
+	struct stream stream = stream_of("baseline.json", text);
+	struct failure failure;
+	struct json_reader json;
+	const char *key, *lack;
+	int r;
 
 	baseline->damage[0] = '\0';
-	json_scan_object(&json, take_fact, &reader);
-	json_scan_end(&json);
-	if (reader.error)
-		return reader.error;
+	json_reader_init(&json, &stream, &failure);
+	json_reader_begin(&json, '{');
+	while (json_reader_key(&json, &key) > 0)
+		take_fact(&reader, &json, key);
+	r = json_reader_end(&json);
+	json_reader_done(&json);
+	if (reader.error || r == -ENOMEM)
+		return -ENOMEM;
 	lack = find_lack(&reader);
-	if (json.fault)
-		snprintf(baseline->damage, sizeof baseline->damage,
-			 "baseline.json: line %zu: %s was expected", json.fault_line, json.fault);
+	if (r < 0)
+		baseline_copy(baseline->damage, failure.what);
 	else if (lack)
 		snprintf(baseline->damage, sizeof baseline->damage, "baseline.json %s", lack);
 	return *baseline->damage ? -EINVAL : 0;

@@ -173,8 +173,8 @@ static bool is_there(int at, const char *name)
 }
 
 /* Runs @act with the rights of the folder's owner. */
-static int with_rights(struct baselines_saving *saving,
-		       int (*act)(struct baselines_saving *saving), struct failure *failure)
+static int with_rights(struct baselines_saving *saving, int (*act)(struct baselines_saving *saving),
+		       struct failure *failure)
 {
 	int r = owner_enter(saving->place.as_owner);
 

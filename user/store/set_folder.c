@@ -207,7 +207,8 @@ uint64_t set_folder_index_bytes(const struct set_folder *folder)
 {
 	struct stat st;
 
-	return fstatat(folder->place.fd, SETS_INDEX, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size : 0;
+	return fstatat(folder->place.fd, SETS_INDEX, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size
+										    : 0;
 }
 
 bool set_folder_has(const struct set_folder *folder, const char *name)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "store/json_scan.h"
+#include "base/json_reader.h"
 #include "store/set_names.h"
 
 #define MOST_SECONDS 0x1p32 /* up to this, doubles distinguish microseconds */
@@ -128,101 +128,112 @@ static bool is_key(const char *key, const char *wanted)
 	return strcmp(key, wanted) == 0;
 }
 
-static void take_text(struct set_reader *reader, struct json_scan *json, uint32_t *ret)
+static void take_text(struct set_reader *reader, struct json_reader *json, uint32_t *ret)
 {
-	json_scan_string(json, reader->name, sizeof reader->name);
+	json_reader_copy(json, reader->name, sizeof reader->name);
 	note_error(reader, strings_add(&reader->sets->strings, reader->name, ret));
 }
 
-static void take_mode(struct set_reader *reader, struct json_scan *json)
+static void take_mode(struct set_reader *reader, struct json_reader *json)
 {
 	char text[32];
 
-	json_scan_string(json, text, sizeof text);
+	json_reader_copy(json, text, sizeof text);
 	for (int i = 0; i < N_PROFILE_MODES; i++) {
 		if (is_key(text, profile_mode_name(i))) {
 			reader->set.mode = i;
 			return;
 		}
 	}
-	json_scan_fail(json, "a mode");
+	json_reader_fault(json, "this is no mode");
 }
 
-static void take_name(struct set_reader *reader, struct json_scan *json)
+static void take_name(struct set_reader *reader, struct json_reader *json)
 {
 	take_text(reader, json, &reader->set.name);
 	if (!set_name_is_ours(reader->name))
-		json_scan_fail(json, "the name of a set");
+		json_reader_fault(json, "this is not the name of a set");
 }
 
-static void take_loss(void *data, struct json_scan *json, const char *key)
+static void take_losses(struct set_reader *reader, struct json_reader *json)
 {
-	struct set_reader *reader = data;
-	uint64_t n = json_scan_count(json);
+	const char *key;
 
-	if (++reader->n_losses > MOST_LOSSES)
-		json_scan_fail(json, "fewer losses");
-	if (n && !json->fault)
-		note_error(reader, sets_add_loss(reader->sets, key, n));
+	json_reader_begin(json, '{');
+	while (json_reader_key(json, &key) > 0) {
+		uint64_t n = json_reader_count(json);
+
+		if (++reader->n_losses > MOST_LOSSES)
+			json_reader_fault(json, "too many losses");
+		if (n && !json->error)
+			note_error(reader, sets_add_loss(reader->sets, key, n));
+	}
 }
 
-static void take_item_fact(void *data, struct json_scan *json, const char *key)
+static void take_item_fact(struct set_reader *reader, struct json_reader *json, const char *key)
 {
-	struct set_reader *reader = data;
-
 	if (is_key(key, "name"))
-		json_scan_string(json, reader->name, sizeof reader->name);
+		json_reader_copy(json, reader->name, sizeof reader->name);
 	else if (is_key(key, "module"))
-		json_scan_string(json, reader->module, sizeof reader->module);
+		json_reader_copy(json, reader->module, sizeof reader->module);
 	else if (is_key(key, "self") || is_key(key, "bytes"))
-		reader->number = json_scan_count(json);
+		reader->number = json_reader_count(json);
 	else
-		json_scan_skip(json);
+		json_reader_skip(json);
 }
 
-static void take_item(struct set_reader *reader, struct json_scan *json)
+/* The next function or file of the array. Returns false at its end, and after an error. */
+static bool take_item(struct set_reader *reader, struct json_reader *json)
 {
+	const char *key;
+
+	if (json_reader_item(json) <= 0)
+		return false;
 	reader->name[0] = reader->module[0] = '\0';
 	reader->number = 0;
-	json_scan_object(json, take_item_fact, reader);
+	json_reader_begin(json, '{');
+	while (json_reader_key(json, &key) > 0)
+		take_item_fact(reader, json, key);
+	return !json->error;
 }
 
-static void take_function(void *data, struct json_scan *json, const char *key)
+static void take_functions(struct set_reader *reader, struct json_reader *json)
 {
-	struct set_reader *reader = data;
+	const struct set *set = &reader->sets->items[reader->sets->n - 1];
 
-	take_item(reader, json);
-	if (!json->fault &&
-	    reader->sets->items[reader->sets->n - 1].functions.n < SET_MOST_FUNCTIONS)
-		note_error(reader, sets_add_function(reader->sets, reader->name, reader->module,
-						     reader->number));
+	json_reader_begin(json, '[');
+	while (take_item(reader, json))
+		if (set->functions.n < SET_MOST_FUNCTIONS)
+			note_error(reader, sets_add_function(reader->sets, reader->name,
+							     reader->module, reader->number));
 }
 
-static void take_file(void *data, struct json_scan *json, const char *key)
+static void take_files(struct set_reader *reader, struct json_reader *json)
 {
-	struct set_reader *reader = data;
-
-	take_item(reader, json);
-	if (!json->fault && !set_name_is_ours(reader->name))
-		json_scan_fail(json, "the name of a set's file");
-	if (++reader->n_files > MOST_FILES)
-		json_scan_fail(json, "fewer files");
-	if (!json->fault)
-		note_error(reader, sets_add_file(reader->sets, reader->name, reader->number));
+	json_reader_begin(json, '[');
+	while (take_item(reader, json)) {
+		if (!set_name_is_ours(reader->name))
+			json_reader_fault(json, "this is not the name of a set's file");
+		else if (++reader->n_files > MOST_FILES)
+			json_reader_fault(json, "too many files");
+		else
+			note_error(reader,
+				   sets_add_file(reader->sets, reader->name, reader->number));
+	}
 }
 
-static uint64_t take_seconds(struct json_scan *json)
+static uint64_t take_seconds(struct json_reader *json)
 {
-	return llround(json_scan_number(json, MOST_SECONDS) * 1e6) * 1000;
+	return llround(json_reader_decimal(json, MOST_SECONDS) * 1e6) * 1000;
 }
 
-static void take_text_fact(struct set_reader *reader, struct json_scan *json, const char *key)
+static void take_text_fact(struct set_reader *reader, struct json_reader *json, const char *key)
 {
 	struct set *set = &reader->set;
 	const struct {
 		const char *key;
 		uint32_t *id;
-	// clang-format off
+		// clang-format off
 	} texts[] = {
 		{"event",        &set->event},
 		{"unit",         &set->unit},
@@ -235,17 +246,16 @@ static void take_text_fact(struct set_reader *reader, struct json_scan *json, co
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (is_key(key, texts[i].key)) {
-			take_text(reader, json, texts[i].id);
 			reader->is_ours |= is_key(key, "bpfflame");
+			take_text(reader, json, texts[i].id);
 			return;
 		}
 	}
-	json_scan_skip(json);
+	json_reader_skip(json);
 }
 
-static void take_fact(void *data, struct json_scan *json, const char *key)
+static void take_fact(struct set_reader *reader, struct json_reader *json, const char *key)
 {
-	struct set_reader *reader = data;
 	struct set *set = &reader->set;
 
 	if (is_key(key, "set"))
@@ -253,27 +263,27 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 	else if (is_key(key, "mode"))
 		take_mode(reader, json);
 	else if (is_key(key, "frequency_hz"))
-		set->frequency = json_scan_number(json, 1e9);
+		set->frequency = json_reader_decimal(json, 1e9);
 	else if (is_key(key, "start_unix_seconds"))
 		set->start_realtime_ns = take_seconds(json);
 	else if (is_key(key, "duration_seconds"))
 		set->duration_ns = take_seconds(json);
 	else if (is_key(key, "windows"))
-		set->windows = json_scan_count(json);
+		set->windows = json_reader_count(json);
 	else if (is_key(key, "samples"))
-		set->samples = json_scan_count(json);
+		set->samples = json_reader_count(json);
 	else if (is_key(key, "total"))
-		set->total = json_scan_count(json);
+		set->total = json_reader_count(json);
 	else if (is_key(key, "complete_percent"))
-		set->complete_percent = json_scan_number(json, 100);
+		set->complete_percent = json_reader_decimal(json, 100);
 	else if (is_key(key, "loss_percent"))
-		set->loss_percent = json_scan_number(json, 100);
+		set->loss_percent = json_reader_decimal(json, 100);
 	else if (is_key(key, "losses"))
-		json_scan_object(json, take_loss, reader);
+		take_losses(reader, json);
 	else if (is_key(key, "functions"))
-		json_scan_array(json, take_function, reader);
+		take_functions(reader, json);
 	else if (is_key(key, "files"))
-		json_scan_array(json, take_file, reader);
+		take_files(reader, json);
 	else
 		take_text_fact(reader, json, key);
 }
@@ -281,17 +291,24 @@ static void take_fact(void *data, struct json_scan *json, const char *key)
 /* Adds the set first, so that its items can be added to it, and fills in its facts afterwards. */
 int set_line_read(const char *line, struct sets *sets)
 {
-	struct json_scan json = json_scan_of(line);
+	struct stream stream = stream_of("index.jsonl", line);
 	struct set_reader reader = {.sets = sets, .set.windows = 1};
 	int r = sets_add(sets, &reader.set);
+	struct failure failure;
+	struct json_reader json;
+	const char *key;
 	struct set *set;
 
 	if (r < 0)
 		return r;
-	json_scan_object(&json, take_fact, &reader);
-	json_scan_end(&json);
+	json_reader_init(&json, &stream, &failure);
+	json_reader_begin(&json, '{');
+	while (json_reader_key(&json, &key) > 0)
+		take_fact(&reader, &json, key);
+	note_error(&reader, json_reader_end(&json));
+	json_reader_done(&json);
 	set = &sets->items[sets->n - 1];
-	if (reader.error == 0 && !json.fault && reader.is_ours && reader.set.name && set->files.n) {
+	if (reader.error == 0 && reader.is_ours && reader.set.name && set->files.n) {
 		reader.set.functions = set->functions;
 		reader.set.losses = set->losses;
 		reader.set.files = set->files;

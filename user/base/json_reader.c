@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "input/json_reader.h"
+#include "base/json_reader.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -32,17 +32,28 @@ void json_reader_done(struct json_reader *reader)
 	*reader = (struct json_reader){0};
 }
 
-int json_reader_fault(const struct json_reader *reader, const char *format, ...)
+/* Keeps the error, and sees to it that next_byte() returns it. */
+static int fail(struct json_reader *reader, int error)
+{
+	reader->error = error;
+	reader->at = reader->end;
+	return error;
+}
+
+int json_reader_fault(struct json_reader *reader, const char *format, ...)
 {
 	uint64_t offset = reader->stream->taken + (reader->at - stream_bytes(reader->stream));
 	char what[256];
 	va_list arguments;
 
+	if (reader->error)
+		return reader->error;
 	va_start(arguments, format);
 	vsnprintf(what, sizeof what, format, arguments);
 	va_end(arguments);
-	return failure_set(reader->failure, -EINVAL, "%s: damaged JSON at byte %" PRIu64 ": %s",
-			   reader->stream->name, offset, what);
+	failure_set(reader->failure, -EINVAL, "%s: damaged JSON at byte %" PRIu64 ": %s",
+		    reader->stream->name, offset, what);
+	return fail(reader, -EINVAL);
 }
 
 /* Bytes */
@@ -56,7 +67,7 @@ static int refill(struct json_reader *reader, size_t n)
 	r = stream_fill(reader->stream, n, reader->failure);
 	reader->at = stream_bytes(reader->stream);
 	reader->end = reader->at + stream_available(reader->stream);
-	return r;
+	return r < 0 ? fail(reader, r) : 0;
 }
 
 static inline int need(struct json_reader *reader, size_t n)
@@ -80,7 +91,11 @@ static inline int next_byte(struct json_reader *reader)
 
 		while (reader->at < reader->end && is_space(*reader->at))
 			reader->at++;
-		if (reader->end - reader->at >= AT_HAND || reader->stream->at_end)
+		if (reader->end - reader->at >= AT_HAND)
+			return (unsigned char)*reader->at;
+		if (reader->error)
+			return reader->error;
+		if (reader->stream->at_end)
 			return reader->at < reader->end ? (unsigned char)*reader->at : 0;
 		r = refill(reader, AT_HAND);
 		if (r < 0)
@@ -190,7 +205,7 @@ static int append_text(struct json_reader *reader, const char *bytes, size_t n)
 	int r = array_reserve(reader->text, reader->capacity, reader->n_text, n + 1);
 
 	if (r < 0)
-		return r;
+		return fail(reader, r);
 	if (reader->n_text + n > JSON_MAX_TEXT)
 		return json_reader_fault(reader, "a text of more than %zu bytes", JSON_MAX_TEXT);
 	memcpy(reader->text + reader->n_text, bytes, n);
@@ -434,7 +449,40 @@ int json_reader_number(struct json_reader *reader, struct json_number *ret)
 	return 0;
 }
 
-/* Any value */
+/* Facts */
+
+uint64_t json_reader_count(struct json_reader *reader)
+{
+	struct json_number number = {0};
+
+	if (json_reader_number(reader, &number) == 0 && (number.billionths || number.is_negative))
+		json_reader_fault(reader, "this is not a whole number");
+	return reader->error ? 0 : number.whole;
+}
+
+double json_reader_decimal(struct json_reader *reader, double most)
+{
+	struct json_number number = {0};
+	double value = 0;
+
+	if (json_reader_number(reader, &number) == 0)
+		value = number.whole + number.billionths / 1e9;
+	if (number.is_negative || value > most)
+		json_reader_fault(reader, "this number is out of range");
+	return reader->error ? 0 : value;
+}
+
+void json_reader_copy(struct json_reader *reader, char *to, size_t size)
+{
+	const char *text = "";
+	size_t n;
+
+	if (json_reader_text(reader, &text, &n) == 0 && utf8_span(text) < n)
+		json_reader_fault(reader, "this text is not UTF-8");
+	utf8_copy(to, size, reader->error ? "" : text);
+}
+
+/* Anything */
 
 static int skip_word(struct json_reader *reader)
 {

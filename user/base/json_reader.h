@@ -8,10 +8,10 @@
  *
  * begin → (key → a value)… or (item → a value)… ; a value: begin, text, index, number, skip
  */
-#ifndef INPUT_JSON_READER_H
-#define INPUT_JSON_READER_H
+#ifndef BASE_JSON_READER_H
+#define BASE_JSON_READER_H
 
-#include "input/stream.h"
+#include "base/stream.h"
 
 /* Deeper nesting or longer texts are no profile. */
 #define JSON_MAX_DEPTH 256
@@ -40,6 +40,7 @@ struct json_reader {
 	struct failure *failure;
 
 	/* Its own. */
+	int error;	      /* the first one */
 	const char *at, *end; /* the rest of the window; bytes before it are read */
 	char *text;
 	size_t n_text, capacity;
@@ -53,8 +54,9 @@ void json_reader_init(struct json_reader *reader, struct stream *stream, struct 
 void json_reader_done(struct json_reader *reader);
 
 /*
- * All return -EINVAL if something else follows, with *failure naming the byte; the errors of
- * stream_fill(); and -ENOMEM, which the caller reports.
+ * All return -EINVAL if something else follows, with *failure naming the byte; the
+ * errors of stream_fill(); and -ENOMEM, which the caller reports. After an error nothing
+ * more is read and all return that error: json_reader_end() is enough to check.
  */
 
 /* The type of the next value, an enum json_type. */
@@ -78,14 +80,22 @@ int json_reader_index(struct json_reader *reader, uint32_t *ret);
 
 int json_reader_number(struct json_reader *reader, struct json_number *ret);
 
+/*
+ * For facts: a whole number; a number from 0 to @most; as much of a text as fits, and no part of a
+ * character. Give 0 or "" after an error.
+ */
+uint64_t json_reader_count(struct json_reader *reader);
+double json_reader_decimal(struct json_reader *reader, double most);
+void json_reader_copy(struct json_reader *reader, char *to, size_t size);
+
 /* Skips a value of any type. */
 int json_reader_skip(struct json_reader *reader);
 
 /* Checks that nothing follows the value at the top. */
 int json_reader_end(struct json_reader *reader);
 
-/* Sets *failure to a fault at this place. Returns -EINVAL. */
-int json_reader_fault(const struct json_reader *reader, const char *format, ...)
+/* Says in *failure what is wrong here, unless there is an error already. Returns the error. */
+int json_reader_fault(struct json_reader *reader, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif

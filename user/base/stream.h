@@ -8,12 +8,13 @@
  *
  * stream_open → (stream_fill → stream_bytes … stream_take) … → stream_close
  */
-#ifndef INPUT_STREAM_H
-#define INPUT_STREAM_H
+#ifndef BASE_STREAM_H
+#define BASE_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/failure.h"
 
@@ -46,6 +47,15 @@ struct stream {
 int stream_open(struct stream *stream, const char *path, uint64_t max_bytes,
 		struct failure *failure);
 void stream_close(struct stream *stream);
+
+/* @text, which the caller keeps, as a file that was read already; not to be closed. */
+static inline struct stream stream_of(const char *name, const char *text)
+{
+	size_t n = strlen(text);
+
+	return (struct stream){
+		.name = name, .fd = -1, .window = (char *)text, .end = n, .at_end = true};
+}
 
 /*
  * Reads until the window holds @wanted bytes or the file's end. Moves the window: pointers into it

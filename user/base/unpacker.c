@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "input/unpacker.h"
+#include "base/unpacker.h"
 
 #include <errno.h>
 #include <limits.h>

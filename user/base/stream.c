@@ -3,7 +3,7 @@
  * stream: reads in blocks that fit a CPU's second-level cache, so that a reader finds fresh bytes
  * there.
  */
-#include "input/stream.h"
+#include "base/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "input/unpacker.h"
+#include "base/unpacker.h"
 
 #define BLOCK ((size_t)1 << 20)
 

@@ -4,8 +4,8 @@
  * zstd (RFC 8878) and xz (https://tukaani.org/xz/xz-file-format.txt). A file has one or more parts
  * in a row.
  */
-#ifndef INPUT_UNPACKER_H
-#define INPUT_UNPACKER_H
+#ifndef BASE_UNPACKER_H
+#define BASE_UNPACKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
