@@ -253,6 +253,8 @@ static void lines_that_are_none(void **state)
 		SET_LINE_START ":\"1\",\"total\":99999999999999999999999}",
 		SET_LINE_START ":\"1\",\"complete_percent\":101}",
 		SET_LINE_START ":\"1\",\"losses\":[]}",
+		SET_LINE_START ":\"1\",\"set\":\"20261121T130501Z-oncpu\",\"losses\":{\"\xff\":1},"
+			       "\"files\":[{\"name\":\"20261121T130501Z-oncpu.svg\"}]}",
 		SET_LINE_START ":\"1\",\"functions\":{}}",
 		SET_LINE_START ":\"1\",\"files\":[1]}",
 	};

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/json_reader.h"
+#include "base/utf8.h"
 #include "store/set_names.h"
 
 #define MOST_SECONDS 0x1p32 /* up to this, doubles distinguish microseconds */
@@ -165,6 +166,8 @@ static void take_losses(struct set_reader *reader, struct json_reader *json)
 
 		if (++reader->n_losses > MOST_LOSSES)
 			json_reader_fault(json, "too many losses");
+		if (key[utf8_span(key)])
+			json_reader_fault(json, "this name of a loss is not UTF-8");
 		if (n && !json->error)
 			note_error(reader, sets_add_loss(reader->sets, key, n));
 	}
