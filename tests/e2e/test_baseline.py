@@ -310,6 +310,21 @@ def test_commit_and_branch(old, tmp_path, monkeypatch):
     assert len(listed("--dir", tmp_path / "else" / "where")) == 1
 
 
+def test_commit_of_a_folder_of_somebody_else(old, tmp_path, monkeypatch):
+    """git refuses it to root, and obeys its configuration as nobody but its owner."""
+    repository = tmp_path / "theirs"
+    subprocess.run(f"git init -q -b trunk {repository} && cd {repository} && git -c user.name=a "
+                   "-c user.email=a@b commit -q --allow-empty -m one", shell=True, check=True)
+    head = subprocess.run(["git", "-C", repository, "rev-parse", "HEAD"], capture_output=True,
+                          text=True, check=True).stdout.strip()
+    for folder in [tmp_path, *tmp_path.parents][:3]:
+        os.chmod(folder, folder.stat().st_mode | 0o055)
+    subprocess.run(["chown", "-R", "65534:65534", repository], check=True)
+    monkeypatch.chdir(repository)
+    baseline("save", "bench", old, "--dir", tmp_path / "kept")
+    assert [entry["commit"] for entry in listed("--dir", tmp_path / "kept")] == [head]
+
+
 def test_restored_from_a_cache(old, new, tmp_path):
     save(old, COMMITS[0])
     save(new, COMMITS[1], name="other")
@@ -451,7 +466,7 @@ def test_damaged_ones_are_listed(old, new):
 def test_what_may_not_be_read_is_not_missing(old, monkeypatch):
     """A cache that was restored as root is no first run."""
     with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
+        os.chmod(folder, folder.stat().st_mode | 0o055)
         monkeypatch.chdir(folder)
         save(old, COMMITS[0])
         os.chmod(".bpfflame/baselines/bench", 0o700)

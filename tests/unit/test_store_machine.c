@@ -118,22 +118,31 @@ static void expect_none(const char *folder, int error)
 	assert_string_equal(checkout.commit, "untouched");
 }
 
-static void checkout_of_git(void **state)
+/* @name: behind git init's options. With a commit. */
+static void make_repository(const char *name, char commit[static 128])
 {
-	char commit[128] = "";
 	FILE *stream;
 
 	if (system("git --version >/dev/null 2>&1") != 0)
 		skip();
-	made("git init -q -b main repo && cd repo && mkdir -p a/b && git config user.email a@b && "
-	     "git config user.name a");
-	expect_none("repo", -ENODATA);
-	made("cd repo && git commit -q --allow-empty -m one && git branch feature/x && "
-	     "git rev-parse HEAD >../one && git worktree add -q ../other feature/x");
+	made("git init -q -b main %s && set -- %s && shift $(($# - 1)) && cd $1 && "
+	     "git config user.email a@b && git config user.name a && "
+	     "git commit -q --allow-empty -m one && git rev-parse HEAD >../one",
+	     name, name);
 	stream = fopen(made_path("one"), "r");
-	assert_non_null(fgets(commit, sizeof commit, stream));
+	assert_non_null(fgets(commit, 128, stream));
 	fclose(stream);
 	commit[strcspn(commit, "\n")] = '\0';
+}
+
+static void checkout_of_git(void **state)
+{
+	char commit[128];
+
+	make_repository("repo", commit);
+	made("git init -q none; cd repo && mkdir -p a/b && git branch feature/x && "
+	     "git worktree add -q ../other feature/x");
+	expect_none("none", -ENODATA);
 	expect_checkout("repo", commit, "main");
 	expect_checkout("repo/a/b", commit, "main");
 	expect_checkout("other", commit, "feature/x");
@@ -142,37 +151,57 @@ static void checkout_of_git(void **state)
 	expect_checkout("other", commit, "feature/x");
 	made("cd repo && git checkout -q --detach");
 	expect_checkout("repo", commit, "");
+	/* A hash of 64 digits. */
+	make_repository("--object-format=sha256 long", commit);
+	assert_int_equal(strlen(commit), 64);
+	expect_checkout("long", commit, "main");
+	/* A branch of more than there is room for. */
+	made("cd long && git checkout -q -b $(printf %%0200d 1)/$(printf %%0200d 1)");
+	expect_checkout("long", commit, "");
 }
 
-static void checkout_of_files(void **state)
+/* Only git finds what these say: HEAD as a link, and references in tables. */
+static void checkout_of_other_layouts(void **state)
 {
-	made("mkdir -p r/.git/refs/heads && echo 'ref: refs/heads/m' >r/.git/HEAD");
-	expect_none("r", -ENODATA);
-	made("printf '# pack-refs with: peeled\\n" HASH " refs/heads/mm\\n" HASH "\\n^" HASH
-	     "\\n' >r/.git/packed-refs");
-	expect_none("r", -ENODATA);
-	made("echo " HASH " refs/heads/m >>r/.git/packed-refs");
-	expect_checkout("r", HASH, "m");
-	/* A hash of 64 digits. */
-	made("echo " HASH "0123456789abcdef01234567 >r/.git/refs/heads/m");
-	expect_checkout("r", HASH "0123456789abcdef01234567", "m");
+	char commit[128];
+
+	make_repository("repo", commit);
+	made("cd repo/.git && rm HEAD && ln -s refs/heads/main HEAD");
+	expect_checkout("repo", commit, "main");
+	if (system("git init -h 2>&1 | grep -q ref-format") != 0) {
+		print_message("this git has no tables of references: before 2.45\n");
+		return;
+	}
+	make_repository("--ref-format=reftable tables", commit);
+	expect_checkout("tables", commit, "main");
+	made("cd tables && git worktree add -q ../third -b third");
+	expect_checkout("third", commit, "third");
+}
+
+/* Which of the two, its version decides. */
+static void expect_refused(const char *folder)
+{
+	struct checkout checkout = {.commit = "untouched"};
+	int r = checkout_read(made_path(folder), &checkout);
+
+	assert_true(r == -ENOENT || r == -ENODATA);
+	assert_string_equal(checkout.commit, "untouched");
 }
 
 static void hostile_checkouts(void **state)
 {
-	made("mkdir -p r/.git/refs/heads; echo " HASH " >secret");
-	made("echo 'ref: refs/../../../secret' >r/.git/HEAD");
-	expect_none("r", -ENODATA);
-	made("echo 'ref: /etc/passwd' >r/.git/HEAD");
-	expect_none("r", -ENODATA);
-	made("echo nonsense >r/.git/HEAD");
-	expect_none("r", -ENODATA);
+	char commit[128];
+
+	make_repository("r", commit);
+	made("echo " HASH " >secret; rm r/.git/refs/heads/main");
+	made("echo 'ref: refs/../../secret' >r/.git/HEAD");
+	expect_refused("r");
 	made("echo 'ref: refs/heads/a' >r/.git/HEAD; cp r/.git/HEAD r/.git/refs/heads/a");
-	expect_none("r", -ENODATA);
+	expect_refused("r");
 	made("head -c 10000 /dev/zero | tr '\\0' a >r/.git/HEAD");
-	expect_none("r", -ENODATA);
+	expect_refused("r");
 	made("rm r/.git/HEAD");
-	expect_none("r", -ENOENT);
+	expect_refused("r");
 	made("mkdir plain; echo nonsense >plain/.git");
 	expect_none("plain", -ENOENT);
 	expect_none("missing", -ENOENT);
@@ -182,9 +211,14 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(machine_of_x86),	 TEST(not_virtual),	  TEST(machine_of_arm),
-		TEST(nothing_to_read),	 TEST(hostile_machine),	  TEST(checkout_of_git),
-		TEST(checkout_of_files), TEST(hostile_checkouts),
+		TEST(machine_of_x86),
+		TEST(not_virtual),
+		TEST(machine_of_arm),
+		TEST(nothing_to_read),
+		TEST(hostile_machine),
+		TEST(checkout_of_git),
+		TEST(checkout_of_other_layouts),
+		TEST(hostile_checkouts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,9 +40,11 @@ static const char *first_of(const char *const *names)
 static int refuse_commit(int error, struct failure *failure)
 {
 	failure_set(failure, -EINVAL,
-		    error == -ENOENT	? "no commit to save it under: this is no git repository"
+		    error == -ENOENT	? "no commit to save it under: this is no git repository, "
+					  "or one that git refuses"
+		    : error == -ENOPKG	? "no commit to save it under: git is not installed"
 		    : error == -ENODATA ? "no commit to save it under: git's HEAD names none"
-					: "no commit to save it under: cannot read git's HEAD: %s",
+					: "no commit to save it under: cannot run git: %s",
 		    strerror(-error));
 	return failure_mend(failure, -EINVAL, "add --commit ID");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * checkout: finds the commit that is checked out in a folder, by git's own files.
+ * checkout: which commit is checked out in a folder, as git says: only git knows all the ways in
+ * which a repository keeps its references.
  *
- * It does not run git: containers often lack it, it refuses folders of other users (recording under
- * sudo), and the folder's configuration decides what it runs.
- * https://git-scm.com/docs/gitrepository-layout
+ * As root, git runs as the owner of the folder: it refuses the repositories of others, and their
+ * configuration must not decide what root does.
  */
 #ifndef STORE_CHECKOUT_H
 #define STORE_CHECKOUT_H
@@ -15,8 +15,8 @@ struct checkout {
 };
 
 /*
- * Looks in @folder and its parents. Errors: -ENOENT there is no repository; -ENODATA it has no
- * commit, or keeps its references in tables, which we don't read; -errno of reading.
+ * Looks in @folder and those above it. Errors: -ENOPKG git is not installed; -ENOENT it finds no
+ * repository that it reads; -ENODATA the repository has no commit; -errno of running git.
  */
 int checkout_read(const char *folder, struct checkout *ret);
 
