@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ledger, ledger_code, segment, ledger_profile: what is put in comes out, whatever happens to the
+ * file in between.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "made_windows.h"
+#include "store/ledger_profile.h"
+#include "store/segment.h"
+
+#define N_WINDOWS 30
+#define NAME	  "10s-20261124T060000Z.bfs"
+
+static char path[] = "/tmp/test_store_segments.XXXXXX";
+static struct place place;
+
+static int make_folder(void **state)
+{
+	assert_non_null(mkdtemp(path));
+	return place_open(path, PLACE_FIND, place_check_writable, NULL, &place);
+}
+
+static int remove_folder(void **state)
+{
+	place_close(&place);
+	return rmdir(path);
+}
+
+static struct store_window window_of(unsigned int number)
+{
+	return (struct store_window){
+		.start = MADE_START + number * 10 * NSEC_PER_SEC,
+		.span = 10 * NSEC_PER_SEC,
+		.covered = 10 * NSEC_PER_SEC,
+		.boot = MADE_BOOT + number * 10 * NSEC_PER_SEC,
+		.windows = 1,
+		.millihertz = 19000,
+		.lost = number,
+		.own_ns = 5,
+		.gap = number ? GAP_NONE : GAP_STARTED,
+	};
+}
+
+static void add_window(struct segment_writer *writer, unsigned int number, struct made_sums *sums)
+{
+	struct store_window window = window_of(number);
+	struct ledger_memo memo = {};
+	const struct ledger_merge how = {.memo = &memo};
+	struct ledger ledger;
+
+	made_window(number, &ledger, sums);
+	assert_int_equal(ledger_merge(&writer->ledger, &ledger, &how), 0);
+	assert_int_equal(segment_append(writer, &window), 0);
+	ledger_memo_done(&memo);
+	ledger_done(&ledger);
+}
+
+static void create(struct segment_writer *writer)
+{
+	const struct segment_header header = {
+		.level = 10 * NSEC_PER_SEC, .start = MADE_START, .boot_id = {1, 2, 3}};
+
+	assert_int_equal(segment_create(writer, &place, NAME, &header), 0);
+}
+
+/* A file of N_WINDOWS; @offsets: where each begins, and the end. */
+static void write_file(struct made_sums sums[N_WINDOWS], uint64_t offsets[N_WINDOWS + 1])
+{
+	struct segment_writer writer;
+
+	create(&writer);
+	for (unsigned int i = 0; i < N_WINDOWS; i++) {
+		offsets[i] = writer.bytes;
+		add_window(&writer, i, &sums[i]);
+	}
+	offsets[N_WINDOWS] = writer.bytes;
+	segment_close(&writer);
+}
+
+static int open_file(struct segment_reader *reader)
+{
+	int fd = openat(place.fd, NAME, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return segment_open(reader, fd);
+}
+
+/* How many windows can be read; each is what was written. */
+static unsigned int read_file(const struct made_sums sums[N_WINDOWS], int *ret_error)
+{
+	struct segment_reader reader;
+	struct segment_block block;
+	unsigned int n = 0;
+	int r = open_file(&reader);
+
+	*ret_error = r;
+	if (r < 0)
+		return 0;
+	while ((r = segment_peek(&reader, &block)) > 0) {
+		struct store_window window, expected = window_of(n);
+		struct made_sums found = {};
+
+		r = segment_read(&reader, &block, &window);
+		if (r < 0)
+			break;
+		assert_int_equal(window.start, expected.start);
+		assert_int_equal(window.span, expected.span);
+		assert_int_equal(window.covered, expected.covered);
+		assert_int_equal(window.boot, expected.boot);
+		assert_int_equal(window.millihertz, expected.millihertz);
+		assert_int_equal(window.lost, expected.lost);
+		assert_int_equal(window.own_ns, expected.own_ns);
+		assert_int_equal(window.gap, expected.gap);
+		assert_int_equal(block.start, expected.start);
+		assert_int_equal(block.gap, expected.gap);
+		made_count(&reader.ledger, &found);
+		assert_memory_equal(&found, &sums[n], sizeof found);
+		n++;
+	}
+	*ret_error = r;
+	segment_reader_done(&reader);
+	return n;
+}
+
+static void test_round_trip(void **state)
+{
+	struct made_sums sums[N_WINDOWS] = {};
+	uint64_t offsets[N_WINDOWS + 1];
+	int error;
+
+	write_file(sums, offsets);
+	assert_int_equal(read_file(sums, &error), N_WINDOWS);
+	assert_int_equal(error, 0);
+	/* A dictionary is written once. */
+	assert_true(offsets[N_WINDOWS] - offsets[N_WINDOWS - 1] < (offsets[1] - offsets[0]) / 2);
+	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
+}
+
+/* Cut anywhere: all windows before the cut, and no error. */
+static void test_cut(void **state)
+{
+	struct made_sums sums[N_WINDOWS] = {};
+	uint64_t offsets[N_WINDOWS + 1];
+	unsigned int seed = 1, whole = N_WINDOWS;
+	int error, fd;
+
+	write_file(sums, offsets);
+	fd = openat(place.fd, NAME, O_RDWR | O_CLOEXEC);
+	for (uint64_t size = offsets[N_WINDOWS]; size > 64;) {
+		size -= 1 + rand_r(&seed) % 40;
+		if (size < 64)
+			size = 64;
+		assert_int_equal(ftruncate(fd, size), 0);
+		while (whole && offsets[whole] > size)
+			whole--;
+		assert_int_equal(read_file(sums, &error), whole);
+		assert_int_equal(error, 0);
+	}
+	assert_int_equal(ftruncate(fd, 63), 0);
+	assert_int_equal(read_file(sums, &error), 0);
+	assert_int_equal(error, -ENODATA);
+	close(fd);
+	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
+}
+
+/* A changed byte costs the window it is in and those that follow in its file, never a wrong one. */
+static void test_changed(void **state)
+{
+	struct made_sums sums[N_WINDOWS] = {};
+	uint64_t offsets[N_WINDOWS + 1];
+	unsigned int seed = 2;
+	int error, fd;
+
+	write_file(sums, offsets);
+	fd = openat(place.fd, NAME, O_RDWR | O_CLOEXEC);
+	for (unsigned int i = 0; i < 300; i++) {
+		uint64_t at = rand_r(&seed) % offsets[N_WINDOWS];
+		uint8_t byte, changed;
+		unsigned int whole = 0, n;
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		changed = byte ^ (1 << rand_r(&seed) % 8);
+		assert_int_equal(pwrite(fd, &changed, 1, at), 1);
+		while (whole < N_WINDOWS && offsets[whole + 1] <= at)
+			whole++;
+		n = read_file(sums, &error);
+		assert_int_equal(n, at < 64 ? 0 : whole);
+		if (at < 64)
+			assert_true(error == -EBADMSG || error == -EPROTONOSUPPORT);
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	assert_int_equal(read_file(sums, &error), N_WINDOWS);
+	close(fd);
+	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
+}
+
+/* A reader sees whole windows at every moment of a writer that is killed at any moment. */
+static void test_killed(void **state)
+{
+	struct made_sums sums[N_WINDOWS] = {};
+	unsigned int seed = 3, most = 0;
+	int error;
+
+	for (unsigned int i = 0; i < N_WINDOWS; i++)
+		profile_free(made_profile(i, &sums[i]));
+	for (int i = 0; i < 40; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			struct segment_writer writer;
+			struct made_sums unused = {};
+
+			create(&writer);
+			for (unsigned int k = 0; k < N_WINDOWS; k++)
+				add_window(&writer, k, &unused);
+			pause();
+		}
+		usleep(rand_r(&seed) % 60000);
+		if (faccessat(place.fd, NAME, F_OK, 0) == 0)
+			read_file(sums, &error);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		if (faccessat(place.fd, NAME, F_OK, 0) == 0) {
+			unsigned int n = read_file(sums, &error);
+
+			assert_true(error == 0 || error == -ENODATA);
+			if (n > most)
+				most = n;
+			assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
+		}
+	}
+	assert_true(most > 0);
+}
+
+/* Bytes that nobody wrote are refused, and nothing is read beyond them. */
+static void test_hostile(void **state)
+{
+	struct made_sums sums = {};
+	struct ledger_marks marks = LEDGER_MARKS_NONE;
+	struct store_window window = window_of(1), got;
+	struct ledger ledger, back;
+	unsigned int seed = 4;
+	uint8_t *bytes;
+	size_t n;
+
+	made_window(1, &ledger, &sums);
+	assert_int_equal(ledger_encode(&ledger, &window, &marks, &bytes, &n), 0);
+	for (size_t cut = 0; cut <= n; cut++) {
+		uint8_t *part = malloc(cut + 1); /* of exactly that size, for the sanitizer */
+
+		memcpy(part, bytes, cut);
+		assert_int_equal(ledger_init(&back), 0);
+		assert_int_equal(ledger_decode(&back, part, cut, &got), cut == n ? 0 : -EBADMSG);
+		ledger_done(&back);
+		free(part);
+	}
+	for (int i = 0; i < 3000; i++) {
+		size_t at = rand_r(&seed) % n;
+		uint8_t byte = bytes[at];
+		int r;
+
+		bytes[at] = rand_r(&seed);
+		assert_int_equal(ledger_init(&back), 0);
+		r = ledger_decode(&back, bytes, n, &got);
+		assert_true(r == 0 || r == -EBADMSG);
+		for (size_t k = 0; k < back.n_rows; k++) {
+			assert_true(back.rows[k].process < back.n_processes);
+			assert_true(back.rows[k].node < back.n_nodes);
+		}
+		ledger_done(&back);
+		bytes[at] = byte;
+	}
+	free(bytes);
+	ledger_done(&ledger);
+}
+
+/* Stack by stack, a profile comes back as it was: names, inlined frames, causes, ends. */
+static void test_profile(void **state)
+{
+	struct unfold_options options = {};
+	struct ledger_elided elided;
+	struct made_sums sums = {};
+	struct profile *profile[2];
+	struct ledger ledger;
+	char texts[2][8192];
+
+	profile[0] = made_profile(7, &sums);
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(ledger_add_profile(&ledger, profile[0], NULL, 0), 0);
+	assert_int_equal(profile_new(PROFILE_ONCPU, &profile[1]), 0);
+	assert_int_equal(ledger_profile(&ledger, 0, profile[1], &elided), 0);
+	assert_int_equal(profile[0]->n_samples, profile[1]->n_samples);
+	for (size_t i = 0; i < profile[0]->n_samples; i++) {
+		for (int k = 0; k < 2; k++) {
+			struct unfolder unfolder = {.profile = profile[k], .options = &options};
+			const struct profile_sample *sample = &profile[k]->samples[i];
+			size_t n;
+
+			assert_int_equal(unfolder_next(&unfolder, sample), 0);
+			n = snprintf(texts[k], sizeof texts[k], "%lu %lu %d %u ",
+				     (unsigned long)sample->count,
+				     (unsigned long)sample->nanoseconds, sample->is_idle,
+				     sample->pid);
+			for (size_t f = 0; f < unfolder.n; f++)
+				n += snprintf(
+					texts[k] + n, sizeof texts[k] - n, "%s/%d;",
+					strings_get(&profile[k]->strings, unfolder.frames[f].name),
+					unfolder.frames[f].kind);
+			unfolder_done(&unfolder);
+		}
+		assert_string_equal(texts[0], texts[1]);
+	}
+	assert_int_equal(elided.running + elided.waiting, 0);
+	assert_int_equal(profile[1]->locations[0].n_frames, 2);
+	profile_free(profile[0]);
+	profile_free(profile[1]);
+	ledger_done(&ledger);
+}
+
+/* What is lighter than a millionth is one frame, and no time is lost. */
+static void test_elided(void **state)
+{
+	struct profile *profile, *back;
+	struct ledger_elided elided;
+	struct made_sums sums = {};
+	struct ledger ledger;
+	uint64_t total = 0, light = 0;
+
+	profile = made_profile(8, &sums);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		struct profile_sample *sample = &profile->samples[i];
+
+		sample->reason = REASON_FUTEX;
+		sample->nanoseconds = i % 2 ? 1000 : 100 * NSEC_PER_SEC;
+		total += sample->nanoseconds / 1000;
+		light += i % 2;
+	}
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(ledger_add_profile(&ledger, profile, NULL, 0), 0);
+	assert_int_equal(profile_new(PROFILE_ONCPU, &back), 0);
+	assert_int_equal(ledger_profile(&ledger, 1, back, &elided), 0);
+	assert_int_equal(elided.total_waiting, total);
+	assert_in_range(elided.waiting, 1, light);
+	assert_int_equal(elided.running, 0);
+	for (size_t i = 0; i < back->n_samples; i++)
+		total -= back->samples[i].nanoseconds / 1000;
+	assert_int_equal(total, 0);
+	profile_free(profile);
+	profile_free(back);
+	ledger_done(&ledger);
+}
+
+/* Another version is left alone, and says so. */
+static void test_version(void **state)
+{
+	struct made_sums sums[N_WINDOWS] = {};
+	uint64_t offsets[N_WINDOWS + 1];
+	const uint8_t version = 2;
+	int error, fd;
+
+	write_file(sums, offsets);
+	fd = openat(place.fd, NAME, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, &version, 1, 8), 1);
+	close(fd);
+	assert_int_equal(read_file(sums, &error), 0);
+	assert_int_equal(error, -EPROTONOSUPPORT);
+	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_changed),	   cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_hostile),	   cmocka_unit_test(test_profile),
+		cmocka_unit_test(test_elided),	   cmocka_unit_test(test_version),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * store_writer and store_read: levels that say the same, whatever clocks, deaths and limits do.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "made_windows.h"
+#include "store/store_read.h"
+#include "store/store_writer.h"
+
+#define WINDOW (10 * NSEC_PER_SEC)
+#define HOUR   (3600 * NSEC_PER_SEC)
+
+static char path[64];
+static uint64_t clock_ns;
+static struct store_writer *writer;
+static struct failure failure;
+
+static uint64_t now(void)
+{
+	return clock_ns;
+}
+
+static int make_folder(void **state)
+{
+	strcpy(path, "/tmp/test_store_writer.XXXXXX");
+	clock_ns = MADE_START;
+	return mkdtemp(path) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf %s", path);
+	return system(command);
+}
+
+static void open_writer_within(const struct store_limits *limits)
+{
+	const struct store_options options = {
+		.path = path, .window_ns = WINDOW, .limits = *limits, .now = now};
+
+	failure.what[0] = '\0';
+	if (store_writer_open(&options, &writer, &failure) < 0)
+		fail_msg("%s", failure.what);
+}
+
+static void open_writer(void)
+{
+	open_writer_within(&STORE_LIMITS_DEFAULT);
+}
+
+static struct store_window window_at(uint64_t start)
+{
+	return (struct store_window){
+		.start = start,
+		.span = WINDOW,
+		.covered = WINDOW,
+		.boot = MADE_BOOT + (start - MADE_START),
+		.windows = 1,
+		.millihertz = 19000,
+	};
+}
+
+/* Writes the next @n windows. @clock_ns is their time. */
+static void add_windows(unsigned int n, unsigned int *seed, struct made_sums *sums)
+{
+	while (n-- > 0) {
+		struct store_window window = window_at(clock_ns);
+		struct ledger ledger;
+
+		made_window((*seed)++, &ledger, sums);
+		assert_int_equal(store_writer_add(writer, &ledger, &window), 0);
+		ledger_done(&ledger);
+		clock_ns += WINDOW;
+	}
+}
+
+static int count_window(void *context, const struct ledger *ledger,
+			const struct store_window *window, bool is_first)
+{
+	made_count(ledger, context);
+	return 0;
+}
+
+static struct store_answer read_range(uint64_t from, uint64_t to, bool is_series,
+				      struct made_sums *ret)
+{
+	const struct store_question question = {.path = path,
+						.from = from,
+						.to = to,
+						.is_series = is_series,
+						.on_window = count_window,
+						.context = ret};
+	struct store_answer answer;
+
+	*ret = (struct made_sums){};
+	if (store_read(&question, &answer, &failure) < 0)
+		fail_msg("%s", failure.what);
+	return answer;
+}
+
+/* All windows of one level, as its files have them. */
+static uint64_t read_level(enum store_level level, struct made_sums *ret)
+{
+	struct store_files files;
+	uint64_t n = 0;
+	int folder = open(path, O_RDONLY | O_DIRECTORY);
+
+	*ret = (struct made_sums){};
+	assert_int_equal(store_files_list(folder, &files), 0);
+	for (size_t i = 0; i < files.n; i++) {
+		struct segment_reader reader;
+		struct segment_block block;
+		struct store_window window;
+
+		if (files.items[i].level != level)
+			continue;
+		assert_int_equal(
+			segment_open(&reader, openat(folder, files.items[i].name, O_RDONLY)), 0);
+		while (segment_peek(&reader, &block) > 0) {
+			assert_int_equal(segment_read(&reader, &block, &window), 0);
+			made_count(&reader.ledger, ret);
+			n++;
+		}
+		segment_reader_done(&reader);
+	}
+	store_files_done(&files);
+	close(folder);
+	return n;
+}
+
+/* Two days and an hour, and then a writer that closes the last open windows. */
+static void test_levels_are_equal(void **state)
+{
+	struct made_sums sums = {}, level, all;
+	unsigned int seed = 0;
+	struct store_answer answer;
+
+	clock_ns = MADE_START - MADE_START % (24 * HOUR);
+	open_writer();
+	add_windows(24 * 360, &seed, &sums);
+	all = sums;
+	add_windows(1, &seed, &all); /* the day is over */
+	assert_int_equal(store_writer_counts(writer)->windows, 24 * 360 + 1);
+	store_writer_close(writer);
+
+	assert_int_equal(read_level(LEVEL_FINEST, &level), 24 * 360 + 1);
+	assert_memory_equal(&level, &all, sizeof all);
+	assert_int_equal(read_level(LEVEL_MINUTE, &level), 24 * 60);
+	assert_memory_equal(&level, &sums, sizeof sums);
+	assert_int_equal(read_level(LEVEL_SERIES, &level), 24 * 60);
+	assert_memory_equal(&level, &sums, sizeof sums);
+	assert_int_equal(read_level(LEVEL_HOUR, &level), 24);
+	assert_memory_equal(&level, &sums, sizeof sums);
+	assert_int_equal(read_level(LEVEL_DAY, &level), 1);
+	assert_memory_equal(&level, &sums, sizeof sums);
+
+	/* A range is read from all that are there, each time once. */
+	answer = read_range(0, UINT64_MAX / 4, false, &level);
+	assert_memory_equal(&level, &all, sizeof all);
+	assert_int_equal(answer.windows[LEVEL_DAY], 1);
+	assert_int_equal(answer.windows[LEVEL_FINEST], 1);
+	answer = read_range(clock_ns - 24 * HOUR - WINDOW, clock_ns, false, &level);
+	assert_memory_equal(&level, &all, sizeof all);
+	assert_int_equal(answer.windows[LEVEL_MINUTE], 24 * 60);
+	assert_int_equal(answer.covered, 24 * HOUR + WINDOW);
+	answer = read_range(0, UINT64_MAX / 4, true, &level);
+	assert_memory_equal(&level, &all, sizeof all);
+	assert_int_equal(answer.windows[LEVEL_SERIES], 24 * 60);
+}
+
+/* Ends of a range that lie inside coarse windows are read from finer ones. */
+static void test_edges(void **state)
+{
+	struct made_sums sums[3] = {}, found;
+	unsigned int seed = 0;
+	uint64_t from;
+
+	open_writer();
+	add_windows(200, &seed, &sums[0]);
+	from = clock_ns;
+	add_windows(1000, &seed, &sums[1]);
+	read_range(from, clock_ns, false, &found);
+	assert_memory_equal(&found, &sums[1], sizeof found);
+	/* Less than half of the last window is not there. */
+	add_windows(1, &seed, &sums[2]);
+	read_range(from, clock_ns - 6 * NSEC_PER_SEC, false, &found);
+	assert_memory_equal(&found, &sums[1], sizeof found);
+	store_writer_close(writer);
+}
+
+/* Killed without a word, many times: the coarse levels have all that the finest one has. */
+static void test_killed(void **state)
+{
+	struct made_sums finest, minutes, series;
+	unsigned int seed = 0, chance = 1;
+
+	for (int i = 0; i < 12; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0) {
+			struct made_sums unused = {};
+
+			open_writer();
+			for (unsigned int k = rand_r(&chance) % 40 + i; k > 0; k--)
+				add_windows(1, &seed, &unused);
+			kill(getpid(), SIGKILL);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+		rand_r(&chance);
+		clock_ns += 40 * 60 * NSEC_PER_SEC;
+	}
+	open_writer(); /* rolls up what is over */
+	add_windows(1, &seed, &(struct made_sums){});
+	store_writer_close(writer);
+	read_level(LEVEL_FINEST, &finest);
+	/* What is open in each coarse level is made again by each writer: its last window is
+	 * missing. */
+	assert_in_range(read_level(LEVEL_MINUTE, &minutes), 1, 1000);
+	read_range(0, UINT64_MAX / 4, false, &series);
+	assert_memory_equal(&series, &finest, sizeof finest);
+	read_range(0, UINT64_MAX / 4, true, &series);
+	assert_memory_equal(&series, &finest, sizeof finest);
+}
+
+/* The clock goes back an hour, and later ahead: nothing is lost, nothing is there twice. */
+static void test_clock(void **state)
+{
+	struct made_sums sums = {}, found, before = {};
+	unsigned int seed = 0;
+	uint64_t start = clock_ns;
+
+	open_writer();
+	add_windows(100, &seed, &sums);
+	clock_ns -= HOUR;
+	add_windows(50, &seed, &before);
+	clock_ns += 2 * HOUR;
+	add_windows(50, &seed, &sums);
+	store_writer_close(writer);
+	for (int i = 1; i <= MADE_PIDS; i++) {
+		sums.running[i] += before.running[i];
+		sums.waiting[i] += before.waiting[i];
+	}
+	sums.count += before.count;
+	read_level(LEVEL_FINEST, &found);
+	assert_memory_equal(&found, &sums, sizeof sums);
+	read_range(start - 2 * HOUR, clock_ns, false, &found);
+	assert_memory_equal(&found, &sums, sizeof sums);
+	read_range(start + 1000 * NSEC_PER_SEC - HOUR, start + 1500 * NSEC_PER_SEC - HOUR, false,
+		   &found);
+	assert_memory_equal(&found, &before, sizeof before);
+}
+
+static size_t count_files(enum store_level level, uint64_t *ret_bytes)
+{
+	struct store_files files;
+	size_t n = 0;
+	int folder = open(path, O_RDONLY | O_DIRECTORY);
+
+	*ret_bytes = 0;
+	assert_int_equal(store_files_list(folder, &files), 0);
+	for (size_t i = 0; i < files.n; i++) {
+		n += files.items[i].level == level;
+		*ret_bytes += files.items[i].bytes;
+	}
+	store_files_done(&files);
+	close(folder);
+	return n;
+}
+
+/* Files go when they are too old, by level; and the finest first when all are too large. */
+static void test_limits(void **state)
+{
+	struct store_limits limits = STORE_LIMITS_DEFAULT;
+	struct made_sums sums = {};
+	unsigned int seed = 0;
+	uint64_t bytes;
+
+	limits.age_ns[LEVEL_FINEST] = 3 * HOUR;
+	open_writer_within(&limits);
+	add_windows(10 * 360, &seed, &sums);
+	store_writer_limit(writer, &limits);
+	assert_in_range(count_files(LEVEL_FINEST, &bytes), 3, 5);
+	assert_int_equal(count_files(LEVEL_MINUTE, &bytes), 1);
+	limits.bytes = bytes / 2;
+	store_writer_limit(writer, &limits);
+	assert_in_range(count_files(LEVEL_FINEST, &bytes), 1, 3);
+	assert_int_equal(count_files(LEVEL_MINUTE, &bytes), 1);
+	store_writer_close(writer);
+}
+
+static void test_one_writer(void **state)
+{
+	const struct store_options options = {.path = path, .window_ns = WINDOW, .now = now};
+	struct store_writer *second;
+
+	open_writer();
+	assert_int_equal(store_writer_open(&options, &second, &failure), -EWOULDBLOCK);
+	assert_non_null(strstr(failure.what, "another daemon"));
+	store_writer_close(writer);
+	open_writer();
+	store_writer_close(writer);
+}
+
+/* What is no segment, of another version, or cut off, is passed over and named. */
+static void test_damaged(void **state)
+{
+	struct made_sums sums = {}, found;
+	struct store_answer answer;
+	unsigned int seed = 0;
+	char name[128];
+	FILE *stream;
+
+	open_writer();
+	add_windows(30, &seed, &sums);
+	store_writer_close(writer);
+	snprintf(name, sizeof name, "%s/10s-20200101T000000Z.bfs", path);
+	stream = fopen(name, "w");
+	fputs("this is no segment, though it is called like one", stream);
+	fclose(stream);
+	snprintf(name, sizeof name, "%s/10s-20200102T000000Z.bfs", path);
+	stream = fopen(name, "w");
+	fputs("BPFFLAME\x09", stream);
+	for (int i = 0; i < 100; i++)
+		fputc(0, stream);
+	fclose(stream);
+	answer = read_range(0, UINT64_MAX / 4, false, &found);
+	assert_memory_equal(&found, &sums, sizeof sums);
+	assert_int_equal(answer.n_damaged, 1);
+	assert_string_equal(answer.damaged, "10s-20200101T000000Z.bfs");
+	assert_int_equal(answer.n_unknown, 1);
+	assert_string_equal(answer.unknown, "10s-20200102T000000Z.bfs");
+	open_writer();
+	store_writer_close(writer);
+	assert_int_equal(access(name, F_OK), 0);
+}
+
+/* The folder is removed while it is written: there is another one, with what came afterwards. */
+static void test_removed(void **state)
+{
+	struct made_sums sums = {}, found;
+	unsigned int seed = 0;
+	DIR *folder;
+	const struct dirent *entry;
+	char name[512];
+
+	open_writer();
+	add_windows(30, &seed, &sums);
+	folder = opendir(path);
+	while ((entry = readdir(folder))) {
+		snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+		unlink(name);
+	}
+	closedir(folder);
+	assert_int_equal(rmdir(path), 0);
+	sums = (struct made_sums){};
+	add_windows(30, &seed, &sums);
+	store_writer_close(writer);
+	read_range(0, UINT64_MAX / 4, false, &found);
+	assert_memory_equal(&found, &sums, sizeof sums);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_levels_are_equal), TEST(test_edges),
+		TEST(test_killed),	     TEST(test_clock),
+		TEST(test_limits),	     TEST(test_one_writer),
+		TEST(test_damaged),	     TEST(test_removed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ledger_code: a window of a ledger as bytes: what is new in its dictionaries, and its rows. The
+ * layout is in docs/store.md.
+ */
+#ifndef STORE_LEDGER_CODE_H
+#define STORE_LEDGER_CODE_H
+
+#include "store/ledger.h"
+
+/* Why there is nothing before a window. */
+enum store_gap {
+	GAP_NONE,
+	GAP_STARTED,   /* recording began */
+	GAP_SUSPENDED, /* the machine slept */
+	GAP_CLOCK,     /* the clock was set */
+	GAP_LOST,      /* windows could not be written */
+	N_STORE_GAPS,
+};
+
+struct store_window {
+	uint64_t start, span; /* ns; realtime: 1970 */
+	uint64_t covered;     /* ns of @span that were recorded */
+	uint64_t boot;	      /* boot-time ns of the end */
+	uint64_t windows;     /* of the recording, in this one */
+	uint64_t millihertz;  /* samples on the CPU */
+	uint64_t lost;	      /* samples and stacks */
+	uint64_t own_ns;      /* CPU time of bpfflame itself */
+	uint64_t effort;      /* steps that were taken to keep the budget; 0: none */
+	enum store_gap gap;   /* before it */
+};
+
+/* How much of a ledger's dictionaries was written before. */
+struct ledger_marks {
+	size_t strings, modules, frames, nodes, processes;
+};
+#define LEDGER_MARKS_NONE ((struct ledger_marks){1, 1, 0, 1, 0})
+
+#define LEDGER_MAX_BYTES (64u << 20) /* of a window */
+
+/*
+ * Sorts the rows and encodes them with all that is new since @marks, which move. *@ret is
+ * malloc'ed. Errors: -ENOMEM; -E2BIG above LEDGER_MAX_BYTES.
+ */
+int ledger_encode(struct ledger *ledger, const struct store_window *window,
+		  struct ledger_marks *marks, uint8_t **ret, size_t *ret_n);
+
+/*
+ * Appends to the dictionaries of @ledger and replaces its rows. Whoever made @bytes is not trusted.
+ * Errors: -EBADMSG they make no sense: the ledger is of no use any more; -ENOMEM.
+ */
+int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n,
+		  struct store_window *ret_window);
+
+#endif

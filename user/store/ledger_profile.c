@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A node is one frame; a location is a function with all that is inlined there. So a path is cut
+ * into runs: frames that are inlined, and the first above them that is not.
+ */
+#include "store/ledger_profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define SHARE	   1000000 /* a node is drawn from a millionth of the total on */
+#define MAX_INLINE 64
+
+struct leaving {
+	const struct ledger *ledger;
+	struct profile *profile;
+	struct ledger_elided elided;
+	uint32_t *strings, *modules; /* by those of the ledger; UINT32_MAX: not there yet */
+	uint32_t *locations;	     /* of the run that begins at a node … */
+	uint32_t *above;	     /* … and the node above that */
+	uint32_t *stands;	     /* for each node, the nearest above that is drawn; or NULL */
+	uint32_t elided_location;
+	uint32_t *path; /* locations of the stack at hand */
+	size_t path_capacity;
+};
+
+static bool is_running(const struct ledger_row *row)
+{
+	return row->reason == REASON_ONCPU || row->reason == REASON_NONE;
+}
+
+static int leave_string(struct leaving *leaving, uint32_t id, uint32_t *ret)
+{
+	const struct strings *strings = &leaving->ledger->strings;
+	int r = 0;
+
+	if (leaving->strings[id] == UINT32_MAX)
+		r = strings_add_bytes(&leaving->profile->strings, strings_get(strings, id),
+				      strings_length(strings, id), &leaving->strings[id]);
+	*ret = leaving->strings[id];
+	return r;
+}
+
+static int leave_module(struct leaving *leaving, uint32_t at, uint32_t *ret)
+{
+	const struct ledger_module *module = &leaving->ledger->modules[at];
+	struct profile_mapping mapping = {.kind = module->kind};
+	int r = 0;
+
+	if (leaving->modules[at] == UINT32_MAX) {
+		r = leave_string(leaving, module->path, &mapping.path);
+		r = r < 0 ? r : leave_string(leaving, module->build_id, &mapping.build_id);
+		r = r < 0 ? r
+			  : profile_add_mapping(leaving->profile, &mapping, &leaving->modules[at]);
+	}
+	*ret = leaving->modules[at];
+	return r;
+}
+
+/* The location of the run of frames that begins at @node, and what is above it. */
+static int leave_run(struct leaving *leaving, uint32_t node)
+{
+	const struct ledger *ledger = leaving->ledger;
+	struct profile_frame frames[MAX_INLINE];
+	uint32_t n = 0, mapping = 0, at = node;
+	bool is_inlined = true;
+	int r = leave_module(leaving, ledger->frames[ledger->nodes[node].frame].module, &mapping);
+
+	while (at && is_inlined && n < MAX_INLINE && r == 0) {
+		const struct ledger_frame *frame = &ledger->frames[ledger->nodes[at].frame];
+
+		is_inlined = frame->kind == FRAME_INLINED;
+		frames[n] = (struct profile_frame){.kind = frame->kind, .line = frame->line};
+		r = leave_string(leaving, frame->function, &frames[n].function);
+		r = r < 0 ? r : leave_string(leaving, frame->file, &frames[n].file);
+		n++;
+		at = ledger->nodes[at].parent;
+	}
+	leaving->above[node] = at;
+	return r < 0 ? r
+		     : profile_add_named(leaving->profile, mapping, frames, n,
+					 &leaving->locations[node]);
+}
+
+static int leave_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint32_t *ret)
+{
+	bool is_cut = leaving->stands && leaving->stands[node] != node;
+	size_t n = 0;
+	int r = array_reserve(leaving->path, leaving->path_capacity, 0, 1);
+
+	if (is_cut) {
+		node = leaving->stands[node];
+		leaving->path[n++] = leaving->elided_location;
+	}
+	while (node && r == 0) {
+		if (leaving->locations[node] == UINT32_MAX)
+			r = leave_run(leaving, node);
+		r = r < 0 ? r : array_reserve(leaving->path, leaving->path_capacity, n, 1);
+		if (r == 0)
+			leaving->path[n++] = leaving->locations[node];
+		node = leaving->above[node];
+	}
+	return r < 0 ? r : profile_add_stack(leaving->profile, leaving->path, n, end, ret);
+}
+
+static int leave_rows(struct leaving *leaving)
+{
+	const struct ledger *ledger = leaving->ledger;
+	int r = 0;
+
+	for (size_t i = 0; i < ledger->n_rows && r == 0; i++) {
+		const struct ledger_row *row = &ledger->rows[i];
+		const struct ledger_process *process = &ledger->processes[row->process];
+		struct profile_sample sample = {
+			.pid = process->pid,
+			.reason = row->reason,
+			.is_idle = row->is_idle,
+			.count = row->count,
+			.nanoseconds = row->microseconds * 1000,
+		};
+
+		if (leaving->stands && leaving->stands[row->node] != row->node)
+			*(is_running(row) ? &leaving->elided.running : &leaving->elided.waiting) +=
+				row->microseconds;
+		r = leave_stack(leaving, row->node, row->end, &sample.stack);
+		r = r < 0 ? r : leave_string(leaving, process->comm, &sample.comm);
+		r = r < 0 ? r : profile_add_sample(leaving->profile, &sample);
+	}
+	return r;
+}
+
+static int add_elided(struct leaving *leaving)
+{
+	struct profile_frame frame = {.kind = FRAME_USER};
+	const struct profile_mapping none = {.kind = MAPPING_UNKNOWN};
+	uint32_t mapping = 0;
+	int r = strings_add(&leaving->profile->strings, "[elided]", &frame.function);
+
+	r = r < 0 ? r : profile_add_mapping(leaving->profile, &none, &mapping);
+	return r < 0 ? r
+		     : profile_add_named(leaving->profile, mapping, &frame, 1,
+					 &leaving->elided_location);
+}
+
+/* Later nodes are below earlier ones: one pass sums up, another one finds who stands for whom. */
+static int find_light_nodes(struct leaving *leaving)
+{
+	const struct ledger *ledger = leaving->ledger;
+	uint64_t *running = calloc(ledger->n_nodes, sizeof *running);
+	uint64_t *waiting = calloc(ledger->n_nodes, sizeof *waiting);
+	int r = 0;
+
+	leaving->stands = malloc(ledger->n_nodes * sizeof *leaving->stands);
+	if (!running || !waiting || !leaving->stands) {
+		r = -ENOMEM;
+	} else {
+		for (size_t i = 0; i < ledger->n_rows; i++) {
+			const struct ledger_row *row = &ledger->rows[i];
+
+			*(is_running(row) ? &running[row->node] : &waiting[row->node]) +=
+				row->microseconds;
+		}
+		for (size_t i = ledger->n_nodes; i-- > 1;) {
+			running[ledger->nodes[i].parent] += running[i];
+			waiting[ledger->nodes[i].parent] += waiting[i];
+		}
+		leaving->stands[0] = 0;
+		for (size_t i = 1; i < ledger->n_nodes; i++) {
+			uint32_t parent = ledger->nodes[i].parent;
+			bool is_drawn =
+				running[i] > running[0] / SHARE || waiting[i] > waiting[0] / SHARE;
+
+			leaving->stands[i] = is_drawn && leaving->stands[parent] == parent
+						     ? i
+						     : leaving->stands[parent];
+		}
+		r = add_elided(leaving);
+	}
+	free(running);
+	free(waiting);
+	return r;
+}
+
+static uint32_t *new_memo(size_t n)
+{
+	uint32_t *memo = malloc((n + 1) * sizeof *memo);
+
+	return memo ? memset(memo, 0xff, (n + 1) * sizeof *memo) : NULL;
+}
+
+static void count_totals(struct leaving *leaving)
+{
+	for (size_t i = 0; i < leaving->ledger->n_rows; i++) {
+		const struct ledger_row *row = &leaving->ledger->rows[i];
+
+		*(is_running(row) ? &leaving->elided.total_running
+				  : &leaving->elided.total_waiting) += row->microseconds;
+	}
+}
+
+int ledger_profile(const struct ledger *ledger, size_t most_nodes, struct profile *profile,
+		   struct ledger_elided *ret_elided)
+{
+	struct leaving leaving = {
+		.ledger = ledger,
+		.profile = profile,
+		.strings = new_memo(ledger->strings.n_strings),
+		.modules = new_memo(ledger->n_modules),
+		.locations = new_memo(ledger->n_nodes),
+		.above = new_memo(ledger->n_nodes),
+	};
+	int r = leaving.strings && leaving.modules && leaving.locations && leaving.above ? 0
+											 : -ENOMEM;
+
+	profile->mode = PROFILE_WALL;
+	if (r == 0 && most_nodes && ledger->n_nodes > most_nodes)
+		r = find_light_nodes(&leaving);
+	r = r < 0 ? r : leave_rows(&leaving);
+	if (r == 0) {
+		count_totals(&leaving);
+		*ret_elided = leaving.elided;
+	}
+	free(leaving.strings);
+	free(leaving.modules);
+	free(leaving.locations);
+	free(leaving.above);
+	free(leaving.stands);
+	free(leaving.path);
+	return r;
+}

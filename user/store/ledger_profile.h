@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ledger_profile: a ledger as a profile, as a recording with --wall would have made it.
+ */
+#ifndef STORE_LEDGER_PROFILE_H
+#define STORE_LEDGER_PROFILE_H
+
+#include "store/ledger.h"
+
+/* What was left out, microseconds of the total. */
+struct ledger_elided {
+	uint64_t running, waiting;
+	uint64_t total_running, total_waiting;
+};
+
+/*
+ * Adds @ledger to @profile, which becomes one of PROFILE_WALL. @ledger may have been read or
+ * filled. Where it has more than @most_nodes nodes, those with less than a millionth of what ran,
+ * and of what waited, end in one frame `[elided]`; 0: none do. Errors: -ENOMEM, -E2BIG.
+ */
+int ledger_profile(const struct ledger *ledger, size_t most_nodes, struct profile *profile,
+		   struct ledger_elided *ret_elided);
+
+#endif

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/segment.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/output.h"
+
+#define HEADER_BYTES 64
+#define BLOCK_BYTES  32 /* before what is packed */
+#define WINDOW_LOG   20 /* of zstd: how far back it looks, and so how much memory both sides need */
+#define PACK_LEVEL   3
+
+static const char magic[8] = "BPFFLAME";
+
+/* Numbers in a file have their lowest byte first. */
+static void put32(uint8_t *to, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(to, &value, sizeof value);
+}
+
+static void put64(uint8_t *to, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(to, &value, sizeof value);
+}
+
+static uint32_t get32(const uint8_t *from)
+{
+	uint32_t value;
+
+	memcpy(&value, from, sizeof value);
+	return le32toh(value);
+}
+
+static uint64_t get64(const uint8_t *from)
+{
+	uint64_t value;
+
+	memcpy(&value, from, sizeof value);
+	return le64toh(value);
+}
+
+/* Writing */
+
+struct segment_packer {
+	ZSTD_CCtx *stream;
+	uint8_t *block; /* the last one, with its head */
+	size_t n, capacity;
+};
+
+static void packer_free(struct segment_packer *packer)
+{
+	if (!packer)
+		return;
+	ZSTD_freeCCtx(packer->stream);
+	free(packer->block);
+	free(packer);
+}
+
+static struct segment_packer *packer_new(void)
+{
+	struct segment_packer *packer = calloc(1, sizeof *packer);
+
+	if (packer)
+		packer->stream = ZSTD_createCCtx();
+	if (!packer || !packer->stream) {
+		packer_free(packer);
+		return NULL;
+	}
+	ZSTD_CCtx_setParameter(packer->stream, ZSTD_c_compressionLevel, PACK_LEVEL);
+	ZSTD_CCtx_setParameter(packer->stream, ZSTD_c_windowLog, WINDOW_LOG);
+	return packer;
+}
+
+/* One write, or none of it. */
+static int write_whole(struct segment_writer *writer, const uint8_t *bytes, size_t n)
+{
+	size_t done = 0;
+	int r = 0;
+
+	while (done < n && r == 0) {
+		ssize_t written = pwrite(writer->fd, bytes + done, n - done, writer->bytes + done);
+
+		if (written > 0)
+			done += written;
+		else if (written == 0)
+			r = -EIO;
+		else if (errno != EINTR)
+			r = -errno;
+	}
+	if (r < 0) {
+		/* Where even that fails, readers see that the block is not whole. */
+		if (ftruncate(writer->fd, writer->bytes) < 0)
+			return r;
+		return r;
+	}
+	writer->bytes += n;
+	writer->is_dirty = true;
+	return 0;
+}
+
+static int write_header(struct segment_writer *writer)
+{
+	const struct segment_header *header = &writer->header;
+	uint8_t bytes[HEADER_BYTES] = {};
+
+	memcpy(bytes, magic, sizeof magic);
+	put32(bytes + 8, SEGMENT_VERSION);
+	put32(bytes + 12, header->kind);
+	put64(bytes + 16, header->level);
+	put64(bytes + 24, header->start);
+	memcpy(bytes + 32, header->boot_id, sizeof header->boot_id);
+	put32(bytes + 60, crc32(0, bytes, 60));
+	return write_whole(writer, bytes, sizeof bytes);
+}
+
+int segment_create(struct segment_writer *writer, const struct place *place, const char *name,
+		   const struct segment_header *header)
+{
+	int r = 0;
+
+	*writer = SEGMENT_WRITER_NONE;
+	writer->header = *header;
+	writer->marks = LEDGER_MARKS_NONE;
+	snprintf(writer->name, sizeof writer->name, "%s", name /* escaped later */);
+	writer->packer = packer_new();
+	r = writer->packer ? ledger_init(&writer->ledger) : -ENOMEM;
+	if (r == 0) {
+		writer->fd =
+			openat(place->fd, name,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, output_mode());
+		r = writer->fd < 0 ? -errno : write_header(writer);
+	}
+	if (r < 0) {
+		if (writer->fd >= 0)
+			unlinkat(place->fd, name, 0);
+		segment_close(writer);
+	}
+	return r;
+}
+
+static int pack(struct segment_packer *packer, const uint8_t *bytes, size_t n)
+{
+	size_t bound = BLOCK_BYTES + ZSTD_compressBound(n) + 1024, left;
+	ZSTD_inBuffer from = {bytes, n, 0};
+	ZSTD_outBuffer to;
+
+	if (bound > packer->capacity) {
+		uint8_t *grown = realloc(packer->block, bound);
+
+		if (!grown)
+			return -ENOMEM;
+		packer->block = grown;
+		packer->capacity = bound;
+	}
+	to = (ZSTD_outBuffer){packer->block + BLOCK_BYTES, packer->capacity - BLOCK_BYTES, 0};
+	left = ZSTD_compressStream2(packer->stream, &to, &from, ZSTD_e_flush);
+	if (ZSTD_isError(left) || left || from.pos < n)
+		return -ENOMEM;
+	packer->n = BLOCK_BYTES + to.pos;
+	return 0;
+}
+
+/* A block's check sum: of its head, but for the sum itself, and of what is packed. */
+static uint32_t sum_of(const uint8_t *head, const uint8_t *packed, size_t n)
+{
+	return crc32(crc32(0, head, 28), packed, n);
+}
+
+static void put_head(struct segment_packer *packer, const struct store_window *window, size_t raw)
+{
+	uint8_t *head = packer->block;
+	size_t packed = packer->n - BLOCK_BYTES;
+
+	put32(head, packed);
+	put32(head + 4, raw);
+	put64(head + 8, window->start);
+	put64(head + 16, window->span);
+	put32(head + 24, window->gap);
+	put32(head + 28, sum_of(head, head + BLOCK_BYTES, packed));
+}
+
+int segment_append(struct segment_writer *writer, const struct store_window *window)
+{
+	uint8_t *bytes;
+	size_t n;
+	int r = ledger_encode(&writer->ledger, window, &writer->marks, &bytes, &n);
+
+	ledger_clear_rows(&writer->ledger);
+	if (r < 0)
+		return r;
+	r = pack(writer->packer, bytes, n);
+	free(bytes);
+	if (r < 0)
+		return r;
+	put_head(writer->packer, window, n);
+	return segment_retry(writer);
+}
+
+int segment_retry(struct segment_writer *writer)
+{
+	return write_whole(writer, writer->packer->block, writer->packer->n);
+}
+
+int segment_sync(struct segment_writer *writer)
+{
+	if (writer->fd < 0 || !writer->is_dirty)
+		return 0;
+	writer->is_dirty = false;
+	return fdatasync(writer->fd) < 0 ? -errno : 0;
+}
+
+void segment_close(struct segment_writer *writer)
+{
+	segment_sync(writer);
+	if (writer->fd >= 0)
+		close(writer->fd);
+	packer_free(writer->packer);
+	ledger_done(&writer->ledger);
+	*writer = SEGMENT_WRITER_NONE;
+}
+
+/* Reading */
+
+struct segment_unpacker {
+	ZSTD_DCtx *stream;
+	uint8_t *packed, *raw;
+	size_t packed_capacity, raw_capacity;
+};
+
+static void unpacker_free(struct segment_unpacker *unpacker)
+{
+	if (!unpacker)
+		return;
+	ZSTD_freeDCtx(unpacker->stream);
+	free(unpacker->packed);
+	free(unpacker->raw);
+	free(unpacker);
+}
+
+static int read_header(struct segment_reader *reader)
+{
+	uint8_t bytes[HEADER_BYTES];
+	ssize_t n = pread(reader->fd, bytes, sizeof bytes, 0);
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < sizeof bytes)
+		return n >= (ssize_t)sizeof magic && memcmp(bytes, magic, sizeof magic) != 0
+			       ? -EBADMSG
+			       : -ENODATA;
+	if (memcmp(bytes, magic, sizeof magic) != 0)
+		return -EBADMSG;
+	reader->header = (struct segment_header){
+		.version = get32(bytes + 8),
+		.kind = get32(bytes + 12),
+		.level = get64(bytes + 16),
+		.start = get64(bytes + 24),
+	};
+	memcpy(reader->header.boot_id, bytes + 32, sizeof reader->header.boot_id);
+	if (reader->header.version != SEGMENT_VERSION)
+		return -EPROTONOSUPPORT;
+	return get32(bytes + 60) != crc32(0, bytes, 60) || reader->header.kind >= N_SEGMENT_KINDS ||
+			       !reader->header.level
+		       ? -EBADMSG
+		       : 0;
+}
+
+int segment_open(struct segment_reader *reader, int fd)
+{
+	struct stat st;
+	int r;
+
+	*reader = (struct segment_reader){.fd = fd, .at = HEADER_BYTES};
+	r = fstat(fd, &st) < 0 ? -errno : !S_ISREG(st.st_mode) ? -EBADMSG : read_header(reader);
+	if (r == 0) {
+		reader->bytes = st.st_size;
+		r = ledger_init(&reader->ledger);
+	}
+	if (r < 0)
+		segment_reader_done(reader);
+	return r;
+}
+
+void segment_reader_done(struct segment_reader *reader)
+{
+	ledger_done(&reader->ledger);
+	unpacker_free(reader->unpacker);
+	reader->unpacker = NULL;
+	if (reader->fd >= 0)
+		close(reader->fd);
+	reader->fd = -1;
+}
+
+static void head_of(const uint8_t *bytes, struct segment_block *ret)
+{
+	*ret = (struct segment_block){get32(bytes), get32(bytes + 4), get64(bytes + 8),
+				      get64(bytes + 16), get32(bytes + 24)};
+}
+
+int segment_peek(struct segment_reader *reader, struct segment_block *ret)
+{
+	uint8_t bytes[BLOCK_BYTES];
+	ssize_t n;
+
+	if (reader->at + BLOCK_BYTES > reader->bytes)
+		return 0;
+	n = pread(reader->fd, bytes, sizeof bytes, reader->at);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < sizeof bytes)
+		return 0;
+	head_of(bytes, ret);
+	if (ret->packed > reader->bytes - reader->at - BLOCK_BYTES || ret->raw > LEDGER_MAX_BYTES ||
+	    ret->gap >= N_STORE_GAPS || ret->start > 1ULL << 62 || ret->span > 1ULL << 62)
+		return 0;
+	return 1;
+}
+
+void segment_pass(struct segment_reader *reader, const struct segment_block *block)
+{
+	reader->at += BLOCK_BYTES + block->packed;
+}
+
+uint64_t segment_rest(const struct segment_reader *reader)
+{
+	return reader->bytes > reader->at ? reader->bytes - reader->at : 0;
+}
+
+static int make_room(uint8_t **bytes, size_t *capacity, size_t n)
+{
+	uint8_t *grown;
+
+	if (n <= *capacity)
+		return 0;
+	grown = realloc(*bytes, n);
+	if (!grown)
+		return -ENOMEM;
+	*bytes = grown;
+	*capacity = n;
+	return 0;
+}
+
+static int make_unpacker(struct segment_reader *reader)
+{
+	struct segment_unpacker *unpacker;
+
+	if (reader->unpacker)
+		return 0;
+	unpacker = calloc(1, sizeof *unpacker);
+	if (unpacker)
+		unpacker->stream = ZSTD_createDCtx();
+	if (!unpacker || !unpacker->stream) {
+		unpacker_free(unpacker);
+		return -ENOMEM;
+	}
+	ZSTD_DCtx_setParameter(unpacker->stream, ZSTD_d_windowLogMax, WINDOW_LOG);
+	reader->unpacker = unpacker;
+	return 0;
+}
+
+static int unpack(struct segment_unpacker *unpacker, const uint8_t *packed, size_t n, size_t raw)
+{
+	ZSTD_inBuffer from = {packed, n, 0};
+	ZSTD_outBuffer to = {unpacker->raw, raw, 0};
+
+	while (from.pos < from.size || to.pos < to.size) {
+		size_t in = from.pos, out = to.pos;
+
+		if (ZSTD_isError(ZSTD_decompressStream(unpacker->stream, &to, &from)))
+			return -EBADMSG;
+		if (from.pos == in && to.pos == out)
+			break;
+	}
+	return from.pos == from.size && to.pos == to.size ? 0 : -EBADMSG;
+}
+
+int segment_read(struct segment_reader *reader, const struct segment_block *block,
+		 struct store_window *ret)
+{
+	struct segment_unpacker *unpacker;
+	size_t n = BLOCK_BYTES + block->packed;
+	struct segment_block head;
+	ssize_t got;
+	int r = make_unpacker(reader);
+
+	unpacker = reader->unpacker;
+	r = r < 0 ? r : make_room(&unpacker->packed, &unpacker->packed_capacity, n + 1);
+	r = r < 0 ? r : make_room(&unpacker->raw, &unpacker->raw_capacity, block->raw + 1);
+	if (r < 0)
+		return r;
+	got = pread(reader->fd, unpacker->packed, n, reader->at);
+	if (got < 0)
+		return -errno;
+	if ((size_t)got < n)
+		return -EBADMSG;
+	head_of(unpacker->packed, &head);
+	if (head.packed != block->packed || head.raw != block->raw ||
+	    get32(unpacker->packed + 28) !=
+		    sum_of(unpacker->packed, unpacker->packed + BLOCK_BYTES, block->packed))
+		return -EBADMSG;
+	r = unpack(unpacker, unpacker->packed + BLOCK_BYTES, block->packed, block->raw);
+	r = r < 0 ? r : ledger_decode(&reader->ledger, unpacker->raw, block->raw, ret);
+	if (r == 0)
+		segment_pass(reader, block);
+	return r;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * store_files: the files of a store: what they are called, and which there are.
+ *
+ *	10s-20261123T020000Z.bfs 1m-… 1h-… 1d-… series-…	level, start; `-2` … where it is
+ *taken
+ */
+#ifndef STORE_STORE_FILES_H
+#define STORE_STORE_FILES_H
+
+#include "store/segment.h"
+
+enum store_level {
+	LEVEL_FINEST, /* as it is recorded: 10 s */
+	LEVEL_MINUTE,
+	LEVEL_HOUR,
+	LEVEL_DAY,
+	N_LEVELS,
+	LEVEL_SERIES = N_LEVELS, /* totals of each minute */
+	N_STORE_LEVELS,
+};
+
+/* How long windows of a level are, ns; 0 for LEVEL_FINEST, whose length is the recording's. */
+uint64_t store_level_ns(enum store_level level);
+
+struct store_file {
+	char name[SEGMENT_NAME_SIZE];
+	enum store_level level;
+	struct segment_header header;
+	uint64_t bytes;
+	/* Of its whole blocks: how many, and from when to when (ns since 1970). */
+	uint64_t n_blocks, begin, end;
+	uint64_t rest; /* bytes behind them */
+};
+
+struct store_files {
+	struct store_file *items; /* by level, then by start */
+	size_t n, capacity;
+	size_t n_unknown; /* files of other versions … */
+	char unknown[SEGMENT_NAME_SIZE];
+	size_t n_damaged; /* … and what has a segment's name and is none */
+	char damaged[SEGMENT_NAME_SIZE];
+};
+
+/* `10s`, `500ms`, `1m`: what the names of a level's files begin with. */
+void store_level_name(uint64_t level_ns, enum segment_kind kind, char text[static 32]);
+
+/* Whether @name ends as those of segments do. */
+bool store_is_segment(const char *name);
+
+/*
+ * Lists the segments of @folder and looks at their heads. Errors: -ENOMEM, -errno of the folder.
+ * store_files_done() is due either way.
+ */
+int store_files_list(int folder, struct store_files *ret);
+void store_files_done(struct store_files *files);
+
+#endif

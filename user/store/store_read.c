@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/store_read.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/output.h"
+#include "base/system.h"
+
+#define HOUR	 (3600 * NSEC_PER_SEC)
+#define TOUCH_NS (NSEC_PER_SEC / 1000) /* windows that overlap by less lie side by side */
+
+struct interval {
+	uint64_t begin, end;
+};
+
+/* Of time that was read: sorted, apart from each other. */
+struct intervals {
+	struct interval *items;
+	size_t n, capacity;
+};
+
+struct store_reading {
+	const struct store_question *question;
+	struct store_answer *answer;
+	int folder;
+	struct store_files files;
+	struct intervals covered; /* by other levels than the one at hand … */
+	struct intervals fresh;	  /* … and by that one */
+};
+
+static bool overlaps(const struct intervals *intervals, uint64_t begin, uint64_t end)
+{
+	size_t low = 0, high = intervals->n;
+
+	while (low < high) { /* the first one that ends after @begin */
+		size_t middle = (low + high) / 2;
+
+		if (intervals->items[middle].end <= begin + TOUCH_NS)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < intervals->n && intervals->items[low].begin + TOUCH_NS < end;
+}
+
+static int compare_intervals(const void *left, const void *right)
+{
+	const struct interval *a = left, *b = right;
+
+	return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+/* Adds what the level at hand has. */
+static int merge_fresh(struct store_reading *reading)
+{
+	struct intervals *all = &reading->covered, *fresh = &reading->fresh;
+	int r = array_reserve(all->items, all->capacity, all->n, fresh->n + 1);
+	size_t n = 0;
+
+	if (r < 0)
+		return r;
+	if (fresh->n)
+		memcpy(all->items + all->n, fresh->items, fresh->n * sizeof *all->items);
+	all->n += fresh->n;
+	fresh->n = 0;
+	if (all->n)
+		qsort(all->items, all->n, sizeof *all->items, compare_intervals);
+	for (size_t i = 0; i < all->n; i++) {
+		if (n && all->items[i].begin <= all->items[n - 1].end + TOUCH_NS) {
+			if (all->items[i].end > all->items[n - 1].end)
+				all->items[n - 1].end = all->items[i].end;
+		} else {
+			all->items[n++] = all->items[i];
+		}
+	}
+	all->n = n;
+	return 0;
+}
+
+/* Windows as they were recorded count if most of them is in the range; coarse ones lie in it. */
+static bool is_wanted(const struct store_reading *reading, enum store_level level,
+		      const struct segment_block *block)
+{
+	const struct store_question *question = reading->question;
+	uint64_t begin = block->start, end = block->start + block->span;
+	uint64_t middle = begin + block->span / 2;
+
+	if (level == LEVEL_FINEST) {
+		if (middle < question->from || middle >= question->to)
+			return false;
+	} else if (begin < question->from || end > question->to) {
+		return false;
+	}
+	return !overlaps(&reading->covered, begin, end);
+}
+
+static void note_damage(struct store_answer *answer, const struct store_file *file, uint64_t bytes)
+{
+	if (!answer->n_damaged++)
+		snprintf(answer->damaged, sizeof answer->damaged, "%s",
+			 file->name /* escaped later */);
+	answer->damaged_bytes += bytes;
+}
+
+/* How many blocks of a file are to be read: up to the last one that is wanted. */
+static int count_blocks(const struct store_reading *reading, const struct store_file *file,
+			struct segment_reader *reader, size_t *ret)
+{
+	uint64_t begin = reader->at;
+	struct segment_block block;
+	int r;
+
+	*ret = 0;
+	for (size_t n = 1; (r = segment_peek(reader, &block)) > 0; n++) {
+		if (is_wanted(reading, file->level, &block))
+			*ret = n;
+		segment_pass(reader, &block);
+	}
+	reader->at = begin;
+	return r;
+}
+
+static int note_window(struct store_reading *reading, const struct store_file *file,
+		       const struct store_window *window)
+{
+	struct store_answer *answer = reading->answer;
+	struct intervals *fresh = &reading->fresh;
+	uint64_t end = window->start + window->span;
+	int r = array_reserve(fresh->items, fresh->capacity, fresh->n, 1);
+
+	if (r < 0)
+		return r;
+	fresh->items[fresh->n++] = (struct interval){window->start, end};
+	if (!answer->end || window->start < answer->begin)
+		answer->begin = window->start;
+	if (end > answer->end)
+		answer->end = end;
+	answer->covered += window->covered;
+	answer->windows[file->level]++;
+	answer->level_ns[file->level] = file->header.level;
+	return 0;
+}
+
+static int read_blocks(struct store_reading *reading, const struct store_file *file,
+		       struct segment_reader *reader, size_t n)
+{
+	const struct store_question *question = reading->question;
+	bool is_first = true;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct segment_block block;
+		struct store_window window;
+
+		if (segment_peek(reader, &block) <= 0)
+			break;
+		r = segment_read(reader, &block, &window);
+		if (r == -EBADMSG) {
+			note_damage(reading->answer, file, segment_rest(reader));
+			return 0;
+		}
+		if (r < 0 || !is_wanted(reading, file->level, &block))
+			continue;
+		r = note_window(reading, file, &window);
+		r = r < 0 ? r
+			  : question->on_window(question->context, &reader->ledger, &window,
+						is_first);
+		is_first = false;
+	}
+	return r;
+}
+
+static int read_file(struct store_reading *reading, const struct store_file *file)
+{
+	struct segment_reader reader;
+	int fd = openat(reading->folder, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), r;
+	size_t n;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno; /* it was too old meanwhile */
+	r = segment_open(&reader, fd);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = count_blocks(reading, file, &reader, &n);
+	r = r < 0 ? r : read_blocks(reading, file, &reader, n);
+	segment_reader_done(&reader);
+	return r;
+}
+
+static int read_level(struct store_reading *reading, enum store_level level)
+{
+	const struct store_question *question = reading->question;
+	int r = 0;
+
+	for (size_t i = 0; i < reading->files.n && r == 0; i++) {
+		const struct store_file *file = &reading->files.items[i];
+
+		if (file->level == level && file->begin < question->to &&
+		    file->end > question->from)
+			r = read_file(reading, file);
+	}
+	return r < 0 ? r : merge_fresh(reading);
+}
+
+static enum store_level level_for(const struct store_question *question)
+{
+	uint64_t length = question->to - question->from;
+
+	return question->is_finest	  ? LEVEL_FINEST
+	       : length <= 2 * HOUR	  ? LEVEL_FINEST
+	       : length <= 48 * HOUR	  ? LEVEL_MINUTE
+	       : length <= 60 * 24 * HOUR ? LEVEL_HOUR
+					  : LEVEL_DAY;
+}
+
+static int read_levels(struct store_reading *reading)
+{
+	enum store_level best = level_for(reading->question);
+	int r = 0;
+
+	if (reading->question->is_series && !reading->question->is_finest)
+		r = read_level(reading, LEVEL_SERIES);
+	if (reading->question->is_series)
+		best = LEVEL_FINEST;
+	for (int level = best; level >= LEVEL_FINEST && r == 0; level--)
+		r = read_level(reading, level);
+	for (int level = best + 1; level < N_LEVELS && r == 0 && !reading->question->is_finest;
+	     level++)
+		r = read_level(reading, level);
+	return r;
+}
+
+/* A piece of a block at the end of a file that is not the one being written. */
+static void note_rests(struct store_reading *reading)
+{
+	const struct store_files *files = &reading->files;
+	struct store_answer *answer = reading->answer;
+
+	for (size_t i = 0; i < files->n; i++)
+		if (files->items[i].rest && i + 1 < files->n &&
+		    files->items[i + 1].level == files->items[i].level)
+			note_damage(answer, &files->items[i], files->items[i].rest);
+	if (files->n_damaged && !answer->n_damaged)
+		snprintf(answer->damaged, sizeof answer->damaged, "%s",
+			 files->damaged /* escaped later */);
+	answer->n_damaged += files->n_damaged;
+	answer->n_unknown = files->n_unknown;
+	snprintf(answer->unknown, sizeof answer->unknown, "%s", files->unknown /* escaped later */);
+}
+
+int store_open_folder(const char *path, struct failure *failure)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : 0;
+
+	if (r < 0)
+		failure_set(failure, r, "cannot read the store %s: %s", path, strerror(-r));
+	if (r == -ENOENT)
+		failure_mend(failure, r,
+			     "bpfflame daemon fills it; or name another one by --store");
+	return r < 0 ? r : fd;
+}
+
+bool store_is_one(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (folder && !found && (entry = readdir(folder)))
+		found = store_is_segment(entry->d_name);
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+int store_read(const struct store_question *question, struct store_answer *ret,
+	       struct failure *failure)
+{
+	struct store_reading reading = {.question = question, .answer = ret};
+	int r = 0;
+
+	*ret = (struct store_answer){};
+	reading.folder = store_open_folder(question->path, failure);
+	if (reading.folder < 0)
+		return reading.folder;
+	r = store_files_list(reading.folder, &reading.files);
+	if (r == 0 && !reading.files.n && !reading.files.n_unknown && !reading.files.n_damaged)
+		r = failure_set(failure, -ENODATA, "%s holds no recordings", question->path);
+	r = r < 0 ? r : read_levels(&reading);
+	if (r == 0)
+		note_rests(&reading);
+	else if (!failure->what[0])
+		failure_set(failure, r, "cannot read the store %s: %s", question->path,
+			    strerror(-r));
+	store_files_done(&reading.files);
+	free(reading.covered.items);
+	free(reading.fresh.items);
+	close(reading.folder);
+	return r;
+}
