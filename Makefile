@@ -215,6 +215,12 @@ build/sample_sets: tests/browser/sample_sets.c \
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
 
+# A store, through the writer, without a recording.
+build/sample_store: tests/e2e/sample_store.c \
+		$(filter $(BUILD)/user/base/% $(BUILD)/user/core/% $(BUILD)/user/store/%,$(OBJECTS))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
+
 check: all $(UNIT_TESTS)
 	$(Q)tests/tools/tree; rules=$$?; tests/tools/lint || rules=1; tests/run unit $(UNIT_TESTS) && exit $$rules
 
@@ -225,7 +231,8 @@ build/vm/workload/%: tests/workload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
-check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets
+check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets \
+		build/sample_store
 	$(Q)tests/run root
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
@@ -258,7 +265,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/fuzz.a
 	$(call say,FUZZER,$@)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -MMD -MP -o $@ $< build/fuzz/fuzz.a $(LDLIBS)
 
-fuzz: $(FUZZERS)
+fuzz: $(FUZZERS) build/sample_store
 	$(Q)tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
 
 bench: all $(WORKLOADS)

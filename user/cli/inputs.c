@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cmd/store_input.h"
 
 /* What was read otherwise than it stands there. */
 static void warn(const struct input_stats *stats)
@@ -27,7 +28,8 @@ static void warn(const struct input_stats *stats)
 			   stats->rounded, stats->rounded == 1 ? " was" : "s were");
 }
 
-static int read_each(char *const *paths, size_t n, struct input *input, struct failure *failure)
+static int read_each(char *const *paths, size_t n, bool quiet, struct input *input,
+		     struct failure *failure)
 {
 	bool seen_stdin = false;
 	int r = 0;
@@ -40,7 +42,8 @@ static int read_each(char *const *paths, size_t n, struct input *input, struct f
 				failure, -EINVAL,
 				"standard input can be read only once, but - stands twice");
 		seen_stdin |= is_stdin;
-		r = input_read(input, paths[i], failure);
+		r = store_input_is(paths[i]) ? store_input_read(input, paths[i], quiet, failure)
+					     : input_read(input, paths[i], failure);
 	}
 	return r;
 }
@@ -67,8 +70,8 @@ int inputs_read(char *const *paths, size_t n, const struct stacks_options *optio
 
 	if (r < 0)
 		return r;
-	r = n ? read_each(paths, n, &input, failure)
-	      : read_each(standard_input, 1, &input, failure);
+	r = n ? read_each(paths, n, quiet, &input, failure)
+	      : read_each(standard_input, 1, quiet, &input, failure);
 	r = r < 0 ? r : select_samples(&input, options);
 	if (r < 0) {
 		input_done(&input);

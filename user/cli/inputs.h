@@ -12,7 +12,9 @@
 #define INPUTS_HELP                                                                                \
 	"Inputs are folded lines, pprof, text of `perf script`, JSON of speedscope and the "       \
 	"Firefox\n"                                                                                \
-	"Profiler, packed by gzip, zstd, xz or not; - is standard input.\n"
+	"Profiler, packed by gzip, zstd, xz or not; - is standard input; STORE@-1h or "            \
+	"STORE@FROM..TO is\n"                                                                      \
+	"a part of what bpfflame daemon recorded.\n"
 
 /*
  * Reads @n files, which add up; none: standard input. Only what @options selects stays. *@ret is to

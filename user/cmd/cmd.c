@@ -14,9 +14,10 @@ static const struct {
 	const char *name;
 	cmd_fn run;
 } commands[] = {
-	{"render", cmd_render},	    {"report", cmd_report},	{"diff", cmd_diff},
-	{"baseline", cmd_baseline}, {"events", cmd_events},	{"help", cmd_help},
-	{"doctor", cmd_doctor},	    {"--version", cmd_version}, {"-V", cmd_version},
+	{"render", cmd_render}, {"report", cmd_report},	    {"diff", cmd_diff},
+	{"query", cmd_query},	{"baseline", cmd_baseline}, {"events", cmd_events},
+	{"help", cmd_help},	{"doctor", cmd_doctor},	    {"--version", cmd_version},
+	{"-V", cmd_version},
 };
 
 cmd_fn cmd_find(const char *name)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sample_store: a store of a machine that never was, through the real writer, up to a given moment.
+ * Prints what it put in, as JSON: totals by command, microseconds.
+ * usage: sample_store DIR END SECONDS [ROWS [STACKS]]	END: seconds since 1970
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "core/profile.h"
+#include "store/store_writer.h"
+
+#define WINDOW	  (10 * NSEC_PER_SEC)
+#define DEPTH	  40
+#define N_COMMS	  8
+#define NEW_SHARE 50 /* one stack in so many is replaced each hour */
+
+static uint64_t clock_ns;
+static unsigned int seed = 1;
+static uint64_t running[N_COMMS], waiting[N_COMMS];
+
+static uint64_t now(void)
+{
+	return clock_ns;
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "sample_store: %s\n", what);
+	exit(1);
+}
+
+static void need(int r)
+{
+	if (r < 0)
+		die(strerror(-r));
+}
+
+static uint32_t text(struct profile *profile, const char *value)
+{
+	uint32_t id;
+
+	need(strings_add(&profile->strings, value, &id));
+	return id;
+}
+
+/* Stack @number: the nearer to the leaf, the more of its own it has. */
+static uint32_t add_stack(struct profile *profile, uint32_t mapping, unsigned int number)
+{
+	uint32_t locations[DEPTH], stack;
+
+	for (unsigned int depth = 0; depth < DEPTH; depth++) {
+		struct profile_frame frame = {.kind = depth > 35 ? FRAME_KERNEL : FRAME_USER};
+		unsigned int shared = depth < 20 ? number % 50 : depth < 32 ? number % 600 : number;
+		char name[64];
+
+		snprintf(name, sizeof name, "module_%u::function_%u", depth, shared);
+		frame.function = text(profile, name);
+		need(profile_add_named(profile, mapping, &frame, 1, &locations[DEPTH - 1 - depth]));
+	}
+	need(profile_add_stack(profile, locations, DEPTH, STACK_COMPLETE, &stack));
+	return stack;
+}
+
+static struct profile *make_profile(unsigned int hour, unsigned int n_rows, unsigned int n_stacks)
+{
+	static const enum off_reason reasons[] = {REASON_ONCPU, REASON_FUTEX, REASON_POLL,
+						  REASON_DISK};
+	struct profile_mapping mapping = {.kind = MAPPING_FILE};
+	struct profile *profile;
+	uint32_t id;
+
+	need(profile_new(PROFILE_WALL, &profile));
+	mapping.path = text(profile, "/usr/bin/sample");
+	need(profile_add_mapping(profile, &mapping, &id));
+	for (unsigned int i = 0; i < n_rows; i++) {
+		unsigned int number = rand_r(&seed) % n_stacks, comm = number % N_COMMS;
+		struct profile_sample sample = {
+			.pid = 1000 + comm * 10 + rand_r(&seed) % 3,
+			.reason = reasons[rand_r(&seed) % 4],
+			.count = 1,
+			.nanoseconds = 1000ULL * (1 + rand_r(&seed) % 50000),
+		};
+		char name[16];
+
+		snprintf(name, sizeof name, "sample-%u", comm);
+		sample.comm = text(profile, name);
+		sample.is_idle = sample.reason == REASON_POLL;
+		/* As time goes by, others take the places of some. */
+		if (number < hour * (n_stacks / NEW_SHARE) % n_stacks)
+			number += n_stacks * (1 + hour / NEW_SHARE);
+		sample.stack = add_stack(profile, id, number);
+		need(profile_add_sample(profile, &sample));
+		*(sample.reason == REASON_ONCPU ? &running[comm] : &waiting[comm]) +=
+			sample.nanoseconds / 1000;
+	}
+	return profile;
+}
+
+static void add_window(struct store_writer *writer, const struct profile *profile, uint64_t boot)
+{
+	struct store_window window = {.start = clock_ns,
+				      .span = WINDOW,
+				      .covered = WINDOW,
+				      .boot = boot,
+				      .windows = 1,
+				      .millihertz = 19000};
+	struct ledger_who who[3 * N_COMMS];
+	struct ledger ledger;
+
+	for (unsigned int i = 0; i < 3 * N_COMMS; i++) {
+		static char cgroups[N_COMMS][64];
+
+		snprintf(cgroups[i / 3], sizeof *cgroups, "/system.slice/sample-%u.service", i / 3);
+		who[i] = (struct ledger_who){1000 + i / 3 * 10 + i % 3, NSEC_PER_SEC,
+					     "/usr/bin/sample", cgroups[i / 3]};
+	}
+	need(ledger_init(&ledger));
+	need(ledger_add_profile(&ledger, profile, who, 3 * N_COMMS));
+	need(store_writer_add(writer, &ledger, &window));
+	ledger_done(&ledger);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int n_rows = argc > 4 ? atoi(argv[4]) : 20,
+		     n_stacks = argc > 5 ? atoi(argv[5]) : 50;
+	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) * NSEC_PER_SEC / WINDOW : 0;
+	struct store_options options = {
+		.window_ns = WINDOW, .limits = STORE_LIMITS_DEFAULT, .now = now};
+	struct store_writer *writer;
+	struct failure failure = {};
+	uint64_t started;
+
+	if (argc < 4)
+		die("usage: sample_store DIR END SECONDS [ROWS [STACKS]]");
+	started = clock_ns = strtoull(argv[2], NULL, 10) * NSEC_PER_SEC - n * WINDOW;
+	options.path = argv[1];
+	if (store_writer_open(&options, &writer, &failure) < 0)
+		die(failure.what);
+	for (uint64_t i = 0; i < n; i++) {
+		unsigned int hour = (clock_ns - started) / (3600 * NSEC_PER_SEC);
+		struct profile *profile = make_profile(hour, n_rows, n_stacks);
+
+		add_window(writer, profile, 100 * NSEC_PER_SEC + clock_ns - started);
+		profile_free(profile);
+		clock_ns += WINDOW;
+	}
+	printf("{\"windows\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"commands\": {", n,
+	       store_writer_counts(writer)->bytes);
+	for (int i = 0; i < N_COMMS; i++)
+		printf("%s\"sample-%d\": [%" PRIu64 ", %" PRIu64 "]", i ? ", " : "", i, running[i],
+		       waiting[i]);
+	puts("}}");
+	store_writer_close(writer);
+	return 0;
+}

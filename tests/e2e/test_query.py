@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`bpfflame query` and `STORE@RANGE`: what a store that was made to measure says. Needs no root."""
+import collections
+import csv
+import datetime
+import io
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import Folded, assert_well_formed, error_line, run
+from store_reader import Segment
+
+SAMPLE = Path(__file__).parents[2] / "build/sample_store"
+END = 1795600800  # 2026-11-25T10:00:00Z
+LENGTH = 26 * 3600
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A day and two hours up to END, and what was put in."""
+    path = tmp_path_factory.mktemp("store")
+    made = subprocess.run([SAMPLE, path, str(END), str(LENGTH)], check=True, capture_output=True)
+    return path, json.loads(made.stdout)
+
+
+def at(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def query(store, *arguments, ok=True):
+    result = run("query", "--store", store, *arguments)
+    assert (result.returncode == 0) == ok, result
+    return result
+
+
+def everything(store):
+    """Microseconds, running and waiting, by command."""
+    return {name: tuple(values) for name, values in store[1]["commands"].items()}
+
+
+def sums(folded):
+    """The same of folded lines of all time."""
+    found = collections.defaultdict(lambda: [0, 0])
+    for frames, value in folded.stacks:
+        found[frames[0]][frames[-1] != "[on-cpu]"] += value
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def folded_of(store, *arguments):
+    result = query(store[0], "--idle", "-o", "-", *arguments)
+    return Folded(result.stdout.encode()), result.stderr
+
+
+@pytest.mark.parametrize("ago, level", [(3600, "360 of 10s"), (7 * 3600, "419 of 1m"), (LENGTH, "1559 of 1m")])
+def test_ranges_add_up(store, ago, level):
+    """Whatever level a range is read from, its sum is that of the windows as they were recorded."""
+    folded, said = folded_of(store, "--from", at(END - ago), "--to", at(END))
+    assert level in said, said
+    expected = collections.defaultdict(lambda: [0, 0])
+    for path in sorted(store[0].glob("10s-*")):
+        segment = Segment(path)
+        for fields, rows in segment.windows():
+            if fields[0] < (END - ago) * 10 ** 9:
+                continue
+            for process, _, cause, _, _, _, time in rows:
+                expected[segment.strings[segment.processes[process][2]]][cause != 1] += time
+    assert sums(folded) == {name: tuple(values) for name, values in expected.items()}
+    if ago == LENGTH:
+        assert sums(folded) == everything(store)
+
+
+def test_a_reader_from_the_page(store):
+    """Each level, read by who knows docs/store.md alone, has what was put in."""
+    for level in "10s", "1m", "1h", "1d", "series":
+        found, windows = collections.defaultdict(lambda: [0, 0]), []
+        for path in sorted(store[0].glob(f"{level}-*")):
+            segment = Segment(path)
+            for fields, rows in segment.windows():
+                windows.append((fields[0], fields[1]))
+                for process, node, cause, idle, end, count, time in rows:
+                    found[segment.strings[segment.processes[process][2]]][cause != 1] += time
+                    assert len(segment.stack(node)) == (0 if level == "series" else 40)
+                    assert idle == (cause == 9) and end == 0 and count >= 1
+        for (start, length), (after, _) in zip(windows, windows[1:]):
+            assert start + length == after
+        for name, (running, waiting) in found.items():
+            assert running <= everything(store)[name][0] and waiting <= everything(store)[name][1]
+        if level == "10s":
+            assert {name: tuple(values) for name, values in found.items()} == everything(store)
+
+
+def test_filters(store):
+    everything_, _ = folded_of(store, "--from", at(END - 3600), "--to", at(END))
+    ranges = ["--from", at(END - 3600), "--to", at(END)]
+    total = everything_.total()
+
+    def part(*arguments):
+        return folded_of(store, *ranges, *arguments)[0]
+
+    assert part("--comm", "sample-[12]").roots() == {"sample-1", "sample-2"}
+    assert part("--unit", "sample-3.service").roots() == {"sample-3"}
+    assert part("-G", "/sys/fs/cgroup/system.slice/sample-4.service").roots() == {"sample-4"}
+    assert part("-G", "/system.slice").total() == total
+    assert part("-G", "/system.slice/sample").total() == 0
+    assert part("-p", "1000,1010,1020").roots() == {"sample-0", "sample-1", "sample-2"}
+    assert part("--state", "running").total() + part("--state", "waiting").total() == total
+    futex = part("--state", "futex")
+    assert futex.total() == everything_.total(lambda frames: frames[-1] == "[futex]") > 0
+    named = part("--function", "^module_10::function_7$")
+    assert named.total() == everything_.total(lambda frames: "module_10::function_7" in frames) > 0
+    assert part("--container", "0123").total() == 0
+
+
+def test_formats(store, tmp_path):
+    names = [tmp_path / name for name in ("a.svg", "a.html", "a.folded", "a.pb.gz", "a.speedscope.json",
+                                          "a.firefox.json")]
+    query(store[0], "--from", at(END - 600), "--to", at(END), *(f"-o{name}" for name in names))
+    assert_well_formed(names[0])
+    assert all(name.stat().st_size > 500 for name in names)
+    # What a file of it says is what the store says.
+    again = run("render", names[3], "-o", "-", "-f", "folded")
+    assert sums(Folded(again.stdout.encode())) == sums(Folded(names[2]))
+
+
+def test_tables(store):
+    result = query(store[0], "--from", at(END - 600), "--to", at(END))
+    assert "module_39::function_" in result.stdout and "60 of 10s" in result.stderr
+    report = json.loads(query(store[0], "--from", at(END - 600), "--to", at(END), "--json", "-q").stdout)
+    assert report
+
+
+def test_edges_are_told(store):
+    """The windows whose larger part lies in the range, and it says which ones these are."""
+    _, said = folded_of(store, "--from", at(END - 601), "--to", at(END - 7))
+    assert "59 of 10s" in said, said
+    _, said = folded_of(store, "--from", at(END + 3600), "--to", at(END + 7200))
+    assert "nothing was recorded" in said
+
+
+@pytest.mark.parametrize("command", ["report", "render", "diff"])
+def test_stores_as_inputs(store, tmp_path, command):
+    parts = [f"{store[0]}@{at(END - 1200)}..{at(END - 600)}", f"{store[0]}@{at(END - 600)}..{at(END)}"]
+    output = tmp_path / "out.svg"
+    arguments = parts if command == "diff" else parts[:1]
+    result = run(command, *arguments, *([] if command == "report" else ["-o", output]))
+    assert result.returncode == 0, result
+    if command == "report":
+        assert "module_39::function_" in result.stdout
+    else:
+        assert_well_formed(output)
+
+
+def test_diff_of_ranges(store):
+    result = query(store[0], "--from", at(END - 3600), "--to", at(END), "--diff-from", at(END - 7200))
+    assert result.stdout.count("360 of 10s") == 0 and result.stderr.count("360 of 10s") == 2
+    assert "noise" in result.stdout or "changes" in result.stdout
+
+
+def test_series(store):
+    arguments = ["--from", at(END - 24 * 3600), "--to", at(END), "--series", "--by", "comm", "--step", "1h"]
+    rows = list(csv.DictReader(io.StringIO(query(store[0], *arguments, "--csv").stdout)))
+    lines = [json.loads(line) for line in query(store[0], *arguments, "--json").stdout.splitlines()]
+    assert len(rows) == len(lines) == 24 * 8
+    assert {row["group"] for row in rows} == set(everything(store))
+    for row, line in zip(rows, lines):
+        assert row["start"] == line["start"] and row["group"] == line["group"]
+        assert float(row["running_seconds"]) == pytest.approx(line["running_seconds"])
+    folded, _ = folded_of(store, "--from", at(END - 24 * 3600), "--to", at(END))
+    total = sum(float(row["running_seconds"]) + float(row["waiting_seconds"]) for row in rows)
+    assert total == pytest.approx(folded.total() / 1e6, abs=1e-3)
+    # By function, as the stacks have it; by cause, as the leaves have it.
+    for by, leaf in ("function", -2), ("cause", -1):
+        rows = csv.DictReader(io.StringIO(query(store[0], "--from", at(END - 3600), "--to", at(END), "--series",
+                                                "--by", by, "--csv").stdout))
+        found = collections.Counter()
+        for row in rows:
+            found[row["group"]] += float(row["running_seconds"]) + float(row["waiting_seconds"])
+        hour, _ = folded_of(store, "--from", at(END - 3600), "--to", at(END))
+        for name in hour.names() & set(found):
+            expected = hour.total(lambda frames: frames[leaf].removesuffix("_[k]") == name)
+            assert found[name] == pytest.approx(expected / 1e6, abs=1e-3)
+
+
+def test_list(store):
+    lines = [json.loads(line) for line in query(store[0], "--list", "--json").stdout.splitlines()]
+    files = [line for line in lines if "file" in line]
+    assert {line["file"] for line in files} == {name for name in os.listdir(store[0]) if name.endswith(".bfs")}
+    assert sum(line["windows"] for line in files if line["level"] == "10s") == LENGTH // 10
+    for line in files:
+        assert os.stat(store[0] / line["file"]).st_size == line["bytes"]
+
+
+def test_damaged_files_are_counted(store, tmp_path):
+    """A file that was cut, one that was changed: the others are read, and it says so."""
+    copy = tmp_path / "copy"
+    shutil.copytree(store[0], copy)
+    changed = sorted(copy.glob("10s-*"))[-2]
+    data = bytearray(changed.read_bytes())
+    data[len(data) // 2] ^= 1
+    changed.write_bytes(data)
+    result = query(copy, "--from", at(END - 7200), "--to", at(END), "-o", "-")
+    assert "damaged" in result.stderr and changed.name in result.stderr
+    assert result.stdout
+
+
+def test_a_store_that_nobody_may_write(store, tmp_path):
+    """Another user, who can only read, reads it while it has no writer."""
+    copy = tmp_path / "copy"
+    shutil.copytree(store[0], copy)
+    for path in [copy, *copy.iterdir()]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = {path: path.stat().st_mtime_ns for path in [copy, *copy.iterdir()]}
+    query(copy, "--from", at(END - 600), "--to", at(END))
+    assert {path: path.stat().st_mtime_ns for path in [copy, *copy.iterdir()]} == before
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (["--from", "never"], "point of time"), (["--from", "-1h", "--to", "-2h"], "before it begins"),
+    (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"),
+    (["--csv"], "--csv"), (["--function", "("], "regular expression"), (["rest"], "no option")])
+def test_wrong_usage(store, arguments, says):
+    result = query(store[0], *arguments, ok=False)
+    assert result.returncode == 2, result
+    assert says in error_line(result)
+
+
+def test_no_store(tmp_path):
+    result = query(tmp_path / "none", ok=False)
+    assert result.returncode == 1 and "daemon" in error_line(result)
+    result = query(tmp_path, ok=False)
+    assert result.returncode == 1 and "no recordings" in error_line(result)

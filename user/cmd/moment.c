@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/moment.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/system.h"
+#include "cli/parse.h"
+
+/* A day, and how much of it has gone. */
+struct moment {
+	struct tm day;
+	uint64_t into_ns;
+	bool has_zone;
+	int zone_seconds; /* east of Greenwich */
+};
+
+static int take_number(const char **text, unsigned int digits, unsigned int most, int *ret)
+{
+	unsigned int value = 0;
+
+	for (unsigned int i = 0; i < digits; i++) {
+		if (!isdigit((unsigned char)(*text)[i]))
+			return -EINVAL;
+		value = 10 * value + ((*text)[i] - '0');
+	}
+	if (value > most)
+		return -EINVAL;
+	*text += digits;
+	*ret = value;
+	return 0;
+}
+
+static bool take_char(const char **text, char c)
+{
+	bool is_there = **text == c;
+
+	*text += is_there;
+	return is_there;
+}
+
+/* `14:03`, `14:03:20`, `14:03:20.5`. */
+static int take_clock(const char **text, struct moment *moment)
+{
+	int hours, minutes, seconds = 0;
+	uint64_t fraction = 0;
+	int r = take_number(text, 2, 23, &hours);
+
+	r = r < 0 ? r : take_char(text, ':') ? take_number(text, 2, 59, &minutes) : -EINVAL;
+	if (r == 0 && take_char(text, ':')) {
+		r = take_number(text, 2, 60, &seconds);
+		if (r == 0 && take_char(text, '.'))
+			for (uint64_t unit = NSEC_PER_SEC / 10; isdigit((unsigned char)**text);
+			     unit /= 10)
+				fraction += unit * (*(*text)++ - '0');
+	}
+	if (r == 0)
+		moment->into_ns =
+			(hours * 3600ULL + minutes * 60 + seconds) * NSEC_PER_SEC + fraction;
+	return r;
+}
+
+/* `Z`, `+01:00`, `-0530`. */
+static int take_zone(const char **text, struct moment *moment)
+{
+	int hours, minutes, sign, r;
+
+	if (take_char(text, 'Z') || take_char(text, 'z')) {
+		moment->has_zone = true;
+		return 0;
+	}
+	if (**text != '+' && **text != '-')
+		return 0;
+	sign = *(*text)++ == '-' ? -1 : 1;
+	r = take_number(text, 2, 23, &hours);
+	take_char(text, ':');
+	r = r < 0 ? r : take_number(text, 2, 59, &minutes);
+	if (r == 0) {
+		moment->has_zone = true;
+		moment->zone_seconds = sign * (hours * 3600 + minutes * 60);
+	}
+	return r;
+}
+
+static bool take_word(const char **text, const char *word)
+{
+	size_t n = strlen(word);
+	bool is_there = strncasecmp(*text, word, n) == 0 && !isalpha((unsigned char)(*text)[n]);
+
+	if (is_there)
+		*text += n;
+	return is_there;
+}
+
+/* The last day of that name, before today. */
+static bool take_weekday(const char **text, struct tm *day)
+{
+	static const char *const names[] = {"sunday",	"monday", "tuesday", "wednesday",
+					    "thursday", "friday", "saturday"};
+
+	take_word(text, "last");
+	while (take_char(text, ' '))
+		;
+	for (int i = 0; i < 7; i++) {
+		char brief[4];
+
+		snprintf(brief, sizeof brief, "%.3s", names[i] /* ours */);
+		if (take_word(text, names[i]) || take_word(text, brief)) {
+			day->tm_mday -= (day->tm_wday - i + 6) % 7 + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* `2026-11-17`. */
+static int take_date(const char **text, struct tm *day)
+{
+	int r = take_number(text, 4, 9999, &day->tm_year);
+
+	r = r < 0 ? r : take_char(text, '-') ? take_number(text, 2, 12, &day->tm_mon) : -EINVAL;
+	r = r < 0 ? r : take_char(text, '-') ? take_number(text, 2, 31, &day->tm_mday) : -EINVAL;
+	day->tm_year -= 1900;
+	day->tm_mon--;
+	return r == 0 && (day->tm_year < 70 || day->tm_mon < 0 || !day->tm_mday) ? -EINVAL : r;
+}
+
+static int take_day(const char **text, struct moment *moment)
+{
+	if (strlen(*text) >= 5 && (*text)[2] == ':')
+		return 0;
+	if (take_word(text, "today"))
+		return 0;
+	if (take_word(text, "yesterday")) {
+		moment->day.tm_mday--;
+		return 0;
+	}
+	return take_weekday(text, &moment->day) ? 0 : take_date(text, &moment->day);
+}
+
+/* A local day has 23, 24 or 25 hours: the clock on the wall counts. */
+static int add_up(const struct moment *moment, uint64_t *ret_ns)
+{
+	struct tm tm = moment->day;
+	uint64_t seconds = moment->into_ns / NSEC_PER_SEC;
+	time_t time;
+
+	tm.tm_hour = seconds / 3600;
+	tm.tm_min = seconds / 60 % 60;
+	tm.tm_sec = seconds % 60;
+	tm.tm_isdst = -1;
+	time = moment->has_zone ? timegm(&tm) - moment->zone_seconds : mktime(&tm);
+	if (time < 0)
+		return -EINVAL;
+	*ret_ns = time * NSEC_PER_SEC + moment->into_ns % NSEC_PER_SEC;
+	return 0;
+}
+
+int moment_parse(const char *text, uint64_t now_ns, uint64_t *ret_ns)
+{
+	struct moment moment = {};
+	time_t now = now_ns / NSEC_PER_SEC;
+	uint64_t ago;
+	int r;
+
+	if (strcasecmp(text, "now") == 0) {
+		*ret_ns = now_ns;
+		return 0;
+	}
+	if (*text == '-') {
+		r = parse_time(text + 1, NSEC_PER_SEC, &ago);
+		if (r == 0)
+			*ret_ns = ago < now_ns ? now_ns - ago : 0;
+		return r;
+	}
+	localtime_r(&now, &moment.day);
+	r = take_day(&text, &moment);
+	if (r == 0 && (*text == ' ' || *text == 'T'))
+		text++;
+	if (r == 0 && *text)
+		r = take_clock(&text, &moment);
+	r = r < 0 ? r : take_zone(&text, &moment);
+	return r < 0 || *text ? -EINVAL : add_up(&moment, ret_ns);
+}
+
+const char *moment_text(uint64_t ns, char text[static MOMENT_SIZE])
+{
+	time_t seconds = ns / NSEC_PER_SEC;
+	struct tm tm;
+
+	localtime_r(&seconds, &tm);
+	strftime(text, MOMENT_SIZE, "%Y-%m-%d %H:%M:%S", &tm);
+	return text;
+}
+
+const char *moment_utc(uint64_t ns, char text[static MOMENT_SIZE])
+{
+	time_t seconds = ns / NSEC_PER_SEC;
+	unsigned int milliseconds = ns / (NSEC_PER_SEC / 1000) % 1000;
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(text, MOMENT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (milliseconds)
+		n += snprintf(text + n, MOMENT_SIZE - n, ".%03u", milliseconds);
+	snprintf(text + n, MOMENT_SIZE - n, "Z");
+	return text;
+}

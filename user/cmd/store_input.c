@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/store_input.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "base/text.h"
+#include "cmd/moment.h"
+#include "store/cgroup_words.h"
+#include "store/ledger_profile.h"
+
+#define MOST_NODES 300000 /* of a picture; lighter ones are elided in larger ones */
+
+static const struct store_filter *filter;
+
+void store_input_filter(const struct store_filter *wanted)
+{
+	filter = wanted;
+}
+
+int store_filter_state(const char *text, uint32_t *ret_reasons)
+{
+	const uint32_t running = 1u << REASON_ONCPU | 1u << REASON_NONE;
+	char name[64];
+
+	snprintf(name, sizeof name, "[%.60s]", text /* escaped later */);
+	for (char *c = name; *c; c++)
+		if (*c == '-')
+			*c = ' ';
+	if (strcmp(text, "running") == 0 || strcmp(text, "on-cpu") == 0) {
+		*ret_reasons = running;
+		return 0;
+	}
+	if (strcmp(text, "waiting") == 0) {
+		*ret_reasons = ((1u << N_OFF_REASONS) - 1) & ~running;
+		return 0;
+	}
+	for (int i = REASON_SLEEP; i < N_OFF_REASONS; i++)
+		if (strcmp(off_reason_text(i), name) == 0) {
+			*ret_reasons = 1u << i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static bool is_below(const char *cgroup, const char *wanted)
+{
+	static const char mount[] = "/sys/fs/cgroup";
+	size_t n;
+
+	if (strncmp(wanted, mount, strlen(mount)) == 0)
+		wanted += strlen(mount);
+	n = strlen(wanted);
+	while (n && wanted[n - 1] == '/')
+		n--;
+	return strncmp(cgroup, wanted, n) == 0 && (!cgroup[n] || cgroup[n] == '/');
+}
+
+static bool has_pid(const struct store_filter *wanted, uint32_t pid)
+{
+	for (size_t i = 0; i < wanted->n_pids; i++)
+		if (wanted->pids[i] == pid)
+			return true;
+	return false;
+}
+
+bool store_filter_wants(void *context, const struct ledger *ledger, const struct ledger_row *row)
+{
+	const struct store_filter *wanted = context;
+	const struct ledger_process *process = &ledger->processes[row->process];
+	const char *cgroup = strings_get(&ledger->strings, process->cgroup);
+	char word[CGROUP_WORD_SIZE];
+
+	if (wanted->reasons && !(wanted->reasons >> row->reason & 1))
+		return false;
+	if (wanted->n_pids && !has_pid(wanted, process->pid))
+		return false;
+	if (wanted->comm &&
+	    fnmatch(wanted->comm, strings_get(&ledger->strings, process->comm), 0) != 0)
+		return false;
+	if (wanted->cgroup && !is_below(cgroup, wanted->cgroup))
+		return false;
+	if (wanted->container) {
+		cgroup_container(cgroup, word);
+		if (!*word || strncmp(word, wanted->container, strlen(wanted->container)) != 0)
+			return false;
+	}
+	if (wanted->unit) {
+		cgroup_unit(cgroup, word);
+		if (fnmatch(wanted->unit, word, 0) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Names */
+
+/* Where the moments of a name begin; NULL: it names no part of a store. */
+static const char *moments_of(const char *path)
+{
+	const char *at = strrchr(path, '@');
+	struct stat st;
+	bool is_folder;
+	char *store;
+
+	if (!at || stat(path, &st) == 0)
+		return NULL;
+	store = strndup(path, at - path);
+	is_folder = store && (!*store || (stat(store, &st) == 0 && S_ISDIR(st.st_mode)));
+	free(store);
+	return is_folder ? at + 1 : NULL;
+}
+
+bool store_input_is(const char *path)
+{
+	return moments_of(path) != NULL;
+}
+
+static int parse_moment(const char *text, uint64_t now, uint64_t *ret, struct failure *failure)
+{
+	if (moment_parse(text, now, ret) == 0)
+		return 0;
+	failure_set(failure, -EINVAL, "'%s' is no point of time", text);
+	return failure_mend(failure, -EINVAL, "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
+}
+
+static int parse_range(const char *moments, struct store_question *question,
+		       struct failure *failure)
+{
+	const char *dots = strstr(moments, "..");
+	char from[64];
+	int r;
+
+	snprintf(from, sizeof from, "%.*s", dots ? (int)(dots - moments) : 63,
+		 moments /* escaped later */);
+	question->to = realtime_ns();
+	r = *from ? parse_moment(from, question->to, &question->from, failure) : 0;
+	if (r == 0 && dots && dots[2])
+		r = parse_moment(dots + 2, question->to, &question->to, failure);
+	if (r == 0 && question->from >= question->to)
+		r = failure_set(failure, -EINVAL, "the range '%s' ends before it begins", moments);
+	return r;
+}
+
+/* Reading */
+
+struct store_gathering {
+	struct ledger all;
+	struct ledger_memo memo;
+	uint64_t millihertz;
+};
+
+static int gather(void *context, const struct ledger *ledger, const struct store_window *window,
+		  bool is_first)
+{
+	struct store_gathering *gathering = context;
+	struct ledger_merge how = {
+		.memo = &gathering->memo,
+		.wanted = filter ? store_filter_wants : NULL,
+		.context = (void *)filter,
+	};
+
+	if (is_first)
+		ledger_memo_done(&gathering->memo);
+	gathering->millihertz = window->millihertz;
+	return ledger_merge(&gathering->all, ledger, &how);
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * part / all : 0;
+}
+
+static void say_levels(const struct store_answer *answer)
+{
+	const char *separator = "";
+
+	for (int i = 0; i < N_STORE_LEVELS; i++) {
+		char name[32];
+
+		if (!answer->windows[i])
+			continue;
+		store_level_name(answer->level_ns[i], SEGMENT_STACKS, name);
+		fprintf(stderr, "%s%" PRIu64 " of %s", separator /* ours */, answer->windows[i],
+			name /* ours */);
+		separator = ", ";
+	}
+}
+
+static void say_answer(const struct store_answer *answer, const struct ledger_elided *elided)
+{
+	char begin[MOMENT_SIZE], end[MOMENT_SIZE];
+	double gaps = (answer->end - answer->begin - (double)answer->covered) / 1e9;
+
+	if (!answer->end) {
+		fputs("bpfflame: nothing was recorded in that range\n", stderr);
+	} else {
+		fprintf(stderr, "bpfflame: %s to %s, windows: ",
+			moment_text(answer->begin, begin) /* ours */,
+			moment_text(answer->end, end) /* ours */);
+		say_levels(answer);
+		if (gaps >= 0.1)
+			fprintf(stderr, "; %.1f s between them are not recorded", gaps);
+		if (elided->running || elided->waiting)
+			fprintf(stderr, "; elided: %.2f %% of running, %.2f %% of waiting",
+				percent(elided->running, elided->total_running),
+				percent(elided->waiting, elided->total_waiting));
+		fputc('\n', stderr);
+	}
+	if (answer->n_damaged)
+		text_print(stderr,
+			   "bpfflame: %zu file%s damaged, the first is %s: %" PRIu64
+			   " bytes are passed over\n",
+			   answer->n_damaged, answer->n_damaged == 1 ? " is" : "s are",
+			   answer->damaged, answer->damaged_bytes);
+	if (answer->n_unknown)
+		text_print(stderr, "bpfflame: %zu file%s of another version, the first is %s\n",
+			   answer->n_unknown, answer->n_unknown == 1 ? " is" : "s are",
+			   answer->unknown);
+}
+
+static void set_facts(struct profile *profile, const struct store_answer *answer,
+		      const struct store_gathering *gathering)
+{
+	if (!profile->start_realtime_ns || answer->begin < profile->start_realtime_ns)
+		profile->start_realtime_ns = answer->begin;
+	profile->duration_ns += answer->covered;
+	profile->frequency = gathering->millihertz / 1000.0;
+}
+
+int store_input_read(struct input *input, const char *path, bool quiet, struct failure *failure)
+{
+	const char *moments = moments_of(path);
+	struct store_gathering gathering = {};
+	struct store_question question = {.on_window = gather, .context = &gathering};
+	struct ledger_elided elided = {};
+	struct store_answer answer;
+	char *store = strndup(path, moments - path - 1);
+	int r = store ? parse_range(moments, &question, failure) : -ENOMEM;
+
+	question.path = store && *store ? store : STORE_DEFAULT;
+	r = r < 0 ? r : input_set_mode(input, PROFILE_WALL, path, failure);
+	r = r < 0 ? r : ledger_init(&gathering.all);
+	r = r < 0 ? r : store_read(&question, &answer, failure);
+	r = r < 0 ? r : ledger_profile(&gathering.all, MOST_NODES, input->profile, &elided);
+	if (r == 0) {
+		set_facts(input->profile, &answer, &gathering);
+		if (!quiet)
+			say_answer(&answer, &elided);
+	}
+	ledger_done(&gathering.all);
+	ledger_memo_done(&gathering.memo);
+	free(store);
+	return r;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * store_input: a part of a store where other commands read a file: `STORE@-1h`,
+ * `STORE@FROM..TO`; `@…` alone is of the default store.
+ */
+#ifndef CMD_STORE_INPUT_H
+#define CMD_STORE_INPUT_H
+
+#include "input/input.h"
+#include "store/store_read.h"
+
+#define STORE_DEFAULT "/var/lib/bpfflame"
+
+/* Which rows count; all zero: all. */
+struct store_filter {
+	const char *comm, *unit; /* globs */
+	const char *cgroup;	 /* this one, and all below it */
+	const char *container;	 /* how its id begins */
+	const uint32_t *pids;
+	size_t n_pids;
+	/* A bit for each enum off_reason that counts; 0: all. */
+	uint32_t reasons;
+};
+
+/* `running`, `waiting`, `futex`, …, as bits of reasons. Errors: -EINVAL. */
+int store_filter_state(const char *text, uint32_t *ret_reasons);
+
+/* For store_input_read() from now on; @filter must stay. */
+void store_input_filter(const struct store_filter *filter);
+
+/* Whether a row passes. @context: struct store_filter. As in struct ledger_merge. */
+bool store_filter_wants(void *context, const struct ledger *ledger, const struct ledger_row *row);
+
+/* Whether @path names a part of a store. */
+bool store_input_is(const char *path);
+
+/*
+ * Adds it. @quiet: does not say on standard error what was read. Errors: -EINVAL, *failure says
+ * what is wrong with the name; those of store_read(), input_set_mode().
+ */
+int store_input_read(struct input *input, const char *path, bool quiet, struct failure *failure);
+
+#endif

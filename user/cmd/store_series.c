@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/store_series.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/json.h"
+#include "base/system.h"
+#include "base/text.h"
+#include "cmd/moment.h"
+#include "store/cgroup_words.h"
+
+#define WANTED_STEPS 60
+#define MOST_STEPS   100000
+#define OTHERS	     "(others)"
+
+struct cell {
+	uint64_t running, waiting, idle; /* microseconds; idle: of those that waited, for work */
+};
+
+/* Groups are numbered by @names; cells lie group by group. */
+struct series {
+	const struct series_options *options;
+	uint64_t begin, step_ns;
+	size_t n_steps;
+	struct strings names;
+	struct cell *cells, *totals; /* n_steps and one for each group */
+	size_t n_groups, cells_capacity, totals_capacity;
+	uint32_t
+		*groups; /* by processes, or frames, of the ledger at hand; UINT32_MAX: not known */
+	size_t n_known;
+};
+
+static uint64_t choose_step(uint64_t length)
+{
+	static const uint32_t seconds[] = {10,	 30,	60,    300,   600,  1800,
+					   3600, 10800, 21600, 43200, 86400};
+
+	for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+		if (length / (seconds[i] * NSEC_PER_SEC) <= WANTED_STEPS)
+			return seconds[i] * NSEC_PER_SEC;
+	return 7 * 86400 * NSEC_PER_SEC;
+}
+
+static int add_group(struct series *series, const char *name, uint32_t *ret)
+{
+	uint32_t id;
+	int r = strings_add(&series->names, *name ? name : "(none)", &id);
+
+	while (r == 0 && series->n_groups <= id) {
+		size_t n = series->n_groups * series->n_steps;
+
+		r = array_reserve(series->cells, series->cells_capacity, n, series->n_steps);
+		r = r < 0 ? r
+			  : array_reserve(series->totals, series->totals_capacity, series->n_groups,
+					  1);
+		if (r < 0)
+			return r;
+		memset(series->cells + n, 0, series->n_steps * sizeof *series->cells);
+		series->totals[series->n_groups++] = (struct cell){};
+	}
+	*ret = id;
+	return r;
+}
+
+/* How a leaf without a stack is called. */
+static const char *name_of_node(const struct ledger *ledger, uint32_t node)
+{
+	return node ? strings_get(&ledger->strings,
+				  ledger->frames[ledger->nodes[node].frame].function)
+		    : "";
+}
+
+static int find_group(struct series *series, const struct ledger *ledger,
+		      const struct ledger_row *row, uint32_t *ret)
+{
+	const struct ledger_process *process = &ledger->processes[row->process];
+	const char *cgroup = strings_get(&ledger->strings, process->cgroup);
+	char word[CGROUP_WORD_SIZE];
+
+	switch (series->options->by) {
+	case SERIES_COMM:
+		return add_group(series, strings_get(&ledger->strings, process->comm), ret);
+	case SERIES_CGROUP: return add_group(series, cgroup, ret);
+	case SERIES_UNIT: cgroup_unit(cgroup, word); return add_group(series, word, ret);
+	case SERIES_CAUSE:
+		return add_group(series,
+				 row->reason == REASON_NONE ? "[on-cpu]"
+							    : off_reason_text(row->reason),
+				 ret);
+	case SERIES_FUNCTION: return add_group(series, name_of_node(ledger, row->node), ret);
+	default: return add_group(series, "all", ret);
+	}
+}
+
+static void add_to(struct cell *cell, const struct ledger_row *row)
+{
+	if (row->reason == REASON_ONCPU || row->reason == REASON_NONE)
+		cell->running += row->microseconds;
+	else
+		cell->waiting += row->microseconds;
+	if (row->is_idle)
+		cell->idle += row->microseconds;
+}
+
+static int count_window(void *context, const struct ledger *ledger,
+			const struct store_window *window, bool is_first)
+{
+	struct series *series = context;
+	uint64_t middle = window->start + window->span / 2;
+	size_t step = middle > series->begin ? (middle - series->begin) / series->step_ns : 0;
+	int r = 0;
+
+	if (step >= series->n_steps)
+		step = series->n_steps - 1;
+	for (size_t i = 0; i < ledger->n_rows && r == 0; i++) {
+		const struct ledger_row *row = &ledger->rows[i];
+		uint32_t group;
+
+		if (!store_filter_wants((void *)&series->options->filter, ledger, row))
+			continue;
+		r = find_group(series, ledger, row, &group);
+		if (r < 0)
+			break;
+		add_to(&series->cells[group * series->n_steps + step], row);
+		add_to(&series->totals[group], row);
+	}
+	return r;
+}
+
+/* The heaviest groups, and the rest as one */
+
+struct ranked {
+	uint32_t group;
+	uint64_t weight;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return (a->group > b->group) - (a->group < b->group);
+}
+
+/* What is not idle says who is worth a line. */
+static struct ranked *rank(const struct series *series, size_t *ret_n)
+{
+	struct ranked *ranked = malloc((series->n_groups + 1) * sizeof *ranked);
+
+	*ret_n = 0;
+	for (size_t i = 0; ranked && i < series->n_groups; i++) {
+		const struct cell *total = &series->totals[i];
+
+		if (total->running || total->waiting)
+			ranked[(*ret_n)++] =
+				(struct ranked){i, total->running + total->waiting - total->idle};
+	}
+	if (ranked && *ret_n)
+		qsort(ranked, *ret_n, sizeof *ranked, compare_ranked);
+	return ranked;
+}
+
+static void put_cell(const struct series *series, uint64_t start, const char *group,
+		     const struct cell *cell, FILE *stream)
+{
+	char when[MOMENT_SIZE];
+	double running = cell->running / 1e6, waiting = cell->waiting / 1e6,
+	       idle = cell->idle / 1e6, step = series->step_ns / 1e9;
+	struct json json = {.stream = stream};
+
+	switch (series->options->format) {
+	case SERIES_TEXT:
+		text_print(stream, "%s  %12.3f %14.3f %14.3f  %s\n", moment_text(start, when),
+			   running, waiting, idle, group);
+		break;
+	case SERIES_CSV:
+		fprintf(stream, "%s,%g,\"", moment_utc(start, when) /* ours */, step);
+		for (const char *c = group; *c; c++) {
+			if (*c == '"')
+				fputc('"', stream);
+			fputc((unsigned char)*c < ' ' ? ' ' : *c, stream);
+		}
+		fprintf(stream, "\",%.6f,%.6f,%.6f\n", running, waiting, idle);
+		break;
+	case SERIES_NDJSON:
+		json_open(&json, NULL, '{');
+		json_text(&json, "start", moment_utc(start, when));
+		json_number(&json, "seconds", step, 3);
+		json_text(&json, "group", group);
+		json_number(&json, "running_seconds", running, 6);
+		json_number(&json, "waiting_seconds", waiting, 6);
+		json_number(&json, "idle_seconds", idle, 6);
+		json_close(&json, '}');
+		fputc('\n', stream);
+		break;
+	}
+}
+
+static void put_step(const struct series *series, size_t step, const struct ranked *ranked,
+		     size_t n, size_t shown, FILE *stream)
+{
+	uint64_t start = series->begin + step * series->step_ns;
+	struct cell others = {};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct cell *cell = &series->cells[ranked[i].group * series->n_steps + step];
+
+		if (!cell->running && !cell->waiting)
+			continue;
+		if (i < shown) {
+			put_cell(series, start, strings_get(&series->names, ranked[i].group), cell,
+				 stream);
+		} else {
+			others.running += cell->running;
+			others.waiting += cell->waiting;
+			others.idle += cell->idle;
+		}
+	}
+	if (others.running || others.waiting)
+		put_cell(series, start, OTHERS, &others, stream);
+}
+
+static int put_series(const struct series *series, FILE *stream)
+{
+	static const char *const heads[] = {
+		[SERIES_TEXT] =
+			"start                  running s      waiting s    of it idle  group\n",
+		[SERIES_CSV] = "start,seconds,group,running_seconds,waiting_seconds,idle_seconds\n",
+		[SERIES_NDJSON] = "",
+	};
+	size_t n, shown = series->options->limit;
+	struct ranked *ranked = rank(series, &n);
+
+	if (!ranked)
+		return -ENOMEM;
+	if (!shown || shown > n)
+		shown = n;
+	fputs(heads[series->options->format] /* ours */, stream);
+	for (size_t step = 0; step < series->n_steps; step++)
+		put_step(series, step, ranked, n, shown, stream);
+	free(ranked);
+	return 0;
+}
+
+static void say_damage(const struct store_answer *answer)
+{
+	if (answer->n_damaged)
+		text_print(stderr, "bpfflame: %zu damaged files, the first is %s\n",
+			   answer->n_damaged, answer->damaged);
+	if (!answer->end)
+		fputs("bpfflame: nothing was recorded in that range\n", stderr);
+}
+
+int store_series_print(const struct series_options *options, FILE *stream, struct failure *failure)
+{
+	uint64_t length = options->to - options->from;
+	struct series series = {
+		.options = options,
+		.step_ns = options->step_ns ? options->step_ns : choose_step(length),
+	};
+	struct store_question question = {
+		.path = options->store,
+		.from = options->from,
+		.to = options->to,
+		.is_series = options->by != SERIES_FUNCTION && !options->filter.n_pids,
+		.on_window = count_window,
+		.context = &series,
+	};
+	struct store_answer answer;
+	int r;
+
+	series.begin = options->from - options->from % series.step_ns;
+	series.n_steps = (options->to - series.begin + series.step_ns - 1) / series.step_ns;
+	if (series.n_steps > MOST_STEPS)
+		return failure_set(failure, -EINVAL, "--step: the range has more than %d of them",
+				   MOST_STEPS);
+	/* Minutes do not fit into shorter steps. */
+	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
+	r = strings_init(&series.names);
+	r = r < 0 ? r : store_read(&question, &answer, failure);
+	if (r == 0 && !options->quiet)
+		say_damage(&answer);
+	r = r < 0 ? r : put_series(&series, stream);
+	strings_done(&series.names);
+	free(series.cells);
+	free(series.totals);
+	return r;
+}
+
+/* What there is */
+
+static const char *const gap_texts[N_STORE_GAPS] = {
+	[GAP_NONE] = "unknown",	   [GAP_STARTED] = "not recording", [GAP_SUSPENDED] = "suspended",
+	[GAP_CLOCK] = "clock set", [GAP_LOST] = "not written",
+};
+
+static void list_file(const struct store_file *file, enum series_format format, FILE *stream)
+{
+	char level[32], begin[MOMENT_SIZE], end[MOMENT_SIZE];
+	struct json json = {.stream = stream};
+
+	store_level_name(file->header.level, file->header.kind, level);
+	switch (format) {
+	case SERIES_TEXT:
+		text_print(stream, "%-8s %s  %s  %7" PRIu64 " windows %10" PRIu64 " bytes  %s%s\n",
+			   level, moment_text(file->begin, begin), moment_text(file->end, end),
+			   file->n_blocks, file->bytes, file->name,
+			   file->rest ? "  (ends within a window)" : "");
+		break;
+	case SERIES_CSV:
+		fprintf(stream, "%s,%s,%s,%" PRIu64 ",%" PRIu64 ",", level /* ours */,
+			moment_utc(file->begin, begin) /* ours */,
+			moment_utc(file->end, end) /* ours */, file->n_blocks, file->bytes);
+		text_print(stream, "%s\n", file->name);
+		break;
+	case SERIES_NDJSON:
+		json_open(&json, NULL, '{');
+		json_text(&json, "level", level);
+		json_text(&json, "begin", moment_utc(file->begin, begin));
+		json_text(&json, "end", moment_utc(file->end, end));
+		json_count(&json, "windows", file->n_blocks);
+		json_count(&json, "bytes", file->bytes);
+		json_text(&json, "file", file->name);
+		json_close(&json, '}');
+		fputc('\n', stream);
+		break;
+	}
+}
+
+static void list_gap(uint64_t begin, uint64_t end, enum store_gap gap, enum series_format format,
+		     FILE *stream)
+{
+	char from[MOMENT_SIZE], to[MOMENT_SIZE];
+	struct json json = {.stream = stream};
+
+	switch (format) {
+	case SERIES_TEXT:
+		fprintf(stream, "gap      %s  %s  %s\n", moment_text(begin, from) /* ours */,
+			moment_text(end, to) /* ours */, gap_texts[gap] /* ours */);
+		break;
+	case SERIES_CSV:
+		fprintf(stream, "gap,%s,%s,,,%s\n", moment_utc(begin, from) /* ours */,
+			moment_utc(end, to) /* ours */, gap_texts[gap] /* ours */);
+		break;
+	case SERIES_NDJSON:
+		json_open(&json, NULL, '{');
+		json_text(&json, "gap", gap_texts[gap]);
+		json_text(&json, "begin", moment_utc(begin, from));
+		json_text(&json, "end", moment_utc(end, to));
+		json_close(&json, '}');
+		fputc('\n', stream);
+		break;
+	}
+}
+
+/* Between the windows of the finest level. */
+static void list_gaps(int folder, const struct store_files *files, enum series_format format,
+		      FILE *stream)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		const struct store_file *file = &files->items[i];
+		struct segment_reader reader;
+		struct segment_block block;
+		int fd;
+
+		if (file->level != LEVEL_FINEST)
+			continue;
+		fd = openat(folder, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 || segment_open(&reader, fd) < 0)
+			continue;
+		while (segment_peek(&reader, &block) > 0) {
+			if (end && (block.start > end + NSEC_PER_SEC / 2 || block.gap))
+				list_gap(end, block.start, block.gap, format, stream);
+			end = block.start + block.span;
+			segment_pass(&reader, &block);
+		}
+		segment_reader_done(&reader);
+	}
+}
+
+int store_list_print(const char *store, enum series_format format, FILE *stream,
+		     struct failure *failure)
+{
+	struct store_files files;
+	int folder = store_open_folder(store, failure), r;
+
+	if (folder < 0)
+		return folder;
+	r = store_files_list(folder, &files);
+	if (r == 0 && format == SERIES_CSV)
+		fputs("level,begin,end,windows,bytes,file\n", stream);
+	for (size_t i = 0; i < files.n && r == 0; i++)
+		list_file(&files.items[i], format, stream);
+	if (r == 0)
+		list_gaps(folder, &files, format, stream);
+	else
+		failure_set(failure, r, "cannot read the store %s: %s", store, strerror(-r));
+	if (files.n_unknown)
+		text_print(stderr, "bpfflame: %zu files of another version, the first is %s\n",
+			   files.n_unknown, files.unknown);
+	if (files.n_damaged)
+		text_print(stderr, "bpfflame: %zu files are no segments, the first is %s\n",
+			   files.n_damaged, files.damaged);
+	store_files_done(&files);
+	close(folder);
+	return r;
+}
