@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "base/system.h"
-#include "cmd/moment.h"
-#include "cmd/store_input.h"
+#include "cli/moment.h"
+#include "cli/store_input.h"
 #include "store/cgroup_words.h"
 
 #define NOW (1795600800 * NSEC_PER_SEC) /* Wednesday, 2026-11-25T10:00:00Z */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cmd/store_input.h"
+#include "cli/store_input.h"
 
 /* What was read otherwise than it stands there. */
 static void warn(const struct input_stats *stats)

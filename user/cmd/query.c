@@ -13,7 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/diff.h"
 #include "cli/inputs.h"
-#include "cmd/moment.h"
+#include "cli/moment.h"
 #include "cli/outputs.h"
 #include "cli/parse.h"
 #include "cmd/store_series.h"

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "cmd/moment.h"
+#include "cli/moment.h"
 #include "store/cgroup_words.h"
 
 #define WANTED_STEPS 60

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "cmd/store_input.h"
+#include "cli/store_input.h"
 
 enum series_by {
 	SERIES_ALL,

@@ -54,14 +54,8 @@ void baseline_done(struct baseline *baseline);
 /* The samples, or nanoseconds, of all runs. */
 uint64_t baseline_total(const struct baseline *baseline);
 
-<<<<<<< HEAD
 /* Copies as much as fits, without cutting a character. */
-#define baseline_copy(to, from) baseline_copy_text((to), sizeof(to), (from))
-void baseline_copy_text(char *to, size_t size, const char *from);
-=======
-/* Copies as much as fits, and no part of a character. */
 #define baseline_copy(to, from) utf8_copy((to), sizeof(to), (from))
->>>>>>> e62623a (base, store: one reader of JSON, of files and of memory)
 
 /* Writes the keys of the open object. @on_lines: each on a line of its own. */
 void baseline_put(const struct baseline *baseline, struct json *json, bool on_lines);

@@ -8,8 +8,8 @@
  *
  * Local time, unless a zone is there.
  */
-#ifndef CMD_MOMENT_H
-#define CMD_MOMENT_H
+#ifndef CLI_MOMENT_H
+#define CLI_MOMENT_H
 
 #include <stdint.h>
 

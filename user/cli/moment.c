@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/moment.h"
+#include "cli/moment.h"
 
 #include <ctype.h>
 #include <errno.h>

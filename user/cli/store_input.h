@@ -3,8 +3,8 @@
  * store_input: a part of a store where other commands read a file: `STORE@-1h`,
  * `STORE@FROM..TO`; `@…` alone is of the default store.
  */
-#ifndef CMD_STORE_INPUT_H
-#define CMD_STORE_INPUT_H
+#ifndef CLI_STORE_INPUT_H
+#define CLI_STORE_INPUT_H
 
 #include "input/input.h"
 #include "store/store_read.h"

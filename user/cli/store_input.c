@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/store_input.h"
+#include "cli/store_input.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -12,7 +12,7 @@
 
 #include "base/system.h"
 #include "base/text.h"
-#include "cmd/moment.h"
+#include "cli/moment.h"
 #include "store/cgroup_words.h"
 #include "store/ledger_profile.h"
 
