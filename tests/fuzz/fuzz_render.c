@@ -54,9 +54,9 @@ static void check_text(const char *text)
 /* Whether the tag at @at, of well-formed text, is of an element of ours, which does nothing. */
 static bool is_harmless(const char *at)
 {
-	static const char *const elements[] = {"svg",	"g",	"rect", "text",		  "title",
-					       "style", "defs", "line", "linearGradient", "stop",
-					       "tspan", "path"};
+	static const char *const elements[] = {"svg",	"g",	"rect",	  "text",	    "title",
+					       "style", "defs", "line",	  "linearGradient", "stop",
+					       "tspan", "path", "pattern"};
 	size_t n = strcspn(at + 1, " >/\n");
 	const char *end = xml_end_of_tag(at + 1);
 	bool is_ours = at[1] == '/' || at[1] == '?';

@@ -64,8 +64,22 @@ static int add_round(struct strings *strings, const char *name, size_t from, uin
 	return r;
 }
 
+/* A folded line that begins so is a comment to whoever reads it. */
+static int add_no_comment(struct strings *strings, const char *name, uint32_t *ret)
+{
+	char *text;
+	int n = asprintf(&text, "(#)%s", name + 1);
+	int r = n < 0 ? -ENOMEM : strings_add_bytes(strings, text, n, ret);
+
+	if (n >= 0)
+		free(text);
+	return r;
+}
+
 int marks_add_command(struct strings *strings, const char *name, uint32_t *ret)
 {
+	if (strncmp(name, "# ", 2) == 0)
+		return add_no_comment(strings, name, ret);
 	return mark_find(name, strlen(name), NULL) != MARK_NONE ? add_round(strings, name, 0, ret)
 								: strings_add(strings, name, ret);
 }
