@@ -2,7 +2,10 @@
 #include "base/budgets.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
@@ -24,18 +27,12 @@ static bool budget_equal(const void *items, uint32_t position, const void *key)
 	return a->user == b->user && a->device == b->device;
 }
 
-int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *ret)
+static int find_user(struct budgets *budgets, uid_t user, dev_t device, uint32_t *ret)
 {
-	struct budget key = {};
-	struct stat stat;
+	const struct budget key = {.user = user, .device = user ? 0 : device};
 	uint64_t hash;
 	int r;
 
-	*ret = BUDGETS_UNLIMITED;
-	if (fd < 0 || foreign_status(fd, &stat) < 0 || (is_our_root && stat.st_uid == 0))
-		return 0;
-	key.user = stat.st_uid;
-	key.device = stat.st_uid ? 0 : stat.st_dev;
 	hash = hash_mix(hash_mix(0, key.user), key.device);
 	*ret = table_find(&budgets->index, hash, budget_equal, budgets->items, &key);
 	if (*ret != TABLE_NONE)
@@ -49,6 +46,76 @@ int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *re
 	budgets->items[budgets->n] = key;
 	*ret = budgets->n++;
 	return 0;
+}
+
+int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *ret)
+{
+	struct stat stat;
+
+	*ret = BUDGETS_UNLIMITED;
+	if (fd < 0 || foreign_status(fd, &stat) < 0 || (is_our_root && stat.st_uid == 0))
+		return 0;
+	return find_user(budgets, stat.st_uid, stat.st_dev, ret);
+}
+
+/* Not the owner of /proc/PID, which is root where a process is not dumpable. */
+static bool read_user(uint32_t pid, uid_t *ret)
+{
+	char path[64], text[1024];
+	const char *line;
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/status", pid);
+	line = read_text_file(path, text, sizeof text) < 0 ? NULL : strstr(text, "\nUid:");
+	if (line)
+		*ret = strtoul(line + strlen("\nUid:"), NULL, 10);
+	return line;
+}
+
+int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret)
+{
+	_cleanup_close_ int root = -1;
+	struct stat stat = {};
+	uid_t user;
+
+	*ret = BUDGETS_UNLIMITED;
+	if (!read_user(pid, &user))
+		return 0;
+	if (user == 0) {
+		root = foreign_find_root(pid);
+		if (root < 0 || foreign_is_our_root(root) || foreign_status(root, &stat) < 0)
+			return 0;
+	}
+	return find_user(budgets, user, stat.st_dev, ret);
+}
+
+#define SHARES_IN_ALL 4
+
+bool budgets_has_room(const struct budgets *budgets, uint32_t budget, uint64_t n)
+{
+	uint64_t most = budgets->most_mapped;
+
+	return budget == BUDGETS_UNLIMITED || !most ||
+	       (budgets->items[budget].n_mapped + n <= most &&
+		budgets->n_mapped + n <= SHARES_IN_ALL * most);
+}
+
+bool budgets_map(struct budgets *budgets, uint32_t budget, uint64_t n)
+{
+	if (!budgets_has_room(budgets, budget, n))
+		return false;
+	if (budget != BUDGETS_UNLIMITED) {
+		budgets->items[budget].n_mapped += n;
+		budgets->n_mapped += n;
+	}
+	return true;
+}
+
+void budgets_unmap(struct budgets *budgets, uint32_t budget, uint64_t n)
+{
+	if (budget != BUDGETS_UNLIMITED) {
+		budgets->items[budget].n_mapped -= n;
+		budgets->n_mapped -= n;
+	}
 }
 
 bool budgets_open(struct budgets *budgets, uint32_t budget)

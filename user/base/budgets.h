@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * budgets: what the files of one user may cost: descriptors that are held open, CPU time of whoever
- * reads them. So that a user with thousands of large files costs that user's names and stacks, and
+ * budgets: what one user's files and processes may cost: descriptors that are held open, mappings
+ * that are remembered, CPU time of whoever reads them. So that a user with thousands of large files costs that user's names and stacks, and
  * nobody else's. What root owns below our own root folder has no limit; what root of a container
  * owns counts as one user's, by the filesystem it is on.
  */
@@ -22,15 +22,17 @@ struct budget {
 	uid_t user;
 	dev_t device; /* of root in a container; 0: of anybody else */
 	uint32_t n_open;
+	uint64_t n_mapped;
 	uint64_t cpu_ns;
-	uint64_t n_refused; /* files that were not opened or not read */
+	uint64_t n_refused; /* files that were not opened or not read, lists of mappings cut short */
 };
 
 struct budgets {
 	struct budget *items;
 	size_t n, items_capacity;
 	struct table index;
-	uint32_t most_open; /* 0: any number */
+	uint32_t most_open;	       /* 0: any number */
+	uint64_t most_mapped, n_mapped; /* of all users together at most four times as many */
 	/* CPU time that a user has: so much at once, and this share of the time since. */
 	uint64_t cpu_ns, since_ns; /* since_ns: monotonic; 0: no more than @cpu_ns */
 	double cpu_share;
@@ -43,6 +45,17 @@ void budgets_done(struct budgets *budgets);
  * mapped. Errors: -ENOMEM. *@ret may be BUDGETS_UNLIMITED, which is fine below.
  */
 int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *ret);
+
+/*
+ * The budget of whoever runs process @pid, whose root folder is ours or another one. A user who
+ * keeps /proc from saying so has it all the same. Errors: -ENOMEM.
+ */
+int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret);
+
+/* Takes @n mappings, or none if the user or all together have too many. Nothing is counted then. */
+bool budgets_map(struct budgets *budgets, uint32_t budget, uint64_t n);
+void budgets_unmap(struct budgets *budgets, uint32_t budget, uint64_t n);
+bool budgets_has_room(const struct budgets *budgets, uint32_t budget, uint64_t n);
 
 /* Takes a descriptor. Returns false, and counts that, if the user has too many. */
 bool budgets_open(struct budgets *budgets, uint32_t budget);

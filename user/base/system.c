@@ -69,7 +69,7 @@ int read_text_file(const char *path, char *buffer, size_t size)
 	return 0;
 }
 
-int read_whole_file(const char *path, char **ret, size_t *ret_size)
+int read_file_beginning(const char *path, size_t most, char **ret, size_t *ret_size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_free_ char *bytes = NULL;
@@ -77,7 +77,7 @@ int read_whole_file(const char *path, char **ret, size_t *ret_size)
 
 	if (fd < 0)
 		return -errno;
-	for (;;) {
+	while (size < most || !size) {
 		ssize_t n;
 
 		if (array_reserve(bytes, capacity, size, 32768) < 0)
@@ -96,6 +96,11 @@ int read_whole_file(const char *path, char **ret, size_t *ret_size)
 	*ret_size = size;
 	bytes = NULL;
 	return 0;
+}
+
+int read_whole_file(const char *path, char **ret, size_t *ret_size)
+{
+	return read_file_beginning(path, SIZE_MAX, ret, ret_size);
 }
 
 uint64_t read_number_file(const char *path, uint64_t otherwise)

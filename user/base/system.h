@@ -29,6 +29,8 @@ int random_bytes(void *to, size_t n);
 int read_text_file(const char *path, char *buffer, size_t size);
 /* Reads a file of any size; *ret is malloc'ed and NUL-terminated. 0 or -errno. */
 int read_whole_file(const char *path, char **ret, size_t *ret_size);
+/* The same, of no more than @most bytes and a block. */
+int read_file_beginning(const char *path, size_t most, char **ret, size_t *ret_size);
 /* A file that holds one number, or @otherwise. */
 uint64_t read_number_file(const char *path, uint64_t otherwise);
 

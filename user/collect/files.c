@@ -16,8 +16,9 @@
 
 #define MAX_ROOTS_TRIED 64 /* for a file of a process that is gone */
 
-/* What each user's files may cost: open ones; CPU time of making tables. */
+/* What each user's files may cost: open ones; mappings; CPU time of making tables. */
 #define MOST_OPEN	 16384
+#define MOST_MAPPED	 1000000 /* some 32 MB, and as much in the tables of BPF */
 #define TABLES_CPU_NS	 NSEC_PER_SEC
 #define TABLES_CPU_SHARE 0.05
 
@@ -30,7 +31,8 @@ void files_init(struct files *files)
 		.budgets = {.cpu_ns = TABLES_CPU_NS,
 			    .cpu_share = TABLES_CPU_SHARE,
 			    .since_ns = monotonic_ns(),
-			    .most_open = MOST_OPEN},
+			    .most_open = MOST_OPEN,
+			    .most_mapped = MOST_MAPPED},
 	};
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max / 4 < MOST_OPEN)
 		files->budgets.most_open = limit.rlim_max / 4;

@@ -15,6 +15,9 @@
 #define MAX_PAST	  256
 #define MAX_PAST_MAPPINGS 65536 /* in all of them */
 #define CHANGING_NS	  (5 * NSEC_PER_SEC)
+/* Mappings that every process may have, whatever others of its user have. */
+#define SHORT_LIST 256
+#define SHORT_MAPS 65536 /* bytes of maps that have them */
 
 void processes_init(struct processes *processes)
 {
@@ -43,32 +46,74 @@ static void list_put(struct processes *processes, struct mapping_list *list)
 		files_put(&processes->files, list->items[i].file);
 	if (list->rooms.n)
 		processes->release_rooms(processes->release_context, &list->rooms);
+	if (list->n_charged)
+		budgets_unmap(&processes->files.budgets, list->budget, list->n_charged);
 	free(list->items);
 	free(list);
 }
 
-/* Gives @process a list of its own. */
-static int list_unshare(struct processes *processes, struct process *process)
+/*
+ * Has @list of process @pid count for @n mappings. Returns 1; 0 if its user has too many; -ENOMEM.
+ * Short lists count for nothing: whose they are takes some reading to find out.
+ */
+static int list_charge(struct processes *processes, uint32_t pid, struct mapping_list *list,
+		       size_t n)
+{
+	struct budgets *budgets = &processes->files.budgets;
+	int r = 0;
+
+	if (n <= SHORT_LIST || n <= list->n_charged)
+		return 1;
+	if (!list->n_charged && !list->is_cut)
+		r = budgets_find_process(budgets, pid, &list->budget);
+	if (r < 0)
+		return r;
+	if (!budgets_map(budgets, list->budget, n - list->n_charged)) {
+		if (!list->is_cut)
+			budgets_refuse(budgets, list->budget);
+		list->is_cut = true;
+		return 0;
+	}
+	list->n_charged = n;
+	return 1;
+}
+
+static int copy_items(struct processes *processes, const struct mapping_list *from,
+		      struct mapping_list *to, size_t n_more)
+{
+	if (array_reserve(to->items, to->capacity, 0, from->n + n_more) < 0)
+		return -ENOMEM;
+	if (from->n)
+		memcpy(to->items, from->items, from->n * sizeof *to->items);
+	to->n = from->n;
+	for (size_t i = 0; i < to->n; i++)
+		files_hold(&processes->files, to->items[i].file);
+	return 1;
+}
+
+/*
+ * Gives @process a list of its own, with room for @n_more mappings. Returns 1; 0 if its user has too
+ * many: it keeps a list that was its own, and has an empty one in place of one that was shared.
+ */
+static int list_unshare(struct processes *processes, struct process *process, size_t n_more)
 {
 	struct mapping_list *shared = process->mappings, *own;
+	size_t n = shared->n + n_more;
 	int r;
 
 	if (shared->n_references == 1)
-		return 0;
+		return list_charge(processes, process->pid, shared, n);
 	own = list_new(processes);
-	r = own ? array_reserve(own->items, own->capacity, 0, shared->n + 1) : -ENOMEM;
+	r = own ? list_charge(processes, process->pid, own, n) : -ENOMEM;
+	r = r > 0 ? copy_items(processes, shared, own, n_more) : r;
 	if (r < 0) {
-		free(own);
+		if (own)
+			list_put(processes, own);
 		return r;
 	}
-	if (shared->n)
-		memcpy(own->items, shared->items, shared->n * sizeof *own->items);
-	own->n = shared->n;
-	for (size_t i = 0; i < own->n; i++)
-		files_hold(&processes->files, own->items[i].file);
 	shared->n_references--;
 	process->mappings = own;
-	return 0;
+	return r;
 }
 
 /* The first mapping that ends after @address. */
@@ -192,7 +237,7 @@ static int list_map(struct processes *processes, struct process *process,
 {
 	const struct mapping *items = process->mappings->items;
 	size_t n = process->mappings->n, at = first_after(process->mappings, mapping->start);
-	size_t end = at, n_new = 0;
+	size_t end = at, n_new = 0, middle;
 	struct mapping new[3];
 	int r;
 
@@ -204,6 +249,7 @@ static int list_map(struct processes *processes, struct process *process,
 		new[n_new] = items[at];
 		new[n_new++].end = mapping->start;
 	}
+	middle = n_new;
 	new[n_new++] = *mapping;
 	if (end > at && items[end - 1].end > mapping->end) {
 		new[n_new] = items[end - 1];
@@ -211,7 +257,14 @@ static int list_map(struct processes *processes, struct process *process,
 		new[n_new++].start = mapping->end;
 	}
 	r = note_library(processes, process, mapping, at, end, time);
-	r = r < 0 ? r : list_unshare(processes, process);
+	r = r < 0 ? r : list_unshare(processes, process, n_new);
+	if (r == 0) {
+		/* It is left out, but what it covers is gone. */
+		if (end == at || !process->mappings->n)
+			return 0;
+		n_new--;
+		memmove(new + middle, new + middle + 1, (n_new - middle) * sizeof *new);
+	}
 	return r < 0 ? r : list_splice(processes, process->mappings, at, end - at, new, n_new);
 }
 
@@ -577,17 +630,37 @@ static int add_entry(struct processes *processes, uint32_t process, const struct
 	return r;
 }
 
+/* Some of the maps are enough where the user of @pid has too many: the rest would be left out. */
+static int read_maps(struct processes *processes, uint32_t pid, const char *path, char **ret)
+{
+	struct budgets *budgets = &processes->files.budgets;
+	uint32_t budget = BUDGETS_UNLIMITED;
+	size_t size;
+	char *end;
+	int r = 0;
+
+	/* While nobody has so many, nobody has too many. */
+	if (budgets->n_mapped >= budgets->most_mapped - SHORT_LIST)
+		r = budgets_find_process(budgets, pid, &budget);
+	if (r < 0 || budgets_has_room(budgets, budget, SHORT_LIST))
+		return r < 0 ? r : read_whole_file(path, ret, &size);
+	r = read_file_beginning(path, SHORT_MAPS, ret, &size);
+	end = r < 0 ? NULL : strrchr(*ret, '\n');
+	if (end)
+		*end = '\0';
+	return r;
+}
+
 int processes_read_maps(struct processes *processes, uint32_t process)
 {
 	uint32_t pid = processes->processes[process].pid;
 	_cleanup_free_ char *text = NULL;
 	char path[64], *line, *rest;
 	struct maps_entry entry;
-	size_t size;
 	int r;
 
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", maps_thread(pid));
-	r = read_whole_file(path, &text, &size);
+	r = read_maps(processes, pid, path, &text);
 	/* Its files can't be read any more than they can be listed. */
 	if (r == -EACCES || r == -EPERM || (r == -ENOENT && rights_is_hidden(pid)))
 		processes->files.n_unopened++;

@@ -38,6 +38,10 @@ struct mapping_list {
 	uint64_t version;      /* no other state of any list has this one */
 	struct mapping *items; /* sorted by start, not overlapping */
 	size_t n, capacity;
+	/* Of a long one: what it counts for in files.budgets, and for whom. */
+	size_t n_charged;
+	uint32_t budget;
+	bool is_cut; /* mappings are left out: its user has too many */
 	struct list_rooms rooms;
 };
 
