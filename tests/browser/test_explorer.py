@@ -47,7 +47,7 @@ def test_heading(show):
     assert page.text("#title") == "On-CPU Flame Graph"
     facts = "build-7 · Linux 6.12.9 · 2026-11-21 13:05:01 +0000 · 30.0 s · 499 Hz · 6,908 samples"
     assert page.text("#facts") == facts
-    assert page.text("#legend").split("\n") == ["user", "kernel", "inlined", "JIT"]
+    assert page.text("#legend").split("\n") == ["user", "kernel", "inlined", "JIT", "command"]
 
 
 def test_tree_is_that_of_the_stacks(show_stacks):
@@ -471,9 +471,11 @@ def test_filters(show_stacks):
 
 def test_filters_of_reasons_and_states(show):
     page = show("wall", height=900)
-    whole = page.shown()
     assert [b.text for b in page.browser.find_elements("css selector", "#states button")] == [
-        "running", "runnable", "waiting"]
+        "running", "runnable", "waiting", "idle"]
+    page.button("#states button", "idle").click()
+    page.calm()
+    whole = page.shown()
     page.button("#states button", "waiting").click()
     page.button("#states button", "runnable").click()
     page.calm()
@@ -937,7 +939,7 @@ def test_accessible_names(show):
     page = show("wall")
     nameless = page.js("""
         return Array.from(document.querySelectorAll("button, input, canvas")).filter((e) =>
-            !e.innerText && !e.getAttribute("aria-label") && !(e.labels && e.labels.length) &&
+            !e.innerText && !e.hasAttribute("aria-hidden") && !e.getAttribute("aria-label") && !(e.labels && e.labels.length) &&
             e.offsetWidth).map((e) => e.outerHTML)""")
     assert nameless == []
     assert page.js("return document.querySelector('#canvas').getAttribute('role')") == "application"

@@ -205,8 +205,9 @@ def test_wall_tells_running_waiting_and_wakers_apart(show):
 def test_legend_gives_way_to_the_details(show):
     page = show("wall", height=900)
     assert page.is_shown(".legend")
-    assert page.text(".legend").split("\n") == ["waiting", "in the kernel", "running",
-                                                "in the kernel", "inlined", "waker", "its kernel"]
+    assert page.text(".legend").split("\n") == ["waiting", "in the kernel", "command", "on-CPU",
+                                                "waits for a CPU", "why it waits", "running", "inlined",
+                                                "waker", "its kernel"]
     page.resize(800)
     assert page.is_shown(".legend")
     page.hover("heap_getnext")
@@ -761,11 +762,11 @@ def test_search_in_a_comparison(show):
 def test_legend_of_languages(show):
     page = show("languages", "colors=language")
     assert page.text(".legend").split("\n") == ["C", "C++", "Rust", "Go", "Java", "JavaScript",
-                                                "Python", "Perl", "kernel"]
+                                                "Python", "Perl", "kernel", "command"]
     page = show("languages", "colors=java")
-    assert page.text(".legend").split("\n") == ["Java", "its library", "C++", "other", "kernel"]
+    assert page.text(".legend").split("\n") == ["Java", "its library", "C++", "other", "kernel", "command"]
     page = show("languages", "colors=module")
-    assert page.text(".legend").split("\n") == ["by module", "kernel"]
+    assert page.text(".legend").split("\n") == ["by module", "kernel", "command"]
 
 
 def test_notes(show):

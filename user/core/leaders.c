@@ -87,6 +87,13 @@ static bool is_code(const struct stacks_frame *frame)
 	return frame->kind < FRAME_NOTE && !frame->is_waker;
 }
 
+enum leaders_code leaders_code(const struct stacks *stacks, const struct stacks_frame *frame)
+{
+	if (!is_code(frame) || !is_own(stacks, frame))
+		return CODE_FOREIGN;
+	return is_telling(strings_get(&stacks->strings, frame->name)) ? CODE_OWN : CODE_NAMELESS;
+}
+
 #define NO_FRAME UINT32_MAX
 
 /* The relevant frames of a stack. */
@@ -103,8 +110,8 @@ static bool is_idle_mark(const struct stacks *stacks, uint32_t frame)
 
 /* Facts about a frame, looked up once. */
 struct known {
-	bool is_own, is_named; /* is_named: its own, and somebody can know what it is */
-	uint32_t command;      /* string id of its stacks' command; NO_FRAME: not looked up yet */
+	enum leaders_code code;
+	uint32_t command; /* string id of its stacks' command; NO_FRAME: not looked up yet */
 };
 
 struct leaders_search {
@@ -124,8 +131,7 @@ static int know_frames(struct leaders_search *search)
 	for (size_t i = 0; i < stacks->n_frames; i++) {
 		struct known *known = &search->frames[i];
 
-		known->is_own = is_code(&stacks->frames[i]) && is_own(stacks, &stacks->frames[i]);
-		known->is_named = known->is_own && is_telling(stacks_name(stacks, i));
+		known->code = leaders_code(stacks, &stacks->frames[i]);
 		known->command = NO_FRAME;
 	}
 	return 0;
@@ -158,8 +164,10 @@ static struct parts take_apart(const struct leaders_search *search,
 
 		if (is_code(frame)) {
 			parts.last = ids[i];
-			parts.own = search->frames[ids[i]].is_own ? ids[i] : parts.own;
-			parts.named = search->frames[ids[i]].is_named ? ids[i] : parts.named;
+			if (search->frames[ids[i]].code == CODE_OWN)
+				parts.named = ids[i];
+			if (search->frames[ids[i]].code)
+				parts.own = ids[i];
 		} else if (frame->kind > FRAME_SEPARATOR && !frame->is_waker) {
 			parts.reason = ids[i];
 		}

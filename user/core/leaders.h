@@ -15,6 +15,15 @@
 
 enum leaders_of { LEADERS_RUNNING, LEADERS_WAITING, N_LEADERS_OF };
 
+/* What a frame is in a search for the function that a thread waits in. */
+enum leaders_code {
+	CODE_FOREIGN,  /* a library's that programs wait through, the kernel's, or none */
+	CODE_NAMELESS, /* the program's own, but its name says nothing */
+	CODE_OWN,
+};
+
+enum leaders_code leaders_code(const struct stacks *stacks, const struct stacks_frame *frame);
+
 /* All text belongs to the stacks or to the leaders. */
 struct leader {
 	const char *function, *module; /* module: "" when unknown */

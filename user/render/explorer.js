@@ -5,6 +5,7 @@
 const explorer = (function () {
 "use strict";
 
+const NARROW = 900; // pixels: there is no room for two things side by side
 const BIG = 200000; // nodes; larger trees take long enough to show that
 const one = (id) => document.getElementById(id);
 const {make} = table;
@@ -21,6 +22,8 @@ const timings = {};
 
 const nameOf = (frame) => data.nameOf(profile, frame);
 const isGraph = () => state.v !== "table";
+const isBeside = () => isGraph() && Boolean(state.p) && innerWidth > NARROW;
+const hasTable = () => !isGraph() || isBeside();
 
 // State.
 
@@ -66,9 +69,10 @@ function update(follow) {
 	if (search.update(state))
 		shownTable = "";
 	graphView.redraw();
-	if (state.v === "table")
+	if (hasTable())
 		updateTable();
 	updateControls();
+	showSource();
 	updateSide();
 	timings.update = performance.now() - began;
 }
@@ -83,7 +87,7 @@ function updateTree(follow) {
 	functions = null;
 	search.forget();
 	figure.use(tree);
-	if (follow && old && !state.v) {
+	if (follow && old && !state.v && !state.r) {
 		const node = oldNode > 0 ? links.follow(old, oldNode, tree) : 0;
 		state.z = node > 0 ? linkOf(tree, node) : "";
 		history.replaceState({zooms}, "", flame.writeLink(state) || "#");
@@ -132,7 +136,7 @@ function weighFunctions() {
 
 function updatePanes() {
 	const sandwich = state.v === "sandwich", frame = sandwich ? sandwichFrame() : -1;
-	const key = [shownTree, state.v || "", frame, isIcicle()].join("\n");
+	const key = [shownTree, state.v || "", frame, isIcicle(), state.r || ""].join("\n");
 	if (key === shownPanes) {
 		moveZoom();
 		return;
@@ -144,7 +148,9 @@ function updatePanes() {
 		const both = model.sandwich(profile, tree, frame, links.changeOf(profile, state, findFacets));
 		graphView.setPanes([pane(both.callers, -1, "c"), pane(both.callees, 1, "d")], keep);
 	} else {
-		graphView.setPanes(sandwich ? [] : [pane(tree, isIcicle() ? 1 : -1, "")], keep);
+		const isUp = state.r && !sandwich;
+		const shown = isUp ? model.bottomUp(profile, tree, links.changeOf(profile, state, findFacets)) : tree;
+		graphView.setPanes(sandwich ? [] : [pane(shown, isIcicle() ? 1 : -1, isUp ? "b" : "")], keep);
 	}
 	showPlace(null);
 }
@@ -156,7 +162,7 @@ function pane(t, grows, letter) {
 
 function nodeOfZoom(t, letter) {
 	const link = state.z || "";
-	if (!link || !link.startsWith(letter) || (!letter && /^[cd]/.test(link)))
+	if (!link || !link.startsWith(letter) || (!letter && /^[bcd]/.test(link)))
 		return 0;
 	return nodeOf(t, link.slice(letter.length));
 }
@@ -174,6 +180,8 @@ function moveZoom() {
 function zoom(place) {
 	const {pane: p, node} = place;
 	if (node === p.view) {
+		if (graphView.isFree(p))
+			graphView.zoom(p, node);
 		showPlace(graphView.pointed);
 		return;
 	}
@@ -185,6 +193,11 @@ function zoom(place) {
 }
 
 function back() {
+	const free = graphView.panes.find((p) => graphView.isFree(p));
+	if (free) {
+		graphView.zoom(free, free.view);
+		return;
+	}
 	if (zooms.length || state.z) {
 		backTo(zooms.length ? zooms[zooms.length - 1] : "", zooms.slice(0, -1));
 	}
@@ -199,13 +212,14 @@ function backTo(z, rest) {
 // Table.
 
 function updateTable() {
-	const isNarrow = innerWidth <= 600;
-	const first = profile.header.comparison ? "-selfchange" : "-self", sort = state.t || first;
+	const isNarrow = innerWidth <= 600 || isBeside();
+	const weighed = weighFunctions(), first = profile.header.comparison ? "-selfchange" :
+		weighed.waits ? "-waits" : "-self", sort = state.t || first;
 	const key = [shownTree, sort, state.n || "", isNarrow].join("\n");
 	if (key === shownTable)
 		return;
 	shownTable = key;
-	const pattern = state.n ? flame.makePattern(state.n, false) : null, weighed = weighFunctions();
+	const pattern = state.n ? flame.makePattern(state.n, false) : null;
 	const columns = figure.columns(weighed, (frame) => fillOfFunction(frame, weighed), isNarrow);
 	const found = weighed.list.filter((f) => (!pattern || pattern.test(profile.frames.name[f])) &&
 		(!search.hits() || search.hits()[f]));
@@ -215,7 +229,8 @@ function updateTable() {
 	filter.lastElementChild.textContent = flame.count(found.length);
 	if (document.activeElement !== filter.firstElementChild.nextElementSibling)
 		filter.querySelector("input").value = state.n || "";
-	message(found.length ? "" : "No function matches.");
+	if (!isGraph())
+		message(found.length ? "" : "No function matches.");
 }
 
 // A function's colour outside the graph, as if it were a node of its own.
@@ -239,8 +254,12 @@ function openFunction(frame) {
 
 function updateControls() {
 	const {header} = profile, view = state.v || "graph";
-	one("scroll").hidden = view === "table" || (view === "graph" && !tree.width[0]);
-	one("table").hidden = view !== "table";
+	one("scroll").hidden = one("stage").hidden = view === "table" || (view === "graph" && !tree.width[0]);
+	one("table").hidden = !hasTable();
+	one("table").classList.toggle("beside", isBeside());
+	tableView.opensByClick = !isBeside();
+	if (!isBeside())
+		graphView.lit = null;
 	document.querySelectorAll("[data-for]").forEach((e) => e.hidden = !e.dataset.for.split(" ").includes(view));
 	one("order").hidden = view === "table" || header.inOrder;
 	document.querySelectorAll("[data-set]").forEach((button) => {
@@ -300,22 +319,10 @@ function findFacets() {
 	if (!facetList) {
 		facetList = facets.find(profile);
 		const none = facetList.map(() => null);
-		facets.weigh(profile, facetList, none, baseWeights()).forEach((sums, f) => facetList[f].whole = sums);
+		facets.weigh(profile, facetList, none, facets.weightsOf(profile))
+			.forEach((sums, f) => facetList[f].whole = sums);
 	}
 	return facetList;
-}
-
-// By node of the base: the picture's width taken by stacks that end there.
-function baseWeights() {
-	const {sides} = profile.base, {scales} = profile.header;
-	if (sides.length === 1)
-		return sides[0].self;
-	const weights = new Float64Array(profile.base.n);
-	scales.forEach((scale, s) => {
-		for (let i = 0; i < weights.length; i++)
-			weights[i] += sides[s].self[i] * scale;
-	});
-	return weights;
 }
 
 function updateSide() {
@@ -326,7 +333,7 @@ function updateSide() {
 	if (!isOpen)
 		return;
 	const list = findFacets(), lefts = list.map((facet) => links.leftGroups(state, facet));
-	filterView.show(list, facets.weigh(profile, list, lefts, baseWeights()), lefts, profile.base.width[0]);
+	filterView.show(list, facets.weigh(profile, list, lefts, facets.weightsOf(profile)), lefts, profile.base.width[0]);
 }
 
 // A button each for running, runnable, waiting.
@@ -385,10 +392,11 @@ function showPlace(place) {
 
 // The frame that actions apply to; null: none.
 function selected() {
-	if (!isGraph())
-		return tableView.selected >= 0 ? {frame: tableView.selected} : null;
-	const place = chosen();
-	return place ? Object.assign({frame: place.pane.tree.frame[place.node]}, place) : null;
+	const row = tableView.selected >= 0 ? {frame: tableView.selected} : null;
+	const place = isGraph() ? chosen() : null;
+	if (!place)
+		return hasTable() ? row : null;
+	return Object.assign({frame: place.pane.tree.frame[place.node]}, place);
 }
 
 function focus(place) {
@@ -407,10 +415,11 @@ function actionsFor(place) {
 		const text = links.stepText(profile, kind, tree, place.node, state);
 		set(links.writeStep(state, text));
 	};
+	const isWhole = inTree && !state.g && !state.m; // a path is as it was recorded
 	return [
 		isFunction && {title: "Sandwich", key: "s", run: () => openFunction(place.frame)},
-		inTree && isFunction && {title: "Focus", key: "o", run: step("o")},
-		inTree && isFunction && {title: "Hide", key: "h", run: step("h")},
+		isWhole && isFunction && {title: "Focus", key: "o", run: step("o")},
+		isWhole && isFunction && {title: "Hide", key: "h", run: step("h")},
 		isFunction && {title: "Take out", key: "d", run: () => set(links.writeStep(state,
 			"d_" + links.functionId(profile, place.frame)))},
 		isFunction && {title: "Find all", key: "e", run: () => searchFor(nameOf(place.frame))},
@@ -448,6 +457,7 @@ function copy(text, done) {
 
 function setTheme(theme) {
 	document.documentElement.dataset.theme = theme;
+	overview.forget();
 	graphView.redraw();
 }
 
@@ -467,6 +477,8 @@ function showHeading() {
 		.map((fact) => make("li", "", fact)));
 	one("sides").hidden = !header.comparison;
 	one("kernel").hidden = !profile.frames.kind.includes(data.KERNEL);
+	one("direction").hidden = header.reverse;
+	one("modules").hidden = header.comparison || profile.frames.n === profile.frames.nFunctions;
 	one("inlined").hidden = !profile.frames.kind.includes(data.INLINED);
 	one("legend").replaceChildren(...header.legend.map(([text, fill]) => {
 		const item = make("span", "", text), swatch = make("i");
@@ -478,9 +490,14 @@ function showHeading() {
 
 // Shows a profile; explorer_data.js defines the header and the bytes.
 function open(header, bytes) {
-	const began = performance.now();
-	profile = data.read(header, bytes);
+	const began = performance.now(), read = data.read(header, bytes);
 	timings.decode = performance.now() - began;
+	showProfile(read);
+}
+
+function showProfile(to) {
+	const {header} = to;
+	profile = to;
 	figure = new figures.Figures(profile);
 	shades = colors.shadesOf(profile);
 	tree = facetList = null;
@@ -505,11 +522,13 @@ function start() {
 	one("static").remove();
 	one("page").hidden = false;
 	graphView = new graph.Graph(one("scroll"), one("canvas"), one("spacer"));
-	tableView = new table.Table(one("table"), {open: openFunction, sorted: (t) => set({t})});
+	tableView = new table.Table(one("table"), {open: openFunction, sorted: (t) => set({t}), point: light});
 	filterView = new panel.Filters(one("side"),
 		{set: (facet, left) => set(links.writeGroups(facet, left)), close: toggleSide});
 	input.listen(page);
 	search.listen(page);
+	overview.listen(page);
+	drop.listen(page);
 	if (typeof DecompressionStream === "undefined") {
 		message("This browser is too old: it has no DecompressionStream to read the file with.");
 		return;
@@ -527,8 +546,32 @@ function start() {
 	});
 }
 
+// Highlights where a function is; -1: none.
+function light(frame) {
+	if (!isBeside())
+		return;
+	graphView.lit = frame < 0 ? null : Uint8Array.from({length: profile.frames.n}, (_, f) => Number(f === frame));
+	graphView.redraw();
+	updateActions();
+}
+
+// Leaves the zoom without moving the view.
+function leaveZoom() {
+	const p = graphView.panes[0], {from, to} = p;
+	if (p.view === 0)
+		return;
+	zooms = zooms.concat(state.z || "");
+	set({z: ""});
+	graphView.look(p, from, to - from);
+}
+
+function showSource() {
+	source.show(one("source"), profile, state.v === "sandwich" ? sandwichFrame() : -1, weighFunctions, tree.width[0]);
+}
+
 // The interface for keyboard and pointer.
 const page = {
+	open, showProfile, leaveZoom, showSource,
 	one, set, restore, back, backTo, zoom, focus, weighFunctions, toggleSide, showPlace, actionsFor, selected, copy,
 	toast, setTheme, isDark, isGraph, isIcicle, updateActions,
 	get graph() { return graphView; },

@@ -7,19 +7,18 @@
 // follow one another. Numbers are varints: seven bits a byte, lowest first, the highest bit set on all but
 // the last byte.
 //
-// names				text, a name per line; all names of frames, in bytewise order
-// modules				text, a line each; the first one means no module
-// frameNames				a number per frame: its name's distance from the previous frame's
-// frameKinds				a byte per frame: enum frame_kind, 16 added after a separator
-// frameModules, frameFills		a number per frame; fills are indices of header.fills
-// frameFillsRunning			the same for running code, if running and waiting are drawn
-// up					a number per node of the tree, see flame.makeTree()
-// frame				a number per node: 0 the root, 1 elided, else 2 added to the frame
-// self0, self1				a number per node and side: its self weight
-// deviation0, deviation1		a number per node of a comparison with a weight: the length of its
-//					periods, 64 × the binary logarithm, see compare/compare.h; only if
-//					weights are times
-// elided				a number per elided node: how many it replaces
+//	names       text, a name per line; all names that frames have, in bytewise order
+//	modules     text, a line each; the first one is that of no module
+//	frameNames  a number per frame: how far its name is behind that of the frame before
+//	frameKinds  a byte per frame: enum frame_kind, 16 added behind a separator, 32 times enum leaders_code
+//	frameModules, frameFills  a number per frame; fills are indices of header.fills
+//	frameFillsRunning  the same for what runs, where both is drawn, running and waiting
+//	up          a number per node of the tree, see flame.makeTree()
+//	frame       a number per node: 0 the root, 1 what was left out, else 2 added to the frame
+//	self0, self1  a number per node and side: what it weighs alone
+//	deviation0, deviation1  a number per node of a comparison that weighs something: how long its periods
+//	            are, 64 × the binary logarithm, see compare/compare.h; only where weights are times
+//	elided      a number per node that stands for what was left out: of how many
 const data = (function () {
 "use strict";
 
@@ -77,6 +76,7 @@ function readFrames(header, parts) {
 	const names = readLines(parts.names), modules = readLines(parts.modules);
 	const steps = readNumbers(parts.frameNames, new Int32Array(n));
 	const frames = {n, name: new Array(n), kind: new Uint8Array(n), isWaker: new Uint8Array(n),
+		code: new Uint8Array(n),
 		modules, module: readNumbers(parts.frameModules, new Int32Array(n)),
 		fill: readNumbers(parts.frameFills, new Int32Array(n))};
 	frames.fillRunning = parts.frameFillsRunning ?
@@ -85,8 +85,38 @@ function readFrames(header, parts) {
 		name += steps[i];
 		frames.name[i] = names[name];
 		frames.kind[i] = parts.frameKinds[i] & 15;
-		frames.isWaker[i] = parts.frameKinds[i] >> 4;
+		frames.isWaker[i] = parts.frameKinds[i] >> 4 & 1;
+		frames.code[i] = parts.frameKinds[i] >> 5;
 	}
+	return addStandIns(frames);
+}
+
+// Adds a frame for the code of each module, which stands for its functions where these are not told apart:
+// standIn, by frame; frames that are no code, or of no known module, stand for themselves. nFunctions: how many
+// others there are.
+function addStandIns(frames) {
+	const {n, kind, isWaker, module} = frames, made = new Map();
+	const standIn = Int32Array.from({length: n}, (_, f) => {
+		if (kind[f] >= NOTE || !module[f])
+			return f;
+		const key = 2 * module[f] + isWaker[f];
+		if (!made.has(key))
+			made.set(key, {number: n + made.size, like: f});
+		return made.get(key).number;
+	});
+	const likes = Array.from(made.values(), ({like}) => like), all = n + likes.length;
+	const grown = (array) => {
+		const larger = new array.constructor(all);
+		larger.set(array);
+		likes.forEach((like, k) => (larger[n + k] = array[like]));
+		return larger;
+	};
+	const kernel = frames.modules.indexOf("[kernel]");
+	Object.assign(frames, {n: all, nFunctions: n, isWaker: grown(isWaker), module: grown(module),
+		code: grown(frames.code), fill: grown(frames.fill), fillRunning: grown(frames.fillRunning), kind: grown(kind),
+		standIn: Int32Array.from({length: all}, (_, f) => (f < n ? standIn[f] : f)),
+		name: frames.name.concat(likes.map((like) => frames.modules[module[like]]))});
+	likes.forEach((like, k) => (frames.kind[n + k] = module[like] === kernel ? KERNEL : USER));
 	return frames;
 }
 
@@ -181,6 +211,9 @@ function foldedName(profile, frame) {
 	return nameOf(profile, frame).replace(/;/g, ":") + (SUFFIXES[kindOf(profile, frame)] || "");
 }
 
-return {USER, KERNEL, INLINED, JIT, NOTE, SEPARATOR, RUNNING, RUNNABLE, WAITING, decodeBase64, inflate,
-	read, scalesOf, nameOf, kindOf, moduleOf, wordsOf, foldedName};
+// enum leaders_code of core/leaders.h
+const FOREIGN = 0, OWN = 2;
+
+return {FOREIGN, OWN, USER, KERNEL, INLINED, JIT, NOTE, SEPARATOR, RUNNING, RUNNABLE, WAITING, decodeBase64, inflate,
+	read, addStandIns, scalesOf, nameOf, kindOf, moduleOf, wordsOf, foldedName};
 })();

@@ -29,7 +29,7 @@ function stackText(profile, {pane, node}) {
 	const names = [];
 	for (let i = node; i > 0 || (i === 0 && pane.tree.frame[0] >= 0); i = pane.tree.parent[i])
 		names.push(data.foldedName(profile, pane.tree.frame[i]));
-	return (pane.letter === "c" ? names : names.reverse()).join(";");
+	return (pane.letter === "b" || pane.letter === "c" ? names : names.reverse()).join(";");
 }
 
 // In the units of folded lines: samples, or microseconds. A comparison has two columns, base and

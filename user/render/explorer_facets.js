@@ -170,5 +170,18 @@ function weigh(profile, list, lefts, weights) {
 	return sums;
 }
 
-return {find, weigh};
+// By node of the base: what a stack that ends there takes of the picture's width.
+function weightsOf(profile) {
+	const {sides} = profile.base, {scales} = profile.header;
+	if (sides.length === 1)
+		return sides[0].self;
+	const weights = new Float64Array(profile.base.n);
+	scales.forEach((scale, s) => {
+		for (let i = 0; i < weights.length; i++)
+			weights[i] += sides[s].self[i] * scale;
+	});
+	return weights;
+}
+
+return {find, weigh, weightsOf};
 })();

@@ -5,6 +5,8 @@ const figures = (function () {
 "use strict";
 
 const {make} = table;
+// Of a pane, whose letter that is: what stands below a frame is what it calls.
+const isCallers = (letter) => letter === "b" || letter === "c";
 const KINDS = {none: "within noise", grew: "more", shrank: "less", new: "new", gone: "gone"};
 
 // Formats a profile's figures. whole: the value of 100 %.
@@ -85,7 +87,7 @@ class Figures {
 		if (view > 0 && tree.depth[node] > tree.depth[view])
 			text += ", " + flame.percent(tree.width[node], tree.width[view]) + " of " +
 				flame.fitColumns(this.name(tree.frame[view]), 40);
-		return self && self !== total && letter !== "c" ? text + "; self " + this.weight(self) : text;
+		return self && self !== total && !isCallers(letter) ? text + "; self " + this.weight(self) : text;
 	}
 
 	elidedText(tree, node) {
@@ -103,7 +105,7 @@ class Figures {
 		if (words.length)
 			box.append(make("div", "tags", words.join(" \u00b7 ")));
 		box.append(this.isComparison ? this.changeTable(tree, node) :
-			this.weightTable(tree, node, view, letter === "c"));
+			this.weightTable(tree, node, view, isCallers(letter)));
 		return box;
 	}
 
@@ -177,16 +179,23 @@ class Figures {
 		cell.title = this.name(frame);
 	}
 
-	weightColumns({list, self, total}, name, isNarrow) {
+	weightColumns({list, self, total, waits}, name, isNarrow) {
 		const sum = (columns, frame) => columns[0][frame] + (this.isWall ? columns[1][frame] : 0);
 		const column = (key, title, columns, hint) => {
 			const most = list.reduce((max, frame) => Math.max(max, sum(columns, frame)), 0);
-			return {key, title, hint, width: isNarrow ? "74px" : "minmax(150px, 190px)",
+			return {key, title, hint, width: isNarrow ? "74px" : "minmax(136px, 190px)",
 				of: (frame) => sum(columns, frame),
 				fill: (cell, frame) => this.fillWeight(cell, sum(columns, frame), most, isNarrow)};
 		};
-		return [column("self", "Self", self, "Alone"),
+		const columns = [column("self", "Self", self, "Alone"),
 			column("total", "Total", total, "With all that it calls"), name];
+		// Where times end in reasons, no function has one of its own.
+		if (waits && isNarrow)
+			columns.shift();
+		if (waits)
+			columns.unshift(column("waits", "Waits in", [waits, waits.map(() => 0)],
+				"What is waited for in it: it is the last of the program's own functions"));
+		return columns;
 	}
 
 	// The bar is relative to the largest value of its column.

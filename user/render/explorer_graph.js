@@ -79,6 +79,7 @@ class Graph {
 		this.context = canvas.getContext("2d", {alpha: false});
 		this.panes = [];
 		this.hits = null;     // by frame
+		this.lit = null;      // the same, of a function that somebody points at elsewhere
 		this.pointed = null;  // {pane, node}, under the pointer
 		this.focused = null;  // the same, of the keyboard
 		this.drawTimes = [];
@@ -206,6 +207,8 @@ class Graph {
 			this.drawMark({pane: this.panes[0], node: 0}, this.ink.getPropertyValue("--accent").trim(), 1);
 		this.drawMark(this.focused, this.ink.getPropertyValue("--accent").trim(), 2);
 		this.drawMark(this.pointed, this.ink.getPropertyValue("--ink").trim(), 1.2);
+		if (this.onDraw)
+			this.onDraw();
 		this.drawTimes.push(performance.now() - began);
 		if (this.drawTimes.length > 600)
 			this.drawTimes.splice(0, 300);
@@ -229,7 +232,8 @@ class Graph {
 
 	// Frames, then their marks, then labels: each state of the context is set once.
 	drawPane(pane) {
-		const {tree, from, to} = pane, {context, hits, ratio} = this, {shades, searchColor} = this.profile;
+		const {tree, from, to} = pane, {context, ratio} = this, {shades, searchColor} = this.profile;
+		const hits = this.lit || this.hits;
 		const {first, last} = this.depthsInSight(pane);
 		const viewDepth = tree.depth[pane.view], height = this.rowHeight - 1;
 		const labels = [], marks = [];
@@ -355,6 +359,29 @@ class Graph {
 			this.moving = part < 1 ? requestAnimationFrame(step) : 0;
 		};
 		step();
+	}
+
+	// Whether the view differs from the zoomed frame.
+	isFree(pane) {
+		const whole = windowOf(pane.tree, pane.view);
+		return !this.moving && (pane.from !== whole.from || pane.to !== whole.to);
+	}
+
+	// Shows another part of the zoomed frame: a window of this size from there, or as near as possible.
+	look(pane, from, size) {
+		const whole = windowOf(pane.tree, pane.view), least = pane.tree.width[0] * 1e-7;
+		cancelAnimationFrame(this.moving);
+		this.moving = 0;
+		size = Math.min(Math.max(size, least), whole.to - whole.from);
+		pane.from = Math.min(Math.max(from, whole.from), whole.to - size);
+		pane.to = size === whole.to - whole.from ? whole.to : pane.from + size;
+		this.redraw();
+	}
+
+	// Widens or narrows the view around x.
+	magnify(pane, x, factor) {
+		const size = (pane.to - pane.from) / factor, part = x / this.width;
+		this.look(pane, pane.from + part * (pane.to - pane.from - size), size);
 	}
 
 	// Scrolls a frame into sight; visible rows don't move.

@@ -4,6 +4,8 @@
 const input = (function () {
 "use strict";
 
+const KEY_FACTOR = 1.5, WHEEL_FACTOR = 1.0025; // the latter by pixel
+
 let page = null, searchTimer = 0;
 let pointer = {x: 0, y: 0, kind: "mouse"};
 
@@ -14,16 +16,21 @@ const KEYS = [
 	["Arrows", "Walk from frame to frame", null],
 	["Enter", "Zoom to the frame", null],
 	["Esc, Backspace", "Back", null],
-	["0", "Reset the zoom", () => page.set({z: ""})],
+	["0", "Reset the zoom", () => reset()],
 	["1", "Graph", () => page.set({v: "", z: ""})],
 	["2", "Sandwich", () => toSandwich()],
 	["3", "Functions", () => page.set({v: "table", z: ""})],
+	["r", "Top-down or bottom-up", () => page.set({r: page.state.r ? "" : "up", z: ""})],
+	["t", "Functions beside the graph", () => page.set({p: page.state.p ? "" : "1"})],
+	["+, -", "Wider, narrower (Ctrl and the wheel)", null],
 	["i", "Flame or icicle", () => page.set({o: page.isIcicle() ? "flame" : "icicle"})],
 	["w", "By name or by weight", () => page.set({s: page.state.s ? "" : "weight"})],
 	["b", "Widths: both, new, base", () => page.profile.header.comparison &&
 		page.set({w: {"": "new", new: "base", base: ""}[page.state.w || ""]})],
 	["k", "Kernel frames", () => page.set({k: page.state.k ? "" : "off"})],
 	["l", "Inlined functions", () => page.set({i: page.state.i ? "" : "off"})],
+	["g", "Merge recursion", () => page.set({g: page.state.g ? "" : "1"})],
+	["j", "Join functions of a module", () => page.set({m: page.state.m ? "" : "1"})],
 	["f", "Filters", () => page.toggleSide()],
 	["s", "Sandwich of the frame", null],
 	["o", "Focus: only its path", null],
@@ -36,6 +43,11 @@ const KEYS = [
 	["m", "Light or dark", () => page.setTheme(page.isDark() ? "light" : "dark")],
 	["?", "This help", () => page.one("help").showModal()],
 ];
+
+function reset() {
+	page.set({z: ""});
+	page.graph.panes.filter((pane) => page.graph.isFree(pane)).forEach((pane) => page.graph.zoom(pane, pane.view));
+}
 
 // For the selected frame, if any.
 function toSandwich() {
@@ -121,6 +133,9 @@ function onCommand(event) {
 		search.step(key === "n" ? 1 : -1);
 	else if (key === "Backspace")
 		page.back();
+	else if (page.isGraph() && /^[+=-]$/.test(key))
+		page.graph.panes.forEach((pane) =>
+			page.graph.magnify(pane, page.graph.width / 2, key === "-" ? 1 / KEY_FACTOR : KEY_FACTOR));
 	else if (page.isGraph() && /^(Arrow|Enter$| $|Home$|Page)/.test(key))
 		onGraphKey(event);
 	else
@@ -187,6 +202,8 @@ function point(place) {
 
 function onMove(event) {
 	pointer = {x: event.clientX, y: event.clientY, kind: event.pointerType || "mouse"};
+	if (dragged && event.buttons & 1)
+		onDrag(event);
 	if (!page.profile || !page.one("menu").hidden || event.buttons)
 		return;
 	point(placeOf(event));
@@ -195,7 +212,7 @@ function onMove(event) {
 }
 
 function onClick(event) {
-	if (!page.profile || event.detail > 1)
+	if (!page.profile || event.detail > 1 || (dragged && dragged.isMoved))
 		return;
 	const place = placeOf(event);
 	page.clicked = page.zooms;
@@ -203,6 +220,46 @@ function onClick(event) {
 	if (place)
 		page.zoom(place);
 	hideTooltip();
+}
+
+// Ctrl and the wheel magnify around the pointer; zooming out past the zoomed frame leads to its caller. Shift and
+// the wheel, or scrolling sideways, moves the view.
+function onWheel(event) {
+	const view = page.graph, pane = view.panes.find((p) => page.profile && p.tree.width[0] > 0);
+	const box = view.canvas.getBoundingClientRect(), pixels = event.deltaMode ? 16 : 1;
+	const sideways = event.shiftKey && !event.deltaX ? event.deltaY : event.deltaX;
+	if (!pane || (!event.ctrlKey && !event.metaKey && !sideways))
+		return;
+	event.preventDefault();
+	hideTooltip();
+	if (!event.ctrlKey && !event.metaKey)
+		view.panes.forEach((p) => view.look(p, p.from + sideways * pixels * (p.to - p.from) / view.width,
+			p.to - p.from));
+	else if (event.deltaY > 0 && pane.view > 0 && !view.isFree(pane))
+		page.zoom({pane, node: Math.max(pane.tree.parent[pane.view], 0)});
+	else
+		view.panes.forEach((p) => view.magnify(p, event.clientX - box.left,
+			WHEEL_FACTOR ** (-event.deltaY * pixels)));
+}
+
+// Dragging moves the graph and is not a click.
+let dragged = null;
+
+function onDown(event) {
+	dragged = event.button === 0 && event.pointerType === "mouse" ?
+		{x: event.clientX, y: event.clientY, isMoved: false} : null;
+}
+
+function onDrag(event) {
+	const view = page.graph, x = event.clientX - dragged.x, y = event.clientY - dragged.y;
+	if (!dragged.isMoved && Math.abs(x) + Math.abs(y) < 5)
+		return;
+	if (!dragged.isMoved)
+		view.canvas.setPointerCapture(event.pointerId);
+	hideTooltip();
+	dragged = {x: event.clientX, y: event.clientY, isMoved: true};
+	view.panes.forEach((p) => view.look(p, p.from - x * (p.to - p.from) / view.width, p.to - p.from));
+	view.scroll.scrollTop -= y;
 }
 
 // The first click of two has already zoomed: undo that, too.
@@ -239,14 +296,16 @@ function onSet(button) {
 	const isToggle = button.classList.contains("toggle") || button.classList.contains("small");
 	if (key === "v" && value === "sandwich")
 		toSandwich();
-	else if (key === "v")
-		page.set({v: value, z: ""});
+	else if (key === "v" || key === "r")
+		page.set({[key]: value, z: ""});
 	else
 		page.set({[key]: isToggle && page.state[key] === value ? "" : value});
 }
 
 function listenToPointer(canvas) {
 	canvas.addEventListener("pointermove", onMove);
+	canvas.addEventListener("pointerdown", onDown);
+	canvas.addEventListener("wheel", onWheel, {passive: false});
 	canvas.addEventListener("pointerleave", () => point(null));
 	canvas.addEventListener("click", onClick);
 	canvas.addEventListener("dblclick", onDoubleClick);

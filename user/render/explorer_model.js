@@ -8,8 +8,10 @@
 const model = (function () {
 "use strict";
 
-// A growing tree. A hash table with linear probing finds nodes by parent and frame, but only below
-// shared parents: callers that append without a lookup know that the child is new.
+const MANY = 300000, LEAST_SHARE = 1e-6; // nodes, and the part of all below which bottomUp() tells nothing apart
+
+// A tree that grows. Nodes are found by their parent and frame in a hash table with linear probing, but
+// only below parents that are shared: whoever appends without looking knows that there is no such child.
 class Growing {
 	constructor(frame, nColumns, capacity) {
 		this.n = 1;
@@ -225,17 +227,20 @@ function copyKept(profile, kept) {
 // children of its first node are entered when the second one comes. In order of time, only the
 // latest child can match.
 class Merging {
-	constructor(profile, kept, out, inOrder) {
-		const {base} = profile;
+	constructor(profile, kept, out, {order, recursion, modules}) {
+		const {base, frames} = profile, inOrder = order === "time";
 		this.base = base;
 		this.out = out;
+		this.standIn = modules ? frames.standIn : null;
+		// Frames from this number on become one with a caller of the same.
+		this.joined = recursion ? 0 : modules ? frames.nFunctions : Infinity;
 		this.columns = selfColumns(base);
 		this.kept = kept;
 		this.alive = kept ? livingNodes(base, this.columns, kept) : null;
 		this.growing = new Growing(flame.ROOT, this.columns.length, base.n);
 		this.map = new Int32Array(base.n);
 		this.first = new Int32Array(base.n);      // by new node: of which one it was made
-		this.isShared = new Uint8Array(base.n);   // by new node
+		this.isShared = new Uint8Array(base.n).fill(Number(modules)); // by new node; siblings become one, too
 		this.latest = inOrder ? new Int32Array(base.n) : null;
 	}
 
@@ -260,8 +265,10 @@ class Merging {
 	}
 
 	place(i) {
-		const {base, growing} = this, above = this.map[base.parent[i]], frame = base.frame[i];
-		if (frame >= 0 && this.out[frame]) {
+		const {base, growing, standIn} = this, above = this.map[base.parent[i]], own = base.frame[i];
+		const frame = own >= 0 && standIn ? standIn[own] : own;
+		if (own >= 0 && ((this.out && this.out[own]) ||
+			(frame >= this.joined && growing.frame[above] === frame))) {
 			if (base.end[i] > i + 1)
 				this.share(above, i);
 			return above;
@@ -291,18 +298,19 @@ class Merging {
 	}
 }
 
-// The tree that a change leaves of the profile:
-// steps				[{kind: "hide" or "focus", nodes: of the base, from left to right}]
-// facets				[{group: a number by node of the base, left: by group, 1 if left out}]
-// kernel, inlined, dropped		frames to take out: not kernel, not inlined, these
-// side					of a comparison: "both", "new" or "base", the side of widths
-// order				of children: "name", "weight" or "time"
+// What a change leaves of the profile, a tree:
+//	steps       [{kind: "hide" or "focus", nodes: of the base, from left to right}]
+//	facets      [{group: a number by node of the base, left: by group, 1 if it is left out}]
+//	kernel, inlined, dropped    frames that are taken out: not kernel, not inlined, these
+//	recursion   a function that calls itself is one frame
+//	modules     functions of a module that call each other are one frame, the module's
+//	side        of a comparison: "both", "new" or "base", what widths are of
+//	order       of children: "name", "weight" or "time"
 function derive(profile, change) {
 	const {base} = profile, scales = data.scalesOf(profile, change.side);
 	const kept = keptNodes(profile, change), out = takenOut(profile, change);
-	if (out)
-		return arrange(new Merging(profile, kept, out, change.order === "time").run(), scales,
-			change.order);
+	if (out || change.recursion || change.modules)
+		return arrange(new Merging(profile, kept, out, change).run(), scales, change.order);
 	if (kept)
 		return arrange(copyKept(profile, kept), scales, change.order);
 	if (change.order === "weight")
@@ -315,8 +323,39 @@ function derive(profile, change) {
 	return tree;
 }
 
-// Callers and callees of a function, merged over all its places. If it calls itself, the outermost
-// call counts: its callers, and everything below it. Both trees have the function as their root.
+// What ends at a frame is drawn from there on, merged: the leaves of all stacks, then who called them. Of trees
+// of very many nodes, stacks that could not be seen are one.
+function bottomUp(profile, tree, change) {
+	const columns = selfColumns(tree), scales = data.scalesOf(profile, change.side);
+	const growing = new Growing(flame.ROOT, columns.length, tree.n);
+	const least = tree.n > MANY ? tree.width[0] * LEAST_SHARE : 0;
+	for (let i = 0; i < tree.n; i++) {
+		const width = columns.reduce((sum, column, c) => sum + column[i] * scales[c], 0);
+		let at = 0;
+		if (!(width > 0))
+			continue;
+		if (width < least)
+			at = growing.child(0, flame.ELIDED);
+		for (let k = i; k > 0 && width >= least; k = tree.parent[k])
+			at = growing.child(at, tree.frame[k]);
+		columns.forEach((column, c) => growing.columns[c][at] += column[i]);
+	}
+	return arrange(growing, scales, change.order === "weight" ? "weight" : "name");
+}
+
+// Of stacks as lists of frames, root first.
+function ofStacks(stacks, weights) {
+	const growing = new Growing(flame.ROOT, 1, stacks.length);
+	stacks.forEach((frames, i) => {
+		const at = frames.reduce((above, frame) => growing.child(above, frame), 0);
+		growing.columns[0][at] += weights[i];
+	});
+	return arrange(growing, [1], "name");
+}
+
+// Callers and callees of a function, merged over all places where it stands. Where it calls itself, the
+// outermost one counts: what called that one, and all that is below it.
+// Both trees have the function as their root.
 function sandwich(profile, tree, frame, change) {
 	const {n, parent, end} = tree, columns = selfColumns(tree);
 	const scales = data.scalesOf(profile, change.side);
@@ -352,7 +391,8 @@ function addCallers(callers, tree, node) {
 function functions(profile, tree) {
 	const {n} = profile.frames, {sides} = tree;
 	const self = sides.map(() => new Float64Array(n)), total = sides.map(() => new Float64Array(n));
-	const until = new Int32Array(n); // the end of the subtree that the function was last seen in
+	const waits = hasWaits(profile) ? waitsIn(profile, tree) : null;
+	const until = new Int32Array(n); // where the subtree ends that the function was met in
 	for (let i = 0; i < tree.n; i++) {
 		const f = tree.frame[i];
 		if (f < 0)
@@ -370,7 +410,28 @@ function functions(profile, tree) {
 	for (let f = 0; f < n; f++)
 		if (until[f])
 			list.push(f);
-	return {list, self, total};
+	return {list, self, total, waits};
+}
+
+const hasWaits = ({header}) => !header.comparison && !header.reverse && /^(offcpu|wall)$/.test(header.mode);
+
+// By frame: what is waited for in a function, the last of its program's own code on a stack, as core/leaders.c
+// finds it. What only waits for work counts nowhere.
+function waitsIn(profile, tree) {
+	const {code, kind, isWaker} = profile.frames, waits = new Float64Array(profile.frames.n);
+	const best = new Int32Array(tree.n).fill(-1), {self} = tree.sides[0];
+	const isIdle = (f) => f >= 0 && kind[f] === data.NOTE && profile.frames.name[f] === "[idle]";
+	for (let i = 1, idle = 0; i < tree.n; i++) {
+		const f = tree.frame[i], above = best[tree.parent[i]];
+		if (tree.depth[i] === 1 && isIdle(f))
+			idle = tree.end[i];
+		const isCode = f >= 0 && kind[f] < data.NOTE && !isWaker[f];
+		const rank = (frame) => (frame < 0 ? -1 : code[frame]);
+		best[i] = isCode && rank(f) >= rank(above) ? f : above;
+		if (best[i] >= 0 && i >= idle)
+			waits[best[i]] += self[i];
+	}
+	return waits;
 }
 
 // The function with the largest self weight, including the reasons and wakers after it; -1: none.
@@ -390,5 +451,5 @@ function heaviestFunction(profile, tree) {
 	return best;
 }
 
-return {derive, sandwich, functions, heaviestFunction};
+return {derive, bottomUp, ofStacks, sandwich, functions, heaviestFunction};
 })();

@@ -4,19 +4,18 @@
 //
 // The state is texts by short keys, those of the link; a missing key has its default:
 //
-// v			view: "" the graph, "sandwich", "table"
-// o			"flame" or "icicle", if not as recorded
-// s			"weight": left heavy
-// z			the zoomed node, see flame.nodeLink(); in a sandwich "c" or "d", the tree, comes first
-// q			search
-// c			"1": match case
-// k, i			"off": without kernel frames, inlined functions
-// w			of a comparison: "new" or "base", the side of widths
-// f			function of the sandwich, see functionId()
-// t			sort of the table
-// n			its filter
-// x			steps, one after another: see readSteps()
-// only-KEY, not-KEY	groups of a facet: only these, all but these
+//	v   view: "" the graph, "sandwich", "table"
+//	o   "flame" or "icicle", if not as recorded     s   "weight": left heavy
+//	z   the node that is zoomed to, see flame.nodeLink(); behind "b" bottom-up, in a sandwich behind "c" or
+//	    "d", the tree
+//	q   search     c   "1": match case
+//	r   "up": from the leaves     g, m   "1": recursion, modules are one frame     p   "1": the table beside
+//	k, i   "off": without kernel frames, inlined functions
+//	w   of a comparison: "new" or "base", whose widths
+//	f   function of the sandwich, see functionId()
+//	t   sort of the table     n   its filter
+//	x   steps, one behind another: see readSteps()
+//	only-KEY, not-KEY   groups of a facet: only these, all but these
 const links = (function () {
 "use strict";
 
@@ -145,14 +144,15 @@ function changeOf(profile, state, findFacets) {
 		steps, facets: hasFacets(profile, state) ? findFacets().map((facet) =>
 			({group: facet.group, left: leftGroups(state, facet)})) : [],
 		dropped: steps.filter((step) => step.kind === "drop").map((step) => step.frame),
-		kernel: state.k !== "off", inlined: state.i !== "off", side: state.w || "both",
+		kernel: state.k !== "off", inlined: state.i !== "off", recursion: Boolean(state.g),
+		modules: Boolean(state.m) && !profile.header.comparison, side: state.w || "both",
 		order: profile.header.inOrder ? "time" : state.s === "weight" ? "weight" : "name",
 	};
 }
 
 // The part of the state that a tree depends on.
 const treeKey = (state) => JSON.stringify(Object.entries(state).filter(([key, text]) => text &&
-	(/^(x|k|i|w|s)$/.test(key) || /^(only|not)-/.test(key))).sort());
+	(/^(x|k|i|w|s|g|m)$/.test(key) || /^(only|not)-/.test(key))).sort());
 
 // Finds the node of one tree in another one: follows its path as far as it exists there, skipping
 // missing nodes.

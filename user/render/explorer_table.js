@@ -20,8 +20,10 @@ function make(name, className, text) {
 // columns: [{key, title, width, of(frame): its sort key, fill(cell, frame)}]; the column "name" is
 // first sorted from A on.
 class Table {
-	constructor(element, {open, sorted}) {
-		Object.assign(this, {element, open, sorted});
+	// open(frame), sorted(key); point(frame): somebody looks at it, -1: at none.
+	constructor(element, {open, sorted, point}) {
+		Object.assign(this, {element, open, sorted, point});
+		this.opensByClick = true;
 		this.head = element.appendChild(make("div", "head"));
 		this.rows = element.appendChild(make("div", "rows"));
 		this.rows.tabIndex = 0;
@@ -33,6 +35,12 @@ class Table {
 		this.active = -1;
 		this.rows.addEventListener("scroll", () => this.draw(), {passive: true});
 		this.rows.addEventListener("click", (event) => this.click(event));
+		this.rows.addEventListener("dblclick", () => this.selected >= 0 && this.open(this.selected));
+		this.rows.addEventListener("pointerover", (event) => {
+			const line = event.target.closest(".line");
+			this.point(line ? line.frame : this.selected);
+		});
+		this.rows.addEventListener("pointerleave", () => this.point(this.selected));
 		this.rows.addEventListener("keydown", (event) => this.key(event));
 		new ResizeObserver(() => this.draw()).observe(this.rows);
 	}
@@ -55,10 +63,12 @@ class Table {
 		const falls = this.sort.startsWith("-"), key = this.sort.replace("-", "");
 		const column = this.columns.find((c) => c.key === key);
 		const values = new Map(frames.map((frame) => [frame, column.of(frame)]));
+		const second = this.columns.find((c) => c.key === (key === "total" ? "self" : "total"));
+		const ties = new Map(frames.map((frame) => [frame, second ? second.of(frame) : 0]));
 		const sign = falls ? -1 : 1;
 		return frames.slice().sort((a, b) => {
 			const x = values.get(a), y = values.get(b);
-			return x < y ? -sign : x > y ? sign : a - b;
+			return x < y ? -sign : x > y ? sign : ties.get(b) - ties.get(a) || a - b;
 		});
 	}
 
@@ -130,6 +140,7 @@ class Table {
 			this.rows.scrollTop = top + ROW - clientHeight;
 		this.draw();
 		this.rows.setAttribute("aria-activedescendant", "function-" + this.active);
+		this.point(this.selected);
 	}
 
 	get selected() {
@@ -141,7 +152,9 @@ class Table {
 		if (line) {
 			this.active = line.index;
 			this.draw();
-			this.open(line.frame);
+			this.point(line.frame);
+			if (this.opensByClick)
+				this.open(line.frame);
 		}
 	}
 

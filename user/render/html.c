@@ -47,6 +47,12 @@ static const char *const scripts[] = {
 	,
 #include "render/explorer_search.js.h"
 	,
+#include "render/explorer_overview.js.h"
+	,
+#include "render/explorer_source.js.h"
+	,
+#include "render/explorer_drop.js.h"
+	,
 #include "render/explorer_input.js.h"
 	,
 #include "render/explorer.js.h"

@@ -16,8 +16,10 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "core/leaders.h"
 
 #define FRAME_WAKER	 16
+#define FRAME_CODE	 32 /* times enum leaders_code */
 #define DEVIATION_STEPS	 64
 #define REPLACEMENT	 0xfffd
 #define REPLACEMENT_UTF8 "\xef\xbf\xbd"
@@ -157,7 +159,8 @@ static int put_frames(struct html *html)
 	number_fills(html);
 	for (size_t i = 0; i < stacks->n_frames && r == 0; i++) {
 		const struct stacks_frame *frame = &stacks->frames[i];
-		uint8_t kind = frame->kind + (frame->is_waker ? FRAME_WAKER : 0);
+		uint8_t kind = frame->kind + (frame->is_waker ? FRAME_WAKER : 0) +
+			       FRAME_CODE * leaders_code(stacks, frame);
 		enum palette_part part = frame->is_waker ? PART_WAKER : PART_PLAIN;
 
 		r = put_bytes(kinds, &kind, 1);

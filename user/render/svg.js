@@ -37,7 +37,7 @@ const lookOf = (i) => lines[tree.frame[i]].look;
 
 // The current view, as the fragment of the address has it.
 let view = 0, widths = "both", hits = null, matchCase = false; // hits: by line
-let width = 0, columnWidth = 6.63;
+let width = 0, columnWidth = 6.63, showEnd = () => {};
 
 // The factors of each side's weights for drawing.
 let scales = [];
@@ -550,8 +550,6 @@ function point(event) {
 	const tooltip = event.target.querySelector("title") || add(event.target, "title", {}, "");
 	tooltip.textContent = nameOf(i) + " (" + figures(i).join("; ") + ")";
 }
-
-let showEnd = () => {};
 
 function resize() {
 	const now = svg.getBoundingClientRect().width;
