@@ -976,5 +976,5 @@ def test_idle_waits_are_shown_on_demand(browser, tmp_path):
     assert again.shown() == 1000e3 and again.js("return location.hash") == ""
     assert again.errors() == []
     # Without scripts there is no button.
-    static = re.search(r'<div id="static">.*?</table>', (tmp_path / "a.html").read_text(), re.S)[0]
+    static = re.search(r'<main id="static">.*?</table>', (tmp_path / "a.html").read_text(), re.S)[0]
     assert "query" in static and ">loop<" not in static

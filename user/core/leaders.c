@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "core/marks.h"
 
 // clang-format off
 
@@ -102,12 +101,6 @@ struct parts {
 	bool is_idle;
 };
 
-static bool is_idle_mark(const struct stacks *stacks, uint32_t frame)
-{
-	return stacks->frames[frame].kind == FRAME_NOTE &&
-	       strcmp(stacks_name(stacks, frame), mark_text(MARK_IDLE)) == 0;
-}
-
 /* Facts about a frame, looked up once. */
 struct known {
 	enum leaders_code code;
@@ -171,7 +164,7 @@ static struct parts take_apart(const struct leaders_search *search,
 		} else if (frame->kind > FRAME_SEPARATOR && !frame->is_waker) {
 			parts.reason = ids[i];
 		}
-		parts.is_idle |= i < 2 && is_idle_mark(stacks, ids[i]);
+		parts.is_idle |= i < 2 && stacks_is_mark(stacks, ids[i], MARK_IDLE);
 	}
 	parts.own = parts.named != NO_FRAME ? parts.named : parts.own;
 	return parts;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "core/marks.h"
 #include "core/matcher.h"
 
 #define MAX_FRAMES (UINT32_MAX - 2) /* tree.h uses two numbers itself */
@@ -505,4 +504,10 @@ int stacks_finish(struct stacks *stacks, enum stacks_scale scale)
 	stacks_sort(stacks, ranks);
 	free(identity);
 	return 0;
+}
+
+bool stacks_is_mark(const struct stacks *stacks, uint32_t frame, enum mark mark)
+{
+	return stacks->frames[frame].kind == FRAME_NOTE && !stacks->frames[frame].is_waker &&
+	       strcmp(stacks_name(stacks, frame), mark_text(mark)) == 0;
 }

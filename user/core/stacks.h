@@ -19,6 +19,7 @@
 #ifndef CORE_STACKS_H
 #define CORE_STACKS_H
 
+#include "core/marks.h"
 #include "core/select.h"
 
 enum stacks_side {
@@ -140,5 +141,8 @@ static inline const char *stacks_name(const struct stacks *stacks, uint32_t fram
 {
 	return strings_get(&stacks->strings, stacks->frames[frame].name);
 }
+
+/* Whether a frame is not code but this mark, and not a waker's. */
+bool stacks_is_mark(const struct stacks *stacks, uint32_t frame, enum mark mark);
 
 #endif

@@ -17,6 +17,8 @@
 #include "collect/rights.h"
 #include "report/top.h"
 
+#define LEAST_COMPLETE 99.0 /* %: below it, the summary says where stacks are cut off */
+
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * part / whole : 0;
@@ -62,9 +64,7 @@ static void print_losses(const struct summary *summary, FILE *stream)
 	if (summary->options->no_sandbox)
 		fputs("  sandbox   none: files of others were read with all rights\n", stream);
 	if (!any)
-		fputs("  losses    0: none by full maps, full rings, throttling or unreadable "
-		      "files\n",
-		      stream);
+		fputs("  losses    none\n", stream);
 	if (!summary->totals.stats.unopened_files)
 		return;
 	rights_mend_files(mend, sizeof mend);
@@ -109,9 +109,42 @@ static void json_truncated(const struct sample_totals *totals, struct json *json
 	json_close(json, '}');
 }
 
-static void print_unwinding(const struct collect_stats *stats, FILE *stream)
+/* Where stacks were cut off most: the outermost function that is known, by command. */
+static void print_cut(const struct stacks *stacks, FILE *stream)
 {
-	if (stats->tables_built)
+	const struct stacks_entry *most = NULL;
+	uint64_t *weights = calloc(stacks->n_frames + 1, sizeof *weights), best = 0;
+
+	for (size_t i = 0; weights && i < stacks->n_entries; i++) {
+		const struct stacks_entry *entry = &stacks->entries[i];
+		const uint32_t *ids = stacks->ids + entry->first;
+		uint64_t *weight;
+
+		if (entry->n < 3 || !stacks_is_mark(stacks, ids[1], MARK_TRUNCATED))
+			continue;
+		weight = &weights[ids[2]];
+		*weight += entry->weight;
+		if (*weight > best) {
+			best = *weight;
+			most = entry;
+		}
+	}
+	free(weights);
+	if (most) {
+		const uint32_t *ids = stacks->ids + most->first;
+		const char *module = strings_get(&stacks->strings, stacks->frames[ids[2]].module);
+
+		text_print(stream, "            most in %s: %s%s%s%s\n",
+			   stacks_name(stacks, ids[0]), stacks_name(stacks, ids[2]),
+			   *module ? " (" : "", module, *module ? ")" : "");
+	}
+}
+
+static void print_unwinding(const struct summary *summary, FILE *stream)
+{
+	const struct collect_stats *stats = &summary->totals.stats;
+
+	if (stats->tables_built && (stats->evictions || summary->options->verbose))
 		text_print(stream,
 			   "  unwinding %" PRIu64 " tables, %.1f MB; %" PRIu64 " evictions%s\n",
 			   stats->tables_built, stats->unwind_bytes / 1e6, stats->evictions,
@@ -129,7 +162,9 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 		   percent(totals->ends[STACK_COMPLETE], totals->weight),
 		   percent(totals->unnamed_frames, totals->frames));
 	print_truncated(totals, stream);
-	print_unwinding(&summary->totals.stats, stream);
+	if (summary->top && percent(totals->ends[STACK_COMPLETE], totals->weight) < LEAST_COMPLETE)
+		print_cut(summary->top, stream);
+	print_unwinding(summary, stream);
 	if (summary->totals.symbols.unsearched_files)
 		fprintf(stream,
 			"            the search for names was ended early: %zu files were not "
@@ -149,18 +184,17 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 static void print_periods(const struct summary *summary, FILE *stream)
 {
 	const struct collect_stats *stats = &summary->totals.stats;
-	bool chosen = summary->options->collect.offcpu_period_ns == PERIOD_AUTO;
-	char text[TIME_TEXT_SIZE];
+	char text[TIME_TEXT_SIZE], seen[TEXT_FIGURE_SIZE], kept[TEXT_FIGURE_SIZE];
 
-	fprintf(stream, "  periods   %" PRIu64 " off-CPU seen; ", stats->periods);
+	text_count(seen, stats->periods);
+	text_count(kept, stats->kept);
 	if (!stats->offcpu_period_ns)
-		fputs("every period kept: exact\n", stream);
+		text_print(stream, "  waits     %s; stacks of all\n", seen);
 	else
 		text_print(stream,
-			   "%" PRIu64 " kept, by one point in each %s of a thread's time "
-			   "(--offcpu-period, %s)\n",
-			   stats->kept, time_text(text, stats->offcpu_period_ns),
-			   chosen ? "chosen" : "given");
+			   "  waits     %s; stacks of %s, one per %s of a thread "
+			   "(--offcpu-period 0: all)\n",
+			   seen, kept, time_text(text, stats->offcpu_period_ns));
 }
 
 static void print_time(const struct summary *summary, const struct sample_totals *totals,
@@ -176,7 +210,9 @@ static void print_time(const struct summary *summary, const struct sample_totals
 	if (stats->offcpu_period_ns) {
 		text_print(stream, " \u00b1 %s (95 %%)",
 			   time_text(text, stats->offcpu_interval_ns));
-		text_print(stream, "; measured: %s", time_text(text, stats->offcpu_measured_ns));
+		if (summary->options->verbose)
+			text_print(stream, "; measured: %s",
+				   time_text(text, stats->offcpu_measured_ns));
 	}
 	fputc('\n', stream);
 	if (stats->taken_ns)
@@ -355,7 +391,8 @@ void summary_print(const struct summary *summary, FILE *stream)
 	print_unseen(summary->unseen, stream);
 	print_sets(summary, stream);
 	summary_print_command(&summary->command, stream);
-	print_kernel_memory(&summary->totals.stats, stream);
+	if (summary->options->verbose)
+		print_kernel_memory(&summary->totals.stats, stream);
 	fprintf(stream,
 		"  own cost  %.3f s CPU, %.1f MB peak memory; ready after %.3f s, written in %.3f "
 		"s\n",

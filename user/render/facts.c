@@ -201,11 +201,8 @@ static uint64_t cut_weight(const struct stacks *stacks)
 		const struct stacks_entry *entry = &stacks->entries[i];
 
 		for (uint32_t k = 0; k < entry->n; k++) {
-			uint32_t frame = stacks->ids[entry->first + k];
-
-			if (stacks->frames[frame].kind == FRAME_NOTE &&
-			    !stacks->frames[frame].is_waker &&
-			    strcmp(stacks_name(stacks, frame), mark_text(MARK_TRUNCATED)) == 0) {
+			if (stacks_is_mark(stacks, stacks->ids[entry->first + k],
+					   MARK_TRUNCATED)) {
 				weight += entry->weight;
 				break;
 			}

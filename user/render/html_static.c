@@ -61,12 +61,15 @@ static int write_table(const struct html *html, enum leaders_of of)
 int html_write_static(const struct html *html)
 {
 	struct picture_options options = *html->options;
+	char title[PICTURE_TITLE_SIZE];
 	int r;
 
 	options.min_width = LEAST_PIXELS;
 	options.max_frames = MOST_FRAMES;
 	options.first = NULL;
-	fputs("<div id=\"static\">\n<p>Scripts are off here: this is the picture without zoom, "
+	fputs("<main id=\"static\">\n<h1>", html->out);
+	text_write(html->out, picture_title(html->stacks, html->options, title), SIZE_MAX);
+	fputs("</h1>\n<p>Scripts are off here: this is the picture without zoom, "
 	      "search and tables. Save the file and open it in a browser for all of it.</p>\n",
 	      html->out);
 	r = svg_write_part(first_stacks(html), &options, html->out);
@@ -74,6 +77,6 @@ int html_write_static(const struct html *html)
 				     !html->stacks->options.reverse;
 	     of++)
 		r = write_table(html, of);
-	fputs("</div>\n", html->out);
+	fputs("</main>\n", html->out);
 	return r;
 }
