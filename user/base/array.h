@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * array: growing a plain C array that lives in a struct as (items, n_items, capacity).
- */
+/* array: grows a plain C array that lives in a struct as (items, n_items, capacity). */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 

@@ -18,24 +18,24 @@
 #include "base/sandbox.h"
 #include "base/system.h"
 
-#define START_LIMIT_NS	  (2 * NSEC_PER_SEC) /* for a worker to be there */
+#define START_LIMIT_NS	  (2 * NSEC_PER_SEC) /* for a worker to start */
 #define FIRST_LIMIT_NS	  (300 * 1000000ULL) /* for an answer … */
-#define LAST_LIMIT_NS	  (40 * 1000000ULL)  /* … once many did not come */
+#define LAST_LIMIT_NS	  (40 * 1000000ULL)  /* … after many timeouts */
 #define END_STEPS	  20		     /* of 1 ms, for workers to end */
 
-/* An answer; a worker's first says who it is. */
+/* An answer; a worker's first one gives its pid. */
 struct broker_answer {
 	int64_t result;
 	int32_t worker;
 	uint32_t pad;
 };
 
-/* --- who asks --- */
+/* --- The requesting side --- */
 
 static struct broker {
 	bool is_there;
 	pid_t pid;    /* ours to wait for; 0: our parent's */
-	int control;  /* takes the sockets that workers are to serve */
+	int control;  /* takes the sockets that workers will serve */
 	int socket;   /* a worker's; -1: none */
 	pid_t worker;
 	uint64_t limit_ns;
@@ -54,7 +54,7 @@ bool broker_is_there(void)
 	return broker.is_there;
 }
 
-/* Whether the worker is not to blame: on a busy machine it may only wait for a CPU. */
+/* Whether the worker is not to blame: on a busy machine it may only be waiting for a CPU. */
 static bool is_runnable(void)
 {
 	char path[64], text[256];
@@ -63,11 +63,11 @@ static bool is_runnable(void)
 	snprintf(path, sizeof path, "/proc/%d/stat", broker.worker);
 	if (!broker.worker || read_text_file(path, text, sizeof text) < 0)
 		return false;
-	state = strrchr(text, ')'); /* of the command */
+	state = strrchr(text, ')'); /* ends the command */
 	return state && strncmp(state, ") R", 3) == 0;
 }
 
-/* Waits until there is an answer. Returns whether there is one. */
+/* Waits for an answer. Returns whether there is one. */
 static bool wait_for_answer(uint64_t limit_ns)
 {
 	struct pollfd socket = {broker.socket, POLLIN, 0};
@@ -105,7 +105,7 @@ static void disconnect(void)
 	broker.worker = 0;
 }
 
-/* Even SIGKILL reaches it only once the filesystem lets it: not waited for. */
+/* Even SIGKILL reaches it only once the filesystem lets it: don't wait for it. */
 static void give_up_worker(void)
 {
 	if (broker.worker)
@@ -161,7 +161,7 @@ double broker_stop(void)
 		return 0;
 	broker.is_there = false;
 	disconnect();
-	/* Others that were forked from us may have it, too. */
+	/* Processes forked from us may hold it, too. */
 	shutdown(broker.control, SHUT_RDWR);
 	closep(&broker.control);
 	while (broker.pid && wait4(broker.pid, NULL, 0, &usage) < 0 && errno == EINTR)
@@ -170,9 +170,9 @@ double broker_stop(void)
 	return rusage_seconds(&usage);
 }
 
-/* --- the broker itself --- */
+/* --- The broker itself --- */
 
-/* Does the requests that come through @socket. Returns the exit status. */
+/* Serves the requests from @socket. Returns the exit status. */
 static int work(int socket, broker_job_fn job)
 {
 	struct broker_answer answer = {.worker = getpid()};
@@ -211,7 +211,7 @@ static void add_worker(int socket, broker_job_fn job)
 		;
 }
 
-/* Their CPU time counts as ours once they were waited for. */
+/* Their CPU time counts as ours once we have waited for them. */
 static void wait_for_workers(void)
 {
 	const struct timespec step = {.tv_nsec = 1000000};

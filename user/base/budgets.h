@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * budgets: what one user's files and processes may cost: descriptors that are held open, mappings
- * that are remembered, CPU time of whoever reads them. So that a user with thousands of large files costs that user's names and stacks, and
- * nobody else's. What root owns below our own root folder has no limit; what root of a container
- * owns counts as one user's, by the filesystem it is on.
+ * budgets: limits for the files and processes of one user: open descriptors, remembered mappings,
+ * and CPU time spent reading them. A user with thousands of large files then loses only their own
+ * names and stacks. Files of root below our own root folder have no limit; files of a container's
+ * root count as one user's, by filesystem.
  */
 #ifndef BASE_BUDGETS_H
 #define BASE_BUDGETS_H
@@ -17,23 +17,23 @@
 
 #define BUDGETS_UNLIMITED UINT32_MAX
 
-/* Of one user. */
+/* The budget of one user. */
 struct budget {
 	uid_t user;
-	dev_t device; /* of root in a container; 0: of anybody else */
+	dev_t device; /* for root in a container; else 0 */
 	uint32_t n_open;
 	uint64_t n_mapped;
 	uint64_t cpu_ns;
-	uint64_t n_refused; /* files that were not opened or not read, lists of mappings cut short */
+	uint64_t n_refused; /* files not opened or not read, lists of mappings cut short */
 };
 
 struct budgets {
 	struct budget *items;
 	size_t n, items_capacity;
 	struct table index;
-	uint32_t most_open;	       /* 0: any number */
-	uint64_t most_mapped, n_mapped; /* of all users together at most four times as many */
-	/* CPU time that a user has: so much at once, and this share of the time since. */
+	uint32_t most_open;		/* 0: any number */
+	uint64_t most_mapped, n_mapped; /* all users together: at most four times as many */
+	/* The CPU time of a user: this much at once, and this share of the time since. */
 	uint64_t cpu_ns, since_ns; /* since_ns: monotonic; 0: no more than @cpu_ns */
 	double cpu_share;
 };
@@ -41,8 +41,8 @@ struct budgets {
 void budgets_done(struct budgets *budgets);
 
 /*
- * The budget of the file behind @fd, which a process of root folder @is_our_root or another one
- * mapped. Errors: -ENOMEM. *@ret may be BUDGETS_UNLIMITED, which is fine below.
+ * Finds the budget of the file @fd, mapped by a process whose root folder is ours (@is_our_root) or
+ * not. Errors: -ENOMEM. *@ret may be BUDGETS_UNLIMITED, which the functions below accept.
  */
 int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *ret);
 
@@ -61,12 +61,12 @@ bool budgets_has_room(const struct budgets *budgets, uint32_t budget, uint64_t n
 bool budgets_open(struct budgets *budgets, uint32_t budget);
 void budgets_close(struct budgets *budgets, uint32_t budget);
 
-/* Whether a file may be read: some CPU time is left. */
+/* Whether a file may be read: there is CPU time left. */
 bool budgets_may_read(const struct budgets *budgets, uint32_t budget);
 void budgets_spend(struct budgets *budgets, uint32_t budget, uint64_t cpu_ns);
 void budgets_refuse(struct budgets *budgets, uint32_t budget);
 
-/* What all together were refused, and the user who was refused most. */
+/* The refusals of all users together, and the user with most. */
 struct budgets_refused {
 	uint64_t n;
 	uid_t user;

@@ -22,7 +22,7 @@ static int spawn(const char *name, int socket, pid_t *ret)
 	if (posix_spawn_file_actions_init(&actions) != 0)
 		return -ENOMEM;
 	posix_spawnattr_init(&attributes);
-	/* A group of its own: Ctrl-C is for us. */
+	/* A process group of its own: Ctrl-C is for us. */
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
 						      POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setsigmask(&attributes, &none);

@@ -161,7 +161,7 @@ static int read_segments(struct elf_file *file, uint64_t offset)
 	return 0;
 }
 
-/* The numbers of segments and sections; the latter move to section 0 when they are too large. */
+/* Reads the numbers of segments and sections; large ones of sections are in section 0. */
 static int read_counts(struct elf_file *file, const Elf64_Ehdr *header)
 {
 	Elf64_Shdr first = {};
@@ -204,7 +204,7 @@ static int read_tables(struct elf_file *file, const Elf64_Ehdr *header)
 	return r < 0 ? r : read_sections(file, header->e_shoff);
 }
 
-/* Reads the dynamic section. Returns how many entries it has before DT_NULL. */
+/* Reads the dynamic section. Returns the number of entries before DT_NULL. */
 static size_t read_dynamic(const struct elf_file *file, Elf64_Dyn entries[static MAX_DYNAMIC])
 {
 	size_t n = 0, i = 0;
@@ -231,7 +231,7 @@ static uint64_t dynamic_value(const Elf64_Dyn *entries, size_t n, int64_t tag)
 	return 0;
 }
 
-/* Nothing says how many dynamic symbols there are; another table follows them. */
+/* The number of dynamic symbols is not given; another table follows them. */
 static uint64_t dynamic_symbols_end(const Elf64_Dyn *entries, size_t n, uint64_t start)
 {
 	static const int64_t tags[] = {DT_STRTAB, DT_HASH, DT_GNU_HASH, DT_VERSYM, DT_VERNEED,
@@ -258,7 +258,7 @@ static void add_section(struct elf_file *file, Elf64_Shdr section, uint64_t addr
 	file->sections[file->n_sections++] = section;
 }
 
-/* Makes the sections of a file that has no headers of them. */
+/* Makes sections for a file without section headers. */
 static int make_sections(struct elf_file *file)
 {
 	Elf64_Shdr *sections = calloc(file->n_segments + 3, sizeof *sections);
@@ -335,7 +335,7 @@ int elf_file_open_vdso(struct elf_file *ret)
 
 	if (!image || image->e_ident[EI_CLASS] != ELFCLASS64)
 		return -ENOENT;
-	/* The section headers are the last thing in the image. */
+	/* The section headers are the last part of the image. */
 	return elf_file_open_image(ret, image,
 				   image->e_shoff + (uint64_t)image->e_shnum * image->e_shentsize);
 }
@@ -361,7 +361,7 @@ static int fill_window(struct elf_file *file, uint64_t offset, size_t n)
 	return 0;
 }
 
-/* The bytes of the window from @offset on, at most to @end; 0 when @offset lies outside. */
+/* The window's bytes from @offset on, at most to @end; 0 if @offset is outside. */
 static size_t in_window(const struct elf_file *file, uint64_t offset, uint64_t end)
 {
 	uint64_t window_end = file->window_offset + file->window_n;
@@ -371,7 +371,7 @@ static size_t in_window(const struct elf_file *file, uint64_t offset, uint64_t e
 	return (end < window_end ? end : window_end) - offset;
 }
 
-/* The length of the string at @offset of the file, which is then in the window. */
+/* The length of the string at @offset of the file, which is in the window afterwards. */
 static int find_string(struct elf_file *file, uint64_t offset, uint64_t end, size_t *ret_length)
 {
 	static const size_t steps[] = {0, WINDOW_STEP, WINDOW_SIZE};
@@ -518,7 +518,7 @@ static size_t scan_notes(const uint8_t *notes, size_t n, uint64_t align, uint8_t
 	return 0;
 }
 
-/* Looks for the build-id in the @n bytes of notes at @offset; *left is what may still be read. */
+/* Searches the @n bytes of notes at @offset for the build-id; *left is the remaining allowance. */
 static size_t find_build_id(const struct elf_file *file, uint64_t offset, uint64_t n,
 			    uint64_t align, size_t *left, uint8_t *id)
 {
@@ -546,7 +546,7 @@ size_t elf_file_build_id(const struct elf_file *file, uint8_t id[static ELF_BUIL
 			found = find_build_id(file, segment->p_offset, segment->p_filesz,
 					      segment->p_align, &left, id);
 	}
-	/* Files that hold nothing but debugging information may have no segments. */
+	/* Files with debugging information only may have no segments. */
 	for (size_t i = 0; i < file->n_sections && !found; i++) {
 		const Elf64_Shdr *section = &file->sections[i];
 

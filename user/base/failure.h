@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * failure: what went wrong and what mends it, carried up to the one place that tells the user.
+ * failure: what went wrong and how to fix it, passed up to the one place that reports it to the
+ * user.
  */
 #ifndef BASE_FAILURE_H
 #define BASE_FAILURE_H

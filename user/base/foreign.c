@@ -30,15 +30,15 @@ static int open_result(int fd)
 }
 
 /*
- * The walk by hand, where the kernel has no openat2() or a filter refuses it. Of a link of /proc to
- * an open file, only the text is followed, as of any link.
+ * Walks the path by hand, if the kernel has no openat2() or a filter refuses it. Links in /proc to
+ * open files are followed by their text only, like any link.
  */
 
 #define MAX_FOLDERS 256
-#define MAX_LINKS   40 /* as the kernel */
+#define MAX_LINKS   40 /* as in the kernel */
 
 struct walk {
-	int folders[MAX_FOLDERS]; /* from the root to where we are */
+	int folders[MAX_FOLDERS]; /* from the root to the current one */
 	size_t n;
 	unsigned int n_links;
 	char rest[2 * PATH_MAX]; /* of the path */
@@ -51,7 +51,7 @@ static void leave(struct walk *walk, size_t n)
 		close(walk->folders[--walk->n]);
 }
 
-/* Takes the first name of the rest. Returns false when there is none. */
+/* Takes the first name off the rest. Returns false if there is none. */
 static bool next_name(struct walk *walk, char name[static NAME_MAX + 1], int *error)
 {
 	size_t before = strspn(walk->rest, "/"), n = strcspn(walk->rest + before, "/");
@@ -85,7 +85,7 @@ static int follow(struct walk *walk, int fd)
 	return 0;
 }
 
-/* Enters @name, whatever it is, from the innermost folder. */
+/* Enters @name in the innermost folder, whatever it is. */
 static int enter(struct walk *walk, const char *name)
 {
 	struct stat stat;
@@ -132,7 +132,7 @@ static int walk_by_hand(int root, const char *path)
 	return r < 0 ? r : found;
 }
 
-/* --- finding --- */
+/* --- Finding --- */
 
 static int find(int root, const char *path)
 {
@@ -146,7 +146,7 @@ static int find(int root, const char *path)
 	root = root < 0 ? ours : root;
 	path += strspn(path, "/");
 	fd = open_result(syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof how));
-	/* -EAGAIN: somebody renames folders to keep us from seeing where `..` leads. */
+	/* -EAGAIN: somebody renames folders to hide where `..` leads. */
 	return fd == -ENOSYS || fd == -EPERM || fd == -EAGAIN ? walk_by_hand(root, path) : fd;
 }
 
@@ -161,7 +161,7 @@ static int find_mapped(uint32_t tid, uint64_t start, uint64_t end)
 
 #define STATX_WANTED (STATX_BASIC_STATS | STATX_MNT_ID)
 
-/* As the kernel has it already. */
+/* Reads what the kernel already has. */
 static int get_statx(int fd, struct statx *ret)
 {
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_WANTED, ret) < 0 ? -errno
@@ -193,7 +193,7 @@ static int find_in(int folder, const char *name)
 	return r;
 }
 
-/* --- opening --- */
+/* --- Opening --- */
 
 static int64_t filesystem(int fd)
 {
@@ -206,8 +206,8 @@ static int64_t filesystem(int fd)
 #define MQUEUE_MAGIC   0x19800202
 
 /*
- * Files that the kernel makes up as they are read are regular, too. Reading some of them takes
- * messages away (/proc/kmsg), waits (tracefs) or reaches devices (sysfs).
+ * The kernel's virtual files are regular, too. Reading some of them removes messages (/proc/kmsg),
+ * waits (tracefs) or reaches devices (sysfs).
  */
 static bool is_of_kernel(int place)
 {
@@ -235,12 +235,12 @@ static int open_found(int place)
 		return -errno;
 	if (!S_ISREG(stat.st_mode) || is_of_kernel(place))
 		return -EINVAL;
-	/* The inode that was looked at, whatever has its name now. */
+	/* Opens the inode that was checked, whatever has its name now. */
 	snprintf(path, sizeof path, "/proc/self/fd/%d", place);
 	return open_result(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-/* --- by the broker, if there is one --- */
+/* --- Through the broker, if there is one --- */
 
 enum op { OP_FIND, OP_FIND_MAPPED, OP_FIND_IN, OP_OPEN_FOUND, OP_OPEN, OP_FILESYSTEM, OP_ELF_KIND };
 
@@ -248,7 +248,7 @@ struct request {
 	enum op op;
 	uint32_t tid;
 	uint64_t start, end;
-	char path[PATH_MAX]; /* the last member: only what is used of it is sent */
+	char path[PATH_MAX]; /* the last member: only its used part is sent */
 };
 
 static_assert(sizeof(struct request) <= BROKER_MAX_REQUEST, "requests fit");
@@ -260,7 +260,7 @@ static int open_path(int root, const char *path)
 	return place < 0 ? place : open_found(place);
 }
 
-/* Returns a descriptor for the ops that open or find, what was asked for the others, or -errno. */
+/* Returns a descriptor for the ops that open or find, the result of the others, or -errno. */
 static int64_t do_op(const struct request *request, int fd)
 {
 	switch (request->op) {
@@ -303,7 +303,7 @@ int64_t foreign_serve(const void *bytes, size_t n, int fd, int *ret_fd)
 	return 0;
 }
 
-/* Does it here, or has it done. */
+/* Does it here, or through the broker. */
 static int64_t perform(struct request *request, const char *path, int fd)
 {
 	size_t n = strlen(path) + 1;
@@ -365,7 +365,7 @@ bool foreign_is_elf(int fd)
 	return foreign_elf_kind(fd) >= 0;
 }
 
-/* --- without waiting --- */
+/* --- Without waiting --- */
 
 int foreign_find_typed(const char *path)
 {
@@ -429,7 +429,8 @@ bool foreign_is_our_root(int root)
 	_cleanup_close_ int own = open("/", FIND_FLAGS | O_DIRECTORY);
 	struct statx theirs, ours;
 
-	/* The same folder in another mount namespace, which may show other files, is another mount.
+	/*
+	 * The same folder in another mount namespace, which may show other files, is another mount.
 	 */
 	return get_statx(root, &theirs) == 0 && get_statx(own, &ours) == 0 &&
 	       is_same_mount(&theirs, &ours) && theirs.stx_ino == ours.stx_ino;

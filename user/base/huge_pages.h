@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * huge_pages: memory of many megabytes that is filled, or read all over. In pages of 4 KiB each of
- * them costs a fault, and is missed by the TLB; the kernel gives larger ones to whoever asks.
+ * huge_pages: for large memory that is filled or read all over. With pages of 4 KiB, each costs a
+ * fault and misses the TLB; the kernel gives larger pages on request.
  */
 #ifndef BASE_HUGE_PAGES_H
 #define BASE_HUGE_PAGES_H
@@ -12,7 +12,7 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Asks for such pages where whole ones lie within @memory. */
+/* Requests huge pages where whole ones fit within @memory. */
 static inline void huge_pages_ask(void *memory, size_t size)
 {
 	uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
@@ -22,7 +22,7 @@ static inline void huge_pages_ask(void *memory, size_t size)
 		madvise((void *)first, limit - first, MADV_HUGEPAGE);
 }
 
-/* As malloc(), what is large in such pages. */
+/* Works like malloc(), with huge pages for large sizes. */
 static inline void *huge_pages_malloc(size_t size)
 {
 	void *memory;

@@ -3,7 +3,7 @@
 
 #include "base/utf8.h"
 
-/* As it stands between quotes, without what escapes it. */
+/* Whether the byte can be written in quotes without escaping. */
 static bool is_plain(unsigned char byte)
 {
 	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '<';
@@ -14,7 +14,7 @@ static bool is_space(uint32_t code)
 	return code == '\t' || code == '\n' || code == '\r';
 }
 
-/* All that is obeyed lies below U+FFFF. */
+/* All code points that terminals obey are below U+FFFF. */
 static void write_code(const struct json *json, uint32_t code, const char *bytes, size_t n)
 {
 	FILE *stream = json->stream;
@@ -89,7 +89,7 @@ void json_text(struct json *json, const char *key, const char *text)
 	write_string(json, text);
 }
 
-/* Files of a million stacks are mostly numbers, and printf() takes ten times as long. */
+/* Files of a million stacks are mostly numbers, and printf() would take ten times as long. */
 void json_count(struct json *json, const char *key, uint64_t number)
 {
 	char digits[20], *p = digits + sizeof digits;

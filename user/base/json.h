@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * json: writes JSON as a stream. The writer knows only whether a comma is due; nesting is the
- * caller's. Text can hold any bytes: those that are no UTF-8 become U+FFFD each, and what a terminal
- * would obey is escaped. In a page that shows the text it would be obeyed all the same: there it
- * becomes U+FFFD, too, and `<` is escaped, which might end the element.
+ * json: writes JSON as a stream. The writer only knows whether a comma is due; the caller handles
+ * nesting. Text can hold any bytes: each one that is not UTF-8 becomes U+FFFD, and what a terminal
+ * would obey is escaped. In a page that shows the text, the browser would obey it even then: there
+ * it becomes U+FFFD, too, and `<`, which might end the element, is escaped.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H

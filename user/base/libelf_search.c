@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libelf_search: four functions that elfutils 0.192 (Debian 13) forgot to put into libelf.a, where
- * its elf_begin() and elf_end() call them: https://sourceware.org/bugzilla/show_bug.cgi?id=32293
- * Compiled to nothing where libelf.a has them; the Makefile looks.
+ * libelf_search: four functions that elfutils 0.192 (Debian 13) omits from libelf.a, although its
+ * elf_begin() and elf_end() call them: https://sourceware.org/bugzilla/show_bug.cgi?id=32293 If
+ * libelf.a has them, this compiles to nothing; the Makefile checks.
  *
  * A tree's first member is the root pointer of a tsearch(3) tree. libelf guards it with a lock for
  * one Elf used by several threads at once; here each Elf belongs to one thread.

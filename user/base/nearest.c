@@ -17,7 +17,7 @@ static bool same(char a, char b)
 	       (strchr("-_", a) && strchr("-_", b));
 }
 
-/* Levenshtein's distance, row by row; neighbours that changed places count as one. */
+/* Levenshtein's distance, row by row; swapped neighbours count as one change. */
 static unsigned int distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
 	unsigned int rows[3][NEAREST_SIZE + 1];
@@ -42,7 +42,7 @@ static unsigned int distance(const char *a, size_t n_a, const char *b, size_t n_
 	return last[n_b];
 }
 
-/* What one changes about a name, in thirds of a character; UINT_MAX: too much. */
+/* The difference between two names, in thirds of a character; UINT_MAX: too large. */
 static unsigned int far(const char *wanted, const char *name)
 {
 	size_t n = strlen(wanted), n_name = strlen(name);
@@ -53,7 +53,7 @@ static unsigned int far(const char *wanted, const char *name)
 	changes = distance(wanted, n, name, n_name);
 	if (changes <= (n + 2) / 3)
 		return 3 * changes;
-	/* `switch` for `context-switches`: characters only added. */
+	/* `switch` for `context-switches`: only added characters. */
 	if (n >= 3 && strstr(name, wanted))
 		return 3 + (n_name - n);
 	return ~0u;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * nearest: of many names, those that somebody may have meant by one that does not exist.
- */
+/* nearest: suggests existing names for a mistyped one. */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
 #include <stddef.h>
 
 #define NEAREST_NAMES 3
-#define NEAREST_SIZE  96 /* longer names are no candidates */
+#define NEAREST_SIZE  96 /* longer names are not considered */
 
 struct nearest {
 	const char *wanted;
@@ -17,7 +15,7 @@ struct nearest {
 	size_t n;
 };
 
-/* Considers @name: by how many characters have to change, and whether one holds the other. */
+/* Considers @name, by the number of changed characters and whether one contains the other. */
 void nearest_offer(struct nearest *nearest, const char *name);
 
 /* `did you mean a, b or c?`, or "" if nothing was near. Returns @text. */

@@ -13,13 +13,16 @@
 #include "base/owner.h"
 #include "base/system.h"
 
-/* Of a target's name in its temporary name: leaves room for the dots, our name and the digits. */
+/*
+ * Bytes of the target's name in its temporary name: leaves room for the dots, our name and the
+ * digits.
+ */
 #define NAME_KEPT 200
 
-/* Of a descriptor's number. */
+/* For a descriptor's number. */
 #define MOST_DIGITS 8
 
-/* Of temporary names: that somebody has one is no chance. */
+/* For temporary names: that many collisions are no coincidence. */
 #define MOST_TRIES 8
 
 #define FILE_FLAGS (O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)
@@ -64,7 +67,7 @@ int output_descriptor(const char *path)
 
 /* Targets */
 
-/* One that we were started with: those that we open are closed at exec. */
+/* Accepts descriptors that we were started with: ours are closed at exec. */
 static int check_descriptor(int fd)
 {
 	int flags = fcntl(fd, F_GETFL), own = fcntl(fd, F_GETFD);
@@ -72,7 +75,7 @@ static int check_descriptor(int fd)
 	return flags < 0 || own & FD_CLOEXEC || (flags & O_ACCMODE) == O_RDONLY ? -EBADF : 0;
 }
 
-/* In such a folder, as /tmp, only the owner of a file can replace it, and the folder's. */
+/* Whether only the owners of the file and of the folder can replace the file, as in /tmp. */
 static bool is_kept(const struct stat *folder, const struct stat *file, bool as_owner)
 {
 	uid_t uid = owner_uid(as_owner);
@@ -82,9 +85,9 @@ static bool is_kept(const struct stat *folder, const struct stat *file, bool as_
 }
 
 /*
- * Says whether @file, which is in @folder, may be replaced, or written where it is. A file that may
- * not be written is not replaced either, though its folder would allow that; but what root left in
- * the owner's folder is, since it was root who called us.
+ * Whether @file in @folder may be replaced, or written in place. A file that may not be written is
+ * not replaced either, even if its folder would allow that; but files that root left in the owner's
+ * folder are, since root called us.
  */
 static int check_file(const struct place *place, const char *name, const struct stat *folder,
 		      const struct stat *file)
@@ -99,7 +102,7 @@ static int check_file(const struct place *place, const char *name, const struct 
 	if (geteuid() == 0 && place_is_shared(folder, as_owner) &&
 	    !(is_regular ? file->st_uid == owner_uid(as_owner) : is_trusted))
 		return -OUTPUT_EOTHERS;
-	/* Whoever made it reads what is written there. */
+	/* Whoever made the FIFO reads what is written to it. */
 	if (geteuid() == 0 && S_ISFIFO(file->st_mode) && !is_trusted)
 		return -OUTPUT_EOTHERS;
 	if (is_regular && is_kept(folder, file, as_owner))
@@ -132,7 +135,7 @@ static int check_target(const struct place *place, void *data)
 	return target->is_direct ? 0 : place_check_writable(place, NULL);
 }
 
-/* Splits at the last slash: both are the caller's. */
+/* Splits at the last slash; the caller frees both parts. */
 static int split(const char *path, char **ret_folder, char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
@@ -238,7 +241,7 @@ static int temporary_name(const char *name, char **ret)
 		       : 0;
 }
 
-/* Has @make give the file a temporary name that nobody has: it returns 0 or -errno. */
+/* Gives the file a new temporary name through @make, which returns 0 or -errno. */
 static int make_temporary(struct output *output, int (*make)(struct output *output))
 {
 	int r = -EEXIST;
@@ -259,7 +262,7 @@ static int make_temporary(struct output *output, int (*make)(struct output *outp
 	return r;
 }
 
-/* Where files have names from the start. */
+/* For file systems where files have names from the start. */
 static int make_named(struct output *output)
 {
 	int fd = openat(output->target->place.fd, output->temporary,
@@ -282,7 +285,7 @@ static void descriptor_path(int fd, char path[static DESCRIPTOR_SIZE])
 	snprintf(path, DESCRIPTOR_SIZE, "/proc/self/fd/%d", fd);
 }
 
-/* False: the file system can't, or there is no /proc to give it a name by. */
+/* False: the file system can't, or there is no /proc to name it through. */
 static bool make_unnamed(struct output *output)
 {
 	int fd = openat(output->target->place.fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -319,7 +322,7 @@ static int open_direct(struct output *output)
 	return output->stream ? 0 : -ENOMEM;
 }
 
-/* With the target's rights. */
+/* Runs with the target's rights. */
 static int open_target(struct output *output)
 {
 	const struct output_target *target = output->target;

@@ -13,7 +13,7 @@ static struct {
 	gid_t gid;
 	const gid_t *groups; /* theirs */
 	size_t n_groups;
-	gid_t *own_groups; /* ours, meanwhile */
+	gid_t *own_groups; /* ours meanwhile */
 	int n_own_groups;
 } owner;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * owner: whom files are written for when root runs us for somebody else.
+ * owner: the user whom files are written for when root runs us for somebody else.
  *
- * With an owner, files are made with their rights over files and belong to them, so that nothing
- * they have put in the way leads where they may not write themselves. `as_owner` in what follows
- * says that a file is made so; without an owner, or where only root may write, it is false.
+ * With an owner, files are made with their file rights and belong to them, so that nothing they
+ * have prepared leads to a place where they may not write themselves. `as_owner` below means that a
+ * file is made so; without an owner, or where only root may write, it is false.
  */
 #ifndef BASE_OWNER_H
 #define BASE_OWNER_H
@@ -18,17 +18,17 @@ int owner_set(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
 bool owner_is_set(void);
 
 /*
- * What is opened or made between these two is so with the owner's rights, and theirs; without
- * @as_owner nothing changes. They don't nest. Errors: -errno, and there is nothing to leave.
+ * Between these two, files are opened and made with the owner's rights, and belong to them; without
+ * @as_owner nothing changes. They don't nest. Errors: -errno; don't call owner_leave() then.
  */
 int owner_enter(bool as_owner);
 void owner_leave(bool as_owner);
 
-/* Whom a file that is made so belongs to. */
+/* The user who owns a file made so. */
 uid_t owner_uid(bool as_owner);
 bool owner_has_group(gid_t gid);
 
-/* Whether what belongs to @uid can harm nobody: it is root's or ours. */
+/* Whether a file of @uid is harmless: it is root's or ours. */
 bool owner_trusts(uid_t uid, bool as_owner);
 
 #endif

@@ -13,14 +13,14 @@
 #include "base/owner.h"
 #include "base/system.h"
 
-#define MOST_LINKS   40 /* as the kernel has it */
+#define MOST_LINKS   40 /* as in the kernel */
 #define FOLDER_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
-/* On the way to a folder. */
+/* State on the way to a folder. */
 struct walk {
 	struct place at;
-	bool is_checked; /* root walks */
-	bool is_strict;	 /* root walks where the owner may not write */
+	bool is_checked; /* we are root */
+	bool is_strict;	 /* we are root, where the owner may not write */
 	enum place_make make;
 	char *rest; /* of the path */
 	unsigned int n_links;
@@ -34,7 +34,7 @@ bool place_is_shared(const struct stat *folder, bool as_owner)
 	       (by_group && !(as_owner && owner_has_group(folder->st_gid)));
 }
 
-/* Whether somebody else can put another thing in the place of what is there, whosever it is. */
+/* Whether somebody else can replace a file there, whoever owns it. */
 static bool is_replaceable(const struct stat *folder, bool as_owner)
 {
 	return !owner_trusts(folder->st_uid, as_owner) ||
@@ -64,14 +64,14 @@ void place_close(struct place *place)
 	place->fd = -1;
 }
 
-/* Takes @fd. */
+/* Takes over @fd. */
 static void walk_to(struct walk *walk, int fd)
 {
 	place_close(&walk->at);
 	walk->at.fd = fd;
 }
 
-/* Takes @fd, a folder where the walk is. */
+/* Takes over @fd, a folder in the current one. */
 static int walk_into(struct walk *walk, int fd)
 {
 	struct stat here, there;
@@ -91,7 +91,7 @@ static int walk_into(struct walk *walk, int fd)
 	return 0;
 }
 
-/* Of /proc: they lead somewhere though their text does not, and nobody has put them there. */
+/* Matches links in /proc: they lead somewhere regardless of their text, and nobody made them. */
 static bool is_magic(int link)
 {
 	struct statfs system;
@@ -99,7 +99,7 @@ static bool is_magic(int link)
 	return fstatfs(link, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Puts what @link says before the rest of the path. */
+/* Puts the target of @link before the rest of the path. */
 static int expand(struct walk *walk, int link)
 {
 	char text[PATH_MAX], *longer;
@@ -134,7 +134,7 @@ static int check_link(const struct walk *walk, const struct stat *link)
 		       : -PLACE_ELED;
 }
 
-/* Follows the link @name. Nothing is made where it leads to nothing. */
+/* Follows the link @name. Makes nothing if it leads to nothing. */
 static int follow(struct walk *walk, const char *name)
 {
 	_cleanup_close_ int link = openat(walk->at.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -165,7 +165,7 @@ mode_t place_folder_mode(void)
 	return geteuid() == 0 ? 0755 : 0777;
 }
 
-/* Root makes nothing for others in what is not root's alone. */
+/* Root makes nothing for others outside of root's own folders. */
 static int make_folder(const struct walk *walk, const char *name)
 {
 	struct stat here;
@@ -177,11 +177,11 @@ static int make_folder(const struct walk *walk, const char *name)
 		       : 0;
 }
 
-/* One part of the path; @is_last: it is the last one. */
+/* Takes one part of the path; @is_last: the last one. */
 static int step(struct walk *walk, const char *name, bool is_last)
 {
 	bool makes = walk->make == PLACE_MAKE_ALL || (walk->make == PLACE_MAKE_LAST && is_last);
-	/* With O_DIRECTORY, what is mounted when somebody comes is mounted. */
+	/* With O_DIRECTORY, automounts happen. */
 	int fd = openat(walk->at.fd, name, FOLDER_FLAGS | O_NOFOLLOW), r = 0;
 
 	if (fd < 0 && errno == ENOENT && makes) {

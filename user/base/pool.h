@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pool: an array whose items keep their index until they are given back; then it is used again.
+ * pool: an array whose items keep their index until they are given back and reused.
  *
  *	struct thing *things;
  *	struct pool pool;
  *	r = pool_take(things, pool, &index);	things[index] is zeroed
  *	pool_give(&pool, index);
  *
- * pool.n is the array's length, free items included.
+ * pool.n is the array's length, including free items.
  */
 #ifndef BASE_POOL_H
 #define BASE_POOL_H

@@ -19,8 +19,8 @@
 
 #define MEMORY_BYTES  (512ULL << 20)
 #define WAIT_MS	      2
-#define MAX_QUESTIONS 64 /* in a call; a file has some ten places for what belongs to it */
-#define LONGEST_NS    (120 * NSEC_PER_SEC) /* for a call, whatever it does */
+#define MAX_QUESTIONS 64 /* per call; a file has some ten places for its debug files */
+#define LONGEST_NS    (120 * NSEC_PER_SEC) /* per call, whatever it does */
 
 enum message_kind { MESSAGE_REQUEST, MESSAGE_ANSWER, MESSAGE_QUESTION, MESSAGE_REPLY };
 
@@ -32,7 +32,7 @@ struct reader_message {
 	uint64_t n; /* bytes that follow */
 };
 
-/* --- who asks --- */
+/* --- The requesting side --- */
 
 static int start(struct reader *reader)
 {
@@ -56,7 +56,7 @@ static void end(struct reader *reader, int options)
 	struct rusage usage = {};
 	pid_t pid;
 
-	/* Others that were forked from us may have it, too. */
+	/* Processes forked from us may hold it, too. */
 	shutdown(reader->socket, SHUT_RDWR);
 	close(reader->socket);
 	do
@@ -83,7 +83,7 @@ void reader_detach(struct reader *reader)
 		*reader = READER_NONE;
 }
 
-/* It may hang where even SIGKILL does not reach it: not waited for. */
+/* It may hang where even SIGKILL does not reach it: don't wait for it. */
 static void give_up(struct reader *reader)
 {
 	kill(reader->pid, SIGKILL);
@@ -91,7 +91,7 @@ static void give_up(struct reader *reader)
 	end(reader, WNOHANG);
 }
 
-/* Since the last call: not of the next one's file. */
+/* Since the last call: it did not die of the next one's file. */
 static bool has_died(const struct reader *reader)
 {
 	struct pollfd socket = {reader->socket, POLLIN, 0};
@@ -99,14 +99,14 @@ static bool has_died(const struct reader *reader)
 	return poll(&socket, 1, 0) != 0;
 }
 
-/* A call that is under way. */
+/* A call in progress. */
 struct exchange {
 	const struct reader *reader;
 	const struct reader_call *call;
 	uint64_t since;	     /* monotonic ns */
-	uint64_t active_at;  /* monotonic ns: when it was last seen to do something … */
-	uint64_t computed;   /* ns of CPU time that it had used by then */
-	clockid_t cpu_clock; /* what counts that */
+	uint64_t active_at;  /* monotonic ns: when it was last seen working … */
+	uint64_t computed;   /* ns of CPU time it had used by then */
+	clockid_t cpu_clock; /* its CPU clock */
 };
 
 static uint64_t cpu_time(const struct exchange *exchange)
@@ -200,7 +200,7 @@ static int answer_question(struct exchange *exchange, uint64_t n)
 	return r < 0 ? -ECHILD : put(exchange, reply.text, sizeof reply.text);
 }
 
-/* Errors: those of the job, *@failed false; those of the connection. */
+/* Errors: those of the job, with *@failed false; those of the connection. */
 static int get_answer(struct exchange *exchange, bool *failed, void **ret, size_t *ret_n)
 {
 	struct reader_message message;
@@ -255,7 +255,7 @@ int reader_call(struct reader *reader, const struct reader_call *call, void **re
 	failed = r < 0;
 	if (r == 0)
 		r = get_answer(&exchange, &failed, ret, ret_n);
-	/* Of one that has died, what was last seen. */
+	/* For a dead one, keep the last reading. */
 	if (!failed)
 		exchange.computed = cpu_time(&exchange);
 	reader->call_ns = exchange.computed - before;
@@ -264,7 +264,7 @@ int reader_call(struct reader *reader, const struct reader_call *call, void **re
 	return r;
 }
 
-/* --- the reader itself --- */
+/* --- The reader itself --- */
 
 static int send_all(int socket, const void *bytes, size_t n)
 {
@@ -345,7 +345,7 @@ int reader_ask(const struct reader_request *request, const void *question, size_
 	return n_fds ? fds[0] : -ENOENT;
 }
 
-/* Receives a request and does it. -ENODATA: there are no more. */
+/* Receives a request and handles it. -ENODATA: there are no more. */
 static int serve(const reader_job_fn *jobs)
 {
 	struct reader_request request = {.socket = CHILD_SOCKET};

@@ -36,10 +36,10 @@
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_restrict_self  446
 #endif
-#define LANDLOCK_FIRST_RIGHTS ((1ULL << 13) - 1) /* all of the first version */
+#define LANDLOCK_FIRST_RIGHTS ((1ULL << 13) - 1) /* all rights of the first version */
 
 #define BROKER_MEMORY (256ULL << 20)
-/* What opening the files of others takes: their root folders, what they have mapped, and reading. */
+/* Capabilities for opening others' files: their root folders, their mappings, and reading. */
 #define FOR_OPENING                                                                                \
 	(SANDBOX_CAPABILITY(CAP_SYS_PTRACE) | SANDBOX_CAPABILITY(CAP_DAC_READ_SEARCH) |            \
 	 SANDBOX_CAPABILITY(CAP_SYS_ADMIN) | SANDBOX_CAPABILITY(CAP_CHECKPOINT_RESTORE))
@@ -58,13 +58,13 @@ struct guarded_call {
 	int call;
 	uint32_t forbidden;
 };
-/* No memory that is executable. */
+/* No executable memory. */
 static const struct guarded_call memory_calls[] = {
 	{SYS_mmap, PROT_EXEC},
 	{SYS_mprotect, PROT_EXEC},
 };
 
-/* The broker's, beside these. */
+/* Further calls for the broker. */
 static const int broker_calls[] = {
 	SYS_openat2,	     SYS_readlinkat, SYS_statx,	   SYS_fstatfs, SYS_fcntl, SYS_faccessat,
 	SYS_clone,	     SYS_wait4,	     SYS_prctl,	   SYS_ppoll,	SYS_kill,
@@ -95,7 +95,7 @@ static const struct valued_call confined_values[] = {
 	{SYS_fcntl, F_GETFD}, {SYS_fcntl, F_GETFL},	 {SYS_fcntl, F_DUPFD_CLOEXEC},
 };
 
-/* What a recorder, and whoever reads its files again, has no use for. */
+/* Calls that a recorder, and the set writers it forks, never need. */
 static const int forbidden_calls[] = {
 	SYS_ptrace,	    SYS_process_vm_readv,  SYS_process_vm_writev, SYS_init_module,
 	SYS_finit_module,   SYS_delete_module,	   SYS_kexec_load,	  SYS_mount,
@@ -134,7 +134,7 @@ static void emit_if_equal(struct filter *filter, uint32_t value, uint8_t n)
 
 #define X32_CALLS 0x40000000 /* and above: x86-64's calls by other numbers */
 
-/* Whoever calls by another architecture's numbers is killed. */
+/* Kills callers that use another architecture's numbers. */
 static void begin_filter(struct filter *filter)
 {
 	emit(filter, (struct sock_filter)LOAD(arch));
@@ -184,7 +184,7 @@ static int install(struct filter *filter)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0 ? -errno : 0;
 }
 
-/* Lets through what both need, and the broker's calls where @is_broker. */
+/* Allows the common calls, and the broker's if @is_broker. */
 static int allow_calls(bool is_broker)
 {
 	struct filter filter = {};
@@ -224,7 +224,7 @@ static int forbid_calls(void)
 	return install(&filter);
 }
 
-/* Where the kernel has it: what the filter above would let through opens no file all the same. */
+/* Landlock, if available: even the calls that the filter above allows can't open files. */
 static void deny_files(void)
 {
 	const uint64_t rights = LANDLOCK_FIRST_RIGHTS;
@@ -251,7 +251,7 @@ static int set_limits(uint64_t memory_bytes)
 	return r < 0 || IS_SANITIZED ? r : limit(RLIMIT_AS, memory_bytes);
 }
 
-/* Who may not become nobody stays who they are, without more rights than that. */
+/* If we may not become nobody, we keep our user, but no more rights. */
 static int become_nobody(void)
 {
 	bool may = geteuid() == 0;
@@ -269,7 +269,7 @@ int sandbox_drop_capabilities(uint64_t capabilities)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
 
-	/* What is not inheritable can't be ambient either. */
+	/* Only inheritable capabilities can be ambient. */
 	if (syscall(SYS_capget, &header, sets) < 0)
 		return -errno;
 	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
@@ -311,7 +311,7 @@ void sandbox_take_up(uint64_t capabilities)
 		exchange_effective(capabilities);
 }
 
-/* Nobody else looks at us, no exec gives us rights, and we end with who has started us. */
+/* Others can't trace us, exec gives us no rights, and we end with our parent. */
 static int close_up(void)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
@@ -369,7 +369,7 @@ int sandbox_enter_broker(void)
 		kept |= SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE);
 	r = r < 0 ? r : sandbox_drop_capabilities(~kept);
 	r = r < 0 ? r : close_up();
-	/* No Landlock: who is under it may not look at other processes. */
+	/* No Landlock: it would forbid looking at other processes. */
 	return r < 0 || IS_SANITIZED ? r : allow_calls(true);
 }
 
@@ -395,7 +395,7 @@ static bool has_terminal(void)
 
 int sandbox_forbid_typing(void)
 {
-	/* ioctl of this architecture, and of those whose programs run on it. */
+	/* ioctl of this architecture, and of those whose programs it runs. */
 	static const uint32_t calls[] = {SYS_ioctl, 54 /* i386, arm */, 0x40000202 /* x32 */};
 	static const uint32_t requests[] = {TIOCSTI, TIOCLINUX};
 	struct filter filter = {};

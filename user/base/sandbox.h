@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandbox: gives up, for good, whatever a process that only computes can do without.
+ * sandbox: permanently gives up everything that a purely computing process does not need.
  *
- * Afterwards it is nobody, holds no capability and gains none by an exec, opens no file, makes no
- * connection and no process: the kernel kills it for any system call but those that read and write
- * descriptors it has, and that manage its own memory, none of which can be made executable.
+ * Afterwards the process is nobody, has no capability and gains none by an exec, opens no file and
+ * makes no connection or process: the kernel kills it for any system call except those that use its
+ * descriptors or manage its own memory, which can't be made executable.
  */
 #ifndef BASE_SANDBOX_H
 #define BASE_SANDBOX_H
@@ -19,17 +19,17 @@
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
-#define SANDBOX_NOBODY 65534 /* the user and group to become, where we may */
+#define SANDBOX_NOBODY 65534 /* the user and group to become, if we may */
 
 /*
- * Enters the sandbox. @memory_bytes: the most address space that the process may use. Sanitizers
- * need more system calls and memory than that: builds with them keep both.
- * Errors: -errno of what could not be given up; the caller must not go on then.
+ * Enters the sandbox. @memory_bytes: the limit of the process's address space. Sanitizers need more
+ * system calls and memory: builds with them keep both. Errors: -errno of what could not be given
+ * up; the caller must not go on then.
  */
 int sandbox_enter(uint64_t memory_bytes);
 
 /*
- * Gives up what opening and reading files for others does not take (base/broker.h). Errors: as
+ * Gives up everything except opening and reading files for others (base/broker.h). Errors: as
  * above.
  */
 int sandbox_enter_broker(void);
@@ -43,7 +43,7 @@ int sandbox_enter_confined(void);
 #define SANDBOX_ALL		  (~0ULL)
 #define SANDBOX_CAPABILITY(number) (1ULL << (number))
 
-/* What writing files as root takes, in folders of others and for others. */
+/* Capabilities for writing files as root, in folders of others and for others. */
 #define SANDBOX_FOR_FILES                                                                          \
 	(SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE) | SANDBOX_CAPABILITY(CAP_DAC_READ_SEARCH) |          \
 	 SANDBOX_CAPABILITY(CAP_CHOWN) | SANDBOX_CAPABILITY(CAP_FOWNER) |                          \
@@ -51,13 +51,13 @@ int sandbox_enter_confined(void);
 	 SANDBOX_CAPABILITY(CAP_SETGID))
 
 /*
- * Keeps no capability but @kept_capabilities, gains none by an exec, and, where the kernel filters
- * calls, can't trace or enter other processes, mount, load modules or boot. Children inherit that.
- * Errors: -errno.
+ * Keeps no capability except @kept_capabilities, and gains none by an exec. If the kernel filters
+ * calls, the process also can't trace or enter other processes, mount, load modules or reboot.
+ * Children inherit that. Errors: -errno.
  */
 int sandbox_restrict(uint64_t kept_capabilities);
 
-/* Gives up @capabilities, a set of bits, in all sets but the bounding one. 0 or -errno. */
+/* Gives up @capabilities, a set of bits, in all sets except the bounding one. 0 or -errno. */
 int sandbox_drop_capabilities(uint64_t capabilities);
 
 /*
@@ -68,9 +68,9 @@ uint64_t sandbox_set_aside(void);
 void sandbox_take_up(uint64_t capabilities);
 
 /*
- * Keeps this process, and all that it becomes, from typing into its terminal (TIOCSTI), where the
- * kernel lets processes do that. Others who share the terminal, a root shell say, would run what was
- * typed. Needs CAP_SYS_ADMIN. 0 or -errno.
+ * Keeps this process, and any program it becomes, from typing into its terminal (TIOCSTI), if the
+ * kernel allows that at all. Otherwise a root shell on the same terminal would run what was typed.
+ * Needs CAP_SYS_ADMIN. 0 or -errno.
  */
 int sandbox_forbid_typing(void);
 

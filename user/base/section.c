@@ -13,11 +13,11 @@
 
 #define WINDOW_SIZE   8192
 #define STRING_GLANCE 256 /* most strings end within it */
-/* The values of ch_type; older elf.h don't know the second. */
+/* Values of ch_type; older elf.h don't have the second. */
 #define PACKED_ZLIB 1
 #define PACKED_ZSTD 2
 
-/* Steps over a head of @n bytes that a compressed section begins with. */
+/* Skips the head of @n bytes that a compressed section begins with. */
 static int step_over_head(struct section *section, void *head, size_t n)
 {
 	if (section->stored < n)
@@ -51,7 +51,7 @@ static int read_head(struct section *section)
 	return r;
 }
 
-/* "ZLIB" and the size, most significant byte first. A file may hold plain bytes all the same. */
+/* "ZLIB" and the size, most significant byte first. The file may hold plain bytes nevertheless. */
 static int read_old_head(struct section *section)
 {
 	uint8_t head[12];
@@ -89,7 +89,7 @@ int section_open(struct section *ret, const struct elf_file *file, const Elf64_S
 		r = read_head(&section);
 	else if (is_zdebug)
 		r = read_old_head(&section);
-	/* Made to fill our memory. */
+	/* It was made to fill our memory. */
 	if (r == 0 && section.packing != PACKING_NONE && section.size > SMALL &&
 	    section.size / MAX_RATIO > section.stored)
 		r = -ENOEXEC;
@@ -111,7 +111,7 @@ static int unpack(struct section *section)
 	uint8_t *bytes;
 	int r;
 
-	/* The room is taken for good: a section that is damaged is not unpacked again and again. */
+	/* The room is used up permanently: a damaged section is not unpacked again and again. */
 	if (section->packing == PACKING_UNKNOWN)
 		return -ENOEXEC;
 	if (section->size > *section->room)
@@ -131,7 +131,7 @@ static int unpack(struct section *section)
 	return 0;
 }
 
-/* Unpacks a packed section; says whether @offset lies in it. */
+/* Unpacks a packed section; returns whether @offset is in it. */
 static int prepare(struct section *section, uint64_t offset)
 {
 	if (offset >= section->size)
@@ -202,7 +202,7 @@ int section_load(struct section *section, uint64_t offset, size_t n, uint8_t **b
 		return 0;
 	}
 	if (n > *capacity || !*buffer) {
-		/* What it held is not wanted any more: no realloc(), which would copy it. */
+		/* The old contents are not needed: realloc() would copy them. */
 		free(*buffer);
 		*capacity = 0;
 		*buffer = malloc(n + 1);

@@ -2,16 +2,16 @@
 /*
  * section: the bytes of one section of an ELF file, compressed or not.
  *
- * A plain section is read where it is looked at, through a window of some KB: its size costs
- * nothing. A compressed one can only be read from the front, so it is unpacked whole, when it is
- * first looked at; how much all of a file's sections may take unpacked is the caller's to say.
+ * A plain section is read through a window of some KB, whatever its size. A compressed one can only
+ * be read from the front, so it is unpacked whole at the first access; the caller limits the total
+ * for all sections of a file.
  */
 #ifndef BASE_SECTION_H
 #define BASE_SECTION_H
 
 #include "base/elf_file.h"
 
-/* The most that can be viewed at once of a plain section. */
+/* The largest view of a plain section. */
 #define SECTION_VIEW_MAX (4u << 20)
 
 enum packing {
@@ -26,7 +26,7 @@ struct section {
 	uint64_t size;		     /* unpacked */
 	uint64_t offset, stored;     /* in the file: where, and how much, packed or not */
 	enum packing packing;
-	uint64_t *room; /* bytes that may still be unpacked, shared */
+	uint64_t *room; /* bytes that may still be unpacked; shared */
 	uint8_t *unpacked;
 
 	uint64_t window_offset;
@@ -35,26 +35,26 @@ struct section {
 };
 
 /*
- * Sets *@ret to the section that @header tells of; @is_zdebug: it is of the old kind of compressed
- * sections, `.zdebug_*`. Nothing is read but the head of a compressed section. @file and @room
- * must outlive it. Errors: -ENOEXEC when it doesn't lie in the file, its head is damaged, or
- * it is packed so well that it was made to fill memory; read errors.
+ * Sets *@ret to the section of @header; @is_zdebug: an old-style compressed section, `.zdebug_*`.
+ * Reads only the head of a compressed section. @file and @room must outlive it. Errors: -ENOEXEC if
+ * it is not within the file, its head is damaged, or it is packed so well that it was made to fill
+ * memory; read errors.
  */
 int section_open(struct section *ret, const struct elf_file *file, const Elf64_Shdr *header,
 		 bool is_zdebug, uint64_t *room);
 void section_done(struct section *section);
 
 /*
- * The @n bytes at @offset, or fewer at the section's end; *@ret_n is how many, at least one. They
- * stay valid until the section is viewed again. Errors: -ENOEXEC past the end, damaged, or more
- * than SECTION_VIEW_MAX; -EFBIG when there is no room to unpack it; -ENOMEM; read errors.
+ * The @n bytes at @offset, or fewer at the section's end; *@ret_n is their number, at least one.
+ * They stay valid until the next view of the section. Errors: -ENOEXEC past the end, damaged, or
+ * more than SECTION_VIEW_MAX; -EFBIG no room to unpack it; -ENOMEM; read errors.
  */
 int section_view(struct section *section, uint64_t offset, size_t n, const uint8_t **ret_bytes,
 		 size_t *ret_n);
 
 /*
- * All @n bytes at @offset, however many; they lie in the section or in *@buffer, which is grown,
- * and stay valid until that is changed. Errors: as above.
+ * All @n bytes at @offset, however many, in the section or in *@buffer, which grows. They stay
+ * valid until either changes. Errors: as above.
  */
 int section_load(struct section *section, uint64_t offset, size_t n, uint8_t **buffer,
 		 size_t *capacity, const uint8_t **ret_bytes);

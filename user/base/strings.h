@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * strings: interned strings. Each distinct string is kept once and named by a uint32_t; 0 is "".
+ * strings: interned strings. Each distinct string is kept once and identified by a uint32_t; 0 is
+ * "".
  *
- * All bytes lie back to back in one buffer, each string followed by a NUL; offsets[id] is where it
- * starts. Strings may hold any byte but NUL.
+ * All bytes are in one buffer, each string followed by a NUL; offsets[id] is its start. Strings may
+ * hold any byte except NUL.
  */
 #ifndef BASE_STRINGS_H
 #define BASE_STRINGS_H

@@ -160,7 +160,7 @@ unsigned int cpu_list_count(const struct cpu_list *list)
 	return n;
 }
 
-/* A cpu_list is laid out as the kernel's masks are. */
+/* A cpu_list has the layout of the kernel's masks. */
 int cpu_list_of_us(struct cpu_list *ret)
 {
 	*ret = (struct cpu_list){};
@@ -202,7 +202,7 @@ uint64_t process_peak_bytes(pid_t pid)
 	if (read_text_file(path, status, sizeof status) < 0)
 		return 0;
 	peak = status_bytes(status, "\nVmHWM:");
-	/* The program itself, which it shares with us. */
+	/* The program file itself is shared with us. */
 	files = pid == getpid() ? 0 : status_bytes(status, "\nRssFile:");
 	return peak > files ? peak - files : 0;
 }

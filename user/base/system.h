@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * system: small questions to the system.
- */
+/* system: small queries of the system. */
 #ifndef BASE_SYSTEM_H
 #define BASE_SYSTEM_H
 
@@ -16,30 +14,29 @@ static inline void freep(void *pointer);
 #define _cleanup_close_ __attribute__((cleanup(closep)))
 #define _cleanup_free_	__attribute__((cleanup(freep)))
 
-/* CLOCK_MONOTONIC, the clock of every time stamp of a recording. */
+/* CLOCK_MONOTONIC, the clock of all time stamps in a recording. */
 uint64_t monotonic_ns(void);
-/* Returns when monotonic_ns() has come to @moment. */
+/* Returns once monotonic_ns() has reached @moment. */
 void sleep_until_ns(uint64_t moment);
 uint64_t realtime_ns(void);
 
-/* Bytes that nobody can foresee. 0 or -errno. */
+/* Unpredictable bytes. 0 or -errno. */
 int random_bytes(void *to, size_t n);
 
-/* Reads a small file whole, NUL-terminated, the newline at its end removed. 0 or -errno. */
+/* Reads a small file, NUL-terminated, without the newline at its end. 0 or -errno. */
 int read_text_file(const char *path, char *buffer, size_t size);
 /* Reads a file of any size; *ret is malloc'ed and NUL-terminated. 0 or -errno. */
 int read_whole_file(const char *path, char **ret, size_t *ret_size);
-/* The same, of no more than @most bytes and a block. */
+/* The same for at most @most bytes and a block. */
 int read_file_beginning(const char *path, size_t most, char **ret, size_t *ret_size);
-/* A file that holds one number, or @otherwise. */
+/* The number in a file, or @otherwise. */
 uint64_t read_number_file(const char *path, uint64_t otherwise);
 
 struct rusage;
 double rusage_seconds(const struct rusage *usage);
 /*
- * The most memory that a process had at a time, or 0; without the pages of files that it has now,
- * unless it is us. Why not ru_maxrss: it remembers what the program that started the process needed
- * before the exec.
+ * The peak memory of a process, or 0; without the file pages that it has now, unless it is us. Why
+ * not ru_maxrss: it includes what the program needed that started the process, before the exec.
  */
 uint64_t process_peak_bytes(pid_t pid);
 
@@ -56,7 +53,7 @@ static inline int cpu_list_has(const struct cpu_list *list, unsigned int cpu)
 {
 	return cpu / 64 < CPU_SET_WORDS && list->bits[cpu / 64] >> (cpu % 64) & 1;
 }
-/* The first one from @cpu on; CPU_SET_WORDS * 64: none. */
+/* The first CPU from @cpu on; CPU_SET_WORDS * 64: none. */
 static inline unsigned int cpu_list_next(const struct cpu_list *list, unsigned int cpu)
 {
 	while (cpu < CPU_SET_WORDS * 64) {
@@ -72,7 +69,7 @@ static inline unsigned int cpu_list_next(const struct cpu_list *list, unsigned i
 	for (unsigned int cpu = cpu_list_next((list), 0); cpu < CPU_SET_WORDS * 64;                \
 	     cpu = cpu_list_next((list), cpu + 1))
 
-/* Where the calling thread may run. Errors: those of sched_setaffinity(). */
+/* The CPUs that the calling thread may run on. Errors: those of sched_setaffinity(). */
 int cpu_list_of_us(struct cpu_list *ret);
 int cpu_list_run_on(const struct cpu_list *list);
 int cpu_run_on(unsigned int cpu);

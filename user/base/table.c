@@ -95,7 +95,9 @@ void table_remove(struct table *table, uint64_t hash, uint32_t position)
 
 	for (hole = hash & mask; table->slots[hole].position != position;)
 		hole = (hole + 1) & mask;
-	/* Moves back what would not be found beyond a free slot (Knuth, 6.4, algorithm R). */
+	/*
+	 * Moves back entries that could not be found beyond a free slot (Knuth, 6.4, algorithm R).
+	 */
 	for (i = (hole + 1) & mask; table->slots[i].position != TABLE_NONE; i = (i + 1) & mask) {
 		size_t wanted = table->slots[i].hash & mask;
 

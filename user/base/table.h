@@ -2,9 +2,9 @@
 /*
  * table: an open-addressing index from 64-bit hashes to uint32_t positions.
  *
- * The items live in an array of the caller's; the table holds only (hash, position) pairs, so one
- * kind of table serves strings, stacks, processes and counts, and arrays stay free to move.
- * Linear probing, at most 3/4 full; nothing is ever removed.
+ * The caller has the items in an array; the table only holds (hash, position) pairs. So one kind of
+ * table serves strings, stacks, processes and counts, and arrays are free to move. Linear probing,
+ * at most 3/4 full.
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
@@ -26,7 +26,7 @@ struct table {
 	size_t n_used;
 };
 
-/* Says whether the caller's item at @position is the one that @key means. */
+/* Whether the caller's item at @position matches @key. */
 typedef bool (*table_equal_fn)(const void *items, uint32_t position, const void *key);
 
 void table_done(struct table *table);
@@ -35,7 +35,7 @@ void table_done(struct table *table);
 uint32_t table_find(const struct table *table, uint64_t hash, table_equal_fn equal,
 		    const void *items, const void *key);
 
-/* Adds a position the caller has made sure is absent. Errors: -ENOMEM, the table unchanged. */
+/* Adds a position that the caller knows to be absent. Errors: -ENOMEM, the table unchanged. */
 int table_add(struct table *table, uint64_t hash, uint32_t position);
 
 /* Removes @position, which was added under @hash. */

@@ -17,7 +17,7 @@ static bool is_space(uint32_t code)
 	return code == '\t' || code == '\n' || code == '\r' || code == 0x2028 || code == 0x2029;
 }
 
-/* XML 1.0 has no place for noncharacters. */
+/* XML 1.0 does not allow noncharacters. */
 static bool is_harmful(uint32_t code)
 {
 	return utf8_is_obeyed(code) || (code & 0xfffe) == 0xfffe ||
@@ -114,7 +114,7 @@ static void write_code(FILE *stream, uint32_t code)
 	}
 }
 
-/* How many of the first @most bytes stand for themselves, one column each. */
+/* How many of the first @most bytes are plain characters of one column each. */
 static size_t plain_span(const char *text, size_t most)
 {
 	size_t n = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * text: names and figures as a person reads them, in any XML document.
+ * text: names and figures for people, safe in any XML document.
  *
- * A name can hold any bytes. text_next() turns them into code points that are legal in XML 1.0
- * and harmless in one line of text: white space becomes a space; whatever is not UTF-8, or is a
- * control character, a surrogate, a noncharacter or changes the writing direction becomes U+FFFD.
+ * A name can hold any bytes. text_next() turns them into code points that are legal in XML 1.0 and
+ * harmless in one line of text: white space becomes a space; bytes that are not UTF-8, control
+ * characters, surrogates, noncharacters and changes of the writing direction become U+FFFD.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -13,35 +13,35 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The code point at *@text, which it moves past; 0 at the end. */
+/* The code point at *@text; moves *@text past it; 0 at the end. */
 uint32_t text_next(const char **text);
 
-/* Writes a code point as UTF-8, as it is. */
+/* Writes a code point as UTF-8, unchanged. */
 void text_put(FILE *stream, uint32_t code);
 
-/* Writes @text for a terminal: one line, of which nothing is obeyed. */
+/* Writes @text for a terminal, as one line in which nothing is obeyed. */
 void text_put_line(FILE *stream, const char *text);
 
 /*
- * The same of what printf() would write. A newline at the end of @format ends the line; any other
- * becomes a space. Nothing is written if there is no memory.
+ * The same for the output of printf(). A newline at the end of @format ends the line; any other
+ * becomes a space. Writes nothing if there is no memory.
  */
 void text_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Columns that @text takes in a fixed-width font: 2 for East Asian wide characters. */
+/* The width of @text in a fixed-width font: East Asian wide characters take 2 columns. */
 size_t text_columns(const char *text);
 size_t text_code_columns(uint32_t code);
 
 /*
- * Writes @text escaped for XML content and attributes. If it takes more than @columns, its end
- * is left out and an ellipsis put in its place. SIZE_MAX: all of it.
+ * Writes @text escaped for XML content and attributes. If it is wider than @columns, an ellipsis
+ * replaces its end. SIZE_MAX: all of it.
  */
 void text_write(FILE *stream, const char *text, size_t columns);
 
-/* Two decimals, of what is not negative and below 10^15: coordinates. */
+/* Writes two decimals of a number from 0 to 10^15: coordinates. */
 void text_fixed(FILE *stream, double value);
 
-/* `1,234,567`; `417 ns`, `12.3 µs`, `4.56 ms`, `1,234 s`: three digits or more that matter. */
+/* `1,234,567`; `417 ns`, `12.3 µs`, `4.56 ms`, `1,234 s`: at least three significant digits. */
 #define TEXT_FIGURE_SIZE 40
 void text_count(char text[static TEXT_FIGURE_SIZE], uint64_t count);
 void text_time(char text[static TEXT_FIGURE_SIZE], uint64_t nanoseconds);

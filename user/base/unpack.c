@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #define PIECE_SIZE (64 * 1024)
-/* What decoders may take besides: the format lets the packer choose, and packers stay below. */
+/* Limits for the memory of decoders: the packer chooses it, and real ones stay below. */
 #define ZSTD_WINDOW_LOG_MAX 27
 #define XZ_MEMORY_MAX	    (192u << 20)
 

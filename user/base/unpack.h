@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unpack: what compressed parts of a file hold. The packed bytes are read piece by piece, and no
- * more comes out than the caller allows.
+ * unpack: unpacks compressed parts of a file. Reads the packed bytes piece by piece, and gives no
+ * more than the caller allows.
  */
 #ifndef BASE_UNPACK_H
 #define BASE_UNPACK_H
@@ -22,7 +22,7 @@ int unpack_zlib(struct packed packed, uint8_t *to, size_t size);
 int unpack_zstd(struct packed packed, uint8_t *to, size_t size);
 
 /*
- * Gives what an .xz file holds, malloc'ed. Errors: -ENOEXEC damaged; -EFBIG more than @limit;
+ * Gives the contents of an .xz file, malloc'ed. Errors: -ENOEXEC damaged; -EFBIG more than @limit;
  * -ENOMEM; read errors.
  */
 int unpack_xz(struct packed packed, size_t limit, uint8_t **ret, size_t *ret_n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * utf8: which bytes are UTF-8 (RFC 3629), those of a code point, and which code points must not get
- * anywhere as they are.
+ * utf8: recognizes UTF-8 (RFC 3629), converts code points, and identifies code points that must not
+ * be written as they are.
  */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
@@ -11,12 +11,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What stands for a byte that is none. */
+/* Replaces a byte that is not UTF-8. */
 #define UTF8_REPLACEMENT "\ufffd"
 
 /*
- * The length of the sequence that begins at @text, 1 to 4; 0 if none begins there. NUL counts as
- * one of length 1; nothing is read behind one.
+ * The length of the sequence that begins at @text, 1 to 4; 0 if none begins there. A NUL counts as
+ * a sequence of length 1; nothing after it is read.
  */
 static inline size_t utf8_length(const char *text)
 {
@@ -30,14 +30,14 @@ static inline size_t utf8_length(const char *text)
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	/* Longer than need be, surrogates, past the last code point. */
+	/* Overlong sequences, surrogates, past the last code point. */
 	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
 	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return n;
 }
 
-/* The code point of the sequence of @n bytes, which utf8_length() found. */
+/* The code point of the sequence of @n bytes, a length from utf8_length(). */
 static inline uint32_t utf8_code(const char *text, size_t n)
 {
 	uint32_t code = (unsigned char)text[0] & (n == 1 ? 0x7f : 0xff >> (n + 1));
@@ -48,8 +48,8 @@ static inline uint32_t utf8_code(const char *text, size_t n)
 }
 
 /*
- * Whether a terminal, a viewer or a reader of lines obeys the code point, in place of showing it:
- * C0 and C1 controls, separators of lines, marks and changes of writing direction.
+ * Whether a terminal, a viewer or a reader of lines obeys the code point instead of showing it: C0
+ * and C1 controls, separators of lines, marks and changes of writing direction.
  */
 static inline bool utf8_is_obeyed(uint32_t code)
 {
@@ -58,7 +58,7 @@ static inline bool utf8_is_obeyed(uint32_t code)
 	       (code >= 0x2066 && code < 0x206a);
 }
 
-/* How many bytes @text begins with that are UTF-8; its length if all are. */
+/* The number of UTF-8 bytes at the beginning of @text; its length if all are. */
 static inline size_t utf8_span(const char *text)
 {
 	size_t n = 0, length;

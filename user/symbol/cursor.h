@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cursor: reads bytes that somebody else made, in order, never past their end.
+ * cursor: reads untrusted bytes in order, never past their end.
  *
- * A read past the end gives 0 and marks the cursor as bad, which stays: callers may read a whole
- * record and look once. Numbers are in the host's byte order, as elf_file demands of the file.
+ * A read past the end gives 0 and marks the cursor as bad for good, so callers may read a whole
+ * record and check once. Numbers are in the host's byte order, which elf_file requires of the file.
  */
 #ifndef SYMBOL_CURSOR_H
 #define SYMBOL_CURSOR_H
@@ -25,7 +25,7 @@ static inline struct cursor cursor_make(const uint8_t *bytes, size_t n, uint64_t
 	return (struct cursor){bytes, bytes + n, bytes, offset, false};
 }
 
-/* Where it is in the section. */
+/* Its offset in the section. */
 static inline uint64_t cursor_offset(const struct cursor *cursor)
 {
 	return cursor->start_offset + (cursor->at - cursor->start);
@@ -92,7 +92,7 @@ static inline uint64_t cursor_u64(struct cursor *cursor)
 	return cursor_number(cursor, 8);
 }
 
-/* LEB128 (DWARF 5, 7.6); what lies above 64 bits is dropped. */
+/* LEB128 (DWARF 5, 7.6); drops bits above 64. */
 static inline uint64_t cursor_leb(struct cursor *cursor, bool is_signed)
 {
 	uint64_t number = 0;
@@ -127,7 +127,7 @@ static inline void cursor_skip_leb(struct cursor *cursor)
 		;
 }
 
-/* Behind the NUL of the text that begins here. */
+/* Skips the text that begins here, with its NUL. */
 static inline void cursor_skip_text(struct cursor *cursor)
 {
 	const uint8_t *stop = memchr(cursor->at, '\0', cursor_left(cursor));

@@ -17,7 +17,7 @@
 enum proof {
 	PROOF_ID,     /* the same build-id */
 	PROOF_LINK,   /* the same build-id if both have one, else the link's checksum */
-	PROOF_IF_ANY, /* the same build-id if both have one: the user said that it does */
+	PROOF_IF_ANY, /* the same build-id if both have one: the user vouches for it */
 };
 
 struct finder {
@@ -26,7 +26,7 @@ struct finder {
 	struct build_id id; /* of the mapped file */
 	struct debug_link link;
 	bool has_link;
-	enum debug_root roots[N_DEBUG_ROOTS]; /* folders to look under, the first first */
+	enum debug_root roots[N_DEBUG_ROOTS]; /* folders to search, in this order */
 	size_t n_roots;
 };
 
@@ -54,7 +54,7 @@ static bool is_complete(const struct finder *finder)
 	return finder->files->symbols && (finder->files->dwarf || !finder->search->want_dwarf);
 }
 
-/* Takes from @file what is still missing. Returns whether it has any of that. */
+/* Takes the missing parts from @file. Returns whether it has any. */
 static bool take(struct finder *finder, struct elf_file *file)
 {
 	struct debug_files *files = finder->files;
@@ -90,7 +90,7 @@ struct found {
 };
 #define FOUND_FETCHED ((struct found){DEBUG_OURS, "", ""})
 
-/* Opens @fd, which it takes, as the next of the opened files. */
+/* Takes over @fd and opens it as the next of the opened files. */
 static int open_next(struct debug_files *files, int fd, struct found found, struct debug_file **ret)
 {
 	struct debug_file *file = &files->opened[files->n_opened];
@@ -128,14 +128,14 @@ static bool is_proven(const struct finder *finder, const struct elf_file *file, 
 	switch (proof) {
 	case PROOF_IF_ANY: return true;
 	case PROOF_LINK:
-		/* While a recording goes on there is no time to read all of a file for its sum. */
+		/* A recording has no time to read a whole file for its checksum. */
 		return !finder->search->want_frames && debug_crc(file, &crc) == 0 &&
 		       crc == finder->link.crc;
 	default: return false;
 	}
 }
 
-/* Opens and checks @fd, which it takes, and keeps it if it has what is missing. */
+/* Takes over @fd, opens and checks it, and keeps it if it has missing parts. */
 static int consider(struct finder *finder, int fd, struct found found, enum proof proof)
 {
 	struct debug_file *file;
@@ -186,7 +186,7 @@ static void build_id_path(const struct build_id *id, char *path, size_t size)
 	snprintf(path, size, DEBUG_FOLDER "/.build-id/%.2s/%s.debug", text, text + 2);
 }
 
-/* How long the folder of @path is. */
+/* The length of the folder part of @path. */
 static int folder_length(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -299,7 +299,9 @@ static int find_files(struct finder *finder)
 	return r < 0 ? r : try_debuginfod(finder);
 }
 
-/* Takes @fd if it is the shared file that @link means. Returns whether it is, or -ENOMEM. */
+/*
+ * Takes over @fd if it is the shared file that @link refers to. Returns whether it is, or -ENOMEM.
+ */
 static int consider_alternate(struct finder *finder, int fd,
 			      const struct debug_alternate_link *link)
 {
@@ -329,7 +331,7 @@ static int try_alternate(struct finder *finder, enum debug_root root, const char
 	return fd < 0 ? 0 : consider_alternate(finder, fd, link);
 }
 
-/* Where the file that has the DWARF was found. */
+/* Where the file with the DWARF was found. */
 static struct found dwarf_place(const struct finder *finder)
 {
 	const struct debug_files *files = finder->files;
@@ -357,7 +359,7 @@ static int try_alternate_beside(struct finder *finder, enum debug_root root, con
 	return try_alternate(finder, root, path, link);
 }
 
-/* Tries the path that @link tells; a relative one begins where the file with the DWARF lies. */
+/* Tries the path in @link; a relative one begins at the folder of the file with the DWARF. */
 static int try_alternate_path(struct finder *finder, const struct debug_alternate_link *link)
 {
 	const struct found dwarf = dwarf_place(finder);
@@ -372,7 +374,7 @@ static int try_alternate_path(struct finder *finder, const struct debug_alternat
 	r = try_alternate_beside(finder, dwarf.root, dwarf.path, link);
 	if (r == 0)
 		r = try_alternate_beside(finder, dwarf.root, dwarf.real, link);
-	/* The name without links is that under our root, if the file can be seen from there. */
+	/* The name without links is relative to our root, if the file is visible from there. */
 	if (r == 0 && dwarf.root != DEBUG_OURS)
 		r = try_alternate_beside(finder, DEBUG_OURS, dwarf.real, link);
 	return r;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * debug_files: which files tell the names of a mapped file's code.
+ * debug_files: finds the files with the names of a mapped file's code.
  *
- * Distributions strip what they ship, and keep symbols and DWARF in files of their own. Whoever
- * made such a file said how to find it: by the build-id, or by a link with a checksum. Places are
- * tried in the order that is documented in bpfflame(1), under the root of the process first. A file
- * that does not belong to the mapped one is never taken.
+ * Distributions strip what they ship, and keep symbols and DWARF in separate files. These are found
+ * by the build-id, or by a link with a checksum. Places are tried in the order documented in
+ * bpfflame(1), first under the root of the process. A file that does not belong to the mapped one
+ * is never accepted.
  *
- * Whoever reads these files may not be who may open them: debug_opener.h.
+ * The process that reads these files may not be allowed to open them: see debug_opener.h.
  */
 #ifndef SYMBOL_DEBUG_FILES_H
 #define SYMBOL_DEBUG_FILES_H
@@ -22,7 +22,7 @@ struct debug_search {
 	bool want_frames; /* only a file that has .debug_frame */
 };
 
-/* One of the files that were opened. */
+/* One of the opened files. */
 struct debug_file {
 	int fd;		/* -1: @image */
 	uint8_t *image; /* MiniDebugInfo, unpacked */
@@ -37,25 +37,22 @@ struct debug_files {
 	struct elf_file *symbols; /* has .symtab; NULL: none found */
 	struct elf_file *dwarf;	  /* has .debug_info; NULL: none found, or none wanted */
 	struct elf_file *frames;  /* has .debug_frame; the same */
-	struct elf_file
-		*alternate; /* the file that @dwarf shares with others, made by dwz, or NULL */
+	struct elf_file *alternate; /* dwz's file that @dwarf shares with others, or NULL */
 	struct debug_file opened[MAX_DEBUG_FILES];
 	size_t n_opened;
-	bool is_held; /* one could not be read, because somebody holds a lease on it */
+	bool is_held; /* one could not be read: somebody holds a lease on it */
 };
 
 /*
- * Finds what there is. @search->file itself is among the results if it has what is wanted; it must
- * outlive *@ret, which must stay where it is, and which the caller frees with debug_files_done().
- * Errors: -ENOMEM.
+ * Finds the files. @search->file itself is a result if it has the wanted parts; it must outlive
+ * *@ret, which must not move. Free *@ret with debug_files_done(). Errors: -ENOMEM.
  */
 int debug_files_find(const struct debug_search *search, struct debug_files *ret);
 void debug_files_done(struct debug_files *files);
 
 /*
- * Opens the file that has the .debug_frame which was stripped from @file, by its build-id, @place
- * as in a search. Returns a descriptor, the caller's to close. Errors: -ENOENT there is none;
- * -ENOMEM.
+ * Opens the file with the .debug_frame stripped from @file, by its build-id; @place as in a search.
+ * Returns a descriptor for the caller to close. Errors: -ENOENT none; -ENOMEM.
  */
 int debug_files_open_frames(struct elf_file *file, const struct debug_place *place);
 

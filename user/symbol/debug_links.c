@@ -35,7 +35,7 @@ void build_id_text(const struct build_id *id, char text[static 2 * ELF_BUILD_ID_
 		snprintf(text + 2 * i, 3, "%02x", id->bytes[i]);
 }
 
-/* Reads all of section @name into @buffer. Errors: -ENODATA none; -ENOEXEC larger than @size. */
+/* Reads the whole section @name into @buffer. Errors: -ENODATA none; -ENOEXEC larger than @size. */
 static int read_section(struct elf_file *file, const char *name, uint8_t *buffer, size_t size,
 			size_t *ret_n)
 {
@@ -78,7 +78,7 @@ static uint64_t rest_of(struct cursor *cursor)
 	return cursor_left(cursor);
 }
 
-/* Takes a path and, behind it, a build-id, whose length @read_length tells. */
+/* Reads a path and then a build-id, with its length from @read_length. */
 static int take_alternate(struct cursor *cursor, uint64_t (*read_length)(struct cursor *),
 			  struct debug_alternate_link *ret)
 {
@@ -111,7 +111,7 @@ int debug_alternate_link_read(struct elf_file *file, struct debug_alternate_link
 	}
 	if (r != -ENODATA)
 		return r;
-	/* DWARF 5, 7.3.6: version, whether it is the shared file itself. */
+	/* DWARF 5, 7.3.6: version, and whether this is the shared file itself. */
 	r = read_section(file, ".debug_sup", bytes, sizeof bytes, &n);
 	if (r < 0)
 		return r;

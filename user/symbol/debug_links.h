@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * debug_links: what a file says of the files that belong to it.
- */
+/* debug_links: reads a file's references to its debug files. */
 #ifndef SYMBOL_DEBUG_LINKS_H
 #define SYMBOL_DEBUG_LINKS_H
 
@@ -29,7 +27,9 @@ struct debug_link {
 /* Errors: -ENODATA none; -ENOEXEC damaged, or a name with folders; read errors. */
 int debug_link_read(struct elf_file *file, struct debug_link *ret);
 
-/* .gnu_debugaltlink or .debug_sup: the path and the build-id of what dwz moved out of the file. */
+/*
+ * .gnu_debugaltlink or .debug_sup: the path and the build-id of the file with parts that dwz moved.
+ */
 struct debug_alternate_link {
 	char path[PATH_MAX];
 	struct build_id id;
@@ -39,7 +39,7 @@ struct debug_alternate_link {
 int debug_alternate_link_read(struct elf_file *file, struct debug_alternate_link *ret);
 
 /*
- * .gnu_debugdata, MiniDebugInfo: an ELF file, packed with xz, that has only symbols. Gives it
+ * .gnu_debugdata, MiniDebugInfo: an ELF file packed with xz that has only symbols. Gives it
  * unpacked, malloc'ed. Errors: -ENODATA none; -ENOEXEC damaged; -EFBIG; -ENOMEM; read errors.
  */
 int debug_data_unpack(struct elf_file *file, uint8_t **ret, size_t *ret_n);

@@ -9,9 +9,9 @@
 #include "base/foreign.h"
 
 /*
- * Whether the owner of @fd may say what the functions of the mapped file are called: root, our own
- * user, or who owns that file. Anybody can make a file of the same build-id and have a path lead to
- * it, in a root folder of their own or in ours.
+ * Whether the owner of @fd may name the mapped file's functions: root, our own user, or the owner
+ * of that file. Anybody can make a file with the same build-id and have a path lead to it, in their
+ * own root folder or in ours.
  */
 static bool is_trusted(const struct debug_places *places, int fd)
 {
@@ -34,7 +34,7 @@ static void real_path(int fd, char real[static PATH_MAX])
 	real[n > 0 ? n : 0] = '\0';
 }
 
-/* What lies below --symfs is trusted: the user said so. */
+/* Files below --symfs are trusted: the user chose them. */
 static int open_debug(void *context, enum debug_root root, const char *path,
 		      char real[static PATH_MAX])
 {

@@ -19,10 +19,10 @@
 
 #define ONE_LIMIT_NS (30 * NSEC_PER_SEC)
 #define ALL_LIMIT_NS (60 * NSEC_PER_SEC)
-/* Whether anybody still wants it, is looked at so often. */
+/* How often to check whether anybody still wants it. */
 #define LOOK_NS (50 * 1000000ULL)
 
-/* Where the client keeps what it has fetched: debuginfod-find(1). */
+/* The client's cache: debuginfod-find(1). */
 static int open_cached(const char *build_id)
 {
 	const struct {
@@ -44,7 +44,7 @@ static int open_cached(const char *build_id)
 		n = snprintf(path, sizeof path, "%s%s/%s/debuginfo", base, places[i].folder,
 			     build_id);
 		fd = (size_t)n < sizeof path ? foreign_open(FOREIGN_OUR_ROOT, path) : -ENAMETOOLONG;
-		/* An empty file says that no server has it. */
+		/* An empty file means that no server has it. */
 		if (fd >= 0 && lseek(fd, 0, SEEK_END) > 0)
 			return fd;
 		if (fd >= 0)
@@ -85,7 +85,7 @@ static bool is_ended(const struct debuginfod *debuginfod)
 	return debuginfod->is_ended && *debuginfod->is_ended;
 }
 
-/* Waits until @fd can be read. Errors: -ETIMEDOUT, -EINTR: nobody wants it any more. */
+/* Waits until @fd is readable. Errors: -ETIMEDOUT; -EINTR: nobody wants it any more. */
 static int wait_for(const struct debuginfod *debuginfod, int fd, uint64_t deadline_ns)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -101,7 +101,7 @@ static int wait_for(const struct debuginfod *debuginfod, int fd, uint64_t deadli
 	return -EINTR;
 }
 
-/* Reads until the writer has ended. Errors: those of wait_for(). */
+/* Reads until the writer ends. Errors: those of wait_for(). */
 static int read_all(const struct debuginfod *debuginfod, int fd, uint64_t deadline_ns, char *text,
 		    size_t size)
 {
@@ -125,7 +125,7 @@ static int read_all(const struct debuginfod *debuginfod, int fd, uint64_t deadli
 	return 0;
 }
 
-/* Waits for the end of the client, which is killed when it does not come in time. */
+/* Waits for the client to end, and kills it at the deadline. */
 static int finish(const struct debuginfod *debuginfod, pid_t pid, uint64_t deadline_ns)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0), status;
@@ -139,7 +139,7 @@ static int finish(const struct debuginfod *debuginfod, pid_t pid, uint64_t deadl
 	return r < 0 ? r : WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Asks the client for the path of the file. Errors: -ESRCH it has none; those of starting it. */
+/* Asks the client for the file's path. Errors: -ESRCH it has none; those of starting it. */
 static int ask(const struct debuginfod *debuginfod, const char *build_id, uint64_t deadline_ns,
 	       char *path, size_t size)
 {
@@ -155,7 +155,7 @@ static int ask(const struct debuginfod *debuginfod, const char *build_id, uint64
 		return r;
 	}
 	r = read_all(debuginfod, ends[0], deadline_ns, path, size);
-	/* One that says more than a path must not wait for us to read it. */
+	/* A client that writes more than a path must not wait for us to read it. */
 	close(ends[0]);
 	status = finish(debuginfod, pid, r < 0 ? 0 : deadline_ns);
 	return r < 0 ? r : status > 0 ? -ESRCH : status;
@@ -182,7 +182,7 @@ int debuginfod_open(struct debuginfod *debuginfod, const char *build_id)
 		return fd;
 	r = ask(debuginfod, build_id, start_ns + (left < limit ? left : limit), path, sizeof path);
 	debuginfod->spent_ns += monotonic_ns() - start_ns;
-	/* It is not there, it hangs, or there is no time left. */
+	/* It is not installed, it hangs, or there is no time left. */
 	if ((r < 0 && r != -ESRCH) || debuginfod->spent_ns >= ALL_LIMIT_NS)
 		debuginfod->is_off = true;
 	if (r == 0 && *path == '/')

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * demangle: libiberty behind a bound.
+ * demangle: runs libiberty within a limit.
  *
- * A C++ or Rust name of a few hundred bytes can stand for a text of any size, because parts refer
- * back to earlier parts. libiberty hands out the text piece by piece and can't be told to stop, so
- * the callback leaves by longjmp() once there is enough. Its callback entry points keep their
- * state on the stack; all that can leak is one identifier that Rust wrote in punycode. Its own
- * limit of recursion leaves C++ names of more than 1 KiB as they are.
+ * A C++ or Rust name of a few hundred bytes can mean a text of any size, since parts refer back to
+ * earlier parts. libiberty gives the text piece by piece and can't be stopped, so the callback
+ * leaves by longjmp() once there is enough. Its callback entry points keep their state on the
+ * stack; at most one identifier that Rust wrote in punycode leaks. Its own recursion limit leaves
+ * C++ names above 1 KiB as they are.
  */
 #include "symbol/demangle.h"
 
@@ -36,7 +36,7 @@ static void append(const char *piece, size_t n, void *opaque)
 	}
 }
 
-/* Ends a text that was cut, between two UTF-8 characters. Returns its length. */
+/* Ends a cut text between two UTF-8 characters. Returns its length. */
 static size_t cut(char *bytes, size_t n)
 {
 	while (n && ((unsigned char)bytes[n - 1] & 0xc0) == 0x80)
@@ -71,7 +71,7 @@ static size_t copy(const char *name, char *bytes)
 	return cut(bytes, DEMANGLED_MAX);
 }
 
-/* Fills @text with what @mangled means, or with as much as has room; or says it means nothing. */
+/* Fills @text with the meaning of @mangled, as far as it fits; false: it has none. */
 static bool translate(const char *mangled, struct text *text)
 {
 	const int options = DMGL_PARAMS | DMGL_ANSI;

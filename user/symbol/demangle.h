@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * demangle: C++ and Rust symbol names as people write them.
- */
+/* demangle: C++ and Rust symbol names as people write them. */
 #ifndef SYMBOL_DEMANGLE_H
 #define SYMBOL_DEMANGLE_H
 
@@ -11,23 +9,23 @@
 
 #include "base/strings.h"
 
-#define SYMBOL_NAME_MAX 16384 /* bytes of a mangled name that are looked at */
-#define DEMANGLED_MAX	4096  /* bytes of a readable name; a longer one ends in "…" */
+#define SYMBOL_NAME_MAX 16384 /* bytes of a mangled name to read */
+#define DEMANGLED_MAX	4096  /* bytes of a readable name; longer ones end in "…" */
 #define DEMANGLED_SIZE	(DEMANGLED_MAX + sizeof "…")
 
-/* From now on names stay as they are, or no more. */
+/* Turns demangling off (or on again). */
 void demangle_leave(bool leave);
 
 /*
- * Writes what @name means to @text, NUL-terminated, and returns its length. A name that is not
- * mangled, or not well, is copied. @name is never "trusted": time and memory are bounded.
+ * Writes the meaning of @name to @text, NUL-terminated, and returns its length. Copies a name that
+ * is not mangled, or not correctly. @name is untrusted: time and memory are bounded.
  */
 size_t demangle(const char *name, char text[static DEMANGLED_SIZE]);
 
-/* Interns what @name means. Errors: -ENOMEM, -E2BIG. */
+/* Interns the meaning of @name. Errors: -ENOMEM, -E2BIG. */
 int demangle_add(struct strings *strings, const char *name, uint32_t *ret_id);
 
-/* Says which of two names of the same code reads better: < 0 for @a, > 0 for @b. A total order. */
+/* Compares two names of the same code: < 0 if @a reads better, > 0 if @b does. A total order. */
 int symbol_name_compare(const char *a, const char *b);
 
 #endif

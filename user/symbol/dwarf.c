@@ -8,21 +8,21 @@
 #include "symbol/dwarf_constants.h"
 
 /*
- * Going through all of a file's debugging information takes about a nanosecond for each byte of
- * it. A few times that is beyond any need.
+ * Reading all debugging information of a file takes about a nanosecond per byte. A few times that
+ * is more than any search needs.
  */
 #define BUDGET_BASE (512ll << 20)
 #define BUDGET_MAX  (4ll << 30)
 #define HEAD_COST   64
 #define UNIT_COST   1024
 #define ENTRY_COST  512
-#define ABBREV_COST 8 /* for each byte */
+#define ABBREV_COST 8 /* per byte */
 #define LOAD_SHIFT  2 /* a byte that is only read: 1/4 */
-/* The most that a file's compressed sections may take: those of programs of some 100 MB. */
+/* The limit for a file's compressed sections: enough for programs of some 100 MB. */
 #define ROOM (512ull << 20)
 
 #define UNIT_MAX   (256ull << 20)
-#define MAX_UNITS  (1u << 22) /* a browser has some 100 000, dwz's included */
+#define MAX_UNITS  (1u << 22) /* a browser has some 100 000, with dwz's */
 #define ENTRY_VIEW 8192
 #define ROOT_VIEW  (256 * 1024)
 
@@ -34,7 +34,7 @@ static const char *const names[N_DWARF_SECTIONS] = {
 	[DWARF_LINE_STR] = "line_str",
 };
 
-/* Which section @header is, N_DWARF_SECTIONS for none of ours. */
+/* Which section @header is; N_DWARF_SECTIONS: none of ours. */
 static enum dwarf_section recognize(struct elf_file *file, const Elf64_Shdr *header,
 				    bool *ret_is_zdebug)
 {
@@ -96,7 +96,7 @@ int dwarf_open(struct dwarf **ret, struct elf_file *file, uint64_t lowest_code)
 
 	if (!dwarf)
 		return -ENOMEM;
-	/* Nothing lies at address 0 but the file's own header. */
+	/* Only the file's own header is at address 0. */
 	dwarf->lowest_code = lowest_code ? lowest_code : 1;
 	dwarf->room = ROOM;
 	r = open_sections(dwarf, file);
@@ -340,7 +340,7 @@ void dwarf_entry_read(struct cursor *cursor, const struct dwarf_abbrevs *abbrevs
 	ret->tag = abbrev->tag;
 	ret->has_children = abbrev->has_children;
 	memset(ret->values, 0, sizeof ret->values);
-	/* Those that nobody wants all end up in values[WANT_NONE]. */
+	/* Unwanted values all go to values[WANT_NONE]. */
 	for (size_t i = 0; i < abbrev->n; i++)
 		ret->values[attributes[i].wanted] =
 			dwarf_value_read(cursor, &attributes[i], abbrevs->encoding, unit);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dwarf: the debugging information of one file, read where it is needed.
+ * dwarf: the debugging information of one file, read on demand.
  *
- * .debug_info is a row of units (one per source file compiled, and dwz's shared ones), each a tree
- * of entries. Opening a file reads nothing of it. An index of where units begin costs one small
- * read each; a unit is read only when an address lies in it.
+ * .debug_info is a row of units (one per compiled source file, and dwz's shared ones), each a tree
+ * of entries. Opening a file reads none of it. An index of the units' starts costs one small read
+ * each; a unit is read only if an address is in it.
  *
- * Own code, for libdw would do but for two things. It maps the file, where a file that shrinks is
- * SIGBUS, or reads all debug sections into memory. And its authors advise against giving it
- * untrusted files in a privileged process, which is what a profiler of other people's programs
- * is. Here each read is checked, references lead nowhere but to entries that are read the same
- * way, and all work is charged to a budget that grows with the file's size.
+ * Why not libdw: it maps the file, and a file that shrinks would be SIGBUS, or it reads all debug
+ * sections into memory. And its authors advise against giving it untrusted files in a privileged
+ * process, which a profiler of other people's programs is. Here each read is checked, references
+ * lead only to entries that are read the same way, and all work is charged to a budget that grows
+ * with the file's size.
  *
  * DWARF 2 to 5, 32 and 64 bits. Not read: units in .dwo files, .debug_types.
  */
@@ -34,7 +34,7 @@ enum dwarf_section {
 	N_DWARF_SECTIONS,
 };
 
-/* One entry: its place, its kind and the values that are wanted. */
+/* One entry: its place, its kind and the wanted values. */
 struct dwarf_entry {
 	uint64_t offset; /* in .debug_info */
 	enum dwarf_role role;
@@ -54,34 +54,34 @@ struct dwarf_unit {
 
 struct dwarf {
 	struct section sections[N_DWARF_SECTIONS];
-	struct dwarf *alternate; /* dwz's file that several share, or NULL */
+	struct dwarf *alternate; /* the file that dwz made for several, or NULL */
 	uint64_t lowest_code;
-	int64_t budget;	 /* work that may still be done, in nanoseconds or so */
+	int64_t budget;	 /* remaining work, roughly in nanoseconds */
 	uint64_t room;	 /* bytes of sections that may still be unpacked */
-	uint64_t *units; /* where they begin */
+	uint64_t *units; /* their starts */
 	size_t n_units, units_capacity;
 	bool is_indexed;
 	struct dwarf_abbrevs abbrevs[DWARF_CACHED_ABBREVS];
 	struct dwarf_unit last_unit;
-	uint8_t *buffer; /* of the unit that was loaded last */
+	uint8_t *buffer; /* of the unit loaded last */
 	size_t buffer_capacity;
 };
 
-/* Says whether @file has debugging information. */
+/* Whether @file has debugging information. */
 bool dwarf_is_in(struct elf_file *file);
 
 /*
- * Opens @file's. Code of the file lies at @lowest_code and above: what is said of addresses below
- * stands for code that was not linked. @file must outlive *@ret, and so must its ->alternate, which
- * the caller may set. Errors: -ENODATA none; -ENOEXEC damaged; -ENOMEM; read errors.
+ * Opens the debugging information of @file. Code is at @lowest_code and above: entries for lower
+ * addresses belong to code that was not linked. @file must outlive *@ret, and so must ->alternate,
+ * which the caller may set. Errors: -ENODATA none; -ENOEXEC damaged; -ENOMEM; read errors.
  */
 int dwarf_open(struct dwarf **ret, struct elf_file *file, uint64_t lowest_code);
 void dwarf_free(struct dwarf *dwarf);
 
-/* What a step from entry to entry takes, besides its attributes. */
+/* The cost of a step from entry to entry, beside its attributes. */
 #define DWARF_STEP_COST 8
 
-/* Takes @work from the budget. Errors: -ENOEXEC when it is used up. */
+/* Takes @work off the budget. Errors: -ENOEXEC if it is used up. */
 static inline int dwarf_charge(struct dwarf *dwarf, uint64_t work)
 {
 	if (work > INT64_MAX ||
@@ -91,38 +91,39 @@ static inline int dwarf_charge(struct dwarf *dwarf, uint64_t work)
 }
 
 /*
- * Finds where units begin: ->units. What lies behind a damaged header, or millions of units, is not
- * found.
- * Errors: -ENOMEM, -ENOEXEC budget.
+ * Finds the starts of units: ->units. Units after a damaged header, or after millions of them, are
+ * not found. Errors: -ENOMEM, -ENOEXEC budget.
  */
 int dwarf_index(struct dwarf *dwarf);
 
 /* Reads the head and the root entry of the unit at @offset. Errors: -ENOEXEC damaged; others. */
 int dwarf_unit_read(struct dwarf *dwarf, uint64_t offset, struct dwarf_unit *ret);
 
-/* The unit that holds the entry at @offset; valid until the next call. Errors: as above. */
+/* The unit with the entry at @offset; valid until the next call. Errors: as above. */
 int dwarf_unit_of(struct dwarf *dwarf, uint64_t offset, const struct dwarf_unit **ret);
 
 /*
- * All entries of @unit, the root first. They stay valid until another unit is loaded.
- * Errors: -ENOEXEC; -EFBIG; read errors.
+ * All entries of @unit, the root first. They stay valid until another unit is loaded. Errors:
+ * -ENOEXEC; -EFBIG; read errors.
  */
 int dwarf_unit_load(struct dwarf *dwarf, const struct dwarf_unit *unit, struct cursor *ret);
 
-/* The shapes of @unit's entries; valid until others are asked for. Errors: as dwarf_abbrevs_read.
+/*
+ * The shapes of @unit's entries; valid until the next request. Errors: those of
+ * dwarf_abbrevs_read().
  */
 int dwarf_unit_abbrevs(struct dwarf *dwarf, const struct dwarf_unit *unit,
 		       const struct dwarf_abbrevs **ret);
 
-/* Reads the values of an entry whose code has been read. */
+/* Reads the values of an entry whose code is already read. */
 void dwarf_entry_read(struct cursor *cursor, const struct dwarf_abbrevs *abbrevs,
 		      const struct dwarf_abbrev *abbrev, uint64_t unit, struct dwarf_entry *ret);
 
-/* Reads the entry at @offset, which is in @unit. Errors: -ENOEXEC; -ENOMEM; read errors. */
+/* Reads the entry at @offset in @unit. Errors: -ENOEXEC; -ENOMEM; read errors. */
 int dwarf_entry_at(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
 		   struct dwarf_entry *ret);
 
-/* The address that @value means. Errors: -ENOEXEC, also when it is no address; others. */
+/* The address in @value. Errors: -ENOEXEC, also if it is not an address; others. */
 int dwarf_address(struct dwarf *dwarf, const struct dwarf_unit *unit, struct dwarf_value value,
 		  uint64_t *ret);
 
@@ -130,7 +131,7 @@ int dwarf_address(struct dwarf *dwarf, const struct dwarf_unit *unit, struct dwa
 int dwarf_indexed_address(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t index,
 			  uint64_t *ret);
 
-/* Copies the text that @value means, cut to @size - 1 bytes. Errors: -ENOEXEC: none; others. */
+/* Copies the text of @value, cut to @size - 1 bytes. Errors: -ENOEXEC: none; others. */
 int dwarf_text(struct dwarf *dwarf, const struct dwarf_unit *unit, struct dwarf_value value,
 	       char *buffer, size_t size);
 

@@ -7,19 +7,19 @@
 #include "base/array.h"
 #include "symbol/dwarf_constants.h"
 
-/* How the bytes of a value lie. */
+/* How a value is stored. */
 enum layout {
 	LAYOUT_FIXED,
 	LAYOUT_ULEB,
 	LAYOUT_SLEB,
 	LAYOUT_TEXT,
-	LAYOUT_BLOCK,	   /* its length before it, in .size bytes */
-	LAYOUT_BLOCK_ULEB, /* its length before it, as LEB128 */
+	LAYOUT_BLOCK,	   /* preceded by its length, in .size bytes */
+	LAYOUT_BLOCK_ULEB, /* preceded by its length, as LEB128 */
 	LAYOUT_CONSTANT,   /* in the abbreviation */
-	LAYOUT_INDIRECT,   /* its form before it */
+	LAYOUT_INDIRECT,   /* preceded by its form */
 };
 
-/* Compilers' tables have some KB; those of a whole program optimized as one, some 100. */
+/* Tables of compilers have some KB; those of a program optimized as a whole, some 100. */
 #define FIRST_VIEW (16 * 1024)
 #define LAST_VIEW  (1024 * 1024)
 
@@ -110,7 +110,7 @@ int dwarf_attribute_set_form(struct dwarf_attribute *attribute, uint64_t number,
 	attribute->layout = form.layout;
 	attribute->is_local = form.is_local;
 	attribute->size = form.size;
-	/* In DWARF 2 such references were as long as addresses. */
+	/* In DWARF 2 such references had the size of addresses. */
 	if (form.size == SIZE_ADDRESS || (number == DW_FORM_ref_addr && encoding.version <= 2))
 		attribute->size = encoding.address_size;
 	else if (form.size == SIZE_OFFSET)
@@ -220,7 +220,7 @@ static int abbrev_compare(const void *left, const void *right)
 	return a->code < b->code ? -1 : a->code > b->code;
 }
 
-/* Returns 1 when the table goes on behind what @cursor has. */
+/* Returns 1 if the table goes on past @cursor's bytes. */
 static int read_table(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t only)
 {
 	uint64_t code, last = 0;
@@ -290,7 +290,7 @@ void dwarf_abbrevs_done(struct dwarf_abbrevs *abbrevs)
 	*abbrevs = (struct dwarf_abbrevs){};
 }
 
-/* The attribute as it would be if its form stood in the abbreviation. */
+/* The attribute, as if the abbreviation had its form. */
 static bool resolve_indirect(struct cursor *cursor, const struct dwarf_attribute *attribute,
 			     struct dwarf_encoding encoding, struct dwarf_attribute *ret)
 {

@@ -2,10 +2,10 @@
 /*
  * dwarf_abbrev: the shapes of debugging information entries, and their values.
  *
- * An entry in .debug_info is a number and bare values; which attributes these are, and how they
- * are encoded, is told once for all entries of that number by a table in .debug_abbrev. Reading
- * that table, everything is decided that can be: the role an entry plays here, which attributes
- * are wanted, and how many bytes each value has. Most entries are only stepped over.
+ * An entry in .debug_info is a number and bare values. A table in .debug_abbrev says, once for all
+ * entries of that number, which attributes these are and how they are encoded. Reading that table
+ * decides as much as possible: the role of an entry, the wanted attributes, and the size of each
+ * value. Most entries are then only skipped.
  */
 #ifndef SYMBOL_DWARF_ABBREV_H
 #define SYMBOL_DWARF_ABBREV_H
@@ -13,7 +13,7 @@
 #include "symbol/cursor.h"
 #include "base/section.h"
 
-/* What an entry is to a search for functions. */
+/* The role of an entry in a search for functions. */
 enum dwarf_role {
 	ROLE_OTHER,
 	ROLE_FUNCTION,
@@ -23,9 +23,9 @@ enum dwarf_role {
 	ROLE_TYPE,	/* the same, but rarely holds code */
 };
 
-/* The attributes that are ever looked at. */
+/* The attributes in use. */
 enum dwarf_wanted {
-	WANT_NONE, /* the others */
+	WANT_NONE, /* all others */
 	WANT_SIBLING,
 	WANT_NAME,
 	WANT_LINKAGE_NAME,
@@ -45,19 +45,19 @@ enum dwarf_wanted {
 	N_WANTED,
 };
 
-/* What a value is. */
+/* The kind of a value. */
 enum dwarf_class {
-	CLASS_NONE, /* the attribute is not there, or of no use here */
+	CLASS_NONE, /* the attribute is missing, or useless here */
 	CLASS_ADDRESS,
 	CLASS_ADDRESS_INDEX, /* in .debug_addr */
 	CLASS_NUMBER,	     /* or an offset in another section */
 	CLASS_LIST_INDEX,    /* in .debug_rnglists */
 	CLASS_REFERENCE,     /* an entry, by its offset in .debug_info */
-	CLASS_REFERENCE_ALT, /* the same, in the file that several share */
+	CLASS_REFERENCE_ALT, /* the same in the shared file */
 	CLASS_TEXT,	     /* a string, by its offset in .debug_info or .debug_line itself */
 	CLASS_TEXT_STR,	     /* in .debug_str */
 	CLASS_TEXT_LINE,     /* in .debug_line_str */
-	CLASS_TEXT_ALT,	     /* in .debug_str of the file that several share */
+	CLASS_TEXT_ALT,	     /* in .debug_str of the shared file */
 	CLASS_TEXT_INDEX,    /* in .debug_str_offsets */
 };
 
@@ -66,7 +66,7 @@ struct dwarf_value {
 	uint64_t number;
 };
 
-/* What the encoding of values depends on besides their form: the unit they are in. */
+/* What the encoding of values depends on beside their form: properties of the unit. */
 struct dwarf_encoding {
 	uint16_t version;
 	uint8_t address_size, offset_size;
@@ -74,8 +74,8 @@ struct dwarf_encoding {
 
 struct dwarf_attribute {
 	uint8_t wanted, class, layout;
-	uint8_t size;  /* bytes, when that is fixed */
-	bool is_local; /* a reference counted from the unit's start */
+	uint8_t size;  /* bytes, if fixed */
+	bool is_local; /* a reference relative to the unit's start */
 	int64_t constant;
 };
 
@@ -98,8 +98,8 @@ struct dwarf_abbrevs {
 };
 
 /*
- * Reads the table at @offset; with @only, no further than the abbreviation of that code. *@ret_size
- * is how many bytes were looked at. Errors: -ENOEXEC damaged; those of section_view().
+ * Reads the table at @offset; with @only, up to the abbreviation with that code. *@ret_size is the
+ * number of bytes read. Errors: -ENOEXEC damaged; those of section_view().
  */
 int dwarf_abbrevs_read(struct dwarf_abbrevs *ret, struct section *section, uint64_t offset,
 		       struct dwarf_encoding encoding, uint64_t only, size_t *ret_size);
@@ -127,15 +127,15 @@ static inline const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_ab
 		       : NULL;
 }
 
-/* Decides how a value of @form is read. Errors: -ENOEXEC, unknown. */
+/* Decides how to read a value of @form. Errors: -ENOEXEC, unknown. */
 int dwarf_attribute_set_form(struct dwarf_attribute *attribute, uint64_t form,
 			     struct dwarf_encoding encoding);
 
-/* Reads one value. @unit is where the unit begins that it is in. */
+/* Reads one value. @unit: the start of its unit. */
 struct dwarf_value dwarf_value_read(struct cursor *cursor, const struct dwarf_attribute *attribute,
 				    struct dwarf_encoding encoding, uint64_t unit);
 
-/* Steps over the values of an entry. */
+/* Skips the values of an entry. */
 void dwarf_values_skip(struct cursor *cursor, const struct dwarf_abbrevs *abbrevs,
 		       const struct dwarf_abbrev *abbrev);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dwarf_constants: the numbers of DWARF that are read here, by their names in the standard
- * (DWARF Debugging Information Format Version 5, section 7) and in GNU's extensions to version 4.
+ * dwarf_constants: the numbers of DWARF in use here, by their names in the standard (DWARF
+ * Debugging Information Format Version 5, section 7) and in GNU's extensions to version 4.
  */
 #ifndef SYMBOL_DWARF_CONSTANTS_H
 #define SYMBOL_DWARF_CONSTANTS_H
@@ -99,7 +99,7 @@ enum {
 	DW_FORM_GNU_strp_alt = 0x1f21,
 };
 
-/* Languages whose functions have no scope but the file. */
+/* Languages whose functions have no scope except the file. */
 enum {
 	DW_LANG_C89 = 0x01,
 	DW_LANG_C = 0x02,

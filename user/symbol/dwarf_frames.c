@@ -13,9 +13,9 @@ struct work {
 	const struct lookups *lookups;
 	struct strings *strings;
 	struct dwarf_scopes scopes;
-	uint32_t *names, *call_files; /* of each scope */
+	uint32_t *names, *call_files; /* per scope */
 	bool *wanted;
-	struct dwarf_place *places; /* of each lookup */
+	struct dwarf_place *places; /* per lookup */
 };
 
 /* Marks the scopes whose names will be shown. */
@@ -43,7 +43,7 @@ static int add_frame(struct dwarf_frames *frames, struct dwarf_frame frame)
 	return r;
 }
 
-/* The frames of lookup @i: each function is where the one inside it is called. */
+/* Adds the frames of lookup @i: each function is at the place where its inner one is called. */
 static int add_frames(const struct work *work, size_t i, struct dwarf_frames *frames)
 {
 	uint32_t file = work->places[i].file, line = work->places[i].line;

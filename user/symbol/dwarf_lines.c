@@ -51,7 +51,7 @@ struct program {
 
 	struct row row, last;
 	bool has_last;
-	size_t next; /* lookup, in this sequence */
+	size_t next; /* the next lookup of this sequence */
 };
 
 static int add_named(struct table_of_names *table, struct dwarf_value name, uint64_t directory)
@@ -88,7 +88,7 @@ static int read_old_names(struct program *program, struct table_of_names *table,
 	return cursor->bad ? -ENOEXEC : 0;
 }
 
-/* A list of names that says itself how each is written: DWARF 5, 6.2.4.1. */
+/* A list of names that describes their encoding itself: DWARF 5, 6.2.4.1. */
 static int read_new_names(struct program *program, struct table_of_names *table)
 {
 	struct cursor *cursor = &program->cursor;
@@ -102,7 +102,7 @@ static int read_new_names(struct program *program, struct table_of_names *table)
 		r = dwarf_attribute_set_form(&formats[i], cursor_uleb(cursor), program->encoding);
 	}
 	n = cursor_uleb(cursor);
-	/* An entry of no bytes would be any number of entries. */
+	/* Entries of no bytes could be any number. */
 	if (r < 0 || n > cursor_left(cursor))
 		return -ENOEXEC;
 	for (uint64_t k = 0; k < n && r == 0; k++) {
@@ -134,7 +134,7 @@ static int read_names(struct program *program)
 		r = read_new_names(program, &program->directories);
 		return r < 0 ? r : read_new_names(program, &program->files);
 	}
-	/* Numbers begin with 1; 0 is where the compiler ran, and no file. */
+	/* Numbers begin at 1; 0 is the compiler's folder, and no file. */
 	r = add_named(&program->directories, program->unit.root.values[WANT_COMP_DIR], 0);
 	if (r == 0)
 		r = add_named(&program->files, (struct dwarf_value){}, 0);
@@ -143,7 +143,7 @@ static int read_names(struct program *program)
 	return r < 0 ? r : read_old_names(program, &program->files, true);
 }
 
-/* What comes before the opcodes: DWARF 5, 6.2.4. */
+/* The head, before the opcodes: DWARF 5, 6.2.4. */
 static int read_head(struct program *program)
 {
 	struct cursor *cursor = &program->cursor;
@@ -175,7 +175,7 @@ static int read_head(struct program *program)
 	return read_names(program);
 }
 
-/* Loads the program of the unit and reads its head. */
+/* Loads the unit's program and reads its head. */
 static int load(struct program *program)
 {
 	struct section *section = &program->dwarf->sections[DWARF_LINE];
@@ -208,7 +208,7 @@ static int load(struct program *program)
 	return read_head(program);
 }
 
-/* A directory's or file's name, "" when it can't be read. */
+/* A directory's or file's name; "" if unreadable. */
 static void get_name(struct program *program, const struct table_of_names *table, uint64_t number,
 		     char *text, size_t size)
 {
@@ -295,7 +295,7 @@ static int give(struct program *program, uint64_t end)
 	return dwarf_charge(program->dwarf, ADDRESS_COST * (program->next - first));
 }
 
-/* The program has made a row; @is_end: it only says where the last one's code ends. */
+/* The program has made a row; @is_end: it only ends the previous one's code. */
 static int add_row(struct program *program, bool is_end)
 {
 	const struct row *row = &program->row;

@@ -2,9 +2,9 @@
 /*
  * dwarf_lines: the source line of each address, from the line number programs.
  *
- * A unit's table of lines is stored as a program that makes it row by row. It is run once for each
- * unit that holds addresses, and no table is made: two rows in turn span a stretch of code, which
- * is held against the sorted addresses as they go by.
+ * A unit stores its table of lines as a program that makes it row by row. The program runs once for
+ * each unit with addresses, and no table is made: two consecutive rows span a piece of code, which
+ * is compared with the sorted addresses.
  */
 #ifndef SYMBOL_DWARF_LINES_H
 #define SYMBOL_DWARF_LINES_H
@@ -12,16 +12,15 @@
 #include "base/strings.h"
 #include "symbol/dwarf_scopes.h"
 
-/* The path as the compiler was told it, made absolute where DWARF tells how; 0: unknown. */
+/* The path as given to the compiler, made absolute if DWARF has the folder; 0: unknown. */
 struct dwarf_place {
 	uint32_t file, line;
 };
 
 /*
- * Sets @places[lookup] for those @lookups of @scopes' units that a line is known of, and
- * @call_files[scope] to the name of the file where it is inlined. The others are set to 0.
- * *@ret_damaged is set when a program is damaged; what it says before that is kept.
- * Errors: -ENOMEM, -E2BIG.
+ * Sets @places[lookup] for those @lookups of @scopes' units with a known line, and
+ * @call_files[scope] to the file's name where it is inlined; others are set to 0. *@ret_damaged is
+ * set if a program is damaged; its results before that are kept. Errors: -ENOMEM, -E2BIG.
  */
 int dwarf_lines_find(struct dwarf *dwarf, const struct lookups *lookups,
 		     const struct dwarf_scopes *scopes, struct strings *strings,

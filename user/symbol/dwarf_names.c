@@ -8,18 +8,18 @@
 #include "symbol/demangle.h"
 #include "symbol/dwarf_constants.h"
 
-/* References from an entry to its name's home; compilers need three. */
+/* References from an entry to its name; compilers need three. */
 #define MAX_HOPS 16
-/* Namespaces and types inside each other that are told. */
+/* Nested namespaces and types to show. */
 #define MAX_LEVELS 64
-#define NAME_COST  50 /* for each byte of a mangled name */
+#define NAME_COST  50 /* per byte of a mangled name */
 
 /* The name of one entry. */
 struct name {
 	struct dwarf *dwarf;
 	uint64_t entry;
 	struct dwarf *home_dwarf;
-	uint64_t home; /* the entry whose surroundings belong before @text; 0: none do */
+	uint64_t home; /* the entry whose surroundings precede @text; 0: none do */
 	uint32_t text;
 };
 
@@ -38,12 +38,12 @@ struct tour {
 	struct dwarf_unit unit;
 	const struct dwarf_abbrevs *abbrevs;
 	struct cursor cursor;
-	struct name **names; /* by home, ascending; those that are left */
+	struct name **names; /* by home, ascending; the remaining ones */
 	size_t n_names;
 	struct level {
 		enum dwarf_role role;
 		uint64_t entry;
-	} levels[MAX_LEVELS]; /* around the present entry; the first is the root */
+	} levels[MAX_LEVELS]; /* around the current entry; the first is the root */
 	size_t level, skipping;
 };
 
@@ -78,7 +78,7 @@ static bool has_namespaces(const struct dwarf_unit *unit)
 	}
 }
 
-/* Where an entry's name is told further. Returns false at the end. */
+/* The next entry that has part of the name. Returns false at the end. */
 static bool next_hop(struct dwarf **dwarf, const struct dwarf_entry *entry, uint64_t *ret_offset)
 {
 	struct dwarf_value value = entry->values[WANT_ORIGIN];
@@ -157,8 +157,8 @@ static int find_name(struct namer *namer, struct dwarf *dwarf, uint64_t entry, u
 }
 
 /*
- * Writes what the namespace, type or function at @offset is called to @text. Returns whether that
- * tells what is around it, too.
+ * Writes the name of the namespace, type or function at @offset to @text. Returns whether it
+ * includes its surroundings.
  */
 static bool name_level(struct tour *tour, uint64_t offset, char text[static DEMANGLED_SIZE])
 {
@@ -178,14 +178,14 @@ static bool name_level(struct tour *tour, uint64_t offset, char text[static DEMA
 			    0 &&
 		    entry.role == ROLE_NAMESPACE)
 			strcpy(text, "(anonymous namespace)");
-		/* What is said of it may be split, within the unit. */
+		/* Its attributes may be split, within the unit. */
 		if (!next_hop(&dwarf, &entry, &offset) || dwarf != tour->dwarf)
 			break;
 	}
 	return false;
 }
 
-/* Says whether the names of what is inside level @i tell that level. */
+/* Whether the names inside level @i already include that level. */
 static bool is_told(const struct tour *tour, size_t i)
 {
 	enum dwarf_role role = tour->levels[i].role;
@@ -196,7 +196,7 @@ static bool is_told(const struct tour *tour, size_t i)
 	return role == ROLE_NAMESPACE || role == ROLE_TYPE;
 }
 
-/* Puts the names of what is around it before that of @name. */
+/* Puts the names of its surroundings before that of @name. */
 static int qualify(struct tour *tour, struct name *name)
 {
 	struct strings *strings = tour->namer->strings;
@@ -208,7 +208,7 @@ static int qualify(struct tour *tour, struct name *name)
 	for (size_t i = 0; i <= tour->level && n + sizeof level < size; i++) {
 		if (!is_told(tour, i))
 			continue;
-		/* Of types without a name, those that can be called are mostly closures. */
+		/* Unnamed types with a call operator are mostly closures. */
 		strcpy(level, strcmp(own, "operator()") == 0 ? "{lambda}" : "{unnamed}");
 		if (name_level(tour, tour->levels[i].entry, level))
 			n = 0;
@@ -220,7 +220,7 @@ static int qualify(struct tour *tour, struct name *name)
 	return strings_add(strings, text, &name->text);
 }
 
-/* Qualifies the names whose home is at @offset; those of homes before it are of no entry. */
+/* Qualifies the names whose home is at @offset; earlier homes are not entries. */
 static int arrive(struct tour *tour, uint64_t offset)
 {
 	while (tour->n_names && tour->names[0]->home <= offset) {
@@ -234,7 +234,7 @@ static int arrive(struct tour *tour, uint64_t offset)
 	return 0;
 }
 
-/* Goes into the children of @entry, or past them when no home lies there. */
+/* Goes into the children of @entry, or past them if no home is among them. */
 static void go_on(struct tour *tour, const struct dwarf_entry *entry)
 {
 	const struct dwarf_value *sibling = &entry->values[WANT_SIBLING];
@@ -282,7 +282,7 @@ static int take_step(struct tour *tour)
 	return 0;
 }
 
-/* Qualifies names whose homes lie in one unit, ascending. Errors: -ENOMEM, -E2BIG; others. */
+/* Qualifies names whose homes are in one unit, ascending. Errors: -ENOMEM, -E2BIG; others. */
 static int visit_unit(struct tour *tour)
 {
 	const struct dwarf_unit *unit;
@@ -308,7 +308,7 @@ static int home_compare(const void *left, const void *right)
 	return a->home < b->home ? -1 : a->home > b->home;
 }
 
-/* The number of the first of @names, sorted, that lie in one unit with the very first. */
+/* The number of the first @names, sorted, that are in one unit with the very first. */
 static size_t count_together(struct name **names, size_t n)
 {
 	const struct dwarf_unit *unit;

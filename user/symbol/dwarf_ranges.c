@@ -21,7 +21,7 @@ static bool one_range(struct dwarf_ranges *ranges, const struct dwarf_entry *ent
 	return true;
 }
 
-/* A list named by its number, as DW_FORM_rnglistx has it: DWARF 5, 7.28. */
+/* Finds a list by its number, as for DW_FORM_rnglistx: DWARF 5, 7.28. */
 static bool find_list(struct dwarf_ranges *ranges, uint64_t index)
 {
 	const struct dwarf_value *base = &ranges->unit->root.values[WANT_RNGLISTS_BASE];
@@ -104,7 +104,7 @@ static int indexed(struct dwarf_ranges *ranges, struct cursor *cursor, uint64_t 
 	return dwarf_indexed_address(ranges->dwarf, ranges->unit, cursor_uleb(cursor), ret);
 }
 
-/* One item of a new list (DWARF 5, 7.25): 1 for a range, 0 for the end, 2 for a new base. */
+/* Reads an item of a new list (DWARF 5, 7.25): 1 for a range, 0 for the end, 2 for a new base. */
 static int read_item(struct dwarf_ranges *ranges, struct cursor *cursor, uint64_t *low,
 		     uint64_t *high)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dwarf_ranges: the code that an entry stands for, range by range.
+ * dwarf_ranges: iterates over the code of an entry, range by range.
  *
  * An entry has one range (DW_AT_low_pc, DW_AT_high_pc) or a list of them (DW_AT_ranges) in
  * .debug_ranges or, from DWARF 5 on, in .debug_rnglists.
@@ -19,13 +19,13 @@ struct dwarf_ranges {
 	uint64_t base;
 };
 
-/* The ranges of @entry, none when it has none or says nothing that can be read. */
+/* The ranges of @entry; none if it has none or they are unreadable. */
 struct dwarf_ranges dwarf_ranges_of(struct dwarf *dwarf, const struct dwarf_unit *unit,
 				    const struct dwarf_entry *entry);
 
 /*
- * Gives the next range of code that was linked, in the list's order: 1, or 0 at the end.
- * Errors: -ENOEXEC damaged, or budget; those of section_view().
+ * Gives the next range of linked code, in the list's order: 1, or 0 at the end. Errors: -ENOEXEC
+ * damaged, or budget; those of section_view().
  */
 int dwarf_ranges_next(struct dwarf_ranges *ranges, uint64_t *ret_low, uint64_t *ret_high);
 

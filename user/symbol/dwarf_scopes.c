@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "symbol/dwarf_ranges.h"
 
-/* Levels of entries inside each other; compilers stay below 100. */
+/* Nesting of entries; compilers stay below 100. */
 #define MAX_LEVELS 512
 /* Functions inlined into each other. */
 #define MAX_DEPTH    200
@@ -19,19 +19,19 @@ struct walk {
 	struct dwarf_scopes *scopes;
 	const struct dwarf_unit *unit;
 	uint32_t unit_number;
-	uint32_t *claims; /* lookups that the unit says are its */
+	uint32_t *claims; /* lookups within the unit's ranges */
 	size_t n_claims;
-	uint64_t *claimed_at; /* of each lookup: the end of the unit that did so last */
+	uint64_t *claimed_at; /* by lookup: the end of the unit that claimed it last */
 
 	const struct dwarf_abbrevs *abbrevs;
 	struct cursor cursor;
-	bool everywhere;	     /* look for functions in functions and types too */
+	bool everywhere;	     /* also look for functions in functions and types */
 	uint32_t levels[MAX_LEVELS]; /* the scope on each level */
 	size_t level;
-	size_t skipping; /* levels below the first one that is of no interest */
+	size_t skipping; /* levels below the first irrelevant one */
 };
 
-/* Says whether the scope that is @depth deep may take lookup @i. */
+/* Whether a scope at @depth may take lookup @i. */
 static bool takes(const struct walk *walk, size_t i, uint16_t depth)
 {
 	const struct dwarf_scopes *scopes = walk->scopes;
@@ -75,7 +75,7 @@ static bool has_ranges(const struct dwarf_entry *entry)
 	       entry->values[WANT_HIGH_PC].class != CLASS_NONE;
 }
 
-/* Whose name a scope has: an inlined one's is that of what was inlined. */
+/* Sets the entry that has the scope's name: an inlined scope's is the function inlined. */
 static void set_name_entry(struct dwarf_scope *scope, const struct dwarf_entry *entry)
 {
 	const struct dwarf_value *origin = &entry->values[WANT_ORIGIN];
@@ -87,7 +87,7 @@ static void set_name_entry(struct dwarf_scope *scope, const struct dwarf_entry *
 	}
 }
 
-/* Makes a scope of @entry. *@ret_scope is 0 when no address lies in it. */
+/* Makes a scope of @entry. *@ret_scope is 0 if no address is in it. */
 static int add_scope(struct walk *walk, const struct dwarf_entry *entry, uint32_t parent,
 		     uint32_t *ret_scope)
 {
@@ -126,7 +126,7 @@ static void enter(struct walk *walk, uint32_t scope)
 		walk->skipping = 1;
 }
 
-/* Steps over the children of an entry, whose values have been read. */
+/* Skips the children of an entry whose values are read. */
 static void step_over(struct walk *walk, struct dwarf_value sibling)
 {
 	struct cursor *cursor = &walk->cursor;
@@ -139,7 +139,7 @@ static void step_over(struct walk *walk, struct dwarf_value sibling)
 		walk->skipping++;
 }
 
-/* An entry of which nothing is wanted but where it ends. */
+/* Skips an entry of which only the end matters. */
 static void pass(struct walk *walk, const struct dwarf_abbrev *abbrev)
 {
 	struct dwarf_value sibling = {CLASS_NONE, 0};
@@ -258,7 +258,7 @@ static int walk_unit(struct walk *walk, bool everywhere)
 	return r < 0 ? r : 0;
 }
 
-/* Lists the lookups that lie in the unit and have no scope yet. */
+/* Lists the lookups in the unit that have no scope yet. */
 static int claim(struct walk *walk)
 {
 	struct dwarf_ranges ranges = dwarf_ranges_of(walk->dwarf, walk->unit, &walk->unit->root);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * elf_entry: names the functions at which threads begin, which stripped files keep no symbol of:
- * the file's entry point is `_start`, and the code behind the system call that makes a thread is
- * libc's `clone3` or `clone`. So every stack has a root that says what it is.
+ * elf_entry: names the functions where threads begin, for which stripped files have no symbol: the
+ * file's entry point is `_start`, and the code after the system call that makes a thread is libc's
+ * `clone3` or `clone`. So every stack has a meaningful root.
  */
 #include <errno.h>
 #include <string.h>

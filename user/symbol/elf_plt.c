@@ -2,10 +2,10 @@
 /*
  * elf_plt: names the stubs through which a file calls functions of other files.
  *
- * Stubs have no symbols, but lie in the order of their relocations in .rela.plt, each of the same
- * size, behind a header: .plt.sec (x86 with IBT) has none. Where the sizes don't add up, nothing
- * is named. x86 linkers leave that order for functions chosen at load time (IFUNC), so there the
- * stub's jump must agree. 64-bit x86 and Arm only: the others' stubs are laid out differently.
+ * Stubs have no symbols, but are in the order of their relocations in .rela.plt, all of one size,
+ * after a header; .plt.sec (x86 with IBT) has no header. If the sizes don't add up, nothing is
+ * named. x86 linkers deviate from that order for functions chosen at load time (IFUNC), so there
+ * the stub's jump must agree. 64-bit x86 and Arm only: other stubs have other layouts.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static bool find_stubs(struct elf_file *file, struct stubs *ret)
 	return true;
 }
 
-/* Says whether x86 stub @index jumps through the pointer at @slot: `jmp *disp32(%rip)`. */
+/* Whether x86 stub @index jumps through the pointer at @slot: `jmp *disp32(%rip)`. */
 static bool jumps_through(const struct elf_file *file, const struct stubs *stubs, uint64_t index,
 			  uint64_t slot)
 {

@@ -11,9 +11,9 @@
 
 #define MAX_STARTS (1u << 22)
 
-/* An entry of the table; both relative to its own beginning. */
+/* An entry of the table; both relative to the entry itself. */
 struct elf_start {
-	int32_t start, frame; /* of the function, of what describes its frame */
+	int32_t start, frame; /* of the function, and of its frame description */
 };
 
 struct table_head {
@@ -22,8 +22,7 @@ struct table_head {
 	uint32_t n;
 };
 
-/* What describes a frame, if it has the usual form: pointers of four bytes, relative to their
- * place. */
+/* A frame description in the usual form: pointers of four bytes, relative to themselves. */
 struct frame_head {
 	uint32_t length, cie;
 	int32_t start;
@@ -73,7 +72,7 @@ static uint64_t start_of(const struct elf_starts *starts, size_t i)
 	return starts->base + starts->items[i].start;
 }
 
-/* Whether the function of @item reaches as far as @address. */
+/* Whether the function of @item extends to @address. */
 static bool holds(const struct elf_starts *starts, const struct elf_file *file, size_t i,
 		  uint64_t address)
 {

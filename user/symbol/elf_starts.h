@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * elf_starts: where functions begin that no symbol names, after the search table that linkers put
- * beside the call frame information: .eh_frame_hdr (Linux Standard Base 5.0, Core, 10.6.2).
+ * elf_starts: finds the starts of functions without symbols, by the search table that linkers add
+ * to the call frame information: .eh_frame_hdr (Linux Standard Base 5.0, Core, 10.6.2).
  */
 #ifndef SYMBOL_ELF_STARTS_H
 #define SYMBOL_ELF_STARTS_H
@@ -9,16 +9,16 @@
 #include "base/elf_file.h"
 
 struct elf_starts {
-	struct elf_start *items; /* as in the file: ascending, if that is sound */
+	struct elf_start *items; /* as in the file: ascending, if it is sound */
 	size_t n;
-	uint64_t base; /* what the items are relative to: a virtual address */
+	uint64_t base; /* the virtual address that items are relative to */
 };
 
-/* Reads the table of @file. Errors: -ENOENT it has none of the usual form; -ENOMEM; read errors. */
+/* Reads the table of @file. Errors: -ENOENT none in the usual form; -ENOMEM; read errors. */
 int elf_starts_open(struct elf_starts *ret, const struct elf_file *file);
 void elf_starts_done(struct elf_starts *starts);
 
-/* Finds the beginning of the function that holds virtual address @address. */
+/* Finds the start of the function that contains virtual address @address. */
 bool elf_starts_find(const struct elf_starts *starts, const struct elf_file *file, uint64_t address,
 		     uint64_t *ret_start);
 

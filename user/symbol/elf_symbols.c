@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * elf_symbols: one pass over the symbols, in any order, against the few addresses that were seen.
+ * elf_symbols: compares all symbols, in any order, with the few requested addresses.
  *
- * For each address two candidates are kept: the best symbol that covers it, and the nearest one
- * at or before it. The latter is put only at the first address it could name and handed on to the
- * right afterwards. Candidates are symbol table entries; names are read for those that win, or
- * that are equal in all else.
+ * Each address has two candidates: the best symbol that covers it, and the nearest one at or before
+ * it. The latter is stored only at the first address it could name, and passed on to the right
+ * afterwards. Candidates are symbol table entries; names are read for winners, and for those that
+ * are equal in all else.
  */
 #include "symbol/elf_symbols.h"
 
@@ -17,7 +17,7 @@
 
 #define MAX_SYMBOLS   (1 << 25)
 #define CHUNK_SYMBOLS 4096
-/* How much work overlapping symbols may cause, in compared candidates: beyond any sane file's. */
+/* A limit of compared candidates for overlapping symbols: more than any sane file needs. */
 #define BUDGET	     (1 << 24)
 #define ADDRESS_COST 256
 #define NAME_COST    16
@@ -32,7 +32,7 @@ struct candidate {
 	struct elf_file *file;
 	uint64_t value, end; /* end == value: the symbol has no size */
 	uint32_t name;	     /* in the string table */
-	uint32_t strings;    /* section of the string table; 0: no candidate */
+	uint32_t strings;    /* section of the string table; 0: not a candidate */
 	bool is_function;
 	enum binding binding;
 };
@@ -55,7 +55,7 @@ static enum binding binding_of(const Elf64_Sym *symbol)
 	}
 }
 
-/* Says whether @symbol stands for code: a function, or a label in a section of code. */
+/* Whether @symbol is code: a function, or a label in a section of code. */
 static bool is_code(const struct elf_file *file, const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_TYPE(symbol->st_info)) {
@@ -75,7 +75,7 @@ static int read_name(struct resolver *resolver, const struct candidate *candidat
 			       SYMBOL_NAME_MAX + 1);
 }
 
-/* Names that tools give to places, not programmers to functions: `$x`, `.L12`. */
+/* Matches names that tools give to places: `$x`, `.L12`. */
 static bool is_place(struct resolver *resolver, const struct candidate *candidate)
 {
 	if (candidate->is_function || candidate->binding != BINDING_LOCAL)
@@ -85,8 +85,8 @@ static bool is_place(struct resolver *resolver, const struct candidate *candidat
 }
 
 /*
- * Of two candidates of one range: says whether @a has the better name. Tables don't compete:
- * .symtab, which comes first, mostly holds .dynsym's names as well.
+ * Of two candidates with one range, whether @a has the better name. Tables don't compete: .symtab,
+ * which comes first, mostly also holds .dynsym's names.
  */
 static bool has_better_name(struct resolver *resolver, const struct candidate *a,
 			    const struct candidate *b)
@@ -176,7 +176,7 @@ static void widen(const Elf32_Sym *from, Elf64_Sym *to, size_t n)
 		};
 }
 
-/* Reads @n symbols from number @index on; the caller has checked that the table has them. */
+/* Reads @n symbols from number @index on; the caller has checked the bounds. */
 static int read_symbols(const struct elf_file *file, const Elf64_Shdr *table, uint64_t index,
 			size_t n, Elf64_Sym *symbols, Elf32_Sym *narrow)
 {
@@ -192,7 +192,7 @@ static int read_symbols(const struct elf_file *file, const Elf64_Shdr *table, ui
 	return r;
 }
 
-/* The number of symbols of @table. Errors: -ENOEXEC when it is not a table of symbols. */
+/* The number of symbols of @table. Errors: -ENOEXEC if it is not a symbol table. */
 static int64_t count_symbols(const struct elf_file *file, const Elf64_Shdr *table)
 {
 	uint64_t size = file->is_32 ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
@@ -256,7 +256,7 @@ static int offer_tables(struct resolver *resolver, struct elf_file *const *files
 	return r;
 }
 
-/* Says whether @candidate, the nearest symbol before @address, goes on up to it. */
+/* Whether @candidate, the nearest symbol before @address, extends to it. */
 static bool reaches(struct resolver *resolver, const struct candidate *candidate, uint64_t address)
 {
 	const Elf64_Shdr *section;
@@ -270,7 +270,7 @@ static bool reaches(struct resolver *resolver, const struct candidate *candidate
 	return section && candidate->value >= section->sh_addr;
 }
 
-/* A symbol's name without its version (`memcpy@@GLIBC_2.14`), interned. 0 when it has none. */
+/* Interns a symbol's name without its version (`memcpy@@GLIBC_2.14`). 0 if it has none. */
 static int add_name(struct resolver *resolver, const struct candidate *candidate,
 		    struct strings *strings, uint32_t *ret_id)
 {

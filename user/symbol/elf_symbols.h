@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * elf_symbols: names virtual addresses after the symbol tables of an ELF file, and of those that
- * hold what was stripped from it.
- */
+/* elf_symbols: names virtual addresses by the symbol tables of an ELF file and its debug files. */
 #ifndef SYMBOL_ELF_SYMBOLS_H
 #define SYMBOL_ELF_SYMBOLS_H
 
@@ -11,24 +8,24 @@
 #include "symbol/lookups.h"
 
 /*
- * Sets the names of those @lookups that .symtab or .dynsym of @files tells; the others stay as they
- * are. The files are a mapped file and what belongs to it, the best first.
+ * Sets the names of those @lookups that .symtab or .dynsym of @files has; leaves the others. The
+ * files are a mapped file and its debug files, the best first.
  *
  * A symbol with a size names exactly its range; one without names what follows in its section, up
- * to the next symbol. Functions go before labels, inner ranges before outer, and of several names
- * of one range, global before weak before local, then symbol_name_compare().
+ * to the next symbol. Functions win over labels, and inner ranges over outer ones; of several names
+ * for one range, global wins over weak over local, then symbol_name_compare() decides.
  *
- * Errors: -ENOMEM; -ENOEXEC and read errors when a table is damaged, and then nothing is named.
+ * Errors: -ENOMEM; -ENOEXEC and read errors if a table is damaged; nothing is named then.
  */
 int elf_symbols_resolve(struct elf_file *const *files, size_t n_files, struct lookups *lookups,
 			struct strings *strings);
 
-/* Names the @lookups that lie in the procedure linkage table and have no name: `read@plt`. */
+/* Names the @lookups in the procedure linkage table that have no name: `read@plt`. */
 int elf_plt_resolve(struct elf_file *file, struct lookups *lookups, struct strings *strings);
 
 /*
- * Names those @lookups without a name that lie where threads begin: `_start` at the file's entry
- * point, `clone3` and `clone` behind that system call.
+ * Names those unnamed @lookups where threads begin: `_start` at the file's entry point, `clone3`
+ * and `clone` after that system call.
  */
 int elf_entry_resolve(struct elf_file *file, struct lookups *lookups, struct strings *strings);
 

@@ -34,7 +34,7 @@ static uint64_t lowest_code(const struct elf_file *file)
 	return lowest == UINT64_MAX ? 0 : lowest;
 }
 
-/* Names after symbols; a damaged file beside the mapped one does not spoil that one's own. */
+/* Names by symbols; a damaged debug file does not spoil the mapped file's own symbols. */
 static int find_symbols(struct elf_file *mapped, struct elf_file *symbols, struct lookups *lookups,
 			struct strings *strings, bool *damaged)
 {
@@ -68,7 +68,7 @@ static int find_frames(struct elf_file *mapped, const struct debug_files *files,
 	if (r == 0 && files->alternate) {
 		r = dwarf_open(&alternate, files->alternate, 0);
 		dwarf->alternate = alternate;
-		/* Without it, only names are missing. */
+		/* Only names are missing without it. */
 		*damaged |= r < 0;
 		r = r == -ENOMEM ? r : 0;
 	}
@@ -80,7 +80,7 @@ static int find_frames(struct elf_file *mapped, const struct debug_files *files,
 	return is_fatal(r) ? r : 0;
 }
 
-/* Where each address of the question went, sorted by virtual address. */
+/* Where each requested address went when sorted by virtual address. */
 struct translated {
 	uint64_t address;
 	uint32_t at;
@@ -93,7 +93,7 @@ static int compare_translated(const void *left, const void *right)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Turns file offsets into virtual addresses, and leaves out those that are loaded nowhere. */
+/* Turns file offsets into virtual addresses; drops those that are not loaded. */
 static size_t translate(const struct elf_file *file, struct file_names *names,
 			struct translated *ret)
 {
@@ -196,7 +196,7 @@ static int find_all_names(struct elf_file *mapped, const struct names_question *
 	return r;
 }
 
-/* What has no name is told apart by where its function begins, if that is known. */
+/* Unnamed addresses are identified by the start of their function, if known. */
 static int find_starts(const struct elf_file *mapped, struct file_names *names,
 		       const struct translated *addresses, size_t n)
 {

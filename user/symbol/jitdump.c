@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * jitdump: one pass over the heads of the records finds, for each lookup, the last record that puts
- * code there; only these are read again, for name and lines. Code itself is never looked at.
+ * code there; only these are read again, for name and lines. The code itself is never read.
  *
- * A record is known by its token, its offset in the file. For code with line numbers that is the
- * offset of its DEBUG_INFO record, which the specification has before the LOAD. Moved code has the
- * token of its MOVE, which tells the load by its index alone: that takes a second pass, of those
- * files only in which moved code was seen.
+ * A record's token is its offset in the file. For code with line numbers it is the offset of its
+ * DEBUG_INFO record, which according to the specification precedes the LOAD. Moved code has the
+ * token of its MOVE, which gives the load by its index only: that takes a second pass, only for
+ * files with moved code among the lookups.
  */
 #include "symbol/jitdump.h"
 
@@ -28,7 +28,7 @@ struct header {
 	uint64_t time, flags;
 };
 
-/* On disk: what all records begin with. */
+/* On disk: the beginning of all records. */
 struct prefix {
 	uint32_t type, size;
 	uint64_t time;
@@ -65,11 +65,11 @@ struct record {
 	} as;
 };
 
-/* Goes from record to record. */
+/* Iterates over the records. */
 struct walk {
 	struct jit_reader *reader;
 	uint64_t next;	/* offset */
-	uint64_t debug; /* of the DEBUG_INFO that the next LOAD may be about; 0: none */
+	uint64_t debug; /* of the DEBUG_INFO that may belong to the next LOAD; 0: none */
 	uint64_t debug_address;
 };
 
@@ -94,7 +94,7 @@ static size_t head_size(uint32_t type)
 	}
 }
 
-/* Reads the record at @offset. Returns false when it is not there whole. */
+/* Reads the record at @offset. Returns false if it is not complete. */
 static bool read_record(struct jit_reader *reader, uint64_t offset, struct record *ret)
 {
 	struct prefix *prefix = &ret->as.prefix;
@@ -104,7 +104,7 @@ static bool read_record(struct jit_reader *reader, uint64_t offset, struct recor
 		return false;
 	ret->offset = offset;
 	if (prefix->size < head_size(prefix->type)) {
-		prefix->type = UINT32_MAX; /* too short for its type: says nothing */
+		prefix->type = UINT32_MAX; /* too short for its type: ignore it */
 		return true;
 	}
 	return read_head(reader, offset, &ret->as, head_size(prefix->type));
@@ -159,14 +159,14 @@ static void scan(struct walk walk, struct jit_ranges *ranges)
 	}
 }
 
-/* The lookups that lie in one piece of code. */
+/* The lookups in one piece of code. */
 struct piece {
 	const struct jit_winner *winners;
 	size_t n;
-	uint64_t load;	/* token; 0: none was found */
-	uint64_t move;	/* offset; 0: it was not moved */
-	uint64_t to;	/* where it was moved to */
-	uint64_t index; /* of moved code: how the MOVE tells its load */
+	uint64_t load;	/* token; 0: none found */
+	uint64_t move;	/* offset; 0: not moved */
+	uint64_t to;	/* its new address */
+	uint64_t index; /* of moved code: its load's index, from the MOVE */
 };
 
 static int piece_compare(const void *left, const void *right)
@@ -178,7 +178,7 @@ static int piece_compare(const void *left, const void *right)
 	return a->move < b->move ? -1 : a->move > b->move;
 }
 
-/* The first of sorted moved @pieces that @load, which lies at @offset, may be the load of. */
+/* The first of the sorted moved @pieces that @load at @offset may be the load of. */
 static struct piece *first_moved(struct piece *pieces, size_t n, const struct load *load,
 				 uint64_t offset)
 {
@@ -217,17 +217,17 @@ static void find_loads(struct walk walk, struct piece *pieces, size_t n)
 			pieces[i].load = pieces[i - 1].load;
 }
 
-/* What naming goes through. */
+/* Shared state of naming. */
 struct naming {
 	struct jit_reader *reader;
 	struct lookups *lookups;
 	struct strings *strings;
 	struct jit_line *lines; /* NULL: not wanted */
-	uint64_t *addresses;	/* room for the lookups of one piece */
+	uint64_t *addresses;	/* buffer for the lookups of one piece */
 	struct jit_line *found;
 };
 
-/* Makes pieces of @winners: *ret_n at the front, those that were moved, *ret_n_moved, behind. */
+/* Makes pieces of @winners: *ret_n at the front, the *ret_n_moved moved ones after them. */
 static void find_pieces(struct jit_reader *reader, const struct jit_winner *winners, size_t n,
 			struct piece *pieces, size_t *ret_n, size_t *ret_n_moved)
 {
@@ -270,14 +270,14 @@ static bool read_load(struct jit_reader *reader, const struct piece *piece, stru
 			return false;
 	} while (record.as.prefix.type != CODE_LOAD && record.as.prefix.type != CODE_MOVE);
 	if (record.as.prefix.type != CODE_LOAD || token != piece->load)
-		return false; /* the file was written anew */
+		return false; /* the file was rewritten */
 	*ret = record.as.load;
 	*ret_offset = record.offset;
 	*ret_debug = token != record.offset ? token : 0;
 	return true;
 }
 
-/* Sets the lines of the @n lookups of @piece, which naming->addresses has as they were loaded. */
+/* Sets the lines of the @n lookups of @piece; naming->addresses has them as loaded. */
 static int set_lines(struct naming *naming, const struct piece *piece, uint64_t debug)
 {
 	struct jitdump_entries entries;
@@ -380,7 +380,7 @@ int jitdump_resolve(int fd, struct lookups *lookups, struct strings *strings,
 
 	if (r < 0)
 		return r;
-	if (reader.size) /* else nothing was written yet: the JIT has it all in a buffer */
+	if (reader.size) /* else the JIT has written nothing yet */
 		r = resolve(&naming);
 	jit_reader_done(&reader);
 	return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jitdump_lines: each entry is put at the first address that it could tell about, where the nearest
- * one stays, and is handed on to the right at the end: one pass, whatever the order of the entries.
+ * jitdump_lines: each entry is stored at the first address that it could describe, where the
+ * nearest one stays, and is passed on to the right at the end: one pass, whatever the order of the
+ * entries.
  */
 #include "symbol/jitdump_lines.h"
 
@@ -13,7 +14,7 @@
 #define ELF_HEADER_SIZE 0x40
 #define FILE_NAME_MAX	4096
 
-/* On disk; the file's name follows, or "\xff" for that of the entry before. */
+/* On disk; the file's name follows, or "\\xff" for the previous entry's. */
 struct debug_entry {
 	uint64_t address;
 	uint32_t line, column;
@@ -21,11 +22,11 @@ struct debug_entry {
 
 struct place {
 	uint64_t address;
-	uint64_t name; /* offset in the file; 0: nothing is known */
+	uint64_t name; /* offset in the file; 0: unknown */
 	uint32_t line;
 };
 
-/* The bytes of a name with its NUL, or 0 when it is not whole. */
+/* The bytes of a name with its NUL, or 0 if it is incomplete. */
 static size_t name_size(struct jit_reader *reader, uint64_t offset, uint64_t end, bool *ret_is_same)
 {
 	size_t n, most = end - offset < JIT_BUFFER_SIZE ? end - offset : JIT_BUFFER_SIZE;
@@ -42,7 +43,7 @@ static size_t name_size(struct jit_reader *reader, uint64_t offset, uint64_t end
 	return nul - name + 1;
 }
 
-/* Takes the next entry off @entries; *@name is the entry's before, then its own. */
+/* Takes the next entry off @entries; *@name is the previous entry's, then its own. */
 static bool next_entry(struct jit_reader *reader, struct jitdump_entries *entries,
 		       struct debug_entry *ret, uint64_t *name)
 {
@@ -67,7 +68,7 @@ static bool next_entry(struct jit_reader *reader, struct jitdump_entries *entrie
 	return true;
 }
 
-/* How much the addresses of @entries are above those of the code. */
+/* How far the addresses of @entries are above those of the code. */
 static uint64_t find_shift(struct jit_reader *reader, struct jitdump_entries entries)
 {
 	uint64_t least = UINT64_MAX, name = 0;

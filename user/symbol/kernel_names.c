@@ -10,7 +10,7 @@
 #include "names.skel.h"
 #include "symbol/demangle.h"
 
-/* Names the request's addresses, of which @ids are the names. A module's name follows a space. */
+/* Names the request's addresses; @ids are their names. A module's name follows a space. */
 static int add_names(struct bf_kernel_names *request, uint32_t *ids, bool *lasting,
 		     struct strings *strings)
 {
@@ -18,7 +18,7 @@ static int add_names(struct bf_kernel_names *request, uint32_t *ids, bool *lasti
 		char *name = request->names[i];
 		int r;
 
-		/* What has no name comes back as a number, which no function begins with. */
+		/* Unnamed addresses come back as numbers, which no function begins with. */
 		if (lasting)
 			lasting[i] = !strchr(name, ' ');
 		if (strncmp(name, "0x", 2) == 0)
@@ -61,7 +61,7 @@ int kernel_names_find(struct lookups *lookups, bool *ret_lasting, struct strings
 	*ret_refused = 0;
 	if (!lookups->n)
 		return 0;
-	print = libbpf_set_print(NULL); /* what is refused is told by our caller */
+	print = libbpf_set_print(NULL); /* our caller reports refusals */
 	skel = names__open_and_load();
 	if (skel)
 		r = ask(skel, lookups, ret_lasting, strings, ret_refused);

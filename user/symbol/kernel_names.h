@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kernel_names: names kernel addresses, those of modules and BPF programs included, by asking the
+ * kernel_names: names kernel addresses, including those of modules and BPF programs, by asking the
  * kernel: bpf/names.bpf.c.
  */
 #ifndef SYMBOL_KERNEL_NAMES_H
@@ -10,9 +10,9 @@
 #include "symbol/lookups.h"
 
 /*
- * Sets the names of those @lookups that lie in a function. @ret_lasting: NULL, or whether each lies
- * where nothing else will lie until the kernel ends: not in a module or a BPF program.
- * *@ret_refused: 0, or why the kernel can't be asked (-errno): then no name is set.
+ * Sets the names of those @lookups that are in a function. @ret_lasting: NULL, or whether each
+ * address keeps its meaning until the kernel ends: it is not in a module or a BPF program.
+ * *@ret_refused: 0, or why the kernel can't be asked (-errno); no name is set then.
  * Errors: -ENOMEM, -E2BIG.
  */
 int kernel_names_find(struct lookups *lookups, bool *ret_lasting, struct strings *strings,

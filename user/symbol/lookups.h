@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lookups: the addresses of one symbol source that want names.
+ * lookups: the addresses of one symbol source that need names.
  *
- * Ascending and distinct. A source goes through its symbols once and finds, for each, the
- * addresses it may name by binary search here: what is seen is small, what is defined is large.
+ * They are ascending and distinct. A source goes through its symbols once and finds, for each, the
+ * addresses it may name by binary search: few addresses are seen, many symbols are defined.
  */
 #ifndef SYMBOL_LOOKUPS_H
 #define SYMBOL_LOOKUPS_H
@@ -17,7 +17,7 @@ struct lookups {
 	size_t n;
 };
 
-/* The first address that is not below @value; n when all are. */
+/* The first address that is not below @value; n if all are. */
 static inline size_t lookups_lower_bound(const struct lookups *lookups, uint64_t value)
 {
 	const uint64_t *base = lookups->addresses;

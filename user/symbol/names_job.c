@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A question is a header, the addresses, and for files the two paths; an answer is a header, the
+ * A request is a header, the addresses, and for files the two paths; an answer is a header, the
  * items, the frames, and the strings that these refer to, each with its NUL.
  */
 #include "symbol/names_job.h"
@@ -14,7 +14,7 @@
 #include "base/foreign.h"
 #include "base/system.h"
 
-#define MAX_FRAMES (64u << 20) /* beyond any answer that there is room for */
+#define MAX_FRAMES (64u << 20) /* more than fit in any answer */
 
 struct question_header {
 	uint64_t n;
@@ -40,9 +40,9 @@ struct open_question {
 
 _Static_assert(PATH_MAX == READER_MAX_TEXT, "a path fits into a reply");
 
-/* --- who asks --- */
+/* --- The requesting side --- */
 
-/* What reader_call() calls back for. */
+/* The context of reader_call()'s callbacks. */
 struct asking {
 	const struct debug_place *place;
 	bool (*wait)(void *context, uint64_t quiet_ns);
@@ -61,7 +61,7 @@ static bool is_build_id(const char *text)
 	return *text && strspn(text, "0123456789abcdef") == strlen(text);
 }
 
-/* Opens a debug file for the reader, which may be anybody's by now. */
+/* Opens a debug file for the reader, which may be compromised. */
 static void open_for_reader(void *context, const void *bytes, size_t n, struct reader_reply *ret)
 {
 	const struct asking *asking = context;
@@ -85,7 +85,7 @@ static void open_for_reader(void *context, const void *bytes, size_t n, struct r
 	ret->error = fd >= 0 ? 0 : fd;
 }
 
-/* The strings of an answer, given ids in our own table when they are first used. */
+/* The strings of an answer, which get ids in our own table when first used. */
 struct string_map {
 	const char **texts;
 	uint32_t *ids;
@@ -105,7 +105,7 @@ static int map_string(struct string_map *map, uint32_t *id)
 	return r;
 }
 
-/* Finds where the @map->n strings in @bytes begin. */
+/* Finds the starts of the @map->n strings in @bytes. */
 static int find_strings(struct string_map *map, const char *bytes, size_t n_bytes)
 {
 	size_t at = 0;
@@ -151,7 +151,7 @@ static void *copy_of(const void *bytes, size_t n)
 	return copy ? memcpy(copy, bytes, n) : NULL;
 }
 
-/* Reads an answer of @n bytes to a question of @n_asked addresses. */
+/* Reads an answer of @n bytes about @n_asked addresses. */
 static int read_answer(const uint8_t *answer, size_t n, size_t n_asked, struct strings *strings,
 		       struct file_names *ret)
 {
@@ -195,7 +195,7 @@ static int read_answer(const uint8_t *answer, size_t n, size_t n_asked, struct s
 	return r;
 }
 
-/* Puts the request together, malloc'ed. */
+/* Packs the request, malloc'ed. */
 static uint8_t *pack(const struct names_question *question, struct question_header *header,
 		     const char *path, const char *real, size_t *ret_n)
 {
@@ -218,7 +218,7 @@ static uint8_t *pack(const struct names_question *question, struct question_head
 	return bytes;
 }
 
-/* Asks for frames only: no other member counts. */
+/* Only for frames: no other member counts. */
 static size_t describe_place(int file, const char *path, int root, void *to)
 {
 	struct debug_places places = {file, root, -1, NULL, {}};
@@ -266,7 +266,7 @@ static int open_frames(struct elf_file *elf, int file, const char *path, int roo
 
 const struct reader_debug names_job_debug = {open_frames, describe_place, answer_place};
 
-/* Takes @request, of malloc. */
+/* Takes over @request, from malloc(). */
 static int call_reader(struct reader *reader, struct reader_call *call, uint8_t *request,
 		       size_t n_asked, struct strings *strings, struct file_names *ret)
 {
@@ -323,16 +323,16 @@ int names_job_jit(struct reader *reader, const struct names_question *question, 
 			   strings, ret);
 }
 
-/* --- the reader's side --- */
+/* --- The reader's side --- */
 
-/* What was packed. */
+/* The unpacked request. */
 struct unpacked {
 	struct question_header header;
 	struct names_question question;
 	const char *path, *real;
 };
 
-/* What is in @request; the addresses stay there: it is aligned. */
+/* Unpacks @request; the addresses stay in place: it is aligned. */
 static int unpack(const struct reader_request *request, struct unpacked *ret)
 {
 	const uint8_t *bytes = request->bytes, *end = bytes + request->n;
@@ -427,7 +427,7 @@ static int send_names(const struct reader_request *request, const struct file_na
 	return reader_answer(request, pieces, sizeof pieces / sizeof *pieces);
 }
 
-/* Sends what @names are, if they were found. */
+/* Sends @names, if they were found. */
 static int finish(const struct reader_request *request, int r, struct file_names *names,
 		  struct strings *strings)
 {

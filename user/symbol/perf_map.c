@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_map: one pass over the lines finds, for each lookup, the last line that holds it; then only
- * those lines are read again for their names. A map of 100 MB has a million lines, of which a
- * profile has seen a few hundred.
+ * perf_map: one pass over the lines finds, for each lookup, the last line that contains it; then
+ * only those lines are read again for their names. A map of 100 MB has a million lines, of which a
+ * profile needs a few hundred.
  */
 #include "symbol/perf_map.h"
 
@@ -12,7 +12,10 @@
 #include "symbol/jit_ranges.h"
 #include "symbol/jit_reader.h"
 
-/* The last so many are read: a second of work, whatever the lines are. Real maps have 100 a line. */
+/*
+ * Reads at most the last bytes: a second of work, whatever the lines are. Real maps have 100 a
+ * line.
+ */
 #define BYTES_MAX (256ULL << 20)
 
 struct line {
@@ -28,7 +31,7 @@ static int digit(char byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* A hexadecimal number and the blanks behind it; *@at moves. */
+/* Parses a hexadecimal number and the blanks after it; moves *@at. */
 static bool parse_number(const char **at, const char *end, uint64_t *ret)
 {
 	const char *p = *at;
@@ -65,8 +68,8 @@ static bool parse_line(const char *text, size_t n, struct line *ret)
 }
 
 /*
- * The bytes from @offset on, up to the newline and beyond if the line has room in the buffer.
- * *ret_end is its newline, or NULL.
+ * The bytes from @offset on, up to the newline and further if the line fits in the buffer. *ret_end
+ * is its newline, or NULL.
  */
 static const char *line_at(struct jit_reader *reader, uint64_t offset, size_t *ret_n,
 			   const char **ret_end)
@@ -83,11 +86,11 @@ static const char *line_at(struct jit_reader *reader, uint64_t offset, size_t *r
 	return text;
 }
 
-/* Gives each line's range to @ranges, with the line's offset + 1 as its token. */
+/* Adds each line's range to @ranges, with the line's offset + 1 as its token. */
 static void scan(struct jit_reader *reader, struct jit_ranges *ranges)
 {
 	uint64_t offset = reader->size > BYTES_MAX ? reader->size - BYTES_MAX : 0;
-	bool is_rest = offset > 0; /* of a line that was entered midway, or is too long */
+	bool is_rest = offset > 0; /* in a line that was entered midway, or is too long */
 	const char *text, *end;
 	struct line line;
 	size_t n;
@@ -102,7 +105,7 @@ static void scan(struct jit_reader *reader, struct jit_ranges *ranges)
 	}
 }
 
-/* The line at @offset once more, and its name; a file that was written anew may have another. */
+/* Reads the line at @offset again for its name; if the file was rewritten, it may differ. */
 static int read_line(struct jit_reader *reader, uint64_t offset, struct strings *strings,
 		     struct line *ret, uint32_t *ret_name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_map: names code that a JIT made after its `/tmp/perf-PID.map`: lines `START SIZE name`, both
+ * perf_map: names code that a JIT made, by its `/tmp/perf-PID.map`: lines `START SIZE name`, both
  * numbers in hexadecimal. Format: tools/perf/Documentation/jit-interface.txt of Linux.
  */
 #ifndef SYMBOL_PERF_MAP_H
@@ -10,10 +10,10 @@
 #include "symbol/lookups.h"
 
 /*
- * Sets the names of those @lookups that have none and lie in the range of a line; of several, the
- * last. A line without a newline at its end is still being written and is not used. Of files above
- * 1 GiB only the last 1 GiB is read. @fd stays the caller's.
- * Errors: -ENOMEM, -E2BIG; -EINVAL when it is not a regular file.
+ * Sets the names of those unnamed @lookups that are in the range of a line; of several, the last
+ * counts. A last line without a newline is still being written and is ignored. Of a large file only
+ * the last part is read. The caller keeps @fd. Errors: -ENOMEM, -E2BIG; -EINVAL if it is not a
+ * regular file.
  */
 int perf_map_resolve(int fd, struct lookups *lookups, struct strings *strings);
 

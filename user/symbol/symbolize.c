@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symbolize: from locations to sources of symbols, and back with names.
+ * symbolize: goes from locations to sources of symbols, and back with names.
  *
- * A source is what is read once: a file (whichever mappings of whichever processes show it), the
- * kernel, the vDSO. Every location that wants a name becomes an entry (source, address), the
- * entries are sorted, and each source gets one run of them.
+ * A source is something that is read once: a file (mapped by any processes), the kernel, the vDSO.
+ * Every location without a name becomes an entry (source, address); the entries are sorted, and
+ * each source gets one run of them.
  */
 #include "symbol/symbolize.h"
 
@@ -32,10 +32,10 @@
 struct source {
 	enum mapping_kind kind;
 	int fd;
-	uint64_t device, inode; /* of the file behind @fd */
-	uint32_t missing;	/* the path of a file that is not there */
+	uint64_t device, inode; /* of the file @fd */
+	uint32_t missing;	/* the path of a missing file */
 	uint32_t path;		/* where it was mapped first */
-	int root;		/* of the process that did */
+	int root;		/* of the process that mapped it */
 	int perf_map, jitdump;	/* MAPPING_ANON: of processes that share them, as after a fork */
 	uint32_t build_id;
 };
@@ -57,12 +57,12 @@ struct session {
 	struct entry *entries;
 	size_t n_entries;
 	int symfs;	   /* options->symfs; -1: none */
-	uint64_t ended_at; /* monotonic ns: when the call under way saw that the search is ended */
+	uint64_t ended_at; /* monotonic ns: when the current call noticed the end */
 	struct debuginfod debuginfod;
 	struct budgets budgets;
 	bool symbols_only;	      /* the file at hand takes too long otherwise */
 	uint64_t file_deadline;	      /* monotonic ns: its answer must be there then; 0: none */
-	struct profile_frame *frames; /* of the location at hand */
+	struct profile_frame *frames; /* of the current location */
 	size_t frames_capacity;
 };
 
@@ -74,7 +74,7 @@ static bool source_equal(const void *items, uint32_t position, const void *key)
 	       a->missing == b->missing && a->perf_map == b->perf_map && a->jitdump == b->jitdump;
 }
 
-/* The source of @mapping. A file that is not there is one with no descriptor. */
+/* The source of @mapping. A missing file is a source without a descriptor. */
 static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
 {
 	struct source source = {
@@ -156,7 +156,7 @@ static int collect_entries(struct session *session)
 	return 0;
 }
 
-/* How long @path is without the kernel's mark of deletion. */
+/* The length of @path without the kernel's mark of deletion. */
 static size_t path_length(const char *path)
 {
 	static const char mark[] = " (deleted)";
@@ -166,7 +166,7 @@ static size_t path_length(const char *path)
 									      : n;
 }
 
-/* The file's name as it is shown: no folders, no mark of deletion. */
+/* The file's name for display: no folders, no mark of deletion. */
 static void module_name(const char *path, char *name, size_t size)
 {
 	const char *slash = strrchr(path, '/');
@@ -175,8 +175,7 @@ static void module_name(const char *path, char *name, size_t size)
 	snprintf(name, size, "%.*s", (int)path_length(base), base);
 }
 
-/* What is shown for an address that has no symbol. Where the kernel lies is a secret, see hide().
- */
+/* Names an address without a symbol. Kernel addresses are secret, see hide(). */
 static int add_unnamed(const struct session *session, const struct profile_mapping *mapping,
 		       uint64_t address, uint32_t *ret_id)
 {
@@ -239,7 +238,7 @@ static int set_frames(struct session *session, const struct entry *entries, size
 	return 0;
 }
 
-/* Gives @entry's location the frames that DWARF knows; @name: its symbol, or 0. */
+/* Gives @entry's location the frames from DWARF; @name: its symbol, or 0. */
 static int set_frames_of(struct session *session, const struct entry *entry, uint32_t name,
 			 const struct dwarf_frame *frames, size_t n)
 {
@@ -269,7 +268,7 @@ static int set_frames_of(struct session *session, const struct entry *entry, uin
 	return r < 0 ? r : profile_set_frames(profile, entry->location, session->frames, n_set);
 }
 
-/* @entries: those that @names were asked for. */
+/* @entries: those that @names were requested for. */
 static int set_frames_file(struct session *session, struct entry *entries, size_t n,
 			   const struct file_names *names)
 {
@@ -321,7 +320,7 @@ static int lookups_init(struct lookups *ret, const struct entry *entries, size_t
 	return 0;
 }
 
-/* The path of a mapped file as it may be found again, malloc'ed: no mark of deletion. */
+/* The path where a mapped file may be found again, malloc'ed: no mark of deletion. */
 static char *clean_path(const struct session *session, uint32_t path)
 {
 	char *clean = strdup(strings_get(&session->profile->strings, path));
@@ -336,7 +335,7 @@ static bool is_ended(const struct session *session)
 	return session->options->is_ended && *session->options->is_ended;
 }
 
-/* What is asked of @lookups: where the search has ended, what is quick. */
+/* The request for @lookups; after the end of the search, only quick parts. */
 static struct names_question question_now(const struct session *session,
 					  const struct lookups *lookups)
 {
@@ -364,7 +363,7 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 
 	if (session->file_deadline && monotonic_ns() > session->file_deadline)
 		return false;
-	/* Where one file makes us wait, many may. */
+	/* If one file makes us wait, many may. */
 	if (!is_ended(session))
 		return quiet_ns < (session->stats.unread_files ? NSEC_PER_SEC : PATIENCE_NS);
 	if (!session->ended_at)
@@ -372,7 +371,7 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 	return monotonic_ns() - session->ended_at < ENDED_PATIENCE_NS;
 }
 
-/* Asks whoever reads for us. What it did not survive has no names. Errors: -ENOMEM. */
+/* Asks the reader. Files that it did not survive have no names. Errors: -ENOMEM. */
 static int ask_reader(struct session *session, const struct source *source,
 		      const struct names_question *question, const struct debug_place *place,
 		      struct file_names *ret)
@@ -401,7 +400,7 @@ static int ask_reader(struct session *session, const struct source *source,
 	return r;
 }
 
-/* Asks about the file at @place; NULL: about what JITs wrote. Errors: -ENOMEM, -E2BIG. */
+/* Asks about the file at @place; NULL: about JITs' files. Errors: -ENOMEM, -E2BIG. */
 static int ask_names(struct session *session, const struct source *source,
 		     const struct lookups *lookups, const struct debug_place *place,
 		     struct file_names *ret)
@@ -411,7 +410,7 @@ static int ask_names(struct session *session, const struct source *source,
 	bool was_ended = is_ended(session);
 	int r;
 
-	/* The vDSO is the kernel's. */
+	/* The vDSO comes from the kernel. */
 	if (session->options->reader && (!place || place->file >= 0)) {
 		r = ask_reader(session, source, &question, place, ret);
 		if (r < 0 || ret->error != -ETIMEDOUT || was_ended || !is_ended(session))
@@ -679,7 +678,7 @@ static int set_build_id(struct session *session, const struct file_names *names,
 	return strings_add(&session->profile->strings, text, &source->build_id);
 }
 
-/* Names addresses in the file behind @fd; -1: in the vDSO. Errors: -ENOMEM, -E2BIG. */
+/* Names addresses in the file @fd; -1: in the vDSO. Errors: -ENOMEM, -E2BIG. */
 static int name_addresses(struct session *session, struct source *source, int fd,
 			  struct entry *entries, size_t n)
 {
@@ -714,7 +713,7 @@ static int name_addresses(struct session *session, struct source *source, int fd
 	return r;
 }
 
-/* Opens what lies under --symfs in the place of a file that is gone. */
+/* Opens the file under --symfs that replaces a missing one. */
 static int open_instead(const struct session *session, const struct source *source)
 {
 	char *path = session->symfs < 0 ? NULL : clean_path(session, source->path);
@@ -829,13 +828,13 @@ static void set_build_ids(struct session *session)
 	}
 }
 
-/* Whether its addresses are those of memory, which are random so that attackers don't know them. */
+/* Whether its addresses are in memory: they are random so that attackers don't know them. */
 static bool is_in_memory(const struct profile_mapping *mapping)
 {
 	return mapping->kind != MAPPING_FILE && mapping->kind != MAPPING_VDSO;
 }
 
-/* Leaves names alone of what lies in the kernel or in memory without a file. */
+/* Hides addresses in the kernel, and in memory without a file; names stay. */
 static void hide(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_locations; i++) {
