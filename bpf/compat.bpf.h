@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Every difference between kernel versions, each with the change that made it.
- */
+/* All differences between kernel versions, each with the change that made it. */
 #ifndef BPF_COMPAT_BPF_H
 #define BPF_COMPAT_BPF_H
 
 /*
- * 6.2 (9bb00b2895cb): programs that sleep hold the RCU lock only where they say so, and what a task
- * points to is good for a helper under it only (since 6.4, 6fcd486b3a0a).
+ * 6.2 (9bb00b2895cb): sleepable programs hold the RCU lock only where they say so. Since 6.4
+ * (6fcd486b3a0a), helpers accept a task's pointers only under it.
  */
 extern void bpf_rcu_read_lock(void) __ksym __weak;
 extern void bpf_rcu_read_unlock(void) __ksym __weak;
@@ -33,8 +31,8 @@ static __always_inline u32 task_cpu(struct task_struct *task)
 #define PF_KTHREAD     0x00200000
 
 /*
- * One that never runs code of a user's: the kernel's own, or io_uring's or vhost's in a process.
- * 6.4 (54e6842d0775): PF_USER_WORKER, whose bit was another's before.
+ * Whether the thread never runs user code: the kernel's own, or io_uring's or vhost's in a process.
+ * 6.4 (54e6842d0775): PF_USER_WORKER, whose bit had another meaning before.
  */
 static __always_inline bool is_kernel_thread(struct task_struct *task)
 {
@@ -46,7 +44,7 @@ static __always_inline bool is_kernel_thread(struct task_struct *task)
 	return task->flags & flags;
 }
 
-/* Whether the last thing it blocked for was uninterruptible; what counts as load does so. */
+/* Whether its last wait was uninterruptible: only those count as load. */
 static __always_inline bool contributes_to_load(struct task_struct *task)
 {
 	return BPF_CORE_READ_BITFIELD(task, sched_contributes_to_load);
@@ -54,7 +52,7 @@ static __always_inline bool contributes_to_load(struct task_struct *task)
 
 /*
  * The run queue of @task's cgroup on its CPU, where a quota throttles it. Read by copying: for each
- * load of a pointer whose type it knows, the verifier (since 6.2) searches BTF several times.
+ * load of a typed pointer, the verifier (since 6.2) searches BTF several times.
  */
 static __always_inline struct cfs_rq *quota_queue(struct task_struct *task)
 {
@@ -62,9 +60,9 @@ static __always_inline struct cfs_rq *quota_queue(struct task_struct *task)
 }
 
 /*
- * How long it was throttled in all its life, ns, but for a time that is not over. 6.6
- * (677ea015f231): by rq_clock, where there are threads. 5.19 (64eaf50731ac):
- * throttled_clock_task_time, without interrupts, became throttled_clock_pelt_time, scaled.
+ * The total time it was throttled, ns, without a throttling that still lasts. 6.6 (677ea015f231):
+ * by rq_clock, only while it has threads. 5.19 (64eaf50731ac): throttled_clock_task_time, without
+ * interrupts, became throttled_clock_pelt_time, scaled.
  */
 static __always_inline u64 throttled_time(struct cfs_rq *queue)
 {
@@ -77,7 +75,7 @@ static __always_inline u64 throttled_time(struct cfs_rq *queue)
 	return 0;
 }
 
-/* Since when it is throttled; 0: it is not, or that is not known. */
+/* When its current throttling began; 0: it is not throttled, or the start is unknown. */
 static __always_inline u64 throttled_since(struct cfs_rq *queue)
 {
 	if (!bpf_core_field_exists(queue->throttled_clock_self))

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events that -e names: counters, tracepoints, probes. Each comes with the number of its event as
- * cookie, is counted down to its period, and goes the way of every sample.
+ * Events named by -e: counters, tracepoints, probes. Each carries its event's number as the cookie,
+ * is counted down to its period, and is then handled like every sample.
  *
- * They arise anywhere, in the middle of each other and of what this very code does. So a stack is
- * put together in one of a few places a CPU, whichever is free: programs at uprobes can be
- * preempted. And while a program is in the ring buffer, whose lock a tracepoint of locks would want
- * once more, what comes on that CPU is lost, and counted as such.
+ * Events happen anywhere, even inside each other and inside this code. So a CPU has several buffers
+ * for building a stack, and uses a free one; programs at uprobes can be preempted. While a program
+ * is in the ring buffer, whose lock a tracepoint of locks would take again, events on that CPU are
+ * lost, and counted as lost.
  */
 #ifndef BPF_EVENTS_BPF_H
 #define BPF_EVENTS_BPF_H
 
-/* Events seen, from a random start below the period: a CPU's every period-th one is taken. */
+/* Events seen, from a random start below the period: a CPU takes every period-th one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, BF_MAX_EVENTS);
@@ -19,14 +19,14 @@ struct {
 	__type(value, u64);
 } events_seen SEC(".maps");
 
-/* The idle thread too: it switches, takes interrupts, wakes others. */
+/* The idle thread counts, too: it switches, takes interrupts, wakes others. */
 static __always_inline bool event_wanted(struct task_struct *task)
 {
 	return passes(task) && (!config.by_comm || comm_matches(task)) &&
 	       on_wanted_cpu(bpf_get_smp_processor_id());
 }
 
-/* Not a load and a store: on its way an event can be interrupted by the next. */
+/* Atomic: the next event can interrupt this one. */
 static __always_inline bool event_is_due(u32 event, u64 period)
 {
 	u64 *seen = bpf_map_lookup_elem(&events_seen, &event);
@@ -34,7 +34,7 @@ static __always_inline bool event_is_due(u32 event, u64 period)
 	return seen && __sync_fetch_and_add(seen, 1) % period == period - 1;
 }
 
-/* Claims a free place: returns its count of uses, odd from now on, and the place; or NULL. */
+/* Claims a free buffer. Returns its use count, odd from now on, and the buffer; or NULL. */
 static __always_inline u64 *event_scratch_claim(struct scratch_stacks **ret_scratch)
 {
 	for (u32 i = 0; i < N_EVENT_SCRATCHES; i++) {
@@ -53,8 +53,8 @@ static __always_inline u64 *event_scratch_claim(struct scratch_stacks **ret_scra
 }
 
 /*
- * What an event weighs, 0: it is not taken. @own: what the counter says that this sample stands
- * for, or 0.
+ * The weight of an event, 0: don't take it. @own: the events that this sample covers by the
+ * counter's own account, or 0.
  */
 static __always_inline u64 event_weight(u32 event, u64 own)
 {
@@ -65,7 +65,7 @@ static __always_inline u64 event_weight(u32 event, u64 own)
 	return period == BF_PERIOD_NONE || event_is_due(event, period) ? period : 0;
 }
 
-/* An event that is taken: when, and what it weighs. */
+/* An event to take: its time and weight. */
 struct taken {
 	u64 time, weight;
 };

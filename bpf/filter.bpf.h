@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Which threads are recorded. Every filter that is on must let a thread pass.
- */
+/* Decides which threads are recorded. A thread must pass every active filter. */
 #ifndef BPF_FILTER_BPF_H
 #define BPF_FILTER_BPF_H
 
@@ -24,8 +22,8 @@ static __always_inline bool comm_matches(struct task_struct *task)
 #define MAX_CGROUP_DEPTH 64
 
 /*
- * How deep config.cgroup_id lies, if @cgroup is below it. Its path does not say: it may begin at
- * the root of a cgroup namespace, or of a mounted part of the tree. 0: it is elsewhere.
+ * The level of config.cgroup_id, if @cgroup is below it. Its path does not show that: it may begin
+ * at the root of a cgroup namespace, or of a mounted part of the tree. 0: it is elsewhere.
  */
 __noinline u32 find_cgroup_depth(u64 address)
 {
@@ -41,7 +39,7 @@ __noinline u32 find_cgroup_depth(u64 address)
 static __always_inline bool in_cgroup(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
-	/* Not inside BPF_CORE_READ: clang would relocate the access to config too. */
+	/* Not inside BPF_CORE_READ: clang would relocate the access to config, too. */
 	int subsys = config.cgroup_subsys;
 	u32 depth = control.cgroup_depth;
 	struct cgroup *cgroup;
@@ -72,10 +70,10 @@ static __always_inline bool is_target_pid(u32 pid)
 	return bpf_map_lookup_elem(&target_pids, &pid);
 }
 
-/* Processes between a target and a descendant of it that is there already. */
+/* Processes between a target and an existing descendant. */
 #define MAX_ANCESTORS 64
 
-/* Whether a process above that of @task is a target. */
+/* Whether an ancestor of @task's process is a target. */
 static __always_inline bool descends_from_target(struct task_struct *task)
 {
 	for (int i = 0; i < MAX_ANCESTORS; i++) {
@@ -101,8 +99,8 @@ static __always_inline void add_target(u32 pid)
 }
 
 /*
- * Whether children of @task are targets. Until the window opens, its own parents may not have been
- * listed yet: whoever is born unlisted is found here, whoever is there by the listing.
+ * Whether children of @task are targets. Until the window opens, its own parents may not be listed
+ * yet: processes born unlisted are found here, existing ones by the listing.
  */
 static __always_inline bool is_followed(struct task_struct *task)
 {
@@ -112,7 +110,7 @@ static __always_inline bool is_followed(struct task_struct *task)
 	       (!control.window_start && descends_from_target(task));
 }
 
-/* By what does not change in a thread's life. */
+/* Checks properties that never change in a thread's life. */
 static __always_inline bool has_wanted_id(struct task_struct *task)
 {
 	u32 tid = thread_id(task);
@@ -129,7 +127,9 @@ static __always_inline bool passes(struct task_struct *task)
 	return has_wanted_id(task) && (!config.by_cgroup || in_cgroup(task));
 }
 
-/* By what seldom changes in a thread's life: its periods are measured. Not the idle threads'. */
+/*
+ * Checks properties that rarely change: such a thread's periods are measured. Not for idle threads.
+ */
 static __always_inline bool measured(struct task_struct *task)
 {
 	return task->pid && passes(task);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ids of stacks and wakers: a hash that nobody can aim at. What a program puts on its stack is its
- * own choice, and two stacks of one id would pass for each other.
+ * Ids of stacks and wakers: a hash that nobody can aim at. A program chooses what is on its stack,
+ * and two stacks with one id would be taken for each other.
  *
  * MULTILINEAR-HM (Lemire, Kaser: Strongly universal string hashing is fast, 2014): a sum modulo
- * 2^64 of one product a word, (key + lower half) * (another key + upper half). Whatever two inputs
- * are chosen without knowing the keys, the upper halves of their sums agree with a probability of
- * 2^-31 at most; two such, with keys of their own, make the id. Keys are random for each recording,
- * and ids never leave it. One multiplication a sum and word, none of which waits for another.
+ * 2^64 of one product per word, (key + lower half) * (another key + upper half). For any two inputs
+ * chosen without knowing the keys, the upper halves of their sums agree with a probability of 2^-31
+ * at most; two such sums, with separate keys, make the id. Keys are random for each recording, and
+ * ids never leave it. It takes one multiplication per sum and word, and none waits for another.
  *
- * Compiled for BPF and for its tests, which say what hash_keys() is: BF_HASH_KEYS of them; and
- * HASH_PROVED: in BPF global functions, which the verifier proves once, not for each call.
+ * Compiled for BPF and for its tests, which define hash_keys(), an array of BF_HASH_KEYS, and
+ * HASH_PROVED: in BPF, global functions, which the verifier proves once instead of for each call.
  */
 #ifndef BPF_HASH_H
 #define BPF_HASH_H
@@ -31,7 +31,7 @@ HASH_INLINE void hash_word(struct hash_sums *sums, __u32 i, __u64 word)
 	sums->of[1] += (key->lower[1] + (__u32)word) * (key->upper[1] + (word >> 32));
 }
 
-/* The last keys are for what is hashed: @type of the event that carries it, @size, @time. */
+/* The last keys are for the properties: @type of the event that carries it, @size, @time. */
 HASH_INLINE void hash_begin(struct hash_sums *sums, __u32 type, __u32 size, __u64 time)
 {
 	*sums = (struct hash_sums){};
@@ -39,7 +39,7 @@ HASH_INLINE void hash_begin(struct hash_sums *sums, __u32 type, __u32 size, __u6
 	hash_word(sums, BF_MAX_FRAMES + 1, time);
 }
 
-/* Never 0, which means that there is nothing. */
+/* Never 0, which means nothing. */
 HASH_INLINE __u64 hash_end(const struct hash_sums *sums)
 {
 	return (sums->of[0] >> 32 | (sums->of[1] & ~0xffffffffULL)) ?: 1;
@@ -56,7 +56,7 @@ HASH_INLINE __u64 hash_words(__u32 type, const __u64 *words, __u32 n)
 	return hash_end(&sums);
 }
 
-#define HASH_FRAMES 8 /* at a time: each is a long way for the verifier */
+#define HASH_FRAMES 8 /* at a time: each is expensive for the verifier */
 
 HASH_PROVED int hash_some_frames(struct hash_sums *sums, const struct bf_stack_event *stack,
 				 __u32 first)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ids of processes and threads, as bpfflame's own PID namespace numbers them: so they are those of
- * /proc, of the records of perf events and of the command line. Who is not in it has none: 0.
+ * Ids of processes and threads as numbered in bpfflame's own PID namespace, and so in /proc, in
+ * records of perf events and on the command line. Those outside have none: 0.
  */
 #ifndef BPF_IDS_BPF_H
 #define BPF_IDS_BPF_H
@@ -12,7 +12,7 @@ static __always_inline u32 id_here(struct task_struct *task)
 	u32 level = control.pid_level;
 	struct upid here;
 
-	/* What has been reaped has no ids any more. */
+	/* Reaped tasks have no ids any more. */
 	if (!pid || BPF_CORE_READ(pid, level) < level ||
 	    bpf_core_read(&here, sizeof here, &pid->numbers[level]))
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The maps. Sizes given as 1 are set by the loader. Hash maps are preallocated: the programs run
- * where nothing may be allocated.
+ * The maps. The loader sets sizes given as 1. Hash maps are preallocated: the programs run where
+ * nothing may be allocated.
  */
 #ifndef BPF_MAPS_BPF_H
 #define BPF_MAPS_BPF_H
@@ -9,7 +9,7 @@
 const volatile struct bf_config config;
 struct bf_control control;
 
-/* The profile, twice: while one is filled, the other is drained. */
+/* The profile, twice: one is filled while the other is drained. */
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -18,7 +18,7 @@ struct counts_map {
 };
 struct counts_map counts_a SEC(".maps"), counts_b SEC(".maps");
 
-/* Stack ids whose frames are already in the ring buffer: a cache, the loader may empty it. */
+/* Stack ids whose frames are already in the ring buffer: a cache, which the loader may empty. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -31,7 +31,7 @@ struct {
 	__uint(max_entries, 4096);
 } events SEC(".maps");
 
-/* For whom `events` is in use below, on this CPU: an NMI can't wait. */
+/* An NMI that interrupts a writer of `events` on this CPU finds this set, and does not spin. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -52,7 +52,7 @@ struct {
 	__type(value, u64);
 } stats SEC(".maps");
 
-/* What unwinding needs; filled by the loader when a walk has ended for want of it. */
+/* The data for unwinding; the loader adds it when a walk ends for lack of it. */
 struct segment {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -73,8 +73,8 @@ struct {
 	__type(value, struct bf_table);
 } tables SEC(".maps");
 /*
- * Of the first thread of each process; the kernel frees it with the task. Look-ups are safe in an
- * NMI: before 6.2 they find nothing there while this CPU is inside another one.
+ * Belongs to the first thread of each process; the kernel frees it with the task. Look-ups are safe
+ * in an NMI: before 6.2 they find nothing while this CPU is inside another one.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -84,11 +84,11 @@ struct {
 } processes SEC(".maps");
 
 /*
- * The user stacks of threads that are about to lose their memory: an exec and an exit go on for
- * long in the kernel. Valid while the registers at the kernel's entry are the same.
+ * The user stacks of threads that are about to lose their memory: an exec and an exit continue in
+ * the kernel for long. Valid while the registers at the kernel's entry are the same.
  */
 struct last_stack {
-	u64 pc, sp; /* pc: 0 while the rest is written */
+	u64 pc, sp; /* pc: 0 while the rest is being written */
 	u32 exec_id;
 	u32 pad;
 	struct bf_stack_event stack;
@@ -104,38 +104,38 @@ struct {
 #define random_word()	  ((u64)bpf_get_prandom_u32())
 #include "bpf/weigh.h"
 
-/* A thread's off-CPU time; times are the scheduler's clock's. */
+/* A thread's off-CPU time; times are by the scheduler's clock. */
 struct thread {
-	/* As it last got a CPU, or was met: */
+	/* As of when it last got a CPU, or was first seen: */
 	u64 in_at;
-	u64 runtime;	 /* CPU time it was charged by then */
-	u64 run_delay;	 /* time it had waited for CPUs */
-	u32 n_voluntary; /* switches it had asked for by blocking */
-	u32 pid, tid;	 /* for when it has been reaped; in a PID namespace only */
+	u64 runtime;	 /* CPU time charged by then */
+	u64 run_delay;	 /* time spent waiting for CPUs */
+	u32 n_voluntary; /* switches it had caused by blocking */
+	u32 pid, tid;	 /* kept for after it is reaped; in a PID namespace only */
 	u16 cpu;
-	u8 is_newborn; /* it waits for its first CPU */
+	u8 is_newborn; /* waits for its first CPU */
 	u8 is_exiting : 1, is_dead : 1 /* in --wall */;
-	u8 is_outside, is_skipped; /* by_cgroup: it is not in it; or was not, some of the time */
-	u32 window;		   /* the last one that a period ended in */
-	/* Since it was met: */
-	u64 since;     /* then */
+	u8 is_outside, is_skipped; /* by_cgroup: it is outside; or was, some of the time */
+	u32 window;		   /* the last one in which a period ended */
+	/* Since it was first seen: */
+	u64 since;     /* when that was */
 	u64 counted;   /* CPU time */
-	u64 off;       /* off-CPU time, of periods that are over */
-	u64 off_met;   /* and of such that were not when a window closed; the iterator's */
-	u32 n_periods; /* its parts */
-	u32 cgroups;   /* by_cgroup: as it was looked at, part of an address to compare with */
+	u64 off;       /* off-CPU time, of finished periods */
+	u64 off_met;   /* and of those unfinished when a window closed; the iterator's */
+	u32 n_periods; /* number of both */
+	u32 cgroups;   /* by_cgroup: as last checked, part of an address to compare */
 	struct stretch stretch;
-	/* As the window `window` was entered: the first time that one ended in it. */
+	/* As of entering `window`, the first time a period ended in it. */
 	u64 off_before;
 	s64 residue_before;
-	/* The ongoing period, if in_at is `moved_to`: the time that earlier windows have of it. */
+	/* The ongoing period, if in_at is `moved_to`: its time in earlier windows. */
 	u64 moved_to;
 	u64 before;
-	u64 waking_at; /* when it was last woken, if `wakings` says by whom; else 0 */
-	/* Its cgroup's queue, part of its address, and how long that had been throttled, us … */
+	u64 waking_at; /* when it was last woken, if `wakings` knows by whom; else 0 */
+	/* Its cgroup's queue, part of the address, and its total throttled time, us … */
 	u32 queue, throttled;
-	u32 quota_at; /* … then, by QUOTA_CLOCK() */
-	/* With capture_out as it last lost its CPU; else as the iterator last found it. */
+	u32 quota_at; /* … as of then, by QUOTA_CLOCK() */
+	/* With capture_out, from when it last lost its CPU; else from the iterator. */
 	u64 kernel_stack, user_stack;
 	u64 woken_at; /* capture_out only */
 };
@@ -146,7 +146,7 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* Who last woke a thread: ids. The first one had been woken by the second, … */
+/* The wakers of a thread: ids. The second one had woken the first, … */
 struct woken {
 	u32 n;
 	u32 pad;
@@ -159,29 +159,29 @@ struct {
 	__type(value, struct woken);
 } wakings SEC(".maps");
 
-/* Where a stack is put together: one for each half, and apart for programs that can interrupt. */
+/* Buffers for building a stack: one per half, and separate ones for programs that can interrupt. */
 enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_WAKING, SCRATCH_ITERATOR, N_SCRATCHES };
-/* A user stack in the making. */
+/* A user stack while it is built. */
 struct unwind {
 	struct bf_walk walk;
 	u32 segment, at, n_mappings, emptied; /* of the process: struct bf_process */
 	u16 is_whole, is_changing;
-	u32 exec_id;		  /* of the image whose addresses the stack holds */
-	u64 trampoline;		  /* what return probes put for return addresses; 0: none */
-	u64 returns;		  /* the kernel's list of these, from where the walk stands: … */
-	struct bf_return next, rest[BF_SNAPSHOT_RETURNS]; /* … the first, and those that follow */
+	u32 exec_id;	/* of the image whose addresses are on the stack */
+	u64 trampoline; /* the return address that return probes plant; 0: none */
+	u64 returns;	/* the kernel's list of these, from the current frame on: … */
+	struct bf_return next, rest[BF_SNAPSHOT_RETURNS]; /* … the first, and the following ones */
 	struct bf_stack_event stack;
 };
-/* What is kept of an off-CPU period, which may lie in two windows. */
+/* The kept part of an off-CPU period, which may span two windows. */
 #define THROTTLED_ALL (1 << 16)
 struct kept {
 	u32 blocked_reason, queued_reason;
 	u64 throttled; /* share of the queued time: of THROTTLED_ALL */
 	struct kept_part {
 		u64 blocked, queued; /* weights, ns */
-		u64 wakers;	     /* id; of the blocked part */
+		u64 wakers;	     /* id; for the blocked part */
 		u64 window;	     /* number */
-	} last, before;		     /* in the window it ended in; in the one before that */
+	} last, before;		     /* in the window of its end; in the one before */
 };
 struct scratch_stacks {
 	struct kept kept;
@@ -208,7 +208,7 @@ struct {
 	__type(value, struct leaving);
 } leaving_scratch SEC(".maps");
 
-/* When each of config.timers has last sampled this CPU, or would have. */
+/* When each of config.timers last sampled this CPU, or would have. */
 struct ticks {
 	u64 at[BF_TIMERS];
 };
@@ -228,7 +228,7 @@ struct {
 	__type(value, struct scratch_stacks);
 } event_scratches SEC(".maps");
 
-/* How often each of these was taken and given back: odd while it is in use. */
+/* How often each buffer was taken and given back: odd while in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, N_EVENT_SCRATCHES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names kernel addresses: the kernel looks them up in its own table, a microsecond each, with the
- * rights that recording takes. To read /proc/kallsyms takes 80 ms, and CAP_SYSLOG.
+ * Names kernel addresses: the kernel looks them up in its own table, in a microsecond each, with
+ * the rights for recording. Reading /proc/kallsyms takes 80 ms, and CAP_SYSLOG.
  */
 #include "vmlinux.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Off-CPU time, measured at one hook: when a thread gets a CPU again, the time since it last did,
- * less the CPU time that it was charged since, is what it was off. Of that it waited for a CPU as
- * long as the scheduler says in its books (the delay of /proc/PID/schedstat); the rest it was
- * blocked. All three figures stand in the task, so a period that is not kept costs a look-up and a
- * few additions: no clock is read, no stack is taken, nothing is attached to where threads lose
- * their CPU or are woken. And CPU time and off-CPU time are elapsed time, by construction.
+ * Off-CPU time, measured at one hook. When a thread gets a CPU again, it was off for the time since
+ * it last got one, less the CPU time charged since. The scheduler's books (the delay of
+ * /proc/PID/schedstat) say how much of that it waited for a CPU; the rest it was blocked. All three
+ * figures are in the task, so a period that is not kept costs a look-up and a few additions: no
+ * clock is read, no stack is taken, and no program is attached to where threads lose their CPU or
+ * are woken. CPU time and off-CPU time add up to elapsed time by construction.
  *
- * The stack that a thread has when it runs again is the one that it blocked with.
+ * The stack of a thread that runs again is the one it blocked with.
  *
- * Of a boundary between windows that a period spans, each part is counted in its window. Threads
- * that are still off at one are met by a task iterator (waiting.bpf.h). Whoever exchanges in_at
- * first counts the part before it.
+ * If a period spans a boundary between windows, each part counts in its window. A task iterator
+ * visits threads that are still off at a boundary (waiting.bpf.h). Whoever exchanges in_at first
+ * counts the part before it.
  */
 #ifndef BPF_OFFCPU_BPF_H
 #define BPF_OFFCPU_BPF_H
@@ -23,15 +23,15 @@
 #define __TASK_TRACED  0x0008
 #define TASK_DEAD      0x0080
 
-/* An off-CPU period as far as it is recorded: blocked from @from to @woken, then queued. */
+/* The recorded part of an off-CPU period: blocked from @from to @woken, then queued. */
 struct period {
 	u64 from, woken, to;
-	u64 wait; /* all that it was queued for, also outside of the recording */
+	u64 wait; /* all its queued time, also outside the recording */
 };
 
 /*
- * @task was off for @off until @now. It has waited @waited for CPUs in its life. Returns whether
- * any of it lies before @end in the recording.
+ * @task was off for @off until @now, and has waited @waited for CPUs in its life. Returns whether
+ * any of it is in the recording before @end.
  */
 static __always_inline bool measure(struct thread *thread, struct task_struct *task, u64 off,
 				    u64 now, u64 waited, u64 end, struct period *period)
@@ -60,8 +60,8 @@ static __always_inline bool is_skipped(const struct thread *thread)
 }
 
 /*
- * Whether @task has left the cgroup that is recorded. A period in which it left or came is skipped,
- * and so is all the time outside, running too.
+ * Whether @task has left the recorded cgroup. A period in which it left or came is skipped, and so
+ * is all time outside, including running.
  */
 static __always_inline void look_at_cgroup(struct thread *thread, struct task_struct *task)
 {
@@ -76,7 +76,10 @@ static __always_inline void look_at_cgroup(struct thread *thread, struct task_st
 	thread->is_skipped = was_outside || thread->is_outside;
 }
 
-/* Ticks often enough: a queue is throttled for longer, and not while one of its threads runs. */
+/*
+ * Ticks often enough: throttling lasts longer, and does not happen while a thread of the queue
+ * runs.
+ */
 #define QUOTA_CLOCK(ns) ((u32)((ns) >> 20))
 
 static __always_inline void look_at_quota(struct thread *thread, struct task_struct *task)
@@ -101,7 +104,7 @@ static __always_inline void thread_stands(struct thread *thread, struct task_str
 		look_at_quota(thread, task);
 }
 
-/* Measured from @at on, unless another CPU came first. Returns since when. */
+/* Measures from @at on, unless another CPU came first. Returns the start. */
 static __always_inline u64 thread_begins(struct thread *thread, u64 at)
 {
 	u64 before = __sync_val_compare_and_swap(&thread->in_at, 0, at);
@@ -112,7 +115,7 @@ static __always_inline u64 thread_begins(struct thread *thread, u64 at)
 	return at;
 }
 
-/* How @task is, when it is seen for the first time. */
+/* Notes the state of @task when it is first seen. */
 static __always_inline void thread_met(struct thread *thread, struct task_struct *task)
 {
 	thread_keep_ids(thread, task);
@@ -123,9 +126,7 @@ static __always_inline void thread_met(struct thread *thread, struct task_struct
 	stat_add(BF_STAT_THREADS, 1);
 }
 
-/*
- * A thread exits: adds what is only known of it to the totals. What comes after that is kept, all.
- */
+/* A thread exits: adds its own sums to the totals. Everything after that is kept. */
 static __always_inline void settle(struct thread *thread)
 {
 	stat_add(BF_STAT_PERIODS, thread->n_periods);
@@ -135,7 +136,7 @@ static __always_inline void settle(struct thread *thread)
 	thread->stretch = (struct stretch){};
 }
 
-/* The same of a thread that goes on, as a window closes: its stretch goes on too. */
+/* The same for a thread that goes on when a window closes: its stretch goes on, too. */
 static __always_inline void sum_up(const struct thread *thread)
 {
 	s64 residue = stretch_residue(&thread->stretch);
@@ -151,10 +152,10 @@ static __always_inline void sum_up(const struct thread *thread)
 }
 
 /*
- * The CPU time of a thread up to @end, of which it was off for @off since it was met: what was not
- * counted yet, in @window. By sums since it was met, so that whatever is counted in the wrong place
- * is made good for, and whoever else counts at the same time counts another part. @tid: an earlier
- * id of the thread, that it goes to; or 0.
+ * Counts, in @window, the CPU time of a thread up to @end that is not counted yet; it was off for
+ * @off since it was first seen. It works by sums since then, so that anything counted in the wrong
+ * place is corrected later, and concurrent counters count different parts. @tid: an earlier id of
+ * the thread to count for; or 0.
  */
 static __always_inline void count_runtime(struct thread *thread, struct task_struct *task, u64 end,
 					  u64 off, u64 window, u32 tid)
@@ -176,8 +177,8 @@ static __always_inline void count_runtime(struct thread *thread, struct task_str
 }
 
 /*
- * The same up to @end, while the thread may have changed windows: the one that @end lies in may not
- * be the first to be counted.
+ * The same up to @end, while the thread may have changed windows: the one with @end may not be the
+ * first to count.
  */
 static __always_inline void count_runtime_until(struct thread *thread, struct task_struct *task,
 						u64 end, u32 tid)
@@ -202,7 +203,7 @@ static __always_inline bool is_wanted_period(const struct thread *thread, struct
 	       on_wanted_cpu(thread->cpu) && (!config.by_comm || comm_matches(task));
 }
 
-/* As weigh(). A global function: the verifier proves it once. */
+/* Like weigh(). A global function: the verifier proves it once. */
 __noinline u64 weigh_part(struct stretch *stretch, u64 length)
 {
 	return stretch ? weigh(stretch, length) : 0;
@@ -219,8 +220,8 @@ static __always_inline bool weigh_period(struct thread *thread, const struct per
 }
 
 /*
- * How long the queue that @task waits in was throttled since it last had a CPU, until @now. Of a
- * queue that it came to since, that is not known: then 0.
+ * How long the queue that @task waits in was throttled since @task last had a CPU, until @now. 0
+ * for a queue it has joined since: unknown.
  */
 static __always_inline u64 throttled_for(const struct thread *thread, struct task_struct *task,
 					 u64 now)
@@ -251,7 +252,7 @@ static __always_inline void find_reasons(const struct thread *thread, struct tas
 	stat_add(BF_STAT_KEPT, 1);
 }
 
-/* What of @period lies before @boundary; it is left with the rest. */
+/* Cuts the part of @period before @boundary; @period keeps the rest. */
 static __always_inline void cut_period(struct period *period, u64 boundary, struct period *before)
 {
 	before->from = period->from;
@@ -262,8 +263,8 @@ static __always_inline void cut_period(struct period *period, u64 boundary, stru
 }
 
 /*
- * Accounts for @period of @task, of which earlier windows have @counted already. A boundary that
- * lies in it divides it. Returns whether any of it is kept: then, as what.
+ * Accounts for @period of @task; earlier windows have @counted already. A boundary within it
+ * divides it. Returns whether any part is kept, and as what.
  */
 static __always_inline bool account(struct thread *thread, struct task_struct *task,
 				    struct period *period, u64 counted, struct kept *kept)
@@ -292,7 +293,7 @@ static __always_inline bool account(struct thread *thread, struct task_struct *t
 	return is_kept;
 }
 
-/* After a switch at @now, whatever it counted for: also into the time behind the recording. */
+/* After a switch at @now, whatever it counted for; also into the time after the recording. */
 static __always_inline void enter_window_at(struct thread *thread, u64 now)
 {
 	struct place place;
@@ -357,7 +358,7 @@ static __always_inline void keep(void *ctx, struct thread *thread, struct task_s
 			   task->self_exec_id);
 		return;
 	}
-	/* Where the verifier does not tell the values apart: it would try the walk with each. */
+	/* This hides the values from the verifier, which would try the walk with each. */
 	stacks->kept = *kept;
 	capture_current(ctx, NULL, stacks);
 	if (count_kept(thread, task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
@@ -365,7 +366,7 @@ static __always_inline void keep(void *ctx, struct thread *thread, struct task_s
 		publish_stacks(stacks);
 }
 
-/* The wait was ended in the part that it ended in. The one before has no waker. */
+/* Sets the wakers of the part in which the wait ended; the part before has none. */
 static __always_inline void find_wakers(struct thread *thread, struct task_struct *task, u64 in_at,
 					const struct period *last, struct kept *kept)
 {
@@ -379,7 +380,7 @@ static __always_inline void find_wakers(struct thread *thread, struct task_struc
 		kept->before.wakers = wakers_of(thread, task, in_at);
 }
 
-/* Whether what was off from @from until @now lies in the window that is open. */
+/* Whether the time off, from @from until @now, is in the open window. */
 static __always_inline bool in_open_window(const struct thread *thread, u64 from, u64 now)
 {
 	const struct bf_window *open;
@@ -391,8 +392,8 @@ static __always_inline bool in_open_window(const struct thread *thread, u64 from
 }
 
 /*
- * What nearly all periods are: inside the window, wanted and too short to be kept. In short what
- * measure() and account() come to for these. Returns whether it was one.
+ * The fast path for nearly all periods: inside the window, wanted and too short to be kept. Short
+ * for measure() and account() in that case. Returns whether the period was one.
  */
 static __always_inline bool pass_by(struct thread *thread, u64 off, u64 now)
 {
@@ -407,8 +408,8 @@ static __always_inline bool pass_by(struct thread *thread, u64 off, u64 now)
 }
 
 /*
- * The first switch of a thread: what is born has waited for it all its life, as the books say; all
- * others run. Returns from when it is measured.
+ * A thread's first switch. A new thread has waited for it all its life, as the books say; all
+ * others run. Returns the start of measuring.
  */
 static __always_inline u64 first_seen(struct thread *thread, struct task_struct *task, u64 now,
 				      u64 waited)
@@ -419,14 +420,14 @@ static __always_inline u64 first_seen(struct thread *thread, struct task_struct 
 }
 
 /*
- * @task runs again, since @now; it has waited @waited for CPUs in its life. It is current, unless
+ * @task runs again since @now; it has waited @waited for CPUs in its life. It is current, unless
  * capture_out.
  */
 static __always_inline void switch_in(void *ctx, struct thread *thread, struct task_struct *task,
 				      u64 now, u64 waited)
 {
 	u64 runtime = runtime_at_switch(task), in_at = thread->in_at, off, began;
-	struct period period = {}; /* compilers move what they read of it before it is known */
+	struct period period = {}; /* compilers move reads of it ahead of its setting */
 	bool is_kept, was_outside;
 	struct kept kept;
 
@@ -475,7 +476,7 @@ static __always_inline void calibrate(u64 now)
 		control.least_offset = offset;
 }
 
-/* The hooks that run after a switch, as the thread that got the CPU. */
+/* Hooks that run after a switch, as the thread that got the CPU. */
 static __always_inline void switched(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -491,7 +492,7 @@ static __always_inline void switched(void *ctx)
 		switch_in(ctx, thread, task, now, task->sched_info.run_delay);
 }
 
-/* capture_out: at the switch itself. The scheduler has not booked the wait of @next yet. */
+/* capture_out: at the switch itself, before the scheduler books the wait of @next. */
 static __always_inline void switching(void *ctx, struct task_struct *prev, struct task_struct *next)
 {
 	struct scratch_stacks *stacks = scratch_get(SCRATCH_SWITCH);
@@ -523,7 +524,7 @@ static __always_inline void thread_woken(struct task_struct *task)
 		thread->woken_at = bpf_ktime_get_ns();
 }
 
-/* A thread that is born waits for its first CPU; since when, the scheduler is about to book. */
+/* A new thread waits for its first CPU; the scheduler is about to book since when. */
 static __always_inline void thread_born(struct task_struct *task)
 {
 	struct thread *thread = thread_get(task);
@@ -559,7 +560,7 @@ static __always_inline void thread_exits(struct task_struct *task)
 	settle(thread);
 }
 
-/* It has lost its CPU for good: since it got that it has run. */
+/* It has lost its CPU for good, and has run since it got it. */
 static __always_inline void thread_dead(struct task_struct *task)
 {
 	struct thread *thread = thread_find(task);
@@ -574,7 +575,9 @@ static __always_inline void thread_dead(struct task_struct *task)
 	count_runtime_until(thread, task, end, 0);
 }
 
-/* @task gets another name, or id: its CPU time until now is its old one's. @tid: that, if known. */
+/*
+ * @task changes its name, or id: its CPU time so far belongs to the old one. @tid: that, if known.
+ */
 static __always_inline void thread_renamed(struct task_struct *task, u32 tid)
 {
 	struct thread *thread = thread_find(task);
@@ -588,7 +591,7 @@ static __always_inline void thread_renamed(struct task_struct *task, u32 tid)
 	count_runtime_until(thread, task, end, tid);
 }
 
-/* By an exec @task has got its process's id. @old_tid: as the machine has it. */
+/* An exec gives @task its process's id. @old_tid: as the machine has it. */
 static __always_inline void thread_takes_over(struct task_struct *task, u32 old_tid)
 {
 	struct thread *thread = thread_find(task);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The programs, a few lines each. The loader chooses which of them to load.
- */
+/* The programs, a few lines each. The loader chooses which to load. */
 #include "vmlinux.h"
 
 #include <bpf/bpf_helpers.h>
@@ -19,13 +17,13 @@
 #include "bpf/waiting.bpf.h"
 #include "bpf/events.bpf.h"
 
-/* "GPL" to the kernel's licence check; BSD-2-Clause is offered besides. */
+/* "GPL" for the kernel's licence check; BSD-2-Clause is an alternative. */
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * The current thread's memory is about to go. Attached to sched_process_exit, which comes before
- * that since 6.16, and to sched_prepare_exec, which 6.10 brought (5c5fad46e48c); raw, so that one
- * program serves both. The first in this file: the others are verified beside it.
+ * The current thread is about to lose its memory. Attached to sched_process_exec, which comes
+ * before that since 6.16, and to sched_prepare_exec, new in 6.10 (5c5fad46e48c); raw, so that one
+ * program serves both. First in this file: the others are verified beside it.
  */
 SEC("beside/raw_tp")
 int on_leaving(void *ctx)
@@ -61,7 +59,7 @@ int on_sample(struct saved_registers *ctx)
 	return 0;
 }
 
-/* What -e names: counters, then tracepoints, then probes. */
+/* Events named by -e: counters, then tracepoints, then probes. */
 SEC("perf_event")
 int on_counter(struct counter_context *ctx)
 {
@@ -69,7 +67,7 @@ int on_counter(struct counter_context *ctx)
 	return 0;
 }
 
-/* The kernel's side of a tracepoint; what it was called for, the thread's registers tell. */
+/* The kernel's side of a tracepoint; the thread's registers show what caused it. */
 SEC("tracepoint")
 int on_tracepoint(void *ctx)
 {
@@ -77,7 +75,7 @@ int on_tracepoint(void *ctx)
 	return 0;
 }
 
-/* Of user code and of the kernel's. */
+/* Probes of user code and of the kernel's. */
 SEC("kprobe")
 int on_probe(struct saved_registers *ctx)
 {
@@ -85,7 +83,7 @@ int on_probe(struct saved_registers *ctx)
 	return 0;
 }
 
-/* Where there is no hook after the switch; and where threads end, in --wall. */
+/* If there is no hook after the switch; and for ending threads, in --wall. */
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
@@ -98,7 +96,10 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
-/* Not sched_waking: from here on the thread is in a run queue, and what follows is its delay. */
+/*
+ * Not sched_waking: from here on the thread is in a run queue, and the time that follows is its
+ * delay.
+ */
 SEC("tp_btf/sched_wakeup")
 int on_wakeup(u64 *ctx)
 {
@@ -106,7 +107,7 @@ int on_wakeup(u64 *ctx)
 	return 0;
 }
 
-/* Not sched_wakeup, which may come from the CPU that the thread is sent to. */
+/* Not sched_wakeup, which may run on the CPU that the thread is sent to. */
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
 {
@@ -114,7 +115,7 @@ int on_waking(u64 *ctx)
 	return 0;
 }
 
-/* After the switch, as the thread that runs again: the best hook there is first. */
+/* After the switch, as the thread that runs again: the best available hook comes first. */
 SEC("tp_btf/sched_exit_tp")
 int on_switched_tp(u64 *ctx)
 {
@@ -136,7 +137,7 @@ int on_switched_kprobe(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Once, by the loader itself: the namespace that it lives in, and with it the ids that it knows. */
+/* Run once by the loader itself: finds its namespace, and so the ids it knows. */
 SEC("raw_tp")
 int find_pid_namespace(void *ctx)
 {
@@ -172,7 +173,7 @@ static __always_inline void inherit_mappings(struct task_struct *parent, struct 
 		return;
 	own = bpf_task_storage_get(&processes, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!own)
-		return; /* its first stack asks for them */
+		return; /* its first stack requests them */
 	*own = *known;
 	own->start = child->start_boottime;
 }
@@ -211,7 +212,7 @@ int on_fork(u64 *ctx)
 	return 0;
 }
 
-/* In --wall --comm. It still has its old name. */
+/* For --wall --comm. The task still has its old name. */
 SEC("tp_btf/task_rename")
 int on_rename(u64 *ctx)
 {
@@ -221,7 +222,7 @@ int on_rename(u64 *ctx)
 
 /*
  * The command that bpfflame starts is recorded from here: its first instruction comes next. A
- * thread that is not the first takes over the process's id.
+ * thread other than the first takes over the process's id.
  */
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
@@ -261,7 +262,7 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-/* Before the window opens: every process, and how each thread stands. */
+/* Before the window opens: visits every process, and each thread's state. */
 static __always_inline int meet_task(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
@@ -295,9 +296,8 @@ int on_each_task_at_start_stacks(struct bpf_iter__task *ctx)
 }
 
 /*
- * After a window has closed: the threads that still wait, and what is only known of each thread.
- * Writes a word for each that is counted, so that the loader reads in steps and can empty the maps
- * in between.
+ * After a window closes: visits waiting threads, and sums that only the thread has. Writes a word
+ * for each counted thread, so that the loader reads in steps and can empty the maps in between.
  */
 static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sleepable)
 {
@@ -328,7 +328,7 @@ int on_each_task_at_end(struct bpf_iter__task *ctx)
 	return meet_task_at_end(ctx, true);
 }
 
-/* Before 5.18: no way to read another thread's user memory. */
+/* Before 5.18: another thread's user memory can't be read. */
 SEC("iter/task")
 int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
 {

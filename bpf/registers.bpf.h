@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * registers: the user's, as the kernel saves them, and as they are while it does so.
- */
+/* registers: the user's, as the kernel saves them, and while it does so. */
 #ifndef BPF_REGISTERS_BPF_H
 #define BPF_REGISTERS_BPF_H
 
 /*
- * The user's registers, as the kernel saves them (its struct pt_regs) and as a sampling program is
- * given them: the same order, which ptrace(2) and perf made part of the ABI. Not relocated.
+ * The user's registers, as the kernel saves them (its struct pt_regs) and as a sampling program
+ * gets them: the same order, which ptrace(2) and perf made part of the ABI. Not relocated.
  */
 #if defined(__TARGET_ARCH_x86)
 struct saved_registers {
@@ -25,13 +23,13 @@ struct saved_registers {
 #define is_futex_call(registers) ((registers)->regs[8] == 98)
 #endif
 
-/* What a program at a perf event is given: the ABI's struct bpf_perf_event_data. */
+/* The context of a program at a perf event: the ABI's struct bpf_perf_event_data. */
 struct counter_context {
 	struct saved_registers registers;
 	u64 period;
 };
 
-/* A thread's own data (TLS): what glibc and musl put at the top of its stack. */
+/* A thread's own data (TLS): glibc and musl put it at the top of its stack. */
 static __always_inline u64 thread_data(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -55,20 +53,20 @@ static __always_inline bool waits_for_futex(struct task_struct *task)
 }
 
 /*
- * The registers with which @task entered the kernel. @live: those that a sample of it interrupted
- * in there; NULL: none.
+ * The registers with which @task entered the kernel. @live: those that a sample interrupted in the
+ * kernel; NULL: none.
  *
- * A counter's interrupt can't be masked (NMI), so it also hits where the kernel saves the user's
- * registers, or puts them back (arch/x86/entry/entry_64.S); what the stack holds then is still that
- * of the entry before. They are pushed one by one, from the last word down, and popped upwards, so
- * what lies below the stack pointer is in the registers.
+ * A counter's interrupt can't be masked (NMI), so it also hits while the kernel saves the user's
+ * registers, or restores them (arch/x86/entry/entry_64.S); the stack then still holds those of the
+ * previous entry. They are pushed one by one, from the last word down, and popped upwards, so the
+ * values below the stack pointer are in the registers.
  */
 #if defined(__TARGET_ARCH_x86)
 #define USER_DS	   0x2b
 #define USER_CS	   0x33
 #define USER_CS_32 0x23
 
-/* Whether it is 32-bit code that @task runs, or entered the kernel from. */
+/* Whether @task runs 32-bit code, or entered the kernel from it. */
 static __always_inline bool is_32_bit(struct task_struct *task)
 {
 	struct saved_registers *saved = (void *)bpf_task_pt_regs(task);
@@ -78,7 +76,7 @@ static __always_inline bool is_32_bit(struct task_struct *task)
 	return (u16)cs == USER_CS_32;
 }
 
-/* What the CPUs need at every entry lies there, of one behind the other (asm/cpu_entry_area.h). */
+/* Here are the data that CPUs need at every entry, one CPU after another (asm/cpu_entry_area.h). */
 #define ENTRY_AREAS	       0xfffffe0000000000
 #define in_entry_area(address) ((address) >> 39 == ENTRY_AREAS >> 39)
 
@@ -96,8 +94,7 @@ struct cpu_entry_area {
 
 /*
  * The user's stack pointer, which SYSCALL's entry keeps in the CPU's area until it is pushed. An
- * NMI of the kernel's has its stack in that area, and there are the registers that @context leads
- * to.
+ * NMI in the kernel has its stack in that area, with the registers that @context leads to.
  */
 static __always_inline u64 entering_sp(void *context)
 {
@@ -123,10 +120,10 @@ static __always_inline void user_registers(struct saved_registers *live, struct 
 		bpf_probe_read_kernel(ret, sizeof *ret, (void *)saved);
 		return;
 	}
-	/* For the verifier: an address to reckon with. */
+	/* For the verifier: an address to compute with. */
 	bpf_probe_read_kernel(&base, sizeof base, &saved);
 	sp = live->sp;
-	/* An exception of the user's begins on a stack of the CPU, a page. */
+	/* An exception in user code begins on a stack of the CPU, a page. */
 	if (in_entry_area(sp)) {
 		u64 entered = (sp | 4095) + 1 - sizeof *ret;
 
@@ -134,7 +131,7 @@ static __always_inline void user_registers(struct saved_registers *live, struct 
 		if (ret->cs == USER_CS && ret->ss == USER_DS)
 			base = entered;
 	}
-	/* SYSCALL leaves the stack pointer as it was; where it was is in rcx. */
+	/* SYSCALL leaves the stack pointer alone; rcx has its place. */
 	popped = is_kernel_address(sp) ? sp - base : sizeof *ret;
 	bpf_probe_read_kernel(ret, sizeof *ret, (void *)base);
 	if (!popped || popped > sizeof *ret)
@@ -160,8 +157,10 @@ static __always_inline void user_registers(struct saved_registers *live, struct 
 	TAKE(si, live->si);
 	TAKE(di, live->di);
 	TAKE(ip, live->cx);
-	/* With page table isolation it is where CR3 is made; the number of a table is in its low
-	 * bits. */
+	/*
+	 * With page table isolation, it is where CR3 is made; CR3's low bits are the number of a
+	 * table.
+	 */
 	TAKE(sp, is_kernel_address(sp) || sp & 7 ? entering_sp(live) : sp);
 #undef TAKE
 }

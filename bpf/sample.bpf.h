@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From an event to a row of the profile: capture the two halves of the stack, name each by the hash
- * of its frames, count. Frames travel to the loader once per stack; a sample whose row exists costs
- * one lookup and two additions.
+ * From an event to a row of the profile: captures both halves of the stack, identifies each by the
+ * hash of its frames, and counts. Frames travel to the loader once per stack; a sample whose row
+ * exists costs one lookup and two additions.
  */
 #ifndef BPF_SAMPLE_BPF_H
 #define BPF_SAMPLE_BPF_H
@@ -12,7 +12,7 @@
 #include "bpf/hash.h"
 #include "bpf/snapshot.bpf.h"
 
-/* Wakes the loader only when there is much to read: it looks by itself ten times a second. */
+/* Wakes the loader only for large amounts: it polls ten times a second anyway. */
 static __always_inline u64 wakeup_flags(void)
 {
 	return control.drain_wanted ||
@@ -44,14 +44,14 @@ static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u3
 	stack->id = n || end > BF_END_ENTRY ? hash_frames(stack) : 0;
 }
 
-/* Sends @event, of id @id, unless that was done before. */
+/* Sends @event with id @id, unless it was sent before. */
 static __always_inline void publish_once(u64 id, void *event, u64 size)
 {
 	u32 one = 1;
 
 	if (bpf_map_lookup_elem(&seen_stacks, &id) || !send(event, size))
 		return;
-	/* No room: it is sent once more, the loader recognizes it. */
+	/* No room: it is sent once more, and the loader recognizes it. */
 	if (!bpf_map_update_elem(&seen_stacks, &id, &one, BPF_NOEXIST))
 		__sync_fetch_and_add(&control.seen_used, 1);
 }
@@ -80,7 +80,7 @@ static __always_inline void finish_kernel(struct bf_stack_event *stack, long byt
 	finish_stack(stack, n, n < config.kernel_depth ? BF_END_ENTRY : BF_END_DEPTH);
 }
 
-/* The stack that @task had when it began to exec or exit, if it is still in there. */
+/* The stack of @task from when it began to exec or exit, if it is still in there. */
 static __always_inline struct last_stack *last_stack(struct task_struct *task, u64 pc, u64 sp)
 {
 	struct last_stack *last = bpf_task_storage_get(&last_stacks, task, 0, 0);
@@ -97,7 +97,7 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 	unwind->exec_id = task->self_exec_id;
 	if (unwind->walk.end >= BF_END_PROCESS) {
 		id = send_snapshot(unwind, task, memory);
-		/* A lone address tells more than nothing. */
+		/* A single address says more than nothing. */
 		if (!id && !unwind->stack.n)
 			unwind->stack.frames[unwind->stack.n++] = unwind->walk.pc;
 	}
@@ -111,7 +111,7 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 	unwind->stack.id = id;
 }
 
-/* The current thread's user stack. @unwind->walk has its registers. */
+/* The current thread's user stack; @unwind->walk has its registers. */
 static __always_inline void capture_walk(struct unwind *unwind, struct task_struct *task)
 {
 	u64 pc = unwind->walk.pc, sp = unwind->walk.sp;
@@ -131,7 +131,7 @@ static __always_inline void capture_walk(struct unwind *unwind, struct task_stru
 	finish_user(unwind, task, NULL);
 }
 
-/* An exec or exit that goes on for longer is of a process large enough to be known. */
+/* An exec or exit that takes longer belongs to a process large enough to be known. */
 #define LEAVING_NS 4000000
 
 static __always_inline void note_tick(u32 timer, u64 now)
@@ -162,7 +162,7 @@ static __always_inline bool sample_is_near(void)
 	return false;
 }
 
-/* What interrupts this on the way finds none. */
+/* Anything that interrupts this finds no stack. */
 static __always_inline void keep_last_stack(struct task_struct *task, u64 pc, u64 sp,
 					    const struct unwind *unwind)
 {
@@ -180,14 +180,14 @@ static __always_inline void keep_last_stack(struct task_struct *task, u64 pc, u6
 	last->pc = pc;
 }
 
-/* The current thread's memory is about to go: by exec or exit. */
+/* The current thread is about to lose its memory, by exec or exit. */
 static __always_inline void remember_stack(struct task_struct *task)
 {
 	u32 zero = 0;
 	struct leaving *leaving = bpf_map_lookup_elem(&leaving_scratch, &zero);
 	u64 pc, sp;
 
-	/* The command may have the wanted name only after the exec. */
+	/* The command may get the wanted name only by the exec. */
 	if (!leaving || !config.user_stacks || is_kernel_thread(task) ||
 	    (!config.by_comm && !wanted(task)) || leaving->is_busy)
 		return;
@@ -197,7 +197,7 @@ static __always_inline void remember_stack(struct task_struct *task)
 	pc = leaving->user.walk.pc;
 	sp = leaving->user.walk.sp;
 	unwind_current(&leaving->user, task);
-	/* A snapshot is too large to be taken of every process for the few that are sampled. */
+	/* A snapshot is too large to take of every process for the few that are sampled. */
 	if (leaving->user.walk.end < BF_END_PROCESS || sample_is_near()) {
 		finish_user(&leaving->user, task, NULL);
 		keep_last_stack(task, pc, sp, &leaving->user);
@@ -216,8 +216,8 @@ static __always_inline void capture_kernel(void *ctx, struct scratch_stacks *sta
 }
 
 /*
- * The current thread's. @registers: those that a sample interrupted, which may be the kernel's;
- * NULL: the thread is in the kernel.
+ * The current thread's user half. @registers: those that a sample interrupted, which may be the
+ * kernel's; NULL: the thread is in the kernel.
  */
 static __always_inline void capture_user(struct saved_registers *registers,
 					 struct scratch_stacks *stacks)

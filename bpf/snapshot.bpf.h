@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Snapshots: a process, mapping or table that is not known yet costs no stack. The walk as far as
- * it came and the memory above are handed to the loader, which walks on, and puts what was missing
- * into the maps. So a process is unwound from its first sample on, and only what is needed is
- * loaded.
+ * Snapshots: an unknown process, mapping or table does not cost the stack. The loader gets the walk
+ * so far and the memory above, walks on, and adds the missing data to the maps. So a process is
+ * unwound from its first sample on, and only needed data is loaded.
  */
 #ifndef BPF_SNAPSHOT_BPF_H
 #define BPF_SNAPSHOT_BPF_H
@@ -11,8 +10,8 @@
 #include "bpf/unwind.bpf.h"
 
 /*
- * Reads the memory above the stack pointer, page by page, up to the last one that can be read. What
- * can't in between was never touched: those pages are zero, here as there.
+ * Reads the memory above the stack pointer, page by page, up to the last readable one. Unreadable
+ * pages in between were never touched: they are zero, here as there.
  */
 static __always_inline void read_stack(struct bf_snapshot_event *event, void *memory, u32 n_pages)
 {
@@ -22,7 +21,10 @@ static __always_inline void read_stack(struct bf_snapshot_event *event, void *me
 	event->memory_start = event->walk.sp - first;
 	event->memory_bytes = page;
 	event->memory_unread = first;
-	/* The thread may be in here because it touched a page of its stack for the first time. */
+	/*
+	 * The thread may be in the kernel because it touched a page of its stack for the first
+	 * time.
+	 */
 	if (walk_read(memory, event->memory + first, page - first, event->walk.sp))
 		event->memory_unread = page;
 	for (u32 i = 1; i < n_pages; i++)
@@ -32,9 +34,9 @@ static __always_inline void read_stack(struct bf_snapshot_event *event, void *me
 }
 
 /*
- * The loader can't ask the kernel where a return trampoline leads: it is told which addresses were
- * on the stack. On arm64 they are in a register first, and their place is not known. A global
- * function: proved once, not for each size.
+ * The loader can't ask the kernel where a return trampoline leads: it gets the addresses that were
+ * on the stack. On arm64 they are first in a register, and their place is unknown. A global
+ * function: proved once instead of for each size.
  */
 __noinline int rest_of_returns(struct unwind *unwind)
 {
@@ -59,7 +61,7 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	struct bf_snapshot_event *event;
 	u64 id;
 
-	/* Tested once each: Linux 6.1 does not know of what it has tested that it is not NULL. */
+	/* Test each once: Linux 6.1 forgets that it has tested them for NULL. */
 	ring_enter(1);
 	event = bpf_ringbuf_reserve(&events, sizeof *event + bytes, 0);
 	if (!event) {
@@ -90,23 +92,23 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	return id;
 }
 
-/* How much stack there is above the stack pointer, at most. */
+/* The most stack that can be above the stack pointer. */
 static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_struct *task)
 {
 	u64 sp = unwind->walk.sp, top;
 
-	/* Of the first thread the kernel knows where its stack began. */
+	/* For the first thread, the kernel knows where its stack began. */
 	top = task->pid == task->tgid ? BPF_CORE_READ(task, mm, start_stack) : thread_data(task);
 	return top > sp ? top - sp : BF_SNAPSHOT_LARGE;
 }
 
-/* Hands the walk over to the loader. Returns the stack's id, 0 when there is no room. */
+/* Hands the walk over to the loader. Returns the stack's id; 0: no room. */
 static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_struct *task,
 					 void *memory)
 {
 	u64 bytes = stack_bytes(unwind, task) + 4096, id;
 
-	/* The rest of the ring is for what can't be had again. */
+	/* The rest of the ring is for data that can't be had again. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.snapshots_high)
 		id = 0;
 	else if (bytes <= BF_SNAPSHOT_SMALL)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What is kept of each thread between its switches, and the clock by which it is kept.
- */
+/* The state of each thread between its switches, and its clock. */
 #ifndef BPF_THREAD_BPF_H
 #define BPF_THREAD_BPF_H
 
@@ -18,7 +16,7 @@ static __always_inline u64 earlier(u64 a, u64 b)
 	return a < b ? a : b;
 }
 
-/* The scheduler's clock can't be read, but is known from CLOCK_MONOTONIC within a microsecond. */
+/* The scheduler's clock can't be read, but follows from CLOCK_MONOTONIC within a microsecond. */
 static __always_inline u64 scheduler_now(void)
 {
 	return bpf_ktime_get_ns() - control.clock_offset;
@@ -29,7 +27,7 @@ static __always_inline struct thread *thread_find(struct task_struct *task)
 	return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
-/* While there are ids: what has been reaped has none left. */
+/* Call while there are ids: a reaped task has none. */
 static __always_inline void thread_keep_ids(struct thread *thread, struct task_struct *task)
 {
 	if (!config.in_pid_namespace)
@@ -54,9 +52,9 @@ static __always_inline bool in_recording(u64 now)
 }
 
 /*
- * The thread if its periods are measured; new ones are zero. Without memory there is none, or while
- * this CPU is inside the storage of another task, where an iterator can be preempted: before the
- * recording that loses nothing, for the iterator comes to all.
+ * The thread, if its periods are measured; new ones are zero. NULL without memory, and while this
+ * CPU is inside another task's storage, where an iterator can be preempted; before the recording
+ * that loses nothing, since the iterator visits all.
  */
 static __always_inline struct thread *thread_get(struct task_struct *task)
 {
@@ -74,9 +72,9 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 }
 
 /*
- * The same where threads are switched. Who holds the run queue may not ask for memory, for the
- * kernel may wake a thread to get some: there its storage was made when it was born or
- * when the iterator came to it, even if it enters the cgroup only later.
+ * The same at a switch. The holder of a run queue must not allocate, since the kernel may wake a
+ * thread to get memory: the storage was made when the thread was born or visited by the iterator,
+ * even if it enters the cgroup only later.
  */
 static __always_inline struct thread *thread_switched(struct task_struct *task)
 {
@@ -84,8 +82,8 @@ static __always_inline struct thread *thread_switched(struct task_struct *task)
 }
 
 /*
- * The CPU time @task had been charged as it got its CPU just now: a tick may have come since. The
- * fair class keeps it; a thread of another is in none of its run queues.
+ * The CPU time charged to @task when it just got its CPU: a tick may have come since. The fair
+ * class keeps it; a thread of another class is in none of its run queues.
  */
 static __always_inline u64 runtime_at_switch(struct task_struct *task)
 {
@@ -93,23 +91,23 @@ static __always_inline u64 runtime_at_switch(struct task_struct *task)
 }
 
 /*
- * How long a thread has been off since it was at @in_at, if it was charged @runtime by now. May be
- * negative: it runs.
+ * How long a thread has been off since @in_at, if it was charged @runtime by now. Negative if it
+ * runs.
  */
 static __always_inline u64 off_for(const struct thread *thread, u64 in_at, u64 now, u64 runtime)
 {
 	return now - in_at - (runtime - thread->runtime);
 }
 
-/* What earlier windows have of the period that goes on, or just ended, of a thread of @in_at. */
+/* The time in earlier windows of the current, or just ended, period since @in_at. */
 static __always_inline u64 counted_before(const struct thread *thread, u64 in_at)
 {
 	return config.every && thread->moved_to == in_at ? thread->before : 0;
 }
 
 /*
- * From here on the thread's sums are of @window. As they stood is kept, for the iterator, which
- * comes later. By the sums first: it reads them the other way round.
+ * From here on the thread's sums belong to @window. The old values are kept for the iterator, which
+ * comes later. The sums are first: the iterator reads in the opposite order.
  */
 static __always_inline void enter_window(struct thread *thread, u64 window)
 {
@@ -122,7 +120,7 @@ static __always_inline void enter_window(struct thread *thread, u64 window)
 	barrier();
 }
 
-/* The thread has sums of a window after the one that is being closed. */
+/* Whether the thread has sums of a window after the closing one. */
 static __always_inline bool has_left(const struct thread *thread)
 {
 	return config.every &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * User stacks, whatever the code was built with: registers, then frame by frame by the rows that
- * the loader made from .eh_frame, and by frame pointers where there are none (bpf/unwind_step.h).
+ * User stacks, however the code was built: from the registers, frame by frame, by the rows that the
+ * loader made from .eh_frame, and by frame pointers where there are none (bpf/unwind_step.h).
  *
- * A process, mapping or table that is not known yet ends a walk, see bpf/snapshot.bpf.h.
+ * An unknown process, mapping or table ends a walk, see bpf/snapshot.bpf.h.
  */
 #ifndef BPF_UNWIND_BPF_H
 #define BPF_UNWIND_BPF_H
@@ -24,7 +24,7 @@ static __always_inline int walk_read(void *memory, void *to, u32 n, u64 from)
 #define WALK_MACHINE WALK_ARM64
 #endif
 
-/* A macro: the context of a program may be read at constant offsets only. */
+/* A macro: a program's context may only be read at constant offsets. */
 #if defined(__TARGET_ARCH_x86)
 #define walk_begin(walk, registers)                                                                \
 	do {                                                                                       \
@@ -79,7 +79,7 @@ static __always_inline u32 *segment_get(u32 segment)
 	return words;
 }
 
-/* Finds the mapping that holds @pc. Returns why there is none. */
+/* Finds the mapping that contains @pc. Returns why there is none. */
 static __always_inline int find_mapping(const struct unwind *unwind, u64 pc,
 					const struct bf_mapping **ret)
 {
@@ -129,14 +129,15 @@ static __always_inline int find_rule(const struct bf_mapping *mapping, u64 offse
 #define MAX_RETURNS 32
 
 #if defined(__TARGET_ARCH_x86)
-#define RETURN_ADDRESS_AT(sp) ((sp)-8) /* of a call, once it was undone */
+#define RETURN_ADDRESS_AT(sp) ((sp)-8) /* of a call, once it is undone */
 #else
 #define RETURN_ADDRESS_AT(sp) (sp)
 #endif
 
 /*
- * A return probe, ours or another tool's, has the function return to a trampoline; the kernel keeps
- * where to, innermost first, by the place on the stack (kernel/events/uprobes.c).
+ * A return probe, ours or another tool's, makes the function return to a trampoline. The kernel
+ * keeps the real addresses, innermost first, by their places on the stack
+ * (kernel/events/uprobes.c).
  */
 static __always_inline void find_returns(struct unwind *unwind, struct task_struct *task)
 {
@@ -151,7 +152,9 @@ static __always_inline void find_returns(struct unwind *unwind, struct task_stru
 		unwind->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
 
-/* Reads the next one of the list; 0 at its end. A global function: proved once, not in each turn.
+/*
+ * Reads the next item of the list; 0 at its end. A global function: proved once instead of in each
+ * turn.
  */
 __noinline int next_return(struct unwind *unwind)
 {
@@ -166,7 +169,7 @@ __noinline int next_return(struct unwind *unwind)
 	return 1;
 }
 
-/* The walk stands at the trampoline: what was returned from lies lower on the stack. */
+/* The walk is at the trampoline: the function that returned is lower on the stack. */
 static __always_inline void leave_trampoline(struct unwind *unwind)
 {
 	u64 at = RETURN_ADDRESS_AT(unwind->walk.sp);
@@ -209,8 +212,8 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 }
 
 /*
- * A global function: the verifier proves it once, not once for each frame; an inlined step is
- * refused at 32 frames. (A callback of bpf_loop would do as well, from 5.17 on.)
+ * A global function: the verifier proves it once instead of for each frame; it refuses an inlined
+ * step at 32 frames. (A callback of bpf_loop would also work, from 5.17 on.)
  */
 __noinline int step_current(struct unwind *unwind)
 {
@@ -264,7 +267,7 @@ static __always_inline void unwind_begin(struct unwind *unwind, struct task_stru
 	unwind->walk.end = BF_END_NONE;
 }
 
-/* Walks up the user stack of the current thread, whose registers are in @unwind->walk. */
+/* Walks up the user stack of the current thread, with its registers in @unwind->walk. */
 static __always_inline void unwind_current(struct unwind *unwind, struct task_struct *task)
 {
 	int end;
@@ -272,7 +275,7 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 	unwind_begin(unwind, task);
 	find_returns(unwind, task);
 	end = find_mappings(task, false, unwind);
-	/* One more than there are frames: it finds out whether that was all. */
+	/* One more step than frames: it finds out whether that was all. */
 	for (int i = 0; i <= BF_MAX_FRAMES && !end; i++)
 		end = step_current(unwind);
 	unwind->walk.end = end;

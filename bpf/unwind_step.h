@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One step up a user stack: find the rule for the code, apply it. Compiled into the BPF programs
- * and, to walk snapshots and to be tested, for the host. No loop over frames here, no maps.
+ * and, for walking snapshots and for tests, for the host. No loop over frames here, no maps.
  *
- * Memory of the thread is read through walk_read() only, which the includer defines:
+ * The thread's memory is read only through walk_read(), which the includer defines:
  *
  *	static inline int walk_read(void *memory, void *to, __u32 n, __u64 from);	0: done
  *
- * The verifier asks for indexes that are masked (BF_SEGMENT_WORDS is a power of two) and loops with
- * constant bounds.
+ * The verifier requires masked indexes (BF_SEGMENT_WORDS is a power of two) and loops with constant
+ * bounds.
  */
 #ifndef BPF_UNWIND_STEP_H
 #define BPF_UNWIND_STEP_H
@@ -17,16 +17,19 @@
 
 enum walk_machine { WALK_X86_64, WALK_ARM64 };
 
-/* Where the kernel keeps the interrupted registers, from the stack pointer of a signal frame on. */
+/*
+ * Where the kernel keeps the interrupted registers, relative to the stack pointer of a signal
+ * frame.
+ */
 #define X86_SIGNAL_REGISTERS 40	 /* struct ucontext: uc_mcontext.gregs, as enum bf_register */
 #define ARM64_SIGNAL_FP	     544 /* struct rt_sigframe: uc.uc_mcontext.regs[29], [30], sp, pc */
 
-#define ARM64_ADDRESS_BITS 48 /* above them lies the signature of a signed return address */
+#define ARM64_ADDRESS_BITS 48 /* above them is the signature of a signed return address */
 
 #define WALK_LOWEST_CODE  65536 /* nothing is mapped below: a program starts with a number there */
-#define WALK_HIGHEST_BITS 56	/* … and above 2^56 neither, on any machine */
-#define WALK_MAX_JUMP	  (1ULL << 30) /* no frame is larger: what leads further is none's */
-#define WALK_MIN_STACK	  4096	       /* what lies nearer is on the same stack */
+#define WALK_HIGHEST_BITS 56	/* … nor above 2^56, on any machine */
+#define WALK_MAX_JUMP	  (1ULL << 30) /* no frame is larger: a longer jump is wrong */
+#define WALK_MIN_STACK	  4096	       /* nearer addresses are on the same stack */
 #define WALK_MAX_STACKS	  16
 
 /* Registers that calls may change (System V ABI, AMD64, 3.2.1). */
@@ -42,7 +45,7 @@ static inline __attribute__((always_inline)) __u32 segment_word(const __u32 *wor
 
 /*
  * The rule for the code at file offset @offset, from the part that begins at word @at of segment
- * @words. NULL when nothing is known of it.
+ * @words. NULL if nothing is known about it.
  */
 static inline __attribute__((always_inline)) const struct bf_rule *
 bf_find_rule(const __u32 *words, __u32 at, __u64 offset)
@@ -77,7 +80,7 @@ bf_find_rule(const __u32 *words, __u32 at, __u64 offset)
 	return (const struct bf_rule *)(words + rule);
 }
 
-/* The mapping that holds @pc, of the @n at word @at of segment @words; NULL: none. */
+/* The mapping that contains @pc, of the @n at word @at of segment @words; NULL: none. */
 static inline __attribute__((always_inline)) const struct bf_mapping *
 bf_find_mapping(const __u32 *words, __u32 at, __u32 n, __u64 pc)
 {
@@ -97,9 +100,9 @@ bf_find_mapping(const __u32 *words, __u32 at, __u32 n, __u64 pc)
 }
 
 /*
- * The frame that @walk stands at, as it is kept. What a signal interrupted is no return address,
- * and what was never called, but put on the stack to be returned to, may be at a function's first
- * byte.
+ * The frame at @walk, in its stored form. An address that a signal interrupted is not a return
+ * address. One that was never called, but put on the stack to be returned to, may be at a
+ * function's first byte.
  */
 static inline __attribute__((always_inline)) __u64 walk_frame(const struct bf_walk *walk,
 							      const struct bf_rule *rule)
@@ -139,8 +142,8 @@ leave_signal_frame(struct bf_walk *walk, void *memory, enum walk_machine machine
 }
 
 /*
- * What register @reg held in the frame that @walk stands at. Code that counts from one that calls
- * may change, while it calls, is written by hand, and so is what it calls: that one is kept.
+ * The value of register @reg in the frame at @walk. Code that relies on a register that calls may
+ * change, while it calls, is hand-written, and so is its callee: that one keeps the register.
  */
 static inline __attribute__((always_inline)) int read_register(const struct bf_walk *walk, __u8 reg,
 							       void *memory, __u64 *ret)
@@ -237,7 +240,7 @@ static inline __attribute__((always_inline)) int read_saved(const struct bf_walk
 	return BF_END_NONE;
 }
 
-/* The walk now stands in the caller, after the call. */
+/* The walk is now in the caller, after the call. */
 static inline __attribute__((always_inline)) int
 enter_caller(struct bf_walk *walk, __u64 pc, __u64 sp, __u64 fp, enum walk_machine machine)
 {
@@ -254,8 +257,9 @@ enter_caller(struct bf_walk *walk, __u64 pc, __u64 sp, __u64 fp, enum walk_machi
 }
 
 /*
- * Whether the caller's frame may lie at @cfa: above this one; or anywhere, if a function has moved
- * to another stack and kept where it was in a register. So few times that every walk ends.
+ * Whether the caller's frame may be at @cfa: above this one; or anywhere, if a function has
+ * switched to another stack and kept the old place in a register. That is limited, so that every
+ * walk ends.
  */
 static inline __attribute__((always_inline)) int
 may_be_caller(struct bf_walk *walk, const struct bf_rule *rule, __u64 cfa)
@@ -268,7 +272,7 @@ may_be_caller(struct bf_walk *walk, const struct bf_rule *rule, __u64 cfa)
 	       walk->sp - cfa >= WALK_MIN_STACK && walk->n_stacks++ < WALK_MAX_STACKS;
 }
 
-/* Leaves the frame @walk stands at, as @rule says. */
+/* Leaves the frame at @walk, by @rule. */
 static inline __attribute__((always_inline)) int walk_by_rule(struct bf_walk *walk,
 							      const struct bf_rule *rule,
 							      void *memory,
@@ -285,7 +289,7 @@ static inline __attribute__((always_inline)) int walk_by_rule(struct bf_walk *wa
 	if (!may_be_caller(walk, rule, cfa))
 		return BF_END_STUCK;
 	if (rule->ra == BF_SAVED_SAME && !walk->exact)
-		return BF_END_STUCK; /* the link register of a caller is not known */
+		return BF_END_STUCK; /* the link register of a caller is unknown */
 	end = read_saved(walk, rule, memory, cfa, &fp, &pc);
 	if (end)
 		return end;
@@ -298,8 +302,8 @@ static inline __attribute__((always_inline)) int walk_by_rule(struct bf_walk *wa
 }
 
 /*
- * Whether the leaf stands at a function's first or last instruction, where the frame pointer is
- * still, or again, the caller's (x86-64). *@ret: how far the return address is from the stack
+ * Whether the leaf is at a function's first or last instruction, where the frame pointer is still,
+ * or again, the caller's (x86-64). *@ret: the distance of the return address from the stack
  * pointer. Code that can't be read is about to be: a call into a page that was not in memory.
  */
 static inline __attribute__((always_inline)) int is_at_edge(const struct bf_walk *walk,
@@ -317,8 +321,8 @@ static inline __attribute__((always_inline)) int is_at_edge(const struct bf_walk
 }
 
 /*
- * Leaves a frame that no row tells of (JIT, Go, hand-made code) by the chain of frame pointers.
- * @flags: of the mapping the code lies in.
+ * Leaves a frame without a row (JIT, Go, hand-made code) by the chain of frame pointers. @flags: of
+ * the code's mapping.
  */
 static inline __attribute__((always_inline)) int
 walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk_machine machine)
@@ -333,8 +337,8 @@ walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk
 		walk->guessed = 1;
 		return enter_caller(walk, record[1], walk->sp + distance + 8, walk->fp, machine);
 	}
-	walk->bx_at = BF_BX_UNKNOWN; /* unless it was not touched, which no one says */
-	/* Elsewhere a 0 may as well be any other value of code that keeps no frame pointers. */
+	walk->bx_at = BF_BX_UNKNOWN; /* unless it was not touched, which is unknown */
+	/* Elsewhere 0 may be any value of code without frame pointers. */
 	if (!walk->fp)
 		return (flags & BF_MAPPING_GO) && !walk->is_leaf ? BF_END_ENTRY : BF_END_NO_ROWS;
 	if ((walk->fp < walk->sp || walk->fp - walk->sp > WALK_MAX_JUMP) &&
@@ -348,7 +352,7 @@ walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk
 	return enter_caller(walk, record[1], walk->fp + 16, record[0], machine);
 }
 
-/* How a walk ends that was led to where no code is known to be. @is_known: there is none. */
+/* The end of a walk that led to where no code is known. @is_known: there is none for certain. */
 static inline __attribute__((always_inline)) int walk_nowhere(const struct bf_walk *walk,
 							      int is_known)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that are off when a recording starts and when a window ends, as the task iterators meet
- * them. At the start they are noted. At a boundary what they were off before it is counted, and
- * taken out of what their next switch will count: by one exchange of in_at, so that no part is
- * counted twice or not at all, whoever is first. A second visit finds nothing left.
+ * Threads that are off when a recording starts and when a window ends, as the task iterators see
+ * them. At the start they are noted. At a boundary, their time off before it is counted, and taken
+ * out of what their next switch will count. One exchange of in_at does that, so that each part is
+ * counted exactly once, whoever is first. A second visit finds nothing left.
  *
- * What stays inexact: with --min-block, a wait that is too short at the boundary is counted whole
- * where it ends, in the window after; with --max-block, what was counted of a wait at a boundary
- * stays, though it may become longer.
+ * Two cases remain inexact: with --min-block, a wait that is too short at the boundary is counted
+ * whole where it ends, in the next window; with --max-block, the part of a wait counted at a
+ * boundary stays, although the wait may become longer.
  */
 #ifndef BPF_WAITING_BPF_H
 #define BPF_WAITING_BPF_H
 
 #include "bpf/offcpu.bpf.h"
 
-/* Both halves of the stack of a thread that is not running; the user half if @sleepable. */
+/* Both halves of the stack of a thread that is not running; the user half only if @sleepable. */
 static __always_inline void capture_blocked(struct task_struct *task, bool sleepable,
 					    struct scratch_stacks *stacks)
 {
@@ -33,7 +33,7 @@ static __always_inline void capture_blocked(struct task_struct *task, bool sleep
 	finish_user(&stacks->user, task, task);
 }
 
-/* A thread that was there before any program was attached. */
+/* Notes a thread that existed before any program was attached. */
 static __always_inline void thread_found(struct task_struct *task, bool sleepable)
 {
 	u32 state = task_state(task);
@@ -50,7 +50,7 @@ static __always_inline void thread_found(struct task_struct *task, bool sleepabl
 	thread->cpu = task_cpu(task);
 	if (task->on_cpu)
 		return;
-	/* What it waits for began before; so that it counts as a wait, not as a preemption. */
+	/* Its wait began before; make it count as a wait, not as a preemption. */
 	if (state != TASK_RUNNING)
 		thread->n_voluntary--;
 	if (config.capture_out) {
@@ -59,7 +59,7 @@ static __always_inline void thread_found(struct task_struct *task, bool sleepabl
 			return;
 		capture_blocked(task, sleepable, stacks);
 		publish_stacks(stacks);
-		/* It may have run meanwhile: then what the switch left is right. */
+		/* It may have run meanwhile: then the switch has left the right values. */
 		if (thread->kernel_stack || task->on_cpu)
 			return;
 		thread->kernel_stack = stacks->kernel.id;
@@ -67,7 +67,7 @@ static __always_inline void thread_found(struct task_struct *task, bool sleepabl
 	}
 }
 
-/* What was born and has had no CPU yet waits for it since it was queued. */
+/* A new thread without a CPU so far has waited since it was queued. */
 static __always_inline void newborn_waits(struct thread *thread, struct task_struct *task)
 {
 	u64 queued = task->sched_info.last_queued, before = task->sched_info.run_delay;
@@ -76,7 +76,7 @@ static __always_inline void newborn_waits(struct thread *thread, struct task_str
 		thread_begins(thread, queued - before);
 }
 
-/* What @task has waited for CPUs until @now, the wait that goes on included. */
+/* The time @task has waited for CPUs until @now, including the current wait. */
 static __always_inline u64 waited_until(struct thread *thread, struct task_struct *task, u64 now)
 {
 	u64 since = task->sched_info.last_queued;
@@ -88,14 +88,14 @@ static __always_inline u64 waited_until(struct thread *thread, struct task_struc
 	return thread->run_delay + (since && since < now ? now - since : 0);
 }
 
-/* What the iterator found of a thread. */
+/* The iterator's findings on a thread. */
 struct found {
 	u64 pending; /* off-CPU time of the window that is left to be counted with the rest */
-	bool is_new; /* its stacks are those of this wait, not of the one before */
-	bool raced;  /* it was switched in just then */
+	bool is_new; /* its stacks belong to this wait, not to the one before */
+	bool raced;  /* it was switched in at that moment */
 };
 
-/* Of a thread that has left its cgroup, since @in_at or before: what is not counted any more. */
+/* For a thread that left its cgroup at @in_at or before: time not to count. */
 static __always_inline u64 time_outside(const struct thread *thread, struct task_struct *task,
 					u64 in_at)
 {
@@ -108,9 +108,9 @@ static __always_inline u64 time_outside(const struct thread *thread, struct task
 }
 
 /*
- * Takes the part before control.close_at of what @task waits for, if it does, out of what the
- * switch will count: from there on the thread stands as if it had got its CPU so late that this
- * part of the period was over. Whoever exchanges in_at first has it. Returns whether it is ours.
+ * Takes the part of @task's wait, if any, before control.close_at out of what the switch will
+ * count: the thread then looks as if it had got its CPU that much later. Whoever exchanges in_at
+ * first has the part. Returns whether it is ours.
  */
 static __always_inline bool take_part(struct thread *thread, struct task_struct *task,
 				      struct period *period, u64 *ret_in_at, struct found *found)
@@ -132,7 +132,7 @@ static __always_inline bool take_part(struct thread *thread, struct task_struct 
 		     control.close_at, period))
 		return false;
 	length = period->to - period->from;
-	/* Too short until now: what it becomes, the switch will see. */
+	/* Too short so far: the switch will see how long it gets. */
 	if (before + length < config.min_block && control.close_at != control.switch_end) {
 		found->pending = length;
 		return false;
@@ -156,8 +156,8 @@ static __always_inline bool has_stacks(const struct thread *thread, const struct
 }
 
 /*
- * The window that control.close_at ends: what @task waits for, if it does. Returns whether it is
- * kept.
+ * Counts the wait of @task, if any, in the window that ends at control.close_at. Returns whether it
+ * is kept.
  */
 static __always_inline bool thread_waits(struct thread *thread, struct task_struct *task,
 					 bool sleepable, struct found *found)
@@ -201,8 +201,8 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 	     */
 
 /*
- * A thread that was switched in after the boundary, but not counted yet what it was off before, is
- * waited for. Returns whether it has.
+ * Waits for a thread that was switched in after the boundary, but has not counted its time off
+ * before it. Returns whether it has now.
  */
 static __always_inline bool has_arrived(const struct thread *thread, struct task_struct *task,
 					const struct found *found)
@@ -221,8 +221,8 @@ static __always_inline bool has_arrived(const struct thread *thread, struct task
 }
 
 /*
- * What is only known of the thread when a window closes: the CPU time that it had in it. If it
- * can't be told now, it is counted in the next one.
+ * Counts the CPU time of the thread in a closing window, which only the thread knows. If it can't
+ * be determined now, it is counted in the next window.
  */
 static __always_inline void runtime_until_close(struct thread *thread, struct task_struct *task,
 						const struct found *found)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who ended a wait: taken at the wake-up, as the waker, and only if the period is going to be kept.
- * The blocked time is then all but over, so that is known. If the waker was woken itself while the
- * other waited, whoever woke it is the next in the chain.
+ * Who ended a wait: recorded at the wake-up, as the waker, and only if the period will be kept. The
+ * blocked time is nearly over then, so that is known. If the waker was itself woken while the other
+ * waited, its own waker is the next in the chain.
  */
 #ifndef BPF_WAKERS_BPF_H
 #define BPF_WAKERS_BPF_H
@@ -10,9 +10,9 @@
 #include "bpf/thread.bpf.h"
 
 /*
- * How much longer a wait of @blocked may still be: it ends when the thread is put into a run queue,
- * after an interrupt to another CPU if need be. In proportion, so that where waits are short not
- * every waker is taken that comes near a point.
+ * How much longer a wait of @blocked may last: it ends when the thread is put into a run queue,
+ * perhaps after an interrupt to another CPU. In proportion, so that with short waits not every
+ * waker near a point is recorded.
  */
 static __always_inline u64 waking_takes(u64 blocked)
 {
@@ -20,8 +20,8 @@ static __always_inline u64 waking_takes(u64 blocked)
 }
 
 /*
- * The frames up to and with the entry of an interrupt; 0: there is none. What was interrupted has
- * nothing to do with it. A global function, for the verifier's sake.
+ * The number of frames up to and including the entry of an interrupt; 0: none. The interrupted code
+ * is irrelevant. A global function, for the verifier's sake.
  */
 __noinline u32 frames_of_interrupt(struct bf_stack_event *stack)
 {
@@ -80,7 +80,7 @@ static __always_inline u64 publish_waker(void *ctx, struct task_struct *task, bo
 	return event.id;
 }
 
-/* @waker woke @woken. If it was woken itself since @since: by whom. */
+/* @waker woke @woken. If it was woken itself since @since, adds its waker. */
 static __always_inline void lengthen_chain(struct woken *woken, struct task_struct *waker,
 					   u64 since)
 {
@@ -118,7 +118,9 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	    before + blocked < config.min_block ||
 	    !may_be_kept(&thread->stretch, blocked + waking_takes(blocked)))
 		return;
-	/* Below the lock of its wake-ups: to allocate can wake kswapd, not if that is it. */
+	/*
+	 * Holding the lock of its wake-ups: allocating can wake kswapd, so not for kswapd itself.
+	 */
 	woken = bpf_task_storage_get(&wakings, task, 0,
 				     task->flags & PF_KSWAPD ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!woken)
@@ -133,7 +135,7 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 
-/* The id of those who woke @task, which ran until after @in_at; 0: not known. */
+/* The id of the wakers of @task, which ran until after @in_at; 0: unknown. */
 static __always_inline u64 wakers_of(const struct thread *thread, struct task_struct *task,
 				     u64 in_at)
 {

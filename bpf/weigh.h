@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sampling in proportion to time. A thread's short periods, laid end to end, are cut into stretches
- * of one sampling period each, with one point in each, uniformly random; a short period is kept if
- * a point lies in it, and stands for the whole stretch. Periods that are longer are kept as they
- * are. So the expected weight of each is its length, and a thread's total is never wrong by more
- * than one stretch: an independent draw for each (as likely as it is long) errs by their root. A
- * change of the sampling period, of any size, holds for stretches that begin after it.
+ * of one sampling period each, with one uniformly random point in each. A short period is kept if a
+ * point is in it, and then represents the whole stretch. Longer periods are kept as they are. So
+ * the expected weight of each is its length, and a thread's total is never wrong by more than one
+ * stretch; independent draws (as likely as each is long) would err by their root. A change of the
+ * sampling period, of any size, applies to stretches that begin after it.
  *
- * This is systematic sampling with a random point in each stratum (Cochran, Sampling Techniques,
- * 5A and 8); without the randomness, what repeats with the sampling period would be seen always or
- * never.
+ * This is systematic sampling with a random point in each stratum (Cochran, Sampling Techniques, 5A
+ * and 8). Without the randomness, anything that repeats with the sampling period would be seen
+ * always or never.
  *
- * Compiled for BPF and for its tests, which say what sampling_period() and random_word() are.
+ * Compiled for BPF and for its tests, which define sampling_period() and random_word().
  */
 #ifndef BPF_WEIGH_H
 #define BPF_WEIGH_H
 
 /* Nanoseconds. All 0 before stretch_begin(). */
 struct stretch {
-	__u64 position; /* how much of it has passed: less than period */
-	__u32 period;	/* how long it is; 0: everything is kept */
+	__u64 position; /* how much of it has passed; below period */
+	__u32 period;	/* its length; 0: keep everything */
 	__u32 point;	/* below period */
 };
 
@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void stretch_begin(struct stretch *
 	stretch->point = random_word() * stretch->period >> 32;
 }
 
-/* Whether the point lies in what passes up to @end. */
+/* Whether the point is in the part up to @end. */
 static inline __attribute__((always_inline)) int reaches_point(const struct stretch *stretch,
 							       __u64 end)
 {
@@ -37,8 +37,8 @@ static inline __attribute__((always_inline)) int reaches_point(const struct stre
 }
 
 /*
- * A short period reaches a point, or the end of its stretch: what it counts for. A global function
- * for BPF: the verifier proves it once, and it is seldom called.
+ * The weight of a short period that reaches a point, or the end of its stretch. A global function
+ * for BPF: the verifier proves it once, and it is rarely called.
  */
 __u64 weigh_points(struct stretch *stretch, __u64 length);
 
@@ -56,7 +56,9 @@ __attribute__((noinline)) __u64 weigh_points(struct stretch *stretch, __u64 leng
 	}
 	rest = end - stretch->period;
 	stretch_begin(stretch);
-	/* The next stretch may be much shorter: what is longer than it is kept as it is, as ever. */
+	/*
+	 * The next stretch may be much shorter: a rest longer than it is kept as it is, as always.
+	 */
 	if (rest >= stretch->period) {
 		weight += rest;
 		rest = 0;
@@ -65,7 +67,7 @@ __attribute__((noinline)) __u64 weigh_points(struct stretch *stretch, __u64 leng
 	return weight + (stretch->point < rest ? stretch->period : 0);
 }
 
-/* Whether weigh() may keep a period of @length: it does, or the stretch ends. */
+/* Whether weigh() may keep a period of @length: if so, it is kept or ends the stretch. */
 static inline __attribute__((always_inline)) int may_be_kept(const struct stretch *stretch,
 							     __u64 length)
 {
@@ -74,7 +76,7 @@ static inline __attribute__((always_inline)) int may_be_kept(const struct stretc
 	return length >= stretch->period || end >= stretch->period || reaches_point(stretch, end);
 }
 
-/* What a period of @length counts for; 0: it is not kept. */
+/* The weight of a period of @length; 0: not kept. */
 static inline __attribute__((always_inline)) __u64 weigh(struct stretch *stretch, __u64 length)
 {
 	if (length >= stretch->period)
@@ -85,15 +87,15 @@ static inline __attribute__((always_inline)) __u64 weigh(struct stretch *stretch
 	return 0;
 }
 
-/* What the short periods of the stretch so far were, less what was counted for them. */
+/* The length of the stretch's short periods so far, less the weight counted for them. */
 static inline __attribute__((always_inline)) __s64 stretch_residue(const struct stretch *stretch)
 {
 	return stretch->position - (stretch->point < stretch->position ? stretch->period : 0);
 }
 
 /*
- * The variance of that, in square microseconds: all stretches before were counted exactly, and of
- * this one the point lies in the share that has passed, or not. It may be read half changed.
+ * The variance of that, in square microseconds: all earlier stretches were counted exactly, and
+ * this one's point is in the passed share, or not. It may be read while half changed.
  */
 static inline __attribute__((always_inline)) __u64 stretch_variance(const struct stretch *stretch)
 {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Windows, back to back: in which a moment lies. It is found from the moment alone, so a boundary
- * needs nothing to happen in time: the loader may come late and finds all where it belongs.
+ * Windows, back to back: finds the one that contains a moment. Only the moment decides, so nothing
+ * has to happen in time at a boundary: the loader may come late and finds everything in its place.
  *
- * Samples have CLOCK_MONOTONIC, and windows of equal length on it. The scheduler's clock drifts
- * against that: the loader sets the end of each window while it is open (control.windows), and all
- * who ask go by that. Only boundaries that the loader is late with are guessed from the one before.
+ * Samples use CLOCK_MONOTONIC, with windows of equal length. The scheduler's clock drifts against
+ * that: the loader sets the end of each window while it is open (control.windows), which all use.
+ * Only if the loader is late is a boundary extrapolated from the one before.
  */
 #ifndef BPF_WINDOW_BPF_H
 #define BPF_WINDOW_BPF_H
 
-/* Of a sample, taken at @now. */
+/* The window of a sample taken at @now. */
 static __always_inline u32 window_of_sample(u64 now)
 {
 	return config.every ? (now - control.window_start) / config.every : 0;
 }
 
 /*
- * All of it is read through this one word, so never half of it is old. Twice in the time that a
- * program takes, it is not changed.
+ * All of it is read through this one word, so never half of it is old. It does not change twice in
+ * the time that a program takes.
  */
 static __always_inline const struct bf_window *open_window(void)
 {
 	return &control.windows[*(volatile u32 *)&control.window & 1];
 }
 
-/* Where a period lies that ended at @to: of it, what comes after @start in window @window. */
+/* The place of a period that ended at @to: its part after @start is in window @window. */
 struct place {
 	u64 start; /* 0: all of it, for anything that counts */
 	u64 window;
@@ -48,7 +48,7 @@ static __always_inline void find_place(u64 to, struct place *place)
 	} else if (to > open->start) {
 		place->start = open->start;
 	} else {
-		/* A program that took its time before the boundary. */
+		/* A program that read its clock before the boundary. */
 		place->window--;
 	}
 }
