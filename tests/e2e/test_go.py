@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Go programs without symbols and DWARF: tests/workload/go, which says its own stacks."""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from harness import ROOT, Folded, record
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64",
+                                reason="frame sizes of Go are read on x86-64 only")
+
+SOURCE = ROOT / "tests" / "workload" / "go"
+# Where stacks of the scheduler and of threads begin: Go's own tracebacks end there.
+ENTRIES = {"runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.mstart",
+           "runtime.rt0_go", "runtime.clone", "_rt0_amd64_linux"}
+BUILDS = {
+    "symbols": [],
+    "stripped": ["-ldflags=-s -w"],
+    "pie": ["-ldflags=-s -w", "-buildmode=pie"],
+    "external": ["-ldflags=-s -w -linkmode=external", "-buildmode=pie"],
+}
+STRIPPED = ["stripped", "pie", "external", "bare"]
+
+
+def go_command():
+    found = sorted(glob.glob("/usr/lib/go-*/bin/go"), key=lambda path: [
+        int(number) for number in re.findall(r"\d+", path)])
+    path = shutil.which("go") or (found[-1] if found else None)
+    assert path, "go is missing: run tools/check, which installs it"
+    return path
+
+
+def leave_sections_out(path):
+    """As sstrip does."""
+    image = bytearray(path.read_bytes())
+    image[0x28:0x30] = bytes(8)  # e_shoff
+    image[0x3a:0x40] = bytes(6)  # e_shentsize, e_shnum, e_shstrndx
+    bare = path.with_name("bare")
+    bare.write_bytes(image)
+    bare.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def programs(module_path):
+    """{how it was built: program}."""
+    cache = ROOT / "build" / "go-cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "GOCACHE": str(cache), "GOTOOLCHAIN": "local", "GOPROXY": "off",
+                   "GOFLAGS": "", "CGO_ENABLED": "0"}
+    for name, options in BUILDS.items():
+        if name == "external":
+            environment["CGO_ENABLED"] = "1"
+        subprocess.run([go_command(), "build", *options, "-o", module_path / name, "."],
+                       cwd=SOURCE, env=environment, check=True)
+    leave_sections_out(module_path / "stripped")
+    return {name: module_path / name for name in [*BUILDS, "bare"]}
+
+
+def truths_of(result):
+    return [json.loads(line) for line in result.stdout.splitlines()[:-1]]
+
+
+def split(frame):
+    """The function and line of a frame."""
+    match = re.fullmatch(r"(.*?)(?: \(([^()]*:\d+)\))?(_\[[a-z]\])?", frame)
+    return match[1], match[2]
+
+
+def begins_as(frames, truth):
+    """Whether @frames, without the command, begin as the program said: the last one of these may be
+    at any line."""
+    found = [split(frame) for frame in frames[1:len(truth) + 1]]
+    return (len(found) == len(truth) and found[:-1] == [tuple(frame) for frame in truth[:-1]]
+            and found[-1][0] == truth[-1][0])
+
+
+def share(folded, matches, among=lambda frames: True):
+    of = folded.total(among)
+    assert of > 0
+    return folded.total(lambda frames: among(frames) and matches(frames)) / of
+
+
+def has(frames, function):
+    return any(split(frame)[0] == function for frame in frames)
+
+
+def user_frames(frames):
+    return [frame for frame in frames[1:] if not frame.endswith("_[k]")]
+
+
+# --- on-CPU ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[(name, mode) for name in ["symbols", *STRIPPED]
+                                        for mode in ["calls", "hash"]], ids="-".join)
+def oncpu(request, programs, tmp_path_factory):
+    name, mode = request.param
+    folder = tmp_path_factory.mktemp("go")
+    result = record("-F", 999, "--lines", "-o", folder / "x.folded", "--", programs[name], mode,
+                    2.5)
+    return mode, result, Folded(folder / "x.folded")
+
+
+def test_whole_stacks(oncpu):
+    """Callers, their order and lines, are those that the program says itself."""
+    mode, result, folded = oncpu
+    truths = truths_of(result)
+    assert len(truths) == 2
+    leaf = truths[0][-1][0]
+    right = share(folded, lambda frames: any(begins_as(frames, truth) for truth in truths),
+                  among=lambda frames: has(frames, leaf))
+    assert right >= 0.995, right
+    assert folded.total(lambda frames: has(frames, leaf)) >= 0.9 * folded.total()
+    assert result.summary["complete_stacks_percent"] >= 99.5, result
+    assert {split(frames[1])[0] for frames, _ in folded.stacks if len(frames) > 1
+            and frames[1] != "[truncated]" and not frames[1].endswith("_[k]")} <= ENTRIES
+    # Both goroutines run, each by itself.
+    for truth in truths:
+        assert share(folded, lambda frames, truth=truth: begins_as(frames, truth)) >= 0.2
+
+
+def test_inlined(oncpu):
+    """What is inlined into the loop, and where each was called."""
+    mode, _, folded = oncpu
+    if mode != "calls":
+        return
+    text = (SOURCE / "main.go").read_text().splitlines()
+    called = next(i for i, line in enumerate(text, 1) if "x = twice(x)" in line)
+    twice = next(i for i, line in enumerate(text, 1) if line.startswith("func twice"))
+    in_mixed = share(folded, lambda frames: [split(frame) for frame in user_frames(frames)[-3:-1]]
+                     == [("main.(*adder[...]).add", f"main.go:{called}"),
+                         ("main.twice", f"main.go:{twice}")],
+                     among=lambda frames: has(frames, "main.mixed"))
+    assert in_mixed >= 0.99
+    assert share(folded, lambda frames: has(frames, "main.mixed")) >= 0.2
+    inlined = {frame for frames, _ in folded.stacks for frame in frames
+               if split(frame)[0] in ("main.mixed", "main.twice")}
+    assert all(frame.endswith("_[i]") for frame in inlined), inlined
+
+
+def test_assembly(oncpu):
+    """Assembly that keeps no frame pointer has its callers."""
+    mode, _, folded = oncpu
+    if mode != "hash":
+        return
+
+    def is_in_block(frames):
+        users = user_frames(frames)
+        return bool(users) and re.fullmatch(r"crypto/.*sha256\.block.*", split(users[-1])[0])
+
+    assert share(folded, is_in_block) >= 0.8
+    assert share(folded, lambda frames: has(frames, "crypto/sha256.Sum256"), is_in_block) >= 0.995
+
+
+# --- names ----------------------------------------------------------------------------------
+
+
+def without_types(name):
+    """As Go's tracebacks print it; `.abi0` is the linker's."""
+    name = name.removesuffix(".abi0")
+    opened, closed = name.find("["), name.rfind("]")
+    return f"{name[:opened]}[...]{name[closed + 1:]}" if 0 <= opened < closed else name
+
+
+@pytest.mark.parametrize("build", STRIPPED)
+def test_names_of_the_twin(programs, build, tmp_path):
+    """Frames have the names that the same program's symbols have."""
+    symbols = subprocess.run(["nm", programs["symbols"]], check=True, capture_output=True,
+                             text=True).stdout.splitlines()
+    known = {without_types(line.split(None, 2)[2]) for line in symbols if line[17:18] in "tT"}
+    result = record("-F", 999, "--no-inline", "-o", tmp_path / "x.folded", "--", programs[build],
+                    "calls", 1)
+    named = total = 0
+    for frames, value in Folded(tmp_path / "x.folded").stacks:
+        users = [frame for frame in user_frames(frames) if not re.match(
+            r"\[truncated\]|__vdso_|\[vdso\+", frame)]
+        total += len(users) * value
+        named += sum(frame in known for frame in users) * value
+    assert named >= 0.999 * total > 0, result
+    assert result.summary["unnamed_frames_percent"] <= 0.1
+
+
+# --- off-CPU --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", ["stripped", "bare"])
+def test_waiting(programs, build, tmp_path):
+    """A goroutine that sleeps leaves its thread to the scheduler: its stack begins at mcall."""
+    result = record("--offcpu", "-o", tmp_path / "x.folded", "--", programs[build], "nap", 2)
+    folded = Folded(tmp_path / "x.folded")
+    assert result.summary["complete_stacks_percent"] >= 99.5, result
+    roots = {user_frames(frames)[0] for frames, _ in folded.stacks if user_frames(frames)}
+    assert roots - {"[truncated]"} <= ENTRIES | {"[idle]"}, roots
+    assert folded.total(lambda frames: has(frames, "runtime.mcall")) >= 1e6
+    # No stack goes on from there into that of the goroutine that left.
+    assert folded.total(lambda frames: has(frames, "runtime.mcall") and has(frames, "main.nap")) == 0
+
+
+@pytest.mark.parametrize("build", ["stripped", "bare"])
+def test_system_call(programs, build, tmp_path):
+    """A goroutine that waits in a system call is there with its callers."""
+    result = record("--offcpu", "--lines", "-o", tmp_path / "x.folded", "--", "sh", "-c",
+                    f"sleep 2 | {programs[build]} read 9")
+    folded = Folded(tmp_path / "x.folded")
+    truths = truths_of(result)
+    waited = folded.total(lambda frames: frames[-1] == "[pipe]" and any(
+        begins_as(frames, truth) for truth in truths))
+    assert waited / 1e6 == pytest.approx(2 * 2, abs=0.4)
+    assert folded.total(lambda frames: has(frames, "os.(*File).Read") and "[truncated]" in frames) == 0

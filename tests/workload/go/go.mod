@@ -1,0 +1,3 @@
+module example.org/stacks
+
+go 1.18
