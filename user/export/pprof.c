@@ -30,10 +30,8 @@
 #include "base/array.h"
 #include "core/marks.h"
 #include "export/export.h"
-#include "export/gzip.h"
 #include "export/pprof_sample.h"
 #include "export/pprof_tables.h"
-#include "profile.pb-c.h"
 
 /* Compress a million stacks fast, fewer of them well. */
 #define LARGE	   4000000 /* locations of all samples */
@@ -281,21 +279,32 @@ static int decide_merging(struct pprof_export *export)
 
 /* Facts about the whole */
 
-/* Our own comments. */
-#define MAX_COMMENTS 5
+/* Indexes in the string table. */
+struct value_type {
+	uint32_t type, unit;
+};
 
 static uint64_t to_value(uint64_t number)
 {
 	return number > INT64_MAX ? INT64_MAX : number;
 }
 
-static int set_type(struct pprof_export *export, const char *type, const char *unit,
-		    Perftools__Profiles__ValueType *ret)
+static void write_type(const struct pprof_export *export, unsigned int field,
+		       const struct value_type *type)
 {
-	int r;
+	uint8_t room[N_TYPE_FIELDS * PPROF_MAX_NUMBER];
+	struct pprof_bytes bytes = PPROF_BYTES_IN(room);
 
-	perftools__profiles__value_type__init(ret);
-	r = pprof_tables_index_text(&export->tables, type, &ret->type);
+	pprof_put_number(&bytes, TYPE_TYPE, type->type);
+	pprof_put_number(&bytes, TYPE_UNIT, type->unit);
+	pprof_write_bytes(export->gzip, field, bytes.at, bytes.n);
+}
+
+static int set_type(struct pprof_export *export, const char *type, const char *unit,
+		    struct value_type *ret)
+{
+	int r = pprof_tables_index_text(&export->tables, type, &ret->type);
+
 	return r < 0 ? r : pprof_tables_index_text(&export->tables, unit, &ret->unit);
 }
 
@@ -325,69 +334,58 @@ static const char *unit_of(const struct pprof_export *export)
 }
 
 static int set_read_type(struct pprof_export *export, const struct extras_type *from,
-			 Perftools__Profiles__ValueType *ret)
+			 struct value_type *ret)
 {
-	uint32_t type, unit;
-	int r = pprof_tables_index(&export->tables, from->type, &type);
+	int r = pprof_tables_index(&export->tables, from->type, &ret->type);
 
-	r = r < 0 ? r : pprof_tables_index(&export->tables, from->unit, &unit);
-	if (r < 0)
-		return r;
-	perftools__profiles__value_type__init(ret);
-	ret->type = type;
-	ret->unit = unit;
-	return 0;
+	return r < 0 ? r : pprof_tables_index(&export->tables, from->unit, &ret->unit);
 }
 
 static int write_read_types(struct pprof_export *export)
 {
 	const struct extras *extras = &export->profile->extras;
-	Perftools__Profiles__ValueType types[EXTRAS_MAX_VALUES], *pointers[EXTRAS_MAX_VALUES];
-	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	struct value_type type;
 	int r = 0;
 
 	for (size_t i = 0; i < extras->n_types && r == 0; i++) {
-		r = set_read_type(export, &extras->types[i], &types[i]);
-		pointers[i] = &types[i];
+		r = set_read_type(export, &extras->types[i], &type);
+		if (r == 0)
+			write_type(export, PROFILE_SAMPLE_TYPE, &type);
 	}
-	if (r < 0)
-		return r;
-	part.n_sample_type = extras->n_types;
-	part.sample_type = pointers;
-	return pprof_write_part(export->gzip, &part);
+	return r;
 }
 
 static int write_types(struct pprof_export *export)
 {
-	Perftools__Profiles__ValueType types[2], *pointers[] = {&types[0], &types[1]};
-	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	const char *time = time_type(export);
-	int r = set_type(export, "samples", "count", &types[0]);
+	struct value_type type;
+	int r = set_type(export, "samples", "count", &type);
 
-	if (r == 0 && time)
-		r = set_type(export, time, unit_of(export), &types[1]);
-	if (r < 0)
-		return r;
-	part.n_sample_type = time ? 2 : 1;
-	part.sample_type = pointers;
-	if (profile_is_unsampled(export->profile)) {
-		part.n_sample_type = 1;
-		part.sample_type++;
+	if (r == 0 && !profile_is_unsampled(export->profile))
+		write_type(export, PROFILE_SAMPLE_TYPE, &type);
+	if (r == 0 && time) {
+		r = set_type(export, time, unit_of(export), &type);
+		if (r == 0)
+			write_type(export, PROFILE_SAMPLE_TYPE, &type);
 	}
-	return pprof_write_part(export->gzip, &part);
+	return r;
 }
 
+/* @comments: packed indexes. */
 static int add_comment_text(struct pprof_export *export, const char *comment,
-			    Perftools__Profiles__Profile *part)
+			    struct pprof_bytes *comments)
 {
-	int r = pprof_tables_index_text(&export->tables, comment, &part->comment[part->n_comment]);
+	uint32_t index;
+	int r = pprof_tables_index_text(&export->tables, comment, &index);
 
-	part->n_comment += r == 0;
+	r = r < 0 ? r : pprof_reserve(comments, PPROF_MAX_VARINT);
+	if (r == 0)
+		pprof_put_varint(comments, index);
 	return r;
 }
 
 static int add_comment(struct pprof_export *export, const char *what, uint32_t text,
-		       Perftools__Profiles__Profile *part)
+		       struct pprof_bytes *comments)
 {
 	char *comment;
 	int r;
@@ -396,86 +394,119 @@ static int add_comment(struct pprof_export *export, const char *what, uint32_t t
 		return 0;
 	if (asprintf(&comment, "%s: %s", what, strings_get(&export->profile->strings, text)) < 0)
 		return -ENOMEM;
-	r = add_comment_text(export, comment, part);
+	r = add_comment_text(export, comment, comments);
 	free(comment);
 	return r;
 }
 
-/* Sets what triggers samples, and how often. */
-static int set_period(struct pprof_export *export, Perftools__Profiles__ValueType *type,
-		      Perftools__Profiles__Profile *part)
+static int add_read_comments(struct pprof_export *export, struct pprof_bytes *comments)
+{
+	const struct extras *extras = &export->profile->extras;
+	int r = pprof_reserve(comments, extras->n_comments * PPROF_MAX_VARINT);
+
+	for (size_t i = 0; i < extras->n_comments && r == 0; i++) {
+		uint32_t index;
+
+		r = pprof_tables_index(&export->tables, extras->comments[i], &index);
+		if (r == 0)
+			pprof_put_varint(comments, index);
+	}
+	return r;
+}
+
+static int add_comments(struct pprof_export *export, struct pprof_bytes *comments)
+{
+	const struct profile *profile = export->profile;
+	const struct profile_event *event = profile_event(profile);
+	int r = add_comment(export, "command", profile->command_line, comments);
+
+	r = r < 0 ? r : add_comment(export, "host", profile->host, comments);
+	r = r < 0 ? r : add_comment(export, "kernel", profile->kernel, comments);
+	r = r < 0 || !event || export->has_rows
+		    ? r
+		    : add_comment(export, "event", event->name, comments);
+	if (r == 0 && profile->by_thread)
+		r = add_comment_text(export, PROFILE_BY_THREAD, comments);
+	return r < 0 ? r : add_read_comments(export, comments);
+}
+
+/* What is said of all samples. */
+struct facts {
+	struct value_type period_type;
+	bool has_period_type;
+	uint64_t period;
+	uint32_t default_type, drop_frames, keep_frames;
+	struct pprof_bytes comments;
+};
+
+/* What samples are taken by. */
+static int set_period(struct pprof_export *export, struct facts *facts)
 {
 	const struct extras *extras = &export->profile->extras;
 
 	if (export->has_rows) {
-		part->period = extras->period;
-		if (!extras->period_type.type && !extras->period_type.unit)
-			return 0;
-		part->period_type = type;
-		return set_read_type(export, &extras->period_type, type);
+		facts->period = extras->period;
+		facts->has_period_type = extras->period_type.type || extras->period_type.unit;
+		return set_read_type(export, &extras->period_type, &facts->period_type);
 	}
-	if (!export->period)
-		return 0;
-	part->period_type = type;
-	part->period = export->period;
-	return set_type(export, time_type(export), unit_of(export), type);
+	facts->period = export->period;
+	facts->has_period_type = export->period;
+	return !export->period
+		       ? 0
+		       : set_type(export, time_type(export), unit_of(export), &facts->period_type);
 }
 
-static int set_index(struct pprof_export *export, uint32_t text, int64_t *ret_index)
-{
-	uint32_t index;
-	int r = pprof_tables_index(&export->tables, text, &index);
-
-	if (r == 0)
-		*ret_index = index;
-	return r;
-}
-
-static int set_default_type(struct pprof_export *export, int64_t *ret_index)
+static int set_default_type(struct pprof_export *export, uint32_t *ret_index)
 {
 	const char *time = time_type(export);
 
 	if (export->has_rows)
-		return set_index(export, export->profile->extras.default_type, ret_index);
+		return pprof_tables_index(&export->tables, export->profile->extras.default_type,
+					  ret_index);
 	return pprof_tables_index_text(&export->tables, time ? time : "samples", ret_index);
 }
 
-static int add_comments(struct pprof_export *export, Perftools__Profiles__Profile *part)
+static int find_facts(struct pprof_export *export, struct facts *facts)
 {
-	const struct profile *profile = export->profile;
-	const struct profile_event *event = profile_event(profile);
-	const struct extras *extras = &profile->extras;
-	int r = add_comment(export, "command", profile->command_line, part);
+	const struct extras *extras = &export->profile->extras;
+	struct pprof_tables *tables = &export->tables;
+	int r = add_comments(export, &facts->comments);
 
-	r = r < 0 ? r : add_comment(export, "host", profile->host, part);
-	r = r < 0 ? r : add_comment(export, "kernel", profile->kernel, part);
-	r = r < 0 || !event || export->has_rows ? r
-						: add_comment(export, "event", event->name, part);
-	if (r == 0 && profile->by_thread)
-		r = add_comment_text(export, PROFILE_BY_THREAD, part);
-	for (size_t i = 0; i < extras->n_comments && r == 0; i++)
-		r = set_index(export, extras->comments[i], &part->comment[part->n_comment++]);
-	return r;
+	r = r < 0 ? r : set_period(export, facts);
+	r = r < 0 ? r : set_default_type(export, &facts->default_type);
+	r = r < 0 ? r : pprof_tables_index(tables, extras->drop_frames, &facts->drop_frames);
+	return r < 0 ? r : pprof_tables_index(tables, extras->keep_frames, &facts->keep_frames);
+}
+
+static void write_number(const struct pprof_export *export, unsigned int field, uint64_t value)
+{
+	uint8_t room[PPROF_MAX_NUMBER];
+	struct pprof_bytes bytes = PPROF_BYTES_IN(room);
+
+	pprof_put_number(&bytes, field, value);
+	gzip_write(export->gzip, bytes.at, bytes.n);
 }
 
 static int write_facts(struct pprof_export *export)
 {
 	const struct profile *profile = export->profile;
-	const struct extras *extras = &profile->extras;
-	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
-	Perftools__Profiles__ValueType period_type;
-	int r;
+	struct facts facts = {};
+	int r = find_facts(export, &facts);
 
-	part.time_nanos = to_value(profile->start_realtime_ns);
-	part.duration_nanos = to_value(profile->duration_ns);
-	part.comment = calloc(MAX_COMMENTS + extras->n_comments, sizeof *part.comment);
-	r = part.comment ? add_comments(export, &part) : -ENOMEM;
-	r = r < 0 ? r : set_period(export, &period_type, &part);
-	r = r < 0 ? r : set_default_type(export, &part.default_sample_type);
-	r = r < 0 ? r : set_index(export, extras->drop_frames, &part.drop_frames);
-	r = r < 0 ? r : set_index(export, extras->keep_frames, &part.keep_frames);
-	r = r < 0 ? r : pprof_write_part(export->gzip, &part);
-	free(part.comment);
+	if (r == 0) {
+		write_number(export, PROFILE_DROP_FRAMES, facts.drop_frames);
+		write_number(export, PROFILE_KEEP_FRAMES, facts.keep_frames);
+		write_number(export, PROFILE_TIME, to_value(profile->start_realtime_ns));
+		write_number(export, PROFILE_DURATION, to_value(profile->duration_ns));
+		if (facts.has_period_type)
+			write_type(export, PROFILE_PERIOD_TYPE, &facts.period_type);
+		write_number(export, PROFILE_PERIOD, facts.period);
+		if (facts.comments.n)
+			pprof_write_bytes(export->gzip, PROFILE_COMMENT, facts.comments.at,
+					  facts.comments.n);
+		write_number(export, PROFILE_DEFAULT_TYPE, facts.default_type);
+	}
+	free(facts.comments.at);
 	return r;
 }
 
@@ -505,10 +536,11 @@ static int write_all(struct pprof_export *export)
 		r = write_merged(export);
 	r = r < 0 ? r : pprof_tables_write(&export->tables, export->gzip);
 	r = r < 0 ? r : write_facts(export);
-	r = r < 0 ? r : pprof_tables_write_strings(&export->tables, export->gzip);
-	if (r == 0)
-		gzip_finish(export->gzip);
-	return r;
+	if (r < 0)
+		return r;
+	pprof_tables_write_strings(&export->tables, export->gzip);
+	gzip_finish(export->gzip);
+	return 0;
 }
 
 int export_pprof(struct profile *profile, const struct unfold_options *unfold, FILE *stream)

@@ -4,28 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-
-/* A tag of protobuf's encoding: field number and wire type. */
-#define TAG_NUMBER(field) ((field) << 3)
-#define TAG_BYTES(field)  ((field) << 3 | 2)
-#define MAX_VARINT	  10
-enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
-enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM, LABEL_UNIT };
-
-static int reserve(struct pprof_bytes *bytes, size_t n)
-{
-	return array_reserve(bytes->at, bytes->capacity, bytes->n, n);
-}
-
-/* The caller reserves the room. */
-static void put_varint(struct pprof_bytes *bytes, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		bytes->at[bytes->n++] = value | 0x80;
-	bytes->at[bytes->n++] = value;
-}
-
 static size_t varint_length(uint64_t value)
 {
 	size_t n = 1;
@@ -35,44 +13,20 @@ static size_t varint_length(uint64_t value)
 	return n;
 }
 
-/* Leaves zeros out. The caller reserves the room. */
-static void put_field(struct pprof_bytes *bytes, unsigned int field, uint64_t value)
-{
-	if (!value)
-		return;
-	put_varint(bytes, TAG_NUMBER(field));
-	put_varint(bytes, value);
-}
-
-static int put_bytes(struct pprof_bytes *bytes, unsigned int field, const struct pprof_bytes *part)
-{
-	int r = reserve(bytes, 2 * MAX_VARINT + part->n);
-
-	if (r < 0)
-		return r;
-	put_varint(bytes, TAG_BYTES(field));
-	put_varint(bytes, part->n);
-	if (part->n)
-		memcpy(bytes->at + bytes->n, part->at, part->n);
-	bytes->n += part->n;
-	return 0;
-}
-
 /* @field: LABEL_STR or LABEL_NUM. */
 static int put_label(struct pprof_writer *writer, uint32_t key, unsigned int field, uint64_t value)
 {
 	struct pprof_bytes *sample = &writer->sample;
 	size_t n = 2 + varint_length(key) + varint_length(value);
-	int r = reserve(sample, 2 * MAX_VARINT + n);
+	int r = pprof_reserve(sample, 2 * PPROF_MAX_VARINT + n);
 
 	if (r < 0)
 		return r;
-	put_varint(sample, TAG_BYTES(SAMPLE_LABEL));
-	put_varint(sample, n);
-	put_varint(sample, TAG_NUMBER(LABEL_KEY));
-	put_varint(sample, key);
-	put_varint(sample, TAG_NUMBER(field));
-	put_varint(sample, value);
+	pprof_put_head(sample, SAMPLE_LABEL, n);
+	pprof_put_tag(sample, LABEL_KEY);
+	pprof_put_varint(sample, key);
+	pprof_put_tag(sample, field);
+	pprof_put_varint(sample, value);
 	return 0;
 }
 
@@ -151,14 +105,14 @@ static int put_other(struct pprof_writer *writer, const struct extras_label *lab
 	r = r < 0 ? r : pprof_tables_index(writer->tables, label->text, &text);
 	r = r < 0 ? r : pprof_tables_index(writer->tables, label->unit, &unit);
 	part->n = 0;
-	r = r < 0 ? r : reserve(part, 4 * (MAX_VARINT + 1));
+	r = r < 0 ? r : pprof_reserve(part, N_LABEL_FIELDS * PPROF_MAX_NUMBER);
 	if (r < 0)
 		return r;
-	put_field(part, LABEL_KEY, key);
-	put_field(part, LABEL_STR, text);
-	put_field(part, LABEL_NUM, label->number);
-	put_field(part, LABEL_UNIT, unit);
-	return put_bytes(&writer->sample, SAMPLE_LABEL, part);
+	pprof_put_number(part, LABEL_KEY, key);
+	pprof_put_number(part, LABEL_STR, text);
+	pprof_put_number(part, LABEL_NUM, label->number);
+	pprof_put_number(part, LABEL_UNIT, unit);
+	return pprof_put_bytes(&writer->sample, SAMPLE_LABEL, part);
 }
 
 static int put_others(struct pprof_writer *writer, uint32_t label)
@@ -217,28 +171,28 @@ static int put_row(struct pprof_writer *writer, uint32_t row)
 	int r;
 
 	part->n = 0;
-	r = reserve(part, writer->rows->n_types * MAX_VARINT);
+	r = pprof_reserve(part, writer->rows->n_types * PPROF_MAX_VARINT);
 	for (size_t i = 0; i < writer->rows->n_types && r == 0; i++)
-		put_varint(part, values[i]);
-	return r < 0 ? r : put_bytes(&writer->sample, SAMPLE_VALUE, part);
+		pprof_put_varint(part, values[i]);
+	return r < 0 ? r : pprof_put_bytes(&writer->sample, SAMPLE_VALUE, part);
 }
 
 static int put_values(struct pprof_writer *writer, const struct profile_sample *sample)
 {
-	uint8_t room[2 * MAX_VARINT];
-	struct pprof_bytes values = {.at = room, .capacity = sizeof room};
+	uint8_t room[2 * PPROF_MAX_VARINT];
+	struct pprof_bytes values = PPROF_BYTES_IN(room);
 
 	if (writer->rows)
 		return put_row(writer, sample->values);
 	if (!profile_is_unsampled(writer->profile))
-		put_varint(&values, to_value(sample->count));
+		pprof_put_varint(&values, to_value(sample->count));
 	if (writer->profile->mode != PROFILE_ONCPU)
-		put_varint(&values, to_value(sample->nanoseconds));
+		pprof_put_varint(&values, to_value(sample->nanoseconds));
 	else if (profile_is_counted(writer->profile))
-		put_varint(&values, to_value(sample->nanoseconds));
+		pprof_put_varint(&values, to_value(sample->nanoseconds));
 	else if (writer->period)
-		put_varint(&values, cpu_time(sample->count, writer->period));
-	return put_bytes(&writer->sample, SAMPLE_VALUE, &values);
+		pprof_put_varint(&values, cpu_time(sample->count, writer->period));
+	return pprof_put_bytes(&writer->sample, SAMPLE_VALUE, &values);
 }
 
 static int put_locations(struct pprof_writer *writer, const uint32_t *locations, size_t n)
@@ -247,21 +201,19 @@ static int put_locations(struct pprof_writer *writer, const uint32_t *locations,
 	int r;
 
 	ids->n = 0;
-	r = reserve(ids, n * MAX_VARINT);
+	r = pprof_reserve(ids, n * PPROF_MAX_VARINT);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		uint32_t id;
 
 		r = pprof_tables_use(writer->tables, locations[i], &id);
-		put_varint(ids, id);
+		pprof_put_varint(ids, id);
 	}
-	return r < 0 || !n ? r : put_bytes(&writer->sample, SAMPLE_LOCATION_ID, ids);
+	return r < 0 || !n ? r : pprof_put_bytes(&writer->sample, SAMPLE_LOCATION_ID, ids);
 }
 
 int pprof_write_sample(struct pprof_writer *writer, const struct profile_sample *sample,
 		       const uint32_t *locations, size_t n)
 {
-	uint8_t room[2 * MAX_VARINT];
-	struct pprof_bytes head = {.at = room, .capacity = sizeof room};
 	int r;
 
 	writer->sample.n = 0;
@@ -270,10 +222,7 @@ int pprof_write_sample(struct pprof_writer *writer, const struct profile_sample 
 	r = r < 0 ? r : put_labels(writer, sample);
 	if (r < 0)
 		return r;
-	put_varint(&head, TAG_BYTES(PROFILE_SAMPLE));
-	put_varint(&head, writer->sample.n);
-	gzip_write(writer->gzip, head.at, head.n);
-	gzip_write(writer->gzip, writer->sample.at, writer->sample.n);
+	pprof_write_bytes(writer->gzip, PROFILE_SAMPLE, writer->sample.at, writer->sample.n);
 	return 0;
 }
 

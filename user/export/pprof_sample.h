@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof_sample: encodes one sample as a message Sample, without the structs of protobuf-c: there
- * may be a million.
+ * pprof_sample: one sample as a message Sample.
  */
 #ifndef EXPORT_PPROF_SAMPLE_H
 #define EXPORT_PPROF_SAMPLE_H
 
+#include "export/pprof_bytes.h"
 #include "export/pprof_tables.h"
-
-struct pprof_bytes {
-	uint8_t *at;
-	size_t n, capacity;
-};
 
 /* Set the first part, zero the rest. */
 struct pprof_writer {

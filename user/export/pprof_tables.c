@@ -100,15 +100,12 @@ int pprof_tables_index(struct pprof_tables *tables, uint32_t text, uint32_t *ret
 	return r;
 }
 
-int pprof_tables_index_text(struct pprof_tables *tables, const char *text, int64_t *ret_index)
+int pprof_tables_index_text(struct pprof_tables *tables, const char *text, uint32_t *ret_index)
 {
-	uint32_t string, index;
+	uint32_t string;
 	int r = strings_add(&tables->profile->strings, text, &string);
 
-	r = r < 0 ? r : pprof_tables_index(tables, string, &index);
-	if (r == 0)
-		*ret_index = index;
-	return r;
+	return r < 0 ? r : pprof_tables_index(tables, string, ret_index);
 }
 
 /* Functions */
@@ -242,8 +239,9 @@ static int name_mapping(struct pprof_tables *tables, const struct profile_mappin
 }
 
 /*
- * The start address to write for a file. Real addresses are random so that nobody learns them: a
- * file recorded here, whose device is known, gets a made-up range apart from all others.
+ * Where a file is said to have been in memory. Of one that was recorded here, whose device is
+ * known, this is a place apart from all others, and not where it was: that is random so that nobody
+ * knows it.
  */
 static uint64_t start_of(const struct profile *profile, const struct profile_mapping *mapping)
 {
@@ -350,9 +348,9 @@ static int add_line(struct pprof_tables *tables, uint32_t function, uint32_t lin
 }
 
 /*
- * The address to write for a location. The profile has offsets in files: they move to the
- * mapping's range, or beside it, so that readers get the same offsets back. For callers, pprof
- * wants an address inside the call instruction.
+ * Where a location was in memory. Of files the profile has offsets: they are put into the mapping's
+ * place, or beside it, so that whoever reads them gets the same offsets again. A caller's address
+ * is one of its call instruction, as pprof wants it.
  */
 static uint64_t address_of(const struct profile *profile, const struct profile_location *location)
 {

@@ -97,7 +97,7 @@ int pprof_tables_clean(struct pprof_tables *tables, uint32_t text, uint32_t *ret
  * Errors: -ENOMEM, -E2BIG.
  */
 int pprof_tables_index(struct pprof_tables *tables, uint32_t text, uint32_t *ret_index);
-int pprof_tables_index_text(struct pprof_tables *tables, const char *text, int64_t *ret_index);
+int pprof_tables_index_text(struct pprof_tables *tables, const char *text, uint32_t *ret_index);
 int pprof_tables_use_new(struct pprof_tables *tables, uint32_t location);
 static inline int pprof_tables_use(struct pprof_tables *tables, uint32_t location, uint32_t *ret_id)
 {
@@ -109,11 +109,6 @@ static inline int pprof_tables_use(struct pprof_tables *tables, uint32_t locatio
 
 /* Writes all used items but the strings, which come last. Errors: -ENOMEM, -E2BIG. */
 int pprof_tables_write(struct pprof_tables *tables, struct gzip *gzip);
-int pprof_tables_write_strings(struct pprof_tables *tables, struct gzip *gzip);
-
-/* Writes the fields of @part that are set. Parts written one after another form a message.
- * Errors: -ENOMEM. */
-struct Perftools__Profiles__Profile;
-int pprof_write_part(struct gzip *gzip, const struct Perftools__Profiles__Profile *part);
+void pprof_tables_write_strings(const struct pprof_tables *tables, struct gzip *gzip);
 
 #endif
