@@ -175,7 +175,7 @@ def test_target_of_another_kind(tmp_path):
                for frames, _ in folded.stacks for name in frames[1:])
 
 
-COMMANDS = ["", "render", "report", "diff", "query", "baseline", "events", "doctor"]
+COMMANDS = ["", "render", "report", "diff", "daemon", "query", "baseline", "events", "doctor"]
 COMPLETIONS = ROOT / "tools" / "packaging" / "completions"
 
 

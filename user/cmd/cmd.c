@@ -14,10 +14,10 @@ static const struct {
 	const char *name;
 	cmd_fn run;
 } commands[] = {
-	{"render", cmd_render}, {"report", cmd_report},	    {"diff", cmd_diff},
-	{"query", cmd_query},	{"baseline", cmd_baseline}, {"events", cmd_events},
-	{"help", cmd_help},	{"doctor", cmd_doctor},	    {"--version", cmd_version},
-	{"-V", cmd_version},
+	{"render", cmd_render},	    {"report", cmd_report},	{"diff", cmd_diff},
+	{"query", cmd_query},	    {"baseline", cmd_baseline}, {"events", cmd_events},
+	{"help", cmd_help},	    {"doctor", cmd_doctor},	{"daemon", cmd_daemon},
+	{"--version", cmd_version}, {"-V", cmd_version},
 };
 
 cmd_fn cmd_find(const char *name)
@@ -39,7 +39,7 @@ void cmd_offer(struct nearest *nearest)
 int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns)
 {
 	struct failure failure = {};
-	bool asks_for_rights = run == cmd_events || run == cmd_doctor;
+	bool asks_for_rights = run == cmd_events || run == cmd_doctor || run == cmd_daemon;
 	/* A confined process (base/confined.h), which is another user, is killed when we die. */
 	uint64_t kept = geteuid() ? 0 : SANDBOX_FOR_FILES | SANDBOX_CAPABILITY(CAP_KILL);
 	int r = asks_for_rights ? 0 : sandbox_restrict(kept);

@@ -30,6 +30,7 @@ int cmd_record(int argc, char **argv, uint64_t started_ns);
 int cmd_render(int argc, char **argv, uint64_t started_ns);
 int cmd_report(int argc, char **argv, uint64_t started_ns);
 int cmd_diff(int argc, char **argv, uint64_t started_ns);
+int cmd_daemon(int argc, char **argv, uint64_t started_ns);
 int cmd_query(int argc, char **argv, uint64_t started_ns);
 int cmd_baseline(int argc, char **argv, uint64_t started_ns);
 int cmd_doctor(int argc, char **argv, uint64_t started_ns);

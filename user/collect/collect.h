@@ -24,6 +24,13 @@
 
 #define PERIOD_AUTO UINT64_MAX
 
+/* A process that is in a window. */
+struct collect_process {
+	uint32_t pid, parent_pid; /* parent_pid: 0 when its fork was not seen */
+	uint64_t start;		  /* boot-time ns */
+	const char *exe;	  /* as it sees it; "" when not known. Good for the call */
+};
+
 struct collect_options {
 	enum profile_mode mode;
 	const uint32_t *pids, *tids; /* none: no such filter */
@@ -48,6 +55,9 @@ struct collect_options {
 	int stop_fd;		   /* readable: the recording shall end soon; -1: none */
 	const struct reader_debug
 		*debug;	  /* of code without .eh_frame; or NULL: none is looked for */
+	/* NULL, or called for each row that is counted, with whose it is. */
+	void (*on_process)(void *context, const struct collect_process *process);
+	void *on_process_context;
 	const char *hook; /* force one of the off-CPU hooks (tests), or NULL */
 	FILE *log;	  /* where libbpf's warnings and the verifier's log go, or NULL */
 };

@@ -170,6 +170,23 @@ static uint64_t executable_of(const struct processes *processes, const struct bf
 	return hash_mix(file->mapped_device, file->mapped_inode);
 }
 
+/* Says whose a row is. */
+static void announce(const struct collector *collector, const struct bf_count_key *key)
+{
+	const struct processes *processes = &collector->processes;
+	uint32_t found = processes_latest(processes, key->pid);
+	struct collect_process process = {.pid = key->pid, .start = key->process_start, .exe = ""};
+
+	if (found != TABLE_NONE && processes->processes[found].start == key->process_start) {
+		const struct process *image = &processes->processes[found];
+
+		process.parent_pid = image->parent_pid;
+		if (image->mappings && image->mappings->n)
+			process.exe = processes->files.files[image->mappings->items[0].file].path;
+	}
+	collector->options.on_process(collector->options.on_process_context, &process);
+}
+
 int collector_add_row(struct collector *collector, const struct bf_count_key *key,
 		      const struct bf_count *count)
 {
@@ -177,6 +194,8 @@ int collector_add_row(struct collector *collector, const struct bf_count_key *ke
 
 	if (windows_is_after(windows, key->window))
 		return windows_set_aside(windows, key, count);
+	if (collector->options.on_process)
+		announce(collector, key);
 	if (key->reason == BF_REASON_RUNTIME)
 		return runtimes_add(&collector->runtimes, key,
 				    executable_of(&collector->processes, key), count->nanoseconds);

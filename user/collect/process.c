@@ -470,7 +470,8 @@ static int forget_other(struct processes *processes, uint32_t pid, uint64_t star
 int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pid, uint64_t start,
 		   uint32_t exec_id)
 {
-	struct process new = {.pid = pid, .start = start, .exec_id = exec_id};
+	struct process new = {
+		.pid = pid, .start = start, .exec_id = exec_id, .parent_pid = parent_pid};
 	uint32_t parent = processes_latest(processes, parent_pid), child;
 	struct mapping_list *shared;
 	struct jit_image of, image;
@@ -515,7 +516,7 @@ int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, ui
 
 int processes_exec(struct processes *processes, uint32_t pid)
 {
-	uint32_t before = processes_latest(processes, pid), after;
+	uint32_t before = processes_latest(processes, pid), after, parent_pid;
 	const struct process *p;
 	int r;
 
@@ -525,7 +526,11 @@ int processes_exec(struct processes *processes, uint32_t pid)
 	if (r < 0)
 		return r;
 	p = &processes->processes[before];
-	return processes_add(processes, pid, p->start, p->exec_id + 1, &after);
+	parent_pid = p->parent_pid;
+	r = processes_add(processes, pid, p->start, p->exec_id + 1, &after);
+	if (r == 0)
+		processes->processes[after].parent_pid = parent_pid;
+	return r;
 }
 
 int processes_exit(struct processes *processes, uint32_t pid)

@@ -48,6 +48,7 @@ struct mapping_list {
 struct process {
 	uint32_t n_references; /* 0: unused */
 	uint32_t pid, exec_id;
+	uint32_t parent_pid; /* when it was forked; 0 when that was not seen */
 	uint64_t start;	    /* boot-time ns; 0 when unknown */
 	uint64_t serial;    /* no other image has this one */
 	uint64_t listed_at; /* monotonic ns: what came before is in what /proc has; or 0 */

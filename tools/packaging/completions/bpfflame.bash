@@ -5,7 +5,7 @@
 
 _bpfflame() {
 	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} command='' i
-	local commands='record render report diff query baseline events doctor help'
+	local commands='record render report diff daemon query baseline events doctor help'
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[ "${COMP_WORDS[i]}" = -- ] && return # COMMAND's own words

@@ -2,7 +2,7 @@
 #
 # Completes the command line of bpfflame in fish. The program itself lists its options.
 
-set -g __bpfflame_commands record render report diff query baseline events doctor help
+set -g __bpfflame_commands record render report diff daemon query baseline events doctor help
 
 function __bpfflame_options
     set -l words (commandline -opc)

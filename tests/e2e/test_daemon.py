@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`bpfflame daemon`: what it writes is what happened, and it goes on whatever dies."""
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import BPFFLAME, Folded, record, run, wait_until, workload
+
+ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-write": "writer"}
+
+
+def children_of(pid):
+    """Its processes, by name, and theirs."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+            if int(rest.split()[1]) == pid and rest.split()[0] != "Z":
+                found[name] = int(path.parent.name)
+    return found
+
+
+class Daemon:
+    """One that runs; @notify gets what it says to its service manager."""
+
+    def __init__(self, folder, *options, store=None, config=""):
+        self.store = store or folder / "store"
+        self.config = folder / "daemon.conf"
+        self.config.write_text(config)
+        self.log = folder / "log"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        name = f"\0bpfflame-test-{os.getpid()}-{random.random()}"
+        self.socket.bind(name)
+        self.socket.settimeout(30)
+        environment = dict(os.environ, NOTIFY_SOCKET="@" + name[1:])
+        self.process = subprocess.Popen([BPFFLAME, "daemon", "--config", self.config, "--store", self.store,
+                                         "--window", "1", *options], stdin=subprocess.DEVNULL,
+                                        stderr=self.log.open("w"), env=environment)
+
+    def __enter__(self):
+        assert self.hears("READY=1"), self.log.read_text()
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.kill()
+        self.socket.close()
+
+    def hears(self, *wanted):
+        """Waits until it says one of these. False: it ended before."""
+        while self.process.poll() is None:
+            with contextlib.suppress(TimeoutError):
+                said = self.socket.recv(4096).decode()
+                if said.startswith(wanted):
+                    return said
+        return False
+
+    def windows(self, n):
+        """Waits until @n more are written."""
+        for _ in range(n):
+            assert self.hears("WATCHDOG=1"), self.log.read_text()
+
+    def pids(self):
+        pid = self.process.pid
+        found = {"supervisor": pid}
+        for name, child in children_of(pid).items():
+            found[ROLES.get(name, name)] = child
+        return found
+
+    def kill(self):
+        """All of it at once, as the kernel does with a service."""
+        pids = self.pids()
+        everybody = [pid for one in pids.values() for pid in children_of(one).values()] + list(pids.values())
+        for pid in dict.fromkeys(everybody):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(timeout=60) == 0, self.log.read_text()
+
+    def list(self):
+        lines = run("query", "--store", self.store, "--list", "--json").stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
+
+def windows_of(listed):
+    return sum(line["windows"] for line in listed if line.get("level") == "1s")
+
+
+def folded_of(store, *arguments):
+    result = run("query", "--store", store, "--idle", "-o", "-", *arguments)
+    assert result.returncode == 0, result
+    return Folded(result.stdout.encode())
+
+
+def test_what_it_writes_is_what_happened(tmp_path):
+    """Against a recording of the same process beside it, and against the elapsed time."""
+    with workload("wait", tmp_path, 300) as process, Daemon(tmp_path) as daemon:
+        daemon.windows(1)
+        begin = time.time()
+        daemon.windows(1)
+        beside = record("--wall", "-p", process.pid, "-d", 6, "-f", "folded", "--out-dir", tmp_path)
+        daemon.windows(2)
+        daemon.stop()
+        threads = len(os.listdir(f"/proc/{process.pid}/task"))
+        listed = daemon.list()
+        gaps = [line["gap"] for line in listed if "gap" in line]
+        assert not gaps, gaps
+        store = folded_of(daemon.store, "-p", process.pid)
+        seconds = windows_of(listed)
+        # All time of all threads is there, of each window.
+        span = [line for line in listed if line.get("level") == "1s"]
+        assert store.total() / 1e6 == pytest.approx(threads * sum(
+            moment(line["end"]) - moment(line["begin"]) for line in span), rel=0.005)
+        assert seconds >= 9 and begin > moment(span[0]["begin"])
+        # Shares are those of the recording beside it.
+        recorded = Folded(tmp_path / "wall.folded")
+        for cause in "[futex]", "[timer]", "[pipe]":
+            share = store.total(lambda frames: frames[-1] == cause) / store.total()
+            expected = recorded.total(lambda frames: frames[-1] == cause) / recorded.total()
+            assert share == pytest.approx(expected, abs=0.03), cause
+        assert beside.returncode == 0
+
+
+def moment(text):
+    from datetime import datetime
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def test_names_cgroups_and_commands(tmp_path):
+    """A child that lives 50 ms has a command and its parent's cgroup; burn's functions have names."""
+    with workload("burn", 300, 1) as process, Daemon(tmp_path) as daemon:
+        for _ in range(40):
+            subprocess.run(["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"], check=True)
+        daemon.windows(3)
+        daemon.stop()
+        folded = folded_of(daemon.store, "-p", process.pid)
+        assert {"burn_60", "burn_30", "burn_10"} <= folded.names()
+        assert folded_of(daemon.store, "--comm", "sh", "--state", "running").total() > 0
+        own = Path(f"/proc/{process.pid}/cgroup").read_text().split("0::")[-1].strip()
+        assert folded_of(daemon.store, "-G", own, "--comm", "burn").total() > 0
+
+
+def test_kill(tmp_path):
+    """Killed at random moments, all of it: each window that was written is there, and it starts again."""
+    chance = random.Random(1)
+    written = 0
+    for _ in range(6):
+        with Daemon(tmp_path, "--window", "500ms") as daemon:
+            daemon.windows(2)
+            time.sleep(chance.random())
+            daemon.kill()
+        lines = daemon.list()
+        windows = sum(line["windows"] for line in lines if line.get("level") == "500ms")
+        assert windows >= written + 2
+        written = windows
+        result = run("query", "--store", daemon.store, "-o", "-")
+        assert result.returncode == 0 and result.stdout, result
+    assert [line["gap"] for line in lines if "gap" in line].count("not recording") == 5
+
+
+@pytest.mark.parametrize("role", ["recorder", "writer"])
+def test_one_that_dies_is_started_again(tmp_path, role):
+    with Daemon(tmp_path) as daemon:
+        daemon.windows(2)
+        before = daemon.pids()
+        os.kill(before[role], signal.SIGKILL)
+        wait_until(lambda: daemon.pids().get(role) not in (None, before[role]), timeout=20)
+        daemon.windows(4)
+        after = daemon.pids()
+        assert all(after[other] == before[other] for other in before if other in ("supervisor", "recorder", "writer")
+                   and other != role)
+        daemon.stop()
+        assert "was killed by signal 9; started again in 1 s" in daemon.log.read_text()
+        gaps = [line["gap"] for line in daemon.list() if "gap" in line]
+        # What the recorder sends while there is no writer waits for it.
+        assert gaps == (["not recording"] if role == "recorder" else [])
+
+
+def test_a_second_one_is_refused(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        second = run("daemon", "--store", daemon.store)
+        assert second.returncode == 1 and "another daemon writes to" in second.stderr
+        assert second.stderr.count("\n") == 1
+        daemon.windows(1)
+        daemon.stop()
+
+
+def test_sighup(tmp_path):
+    """Wrong settings change nothing; right ones count from then on, and no window is lost."""
+    with Daemon(tmp_path, config="freq 19\n") as daemon:
+        daemon.windows(1)
+        before = daemon.pids()
+        daemon.config.write_text("freq fast\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.windows(2)
+        assert daemon.pids()["recorder"] == before["recorder"]
+        assert "the settings stay as they are" in daemon.log.read_text()
+        daemon.config.write_text("freq 49\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        assert daemon.hears("READY=1")
+        daemon.windows(1)
+        assert "at 49 Hz" in daemon.log.read_text()
+        daemon.stop()
+
+
+def status_of(pid):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def test_rights(tmp_path):
+    """The supervisor starts others and opens nothing; who writes has no right, who reads none at all."""
+    with Daemon(tmp_path) as daemon:
+        daemon.windows(1)
+        pids = daemon.pids()
+        writer, recorder = status_of(pids["writer"]), status_of(pids["recorder"])
+        for kind in "CapInh", "CapPrm", "CapEff", "CapAmb":
+            assert int(writer[kind], 16) == 0, kind
+        assert writer["NoNewPrivs"].strip() == "1" and writer["Seccomp"].strip() == "2"
+        assert recorder["NoNewPrivs"].strip() == "1" and recorder["Seccomp"].strip() == "2"
+        # Neither network, nor mounts, nor modules, nor files of others to write.
+        forbidden = [0, 1, 3, 12, 16, 17, 21, 22]
+        assert not any(int(recorder["CapEff"], 16) >> number & 1 for number in forbidden)
+        for pid in pids["writer"], pids["supervisor"]:
+            links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            assert not any("bpf" in link and "anon_inode" in link or "perf_event" in link for link in links), links
+        daemon.stop()
+
+
+def test_another_user_writes(tmp_path):
+    os.chmod(tmp_path, 0o755)
+    for parent in list(tmp_path.parents)[:-2]:
+        os.chmod(parent, parent.stat().st_mode | 0o055)
+    with Daemon(tmp_path, "--user", "nobody") as daemon:
+        daemon.windows(2)
+        assert status_of(daemon.pids()["writer"])["Uid"].split()[0] == str(daemon.store.stat().st_uid) == "65534"
+        daemon.stop()
+        assert windows_of(daemon.list()) >= 2
+
+
+def test_full_disk(tmp_path):
+    """The oldest file goes, recording goes on, and one line says so."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", disk], check=True)
+    try:
+        (disk / "store").mkdir()
+        for hour in range(3):
+            subprocess.run([Path(BPFFLAME).parent / "sample_store", disk / "store", str(int(time.time()) - 3600 * hour
+                                                                                      - 3600), "600"], check=True,
+                           capture_output=True)
+        filled = disk / "filled"
+        with contextlib.suppress(OSError), filled.open("wb") as stream:
+            while True:
+                stream.write(bytes(4096))
+                stream.flush()
+        with Daemon(tmp_path, store=disk / "store") as daemon:
+            daemon.windows(4)
+            daemon.stop()
+        assert daemon.log.read_text().count("is full: the oldest file there is removed") == 1
+        assert windows_of(daemon.list()) >= 4
+        assert run("query", "--store", daemon.store, "-o", "-").stdout
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_read_only(tmp_path):
+    """It says why, and does not go on as if it recorded."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k,ro", "none", disk], check=True)
+    try:
+        result = run("daemon", "--store", disk / "store")
+        assert result.returncode == 1 and "store" in result.stderr, result
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_wrong_usage(tmp_path):
+    for arguments, says in [(["--freq", "0"], "--freq"), (["--keep", "x"], "--keep"), (["more"], "no option"),
+                            (["--config", tmp_path / "none"], "none")]:
+        result = run("daemon", *arguments)
+        assert result.returncode in (1, 2) and says in result.stderr, result
+
+
+PACKAGING = Path(__file__).parents[2] / "tools/packaging"
+
+
+def capabilities_of_unit():
+    lines = (PACKAGING / "systemd/bpfflame.service").read_text().splitlines()
+    return [word.removeprefix("CAP_").lower() for line in lines if line.startswith("CapabilityBoundingSet=")
+            for word in line.partition("=")[2].split()]
+
+
+def capabilities_of_pod():
+    yaml = pytest.importorskip("yaml", reason="needs python3-yaml")
+    pod = yaml.safe_load((PACKAGING / "kubernetes/daemonset.yaml").read_text())["spec"]["template"]["spec"]
+    assert pod["hostPID"] and pod["containers"][0]["command"] == ["/bpfflame", "daemon"]
+    return [name.lower() for name in pod["containers"][0]["securityContext"]["capabilities"]["add"]]
+
+
+@pytest.mark.parametrize("least", [capabilities_of_unit, capabilities_of_pod])
+def test_the_rights_of_a_service_are_enough(tmp_path, least):
+    """With the capabilities that the unit and the pod give it, and no others, it records names and cgroups."""
+    names = least()
+    bounding = ",".join(["-all", *(f"+{name}" for name in names)])
+    # The store is root's own, as StateDirectory= makes it.
+    with workload("burn", 300, 1) as process:
+        store = tmp_path / "store"
+        store.mkdir()
+        daemon = subprocess.Popen(["setpriv", f"--bounding-set={bounding}", "--inh-caps=-all", "--no-new-privs",
+                                   BPFFLAME, "daemon", "--window", "1", "--store", store, "--config", "/dev/null"],
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            time.sleep(8)
+            daemon.terminate()
+            _, said = daemon.communicate(timeout=60)
+        finally:
+            daemon.kill()
+        assert daemon.returncode == 0, said
+        folded = folded_of(store, "-p", process.pid)
+        assert {"burn_60", "burn_30", "burn_10"} <= folded.names(), (said, sorted(folded.names())[:50])
+
+
+def test_the_unit_is_one(tmp_path):
+    unit = PACKAGING / "systemd/bpfflame.service"
+    text = unit.read_text()
+    assert "Type=notify" in text and "WatchdogSec=" in text
+    copy = tmp_path / unit.name
+    copy.write_text(text.replace("/usr/local/bin/bpfflame", str(BPFFLAME)))
+    try:
+        result = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("needs systemd-analyze (systemd)")
+    mine = [line for line in result.stderr.splitlines() if "bpfflame" in line]
+    assert not mine, mine

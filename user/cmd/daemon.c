@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * daemon: records the whole machine into a store, all year.
+ *
+ * What is here is the supervisor. It reads options, starts the process that records and the one
+ * that writes, starts one again that dies, with growing pauses, and says to the service manager how
+ * things are. It parses nothing of others and writes no file.
+ *
+ *	bpfflame-daemon (here) ─▶ bpfflame-record ─▶ bpfflame-names, -broker, -reader
+ *	                       └▶ bpfflame-write
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/notify.h"
+#include "base/system.h"
+#include "cli/cli.h"
+#include "cmd/cmd.h"
+#include "cmd/daemon_link.h"
+#include "cmd/daemon_log.h"
+#include "cmd/daemon_options.h"
+#include "cmd/daemon_recorder.h"
+#include "cmd/daemon_writer.h"
+
+#define FIRST_PAUSE_NS	 NSEC_PER_SEC
+#define LONGEST_PAUSE_NS (60 * NSEC_PER_SEC)
+#define HEALTHY_NS	 (600 * NSEC_PER_SEC) /* after that, the pause is the first one again */
+#define END_NS		 (20 * NSEC_PER_SEC)  /* for ending by itself */
+#define SLICE_MS	 200
+
+enum daemon_role { ROLE_RECORDER, ROLE_WRITER, N_ROLES };
+
+static const char *const role_names[N_ROLES] = {"bpfflame-record", "bpfflame-write"};
+
+struct daemon_child {
+	pid_t pid; /* 0: it does not run */
+	bool has_started;
+	uint64_t began_ns, pause_ns, start_at; /* monotonic; start_at: when it is started again */
+};
+
+struct daemon {
+	int argc;
+	char **argv; /* owned */
+	char *title; /* where ps finds our name: all words of the command line */
+	ptrdiff_t title_size;
+	struct daemon_options options;
+	struct daemon_child children[N_ROLES];
+	int windows[2], reports[2]; /* see daemon_link_make() */
+	int signals;
+	sigset_t mask; /* as it was */
+	bool is_ready; /* said so */
+	bool ends, reloads;
+	int code;
+	uint64_t recorded, lost;
+};
+
+/* What `ps` shows: the name alone takes the place of the words. */
+static void set_title(const struct daemon *daemon, const char *title)
+{
+	ptrdiff_t n = strlen(title);
+
+	prctl(PR_SET_NAME, title);
+	if (daemon->title_size <= 0)
+		return;
+	memset(daemon->title, 0, daemon->title_size);
+	memcpy(daemon->title, title, n < daemon->title_size ? n : daemon->title_size);
+}
+
+static void be_child(struct daemon *daemon, enum daemon_role role)
+{
+	bool records = role == ROLE_RECORDER;
+	int code;
+
+	set_title(daemon, role_names[role]);
+	close(daemon->signals);
+	close(daemon->windows[records]);
+	close(daemon->reports[1]);
+	sigprocmask(SIG_SETMASK, &daemon->mask, NULL);
+	/* The supervisor ends us; Ctrl-C is for it alone. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGTERM, records ? SIG_DFL : SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	if (records)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+	code = records ? daemon_record(&daemon->options, daemon->windows[0], daemon->reports[0])
+		       : daemon_write(&daemon->options, daemon->windows[1], daemon->reports[0]);
+	_exit(code);
+}
+
+static void start_child(struct daemon *daemon, enum daemon_role role)
+{
+	struct daemon_child *child = &daemon->children[role];
+
+	fflush(NULL);
+	child->began_ns = monotonic_ns();
+	child->start_at = 0;
+	child->has_started = false;
+	child->pid = fork();
+	if (child->pid == 0)
+		be_child(daemon, role);
+	if (child->pid < 0) {
+		child->pid = 0;
+		child->start_at = child->began_ns + LONGEST_PAUSE_NS;
+		daemon_log(LOG_LEVEL_ERROR, "cannot start %s: %s", role_names[role],
+			   strerror(errno));
+	}
+}
+
+static int make_links(struct daemon *daemon)
+{
+	int r = daemon_link_make(daemon->windows);
+
+	return r < 0 ? r : daemon_link_make(daemon->reports);
+}
+
+static void close_link(int fds[static 2])
+{
+	closep(&fds[0]);
+	closep(&fds[1]);
+	fds[0] = fds[1] = -1;
+}
+
+/* Children that end */
+
+static void say_death(enum daemon_role role, int status, uint64_t pause_ns)
+{
+	double seconds = pause_ns / 1e9;
+
+	if (WIFSIGNALED(status))
+		daemon_log(LOG_LEVEL_ERROR, "%s was killed by signal %d; started again in %.0f s",
+			   role_names[role], WTERMSIG(status), seconds);
+	else
+		daemon_log(LOG_LEVEL_ERROR, "%s ended with exit status %d; started again in %.0f s",
+			   role_names[role], WEXITSTATUS(status), seconds);
+}
+
+static void note_death(struct daemon *daemon, enum daemon_role role, int status)
+{
+	struct daemon_child *child = &daemon->children[role];
+	uint64_t now = monotonic_ns();
+	bool was_healthy = child->has_started && now - child->began_ns > HEALTHY_NS;
+
+	child->pid = 0;
+	if (daemon->ends || daemon->reloads)
+		return;
+	/* What never worked will not work the next time: who called us is to know. */
+	if (!daemon->is_ready && WIFEXITED(status)) {
+		daemon->ends = true;
+		daemon->code = EXIT_FAILED;
+		return;
+	}
+	child->pause_ns = was_healthy || !child->pause_ns ? FIRST_PAUSE_NS : 2 * child->pause_ns;
+	if (child->pause_ns > LONGEST_PAUSE_NS)
+		child->pause_ns = LONGEST_PAUSE_NS;
+	child->start_at = now + child->pause_ns;
+	say_death(role, status, child->pause_ns);
+}
+
+static void reap(struct daemon *daemon)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (int role = 0; role < N_ROLES; role++)
+			if (daemon->children[role].pid == pid)
+				note_death(daemon, role, status);
+}
+
+/* What they say */
+
+static void say_ready(struct daemon *daemon)
+{
+	if (daemon->is_ready || !daemon->children[ROLE_RECORDER].has_started ||
+	    !daemon->children[ROLE_WRITER].has_started)
+		return;
+	daemon->is_ready = true;
+	notify_send("READY=1");
+	daemon_log(LOG_LEVEL_INFO, "recording into %s at %u Hz, windows of %g s",
+		   daemon->options.store, daemon->options.frequency,
+		   daemon->options.window_ns / 1e9);
+}
+
+static void note_report(struct daemon *daemon, const struct daemon_report *report)
+{
+	char status[128];
+
+	switch (report->kind) {
+	case REPORT_RECORDING:
+	case REPORT_WRITING:
+		daemon->children[report->kind == REPORT_WRITING ? ROLE_WRITER : ROLE_RECORDER]
+			.has_started = true;
+		say_ready(daemon);
+		break;
+	case REPORT_WRITTEN:
+		daemon->recorded++;
+		notify_send("WATCHDOG=1");
+		snprintf(status, sizeof status, "STATUS=%llu windows written, %llu lost",
+			 (unsigned long long)daemon->recorded, (unsigned long long)daemon->lost);
+		notify_send(status);
+		break;
+	case REPORT_LOST: daemon->lost++; break;
+	default: break;
+	}
+}
+
+static void take_reports(struct daemon *daemon)
+{
+	struct daemon_report report;
+
+	while (daemon_link_take_report(daemon->reports[1], &report) > 0)
+		note_report(daemon, &report);
+}
+
+/* The end */
+
+/* The recorder first: its last windows are for the writer, who ends when nobody can send. */
+static void end_children(struct daemon *daemon)
+{
+	uint64_t deadline = monotonic_ns() + END_NS;
+
+	for (int role = 0; role < N_ROLES; role++) {
+		struct daemon_child *child = &daemon->children[role];
+
+		if (role == ROLE_RECORDER && child->pid)
+			kill(child->pid, SIGTERM);
+		if (role == ROLE_WRITER)
+			closep(&daemon->windows[0]);
+		while (child->pid) {
+			if (waitpid(child->pid, NULL, WNOHANG) == child->pid) {
+				child->pid = 0;
+			} else if (monotonic_ns() > deadline) {
+				daemon_log(LOG_LEVEL_ERROR, "%s does not end: killed",
+					   role_names[role]);
+				kill(child->pid, SIGKILL);
+				waitpid(child->pid, NULL, 0);
+				child->pid = 0;
+			} else {
+				usleep(10000);
+			}
+			take_reports(daemon);
+		}
+	}
+	daemon->windows[0] = -1;
+	take_reports(daemon);
+}
+
+static int start_all(struct daemon *daemon)
+{
+	int r = make_links(daemon);
+
+	for (int role = 0; role < N_ROLES && r == 0; role++)
+		start_child(daemon, role);
+	return r;
+}
+
+/* The options are read again; wrong ones change nothing. */
+static int reload(struct daemon *daemon)
+{
+	struct daemon_options options;
+	struct failure failure = {};
+	int r = daemon_options_read(daemon->argc, daemon->argv, &options, &failure);
+
+	daemon->reloads = false;
+	if (r < 0) {
+		daemon_log(LOG_LEVEL_ERROR, "%s: the settings stay as they are",
+			   *failure.what ? failure.what : "out of memory");
+		return 0;
+	}
+	notify_send("RELOADING=1");
+	daemon->reloads = true;
+	end_children(daemon);
+	daemon->reloads = false;
+	close_link(daemon->windows);
+	close_link(daemon->reports);
+	daemon_options_done(&daemon->options);
+	daemon->options = options;
+	daemon->is_ready = false;
+	return start_all(daemon);
+}
+
+static void take_signals(struct daemon *daemon)
+{
+	struct signalfd_siginfo info;
+
+	while (read(daemon->signals, &info, sizeof info) == sizeof info) {
+		if (info.ssi_signo == SIGHUP)
+			daemon->reloads = true;
+		else if (info.ssi_signo != SIGCHLD)
+			daemon->ends = true;
+	}
+}
+
+static void start_again(struct daemon *daemon)
+{
+	for (int role = 0; role < N_ROLES; role++) {
+		struct daemon_child *child = &daemon->children[role];
+
+		if (!child->pid && child->start_at && monotonic_ns() >= child->start_at)
+			start_child(daemon, role);
+	}
+}
+
+static int supervise(struct daemon *daemon)
+{
+	int r = start_all(daemon);
+
+	while (r == 0 && !daemon->ends) {
+		struct pollfd fds[] = {{.fd = daemon->signals, .events = POLLIN},
+				       {.fd = daemon->reports[1], .events = POLLIN}};
+
+		poll(fds, 2, SLICE_MS);
+		take_signals(daemon);
+		take_reports(daemon);
+		reap(daemon);
+		if (daemon->reloads && !daemon->ends)
+			r = reload(daemon);
+		start_again(daemon);
+	}
+	notify_send("STOPPING=1");
+	end_children(daemon);
+	return r;
+}
+
+static int catch_signals(struct daemon *daemon)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &daemon->mask);
+	daemon->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return daemon->signals < 0 ? -errno : 0;
+}
+
+/* Options point at their words, and are read again: what `ps` shows is written over. */
+static char **copy_words(int argc, char **argv)
+{
+	char **words = calloc(argc + 1, sizeof *words);
+
+	for (int i = 0; words && i < argc; i++)
+		words[i] = strdup(argv[i]);
+	return words;
+}
+
+static void free_words(char **words)
+{
+	for (int i = 0; words && words[i]; i++)
+		free(words[i]);
+	free(words);
+}
+
+int cmd_daemon(int argc, char **argv, uint64_t started_ns)
+{
+	struct daemon daemon = {.argc = argc,
+				.argv = copy_words(argc, argv),
+				.title = program_invocation_name,
+				.title_size = argv[argc - 1] + strlen(argv[argc - 1]) -
+					      program_invocation_name,
+				.windows = {-1, -1},
+				.reports = {-1, -1},
+				.signals = -1};
+	struct failure failure = {};
+	int r = daemon.argv ? daemon_options_read(argc, daemon.argv, &daemon.options, &failure)
+			    : -ENOMEM;
+
+	if (r > 0) {
+		daemon_options_done(&daemon.options);
+		free_words(daemon.argv);
+		return EXIT_DONE;
+	}
+	if (r < 0) {
+		free_words(daemon.argv);
+		return cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+	}
+	prctl(PR_SET_NAME, "bpfflame-daemon");
+	r = catch_signals(&daemon);
+	r = r < 0 ? r : supervise(&daemon);
+	close_link(daemon.windows);
+	close_link(daemon.reports);
+	closep(&daemon.signals);
+	daemon_options_done(&daemon.options);
+	free_words(daemon.argv);
+	if (r < 0) {
+		failure_set(&failure, r, "cannot go on: %s", strerror(-r));
+		return cli_fail(&failure, EXIT_FAILED);
+	}
+	return daemon.code;
+}

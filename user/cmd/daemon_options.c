@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/daemon_options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "cli/option_table.h"
+#include "cli/parse.h"
+#include "cli/store_input.h"
+
+#define DEFAULT_FREQUENCY     19 /* a prime: in step with no timer */
+#define DEFAULT_WINDOW	      (10 * NSEC_PER_SEC)
+#define DEFAULT_UNWIND_MEMORY (48ULL << 20)
+#define MIN_WINDOW	      (NSEC_PER_SEC / 2)
+#define MAX_WINDOW	      (60 * NSEC_PER_SEC)
+#define MAX_LINES	      1000
+#define MAX_CONFIG	      (64 << 10)
+
+#define FIELD(field) offsetof(struct daemon_options, field)
+
+/* `1m=14d`, of a level. */
+static int take_level(struct store_limits *keep, const char *value)
+{
+	static const char *const names[N_STORE_LEVELS] = {"10s", "1m", "1h", "1d", "series"};
+	const char *equals = strchr(value, '=');
+	size_t n = equals - value;
+
+	for (int i = 0; i < N_STORE_LEVELS; i++)
+		if (strlen(names[i]) == n && strncmp(names[i], value, n) == 0)
+			return parse_time(equals + 1, NSEC_PER_SEC, &keep->age_ns[i]);
+	return -EINVAL;
+}
+
+/* `7d`: of all levels. */
+static int take_age(struct store_limits *keep, const char *value)
+{
+	uint64_t age;
+	int r = islower((unsigned char)value[strlen(value) - 1])
+			? parse_time(value, NSEC_PER_SEC, &age)
+			: -EINVAL;
+
+	for (int i = 0; i < N_STORE_LEVELS && r == 0; i++)
+		keep->age_ns[i] = age;
+	return r;
+}
+
+static int take_keep(const struct option_row *row, void *field, const char *value,
+		     struct failure *failure)
+{
+	struct store_limits *keep = field;
+	int r = !*value		     ? -EINVAL
+		: strchr(value, '=') ? take_level(keep, value)
+				     : parse_bytes(value, &keep->bytes);
+
+	if (r < 0 && *value && !strchr(value, '='))
+		r = take_age(keep, value);
+	return r < 0 ? option_bad(row, value, row->wanted, failure) : 0;
+}
+
+static int take_window(const struct option_row *row, void *field, const char *value,
+		       struct failure *failure)
+{
+	uint64_t *window = field;
+
+	return parse_time(value, NSEC_PER_SEC, window) < 0 || *window < MIN_WINDOW ||
+			       *window > MAX_WINDOW
+		       ? option_bad(row, value, row->wanted, failure)
+		       : 0;
+}
+
+static int take_bytes(const struct option_row *row, void *field, const char *value,
+		      struct failure *failure)
+{
+	return parse_size(value, field) < 0 || *(uint64_t *)field < 1 << 20
+		       ? option_bad(row, value, row->wanted, failure)
+		       : 0;
+}
+
+static int take_verbose(const struct option_row *row, void *field, const char *value,
+			struct failure *failure)
+{
+	++*(int *)field;
+	return 0;
+}
+
+static const struct option_row rows[] = {
+	{0, "store", NULL, "DIR", "where windows are kept (" STORE_DEFAULT ")", "Store",
+	 option_text, FIELD(store)},
+	{0, "keep", NULL, "LIMIT", "1m=14d of a level, 7d of all, 1G of bytes; repeatable", NULL,
+	 take_keep, FIELD(keep),
+	 .wanted = "a limit such as 10s=2d, 1m=14d, 1h=90d, 1d=365d, series=365d, 7d or 1G"},
+	{0, "user", NULL, "NAME", "who writes the store (root, without rights)", NULL, option_text,
+	 FIELD(user)},
+	{'F', "freq", NULL, "HZ", "samples a second and CPU (19)", "Recording", option_unsigned,
+	 FIELD(frequency), 1, 1000, "a rate in Hz from 1 to 1000"},
+	{0, "window", NULL, "TIME", "how long windows are (10s); for tests", NULL, take_window,
+	 FIELD(window_ns), .wanted = "a time from 500ms to 60s"},
+	{0, "unwind-memory", NULL, "SIZE", "the most for unwind tables (48M)", NULL, take_bytes,
+	 FIELD(unwind_memory), .wanted = "a size of 1M or more"},
+	{0, "no-inline", NULL, NULL, "without inlined functions", NULL, option_set,
+	 FIELD(no_inline)},
+	{0, "no-sandbox", NULL, NULL, "", NULL, option_set, FIELD(no_sandbox)},
+	{0, "config", NULL, "FILE", "options, a line each (" DAEMON_CONFIG ")", "Other",
+	 option_text, FIELD(config)},
+	{'v', "verbose", NULL, NULL, "say more", NULL, take_verbose, FIELD(verbose)},
+	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
+};
+
+static void print_help(FILE *stream)
+{
+	const struct option_table table = {rows, sizeof rows / sizeof *rows, NULL};
+
+	fputs("Usage: bpfflame daemon [OPTIONS]\n"
+	      "Records the whole machine, running and waiting, into a store that bpfflame query\n"
+	      "reads, until SIGTERM. SIGHUP reads the file of options again.\n",
+	      stream);
+	option_tables_print(&table, 1, stream);
+}
+
+/* Which file: as the command line says, or the default one. */
+static const char *find_config(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--config") == 0)
+			return argv[i + 1];
+		if (strncmp(argv[i], "--config=", strlen("--config=")) == 0)
+			return argv[i] + strlen("--config=");
+	}
+	return NULL;
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+/* `freq 19`, `freq = 19`, `no-inline`: as `--freq=19`, `--no-inline`. Empty: NULL. */
+static int take_line(char *line, char **ret)
+{
+	char *name, *value;
+	int n;
+
+	line[strcspn(line, "#")] = '\0';
+	name = trim(line);
+	*ret = NULL;
+	if (!*name)
+		return 0;
+	value = name + strcspn(name, " \t=");
+	if (*value) {
+		*value++ = '\0';
+		value = trim(value);
+		if (*value == '=')
+			value = trim(value + 1);
+	}
+	n = *value ? asprintf(ret, "--%s=%s", name, value) : asprintf(ret, "--%s", name);
+	return n < 0 ? -ENOMEM : 0;
+}
+
+static int read_lines(char *text, struct daemon_options *options)
+{
+	char *rest = text, *line;
+	int r = 0;
+
+	while (r == 0 && (line = strsep(&rest, "\n"))) {
+		char *word;
+
+		r = take_line(line, &word);
+		if (r == 0 && word) {
+			if (options->n_words == MAX_LINES)
+				r = -E2BIG;
+			else
+				options->words[options->n_words++] = word;
+			if (r < 0)
+				free(word);
+		}
+	}
+	return r;
+}
+
+static int read_config(const char *path, bool must_be, struct daemon_options *options,
+		       struct failure *failure)
+{
+	char *text = NULL;
+	size_t n;
+	int r = read_whole_file(path, &text, &n);
+
+	if (r == -ENOENT && !must_be)
+		return 0;
+	if (r == 0 && n > MAX_CONFIG)
+		r = -EFBIG;
+	r = r < 0 ? r : read_lines(text, options);
+	free(text);
+	return r < 0 ? failure_set(failure, r, "cannot read %s: %s", path, strerror(-r)) : 0;
+}
+
+/* The words of the file, without those of the command line. */
+static int parse_config(const char *path, struct daemon_options *options, struct failure *failure)
+{
+	struct option_table table = {rows, sizeof rows / sizeof *rows, options};
+	char what[sizeof failure->what];
+	int rest, r;
+
+	if (options->n_words == 1)
+		return 0;
+	r = option_tables_parse(&table, 1, options->n_words, options->words, false, &rest, failure);
+	if (r == 0 && (rest < (int)options->n_words || options->help || options->config))
+		r = failure_set(failure, -EINVAL, "only options, and neither config nor help");
+	if (r < 0) {
+		memcpy(what, failure->what, sizeof what);
+		failure_set(failure, r, "%s: %.300s", path, what);
+	}
+	return r;
+}
+
+int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struct failure *failure)
+{
+	struct daemon_options options = {
+		.store = STORE_DEFAULT,
+		.frequency = DEFAULT_FREQUENCY,
+		.window_ns = DEFAULT_WINDOW,
+		.unwind_memory = DEFAULT_UNWIND_MEMORY,
+		.keep = STORE_LIMITS_DEFAULT,
+		.words = calloc(MAX_LINES + 2, sizeof(char *)),
+	};
+	struct option_table table = {rows, sizeof rows / sizeof *rows, &options};
+	const char *path = find_config(argc, argv);
+	int rest, r = options.words ? 0 : -ENOMEM;
+
+	if (r == 0)
+		options.words[options.n_words++] = strdup("daemon");
+	r = r < 0 ? r : read_config(path ? path : DAEMON_CONFIG, path != NULL, &options, failure);
+	r = r < 0 ? r : parse_config(path ? path : DAEMON_CONFIG, &options, failure);
+	r = r < 0 ? r : option_tables_parse(&table, 1, argc, argv, false, &rest, failure);
+	if (r == 0 && rest < argc)
+		r = failure_set(failure, -EINVAL, "'%s' is no option", argv[rest]);
+	if (r == 0 && options.help)
+		print_help(stdout);
+	if (r < 0)
+		daemon_options_done(&options);
+	else
+		*ret = options;
+	return r < 0 ? r : r > 0 || options.help;
+}
+
+void daemon_options_done(struct daemon_options *options)
+{
+	for (size_t i = 0; i < options->n_words; i++)
+		free(options->words[i]);
+	free(options->words);
+	*options = (struct daemon_options){};
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/daemon_recorder.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/broker.h"
+#include "base/reader.h"
+#include "base/sandbox.h"
+#include "base/system.h"
+#include "cli/cli.h"
+#include "cmd/cmd.h"
+#include "cmd/daemon_clock.h"
+#include "cmd/daemon_link.h"
+#include "cmd/daemon_log.h"
+#include "cmd/daemon_who.h"
+#include "record/windows.h"
+#include "store/ledger_code.h"
+#include "symbol/names_cache.h"
+#include "symbol/names_job.h"
+#include "symbol/names_later.h"
+
+#define CACHE_BYTES (16 << 20)		/* of names; used as it fills */
+#define SLICE_NS    (NSEC_PER_SEC / 10) /* the longest to sleep: children end meanwhile */
+
+/* What the process that names a window says, in memory that both see. */
+struct naming_report {
+	volatile bool is_sent; /* it may go on to read files */
+	volatile int error;
+};
+
+struct daemon_recorder {
+	const struct daemon_options *options;
+	struct record_options record; /* of the names */
+	struct collect_options collect;
+	struct collector *collector;
+	struct reader reader;
+	struct names_cache *cache;
+	struct who who;
+	struct naming_report *naming;
+	pid_t namer, learner; /* 0: none */
+	int windows, reports, signals;
+	/* Of the last window: */
+	struct daemon_clock clock;
+	uint64_t own_ns;    /* our CPU time by then */
+	enum store_gap gap; /* before the next one */
+	uint64_t n_recorded, n_lost;
+	uint64_t n_given_up;  /* files */
+	double ended_seconds; /* CPU time of children that have ended */
+};
+
+static uint64_t own_ns(const struct daemon_recorder *recorder)
+{
+	struct rusage self;
+
+	getrusage(RUSAGE_SELF, &self);
+	return (rusage_seconds(&self) + recorder->ended_seconds) * 1e9;
+}
+
+static struct store_window stamp(struct daemon_recorder *recorder,
+				 const struct collect_window *window)
+{
+	const struct collect_stats *stats = &window->stats;
+	uint64_t end = collect_window_start(recorder->collector) +
+		       window->number * recorder->options->window_ns + window->profile->duration_ns;
+	uint64_t own = own_ns(recorder);
+	struct store_window stamped = {
+		.windows = window->n,
+		.millihertz = recorder->options->frequency * 1000,
+		.lost = stats->counts_full + stats->events_full + stats->lost_stacks +
+			stats->lost_records,
+		.own_ns = own - recorder->own_ns,
+	};
+	struct daemon_moment now;
+
+	daemon_moment_now(&now);
+	daemon_clock_stamp(&recorder->clock, &now, end, window->profile->duration_ns, recorder->gap,
+			   &stamped);
+	recorder->own_ns = own;
+	recorder->gap = GAP_NONE;
+	return stamped;
+}
+
+/* The process that names a window */
+
+static int name_and_send(struct daemon_recorder *recorder, struct collect_window *window,
+			 const struct store_window *stamped, struct names_later *later)
+{
+	struct window_origin origin = {
+		.options = &recorder->record, .cache = recorder->cache, .later = later};
+	struct ledger_marks marks = LEDGER_MARKS_NONE;
+	struct symbol_stats symbols = {};
+	struct failure failure = {};
+	struct ledger_who *who = NULL;
+	struct ledger ledger = {};
+	uint8_t *bytes = NULL;
+	size_t n_who = 0, n = 0;
+	int r = window_name(window, &origin, &symbols, &failure);
+
+	r = r < 0 ? r : who_list(&recorder->who, &who, &n_who);
+	r = r < 0 ? r : ledger_init(&ledger);
+	r = r < 0 ? r : ledger_add_profile(&ledger, window->profile, who, n_who);
+	r = r < 0 ? r : ledger_encode(&ledger, stamped, &marks, &bytes, &n);
+	r = r < 0 ? r : daemon_link_send_window(recorder->windows, bytes, n);
+	free(bytes);
+	free(who);
+	ledger_done(&ledger);
+	return r;
+}
+
+static void be_namer(struct daemon_recorder *recorder, struct collect_window *window,
+		     const struct store_window *stamped)
+{
+	struct names_later later = {};
+	struct symbolize_options learn = recorder->record.symbolize;
+	bool may_learn = learn.reader && !recorder->learner && !window->is_last;
+
+	prctl(PR_SET_NAME, "bpfflame-names");
+	/* The recorder goes on with its own. */
+	reader_detach(learn.reader);
+	broker_detach();
+	setpriority(PRIO_PROCESS, 0, 0);
+	recorder->naming->error =
+		name_and_send(recorder, window, stamped, may_learn ? &later : NULL);
+	close(recorder->windows); /* its other end waits for the end of all that may send */
+	if (later.n) {
+		__atomic_store_n(&recorder->naming->is_sent, true, __ATOMIC_RELEASE);
+		learn.cache = recorder->cache;
+		names_later_learn(&later, &learn);
+	}
+	reader_stop(learn.reader);
+	_exit(EXIT_DONE);
+}
+
+static void report(struct daemon_recorder *recorder, enum daemon_report_kind kind)
+{
+	const struct daemon_report what = {.kind = kind,
+					   .own_ns = own_ns(recorder),
+					   .windows = recorder->n_recorded,
+					   .lost = recorder->n_lost};
+
+	daemon_link_report(recorder->reports, &what);
+}
+
+static void note_sent(struct daemon_recorder *recorder, int error)
+{
+	struct names_cache_stats names;
+
+	if (error < 0) {
+		daemon_log(LOG_LEVEL_ERROR, "a window is lost: %s",
+			   error == -EAGAIN ? "its writer does not take it" : strerror(-error));
+		recorder->gap = GAP_LOST;
+		recorder->n_lost++;
+	} else {
+		recorder->n_recorded++;
+	}
+	report(recorder, REPORT_RECORDED);
+	names_cache_stats(recorder->cache, &names);
+	if (names.n_given_up > recorder->n_given_up)
+		daemon_log(LOG_LEVEL_WARNING,
+			   "the debug information of %s takes too much time or memory to read: its "
+			   "functions have the names of its symbols",
+			   names.given_up);
+	recorder->n_given_up = names.n_given_up;
+}
+
+/* Takes up what has ended. Returns whether nobody names a window. */
+static bool poll_namer(struct daemon_recorder *recorder, int options)
+{
+	struct rusage usage = {};
+	int status;
+
+	if (recorder->learner && wait4(recorder->learner, NULL, WNOHANG, &usage) > 0) {
+		recorder->ended_seconds += rusage_seconds(&usage);
+		recorder->learner = 0;
+	}
+	if (recorder->namer && !recorder->learner &&
+	    __atomic_load_n(&recorder->naming->is_sent, __ATOMIC_ACQUIRE)) {
+		recorder->learner = recorder->namer;
+		recorder->namer = 0;
+		note_sent(recorder, recorder->naming->error);
+	}
+	if (recorder->namer && wait4(recorder->namer, &status, options, &usage) > 0) {
+		recorder->ended_seconds += rusage_seconds(&usage);
+		recorder->namer = 0;
+		note_sent(recorder, WIFEXITED(status) && WEXITSTATUS(status) == 0
+					    ? recorder->naming->error
+					    : -ECHILD);
+	}
+	return !recorder->namer;
+}
+
+static void start_namer(struct daemon_recorder *recorder, struct collect_window *window)
+{
+	const struct store_window stamped = stamp(recorder, window);
+
+	*recorder->naming = (struct naming_report){};
+	recorder->namer = fork();
+	if (recorder->namer == 0)
+		be_namer(recorder, window, &stamped);
+	if (recorder->namer < 0) {
+		recorder->namer = 0;
+		note_sent(recorder, -errno);
+	}
+}
+
+/* Takes a window that is over. Returns 1, or 0 if there is none. */
+static int hand_over(struct daemon_recorder *recorder, struct failure *failure)
+{
+	struct collect_window window = {};
+	int r = collect_take(recorder->collector, &window, failure);
+
+	if (r > 0) {
+		start_namer(recorder, &window);
+		r = who_next(&recorder->who) < 0 ? -ENOMEM : r;
+	}
+	collect_window_done(&window);
+	return r;
+}
+
+/* The recording */
+
+static bool is_asked_to_end(const struct daemon_recorder *recorder)
+{
+	struct signalfd_siginfo info;
+
+	return read(recorder->signals, &info, sizeof info) == sizeof info;
+}
+
+static void wait_for_something(const struct daemon_recorder *recorder)
+{
+	struct pollfd fds[] = {
+		{.fd = collect_fd(recorder->collector), .events = POLLIN},
+		{.fd = recorder->signals, .events = POLLIN},
+	};
+	uint64_t patience = collect_patience_ns(recorder->collector);
+	struct timespec timeout = {0, patience < SLICE_NS ? patience : SLICE_NS};
+
+	ppoll(fds, 2, &timeout, NULL);
+}
+
+static int run(struct daemon_recorder *recorder, struct failure *failure)
+{
+	int r = 0;
+
+	while (r >= 0 && !is_asked_to_end(recorder)) {
+		wait_for_something(recorder);
+		r = collect_step(recorder->collector, failure);
+		who_step(&recorder->who);
+		if (r >= 0 && poll_namer(recorder, WNOHANG))
+			r = hand_over(recorder, failure);
+	}
+	return r < 0 ? r : collect_stop(recorder->collector, failure);
+}
+
+/* The windows that are over and not sent yet. */
+static int send_rest(struct daemon_recorder *recorder, struct failure *failure)
+{
+	int r;
+
+	if (recorder->learner)
+		kill(recorder->learner, SIGKILL);
+	do {
+		while (!poll_namer(recorder, WNOHANG))
+			usleep(5000);
+		r = hand_over(recorder, failure);
+	} while (r > 0);
+	return r;
+}
+
+/* As record.c has them, but for what writing files takes. */
+#define FOR_RECORDING                                                                              \
+	(SANDBOX_CAPABILITY(CAP_BPF) | SANDBOX_CAPABILITY(CAP_PERFMON) |                           \
+	 SANDBOX_CAPABILITY(CAP_SYS_PTRACE) | SANDBOX_CAPABILITY(CAP_SYSLOG) |                     \
+	 SANDBOX_CAPABILITY(CAP_IPC_LOCK) | SANDBOX_CAPABILITY(CAP_SYS_NICE) |                     \
+	 SANDBOX_CAPABILITY(CAP_DAC_READ_SEARCH) | SANDBOX_CAPABILITY(CAP_KILL) |                  \
+	 SANDBOX_CAPABILITY(CAP_SETUID) | SANDBOX_CAPABILITY(CAP_SETGID))
+
+static int start(struct daemon_recorder *recorder, struct failure *failure)
+{
+	const struct daemon_options *options = recorder->options;
+	struct collect_options *collect = &recorder->collect;
+	int r;
+
+	*collect = (struct collect_options){
+		.mode = PROFILE_WALL,
+		.frequency = options->frequency,
+		.unwind_memory = options->unwind_memory,
+		.offcpu_period_ns = PERIOD_AUTO,
+		.every_ns = options->window_ns,
+		.reader = options->no_sandbox ? NULL : &recorder->reader,
+		.stop_fd = recorder->signals,
+		.debug = &names_job_debug,
+		.on_process = who_note,
+		.on_process_context = &recorder->who,
+		.max_block_ns = UINT64_MAX,
+		.log = options->verbose > 1 ? stderr : NULL,
+	};
+	recorder->record.symbolize.reader = collect->reader;
+	recorder->record.symbolize.no_inline = options->no_inline;
+	recorder->record.view.stacks.unfold.no_inline = options->no_inline;
+	r = collect_open(collect, &recorder->collector, failure);
+	if (r == 0 && !options->no_sandbox)
+		broker_start();
+	reader_prepare(collect->reader);
+	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+	r = r < 0 ? r : collect_start(recorder->collector, 0, failure);
+	if (r == 0 && !options->no_sandbox) {
+		r = sandbox_restrict(FOR_RECORDING);
+		if (r < 0)
+			failure_set(failure, r, "cannot give up rights: %s", strerror(-r));
+	}
+	return r;
+}
+
+static int prepare(struct daemon_recorder *recorder)
+{
+	sigset_t signals;
+	void *shared = mmap(NULL, sizeof *recorder->naming, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int r = shared == MAP_FAILED ? -ENOMEM : 0;
+
+	recorder->naming = shared;
+	r = r < 0 ? r : names_cache_new(CACHE_BYTES, &recorder->cache);
+	r = r < 0 ? r : who_init(&recorder->who);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	recorder->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r < 0 ? r : recorder->signals < 0 ? -errno : 0;
+}
+
+int daemon_record(const struct daemon_options *options, int windows, int reports)
+{
+	struct daemon_recorder recorder = {
+		.options = options,
+		.windows = windows,
+		.reports = reports,
+		.reader = READER_NONE,
+		.gap = GAP_STARTED,
+	};
+	struct failure failure = {};
+	int r = prepare(&recorder);
+
+	r = r < 0 ? r : start(&recorder, &failure);
+	if (r == 0)
+		report(&recorder, REPORT_RECORDING);
+	r = r < 0 ? r : run(&recorder, &failure);
+	reader_stop(&recorder.reader);
+	r = r < 0 ? r : send_rest(&recorder, &failure);
+	broker_stop();
+	collect_free(recorder.collector);
+	if (r < 0)
+		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s", *failure.what ? failure.what : strerror(-r),
+			   *failure.mend ? " (" : "", failure.mend, *failure.mend ? ")" : "");
+	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/daemon_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/output.h"
+#include "base/sandbox.h"
+#include "base/system.h"
+#include "cli/account.h"
+#include "cli/cli.h"
+#include "cmd/cmd.h"
+#include "cmd/daemon_link.h"
+#include "cmd/daemon_log.h"
+#include "store/ledger_code.h"
+
+/* The folder is made, and given to who will write there. */
+static int prepare_store(const char *path, const struct account *account, struct failure *failure)
+{
+	struct place place;
+	struct stat st;
+	int r = place_open(path, PLACE_MAKE_ALL, place_check_writable, NULL, &place), fd;
+
+	if (r < 0)
+		return output_fail(failure, r, "open the store", path);
+	fd = openat(place.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+	    (st.st_uid != account->uid && fchown(fd, account->uid, account->gid) < 0))
+		r = output_fail(failure, -errno, "give the store to its writer", path);
+	closep(&fd);
+	place_close(&place);
+	return r;
+}
+
+static int become_user(const struct daemon_options *options, struct failure *failure)
+{
+	struct account account;
+	int r;
+
+	if (!options->user)
+		return 0;
+	r = account_find(options->user, -1, &account);
+	if (r < 0)
+		return failure_set(failure, r, "--user: there is no user %s", options->user);
+	r = prepare_store(options->store, &account, failure);
+	if (r == 0) {
+		r = account_become(&account);
+		if (r < 0)
+			failure_set(failure, r, "cannot become %s: %s", options->user,
+				    strerror(-r));
+	}
+	account_done(&account);
+	return r;
+}
+
+static int give_up_rights(const struct daemon_options *options, struct failure *failure)
+{
+	int r = become_user(options, failure);
+
+	if (r < 0)
+		return r;
+	r = sandbox_restrict(0);
+	return r < 0 ? failure_set(failure, r, "cannot give up rights: %s", strerror(-r)) : 0;
+}
+
+static uint64_t own_ns(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return rusage_seconds(&usage) * 1e9;
+}
+
+static void report(int reports, enum daemon_report_kind kind, int error,
+		   const struct store_counts *counts)
+{
+	const struct daemon_report what = {
+		.kind = kind,
+		.error = error,
+		.own_ns = own_ns(),
+		.windows = counts->windows,
+		.lost = counts->lost,
+		.bytes = counts->bytes,
+	};
+
+	daemon_link_report(reports, &what);
+}
+
+static int write_window(struct store_writer *writer, const uint8_t *bytes, size_t n)
+{
+	struct store_window window;
+	struct ledger ledger;
+	int r = ledger_init(&ledger);
+
+	r = r < 0 ? r : ledger_decode(&ledger, bytes, n, &window);
+	r = r < 0 ? r : store_writer_add(writer, &ledger, &window);
+	ledger_done(&ledger);
+	return r;
+}
+
+static void write_windows(const struct daemon_options *options, struct store_writer *writer,
+			  int windows, int reports)
+{
+	uint64_t made_room = 0;
+	uint8_t *bytes;
+	size_t n;
+	int r;
+
+	while ((r = daemon_link_take_window(windows, &bytes, &n)) != 0) {
+		const struct store_counts *counts = store_writer_counts(writer);
+
+		if (r > 0) {
+			r = write_window(writer, bytes, n);
+			free(bytes);
+		}
+		if (counts->made_room > made_room)
+			daemon_log(LOG_LEVEL_WARNING,
+				   "the disk of %s is full: the oldest file there is removed",
+				   options->store);
+		made_room = counts->made_room;
+		if (r < 0)
+			daemon_log(LOG_LEVEL_ERROR, "a window is not written to %s: %s",
+				   options->store, output_error(r));
+		report(reports, r < 0 ? REPORT_LOST : REPORT_WRITTEN, r, counts);
+	}
+}
+
+int daemon_write(const struct daemon_options *options, int windows, int reports)
+{
+	const struct store_options store = {
+		.path = options->store, .window_ns = options->window_ns, .limits = options->keep};
+	struct store_writer *writer;
+	struct failure failure = {};
+	int r;
+
+	/* Large arrays go back to the kernel when they are freed. */
+	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+	r = give_up_rights(options, &failure);
+	r = r < 0 ? r : store_writer_open(&store, &writer, &failure);
+	if (r < 0) {
+		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s", failure.what, *failure.mend ? " (" : "",
+			   failure.mend, *failure.mend ? ")" : "");
+		return EXIT_FAILED;
+	}
+	report(reports, REPORT_WRITING, 0, store_writer_counts(writer));
+	write_windows(options, writer, windows, reports);
+	store_writer_close(writer);
+	return EXIT_DONE;
+}
