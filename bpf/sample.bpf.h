@@ -47,13 +47,8 @@ static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u3
 /* Sends @event with id @id, unless it was sent before. */
 static __always_inline void publish_once(u64 id, void *event, u64 size)
 {
-	u32 one = 1;
-
-	if (bpf_map_lookup_elem(&seen_stacks, &id) || !send(event, size))
-		return;
-	/* No room: it is sent once more, and the loader recognizes it. */
-	if (!bpf_map_update_elem(&seen_stacks, &id, &one, BPF_NOEXIST))
-		__sync_fetch_and_add(&control.seen_used, 1);
+	if (!was_sent(id) && send(event, size))
+		note_sent(id);
 }
 
 static __always_inline void publish_stack(struct bf_stack_event *stack)
@@ -187,9 +182,9 @@ static __always_inline void remember_stack(struct task_struct *task)
 	struct leaving *leaving = bpf_map_lookup_elem(&leaving_scratch, &zero);
 	u64 pc, sp;
 
-	/* The command may get the wanted name only by the exec. */
-	if (!leaving || !config.user_stacks || is_kernel_thread(task) ||
-	    (!config.by_comm && !wanted(task)) || leaving->is_busy)
+	/* The command may have the wanted name only after the exec. */
+	if (!leaving || !config.user_stacks || is_kernel_thread(task) || !measured(task) ||
+	    leaving->is_busy)
 		return;
 	leaving->is_busy = 1;
 	barrier();

@@ -3,6 +3,9 @@
  * Snapshots: an unknown process, mapping or table does not cost the stack. The loader gets the walk
  * so far and the memory above, walks on, and adds the missing data to the maps. So a process is
  * unwound from its first sample on, and only needed data is loaded.
+ *
+ * Until the loader answers, a program that waits often comes again with the same stacks. They are
+ * recognized by what decides a walk, and share the one snapshot that is on its way.
  */
 #ifndef BPF_SNAPSHOT_BPF_H
 #define BPF_SNAPSHOT_BPF_H
@@ -49,17 +52,141 @@ __noinline int rest_of_returns(struct unwind *unwind)
 	return n;
 }
 
+/* Of a snapshot that is not recognized; no two are the same. */
 static __always_inline u64 unique_id(u64 time)
 {
 	return ((time << 10) ^ bpf_get_smp_processor_id()) * 0x9e3779b97f4a7c15ULL | 1;
 }
 
-/* @bytes: a constant. */
+/* Whether what has @id is on its way to the loader, or there. */
+static __always_inline bool was_sent(u64 id)
+{
+	return bpf_map_lookup_elem(&seen_stacks, &id);
+}
+
+/* Without room it is sent once more, the loader recognizes it. */
+static __always_inline void note_sent(u64 id)
+{
+	u32 one = 1;
+
+	if (!bpf_map_update_elem(&seen_stacks, &id, &one, BPF_NOEXIST))
+		__sync_fetch_and_add(&control.seen_used, 1);
+}
+
+#define PAGE_WORDS (4096 / sizeof(u64))
+#define WALK_WORDS (sizeof(struct bf_walk) / sizeof(u64))
+#define HASH_BLOCK 8 /* words at a time: each is a long way for the verifier */
+
+_Static_assert(WALK_WORDS % HASH_BLOCK == HASH_BLOCK - 1, "one word is left of the last block");
+
+/* What is hashed now: of unwind->page the words from @first on, a block in each turn. */
+struct page_hash {
+	u64 id;	  /* of all before it */
+	u64 code; /* where that of the program begins */
+	u64 first;
+};
+
+/* All ones if @x is below @n, which is below 2^63; without a branch: the verifier goes both ways.
+ */
+static __always_inline u64 below(u64 x, u64 n)
+{
+	return -(((x - n) & ~x) >> 63);
+}
+
+#define ADDRESS_BITS	  47
+#define FIRST_32_BIT_CODE (1ULL << 30) /* of JITs, by MAP_32BIT */
+
+/*
+ * What of a word may decide a walk: addresses, of code and of the stack, and whether it is 0. The
+ * counters and times that lie between them differ from one wait to the next. @first: where the
+ * program's code begins; but for MAP_32BIT, addresses are above.
+ */
+static __always_inline u64 decisive(u64 word, u64 first)
+{
+	u64 is_address = below(word - first, (1ULL << ADDRESS_BITS) - first) |
+			 below(word - FIRST_32_BIT_CODE, (1ULL << 32) - FIRST_32_BIT_CODE);
+
+	return (word & is_address) | (below(word, 1) & 1);
+}
+
+/* A global function: proved once, not in each turn. */
+__noinline int hash_block(struct unwind *unwind, struct page_hash *page, u32 turn)
+{
+	struct hash_sums sums;
+
+	if (!unwind || !page)
+		return 1;
+	hash_begin(&sums, BF_EVENT_SNAPSHOT, turn, page->id);
+	for (u64 i = 0; i < HASH_BLOCK; i++) {
+		u64 at = (turn * HASH_BLOCK + i) % PAGE_WORDS;
+		u64 is_below = at - page->first;
+
+		hash_word(&sums, i, decisive(unwind->page[at], page->code) & ~-(is_below >> 63));
+	}
+	page->id = hash_end(&sums);
+	return 0;
+}
+
+struct stack_hash {
+	struct unwind *unwind;
+	struct page_hash page;
+};
+
+#define PAGE_TURNS (PAGE_WORDS / HASH_BLOCK)
+
+static long hash_turn(u32 turn, struct stack_hash *hash)
+{
+	struct unwind *unwind = hash->unwind;
+	u64 sp;
+
+	if (!unwind)
+		return 1;
+	sp = unwind->walk.sp;
+	if (turn % PAGE_TURNS == 0) {
+		hash->page.first = turn ? 0 : sp % 4096 / sizeof(u64);
+		/* What can't be read is 0: it was never touched. */
+		bpf_probe_read_user(unwind->page, sizeof unwind->page,
+				    (void *)(sp / 4096 * 4096 + turn / PAGE_TURNS * 4096));
+	}
+	hash_block(unwind, &hash->page, turn);
+	return 0;
+}
+
+/*
+ * The id of the current thread's walk from where it stands, the first @n_pages of the stack from
+ * there considered: the same as that of another, if the loader has answered neither. A global
+ * function: proved once.
+ */
+__noinline u64 recognize(struct unwind *unwind, u32 n_pages)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct stack_hash hash = {.unwind = unwind};
+	u64 words[5];
+
+	if (!unwind)
+		return 0;
+	hash.page.code = BPF_CORE_READ(task, mm, start_code);
+	unwind->stack.end = unwind->walk.end;
+	unwind->stack.time = control.answers;
+	words[0] = hash_frames(&unwind->stack);
+	words[1] = BPF_CORE_READ(task, group_leader, start_boottime);
+	words[2] = (u64)task->tgid << 32 | (u32)task->self_exec_id;
+	words[3] = unwind->walk.bx_at;
+	words[4] = (u64)unwind->walk.exact << 32 | unwind->walk.guessed << 16 | unwind->walk.is_32;
+	hash.page.id = hash_words(BF_EVENT_SNAPSHOT, words, 5);
+	unwind->page[WALK_WORDS] = 0;
+	bpf_probe_read_kernel(unwind->page, sizeof unwind->walk, &unwind->walk);
+	for (u32 i = 0; i < (WALK_WORDS + HASH_BLOCK) / HASH_BLOCK; i++)
+		hash_block(unwind, &hash.page, i);
+	bpf_loop(n_pages * PAGE_TURNS, hash_turn, &hash, 0);
+	return hash.page.id;
+}
+
+/* @bytes: a constant. Returns @id, 0 when there is no room. */
 static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_struct *task,
-					    void *memory, u32 bytes)
+					    void *memory, u32 bytes, u64 id)
 {
 	struct bf_snapshot_event *event;
-	u64 id;
 
 	/* Test each once: Linux 6.1 forgets that it has tested them for NULL. */
 	ring_enter(1);
@@ -80,7 +207,7 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	event->exec_id = task->self_exec_id;
 	event->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	event->time = bpf_ktime_get_ns();
-	event->id = id = unique_id(event->time);
+	event->id = id;
 	event->n_returns = unwind->trampoline ? rest_of_returns(unwind) : 0;
 	bpf_probe_read_kernel(event->returns, sizeof event->returns, unwind->rest);
 	event->has_code = event->walk.exact &&
@@ -106,17 +233,26 @@ static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_
 static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_struct *task,
 					 void *memory)
 {
-	u64 bytes = stack_bytes(unwind, task) + 4096, id;
+	bool is_recognized = config.has_loop && !memory;
+	u64 need = stack_bytes(unwind, task) + 4096, id;
+	u32 bytes = need <= BF_SNAPSHOT_SMALL	 ? BF_SNAPSHOT_SMALL
+		    : need <= BF_SNAPSHOT_MEDIUM ? BF_SNAPSHOT_MEDIUM
+						 : BF_SNAPSHOT_LARGE;
 
-	/* The rest of the ring is for data that can't be had again. */
+	id = is_recognized ? recognize(unwind, bytes / 4096) : unique_id(bpf_ktime_get_ns());
+	if (is_recognized && was_sent(id))
+		return id;
+	/* The rest of the ring is for what can't be had again. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.snapshots_high)
 		id = 0;
-	else if (bytes <= BF_SNAPSHOT_SMALL)
-		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_SMALL);
-	else if (bytes <= BF_SNAPSHOT_MEDIUM)
-		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_MEDIUM);
+	else if (bytes == BF_SNAPSHOT_SMALL)
+		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_SMALL, id);
+	else if (bytes == BF_SNAPSHOT_MEDIUM)
+		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_MEDIUM, id);
 	else
-		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_LARGE);
+		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_LARGE, id);
+	if (id && is_recognized)
+		note_sent(id);
 	stat_add(id ? BF_STAT_SNAPSHOTS : BF_STAT_SNAPSHOTS_FULL, 1);
 	return id;
 }

@@ -71,7 +71,8 @@ struct bf_config {
 	__u8 in_pid_namespace; /* use the ids of a namespace below the machine's */
 	__u8 has_rcu_lock;     /* sleepable programs must lock what they use */
 	__u8 holds_queue;      /* off-CPU: the run queue is locked at the hook */
-	__u8 pad[4];
+	__u8 has_loop;	       /* bpf_loop() */
+	__u8 pad[3];
 	__u32 command_pid;    /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
 	__u64 cgroup_id;
@@ -124,7 +125,7 @@ struct bf_control {
 	__u32 window;	    /* its lowest bit selects the open one of `windows` */
 	__u32 pid_level;    /* namespaces above pid_namespace */
 	__u32 cgroup_depth; /* set by BPF: levels from the root to config.cgroup_id; 0: unknown */
-	__u32 pad;
+	__u32 answers;	    /* how often snapshots were answered */
 };
 
 /* One row of the profile. A stack id is a keyed hash of its frames; 0: no frames. */

@@ -86,6 +86,7 @@ struct uprobes_state {
 };
 
 struct mm_struct {
+	unsigned long start_code;
 	unsigned long start_stack;
 	struct uprobes_state uprobes_state;
 };

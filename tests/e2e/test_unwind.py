@@ -192,8 +192,7 @@ def oncpu(request, tmp_path_factory):
 def test_chain_on_cpu(oncpu, chains, shape):
     _, folded = oncpu
     right, reaches, wrong = judge(folded, shape, ["burn"], chains)
-    # Between two coroutines libc is in __start_context, past its first instruction: told as cut off.
-    assert right >= (0.97 if shape == "coroutine" else 0.99), wrong
+    assert right >= 0.99, wrong
     assert reaches >= LEAF_SHARE.get(shape, 0.9)
 
 
@@ -218,20 +217,15 @@ def offcpu(tmp_path_factory):
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "vdso"])
 def test_chain_off_cpu(offcpu, chains, shape):
-    result, folded = offcpu
+    _, folded = offcpu
     right, reaches, wrong = judge(folded, shape, WAITS, chains)
-    # The images live for half a second: on a slow machine they may be gone before they are read, and
-    # with every wait kept, snapshots of them find the ring full, which is counted.
-    if shape == "exec":
-        assert min(right, reaches) >= (0.25 if result.summary["losses"]["snapshots"] else 0.6), wrong
-        return
-    assert right >= 0.99, wrong
+    # The images live for half a second: on a slow machine they may be gone before they are read.
+    assert right >= (0.9 if shape == "exec" else 0.99), wrong
     assert reaches >= (0.3 if shape in ("threads", "fork", *LEAF_SHARE) else 0.9)
 
 
 def test_complete_off_cpu(offcpu):
-    summary = offcpu[0].summary
-    assert summary["complete_stacks_percent"] + summary["truncated_percent"]["lost"] >= 99
+    assert offcpu[0].summary["complete_stacks_percent"] >= 99
 
 
 def test_what_does_not_lead_to_the_beginning_is_not_whole(tmp_path):
@@ -277,6 +271,19 @@ def test_snapshots_are_of_what_is_sampled(tmp_path):
     command = "for i in $(seq 300); do /bin/true; done"
     summary = record("-F", 1, "-o", tmp_path / "x.folded", "--", "sh", "-c", command).summary
     assert summary["unwinding"]["snapshots"] <= 60
+
+
+def test_a_new_program_that_waits_often(tmp_path):
+    """Until bpfflame has read what a new program has mapped, all its stacks are snapshots. While
+    bpfflame stands still, one of each lets none be lost."""
+    waiting = "".join(f"{NOFP} recursion {leaf} 60 {DEPTH} & " for leaf in WAITS)
+    command = f"kill -STOP $PPID; {waiting} sleep 1.5; kill -CONT $PPID; sleep 0.3; kill $(jobs -p)"
+    summary = record("--offcpu", "--offcpu-period", 0, "--comm", "nofp-*", "-o",
+                     tmp_path / "x.folded", "--", "bash", "-c", command).summary
+    assert_no_loss(summary)
+    assert summary["samples"] >= 1000
+    assert summary["unwinding"]["snapshots"] <= 150
+    assert summary["complete_stacks_percent"] >= 99
 
 
 def test_first_stacks_of_threads(tmp_path):

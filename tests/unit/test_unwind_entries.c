@@ -132,8 +132,8 @@ static void test_glibc(void **state)
 		n_planted++;
 		first = unwind_table_find(&table, begin);
 		later = unwind_table_find(&table, begin + 12);
-		n_whole += first && later && first->cfa == BF_CFA_ENTRY &&
-			   later->cfa == BF_CFA_ENTRY;
+		n_whole +=
+			first && later && first->cfa == BF_CFA_ENTRY && later->cfa == BF_CFA_ENTRY;
 	}
 	assert_in_range(n_planted, 1, 4);
 	/* __start_context, which has rows of its own. */

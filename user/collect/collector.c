@@ -133,15 +133,22 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 /* Applies all that happened before @until. */
 static int apply_until(struct collector *collector, uint64_t until)
 {
+	struct bf_control *control = &collector->skel->bss->control;
+	size_t n_snapshots;
 	int r;
 
 	if (monotonic_ns() < until + SETTLE_NS)
 		sleep_until_ns(until + SETTLE_NS);
 	r = read_rings(collector);
+	n_snapshots = collector->timeline.n_snapshots;
 	r = r < 0 ? r
 		  : timeline_apply(&collector->timeline, &collector->processes, until, on_snapshot,
 				   collector);
-	return r < 0 ? r : unwinder_sync(&collector->unwinder);
+	r = r < 0 ? r : unwinder_sync(&collector->unwinder);
+	/* What is not known now is worth another one. */
+	if (n_snapshots)
+		__atomic_store_n(&control->answers, control->answers + 1, __ATOMIC_RELAXED);
+	return r;
 }
 
 /* A snapshot is answered at once: until then every stack of its process is one. */

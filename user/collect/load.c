@@ -57,6 +57,7 @@ struct kernel_facts {
 	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
 	bool announces_exec;	/* 6.10: sched_prepare_exec */
 	bool has_rcu_lock;	/* 6.2: bpf_rcu_read_lock() */
+	bool has_loop;		/* 5.17: bpf_loop() */
 	bool takes_interrupts;	/* CONFIG_IRQ_TIME_ACCOUNTING */
 	bool takes_steal;	/* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
@@ -136,6 +137,7 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	facts->takes_interrupts = has_name(&btf, "prev_irq_time"); /* of struct rq */
 	facts->takes_steal = has_name(&btf, "prev_steal_time_rq");
 	facts->has_rcu_lock = has_name(&btf, "bpf_rcu_read_lock");
+	facts->has_loop = has_name(&btf, "BPF_FUNC_loop");
 	facts->reads_other_tasks = has_name(&btf, "BPF_FUNC_copy_from_user_task");
 	/* The youngest of what every mode needs; task storage and fetching atomics came
 	 * in 5.11, 5.12. */
@@ -324,6 +326,7 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	config->capture_out = capture_out;
 	config->holds_queue = hook != HOOK_TRACEPOINT;
 	config->has_rcu_lock = facts->has_rcu_lock;
+	config->has_loop = facts->has_loop;
 }
 
 static int attach(struct bpf_program *program, struct bpf_link **link)
