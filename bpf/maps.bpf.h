@@ -171,7 +171,8 @@ struct unwind {
 	u64 returns;	/* the kernel's list of these, from the current frame on: … */
 	struct bf_return next, rest[BF_SNAPSHOT_RETURNS]; /* … the first, and the following ones */
 	struct bf_stack_event stack;
-	/* Memory that is looked at, a page at a time: bpf/snapshot.bpf.h. */
+	/* By what a snapshot is recognized (bpf/snapshot.bpf.h), while it is found. */
+	u64 id, code;
 	u64 page[4096 / sizeof(u64)];
 };
 /* The kept part of an off-CPU period, which may span two windows. */

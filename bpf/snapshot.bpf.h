@@ -75,25 +75,24 @@ static __always_inline void note_sent(u64 id)
 
 #define PAGE_WORDS (4096 / sizeof(u64))
 #define WALK_WORDS (sizeof(struct bf_walk) / sizeof(u64))
-#define HASH_BLOCK 8 /* words at a time: each is a long way for the verifier */
+#define HASH_BLOCK 8 /* words in each turn: more are a long way for the verifier */
+#define PAGE_TURNS (PAGE_WORDS / HASH_BLOCK)
 
-_Static_assert(WALK_WORDS % HASH_BLOCK == HASH_BLOCK - 1, "one word is left of the last block");
+_Static_assert(WALK_WORDS < PAGE_WORDS, "the walk is hashed as a page is");
 
-/* What is hashed now: of unwind->page the words from @first on, a block in each turn. */
-struct page_hash {
-	u64 id;	  /* of all before it */
-	u64 code; /* where that of the program begins */
-	u64 first;
-};
-
-/* All ones if @x is below @n, which is below 2^63; without a branch: the verifier goes both ways.
- */
+/* All ones if @x is below @n, which is below 2^63. No branch: the verifier would go both ways. */
 static __always_inline u64 below(u64 x, u64 n)
 {
 	return -(((x - n) & ~x) >> 63);
 }
 
-#define ADDRESS_BITS	  47
+#if defined(__TARGET_ARCH_arm64)
+#define ADDRESS(word)	    ((word) & (BIT_ABOVE_ADDRESSES - 1)) /* signatures are above */
+#define BIT_ABOVE_ADDRESSES (1ULL << 48)
+#else
+#define ADDRESS(word)	    (word)
+#define BIT_ABOVE_ADDRESSES (1ULL << 56)
+#endif
 #define FIRST_32_BIT_CODE (1ULL << 30) /* of JITs, by MAP_32BIT */
 
 /*
@@ -103,53 +102,62 @@ static __always_inline u64 below(u64 x, u64 n)
  */
 static __always_inline u64 decisive(u64 word, u64 first)
 {
-	u64 is_address = below(word - first, (1ULL << ADDRESS_BITS) - first) |
-			 below(word - FIRST_32_BIT_CODE, (1ULL << 32) - FIRST_32_BIT_CODE);
+	u64 address = ADDRESS(word);
+	u64 is_address = below(address - first, BIT_ABOVE_ADDRESSES - first) |
+			 below(address - FIRST_32_BIT_CODE, (1ULL << 32) - FIRST_32_BIT_CODE);
 
-	return (word & is_address) | (below(word, 1) & 1);
+	return (address & is_address) | (below(word, 1) & 1);
 }
 
-/* A global function: proved once, not in each turn. */
-__noinline int hash_block(struct unwind *unwind, struct page_hash *page, u32 turn)
+/* Where a loop keeps what it works on: its context has to be on the stack, which is short. */
+struct recognizing {
+	struct unwind *unwind;
+};
+
+/* Adds a block of unwind->page, without the words before the stack pointer, to unwind->id. */
+static __always_inline void hash_block(struct unwind *unwind, u32 turn, u64 first)
 {
 	struct hash_sums sums;
 
-	if (!unwind || !page)
-		return 1;
-	hash_begin(&sums, BF_EVENT_SNAPSHOT, turn, page->id);
+	hash_begin(&sums, BF_EVENT_SNAPSHOT, turn, unwind->id);
 	for (u64 i = 0; i < HASH_BLOCK; i++) {
 		u64 at = (turn * HASH_BLOCK + i) % PAGE_WORDS;
-		u64 is_below = at - page->first;
 
-		hash_word(&sums, i, decisive(unwind->page[at], page->code) & ~-(is_below >> 63));
+		hash_word(&sums, i, decisive(unwind->page[at], unwind->code) & ~below(at, first));
 	}
-	page->id = hash_end(&sums);
-	return 0;
+	unwind->id = hash_end(&sums);
 }
 
-struct stack_hash {
-	struct unwind *unwind;
-	struct page_hash page;
-};
-
-#define PAGE_TURNS (PAGE_WORDS / HASH_BLOCK)
-
-static long hash_turn(u32 turn, struct stack_hash *hash)
+/* The stack, page by page. */
+static long hash_turn(u32 turn, struct recognizing *recognizing)
 {
-	struct unwind *unwind = hash->unwind;
+	struct unwind *unwind = recognizing->unwind;
 	u64 sp;
 
 	if (!unwind)
 		return 1;
 	sp = unwind->walk.sp;
-	if (turn % PAGE_TURNS == 0) {
-		hash->page.first = turn ? 0 : sp % 4096 / sizeof(u64);
-		/* What can't be read is 0: it was never touched. */
+	/* What can't be read is 0: it was never touched. */
+	if (turn % PAGE_TURNS == 0)
 		bpf_probe_read_user(unwind->page, sizeof unwind->page,
 				    (void *)(sp / 4096 * 4096 + turn / PAGE_TURNS * 4096));
-	}
-	hash_block(unwind, &hash->page, turn);
+	hash_block(unwind, turn, turn < PAGE_TURNS ? sp % 4096 / sizeof(u64) : 0);
 	return 0;
+}
+
+static long hash_walk(u32 turn, struct recognizing *recognizing)
+{
+	if (!recognizing->unwind)
+		return 1;
+	hash_block(recognizing->unwind, turn, 0);
+	return 0;
+}
+
+__noinline u64 hash_pair(u64 a, u64 b)
+{
+	const u64 words[] = {a, b};
+
+	return hash_words(BF_EVENT_SNAPSHOT, words, 2);
 }
 
 /*
@@ -160,26 +168,24 @@ static long hash_turn(u32 turn, struct stack_hash *hash)
 __noinline u64 recognize(struct unwind *unwind, u32 n_pages)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct stack_hash hash = {.unwind = unwind};
-	u64 words[5];
+	struct recognizing recognizing = {unwind};
 
 	if (!unwind)
 		return 0;
-	hash.page.code = BPF_CORE_READ(task, mm, start_code);
+	unwind->code = BPF_CORE_READ(task, mm, start_code);
 	unwind->stack.end = unwind->walk.end;
-	unwind->stack.time = control.answers;
-	words[0] = hash_frames(&unwind->stack);
-	words[1] = BPF_CORE_READ(task, group_leader, start_boottime);
-	words[2] = (u64)task->tgid << 32 | (u32)task->self_exec_id;
-	words[3] = unwind->walk.bx_at;
-	words[4] = (u64)unwind->walk.exact << 32 | unwind->walk.guessed << 16 | unwind->walk.is_32;
-	hash.page.id = hash_words(BF_EVENT_SNAPSHOT, words, 5);
-	unwind->page[WALK_WORDS] = 0;
+	unwind->stack.time = 0;
+	unwind->id = hash_pair(hash_frames(&unwind->stack),
+			       BPF_CORE_READ(task, group_leader, start_boottime));
+	unwind->id = hash_pair(unwind->id, (u64)task->tgid << 32 | (u32)task->self_exec_id);
+	unwind->id = hash_pair(unwind->id, (u64)control.answers << 32 | unwind->walk.exact << 16 |
+						   unwind->walk.guessed);
+	for (u32 i = 0; i < HASH_BLOCK; i++)
+		unwind->page[WALK_WORDS + i] = 0;
 	bpf_probe_read_kernel(unwind->page, sizeof unwind->walk, &unwind->walk);
-	for (u32 i = 0; i < (WALK_WORDS + HASH_BLOCK) / HASH_BLOCK; i++)
-		hash_block(unwind, &hash.page, i);
-	bpf_loop(n_pages * PAGE_TURNS, hash_turn, &hash, 0);
-	return hash.page.id;
+	bpf_loop((WALK_WORDS + HASH_BLOCK - 1) / HASH_BLOCK, hash_walk, &recognizing, 0);
+	bpf_loop(n_pages * PAGE_TURNS, hash_turn, &recognizing, 0);
+	return unwind->id;
 }
 
 /* @bytes: a constant. Returns @id, 0 when there is no room. */
