@@ -3,12 +3,16 @@
 Memory that changes while it is recorded, or is more than expected: files that are written over,
 libraries that come and go, mappings by the thousand, files that claim to be large.
 """
+import os
+import shutil
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
-from harness import Folded, assert_no_loss, record, workload
+from harness import WORKLOADS, Folded, assert_no_loss, record, workload
 
 PROGRAM = """
 #include <time.h>
@@ -102,3 +106,35 @@ def test_libraries_at_one_address_keep_their_names(tmp_path, milliseconds):
     # The first change finds us unprepared.
     assert wrong < 0.03 * right, (right, wrong)
     assert result.summary["complete_stacks_percent"] > 98
+
+
+MALLORY, ALICE = 12345, 12346
+
+
+@pytest.mark.parametrize("kind", ["shared", "forked"])
+def test_mappings_times_processes_are_their_users(tmp_path, kind):
+    """65 000 mappings in each of 400 processes, that share them or have them each for itself."""
+    with tempfile.TemporaryDirectory() as path:
+        folder = Path(path)
+        folder.chmod(0o755)
+        library, honest = folder / "small.so", shutil.copy(WORKLOADS / "burn", folder / "honest")
+        compile_c(LIBRARY.replace("NAME", "small"), library, "-shared", "-fPIC")
+        words = [shutil.copy(WORKLOADS / "clones", folder), kind, "65000", "400", library, "30"]
+        hostile = subprocess.Popen(["setpriv", f"--reuid={MALLORY}", "--clear-groups", *words],
+                                   stdout=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            assert hostile.stdout.readline() == "ready\n"
+            with workload("honest", command=["setpriv", f"--reuid={ALICE}", "--clear-groups", honest, "30"]):
+                summary = record("-a", "-d", 6, "-F", 199, "-o", tmp_path / "x.folded").summary
+        finally:
+            os.killpg(hostile.pid, 9)
+            hostile.communicate()
+    assert summary["peak_memory_bytes"] < 150e6, summary
+    assert summary["losses"]["over_budget"] > 0, summary["losses"]
+    assert summary["over_budget_user"] == MALLORY, summary
+    mine = Folded(tmp_path / "x.folded").of_root("honest")
+    whole = sum(value for _, value in mine)
+    assert whole > 100
+    good = sum(value for frames, value in mine if "[truncated]" not in frames and
+               any(frame.startswith("burn_") for frame in frames))
+    assert good >= 0.99 * whole, mine

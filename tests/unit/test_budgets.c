@@ -6,7 +6,10 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/budgets.h"
@@ -51,6 +54,59 @@ static void each_user_has_descriptors(void **state)
 			assert_true(budgets_open(&budgets, alice));
 		assert_int_equal(budgets_refused(&budgets).user, 1001);
 	}
+	budgets_done(&budgets);
+}
+
+static void each_user_has_mappings(void **state)
+{
+	struct budgets budgets = {.most_mapped = 100};
+	uint32_t mallory = budget_of(&budgets, 1001, true), others[5];
+
+	assert_true(budgets_map(&budgets, mallory, 60));
+	assert_false(budgets_map(&budgets, mallory, 41));
+	assert_true(budgets_has_room(&budgets, mallory, 40));
+	assert_true(budgets_map(&budgets, mallory, 40));
+	assert_true(budgets_map(&budgets, BUDGETS_UNLIMITED, 1000));
+	budgets_unmap(&budgets, mallory, 60);
+	assert_true(budgets_map(&budgets, mallory, 60));
+	assert_int_equal(budgets_refused(&budgets).n, 0);
+	/* Four have as much, together; there is no more. */
+	for (uid_t i = 0; geteuid() == 0 && i < 5; i++) {
+		others[i] = budget_of(&budgets, 2000 + i, true);
+		assert_int_equal(budgets_map(&budgets, others[i], 100), i < 3);
+	}
+	budgets_done(&budgets);
+}
+
+/* A process of another user, who does not let itself be looked at. */
+static void processes_are_their_users(void **state)
+{
+	struct budgets budgets = {};
+	int ends[2];
+	uint32_t budget;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(budgets_find_process(&budgets, getpid(), &budget), 0);
+	assert_int_equal(budget == BUDGETS_UNLIMITED, geteuid() == 0);
+	assert_int_equal(budgets_find_process(&budgets, 0x7fffffff, &budget), 0);
+	assert_int_equal(budget, BUDGETS_UNLIMITED);
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0 && setresuid(1001, 1001, 1001) < 0)
+			_exit(1);
+		prctl(PR_SET_DUMPABLE, 0);
+		_exit(write(ends[1], "r", 1) == 1 ? pause() : 1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(budgets_find_process(&budgets, pid, &budget), 0);
+	assert_int_not_equal(budget, BUDGETS_UNLIMITED);
+	assert_int_equal(budgets.items[budget].user, geteuid() ? geteuid() : 1001);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
 	budgets_done(&budgets);
 }
 
@@ -112,6 +168,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_user_has_descriptors),
+		cmocka_unit_test(each_user_has_mappings),
+		cmocka_unit_test(processes_are_their_users),
 		cmocka_unit_test(each_user_has_cpu_time),
 		cmocka_unit_test(root_has_no_limit_but_in_containers),
 		cmocka_unit_test(what_is_not_open_has_none),

@@ -35,7 +35,7 @@ static void names(void **state)
 					    "[idle];",	 "(--)",  "[unknown]", "f_(k)",
 					    "operator[]"};
 	static const char *const marks[][2] = {
-		{"# c", "(#) c"},	  {"[idle]", "(idle)"},	  {"[truncated]", "(truncated)"},
+		{"# c", "(#) c"},	  {"#", "(#)"},	  {"[idle]", "(idle)"},	  {"[truncated]", "(truncated)"},
 		{"--", "(--)"},		  {"[interrupt]", "(interrupt)"},
 		{"[on-cpu]", "(on-cpu)"}, {"[page fault]", "(page fault)"},
 	};
@@ -76,7 +76,7 @@ static void every_reason_is_a_mark(void **state)
 static const char *const made_names[] = {
 	"main",	       "[idle]", "--",	    "all",	   "[truncated]", "[interrupt]",
 	"[sleep]",     "(idle)", "[futex]", "[preempted]", "[on-cpu]",	  "f_[k]",
-	"[sleep]_[i]", "g_[j]",	 "--_[k]",  "[unknown]",   "漢字",   "# c",	  "#d",
+	"[sleep]_[i]", "g_[j]",	 "--_[k]",  "[unknown]",   "漢字",   "# c",	  "#d",	   "#",
 };
 
 static const char *made_name(uint64_t *random)

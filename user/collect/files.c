@@ -18,7 +18,7 @@
 
 /* What each user's files may cost: open ones; mappings; CPU time of making tables. */
 #define MOST_OPEN	 16384
-#define MOST_MAPPED	 1000000 /* some 32 MB, and as much in the tables of BPF */
+#define MOST_MAPPED	 500000 /* some 16 MB, and as much in the tables of BPF */
 #define TABLES_CPU_NS	 NSEC_PER_SEC
 #define TABLES_CPU_SHARE 0.05
 

@@ -78,7 +78,7 @@ static int add_no_comment(struct strings *strings, const char *name, uint32_t *r
 
 int marks_add_command(struct strings *strings, const char *name, uint32_t *ret)
 {
-	if (strncmp(name, "# ", 2) == 0)
+	if (name[0] == '#' && (name[1] == ' ' || !name[1]))
 		return add_no_comment(strings, name, ret);
 	return mark_find(name, strlen(name), NULL) != MARK_NONE ? add_round(strings, name, 0, ret)
 								: strings_add(strings, name, ret);

@@ -4,8 +4,8 @@
  * `[interrupt]`, `--`, the reasons (`[futex]`); and the suffixes of frames (`_[k]`).
  *
  * A command or function may have such a name. It is then written with round brackets, `(idle)`,
- * `(--)`, `f_(k)`, so that readers can't mistake it. So is the `#` of a name that begins with `# `,
- * which would make a comment of a folded line. Writing it again does not change it further.
+ * `(--)`, `f_(k)`, so that readers can't mistake it. So is the `#` of a name that is `#` alone or
+ * begins with `# `, which would make a comment of a folded line. Writing it again changes nothing.
  */
 #ifndef CORE_MARKS_H
 #define CORE_MARKS_H
