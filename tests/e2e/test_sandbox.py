@@ -433,3 +433,25 @@ def test_file_capabilities_read_no_symbols_for_their_user(with_file_capabilities
     roots = subprocess.run([BPFFLAME, *words], cwd=folder, check=True, stdout=subprocess.PIPE, text=True,
                            timeout=60).stdout
     assert "secret_name" in roots
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+@pytest.mark.parametrize("words", [["-e", "uprobe:LIBRARY:secret_nmae", "-d", "0.2", "-a"], ["events", "--path", "LIBRARY"]],
+                         ids=["uprobe", "events"])
+def test_file_capabilities_probe_no_files_for_their_user(with_file_capabilities, tmp_path, mode, words):
+    """Names that are near would say what is in a file."""
+    library = tmp_path / "library.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", library], check=True, text=True,
+                   input=SYMBOLS.replace("main", "secret_main"))
+    for parent in [*library.parents][:-2]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    library.chmod(mode)
+    result = subprocess.run(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", with_file_capabilities,
+                             *(word.replace("LIBRARY", str(library)) for word in words)],
+                            cwd=with_file_capabilities.parent, check=False, capture_output=True, text=True, timeout=60)
+    if mode == 0o600:
+        assert result.returncode != 0 and "no file" in result.stderr and "secret_name" not in result.stderr, result
+    elif words[0] == "-e":
+        assert "secret_name" in result.stderr, result
+    else:
+        assert "no file" not in result.stderr, result

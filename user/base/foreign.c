@@ -381,6 +381,20 @@ int foreign_find_as_caller(const char *path)
 	return fd;
 }
 
+int foreign_open_typed(const char *path)
+{
+	_cleanup_close_ int place = foreign_find_as_caller(path);
+	uint64_t capabilities;
+	int fd;
+
+	if (place < 0 || getuid() == 0)
+		return place < 0 ? place : foreign_open_found(place);
+	capabilities = sandbox_set_aside();
+	fd = open_found(place);
+	sandbox_take_up(capabilities);
+	return fd;
+}
+
 /* Not by the broker, which has capabilities: who waits here is the user whose folder it is. */
 int foreign_open_as_caller(int root, const char *path)
 {

@@ -33,8 +33,9 @@ struct stat;
 int foreign_find(int root, const char *path);
 /* A path typed by our own user: every link is followed, relative to the current folder. */
 int foreign_find_typed(const char *path);
-/* The same with no more rights than the user has without our capabilities. */
+/* The same with no more rights than the user has without our capabilities; closed, and open. */
 int foreign_find_as_caller(const char *path);
+int foreign_open_typed(const char *path);
 /* The root folder of thread @tid. */
 int foreign_find_root(uint32_t tid);
 /* The file that thread @tid has mapped at exactly [@start, @end), even if it has no name. */

@@ -38,15 +38,14 @@ static int keep(int fd, const char *prefix, const char *path, struct probe_file 
 static int open_as(const char *path, uint32_t pid, struct probe_file *ret)
 {
 	_cleanup_close_ int root = pid ? foreign_find_root(pid) : -1;
-	_cleanup_close_ int place = -1;
-	char prefix[64] = "";
+	char prefix[64];
 
-	if (pid && root < 0)
+	if (!pid)
+		return keep(foreign_open_typed(path), "", path, ret);
+	if (root < 0)
 		return -ENOENT;
-	if (pid)
-		snprintf(prefix, sizeof prefix, "/proc/%u/root", pid);
-	place = pid ? foreign_find(root, path) : foreign_find_typed(path);
-	return keep(place < 0 ? place : foreign_open_found(place), prefix, path, ret);
+	snprintf(prefix, sizeof prefix, "/proc/%u/root", pid);
+	return keep(foreign_open(root, path), prefix, path, ret);
 }
 
 static int our_kind(void)

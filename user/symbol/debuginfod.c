@@ -43,7 +43,8 @@ static int open_cached(const char *build_id)
 			continue;
 		n = snprintf(path, sizeof path, "%s%s/%s/debuginfo", base, places[i].folder,
 			     build_id);
-		fd = (size_t)n < sizeof path ? foreign_open(FOREIGN_OUR_ROOT, path) : -ENAMETOOLONG;
+		fd = (size_t)n < sizeof path ? foreign_open_as_caller(FOREIGN_OUR_ROOT, path)
+					       : -ENAMETOOLONG;
 		/* An empty file means that no server has it. */
 		if (fd >= 0 && lseek(fd, 0, SEEK_END) > 0)
 			return fd;
@@ -186,6 +187,6 @@ int debuginfod_open(struct debuginfod *debuginfod, const char *build_id)
 	if ((r < 0 && r != -ESRCH) || debuginfod->spent_ns >= ALL_LIMIT_NS)
 		debuginfod->is_off = true;
 	if (r == 0 && *path == '/')
-		fd = foreign_open(FOREIGN_OUR_ROOT, path);
+		fd = foreign_open_as_caller(FOREIGN_OUR_ROOT, path);
 	return fd < 0 ? -ENOENT : fd;
 }
