@@ -2,6 +2,7 @@
 """A user whose files cost too much pays with their own names and stacks, and is named."""
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -58,14 +59,33 @@ def open_path():
         yield Path(path)
 
 
-@pytest.fixture
-def libraries(open_path):
-    """Many large libraries of one user's."""
-    (open_path / "x.s").write_text(SOURCE)
+MOST_SECTIONS = 65279 # SHN_LORESERVE - 1
+
+
+def fill_with_sections(path):
+    """Has the headers of its symbol tables in it thousands of times."""
+    data = bytearray(path.read_bytes())
+    start, = struct.unpack_from("<Q", data, 0x28)
+    count, = struct.unpack_from("<H", data, 0x3c)
+    headers = [bytes(data[start + 64 * i:start + 64 * (i + 1)]) for i in range(count)]
+    tables = [header for header in headers if struct.unpack_from("<I", header, 4)[0] in (2, 11)]
+    headers += [tables[i % len(tables)] for i in range(MOST_SECTIONS - count)]
+    data += bytes(-len(data) % 8)
+    struct.pack_into("<Q", data, 0x28, len(data))
+    struct.pack_into("<H", data, 0x3c, len(headers))
+    path.write_bytes(bytes(data) + b"".join(headers))
+
+
+@pytest.fixture(params=["rows", "sections"])
+def libraries(open_path, request):
+    """Many libraries of one user's that are expensive to read."""
+    (open_path / "x.s").write_text(SOURCE if request.param == "rows" else SOURCE.replace(".rept 400000", ".rept 1"))
     folder = open_path / "libraries"
     folder.mkdir()
     first = folder / "lib0.so"
     subprocess.run(["gcc", "-shared", "-nostdlib", "-o", first, open_path / "x.s"], check=True)
+    if request.param == "sections":
+        fill_with_sections(first)
     for i in range(1, LIBRARIES):
         shutil.copy(first, folder / f"lib{i}.so")
     for path in folder.iterdir():
