@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The confined process: what it may have, how it ends. What its sandbox forbids is tested in
+ * tests/e2e/test_sandbox.py, for sanitizers can't live in one.
+ */
+#include "cmocka_all.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/confined.h"
+#include "base/system.h"
+#include "cli/outputs.h"
+
+static char readable[] = "/etc/passwd", absent[] = "/no/such/file";
+static char *const inputs[] = {readable, absent};
+
+static int serve(void *context, uint32_t number, int *ret_fd)
+{
+	if (number == 7)
+		*ret_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	return number < 10 ? (int)number : -ERANGE;
+}
+
+static const struct confined confined = {.inputs = {{inputs, 1}, {inputs + 1, 1}}, .serve = serve};
+
+static size_t count_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		n++;
+	closedir(folder);
+	return n;
+}
+
+static int run(int (*work)(void *data), void *data)
+{
+	size_t before = count_descriptors();
+	int number = 0, r = confined_run(&confined, work, data, &number);
+
+	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	return r == -ECHILD ? -number : r;
+}
+
+/* Which check failed, counted from 1. */
+static int open_all(void *data)
+{
+	char byte;
+	int fd = confined_open(readable);
+
+	if (!confined_is_here())
+		return 1;
+	if (fd < 0 || read(fd, &byte, 1) != 1 || write(fd, &byte, 1) >= 0)
+		return 2;
+	if (confined_open(absent) != -ENOENT)
+		return 3;
+	if (confined_open("/etc/group") != -EPERM || confined_open("") != -EPERM)
+		return 4;
+	/* As often as it likes. */
+	fd = confined_open(readable);
+	return fd >= 0 ? 0 : 5;
+}
+
+static void inputs_are_opened_and_nothing_else(void **state)
+{
+	int fd = confined_open("/etc/group");
+
+	assert_int_equal(run(open_all, NULL), 0);
+	/* Here, everything is. */
+	assert_false(confined_is_here());
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(confined_open(absent), -ENOENT);
+}
+
+static int ask_all(void *data)
+{
+	char byte = 1;
+	int fd;
+
+	if (confined_ask(3, &fd) != 3 || fd != -1)
+		return 1;
+	if (confined_ask(7, &fd) != 7 || read(fd, &byte, 1) != 1 || byte)
+		return 2;
+	return confined_ask(UINT32_MAX, &fd) == -ERANGE && fd == -1 ? 0 : 3;
+}
+
+static void requests_are_served(void **state)
+{
+	assert_int_equal(run(ask_all, NULL), 0);
+}
+
+static int end_by(void *data)
+{
+	int number = *(int *)data;
+
+	if (number < 0)
+		return -number;
+	signal(number, SIG_DFL);
+	raise(number);
+	return 99;
+}
+
+static void it_ends_as_it_likes(void **state)
+{
+	assert_int_equal(run(end_by, &(int){-3}), 3);
+	assert_int_equal(run(end_by, &(int){SIGSEGV}), -SIGSEGV);
+	assert_int_equal(run(end_by, &(int){SIGKILL}), -SIGKILL);
+}
+
+/* Says what makes no sense, by the connection that it finds among its descriptors. */
+static int talk_nonsense(void *data)
+{
+	static const char nonsense[64] = "nonsense";
+	struct stat status;
+
+	for (int fd = 3; fd < 64; fd++)
+		if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode))
+			(void)!write(fd, nonsense, *(size_t *)data);
+	return 4;
+}
+
+/* As a request of inputs that there are not. */
+static int ask_beyond(void *data)
+{
+	const struct {
+		uint32_t is_input, list;
+		uint64_t number;
+	} requests[] = {{1, 0, 1}, {1, 2, 0}, {1, 3, 0}, {1, UINT32_MAX, 0}, {1, 0, UINT64_MAX}};
+	int32_t result = 0;
+	struct stat status;
+
+	for (int fd = 3; fd < 64; fd++)
+		for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+			if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) &&
+			    (write(fd, &requests[i], sizeof requests[i]) < 0 ||
+			     read(fd, &result, sizeof result) != sizeof result || result != -EPERM))
+				return 5;
+	return result ? 0 : 6;
+}
+
+static void nonsense_gives_nothing(void **state)
+{
+	for (size_t n = 1; n <= 64; n *= 2)
+		assert_int_equal(run(talk_nonsense, &n), 4);
+	assert_int_equal(run(ask_beyond, NULL), 0);
+}
+
+static int become_nobody(void *data)
+{
+	return getuid() == 65534 && getgid() == 65534 ? 0 : 1;
+}
+
+static void it_is_nobody(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(run(become_nobody, NULL), 0);
+}
+
+static void outputs_are_those_that_were_planned(void **state)
+{
+	struct output_files files = {};
+	int fd = -1;
+
+	assert_int_equal(output_files_serve(&files, 0, &fd), -EPERM);
+	for (uint64_t number = 1; number <= UINT32_MAX; number *= 2)
+		assert_int_equal(output_files_serve(&files, number, &fd), -EPERM);
+	files.n = 1;
+	/* Not open: there is nothing to put in place. */
+	assert_int_equal(output_files_serve(&files, 1, &fd), -EPERM);
+	assert_int_equal(output_files_serve(&files, 2, &fd), 0);
+	assert_int_equal(output_files_serve(&files, 3, &fd), -EPERM);
+	assert_int_equal(output_files_serve(&files, UINT32_MAX, &fd), -EPERM);
+	assert_int_equal(fd, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inputs_are_opened_and_nothing_else),
+		cmocka_unit_test(requests_are_served),
+		cmocka_unit_test(it_ends_as_it_likes),
+		cmocka_unit_test(nonsense_gives_nothing),
+		cmocka_unit_test(it_is_nobody),
+		cmocka_unit_test(outputs_are_those_that_were_planned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
