@@ -260,7 +260,7 @@ static int become_nobody(void)
 		return errno == EPERM ? 0 : -errno; /* a user namespace without other users */
 	if (may && (setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 ||
 		    setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0))
-		return errno == EINVAL ? 0 : -errno;
+		return errno == EINVAL || errno == EPERM ? 0 : -errno;
 	return 0;
 }
 
