@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * causes: a stack's kernel half is read from the function that gave the CPU away outwards, and the
- * first one that a rule knows decides: it is the nearest to what is waited for, whatever the
- * program asked for. Some rules further out still take its place: a page that is read from a disk
- * is a page fault, for the program asked for no disk.
+ * causes: reads a stack's kernel half outwards from the function that gave the CPU away. The first
+ * function with a rule decides: it is nearest to what the thread waits for, whatever the program
+ * asked for. Some rules further out override it: reading a page from a disk is a page fault, since
+ * the program did not ask for a disk.
  *
- * No rule needs the scheduler's functions or those that take locks: the kernel leaves them out of
- * stacks of threads that were waiting already when the recording began.
+ * No rule needs the scheduler's functions or those that take locks: the kernel omits them from
+ * stacks of threads that were already waiting when the recording began.
  *
  * Each stack is judged once, and each name looked up once.
  */
@@ -19,14 +19,14 @@
 #include "collect/causes_rules.h"
 
 /*
- * A sleep of this length and more, on average, is a daemon's tick; a shorter one is taken for what
- * keeps somebody's work waiting, as are sleeps between tries.
+ * An average sleep of at least this length is a daemon's tick; shorter ones, such as sleeps between
+ * retries, are assumed to delay somebody's work.
  */
 #define LONG_SLEEP_NS 500000000
 
 struct verdict {
 	bool is_known;
-	enum off_reason reason; /* STAY: what the scheduler called it */
+	enum off_reason reason; /* STAY: the scheduler's own */
 	enum idle idle;
 };
 
@@ -38,11 +38,11 @@ struct causes {
 	struct profile *profile;
 	bool has_children;
 	struct rulebook books[N_RULES];
-	uint8_t *rules[N_RULES]; /* of strings: FIRST_RULE + a rule's number, or one of the above */
-	struct verdict *verdicts; /* of stacks */
+	uint8_t *rules[N_RULES];  /* by string: FIRST_RULE + a rule's number, or a value above */
+	struct verdict *verdicts; /* by stack */
 };
 
-/* NULL: no rule knows it. */
+/* NULL: no rule matches. */
 static const struct rule *rule_of_string(struct causes *causes, enum rules kind, uint32_t string)
 {
 	uint8_t *rule = &causes->rules[kind][string];
@@ -69,7 +69,7 @@ static bool is_kernel(const struct causes *causes, const struct profile_location
 	return causes->profile->mappings[location->mapping].kind == MAPPING_KERNEL;
 }
 
-/* How many frames the kernel half has. */
+/* The number of frames in the kernel half. */
 static uint32_t kernel_depth(const struct causes *causes, const struct profile_stack *stack)
 {
 	uint32_t n = 0;
@@ -112,7 +112,7 @@ static struct verdict judge_kernel(struct causes *causes, const struct profile_s
 	return verdict;
 }
 
-/* The greatest of what rules say of the functions outside of the first @i. */
+/* The strongest verdict of the rules for the functions outside of the first @i. */
 static enum idle judge_user(struct causes *causes, const struct profile_stack *stack, uint32_t i)
 {
 	const struct profile *profile = causes->profile;
@@ -180,7 +180,7 @@ static bool is_idle(const struct causes *causes, const struct profile_sample *sa
 	}
 }
 
-/* What sleeps uninterruptibly waits for something that delays it. */
+/* A thread that sleeps uninterruptibly waits for something that delays it. */
 static void apply_to_sample(struct causes *causes, struct profile_sample *sample)
 {
 	const struct verdict *verdict = judge(causes, sample->stack);
@@ -193,7 +193,7 @@ static void apply_to_sample(struct causes *causes, struct profile_sample *sample
 
 /* --- wakers */
 
-/* How many frames of @stack are an interrupt's; 0: it was none. */
+/* How many frames of @stack belong to an interrupt; 0: none. */
 static uint32_t interrupt_depth(struct causes *causes, const struct profile_stack *stack)
 {
 	uint32_t n = kernel_depth(causes, stack), depth = 0;
@@ -223,7 +223,7 @@ static int apply_to_waker(struct causes *causes, struct profile_waker *waker)
 
 	if (!n)
 		return 0;
-	/* A copy: what it adds to may move. */
+	/* A copy: adding to the original may move it. */
 	locations = malloc(n * sizeof *locations);
 	if (!locations)
 		return -ENOMEM;

@@ -2,13 +2,12 @@
 /*
  * causes_rules: the tables, and finding a function's rule in them.
  *
- * The names are those that Linux has had from 5.15 to 7.3, looked up in its sources (5.15: in those
- * of its neighbours), and seen on 6.1, 6.12, 6.18 and 7.3. A function
- * that waits has a rule, and where compilers inline it, its callers have, too, up to the system
- * call.
+ * The names are those of Linux from 5.15 to 7.3, looked up in its sources (for 5.15: in
+ * neighbouring versions), and seen on 6.1, 6.12, 6.18 and 7.3. Each function that waits has a rule;
+ * where compilers inline it, so do its callers, up to the system call.
  *
- * Names without a * are found by halving. Those with one are few, and every function is looked up
- * once: they are tried one after the other.
+ * Names without a * are found by bisection. The few with one are tried in turn: every function is
+ * looked up only once.
  */
 #include "collect/causes_rules.h"
 
@@ -22,22 +21,24 @@ static const struct rule kernel_rules[] = {
 	{"schedule* io_schedule* preempt_schedule* freezable_schedule* rt_mutex_schedule",
 	 SCHEDULER},
 
-	/* Stopped from outside: by a signal, by a tracer, or as part of a frozen cgroup, whose
-	 * do_freezer_trap() is inlined everywhere. */
+	/*
+	 * Stopped from outside: by a signal, by a tracer, or as part of a frozen cgroup, whose
+	 * do_freezer_trap() is inlined everywhere.
+	 */
 	{"do_signal_stop ptrace_stop do_jobctl_trap do_freezer_trap refrigerator", REASON_STOPPED},
 	{"get_signal", REASON_STOPPED, .within = 1},
 
-	/* On the way back to the program, and while one is made: no affair of the system call's. */
+	/* On the way back to the program, and while one is made: unrelated to the system call. */
 	{"exit_to_user_mode* syscall_exit_to_user_mode* irqentry_exit* do_notify_resume "
 	 "task_work_run copy_process do_exit",
 	 STAY},
 
-	/* Memory is short: what the thread waits for then is not its own. */
+	/* Memory is short: the thread then does not wait on its own behalf. */
 	{"try_to_free_* reclaim_throttle shrink_* compact_zone* mem_cgroup_handle_over_high "
 	 "mem_cgroup_oom_* out_of_memory",
 	 STAY},
 
-	/* Memory that is not there: what keeps it away is the fault's affair, but for locks. */
+	/* Missing memory: all waits for it belong to the fault, except for locks. */
 	{"handle_mm_fault do_user_addr_fault do_page_fault handle_userfault", REASON_PAGE_FAULT,
 	 .over = OVER(REASON_DISK) | OVER(REASON_NETWORK) | OVER(REASON_TIMER) |
 		 OVER(REASON_SLEEP) | OVER(STAY)},
@@ -49,7 +50,7 @@ static const struct rule kernel_rules[] = {
 	 "flock_lock_inode_wait posix_lock_inode_wait do_lock_file_wait fcntl_setlk* "
 	 "break_lease sys_flock",
 	 REASON_LOCK},
-	/* What takes a lock before it does anything, where the lock's functions are left out. */
+	/* Functions that begin by taking a lock, for stacks without the lock's own functions. */
 	{"dup_mmap vm_mmap_pgoff vm_munmap do_mprotect_pkey lookup_slow do_unlinkat do_rmdir "
 	 "do_renameat2 filename_create",
 	 REASON_LOCK, .within = 1},
@@ -66,7 +67,7 @@ static const struct rule kernel_rules[] = {
 	 "fuse_dev_* fuse_uring_* userfaultfd_ctx_read userfaultfd_read* do_syslog "
 	 "devkmsg_read evdev_read binder_*",
 	 REASON_POLL, IDLE_YES},
-	/* Who waits so has given the disk something to do. */
+	/* These threads wait for a disk that they have given work to. */
 	{"read_events do_io_getevents sys_io_getevents* sys_io_pgetevents* eventfd_write",
 	 REASON_POLL},
 
@@ -76,7 +77,7 @@ static const struct rule kernel_rules[] = {
 	{"msleep* usleep_range*", REASON_TIMER},
 
 	{"sys_pause do_sigtimedwait sys_rt_sigtimedwait* signalfd_*", REASON_SIGNAL, IDLE_YES},
-	/* Shells and masters of servers wait for children so. */
+	/* Shells and masters of servers wait for children this way. */
 	{"sigsuspend sys_rt_sigsuspend sys_sigsuspend", REASON_SIGNAL, IDLE_IF_PARENT},
 
 	{"do_wait kernel_wait4 kernel_waitid sys_wait4 sys_waitid sys_waitpid", REASON_CHILD,
@@ -102,7 +103,7 @@ static const struct rule kernel_rules[] = {
 	{"rpc_* nfs_* nfs3_* nfs4_* nfs41_* cifs_* smb2_* SMB2_* ceph_* netfs_* p9_* v9fs_* afs_*",
 	 REASON_NETWORK, .over = OVER(REASON_DISK)},
 
-	/* Files and what lies below them. A buffer's lock is held while it is read or written. */
+	/* Files and the layers below. A buffer's lock is held while it is read or written. */
 	{"folio_wait_* folio_lock folio_lock_* folio_put_wait_locked wait_on_page_* lock_page* "
 	 "put_and_wait_on_page_locked filemap_* migration_entry_wait* "
 	 "softleaf_entry_wait_on_locked do_read_cache_* generic_file_* generic_perform_write "
@@ -116,13 +117,15 @@ static const struct rule kernel_rules[] = {
 	 REASON_DISK},
 	{"xfs_buf_lock", REASON_DISK, .over = OVER(REASON_LOCK)},
 
-	/* Uninterruptible, but for no disk: until other CPUs have passed a point; halted guests. */
+	/*
+	 * Uninterruptible, but not for a disk: until other CPUs have passed a point; halted guests.
+	 */
 	{"synchronize_rcu* synchronize_srcu* wait_rcu_gp rcu_barrier* stop_one_cpu stop_cpus "
 	 "stop_machine* affine_move_task",
 	 REASON_SLEEP},
 	{"kvm_vcpu_block kvm_vcpu_halt", REASON_SLEEP, IDLE_YES},
 
-	/* Threads of the kernel: what one waits for in its main function is work. */
+	/* Threads of the kernel: in its main function, one waits for work. */
 	{"kthread ret_from_fork", STAY, IDLE_YES, .within = 2, .over = UINT32_MAX},
 	{"worker_thread rescuer_thread kthreadd smpboot_thread_fn kthread_worker_fn irq_thread "
 	 "rcu_gp_kthread rcu_gp_fqs_loop rcu_tasks_one_gp kswapd kswapd_try_to_sleep kcompactd "
@@ -131,7 +134,7 @@ static const struct rule kernel_rules[] = {
 	 STAY, IDLE_YES, .within = 1},
 };
 
-/* About waiting for work, of functions of programs; the reason counts for nothing. */
+/* Functions of programs that say whether a wait is for work; they give no reason. */
 static const struct rule user_rules[] = {
 	/* Conditions, by which pools of threads wait for work. */
 	{"pthread_cond_wait* pthread_cond_timedwait* pthread_cond_clockwait* cnd_wait* "
@@ -144,7 +147,7 @@ static const struct rule user_rules[] = {
 	 "rayon_core::sleep::* "
 	 "queue_SimpleQueue_get* os::signal_wait",
 	 .idle = IDLE_YES},
-	/* Java parks for work and for locks alike, and sleeps on a condition. */
+	/* Java parks both for work and for locks, and sleeps on a condition. */
 	{"Unsafe_Park JVM_Sleep", .idle = IDLE_IF_LONG},
 
 	/* Mutexes, also those of conditions and of runtimes. */
@@ -157,7 +160,7 @@ static const struct rule user_rules[] = {
 	 "gvl_acquire* thread_sched_to_running* std::__future_base::* std::thread::scoped::* "
 	 "*LockLatch* lock_wait_suspend_thread* ProcSleep SyncRepWaitForLSN",
 	 .idle = NEVER_IDLE},
-	/* Answers that are waited for by poll(). */
+	/* Answers awaited by poll(). */
 	{"PQexec* PQgetResult PQconnect* PQprepare PQdescribe* mysql_real_query* "
 	 "mysql_real_connect* mysql_next_result curl_easy_perform curl_easy_recv ldap_result "
 	 "res_nsend res_context_send res_context_query getaddrinfo gethostby* "
@@ -167,9 +170,9 @@ static const struct rule user_rules[] = {
 };
 
 /*
- * An interrupt's frames end in its entry, behind which lies what it interrupted. Softirqs run on
- * the way out of interrupts (irq_exit_rcu), or by threads themselves when they allow them again,
- * and then they are that thread's doing.
+ * An interrupt's frames end in its entry; after that comes the interrupted code. Softirqs run when
+ * interrupts return (irq_exit_rcu), or in threads that enable them again, and then they belong to
+ * that thread.
  */
 static const struct rule entry_rules[] = {
 	{"sysvec_* fred_sysvec_* common_interrupt spurious_interrupt fred_extint irq_exit "
@@ -204,7 +207,7 @@ struct pattern {
 	int rule;
 };
 
-/* A name looked up. */
+/* A name being looked up. */
 struct name {
 	const char *text;
 	size_t length;
@@ -222,7 +225,7 @@ static int compare_texts(const char *a, size_t a_length, const char *b, size_t b
 	return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-/* By whether they have a *, then as texts. */
+/* Names without a * first, then alphabetically. */
 static int compare_patterns(const void *a, const void *b)
 {
 	const struct pattern *left = a, *right = b;
@@ -287,7 +290,7 @@ static bool starred_matches(const struct pattern *pattern, const struct name *na
 	return memcmp(name->text + (before ? name->length - length : 0), text, length) == 0;
 }
 
-/* The longest of those that match. */
+/* The longest of the matching patterns. */
 static const struct pattern *find_starred(const struct rulebook *book, const struct name *name)
 {
 	const struct pattern *best = NULL;
@@ -301,7 +304,7 @@ static const struct pattern *find_starred(const struct rulebook *book, const str
 	return best;
 }
 
-/* A system call's own functions, for the processor that it is (__x64_sys_), as sys_NAME. */
+/* A system call's own functions, whatever the processor (__x64_sys_), become sys_NAME. */
 static struct name plain_system_call(struct name name)
 {
 	static const char *const prefixes[] = {

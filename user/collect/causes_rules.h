@@ -12,39 +12,39 @@
 #include "core/profile.h"
 
 /*
- * What a rule says about waiting for work. User functions say more than the kernel's; of those of
- * one stack, the greatest counts.
+ * A rule's verdict on waiting for work. User functions say more than the kernel's; of several on
+ * one stack, the strongest counts.
  */
 enum idle {
 	IDLE_NO,
 	IDLE_IF_USER, /* if a rule for user functions says so */
 	IDLE_YES,
-	IDLE_IF_LONG, /* if such a wait lasts long */
-	IDLE_IF_PARENT, /* if the main thread of a process waits so, whose children are recorded, too */
-	NEVER_IDLE,   /* of user functions: whatever the others say */
+	IDLE_IF_LONG,	/* if such waits last long on average */
+	IDLE_IF_PARENT, /* if a process's main thread waits so and its children are recorded, too */
+	NEVER_IDLE,	/* for user functions: overrides all others */
 };
 
-/* What a rule says about the frames of interrupts. */
+/* A rule's verdict on frames of interrupts. */
 enum entry {
 	ENTRY_NONE,
-	ENTRY_END,	/* a thread's own doing, also where it comes before an interrupt returns */
-	ENTRY_EVIDENCE, /* only interrupts come here */
-	ENTRY_LAST,	/* the same, and behind it is what was interrupted */
-	ENTRY_SHARED, /* ENTRY_LAST if there was evidence; else system calls and faults come here */
+	ENTRY_END,	/* a thread's own code, which may also run before an interrupt returns */
+	ENTRY_EVIDENCE, /* only interrupts get here */
+	ENTRY_LAST,	/* the same, and the interrupted code follows */
+	ENTRY_SHARED,	/* ENTRY_LAST after evidence; also reached by system calls and faults */
 };
 
 struct rule {
-	const char *names; /* between spaces; * at either end stands for anything */
+	const char *names; /* separated by spaces; * at either end matches anything */
 	enum off_reason reason;
 	enum idle idle;
-	uint8_t within; /* holds only among the innermost so many; 0: anywhere */
-	uint32_t over;	/* OVER(…): the reasons of functions further in whose place it takes */
+	uint8_t within; /* applies only to this many innermost frames; 0: anywhere */
+	uint32_t over;	/* OVER(…): the reasons of inner functions that it overrides */
 	enum entry entry;
 };
 
-/* What the scheduler called it; a rule with it says that no rule further out has a say. */
+/* The scheduler's own reason; a rule with it also stops the search further out. */
 #define STAY REASON_NONE
-/* No reason: the function is one of the scheduler's, which stand before all others. */
+/* Not a reason: the function is one of the scheduler's, which come before all others. */
 #define SCHEDULER    N_OFF_REASONS
 #define OVER(reason) (1u << (reason))
 
@@ -57,22 +57,24 @@ enum rules {
 
 struct pattern;
 
-/* The names of a table, to be looked up. */
+/* The names of a table, prepared for lookup. */
 struct rulebook {
 	enum rules kind;
-	struct pattern *patterns; /* first those without a *, sorted */
+	struct pattern *patterns; /* those without a * first, sorted */
 	size_t n_patterns, capacity, n_exact;
 };
 
-/* Errors: -ENOMEM. rulebook_done() is fine after that, and of one that is all 0. */
+/* Errors: -ENOMEM. rulebook_done() is fine after that, and on a zeroed struct. */
 int rulebook_init(struct rulebook *book, enum rules kind);
 void rulebook_done(struct rulebook *book);
 
-/* The number of the rule that knows @function, or -1. Of several names with a * the longest counts.
+/*
+ * The number of the rule for @function, or -1. Of several matching names with a *, the longest
+ * counts.
  */
 int rulebook_find(const struct rulebook *book, const char *function);
 
-/* The table; *@ret_n: how many rules it has, at most 250. NULL: nobody asks. */
+/* The table; *@ret_n: the number of its rules, at most 250. NULL if nobody asks. */
 const struct rule *rules_of(enum rules kind, size_t *ret_n);
 
 #endif

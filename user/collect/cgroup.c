@@ -17,7 +17,7 @@ struct cgroup_mount {
 	bool is_v2;
 };
 
-/* The mounted tree that @path lies in: the longest mount point that is a prefix of it. */
+/* Finds the mounted tree that contains @path: the longest mount point that is a prefix of it. */
 static bool find_mount(const char *path, struct cgroup_mount *ret)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -44,8 +44,10 @@ static bool find_mount(const char *path, struct cgroup_mount *ret)
 	return best > 0;
 }
 
-/* The path itself, or the same below each tree's root, v2 first: what users see in
- * /proc/PID/cgroup. */
+/*
+ * Tries the path itself, then the same below each tree's root, v2 first: /proc/PID/cgroup shows
+ * users such paths.
+ */
 static bool find_folder(const char *path, char *resolved, struct cgroup_mount *mount)
 {
 	FILE *mounts;
@@ -68,7 +70,7 @@ static bool find_folder(const char *path, char *resolved, struct cgroup_mount *m
 	return found;
 }
 
-/* `<name>_cgrp_id` of enum cgroup_subsys_id: the controllers a kernel has differ. */
+/* Finds `<name>_cgrp_id` of enum cgroup_subsys_id: kernels differ in their controllers. */
 static int subsys_number(const struct btf *btf, const char *name)
 {
 	int id = btf__find_by_name_kind(btf, "cgroup_subsys_id", BTF_KIND_ENUM);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a window becomes a profile that can be taken. When its end has come:
+ * Turns a window into a profile that can be taken. At its end:
  *
- *	- the task iterator counts what threads wait for, up to the boundary;
- *	- both count maps are emptied: a program may have taken its time before the boundary, and
- *its map after the first was turned away from. Rows of the next window are set aside;
- *	- CPU times are distributed, and the profile waits with its sources and stats;
- *	- the next profile begins with the rows that were set aside; what is needed no more is
- *freed.
+ * - the task iterator counts what threads wait for, up to the boundary;
+ * - both count maps are emptied: a program may have read its clock before the boundary, and its map
+ *   after the switch from the first. Rows of the next window are set aside;
+ * - CPU times are distributed, and the profile waits with its sources and stats;
+ * - the next profile begins with the rows set aside; unneeded data is freed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 #include "collect/window.h"
 #include "profiler.skel.h"
 
-/* What @file of the files is read through. Content that was written over names other code. */
+/* Opens @file for reading its names. Content that was overwritten names other code. */
 static void file_source(struct files *files, const struct file *file, struct mapping_source *source)
 {
 	if (file->root != UINT32_MAX)
@@ -60,7 +59,7 @@ static struct mapping_source *list_sources(struct collector *collector)
 	return sources;
 }
 
-/* The window goes on after us: its descriptors must not. */
+/* The window outlives our descriptors: it needs its own. */
 static void own_fds(struct mapping_source *sources, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -139,7 +138,7 @@ int closing_describe(struct collector *collector)
 	return events_describe(&collector->sampled, collector->profile);
 }
 
-/* When the profile's windows began, and how long they were. */
+/* Sets the beginning and length of the profile's windows. */
 static void set_time(struct collector *collector)
 {
 	const struct windows *windows = &collector->windows;
@@ -154,7 +153,7 @@ static void set_time(struct collector *collector)
 	collector->profile->duration_ns = end - begin;
 }
 
-/* Hands the profile over to those that wait. */
+/* Hands the profile over to the waiting ones. */
 static int put_aside(struct collector *collector, bool is_last)
 {
 	const struct windows *windows = &collector->windows;
@@ -194,7 +193,7 @@ static int finish(struct collector *collector, bool is_last)
 	return r < 0 ? r : put_aside(collector, is_last);
 }
 
-/* Rows that were set aside, of the window that is open now. */
+/* Adds the rows that were set aside for the window that is now open. */
 static int add_later_rows(struct collector *collector)
 {
 	struct windows *windows = &collector->windows;
@@ -230,7 +229,7 @@ static int after_blocked_step(struct collector *collector, const char *bytes, si
 							  : collector_read_events(collector);
 }
 
-/* The threads, as they stand at the boundary. */
+/* Visits the threads in their state at the boundary. */
 static int meet_threads(struct collector *collector)
 {
 	struct profiler *skel = collector->skel;
@@ -239,7 +238,7 @@ static int meet_threads(struct collector *collector)
 
 	if (collector->options.mode == PROFILE_ONCPU)
 		return 0;
-	/* Those that were in the kernel at the boundary have counted what they saw. */
+	/* Programs that were running at the boundary have counted by now. */
 	load_wait_for_programs(skel);
 	r = collector_iterate(collector_loaded_one(skel->progs.on_each_task_at_end,
 						   skel->progs.on_each_task_at_end_kernel_only),
@@ -248,7 +247,7 @@ static int meet_threads(struct collector *collector)
 	return r;
 }
 
-/* All that was counted by now is read: what was in flight is in the second map. */
+/* Reads everything counted by now: late rows are in the second map. */
 static int read_all_rows(struct collector *collector)
 {
 	int r = collector_read_rows(collector);
@@ -272,8 +271,8 @@ static int meet_at(struct collector *collector, uint64_t number)
 }
 
 /*
- * If the next boundary comes while the threads are met, one that was not met yet and runs again has
- * counted up to that one: then both windows are one.
+ * If the next boundary comes during the visit, a thread not yet visited that runs again has counted
+ * up to that boundary: both windows then become one.
  */
 int closing_close_before(struct collector *collector, uint64_t number)
 {

@@ -22,15 +22,15 @@
 #define ADJUST_PERIOD_NS NSEC_PER_SEC
 /* Files of short-lived processes must be opened while these live. */
 #define STEP_NS (NSEC_PER_SEC / 10)
-/* Until they are known, libraries are unwound by those that lay at their place before. */
+/* Until new libraries are known, they are unwound by those that were at their place before. */
 #define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
 #define GENERATION_BYTES (2 << 20) /* of frames and wakers, at least; see raw_stacks.h */
 #define RECORDING_NICE	 -10
-#define SETTLE_NS	 1000000 /* the longest an event takes from its time stamp into its ring */
+#define SETTLE_NS	 1000000 /* the longest delay of an event between its time stamp and its ring */
 
 /*
- * A process of before the records may have had an exec since: like all that were there, it is read
- * from /proc when it is met. No child has one of the threads that -t names.
+ * A process from before the records may have had an exec since: like all existing ones, it is read
+ * from /proc when first seen. No child has one of the threads of -t.
  */
 static int on_process_event(struct collector *collector, const struct bf_process_event *event)
 {
@@ -77,10 +77,7 @@ static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 	return unwinder_walk(&collector->unwinder, event);
 }
 
-/*
- * Reads the records before the BPF events: a fork is then always known when a record of the child
- * is.
- */
+/* Reads the records before the BPF events: a fork is then known before any record of the child. */
 static int read_rings(struct collector *collector)
 {
 	int r = sampler_read_records(&collector->sampler, on_record, collector);
@@ -91,7 +88,7 @@ static int read_rings(struct collector *collector)
 	return r < 0 ? r : collector->event_error;
 }
 
-/* Building a table takes long: the rings must not run over meanwhile. What they held waits. */
+/* Building a table takes long, and the rings must not overflow meanwhile. Their contents wait. */
 static void breathe(void *context)
 {
 	struct collector *collector = context;
@@ -119,7 +116,7 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 	struct collector *collector = context;
 
 	breathe(collector);
-	/* Where one file makes us wait, many may. */
+	/* If one file makes us wait, many may. */
 	if (!is_over(collector)) {
 		collector->over_at = 0;
 		return quiet_ns <
@@ -130,7 +127,7 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 	return quiet_ns < LAST_PATIENCE_NS && monotonic_ns() - collector->over_at < OVERTIME_NS;
 }
 
-/* Applies all that happened before @until. */
+/* Applies everything that happened before @until. */
 static int apply_until(struct collector *collector, uint64_t until)
 {
 	struct bf_control *control = &collector->skel->bss->control;
@@ -151,7 +148,7 @@ static int apply_until(struct collector *collector, uint64_t until)
 	return r;
 }
 
-/* A snapshot is answered at once: until then every stack of its process is one. */
+/* Answers a snapshot at once: until then every stack of its process is one. */
 int collector_read_events(struct collector *collector)
 {
 	int r = apply_until(collector, monotonic_ns() - SETTLE_NS);
@@ -161,7 +158,10 @@ int collector_read_events(struct collector *collector)
 	return apply_until(collector, monotonic_ns());
 }
 
-/* Of the program image of a row: its executable lies lowest. A number, 0: not known. */
+/*
+ * Identifies the program image of a row by its executable, the lowest mapping. A number; 0:
+ * unknown.
+ */
 static uint64_t executable_of(const struct processes *processes, const struct bf_count_key *key)
 {
 	uint32_t found = processes_find(processes, key->pid, key->process_start, key->exec_id);
@@ -226,12 +226,13 @@ int collector_read_rows(struct collector *collector)
 	return r < 0 ? r : drain_seen_stacks(drain, false);
 }
 
-/* Arrays are up to twice as long as what they hold, which is what is carried and as much again. */
+/* Arrays are up to twice as long as their contents: the carried part, and as much again. */
 #define BYTES_PER_CARRIED 4
 
 /*
- * Drops frames and wakers that no row named while as many others came. The programs send all anew,
- * for rows may name them again: so a generation lasts longer when more of it is in use.
+ * Drops frames and wakers that no row referred to while as many others came. The programs then send
+ * everything again, since rows may still refer to them: a generation lasts longer when more of it
+ * is in use.
  */
 static int age(struct collector *collector)
 {
@@ -262,7 +263,7 @@ static int drain_rows(struct collector *collector)
 	return r < 0 ? r : collector_tidy(collector);
 }
 
-/* For the boundaries of windows. */
+/* A timer for the boundaries of windows. */
 static int open_timer(struct collector *collector)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -305,8 +306,8 @@ static int open_rings(struct collector *collector, struct failure *failure)
 }
 
 /*
- * While events come in, we go first: we need little, and a busy machine would have the rings run
- * over before our turn. The command that we may have started keeps its own.
+ * While events come in, we run first: we need little, and on a busy machine the rings would
+ * overflow before our turn. The command that we may have started keeps its own priority.
  */
 static void go_first(struct collector *collector)
 {
@@ -314,7 +315,7 @@ static void go_first(struct collector *collector)
 	setpriority(PRIO_PROCESS, 0, collector->nice + RECORDING_NICE);
 }
 
-/* … unless somebody floods us with events: then nobody pays for that but who recorded. */
+/* … unless somebody floods us with events: then only the recording pays for that. */
 static void pace(struct collector *collector)
 {
 	uint64_t elapsed = monotonic_ns() - collector->paced_ns, cpu;
@@ -440,7 +441,7 @@ int collector_iterate(struct bpf_program *program,
 	return r;
 }
 
-/* BPF has found it to be a target's child. */
+/* BPF has found it to be a child of a target. */
 static bool is_followed(const struct collector *collector, uint32_t pid)
 {
 	int targets = bpf_map__fd(collector->skel->maps.target_pids);
@@ -479,8 +480,8 @@ static int on_process(struct collector *collector, const char *bytes, size_t n)
 }
 
 /*
- * What is mapped now; what comes later arrives as records, which flow already. Before the window
- * opens, so that none of those that are recorded can have ended unread.
+ * Reads the current mappings; later ones arrive as records, which already flow. Runs before the
+ * window opens, so that no recorded process can have ended unread.
  */
 static int read_all_maps(struct collector *collector)
 {
@@ -493,7 +494,7 @@ static int read_all_maps(struct collector *collector)
 	return 0;
 }
 
-/* Of processes that were named, all is ready when the window opens. */
+/* For processes named by options, everything is ready when the window opens. */
 static int prepare_unwinding(struct collector *collector)
 {
 	if (collector->options.no_user)
@@ -511,7 +512,7 @@ static int prepare_unwinding(struct collector *collector)
 	return 0;
 }
 
-/* Has collect_fd() wake the caller at the next boundary. */
+/* Makes collect_fd() wake the caller at the next boundary. */
 static void ring_at_next(struct collector *collector)
 {
 	const struct windows *windows = &collector->windows;
@@ -571,7 +572,7 @@ uint64_t collect_patience_ns(const struct collector *collector)
 	return collector->processes.n_past ? CHANGING_STEP_NS : STEP_NS;
 }
 
-/* The window that is open now, by the clock. */
+/* The number of the window that is open now, by the clock. */
 static uint64_t window_now(const struct collector *collector)
 {
 	uint64_t now = monotonic_ns(), end = collector->skel->bss->control.window_end;
@@ -608,12 +609,12 @@ int collect_step(struct collector *collector, struct failure *failure)
 	period_adapt(&collector->period);
 	adjust_clock(collector);
 	pace(collector);
-	/* Now that nothing is unread in the ring of a CPU that has gone. */
+	/* Now that a removed CPU has nothing unread in its ring. */
 	sampler_follow_cpus(&collector->sampler);
 	return 0;
 }
 
-/* What only the recording needs: writing it takes memory, too. */
+/* Frees what only the recording needs: writing it takes memory, too. */
 static void let_go(struct collector *collector)
 {
 	segments_done(&collector->unwinder.segments);

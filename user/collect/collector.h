@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * collector: what collector.c (how it starts, steps and stops) and closing.c (how a window becomes
- * a profile that can be taken) share.
+ * collector: shared by collector.c (how it starts, steps and stops) and closing.c (how a window
+ * becomes a profile that can be taken).
  */
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H
@@ -25,7 +25,7 @@ struct collector {
 	struct loaded loaded;
 	struct profiler *skel; /* its */
 	struct sampler sampler;
-	struct events sampled; /* by it, and besides */
+	struct events sampled; /* what it, and others, sample */
 	struct ring_buffer *events;
 	int epoll_fd;
 	struct timeline timeline;
@@ -39,48 +39,47 @@ struct collector {
 	struct period period;
 	struct windows windows;
 	struct profile *profile; /* of the open window */
-	struct stats_mark begin; /* of it */
-	struct stats_open open;	 /* of the threads that were there then */
+	struct stats_mark begin; /* at its beginning */
+	struct stats_open open;	 /* of the threads existing then */
 	uint64_t start_realtime_ns;
-	int timer_fd; /* rings at boundaries; -1: there are none */
-	uint64_t paced_ns,
-		paced_cpu_ns;	/* when our share of a CPU was looked at, and what we had used */
-	uint64_t records_since; /* CLOCK_MONOTONIC: from here on, execs and mmaps are told */
+	int timer_fd;			 /* fires at boundaries; -1: none */
+	uint64_t paced_ns, paced_cpu_ns; /* last check of our CPU share; CPU time used by then */
+	uint64_t records_since; /* CLOCK_MONOTONIC: execs and mmaps are reported from here on */
 	uint64_t last_drain_ns, n_drains;
-	uint64_t over_at; /* when the reader was first waited for after the end; 0: never */
+	uint64_t over_at;	   /* when we first waited for the reader after the end; 0: never */
 	uint64_t last_adjusted_ns; /* the clock */
 	int event_error;	   /* of the ring buffer's callback */
 	int nice;		   /* ours, before the recording */
 };
 
-/* Of two variants of a program, the one that load_profiler() chose. */
+/* Of two variants of a program, the one chosen by load_profiler(). */
 struct bpf_program *collector_loaded_one(struct bpf_program *a, struct bpf_program *b);
 
-/* Runs an iterator; @fn is given what it has written so far, after each step. */
+/* Runs an iterator; @fn gets its output so far after each step. */
 int collector_iterate(struct bpf_program *program,
 		      int (*fn)(struct collector *collector, const char *bytes, size_t n),
 		      struct collector *collector);
 
-/* Reads what the rings hold and applies it. */
+/* Reads the rings and applies their events. */
 int collector_read_events(struct collector *collector);
 
-/* Empties the map that is filled: rows up to the last window go into the profile. */
+/* Empties the map being filled: rows up to the last window go into the profile. */
 int collector_read_rows(struct collector *collector);
 
-/* Where a row goes: the profile, or aside. */
+/* Puts a row into the profile, or aside. */
 int collector_add_row(struct collector *collector, const struct bf_count_key *key,
 		      const struct bf_count *count);
 
-/* After rows were read: caches and what has ended. */
+/* Call after reading rows: cleans up caches and ended processes. */
 int collector_tidy(struct collector *collector);
 
-/* Closes all windows before window @number, which has begun; it is open then. */
+/* Closes all windows before window @number, which has begun and is open afterwards. */
 int closing_close_before(struct collector *collector, uint64_t number);
 
-/* The recording is over: closes the last window. */
+/* Closes the last window at the end of the recording. */
 int closing_close_last(struct collector *collector);
 
-/* Readies the collector's profile for a window. Errors: -ENOMEM. */
+/* Prepares the collector's profile for a window. Errors: -ENOMEM. */
 int closing_describe(struct collector *collector);
 
 #endif

@@ -79,7 +79,7 @@ static const struct counter_row *find_row(const char *name)
 	return NULL;
 }
 
-/* `r1a2`: what the processor's manual calls an event. */
+/* `r1a2`: an event by its number in the processor's manual. */
 static bool is_raw(const char *name)
 {
 	return name[0] == 'r' && name[1] && strlen(name) <= 17 &&
@@ -186,7 +186,7 @@ static int add_term(const char *pmu, char *term, bool by_name, struct counter *c
 	return 0;
 }
 
-/* @by_name: a term may be the name of an event, which stands for terms itself. */
+/* @by_name: a term may be the name of an event that has terms itself. */
 static int add_terms(const char *pmu, char *terms, bool by_name, struct counter *counter,
 		     struct failure *failure)
 {
@@ -250,7 +250,7 @@ int counter_try(const struct counter *counter)
 	};
 	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC), r = 0;
 
-	/* Of oneself, in user mode: what needs no rights. */
+	/* For ourselves in user mode: needs no rights. */
 	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
 		r = -errno;
 		attr.exclude_kernel = attr.exclude_hv = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * counters: the events that the kernel or the processor counts, and how they are asked for
- * (perf_event_open(2)): by the names that perf gave them, `rNNNN`, and `pmu/term=value,…/` or
- * `pmu/name/` as /sys/bus/event_source/devices describes them.
+ * counters: the events counted by the kernel or the processor, and how to request them
+ * (perf_event_open(2)): by perf's names, `rNNNN`, and `pmu/term=value,…/` or `pmu/name/` as
+ * described in /sys/bus/event_source/devices.
  */
 #ifndef COLLECT_COUNTERS_H
 #define COLLECT_COUNTERS_H
@@ -29,13 +29,15 @@ extern const struct counter_row counter_rows[];
 
 bool counter_is_known(const char *name);
 
-/* Samples that come by the clock stand for time; they are counted, not what they were sampled by.
+/*
+ * Whether samples of @name come by the clock and measure time: then samples are counted, not the
+ * event.
  */
 bool counter_is_time(const char *name);
 
 /*
- * What counter @name is. Errors: -ENOENT: there is none of that name; -EINVAL with *failure saying
- * what is wrong with a PMU's terms.
+ * Finds counter @name. Errors: -ENOENT: no such name; -EINVAL, with *failure naming the fault in a
+ * PMU's terms.
  */
 int counter_find(const char *name, struct counter *ret, struct failure *failure);
 

@@ -11,7 +11,9 @@
 
 #include "base/system.h"
 
-/* libbpf's handlers are the process's; the last one can't be taken back (1.1 frees its list twice). */
+/*
+ * libbpf's handlers are per process; the last one can't be unregistered (1.1 frees its list twice).
+ */
 static struct {
 	const char *section;
 	enum bpf_prog_type type;
@@ -34,7 +36,7 @@ static int load_once(struct deferred *deferred)
 	return fd < 0 ? -errno : fd;
 }
 
-/* When refused, it is tried again for the verifier's words. */
+/* After a refusal, tries again to get the verifier's words. */
 static void *load(void *context)
 {
 	struct deferred *deferred = context;
@@ -61,7 +63,7 @@ int deferred_begin(struct deferred *deferred)
 	return -error;
 }
 
-/* libbpf is about to load @program, with @options: keeps what it would load. */
+/* libbpf is about to load @program with @options: keeps a copy. */
 static int take_over(struct bpf_program *program, struct bpf_prog_load_opts *options, long kind)
 {
 	static const struct bpf_insn stub[] = {

@@ -36,8 +36,8 @@ void drain_flip(struct drain *drain)
 }
 
 /*
- * A batch that ends inside a bucket of more rows than there is room for fails with ENOSPC; with
- * room for the whole map that can't happen.
+ * A batch fails with ENOSPC if it ends inside a bucket with more rows than fit; with room for the
+ * whole map that can't happen.
  */
 int drain_read(struct drain *drain, uint32_t *ret_n)
 {

@@ -142,7 +142,7 @@ static uint64_t word_at(const uint8_t *bytes, size_t index, bool is_32)
 	return wide;
 }
 
-/* Moves *@rest past a string that has its end before @end. */
+/* Reads a string that ends before @end and moves *@rest past it. */
 static bool take_string(const char **rest, const char *end, char text[static USDT_NAME_SIZE])
 {
 	size_t n = strnlen(*rest, end - *rest);
@@ -154,7 +154,7 @@ static bool take_string(const char **rest, const char *end, char text[static USD
 	return true;
 }
 
-/* @base: where the linker has put the section that prelinking moves along with the rest, or 0. */
+/* @base: the linker's place of the section that prelinking moves along, or 0. */
 static bool read_note(const struct elf_file *file, const uint8_t *note, size_t n, uint64_t base,
 		      struct usdt_probe *ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * elf_functions: where in a file the code lies that a uprobe goes on: functions by the names in its
- * symbol tables, USDT probes by its notes. The file may be anybody's.
+ * elf_functions: finds the code for a uprobe in a file: functions by the names in its symbol
+ * tables, USDT probes by its notes. The file is untrusted.
  */
 #ifndef COLLECT_ELF_FUNCTIONS_H
 #define COLLECT_ELF_FUNCTIONS_H
@@ -12,7 +12,7 @@
 /* Where a probe goes. */
 struct event_place {
 	uint64_t offset;  /* in the file */
-	uint64_t counter; /* in the file: what counts who listens, of USDT; 0: none */
+	uint64_t counter; /* in the file: the counter of listeners, for USDT; 0: none */
 };
 
 #define MAX_EVENT_PLACES 256
@@ -23,9 +23,9 @@ struct event_places {
 };
 
 /*
- * Every function that is called @name: there can be several static ones. Offers all names to
- * @nearest, which may be NULL. @symbols: @file itself, or what holds the symbols that were stripped from it.
- * Errors: -ENOENT; -ENOTSUP a function that is chosen at run time (IFUNC); -E2BIG more than
+ * Finds every function called @name: there can be several static ones. Offers all names to
+ * @nearest, which may be NULL. @symbols: @file itself, or the file with its stripped symbols.
+ * Errors: -ENOENT; -ENOTSUP a function chosen at run time (IFUNC); -E2BIG more than
  * MAX_EVENT_PLACES; -ENOEXEC.
  */
 int elf_functions_find(struct elf_file *file, struct elf_file *symbols, const char *name,
@@ -45,7 +45,7 @@ struct usdt_probe {
 };
 
 /*
- * Calls @fn with each, until it does not return 0, and returns that. Damaged notes are left out.
+ * Calls @fn with each probe until it returns nonzero, and returns that. Skips damaged notes.
  * Errors: -ENOEXEC.
  */
 typedef int (*usdt_fn)(void *context, const struct usdt_probe *probe);

@@ -37,7 +37,7 @@ static int refuse(const char *text, enum event_kind kind, struct failure *failur
 			    forms[kind]);
 }
 
-/* Which kind @text says before its first colon; what follows is @ret_rest. */
+/* The kind before the first colon of @text; @ret_rest is the part after it. */
 static enum event_kind kind_of(const char *text, const char **ret_rest)
 {
 	for (enum event_kind kind = EVENT_COUNTER + 1; kind < N_EVENT_KINDS; kind++) {
@@ -52,7 +52,7 @@ static enum event_kind kind_of(const char *text, const char **ret_rest)
 	return EVENT_COUNTER;
 }
 
-/* Takes a number off the end of @name, if there is one behind a colon. */
+/* Takes a number off the end of @name, if one follows a colon. */
 static int take_period(char *name, uint64_t *ret_period)
 {
 	char *colon = strrchr(name, ':'), *end;
@@ -70,7 +70,7 @@ static int take_period(char *name, uint64_t *ret_period)
 	return errno || !*ret_period || *ret_period > INT64_MAX ? -EINVAL : 0;
 }
 
-/* `uk` at the end, behind a colon or, of a PMU's event, its last slash. */
+/* Takes `uk` off the end, after a colon or, for a PMU's event, the last slash. */
 static bool take_modifiers(struct event_request *request)
 {
 	char *slash = strrchr(request->target, '/'), *end = slash ? slash + 1 : request->target;
@@ -87,7 +87,7 @@ static bool take_modifiers(struct event_request *request)
 	return true;
 }
 
-/* `+OFFSET` at the end of a function. */
+/* Takes `+OFFSET` off the end of a function. */
 static bool take_offset(struct event_request *request)
 {
 	char *plus = strrchr(request->target, '+'), *end;
@@ -108,7 +108,7 @@ static int copy(const char *text, size_t n, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Puts what is before the first colon of *@rest into *@ret. Returns 0 if there is none. */
+/* Puts the part before the first colon of *@rest into *@ret. Returns 0 if there is none. */
 static int take_part(const char **rest, char **ret)
 {
 	size_t n = strcspn(*rest, ":");
@@ -157,7 +157,7 @@ static int take_counter(struct event_request *request, const char *rest)
 	return take_modifiers(request) && *request->target ? 0 : -EINVAL;
 }
 
-/* CATEGORY:NAME, which no counter is: neither a name with modifiers nor an event of a PMU. */
+/* Matches CATEGORY:NAME, but no counter: neither a name with modifiers nor an event of a PMU. */
 static bool is_tracepoint(const char *text)
 {
 	const char *colon = strchr(text, ':');

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * event: what -e names, read as text alone; whether this machine has it, event_find.h finds out.
+ * event: parses the argument of -e as text only; event_find.h finds out whether this machine has
+ *it.
  *
- *	NAME[:MODIFIERS][:PERIOD]	of a counter: cycles:u:1000000
- *	CATEGORY:NAME[:PERIOD]		a tracepoint, `tracepoint:` before it or not
+ *	NAME[:MODIFIERS][:PERIOD] of a counter: cycles:u:1000000
+ *	CATEGORY:NAME[:PERIOD]		a tracepoint, with `tracepoint:` before it or not
  *	uprobe:PATH:FUNCTION[+OFFSET][:PERIOD], uretprobe, usdt:PATH:[PROVIDER:]NAME,
  *	kprobe:FUNCTION[+OFFSET][:PERIOD], kretprobe
  *
@@ -30,16 +31,16 @@ enum event_kind {
 
 struct event_request {
 	enum event_kind kind;
-	char *name; /* as it was given, without its period */
-	char *path; /* of probed files */
+	char *name; /* as given, without its period */
+	char *path; /* of the probed file */
 	char *group;
 	char *target; /* the counter's, tracepoint's, function's or probe's own name */
 	uint64_t offset;
-	uint64_t period; /* 0: none was given */
+	uint64_t period; /* 0: not given */
 	bool user_only, kernel_only;
 };
 
-/* Errors: -EINVAL with *failure naming it, -ENOMEM. event_request_done() is due after success. */
+/* Errors: -EINVAL with *failure naming it, -ENOMEM. After success, call event_request_done(). */
 int event_parse(const char *text, struct event_request *ret, struct failure *failure);
 void event_request_done(struct event_request *request);
 

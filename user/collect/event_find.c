@@ -50,7 +50,7 @@ static bool is_hardware(const struct counter *counter)
 	       counter->type == PERF_TYPE_RAW;
 }
 
-/* Those that come one by one, by what threads do. */
+/* Software counters of what threads do, one by one. */
 static bool is_software_count(const char *name)
 {
 	struct counter counter;
@@ -209,7 +209,7 @@ static int find_places(struct event *event, struct reader *reader, struct failur
 	return r < 0 ? refuse_file(event, r, &nearest, failure) : 0;
 }
 
-/* The bit of a perf event's config that makes it a return probe. */
+/* The bit in a perf event's config that makes it a return probe. */
 static uint64_t return_bit(const char *pmu)
 {
 	char path[96], text[32];

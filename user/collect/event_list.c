@@ -30,7 +30,7 @@ const char *listed_kind_name(enum listed_kind kind)
 	return names[kind];
 }
 
-/* @name: malloc'ed, or NULL for want of memory. */
+/* @name: malloc'ed, or NULL after a failed allocation. */
 static int add(struct event_list *list, enum listed_kind kind, char *name, const char *alias,
 	       const char *help)
 {
@@ -99,7 +99,7 @@ static int add_counters(struct event_list *list)
 	return r;
 }
 
-/* Calls @fn with the files of a folder that do not begin with a dot. */
+/* Calls @fn with the files of a folder whose names do not begin with a dot. */
 static int each_file(const char *path,
 		     int (*fn)(struct event_list *list, const char *folder, const char *name),
 		     struct event_list *list, const char *folder)
@@ -122,7 +122,7 @@ static int add_pmu_event(struct event_list *list, const char *pmu, const char *n
 	struct counter counter;
 	char *text;
 
-	/* `NAME.scale` and `NAME.unit` say how its figures are read. */
+	/* `NAME.scale` and `NAME.unit` only describe the event's figures. */
 	if (strchr(name, '.'))
 		return 0;
 	if (asprintf(&text, "%s/%s/", pmu, name) < 0)
@@ -164,7 +164,7 @@ static int add_tracepoint(void *context, const char *category, const char *name)
 
 	if (asprintf(&text, "%s:%s", category, name) < 0)
 		return -ENOMEM;
-	/* Those of the tracer itself: no program can be attached there. */
+	/* The tracer's own events: no program can be attached there. */
 	if (strcmp(category, "ftrace") == 0) {
 		free(text);
 		return 0;
@@ -229,7 +229,7 @@ int event_list_machine(struct event_list *list)
 
 /* USDT */
 
-/* Those of @file; @path: as -e is to be given it. */
+/* Lists those of @file; @path: as -e takes it. */
 static int list_usdt(struct event_list *list, struct reader *reader, const struct probe_file *file,
 		     const char *path)
 {
@@ -277,7 +277,7 @@ static int list_mapped(struct event_list *list, uint32_t pid, const char *path,
 	return r == -ENOMEM ? r : 0; /* not every file is one of code */
 }
 
-/* Each file once: its mappings lie side by side. */
+/* Each file once: its mappings are neighbours. */
 int event_list_process(struct event_list *list, uint32_t pid, struct reader *reader,
 		       struct failure *failure)
 {
@@ -313,7 +313,7 @@ static int order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* A probe can be in several places of a file: it is one event. */
+/* A probe at several places of a file is one event. */
 void event_list_sort(struct event_list *list)
 {
 	size_t kept = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * event_list: which events this machine has, and of the kinds that it lacks, why. Needs no rights
- * for what can be read without.
+ * event_list: lists the events of this machine and, for kinds that it lacks, the reason. Needs no
+ * rights for what anyone can read.
  */
 #ifndef COLLECT_EVENT_LIST_H
 #define COLLECT_EVENT_LIST_H
@@ -32,22 +32,21 @@ struct listed_event {
 	char *name;	   /* as -e takes it; owned */
 	const char *alias; /* another name, or NULL */
 	const char *help;  /* what it counts, or "" */
-	bool is_form;	   /* capitals stand for what is to be filled in */
+	bool is_form;	   /* capitals are to be filled in */
 };
 
 struct event_list {
 	struct listed_event *items;
 	size_t n, capacity;
-	struct failure
-		missing[N_LISTED_KINDS]; /* why there are none of a kind, and what mends it */
+	struct failure missing[N_LISTED_KINDS]; /* why a kind has none, and the fix */
 };
 
-/* Tries counters by opening them. Errors: -ENOMEM. event_list_done() is due either way. */
+/* Tries counters by opening them. Errors: -ENOMEM. Call event_list_done() in any case. */
 int event_list_machine(struct event_list *list);
 
 /*
- * The USDT probes of a file, or of all files that a process has mapped, which @reader reads. Errors:
- * -errno, said in *failure.
+ * The USDT probes of a file, or of all files that a process has mapped, read by @reader. Errors:
+ * -errno, explained in *failure.
  */
 struct reader;
 int event_list_file(struct event_list *list, const char *name, struct reader *reader,

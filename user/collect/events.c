@@ -20,10 +20,10 @@ _Static_assert(BF_TIMERS *PROFILE_MAX_EVENTS <= SAMPLER_MAX_EVENTS, "each may ha
 #define GOLDEN_RATIO 1.6180339887498949
 
 /*
- * By the clock, a CPU is sampled by two timers, whose rates are to each other in the golden ratio
- * and add up to @frequency. What a program does in step with one timer of that frequency would be
- * seen always or never; these two come to it at moments that are spread as evenly as can be, for no
- * number is farther from all fractions.
+ * Two timers sample a CPU by the clock. Their rates are in the golden ratio and add up to
+ * @frequency. Activity in step with a single timer of that frequency would be seen always or never;
+ * these two spread their samples over it as evenly as possible, since no number is further from all
+ * fractions.
  */
 static void find_periods(unsigned int frequency, __u64 ret[BF_TIMERS])
 {
@@ -59,7 +59,7 @@ void events_choose_programs(struct profiler *skel, const struct collect_options 
 					  has[EVENT_KPROBE] || has[EVENT_KRETPROBE]);
 }
 
-/* Of -e, for the summary. */
+/* Names the events of -e for the summary. */
 static int name_source(struct events *events)
 {
 	size_t size = 1;
@@ -109,8 +109,8 @@ void events_done(struct events *events)
 }
 
 /*
- * Each CPU's first sample comes after a random part of the period, or sums would always fall short
- * of the truth by half a period a CPU.
+ * Starts each CPU at a random part of the period: otherwise sums would always be too low, by half a
+ * period per CPU.
  */
 static int begin_periods(const struct events *events, struct profiler *skel)
 {
@@ -179,7 +179,7 @@ static void sample_counter(struct events *events, struct profiler *skel, uint32_
 	events->sampled[events->n_sampled++] = sampled;
 }
 
-/* Time, by cycles where the processor counts them. */
+/* Samples time, by cycles if the processor counts them. */
 static int sample_time(struct events *events, const struct collect_options *options,
 		       struct profiler *skel)
 {
@@ -203,7 +203,7 @@ static int sample_time(struct events *events, const struct collect_options *opti
 	return events->source ? 0 : -ENOMEM;
 }
 
-/* Of a timer the kernel does not check it. */
+/* The kernel does not check it for timers. */
 static int check_frequency(const struct collect_options *options, struct failure *failure)
 {
 	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_sample_rate", 0);
@@ -216,7 +216,7 @@ static int check_frequency(const struct collect_options *options, struct failure
 			   options->frequency, (unsigned long long)most);
 }
 
-/* @attr: of a tracepoint or a probe, which any CPU's will do for. */
+/* @attr: of a tracepoint or a probe, which is opened on any CPU. */
 static int attach_event(struct events *events, struct bpf_program *program,
 			struct perf_event_attr *attr, uint32_t number)
 {
@@ -247,7 +247,7 @@ static int attach_event(struct events *events, struct bpf_program *program,
 	return 0;
 }
 
-/* The counter of those who listen is told in the upper half of the configuration. */
+/* The upper half of the configuration has the place of the listeners' counter. */
 static int attach_places(struct events *events, struct profiler *skel, uint32_t number)
 {
 	const struct event *event = &events->items[number];

@@ -14,9 +14,9 @@
 #include "base/foreign.h"
 #include "base/system.h"
 
-#define MAX_ROOTS_TRIED 64 /* for a file of a process that is gone */
+#define MAX_ROOTS_TRIED 64 /* for a file of a process that has ended */
 
-/* What each user's files may cost: open ones; mappings; CPU time of making tables. */
+/* Limits for each user's files: open ones; mappings; CPU time for making tables. */
 #define MOST_OPEN	 16384
 #define MOST_MAPPED	 500000 /* some 16 MB, and as much in the tables of BPF */
 #define TABLES_CPU_NS	 NSEC_PER_SEC
@@ -58,9 +58,9 @@ void files_done(struct files *files)
 	*files = (struct files){};
 }
 
-/* --- finding the file of a name --- */
+/* --- Finding the file of a name --- */
 
-/* What the kernel calls @fd where it is mapped: on some filesystems not what stat() says. */
+/* The kernel's name for @fd when mapped: on some filesystems it differs from stat(). */
 static bool is_mapped_as(int fd, const struct file_name *name)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -77,13 +77,16 @@ static bool is_mapped_as(int fd, const struct file_name *name)
 	       entry.name.device_minor == name->device_minor;
 }
 
-/* Snapshots of a filesystem share the kernel's device, and the numbers of inodes. */
+/* Snapshots of a filesystem share the kernel's device and the numbers of inodes. */
 static bool is_ambiguous(int fd)
 {
 	return fd >= 0 && foreign_filesystem(fd) == BTRFS_SUPER_MAGIC;
 }
 
-/* Takes @place, which is not open yet. Returns it, open, if it is the file of that name, or -1. */
+/*
+ * Takes over @place, which is not open yet. Returns it, open, if it is the file of that name, or
+ * -1.
+ */
 static int verify(int place, const struct file_name *name)
 {
 	bool is_same_inode, is_same;
@@ -107,7 +110,7 @@ static int verify(int place, const struct file_name *name)
 	return -1;
 }
 
-/* The folder @root as one of files->roots, with a reference: UINT32_MAX when it is our own. */
+/* The folder @root as one of files->roots, with a reference; UINT32_MAX if it is our own. */
 static uint32_t find_root(struct files *files, int root)
 {
 	struct stat stat;
@@ -121,7 +124,7 @@ static uint32_t find_root(struct files *files, int root)
 	return copy < 0 || folders_add(&files->roots, copy, &found) < 0 ? UINT32_MAX : found;
 }
 
-/* A file that is open, and the root that it was found below, with a reference. */
+/* An open file, and the root it was found below, with a reference. */
 struct opened {
 	int fd; /* -1: none */
 	uint32_t root;
@@ -136,7 +139,7 @@ static void close_opened(struct files *files, struct opened *opened)
 	*opened = NOT_OPENED;
 }
 
-/* By the mapping, which reaches deleted files; by the path as the process sees it. */
+/* By the mapping, which reaches deleted files; then by the path as the process sees it. */
 static struct opened open_of_process(struct files *files, const struct file_name *name,
 				     uint32_t pid, uint64_t start, uint64_t end)
 {
@@ -145,13 +148,13 @@ static struct opened open_of_process(struct files *files, const struct file_name
 	struct opened opened = {.root = find_root(files, root)};
 
 	opened.fd = verify(foreign_find_mapped(thread, start, end), name);
-	/* A root that is ours may have other mounts below it. */
+	/* Our own root may have other mounts below it. */
 	if (opened.fd < 0 && root >= 0 && name->path[0] == '/')
 		opened.fd = verify(foreign_find(root, name->path), name);
 	return opened;
 }
 
-/* --- what is known --- */
+/* --- Known files --- */
 
 static bool identify(int fd, struct file_identity *ret)
 {
@@ -175,7 +178,7 @@ static bool is_same_content(const struct file_identity *a, const struct file_ide
 	if (a->device != b->device || a->inode != b->inode || a->size != b->size ||
 	    a->modified_ns != b->modified_ns)
 		return false;
-	/* A name more or less changes this time stamp, too. */
+	/* Adding or removing a name changes this time stamp, too. */
 	return a->changed_ns == b->changed_ns || a->n_links != b->n_links;
 }
 
@@ -186,7 +189,7 @@ bool file_is_unchanged(const struct file *file)
 	return identify(file->fd, &now) && is_same_content(&now, &file->identity);
 }
 
-/* The same; the names it has now are known from here on. */
+/* Compares again; its current names are known from here on. */
 static bool look_again(struct file *file)
 {
 	struct file_identity now;
@@ -197,12 +200,12 @@ static bool look_again(struct file *file)
 	return true;
 }
 
-/* Which of the files of one name are meant. */
+/* Which of the files with one name to find. */
 enum find {
 	FIND_ANY,
 	FIND_UNOPENED,
 	FIND_SAME,  /* of the same identity */
-	FIND_OTHER, /* on another device, as stat() says it: in another snapshot */
+	FIND_OTHER, /* on another device, by stat(): in another snapshot */
 };
 
 struct file_key {
@@ -253,7 +256,7 @@ static uint32_t find_file(const struct files *files, const struct file_name *nam
 	return table_find(&files->by_name, name_hash(name), key_equal, files->files, &key);
 }
 
-/* --- of a process that is gone --- */
+/* --- Processes that have ended --- */
 
 static bool is_same_file(int a, int b)
 {
@@ -263,7 +266,7 @@ static bool is_same_file(int a, int b)
 	       of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-/* Whether a file of the same name is known that is another one than @fd. */
+/* Whether another file of the same name as @fd is known. */
 static bool knows_other(const struct files *files, const struct file_name *name, int fd)
 {
 	struct file_identity identity;
@@ -273,8 +276,8 @@ static bool knows_other(const struct files *files, const struct file_name *name,
 }
 
 /*
- * By path alone, below our root, then below those of other files: where a process that is gone may
- * have lived. Of a file that is ambiguous only ours will do, and only while no other one is known.
+ * Opens by path alone, below our root, then below those of other files, where an ended process may
+ * have lived. For an ambiguous file only ours is used, and only if no other is known.
  */
 static struct opened open_by_path(struct files *files, const struct file_name *name)
 {
@@ -320,7 +323,7 @@ static struct opened open_mapped(struct files *files, const struct file_name *na
 	return opened;
 }
 
-/* --- references --- */
+/* --- References --- */
 
 void files_hold(struct files *files, uint32_t file)
 {
@@ -344,9 +347,9 @@ void files_put(struct files *files, uint32_t index)
 	pool_give(&files->pool, index);
 }
 
-/* --- adding --- */
+/* --- Adding --- */
 
-/* Takes @new's descriptor and root; copies its path. */
+/* Takes over @new's descriptor and root; copies its path. */
 static int add_file(struct files *files, const struct file *new, uint32_t *ret_file)
 {
 	char *path = strdup(new->path);
@@ -383,7 +386,7 @@ static struct file file_of_name(const struct file_name *name)
 	};
 }
 
-/* Whether what is mapped under that name is memory, not a file; @fd: of it, or -1. */
+/* Whether the mapping with that name is memory, not a file; @fd: of it, or -1. */
 static bool is_memory(const char *path, int fd)
 {
 	static const char *const prefixes[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"};
@@ -395,7 +398,9 @@ static bool is_memory(const char *path, int fd)
 	return false;
 }
 
-/* Holds the file against its owner's budget. Returns false, @opened closed, if that is used up. */
+/*
+ * Charges the file to its owner's budget. Returns false, with @opened closed, if that is used up.
+ */
 static bool may_stay_open(struct files *files, struct opened *opened, uint32_t *ret_budget)
 {
 	if (budgets_find(&files->budgets, opened->fd, opened->root == UINT32_MAX, ret_budget) ==
@@ -407,7 +412,7 @@ static bool may_stay_open(struct files *files, struct opened *opened, uint32_t *
 	return false;
 }
 
-/* Takes @opened. */
+/* Takes over @opened. */
 static int add_opened(struct files *files, const struct file_name *name, struct opened opened,
 		      uint32_t version, uint32_t *ret_file)
 {
@@ -432,7 +437,7 @@ static int add_opened(struct files *files, const struct file_name *name, struct 
 	return add_file(files, &file, ret_file);
 }
 
-/* Memory: by its name in brackets, or all in one. */
+/* Memory: by its name in brackets, or as one entry for all. */
 static int get_memory(struct files *files, const char *path, uint32_t *ret_file)
 {
 	const struct file_name name = {.path = path[0] == '[' ? path : ""};
@@ -449,8 +454,8 @@ static int get_memory(struct files *files, const char *path, uint32_t *ret_file)
 }
 
 /*
- * A file that a process left unopened may be there for the next one. @opened: as that one has it,
- * which is taken.
+ * A file that a process left unopened may be available to the next one, as @opened, which is taken
+ * over.
  */
 static void open_again(struct files *files, uint32_t index, struct opened opened)
 {
@@ -467,7 +472,7 @@ static void open_again(struct files *files, uint32_t index, struct opened opened
 	files->n_unopened--;
 }
 
-/* What was written over since is no more found by its name; the new content is another file. */
+/* An overwritten file is no longer found by its name; the new content is another file. */
 static int replace(struct files *files, uint32_t index, const struct file_name *name,
 		   uint32_t *ret_file)
 {
@@ -480,14 +485,14 @@ static int replace(struct files *files, uint32_t index, const struct file_name *
 	return add_opened(files, name, same, file->version + 1, ret_file);
 }
 
-/* One of the processes that have it mapped must not choose the debug files for the others. */
+/* No single one of the processes that have it mapped may choose the debug files for the others. */
 static void belong_to_none(struct files *files, struct file *file)
 {
 	folders_put(&files->roots, file->root);
 	file->root = UINT32_MAX;
 }
 
-/* The same name, but of which file only @opened can say, which is taken. */
+/* The same name, but only @opened, which is taken over, shows which file it is. */
 static int get_ambiguous(struct files *files, const struct file_name *name, struct opened opened,
 			 uint32_t *ret_file)
 {
@@ -506,7 +511,7 @@ static int get_ambiguous(struct files *files, const struct file_name *name, stru
 	return 0;
 }
 
-/* Process @pid has @file mapped, too. */
+/* Notes that process @pid has @file mapped, too. */
 static void note_root(struct files *files, struct file *file, uint32_t pid)
 {
 	_cleanup_close_ int root = -1;
@@ -518,7 +523,7 @@ static void note_root(struct files *files, struct file *file, uint32_t pid)
 		belong_to_none(files, file);
 }
 
-/* A file that is known to be open; its content may be another one by now. */
+/* A file that is open already; its content may have changed. */
 static int get_open(struct files *files, uint32_t found, const struct file_name *name, uint32_t pid,
 		    uint32_t *ret_file)
 {
@@ -530,7 +535,7 @@ static int get_open(struct files *files, uint32_t found, const struct file_name 
 	return 0;
 }
 
-/* A file that could not be opened so far. */
+/* A file that could not be opened before. */
 static int get_unopened(struct files *files, uint32_t found, const struct file_name *name,
 			struct opened opened, uint32_t *ret_file)
 {

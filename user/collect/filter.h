@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * filter: what the user asked for, in the form that BPF tests: a glob as an automaton, a cgroup
- * path as an id.
+ * filter: converts the user's filters to the form that BPF tests: a glob to an automaton, a cgroup
+ * path to an id.
  */
 #ifndef COLLECT_FILTER_H
 #define COLLECT_FILTER_H
@@ -14,7 +14,7 @@
  * -EINVAL (an open bracket).
  */
 int glob_compile(const char *pattern, struct bf_glob *ret);
-/* What BPF does with it. */
+/* Matches the way BPF does. */
 int glob_matches(const struct bf_glob *glob, const char *text);
 
 /*

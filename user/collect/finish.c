@@ -17,9 +17,9 @@ static const char *name_of(const struct profile *profile, const struct profile_l
 }
 
 /*
- * What stands between a blocking function and our hook: the scheduler and the way into BPF. They
- * tell nothing and differ with the hook; of a thread that still waits the kernel does not show
- * them.
+ * Matches the functions between a blocking function and our hook: the scheduler and the way into
+ * BPF. They say nothing and differ with the hook; for a thread that is still waiting, the kernel
+ * omits them.
  */
 static bool is_switch_plumbing(const char *function)
 {
@@ -54,9 +54,9 @@ static void hide_plumbing(struct profile *profile)
 }
 
 /*
- * Functions of Go's runtime at which its own tracebacks end (topofstack() in its sources): threads
- * and goroutines begin there, or the scheduler took over a thread's stack. The chain of frame
- * pointers does not end there but leads astray.
+ * Matches functions of Go's runtime at which its own tracebacks end (topofstack() in its sources):
+ * threads and goroutines begin there, or the scheduler took over a thread's stack. The chain of
+ * frame pointers does not end there but leads astray.
  */
 static bool is_top_of_go(const char *function)
 {
@@ -104,8 +104,8 @@ static void end_go_stacks(struct profile *profile)
 }
 
 /*
- * A thread that has not run an instruction of its own yet stands behind the system call that made
- * it, where the unwind information still tells of its maker's stack. It has one frame.
+ * A thread that has not run an instruction of its own is right after the system call that made it,
+ * where the unwind information still describes its maker's stack. It has one frame.
  */
 static void end_new_threads(struct profile *profile)
 {

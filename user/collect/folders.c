@@ -35,8 +35,10 @@ static int describe(int fd, struct folder *ret)
 		.fd = fd,
 		.device = makedev(stat.stx_dev_major, stat.stx_dev_minor),
 		.inode = stat.stx_ino,
-		/* The same folder in another mount namespace, which may show other files, is
-		 * another mount. */
+		/*
+		 * The same folder in another mount namespace, which may show other files, is
+		 * another mount.
+		 */
 		.mount = stat.stx_mask & STATX_MNT_ID ? stat.stx_mnt_id : 0,
 	};
 	return 0;

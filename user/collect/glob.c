@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Parses `[…]` after its bracket; marks the bytes it takes. Returns what follows, or NULL. */
+/* Parses `[…]` after its bracket; marks the bytes it matches. Returns the rest, or NULL. */
 static const char *parse_class(const char *p, bool taken[256])
 {
 	bool negated = *p == '!' || *p == '^';

@@ -14,16 +14,16 @@
 #include "base/system.h"
 #include "collect/maps.h"
 
-/* Time stamps of files come from a clock that ticks slowly. */
+/* Time stamps of files come from a coarse clock. */
 #define CLOCK_SLACK_NS NSEC_PER_SEC
 
 struct jit_process {
-	uint32_t n_references; /* its process's, and its children's; 0: unused */
+	uint32_t n_references; /* of its process, and its children; 0: unused */
 	struct jit_image image;
-	uint32_t parent;    /* forked from; TABLE_NONE: from none of these */
-	uint32_t inner_pid; /* in its own PID namespace; 0: not known */
-	uint32_t user;	    /* effective; UINT32_MAX: not known */
-	uint32_t tmp;	    /* in jit_files.folders; UINT32_MAX: not known */
+	uint32_t parent;    /* forked from; TABLE_NONE: none of these */
+	uint32_t inner_pid; /* in its own PID namespace; 0: unknown */
+	uint32_t user;	    /* effective; UINT32_MAX: unknown */
+	uint32_t tmp;	    /* in jit_files.folders; UINT32_MAX: unknown */
 	int perf_map;	    /* -1: not found yet */
 	uint32_t jitdump;   /* in files; UINT32_MAX: none */
 	bool ended;
@@ -107,9 +107,9 @@ void jit_files_release(struct jit_files *jit, struct files *files, const struct 
 		put(jit, files, found);
 }
 
-/* --- the process --- */
+/* --- The process --- */
 
-/* Whether the PID still is @image's: field 22 of its stat, in clock ticks, is when it started. */
+/* Whether the PID still belongs to @image: field 22 of its stat is the start in clock ticks. */
 static bool is_same_process(const struct jit_image *image)
 {
 	uint64_t ticks = 0, tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
@@ -119,7 +119,7 @@ static bool is_same_process(const struct jit_image *image)
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", image->pid);
 	if (read_text_file(path, text, sizeof text) < 0)
 		return false;
-	at = strrchr(text, ')'); /* of the command, which may hold anything */
+	at = strrchr(text, ')'); /* ends the command, which may hold anything */
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
@@ -127,7 +127,7 @@ static bool is_same_process(const struct jit_image *image)
 	return ticks && (!image->start || ticks == image->start / tick_ns);
 }
 
-/* The number at place @n of a line of /proc/PID/status, or the last if there are fewer. */
+/* The number at place @n of a line of /proc/PID/status, or the last one of a shorter line. */
 static bool status_number(const char *status, const char *key, int n, uint32_t *ret)
 {
 	const char *at = strstr(status, key);
@@ -149,7 +149,7 @@ static bool status_number(const char *status, const char *key, int n, uint32_t *
 	return true;
 }
 
-/* The folder that is /tmp below @root, with a reference. */
+/* The folder /tmp below @root, with a reference. */
 static uint32_t find_tmp(struct jit_files *jit, int root)
 {
 	int tmp = foreign_find(root, "/tmp");
@@ -165,7 +165,7 @@ static uint32_t find_tmp_of(struct jit_files *jit, uint32_t pid)
 	return root < 0 ? UINT32_MAX : find_tmp(jit, root);
 }
 
-/* Asks /proc who the process is, and where it lives. */
+/* Reads from /proc who the process is, and where it lives. */
 static void ask(struct jit_files *jit, struct jit_process *process)
 {
 	uint32_t pid = process->image.pid, inner_pid = pid, user = UINT32_MAX, tmp;
@@ -189,7 +189,7 @@ static void ask(struct jit_files *jit, struct jit_process *process)
 	process->tmp = tmp;
 }
 
-/* --- its files --- */
+/* --- Its files --- */
 
 static uint64_t clock_now(clockid_t clock)
 {
@@ -208,7 +208,7 @@ static bool is_from_before(const struct stat *stat, const struct jit_image *imag
 	return image->start && written + CLOCK_SLACK_NS < started;
 }
 
-/* Whether a file of root's, or of the process's own user. */
+/* Whether a file belongs to root or to the process's own user. */
 static bool is_trusted(const struct stat *stat, const struct jit_process *process)
 {
 	return S_ISREG(stat->st_mode) && (stat->st_uid == 0 || stat->st_uid == process->user);
@@ -229,7 +229,7 @@ static int open_map(struct jit_files *jit, struct jit_process *process, uint32_t
 	if (place < 0 || foreign_status(place, &stat) < 0)
 		return -1;
 	if (!is_trusted(&stat, process))
-		ask(jit, process); /* it may have become somebody else */
+		ask(jit, process); /* its user may have changed */
 	if (!is_trusted(&stat, process) || is_from_before(&stat, &process->image))
 		return -1;
 	fd = foreign_open_found(place);
@@ -245,7 +245,7 @@ static uint32_t own_tmp(struct jit_files *jit)
 
 /*
  * In the process's own /tmp by its own PID, then in ours by the PID that we see: agents outside put
- * maps there, and of a process that ended early nothing else is known.
+ * maps there, and for a process that ended early nothing else is known.
  */
 static int find_map(struct jit_files *jit, struct jit_process *process)
 {
@@ -282,7 +282,7 @@ static void look(struct jit_files *jit, struct jit_process *process)
 	process->perf_map = fd;
 }
 
-/* `…/jit-PID.dump`, which may be deleted already. */
+/* Matches `…/jit-PID.dump`, which may already be deleted. */
 static bool is_jitdump(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -292,7 +292,7 @@ static bool is_jitdump(const char *path)
 	return n && (!name[n] || strcmp(name + n, " (deleted)") == 0);
 }
 
-/* Code of the kernel's that every process has. */
+/* Matches the kernel's code in every process. */
 static bool is_of_kernel(const char *path)
 {
 	return strcmp(path, "[vdso]") == 0 || strcmp(path, "[vsyscall]") == 0 ||
@@ -305,7 +305,7 @@ static void take_jitdump(struct jit_process *process, struct files *files, uint3
 
 	if (files->files[file].fd < 0 || foreign_status(files->files[file].fd, &stat) < 0)
 		return;
-	/* Of a process that is gone nobody knows the user, but it did map the file. */
+	/* The user of an ended process is unknown, but it did map the file. */
 	if (!is_trusted(&stat, process) && (process->user != UINT32_MAX || !S_ISREG(stat.st_mode)))
 		return;
 	files_hold(files, file);

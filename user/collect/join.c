@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What each index of @from is in @to. */
+/* The index in @to of each index in @from. */
 struct joint {
 	struct profile *to;
 	const struct profile *from;
 	uint32_t *mappings;
 	uint32_t *locations, *stacks, *wakers;
-	uint32_t *scratch; /* of one stack's locations */
+	uint32_t *scratch; /* for one stack's locations */
 };
 
 static int join_string(struct joint *joint, uint32_t *id)
@@ -66,7 +66,7 @@ static int join_stacks(struct joint *joint)
 	return 0;
 }
 
-/* The next of a waker has a lower index: chains are added from their far end on. */
+/* A waker's next has a lower index: chains grow from their far end. */
 static int join_wakers(struct joint *joint)
 {
 	joint->wakers[0] = 0;

@@ -22,16 +22,16 @@
 #include "profiler.skel.h"
 
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
-#define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
+#define MAX_CHILDREN	  32768 /* of the targets, alive at one time */
 #define MAX_TABLE_PARTS	  262144 /* of 256 KiB of a file */
 #define EVENTS_RING_BYTES (32u << 20)
 #define SELDOM_HZ	  100
 #define SPARE_RING_BYTES  (256u << 10)
 
-/* libbpf has one print function for the process, without a context. */
+/* libbpf has one print function per process, without a context. */
 static struct {
 	FILE *log;	 /* or NULL */
-	char first[192]; /* the first warning: the best explanation of a failed load there is */
+	char first[192]; /* the first warning: the best available explanation of a failed load */
 } libbpf_said;
 
 static int on_libbpf_print(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -51,9 +51,9 @@ static int on_libbpf_print(enum libbpf_print_level level, const char *format, va
 	return 0;
 }
 
-/* What differs between kernels and has to be known before the programs are loaded. */
+/* Differences between kernels that must be known before loading. */
 struct kernel_facts {
-	bool books_waits;	/* CONFIG_SCHED_INFO: as any distribution's */
+	bool books_waits;	/* CONFIG_SCHED_INFO: like any distribution's */
 	bool reads_other_tasks; /* 5.18: bpf_copy_from_user_task(), sleepable task iterators */
 	bool announces_exec;	/* 6.10: sched_prepare_exec */
 	bool has_rcu_lock;	/* 6.2: bpf_rcu_read_lock() */
@@ -62,7 +62,7 @@ struct kernel_facts {
 	bool takes_steal;	/* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
 
-/* The kernel's BTF, mapped, of which only the names are there to be read. */
+/* The names in the kernel's BTF, mapped. */
 struct btf_names {
 	char *file;
 	size_t size;
@@ -70,7 +70,7 @@ struct btf_names {
 	size_t n;
 };
 
-/* Where the file can't be mapped, before 6.16. It comes in pages. */
+/* For files that can't be mapped, before 6.16. Reads come in pages. */
 static int read_names(int fd, struct btf_names *names)
 {
 	names->file =
@@ -89,7 +89,7 @@ static int read_names(int fd, struct btf_names *names)
 	return 0;
 }
 
-/* They tell enough, and libbpf reads three times as long. */
+/* Names say enough, and parsing by libbpf takes three times as long. */
 static int map_names(struct btf_names *ret)
 {
 	_cleanup_close_ int fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
@@ -139,8 +139,10 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	facts->has_rcu_lock = has_name(&btf, "bpf_rcu_read_lock");
 	facts->has_loop = has_name(&btf, "BPF_FUNC_loop");
 	facts->reads_other_tasks = has_name(&btf, "BPF_FUNC_copy_from_user_task");
-	/* The youngest of what every mode needs; task storage and fetching atomics came
-	 * in 5.11, 5.12. */
+	/*
+	 * The newest feature that every mode needs; task storage and fetching atomics came in 5.11,
+	 * 5.12.
+	 */
 	is_new_enough = has_name(&btf, "BPF_FUNC_task_pt_regs");
 	munmap(btf.file, btf.size);
 	if (is_new_enough)
@@ -192,9 +194,9 @@ static int configure_filters(struct bf_config *config, const struct collect_opti
 }
 
 /*
- * Where interrupts enter the kernel, so that who was interrupted is not taken for a waker. On
- * x86-64 these stubs lie one after the other (arch/x86/include/asm/idtentry.h). Elsewhere, and
- * where addresses are hidden, the names of the frames tell, later.
+ * Finds the code through which interrupts enter the kernel, so that an interrupted thread is not
+ * taken for a waker. On x86-64 these stubs are contiguous (arch/x86/include/asm/idtentry.h).
+ * Elsewhere, and if addresses are hidden, the names of the frames show it later.
  */
 static void find_interrupts(struct bf_config *config)
 {
@@ -214,7 +216,7 @@ static void find_interrupts(struct bf_config *config)
 		fclose(symbols);
 }
 
-/* What is as deep as that may be deeper. */
+/* A kernel stack of this depth may be deeper. */
 static uint32_t kernel_depth(void)
 {
 	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_stack", BF_MAX_FRAMES);
@@ -232,7 +234,7 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	events_configure(options, config);
 	config->sampling = options->mode != PROFILE_OFFCPU;
 	config->offcpu = options->mode != PROFILE_ONCPU;
-	/* What a thread waits for is read off its kernel stack, wanted or not. */
+	/* The kernel stack gives the reason for waiting, so it is always recorded. */
 	config->kernel_stacks = config->offcpu || !options->no_kernel;
 	config->kernel_depth = kernel_depth();
 	config->keep_runtime = options->mode == PROFILE_WALL;
@@ -260,8 +262,8 @@ static uint32_t power_of_two_above(uint64_t n)
 }
 
 /*
- * A second is the longest time between two drains, so on-CPU a map needs no more rows than there
- * are samples in two. Off-CPU there is no such bound; a map that is half full is drained at once.
+ * Two drains are at most a second apart, so an on-CPU map needs rows for the samples of two
+ * seconds. Off-CPU there is no such bound; a half-full map is drained at once.
  */
 static void size_maps(struct profiler *skel, const struct collect_options *options)
 {
@@ -337,7 +339,7 @@ static int attach(struct bpf_program *program, struct bpf_link **link)
 	return *link ? 0 : -errno;
 }
 
-/* GCC may have renamed the function when it specialized it. */
+/* GCC may have renamed the function when specializing it. */
 static int attach_kprobe(struct profiler *skel)
 {
 	static const char *const names[] = {"finish_task_switch", "finish_task_switch.isra.0"};
@@ -367,7 +369,7 @@ static int attach_leaving(struct profiler *skel, const struct kernel_facts *fact
 	return *ret_exec_link ? 0 : -errno;
 }
 
-/* The sampling program gets its events later, the iterators run when asked. */
+/* The sampling program gets its events later, the iterators run on request. */
 static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 		      struct bpf_link **ret_exec_link)
 {
@@ -386,7 +388,7 @@ static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 	return r < 0 ? r : attach_kprobe(skel);
 }
 
-/* By a program that runs as us. */
+/* Uses a program that runs as us. */
 static int find_pid_namespace(struct profiler *skel)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
@@ -406,7 +408,7 @@ static int add_targets(struct bpf_map *map, const uint32_t *ids, size_t n)
 	return 0;
 }
 
-/* What the verifier had to do, program by program. */
+/* Logs the verifier's work, program by program. */
 static void log_programs(const struct profiler *skel, FILE *log)
 {
 	struct bpf_program *program;
@@ -448,7 +450,7 @@ static int end_deferred(struct deferred *deferred, FILE *log)
 	return r;
 }
 
-/* Says what libbpf learns from the name of a section, where it does not know that section. */
+/* Sets what libbpf would take from a section's name, for sections it does not know. */
 static int set_targets(struct profiler *skel)
 {
 	struct bpf_program *at_end = skel->progs.on_each_task_at_end;
@@ -499,7 +501,7 @@ failed:
 	return r;
 }
 
-/* Returns the error to go on with: -EINVAL is kept for wrong options. */
+/* Returns the error to go on with: -EINVAL is reserved for wrong options. */
 static int explain(int error, struct failure *failure)
 {
 	if (failure->what[0])
@@ -508,7 +510,7 @@ static int explain(int error, struct failure *failure)
 		return -EPERM;
 	failure_set(failure, error, "cannot load the BPF programs: %s%s%s", strerror(-error),
 		    libbpf_said.first[0] ? ": " : "", libbpf_said.first);
-	failure_mend(failure, error, "bpfflame needs a kernel of 5.15 or newer; -v tells more");
+	failure_mend(failure, error, "bpfflame needs a kernel of 5.15 or newer; -v prints more");
 	return error == -EINVAL ? -ENOSYS : error;
 }
 
@@ -576,10 +578,10 @@ int load_end(struct loaded *loaded, const struct collect_options *options, struc
 	return 0;
 }
 
-#define PROGRAM_US 2000 /* longer than a program that nothing preempts takes */
+#define PROGRAM_US 2000 /* longer than a program takes if nothing preempts it */
 #define MOST_WAITS 50
 
-/* How often each place for the stacks of events was used, on each CPU: odd while it is in use. */
+/* Reads how often each buffer for events' stacks was used, on each CPU: odd while in use. */
 static int read_event_uses(const struct profiler *skel, uint32_t n_cpus, uint64_t *uses)
 {
 	int r = 0, map = bpf_map__fd(skel->maps.event_uses);
@@ -597,7 +599,7 @@ static bool any_still_in_use(const uint64_t *before, const uint64_t *now, size_t
 	return false;
 }
 
-/* Programs of events may be preempted: waits until each place that is in use now was given back. */
+/* Programs of events may be preempted: waits until each buffer in use now is given back. */
 static void wait_for_event_programs(const struct profiler *skel)
 {
 	uint32_t n_cpus = libbpf_num_possible_cpus();
@@ -615,8 +617,8 @@ static void wait_for_event_programs(const struct profiler *skel)
 }
 
 /*
- * A grace period of RCU would do for all programs, but can take seconds on a busy machine, while
- * our rings run over.
+ * A grace period of RCU would cover all programs, but can take seconds on a busy machine, while our
+ * rings overflow.
  */
 void load_wait_for_programs(const struct profiler *skel)
 {

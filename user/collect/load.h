@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load: gets the BPF programs into the kernel and attached: chooses those that the mode needs, the
- * best hook that this kernel lets us have, and the sizes of the maps.
+ * load: loads and attaches the BPF programs. It chooses those that the mode needs, the best
+ * available hook, and the sizes of the maps.
  */
 #ifndef COLLECT_LOAD_H
 #define COLLECT_LOAD_H
@@ -18,12 +18,12 @@ struct loaded {
 	struct bpf_link *exec_link; /* or NULL */
 	struct deferred leaving, at_end;
 	const char *hook;	    /* off-CPU; "" on-CPU */
-	/* What interrupts, and the hypervisor, take of a thread's time is not charged to it. */
+	/* Time taken by interrupts, and the hypervisor, is not charged to the thread. */
 	bool takes_interrupts, takes_steal;
 };
 
 /*
- * Loads and attaches everything but the sampling events. Keep @ret where it is. Errors: see
+ * Loads and attaches everything except the sampling events. Don't move @ret. Errors: see
  * collect_open().
  */
 int load_profiler(const struct collect_options *options, struct loaded *ret,
@@ -33,7 +33,7 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 int load_end(struct loaded *loaded, const struct collect_options *options, struct failure *failure);
 void loaded_done(struct loaded *loaded);
 
-/* Returns when every program that runs now has ended; or after 0.1 s, if one is held up so long. */
+/* Returns when every program that is running now has ended, or after 0.1 s if one is delayed. */
 void load_wait_for_programs(const struct profiler *skel);
 
 #endif

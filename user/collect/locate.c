@@ -78,7 +78,7 @@ static int add_mapping(struct profile *profile, enum mapping_kind kind, const ch
 	return r < 0 ? r : profile_add_mapping(profile, &mapping, ret_mapping);
 }
 
-/* The one mapping of its kind, made when first needed. */
+/* The only mapping of its kind, made when first needed. */
 static int special_mapping(struct locator *locator, enum mapping_kind kind, const char *path,
 			   uint32_t *known)
 {
@@ -114,7 +114,10 @@ static int file_mapping(struct locator *locator, const struct mapping *mapping,
 	return 0;
 }
 
-/* Memory of one program image: only areas of the kernel's or a program's naming are told apart. */
+/*
+ * Memory of one program image: only areas with names from the kernel or the program are
+ * distinguished.
+ */
 static int memory_mapping(struct locator *locator, uint32_t index, const char *path,
 			  uint32_t *ret_mapping)
 {
@@ -163,9 +166,8 @@ static int locate_user(struct locator *locator, uint32_t process, const struct m
 }
 
 /*
- * The user half ends before the first address that lies in no mapping: a frame pointer that led
- * astray, or, below a kernel half, registers of the image before an exec. Only a lone address is
- * kept.
+ * The user half ends before the first address outside of all mappings: a frame pointer that led
+ * astray or, below a kernel half, registers from before an exec. A single address is kept.
  */
 static int locate_user_half(struct locator *locator, uint32_t process,
 			    const struct mapping_list *list, const struct stack_frames *stack,
@@ -223,7 +225,7 @@ static enum stack_end stack_end_of(uint16_t end)
 	return end < N_BF_ENDS ? ends[end] : STACK_TRUNCATED;
 }
 
-/* Of a stack of both halves. @wants_user: there should be a user half. */
+/* The end of a stack with both halves. @wants_user: it should have a user half. */
 static enum stack_end end_of_halves(const struct stack_frames *kernel,
 				    const struct stack_frames *user, bool wants_user)
 {
@@ -260,16 +262,16 @@ static int make_stack(struct locator *locator, uint32_t process, const struct ma
 	return profile_add_stack(locator->profile, locations, n + n_user, end, ret_stack);
 }
 
-/* Two halves of a stack, and whose they are. */
+/* Two halves of a stack, and their owner. */
 struct halves {
 	uint64_t kernel_stack, user_stack;
 	uint64_t process_start;
-	uint64_t since; /* monotonic ns: when that was seen first */
+	uint64_t since; /* monotonic ns: when the stack was first seen */
 	uint32_t pid, exec_id;
 	bool wants_user;
 };
 
-/* Sets *@ret to @frames, or to NULL when they never arrived. */
+/* Sets *@ret to @frames, or to NULL if they never arrived. */
 static int find_frames(struct locator *locator, uint64_t id, struct stack_frames *frames,
 		       const struct stack_frames **ret)
 {
@@ -315,7 +317,7 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 	if (r < 0)
 		return r;
 	*ret_stack = wanted.stack;
-	if (lost) /* the frames may still come: not remembered */
+	if (lost) /* the frames may still come: don't cache */
 		return 0;
 	r = array_reserve(locator->located, locator->located_capacity, locator->n_located, 1);
 	if (r < 0)
@@ -327,7 +329,7 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 	return 0;
 }
 
-/* The process of a stack; one that no event told of is read from /proc, if it is still there. */
+/* The process of a stack; one without an event is read from /proc, if it still exists. */
 static int find_process(struct locator *locator, const struct halves *halves, uint64_t samples,
 			uint32_t *ret_process)
 {

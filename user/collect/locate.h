@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * locate: turns counted rows (addresses in a process) into samples of a profile (places in files).
- * Done at each drain, while the mappings are those that the addresses were taken under. There is a
- * profile for each window: locator_begin().
+ * Done at each drain, while the mappings still match the addresses. Each window has a profile:
+ * locator_begin().
  */
 #ifndef COLLECT_LOCATE_H
 #define COLLECT_LOCATE_H
@@ -18,7 +18,7 @@ struct locator {
 	struct raw_stacks *stacks;
 	struct wakers *wakers;
 	struct profile *profile; /* of the open window */
-	bool user_stacks;	 /* were asked for: a thread without one is truncated */
+	bool user_stacks;	 /* requested: a thread without one is truncated */
 
 	/* Stacks located before: (two stack ids, process, version of its mappings) → stack. */
 	struct located *located;
@@ -34,7 +34,7 @@ struct locator {
 	uint64_t samples;	    /* or off-CPU periods counted */
 	uint64_t lost_stacks;	    /* samples whose frames never arrived */
 	uint64_t lost_wakers;	    /* periods whose waker never arrived */
-	uint64_t unknown_processes; /* samples of processes whose mappings are not known */
+	uint64_t unknown_processes; /* samples of processes with unknown mappings */
 };
 
 void locator_init(struct locator *locator, struct processes *processes, struct raw_stacks *stacks,
@@ -43,9 +43,9 @@ void locator_init(struct locator *locator, struct processes *processes, struct r
 void locator_begin(struct locator *locator, struct profile *profile);
 void locator_done(struct locator *locator);
 
-/* Bytes of what is remembered of stacks. */
+/* The size of the cache of stacks. */
 size_t locator_bytes(const struct locator *locator);
-/* Stacks that were located are located anew. */
+/* Empties the cache of stacks. */
 void locator_forget(struct locator *locator);
 
 /* Adds one row to the profile. Errors: -ENOMEM, -E2BIG. */

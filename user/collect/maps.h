@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * maps: what /proc/PID/maps says, line by line or of one address.
- */
+/* maps: reads /proc/PID/maps, line by line or for one address. */
 #ifndef COLLECT_MAPS_H
 #define COLLECT_MAPS_H
 
@@ -9,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Kernel's name of what is mapped. Inode 0: no file; then the path says what ("[vdso]", "//anon").
+/*
+ * The kernel's name for what is mapped. Inode 0: no file; the path then says what ("[vdso]",
+ * "//anon").
  */
 struct file_name {
 	uint32_t device_major, device_minor;
@@ -27,14 +27,14 @@ struct maps_entry {
 bool maps_parse(const char *line, struct maps_entry *ret);
 
 /*
- * The thread by whose id /proc shows the mappings, files and root of process @pid: its first, or,
- * once that has ended and others have not (pthread_exit), one of these.
+ * The thread whose id makes /proc show the mappings, files and root of process @pid: its first, or
+ * one of the others after that has ended (pthread_exit).
  */
 uint32_t maps_thread(uint32_t pid);
 
 /*
- * Finds the mapping of @pid that holds @address, by one query where the kernel (6.11) can. @path
- * holds its path then. Returns 1; 0: nothing is mapped there; or -errno.
+ * Finds the mapping of @pid that contains @address, by one query if the kernel (6.11) can. @path
+ * then holds its path. Returns 1; 0: nothing is mapped there; or -errno.
  */
 int maps_find(uint32_t pid, uint64_t address, struct maps_entry *ret, char path[static PATH_MAX]);
 

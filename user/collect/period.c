@@ -17,13 +17,13 @@
 #define LEAST_NS       100000
 #define MOST_NS	       1000000000
 #define BUDGET	       0.01  /* of a CPU's time */
-#define MOST_EACH      20000 /* ns: a deep stack; more is the time of others that came in between */
+#define MOST_EACH      20000 /* ns: a deep stack; more is time of others that came in between */
 #define USUAL_EACH     6000  /* ns */
 #define STEP_NS	       90000000
 
 /*
- * If all threads waited in short periods all the time, a point in each would cost four times the
- * budget until the first look at what it does cost.
+ * If all threads waited only in short periods, a point in each would cost four times the budget,
+ * until the first check of the real cost.
  */
 uint64_t period_first(uint64_t wanted)
 {
@@ -58,7 +58,7 @@ void period_done(struct period *period)
 	*period = (struct period){};
 }
 
-/* Slowly: one burst is not to spoil the seconds after it. */
+/* Adapts slowly: one burst must not spoil the seconds after it. */
 uint64_t period_next(uint64_t now_ns, double share)
 {
 	uint64_t next = share > BUDGET ? 2 * now_ns : share < BUDGET / 4 ? now_ns / 2 : now_ns;

@@ -19,7 +19,7 @@ void probe_file_done(struct probe_file *file)
 	free(file->path);
 }
 
-/* Takes @fd, or an error, and keeps it with its path, "@prefix@path". */
+/* Takes over @fd, or an error, and keeps it with its path, "@prefix@path". */
 static int keep(int fd, const char *prefix, const char *path, struct probe_file *ret)
 {
 	struct probe_file file = {.fd = fd};
@@ -34,7 +34,7 @@ static int keep(int fd, const char *prefix, const char *path, struct probe_file 
 	return 0;
 }
 
-/* @path as process @pid sees it; 0: as we do. */
+/* Opens @path as process @pid sees it; 0: as we do. */
 static int open_as(const char *path, uint32_t pid, struct probe_file *ret)
 {
 	_cleanup_close_ int root = pid ? foreign_find_root(pid) : -1;
@@ -77,8 +77,8 @@ bool probe_file_runs_here(int fd)
 }
 
 /*
- * @path, if programs that run here load libraries from it: of several libc.so.6, those for other
- * kinds of programs may well be listed first.
+ * Opens @path, if programs that run here load libraries from it: the list of several libc.so.6 may
+ * well begin with those for other kinds of programs.
  */
 static int open_ours(const char *path, const char *name, uint32_t pid, struct probe_file *ret)
 {
@@ -113,7 +113,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What is mapped there, or else what has its path. */
+/* Opens the mapped file, or else the one with its path. */
 static int open_mapped(const struct maps_entry *entry, uint32_t pid, struct probe_file *ret)
 {
 	_cleanup_close_ int place = foreign_find_mapped(pid, entry->start, entry->end);
@@ -124,7 +124,7 @@ static int open_mapped(const struct maps_entry *entry, uint32_t pid, struct prob
 			 : keep(foreign_open_found(place), prefix, entry->name.path, ret);
 }
 
-/* What the process itself has mapped under that name. */
+/* Finds the process's own mapping with that name. */
 static int find_mapped(const char *name, uint32_t pid, struct probe_file *ret)
 {
 	_cleanup_free_ char *text = NULL;
@@ -150,8 +150,7 @@ static int find_mapped(const char *name, uint32_t pid, struct probe_file *ret)
 
 /*
  * The dynamic linker's own list, ld.so.cache(5) as glibc writes it since 2.2: a header of 48 bytes
- * (12 of them the number of entries, behind 20 of magic), entries of 24, strings counted from the
- * header's start.
+ * (20 of magic, then the number of entries), entries of 24, strings relative to the header's start.
  */
 #define CACHE_PATH   "/etc/ld.so.cache"
 #define CACHE_MAGIC  "glibc-ld.so.cache1.1"
@@ -208,7 +207,7 @@ int probe_file_find(const char *name, uint32_t pid, struct probe_file *ret)
 	int r;
 
 	if (strchr(name, '/')) {
-		/* Relative to where we are; but a process's own paths are whole. */
+		/* Relative to the current folder; but a process's own paths are absolute. */
 		if (pid && name[0] == '/' && open_as(name, pid, ret) == 0)
 			return 0;
 		return realpath(name, whole) ? open_as(whole, 0, ret) : -ENOENT;

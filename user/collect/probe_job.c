@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A question is a struct probe_question; an answer a struct probe_answer, followed by the probes of
- * a list. While it works the reader asks for one thing: the file that a build-id stands for.
+ * A request is a struct probe_question; an answer is a struct probe_answer, then the probes of a
+ * list. The reader may ask one thing: for the file of a build-id.
  */
 #include "collect/probe_job.h"
 
@@ -15,7 +15,7 @@
 #include "base/system.h"
 
 #define MAX_PROBES  65536
-#define NAME_SIZE   1024 /* longer names are none that elf_functions finds */
+#define NAME_SIZE   1024 /* elf_functions finds no longer names */
 #define QUIET_NS    (5 * NSEC_PER_SEC)
 #define PATIENCE_NS (30 * NSEC_PER_SEC) /* in all */
 
@@ -35,21 +35,21 @@ struct probe_answer {
 	struct nearest nearest; /* its pointer means nothing here */
 };
 
-/* --- the work --- */
+/* --- The work --- */
 
-/* What a piece of work is done with. */
+/* The context of a piece of work. */
 struct probe_work {
 	const struct probe_question *question;
 	struct probe_answer *answer;
 	struct nearest *nearest; /* or NULL */
 	struct usdt_probe *probes;
 	size_t probes_capacity;
-	/* Opens the file that holds what was stripped from the one of this build-id. */
+	/* Opens the file with the sections stripped from the one with this build-id. */
 	int (*open_debug)(void *context, const uint8_t *id, size_t n);
 	void *context;
 };
 
-/* Where distributions put what was stripped from a file. */
+/* Tries where distributions put stripped sections. */
 static int open_by_id(void *context, const uint8_t *id, size_t n)
 {
 	char path[64 + 2 * ELF_BUILD_ID_MAX];
@@ -64,7 +64,7 @@ static int open_by_id(void *context, const uint8_t *id, size_t n)
 	return foreign_open(FOREIGN_OUR_ROOT, path);
 }
 
-/* In the file's own tables, then in those that were stripped from it. */
+/* Searches the file's own tables, then the stripped ones. */
 static int find_function(struct probe_work *work, struct elf_file *file, struct nearest *nearest)
 {
 	const char *name = work->question->name;
@@ -99,7 +99,7 @@ static int find_functions(struct probe_work *work, struct elf_file *file)
 		return r;
 	}
 	r = find_function(work, file, NULL);
-	/* Only then are they compared: there can be a hundred thousand. */
+	/* Compare names only then: there can be a hundred thousand. */
 	return r == -ENOENT && work->nearest ? find_function(work, file, work->nearest) : r;
 }
 
@@ -152,7 +152,7 @@ static int do_work(struct probe_work *work, int fd)
 	return r;
 }
 
-/* --- who asks --- */
+/* --- The requesting side --- */
 
 struct asking {
 	uint64_t since; /* monotonic ns */
@@ -165,7 +165,7 @@ static bool wait_on(void *context, uint64_t quiet_ns)
 	return quiet_ns < QUIET_NS && monotonic_ns() - asking->since < PATIENCE_NS;
 }
 
-/* The reader may be anybody's by now: what it gets is a file of root's, and ELF. */
+/* The reader may be compromised: it gets only ELF files of root's. */
 static void answer_on(void *context, const void *bytes, size_t n, struct reader_reply *ret)
 {
 	ret->fd = open_by_id(NULL, bytes, n);
@@ -176,7 +176,7 @@ static void answer_on(void *context, const void *bytes, size_t n, struct reader_
 	ret->error = ret->fd < 0 ? -ENOENT : 0;
 }
 
-/* Checks what a reader answered. *@ret_probes: within @answer. */
+/* Checks a reader's answer. *@ret_probes: within @answer. */
 static int check(struct probe_answer *answer, size_t n, struct usdt_probe **ret_probes)
 {
 	struct usdt_probe *probes = (struct usdt_probe *)(answer + 1);
@@ -193,7 +193,7 @@ static int check(struct probe_answer *answer, size_t n, struct usdt_probe **ret_
 	return 0;
 }
 
-/* Takes the answer, whoever gave it. */
+/* Takes the answer from either. */
 static int take(const struct probe_answer *answer, struct event_places *ret,
 		struct nearest *nearest)
 {
@@ -301,7 +301,7 @@ int probe_job_list(struct reader *reader, int fd, struct usdt_probe **ret, size_
 	return find(reader, fd, PROBE_LIST, NULL, "", NULL, NULL, ret, ret_n);
 }
 
-/* --- the reader's side --- */
+/* --- The reader's side --- */
 
 static int ask_by_id(void *context, const uint8_t *id, size_t n)
 {

@@ -8,10 +8,10 @@
 #include "base/system.h"
 #include "collect/rights.h"
 
-/* Sweeps, a second or less each: whoever woke the waker of a thread may have ended since. */
+/* Sweeps, a second or less each: a thread's waker's waker may have ended since. */
 #define SWEEPS_KEPT 5
 
-/* Of an image; the oldest go. A process can have many mappings, and change one at a time. */
+/* Per image; the oldest go. A process can have many mappings, and change one at a time. */
 #define MAX_PAST	  256
 #define MAX_PAST_MAPPINGS 65536 /* in all of them */
 #define CHANGING_NS	  (5 * NSEC_PER_SEC)
@@ -25,7 +25,7 @@ void processes_init(struct processes *processes)
 	files_init(&processes->files);
 }
 
-/* --- lists of mappings --- */
+/* --- Lists of mappings --- */
 
 static struct mapping_list *list_new(struct processes *processes)
 {
@@ -139,7 +139,9 @@ const struct mapping *mapping_find(const struct mapping_list *list, uint64_t add
 	return i == list->n || list->items[i].start > address ? NULL : &list->items[i];
 }
 
-/* Replaces the @n_old mappings at @at by @new: at most three, the outer ones what stays of the old.
+/*
+ * Replaces the @n_old mappings at @at by @new: at most three; the outer ones are remainders of the
+ * old.
  */
 static int list_splice(struct processes *processes, struct mapping_list *list, size_t at,
 		       size_t n_old, const struct mapping *new, size_t n_new)
@@ -148,7 +150,7 @@ static int list_splice(struct processes *processes, struct mapping_list *list, s
 
 	if (r < 0)
 		return r;
-	/* What stays has its reference before the old ones put theirs. */
+	/* Remainders take their reference before the old ones put theirs. */
 	for (size_t i = 0; i < n_new; i++)
 		files_hold(&processes->files, new[i].file);
 	for (size_t i = 0; i < n_old; i++)
@@ -187,7 +189,7 @@ static void forget_past(struct processes *processes, struct process *process, ui
 		memmove(process->past, process->past + n, process->n_past * sizeof *process->past);
 }
 
-/* Keeps what is mapped until @time: stacks of before are yet to come. */
+/* Keeps what was mapped until @time: stacks from before are still to come. */
 static int keep_past(struct processes *processes, struct process *process, uint64_t time)
 {
 	if (!process->past)
@@ -209,8 +211,8 @@ static bool has_file(const struct processes *processes, const struct mapping *ma
 }
 
 /*
- * @mapping comes in place of the mappings from @at up to @end. Where that is other code than was
- * there, or BPF knows the process already, stacks need to say when they were.
+ * @mapping replaces the mappings from @at up to @end. If it is other code, or BPF already knows the
+ * process, stacks need to give their time.
  */
 static int note_library(struct processes *processes, struct process *process,
 			const struct mapping *mapping, size_t at, size_t end, uint64_t time)
@@ -268,7 +270,7 @@ static int list_map(struct processes *processes, struct process *process,
 	return r < 0 ? r : list_splice(processes, process->mappings, at, end - at, new, n_new);
 }
 
-/* --- images --- */
+/* --- Images --- */
 
 static struct jit_image jit_image(const struct process *process)
 {
@@ -363,7 +365,7 @@ void processes_done(struct processes *processes)
 	*processes = (struct processes){};
 }
 
-/* Enters processes[@process] into both tables. */
+/* Adds processes[@process] to both tables. */
 static int enter(struct processes *processes, uint32_t process)
 {
 	const struct process *p = &processes->processes[process];
@@ -379,7 +381,7 @@ static int enter(struct processes *processes, uint32_t process)
 	return table_add(&processes->by_image, image_hash(p->pid, p->start, p->exec_id), process);
 }
 
-/* @mappings: a reference that is taken over. */
+/* @mappings: its reference is taken over. */
 static int add_image(struct processes *processes, struct process image,
 		     struct mapping_list *mappings, uint32_t *ret_process)
 {
@@ -440,7 +442,7 @@ uint32_t processes_take_changed(struct processes *processes)
 	return process;
 }
 
-/* The reference of those that live waits for processes_sweep(). */
+/* The reference of living images waits for processes_sweep(). */
 static int mark_ended(struct processes *processes, uint32_t process)
 {
 	const struct jit_image image = jit_image(&processes->processes[process]);
@@ -457,7 +459,7 @@ static int mark_ended(struct processes *processes, uint32_t process)
 	return 0;
 }
 
-/* The process that had @pid before has ended, though its exit may have been lost. */
+/* The previous process with @pid has ended, though its exit may have been lost. */
 static int forget_other(struct processes *processes, uint32_t pid, uint64_t start)
 {
 	uint32_t before = processes_latest(processes, pid);
@@ -487,7 +489,7 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 	of = jit_image(&processes->processes[parent]);
 	image = jit_image(&new);
 	new.is_wanted = processes->processes[parent].is_wanted;
-	/* BPF has given it its parent's, if those were there: pushing them again does no harm. */
+	/* BPF has copied the parent's, if they were there: pushing them again does no harm. */
 	shared = processes->processes[parent].mappings;
 	shared->n_references++;
 	r = add_image(processes, new, shared, &child);
@@ -506,7 +508,7 @@ int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, ui
 		r = r < 0 ? r : processes_read_maps(processes, process);
 		if (r < 0)
 			return r;
-		/* Gone: no event will say so. */
+		/* It has ended, and no event will report that. */
 		if (!processes->processes[process].mappings->n)
 			r = mark_ended(processes, process);
 	}
@@ -586,7 +588,7 @@ static void put_ended(struct processes *processes)
 	processes->n_ended = kept;
 }
 
-/* Forgets what was mapped before @before, and which images changed, if they don't any more. */
+/* Forgets mappings from before @before, and which images changed, if they no longer do. */
 static int settle(struct processes *processes, uint64_t before, uint64_t now)
 {
 	int r = 0;
@@ -617,7 +619,7 @@ int processes_sweep(struct processes *processes)
 	return settle(processes, before, processes->swept_at);
 }
 
-/* --- what /proc has --- */
+/* --- Reading /proc --- */
 
 static int add_entry(struct processes *processes, uint32_t process, const struct maps_entry *entry)
 {
@@ -666,7 +668,7 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", maps_thread(pid));
 	r = read_maps(processes, pid, path, &text);
-	/* Its files can't be read any more than they can be listed. */
+	/* Its files are as unreadable as its list of them. */
 	if (r == -EACCES || r == -EPERM || (r == -ENOENT && rights_is_hidden(pid)))
 		processes->files.n_unopened++;
 	if (r < 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * process: which program images ran, and what each had mapped executable.
+ * process: the program images that ran, and their executable mappings.
  *
  * A program image is one process between two execs: (pid, start time, number of execs), the same
- * three that the BPF programs put into every row, so reused pids and execs are never mixed up. An
- * image is kept for some drains after its end, for rows of it may still be counted, and while
+ * three that the BPF programs put into every row, so reused pids and execs are never confused. An
+ * image is kept for some drains after its end, since its rows may still be counted, and while
  * somebody holds a reference.
  *
- * A forked process shares its parent's list of mappings until one of the two changes.
+ * A forked process shares its parent's list of mappings until one of them changes.
  */
 #ifndef COLLECT_PROCESS_H
 #define COLLECT_PROCESS_H
@@ -19,23 +19,22 @@
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
-	uint32_t file;	     /* of which the list has a reference */
+	uint32_t file;	     /* the list holds a reference */
 };
 
-/* Where a list of mappings lies for BPF; the unwinder's. */
+/* Where a list of mappings is stored for BPF; the unwinder's. */
 struct list_rooms {
-	struct room *rooms; /* the first holds the mappings, or says in which of the others they are
-			     */
+	struct room *rooms; /* the first holds the mappings, or an index of the others */
 	uint32_t n;
-	uint8_t class;	/* of the size of the first */
+	uint8_t class;	/* size class of the first */
 	bool turn;	/* which half of each BPF reads */
-	uint32_t count; /* of what is in the first */
+	uint32_t count; /* of entries in the first */
 	uint64_t version;
 };
 
 struct mapping_list {
 	uint32_t n_references;
-	uint64_t version;      /* no other state of any list has this one */
+	uint64_t version;      /* unique to this state of this list */
 	struct mapping *items; /* sorted by start, not overlapping */
 	size_t n, capacity;
 	/* Of a long one: what it counts for in files.budgets, and for whom. */
@@ -50,22 +49,22 @@ struct process {
 	uint32_t pid, exec_id;
 	uint32_t parent_pid; /* when it was forked; 0 when that was not seen */
 	uint64_t start;	    /* boot-time ns; 0 when unknown */
-	uint64_t serial;    /* no other image has this one */
-	uint64_t listed_at; /* monotonic ns: what came before is in what /proc has; or 0 */
+	uint64_t serial;    /* unique to this image */
+	uint64_t listed_at; /* monotonic ns: /proc shows everything up to then; or 0 */
 	struct mapping_list *mappings;
-	/* What it had mapped lately, before files were replaced: oldest first. */
+	/* Its earlier mappings, from before files were replaced: oldest first. */
 	struct past_mappings {
 		struct mapping_list *list; /* with a reference */
 		uint64_t until;		   /* monotonic ns */
 	} * past;
 	uint32_t n_past;
 	uint64_t changing_until; /* monotonic ns: libraries come and go until then; 0: they don't */
-	uint32_t ended;		 /* the sweep before which it ended, counted from 1; 0: it lives */
+	uint32_t ended; /* number of the sweep before which it ended, from 1; 0: it lives */
 	bool is_changed;	 /* it is in processes.changed */
 	bool is_in_window;	 /* the open window's profile has memory of it, and a reference */
 	/* The unwinder's: */
-	bool is_wanted;	   /* BPF met this process, or it was forked from one that BPF knows */
-	uint32_t n_misses; /* addresses of its stacks that lie in no mapping of this version */
+	bool is_wanted;	   /* BPF has seen this process, or its parent */
+	uint32_t n_misses; /* addresses of its stacks outside of all mappings of this version */
 	uint64_t pushed;   /* version of the mappings that BPF knows; 0: none */
 };
 
@@ -74,9 +73,9 @@ struct processes {
 	struct jit_files jit_files;
 	struct process *processes;
 	struct pool pool;
-	struct table by_image, by_pid; /* by_pid: the latest image of each */
+	struct table by_image, by_pid; /* by_pid: each pid's latest image */
 	uint64_t last_version, last_serial;
-	/* With a reference each: those that have other mappings since the unwinder took them. */
+	/* With a reference each: images whose mappings changed since the unwinder took them. */
 	uint32_t *changed;
 	size_t n_changed, changed_capacity;
 	uint32_t *ended;
@@ -84,8 +83,8 @@ struct processes {
 	uint32_t sweeps;   /* calls of processes_sweep() */
 	uint64_t swept_at; /* monotonic ns: the last of these */
 	size_t n_changing; /* images whose libraries come and go */
-	size_t n_past;	   /* lists that were kept of them */
-	/* Is given the rooms of a list that is freed. */
+	size_t n_past;	   /* their kept lists */
+	/* Called with the rooms of a list that is freed. */
 	void (*release_rooms)(void *context, struct list_rooms *rooms);
 	void *release_context;
 };
@@ -96,10 +95,10 @@ void processes_done(struct processes *processes);
 /* The image, or TABLE_NONE. */
 uint32_t processes_find(const struct processes *processes, uint32_t pid, uint64_t start,
 			uint32_t exec_id);
-/* What runs as @pid as far as is known from the events, or TABLE_NONE. */
+/* The latest image of @pid, as far as events show, or TABLE_NONE. */
 uint32_t processes_latest(const struct processes *processes, uint32_t pid);
 
-/* One reference more, and one less. */
+/* Take and put a reference. */
 void processes_hold(struct processes *processes, uint32_t process);
 void processes_put(struct processes *processes, uint32_t process);
 
@@ -115,37 +114,37 @@ int processes_exec(struct processes *processes, uint32_t pid);
 int processes_exit(struct processes *processes, uint32_t pid);
 
 /*
- * Adds a mapping, made at @time, to what runs as @pid, taking over the reference to its file; what
- * it covers of older ones is gone. Errors: -ENOMEM.
+ * Adds a mapping, made at @time, to what runs as @pid, and takes over the reference to its file; it
+ * replaces older ones that it covers. Errors: -ENOMEM.
  */
 int processes_map(struct processes *processes, uint32_t pid, const struct mapping *mapping,
 		  uint64_t time);
 
-/* Notes that the unwinder is to look at an image, once. Errors: -ENOMEM. */
+/* Notes once that the unwinder must look at an image. Errors: -ENOMEM. */
 int processes_note_change(struct processes *processes, uint32_t process);
-/* Hands out one of those that were noted, with a reference; TABLE_NONE: there is none. */
+/* Gives one of the noted images, with a reference; TABLE_NONE: none. */
 uint32_t processes_take_changed(struct processes *processes);
 
-/* Adds what /proc/PID/maps shows now. A process that has ended is no error. Errors: -ENOMEM. */
+/* Adds what /proc/PID/maps shows now. An ended process is no error. Errors: -ENOMEM. */
 int processes_read_maps(struct processes *processes, uint32_t process);
 
 /* Adds what /proc/PID/maps shows at @address. Errors: -ENOMEM. */
 int processes_read_mapping(struct processes *processes, uint32_t process, uint64_t address);
 
-/* What was mapped at @time; 0: now. */
+/* The mappings at @time; 0: now. */
 const struct mapping_list *process_mappings(const struct process *process, uint64_t time);
 
-/* The mapping that holds @address, or NULL. */
+/* The mapping that contains @address, or NULL. */
 const struct mapping *mapping_find(const struct mapping_list *list, uint64_t address);
 
 /*
- * Puts images that ended some calls ago, and what was mapped before the last call. Call it after
- * each drain. Errors: -ENOMEM.
+ * Puts images that ended some calls ago, and mappings from before the last call. Call it after each
+ * drain. Errors: -ENOMEM.
  */
 int processes_sweep(struct processes *processes);
 
 /*
- * The image, added if no event said that it is there: then as /proc has it, if it still runs.
+ * The image; if no event reported it, it is added with its state in /proc, if it still runs.
  * Errors: -ENOMEM.
  */
 int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,

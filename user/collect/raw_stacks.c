@@ -31,10 +31,10 @@ static const struct stack_frames *find(const struct stack_generation *generation
 	return found == TABLE_NONE ? NULL : &generation->stacks[found];
 }
 
-/* @stack: all but where its addresses, @frames, will be. */
+/* @stack: all except the place of its addresses, @frames. */
 static int add(struct stack_generation *to, struct stack_frames stack, const uint64_t *frames)
 {
-	/* One more: there is an array even when it is empty. */
+	/* One more: the array exists even if it is empty. */
 	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, stack.n + 1);
 
 	r = r < 0 ? r : array_reserve(to->stacks, to->stacks_capacity, to->n_stacks, 1);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What sample_id_all appends to each record: PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
+/* The part that sample_id_all appends to each record: PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * records: the kernel's own stream of mmap and exec records, one ring buffer a CPU, from a perf
+ * records: the kernel's own stream of mmap and exec records, one ring buffer per CPU, from a perf
  * event that never fires (PERF_COUNT_SW_DUMMY). Format: perf_event_open(2).
  */
 #ifndef COLLECT_RECORDS_H
@@ -26,7 +26,7 @@ struct record_ring {
 };
 
 struct record_losses {
-	uint64_t lost;	    /* records the kernel had no room for */
+	uint64_t lost;	    /* records that did not fit */
 	uint64_t throttled; /* times the kernel paused sampling */
 };
 
@@ -36,7 +36,7 @@ void records_close(struct record_ring *ring);
 
 typedef int (*record_fn)(void *context, const struct record *record);
 
-/* Hands over all records present, in the order they were written. Returns what @fn did, if < 0. */
+/* Hands over all available records, in the order of writing. Returns @fn's result if < 0. */
 int records_read(struct record_ring *ring, struct record_losses *losses, record_fn fn,
 		 void *context);
 

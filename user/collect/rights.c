@@ -29,13 +29,13 @@ static bool has(const struct rights *rights, int capability)
 	return rights->capabilities & BIT(capability);
 }
 
-/* CAP_SYS_ADMIN stands for both, as it did before they were taken out of it (Linux 5.8). */
+/* CAP_SYS_ADMIN includes both, as before they were split off (Linux 5.8). */
 static bool has_or_admin(const struct rights *rights, int capability)
 {
 	return has(rights, capability) || has(rights, CAP_SYS_ADMIN);
 }
 
-/* The value of a line of /proc/self/status, NULL: none. */
+/* The value of a line of /proc/self/status; NULL: none. */
 static const char *status_value(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
@@ -43,7 +43,7 @@ static const char *status_value(const char *status, const char *key)
 	return line ? line + strlen(key) : NULL;
 }
 
-/* The first user namespace maps all ids onto themselves, another one fewer or to others. */
+/* The first user namespace maps all ids to themselves, others fewer or to other ids. */
 static bool maps_users(void)
 {
 	unsigned int inside, outside, n;
@@ -66,8 +66,8 @@ static enum rights_place find_place(void)
 }
 
 /*
- * A call that the kernel would refuse for its arguments fails in another way when it does not get
- * that far. Without the capability the kernel itself may look at it first, so that is no answer.
+ * A call with invalid arguments fails in another way if a filter refuses it first. Without the
+ * capability the kernel itself may refuse it first, so the result means nothing.
  */
 static bool is_filtered(bool has_filter, long number, long first)
 {
@@ -254,7 +254,7 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 			failure, -EPERM, "%s",
 			rights->place == PLACE_DOCKER
 				? "docker run --security-opt apparmor=unconfined, or label=disable "
-				  "for SELinux; the host's dmesg tells"
+				  "for SELinux; see the host's dmesg"
 				: "see dmesg | grep -i denied");
 	} else {
 		return false; /* -EACCES in spite of all: the verifier's */

@@ -11,10 +11,10 @@ struct runtime {
 	char comm[BF_COMM_LEN];
 	uint64_t executable;
 	uint64_t nanoseconds;
-	uint64_t samples; /* once they are counted */
+	uint64_t samples; /* once counted */
 };
 
-/* On-CPU samples beside the runtime of their thread; or a runtime without any. */
+/* On-CPU samples with the runtime of their thread; or a runtime without samples. */
 struct share {
 	const struct runtime *runtime;
 	uint32_t sample;
@@ -110,7 +110,7 @@ static int compare_kin(const struct share *a, const struct share *b)
 	return r ? r : (x > y) - (x < y);
 }
 
-/* Those of a kind in the order of the samples, or of the runtimes. */
+/* Groups of a kind, in the order of the samples or runtimes. */
 static int compare_shares(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
@@ -146,8 +146,8 @@ static size_t n_kin(const struct share *one, const struct share *shares, size_t 
 }
 
 /*
- * Lays the times of @n threads end to end, and the samples of their kind beside it, as long: each
- * thread gets the stack that lies beside its middle.
+ * Lays the times of @n threads end to end, next to the samples of their kind scaled to the same
+ * length: each thread gets the stack at its middle.
  */
 static int lend_stacks(const struct share *threads, size_t n, const struct share *lenders,
 		       size_t n_lenders, struct profile *profile)
@@ -184,7 +184,7 @@ static int add_bare(const struct share *threads, size_t n, struct profile *profi
 	return r;
 }
 
-/* @threads, that no sample was taken of, as their kin among @lenders. Both are sorted. */
+/* Gives @threads, which were never sampled, stacks of their kin among @lenders. Both are sorted. */
 static int distribute_rest(const struct shares *threads, const struct shares *lenders,
 			   struct profile *profile)
 {

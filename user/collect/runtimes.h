@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * runtimes: the exact CPU time of each thread in a --wall recording, and its distribution over the
- * samples that were taken of the thread, or of its like.
+ * runtimes: the exact CPU time of each thread in a --wall recording, and its distribution over
+ * samples of the thread, or of a similar one.
  */
 #ifndef COLLECT_RUNTIMES_H
 #define COLLECT_RUNTIMES_H
@@ -18,15 +18,15 @@ struct runtimes {
 void runtimes_done(struct runtimes *runtimes);
 
 /*
- * A row of BF_REASON_RUNTIME. @executable: any number that tells it from others; 0: not known.
- * Errors: -ENOMEM.
+ * Adds a row of BF_REASON_RUNTIME. @executable: any number that identifies it; 0: unknown. Errors:
+ * -ENOMEM.
  */
 int runtimes_add(struct runtimes *runtimes, const struct bf_count_key *key, uint64_t executable,
 		 uint64_t nanoseconds);
 
 /*
  * Gives the samples of REASON_ONCPU their time. A thread that was never sampled gets the stack of
- * one of the same command and executable, each as often as it was sampled; where there is none, a
+ * one with the same command and executable, with the frequency of each stack; if there is none, a
  * sample without a stack, STACK_UNSAMPLED. Errors: -ENOMEM, -E2BIG.
  */
 int runtimes_distribute(struct runtimes *runtimes, struct profile *profile);

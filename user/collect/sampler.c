@@ -16,9 +16,9 @@
 #include "collect/event_find.h"
 #include "collect/rights.h"
 
-#define RECORD_BYTES	  (512u << 10) /* a CPU, on small machines */
-#define RECORD_BYTES_MANY (128u << 10) /* a CPU, where there are many */
-/* Between two looks at which CPUs are online: where the kernel tells of them, and where not. */
+#define RECORD_BYTES	  (512u << 10) /* per CPU, on small machines */
+#define RECORD_BYTES_MANY (128u << 10) /* per CPU, if there are many */
+/* Between two checks of the online CPUs: if the kernel reports changes, and if not. */
 #define LOOK_NS	       1000000000
 #define LOOK_UNTOLD_NS 100000000
 #define MANY_CPUS      32
@@ -50,7 +50,7 @@ static int open_event(const struct sampler_event *event, unsigned int number,
 	fd = syscall(SYS_perf_event_open, &attr, -1, number, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* Where throttling is told. */
+	/* Reports throttling there. */
 	ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring.fd);
 	*ret_link = bpf_program__attach_perf_event_opts(event->program, fd, &options);
 	if (*ret_link)
@@ -88,9 +88,9 @@ static int open_ring(const struct sampler *sampler, struct sampler_cpu *cpu, uns
 }
 
 /*
- * By frequency, a counter starts with the period 1. On an idle CPU of a virtual machine one of
- * instructions or branches may never get beyond: each interrupt is the cause of the next, for
- * minutes (seen with 6.18 on an AMD EPYC, without BPF too). Not while the CPU is ours.
+ * A counter by frequency starts with the period 1. On an idle CPU of a virtual machine, one of
+ * instructions or branches may never get beyond that: each interrupt causes the next, for minutes
+ * (seen with 6.18 on an AMD EPYC, also without BPF). It can't happen while we run on the CPU.
  */
 static bool starts_on_its_cpu(const struct sampler *sampler)
 {
@@ -116,7 +116,7 @@ static int start_cpu(const struct sampler *sampler, struct sampler_cpu *cpu, uns
 	return r;
 }
 
-/* One that came while we record. */
+/* Adds a CPU that came while we record. */
 static int follow_cpu(struct sampler *sampler, unsigned int number)
 {
 	struct sampler_cpu *cpu = &sampler->cpus[number];
@@ -129,7 +129,7 @@ static int follow_cpu(struct sampler *sampler, unsigned int number)
 	return r;
 }
 
-/* @event: the one that could not be opened; NULL: that of the records. */
+/* @event: the one that failed to open; NULL: the event of the records. */
 static int refuse(const struct sampler_event *event, unsigned int cpu, int error,
 		  struct failure *failure)
 {
@@ -144,9 +144,9 @@ static int refuse(const struct sampler_event *event, unsigned int cpu, int error
 }
 
 /*
- * The kernel's own word on every CPU that goes. Its events are dead for good, even if it is back
- * before anyone has looked. In a container there may be no such word; then a short absence is
- * missed.
+ * Listens to the kernel's own report of every CPU that goes. Its events are dead for good, even if
+ * it comes back before anyone has looked. In a container there may be no reports; then a short
+ * absence is missed.
  */
 static int open_uevents(void)
 {
@@ -161,7 +161,7 @@ static int open_uevents(void)
 	return fd;
 }
 
-/* Returns whether there is any news of CPUs. */
+/* Returns whether any CPU was reported. */
 static bool find_gone(const struct sampler *sampler, struct cpu_list *ret)
 {
 	bool is_news = false;

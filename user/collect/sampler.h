@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sampler: the perf events of every CPU: those that sample (on-CPU only), one that records mmaps
- * and execs. CPUs that come and go are followed.
+ * sampler: the perf events of every CPU: those that sample (on-CPU only), and one that records
+ * mmaps and execs. Follows CPUs that come and go.
  */
 #ifndef COLLECT_SAMPLER_H
 #define COLLECT_SAMPLER_H
@@ -17,12 +17,12 @@ struct event_request;
 
 #define SAMPLER_MAX_EVENTS 32
 
-/* What is opened on each CPU. */
+/* An event to open on each CPU. */
 struct sampler_event {
 	struct bpf_program *program;
 	struct perf_event_attr attr;	     /* what is sampled, and how often */
-	const struct event_request *request; /* NULL: it was not asked for by name */
-	uint32_t number;		     /* that the program is given with each sample */
+	const struct event_request *request; /* NULL: not requested by name */
+	uint32_t number;		     /* passed to the program with each sample */
 };
 
 struct sampler {
@@ -35,20 +35,20 @@ struct sampler {
 	size_t n_cpus; /* highest CPU + 1 */
 	struct record_losses losses;
 	int uevent_fd;	 /* or -1 */
-	uint64_t looked; /* when, at the CPUs that are online */
+	uint64_t looked; /* when the online CPUs were last checked */
 };
 
 /*
- * Opens the records of all CPUs that are online. @wanted and @epoll_fd are set. All of them before
- * the first one samples, or what was sampled could have had an exec that nothing tells of.
+ * Opens the records of all online CPUs. @wanted and @epoll_fd are set. All are opened before the
+ * first CPU samples: otherwise a sampled process could have had an unrecorded exec.
  */
 int sampler_open(struct sampler *sampler, struct failure *failure);
-/* Starts sampling. @events stay the caller's, and must outlive @sampler. */
+/* Starts sampling. The caller keeps @events, which must outlive @sampler. */
 int sampler_start(struct sampler *sampler, const struct sampler_event *events, size_t n_events,
 		  struct failure *failure);
 void sampler_close(struct sampler *sampler);
 
-/* Opens and closes events as CPUs come and go. A CPU that can't be opened is tried again later. */
+/* Opens and closes events as CPUs come and go. Tries again later if a CPU can't be opened. */
 int sampler_follow_cpus(struct sampler *sampler);
 
 int sampler_read_records(struct sampler *sampler, record_fn fn, void *context);

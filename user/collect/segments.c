@@ -11,12 +11,12 @@
 #include "base/array.h"
 
 #define SEGMENT_BYTES (BF_SEGMENT_WORDS * sizeof(uint32_t))
-#define IDLE_EPOCHS   2 /* drains, about a second each, for which no stack went through a segment */
+#define IDLE_EPOCHS   2 /* drains, about a second each, without a stack through the segment */
 #define POLL_US	      500
 
 struct segment_memory {
-	int fd;		 /* until it is mapped */
-	uint32_t *words; /* mapped when it is first used */
+	int fd;		 /* until mapped */
+	uint32_t *words; /* mapped at the first use */
 	uint32_t used;	 /* words */
 	enum room_kind kind;
 };
@@ -26,7 +26,7 @@ struct word_range {
 	uint32_t segment, at, end;
 };
 
-/* Enters the new inner maps into the outer one: in one call where the kernel (5.19) can. */
+/* Puts the new inner maps into the outer one, in one call if the kernel (5.19) can. */
 static int enter(const struct segments *segments)
 {
 	uint32_t keys[SEGMENTS_BATCH], count = segments->n_fds;
@@ -75,7 +75,7 @@ static int grow_begin(struct segments *segments)
 	return -error;
 }
 
-/* Takes over what the thread has made. */
+/* Takes over the thread's result. */
 static int grow_end(struct segments *segments)
 {
 	pthread_join(segments->thread, NULL);
@@ -145,7 +145,7 @@ static int map_segment(struct segment_memory *item)
 	return 0;
 }
 
-/* Rooms begin at, and have, multiples of 8 words. */
+/* Rooms begin at multiples of 8 words, and have multiples. */
 static uint32_t whole_words(uint32_t n_words)
 {
 	return (n_words + 7) & ~7u;
@@ -172,7 +172,7 @@ static bool take_free(struct segments *segments, enum room_kind kind, uint32_t n
 	return false;
 }
 
-/* Takes what was never used, or is free up to the end. Returns 1, 0 without room, or an error. */
+/* Takes never-used words, or free ones up to the end. Returns 1, 0 without room, or an error. */
 static int take(struct segments *segments, uint32_t segment, enum room_kind kind, uint32_t n_words,
 		uint32_t epoch, struct room *ret)
 {
@@ -194,7 +194,7 @@ static int take(struct segments *segments, uint32_t segment, enum room_kind kind
 	return 1;
 }
 
-/* The same, of whichever has room, free ranges first. */
+/* The same from any segment with room, free ranges first. */
 static int take_any(struct segments *segments, enum room_kind kind, uint32_t n_words,
 		    uint32_t epoch, struct room *ret)
 {
@@ -211,7 +211,7 @@ static int take_any(struct segments *segments, enum room_kind kind, uint32_t n_w
 	return 0;
 }
 
-/* The segment that was used longest ago; all are in use. */
+/* The least recently used segment; all are in use. */
 static uint32_t oldest_segment(const struct segments *segments, uint32_t epoch)
 {
 	const struct segment_memory *items = segments->items;
@@ -241,7 +241,7 @@ static void drop_ranges(struct word_ranges *list, uint32_t segment)
 	list->n = kept;
 }
 
-/* Empties the segment that was used longest ago, if that is long enough. */
+/* Empties the least recently used segment, if it is idle for long enough. */
 static bool evict(struct segments *segments, uint32_t epoch, uint32_t idle_epochs)
 {
 	struct segment_memory *items = segments->items;
@@ -276,7 +276,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Neighbours in the sorted list become one. */
+/* Joins neighbours in the sorted list. */
 static void join_ranges(struct word_ranges *list)
 {
 	size_t n = 0;
@@ -292,7 +292,7 @@ static void join_ranges(struct word_ranges *list)
 	list->n = n;
 }
 
-/* Ranges up to the end of what is used of a segment are used no more. */
+/* Ranges at the end of a segment's used part are cut off it. */
 static void cut_ends(struct segments *segments)
 {
 	struct word_ranges *list = &segments->free;
@@ -329,7 +329,7 @@ int segments_reclaim(struct segments *segments)
 	return 1;
 }
 
-/* New segments are asked for when the last ones are begun. */
+/* Requests new segments when the last ones are begun. */
 static void grow_ahead(struct segments *segments)
 {
 	if (segments->is_growing && __atomic_load_n(&segments->is_done, __ATOMIC_ACQUIRE))

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * segments: the memory that the unwinder of the BPF programs reads: arrays of 256 KiB, mapped here,
- * made when they are needed and at most as many as the budget allows. Then the one that was used
- * longest ago is emptied and filled anew; but none that is in use: a working set above the budget
- * would only be carried back and forth.
+ * made on demand within the budget. At the limit the least recently used one is emptied and reused,
+ * but none that is in use: a working set above the budget would only be carried back and forth.
  *
- * A room that is released waits until no BPF program can read it any more, then joins the free
- * ranges beside it; one at the end of what is used of a segment moves that end back. The first free
- * range that is large enough goes first.
+ * A released room waits until no BPF program can read it any more, then joins adjacent free ranges;
+ * one at the end of a segment's used part moves that end back. Allocation takes the first free
+ * range that is large enough.
  *
- * Giving the kernel a new segment waits for all that runs in it, which takes from milliseconds to
- * seconds. So a thread makes them, some ahead of need.
+ * Giving the kernel a new segment waits for everything running in it, from milliseconds to seconds.
+ * So a thread makes them, some in advance.
  */
 #ifndef COLLECT_SEGMENTS_H
 #define COLLECT_SEGMENTS_H
@@ -32,8 +31,8 @@ struct room {
 };
 
 /*
- * Takes back everything that refers to @segment: on return BPF does not find its way there any
- * more, and no program is left that did.
+ * Takes back everything that refers to @segment: on return BPF can't reach it any more, and no
+ * program that could is still running.
  */
 typedef void (*segments_evict_fn)(void *context, uint32_t segment);
 
@@ -49,7 +48,7 @@ struct segments {
 	struct segment_memory *items;
 	uint32_t n, limit;	  /* segments are counted from 1 */
 	struct word_ranges quiet; /* released; BPF may still read them */
-	struct word_ranges free;  /* sorted by place, none beside another */
+	struct word_ranges free;  /* sorted by place, none adjacent */
 	segments_evict_fn evict;
 	void *evict_context;
 	unwind_breathe_fn breathe; /* or NULL */
@@ -65,32 +64,32 @@ struct segments {
 	int is_done; /* atomic */
 };
 
-/* Makes the first of them, beside what the caller goes on with. Errors: -ENOMEM. */
+/* Makes the first segments in the background. Errors: -ENOMEM. */
 int segments_init(struct segments *segments, int map_fd, uint64_t budget_bytes,
 		  segments_evict_fn evict, void *evict_context, unwind_breathe_fn breathe,
 		  void *breathe_context);
 void segments_done(struct segments *segments);
 
 /*
- * Room for @n_words, aligned to 8 words. @epoch: of now. Errors: -ENOSPC when the budget is used up
- * and every segment was in use lately (mappings, which need little, have one all the same), or
- * @may_evict is false; -E2BIG; -ENOMEM and those of bpf(2).
+ * Finds room for @n_words, aligned to 8 words. @epoch: the current one. Errors: -ENOSPC if the
+ * budget is used up and every segment was used recently, or @may_evict is false (mappings, which
+ * need little, get a segment nevertheless); -E2BIG; -ENOMEM and those of bpf(2).
  */
 int segments_allocate(struct segments *segments, enum room_kind kind, uint32_t n_words,
 		      uint32_t epoch, bool may_evict, struct room *ret);
 
-/* Whether there is room now that was not when an allocation failed with -ENOSPC. */
+/* Whether there may be room now for an allocation that failed with -ENOSPC. */
 bool segments_may_have_room(const struct segments *segments, uint32_t epoch);
 
 /*
- * Gives back the room of @n_words, which new programs do not find any more. Without memory to note
- * it, it stays unused.
+ * Gives back the room of @n_words, which new programs can't find any more. If noting it fails for
+ * lack of memory, it stays unused.
  */
 void segments_release(struct segments *segments, struct room room, uint32_t n_words);
 
 /*
- * What was released may be allocated again. Call it when all programs have ended that ran at the
- * last call. Returns whether there was any; errors: -ENOMEM.
+ * Makes released rooms available again. Call it when all programs have ended that ran at the last
+ * call. Returns whether there were any; errors: -ENOMEM.
  */
 int segments_reclaim(struct segments *segments);
 
@@ -100,7 +99,7 @@ uint32_t *segments_words(const struct segments *segments, struct room room);
 /* How often @segment was emptied. */
 uint32_t segments_emptied(const struct segments *segments, uint32_t segment);
 
-/* Bytes of all segments that something was put into. */
+/* Bytes of all segments in use. */
 uint64_t segments_bytes(const struct segments *segments);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define TICK_NS 4000000 /* the scheduler's, usually */
 
-/* Of a thread: its struct bpf_local_storage and the element with our struct thread. */
+/* Per thread: its struct bpf_local_storage and the element with our struct thread. */
 #define THREAD_BYTES (192 + 256)
 
 uint64_t stats_total(const struct profiler *skel, uint32_t stat)
@@ -96,8 +96,9 @@ static uint64_t counted_offcpu_ns(const struct profile *profile)
 }
 
 /*
- * Of a normal distribution 95 % lie within 1.96 standard deviations; a little more, for the
- * deviation is an estimate too. What ran across an end of the window is charged by the tick.
+ * 95 % of a normal distribution are within 1.96 standard deviations; a little more, since the
+ * deviation is an estimate, too. Threads that run across an end of the window are charged by the
+ * tick.
  */
 static uint64_t interval_ns(double deviation_ns)
 {
@@ -105,9 +106,9 @@ static uint64_t interval_ns(double deviation_ns)
 }
 
 /*
- * A stretch that a boundary cuts is uncertain in both windows. The point that lies in it is the
- * same for both: what one has too much the other has too little, so in the sum of windows it falls
- * out, and what is said of one is a little too cautious.
+ * A stretch cut by a boundary is uncertain in both windows. Its point is the same for both: the
+ * excess of one is missing in the other, so it cancels in the sum of windows, and the figure for
+ * one window is a little too cautious.
  */
 static void offcpu_between(const struct stats_mark *begin, const struct stats_mark *end,
 			   const struct profile *profile, struct collect_stats *ret)

@@ -10,23 +10,23 @@
 #include "base/array.h"
 #include "base/go_table.h"
 
-#define MAX_EXTENTS	 16   /* of a file, mapped at so many places of it */
+#define MAX_EXTENTS	 16   /* of a file, mapped at this many places */
 #define MAX_EXTENT_SLOTS 4096 /* 1 GiB of code in one piece; sparse files may claim any size */
 
-/* Slots [first_slot, + n) stand for the parts [first_part, + n) of a file. */
+/* Slots [first_slot, + n) belong to parts [first_part, + n) of a file. */
 struct extent {
 	uint32_t first_part, first_slot, n;
 };
 
 /*
- * A file's table. Its parts' words lie in segments; a part that has n_words but no words was
+ * A file's table. The words of its parts are in segments; a part with n_words but no words was
  * evicted.
  */
 struct file_table {
 	enum { FILE_UNKNOWN, FILE_HAS_TABLE, FILE_HAS_NONE } state;
 	struct extent extents[MAX_EXTENTS];
 	uint32_t n_extents;
-	bool refused;	/* a part had no room lately, or its owner no CPU time for it */
+	bool refused;	/* a part had no room recently, or its owner no CPU time for it */
 	bool is_over;	/* the latter, once */
 	uint32_t flags; /* BF_MAPPING_…, once the state is known */
 	struct unwind_table table;
@@ -38,7 +38,7 @@ static void set_slot(struct tables *tables, uint32_t slot, struct bf_table value
 	bpf_map_update_elem(tables->map_fd, &slot, &value, BPF_ANY);
 }
 
-/* What BPF finds for @part of @file. */
+/* Sets what BPF finds for @part of @file. */
 static void set_part(struct tables *tables, const struct file_table *file, uint32_t part,
 		     struct bf_table value)
 {
@@ -65,7 +65,7 @@ static void file_table_free(struct file_table *file)
 {
 	if (!file)
 		return;
-	free(file->table.parts); /* their words are the segments' */
+	free(file->table.parts); /* their words belong to the segments */
 	free(file->rooms);
 	free(file);
 }
@@ -79,7 +79,7 @@ static int add_range(struct slot_list *list, uint32_t first, uint32_t n)
 	return r;
 }
 
-/* The file is closed. Slots that can't be noted for want of memory stay unused. */
+/* The file is closed. Slots that can't be noted for lack of memory stay unused. */
 static void release_table(void *context, struct file_table *file)
 {
 	struct tables *tables = context;
@@ -128,7 +128,7 @@ void tables_done(struct tables *tables)
 	*tables = (struct tables){};
 }
 
-/* Walks all tables: NULL after the last one. @at: begins at 0. */
+/* Iterates over all tables: NULL after the last one. @at: begins at 0. */
 static struct file_table *next_table(const struct tables *tables, size_t *at)
 {
 	while (*at < tables->files->pool.n) {
@@ -148,7 +148,7 @@ void tables_evict(struct tables *tables, uint32_t segment)
 		evict_parts(tables, file, segment);
 }
 
-/* Puts one part into a segment and tells BPF. The words are then the segment's. */
+/* Puts one part into a segment and informs BPF. The words then belong to the segment. */
 static int place_part(struct tables *tables, struct file_table *file, uint32_t part,
 		      const struct unwind_part *built, uint32_t epoch, bool may_evict)
 {
@@ -166,14 +166,14 @@ static int place_part(struct tables *tables, struct file_table *file, uint32_t p
 	return 0;
 }
 
-/* Whether there is a part that is in no segment. */
+/* Whether a part is in no segment. */
 static bool is_missing(const struct file_table *file, uint32_t part)
 {
 	return file->state == FILE_HAS_TABLE && part < file->table.n_parts &&
 	       file->table.parts[part].n_words && !file->table.parts[part].words;
 }
 
-/* What BPF is to find for @part, as things stand. */
+/* What BPF should find for @part now. */
 static struct bf_table part_value(const struct file_table *file, uint32_t part)
 {
 	if (file->state == FILE_UNKNOWN)
@@ -199,7 +199,7 @@ static void set_all_parts(struct tables *tables, const struct file_table *file)
 		set_extent(tables, file, &file->extents[i]);
 }
 
-/* BPF need not ask again until tables_allow_again(): building takes long. */
+/* Keeps BPF from asking again until tables_allow_again(): building takes long. */
 static void refuse(struct tables *tables, struct file_table *file)
 {
 	file->refused = tables->refused = true;
@@ -223,8 +223,8 @@ bool tables_allow_again(struct tables *tables)
 }
 
 /*
- * Takes a table that was just built: @wanted, the part that is needed now, evicts others if it
- * must, the rest come along if there is room.
+ * Takes over a new table. @wanted, the part needed now, evicts others if necessary; the rest is
+ * placed if there is room.
  */
 static int place_table(struct tables *tables, struct file_table *file, struct unwind_table *built,
 		       uint32_t wanted, uint32_t epoch)
@@ -242,7 +242,7 @@ static int place_table(struct tables *tables, struct file_table *file, struct un
 		file->state = FILE_HAS_TABLE;
 		set_all_parts(tables, file);
 	}
-	/* The one that is needed goes first. */
+	/* The needed part goes first. */
 	for (uint32_t turn = 0; turn < 2 && r != -ENOMEM; turn++)
 		for (uint32_t i = 0; i < built->n_parts && i < file->table.n_parts; i++)
 			if (is_missing(file, i) && built->parts[i].n_words && (turn || i == wanted))
@@ -258,7 +258,7 @@ static int root_of(const struct tables *tables, const struct file *mapped)
 	return mapped->root == UINT32_MAX ? -1 : tables->files->roots.items[mapped->root].fd;
 }
 
-/* Builds the table of @elf anew, with what was stripped from it, if that can be found. */
+/* Builds the table of @elf again with its stripped sections, if these can be found. */
 static int build_with_debug(struct tables *tables, const struct file *mapped, struct elf_file *elf,
 			    struct unwind_table *table)
 {
@@ -299,7 +299,7 @@ static int build_table(struct tables *tables, const struct file *mapped, struct 
 	return r;
 }
 
-/* Without a descriptor, it is the vDSO of this process. */
+/* Without a descriptor, builds that of this process's vDSO. */
 static int build_here(struct tables *tables, const struct file *mapped, struct table_result *ret)
 {
 	struct elf_file elf;
@@ -341,7 +341,7 @@ static int build_in_reader(struct tables *tables, const struct file *mapped,
 	return 0;
 }
 
-/* Builds the table of @file, which is @mapped. */
+/* Builds the table of @file, for @mapped. */
 static int build(struct tables *tables, struct file_table *file, const struct file *mapped,
 		 uint32_t wanted, uint32_t epoch)
 {
@@ -378,7 +378,7 @@ static bool has_code(const struct file *file)
 	return file->is_memory ? strcmp(file->path, "[vdso]") == 0 : file->fd >= 0;
 }
 
-/* The table of what is mapped; NULL when that is no code of a file. Errors: -ENOMEM. */
+/* The table of the mapped file; NULL if it is not code of a file. Errors: -ENOMEM. */
 static int file_table_get(struct tables *tables, const struct mapping *mapping,
 			  struct file_table **ret)
 {
@@ -393,7 +393,7 @@ static int file_table_get(struct tables *tables, const struct mapping *mapping,
 	return file->table ? 0 : -ENOMEM;
 }
 
-/* What BPF wants to know of the code at @offset of @mapping, the part in place. */
+/* What BPF needs to know about the code at @offset of @mapping, with the part in place. */
 int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_t offset,
 		   uint32_t epoch, struct walk_code *ret)
 {
@@ -414,7 +414,7 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
 	return r;
 }
 
-/* @n slots in a row that were free again, or never used. Returns 0 if there are none. */
+/* Finds @n contiguous slots, freed or never used. Returns 0 if there are none. */
 static uint32_t find_slots(struct tables *tables, uint32_t n)
 {
 	struct slot_list *list = &tables->free;
@@ -449,7 +449,7 @@ int tables_reclaim(struct tables *tables)
 	return r < 0 ? r : 0;
 }
 
-/* The extent that has slots for the parts [@first, + @n), made if there are as many left. */
+/* The extent with slots for the parts [@first, + @n); makes it if enough are left. */
 static const struct extent *find_extent(struct tables *tables, struct file_table *file,
 					uint32_t first, uint32_t n)
 {
@@ -469,8 +469,8 @@ static const struct extent *find_extent(struct tables *tables, struct file_table
 }
 
 /*
- * A mapping may be longer than the file: a library that lies in memory in one piece is mapped as if
- * it were all code, and its data come over the end of that.
+ * A mapping may extend past the file's end: a library that is contiguous in memory is mapped as if
+ * it were all code, and its data is mapped over the end of that.
  */
 static uint64_t bytes_of_file(const struct tables *tables, const struct mapping *mapping)
 {

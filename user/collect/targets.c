@@ -11,7 +11,7 @@
 
 #include "collect/rights.h"
 
-/* The process that thread @tid belongs to, or 0 when there is no such thread. */
+/* The process of thread @tid, or 0 if there is no such thread. */
 static uint32_t process_of(uint32_t tid)
 {
 	char path[64], status[1024];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * targets: what the options say of which processes are recorded, as far as /proc can answer. BPF
+ * targets: what the options say about the processes to record, as far as /proc can answer. BPF
  * filters by itself (bpf/filter.bpf.h).
  */
 #ifndef COLLECT_TARGETS_H
@@ -9,18 +9,18 @@
 #include "collect/collect.h"
 
 /*
- * Whether we live in a PID namespace below the machine's, as in a container. Then ids are those of
- * this namespace, and only what lives in it or below it is recorded.
+ * Whether we are in a PID namespace below the machine's, as in a container. Then ids are those of
+ * this namespace, and only processes in it or below it are recorded.
  */
 bool targets_in_pid_namespace(void);
 
-/* Whether the targets exist and can be told apart. Errors: -ESRCH, -ENOSYS. */
+/* Whether the targets exist and are distinguishable. Errors: -ESRCH, -ENOSYS. */
 int targets_check(const struct collect_options *options, struct failure *failure);
 
-/* Whether the options name some processes of those that are there. */
+/* Whether the options name some of the existing processes. */
 bool targets_are_named(const struct collect_options *options);
 
-/* Whether stacks of process @pid, which is there from the start, may have to be named. */
+/* Whether stacks of process @pid, which exists from the start, may need names. */
 bool targets_have_process(const struct collect_options *options, uint32_t pid);
 
 /* Whether one of the threads of @pid has a name that --comm wants; true without it. */

@@ -78,7 +78,7 @@ int timeline_add_process(struct timeline *timeline, const struct bf_process_even
 		   });
 }
 
-/* Puts the return addresses back that probes have replaced by their trampoline. */
+/* Restores the return addresses that probes have replaced by their trampoline. */
 static void restore_returns(struct bf_snapshot_event *event)
 {
 	for (uint64_t i = 0; i < event->n_returns && i < BF_SNAPSHOT_RETURNS; i++) {
@@ -124,7 +124,7 @@ static int earlier_first(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* Whether @event is older than what was read of its process. */
+/* Whether @event is older than the listing of its process. */
 static bool is_in_listing(const struct processes *processes, const struct timeline_event *event)
 {
 	uint32_t process = processes_latest(processes, event->pid);
@@ -180,7 +180,7 @@ int timeline_apply(struct timeline *timeline, struct processes *processes, uint6
 		return 0;
 	qsort(timeline->events, known, sizeof *timeline->events, earlier_first);
 	for (; n < known && timeline->events[n].time < until && r >= 0; n++) {
-		/* A copy: more may be noted meanwhile. */
+		/* A copy: more events may be noted meanwhile. */
 		struct timeline_event event = timeline->events[n];
 
 		r = event.snapshot ? on_snapshot(context, event.snapshot)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * timeline: brings the events of many ring buffers (fork, exit and snapshots from BPF, mmap and
- * exec from the kernel's records) into the order in which they happened, and applies them.
+ * timeline: puts the events of many ring buffers (fork, exit and snapshots from BPF, mmap and exec
+ * from the kernel's records) into the order in which they happened, and applies them.
  */
 #ifndef COLLECT_TIMELINE_H
 #define COLLECT_TIMELINE_H
@@ -15,11 +15,11 @@ struct timeline {
 	size_t n_events, events_capacity;
 	size_t n_snapshots; /* of these */
 	size_t snapshot_bytes;
-	uint64_t n_cut; /* snapshots whose memory there was no room for */
+	uint64_t n_cut; /* snapshots whose memory did not fit */
 };
 
 /*
- * Is given a snapshot when the mappings are those of its time. May note more events. Errors end
+ * Gets a snapshot when the mappings are those of its time. May note more events. Its errors end
  * timeline_apply().
  */
 typedef int (*snapshot_fn)(void *context, const struct bf_snapshot_event *event);
@@ -29,12 +29,12 @@ void timeline_done(struct timeline *timeline);
 /* Each notes an event. Errors: -ENOMEM. */
 int timeline_add_record(struct timeline *timeline, const struct record *record);
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event);
-/* Of a snapshot too many the memory is left out: its frames are those that BPF found. */
+/* Too many snapshots lose their memory, and keep the frames that BPF found. */
 int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_event *event);
 
 /*
- * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Files newly mapped by a
- * process that is recorded are opened here: call it often, short-lived processes are gone soon.
+ * Applies, in order, what happened before @until (CLOCK_MONOTONIC ns). Opens files newly mapped by
+ * recorded processes: call it often, since short-lived processes end soon.
  */
 int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,
 		   snapshot_fn on_snapshot, void *context);

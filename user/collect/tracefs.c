@@ -11,7 +11,7 @@
 
 #include "base/system.h"
 
-/* A mount that no folder shows: mount_setattr(2)'s family, of Linux 5.2. */
+/* A mount that is in no folder: by mount_setattr(2)'s family, from Linux 5.2. */
 static int mount_private(void)
 {
 	_cleanup_close_ int context = syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
@@ -89,7 +89,7 @@ int tracefs_tracepoint(int events_fd, const char *category, const char *name, ui
 	return 0;
 }
 
-/* The folders in @fd, which it closes. */
+/* Lists the folders in @fd, which it closes. */
 static int list_folders(int fd, int (*fn)(void *context, int fd, const char *name), void *context)
 {
 	DIR *folder = fdopendir(fd);

@@ -16,10 +16,10 @@
 
 #define MAPPING_WORDS (sizeof(struct bf_mapping) / sizeof(uint32_t))
 #define FIRST_CLASS   5 /* log2 of the mappings in the smallest room */
-#define LAST_CLASS    5 /* each has room for twice as many as the one before */
+#define LAST_CLASS    5 /* each has room for twice as many as the previous one */
 #define MAX_CHUNKS    1024
 #define ASK_NS	      (NSEC_PER_SEC / 1000)
-/* Once the loader has found so many addresses of a process unmapped, BPF asks no more. */
+/* Once the loader has found this many addresses of a process unmapped, BPF stops asking. */
 #define MISSES_TO_BELIEVE 8
 
 _Static_assert(1 << (FIRST_CLASS + LAST_CLASS) == BF_MAX_MAPPINGS, "the largest room");
@@ -30,9 +30,9 @@ static uint32_t epoch_now(const struct unwinder *unwinder)
 	return unwinder->skel->bss->control.epoch;
 }
 
-/* --- rooms --- */
+/* --- Rooms --- */
 
-/* BPF may read one half of the room while the other is written. */
+/* BPF reads one half of the room while the other is written. */
 static uint32_t room_words(unsigned int class)
 {
 	return 2 * MAPPING_WORDS << (FIRST_CLASS + class);
@@ -57,14 +57,14 @@ static void release_rooms(void *context, struct list_rooms *rooms)
 	*rooms = (struct list_rooms){};
 }
 
-/* All rooms of a list of which one was in @segment. */
+/* All rooms of a list that has one in @segment. */
 static void evict_list(struct unwinder *unwinder, struct mapping_list *list, uint32_t segment)
 {
 	if (reaches(&list->rooms, segment))
 		release_rooms(unwinder, &list->rooms);
 }
 
-/* What lay in @segment is gone: BPF sees that by how often the segment was emptied. */
+/* The contents of @segment are gone: BPF notices by how often it was emptied. */
 static void evict(void *context, uint32_t segment)
 {
 	struct unwinder *unwinder = context;
@@ -119,7 +119,7 @@ static unsigned int class_of(size_t n_mappings)
 	return class;
 }
 
-/* The mappings of the half of @room that is written. */
+/* The mappings in the half of @room to write. */
 static struct bf_mapping *room_half(const struct unwinder *unwinder, struct room room,
 				    unsigned int class, bool turn, struct room *ret)
 {
@@ -128,9 +128,9 @@ static struct bf_mapping *room_half(const struct unwinder *unwinder, struct room
 	return (struct bf_mapping *)segments_words(&unwinder->segments, room);
 }
 
-/* --- mappings as BPF reads them --- */
+/* --- Mappings in BPF's form --- */
 
-/* Neighbours without a table become one. The caller frees *@ret. Errors: -ENOMEM. */
+/* Joins neighbours without a table. The caller frees *@ret. Errors: -ENOMEM. */
 static int describe_list(struct unwinder *unwinder, const struct mapping_list *list,
 			 struct bf_mapping **ret, size_t *ret_n)
 {
@@ -159,7 +159,7 @@ static int describe_list(struct unwinder *unwinder, const struct mapping_list *l
 	return 0;
 }
 
-/* Rooms for @n mappings: one, or one for each BF_MAX_MAPPINGS and an index before them. */
+/* Takes rooms for @n mappings: one, or an index and one for each BF_MAX_MAPPINGS. */
 static int take_rooms(struct unwinder *unwinder, struct list_rooms *rooms, size_t n)
 {
 	size_t n_chunks = n > BF_MAX_MAPPINGS ? (n + BF_MAX_MAPPINGS - 1) / BF_MAX_MAPPINGS : 0;
@@ -181,7 +181,7 @@ static int take_rooms(struct unwinder *unwinder, struct list_rooms *rooms, size_
 		r = segments_allocate(&unwinder->segments, ROOM_MAPPINGS,
 				      room_words(i ? LAST_CLASS : class), epoch_now(unwinder), true,
 				      &room);
-		/* Taking one may have evicted those before it. */
+		/* Taking one may have evicted earlier ones. */
 		if (r >= 0 && rooms->n != i) {
 			segments_release(&unwinder->segments, room,
 					 room_words(i ? LAST_CLASS : class));
@@ -195,7 +195,7 @@ static int take_rooms(struct unwinder *unwinder, struct list_rooms *rooms, size_
 	return r;
 }
 
-/* Writes one of several chunks, and where it is. */
+/* Writes one of several chunks, and its place. */
 static void write_chunk(const struct unwinder *unwinder, const struct list_rooms *rooms, size_t i,
 			const struct bf_mapping *mappings, size_t n, struct bf_mapping *ret)
 {
@@ -232,7 +232,7 @@ static void write_rooms(const struct unwinder *unwinder, struct list_rooms *room
 	}
 }
 
-/* Brings the list's rooms up to date. Errors: -ENOSPC, -ENOMEM. */
+/* Updates the list's rooms. Errors: -ENOSPC, -ENOMEM. */
 static int place_list(struct unwinder *unwinder, struct mapping_list *list)
 {
 	_cleanup_free_ struct bf_mapping *mappings = NULL;
@@ -312,7 +312,7 @@ int unwinder_sync(struct unwinder *unwinder)
 	return r < 0 ? r : 0;
 }
 
-/* The next sync gives BPF the mappings of @process anew. */
+/* Makes the next sync give BPF the mappings of @process again. */
 static int push_again(struct unwinder *unwinder, uint32_t process)
 {
 	struct process *p = &unwinder->processes->processes[process];
@@ -322,7 +322,7 @@ static int push_again(struct unwinder *unwinder, uint32_t process)
 	return processes_note_change(unwinder->processes, process);
 }
 
-/* What had no room may have some now. */
+/* Mappings without room may have some now. */
 static int allow_again(struct unwinder *unwinder)
 {
 	struct processes *processes = unwinder->processes;
@@ -366,14 +366,14 @@ int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
 	return push(unwinder, process);
 }
 
-/* What code_at() needs. */
+/* The context of code_at(). */
 struct snapshot_walk {
 	struct unwinder *unwinder;
 	uint32_t process; /* TABLE_NONE: unknown */
 	int error;
 };
 
-/* No record named what is mapped at @pc: one may have been lost. Asks /proc, now and then. */
+/* No record named the mapping at @pc: one may have been lost. Asks /proc, not too often. */
 static const struct mapping *ask_again(struct unwinder *unwinder, uint32_t index, uint64_t pc)
 {
 	struct processes *processes = unwinder->processes;
@@ -435,14 +435,14 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	unwind_walk(&walk, frames, &n, WALK_HOST_MACHINE, &memory, code_at, &context);
 	if (context.error < 0)
 		return context.error;
-	/* A lone address tells more than nothing. */
+	/* A single address says more than nothing. */
 	if (n == 0)
 		frames[n++] = walk.pc;
 	process = &unwinder->processes->processes[context.process];
 	process->is_wanted = true;
 	if (event->walk.end == BF_END_PROCESS)
 		process->pushed = 0;
-	/* What was built on the way may have changed what BPF should know of the files. */
+	/* Tables built on the way may have changed what BPF should know about the files. */
 	if (unwinder->tables.n_built != tables_built)
 		r = push_again(unwinder, context.process);
 	else

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unwinder: gives the BPF programs what they unwind user stacks with, on need.
+ * unwinder: gives the BPF programs, on demand, the data for unwinding user stacks.
  *
  * A stack that they could not walk to its end arrives as a snapshot. It is walked to its end here,
- * and the mappings of its process and the tables of the files it went through are put into the
- * maps: the next stack of this kind needs us no more. Nothing is made for files that no stack
- * touches.
+ * and the mappings of its process and the tables of the files on it are put into the maps: the next
+ * similar stack does not need us. Nothing is made for files that no stack touches.
  */
 #ifndef COLLECT_UNWINDER_H
 #define COLLECT_UNWINDER_H
@@ -23,32 +22,35 @@ struct unwinder {
 	struct raw_stacks *stacks;
 	struct segments segments;
 	struct tables tables;
-	uint64_t asked_at;  /* when /proc was last asked for a mapping that no record named */
-	uint64_t n_refused; /* processes whose mappings BPF could not be given */
+	uint64_t asked_at;  /* when /proc was last asked for an unrecorded mapping */
+	uint64_t n_refused; /* processes whose mappings did not fit */
 };
 
 /*
- * @budget_bytes: of all tables and mappings; 0: no user stacks will be asked for. @breathe is
- * called now and then while something takes long; it may do anything but call the unwinder or
- * change @processes. Errors: -ENOMEM.
+ * @budget_bytes: of all tables and mappings; 0: no user stacks are recorded. @breathe is called now
+ * and then during long work; it must not call the unwinder or change @processes. Errors: -ENOMEM.
  */
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
 		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
 		  void *context);
 void unwinder_done(struct unwinder *unwinder);
 
-/* Walks a snapshot to its end and keeps its frames. To be called when the mappings are those of the
- * snapshot's time. Errors: -ENOMEM. */
+/*
+ * Walks a snapshot to its end and keeps its frames. Call it when the mappings are those of the
+ * snapshot's time. Errors: -ENOMEM.
+ */
 int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *event);
 
-/* Loads what any stack of @process may need, before the first is asked for. Errors: -ENOMEM. */
+/* Loads what any stack of @process may need, in advance. Errors: -ENOMEM. */
 int unwinder_prepare(struct unwinder *unwinder, uint32_t process);
 
-/* Brings the mappings in BPF up to date. Call it after events were applied. Errors: -ENOMEM. */
+/* Updates the mappings in BPF. Call it after applying events. Errors: -ENOMEM. */
 int unwinder_sync(struct unwinder *unwinder);
 
-/* Call it when all programs have ended that ran at the last call: after each drain. Errors:
- * -ENOMEM. */
+/*
+ * Call it when all programs have ended that ran at the last call: after each drain. Errors:
+ * -ENOMEM.
+ */
 int unwinder_reclaim(struct unwinder *unwinder);
 
 #endif

@@ -68,7 +68,7 @@ static int add_chain(struct waker_generation *to, const struct bf_wakers_event *
 	return 0;
 }
 
-/* Moves it on from the generation before, if it is there. */
+/* Moves it from the previous generation to the current one, if it is there. */
 static const struct bf_waker_event *move_on(struct wakers *wakers, uint64_t id)
 {
 	const struct bf_waker_event *found = find(&wakers->before, id);

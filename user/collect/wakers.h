@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * wakers: who woke threads, as BPF has sent them: wakers by id, and chains of their ids by id. In
- * two generations, as raw_stacks.h says.
+ * wakers: who woke threads, as sent by BPF: wakers by id, and chains of their ids by id. In two
+ * generations, as in raw_stacks.h.
  */
 #ifndef COLLECT_WAKERS_H
 #define COLLECT_WAKERS_H
@@ -25,14 +25,14 @@ void wakers_done(struct wakers *wakers);
 int wakers_add(struct wakers *wakers, const struct bf_waker_event *event);
 int wakers_add_chain(struct wakers *wakers, const struct bf_wakers_event *event);
 
-/* NULL: never arrived, or there is no memory. Valid until the next one is found or added. */
+/* NULL: never arrived, or no memory. Valid until the next one is found or added. */
 const struct bf_waker *wakers_find(struct wakers *wakers, uint64_t id);
 const struct bf_wakers_event *wakers_find_chain(struct wakers *wakers, uint64_t id);
 
-/* Of the generation that is now. */
+/* The size of the current generation. */
 size_t wakers_bytes(const struct wakers *wakers);
 
-/* Begins a new generation; the one before this is forgotten. */
+/* Begins a new generation; forgets the previous one. */
 void wakers_age(struct wakers *wakers);
 
 #endif

@@ -5,12 +5,12 @@
 
 #define CALIBRATING_NAPS 20
 #define NAP_US		 50
-#define AHEAD_NS	 2000000  /* how early the ends of the window are set */
-#define NEAR_NS		 10000000 /* an end that is so near stays as it is */
+#define AHEAD_NS	 2000000  /* how far in advance the ends of the window are set */
+#define NEAR_NS		 10000000 /* an end this near stays as it is */
 
 /*
- * The least that is seen at a few switches, of which our own naps make some, is off by what a
- * program needs to begin: less than a microsecond.
+ * The minimum over a few switches, some caused by our own naps, is off by the time that a program
+ * needs to begin: less than a microsecond.
  */
 void window_calibrate(struct bf_control *control)
 {
@@ -23,7 +23,7 @@ void window_calibrate(struct bf_control *control)
 		control->clock_offset = control->least_offset;
 }
 
-/* We go where others run: they are switched out for us and in again. */
+/* We run where others do: they are switched out for us and in again. */
 void window_visit_cpus(const struct cpu_list *online)
 {
 	struct cpu_list ours;
@@ -36,7 +36,7 @@ void window_visit_cpus(const struct cpu_list *online)
 	cpu_list_run_on(&ours);
 }
 
-/* The words that the programs do not read, then the one that turns them to these. */
+/* Writes the words that the programs do not read, then the one that selects these. */
 static void set_open(struct bf_control *control, struct bf_window window)
 {
 	uint32_t other = control->window + 1;
@@ -55,14 +55,14 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The same, cut off where the recording ends. */
+/* The same, cut off at the end of the recording. */
 static void set_open_until(struct bf_control *control, uint64_t start, uint64_t end,
 			   uint64_t number)
 {
 	set_open(control, (struct bf_window){start, earlier(end, control->switch_end), number});
 }
 
-/* Both to the same moment. */
+/* Reads both for the same moment. */
 static void set_both(const struct bf_control *control, __u64 *for_samples, __u64 *for_switches,
 		     uint64_t moment)
 {
@@ -71,8 +71,8 @@ static void set_both(const struct bf_control *control, __u64 *for_samples, __u64
 }
 
 /*
- * Each end is set to a moment that is still to come when the programs see it, and waited for. Set
- * to the present it would lie in the past for them whenever we are preempted in between.
+ * Each end is set to a future moment, and waited for. If it were set to the present, a preemption
+ * in between would put it into the past for the programs.
  */
 void window_open(struct bf_control *control, uint64_t duration_ns, uint64_t every_ns)
 {
@@ -97,7 +97,7 @@ void window_open(struct bf_control *control, uint64_t duration_ns, uint64_t ever
 void window_advance(struct bf_control *control, uint64_t number, uint64_t every_ns)
 {
 	const struct bf_window *before = open_window(control);
-	/* As programs that came before us have found it. */
+	/* As programs that came before us have computed it. */
 	uint64_t start = before->end + (number - before->number - 1) * every_ns;
 
 	set_open_until(control, start, start + every_ns, number);

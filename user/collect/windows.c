@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "collect/join.h"
 
-/* Those of the sources go into the list: sources are the taker's. Errors: -ENOMEM. */
+/* Puts the sources' descriptors into the list: the taker owns the sources. Errors: -ENOMEM. */
 static int list_fds(struct closed_window *closed)
 {
 	const struct collect_window *window = &closed->window;
@@ -72,7 +72,7 @@ int windows_set_aside(struct windows *windows, const struct bf_count_key *key,
 	return 0;
 }
 
-/* The descriptors of @from that @to has not, source by source. */
+/* Takes the descriptors of @from that @to lacks, source by source. */
 static void take_fds(struct mapping_source *to, struct mapping_source *from)
 {
 	int *theirs[] = {&from->file, &from->root, &from->perf_map, &from->jitdump};
@@ -86,7 +86,7 @@ static void take_fds(struct mapping_source *to, struct mapping_source *from)
 	}
 }
 
-/* The later one of two that were joined has become the second part of the first. */
+/* The later one of two joined windows has become the second part of the first. */
 static int join(struct closed_window *to, struct closed_window *from)
 {
 	struct collect_window *a = &to->window, *b = &from->window;
