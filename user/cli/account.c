@@ -13,7 +13,7 @@
 #include "base/system.h"
 
 #define PASSWD "/etc/passwd"
-/* Of what getent and id may say. */
+/* A limit for the output of getent and id. */
 #define MAX_SAID (1 << 20)
 
 enum passwd_field {
@@ -43,7 +43,7 @@ static bool parse_id(const char *text, unsigned int *ret)
 	return true;
 }
 
-/* Cuts @line at its colons. False if it has fewer fields, or ids that are none. */
+/* Splits @line at its colons. False if it has fewer fields, or invalid ids. */
 static bool split_line(char *line, char *fields[N_PASSWD_FIELDS], struct account *ids)
 {
 	for (int i = 0; i < N_PASSWD_FIELDS; i++) {
@@ -102,7 +102,7 @@ static void run_program(char *const argv[], int out_fd)
 	_exit(127);
 }
 
-/* What a program says on standard output; *ret is the caller's. -ENOENT if it fails. */
+/* Reads a program's standard output; *ret is the caller's. -ENOENT if it fails. */
 static int ask_program(char *const argv[], char **ret)
 {
 	char *text = malloc(MAX_SAID);
@@ -159,7 +159,7 @@ static int add_group(struct account *account, gid_t gid)
 	return 0;
 }
 
-/* All groups, by id(1); where that fails, the user's own alone: fewer rights, never more. */
+/* All groups, by id(1); if that fails, the user's own alone: fewer rights, never more. */
 static int find_groups(struct account *account)
 {
 	char *id[] = {"id", "-G", account->name, NULL};
@@ -225,7 +225,7 @@ int account_become(const struct account *account)
 	    setresgid(account->gid, account->gid, account->gid) < 0 ||
 	    setresuid(account->uid, account->uid, account->uid) < 0)
 		return -errno;
-	/* What was inheritable still is. */
+	/* Inheritable capabilities remain. */
 	r = sandbox_drop_capabilities(SANDBOX_ALL);
 	r = r < 0 ? r : set_variable("HOME", account->home);
 	r = r < 0 ? r : set_variable("USER", account->name);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * cli: how every command ends: exit codes, the one line of an error, and output that is complete.
- */
+/* cli: how every command ends: exit codes, the one line of an error, and complete output. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -18,12 +16,12 @@ enum exit_code {
 /* Prints "bpfflame: what (fix)" and returns @code. */
 int cli_fail(const struct failure *failure, int code);
 
-/* Writes what is left for standard output. Returns @code, or EXIT_FAILED if that fails. */
+/* Writes the rest of standard output. Returns @code, or EXIT_FAILED if that fails. */
 int cli_flush(int code);
 
 /*
- * Under sudo, has files written for the user who called it from now on, and with their rights.
- * Errors: -EINVAL, -ENOMEM.
+ * Under sudo, makes files from now on with the rights of the user who called it. Errors: -EINVAL,
+ * -ENOMEM.
  */
 int cli_write_as_caller(struct failure *failure);
 

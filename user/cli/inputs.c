@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/store_input.h"
 
-/* What was read otherwise than it stands there. */
+/* Reports what was read differently from what the file holds. */
 static void warn(const struct input_stats *stats)
 {
 	if (stats->skipped)
@@ -40,7 +40,7 @@ static int read_each(char *const *paths, size_t n, bool quiet, struct input *inp
 		if (is_stdin && seen_stdin)
 			return failure_set(
 				failure, -EINVAL,
-				"standard input can be read only once, but - stands twice");
+				"standard input can be read only once, but - is given twice");
 		seen_stdin |= is_stdin;
 		r = store_input_is(paths[i]) ? store_input_read(input, paths[i], quiet, failure)
 					     : input_read(input, paths[i], failure);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * inputs: the files that a command reads.
- */
+/* inputs: reads the files of a command. */
 #ifndef CLI_INPUTS_H
 #define CLI_INPUTS_H
 
 #include "core/stacks.h"
 #include "input/input.h"
 
-/* For the help of those that read them. */
+/* For the help of commands that read them. */
 #define INPUTS_HELP                                                                                \
 	"Inputs are folded lines, pprof, text of `perf script`, JSON of speedscope and the "       \
 	"Firefox\n"                                                                                \
@@ -17,9 +15,9 @@
 	"a part of what bpfflame daemon recorded.\n"
 
 /*
- * Reads @n files, which add up; none: standard input. Only what @options selects stays. *@ret is to
- * be given to input_done() after success. @quiet: without warnings.
- * Errors: those of input_read() and profile_select(); -EINVAL for `-` twice.
+ * Reads @n files, which add up; none: standard input. Keeps only what @options selects. After
+ * success, call input_done(). @quiet: without warnings. Errors: those of input_read() and
+ * profile_select(); -EINVAL for `-` twice.
  */
 int inputs_read(char *const *paths, size_t n, const struct stacks_options *options, bool quiet,
 		struct input *ret, struct failure *failure);

@@ -12,7 +12,7 @@
 #include "base/system.h"
 #include "cli/parse.h"
 
-/* A day, and how much of it has gone. */
+/* A day, and the time of day. */
 struct moment {
 	struct tm day;
 	uint64_t into_ns;
@@ -97,7 +97,7 @@ static bool take_word(const char **text, const char *word)
 	return is_there;
 }
 
-/* The last day of that name, before today. */
+/* The last day of that name before today. */
 static bool take_weekday(const char **text, struct tm *day)
 {
 	static const char *const names[] = {"sunday",	"monday", "tuesday", "wednesday",
@@ -143,7 +143,7 @@ static int take_day(const char **text, struct moment *moment)
 	return take_weekday(text, &moment->day) ? 0 : take_date(text, &moment->day);
 }
 
-/* A local day has 23, 24 or 25 hours: the clock on the wall counts. */
+/* A local day has 23, 24 or 25 hours: use wall-clock time. */
 static int add_up(const struct moment *moment, uint64_t *ret_ns)
 {
 	struct tm tm = moment->day;

@@ -96,7 +96,7 @@ int option_decimal(const struct option_row *row, void *field, const char *value,
 	return 0;
 }
 
-/* Row @i of all tables, counted through; NULL past the last. */
+/* Row @i of all tables together; NULL past the last. */
 static const struct option_row *row_at(const struct option_table *tables, size_t n_tables, size_t i,
 				       const struct option_table **ret_table)
 {
@@ -141,7 +141,7 @@ static void make_getopt_tables(const struct option_table *tables, size_t n_table
 	*shorts = '\0';
 }
 
-/* What a long option that does not exist was to be, if any is near. */
+/* Suggests what an unknown long option was meant to be. */
 static int mend_unknown(const struct option_table *tables, size_t n_tables, const char *name,
 			struct failure *failure)
 {
@@ -195,8 +195,9 @@ static int take(const struct option_table *tables, size_t n_tables, int value,
 	return row->take(row, (char *)table->target + row->offset, optarg, failure);
 }
 
-/* For completions of shells: `--name` or `--name=`, a tab, its help. Those that are not told of are
- * left out. */
+/*
+ * For shell completions: `--name` or `--name=`, a tab, its help. Options without help are left out.
+ */
 static void list_options(const struct option_table *tables, size_t n_tables, FILE *stream)
 {
 	const struct option_table *table;
@@ -221,11 +222,11 @@ int option_tables_parse(const struct option_table *tables, size_t n_tables, int 
 		r = 1;
 	}
 	if (r == 0) {
-		/* `:` tells a missing value apart. */
+		/* `:` reports a missing value separately */
 		strcpy(shorts, stops_there ? "+:" : ":");
 		make_getopt_tables(tables, n_tables, longs, shorts + strlen(shorts));
 		opterr = 0;
-		optind = 0; /* forgets what it parsed before */
+		optind = 0; /* forgets earlier parsing */
 	}
 	while (r == 0 && (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
 		r = value == '?' || value == ':'
@@ -238,7 +239,7 @@ int option_tables_parse(const struct option_table *tables, size_t n_tables, int 
 	return r;
 }
 
-/* `--title TEXT  --width PIXELS …`: one more of a list. */
+/* Prints `--title TEXT  --width PIXELS …`: one more of a list. */
 static void print_listed(FILE *stream, const struct option_row *row, int *column)
 {
 	const char *argument = row->argument ? row->argument : "";
@@ -267,7 +268,7 @@ void option_tables_print(const struct option_table *tables, size_t n_tables, FIL
 {
 	const struct option_table *table;
 	const struct option_row *row;
-	int column = 0; /* above 0: in a list */
+	int column = 0; /* above 0: within a list */
 
 	for (size_t i = 0; (row = row_at(tables, n_tables, i, &table)); i++) {
 		bool is_listed = row->help && !row->help[0];

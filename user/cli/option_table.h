@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * option_table: options as rows of tables. A command has one table or several, some of them shared
- * with other commands; each fills in a struct of its own.
+ * option_table: options as rows of tables. A command has one table or several, some shared with
+ * other commands; each fills in its own struct.
  */
 #ifndef CLI_OPTION_TABLE_H
 #define CLI_OPTION_TABLE_H
@@ -15,15 +15,15 @@
 struct option_row;
 
 /*
- * Takes one option. @field: in the table's struct, at the row's offset. @value: NULL if the option
- * has none. Returns 0, or -errno with *failure naming the option.
+ * Handles one option. @field: in the table's struct, at the row's offset. @value: NULL if the
+ * option has none. Returns 0, or -errno with *failure naming the option.
  */
 typedef int (*option_fn)(const struct option_row *row, void *field, const char *value,
 			 struct failure *failure);
 
 /*
- * The order of the help; a row that starts a group names it. Help "": only listed, the manual tells
- * more. No help: accepted, not shown.
+ * Rows are in the order of the help; a row that starts a group names it. Help "": only listed; the
+ * manual explains it. No help: accepted, not shown.
  */
 struct option_row {
 	char letter;
@@ -31,7 +31,7 @@ struct option_row {
 	option_fn take;
 	size_t offset;
 	double least, most; /* of numbers; most 0: no limit */
-	const char *wanted; /* what a value must be, for the complaint: "a width in pixels" */
+	const char *wanted; /* the valid values, for messages: "a width in pixels" */
 };
 
 struct option_table {
@@ -40,7 +40,7 @@ struct option_table {
 	void *target;
 };
 
-/* The common ones; what field each fills in. */
+/* Common handlers, with the type of field that each fills in. */
 int option_set(const struct option_row *row, void *field, const char *value,
 	       struct failure *failure);
 int option_clear(const struct option_row *row, void *field, const char *value,
@@ -56,7 +56,7 @@ int option_decimal(const struct option_row *row, void *field, const char *value,
 int option_ignore(const struct option_row *row, void *field, const char *value,
 		  struct failure *failure); /* nothing: what other tools need and we don't */
 
-/* Says that @value is not @wanted; -EINVAL. */
+/* Reports that @value is not @wanted; -EINVAL. */
 int option_bad(const struct option_row *row, const char *value, const char *wanted,
 	       struct failure *failure);
 
@@ -65,10 +65,10 @@ int option_bad(const struct option_row *row, const char *value, const char *want
 const char *option_name(const struct option_row *row, char text[static OPTION_NAME_SIZE]);
 
 /*
- * Takes all options of @argv[1…]. *@ret_rest is where the other arguments begin: the first that is
- * no option if @stops_there, else options are found between the others too, which are moved behind
- * them. Returns 0, or 1 if that was all: they were listed, for completions, as --list-options alone
- * asks. Errors: those of the rows; -EINVAL for what is no option. Not reentrant (getopt).
+ * Handles all options of @argv[1…]. *@ret_rest is where the other arguments begin: at the first one
+ * if @stops_there; else options are found between the others, which are moved after them. Returns
+ * 0, or 1 if that was all: they were listed, for completions, as --list-options alone requests.
+ * Errors: those of the rows; -EINVAL for unknown options. Not reentrant (getopt).
  */
 int option_tables_parse(const struct option_table *tables, size_t n_tables, int argc, char **argv,
 			bool stops_there, int *ret_rest, struct failure *failure);

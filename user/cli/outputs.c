@@ -138,7 +138,7 @@ static int add_file(struct output_files *files, char *path, enum output_format f
 	return 0;
 }
 
-/* Where @event goes in: before the format's ending, else before the last dot. */
+/* Inserts @event before the format's ending, else before the last dot. */
 static char *name_of_event(const struct outputs *outputs, const char *path, const char *event)
 {
 	const char *name = strrchr(path, '/'), *ending = strrchr(name ? name + 1 : path, '.');
@@ -155,7 +155,7 @@ static char *name_of_event(const struct outputs *outputs, const char *path, cons
 											    : named;
 }
 
-/* Of a device there is one, whatever the event: /dev/null. */
+/* A device is the same for every event: /dev/null. */
 static char *path_for(const struct outputs *outputs, const char *path, const char *event)
 {
 	struct stat target;
@@ -241,7 +241,7 @@ static bool starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* One run of what file names do not like is one dash; none stands at either end. */
+/* Replaces each run of characters unfit for file names by a dash, except at the ends. */
 static void stem_of(const char *name, char text[static EVENT_STEM_SIZE])
 {
 	bool has_file = starts_with(name, "uprobe:") || starts_with(name, "uretprobe:") ||
@@ -326,7 +326,7 @@ void output_files_done(struct output_files *files)
 	*files = (struct output_files){};
 }
 
-/* A folder that was removed meanwhile, by what was recorded maybe, may be there again. */
+/* A folder that was removed meanwhile, perhaps by the recorded command, may exist again. */
 static int open_file(struct output_file *file, struct output *ret)
 {
 	int r = output_open(&file->target, ret);
@@ -349,7 +349,7 @@ static int write_here(struct output_file *file, output_fn write, void *data)
 	return r;
 }
 
-/* What a confined process asks for: a number of these for each file. */
+/* The requests of a confined process, a number of each per file. */
 enum output_request { REQUEST_OPEN, REQUEST_COMMIT, REQUEST_ABORT, N_REQUESTS };
 
 int output_files_serve(void *context, uint32_t number, int *ret_fd)
@@ -378,7 +378,7 @@ void output_files_abort(struct output_files *files)
 		output_abort(&files->files[i].output);
 }
 
-/* In a confined process. */
+/* Runs in a confined process. */
 static int ask_for_stream(size_t number, FILE **ret)
 {
 	int fd, r = confined_ask(number * N_REQUESTS + REQUEST_OPEN, &fd);
@@ -433,7 +433,7 @@ int output_files_write(struct output_files *files, output_fn write, void *data,
 	return r;
 }
 
-/* stacks_done() is due unless that fails. */
+/* Call stacks_done() unless that fails. */
 static int make_stacks(const struct profile_view *view, const struct stacks_options *options,
 		       struct stacks *ret)
 {
@@ -459,7 +459,7 @@ static int make_drawn(struct profile_view *view)
 	return r;
 }
 
-/* A page has what waits for work even where pictures leave it out: a button shows it. */
+/* A page has waits for work even if pictures leave them out: a button shows them. */
 static int write_page(struct profile_view *view, FILE *stream)
 {
 	struct picture_options picture = view->options->picture;

@@ -11,10 +11,10 @@
 
 #include "base/array.h"
 
-/* The formats that are read back, those that say most first. */
+/* The readable formats, those with most detail first. */
 static const char *const endings[] = {".pb.gz", ".firefox.json", ".speedscope.json", ".folded"};
 
-/* The index of its ending, which *@ret_stem is the length before; -1: it is no profile. */
+/* The index of its ending, with *@ret_stem the length before it; -1: not a profile. */
 static int ending_of(const char *name, size_t *ret_stem)
 {
 	size_t n = strlen(name);
@@ -38,7 +38,7 @@ static int is_profile(const struct dirent *entry)
 	return entry->d_name[0] != '.' && ending_of(entry->d_name, &stem) >= 0;
 }
 
-/* Whether a better format of the same is there, too. */
+/* Whether the same run exists in a better format. */
 static bool has_better(struct dirent *const *entries, int n, const char *name)
 {
 	size_t stem, other_stem;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * run_files: files and folders of profiles that stand for repeated runs.
- */
+/* run_files: files and folders of profiles that are repeated runs. */
 #ifndef CLI_RUN_FILES_H
 #define CLI_RUN_FILES_H
 
@@ -15,9 +13,9 @@ struct run_files {
 };
 
 /*
- * Adds @path; of a folder, the profiles in it in the order of their names, and of one that is there
- * in several formats only the one that says most. Errors: -ENOENT of a folder without any; -errno;
- * -ENOMEM. run_files_done() is due either way.
+ * Adds @path; for a folder, its profiles in the order of their names, and of one in several formats
+ * only the one with most detail. Errors: -ENOENT for a folder without any; -errno; -ENOMEM. Call
+ * run_files_done() in any case.
  */
 int run_files_add(struct run_files *files, const char *path, struct failure *failure);
 void run_files_done(struct run_files *files);

@@ -64,7 +64,7 @@ static int take_cut(const struct option_row *row, void *field, const char *value
 	return 0;
 }
 
-/* inferno's switch for it. */
+/* inferno's switch for the default. */
 static int take_cut_right(const struct option_row *row, void *field, const char *value,
 			  struct failure *failure)
 {
@@ -132,7 +132,7 @@ static const struct option_row picture_rows[] = {
 	 PICTURE(background)},
 	{0, "searchcolor", "search-color", "COLOUR", "of what was found: #rrggbb", NULL,
 	 take_colour, PICTURE(search_color)},
-	{0, "negate", NULL, NULL, "of a comparison: blue is what grew", NULL, option_set,
+	{0, "negate", NULL, NULL, "of a comparison: blue frames grew", NULL, option_set,
 	 PICTURE(negate)},
 	{0, "fonttype", NULL, "NAME", "of labels", NULL, option_text, PICTURE(font_type)},
 	{0, "fontsize", NULL, "PIXELS", "of labels (11)", NULL, option_decimal, PICTURE(font_size),
@@ -146,15 +146,15 @@ static const struct option_row picture_rows[] = {
 	 PICTURE(count_name)},
 	{0, "nametype", NULL, "TEXT", "what frames are (Function:)", NULL, option_text,
 	 PICTURE(name_type)},
-	{0, "factor", NULL, "NUMBER", "values are told times this (1)", NULL, option_decimal,
+	{0, "factor", NULL, "NUMBER", "multiplies shown values (1)", NULL, option_decimal,
 	 PICTURE(factor), 0, 0, "a number"},
-	{0, "total", NULL, "NUMBER", "what 100 % is, if not the sum", NULL, option_decimal,
+	{0, "total", NULL, "NUMBER", "the value of 100 %, if not the sum", NULL, option_decimal,
 	 PICTURE(total), 0, 0, "a number"},
-	{0, "no-javascript", NULL, NULL, "an SVG that does nothing but show", NULL, option_set,
+	{0, "no-javascript", NULL, NULL, "an SVG without interaction", NULL, option_set,
 	 PICTURE(no_script)},
 	{0, "hash", NULL, NULL, "colours by name (they always are)", NULL, option_set,
 	 PICTURE(hash_colors)},
-	/* What others need so that two pictures have the same colours, or pretty files. */
+	/* Other tools need these for equal colours in two pictures, or pretty files. */
 	{0, "cp", NULL, NULL, NULL, NULL, option_ignore},
 	{0, "random", NULL, NULL, NULL, NULL, option_ignore},
 	{0, "deterministic", NULL, NULL, NULL, NULL, option_ignore},
@@ -170,7 +170,7 @@ struct option_table view_unfold_options(struct view_options *view)
 	return (struct option_table){unfold_rows, sizeof unfold_rows / sizeof *unfold_rows, view};
 }
 
-/* The same rows, those that are wanted most told by their names, the others not at all. */
+/* The same rows: the most important are listed by name, the others not at all. */
 static struct option_table listed_rows(const struct option_row *rows, struct option_row *listed,
 				       size_t n, struct view_options *view)
 {

@@ -28,7 +28,7 @@ static const struct option_row save_rows[] = {
 	{0, "commit", NULL, "ID", "the commit (of the CI job, or the one checked out)", "save",
 	 option_text, FIELD(commit)},
 	{0, "note", NULL, "TEXT", "kept with it", NULL, option_text, FIELD(note)},
-	{0, "replace", NULL, NULL, "the one of this commit, if there is one", NULL, option_set,
+	{0, "replace", NULL, NULL, "replace the one of this commit, if any", NULL, option_set,
 	 FIELD(replace)},
 	{0, "mode", NULL, "MODE", "of its files, as in chmod (600)", NULL, option_mode,
 	 .wanted = OPTION_MODE_WANTED},
@@ -37,14 +37,14 @@ static const struct option_row save_rows[] = {
 };
 
 static const struct option_row read_rows[] = {
-	{0, "json", NULL, NULL, "JSON in place of text", "list, show", option_set, FIELD(json)},
+	{0, "json", NULL, NULL, "JSON instead of text", "list, show", option_set, FIELD(json)},
 };
 
 static const struct option_row compare_rows[] = {
-	{0, "same-machine", NULL, NULL, "fail where machines differ, in place of a warning",
-	 "compare", option_set, FIELD(same_machine)},
-	{0, "missing-ok", NULL, NULL, "no such baseline: say so, and exit with 0", NULL, option_set,
-	 FIELD(missing_ok)},
+	{0, "same-machine", NULL, NULL, "fail instead of warning if machines differ", "compare",
+	 option_set, FIELD(same_machine)},
+	{0, "missing-ok", NULL, NULL, "say so and exit with 0 if there is no such baseline", NULL,
+	 option_set, FIELD(missing_ok)},
 };
 
 enum {
@@ -189,7 +189,7 @@ int cmd_baseline(int argc, char **argv, uint64_t started_ns)
 	return r < 0 ? cli_fail(&failure, EXIT_USAGE) : actions[action].run(&options);
 }
 
-/* What the actions share */
+/* Shared by the actions */
 
 void baseline_say(const char *format, ...)
 {
@@ -224,7 +224,7 @@ int baseline_parse_choice(const struct baseline_options *options, const char *te
 	return baselines_check_key("name", choice.name, failure);
 }
 
-/* `bench, parser …` of the folder. */
+/* Lists the names in the folder: `bench, parser …`. */
 static void list_names(const struct baselines_list *list, char *text, size_t size)
 {
 	size_t n = 0, n_names = 0;
@@ -246,7 +246,7 @@ static void list_names(const struct baselines_list *list, char *text, size_t siz
 	}
 }
 
-/* The name is not there, or nothing of it is what is wanted. */
+/* The name does not exist, or none of its baselines matches. */
 static int say_missing(const struct baseline_options *options, const char *name,
 		       struct failure *failure)
 {

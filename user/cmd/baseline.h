@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * baseline: profiles that are kept to be compared with: save, list, show, compare, remove.
- */
+/* baseline: saves profiles to compare with: save, list, show, compare, remove. */
 #ifndef CMD_BASELINE_H
 #define CMD_BASELINE_H
 
@@ -20,7 +18,7 @@ struct baseline_options {
 	uint64_t started_ns;
 };
 
-/* Each takes what was parsed, and returns an exit code. */
+/* Each takes the parsed options, and returns an exit code. */
 int baseline_save(const struct baseline_options *options);
 int baseline_list(const struct baseline_options *options);
 int baseline_show(const struct baseline_options *options);
@@ -34,13 +32,16 @@ int baseline_remove(const struct baseline_options *options);
 int baseline_take_compare(int argc, char **argv, const struct option_table *tables, size_t n_tables,
 			  struct baseline_options *options, struct failure *failure);
 
-/* `bpfflame: …` on standard error. What came with a profile or a cache is not obeyed there. */
+/*
+ * Prints `bpfflame: …` on standard error. Terminals obey nothing that came with a profile or a
+ * cache.
+ */
 void baseline_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What stands for one on the command line: NAME[@WHICH]. */
+/* A baseline on the command line: NAME[@WHICH]. */
 struct baseline_choice {
 	char name[BASELINE_KEY_SIZE];
-	const char *which; /* NULL: none was given */
+	const char *which; /* NULL: not given */
 };
 
 /* Errors: -EINVAL. */
@@ -48,22 +49,21 @@ int baseline_parse_choice(const struct baseline_options *options, const char *te
 			  struct baseline_choice *ret, struct failure *failure);
 
 /*
- * Finds it in the folder. *ret points into *ret_list, which baselines_list_done() is due for either
- * way. A warning is printed for damaged ones that it might have been. Errors: those of
- * baselines_list(), baselines_find(); of one that is not there, the names that are, and what saves
- * one.
+ * Finds it in the folder. *ret points into *ret_list; call baselines_list_done() in any case. Warns
+ * about damaged ones that it might have been. Errors: those of baselines_list(), baselines_find();
+ * for a missing one, with the existing names and how to save one.
  */
 int baseline_choose(const struct baseline_options *options, const struct baseline_choice *choice,
 		    struct baselines_list *ret_list, const struct baseline **ret,
 		    struct failure *failure);
 
 /*
- * What a recording knows better than @machine, on which this runs: of one that names another host
- * or kernel ("": it does not say), only these are known. Returns whether it is such a one.
+ * Corrects @machine, on which this runs, by a recording: if that names another host or kernel ("":
+ * unknown), only these are known. Returns whether it is from elsewhere.
  */
 bool baseline_take_place(const char *host, const char *kernel, struct machine *machine);
 
-/* `AMD EPYC, 2 CPUs, x86_64, Linux 6.1.0`: as much as is known. */
+/* `AMD EPYC, 2 CPUs, x86_64, Linux 6.1.0`: as far as known. */
 #define BASELINE_MACHINE_SIZE 512
 void baseline_machine_text(const struct machine *machine, char text[static BASELINE_MACHINE_SIZE]);
 

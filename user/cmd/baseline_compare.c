@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * baseline_compare: `bpfflame diff` with the runs of a baseline as its base, whatever else it is
- * told being diff's. Before that, it is said where the machines differ, for then times and even
- * shares of the same program do.
+ * baseline_compare: runs `bpfflame diff` with the runs of a baseline as its base, and passes on all
+ * other arguments. Before that it reports how the machines differ, since then times and even shares
+ * of the same program differ.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "cmd/diff.h"
 #include "cli/run_files.h"
 
-/* The row of ours that @argument is; *@ret_value: behind its `=`, or NULL. */
+/* The row of ours that @argument matches; *@ret_value: the part after its `=`, or NULL. */
 static const struct option_row *row_of(const struct option_table *tables, size_t n_tables,
 				       const char *argument, const struct option_table **ret_table,
 				       const char **ret_value)
@@ -39,9 +39,9 @@ static const struct option_row *row_of(const struct option_table *tables, size_t
 }
 
 /*
- * Options are ours by their whole names, for what is cut short may be one of diff's; ours have no
- * values that begin with a dash. What comes before the name must be ours: of diff's it is not known
- * here which have a value behind them.
+ * Only whole names are ours: an abbreviation may be one of diff's. Our options have no values that
+ * begin with a dash. Options before the name must be ours: it is unknown here which of diff's take
+ * a value.
  */
 int baseline_take_compare(int argc, char **argv, const struct option_table *tables, size_t n_tables,
 			  struct baseline_options *options, struct failure *failure)
@@ -54,10 +54,10 @@ int baseline_take_compare(int argc, char **argv, const struct option_table *tabl
 		const struct option_row *row = row_of(tables, n_tables, argv[i], &table, &value);
 
 		if (!row && n == 1 && argv[i][0] == '-') {
-			failure_set(failure, -EINVAL, "%s stands before the name of the baseline",
+			failure_set(failure, -EINVAL, "%s comes before the name of the baseline",
 				    argv[i]);
 			return failure_mend(failure, -EINVAL,
-					    "options of bpfflame diff come behind it: bpfflame "
+					    "options of bpfflame diff come after it: bpfflame "
 					    "baseline compare NAME NEW… %s …",
 					    argv[i]);
 		}
@@ -69,7 +69,7 @@ int baseline_take_compare(int argc, char **argv, const struct option_table *tabl
 			value = argv[i];
 		if (!row->argument != !value)
 			r = failure_set(failure, -EINVAL, "--%s %s", row->name,
-					value ? "takes no value" : "wants a value");
+					value ? "takes no value" : "needs a value");
 		r = r < 0 ? r : row->take(row, (char *)table->target + row->offset, value, failure);
 	}
 	options->arguments = argv + 1;
@@ -77,7 +77,7 @@ int baseline_take_compare(int argc, char **argv, const struct option_table *tabl
 	return r;
 }
 
-/* What speaks against comparing the two. */
+/* Reasons against comparing the two. */
 #define MAX_REMARKS 16
 
 struct remarks {
@@ -97,7 +97,7 @@ __attribute__((format(printf, 2, 3))) static void remark(struct remarks *remarks
 	va_end(arguments);
 }
 
-/* What is not known of one is let be. */
+/* Unknown facts are not compared. */
 static void compare_texts(struct remarks *remarks, const char *what, const char *then,
 			  const char *now)
 {
@@ -105,7 +105,7 @@ static void compare_texts(struct remarks *remarks, const char *what, const char 
 		remark(remarks, "%s differs: %s, now %s", what, then, now);
 }
 
-/* A frequency comes back from its period, a whole number of nanoseconds. */
+/* A frequency is restored from its period, a whole number of nanoseconds. */
 static void compare_numbers(struct remarks *remarks, const char *what, double then, double now,
 			    const char *unit)
 {
@@ -131,7 +131,7 @@ static void compare_machines(struct remarks *remarks, const struct machine *then
 				"another one");
 }
 
-/* What the new side tells of itself; of the machine, else, it is this one. */
+/* Compares the facts of the new recording; missing ones are this machine's. */
 static void compare_facts(const struct stacks *stacks, const struct baseline *baseline,
 			  const struct machine *here, struct remarks *remarks)
 {
@@ -149,7 +149,7 @@ static void compare_facts(const struct stacks *stacks, const struct baseline *ba
 			" Hz");
 }
 
-/* What diff asks once it has read both sides. */
+/* The callback's context, for when diff has read both sides. */
 struct comparing {
 	const struct baseline_options *options;
 	const struct baseline *baseline;
@@ -177,7 +177,7 @@ static int give_remarks(void *data, const struct stacks *stacks, const char *con
 	return failure_mend(failure, -EINVAL, "save one here, or leave out --same-machine");
 }
 
-/* `diff --base RUN … [-q] NEW … OPTIONS`. @paths: of the runs. */
+/* Calls `diff --base RUN … [-q] NEW … OPTIONS`. @paths: of the runs. */
 static int call_diff(struct comparing *comparing, char *const *paths, size_t n_paths)
 {
 	const struct baseline_options *options = comparing->options;

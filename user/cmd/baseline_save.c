@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * baseline_save: reads runs one after the other, each in a confined process, and keeps each as
- * pprof with all that was read of it: memory is that of one run.
+ * baseline_save: reads runs one after another, each in a confined process, and keeps each as pprof
+ * without loss: memory is that of one run.
  *
- * The machine is the one that saves, for a profile does not tell its CPU. Where it tells another
- * host or kernel, it came from elsewhere, and what is known of this machine says nothing of it.
+ * The facts describe the machine that saves, since a profile does not name its CPU. If a profile
+ * names another host or kernel, it is from elsewhere, and this machine's facts don't apply.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #include "export/export.h"
 #include "store/checkout.h"
 
-/* The first of the environment's variables that has a value. */
+/* The first of the environment variables with a value. */
 static const char *first_of(const char *const *names)
 {
 	for (; *names; names++) {
@@ -49,7 +49,7 @@ static int refuse_commit(int error, struct failure *failure)
 	return failure_mend(failure, -EINVAL, "add --commit ID");
 }
 
-/* Of the options, the CI job, or the checkout, in this order. */
+/* From the options, the CI job, or the checkout, in this order. */
 static int find_commit(const struct baseline_options *options, struct baseline *baseline,
 		       struct failure *failure)
 {
@@ -65,7 +65,7 @@ static int find_commit(const struct baseline_options *options, struct baseline *
 		return refuse_commit(r, failure);
 	if (!commit)
 		commit = checkout.commit;
-	/* The branch is that of the commit that is checked out, and of no other. */
+	/* The branch belongs to the commit that is checked out, and to no other. */
 	if (!branch && strcmp(commit, checkout.commit) == 0)
 		branch = checkout.branch;
 	r = baselines_check_key("commit", commit, failure);
@@ -76,7 +76,7 @@ static int find_commit(const struct baseline_options *options, struct baseline *
 	return 0;
 }
 
-/* One line of text, which a terminal or a table can show. */
+/* Accepts one line of text that terminals and tables can show. */
 static int check_text(const char *option, const char *text, size_t size, struct failure *failure)
 {
 	if (!text)
@@ -88,24 +88,23 @@ static int check_text(const char *option, const char *text, size_t size, struct 
 		return failure_set(failure, -EINVAL, "%s is not UTF-8", option);
 	for (; *text; text++)
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return failure_set(failure, -EINVAL, "%s has a control character in it",
+			return failure_set(failure, -EINVAL, "%s contains a control character",
 					   option);
 	return 0;
 }
 
-/* What is being saved. */
+/* The baseline while it is saved. */
 struct save {
 	const struct baseline_options *options;
 	struct baseline baseline;
 	size_t capacity; /* of its runs */
 	struct baselines_saving saving;
 	bool is_elsewhere, mixes_frequencies;
-	bool is_said;			/* why it failed */
+	bool is_said;			/* the reason for the failure was printed */
 	char first[BASELINE_TEXT_SIZE]; /* the path of the first run */
 };
 
-/* What the process that reads a run found out: with a limit, and to be believed as much as the run.
- */
+/* The findings of the process that reads a run: limited, and as untrusted as the run. */
 struct run_facts {
 	enum profile_mode mode;
 	double frequency;
@@ -127,7 +126,7 @@ static void find_facts(const struct profile *profile, struct run_facts *ret)
 	baseline_copy(ret->kernel, strings_get(&profile->strings, profile->kernel));
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		ret->run.samples += profile->samples[i].count;
-		/* On the CPU it is events, if anything. */
+		/* On-CPU it is events, if anything. */
 		if (profile->mode != PROFILE_ONCPU)
 			ret->run.nanoseconds += profile->samples[i].nanoseconds;
 	}
@@ -136,11 +135,11 @@ static void find_facts(const struct profile *profile, struct run_facts *ret)
 struct run_reading {
 	struct save *save;
 	char *path;
-	FILE *stream;		 /* where it is written to */
-	struct run_facts *facts; /* shared with the process that reads */
+	FILE *stream;		 /* its destination */
+	struct run_facts *facts; /* shared with the reading process */
 };
 
-/* Errors: -EINVAL for what is no profile, and for one of nothing. */
+/* Errors: -EINVAL if it is not a profile, or an empty one. */
 static int convert(struct run_reading *reading, struct failure *failure)
 {
 	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
@@ -168,7 +167,7 @@ static int convert(struct run_reading *reading, struct failure *failure)
 	return r;
 }
 
-/* A confined process's work: returns its exit code. */
+/* The confined process's work: returns its exit code. */
 static int read_run(void *data)
 {
 	struct failure failure = {};
@@ -188,7 +187,7 @@ static int write_run(void *data, FILE *stream)
 	return -ECANCELED;
 }
 
-/* The first run tells what kind of runs they are. */
+/* The first run sets the kind of all. */
 static int check_kind(struct save *save, const struct run_facts *facts, const char *path,
 		      struct failure *failure)
 {
@@ -216,7 +215,7 @@ static int check_kind(struct save *save, const struct run_facts *facts, const ch
 	return 0;
 }
 
-/* Takes a copy: the other process has ended, but what is checked should stay as it is. */
+/* Copies them: the other process has ended, but checked values must not change. */
 static int check_facts(const struct run_facts *shared, struct run_facts *ret)
 {
 	*ret = *shared;
@@ -257,7 +256,7 @@ static int find_files(const struct baseline_options *options, struct run_files *
 	}
 	if (r == 0 && n_stdin > 1)
 		r = failure_set(failure, -EINVAL,
-				"standard input can be read only once, but - stands twice");
+				"standard input can be read only once, but - is given twice");
 	if (r == 0 && files->n > BASELINE_MAX_RUNS)
 		r = failure_set(failure, -EINVAL, "%zu files are more than a baseline can hold, %d",
 				files->n, BASELINE_MAX_RUNS);

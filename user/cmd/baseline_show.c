@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * baseline_show: what baselines there are, and what is in one.
- */
+/* baseline_show: lists baselines, and shows the contents of one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +33,7 @@ static void open_page(struct page *page)
 	page_init(page, stdout, is_terminal && !(no_colour && *no_colour), size.ws_col);
 }
 
-/* `3 h`: the largest unit of which there is one. */
+/* `3 h`: in the largest unit that gives at least one. */
 static void write_age(char text[static 24], uint64_t since_ns)
 {
 	static const struct {
@@ -67,7 +65,7 @@ static void write_total(char text[static TEXT_FIGURE_SIZE + 16], const struct ba
 
 /* List */
 
-/* Columns of a table; what is wider is cut. */
+/* Columns of a table; longer texts are cut. */
 enum { NAME_MOST = 24, BRANCH_MOST = 20, TOTAL_MOST = 40, AGE = 6, RUNS = 4, GAP = 2 };
 
 struct widths {
@@ -105,7 +103,7 @@ static void put_cell(struct page *page, enum page_style style, const char *text,
 	page_spaces(page, columns - used + GAP);
 }
 
-/* A commit is known by its beginning. */
+/* Shows the beginning of a commit. */
 static void put_commit(struct page *page, const char *commit, size_t columns)
 {
 	char text[BASELINE_KEY_SIZE];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * cmd: what the user can call.
- */
+/* cmd: the commands of the user. */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
@@ -10,19 +8,19 @@
 #include "base/nearest.h"
 
 /*
- * A command. Returns an exit code. @argv[0]: its name. @started_ns: when the program began,
+ * A command. Returns an exit code. @argv[0]: its name. @started_ns: the start of the program,
  * CLOCK_MONOTONIC.
  */
 typedef int (*cmd_fn)(int argc, char **argv, uint64_t started_ns);
 
-/* NULL if there is none of that name. */
+/* Returns NULL if there is none of that name. */
 cmd_fn cmd_find(const char *name);
-/* Considers the names of all commands. */
+/* Offers the names of all commands. */
 void cmd_offer(struct nearest *nearest);
 
 /*
- * Runs a command that was found. What a user's copy of this program was given for recording, as
- * file capabilities, is given up first: these commands read and write the user's own files.
+ * Runs a command. First gives up the file capabilities that a user's copy of this program has for
+ * recording: these commands read and write the user's own files.
  */
 int cmd_run(cmd_fn run, int argc, char **argv, uint64_t started_ns);
 
@@ -36,7 +34,7 @@ int cmd_baseline(int argc, char **argv, uint64_t started_ns);
 int cmd_doctor(int argc, char **argv, uint64_t started_ns);
 int cmd_events(int argc, char **argv, uint64_t started_ns);
 int cmd_help(int argc, char **argv, uint64_t started_ns);
-/* What this program is when it runs as READER_NAME. */
+/* Runs this program under the name READER_NAME. */
 int cmd_reader(int argc, char **argv, uint64_t started_ns);
 int cmd_version(int argc, char **argv, uint64_t started_ns);
 

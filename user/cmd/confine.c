@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cmd/cmd.h"
 
-/* What ends the child by somebody's wish, or because nobody reads what it writes, ends us. */
+/* A signal that was meant for us, or a closed pipe, also ends us. */
 static void end_by(int number)
 {
 	const int shared[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * confine: runs what a command does with its inputs in a process that can do nothing else
- * (base/confined.h). It opens the inputs that were named and writes the outputs that were checked,
- * through this process, which does nothing but that meanwhile.
+ * confine: processes a command's inputs in a process that can do nothing else (base/confined.h). It
+ * opens the given inputs and writes the checked outputs through this process, which only serves it
+ * meanwhile.
  */
 #ifndef CMD_CONFINE_H
 #define CMD_CONFINE_H
 
 #include "cli/outputs.h"
 
-/* What the work may have. */
+/* What the work may use. */
 struct confine_files {
 	struct {
 		char *const *paths;
@@ -19,9 +19,9 @@ struct confine_files {
 };
 
 /*
- * @work returns an exit code and prints why; it writes outputs by output_files_write(). Returns its
- * exit code, or EXIT_FAILED, said on stderr, if the process died. Where a signal that is meant for
- * us killed it (Ctrl-C, a closed pipe), so it does this process.
+ * @work returns an exit code and prints the reason; it writes outputs by output_files_write().
+ * Returns its exit code, or EXIT_FAILED, explained on stderr, if the process died. If a signal that
+ * was meant for us killed it (Ctrl-C, a closed pipe), it also ends this process.
  */
 int cmd_confine(const struct confine_files *files, int (*work)(void *data), void *data);
 

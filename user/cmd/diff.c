@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diff: what changed between two recordings, or two sets of repeated ones, as pictures and tables;
- * and whether it is too much.
+ * diff: compares two recordings, or two sets of repeated ones, in pictures and tables, and decides
+ * whether the changes are too much.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ struct command_options {
 	char *bases[MAX_BASES]; /* those of --base */
 	size_t n_bases;
 	struct diff_files files;
-	const struct diff_caller *caller; /* NULL: nobody but the command line */
+	const struct diff_caller *caller; /* NULL: the command line only */
 };
 
 #define FIELD(field) offsetof(struct command_options, field)
@@ -54,7 +54,7 @@ static int take_base(const struct option_row *row, void *field, const char *valu
 	return 0;
 }
 
-/* The field is an array of bool, one for each of enum gate_by. */
+/* The field is an array of bool, one per enum gate_by. */
 static int take_by(const struct option_row *row, void *field, const char *value,
 		   struct failure *failure)
 {
@@ -105,11 +105,11 @@ static const struct option_row rows[] = {
 	 option_formats, FIELD(outputs)},
 	{0, "markdown", NULL, "FILE", "a summary for a pull request, besides", NULL, option_text,
 	 FIELD(markdown)},
-	{0, "junit", NULL, "FILE", "what the gate looked at, as JUnit XML, besides", NULL,
-	 option_text, FIELD(junit)},
+	{0, "junit", NULL, "FILE", "the gate's judgements as JUnit XML, besides", NULL, option_text,
+	 FIELD(junit)},
 	{0, "mode", NULL, "MODE", "of the files, as in chmod (600)", NULL, option_mode,
 	 .wanted = OPTION_MODE_WANTED},
-	{0, "json", NULL, NULL, "JSON on standard output in place of text", NULL, option_set,
+	{0, "json", NULL, NULL, "JSON instead of text on standard output", NULL, option_set,
 	 FIELD(json)},
 	{0, "limit", NULL, "N", "rows of a table (20); 0: all", NULL, option_size,
 	 FIELD(diff.limit), 0, 1e9, "a number of rows"},
@@ -117,12 +117,11 @@ static const struct option_row rows[] = {
 	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
 	{0, "normalized", NULL, NULL, "compare shares of each side's total (the default)",
 	 "Comparison", option_set, FIELD(normalized)},
-	{0, "absolute", NULL, NULL, "compare samples or times as they are, of a run", NULL,
+	{0, "absolute", NULL, NULL, "compare samples or times of a run as they are", NULL,
 	 option_set, FIELD(absolute)},
-	{0, "confidence", NULL, "PERCENT", "that no change is chance, of all together (99)", NULL,
-	 option_decimal, FIELD(diff.confidence), 1, 99.999999999,
-	 "a percentage from 1 to below 100"},
-	{0, "threshold", NULL, "POINTS", "leave out changes of fewer percent of all", NULL,
+	{0, "confidence", NULL, "PERCENT", "that no change is by chance (99)", NULL, option_decimal,
+	 FIELD(diff.confidence), 1, 99.999999999, "a percentage from 1 to below 100"},
+	{0, "threshold", NULL, "POINTS", "leave out smaller changes, in percent of all", NULL,
 	 option_decimal, FIELD(diff.threshold), 0, 100, "a percentage"},
 	{0, "fail-over", NULL, "PERCENT", "exit 3 if a function grew by more, beyond noise", "Gate",
 	 option_decimal, FIELD(fail_over), 0, 0, "a percentage"},
@@ -139,7 +138,7 @@ static const struct option_row rows[] = {
 #define N_TABLES       4
 #define MAX_STACK_ROWS 16
 
-/* --base is another one elsewhere; that one is called --from here. */
+/* --base means something else in other commands; their --base is called --from here. */
 static struct option_table stack_options(struct view_options *view)
 {
 	static struct option_row copies[MAX_STACK_ROWS];
@@ -219,18 +218,18 @@ static int check_options(struct command_options *options, struct failure *failur
 	options->gate.confidence = options->diff.confidence;
 	options->view.picture.confidence = options->diff.confidence;
 	options->view.stacks.merge_modules = true;
-	/* Thread ids are others in each recording. */
+	/* Thread ids differ between recordings. */
 	options->view.stacks.unfold.no_threads = !options->view.stacks.unfold.threads;
 	return view_options_check(&options->view, failure);
 }
 
 /*
- * For getopt `--` ends the options; here it stands between the sides, and options may follow it as
- * they may any file. So it is another word while getopt reads, which is found again afterwards.
+ * For getopt `--` ends the options. Here it separates the sides, and options may follow it like any
+ * file. So getopt sees another word, which is found again afterwards.
  */
 static char separator[] = " --";
 
-/* @words: argv, with the separator in it. Returns 1 if help was asked for. */
+/* @words: argv with the separator. Returns 1 if help was requested. */
 static int parse_words(int argc, char **words, struct command_options *ret, struct failure *failure)
 {
 	struct option_table tables[N_TABLES];
@@ -309,7 +308,7 @@ static int plan(const struct command_options *options, struct output_files *file
 	size_t n = 0;
 	int r = 0;
 
-	/* Without -o, standard output is for whichever was asked for. */
+	/* Without -o, standard output is for whichever was requested. */
 	if (options->outputs.n_paths || options->json || to_stdout)
 		r = outputs_plan(&options->outputs, NULL, defaults, files, failure);
 	if (r == 0 && options->json && options->outputs.n_paths)
@@ -379,7 +378,7 @@ static int read_rules(struct command_options *options, struct gate_rules *rules,
 	return r;
 }
 
-/* The noise of the runs is what the gate learned, or would have. */
+/* The noise of the runs is what the gate has learned, or would have. */
 static int judge_runs(struct comparison *comparison)
 {
 	struct command_options *options = comparison->options;
@@ -396,13 +395,13 @@ static int judge_runs(struct comparison *comparison)
 	options->diff.judged = &options->gate;
 	if (has_gate(options))
 		options->diff.gate = &comparison->gate;
-	/* A gate and its tables suppose the same. */
+	/* The gate and its tables make the same assumptions. */
 	if (comparison->gate.has_runs || has_gate(options))
 		options->diff.noise = &comparison->gate;
 	return 0;
 }
 
-/* What the command that called this one knows. */
+/* Calls the calling command's hook. */
 static int ask_caller(struct comparison *comparison, struct failure *failure)
 {
 	struct command_options *options = comparison->options;
@@ -416,12 +415,12 @@ static int ask_caller(struct comparison *comparison, struct failure *failure)
 			      failure);
 }
 
-/* A gate that can't know what chance does is none. */
+/* Without a measure of chance there can be no gate. */
 static int refuse_gate(const struct stacks *stacks, struct failure *failure)
 {
 	failure_set(failure, -EINVAL,
-		    "no gate: values are %.64s, and not how many samples they come from, so a "
-		    "change can't be told from chance",
+		    "no gate: values are %.64s without a number of samples, so chance has no "
+		    "measure",
 		    strings_get(&stacks->strings, stacks->facts[SIDE_NEW].event));
 	return failure_mend(failure, -EINVAL,
 			    "choose values of samples by --sample-type, or compare without a gate");
@@ -499,7 +498,7 @@ static int write_format(void *data, enum output_format format, FILE *stream)
 	}
 }
 
-/* A gate does not open because nothing was recorded, or nothing that it is about. */
+/* A gate must not pass because nothing was recorded, or nothing that it covers. */
 static int judge_nothing(const struct diff *diff, struct failure *failure)
 {
 	const struct diff_options *options = &diff->options;
@@ -533,7 +532,7 @@ static void warn(const struct comparison *comparison)
 		      stderr);
 }
 
-/* Exit code of what was written. */
+/* The exit code for what was written. */
 static int judge(const struct comparison *comparison, struct failure *failure)
 {
 	const struct diff *diff = &comparison->diff;
@@ -553,7 +552,7 @@ struct comparing {
 	struct output_files files;
 };
 
-/* A confined process's work: returns its exit code. */
+/* The confined process's work: returns its exit code. */
 static int compare(void *data)
 {
 	struct comparing *comparing = data;
@@ -612,7 +611,7 @@ static int run(int argc, char **argv, struct command_options *options)
 
 int diff_run(int argc, char **argv, const struct diff_caller *caller)
 {
-	/* Too large for a stack: it has room for the names of many runs. */
+	/* Too large for a stack: it holds the names of many runs. */
 	struct command_options *options = calloc(1, sizeof *options);
 	int code = EXIT_FAILED;
 

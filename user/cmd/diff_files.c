@@ -10,13 +10,13 @@
 #define KIND_SIZE 64
 #define MAX_KINDS 32
 
-/* The kinds that a side has; "": of files whose names tell none. */
+/* The kinds of a side's files; "": their names give none. */
 struct kinds {
 	char names[MAX_KINDS][KIND_SIZE];
 	size_t n;
 };
 
-/* `20261121T130501Z`, and what follows it. */
+/* Skips `20261121T130501Z`; returns the rest. */
 static const char *skip_time(const char *name)
 {
 	static const char pattern[] = "ddddddddTddddddZ";
@@ -38,7 +38,7 @@ static bool is_mode(const char *text)
 	return false;
 }
 
-/* What a file's name tells of what it holds. */
+/* The kind that a file's name gives. */
 static void kind_of(const char *path, char kind[static KIND_SIZE])
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *rest;
@@ -87,7 +87,7 @@ static void list_kinds(const struct run_files *files, struct kinds *kinds)
 	}
 }
 
-/* Leaves out what is of another kind. */
+/* Drops files of other kinds. */
 static void keep_kind(struct run_files *files, const char *kind)
 {
 	size_t n = 0;
@@ -113,7 +113,7 @@ static void join_kinds(const struct kinds *kinds, char *text, size_t size)
 			      *kinds->names[i] ? kinds->names[i] : "others");
 }
 
-/* Says that a side has several kinds. */
+/* Reports that a side has several kinds. */
 static int complain(const struct kinds *kinds, const char *name, struct failure *failure)
 {
 	char text[200];
@@ -123,7 +123,7 @@ static int complain(const struct kinds *kinds, const char *name, struct failure 
 	return failure_mend(failure, -EINVAL, "choose one by --kind NAME, or name the files");
 }
 
-/* The one kind that both sides have; NULL: there is none, or several. */
+/* The only kind that both sides have; NULL: none, or several. */
 static const char *common_kind(const struct kinds kinds[N_SIDES])
 {
 	const char *found = NULL;
@@ -138,7 +138,7 @@ static const char *common_kind(const struct kinds kinds[N_SIDES])
 	return found;
 }
 
-/* @from_folders: of the sides, whether a folder was named; what was named by itself all counts. */
+/* @from_folders: sides for which a folder was given; files given directly always count. */
 static int choose_kinds(const struct diff_words *words, const bool from_folders[N_SIDES],
 			const char *const names[N_SIDES], struct diff_files *files,
 			struct failure *failure)
@@ -184,7 +184,7 @@ static int add_all(char *const *paths, size_t n, struct run_files *files, bool *
 	return r;
 }
 
-/* Which words are whose. */
+/* Decides which side each word belongs to. */
 static int split_words(const struct diff_words *words, size_t *ret_base, struct failure *failure)
 {
 	size_t n = words->n, n_base = n - words->n_behind;
@@ -214,7 +214,7 @@ static int check_stdin(const struct diff_files *files, struct failure *failure)
 	if (n < 2)
 		return 0;
 	return failure_set(failure, -EINVAL,
-			   "standard input can be read only once, but - stands twice");
+			   "standard input can be read only once, but - is given twice");
 }
 
 int diff_files_find(const struct diff_words *words, struct diff_files *ret, struct failure *failure)

@@ -7,22 +7,22 @@
 #include "cli/inputs.h"
 #include "compare/compact.h"
 
-/* Stacks are merged when there are twice as many as after the last time, and so many more. */
+/* Stacks are merged when there are this many more, and twice as many as after the last time. */
 #define COMPACT_ENTRIES 50000
 
 struct reader {
 	const struct diff_reading *reading;
 	struct diff_sides *sides;
 	bool wants_sums;
-	size_t n_compact; /* entries there were after merging */
-	/* What all files must hold, from the first one that holds anything. */
+	size_t n_compact; /* entries after the last merging */
+	/* What all files must hold; set by the first that holds anything. */
 	bool has_mode;
 	enum profile_mode mode;
 	char event[64], first[256];
 	struct failure *failure;
 };
 
-/* What was sampled, where it was asked for by name. */
+/* The sampled event, if it was requested by name. */
 static const char *event_name(const struct profile *profile)
 {
 	const struct profile_event *event = profile_event(profile);
@@ -30,7 +30,7 @@ static const char *event_name(const struct profile *profile)
 	return event && event->is_counted ? strings_get(&profile->strings, event->name) : "";
 }
 
-/* Samples and times can't be compared. Of an empty file nobody knows what it would hold. */
+/* Samples and times can't be compared. An empty file matches either. */
 static int match_mode(struct reader *reader, struct profile *profile, const char *path)
 {
 	if (!profile->n_samples) {
@@ -118,7 +118,7 @@ static int read_run(struct reader *reader, char *path, enum stacks_side side)
 	return r;
 }
 
-/* One file of two columns. */
+/* Reads one file with two columns. */
 static int read_single(struct reader *reader, char *path)
 {
 	struct input input;
@@ -141,7 +141,7 @@ static int read_single(struct reader *reader, char *path)
 
 static int read_all(struct reader *reader, const struct diff_files *files)
 {
-	/* The base first: from then on it is a comparison. */
+	/* The base comes first: its presence makes it a comparison. */
 	const enum stacks_side order[] = {SIDE_BASE, SIDE_NEW};
 	int r = 0;
 
@@ -167,7 +167,7 @@ static int finish(struct reader *reader)
 
 	if (r == 0 && sides->has_drawn)
 		r = stacks_finish(&sides->drawn, scale);
-	/* What an empty side is, the other one told later. */
+	/* An empty side gets the other one's kind. */
 	for (int side = 0; side < N_SIDES; side++) {
 		sides->plain.facts[side].mode = reader->mode;
 		if (sides->has_drawn)

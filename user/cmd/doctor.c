@@ -23,15 +23,15 @@
 #include "symbol/names_job.h"
 
 #define UNWIND_MEMORY (256ULL << 20)
-#define TRIAL_NS      10000000 /* how long a recording is tried */
-#define KERNEL_DEPTH  127      /* frames that kernel halves may have */
+#define TRIAL_NS      10000000 /* length of the trial recording */
+#define KERNEL_DEPTH  127      /* of kernel halves' frames */
 
 struct doctor_command {
 	uint32_t pid;
 	bool json, help;
 };
 
-/* --- findings --- */
+/* --- Findings --- */
 
 struct finding *findings_add(struct findings *findings, enum finding_status status,
 			     const char *what, const char *format, ...)
@@ -70,7 +70,7 @@ void findings_done(struct findings *findings)
 	*findings = (struct findings){};
 }
 
-/* --- the machine --- */
+/* --- The machine --- */
 
 static void look_at_kernel(struct findings *findings)
 {
@@ -114,7 +114,7 @@ static void look_at_rights(struct findings *findings)
 		     "boot with lockdown=integrity, or without Secure Boot");
 }
 
-/* Loads and attaches everything, and lets it run for a moment: nothing else is a proof. */
+/* Loads and attaches everything, and lets it run for a moment: the only real proof. */
 static bool try_mode(enum profile_mode mode, const char *what, struct findings *findings)
 {
 	const struct collect_options options = {
@@ -246,7 +246,7 @@ static bool look_at_machine(struct findings *findings)
 	return works;
 }
 
-/* --- telling --- */
+/* --- Output --- */
 
 static const char *const status_names[] = {
 	[FINDING_OK] = "ok", [FINDING_WARN] = "warn", [FINDING_NO] = "no"};
@@ -312,7 +312,7 @@ static int parse(int argc, char **argv, struct doctor_command *command, struct f
 		return r;
 	if (command->help) {
 		puts("Usage: bpfflame doctor [OPTIONS]\n"
-		     "Says what works on this machine, what does not, and what mends it.");
+		     "Shows what works on this machine, what does not, and how to fix it.");
 		option_tables_print(&table, 1, stdout);
 		return 1;
 	}

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * doctor: what works here, what does not, and what mends it.
- */
+/* doctor: what works here, what does not, and how to fix it. */
 #ifndef CMD_DOCTOR_H
 #define CMD_DOCTOR_H
 
@@ -22,7 +20,7 @@ struct finding {
 	enum finding_status status;
 	char what[64];	 /* `kernel`, `off-CPU`, a file's name */
 	char text[512];	 /* what was found */
-	char mend[320];	 /* what changes it; "" */
+	char mend[320];	 /* what changes it; or "" */
 };
 
 struct findings {
@@ -30,14 +28,14 @@ struct findings {
 	size_t n, capacity;
 };
 
-/* Adds one; the text is a format. Returns it, for a mend, or NULL: no memory. */
+/* Adds a finding; the text is a format. Returns it, for adding a fix, or NULL: no memory. */
 struct finding *findings_add(struct findings *findings, enum finding_status status,
 			     const char *what, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 void findings_done(struct findings *findings);
 
 /*
- * Looks at the files that process @pid runs: whether their functions have names and can be unwound.
+ * Examines the files that process @pid runs: whether their functions have names and can be unwound.
  * Errors: -ESRCH, -EACCES, -ENOMEM.
  */
 int doctor_process(uint32_t pid, struct findings *findings, struct failure *failure);

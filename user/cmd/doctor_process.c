@@ -14,7 +14,7 @@
 #include "symbol/names_job.h"
 #include "unwind/table_job.h"
 
-#define N_ADDRESSES 64 /* that are looked up in each file */
+#define N_ADDRESSES 64 /* addresses to look up in each file */
 #define PATIENCE_NS (5 * NSEC_PER_SEC)
 #define MOST_FILES  1000
 
@@ -31,15 +31,15 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 	return quiet_ns < PATIENCE_NS;
 }
 
-/* What was found out about a file's functions, at addresses that lie in one. */
+/* Findings about a file's functions, at addresses inside one. */
 struct census {
 	int error;
 	unsigned int n, n_named;
 };
 
 /*
- * An address without a name lies in a function if another address is given for it: where that
- * begins. All lie in one segment: virtual addresses are as far from offsets for each.
+ * An unnamed address is in a function if another address is returned for it: the function's start.
+ * All are in one segment: virtual addresses have the same distance from offsets.
  */
 static struct census take_census(const struct names_question *question,
 				 const struct file_names *names)
@@ -87,7 +87,7 @@ static struct census count_named(struct examination *examination, const struct m
 	return census;
 }
 
-/* Whether stacks go through it. Errors: why not. */
+/* Whether stacks go through it. Errors: the reason if not. */
 static int check_unwinding(struct examination *examination, const struct maps_entry *entry, int fd)
 {
 	const struct table_question question = {
@@ -125,7 +125,7 @@ static void add_file(struct examination *examination, const struct maps_entry *e
 	if (finding && !census.error && !has_names)
 		snprintf(finding->mend, sizeof finding->mend,
 			 "its debug symbols: NAME-dbgsym or -debuginfo of its package (dpkg -S "
-			 "%.128s tells which), or DEBUGINFOD_URLS",
+			 "%.128s names it), or DEBUGINFOD_URLS",
 			 entry->name.path);
 }
 
@@ -145,7 +145,7 @@ static void examine(struct examination *examination, const struct maps_entry *en
 		 check_unwinding(examination, entry, fd));
 }
 
-/* Whether @a was before @b in the list, as the first of its file. */
+/* Whether @a is an earlier entry of the list for the same file. */
 static bool is_same_file(const struct maps_entry *a, const struct maps_entry *b)
 {
 	return a->name.inode == b->name.inode && a->name.device_major == b->name.device_major &&

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * events: what -e can name here, by kind, and why the rest is missing.
- */
+/* events: lists what -e can name here, by kind, and why the rest is missing. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -134,7 +132,7 @@ static void print_missing(const struct failure *missing)
 		text_print(stdout, "  %s\n", missing->mend);
 }
 
-/* Returns how many there were. */
+/* Returns their number. */
 static size_t print_kind(const struct events_command *command, const struct event_list *list,
 			 enum listed_kind kind)
 {
@@ -195,7 +193,7 @@ static void print_json(const struct events_command *command, const struct event_
 	putchar('\n');
 }
 
-/* Errors: -ENOENT nothing to be listed. */
+/* Errors: -ENOENT nothing to list. */
 static int print_list(const struct events_command *command, const struct event_list *list,
 		      struct failure *failure)
 {

@@ -317,7 +317,7 @@ static int run_range(struct query *query, struct failure *failure)
 
 /* Two ranges */
 
-/* Where the base ends: as long after its beginning as the other range is long. */
+/* The end of the base: as long after its beginning as the other range is long. */
 static int find_diff_end(const struct query *query, char text[static MOMENT_SIZE],
 			 struct failure *failure)
 {
@@ -333,7 +333,7 @@ static int find_diff_end(const struct query *query, char text[static MOMENT_SIZE
 	return 0;
 }
 
-/* It is `bpfflame diff BASE NEW` with both ranges. */
+/* Runs `bpfflame diff BASE NEW` with both ranges. */
 static int run_diff(struct query *query, struct failure *failure)
 {
 	char end[MOMENT_SIZE], *words[MOST_DIFF_WORDS], *ranges[2];

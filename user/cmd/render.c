@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * render: profiles that were recorded before, here or by other tools, in any format.
- */
+/* render: draws or converts recorded profiles, from here or other tools, in any format. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,7 +112,7 @@ struct rendering {
 	struct output_files files;
 };
 
-/* A confined process's work: returns its exit code. */
+/* The confined process's work: returns its exit code. */
 static int render(void *data)
 {
 	struct rendering *rendering = data;

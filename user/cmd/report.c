@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * report: profiles that were recorded before, here or by other tools, as text to be read in a
- * terminal.
- */
+/* report: shows recorded profiles, from here or other tools, as text in a terminal. */
 #include "report/report.h"
 
 #include <errno.h>
@@ -89,11 +86,11 @@ static const struct option_row rows[] = {
 	 take_limit, 0, 0, 0, "a number of rows"},
 	{0, "by", NULL, "LIST", "functions,waits,commands,modules,threads,reasons", NULL, take_by,
 	 REPORT(by)},
-	{0, "tree", NULL, NULL, "what calls what, in place of tables", "Trees", option_set,
+	{0, "tree", NULL, NULL, "the tree of calls instead of tables", "Trees", option_set,
 	 REPORT(tree)},
-	{0, "callers", NULL, "REGEX", "who calls such functions, in place of tables", NULL,
+	{0, "callers", NULL, "REGEX", "callers of such functions, instead of tables", NULL,
 	 option_text, REPORT(callers)},
-	{0, "threshold", NULL, "PCT", "trees leave out what takes less (1)", NULL, option_decimal,
+	{0, "threshold", NULL, "PCT", "trees leave out smaller calls (1)", NULL, option_decimal,
 	 REPORT(tree_percent), 0, 100, "a percentage"},
 	{0, "include", NULL, "REGEX", "only stacks with such a function", "Which stacks",
 	 option_text, STACKS(select.include)},
@@ -147,7 +144,7 @@ static int check_callers(const char *expression, struct failure *failure)
 	return 0;
 }
 
-/* Everything in JSON, what fits a screen as text. */
+/* Everything in JSON; what fits a screen as text. */
 static void set_defaults(struct report_command *command)
 {
 	struct report_options *report = &command->report;
@@ -184,7 +181,7 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 	return r < 0 ? r : view_options_check(&ret->view, failure);
 }
 
-/* A terminal says how wide it is; whoever has another one behind a pipe says so in COLUMNS. */
+/* A terminal knows its width; with a pipe to another one, COLUMNS may give it. */
 static void look_at_terminal(struct report_command *command)
 {
 	struct report_options *report = &command->report;
@@ -226,7 +223,7 @@ static int read_stacks(struct report_command *command, struct stacks *stacks,
 			    command->n_inputs ? command->inputs[0] : "the input");
 		r = failure_mend(failure, -EINVAL, "use bpfflame diff");
 	}
-	/* Tables have one of threads; trees are by command, if nothing else was asked for. */
+	/* Threads have a table; trees are by command, unless requested otherwise. */
 	if (!command->report.tree && !command->report.callers && !options->unfold.no_threads)
 		options->unfold.threads |= has_threads(input.profile);
 	options->unfold.no_threads = !options->unfold.threads;
@@ -242,7 +239,7 @@ static int write_report(const struct report_command *command, const struct stack
 			     : report_text(stacks, &command->report, stdout);
 }
 
-/* A confined process's work: returns its exit code. */
+/* The confined process's work: returns its exit code. */
 static int report(void *data)
 {
 	struct report_command *command = data;

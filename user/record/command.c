@@ -18,12 +18,12 @@
 #include "base/system.h"
 #include "record/signals.h"
 
-/* What bpfflame's child exits with when it was never let go. Nobody sees it. */
+/* The exit status of our child if it was never released. Nobody sees it. */
 #define EXIT_NOT_RELEASED 125
-/* As execvp() has it. */
+/* As in execvp(). */
 #define DEFAULT_PATH "/bin:/usr/bin"
 
-/* How far the child has come. */
+/* The child's progress. */
 enum stage {
 	STAGE_ACCOUNT,
 	STAGE_ENVIRONMENT,
@@ -44,7 +44,7 @@ static bool is_folder(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Why exec would not take this file, or 0. */
+/* Why exec would refuse this file, or 0. */
 static int check_program(const char *path)
 {
 	if (access(path, F_OK) < 0)
@@ -54,7 +54,7 @@ static int check_program(const char *path)
 	return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-/* As execvp() looks for it, but knowing why it finds nothing. */
+/* Searches like execvp(), but remembers why it finds nothing. */
 static int find_program(const char *name)
 {
 	const char *list = getenv("PATH");
@@ -70,7 +70,7 @@ static int find_program(const char *name)
 		r = check_program(path);
 		if (r == 0)
 			return 0;
-		/* A folder of that name is no reason: the shell passes it over, too. */
+		/* A folder of that name is no reason: shells skip it, too. */
 		if (r == -EACCES && access(path, F_OK) == 0)
 			found = r;
 		list += length;
@@ -79,7 +79,7 @@ static int find_program(const char *name)
 	}
 }
 
-/* It runs as somebody else now: programs that ask for sudo's traces would be misled. */
+/* It now runs as somebody else: sudo's variables would mislead programs. */
 static int become(const struct account *account)
 {
 	static const char *const traces[] = {"SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID",
@@ -90,7 +90,7 @@ static int become(const struct account *account)
 	return account_become(account);
 }
 
-/* Read as whom the command runs as. */
+/* Read as the user that the command runs as. */
 static int take_environment(const char *path)
 {
 	char *text, *variable;
@@ -108,13 +108,13 @@ static int take_environment(const char *path)
 
 #define BIT SANDBOX_CAPABILITY
 
-/* What its caller may have given us is not for the command; other capabilities of theirs are. */
+/* Capabilities that our caller may have given us for recording; the command keeps its others. */
 #define FOR_RECORDING                                                                              \
 	(BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_PTRACE) |              \
 	 BIT(CAP_SYS_NICE) | BIT(CAP_SYS_RESOURCE) | BIT(CAP_SYSLOG) | BIT(CAP_DAC_READ_SEARCH) |  \
 	 BIT(CAP_CHECKPOINT_RESTORE))
 
-/* All but the exec; where a stage fails, the report tells. */
+/* Everything except the exec; the report names a stage that fails. */
 static struct report prepare(const struct command_start *start)
 {
 	struct report report = {.stage = STAGE_ACCOUNT};
@@ -143,7 +143,7 @@ static void run_child(const struct command_start *start, int hold_fd, int report
 	char byte;
 
 	(void)!write(report_fd, &report, sizeof report);
-	/* A byte means go; the end of the pipe alone, that bpfflame gave up. */
+	/* A byte means go; an end without one, that bpfflame gave up. */
 	if (report.error || read(hold_fd, &byte, 1) != 1)
 		_exit(EXIT_NOT_RELEASED);
 	execvp(start->argv[0], start->argv);
@@ -152,7 +152,7 @@ static void run_child(const struct command_start *start, int hold_fd, int report
 	_exit(127);
 }
 
-/* What only a shell can do, and people try all the same. */
+/* Commands that only a shell has, but people try nevertheless. */
 static bool is_builtin(const char *name)
 {
 	static const char *const names[] = {
@@ -256,7 +256,7 @@ int command_hold(const struct command_start *start, struct command *ret, struct 
 	command.release_fd = hold[1];
 	command.report_fd = reports[0];
 	command.pid_fd = syscall(SYS_pidfd_open, command.pid, 0);
-	/* Nothing to read: a signal has ended it, which command_poll() will tell. */
+	/* Nothing to read: a signal has ended it, which command_poll() reports. */
 	if (read(command.report_fd, &report, sizeof report) == sizeof report && report.error) {
 		command_done(&command);
 		if (report.stage == STAGE_ENVIRONMENT)

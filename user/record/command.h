@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * command: the COMMAND of `bpfflame … -- COMMAND`: forked at once, so that it can be recorded from
- * its first instruction, and held back until the recording runs.
+ * its first instruction, and held until the recording runs.
  *
  * It sees what it would see without us: descriptors, environment, folder, limits, priority,
- * signals, terminal and process group are those that bpfflame was started with, and not what
- * bpfflame has made of them for itself since: it is forked before, or puts things back itself.
+ * signals, terminal and process group are those that bpfflame was started with, not what bpfflame
+ * has changed for itself since. It is forked before, or restores them.
  */
 #ifndef RECORD_COMMAND_H
 #define RECORD_COMMAND_H
@@ -20,9 +20,9 @@ struct signals;
 
 struct command {
 	int32_t pid;	/* 0: none */
-	int release_fd; /* a byte lets the child exec; its end alone ends the child */
-	int report_fd;	/* what went wrong in the child; ends at the exec */
-	int pid_fd;	/* readable when the child has ended */
+	int release_fd; /* a byte lets the child exec; closing it ends the child */
+	int report_fd;	/* errors of the child; closed at the exec */
+	int pid_fd;	/* readable once the child has ended */
 	bool released;	/* it has run */
 	bool ended;
 	int status; /* of waitpid(), once ended */
@@ -31,24 +31,24 @@ struct command {
 /* What to start, and how. */
 struct command_start {
 	char **argv;		       /* NULL-terminated */
-	const struct account *account; /* whom it becomes; NULL: it stays as we are */
+	const struct account *account; /* the user to become; NULL: as we are */
 	const char *environment;       /* a file of its variables, as `env -0` writes; NULL: ours */
-	const struct signals *signals; /* as they were before us */
+	const struct signals *signals; /* as before us */
 };
 
 /*
- * Forks; the child makes itself what it is to be and looks for the program. Errors: -ENOENT,
- * -EACCES, others of the system; nothing is left running.
+ * Forks; the child prepares itself and finds the program. Errors: -ENOENT, -EACCES, others of the
+ * system; nothing is left running.
  */
 int command_hold(const struct command_start *start, struct command *ret, struct failure *failure);
-/* Lets it exec. That a signal has ended it meanwhile is no error. Errors: what exec said. */
+/* Lets it exec. It is no error if a signal has ended it meanwhile. Errors: those of exec. */
 int command_release(struct command *command, char **argv, struct failure *failure);
 /* Whether the child has ended; fetches its status. */
 bool command_poll(struct command *command);
 /* Ends a child that was never released. */
 void command_done(struct command *command);
 
-/* As a shell would say it: its exit status, or 128 and the signal that ended it. */
+/* As shells report it: its exit status, or 128 and the signal that ended it. */
 int command_exit_code(const struct command *command);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * losses: all that can be lost while recording, by kind, and what avoids it.
- */
+/* losses: everything that can be lost while recording, by kind, and how to avoid it. */
 #ifndef RECORD_LOSSES_H
 #define RECORD_LOSSES_H
 
@@ -9,11 +7,11 @@
 
 #include "record/totals.h"
 
-/* One kind of loss: what it is called, and what avoids it. */
+/* One kind of loss: its name, and how to avoid it. */
 struct loss {
 	const char *key, *text, *advice;
 	uint64_t n;
-	bool counts; /* whole samples are missing or nameless: held against --max-loss */
+	bool counts; /* whole samples are missing or nameless: counts for --max-loss */
 };
 
 #define N_LOSSES 17

@@ -18,7 +18,7 @@
 #define MAX_OFFCPU_PERIOD     (4 * NSEC_PER_SEC)
 #define MIN_EVERY	      (NSEC_PER_SEC / 10)
 
-/* All rows here get the whole struct record_options, offset 0, unless they say a field. */
+/* Handlers here get the whole struct record_options, offset 0, unless a row names a field. */
 #define FIELD(field) offsetof(struct record_options, field)
 
 static int take_pids(const struct option_row *row, void *field, const char *value,
@@ -73,7 +73,7 @@ static int take_wall(const struct option_row *row, void *field, const char *valu
 	return 0;
 }
 
-/* An option that has no meaning but off the CPU; which mode it is, the end of the line tells. */
+/* An option that only applies off-CPU; the mode is known at the end of the line. */
 static void note_offcpu(struct record_options *options, const struct option_row *row)
 {
 	if (!options->offcpu_option)
@@ -158,7 +158,7 @@ static int add_event(struct record_options *options, const char *text, struct fa
 	return r;
 }
 
-/* Names of files may hold commas, and so do the terms of a PMU, between slashes. */
+/* Names of files may contain commas, and so do the terms of a PMU, between slashes. */
 static size_t event_length(const char *list)
 {
 	static const char *const of_files[] = {"uprobe:", "uretprobe:", "usdt:"};
@@ -216,7 +216,7 @@ static int take_every(const struct option_row *row, void *field, const char *val
 		       : 0;
 }
 
-/* What is kept: `100` sets, `7d` (a small letter: time), `2G` (a capital letter: bytes). */
+/* The limit: `100` sets, `7d` (small letter: time), `2G` (capital letter: bytes). */
 static int take_keep(const struct option_row *row, void *field, const char *value,
 		     struct failure *failure)
 {
@@ -453,8 +453,8 @@ static int set_mode(struct record_options *options, struct failure *failure)
 }
 
 /*
- * Decides how pictures show what waits for work: not at all of a crowd, and beside the rest of
- * certain threads, as who asks for those wants to know what they wait for.
+ * Decides how pictures show waits for work: not at all for a crowd, and beside the rest for
+ * selected threads, whose waits the user wants to see.
  */
 static void place_idle(struct record_options *options)
 {
@@ -504,7 +504,7 @@ static int check_mode(struct record_options *options, struct failure *failure)
 		return failure_set(failure, -EINVAL, "-m is above -M: no period is in that range");
 	place_idle(options);
 	unfold->waker_depth = collect->waker_depth;
-	/* Kernel stacks tell why threads wait; they are only not shown. */
+	/* Kernel stacks give the reason for waiting; they are only hidden. */
 	unfold->no_kernel = collect->no_kernel;
 	return 0;
 }
@@ -536,7 +536,7 @@ static int check_outputs(const struct record_options *options, struct failure *f
 	return view_options_check(&options->view, failure);
 }
 
-/* What was typed for a command of ours, and is none. */
+/* Refuses an operand that is not a command of ours. */
 static int refuse_operand(const char *text, offer_commands_fn offer_commands,
 			  struct failure *failure)
 {

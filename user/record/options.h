@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * options: the command line of a recording.
- */
+/* options: the command line of a recording. */
 #ifndef RECORD_OPTIONS_H
 #define RECORD_OPTIONS_H
 
@@ -18,19 +16,19 @@
 
 struct record_options {
 	struct collect_options collect;
-	unsigned int modes;			/* that were asked for: a bit for each */
-	const struct option_row *offcpu_option; /* the first that is for off-CPU time, or NULL */
+	unsigned int modes;			/* requested, a bit each */
+	const struct option_row *offcpu_option; /* the first option for off-CPU time, or NULL */
 	struct cpu_list cpus;
-	uint32_t *pids, *tids;				 /* owned; collect points at them */
+	uint32_t *pids, *tids;				 /* owned; collect points to them */
 	struct event_request events[PROFILE_MAX_EVENTS]; /* the same */
 	bool all;
-	bool idle, no_idle;	 /* draw what only waits for work, or not; neither: by the target */
+	bool idle, no_idle;	 /* draw waits for work, or not; neither: depends on the target */
 	char **command;		 /* NULL-terminated, or NULL */
-	const char *user;	 /* whom it runs as, or NULL: the one who called sudo … */
-	bool no_sandbox;	 /* files of others are read in this process */
+	const char *user;	 /* the user it runs as, or NULL: the caller of sudo … */
+	bool no_sandbox;	 /* read others' files in this process */
 	bool as_root;		 /* … unless this */
 	bool exit_status;	 /* exit with its status */
-	const char *environment; /* a file of its variables, or NULL */
+	const char *environment; /* a file with its variables, or NULL */
 	uint64_t duration_ns;	 /* 0: until stopped */
 	struct set_limits keep;	 /* of the sets of --every */
 
@@ -43,12 +41,12 @@ struct record_options {
 	double max_loss; /* percent */
 };
 
-/* Considers the names of all commands, for one that was mistyped. */
+/* Offers the names of all commands, for a mistyped one. */
 typedef void (*offer_commands_fn)(struct nearest *nearest);
 
 /*
- * Returns 0, or -EINVAL with *failure naming the option, or 1 when there is nothing left to do
- * (help was asked for). @offer_commands may be NULL.
+ * Returns 0, or -EINVAL with *failure naming the option, or 1 if there is nothing left to do (help
+ * was requested). @offer_commands may be NULL.
  */
 int options_parse(int argc, char **argv, offer_commands_fn offer_commands,
 		  struct record_options *ret, struct failure *failure);

@@ -2,8 +2,8 @@
 /*
  * The recording: options → collect → windows → files → summary.
  *
- * Without --every there is one window, which is written here once it is over. With it, a window
- * that is over goes to a process that writes it (snapshots.h), and the recording goes on.
+ * Without --every there is one window, which is written here once it is over. With it, a separate
+ * process writes each finished window (snapshots.h), and the recording goes on.
  */
 #include "record/record.h"
 
@@ -39,8 +39,8 @@ struct recording {
 	char subject[SUBJECT_SIZE];
 	struct collector *collector;
 	struct command command;
-	struct account account; /* whom it runs as … */
-	bool has_account;	/* … if not as we do */
+	struct account account; /* the user it runs as … */
+	bool has_account;	/* … if not ours */
 	struct signals signals;
 	struct reader reader;
 	int *target_fds; /* a pidfd for each -p; -1: ended */
@@ -49,12 +49,15 @@ struct recording {
 	struct snapshots *snapshots; /* with it */
 	struct totals totals;
 	struct unseen unseen;	   /* without --every */
-	struct stacks top;	   /* the same: what the summary's last lines say */
-	bool progress;		   /* a progress line is on the terminal */
+	struct stacks top;	   /* the same: for the summary's last lines */
+	bool progress;		   /* the terminal shows a progress line */
 	volatile bool names_ended; /* asked to stop while names are searched */
 };
 
-/* Whom a command runs as; the files are theirs, too. Without one, they are the caller's. */
+/*
+ * Finds the user a command runs as, who owns the files, too. Without a command, the files are the
+ * caller's.
+ */
 static int find_account(struct recording *recording, struct failure *failure)
 {
 	const struct record_options *options = &recording->options;
@@ -70,7 +73,7 @@ static int find_account(struct recording *recording, struct failure *failure)
 	return r;
 }
 
-/* Which files, before anything is recorded: a name that can't be written fails here. */
+/* Plans the files before anything is recorded: a name that can't be written fails here. */
 static int plan_files(struct recording *recording, struct failure *failure)
 {
 	int r;
@@ -106,7 +109,7 @@ static bool threads_are_gone(const struct collect_options *collect)
 	return collect->n_tids > 0;
 }
 
-/* Whether there is nothing left that could be recorded. */
+/* Whether nothing is left to record. */
 static bool targets_are_gone(struct recording *recording)
 {
 	const struct collect_options *collect = &recording->options.collect;
@@ -176,7 +179,7 @@ static void wait_for_something(struct recording *recording, uint64_t deadline_ns
 	ppoll(fds, n, &timeout, NULL);
 }
 
-/* Takes a window that is over, and has it written. Returns 1, or 0 if there is none. */
+/* Takes a finished window, and has it written. Returns 1, or 0 if there is none. */
 static int hand_over(struct recording *recording, struct failure *failure)
 {
 	struct collect_window window = {};
@@ -250,8 +253,9 @@ static int hold_command(struct recording *recording, struct failure *failure)
 }
 
 /*
- * Gives large blocks to the kernel when they are freed, and lets arrays grow without a copy: once
- * one was freed, glibc would have others of its size in the heap, where they leave holes.
+ * Returns large blocks to the kernel when they are freed, and lets arrays grow without copying.
+ * Otherwise glibc would, after the first free, put blocks of that size into the heap, where they
+ * leave holes.
  */
 static void map_large_blocks(void)
 {
@@ -259,8 +263,8 @@ static void map_large_blocks(void)
 }
 
 /*
- * What a recording takes once it runs: its maps and rings, what /proc says of processes, a reader
- * that is somebody else, files to write, and signals for COMMAND.
+ * Capabilities for a running recording: its maps and rings, processes in /proc, a reader that is
+ * another user, files to write, and signals for COMMAND.
  */
 #define FOR_RUNNING                                                                                \
 	(SANDBOX_FOR_FILES | SANDBOX_CAPABILITY(CAP_BPF) | SANDBOX_CAPABILITY(CAP_PERFMON) |       \
@@ -286,8 +290,7 @@ static bool has_file_probes(const struct collect_options *collect)
 	return false;
 }
 
-/* Files that get probes are opened and read as those that run, before there is anything to record.
- */
+/* Probed files are opened and read like those that run, before there is anything to record. */
 static int open_collector(struct recording *recording, struct failure *failure)
 {
 	const struct record_options *options = &recording->options;
@@ -321,7 +324,7 @@ static int record(struct recording *recording, struct failure *failure)
 	options->collect.stop_fd = recording->signals.fd;
 	options->symbolize.reader = options->collect.reader;
 	r = open_collector(recording, failure);
-	/* They go first, as we do now, until the recording is over. */
+	/* They run with our raised priority until the recording is over. */
 	if (r == 0 && !options->no_sandbox)
 		broker_start();
 	reader_prepare(options->collect.reader);
@@ -348,7 +351,7 @@ static void clear_line(void)
 		(void)!write(STDERR_FILENO, "\r\033[K", 4);
 }
 
-/* Asked to stop twice since: what is not written yet is given up. In a signal handler. */
+/* Asked to stop twice since: gives up unwritten files. Runs in a signal handler. */
 static void leave(void)
 {
 	static const char text[] = "bpfflame: asked to stop twice: not all files are written\n";
@@ -385,7 +388,7 @@ static void end_writing(struct recording *recording)
 	clear_progress(recording);
 }
 
-/* The one window there is. */
+/* The only window. */
 static int write_window(struct recording *recording, struct failure *failure)
 {
 	struct collect_window window = {};
@@ -409,7 +412,7 @@ static int write_window(struct recording *recording, struct failure *failure)
 	return r;
 }
 
-/* The windows that are not written yet: one that ended before, and the last one. */
+/* The unwritten windows: one that ended before, and the last one. */
 static int write_rest(struct recording *recording, struct failure *failure)
 {
 	int r;
@@ -458,7 +461,7 @@ static int tell(struct recording *recording)
 		       : EXIT_DONE;
 }
 
-/* All but the command. */
+/* Everything except the command. */
 static void recording_done(struct recording *recording)
 {
 	reader_stop(&recording->reader);
@@ -475,8 +478,8 @@ static void recording_done(struct recording *recording)
 }
 
 /*
- * A command may go on after its recording; we wait for it if its exit status is wanted. Returns
- * our exit code: @code, or the command's where that is wanted and we have not failed.
+ * A command may go on after its recording; we wait if its exit status is wanted. Returns our exit
+ * code: @code, or the command's if that is wanted and we have not failed.
  */
 static int finish_command(struct recording *recording, int code)
 {
@@ -514,7 +517,7 @@ int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn off
 	subject_find(&recording.options, recording.subject);
 	recording.options.view.picture.subject = recording.subject;
 	recording.origin = (struct window_origin){&recording.options, argc, argv};
-	/* The terminal is the command's. */
+	/* The terminal belongs to the command. */
 	recording.progress =
 		!recording.options.quiet && !recording.options.command && isatty(STDERR_FILENO);
 	r = find_account(&recording, &failure);

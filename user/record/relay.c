@@ -12,7 +12,7 @@
 /* Processes between a command and one that it started: more than any real tree has. */
 #define MAX_ANCESTORS 256
 
-/* The state and the parent of a process, as its stat says: `pid (comm) S ppid`. */
+/* The state and the parent of a process, from its stat: `pid (comm) S ppid`. */
 static bool look_at(uint32_t pid, char *ret_state, uint32_t *ret_parent)
 {
 	char path[32], text[512];
@@ -46,7 +46,7 @@ static bool is_stopped(const struct command *command)
 	return look_at(command->pid, &state, &parent) && state == 'T';
 }
 
-/* Sent by the kernel, the terminal's signals reach the whole group. */
+/* Signals from the terminal come from the kernel, and reach the whole group. */
 static bool was_sent_to_us(const struct signalfd_siginfo *info, const struct command *command)
 {
 	return info->ssi_code != SI_KERNEL && !is_of_command(info->ssi_pid, command);
@@ -57,7 +57,7 @@ static void take(struct signals *signals, struct command *command,
 {
 	int number = info->ssi_signo;
 
-	/* A second SIGCONT would do no harm, but some commands count them. */
+	/* A second SIGCONT would be harmless, but some commands count them. */
 	if (was_sent_to_us(info, command) && !command->ended &&
 	    (number != SIGCONT || is_stopped(command)))
 		kill(command->pid, number);
@@ -86,7 +86,7 @@ void relay_until_end(struct signals *signals, struct command *command)
 	};
 
 	while (command->released && !command_poll(command)) {
-		/* Without a pidfd (Linux 5.2 and older) its end is looked for now and then. */
+		/* Without a pidfd (Linux 5.2 and older), poll for its end. */
 		poll(fds, 2, command->pid_fd < 0 ? 100 : -1);
 		relay_signals(signals, command);
 	}

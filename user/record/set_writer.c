@@ -13,10 +13,10 @@
 #include "render/sets_page.h"
 #include "report/ranking.h"
 
-/* Names with the same stamp, after a clock was set back or of several recordings. */
+/* Limit of names with the same stamp, after a clock was set back or from several recordings. */
 #define MOST_NAMESAKES 1000
 
-/* What the page may be older than for each byte of the list: a millisecond or so for each set. */
+/* The allowed age of the page per byte of the list: about a millisecond per set. */
 #define PAGE_NS_PER_BYTE 1000
 
 struct writing {
@@ -53,7 +53,7 @@ static bool any_is_there(const struct set_folder *folder, const struct window_fi
 	return false;
 }
 
-/* Names that no file has: whatever the clock says, nothing is overwritten. */
+/* Chooses unused names: whatever the clock says, nothing is overwritten. */
 static int choose_names(struct writing *writing, struct failure *failure)
 {
 	uint64_t start_ns = writing->window->profile->start_realtime_ns;
@@ -84,7 +84,7 @@ static void remove_files(const struct set_folder *folder, const struct window_fi
 			set_folder_unlink(folder, file_name(&files->events[event].files[i]));
 }
 
-/* What the list says of a set */
+/* The list's facts about a set */
 
 static uint64_t in_unit(const struct profile *profile, uint64_t weight)
 {
@@ -109,7 +109,7 @@ static int add_functions(struct sets *sets, const struct profile *profile,
 	return r;
 }
 
-/* The total, of which nothing is rounded before, and the heaviest functions of the event shown. */
+/* Sets the exact total, without earlier rounding, and the heaviest functions of the shown event. */
 static int rank_functions(struct writing *writing)
 {
 	struct profile *profile = writing->window->profile;
@@ -243,7 +243,7 @@ static int fail(const struct writing *writing, int error, const char *name, stru
 			   output_error(error));
 }
 
-/* Files, then their lines. */
+/* Files first, then their lines. */
 static int write_sets(struct writing *writing, struct failure *failure)
 {
 	int r = window_files_put(&writing->files, &writing->folder.place, failure);
@@ -289,8 +289,8 @@ static int write_page(void *sets, FILE *stream)
 }
 
 /*
- * Whether the page is to be made anew. That of many sets takes long: where they are short, too, it
- * follows now and then only, and at the end of the recording.
+ * Whether to make the page again. A page of many sets takes long: with short ones, it is updated
+ * only now and then, and at the end of the recording.
  */
 static bool page_is_due(const struct writing *writing)
 {
@@ -337,7 +337,7 @@ static int write_locked(struct writing *writing, struct failure *failure)
 	r = r < 0 ? r : write_sets(writing, failure);
 	if (r < 0)
 		remove_files(&writing->folder, &writing->files);
-	/* Also where there was no room: old sets may go. */
+	/* Even if there was no room: old sets may go. */
 	of_lists = write_lists(writing, r < 0 ? &later : failure);
 	return r < 0 ? r : of_lists;
 }
@@ -393,7 +393,7 @@ void set_clean(const struct record_options *options, const struct set_report *re
 	set_folder_close(&folder);
 }
 
-/* Whoever removed the files by hand has removed the set. */
+/* A set whose files were removed by hand is removed. */
 static void drop_missing(const struct set_folder *folder)
 {
 	struct set_index index = {};

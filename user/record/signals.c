@@ -9,7 +9,7 @@
 
 #include "base/system.h"
 
-/* What a command has to end by itself before its recording is written without its end. */
+/* The time a command has to end by itself before its recording is written without its end. */
 #define PATIENCE_NS (2 * NSEC_PER_SEC)
 
 static const int always[] = {SIGINT, SIGTERM, SIGHUP};
@@ -43,7 +43,7 @@ int signals_catch(struct signals *ret, bool with_command)
 	if (signals.fd < 0)
 		return -errno;
 	sigaction(SIGPIPE, &ignore, &signals.pipe);
-	/* Where children are ignored, nobody can wait for the command. */
+	/* If children are ignored, the command can't be waited for. */
 	sigaction(SIGCHLD, &as_usual, &signals.child);
 	sigprocmask(SIG_BLOCK, &set, &signals.mask);
 	signals.caught = set;
@@ -58,7 +58,7 @@ void signals_restore(const struct signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 }
 
-/* As the signal would have done if we did not read it: the shell sees us stopped by SIGTSTP. */
+/* Does what the signal would have done unread: the shell sees us stopped by SIGTSTP. */
 static void stop_too(void)
 {
 	sigset_t stop;
@@ -128,7 +128,7 @@ static struct {
 	sigset_t set;
 	volatile bool *is_ended;
 	void (*leave)(void);
-	volatile sig_atomic_t again; /* what COMMAND may want, or 0 */
+	volatile sig_atomic_t again; /* a signal that COMMAND may want, or 0 */
 } late;
 
 static void on_late_signal(int number, siginfo_t *info, void *context)

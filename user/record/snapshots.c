@@ -24,7 +24,7 @@
 #include "record/signals.h"
 #include "symbol/names_later.h"
 
-/* How often it is looked for whether the last set is written. */
+/* How often to check whether the last set is written. */
 #define POLL_MS 20
 
 #define CACHE_BYTES (24 << 20) /* of names; used as it fills */
@@ -32,14 +32,14 @@
 struct snapshots {
 	const struct window_origin *origin;
 	bool has_progress;
-	int nice;      /* of those who write: ours, before the recording */
-	pid_t writer;  /* 0: nobody writes */
+	int nice;      /* of writers: ours before the recording */
+	pid_t writer;  /* 0: none */
 	pid_t learner; /* has written, and reads large files; 0: nobody */
 	struct names_cache *cache;
 	int writer_fd;		   /* a pidfd; -1: none */
 	uint64_t n_events;	   /* sets of a window */
 	struct set_report *report; /* shared with the writer */
-	int last_error;		   /* of the sets before; it is said once in a row */
+	int last_error;		   /* of earlier sets; a repeated one is reported once */
 	struct totals totals;
 	struct snapshots_counts counts;
 	struct window_files lists;
@@ -102,7 +102,7 @@ static void note_cost(struct snapshots_counts *counts, const struct rusage *usag
 		counts->peak_memory_bytes = peak;
 }
 
-/* What nobody will ask for any more is not read. */
+/* Stops reading what nobody needs any more. */
 static void end_learner(struct snapshots *snapshots)
 {
 	struct rusage usage = {};
@@ -149,7 +149,7 @@ const struct window_files *snapshots_lists(const struct snapshots *snapshots)
 	return &snapshots->lists;
 }
 
-/* What a writer came to */
+/* The result of a writer */
 
 static void clear_line(const struct snapshots *snapshots)
 {
@@ -185,7 +185,7 @@ static void tell_failed(struct snapshots *snapshots, const struct failure *failu
 	snapshots->last_error = error;
 }
 
-/* It could not say what it died of. */
+/* It could not report what it died of. */
 static void note_death(struct snapshots *snapshots, int status, bool given_up)
 {
 	struct set_report *report = snapshots->report;
@@ -204,7 +204,7 @@ static void note_death(struct snapshots *snapshots, int status, bool given_up)
 	set_clean(snapshots->origin->options, report);
 }
 
-/* Says which file was given up, once. */
+/* Reports which file was given up, once. */
 static void note_names(struct snapshots *snapshots)
 {
 	uint64_t before = snapshots->counts.names.n_given_up;
@@ -251,7 +251,7 @@ static void note_end(struct snapshots *snapshots, int status, const struct rusag
 	note_report(snapshots);
 }
 
-/* The set is written: who wrote it learns, and the next one may write. */
+/* The set is written: its writer goes on to learn, and the next one may write. */
 static void note_complete(struct snapshots *snapshots)
 {
 	snapshots->learner = snapshots->writer;

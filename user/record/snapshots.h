@@ -30,36 +30,39 @@ struct snapshots_counts {
 };
 
 /*
- * Makes the folder if only the last part of its name is missing, and says whether sets can be
- * written there. @origin must stay. @has_progress: a progress line is on the terminal, to be
- * cleared before anything is said. Call it before the recording changes its own priority.
- * Errors: -EINVAL, -errno; the folder named.
+ * Makes the folder if only the last part of its name is missing, and checks that sets can be
+ * written there. @origin must stay. @has_progress: the terminal shows a progress line, which is
+ * cleared before other output. Call it before the recording changes its own priority. Errors:
+ * -EINVAL, -errno; the folder named.
  */
 int snapshots_open(const struct window_origin *origin, bool has_progress, struct snapshots **ret,
 		   struct failure *failure);
 /* Waits for the set that is being written. NULL is fine. */
 void snapshots_free(struct snapshots *snapshots);
 
-/* Readable when the process that writes has ended; -1: there is none. NULL is fine. */
+/* Readable when the writing process has ended; -1: none. NULL is fine. */
 int snapshots_fd(const struct snapshots *snapshots);
 
 /*
- * Takes up what a process that has ended came to; says, once, why it failed. Never waits. Returns
+ * Takes the result of a process that has ended; reports, once, why it failed. Never waits. Returns
  * whether nobody writes now.
  */
 bool snapshots_poll(struct snapshots *snapshots);
 
-/* Starts writing the set of @window, which may be freed then. Nobody writes. @source: the event. */
+/*
+ * Starts writing the set of @window, which may then be freed. Nobody may be writing. @source: the
+ * event.
+ */
 void snapshots_write(struct snapshots *snapshots, struct collect_window *window,
 		     const char *source);
 
 /*
  * Waits until nobody writes. The first signal that asks to stop ends the search for names, the
- * second gives up the set that is being written. Errors: -EINTR then.
+ * second gives up the current set. Errors: -EINTR then.
  */
 int snapshots_wait(struct snapshots *snapshots, struct signals *signals);
 
-/* What came of all windows so far, and of their sets. */
+/* The totals of all windows so far, and of their sets. */
 const struct totals *snapshots_totals(const struct snapshots *snapshots);
 const struct snapshots_counts *snapshots_counts(const struct snapshots *snapshots);
 /* The files that list the sets: index.html, index.jsonl. */

@@ -23,7 +23,8 @@ static void add_word(char text[static SUBJECT_SIZE], const char *word)
 	snprintf(text + n, SUBJECT_SIZE - n, "%s%s", n ? " " : "", word);
 }
 
-/* A command line of @n words in a row, each ended by a NUL; folders are left out of the first two.
+/*
+ * Adds a command line of @n words in a row, each ended by a NUL; folders are cut off the first two.
  */
 static void add_words(char text[static SUBJECT_SIZE], const char *words, size_t size)
 {

@@ -10,7 +10,7 @@
 
 #define SUBJECT_SIZE 256
 
-/* Call it while the targets live. What they call themselves is in it: to be escaped. */
+/* Call it while the targets live. Includes the names that they chose: escape it. */
 void subject_find(const struct record_options *options, char text[static SUBJECT_SIZE]);
 
 #endif

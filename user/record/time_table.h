@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "core/profile.h"
 
-/* Rows are those of the reasons to wait; what runs has the places of the two that are none. */
+/* Rows are the reasons to wait; running has the places of the two that are none. */
 #define TIME_RUNNING_USER   REASON_NONE
 #define TIME_RUNNING_KERNEL REASON_ONCPU
 
@@ -27,8 +27,8 @@ uint64_t time_table_waiting_ns(const struct time_table *table);
 uint64_t time_table_idle_ns(const struct time_table *table);
 
 /*
- * The rows that are not 0, the largest first, with their shares, and what of it was idle; @no_idle:
- * that is not drawn.
+ * Prints the rows above 0, largest first, with their shares and idle parts; @no_idle: pictures
+ * leave those out.
  */
 void time_table_print(const struct time_table *table, bool no_idle, FILE *stream);
 /* `"time_seconds": {…}, "idle_seconds": …`: all rows; those of running only if @has_running. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * totals: what a recording came to, added up window by window, so that the windows need not stay.
- * One window is the sum of one. No pointers inside: a process that writes a window hands them to
- * the one that records in shared memory.
+ * totals: the results of a recording, added up window by window, so that the windows need not be
+ * kept. A single window is the sum of one. No pointers inside: a process that writes a window
+ * passes them to the recording one in shared memory.
  */
 #ifndef RECORD_TOTALS_H
 #define RECORD_TOTALS_H
@@ -11,7 +11,7 @@
 #include "collect/collect.h"
 #include "symbol/symbolize.h"
 
-/* Of the samples of one event. */
+/* For the samples of one event. */
 struct sample_totals {
 	uint64_t running, waiting; /* samples; parts of off-CPU periods */
 	uint64_t weight;
@@ -20,23 +20,23 @@ struct sample_totals {
 };
 
 struct totals {
-	uint64_t windows; /* that were recorded */
-	uint64_t joined;  /* of these, those that were added to the one before them */
+	uint64_t windows; /* recorded ones */
+	uint64_t joined;  /* of these, those joined with the previous one */
 	uint64_t start_realtime_ns, duration_ns;
 	struct sample_totals samples; /* of all events */
 	struct sample_totals events[PROFILE_MAX_EVENTS];
 	struct time_table times;
 	/*
-	 * Counts are sums. Of what is one thing in every window (files, memory, distinct stacks),
-	 * the most of any window.
+	 * Counts are sums. Things that exist in every window (files, memory, distinct stacks) have
+	 * the maximum of any window.
 	 */
 	struct collect_stats stats;
 	struct symbol_stats symbols;
 };
 
-/* Of one window, what is known before its samples are looked at. */
+/* From one window, before its samples are processed. */
 void totals_begin(const struct collect_window *window, struct totals *ret);
-/* Of one window that is symbolized: all. Which event the profile shows may be another one then. */
+/* From one symbolized window: everything. The profile may show another event afterwards. */
 void totals_of_window(const struct collect_window *window, const struct symbol_stats *symbols,
 		      struct totals *ret);
 

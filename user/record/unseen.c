@@ -17,7 +17,7 @@
 #define LEAST_SHARE    0.8 /* of what is expected: steal and rounding take less */
 #define MOST_SIGMAS    5.0
 
-/* Fields of /proc/PID/stat behind the command, which begin with number 3: proc(5). */
+/* Fields of /proc/PID/stat after the command, which begin with number 3: proc(5). */
 enum { FIELD_FIRST = 3, FIELD_UTIME = 14, FIELD_STIME = 15, FIELD_START = 22 };
 
 /* `PID (COMMAND) S …`: a command may hold anything, parentheses too. */
@@ -52,7 +52,7 @@ static int compare_pids(const void *a, const void *b)
 	return pid_a < pid_b ? -1 : pid_a > pid_b;
 }
 
-/* Errors: -ENOMEM; a process that is gone is none. */
+/* Errors: -ENOMEM; an ended process is no error. */
 static int add(const char *pid, struct unseen_process **processes, size_t *n, size_t *capacity)
 {
 	uint64_t tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
@@ -126,7 +126,7 @@ int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 	return r;
 }
 
-/* Samples of a time are Poisson's at most: of mean and variance alike. */
+/* Samples of a time are at most as variable as Poisson's: with equal mean and variance. */
 static bool is_unseen(const struct unseen_process *process)
 {
 	double expected = process->n_expected;
