@@ -161,7 +161,7 @@ __noinline u64 hash_pair(u64 a, u64 b)
 }
 
 /*
- * The id of the current thread's walk from where it stands, the first @n_pages of the stack from
+ * The id of the current thread's walk from its current frame, the first @n_pages of the stack from
  * there considered: the same as that of another, if the loader has answered neither. A global
  * function: proved once.
  */

@@ -338,9 +338,9 @@ def print_interval(recordings, name):
           f"measured is within {100 * farthest:.2f} % of what the threads say")
     target = int(0.94 * len(recordings))
     print(f"target {name}, intervals that hold: at least {target}: "
-          f"{'met' if held >= target else 'MISSED'} ({held})")
+          f"{'reached' if held >= target else 'MISSED'} ({held})")
     print(f"target {name}, widest interval: at most 5 %: "
-          f"{'met' if widest <= 0.05 else 'MISSED'} ({100 * widest:.2f} %)", flush=True)
+          f"{'reached' if widest <= 0.05 else 'MISSED'} ({100 * widest:.2f} %)", flush=True)
 
 
 def bench_start(options, scratch):
@@ -506,7 +506,7 @@ def main():
     options = parse()
     if os.geteuid() != 0:
         sys.exit("bench: needs root")
-    # What is recorded runs as root too, even under sudo: the scratch files are root's.
+    # The recorded program runs as root, too, even under sudo: the scratch files are root's.
     for name in ("SUDO_UID", "SUDO_GID", "SUDO_USER"):
         os.environ.pop(name, None)
     print(f"{platform.release()} {platform.machine()}, {os.cpu_count()} CPUs; medians of "

@@ -69,8 +69,8 @@ def say(text):
     print(text, flush=True)
 
 
-def verdict(met):
-    return "met" if met else "MISSED"
+def verdict(reached):
+    return "reached" if reached else "MISSED"
 
 
 def show_catches(same, slow, repetitions):

@@ -96,7 +96,7 @@ def make_page(folder):
     return page
 
 
-def told(values):
+def in_words(values):
     return f"median {statistics.median(values):6.1f}   max {max(values):6.1f}   n {len(values)}"
 
 
@@ -109,9 +109,9 @@ def watch(page, title, work):
     page.js(WATCH)
     work()
     gaps, draws = page.js("return window.stopWatching()")
-    print(f"{title:10} frames  {told(gaps)}")
+    print(f"{title:10} frames  {in_words(gaps)}")
     if draws:
-        print(f"{'':10} drawing {told(draws)}")
+        print(f"{'':10} drawing {in_words(draws)}")
 
 
 def measure(driver, path):
@@ -123,7 +123,7 @@ def measure(driver, path):
         painted.append(page.js("return explorer.timings.firstPaint"))
     nodes = page.js("return explorer.page.profile.base.n")
     print(f"page: {path.stat().st_size / 1e6:.2f} MB, {nodes} nodes; milliseconds:")
-    print(f"first paint        {told(painted)}")
+    print(f"first paint        {in_words(painted)}")
     time.sleep(1)
     watch(page, "zoom", lambda: driver.execute_async_script(ZOOM))
     watch(page, "search", lambda: driver.execute_async_script(

@@ -40,7 +40,7 @@ def test_explorer(browser, tmp_path, kind, dark):
 
 @pytest.mark.parametrize("kind", ["oncpu", "offcpu", "compare"])
 def test_picture(browser, tmp_path, kind):
-    """In a page, as it stands in a report."""
+    """In a page, as in a report."""
     svg = subprocess.run([ROOT / "build" / "sample_svg", kind], check=True, capture_output=True, text=True).stdout
     svg = svg[svg.index("<svg"):]
     path = pathlib.Path(tmp_path / "x.html")
@@ -61,7 +61,7 @@ def test_without_scripts(browser, tmp_path):
     (tmp_path / "a.folded").write_text("".join(f"{';'.join(names)} {n}\n" for names, n in make_stacks(50)))
     subprocess.run([BPFFLAME, "render", "a.folded", "-o", "a.html"], cwd=tmp_path, check=True)
     text = (tmp_path / "a.html").read_text()
-    # What is left of it there: all but what runs.
+    # Its static part remains there: everything except scripts.
     path = tmp_path / "still.html"
     path.write_text(text.replace("<script>", "<script type='text/plain'>"))
     assert violations(Page(browser, path)) == []

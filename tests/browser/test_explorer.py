@@ -562,7 +562,7 @@ def test_hide_focus_and_take_out(show_stacks):
     taken = [(tuple(n for n in names if n != path[-1]), weight) for names, weight in stacks]
     assert page.paths() == plain_merged(taken)
 
-    # What is hidden now is merged from paths with and without what was taken out.
+    # The hidden frame is merged from paths with and without the functions taken out.
     second = heaviest_path(taken, 3)
     focus_path(page, second)
     page.press("h")

@@ -113,7 +113,7 @@ def test_wheel_and_strip(show_stacks):
     page.settle()
     start, end, whole = window_of(page)
     assert end - start == pytest.approx(whole / 1.0025 ** 400, rel=1e-6)
-    # What was below the pointer still is.
+    # The frame below the pointer is still there.
     assert start + (end - start) / 4 == pytest.approx(whole / 4, rel=1e-6)
     assert page.state() == {}
     page.js(WHEEL, width / 4, {"shiftKey": True, "deltaY": width / 2})

@@ -57,7 +57,7 @@ def test_pictures_keep_their_colours(browser, server, kind, policy):
     assert BLACK not in fills
     assert len(set(fills)) > 4
     assert browser.execute_script("return document.querySelectorAll('.row rect title').length") > 10
-    # What colours tell, a sign tells too.
+    # A sign shows what colours show.
     labels = browser.execute_script("return Array.from(document.querySelectorAll('.labels text'), (t) => t.textContent)")
     signs = {label[0] for label in labels} & set("\u25b2\u25bc+\u2212")
     assert bool(signs) == (kind == "compare"), labels

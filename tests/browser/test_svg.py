@@ -523,7 +523,7 @@ def test_everything_is_reached_by_keys(show):
     assert page.text(".details").startswith("all \u2014")
     page.press(Keys.ARROW_UP, Keys.ENTER)
     assert page.frames()["python3"][1] > 1000
-    # What was zoomed to has the focus still.
+    # The zoomed frame keeps the focus.
     page.press(Keys.ARROW_UP)
     assert page.text(".details").startswith("_start \u2014")
     focused = page.js("return document.activeElement")
@@ -704,7 +704,7 @@ def test_comparison(show):
     assert tones == {"parse": "t3", "append": "t6", "arena_cache": "t7", "old_cache": "t8",
                      "decode_utf8": "t0", "main": "t0"}
     assert page.text(".legend").split("\n") == ["less", "gone", "more", "new", "noise", "self"]
-    # Its own weight grew, behind its children: a stripe at the right.
+    # Its own weight grew, after its children: a stripe at the right.
     stripes = page.js("""
         return Array.from(arguments[0].parentNode.querySelectorAll(".stripe.s3"),
             (path) => path.getAttribute("d"))""", page.frame("parse"))

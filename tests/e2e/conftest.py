@@ -40,7 +40,7 @@ def usual_signals():
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_kernel():
-    """The whole run leaves no BPF program, map or link behind."""
+    """After the whole run no BPF program, map or link is left."""
     subprocess.run([harness.BPFFLAME, "--version"], check=True, capture_output=True)
     before = harness.kernel_objects()
     yield
@@ -59,7 +59,7 @@ class Theft:
         self.start, self.stolen = time.monotonic(), harness.stolen_seconds()
 
     def share(self):
-        # Stolen time is told in clock ticks.
+        # Stolen time comes in clock ticks.
         spent = max(time.monotonic() - self.start, 0.5) * os.cpu_count()
         return (harness.stolen_seconds() - self.stolen) / spent
 
@@ -75,7 +75,7 @@ def attempt(item, nextitem, since=None):
 
 
 class SessionOnly:
-    """Stands for a next test that shares no fixture with this one but those of the whole session."""
+    """Acts as a next test that shares only the session's fixtures with this one."""
 
     def __init__(self, session):
         self.session = session
@@ -89,7 +89,7 @@ def has_failed(reports):
 
 
 def disregard(reports, shares):
-    """What was measured while others had the CPUs says nothing, and is told as that."""
+    """Measurements while others had the CPUs mean nothing, and are reported as that."""
     why = ", ".join(f"{share:.1%}" for share in shares)
     for report in reports:
         if report.failed:

@@ -179,7 +179,7 @@ SEPARATOR = "--"
 
 
 def reason_of(frames):
-    """The reason leaf: the waker, if any, comes behind it."""
+    """The reason leaf: the waker, if any, follows it."""
     return frames[frames.index(SEPARATOR) - 1 if SEPARATOR in frames else -1]
 
 

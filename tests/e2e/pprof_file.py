@@ -6,7 +6,7 @@ so that two files are equal if all fields of all they hold are.
 import gzip
 
 # Fields of profile.proto: {message: {number: (name, kind)}}; kind: "n" a number, "s" the index of a
-# string, "b" bytes, or a message; "*" behind it where it is repeated.
+# string, "b" bytes, or a message; "*" after it if it is repeated.
 SCHEMA = {
     "Profile": {1: ("sample_type", "ValueType*"), 2: ("sample", "Sample*"),
                 3: ("mapping", "Mapping*"), 4: ("location", "Location*"),

@@ -136,7 +136,7 @@ def test_save_list_show_compare(recordings):
     assert answer["report"]["functions"] == report["functions"]
     assert answer["report"]["total"] == samples
 
-    # What is kept is what was recorded: diff finds the same in both.
+    # Saving keeps the recording: diff finds the same in both.
     result = baseline("compare", "bench", other, "--json")
     assert result.stderr == ""
     assert json.loads(result.stdout)["remarks"] == []
@@ -179,13 +179,13 @@ def test_the_gate_is_that_of_diff(old, new, tmp_path):
                       tmp_path / "comment.md", code=3)
     assert "slow" in result.stderr and "slow" in (tmp_path / "comment.md").read_text()
     baseline("compare", "bench", old, "--fail-over", 10)
-    # Options of ours may stand anywhere behind, or before, the name.
+    # Our own options may be anywhere after, or before, the name.
     baseline("compare", "--dir", ".bpfflame/baselines", "bench", new, "--fail-over", 10,
              "--same-machine", code=3)
     baseline("compare", "bench", new, "--fail-over", 10, "--dir=.bpfflame/baselines", "-q", code=3)
     assert "no option --no-such-option" in refused("compare", "bench", new, "--no-such-option", code=2)
     assert "behind" in refused("compare", "--fail-over", 10, "bench", new, code=2)
-    assert "wants a value" in refused("compare", "bench", new, "--dir", code=2)
+    assert "needs a value" in refused("compare", "bench", new, "--dir", code=2)
     assert "takes no value" in refused("compare", "bench", new, "--same-machine=x", code=2)
 
 
@@ -366,7 +366,7 @@ def test_other_machines_are_told(old, new, fact, value, expected):
     line, = remarks(new)
     assert re.fullmatch(expected, line)
     assert remarks(new, "-q") == []
-    # Wherever the comparison is told.
+    # Wherever the comparison appears.
     text = baseline("compare", "bench", new, "--markdown", "x.md").stdout
     with open("x.md", encoding="utf-8") as stream:
         assert line in text and f"⚠ <code>{html.escape(line)}</code>" in stream.read()
@@ -375,7 +375,7 @@ def test_other_machines_are_told(old, new, fact, value, expected):
     assert result.stdout == "" and len(result.stderr.splitlines()) == 2
     assert "not of this machine" in result.stderr
     assert baseline("compare", "bench", new, "--same-machine", "-q", code=1).stderr != ""
-    # What is not known is let be, and so is another host.
+    # Unknown facts are ignored, and so is another host.
     edit({fact: type(value)(), "host": "another"})
     assert remarks(new, "--same-machine") == []
 

@@ -198,7 +198,7 @@ def test_interrupt(workspace, tmp_path):
     (["-o", "-", "--bin", "hot-path"], 2, "-o -"),
 ])
 def test_wrong_usage(workspace, tmp_path, arguments, code, said):
-    """The words that mend it; the list to choose from; cargo's own complaint."""
+    """The words that fix it; the list to choose from; cargo's own complaint."""
     result = call(workspace, *arguments, cwd=workspace)
     assert result.returncode == code, result
     listed = [part.strip() for part in said.split(",") if part.strip()]
@@ -265,7 +265,7 @@ def caller(tmp_path_factory):
     there.give(there.workspace)
     there.tools = there.program(BPFFLAME).parent
     there.program(TOOL)
-    # Tells how it was called, and calls the real one.
+    # Prints how it was called, and calls the real one.
     sudo = there.folder / "sudo" / "sudo"
     sudo.parent.mkdir()
     sudo.write_text('#!/bin/sh\nprintf "%s\\n" "$*" >>"$HOME/sudo-calls"\n'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""bpfflame … -- COMMAND: it runs as it would without us, and its end is told."""
+"""bpfflame … -- COMMAND: it runs as it would without us, and its end is reported."""
 import contextlib
 import fcntl
 import json
@@ -67,7 +67,7 @@ def test_our_failure_wins(tmp_path):
 
 @pytest.mark.parametrize("script, code", [("exit 0", 4), ("exit 7", 7)])
 def test_losses_and_exit_status(tmp_path, script, code):
-    """4 is told only where the command tells nothing. While we are stopped, rings run over."""
+    """4 is only reported if the command's status is 0. While we are stopped, rings run over."""
     result = run("--json", "--exit-status", "--max-loss", "0", "-F", "20000",
                  "-o", tmp_path / "x.folded", "--", "sh", "-c",
                  "(sleep 0.5; kill -STOP $PPID; sleep 1.5; kill -CONT $PPID) & "
@@ -188,7 +188,7 @@ def probed_files(folder):
 
 
 def probe(folder, *prefix, name, setup=None, env=None, **more):
-    """The lines that the probe prints, run directly or behind @prefix."""
+    """The lines that the probe prints, run directly or after @prefix."""
     with probed_files(folder) as files:
         result = subprocess.run([*map(str, prefix), PROBE, folder / name], preexec_fn=setup,
                                 env=env, cwd=folder, timeout=60, check=False, **files, **more)
@@ -217,9 +217,9 @@ def test_closed_standard_files_stay_closed(tmp_path):
     script = 'exec "$@" <&- >&- 2>&-'
     lines = []
     for prefix in ([], [BPFFLAME, "-q", "-o", tmp_path / "x.folded", "--"]):
-        subprocess.run(["sh", "-c", script, "sh", *prefix, PROBE, tmp_path / "told"], check=True,
+        subprocess.run(["sh", "-c", script, "sh", *prefix, PROBE, tmp_path / "output"], check=True,
                        timeout=60)
-        lines.append([line for line in (tmp_path / "told").read_text().splitlines()
+        lines.append([line for line in (tmp_path / "output").read_text().splitlines()
                       if line.startswith("descriptor")])
     assert lines[0] == lines[1]
 
@@ -287,7 +287,7 @@ def test_short_commands(tmp_path, mode):
 
 
 def test_daemon_goes_on_after_the_commands_end(tmp_path):
-    """The recording is the command's; what it left behind is not touched."""
+    """The recording is the command's; its background processes are not touched."""
     script = (f"setsid sh -c 'sleep 2; echo done >{tmp_path}/done' "
               "</dev/null >/dev/null 2>&1 & exit 5")
     started = time.monotonic()
@@ -350,7 +350,7 @@ def test_signals_reach_a_command_that_is_no_longer_recorded(tmp_path):
 
 # --- signals --------------------------------------------------------------------------------
 
-# Tells each signal it gets in a line, and ends at the first of those that its argument names.
+# Prints each signal it gets in a line, and ends at the first of those that its argument names.
 LISTENER = """
 import os, signal, sys
 last = sys.argv[1].split(",")
@@ -369,7 +369,7 @@ while True:
 
 
 class Listener:
-    """A command that tells what it hears, under bpfflame."""
+    """A command that prints its signals, under bpfflame."""
 
     def __init__(self, folder, *options, last="TERM", **popen):
         self.heard_path = folder / "heard"
@@ -488,7 +488,7 @@ def test_hang_up_is_ignored_under_nohup(tmp_path):
 
 
 def test_signal_before_the_command_runs(tmp_path):
-    """While BPF programs are loaded: whatever the moment, it ends and tells its end."""
+    """While BPF programs are loaded: whatever the moment, it ends and reports its end."""
     for delay in 0.0, 0.005, 0.02, 0.05, 0.1:
         running = Running("-q", "-o", tmp_path / "x.folded", "--", "sleep", "30")
         time.sleep(delay)
@@ -515,7 +515,7 @@ def test_both_ends_of_a_killed_run(tmp_path):
 
 # --- on a terminal --------------------------------------------------------------------------
 
-# A shell with job control, as far as one job needs it: tells how its job stops and ends.
+# A shell with job control, as far as one job needs it: prints how its job stops and ends.
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -569,7 +569,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def processes(self):
-        """All of them, children behind their parents."""
+        """All of them, children after their parents."""
         found = [self.pid]
         for pid in found:
             with contextlib.suppress(FileNotFoundError):
@@ -664,10 +664,10 @@ def test_job_control(terminal, tmp_path):
 def test_command_has_the_terminal(terminal, tmp_path):
     """It is in the foreground, on the controlling terminal, and alone writes to it."""
     there = terminal(BPFFLAME, "-o", tmp_path / "x.folded", "--", "sh", "-c",
-                     f"{PROBE} {tmp_path}/told; sleep 1; echo first; sleep 1")
+                     f"{PROBE} {tmp_path}/output; sleep 1; echo first; sleep 1")
     there.expect("first")
     assert b"recording" not in there.text
-    told = (tmp_path / "told").read_text()
+    told = (tmp_path / "output").read_text()
     assert "in the foreground: 1" in told and "terminal: 1" in told
     there.expect("job ended with 0")
 
@@ -758,16 +758,16 @@ def test_sudo_runs_the_command_as_its_caller(caller):
     folder.mkdir()
     caller.give(folder)
     result = record_by_sudo(caller, "-q", "-o", "x.folded", "-o", "x.svg", "--",
-                            caller.program(PROBE), "told", cwd=folder)
+                            caller.program(PROBE), "output", cwd=folder)
     assert result.returncode == 0, result
-    told, environment = told_by(folder / "told")
+    told, environment = told_by(folder / "output")
     assert told["Uid"] == [str(users.UID)] * 4 and told["Gid"] == [str(users.GID)] * 4
     assert sorted(told["Groups"]) == sorted(map(str, [users.GID, users.OTHER_GROUP]))
     assert int(told["CapEff"][0], 16) == int(told["CapPrm"][0], 16) == 0
     assert environment["HOME"] == str(caller.home) and environment["SHELL"] == "/bin/dash"
     assert environment["USER"] == environment["LOGNAME"] == users.NAME
     assert not [name for name in environment if name.startswith("SUDO_")]
-    for name in "x.folded", "x.svg", "told":
+    for name in "x.folded", "x.svg", "output":
         assert ((folder / name).stat().st_uid, (folder / name).stat().st_gid) == \
             (users.UID, users.GID), name
 
@@ -779,9 +779,9 @@ def test_whom_it_runs_as_can_be_chosen(caller, option, uid):
     folder.mkdir()
     folder.chmod(0o1777)
     result = record_by_sudo(caller, "-q", *option, "-o", "x.folded", "--", caller.program(PROBE),
-                            "told", cwd=folder)
+                            "output", cwd=folder)
     assert result.returncode == 0, result
-    told, environment = told_by(folder / "told")
+    told, environment = told_by(folder / "output")
     assert told["Uid"] == [str(uid)] * 4
     assert (folder / "x.folded").stat().st_uid == uid
     assert environment["USER"] == ("nobody" if uid else "root")

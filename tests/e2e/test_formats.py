@@ -56,7 +56,7 @@ def need(path, what):
 
 
 def bare(name):
-    """A frame without what tells its kind."""
+    """A frame without the suffix for its kind."""
     return re.sub(r"_\[[kij]\]$", "", name)
 
 
@@ -422,7 +422,7 @@ def test_speedscope_opens(made, browser, tmp_path, ending):
 
 @pytest.mark.parametrize("name", ["oncpu", "offcpu"])
 def test_speedscope_opens_folded(made, browser, tmp_path, name):
-    """It tells frames by their suffixes, commands are frames, and values have no unit."""
+    """It distinguishes frames by their suffixes, commands are frames, and values have no unit."""
     functions = Functions()
     for frames, value in Folded(made[name]).stacks:
         functions.add(frames, value)
@@ -555,7 +555,7 @@ def test_recordings_come_back(tmp_path, options):
 
 @pytest.mark.parametrize("mode", ["oncpu", "offcpu", "wall"])
 def test_recordings(tmp_path, mode):
-    """What is written at the end of a recording, by the tools that read it."""
+    """The files of a recording, in the tools that read them."""
     stem = tmp_path / "out"
     outputs = [argument for ending in (".folded", ".pb.gz", ".speedscope.json", ".firefox.json")
                for argument in ("-o", f"{stem}{ending}")]

@@ -172,7 +172,7 @@ def test_a_caller_is_named_too_unless_selfs_are_asked_for(tmp_path):
 
 @pytest.fixture
 def scattered(tmp_path):
-    """A function of 20 helpers, each of which grew by too little to be told from chance."""
+    """A function of 20 helpers, each of which grew by too little to exceed chance."""
     sides = []
     for name, each, rest in (("a", 100, 8000), ("b", 145, 7100)):
         stacks = {f"app;main;parse;helper_{i:02}": each // 10 for i in range(20)}
@@ -254,7 +254,7 @@ def test_rules(tmp_path, base, slow):
     assert as_json(base, slow, "--rules", rules)["gate"]["checked"] == 2
     rules.write_text("function * fail-over 5\nfunction hot fail-over 5\n")
     assert "limit 5 % of line 2" in diff(base, slow, "--rules", rules, code=3).stderr
-    # Behind the option, so the last word.
+    # After the option, so it has the last word.
     rules.write_text("ignore function hot\n")
     diff(base, slow, "--fail-over", 5, "--rules", rules)
     rules.write_text("function nobody fail-over 5\n")

@@ -125,7 +125,7 @@ def test_whole_stacks(oncpu):
 
 
 def test_inlined(oncpu):
-    """What is inlined into the loop, and where each was called."""
+    """The functions inlined into the loop, and where each was called."""
     mode, _, folded = oncpu
     if mode != "calls":
         return

@@ -108,7 +108,7 @@ def test_callers_are_named(tmp_path):
 
 
 def test_lines(tmp_path):
-    """A jitdump tells lines; the loops of all three functions are in line 11."""
+    """A jitdump has lines; the loops of all three functions are in line 11."""
     folded, _ = record_command(tmp_path, JIT, 0.5, "dump", options=["--lines"])
     values = names_of(folded)
     in_loops = sum(value for name, value in values.items() if name.endswith(" (burn.src:11)_[j]"))
@@ -275,7 +275,7 @@ def test_short_node(tmp_path, busy_js):
 @needs_java
 @pytest.mark.parametrize("how", ["at exit", "by jcmd"])
 def test_java(tmp_path, how):
-    """Java writes its map at the end, or when it is told to."""
+    """Java writes its map at the end, or on request."""
     (tmp_path / "Busy.java").write_text(JAVA)
     subprocess.run(["javac", "Busy.java"], cwd=tmp_path, check=True)
     options = ["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions"]

@@ -130,7 +130,7 @@ def test_symfs(spin, tmp_path):
 
 
 def test_debuginfod(spin, tmp_path):
-    """A client that only looks like it stands in for the real one and its servers."""
+    """A fake client replaces the real one and its servers."""
     client = tmp_path / "debuginfod-find"
     client.write_text(f"#!/bin/sh\necho {spin / 'spin.debug'}\n")
     client.chmod(0o755)
@@ -181,7 +181,7 @@ def test_asked_to_stop_twice_it_leaves(spin, tmp_path):
 
 
 def test_program_that_is_gone_at_the_end(spin, tmp_path):
-    """What was opened while it ran tells its names."""
+    """Files that were opened while it ran give the names."""
     program = tmp_path / "gone"
     shutil.copy(spin / "spin", program)
     folded = stacks(tmp_path, ["sh", "-c", f"{program} & sleep 0.3; rm {program}; wait"])

@@ -69,7 +69,7 @@ def test_waiting_for_a_cpu(waited, name):
 
 
 def test_woken_then_waiting(waited):
-    """Time after the wake-up is told apart from time before it, as well as sampling can."""
+    """Time after the wake-up is separated from time before it, as well as sampling can."""
     for name in ("alternate", "writer"):
         delay = waited.truth.run_delay(waited.result.window(), waited.tids[name])
         queued = waited.recorded(name, "[preempted]", "[runqueue]")

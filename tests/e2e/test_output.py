@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is written, whole or not at all, whatever the names in it and however a run ends."""
+"""Files are whole or absent, whatever the names in them and however a run ends."""
 import contextlib
 import json
 import os

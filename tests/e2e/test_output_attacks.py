@@ -167,7 +167,7 @@ def test_link_or_folder_on_the_way(scene, where):
 
 
 def test_folder_that_is_exchanged(scene):
-    """What was checked is what is written to, wherever that is by then."""
+    """Writing goes to the checked folder, wherever that is by then."""
     scene.attack("mkdir out", cwd=scene.home)
     running = Running("-q", "-p", os.getpid(), "-d", 2, "-o", "out/x.folded", cwd=scene.home)
     time.sleep(1)
@@ -339,7 +339,7 @@ def test_replaced_files_have_the_mode_too(scene):
 
 
 def test_names_of_temporary_files(scene):
-    """What is seen while a set of files is written is nothing, or whole."""
+    """While a set of files is written, readers see none of it, or whole files."""
     seen = set()
     running = Running("-q", "-p", os.getpid(), "-d", 2, "--every", "200ms", "--out-dir",
                       scene.roots)

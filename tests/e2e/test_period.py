@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Off-CPU time by sampling: what is kept stands for all, in total exactly enough, at any switch
+"""Off-CPU time by sampling: kept periods represent all, in total exactly enough, at any switch
 rate and with any number of threads."""
 import contextlib
 import math

@@ -154,7 +154,7 @@ def test_a_slow_function_is_stopped_and_named(project):
     assert "a function grew too much" in comment and "hash_record" in comment
     _, failures, _, text = junit(project)
     assert failures >= 1 and "hash_record" in text
-    # What was recorded of it is no baseline.
+    # Its recording is not a baseline.
     saved = subprocess.run([BPFFLAME, "baseline", "list", "--dir", ".bpfflame/baselines"], cwd=project,
                            capture_output=True, text=True, check=True).stdout
     assert git(project, "rev-parse", "slow")[:7] not in saved
@@ -426,7 +426,7 @@ def condition(text, context, failed):
 
 
 class Job:
-    """Runs the composite action's own steps as a runner does, and tells which other actions it
+    """Runs the composite action's own steps as a runner does, and gives the other actions it
     used."""
 
     def __init__(self, folder, inputs, github_context, variables, action=None):

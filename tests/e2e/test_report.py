@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reports: what they say of real recordings is what stands in the folded file."""
+"""Reports: for real recordings they agree with the folded file."""
 import collections
 import contextlib
 import json

@@ -325,7 +325,7 @@ def test_all_of_a_container(open_path, mode):
 
 @needs_pids
 def test_threads_that_end_in_a_container(open_path):
-    """What was reaped has no ids any more: it keeps those that it had."""
+    """A reaped thread has no ids any more: it keeps those that it had."""
     shutil.copy(WORKLOADS / "crowd", open_path)
     script = '"$@" --wall --threads -o x.folded -- ./crowd 1 20'
     outcome = Outcome(in_container(open_path, script), open_path).recorded()

@@ -201,7 +201,7 @@ def test_what_could_not_be_read_is_named(tmp_path, copy_of_burn):
 
 
 def test_what_unpacks_to_much_fills_no_memory(tmp_path):
-    """A fifth of a megabyte that stands for 200: names from what else the file has."""
+    """A fifth of a megabyte that unpacks to 200: names from what else the file has."""
     bomb, program, output = tmp_path / "bomb", tmp_path / "bombed", tmp_path / "x.folded"
     size = 200 << 20
     packer = zlib.compressobj(1)
@@ -297,7 +297,7 @@ def test_a_file_that_crashes_its_reader_changes_nothing(tmp_path, words, number)
 
 
 def is_gone(pid):
-    """It may wait for init to be told of it."""
+    """It may wait for init to notice."""
     return not Path(f"/proc/{pid}").exists() or status_of(pid)["State"][0] == "Z"
 
 

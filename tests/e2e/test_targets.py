@@ -262,7 +262,7 @@ while True:
 
 @pytest.mark.parametrize("mode", ["--offcpu", "--wall", "--offcpu --offcpu-hook sched_switch"])
 def test_cgroup_left_and_entered(tmp_path, mode):
-    """A thread is counted while it is inside; also where it can't be met as it is switched."""
+    """A thread is counted while it is inside; also if it can't be seen at its switch."""
     root = cgroup_root()
     if not root:
         pytest.skip("no cgroup hierarchy")

@@ -87,7 +87,7 @@ def test_sample_type_that_is_not_there(heaps, tmp_path):
 
 
 def test_samples_with_a_period(tmp_path):
-    """10 samples against 12 are noise, whatever each stands for."""
+    """10 samples against 12 are noise, whatever each represents."""
     for types in ([("samples", "count"), ("cycles", "count")], [("cycles", "count")],
                   [("cycles_sample", "count"), ("cycles_event", "count")]):
         sides = []
@@ -105,7 +105,7 @@ def test_samples_with_a_period(tmp_path):
 
 
 def test_threads_of_long_commands(tmp_path):
-    """Their numbers stand behind the name, however long that is."""
+    """Their numbers follow the name, however long that is."""
     comm = "c" * 300
     path = tmp_path / "long.pb.gz"
     path.write_bytes(gzip.compress(pprof_file.Writer().file({

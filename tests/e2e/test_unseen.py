@@ -47,7 +47,7 @@ def test_others_are_not(tmp_path):
             workload("sh", command=["sh", "-c", "while :; do sleep 0.01; /bin/true; done"]):
         summary = record("-a", "-F", 199, "-d", 5, "-o", tmp_path / "x.folded").summary
     assert summary["samples"] > 500
-    # A hypervisor that takes a fifth of the time is told of, too; it never takes half.
+    # A hypervisor that takes a fifth of the time is reported, too; it never takes half.
     assert [each for each in summary["unseen"] if each["samples"] < 0.5 * each["expected"]] == []
 
 

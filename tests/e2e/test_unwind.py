@@ -275,7 +275,7 @@ def test_snapshots_are_of_what_is_sampled(tmp_path):
 
 def test_a_new_program_that_waits_often(tmp_path):
     """Until bpfflame has read what a new program has mapped, all its stacks are snapshots. While
-    bpfflame stands still, one of each lets none be lost."""
+    bpfflame is stopped, one of each lets none be lost."""
     waiting = "".join(f"{NOFP} recursion {leaf} 60 {DEPTH} & " for leaf in WAITS)
     command = f"kill -STOP $PPID; {waiting} sleep 1.5; kill -CONT $PPID; sleep 0.3; kill $(jobs -p)"
     summary = record("--offcpu", "--offcpu-period", 0, "--comm", "nofp-*", "-o",
@@ -557,7 +557,7 @@ def little_memory(real, tmp_path, commands, seconds):
 
 
 def test_little_memory_programs_in_turn(real, tmp_path):
-    """What is used no more makes room."""
+    """Unused tables make room."""
     script = ";".join(f"timeout 1.5 {shlex.join(real[0][name])}"
                       for name in ("python3", "perl", "sqlite3", "bash", "openssl rsa2048", "xz"))
     _, (complete, total, cut) = little_memory(real, tmp_path, [["sh", "-c", script]], 9)

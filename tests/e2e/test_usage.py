@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is typed wrong or cannot be done: the right exit code and one clear line."""
+"""Wrong usage and impossible requests: the right exit code and one clear line."""
 import os
 import re
 import shutil
@@ -145,7 +145,7 @@ def test_zombie(tmp_path):
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
 @pytest.mark.parametrize("mode", ["--oncpu", "--offcpu"])
 def test_without_rights(mode):
-    """One line, and it says what mends it."""
+    """One line, and it says how to fix it."""
     folder = subprocess.run(["mktemp", "-d", "/tmp/bpfflame-test-XXXXXX"], check=True,
                             capture_output=True, text=True).stdout.strip()
     try:

@@ -64,7 +64,7 @@ def share(stacks, total, matches):
 
 @pytest.mark.parametrize("name, function, reason, waker, waking", PAIRS)
 def test_waker(woken, name, function, reason, waker, waking):
-    """By whom, and out of which function: the leaf stands next to the separator, the name last,
+    """By whom, and out of which function: the leaf is next to the separator, the name last,
     after libc's two frames that begin a thread."""
     stacks, total = woken.waits(name, function, reason)
     known = share(stacks, total, lambda wakers: wakers and waking in wakers[0]
@@ -176,7 +176,7 @@ def folded_idle(module_path):
 
 
 def test_idle_is_never_dropped(folded_idle):
-    """What is under [idle] and the rest are all the time that there was."""
+    """[idle] and the rest add up to all the time."""
     assert folded_idle.folded.total(lambda frames: frames[0] == "[idle]") > 0
     times = folded_idle.folded.by_thread()
     for name in THREADS:

@@ -173,7 +173,7 @@ def test_short_lives_by_a_slewed_clock(tmp_path, tick):
         delay, rel=0.04, abs=0.005)
 
 
-# --- threads that are there all the time, met in the middle ---------------------------------------
+# --- threads that exist all the time, seen in the middle ------------------------------------------
 
 
 class Met:

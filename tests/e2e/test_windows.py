@@ -311,7 +311,7 @@ def test_constant_size(tmp_path):
     size.join()
     descriptors, memory = size.most(0.4, 0.6)
     descriptors_then, memory_then = size.most(0.75, 0.95)
-    assert ran[0] > 500, "too few processes to tell"
+    assert ran[0] > 500, "too few processes to judge"
     assert descriptors_then < descriptors + 200
     assert descriptors_then < ran[0]
     assert memory_then < memory + (24 << 20)

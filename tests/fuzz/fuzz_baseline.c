@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer: any bytes as the facts of a baseline. Must not crash, hang or grow; what is read is
- * written as facts that are read as the same, and what is refused is told in text that a terminal
+ * written as facts that are read as the same, and refusals are explained in text that a terminal
  * can show.
  */
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer: any bytes as the sections of DWARF: all get there, and none is lost on ELF headers.
- * The input is the sections one after the other, in the order of the list below, each behind its
+ * The input is the sections one after the other, in the order of the list below, each after its
  * length in 2 bytes. Must not crash, hang or grow; every frame must be whole.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as the file behind a mapping. Must not crash, hang or grow.
+ * libFuzzer: any bytes as the file of a mapping. Must not crash, hang or grow.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -63,7 +63,7 @@ static bool is_harmless(const char *at)
 
 	for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
 		is_ours |= strlen(elements[i]) == n && strncmp(at + 1, elements[i], n) == 0;
-	/* Attributes: what stands in quotes is none. */
+	/* Attributes: quoted text is none. */
 	for (bool is_quoted = false; is_ours && end && at < end; at++) {
 		is_quoted ^= *at == '"';
 		if (!is_quoted && (strncmp(at, " on", 3) == 0 || strncmp(at, " href", 5) == 0))

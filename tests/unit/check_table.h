@@ -49,7 +49,7 @@ static inline const char *check_page(const struct unwind_part *part, uint32_t fr
 	return error;
 }
 
-/* What is wrong with @part, or NULL. */
+/* The fault of @part, or NULL. */
 static inline const char *check_part(const struct unwind_part *part)
 {
 	uint32_t n_pages, last;

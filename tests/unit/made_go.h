@@ -3,7 +3,7 @@
  * made_go: a Go program whose table is known, in each of the forms that it has had.
  *
  *	0x401000	code of the functions below
- *	0x500000	the table, and behind it what is inlined
+ *	0x500000	the table, and then the inlined functions
  *	0x600000	the module data; 0x601000: relocations, if the pointers are there
  */
 #ifndef TESTS_UNIT_MADE_GO_H
@@ -126,7 +126,7 @@ static inline uint32_t made_go_text(struct made_go_bytes *bytes, const char *tex
 	return start;
 }
 
-/* What is inlined into main.work: main.inner[int] at 0x20, in main.outer at 0x10. */
+/* Inlined into main.work: main.inner[int] at 0x20, in main.outer at 0x10. */
 static inline void made_go_trees(const struct made_go *go, uint8_t *image, uint32_t inner,
 				 uint32_t outer)
 {

@@ -134,7 +134,7 @@ static inline void made_expect(const char *text, struct input_options options,
 	input_done(&input);
 }
 
-/* @text is refused for the reason given, which begins behind the file's name. */
+/* @text is refused for the reason given, which follows the file's name. */
 static inline void made_expect_failure(const char *text, size_t n, int error, const char *what)
 {
 	struct input input = made_input((struct input_options){0});

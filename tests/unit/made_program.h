@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_program: a C++ program whose inlined functions are known. A label in the code of each tells
- * the address, and the comment behind it the frames there, innermost first, with their lines.
+ * made_program: a C++ program whose inlined functions are known. A label in the code of each gives
+ * the address, and the comment after it the frames there, innermost first, with their lines.
  */
 #ifndef TESTS_UNIT_MADE_PROGRAM_H
 #define TESTS_UNIT_MADE_PROGRAM_H
@@ -67,7 +67,7 @@ static const char made_c[] =
 	/* 6 */ "__attribute__((noinline)) int in_c(int n) { return c_inlined(n); }\n";
 /* clang-format on */
 
-/* What a label's address stands for. */
+/* The meaning of a label's address. */
 struct made_frame {
 	const char *function, *file;
 	unsigned int line;

@@ -153,7 +153,7 @@ static void expect_json(struct json json, const char *text, const char *expected
 	free(bytes);
 }
 
-/* What is shown by a page is obeyed there, however it is escaped. */
+/* Browsers obey the text of a page, however it is escaped. */
 static void json_in_pages(void **state)
 {
 	struct json page = {.is_in_page = true}, file = {.is_in_page = false};

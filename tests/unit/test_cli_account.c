@@ -73,7 +73,7 @@ static bool has_group(const struct account *account, gid_t gid)
 	return false;
 }
 
-/* An id that nobody has, as in containers: it stands for itself. */
+/* An id without a user, as in containers: it is used as it is. */
 static void test_user_without_a_name(void **state)
 {
 	struct account account;

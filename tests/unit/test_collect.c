@@ -186,7 +186,7 @@ static void forked_processes_share_mappings_until_one_changes(void **state)
 
 static int snapshots_seen;
 
-/* What was mapped when the snapshot's turn came. */
+/* The mappings at the snapshot's turn. */
 static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 {
 	const struct processes *processes = context;

@@ -204,7 +204,7 @@ static const struct {
 	{REASON_NETWORK, REASON_DISK,
 	 "rpc_wait_bit_killable __wait_on_bit out_of_line_wait_on_bit __rpc_execute rpc_run_task "
 	 "nfs4_call_sync_sequence nfs4_proc_getattr vfs_statx" ENTRY},
-	/* What is read from another machine is read by its page cache, too. */
+	/* Reads from another machine go through the page cache, too. */
 	{REASON_NETWORK, REASON_DISK,
 	 "folio_wait_bit_common filemap_get_pages filemap_read nfs_file_read vfs_read "
 	 "ksys_read" ENTRY},
@@ -440,7 +440,7 @@ static const struct {
 	 "ObjectMonitor::EnterI(JavaThread*);ObjectMonitor::enter(JavaThread*)"},
 	{false, FUTEX, "__futex_abstimed_wait_common;__new_sem_wait_slow64.constprop.0;main"},
 	{false, FUTEX, ""},
-	/* Java's parking is told from its locks by how long it lasts */
+	/* The length of Java's parking distinguishes it from its locks */
 	{true, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 2000},
 	{false, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 50},
 	{false, FUTEX, "pthread_cond_timedwait;os::PlatformEvent::park(long);JVM_Sleep", 0, 50},

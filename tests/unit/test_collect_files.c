@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * files: which file is behind a mapping, when it is another one, and when it is closed.
+ * files: which file a mapping belongs to, when it is another one, and when it is closed.
  */
 #include "unit/cmocka_all.h"
 

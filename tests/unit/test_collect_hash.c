@@ -69,7 +69,7 @@ static void high_bits_do_not_cancel_out(void **state)
 	}
 }
 
-/* What was found out of one recording is of no use in the next. */
+/* Knowledge from one recording is useless in the next. */
 static void keys_decide(void **state)
 {
 	uint64_t frame = 0x401000, before = 0;

@@ -80,7 +80,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* What is mapped under @path, which is no file. */
+/* A mapping with the name @path, which is not a file. */
 static uint32_t memory_of(const char *path)
 {
 	const struct file_name name = {.path = path};
@@ -173,7 +173,7 @@ static void only_memory_that_can_hold_a_jits_code_is_watched(void **state)
 
 static void what_is_no_file_is_refused(void **state)
 {
-	write_file(other_path, "behind a link");
+	write_file(other_path, "through a link");
 	assert_int_equal(symlink(other_path, map_path), 0);
 	see_memory(&self);
 	assert_string_equal(map_of(&self), "");

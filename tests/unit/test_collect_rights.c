@@ -17,7 +17,7 @@
 			fail_msg("'%s' does not say '%s'", text, part);                            \
 	} while (0)
 
-/* What is said of -EPERM; each of @what and @mend is a part of it. */
+/* The message for -EPERM; each of @what and @mend is a part of it. */
 static void says(struct rights rights, enum rights_of tried, const char *what, const char *mend)
 {
 	struct failure failure = {};
@@ -25,7 +25,7 @@ static void says(struct rights rights, enum rights_of tried, const char *what, c
 	assert_true(rights_explain_with(&rights, tried, -EPERM, &failure));
 	assert_contains(failure.what, what);
 	assert_contains(failure.mend, mend);
-	/* What is cut off mends nothing. */
+	/* A fix that is cut off is useless. */
 	assert_true(strlen(failure.what) < sizeof failure.what - 1);
 	assert_true(strlen(failure.mend) < sizeof failure.mend - 1);
 }

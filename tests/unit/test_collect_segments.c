@@ -17,7 +17,7 @@
 #define TABLE_WORDS   1000
 #define EPOCH	      7
 
-/* What is in use, for evictions. */
+/* Segments in use, for evictions. */
 struct made {
 	struct segments segments;
 	int map_fd;

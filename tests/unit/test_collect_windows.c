@@ -289,7 +289,7 @@ static void add_stack(struct raw_stacks *stacks, uint64_t id)
 	assert_int_equal(raw_stacks_add(stacks, id, 0, frames, 2, BF_END_ENTRY), 0);
 }
 
-/* What is asked for stays; what is not goes with the second generation after it. */
+/* Requested items stay; others go with the second generation after them. */
 static void test_stacks_age(void **state)
 {
 	struct raw_stacks stacks = {};

@@ -371,7 +371,7 @@ static void one_period_each(void **state)
 			 CHANGE_GREW);
 }
 
-/* What is no whole period counts for none. */
+/* A fraction of a period counts as none. */
 static void parts_of_periods(void **state)
 {
 	struct stacks stacks = times_of(1e12, 1e12);

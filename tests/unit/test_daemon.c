@@ -94,7 +94,7 @@ static void test_clock_set(void **state)
 	assert_int_equal(next(GAP_NONE).gap, GAP_NONE);
 }
 
-/* CLOCK_MONOTONIC stands still meanwhile. */
+/* CLOCK_MONOTONIC stops meanwhile. */
 static void test_suspended(void **state)
 {
 	struct store_window before, window;

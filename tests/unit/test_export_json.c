@@ -26,7 +26,7 @@ static char *exported(export_fn export, struct profile *profile,
 	return text;
 }
 
-/* A value of JSON (RFC 8259) at @p; what is behind it. */
+/* Parses a value of JSON (RFC 8259) at @p; returns the rest. */
 
 static const char *after_string(const char *p)
 {

@@ -6,7 +6,7 @@
 
 static const struct unfold_options plain;
 
-/* Samples as text: functions, leaf first, inlined ones behind `<`, then values, then labels. */
+/* Samples as text: functions, leaf first, inlined ones after `<`, then values, then labels. */
 static char *sample_text(const pprof *message, size_t i)
 {
 	const Perftools__Profiles__Sample *sample = message->sample[i];

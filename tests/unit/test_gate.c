@@ -154,7 +154,7 @@ static void recordings(void **state)
 	gate_sums_done(&sums);
 }
 
-/* What runs tell */
+/* The spread of runs */
 
 /* Points that are as noisy as @square and @clumping say, without any scatter. */
 static void noise_is_found(void **state)
@@ -307,7 +307,7 @@ static void the_spread_counts(void **state)
 	judged_done(&judged);
 }
 
-/* What is asked for as noise is the least, whatever runs tell. */
+/* The requested noise is a minimum, whatever the runs show. */
 static void noise_can_be_asked_for(void **state)
 {
 	const double steady[] = {1190, 1200, 1210, 1190, 1200, 1210};

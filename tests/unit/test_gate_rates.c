@@ -134,7 +134,7 @@ static void false_alarms(void **state)
 	}
 }
 
-/* Runs that differ by twice as much as anybody would suppose: they tell. */
+/* Runs that differ by twice as much as assumed: they are measured. */
 static void false_alarms_of_unruly_runs(void **state)
 {
 	const int n_runs[] = {3, 5, 10};
@@ -154,7 +154,7 @@ static void a_pair_that_differs_more_alarms(void **state)
 
 	random_state = 13;
 	counts = repeat((struct setting){0.3, 1, 0.05, 1, 5}, 200);
-	/* A pair that differs by more than is supposed can't be told from a change: it is not 1 %.
+	/* A pair that differs by more than assumed looks like a change: it is not 1 %.
 	 */
 	assert_true(counts.caught + counts.alarms > 4);
 }

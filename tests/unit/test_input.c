@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Files, compressed or not, whole or not: what they are is found out, and what is wrong with them
- * is told.
+ * is reported.
  */
 #include "unit/made_input.h"
 

@@ -50,7 +50,7 @@ static void modes(void **state)
 	expect_same("sh;main;[sleep] 1\n", PROFILE_OFFCPU);
 	expect_same("sh;main;[on-cpu] 1\n", PROFILE_WALL);
 	expect_same("sh;main;[on-cpu] 1\nsh;main;[page fault] 1\n", PROFILE_WALL);
-	/* Not where a reason stands. */
+	/* Not in the place of a reason. */
 	made_expect("[sleep] 1\n", plain, PROFILE_ONCPU, "(sleep) 1\n");
 	expect_same("sh;[sleep];main 1\n", PROFILE_ONCPU);
 	expect_same("sh;main;[sleep]_[k] 1\n", PROFILE_ONCPU);
@@ -330,7 +330,7 @@ static void columns_end(void **state)
 	free(text);
 }
 
-/* What is refused */
+/* Refusals */
 
 #define EXPECT_FAILURE(text, what) made_expect_failure(text, sizeof(text) - 1, -EINVAL, what)
 
@@ -453,7 +453,7 @@ static void cutting(void **state)
 			text[n] = ';';
 			cut = cut_at(text);
 			assert_int_equal(cut.n, n);
-			/* What is behind it doesn't matter. */
+			/* The rest doesn't matter. */
 			memset(text + n + 1, 'x', sizeof text - n - 1);
 			again = cut_at(text);
 			assert_int_equal(again.hash, cut.hash);

@@ -271,7 +271,7 @@ static void refused(void **state)
 	assert_int_equal(made_read_bytes(&input, nul, sizeof nul - 1), -EINVAL);
 	assert_non_null(strstr(made_failure.what, " is 0"));
 	input_done(&input);
-	/* Behind what is looked at first. */
+	/* After the part that is examined first. */
 	n = sprintf(text, HEADER);
 	for (int i = 0; i < 100; i++)
 		n += sprintf(text + n, "\t10 a_function_of_some_length (/a)\n");
@@ -285,7 +285,7 @@ static void refused(void **state)
 	free(text);
 }
 
-/* What is folded, though it looks like something else. */
+/* Folded lines that look like something else. */
 static void folded_is_folded(void **state)
 {
 	expect("sh;a 1 2.5:;b 3\n", "sh;a 1 2.5:;b 3\n");

@@ -160,7 +160,7 @@ static void expect_fault(const struct made_message *file, const char *what)
 	input_done(&input);
 }
 
-/* What was written comes back */
+/* Round trips */
 
 static void expect_round(struct profile *profile, const struct unfold_options *unfold)
 {
@@ -207,7 +207,7 @@ static void hostile_names_come_back(void **state)
 		size_t n;
 		char *bytes = made_pprof(profile, &plain, &n);
 
-		/* What was no text is replaced in the first file; the second is equal. */
+		/* Bytes that are not text are replaced in the first file; the second is equal. */
 		assert_int_equal(made_read_bytes(&input, bytes, n), 0);
 		clean = input.profile;
 		assert_int_equal(clean->n_samples, profile->n_samples);
@@ -453,7 +453,7 @@ static void values_are_chosen(void **state)
 	}
 }
 
-/* CPU time and no count: the period tells how many samples it was. */
+/* CPU time and no count: the period gives the number of samples. */
 static void time_is_counted_in_periods(void **state)
 {
 	static const char *const strings[] = {"", "cpu", "milliseconds", "f"};
@@ -596,7 +596,7 @@ static void several_files_add_up(void **state)
 	input_done(&input);
 }
 
-/* What was written of a file is read as something that is written the same again. */
+/* Reading and writing a written file gives the same file. */
 static void expect_stable(const struct made_message *file)
 {
 	struct input input = made_input((struct input_options){0});
@@ -824,7 +824,7 @@ static void too_large_a_sum(void **state)
 	expect_fault(file, ": damaged pprof at byte 68: the values are too large to be added up");
 }
 
-/* Behind what makes it a pprof file: 9 strings. */
+/* After the beginning of a pprof file: 9 strings. */
 #define STRINGS "\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00"
 
 static void wrong_bytes(void **state)
@@ -861,7 +861,7 @@ static void wrong_bytes(void **state)
 	}
 }
 
-/* What is repeated a million times takes no more room than once. */
+/* A million repetitions take no more room than one. */
 static void repeated_samples(void **state)
 {
 	static const char *const strings[] = {"", "samples", "count"};

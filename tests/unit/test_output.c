@@ -24,7 +24,7 @@
 
 static char folder[64];
 
-/* Stands for a file system without files that have no name. */
+/* Simulates a file system without nameless files. */
 static bool has_unnamed = true;
 
 int openat(int at, const char *path, int flags, ...)
@@ -228,7 +228,7 @@ static void killed_leaves_the_old_file(void **state)
 	assert_int_equal(n_files(), 1);
 }
 
-/* A limit of the file size stands for a disk that becomes full. */
+/* A limit of the file size simulates a full disk. */
 static void failed_write_leaves_the_old_file(void **state)
 {
 	struct rlimit before, limit;
@@ -351,7 +351,7 @@ static void hard_links_are_parted(void **state)
 	expect_content("target", "old");
 }
 
-/* What is written lands where it was checked, wherever that is called to by then. */
+/* Writing goes to the checked folder, whatever its name by then. */
 static void folder_is_held(void **state)
 {
 	struct output output;

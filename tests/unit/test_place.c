@@ -247,7 +247,7 @@ static void owners(void **state)
 	assert_true(place.as_owner);
 	place_close(&place);
 	in_folder("test \"$(stat -c %u home/new)\" = 65534");
-	/* What is root's alone is root's to write, and no link of theirs leads there. */
+	/* Root may write to root's own folders, and no link of others leads there. */
 	assert_int_equal(open_place("roots/new", PLACE_MAKE_LAST, &place), 0);
 	assert_false(place.as_owner);
 	place_close(&place);
@@ -255,7 +255,7 @@ static void owners(void **state)
 	assert_int_equal(open_place("rootslink", PLACE_FIND, &place), 0);
 	place_close(&place);
 	expect("home/link", -EACCES);
-	/* What is somebody else's is neither's. */
+	/* Somebody else's folder is neither's. */
 	in_folder("mkdir third; chown 4321 third");
 	expect("third", -EACCES);
 	assert_int_equal(open_place("third/new", PLACE_MAKE_LAST, &place), -EACCES);

@@ -50,7 +50,7 @@ static void expect(enum profile_mode mode, const struct made_sample *sample,
 	profile_free(profile);
 }
 
-/* What is kept */
+/* The contents */
 
 static void wakers_are_kept_once(void **state)
 {

@@ -446,7 +446,7 @@ static void comparisons_of_nothing(void **state)
 		}
 }
 
-/* 10 kB each: cut, but still to be told apart; the file stays small. */
+/* 10 kB each: cut, but still distinguishable; the file stays small. */
 static void long_names_are_bounded(void **state)
 {
 	enum { N = 3000, LENGTH = 10000 };

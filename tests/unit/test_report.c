@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reports of profiles made by hand: what stands in tests/golden, and what must hold of any.
+ * Reports of profiles made by hand: those in tests/golden, and properties of all.
  */
 #include "report/report.h"
 

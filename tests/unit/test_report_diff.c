@@ -596,7 +596,7 @@ static bool is_ours(const char *tag)
 	return false;
 }
 
-/* What stands between <code> and </code> must hold nothing that Markdown or HTML would read. */
+/* Text between <code> and </code> must hold nothing that Markdown or HTML would interpret. */
 static void expect_inert(const char *code, size_t n)
 {
 	assert_true(n < 1000);

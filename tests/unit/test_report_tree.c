@@ -99,7 +99,7 @@ static void heaviest_first(void **state)
 			 "0 main 2 2\n");
 }
 
-/* What is elided beside an only child is told with its parent; else it is the last branch. */
+/* Elided siblings of an only child are shown with its parent; else they are the last branch. */
 static void elided_ones(void **state)
 {
 	struct fixture fixture;
@@ -188,7 +188,7 @@ static uint64_t weight_with(const struct stacks *stacks, const char *part)
 	return sum;
 }
 
-/* Every node's weight is its own and its children's; every node has one line or is told of. */
+/* Every node's weight is its own and its children's; every node has one line or is counted. */
 static void expect_sums(const struct call_tree *call_tree)
 {
 	const struct tree_node *nodes = call_tree->tree.nodes;

@@ -244,7 +244,7 @@ static void replaced_in_one_step(void **state)
 	baselines_list_done(&list);
 	assert_true(made_try("test \"$(ls -A store/bench)\" = abc"));
 	assert_true(made_try("test ! -e store/bench/abc/run-9.pb.gz"));
-	/* Whatever stands in its place. */
+	/* Whatever is in its place. */
 	made("rm -r store/bench/abc && echo x >store/bench/abc");
 	assert_int_equal(save("bench", "abc"), -EEXIST);
 	assert_int_equal(save_at("bench", "abc", "main", 5, true), 0);
@@ -317,7 +317,7 @@ static void killed_one_leaves_what_was(void **state)
 	assert_true(made_try("test \"$(ls -A store/bench | wc -l)\" = 2"));
 }
 
-/* A limit of the file size stands for a disk that becomes full. */
+/* A limit of the file size simulates a full disk. */
 static void full_disk_leaves_what_was(void **state)
 {
 	struct rlimit before, limit;

@@ -118,7 +118,7 @@ static void expect_none(const char *folder, int error)
 	assert_string_equal(checkout.commit, "untouched");
 }
 
-/* @name: behind git init's options. With a commit. */
+/* @name: after git init's options. With a commit. */
 static void make_repository(const char *name, char commit[static 128])
 {
 	FILE *stream;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Baselines when memory runs out: at each allocation in turn. The sources are compiled in here,
- * with allocators that fail when told to; what is lost, the sanitizer tells.
+ * with allocators that fail on request; the sanitizer reports leaks.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -82,7 +82,7 @@ static size_t n_listed(void)
 	return n;
 }
 
-/* What is there stays whole; what fails leaves nothing that the next one would not remove. */
+/* Existing files stay whole; failures leave nothing that the next one would not remove. */
 static void saving(void **state)
 {
 	unsigned int total;

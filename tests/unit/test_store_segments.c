@@ -328,7 +328,7 @@ static void test_profile(void **state)
 	ledger_done(&ledger);
 }
 
-/* What is lighter than a millionth is one frame, and no time is lost. */
+/* Parts below a millionth become one frame, and no time is lost. */
 static void test_elided(void **state)
 {
 	struct profile *profile, *back;

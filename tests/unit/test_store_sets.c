@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sets of files in a folder: their names, the lines of their list whatever stands there, and which
+ * Sets of files in a folder: their names, the lines of their list with any contents, and which
  * of them go. Nothing outside the folder, and nothing in it that is no set's, is ever touched.
  */
 #include "cmocka_all.h"
@@ -357,7 +357,7 @@ static void removal(void **state)
 	assert_string_equal(text_of(&index.sets, index.sets.items[0].name),
 			    "20261121T130701Z-oncpu");
 	set_index_done(&index);
-	/* What was not understood stays; the piece at the end does not. */
+	/* Unknown lines stay; the partial one at the end does not. */
 	text = get(SETS_INDEX);
 	assert_int_equal(strncmp(text, "garbage\n{", 9), 0);
 	assert_int_equal(text[strlen(text) - 1], '\n');

@@ -230,7 +230,7 @@ static void test_killed(void **state)
 	add_windows(1, &seed, &(struct made_sums){});
 	store_writer_close(writer);
 	read_level(LEVEL_FINEST, &finest);
-	/* What is open in each coarse level is made again by each writer: its last window is
+	/* Each writer makes the open part of each coarse level again: its last window is
 	 * missing. */
 	assert_in_range(read_level(LEVEL_MINUTE, &minutes), 1, 1000);
 	read_range(0, UINT64_MAX / 4, false, &series);
@@ -318,7 +318,7 @@ static void test_one_writer(void **state)
 	store_writer_close(writer);
 }
 
-/* What is no segment, of another version, or cut off, is passed over and named. */
+/* Files that are not segments, of another version, or cut off, are skipped and named. */
 static void test_damaged(void **state)
 {
 	struct made_sums sums = {}, found;

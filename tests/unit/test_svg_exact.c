@@ -137,7 +137,7 @@ static struct read_picture *read_picture(const char *text, const struct stacks *
 	return picture;
 }
 
-/* What is drawn at one place: a rect, or a piece of a path. */
+/* A rect, or a piece of a path. */
 struct drawn {
 	double from, to;
 	char title[256];

@@ -116,7 +116,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Compilers tell parameters of what is private to a file or not, and name lambdas as they like. */
+/* Compilers may omit the parameters of functions private to a file, and name lambdas as they like.
+ */
 static bool is_name(const char *got, const char *wanted)
 {
 	size_t n = strlen(wanted);
@@ -310,7 +311,7 @@ static void the_shared_file_may_be_missing(void **state)
 
 /* ---- real code, against addr2line */
 
-/* A name as addr2line tells it: mangled, or bare of what is around it. */
+/* A name as addr2line prints it: mangled, or without its surroundings. */
 static bool is_same_name(const char *got, const char *told)
 {
 	char wanted[DEMANGLED_SIZE];
@@ -339,7 +340,7 @@ static bool is_mangled(const char *name)
 	return n && (name[n - 1] == ')' || (n > 6 && strcmp(name + n - 6, " const") == 0));
 }
 
-/* Compares the frames of lookup @i with what is told up to the next address. */
+/* Compares the frames of lookup @i with the output up to the next address. */
 static void compare_frames(FILE *stream, size_t i, struct oracle *oracle)
 {
 	const struct dwarf_frame *got = frames.frames + frames.first[i];
@@ -361,7 +362,7 @@ static void compare_frames(FILE *stream, size_t i, struct oracle *oracle)
 		oracle->other_files +=
 			got[k].file && strcmp(base_name(place), base_name(text_of(got[k].file)));
 	}
-	/* In place of a first function without a mangled name it tells the symbol. */
+	/* Instead of a first function without a mangled name it prints the symbol. */
 	for (uint32_t k = n && !is_mangled(text_of(got[0].function)); k + 1 < n; k++)
 		if (got[k].function && !is_same_name(text_of(got[k].function), function[k]))
 			fail_msg("%lx: %s is not %s", addresses[i], text_of(got[k].function),
@@ -412,8 +413,8 @@ static void compare_with_addr2line(const char *name, size_t most, struct oracle 
 	for (size_t i = 0; i < lookups.n; i++)
 		fprintf(stream, "%#lx\n", addresses[i]);
 	fclose(stream);
-	made("addr2line -a -i -f -e %s <list >told", name);
-	stream = fopen(made_path("told"), "r");
+	made("addr2line -a -i -f -e %s <list >output", name);
+	stream = fopen(made_path("output"), "r");
 	assert_non_null(stream);
 	for (size_t i = 0; i < lookups.n; i++) {
 		do

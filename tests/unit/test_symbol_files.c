@@ -358,7 +358,7 @@ static void debuginfod_is_asked(void **state)
 	assert_nothing("stripped");
 	setenv("DEBUGINFOD_URLS", " ", 1);
 	assert_nothing("stripped");
-	/* Not when nothing is missing, or nothing tells what to ask for. */
+	/* Not if nothing is missing, or there is no id to ask for. */
 	setenv("DEBUGINFOD_URLS", "http://localhost:1", 1);
 	find("whole");
 	done();

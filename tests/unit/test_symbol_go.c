@@ -95,7 +95,7 @@ static void test_no_lines(void **state)
 	file_names_done(&names);
 }
 
-/* What lies outside of Go's text is for symbols: here there are none. */
+/* Code outside of Go's text needs symbols: here there are none. */
 static void test_outside(void **state)
 {
 	static const uint64_t offsets[] = {0x1010, 0x11c0, 0x1fff};

@@ -277,7 +277,7 @@ static void test_no_table(void **state)
 	assert_unnamed(inside, "no_table", address_of("alone") + 3);
 }
 
-/* What has no symbol is named by where its function begins. */
+/* Code without a symbol is named by its function's start. */
 static void test_stripped(void **state)
 {
 	uint32_t mapping =

@@ -272,7 +272,7 @@ static void sides_tell_what_ran(void **state)
 	stacks_done(&stacks);
 }
 
-/* What is folded stays under its frame, with all else reversed. */
+/* Folded waits stay under their frame, with everything else reversed. */
 static void reversed_trees_keep_idle_waits_together(void **state)
 {
 	struct stacks_options options = {.unfold.fold_idle = true, .reverse = true};

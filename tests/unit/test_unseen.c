@@ -53,7 +53,7 @@ static struct profile *made(void)
 	return profile;
 }
 
-/* What is said of @pid, when so many of the samples that were to be expected are there, in percent.
+/* The verdict on @pid with this percentage of the expected samples.
  */
 static struct unseen judged(pid_t pid, bool of_all, unsigned int percent)
 {

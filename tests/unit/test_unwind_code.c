@@ -352,7 +352,7 @@ static void compare_code(struct real *real, const Elf64_Shdr *text)
 	}
 }
 
-/* @names_starts: whether the code is told where functions start. */
+/* @names_starts: whether the starts of functions are given. */
 static void compare_file(const char *path, bool names_starts, double *ret_share)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

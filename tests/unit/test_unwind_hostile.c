@@ -92,7 +92,7 @@ static void test_nested(void **state)
 	done();
 }
 
-/* More rules than a part can hold, no two the same; and what lies behind them. */
+/* More rules than a part can hold, no two the same; and the code after them. */
 static void test_rules(void **state)
 {
 	begin_eh(EM_X86_64);
@@ -209,7 +209,7 @@ static void test_long_cie(void **state)
 	done();
 }
 
-/* As many CIEs as there is room for, each with an FDE far behind it. */
+/* As many CIEs as there is room for, each with an FDE far after it. */
 static void test_many_cies(void **state)
 {
 	static size_t cies[200000];

@@ -118,7 +118,7 @@ static void corrupted_parts_are_refused_or_harmless(void **state)
 		part = (struct unwind_part){malloc(n * 4ul), n};
 		memcpy(part.words, table.parts[0].words, n * 4ul);
 		for (int k = rand_r(&seed) % 4; k >= 0; k--) {
-			/* Most of what is there to be wrong stands at the beginning. */
+			/* Most things that can be wrong are at the beginning. */
 			uint32_t at = rand_r(&seed) % (turn % 2 ? n : 80 < n ? 80 : n);
 
 			part.words[at] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Building an unwind table when memory runs out: at each allocation in turn. The sources are
- * compiled in here, with allocators that fail when told to; what is lost, the sanitizer tells.
+ * compiled in here, with allocators that fail on request; the sanitizer reports leaks.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -34,7 +34,7 @@ static void test_function(void **state)
 	done();
 }
 
-/* The rule that @ops leave behind in a function of the usual CIE. */
+/* The rule that @ops produce in a function of the usual CIE. */
 #define expect_ops(rule, ...)                                                                      \
 	do {                                                                                       \
 		begin_eh(machine);                                                                 \

@@ -4,7 +4,7 @@
  * without rules, and every way to end.
  *
  * A file of code is mapped at CODE, its rules are given by made functions; generated code lies at
- * GENERATED; the stack begins at STACK. Return addresses point behind the first instruction of a
+ * GENERATED; the stack begins at STACK. Return addresses point after the first instruction of a
  * function, 4 bytes long, unless said otherwise.
  */
 #include "unit/cmocka_all.h"
@@ -84,7 +84,7 @@ static uint64_t at(unsigned int word)
 	return STACK + word * 8;
 }
 
-/* A thread that stands at @pc with its stack pointer at @word. */
+/* A thread at @pc with its stack pointer at @word. */
 static void stand(uint64_t pc, unsigned int word, uint64_t fp)
 {
 	made.walk = (struct bf_walk){.pc = pc,
@@ -396,7 +396,7 @@ static void put_signal_frame(unsigned int word, uint64_t fp, uint64_t sp, uint64
 }
 
 /*
- * What a signal struck is looked up where it stands, which may be a function's first instruction,
+ * An interrupted address is looked up as it is, which may be a function's first instruction,
  * and has not called anyone; nor has what the handler returns to.
  */
 static void test_signal(void **state)

@@ -3,7 +3,7 @@
  * capture: a thread of a running program, stopped at whatever instruction it has reached.
  *
  * A thread is seized, interrupted, looked at and let go again (ptrace(2)), one at a time: the
- * program meets no other trace of it. While it is stopped its registers, its stack and the mappings
+ * program sees no other trace of it. While it is stopped its registers, its stack and the mappings
  * of its process hold still; memory is copied when it is first asked for, up to 1 MiB above the
  * address, and kept, so that two unwinders see the same bytes.
  */
@@ -62,7 +62,7 @@ void target_end(struct target *target);
 
 /*
  * Stops the thread whose turn it is; of those that wait only one in eight is taken, for they stand
- * where they stood before. Returns 0, -EAGAIN when it is not to be had now, -ENOMEM.
+ * where they were before. Returns 0, -EAGAIN if it is not available now, -ENOMEM.
  */
 int capture_next(struct capture *capture, struct target *target);
 

@@ -264,7 +264,7 @@ int ours_walk(struct ours *ours, struct capture *capture, struct our_stack *ret)
 		range = capture_range(capture, walk.sp);
 		if (!range || range == last)
 			break;
-		ret->n--; /* the frame that could not be left is met again */
+		ret->n--; /* the frame that could not be left comes again */
 	}
 	ret->end = walk.end;
 	memcpy(ret->frames, frames, ret->n * sizeof *frames);

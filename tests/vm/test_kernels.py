@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Other kernels, each in a virtual machine that records in every way once (guest.sh). Emulation is
-slow and shares this machine's CPUs with its tests, so truth is met within a few percent here;
+slow and shares this machine's CPUs with its tests, so results are within a few percent of the truth here;
 how exact it is on real hardware is for the end-to-end tests to say."""
 import collections
 import json

@@ -3,7 +3,7 @@
  * burn [SECONDS [THREADS]]: each thread spends 60 % of its CPU time in burn_60(), 30 % in
  * burn_30() and 10 % in burn_10(), measured by its own CPU clock.
  *
- * A cycle has a random length, so that a sampler at any frequency meets all three fairly.
+ * A cycle has a random length, so that a sampler at any frequency sees all three fairly.
  */
 #include "workload.h"
 

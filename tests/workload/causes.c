@@ -308,7 +308,7 @@ static const char *wait_child(struct waiting *self)
 	}
 }
 
-/* What is looked at is the child. */
+/* The child is examined. */
 static const char *wait_stopped(struct waiting *self)
 {
 	pid_t child = new_child(self->name);

@@ -2,12 +2,12 @@
 /*
  * jit SECONDS WORD…: a JIT of three functions that burn 60, 30 and 10 % of the time, called by a
  * fourth. It writes machine code into memory at an address that is the same in every process, runs
- * it, and tells about it in /tmp/perf-PID.map or in ./jit-PID.dump. Truth: CPU time of each name.
+ * it, and describes it in /tmp/perf-PID.map or in ./jit-PID.dump. Truth: CPU time of each name.
  *
  * What is written (map is the default): map, dump. Where the code lies (anon is the default): anon,
  * zero (shared), memfd, heap. Further words:
  *	late		the map is written at the end, as Java does
- *	reuse		other code was told of before at the same place
+ *	reuse		other code was described before at the same place
  *	move		the code is moved halfway; with dump
  *	fork		a child runs it, which has no map of its own
  *	tag=TEXT	ends the names
@@ -133,7 +133,7 @@ static uint8_t *make_code(char **words)
 	return memory;
 }
 
-/* --- what is told about it --- */
+/* --- its description --- */
 
 static void write_map(FILE *stream, bool reuse)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * pingpong [SECONDS [DEPTH [CPU [SECOND_CPU]]]]: two threads pass a turn to each other by futex,
- * on one CPU unless told otherwise: the densest switches a machine makes.
+ * on one CPU by default: the densest switches a machine makes.
  *
  * Each waits under DEPTH recursive frames, so that a stack costs what real ones cost.
  */

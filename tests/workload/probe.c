@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * probe [FILE]: prints what a process is given by those who start it, one thing a line, to FILE or
- * standard output. Two programs that are given the same print the same: no process id is told, only
- * how it relates to the parent's.
+ * standard output. Two programs that are given the same print the same: no process id is printed,
+ * only how it relates to the parent's.
  */
 #include "workload.h"
 

@@ -51,7 +51,7 @@ int elf_file_open_vdso(struct elf_file *ret);
 void elf_file_done(struct elf_file *file);
 
 /*
- * For which processor the file behind @fd is made, and its word size: a number that is the same for
+ * The processor that the file @fd is for, and its word size: a number that is the same for
  * files of one kind. Errors: -ENOEXEC it is no ELF file.
  */
 int elf_file_kind(int fd);

@@ -281,7 +281,7 @@ static int read_tree(struct go_table *table, uint64_t lists, uint32_t n_programs
 	return r;
 }
 
-/* Go's struct _func: behind its address, which has 8 bytes in the oldest form. */
+/* Go's struct _func: after its address, which has 8 bytes in the oldest form. */
 struct record {
 	int32_t name;
 	uint32_t arguments, defer_return, sizes, files, lines, n_programs, cu;

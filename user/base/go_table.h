@@ -14,7 +14,7 @@
  *ends records    of each function: name, and the programs for frame size, file, line, …
  *
  * 1.18 counts addresses from the start of the text, 1.20 adds a line to each record. What was
- * inlined is told by `funcdata`, which lies outside of the table: where, the runtime's module data
+ * inlined is in `funcdata`, outside of the table: where, the runtime's module data
  * say, and since 1.26 only they say where the text starts. They are found by their first word,
  * which is the table's address.
  *
@@ -56,7 +56,7 @@ struct go_entry {
 	uint32_t record; /* offset among the records */
 };
 
-/* What is special about a function: its flags, internal/abi/symtab.go. */
+/* A function's flags: internal/abi/symtab.go. */
 #define GO_FLAG_TOP	  1 /* tracebacks end there */
 #define GO_FLAG_WRITES_SP 2 /* it moves to another stack: its frame size can't be relied on */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * notify: tells the service manager how we are (sd_notify(3)): a datagram to $NOTIFY_SOCKET.
+ * notify: reports our state to the service manager (sd_notify(3)): a datagram to $NOTIFY_SOCKET.
  */
 #ifndef BASE_NOTIFY_H
 #define BASE_NOTIFY_H

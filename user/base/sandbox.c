@@ -295,7 +295,7 @@ static uint64_t exchange_effective(uint64_t capabilities)
 		before |= (uint64_t)sets[i].effective << 32 * i;
 		sets[i].effective = (uint32_t)(capabilities >> 32 * i) & sets[i].permitted;
 	}
-	/* What is permitted stays, so this can't fail. */
+	/* Permitted capabilities remain, so this can't fail. */
 	syscall(SYS_capset, &header, sets);
 	return before;
 }

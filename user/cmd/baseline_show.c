@@ -351,7 +351,7 @@ static int print_json(const struct baseline_options *options, const struct basel
 
 	json_open(&json, NULL, '{');
 	put_json(options, baseline, &json, "baseline");
-	/* What comes is an object, and a newline. */
+	/* The report is an object and a newline. */
 	fputs(",\"report\":", stdout);
 	r = report_json(stacks, &report, stdout);
 	json_close(&json, '}');

@@ -2,7 +2,7 @@
 /*
  * daemon_clock: when a window was, by the clock on the wall, whatever that clock does meanwhile.
  *
- * Windows are measured by CLOCK_MONOTONIC, which is never set and stands still while the machine
+ * Windows are measured by CLOCK_MONOTONIC, which is never set and stops while the machine
  * sleeps. Each is stamped by what the clock says at its end, so queries find it where people look;
  * where it does not follow the one before, it says why.
  */

@@ -8,7 +8,7 @@
 
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6 };
 
-/* What is the same fault, @format says: it must stay. */
+/* Equal @format pointers are the same fault: they must stay. */
 void daemon_log(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

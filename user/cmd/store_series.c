@@ -149,7 +149,7 @@ static int compare_ranked(const void *left, const void *right)
 	return (a->group > b->group) - (a->group < b->group);
 }
 
-/* What is not idle says who is worth a line. */
+/* Groups are ranked by time that is not idle. */
 static struct ranked *rank(const struct series *series, size_t *ret_n)
 {
 	struct ranked *ranked = malloc((series->n_groups + 1) * sizeof *ranked);

@@ -142,7 +142,7 @@ static int apply_until(struct collector *collector, uint64_t until)
 		  : timeline_apply(&collector->timeline, &collector->processes, until, on_snapshot,
 				   collector);
 	r = r < 0 ? r : unwinder_sync(&collector->unwinder);
-	/* What is not known now is worth another one. */
+	/* An unknown one is worth another attempt. */
 	if (n_snapshots)
 		__atomic_store_n(&control->answers, control->answers + 1, __ATOMIC_RELAXED);
 	return r;

@@ -9,7 +9,7 @@ struct select_options {
 	/* Extended regular expressions; NULL: all samples stay. */
 	const char *include; /* keep only stacks with a matching frame */
 	const char *exclude; /* keep only stacks without a matching frame */
-	/* What was read from files that hold several, see input.h. */
+	/* The values read from files with several, see input.h. */
 	const char *sample_type, *event;
 };
 

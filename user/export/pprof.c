@@ -430,7 +430,7 @@ static int add_comments(struct pprof_export *export, struct pprof_bytes *comment
 	return r < 0 ? r : add_read_comments(export, comments);
 }
 
-/* What is said of all samples. */
+/* The facts about all samples. */
 struct facts {
 	struct value_type period_type;
 	bool has_period_type;

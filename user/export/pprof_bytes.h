@@ -50,7 +50,7 @@ static inline void pprof_put_head(struct pprof_bytes *bytes, unsigned int field,
 	pprof_put_varint(bytes, n);
 }
 
-/* What is 0 is left out. */
+/* Zeros are left out. */
 static inline void pprof_put_number(struct pprof_bytes *bytes, unsigned int field, uint64_t value)
 {
 	if (!value)

@@ -117,7 +117,7 @@ static uint64_t *count_at(struct collect_stats *stats, size_t offset)
 	return (uint64_t *)((char *)stats + offset);
 }
 
-/* What is estimated in different windows errs independently. */
+/* Estimates of different windows err independently. */
 static void add_stats(struct collect_stats *stats, const struct collect_stats *window)
 {
 	struct collect_stats other = *window;

@@ -9,8 +9,8 @@
 //
 //	names       text, a name per line; all names that frames have, in bytewise order
 //	modules     text, a line each; the first one is that of no module
-//	frameNames  a number per frame: how far its name is behind that of the frame before
-//	frameKinds  a byte per frame: enum frame_kind, 16 added behind a separator, 32 times enum leaders_code
+//	frameNames  a number per frame: its name's distance from the previous frame's
+//	frameKinds  a byte per frame: enum frame_kind, 16 added after a separator, 32 times enum leaders_code
 //	frameModules, frameFills  a number per frame; fills are indices of header.fills
 //	frameFillsRunning  the same for what runs, where both is drawn, running and waiting
 //	up          a number per node of the tree, see flame.makeTree()
@@ -18,7 +18,7 @@
 //	self0, self1  a number per node and side: what it weighs alone
 //	deviation0, deviation1  a number per node of a comparison that weighs something: how long its periods
 //	            are, 64 × the binary logarithm, see compare/compare.h; only where weights are times
-//	elided      a number per node that stands for what was left out: of how many
+//	elided      a number per elided node: how many it replaces
 const data = (function () {
 "use strict";
 
@@ -91,7 +91,7 @@ function readFrames(header, parts) {
 	return addStandIns(frames);
 }
 
-// Adds a frame for the code of each module, which stands for its functions where these are not told apart:
+// Adds a frame for the code of each module, which represents its functions where these are merged:
 // standIn, by frame; frames that are no code, or of no known module, stand for themselves. nFunctions: how many
 // others there are.
 function addStandIns(frames) {

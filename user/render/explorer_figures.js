@@ -5,7 +5,7 @@ const figures = (function () {
 "use strict";
 
 const {make} = table;
-// Of a pane, whose letter that is: what stands below a frame is what it calls.
+// The letter of a pane in which the frames below a frame are its callees.
 const isCallers = (letter) => letter === "b" || letter === "c";
 const KINDS = {none: "within noise", grew: "more", shrank: "less", new: "new", gone: "gone"};
 

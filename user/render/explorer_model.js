@@ -8,7 +8,7 @@
 const model = (function () {
 "use strict";
 
-const MANY = 300000, LEAST_SHARE = 1e-6; // nodes, and the part of all below which bottomUp() tells nothing apart
+const MANY = 300000, LEAST_SHARE = 1e-6; // nodes, and the share below which bottomUp() merges everything
 
 // A tree that grows. Nodes are found by their parent and frame in a hash table with linear probing, but
 // only below parents that are shared: whoever appends without looking knows that there is no such child.
@@ -353,7 +353,7 @@ function ofStacks(stacks, weights) {
 	return arrange(growing, [1], "name");
 }
 
-// Callers and callees of a function, merged over all places where it stands. Where it calls itself, the
+// Callers and callees of a function, merged over all its places. Where it calls itself, the
 // outermost one counts: what called that one, and all that is below it.
 // Both trees have the function as their root.
 function sandwich(profile, tree, frame, change) {
@@ -392,7 +392,7 @@ function functions(profile, tree) {
 	const {n} = profile.frames, {sides} = tree;
 	const self = sides.map(() => new Float64Array(n)), total = sides.map(() => new Float64Array(n));
 	const waits = hasWaits(profile) ? waitsIn(profile, tree) : null;
-	const until = new Int32Array(n); // where the subtree ends that the function was met in
+	const until = new Int32Array(n); // the end of the subtree that the function was last seen in
 	for (let i = 0; i < tree.n; i++) {
 		const f = tree.frame[i];
 		if (f < 0)

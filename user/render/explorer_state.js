@@ -6,7 +6,7 @@
 //
 //	v   view: "" the graph, "sandwich", "table"
 //	o   "flame" or "icicle", if not as recorded     s   "weight": left heavy
-//	z   the node that is zoomed to, see flame.nodeLink(); behind "b" bottom-up, in a sandwich behind "c" or
+//	z   the zoomed node, see flame.nodeLink(); after "b" bottom-up, in a sandwich after "c" or
 //	    "d", the tree
 //	q   search     c   "1": match case
 //	r   "up": from the leaves     g, m   "1": recursion, modules are one frame     p   "1": the table beside
@@ -14,7 +14,7 @@
 //	w   of a comparison: "new" or "base", whose widths
 //	f   function of the sandwich, see functionId()
 //	t   sort of the table     n   its filter
-//	x   steps, one behind another: see readSteps()
+//	x   steps, one after another: see readSteps()
 //	only-KEY, not-KEY   groups of a facet: only these, all but these
 const links = (function () {
 "use strict";

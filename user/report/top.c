@@ -9,7 +9,7 @@
 
 #define LABEL_COLUMNS	12 /* as in the summary */
 #define PERCENT_COLUMNS 5
-#define LEAST_PERCENT	0.05 /* what is told as 0.0 % says nothing */
+#define LEAST_PERCENT	0.05 /* rows of 0.0 % say nothing */
 #define LEAST_NAME	20
 #define MOST_COMMAND	24
 

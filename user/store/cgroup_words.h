@@ -9,7 +9,7 @@
 #define CGROUP_WORD_SIZE 256
 
 /* Each writes "" where the path says nothing of it. */
-/* The container's id: 64 hexadecimal digits, or what stands for it. */
+/* The container's id: 64 hexadecimal digits, or a substitute. */
 void cgroup_container(const char *path, char word[static CGROUP_WORD_SIZE]);
 /* The innermost `….service` or `….scope` that is no container's. */
 void cgroup_unit(const char *path, char word[static CGROUP_WORD_SIZE]);

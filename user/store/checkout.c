@@ -36,7 +36,7 @@ static bool become_owner(void)
 	       setgid(status.st_gid) == 0 && setuid(status.st_uid) == 0;
 }
 
-/* In the child: prints the commit, and what HEAD stands for, a line each. */
+/* In the child: prints the commit, and the target of HEAD, a line each. */
 static _Noreturn void run_git(const char *folder, int output)
 {
 	static const char *const places[] = {"/usr/local/bin/git", "/usr/bin/git", "/bin/git",

@@ -7,7 +7,7 @@
  *	          └────▶ frame ──▶ module
  *
  * The dictionaries (all but the rows) only grow, and later items refer to earlier ones alone, so a
- * file holds of each window what is new. Item 0 of modules and nodes stands for none.
+ * file holds of each window what is new. Item 0 of modules and nodes means none.
  *
  * A ledger is filled in one of two ways: by ledger_add_…(), which find the equal item; or by
  * ledger_decode(), which appends what a file holds and never looks for anything.

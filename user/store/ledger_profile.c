@@ -145,7 +145,8 @@ static int add_elided(struct leaving *leaving)
 					 &leaving->elided_location);
 }
 
-/* Later nodes are below earlier ones: one pass sums up, another one finds who stands for whom. */
+/* Later nodes are below earlier ones: one pass sums up, another one finds the node that represents
+ * each. */
 static int find_light_nodes(struct leaving *leaving)
 {
 	const struct ledger *ledger = leaving->ledger;

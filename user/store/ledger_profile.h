@@ -7,7 +7,7 @@
 
 #include "store/ledger.h"
 
-/* What was left out, microseconds of the total. */
+/* The elided part, microseconds of the total. */
 struct ledger_elided {
 	uint64_t running, waiting;
 	uint64_t total_running, total_waiting;

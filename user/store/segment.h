@@ -32,7 +32,7 @@ struct segment_header {
 	uint8_t boot_id[16];
 };
 
-/* What is known of a window without unpacking it. */
+/* The facts about a window that need no unpacking. */
 struct segment_block {
 	uint32_t packed, raw; /* bytes */
 	uint64_t start, span; /* as in struct store_window */
@@ -97,7 +97,7 @@ void segment_pass(struct segment_reader *reader, const struct segment_block *blo
 /* Reads the window that segment_peek() announced. Errors: -EBADMSG damaged; -ENOMEM; -errno. */
 int segment_read(struct segment_reader *reader, const struct segment_block *block,
 		 struct store_window *ret);
-/* Bytes behind the last whole block. */
+/* Bytes after the last whole block. */
 uint64_t segment_rest(const struct segment_reader *reader);
 
 #endif

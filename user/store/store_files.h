@@ -30,7 +30,7 @@ struct store_file {
 	uint64_t bytes;
 	/* Of its whole blocks: how many, and from when to when (ns since 1970). */
 	uint64_t n_blocks, begin, end;
-	uint64_t rest; /* bytes behind them */
+	uint64_t rest; /* bytes after them */
 };
 
 struct store_files {

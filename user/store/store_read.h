@@ -40,7 +40,7 @@ struct store_answer {
 
 /*
  * Errors: those of @on_window; -ENOENT no store; -ENODATA a folder without segments; -EACCES, …,
- * told in *failure.
+ * explained in *failure.
  */
 int store_read(const struct store_question *question, struct store_answer *ret,
 	       struct failure *failure);

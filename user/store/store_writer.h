@@ -14,7 +14,7 @@
 #include "base/failure.h"
 #include "store/store_files.h"
 
-/* What is kept; 0: no limit. */
+/* Limits; 0: none. */
 struct store_limits {
 	uint64_t age_ns[N_STORE_LEVELS]; /* since a file's last window */
 	uint64_t bytes;			 /* of all files together */
@@ -47,8 +47,8 @@ struct store_counts {
 struct store_writer;
 
 /*
- * Opens a store and finishes what a writer that died had not rolled up. Errors, told in *failure:
- * -EWOULDBLOCK somebody else writes there; those of place_open(); -ENOMEM.
+ * Opens a store and finishes what a writer that died had not rolled up. Errors, explained in
+ * *failure: -EWOULDBLOCK somebody else writes there; those of place_open(); -ENOMEM.
  */
 int store_writer_open(const struct store_options *options, struct store_writer **ret,
 		      struct failure *failure);

@@ -20,7 +20,7 @@ struct go_names {
 	char text[PATH_MAX > SYMBOL_NAME_MAX ? PATH_MAX : SYMBOL_NAME_MAX + 1];
 };
 
-/* What is damaged names nothing, and is no error. */
+/* A damaged table names nothing, and is no error. */
 static int forgive(struct go_names *names, int r)
 {
 	if (r == -ENOMEM || r == -E2BIG)
@@ -71,7 +71,7 @@ static int find_line(struct go_names *names, const struct go_function *function,
 	return strings_add(names->strings, names->text, &ret->file);
 }
 
-/* What is inlined at @at, if anything: *@ret_is says so. */
+/* The function inlined at @at, if any: see *@ret_is. */
 static int find_inlined(struct go_names *names, const struct go_function *function, uint64_t at,
 			struct go_inlined *ret, bool *ret_is)
 {

@@ -86,7 +86,7 @@ static void clear(struct names_cache *cache, uint32_t half)
 	cache->halves[half] = (struct half){.used = sizeof(uint64_t)};
 }
 
-/* Page-aligned halves behind a header of one page. */
+/* Page-aligned halves after a header of one page. */
 #define HEADER_BYTES 4096
 _Static_assert(sizeof(struct names_cache) < HEADER_BYTES, "the header fits into its page");
 

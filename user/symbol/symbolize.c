@@ -423,7 +423,7 @@ static int ask_names(struct session *session, const struct source *source,
 		     : jit_names_find(&question, source->perf_map, source->jitdump, strings, ret);
 }
 
-/* What is not in the cache is asked for, and kept there. */
+/* Requests names that are not in the cache, and caches them. */
 
 /* The @missing addresses and where their answers go. */
 struct missing {
@@ -568,7 +568,7 @@ static uint64_t time_ns(const struct timespec *time)
 	return time->tv_sec * NSEC_PER_SEC + time->tv_nsec;
 }
 
-/* Whether what the file behind @fd says of its addresses may be kept. */
+/* Whether the names from the file @fd may be cached. */
 static bool find_key(const struct session *session, const struct source *source, int fd,
 		     struct names_key *ret)
 {

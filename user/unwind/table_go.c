@@ -105,7 +105,7 @@ static enum go_kind kind_of(struct table_go *go, const struct go_function *funct
 	return function->flags & GO_FLAG_WRITES_SP ? GO_SWITCHES : GO_PLAIN;
 }
 
-/* The byte behind the first move to the stack pointer from elsewhere. */
+/* The byte after the first move to the stack pointer from elsewhere. */
 static uint64_t find_switch(struct table_go *go, uint64_t offset, uint64_t size)
 {
 	const uint8_t *code;

@@ -23,7 +23,7 @@ var sink uint64
 
 type adder[T any] struct{ step T }
 
-// What is small is inlined: mixed into twice, both into what calls them.
+// Small functions are inlined: mixed into twice, both into their callers.
 func mixed(x uint64) uint64 { return x ^ x>>7 }
 func twice(x uint64) uint64 { return mixed(x)*2 + 1 }
 
@@ -38,7 +38,7 @@ func (a *adder[T]) add(x uint64, until time.Time) uint64 {
 	return x
 }
 
-// tell prints the stack of its caller.
+// It prints the stack of its caller.
 //
 //go:noinline
 func tell() {
