@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/confined.h"
 #include "base/unpacker.h"
 
 #define BLOCK ((size_t)1 << 20)
@@ -192,10 +193,12 @@ static int open_file(struct stream *stream, const char *path, struct failure *fa
 		stream->fd = STDIN_FILENO;
 	} else {
 		stream->name = path;
-		stream->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		stream->fd = confined_open(path);
 		stream->is_own = stream->fd >= 0;
 	}
-	if (stream->fd < 0 || fstat(stream->fd, &status) < 0)
+	if (stream->fd < 0)
+		return fail(stream, failure, stream->fd);
+	if (fstat(stream->fd, &status) < 0)
 		return fail(stream, failure, -errno);
 	if (S_ISDIR(status.st_mode))
 		return fail(stream, failure, -EISDIR);
