@@ -17,7 +17,7 @@
 			fail_msg("'%s' does not say '%s'", text, part);                            \
 	} while (0)
 
-/* The message for -EPERM; each of @what and @mend is a part of it. */
+/* The message for -EPERM has both texts. */
 static void says(struct rights rights, enum rights_of tried, const char *what, const char *mend)
 {
 	struct failure failure = {};

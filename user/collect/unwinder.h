@@ -27,8 +27,8 @@ struct unwinder {
 };
 
 /*
- * @budget_bytes: of all tables and mappings; 0: no user stacks are recorded. @breathe is called now
- * and then during long work; it must not call the unwinder or change @processes. Errors: -ENOMEM.
+ * @budget_bytes: of all tables and mappings; 0: no user stacks are recorded. Long work calls the
+ * callback now and then; it must not call the unwinder or change @processes. Errors: -ENOMEM.
  */
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
 		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
