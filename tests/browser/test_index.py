@@ -28,6 +28,7 @@ def made(i, mode="oncpu", event="cycles", every=60.0, at=START, **facts):
         "loss_percent": 0, "losses": {},
         "functions": [{"name": f"function_{i % 7}", "module": "lib.so", "self": 500 + i // 2},
                       {"name": "other_[k]", "module": "[kernel]", "self": 100}],
+        "commands": [{"name": "postgres", "total": 600 + i}, {"name": "redis <b>", "total": 250}],
         "files": [{"name": name + ".svg", "bytes": 200000},
                   {"name": name + ".folded", "bytes": 50000}],
         "host": "build-7", "kernel": "6.12.9", "command_line": "bpfflame -a --every 60"}
@@ -84,12 +85,12 @@ def click_at(page, target, fraction, until=None):
 def test_no_sets(show):
     page = show([])
     assert page.is_shown("#none") and not page.is_shown("#list")
-    assert page.text("#facts") == "0 sets"
+    assert page.text("#facts") == "0 recordings"
 
 
 def test_table(show):
     page = show([made(i) for i in range(5)])
-    assert page.text("#facts") == ("build-7 \u00b7 5 sets \u00b7 1.25 MB \u00b7 "
+    assert page.text("#facts") == ("build-7 \u00b7 5 recordings \u00b7 1.25 MB \u00b7 "
                                    "2026-11-21 13:05:01 \u2013 2026-11-21 13:10:01 UTC")
     got = rows(page)
     assert [row[1] for row in got] == [f"2026-11-21 13:0{9 - i}:01" for i in range(5)]
@@ -191,9 +192,9 @@ def test_times_without_recordings_are_cut_out(show):
 
 def test_ten_thousand_sets_and_more(show):
     page = show([made(i, every=10.0) for i in range(10050)])
-    assert page.text("#older").startswith("50 older sets")
-    assert "10,000 sets" in page.text("#facts")
-    assert len(page.js("return [...document.querySelectorAll('.chart .bar')]")) < 1200
+    assert page.text("#older").startswith("50 older recordings")
+    assert "10,000 recordings" in page.text("#facts")
+    assert len(page.js("return [...document.querySelectorAll('.chart .bar:not([class*=command])')]")) < 1200
     assert len(rows(page)) == 200
 
 
@@ -223,3 +224,39 @@ def test_print(show):
     assert page.style(page.one("body"), "backgroundColor") == "rgb(255, 255, 255)"
     assert not page.is_shown("#theme") and not page.is_shown("td.pick")
     page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_bars_are_stacked_by_command(show):
+    page = show([made(i, total=5940) for i in range(3)])
+    bars = page.js("""
+        return [...document.querySelectorAll(".chart rect")].map(b => [b.getAttribute("class"),
+            +b.getAttribute("x"), +b.getAttribute("y"), +b.getAttribute("height")])""")
+    columns = {}
+    for name, x, y, height in bars:
+        columns.setdefault(x, []).append((name, y, height))
+    assert len(columns) == 3
+    for i, x in enumerate(sorted(columns)):
+        whole = sum(height for _, _, height in columns[x])
+        parts = {name: height / whole for name, _, height in columns[x]}
+        assert parts["bar command-0"] == pytest.approx((600 + i) / 5940, abs=0.01)
+        assert parts["bar command-1"] == pytest.approx(250 / 5940, abs=0.01)
+        # One upon the other.
+        ends = sorted((y, y + height) for _, y, height in columns[x])
+        assert all(end == pytest.approx(y, abs=0.02) for (_, end), (y, _) in zip(ends, ends[1:]))
+    assert [e.text for e in page.browser.find_elements("css selector", ".commands span")] == ["postgres", "redis <b>"]
+    # 5940 samples of 99 a second, in a minute.
+    assert page.text(".chart text") == "1 CPUs"
+    assert "postgres 10 % \u00b7 redis <b> 4 %" in rows(page)[0][6]
+
+
+def test_times_are_local(show):
+    page = show([made(0)])
+    page.browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
+    try:
+        page.browser.refresh()
+        page.settle()
+        assert page.text("#time-head") == "Time (UTC+05:30)"
+        assert rows(page)[0][1] == "2026-11-21 18:35:01"
+        assert rows(page)[0][7].startswith("svg")
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})

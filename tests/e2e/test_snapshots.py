@@ -21,7 +21,7 @@ NAME = re.compile(r"(\d{8}T\d{6}(\.\d{3})?Z)(-\d+)?-([a-z-]+)")
 KEYS = {"bpfflame": str, "set": str, "mode": str, "event": str, "frequency_hz": float, "start": str,
         "end": str, "start_unix_seconds": float, "duration_seconds": float, "windows": int,
         "samples": int, "unit": str, "total": int, "complete_percent": float,
-        "loss_percent": float, "losses": dict, "functions": list, "files": list, "host": str,
+        "loss_percent": float, "losses": dict, "functions": list, "commands": list, "files": list, "host": str,
         "kernel": str, "command_line": str}
 
 
@@ -59,6 +59,9 @@ def check_set(folder, entry):
             # Each line of times is rounded.
             error = len(folded.stacks) / 2 + 1 if entry["unit"] == "microseconds" else 0
             assert abs(folded.total() - entry["total"]) <= error
+    assert sum(command["total"] for command in entry["commands"]) <= entry["total"] + len(entry["commands"])
+    for command in entry["commands"]:
+        assert set(command) == {"name", "total"} and command["total"] > 0
     for one, two in zip(entry["functions"], entry["functions"][1:]):
         assert one["self"] >= two["self"]
     for function in entry["functions"]:

@@ -14,6 +14,7 @@ void sets_done(struct sets *sets)
 	strings_done(&sets->strings);
 	free(sets->items);
 	free(sets->functions);
+	free(sets->commands);
 	free(sets->losses);
 	free(sets->files);
 	*sets = (struct sets){};
@@ -29,6 +30,7 @@ int sets_add(struct sets *sets, const struct set *set)
 	added = &sets->items[sets->n++];
 	*added = *set;
 	added->functions = (struct set_range){sets->n_functions, 0};
+	added->commands = (struct set_range){sets->n_commands, 0};
 	added->losses = (struct set_range){sets->n_losses, 0};
 	added->files = (struct set_range){sets->n_files, 0};
 	return 0;
@@ -45,6 +47,19 @@ int sets_add_function(struct sets *sets, const char *name, const char *module, u
 		return r;
 	sets->functions[sets->n_functions++] = function;
 	sets->items[sets->n - 1].functions.n++;
+	return 0;
+}
+
+int sets_add_command(struct sets *sets, const char *name, uint64_t total)
+{
+	struct set_command command = {.total = total};
+	int r = array_reserve(sets->commands, sets->commands_capacity, sets->n_commands, 1);
+
+	r = r < 0 ? r : strings_add(&sets->strings, name, &command.name);
+	if (r < 0)
+		return r;
+	sets->commands[sets->n_commands++] = command;
+	sets->items[sets->n - 1].commands.n++;
 	return 0;
 }
 
@@ -79,6 +94,7 @@ void sets_drop_last(struct sets *sets)
 	const struct set *last = &sets->items[--sets->n];
 
 	sets->n_functions = last->functions.first;
+	sets->n_commands = last->commands.first;
 	sets->n_losses = last->losses.first;
 	sets->n_files = last->files.first;
 }

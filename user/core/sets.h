@@ -9,10 +9,16 @@
 #include "core/profile.h"
 
 #define SET_MOST_FUNCTIONS 5
+#define SET_MOST_COMMANDS  5
 
 struct set_function {
 	uint32_t name, module; /* string ids; module 0: unknown */
 	uint64_t self;	       /* in the unit of the set */
+};
+
+struct set_command {
+	uint32_t name;
+	uint64_t total; /* in the unit of the set */
 };
 
 struct set_file {
@@ -43,6 +49,7 @@ struct set {
 	uint64_t samples, total; /* total: in its unit */
 	double complete_percent, loss_percent;
 	struct set_range functions; /* heaviest by self weight, at most SET_MOST_FUNCTIONS */
+	struct set_range commands;  /* heaviest, at most SET_MOST_COMMANDS */
 	struct set_range losses;    /* those above 0 */
 	struct set_range files;
 };
@@ -53,6 +60,8 @@ struct sets {
 	size_t n, capacity;
 	struct set_function *functions;
 	size_t n_functions, functions_capacity;
+	struct set_command *commands;
+	size_t n_commands, commands_capacity;
 	struct set_loss *losses;
 	size_t n_losses, losses_capacity;
 	struct set_file *files;
@@ -64,9 +73,10 @@ int sets_init(struct sets *sets);
 /* Fine on a zeroed struct. */
 void sets_done(struct sets *sets);
 
-/* Adds a set without functions, losses and files. They are then added to the last set. */
+/* Adds a set without functions, commands, losses and files. They are then added to the last set. */
 int sets_add(struct sets *sets, const struct set *set);
 int sets_add_function(struct sets *sets, const char *name, const char *module, uint64_t self);
+int sets_add_command(struct sets *sets, const char *name, uint64_t total);
 int sets_add_loss(struct sets *sets, const char *kind, uint64_t n);
 int sets_add_file(struct sets *sets, const char *name, uint64_t bytes);
 /* Removes the last set. */

@@ -109,7 +109,24 @@ static int add_functions(struct sets *sets, const struct profile *profile,
 	return r;
 }
 
-/* Sets the exact total, without earlier rounding, and the heaviest functions of the shown event. */
+static int add_commands(struct sets *sets, const struct profile *profile,
+			const struct report_source *source)
+{
+	struct ranking ranking = {};
+	int r = ranking_make(source, REPORT_COMMANDS, true, &ranking);
+
+	for (size_t i = 0, n = r < 0 ? 0 : ranking_functions(&ranking);
+	     i < n && i < SET_MOST_COMMANDS && r >= 0; i++)
+		r = sets_add_command(sets, ranking.rows[i].name,
+				     in_unit(profile, ranking.rows[i].total));
+	ranking_done(&ranking);
+	return r;
+}
+
+/*
+ * Sets the exact total, without earlier rounding, and the heaviest functions and commands of the
+ * shown event.
+ */
 static int rank_functions(struct writing *writing)
 {
 	struct profile *profile = writing->window->profile;
@@ -127,6 +144,7 @@ static int rank_functions(struct writing *writing)
 		r = report_source_init(&source, &stacks);
 		r = r < 0 ? r : ranking_make(&source, REPORT_FUNCTIONS, false, &ranking);
 		r = r < 0 ? r : add_functions(&writing->sets, profile, &ranking);
+		r = r < 0 ? r : add_commands(&writing->sets, profile, &source);
 		ranking_done(&ranking);
 		report_source_done(&source);
 	}

@@ -82,7 +82,8 @@ class Table {
 			const direction = this.sort === key ? "ascending" :
 				this.sort === "-" + key ? "descending" : null;
 			if (direction) {
-				cell.setAttribute("aria-sort", direction);
+				cell.dataset.sort = direction;
+				button.setAttribute("aria-label", title + ", " + direction);
 				button.append(direction === "ascending" ? " \u2191" : " \u2193");
 			}
 			const first = key === "name" ? key : "-" + key;

@@ -4,10 +4,12 @@
 // one mode and event; each has a time line, and the selected one has the table.
 const sets = (function () {
 "use strict";
+const {timeOf, zoneOf, zoneText, digits, timeText, durationText, bytesText, plural} = setsText;
 
 const ROWS = 200;        // that are shown, and more on demand
 const CHART_HEIGHT = 104, CHART_TOP = 26, CHART_BOTTOM = 18, CHART_LEFT = 4;
 const BREAK_WIDTH = 16;  // of a time in which nothing was recorded
+const COLORS = 5;        // commands that are told apart
 const LEAST_BAR = 2;     // pixels: narrower ones become one
 const SVG = "http://www.w3.org/2000/svg";
 const MODES = {oncpu: "On-CPU", offcpu: "Off-CPU", wall: "Wall-clock"};
@@ -52,11 +54,11 @@ function pairs(list, strings) {
 function readSet(row, header) {
 	const {strings} = header;
 	const [name, mode, event, unit, start, duration, windows, samples, total, complete, loss, losses,
-		functions, files, host, kernel, command] = row;
+		functions, files, host, kernel, command, frequency, commands] = row;
 	return {name: strings[name], mode: header.modes[mode], event: strings[event], unit: strings[unit], start,
 		duration, windows, samples, total, complete, loss, losses: pairs(losses, strings),
 		functions: triples(functions, strings), files: pairs(files, strings), host: strings[host],
-		kernel: strings[kernel], command: strings[command]};
+		kernel: strings[kernel], command: strings[command], frequency, commands: pairs(commands, strings)};
 }
 
 // Newest series first, and in each the oldest set first.
@@ -78,57 +80,23 @@ function readSeries(header) {
 
 // Figures.
 
-const two = number => String(number).padStart(2, "0");
-
-function timeOf(ms, withDate = true, withFraction = false) {
-	const text = new Date(ms).toISOString();
-	const time = withFraction ? text.slice(11, 23) : text.slice(11, 19);
-	return withDate ? text.slice(0, 10) + " " + time : time;
-}
-
-function digits(number, most = 3) {
-	return number.toLocaleString("en", {maximumSignificantDigits: Math.max(most, String(Math.floor(number)).length)});
-}
-
-function timeText(us) {
-	if (us < 1000)
-		return digits(us) + " \u00b5s";
-	if (us < 1e6)
-		return digits(us / 1e3) + " ms";
-	return digits(us / 1e6) + " s";
-}
-
-function durationText(ms) {
-	const seconds = Math.round(ms / 1000);
-	if (ms < 120000)
-		return digits(Math.round(ms / 10) / 100) + " s";
-	if (seconds < 7200)
-		return Math.floor(seconds / 60) + ":" + two(seconds % 60) + " min";
-	return Math.floor(seconds / 3600) + ":" + two(Math.floor(seconds / 60) % 60) + " h";
-}
-
 function weightText(series, weight) {
 	return series.unit === "microseconds" ? timeText(weight) : weight.toLocaleString("en");
 }
 
-// Per second; for off-CPU time, how many threads waited on average.
+// Per second; for samples, how many CPUs were busy, for off-CPU time, how many threads waited on average.
 function rateText(series, rate) {
-	return series.unit === "microseconds" ? digits(rate / 1e6) + " s/s" : digits(rate) + " " + series.unit + "/s";
-}
-
-function bytesText(bytes) {
-	const units = ["bytes", "kB", "MB", "GB"];
-	let i = 0;
-	for (; bytes >= 1000 && i < units.length - 1; i++)
-		bytes /= 1000;
-	return digits(bytes) + " " + units[i];
+	const {frequency} = series.sets[0];
+	if (series.unit === "microseconds")
+		return digits(rate / 1e6) + " threads";
+	if (series.unit === "samples" && frequency)
+		return digits(rate / frequency) + " CPUs";
+	return digits(rate) + " " + series.unit + "/s";
 }
 
 function nameOf(series) {
 	return (MODES[series.mode] || series.mode) + " \u00b7 " + series.event;
 }
-
-const plural = (n, what) => n.toLocaleString("en") + " " + what + (n === 1 ? "" : "s");
 
 // The time line.
 
@@ -200,10 +168,45 @@ function titleOf(series, bar) {
 	const last = bar.sets[bar.sets.length - 1];
 	if (bar.sets.length > 1)
 		return timeOf(set.start) + " \u2013 " + timeOf(last.start + last.duration, false) + "\n" +
-			plural(bar.sets.length, "set") + ", " + rateText(series, bar.rate) + (bar.lost ? ", losses" : "");
+			plural(bar.sets.length, "recording") + ", " + rateText(series, bar.rate) + (bar.lost ? ", losses" : "");
 	return timeOf(set.start) + ", " + durationText(set.duration) + "\n" + weightText(series, set.total) + " " +
 		(series.unit === "microseconds" ? "\u00b7 " : series.unit + ", ") + rateText(series, bar.rate) +
 		set.losses.map(loss => "\n" + loss.n.toLocaleString("en") + " " + loss.name.replace(/_/g, " ")).join("");
+}
+
+// The commands that weigh most in a series have a colour each; all others are one.
+function findCommands(series) {
+	const sums = new Map();
+	for (const set of series.sets)
+		for (const {name, n} of set.commands)
+			sums.set(name, (sums.get(name) || 0) + n);
+	return [...sums].sort((a, b) => b[1] - a[1]).slice(0, COLORS).map(([name]) => name);
+}
+
+// From the axis up: [class, part of the bar].
+function partsOf(series, bar) {
+	const sums = new Array(series.commands.length).fill(0);
+	const all = bar.sets.reduce((sum, set) => sum + set.total, 0);
+	for (const set of bar.sets)
+		for (const {name, n} of set.commands)
+			if (series.commands.includes(name))
+				sums[series.commands.indexOf(name)] += n;
+	const parts = sums.map((sum, i) => ["bar command-" + i, all ? sum / all : 0]);
+	return [...parts, ["bar", Math.max(0, 1 - parts.reduce((sum, part) => sum + part[1], 0))]];
+}
+
+function drawBar(series, chart, bar, place) {
+	let y = place.y + place.height;
+	for (const [name, part] of partsOf(series, bar)) {
+		const height = part * place.height;
+		y -= height;
+		if (height < 0.05 && name !== "bar")
+			continue;
+		const box = shape("rect", {class: name, x: place.x.toFixed(2), y: y.toFixed(2),
+			width: place.width.toFixed(2), height: height.toFixed(2)});
+		box.append(shape("title", {}, titleOf(series, bar)));
+		chart.append(box);
+	}
 }
 
 function drawBars(series, chart, bars, most) {
@@ -211,10 +214,8 @@ function drawBars(series, chart, bars, most) {
 	for (const bar of bars) {
 		const gap = bar.to - bar.from > 6 ? 1 : bar.to - bar.from > 3 ? 0.5 : 0;
 		const tall = most ? Math.max(bar.rate > 0 ? 1 : 0, bar.rate / most * height) : 0;
-		const box = shape("rect", {class: "bar", x: bar.from.toFixed(2), y: (bottom - tall).toFixed(2),
-			width: Math.max(0.5, bar.to - bar.from - gap).toFixed(2), height: tall.toFixed(2)});
-		box.append(shape("title", {}, titleOf(series, bar)));
-		chart.append(box);
+		drawBar(series, chart, bar, {x: bar.from, y: bottom - tall, height: tall,
+			width: Math.max(0.5, bar.to - bar.from - gap)});
 		if (bar.lost) {
 			const x = (bar.from + bar.to) / 2, y = bottom - tall - 3;
 			const mark = shape("path", {class: "lost", d: `M${x - 3.5} ${y - 6}h7l-3.5 6z`});
@@ -233,7 +234,8 @@ function drawTimes(chart, scale) {
 	for (const part of scale.parts) {
 		const isLong = step >= 86400000;
 		const ticks = [part.from];
-		for (let at = Math.ceil((part.from + 1) / step) * step; at < part.to; at += step)
+		const zone = zoneOf(part.from);
+		for (let at = Math.ceil((part.from + zone + 1) / step) * step - zone; at < part.to; at += step)
 			ticks.push(at);
 		for (const [i, at] of ticks.entries()) {
 			const x = placeOf(scale, at);
@@ -317,16 +319,19 @@ function watchChart(series) {
 
 function makeSeries(series) {
 	const name = element("button", {type: "button", class: "series-name"});
+	series.commands = findCommands(series);
 	const lost = series.sets.filter(set => set.losses.length > 0).length;
 	const last = series.sets[series.sets.length - 1];
 	name.append(element("span", {class: "swatch"}), nameOf(series));
 	name.addEventListener("click", () => choose(series, true));
 	series.chart = shape("svg", {class: "chart", role: "img",
-		"aria-label": nameOf(series) + ": totals over time, " + plural(series.sets.length, "set")});
+		"aria-label": nameOf(series) + ": totals over time, " + plural(series.sets.length, "recording")});
 	const head = element("div", {class: "series-head"}, name,
-		element("span", {class: "series-facts"}, plural(series.sets.length, "set") + ", the last at " +
+		element("span", {class: "series-facts"}, plural(series.sets.length, "recording") + ", the last at " +
 			timeOf(last.start) + (lost ? ", " + lost.toLocaleString("en") + " with losses" : ", no losses")));
-	series.box = element("div", {class: "series", "data-mode": series.mode}, head, series.chart);
+	const legend = element("p", {class: "commands"}, ...series.commands.map((command, i) =>
+		element("span", {class: "command-" + i, title: command}, element("i"), command)));
+	series.box = element("div", {class: "series", "data-mode": series.mode}, head, series.chart, legend);
 	watchChart(series);
 	byId("lines").append(series.box);
 }
@@ -341,6 +346,9 @@ function inRange() {
 
 function functionsCell(set) {
 	const list = element("ul", {class: "functions"});
+	if (set.commands.length)
+		list.append(element("li", {class: "of-commands"}, set.commands.slice(0, 3).map(({name, n}) =>
+			name + " " + (set.total ? 100 * n / set.total : 0).toFixed(0) + " %").join(" \u00b7 ")));
 	for (const one of set.functions.slice(0, 3)) {
 		const share = set.total ? 100 * one.self / set.total : 0;
 		const name = element("span", {class: "name", title: one.name}, one.name);
@@ -390,7 +398,7 @@ function showList() {
 	const list = inRange();
 	const shown = list.slice(-page.shown).reverse();
 	const rest = list.length - shown.length;
-	byId("list-title").textContent = nameOf(page.chosen) + ": " + plural(list.length, "set");
+	byId("list-title").textContent = nameOf(page.chosen) + ": " + plural(list.length, "recording");
 	byId("total-head").textContent = page.chosen.unit === "microseconds" ? "Total time"
 		: page.chosen.unit.charAt(0).toUpperCase() + page.chosen.unit.slice(1);
 	page.list = shown;
@@ -474,7 +482,7 @@ function showCommand() {
 	byId("compare").hidden = pair.length === 0;
 	byId("copy").hidden = byId("command").hidden = pair.length < 2 || names.includes(null);
 	if (pair.length === 1)
-		byId("compare-text").textContent = "Choose another set to compare with this one.";
+		byId("compare-text").textContent = "Choose another recording to compare with this one.";
 	else if (names.includes(null))
 		byId("compare-text").textContent = "One of both has no file that can be read back: add folded to -f.";
 	else
@@ -499,14 +507,16 @@ function showFacts(header) {
 	const bytes = all.reduce((sum, set) => sum + set.files.reduce((part, file) => part + file.n, 0), 0);
 	const first = all.reduce((least, set) => Math.min(least, set.start), Infinity);
 	const end = all.reduce((most, set) => Math.max(most, set.start + set.duration), 0);
-	const facts = [...hosts.slice(0, 3), plural(all.length, "set")];
+	const facts = [...hosts.slice(0, 3), plural(all.length, "recording")];
 	if (all.length)
-		facts.push(bytesText(bytes), timeOf(first) + " \u2013 " + timeOf(end) + " UTC");
+		facts.push(bytesText(bytes), timeOf(first) + " \u2013 " + timeOf(end) + " " + zoneText(end));
+	byId("time-head").textContent = all.length ? "Time (" + zoneText(end) + ")" : "Time";
 	byId("facts").textContent = facts.join(" \u00b7 ");
 	byId("none").hidden = all.length > 0;
 	byId("list").hidden = all.length === 0;
 	byId("older").hidden = header.older === 0;
-	byId("older").textContent = plural(header.older, "older set") + " are not shown here; index.jsonl lists them.";
+	byId("older").textContent = plural(header.older, "older recording") +
+		" are not shown here; index.jsonl lists them.";
 	if (hosts.length === 1)
 		document.title = hosts[0] + " \u00b7 " + document.title;
 }

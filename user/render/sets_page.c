@@ -6,7 +6,7 @@
  *	{"version":…, "made":ms, "older":…, "modes":[…], "strings":[…],
  *	 "sets":[[name, mode, event, unit, start ms, duration ms, windows, samples, total,
  *		  complete %, loss %, [loss, n, …], [function, module, self, …], [file, bytes, …],
- *		  host, kernel, command line]…]}		the oldest first
+ *		  host, kernel, command line, Hz, [command, total, …]]…]}	the oldest first
  *
  * Names and other repeated texts are numbers in the list of strings, which has only those in use.
  */
@@ -24,6 +24,10 @@ static const char style[] =
 
 static const char body[] =
 #include "render/sets.html.h"
+	;
+
+static const char text_script[] =
+#include "render/sets_text.js.h"
 	;
 
 static const char script[] =
@@ -81,6 +85,16 @@ static void put_runs(struct page *page, const struct set *set)
 	json_close(json, ']');
 }
 
+static void put_commands(struct page *page, const struct set *set)
+{
+	json_open(&page->json, NULL, '[');
+	for (size_t i = 0; i < set->commands.n; i++) {
+		put_string(page, page->sets->commands[set->commands.first + i].name);
+		json_count(&page->json, NULL, page->sets->commands[set->commands.first + i].total);
+	}
+	json_close(&page->json, ']');
+}
+
 static void put_set(struct page *page, const struct set *set)
 {
 	struct json *json = &page->json;
@@ -101,6 +115,8 @@ static void put_set(struct page *page, const struct set *set)
 	put_string(page, set->host);
 	put_string(page, set->kernel);
 	put_string(page, set->command_line);
+	json_number(json, NULL, set->frequency, 3);
+	put_commands(page, set);
 	json_close(json, ']');
 }
 
@@ -149,8 +165,8 @@ static void write_page(struct page *page, FILE *stream)
 		style, theme, body /* ours */);
 	write_object(page, stream);
 	fprintf(stream,
-		"</script>\n<script>\n%ssets.start();\n</script>\n</body>\n</html>\n",
-		script /* ours */);
+		"</script>\n<script>\n%s%ssets.start();\n</script>\n</body>\n</html>\n",
+		text_script, script /* ours */);
 }
 
 int render_sets_page(const struct sets *sets, FILE *stream)

@@ -63,6 +63,20 @@ static void put_functions(const struct sets *sets, const struct set *set, struct
 	json_close(json, ']');
 }
 
+static void put_commands(const struct sets *sets, const struct set *set, struct json *json)
+{
+	json_open(json, "commands", '[');
+	for (size_t i = 0; i < set->commands.n; i++) {
+		const struct set_command *command = &sets->commands[set->commands.first + i];
+
+		json_open(json, NULL, '{');
+		json_text(json, "name", text_of(sets, command->name));
+		json_count(json, "total", command->total);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void put_files(const struct sets *sets, const struct set *set, struct json *json)
 {
 	json_open(json, "files", '[');
@@ -95,6 +109,7 @@ void set_line_write(const struct sets *sets, const struct set *set, FILE *stream
 	json_number(&json, "complete_percent", set->complete_percent, 3);
 	put_losses(sets, set, &json);
 	put_functions(sets, set, &json);
+	put_commands(sets, set, &json);
 	put_files(sets, set, &json);
 	json_text(&json, "host", text_of(sets, set->host));
 	json_text(&json, "kernel", text_of(sets, set->kernel));
@@ -179,7 +194,7 @@ static void take_item_fact(struct set_reader *reader, struct json_reader *json, 
 		json_reader_copy(json, reader->name, sizeof reader->name);
 	else if (is_key(key, "module"))
 		json_reader_copy(json, reader->module, sizeof reader->module);
-	else if (is_key(key, "self") || is_key(key, "bytes"))
+	else if (is_key(key, "self") || is_key(key, "total") || is_key(key, "bytes"))
 		reader->number = json_reader_count(json);
 	else
 		json_reader_skip(json);
@@ -209,6 +224,17 @@ static void take_functions(struct set_reader *reader, struct json_reader *json)
 		if (set->functions.n < SET_MOST_FUNCTIONS)
 			note_error(reader, sets_add_function(reader->sets, reader->name,
 							     reader->module, reader->number));
+}
+
+static void take_commands(struct set_reader *reader, struct json_reader *json)
+{
+	const struct set *set = &reader->sets->items[reader->sets->n - 1];
+
+	json_reader_begin(json, '[');
+	while (take_item(reader, json))
+		if (set->commands.n < SET_MOST_COMMANDS)
+			note_error(reader,
+				   sets_add_command(reader->sets, reader->name, reader->number));
 }
 
 static void take_files(struct set_reader *reader, struct json_reader *json)
@@ -285,6 +311,8 @@ static void take_fact(struct set_reader *reader, struct json_reader *json, const
 		take_losses(reader, json);
 	else if (is_key(key, "functions"))
 		take_functions(reader, json);
+	else if (is_key(key, "commands"))
+		take_commands(reader, json);
 	else if (is_key(key, "files"))
 		take_files(reader, json);
 	else
@@ -313,6 +341,7 @@ int set_line_read(const char *line, struct sets *sets)
 	set = &sets->items[sets->n - 1];
 	if (reader.error == 0 && reader.is_ours && reader.set.name && set->files.n) {
 		reader.set.functions = set->functions;
+		reader.set.commands = set->commands;
 		reader.set.losses = set->losses;
 		reader.set.files = set->files;
 		*set = reader.set;
