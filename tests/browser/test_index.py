@@ -95,7 +95,8 @@ def test_table(show):
     got = rows(page)
     assert [row[1] for row in got] == [f"2026-11-21 13:0{9 - i}:01" for i in range(5)]
     assert got[0][2:6] == ["60 s", "1,004", "99.5 %", "none"]
-    assert got[0][6].split() == ["50.0", "%", "function_4", "lib.so", "10.0", "%", "other_[k]",
+    assert got[0][6].split() == ["postgres", "60", "%", "\u00b7", "redis", "<b>", "25", "%",
+                                 "50.0", "%", "function_4", "lib.so", "10.0", "%", "other_[k]",
                                  "[kernel]"]
     links = page.js("return [...document.querySelectorAll('#rows tr:first-child a')].map(a => "
                     "[a.textContent, a.getAttribute('href')])")

@@ -60,6 +60,7 @@ def check_set(folder, entry):
             error = len(folded.stacks) / 2 + 1 if entry["unit"] == "microseconds" else 0
             assert abs(folded.total() - entry["total"]) <= error
     assert sum(command["total"] for command in entry["commands"]) <= entry["total"] + len(entry["commands"])
+    assert bool(entry["commands"]) == (entry["total"] > 0)
     for command in entry["commands"]:
         assert set(command) == {"name", "total"} and command["total"] > 0
     for one, two in zip(entry["functions"], entry["functions"][1:]):

@@ -115,10 +115,14 @@ static int add_commands(struct sets *sets, const struct profile *profile,
 	struct ranking ranking = {};
 	int r = ranking_make(source, REPORT_COMMANDS, true, &ranking);
 
-	for (size_t i = 0, n = r < 0 ? 0 : ranking_functions(&ranking);
-	     i < n && i < SET_MOST_COMMANDS && r >= 0; i++)
-		r = sets_add_command(sets, ranking.rows[i].name,
-				     in_unit(profile, ranking.rows[i].total));
+	for (size_t i = 0, n = 0; r >= 0 && i < ranking.n_rows && n < SET_MOST_COMMANDS; i++) {
+		uint64_t total = in_unit(profile, ranking.rows[i].total);
+
+		if (!total || (ranking.has_idle && i == ranking.n_rows - 1))
+			continue;
+		r = sets_add_command(sets, ranking.rows[i].name, total);
+		n++;
+	}
 	ranking_done(&ranking);
 	return r;
 }

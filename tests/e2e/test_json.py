@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""docs/json.md lists the keys of --json, with their types."""
+import pathlib
+import re
+
+import pytest
+
+from harness import WORKLOADS, record
+
+DOCUMENT = pathlib.Path(__file__).parents[2] / "docs" / "json.md"
+TYPES = {"string": str, "number": (int, float), "array": list, "object": dict}
+
+
+def documented():
+    """{key: (type, what it is, where it is)}"""
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*) \| (.*) \|$", DOCUMENT.read_text(), re.M)
+    return {key: (TYPES[kind], what, where) for key, kind, what, where in rows}
+
+
+@pytest.mark.parametrize("options, words", [
+    ([], "--oncpu not --every"), (["--offcpu"], "--offcpu not --every"), (["--wall"], "--wall not --every"),
+    (["-e", "page-faults"], "--oncpu -e not --every"), (["--every", "0.5"], "--oncpu --every")])
+def test_keys(tmp_path, options, words):
+    rows, words = documented(), words + " -- COMMAND"
+    summary = record(*options, "--out-dir", tmp_path, "--", WORKLOADS / "burn", "1").summary
+    assert set(summary) <= set(rows)
+    for key, value in summary.items():
+        kind, what, _ = rows[key]
+        assert isinstance(value, kind) and not isinstance(value, bool), key
+        names = re.findall(r"`(\w+)`", what)
+        members = value if isinstance(value, dict) else value[0] if isinstance(value, list) and value else {}
+        if names and isinstance(members, dict):
+            assert set(members) <= set(names) | ({"function", "module", "command", "count", "nanoseconds", "percent",
+                                                  "reason"} if key == "waits" else set()), key
+    for key, (_, _, where) in rows.items():
+        if not where:
+            assert key in summary, key
+        elif where.startswith("not "):
+            assert (key in summary) == (where in words), key
+        elif key != "over_budget_user":
+            assert (key in summary) == any(word in words.replace("not --every", "") for word in
+                                           re.findall(r"`([^`]+)`", where)), key
