@@ -13,8 +13,9 @@ TYPES = {"string": str, "number": (int, float), "array": list, "object": dict}
 
 def documented():
     """{key: (type, what it is, where it is)}"""
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*) \| (.*) \|$", DOCUMENT.read_text(), re.M)
-    return {key: (TYPES[kind], what, where) for key, kind, what, where in rows}
+    rows = [[cell.strip() for cell in line.split("|")[1:5]] for line in DOCUMENT.read_text().splitlines()
+            if line.startswith("| `")]
+    return {key.strip("`"): (TYPES[kind], what, where) for key, kind, what, where in rows}
 
 
 @pytest.mark.parametrize("options, words", [

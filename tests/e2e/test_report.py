@@ -289,3 +289,39 @@ def test_a_full_disk_is_said(burning):
                                 stderr=subprocess.PIPE, text=True, check=False)
     assert result.returncode == 1
     assert "No space left" in result.stderr
+
+
+HEADER = """# bpfflame command\tapp --fast
+# bpfflame host\tbuild-7
+# bpfflame seconds\t2.500
+# bpfflame hz\t99.000
+# bpfflame module\tapp\tmain;work_[i];
+# bpfflame module\tlibz.so.1\tinflate;
+app;main;work_[i];inflate 3
+app;main;work_[i];read_[k] 1
+"""
+
+
+def test_header_of_folded_lines(tmp_path):
+    """What it says is known again, and written the same."""
+    (tmp_path / "x.folded").write_text(HEADER)
+    result = subprocess.run([BPFFLAME, "report", "--json", tmp_path / "x.folded"], capture_output=True, check=True)
+    modules = {row["name"]: row["self"] for row in json.loads(result.stdout)["by_module"]}
+    assert modules == {"libz.so.1": 3, "[kernel]": 1, "app": 0} or modules == {"libz.so.1": 3, "[kernel]": 1}
+    subprocess.run([BPFFLAME, "render", "x.folded", "--header", "-o", "y.folded", "-o", "y.svg"], cwd=tmp_path,
+                   check=True)
+    assert (tmp_path / "y.folded").read_text() == HEADER
+    assert "build-7" in (tmp_path / "y.svg").read_text()
+    subprocess.run([BPFFLAME, "render", "x.folded", "-o", "z.folded"], cwd=tmp_path, check=True)
+    assert (tmp_path / "z.folded").read_text() == "".join(HEADER.splitlines(True)[6:])
+
+
+@pytest.mark.parametrize("line", [
+    b"# bpfflame module\t\tmain;", b"# bpfflame module\tapp\t;;;", b"# bpfflame ",
+    b"# bpfflame module\tapp\tmain", b"# bpfflame seconds\tnan", b"# bpfflame hz\t-1", b"# bpfflame host",
+    b"# bpfflame seconds\t" + b"9" * 5000, b"# bpfflame module\tapp\t" + b"x" * 100000 + b";",
+    b"# bpfflame module\tapp\t[idle];--;[futex];[truncated];"], ids=range(10))
+def test_header_that_is_none(tmp_path, line):
+    (tmp_path / "x.folded").write_bytes(line + b"\napp;[truncated];main;f 4\n")
+    subprocess.run([BPFFLAME, "render", "x.folded", "-o", "y.folded"], cwd=tmp_path, check=True)
+    assert (tmp_path / "y.folded").read_text() == "app;[truncated];main;f 4\n"

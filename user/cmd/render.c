@@ -23,6 +23,8 @@ static const struct option_row rows[] = {
 	 option_output, offsetof(struct render_options, outputs)},
 	{'f', "format", NULL, "LIST", "svg, folded, html …: overrides the ending", NULL,
 	 option_formats, offsetof(struct render_options, outputs)},
+	{0, "header", NULL, NULL, "folded files begin with comments: modules, host …", NULL,
+	 option_set, offsetof(struct render_options, view.stacks.header)},
 	{0, "mode", NULL, "MODE", "of the files, as in chmod (600)", NULL, option_mode,
 	 .wanted = OPTION_MODE_WANTED},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set,

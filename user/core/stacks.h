@@ -66,6 +66,7 @@ struct stacks_options {
 	bool reverse;	      /* merge from the leaves; frames folded under [idle] stay there */
 	bool in_order;	      /* a flame chart: keep the order of stacks, merge only neighbours */
 	bool no_idle;	      /* leave out waits for work, unless there is nothing else */
+	bool header;	      /* folded lines begin with comments that say what is known of them */
 	bool merge_recursion; /* a function that calls itself is one frame */
 	bool merge_modules;   /* distinguish frames by name only: for comparisons, since releases
 				 have different file names */

@@ -11,8 +11,14 @@
 
 #include "core/stacks.h"
 
-/* Writes folded lines, sorted bytewise as scripts rely on. @options: all apply except their
- * order. */
+/*
+ * Writes folded lines, sorted bytewise as scripts rely on. @options: all apply except their
+ * order. With options->header, comments come first, which tools that read folded lines skip or
+ * take for stacks:
+ *
+ *	# bpfflame command<TAB>COMMAND LINE	also host, seconds, hz
+ *	# bpfflame module<TAB>NAME<TAB>function;function;…
+ */
 int export_folded(struct profile *profile, const struct stacks_options *options, FILE *stream);
 
 /*

@@ -10,6 +10,7 @@
  * A million stacks are gigabytes of text, and two thirds of each line repeat the one before:
  * that part is copied in one piece.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +241,93 @@ static int write_line(struct folded_writer *writer, const struct stacks_entry *e
 	return r < 0 ? r : add_text(&writer->text, first, digits + sizeof digits - first);
 }
 
+/* One line stays one line. */
+static void write_clean(const struct folded_writer *writer, const char *text)
+{
+	char *clean = malloc(strlen(text) + 1);
+
+	if (clean)
+		fwrite_unlocked(clean, 1, clean_name(clean, text), writer->text.stream);
+	free(clean);
+}
+
+static void write_fact(const struct folded_writer *writer, const char *key, const char *text)
+{
+	if (!*text)
+		return;
+	fprintf(writer->text.stream, "# bpfflame %s\t", key /* ours */);
+	write_clean(writer, text);
+	fputc('\n', writer->text.stream);
+}
+
+static int compare_modules(const void *a, const void *b, void *data)
+{
+	const struct stacks *stacks = data;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int order = strcmp(strings_get(&stacks->strings, stacks->frames[x].module),
+			   strings_get(&stacks->strings, stacks->frames[y].module));
+
+	return order ? order : x < y ? -1 : x > y;
+}
+
+/* Names like `[module+0x10]` say it themselves, and kernel functions have a suffix. */
+static bool has_module(const struct stacks *stacks, uint32_t frame)
+{
+	const struct stacks_frame *it = &stacks->frames[frame];
+
+	return it->module && it->kind < FRAME_NOTE && it->kind != FRAME_KERNEL &&
+	       *stacks_name(stacks, frame) != '[' &&
+	       *strings_get(&stacks->strings, it->module) != '[';
+}
+
+static int write_modules(struct folded_writer *writer)
+{
+	struct stacks *stacks = &writer->stacks;
+	uint32_t *order = calloc(stacks->n_frames + 1, sizeof *order), n = 0;
+	uint32_t module = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->n_frames; i++)
+		if (has_module(stacks, i))
+			order[n++] = i;
+	qsort_r(order, n, sizeof *order, compare_modules, stacks);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t piece;
+
+		if (stacks->frames[order[i]].module != module) {
+			fputs(module ? "\n" : "", writer->text.stream);
+			module = stacks->frames[order[i]].module;
+			fputs("# bpfflame module\t", writer->text.stream);
+			write_clean(writer, strings_get(&stacks->strings, module));
+			fputc('\t', writer->text.stream);
+		}
+		piece = writer->texts[0][order[i]];
+		fwrite_unlocked(strings_get(&writer->pieces, piece), 1,
+				strings_length(&writer->pieces, piece), writer->text.stream);
+	}
+	fputs(n ? "\n" : "", writer->text.stream);
+	free(order);
+	return 0;
+}
+
+static int write_header(struct folded_writer *writer)
+{
+	const struct stacks *stacks = &writer->stacks;
+	const struct stacks_facts *facts = &stacks->facts[SIDE_NEW];
+	char number[32];
+
+	if (!stacks->options.header)
+		return 0;
+	write_fact(writer, "command", strings_get(&stacks->strings, facts->command_line));
+	write_fact(writer, "host", strings_get(&stacks->strings, facts->host));
+	snprintf(number, sizeof number, "%.3f", facts->duration_ns / 1e9);
+	write_fact(writer, "seconds", facts->duration_ns ? number : "");
+	snprintf(number, sizeof number, "%.3f", facts->frequency);
+	write_fact(writer, "hz", facts->frequency > 0 ? number : "");
+	return write_modules(writer);
+}
+
 static int write_lines(struct folded_writer *writer)
 {
 	const struct stacks *stacks = &writer->stacks;
@@ -271,6 +359,7 @@ int export_folded(struct profile *profile, const struct stacks_options *options,
 	r = r < 0 ? r : strings_init(&writer.pieces);
 	r = r < 0 ? r : stacks_add(&writer.stacks, profile, SIDE_NEW);
 	r = r < 0 ? r : sort_stacks(&writer);
+	r = r < 0 ? r : write_header(&writer);
 	r = r < 0 ? r : write_lines(&writer);
 	for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
 		free(writer.texts[is_leaf]);

@@ -85,6 +85,66 @@ static bool is_no_stack(const struct line *line)
 	return line->n == 1 || line->text[1] == ' ' || read_values(line, 1, &values) == 0;
 }
 
+#define HEADER "# bpfflame "
+
+/* What export_folded() writes before the lines. */
+static bool is_header(const struct line *line)
+{
+	return line->n > strlen(HEADER) && memcmp(line->text, HEADER, strlen(HEADER)) == 0;
+}
+
+static bool is_key(const char *text, size_t n, const char *key)
+{
+	return n == strlen(key) && memcmp(text, key, n) == 0;
+}
+
+/* `NAME<TAB>function;function;…` */
+static int read_module(struct reader *reader, const char *text, const char *end)
+{
+	const char *tab = memchr(text, '\t', end - text), *at = tab + 1;
+	int r = 0;
+
+	if (!tab || tab == text)
+		return 0;
+	while (r == 0 && at < end && memchr(at, ';', end - at)) {
+		struct cut cut = cut_at(at);
+
+		if (cut.n)
+			r = pieces_set_module(&reader->pieces, at, cut, text, tab - text);
+		at += cut.n + 1;
+	}
+	return r;
+}
+
+/* Of several files, the first one's facts count. */
+static int read_header(struct reader *reader, const struct line *line)
+{
+	const char *text = line->text + strlen(HEADER), *end = line->text + line->n;
+	const char *tab = memchr(text, '\t', end - text);
+	struct profile *profile = reader->sides[NEW].profile;
+	size_t n = tab ? tab - text : 0, n_value = tab ? end - tab - 1 : 0;
+	char number[32];
+
+	if (memchr(line->text, '\0', line->n))
+		return 0;
+	if (is_key(text, n, "module"))
+		return read_module(reader, tab + 1, end);
+	if (is_key(text, n, "command") && !profile->command_line)
+		return strings_add_bytes(&profile->strings, tab + 1, n_value,
+					 &profile->command_line);
+	if (is_key(text, n, "host") && !profile->host)
+		return strings_add_bytes(&profile->strings, tab + 1, n_value, &profile->host);
+	if (!tab || n_value >= sizeof number)
+		return 0;
+	memcpy(number, tab + 1, n_value);
+	number[n_value] = '\0';
+	if (is_key(text, n, "seconds") && strtod(number, NULL) > 0 && strtod(number, NULL) < 1e9)
+		profile->duration_ns += strtod(number, NULL) * 1e9;
+	if (is_key(text, n, "hz") && strtod(number, NULL) > 0 && strtod(number, NULL) < 1e9)
+		profile->frequency = strtod(number, NULL);
+	return 0;
+}
+
 /* Columns */
 
 /* Cuts a line out of the window without changing the bytes. */
@@ -273,6 +333,8 @@ static int read_line(struct reader *reader, const struct line *line)
 	struct values values;
 	int r;
 
+	if (is_header(line))
+		return read_header(reader, line);
 	if (is_no_stack(line)) {
 		struct input_stats *stats = &reader->input->stats;
 

@@ -177,7 +177,7 @@ static size_t module_length(const char *name, size_t n)
 }
 
 static int pieces_add_mapping(struct profile *profile, enum frame_kind kind, const char *name,
-			      size_t n, uint32_t *ret_mapping)
+			      size_t n, const char *module, uint32_t *ret_mapping)
 {
 	struct profile_mapping mapping = {.kind = kind == FRAME_KERNEL ? MAPPING_KERNEL
 								       : MAPPING_UNKNOWN};
@@ -188,6 +188,8 @@ static int pieces_add_mapping(struct profile *profile, enum frame_kind kind, con
 		mapping.kind = MAPPING_VDSO;
 	else if (n_module && !is_text(name + 1, n_module, "kernel"))
 		r = strings_add_bytes(&profile->strings, name + 1, n_module, &mapping.path);
+	else if (*module && kind != FRAME_KERNEL)
+		r = strings_add(&profile->strings, module, &mapping.path);
 	if (mapping.path && kind != FRAME_KERNEL)
 		mapping.kind = MAPPING_FILE;
 	return r < 0 ? r : profile_add_mapping(profile, &mapping, ret_mapping);
@@ -213,16 +215,35 @@ int pieces_make_location(struct pieces *pieces, uint32_t id, int side)
 	/* A mark in the wrong place may not be code; keep it as it is. */
 	struct profile_frame frame = {.kind = piece->mark == MARK_NONE ? piece->kind : FRAME_NOTE};
 	uint32_t mapping;
-	char *name;
+	char *name, *module;
 	int r = copy_text(pieces, piece, &name);
 
 	if (r < 0)
 		return r;
+	module = strdup(piece->module ? strings_get(&pieces->profiles[0]->strings, piece->module)
+				      : "");
+	if (!module) {
+		free(name);
+		return -ENOMEM;
+	}
 	r = strings_add_bytes(&profile->strings, name, piece->n, &frame.function);
-	r = r < 0 ? r : pieces_add_mapping(profile, piece->kind, name, piece->n, &mapping);
+	r = r < 0 ? r : pieces_add_mapping(profile, piece->kind, name, piece->n, module, &mapping);
 	r = r < 0 ? r : profile_add_named(profile, mapping, &frame, 1, &piece->locations[side]);
 	free(name);
+	free(module);
 	return r;
+}
+
+int pieces_set_module(struct pieces *pieces, const char *text, struct cut cut, const char *module,
+		      size_t n)
+{
+	uint32_t id;
+	int r = pieces_find(pieces, text, cut, PIECE_UNSET, &id);
+
+	if (r < 0 || pieces->items[id].module || pieces->items[id].mark != MARK_NONE)
+		return r;
+	return strings_add_bytes(&pieces->profiles[0]->strings, module, n,
+				 &pieces->items[id].module);
 }
 
 static int make_command(struct pieces *pieces, struct piece *piece, int side)

@@ -22,6 +22,7 @@ struct piece {
 	uint8_t reason;
 	bool is_thread;			 /* it is `comm-PID/TID`; set once it was a command */
 	uint32_t locations[PIECE_SIDES]; /* in each profile, or PIECE_UNSET */
+	uint32_t module;		 /* string id of the first profile; 0: nothing said it */
 	uint32_t commands[PIECE_SIDES];	 /* string ids of the whole piece */
 };
 
@@ -78,6 +79,13 @@ static inline void pieces_prefetch_text(const struct pieces *pieces, uint32_t pi
  */
 int pieces_find(struct pieces *pieces, const char *text, struct cut cut, uint32_t expected,
 		uint32_t *ret_piece);
+
+/*
+ * Says that the function of the piece that @cut cut off at @text is in @module, of @n bytes; what
+ * is known already stays. Errors: those of pieces_find().
+ */
+int pieces_set_module(struct pieces *pieces, const char *text, struct cut cut, const char *module,
+		      size_t n);
 
 /* For pieces_locate(): makes the piece's location on that side. Errors: -ENOMEM, -E2BIG. */
 int pieces_make_location(struct pieces *pieces, uint32_t piece, int side);

@@ -348,6 +348,8 @@ static const struct option_row rows[] = {
 	 FIELD(outputs)},
 	{'f', "format", NULL, "LIST", "svg,folded: overrides the names", NULL, option_formats,
 	 FIELD(outputs)},
+	{0, "header", NULL, NULL, "folded files begin with comments: modules, host …", NULL,
+	 option_set, FIELD(view.stacks.header)},
 	{0, "out-dir", NULL, "DIR", "where default-named files go", NULL, option_text,
 	 FIELD(outputs.folder)},
 	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL, take_threads},
