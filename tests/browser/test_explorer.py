@@ -129,7 +129,7 @@ def test_pixels(show):
     for name in ("parse_json", "node", "tcp_sendmsg", "insertdict", "*render server.js:12"):
         x, y, width = page.place(name)
         assert "#%02x%02x%02x" % page.color(x + width - 3, y + 3) == fills[name], name
-    assert page.color(30, 140) == (255, 255, 255)
+    assert page.color(30, 175) == (255, 255, 255)
     page.search("^parse_json$")
     x, y, width = page.place("parse_json")
     assert page.color(x + width - 3, y + 3) == (0xe8, 0x79, 0xf9)
@@ -790,7 +790,7 @@ def test_comparison_of_runs_judges_as_its_tables(browser, tmp_path):
 # Looks.
 
 def test_wall_tells_parts_apart(show):
-    page = show("wall", height=900)
+    page = show("wall", height=960)
     page.hover("copy_page")
     tip = page.text("#tooltip")
     assert "Running 1.25 s 100.00% of it" in tip and "kernel" in tip
@@ -829,12 +829,12 @@ def test_elided_frames_are_seen(show):
 def test_dark(show):
     page = show("oncpu", dark=True)
     assert page.js("return document.documentElement.dataset.theme") == "dark"
-    assert page.color(30, 140) == (0x15, 0x17, 0x1c)
+    assert page.color(30, 175) == (0x15, 0x17, 0x1c)
     for selector in ("#title", "#facts", "#legend", "#views button", "#filters"):
         element = page.one(selector)
         assert contrast(page.style(element, "color"), "#1a1d23") > 4.5, selector
     page.press("m")
-    assert page.color(30, 140) == (255, 255, 255)
+    assert page.color(30, 175) == (255, 255, 255)
     for selector in ("#title", "#facts", "#legend", "#views button", "#filters"):
         assert contrast(page.style(page.one(selector), "color"), "#f7f8fa") > 4.5, selector
     assert page.state() == {}

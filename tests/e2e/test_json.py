@@ -19,10 +19,10 @@ def documented():
 
 
 @pytest.mark.parametrize("options, words", [
-    ([], "--oncpu not --every"), (["--offcpu"], "--offcpu not --every"), (["--wall"], "--wall not --every"),
-    (["-e", "page-faults"], "--oncpu -e not --every"), (["--every", "0.5"], "--oncpu --every")])
+    ([], ["--oncpu"]), (["--offcpu"], ["--offcpu"]), (["--wall"], ["--wall"]),
+    (["-e", "page-faults"], ["--oncpu", "-e"]), (["--every", "0.5"], ["--oncpu", "--every"])])
 def test_keys(tmp_path, options, words):
-    rows, words = documented(), words + " -- COMMAND"
+    rows, words = documented(), [*words, "-- COMMAND"]
     summary = record(*options, "--out-dir", tmp_path, "--", WORKLOADS / "burn", "1").summary
     assert set(summary) <= set(rows)
     for key, value in summary.items():
@@ -37,7 +37,6 @@ def test_keys(tmp_path, options, words):
         if not where:
             assert key in summary, key
         elif where.startswith("not "):
-            assert (key in summary) == (where in words), key
+            assert (key in summary) == ("--every" not in words), key
         elif key != "over_budget_user":
-            assert (key in summary) == any(word in words.replace("not --every", "") for word in
-                                           re.findall(r"`([^`]+)`", where)), key
+            assert (key in summary) == any(word in words for word in re.findall(r"`([^`]+)`", where)), key
