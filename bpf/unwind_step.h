@@ -321,7 +321,31 @@ static inline __attribute__((always_inline)) int is_at_edge(const struct bf_walk
 }
 
 /*
- * Leaves a frame without a row (JIT, Go, hand-made code) by the chain of frame pointers. @flags: of
+ * CPython's trampolines (-X perf): `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`, generated for each
+ * function to have a place that a perf map can name (Python/asm_trampoline.S). They have no frame
+ * pointer, and the register holds anything. @ret: how far the return address is from the stack
+ * pointer. Only asked of generated code that a row led to: that costs chains of frame pointers
+ * nothing.
+ */
+static inline __attribute__((always_inline)) int
+is_trampoline(const struct bf_walk *walk, void *memory, __u32 flags, __u64 *ret)
+{
+	const __u64 mask = (1ULL << 56) - 1;
+	__u64 code, expected = 0xc308c48348d1ff; /* call *%rcx; add $8,%rsp; ret */
+
+	*ret = 8;
+	if ((flags & BF_MAPPING_FILE) || walk->guessed)
+		return 0;
+	if (!walk->is_leaf)
+		return !walk_read(memory, &code, 8, walk->pc - 2) && (code & mask) == expected;
+	/* At the call, or after it; before it is an edge (see above). */
+	if (walk_read(memory, &code, 8, walk->pc))
+		return 0;
+	return (code & mask) == expected || (code & (mask >> 16)) == expected >> 16;
+}
+
+/*
+ * Leaves a frame without a row (JIT, hand-made code) by the chain of frame pointers. @flags: of
  * the code's mapping.
  */
 static inline __attribute__((always_inline)) int
@@ -329,6 +353,11 @@ walk_by_frame_pointer(struct bf_walk *walk, void *memory, __u32 flags, enum walk
 {
 	__u64 record[2] = {}, distance = 0; /* the caller's frame pointer, the return address */
 
+	if (machine == WALK_X86_64 && is_trampoline(walk, memory, flags, &distance)) {
+		if (walk_read(memory, &record[1], 8, walk->sp + distance))
+			return BF_END_MEMORY;
+		return enter_caller(walk, record[1], walk->sp + distance + 8, walk->fp, machine);
+	}
 	if (machine == WALK_X86_64 && walk->is_leaf && is_at_edge(walk, memory, &distance) &&
 	    walk_read(memory, &record[1], 8, walk->sp + distance) == 0 &&
 	    record[1] >= WALK_LOWEST_CODE) {

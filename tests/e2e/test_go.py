@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64",
 SOURCE = ROOT / "tests" / "workload" / "go"
 # Where stacks of the scheduler and of threads begin: Go's own tracebacks end there.
 ENTRIES = {"runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.mstart",
-           "runtime.rt0_go", "runtime.clone", "_rt0_amd64_linux"}
+           "runtime.rt0_go", "runtime.clone", "_rt0_amd64_linux", "_start"}
 BUILDS = {
     "symbols": [],
     "stripped": ["-ldflags=-s -w"],

@@ -107,6 +107,21 @@ def test_callers_are_named(tmp_path):
     assert burned > 0
 
 
+@pytest.mark.parametrize("words", ["map trampoline", "dump trampoline"])
+def test_trampolines(tmp_path, words):
+    """CPython's keep no frame pointer, nor does what they call; callers are found all the same."""
+    folded, truth = record_command(tmp_path, JIT, 1.5, *words.split())
+    burned = folded.with_frame("compiled")
+    assert burned > 0
+    for name, cpu in truth["functions"].items():
+        chain = ["run_code", folded_name(name), "compiled"]
+        found = folded.total(lambda frames, chain=chain: any(
+            frames[at:at + 3] == chain for at in range(len(frames))))
+        assert found / burned == pytest.approx(cpu / sum(truth["functions"].values()), abs=0.08)
+    cut = folded.total(lambda frames: "compiled" in frames and "[truncated]" in frames)
+    assert cut <= 0.02 * burned
+
+
 def test_lines(tmp_path):
     """A jitdump has lines; the loops of all three functions are in line 11."""
     folded, _ = record_command(tmp_path, JIT, 0.5, "dump", options=["--lines"])

@@ -602,6 +602,63 @@ static void test_chain_of_go(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x904, CODE + 0x304);
 }
 
+/* CPython's: call *%rcx; add $8,%rsp; ret. It lies on the made stack, which can be read as code. */
+#define TRAMPOLINE 0x90c308c48348d1ff
+
+static void test_trampoline(void **state)
+{
+	begin(EM_X86_64);
+	FUNCTION(0x100, SP(16), SAVES_FP(-2), CALLED);
+	FUNCTION(0x200, SP(16), SAVES_FP(-2), CALLED);
+	FUNCTION(0x300, ENTRY);
+	made.words[500] = TRAMPOLINE;
+	stand(CODE + 0x150, 10, 0x1234);
+	made.words[10] = 0x5678;
+	made.words[11] = at(500) + 2; /* after the call; its frame is a word of any value */
+	made.words[12] = at(40);
+	made.words[13] = CODE + 0x204;
+	made.words[15] = CODE + 0x304;
+	expect(BF_END_ENTRY, CODE + 0x150, at(500) + 2, CODE + 0x204, CODE + 0x304);
+	assert_int_equal(made.walk.guessed, 0);
+}
+
+/* The leaf stands at the call, or after it. */
+static void expect_leaf_in_trampoline(uint64_t pc)
+{
+	begin(EM_X86_64);
+	FUNCTION(0x300, ENTRY);
+	made.words[500] = TRAMPOLINE;
+	stand(pc, 10, 0x1234);
+	made.words[10] = at(40);
+	made.words[11] = CODE + 0x304;
+	expect(BF_END_ENTRY, pc, CODE + 0x304);
+}
+
+static void test_leaf_in_trampoline(void **state)
+{
+	expect_leaf_in_trampoline(at(500));
+	expect_leaf_in_trampoline(at(500) + 2);
+}
+
+/* Other code with a frame pointer, which a chain leads over. */
+static void test_no_trampoline(void **state)
+{
+	static const uint64_t codes[] = {0x90c308c48348d0ff, 0x90c310c48348d1ff,
+					 0x905d08c48348d1ff};
+
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		begin(EM_X86_64);
+		FUNCTION(0x100, SP(8), CALLED);
+		FUNCTION(0x300, ENTRY);
+		made.words[500] = codes[i];
+		stand(CODE + 0x150, 10, at(20));
+		made.words[10] = at(500) + 2;
+		made.words[12] = CODE + 0x204;
+		made.words[21] = CODE + 0x304;
+		expect(BF_END_ENTRY, CODE + 0x150, at(500) + 2, CODE + 0x304);
+	}
+}
+
 /* Rows are trusted more than a frame pointer: where there are some, no chain is followed. */
 static void test_rows_come_first(void **state)
 {
@@ -965,6 +1022,9 @@ int main(void)
 		BOTH(test_far_frame_pointer),
 		BOTH(test_chain_leads_nowhere),
 		BOTH(test_chain_of_go),
+		cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_leaf_in_trampoline),
+		cmocka_unit_test(test_no_trampoline),
 		BOTH(test_rows_come_first),
 		cmocka_unit_test(test_x86_edges),
 		BOTH(test_memory_is_cut_off),

@@ -10,6 +10,7 @@
  *	reuse		other code was described before at the same place
  *	move		the code is moved halfway; with dump
  *	fork		a child runs it, which has no map of its own
+ *	trampoline	the three call compiled code that burns, as CPython's do with -X perf
  *	tag=TEXT	ends the names
  *	stale		the map is there already when the process starts, and is about another one
  *	foreign		the map belongs to another user
@@ -36,6 +37,9 @@ static const uint8_t burn_code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff,
 				    0xcf, 0x75, 0xfb, 0x5d, 0xc3};
 /* push rbp; mov rbp, rsp; call rsi; pop rbp; ret */
 static const uint8_t outer_code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x5d, 0xc3};
+/* sub rsp, 8; call rcx; add rsp, 8; ret */
+static const uint8_t trampoline_code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
+					  0x48, 0x83, 0xc4, 0x08, 0xc3};
 #define MACHINE 62
 #elif defined(__aarch64__)
 /* stp x29, x30, [sp, -16]!; mov x29, sp; 1: subs x0, x0, 1; b.ne 1b; ldp x29, x30, [sp], 16; ret */
@@ -43,6 +47,9 @@ static const uint32_t burn_code[] = {0xa9bf7bfd, 0x910003fd, 0xf1000400,
 				     0x54ffffe1, 0xa8c17bfd, 0xd65f03c0};
 /* the same around blr x1 */
 static const uint32_t outer_code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0020, 0xa8c17bfd, 0xd65f03c0};
+/* … around blr x3 */
+static const uint32_t trampoline_code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0060, 0xa8c17bfd,
+					   0xd65f03c0};
 #define MACHINE 183
 #endif
 
@@ -58,6 +65,7 @@ static struct function {
 };
 
 static uint8_t *code;
+static bool has_trampolines;
 static char path[64];
 static const char *tag = "";
 
@@ -100,8 +108,10 @@ static uint8_t *map_memory(char **words)
 
 static void write_code(uint8_t *to)
 {
-	for (int i = 0; i < OUTER; i++)
-		memcpy(to + i * SLOT, burn_code, sizeof burn_code);
+	for (int i = 0; i < OUTER; i++) {
+		memcpy(to + i * SLOT, has_trampolines ? (const void *)trampoline_code : burn_code,
+		       functions[i].size);
+	}
 	memcpy(to + OUTER * SLOT, outer_code, sizeof outer_code);
 	__builtin___clear_cache((char *)to, (char *)to + CODE_SIZE);
 }
@@ -273,6 +283,21 @@ static void move_code(FILE *dump)
 
 /* --- running it --- */
 
+/* What a trampoline calls: it uses the frame pointer for something else. */
+static MARKED __attribute__((optimize("omit-frame-pointer"))) void
+compiled(uint64_t iterations, void *a, void *b, void *self)
+{
+#if defined(__x86_64__)
+	asm volatile("mov $1, %%rbp\n1: sub %%rbp, %0\njnz 1b" : "+r"(iterations) : : "rbp", "cc");
+#else
+	for (; iterations; iterations--)
+		asm volatile("");
+#endif
+	asm volatile("" : : "r"(a), "r"(b), "r"(self) : "memory");
+}
+
+typedef void trampoline_fn(uint64_t iterations, void *a, void *b, void *callee);
+
 static MARKED void run_code(double seconds)
 {
 	uint64_t until = wall_ns() + seconds * SECOND;
@@ -283,7 +308,11 @@ static MARKED void run_code(double seconds)
 		for (int i = 0; i < OUTER; i++) {
 			uint64_t before = thread_cpu_ns();
 
-			outer(functions[i].iterations, code + i * SLOT);
+			if (has_trampolines)
+				((trampoline_fn *)(code + i * SLOT))(functions[i].iterations, NULL,
+								     NULL, compiled);
+			else
+				outer(functions[i].iterations, code + i * SLOT);
 			functions[i].cpu_ns += thread_cpu_ns() - before;
 		}
 	}
@@ -309,6 +338,9 @@ int main(int argc, char **argv)
 	for (char **word = words; *word; word++)
 		if (strncmp(*word, "tag=", 4) == 0)
 			tag = *word + 4;
+	has_trampolines = has_word(words, "trampoline");
+	for (int i = 0; i < OUTER && has_trampolines; i++)
+		functions[i].size = sizeof trampoline_code;
 	code = make_code(words);
 	stream = has_word(words, "dump") ? open_dump(words) : open_map(words);
 	if (has_word(words, "fork") && fork() > 0) {
