@@ -122,6 +122,17 @@ def test_trampolines(tmp_path, words):
     assert cut <= 0.02 * burned
 
 
+def test_what_would_name_it(tmp_path):
+    """Code that nothing was written about: the summary names the process and what is missing."""
+    with workload("jit", 2, "map", "foreign", cwd=tmp_path) as process:
+        result = record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
+        unnamed = result.summary["unnamed"]
+        assert [entry["pid"] for entry in unnamed] == [process.pid]
+        assert unnamed[0]["command"] == "jit"
+        assert unnamed[0]["percent"] >= 20
+        assert f"/tmp/perf-{process.pid}.map" in unnamed[0]["advice"]
+
+
 def test_lines(tmp_path):
     """A jitdump has lines; the loops of all three functions are in line 11."""
     folded, _ = record_command(tmp_path, JIT, 0.5, "dump", options=["--lines"])
@@ -299,9 +310,11 @@ def test_java(tmp_path, how):
     java = subprocess.Popen(["java", *options, "-cp", tmp_path, "Busy", "4"])
     try:
         time.sleep(1)
-        record("-p", java.pid, "-F", 499, "-d", 1 if how == "by jcmd" else 8,
-               "-o", tmp_path / "x.folded")
+        result = record("-p", java.pid, "-F", 499, "-d", 1 if how == "by jcmd" else 8,
+                        "-o", tmp_path / "x.folded")
         if how == "by jcmd":
+            assert [entry["advice"] for entry in result.summary["unnamed"]] == [
+                f"jcmd {java.pid} Compiler.perfmap"]
             # It was recorded without a map; now it has one.
             subprocess.run(["jcmd", str(java.pid), "Compiler.perfmap"], check=True,
                            capture_output=True)

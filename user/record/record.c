@@ -29,6 +29,7 @@
 #include "record/snapshots.h"
 #include "record/subject.h"
 #include "record/summary.h"
+#include "record/unnamed.h"
 #include "record/unseen.h"
 
 #define LARGE_BLOCK (64 << 10)
@@ -49,6 +50,7 @@ struct recording {
 	struct snapshots *snapshots; /* with it */
 	struct totals totals;
 	struct unseen unseen;	   /* without --every */
+	struct unnamed unnamed;	   /* the same */
 	struct stacks top;	   /* the same: for the summary's last lines */
 	bool progress;		   /* the terminal shows a progress line */
 	volatile bool names_ended; /* asked to stop while names are searched */
@@ -388,6 +390,17 @@ static void end_writing(struct recording *recording)
 	clear_progress(recording);
 }
 
+/* Looks for what lacks names, unless none were wanted. */
+static int find_unnamed(struct recording *recording, const struct profile *profile)
+{
+	char os_release[4096] = "";
+
+	if (recording->options.symbolize.addresses)
+		return 0;
+	read_text_file("/etc/os-release", os_release, sizeof os_release);
+	return unnamed_find(profile, getenv("DEBUGINFOD_URLS"), os_release, &recording->unnamed);
+}
+
 /* The only window. */
 static int write_window(struct recording *recording, struct failure *failure)
 {
@@ -404,6 +417,8 @@ static int write_window(struct recording *recording, struct failure *failure)
 		totals_of_window(&window, &symbols, &recording->totals);
 	if (r >= 0 && recording->options.top)
 		r = window_top(&window, &recording->options, &recording->top, failure);
+	if (r >= 0)
+		r = find_unnamed(recording, window.profile);
 	if (r >= 0)
 		unseen_judge(&recording->unseen, window.profile,
 			     recording->options.collect.frequency);
@@ -437,6 +452,7 @@ static int tell(struct recording *recording)
 		.command = recording->command,
 		.files = &recording->files,
 		.unseen = &recording->unseen,
+		.unnamed = &recording->unnamed,
 		.top = recording->snapshots ? NULL : &recording->top,
 		.startup_seconds = (recording->window_ns - recording->started_ns) / 1e9,
 		.write_seconds = (monotonic_ns() - recording->ended_ns) / 1e9,

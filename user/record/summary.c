@@ -151,6 +151,34 @@ static void print_unwinding(const struct summary *summary, FILE *stream)
 			   stats->evictions ? " (avoid: a larger --unwind-memory)" : "");
 }
 
+/* What frames without a name need, by process. */
+static void print_unnamed(const struct unnamed *unnamed, FILE *stream)
+{
+	for (size_t i = 0; i < unnamed->n; i++) {
+		const struct unnamed_process *process = &unnamed->processes[i];
+
+		text_print(stream, "            %.0f %% unnamed in %s (%" PRIu32 "): %s\n",
+			   percent(process->unnamed, process->frames), process->comm, process->pid,
+			   process->advice);
+	}
+}
+
+static void json_unnamed(const struct unnamed *unnamed, struct json *json)
+{
+	json_open(json, "unnamed", '[');
+	for (size_t i = 0; i < unnamed->n; i++) {
+		const struct unnamed_process *process = &unnamed->processes[i];
+
+		json_open(json, NULL, '{');
+		json_text(json, "command", process->comm);
+		json_count(json, "pid", process->pid);
+		json_number(json, "percent", percent(process->unnamed, process->frames), 3);
+		json_text(json, "advice", process->advice);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void print_quality(const struct summary *summary, const struct sample_totals *totals,
 			  FILE *stream)
 {
@@ -161,6 +189,7 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 		   summary->totals.windows > 1 ? " at most in a window" : "",
 		   percent(totals->ends[STACK_COMPLETE], totals->weight),
 		   percent(totals->unnamed_frames, totals->frames));
+	print_unnamed(summary->unnamed, stream);
 	print_truncated(totals, stream);
 	if (summary->top && percent(totals->ends[STACK_COMPLETE], totals->weight) < LEAST_COMPLETE)
 		print_cut(summary->top, stream);
@@ -561,6 +590,7 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_truncated(totals, &json);
 	json_number(&json, "unnamed_frames_percent",
 		    percent(totals->unnamed_frames, totals->frames), 3);
+	json_unnamed(summary->unnamed, &json);
 	json_count(&json, "unsearched_files", summary->totals.symbols.unsearched_files);
 	json_losses(summary, &json);
 	json_unseen(summary->unseen, &json);

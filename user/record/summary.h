@@ -8,6 +8,7 @@
 #include "record/command.h"
 #include "record/options.h"
 #include "record/snapshots.h"
+#include "record/unnamed.h"
 #include "record/unseen.h"
 
 struct summary {
@@ -20,6 +21,7 @@ struct summary {
 	struct command command;
 	const struct window_files *files;
 	const struct unseen *unseen;
+	const struct unnamed *unnamed;
 	const struct stacks *top;	     /* what ran and waited longest; NULL with --every */
 	const struct snapshots_counts *sets; /* of --every; or NULL */
 	double startup_seconds;		     /* start of the program → sampling */

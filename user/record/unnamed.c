@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/unnamed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system.h"
+
+#define LEAST_PERCENT 10 /* of a process's frames that have no name, for it to be worth a line */
+#define LEAST_SHARE   1	 /* … which are that many percent of all frames */
+
+/* Runtimes by the program or library that a process runs code of: the start of a file's name. */
+static const struct {
+	const char *file, *advice, *after; /* … the number of the process, … */
+} runtimes[] = {
+	{"libjvm.so", "jcmd ", " Compiler.perfmap"},
+	{"libjli.so", "jcmd ", " Compiler.perfmap"},
+	{"node", "start it with node --perf-basic-prof", NULL},
+	{"libnode.so", "start it with node --perf-basic-prof", NULL},
+	{"libpython3", "start it with python3 -X perf", NULL},
+	{"python3", "start it with python3 -X perf", NULL},
+	{"libcoreclr.so", "start it with DOTNET_PerfMapEnabled=1", NULL},
+	{"libruby", "start it with ruby --yjit-perf", NULL},
+	{"beam.smp", "start it with erl +JPperf true", NULL},
+};
+
+/* What distributions serve debug files by: https://debuginfod.elfutils.org. */
+static const struct {
+	const char *id, *url;
+} servers[] = {
+	{"debian", "https://debuginfod.debian.net"},
+	{"ubuntu", "https://debuginfod.ubuntu.com"},
+	{"fedora", "https://debuginfod.fedoraproject.org"},
+	{"centos", "https://debuginfod.centos.org"},
+	{"arch", "https://debuginfod.archlinux.org"},
+	{"opensuse-leap", "https://debuginfod.opensuse.org"},
+	{"opensuse-tumbleweed", "https://debuginfod.opensuse.org"},
+	{"gentoo", "https://debuginfod.elfutils.org"},
+};
+
+/* The frames of one process while they are counted. */
+struct counted {
+	uint32_t pid, comm;
+	uint64_t frames, unnamed;
+};
+
+struct counting {
+	const struct profile *profile;
+	struct counted *processes; /* by pid */
+	size_t n;
+	uint64_t frames;	  /* of all */
+	uint64_t *unnamed, *seen; /* of each mapping, of the process at hand */
+};
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct counted *left = a, *right = b;
+
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+static struct counted *find_process(const struct counting *counting, uint32_t pid)
+{
+	const struct counted wanted = {.pid = pid};
+
+	return bsearch(&wanted, counting->processes, counting->n, sizeof wanted, compare_pids);
+}
+
+/* One entry for each process that has samples. */
+static int list_processes(struct counting *counting)
+{
+	const struct profile *profile = counting->profile;
+	size_t n = 0;
+
+	counting->processes = calloc(profile->n_samples + 1, sizeof *counting->processes);
+	counting->unnamed = calloc(profile->n_mappings + 1, sizeof *counting->unnamed);
+	counting->seen = calloc(profile->n_mappings + 1, sizeof *counting->seen);
+	if (!counting->processes || !counting->unnamed || !counting->seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_samples; i++)
+		counting->processes[i] = (struct counted){.pid = profile->samples[i].pid,
+							  .comm = profile->samples[i].comm};
+	qsort(counting->processes, profile->n_samples, sizeof *counting->processes, compare_pids);
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (!n || counting->processes[n - 1].pid != counting->processes[i].pid)
+			counting->processes[n++] = counting->processes[i];
+	counting->n = n;
+	return 0;
+}
+
+static bool is_unnamed(const struct profile *profile, const struct profile_location *location)
+{
+	return !location->n_frames ||
+	       strings_get(&profile->strings, profile->frames[location->first_frame].function)[0] ==
+		       '[';
+}
+
+/* Adds the frames of @sample in user code; by mapping, if @by_mapping. */
+static void count_frames(struct counting *counting, const struct profile_sample *sample,
+			 struct counted *process, bool by_mapping)
+{
+	const struct profile *profile = counting->profile;
+	const struct profile_stack *stack = &profile->stacks[sample->stack];
+
+	for (uint32_t k = 0; k < stack->n; k++) {
+		const struct profile_location *location =
+			&profile->locations[profile->stack_locations[stack->first + k]];
+		enum mapping_kind kind = profile->mappings[location->mapping].kind;
+		uint64_t unnamed = is_unnamed(profile, location) ? sample->count : 0;
+
+		if (kind != MAPPING_FILE && kind != MAPPING_ANON)
+			continue;
+		if (by_mapping) {
+			counting->unnamed[location->mapping] += unnamed;
+			counting->seen[location->mapping] += sample->count;
+			continue;
+		}
+		process->frames += sample->count;
+		process->unnamed += unnamed;
+		counting->frames += sample->count;
+	}
+}
+
+static void count_all(struct counting *counting)
+{
+	const struct profile *profile = counting->profile;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		count_frames(counting, &profile->samples[i],
+			     find_process(counting, profile->samples[i].pid), false);
+}
+
+/* The same of one process, by mapping. */
+static void count_mappings(struct counting *counting, struct counted *process)
+{
+	const struct profile *profile = counting->profile;
+
+	memset(counting->unnamed, 0, profile->n_mappings * sizeof *counting->unnamed);
+	memset(counting->seen, 0, profile->n_mappings * sizeof *counting->seen);
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].pid == process->pid)
+			count_frames(counting, &profile->samples[i], process, true);
+}
+
+static const char *file_name(const struct profile *profile, size_t mapping)
+{
+	const char *path = strings_get(&profile->strings, profile->mappings[mapping].path);
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* What the runtime that made the code without a name can do. */
+static void advise_runtime(const struct counting *counting, uint32_t pid, char advice[static 512])
+{
+	const struct profile *profile = counting->profile;
+
+	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+		for (size_t k = 0; k < profile->n_mappings; k++)
+			if (counting->seen[k] && profile->mappings[k].kind == MAPPING_FILE &&
+			    strncmp(file_name(profile, k), runtimes[i].file,
+				    strlen(runtimes[i].file)) == 0) {
+				if (runtimes[i].after)
+					snprintf(advice, 512, "%s%" PRIu32 "%s", runtimes[i].advice,
+						 pid, runtimes[i].after);
+				else
+					snprintf(advice, 512, "%s", runtimes[i].advice);
+				return;
+			}
+	snprintf(advice, 512, "its runtime has to write /tmp/perf-%" PRIu32 ".map or a jitdump",
+		 pid);
+}
+
+/* The server of the distribution that @os_release, os-release(5), is about; NULL: none is known. */
+static const char *server_of(const char *os_release)
+{
+	for (const char *line = os_release; line; line = strchr(line, '\n')) {
+		size_t n;
+
+		line += *line == '\n';
+		if (strncmp(line, "ID=", 3) != 0)
+			continue;
+		line += 3 + (line[3] == '"' || line[3] == '\'');
+		n = strcspn(line, "\"'\n");
+		for (size_t i = 0; i < sizeof servers / sizeof *servers; i++)
+			if (strlen(servers[i].id) == n && memcmp(servers[i].id, line, n) == 0)
+				return servers[i].url;
+		return NULL;
+	}
+	return NULL;
+}
+
+/* What names the code of @mapping, a file. */
+static void advise_file(const struct profile *profile, size_t mapping, const char *urls,
+			const char *os_release, char advice[static 512])
+{
+	const char *url = urls && *urls ? NULL : server_of(os_release);
+
+	if (url)
+		snprintf(
+			advice, 512,
+			"most in %.128s: DEBUGINFOD_URLS=%s (apt install debuginfod), or its debug "
+			"package",
+			file_name(profile, mapping), url);
+	else
+		snprintf(advice, 512, "most in %.128s: its debug package (-dbgsym, -debuginfo)",
+			 file_name(profile, mapping));
+}
+
+static void advise(struct counting *counting, struct counted *process, const char *urls,
+		   const char *os_release, struct unnamed_process *ret)
+{
+	const struct profile *profile = counting->profile;
+	uint64_t generated = 0, in_files = 0;
+	size_t most = 0;
+
+	*ret = (struct unnamed_process){
+		.pid = process->pid, .frames = process->frames, .unnamed = process->unnamed};
+	snprintf(ret->comm, sizeof ret->comm, "%s", strings_get(&profile->strings, process->comm));
+	count_mappings(counting, process);
+	for (size_t i = 0; i < profile->n_mappings; i++) {
+		if (profile->mappings[i].kind == MAPPING_ANON)
+			generated += counting->unnamed[i];
+		if (profile->mappings[i].kind != MAPPING_FILE)
+			continue;
+		in_files += counting->unnamed[i];
+		if (profile->mappings[most].kind != MAPPING_FILE ||
+		    counting->unnamed[i] > counting->unnamed[most])
+			most = i;
+	}
+	if (generated < in_files) {
+		advise_file(profile, most, urls, os_release, ret->advice);
+		return;
+	}
+	advise_runtime(counting, process->pid, ret->advice);
+}
+
+static int compare_unnamed(const void *a, const void *b)
+{
+	const struct counted *left = a, *right = b;
+
+	if (left->unnamed != right->unnamed)
+		return left->unnamed < right->unnamed ? 1 : -1;
+	return compare_pids(a, b);
+}
+
+static bool is_worth_a_line(const struct counting *counting, const struct counted *process)
+{
+	return process->unnamed * 100 >= process->frames * LEAST_PERCENT &&
+	       process->unnamed * 100 >= counting->frames * LEAST_SHARE && process->unnamed;
+}
+
+int unnamed_find(const struct profile *profile, const char *urls, const char *os_release,
+		 struct unnamed *ret)
+{
+	struct counting counting = {.profile = profile};
+	int r = list_processes(&counting);
+
+	*ret = (struct unnamed){};
+	if (r == 0) {
+		count_all(&counting);
+		qsort(counting.processes, counting.n, sizeof *counting.processes, compare_unnamed);
+	}
+	for (size_t i = 0; r == 0 && i < counting.n && ret->n < UNNAMED_MOST; i++)
+		if (is_worth_a_line(&counting, &counting.processes[i]))
+			advise(&counting, &counting.processes[i], urls, os_release,
+			       &ret->processes[ret->n++]);
+	free(counting.processes);
+	free(counting.unnamed);
+	free(counting.seen);
+	return r;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unnamed: the processes many of whose frames have no name, and what would give them names: a map
+ * that their runtime writes when asked, or the debug files of the distribution.
+ */
+#ifndef RECORD_UNNAMED_H
+#define RECORD_UNNAMED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/profile.h"
+
+#define UNNAMED_MOST 3 /* processes that are named */
+
+struct unnamed_process {
+	uint32_t pid;
+	char comm[64];
+	uint64_t frames, unnamed; /* of user code, by samples */
+	char advice[512];
+};
+
+struct unnamed {
+	struct unnamed_process processes[UNNAMED_MOST]; /* the most frames without a name first */
+	size_t n;
+};
+
+/*
+ * Looks through the samples that @profile shows. @urls: DEBUGINFOD_URLS, or NULL; @os_release: what
+ * is in /etc/os-release. Errors: -ENOMEM.
+ */
+int unnamed_find(const struct profile *profile, const char *urls, const char *os_release,
+		 struct unnamed *ret);
+
+#endif
