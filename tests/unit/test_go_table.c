@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/go_table.h"
+#include "base/go_open.h"
 #include "unit/made_go.h"
 
 static uint64_t image[GO_IMAGE_SIZE / 8];

@@ -84,16 +84,7 @@ struct go_values {
 	bool is_first;
 };
 
-/*
- * Finds the table of @file, by its section or by its magic number, and reads its header. @file must
- * outlive *@ret. Errors: -ENOENT it has none that can be read; -ENOEXEC damaged; -ENOMEM; read
- * errors.
- */
-int go_table_open(struct go_table *ret, struct elf_file *file);
 void go_table_done(struct go_table *table);
-
-/* Whether @file says that it is a Go program. */
-bool go_table_is_go(struct elf_file *file);
 
 /* Reads the @i-th function. Errors: -ENOEXEC; read errors. */
 int go_table_function(struct go_table *table, size_t i, struct go_function *ret);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/go_table.h"
+#include "base/go_open.h"
 
 #define MAX_EXTENTS	 16   /* of a file, mapped at this many places */
 #define MAX_EXTENT_SLOTS 4096 /* 1 GiB of code in one piece; sparse files may claim any size */

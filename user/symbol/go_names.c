@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/go_table.h"
+#include "base/go_open.h"
 #include "symbol/demangle.h"
 
 #define MAX_DEPTH 256 /* functions inlined into each other: beyond what compilers do */

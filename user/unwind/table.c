@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/go_open.h"
 #include "base/section.h"
 #include "unwind/cfi.h"
 #include "unwind/entries.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/go_open.h"
 #include "unwind/x86.h"
 
 #define MAX_FRAME (1 << 30) /* bytes */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/go_table.h"
+#include "base/go_open.h"
 #include "base/system.h"
 #include "unwind/walk.h"
 
