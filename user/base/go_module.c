@@ -12,7 +12,7 @@
 #define N_RELOCATIONS	4096 /* read at a time */
 #define MAX_RELOCATIONS (1ul << 23)
 #define MAX_TRIED	4096 /* functions looked at for inlined ones */
-#define ENOUGH_TREES	8
+#define ENOUGH_TREES	1024 /* a wrong word may make sense of a few */
 #define N_WORDS		64
 #define WORD_NAMES	1  /* where the names are */
 #define WORD_TEXT	22 /* moduledata.text, in all of 1.16 … 1.27 */
