@@ -51,7 +51,7 @@ endif
 WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wmissing-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -DBPFFLAME_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/gen $(CPPFLAGS)
 CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(HARDEN) $(SANITIZE)
-LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty -lprotobuf-c -lm
+LDLIBS  := -lbpf -lelf -lz -lzstd -llzma -liberty -lm
 
 # What a static libelf wants besides, which depends on its version.
 LIBELF_WANTS := $(shell nm "$$($(CC) -print-file-name=libelf.a)" 2>/dev/null | \
@@ -62,15 +62,12 @@ CPPFLAGS_ALL += -DLIBELF_LACKS_SEARCH
 endif
 endif
 
-# pprof's format, as published. Debian: golang-github-google-pprof-dev
-PPROF_PROTO ?= /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
-
 SOURCES := $(sort $(wildcard user/*.c user/*/*.c))
-OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/gen/profile.pb-c.o
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
 # Everything but main(): what the unit tests link.
 LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
 SCRIPTS := $(sort $(wildcard user/*/*.js user/*/*.html user/*/*.css))
-GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/names.skel.h $(BUILD)/gen/profile.pb-c.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h)
+GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/names.skel.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h)
 
 .PHONY: all check check-root check-vm oracle fuzz bench install clean format
 all: $(BUILD)/bpfflame
@@ -106,17 +103,6 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
 	$(Q)$(BPFTOOL) gen object $(@D)/$(<F) $<
 	$(Q)$(BPFTOOL) gen skeleton $(@D)/$(<F) name $* >$@
 
-$(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: $(PPROF_PROTO)
-	$(call say,PROTOC,$@)
-	@mkdir -p $(@D)
-	$(Q)protoc --proto_path=$(<D) --c_out=$(@D) $(<F)
-
-# What protoc writes is not ours to warn of.
-GENERATED_CFLAGS = -std=gnu11 -w -I$(BUILD)/gen
-$(BUILD)/gen/profile.pb-c.o: $(BUILD)/gen/profile.pb-c.c
-	$(call say,CC,$@)
-	$(Q)$(CC) $(GENERATED_CFLAGS) $(CFLAGS) $(HARDEN) $(SANITIZE) -c -o $@ $<
-
 # A script, a page or a style sheet as lines of a C string.
 define EMBED
 $(call say,EMBED,$@)
@@ -134,27 +120,34 @@ $(BUILD)/gen/%.css.h: user/%.css
 UNIT_BUILD := build/unit
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(UNIT_BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SAN   := -fsanitize=address,undefined -fno-sanitize-recover=all
-UNIT_LIB   := $(patsubst %.c,$(UNIT_BUILD)/%.o,$(filter-out user/main.c,$(SOURCES)) gen/profile.pb-c.c)
+UNIT_LIB   := $(patsubst %.c,$(UNIT_BUILD)/%.o,$(filter-out user/main.c,$(SOURCES)))
 
 $(UNIT_BUILD)/user/%.o: user/%.c $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -c -o $@ $<
 
-$(UNIT_BUILD)/gen/%.o: $(BUILD)/gen/%.c
-	$(call say,CC,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(GENERATED_CFLAGS) -O1 -g $(UNIT_SAN) -c -o $@ $<
-
 $(UNIT_BUILD)/unit.a: $(UNIT_LIB)
 	$(Q)rm -f $@; ar rcs $@ $^
 
 $(UNIT_BUILD)/test_%: tests/unit/test_%.c $(UNIT_BUILD)/unit.a
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $< $(filter %.a,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -I$(UNIT_BUILD) -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -o $@ $< $(filter %.o %.a,$^) -lcmocka $(LDLIBS)
 
 # elfutils says what the tables of real programs must hold.
 $(UNIT_BUILD)/test_unwind_oracle: LDLIBS += -ldw
+
+# protobuf-c says what pprof files hold, by the format as published.
+# Debian: golang-github-google-pprof-dev
+PPROF_PROTO ?= /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
+PPROF_TESTS := $(patsubst tests/unit/%.c,$(UNIT_BUILD)/%,$(shell grep -l made_pprof.h tests/unit/*.c))
+$(PPROF_TESTS): LDLIBS += -lprotobuf-c
+$(PPROF_TESTS): $(UNIT_BUILD)/profile.pb-c.o
+$(UNIT_BUILD)/profile.pb-c.o: $(PPROF_PROTO)
+	$(call say,PROTOC,$@)
+	@mkdir -p $(@D)
+	$(Q)protoc --proto_path=$(<D) --c_out=$(@D) $(<F)
+	$(Q)$(CC) -std=gnu11 -w -I$(@D) -O1 -g $(UNIT_SAN) -c -o $@ $(@:.o=.c)
 
 # Workloads: programs whose truth is known; with frame pointers, for the sake of the tools that
 # tests/bench compares with.
@@ -245,18 +238,13 @@ check-vm: all $(VM_WORKLOADS)
 # Fuzzers: tests/fuzz/fuzz_X.c, one program each, with libFuzzer and sanitizers.
 FUZZ_SECONDS ?= 60
 FUZZERS    := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_LIB   := $(patsubst %.c,build/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)) gen/profile.pb-c.c)
+FUZZ_LIB   := $(patsubst %.c,build/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)))
 FUZZ_FLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
 build/fuzz/user/%.o: user/%.c $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
-
-build/fuzz/gen/%.o: $(BUILD)/gen/%.c
-	$(call say,CC,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(GENERATED_CFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
 
 build/fuzz/fuzz.a: $(FUZZ_LIB)
 	$(Q)rm -f $@; ar rcs $@ $^

@@ -29,7 +29,7 @@ static int fails(void)
 #undef MIN_SLOTS
 #include "core/profile.c"
 #include "input/lines.c"
-#include "input/stream.c"
+#include "base/stream.c"
 #undef BLOCK
 #define add_stack stack_add
 #include "input/folded_stack.c"

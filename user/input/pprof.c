@@ -11,11 +11,12 @@
 
 #include "base/array.h"
 #include "base/huge_pages.h"
+#include "core/pprof_fields.h"
 #include "input/folded_stack.h"
 #include "input/pprof_extras.h"
 #include "input/pprof_names.h"
 #include "input/pprof_values.h"
-#include "profile.pb-c.h"
+#include "input/pprof_wire.h"
 
 /* The labels we understand, including perf_data_converter's thread_comm. */
 enum label {
@@ -55,7 +56,9 @@ struct pprof_reader {
 	struct pprof_values values;
 	struct pprof_names names;
 	struct folded_stack stack;
-	struct labels *labels;		  /* by string id of the file's samples */
+	struct labels *labels;	     /* by string id of the file's samples */
+	struct pprof_label *decoded; /* of the sample that is read */
+	size_t n_decoded, decoded_capacity;
 	uint32_t label_keys[N_LABELS];	  /* string ids */
 	uint32_t reasons[N_OFF_REASONS];  /* string ids: without brackets */
 	uint32_t yes;			  /* string id */
@@ -94,19 +97,16 @@ static enum off_reason reason_of(const struct pprof_reader *reader, uint32_t tex
 	return REASON_NONE;
 }
 
-/*
- * @comms: string ids by label, 0: missing. Returns 1 to keep the label as an extra, 0 if all of it
- * is understood.
- */
-static int read_label(const struct pprof_reader *reader, const Perftools__Profiles__Label *label,
+/* @comms: string ids by label, 0: not there. Returns whether nothing of the label is left. */
+static int read_label(const struct pprof_reader *reader, const struct pprof_label *label,
 		      uint64_t at, struct labels *labels, uint32_t comms[N_LABELS])
 {
-	bool is_number = !label->str && !label->num_unit && to_number(label->num);
-	bool is_text = label->str && !label->num && !label->num_unit;
+	bool is_number = !label->text && !label->unit && to_number(label->number);
+	bool is_text = label->text && !label->number && !label->unit;
 	uint32_t key, text;
 	int r = pprof_file_text(&reader->file, label->key, at, &key), which = 0;
 
-	r = r < 0 ? r : pprof_file_text(&reader->file, label->str, at, &text);
+	r = r < 0 ? r : pprof_file_text(&reader->file, label->text, at, &text);
 	if (r < 0)
 		return r;
 	while (which < N_LABELS && reader->label_keys[which] != key)
@@ -121,12 +121,12 @@ static int read_label(const struct pprof_reader *reader, const Perftools__Profil
 	case LABEL_PID:
 		if (!is_number || labels->pid)
 			return 0;
-		labels->pid = label->num;
+		labels->pid = label->number;
 		return 1;
 	case LABEL_TID:
 		if (!is_number || labels->tid)
 			return 0;
-		labels->tid = label->num;
+		labels->tid = label->number;
 		return 1;
 	case LABEL_REASON:
 		if (!is_text || labels->reason != REASON_NONE)
@@ -158,45 +158,56 @@ static int find_command(struct pprof_reader *reader, const uint32_t comms[N_LABE
 	return r < 0 ? r : pprof_names_command(&reader->names, comm, ret_piece);
 }
 
-static int read_message(struct pprof_reader *reader, const Perftools__Profiles__Sample *message,
-			uint64_t at, struct labels *labels)
+/* The labels that were kept of a sample: fields of a message, one after the other. */
+static int decode_labels(struct pprof_reader *reader, const struct pprof_sample *sample)
 {
-	uint32_t comms[N_LABELS] = {0};
-	bool *is_kept = calloc(message->n_label + 1, sizeof *is_kept);
-	int r = is_kept ? 0 : -ENOMEM;
+	const struct strings *bytes = &reader->file.samples.labels;
+	const uint8_t *at = (const uint8_t *)strings_get(bytes, sample->labels);
+	struct wire wire = {at, at + strings_length(bytes, sample->labels)};
+	struct wire_field field;
+	int r;
 
-	for (size_t i = 0; i < message->n_label && r >= 0; i++) {
-		r = read_label(reader, message->label[i], at, labels, comms);
-		is_kept[i] = r == 0;
-	}
-	/* Keep both names then: ours would be written differently. */
-	for (size_t i = 0; i < message->n_label && r >= 0 && comms[LABEL_THREAD_COMM]; i++) {
-		uint32_t key;
+	reader->n_decoded = 0;
+	while ((r = wire_next(&wire, &field)) > 0) {
+		uint64_t label[N_LABEL_FIELDS] = {0};
 
-		r = pprof_file_text(&reader->file, message->label[i]->key, at, &key);
-		is_kept[i] |= r == 0 && key == reader->label_keys[LABEL_COMM];
+		if (!wire_numbers(field.bytes, field.value, label, N_LABEL_FIELDS))
+			return pprof_file_fault(&reader->file, sample->at,
+						"the labels of a sample cannot be decoded");
+		r = array_reserve(reader->decoded, reader->decoded_capacity, reader->n_decoded, 1);
+		if (r < 0)
+			return r;
+		reader->decoded[reader->n_decoded++] =
+			(struct pprof_label){.key = label[LABEL_KEY],
+					     .text = label[LABEL_STR],
+					     .number = label[LABEL_NUM],
+					     .unit = label[LABEL_UNIT]};
 	}
-	r = r < 0 ? r
-		  : pprof_extras_labels(&reader->file, reader->profile, message->label, is_kept,
-					message->n_label, at, &labels->others);
-	free(is_kept);
-	return r < 0 ? r : find_command(reader, comms, &labels->command);
+	return r;
 }
 
 static int read_labels(struct pprof_reader *reader, const struct pprof_sample *sample,
 		       struct labels *labels)
 {
-	const struct strings *bytes = &reader->file.samples.labels;
-	Perftools__Profiles__Sample *message = perftools__profiles__sample__unpack(
-		NULL, strings_length(bytes, sample->labels),
-		(const uint8_t *)strings_get(bytes, sample->labels));
-	int r;
+	uint32_t comms[N_LABELS] = {0};
+	int r = decode_labels(reader, sample);
 
-	if (!message)
-		return pprof_file_fault(&reader->file, sample->at,
-					"the labels of a sample cannot be decoded");
-	r = read_message(reader, message, sample->at, labels);
-	perftools__profiles__sample__free_unpacked(message, NULL);
+	for (size_t i = 0; i < reader->n_decoded && r >= 0; i++) {
+		r = read_label(reader, &reader->decoded[i], sample->at, labels, comms);
+		reader->decoded[i].is_kept = r == 0;
+	}
+	/* Both names are kept then: the one that we write would be another one. */
+	for (size_t i = 0; i < reader->n_decoded && r >= 0 && comms[LABEL_THREAD_COMM]; i++) {
+		struct pprof_label *label = &reader->decoded[i];
+		uint32_t key;
+
+		r = pprof_file_text(&reader->file, label->key, sample->at, &key);
+		label->is_kept |= r == 0 && key == reader->label_keys[LABEL_COMM];
+	}
+	r = r < 0 ? r
+		  : pprof_extras_labels(&reader->file, reader->profile, reader->decoded,
+					reader->n_decoded, sample->at, &labels->others);
+	r = r < 0 ? r : find_command(reader, comms, &labels->command);
 	labels->is_set = r == 0;
 	return r;
 }
@@ -492,6 +503,7 @@ int pprof_read(struct input *input, struct stream *stream, struct failure *failu
 	else if (r < 0 && !*failure->what)
 		failure_set(failure, r, "%s: %s", stream->name, strerror(-r));
 	free(reader.labels);
+	free(reader.decoded);
 	folded_stack_done(&reader.stack);
 	pprof_names_done(&reader.names);
 	pprof_file_done(&reader.file);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "profile.pb-c.h"
-
 static bool is_text(const struct pprof_file *file, int64_t index, const char *text)
 {
 	uint32_t string;
@@ -114,20 +112,20 @@ int pprof_extras_row(const struct pprof_file *file, struct profile *profile, siz
 }
 
 int pprof_extras_labels(const struct pprof_file *file, struct profile *profile,
-			struct Perftools__Profiles__Label *const *labels, const bool *is_kept,
-			size_t n, uint64_t at, uint32_t *ret_chain)
+			const struct pprof_label *labels, size_t n, uint64_t at,
+			uint32_t *ret_chain)
 {
 	uint32_t chain = 0;
 	int r = 0;
 
 	for (size_t i = n; i-- > 0 && r == 0;) {
-		struct extras_label label = {.number = labels[i]->num, .next = chain};
+		struct extras_label label = {.number = labels[i].number, .next = chain};
 
-		if (!is_kept[i])
+		if (!labels[i].is_kept)
 			continue;
-		r = pprof_file_text(file, labels[i]->key, at, &label.key);
-		r = r < 0 ? r : pprof_file_text(file, labels[i]->str, at, &label.text);
-		r = r < 0 ? r : pprof_file_text(file, labels[i]->num_unit, at, &label.unit);
+		r = pprof_file_text(file, labels[i].key, at, &label.key);
+		r = r < 0 ? r : pprof_file_text(file, labels[i].text, at, &label.text);
+		r = r < 0 ? r : pprof_file_text(file, labels[i].unit, at, &label.unit);
 		r = r < 0 ? r : extras_add_label(&profile->extras, &label, &chain);
 	}
 	if (r == 0)

@@ -10,7 +10,11 @@
 #include "input/pprof_file.h"
 #include "input/pprof_values.h"
 
-struct Perftools__Profiles__Label;
+/* A message Label. */
+struct pprof_label {
+	int64_t key, text, number, unit; /* key, text and unit: indexes */
+	bool is_kept;
+};
 
 /*
  * Decides whether to keep the values of the file's samples: not if we would write the same from
@@ -24,13 +28,10 @@ int pprof_extras_types(const struct pprof_file *file, const struct pprof_values 
 int pprof_extras_row(const struct pprof_file *file, struct profile *profile, size_t i,
 		     uint32_t *ret_row);
 
-/*
- * Chains those of the @n labels for which @is_kept is set, in order. They belong to the sample at
- * byte @at.
- */
+/* A chain of those of the @n labels that are kept, in their order; of the sample at byte @at. */
 int pprof_extras_labels(const struct pprof_file *file, struct profile *profile,
-			struct Perftools__Profiles__Label *const *labels, const bool *is_kept,
-			size_t n, uint64_t at, uint32_t *ret_chain);
+			const struct pprof_label *labels, size_t n, uint64_t at,
+			uint32_t *ret_chain);
 
 /* Keeps the file's drop_frames and keep_frames. */
 int pprof_extras_frames(const struct pprof_file *file, struct profile *profile);

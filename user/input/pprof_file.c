@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "core/pprof_fields.h"
 #include "input/pprof_wire.h"
-#include "profile.pb-c.h"
 
 /*
  * Larger files are no profile. A message of a few bytes costs many more in memory, so the number of
@@ -22,23 +22,6 @@
 
 /* Bytes of a field's number and length. */
 #define MAX_HEAD (2 * WIRE_MAX_VARINT)
-
-enum {
-	FIELD_SAMPLE_TYPE = 1,
-	FIELD_SAMPLE,
-	FIELD_MAPPING,
-	FIELD_LOCATION,
-	FIELD_FUNCTION,
-	FIELD_STRING,
-	FIELD_DROP_FRAMES,
-	FIELD_KEEP_FRAMES,
-	FIELD_TIME,
-	FIELD_DURATION,
-	FIELD_PERIOD_TYPE,
-	FIELD_PERIOD,
-	FIELD_COMMENT,
-	FIELD_DEFAULT_TYPE,
-};
 
 int pprof_file_fault(const struct pprof_file *file, uint64_t at, const char *format, ...)
 {
@@ -76,7 +59,15 @@ void pprof_file_done(struct pprof_file *file)
 	free(file->comments);
 }
 
-/* Messages. Each @part is a Profile with one field, from byte @at. */
+/* Messages */
+
+/* A field of the message at the top. */
+struct part {
+	uint32_t field;
+	uint64_t value;	      /* the number, or how many bytes there are */
+	const uint8_t *bytes; /* NULL: it is a number */
+	uint64_t at;	      /* the byte of the file where it begins */
+};
 
 #define ADD_ITEM(file, items, n_items, capacity, ...)                                              \
 	({                                                                                         \
@@ -111,131 +102,188 @@ static int add_id(const struct pprof_file *file, struct pprof_ids *ids, uint64_t
 	return r;
 }
 
-static int add_type(struct pprof_file *file, const Perftools__Profiles__Profile *part, uint64_t at)
+static int fail_decoding(const struct pprof_file *file, const struct part *part)
 {
-	const Perftools__Profiles__ValueType *type = part->sample_type[0];
-
-	if (file->n_types == PPROF_MAX_VALUES)
-		return pprof_file_fault(file, at, "there are more than %zu types of values",
-					PPROF_MAX_VALUES);
-	return ADD_ITEM(file, types, n_types, types_capacity,
-			(struct pprof_type){type->type, type->unit});
+	return pprof_file_fault(file, part->at, "field %u cannot be decoded", part->field);
 }
 
-static uint8_t symbols_of(const Perftools__Profiles__Mapping *mapping)
+/* Sets the @n_numbers of a message that has nothing else. */
+static int read_numbers(const struct pprof_file *file, const struct part *part, uint64_t *numbers,
+			uint32_t n_numbers)
 {
-	return SYMBOLS_TOLD | (mapping->has_functions ? SYMBOLS_FUNCTIONS : 0) |
-	       (mapping->has_filenames ? SYMBOLS_FILES : 0) |
-	       (mapping->has_line_numbers ? SYMBOLS_LINES : 0) |
-	       (mapping->has_inline_frames ? SYMBOLS_INLINED : 0);
+	return wire_numbers(part->bytes, part->value, numbers, n_numbers)
+		       ? 0
+		       : fail_decoding(file, part);
 }
 
-static int file_add_mapping(struct pprof_file *file, const Perftools__Profiles__Profile *part,
-			    uint64_t at)
+static int read_type(const struct pprof_file *file, const struct part *part, struct pprof_type *ret)
 {
-	const Perftools__Profiles__Mapping *from = part->mapping[0];
-	int r = check_room(file, file->n_mappings, at, "mappings");
+	uint64_t numbers[N_TYPE_FIELDS] = {0};
+	int r = read_numbers(file, part, numbers, N_TYPE_FIELDS);
 
-	r = r < 0 ? r : add_id(file, &file->mapping_ids, from->id, file->n_mappings, at, "mapping");
-	return r < 0 ? r
-		     : ADD_ITEM(file, mappings, n_mappings, mappings_capacity,
-				(struct pprof_mapping){.start = from->memory_start,
-						       .limit = from->memory_limit,
-						       .offset = from->file_offset,
-						       .file = from->filename,
-						       .build_id = from->build_id,
-						       .symbols = symbols_of(from),
-						       .at = at});
-}
-
-static int add_lines(struct pprof_file *file, const Perftools__Profiles__Location *from)
-{
-	int r = array_reserve(file->lines, file->lines_capacity, file->n_lines, from->n_line);
-
-	for (size_t i = 0; i < from->n_line && r == 0; i++)
-		file->lines[file->n_lines++] =
-			(struct pprof_line){from->line[i]->function_id, from->line[i]->line};
+	if (r == 0)
+		*ret = (struct pprof_type){numbers[TYPE_TYPE], numbers[TYPE_UNIT]};
 	return r;
 }
 
-static int add_location(struct pprof_file *file, const Perftools__Profiles__Profile *part,
-			uint64_t at)
+static int add_type(struct pprof_file *file, const struct part *part)
 {
-	const Perftools__Profiles__Location *from = part->location[0];
-	struct pprof_location location = {.mapping_id = from->mapping_id,
-					  .address = from->address,
-					  .first_line = file->n_lines,
-					  .n_lines = from->n_line,
-					  .is_folded = from->is_folded,
-					  .at = at};
-	int r = check_room(file, file->n_locations + file->n_lines, at, "locations and lines");
+	struct pprof_type type;
+	int r = read_type(file, part, &type);
 
-	r = r < 0 ? r
-		  : add_id(file, &file->samples.location_ids, from->id, file->n_locations, at,
-			   "location");
-	r = r < 0 ? r : add_lines(file, from);
-	return r < 0 ? r : ADD_ITEM(file, locations, n_locations, locations_capacity, location);
+	if (r < 0)
+		return r;
+	if (file->n_types == PPROF_MAX_VALUES)
+		return pprof_file_fault(file, part->at, "there are more than %zu types of values",
+					PPROF_MAX_VALUES);
+	return ADD_ITEM(file, types, n_types, types_capacity, type);
 }
 
-static int add_function(struct pprof_file *file, const Perftools__Profiles__Profile *part,
-			uint64_t at)
+static uint8_t symbols_of(const uint64_t mapping[N_MAPPING_FIELDS])
 {
-	const Perftools__Profiles__Function *from = part->function[0];
-	int r = check_room(file, file->n_functions, at, "functions");
+	return SYMBOLS_TOLD | (mapping[MAPPING_HAS_FUNCTIONS] ? SYMBOLS_FUNCTIONS : 0) |
+	       (mapping[MAPPING_HAS_FILENAMES] ? SYMBOLS_FILES : 0) |
+	       (mapping[MAPPING_HAS_LINES] ? SYMBOLS_LINES : 0) |
+	       (mapping[MAPPING_HAS_INLINED] ? SYMBOLS_INLINED : 0);
+}
 
+static int add_mapping(struct pprof_file *file, const struct part *part)
+{
+	uint64_t from[N_MAPPING_FIELDS] = {0};
+	int r = read_numbers(file, part, from, N_MAPPING_FIELDS);
+
+	r = r < 0 ? r : check_room(file, file->n_mappings, part->at, "mappings");
 	r = r < 0 ? r
-		  : add_id(file, &file->function_ids, from->id, file->n_functions, at, "function");
+		  : add_id(file, &file->mapping_ids, from[MAPPING_ID], file->n_mappings, part->at,
+			   "mapping");
+	return r < 0 ? r
+		     : ADD_ITEM(file, mappings, n_mappings, mappings_capacity,
+				(struct pprof_file_mapping){.start = from[MAPPING_START],
+							    .limit = from[MAPPING_LIMIT],
+							    .offset = from[MAPPING_OFFSET],
+							    .file = from[MAPPING_FILENAME],
+							    .build_id = from[MAPPING_BUILD_ID],
+							    .symbols = symbols_of(from),
+							    .at = part->at});
+}
+
+static int add_line(struct pprof_file *file, const struct part *part,
+		    const struct wire_field *field)
+{
+	uint64_t line[N_LINE_FIELDS] = {0};
+
+	if (field->type != WIRE_BYTES ||
+	    !wire_numbers(field->bytes, field->value, line, N_LINE_FIELDS))
+		return fail_decoding(file, part);
+	return ADD_ITEM(file, lines, n_lines, lines_capacity,
+			(struct pprof_file_line){line[LINE_FUNCTION], line[LINE_LINE]});
+}
+
+/* Adds its lines, and gives its numbers. */
+static int read_location(struct pprof_file *file, const struct part *part,
+			 uint64_t numbers[N_LOCATION_FIELDS])
+{
+	struct wire wire = {part->bytes, part->bytes + part->value};
+	struct wire_field field;
+	int more, r = 0;
+
+	while (r == 0 && (more = wire_next(&wire, &field))) {
+		if (more > 0 && field.number == LOCATION_LINE)
+			r = add_line(file, part, &field);
+		else if (more < 0 || !wire_keep(&field, numbers, N_LOCATION_FIELDS))
+			r = fail_decoding(file, part);
+	}
+	return r;
+}
+
+static int add_location(struct pprof_file *file, const struct part *part)
+{
+	uint64_t from[N_LOCATION_FIELDS] = {0};
+	size_t first_line = file->n_lines;
+	int r = check_room(file, file->n_locations + first_line, part->at, "locations and lines");
+
+	r = r < 0 ? r : read_location(file, part, from);
+	r = r < 0 ? r
+		  : add_id(file, &file->samples.location_ids, from[LOCATION_ID], file->n_locations,
+			   part->at, "location");
+	return r < 0 ? r
+		     : ADD_ITEM(file, locations, n_locations, locations_capacity,
+				(struct pprof_file_location){.mapping_id = from[LOCATION_MAPPING],
+							     .address = from[LOCATION_ADDRESS],
+							     .first_line = first_line,
+							     .n_lines = file->n_lines - first_line,
+							     .is_folded = from[LOCATION_IS_FOLDED],
+							     .at = part->at});
+}
+
+static int add_function(struct pprof_file *file, const struct part *part)
+{
+	uint64_t from[N_FUNCTION_FIELDS] = {0};
+	int r = read_numbers(file, part, from, N_FUNCTION_FIELDS);
+
+	r = r < 0 ? r : check_room(file, file->n_functions, part->at, "functions");
+	r = r < 0 ? r
+		  : add_id(file, &file->function_ids, from[FUNCTION_ID], file->n_functions,
+			   part->at, "function");
 	return r < 0 ? r
 		     : ADD_ITEM(file, functions, n_functions, functions_capacity,
-				(struct pprof_function){.name = from->name,
-							.system_name = from->system_name,
-							.file = from->filename,
-							.start_line = from->start_line,
-							.at = at});
+				(struct pprof_file_function){
+					.name = from[FUNCTION_NAME],
+					.system_name = from[FUNCTION_SYSTEM_NAME],
+					.file = from[FUNCTION_FILENAME],
+					.start_line = from[FUNCTION_START_LINE],
+					.at = part->at});
 }
 
-static int add_string(struct pprof_file *file, const Perftools__Profiles__Profile *part,
-		      uint64_t at)
+/* Of a string with a NUL in it, what is before. */
+static int add_string(struct pprof_file *file, const struct part *part)
 {
+	const char *bytes = (const char *)part->bytes;
+	size_t n = strnlen(bytes, part->value);
 	uint32_t text;
-	int r = check_room(file, file->n_texts, at, "strings");
+	int r = check_room(file, file->n_texts, part->at, "strings");
 
-	if (r == 0 && !file->n_texts && *part->string_table[0])
-		return pprof_file_fault(file, at, "the first string is not empty");
-	r = r < 0 ? r : strings_add(file->strings, part->string_table[0], &text);
+	if (r == 0 && !file->n_texts && n)
+		return pprof_file_fault(file, part->at, "the first string is not empty");
+	r = r < 0 ? r : strings_add_bytes(file->strings, bytes, n, &text);
 	return r < 0 ? r : ADD_ITEM(file, texts, n_texts, texts_capacity, text);
 }
 
-static int add_comments(struct pprof_file *file, const Perftools__Profiles__Profile *part,
-			uint64_t at)
+/* One, or several that are packed. */
+static int add_comments(struct pprof_file *file, const struct part *part)
 {
-	int r = check_room(file, file->n_comments, at, "comments");
+	struct wire wire = {part->bytes, part->bytes + part->value};
+	int r = check_room(file, file->n_comments, part->at, "comments");
 
-	for (size_t i = 0; i < part->n_comment && r == 0; i++)
-		r = ADD_ITEM(file, comments, n_comments, comments_capacity, part->comment[i]);
+	if (r < 0 || !part->bytes)
+		return r < 0 ? r
+			     : ADD_ITEM(file, comments, n_comments, comments_capacity, part->value);
+	while (wire.at < wire.end && r == 0) {
+		uint64_t comment;
+
+		r = wire_varint(&wire, &comment)
+			    ? ADD_ITEM(file, comments, n_comments, comments_capacity, comment)
+			    : fail_decoding(file, part);
+	}
 	return r;
 }
 
-static int add_part(struct pprof_file *file, uint32_t field,
-		    const Perftools__Profiles__Profile *part, uint64_t at)
+static int add_part(struct pprof_file *file, const struct part *part)
 {
-	switch (field) {
-	case FIELD_SAMPLE_TYPE: return add_type(file, part, at);
-	case FIELD_MAPPING: return file_add_mapping(file, part, at);
-	case FIELD_LOCATION: return add_location(file, part, at);
-	case FIELD_FUNCTION: return add_function(file, part, at);
-	case FIELD_STRING: return add_string(file, part, at);
-	case FIELD_COMMENT: return add_comments(file, part, at);
-	case FIELD_TIME: file->time_nanos = part->time_nanos; return 0;
-	case FIELD_DURATION: file->duration_nanos = part->duration_nanos; return 0;
-	case FIELD_PERIOD: file->period = part->period; return 0;
-	case FIELD_DROP_FRAMES: file->drop_frames = part->drop_frames; return 0;
-	case FIELD_KEEP_FRAMES: file->keep_frames = part->keep_frames; return 0;
-	case FIELD_DEFAULT_TYPE: file->default_type = part->default_sample_type; return 0;
-	case FIELD_PERIOD_TYPE:
-		file->period_type =
-			(struct pprof_type){part->period_type->type, part->period_type->unit};
-		return 0;
+	switch (part->field) {
+	case PROFILE_SAMPLE_TYPE: return add_type(file, part);
+	case PROFILE_MAPPING: return add_mapping(file, part);
+	case PROFILE_LOCATION: return add_location(file, part);
+	case PROFILE_FUNCTION: return add_function(file, part);
+	case PROFILE_STRING: return add_string(file, part);
+	case PROFILE_COMMENT: return add_comments(file, part);
+	case PROFILE_TIME: file->time_nanos = part->value; return 0;
+	case PROFILE_DURATION: file->duration_nanos = part->value; return 0;
+	case PROFILE_PERIOD: file->period = part->value; return 0;
+	case PROFILE_DROP_FRAMES: file->drop_frames = part->value; return 0;
+	case PROFILE_KEEP_FRAMES: file->keep_frames = part->value; return 0;
+	case PROFILE_DEFAULT_TYPE: file->default_type = part->value; return 0;
+	case PROFILE_PERIOD_TYPE: return read_type(file, part, &file->period_type);
 	default: return 0;
 	}
 }
@@ -244,23 +292,24 @@ static int add_part(struct pprof_file *file, uint32_t field,
 
 static bool is_known(uint32_t field)
 {
-	return field >= FIELD_SAMPLE_TYPE && field <= FIELD_DEFAULT_TYPE;
+	return field >= PROFILE_SAMPLE_TYPE && field <= PROFILE_DEFAULT_TYPE;
 }
 
 /* Whether fields with this number have a length, as messages and strings do. */
 static bool has_length(uint32_t field)
 {
-	return (field >= FIELD_SAMPLE_TYPE && field <= FIELD_STRING) || field == FIELD_PERIOD_TYPE;
+	return (field >= PROFILE_SAMPLE_TYPE && field <= PROFILE_STRING) ||
+	       field == PROFILE_PERIOD_TYPE;
 }
 
 static int check_field(const struct pprof_file *file, const struct wire_field *field, uint64_t at)
 {
-	uint64_t most = field->number == FIELD_SAMPLE	? MAX_SAMPLE
-			: field->number == FIELD_STRING ? MAX_STRING
-							: MAX_MESSAGE;
+	uint64_t most = field->number == PROFILE_SAMPLE	  ? MAX_SAMPLE
+			: field->number == PROFILE_STRING ? MAX_STRING
+							  : MAX_MESSAGE;
 	bool is_right = has_length(field->number)
 				? field->type == WIRE_BYTES
-				: field->type == WIRE_NUMBER || (field->number == FIELD_COMMENT &&
+				: field->type == WIRE_NUMBER || (field->number == PROFILE_COMMENT &&
 								 field->type == WIRE_BYTES);
 
 	if (!is_right)
@@ -291,25 +340,16 @@ static int skip(struct pprof_file *file, uint64_t n, uint64_t at)
 	return 0;
 }
 
-/* Adds the field whose @n bytes lie at the window's start. */
-static int add_field(struct pprof_file *file, const struct wire_field *field, size_t n, uint64_t at)
+/* Adds @part, which lies in the window. */
+static int add_field(struct pprof_file *file, const struct part *part)
 {
-	const uint8_t *bytes = (const uint8_t *)stream_bytes(file->stream);
 	const char *fault = NULL;
-	Perftools__Profiles__Profile *part;
 	int r;
 
-	if (field->number == FIELD_SAMPLE) {
-		r = pprof_samples_add(&file->samples, bytes + n - field->value, field->value, at,
-				      &fault);
-		return fault ? pprof_file_fault(file, at, "%s", fault) : r;
-	}
-	part = perftools__profiles__profile__unpack(NULL, n, bytes);
-	if (!part)
-		return pprof_file_fault(file, at, "field %u cannot be decoded", field->number);
-	r = add_part(file, field->number, part, at);
-	perftools__profiles__profile__free_unpacked(part, NULL);
-	return r;
+	if (part->field != PROFILE_SAMPLE)
+		return add_part(file, part);
+	r = pprof_samples_add(&file->samples, part->bytes, part->value, part->at, &fault);
+	return fault ? pprof_file_fault(file, part->at, "%s", fault) : r;
 }
 
 static int read_field(struct pprof_file *file)
@@ -319,6 +359,7 @@ static int read_field(struct pprof_file *file)
 			    (const uint8_t *)stream_bytes(stream) + stream_available(stream)};
 	struct wire_field field;
 	uint64_t at = stream->taken;
+	struct part part;
 	size_t n;
 	int r;
 
@@ -342,7 +383,10 @@ static int read_field(struct pprof_file *file)
 		return r;
 	if (stream_available(stream) < n)
 		return pprof_file_fault(file, at, "the file ends in the middle of a field");
-	r = add_field(file, &field, n, at);
+	part = (struct part){.field = field.number, .value = field.value, .at = at};
+	if (field.type == WIRE_BYTES)
+		part.bytes = (const uint8_t *)stream_bytes(stream) + n - field.value;
+	r = add_field(file, &part);
 	stream_take(stream, n);
 	return r;
 }

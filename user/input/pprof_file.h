@@ -3,8 +3,8 @@
  * pprof_file: the contents of a pprof file, message by message, in the file's ids and indexes.
  * These may point anywhere, including to later parts.
  *
- * The file is never in memory as a whole. Each top-level message is read within the stream's window
- * by the code that protobuf-c generates from profile.proto; pprof_samples.h reads the samples.
+ * The file is never there as a whole: each message of the top level is read where it lies in the
+ * stream's window, samples by pprof_samples.h.
  */
 #ifndef INPUT_PPROF_FILE_H
 #define INPUT_PPROF_FILE_H
@@ -18,26 +18,26 @@ struct pprof_type {
 	int64_t type, unit;
 };
 
-struct pprof_mapping {
+struct pprof_file_mapping {
 	uint64_t start, limit, offset;
 	int64_t file, build_id;
 	uint8_t symbols; /* enum mapping_symbols */
 	uint64_t at;	 /* its offset in the file */
 };
 
-struct pprof_location {
+struct pprof_file_location {
 	uint64_t mapping_id, address;
 	uint32_t first_line, n_lines;
 	bool is_folded;
 	uint64_t at;
 };
 
-struct pprof_line {
+struct pprof_file_line {
 	uint64_t function_id;
 	int64_t line;
 };
 
-struct pprof_function {
+struct pprof_file_function {
 	int64_t name, system_name, file, start_line;
 	uint64_t at;
 };
@@ -50,13 +50,13 @@ struct pprof_file {
 	struct pprof_samples samples; /* location_ids: their items index @locations */
 	struct pprof_type *types;
 	size_t n_types, types_capacity;
-	struct pprof_mapping *mappings;
+	struct pprof_file_mapping *mappings;
 	size_t n_mappings, mappings_capacity;
-	struct pprof_location *locations;
+	struct pprof_file_location *locations;
 	size_t n_locations, locations_capacity;
-	struct pprof_line *lines;
+	struct pprof_file_line *lines;
 	size_t n_lines, lines_capacity;
-	struct pprof_function *functions;
+	struct pprof_file_function *functions;
 	size_t n_functions, functions_capacity;
 	struct pprof_ids mapping_ids, function_ids; /* their items index the arrays */
 	uint32_t *texts;			    /* string ids, by index */

@@ -43,7 +43,8 @@ static enum mapping_kind mapping_kind_of(const char *path)
 	return *path ? MAPPING_FILE : MAPPING_UNKNOWN;
 }
 
-static int make_mapping(struct pprof_names *names, const struct pprof_mapping *from, uint32_t *ret)
+static int make_mapping(struct pprof_names *names, const struct pprof_file_mapping *from,
+			uint32_t *ret)
 {
 	struct profile_mapping mapping = {.start = from->start,
 					  .limit = from->limit,
@@ -149,7 +150,7 @@ static int find_kind(struct pprof_names *names, uint32_t system_name, struct ppr
 	return cut_suffix(names, name);
 }
 
-static int make_name(struct pprof_names *names, const struct pprof_function *from,
+static int make_name(struct pprof_names *names, const struct pprof_file_function *from,
 		     struct pprof_name *name)
 {
 	uint32_t system_name;
@@ -198,7 +199,7 @@ static enum frame_kind kind_of_place(const struct profile *profile,
 	return FRAME_USER;
 }
 
-static int find_place(struct pprof_names *names, const struct pprof_location *from,
+static int find_place(struct pprof_names *names, const struct pprof_file_location *from,
 		      struct place *ret)
 {
 	const struct pprof_ids *ids = &names->file->mapping_ids;
@@ -265,11 +266,11 @@ static int find_detail(struct pprof_names *names, const struct pprof_name *name,
 	return extras_add_detail(&names->profile->extras, &detail, &frame->detail);
 }
 
-static int make_frame(struct pprof_names *names, const struct pprof_location *from,
+static int make_frame(struct pprof_names *names, const struct pprof_file_location *from,
 		      const struct place *place, uint32_t i, struct profile_frame *frame)
 {
 	const struct pprof_ids *ids = &names->file->function_ids;
-	const struct pprof_line *line = &names->file->lines[from->first_line + i];
+	const struct pprof_file_line *line = &names->file->lines[from->first_line + i];
 	const struct pprof_name *name;
 	uint32_t number = pprof_ids_find(ids, line->function_id);
 
@@ -291,7 +292,7 @@ static int make_frame(struct pprof_names *names, const struct pprof_location *fr
 }
 
 /* Sets the frames of a location. Returns their number. */
-static int make_frames(struct pprof_names *names, const struct pprof_location *from,
+static int make_frames(struct pprof_names *names, const struct pprof_file_location *from,
 		       const struct place *place)
 {
 	size_t n = 0;
@@ -361,7 +362,7 @@ static int add_beside(struct pprof_names *names, const struct place *place, size
 	return r;
 }
 
-static int add_location(struct pprof_names *names, const struct pprof_location *from,
+static int add_location(struct pprof_names *names, const struct pprof_file_location *from,
 			const struct place *place, size_t n, uint32_t *ret_location)
 {
 	struct profile *profile = names->profile;
@@ -401,13 +402,13 @@ static struct piece piece_of(const struct profile *profile, uint32_t text)
 			      .commands = {PIECE_UNSET, PIECE_UNSET}};
 }
 
-static bool can_be_note(const struct pprof_location *from, const struct profile_frame *frame)
+static bool can_be_note(const struct pprof_file_location *from, const struct profile_frame *frame)
 {
 	return !from->address && !from->mapping_id && from->n_lines == 1 &&
 	       frame->kind == FRAME_USER;
 }
 
-static int make_piece(struct pprof_names *names, const struct pprof_location *from,
+static int make_piece(struct pprof_names *names, const struct pprof_file_location *from,
 		      uint32_t *ret_piece)
 {
 	struct place place = {0};

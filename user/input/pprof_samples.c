@@ -5,13 +5,12 @@
 
 #include "base/array.h"
 #include "base/huge_pages.h"
+#include "core/pprof_fields.h"
 #include "input/pprof_wire.h"
 
 #define BLOCK_LOCATIONS ((size_t)1 << 20)
 
-enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
-
-/* The values of the current sample. */
+/* The values of a sample that is being read. */
 struct values {
 	uint64_t items[PPROF_MAX_VALUES];
 	size_t n;

@@ -11,7 +11,7 @@
 static const struct {
 	const char *name;
 	enum profile_mode mode;
-// clang-format off
+	// clang-format off
 } time_types[] = {
 	{"cpu",   PROFILE_ONCPU},
 	{"on",    PROFILE_ONCPU},
@@ -31,7 +31,7 @@ static uint64_t unit_of(const char *name)
 	static const struct {
 		const char *name;
 		uint64_t nanoseconds;
-	// clang-format off
+		// clang-format off
 	} units[] = {
 		{"nanoseconds",  1},
 		{"nanosecond",   1},

@@ -84,4 +84,30 @@ static inline int wire_next(struct wire *wire, struct wire_field *ret)
 	return 1;
 }
 
+/*
+ * Keeps the number of a field, where it is one of the first @n_numbers; others mean nothing. False:
+ * it is of another type.
+ */
+static inline bool wire_keep(const struct wire_field *field, uint64_t *numbers, uint32_t n_numbers)
+{
+	if (field->number >= n_numbers)
+		return true;
+	numbers[field->number] = field->value;
+	return field->type == WIRE_NUMBER;
+}
+
+/* Reads a message of numbers, by their fields; those that are not there stay as they are. */
+static inline bool wire_numbers(const uint8_t *bytes, size_t n, uint64_t *numbers,
+				uint32_t n_numbers)
+{
+	struct wire wire = {bytes, bytes + n};
+	struct wire_field field;
+	int r;
+
+	while ((r = wire_next(&wire, &field)) > 0)
+		if (!wire_keep(&field, numbers, n_numbers))
+			return false;
+	return r == 0;
+}
+
 #endif
