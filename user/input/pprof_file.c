@@ -249,21 +249,27 @@ static int add_string(struct pprof_file *file, const struct part *part)
 	return r < 0 ? r : ADD_ITEM(file, texts, n_texts, texts_capacity, text);
 }
 
+static int add_comment(struct pprof_file *file, uint64_t comment, uint64_t at)
+{
+	int r = check_room(file, file->n_comments, at, "comments");
+
+	return r < 0 ? r : ADD_ITEM(file, comments, n_comments, comments_capacity, comment);
+}
+
 /* One, or several that are packed. */
 static int add_comments(struct pprof_file *file, const struct part *part)
 {
-	struct wire wire = {part->bytes, part->bytes + part->value};
-	int r = check_room(file, file->n_comments, part->at, "comments");
+	struct wire wire;
+	int r = 0;
 
-	if (r < 0 || !part->bytes)
-		return r < 0 ? r
-			     : ADD_ITEM(file, comments, n_comments, comments_capacity, part->value);
+	if (!part->bytes)
+		return add_comment(file, part->value, part->at);
+	wire = (struct wire){part->bytes, part->bytes + part->value};
 	while (wire.at < wire.end && r == 0) {
 		uint64_t comment;
 
-		r = wire_varint(&wire, &comment)
-			    ? ADD_ITEM(file, comments, n_comments, comments_capacity, comment)
-			    : fail_decoding(file, part);
+		r = wire_varint(&wire, &comment) ? add_comment(file, comment, part->at)
+						 : fail_decoding(file, part);
 	}
 	return r;
 }
