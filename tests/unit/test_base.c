@@ -43,6 +43,26 @@ static void table_finds_what_was_added(void **state)
 	assert_int_equal(table_find(&table, 0, number_equal, numbers, &numbers[0]), TABLE_NONE);
 }
 
+static void table_holds_equal_items_once(void **state)
+{
+	uint32_t *items = NULL, position;
+	size_t n = 0, capacity = 0;
+	struct table table = {};
+
+	for (uint32_t i = 0; i < 300; i++) {
+		uint32_t item = i % 100 + 7;
+
+		assert_int_equal(table_intern(&table, item % 10, number_equal, items, capacity, n,
+					      &item, &position),
+				 0);
+		assert_int_equal(position, i % 100);
+		assert_int_equal(items[position], item);
+	}
+	assert_int_equal(n, 100);
+	table_done(&table);
+	free(items);
+}
+
 static void strings_are_kept_once(void **state)
 {
 	struct strings strings;
@@ -211,6 +231,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_finds_what_was_added),
+		cmocka_unit_test(table_holds_equal_items_once),
 		cmocka_unit_test(strings_are_kept_once),
 		cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(times),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/huge_pages.h"
 
 #define MIN_SLOTS 64
@@ -86,6 +87,26 @@ int table_add(struct table *table, uint64_t hash, uint32_t position)
 	place(table->slots, table->n_slots,
 	      (struct table_slot){.hash = hash, .position = position});
 	table->n_used++;
+	return 0;
+}
+
+int table_intern_size(struct table *table, uint64_t hash, table_equal_fn equal, void **items,
+		      size_t *capacity, size_t *n, size_t size, const void *item, uint32_t *ret)
+{
+	uint32_t found = table_find(table, hash, equal, *items, item);
+	int r;
+
+	if (found == TABLE_NONE) {
+		if (*n >= TABLE_NONE)
+			return -E2BIG;
+		r = array_reserve_size(items, capacity, *n, 1, size);
+		r = r < 0 ? r : table_add(table, hash, *n);
+		if (r < 0)
+			return r;
+		memcpy((char *)*items + *n * size, item, size);
+		found = (*n)++;
+	}
+	*ret = found;
 	return 0;
 }
 

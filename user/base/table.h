@@ -38,6 +38,21 @@ uint32_t table_find(const struct table *table, uint64_t hash, table_equal_fn equ
 /* Adds a position that the caller knows to be absent. Errors: -ENOMEM, the table unchanged. */
 int table_add(struct table *table, uint64_t hash, uint32_t position);
 
+/*
+ * The position of the item of an array that is equal to *@item, a copy of which is added if there
+ * is none. Errors: -ENOMEM; -E2BIG for more than there are positions; nothing was added.
+ */
+#define table_intern(table, hash, equal, items, capacity, n, item, ret)                            \
+	({                                                                                         \
+		void *_items = (items);                                                            \
+		int _r = table_intern_size((table), (hash), (equal), &_items, &(capacity), &(n),   \
+					   sizeof *(items), (item), (ret));                        \
+		(items) = _items;                                                                  \
+		_r;                                                                                \
+	})
+int table_intern_size(struct table *table, uint64_t hash, table_equal_fn equal, void **items,
+		      size_t *capacity, size_t *n, size_t size, const void *item, uint32_t *ret);
+
 /* Removes @position, which was added under @hash. */
 void table_remove(struct table *table, uint64_t hash, uint32_t position);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "compare/gate_sums.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "core/functions.h"
 
 #define NO_ITEM UINT32_MAX
@@ -61,23 +61,12 @@ bool gate_sums_find(const struct gate_sums *sums, const struct gate_item *like, 
 int gate_sums_item(struct gate_sums *sums, const struct gate_item *like, uint32_t *ret)
 {
 	uint64_t hash = hash_item(like);
-	uint32_t found = table_find(&sums->index, hash, item_equal, sums->items, like);
-	int r;
+	int r = table_intern(&sums->index, hash, item_equal, sums->items, sums->items_capacity,
+			     sums->n_items, like, ret);
 
-	if (found == TABLE_NONE) {
-		if (sums->n_items >= NO_ITEM - 1)
-			return -E2BIG;
-		r = array_reserve(sums->items, sums->items_capacity, sums->n_items, 1);
-		r = r < 0 ? r : table_add(&sums->index, hash, sums->n_items);
-		if (r < 0)
-			return r;
-		found = sums->n_items;
-		sums->items[sums->n_items++] = *like;
-	}
-	if (!sums->items[found].module)
-		sums->items[found].module = like->module;
-	*ret = found;
-	return 0;
+	if (r == 0 && !sums->items[*ret].module)
+		sums->items[*ret].module = like->module;
+	return r;
 }
 
 void gate_sums_weigh(struct gate_sums *sums, uint32_t item, enum stacks_side side,

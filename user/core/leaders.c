@@ -183,9 +183,9 @@ struct row {
 
 static bool row_equal(const void *items, uint32_t position, const void *key)
 {
-	const struct row *row = (const struct row *)items + position;
+	const struct row *a = (const struct row *)items + position, *b = key;
 
-	return memcmp(&row->key, key, sizeof row->key) == 0;
+	return memcmp(&a->key, &b->key, sizeof a->key) == 0;
 }
 
 struct rows {
@@ -197,19 +197,14 @@ struct rows {
 static int add_row(struct rows *rows, const struct key *key, uint64_t weight)
 {
 	uint64_t hash = hash_mix(hash_mix(key->function, key->command), key->reason);
-	uint32_t position = table_find(&rows->index, hash, row_equal, rows->items, key);
-	int r = 0;
+	struct row row = {.key = *key};
+	uint32_t position;
+	int r = table_intern(&rows->index, hash, row_equal, rows->items, rows->items_capacity,
+			     rows->n, &row, &position);
 
-	if (position == TABLE_NONE) {
-		position = rows->n;
-		r = array_reserve(rows->items, rows->items_capacity, rows->n, 1);
-		r = r < 0 ? r : table_add(&rows->index, hash, position);
-		if (r < 0)
-			return r;
-		rows->items[rows->n++] = (struct row){.key = *key};
-	}
-	rows->items[position].weight += weight;
-	return 0;
+	if (r == 0)
+		rows->items[position].weight += weight;
+	return r;
 }
 
 static bool is_waiting(const struct stacks *stacks, const struct parts *parts)

@@ -71,18 +71,15 @@ static bool mapping_equal(const void *items, uint32_t position, const void *key)
 
 	return a->kind == b->kind && a->path == b->path && a->build_id == b->build_id &&
 	       a->device == b->device && a->inode == b->inode && a->version == b->version &&
-	       a->start == b->start &&
-	       a->limit == b->limit && a->offset == b->offset && a->pid == b->pid &&
-	       a->exec_id == b->exec_id && a->process_start == b->process_start &&
-	       a->file == b->file;
+	       a->start == b->start && a->limit == b->limit && a->offset == b->offset &&
+	       a->pid == b->pid && a->exec_id == b->exec_id &&
+	       a->process_start == b->process_start && a->file == b->file;
 }
 
 int profile_add_mapping(struct profile *profile, const struct profile_mapping *mapping,
 			uint32_t *ret_mapping)
 {
 	uint64_t hash = mapping->kind;
-	uint32_t found;
-	int r;
 
 	hash = hash_mix(hash, (uint64_t)mapping->path << 32 | mapping->build_id);
 	hash = hash_mix(hash, mapping->device);
@@ -93,23 +90,8 @@ int profile_add_mapping(struct profile *profile, const struct profile_mapping *m
 	hash = hash_mix(hash, mapping->offset);
 	hash = hash_mix(hash, (uint64_t)mapping->pid << 32 | mapping->exec_id);
 	hash = hash_mix(hash, mapping->process_start);
-	found = table_find(&profile->mapping_index, hash, mapping_equal, profile->mappings,
-			   mapping);
-	if (found == TABLE_NONE) {
-		if (profile->n_mappings >= TABLE_NONE)
-			return -E2BIG;
-		r = array_reserve(profile->mappings, profile->mappings_capacity,
-				  profile->n_mappings, 1);
-		if (r < 0)
-			return r;
-		found = profile->n_mappings;
-		r = table_add(&profile->mapping_index, hash, found);
-		if (r < 0)
-			return r;
-		profile->mappings[profile->n_mappings++] = *mapping;
-	}
-	*ret_mapping = found;
-	return 0;
+	return table_intern(&profile->mapping_index, hash, mapping_equal, profile->mappings,
+			    profile->mappings_capacity, profile->n_mappings, mapping, ret_mapping);
 }
 
 static bool location_equal(const void *items, uint32_t position, const void *key)
@@ -271,10 +253,10 @@ static int index_stacks(struct profile *profile)
 	while (index->n_used < profile->n_stacks && r == 0) {
 		const struct profile_stack *stack = &profile->stacks[index->n_used];
 
-		r = table_add(index,
-			      hash_stack(profile->stack_locations + stack->first, stack->n,
-					 stack->end),
-			      index->n_used);
+		r = table_add(
+			index,
+			hash_stack(profile->stack_locations + stack->first, stack->n, stack->end),
+			index->n_used);
 	}
 	return r;
 }
@@ -317,27 +299,12 @@ int profile_add_waker(struct profile *profile, const struct profile_waker *waker
 		      uint32_t *ret_waker)
 {
 	uint64_t hash = waker->is_interrupt;
-	uint32_t found;
-	int r;
 
 	hash = hash_mix(hash, (uint64_t)waker->stack << 32 | waker->comm);
 	hash = hash_mix(hash, (uint64_t)waker->pid << 32 | waker->tid);
 	hash = hash_mix(hash, waker->next);
-	found = table_find(&profile->waker_index, hash, waker_equal, profile->wakers, waker);
-	if (found == TABLE_NONE) {
-		if (profile->n_wakers >= TABLE_NONE)
-			return -E2BIG;
-		r = array_reserve(profile->wakers, profile->wakers_capacity, profile->n_wakers, 1);
-		if (r < 0)
-			return r;
-		found = profile->n_wakers;
-		r = table_add(&profile->waker_index, hash, found);
-		if (r < 0)
-			return r;
-		profile->wakers[profile->n_wakers++] = *waker;
-	}
-	*ret_waker = found;
-	return 0;
+	return table_intern(&profile->waker_index, hash, waker_equal, profile->wakers,
+			    profile->wakers_capacity, profile->n_wakers, waker, ret_waker);
 }
 
 static bool sample_equal(const void *items, uint32_t position, const void *key)
@@ -346,8 +313,7 @@ static bool sample_equal(const void *items, uint32_t position, const void *key)
 
 	return a->stack == b->stack && a->comm == b->comm && a->pid == b->pid && a->tid == b->tid &&
 	       a->reason == b->reason && a->waker == b->waker && a->is_idle == b->is_idle &&
-	       a->labels == b->labels &&
-	       a->event == b->event;
+	       a->labels == b->labels && a->event == b->event;
 }
 
 static uint64_t hash_sample(const struct profile_sample *sample)

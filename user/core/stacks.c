@@ -58,21 +58,10 @@ static int add_frame(struct stacks *stacks, const struct stacks_frame *frame, ui
 {
 	uint64_t hash = hash_mix((uint64_t)frame->name << 32 | frame->module,
 				 frame->kind << 1 | frame->is_waker);
-	uint32_t found = table_find(&stacks->frame_index, hash, frame_equal, stacks->frames, frame);
-	int r;
+	int r = table_intern(&stacks->frame_index, hash, frame_equal, stacks->frames,
+			     stacks->frames_capacity, stacks->n_frames, frame, ret);
 
-	if (found == TABLE_NONE) {
-		if (stacks->n_frames >= MAX_FRAMES)
-			return -E2BIG;
-		r = array_reserve(stacks->frames, stacks->frames_capacity, stacks->n_frames, 1);
-		r = r < 0 ? r : table_add(&stacks->frame_index, hash, stacks->n_frames);
-		if (r < 0)
-			return r;
-		found = stacks->n_frames;
-		stacks->frames[stacks->n_frames++] = *frame;
-	}
-	*ret = found;
-	return 0;
+	return r < 0 ? r : *ret < MAX_FRAMES ? 0 : -E2BIG;
 }
 
 /* A mapping's name as the module of its code; "" if unknown. */

@@ -81,21 +81,9 @@ static int find_frame(struct groups_builder *builder, const struct group_frame *
 	struct groups *groups = builder->groups;
 	uint64_t hash = hash_mix((uint64_t)frame->name << 32 | frame->file,
 				 (uint64_t)frame->module << 32 | frame->line);
-	uint32_t found;
-	int r;
 
-	hash = hash_mix(hash, frame->kind);
-	found = table_find(&builder->frame_index, hash, frame_equal, groups->frames, frame);
-	if (found == TABLE_NONE) {
-		r = array_reserve(groups->frames, groups->frames_capacity, groups->n_frames, 1);
-		r = r < 0 ? r : table_add(&builder->frame_index, hash, groups->n_frames);
-		if (r < 0)
-			return r;
-		found = groups->n_frames;
-		groups->frames[groups->n_frames++] = *frame;
-	}
-	*ret = found;
-	return 0;
+	return table_intern(&builder->frame_index, hash_mix(hash, frame->kind), frame_equal,
+			    groups->frames, groups->frames_capacity, groups->n_frames, frame, ret);
 }
 
 static enum frame_kind group_frame_kind(const struct stacks *stacks,

@@ -123,23 +123,10 @@ static int add_function(struct pprof_tables *tables, const struct pprof_function
 {
 	uint64_t hash =
 		hash_mix((uint64_t)function->name << 32 | function->system_name, function->file);
-	uint32_t found;
-	int r;
 
 	hash = hash_mix(hash, function->start_line);
-	found = table_find(&tables->function_index, hash, function_equal, tables->functions,
-			   function);
-	if (found == TABLE_NONE) {
-		r = array_reserve(tables->functions, tables->functions_capacity,
-				  tables->n_functions, 1);
-		r = r < 0 ? r : table_add(&tables->function_index, hash, tables->n_functions);
-		if (r < 0)
-			return r;
-		found = tables->n_functions;
-		tables->functions[tables->n_functions++] = *function;
-	}
-	*ret = found;
-	return 0;
+	return table_intern(&tables->function_index, hash, function_equal, tables->functions,
+			    tables->functions_capacity, tables->n_functions, function, ret);
 }
 
 static int add_system_name(struct pprof_tables *tables, enum frame_kind kind,
@@ -202,22 +189,10 @@ static int tables_add_mapping(struct pprof_tables *tables, const struct pprof_ma
 			      uint32_t *ret)
 {
 	uint64_t hash = hash_mix((uint64_t)mapping->file << 32 | mapping->build_id, mapping->start);
-	uint32_t found;
-	int r;
 
 	hash = hash_mix(hash_mix(hash, mapping->limit), mapping->offset);
-	found = table_find(&tables->mapping_index, hash, mapping_equal, tables->mappings, mapping);
-	if (found == TABLE_NONE) {
-		r = array_reserve(tables->mappings, tables->mappings_capacity, tables->n_mappings,
-				  1);
-		r = r < 0 ? r : table_add(&tables->mapping_index, hash, tables->n_mappings);
-		if (r < 0)
-			return r;
-		found = tables->n_mappings;
-		tables->mappings[tables->n_mappings++] = *mapping;
-	}
-	*ret = found;
-	return 0;
+	return table_intern(&tables->mapping_index, hash, mapping_equal, tables->mappings,
+			    tables->mappings_capacity, tables->n_mappings, mapping, ret);
 }
 
 /* Names a mapping so that its kind can be recognized. */

@@ -433,22 +433,9 @@ static int find_node(struct nodes *nodes, uint32_t parent, uint32_t frame, uint3
 	struct node node = {.parent = parent,
 			    .frame = frame,
 			    .depth = parent == NO_NODE ? 1 : nodes->items[parent].depth + 1};
-	uint64_t hash = hash_mix(parent, frame);
-	uint32_t found = table_find(&nodes->index, hash, node_equal, nodes->items, &node);
-	int r = 0;
 
-	if (found == TABLE_NONE) {
-		r = array_reserve(nodes->items, nodes->capacity, nodes->n, 1);
-		if (r == 0 && nodes->n >= NO_NODE)
-			r = -E2BIG;
-		r = r < 0 ? r : table_add(&nodes->index, hash, nodes->n);
-		if (r < 0)
-			return r;
-		found = nodes->n;
-		nodes->items[nodes->n++] = node;
-	}
-	*ret = found;
-	return r;
+	return table_intern(&nodes->index, hash_mix(parent, frame), node_equal, nodes->items,
+			    nodes->capacity, nodes->n, &node, ret);
 }
 
 static int make_sample(struct speedscope *speedscope, struct nodes *nodes, struct node *node,
