@@ -277,8 +277,9 @@ def terminal_output(arguments, **environment):
 
 def test_colour_on_a_terminal_only(tmp_path, base, new):
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    assert "\033[" in terminal_output(["diff", base, new], **{**environment, "NO_COLOR": ""})
+    assert "\033[" in terminal_output(["diff", base, new], **{**environment, "NO_COLOR": "", "TERM": "xterm"})
     assert "\033[" not in terminal_output(["diff", base, new], NO_COLOR="1")
+    assert "\033[" not in terminal_output(["diff", base, new], TERM="dumb")
     diff(base, new, "-o", tmp_path / "x.txt")
     assert "\033" not in (tmp_path / "x.txt").read_text()
 

@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/system.h"
@@ -13,6 +11,7 @@
 #include "cmd/baseline.h"
 #include "cli/inputs.h"
 #include "cli/run_files.h"
+#include "cli/terminal.h"
 #include "cli/view_options.h"
 #include "report/head.h"
 #include "report/report.h"
@@ -22,15 +21,9 @@
 
 static void open_page(struct page *page)
 {
-	const char *no_colour = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
-	struct winsize size = {};
-	bool is_terminal = isatty(STDOUT_FILENO);
+	struct terminal terminal = terminal_of(stdout);
 
-	if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
-		size.ws_col = 0;
-	if (!is_terminal && columns && atoi(columns) > 0)
-		size.ws_col = atoi(columns);
-	page_init(page, stdout, is_terminal && !(no_colour && *no_colour), size.ws_col);
+	page_init(page, stdout, terminal.has_colour, terminal.columns);
 }
 
 /* `3 h`: in the largest unit that gives at least one. */

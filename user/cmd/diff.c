@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/confined.h"
 #include "cli/cli.h"
@@ -18,6 +16,7 @@
 #include "cmd/diff_sides.h"
 #include "cli/inputs.h"
 #include "cli/outputs.h"
+#include "cli/terminal.h"
 #include "report/diff.h"
 
 #define MAX_BASES 4096
@@ -474,14 +473,10 @@ static int draw(const struct comparison *comparison, enum output_format format, 
 static int write_text(struct comparison *comparison, FILE *stream)
 {
 	struct diff_options *options = &comparison->diff.options;
-	const char *no_color = getenv("NO_COLOR");
-	struct winsize window;
+	struct terminal terminal = terminal_of(stream);
 
-	if (isatty(fileno(stream))) {
-		options->colour = !no_color || !*no_color;
-		if (ioctl(fileno(stream), TIOCGWINSZ, &window) == 0)
-			options->columns = window.ws_col;
-	}
+	options->colour = terminal.has_colour;
+	options->columns = terminal.columns;
 	return diff_text(&comparison->diff, stream);
 }
 

@@ -6,13 +6,13 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/confine.h"
 #include "cli/inputs.h"
+#include "cli/terminal.h"
 #include "cli/view_options.h"
 
 #define DEFAULT_LIMIT	    20 /* of functions, in text */
@@ -181,23 +181,14 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 	return r < 0 ? r : view_options_check(&ret->view, failure);
 }
 
-/* A terminal knows its width; with a pipe to another one, COLUMNS may give it. */
 static void look_at_terminal(struct report_command *command)
 {
 	struct report_options *report = &command->report;
-	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-	const char *columns = getenv("COLUMNS");
-	bool is_terminal = isatty(STDOUT_FILENO);
-	struct winsize size;
+	struct terminal terminal = terminal_of(stdout);
 
-	report->colour = is_terminal && !command->no_colour && !(no_colour && *no_colour) &&
-			 !(term && strcmp(term, "dumb") == 0);
-	if (report->columns)
-		return;
-	if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-		report->columns = size.ws_col;
-	else if (columns && atoi(columns) > 0)
-		report->columns = atoi(columns);
+	report->colour = terminal.has_colour && !command->no_colour;
+	if (!report->columns)
+		report->columns = terminal.columns;
 }
 
 static bool has_threads(const struct profile *profile)

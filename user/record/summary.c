@@ -4,13 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/json.h"
 #include "base/system.h"
 #include "base/text.h"
+#include "cli/terminal.h"
 #include "record/losses.h"
 #include "record/time_table.h"
 #include "collect/event_find.h"
@@ -397,14 +397,6 @@ static void print_unseen(const struct unseen *unseen, FILE *stream)
 		      stream);
 }
 
-/* 0: it is none. */
-static unsigned int terminal_columns(FILE *stream)
-{
-	struct winsize size;
-
-	return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 void summary_print(const struct summary *summary, FILE *stream)
 {
 	const struct sample_totals *totals = &summary->totals.samples;
@@ -429,7 +421,7 @@ void summary_print(const struct summary *summary, FILE *stream)
 		summary->write_seconds);
 	print_files(summary->files, stream);
 	if (summary->top)
-		top_text(summary->top, summary->options->top, terminal_columns(stream), stream);
+		top_text(summary->top, summary->options->top, terminal_of(stream).columns, stream);
 }
 
 static void json_unseen(const struct unseen *unseen, struct json *json)
