@@ -10,7 +10,7 @@
 
 #include "collect/collect.h"
 #include "collect/period.h"
-#include "collect/runtimes.h"
+#include "collect/cpu_times.h"
 #include "collect/wakers.h"
 
 static uint64_t period_now;
@@ -247,15 +247,15 @@ static void test_runtime_is_distributed(void **state)
 {
 	struct bf_count_key busy = runtime_row(10, 11, "busy"), idle = runtime_row(10, 12, "idle");
 	struct profile_sample sample = {.pid = 10, .tid = 11, .reason = REASON_ONCPU, .count = 1};
-	struct runtimes runtimes = {};
+	struct cpu_times cpu_times = {};
 	struct profile *profile;
 	uint32_t location = 0, mapping;
 
 	assert_int_equal(profile_new(PROFILE_WALL, &profile), 0);
 	profile->frequency = 100;
-	assert_int_equal(runtimes_add(&runtimes, &busy, 0, 3000), 0);
-	assert_int_equal(runtimes_add(&runtimes, &busy, 0, 1000), 0);
-	assert_int_equal(runtimes_add(&runtimes, &idle, 0, 70), 0);
+	assert_int_equal(cpu_times_add(&cpu_times, &busy, 0, 3000), 0);
+	assert_int_equal(cpu_times_add(&cpu_times, &busy, 0, 1000), 0);
+	assert_int_equal(cpu_times_add(&cpu_times, &idle, 0, 70), 0);
 
 	assert_int_equal(profile_add_mapping(profile, &(struct profile_mapping){}, &mapping), 0);
 	for (int i = 0; i < 2; i++) {
@@ -272,13 +272,13 @@ static void test_runtime_is_distributed(void **state)
 	sample = (struct profile_sample){.pid = 10, .tid = 13, .reason = REASON_ONCPU, .count = 2};
 	assert_int_equal(profile_add_sample(profile, &sample), 0);
 
-	assert_int_equal(runtimes_distribute(&runtimes, profile), 0);
+	assert_int_equal(cpu_times_distribute(&cpu_times, profile), 0);
 	assert_int_equal(profile->samples[0].nanoseconds, 1000);
 	assert_int_equal(profile->samples[1].nanoseconds, 3000);
 	assert_int_equal(time_of(profile, 11), 4500);
 	assert_int_equal(time_of(profile, 12), 70);
 	assert_int_equal(time_of(profile, 13), 20000000);
-	runtimes_done(&runtimes);
+	cpu_times_done(&cpu_times);
 	profile_free(profile);
 }
 
@@ -297,7 +297,7 @@ static uint64_t time_in(const struct profile *profile, uint32_t tid, uint32_t st
 static void test_unsampled_threads_have_the_stacks_of_their_like(void **state)
 {
 	enum { BREAD = 1, LOAF, N_THREADS = 100 };
-	struct runtimes runtimes = {};
+	struct cpu_times cpu_times = {};
 	struct profile *profile;
 	uint32_t mapping, location, stacks[2];
 
@@ -318,10 +318,10 @@ static void test_unsampled_threads_have_the_stacks_of_their_like(void **state)
 		struct bf_count_key like = runtime_row(10, 1000 + i, "bake"),
 				    other = runtime_row(20, 2000 + i, "bake");
 
-		assert_int_equal(runtimes_add(&runtimes, &like, BREAD, 100), 0);
-		assert_int_equal(runtimes_add(&runtimes, &other, LOAF, 10), 0);
+		assert_int_equal(cpu_times_add(&cpu_times, &like, BREAD, 100), 0);
+		assert_int_equal(cpu_times_add(&cpu_times, &other, LOAF, 10), 0);
 	}
-	assert_int_equal(runtimes_distribute(&runtimes, profile), 0);
+	assert_int_equal(cpu_times_distribute(&cpu_times, profile), 0);
 	/* To one thread's time. */
 	assert_in_range(time_in(profile, 1000, stacks[0]), 2400, 2600);
 	assert_in_range(time_in(profile, 1000, stacks[1]), 7400, 7600);
@@ -333,7 +333,7 @@ static void test_unsampled_threads_have_the_stacks_of_their_like(void **state)
 					 STACK_UNSAMPLED);
 	assert_int_equal(time_of(profile, 1007), 100);
 	assert_int_equal(time_of(profile, 2007), 10);
-	runtimes_done(&runtimes);
+	cpu_times_done(&cpu_times);
 	profile_free(profile);
 }
 

@@ -188,7 +188,7 @@ static int finish(struct collector *collector, bool is_last)
 	int r = 0;
 
 	if (collector->options.mode == PROFILE_WALL)
-		r = runtimes_distribute(&collector->runtimes, collector->profile);
+		r = cpu_times_distribute(&collector->cpu_times, collector->profile);
 	set_time(collector);
 	return r < 0 ? r : put_aside(collector, is_last);
 }
@@ -217,7 +217,7 @@ static int begin_next(struct collector *collector)
 		return r;
 	r = closing_describe(collector);
 	locator_begin(&collector->locator, collector->profile);
-	runtimes_done(&collector->runtimes);
+	cpu_times_done(&collector->cpu_times);
 	collector->windows.number = ++collector->windows.last;
 	r = r < 0 ? r : add_later_rows(collector);
 	return r < 0 ? r : collector_tidy(collector);

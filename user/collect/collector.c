@@ -204,7 +204,7 @@ int collector_add_row(struct collector *collector, const struct bf_count_key *ke
 	if (collector->options.on_process)
 		announce(collector, key);
 	if (key->reason == BF_REASON_RUNTIME)
-		return runtimes_add(&collector->runtimes, key,
+		return cpu_times_add(&collector->cpu_times, key,
 				    executable_of(&collector->processes, key), count->nanoseconds);
 	return locate(&collector->locator, key, count);
 }
@@ -401,7 +401,7 @@ void collect_free(struct collector *collector)
 	loaded_done(&collector->loaded);
 	drain_done(&collector->drain);
 	period_done(&collector->period);
-	runtimes_done(&collector->runtimes);
+	cpu_times_done(&collector->cpu_times);
 	wakers_done(&collector->wakers);
 	raw_stacks_done(&collector->stacks);
 	timeline_done(&collector->timeline);

@@ -12,7 +12,7 @@
 #include "collect/load.h"
 #include "collect/locate.h"
 #include "collect/period.h"
-#include "collect/runtimes.h"
+#include "collect/cpu_times.h"
 #include "collect/sampler.h"
 #include "collect/stats.h"
 #include "collect/timeline.h"
@@ -35,7 +35,7 @@ struct collector {
 	struct wakers wakers;
 	struct locator locator;
 	struct drain drain;
-	struct runtimes runtimes;
+	struct cpu_times cpu_times;
 	struct period period;
 	struct windows windows;
 	struct profile *profile; /* of the open window */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "collect/runtimes.h"
+#include "collect/cpu_times.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 
-struct runtime {
+struct cpu_time {
 	uint32_t pid, tid;
 	char comm[BF_COMM_LEN];
 	uint64_t executable;
@@ -16,7 +16,7 @@ struct runtime {
 
 /* On-CPU samples with the runtime of their thread; or a runtime without samples. */
 struct share {
-	const struct runtime *runtime;
+	const struct cpu_time *runtime;
 	uint32_t sample;
 };
 
@@ -25,68 +25,68 @@ struct shares {
 	size_t n;
 };
 
-void runtimes_done(struct runtimes *runtimes)
+void cpu_times_done(struct cpu_times *cpu_times)
 {
-	free(runtimes->items);
-	table_done(&runtimes->by_thread);
-	*runtimes = (struct runtimes){};
+	free(cpu_times->items);
+	table_done(&cpu_times->by_thread);
+	*cpu_times = (struct cpu_times){};
 }
 
-static bool runtime_equal(const void *items, uint32_t position, const void *key)
+static bool cpu_time_equal(const void *items, uint32_t position, const void *key)
 {
-	const struct runtime *a = (const struct runtime *)items + position, *b = key;
+	const struct cpu_time *a = (const struct cpu_time *)items + position, *b = key;
 
 	return a->pid == b->pid && a->tid == b->tid;
 }
 
-static uint32_t find(const struct runtimes *runtimes, uint32_t pid, uint32_t tid)
+static uint32_t find(const struct cpu_times *cpu_times, uint32_t pid, uint32_t tid)
 {
-	struct runtime wanted = {.pid = pid, .tid = tid};
+	struct cpu_time wanted = {.pid = pid, .tid = tid};
 
-	return table_find(&runtimes->by_thread, hash_mix(pid, tid), runtime_equal, runtimes->items,
-			  &wanted);
+	return table_find(&cpu_times->by_thread, hash_mix(pid, tid), cpu_time_equal,
+			  cpu_times->items, &wanted);
 }
 
-int runtimes_add(struct runtimes *runtimes, const struct bf_count_key *key, uint64_t executable,
-		 uint64_t nanoseconds)
+int cpu_times_add(struct cpu_times *cpu_times, const struct bf_count_key *key, uint64_t executable,
+		  uint64_t nanoseconds)
 {
-	uint32_t found = find(runtimes, key->pid, key->tid);
-	struct runtime new = {.pid = key->pid, .tid = key->tid, .executable = executable};
+	uint32_t found = find(cpu_times, key->pid, key->tid);
+	struct cpu_time new = {.pid = key->pid, .tid = key->tid, .executable = executable};
 	int r;
 
 	if (found == TABLE_NONE) {
 		memcpy(new.comm, key->comm, sizeof new.comm);
-		found = runtimes->n;
-		r = array_reserve(runtimes->items, runtimes->capacity, runtimes->n, 1);
+		found = cpu_times->n;
+		r = array_reserve(cpu_times->items, cpu_times->capacity, cpu_times->n, 1);
 		r = r < 0 ? r
-			  : table_add(&runtimes->by_thread, hash_mix(key->pid, key->tid), found);
+			  : table_add(&cpu_times->by_thread, hash_mix(key->pid, key->tid), found);
 		if (r < 0)
 			return r;
-		runtimes->items[runtimes->n++] = new;
+		cpu_times->items[cpu_times->n++] = new;
 	}
-	runtimes->items[found].nanoseconds += nanoseconds;
+	cpu_times->items[found].nanoseconds += nanoseconds;
 	return 0;
 }
 
-static void count_samples(struct runtimes *runtimes, const struct profile *profile)
+static void count_samples(struct cpu_times *cpu_times, const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
-		uint32_t found = find(runtimes, sample->pid, sample->tid);
+		uint32_t found = find(cpu_times, sample->pid, sample->tid);
 
 		if (sample->reason == REASON_ONCPU && found != TABLE_NONE)
-			runtimes->items[found].samples += sample->count;
+			cpu_times->items[found].samples += sample->count;
 	}
 }
 
 /* Gives each sample its part of its thread's time, and lists it in @shares. */
-static void distribute_own(const struct runtimes *runtimes, struct profile *profile,
+static void distribute_own(const struct cpu_times *cpu_times, struct profile *profile,
 			   struct shares *shares)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		struct profile_sample *sample = &profile->samples[i];
-		uint32_t found = find(runtimes, sample->pid, sample->tid);
-		const struct runtime *runtime;
+		uint32_t found = find(cpu_times, sample->pid, sample->tid);
+		const struct cpu_time *runtime;
 
 		if (sample->reason != REASON_ONCPU)
 			continue;
@@ -94,7 +94,7 @@ static void distribute_own(const struct runtimes *runtimes, struct profile *prof
 			sample->nanoseconds = sample->count * 1e9 / profile->frequency;
 			continue;
 		}
-		runtime = &runtimes->items[found];
+		runtime = &cpu_times->items[found];
 		sample->nanoseconds =
 			(double)runtime->nanoseconds * sample->count / runtime->samples;
 		shares->items[shares->n++] = (struct share){runtime, i};
@@ -110,7 +110,7 @@ static int compare_kin(const struct share *a, const struct share *b)
 	return r ? r : (x > y) - (x < y);
 }
 
-/* Groups of a kind, in the order of the samples or runtimes. */
+/* Groups of a kind, in the order of the samples or CPU times. */
 static int compare_shares(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
@@ -120,7 +120,7 @@ static int compare_shares(const void *a, const void *b)
 	return r ? r : (x->runtime > y->runtime) - (x->runtime < y->runtime);
 }
 
-static int add_unsampled(const struct runtime *runtime, uint32_t stack, struct profile *profile)
+static int add_unsampled(const struct cpu_time *runtime, uint32_t stack, struct profile *profile)
 {
 	struct profile_sample sample = {
 		.stack = stack,
@@ -204,18 +204,19 @@ static int distribute_rest(const struct shares *threads, const struct shares *le
 	return r;
 }
 
-int runtimes_distribute(struct runtimes *runtimes, struct profile *profile)
+int cpu_times_distribute(struct cpu_times *cpu_times, struct profile *profile)
 {
-	struct shares threads = {calloc(runtimes->n + 1, sizeof *threads.items), 0};
+	struct shares threads = {calloc(cpu_times->n + 1, sizeof *threads.items), 0};
 	struct shares lenders = {calloc(profile->n_samples + 1, sizeof *lenders.items), 0};
 	int r = -ENOMEM;
 
 	if (threads.items && lenders.items) {
-		count_samples(runtimes, profile);
-		distribute_own(runtimes, profile, &lenders);
-		for (size_t i = 0; i < runtimes->n; i++)
-			if (!runtimes->items[i].samples)
-				threads.items[threads.n++] = (struct share){&runtimes->items[i], 0};
+		count_samples(cpu_times, profile);
+		distribute_own(cpu_times, profile, &lenders);
+		for (size_t i = 0; i < cpu_times->n; i++)
+			if (!cpu_times->items[i].samples)
+				threads.items[threads.n++] =
+					(struct share){&cpu_times->items[i], 0};
 		qsort(threads.items, threads.n, sizeof *threads.items, compare_shares);
 		qsort(lenders.items, lenders.n, sizeof *lenders.items, compare_shares);
 		r = distribute_rest(&threads, &lenders, profile);
