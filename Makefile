@@ -96,12 +96,19 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter \
 		-I. -Ivmlinux -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
-# Linked anew, they lose their DWARF, which is half of them and which nothing reads.
-$(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
+# Linked anew, they lose their DWARF, which is half of them and which nothing reads. What is left is packed: the
+# function that bpftool writes it into unpacks it instead (user/base/unpack_object.h).
+$(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o Makefile
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen object $(@D)/$(<F) $<
-	$(Q)$(BPFTOOL) gen skeleton $(@D)/$(<F) name $* >$@
+	$(Q)gzip -9nc $(@D)/$(<F) | od -An -v -tu1 | sed 's/  */,/g; s/^,//; s/$$/,/' >$(@D)/$(<F).inc
+	$(Q)$(BPFTOOL) gen skeleton $(@D)/$(<F) name $* >$@.all
+	$(Q)awk -v name=$* '$$0 == "static inline const void *" name "__elf_bytes(size_t *sz)" { \
+		print "#include \"base/unpack_object.h\""; \
+		print "static const unsigned char " name "__packed[] = {\n#include \"" name ".bpf.o.inc\"\n};"; \
+		print; print "{\n\treturn unpack_object(" name "__packed, sizeof " name "__packed, sz);\n}"; \
+		skips = 1 } !skips { print } skips && /^}/ { skips = 0 }' $@.all >$@; rm $@.all; grep -q __packed $@
 
 # A script, a page or a style sheet as lines of a C string.
 define EMBED

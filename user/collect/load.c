@@ -19,6 +19,7 @@
 #include "collect/period.h"
 #include "collect/rights.h"
 #include "collect/targets.h"
+#include "base/unpack_object.h"
 #include "profiler.skel.h"
 
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
@@ -472,6 +473,7 @@ static int try_hook(const struct collect_options *options, const struct kernel_f
 		loaded_done(ret);
 		return r < 0 ? r : -errno;
 	}
+	unpack_object_free(&skel->skeleton->data);
 	r = configure(&skel->rodata->config, options, failure);
 	if (r < 0)
 		goto failed;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bpf/wire.h"
+#include "base/unpack_object.h"
 #include "names.skel.h"
 #include "symbol/demangle.h"
 
@@ -62,11 +63,15 @@ int kernel_names_find(struct lookups *lookups, bool *ret_lasting, struct strings
 	if (!lookups->n)
 		return 0;
 	print = libbpf_set_print(NULL); /* our caller reports refusals */
-	skel = names__open_and_load();
-	if (skel)
-		r = ask(skel, lookups, ret_lasting, strings, ret_refused);
-	else
+	skel = names__open();
+	if (skel) {
+		unpack_object_free(&skel->skeleton->data);
+		*ret_refused = names__load(skel);
+	} else {
 		*ret_refused = -errno;
+	}
+	if (*ret_refused == 0)
+		r = ask(skel, lookups, ret_lasting, strings, ret_refused);
 	names__destroy(skel);
 	libbpf_set_print(print);
 	return r;
