@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "cmd/daemon_budget.h"
 #include "cmd/daemon_clock.h"
 #include "cmd/daemon_options.h"
 
@@ -111,6 +112,51 @@ static void test_suspended(void **state)
 	assert_int_equal(next(GAP_NONE).gap, GAP_NONE);
 }
 
+/* Uses @share of a CPU for a minute, in steps of ten seconds. Returns the sum of all changes. */
+static int spend(struct daemon_budget *budget, double share)
+{
+	static uint64_t now_ns, used;
+	int changes = 0;
+
+	for (int i = 0; i < 6; i++) {
+		now_ns += WINDOW;
+		used += share * WINDOW;
+		changes += daemon_budget_look(budget, 1000 * SECOND + now_ns, used);
+	}
+	return changes;
+}
+
+static void test_budget(void **state)
+{
+	struct daemon_budget budget = {.share = 0.01};
+
+	/* What was used before the first look does not count. */
+	assert_int_equal(daemon_budget_look(&budget, 1000 * SECOND, 0), 0);
+	spend(&budget, 0.005);
+	assert_int_equal(budget.effort, EFFORT_ALL);
+	for (int effort = EFFORT_NAMES_LATER; effort < N_EFFORTS; effort++) {
+		assert_int_equal(spend(&budget, 0.03), 1);
+		assert_int_equal(budget.effort, effort);
+	}
+	assert_int_equal(spend(&budget, 0.03), 0);
+	assert_int_equal(budget.effort, EFFORT_FEWEST);
+	/* Five minutes of peace for each step back; less than that counts for nothing. */
+	for (int minute = 0; minute < 4; minute++)
+		assert_int_equal(spend(&budget, 0.005), 0);
+	assert_int_equal(spend(&budget, 0.02), 0);
+	for (int step = EFFORT_FEWER_STACKS; step >= EFFORT_ALL; step--) {
+		for (int minute = 0; minute < 4; minute++)
+			assert_int_equal(spend(&budget, 0.005), 0);
+		assert_int_equal(spend(&budget, 0.005), -1);
+		assert_int_equal(budget.effort, step);
+	}
+	assert_int_equal(spend(&budget, 0.005), 0);
+
+	budget = (struct daemon_budget){};
+	for (int minute = 0; minute < 5; minute++)
+		assert_int_equal(spend(&budget, 1), 0);
+}
+
 static char path[] = "/tmp/test_daemon.XXXXXX";
 
 static void write_config(const char *text)
@@ -193,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup(test_back_to_back, begin),
 		cmocka_unit_test_setup(test_clock_set, begin),
 		cmocka_unit_test_setup(test_suspended, begin),
+		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_config),
 		cmocka_unit_test(test_wrong_config),
 	};

@@ -621,6 +621,13 @@ static void test_read_later(void **state)
 	assert_int_equal(frames_now(offset), 3);
 	assert_int_equal(later.n, 0);
 
+	/* Put off: only what is there. */
+	options.put_off = true;
+	assert_int_equal(frames_now(offset), 3);
+	assert_int_equal(frames_now(offset_in("inlined", "in_caller")), 1);
+	assert_memory_equal(name_of(0), "[inlined+0x", 11);
+	options.put_off = false;
+
 	/* Nothing is asked of a file that was given up but its symbols. */
 	names_cache_give_up(options.cache, &key, "/bin/inlined");
 	assert_int_equal(frames_now(offset_in("inlined", "in_caller")), 1);

@@ -13,6 +13,7 @@
 #include "cli/store_input.h"
 
 #define DEFAULT_FREQUENCY     19 /* a prime: in step with no timer */
+#define DEFAULT_CPU_BUDGET    1
 #define DEFAULT_WINDOW	      (10 * NSEC_PER_SEC)
 #define DEFAULT_UNWIND_MEMORY (48ULL << 20)
 #define MIN_WINDOW	      (NSEC_PER_SEC / 2)
@@ -80,6 +81,19 @@ static int take_bytes(const struct option_row *row, void *field, const char *val
 		       : 0;
 }
 
+static int take_percent(const struct option_row *row, void *field, const char *value,
+			struct failure *failure)
+{
+	size_t n = strlen(value);
+	char number[32];
+
+	n -= n && value[n - 1] == '%';
+	snprintf(number, sizeof number, "%.*s", n < 31 ? (int)n : 31, value);
+	return parse_decimal(number, field) < 0 || *(double *)field > 100
+		       ? option_bad(row, value, row->wanted, failure)
+		       : 0;
+}
+
 static int take_verbose(const struct option_row *row, void *field, const char *value,
 			struct failure *failure)
 {
@@ -97,6 +111,8 @@ static const struct option_row rows[] = {
 	 FIELD(user)},
 	{'F', "freq", NULL, "HZ", "samples a second and CPU (19)", "Recording", option_unsigned,
 	 FIELD(frequency), 1, 1000, "a rate in Hz from 1 to 1000"},
+	{0, "cpu-budget", NULL, "PERCENT", "of one CPU (1), else less is done; 0: none", NULL,
+	 take_percent, FIELD(cpu_budget), .wanted = "a percentage such as 1% or 0.5"},
 	{0, "window", NULL, "TIME", "how long windows are (10s); for tests", NULL, take_window,
 	 FIELD(window_ns), .wanted = "a time from 500ms to 60s"},
 	{0, "unwind-memory", NULL, "SIZE", "the most for unwind tables (48M)", NULL, take_bytes,
@@ -228,6 +244,7 @@ int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struc
 	struct daemon_options options = {
 		.store = STORE_DEFAULT,
 		.frequency = DEFAULT_FREQUENCY,
+		.cpu_budget = DEFAULT_CPU_BUDGET,
 		.window_ns = DEFAULT_WINDOW,
 		.unwind_memory = DEFAULT_UNWIND_MEMORY,
 		.keep = STORE_LIMITS_DEFAULT,

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/broker.h"
@@ -20,6 +21,7 @@
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/daemon_budget.h"
 #include "cmd/daemon_clock.h"
 #include "cmd/daemon_link.h"
 #include "cmd/daemon_log.h"
@@ -55,7 +57,8 @@ struct daemon_recorder {
 	uint64_t own_ns;    /* our CPU time by then */
 	enum store_gap gap; /* before the next one */
 	uint64_t n_recorded, n_lost;
-	uint64_t n_given_up;  /* files */
+	uint64_t n_given_up; /* files */
+	struct daemon_budget budget;
 	double ended_seconds; /* CPU time of children that have ended */
 };
 
@@ -80,6 +83,7 @@ static struct store_window stamp(struct daemon_recorder *recorder,
 		.lost = stats->counts_full + stats->events_full + stats->lost_stacks +
 			stats->lost_records,
 		.own_ns = own - recorder->own_ns,
+		.effort = recorder->budget.effort,
 	};
 	struct daemon_moment now;
 
@@ -89,6 +93,34 @@ static struct store_window stamp(struct daemon_recorder *recorder,
 	recorder->own_ns = own;
 	recorder->gap = GAP_NONE;
 	return stamped;
+}
+
+/* CPU time of all that recording takes, but for the process that writes. */
+static uint64_t cost_ns(const struct daemon_recorder *recorder)
+{
+	uint64_t all = own_ns(recorder) + recorder->reader.cpu_seconds * 1e9 +
+		       collect_kernel_ns(recorder->collector);
+	struct timespec used;
+	clockid_t clock;
+
+	if (recorder->reader.pid && clock_getcpuclockid(recorder->reader.pid, &clock) == 0 &&
+	    clock_gettime(clock, &used) == 0)
+		all += used.tv_sec * NSEC_PER_SEC + used.tv_nsec;
+	return all;
+}
+
+static void keep_budget(struct daemon_recorder *recorder)
+{
+	static const double factors[N_EFFORTS] = {1, 1, 0.5, 0.25};
+	struct daemon_budget *budget = &recorder->budget;
+
+	if (!daemon_budget_look(budget, monotonic_ns(), cost_ns(recorder)))
+		return;
+	recorder->record.symbolize.put_off = budget->effort >= EFFORT_NAMES_LATER;
+	collect_spare(recorder->collector, factors[budget->effort]);
+	daemon_log(LOG_LEVEL_INFO,
+		   "recording took %.2f %% of a CPU in the last minute, of %.2f: %s",
+		   100 * budget->used, 100 * budget->share, daemon_effort_text(budget->effort));
 }
 
 /* The process that names a window */
@@ -222,6 +254,7 @@ static int hand_over(struct daemon_recorder *recorder, struct failure *failure)
 
 	if (r > 0) {
 		start_namer(recorder, &window);
+		keep_budget(recorder);
 		r = who_next(&recorder->who) < 0 ? -ENOMEM : r;
 	}
 	collect_window_done(&window);
@@ -348,6 +381,7 @@ int daemon_record(const struct daemon_options *options, int windows, int reports
 		.reports = reports,
 		.reader = READER_NONE,
 		.gap = GAP_STARTED,
+		.budget.share = options->cpu_budget / 100,
 	};
 	struct failure failure = {};
 	int r = prepare(&recorder);

@@ -117,6 +117,11 @@ int collect_fd(const struct collector *collector);
 /* The longest to wait between two steps. */
 uint64_t collect_patience_ns(const struct collector *collector);
 
+/* Lets off-CPU stacks cost @factor (0 … 1) of the usual limit. */
+void collect_spare(struct collector *collector, double factor);
+/* The CPU time that programs in the kernel spent on stacks of waits, ns. */
+uint64_t collect_kernel_ns(const struct collector *collector);
+
 /* Empties ring buffers and, when due, maps. Call it when collect_fd() is readable, and in time. */
 int collect_step(struct collector *collector, struct failure *failure);
 

@@ -644,6 +644,16 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	return 0;
 }
 
+void collect_spare(struct collector *collector, double factor)
+{
+	period_spare(&collector->period, factor);
+}
+
+uint64_t collect_kernel_ns(const struct collector *collector)
+{
+	return stats_total(collector->skel, BF_STAT_KEEPING_NS);
+}
+
 const char *collect_hook(const struct collector *collector)
 {
 	return collector->loaded.hook;

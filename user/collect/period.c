@@ -42,7 +42,7 @@ uint64_t period_first(uint64_t wanted)
 
 int period_init(struct period *period, struct profiler *skel, uint64_t wanted)
 {
-	*period = (struct period){.n_cpus = libbpf_num_possible_cpus()};
+	*period = (struct period){.share = BUDGET, .n_cpus = libbpf_num_possible_cpus()};
 	if (wanted != PERIOD_AUTO)
 		return 0;
 	period->costs = calloc(period->n_cpus, sizeof *period->costs);
@@ -58,10 +58,15 @@ void period_done(struct period *period)
 	*period = (struct period){};
 }
 
-/* Adapts slowly: one burst must not spoil the seconds after it. */
-uint64_t period_next(uint64_t now_ns, double share)
+void period_spare(struct period *period, double factor)
 {
-	uint64_t next = share > BUDGET ? 2 * now_ns : share < BUDGET / 4 ? now_ns / 2 : now_ns;
+	period->share = factor * BUDGET;
+}
+
+/* Adapts slowly: one burst must not spoil the seconds after it. */
+uint64_t period_next(uint64_t now_ns, double share, double most)
+{
+	uint64_t next = share > most ? 2 * now_ns : share < most / 4 ? now_ns / 2 : now_ns;
 
 	return next < LEAST_NS ? LEAST_NS : next > MOST_NS ? MOST_NS : next;
 }
@@ -95,6 +100,7 @@ void period_adapt(struct period *period)
 	control = &period->skel->bss->control;
 	if (period->last_ns)
 		control->offcpu_period =
-			period_next(control->offcpu_period, (double)most / (now - period->last_ns));
+			period_next(control->offcpu_period, (double)most / (now - period->last_ns),
+				    period->share);
 	period->last_ns = now;
 }

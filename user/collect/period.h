@@ -19,6 +19,7 @@ struct period_cost {
 
 struct period {
 	struct profiler *skel; /* NULL: the period is fixed */
+	double share;	       /* of a CPU's time that what is kept may cost */
 	uint64_t last_ns;
 	struct period_cost *costs; /* by CPU, up to then */
 	int n_cpus;
@@ -31,13 +32,16 @@ uint64_t period_first(uint64_t wanted);
 int period_init(struct period *period, struct profiler *skel, uint64_t wanted);
 void period_done(struct period *period);
 
+/* Lets kept periods cost @factor (0 … 1) of the usual limit. */
+void period_spare(struct period *period, double factor);
+
 /* Call it often; it checks ten times a second. */
 void period_adapt(struct period *period);
 
 /*
  * The next period, given that with @now_ns the busiest CPU spent @share (0 … 1) of its time on kept
- * periods.
+ * periods, where @most is allowed.
  */
-uint64_t period_next(uint64_t now_ns, double share);
+uint64_t period_next(uint64_t now_ns, double share, double most);
 
 #endif

@@ -31,6 +31,7 @@ struct symbolize_options {
 	const char *symfs; /* a folder to search first for symbol files, or NULL */
 	struct reader *reader;		      /* reads the files; NULL: we do */
 	struct names_cache *cache;	      /* of earlier windows, or NULL */
+	bool put_off;			      /* with @cache: only what is there */
 	struct names_later *later;	      /* with @cache: takes what lasts too long, or NULL */
 	const volatile bool *is_ended;	      /* NULL, or set by others to end the search */
 	void (*begin_file)(const char *path); /* NULL, or called for each file */

@@ -553,9 +553,10 @@ static int ask_cached(struct session *session, const struct source *source,
 	n = names_cache_read(options->cache, key, lookups->addresses, false,
 			     &session->profile->strings, ret, found);
 	r = n;
-	if (n >= 0 && (size_t)n < lookups->n)
+	if (n >= 0 && (size_t)n < lookups->n && !options->put_off)
 		r = ask_missing(session, source, key, lookups, found, place, ret);
-	if (r >= 0 && options->later && names_cache_is_due(options->cache, key))
+	if (r >= 0 && options->later && !options->put_off &&
+	    names_cache_is_due(options->cache, key))
 		r = names_later_add(options->later, key, place, source->root, lookups->addresses,
 				    lookups->n);
 	if (r < 0)

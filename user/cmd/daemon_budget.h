@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * daemon_budget: how much is done without, so that recording costs no more than it may.
+ *
+ * CPU time is looked at each minute. Above the budget the next step is taken, below it for five
+ * minutes one is taken back. No step makes a total wrong: names come later, stacks of waits are
+ * sampled at larger distances.
+ */
+#ifndef CMD_DAEMON_BUDGET_H
+#define CMD_DAEMON_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum daemon_effort {
+	EFFORT_ALL,
+	EFFORT_NAMES_LATER,  /* files are not asked for names */
+	EFFORT_FEWER_STACKS, /* waits cost half of what they may … */
+	EFFORT_FEWEST,	     /* … a quarter */
+	N_EFFORTS,
+};
+
+struct daemon_budget {
+	double share;	      /* of one CPU; 0: no budget */
+	uint64_t looked_at;   /* monotonic ns; 0: never … */
+	uint64_t cpu_ns;      /* … and what had been used by then */
+	uint64_t below_since; /* 0: it was above at the last look */
+	double used;	      /* in the last minute, of one CPU */
+	enum daemon_effort effort;
+};
+
+/*
+ * To be called often. @cpu_ns: used so far. Returns 1 where a step was taken, -1 where one was
+ * taken back, 0 else. What starting costs does not count.
+ */
+int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, uint64_t cpu_ns);
+
+/* What is done without: "names are put off", … */
+const char *daemon_effort_text(enum daemon_effort effort);
+
+#endif
