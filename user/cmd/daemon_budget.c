@@ -3,8 +3,9 @@
 
 #include "base/system.h"
 
-#define LOOK_NS	 (60 * NSEC_PER_SEC)
-#define PEACE_NS (300 * NSEC_PER_SEC)
+#define LOOK_NS	   (60 * NSEC_PER_SEC)
+#define PEACE_NS   (300 * NSEC_PER_SEC)
+#define FREE_LOOKS 2 /* the first one, and that after a minute */
 
 static int judge(struct daemon_budget *budget, uint64_t now_ns)
 {
@@ -35,7 +36,7 @@ int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, uint64_t c
 		budget->used = (double)(cpu_ns - budget->cpu_ns) / elapsed;
 	budget->looked_at = now_ns;
 	budget->cpu_ns = cpu_ns;
-	return is_first || budget->share <= 0 ? 0 : judge(budget, now_ns);
+	return budget->n_looks++ < FREE_LOOKS || budget->share <= 0 ? 0 : judge(budget, now_ns);
 }
 
 const char *daemon_effort_text(enum daemon_effort effort)

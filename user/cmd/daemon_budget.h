@@ -22,6 +22,7 @@ enum daemon_effort {
 
 struct daemon_budget {
 	double share;	      /* of one CPU; 0: no budget */
+	unsigned int n_looks; /* the minute after the start does not count */
 	uint64_t looked_at;   /* monotonic ns; 0: never … */
 	uint64_t cpu_ns;      /* … and what had been used by then */
 	uint64_t below_since; /* 0: it was above at the last look */
@@ -31,7 +32,8 @@ struct daemon_budget {
 
 /*
  * To be called often. @cpu_ns: used so far. Returns 1 where a step was taken, -1 where one was
- * taken back, 0 else. What starting costs does not count.
+ * taken back, 0 else. What starting costs, and learning the
+ * first names, does not count.
  */
 int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 

@@ -109,15 +109,28 @@ static uint64_t cost_ns(const struct daemon_recorder *recorder)
 	return all;
 }
 
-static void keep_budget(struct daemon_recorder *recorder)
+/* Of the budget, this much is for stacks of waits, on all CPUs together. */
+#define WAITS_SHARE 0.4
+#define USUAL_SHARE 0.01 /* of each CPU: what they may cost elsewhere */
+
+static void spare(struct daemon_recorder *recorder)
 {
 	static const double factors[N_EFFORTS] = {1, 1, 0.5, 0.25};
+	const struct daemon_budget *budget = &recorder->budget;
+	double each = WAITS_SHARE * budget->share / sysconf(_SC_NPROCESSORS_ONLN);
+	double factor = budget->share > 0 && each < USUAL_SHARE ? each / USUAL_SHARE : 1;
+
+	collect_spare(recorder->collector, factor * factors[budget->effort]);
+}
+
+static void keep_budget(struct daemon_recorder *recorder)
+{
 	struct daemon_budget *budget = &recorder->budget;
 
 	if (!daemon_budget_look(budget, monotonic_ns(), cost_ns(recorder)))
 		return;
 	recorder->record.symbolize.put_off = budget->effort >= EFFORT_NAMES_LATER;
-	collect_spare(recorder->collector, factors[budget->effort]);
+	spare(recorder);
 	daemon_log(LOG_LEVEL_INFO,
 		   "recording took %.2f %% of a CPU in the last minute, of %.2f: %s",
 		   100 * budget->used, 100 * budget->share, daemon_effort_text(budget->effort));
@@ -348,6 +361,8 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 	reader_prepare(collect->reader);
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);
 	r = r < 0 ? r : collect_start(recorder->collector, 0, failure);
+	if (r == 0)
+		spare(recorder);
 	if (r == 0 && !options->no_sandbox) {
 		r = sandbox_restrict(FOR_RECORDING);
 		if (r < 0)
