@@ -17,7 +17,7 @@
 #define DEFAULT_WINDOW	      (10 * NSEC_PER_SEC)
 #define DEFAULT_UNWIND_MEMORY (48ULL << 20)
 #define MIN_WINDOW	      (NSEC_PER_SEC / 2)
-#define MAX_WINDOW	      (60 * NSEC_PER_SEC)
+#define MAX_WINDOW	      (30 * NSEC_PER_SEC) /* a minute is another level */
 #define MAX_LINES	      1000
 #define MAX_CONFIG	      (64 << 10)
 
@@ -114,7 +114,7 @@ static const struct option_row rows[] = {
 	{0, "cpu-budget", NULL, "PERCENT", "of one CPU (1), else less is done; 0: none", NULL,
 	 take_percent, FIELD(cpu_budget), .wanted = "a percentage such as 1% or 0.5"},
 	{0, "window", NULL, "TIME", "how long windows are (10s); for tests", NULL, take_window,
-	 FIELD(window_ns), .wanted = "a time from 500ms to 60s"},
+	 FIELD(window_ns), .wanted = "a time from 500ms to 30s"},
 	{0, "unwind-memory", NULL, "SIZE", "the most for unwind tables (48M)", NULL, take_bytes,
 	 FIELD(unwind_memory), .wanted = "a size of 1M or more"},
 	{0, "no-inline", NULL, NULL, "without inlined functions", NULL, option_set,

@@ -31,7 +31,7 @@ struct store_limits {
 
 struct store_options {
 	const char *path;   /* must stay; made if it is not there */
-	uint64_t window_ns; /* of the recording; up to a minute */
+	uint64_t window_ns; /* of the recording; less than a minute */
 	struct store_limits limits;
 	uint64_t (*now)(void); /* realtime ns; NULL: the clock */
 };
