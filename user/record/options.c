@@ -399,8 +399,9 @@ void options_print_help(FILE *stream)
 	list_tables(&none, tables);
 	fputs("Usage: bpfflame [OPTIONS] (-a | -p PID[,PID…] | -t TID[,TID…] | -G CGROUP |\n"
 	      "                --comm GLOB | -- COMMAND [ARG…])\n"
-	      "       bpfflame render | report | diff | baseline | events | doctor …  (see "
-	      "bpfflame help "
+	      "       bpfflame daemon | query | render | report | diff | baseline | events | "
+	      "doctor …\n"
+	      "                (see bpfflame help "
 	      "COMMAND)\n"
 	      "Flame graphs of where time goes: running (on-CPU), waiting (off-CPU), or both.\n",
 	      stream);
