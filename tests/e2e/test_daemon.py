@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`bpfflame daemon`: what it writes is what happened, and it goes on whatever dies."""
 import contextlib
+import datetime
 import json
 import os
 import random
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -133,8 +135,7 @@ def test_what_it_writes_is_what_happened(tmp_path):
 
 
 def moment(text):
-    from datetime import datetime
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def test_names_cgroups_and_commands(tmp_path):
@@ -239,13 +240,14 @@ def test_rights(tmp_path):
 
 
 def test_another_user_writes(tmp_path):
-    os.chmod(tmp_path, 0o755)
-    for parent in list(tmp_path.parents)[:-2]:
-        os.chmod(parent, parent.stat().st_mode | 0o055)
-    with Daemon(tmp_path, "--user", "nobody") as daemon:
-        daemon.windows(2)
-        assert status_of(daemon.pids()["writer"])["Uid"].split()[0] == str(daemon.store.stat().st_uid) == "65534"
-        daemon.stop()
+    """The store becomes that user's, who may write there and nowhere else."""
+    with tempfile.TemporaryDirectory(prefix="bpfflame-test-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        with Daemon(tmp_path, "--user", "nobody", store=Path(folder) / "store") as daemon:
+            daemon.windows(2)
+            owner = daemon.store.stat().st_uid
+            assert status_of(daemon.pids()["writer"])["Uid"].split()[0] == str(owner) == "65534"
+            daemon.stop()
         assert windows_of(daemon.list()) >= 2
 
 
