@@ -130,7 +130,7 @@ static void test_budget(void **state)
 {
 	struct daemon_budget budget = {.share = 0.01};
 
-	/* What was used before the first look does not count. */
+	/* Use before the first look does not count. */
 	assert_int_equal(daemon_budget_look(&budget, 1000 * SECOND, 0), 0);
 	assert_int_equal(spend(&budget, 0.5), 0); /* the names of all that runs are learned */
 	spend(&budget, 0.005);

@@ -622,7 +622,7 @@ static void test_trampoline(void **state)
 	assert_int_equal(made.walk.guessed, 0);
 }
 
-/* The leaf stands at the call, or after it. */
+/* The leaf is at the call, or after it. */
 static void expect_leaf_in_trampoline(uint64_t pc)
 {
 	begin(EM_X86_64);

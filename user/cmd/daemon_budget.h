@@ -37,7 +37,7 @@ struct daemon_budget {
  */
 int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
-/* What is done without: "names are put off", … */
+/* Savings: "names are put off", … */
 const char *daemon_effort_text(enum daemon_effort effort);
 
 #endif

@@ -247,7 +247,7 @@ static void write_clean(const struct folded_writer *writer, const char *text)
 	char *clean = malloc(strlen(text) + 1);
 
 	if (clean)
-		fwrite_unlocked(clean, 1, clean_name(clean, text), writer->text.stream);
+		fwrite_unlocked(clean /* ours */, 1, clean_name(clean, text), writer->text.stream);
 	free(clean);
 }
 
@@ -303,7 +303,8 @@ static int write_modules(struct folded_writer *writer)
 			fputc('\t', writer->text.stream);
 		}
 		piece = writer->texts[0][order[i]];
-		fwrite_unlocked(strings_get(&writer->pieces, piece), 1,
+		/* Pieces were escaped as they were made. */
+		fwrite_unlocked(strings_get(&writer->pieces, piece) /* ours */, 1,
 				strings_length(&writer->pieces, piece), writer->text.stream);
 	}
 	fputs(n ? "\n" : "", writer->text.stream);
