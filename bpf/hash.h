@@ -56,7 +56,7 @@ HASH_INLINE __u64 hash_words(__u32 type, const __u64 *words, __u32 n)
 	return hash_end(&sums);
 }
 
-#define HASH_FRAMES 8 /* at a time: each is expensive for the verifier */
+#define HASH_FRAMES 32 /* at a time: each is expensive for the verifier */
 
 HASH_PROVED int hash_some_frames(struct hash_sums *sums, const struct bf_stack_event *stack,
 				 __u32 first)
@@ -77,6 +77,8 @@ HASH_PROVED __u64 hash_frames(const struct bf_stack_event *stack)
 	if (!stack)
 		return 0;
 	hash_begin(&sums, BF_EVENT_STACK, stack->n | (__u32)stack->end << 16, stack->time);
+	hash_word(&sums, BF_MAX_FRAMES + 2, stack->process_start);
+	hash_word(&sums, BF_MAX_FRAMES + 3, (__u64)stack->pid << 32 | stack->exec_id);
 	for (__u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i += HASH_FRAMES)
 		hash_some_frames(&sums, stack, i);
 	return hash_end(&sums);

@@ -83,15 +83,31 @@ struct {
 	__type(value, struct bf_process);
 } processes SEC(".maps");
 
+/* How the frames of runtimes are found, and what of that in which processes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BF_MAX_TEXTS);
+	__type(key, u32);
+	__type(value, struct bf_text);
+} texts SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BF_MAX_RUNTIMES);
+	__type(key, u32);
+	__type(value, struct bf_runtime);
+} runtimes SEC(".maps");
+
 /*
  * The user stacks of threads that are about to lose their memory: an exec and an exit continue in
  * the kernel for long. Valid while the registers at the kernel's entry are the same.
  */
+#define LAST_FRAMES 127 /* one less than a power of 2 */
 struct last_stack {
 	u64 pc, sp; /* pc: 0 while the rest is being written */
 	u32 exec_id;
 	u32 pad;
-	struct bf_stack_event stack;
+	/* The beginning of a struct bf_stack_event. */
+	u8 stack[__builtin_offsetof(struct bf_stack_event, frames) + LAST_FRAMES * sizeof(u64)];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -170,7 +186,12 @@ struct unwind {
 	u64 trampoline; /* the return address that return probes plant; 0: none */
 	u64 returns;	/* the kernel's list of these, from the current frame on: … */
 	struct bf_return next, rest[BF_SNAPSHOT_RETURNS]; /* … the first, and the following ones */
+	u64 anchor;   /* of the part of the chain that is not in the stack yet */
+	u32 chain_at; /* where that begins in machine.words */
+	u32 runtime;  /* number; 0: none */
 	struct bf_stack_event stack;
+	/* After the stack: for the verifier, what is copied there may reach into this. */
+	struct bf_machine machine;
 	/* By what a snapshot is recognized (bpf/snapshot.bpf.h), while it is found. */
 	u64 id, code;
 	u64 page[4096 / sizeof(u64)];

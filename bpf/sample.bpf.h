@@ -12,21 +12,24 @@
 #include "bpf/hash.h"
 #include "bpf/snapshot.bpf.h"
 
-/* Wakes the loader only for large amounts: it polls ten times a second anyway. */
-static __always_inline u64 wakeup_flags(void)
+/*
+ * Wakes the loader only for large amounts, for it polls ten times a second anyway; or if it
+ * @is_urgent.
+ */
+static __always_inline u64 wakeup_flags(bool is_urgent)
 {
-	return control.drain_wanted ||
+	return is_urgent || control.drain_wanted ||
 			       bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high
 		       ? BPF_RB_FORCE_WAKEUP
 		       : BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline bool send(void *event, u64 size)
+static __always_inline bool send_now(void *event, u64 size, bool is_urgent)
 {
 	long r;
 
 	ring_enter(1);
-	r = bpf_ringbuf_output(&events, event, size, wakeup_flags());
+	r = bpf_ringbuf_output(&events, event, size, wakeup_flags(is_urgent));
 	if (r)
 		r = bpf_ringbuf_output(&spare_events, event, size, BPF_RB_FORCE_WAKEUP);
 	ring_enter(-1);
@@ -34,6 +37,11 @@ static __always_inline bool send(void *event, u64 size)
 		return true;
 	stat_add(BF_STAT_EVENTS_FULL, 1);
 	return false;
+}
+
+static __always_inline bool send(void *event, u64 size)
+{
+	return send_now(event, size, false);
 }
 
 static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u32 end)
@@ -45,9 +53,9 @@ static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u3
 }
 
 /* Sends @event with id @id, unless it was sent before. */
-static __always_inline void publish_once(u64 id, void *event, u64 size)
+static __always_inline void publish_once(u64 id, void *event, u64 size, bool is_urgent)
 {
-	if (!was_sent(id) && send(event, size))
+	if (!was_sent(id) && send_now(event, size, is_urgent))
 		note_sent(id);
 }
 
@@ -55,9 +63,11 @@ static __always_inline void publish_stack(struct bf_stack_event *stack)
 {
 	u32 n = stack->n & BF_MAX_FRAMES /* for the verifier */;
 
+	/* Names of a runtime's frames are in memory that may be gone soon. */
 	if (stack->id && stack->type == BF_EVENT_STACK)
 		publish_once(stack->id, stack,
-			     __builtin_offsetof(struct bf_stack_event, frames) + n * sizeof(u64));
+			     __builtin_offsetof(struct bf_stack_event, frames) + n * sizeof(u64),
+			     stack->pid);
 }
 
 static __always_inline struct scratch_stacks *scratch_get(u32 which)
@@ -72,7 +82,20 @@ static __always_inline void finish_kernel(struct bf_stack_event *stack, long byt
 	u32 n = bytes > 0 ? bytes / sizeof(u64) : 0;
 
 	stack->time = 0;
+	stack->process_start = 0;
+	stack->pid = stack->exec_id = 0;
 	finish_stack(stack, n, n < config.kernel_depth ? BF_END_ENTRY : BF_END_DEPTH);
+}
+
+static __always_inline void publish_last_stack(struct last_stack *last)
+{
+	struct bf_stack_event *stack = (void *)last->stack;
+	u32 n = stack->n & LAST_FRAMES;
+
+	if (stack->id && stack->type == BF_EVENT_STACK)
+		publish_once(stack->id, stack,
+			     __builtin_offsetof(struct bf_stack_event, frames) + n * sizeof(u64),
+			     stack->pid);
 }
 
 /* The stack of @task from when it began to exec or exit, if it is still in there. */
@@ -81,6 +104,17 @@ static __always_inline struct last_stack *last_stack(struct task_struct *task, u
 	struct last_stack *last = bpf_task_storage_get(&last_stacks, task, 0, 0);
 
 	return last && last->pc == pc && last->sp == sp ? last : NULL;
+}
+
+static __always_inline void name_owner(struct bf_stack_event *stack, struct task_struct *task,
+				       bool has_owner)
+{
+	stack->process_start = stack->pid = stack->exec_id = 0;
+	if (!has_owner)
+		return;
+	stack->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	stack->pid = process_id(task);
+	stack->exec_id = task->self_exec_id;
 }
 
 /* @memory: as for walk_read(). */
@@ -95,10 +129,13 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 		/* A single address says more than nothing. */
 		if (!id && !unwind->stack.n)
 			unwind->stack.frames[unwind->stack.n++] = unwind->walk.pc;
+		if (!id)
+			chain_end(unwind);
 	}
 	if (!id) {
 		unwind->stack.time =
 			unwind->is_changing ? bpf_ktime_get_ns() & ~(BF_SLICE_NS - 1) : 0;
+		name_owner(&unwind->stack, task, unwind->machine.header);
 		finish_stack(&unwind->stack, unwind->stack.n, unwind->walk.end);
 		return;
 	}
@@ -116,10 +153,10 @@ static __always_inline void capture_walk(struct unwind *unwind, struct task_stru
 	if (unwind->walk.end != BF_END_ENTRY) {
 		last = last_stack(task, pc, sp);
 		if (last) {
-			publish_stack(&last->stack);
+			publish_last_stack(last);
 			unwind->exec_id = last->exec_id;
 			unwind->stack.type = BF_EVENT_SNAPSHOT; /* nothing to publish */
-			unwind->stack.id = last->stack.id;
+			unwind->stack.id = ((struct bf_stack_event *)last->stack)->id;
 			return;
 		}
 	}
@@ -161,16 +198,22 @@ static __always_inline bool sample_is_near(void)
 static __always_inline void keep_last_stack(struct task_struct *task, u64 pc, u64 sp,
 					    const struct unwind *unwind)
 {
-	struct last_stack *last = bpf_task_storage_get(&last_stacks, task, 0,
-						       BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct last_stack *last =
+		bpf_task_storage_get(&last_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct bf_stack_event *stack;
 
 	if (!last)
 		return;
+	stack = (void *)last->stack;
 	last->pc = 0;
 	barrier();
 	last->sp = sp;
 	last->exec_id = unwind->exec_id;
-	bpf_probe_read_kernel(&last->stack, sizeof last->stack, &unwind->stack);
+	bpf_probe_read_kernel(stack, sizeof last->stack, &unwind->stack);
+	if (stack->n > LAST_FRAMES) {
+		stack->n = LAST_FRAMES;
+		stack->end = BF_END_DEPTH;
+	}
 	barrier();
 	last->pc = pc;
 }
@@ -206,7 +249,8 @@ static __always_inline void capture_kernel(void *ctx, struct scratch_stacks *sta
 	long bytes = 0;
 
 	if (config.kernel_stacks)
-		bytes = bpf_get_stack(ctx, stacks->kernel.frames, sizeof stacks->kernel.frames, 0);
+		bytes = bpf_get_stack(ctx, stacks->kernel.frames, BF_KERNEL_FRAMES * sizeof(u64),
+				      0);
 	finish_kernel(&stacks->kernel, bytes);
 }
 

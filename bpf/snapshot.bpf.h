@@ -188,9 +188,29 @@ __noinline u64 recognize(struct unwind *unwind, u32 n_pages)
 	return unwind->id;
 }
 
-/* @bytes: a constant. Returns @id, 0 when there is no room. */
+/*
+ * The rest of the chain, after the frames so far: the loader has no memory of the runtime's. Too
+ * long a one is left out. Returns how many words it has.
+ */
+__noinline int append_chain(struct unwind *unwind)
+{
+	u32 n, at, count;
+
+	if (!unwind || unwind->anchor == NO_MORE_CHAIN)
+		return 0;
+	n = unwind->stack.n;
+	at = unwind->chain_at;
+	count = unwind->machine.header - at;
+	if (n > BF_SNAPSHOT_WORDS || count > BF_SNAPSHOT_WORDS - n)
+		return 0;
+	chain_copy(unwind->stack.frames + (n & CHAIN_MASK),
+		   unwind->machine.words + (at & CHAIN_MASK), count);
+	return count;
+}
+
+/* @n_chain: words after the stack's. @bytes: a constant. Returns @id, 0 when there is no room. */
 static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_struct *task,
-					    void *memory, u32 bytes, u64 id)
+					    void *memory, u32 n_chain, u32 bytes, u64 id)
 {
 	struct bf_snapshot_event *event;
 
@@ -207,8 +227,9 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 	ring_enter(-1);
 	event->type = BF_EVENT_SNAPSHOT;
 	event->n = unwind->stack.n;
+	event->n_chain = n_chain;
 	event->walk = unwind->walk;
-	bpf_probe_read_kernel(event->frames, sizeof event->frames, unwind->stack.frames);
+	bpf_probe_read_kernel(event->words, sizeof event->words, unwind->stack.frames);
 	event->pid = process_id(task);
 	event->exec_id = task->self_exec_id;
 	event->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -239,24 +260,31 @@ static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_
 static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_struct *task,
 					 void *memory)
 {
-	bool is_recognized = config.has_loop && !memory;
+	/* A chain that is not in the stack yet is in none of what recognizes it. */
+	bool is_recognized =
+		config.has_loop && !memory && unwind->anchor == NO_MORE_CHAIN;
 	u64 need = stack_bytes(unwind, task) + 4096, id;
 	u32 bytes = need <= BF_SNAPSHOT_SMALL	 ? BF_SNAPSHOT_SMALL
 		    : need <= BF_SNAPSHOT_MEDIUM ? BF_SNAPSHOT_MEDIUM
 						 : BF_SNAPSHOT_LARGE;
+	u32 n_chain;
 
 	id = is_recognized ? recognize(unwind, bytes / 4096) : unique_id(bpf_ktime_get_ns());
 	if (is_recognized && was_sent(id))
 		return id;
 	/* The rest of the ring is for what can't be had again. */
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.snapshots_high)
-		id = 0;
-	else if (bytes == BF_SNAPSHOT_SMALL)
-		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_SMALL, id);
+	if (unwind->stack.n > BF_SNAPSHOT_WORDS ||
+	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.snapshots_high) {
+		stat_add(BF_STAT_SNAPSHOTS_FULL, 1);
+		return 0;
+	}
+	n_chain = append_chain(unwind);
+	if (bytes == BF_SNAPSHOT_SMALL)
+		id = send_snapshot_of(unwind, task, memory, n_chain, BF_SNAPSHOT_SMALL, id);
 	else if (bytes == BF_SNAPSHOT_MEDIUM)
-		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_MEDIUM, id);
+		id = send_snapshot_of(unwind, task, memory, n_chain, BF_SNAPSHOT_MEDIUM, id);
 	else
-		id = send_snapshot_of(unwind, task, memory, BF_SNAPSHOT_LARGE, id);
+		id = send_snapshot_of(unwind, task, memory, n_chain, BF_SNAPSHOT_LARGE, id);
 	if (id && is_recognized)
 		note_sent(id);
 	stat_add(id ? BF_STAT_SNAPSHOTS : BF_STAT_SNAPSHOTS_FULL, 1);

@@ -16,6 +16,16 @@ static __always_inline int walk_read(void *memory, void *to, u32 n, u64 from)
 	return bpf_probe_read_user(to, n, (void *)from);
 }
 
+/*
+ * @to lies in a struct unwind's stack, and what follows that there is as large: checked by whoever
+ * calls, not by the verifier.
+ */
+static __always_inline void chain_copy(u64 *to, const u64 *from, u32 n)
+{
+	bpf_probe_read_kernel(to, (n & BF_MAX_FRAMES) * sizeof *to, from);
+}
+
+#include "bpf/machine.h"
 #include "bpf/unwind_step.h"
 
 #if defined(__TARGET_ARCH_x86)
@@ -249,10 +259,143 @@ static __always_inline int find_mappings(struct task_struct *task, bool sleepabl
 	unwind->at = process->at;
 	unwind->n_mappings = process->n;
 	unwind->emptied = process->emptied;
+	unwind->runtime = process->runtime;
 	unwind->is_whole = process->is_whole;
 	unwind->is_changing = process->is_changing;
 	return BF_END_NONE;
 }
+
+/* --- frames of a runtime: bpf/machine.h --- */
+
+/* Global functions: the verifier proves them once, not for each turn of a loop. */
+__noinline int machine_op(struct bf_machine *machine)
+{
+	struct bf_text *text;
+	u32 number;
+
+	if (!machine)
+		return 1;
+	number = machine->text;
+	text = bpf_map_lookup_elem(&texts, &number);
+	return text ? machine_step(machine, text, NULL) : 1;
+}
+
+#define OPS_AT_ONCE  32
+#define MANY_AT_ONCE 32
+
+__noinline int machine_some_ops(struct bf_machine *machine)
+{
+	for (int i = 0; machine && i < OPS_AT_ONCE; i++)
+		if (machine_op(machine))
+			return 1;
+	return !machine;
+}
+
+__noinline int machine_many_ops(struct bf_machine *machine)
+{
+	for (int i = 0; machine && i < MANY_AT_ONCE; i++)
+		if (machine_some_ops(machine))
+			return 1;
+	return !machine;
+}
+
+__noinline int machine_whole(struct bf_machine *machine)
+{
+	for (int i = 0; machine && i < BF_MACHINE_OPS / OPS_AT_ONCE / MANY_AT_ONCE; i++)
+		if (machine_many_ops(machine))
+			break;
+	return 0;
+}
+
+/* Readies the machine for the thread. Returns whether there is something to run. */
+static __always_inline bool chain_begin(struct unwind *unwind, struct task_struct *task)
+{
+	struct bf_runtime *runtime;
+	u32 number = unwind->runtime;
+
+	unwind->anchor = NO_MORE_CHAIN;
+	unwind->chain_at = 0;
+	unwind->machine.header = 0;
+	unwind->machine.end = BF_CHAIN_WHOLE;
+	unwind->machine.is_cut = 0;
+	if (!config.runtimes || !number)
+		return false;
+	runtime = bpf_map_lookup_elem(&runtimes, &number);
+	if (!runtime)
+		return false;
+	unwind->machine.text = runtime->text;
+	__builtin_memcpy(unwind->machine.parameters, runtime->parameters,
+			 sizeof runtime->parameters);
+	machine_begin(&unwind->machine, thread_data(task));
+	return true;
+}
+
+/* The chain is there: whose it is follows from the walk. */
+static __always_inline void chain_ready(struct unwind *unwind)
+{
+	machine_finish(&unwind->machine);
+	unwind->anchor = chain_anchor(unwind->machine.words, 0, unwind->machine.header);
+}
+
+#define ACTIVATIONS_AT_ONCE 3 /* of one native frame */
+
+/*
+ * The walk has left a frame: the activations that have their anchors in it come before it. With
+ * @rest, the walk is over: all others follow.
+ */
+__noinline int chain_merge(struct unwind *unwind, int rest)
+{
+	struct bf_machine *machine;
+	u32 count;
+
+	if (!unwind)
+		return 0;
+	machine = &unwind->machine;
+	for (int i = 0; i < ACTIVATIONS_AT_ONCE; i++) {
+		if (unwind->chain_at >= machine->header ||
+		    (!rest && unwind->anchor >= unwind->walk.sp))
+			return 0;
+		count = chain_insert(machine->words, unwind->chain_at, unwind->stack.frames,
+				     unwind->stack.n, !rest);
+		if (!count) {
+			machine->is_cut = 1;
+			unwind->chain_at = machine->header;
+		} else {
+			unwind->stack.n += count;
+			unwind->chain_at += count + 1;
+		}
+		unwind->anchor = chain_anchor(machine->words, unwind->chain_at, machine->header);
+	}
+	return unwind->chain_at < machine->header;
+}
+
+/* The most activations of a stack: each has a frame of two words and a header. */
+#define MAX_ACTIVATIONS (BF_CHAIN_WORDS / 3)
+
+/* What the walk did not reach follows where it ended. Says whether frames are missing. */
+__noinline int chain_end(struct unwind *unwind)
+{
+	struct bf_machine *machine;
+
+	if (!unwind || !config.runtimes || !unwind->runtime)
+		return 0;
+	machine = &unwind->machine;
+	for (int i = 0; i < MAX_ACTIVATIONS / ACTIVATIONS_AT_ONCE + 1; i++)
+		if (!chain_merge(unwind, 1))
+			break;
+	stat_add(machine->header ? BF_STAT_CHAINS : BF_STAT_CHAINS_EMPTY, 1);
+	if (machine->end == BF_CHAIN_MEMORY)
+		stat_add(BF_STAT_CHAINS_UNREAD, 1);
+	else if (machine->is_cut || machine->end == BF_CHAIN_BUDGET)
+		stat_add(BF_STAT_CHAINS_DEEP, 1);
+	else
+		return 0;
+	if (unwind->walk.end == BF_END_ENTRY)
+		unwind->walk.end = machine->end == BF_CHAIN_MEMORY ? BF_END_MEMORY : BF_END_DEPTH;
+	return 0;
+}
+
+/* --- whole stacks --- */
 
 static __always_inline void unwind_begin(struct unwind *unwind, struct task_struct *task)
 {
@@ -264,7 +407,35 @@ static __always_inline void unwind_begin(struct unwind *unwind, struct task_stru
 	unwind->walk.is_32 = is_32_bit(task);
 	unwind->walk.bx_at = BF_BX_IN_LEAF;
 	unwind->is_changing = 0;
+	unwind->runtime = 0;
 	unwind->walk.end = BF_END_NONE;
+}
+
+#define STEPS_AT_ONCE 32
+
+/* Proved once; also, more branches in a row than it holds are too many for the verifier. */
+__noinline int walk_some_steps(struct unwind *unwind)
+{
+	int end = BF_END_NONE;
+
+	if (!unwind)
+		return BF_END_PROCESS;
+	for (int i = 0; i < STEPS_AT_ONCE && !end; i++) {
+		end = step_current(unwind);
+		if (unwind->anchor < unwind->walk.sp)
+			chain_merge(unwind, 0);
+	}
+	return end;
+}
+
+/* One step more than there are frames, at least: it finds out whether that was all. */
+__noinline int walk_whole(struct unwind *unwind)
+{
+	int end = BF_END_NONE;
+
+	for (int i = 0; i <= BF_MAX_FRAMES / STEPS_AT_ONCE + 1 && !end; i++)
+		end = walk_some_steps(unwind);
+	return end;
 }
 
 /* Walks up the user stack of the current thread, with its registers in @unwind->walk. */
@@ -275,10 +446,13 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 	unwind_begin(unwind, task);
 	find_returns(unwind, task);
 	end = find_mappings(task, false, unwind);
-	/* One more step than frames: it finds out whether that was all. */
-	for (int i = 0; i <= BF_MAX_FRAMES && !end; i++)
-		end = step_current(unwind);
-	unwind->walk.end = end;
+	if (chain_begin(unwind, task)) {
+		machine_whole(&unwind->machine);
+		chain_ready(unwind);
+	}
+	unwind->walk.end = end ?: walk_whole(unwind);
+	if (unwind->walk.end < BF_END_PROCESS)
+		chain_end(unwind);
 }
 
 struct blocked_walk {
@@ -291,7 +465,20 @@ static long step_blocked(u32 index, struct blocked_walk *blocked)
 	if (!blocked->task)
 		return 1;
 	blocked->unwind->walk.end = step(blocked->unwind, blocked->task);
+	if (blocked->unwind->anchor < blocked->unwind->walk.sp)
+		chain_merge(blocked->unwind, 0);
 	return blocked->unwind->walk.end != BF_END_NONE;
+}
+
+static long op_blocked(u32 index, struct blocked_walk *blocked)
+{
+	struct bf_machine *machine = &blocked->unwind->machine;
+	u32 number = machine->text;
+	struct bf_text *text = bpf_map_lookup_elem(&texts, &number);
+
+	if (!blocked->task || !text)
+		return 1;
+	return machine_step(machine, text, blocked->task);
 }
 
 /* The same for a thread that is not running; only from sleepable programs. */
@@ -302,8 +489,14 @@ static __always_inline void unwind_blocked(struct unwind *unwind, struct task_st
 	unwind_begin(unwind, task);
 	find_returns(unwind, task);
 	unwind->walk.end = find_mappings(task, true, unwind);
+	if (chain_begin(unwind, task)) {
+		bpf_loop(BF_MACHINE_OPS, op_blocked, &blocked, 0);
+		chain_ready(unwind);
+	}
 	if (!unwind->walk.end)
 		bpf_loop(BF_MAX_FRAMES + 1, step_blocked, &blocked, 0);
+	if (unwind->walk.end < BF_END_PROCESS)
+		chain_end(unwind);
 }
 
 #endif

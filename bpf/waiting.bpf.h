@@ -22,7 +22,7 @@ static __always_inline void capture_blocked(struct task_struct *task, bool sleep
 
 	if (config.kernel_stacks)
 		bytes = bpf_get_task_stack(task, stacks->kernel.frames,
-					   sizeof stacks->kernel.frames, 0);
+					   BF_KERNEL_FRAMES * sizeof(u64), 0);
 	finish_kernel(&stacks->kernel, bytes);
 	stacks->user.stack.id = 0;
 	stacks->user.exec_id = task->self_exec_id;

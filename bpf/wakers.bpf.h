@@ -27,7 +27,7 @@ __noinline u32 frames_of_interrupt(struct bf_stack_event *stack)
 {
 	if (!stack)
 		return 0;
-	for (u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i++) {
+	for (u32 i = 0; i < BF_KERNEL_FRAMES && i < stack->n; i++) {
 		if (stack->frames[i] >= config.interrupts &&
 		    stack->frames[i] < config.interrupts_end)
 			return i + 1;
@@ -76,7 +76,7 @@ static __always_inline u64 publish_waker(void *ctx, struct task_struct *task, bo
 	publish_stack(&stacks->kernel);
 	event.id = hash_words(BF_EVENT_WAKER, (u64 *)&event.waker,
 			      sizeof event.waker / sizeof(u64));
-	publish_once(event.id, &event, sizeof event);
+	publish_once(event.id, &event, sizeof event, false);
 	return event.id;
 }
 
@@ -152,7 +152,7 @@ static __always_inline u64 wakers_of(const struct thread *thread, struct task_st
 	for (u32 i = 0; i < BF_MAX_WAKERS; i++)
 		event.wakers[i] = i < woken->n ? woken->wakers[i] : 0;
 	event.id = hash_words(BF_EVENT_WAKERS, event.wakers, BF_MAX_WAKERS);
-	publish_once(event.id, &event, sizeof event);
+	publish_once(event.id, &event, sizeof event, false);
 	return event.id;
 }
 

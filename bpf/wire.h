@@ -12,9 +12,13 @@
 #include <linux/types.h>
 #endif
 
-/* For each half; the kernel's own default. One less than a power of 2. */
-#define BF_MAX_FRAMES  127
-#define BF_HASH_KEYS   (BF_MAX_FRAMES + 2)
+/*
+ * Words of a user half, one or (BF_FRAME_RUNTIME) two a frame; one less than a power of 2. Of a
+ * kernel half: the kernel's own default.
+ */
+#define BF_MAX_FRAMES	 1023
+#define BF_KERNEL_FRAMES 127
+#define BF_HASH_KEYS	 (BF_MAX_FRAMES + 4)
 #define BF_MAX_CPUS    4096
 #define BF_COMM_LEN    16
 #define BF_GLOB_STATES 64
@@ -72,6 +76,7 @@ struct bf_config {
 	__u8 has_rcu_lock;     /* sleepable programs must lock what they use */
 	__u8 holds_queue;      /* off-CPU: the run queue is locked at the hook */
 	__u8 has_loop;	       /* bpf_loop() */
+	__u8 runtimes;	       /* frames of runtimes are found */
 	__u8 pad[3];
 	__u32 command_pid;    /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
@@ -194,17 +199,114 @@ enum bf_end {
 /*
  * The frames of a new stack id, leaf first. User frames are return addresses, except the leaf and
  * those with BF_FRAME_EXACT, which a signal interrupted.
+ *
+ * A frame that a runtime keeps for its language has two words: BF_FRAME_RUNTIME with the address of
+ * its code object and a kind of the runtime's choosing; then a detail (where in the code) and, in
+ * the upper half, a check that another object at the same address does not have. The frames of one
+ * activation of an interpreter come before the native frame that runs them; if that was not found,
+ * nothing follows.
  */
-#define BF_FRAME_EXACT (1ULL << 63)
+#define BF_FRAME_EXACT	    (1ULL << 63)
+#define BF_FRAME_RUNTIME    (1ULL << 62)
+#define BF_FRAME_KIND_SHIFT 56
+#define BF_FRAME_KINDS	    64
+#define BF_FRAME_CODE	    ((1ULL << 48) - 1)
 struct bf_stack_event {
 	__u32 type;
 	__u16 n;
 	__u16 end; /* enum bf_end; for a kernel half BF_END_ENTRY or BF_END_DEPTH */
 	__u64 id;
 	__u64 time; /* CLOCK_MONOTONIC ns, at most BF_SLICE_NS before; 0: unknown */
+	/* Whose it is, if it has frames of a runtime; else 0: these addresses are one process's. */
+	__u64 process_start;
+	__u32 pid, exec_id;
 	__u64 frames[BF_MAX_FRAMES];
 };
 #define BF_SLICE_NS (1ULL << 16)
+
+/*
+ * Frame programs. How the frames of a runtime are found is written by the loader for each build of
+ * it, as a text of operations; bpf/machine.h runs them. They read memory and compute; they can't
+ * write.
+ *
+ * A chain is what a text gives: for each activation of an interpreter, innermost first, a header
+ * and its frames. The header holds how many words follow, above BF_FRAME_CODE, and the anchor: an
+ * address within the native frame that runs it; BF_NO_ANCHOR: none is known.
+ */
+#define BF_TEXT_OPS    256 /* a power of 2 */
+#define BF_MAX_TEXTS   64
+#define BF_MAX_RUNTIMES 1024
+#define BF_PARAMETERS  8 /* a power of 2 */
+#define BF_CHAIN_WORDS (BF_MAX_FRAMES + 1)
+#define BF_CHAIN_SHIFT 48
+#define BF_NO_ANCHOR   BF_FRAME_CODE
+#define BF_MACHINE_OPS 16384 /* of a walk, at most */
+
+/* What an operation does with its operands: registers @a, @b, @c and the number @value. */
+enum bf_code {
+	BF_OP_END,  /* ends the chain: it is whole */
+	BF_OP_READ, /* the window from word @a on = @c + 1 words of memory at @b + @value */
+	BF_OP_TRY,  /* the same; what can't be read is 0 */
+	BF_OP_LOAD, /* @a = the 1 << @c bytes of the window at byte @value, which is aligned */
+	BF_OP_SET,  /* @a = @value, sign-extended; so are all that follow */
+	BF_OP_PARAMETER, /* @a = the process's parameter @value */
+	BF_OP_ADDI,	 /* @a = @b + @value */
+	BF_OP_ANDI,
+	BF_OP_MULI,
+	BF_OP_SHL,
+	BF_OP_SHR,
+	BF_OP_ADD, /* @a = @b + @c */
+	BF_OP_SUB,
+	BF_OP_XOR,
+	BF_OP_JUMP, /* skips @value operations, which may be negative */
+	BF_OP_IF,   /* skips @c of them, -128 … 127, if @a has the relation @b to @value … */
+	BF_OP_IFR,  /* … or to register @value */
+	BF_OP_EMIT, /* a frame: code @a, detail @b, check @c, kind @value */
+	BF_OP_STOP, /* the end of an activation, whose anchor is @a */
+	N_BF_OPS,
+};
+enum bf_relation { BF_EQ, BF_NE, BF_LT, BF_GE, BF_ANY, BF_NONE }; /* unsigned; bits in common */
+
+struct bf_op {
+	__u8 code, a, b, c;
+	__s32 value;
+};
+struct bf_text {
+	struct bf_op ops[BF_TEXT_OPS];
+};
+
+/* What is run in a process. Number 0 is nothing. */
+struct bf_runtime {
+	__u32 text;
+	__u32 pad;
+	__u64 parameters[BF_PARAMETERS];
+};
+
+#define BF_REGISTERS	16
+#define BF_REGISTER_TLS 15 /* set when a program starts: the thread pointer */
+#define BF_WINDOW_BYTES 256
+
+/* Why a chain ends. */
+enum bf_chain_end {
+	BF_CHAIN_GOES_ON,
+	BF_CHAIN_WHOLE,
+	BF_CHAIN_MEMORY, /* memory could not be read */
+	BF_CHAIN_BUDGET, /* after BF_MACHINE_OPS */
+	BF_CHAIN_TEXT,	 /* the text has no such operation */
+};
+
+struct bf_machine {
+	__u64 registers[BF_REGISTERS];
+	__u8 window[BF_WINDOW_BYTES];
+	__u64 parameters[BF_PARAMETERS];
+	__u32 text, at; /* the next operation */
+	__u32 header;	/* where the open activation's will be: up to there, the chain is known */
+	__u32 n;	/* words, with those of the open activation */
+	__u8 end;	/* enum bf_chain_end */
+	__u8 is_cut;	/* there were more frames than have room */
+	__u8 pad[6];
+	__u64 words[BF_CHAIN_WORDS];
+};
 
 /* x86-64's registers in the order of a signal frame (struct sigcontext). */
 enum bf_register {
@@ -247,6 +349,9 @@ struct bf_walk {
 #define BF_BX_IN_LEAF 0
 #define BF_BX_UNKNOWN (~0ULL)
 
+/* Words of a snapshot: frames so far, then what is left of the chain. */
+#define BF_SNAPSHOT_WORDS 255
+
 /* Bytes of stack memory in a snapshot; whole pages. */
 #define BF_SNAPSHOT_SMALL  8192
 #define BF_SNAPSHOT_MEDIUM 24576
@@ -264,10 +369,10 @@ struct bf_return {
  */
 struct bf_snapshot_event {
 	__u32 type;
-	__u16 n; /* frames so far */
-	__u16 pad;
+	__u16 n;       /* words of frames so far */
+	__u16 n_chain; /* words of the chain after them */
 	__u64 id;
-	__u64 frames[BF_MAX_FRAMES];
+	__u64 words[BF_SNAPSHOT_WORDS];
 	struct bf_walk walk;
 	__u64 process_start;
 	__u32 pid, exec_id;
@@ -421,6 +526,8 @@ struct bf_process {
 	__u32 segment, at; /* word, a multiple of 8 */
 	__u32 n;	   /* up to BF_MAX_MAPPINGS; more by an index */
 	__u32 emptied;	   /* word 1 of the segment at that time */
+	__u32 runtime;	   /* number of what finds its runtime's frames; 0: it has none */
+	__u32 pad;
 	__u16 is_whole;	   /* don't ask the loader about addresses outside of mappings */
 	__u16 is_changing; /* libraries come and go: stacks give their time */
 };
@@ -448,6 +555,10 @@ enum bf_stat {
 	BF_STAT_OPEN_PERIODS,
 	BF_STAT_OPEN_RESIDUE_NS,
 	BF_STAT_OPEN_VARIANCE_US2,
+	BF_STAT_CHAINS,		/* walks with frames of a runtime */
+	BF_STAT_CHAINS_EMPTY,	/* walks in processes that have one, without any */
+	BF_STAT_CHAINS_UNREAD,	/* walks whose frames of a runtime are cut off: memory could not be read … */
+	BF_STAT_CHAINS_DEEP,	/* … or more frames than are kept, or operations than are run */
 	BF_STAT_EVENTS_NESTED, /* events lost during another one in the ring buffer */
 	N_BF_STATS,
 };
@@ -464,10 +575,12 @@ struct bf_kernel_names {
 _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_key");
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
-_Static_assert(sizeof(struct bf_stack_event) == 24 + 8 * BF_MAX_FRAMES, "padding");
+_Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
+_Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
+_Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in struct bf_runtime");
 _Static_assert(sizeof(struct bf_control) == 176, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
-_Static_assert(sizeof(struct bf_process) == 32, "padding in struct bf_process");
+_Static_assert(sizeof(struct bf_process) == 40, "padding in struct bf_process");
 
 #endif

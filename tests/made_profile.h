@@ -70,7 +70,7 @@ static inline enum frame_kind made_kind(char *name)
 {
 	size_t n = strlen(name);
 
-	for (int kind = FRAME_KERNEL; kind <= FRAME_JIT; kind++) {
+	for (int kind = FRAME_KERNEL; kind < FRAME_NOTE; kind++) {
 		const char *suffix = frame_kind_suffix(kind);
 
 		if (n > strlen(suffix) && strcmp(name + n - strlen(suffix), suffix) == 0) {

@@ -31,7 +31,7 @@ static int own_program(void)
 
 static int make_table(struct reader_request *request)
 {
-	return table_job_run(request, NULL);
+	return table_job_run(request, &(struct table_helpers){});
 }
 
 static void expect_same(const struct unwind_table *a, const struct unwind_table *b)

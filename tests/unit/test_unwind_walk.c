@@ -25,7 +25,7 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 #define CODE	  0x400000ull
 #define GENERATED 0x7f0000000000ull
 #define STACK	  0x7ffd00000000ull
-#define N_WORDS	  1024
+#define N_WORDS	  8192
 #define N_CODE	  0x10000
 
 static struct {

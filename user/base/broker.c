@@ -83,19 +83,33 @@ static bool wait_for_answer(uint64_t limit_ns)
 	return false;
 }
 
-/* Receives an answer. Errors: -ETIMEDOUT; those of child_receive(). */
-static int receive(uint64_t limit_ns, struct broker_answer *answer, int *ret_fd)
+/*
+ * Receives an answer, with @n_bytes more to @bytes if it is none of failure. Errors: -ETIMEDOUT;
+ * those of child_receive().
+ */
+static int receive(uint64_t limit_ns, struct broker_answer *answer, int *ret_fd, void *bytes,
+		   size_t n_bytes)
 {
-	int fds[CHILD_MAX_FDS], r;
+	static uint8_t message[sizeof *answer + BROKER_MAX_BYTES];
+	int fds[CHILD_MAX_FDS];
 	size_t n_fds = 0;
+	ssize_t n;
 
 	if (!wait_for_answer(limit_ns))
 		return -ETIMEDOUT;
-	r = child_receive(broker.socket, answer, sizeof *answer, 0, fds, &n_fds);
-	for (size_t i = r < 0 ? 0 : 1; i < n_fds; i++)
+	n = child_receive_some(broker.socket, message, sizeof message, 0, fds, &n_fds);
+	for (size_t i = n < 0 ? 0 : 1; i < n_fds; i++)
 		close(fds[i]);
-	*ret_fd = r == 0 && n_fds ? fds[0] : -1;
-	return r;
+	*ret_fd = n >= 0 && n_fds ? fds[0] : -1;
+	if (n < 0)
+		return n;
+	if ((size_t)n >= sizeof *answer)
+		memcpy(answer, message, sizeof *answer);
+	if ((size_t)n != sizeof *answer + (answer->result < 0 ? 0 : n_bytes))
+		return -EPROTO;
+	if (n_bytes && answer->result >= 0)
+		memcpy(bytes, message + sizeof *answer, n_bytes);
+	return 0;
 }
 
 static void disconnect(void)
@@ -123,7 +137,7 @@ static int start_worker(void)
 	r = child_send(broker.control, "w", 1, &ends[1], 1);
 	close(ends[1]);
 	broker.socket = ends[0];
-	r = r < 0 ? r : receive(START_LIMIT_NS, &answer, &none);
+	r = r < 0 ? r : receive(START_LIMIT_NS, &answer, &none, NULL, 0);
 	if (r < 0)
 		give_up_worker();
 	else
@@ -131,20 +145,34 @@ static int start_worker(void)
 	return r;
 }
 
-int64_t broker_call(const void *request, size_t n, int fd, int *ret_fd)
+static int64_t call(const void *request, size_t n, int fd, int *ret_fd, void *bytes, size_t n_bytes)
 {
 	struct broker_answer answer = {};
 	int r = broker.socket < 0 ? start_worker() : 0;
 
 	*ret_fd = -1;
 	r = r < 0 ? r : child_send(broker.socket, request, n, &fd, fd >= 0);
-	r = r < 0 ? r : receive(broker.limit_ns, &answer, ret_fd);
+	r = r < 0 ? r : receive(broker.limit_ns, &answer, ret_fd, bytes, n_bytes);
 	if (r == 0)
 		return answer.result;
 	give_up_worker();
 	if (r == -ETIMEDOUT && broker.limit_ns / 2 >= LAST_LIMIT_NS)
 		broker.limit_ns /= 2;
 	return r == -ENODATA ? -ECHILD : r;
+}
+
+int64_t broker_call(const void *request, size_t n, int fd, int *ret_fd)
+{
+	return call(request, n, fd, ret_fd, NULL, 0);
+}
+
+int64_t broker_read(const void *request, size_t n, void *ret_bytes, size_t n_bytes)
+{
+	int none;
+	int64_t r = call(request, n, -1, &none, ret_bytes, n_bytes);
+
+	closep(&none);
+	return r;
 }
 
 void broker_detach(void)
@@ -172,27 +200,40 @@ double broker_stop(void)
 
 /* --- The broker itself --- */
 
+static int send_answer(int socket, const struct broker_answer *answer,
+		       const struct broker_gift *gift)
+{
+	static uint8_t message[sizeof *answer + BROKER_MAX_BYTES];
+
+	memcpy(message, answer, sizeof *answer);
+	if (gift->n_bytes)
+		memcpy(message + sizeof *answer, gift->bytes, gift->n_bytes);
+	return child_send(socket, message, sizeof *answer + gift->n_bytes, &gift->fd,
+			  gift->fd >= 0);
+}
+
 /* Serves the requests from @socket. Returns the exit status. */
 static int work(int socket, broker_job_fn job)
 {
 	struct broker_answer answer = {.worker = getpid()};
 	static char request[BROKER_MAX_REQUEST];
-	int fds[CHILD_MAX_FDS], fd = -1, r;
+	struct broker_gift gift = {.fd = -1};
+	int fds[CHILD_MAX_FDS], r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	for (;;) {
 		size_t n_fds = 0;
 		ssize_t n;
 
-		r = child_send(socket, &answer, sizeof answer, &fd, fd >= 0);
-		closep(&fd);
+		r = send_answer(socket, &answer, &gift);
+		closep(&gift.fd);
 		if (r < 0)
 			return EXIT_FAILURE;
 		n = child_receive_some(socket, request, sizeof request, 0, fds, &n_fds);
 		if (n < 0)
 			return n == -ENODATA ? EXIT_SUCCESS : EXIT_FAILURE;
-		fd = -1;
-		answer.result = job(request, n, n_fds ? fds[0] : -1, &fd);
+		gift = (struct broker_gift){.fd = -1};
+		answer.result = job(request, n, n_fds ? fds[0] : -1, &gift);
 		for (size_t i = 0; i < n_fds; i++)
 			close(fds[i]);
 	}

@@ -18,13 +18,20 @@
 /* The program's name when it runs as a broker. */
 #define BROKER_NAME "bpfflame-broker"
 
-#define BROKER_MAX_REQUEST 8192 /* bytes */
+#define BROKER_MAX_REQUEST 8192	 /* bytes */
+#define BROKER_MAX_BYTES   98304 /* that come with an answer */
+
+/* What an answer brings besides its number. */
+struct broker_gift {
+	int fd; /* to hand over, closed then; -1: none */
+	const void *bytes;
+	size_t n_bytes; /* up to BROKER_MAX_BYTES; they stay the job's */
+};
 
 /*
- * Handles a request with descriptor @fd or -1. Returns 0 or more, optionally with *@ret_fd: -1, or
- * a descriptor to hand over, which is then closed; or -errno.
+ * Handles a request with descriptor @fd or -1. Returns 0 or more, which @ret comes with; or -errno.
  */
-typedef int64_t (*broker_job_fn)(const void *request, size_t n, int fd, int *ret_fd);
+typedef int64_t (*broker_job_fn)(const void *request, size_t n, int fd, struct broker_gift *ret);
 
 /* Starts the broker. Errors: -errno; there is no broker then. */
 int broker_start(void);
@@ -36,6 +43,12 @@ bool broker_is_there(void);
  * CPU.
  */
 int64_t broker_call(const void *request, size_t n, int fd, int *ret_fd);
+
+/*
+ * The same of a job that gives @n_bytes bytes, to @ret_bytes. Errors, too: -EPROTO it gave
+ * others.
+ */
+int64_t broker_read(const void *request, size_t n, void *ret_bytes, size_t n_bytes);
 
 /* Call in the child after a fork: it gets a worker of its own. */
 void broker_detach(void);

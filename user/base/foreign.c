@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -242,13 +243,26 @@ static int open_found(int place)
 
 /* --- Through the broker, if there is one --- */
 
-enum op { OP_FIND, OP_FIND_MAPPED, OP_FIND_IN, OP_OPEN_FOUND, OP_OPEN, OP_FILESYSTEM, OP_ELF_KIND };
+enum op {
+	OP_FIND,
+	OP_FIND_MAPPED,
+	OP_FIND_IN,
+	OP_OPEN_FOUND,
+	OP_OPEN,
+	OP_FILESYSTEM,
+	OP_ELF_KIND,
+	OP_READ_MEMORY,
+};
 
 struct request {
 	enum op op;
 	uint32_t tid;
 	uint64_t start, end;
-	char path[PATH_MAX]; /* the last member: only its used part is sent */
+	/* The last member: only what is used of it is sent. */
+	union {
+		char path[PATH_MAX];
+		struct foreign_piece pieces[FOREIGN_MAX_PIECES]; /* @start of them */
+	};
 };
 
 static_assert(sizeof(struct request) <= BROKER_MAX_REQUEST, "requests fit");
@@ -278,8 +292,29 @@ static int64_t do_op(const struct request *request, int fd)
 		return filesystem(fd);
 	case OP_ELF_KIND:
 		return elf_file_kind(fd);
+	case OP_READ_MEMORY: break; /* it has bytes to give */
 	}
 	return -EINVAL;
+}
+
+/* Returns how many bytes; all or none. */
+static int64_t read_memory(uint32_t pid, const struct foreign_piece *pieces, size_t n, void *to)
+{
+	struct iovec theirs[FOREIGN_MAX_PIECES], ours = {.iov_base = to};
+	ssize_t got;
+
+	if (n > FOREIGN_MAX_PIECES)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		if (pieces[i].n > FOREIGN_MAX_MEMORY - ours.iov_len)
+			return -EINVAL;
+		theirs[i] = (struct iovec){(void *)(uintptr_t)pieces[i].address, pieces[i].n};
+		ours.iov_len += pieces[i].n;
+	}
+	got = process_vm_readv(pid, &ours, 1, theirs, n, 0);
+	if (got < 0)
+		return -errno;
+	return (size_t)got == ours.iov_len ? got : -EFAULT;
 }
 
 static bool gives_descriptor(enum op op)
@@ -287,7 +322,19 @@ static bool gives_descriptor(enum op op)
 	return op != OP_FILESYSTEM && op != OP_ELF_KIND;
 }
 
-int64_t foreign_serve(const void *bytes, size_t n, int fd, int *ret_fd)
+static int64_t serve_memory(const struct request *request, struct broker_gift *ret)
+{
+	static uint8_t memory[FOREIGN_MAX_MEMORY];
+	int64_t r = read_memory(request->tid, request->pieces, request->start, memory);
+
+	if (r > 0) {
+		ret->bytes = memory;
+		ret->n_bytes = r;
+	}
+	return r;
+}
+
+int64_t foreign_serve(const void *bytes, size_t n, int fd, struct broker_gift *ret)
 {
 	struct request request = {};
 	int64_t r;
@@ -295,11 +342,13 @@ int64_t foreign_serve(const void *bytes, size_t n, int fd, int *ret_fd)
 	if (n <= offsetof(struct request, path) || n > sizeof request)
 		return -EINVAL;
 	memcpy(&request, bytes, n);
+	if (request.op == OP_READ_MEMORY)
+		return serve_memory(&request, ret);
 	request.path[sizeof request.path - 1] = '\0';
 	r = do_op(&request, fd);
 	if (r < 0 || !gives_descriptor(request.op))
 		return r;
-	*ret_fd = r;
+	ret->fd = r;
 	return 0;
 }
 
@@ -363,6 +412,29 @@ int foreign_elf_kind(int fd)
 bool foreign_is_elf(int fd)
 {
 	return foreign_elf_kind(fd) >= 0;
+}
+
+int foreign_read_memory(uint32_t pid, const struct foreign_piece *pieces, size_t n, void *to)
+{
+	struct request request = {.op = OP_READ_MEMORY, .tid = pid, .start = n};
+	uint64_t bytes = 0;
+	int64_t r;
+
+	if (n > FOREIGN_MAX_PIECES)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		if (pieces[i].n > FOREIGN_MAX_MEMORY - bytes)
+			return -EINVAL;
+		request.pieces[i] = pieces[i];
+		bytes += pieces[i].n;
+	}
+	if (!bytes)
+		return 0;
+	r = broker_is_there()
+		    ? broker_read(&request,
+				  offsetof(struct request, pieces) + n * sizeof *pieces, to, bytes)
+		    : read_memory(pid, pieces, n, to);
+	return r < 0 ? r : 0;
 }
 
 /* --- Without waiting --- */

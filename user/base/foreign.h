@@ -74,7 +74,24 @@ uint32_t foreign_filesystem(int fd);
 bool foreign_is_elf(int fd);
 int foreign_elf_kind(int fd);
 
+/* A piece of a process's memory. */
+struct foreign_piece {
+	uint64_t address;
+	uint64_t n;
+};
+#define FOREIGN_MAX_PIECES 8
+#define FOREIGN_MAX_MEMORY 98304 /* bytes of all pieces */
+
+/*
+ * Reads all pieces of memory of process @pid, one after the other, to @to. The process goes on:
+ * what is read is as good as its owner wants it to be. Memory whose server does not answer (FUSE,
+ * userfaultfd) costs no more than a file of that kind. Errors: -EFAULT not all of it is there;
+ * those of process_vm_readv(2).
+ */
+int foreign_read_memory(uint32_t pid, const struct foreign_piece *pieces, size_t n, void *to);
+
 /* The broker's side: its job. */
-int64_t foreign_serve(const void *request, size_t n, int fd, int *ret_fd);
+struct broker_gift;
+int64_t foreign_serve(const void *request, size_t n, int fd, struct broker_gift *ret);
 
 #endif

@@ -68,7 +68,7 @@ static const struct guarded_call memory_calls[] = {
 static const int broker_calls[] = {
 	SYS_openat2,	     SYS_readlinkat, SYS_statx,	   SYS_fstatfs, SYS_fcntl, SYS_faccessat,
 	SYS_clone,	     SYS_wait4,	     SYS_prctl,	   SYS_ppoll,	SYS_kill,
-	SYS_set_robust_list, SYS_getppid,    SYS_nanosleep,
+	SYS_set_robust_list, SYS_getppid,    SYS_nanosleep, SYS_process_vm_readv,
 #ifdef SYS_rseq
 	SYS_rseq,
 #endif

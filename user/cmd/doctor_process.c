@@ -11,6 +11,7 @@
 #include "base/reader.h"
 #include "base/system.h"
 #include "collect/maps.h"
+#include "runtimes/runtime.h"
 #include "symbol/names_job.h"
 #include "unwind/table_job.h"
 
@@ -87,6 +88,25 @@ static struct census count_named(struct examination *examination, const struct m
 	return census;
 }
 
+/* Whether the functions that a runtime runs will be seen. */
+static void add_runtime(struct examination *examination, const struct maps_entry *entry,
+			const struct table_result *result)
+{
+	struct runtime_facts facts;
+	char name[64];
+
+	if (result->n_extra != sizeof facts)
+		return;
+	memcpy(&facts, result->extra, sizeof facts);
+	if (!runtime_is_sound(&facts))
+		return;
+	runtime_name(&facts, name, sizeof name);
+	findings_add(examination->findings, facts.problem ? FINDING_WARN : FINDING_OK, "runtime",
+		     facts.problem ? "%s: %s: native frames only, %s"
+				   : "%s: %s: its functions are in stacks%s",
+		     entry->name.path, name, runtime_problem_text(&facts));
+}
+
 /* Whether stacks go through it. Errors: the reason if not. */
 static int check_unwinding(struct examination *examination, const struct maps_entry *entry, int fd)
 {
@@ -100,6 +120,8 @@ static int check_unwinding(struct examination *examination, const struct maps_en
 	struct table_result result = {};
 	int r = table_job_call(&examination->reader, &question, &result);
 
+	if (r == 0)
+		add_runtime(examination, entry, &result);
 	r = r < 0 ? r : result.error;
 	unwind_table_done(&result.table);
 	return r;

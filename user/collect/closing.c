@@ -103,6 +103,13 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 		.evictions = collector->unwinder.segments.n_evicted,
 		.lost_wakers = collector->locator.lost_wakers,
 		.kernel_bytes = stats_kernel_bytes(collector->skel),
+		.chains = stats_total(collector->skel, BF_STAT_CHAINS),
+		.chains_empty = stats_total(collector->skel, BF_STAT_CHAINS_EMPTY),
+		.chains_unread = stats_total(collector->skel, BF_STAT_CHAINS_UNREAD),
+		.chains_deep = stats_total(collector->skel, BF_STAT_CHAINS_DEEP),
+		.nameless_code = collector->code_names.n_nameless,
+		.runtimes_unknown = collector->unwinder.programs.n_problems,
+		.runtime_problem = collector->unwinder.programs.problem,
 	};
 }
 

@@ -42,6 +42,8 @@ struct collect_options {
 	bool no_children;
 	bool threads; /* keep each thread's samples separate */
 	bool no_user, no_kernel;
+	bool no_runtimes;		    /* leave frames of runtimes out */
+	bool native_frames;		    /* keep the frames of interpreters' loops beside them */
 	unsigned int frequency;		    /* Hz */
 	const struct event_request *events; /* to sample; none: cycles or cpu-clock */
 	size_t n_events;		    /* up to PROFILE_MAX_EVENTS */
@@ -92,6 +94,12 @@ struct collect_stats {
 	struct budgets_refused refused; /* files of users with too many or too slow ones */
 	uint64_t tables_refused;	/* files and processes without room */
 	uint64_t unwind_bytes, evictions;
+	/* Runtimes. */
+	uint64_t chains, chains_empty; /* stacks with their frames; without, where there is one */
+	uint64_t chains_unread, chains_deep; /* cut off: memory not readable; too many */
+	uint64_t nameless_code;	   /* functions without a name: their memory was gone or changed */
+	uint64_t runtimes_unknown; /* runtimes whose frames are not found, … */
+	const char *runtime_problem; /* … and why, of the first; the collector's, or NULL */
 };
 
 struct collector;

@@ -40,6 +40,15 @@ static int on_process_event(struct collector *collector, const struct bf_process
 	return timeline_add_process(&collector->timeline, event);
 }
 
+/* Its names are read once all that happened before it was applied. */
+static int note_stack(struct collector *collector, uint64_t id, uint64_t process_start,
+		      uint32_t pid, uint32_t exec_id)
+{
+	const struct unread_stack stack = {id, process_start, pid, exec_id};
+
+	return code_names_note(&collector->code_names, &stack);
+}
+
 static int on_event(void *context, void *data, size_t size)
 {
 	struct collector *collector = context;
@@ -50,6 +59,9 @@ static int on_event(void *context, void *data, size_t size)
 	case BF_EVENT_STACK:
 		r = raw_stacks_add(&collector->stacks, stack->id, stack->time, stack->frames,
 				   stack->n, stack->end);
+		if (r >= 0 && stack->pid)
+			r = note_stack(collector, stack->id, stack->process_start, stack->pid,
+				       stack->exec_id);
 		break;
 	case BF_EVENT_SNAPSHOT: r = timeline_add_snapshot(&collector->timeline, data); break;
 	case BF_EVENT_WAKER: r = wakers_add(&collector->wakers, data); break;
@@ -73,8 +85,33 @@ static int on_record(void *context, const struct record *record)
 static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 {
 	struct collector *collector = context;
+	int r = unwinder_walk(&collector->unwinder, event);
 
-	return unwinder_walk(&collector->unwinder, event);
+	return r < 0 ? r
+		     : note_stack(collector, event->id, event->process_start, event->pid,
+				  event->exec_id);
+}
+
+static int read_names(struct collector *collector)
+{
+	struct unread_stack unread;
+	int r = 0;
+
+	while (r >= 0 && code_names_take(&collector->code_names, &unread)) {
+		struct stack_frames frames;
+		uint32_t process;
+
+		r = raw_stacks_find(&collector->stacks, unread.id, &frames);
+		if (r <= 0)
+			continue;
+		r = processes_meet(&collector->processes, unread.pid, unread.process_start,
+				   unread.exec_id, &process);
+		r = r < 0 ? r
+			  : code_names_read(&collector->code_names, process,
+					    raw_stacks_addresses(&collector->stacks, &frames),
+					    frames.n);
+	}
+	return r < 0 ? r : 0;
 }
 
 /* Reads the records before the BPF events: a fork is then known before any record of the child. */
@@ -141,6 +178,7 @@ static int apply_until(struct collector *collector, uint64_t until)
 	r = r < 0 ? r
 		  : timeline_apply(&collector->timeline, &collector->processes, until, on_snapshot,
 				   collector);
+	r = r < 0 ? r : read_names(collector);
 	r = r < 0 ? r : unwinder_sync(&collector->unwinder);
 	/* An unknown one is worth another attempt. */
 	if (n_snapshots)
@@ -243,6 +281,7 @@ static int age(struct collector *collector)
 		return 0;
 	raw_stacks_age(&collector->stacks);
 	wakers_age(&collector->wakers);
+	code_names_age(&collector->code_names);
 	locator_forget(&collector->locator);
 	return drain_seen_stacks(&collector->drain, true);
 }
@@ -380,8 +419,12 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 		collect_free(collector);
 		return r;
 	}
+	collector->unwinder.no_runtimes = options->no_runtimes;
+	code_names_init(&collector->code_names, &collector->processes, &collector->unwinder.tables);
 	locator_init(&collector->locator, &collector->processes, &collector->stacks,
 		     &collector->wakers, collector->profile, !options->no_user);
+	collector->locator.code_names = &collector->code_names;
+	collector->locator.native_frames = options->native_frames;
 	*ret = collector;
 	return 0;
 }
@@ -394,6 +437,7 @@ void collect_free(struct collector *collector)
 	sampler_close(&collector->sampler);
 	events_done(&collector->sampled);
 	locator_done(&collector->locator);
+	code_names_done(&collector->code_names);
 	unwinder_done(&collector->unwinder);
 	ring_buffer__free(collector->events);
 	closep(&collector->timer_fd);

@@ -6,6 +6,7 @@
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H
 
+#include "collect/code_names.h"
 #include "collect/collect.h"
 #include "collect/drain.h"
 #include "collect/events.h"
@@ -32,6 +33,7 @@ struct collector {
 	struct processes processes;
 	struct raw_stacks stacks;
 	struct unwinder unwinder;
+	struct code_names code_names;
 	struct wakers wakers;
 	struct locator locator;
 	struct drain drain;

@@ -220,9 +220,9 @@ static void find_interrupts(struct bf_config *config)
 /* A kernel stack of this depth may be deeper. */
 static uint32_t kernel_depth(void)
 {
-	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_stack", BF_MAX_FRAMES);
+	uint64_t most = read_number_file("/proc/sys/kernel/perf_event_max_stack", BF_KERNEL_FRAMES);
 
-	return most && most < BF_MAX_FRAMES ? most : BF_MAX_FRAMES;
+	return most && most < BF_KERNEL_FRAMES ? most : BF_KERNEL_FRAMES;
 }
 
 static int configure(struct bf_config *config, const struct collect_options *options,
@@ -232,6 +232,7 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 
 	config->in_pid_namespace = targets_in_pid_namespace();
 	config->user_stacks = !options->no_user;
+	config->runtimes = !options->no_runtimes;
 	events_configure(options, config);
 	config->sampling = options->mode != PROFILE_OFFCPU;
 	config->offcpu = options->mode != PROFILE_ONCPU;

@@ -165,31 +165,96 @@ static int locate_user(struct locator *locator, uint32_t process, const struct m
 	return profile_add_location(locator->profile, id, address, is_return, ret_location);
 }
 
+/* What a frame of a runtime is called; its mapping is the file that it was written in. */
+static int name_code(struct locator *locator, const struct code_name *code, uint32_t detail,
+		     struct profile_frame *frame, uint32_t *ret_mapping)
+{
+	struct strings *strings = &locator->profile->strings;
+	int r = strings_add(strings, code->name, &frame->function);
+
+	r = r < 0 ? r : strings_add(strings, code->file, &frame->file);
+	if (r < 0)
+		return r;
+	frame->line =
+		runtime_line(code->facts, code->lines, code->n_lines, code->first_line, detail);
+	return add_mapping(locator->profile, MAPPING_UNKNOWN, code->file, ret_mapping);
+}
+
+static int name_nameless(struct locator *locator, const struct code_name *code,
+			 struct profile_frame *frame, uint32_t *ret_mapping)
+{
+	char text[64];
+	int r;
+
+	locator->nameless_frames++;
+	runtime_nameless(code->facts, code->check, text, sizeof text);
+	r = strings_add(&locator->profile->strings, text, &frame->function);
+	r = r < 0 ? r : special_mapping(locator, MAPPING_UNKNOWN, "", &locator->unknown_mapping);
+	*ret_mapping = locator->unknown_mapping;
+	return r;
+}
+
+/* The location of a frame of two @words. Returns 1, or 0 if it is nobody's. */
+static int locate_code(struct locator *locator, uint32_t process, const uint64_t words[static 2],
+		       uint32_t *ret_location)
+{
+	struct profile_frame frame = {.kind = FRAME_INTERPRETED};
+	const struct code_name *code;
+	uint32_t mapping;
+	int r = code_names_find(locator->code_names, process, words, &code);
+
+	if (r < 0 || code->is_hidden)
+		return r;
+	r = code->is_known ? name_code(locator, code, words[1], &frame, &mapping)
+			   : name_nameless(locator, code, &frame, &mapping);
+	r = r < 0 ? r : profile_add_named(locator->profile, mapping, &frame, 1, ret_location);
+	return r < 0 ? r : 1;
+}
+
 /*
  * The user half ends before the first address outside of all mappings: a frame pointer that led
- * astray or, below a kernel half, registers from before an exec. A single address is kept.
+ * astray or, below a kernel half, registers from before an exec. A single address is kept. An
+ * interpreter's functions take the place of the frame that runs them.
  */
 static int locate_user_half(struct locator *locator, uint32_t process,
 			    const struct mapping_list *list, const struct stack_frames *stack,
 			    bool is_alone, uint32_t *locations, enum stack_end *ret_end)
 {
-	const uint64_t *addresses = raw_stacks_addresses(locator->stacks, stack);
-	for (uint32_t i = 0; i < stack->n; i++) {
-		bool is_return = i > 0 && !(addresses[i] & BF_FRAME_EXACT);
-		uint64_t address = i > 0 ? addresses[i] & ~BF_FRAME_EXACT : addresses[i];
-		const struct mapping *mapping =
-			list ? mapping_find(list, address - is_return) : NULL;
-		int r;
+	const uint64_t *words = raw_stacks_addresses(locator->stacks, stack);
+	uint32_t n = 0, n_native = 0;
+	bool is_owner = false; /* of the frames before */
+	int r;
 
+	for (uint32_t i = 0; i < stack->n; i++) {
+		bool is_return = n_native && !(words[i] & BF_FRAME_EXACT);
+		uint64_t address = n_native ? words[i] & ~BF_FRAME_EXACT : words[i];
+		const struct mapping *mapping;
+
+		if (words[i] & BF_FRAME_RUNTIME) {
+			if (++i == stack->n || process == TABLE_NONE)
+				continue;
+			r = locate_code(locator, process, words + i - 1, &locations[n]);
+			if (r < 0)
+				return r;
+			n += r;
+			is_owner = true;
+			continue;
+		}
+		n_native++;
+		mapping = list ? mapping_find(list, address - is_return) : NULL;
 		if (!mapping && (i > 0 || !is_alone)) {
 			*ret_end = STACK_UNMAPPED;
-			return i;
+			return n;
 		}
-		r = locate_user(locator, process, mapping, address, is_return, &locations[i]);
-		if (r < 0)
-			return r;
+		if (!is_owner || locator->native_frames) {
+			r = locate_user(locator, process, mapping, address, is_return,
+					&locations[n++]);
+			if (r < 0)
+				return r;
+		}
+		is_owner = false;
 	}
-	return stack->n;
+	return n;
 }
 
 static int locate_kernel_half(struct locator *locator, const struct stack_frames *stack,

@@ -8,6 +8,7 @@
 #define COLLECT_LOCATE_H
 
 #include "bpf/wire.h"
+#include "collect/code_names.h"
 #include "collect/process.h"
 #include "collect/raw_stacks.h"
 #include "collect/wakers.h"
@@ -19,6 +20,8 @@ struct locator {
 	struct wakers *wakers;
 	struct profile *profile; /* of the open window */
 	bool user_stacks;	 /* requested: a thread without one is truncated */
+	struct code_names *code_names;
+	bool native_frames; /* those of interpreters' loops stay beside what they run */
 
 	/* Stacks located before: (two stack ids, process, version of its mappings) → stack. */
 	struct located *located;
@@ -35,6 +38,7 @@ struct locator {
 	uint64_t lost_stacks;	    /* samples whose frames never arrived */
 	uint64_t lost_wakers;	    /* periods whose waker never arrived */
 	uint64_t unknown_processes; /* samples of processes with unknown mappings */
+	uint64_t nameless_frames;   /* of runtimes, in all stacks that were located */
 };
 
 void locator_init(struct locator *locator, struct processes *processes, struct raw_stacks *stacks,

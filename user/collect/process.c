@@ -489,6 +489,7 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 	of = jit_image(&processes->processes[parent]);
 	image = jit_image(&new);
 	new.is_wanted = processes->processes[parent].is_wanted;
+	new.forked_from = processes->processes[parent].serial;
 	/* BPF has copied the parent's, if they were there: pushing them again does no harm. */
 	shared = processes->processes[parent].mappings;
 	shared->n_references++;

@@ -51,6 +51,7 @@ struct process {
 	uint64_t start;	    /* boot-time ns; 0 when unknown */
 	uint64_t serial;    /* unique to this image */
 	uint64_t listed_at; /* monotonic ns: /proc shows everything up to then; or 0 */
+	uint64_t forked_from; /* serial of the image it was forked from; 0: none, or unknown */
 	struct mapping_list *mappings;
 	/* Its earlier mappings, from before files were replaced: oldest first. */
 	struct past_mappings {

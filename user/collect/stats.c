@@ -135,7 +135,9 @@ void stats_between(const struct stats_mark *begin, const struct stats_mark *end,
 		COUNTER(lost_wakers),	COUNTER(unknown_wakers), COUNTER(drains),
 		COUNTER(snapshots),	COUNTER(snapshots_full), COUNTER(tables_built),
 		COUNTER(tables_failed), COUNTER(tables_refused), COUNTER(taken_ns),
-		COUNTER(evictions),	COUNTER(tables_unread),
+		COUNTER(evictions),	COUNTER(tables_unread),	 COUNTER(chains),
+		COUNTER(chains_empty),	COUNTER(chains_unread),	 COUNTER(chains_deep),
+		COUNTER(nameless_code),
 	};
 
 	*ret = end->totals;

@@ -30,7 +30,8 @@ struct file_table {
 	bool is_over;	/* the latter, once */
 	uint32_t flags; /* BF_MAPPING_…, once the state is known */
 	struct unwind_table table;
-	struct room *rooms; /* of the parts */
+	struct room *rooms;	       /* of the parts */
+	struct runtime_facts *runtime; /* or NULL */
 };
 
 static void set_slot(struct tables *tables, uint32_t slot, struct bf_table value)
@@ -67,6 +68,7 @@ static void file_table_free(struct file_table *file)
 		return;
 	free(file->table.parts); /* their words belong to the segments */
 	free(file->rooms);
+	free(file->runtime);
 	free(file);
 }
 
@@ -299,9 +301,16 @@ static int build_table(struct tables *tables, const struct file *mapped, struct 
 	return r;
 }
 
+static void add_extra(struct table_result *to, const struct runtime_facts *facts)
+{
+	memcpy(to->extra, facts, sizeof *facts);
+	to->n_extra = sizeof *facts;
+}
+
 /* Without a descriptor, builds that of this process's vDSO. */
 static int build_here(struct tables *tables, const struct file *mapped, struct table_result *ret)
 {
+	struct runtime_facts facts;
 	struct elf_file elf;
 	int r = mapped->fd >= 0 ? elf_file_open(&elf, mapped->fd) : elf_file_open_vdso(&elf);
 
@@ -311,6 +320,8 @@ static int build_here(struct tables *tables, const struct file *mapped, struct t
 				     ? build_table(tables, mapped, &elf, &ret->table)
 				     : -ENOENT;
 		ret->is_go = ret->table.is_go || go_table_is_go(&elf);
+		if (runtime_examine(&elf, &facts) == 0 && facts.runtime)
+			add_extra(ret, &facts);
 		elf_file_done(&elf);
 	} else if (mapped->fd >= 0) {
 		ret->is_elf = elf_file_is_elf(mapped->fd);
@@ -341,6 +352,30 @@ static int build_in_reader(struct tables *tables, const struct file *mapped,
 	return 0;
 }
 
+/* Whoever looked at the file may have been taken over by it: facts are checked. */
+static int take_runtime(struct file_table *file, const struct table_result *result)
+{
+	struct runtime_facts facts;
+
+	if (file->runtime || result->n_extra != sizeof facts)
+		return 0;
+	memcpy(&facts, result->extra, sizeof facts);
+	if (!runtime_is_sound(&facts))
+		return 0;
+	file->runtime = malloc(sizeof facts);
+	if (!file->runtime)
+		return -ENOMEM;
+	*file->runtime = facts;
+	return 0;
+}
+
+const struct runtime_facts *tables_runtime(const struct tables *tables, uint32_t file)
+{
+	const struct file_table *table = tables->files->files[file].table;
+
+	return table ? table->runtime : NULL;
+}
+
 /* Builds the table of @file, for @mapped. */
 static int build(struct tables *tables, struct file_table *file, const struct file *mapped,
 		 uint32_t wanted, uint32_t epoch)
@@ -361,6 +396,11 @@ static int build(struct tables *tables, struct file_table *file, const struct fi
 	if (r < 0)
 		return r;
 	file->flags = BF_MAPPING_FILE | (result.is_go ? BF_MAPPING_GO : 0);
+	r = take_runtime(file, &result);
+	if (r < 0) {
+		unwind_table_done(&result.table);
+		return r;
+	}
 	if (result.error == 0) {
 		r = place_table(tables, file, &result.table, wanted, epoch);
 		unwind_table_done(&result.table);

@@ -10,6 +10,7 @@
 
 #include "collect/process.h"
 #include "collect/segments.h"
+#include "runtimes/runtime.h"
 #include "unwind/table_job.h"
 #include "unwind/walk.h"
 
@@ -57,6 +58,9 @@ int tables_look_up(struct tables *tables, const struct mapping *mapping, uint64_
  * @mapping's, cut at the file's end. Makes no table. Errors: -ENOMEM.
  */
 int tables_describe(struct tables *tables, const struct mapping *mapping, struct bf_mapping *ret);
+
+/* The runtime that @file is, as far as it was looked at: NULL if it is none. */
+const struct runtime_facts *tables_runtime(const struct tables *tables, uint32_t file);
 
 /* Takes back the parts in @segment, which is about to be emptied. */
 void tables_evict(struct tables *tables, uint32_t segment);

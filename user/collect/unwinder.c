@@ -97,6 +97,8 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 	tables_init(&unwinder->tables, bpf_map__fd(skel->maps.tables),
 		    bpf_map__max_entries(skel->maps.tables), &processes->files, &unwinder->segments,
 		    breathe, context);
+	frame_programs_init(&unwinder->programs, bpf_map__fd(skel->maps.texts),
+			    bpf_map__fd(skel->maps.runtimes));
 	if (!budget_bytes)
 		return 0;
 	return segments_init(&unwinder->segments, bpf_map__fd(skel->maps.segments), budget_bytes,
@@ -106,6 +108,7 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 void unwinder_done(struct unwinder *unwinder)
 {
 	tables_done(&unwinder->tables);
+	frame_programs_done(&unwinder->programs);
 	segments_done(&unwinder->segments);
 	*unwinder = (struct unwinder){};
 }
@@ -262,6 +265,24 @@ static void give_to_bpf(struct unwinder *unwinder, uint32_t pid, const struct bf
 		unwinder->n_refused++;
 }
 
+/* What finds the frames of the process's runtime; 0: it has none. */
+static int find_program(struct unwinder *unwinder, const struct process *process, uint32_t *ret)
+{
+	const struct mapping_list *list = process->mappings;
+
+	*ret = 0;
+	for (size_t i = 0; i < list->n && !unwinder->no_runtimes; i++) {
+		const struct runtime_facts *facts =
+			tables_runtime(&unwinder->tables, list->items[i].file);
+
+		if (facts)
+			return frame_programs_number(
+				&unwinder->programs, facts, process->pid,
+				unwinder->processes->files.files[list->items[i].file].path, ret);
+	}
+	return 0;
+}
+
 static int push(struct unwinder *unwinder, struct process *process)
 {
 	struct bf_process value = {
@@ -273,8 +294,9 @@ static int push(struct unwinder *unwinder, struct process *process)
 	};
 	struct list_rooms *rooms = &process->mappings->rooms;
 	struct room place;
-	int r = place_list(unwinder, process->mappings);
+	int r = find_program(unwinder, process, &value.runtime);
 
+	r = r < 0 ? r : place_list(unwinder, process->mappings);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
@@ -413,17 +435,19 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 
 int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *event)
 {
+	__u64 frames[BF_MAX_FRAMES], chain[BF_CHAIN_WORDS];
 	struct walk_memory memory = {
-		event->memory + event->memory_unread,
-		event->memory_start + event->memory_unread,
-		event->memory_bytes - event->memory_unread,
-		event->has_code ? &event->code : NULL,
-		event->walk.pc,
+		.bytes = event->memory + event->memory_unread,
+		.start = event->memory_start + event->memory_unread,
+		.n = event->memory_bytes - event->memory_unread,
+		.code = event->has_code ? &event->code : NULL,
+		.code_at = event->walk.pc,
+		.chain = chain,
+		.n_chain = event->n_chain,
 	};
 	struct snapshot_walk context = {.unwinder = unwinder};
 	struct bf_walk walk = event->walk;
 	struct process *process;
-	__u64 frames[BF_MAX_FRAMES];
 	uint32_t n = event->n;
 	uint64_t tables_built = unwinder->tables.n_built;
 	int r = processes_meet(unwinder->processes, event->pid, event->process_start,
@@ -431,7 +455,10 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 
 	if (r < 0)
 		return r;
-	memcpy(frames, event->frames, sizeof frames);
+	if (n > BF_SNAPSHOT_WORDS || event->n_chain > BF_SNAPSHOT_WORDS - n)
+		return 0; /* not as BPF sends it */
+	memcpy(frames, event->words, n * sizeof *frames);
+	memcpy(chain, event->words + n, event->n_chain * sizeof *chain);
 	unwind_walk(&walk, frames, &n, WALK_HOST_MACHINE, &memory, code_at, &context);
 	if (context.error < 0)
 		return context.error;

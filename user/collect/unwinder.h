@@ -10,6 +10,7 @@
 #define COLLECT_UNWINDER_H
 
 #include "bpf/wire.h"
+#include "collect/frame_programs.h"
 #include "collect/process.h"
 #include "collect/raw_stacks.h"
 #include "collect/tables.h"
@@ -22,6 +23,8 @@ struct unwinder {
 	struct raw_stacks *stacks;
 	struct segments segments;
 	struct tables tables;
+	struct frame_programs programs;
+	bool no_runtimes;   /* none of their frames are wanted */
 	uint64_t asked_at;  /* when /proc was last asked for an unrecorded mapping */
 	uint64_t n_refused; /* processes whose mappings did not fit */
 };

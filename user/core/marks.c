@@ -42,7 +42,7 @@ enum mark mark_find(const char *text, size_t n, enum off_reason *ret_reason)
 enum frame_kind mark_suffix(const char *text, size_t n)
 {
 	if (n > MARK_SUFFIX && text[n - 1] == ']')
-		for (enum frame_kind kind = FRAME_KERNEL; kind <= FRAME_JIT; kind++)
+		for (enum frame_kind kind = FRAME_KERNEL; kind < FRAME_NOTE; kind++)
 			if (memcmp(text + n - MARK_SUFFIX, frame_kind_suffix(kind), MARK_SUFFIX) ==
 			    0)
 				return kind;

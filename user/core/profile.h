@@ -39,9 +39,10 @@ enum mapping_kind {
 
 enum frame_kind {
 	FRAME_USER,
-	FRAME_KERNEL,  /* suffix _[k] */
-	FRAME_INLINED, /* suffix _[i] */
-	FRAME_JIT,     /* suffix _[j] */
+	FRAME_KERNEL,	   /* suffix _[k] */
+	FRAME_INLINED,	   /* suffix _[i] */
+	FRAME_JIT,	   /* suffix _[j] */
+	FRAME_INTERPRETED, /* suffix _[0] */
 	/* Not code. */
 	FRAME_NOTE,	 /* the command, [truncated], [idle], [interrupt] */
 	FRAME_SEPARATOR, /* `--`: the waker of the thread follows */
@@ -367,7 +368,7 @@ const char *profile_mode_name(enum profile_mode mode);
 bool off_reason_is_runnable(enum off_reason reason);
 /* `[sleep]`, … ; "" for REASON_NONE. */
 const char *off_reason_text(enum off_reason reason);
-/* "_[k]", "_[i]", "_[j]" or "". */
+/* "_[k]", "_[i]", "_[j]", "_[0]" or "". */
 const char *frame_kind_suffix(enum frame_kind kind);
 
 #endif

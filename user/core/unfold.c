@@ -321,6 +321,7 @@ const char *frame_kind_suffix(enum frame_kind kind)
 	case FRAME_KERNEL: return "_[k]";
 	case FRAME_INLINED: return "_[i]";
 	case FRAME_JIT: return "_[j]";
+	case FRAME_INTERPRETED: return "_[0]";
 	default: return "";
 	}
 }

@@ -20,6 +20,7 @@ static const struct {
 	[CATEGORY_WAITING]  = {"Waiting",  "blue"},
 	[CATEGORY_RUNNABLE] = {"Runnable", "purple"},
 	[CATEGORY_IDLE]     = {"Idle",     "transparent"},
+	[CATEGORY_INTERPRETED] = {"Interpreted", "lightgreen"},
 };
 // clang-format on
 

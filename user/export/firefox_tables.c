@@ -17,6 +17,7 @@ enum category firefox_category(const struct firefox_writer *writer, const struct
 	case FRAME_RUNNING: return CATEGORY_USER;
 	case FRAME_KERNEL: return CATEGORY_KERNEL;
 	case FRAME_JIT: return CATEGORY_JIT;
+	case FRAME_INTERPRETED: return CATEGORY_INTERPRETED;
 	case FRAME_WAITING: return CATEGORY_WAITING;
 	case FRAME_RUNNABLE: return CATEGORY_RUNNABLE;
 	default:

@@ -26,6 +26,7 @@ static const char *kind_name(uint8_t kind)
 	case FRAME_USER: return NULL;
 	case FRAME_KERNEL: return "kernel";
 	case FRAME_JIT: return "jit";
+	case FRAME_INTERPRETED: return "interpreted";
 	default: return "note";
 	}
 }

@@ -260,6 +260,7 @@ static int read_category(struct firefox *firefox)
 		{"Kernel", JSON_KIND_KERNEL},
 		{"JIT",    JSON_KIND_JIT},
 		{"User",   JSON_KIND_USER},
+		{"Interpreted", JSON_KIND_INTERPRETED},
 	};
 	// clang-format on
 	struct json_reader *reader = firefox->stacks->reader;

@@ -136,10 +136,11 @@ static uint8_t json_frame_kind(const struct json_frame *frame, const char *name,
 		*n -= MARK_SUFFIX;
 		return kind;
 	}
-	return frame->is_inlined		 ? FRAME_INLINED
-	       : frame->kind == JSON_KIND_KERNEL ? FRAME_KERNEL
-	       : frame->kind == JSON_KIND_JIT	 ? FRAME_JIT
-						 : FRAME_USER;
+	return frame->is_inlined		      ? FRAME_INLINED
+	       : frame->kind == JSON_KIND_KERNEL      ? FRAME_KERNEL
+	       : frame->kind == JSON_KIND_JIT	      ? FRAME_JIT
+	       : frame->kind == JSON_KIND_INTERPRETED ? FRAME_INTERPRETED
+						      : FRAME_USER;
 }
 
 static int find_mapping(struct json_stacks *stacks, const struct json_frame *frame, uint8_t kind,

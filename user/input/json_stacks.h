@@ -25,6 +25,7 @@ enum json_kind {
 	JSON_KIND_USER,
 	JSON_KIND_KERNEL,
 	JSON_KIND_JIT,
+	JSON_KIND_INTERPRETED,
 	JSON_KIND_NOTE, /* not code */
 };
 

@@ -10,8 +10,10 @@
 #define MIN_SLOTS 4096
 
 /* frame_kind_suffix() inline: the lengths are constant. */
-static const char suffixes[][MARK_SUFFIX + 1] = {
-	[FRAME_KERNEL] = "_[k]", [FRAME_INLINED] = "_[i]", [FRAME_JIT] = "_[j]"};
+static const char suffixes[][MARK_SUFFIX + 1] = {[FRAME_KERNEL] = "_[k]",
+						 [FRAME_INLINED] = "_[i]",
+						 [FRAME_JIT] = "_[j]",
+						 [FRAME_INTERPRETED] = "_[0]"};
 
 /* The longest command name to which unfolder_next() can append numbers. */
 #define MAX_NUMBERED 240

@@ -38,6 +38,7 @@ static int read_kind(struct json_reader *reader, enum json_kind *ret)
 		{"kernel", JSON_KIND_KERNEL},
 		{"jit",    JSON_KIND_JIT},
 		{"note",   JSON_KIND_NOTE},
+		{"interpreted", JSON_KIND_INTERPRETED},
 	};
 	// clang-format on
 	const char *text;

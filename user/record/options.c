@@ -359,6 +359,8 @@ static const struct option_row rows[] = {
 	{0, "mode", NULL, "MODE", "", NULL, option_mode, .wanted = OPTION_MODE_WANTED},
 	{0, "no-reason", NULL, NULL, "", NULL, option_set, FIELD(view.stacks.unfold.no_reason)},
 	{0, "no-inline", NULL, NULL, "", NULL, take_no_inline},
+	{0, "no-runtimes", NULL, NULL, "", NULL, option_set, FIELD(collect.no_runtimes)},
+	{0, "native-frames", NULL, NULL, "", NULL, option_set, FIELD(collect.native_frames)},
 	{0, "lines", NULL, NULL, "", NULL, take_lines},
 	{0, "no-demangle", NULL, NULL, "", NULL, option_set, FIELD(symbolize.no_demangle)},
 	{0, "addresses", NULL, NULL, "", NULL, option_set, FIELD(symbolize.addresses)},

@@ -77,7 +77,8 @@ static const struct {
 	const char *key, *text;
 } end_texts[N_STACK_ENDS] = {
 	[STACK_TRUNCATED] = {"other", "for no known reason"},
-	[STACK_DEPTH] = {"depth", "deeper than 127 frames, or in the kernel than "
+	[STACK_DEPTH] = {"depth", "deeper than 1023 frames (each of an interpreter counts as two), "
+				  "or in the kernel than "
 				  "kernel.perf_event_max_stack"},
 	[STACK_MEMORY] = {"memory",
 			  "stack memory not readable (swapped out, or the thread is ending)"},
@@ -179,6 +180,22 @@ static void json_unnamed(const struct unnamed *unnamed, struct json *json)
 	json_close(json, ']');
 }
 
+/* Threads of a runtime that don't run its language are nothing to speak of; if all are, … */
+#define MANY_EMPTY 20
+
+static void print_runtimes(const struct collect_stats *stats, FILE *stream)
+{
+	if (stats->runtime_problem)
+		text_print(stream, "  native    frames only: %s\n", stats->runtime_problem);
+	if (stats->runtimes_unknown > 1)
+		fprintf(stream, "            and %" PRIu64 " other runtimes\n",
+			stats->runtimes_unknown - 1);
+	if (!stats->chains && stats->chains_empty >= MANY_EMPTY)
+		fprintf(stream, "  native    frames only: an interpreter was there, but the state "
+				"of none of "
+				"its threads was found (another C library than glibc?)\n");
+}
+
 static void print_quality(const struct summary *summary, const struct sample_totals *totals,
 			  FILE *stream)
 {
@@ -194,6 +211,7 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 	if (summary->top && percent(totals->ends[STACK_COMPLETE], totals->weight) < LEAST_COMPLETE)
 		print_cut(summary->top, stream);
 	print_unwinding(summary, stream);
+	print_runtimes(&summary->totals.stats, stream);
 	if (summary->totals.symbols.unsearched_files)
 		fprintf(stream,
 			"            the search for names was ended early: %zu files were not "
@@ -484,6 +502,12 @@ static void json_unwinding(const struct collect_stats *stats, struct json *json)
 	json_count(json, "damaged_tables", stats->tables_failed);
 	json_count(json, "evictions", stats->evictions);
 	json_count(json, "snapshots", stats->snapshots);
+	json_close(json, '}');
+	json_open(json, "runtimes", '{');
+	json_count(json, "stacks", stats->chains);
+	json_count(json, "unknown", stats->runtimes_unknown);
+	if (stats->runtime_problem)
+		json_text(json, "problem", stats->runtime_problem);
 	json_close(json, '}');
 }
 

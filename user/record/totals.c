@@ -101,14 +101,16 @@ static void add_times(struct time_table *times, const struct time_table *window)
 
 static const size_t counts[] = {
 #define COUNT(field) offsetof(struct collect_stats, field)
-	COUNT(samples),	     COUNT(periods),	    COUNT(kept),
-	COUNT(counts_full),  COUNT(events_full),    COUNT(storage_failed),
-	COUNT(targets_full), COUNT(nested_events),  COUNT(lost_stacks),
-	COUNT(lost_records), COUNT(throttled),	    COUNT(unknown_processes),
-	COUNT(lost_wakers),  COUNT(unknown_wakers), COUNT(offcpu_measured_ns),
-	COUNT(drains),	     COUNT(snapshots),	    COUNT(snapshots_full),
-	COUNT(tables_built), COUNT(tables_refused), COUNT(taken_ns),
-	COUNT(evictions),    COUNT(tables_unread),
+	COUNT(samples),	      COUNT(periods),	     COUNT(kept),
+	COUNT(counts_full),   COUNT(events_full),    COUNT(storage_failed),
+	COUNT(targets_full),  COUNT(nested_events),  COUNT(lost_stacks),
+	COUNT(lost_records),  COUNT(throttled),	     COUNT(unknown_processes),
+	COUNT(lost_wakers),   COUNT(unknown_wakers), COUNT(offcpu_measured_ns),
+	COUNT(drains),	      COUNT(snapshots),	     COUNT(snapshots_full),
+	COUNT(tables_built),  COUNT(tables_refused), COUNT(taken_ns),
+	COUNT(evictions),     COUNT(tables_unread),  COUNT(chains),
+	COUNT(chains_empty),  COUNT(chains_unread),  COUNT(chains_deep),
+	COUNT(nameless_code),
 #undef COUNT
 };
 
@@ -129,6 +131,8 @@ static void add_stats(struct collect_stats *stats, const struct collect_stats *w
 	stats->offcpu_period_ns = window->offcpu_period_ns;
 	stats->unopened_files = larger(stats->unopened_files, window->unopened_files);
 	stats->unread = window->unread;
+	stats->runtimes_unknown = window->runtimes_unknown;
+	stats->runtime_problem = window->runtime_problem;
 	stats->refused = window->refused;
 	stats->threads = larger(stats->threads, window->threads);
 	stats->kernel_bytes = larger(stats->kernel_bytes, window->kernel_bytes);

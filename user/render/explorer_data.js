@@ -23,11 +23,11 @@ const data = (function () {
 "use strict";
 
 // enum frame_kind of core/profile.h
-const USER = 0, KERNEL = 1, INLINED = 2, JIT = 3, NOTE = 4, SEPARATOR = 5, RUNNING = 6, RUNNABLE = 7,
-	WAITING = 8;
+const USER = 0, KERNEL = 1, INLINED = 2, JIT = 3, INTERPRETED = 4, NOTE = 5, SEPARATOR = 6, RUNNING = 7,
+	RUNNABLE = 8, WAITING = 9;
 
-const SUFFIXES = {[KERNEL]: "_[k]", [INLINED]: "_[i]", [JIT]: "_[j]"};
-const WORDS = {[KERNEL]: "kernel", [INLINED]: "inlined", [JIT]: "JIT"};
+const SUFFIXES = {[KERNEL]: "_[k]", [INLINED]: "_[i]", [JIT]: "_[j]", [INTERPRETED]: "_[0]"};
+const WORDS = {[KERNEL]: "kernel", [INLINED]: "inlined", [JIT]: "JIT", [INTERPRETED]: "interpreted"};
 
 function decodeBase64(text) {
 	if (Uint8Array.fromBase64)
@@ -214,6 +214,6 @@ function foldedName(profile, frame) {
 // enum leaders_code of core/leaders.h
 const FOREIGN = 0, OWN = 2;
 
-return {FOREIGN, OWN, USER, KERNEL, INLINED, JIT, NOTE, SEPARATOR, RUNNING, RUNNABLE, WAITING, decodeBase64, inflate,
+return {FOREIGN, OWN, USER, KERNEL, INLINED, JIT, INTERPRETED, NOTE, SEPARATOR, RUNNING, RUNNABLE, WAITING, decodeBase64, inflate,
 	read, addStandIns, scalesOf, nameOf, kindOf, moduleOf, wordsOf, foldedName};
 })();

@@ -30,6 +30,7 @@ struct palette {
 
 #define WARM_INLINED [FRAME_INLINED] = {168, 186, 48, 66, 76}
 #define WARM_JIT     [FRAME_JIT] = {84, 112, 50, 62, 74}
+#define INTERPRETED  [FRAME_INTERPRETED] = {268, 284, 44, 78, 86}
 #define WARM_KERNEL  [FRAME_KERNEL] = {24, 32, 85, 64, 70}
 /* Frames that are not code have the same colours in all palettes. */
 #define NOTES                                                                                      \
@@ -39,7 +40,7 @@ struct palette {
 	{                                                                                          \
 		[FRAME_USER] = {from, to, 70, 64, 80}, [FRAME_KERNEL] = {from, to, 45, 62, 72},    \
 		[FRAME_INLINED] = {from, to, 60, 80, 88}, [FRAME_JIT] = {from, to, 85, 66, 76},    \
-		NOTES                                                                              \
+		[FRAME_INTERPRETED] = {from, to, 80, 74, 84}, NOTES                                \
 	}
 
 static const struct palette palettes[] = {
@@ -48,24 +49,28 @@ static const struct palette palettes[] = {
 	  [FRAME_KERNEL] = {20, 28, 84, 63, 70},
 	  WARM_INLINED,
 	  WARM_JIT,
+	  INTERPRETED,
 	  NOTES}},
 	{"io",
 	 {[FRAME_USER] = {198, 216, 72, 70, 80},
 	  [FRAME_KERNEL] = {228, 248, 58, 74, 82},
 	  [FRAME_INLINED] = {168, 182, 44, 70, 80},
 	  [FRAME_JIT] = {120, 145, 38, 70, 80},
+	  INTERPRETED,
 	  NOTES}},
 	{"mem",
 	 {[FRAME_USER] = {96, 136, 50, 66, 78},
 	  [FRAME_KERNEL] = {66, 82, 50, 60, 70},
 	  WARM_INLINED,
 	  [FRAME_JIT] = {48, 58, 75, 66, 76},
+	  INTERPRETED,
 	  NOTES}},
 	{"kernel",
 	 {[FRAME_USER] = {206, 214, 62, 74, 80},
 	  [FRAME_KERNEL] = {24, 32, 85, 64, 70},
 	  [FRAME_INLINED] = {168, 178, 48, 70, 78},
 	  [FRAME_JIT] = {100, 112, 48, 66, 74},
+	  INTERPRETED,
 	  NOTES}},
 	{"red", ONE_HUE(0, 12)},
 	{"orange", ONE_HUE(24, 36)},
@@ -91,12 +96,14 @@ static const struct palette palettes[] = {
 	  [FRAME_KERNEL] = {20, 28, 84, 63, 70},
 	  [FRAME_INLINED] = {50, 58, 62, 80, 86},
 	  WARM_JIT,
+	  INTERPRETED,
 	  NOTES}},
 	{"waker",
 	 {[FRAME_USER] = {172, 184, 62, 60, 70},
 	  [FRAME_KERNEL] = {176, 190, 42, 54, 62},
 	  [FRAME_INLINED] = {168, 180, 46, 74, 82},
 	  [FRAME_JIT] = {148, 160, 44, 60, 70},
+	  [FRAME_INTERPRETED] = {156, 168, 40, 72, 80},
 	  [FRAME_SEPARATOR] = {214, 214, 6, 60, 60},
 	  [FRAME_NOTE] = {176, 184, 22, 66, 72}}},
 };
@@ -179,7 +186,7 @@ static const struct tint focus[N_FOCUS_RANGES] = {
 
 static bool is_code(enum frame_kind kind)
 {
-	return kind == FRAME_USER || kind == FRAME_INLINED || kind == FRAME_JIT;
+	return kind < FRAME_NOTE && kind != FRAME_KERNEL;
 }
 
 static enum scheme scheme_of(const struct palette *palette, enum frame_kind kind)

@@ -10,9 +10,9 @@ const MARGIN = 10, PADDING = 4, LEAST_WIDTH = 0.1, LINE = 16, FOOTER = 30, PHONE
 const STRIPE = 3, LEAST_STRIPE = 6;
 const ARROW = " \u2192 ";
 // By the letters of looks.
-const LOOKS = {k: " [kernel]", i: " [inlined]", j: " [JIT]", b: " [kernel]", c: " [inlined]",
-	d: " [JIT]", e: " [waker]", f: " [waker, kernel]", g: " [waker, inlined]", h: " [waker, JIT]",
-	m: " [waker]"};
+const LOOKS = {k: " [kernel]", i: " [inlined]", j: " [JIT]", p: " [interpreted]", b: " [kernel]",
+	c: " [inlined]", d: " [JIT]", o: " [interpreted]", e: " [waker]", f: " [waker, kernel]",
+	g: " [waker, inlined]", h: " [waker, JIT]", l: " [waker, interpreted]", m: " [waker]"};
 const WIDTHS = {both: "Width: both", new: "Width: new", base: "Width: base"};
 const SIDES = {both: "both sides together", new: "the new side", base: "the base"};
 

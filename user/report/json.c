@@ -17,6 +17,7 @@ static const char *const kinds[N_FRAME_KINDS] = {
 	[FRAME_KERNEL]    = "kernel",
 	[FRAME_INLINED]   = "inlined",
 	[FRAME_JIT]       = "jit",
+	[FRAME_INTERPRETED] = "interpreted",
 	[FRAME_NOTE]      = "note",
 	[FRAME_SEPARATOR] = "separator",
 	[FRAME_RUNNING]   = "running",

@@ -19,6 +19,7 @@ static const char *const sequences[N_PAGE_STYLES] = {
 	[STYLE_KERNEL]   = "\033[33m",
 	[STYLE_INLINED]  = "\033[36m",
 	[STYLE_JIT]      = "\033[32m",
+	[STYLE_INTERPRETED] = "\033[92m",
 	[STYLE_RUNNING]  = "\033[31m",
 	[STYLE_RUNNABLE] = "\033[35m",
 	[STYLE_WAITING]  = "\033[34m",
@@ -57,6 +58,7 @@ enum page_style page_style_of_kind(enum frame_kind kind)
 	case FRAME_KERNEL: return STYLE_KERNEL;
 	case FRAME_INLINED: return STYLE_INLINED;
 	case FRAME_JIT: return STYLE_JIT;
+	case FRAME_INTERPRETED: return STYLE_INTERPRETED;
 	case FRAME_RUNNING: return STYLE_RUNNING;
 	case FRAME_RUNNABLE: return STYLE_RUNNABLE;
 	case FRAME_WAITING: return STYLE_WAITING;

@@ -11,13 +11,17 @@
 
 #define MAX_PARTS (1u << 14) /* files have no code beyond 4 GiB */
 
-/* The beginning of the answer; the sizes of the parts follow, then the words of them all. */
+/*
+ * The beginning of the answer; the sizes of the parts follow, then the words of them all. Extra
+ * bytes are part of it, so that words stay aligned.
+ */
 struct table_header {
 	int32_t error;
 	uint8_t is_elf, is_go;
 	uint16_t machine;
-	uint32_t n_parts, n_functions, n_rows, n_rules, n_skipped, pad;
+	uint32_t n_parts, n_functions, n_rows, n_rules, n_skipped, n_extra;
 	uint64_t code_bytes, read_bytes, bare_bytes;
+	uint8_t extra[TABLE_EXTRA_MAX];
 };
 
 /* --- The requesting side --- */
@@ -71,7 +75,7 @@ static int read_answer(void *block, size_t n, struct table_result *ret)
 
 	*ret = (struct table_result){.error = -ENOEXEC, .table.block = block};
 	if (n < sizeof *header || header->error > 0 || header->n_parts > MAX_PARTS ||
-	    (n - sizeof *header) % sizeof *words ||
+	    header->n_extra > sizeof header->extra || (n - sizeof *header) % sizeof *words ||
 	    header->n_parts > (n - sizeof *header) / sizeof *words)
 		return -EPROTO;
 	*ret = (struct table_result){
@@ -88,6 +92,8 @@ static int read_answer(void *block, size_t n, struct table_result *ret)
 			  .n_rules = header->n_rules,
 			  .n_skipped = header->n_skipped},
 	};
+	ret->n_extra = header->n_extra;
+	memcpy(ret->extra, header->extra, header->n_extra);
 	table->parts = calloc(header->n_parts + 1, sizeof *table->parts);
 	if (!table->parts)
 		return -ENOMEM;
@@ -195,8 +201,7 @@ static int build(const struct reader_request *request, struct elf_file *elf,
 	return 0;
 }
 
-int table_job_run(struct reader_request *request,
-		  int (*open_debug)(const struct reader_request *request, struct elf_file *elf))
+int table_job_run(struct reader_request *request, const struct table_helpers *helpers)
 {
 	struct unwind_table table = {};
 	struct table_header header = {};
@@ -207,8 +212,10 @@ int table_job_run(struct reader_request *request,
 		return -EPROTO;
 	r = elf_file_open(&elf, request->fds[0]);
 	if (r == 0) {
-		r = build(request, &elf, open_debug, &table);
+		r = build(request, &elf, helpers->open_debug, &table);
 		header.is_go = table.is_go || go_table_is_go(&elf);
+		if (helpers->examine)
+			header.n_extra = helpers->examine(&elf, header.extra);
 		elf_file_done(&elf);
 	}
 	if (r == -ENOMEM)

@@ -6,11 +6,16 @@
 #include "base/reader.h"
 #include "unwind/table.h"
 
+#define TABLE_EXTRA_MAX 512 /* bytes */
+
 /* The reader's findings about a file. */
 struct table_result {
 	struct unwind_table table; /* if @error is 0 */
 	int error;		   /* as of unwind_table_build() */
 	bool is_elf, is_go;
+	/* What else the reader's examine function has found, its business and the caller's. */
+	uint32_t n_extra;
+	uint8_t extra[TABLE_EXTRA_MAX];
 };
 
 struct table_question {
@@ -30,11 +35,17 @@ int table_job_call(struct reader *reader, const struct table_question *question,
 		   struct table_result *ret);
 
 /*
- * The reader's side of READER_TABLE. @open_debug: opens the file that .debug_frame was stripped
- * into, as in struct reader_debug; or NULL.
+ * What the reader does besides: @open_debug opens the file that .debug_frame was stripped into, as
+ * in struct reader_debug; @examine writes up to TABLE_EXTRA_MAX bytes and returns how many.
+ * Either may be NULL.
  */
-int table_job_run(struct reader_request *request,
-		  int (*open_debug)(const struct reader_request *request, struct elf_file *elf));
+struct table_helpers {
+	int (*open_debug)(const struct reader_request *request, struct elf_file *elf);
+	size_t (*examine)(struct elf_file *elf, void *to);
+};
+
+/* The reader's side: READER_TABLE. */
+int table_job_run(struct reader_request *request, const struct table_helpers *helpers);
 
 /* Whether look-ups in @part, from an untrusted source, stay within it. */
 bool unwind_part_is_sound(const struct unwind_part *part);

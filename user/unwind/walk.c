@@ -19,13 +19,44 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 	return 0;
 }
 
+static inline void chain_copy(__u64 *to, const __u64 *from, __u32 n)
+{
+	memcpy(to, from, n * sizeof *to);
+}
+
+#include "bpf/machine.h"
 #include "bpf/unwind_step.h"
+
+/* What is left of the chain that was captured. */
+struct chain {
+	const __u64 *words;
+	uint32_t at, n;
+};
+
+/* Puts the activations that have their anchors below @sp before the last frame; or all at the end.
+ */
+static void merge(struct chain *chain, __u64 *frames, uint32_t *n, uint64_t sp, bool is_before)
+{
+	while (chain->at < chain->n &&
+	       (!is_before || chain_anchor(chain->words, chain->at, chain->n) < sp)) {
+		uint32_t count = chain->words[chain->at] >> BF_CHAIN_SHIFT & CHAIN_MASK;
+
+		if (count >= chain->n - chain->at ||
+		    !chain_insert(chain->words, chain->at, frames, *n, is_before)) {
+			chain->n = 0;
+			return;
+		}
+		*n += count;
+		chain->at += count + 1;
+	}
+}
 
 void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t machine,
 		 const struct walk_memory *memory, walk_code_fn code_at, void *context)
 {
 	enum walk_machine kind = machine == EM_AARCH64 ? WALK_ARM64 : WALK_X86_64;
 	void *captured = (void *)memory;
+	struct chain chain = {memory->chain, 0, memory->chain ? memory->n_chain : 0};
 
 	walk->end = BF_END_NONE;
 	while (!walk->end) {
@@ -34,11 +65,11 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 
 		if (!code_at(context, walk->pc - !walk->exact, &code)) {
 			walk->end = walk_nowhere(walk, 1);
-			return;
+			break;
 		}
 		if (*n == BF_MAX_FRAMES) {
 			walk->end = BF_END_DEPTH;
-			return;
+			break;
 		}
 		if (code.table)
 			rule = unwind_table_find(code.table, code.offset);
@@ -47,5 +78,7 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 			    : walk->is_32 ? BF_END_32_BIT
 			    : rule	  ? walk_by_rule(walk, rule, captured, kind)
 					  : walk_by_frame_pointer(walk, captured, code.flags, kind);
+		merge(&chain, frames, n, walk->sp, true);
 	}
+	merge(&chain, frames, n, 0, false);
 }

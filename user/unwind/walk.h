@@ -26,6 +26,10 @@ struct walk_memory {
 	/* The instruction at the leaf, if known. */
 	const void *code;
 	uint64_t code_at;
+	/* Frames of a runtime that belong to native ones still to come: @n_chain words, as struct
+	 * bf_machine has them, in room for BF_CHAIN_WORDS; or NULL. */
+	const __u64 *chain;
+	uint32_t n_chain;
 };
 
 /* The code at an address. */
@@ -44,7 +48,8 @@ typedef bool (*walk_code_fn)(void *context, uint64_t pc, struct walk_code *ret);
 
 /*
  * Walks on from @walk, whose frames[0 … *n - 1] are known, until walk->end gives the reason for
- * ending. frames has room for BF_MAX_FRAMES; leaf first; return addresses as on the stack.
+ * ending. Frames of a runtime are put in where they belong; the rest of them comes last. frames
+ * has room for BF_MAX_FRAMES; leaf first; return addresses as on the stack.
  * @machine: EM_X86_64 or EM_AARCH64.
  */
 void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t machine,

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The machine that runs frame programs (bpf/machine.h): its operations, and that any text is safe.
+ */
+#include <stdlib.h>
+
+#include "runtimes/text.h"
+#include "tests/unit/cmocka_all.h"
+#include "tests/unit/made_machine.h"
+
+static struct made_memory memory;
+static struct bf_machine machine;
+static struct bf_text text;
+static struct text_writer writer;
+
+#define TLS (MADE_START + 0x8000)
+
+static void begin(void)
+{
+	memset(&memory, 0, sizeof memory);
+	memset(&machine, 0, sizeof machine);
+	text_begin(&writer, &text);
+}
+
+static void run(void)
+{
+	assert_int_equal(text_end(&writer), 0);
+	made_run(&machine, &text, TLS, &memory);
+}
+
+#define OP(...) text_op(&writer, __VA_ARGS__)
+
+/* What each operation that computes leaves in register 1. */
+static void operations(void **state)
+{
+	static const struct {
+		struct bf_op op;
+		uint64_t result;
+	} cases[] = {
+		{{BF_OP_SET, 1, 0, 0, -2}, -2ULL},
+		{{BF_OP_PARAMETER, 1, 0, 0, 3}, 33},
+		{{BF_OP_ADDI, 1, 2, 0, -5}, 95},
+		{{BF_OP_ANDI, 1, 2, 0, -4}, 100},
+		{{BF_OP_MULI, 1, 2, 0, 3}, 300},
+		{{BF_OP_SHL, 1, 2, 0, 60}, 4ULL << 60},
+		{{BF_OP_SHR, 1, 2, 0, 2}, 25},
+		{{BF_OP_ADD, 1, 2, 3, 0}, 107},
+		{{BF_OP_SUB, 1, 3, 2, 0}, -93ULL},
+		{{BF_OP_XOR, 1, 2, 3, 0}, 100 ^ 7},
+		{{BF_OP_LOAD, 1, 0, 3, 8}, 0x8877665544332211},
+		{{BF_OP_LOAD, 1, 0, 3, 15}, 0x8877665544332211}, /* aligned */
+		{{BF_OP_LOAD, 1, 0, 2, 12}, 0x88776655},
+		{{BF_OP_LOAD, 1, 0, 1, 10}, 0x4433},
+		{{BF_OP_LOAD, 1, 0, 0, 9}, 0x22},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin();
+		made_word(&memory, MADE_START + 64, 0x8877665544332211);
+		machine.parameters[3] = 33;
+		OP(BF_OP_SET, 2, 0, 0, 100);
+		OP(BF_OP_SET, 3, 0, 0, 7);
+		OP(BF_OP_ADDI, 4, BF_REGISTER_TLS, 0, -0x8000);
+		OP(BF_OP_READ, 1, 4, 0, 64);
+		text.ops[writer.n++] = cases[i].op;
+		OP(BF_OP_END, 0, 0, 0, 0);
+		run();
+		assert_int_equal(machine.end, BF_CHAIN_WHOLE);
+		assert_int_equal(machine.registers[1], cases[i].result);
+	}
+}
+
+static void conditions(void **state)
+{
+	static const struct {
+		int32_t x;
+		enum bf_relation relation;
+		int32_t y;
+		bool holds;
+	} cases[] = {
+		{1, BF_EQ, 1, true},   {1, BF_EQ, 2, false},   {1, BF_NE, 2, true},
+		{1, BF_NE, 1, false},  {1, BF_LT, 2, true},    {2, BF_LT, 2, false},
+		{-1, BF_LT, 2, false}, {2, BF_GE, 2, true},    {-1, BF_GE, 2, true},
+		{1, BF_GE, 2, false},  {5, BF_ANY, 4, true},   {5, BF_ANY, 2, false},
+		{5, BF_NONE, 2, true}, {5, BF_NONE, 4, false},
+	};
+
+	for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+		bool by_register = i % 2;
+		size_t k = i / 2;
+
+		begin();
+		OP(BF_OP_SET, 2, 0, 0, cases[k].x);
+		OP(BF_OP_SET, 3, 0, 0, cases[k].y);
+		OP(by_register ? BF_OP_IFR : BF_OP_IF, 2, cases[k].relation, 0,
+		   by_register ? 3 : cases[k].y);
+		text_to(&writer, 0);
+		OP(BF_OP_SET, 1, 0, 0, 1);
+		text_label(&writer, 0);
+		OP(BF_OP_END, 0, 0, 0, 0);
+		run();
+		assert_int_equal(machine.registers[1], !cases[k].holds);
+	}
+}
+
+/* Two frames, an anchor; one frame, none. */
+static void the_chain(void **state)
+{
+	static const uint64_t first = BF_FRAME_RUNTIME | 5ULL << BF_FRAME_KIND_SHIFT | 0x1000;
+
+	begin();
+	OP(BF_OP_SET, 1, 0, 0, 0x1000);
+	OP(BF_OP_SET, 2, 0, 0, 0x22);
+	OP(BF_OP_SET, 3, 0, 0, 0x33);
+	OP(BF_OP_SET, 4, 0, 0, 0x7000);
+	OP(BF_OP_STOP, 4, 0, 0, 0); /* without frames: nothing */
+	OP(BF_OP_EMIT, 1, 2, 3, 5);
+	OP(BF_OP_EMIT, 4, 2, 3, 0);
+	OP(BF_OP_STOP, 4, 0, 0, 0);
+	OP(BF_OP_EMIT, 2, 3, 3, 0);
+	OP(BF_OP_END, 0, 0, 0, 0);
+	run();
+	assert_int_equal(machine.header, 8);
+	assert_int_equal(machine.words[0], 0x7000 | 4ULL << BF_CHAIN_SHIFT);
+	assert_int_equal(machine.words[1], first);
+	assert_int_equal(machine.words[2], 0x22 | 0x33ULL << 32);
+	assert_int_equal(machine.words[3], BF_FRAME_RUNTIME | 0x7000);
+	assert_int_equal(machine.words[5], BF_NO_ANCHOR | 2ULL << BF_CHAIN_SHIFT);
+	assert_false(machine.is_cut);
+}
+
+/* A list whose elements are frames, one activation each @n_each. */
+static void write_list(int n_each)
+{
+	enum { NEXT, END };
+
+	OP(BF_OP_ADDI, 1, BF_REGISTER_TLS, 0, 0);
+	text_label(&writer, NEXT);
+	OP(BF_OP_IF, 1, BF_EQ, 0, 0);
+	text_to(&writer, END);
+	OP(BF_OP_READ, 0, 1, 1, 0);
+	for (int i = 0; i < n_each; i++)
+		OP(BF_OP_EMIT, 1, 2, 3, 0);
+	OP(BF_OP_STOP, 1, 0, 0, 0);
+	OP(BF_OP_LOAD, 1, 0, 3, 0);
+	OP(BF_OP_JUMP, 0, 0, 0, 0);
+	text_to(&writer, NEXT);
+	text_label(&writer, END);
+	OP(BF_OP_END, 0, 0, 0, 0);
+}
+
+static void make_list(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		made_word(&memory, TLS + 16 * i, i + 1 < n ? TLS + 16 * (i + 1) : 0);
+}
+
+/* A read that fails ends the chain; whose the frames before it are is known. */
+static void faults_at_every_read(void **state)
+{
+	enum { N = 20 };
+
+	for (uint32_t at = 1; at <= N + 1; at++) {
+		uint32_t activations;
+
+		begin();
+		write_list(2);
+		make_list(N);
+		memory.fails_at = at;
+		run();
+		assert_int_equal(made_frames(&machine, &activations), 2 * (at - 1));
+		assert_int_equal(activations, at - 1);
+		assert_int_equal(machine.end, at <= N ? BF_CHAIN_MEMORY : BF_CHAIN_WHOLE);
+	}
+}
+
+static void frames_without_an_anchor_are_left_out_when_the_chain_breaks(void **state)
+{
+	begin();
+	OP(BF_OP_EMIT, 1, 2, 3, 0);
+	OP(BF_OP_READ, 0, 1, 0, 0); /* address 0 */
+	OP(BF_OP_END, 0, 0, 0, 0);
+	run();
+	assert_int_equal(machine.end, BF_CHAIN_MEMORY);
+	assert_int_equal(machine.header, 0);
+	/* What is only tried reads as 0. */
+	begin();
+	OP(BF_OP_SET, 1, 0, 0, 5);
+	OP(BF_OP_TRY, 0, 2, 0, 0);
+	OP(BF_OP_LOAD, 1, 0, 3, 0);
+	OP(BF_OP_END, 0, 0, 0, 0);
+	run();
+	assert_int_equal(machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(machine.registers[1], 0);
+}
+
+static void loops_end(void **state)
+{
+	uint32_t activations;
+
+	begin();
+	write_list(1);
+	made_word(&memory, TLS, TLS); /* leads to itself */
+	run();
+	assert_int_equal(machine.end, BF_CHAIN_BUDGET);
+	assert_true(machine.is_cut);
+	assert_true(made_frames(&machine, &activations) > 300);
+}
+
+/* More frames than have room: the first ones stay, and the anchor is that of their activation. */
+static void deep_activations_keep_their_anchor(void **state)
+{
+	uint32_t activations;
+
+	begin();
+	OP(BF_OP_SET, 5, 0, 0, 800);
+	text_label(&writer, 0);
+	OP(BF_OP_EMIT, 5, 2, 3, 0);
+	OP(BF_OP_ADDI, 5, 5, 0, -1);
+	OP(BF_OP_IF, 5, BF_NE, 0, 0);
+	text_to(&writer, 0);
+	OP(BF_OP_SET, 4, 0, 0, 0x7777);
+	OP(BF_OP_STOP, 4, 0, 0, 0);
+	OP(BF_OP_EMIT, 4, 2, 3, 0);
+	OP(BF_OP_STOP, 5, 0, 0, 0);
+	OP(BF_OP_END, 0, 0, 0, 0);
+	run();
+	assert_int_equal(machine.end, BF_CHAIN_WHOLE);
+	assert_true(machine.is_cut);
+	assert_int_equal(made_frames(&machine, &activations), BF_MAX_FRAMES / 2);
+	assert_int_equal(activations, 1);
+	assert_int_equal(machine.words[0] & BF_FRAME_CODE, 0x7777);
+	assert_int_equal(machine.words[1] & BF_FRAME_CODE, 800);
+}
+
+static void texts_are_checked(void **state)
+{
+	begin();
+	for (int i = 0; i < BF_TEXT_OPS + 1; i++)
+		OP(BF_OP_END, 0, 0, 0, 0);
+	assert_int_equal(text_end(&writer), -EINVAL);
+	begin();
+	OP(BF_OP_JUMP, 0, 0, 0, 0);
+	text_to(&writer, 3);
+	assert_int_equal(text_end(&writer), -EINVAL); /* to nowhere */
+	begin();
+	OP(BF_OP_IF, 0, 0, 0, 0);
+	text_to(&writer, 0);
+	for (int i = 0; i < 200; i++)
+		OP(BF_OP_SET, 0, 0, 0, 0);
+	text_label(&writer, 0);
+	assert_int_equal(text_end(&writer), -EINVAL); /* too far */
+}
+
+static void any_text_is_safe(void **state)
+{
+	uint32_t activations;
+
+	srandom(1);
+	for (int turn = 0; turn < 2000; turn++) {
+		begin();
+		for (size_t i = 0; i < sizeof memory.bytes; i += 4)
+			made_number(&memory, MADE_START + i,
+				    random() & 1 ? (uint64_t)random() : MADE_START >> (i & 4) * 8);
+		for (int i = 0; i < BF_TEXT_OPS; i++)
+			text.ops[i] = (struct bf_op){random() % (N_BF_OPS + 1), random(), random(),
+						     random(), random() % 64 - 20};
+		for (int i = 0; i < BF_PARAMETERS; i++)
+			machine.parameters[i] = MADE_START + random() % MADE_BYTES;
+		made_run(&machine, &text, TLS, &memory);
+		assert_int_not_equal(machine.end, BF_CHAIN_GOES_ON);
+		assert_int_not_equal(made_frames(&machine, &activations), UINT32_MAX);
+		assert_true(machine.header <= BF_CHAIN_WORDS);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operations),
+		cmocka_unit_test(conditions),
+		cmocka_unit_test(the_chain),
+		cmocka_unit_test(faults_at_every_read),
+		cmocka_unit_test(frames_without_an_anchor_are_left_out_when_the_chain_breaks),
+		cmocka_unit_test(loops_end),
+		cmocka_unit_test(deep_activations_keep_their_anchor),
+		cmocka_unit_test(texts_are_checked),
+		cmocka_unit_test(any_text_is_safe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

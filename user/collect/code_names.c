@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/code_names.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/foreign.h"
+
+#define MOST_NAMES     262144	   /* of a generation */
+#define MOST_BYTES     (64u << 20) /* of its names and line tables */
+#define GENERATIONS_UP 8	   /* how many parents are asked */
+
+void code_names_init(struct code_names *names, struct processes *processes,
+		     const struct tables *tables)
+{
+	*names = (struct code_names){.processes = processes, .tables = tables};
+}
+
+static void name_done(struct code_name *name)
+{
+	free(name->name);
+	free(name->file);
+	free(name->lines);
+}
+
+static void generation_done(struct code_generation *generation)
+{
+	for (size_t i = 0; i < generation->n; i++)
+		name_done(&generation->items[i]);
+	free(generation->items);
+	table_done(&generation->by_code);
+	*generation = (struct code_generation){};
+}
+
+void code_names_done(struct code_names *names)
+{
+	generation_done(&names->now);
+	generation_done(&names->before);
+	free(names->unread);
+	for (size_t i = 0; i < names->n_facts; i++)
+		free(names->facts[i]);
+	free(names->facts);
+	*names = (struct code_names){};
+}
+
+void code_names_age(struct code_names *names)
+{
+	generation_done(&names->before);
+	names->before = names->now;
+	names->now = (struct code_generation){};
+}
+
+/* --- what is known --- */
+
+static bool name_equal(const void *items, uint32_t position, const void *key)
+{
+	const struct code_name *a = (const struct code_name *)items + position, *b = key;
+
+	return a->process == b->process && a->code == b->code && a->check == b->check;
+}
+
+static uint64_t name_hash(const struct code_name *key)
+{
+	return hash_mix(hash_mix(key->process, key->code), key->check);
+}
+
+static struct code_name *find_in(const struct code_generation *generation,
+				 const struct code_name *key)
+{
+	uint32_t found = table_find(&generation->by_code, name_hash(key), name_equal,
+				    generation->items, key);
+
+	return found == TABLE_NONE ? NULL : &generation->items[found];
+}
+
+static size_t bytes_of(const struct code_name *name)
+{
+	return (name->name ? strlen(name->name) + strlen(name->file) + 2 : 0) + name->n_lines;
+}
+
+/* Takes over what @name owns. */
+static int add(struct code_names *names, struct code_name *name, const struct code_name **ret)
+{
+	struct code_generation *now = &names->now;
+	int r = array_reserve(now->items, now->capacity, now->n, 1);
+
+	r = r < 0 ? r : table_add(&now->by_code, name_hash(name), now->n);
+	if (r < 0) {
+		name_done(name);
+		return r;
+	}
+	now->bytes += bytes_of(name);
+	now->items[now->n] = *name;
+	*ret = &now->items[now->n++];
+	return 0;
+}
+
+/* A copy for another process, or of another generation. */
+static int add_copy(struct code_names *names, const struct code_name *from, uint64_t process,
+		    const struct code_name **ret)
+{
+	struct code_name copy = *from;
+
+	copy.process = process;
+	copy.name = from->name ? strdup(from->name) : NULL;
+	copy.file = from->file ? strdup(from->file) : NULL;
+	copy.lines = from->lines ? malloc(from->n_lines + 1) : NULL;
+	if ((from->name && !copy.name) || (from->file && !copy.file) ||
+	    (from->lines && !copy.lines)) {
+		name_done(&copy);
+		return -ENOMEM;
+	}
+	if (copy.lines)
+		memcpy(copy.lines, from->lines, from->n_lines);
+	return add(names, &copy, ret);
+}
+
+/* --- reading --- */
+
+const struct runtime_facts *code_names_runtime(const struct code_names *names,
+					       const struct process *process, int64_t *ret_bias)
+{
+	const struct mapping_list *list = process->mappings;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *mapping = &list->items[i];
+		const struct runtime_facts *facts = tables_runtime(names->tables, mapping->file);
+
+		if (!facts)
+			continue;
+		*ret_bias = (int64_t)(mapping->start - mapping->offset) - facts->code_shift;
+		return facts;
+	}
+	return NULL;
+}
+
+static int read_pieces(void *context, const struct runtime_piece *pieces, size_t n)
+{
+	struct foreign_piece wanted[FOREIGN_MAX_PIECES] = {};
+	uint8_t *bytes;
+	size_t total = 0;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		wanted[i] = (struct foreign_piece){pieces[i].address, pieces[i].n};
+		total += pieces[i].n;
+	}
+	bytes = malloc(total + 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = foreign_read_memory(*(const uint32_t *)context, wanted, n, bytes);
+	total = 0;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		memcpy(pieces[i].to, bytes + total, pieces[i].n);
+		total += pieces[i].n;
+	}
+	free(bytes);
+	return r;
+}
+
+/* A copy of @facts that stays. */
+static int keep_facts(struct code_names *names, const struct runtime_facts *facts,
+		      const struct runtime_facts **ret)
+{
+	struct runtime_facts *copy;
+	int r;
+
+	for (size_t i = 0; i < names->n_facts; i++)
+		if (memcmp(names->facts[i], facts, sizeof *facts) == 0) {
+			*ret = names->facts[i];
+			return 0;
+		}
+	r = array_reserve(names->facts, names->facts_capacity, names->n_facts, 1);
+	copy = r < 0 ? NULL : malloc(sizeof *copy);
+	if (!copy)
+		return -ENOMEM;
+	*copy = *facts;
+	*ret = names->facts[names->n_facts++] = copy;
+	return 0;
+}
+
+/* Fills in what the object says of itself. */
+static int describe(struct code_names *names, const struct process *process, uint32_t kind,
+		    uint32_t detail, struct code_name *to)
+{
+	struct runtime_memory memory = {read_pieces, (void *)&process->pid};
+	const struct runtime_frame frame = {to->code, kind, detail, to->check};
+	const struct runtime_facts *facts = code_names_runtime(names, process, &memory.bias);
+	struct runtime_code *code;
+	int r = facts ? keep_facts(names, facts, &to->facts) : 0;
+
+	if (r < 0)
+		return r;
+	if (!facts || process->ended || names->now.n >= MOST_NAMES ||
+	    names->now.bytes >= MOST_BYTES)
+		return 0;
+	code = malloc(sizeof *code);
+	if (!code)
+		return -ENOMEM;
+	if (runtime_describe(to->facts, &memory, &frame, code) == 0) {
+		to->is_known = true;
+		to->is_hidden = code->is_hidden;
+		to->first_line = code->first_line;
+		to->lines = code->lines;
+		to->n_lines = code->n_lines;
+		to->name = strdup(code->name);
+		to->file = strdup(code->file);
+		r = to->name && to->file ? 0 : -ENOMEM;
+	}
+	free(code);
+	return r;
+}
+
+static uint32_t parent_of(const struct code_names *names, uint64_t serial)
+{
+	for (size_t i = 0; i < names->processes->pool.n; i++)
+		if (names->processes->processes[i].n_references &&
+		    names->processes->processes[i].serial == serial)
+			return i;
+	return TABLE_NONE;
+}
+
+/* The same object of a process that this one was forked from. */
+static const struct code_name *find_of_parents(const struct code_names *names,
+					       const struct process *process, struct code_name key)
+{
+	const struct code_name *found = NULL;
+
+	for (int i = 0; i < GENERATIONS_UP && !found && process->forked_from; i++) {
+		uint32_t parent = parent_of(names, process->forked_from);
+
+		key.process = process->forked_from;
+		found = find_in(&names->now, &key);
+		found = found ?: find_in(&names->before, &key);
+		if (parent == TABLE_NONE)
+			break;
+		process = &names->processes->processes[parent];
+	}
+	return found && found->is_known ? found : NULL;
+}
+
+int code_names_find(struct code_names *names, uint32_t index, const uint64_t words[static 2],
+		    const struct code_name **ret)
+{
+	const struct process *process = &names->processes->processes[index];
+	struct code_name key = {
+		.process = process->serial,
+		.code = words[0] & BF_FRAME_CODE,
+		.check = words[1] >> 32,
+	};
+	const struct code_name *known = find_in(&names->now, &key);
+	int r;
+
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	known = find_in(&names->before, &key);
+	known = known ?: find_of_parents(names, process, key);
+	if (known)
+		return add_copy(names, known, process->serial, ret);
+	r = describe(names, process, words[0] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
+		     words[1], &key);
+	if (r < 0) {
+		name_done(&key);
+		return r;
+	}
+	names->n_read++;
+	names->n_nameless += !key.is_known;
+	return add(names, &key, ret);
+}
+
+int code_names_read(struct code_names *names, uint32_t process, const uint64_t *words, uint32_t n)
+{
+	const struct code_name *name;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		if (words[i] & BF_FRAME_RUNTIME && i + 1 < n) {
+			r = code_names_find(names, process, words + i, &name);
+			i++;
+		}
+	return r;
+}
+
+/* --- stacks that arrived --- */
+
+int code_names_note(struct code_names *names, const struct unread_stack *stack)
+{
+	int r = array_reserve(names->unread, names->unread_capacity, names->n_unread, 1);
+
+	if (r >= 0)
+		names->unread[names->n_unread++] = *stack;
+	return r < 0 ? r : 0;
+}
+
+bool code_names_take(struct code_names *names, struct unread_stack *ret)
+{
+	if (!names->n_unread)
+		return false;
+	*ret = names->unread[--names->n_unread];
+	return true;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * code_names: what the frames of runtimes are called. A frame names a code object of one process by
+ * address and check; what that says of itself is read from the process's memory as soon as a stack
+ * with it arrives, for the object, or the process, may be gone soon after.
+ *
+ * A forked process has its parent's objects: what is known of one with the same address and check
+ * holds. Kept in two generations, as stacks are (raw_stacks.h).
+ */
+#ifndef COLLECT_CODE_NAMES_H
+#define COLLECT_CODE_NAMES_H
+
+#include "collect/process.h"
+#include "collect/tables.h"
+
+struct code_name {
+	uint64_t process; /* its serial number */
+	uint64_t code;
+	uint32_t check;
+	bool is_known;			   /* else it has none */
+	bool is_hidden;			   /* the runtime's own */
+	const struct runtime_facts *facts; /* of its runtime; NULL: unknown */
+	char *name, *file;		   /* owned, here and below */
+	uint32_t first_line;
+	uint8_t *lines;
+	uint32_t n_lines;
+};
+
+/* A stack that arrived and has not been looked at. */
+struct unread_stack {
+	uint64_t id, process_start;
+	uint32_t pid, exec_id;
+};
+
+struct code_names {
+	struct processes *processes;
+	const struct tables *tables;
+	struct code_generation {
+		struct code_name *items;
+		size_t n, capacity;
+		struct table by_code;
+		size_t bytes;
+	} now, before;
+	struct unread_stack *unread;
+	size_t n_unread, unread_capacity;
+	struct runtime_facts **facts; /* of all runtimes that were seen: files may be closed */
+	size_t n_facts, facts_capacity;
+	uint64_t n_read, n_nameless; /* code objects */
+};
+
+void code_names_init(struct code_names *names, struct processes *processes,
+		     const struct tables *tables);
+void code_names_done(struct code_names *names);
+
+/* The process's runtime, and where its file is mapped; NULL: none is known. */
+const struct runtime_facts *code_names_runtime(const struct code_names *names,
+					       const struct process *process, int64_t *ret_bias);
+
+/* Notes that a stack with frames of a runtime has arrived. Errors: -ENOMEM. */
+int code_names_note(struct code_names *names, const struct unread_stack *stack);
+
+/* Takes one of those that were noted. Returns false when there is none. */
+bool code_names_take(struct code_names *names, struct unread_stack *ret);
+
+/* Reads what the @n @words of a stack of @process refer to. Errors: -ENOMEM. */
+int code_names_read(struct code_names *names, uint32_t process, const uint64_t *words, uint32_t n);
+
+/* What the frame of two @words is; read now if it was not. *@ret is good until the next call.
+ * Errors: -ENOMEM. */
+int code_names_find(struct code_names *names, uint32_t process, const uint64_t words[static 2],
+		    const struct code_name **ret);
+
+/* Begins a new generation; what nobody has asked for since the last one is forgotten. */
+void code_names_age(struct code_names *names);
+
+#endif

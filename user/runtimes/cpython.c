@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How CPython is found, and its frames.
+ *
+ * A file that defines `_PyRuntime` is it, however it is called: the program, libpython, or a
+ * program that embeds it; the symbol is in .dynsym even of stripped files. From 3.13 on
+ * _PyRuntime begins with _Py_DebugOffsets, which is there for tools like this one; before that,
+ * offsets are by version.
+ *
+ * A thread's state is in its thread-specific data (pthread_setspecific(3)), whether or not it
+ * holds the GIL. Its key is one of the first, and the state names the thread, so the right word
+ * is known when it is seen; no state of another thread, and no other object, passes.
+ *
+ * The order of frames among native ones: up to 3.12 each activation of the evaluation loop has a
+ * record on its C stack (_PyCFrame), from 3.12 on a frame of its own there, the shim.
+ */
+#include "runtimes/cpython.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtimes/elf_find.h"
+#include "runtimes/text.h"
+
+/* --- which version --- */
+
+enum { SYMBOL_RUNTIME, SYMBOL_VERSION, SYMBOL_CODE_TYPE, SYMBOL_SINCE_3_10, SYMBOL_SINCE_3_9 };
+
+/* Before 3.11 only what it defines says which one it is. */
+static uint32_t find_version(const struct elf_file *elf, const struct elf_wanted *symbols)
+{
+	uint64_t version;
+
+	if (symbols[SYMBOL_VERSION].address)
+		return elf_find_bytes(elf, symbols[SYMBOL_VERSION].address, &version,
+				      sizeof version) == 0
+			       ? version >> 16 & 0xffff
+			       : 0;
+	if (symbols[SYMBOL_SINCE_3_10].address)
+		return CPYTHON(3, 10);
+	return symbols[SYMBOL_SINCE_3_9].address ? CPYTHON(3, 9) : CPYTHON(3, 8);
+}
+
+static int examine(struct elf_file *elf, struct runtime_facts *ret)
+{
+	struct elf_wanted symbols[] = {
+		[SYMBOL_RUNTIME] = {"_PyRuntime"},
+		[SYMBOL_VERSION] = {"Py_Version"},
+		[SYMBOL_CODE_TYPE] = {"PyCode_Type"},
+		[SYMBOL_SINCE_3_10] = {"PyModule_AddObjectRef"},
+		[SYMBOL_SINCE_3_9] = {"PyFrame_GetCode"},
+	};
+	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
+
+	if (r < 0 || !symbols[SYMBOL_RUNTIME].address || !symbols[SYMBOL_CODE_TYPE].address) {
+		ret->runtime = 0;
+		return r;
+	}
+	ret->version = find_version(elf, symbols);
+	ret->type = symbols[SYMBOL_CODE_TYPE].address;
+	ret->code_shift = elf_find_code_shift(elf);
+	if (elf->machine != EM_X86_64)
+		ret->problem = RUNTIME_BUILD;
+	else if (ret->version >= CPYTHON(3, 13) && ret->version <= CPYTHON(3, 14))
+		cpython_told_offsets(ret, elf, symbols[SYMBOL_RUNTIME].address);
+	else if (!cpython_known_offsets(ret))
+		ret->problem = RUNTIME_VERSION;
+	return 0;
+}
+
+/* --- whether its facts can be used --- */
+
+#define MOST_OFFSET  4096
+#define WINDOW_WORDS 16
+
+bool cpython_check_range(const struct runtime_facts *facts, uint32_t *ret_from, uint32_t *ret_words)
+{
+	const uint32_t *o = facts->offsets;
+	const uint32_t ends[] = {o[CODE_FIRST_LINE], o[CODE_VERSION], o[CODE_FILE], o[CODE_NAME]};
+	uint32_t from = UINT32_MAX, to = 0;
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		from = ends[i] && ends[i] < from ? ends[i] : from;
+		to = ends[i] + 8 > to ? ends[i] + 8 : to;
+	}
+	from &= ~7u;
+	*ret_from = from;
+	*ret_words = (to - from) / 8;
+	return from < to && *ret_words <= WINDOW_WORDS;
+}
+
+/* Words of a frame that are read. */
+static uint32_t frame_words(const struct runtime_facts *facts)
+{
+	const uint32_t *o = facts->offsets;
+	uint32_t to = o[FRAME_CODE] + 8;
+
+	to = o[FRAME_PREVIOUS] + 8 > to ? o[FRAME_PREVIOUS] + 8 : to;
+	to = o[FRAME_INSTRUCTION] + 8 > to ? o[FRAME_INSTRUCTION] + 8 : to;
+	to = o[FRAME_OWNER] + 1 > to ? o[FRAME_OWNER] + 1 : to;
+	return (to + 7) / 8;
+}
+
+static bool is_aligned(const struct runtime_facts *facts)
+{
+	static const enum cpython_offset words[] = {
+		THREAD_IDENT, THREAD_CURRENT, THREAD_RECORD, RECORD_PREVIOUS,
+		FRAME_CODE,   FRAME_PREVIOUS, CODE_FILE,     CODE_NAME,
+		CODE_LINES,   STRING_LENGTH,  BYTES_SIZE,
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (facts->offsets[words[i]] & 7)
+			return false;
+	return !(facts->offsets[CODE_FIRST_LINE] & 3) && !(facts->offsets[CODE_VERSION] & 3) &&
+	       !(facts->offsets[FRAME_INSTRUCTION] & 3) && !(facts->offsets[STRING_STATE] & 3);
+}
+
+static bool is_sound(const struct runtime_facts *facts)
+{
+	uint32_t from, words;
+
+	for (size_t i = 0; i < RUNTIME_OFFSETS; i++)
+		if (facts->offsets[i] > MOST_OFFSET)
+			return false;
+	return is_aligned(facts) && cpython_check_range(facts, &from, &words) &&
+	       frame_words(facts) <= WINDOW_WORDS;
+}
+
+/* --- the text that finds its frames --- */
+
+/* glibc's struct pthread: its first keys' data, {sequence, data} each (2.17 … 2.43). */
+#define SPECIFIC_DATA  0x310
+#define SPECIFIC_BYTES 16
+#define SPECIFIC_KEYS  8
+
+enum { LABEL_KEY, LABEL_FRAME, LABEL_SHIM, LABEL_END };
+
+/* What is in which register. */
+enum {
+	STATE = 1, /* of the thread, then the frame */
+	PREVIOUS,
+	OWNER,
+	CODE,
+	DETAIL,
+	CHECK,
+	RECORD,
+	TEMPORARY,
+	LAST_KEY,
+	KEY,
+};
+
+static void load(struct text_writer *text, uint8_t to, uint32_t bytes, uint32_t at)
+{
+	text_op(text, BF_OP_LOAD, to, 0, bytes == 8 ? 3 : bytes == 4 ? 2 : 0, at);
+}
+
+/* @to = the word of memory at @base + @offset. */
+static void fetch(struct text_writer *text, uint8_t to, uint8_t base, uint32_t offset)
+{
+	text_op(text, BF_OP_READ, 0, base, 0, offset);
+	load(text, to, 8, 0);
+}
+
+static void when(struct text_writer *text, uint8_t a, enum bf_relation relation, int32_t value,
+		 uint32_t label)
+{
+	text_op(text, BF_OP_IF, a, relation, 0, value);
+	text_to(text, label);
+}
+
+static void when_register(struct text_writer *text, uint8_t a, enum bf_relation relation,
+			  uint8_t other, uint32_t label)
+{
+	text_op(text, BF_OP_IFR, a, relation, 0, other);
+	text_to(text, label);
+}
+
+static void jump(struct text_writer *text, uint32_t label)
+{
+	text_op(text, BF_OP_JUMP, 0, 0, 0, 0);
+	text_to(text, label);
+}
+
+/* STATE = the state of this thread; ends if it has none. */
+static void write_thread(struct text_writer *text, const uint32_t *o)
+{
+	text_op(text, BF_OP_ADDI, KEY, BF_REGISTER_TLS, 0, SPECIFIC_DATA);
+	text_op(text, BF_OP_ADDI, LAST_KEY, KEY, 0, SPECIFIC_BYTES * SPECIFIC_KEYS);
+	text_label(text, LABEL_KEY);
+	when_register(text, KEY, BF_GE, LAST_KEY, LABEL_END);
+	fetch(text, STATE, KEY, SPECIFIC_BYTES - 8);
+	text_op(text, BF_OP_ADDI, KEY, KEY, 0, SPECIFIC_BYTES);
+	when(text, STATE, BF_ANY, 7, LABEL_KEY);
+	text_op(text, BF_OP_TRY, 0, STATE, 0, o[THREAD_IDENT]);
+	load(text, TEMPORARY, 8, 0);
+	when_register(text, TEMPORARY, BF_NE, BF_REGISTER_TLS, LABEL_KEY);
+}
+
+/* STATE = its innermost frame; RECORD = the record of its activation. */
+static void write_first_frame(struct text_writer *text, const uint32_t *o)
+{
+	if (o[THREAD_RECORD])
+		fetch(text, RECORD, STATE, o[THREAD_RECORD]);
+	fetch(text, STATE, o[RECORD_HAS_FRAME] ? RECORD : STATE, o[THREAD_CURRENT]);
+}
+
+/* CHECK = what an object at the same address would not have: its name's hash, where it is, … */
+static void write_check(struct text_writer *text, const struct runtime_facts *facts)
+{
+	const uint32_t *o = facts->offsets;
+	uint32_t from, words;
+
+	cpython_check_range(facts, &from, &words);
+	text_op(text, BF_OP_READ, 0, CODE, words - 1, from);
+	load(text, CHECK, 4, o[CODE_FIRST_LINE] - from);
+	load(text, TEMPORARY, 8, o[CODE_FILE] - from);
+	text_op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, 4);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
+	if (o[CODE_VERSION]) {
+		load(text, TEMPORARY, 4, o[CODE_VERSION] - from);
+		text_op(text, BF_OP_MULI, TEMPORARY, TEMPORARY, 0, CPYTHON_SPREAD);
+		text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
+	}
+	load(text, TEMPORARY, 8, o[CODE_NAME] - from);
+	text_op(text, BF_OP_TRY, 0, TEMPORARY, 0, CPYTHON_STRING_HASH);
+	text_op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, 4);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
+	load(text, TEMPORARY, 8, 0);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
+}
+
+/* Puts out the frame in the window. */
+static void write_frame(struct text_writer *text, const struct runtime_facts *facts)
+{
+	const uint32_t *o = facts->offsets;
+
+	load(text, PREVIOUS, 8, o[FRAME_PREVIOUS]);
+	load(text, CODE, 8, o[FRAME_CODE]);
+	if (o[FRAME_CODE_TAG])
+		text_op(text, BF_OP_ANDI, CODE, CODE, 0, ~o[FRAME_CODE_TAG]);
+	if (o[FRAME_IS_INDEX]) {
+		load(text, DETAIL, 4, o[FRAME_INSTRUCTION]);
+	} else {
+		load(text, DETAIL, 8, o[FRAME_INSTRUCTION]);
+		text_op(text, BF_OP_SUB, DETAIL, DETAIL, CODE, 0);
+	}
+	write_check(text, facts);
+	text_op(text, BF_OP_EMIT, CODE, DETAIL, CHECK, 0);
+	text_op(text, BF_OP_ADDI, STATE, PREVIOUS, 0, 0);
+}
+
+static void write_stop_at_record(struct text_writer *text, const uint32_t *o)
+{
+	if (o[FRAME_OWNER_LAST])
+		when(text, OWNER, BF_EQ, 0, LABEL_FRAME);
+	text_op(text, BF_OP_STOP, RECORD, 0, 0, 0);
+	fetch(text, RECORD, RECORD, o[RECORD_PREVIOUS]);
+}
+
+int cpython_write(const struct runtime_facts *facts, struct bf_text *ret)
+{
+	const uint32_t *o = facts->offsets;
+	struct text_writer text;
+
+	text_begin(&text, ret);
+	write_thread(&text, o);
+	write_first_frame(&text, o);
+	text_label(&text, LABEL_FRAME);
+	when(&text, STATE, BF_EQ, 0, LABEL_END);
+	text_op(&text, BF_OP_READ, 0, STATE, frame_words(facts) - 1, 0);
+	if (o[FRAME_OWNER])
+		load(&text, OWNER, 1, o[FRAME_OWNER]);
+	if (o[FRAME_OWNER_SHIM])
+		when(&text, OWNER, BF_GE, o[FRAME_OWNER_SHIM], LABEL_SHIM);
+	write_frame(&text, facts);
+	if (!o[FRAME_OWNER_SHIM])
+		write_stop_at_record(&text, o);
+	jump(&text, LABEL_FRAME);
+	text_label(&text, LABEL_SHIM);
+	text_op(&text, BF_OP_STOP, STATE, 0, 0, 0);
+	load(&text, STATE, 8, o[FRAME_PREVIOUS]);
+	jump(&text, LABEL_FRAME);
+	text_label(&text, LABEL_END);
+	text_op(&text, BF_OP_END, 0, 0, 0, 0);
+	return text_end(&text);
+}
+
+const struct runtime runtime_cpython = {
+	.name = "CPython",
+	.language = "python",
+	.examine = examine,
+	.is_sound = is_sound,
+	.write = cpython_write,
+	.describe = cpython_describe,
+	.line = cpython_line,
+};

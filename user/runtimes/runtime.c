@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "runtimes/runtime.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct runtime *const runtimes[] = {
+	&runtime_cpython,
+};
+#define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
+
+static const struct runtime *runtime_of(const struct runtime_facts *facts)
+{
+	return runtimes[facts->runtime - 1];
+}
+
+int runtime_examine(struct elf_file *elf, struct runtime_facts *ret)
+{
+	for (uint32_t i = 0; i < N_RUNTIMES; i++) {
+		int r;
+
+		*ret = (struct runtime_facts){.runtime = i + 1};
+		r = runtimes[i]->examine(elf, ret);
+		if (r < 0)
+			return r;
+		if (ret->runtime)
+			return 0;
+	}
+	return 0;
+}
+
+bool runtime_is_sound(const struct runtime_facts *facts)
+{
+	if (!facts->runtime || facts->runtime > N_RUNTIMES || facts->version > UINT16_MAX ||
+	    facts->problem >= N_RUNTIME_PROBLEMS)
+		return false;
+	return facts->problem != RUNTIME_FINE || runtime_of(facts)->is_sound(facts);
+}
+
+void runtime_name(const struct runtime_facts *facts, char *to, size_t size)
+{
+	snprintf(to, size, "%s %" PRIu32 ".%" PRIu32, runtime_of(facts)->name, facts->version >> 8,
+		 facts->version & 255);
+}
+
+const char *runtime_problem_text(const struct runtime_facts *facts)
+{
+	static const char *const texts[N_RUNTIME_PROBLEMS] = {
+		[RUNTIME_FINE] = "",
+		[RUNTIME_VERSION] = "this version is not known",
+		[RUNTIME_BUILD] = "this kind of build is not known",
+		[RUNTIME_LAYOUT] = "what it says of its structures makes no sense",
+	};
+
+	return texts[facts->problem];
+}
+
+int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
+{
+	return runtime_of(facts)->write(facts, ret);
+}
+
+int runtime_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		     const struct runtime_frame *frame, struct runtime_code *ret)
+{
+	*ret = (struct runtime_code){};
+	return runtime_of(facts)->describe(facts, memory, frame, ret);
+}
+
+uint32_t runtime_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
+		      uint32_t first_line, uint32_t detail)
+{
+	return lines ? runtime_of(facts)->line(facts, lines, n_lines, first_line, detail) : 0;
+}
+
+void runtime_nameless(const struct runtime_facts *facts, uint32_t check, char *to, size_t size)
+{
+	snprintf(to, size, "[%s 0x%" PRIx32 "]", facts ? runtime_of(facts)->language : "runtime",
+		 check);
+}

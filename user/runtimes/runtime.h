@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * runtime: programs that run code of their own: interpreters. One file each; this is what they have
+ * in common, and the table of them is in runtime.c.
+ *
+ *	examine	a reader finds out, from an ELF file, whether it is the runtime, which version, and
+ *		where things lie in its structures: struct runtime_facts
+ *	write	facts become a text for the machine that finds the frames (bpf/machine.h)
+ *	describe	a frame becomes a name, a file and lines, by what is in the process's memory
+ *
+ * Facts come from a file, and memory from a process, that anybody may have made: facts are checked
+ * before use, and what is read of memory is believed only if its type, its lengths and the frame's
+ * check word agree. There is no guessed name.
+ */
+#ifndef RUNTIMES_RUNTIME_H
+#define RUNTIMES_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/wire.h"
+
+struct elf_file;
+
+#define RUNTIME_OFFSETS 32
+
+/* Why the frames of a runtime are not found. */
+enum runtime_problem {
+	RUNTIME_FINE,
+	RUNTIME_VERSION, /* this version is not known */
+	RUNTIME_BUILD,	 /* a build whose structures are others */
+	RUNTIME_LAYOUT,	 /* what it says of its structures makes no sense */
+	N_RUNTIME_PROBLEMS,
+};
+
+/* What is known of one file. Of fixed size, no pointers: it comes from another process. */
+struct runtime_facts {
+	uint32_t runtime; /* row of the table, from 1; 0: it is none */
+	uint32_t problem; /* enum runtime_problem */
+	uint32_t version; /* major << 8 | minor */
+	uint32_t pad;
+	int64_t code_shift;		   /* address less file offset, of its code */
+	uint64_t type;			   /* address of the type of code objects, unrelocated */
+	uint32_t offsets[RUNTIME_OFFSETS]; /* as the runtime's own file numbers them */
+};
+
+/* A frame, as on the wire. */
+struct runtime_frame {
+	uint64_t code;
+	uint32_t kind, detail, check;
+};
+
+#define RUNTIME_NAME_MAX  1024	     /* bytes, with the 0 at the end; longer names are cut */
+#define RUNTIME_LINES_MAX (1u << 16) /* bytes of a line table; those of longer ones are left out   \
+				      */
+
+/* What a code object says of itself. */
+struct runtime_code {
+	bool is_hidden;		     /* the runtime's own: nobody wrote it */
+	char name[RUNTIME_NAME_MAX]; /* `module.function`, UTF-8 */
+	char file[RUNTIME_NAME_MAX];
+	uint32_t first_line;
+	uint8_t *lines; /* the runtime's line table, malloc'ed, or NULL */
+	uint32_t n_lines;
+};
+
+/* One piece of memory to be read. */
+struct runtime_piece {
+	uint64_t address;
+	uint32_t n;
+	void *to;
+};
+#define RUNTIME_MAX_PIECES 8
+
+/* Reads all @n pieces, in order. Returns 0 or -errno. */
+typedef int (*runtime_read_fn)(void *context, const struct runtime_piece *pieces, size_t n);
+
+struct runtime_memory {
+	runtime_read_fn read;
+	void *context;
+	int64_t bias; /* where the file is mapped, less where it wants to be */
+};
+
+/* Finds out what @elf is; no runtime at all is no error. Errors: -ENOMEM. */
+int runtime_examine(struct elf_file *elf, struct runtime_facts *ret);
+
+/* Whether facts that somebody else has found can be used, or at least named. */
+bool runtime_is_sound(const struct runtime_facts *facts);
+
+/* "CPython 3.11". @facts are sound, here and below. */
+void runtime_name(const struct runtime_facts *facts, char *to, size_t size);
+/* Why its frames are not found: "this version is not known"; "" if they are. */
+const char *runtime_problem_text(const struct runtime_facts *facts);
+
+/* Writes the text that finds its frames. Errors: -EINVAL: no text can be made of these facts. */
+int runtime_write(const struct runtime_facts *facts, struct bf_text *ret);
+
+/*
+ * Reads what @frame is. Errors: -ESTALE: it is not what the frame was made of; those of
+ * @memory's; -ENOMEM. ret->lines is the caller's to free.
+ */
+int runtime_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		     const struct runtime_frame *frame, struct runtime_code *ret);
+
+/* The line that a frame of @code is in; 0: not known. */
+uint32_t runtime_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
+		      uint32_t first_line, uint32_t detail);
+
+/*
+ * What to call a frame that could not be described, "[python 0x1c3f20a9]", by its check: where it
+ * lies in memory is a secret. @facts may be NULL here.
+ */
+void runtime_nameless(const struct runtime_facts *facts, uint32_t check, char *to, size_t size);
+
+/* --- what a runtime's file provides --- */
+
+struct runtime {
+	const char *name, *language;
+	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
+	bool (*is_sound)(const struct runtime_facts *facts);
+	int (*write)(const struct runtime_facts *facts, struct bf_text *ret);
+	int (*describe)(const struct runtime_facts *facts, const struct runtime_memory *memory,
+			const struct runtime_frame *frame, struct runtime_code *ret);
+	uint32_t (*line)(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
+			 uint32_t first_line, uint32_t detail);
+};
+
+extern const struct runtime runtime_cpython;
+
+#endif

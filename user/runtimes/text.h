@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * text: writes texts for the machine (bpf/machine.h), with labels in place of distances.
+ */
+#ifndef RUNTIMES_TEXT_H
+#define RUNTIMES_TEXT_H
+
+#include <stdint.h>
+
+#include "bpf/wire.h"
+
+#define TEXT_LABELS 16
+
+struct text_writer {
+	struct bf_text *text;
+	uint32_t n;
+	uint32_t labels[TEXT_LABELS]; /* where each is; UINT32_MAX: nowhere yet */
+	uint8_t wants[BF_TEXT_OPS];   /* label that an operation jumps to, from 1; 0: none */
+	int error;
+};
+
+void text_begin(struct text_writer *writer, struct bf_text *text);
+/* Appends an operation. More than BF_TEXT_OPS are an error of text_end(). */
+void text_op(struct text_writer *writer, enum bf_code code, uint8_t a, uint8_t b, uint8_t c,
+	     int32_t value);
+/* The next operation has this label. */
+void text_label(struct text_writer *writer, uint32_t label);
+/* The last operation, a BF_OP_JUMP, _IF or _IFR, leads to @label. */
+void text_to(struct text_writer *writer, uint32_t label);
+/* Puts distances in place. Errors: -EINVAL: too long, too far, or a label that is nowhere. */
+int text_end(struct text_writer *writer);
+
+#endif
