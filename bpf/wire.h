@@ -240,7 +240,7 @@ struct bf_stack_event {
 #define BF_CHAIN_WORDS (BF_MAX_FRAMES + 1)
 #define BF_CHAIN_SHIFT 48
 #define BF_NO_ANCHOR   BF_FRAME_CODE
-#define BF_MACHINE_OPS 16384 /* of a walk, at most */
+#define BF_MACHINE_OPS 32768 /* of a walk, at most */
 
 /* What an operation does with its operands: registers @a, @b, @c and the number @value. */
 enum bf_code {

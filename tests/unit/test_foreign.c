@@ -237,6 +237,26 @@ static void a_deep_path_leaves_no_descriptors(void **state)
 	close(after);
 }
 
+/* All pieces or none; no more of them, and no larger ones, than there is room for. */
+static void memory_is_read_in_pieces(void **state)
+{
+	static const char one[] = "one", two[] = "two";
+	struct foreign_piece pieces[FOREIGN_MAX_PIECES + 1] = {
+		{(uintptr_t)one, 3}, {(uintptr_t)two, 3}, {(uintptr_t)one, 0}};
+	char read[8] = "";
+
+	assert_int_equal(foreign_read_memory(getpid(), pieces, 3, read), 0);
+	assert_string_equal(read, "onetwo");
+	assert_int_equal(foreign_read_memory(getpid(), pieces, 0, read), 0);
+	pieces[1].address = 4096;
+	assert_int_equal(foreign_read_memory(getpid(), pieces, 2, read), -EFAULT);
+	pieces[1] = (struct foreign_piece){(uintptr_t)two, UINT64_MAX - 2};
+	assert_int_equal(foreign_read_memory(getpid(), pieces, 2, read), -EINVAL);
+	assert_int_equal(foreign_read_memory(getpid(), pieces, FOREIGN_MAX_PIECES + 1, read),
+			 -EINVAL);
+	assert_int_equal(foreign_read_memory(4194305, pieces, 1, read), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest by_kernel[] = {
@@ -250,6 +270,7 @@ int main(void)
 		cmocka_unit_test(in_a_folder_no_other_mount),
 		cmocka_unit_test(what_is_mapped_is_found_without_its_name),
 		cmocka_unit_test(our_root_is_known),
+		cmocka_unit_test(memory_is_read_in_pieces),
 	};
 	const struct CMUnitTest by_hand[] = {
 		cmocka_unit_test(paths_stay_below_the_root),

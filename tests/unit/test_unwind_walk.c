@@ -897,6 +897,55 @@ static void test_depth(void **state)
 	assert_int_equal(made.walk.end, BF_END_DEPTH);
 }
 
+/* A frame of a runtime, as machine_emit() writes it. */
+#define RUNTIME_FRAME(n) BF_FRAME_RUNTIME | (n), (n)
+#define HEADER(anchor, frames) (anchor) | (uint64_t)(2 * (frames)) << BF_CHAIN_SHIFT
+
+/* Activations come before the frame that their anchor lies in; without one, last. */
+static void test_activations(void **state)
+{
+	__u64 chain[BF_CHAIN_WORDS] = {HEADER(at(11), 1), RUNTIME_FRAME(1),
+				       HEADER(at(12), 2), RUNTIME_FRAME(2), RUNTIME_FRAME(3),
+				       HEADER(at(13), 1), RUNTIME_FRAME(4),
+				       HEADER(BF_NO_ANCHOR, 1), RUNTIME_FRAME(5)};
+
+	begin(machine(state));
+	FUNCTION(0x100, SP(16), CALLED);
+	FUNCTION(0x200, SP(24), CALLED);
+	FUNCTION(0x300, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.words[11] = CODE + 0x204; /* CFA 12 */
+	made.words[14] = CODE + 0x304; /* CFA 15 */
+	made.memory.chain = chain;
+	made.memory.n_chain = 14;
+	expect(BF_END_ENTRY, RUNTIME_FRAME(1), CODE + 0x150, RUNTIME_FRAME(2), RUNTIME_FRAME(3),
+	       RUNTIME_FRAME(4), CODE + 0x204, CODE + 0x304, RUNTIME_FRAME(5));
+}
+
+/* What does not fit is left out, and so is what makes no sense. */
+static void test_activations_without_room(void **state)
+{
+	static __u64 chain[BF_CHAIN_WORDS];
+
+	chain[0] = HEADER(at(10), BF_MAX_FRAMES / 2);
+	begin(machine(state));
+	FUNCTION(0x100, SP(8), CALLED);
+	FUNCTION(0x200, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.words[10] = CODE + 0x204;
+	made.memory.chain = chain;
+	made.memory.n_chain = BF_CHAIN_WORDS;
+	made.frames[0] = made.frames[1] = CODE + 0x150;
+	made.n = 2;
+	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x150, CODE + 0x150, CODE + 0x204);
+	begin(machine(state));
+	FUNCTION(0x100, ENTRY);
+	stand(CODE + 0x150, 10, 0);
+	made.memory.chain = chain;
+	made.memory.n_chain = 3; /* less than the header says */
+	expect(BF_END_ENTRY, CODE + 0x150);
+}
+
 /* A walk that somebody else began: what is known stays, and counts. */
 static void test_walks_on(void **state)
 {
@@ -1038,6 +1087,8 @@ int main(void)
 		BOTH(test_32_bit_code),
 		BOTH(test_no_room_for_the_table),
 		BOTH(test_depth),
+		BOTH(test_activations),
+		BOTH(test_activations_without_room),
 		BOTH(test_walks_on),
 		cmocka_unit_test(test_arm64_link_register),
 		cmocka_unit_test(test_arm64_link_register_of_a_caller),

@@ -14,7 +14,7 @@ struct loss {
 	bool counts; /* whole samples are missing or nameless: counts for --max-loss */
 };
 
-#define N_LOSSES 19
+#define N_LOSSES 17
 
 void losses_list(const struct totals *totals, enum profile_mode mode, struct loss ret[N_LOSSES]);
 

@@ -185,6 +185,18 @@ static void json_unnamed(const struct unnamed *unnamed, struct json *json)
 
 static void print_runtimes(const struct collect_stats *stats, FILE *stream)
 {
+	if (stats->chains_unread + stats->chains_deep)
+		fprintf(stream,
+			"            %" PRIu64
+			" stacks with some of their interpreter's frames only: "
+			"deep, or not in memory\n",
+			stats->chains_unread + stats->chains_deep);
+	if (stats->nameless_code)
+		fprintf(stream,
+			"            %" PRIu64
+			" functions of interpreters without a name: their memory "
+			"was gone, or changed\n",
+			stats->nameless_code);
 	if (stats->runtime_problem)
 		text_print(stream, "  native    frames only: %s\n", stats->runtime_problem);
 	if (stats->runtimes_unknown > 1)
@@ -505,6 +517,8 @@ static void json_unwinding(const struct collect_stats *stats, struct json *json)
 	json_close(json, '}');
 	json_open(json, "runtimes", '{');
 	json_count(json, "stacks", stats->chains);
+	json_count(json, "cut", stats->chains_unread + stats->chains_deep);
+	json_count(json, "nameless_code", stats->nameless_code);
 	json_count(json, "unknown", stats->runtimes_unknown);
 	if (stats->runtime_problem)
 		json_text(json, "problem", stats->runtime_problem);

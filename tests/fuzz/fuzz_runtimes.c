@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libFuzzer: any text run over any memory, any facts made a text, any memory described as code
+ * objects, any line table. The chain must be well formed, and nothing read out of bounds.
+ *
+ * Input: facts (struct runtime_facts), then a text (struct bf_text), then memory.
+ */
+#include <stdlib.h>
+
+#include "tests/unit/made_machine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static struct made_memory memory;
+static struct bf_machine machine;
+
+/* Takes up to @size bytes of the input. */
+static void take(void *to, size_t size, const uint8_t **bytes, size_t *n)
+{
+	size_t many = *n < size ? *n : size;
+
+	memset(to, 0, size);
+	memcpy(to, *bytes, many);
+	*bytes += many;
+	*n -= many;
+}
+
+static void run(const struct bf_text *text)
+{
+	uint32_t activations;
+
+	for (int i = 0; i < BF_PARAMETERS; i++)
+		machine.parameters[i] = MADE_START + 0x800 * i;
+	made_run(&machine, text, MADE_START + 0x1000, &memory);
+	if (made_frames(&machine, &activations) == UINT32_MAX || machine.header > BF_CHAIN_WORDS ||
+	    machine.end == BF_CHAIN_GOES_ON)
+		abort();
+}
+
+static void describe(const struct runtime_facts *facts)
+{
+	const struct runtime_memory from = {made_read, &memory};
+
+	for (uint32_t i = 1; i + 1 < machine.header && i < 64; i++) {
+		const struct runtime_frame frame = {machine.words[i] & BF_FRAME_CODE, 0,
+						    (uint32_t)machine.words[i + 1],
+						    machine.words[i + 1] >> 32};
+		struct runtime_code code;
+
+		if (runtime_describe(facts, &from, &frame, &code) == 0)
+			free(code.lines);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct runtime_facts facts;
+	struct bf_text text;
+
+	memory.fails_at = 0;
+	take(&facts, sizeof facts, &bytes, &n);
+	take(&text, sizeof text, &bytes, &n);
+	if (runtime_is_sound(&facts))
+		runtime_line(&facts, bytes, n, 1, facts.pad);
+	take(memory.bytes, sizeof memory.bytes, &bytes, &n);
+	run(&text);
+	if (!runtime_is_sound(&facts) || facts.problem || runtime_write(&facts, &text) < 0)
+		return 0;
+	run(&text);
+	describe(&facts);
+	return 0;
+}
