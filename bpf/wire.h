@@ -275,7 +275,7 @@ struct bf_text {
 	struct bf_op ops[BF_TEXT_OPS];
 };
 
-/* What is run in a process. Number 0 is nothing. */
+/* A frame program and its parameters, for one process. Number 0 is none. */
 struct bf_runtime {
 	__u32 text;
 	__u32 pad;

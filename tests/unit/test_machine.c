@@ -182,7 +182,7 @@ static void frames_without_an_anchor_are_left_out_when_the_chain_breaks(void **s
 	run();
 	assert_int_equal(machine.end, BF_CHAIN_MEMORY);
 	assert_int_equal(machine.header, 0);
-	/* What is only tried reads as 0. */
+	/* A failed try reads as 0. */
 	begin();
 	OP(BF_OP_SET, 1, 0, 0, 5);
 	OP(BF_OP_TRY, 0, 2, 0, 0);

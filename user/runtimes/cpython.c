@@ -136,7 +136,7 @@ static bool is_sound(const struct runtime_facts *facts)
 
 enum { LABEL_KEY, LABEL_FRAME, LABEL_SHIM, LABEL_END };
 
-/* What is in which register. */
+/* The use of the registers. */
 enum {
 	STATE = 1, /* of the thread, then the frame */
 	PREVIOUS,

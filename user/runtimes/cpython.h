@@ -25,7 +25,7 @@ enum cpython_offset {
 	FRAME_INSTRUCTION, /* an address, or with FRAME_IS_INDEX a number of instructions */
 	FRAME_IS_INDEX,
 	FRAME_OWNER,	  /* a byte: … */
-	FRAME_OWNER_SHIM, /* … from this on, the frame stands for an activation; 0: … */
+	FRAME_OWNER_SHIM, /* … from this on, the frame is for an activation; 0: … */
 	FRAME_OWNER_LAST, /* … 1: not 0 says that it is an activation's last; 0: each is one */
 	FRAME_CODE_TAG,	  /* bits of the code's address that are none */
 	/* Of a code object. */

@@ -34,7 +34,7 @@ enum runtime_problem {
 	N_RUNTIME_PROBLEMS,
 };
 
-/* What is known of one file. Of fixed size, no pointers: it comes from another process. */
+/* Facts about one file. Fixed size, no pointers: they come from another process. */
 struct runtime_facts {
 	uint32_t runtime; /* row of the table, from 1; 0: it is none */
 	uint32_t problem; /* enum runtime_problem */

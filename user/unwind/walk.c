@@ -27,7 +27,7 @@ static inline void chain_copy(__u64 *to, const __u64 *from, __u32 n)
 #include "bpf/machine.h"
 #include "bpf/unwind_step.h"
 
-/* What is left of the chain that was captured. */
+/* Adds the rest of the captured chain. */
 struct chain {
 	const __u64 *words;
 	uint32_t at, n;
