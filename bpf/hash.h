@@ -56,7 +56,7 @@ HASH_INLINE __u64 hash_words(__u32 type, const __u64 *words, __u32 n)
 	return hash_end(&sums);
 }
 
-#define HASH_FRAMES 32 /* at a time: each is expensive for the verifier */
+#define HASH_FRAMES 8 /* at a time: each is expensive for the verifier */
 
 HASH_PROVED int hash_some_frames(struct hash_sums *sums, const struct bf_stack_event *stack,
 				 __u32 first)

@@ -164,15 +164,18 @@ MACHINE_INLINE __u64 chain_anchor(const __u64 *words, __u32 at, __u32 n)
 MACHINE_INLINE __u32 chain_insert(const __u64 *words, __u32 at, __u64 *frames, __u32 n,
 				  int is_before)
 {
-	__u32 count = words[at & CHAIN_MASK] >> BF_CHAIN_SHIFT & CHAIN_MASK;
+	__u32 count = words[at & CHAIN_MASK] >> BF_CHAIN_SHIFT & CHAIN_MASK, to;
 	__u64 last = 0;
 
 	if (!count || n > BF_MAX_FRAMES || n + count > BF_MAX_FRAMES || (is_before && !n))
 		return 0;
 	if (is_before)
 		last = frames[(n - 1) & CHAIN_MASK];
-	chain_copy(frames + ((n - (is_before != 0)) & CHAIN_MASK), words + ((at + 1) & CHAIN_MASK),
-		   count);
+	to = n - (is_before != 0);
+	/* Newer compilers know that the mask changes nothing, and leave it out; the verifier
+	 * doesn't. */
+	__asm__ volatile("" : "+r"(to));
+	chain_copy(frames + (to & CHAIN_MASK), words + ((at + 1) & CHAIN_MASK), count);
 	if (is_before)
 		frames[(n - 1 + count) & CHAIN_MASK] = last;
 	return count;

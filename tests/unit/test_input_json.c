@@ -219,7 +219,7 @@ static void facts(void **state)
 	expect_fault("{\"d\":-1,\"c\":7}", "7: this number is out of range");
 	expect_fault("{\"d\":1000000.5,\"c\":7}", "14: this number is out of range");
 	expect_fault("{\"t\":\"\xff\",\"c\":7}", "8: this text is not UTF-8");
-	expect_fault("{\"t\":1,\"c\":7", "5: here is '1', where a text should be");
+	expect_fault("{\"t\":1,\"c\":7", "5: found '1' where a text should be");
 }
 
 /* Which files are JSON */

@@ -21,6 +21,8 @@
 #include "unit/vdso.h"
 #include "unwind/table.h"
 
+#define MOST_ENTRY_BYTES 64
+
 struct comparison {
 	const char *name;
 	Elf *elf;
@@ -28,6 +30,7 @@ struct comparison {
 	struct elf_file file;
 	struct unwind_table table;
 	int sp, fp, ra;
+	uint64_t entries; /* bytes that only we know as an entry */
 	uint64_t bytes, read, rows, unsupported, lost, differences, refused;
 };
 
@@ -249,6 +252,9 @@ static void compare_at(struct comparison *c, uint64_t offset, const struct bf_ru
 		c->bytes++;
 		return;
 	}
+	/* glibc's __start_context has rows as if it had been called: it is an entry, of some bytes. */
+	if (want && got && got->cfa == BF_CFA_ENTRY && c->entries++ < MOST_ENTRY_BYTES)
+		return;
 	/* What libdw knows nothing of, the code itself may say: test_unwind_code.c. */
 	if (!want)
 		c->read += got != NULL;

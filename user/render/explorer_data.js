@@ -214,6 +214,6 @@ function foldedName(profile, frame) {
 // enum leaders_code of core/leaders.h
 const FOREIGN = 0, OWN = 2;
 
-return {FOREIGN, OWN, USER, KERNEL, INLINED, JIT, INTERPRETED, NOTE, SEPARATOR, RUNNING, RUNNABLE, WAITING, decodeBase64, inflate,
-	read, addStandIns, scalesOf, nameOf, kindOf, moduleOf, wordsOf, foldedName};
+return {FOREIGN, OWN, USER, KERNEL, INLINED, JIT, INTERPRETED, NOTE, SEPARATOR, RUNNING, RUNNABLE, WAITING,
+	decodeBase64, inflate, read, addStandIns, scalesOf, nameOf, kindOf, moduleOf, wordsOf, foldedName};
 })();
