@@ -203,7 +203,7 @@ build/unwind/oracle: $(sort $(wildcard tests/unwind/*.[ch])) \
 
 # Writes the pictures that tests/browser opens.
 build/sample_svg: tests/browser/sample_svg.c \
-		$(filter $(BUILD)/user/base/% $(BUILD)/user/core/% $(BUILD)/user/render/%,$(OBJECTS))
+		$(filter $(BUILD)/user/base/% $(BUILD)/user/core/% $(BUILD)/user/compare/% $(BUILD)/user/render/%,$(OBJECTS))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
 build/sample_html: build/sample_svg
