@@ -8,6 +8,7 @@
 
 #include "base/confined.h"
 #include "cli/cli.h"
+#include "cli/store_input.h"
 #include "cmd/cmd.h"
 
 /* A signal that was meant for us, or a closed pipe, also ends us. */
@@ -40,12 +41,24 @@ static int report_death(const struct confine_files *files, int error, int number
 	return cli_fail(&failure, EXIT_FAILED);
 }
 
+/* A store is a folder of files, which are found while they are read. */
+static bool reads_store(const struct confine_files *files)
+{
+	for (size_t i = 0; i < CONFINED_LISTS; i++)
+		for (size_t k = 0; k < files->inputs[i].n; k++)
+			if (store_input_is(files->inputs[i].paths[k]))
+				return true;
+	return false;
+}
+
 int cmd_confine(const struct confine_files *files, int (*work)(void *data), void *data)
 {
 	struct confined confined = {.serve = files->outputs ? output_files_serve : NULL,
 				    .context = files->outputs};
 	int code, number = 0;
 
+	if (reads_store(files))
+		return work(data);
 	for (size_t i = 0; i < CONFINED_LISTS; i++) {
 		confined.inputs[i].paths = files->inputs[i].paths;
 		confined.inputs[i].n = files->inputs[i].n;

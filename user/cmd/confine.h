@@ -2,7 +2,7 @@
 /*
  * confine: processes a command's inputs in a process that can do nothing else (base/confined.h). It
  * opens the given inputs and writes the checked outputs through this process, which only serves it
- * meanwhile.
+ * meanwhile. Parts of stores (cli/store_input.h) are read in this process.
  */
 #ifndef CMD_CONFINE_H
 #define CMD_CONFINE_H

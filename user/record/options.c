@@ -348,12 +348,11 @@ static const struct option_row rows[] = {
 	 FIELD(outputs)},
 	{'f', "format", NULL, "LIST", "svg,folded: overrides the names", NULL, option_formats,
 	 FIELD(outputs)},
-	{0, "header", NULL, NULL, "folded files begin with comments: modules, host …", NULL,
-	 option_set, FIELD(view.stacks.header)},
 	{0, "out-dir", NULL, "DIR", "where default-named files go", NULL, option_text,
 	 FIELD(outputs.folder)},
 	{0, "threads", NULL, NULL, "one root per thread: comm-PID/TID", NULL, take_threads},
-	{0, "fold-idle", NULL, NULL, "waits for work under one root: [idle]", NULL, take_fold_idle},
+	{0, "header", NULL, NULL, "", NULL, option_set, FIELD(view.stacks.header)},
+	{0, "fold-idle", NULL, NULL, "", NULL, take_fold_idle},
 	{0, "idle", NULL, NULL, "", NULL, option_set, FIELD(idle)},
 	{0, "no-idle", NULL, NULL, "", NULL, option_set, FIELD(no_idle)},
 	{0, "mode", NULL, "MODE", "", NULL, option_mode, .wanted = OPTION_MODE_WANTED},
@@ -403,14 +402,13 @@ void options_print_help(FILE *stream)
 	      "                --comm GLOB | -- COMMAND [ARG…])\n"
 	      "       bpfflame daemon | query | render | report | diff | baseline | events | "
 	      "doctor …\n"
-	      "                (see bpfflame help "
-	      "COMMAND)\n"
 	      "Flame graphs of where time goes: running (on-CPU), waiting (off-CPU), or both.\n",
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
-	fputs("More of pictures: bpfflame help render. Without -o it writes oncpu.svg and "
-	      ".folded,\n"
-	      "offcpu.* or wall.*. Exit status: 0 done, 1 failed, 2 wrong usage, 4 many losses.\n",
+	fputs("More: bpfflame help COMMAND; of pictures, help render. Without -o it writes "
+	      "oncpu.svg\n"
+	      "and .folded, offcpu.* or wall.*. Exit status: 0 done, 1 failed, 2 usage, 4 "
+	      "losses.\n",
 	      stream);
 }
 
