@@ -239,28 +239,29 @@ def test_what_does_not_lead_to_the_beginning_is_not_whole(tmp_path):
 
 
 def test_deeper_than_there_is_room(tmp_path, chains):
-    with running([[NOFP, "recursion", "burn", 60, 300]]) as (process,):
+    with running([[NOFP, "recursion", "burn", 60, 1500]]) as (process,):
         result = record("-p", process.pid, "-F", FREQUENCY, "-d", 2, "-o", tmp_path / "x.folded")
     folded = Folded(tmp_path / "x.folded")
     assert_no_loss(result.summary)
     assert folded.total() == result.summary["samples"]
     deep = [(frames, value) for frames, value in folded.stacks if "leaf_burn" in frames]
-    assert sum(value for _, value in deep) >= 0.98 * folded.total()
+    # The rest is on its way to the leaf, or back.
+    assert sum(value for _, value in deep) >= 0.9 * folded.total()
     for frames, _ in deep:
         assert frames[1] == "[truncated]"
-        assert chains.of(frames)[1:] == ["recursion_step"] * 126 + ["leaf_burn"]
-    assert result.summary["complete_stacks_percent"] <= 2
-    assert result.summary["truncated_percent"]["depth"] >= 98
+        assert chains.of(frames)[1:] == ["recursion_step"] * 1022 + ["leaf_burn"]
+    assert result.summary["complete_stacks_percent"] <= 5
+    assert result.summary["truncated_percent"]["depth"] >= 95
 
 
 def test_as_deep_as_there_is_room(tmp_path, chains):
-    """_start, two of libc's, main, recursion_start and the leaf leave room for 121."""
-    with running([[NOFP, "recursion", "burn", 60, 121]]) as (process,):
+    """_start, two of libc's, main, recursion_start and the leaf leave room for 1,017."""
+    with running([[NOFP, "recursion", "burn", 60, 1017]]) as (process,):
         record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
     folded = Folded(tmp_path / "x.folded")
-    whole = ["_start", "~", "main", "recursion_start", *["recursion_step"] * 121, "leaf_burn"]
+    whole = ["_start", "~", "main", "recursion_start", *["recursion_step"] * 1017, "leaf_burn"]
     complete = folded.total(lambda frames: chains.of(frames) == whole)
-    assert complete >= 0.98 * folded.total()
+    assert complete >= 0.98 * folded.with_frame("leaf_burn") > 0
 
 
 # --- processes that come and go ---------------------------------------------------------------
