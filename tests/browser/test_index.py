@@ -102,7 +102,8 @@ def test_table(show):
                     "[a.textContent, a.getAttribute('href')])")
     assert links == [["svg", "20261121T130901Z-oncpu.svg"],
                      ["folded", "20261121T130901Z-oncpu.folded"]]
-    assert len(page.js("return [...document.querySelectorAll('.chart .bar')]")) == 5
+    # Of each: both commands, and the rest.
+    assert len(page.js("return [...document.querySelectorAll('.chart .bar')]")) == 5 * 3
 
 
 def test_losses_and_joined_windows(show):
