@@ -184,7 +184,7 @@ def test_the_gate_is_that_of_diff(old, new, tmp_path):
              "--same-machine", code=3)
     baseline("compare", "bench", new, "--fail-over", 10, "--dir=.bpfflame/baselines", "-q", code=3)
     assert "no option --no-such-option" in refused("compare", "bench", new, "--no-such-option", code=2)
-    assert "behind" in refused("compare", "--fail-over", 10, "bench", new, code=2)
+    assert "come after it" in refused("compare", "--fail-over", 10, "bench", new, code=2)
     assert "needs a value" in refused("compare", "bench", new, "--dir", code=2)
     assert "takes no value" in refused("compare", "bench", new, "--same-machine=x", code=2)
 

@@ -98,7 +98,7 @@ def fixture_program(tmp_path_factory):
 @pytest.mark.parametrize("options", [["-g"], ["--call-graph", "fp"], ["--call-graph", "dwarf"]],
                          ids=" ".join)
 def test_programs(tmp_path, program, options):
-    script = f"""{program} & {sys.executable} -c 'sum(i * i for i in range(2000000))'
+    script = f"""{program} & {sys.executable} -c 'sum(i * i for i in range(6000000))'
                  sleep 0.1; wait"""
     data = record(tmp_path / "data", "-e", "cpu-clock", "-F", "999", *options, "--", "sh", "-c",
                   script)
