@@ -162,8 +162,8 @@ __noinline u64 hash_pair(u64 a, u64 b)
 
 /*
  * The id of the current thread's walk from its current frame, the first @n_pages of the stack from
- * there considered: the same as that of another, if the loader has answered neither. A global
- * function: proved once.
+ * there considered: the same as that of another, if the loader has answered neither. unwind->id:
+ * the hash of the frames so far. A global function: proved once.
  */
 __noinline u64 recognize(struct unwind *unwind, u32 n_pages)
 {
@@ -173,10 +173,7 @@ __noinline u64 recognize(struct unwind *unwind, u32 n_pages)
 	if (!unwind)
 		return 0;
 	unwind->code = BPF_CORE_READ(task, mm, start_code);
-	unwind->stack.end = unwind->walk.end;
-	unwind->stack.time = 0;
-	unwind->id = hash_pair(hash_frames(&unwind->stack),
-			       BPF_CORE_READ(task, group_leader, start_boottime));
+	unwind->id = hash_pair(unwind->id, BPF_CORE_READ(task, group_leader, start_boottime));
 	unwind->id = hash_pair(unwind->id, (u64)task->tgid << 32 | (u32)task->self_exec_id);
 	unwind->id = hash_pair(unwind->id, (u64)control.answers << 32 | unwind->walk.exact << 16 |
 						   unwind->walk.guessed);
@@ -261,14 +258,18 @@ static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_stru
 					 void *memory)
 {
 	/* A chain that is not in the stack yet is in none of what recognizes it. */
-	bool is_recognized =
-		config.has_loop && !memory && unwind->anchor == NO_MORE_CHAIN;
+	bool is_recognized = config.has_loop && !memory && unwind->anchor == NO_MORE_CHAIN;
 	u64 need = stack_bytes(unwind, task) + 4096, id;
 	u32 bytes = need <= BF_SNAPSHOT_SMALL	 ? BF_SNAPSHOT_SMALL
 		    : need <= BF_SNAPSHOT_MEDIUM ? BF_SNAPSHOT_MEDIUM
 						 : BF_SNAPSHOT_LARGE;
 	u32 n_chain;
 
+	if (is_recognized) {
+		unwind->stack.end = unwind->walk.end;
+		unwind->stack.time = 0;
+		unwind->id = hash_frames(&unwind->stack);
+	}
 	id = is_recognized ? recognize(unwind, bytes / 4096) : unique_id(bpf_ktime_get_ns());
 	if (is_recognized && was_sent(id))
 		return id;

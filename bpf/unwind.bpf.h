@@ -221,17 +221,6 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 	return walk_by_frame_pointer(walk, memory, mapping->flags, WALK_MACHINE);
 }
 
-/*
- * A global function: the verifier proves it once instead of for each frame; it refuses an inlined
- * step at 32 frames. (A callback of bpf_loop would also work, from 5.17 on.)
- */
-__noinline int step_current(struct unwind *unwind)
-{
-	if (!unwind)
-		return BF_END_PROCESS;
-	return step(unwind, NULL);
-}
-
 static __always_inline struct bf_process *find_process(struct task_struct *task, bool sleepable)
 {
 	struct bf_process *process;
@@ -280,8 +269,8 @@ __noinline int machine_op(struct bf_machine *machine)
 	return text ? machine_step(machine, text, NULL) : 1;
 }
 
-#define OPS_AT_ONCE  32
-#define MANY_AT_ONCE 32
+/* Few levels: before 6.8 each takes 32 of the 512 bytes of stack that all callers have together. */
+#define OPS_AT_ONCE 128
 
 __noinline int machine_some_ops(struct bf_machine *machine)
 {
@@ -291,18 +280,10 @@ __noinline int machine_some_ops(struct bf_machine *machine)
 	return !machine;
 }
 
-__noinline int machine_many_ops(struct bf_machine *machine)
-{
-	for (int i = 0; machine && i < MANY_AT_ONCE; i++)
-		if (machine_some_ops(machine))
-			return 1;
-	return !machine;
-}
-
 __noinline int machine_whole(struct bf_machine *machine)
 {
-	for (int i = 0; machine && i < BF_MACHINE_OPS / OPS_AT_ONCE / MANY_AT_ONCE; i++)
-		if (machine_many_ops(machine))
+	for (int i = 0; machine && i < BF_MACHINE_OPS / OPS_AT_ONCE; i++)
+		if (machine_some_ops(machine))
 			break;
 	return 0;
 }
@@ -369,6 +350,22 @@ __noinline int chain_merge(struct unwind *unwind, int rest)
 	return unwind->chain_at < machine->header;
 }
 
+/*
+ * A global function: the verifier proves it once instead of for each frame; it refuses an inlined
+ * step at 32 frames. (A callback of bpf_loop would also work, from 5.17 on.)
+ */
+__noinline int step_and_merge(struct unwind *unwind)
+{
+	int end;
+
+	if (!unwind)
+		return BF_END_PROCESS;
+	end = step(unwind, NULL);
+	if (unwind->anchor < unwind->walk.sp)
+		chain_merge(unwind, 0);
+	return end;
+}
+
 /* The most activations of a stack: each has a frame of two words and a header. */
 #define MAX_ACTIVATIONS (BF_CHAIN_WORDS / 3)
 
@@ -411,33 +408,6 @@ static __always_inline void unwind_begin(struct unwind *unwind, struct task_stru
 	unwind->walk.end = BF_END_NONE;
 }
 
-#define STEPS_AT_ONCE 32
-
-/* Proved once; also, more branches in a row than it holds are too many for the verifier. */
-__noinline int walk_some_steps(struct unwind *unwind)
-{
-	int end = BF_END_NONE;
-
-	if (!unwind)
-		return BF_END_PROCESS;
-	for (int i = 0; i < STEPS_AT_ONCE && !end; i++) {
-		end = step_current(unwind);
-		if (unwind->anchor < unwind->walk.sp)
-			chain_merge(unwind, 0);
-	}
-	return end;
-}
-
-/* One step more than there are frames, at least: it finds out whether that was all. */
-__noinline int walk_whole(struct unwind *unwind)
-{
-	int end = BF_END_NONE;
-
-	for (int i = 0; i <= BF_MAX_FRAMES / STEPS_AT_ONCE + 1 && !end; i++)
-		end = walk_some_steps(unwind);
-	return end;
-}
-
 /* Walks up the user stack of the current thread, with its registers in @unwind->walk. */
 static __always_inline void unwind_current(struct unwind *unwind, struct task_struct *task)
 {
@@ -450,7 +420,10 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 		machine_whole(&unwind->machine);
 		chain_ready(unwind);
 	}
-	unwind->walk.end = end ?: walk_whole(unwind);
+	/* One step more than there are frames: it finds out whether that was all. */
+	for (int i = 0; i <= BF_MAX_FRAMES && !end; i++)
+		end = step_and_merge(unwind);
+	unwind->walk.end = end;
 	if (unwind->walk.end < BF_END_PROCESS)
 		chain_end(unwind);
 }
