@@ -269,7 +269,7 @@ __noinline int machine_op(struct bf_machine *machine)
 	return text ? machine_step(machine, text, NULL) : 1;
 }
 
-/* Few levels: before 6.8 each takes 32 of the 512 bytes of stack that all callers have together. */
+/* Few levels: on Linux 6.1 each takes 32 or more of the 512 bytes of stack that all share. */
 #define OPS_AT_ONCE 128
 
 __noinline int machine_some_ops(struct bf_machine *machine)
