@@ -53,7 +53,7 @@ def test_what_waited_longest(tmp_path):
 
 def test_silent_or_longer(tmp_path):
     for options, lines in ((["-q"], 0), (["--top", "0"], 0), (["--top", "2"], 2)):
-        result = run("-o", tmp_path / "x.folded", *options, "--", WORKLOADS / "burn", "1")
+        result = run("-o", tmp_path / "x.folded", *options, "--", WORKLOADS / "fifty", "1")
         assert result.returncode == 0, result
         found = rows_of(result.stderr, "hottest") if lines else "hottest" in result.stderr
         assert (len(found) == lines) if lines else not found, result
