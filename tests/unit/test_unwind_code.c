@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "unwind/cfi.h"
-#include "unwind/stack_flow.h"
+#include "unwind/flow_run.h"
 #include "unwind/table.h"
 
 /* --- instructions ------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ static void follow(const uint8_t *bytes, size_t n)
 		.code = bytes, .n = n, .ranges = &range, .n_ranges = 1, .guesses = 1024};
 	assert_int_equal(stack_flow_init(&flow), 0);
 	assert_int_equal(stack_flow_add(&flow, ADDRESS), 0);
-	assert_int_equal(stack_flow_run(&flow), 0);
+	assert_int_equal(flow_run(&flow), 0);
 }
 #define FOLLOW(...)                                                                                \
 	static const uint8_t code[] = {__VA_ARGS__};                                               \
@@ -373,7 +373,7 @@ static void compare_file(const char *path, bool names_starts, double *ret_share)
 	assert_int_equal(stack_flow_init(&flow), 0);
 	if (names_starts)
 		add_functions(&real, text);
-	assert_int_equal(stack_flow_run(&flow), 0);
+	assert_int_equal(flow_run(&flow), 0);
 	compare_code(&real, text);
 	*ret_share = (double)real.agree / (real.agree + real.differ + real.abstain);
 	print_message("%s, starts %s: %lu instructions agree, %lu differ, %lu not known\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stack_flow: finds out how x86-64 code without call frame information uses its stack, by following
- * each way through a function from its start.
+ * stack_flow: what is known of how x86-64 code without call frame information uses its stack.
+ * flow_run.h finds it out by following each way through a function from its start.
  *
  * A called function starts with the return address on top of the stack, and the effect of every
  * instruction is known. So a state is right if every step to it was possible. Two kinds of step may
@@ -24,9 +24,29 @@ struct flow_range {
 	uint32_t at, n;	 /* in flow->code */
 };
 
+/* Values of flow->at: 0 where nothing is known, FLOW_INSIDE, or a state's number from 1 on. */
+#define FLOW_INSIDE  0xffff /* an instruction */
+#define FLOW_TRIED   0x8000 /* belongs to the current function, which may still be refused */
+#define FLOW_NOWHERE UINT32_MAX
+
+/* Flags of flow->marks. */
+enum {
+	FLOW_MAYBE_START = 1, /* called by possible data: it needs proof */
+	FLOW_IS_START = 2,
+	FLOW_ENDLESS = 4,  /* a call that does not return */
+	FLOW_PROVEN = 8,   /* a way leads out of the current function */
+	FLOW_RETURNS = 16, /* a function that starts here may return */
+};
+
+/* A call that may not return, so nothing is known after it; in a function followed later. */
+struct flow_doubt {
+	uint32_t at, target;
+	uint32_t start; /* of the function that contains it */
+	uint8_t length;
+};
+
 struct flow_visit;
 struct flow_way;
-struct flow_doubt;
 
 struct stack_flow {
 	/* The caller's. */
@@ -79,9 +99,6 @@ int stack_flow_add(struct stack_flow *flow, uint64_t address);
 /* Whether virtual address @address lies in a range. */
 bool stack_flow_has(const struct stack_flow *flow, uint64_t address);
 
-/* Follows all functions. Errors: -ENOMEM. */
-int stack_flow_run(struct stack_flow *flow);
-
 /* Frees all except what stack_flow_state() and stack_flow_next() need. The code may go, too. */
 void stack_flow_end(struct stack_flow *flow);
 
@@ -89,5 +106,20 @@ void stack_flow_end(struct stack_flow *flow);
 const struct stack_state *stack_flow_state(const struct stack_flow *flow, uint32_t at);
 /* The first byte after @at with another state, or @end. */
 uint32_t stack_flow_next(const struct stack_flow *flow, uint32_t at, uint32_t end);
+
+/* --- for those that follow the code */
+
+/* Returns the range that holds byte @at of the code. */
+const struct flow_range *flow_find_range(const struct stack_flow *flow, uint32_t at);
+/* Returns the byte of the code at virtual address @address, or FLOW_NOWHERE. */
+uint32_t flow_find_address(const struct stack_flow *flow, uint64_t address);
+
+/* Adds a function. @kind: FLOW_IS_START or FLOW_MAYBE_START. Errors: -ENOMEM. */
+int flow_add_start(struct stack_flow *flow, uint32_t at, uint8_t kind);
+/* Whether another function starts at @at. */
+bool flow_is_other_start(const struct stack_flow *flow, uint32_t at);
+
+/* Returns the number of @state; 0: there are too many, or flow->no_memory. */
+uint16_t flow_number_state(struct stack_flow *flow, const struct stack_state *state);
 
 #endif

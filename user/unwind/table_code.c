@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "unwind/flow_run.h"
 
 #define MAX_CODE     (16u << 20)
 #define N_SYMBOLS    1024 /* read at a time */
@@ -143,7 +144,7 @@ int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *con
 			r = read_symbols(code, section);
 	}
 	if (r == 0)
-		r = stack_flow_run(flow);
+		r = flow_run(flow);
 	if (!flow->n_functions)
 		code->n_ranges = 0;
 	free_code(code);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/flow_run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "unwind/flow_function.h"
+
+#define GUESSES_WON   64 /* added by a correct guess */
+#define MANY_REFUSED  64 /* functions */
+#define MAX_ROUNDS    4
+#define BREATHE_AFTER 16 /* functions */
+
+/* Returns the length of the padding instruction at @at, or 0. */
+static uint8_t padding_length(const struct stack_flow *flow, uint32_t at)
+{
+	const struct flow_range *range = flow_find_range(flow, at);
+	struct x86_insn insn;
+
+	if (x86_decode(flow->code + at, range->at + range->n - at, &insn) < 0)
+		return 0;
+	if (insn.opcode == 0x90 || insn.opcode == 0xcc ||
+	    (insn.opcode == X86_0F(0x1f) && !insn.is_vex))
+		return insn.length;
+	return 0;
+}
+
+/* Returns the next byte from @at on, before @end, that is neither known nor padding. */
+static uint32_t next_unknown(const struct stack_flow *flow, uint32_t at, uint32_t end)
+{
+	uint8_t n;
+
+	while (at < end) {
+		if (flow->at[at])
+			at++;
+		else if ((n = padding_length(flow, at)))
+			at += n;
+		else
+			break;
+	}
+	return at;
+}
+
+/* After a function's jump to a computed address, the code up to the next function is its target. */
+static int follow_computed(struct stack_flow *flow, uint32_t start)
+{
+	const struct flow_range *range = flow_find_range(flow, start);
+	uint32_t at = start, end = range->at + range->n;
+	int r = 1;
+
+	while (r > 0 && flow->computed) {
+		at = next_unknown(flow, at, end);
+		if (at >= end || flow_is_other_start(flow, at))
+			break;
+		r = flow_follow(flow, at, flow->computed, true);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The code that signal handlers return to, `mov $15,%rax; syscall`: after a nop in all libcs. */
+static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+
+static bool is_restorer(const struct stack_flow *flow, uint32_t start)
+{
+	const struct flow_range *range = flow_find_range(flow, start);
+
+	return start > range->at && flow->code[start - 1] == 0x90 && !flow->at[start - 1] &&
+	       range->n - (start - range->at) >= sizeof restorer &&
+	       memcmp(flow->code + start, restorer, sizeof restorer) == 0;
+}
+
+/* Return addresses are looked up by the byte before: the nop. */
+static void mark_restorer(struct stack_flow *flow, uint32_t start)
+{
+	uint16_t state = flow_number_state(flow, &stack_signal);
+
+	if (!state)
+		return;
+	flow->at[start - 1] = state;
+	for (uint32_t i = 0; i < sizeof restorer; i++)
+		flow->at[start + i] = FLOW_INSIDE;
+}
+
+static int follow_function(struct stack_flow *flow, uint32_t start, bool needs_proof)
+{
+	uint16_t state = flow_number_state(flow, &stack_start);
+	int r;
+
+	if (is_restorer(flow, start)) {
+		mark_restorer(flow, start);
+		return 1;
+	}
+
+	flow->start = start;
+	flow->computed = 0;
+	if (!state)
+		return 0;
+	r = flow_follow(flow, start, state, needs_proof);
+	flow->n_functions += r > 0;
+	flow->n_refused += r == 0 && !needs_proof;
+	if (r > 0 && flow->computed) {
+		int s = follow_computed(flow, start);
+
+		return s < 0 ? s : r;
+	}
+	return r;
+}
+
+/* Whether the code follows other rules, like V8's, and agrees with ours only by chance. */
+static bool is_foreign(const struct stack_flow *flow)
+{
+	return flow->n_refused > MANY_REFUSED && flow->n_refused > flow->n_functions;
+}
+
+static int follow_starts(struct stack_flow *flow)
+{
+	int r = 0;
+
+	while (flow->next_start < flow->n_starts && r >= 0 && !is_foreign(flow)) {
+		uint32_t start = flow->starts[flow->next_start++];
+
+		if (flow->breathe && flow->next_start % BREATHE_AFTER == 0)
+			flow->breathe(flow->context);
+
+		if (!flow->at[start])
+			r = follow_function(flow, start, !(flow->marks[start] & FLOW_IS_START));
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Skips to after the next instruction that ends a block. */
+static uint32_t next_block(const struct stack_flow *flow, uint32_t at, uint32_t end)
+{
+	struct x86_insn insn;
+
+	while (at < end && !flow->at[at]) {
+		if (x86_decode(flow->code + at, end - at, &insn) < 0)
+			return at + 1;
+		at += insn.length;
+		if (insn.opcode == 0xc3 || flow_jumps(&insn) || flow_stops(&insn) ||
+		    flow_jumps_anywhere(&insn))
+			break;
+	}
+	return at;
+}
+
+/* Goes on after a call that turned out to return. Returns 1 if anything follows, 0 if not. */
+static int follow_doubt(struct stack_flow *flow, const struct flow_doubt *doubt)
+{
+	static const struct x86_insn call = {.opcode = 0xe8};
+	const struct flow_range *range = flow_find_range(flow, doubt->at);
+	struct stack_state state = *stack_flow_state(flow, doubt->at);
+	uint32_t next = doubt->at + doubt->length;
+	uint16_t number;
+
+	if (!(flow->marks[doubt->target] & FLOW_RETURNS) || next >= range->at + range->n ||
+	    flow->at[next] || !stack_step(&state, &call))
+		return 0;
+	number = flow_number_state(flow, &state);
+	flow->start = doubt->start;
+	flow->computed = 0;
+	return number ? flow_follow(flow, next, number, false) : 0;
+}
+
+/* Each call may decide about others; more rounds than this are not worth it. */
+static int follow_doubts(struct stack_flow *flow)
+{
+	bool more = true;
+	int r = 0;
+
+	for (unsigned int round = 0; round < MAX_ROUNDS && more && r >= 0; round++) {
+		more = false;
+		for (size_t i = 0; i < flow->n_doubts && r >= 0; i++) {
+			struct flow_doubt doubt = flow->doubts[i];
+
+			r = follow_doubt(flow, &doubt);
+			more |= r > 0;
+		}
+		if (r >= 0)
+			r = follow_starts(flow);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Tries whether a function begins at @at. Returns 1 if so, 0 if not, -ENOMEM. */
+static int guess(struct stack_flow *flow, uint32_t at)
+{
+	uint64_t left = flow->steps_left;
+	int r;
+
+	if (flow->breathe)
+		flow->breathe(flow->context);
+	r = follow_function(flow, at, true);
+	flow->guesses_left += r > 0 ? GUESSES_WON : -(int64_t)(left - flow->steps_left) - 1;
+	if (flow->guesses_left > flow->guesses)
+		flow->guesses_left = flow->guesses;
+	return r;
+}
+
+/* Code that nothing seems to call begins after known code, and needs proof. */
+static int follow_rest(struct stack_flow *flow, const struct flow_range *range)
+{
+	uint32_t at = range->at, end = range->at + range->n;
+	int r = 0;
+
+	while (r == 0 && flow->guesses_left > 0 && !is_foreign(flow)) {
+		at = next_unknown(flow, at, end);
+		if (at >= end)
+			break;
+		r = guess(flow, at);
+		if (r > 0)
+			r = follow_starts(flow);
+		else if (r == 0)
+			at = next_block(flow, at, end);
+	}
+	return r;
+}
+
+int flow_run(struct stack_flow *flow)
+{
+	int r = follow_starts(flow);
+
+	if (r == 0)
+		r = follow_doubts(flow);
+	for (size_t i = 0; i < flow->n_ranges && r == 0; i++)
+		r = follow_rest(flow, &flow->ranges[i]);
+	if (r == 0)
+		r = follow_doubts(flow);
+	if (is_foreign(flow)) {
+		memset(flow->at, 0, flow->n * sizeof *flow->at);
+		flow->n_functions = 0;
+	}
+	return flow->no_memory ? -ENOMEM : r;
+}
