@@ -221,7 +221,7 @@ def test_malloc_of_a_real_program(tmp_path):
 @pytest.mark.parametrize("strings, fits", [(400, True), (5000, False)])
 def test_what_comes_while_we_are_stopped(tmp_path, strings, fits):
     """A whole program's life, none of which the loader saw before it was over."""
-    script = '(sleep 1; kill -CONT "$PPID") & kill -STOP "$PPID"; exec perl -e "$0"'
+    script = 'kill -STOP "$PPID"; exec perl -e "$0; kill CONT => getppid"'
     result = record("--max-loss", 100, "-e", "uprobe:libc.so.6:malloc", "-o", tmp_path / "x.folded",
                     "--", "sh", "-c", script, f'@x = map {{ "x" x 100 . $_ }} 1 .. {strings}')
     assert result.summary["unwinding"]["snapshots"] > 1000

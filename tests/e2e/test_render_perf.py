@@ -17,10 +17,11 @@ from harness import BPFFLAME
 pytestmark = pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
 
 PROGRAM = """\
+#include <time.h>
 static volatile int sink;
 static inline __attribute__((always_inline)) void inner(int n) { sink += n * n; }
 __attribute__((noinline)) void work(int n) { for (int i = 0; i < n; i++) inner(i); }
-int main(void) { for (int i = 0; i < 400; i++) work(300000); }
+int main(void) { while (clock() < CLOCKS_PER_SEC / 2) work(300000); }
 """
 
 
