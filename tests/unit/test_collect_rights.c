@@ -40,6 +40,27 @@ static void missing_capabilities_are_named(void **state)
 	     "open perf events: CAP_BPF is missing", "root");
 }
 
+static void restricted_events_are_explained(void **state)
+{
+	static const char *const mends[] = {
+		[PLACE_HOST] = "sysctl kernel.perf_event_paranoid=2",
+		[PLACE_DOCKER] = "docker run --cap-add=SYS_ADMIN",
+		[PLACE_KUBERNETES] = "add: [SYS_ADMIN]",
+	};
+	struct rights rights = {.capabilities = BOTH, .perf_restricted = true};
+	struct failure failure = {};
+
+	for (enum rights_place place = PLACE_HOST; place <= PLACE_KUBERNETES; place++) {
+		rights.place = place;
+		assert_true(rights_explain_with(&rights, RIGHTS_PERF_EVENTS, -EACCES, &failure));
+		assert_contains(failure.what, "kernel.perf_event_paranoid");
+		assert_contains(failure.mend, mends[place]);
+		assert_true(strlen(failure.mend) < sizeof failure.mend - 1);
+	}
+	rights.capabilities = ~0ULL;
+	assert_false(rights_explain_with(&rights, RIGHTS_PERF_EVENTS, -EACCES, &failure));
+}
+
 static void each_place_has_its_way(void **state)
 {
 	says((struct rights){.place = PLACE_DOCKER, .is_root = true}, RIGHTS_BPF, "CAP_BPF",
@@ -127,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(missing_capabilities_are_named),
+		cmocka_unit_test(restricted_events_are_explained),
 		cmocka_unit_test(each_place_has_its_way),
 		cmocka_unit_test(what_stands_in_the_way_of_capabilities_is_named),
 		cmocka_unit_test(a_user_namespace_is_said_first),

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -252,6 +253,7 @@ enum op {
 	OP_FILESYSTEM,
 	OP_ELF_KIND,
 	OP_READ_MEMORY,
+	OP_OPEN_EVENT,
 };
 
 struct request {
@@ -262,6 +264,7 @@ struct request {
 	union {
 		char path[PATH_MAX];
 		struct foreign_piece pieces[FOREIGN_MAX_PIECES]; /* @start of them */
+		struct perf_event_attr event;			 /* on CPU @start */
 	};
 };
 
@@ -274,24 +277,24 @@ static int open_path(int root, const char *path)
 	return place < 0 ? place : open_found(place);
 }
 
+/* Of a whole CPU, never of another process. */
+static int open_event(const struct perf_event_attr *attr, unsigned int cpu)
+{
+	return open_result(syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
 /* Returns a descriptor for the ops that open or find, the result of the others, or -errno. */
 static int64_t do_op(const struct request *request, int fd)
 {
 	switch (request->op) {
-	case OP_FIND:
-		return find(fd, request->path);
-	case OP_FIND_MAPPED:
-		return find_mapped(request->tid, request->start, request->end);
-	case OP_FIND_IN:
-		return find_in(fd, request->path);
-	case OP_OPEN_FOUND:
-		return open_found(fd);
-	case OP_OPEN:
-		return open_path(fd, request->path);
-	case OP_FILESYSTEM:
-		return filesystem(fd);
-	case OP_ELF_KIND:
-		return elf_file_kind(fd);
+	case OP_FIND: return find(fd, request->path);
+	case OP_FIND_MAPPED: return find_mapped(request->tid, request->start, request->end);
+	case OP_FIND_IN: return find_in(fd, request->path);
+	case OP_OPEN_FOUND: return open_found(fd);
+	case OP_OPEN: return open_path(fd, request->path);
+	case OP_FILESYSTEM: return filesystem(fd);
+	case OP_ELF_KIND: return elf_file_kind(fd);
+	case OP_OPEN_EVENT: return open_event(&request->event, request->start);
 	case OP_READ_MEMORY: break; /* it has bytes to give */
 	}
 	return -EINVAL;
@@ -344,7 +347,8 @@ int64_t foreign_serve(const void *bytes, size_t n, int fd, struct broker_gift *r
 	memcpy(&request, bytes, n);
 	if (request.op == OP_READ_MEMORY)
 		return serve_memory(&request, ret);
-	request.path[sizeof request.path - 1] = '\0';
+	if (request.op != OP_OPEN_EVENT)
+		request.path[sizeof request.path - 1] = '\0';
 	r = do_op(&request, fd);
 	if (r < 0 || !gives_descriptor(request.op))
 		return r;
@@ -352,24 +356,28 @@ int64_t foreign_serve(const void *bytes, size_t n, int fd, struct broker_gift *r
 	return 0;
 }
 
-/* Does it here, or through the broker. */
-static int64_t perform(struct request *request, const char *path, int fd)
+/* Has the broker do it. @n: bytes after the fixed ones. */
+static int64_t ask_broker(const struct request *request, size_t n, int fd)
 {
-	size_t n = strlen(path) + 1;
-	int64_t r;
 	int given;
+	int64_t r = broker_call(request, offsetof(struct request, path) + n, fd, &given);
 
-	if (n > sizeof request->path)
-		return -ENAMETOOLONG;
-	memcpy(request->path, path, n);
-	if (!broker_is_there())
-		return do_op(request, fd);
-	r = broker_call(request, offsetof(struct request, path) + n, fd, &given);
 	if (r < 0 || !gives_descriptor(request->op))
 		closep(&given);
 	else
 		r = given < 0 ? -EPROTO : given;
 	return r;
+}
+
+/* Does it here, or through the broker. */
+static int64_t perform(struct request *request, const char *path, int fd)
+{
+	size_t n = strlen(path) + 1;
+
+	if (n > sizeof request->path)
+		return -ENAMETOOLONG;
+	memcpy(request->path, path, n);
+	return broker_is_there() ? ask_broker(request, n, fd) : do_op(request, fd);
 }
 
 int foreign_find(int root, const char *path)
@@ -431,10 +439,18 @@ int foreign_read_memory(uint32_t pid, const struct foreign_piece *pieces, size_t
 	if (!bytes)
 		return 0;
 	r = broker_is_there()
-		    ? broker_read(&request,
-				  offsetof(struct request, pieces) + n * sizeof *pieces, to, bytes)
+		    ? broker_read(&request, offsetof(struct request, pieces) + n * sizeof *pieces,
+				  to, bytes)
 		    : read_memory(pid, pieces, n, to);
 	return r < 0 ? r : 0;
+}
+
+int foreign_open_event(const struct perf_event_attr *attr, unsigned int cpu)
+{
+	struct request request = {.op = OP_OPEN_EVENT, .start = cpu, .event = *attr};
+	int r = open_event(attr, cpu);
+
+	return r != -EACCES || !broker_is_there() ? r : ask_broker(&request, sizeof *attr, -1);
 }
 
 /* --- Without waiting --- */

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct perf_event_attr;
 struct stat;
 
 #define FOREIGN_OUR_ROOT (-1)
@@ -89,6 +90,14 @@ struct foreign_piece {
  * those of process_vm_readv(2).
  */
 int foreign_read_memory(uint32_t pid, const struct foreign_piece *pieces, size_t n, void *to);
+
+/*
+ * Opens an event of the whole CPU @cpu. Where kernel.perf_event_paranoid is 3 or more, kernels of
+ * Debian and Ubuntu let only CAP_SYS_ADMIN do that, which a recorder that runs has given up: then
+ * the broker opens it. Returns a descriptor for the caller to close. Errors: those of
+ * perf_event_open(2).
+ */
+int foreign_open_event(const struct perf_event_attr *attr, unsigned int cpu);
 
 /* The broker's side: its job. */
 struct broker_gift;

@@ -86,6 +86,9 @@ struct valued_call {
 	uint32_t value;
 };
 
+/* Events of whole CPUs. */
+static const struct valued_call broker_values[] = {{SYS_perf_event_open, -1}};
+
 #define NEWER_TCGETS 0x802c542a /* TCGETS2, which isatty() of newer C libraries asks for */
 
 /* Of whoever works on files that others open: looks at its descriptors, and makes copies. */
@@ -194,6 +197,7 @@ static int allow_calls(bool is_broker)
 	emit_guarded(&filter, memory_calls, N_ITEMS(memory_calls));
 	if (is_broker) {
 		emit_calls(&filter, broker_calls, N_ITEMS(broker_calls), SECCOMP_RET_ALLOW);
+		emit_valued(&filter, broker_values, N_ITEMS(broker_values));
 		emit_guarded(&filter, opening_calls, N_ITEMS(opening_calls));
 	}
 	emit_return(&filter, SECCOMP_RET_KILL_PROCESS);

@@ -6,9 +6,10 @@
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/foreign.h"
 
 /* The part that sample_id_all appends to each record: PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
 struct sample_id {
@@ -64,11 +65,11 @@ int records_open(unsigned int cpu, size_t data_size, struct record_ring *ret)
 		.wakeup_watermark = data_size / 4,
 	};
 	size_t page = sysconf(_SC_PAGESIZE);
-	int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = foreign_open_event(&attr, cpu);
 	void *memory;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	memory = mmap(NULL, page + data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED) {
 		int error = errno;

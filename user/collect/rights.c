@@ -24,6 +24,8 @@
 
 #define BIT(capability) (1ULL << (capability))
 
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
 static bool has(const struct rights *rights, int capability)
 {
 	return rights->capabilities & BIT(capability);
@@ -95,6 +97,7 @@ void rights_read(struct rights *ret)
 		.is_root = geteuid() == 0,
 		.in_user_namespace = maps_users(),
 		.can_gain_none = no_new && strtoul(no_new, NULL, 10),
+		.perf_restricted = (int64_t)read_number_file(PARANOID, 2) >= 3,
 		.locked_down = strstr(lockdown, "[confidentiality]"),
 		.memory_limited = memory.rlim_cur != RLIM_INFINITY,
 		.place = find_place(),
@@ -204,6 +207,24 @@ static void explain_filter(const struct rights *rights, const char *what, struct
 	failure_mend(failure, -EPERM, "%s", mends[rights->place]);
 }
 
+/* Debian's and Ubuntu's kernels, unlike others, then take CAP_PERFMON for nothing. */
+static void explain_paranoid(const struct rights *rights, struct failure *failure)
+{
+	failure_set(
+		failure, -EACCES,
+		"not permitted to open perf events: kernel.perf_event_paranoid is 3 or more, so "
+		"this kernel asks for CAP_SYS_ADMIN");
+	failure_mend(failure, -EACCES, "%s",
+		     rights->place == PLACE_DOCKER
+			     ? "on the host: sysctl kernel.perf_event_paranoid=2; or docker run "
+			       "--cap-add=SYS_ADMIN"
+		     : rights->place == PLACE_KUBERNETES
+			     ? "on the node: sysctl kernel.perf_event_paranoid=2; or "
+			       "securityContext: {capabilities: {add: [SYS_ADMIN]}}"
+			     : "sudo sysctl kernel.perf_event_paranoid=2, or run as root (sudo "
+			       "bpfflame …)");
+}
+
 static void explain_memory(const struct rights *rights, struct failure *failure)
 {
 	failure_set(failure, -EPERM,
@@ -237,6 +258,9 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 		return false;
 	} else if (!has_or_admin(rights, CAP_BPF) || !has_or_admin(rights, CAP_PERFMON)) {
 		explain_capabilities(rights, what, failure);
+	} else if (tried == RIGHTS_PERF_EVENTS && error == -EACCES && rights->perf_restricted &&
+		   !has(rights, CAP_SYS_ADMIN)) {
+		explain_paranoid(rights, failure);
 	} else if (rights->locked_down) {
 		failure_set(failure, -EPERM, "not permitted to %s: this kernel is locked down",
 			    what);

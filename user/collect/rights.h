@@ -22,8 +22,9 @@ struct rights {
 	bool in_user_namespace; /* its capabilities don't apply outside of it */
 	bool can_gain_none;	/* no_new_privs: neither sudo nor file capabilities have effect */
 	bool bpf_filtered, perf_filtered; /* the call itself is refused, by seccomp or the like */
-	bool locked_down;      /* confidentiality: BPF may not read the kernel's memory */
-	bool memory_limited;   /* RLIMIT_MEMLOCK is set */
+	bool perf_restricted;		  /* kernel.perf_event_paranoid is 3 or more */
+	bool locked_down;    /* confidentiality: BPF may not read the kernel's memory */
+	bool memory_limited; /* RLIMIT_MEMLOCK is set */
 	enum rights_place place;
 };
 

@@ -9,10 +9,10 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/foreign.h"
 #include "collect/event_find.h"
 #include "collect/rights.h"
 
@@ -47,9 +47,9 @@ static int open_event(const struct sampler_event *event, unsigned int number,
 	attr.disabled = 1;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
-	fd = syscall(SYS_perf_event_open, &attr, -1, number, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = foreign_open_event(&attr, number);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	/* Reports throttling there. */
 	ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring.fd);
 	*ret_link = bpf_program__attach_perf_event_opts(event->program, fd, &options);
