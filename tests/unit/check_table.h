@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * check_table: what holds of every unwind table, whatever it was made from: the BPF programs trust
- * the loader that far.
+ * check_table: what is true of every unwind table, whatever it was made from. The BPF programs rely
+ * on it without checking.
  */
 #ifndef TESTS_CHECK_TABLE_H
 #define TESTS_CHECK_TABLE_H
@@ -49,7 +49,7 @@ static inline const char *check_page(const struct unwind_part *part, uint32_t fr
 	return error;
 }
 
-/* The fault of @part, or NULL. */
+/* The fault in @part, or NULL. */
 static inline const char *check_part(const struct unwind_part *part)
 {
 	uint32_t n_pages, last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cmocka.h and what it wants before it. */
+/* Includes cmocka.h after the headers that it needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * made_cfi: call frame information written by hand, byte for byte, and an ELF file around it.
  *
- * The file has code from CODE_OFFSET on, mapped CODE_SHIFT higher, so that offsets and addresses
- * can't be mixed up unnoticed; and data, which is not executable, with the sections in it.
+ * Code begins at CODE_OFFSET and is mapped CODE_SHIFT higher, so that a test notices when offsets
+ * and addresses are mixed up. The sections are in data, which is not executable.
  */
 #ifndef TESTS_MADE_CFI_H
 #define TESTS_MADE_CFI_H
@@ -28,7 +28,7 @@
 #define TEXT_BASE   (CODE_OFFSET + CODE_SHIFT)
 #define GOT_BASE    (POINTERS + DATA_SHIFT)
 
-/* Sections, by their place in the file's table of sections. */
+/* Indexes of sections in the section header table. */
 enum made_section { MADE_NONE, MADE_EH, MADE_DEBUG, MADE_TEXT, MADE_GOT, MADE_NAMES, N_MADE };
 
 struct made {
@@ -36,7 +36,7 @@ struct made {
 	Elf64_Ehdr *header;
 	Elf64_Phdr *segments;
 	Elf64_Shdr *sections;
-	size_t n;     /* of bytes, that is where the next byte goes */
+	size_t n;     /* of bytes; the next byte goes here */
 	size_t entry; /* the length of the entry being written */
 	bool is_64;
 	enum made_section section;
@@ -125,14 +125,14 @@ static void made_done(void)
 	made = (struct made){};
 }
 
-/* What follows goes into @section, up to made_end_section(). */
+/* Appends to @section until made_end_section(). */
 static void made_begin_section(enum made_section section)
 {
 	made.section = section;
 	made.n = (made.n + 7) & ~(size_t)7;
 	made.sections[section].sh_type = SHT_PROGBITS;
 	made.sections[section].sh_offset = made.n;
-	/* .debug_frame is not loaded. */
+	/* .debug_frame is not mapped. */
 	if (section == MADE_EH)
 		made.sections[section].sh_addr = made.n + DATA_SHIFT;
 }
@@ -161,7 +161,7 @@ static void end_entry(void)
 struct made_cie {
 	const char *augmentation; /* NULL: "zR", or none in .debug_frame */
 	uint8_t version;	  /* 0: 1 */
-	uint8_t encoding;	  /* 0: pcrel, sdata4; PE_ABSPTR is to be had without R */
+	uint8_t encoding;	  /* 0: pcrel, sdata4; PE_ABSPTR needs no R */
 	uint8_t code_factor;	  /* 0: 1 */
 	uint8_t ra;		  /* 0: the machine's */
 	uint8_t address_size;	  /* 0: 8 */
@@ -170,7 +170,7 @@ struct made_cie {
 	bool no_data;		  /* the augmentation's data is missing */
 };
 
-/* A CIE's header; its augmentation data is up to the letters known here. */
+/* A CIE's header. Writes augmentation data for the letters known here. */
 static void begin_cie(struct made_cie cie)
 {
 	bool is_debug = made.section == MADE_DEBUG, is_arm = made.header->e_machine == EM_AARCH64;
@@ -241,7 +241,7 @@ static void put_sized(uint64_t value, uint8_t encoding)
 	}
 }
 
-/* @address as the last CIE has it encoded. */
+/* Writes @address in the encoding of the last CIE. */
 static void put_address(uint64_t address)
 {
 	static size_t n_pointers;
@@ -264,7 +264,9 @@ static void put_address(uint64_t address)
 	put_sized(address - base, made.encoding);
 }
 
-/* An FDE of the last CIE, for the code at file offset @offset; its program follows. */
+/*
+ * Begins an FDE of the last CIE, for the code at file offset @offset; the caller adds its program.
+ */
 static void begin_fde(uint64_t offset, uint64_t size)
 {
 	begin_entry();

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_files: a folder of files that compilers and binutils make for a test.
- */
+/* made_files: a folder for files that a test makes with compilers and binutils. */
 #ifndef TESTS_UNIT_MADE_FILES_H
 #define TESTS_UNIT_MADE_FILES_H
 
@@ -23,7 +21,7 @@ static inline void made_setup(void)
 	assert_non_null(mkdtemp(made_folder));
 }
 
-/* Runs a shell command in the folder; says whether it succeeded. */
+/* Runs a shell command in the folder; returns whether it succeeded. */
 __attribute__((format(printf, 1, 2))) static inline bool made_try(const char *format, ...)
 {
 	char command[8192];
@@ -36,7 +34,7 @@ __attribute__((format(printf, 1, 2))) static inline bool made_try(const char *fo
 	return system(command) == 0;
 }
 
-/* The same, for one that must. */
+/* Runs a shell command that must succeed. */
 #define made(...)                                                                                  \
 	do {                                                                                       \
 		if (!made_try(__VA_ARGS__)) {                                                      \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_go: a Go program whose table is known, in each of the forms that it has had.
+ * made_go: a Go program with a known table, in each form that Go has written.
  *
  *	0x401000	code of the functions below
  *	0x500000	the table, and then the inlined functions
@@ -27,13 +27,13 @@ struct made_go {
 	unsigned int version; /* 16, 18, 20 */
 	bool no_sections;     /* as sstrip leaves it */
 	bool is_merged;	      /* the linker put the table into another section */
-	bool is_relocated;    /* pointers are in relocations only */
-	bool no_text;	      /* the header does not say where the text starts */
+	bool is_relocated;    /* pointers are only in relocations */
+	bool no_text;	      /* the header does not give the start of the text */
 	bool no_module;
 	unsigned int funcdata_word; /* of the module data; 0: 40 */
 };
 
-/* Changes of a value: from byte @at of the function on, it is @value. */
+/* A change of a value: @value holds from byte @at of the function on. */
 struct made_go_value {
 	uint32_t at;
 	int32_t value;
@@ -45,17 +45,17 @@ struct made_go_function {
 	uint8_t flags;
 	const char *code;
 	size_t n_code;
-	struct made_go_value sizes[6]; /* to its end; none: the table does not say */
+	struct made_go_value sizes[6]; /* to the end of the function; empty: not in the table */
 };
 
 #define CODE(text) text, sizeof(text) - 1
 /* clang-format off */
 static const struct made_go_function made_go_functions[GO_N_FUNCTIONS] = {
-	/* As Go compiled until 1.20: sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp. */
+	/* Go up to 1.20: sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp. */
 	{"main.work", 0, 0x80, 0,
 	 CODE("\x49\x3b\x66\x10\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10"),
 	 {{0, 0}, {8, 24}, {0x69, 0}}},
-	/* … and since: push %rbp; mov %rsp,%rbp; sub $32,%rsp. */
+	/* Go since 1.21: push %rbp; mov %rsp,%rbp; sub $32,%rsp. */
 	{"main.pushed", 0x80, 0xc0, 0, CODE("\x55\x48\x89\xe5\x48\x83\xec\x20"),
 	 {{0, 0}, {1, 8}, {8, 40}, {0x30, 8}, {0x31, 0}}},
 	{"main.leaf", 0xc0, 0xe0, 4, CODE("\x48\x31\xed"), {{0, 0}}},
@@ -73,14 +73,14 @@ static const struct made_go_function made_go_functions[GO_N_FUNCTIONS] = {
 };
 #undef CODE
 
-/* Of main.work: what is inlined where, and the lines. */
+/* For main.work: the tree of inlined functions, and lines. */
 static const struct made_go_value made_go_inlined[] = {{0, -1}, {0x10, 0}, {0x20, 1}, {0x30, -1}};
 static const struct made_go_value made_go_files[] = {{0, 0}, {0x10, 1}, {0x30, 0}};
 static const struct made_go_value made_go_lines[] = {{0, 10}, {0x10, 20}, {0x20, 30}, {0x28, 21},
 						     {0x30, 12}};
 /* clang-format on */
 
-/* Bytes that are added to. */
+/* A buffer to append to. */
 struct made_go_bytes {
 	uint8_t *start, *at;
 };
@@ -98,7 +98,7 @@ static inline void made_go_varint(struct made_go_bytes *bytes, uint32_t number)
 	*bytes->at++ = number;
 }
 
-/* Adds a program. Returns where it is, from the start of @bytes. */
+/* Appends a program. Returns its offset in @bytes. */
 static inline uint32_t made_go_program(struct made_go_bytes *bytes,
 				       const struct made_go_value *values, size_t n, uint32_t end)
 {
@@ -146,7 +146,7 @@ static inline void made_go_trees(const struct made_go *go, uint8_t *image, uint3
 
 #define MADE_COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Adds the record of function @i, whose name is at @name; its programs go to @values. */
+/* Appends the record of function @i, whose name is at @name; its programs go to @values. */
 static inline void made_go_record(const struct made_go *go, size_t i, uint32_t name,
 				  struct made_go_bytes *values, struct made_go_bytes *bytes)
 {
@@ -174,7 +174,7 @@ static inline void made_go_record(const struct made_go *go, size_t i, uint32_t n
 	made_go_put(bytes, programs[1], 4);
 	made_go_put(bytes, programs[2], 4);
 	made_go_put(bytes, has_tree ? 3 : 0, 4);
-	made_go_put(bytes, 1, 4); /* the second of the files' lists */
+	made_go_put(bytes, 1, 4); /* second in the list of files */
 	if (go->version >= 20)
 		made_go_put(bytes, 9, 4);
 	made_go_put(bytes, (uint32_t)function->flags << 8 | (has_tree ? 4u << 24 : 0), 4);
@@ -239,7 +239,10 @@ static inline void made_go_table(const struct made_go *go, uint8_t *image)
 	made_go_trees(go, image, inner, outer);
 }
 
-/* The module data, whose pointers are in relocations or in place. Returns how many relocations. */
+/*
+ * Writes the module data, with pointers in relocations or in place. Returns the number of
+ * relocations.
+ */
 static inline size_t made_go_module(const struct made_go *go, uint8_t *image)
 {
 	Elf64_Rela *relocations = (Elf64_Rela *)(image + GO_FILE(0x601000));
@@ -269,7 +272,7 @@ struct made_go_headers {
 	char names[96];
 };
 
-/* Makes the program in @image, of GO_IMAGE_SIZE zeroed bytes, 8-byte aligned. */
+/* Makes the program in @image: GO_IMAGE_SIZE zeroed bytes, 8-byte aligned. */
 static inline void made_go(const struct made_go *go, uint8_t *image)
 {
 	static const char names[] =

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_input: files that exist in memory only, and what is read from them.
- */
+/* made_input: files that exist only in memory, and reading them. */
 #ifndef TESTS_UNIT_MADE_INPUT_H
 #define TESTS_UNIT_MADE_INPUT_H
 
@@ -21,10 +19,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* As bpfflame writes them when asked for everything. */
+/* As bpfflame writes them with all options on. */
 static const struct unfold_options made_all = {.fold_idle = true, .waker_depth = 8};
 
-/* A file; its path stays valid until made_file_done(). */
+/* Makes a file; its path is valid until made_file_done(). */
 struct made_file {
 	int fd;
 	char path[64];
@@ -50,7 +48,7 @@ static inline void made_file_done(struct made_file *file)
 	close(file->fd);
 }
 
-/* As gzip makes it. Frees nothing; the caller frees the result. */
+/* Packs with gzip. Does not free its input; the caller frees the result. */
 static inline unsigned char *made_gzip(const void *bytes, size_t n, size_t *ret_n)
 {
 	z_stream z = {0};
@@ -77,7 +75,10 @@ static inline struct input made_input(struct input_options options)
 	return input;
 }
 
-/* Reads @n bytes as a file into @input. What went wrong is in made_failure, the path cut off. */
+/*
+ * Reads @n bytes as a file into @input. Puts the message of a failure, without the path, into
+ * made_failure.
+ */
 static struct failure made_failure;
 
 static inline int made_read_bytes(struct input *input, const void *bytes, size_t n)
@@ -100,7 +101,7 @@ static inline int made_read(struct input *input, const char *text)
 	return made_read_bytes(input, text, strlen(text));
 }
 
-/* A profile as folded lines; the caller frees them. */
+/* Writes a profile as folded lines; the caller frees them. */
 static inline char *made_folded(struct profile *profile, const struct unfold_options *unfold)
 {
 	char *text;
@@ -122,7 +123,7 @@ static inline void made_expect_profile(struct profile *profile, const struct unf
 	free(text);
 }
 
-/* What @text is read as, written as folded lines again. */
+/* Reads @text and writes it as folded lines again. */
 static inline void made_expect(const char *text, struct input_options options,
 			       enum profile_mode mode, const char *expected)
 {
@@ -134,7 +135,7 @@ static inline void made_expect(const char *text, struct input_options options,
 	input_done(&input);
 }
 
-/* @text is refused for the reason given, which follows the file's name. */
+/* Expects @text to be refused with this reason, which follows the file's name. */
 static inline void made_expect_failure(const char *text, size_t n, int error, const char *what)
 {
 	struct input input = made_input((struct input_options){0});

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_machine: memory made by hand, and the machine run over it.
- */
+/* made_machine: runs the machine over memory made by hand. */
 #ifndef TESTS_MADE_MACHINE_H
 #define TESTS_MADE_MACHINE_H
 
@@ -15,7 +13,7 @@
 
 struct made_memory {
 	uint8_t bytes[MADE_BYTES];
-	uint64_t n_reads, fails_at; /* the read of this number fails, from 1; 0: none */
+	uint64_t n_reads, fails_at; /* fails_at: the read that fails, from 1; 0: none */
 };
 
 static inline int made_read(void *context, const struct runtime_piece *pieces, size_t n)
@@ -53,7 +51,7 @@ static inline void made_run(struct bf_machine *machine, const struct bf_text *te
 	machine_run(machine, text, tls, &reading);
 }
 
-/* How many frames the chain has; sets *@ret_activations. */
+/* Returns the number of frames in the chain; sets *@ret_activations. */
 static inline uint32_t made_frames(const struct bf_machine *machine, uint32_t *ret_activations)
 {
 	uint32_t n = 0, at = 0;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_pprof: pprof files in memory, what protobuf-c reads in them, and profiles of every kind to
- * make them of.
- */
+/* made_pprof: pprof files in memory, read by protobuf-c; and random profiles to make them from. */
 #ifndef TESTS_UNIT_MADE_PPROF_H
 #define TESTS_UNIT_MADE_PPROF_H
 
@@ -14,7 +11,7 @@
 
 typedef Perftools__Profiles__Profile pprof;
 
-/* The file of a profile; the caller frees it. */
+/* Writes a profile as a pprof file; the caller frees it. */
 static inline char *made_pprof(struct profile *profile, const struct unfold_options *unfold,
 			       size_t *ret_n)
 {
@@ -26,7 +23,7 @@ static inline char *made_pprof(struct profile *profile, const struct unfold_opti
 	return bytes;
 }
 
-/* Bytes of a gzip file; the caller frees them. */
+/* Unpacks a gzip file; the caller frees the result. */
 static inline unsigned char *made_unzip(const char *bytes, size_t n, size_t *ret_n)
 {
 	z_stream z = {.next_in = (unsigned char *)bytes, .avail_in = n};
@@ -42,7 +39,7 @@ static inline unsigned char *made_unzip(const char *bytes, size_t n, size_t *ret
 	return out;
 }
 
-/* What pprof_message() gave back. */
+/* Frees what pprof_message() returned. */
 static inline void pprof_free(pprof *message)
 {
 	perftools__profiles__profile__free_unpacked(message, NULL);
@@ -61,7 +58,7 @@ static inline pprof *pprof_message(struct profile *profile, const struct unfold_
 	return message;
 }
 
-/* What pprof's readers demand of any file. */
+/* Checks what readers of pprof require of any file. */
 static inline void pprof_check(const pprof *message)
 {
 	assert_true(message->n_string_table > 0);
@@ -106,7 +103,7 @@ static inline const char *pprof_text(const pprof *message, int64_t index)
 	return message->string_table[index];
 }
 
-/* A profile of all there can be; the same for the same @seed. */
+/* Makes a profile that uses every feature; the same @seed gives the same profile. */
 
 static const char *const made_names[] = {
 	"main",		"start",	"f",	 "operator()<int>",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_program: a C++ program whose inlined functions are known. A label in the code of each gives
- * the address, and the comment after it the frames there, innermost first, with their lines.
+ * made_program: a C++ program whose inlined functions are known. A label in the code marks each
+ * address; the comment after it lists the frames there, innermost first, with their lines.
  */
 #ifndef TESTS_UNIT_MADE_PROGRAM_H
 #define TESTS_UNIT_MADE_PROGRAM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_programs: programs of 50 functions that are sampled by chance, for simulations. Seeds are
- * fixed: every run is the same run.
+ * made_programs: simulated programs of 50 functions, sampled at random. Seeds are fixed, so every
+ * run gives the same samples.
  */
 #ifndef UNIT_MADE_PROGRAMS_H
 #define UNIT_MADE_PROGRAMS_H
@@ -23,7 +23,7 @@ static inline uint64_t random_bits(void)
 	return z ^ z >> 31;
 }
 
-/* Above 0, up to 1. */
+/* Greater than 0, at most 1. */
 static inline double random_unit(void)
 {
 	return ((random_bits() >> 11) + 1) / 9007199254740992.0;
@@ -43,7 +43,7 @@ static inline unsigned int random_poisson(double mean)
 	return n;
 }
 
-/* Box and Muller. */
+/* The Box-Muller transform. */
 static inline double random_normal(void)
 {
 	return sqrt(2 * random_exponential()) * cos(2 * M_PI * random_unit());
@@ -58,7 +58,7 @@ struct program {
 	double share[N_FUNCTIONS];
 };
 
-/* Of sizes like 1, 1/2, 1/3, …, the first function having @first of all; then @slower. */
+/* Sizes are in the ratio 1, 1/2, 1/3, …; the first function has @first of all. Adds @slower. */
 static inline struct program make_program(double first, double slower)
 {
 	struct program program = {{first * slower}};

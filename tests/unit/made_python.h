@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_python: a thread of CPython in memory made by hand, by the offsets of a version: made_N()
- * calls made_N-1() …, two functions an activation.
+ * made_python: a thread of CPython in memory made by hand, with the offsets of one version:
+ * made_N() calls made_N-1() and so on, two functions per activation.
  */
 #ifndef TESTS_MADE_PYTHON_H
 #define TESTS_MADE_PYTHON_H
@@ -48,7 +48,7 @@ static inline void made_code(struct made_memory *memory, const uint32_t *o, int 
 	made_string(memory, o, PYTHON_STRINGS + 0x100 * i, name, 0x1234567800 + i);
 }
 
-/* A frame of two functions' activation, and after each second one what ends it. */
+/* A frame. Each activation has two functions, and ends after every second one. */
 static inline void made_python_frame(struct made_memory *memory, const uint32_t *o, int i)
 {
 	bool is_last = i % 2 || !(o[FRAME_OWNER_SHIM] || o[FRAME_OWNER_LAST]);
@@ -75,7 +75,7 @@ static inline void made_python(struct made_memory *memory, const struct runtime_
 	const uint32_t *o = facts->offsets;
 
 	memset(memory, 0, sizeof *memory);
-	/* Data of the second key; that of the first is no pointer. */
+	/* Data of the second key; the first key's is not a pointer. */
 	made_word(memory, PYTHON_TLS + 0x318, 3);
 	made_word(memory, PYTHON_TLS + 0x328, PYTHON_STATE);
 	made_word(memory, PYTHON_STATE + o[THREAD_IDENT], PYTHON_TLS);
@@ -91,7 +91,7 @@ static inline void made_python(struct made_memory *memory, const struct runtime_
 		  PYTHON_FRAMES);
 	made_string(memory, o, PYTHON_FILE, "/usr/lib/python3/dist-packages/pack/__init__.py", 9);
 	made_word(memory, PYTHON_LINES + o[BYTES_SIZE], 4);
-	/* 3.11+: one instruction a line further on, then eight on another one further. */
+	/* 3.11+: one instruction one line further on, then eight on the line after that. */
 	memcpy(memory->bytes + (PYTHON_LINES + o[BYTES_VALUE] - MADE_START), "\xe8\x02\xef\x04", 4);
 }
 

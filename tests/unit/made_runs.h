@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_runs: sums of runs that never were, for the gate.
- */
+/* made_runs: sums of invented runs, for the gate. */
 #ifndef UNIT_MADE_RUNS_H
 #define UNIT_MADE_RUNS_H
 
@@ -26,7 +24,7 @@ static inline uint32_t made_function(struct gate_sums *sums, const char *name)
 	return made_item(sums, GATE_FUNCTION, name, "app");
 }
 
-/* Samples of a function, self and total, in a run of so many. */
+/* A function's samples, self and total, in a run with this total. */
 static inline void made_weight(struct gate_sums *sums, uint32_t item, enum stacks_side side,
 			       double samples, double run_total)
 {

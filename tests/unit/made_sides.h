@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_sides: one thing on the two sides of a comparison.
- */
+/* made_sides: one item with weights on both sides of a comparison. */
 #ifndef UNIT_MADE_SIDES_H
 #define UNIT_MADE_SIDES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_svg: profiles drawn, for tests of what is in a picture. Every picture that is made here must
- * be well-formed XML.
+ * made_svg: draws profiles, so that tests can look at the picture. Checks that every picture is
+ * well-formed XML.
  */
 #ifndef UNIT_MADE_SVG_H
 #define UNIT_MADE_SVG_H
@@ -14,7 +14,7 @@
 
 static const struct picture_options default_svg = PICTURE_OPTIONS_DEFAULT;
 
-/* @base: NULL, or what @profile is compared with. Both are freed. */
+/* @base: what @profile is compared with, or NULL. Frees both. */
 static inline void made_stacks(struct stacks *stacks, const struct stacks_options *options,
 			       struct profile *profile, struct profile *base,
 			       enum stacks_scale scale)

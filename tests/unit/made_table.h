@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_table: the unwind table of a file made by hand (made_cfi.h), and what to expect of it.
- */
+/* made_table: the unwind table of a file made by hand (made_cfi.h), and its expected contents. */
 #ifndef TESTS_MADE_TABLE_H
 #define TESTS_MADE_TABLE_H
 
@@ -70,7 +68,7 @@ static inline void expect_nothing_at(uint64_t offset, int line)
 #define expect(offset, ...)    expect_at(offset, (struct bf_rule){__VA_ARGS__}, __LINE__)
 #define expect_nothing(offset) expect_nothing_at(offset, __LINE__)
 
-/* A rule of x86-64 with the return address where a call leaves it. */
+/* A rule of x86-64 with the return address just below the CFA, where a call puts it. */
 #define RULE(kind, offset)                                                                         \
 	.cfa = (kind), .cfa_offset = (offset), .ra = BF_SAVED_CFA, .ra_offset = -1
 #define FP(kind, offset) .fp = (kind), .fp_offset = (offset)

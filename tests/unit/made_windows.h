@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_windows: windows of a machine that never was, of which every figure is known.
- */
+/* made_windows: windows of an invented machine, with every figure known. */
 #ifndef TESTS_UNIT_MADE_WINDOWS_H
 #define TESTS_UNIT_MADE_WINDOWS_H
 
@@ -18,7 +16,7 @@
 #define MADE_START  1795500000000000000ULL /* 2026-11-24T06:00:00Z */
 #define MADE_BOOT   (100 * NSEC_PER_SEC)
 
-/* What windows add up to, microseconds: by pid. */
+/* Sums over windows in microseconds, by pid. */
 struct made_sums {
 	uint64_t running[MADE_PIDS + 1], waiting[MADE_PIDS + 1], count;
 };
@@ -31,7 +29,7 @@ static uint32_t made_string(struct profile *profile, const char *text)
 	return id;
 }
 
-/* Stack @number: 3 to 12 frames, of which one is inlined; some begin with the same frames. */
+/* Stack @number: 3 to 12 frames, one of them inlined. Some stacks share their first frames. */
 static uint32_t made_stack(struct profile *profile, uint32_t mapping, unsigned int number)
 {
 	uint32_t locations[16], n = 3 + number % 10, stack;
@@ -59,7 +57,7 @@ static uint32_t made_stack(struct profile *profile, uint32_t mapping, unsigned i
 	return stack;
 }
 
-/* A window's profile; what is in it is added to @sums. */
+/* Makes a window's profile and adds its contents to @sums. */
 static struct profile *made_profile(unsigned int seed, struct made_sums *sums)
 {
 	struct profile_mapping mapping = {.kind = MAPPING_FILE};
@@ -108,7 +106,7 @@ static void made_window(unsigned int seed, struct ledger *ret, struct made_sums 
 	profile_free(profile);
 }
 
-/* Adds the rows of @ledger to @sums, by what the commands say of the pid. */
+/* Adds the rows of @ledger to @sums, with the pid that each command's name contains. */
 static void made_count(const struct ledger *ledger, struct made_sums *sums)
 {
 	for (size_t i = 0; i < ledger->n_rows; i++) {

@@ -23,7 +23,7 @@ static void table_finds_what_was_added(void **state)
 	struct table table = {};
 
 	for (uint32_t i = 0; i < N; i++) {
-		/* Few hashes: probing has to walk past others. */
+		/* Few distinct hashes, so that probing has to walk past other items. */
 		numbers[i] = i * 7;
 		assert_int_equal(table_add(&table, numbers[i] % 97, i), 0);
 	}
@@ -32,7 +32,7 @@ static void table_finds_what_was_added(void **state)
 			table_find(&table, numbers[i] % 97, number_equal, numbers, &numbers[i]), i);
 	assert_int_equal(table_find(&table, 5 % 97, number_equal, numbers, &(uint32_t){5}),
 			 TABLE_NONE);
-	/* Whatever is removed, the others are still found. */
+	/* Removing an item never hides another. */
 	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i += 2)
 		table_remove(&table, numbers[i] % 97, i);
 	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -107,7 +107,7 @@ static void cpu_lists(void **state)
 		assert_int_equal(cpu_list_parse(*bad, &list), -EINVAL);
 	assert_int_equal(cpu_list_parse("4096", &list), -ERANGE);
 	assert_int_equal(cpu_list_parse("0-99999999999999999999", &list), -ERANGE);
-	assert_true(cpu_list_has(&list, 64)); /* untouched */
+	assert_true(cpu_list_has(&list, 64)); /* the list is unchanged */
 	assert_int_equal(cpu_list_online(&list), 0);
 	assert_true(cpu_list_count(&list) >= 1);
 }
@@ -173,7 +173,7 @@ static void expect_json(struct json json, const char *text, const char *expected
 	free(bytes);
 }
 
-/* Browsers obey the text of a page, however it is escaped. */
+/* Browsers act on a page's text even where it is escaped. */
 static void json_in_pages(void **state)
 {
 	struct json page = {.is_in_page = true}, file = {.is_in_page = false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * section: the same bytes out of plain and packed sections, wherever they are looked at; and out
- * of none that is damaged or too large.
+ * section: plain and packed sections give the same bytes at any offset; damaged or oversized ones
+ * give none.
  */
 #include "unit/made_files.h"
 
@@ -165,7 +165,7 @@ static void no_room(void **state)
 	close_section();
 }
 
-/* A few bytes that unpack to many are not even begun with. */
+/* Refuses to unpack a few bytes that would become many. */
 static void made_to_fill_memory(void **state)
 {
 	made("head -c 10000000 /dev/zero >zeros && objcopy --add-section .debug_x=zeros empty.o "
@@ -175,7 +175,7 @@ static void made_to_fill_memory(void **state)
 	elf_file_done(&file);
 }
 
-/* Any byte of the packed section may be wrong: an error or other bytes, and nothing else. */
+/* With any byte of a packed section changed, reading returns an error or other bytes. */
 static void damaged(void **state)
 {
 	static const char *const kinds[] = {"zlib", "zlib-gnu", "zstd"};

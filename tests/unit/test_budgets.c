@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of one user may cost. Root's own have no limit, so those here are given away.
+ * Limits on what one user's files may cost. Root's own files have no limit, so the test gives its
+ * files to another user.
  */
 #include "cmocka_all.h"
 
@@ -70,7 +71,7 @@ static void each_user_has_mappings(void **state)
 	budgets_unmap(&budgets, mallory, 60);
 	assert_true(budgets_map(&budgets, mallory, 60));
 	assert_int_equal(budgets_refused(&budgets).n, 0);
-	/* Four have as much, together; there is no more. */
+	/* Four users have this share each, which uses up the total. */
 	for (uid_t i = 0; geteuid() == 0 && i < 5; i++) {
 		others[i] = budget_of(&budgets, 2000 + i, true);
 		assert_int_equal(budgets_map(&budgets, others[i], 100), i < 3);
@@ -78,7 +79,7 @@ static void each_user_has_mappings(void **state)
 	budgets_done(&budgets);
 }
 
-/* A process of another user, who does not let itself be looked at. */
+/* A process of another user that does not allow itself to be inspected. */
 static void processes_are_their_users(void **state)
 {
 	struct budgets budgets = {};
@@ -120,7 +121,7 @@ static void each_user_has_cpu_time(void **state)
 	assert_true(budgets_may_read(&budgets, mallory));
 	budgets_spend(&budgets, mallory, 1);
 	assert_false(budgets_may_read(&budgets, mallory));
-	/* In time there is more. */
+	/* The budget refills with time. */
 	budgets.since_ns = monotonic_ns() - NSEC_PER_SEC;
 	budgets.cpu_share = 0.5;
 	assert_true(budgets_may_read(&budgets, mallory));

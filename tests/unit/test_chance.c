@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The distributions, against values in tables and against sums by another way.
- */
+/* Distributions, compared with published tables and with sums computed in another way. */
 #include "cmocka_all.h"
 
 #include <math.h>
@@ -14,7 +12,7 @@ static void expect_near(double given, double expected, double relative)
 		fail_msg("%.12g in place of %.12g", given, expected);
 }
 
-/* Critical values as every table of the t distribution has them. */
+/* Critical values from any table of the t distribution. */
 static void tables_of_t(void **state)
 {
 	const struct {
@@ -33,7 +31,7 @@ static void tables_of_t(void **state)
 	}
 }
 
-/* With 1 and with 2 degrees there is a formula. */
+/* For 1 and 2 degrees of freedom there is a closed form. */
 static void tails_in_closed_form(void **state)
 {
 	for (double t = 0; t < 1e6; t = t * 3 + 0.01) {

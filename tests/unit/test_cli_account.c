@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Users, as passwd(5) and whoever wrote it have them. */
+/* Users in passwd(5) files, including badly written ones. */
 #include "unit/cmocka_all.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static bool has_group(const struct account *account, gid_t gid)
 	return false;
 }
 
-/* An id without a user, as in containers: it is used as it is. */
+/* An id without a user, as in containers, is used as it is. */
 static void test_user_without_a_name(void **state)
 {
 	struct account account;
@@ -97,7 +97,7 @@ static void test_users_of_this_machine(void **state)
 	assert_true(account.uid == 0 && has_group(&account, 0));
 	account_done(&account);
 	assert_int_equal(account_find("no-such-user-here", -1, &account), -ENOENT);
-	/* No option of getent's. */
+	/* Not taken for an option of getent. */
 	assert_int_equal(account_find("--help", -1, &account), -ENOENT);
 	assert_int_equal(account_find("", -1, &account), -ENOENT);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What files are called, of recordings of events by name.
- */
+/* Output file names for recordings of named events. */
 #include "unit/cmocka_all.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * moment, cgroup_words, store_filter_state: what people and runtimes write.
- */
+/* moment, cgroup_words, store_filter_state: parsing of what people and runtimes write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +56,7 @@ static void test_moments(void **state)
 	assert_at("2026-11-17T14:03:20-0530", "2026-11-17T19:33:20Z");
 }
 
-/* Local time, with its clock changes; a zone in the text counts more. */
+/* Local time with daylight saving; a zone in the text takes precedence. */
 static void test_zones(void **state)
 {
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);

@@ -48,7 +48,7 @@ static void bad_globs_are_refused(void **state)
 	assert_int_equal(glob_compile(longest, &glob), 0);
 }
 
-/* A mapping of memory of its own name, as if it were file @number. */
+/* Maps memory under a name of its own, as if it were file @number. */
 static struct mapping make_mapping(struct processes *processes, uint64_t start, uint64_t end,
 				   uint64_t offset, uint32_t number)
 {
@@ -66,7 +66,7 @@ static uint32_t number_of(const struct processes *processes, const struct mappin
 	return mapping ? strtoul(processes->files.files[mapping->file].path + 1, NULL, 10) : 0;
 }
 
-/* The files that somebody refers to. */
+/* Counts files that are still referred to. */
 static size_t count_files(const struct processes *processes)
 {
 	return processes->files.pool.n - processes->files.pool.n_free;
@@ -103,7 +103,7 @@ static void mappings_replace_what_they_cover(void **state)
 	assert_int_equal(find(&processes, 7, 0x5000)->offset, 0x4000);
 	assert_null(find(&processes, 7, 0x9000));
 	assert_null(find(&processes, 7, 0xfff));
-	/* The same again changes nothing; one over all removes the others. */
+	/* The same mapping again changes nothing; one that covers all others removes them. */
 	version = processes.processes[process].mappings->version;
 	mapping = make_mapping(&processes, 0x3000, 0x5000, 0x700, 2);
 	assert_int_equal(processes_map(&processes, 7, &mapping, 0), 0);
@@ -115,7 +115,7 @@ static void mappings_replace_what_they_cover(void **state)
 	processes_done(&processes);
 }
 
-/* Random maps against an array of pages. */
+/* Random maps, compared with an array of pages. */
 static void mappings_agree_with_a_page_table(void **state)
 {
 	enum { PAGES = 64 };
@@ -152,7 +152,7 @@ static void mappings_agree_with_a_page_table(void **state)
 	processes_done(&processes);
 }
 
-/* A child sees what its parent had, whoever of the two changes first. */
+/* A child sees its parent's mappings, whichever of the two changes first. */
 static void forked_processes_share_mappings_until_one_changes(void **state)
 {
 	struct processes processes;
@@ -186,7 +186,7 @@ static void forked_processes_share_mappings_until_one_changes(void **state)
 
 static int snapshots_seen;
 
-/* The mappings at the snapshot's turn. */
+/* The mappings as of the snapshot's place in the order. */
 static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 {
 	const struct processes *processes = context;
@@ -218,7 +218,7 @@ static void events_apply_in_the_order_of_time(void **state)
 	of_parent = make_mapping(&processes, 0x1000, 0x2000, 0, 1);
 	assert_int_equal(processes_add(&processes, 10, 1, 5, &parent), 0);
 	assert_int_equal(processes_map(&processes, 10, &of_parent, 0), 0);
-	/* Noted out of order: a map after the exec, the exec, a map before it, the fork. */
+	/* Records out of order: a map after the exec, the exec, a map before it, the fork. */
 	map.mapped.start = 0x5000, map.mapped.end = 0x6000, map.time = 40;
 	assert_int_equal(timeline_add_record(&timeline, &map), 0);
 	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
@@ -247,7 +247,7 @@ static void events_apply_in_the_order_of_time(void **state)
 	processes_done(&processes);
 }
 
-/* Listed as it was after its fork and an exec, of which there are records too; then one more. */
+/* Listed after its fork and its exec, both of which are also recorded; then one more exec. */
 static void a_listing_holds_what_came_before(void **state)
 {
 	struct processes processes;
@@ -303,7 +303,9 @@ static void ended_processes_are_forgotten(void **state)
 			processes_put(&processes, process);
 		assert_int_equal(processes_sweep(&processes), 0);
 	}
-	/* Those that live, those that ended lately, the one that is held; and their files. */
+	/*
+	 * Keeps processes that live, that ended lately, and the one that is held, with their files.
+	 */
 	assert_in_range(count_images(&processes), 201, 210);
 	assert_int_equal(count_files(&processes), count_images(&processes));
 	assert_int_not_equal(processes_find(&processes, 10, 10, 0), TABLE_NONE);
@@ -329,7 +331,7 @@ static void own_maps_are_read(void **state)
 	mapping = find(&processes, getpid(), (uintptr_t)own_maps_are_read);
 	assert_non_null(mapping);
 	assert_true(processes.files.files[mapping->file].fd >= 0);
-	/* Reading again finds the same files, opened once. */
+	/* A second read finds the same files, opened only once. */
 	size_t n_files = count_files(&processes);
 
 	assert_int_equal(processes_read_maps(&processes, process), 0);
@@ -397,7 +399,7 @@ static void rows_become_samples(void **state)
 	assert_int_equal(profile->samples[0].reason, REASON_DISK);
 	assert_string_equal(strings_get(&profile->strings, profile->samples[0].comm),
 			    "sixteen-bytes-xy");
-	/* The last address lies in no mapping: an invented frame. */
+	/* The last address is in no mapping and gets an invented frame. */
 	assert_int_equal(profile->stacks[0].n, 4);
 	assert_int_equal(profile->stacks[0].end, STACK_UNMAPPED);
 	const enum mapping_kind kinds[] = {MAPPING_KERNEL, MAPPING_KERNEL, MAPPING_ANON,
@@ -425,7 +427,7 @@ static void lost_frames_are_counted(void **state)
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 	assert_int_equal(scene.locator.lost_stacks, 4);
 	assert_int_equal(scene.profile->stacks[0].end, STACK_LOST);
-	/* The frames come late: from now on the stack is whole. */
+	/* The frames arrive late; from then on the stack is whole. */
 	assert_int_equal(raw_stacks_add(&scene.stacks, 12, 0, user, 1, BF_END_ENTRY), 0);
 	assert_int_equal(locate(&scene.locator, &key, &count), 0);
 	assert_int_equal(scene.locator.lost_stacks, 4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * causes: stacks as kernels have shown them, with what they wait for. Those marked 5.15 were
- * made from the sources of its neighbours, the others were recorded.
+ * causes: stacks as kernels show them, with the reason to find. Those marked 5.15 were derived from
+ * the sources of neighbouring versions; the others were recorded.
  */
 #include "unit/cmocka_all.h"
 
@@ -33,7 +33,7 @@ static uint32_t add_location(struct profile *profile, enum mapping_kind kind, co
 	return location;
 }
 
-/* Adds the functions named in @names, which @separators divide, to @locations. */
+/* Adds the functions in @names, separated by any of @separators, to @locations. */
 static uint32_t add_locations(struct profile *profile, enum mapping_kind kind, const char *names,
 			      const char *separators, uint32_t *locations)
 {
@@ -47,7 +47,10 @@ static uint32_t add_locations(struct profile *profile, enum mapping_kind kind, c
 	return n;
 }
 
-/* @kernel: leaf first, with spaces; @user: leaf first, with semicolons, for C++ has spaces. */
+/*
+ * Both leaf first. @kernel: separated by spaces. @user: by semicolons, because C++ names have
+ * spaces.
+ */
 static uint32_t add_stack(struct profile *profile, const char *kernel, const char *user)
 {
 	uint32_t locations[64], stack;
@@ -94,7 +97,10 @@ static const struct {
 	{REASON_FUTEX, REASON_SLEEP, "futex_wait_multiple __do_sys_futex_waitv" ENTRY},
 	{REASON_FUTEX, REASON_SLEEP, "__se_sys_futex __x64_sys_futex" ENTRY},
 	{REASON_FUTEX, REASON_SLEEP, "__do_semtimedop do_semtimedop __x64_sys_semtimedop" ENTRY},
-	/* The kernel's mutex below a futex with priority inheritance is the program's. */
+	/*
+	 * The kernel's mutex inside a futex with priority inheritance belongs to the program's
+	 * lock.
+	 */
 	{REASON_FUTEX, REASON_SLEEP,
 	 "rt_mutex_slowlock_block.constprop.0 rt_mutex_wait_proxy_lock futex_lock_pi do_futex "
 	 "__x64_sys_futex" ENTRY},
@@ -103,7 +109,7 @@ static const struct {
 	 "futex_lock_pi do_futex __x64_sys_futex" ENTRY},
 	{REASON_FUTEX, REASON_SLEEP,
 	 "rt_mutex_schedule futex_lock_pi do_futex __x64_sys_futex" ENTRY},
-	/* Its memory's lock is not. */
+	/* The lock of its memory does not. */
 	{REASON_LOCK, REASON_DISK,
 	 "rwsem_down_read_slowpath down_read fault_in_user_writeable futex_lock_pi do_futex "
 	 "__x64_sys_futex" ENTRY},
@@ -204,7 +210,7 @@ static const struct {
 	{REASON_NETWORK, REASON_DISK,
 	 "rpc_wait_bit_killable __wait_on_bit out_of_line_wait_on_bit __rpc_execute rpc_run_task "
 	 "nfs4_call_sync_sequence nfs4_proc_getattr vfs_statx" ENTRY},
-	/* Reads from another machine go through the page cache, too. */
+	/* Reads from another machine also go through the page cache. */
 	{REASON_NETWORK, REASON_DISK,
 	 "folio_wait_bit_common filemap_get_pages filemap_read nfs_file_read vfs_read "
 	 "ksys_read" ENTRY},
@@ -228,7 +234,7 @@ static const struct {
 	{REASON_DISK, REASON_SLEEP, "request_wait_answer fuse_simple_request fuse_file_open" ENTRY},
 	{REASON_DISK, REASON_DISK, "__down_common down xfs_buf_lock xfs_buf_find_lock" ENTRY},
 
-	/* faults: what is waited for in one counts for the fault, but for locks */
+	/* faults: any wait inside one counts for the fault, except for locks */
 	{REASON_PAGE_FAULT, REASON_DISK,
 	 "folio_wait_bit_common filemap_read_folio filemap_fault __do_fault do_fault "
 	 "__handle_mm_fault handle_mm_fault" FAULT},
@@ -247,7 +253,7 @@ static const struct {
 	 "asm_exc_page_fault copy_page_to_iter anon_pipe_read vfs_read ksys_read" ENTRY},
 	{REASON_LOCK, REASON_DISK,
 	 "rwsem_down_read_slowpath down_read_killable lock_mm_and_find_vma" FAULT},
-	/* What a thread does on its way back from a fault is none. */
+	/* Work on a thread's way back from a fault is not part of the fault. */
 	{REASON_DISK, REASON_DISK,
 	 "something_new __fput task_work_run exit_to_user_mode_loop irqentry_exit_to_user_mode "
 	 "exc_page_fault asm_exc_page_fault"},
@@ -264,11 +270,11 @@ static const struct {
 	{REASON_LOCK, REASON_SLEEP, "fcntl_setlk do_fcntl __x64_sys_fcntl" ENTRY},
 	{REASON_LOCK, REASON_DISK, "vm_mmap_pgoff ksys_mmap_pgoff" ENTRY},
 	{REASON_DISK, REASON_DISK, "something_new vm_mmap_pgoff ksys_mmap_pgoff" ENTRY},
-	/* A socket for which there is no memory waits for no network. */
+	/* A socket without memory is not waiting for the network. */
 	{REASON_DISK, REASON_DISK,
 	 "reclaim_throttle shrink_node try_to_free_pages __alloc_pages "
 	 "alloc_skb_with_frags sock_alloc_send_pskb __sys_sendto" ENTRY},
-	/* Grace periods are no locks and no disks. */
+	/* Grace periods are neither locks nor disks. */
 	{REASON_SLEEP, REASON_DISK,
 	 "wait_for_completion synchronize_rcu_normal bpf_map_do_batch __sys_bpf "
 	 "__x64_sys_bpf" ENTRY},
@@ -288,12 +294,12 @@ static const struct {
 	 "get_signal arch_do_signal_or_restart irqentry_exit_to_user_mode "
 	 "asm_sysvec_apic_timer_interrupt"},
 	{REASON_STOPPED, REASON_SLEEP, "__refrigerator get_signal arch_do_signal_or_restart" ENTRY},
-	/* A signal that kills makes wait for other things. */
+	/* A fatal signal makes a thread wait for other things. */
 	{REASON_DISK, REASON_DISK,
 	 "something_new do_exit do_group_exit get_signal "
 	 "arch_do_signal_or_restart exit_to_user_mode_loop" ENTRY},
 
-	/* unknown: as the scheduler called it */
+	/* unknown: takes the scheduler's word */
 	{REASON_SLEEP, REASON_SLEEP, "something_new vfs_ioctl __x64_sys_ioctl" ENTRY},
 	{REASON_DISK, REASON_DISK, "something_new vfs_ioctl __x64_sys_ioctl" ENTRY},
 	{REASON_SLEEP, REASON_SLEEP, "worker_thread" FROM_KTHREAD},
@@ -325,7 +331,7 @@ static void reasons_are_found(void **state)
 	}
 }
 
-/* Of a thread that waits already they are not seen; of the others there may be any. */
+/* Not seen of a thread that waits already; others may have any number of these. */
 static void the_schedulers_functions_do_not_matter(void **state)
 {
 	static const char *const leaves[] = {
@@ -366,7 +372,7 @@ static void hidden_functions_do_not_count(void **state)
 	profile_free(profile);
 }
 
-/* A stack can wait in several ways of the scheduler's; only waits have causes. */
+/* One stack can wait in several ways as the scheduler sees it; only waits have causes. */
 static void only_waits_have_causes(void **state)
 {
 	static const char kernel[] = "do_epoll_wait __x64_sys_epoll_wait" ENTRY;
@@ -381,7 +387,7 @@ static void only_waits_have_causes(void **state)
 	}
 }
 
-/* Functions of programs that are called like the kernel's say nothing. */
+/* A program's functions with the names of kernel functions say nothing. */
 static void user_functions_are_no_causes(void **state)
 {
 	struct profile_sample sample = {.reason = REASON_SLEEP, .count = 1};
@@ -399,7 +405,7 @@ static void user_functions_are_no_causes(void **state)
 static const struct {
 	bool expected;
 	const char *kernel, *user;
-	enum off_reason scheduler; /* REASON_SLEEP, if none is named */
+	enum off_reason scheduler; /* default: REASON_SLEEP */
 	uint64_t milliseconds;
 } idles[] = {
 	/* event loops */
@@ -409,7 +415,7 @@ static const struct {
 	{true, "io_cqring_wait __do_sys_io_uring_enter" ENTRY, NULL},
 	{true, EPOLL, "runtime.epollwait.abi0;runtime.netpoll;runtime.findRunnable;runtime.mcall"},
 	{true, EPOLL, "epoll_wait;WaitEventSetWait;secure_read;PostgresMain"},
-	/* answers that are polled for, locks that are */
+	/* polling for answers, and for locks */
 	{false, POLL, "__poll;PQgetResult;PQexec;main"},
 	{false, POLL, "__poll;send_dg;__res_context_send;__res_context_query;getaddrinfo;main"},
 	{false, POLL, "__poll;curl_multi_poll;curl_easy_perform;main"},
@@ -440,7 +446,7 @@ static const struct {
 	 "ObjectMonitor::EnterI(JavaThread*);ObjectMonitor::enter(JavaThread*)"},
 	{false, FUTEX, "__futex_abstimed_wait_common;__new_sem_wait_slow64.constprop.0;main"},
 	{false, FUTEX, ""},
-	/* The length of Java's parking distinguishes it from its locks */
+	/* The time argument distinguishes Java's parking from its locks */
 	{true, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 2000},
 	{false, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 50},
 	{false, FUTEX, "pthread_cond_timedwait;os::PlatformEvent::park(long);JVM_Sleep", 0, 50},
@@ -491,7 +497,7 @@ static void idle_waits_are_found(void **state)
 	}
 }
 
-/* What a parent waits for is seen of its children, where these are recorded. */
+/* What a parent waits for shows in its children, if these are recorded. */
 static void parents_are_idle(void **state)
 {
 	static const char *const kernels[] = {
@@ -554,9 +560,9 @@ static const struct {
 	{WAKE "call_timer_fn run_timer_softirq __do_softirq __irq_exit_rcu irq_exit_rcu "
 	      "sysvec_apic_timer_interrupt asm_sysvec_apic_timer_interrupt default_idle",
 	 8},
-	/* the stack ends before the entry does */
+	/* the stack was cut before the entry */
 	{WAKE "call_timer_fn run_timer_softirq __do_softirq __irq_exit_rcu irq_exit_rcu", 6},
-	/* the processor's newer way in, which system calls take, too */
+	/* the processor's newer entry path, which system calls share */
 	{WAKE "hrtimer_wakeup hrtimer_interrupt __sysvec_apic_timer_interrupt "
 	      "fred_sysvec_apic_timer_interrupt fred_extint fred_entry_from_kernel "
 	      "asm_fred_entrypoint_kernel vfs_write ksys_write",
@@ -577,14 +583,14 @@ static const struct {
 	      "do_softirq_own_stack do_softirq __local_bh_enable_ip ip_finish_output2 "
 	      "tcp_sendmsg __arm64_sys_sendto el0_svc el0t_64_sync",
 	 0},
-	/* softirqs that a thread ran itself, or ksoftirqd; threads of interrupts */
+	/* softirqs run by a thread or by ksoftirqd; interrupt threads */
 	{WAKE "sock_def_readable tcp_data_queue process_backlog net_rx_action handle_softirqs "
 	      "do_softirq.part.0 __local_bh_enable_ip __dev_queue_xmit tcp_sendmsg "
 	      "__x64_sys_sendto" ENTRY,
 	 0},
 	{WAKE "blk_done_softirq handle_softirqs run_ksoftirqd smpboot_thread_fn" FROM_KTHREAD, 0},
 	{WAKE "some_handler irq_thread_fn irq_thread" FROM_KTHREAD, 0},
-	/* system calls, faults, and what a thread does before its interrupt returns */
+	/* system calls, faults, and a thread's work before its interrupt returns */
 	{WAKE "pipe_write vfs_write ksys_write" ENTRY, 0},
 	{WAKE "__wake_up handle_userfault __handle_mm_fault handle_mm_fault" FAULT, 0},
 	{WAKE "do_notify_parent do_exit do_group_exit get_signal arch_do_signal_or_restart "
@@ -632,7 +638,7 @@ static void interrupts_are_found(void **state)
 	profile_free(profile);
 }
 
-/* Each name belongs to one rule, and no other rule's * takes it away. */
+/* Each name reaches its own rule; no other rule's * takes it. */
 static void names_lead_to_their_rules(void **state)
 {
 	for (int kind = 0; kind < N_RULES; kind++) {

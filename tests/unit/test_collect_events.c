@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events by name: how they are read, what is suggested in place of one that does not exist, and
- * where in a file its functions and probes lie; the file being this very program.
+ * Events by name: how they are parsed, what is suggested for unknown names, and where their
+ * functions and probes are in a file, which is this program.
  */
 #include "unit/cmocka_all.h"
 
@@ -142,7 +142,7 @@ static uint64_t bpf_period(const char *text)
 	return period;
 }
 
-/* Time counts samples; all else events, each, or as many as one was taken of. */
+/* Clocks count samples. All other events count themselves, one by one or by the period. */
 static void what_samples_weigh(void **state)
 {
 	assert_true(bpf_period("cycles") == BF_PERIOD_NONE);
@@ -216,7 +216,7 @@ __attribute__((noinline, used)) int a_probed_function(int i)
 	return i + 1;
 }
 
-/* A USDT probe as <sys/sdt.h> makes it, whose code is the function above and has no counter. */
+/* A USDT probe as <sys/sdt.h> makes it. Its code is in the function above; it has no counter. */
 __asm__(".pushsection .note.stapsdt,\"\",%note\n"
 	".balign 4\n"
 	".4byte 8, 9f - 8f, 3\n"
@@ -230,7 +230,7 @@ __asm__(".pushsection .note.stapsdt,\"\",%note\n"
 	"_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"
 	".popsection\n");
 
-/* Where it lies in the file, by what is mapped. */
+/* Its place in the file, by the current mapping. */
 static uint64_t offset_of(const void *code)
 {
 	char line[512];
@@ -284,7 +284,7 @@ static void usdt_probes_are_found(void **state)
 			 -ENOENT);
 }
 
-/* A reader's job: what it is for, unless the name that is looked for says otherwise. */
+/* A reader's job: answers for this program, unless the name it looks for says otherwise. */
 static int find_or_lie(struct reader_request *request)
 {
 	static char nonsense[1 << 16];
@@ -356,7 +356,7 @@ static int take_any(void *context, const struct usdt_probe *probe)
 	return 0;
 }
 
-/* Whatever the notes say, nothing but they is read. */
+/* Whatever the notes claim, reading stays within them. */
 static void damaged_notes_do_no_harm(void **state)
 {
 	struct elf_file file, damaged;
@@ -412,7 +412,7 @@ static const char *prefix(void)
 	return path;
 }
 
-/* The head of our own program, made for machine @machine of words of @class as far as its header says. */
+/* The ELF header of this program, changed to claim machine @machine and word size @class. */
 static const char *like_us(const char *name, uint8_t class, uint16_t machine)
 {
 	static char path[64];
@@ -441,7 +441,7 @@ static bool runs_here(const char *path)
 	return probe_file_runs_here(fd);
 }
 
-/* As on a machine with programs of several kinds, where each has a libc.so.6. */
+/* Imitates a machine with programs of several kinds, each with its own libc.so.6. */
 static void libraries_of_other_programs_are_passed_over(void **state)
 {
 	struct probe_file found;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * files: which file a mapping belongs to, when it is another one, and when it is closed.
- */
+/* files: which file a mapping belongs to, when a file counts as another, and when it is closed. */
 #include "unit/cmocka_all.h"
 
 #include <fcntl.h>
@@ -60,7 +58,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* As if this process had mapped @path. */
+/* Records a mapping of @path, as if by this process. */
 static uint32_t get(const char *path)
 {
 	struct file_name name = {.path = path};
@@ -95,12 +93,12 @@ static void a_file_is_closed_when_nobody_refers_to_it(void **state)
 	files_put(&files, file);
 	assert_false(is_open(fd));
 	assert_int_equal(files.pool.n_free, files.pool.n);
-	/* It is opened again, in the same place. */
+	/* Opened again, it gets the same slot. */
 	assert_int_equal(get(path), file);
 	assert_true(is_open(files.files[file].fd));
 }
 
-/* Thousands come and go: neither entries nor descriptors are left. */
+/* After thousands come and go, neither entries nor descriptors remain. */
 static void what_is_not_needed_leaves_nothing(void **state)
 {
 	char name[32];
@@ -134,7 +132,7 @@ static void a_file_that_is_written_over_is_another_one(void **state)
 	assert_int_equal(get(path), after);
 }
 
-/* Its content as it was, size and time of writing restored: `cp -p` over it does so. */
+/* Size and mtime of the old contents restored, as `cp -p` over it does. */
 static void a_time_stamp_that_is_put_back_does_not_hide_it(void **state)
 {
 	const char *path = in_folder("stamped");
@@ -144,7 +142,7 @@ static void a_time_stamp_that_is_put_back_does_not_hide_it(void **state)
 	write_file(path, "first");
 	before = get(path);
 	assert_int_equal(stat(path, &stat_buffer), 0);
-	usleep(20000); /* time stamps tick */
+	usleep(20000); /* lets the timestamp advance */
 	write_file(path, "other");
 	assert_int_equal(utimensat(AT_FDCWD, path,
 				   (struct timespec[]){stat_buffer.st_atim, stat_buffer.st_mtim},
@@ -168,7 +166,7 @@ static void a_name_more_or_less_does_not_make_it_another_one(void **state)
 	assert_true(file_is_unchanged(&files.files[file]));
 }
 
-/* A file of the same inode number on another device is not what was mapped. */
+/* A file with the same inode number on another device is not the mapped one. */
 static void the_device_counts(void **state)
 {
 	struct file_name name = {.path = in_folder("elsewhere")};

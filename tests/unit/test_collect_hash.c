@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The ids of stacks, as BPF makes them: different for whatever differs, and nobody can aim at one.
- */
+/* Stack ids as BPF computes them: any difference changes the id, and nobody can choose one. */
 #include "cmocka_all.h"
 
 #include <stdlib.h>
@@ -33,7 +31,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* All stacks of 1 to 8 frames that are each one of four, with either end. */
+/* All stacks of 1 to 8 frames chosen from four, each with both ends. */
 static void ids_differ(void **state)
 {
 	static const uint64_t choices[CHOICES] = {0x401000, 0x401001, 0x7f0000401000,
@@ -57,7 +55,7 @@ static void ids_differ(void **state)
 		assert_true(ids[i - 1] != ids[i]);
 }
 
-/* Where a word is xored in before a multiplication, these are one whatever it is multiplied by. */
+/* Equal for every multiplier if a word is xored in before the multiplication. */
 static void high_bits_do_not_cancel_out(void **state)
 {
 	uint64_t a[] = {0x401000, 0x402000},
@@ -69,7 +67,7 @@ static void high_bits_do_not_cancel_out(void **state)
 	}
 }
 
-/* Knowledge from one recording is useless in the next. */
+/* Knowing one recording's ids does not help in the next. */
 static void keys_decide(void **state)
 {
 	uint64_t frame = 0x401000, before = 0;

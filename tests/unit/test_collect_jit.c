@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit_files and files: what is kept open of real processes: this one, and children of it.
+ * jit_files and files: which files they keep open for real processes, namely this one and its
+ * children.
  */
 #include "unit/cmocka_all.h"
 
@@ -26,7 +27,7 @@ static struct jit_files *jit;
 static struct jit_image self;
 static char map_path[64], other_path[80], folder[] = "/tmp/test_collect_jit.XXXXXX";
 
-/* When process @pid started, boot-time ns. */
+/* Start time of process @pid, boot-time ns. */
 static uint64_t start_of(pid_t pid)
 {
 	char path[64], text[1024];
@@ -80,7 +81,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* A mapping with the name @path, which is not a file. */
+/* Maps memory under the name @path; no file is involved. */
 static uint32_t memory_of(const char *path)
 {
 	const struct file_name name = {.path = path};
@@ -100,7 +101,7 @@ static void see_memory(const struct jit_image *image)
 	assert_int_equal(jit_files_see(jit, &processes.files, image, memory_of("//anon")), 0);
 }
 
-/* A file of that path; what it holds is not looked at. */
+/* Creates a file at that path; its contents don't matter. */
 static void see_file(const char *path)
 {
 	const struct file_name name = {.inode = 1, .path = path};
@@ -111,7 +112,7 @@ static void see_file(const char *path)
 	files_put(&processes.files, file);
 }
 
-/* What the map that was found for @image holds, or "". */
+/* Contents of the map found for @image, or "". */
 static const char *map_of(const struct jit_image *image)
 {
 	struct mapping_source source = MAPPING_SOURCE_NONE;
@@ -179,7 +180,7 @@ static void what_is_no_file_is_refused(void **state)
 	assert_string_equal(map_of(&self), "");
 	unlink(map_path);
 	assert_int_equal(mkfifo(map_path, 0600), 0);
-	jit_files_retry(jit); /* must not wait for a writer */
+	jit_files_retry(jit); /* does not wait for a writer */
 	assert_string_equal(map_of(&self), "");
 	unlink(map_path);
 	assert_int_equal(mkdir(map_path, 0700), 0);
@@ -188,7 +189,7 @@ static void what_is_no_file_is_refused(void **state)
 	rmdir(map_path);
 }
 
-/* The file of another folder, of root's, say, where links to others' files may be made. */
+/* A file in another folder, such as root's, where links to other users' files may be created. */
 static void a_map_of_two_names_is_refused(void **state)
 {
 	write_file(other_path, "of another name");
@@ -226,7 +227,7 @@ static void a_map_of_another_user_is_refused(void **state)
 	assert_string_equal(map_of(&self), "of nobody");
 }
 
-/* The PID is ours, but who had it before us was somebody else: ours is not asked about it. */
+/* This PID is ours now, but belonged to another process then: our file is not used for it. */
 static void a_pid_used_again_is_not_mixed_up(void **state)
 {
 	struct jit_image before = self;
@@ -260,7 +261,7 @@ static void a_forked_process_has_its_parents_code(void **state)
 	assert_string_equal(map_of(&child), "of the parent");
 	assert_string_equal(map_of(&grandchild), "of the parent");
 	assert_string_equal(map_of(&stranger), "");
-	/* The parent's map stays while a descendant needs it. */
+	/* Keeps the parent's map while a descendant needs it. */
 	jit_files_release(jit, &processes.files, &self);
 	jit_files_release(jit, &processes.files, &child);
 	assert_string_equal(map_of(&grandchild), "of the parent");
@@ -268,7 +269,7 @@ static void a_forked_process_has_its_parents_code(void **state)
 	assert_int_equal(n_watched(), 0);
 }
 
-/* A child that has done its work and waits until nobody needs it. */
+/* A child that finished its work and waits until it may exit. */
 static pid_t start_child(void (*work)(void))
 {
 	pid_t pid = fork();
@@ -291,7 +292,7 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* The exit of a process that nobody asked about while it lived: our /tmp, by its PID. */
+/* The exit of a process that nobody asked about while it lived: looks in our /tmp, by its PID. */
 static void nothing(void)
 {
 }
@@ -336,7 +337,7 @@ static void copy_self(int to)
 	close(from);
 }
 
-/* Maps @fd, or shared memory, and says which file it is by our own maps. */
+/* Maps @fd or shared memory, and says which file that is according to our own maps. */
 static uint32_t file_of_mapping(int fd)
 {
 	int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
@@ -370,7 +371,7 @@ static void a_jitdump_is_found_by_its_mapping(void **state)
 	write_file(in_folder("jit-77.dump"), "dump");
 	fd = open(in_folder("jit-77.dump"), O_RDWR | O_CLOEXEC);
 	assert_int_equal(fstat(fd, &wanted), 0);
-	if (geteuid() == 0) /* by the mapping, even when its name is gone */
+	if (geteuid() == 0) /* found through the mapping, even after its name is gone */
 		unlink(in_folder("jit-77.dump"));
 	file = file_of_mapping(fd);
 	close(fd);
@@ -448,7 +449,7 @@ static void work_below_folder(void)
 		abort();
 }
 
-/* As the kernel's record of the mapping has it: the path as the process sees it. */
+/* As the kernel records the mapping: with the path that the process sees. */
 static struct file_name name_of(const char *file, const char *path)
 {
 	struct stat stat_buffer;
@@ -476,7 +477,7 @@ static void files_below_other_roots_are_found(void **state)
 	snprintf(map_path, sizeof map_path, "%s/tmp/perf-%d.map", folder, pid);
 	write_file(map_path, "below");
 	write_file(in_folder("other"), "text");
-	/* By its maps: the root and its /tmp are known from now on. */
+	/* Its maps give its root and /tmp, which are known from then on. */
 	assert_int_equal(processes_add(&processes, pid, start_of(pid), 0, &process), 0);
 	assert_int_equal(processes_read_maps(&processes, process), 0);
 	assert_int_equal(n_roots(), 1);
@@ -486,7 +487,7 @@ static void files_below_other_roots_are_found(void **state)
 	assert_string_equal(map_of(&(struct jit_image){
 				    .pid = pid, .start = processes.processes[process].start}),
 			    "below");
-	/* Of a process that is gone: by the root of a file that is known. */
+	/* A process that is gone is found by the root of a known file. */
 	name = name_of(in_folder("other"), "/other");
 	assert_int_equal(files_get(&processes.files, &name, pid, 0, PAGE, &later), 0);
 	assert_true(processes.files.files[later].fd >= 0);
@@ -497,7 +498,7 @@ static void files_below_other_roots_are_found(void **state)
 	assert_int_equal(stat(folder, &wanted), 0);
 	assert_int_equal(found.st_ino, wanted.st_ino);
 	assert_int_equal(n_roots(), 1);
-	/* The root goes with the last of its files. */
+	/* The root is closed with the last of its files. */
 	files_put(&processes.files, later);
 	files_put(&processes.files, first);
 	assert_int_equal(n_roots(), 1);
@@ -507,7 +508,7 @@ static void files_below_other_roots_are_found(void **state)
 	assert_int_equal(n_roots(), 0);
 }
 
-/* Its debug files would name our programs, too. */
+/* With its debug files we would name our own programs. */
 static void a_file_of_two_roots_belongs_to_none(void **state)
 {
 	struct file_name name;
@@ -570,7 +571,7 @@ static void memory_belongs_to_one_image(void **state)
 	uint32_t process;
 
 	memory.file = memory_of("//anon");
-	files_hold(&processes.files, memory.file); /* of three mappings */
+	files_hold(&processes.files, memory.file); /* held once per mapping, three in all */
 	files_hold(&processes.files, memory.file);
 	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
 	assert_int_equal(raw_stacks_add(&stacks, 5, 0, frames, 1, BF_END_ENTRY), 0);

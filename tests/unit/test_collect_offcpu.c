@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Off-CPU time beside the kernel: sampling in proportion to time (the code that BPF runs), the
- * choice of its period, exact CPU times, and who woke whom.
+ * Off-CPU time without a kernel: sampling in proportion to time (the code that BPF runs), the
+ * choice of its period, exact CPU times, and wakers.
  */
 #include "cmocka_all.h"
 
@@ -54,7 +54,7 @@ static void test_long_periods_are_kept_as_they_are(void **state)
 	assert_int_equal(stretch.position, 0);
 }
 
-/* After each period: what was counted is what was measured, but for one stretch. */
+/* After each period, the counted time is within one stretch of the measured time. */
 static void test_total_is_within_one_stretch(void **state)
 {
 	for (random_state = 1; random_state < 50; random_state++) {
@@ -76,13 +76,15 @@ static void test_total_is_within_one_stretch(void **state)
 	}
 }
 
-/* Nanoseconds up to @most, of any magnitude. */
+/* Random nanoseconds up to @most, of any magnitude. */
 static uint64_t any_length(double most)
 {
 	return exp(uniform() * log(most));
 }
 
-/* Any lengths, any sampling periods, changed at any time: as above, by the longest in force. */
+/*
+ * Any lengths and any sampling periods, changed at any time: as above, within the longest in force.
+ */
 static void test_any_periods_leave_the_total_within_one(void **state)
 {
 	for (int run = 0; run < 3000; run++) {
@@ -110,7 +112,9 @@ static void test_any_periods_leave_the_total_within_one(void **state)
 	}
 }
 
-/* Two kinds of period that always follow each other: each has its own share, however they fit. */
+/*
+ * Two kinds of period that strictly alternate: each gets its own share, even in step with sampling.
+ */
 static void test_kinds_have_their_shares(void **state)
 {
 	double counted[2] = {}, measured[2] = {};
@@ -122,7 +126,7 @@ static void test_kinds_have_their_shares(void **state)
 
 		stretch_begin(&stretch);
 		for (int i = 0; i < 4000; i++) {
-			uint64_t length = i % 2 ? 400000 : 100000; /* two rounds are one period */
+			uint64_t length = i % 2 ? 400000 : 100000; /* two periods per round */
 
 			counted[i % 2] += weigh(&stretch, length);
 			measured[i % 2] += length;
@@ -132,7 +136,7 @@ static void test_kinds_have_their_shares(void **state)
 		assert_true(fabs(counted[kind] / measured[kind] - 1) < 0.01);
 }
 
-/* The weights are right on average whatever the sampling period does meanwhile. */
+/* Weights are right on average even while the sampling period changes. */
 static void test_changes_of_the_period_leave_no_bias(void **state)
 {
 	static const uint64_t periods[] = {1000000, 2000000, 64000000, 2000000, 10000, 500000};
@@ -155,7 +159,7 @@ static void test_changes_of_the_period_leave_no_bias(void **state)
 	assert_true(fabs(counted / measured - 1) < 0.002);
 }
 
-/* Of 2 000 recordings of so many threads. @changes: the sampling period does, all the time. */
+/* Simulates 2,000 recordings of this many threads. @changes: the sampling period keeps changing. */
 static int intervals_that_hold(int threads, bool changes)
 {
 	int held = 0;
@@ -176,12 +180,15 @@ static int intervals_that_hold(int threads, bool changes)
 			residue += stretch_residue(&stretch);
 			variance += stretch_variance(&stretch) * 1e6;
 		}
-		held += fabs(residue) <= 2.2 * sqrt(variance); /* as stats.c says it */
+		held += fabs(residue) <= 2.2 * sqrt(variance); /* the interval of stats.c */
 	}
 	return held;
 }
 
-/* 95 of 100 intervals hold the truth: for one thread, which errs by one of two values, and many. */
+/*
+ * 95 of 100 intervals hold the truth, for one thread, whose error has only two values, and for
+ * many.
+ */
 static void test_interval_holds_the_truth(void **state)
 {
 	static const int threads[] = {1, 3, 100}, least[] = {1800, 1880, 1880};
@@ -267,7 +274,7 @@ static void test_runtime_is_distributed(void **state)
 		sample.count = i ? 3 : 1;
 		assert_int_equal(profile_add_sample(profile, &sample), 0);
 	}
-	/* Off-CPU time is not touched; a thread whose row was lost has its samples. */
+	/* Leaves off-CPU time alone. A thread whose row was lost keeps its samples. */
 	sample.reason = REASON_SLEEP;
 	sample.nanoseconds = 500;
 	assert_int_equal(profile_add_sample(profile, &sample), 0);
@@ -284,7 +291,7 @@ static void test_runtime_is_distributed(void **state)
 	profile_free(profile);
 }
 
-/* CPU time with @stack, of the threads of the same thousand as @tid. */
+/* CPU time with @stack, summed over the threads in the same thousand as @tid. */
 static uint64_t time_in(const struct profile *profile, uint32_t tid, uint32_t stack)
 {
 	uint64_t total = 0;
@@ -305,7 +312,7 @@ static void test_unsampled_threads_have_the_stacks_of_their_like(void **state)
 
 	assert_int_equal(profile_new(PROFILE_WALL, &profile), 0);
 	assert_int_equal(profile_add_mapping(profile, &(struct profile_mapping){}, &mapping), 0);
-	/* Two programs of one name; of the first, a quarter of the samples is in one place. */
+	/* Two programs with one name; a quarter of the first one's samples is in one place. */
 	for (int i = 0; i < 2; i++) {
 		struct profile_sample sample = {
 			.pid = 10, .tid = 1000, .reason = REASON_ONCPU, .count = i ? 3 : 1};

@@ -17,7 +17,7 @@
 			fail_msg("'%s' does not say '%s'", text, part);                            \
 	} while (0)
 
-/* The message for -EPERM has both texts. */
+/* The message for -EPERM, with both texts. */
 static void says(struct rights rights, enum rights_of tried, const char *what, const char *mend)
 {
 	struct failure failure = {};
@@ -25,7 +25,7 @@ static void says(struct rights rights, enum rights_of tried, const char *what, c
 	assert_true(rights_explain_with(&rights, tried, -EPERM, &failure));
 	assert_contains(failure.what, what);
 	assert_contains(failure.mend, mend);
-	/* A fix that is cut off is useless. */
+	/* A fix that is cut off would be useless. */
 	assert_true(strlen(failure.what) < sizeof failure.what - 1);
 	assert_true(strlen(failure.mend) < sizeof failure.mend - 1);
 }
@@ -124,10 +124,10 @@ static void other_errors_are_not_explained(void **state)
 		assert_false(rights_explain_with(&all, RIGHTS_BPF, errors[i], &failure));
 		assert_false(rights_explain_with(&none, RIGHTS_BPF, errors[i], &failure));
 	}
-	/* The verifier's, in spite of all rights. */
+	/* Refused by the verifier, with all rights. */
 	assert_false(rights_explain_with(&all, RIGHTS_BPF, -EACCES, &failure));
 	assert_true(rights_explain_with(&none, RIGHTS_BPF, -EACCES, &failure));
-	/* What sandboxes answer to calls that they do not know. */
+	/* What sandboxes return for system calls that they do not know. */
 	all.bpf_filtered = true;
 	assert_true(rights_explain_with(&all, RIGHTS_BPF, -ENOSYS, &failure));
 }

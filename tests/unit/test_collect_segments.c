@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Segments in maps of the kernel: what is released is allocated again, and no two rooms overlap.
+ * Segments in maps of the kernel: released memory is allocated again, and no two rooms overlap.
  * Needs root.
  */
 #include "cmocka_all.h"
@@ -17,7 +17,7 @@
 #define TABLE_WORDS   1000
 #define EPOCH	      7
 
-/* Segments in use, for evictions. */
+/* Marks segments as in use, so that they are not evicted. */
 struct made {
 	struct segments segments;
 	int map_fd;
@@ -101,7 +101,7 @@ static void rooms_in_between_are_used_again(void **state)
 	done(&made);
 }
 
-/* A program that BPF runs may still read it. */
+/* A BPF program may still be reading it. */
 static void no_room_is_used_again_before_reclaim(void **state)
 {
 	struct room first, second;
@@ -134,7 +134,7 @@ static void neighbours_become_one(void **state)
 	done(&made);
 }
 
-/* Mappings find no room between tables, but where the last of these was. */
+/* Mappings find no room between tables, but do where the last table was. */
 static void an_empty_segment_takes_either_kind(void **state)
 {
 	struct room table, other, mappings;
@@ -154,7 +154,7 @@ static void an_empty_segment_takes_either_kind(void **state)
 	done(&made);
 }
 
-/* Writes who owns the words, or checks it. */
+/* Writes the room's owner into its words, or checks it. */
 static void mark(struct made *made, int owner, bool check)
 {
 	uint32_t *words = segments_words(&made->segments, made->rooms[owner]);
@@ -166,7 +166,7 @@ static void mark(struct made *made, int owner, bool check)
 	}
 }
 
-/* Allocates and releases at random, in so few segments that some are evicted. */
+/* Allocates and releases at random, with so few segments that some are evicted. */
 static void rooms_never_overlap(void **state)
 {
 	struct made made;

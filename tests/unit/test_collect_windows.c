@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Windows beside the kernel: which window a row belongs to, windows that wait and are joined, what
- * is kept of stacks, wakers and files over a long time.
+ * Windows without a kernel: which window a row belongs to, windows that wait and are joined, and
+ * which stacks, wakers and files are kept over a long time.
  */
 #include "cmocka_all.h"
 
@@ -31,7 +31,7 @@ static void test_moments(void **state)
 	assert_int_equal(windows_at(&one, 999999), 0);
 }
 
-/* Keys have the lowest 8 bits only. */
+/* Keys hold only the lowest 8 bits. */
 static void test_rows_of_later_windows(void **state)
 {
 	struct windows windows = {};
@@ -63,7 +63,10 @@ static void test_rows_are_set_aside(void **state)
 
 /* --- windows that wait --- */
 
-/* In a file of that name, on-CPU, at @address; and, as its other half, in one file of all. */
+/*
+ * Adds a stack at @address in a file of that name, on-CPU; its other half is in a file that all
+ * share.
+ */
 static void add_samples(struct profile *profile, const char *path, uint64_t address, uint64_t n)
 {
 	struct profile_mapping mapping = {.kind = MAPPING_FILE};
@@ -173,7 +176,7 @@ static void test_a_late_taker_gets_them_joined(void **state)
 	windows_done(&windows);
 }
 
-/* Nobody can take the one before between the two. */
+/* There is no moment at which the earlier one could be taken between the two. */
 static void test_the_last_one_waits_beside(void **state)
 {
 	struct closed_window *last = close_window(1, "/b", 2);
@@ -263,7 +266,7 @@ static void test_stats_between(void **state)
 	assert_int_equal(stats.processes, 40); /* how many there are */
 	assert_int_equal(stats.distinct_stacks, 1);
 	assert_int_equal(stats.offcpu_measured_ns, 10000 - 700);
-	/* 2.2 deviations of the root of 100 + 100 + 400, and what ticks leave open. */
+	/* 2.2 deviations: the root of 100 + 100 + 400, plus what ticks leave uncertain. */
 	assert_true(stats.offcpu_interval_ns > 53000);
 	profile_free(profile);
 }
@@ -289,7 +292,7 @@ static void add_stack(struct raw_stacks *stacks, uint64_t id)
 	assert_int_equal(raw_stacks_add(stacks, id, 0, frames, 2, BF_END_ENTRY), 0);
 }
 
-/* Requested items stay; others go with the second generation after them. */
+/* Requested items stay; others are dropped with the second generation after them. */
 static void test_stacks_age(void **state)
 {
 	struct raw_stacks stacks = {};

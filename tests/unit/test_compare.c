@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Whether a difference is called a change: against probabilities summed up by another way.
- */
+/* Whether a difference is called a change, compared with probabilities summed in another way. */
 #include "cmocka_all.h"
 
 #include <math.h>
@@ -39,7 +37,9 @@ static void few_samples(void **state)
 
 static void a_single_burst_is_no_change(void **state)
 {
-	/* One sample where a 1,000 times longer recording had none: improbable, and no evidence. */
+	/*
+	 * One sample, where a recording 1,000 times longer had none: improbable, but no evidence.
+	 */
 	struct stacks stacks = samples_of(1000000, 1000);
 
 	assert_int_equal(counts(&stacks, &shares, 0, 1).kind, CHANGE_NONE);
@@ -87,7 +87,7 @@ static void selfs_are_theirs(void **state)
 	assert_true(total.difference == 0);
 }
 
-/* A part of nearly all cannot vary much: its total varies with it. */
+/* A part that is nearly everything cannot vary much, because its total varies with it. */
 static void part_and_total_vary_together(void **state)
 {
 	struct stacks stacks = samples_of(5970, 5970);
@@ -113,7 +113,7 @@ static void all_of_both_sides(void **state)
 	assert_int_equal(change.kind, CHANGE_GONE);
 }
 
-/* Against sums by another way: log-factorials added up, the whole distribution summed */
+/* Compared with sums in another way: log-factorials added up, the whole distribution summed */
 
 #define MOST 4000
 static double log_factorials[MOST + 1];
@@ -123,7 +123,7 @@ static double log_choose(int n, int k)
 	return log_factorials[n] - log_factorials[k] - log_factorials[n - k];
 }
 
-/* The lesser of both tails of @new_, the totals being @base_total, @new_total; 0: infinite. */
+/* The smaller tail for @new_, given the totals @base_total and @new_total; 0: infinite. */
 static double tail(int base, int new_, int base_total, int new_total)
 {
 	int n = base + new_;
@@ -143,12 +143,12 @@ static double tail(int base, int new_, int base_total, int new_total)
 	return fmin(below, above);
 }
 
-/* The probabilities of the answer and of the sum. What is beyond doubt may be known less well. */
+/* The probabilities as computed and as summed. Far-out tails may be less accurate. */
 static void expect_tail(double deviations, double expected)
 {
 	double given = erfc(fabs(deviations) / M_SQRT2) / 2;
 
-	/* 0: at least a half, or too few samples. */
+	/* 0: at least one half, or too few samples. */
 	if (deviations == 0)
 		return;
 	if (expected < 1e-300) {
@@ -184,7 +184,7 @@ static void exact_probabilities(void **state)
 	assert_true(n > 500);
 }
 
-/* What grew leaves less for the rest: the same evidence of both, whatever their sizes. */
+/* Growth of a part takes from the rest: both get the same evidence, whatever their sizes. */
 static void the_rest_says_the_same(void **state)
 {
 	const uint64_t totals[] = {200, 10000, 1000000000000};
@@ -204,7 +204,7 @@ static void the_rest_says_the_same(void **state)
 	}
 }
 
-/* No step where sums end and the approximation begins. */
+/* No jump where summing ends and the approximation begins. */
 static void approximation_fits(void **state)
 {
 	struct stacks stacks = samples_of(1000000, 1000000);
@@ -294,7 +294,7 @@ static void more_confidence_needs_more(void **state)
 		CHANGE_NONE);
 }
 
-/* Many things */
+/* Many items */
 
 static void many_things_need_more(void **state)
 {
@@ -315,7 +315,7 @@ static void add_counts(struct compare_family *family, const struct stacks *stack
 						  [SIDE_NEW] = {.self = new_, .total = new_}});
 }
 
-/* Thousands of rare ones leave the hot ones their evidence. */
+/* Thousands of rare items do not weaken the evidence for hot ones. */
 static void rare_things_do_not_count(void **state)
 {
 	struct stacks stacks = samples_of(100000, 100000);
@@ -326,14 +326,14 @@ static void rare_things_do_not_count(void **state)
 		add_counts(&family, &stacks, 500, 500);
 	assert_int_equal(compare_family_size(&family, 99), 20);
 	for (int i = 0; i < 5000; i++)
-		add_counts(&family, &stacks, i % 4, 3); /* 2^-6 at the least */
+		add_counts(&family, &stacks, i % 4, 3); /* at least 2^-6 */
 	assert_int_equal(family.n, 5020);
 	assert_int_equal(compare_family_size(&family, 99), 20);
 	/* 2^-10 is below 0.5 %, yet above 0.5 % / 20. */
 	for (int i = 0; i < 5000; i++)
 		add_counts(&family, &stacks, 5, 5);
 	assert_int_equal(compare_family_size(&family, 99), 20);
-	/* 2^-20 is not: then all of these count. */
+	/* 2^-20 is not, so all of these count. */
 	for (int i = 0; i < 3000; i++)
 		add_counts(&family, &stacks, 10, 10);
 	assert_int_equal(compare_family_size(&family, 99), 3020);
@@ -357,7 +357,9 @@ static void self_and_total_count(void **state)
 	assert_int_equal(compare_family_size(&family, 99), 4);
 }
 
-/* One period on each side, of any length, says nothing: what a folded file of times looks like. */
+/*
+ * One period on each side, of any length, proves nothing; a folded file of times looks like that.
+ */
 static void one_period_each(void **state)
 {
 	struct stacks stacks = times_of(100000000, 100000000);
@@ -382,7 +384,7 @@ static void parts_of_periods(void **state)
 			 CHANGE_NONE);
 }
 
-/* A share of many short waits is no surer than the few long ones beside them. */
+/* A share made of many short waits is no more certain than the few long waits beside it. */
 static void the_rest_varies_too(void **state)
 {
 	struct stacks stacks = times_of(4000000000, 3000000000);
@@ -406,7 +408,7 @@ static void variances_are_read(void **state)
 	assert_true(options.variances[SIDE_BASE] == 7 && options.variances[SIDE_NEW] == 3);
 }
 
-/* A run's weights are compared, however many runs a side has. */
+/* Compares by weights within a run, however many runs a side has. */
 static void weights_of_a_run(void **state)
 {
 	struct stacks stacks = samples_of(3000, 1000);
@@ -421,7 +423,7 @@ static void weights_of_a_run(void **state)
 	assert_true(fabs(change.ratio - 0.2) < 1e-12);
 }
 
-/* What varies four times as much as by chance is half as sure. */
+/* With four times the variance of chance, half as certain. */
 static void dispersion_counts(void **state)
 {
 	struct stacks stacks = samples_of(100000, 100000);
@@ -432,7 +434,7 @@ static void dispersion_counts(void **state)
 	assert_int_equal(sure.kind, CHANGE_GREW);
 	assert_int_equal(change.kind, CHANGE_NONE);
 	assert_true(fabs(change.deviations / sure.deviations - 0.5) < 0.01);
-	options.dispersion = 0.1; /* nothing varies less than chance has it */
+	options.dispersion = 0.1; /* no dispersion is below chance */
 	change = counts(&stacks, &options, 4000, 4400);
 	assert_true(change.deviations == sure.deviations);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often a difference is called a change, by simulation of programs that did and did not change.
+ * How often a difference is called a change, by simulation of programs that did or did not change.
  */
 #include "cmocka_all.h"
 
@@ -11,15 +11,15 @@
 #include "unit/made_programs.h"
 #include "unit/made_sides.h"
 
-/* What one comparison of two recordings found. */
+/* Counts from one comparison of two recordings. */
 struct found {
-	int each;   /* functions that changed, each looked at alone */
-	int family; /* of all together */
-	bool first; /* the first one grew, looked at alone */
+	int each;   /* changed functions, each judged alone */
+	int family; /* judged as one of many */
+	bool first; /* the first one grew, judged alone */
 	bool first_of_all;
 };
 
-/* Weights and variances of functions, both sides' totals in @stacks. */
+/* Weights and variances of functions; both sides' totals in @stacks. */
 static struct found look_at(struct stacks *stacks, const struct compare_options *given,
 			    const struct tree_side sides[N_FUNCTIONS][N_SIDES])
 {
@@ -45,7 +45,7 @@ static struct found look_at(struct stacks *stacks, const struct compare_options 
 	return found;
 }
 
-/* @growth: of the new one's time, where the same work is recorded to its end. */
+/* @growth: how much longer the new one runs, when both do the same work to its end. */
 static struct found compare_programs(const struct program *base, const struct program *new_,
 				     int n_samples, double growth,
 				     const struct compare_options *options)
@@ -99,7 +99,7 @@ static struct rates simulate(double first, double slower, int n_samples, int rep
 	return rates;
 }
 
-/* 1,000 comparisons of identical programs: 1 % and three standard deviations of the count. */
+/* 1,000 comparisons of identical programs: 1 %, with three standard deviations of the count. */
 static void false_alarms(void **state)
 {
 	const double firsts[] = {0.02, 0.3};
@@ -115,9 +115,9 @@ static void false_alarms(void **state)
 }
 
 /*
- * A function of 30 % of all. Slower by 10 %, it has 179 samples more of 5,970, 2.9 standard
- * deviations, if the same work is recorded; of a share there are 2.4 in 30 s of one thread (no test
- * sees that at 99 % in more than half of all cases), 3.4 in 30 s of two.
+ * A function with 30 % of all time. Slower by 10 %, it has 179 more samples of 5,970: 2.9 standard
+ * deviations, if the same work is recorded. Shares show 2.4 in 30 s of one thread (which no test
+ * finds at 99 % in more than half of all cases) and 3.4 in 30 s of two.
  */
 static void regressions_are_found(void **state)
 {
@@ -130,7 +130,7 @@ static void regressions_are_found(void **state)
 	assert_true(simulate(0.3, 1.5, N_SAMPLES, 200, &shares).first_of_all > 0.999);
 }
 
-/* What no test can see: 119 samples are 11 more or less by chance, and 10 % are 12. */
+/* Out of reach for any test: 119 samples vary by 11, and 10 % are 12. */
 static void rare_functions_hide(void **state)
 {
 	random_state = 9;
@@ -138,11 +138,13 @@ static void rare_functions_hide(void **state)
 	assert_true(simulate(0.02, 1.5, N_SAMPLES, 200, &absolute).first >= 0.7);
 }
 
-/* Times: periods of exponential length, as many as chance gives, of 50 functions that wait. */
+/*
+ * Times: exponentially distributed periods, their number left to chance, of 50 functions that wait.
+ */
 
 /*
- * @guess: of a function's periods, only number and sum are known: 2 × sum² / (number + 1) is what
- * squares of exponential ones come to then.
+ * @guess: use only the number and the sum of a function's periods: for exponential ones, the sum of
+ * squares is expected to be 2 × sum² / (number + 1).
  */
 static void draw_times(const struct program *program, double mean_periods, bool guess,
 		       enum stacks_side side, struct stacks *stacks,
@@ -150,7 +152,7 @@ static void draw_times(const struct program *program, double mean_periods, bool 
 		       struct tree_side sides[N_FUNCTIONS][N_SIDES])
 {
 	for (int i = 0; i < N_FUNCTIONS; i++) {
-		/* Rare waits are long ones. */
+		/* Rare waits are long ones here. */
 		double length = 1e6 * (1 + i % 7), time = 0, squares = 0;
 		unsigned int n = random_poisson(program->share[i] * mean_periods);
 

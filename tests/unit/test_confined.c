@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The confined process: what it may have, how it ends. What its sandbox forbids is tested in
- * tests/e2e/test_sandbox.py, for sanitizers can't live in one.
+ * The confined process: what it may have, how it ends. tests/e2e/test_sandbox.py tests what its
+ * sandbox forbids, because sanitizers can't run in it.
  */
 #include "cmocka_all.h"
 
@@ -54,7 +54,7 @@ static int run(int (*work)(void *data), void *data)
 	return r == -ECHILD ? -number : r;
 }
 
-/* Which check failed, counted from 1. */
+/* The number of the check that failed, from 1. */
 static int open_all(void *data)
 {
 	char byte;
@@ -68,7 +68,7 @@ static int open_all(void *data)
 		return 3;
 	if (confined_open("/etc/group") != -EPERM || confined_open("") != -EPERM)
 		return 4;
-	/* As often as it likes. */
+	/* Calls as often as it likes. */
 	fd = confined_open(readable);
 	return fd >= 0 ? 0 : 5;
 }
@@ -78,7 +78,7 @@ static void inputs_are_opened_and_nothing_else(void **state)
 	int fd = confined_open("/etc/group");
 
 	assert_int_equal(run(open_all, NULL), 0);
-	/* Here, everything is. */
+	/* In this test, all are. */
 	assert_false(confined_is_here());
 	assert_true(fd >= 0);
 	close(fd);
@@ -120,7 +120,7 @@ static void it_ends_as_it_likes(void **state)
 	assert_int_equal(run(end_by, &(int){SIGKILL}), -SIGKILL);
 }
 
-/* Says what makes no sense, by the connection that it finds among its descriptors. */
+/* Sends nonsense on the connection that it finds among its descriptors. */
 static int talk_nonsense(void *data)
 {
 	static const char nonsense[64] = "nonsense";
@@ -132,7 +132,7 @@ static int talk_nonsense(void *data)
 	return 4;
 }
 
-/* As a request of inputs that there are not. */
+/* Asks for inputs that do not exist. */
 static int ask_beyond(void *data)
 {
 	const struct {
@@ -179,7 +179,7 @@ static void outputs_are_those_that_were_planned(void **state)
 	for (uint64_t number = 1; number <= UINT32_MAX; number *= 2)
 		assert_int_equal(output_files_serve(&files, number, &fd), -EPERM);
 	files.n = 1;
-	/* Not open: there is nothing to put in place. */
+	/* Not open, so there is nothing to put in place. */
 	assert_int_equal(output_files_serve(&files, 1, &fd), -EPERM);
 	assert_int_equal(output_files_serve(&files, 2, &fd), 0);
 	assert_int_equal(output_files_serve(&files, 3, &fd), -EPERM);

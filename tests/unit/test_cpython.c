@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CPython's frames and names, in memory made by hand and, for what it is, in the program itself. */
+/* CPython's frames and names, in memory made by hand; and which files are Python, on real files. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ static void run(const struct runtime_facts *facts)
 	made_run(&machine, &text, PYTHON_TLS, &memory);
 }
 
-/* Frame @i of the chain, whichever activation it is in. */
+/* Frame @i of the chain, in whichever activation. */
 static struct runtime_frame frame_at(uint32_t wanted)
 {
 	for (uint32_t at = 0, i = 0; at < machine.header;) {
@@ -77,7 +77,7 @@ static void all_frames_are_found_in_order(void **state)
 	}
 }
 
-/* The state of another thread, or what only looks like a state, is none. */
+/* Another thread's state, or memory that only looks like a state, is refused. */
 static void other_threads_are_not_taken(void **state)
 {
 	struct runtime_facts facts = facts_of(CPYTHON(3, 11));
@@ -144,7 +144,7 @@ static void names_files_and_lines(void **state)
 	}
 }
 
-/* Whatever changed between the frame and the reading, there is no name. */
+/* If anything changed between the frame and the reading, there is no name. */
 static void what_changed_has_no_name(void **state)
 {
 	struct runtime_facts facts = facts_of(CPYTHON(3, 12));
@@ -237,7 +237,7 @@ static void only_sound_facts_are_used(void **state)
 	assert_false(runtime_is_sound(&changed));
 }
 
-/* This program is none; the distribution's Python, where it is one, is. */
+/* This program is not Python; the distribution's interpreter is, if it is installed. */
 static void files_are_recognized(void **state)
 {
 	static const char *const paths[] = {"/proc/self/exe", "/usr/bin/python3"};

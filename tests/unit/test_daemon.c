@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The daemon's parts that need no rights: its clock, its options and their file.
- */
+/* Those parts of the daemon that need no rights: its clock, its options and their file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +41,7 @@ static void pass(uint64_t ns)
 	now.real += ns;
 }
 
-/* A window passes, and is looked at some time after its end. */
+/* A window passes; the look at it comes some time after its end. */
 static struct store_window next(enum store_gap gap)
 {
 	struct store_window window = {};
@@ -95,7 +93,7 @@ static void test_clock_set(void **state)
 	assert_int_equal(next(GAP_NONE).gap, GAP_NONE);
 }
 
-/* CLOCK_MONOTONIC stops meanwhile. */
+/* CLOCK_MONOTONIC stops during suspend. */
 static void test_suspended(void **state)
 {
 	struct store_window before, window;
@@ -130,9 +128,9 @@ static void test_budget(void **state)
 {
 	struct daemon_budget budget = {.share = 0.01};
 
-	/* Use before the first look does not count. */
+	/* CPU time before the first look does not count. */
 	assert_int_equal(daemon_budget_look(&budget, 1000 * SECOND, 0), 0);
-	assert_int_equal(spend(&budget, 0.5), 0); /* the names of all that runs are learned */
+	assert_int_equal(spend(&budget, 0.5), 0); /* it first learns the names of everything */
 	spend(&budget, 0.005);
 	assert_int_equal(budget.effort, EFFORT_ALL);
 	for (int effort = EFFORT_NAMES_LATER; effort < N_EFFORTS; effort++) {
@@ -141,7 +139,7 @@ static void test_budget(void **state)
 	}
 	assert_int_equal(spend(&budget, 0.03), 0);
 	assert_int_equal(budget.effort, EFFORT_FEWEST);
-	/* Five minutes of peace for each step back; less than that counts for nothing. */
+	/* Each step back takes five minutes of low use; less counts for nothing. */
 	for (int minute = 0; minute < 4; minute++)
 		assert_int_equal(spend(&budget, 0.005), 0);
 	assert_int_equal(spend(&budget, 0.02), 0);
@@ -204,7 +202,7 @@ static void test_config(void **state)
 	assert_int_equal(options.frequency, 49);
 	assert_true(options.no_inline);
 	daemon_options_done(&options);
-	/* The command line counts more. */
+	/* The command line takes precedence. */
 	assert_int_equal(read_options(&options, &failure, "--freq=7"), 0);
 	assert_int_equal(options.frequency, 7);
 	daemon_options_done(&options);

@@ -88,14 +88,14 @@ static void folded_names(void **state)
 				 made_location(profile, FRAME_USER, "n\xc3\xa9 \xff")};
 
 	made_add_locations(profile, &sample, locations, 2);
-	/* Different names, equal text. */
+	/* Distinct names with equal text. */
 	sample.comm = "a:b?";
 	locations[0] = made_location(profile, FRAME_KERNEL, "x:y??");
 	made_add_locations(profile, &sample, locations, 2);
 	expect_folded(profile, &plain, "a:b?;n\xc3\xa9 ?;x:y??_[k] 2\n");
 }
 
-/* Text of any language stays; what a terminal obeys, or what is no text, does not get there. */
+/* Text of any language stays; control characters and invalid bytes do not come through. */
 static void folded_controls(void **state)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -108,7 +108,7 @@ static void folded_controls(void **state)
 	expect_folded(profile, &plain, "?[31m日本語 \u0639\u0631 👩\u200d💻;?gnp???????|?|????? 1\n");
 }
 
-/* What follows a frame's name sorts by its byte, `;` or not. */
+/* What follows a frame's name sorts by its byte, whether that is `;` or not. */
 static void folded_order(void **state)
 {
 	static const struct made_sample samples[] = {
@@ -162,7 +162,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Of each line, without its value. */
+/* Each line without its value. */
 static void folded_is_sorted_and_distinct(void **state)
 {
 	for (uint64_t seed = 1; seed < 10; seed++) {

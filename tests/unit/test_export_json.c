@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles as JSON of speedscope and of the Firefox Profiler. That these load it is shown by
- * tests/e2e/test_formats.py.
+ * Profiles as JSON of speedscope and of the Firefox Profiler. tests/e2e/test_formats.py shows that
+ * both load it.
  */
 #include "unit/made_pprof.h"
 
@@ -26,7 +26,7 @@ static char *exported(export_fn export, struct profile *profile,
 	return text;
 }
 
-/* Parses a value of JSON (RFC 8259) at @p; returns the rest. */
+/* Parses one JSON value (RFC 8259) at @p; returns the rest. */
 
 static const char *after_string(const char *p)
 {
@@ -127,7 +127,7 @@ static void times_are_nanoseconds(void **state)
 	       "\"name\":\"db-7/8\"");
 }
 
-/* A function, inlined and called, in one file; with lines. */
+/* One function, inlined and called, in one file; with lines. */
 static struct profile *profile_with_files(void)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -225,7 +225,7 @@ static void files_of_firefox(void **state)
 	profile_free(profile);
 }
 
-/* All */
+/* Both formats */
 
 static void hostile_names(void **state)
 {

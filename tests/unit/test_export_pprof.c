@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A profile as a pprof file: what is in it, as protobuf-c reads it.
- */
+/* A profile as a pprof file: its contents as protobuf-c reads them. */
 #include "unit/made_pprof.h"
 
 static const struct unfold_options plain;
 
-/* Samples as text: functions, leaf first, inlined ones after `<`, then values, then labels. */
+/* Samples as text: functions, leaf first, inlined ones after `<`; then values; then labels. */
 static char *sample_text(const pprof *message, size_t i)
 {
 	const Perftools__Profiles__Sample *sample = message->sample[i];
@@ -205,7 +203,7 @@ static uint32_t add_location(struct profile *profile, const struct profile_mappi
 	return location;
 }
 
-/* A caller in a file, an inlined function in it, the kernel, JIT code. */
+/* A caller in a file, a function inlined into it, the kernel, JIT code. */
 static struct profile *profile_with_places(uint64_t device)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -233,7 +231,7 @@ static struct profile *profile_with_places(uint64_t device)
 	return profile;
 }
 
-/* Where files were in the memory of a recorded process is nobody's business; offsets are. */
+/* Addresses in a recorded process's memory stay private; offsets in files are written. */
 static void places_of_recorded_files_are_made_up(void **state)
 {
 	struct profile *profile = profile_with_places(5);
@@ -270,7 +268,7 @@ static void places_are_told(void **state)
 	assert_true(file->has_filenames && file->has_line_numbers && file->has_inline_frames);
 	assert_string_equal(pprof_text(message, memory->filename), "//anon");
 	assert_int_equal(message->location[0]->address, 0xffffffff81000010);
-	/* In memory, and one of the call. */
+	/* The one in memory, and that of the call. */
 	assert_int_equal(message->location[1]->address, 0x4004ff);
 	assert_int_equal(message->location[1]->line[0]->line, 3);
 	assert_int_equal(message->location[1]->line[1]->line, 9);
@@ -339,7 +337,7 @@ static void what_is_left_out_is_not_there(void **state)
 	profile_free(profile);
 }
 
-/* Samples that differ by nothing that is written are one. */
+/* Merges samples that differ in nothing that is written. */
 static void equal_samples_are_added_up(void **state)
 {
 	static const struct made_sample samples[] = {
@@ -395,7 +393,7 @@ static void empty_profiles(void **state)
 	}
 }
 
-/* Nothing in a file depends on when it is written. */
+/* A file's bytes do not depend on when it is written. */
 static void same_bytes_every_time(void **state)
 {
 	for (int mode = 0; mode < N_PROFILE_MODES; mode++) {
@@ -406,7 +404,7 @@ static void same_bytes_every_time(void **state)
 
 		assert_int_equal(n, n_again);
 		assert_memory_equal(bytes, again, n);
-		assert_memory_equal(bytes + 4, "\0\0\0\0", 4); /* gzip's time */
+		assert_memory_equal(bytes + 4, "\0\0\0\0", 4); /* time field of gzip */
 		free(bytes);
 		free(again);
 		profile_free(profile);
@@ -433,7 +431,7 @@ static void random_profiles_are_valid(void **state)
 	}
 }
 
-/* A disk that is full: the caller asks the stream. */
+/* A full disk: the caller finds the error in the stream. */
 static void failed_writes_show_in_the_stream(void **state)
 {
 	struct profile *profile = made_random_profile(PROFILE_ONCPU, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * foreign: paths that try to lead out of a root folder, and things that must not be opened. Every
- * test of finding runs twice: as the kernel does it, and by hand, where openat2() is refused.
+ * foreign: paths that try to escape from a root folder, and things that must not be opened. Each
+ * test of finding runs twice: with the kernel's openat2(), and by hand where that is refused.
  */
 #include "unit/made_files.h"
 
@@ -42,7 +42,7 @@ static int clean(void **state)
 	return 0;
 }
 
-/* What @path holds below @root, or "". */
+/* Contents of @path below @root, or "". */
 static const char *text_at(int below, const char *path)
 {
 	_cleanup_close_ int fd = foreign_open(below, path);
@@ -86,7 +86,7 @@ static void long_paths_are_refused(void **state)
 	assert_int_equal(foreign_open(root, path), -ENAMETOOLONG);
 }
 
-/* A link of /proc leads wherever a process has something open: into our own files, too. */
+/* Links in /proc lead to whatever a process has open, including our own files. */
 static void links_of_proc_are_not_followed(void **state)
 {
 	char path[64];
@@ -108,7 +108,7 @@ static void only_files_are_opened(void **state)
 	assert_int_equal(foreign_open(FOREIGN_OUR_ROOT, "/dev/null"), -EINVAL);
 }
 
-/* Reading /proc/kmsg takes its messages away from those who wait for them. */
+/* Reading /proc/kmsg takes messages away from its other readers. */
 static void the_kernels_own_files_are_not_opened(void **state)
 {
 	assert_int_equal(foreign_open(FOREIGN_OUR_ROOT, "/proc/version"), -EINVAL);
@@ -116,7 +116,7 @@ static void the_kernels_own_files_are_not_opened(void **state)
 	assert_int_equal(foreign_open(FOREIGN_OUR_ROOT, "/sys/devices/system/cpu/online"), -EINVAL);
 }
 
-/* Without O_NONBLOCK, opening takes until the kernel breaks the lease: 45 s. */
+/* Without O_NONBLOCK, opening waits until the kernel breaks the lease: 45 s. */
 static void a_lease_makes_nobody_wait(void **state)
 {
 	int fd;
@@ -153,7 +153,7 @@ static void in_a_folder_no_link_and_no_second_name(void **state)
 	assert_int_equal(foreign_find_in(folder, "missing"), -ENOENT);
 }
 
-/* A mount over a name shows what its maker could not read; here, the mount of /proc. */
+/* A mount over a name could show files that the mount's creator may not read; here, /proc. */
 static void in_a_folder_no_other_mount(void **state)
 {
 	_cleanup_close_ int ours = foreign_find(FOREIGN_OUR_ROOT, "/");
@@ -195,7 +195,7 @@ static void our_root_is_known(void **state)
 	assert_false(foreign_is_our_root(-1));
 }
 
-/* As in a container whose filter was written before openat2() was. */
+/* Imitates a container whose seccomp filter predates openat2(). */
 static int refuse_openat2(void **state)
 {
 	struct sock_filter filter[] = {
@@ -213,7 +213,7 @@ static int refuse_openat2(void **state)
 										  : -1;
 }
 
-/* A path of so many folders takes as many descriptors. */
+/* A path needs as many descriptors as it has folders. */
 static void a_deep_path_leaves_no_descriptors(void **state)
 {
 	int before = dup(root), after;
@@ -237,7 +237,7 @@ static void a_deep_path_leaves_no_descriptors(void **state)
 	close(after);
 }
 
-/* All pieces or none; no more of them, and no larger ones, than there is room for. */
+/* Reads all pieces or none; never more or larger ones than there is room for. */
 static void memory_is_read_in_pieces(void **state)
 {
 	static const char one[] = "one", two[] = "two";

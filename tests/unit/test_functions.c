@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Weights of functions: exact ones, and those of random stacks against a count that goes the long
- * way.
- */
+/* Weights of functions: exact ones, and those of random stacks against a naive count. */
 #include "core/functions.h"
 
 #include <math.h>
@@ -23,7 +20,7 @@ static void read_profile(struct profile *profile, const struct unfold_options *u
 	profile_free(profile);
 }
 
-/* The weights of the one frame of this name. */
+/* The weights of the only frame with this name. */
 static const struct tree_side *sides_of(const struct stacks *stacks,
 					const struct functions *functions, const char *name)
 {
@@ -115,7 +112,7 @@ static void nothing(void **state)
 	stacks_done(&stacks);
 }
 
-/* The group of each frame, by how its name begins. */
+/* Puts each frame into a group by the beginning of its name. */
 static uint32_t *group_by_name(const struct stacks *stacks, const char *beginnings)
 {
 	uint32_t *groups = malloc((stacks->n_frames + 1) * sizeof *groups);
@@ -153,7 +150,9 @@ static void groups_count_once(void **state)
 	stacks_done(&stacks);
 }
 
-/* The long way: of one group, all stacks are asked. @group: of frames, UINT32_MAX: none. */
+/*
+ * The naive way: for one group, looks at all stacks. @group: group of each frame; UINT32_MAX: none.
+ */
 static struct tree_side count_naively(const struct stacks *stacks, const uint32_t *groups,
 				      uint32_t group, enum stacks_side side)
 {

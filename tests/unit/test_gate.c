@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the gate's sums hold, what it learns from runs, and whom it names.
- */
+/* The gate's sums, what it learns from runs, and which functions it names. */
 #include "cmocka_all.h"
 
 #include <math.h>
@@ -65,7 +63,7 @@ static void sums_of_runs(void **state)
 	assert_true(item->sums[SIDE_BASE][GATE_SELF].weight == 90);
 	assert_true(item->sums[SIDE_BASE][GATE_SELF].squares == 30 * 30 + 60 * 60);
 	assert_true(fabs(item->sums[SIDE_BASE][GATE_SELF].squares_by_total - (9 + 18)) < 1e-9);
-	/* Inlined and called: one function. In the kernel: another one. */
+	/* Inlined and called: one function. In the kernel: another. */
 	assert_true(find(&sums, GATE_FUNCTION, "inner", false)->sums[SIDE_BASE][0].weight == 190);
 	assert_true(find(&sums, GATE_FUNCTION, "read", true)->sums[SIDE_BASE][GATE_SELF].weight ==
 		    20);
@@ -134,7 +132,7 @@ static void modules_without_versions(void **state)
 	gate_sums_done(&sums);
 }
 
-/* Windows back to back are one recording; those with a gap between them are not. */
+/* Consecutive windows are one recording; with a gap between them they are several. */
 static void recordings(void **state)
 {
 	const uint64_t s = 1000000000, t = 1800000000 * s;
@@ -156,7 +154,7 @@ static void recordings(void **state)
 
 /* The spread of runs */
 
-/* Points that are as noisy as @square and @clumping say, without any scatter. */
+/* Points whose noise is exactly as @square and @clumping say, with no scatter of their own. */
 static void noise_is_found(void **state)
 {
 	const double squares[] = {0.0001, 0.0004, 0.0025};
@@ -188,7 +186,10 @@ static void without_runs_noise_is_supposed(void **state)
 	assert_true(fabs(noise.square - 0.0004) < 1e-9 && noise.clumping == 1);
 	noise_fit(none, 3, 5, &noise);
 	assert_true(fabs(noise.square - 0.0025) < 1e-9);
-	/* Of what is rare, sampling is all: as sure as a model is. Of the rest, the supposition. */
+	/*
+	 * For what is rare, sampling noise is everything, so the model is certain. For the rest,
+	 * the assumption.
+	 */
 	dispersion = noise_dispersion(&noise, &none[0], 1);
 	assert_true(dispersion.factor < 1.01 && dispersion.freedom == NOISE_MOST_FREEDOM);
 	dispersion = noise_dispersion(&noise, &none[0], 1e6);
@@ -207,7 +208,7 @@ static void dispersion_is_never_below_chance(void **state)
 	assert_true(dispersion.factor > 20 && dispersion.factor < 100);
 }
 
-/* The gate's word */
+/* The verdict */
 
 struct judged {
 	struct gate_sums sums;
@@ -216,7 +217,7 @@ struct judged {
 	uint32_t hot, warm, cold;
 };
 
-/* @hot: samples of the hot function in each run of the new side; 1,000 of 5,000 on the base. */
+/* @hot: samples of the hot function in each run of the new side; the base has 1,000 of 5,000. */
 static void make_judged(struct judged *judged, int n_runs, const double *hot)
 {
 	*judged = (struct judged){};
@@ -262,7 +263,7 @@ static void what_grew_is_named(void **state)
 	gate_rules_add(&judged.rules, GATE_FUNCTION, GATE_BIT(GATE_SELF), 10);
 	judge(&judged, -1);
 	assert_int_equal(judged.gate.n_failed, 1);
-	/* One sample of each side is nothing to look at. */
+	/* One sample on each side is too little to judge. */
 	assert_int_equal(judged.gate.n_answers, 2);
 	answer = &judged.gate.answers[0];
 	assert_ptr_equal(answer->item, &judged.sums.items[judged.hot]);
@@ -274,7 +275,7 @@ static void what_grew_is_named(void **state)
 	assert_true(answer->doubt < 0.001 && !judged.gate.has_runs);
 	assert_int_equal(judged.gate.answers[1].state, GATE_PASSED);
 
-	/* More than it may, yet perhaps by chance. */
+	/* More than allowed, but possibly by chance. */
 	judge(&judged, 20);
 	assert_int_equal(judged.gate.n_failed, 0);
 	assert_int_equal(judged.gate.n_unsure, 1);
@@ -284,7 +285,7 @@ static void what_grew_is_named(void **state)
 	judged_done(&judged);
 }
 
-/* The same means; where runs differ, so may these. */
+/* The same means; where runs differ this much, the sides may differ too. */
 static void the_spread_counts(void **state)
 {
 	const double steady[] = {1090, 1100, 1110, 1090, 1100, 1110};
@@ -343,7 +344,9 @@ static void windows_are_one_recording(void **state)
 		gate_rules_add(&each[i]->rules, GATE_FUNCTION, GATE_BIT(GATE_SELF), 2);
 		judge(each[i], -1);
 	}
-	/* 3 %: beyond what recordings of their own differ by, not beyond what two may. */
+	/*
+	 * 3 %: more than the runs of one recording differ by, but not more than two recordings may.
+	 */
 	assert_int_equal(judged.gate.n_failed, 0);
 	assert_int_equal(judged.gate.n_unsure, 1);
 	assert_int_equal(apart.gate.n_failed, 1);
@@ -351,7 +354,10 @@ static void windows_are_one_recording(void **state)
 	judged_done(&apart);
 }
 
-/* The error that is left is dealt out among what takes part: a rule of one thing pays for one. */
+/*
+ * The probability of error is divided among all that take part, so a rule for one item divides it
+ * by one.
+ */
 static void the_error_is_dealt_out(void **state)
 {
 	struct judged judged;
@@ -434,7 +440,7 @@ static void numbers_whatever_comes(void **state)
 	}
 }
 
-/* Stacks of many runs take the room of one. */
+/* Stacks of many runs take the room of one run. */
 static void stacks_are_compacted(void **state)
 {
 	struct stacks stacks;

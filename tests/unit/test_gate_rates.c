@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often the gate says no, by simulation: programs of 50 functions that did and did not change,
- * in one run and in several, whose shares vary from run to run by more than chance.
+ * How often the gate fails a comparison, by simulation: programs of 50 functions that did or did
+ * not change, in one run and in several, whose shares vary between runs by more than chance.
  */
 #include "cmocka_all.h"
 
@@ -10,19 +10,19 @@
 #include "unit/made_programs.h"
 #include "unit/made_runs.h"
 
-/* Functions differ in how much they vary: the logarithm of their c has this deviation. */
+/* Functions differ in how much they vary: standard deviation of the logarithm of their c. */
 #define UNLIKE 0.5
 
 struct setting {
-	double first;  /* the share of the first function */
-	double slower; /* it, on the new side: 1.1 */
-	double noise;  /* the mean of c */
-	int n_runs;    /* of each side */
+	double first;  /* share of the first function */
+	double slower; /* growth of the first function on the new side, such as 1.1 */
+	double noise;  /* mean of c */
+	int n_runs;    /* on each side */
 	double fail_over;
 };
 
 struct counts {
-	int caught, alarms; /* of the first function; of any other */
+	int caught, alarms; /* caught: first function; alarms: any other one */
 };
 
 static struct program disturb(const struct program *program, double noise,
@@ -114,7 +114,7 @@ static struct counts repeat(struct setting setting, int repetitions)
 	return counts;
 }
 
-/* Any growth at all is too much here. 1 %, and three standard deviations of the count. */
+/* Here any growth fails. 1 %, with three standard deviations of the count. */
 static void false_alarms(void **state)
 {
 	const struct {
@@ -134,7 +134,7 @@ static void false_alarms(void **state)
 	}
 }
 
-/* Runs that differ by twice as much as assumed: they are measured. */
+/* Runs that differ by twice the assumption: the gate measures it. */
 static void false_alarms_of_unruly_runs(void **state)
 {
 	const int n_runs[] = {3, 5, 10};
@@ -147,15 +147,14 @@ static void false_alarms_of_unruly_runs(void **state)
 	}
 }
 
-/* What a pair cannot know, and --noise is for. */
+/* What a pair can't know, and what --noise is for. */
 static void a_pair_that_differs_more_alarms(void **state)
 {
 	struct counts counts;
 
 	random_state = 13;
 	counts = repeat((struct setting){0.3, 1, 0.05, 1, 5}, 200);
-	/* A pair that differs by more than assumed looks like a change: it is not 1 %.
-	 */
+	/* A pair that differs by more than assumed looks like a change more often than 1 %. */
 	assert_true(counts.caught + counts.alarms > 4);
 }
 
@@ -165,7 +164,7 @@ static void regressions_are_caught(void **state)
 		struct setting setting;
 		int repetitions, least;
 	} rows[] = {
-		/* One pair: what can be seen in 30 s of one thread. */
+		/* One pair: what 30 s of one thread can show. */
 		{{0.3, 1.2, 0.01, 1, 5}, 100, 60},
 		{{0.3, 1.5, 0.02, 1, 10}, 100, 99},
 		{{0.1, 1.5, 0.02, 1, 10}, 100, 97},

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Files of rules: what they say, what is wrong with them, and which rule counts for what.
- */
+/* Rule files: how they are read, which errors are found, and which rule applies to what. */
 #include "cmocka_all.h"
 
 #include <errno.h>
@@ -74,7 +72,7 @@ static void the_last_match_counts(void **state)
 	gate_rules_done(&rules);
 }
 
-/* Names of C++ hold spaces, and what is special to globs. */
+/* Names in C++ contain spaces and glob characters. */
 static void names_as_they_are(void **state)
 {
 	struct gate_rules rules = {};

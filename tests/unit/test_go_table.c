@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of a made Go program in each of its forms, what it says of each byte of it, and tables
- * that lie.
+ * The table of a made Go program in each of its forms, what it says about each byte of code, and
+ * damaged tables.
  */
 #include "unit/cmocka_all.h"
 
@@ -138,7 +138,7 @@ static void test_forms(void **state)
 	}
 }
 
-/* Without the module data, functions have names where the header says the rest. */
+/* Without the module data, functions are named if the header says where the rest is. */
 static void test_no_module(void **state)
 {
 	struct go_function function;
@@ -158,7 +158,7 @@ static void test_others(void **state)
 	struct made_go go = {.version = 20};
 	uint8_t *bytes = (uint8_t *)image;
 
-	/* Go 1.2 … 1.15, and what is no table. */
+	/* Go 1.2 … 1.15, and bytes that are not a table. */
 	assert_int_equal(open_made(go), 0);
 	close_image();
 	for (size_t at = 0; at < 8; at++) {
@@ -168,7 +168,7 @@ static void test_others(void **state)
 	}
 }
 
-/* A name begins after another one's end, a path is one of the list's. */
+/* A name begins after another one's end; a path is one from the list. */
 static void test_names_are_checked(void **state)
 {
 	struct go_function function;
@@ -188,7 +188,7 @@ static void test_names_are_checked(void **state)
 	close_image();
 }
 
-/* Of functions that do not ascend, nothing can be found. */
+/* If functions are not in ascending order, nothing is found. */
 static void test_order(void **state)
 {
 	uint32_t *entries;
@@ -200,7 +200,7 @@ static void test_order(void **state)
 	assert_int_equal(open_image(), -ENOEXEC);
 }
 
-/* Programs end with their function, and all together when the budget is used up. */
+/* A program ends with its function, and all programs together when the budget is used up. */
 static void test_budget(void **state)
 {
 	struct go_function function;
@@ -224,7 +224,7 @@ static void test_budget(void **state)
 	close_image();
 }
 
-/* Each byte of the header, the entries and the first records, made anything. */
+/* Sets each byte of the header, the entries and the first records to arbitrary values. */
 static void test_damage(void **state)
 {
 	static const struct made_go forms[] = {{.version = 16}, {.version = 18}, {.version = 20}};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files, compressed or not, whole or not: what they are is found out, and what is wrong with them
- * is reported.
+ * Files, compressed or not, complete or not: their kind is detected and their faults are reported.
  */
 #include "unit/made_input.h"
 
@@ -18,7 +17,7 @@
 
 static const char stacks[] = "sh;main;read 3\nsh;main;write 4\n";
 
-/* Reads all of @bytes through a stream, @step bytes at a time, and expects them back. */
+/* Reads @bytes through a stream, @step at a time, and expects them unchanged. */
 static void expect_bytes(const void *packed, size_t n_packed, const char *bytes, size_t n,
 			 size_t step)
 {
@@ -110,7 +109,9 @@ static void stream_sizes(void **state)
 		}
 }
 
-/* cat a.gz b.gz; a member of nothing; what fills up a tape's block. */
+/*
+ * Several members, as of `cat a.gz b.gz`; an empty member; zero padding, as at the end of a tape.
+ */
 static void expect_joined(const struct packing *packing)
 {
 	size_t n[3], at = 0;
@@ -166,7 +167,7 @@ static void packed_is_read(void **state)
 	}
 }
 
-/* At every byte. */
+/* Cut at every byte. */
 static void expect_cut(const struct packing *packing)
 {
 	size_t n;
@@ -210,8 +211,8 @@ static void expect_damaged(const struct packing *packing)
 		packed[at] ^= 0x55;
 		r = made_read_bytes(&input, packed, n);
 		/*
-		 * The checksum, if nothing else; gzip's header has a time and a system, which say
-		 * nothing, zstd's library adds no checksum.
+		 * Damage is found by the checksum at the latest. Excluded: gzip's header has a time
+		 * and a system that say nothing; zstd's library adds no checksum.
 		 */
 		assert_true(r == -EINVAL || (at < 10 && r == 0) || packing->make == made_zstd);
 		errors += r < 0 && strstr(made_failure.what, packing->name);
@@ -280,7 +281,7 @@ static void no_file(void **state)
 	input_done(&input);
 }
 
-/* Runs @write with a pipe's end in a child; standard input is the other end. */
+/* Runs @write in a child with one end of a pipe; standard input is the other end. */
 static int read_pipe(struct input *input, void (*produce)(int fd))
 {
 	int ends[2], before = dup(STDIN_FILENO), r;
@@ -299,7 +300,7 @@ static int read_pipe(struct input *input, void (*produce)(int fd))
 	close(ends[0]);
 	made_failure = (struct failure){0};
 	r = input_read(input, "-", &made_failure);
-	/* It is not ours to close. */
+	/* Standard input stays open. */
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 	dup2(before, STDIN_FILENO);
 	close(before);
@@ -334,7 +335,7 @@ static void produce_endless_line(int fd)
 	memset(block, 'x', 1 << 20);
 	if (write(fd, "sh;main 1\nsh;", 13) != 13)
 		_exit(1);
-	/* Until the pipe breaks. */
+	/* Writes until the pipe breaks. */
 	while (write(fd, block, 1 << 20) > 0)
 		;
 }

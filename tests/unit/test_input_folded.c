@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Folded lines: ours come back byte for byte whatever they hold; those of others as they mean them.
+ * Folded lines: ours come back byte for byte, whatever they contain; those of other tools keep
+ * their meaning.
  */
 #include "unit/made_input.h"
 
@@ -15,7 +16,7 @@ static void expect_same(const char *text, enum profile_mode mode)
 	made_expect(text, plain, mode, text);
 }
 
-/* What samples become of lines */
+/* Which samples the lines become */
 
 static void oncpu(void **state)
 {
@@ -50,7 +51,7 @@ static void modes(void **state)
 	expect_same("sh;main;[sleep] 1\n", PROFILE_OFFCPU);
 	expect_same("sh;main;[on-cpu] 1\n", PROFILE_WALL);
 	expect_same("sh;main;[on-cpu] 1\nsh;main;[page fault] 1\n", PROFILE_WALL);
-	/* Not in the place of a reason. */
+	/* Not in a reason's place. */
 	made_expect("[sleep] 1\n", plain, PROFILE_ONCPU, "(sleep) 1\n");
 	expect_same("sh;[sleep];main 1\n", PROFILE_ONCPU);
 	expect_same("sh;main;[sleep]_[k] 1\n", PROFILE_ONCPU);
@@ -171,7 +172,7 @@ static void threads(void **state)
 	assert_int_equal(input.profile->samples[1].tid, 2);
 	made_expect_profile(input.profile, &unfold,
 			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n");
-	/* As they were recorded, unless it is said otherwise. */
+	/* Modes as recorded, unless an option says otherwise. */
 	made_expect_profile(input.profile, &made_all,
 			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n");
 	unfold = made_all;
@@ -179,16 +180,16 @@ static void threads(void **state)
 	made_expect_profile(input.profile, &unfold,
 			    "[idle];a-b;f 9\n[unknown];g 5\na-b;f 1\nx 4\n");
 	unfold.no_threads = false;
-	/* The samples are found as what they are now. */
+	/* Samples are found under their new mode. */
 	assert_int_equal(made_read(&input, "a-b-1/2;f 10\n"), 0);
 	made_expect_profile(input.profile, &unfold,
 			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 11\nx-1/0 4\n");
-	/* With what is by command, all is. */
+	/* With one kind set by command, all are. */
 	assert_int_equal(made_read(&input, "x 3\n"), 0);
 	made_expect_profile(input.profile, &unfold,
 			    "[idle];a-b;f 9\n[unknown];g 5\na-b;f 11\nx 7\n");
 	input_done(&input);
-	/* One that is none: so the others are not, either. */
+	/* One invalid sample, so none of the others counts either. */
 	expect_same("a-1/2;f 1\nkworker/u8:2-1;f 3\n", PROFILE_ONCPU);
 	expect_same("a-1/02;f 1\n", PROFILE_ONCPU);
 	expect_same("a-1/4294967296;f 1\n", PROFILE_ONCPU);
@@ -229,7 +230,7 @@ static void without_inlined(void **state)
 		    "sh;main;read_[k] 3\n");
 }
 
-/* What others write */
+/* Files of other tools */
 
 static void foreign(void **state)
 {
@@ -289,14 +290,14 @@ static void two_columns(void **state)
 			    "a;[truncated];b;[sleep] 1\nx;y;[futex];--;z-1;w-2 3\n");
 	made_expect_profile(input.profile, &made_all,
 			    "a;[truncated];b;[sleep] 2\nx;y;[futex];--;z-1;w-2 4\n");
-	/* Those of a third file count as new ones. */
+	/* Those of a third file count as new. */
 	assert_int_equal(made_read(&input, "a;[truncated];b;[sleep] 10\n"), 0);
 	made_expect_profile(input.base, &made_all,
 			    "a;[truncated];b;[sleep] 1\nx;y;[futex];--;z-1;w-2 3\n");
 	made_expect_profile(input.profile, &made_all,
 			    "a;[truncated];b;[sleep] 12\nx;y;[futex];--;z-1;w-2 4\n");
 	input_done(&input);
-	/* Into what has strings already. */
+	/* Reads into a profile that has strings already. */
 	input = made_input(plain);
 	assert_int_equal(made_read(&input, "a;q 10\na;b 1\n"), 0);
 	assert_int_equal(made_read(&input, "b;a 1 2\na;b 3 4\n"), 0);
@@ -311,7 +312,7 @@ static void one_column_if_any_has_one(void **state)
 	expect_same("a;b 3\na;b 4 5\n", PROFILE_ONCPU);
 }
 
-/* The first lines are not all that is looked at where the file is a long one. */
+/* In a long file, more than the first lines are examined. */
 static void columns_end(void **state)
 {
 	size_t n = 0, room = 2 << 20;
@@ -359,7 +360,7 @@ static void too_large(void **state)
 	EXPECT_FAILURE("a;b 18446744073709551615.5\n", ":1: " TOO_LARGE);
 	EXPECT_FAILURE("a;b 18446744073709551615\na 1\n", ":2: " TOO_LARGE);
 	expect_same("a;b 18446744073709551614\na;c 1\n", PROFILE_ONCPU);
-	/* As nanoseconds. */
+	/* Read as nanoseconds. */
 	EXPECT_FAILURE("a 1\na;b 18446744073709552\na;[sleep] 1\n", ":2: " TOO_LARGE);
 	expect_same("a;b 18446744073709550\na;b;[sleep] 1\n", PROFILE_OFFCPU);
 }
@@ -435,7 +436,7 @@ static void values(void **state)
 	}
 }
 
-/* Every length, and every place of the `;` in a word, against the slow way. */
+/* Every length, and every position of the `;` in a word, compared with a slow implementation. */
 static void cutting(void **state)
 {
 	uint64_t random = 3;
@@ -471,7 +472,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A copy in which commands that are called like marks are as before they were written. */
+/* Makes a copy in which commands that look like marks are as they were before writing. */
 static char *with_marks(const char *text)
 {
 	char *copy = strdup(text), *to = copy;
@@ -489,7 +490,7 @@ static char *with_marks(const char *text)
 	return copy;
 }
 
-/* The lines of @text in one order, whatever theirs was. */
+/* Sorts the lines of @text, so that their order does not matter. */
 static char *sorted(const char *text)
 {
 	char *copy = with_marks(text), *rest = copy, **lines = calloc(strlen(text) + 1, sizeof *lines);
@@ -506,7 +507,7 @@ static char *sorted(const char *text)
 	return joined;
 }
 
-/* Reads @text, writes it, and reads and writes that once more. */
+/* Reads @text, writes it, and does both once more. */
 static void expect_round_trip(const char *text, bool threads)
 {
 	struct unfold_options unfold = made_all;
@@ -576,7 +577,7 @@ static const char *const words[] = {
 	"[futex]",
 };
 
-/* Distinct lines: the number of the round is in the last but one name. */
+/* Lines are distinct: the last name but one contains the number of the round. */
 static size_t random_line(char *text, uint64_t *random, int round, bool threads)
 {
 	int n_words = 1 + made_random(random) % 14;
@@ -588,7 +589,7 @@ static size_t random_line(char *text, uint64_t *random, int round, bool threads)
 	for (int i = threads; i < n_words; i++) {
 		uint64_t pick = made_random(random);
 
-		/* Most have something of ours at the right place. */
+		/* Most have something of our format in the right place. */
 		n += sprintf(text + n, "%s%s", n ? ";" : "",
 			     i && pick % 5 == 0 ? "--" : words[pick / 8 % COUNT(words)]);
 	}
@@ -604,7 +605,7 @@ static void random_lines(void **state)
 		char *text = malloc(1 << 20), *seen = malloc(1 << 20);
 		size_t n = 0;
 
-		/* Of one column, and no threads. */
+		/* With one column, and no threads. */
 		if (!threads)
 			n = sprintf(text, "root;end of it 7\n");
 		*seen = '\0';
@@ -626,7 +627,7 @@ static void random_lines(void **state)
 	}
 }
 
-/* Profiles as they are recorded, through the file and back. */
+/* Profiles as they are recorded, written to a file and read back. */
 static void random_profiles(void **state)
 {
 	static const char *const stacks[] = {"", "main", "main;f;g_[i];r_[k]", "main;a;b;c_[j]",
@@ -678,7 +679,7 @@ static void random_profiles(void **state)
 	}
 }
 
-/* Lines across the blocks in which a file is read, sorted and not. */
+/* Lines that cross the boundaries of blocks, sorted and unsorted. */
 static void long_files(void **state)
 {
 	for (int shuffled = 0; shuffled < 2; shuffled++) {
@@ -694,7 +695,7 @@ static void long_files(void **state)
 			for (size_t depth = 0; depth < 10; depth++)
 				n += sprintf(text + n, "function_%zu_of_level_%zu;",
 					     k >> (10 - depth), depth);
-			/* A few are longer than others by far. */
+			/* A few lines are far longer than others. */
 			if (i % 1000 == 999) {
 				memset(text + n, 'y', 1500);
 				n += 1500;

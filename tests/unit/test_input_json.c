@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * JSON as it may stand in files; speedscope's and the Firefox Profiler's, ours and those of others.
- */
+/* JSON in any valid form; files of speedscope and the Firefox Profiler, ours and other tools'. */
 #include "unit/made_input.h"
 
 #include "base/json_reader.h"
@@ -81,7 +79,7 @@ static void texts(void **state)
 	expect_text("\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "a\"\\/\b\f\n\r\t");
 	expect_text("\"\\u0041\\u00e9\\u6f22\\ud83d\\udd25\"",
 		    "A\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\xa5");
-	/* Halves of a pair, and what ends strings here. */
+	/* Single surrogates, and characters that end strings in other languages. */
 	expect_text("\"\\ud83d \\udd25 \\u0000\"", "\ufffd \ufffd \ufffd");
 	expect_text("\"\xe6\xbc\xa2 \xff\"", "\xe6\xbc\xa2 \xff");
 }
@@ -155,7 +153,9 @@ static void damaged(void **state)
 
 /* Facts, in memory */
 
-/* Reads {"c": count, "d": decimal, "t": text}, in any order. Returns what json_reader_end() does.
+/*
+ * Reads {"c": count, "d": decimal, "t": text}, in any order. Returns the result of
+ * json_reader_end().
  */
 static int read_facts(const char *text, struct failure *failure, char facts[static 64])
 {
@@ -192,7 +192,7 @@ static void expect_facts(const char *text, const char *expected)
 	assert_string_equal(failure.what, "");
 }
 
-/* The first error is kept, and nothing is read after it. */
+/* Keeps the first error and reads nothing after it. */
 static void expect_fault(const char *text, const char *what)
 {
 	struct failure failure = {0};
@@ -209,7 +209,7 @@ static void facts(void **state)
 	expect_facts("{}", "0 0 ");
 	expect_facts("{\"c\":18446744073709551615,\"d\":1.5e3,\"t\":\"a\\u0000b\"} ",
 		     "18446744073709551615 1500 a\ufffdb");
-	/* Too long: cut, and never inside a character. */
+	/* Text that is too long is cut, never inside a character. */
 	expect_facts("{\"t\":\"1234567890\"}", "0 0 1234567");
 	expect_facts("{\"t\":\"123456\u00e9\"}", "0 0 123456");
 	expect_facts("{\"t\":\"12345\u00e97\"}", "0 0 12345\u00e9");
@@ -222,7 +222,7 @@ static void facts(void **state)
 	expect_fault("{\"t\":1,\"c\":7", "5: found '1' where a text should be");
 }
 
-/* Which files are JSON */
+/* Which files are detected as JSON */
 
 static void which_files(void **state)
 {
@@ -359,7 +359,7 @@ static void firefox(void **state)
 		"\"samples\"},\"stackTable\":{\"prefix\":[null,0,1],\"frame\":[0,1,2]}," TABLES
 		"}]}",
 		47, PROFILE_ONCPU, "x;a;b_[i] 2\nx;a;b_[i];c_[k] 1\n");
-	/* Tables of the file; distances; times. */
+	/* Tables of the file; sample times given as differences. */
 	expect_firefox(
 		"{\"threads\":[{\"name\":\"x\",\"samples\":{\"stack\":[1,2],\"weight\":"
 		"[0.5,0.0015],\"weightType\":\"tracing-ms\"}},{\"name\":\"y\",\"samples\":"
@@ -419,7 +419,7 @@ static void faults_of_firefox(void **state)
 		       "meta.preprocessedProfileVersion is missing");
 }
 
-/* A tree of stacks says more frames than there are bytes; memory must not follow. */
+/* A tree of stacks can describe more frames than the file has bytes; memory must not follow. */
 static void stacks_without_bound(void **state)
 {
 	struct input input = made_input(plain);
@@ -448,7 +448,7 @@ static void stacks_without_bound(void **state)
 	free(text);
 }
 
-/* There and back */
+/* Round trips */
 
 typedef int (*export_fn)(struct profile *, const struct unfold_options *, FILE *);
 

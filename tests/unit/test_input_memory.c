@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading files when memory runs out: at each allocation in turn. The sources are compiled in here,
- * with allocators that fail on request; the sanitizer reports leaks.
+ * Reads files with memory running out at each allocation in turn. Compiles the sources in, with
+ * allocators that fail on request; the sanitizer reports leaks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int fails(void)
 
 #include "unit/made_input.h"
 
-/* Reads @n bytes, each allocation but one succeeding; returns how many there were. */
+/* Reads @n bytes with one allocation failing; returns how many there were. */
 static unsigned int read_failing(const void *bytes, size_t n, unsigned int at, int *ret)
 {
 	struct input input = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The text of perf script: lines taken apart, samples made of them, recordings of real programs
- * (tests/golden/perf_*.txt) against what was read from them by eye.
+ * The text of perf script: parsing of lines, samples made from them, and recordings of real
+ * programs (tests/golden/perf_*.txt) against results worked out by eye.
  */
 #include "unit/made_input.h"
 
@@ -138,7 +138,7 @@ static void expect(const char *text, const char *expected)
 	made_expect(text, plain, PROFILE_ONCPU, expected);
 }
 
-/* Each kind of file, with a symbol and without. */
+/* Each kind of file, with and without a symbol. */
 static void names(void **state)
 {
 	static const char *const cases[][2] = {
@@ -207,14 +207,14 @@ static void samples(void **state)
 
 static void without_stacks(void **state)
 {
-	/* No -g: a line each. */
+	/* Without -g: one line per sample. */
 	expect("         sh 1 1.5: 10 cpu-clock:  10 f+0x1 (/a)\n"
 	       "         sh 1 1.6: 10 cpu-clock:  10 f+0x2 (/a)\n"
 	       "         sh 1 1.6: 10 cpu-clock:  ffffffff81000001 [unknown] ([unknown])\n",
 	       "sh;[kernel+0xffffffff81000001]_[k] 1\nsh;f 2\n");
-	/* Stacks that could not be had. */
+	/* Stacks that perf could not record. */
 	expect(HEADER "\n" HEADER "\n" HEADER "\t10 f (/a)\n\n", "sh 2\nsh;f 1\n");
-	/* A tracepoint's payload is no frame, even if it begins like one. */
+	/* A tracepoint's payload is not a frame, even if it begins like one. */
 	expect("sh 1 1.5: a:b: dead beef\nsh 1 1.5: a:b: 1 f (x) y\n", "sh 2\n");
 }
 
@@ -236,7 +236,7 @@ static void inlined(void **state)
 					  "sh 1/2 1.5: cpu-clock: \n"
 					  "\tffffffff81000001 kin (inlined)\n\n";
 
-	/* in3 is alone at its address: what was called there. */
+	/* in3 is the only function at its address, so it was called there. */
 	expect(text, "sh;kin_[k] 1\nsh;main;in3;f;in1_[i];in2_[i] 1\n");
 	made_expect(text, (struct input_options){.no_inline = true}, PROFILE_ONCPU,
 		    "sh;kin_[k] 1\nsh;main;in3;f 1\n");
@@ -271,13 +271,13 @@ static void refused(void **state)
 	assert_int_equal(made_read_bytes(&input, nul, sizeof nul - 1), -EINVAL);
 	assert_non_null(strstr(made_failure.what, " is 0"));
 	input_done(&input);
-	/* After the part that is examined first. */
+	/* After the part that detection examines. */
 	n = sprintf(text, HEADER);
 	for (int i = 0; i < 100; i++)
 		n += sprintf(text + n, "\t10 a_function_of_some_length (/a)\n");
 	memcpy(text + n, "\t10 g\0 (/a)\n", 12);
 	made_expect_failure(text, n + 12, -EINVAL, ":102: a NUL byte; this is not a text file");
-	/* Too many inlined into each other. */
+	/* Too many nested inlined functions. */
 	n = sprintf(text, HEADER);
 	for (int i = 0; i < 300; i++)
 		n += sprintf(text + n, "\t10 f%d (inlined)\n", i);
@@ -285,7 +285,7 @@ static void refused(void **state)
 	free(text);
 }
 
-/* Folded lines that look like something else. */
+/* Folded lines that look like another format. */
 static void folded_is_folded(void **state)
 {
 	expect("sh;a 1 2.5:;b 3\n", "sh;a 1 2.5:;b 3\n");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof files are read back as they were written, those of others as what they say, damaged ones
- * not at all.
+ * pprof files: ours come back unchanged, those of other tools keep their meaning, and damaged ones
+ * are refused.
  */
 #include "unit/made_pprof.h"
 
 static const struct unfold_options plain;
 
-/* Files made by hand: a message, packed. */
+/* Builds files by hand: one message, packed. */
 
 struct made_message {
 	unsigned char bytes[4096];
@@ -65,7 +65,7 @@ static void add_mapping(struct made_message *file, uint64_t id, uint64_t start, 
 	PART(mapping, &message);
 }
 
-/* @functions: innermost first, 0 ends them; each on the line of its id. */
+/* @functions: innermost first, up to a 0; each on the line with its own number. */
 static void add_location(struct made_message *file, uint64_t id, uint64_t mapping, uint64_t address,
 			 const uint64_t *functions)
 {
@@ -207,7 +207,10 @@ static void hostile_names_come_back(void **state)
 		size_t n;
 		char *bytes = made_pprof(profile, &plain, &n);
 
-		/* Bytes that are not text are replaced in the first file; the second is equal. */
+		/*
+		 * Bytes that are not text are replaced in the first file; the second file is equal
+		 * to it.
+		 */
 		assert_int_equal(made_read_bytes(&input, bytes, n), 0);
 		clean = input.profile;
 		assert_int_equal(clean->n_samples, profile->n_samples);
@@ -284,9 +287,9 @@ static void other_code_at_the_same_address(void **state)
 	profile_free(profile);
 }
 
-/* Files of others */
+/* Files of other tools */
 
-/* As Go's runtime writes a CPU profile: samples before tables, nothing has a command. */
+/* As Go's runtime writes a CPU profile: samples before tables, no commands. */
 static struct made_message go_profile(void)
 {
 	static const char *const strings[] = {"",
@@ -453,7 +456,7 @@ static void values_are_chosen(void **state)
 	}
 }
 
-/* CPU time and no count: the period gives the number of samples. */
+/* CPU time without a count: the period gives the number of samples. */
 static void time_is_counted_in_periods(void **state)
 {
 	static const char *const strings[] = {"", "cpu", "milliseconds", "f"};
@@ -506,12 +509,12 @@ static void labels_are_understood(void **state)
 	expect_lines(&file, PROFILE_OFFCPU, "thread;f 5\n");
 	file = with_labels(LABELS({3, 7, 0}, {9, 10, 0}, {14, 15, 0}));
 	expect_lines(&file, PROFILE_OFFCPU, "[idle];proc;f;[futex] 5\n");
-	/* A reason that is none of ours, numbers that can't be, labels unheard of. */
+	/* A reason that is not ours, impossible numbers, unknown labels. */
 	file = with_labels(LABELS({9, 11, 0}, {5, 0, -1}, {6, 0, 1LL << 40}, {12, 0, 3}));
 	expect_lines(&file, PROFILE_OFFCPU, "[unknown];f 5\n");
 }
 
-/* Kinds of frames, by where they lie and by what others call them. */
+/* Kinds of frames, by their position and by other tools' names for them. */
 static void kinds_are_found(void **state)
 {
 	static const char *const strings[] = {
@@ -553,7 +556,7 @@ static void kinds_are_found(void **state)
 	}
 }
 
-/* Any order, any ids, fields we don't know, numbers that are not packed. */
+/* Any order, any ids, unknown fields, numbers that are not packed. */
 static void files_of_any_shape(void **state)
 {
 	static const char *const strings[] = {"", "samples", "count", "f"};
@@ -563,7 +566,7 @@ static void files_of_any_shape(void **state)
 	for (int i = 0; i < 8; i++)
 		add_bytes(file, "\x48\x01", 2);
 	add_bytes(file, "\x9a\x06\x03xyz\xa0\x06\x05\xa9\x06zzzzzzzz\xad\x06zzzz", 25);
-	/* location_id: 1, location_id: 2^40, value: 4, all by themselves */
+	/* location_id: 1, location_id: 2^40, value: 4, each in a field of its own */
 	add_bytes(file, "\x12\x0b\x08\x01\x08\x80\x80\x80\x80\x80\x20\x10\x04", 13);
 	add_strings(file, strings + 1, COUNT(strings) - 1);
 	add_location(file, 1ULL << 40, 0, 0, FUNCTIONS(UINT64_MAX));
@@ -596,7 +599,7 @@ static void several_files_add_up(void **state)
 	input_done(&input);
 }
 
-/* Reading and writing a written file gives the same file. */
+/* Reading and writing a file that we wrote gives the same file. */
 static void expect_stable(const struct made_message *file)
 {
 	struct input input = made_input((struct input_options){0});
@@ -606,7 +609,7 @@ static void expect_stable(const struct made_message *file)
 	input_done(&input);
 }
 
-/* Frames and a waker that have the same name, and nothing else. */
+/* A frame and a waker that differ in nothing but their kind. */
 static void several_symbols_at_no_address(void **state)
 {
 	static const char *const strings[] = {"", "off_cpu", "nanoseconds", "[sleep]", "--", "w",
@@ -631,7 +634,10 @@ static void several_symbols_at_no_address(void **state)
 	expect_stable(file);
 }
 
-/* Where no mark can stand, it is a name: with a reason at the end it would be a chain of wakers. */
+/*
+ * Where a mark cannot be, its text is a name: a reason at the end would look like a chain of
+ * wakers.
+ */
 static void misplaced_marks(void **state)
 {
 	static const char *const strings[] = {"", "off_cpu", "nanoseconds", "reason", "sleep", "--",
@@ -693,11 +699,11 @@ static void cut_files(void **state)
 		}
 		input_done(&input);
 	}
-	/* Cut where all that is referred to is there already. */
+	/* Cut after everything that the samples refer to. */
 	assert_true(n_whole < 8);
 }
 
-/* Any byte changed, any value: an error or a profile, but nothing else. */
+/* With any byte changed to any value, reading gives an error or a profile. */
 static void changed_files(void **state)
 {
 	static const unsigned char changes[] = {0x01, 0x02, 0x08, 0x40, 0x80, 0xff};
@@ -809,7 +815,7 @@ static void wrong_values(void **state)
 #undef BEGIN
 }
 
-/* Other stacks each, so that only the profile's sum is too large. */
+/* A different stack each time, so that only the profile's sum is too large. */
 static void too_large_a_sum(void **state)
 {
 	static const char *const strings[] = {"", "samples", "count"};
@@ -824,7 +830,7 @@ static void too_large_a_sum(void **state)
 	expect_fault(file, ": damaged pprof at byte 68: the values are too large to be added up");
 }
 
-/* After the beginning of a pprof file: 9 strings. */
+/* What follows the beginning of a pprof file with 9 strings. */
 #define STRINGS "\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00\x32\x00"
 
 static void wrong_bytes(void **state)

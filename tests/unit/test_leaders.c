@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What ran and what waited longest: by function, by the program's own code.
- */
+/* The functions that ran and waited longest: by function, and by the program's own code. */
 #include "cmocka_all.h"
 
 #include <string.h>
@@ -11,7 +9,7 @@
 
 #define N(array) (sizeof(array) / sizeof *(array))
 
-/* The stacks of @samples, by thread if they have one. */
+/* The stacks of @samples, with threads if there are any. */
 static struct stacks made(enum profile_mode mode, const struct made_sample *samples, size_t n)
 {
 	static const struct stacks_options options = {.unfold.threads = true,
@@ -26,7 +24,7 @@ static struct stacks made(enum profile_mode mode, const struct made_sample *samp
 	return stacks;
 }
 
-/* `function reason command weight` of each row. */
+/* Formats each row as `function reason command weight`. */
 static void assert_leaders(struct stacks *stacks, enum leaders_of of, const char *const *wanted,
 			   size_t n)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The machine that runs frame programs (bpf/machine.h): its operations, and that any text is safe.
- */
+/* The machine that runs frame programs (bpf/machine.h): its operations; any text is safe to run. */
 #include <stdlib.h>
 
 #include "runtimes/text.h"
@@ -29,7 +28,7 @@ static void run(void)
 
 #define OP(...) text_op(&writer, __VA_ARGS__)
 
-/* What each operation that computes leaves in register 1. */
+/* The value that each operation leaves in register 1. */
 static void operations(void **state)
 {
 	static const struct {
@@ -102,7 +101,7 @@ static void conditions(void **state)
 	}
 }
 
-/* Two frames, an anchor; one frame, none. */
+/* Two frames with an anchor; one frame without. */
 static void the_chain(void **state)
 {
 	static const uint64_t first = BF_FRAME_RUNTIME | 5ULL << BF_FRAME_KIND_SHIFT | 0x1000;
@@ -112,7 +111,7 @@ static void the_chain(void **state)
 	OP(BF_OP_SET, 2, 0, 0, 0x22);
 	OP(BF_OP_SET, 3, 0, 0, 0x33);
 	OP(BF_OP_SET, 4, 0, 0, 0x7000);
-	OP(BF_OP_STOP, 4, 0, 0, 0); /* without frames: nothing */
+	OP(BF_OP_STOP, 4, 0, 0, 0); /* no frames, so nothing to keep */
 	OP(BF_OP_EMIT, 1, 2, 3, 5);
 	OP(BF_OP_EMIT, 4, 2, 3, 0);
 	OP(BF_OP_STOP, 4, 0, 0, 0);
@@ -128,7 +127,7 @@ static void the_chain(void **state)
 	assert_false(machine.is_cut);
 }
 
-/* A list whose elements are frames, one activation each @n_each. */
+/* A list whose elements are frames, @n_each per activation. */
 static void write_list(int n_each)
 {
 	enum { NEXT, END };
@@ -154,7 +153,7 @@ static void make_list(uint32_t n)
 		made_word(&memory, TLS + 16 * i, i + 1 < n ? TLS + 16 * (i + 1) : 0);
 }
 
-/* A read that fails ends the chain; whose the frames before it are is known. */
+/* A failing read ends the chain; the activations of the frames before it are known. */
 static void faults_at_every_read(void **state)
 {
 	enum { N = 20 };
@@ -199,14 +198,14 @@ static void loops_end(void **state)
 
 	begin();
 	write_list(1);
-	made_word(&memory, TLS, TLS); /* leads to itself */
+	made_word(&memory, TLS, TLS); /* points to itself */
 	run();
 	assert_int_equal(machine.end, BF_CHAIN_BUDGET);
 	assert_true(machine.is_cut);
 	assert_true(made_frames(&machine, &activations) > 300);
 }
 
-/* More frames than have room: the first ones stay, and the anchor is that of their activation. */
+/* More frames than fit: the first ones stay, with the anchor of their activation. */
 static void deep_activations_keep_their_anchor(void **state)
 {
 	uint32_t activations;

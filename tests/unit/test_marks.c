@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Commands and functions that are called like marks, through every format that is read again: none
- * becomes a mark, none is lost.
+ * Commands and functions named like marks, through every format that can be read back: none becomes
+ * a mark, none is lost.
  */
 #include "unit/made_input.h"
 
@@ -17,7 +17,7 @@ static void expect_name(int (*add)(struct strings *, const char *, uint32_t *), 
 	assert_int_equal(strings_init(&strings), 0);
 	assert_int_equal(add(&strings, name, &id), 0);
 	assert_string_equal(strings_get(&strings, id), expected);
-	/* One of the strings, and what was written already. */
+	/* One of the strings, and the text written so far. */
 	assert_int_equal(strings_add(&strings, name, &own), 0);
 	assert_int_equal(add(&strings, strings_get(&strings, own), &again), 0);
 	assert_int_equal(again, id);
@@ -52,7 +52,7 @@ static void names(void **state)
 		expect_name(marks_add_command, marks[i][0], marks[i][1]);
 		expect_name(marks_add_function, marks[i][0], marks[i][1]);
 	}
-	/* A command is known by its place. */
+	/* A command is recognized by its position. */
 	for (size_t i = 0; i < COUNT(suffixes); i++) {
 		expect_name(marks_add_command, suffixes[i][0], suffixes[i][0]);
 		expect_name(marks_add_function, suffixes[i][0], suffixes[i][1]);
@@ -71,7 +71,7 @@ static void every_reason_is_a_mark(void **state)
 	}
 }
 
-/* There and back */
+/* Round trips */
 
 static const char *const made_names[] = {
 	"main",	       "[idle]", "--",	    "all",	   "[truncated]", "[interrupt]",
@@ -84,7 +84,7 @@ static const char *made_name(uint64_t *random)
 	return made_names[made_random(random) % COUNT(made_names)];
 }
 
-/* With an address, or nothing but a name. */
+/* With an address, or with only a name. */
 static uint32_t random_location(struct profile *profile, uint64_t *random)
 {
 	static const enum frame_kind kinds[] = {FRAME_USER, FRAME_USER, FRAME_KERNEL, FRAME_INLINED,
@@ -146,7 +146,7 @@ static void add_random_sample(struct profile *profile, uint64_t *random, enum of
 		.count = is_oncpu ? weight : 1,
 		.nanoseconds = is_oncpu ? 0 : weight * 1000};
 
-	/* Files say neither of who only waits for a CPU. */
+	/* Waiting for a CPU has neither an idle mark nor a waker. */
 	if (!is_oncpu && !off_reason_is_runnable(reason))
 		sample.waker = random_wakers(profile, random);
 	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
@@ -169,7 +169,7 @@ static struct profile *random_profile(enum profile_mode mode, uint64_t *random)
 	return profile;
 }
 
-/* What a profile's samples are, by what they weigh. */
+/* The kind of a profile's samples, from their weights. */
 struct tally {
 	uint64_t idle, truncated, frames, kernel, wakers, interrupts, truncated_wakers;
 	uint64_t reasons[N_OFF_REASONS];

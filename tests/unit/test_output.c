@@ -19,12 +19,12 @@
 
 #include "base/output.h"
 
-/* The user of attacks; nobody's in Debian. */
+/* The attacker's uid, which no user in Debian has. */
 #define OTHER 65534
 
 static char folder[64];
 
-/* Simulates a file system without nameless files. */
+/* Simulates a filesystem without O_TMPFILE. */
 static bool has_unnamed = true;
 
 int openat(int at, const char *path, int flags, ...)
@@ -158,7 +158,7 @@ static void appears_when_committed(void **state)
 	assert_int_equal(mode_of("a"), 0600);
 }
 
-/* Whatever is there already, and whatever the umask says. */
+/* Whatever file is there, and whatever the umask. */
 static void modes(void **state)
 {
 	mode_t mask = umask(077);
@@ -206,7 +206,7 @@ static void leaving_leaves_the_old_file(void **state)
 	expect_content("a", "old");
 }
 
-/* There is no name before the file is whole. */
+/* The name appears only when the file is complete. */
 static void killed_leaves_the_old_file(void **state)
 {
 	pid_t child;
@@ -228,7 +228,7 @@ static void killed_leaves_the_old_file(void **state)
 	assert_int_equal(n_files(), 1);
 }
 
-/* A limit of the file size simulates a full disk. */
+/* Simulates a full disk with a limit on file size. */
 static void failed_write_leaves_the_old_file(void **state)
 {
 	struct rlimit before, limit;
@@ -321,7 +321,7 @@ static void expect_refused(const char *path, int error)
 	assert_int_equal(output_find(path, &none), error);
 }
 
-/* Neither followed nor replaced. */
+/* Neither follows nor replaces it. */
 static void links_are_refused(void **state)
 {
 	struct output output;
@@ -331,7 +331,7 @@ static void links_are_refused(void **state)
 	assert_int_equal(symlink("missing", in_folder("dangling")), 0);
 	expect_refused(in_folder("link"), -OUTPUT_ELINK);
 	expect_refused(in_folder("dangling"), -OUTPUT_ELINK);
-	/* One that was put there meanwhile costs no recording. */
+	/* A link that appears during the recording does not cost the recording. */
 	assert_int_equal(open_output(in_folder("late"), &output), 0);
 	fputs("new", output.stream);
 	assert_int_equal(symlink("target", in_folder("late")), 0);
@@ -351,7 +351,7 @@ static void hard_links_are_parted(void **state)
 	expect_content("target", "old");
 }
 
-/* Writing goes to the checked folder, whatever its name by then. */
+/* Writes to the folder that was checked, even if that has another name by then. */
 static void folder_is_held(void **state)
 {
 	struct output output;
@@ -377,7 +377,7 @@ static void removed_folder(void **state)
 	assert_int_equal(output_open(&target, &output), -ENOENT);
 }
 
-/* Root waits for nobody's pipe, and says nothing to whoever made it. */
+/* Root does not wait on another user's pipe, and writes nothing to its owner. */
 static void pipes(void **state)
 {
 	struct output output;
@@ -388,7 +388,7 @@ static void pipes(void **state)
 	fd = open(in_folder("pipe"), O_RDWR);
 	expect_written(in_folder("pipe"));
 	assert_int_equal(read(fd, text, sizeof text), 3);
-	/* Another one in its place is not written. */
+	/* Does not write to a file that took its place. */
 	output_target_done(&target);
 	assert_int_equal(output_find(in_folder("pipe"), &target), 0);
 	system_in_folder("mv pipe before; echo old >pipe");
@@ -401,7 +401,7 @@ static void pipes(void **state)
 	expect_refused(in_folder("before"), -OUTPUT_EOTHERS);
 }
 
-/* A folder as /tmp: what root may do there, and what not. */
+/* A folder like /tmp: what root may and may not do there. */
 static void shared_folders(void **state)
 {
 	bool is_root = geteuid() == 0;
@@ -423,7 +423,7 @@ static void shared_folders(void **state)
 	put("theirs", "old");
 	assert_int_equal(chown(in_folder("theirs"), OTHER, OTHER), 0);
 	expect_refused(in_folder("theirs"), -OUTPUT_EOTHERS);
-	/* Of their own: in /tmp, whoever is first has the name; elsewhere root knows whose it is. */
+	/* A folder of theirs: in /tmp, whoever is first has the name; elsewhere, root knows the owner. */
 	assert_int_equal(chown(folder, OTHER, OTHER), 0);
 	expect_refused(in_folder("mine"), -PLACE_ELED);
 	assert_int_equal(chdir(folder), 0);
@@ -461,7 +461,7 @@ static void bad_targets(void **state)
 	close(fd);
 	expect_refused(descriptor, -EBADF);
 	fd = open(in_folder("file"), O_WRONLY | O_CLOEXEC);
-	expect_refused(descriptor, -EBADF); /* our own, as it were */
+	expect_refused(descriptor, -EBADF); /* as if it were our own */
 	close(fd);
 	assert_int_equal(output_descriptor("/dev/fd/1x"), -1);
 	assert_int_equal(output_descriptor("/dev/fd/"), -1);
@@ -495,7 +495,7 @@ static int forget_target(void **state)
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, forget_target)
-/* Where all files have names. */
+/* On filesystems where every file has a name. */
 #define TEST_NAMED(function)                                                                       \
 	{#function " (named)", function, make_folder, forget_target, "named"}
 	const struct CMUnitTest tests[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where root goes to write, and where it does not let itself be led. What is asked of root is
- * tested by root alone; whoever else runs this sees the kernel's own rules.
+ * Where root writes, and where it refuses to be led. Only root runs the tests about root; other
+ * users see the kernel's own rules.
  */
 #include "unit/cmocka_all.h"
 
@@ -64,7 +64,7 @@ static void expect(const char *name, int expected)
 		place_close(&place);
 }
 
-/* Whether both names are of one folder. */
+/* Whether both names are the same folder. */
 static void expect_same(const char *name, const char *other)
 {
 	struct place place;
@@ -132,7 +132,7 @@ static void making(void **state)
 	in_folder("test ! -e missing");
 }
 
-/* As in /tmp: a link or a folder of somebody else's, at any part of the path. */
+/* As in /tmp: another user's link or folder, in any component of the path. */
 static void others_put_things_in_the_way(void **state)
 {
 	struct place place;
@@ -152,7 +152,7 @@ static void others_put_things_in_the_way(void **state)
 	expect("shared/theirlink/own", -PLACE_ELED);
 	expect("shared/twice/own", -PLACE_ELED);
 	assert_int_equal(open_place("shared/theirs/new", PLACE_MAKE_ALL, &place), -PLACE_ELED);
-	/* Where a home of theirs is, root has made it. */
+	/* In their home, which root created. */
 	in_folder("mkdir home; chown 65534:65534 home; mkdir home/sub; ln -s ../roots home/link");
 	expect("home", 0);
 	expect("home/sub", 0);
@@ -188,7 +188,7 @@ static void shared_ones(void **state)
 	expect("d", -PLACE_ESHARED);
 }
 
-/* One lock for all, which nobody else can hold. */
+/* One lock for everyone, which nobody else can hold. */
 static void locks(void **state)
 {
 	struct place one, two;
@@ -201,12 +201,12 @@ static void locks(void **state)
 	assert_int_equal(lock_file_take(&two, false, &second), -EWOULDBLOCK);
 	lock_file_release(&one, first);
 	in_folder("test ! -e " LOCK_FILE);
-	/* What a dead process left. */
+	/* A file left by a dead process. */
 	in_folder("umask 077; : >" LOCK_FILE);
 	assert_int_equal(lock_file_take(&two, false, &second), 0);
 	lock_file_release(&two, second);
 	in_folder("test ! -e " LOCK_FILE);
-	/* What others can open they could hold. */
+	/* Others could hold a lock on a file that they can open. */
 	in_folder(": >" LOCK_FILE "; chmod 644 " LOCK_FILE);
 	assert_int_equal(lock_file_take(&two, true, &second), -OUTPUT_EOTHERS);
 	in_folder("rm " LOCK_FILE "; ln -s elsewhere " LOCK_FILE);
@@ -232,7 +232,7 @@ static void removed_while_locked(void **state)
 	place_close(&place);
 }
 
-/* The last test: there is an owner from now on. */
+/* Runs last: from here on there is an owner. */
 static void owners(void **state)
 {
 	static const gid_t groups[] = {OTHER, 4321};
@@ -247,7 +247,7 @@ static void owners(void **state)
 	assert_true(place.as_owner);
 	place_close(&place);
 	in_folder("test \"$(stat -c %u home/new)\" = 65534");
-	/* Root may write to root's own folders, and no link of others leads there. */
+	/* Root may write to root's own folders; no link of another user leads there. */
 	assert_int_equal(open_place("roots/new", PLACE_MAKE_LAST, &place), 0);
 	assert_false(place.as_owner);
 	place_close(&place);
@@ -255,11 +255,11 @@ static void owners(void **state)
 	assert_int_equal(open_place("rootslink", PLACE_FIND, &place), 0);
 	place_close(&place);
 	expect("home/link", -EACCES);
-	/* Somebody else's folder is neither's. */
+	/* Another user's folder belongs to neither of them. */
 	in_folder("mkdir third; chown 4321 third");
 	expect("third", -EACCES);
 	assert_int_equal(open_place("third/new", PLACE_MAKE_LAST, &place), -EACCES);
-	/* A group of theirs may write there, a group of others may not. */
+	/* The owner's group may write there, another group may not. */
 	in_folder("mkdir group; chgrp 4321 group; chmod 775 group");
 	expect("group", 0);
 	in_folder("chgrp 4322 group");

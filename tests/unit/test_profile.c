@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A profile keeps every item once, and its samples are read as stacks of names in the order that
- * the contract gives them.
+ * A profile stores every item once, and its samples are read as stacks of names in the order of
+ * folded lines (user/core/stacks.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* One sample as a folded line without its weight, each frame with its suffix; a static buffer. */
+/*
+ * Formats a sample as a folded line without its weight, each frame with its suffix; a static
+ * buffer.
+ */
 static const char *unfolded(struct profile *profile, size_t sample,
 			    const struct unfold_options *options)
 {
@@ -50,7 +53,7 @@ static void expect(enum profile_mode mode, const struct made_sample *sample,
 	profile_free(profile);
 }
 
-/* The contents */
+/* Contents */
 
 static void wakers_are_kept_once(void **state)
 {
@@ -111,7 +114,7 @@ static void named_locations_are_kept_once(void **state)
 
 	assert_int_equal(profile_add_mapping(profile, &unknown, &mappings[0]), 0);
 	assert_int_equal(profile_add_mapping(profile, &kernel, &mappings[1]), 0);
-	/* One that has an address, and no names yet, is none of them. */
+	/* A location with an address and no names yet equals none of them. */
 	assert_int_equal(profile_add_location(profile, mappings[0], 0, false, &first), 0);
 	for (int round = 0; round < 2; round++) {
 		assert_int_equal(profile_add_named(profile, mappings[0], frames, 2, &id), 0);
@@ -134,7 +137,7 @@ static void named_locations_are_kept_once(void **state)
 	profile_free(profile);
 }
 
-/* Three events: what is shown is one's, and what was removed meanwhile stays away. */
+/* Three events: shows one of them, and keeps removed ones away. */
 static void events_are_shown_one_at_a_time(void **state)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -175,7 +178,7 @@ static void events_are_shown_one_at_a_time(void **state)
 	profile_free(profile);
 }
 
-/* Whether they are the first of their stack or not. */
+/* Whether or not they are the first of their stack. */
 static void samples_are_found(void **state)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -336,7 +339,7 @@ static void kernel_halves_can_be_left_out(void **state)
 	       "db;start;main;wait;[futex];--;unlock;start;w");
 }
 
-/* A function that is inlined into one of the kernel's is the kernel's. */
+/* A function inlined into a kernel function is part of the kernel. */
 static void inlined_kernel_functions_are_the_kernels(void **state)
 {
 	struct profile *profile = made(PROFILE_OFFCPU, &blocked);
@@ -419,12 +422,12 @@ static void waiting_for_a_cpu_has_no_waker(void **state)
 		snprintf(line, sizeof line, "db;main;wait;%s", off_reason_text(reasons[i]));
 		expect(PROFILE_OFFCPU, &sample, &options, line);
 	}
-	/* Nor has who is not known. */
+	/* Nor does an unknown waker. */
 	expect(PROFILE_OFFCPU, &blocked, &options,
 	       "db;start;main;wait;sys_futex_[k];schedule_[k];[futex]");
 }
 
-/* Leaf first also inside a location; what is hidden stays so. */
+/* Leaf first, also inside a location; hidden frames stay hidden. */
 static void waker_stacks_are_turned_round(void **state)
 {
 	struct profile *profile = made(PROFILE_OFFCPU, &chained);
@@ -474,7 +477,7 @@ static void frames_know_their_half(void **state)
 	profile_free(profile);
 }
 
-/* Stacks of 127 frames, and as many wakers as can be: the array grows with them. */
+/* Stacks of 127 frames with the maximum number of wakers: the array grows for them. */
 static void long_chains_have_room(void **state)
 {
 	struct profile *profile = made_profile(PROFILE_OFFCPU, NULL, 0);
@@ -502,7 +505,7 @@ static void long_chains_have_room(void **state)
 	profile_free(profile);
 }
 
-/* What a sample shares with the one before is what it would be alone. */
+/* A sample that shares frames with the one before reads the same as alone. */
 static void shared_beginnings_are_right(void **state)
 {
 	struct profile *profile = made_profile(PROFILE_WALL, NULL, 0);
@@ -537,7 +540,7 @@ static void shared_beginnings_are_right(void **state)
 		options.no_inline = options.no_kernel = i > profile->n_samples / 4;
 		if (i == profile->n_samples / 2 + 1 || i == profile->n_samples / 3 + 1 ||
 		    i == profile->n_samples / 4 + 1)
-			running.has_before = false; /* as a new one: its options stay */
+			running.has_before = false; /* reset, but keeping its options */
 		assert_int_equal(unfolder_next(&running, &profile->samples[i]), 0);
 		assert_int_equal(unfolder_next(&alone, &profile->samples[i]), 0);
 		assert_int_equal(running.n, alone.n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The reader: jobs that succeed, fail, crash, hang, lie. This program is its own reader; what the
- * sandbox forbids is tested in tests/e2e/test_sandbox.py, for sanitizers can't live in one.
+ * The reader: jobs that succeed, fail, crash, hang or lie. This program is its own reader.
+ * tests/e2e/test_sandbox.py tests what the sandbox forbids, because sanitizers can't run in it.
  */
 #include "cmocka_all.h"
 
@@ -17,7 +17,7 @@
 #include "base/reader.h"
 #include "base/system.h"
 
-#define SMALL_NS 300000000 /* patience of the tests that run out of it */
+#define SMALL_NS 300000000 /* timeout in tests that exceed it */
 
 enum task { ECHO, READ_FD, FAIL, CRASH, HANG, COMPUTE, ASK, ASK_ON, LIE, HUGE_ANSWER };
 
@@ -65,7 +65,7 @@ static int work(struct reader_request *request)
 	}
 }
 
-/* Gives up when the reader was quiet for *@context ns. */
+/* Gives up when the reader has been silent for *@context ns. */
 static bool wait_for(void *context, uint64_t quiet_ns)
 {
 	return quiet_ns < *(uint64_t *)context;
@@ -94,7 +94,7 @@ static int ask(struct reader *reader, enum task task, int fd, void **ret, size_t
 	return ask_for(reader, &byte, 1, fd, SMALL_NS, ret, ret_n);
 }
 
-/* After whatever came before, the next call is answered. */
+/* Whatever happened before, the next call is answered. */
 static void expect_alive(struct reader *reader)
 {
 	void *answer;
@@ -161,7 +161,7 @@ static void a_crash_costs_one_answer(void **state)
 	assert_int_equal(ask(&reader, CRASH, -1, &answer, &n), -ECHILD);
 	assert_int_equal(reader.n_lost, 1);
 	expect_alive(&reader);
-	/* One that died in between is nobody's fault. */
+	/* If one died in between, no job is to blame. */
 	assert_int_equal(kill(reader.pid, SIGKILL), 0);
 	usleep(100000);
 	expect_alive(&reader);
@@ -184,7 +184,7 @@ static void who_hangs_is_given_up(void **state)
 	took = monotonic_ns() - start;
 	assert_true(took >= SMALL_NS);
 	assert_int_equal(reader.pid, 0);
-	if (waitpid(pid, &status, 0) == pid) /* or it was reaped at once */
+	if (waitpid(pid, &status, 0) == pid) /* or already reaped */
 		assert_int_equal(WTERMSIG(status), SIGKILL);
 	expect_alive(&reader);
 	reader_stop(&reader);
@@ -218,7 +218,7 @@ static void refuse(void *context, const void *question, size_t n, struct reader_
 	ret->error = -EACCES;
 }
 
-/* Asks the reader for @task, whose questions @asked answers. */
+/* Gives the reader @task, and answers its questions with @asked. */
 static int ask_answering(struct reader *reader, enum task task,
 			 void (*asked)(void *context, const void *question, size_t n,
 				       struct reader_reply *ret),

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the command line of a recording comes to, in any order of its options.
- */
+/* What a recording's command line results in, with its options in any order. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,13 +108,13 @@ static void other_options_of_offcpu_time(void **state)
 {
 	assert_true(parsed("--fold-idle --wall").view.stacks.unfold.fold_idle);
 	assert_false(parsed("--wall").view.stacks.unfold.fold_idle);
-	/* Of the whole machine, unless somebody asks for it, or for certain threads. */
+	/* For the whole machine, idle waits are hidden, unless asked for or for certain threads. */
 	assert_true(parsed("--wall").view.stacks.no_idle);
 	assert_false(parsed("--wall --idle").view.stacks.no_idle);
 	assert_false(parsed("--wall --fold-idle").view.stacks.no_idle);
 	assert_false(parsed("--wall --comm x").view.stacks.no_idle);
 	assert_true(parsed("--wall --comm x --no-idle").view.stacks.no_idle);
-	/* Those are drawn with it, apart from the rest. */
+	/* These draw idle waits, under a frame of their own. */
 	assert_true(parsed("--wall --comm x").view.gathers_idle);
 	assert_false(parsed("--wall --comm x --idle").view.gathers_idle);
 	assert_false(parsed("--wall").view.gathers_idle);
@@ -129,7 +127,7 @@ static void other_options_of_offcpu_time(void **state)
 	expect_refused("--wall -m 2s -M 1s", "-m");
 }
 
-/* Off the CPU the kernel's half of a stack is taken all the same: it says why. */
+/* Off the CPU the kernel half is always taken, because it gives the reason. */
 static void user_stacks_only(void **state)
 {
 	static const char *const lines[] = {"--offcpu -U", "-U --wall"};
@@ -195,7 +193,7 @@ static void expect_events(const char *list, const char *const names[], size_t n)
 	expect_events(list, (const char *const[]){__VA_ARGS__},                                    \
 		      sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* A comma ends an event, unless it is part of a file's name or between a PMU's slashes. */
+/* A comma ends an event, except inside a file name or between the slashes of a PMU. */
 static void lists_of_events(void **state)
 {
 	EXPECT_EVENTS("page-faults,kprobe:vfs_read", "page-faults", "kprobe:vfs_read");

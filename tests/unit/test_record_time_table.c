@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Where time went, by what the samples of a profile say.
- */
+/* Where time went, according to a profile's samples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +51,7 @@ static void time_goes_to_its_row(void **state)
 	assert_int_equal(time_table_idle_ns(&table), 15000 * MS);
 }
 
-/* A kernel frame anywhere: an inlined user function lies above none. */
+/* Has a kernel frame anywhere; no inlined user function is above one. */
 static void running_in_the_kernel_is_told_by_the_stack(void **state)
 {
 	static const struct made_sample samples[] = {
@@ -125,7 +123,7 @@ static char *json_of(const struct time_table *table, bool has_running)
 	return text;
 }
 
-/* All keys, whatever there is: who reads them need not ask. */
+/* All keys are always present, so readers need not check. */
 static void json_has_all_rows(void **state)
 {
 	static const char *const keys[] = {"sleep",    "disk",	 "stopped",    "preempted",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Which processes lack names, and what would give them some.
- */
+/* Which processes lack names, and what would provide them. */
 #include "unit/cmocka_all.h"
 
 #include "record/unnamed.h"
@@ -59,7 +57,7 @@ static void expect_advice(size_t i, uint32_t pid, const char *advice)
 	assert_string_equal(unnamed.processes[i].advice, advice);
 }
 
-/* Generated code, by the runtime whose library is on the stacks, too. */
+/* Generated code, named by the runtime whose library is also on the stacks. */
 static void expect_runtime(const char *path, const char *advice)
 {
 	setup(NULL);
@@ -82,7 +80,7 @@ static void test_runtimes(void **state)
 	expect_runtime("/usr/bin/other", "its runtime has to write /tmp/perf-123.map or a jitdump");
 }
 
-/* A file's names are in its debug package, or at the distribution's server. */
+/* A file's names are in its debug package, or on the distribution's server. */
 static void test_files(void **state)
 {
 	uint32_t library = mapping_of(MAPPING_FILE, "/usr/lib/libother.so.1");
@@ -103,7 +101,7 @@ static void test_files(void **state)
 	expect_advice(0, 7, "most in libother.so.1: its debug package (-dbgsym, -debuginfo)");
 }
 
-/* A process with few frames without a name, or few frames at all, is not worth a line. */
+/* A process with few unnamed frames, or few frames at all, is not worth a line. */
 static void test_few(void **state)
 {
 	uint32_t mapping = mapping_of(MAPPING_FILE, "/usr/bin/program");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The explorer's page, read back: what browsers do with it is tests/browser's.
- */
+/* The explorer's page, read back. tests/browser tests what browsers make of it. */
 #include "unit/cmocka_all.h"
 
 #include <errno.h>
@@ -26,7 +24,7 @@ struct part {
 };
 
 struct page {
-	char *text, *header; /* header: unescaped where that matters to nobody */
+	char *text, *header; /* header: unescaped where the text is trusted */
 	size_t size;
 	uint8_t *data;
 	size_t n_data;
@@ -57,7 +55,7 @@ static void free_stacks(struct stacks *stacks)
 	free(stacks);
 }
 
-/* The text of the element that @start begins, up to the next tag; the caller's to free. */
+/* The text of the element that begins with @start, up to the next tag; the caller frees it. */
 static char *element(const char *text, const char *start)
 {
 	const char *from = strstr(text, start), *end;
@@ -193,7 +191,7 @@ static uint64_t header_number(const struct page *page, const char *key)
 	return strtoull(found + strlen(text), NULL, 10);
 }
 
-/* The page has what tree_build() gives. */
+/* The page holds the tree that tree_build() makes. */
 static void check_tree(const struct page *page, const struct tree *tree, int n_sides)
 {
 	const struct part *ups = find_part(page, "up"), *frames = find_part(page, "frame");
@@ -330,8 +328,8 @@ static void test_absolute_comparison(void **state)
 }
 
 /*
- * Everything between tags is markup of ours: names are in the data, one line each, and as text in
- * what is shown where scripts are forbidden.
+ * All tags are our own markup. Names appear in the data, one per line, and as text in the part for
+ * browsers without scripts.
  */
 static void test_hostile_names(void **state)
 {
@@ -358,7 +356,7 @@ static void test_hostile_names(void **state)
 	assert_non_null(memmem(names->bytes, names->n, "<script>alert(1)</script>", 25));
 	for (size_t i = 0; i < names->n; i++)
 		lines += names->bytes[i] == '\n';
-	assert_int_equal(lines, N_MADE_HOSTILE + 1); /* and "all", a command */
+	assert_int_equal(lines, N_MADE_HOSTILE + 1); /* plus "all" and a command */
 	free_page(&page);
 	free_stacks(stacks);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pictures of profiles made by hand. Golden files are compared byte by byte;
- * `GOLDEN=write build/unit/test_render_svg` makes them anew, for `git diff` to show what changed.
+ * Pictures of profiles made by hand. Golden files are compared byte by byte; `GOLDEN=write
+ * build/unit/test_render_svg` rewrites them, so that `git diff` shows what changed.
  */
 #include "unit/made_svg.h"
 
@@ -46,7 +46,7 @@ static void expect_legible(uint32_t fill, const char *what)
 		fail_msg("%s: #%06x is too dark", what, fill);
 }
 
-/* Every fill of a frame that a part of this kind can have. */
+/* Every fill that a frame of this kind can have. */
 static void expect_readable(const char *name, enum profile_mode mode, enum palette_part part)
 {
 	const struct palette *palette = palette_find(name, mode, part);
@@ -88,7 +88,7 @@ static void palettes_are_found(void **state)
 	assert_ptr_equal(palette_find(NULL, PROFILE_OFFCPU, PART_PLAIN), io);
 	assert_ptr_equal(palette_find(NULL, PROFILE_WALL, PART_PLAIN), io);
 	assert_true(running != io && waker != io && waker != running);
-	/* A palette that was asked for is that of all but the wakers. */
+	/* The requested palette applies to all frames except wakers. */
 	assert_ptr_equal(palette_find("hot", PROFILE_WALL, PART_RUNNING), hot);
 	assert_ptr_equal(palette_find("hot", PROFILE_WALL, PART_WAKER), waker);
 }
@@ -155,7 +155,7 @@ static void languages_are_recognized(void **state)
 	}
 }
 
-/* A module has one hue, whatever its version. */
+/* A module keeps its hue in all versions. */
 static void modules_keep_their_hue(void **state)
 {
 	const struct palette *palette = palette_find("module", PROFILE_ONCPU, PART_PLAIN);
@@ -190,7 +190,7 @@ static void tones_say_how_much(void **state)
 
 	for (size_t i = 0; i < COUNT(changes); i++)
 		assert_int_equal(tone_of(&changes[i].change, 1), changes[i].tone);
-	/* Of weights: parts of what all weigh. */
+	/* Weights, as shares of the total. */
 	assert_int_equal(
 		tone_of(&(struct change){CHANGE_GREW, .base = 100, .new_ = 200, .difference = 100},
 			1000000),
@@ -276,7 +276,7 @@ static void svg_tells_running_waiting_and_wakers_apart(void **state)
 	free(text);
 }
 
-/* Fills are written for the looks that are drawn, and for no others. */
+/* Writes fills for the looks that occur, and for no others. */
 static void svg_has_the_fills_it_needs(void **state)
 {
 	struct profile *profile = MADE(PROFILE_OFFCPU, both);
@@ -426,7 +426,7 @@ static void comparisons_show_both_sides(void **state)
 	}
 }
 
-/* Files of other sides' samples: of either side alone, and of nothing at all. */
+/* Files with samples of one side only, and of neither. */
 static void comparisons_of_nothing(void **state)
 {
 	static const struct made_sample some[] = {{"a", "main;f", 100}};
@@ -446,7 +446,7 @@ static void comparisons_of_nothing(void **state)
 		}
 }
 
-/* 10 kB each: cut, but still distinguishable; the file stays small. */
+/* 10 kB each: cut but still distinct, and the file stays small. */
 static void long_names_are_bounded(void **state)
 {
 	enum { N = 3000, LENGTH = 10000 };
@@ -469,7 +469,7 @@ static void long_names_are_bounded(void **state)
 	assert_non_null(strstr(text, "beginning_2999_"));
 	free(text);
 
-	/* Few of them are left as they are, but for what nobody reads. */
+	/* Only a few of them stay as they are, in places that nothing interprets. */
 	profile = made_profile(PROFILE_ONCPU, NULL, 0);
 	memset(name, 'x', LENGTH);
 	for (int i = 0; i < 3; i++) {

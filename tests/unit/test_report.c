@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Reports of profiles made by hand: those in tests/golden, and properties of all.
- */
+/* Reports of profiles made by hand: golden ones in tests/golden, and properties of all. */
 #include "report/report.h"
 
 #include <errno.h>
@@ -14,7 +12,7 @@
 static const struct report_options usual = {
 	.limit = 20, .group_limit = 10, .tree_percent = 1, .columns = 80};
 
-/* A frame of a file, as symbols name it. */
+/* A frame in a file, with the name that symbols give it. */
 struct made_frame {
 	const char *name, *file;
 	enum frame_kind kind;
@@ -51,7 +49,7 @@ static const struct made_frame server_frames[] = {
 	{"render_page", "/tmp/jit.so", FRAME_JIT},
 };
 
-/* Stacks by the frames' places above, root first. */
+/* Stacks as indexes into the frames above, root first. */
 static const struct {
 	const char *comm, *stack;
 	uint64_t weight;
@@ -103,7 +101,7 @@ static void stacks_of(struct profile *profile, const struct unfold_options *unfo
 typedef int (*report_fn)(const struct stacks *stacks, const struct report_options *options,
 			 FILE *stream);
 
-/* The caller's to free. @profile is freed. */
+/* The caller frees the result. Frees @profile. */
 static char *report(report_fn write, struct profile *profile, const struct unfold_options *unfold,
 		    const struct report_options *options)
 {
@@ -199,7 +197,7 @@ static void golden_json(void **state)
 		      report(report_json, MADE(PROFILE_WALL, both), &with_wakers, &options));
 }
 
-/* Every line of @text fits into @columns, and no byte of it moves a cursor. */
+/* Every line of @text fits into @columns, and no byte of it moves the cursor. */
 static void expect_plain(char *text, size_t columns)
 {
 	char *line, *rest = text;
@@ -238,7 +236,7 @@ static struct profile *hostile(enum profile_mode mode)
 	return profile;
 }
 
-/* Values of an event that others named, and their unit. */
+/* Values of an event that another tool named, with their unit. */
 static struct profile *hostile_event(void)
 {
 	struct profile *profile = hostile(PROFILE_ONCPU);
@@ -279,7 +277,7 @@ static void hostile_names(void **state)
 	}
 }
 
-/* Deep trees with many branches stay inside the page, too. */
+/* Deep trees with many branches stay within the page too. */
 static void deep_trees(void **state)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -336,7 +334,7 @@ static void refusals(void **state)
 	profile_free(profile);
 }
 
-/* The selfs of every table add up to the whole, whatever the stacks. */
+/* In every table the self values add up to the total, whatever the stacks. */
 static void expect_whole(struct profile *profile, const struct unfold_options *unfold)
 {
 	struct report_source source;
@@ -397,7 +395,7 @@ static void rank(const struct stacks *stacks, enum report_by by, bool by_total,
 	report_source_done(&source);
 }
 
-/* What a waker did is not what was waited for: it has no part in any table. */
+/* A waker's frames are not what a thread waited for, so no table counts them. */
 static void wakers_count_nowhere(void **state)
 {
 	struct profile *profile = MADE(PROFILE_WALL, both);
@@ -449,7 +447,7 @@ static void modules_and_threads(void **state)
 	assert_int_equal(ranking.n_rows, 4);
 	expect_row(&ranking, 0, "served-20/21", 5555, 5555);
 	ranking_done(&ranking);
-	/* Commands are what they are without --threads. */
+	/* Commands are the same as without --threads. */
 	rank(&stacks, REPORT_COMMANDS, false, &ranking);
 	assert_int_equal(ranking.n_rows, 2);
 	expect_row(&ranking, 0, "served", 9407, 9407);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What a comparison's tables hold, and how they are written.
- */
+/* The tables of a comparison, and how they are written. */
 #include "cmocka_all.h"
 
 #include <math.h>
@@ -13,7 +11,7 @@
 #include "report/diff.h"
 #include "unit/made_stacks.h"
 
-/* A comparison that is done with all it was made from. */
+/* A finished comparison with everything it was made from. */
 struct made {
 	struct stacks stacks;
 	struct gate_sums sums;
@@ -22,7 +20,7 @@ struct made {
 	struct diff diff;
 };
 
-static double fail_over = -1; /* of the gate; below 0: there is none */
+static double fail_over = -1; /* of the gate; below 0: no gate */
 static const struct gate_options judged = {.noise = -1};
 
 static void add(struct stacks *stacks, struct profile *profile, enum stacks_side side)
@@ -41,7 +39,7 @@ static void add_run(struct made *made, struct profile *profile, enum stacks_side
 	stacks_done(&run);
 }
 
-/* One rule for all functions, and for all together if weights are compared as they are. */
+/* One rule for all functions; and one for the total, if weights are compared absolutely. */
 static void judge(struct made *made, struct profile *base, struct profile *new_,
 		  struct diff_options *options)
 {
@@ -174,7 +172,7 @@ static void kinds_of_change(void **state)
 	done(&made);
 }
 
-/* inferno#295: what moved below a frame is no change of the frame. */
+/* inferno#295: movement below a frame is no change of that frame. */
 static void inner_frames_have_their_own_change(void **state)
 {
 	static const struct made_sample base[] = {{"app", "main;loop;a", 4000},
@@ -194,7 +192,9 @@ static void inner_frames_have_their_own_change(void **state)
 	done(&made);
 }
 
-/* Inlined by one compiler and called by the other: the same function. In the kernel: another. */
+/*
+ * Inlined by one compiler and called by the other: the same function. In the kernel: another one.
+ */
 static void rows_are_names(void **state)
 {
 	static const struct made_sample base[] = {{"app", "main;work_[i]", 1000},
@@ -216,7 +216,7 @@ static void rows_are_names(void **state)
 	done(&made);
 }
 
-/* A reason is no code: the self weight is that of who waited. Wakers are others. */
+/* A reason is not code: self weight belongs to the function that waited. Wakers are separate. */
 static void reasons_are_apart(void **state)
 {
 	static const struct made_sample base[] = {
@@ -277,7 +277,7 @@ static void the_gate(void **state)
 
 	fail_over = 40;
 	make(&made, MADE(PROFILE_ONCPU, before), MADE(PROFILE_ONCPU, after), &plain_options);
-	/* parse: self +49 %, total +16 %. modern is new, of 3 %. */
+	/* parse: self +49 %, total +16 %. modern is new, with 3 %. */
 	assert_int_equal(made.gate.n_failed, 1);
 	assert_string_equal(gate_name(&made.sums, failed(&made, 0)->item->name), "parse");
 	assert_true(fabs(failed(&made, 0)->growth - 0.4923) < 0.01);
@@ -529,7 +529,7 @@ static void times_of_unknown_periods(void **state)
 	done(&made);
 }
 
-/* Names that mean something to whatever reads the output. */
+/* Names with a meaning for whatever reads the output. */
 
 static const char *const markdown_names[] = {
 	"a|b",
@@ -552,7 +552,7 @@ static const char *const markdown_names[] = {
 static const char hostile_event[] = "@team #12 /merge\n/close https://example.org <img src=x "
 				    "onerror=y> `|**\033[2J\xc2\x9b\u202e";
 
-/* Values of an event that others named; a comparison wants the same of both. */
+/* Values of an event that another tool named; a comparison needs the same event on both sides. */
 static void count_hostile(struct profile *profile)
 {
 	profile->n_events = 1;
@@ -562,7 +562,7 @@ static void count_hostile(struct profile *profile)
 		profile->samples[i].nanoseconds = profile->samples[i].count;
 }
 
-/* Each on one side only, so that all of them are in the tables. */
+/* Each on one side only, so that all are in the tables. */
 static void make_hostile(struct made *made, bool is_counted)
 {
 	struct profile *base = nothing(), *new_ = made_hostile(PROFILE_ONCPU);
@@ -596,7 +596,7 @@ static bool is_ours(const char *tag)
 	return false;
 }
 
-/* Text between <code> and </code> must hold nothing that Markdown or HTML would interpret. */
+/* Text between <code> and </code> must not contain anything that Markdown or HTML interprets. */
 static void expect_inert(const char *code, size_t n)
 {
 	assert_true(n < 1000);
@@ -605,14 +605,14 @@ static void expect_inert(const char *code, size_t n)
 										   : NULL);
 		if (code[i] == '&')
 			assert_true(code[i + 1] == '#' && strspn(code + i + 2, "0123456789") > 0);
-		/* Digits that follow it belong to a reference. */
+		/* Digits after it are part of a reference. */
 		if (code[i] == '#')
 			assert_true(i > 0 && code[i - 1] == '&');
 	}
 	assert_true(strncmp(code, "__main__", 8) != 0);
 }
 
-/* Outside of <code>, what could be a mention, a command or a link would become one. */
+/* Outside of <code>, this would become a mention, a command or a link. */
 static void expect_no_names(const char *text)
 {
 	for (const char *end; *text; text = end) {
@@ -684,7 +684,7 @@ static void expect_hostile_text_and_json(bool is_counted)
 		assert_null(strstr(text, "\u202e"));
 		for (newline = text; (newline = strchr(newline, '\n')); newline++)
 			lines++;
-		/* JSON is one line; in text nothing but we end lines. */
+		/* JSON is a single line; in text all line ends are ours. */
 		if (i == 1)
 			assert_int_equal(lines, 1);
 		else
@@ -701,7 +701,7 @@ static void hostile_text_and_json(void **state)
 	expect_hostile_text_and_json(true);
 }
 
-/* A comment has room for 65,536 bytes, whatever there is to say. */
+/* A comment holds at most 65,536 bytes, whatever there is to say. */
 static void markdown_is_bounded(void **state)
 {
 	struct profile *base = nothing(), *new_ = nothing();
@@ -726,7 +726,7 @@ static void markdown_is_bounded(void **state)
 	done(&made);
 }
 
-/* Whatever the order of what was read. */
+/* Does not depend on the order of the input. */
 static void output_is_deterministic(void **state)
 {
 	const write_fn writes[] = {diff_text, diff_markdown, diff_json};

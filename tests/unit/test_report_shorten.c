@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Names in less room than they have.
- */
+/* Names shortened to fit into less room. */
 #include "report/shorten.h"
 
 #include <stdlib.h>
@@ -84,7 +82,7 @@ static void middle_last(void **state)
 	expect("abcdefghijklmnopqrstuvwxyz", 2, "…z");
 	expect("abcdefghijklmnopqrstuvwxyz", 1, "…");
 	expect("abcdefghijklmnopqrstuvwxyz", 0, "");
-	/* Brackets that do not match are letters. */
+	/* Unbalanced brackets count as letters. */
 	expect("a<b<c>defghijklmnopqrstuvwx", 11, "a<b<…stuvwx");
 }
 
@@ -95,7 +93,7 @@ static void wide_ones(void **state)
 	expect("漢字漢字漢字", 2, "…");
 }
 
-/* Any name, any width: it fits, and costs little. */
+/* Any name at any width fits, and shortening it is cheap. */
 static void hostile(void **state)
 {
 	static const char *const pieces[] = {"<", ">", "(", ")", "operator", "->", "a", "::", "漢"};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Trees of calls and of callers: where their lines stand, and that they weigh what they must.
- */
+/* Trees of calls and of callers: the order of their lines and their weights. */
 #include "report/call_tree.h"
 
 #include <errno.h>
@@ -16,7 +14,7 @@ struct fixture {
 	struct call_tree tree;
 };
 
-/* Takes @profile over. @pattern: of callers; NULL: the tree of calls. */
+/* Takes ownership of @profile. @pattern: for a tree of callers; NULL: the tree of calls. */
 static void set_up(struct fixture *fixture, struct profile *profile, const char *pattern,
 		   double percent)
 {
@@ -41,7 +39,9 @@ static void tear_down(struct fixture *fixture)
 	profile_free(fixture->profile);
 }
 
-/* Lines as `LEVEL[+|-] NAME TOTAL SELF`: + is a branch, - the last one; `(N)`: elided beside it. */
+/*
+ * Lines as `LEVEL[+|-] NAME TOTAL SELF`: + is a branch, - the last one; `(N)`: N elided siblings.
+ */
 static void expect(struct fixture *fixture, const char *expected)
 {
 	const struct call_tree *call_tree = &fixture->tree;
@@ -99,7 +99,7 @@ static void heaviest_first(void **state)
 			 "0 main 2 2\n");
 }
 
-/* Elided siblings of an only child are shown with its parent; else they are the last branch. */
+/* An only child's elided siblings appear with its parent; otherwise they are the last branch. */
 static void elided_ones(void **state)
 {
 	struct fixture fixture;
@@ -142,7 +142,7 @@ static void outermost_match_counts(void **state)
 			 "1- a 30 0\n"
 			 "1 main 30 0\n"
 			 "1 sh 30 30\n");
-	/* Commands are no functions. */
+	/* Commands are not functions. */
 	set_up(&fixture, MADE(PROFILE_ONCPU, calls), "sh|cat", 0);
 	expect(&fixture, "");
 }
@@ -170,7 +170,7 @@ static void bad_expression(void **state)
 	tear_down(&fixture);
 }
 
-/* The weight of all stacks with such a frame of code. */
+/* The weight of all stacks that contain this frame of code. */
 static uint64_t weight_with(const struct stacks *stacks, const char *part)
 {
 	uint64_t sum = 0;
@@ -188,7 +188,9 @@ static uint64_t weight_with(const struct stacks *stacks, const char *part)
 	return sum;
 }
 
-/* Every node's weight is its own and its children's; every node has one line or is counted. */
+/*
+ * A node's weight is its own plus its children's; every node has one line or is counted as elided.
+ */
 static void expect_sums(const struct call_tree *call_tree)
 {
 	const struct tree_node *nodes = call_tree->tree.nodes;

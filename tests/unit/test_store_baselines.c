@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Baselines in folders: what is saved is listed, whoever dies or damages files meanwhile. */
+/*
+ * Baselines in folders: whatever is saved is listed, even while processes die and files are
+ * damaged.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -78,7 +81,7 @@ static struct baselines_list list_of(const char *name)
 	return list;
 }
 
-/* The commits of a name, in order: "b a", damaged ones with a !. */
+/* The commits of a name, in order, as "b a"; damaged ones have a "!". */
 static void expect_list(const char *name, const char *expected)
 {
 	struct baselines_list list = list_of(name);
@@ -132,7 +135,7 @@ static void saved_is_listed(void **state)
 	assert_true(made_try("test \"$(ls -A store/bench)\" = abc"));
 }
 
-/* All facts of any bytes come back as they can be. */
+/* Facts of any bytes come back unchanged where the format can hold them. */
 static void facts_come_back(void **state)
 {
 	struct baseline_run run = {.bytes = 1,
@@ -190,7 +193,7 @@ static void expect_key(const char *key, bool is_good)
 	if ((r == 0) != is_good)
 		print_error("'%s': %d\n", key, r);
 	assert_int_equal(r, is_good ? 0 : -EINVAL);
-	/* Nothing that a terminal obeys is repeated. */
+	/* Control characters for a terminal are not repeated. */
 	for (const char *p = failure.what; !is_good && *p; p++)
 		assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
 }
@@ -265,7 +268,7 @@ static void given_up_leaves_nothing(void **state)
 	baselines_saving_abort(&saving);
 	baselines_saving_abort(&saving);
 	assert_true(made_try("test -z \"$(ls -A store)\""));
-	/* Others have something there. */
+	/* Another file is in the way. */
 	assert_int_equal(save("bench", "old"), 0);
 	assert_int_equal(baselines_saving_begin(made_path("store"), "bench", "abc", false, &saving,
 						&failure),
@@ -275,7 +278,7 @@ static void given_up_leaves_nothing(void **state)
 	assert_true(made_try("test \"$(ls -A store/bench)\" = old"));
 }
 
-/* A process that dies while it saves. */
+/* A process that dies while it is saving. */
 static void die_saving(bool replace)
 {
 	pid_t child = fork();
@@ -305,7 +308,7 @@ static void killed_one_leaves_what_was(void **state)
 	assert_true(made_try("test \"$(ls -A store/bench | wc -l)\" = 2"));
 	expect_list("bench", "abc");
 	expect_content("store/bench/abc/run-1.pb.gz", "first");
-	/* The next change tidies up, but not what somebody is still writing. */
+	/* The next change cleans up, but leaves files that a process is still writing. */
 	struct baselines_saving saving;
 
 	assert_int_equal(
@@ -317,7 +320,7 @@ static void killed_one_leaves_what_was(void **state)
 	assert_true(made_try("test \"$(ls -A store/bench | wc -l)\" = 2"));
 }
 
-/* A limit of the file size simulates a full disk. */
+/* Simulates a full disk with a limit on file size. */
 static void full_disk_leaves_what_was(void **state)
 {
 	struct rlimit before, limit;
@@ -373,7 +376,7 @@ static void order_and_rotation(void **state)
 	assert_int_equal(save_at("other", "e", "main", 500000000, false), 0);
 	made("mkdir store/bench/broken");
 	expect_list(NULL, "b a d c e broken!");
-	/* The saved one stays, though its clock says it is the oldest. */
+	/* The saved one stays, even if the clock makes it the oldest. */
 	assert_int_equal(baselines_rotate(made_path("store"), &saved, 2, &n, &failure), 0);
 	assert_int_equal(n, 1);
 	expect_list(NULL, "b d c e broken!");
@@ -396,7 +399,7 @@ static void removed(void **state)
 	assert_int_equal(baselines_remove(made_path("store"), &other, &failure), 0);
 	assert_true(made_try("test -z \"$(ls -A store)\""));
 	assert_int_equal(baselines_remove(made_path("store"), &other, &failure), 0);
-	/* What somebody put there is not taken away. */
+	/* Files that a user put there are not removed. */
 	assert_int_equal(save("bench", "a"), 0);
 	made("mkdir store/bench/a/theirs && echo x >store/bench/theirs");
 	assert_true(baselines_remove(made_path("store"), &one, &failure) < 0);
@@ -441,10 +444,10 @@ static void damaged_ones(void **state)
 	expect_damage("rm run-1.pb.gz && ln -s /etc/passwd run-1.pb.gz", "is not a file");
 	expect_damage("rm baseline.json && ln -s /etc/passwd baseline.json", "baseline.json: ");
 	expect_damage("rm baseline.json && mkfifo baseline.json", "baseline.json: ");
-	/* A newer one may know more. */
+	/* A newer version may know more facts. */
 	expect_damage("sed -i 's/\"format\":1,/\"format\":1,\"new\":{\"a\":[1]},/' baseline.json",
 		      "");
-	/* It may have been renamed: its folder counts. */
+	/* It may have been renamed: the folder's name counts. */
 	expect_damage("mv ../abc ../def; cd ../def", "");
 	expect_list("bench", "def");
 }
@@ -498,12 +501,12 @@ static void found(void **state)
 	expect_found("bench", NULL, NULL, "def333");
 	expect_found("bench", "abc1", NULL, "abc111");
 	expect_found("bench", "abc222", NULL, "abc222");
-	/* All of it is one, though others begin so. */
+	/* The complete commit, even if others begin with the same digits. */
 	expect_found("bench", "def", NULL, "def");
 	expect_found("bench", "main", NULL, "abc222");
 	expect_found("bench", NULL, "main", "abc222");
 	expect_not_found("bench", "abc", NULL, false, -EINVAL, "begin with 'abc'");
-	/* Commits before branches. */
+	/* Commits take precedence over branches. */
 	expect_not_found("bench", "de", NULL, false, -EINVAL, "begin with 'de'");
 	expect_not_found("bench", "", NULL, false, -ENOENT, "no baseline 'bench@'");
 	expect_not_found("bench", "fff", NULL, false, -ENOENT, "no baseline 'bench@fff'");
@@ -511,11 +514,11 @@ static void found(void **state)
 	expect_not_found("nothing", NULL, NULL, false, -ENOENT, "no baseline 'nothing'");
 	expect_not_found("bench", "zz", NULL, false, -EINVAL, "bench@zzz is damaged: run-1.pb.gz");
 	expect_not_found("bench", NULL, "broken", false, -ENOENT, "no baseline");
-	/* To remove, only commits are named. */
+	/* Only commits can be removed. */
 	expect_not_found("bench", "main", NULL, true, -ENOENT, "no baseline");
 }
 
-/* Several processes at a time */
+/* Concurrent processes */
 
 static void save_many(int number)
 {
@@ -535,7 +538,7 @@ static void save_many(int number)
 	_exit(0);
 }
 
-/* Waits for @n children before it complains of one, so that none works on under the next test. */
+/* Waits for all @n children before it reports one, so that none still runs in the next test. */
 static void wait_for_children(int n)
 {
 	int status, n_failed = 0;
@@ -547,7 +550,9 @@ static void wait_for_children(int n)
 	assert_int_equal(n_failed, 0);
 }
 
-/* A reader sees no half: while others save, remove and replace, none is damaged. */
+/*
+ * A reader never sees half a baseline: while others save, remove and replace, none looks damaged.
+ */
 static void several_at_a_time(void **state)
 {
 	char damage[BASELINE_TEXT_SIZE] = "";
@@ -558,7 +563,7 @@ static void several_at_a_time(void **state)
 	for (int i = 0; i < 4; i++)
 		if (fork() == 0)
 			save_many(i);
-	/* Until the first one is done. */
+	/* Until the first one has finished. */
 	do {
 		list = list_of("bench");
 		for (size_t i = 0; i < list.n; i++)
@@ -579,7 +584,7 @@ static void several_at_a_time(void **state)
 	assert_true(made_try("test \"$(ls -A store/bench | wc -l)\" = 33"));
 }
 
-/* The folder of the name comes and goes under the feet of others. */
+/* Other processes keep creating and removing the name's folder. */
 static void last_one_goes_while_others_come(void **state)
 {
 	for (int i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The facts of machines, and commits of checkouts, from files made for the purpose. */
+/* Facts about machines and commits of checkouts, from files made for the test. */
 #include <errno.h>
 #include <sys/utsname.h>
 
@@ -55,7 +55,7 @@ static void not_virtual(void **state)
 {
 	struct machine machine;
 
-	/* A flag that only begins so is another one. */
+	/* A flag that has this one as a prefix is another flag. */
 	made_text("proc/cpuinfo", "model name : Xeon\nflags : fpu hypervisor_x xhypervisor\n");
 	machine_read(made_folder, &machine);
 	assert_int_equal(machine.is_virtual, VIRTUAL_NO);
@@ -89,7 +89,7 @@ static void hostile_machine(void **state)
 {
 	struct machine machine;
 
-	/* A line without an end, longer than everything. */
+	/* A line without an end, longer than any buffer. */
 	made("printf 'model name : ' >proc/cpuinfo; head -c 100000 /dev/zero | tr '\\0' x "
 	     ">>proc/cpuinfo; printf 'MemTotal' >proc/meminfo; "
 	     "echo 5-3 >sys/devices/system/cpu/online");
@@ -118,7 +118,7 @@ static void expect_none(const char *folder, int error)
 	assert_string_equal(checkout.commit, "untouched");
 }
 
-/* @name: after git init's options. With a commit. */
+/* @name: preceded by options for git init. Makes one commit. */
 static void make_repository(const char *name, char commit[static 128])
 {
 	FILE *stream;
@@ -155,12 +155,12 @@ static void checkout_of_git(void **state)
 	make_repository("--object-format=sha256 long", commit);
 	assert_int_equal(strlen(commit), 64);
 	expect_checkout("long", commit, "main");
-	/* A branch of more than there is room for. */
+	/* A branch name that is too long. */
 	made("cd long && git checkout -q -b $(printf %%0200d 1)/$(printf %%0200d 1)");
 	expect_checkout("long", commit, "");
 }
 
-/* Only git finds what these say: HEAD as a link, and references in tables. */
+/* Only git can resolve these: HEAD as a link, and reference tables. */
 static void checkout_of_other_layouts(void **state)
 {
 	char commit[128];
@@ -178,7 +178,7 @@ static void checkout_of_other_layouts(void **state)
 	expect_checkout("third", commit, "third");
 }
 
-/* Which of the two, its version decides. */
+/* Git's version decides which of the two. */
 static void expect_refused(const char *folder)
 {
 	struct checkout checkout = {.commit = "untouched"};

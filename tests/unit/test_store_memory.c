@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Baselines when memory runs out: at each allocation in turn. The sources are compiled in here,
- * with allocators that fail on request; the sanitizer reports leaks.
+ * Baselines with memory running out at each allocation in turn. Compiles the sources in, with
+ * allocators that fail on request; the sanitizer reports leaks.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -82,7 +82,7 @@ static size_t n_listed(void)
 	return n;
 }
 
-/* Existing files stay whole; failures leave nothing that the next one would not remove. */
+/* Existing files stay complete; a failure leaves nothing that the next change would not remove. */
 static void saving(void **state)
 {
 	unsigned int total;
@@ -97,7 +97,7 @@ static void saving(void **state)
 		failing = at;
 		r = save("abc");
 		failing = 0;
-		/* Old ones are tidied up with what memory there is. */
+		/* Removes leftovers of earlier changes, as far as memory allows. */
 		assert_true(r == -ENOMEM || r == 0);
 		assert_int_equal(n_listed(), 1);
 	}

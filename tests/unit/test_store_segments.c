@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ledger, ledger_code, segment, ledger_profile: what is put in comes out, whatever happens to the
- * file in between.
+ * ledger, ledger_code, segment, ledger_profile: everything comes back out as it went in, whatever
+ * happened to the file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void create(struct segment_writer *writer)
 	assert_int_equal(segment_create(writer, &place, NAME, &header), 0);
 }
 
-/* A file of N_WINDOWS; @offsets: where each begins, and the end. */
+/* Writes a file of N_WINDOWS windows; @offsets: the start of each, and the end. */
 static void write_file(struct made_sums sums[N_WINDOWS], uint64_t offsets[N_WINDOWS + 1])
 {
 	struct segment_writer writer;
@@ -96,7 +96,7 @@ static int open_file(struct segment_reader *reader)
 	return segment_open(reader, fd);
 }
 
-/* How many windows can be read; each is what was written. */
+/* Counts the windows that can be read; each must be as it was written. */
 static unsigned int read_file(const struct made_sums sums[N_WINDOWS], int *ret_error)
 {
 	struct segment_reader reader;
@@ -147,7 +147,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
 }
 
-/* Cut anywhere: all windows before the cut, and no error. */
+/* Cut anywhere: gives all windows before the cut, and no error. */
 static void test_cut(void **state)
 {
 	struct made_sums sums[N_WINDOWS] = {};
@@ -174,7 +174,7 @@ static void test_cut(void **state)
 	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
 }
 
-/* A changed byte costs the window it is in and those that follow in its file, never a wrong one. */
+/* A changed byte costs its window and the later ones of the file, but never gives a wrong one. */
 static void test_changed(void **state)
 {
 	struct made_sums sums[N_WINDOWS] = {};
@@ -205,7 +205,7 @@ static void test_changed(void **state)
 	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
 }
 
-/* A reader sees whole windows at every moment of a writer that is killed at any moment. */
+/* A writer is killed at any moment; at every moment a reader sees only complete windows. */
 static void test_killed(void **state)
 {
 	struct made_sums sums[N_WINDOWS] = {};
@@ -243,7 +243,7 @@ static void test_killed(void **state)
 	assert_true(most > 0);
 }
 
-/* Bytes that nobody wrote are refused, and nothing is read beyond them. */
+/* Arbitrary bytes are refused, and never read beyond their end. */
 static void test_hostile(void **state)
 {
 	struct made_sums sums = {};
@@ -257,7 +257,7 @@ static void test_hostile(void **state)
 	made_window(1, &ledger, &sums);
 	assert_int_equal(ledger_encode(&ledger, &window, &marks, &bytes, &n), 0);
 	for (size_t cut = 0; cut <= n; cut++) {
-		uint8_t *part = malloc(cut + 1); /* of exactly that size, for the sanitizer */
+		uint8_t *part = malloc(cut + 1); /* exactly this size, for the sanitizer */
 
 		memcpy(part, bytes, cut);
 		assert_int_equal(ledger_init(&back), 0);
@@ -285,7 +285,7 @@ static void test_hostile(void **state)
 	ledger_done(&ledger);
 }
 
-/* Stack by stack, a profile comes back as it was: names, inlined frames, causes, ends. */
+/* A profile comes back stack by stack: names, inlined frames, causes, ends. */
 static void test_profile(void **state)
 {
 	struct unfold_options options = {};
@@ -328,7 +328,7 @@ static void test_profile(void **state)
 	ledger_done(&ledger);
 }
 
-/* Parts below a millionth become one frame, and no time is lost. */
+/* Parts below a millionth become one frame; no time is lost. */
 static void test_elided(void **state)
 {
 	struct profile *profile, *back;
@@ -361,7 +361,7 @@ static void test_elided(void **state)
 	ledger_done(&ledger);
 }
 
-/* Another version is left alone, and says so. */
+/* Reports a file of another version and does not change it. */
 static void test_version(void **state)
 {
 	struct made_sums sums[N_WINDOWS] = {};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sets of files in a folder: their names, the lines of their list with any contents, and which
- * of them go. Nothing outside the folder, and nothing in it that is no set's, is ever touched.
+ * Sets of files in a folder: their names, the lines of their list with arbitrary contents, and
+ * which sets are removed. Never touches anything outside the folder, or files in it that belong to
+ * no set.
  */
 #include "cmocka_all.h"
 
@@ -76,7 +77,7 @@ static struct set_folder open_folder(void)
 	return opened;
 }
 
-/* A line as short as it may be. */
+/* The shortest valid line. */
 #define LINE(name, file)                                                                           \
 	SET_LINE_START ":\"1\",\"set\":\"" name "\",\"mode\":\"oncpu\",\"event\":\"cycles\","      \
 		       "\"files\":[{\"name\":\"" file "\",\"bytes\":10}]}\n"
@@ -266,7 +267,7 @@ static void lines_that_are_none(void **state)
 			fail_msg("taken: %s", lines[i]);
 	assert_int_equal(sets.n, 0);
 	assert_int_equal(sets.n_files, 0);
-	/* What a newer one might add is let be. */
+	/* A newer version may add keys, which are ignored. */
 	assert_int_equal(
 		set_line_read(SET_LINE_START
 			      ":\"9\",\"new\":{\"a\":[1,{}]},\"set\":\"20261121T130501Z-x\","
@@ -278,7 +279,7 @@ static void lines_that_are_none(void **state)
 	sets_done(&sets);
 }
 
-/* What a list can hold after a run was killed, or somebody edited it. */
+/* What a list can contain after a run was killed or somebody edited it. */
 static const char damaged[] =
 	LINE("20261121T130501Z-oncpu", "20261121T130501Z-oncpu.svg") "garbage\n" LINE(
 		"20261121T130601Z-oncpu", "../outside.svg")
@@ -357,7 +358,7 @@ static void removal(void **state)
 	assert_string_equal(text_of(&index.sets, index.sets.items[0].name),
 			    "20261121T130701Z-oncpu");
 	set_index_done(&index);
-	/* Unknown lines stay; the partial one at the end does not. */
+	/* Unknown lines stay; a partial line at the end does not. */
 	text = get(SETS_INDEX);
 	assert_int_equal(strncmp(text, "garbage\n{", 9), 0);
 	assert_int_equal(text[strlen(text) - 1], '\n');
@@ -365,7 +366,7 @@ static void removal(void **state)
 	set_folder_close(&opened);
 }
 
-/* Whatever the list says: a folder is not a file, and a link is removed itself. */
+/* Whatever the list says: folders are not removed, and of a link only the link. */
 static void what_is_called_like_a_file(void **state)
 {
 	bool gone[2] = {true, true};
@@ -471,7 +472,7 @@ static void making_the_folder(void **state)
 #define HOUR (3600 * NSEC_PER_SEC)
 #define NOW  (1000000 * HOUR)
 
-/* Sets that ended so many hours ago, of ten bytes each; 'f' of off-CPU time. */
+/* Sets that ended this many hours ago, of ten bytes each; 'f' is off-CPU time. */
 struct made {
 	char kind;
 	int hours_ago;
@@ -493,7 +494,7 @@ static void make_sets(struct sets *sets, const struct made *made, size_t n)
 	}
 }
 
-/* @wanted: a letter for each set, x for those that go. */
+/* @wanted: one letter per set, x for those to remove. */
 static void expect_gone(const struct sets *sets, struct set_limits limits, size_t n_newest,
 			const char *wanted)
 {
@@ -540,13 +541,13 @@ static void rotation_of_several_series(void **state)
 	make_sets(&sets, made, 5);
 	expect_gone(&sets, (struct set_limits){.sets = 2}, 1, "x....");
 	expect_gone(&sets, (struct set_limits){.sets = 1}, 1, "xxx..");
-	/* Age and size are of the whole folder. */
+	/* Age and size apply to the whole folder. */
 	expect_gone(&sets, (struct set_limits){.age_ns = 6 * HOUR}, 1, "xxx..");
 	expect_gone(&sets, (struct set_limits){.bytes = 20}, 1, "xxx..");
 	sets_done(&sets);
 }
 
-/* The clock was set back, or is wrong: what was written last is the newest. */
+/* The clock was set back or is wrong: whatever was written last is the newest. */
 static void rotation_and_clocks(void **state)
 {
 	static const struct made made[] = {{'n', -50}, {'n', -40}, {'n', 9}, {'n', 8}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * store_writer and store_read: levels that say the same, whatever clocks, deaths and limits do.
+ * store_writer and store_read: all levels agree, whatever happens to clocks, processes and limits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static struct store_window window_at(uint64_t start)
 	};
 }
 
-/* Writes the next @n windows. @clock_ns is their time. */
+/* Writes the next @n windows. @clock_ns: their time. */
 static void add_windows(unsigned int n, unsigned int *seed, struct made_sums *sums)
 {
 	while (n-- > 0) {
@@ -113,7 +113,7 @@ static struct store_answer read_range(uint64_t from, uint64_t to, bool is_series
 	return answer;
 }
 
-/* All windows of one level, as its files have them. */
+/* All windows of one level, read from its files. */
 static uint64_t read_level(enum store_level level, struct made_sums *ret)
 {
 	struct store_files files;
@@ -143,7 +143,7 @@ static uint64_t read_level(enum store_level level, struct made_sums *ret)
 	return n;
 }
 
-/* Two days and an hour, and then a writer that closes the last open windows. */
+/* Two days and an hour, followed by a writer that closes the last open windows. */
 static void test_levels_are_equal(void **state)
 {
 	struct made_sums sums = {}, level, all;
@@ -169,7 +169,7 @@ static void test_levels_are_equal(void **state)
 	assert_int_equal(read_level(LEVEL_DAY, &level), 1);
 	assert_memory_equal(&level, &sums, sizeof sums);
 
-	/* A range is read from all that are there, each time once. */
+	/* A range is read from all available windows, each moment once. */
 	answer = read_range(0, UINT64_MAX / 4, false, &level);
 	assert_memory_equal(&level, &all, sizeof all);
 	assert_int_equal(answer.windows[LEVEL_DAY], 1);
@@ -183,7 +183,7 @@ static void test_levels_are_equal(void **state)
 	assert_int_equal(answer.windows[LEVEL_SERIES], 24 * 60);
 }
 
-/* Ends of a range that lie inside coarse windows are read from finer ones. */
+/* Where a range begins or ends inside a coarse window, finer ones are read. */
 static void test_edges(void **state)
 {
 	struct made_sums sums[3] = {}, found;
@@ -196,14 +196,16 @@ static void test_edges(void **state)
 	add_windows(1000, &seed, &sums[1]);
 	read_range(from, clock_ns, false, &found);
 	assert_memory_equal(&found, &sums[1], sizeof found);
-	/* Less than half of the last window is not there. */
+	/* Less than half of the last window is missing. */
 	add_windows(1, &seed, &sums[2]);
 	read_range(from, clock_ns - 6 * NSEC_PER_SEC, false, &found);
 	assert_memory_equal(&found, &sums[1], sizeof found);
 	store_writer_close(writer);
 }
 
-/* Killed without a word, many times: the coarse levels have all that the finest one has. */
+/*
+ * Killed many times without warning: the coarse levels hold everything that the finest one holds.
+ */
 static void test_killed(void **state)
 {
 	struct made_sums finest, minutes, series;
@@ -226,12 +228,14 @@ static void test_killed(void **state)
 		rand_r(&chance);
 		clock_ns += 40 * 60 * NSEC_PER_SEC;
 	}
-	open_writer(); /* rolls up what is over */
+	open_writer(); /* rolls up completed windows */
 	add_windows(1, &seed, &(struct made_sums){});
 	store_writer_close(writer);
 	read_level(LEVEL_FINEST, &finest);
-	/* Each writer makes the open part of each coarse level again: its last window is
-	 * missing. */
+	/*
+	 * Each writer redoes the open part of each coarse level, because its last window is
+	 * missing.
+	 */
 	assert_in_range(read_level(LEVEL_MINUTE, &minutes), 1, 1000);
 	read_range(0, UINT64_MAX / 4, false, &series);
 	assert_memory_equal(&series, &finest, sizeof finest);
@@ -239,7 +243,7 @@ static void test_killed(void **state)
 	assert_memory_equal(&series, &finest, sizeof finest);
 }
 
-/* The clock goes back an hour, and later ahead: nothing is lost, nothing is there twice. */
+/* The clock goes back an hour and later ahead: nothing is lost or counted twice. */
 static void test_clock(void **state)
 {
 	struct made_sums sums = {}, found, before = {};
@@ -284,7 +288,7 @@ static size_t count_files(enum store_level level, uint64_t *ret_bytes)
 	return n;
 }
 
-/* Files go when they are too old, by level; and the finest first when all are too large. */
+/* Removes files that are too old, by level; and the finest level first when all are too large. */
 static void test_limits(void **state)
 {
 	struct store_limits limits = STORE_LIMITS_DEFAULT;
@@ -318,7 +322,7 @@ static void test_one_writer(void **state)
 	store_writer_close(writer);
 }
 
-/* Files that are not segments, of another version, or cut off, are skipped and named. */
+/* Skips and names files that are not segments, are of another version, or are cut off. */
 static void test_damaged(void **state)
 {
 	struct made_sums sums = {}, found;
@@ -351,7 +355,7 @@ static void test_damaged(void **state)
 	assert_int_equal(access(name, F_OK), 0);
 }
 
-/* The folder is removed while it is written: there is another one, with what came afterwards. */
+/* The folder is removed during writing: a new one is made and has all later windows. */
 static void test_removed(void **state)
 {
 	struct made_sums sums = {}, found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The picture is true to its profile, on random trees: what the file draws and the numbers that its
- * script reads are read back, and held against each other and against the whole tree, which is
- * counted here from the stacks.
+ * The picture is true to its profile, on random trees: reads back what the file draws and the
+ * numbers that its script reads, and compares both with each other and with the whole tree, counted
+ * here from the stacks.
  */
 #include "unit/made_svg.h"
 
@@ -23,7 +23,7 @@ struct read_node {
 
 struct read_picture {
 	const char *text;
-	char names[512][64]; /* by line */
+	char names[512][64]; /* indexed by line */
 	char looks[512];
 	size_t n_lines, n_nodes;
 	struct read_node nodes[MOST_NODES];
@@ -105,7 +105,7 @@ static void sum_up(struct read_picture *picture)
 	}
 }
 
-/* Where frames must be, by the script's rule: children one after the other. */
+/* Where frames must be, by the script's rule: children side by side. */
 static void place(struct read_picture *picture, const double scales[N_SIDES])
 {
 	for (size_t i = 0; i < picture->n_nodes; i++) {
@@ -137,7 +137,7 @@ static struct read_picture *read_picture(const char *text, const struct stacks *
 	return picture;
 }
 
-/* A rect, or a piece of a path. */
+/* Reads a rect, or a piece of a path. */
 struct drawn {
 	double from, to;
 	char title[256];
@@ -150,7 +150,7 @@ static int by_place(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* All that is drawn in the row at @at but stripes and labels, gaps closed. */
+/* Everything drawn in the row at @at except stripes and labels, with gaps closed. */
 static size_t read_row(const char *at, struct drawn *drawn)
 {
 	const char *end = strstr(at, "<g class=\"labels\"");
@@ -161,7 +161,9 @@ static size_t read_row(const char *at, struct drawn *drawn)
 	for (at = strchr(at, '<'); at < end; at = strchr(at + 1, '<')) {
 		if (sscanf(at, "<rect class=\"%*[^\"]\" x=\"%lf\" width=\"%lf\"", &drawn[n].from,
 			   &width) == 2) {
-			/* A frame w wide leaves a gap of 1, or of (w - 2) / 2 below 4. */
+			/*
+			 * A frame of width w leaves a gap of 1, or of (w - 2) / 2 if w is below 4.
+			 */
 			width = width >= 3 ? width + 1 : width > 2 ? 2 * width - 2 : width;
 			drawn[n].to = drawn[n].from + width;
 			sscanf(strstr(at, "<title>"), "<title>%255[^<]", drawn[n++].title);
@@ -207,7 +209,7 @@ static void expect_title(const struct read_picture *picture, const struct read_n
 	}
 }
 
-/* The row shows the nodes of @depth, each where it belongs, and nothing else. */
+/* The row shows the nodes of @depth, each in its place, and nothing else. */
 static void expect_row(const struct read_picture *picture, unsigned int depth, const char *at)
 {
 	static struct drawn drawn[MOST_NODES];
@@ -222,7 +224,7 @@ static void expect_row(const struct read_picture *picture, unsigned int depth, c
 		assert_true(node->start >= parent->start - 1e-6);
 		assert_true(node->start + node->width <= parent->start + parent->width + 1e-6);
 		if (node->width >= 1) {
-			/* Pieces of a run that ends here. */
+			/* The pieces of a run that ends here. */
 			while (k < n && !drawn[k].title[0])
 				k++;
 			assert_true(k < n);
@@ -243,7 +245,7 @@ static void expect_row(const struct read_picture *picture, unsigned int depth, c
 	}
 	for (; k < n; k++)
 		assert_false(drawn[k].title[0]);
-	/* Nothing lies over anything else. */
+	/* No two boxes overlap. */
 	for (size_t i = 1; i < n; i++)
 		assert_true(drawn[i].from > drawn[i - 1].to - 4 * ROUNDED);
 }
@@ -259,7 +261,7 @@ static void expect_rows(const struct read_picture *picture)
 		assert_true(picture->nodes[i].depth < depth);
 }
 
-/* Against the tree of all nodes, none elided. */
+/* Compares with the tree of all nodes, where none is elided. */
 static void expect_true(const struct read_picture *picture, const struct stacks *stacks)
 {
 	struct tree tree;
@@ -274,7 +276,7 @@ static void expect_true(const struct read_picture *picture, const struct stacks 
 	for (size_t i = 0; i < picture->n_nodes; i++)
 		n += picture->nodes[i].n_elided ? picture->nodes[i].n_elided : 1;
 	assert_int_equal(n, tree.n_nodes);
-	/* Kept nodes are the tree's own, in its order, with its weights. */
+	/* The nodes that were kept are those of the tree, with its order and weights. */
 	for (size_t i = 0, t = 0; i < picture->n_nodes; i++) {
 		const struct read_node *node = &picture->nodes[i];
 
@@ -299,7 +301,7 @@ static void expect_true(const struct read_picture *picture, const struct stacks 
 	tree_done(&tree);
 }
 
-/* Names of letters only, so that what is read back is what was written. */
+/* Names consist of letters only, so that they read back as they were written. */
 static struct profile *random_letters(uint64_t seed, uint32_t n_names, uint64_t most)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);

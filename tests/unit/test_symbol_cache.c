@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * names_cache: what is kept, what is dropped, and what stays true when processes die.
- */
+/* names_cache: what it keeps, what it drops, and that it stays correct when processes die. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +44,7 @@ static uint32_t text(const char *value)
 	return id;
 }
 
-/* One address with the name @name and two frames, the inner one of line 7. */
+/* One address with the name @name and two frames; the inner one is on line 7. */
 static void write_name(const struct names_key *key, uint64_t address, const char *name, bool final)
 {
 	struct named_address item = {address + 0x1000, text(name), 0, 2};
@@ -58,7 +56,7 @@ static void write_name(const struct names_key *key, uint64_t address, const char
 	names_cache_write(cache, key, &address, &names, &strings, final);
 }
 
-/* The name of @address, or "" where none is known; checks all that is kept beside it. */
+/* The name of @address, or "" if unknown; checks everything that is kept with it. */
 static const char *read_name(const struct names_key *key, uint64_t address, bool final)
 {
 	static char name[64];
@@ -100,7 +98,7 @@ static void test_kept(void **state)
 	assert_string_equal(read_name(&one, 5, false), "five");
 	assert_string_equal(read_name(&other, 5, false), "its five");
 	assert_string_equal(read_name(&one, 6, false), "");
-	other.ctime_ns = 1; /* its content was replaced */
+	other.ctime_ns = 1; /* its contents were replaced */
 	assert_string_equal(read_name(&other, 5, false), "");
 	names_cache_stats(cache, &stats);
 	assert_int_equal(stats.hits, 2);
@@ -108,7 +106,7 @@ static void test_kept(void **state)
 	assert_int_equal(stats.evictions, 0);
 }
 
-/* What symbols gave counts until debug information is read. */
+/* Names from symbols are used until debug information is read. */
 static void test_symbols_first(void **state)
 {
 	struct names_key key = key_of(1);
@@ -142,8 +140,7 @@ static void test_effort(void **state)
 	assert_string_equal(stats.given_up, "/usr/bin/huge");
 }
 
-/* However many come: it does not grow, what is asked for again and again stays, and no name is
- * another one's. */
+/* Never grows; items that are requested repeatedly stay; no address gets another one's name. */
 static void test_bounded(void **state)
 {
 	struct names_key key = key_of(1);
@@ -164,7 +161,7 @@ static void test_bounded(void **state)
 	assert_in_range(stats.evictions, 30000, 50000);
 }
 
-/* Learned in one process, found in another. */
+/* Learned by one process, found by another. */
 static void test_processes(void **state)
 {
 	struct names_key key = key_of(1);
@@ -180,7 +177,7 @@ static void test_processes(void **state)
 	assert_string_equal(read_name(&key, 5, false), "by the child");
 }
 
-/* Killed anywhere, many times: the next process goes on, with names that are right or none. */
+/* Killed anywhere, many times: the next process goes on, with correct names or none. */
 static void test_killed(void **state)
 {
 	struct names_key key = key_of(1);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Mangled names as compilers write them, as nobody should write them, and not mangled ones.
- */
+/* Mangled names as compilers write them, malicious ones, and names that are not mangled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +64,7 @@ static void assert_cut(const char *text)
 	assert_in_range(strlen(text), DEMANGLED_MAX - 8, DEMANGLED_MAX + strlen("…"));
 }
 
-/* Each parameter is a pair of the one before twice: 2^30 of them if it were written out. */
+/* Each parameter is a pair of two copies of the one before: 2^30 of them when written out. */
 static void test_exponential_cpp(void **state)
 {
 	char name[SYMBOL_NAME_MAX], text[DEMANGLED_SIZE];
@@ -81,7 +79,7 @@ static void test_exponential_cpp(void **state)
 	assert_cut(text);
 }
 
-/* A tuple of two back references to the tuple before, 40 times over. */
+/* A tuple of two back references to the tuple before it, 40 times. */
 static void test_exponential_rust(void **state)
 {
 	char name[SYMBOL_NAME_MAX], text[DEMANGLED_SIZE];

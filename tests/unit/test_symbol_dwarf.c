@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * DWARF: a program whose inlined functions are known, in every version and packing of DWARF that
- * the tools here can make; real code against addr2line; and files made to do harm.
+ * DWARF: a program with known inlined functions, in every version and packing of DWARF that the
+ * installed tools can make; real code, compared with addr2line; and malicious files.
  */
 #include "unit/made_files.h"
 
@@ -72,7 +72,7 @@ static int resolve(int fd, int alternate, bool lines)
 	return r;
 }
 
-/* What nm says of @symbol, out of the list in file "symbols". */
+/* The address of @symbol in nm's list, which is in file "symbols". */
 static uint64_t address_of(const char *symbol)
 {
 	FILE *stream = fopen(made_path("symbols"), "r");
@@ -116,8 +116,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Compilers may omit the parameters of functions private to a file, and name lambdas as they like.
- */
+/* Compilers may omit the parameters of file-local functions, and choose the names of lambdas. */
 static bool is_name(const char *got, const char *wanted)
 {
 	size_t n = strlen(wanted);
@@ -213,7 +212,7 @@ static void dwarf_of_64_bits(void **state)
 	check_program("variant", NULL);
 }
 
-/* Its own forms for addresses, strings and lists, and no siblings. */
+/* Its own forms for addresses, strings and lists, and no sibling attributes. */
 static void clang_tells_the_same(void **state)
 {
 	if (!try_build("clang++", "clang", "-g -gdwarf-4", "variant"))
@@ -254,7 +253,7 @@ static void without_symbols(void **state)
 	close(fd);
 }
 
-/* A function that has a name already is not named again. */
+/* A function that has a name already keeps it. */
 static void names_that_are_there_stay(void **state)
 {
 	int fd = made_open("program");
@@ -278,7 +277,7 @@ static void dwz_moves_entries(void **state)
 		skip();
 	made("cp program one && dwz one");
 	check_program("one", NULL);
-	/* What two files share goes into a third. */
+	/* dwz moves what two files share into a third. */
 	assert_true(try_build("g++", "gcc", "-g", "other"));
 	made("cp program two && dwz -l none -m shared.debug two other");
 	made("readelf -SW two | grep -q gnu_debugaltlink");
@@ -288,7 +287,7 @@ static void dwz_moves_entries(void **state)
 	check_program("two", "shared5.debug");
 }
 
-/* Without it, names that were moved are missing, and nothing else. */
+/* Without that file only the moved names are missing. */
 static void the_shared_file_may_be_missing(void **state)
 {
 	if (!made_try("dwz --version >/dev/null"))
@@ -311,7 +310,7 @@ static void the_shared_file_may_be_missing(void **state)
 
 /* ---- real code, against addr2line */
 
-/* A name as addr2line prints it: mangled, or without its surroundings. */
+/* A name as addr2line prints it: mangled, or without its scope. */
 static bool is_same_name(const char *got, const char *told)
 {
 	char wanted[DEMANGLED_SIZE];
@@ -332,7 +331,7 @@ static void read_line(FILE *stream, char *line, size_t size)
 	line[strcspn(line, "\n")] = '\0';
 }
 
-/* Says whether a C++ function's name, as it is shown, comes from a mangled one. */
+/* Whether a C++ function's name, as shown, comes from a mangled one. */
 static bool is_mangled(const char *name)
 {
 	size_t n = strlen(name);
@@ -340,7 +339,7 @@ static bool is_mangled(const char *name)
 	return n && (name[n - 1] == ')' || (n > 6 && strcmp(name + n - 6, " const") == 0));
 }
 
-/* Compares the frames of lookup @i with the output up to the next address. */
+/* Compares the frames of lookup @i with addr2line's output up to the next address. */
 static void compare_frames(FILE *stream, size_t i, struct oracle *oracle)
 {
 	const struct dwarf_frame *got = frames.frames + frames.first[i];
@@ -362,7 +361,7 @@ static void compare_frames(FILE *stream, size_t i, struct oracle *oracle)
 		oracle->other_files +=
 			got[k].file && strcmp(base_name(place), base_name(text_of(got[k].file)));
 	}
-	/* Instead of a first function without a mangled name it prints the symbol. */
+	/* For a first function without a mangled name it prints the symbol. */
 	for (uint32_t k = n && !is_mangled(text_of(got[0].function)); k + 1 < n; k++)
 		if (got[k].function && !is_same_name(text_of(got[k].function), function[k]))
 			fail_msg("%lx: %s is not %s", addresses[i], text_of(got[k].function),
@@ -371,7 +370,7 @@ static void compare_frames(FILE *stream, size_t i, struct oracle *oracle)
 	oracle->inlined += n ? n - 1 : 0;
 }
 
-/* Every so many bytes of the functions of @name. */
+/* Looks up addresses at regular distances in every function of @name. */
 static void take_addresses(const char *name, size_t most)
 {
 	char command[PATH_MAX], line[512];
@@ -460,13 +459,13 @@ static void real_code_agrees_with_addr2line(void **state)
 	}
 	assert_true(oracle.addresses > 900);
 	assert_true(oracle.inlined > 900);
-	/* binutils 2.40 takes some lines of headers for the unit's own. */
+	/* binutils 2.40 attributes some lines of headers to the unit's own file. */
 	assert_true(oracle.other_files * 100 < oracle.frames);
 }
 
-/* ---- files made to do harm */
+/* ---- malicious files */
 
-/* Frames of the whole program's labels in a file that may be anything. */
+/* The frames of all the program's labels, in a file that may contain anything. */
 static void resolve_anything(int fd)
 {
 	if (resolve(fd, -1, true) == 0) {
@@ -538,7 +537,7 @@ static void damaged_files(void **state)
 	}
 }
 
-/* A file that gets shorter while it is read: an error, not a signal. */
+/* A file that shrinks while it is read gives an error, not a signal. */
 static void shrinking_files(void **state)
 {
 	size_t n;
@@ -565,9 +564,9 @@ static void shrinking_files(void **state)
 }
 
 /*
- * DWARF by hand. The unit's code is all of .text; abbreviations: 1 the unit, 2 a function with
- * code, 3 inlined with an origin and code, 4 a namespace, 5 a function that has only an origin,
- * 6 inlined, with a list of ranges.
+ * DWARF written by hand. The unit's code is all of .text; abbreviations: 1 the unit, 2 a function
+ * with code, 3 inlined with an origin and code, 4 a namespace, 5 a function that has only an
+ * origin, 6 inlined, with a list of ranges.
  */
 #define UNIT_START                                                                                 \
 	".text\nstart: .fill 64,1,0x90\nend:\n"                                                    \
@@ -585,8 +584,8 @@ static void shrinking_files(void **state)
 #define FUNCTION "function: .byte 2\n.quad start,64\n.long loop-unit\n"
 
 /*
- * Of CPU time, which doubles where a hypervisor shares the core, with sanitizers. Without the
- * limits that these tests are about it is more than a minute.
+ * CPU seconds, with sanitizers; doubled for cores that a hypervisor shares. Without the limits
+ * under test it takes more than a minute.
  */
 #define MOST_SECONDS 60
 
@@ -598,7 +597,7 @@ static double seconds(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-/* Assembles @text and looks up every byte of its code. Returns the seconds that takes. */
+/* Assembles @text and looks up every byte of its code. Returns the CPU seconds that this takes. */
 static double resolve_assembly(const char *text)
 {
 	struct elf_file file;
@@ -641,7 +640,7 @@ static void references_out_of_the_file(void **state)
 	assert_int_equal(frames.n[8], 1);
 }
 
-/* A hundred thousand entries inside each other, and no end of any. */
+/* A hundred thousand nested entries, none of which ends. */
 static void entries_inside_each_other(void **state)
 {
 	assert_true(resolve_assembly(UNIT_START ".rept 100000\n.byte 4\n.endr\n" FUNCTION
@@ -653,7 +652,7 @@ static void entries_inside_each_other(void **state)
 	assert_true(frames.n[0] <= 200);
 }
 
-/* Each of many entries with the same long list of ranges: their product is not paid. */
+/* Many entries, each with the same long list of ranges: the cost must not be their product. */
 static void ranges_shared_by_many(void **state)
 {
 	double taken = resolve_assembly(
@@ -666,7 +665,7 @@ static void ranges_shared_by_many(void **state)
 	assert_true(taken < MOST_SECONDS);
 }
 
-/* Two bytes in the file, thousands of attributes to read: they are paid for one by one. */
+/* Two bytes in the file, thousands of attributes to read: each one counts against the budget. */
 static void attributes_without_bytes(void **state)
 {
 	double taken = resolve_assembly(
@@ -679,7 +678,7 @@ static void attributes_without_bytes(void **state)
 	assert_true(taken < MOST_SECONDS);
 }
 
-/* A thousand units that are one unit each, none with an address. */
+/* A thousand units inside one another, none with an address. */
 static void units_without_code(void **state)
 {
 	resolve_assembly(UNIT_START FUNCTION

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ELF symbols, from a program written in assembler so that every address is known, and from that
- * program damaged.
+ * ELF symbols, from an assembler program in which every address is known, and from damaged copies
+ * of it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 #define TEXT	    0x410000
 #define MAX_LOOKUPS 64
 
-/* .text: one region of 16 bytes after the other, by what names them. */
+/* .text: consecutive regions of 16 bytes, by what names them. */
 static const char program[] =
     ".text\n"
     /* 0x00: a size; 0x10: nothing */
@@ -41,7 +41,7 @@ static const char program[] =
     /* 0x40 to 0x80: one function in another, with a label */
     ".type outer,@function\nouter: .zero 16\n.type inner,@function\ninner: .zero 16\n"
     ".size inner,16\nlabel_inside: .zero 32\n.size outer,.-outer\n"
-    /* 0x80: only a label, up to the end of the section */
+    /* 0x80: a label only, valid to the end of the section */
     "only_label: .zero 32\n"
     ".section .other,\"ax\"\n.zero 16\n.globl _ZN5space5otherEv\n"
     ".type _ZN5space5otherEv,@function\n_ZN5space5otherEv: .zero 16\n"
@@ -172,7 +172,7 @@ static void test_rules(void **state)
 	close(fd);
 }
 
-/* Without section headers, what the dynamic linker needs is left: the global names. */
+/* Without section headers, the dynamic linker's tables remain: the global names. */
 static void test_no_sections(void **state)
 {
 	static const char *const styles[] = {"gnu", "sysv", "both"};
@@ -239,7 +239,7 @@ static void test_translation(void **state)
 	elf_file_done(&file);
 }
 
-/* Opens @n bytes as a file and asks for names; what comes out is of no interest. */
+/* Opens @n bytes as a file and asks for names; the result does not matter. */
 static void try(const void *bytes, size_t n)
 {
 	int fd = make_file(bytes, n);
@@ -264,7 +264,7 @@ static void test_truncated(void **state)
 		try(image, n);
 }
 
-/* Every field of every header at its extremes. */
+/* Sets every field of every header to extreme values. */
 static void test_damaged_headers(void **state)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
@@ -379,7 +379,7 @@ static void test_elf32(void **state)
 	elf_file_done(&file);
 }
 
-/* Thousands of symbols that each claim all of memory must not cost their product with lookups. */
+/* Thousands of symbols each claim all of memory; lookups must not cost their product. */
 static void test_overlapping(void **state)
 {
 	enum { SYMBOLS = 1 << 18, ADDRESSES = 4096 };

@@ -38,7 +38,7 @@ static void test_start(void **state)
 	close(fd);
 }
 
-/* The C library's: where its call of clone3 is, is found by other means here. */
+/* In the C library; finds its call of clone3 by other means. */
 static void test_clone3(void **state)
 {
 	int fd = open(LIBC, O_RDONLY | O_CLOEXEC);
@@ -61,7 +61,7 @@ static void test_clone3(void **state)
 	assert_string_equal(name_of(&file, address + 32), "clone3");
 	assert_string_equal(name_of(&file, address), "");
 	assert_string_equal(name_of(&file, address + 200), "");
-	/* A name that is there stays. */
+	/* An existing name stays. */
 	uint32_t name = 0;
 	struct lookups lookups = {(uint64_t[]){address + 32}, &name, 1};
 

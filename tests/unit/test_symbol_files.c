@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * debug_files: each place where a debug file may lie, under a root made for the test; and files
- * that lie there and do not belong.
+ * debug_files: every place where a debug file may be, below a root made for the test; and files
+ * there that don't belong.
  */
 #include "unit/made_files.h"
 
@@ -88,7 +88,7 @@ static void done(void)
 	elf_file_done(&file);
 }
 
-/* Asserts that all that is missing from @name is found in the file at @path under the root. */
+/* Asserts that the file at @path below the root has everything that @name lacks. */
 static void assert_found(const char *name, const char *path)
 {
 	find(name);
@@ -144,7 +144,7 @@ static void by_build_id(void **state)
 	assert_nothing("stripped");
 	made("cp debug root%s", path);
 	assert_found("stripped", path);
-	/* Another program's, or one that doesn't say. */
+	/* Belongs to another program, or does not say to which. */
 	made("cp other.debug root%s", path);
 	assert_nothing("stripped");
 	made("cp program.debug root%s", path);
@@ -164,12 +164,12 @@ static void by_link(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		made("cp program.debug root%s", places[i]);
 		assert_found("noid", places[i]);
-		/* The checksum counts where there is no build-id, … */
+		/* Without a build-id the checksum decides, … */
 		made("cp changed.debug root%s", places[i]);
 		assert_nothing("noid");
 		made("cp program.debug root%s && printf x >>root%s", places[i], places[i]);
 		assert_nothing("noid");
-		/* … and the build-id where both have one. */
+		/* … and with one in both files, the build-id does. */
 		made("cp debug root%s", places[i]);
 		assert_found("linked", places[i]);
 		made("cp other.debug root%s", places[i]);
@@ -178,7 +178,7 @@ static void by_link(void **state)
 	}
 }
 
-/* Other processes have the program mapped: not everybody may say what they run. */
+/* Other processes have mapped the program: not every user may say what those run. */
 static void the_owner_counts(void **state)
 {
 	static const char path[] = "/usr/lib/debug/.build-id/01/23456789abcdef.debug";
@@ -193,14 +193,14 @@ static void the_owner_counts(void **state)
 	assert_found("stripped", path);
 	made("chown 1235 stripped && chown 0 root%s", path);
 	assert_found("stripped", path);
-	/* The user answers for what lies below --symfs. */
+	/* The user is responsible for files below --symfs. */
 	made("chown 1234 root%s", path);
 	symfs = root;
 	assert_found("stripped", path);
 	made("chown 0 stripped");
 }
 
-/* Its holder, its owner, would make us wait for 45 s. */
+/* Its owner holds a lease, which would make us wait for 45 s. */
 static void a_lease_makes_nobody_wait(void **state)
 {
 	int fd;
@@ -253,7 +253,7 @@ static void mini_debug_info(void **state)
 	assert_non_null(files.opened[0].image);
 	assert_null(files.dwarf);
 	done();
-	/* A real debug file has more, and goes before. */
+	/* A real debug file has more and comes first. */
 	made("cp debug root/usr/lib/debug/.build-id/01/23456789abcdef.debug");
 	assert_found("minidebug", "/usr/lib/debug/.build-id/01/23456789abcdef.debug");
 	made("rm root/usr/lib/debug/.build-id/01/* && head -c 100 mini.xz >short && "
@@ -267,9 +267,9 @@ static void symfs_goes_first(void **state)
 	     "cp debug root/usr/lib/debug/.build-id/01/23456789abcdef.debug");
 	symfs = open(made_path("sysroot"), O_PATH | O_CLOEXEC);
 	assert_found("stripped", PATH);
-	/* Even before the file itself. */
+	/* Comes even before the file itself. */
 	assert_found("whole", PATH);
-	/* What doesn't say what it is, the user answers for. */
+	/* If a file does not identify itself, the user is responsible. */
 	made("cp whole_noid sysroot/opt/bin/program");
 	assert_found("stripped", PATH);
 	made("cp other sysroot/opt/bin/program");
@@ -305,13 +305,13 @@ static void a_shared_file(void **state)
 	find("stripped");
 	assert_non_null(files.alternate);
 	done();
-	/* Another one of that name is not it. */
+	/* A different file of that name does not count. */
 	made("cp other.debug root/usr/lib/debug/.dwz/common");
 	find("stripped");
 	assert_null(files.alternate);
 	done();
 
-	/* Relative to the debug file, or to where a link to that leads. */
+	/* Relative to the debug file, or to the target of a link to it. */
 	made("gcc -O1 -g -Wl,--build-id=0x77 -o second program.c && cp whole first && "
 	     "dwz -l none -r -m common first second && rm root/usr/lib/debug/.dwz/common && "
 	     "mkdir -p root/usr/lib/debug/real && cp common root/usr/lib/debug/real/ && "
@@ -325,7 +325,7 @@ static void a_shared_file(void **state)
 	done();
 }
 
-/* ---- debuginfod: a program of that name that only looks like it */
+/* ---- debuginfod: a script in place of the real program */
 
 static void install_client(const char *script)
 {
@@ -353,7 +353,7 @@ static void debuginfod_is_asked(void **state)
 	assert_non_null(files.dwarf);
 	done();
 	made("[ \"$(cat asked)\" = 'debuginfo " ID "' ]");
-	/* Not when the user didn't ask for it. */
+	/* Not unless the user asks for it. */
 	unsetenv("DEBUGINFOD_URLS");
 	assert_nothing("stripped");
 	setenv("DEBUGINFOD_URLS", " ", 1);
@@ -380,7 +380,7 @@ static void debuginfod_may_be_wrong(void **state)
 	install_client("#!/bin/sh\nyes | head -c 1000000\n");
 	assert_nothing("stripped");
 	assert_false(debuginfod.is_off);
-	/* Once it was not there, it is not looked for again. */
+	/* After one failure the file is not asked for again. */
 	made("rm tools/debuginfod-find");
 	setenv("PATH", "/nonexistent", 1);
 	assert_nothing("stripped");

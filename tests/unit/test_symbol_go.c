@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of a made Go program's addresses: its own table before symbols, and what it leaves out
- * after them.
+ * Names of a made Go program's addresses: its own table takes precedence over symbols, which fill
+ * the gaps.
  */
 #include "unit/cmocka_all.h"
 
@@ -40,7 +40,7 @@ static void make(struct made_go go)
 	made_go(&go, (uint8_t *)image);
 }
 
-/* The @k-th frame, from the innermost, of the @i-th address. */
+/* The @k-th frame of the @i-th address, innermost first. */
 static void expect_frame(size_t i, size_t k, const char *function, const char *path, uint32_t line)
 {
 	const struct dwarf_frame *frame = &names.frames[names.items[i].first + k];
@@ -95,7 +95,7 @@ static void test_no_lines(void **state)
 	file_names_done(&names);
 }
 
-/* Code outside of Go's text needs symbols: here there are none. */
+/* Code outside of Go's text needs symbols, which this file does not have. */
 static void test_outside(void **state)
 {
 	static const uint64_t offsets[] = {0x1010, 0x11c0, 0x1fff};
@@ -111,14 +111,14 @@ static void test_outside(void **state)
 	file_names_done(&names);
 }
 
-/* Inlined functions that call each other in a circle end. */
+/* Terminates on inlined functions that call each other in a circle. */
 static void test_circle(void **state)
 {
 	static const uint64_t offsets[] = {0x1010};
 	uint8_t *tree = (uint8_t *)image + GO_FILE(GO_TREES) + 8;
 
 	make((struct made_go){.version = 20});
-	tree[8] = 0x14; /* the first is called from within itself */
+	tree[8] = 0x14; /* the first is its own caller */
 	ask(offsets, 1, true, false);
 	expect_name(0, "main.work");
 	assert_in_range(names.items[0].n_frames, 2, 1000);
@@ -126,7 +126,7 @@ static void test_circle(void **state)
 	file_names_done(&names);
 }
 
-/* A tree that makes no sense costs the inlined functions, not the name. */
+/* A tree that makes no sense costs only the inlined functions, not the name. */
 static void test_damaged_tree(void **state)
 {
 	static const uint64_t offsets[] = {0x1020};
@@ -155,7 +155,7 @@ static void test_types_are_left_out(void **state)
 		static const uint64_t offsets[] = {0x1000};
 
 		make((struct made_go){.version = 20});
-		/* In place of the last names, which nothing here asks for. */
+		/* Overwrites the last names, which nothing here asks for. */
 		at = table + 0x3c0;
 		strcpy((char *)at, cases[i][0]);
 		at = table + 0x1000 + *(uint32_t *)(table + 0x1004);

@@ -179,8 +179,8 @@ static void a_line_half_written_is_not_used(void **state)
 }
 
 /*
- * Longer than the buffer: not a line, nor is what follows in the next buffer; longer than a name:
- * cut. Both leave the others alone.
+ * A line longer than the buffer is ignored with its continuation; an overlong name is cut. Both
+ * leave other lines alone.
  */
 static void long_lines_do_no_harm(void **state)
 {
@@ -241,7 +241,7 @@ static void what_is_no_regular_file_is_refused(void **state)
 	close(fds[1]);
 }
 
-/* Lines around every end of the read buffer, against an array of bytes. */
+/* Lines around every end of the read buffer, compared with an array of bytes. */
 static void random_maps_agree_with_a_memory_of_bytes(void **state)
 {
 	enum { BYTES = 4096 };
@@ -294,7 +294,7 @@ static void put_header(void)
 {
 	put32(0x4a695444);
 	put32(1);
-	put32(48); /* 8 bytes that a later version may have added */
+	put32(48); /* 8 bytes that a later version might add */
 	put32(62);
 	put32(0);
 	put32(77);
@@ -315,7 +315,7 @@ static void put_load(uint64_t address, uint64_t size, uint64_t index, const char
 	put_prefix(0, 40 + strlen(name) + 1 + size);
 	put32(77);
 	put32(78);
-	put64(0); /* LLVM leaves the vma out */
+	put64(0); /* LLVM omits the vma */
 	put64(address);
 	put64(size);
 	put64(index);
@@ -455,7 +455,7 @@ static void sizes_that_lie_do_no_harm(void **state)
 	put64(0x10);
 	put64(2);
 	fwrite("last", 4, 1, stream);
-	/* Too short for what it says it is. */
+	/* Shorter than its header claims. */
 	put_prefix(0, 8);
 	put64(0x2000);
 	put_prefix(1, 0);
@@ -474,7 +474,7 @@ static void moved_code_keeps_its_name(void **state)
 	look_up(0x7008);
 	look_up(0x8008);
 	put_header();
-	put_move(0x1000, 0x7000, 0x10, 12); /* before its load: of nothing */
+	put_move(0x1000, 0x7000, 0x10, 12); /* before its load, so it moves nothing */
 	put_load(0x1000, 0x10, 11, "other");
 	put_load(0x1000, 0x10, 12, "mover");
 	put_move(0x1000, 0x5000, 0x10, 12);
@@ -493,10 +493,10 @@ static void moved_code_keeps_its_name(void **state)
 }
 
 static const struct line_entry entries[] = {
-	{0x1020, 12, "/src/b.js"}, /* not in order */
+	{0x1020, 12, "/src/b.js"}, /* out of order */
 	{0x1000, 10, "/src/a.js"}, {0x100c, 13, "\xff"},
 	{0x1004, 14, "\xff"},	   {0x1010, 11, "\xff"},
-	{0x1018, 99, "/src/c.js"}, {0x1018, 20, "/src/d.js"}, /* of one address, the last */
+	{0x1018, 99, "/src/c.js"}, {0x1018, 20, "/src/d.js"}, /* the last one counts */
 };
 
 #define N_ENTRIES (sizeof entries / sizeof *entries)
@@ -533,7 +533,7 @@ static void debug_information_tells_lines(void **state)
 	assert_entries(0x1000);
 }
 
-/* V8 and LLVM count from where perf's ELF file has the code. */
+/* V8 and LLVM count from the code's place in the ELF file that perf makes. */
 static void lines_behind_an_elf_header_are_put_right(void **state)
 {
 	struct line_entry shifted[N_ENTRIES];
@@ -663,7 +663,7 @@ static void a_jitdump_goes_before_a_perf_map(void **state)
 	assert_false(damaged);
 	assert_string_equal(name_of(0x1000), "in the dump");
 	assert_string_equal(name_of(0x2000), "in the map");
-	/* A damaged dump leaves all to the map. */
+	/* With a damaged dump, all names come from the map. */
 	names[0] = names[1] = 0;
 	assert_int_equal(ftruncate(source.jitdump, 3), 0);
 	assert_int_equal(jit_resolve(&source, &lookups, &strings, NULL, &damaged), 0);
@@ -741,7 +741,7 @@ static void frames_of_each_process_come_from_its_own_files(void **state)
 	assert_frame(none, FRAME_USER, "[anon]", "", 0);
 	assert_int_equal(stats.locations, 7);
 	assert_int_equal(stats.unnamed, 3);
-	assert_int_equal(stats.files, 2); /* the map of both areas is read once */
+	assert_int_equal(stats.files, 2); /* the map is read once for both areas */
 	assert_int_equal(stats.unreadable_files, 0);
 	profile_free(profile);
 	close(map);

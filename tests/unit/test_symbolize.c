@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symbolize: from a profile without names to one with, on a C++ program built for the test.
+ * symbolize: turns a profile without names into one with names, on a C++ program built for the
+ * test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,7 +174,7 @@ static const char *name_of(uint32_t location)
 	return strings_get(&profile->strings, frame_of(location)->function);
 }
 
-/* What nm said about a symbol of the program. */
+/* What nm prints for a symbol of the program. */
 static uint64_t address_of(const char *symbol)
 {
 	FILE *stream = fopen(in_folder("symbols"), "r");
@@ -236,7 +237,7 @@ static void test_names(void **state)
 	assert_int_equal(stats.unreadable_files, 0);
 }
 
-/* A file that several processes mapped is one file; names that are there are left alone. */
+/* A file that several processes mapped is one file; existing names stay. */
 static void test_shared_file(void **state)
 {
 	uint32_t here = add_mapping(MAPPING_FILE, "/here/program", open_file("program"));
@@ -267,7 +268,7 @@ static void assert_unnamed(uint32_t location, const char *module, uint64_t addre
 	assert_string_equal(name_of(location), text);
 }
 
-/* Without a table of functions, the address itself is all that is known. */
+/* Without a table of functions, only the address is known. */
 static void test_no_table(void **state)
 {
 	uint32_t mapping = add_mapping(MAPPING_FILE, "/usr/bin/no_table", open_file("no_table"));
@@ -339,7 +340,7 @@ static void test_without_file(void **state)
 	assert_int_equal(frame_of(kernel)->kind, FRAME_KERNEL);
 	assert_int_equal(stats.unnamed, 5);
 	assert_int_equal(stats.files, 0);
-	/* Where it lies is nobody's business. */
+	/* Where it was mapped stays private. */
 	for (uint32_t i = 0; i < profile->n_locations; i++) {
 		assert_int_equal(profile->locations[i].address, 0);
 		assert_true(profile->locations[i].is_named);
@@ -376,7 +377,7 @@ static void test_vdso(void **state)
 	assert_true(found);
 }
 
-/* What frame @i of @location, innermost first, says. */
+/* Frame @i of @location, innermost first, as text. */
 static void assert_frame(uint32_t location, uint32_t i, enum frame_kind kind, const char *function,
 			 uint32_t line)
 {
@@ -439,7 +440,7 @@ static void test_lines(void **state)
 	assert_inlined(leaf, true);
 }
 
-/* The function's own line, not that of what is inlined there. */
+/* The function's own line, not a line inlined there. */
 static void test_lines_no_inline(void **state)
 {
 	uint32_t mapping = add_mapping(MAPPING_FILE, "/some/inlined", open_file("inlined"));
@@ -498,7 +499,7 @@ static void test_addresses(void **state)
 			    "feed0456");
 }
 
-/* The debug file lies where the process could see it, and nowhere else. */
+/* The debug file is where the process could see it, and nowhere else. */
 static void test_root(void **state)
 {
 	uint32_t mapping = add_mapping(MAPPING_FILE, "/usr/bin/bare (deleted)", open_file("bare"));
@@ -540,7 +541,7 @@ static void test_empty(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-/* The file cannot be read any more, and need not be: it is known by what the kernel says of it. */
+/* The file can't be read any more, and need not be: the kernel's record identifies it. */
 static void test_named_once(void **state)
 {
 	uint64_t offset = offset_in("inlined", "in_twice");
@@ -590,7 +591,7 @@ static size_t frames_now(uint64_t offset)
 	return profile->locations[location].n_frames;
 }
 
-/* A file that takes long has its symbols' names at once, and all of them once it was read. */
+/* A slow file gets the names of its symbols at once, and all names after it was read. */
 static void test_read_later(void **state)
 {
 	uint64_t offset = offset_in("inlined", "in_twice");
@@ -615,20 +616,20 @@ static void test_read_later(void **state)
 	assert_int_equal(later.items[0].n, 1);
 	assert_int_equal(later.items[0].addresses[0], offset);
 	assert_int_equal(names_later_learn(&later, &options), 0);
-	/* It rests; what is known by now stays. */
+	/* It is idle; known names stay. */
 	assert_false(names_cache_is_due(options.cache, &key));
 	names_later_done(&later);
 	assert_int_equal(frames_now(offset), 3);
 	assert_int_equal(later.n, 0);
 
-	/* Put off: only what is there. */
+	/* Put off: returns only known names. */
 	options.put_off = true;
 	assert_int_equal(frames_now(offset), 3);
 	assert_int_equal(frames_now(offset_in("inlined", "in_caller")), 1);
 	assert_memory_equal(name_of(0), "[inlined+0x", 11);
 	options.put_off = false;
 
-	/* Nothing is asked of a file that was given up but its symbols. */
+	/* From a file that was given up, only symbols are requested. */
 	names_cache_give_up(options.cache, &key, "/bin/inlined");
 	assert_int_equal(frames_now(offset_in("inlined", "in_caller")), 1);
 	assert_int_equal(later.n, 0);

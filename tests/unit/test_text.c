@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Names and figures as people read them.
- */
+/* Names and figures as people read them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

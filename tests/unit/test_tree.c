@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Stacks and the trees that are made of them, held against counting in the simplest way.
- */
+/* Stacks and the trees made from them, compared with the simplest way of counting. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +17,7 @@
 static const struct tree_limits no_limits;
 static const struct stacks_options by_default;
 
-/* The profile's; frees it. */
+/* Of the profile, which it frees. */
 static struct stacks stacks_of(struct profile *profile, const struct stacks_options *options)
 {
 	struct stacks stacks;
@@ -71,7 +69,7 @@ static void expect_good_node(const struct tree *tree, uint32_t index)
 		for (int side = 0; side < N_SIDES; side++)
 			totals[side] += child->sides[side].total;
 		variance += child->sides[0].total_variance;
-		/* Frames' numbers are in the order of their names; the elided come last. */
+		/* Frames are numbered in the order of their names; the elided one comes last. */
 		assert_true(!before || before->frame < child->frame);
 		assert_true(child->frame < TREE_ROOT);
 		before = child;
@@ -119,7 +117,10 @@ static void trees_are_consistent(void **state)
 	}
 }
 
-/* Every node of @all that is wide enough is in @pruned, what is missing is elided next to it. */
+/*
+ * Every node of @all that is wide enough is in @pruned; missing ones are counted as elided next to
+ * it.
+ */
 static void expect_pruned(const struct tree *all, uint32_t a, const struct tree *pruned, uint32_t p)
 {
 	uint32_t next = p + 1, end = pruned->nodes[p].end;
@@ -163,7 +164,7 @@ static void limits_elide(void **state)
 		expect_good_tree(&pruned, tree_total(&all.nodes[0]));
 		expect_pruned(&all, 0, &pruned, 0);
 		assert_true(pruned.least_width >= limits.least_width);
-		/* The root is always there, with what it elided. */
+		/* The root always exists, with what it elided. */
 		if (limits.max_nodes > 2)
 			assert_true(pruned.n_nodes <= limits.max_nodes);
 		tree_done(&pruned);
@@ -172,7 +173,7 @@ static void limits_elide(void **state)
 	}
 }
 
-/* As many as may be, of equal nodes as well. */
+/* Keeps as many as allowed, also of equal nodes. */
 static void limits_are_used(void **state)
 {
 	for (int spread = 0; spread < 2; spread++) {
@@ -207,7 +208,7 @@ static void limits_are_used(void **state)
 	}
 }
 
-/* A node of the name among the children of @parent, or TREE_NONE. */
+/* The child of @parent with this name, or TREE_NONE. */
 static uint32_t child_named(const struct tree *tree, uint32_t parent, const char *name)
 {
 	for (uint32_t i = parent + 1; i < tree->nodes[parent].end; i = tree->nodes[i].end)
@@ -216,7 +217,7 @@ static uint32_t child_named(const struct tree *tree, uint32_t parent, const char
 	return TREE_NONE;
 }
 
-/* By the way from the root, `;` between names. */
+/* The node at this path from the root, with `;` between names. */
 static const struct tree_node *node_at(const struct tree *tree, const char *way)
 {
 	char *copy = strdup(way), *rest = copy;
@@ -287,7 +288,7 @@ static void reversed_trees_keep_idle_waits_together(void **state)
 	stacks_done(&stacks);
 }
 
-/* Merged from the leaves, one that waited and a waker of the same name are two. */
+/* Merged from the leaves, a waiting function and a waker of the same name are two nodes. */
 static void wakers_are_nodes_of_their_own(void **state)
 {
 	static const struct made_sample samples[] = {
@@ -400,7 +401,7 @@ static void comparisons_have_two_sides(void **state)
 	expect_good_tree(&tree, 100);
 	assert_int_equal(x->sides[SIDE_BASE].total, 10);
 	assert_int_equal(x->sides[SIDE_NEW].total, 30);
-	/* Rounded down, once for each stack. */
+	/* Rounded down once per stack. */
 	assert_in_range(x->width, STACKS_SIDE_WIDTH / 8 * 7 - 2, STACKS_SIDE_WIDTH / 8 * 7);
 	assert_int_equal(node_at(&tree, "a;main;gone")->sides[SIDE_NEW].total, 0);
 	assert_int_equal(node_at(&tree, "a;main;new")->sides[SIDE_BASE].total, 0);
@@ -437,7 +438,7 @@ static void nothing_makes_a_root(void **state)
 	stacks_done(&stacks);
 }
 
-/* Many stacks in any order, some very deep: sorted as strcmp() on their numbers would. */
+/* Many stacks in any order, some very deep: sorted like strings of their numbers. */
 static void sorting_is_right(void **state)
 {
 	uint64_t random = 99;

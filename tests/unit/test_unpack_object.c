@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * unpack_object: what gzip packed, and what it did not.
- */
+/* unpack_object: what gzip packed, and bytes that it did not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Samples held against the scheduler's books, by a child of our own that computes.
- */
+/* Compares samples with the scheduler's books, for a child that computes. */
 #include "cmocka_all.h"
 
 #include <signal.h>
@@ -16,7 +14,7 @@
 
 #define FREQUENCY 1000
 
-/* Forks one that computes until it is killed. */
+/* Forks a child that computes until it is killed. */
 static pid_t fork_computing(void)
 {
 	pid_t pid = fork();
@@ -53,8 +51,7 @@ static struct profile *made(void)
 	return profile;
 }
 
-/* The verdict on @pid with this percentage of the expected samples.
- */
+/* The verdict on @pid, given this percentage of the expected samples. */
 static struct unseen judged(pid_t pid, bool of_all, unsigned int percent)
 {
 	struct profile *profile = made();
@@ -112,7 +109,7 @@ static void who_has_too_few_samples_is_kept(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* Who was there before counts from the first look on only, who is gone not at all. */
+/* A process that existed before counts only from the first look on, one that is gone not at all. */
 static void who_is_gone_is_left_out(void **state)
 {
 	struct profile *profile = made();
@@ -130,7 +127,7 @@ static void who_is_gone_is_left_out(void **state)
 	profile_free(profile);
 }
 
-/* Nothing was noted: nothing is judged. */
+/* Without a first look there is no verdict. */
 static void without_a_first_look_there_is_no_second(void **state)
 {
 	struct profile *profile = made();

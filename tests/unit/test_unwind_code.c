@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows that are found in code: instructions and functions written by hand, and the functions of
- * real libraries that do have call frame information, which must say the same.
+ * Rows derived from code: instructions and functions written by hand, and functions of real
+ * libraries whose call frame information must agree.
  */
 #include "unit/cmocka_all.h"
 
@@ -27,7 +27,7 @@ static struct x86_insn decode_at(const uint8_t *bytes, size_t n, int line)
 
 	if (x86_decode(bytes, n, &insn) < 0 || insn.length != n)
 		fail_msg("line %d: length %d, not %zu", line, insn.length, n);
-	/* Cut anywhere, it is none. */
+	/* An instruction cut anywhere is refused. */
 	for (size_t i = 0; i < n; i++)
 		assert_true(x86_decode(bytes, i, &insn) < 0 || insn.length <= i);
 	x86_decode(bytes, n, &insn);
@@ -103,7 +103,7 @@ static void test_writes(void **state)
 static struct stack_flow flow;
 static struct flow_range range;
 
-/* Follows the code from its first byte on, which is called. */
+/* Follows the code from its first byte, which is a function's entry. */
 static void follow(const uint8_t *bytes, size_t n)
 {
 	range = (struct flow_range){.address = ADDRESS, .n = n};
@@ -169,7 +169,7 @@ static void test_frame_pointer(void **state)
 	stack_flow_done(&flow);
 }
 
-/* What a function does to its stack must come out even. */
+/* A function must leave its stack as it found it. */
 static void test_inconsistent(void **state)
 {
 	{
@@ -206,7 +206,7 @@ static void test_endless_call(void **state)
 	       0x5b, 0xc3,	       /* 17 pop %rbx; ret */
 	       0xf4);
 
-	/* The call's target pops the return address: it has no rows, and so does not return. */
+	/* The call's target pops the return address: it gets no rows, and so does not return. */
 	expect_sp(1, 16, 0);
 	assert_int_equal(rule_at(6).cfa, BF_CFA_NONE);
 	stack_flow_done(&flow);
@@ -228,7 +228,7 @@ static void test_calls(void **state)
 	stack_flow_done(&flow);
 }
 
-/* Where a table leads to is not looked up: the code that follows fits. */
+/* A jump table's targets are not looked up; the code that follows is consistent. */
 static void test_switch(void **state)
 {
 	FOLLOW(0x53,			/* 0 push %rbx */
@@ -285,7 +285,7 @@ static uint8_t *read_whole(struct real *real, const Elf64_Shdr *section)
 	return bytes;
 }
 
-/* Functions start where their FDEs say, but for parts of functions that lie elsewhere. */
+/* Functions start where their FDEs say, except for parts of functions in other places. */
 static void add_functions(struct real *real, const Elf64_Shdr *text)
 {
 	const Elf64_Shdr *header = elf_file_section(&real->file, ".eh_frame");
@@ -307,7 +307,7 @@ static void add_functions(struct real *real, const Elf64_Shdr *text)
 	cfi_section_done(&section);
 }
 
-/* Whether what the code says of a register contradicts what the CFI says. */
+/* Whether the rule for a register derived from the code contradicts the CFI. */
 static bool contradicts(uint8_t kind, int16_t offset, uint8_t want_kind, int16_t want_offset)
 {
 	if (kind == BF_SAVED_CFA && want_kind == BF_SAVED_CFA)
@@ -380,8 +380,10 @@ static void compare_file(const char *path, bool names_starts, double *ret_share)
 		      strrchr(path, '/') + 1, names_starts ? "named" : "guessed",
 		      (unsigned long)real.agree, (unsigned long)real.differ,
 		      (unsigned long)real.abstain);
-	/* In libc and libcrypto the CFI of functions written by hand misses a push; a guess at a
-	 * landing pad of libstdc++ is ours. */
+	/*
+	 * In libc and libcrypto the CFI of hand-written functions misses a push; one difference at
+	 * a landing pad of libstdc++ is our wrong guess.
+	 */
 	assert_true(real.differ * 1000 <= real.agree);
 	stack_flow_done(&flow);
 	unwind_table_done(&real.table);
@@ -419,7 +421,10 @@ static void test_real(void **state)
 		skip();
 }
 
-/* More code without call frame information than is looked through: the rest of the file counts. */
+/*
+ * More code without call frame information than may be examined: the limit applies to the whole
+ * file.
+ */
 static void test_too_much_code(void **state)
 {
 	char path[] = "/tmp/test_unwind_code.XXXXXX", command[128];
@@ -438,7 +443,7 @@ static void test_too_much_code(void **state)
 	      gcc);
 	assert_int_equal(pclose(gcc), 0);
 	close(fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC); /* linkers make a file of their own */
+	fd = open(path, O_RDONLY | O_CLOEXEC); /* linkers write a new file */
 	assert_int_equal(elf_file_open(&file, fd), 0);
 	assert_int_equal(unwind_table_build(&file, &table), 0);
 	assert_int_equal(table.n_functions, 1);

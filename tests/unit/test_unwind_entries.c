@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Entries by name: of this program, whose symbol table has its own _start, and a make_fcontext that
- * is written below; of the C library, if that is glibc; and of a file that lies.
+ * Entries by name: in this program, whose symbol table has its own _start and the make_fcontext
+ * below; in the C library, if that is glibc; and in a damaged file.
  */
 #include "unit/cmocka_all.h"
 
@@ -78,7 +78,7 @@ static void test_own_program(void **state)
 	close_file();
 }
 
-/* From the address of code to its place in the file. */
+/* Converts the address of code to a file offset. */
 static uint64_t offset_of_code(void)
 {
 	for (size_t i = 0; i < file.n_segments; i++)
@@ -88,7 +88,7 @@ static uint64_t offset_of_code(void)
 	return 0;
 }
 
-/* The rows that there are count for more; those of an entry are in between. */
+/* Existing rows take precedence; an entry's rows fill the gaps. */
 static void test_rows(void **state)
 {
 	struct unwind_table table;
@@ -142,7 +142,7 @@ static void test_glibc(void **state)
 	close_file();
 }
 
-/* Sections of any size and at any place: nothing is read that is not there. */
+/* Sections of any size in any place: never reads outside the file. */
 static void test_damaged(void **state)
 {
 	static uint8_t image[1 << 22];

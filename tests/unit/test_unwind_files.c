@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables of files as other tools leave them: their call frame information is compressed, or
- * nothing but the program headers says where it is.
+ * Unwind tables of files as other tools leave them: with compressed call frame information, or with
+ * nothing but program headers to say where it is.
  */
 #include "unit/made_files.h"
 
@@ -14,7 +14,7 @@
 
 #define N_BYTES 4096 /* of code; enough call frame information to be worth compressing */
 
-/* 64 functions with a CFA that nothing else could say; the entry is the first. */
+/* 64 functions with a CFA that only call frame information can give; the entry is the first. */
 static void make(const char *sections)
 {
 	char text[512];
@@ -28,7 +28,7 @@ static void make(const char *sections)
 	made("gcc -shared -nostdlib -Wl,-e,made,--build-id made.s -o plain.so");
 }
 
-/* Expects it in @name, with what was stripped into @debug or NULL. */
+/* Expects that in @name, with the stripped parts in @debug, or NULL. */
 static void expect_table_with(const char *name, struct elf_file *debug)
 {
 	int fd = made_open(name);
@@ -68,7 +68,7 @@ static void test_compressed(void **state)
 		print_message("this objcopy packs no zstd\n");
 }
 
-/* Looks for what was stripped from @name, which lies in the folder of the test. */
+/* Looks for the stripped parts of @name, which is in the test's folder. */
 static int open_debug(const char *name)
 {
 	int fd = made_open(name), debug;
@@ -85,7 +85,7 @@ static int open_debug(const char *name)
 	return debug;
 }
 
-/* The file is stripped, and a link leads to what it lost. */
+/* The file is stripped, and a link names its debug file. */
 static void test_debug_file(void **state)
 {
 	struct elf_file debug;
@@ -104,7 +104,7 @@ static void test_debug_file(void **state)
 	close(fd);
 }
 
-/* As sstrip leaves files, and `llvm-objcopy --strip-sections`. */
+/* As sstrip and `llvm-objcopy --strip-sections` leave files. */
 static void test_no_sections(void **state)
 {
 	Elf64_Ehdr header;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Unwind tables of a made Go program: rows for each kind of function, in each form of its table.
- */
+/* Unwind tables of a made Go program: rows for each kind of function, in each form of its table. */
 #include "unit/cmocka_all.h"
 
 #include "unit/made_go.h"
@@ -31,8 +29,7 @@ static const struct bf_rule *rule_at(size_t i, uint32_t at)
 	return unwind_table_find(&table, GO_FILE(GO_TEXT) + made_go_functions[i].start + at);
 }
 
-/* The frame has @size bytes, and the caller's frame pointer is saved or is still in the register.
- */
+/* The frame has @size bytes; the caller's frame pointer is saved, or still in its register. */
 static void expect_frame(size_t i, uint32_t at, int32_t size, bool is_saved)
 {
 	const struct bf_rule want = {
@@ -70,7 +67,7 @@ static void expect_all(void)
 {
 	const struct bf_rule *rule;
 
-	/* The frame pointer is saved one instruction after the frame was taken, … */
+	/* The frame pointer is saved one instruction after the frame is allocated, … */
 	expect_frames(0, 0, 8, 0, false);
 	expect_frames(0, 8, 0xd, 24, false);
 	expect_frames(0, 0xd, 0x69, 24, true);
@@ -82,7 +79,7 @@ static void expect_all(void)
 	expect_frames(1, 0x30, 0x31, 8, true);
 	expect_frames(1, 0x31, 0x40, 0, false);
 	expect_frames(2, 0, 0x20, 0, false);
-	/* systemstack: from the move to the stack pointer on, back by the frame pointer. */
+	/* systemstack: from the switch of the stack pointer on, unwinds by the frame pointer. */
 	expect_frames(3, 0, 1, 0, false);
 	expect_frames(3, 1, 8, 8, true);
 	expect_cfa(3, 8, 0x40, BF_CFA_FP);
@@ -91,11 +88,11 @@ static void expect_all(void)
 	assert_int_equal(rule->fp, BF_SAVED_CFA);
 	assert_int_equal(rule->fp_offset, -2);
 	assert_int_equal(rule->ra_offset, -1);
-	/* mcall never comes back. */
+	/* mcall never returns. */
 	expect_frames(4, 0, 7, 0, false);
 	expect_cfa(4, 7, 0x40, BF_CFA_ENTRY);
 	expect_cfa(5, 0, 0x1f, BF_CFA_ENTRY);
-	/* A signal's handler returns to the first byte; the one before is what is looked up. */
+	/* A signal handler returns to the first byte, so the byte before is looked up. */
 	expect_cfa(5, 0x1f, 0x20, BF_CFA_SIGNAL);
 	expect_cfa(6, 0, 0x20, BF_CFA_SIGNAL);
 	for (uint32_t at = 0; at < 0x40; at++)
@@ -121,7 +118,7 @@ static void test_rows(void **state)
 	}
 }
 
-/* Go 1.16 flags nothing: there the names say what is special. */
+/* Go 1.16 has no flags: names show which functions are special. */
 static void test_no_flags(void **state)
 {
 	memset(image, 0, sizeof image);
@@ -152,7 +149,7 @@ static void test_entry(void **state)
 	unwind_table_done(&table);
 }
 
-/* A frame size that no frame has, and a program that stops halfway: nothing is known there. */
+/* An impossible frame size, and a program that stops halfway: no rows there. */
 static void test_damaged_sizes(void **state)
 {
 	uint8_t *values = (uint8_t *)image + GO_FILE(GO_TABLE) + 0x500 + 1;
@@ -177,7 +174,7 @@ static void test_damaged_sizes(void **state)
 	unwind_table_done(&table);
 }
 
-/* What neither saves nor keeps the frame pointer leaves it where it is. */
+/* A function that neither saves nor sets the frame pointer leaves it in place. */
 static void test_unsaved(void **state)
 {
 	uint8_t *code = (uint8_t *)image + GO_FILE(GO_TEXT);

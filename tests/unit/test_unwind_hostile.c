@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call frame information made to do harm: it must cost no more time and memory than its size, and
- * give an error or a table that is sound. Many of these take hours, or all memory, where a reader
- * repeats work or believes a number.
+ * Malicious call frame information: it must not cost more time and memory than its size justifies,
+ * and must give an error or a sound table. A reader that repeats work or believes a number would
+ * take hours, or all memory, for many of these.
  */
 #include "unit/made_table.h"
 
@@ -15,8 +15,8 @@
 #include "unit/check_table.h"
 
 #define SECTION_SIZE (20u << 20)
-#define MAX_SECONDS  8	/* with sanitizers; what is quadratic takes hours */
-#define MAX_GROWTH   12 /* bytes for each of the section */
+#define MAX_SECONDS  8	/* with sanitizers; quadratic time would be hours */
+#define MAX_GROWTH   12 /* bytes per byte of the section */
 
 static uint64_t table_bytes(void)
 {
@@ -27,7 +27,7 @@ static uint64_t table_bytes(void)
 	return n;
 }
 
-/* Builds the table of what is written; it must be sound and cheap. */
+/* Builds the table of the section, which must be sound and cheap. */
 static void build_sound(void)
 {
 	clock_t start = clock();
@@ -73,7 +73,7 @@ static void test_one_range(void **state)
 	done();
 }
 
-/* Each begins one byte after the other, and none ends. */
+/* Each begins one byte after the one before, and none ends. */
 static void test_nested(void **state)
 {
 	uint32_t n = 0;
@@ -92,7 +92,7 @@ static void test_nested(void **state)
 	done();
 }
 
-/* More rules than a part can hold, no two the same; and the code after them. */
+/* More distinct rules than a part can hold; and the code after them. */
 static void test_rules(void **state)
 {
 	begin_eh(EM_X86_64);
@@ -115,8 +115,8 @@ static void test_rules(void **state)
 }
 
 /*
- * Rules in which the first half takes away what the second one adds to their hash (table_part.c):
- * rbx is saved at some place, and the CFA's offset made to match.
+ * Rules whose second half cancels what the first adds to their hash (table_part.c): rbx is saved
+ * somewhere, and the CFA's offset is chosen to match.
  */
 static void test_collisions(void **state)
 {
@@ -227,14 +227,14 @@ static void test_many_cies(void **state)
 		FDE(0x2000 + i, 1, DW_CFA_nop);
 	}
 	build_sound();
-	/* As many as a part has room for. */
+	/* As many as fit into a part. */
 	assert_true(table.n_functions > 50000);
 	expect(0x2000, SP_RULE(0));
 	expect(0x2000 + 1, SP_RULE(19));
 	done();
 }
 
-/* FDEs whose CIE is an FDE, lies ahead, is no entry, or is they themselves. */
+/* FDEs whose CIE is an FDE, comes later, is no entry, or is the FDE itself. */
 static void test_wrong_cies(void **state)
 {
 	size_t first, fde;
@@ -329,7 +329,7 @@ static void test_wrong_lengths(void **state)
 	expect_no_entry(1 << 20, false);
 }
 
-/* A number, a string, an expression and augmentation data that go on to the end. */
+/* A number, a string, an expression and augmentation data that extend to the end. */
 static void test_endless(void **state)
 {
 	static const uint8_t ops[] = {DW_CFA_def_cfa_offset, DW_CFA_def_cfa_expression,
@@ -359,7 +359,7 @@ static void test_endless(void **state)
 	done();
 }
 
-/* Most of a file has no bytes on disk, and all of it is one function. */
+/* Most of the file has no bytes on disk, and all of it is one function. */
 static void test_sparse_file(void **state)
 {
 	uint64_t size = (uint64_t)1 << 40;
@@ -390,7 +390,7 @@ static void test_sparse_file(void **state)
 	done();
 }
 
-/* The file is cut off while it is read. */
+/* The file is truncated during reading. */
 static void test_shrinking_file(void **state)
 {
 	int fd = memfd_create("shrinking", MFD_CLOEXEC);
@@ -429,7 +429,7 @@ static void test_many_segments(void **state)
 	done();
 }
 
-/* A section with something of everything. */
+/* A section with every kind of entry. */
 static void put_all_sorts(enum made_section section)
 {
 	made_begin_section(section);
@@ -454,7 +454,7 @@ static void test_truncated(void **state)
 	put_all_sorts(MADE_EH);
 	size = made.n - SECTIONS;
 	for (size_t n = 1; n <= size; n++) {
-		/* At the file's end, where a read too far is seen. */
+		/* At the end of the file, where reading too far is noticed. */
 		uint8_t *copy = malloc(SECTIONS + n);
 
 		memcpy(copy, made.bytes, SECTIONS + n);
@@ -492,7 +492,7 @@ static void test_damaged(void **state)
 		build_table();
 		assert_null(check_table(&table));
 		unwind_table_done(&table);
-		/* Damage heaps up for a while. */
+		/* Damage accumulates for a while. */
 		if (i % 16)
 			*byte = was;
 		else

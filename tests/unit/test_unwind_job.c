@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tables that somebody else made: what is sound is accepted, and of what is accepted every look-up
- * stays within it (the sanitizers say if not).
+ * Tables made by somebody else: sound ones are accepted, and looking up any address in an accepted
+ * one stays within it (the sanitizers check that).
  */
 #include "unit/made_table.h"
 
@@ -20,7 +20,7 @@ static bool wait_for_ever(void *context, uint64_t quiet_ns)
 	return true;
 }
 
-/* Of this program: some functions of every kind. */
+/* From this program: some functions of every kind. */
 static int own_program(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -87,7 +87,7 @@ static void what_is_no_program_is_said_to_be_none(void **state)
 	reader_stop(&reader);
 }
 
-/* Looks at every byte that @part may cover. */
+/* Looks up every byte that @part may cover. */
 static void look_up_all(struct unwind_part *part)
 {
 	struct unwind_table laid = {.parts = part, .n_parts = 1};
@@ -118,7 +118,7 @@ static void corrupted_parts_are_refused_or_harmless(void **state)
 		part = (struct unwind_part){malloc(n * 4ul), n};
 		memcpy(part.words, table.parts[0].words, n * 4ul);
 		for (int k = rand_r(&seed) % 4; k >= 0; k--) {
-			/* Most things that can be wrong are at the beginning. */
+			/* Most things that can be wrong are near the beginning. */
 			uint32_t at = rand_r(&seed) % (turn % 2 ? n : 80 < n ? 80 : n);
 
 			part.words[at] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Building an unwind table when memory runs out: at each allocation in turn. The sources are
- * compiled in here, with allocators that fail on request; the sanitizer reports leaks.
+ * Builds an unwind table with memory running out at each allocation in turn. Compiles the sources
+ * in, with allocators that fail on request; the sanitizer reports leaks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int fails(void)
 
 #include "unit/made_table.h"
 
-/* Enough of everything for each array to grow, and functions to be sorted. */
+/* Enough of everything for each array to grow, and functions that need sorting. */
 static void put_functions(void)
 {
 	made_begin(EM_X86_64);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables of real programs against elfutils' libdw: the rules must agree at every byte of
- * code. What a rule can't hold must be BF_CFA_UNSUPPORTED or BF_SAVED_LOST in the table; how many
- * rows that is, is printed for each file.
+ * Unwind tables of real programs, compared with elfutils' libdw: the rules must agree at every byte
+ * of code. Where a rule can't be expressed, the table must say BF_CFA_UNSUPPORTED or BF_SAVED_LOST;
+ * the number of such rows is printed for each file.
  *
- * UNWIND_ORACLE_FILES, a list with spaces, takes the place of the files below: so can the programs
- * of another machine be compared.
+ * UNWIND_ORACLE_FILES, separated by spaces, replaces the files below, for example to compare the
+ * programs of another machine.
  */
 #include "unit/cmocka_all.h"
 
@@ -30,7 +30,7 @@ struct comparison {
 	struct elf_file file;
 	struct unwind_table table;
 	int sp, fp, ra;
-	uint64_t entries; /* bytes that only we know as an entry */
+	uint64_t entries; /* entries that only we recognize, in bytes */
 	uint64_t bytes, read, rows, unsupported, lost, differences, refused;
 };
 
@@ -39,7 +39,7 @@ static bool fits(int64_t offset)
 	return offset % 8 == 0 && offset / 8 >= INT16_MIN && offset / 8 <= INT16_MAX;
 }
 
-/* A register plus a number: what @op pushes. */
+/* Recognizes a register plus a number, as @op pushes it. */
 static bool read_breg(const Dwarf_Op *op, int64_t *reg, int64_t *offset)
 {
 	if (op->atom == DW_OP_bregx) {
@@ -52,7 +52,7 @@ static bool read_breg(const Dwarf_Op *op, int64_t *reg, int64_t *offset)
 	return op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31;
 }
 
-/* A register in which @op says something is. */
+/* Recognizes a register that holds the value, as @op says. */
 static bool read_reg(const Dwarf_Op *op, int64_t *reg)
 {
 	*reg = op->atom == DW_OP_regx ? (int64_t)op->number : op->atom - DW_OP_reg0;
@@ -74,7 +74,7 @@ static bool is_plt(const Dwarf_Op *ops, size_t n)
 	return true;
 }
 
-/* Where a signal frame has the registers, by DWARF's numbers: rax, rdx, rcx, rbx, … */
+/* Offsets of registers in a signal frame, by DWARF number: rax, rdx, rcx, rbx, … */
 static const uint8_t numbers[16] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7};
 
 static bool plain_cfa(const struct comparison *c, int64_t reg, int64_t offset, struct bf_rule *rule)
@@ -142,7 +142,7 @@ static bool want_cfa(const struct comparison *c, Dwarf_Frame *frame, struct bf_r
 	return ops[1].atom == DW_OP_deref && stored_cfa(c, reg, offset, ops + 2, n - 2, rule);
 }
 
-/* Where register @reg is saved. @undefined: there is no value. */
+/* Where register @reg is saved. @undefined: it has no value. */
 static uint8_t want_saved(const struct comparison *c, Dwarf_Frame *frame, int reg,
 			  int16_t *ret_offset, bool *undefined)
 {
@@ -165,7 +165,7 @@ static uint8_t want_saved(const struct comparison *c, Dwarf_Frame *frame, int re
 		*ret_offset = fits(offset) ? offset / 8 : 0;
 		return fits(offset) ? BF_SAVED_CFA : BF_SAVED_LOST;
 	}
-	/* Expressions begin with the CFA on the stack. */
+	/* Expressions start with the CFA on the stack. */
 	if (ops[0].atom == DW_OP_call_frame_cfa) {
 		ops++;
 		n--;
@@ -188,7 +188,7 @@ static bool sp_is_cfa(const struct comparison *c, Dwarf_Frame *frame)
 	       (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_stack_value);
 }
 
-/* Registers set after an expression are an error to libdw, and to no unwinder. */
+/* libdw refuses registers that are set after an expression; no unwinder does. */
 static bool is_known(Dwarf_Frame *frame)
 {
 	Dwarf_Op *ops;
@@ -211,7 +211,7 @@ static struct bf_rule want_rule(const struct comparison *c, Dwarf_Frame *frame, 
 	rule.fp = want_saved(c, frame, c->fp, &rule.fp_offset, &undefined);
 	if (c->table.machine == EM_X86_64) {
 		rule.bx = want_saved(c, frame, 3, &rule.bx_offset, &undefined);
-		/* libdw does not know that functions leave it as it was. */
+		/* libdw does not know that functions preserve it. */
 		if (undefined)
 			rule.bx = BF_SAVED_SAME;
 	}
@@ -246,23 +246,26 @@ static void compare_at(struct comparison *c, uint64_t offset, const struct bf_ru
 {
 	const struct bf_rule *got = unwind_table_find(&c->table, offset);
 
-	/* Entries that no CFI says to be some are known by name. */
+	/* Entries that no CFI marks are known by name. */
 	if (!want && got &&
 	    (got->cfa == BF_CFA_PLANTED || got->cfa == BF_CFA_ENTRY || got->cfa == BF_CFA_CLONE)) {
 		c->bytes++;
 		return;
 	}
-	/* glibc's __start_context has rows as if it had been called: it is an entry, of some bytes. */
+	/*
+	 * glibc's __start_context has rows as if it had been called: some of its bytes are an
+	 * entry.
+	 */
 	if (want && got && got->cfa == BF_CFA_ENTRY && c->entries++ < MOST_ENTRY_BYTES)
 		return;
-	/* What libdw knows nothing of, the code itself may say: test_unwind_code.c. */
+	/* Where libdw knows nothing, rows may come from the code itself: test_unwind_code.c. */
 	if (!want)
 		c->read += got != NULL;
 	else if (!got || memcmp(got, want, sizeof *got) != 0)
 		report(c, offset, want, got);
 }
 
-/* Compares the row that holds at @address, to its end or to @end. Returns where that is. */
+/* Compares the row at @address, to its end or to @end. Returns where that is. */
 static uint64_t compare_row(struct comparison *c, uint64_t address, uint64_t end, uint64_t shift)
 {
 	Dwarf_Addr row_start, row_end;
@@ -348,7 +351,7 @@ static uint64_t compare_file(const char *path)
 	return differences;
 }
 
-/* The first file that matches: others are other versions of it, or other names. */
+/* The first file that matches: further matches are other versions or names of it. */
 static bool find_file(const char *pattern, char path[static 512])
 {
 	glob_t found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables from call frame information written by hand: every rule, every encoding, and where
- * rows come to lie in a table.
+ * Unwind tables from call frame information written by hand: every rule, every encoding, and the
+ * position of rows in a table.
  */
 #include "unit/made_table.h"
 
@@ -10,7 +10,7 @@
 #include "unit/vdso.h"
 #include "unwind/cfi.h"
 
-/* A function as compilers make it, and what is around it. */
+/* A function as compilers make it, with its surroundings. */
 static void test_function(void **state)
 {
 	begin_eh(EM_X86_64);
@@ -34,7 +34,7 @@ static void test_function(void **state)
 	done();
 }
 
-/* The rule that @ops produce in a function of the usual CIE. */
+/* The rule that @ops give in a function with the usual CIE. */
 #define expect_ops(rule, ...)                                                                      \
 	do {                                                                                       \
 		begin_eh(machine);                                                                 \
@@ -55,11 +55,11 @@ static void test_cfa(void **state)
 	expect_ops(RULES(RULE(BF_CFA_REGISTER, 8), .reg = BF_REGISTER_AX), DW_CFA_def_cfa_register, 0);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_def_cfa_register, 16);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_def_cfa_register, 0xff, 0xff, 3);
-	/* The offset outlives a register that can't be used. */
+	/* The offset stays, even after a register that can't be used. */
 	expect_ops(RULES(SP_RULE(24)), DW_CFA_def_cfa, 17, 24, DW_CFA_def_cfa_register, 7);
 	expect_ops(RULES(SP_RULE(-16)), DW_CFA_def_cfa_sf, 7, 2);
 	expect_ops(RULES(SP_RULE(80)), DW_CFA_def_cfa_offset_sf, 0x76);
-	/* push: the smallest and the largest offset there is room for. */
+	/* push: the smallest and the largest offset that fit. */
 	expect_ops(RULES(SP_RULE(INT32_MAX)), DW_CFA_def_cfa_offset, 0xff, 0xff, 0xff, 0xff, 7);
 	begin_eh(machine);
 	FDE(0x2000, 0x100, DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 0x80, 0x80, 0x80, 0x80,
@@ -89,10 +89,10 @@ static void test_cfa_expressions(void **state)
 	expect_ops(RULES(SP_RULE(24)), EXPRESSION(DW_OP_breg7, 24));
 	expect_ops(RULES(RULE(BF_CFA_FP, 24)), EXPRESSION(DW_OP_breg6, 16, DW_OP_plus_uconst, 8));
 	expect_ops(RULES(RULE(BF_CFA_REGISTER, 3), .reg = BF_REGISTER_R9), EXPRESSION(DW_OP_breg9, 3));
-	/* A later instruction takes over. */
+	/* A later instruction takes precedence. */
 	expect_ops(RULES(SP_RULE(32)), EXPRESSION(DW_OP_breg7, 0, DW_OP_deref), DW_CFA_def_cfa, 7,
 		   32);
-	/* An expression leaves the offset alone that is set besides. */
+	/* An expression does not change the offset that is also set. */
 	expect_ops(RULES(SP_RULE(56)), DW_CFA_def_cfa_offset, 56,
 		   EXPRESSION(DW_OP_breg7, 0x98, 4, DW_OP_deref), DW_CFA_def_cfa_register, 7);
 	expect_ops(RULES(RULE(BF_CFA_SP_DEREF, 16)), EXPRESSION(DW_OP_breg7, 16, DW_OP_deref),
@@ -101,7 +101,7 @@ static void test_cfa_expressions(void **state)
 		   56, DW_CFA_def_cfa_register, 6);
 	expect_ops(RULES(RULE(BF_CFA_PLT, 8), .addend = 11), PLT(DW_OP_lit11));
 	expect_ops(RULES(RULE(BF_CFA_PLT, 8), .addend = 5), PLT(DW_OP_lit5));
-	/* What no rule says. */
+	/* Where there is no rule. */
 	expect_ops(UNSUPPORTED_RULE, PLT(DW_OP_lit16));
 	expect_ops(UNSUPPORTED_RULE, PLT(DW_OP_lit0));
 	expect_ops(UNSUPPORTED_RULE, PLT(DW_OP_nop));
@@ -146,7 +146,7 @@ static void test_frame_pointer(void **state)
 	/* Other registers are not followed. */
 	expect_ops(RULES(SP_RULE(8)), DW_CFA_offset | 2, 2, DW_CFA_undefined, 12, DW_CFA_register,
 		   13, 14, DW_CFA_val_expression, 15, 1, DW_OP_lit1);
-	/* Lost: not in memory, too far away, not at a multiple of 8. */
+	/* Lost: not in memory, too far away, or not at a multiple of 8. */
 	expect_ops(RULES(SP_RULE(8), FP(BF_SAVED_LOST, 0)), DW_CFA_undefined, 6);
 	expect_ops(RULES(SP_RULE(8), FP(BF_SAVED_LOST, 0)), DW_CFA_register, 6, 3);
 	expect_ops(RULES(SP_RULE(8), FP(BF_SAVED_LOST, 0)), DW_CFA_val_offset, 6, 2);
@@ -177,7 +177,7 @@ static void test_return_address(void **state)
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_register, 16, 16);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_same_value, 16);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_val_expression, 16, 1, DW_OP_lit0);
-	/* The caller's stack pointer is the CFA, or its rule is none of ours. */
+	/* The caller's stack pointer is the CFA; any other rule is unsupported. */
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_register, 7, 8);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_offset | 7, 2);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_val_offset, 7, 1);
@@ -205,7 +205,7 @@ static void test_signal_frames(void **state)
 	OPS(EXPRESSION(DW_OP_breg7, 0xa0, 1, DW_OP_deref));
 	end_entry();
 	FDE(0x2000, 0x10, DW_CFA_expression, 16, 3, DW_OP_breg7, 0xa8, 1);
-	/* The stack pointer is not where Linux keeps it. */
+	/* The stack pointer is not where Linux saves it. */
 	FDE(0x2010, 0x10, EXPRESSION(DW_OP_breg7, 0xa8, 1, DW_OP_deref));
 	FDE(0x2020, 0x10, DW_CFA_def_cfa, 7, 8);
 	finish_eh();
@@ -249,7 +249,7 @@ static void test_locations(void **state)
 	    DW_CFA_advance_loc2, 0, 0x40, DW_CFA_def_cfa_offset, 24, DW_CFA_advance_loc4, 0, 0x80,
 	    0, 0, DW_CFA_def_cfa_offset, 32, DW_CFA_set_loc, 0, 0, 0x43, 0, DW_CFA_def_cfa_offset,
 	    40, DW_CFA_advance_loc4, 0xff, 0xff, 0xff, 0xff, DW_CFA_def_cfa_offset, 48);
-	/* Back is no direction. */
+	/* Locations cannot go backwards. */
 	FDE(0x50000, 0x100, DW_CFA_advance_loc | 8, DW_CFA_def_cfa_offset, 16, DW_CFA_set_loc, 4, 0,
 	    0x45, 0, DW_CFA_def_cfa_offset, 24);
 	finish_eh();
@@ -293,7 +293,7 @@ static void test_encodings(void **state)
 
 	for (size_t i = 0; i < sizeof sizes; i++) {
 		for (size_t j = 0; j < sizeof bases; j++) {
-			/* Below their bases lies what unsigned numbers can't reach. */
+			/* Below their bases, where unsigned numbers can't reach. */
 			if ((sizes[i] == DW_EH_PE_uleb128 || sizes[i] == DW_EH_PE_udata4) &&
 			    (bases[j] == DW_EH_PE_pcrel || bases[j] == DW_EH_PE_datarel))
 				continue;
@@ -308,7 +308,7 @@ static void test_encodings(void **state)
 	expect_encoding(DW_EH_PE_indirect | DW_EH_PE_pcrel | DW_EH_PE_sdata4, 0x40);
 }
 
-/* A number of two bytes, below what it counts from. */
+/* A two-byte number, below its base. */
 static void test_encoding_negative(void **state)
 {
 	made_begin(EM_X86_64);
@@ -377,7 +377,7 @@ static void test_augmentations(void **state)
 	}
 }
 
-/* The number of the return address's register is a byte, and later grows longer. */
+/* The return address register is one byte, and a longer number in later versions. */
 static void test_versions(void **state)
 {
 	made_begin(EM_X86_64);
@@ -405,7 +405,7 @@ static void test_lengths(void **state)
 		made.is_64 = true;
 		put_cie((struct made_cie){});
 		FDE(0x2010, 0x10, DW_CFA_def_cfa_offset, 16);
-		/* Other pads are shorter than a length. */
+		/* Other padding is shorter than a length field. */
 		OPS(0, 0, 0);
 		finish_eh();
 		expect(0x2000, SP_RULE(8));
@@ -426,7 +426,7 @@ static void test_debug_frame(void **state)
 	put_cie((struct made_cie){.version = 4, .address_size = 4});
 	FDE(0x2000, 0x10, DW_CFA_def_cfa_offset, 24);
 	FDE(0x2010, 0x10, DW_CFA_def_cfa_offset, 32);
-	/* Thrown away by the linker. */
+	/* Discarded by the linker. */
 	begin_fde(-(uint64_t)CODE_SHIFT, 0x10);
 	end_entry();
 	finish_eh();
@@ -445,7 +445,7 @@ static void test_debug_frame(void **state)
 	done();
 }
 
-/* A head that promises more than may be unpacked, or than comes. */
+/* A header that claims more than may be unpacked, or more than follows. */
 static void test_compressed_damaged(void **state)
 {
 	static const uint64_t sizes[] = {64, 1 << 20, 33 << 20, 1ull << 40};
@@ -510,12 +510,12 @@ static void test_arm64(void **state)
 	done();
 	expect_ops(RULES(.cfa = BF_CFA_SP, .cfa_offset = 16, .ra = BF_SAVED_SAME),
 		   DW_CFA_def_cfa_offset, 16, 0x2c);
-	/* Other registers than x29, x30 and sp are not captured. */
+	/* Registers other than x29, x30 and sp are not tracked. */
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_def_cfa_register, 12);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_def_cfa_register, 30);
 	expect_ops(RULES(.cfa = BF_CFA_ENTRY), DW_CFA_undefined, 30);
 	expect_ops(UNSUPPORTED_RULE, DW_CFA_register, 30, 3);
-	/* Numbers that mean something on x86-64 mean nothing here. */
+	/* Numbers with a meaning on x86-64 have none here. */
 	expect_ops(RULES(.cfa = BF_CFA_SP), DW_CFA_offset | 6, 2, DW_CFA_offset | 16, 2,
 		   DW_CFA_undefined, 7, DW_CFA_offset | 3, 2, DW_CFA_offset | 0, 2);
 	expect_ops(UNSUPPORTED_RULE, PLT(DW_OP_lit11));
@@ -535,7 +535,7 @@ static void test_arm64(void **state)
 	done();
 }
 
-/* A function that begins in one part of the table and ends two parts further on. */
+/* A function that begins in one part of the table and ends two parts later. */
 static void test_pages_and_parts(void **state)
 {
 	const uint64_t part = 1 << BF_PART_SHIFT, page = 1 << BF_PAGE_SHIFT;
@@ -561,7 +561,7 @@ static void test_pages_and_parts(void **state)
 	expect_nothing(2 * part + 0x3000);
 	expect_nothing(3 * part);
 	assert_int_equal(table.code_bytes, 2 * part);
-	/* Each page has a row, and no more than that. */
+	/* Every page has a row, and just one. */
 	assert_int_equal(table.n_rows, 2 * part / page + 1 + 1);
 	assert_int_equal(table.parts[0].words[0], part / page);
 	assert_int_equal(table.parts[2].words[0], 3);
@@ -591,12 +591,12 @@ static void test_dense(void **state)
 static void test_merging(void **state)
 {
 	begin_eh(EM_X86_64);
-	/* Out of order; each begins where one ends. */
+	/* Out of order; each begins where another ends. */
 	FDE(0x2020, 0x10, DW_CFA_advance_loc | 8, DW_CFA_offset | 12, 2, DW_CFA_advance_loc | 4,
 	    DW_CFA_def_cfa_offset, 16);
 	FDE(0x2000, 0x10, DW_CFA_advance_loc | 4, DW_CFA_nop);
 	FDE(0x2010, 0x10, DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset, 8);
-	/* The second part of the table is left out. */
+	/* The second part of the table stays empty. */
 	FDE(0x800fff, 1, DW_CFA_nop);
 	finish_eh();
 	assert_int_equal(table.n_functions, 4);
@@ -619,7 +619,7 @@ static void test_overlaps(void **state)
 	FDE(0x2040, 0x20, DW_CFA_def_cfa_offset, 24);
 	FDE(0x2040, 0x80, DW_CFA_def_cfa_offset, 32);
 	FDE(0x3000, 0, DW_CFA_def_cfa_offset, 40);
-	/* At the end of the file's code, and of what there is. */
+	/* At the end of the file's code, and of the section. */
 	FDE(CODE_END - 16, 0x7fffffff, DW_CFA_def_cfa_offset, 48);
 	FDE(CODE_END, 16, DW_CFA_def_cfa_offset, 56);
 	/* In memory that holds no code. */
@@ -664,7 +664,7 @@ static int read_from(const struct cfi_section *section, uint32_t offset, uint32_
 	return 0;
 }
 
-/* A section read piece by piece says the same as the whole. */
+/* A section read in pieces gives the same rows as the whole. */
 static void test_pieces(void **state)
 {
 	struct cfi_section whole = {.address_size = 8, .machine = cfi_machine(EM_X86_64)}, pieces;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The unwinder's step on stacks made by hand, for both machines: what each rule does, what is done
+ * The unwinder's step on stacks made by hand, for both machines: the effect of each rule, unwinding
  * without rules, and every way to end.
  *
- * A file of code is mapped at CODE, its rules are given by made functions; generated code lies at
+ * A file of code is mapped at CODE, with rules given by made functions; generated code is at
  * GENERATED; the stack begins at STACK. Return addresses point after the first instruction of a
- * function, 4 bytes long, unless said otherwise.
+ * function, 4 bytes long, unless noted otherwise.
  */
 #include "unit/cmocka_all.h"
 
@@ -50,7 +50,7 @@ static void begin(uint16_t machine)
 	assert_int_equal(table_writer_init(&made.writer, &made.table), 0);
 }
 
-/* Functions are made in the order of their offsets. */
+/* Functions are made in order of their offsets. */
 static void function(uint64_t offset, uint64_t size, struct bf_rule rule)
 {
 	assert_int_equal(table_writer_row(&made.writer, offset, &rule), 0);
@@ -59,7 +59,7 @@ static void function(uint64_t offset, uint64_t size, struct bf_rule rule)
 
 #define FUNCTION(offset, ...) function(offset, 0x100, (struct bf_rule){__VA_ARGS__})
 
-/* The return address in the word below the CFA, as a call leaves it. */
+/* The return address is in the word below the CFA, where a call puts it. */
 #define CALLED	    .ra = BF_SAVED_CFA, .ra_offset = -1
 #define SP(offset)  .cfa = BF_CFA_SP, .cfa_offset = (offset)
 #define AT_FP	    .cfa = BF_CFA_FP, .cfa_offset = 16
@@ -95,7 +95,7 @@ static void stand(uint64_t pc, unsigned int word, uint64_t fp)
 				     .is_leaf = 1};
 }
 
-/* Walks and compares: how it ended, and the frames. */
+/* Walks, and compares the end and the frames. */
 static void expect_walk(enum bf_end end, const uint64_t *frames, size_t n, int line)
 {
 	assert_int_equal(table_writer_finish(&made.writer), 0);
@@ -115,7 +115,7 @@ static void expect_walk(enum bf_end end, const uint64_t *frames, size_t n, int l
 #define expect(end, ...)                                                                           \
 	expect_walk(end, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8, __LINE__)
 
-/* Every function that main() lists runs for both machines where it has no machine in its name. */
+/* Every function listed in main() runs for both machines unless its name has a machine. */
 static uint16_t machine(void **state)
 {
 	return *(const uint16_t *)*state;
@@ -153,7 +153,7 @@ static void test_frame_pointer(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304, CODE + 0x404);
 }
 
-/* A saved frame pointer that is not beside the return address. */
+/* A frame pointer that is not saved beside the return address. */
 static void test_frame_pointer_apart(void **state)
 {
 	begin(machine(state));
@@ -167,7 +167,10 @@ static void test_frame_pointer_apart(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
 }
 
-/* A caller is looked up by the byte before its return address: the call may be its last. */
+/*
+ * A caller is looked up by the byte before its return address, because the call may be its last
+ * instruction.
+ */
 static void test_return_address_behind_the_end(void **state)
 {
 	begin(machine(state));
@@ -193,7 +196,7 @@ static void test_cfa_stored_at_the_stack_pointer(void **state)
 	assert_int_equal(made.walk.sp, at(30));
 }
 
-/* In the memory below it, which nothing else uses: leaf functions may. */
+/* Saved below the stack pointer, which leaf functions may use. */
 static void test_cfa_stored_below_the_stack_pointer(void **state)
 {
 	begin(machine(state));
@@ -205,7 +208,7 @@ static void test_cfa_stored_below_the_stack_pointer(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
 }
 
-/* A function that aligned its stack: the CFA and the caller's frame pointer lie beside its own. */
+/* A function that aligned its stack: the CFA and the caller's frame pointer are beside its own. */
 static void test_aligned_stack(void **state)
 {
 	begin(machine(state));
@@ -220,7 +223,7 @@ static void test_aligned_stack(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
 }
 
-/* An undefined return address, or none. */
+/* A return address that is undefined, or 0. */
 static void test_entry(void **state)
 {
 	begin(machine(state));
@@ -251,10 +254,11 @@ static void test_unsupported(void **state)
 	expect(BF_END_UNSUPPORTED, CODE + 0x150);
 }
 
-/* --- registers of the leaf -------------------------------------------------------------------- */
-
-/* Code may count from any register: known of the leaf; of a caller those that calls keep are not.
+/*
+ * --- the leaf's registers ----------------------------------------------------------------------
  */
+
+/* A CFA may be relative to any register. The leaf's are known, a caller's preserved are not. */
 static void test_cfa_register(void **state)
 {
 	begin(machine(state));
@@ -273,7 +277,7 @@ static void test_cfa_register(void **state)
 	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
 }
 
-/* Hand-written code keeps what calls may change while it calls its own kind (OpenSSL's AES). */
+/* Hand-written code may rely on scratch registers while it calls its own kind (OpenSSL's AES). */
 static void test_x86_scratch_registers(void **state)
 {
 	static const enum bf_register scratch[] = {
@@ -319,8 +323,8 @@ static void test_return_address_in_a_register(void **state)
 }
 
 /*
- * rbx, which a function that aligns its stack counts from while it calls others (ld.so's resolver):
- * untouched since, saved by a callee, saved by one and untouched by the next.
+ * rbx, which a function that aligns its stack uses as its base while it calls others (ld.so's
+ * resolver): untouched since, saved by a callee, saved by one and untouched by the next.
  */
 static void test_x86_rbx(void **state)
 {
@@ -369,7 +373,7 @@ static void test_x86_rbx_is_lost(void **state)
 	made.walk.leaf[BF_REGISTER_BX] = at(40);
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
-	/* Code without rows may have used it. */
+	/* Code without rows may have changed it. */
 	begin(EM_X86_64);
 	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_BX, CALLED);
 	stand(at(100), 10, at(20));
@@ -396,8 +400,8 @@ static void put_signal_frame(unsigned int word, uint64_t fp, uint64_t sp, uint64
 }
 
 /*
- * An interrupted address is looked up as it is, which may be a function's first instruction,
- * and has not called anyone; nor has what the handler returns to.
+ * An interrupted address is looked up as it is: it may be a function's first instruction, and is
+ * not a return address; nor is the place that the handler returns to.
  */
 static void test_signal(void **state)
 {
@@ -415,7 +419,7 @@ static void test_signal(void **state)
 	       (CODE + 0x400) | BF_FRAME_EXACT, CODE + 0x504);
 }
 
-/* A handler on a stack of its own, above or below the one it interrupted. */
+/* A handler on a stack of its own, above or below the interrupted one. */
 static void test_signal_on_alternate_stack(void **state)
 {
 	begin(machine(state));
@@ -445,7 +449,7 @@ static void test_signal_in_a_signal(void **state)
 	       (CODE + 0x204) | BF_FRAME_EXACT, (CODE + 0x300) | BF_FRAME_EXACT);
 }
 
-/* All that a signal interrupted is in its frame. */
+/* The signal frame has all registers of the interrupted code. */
 static void test_x86_registers_behind_a_signal(void **state)
 {
 	for (enum bf_register i = BF_REGISTER_R8; i <= BF_REGISTER_CX; i++) {
@@ -496,7 +500,7 @@ static void test_x86_linkage_table(void **state)
 
 /* --- no rows ---------------------------------------------------------------------------------- */
 
-/* Code that keeps frame pointers, called by code that has rows and keeps none. */
+/* Code with frame pointers, called by code with rows and without frame pointers. */
 static void test_chain(void **state)
 {
 	begin(machine(state));
@@ -515,7 +519,10 @@ static void test_chain(void **state)
 	assert_int_equal(made.walk.guessed, 0);
 }
 
-/* A frame pointer of 0 says nothing, code may use that register for anything; but for Go's. */
+/*
+ * A frame pointer of 0 proves nothing, because code may use that register for anything; except in
+ * Go.
+ */
 static void expect_chain_ends(uint16_t number, uint32_t flags, enum bf_end end, uint64_t caller)
 {
 	begin(number);
@@ -538,7 +545,7 @@ static void test_chain_ends(void **state)
 	expect_chain_ends(machine(state), 0, BF_END_NO_ROWS, CODE + 0x904);
 	expect_chain_ends(machine(state), 0, BF_END_NO_ROWS, GENERATED + 0x10);
 	expect_chain_ends(machine(state), BF_MAPPING_GO, BF_END_ENTRY, CODE + 0x904);
-	/* Not even Go's, where nothing was followed yet. */
+	/* Not even in Go, where nothing was followed yet. */
 	begin(machine(state));
 	made.flags |= BF_MAPPING_GO;
 	stand(CODE + 0x904, 10, 0);
@@ -566,7 +573,7 @@ static void test_bad_frame_pointers(void **state)
 	expect_bad_frame_pointer(machine(state), UINT64_MAX - 7);
 }
 
-/* No frame is that large, whatever may lie there. */
+/* No frame is that large, whatever its words hold. */
 static void test_far_frame_pointer(void **state)
 {
 	begin(machine(state));
@@ -577,7 +584,7 @@ static void test_far_frame_pointer(void **state)
 	expect(BF_END_NO_ROWS, at(100));
 }
 
-/* A chain that leads to where no code is was none. */
+/* A chain that leads to a place without code was no chain. */
 static void test_chain_leads_nowhere(void **state)
 {
 	begin(machine(state));
@@ -588,7 +595,7 @@ static void test_chain_leads_nowhere(void **state)
 	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
 }
 
-/* Go's chains lead from one stack to another, which may lie below. */
+/* Go's chains lead from one stack to another, which may be lower. */
 static void test_chain_of_go(void **state)
 {
 	begin(machine(state));
@@ -602,7 +609,7 @@ static void test_chain_of_go(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x904, CODE + 0x304);
 }
 
-/* CPython's: call *%rcx; add $8,%rsp; ret. It lies on the made stack, which can be read as code. */
+/* CPython's: call *%rcx; add $8,%rsp; ret. Placed on the made stack, which can be read as code. */
 #define TRAMPOLINE 0x90c308c48348d1ff
 
 static void test_trampoline(void **state)
@@ -614,7 +621,7 @@ static void test_trampoline(void **state)
 	made.words[500] = TRAMPOLINE;
 	stand(CODE + 0x150, 10, 0x1234);
 	made.words[10] = 0x5678;
-	made.words[11] = at(500) + 2; /* after the call; its frame is a word of any value */
+	made.words[11] = at(500) + 2; /* after the call; its frame is one arbitrary word */
 	made.words[12] = at(40);
 	made.words[13] = CODE + 0x204;
 	made.words[15] = CODE + 0x304;
@@ -640,7 +647,7 @@ static void test_leaf_in_trampoline(void **state)
 	expect_leaf_in_trampoline(at(500) + 2);
 }
 
-/* Other code with a frame pointer, which a chain leads over. */
+/* Other code with a frame pointer, which the chain continues through. */
 static void test_no_trampoline(void **state)
 {
 	static const uint64_t codes[] = {0x90c308c48348d0ff, 0x90c310c48348d1ff,
@@ -659,7 +666,7 @@ static void test_no_trampoline(void **state)
 	}
 }
 
-/* Rows are trusted more than a frame pointer: where there are some, no chain is followed. */
+/* Rows take precedence over a frame pointer: where they exist, no chain is followed. */
 static void test_rows_come_first(void **state)
 {
 	begin(machine(state));
@@ -671,7 +678,7 @@ static void test_rows_come_first(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
 }
 
-/* At the first and at the last instructions of a function the frame pointer is the caller's. */
+/* At a function's first and last instructions the frame pointer is the caller's. */
 static void expect_edge(uint64_t code, unsigned int return_word, uint64_t fp)
 {
 	begin(EM_X86_64);
@@ -679,8 +686,8 @@ static void expect_edge(uint64_t code, unsigned int return_word, uint64_t fp)
 	FUNCTION(0x300, ENTRY);
 	stand(at(100), 10, at(30));
 	made.words[100] = code;
-	made.words[10] = at(40); /* what `push %rbp` put there, if it ran */
-	made.words[30] = at(50); /* what it put there for a frame of its own */
+	made.words[10] = at(40); /* pushed by `push %rbp`, if that ran */
+	made.words[30] = at(50); /* saved in a frame of its own */
 	made.words[return_word] = CODE + 0x204;
 	made.words[(fp - STACK) / 8 + 1] = CODE + 0x304;
 	expect(BF_END_ENTRY, at(100), CODE + 0x204, CODE + 0x304);
@@ -694,7 +701,7 @@ static void test_x86_edges(void **state)
 	expect_edge(0x08ec8348, 10, at(30));	     /* sub $8,%rsp */
 	expect_edge(0x4141e58948, 11, at(40));	     /* mov %rsp,%rbp; the caller's was pushed */
 	expect_edge(0x41ec8b48, 11, at(40));	     /* the same, the other encoding */
-	expect_edge(0x9090909090909090, 31, at(50)); /* none of these: a frame of its own */
+	expect_edge(0x9090909090909090, 31, at(50)); /* none: a frame of its own */
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -718,7 +725,7 @@ static void test_memory_is_cut_off(void **state)
 	expect(BF_END_MEMORY, CODE + 0x150);
 }
 
-/* Callers' frames lie above; so every walk ends. */
+/* Callers' frames are higher, so every walk ends. */
 static void test_no_progress(void **state)
 {
 	begin(machine(state));
@@ -744,14 +751,14 @@ static void test_no_progress(void **state)
 	made.words[10] = at(20);
 	made.words[11] = CODE + 0x104;
 	expect(BF_END_STUCK, CODE + 0x150, CODE + 0x104);
-	/* A sum that passes the end of the address space. */
+	/* A sum that wraps around the address space. */
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = BF_CFA_FP, .cfa_offset = 64, CALLED);
 	stand(CODE + 0x150, 10, UINT64_MAX - 7);
 	expect(BF_END_STUCK, CODE + 0x150);
 }
 
-/* A function that moved to another stack, which lies higher, and counts from where it was. */
+/* A function that moved to a higher stack, and whose CFA is relative to the old one. */
 static void test_other_stack(void **state)
 {
 	begin(machine(state));
@@ -762,14 +769,14 @@ static void test_other_stack(void **state)
 	made.words[900] = CODE + 0x204;
 	made.words[21] = CODE + 0x304;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
-	/* What counts from the stack pointer stays on its stack. */
+	/* A CFA relative to the stack pointer stays on its stack. */
 	begin(machine(state));
 	FUNCTION(0x100, SP(-5000), CALLED);
 	stand(CODE + 0x150, 900, 0);
 	expect(BF_END_STUCK, CODE + 0x150);
 }
 
-/* Two stacks that lead to each other; the walk ends all the same. */
+/* Two stacks that lead to each other: the walk still ends. */
 static void test_cycle_of_stacks(void **state)
 {
 	begin(machine(state));
@@ -786,7 +793,7 @@ static void test_cycle_of_stacks(void **state)
 	unwind_table_done(&made.table);
 }
 
-/* clone(2) returns to its caller, and to the child, which has none. */
+/* clone(2) returns twice: to its caller, and to the child, which has none. */
 static void test_x86_clone(void **state)
 {
 	begin(EM_X86_64);
@@ -804,7 +811,8 @@ static void test_x86_clone(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150);
 }
 
-/* Where a coroutine's first function would return to: it was never called, nor was what is there.
+/*
+ * Where a coroutine's first function would return to: neither it nor the code there was called.
  */
 static void test_planted_return_address(void **state)
 {
@@ -833,7 +841,7 @@ static void test_not_mapped(void **state)
 	table_writer_done(&made.writer);
 }
 
-/* What BPF sends to the loader, and what can't be anywhere. */
+/* Addresses that BPF sends to the loader, and impossible ones. */
 static void test_nowhere(void **state)
 {
 	struct bf_walk walk = {.pc = CODE};
@@ -901,7 +909,7 @@ static void test_depth(void **state)
 #define RUNTIME_FRAME(n) BF_FRAME_RUNTIME | (n), (n)
 #define HEADER(anchor, frames) (anchor) | (uint64_t)(2 * (frames)) << BF_CHAIN_SHIFT
 
-/* Activations come before the frame that their anchor lies in; without one, last. */
+/* An activation precedes the frame that its anchor is in; without one it is last. */
 static void test_activations(void **state)
 {
 	__u64 chain[BF_CHAIN_WORDS] = {HEADER(at(11), 1), RUNTIME_FRAME(1),
@@ -922,7 +930,7 @@ static void test_activations(void **state)
 	       RUNTIME_FRAME(4), CODE + 0x204, CODE + 0x304, RUNTIME_FRAME(5));
 }
 
-/* What does not fit is left out, and so is what makes no sense. */
+/* Leaves out what does not fit, and what makes no sense. */
 static void test_activations_without_room(void **state)
 {
 	static __u64 chain[BF_CHAIN_WORDS];
@@ -942,11 +950,11 @@ static void test_activations_without_room(void **state)
 	FUNCTION(0x100, ENTRY);
 	stand(CODE + 0x150, 10, 0);
 	made.memory.chain = chain;
-	made.memory.n_chain = 3; /* less than the header says */
+	made.memory.n_chain = 3; /* fewer than the header says */
 	expect(BF_END_ENTRY, CODE + 0x150);
 }
 
-/* A walk that somebody else began: what is known stays, and counts. */
+/* A walk that somebody else began: known frames stay, and count. */
 static void test_walks_on(void **state)
 {
 	begin(machine(state));
@@ -964,7 +972,7 @@ static void test_walks_on(void **state)
 
 /* --- arm64 ------------------------------------------------------------------------------------ */
 
-/* A leaf function leaves the return address in the link register and may use no stack. */
+/* A leaf function has its return address in the link register and may use no stack. */
 static void test_arm64_link_register(void **state)
 {
 	begin(EM_AARCH64);
@@ -990,7 +998,7 @@ static void test_arm64_link_register_of_a_caller(void **state)
 	expect(BF_END_STUCK, CODE + 0x150, CODE + 0x204);
 }
 
-/* It is in the signal frame, too. */
+/* The signal frame has it, too. */
 static void test_arm64_link_register_behind_a_signal(void **state)
 {
 	begin(EM_AARCH64);
@@ -1003,7 +1011,7 @@ static void test_arm64_link_register_behind_a_signal(void **state)
 	expect(BF_END_ENTRY, CODE + 0x104, (CODE + 0x250) | BF_FRAME_EXACT, CODE + 0x304);
 }
 
-/* Signed return addresses (pointer authentication): the signature lies above the address. */
+/* Signed return addresses (pointer authentication): the signature is in the high bits. */
 static void test_arm64_signed_addresses(void **state)
 {
 	begin(EM_AARCH64);
@@ -1018,7 +1026,7 @@ static void test_arm64_signed_addresses(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, GENERATED + 0x10, CODE + 0x304);
 }
 
-/* Of x86-64 nothing is cut off: there such an address is none. */
+/* On x86-64 no bits are removed: such an address is invalid there. */
 static void test_x86_takes_whole_addresses(void **state)
 {
 	begin(EM_X86_64);
@@ -1028,7 +1036,7 @@ static void test_x86_takes_whole_addresses(void **state)
 	expect(BF_END_UNMAPPED, CODE + 0x150);
 }
 
-/* The frame pointer of arm64 needs no look at the code. */
+/* On arm64 the frame pointer can be used without looking at the code. */
 static void test_arm64_chain_from_the_leaf(void **state)
 {
 	begin(EM_AARCH64);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/auxv.h>
 
-/* The image, NULL where there is none; *ret_size: what is mapped of it. */
+/* The image, or NULL where there is none; *ret_size: the mapped size. */
 static inline void *vdso_image(size_t *ret_size)
 {
 	unsigned long image = getauxval(AT_SYSINFO_EHDR), start, end;

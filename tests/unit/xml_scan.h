@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * xml_scan: whether a text is well-formed, as far as our own emitters can get it wrong: nesting,
- * attributes, entities, and characters that XML 1.0 allows. Knows no doctype and no namespaces.
+ * xml_scan: checks that a text is well-formed XML 1.0, as far as our emitters could get it wrong:
+ * nesting, attributes, entities, characters. Knows neither doctypes nor namespaces.
  */
 #ifndef TESTS_XML_SCAN_H
 #define TESTS_XML_SCAN_H
@@ -10,7 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Strict UTF-8 of characters that XML allows. NULL, or where it is broken. */
+/*
+ * Checks for strict UTF-8 of characters that XML allows. Returns NULL, or the place of the fault.
+ */
 static inline const char *xml_bad_character(const char *text)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -46,7 +48,7 @@ static inline bool xml_good_entity(const char *at)
 	return false;
 }
 
-/* The end of a tag that begins at @at, attributes checked; NULL if it is broken. */
+/* Returns the end of the tag at @at, with attributes checked; NULL if it is broken. */
 static inline const char *xml_end_of_tag(const char *at)
 {
 	at += strcspn(at, " >/\n");
@@ -69,7 +71,7 @@ struct xml_scan {
 	size_t depth;
 };
 
-/* Goes over the tag or section at @at, which is a `<`; NULL if it is broken. */
+/* Skips the tag or section at @at, which is a `<`; NULL if it is broken. */
 static inline const char *xml_over_tag(struct xml_scan *scan, const char *at)
 {
 	size_t n = strcspn(at + 1, " >/\n");
@@ -98,7 +100,7 @@ static inline const char *xml_over_tag(struct xml_scan *scan, const char *at)
 	return end + 1;
 }
 
-/* NULL if @text is well-formed, else where it is not. */
+/* Returns NULL if @text is well-formed, else the place of the fault. */
 static inline const char *xml_scan(const char *text)
 {
 	struct xml_scan scan = {.depth = 0};
