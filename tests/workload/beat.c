@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * beat [SECONDS [HZ]]: in step with a clock: HZ times a second, at moments that are evenly spaced,
- * it spends a third of the time in beat_first(), then as much in beat_second(), and sleeps until
- * the next one.
+ * beat [SECONDS [HZ]]: keeps in step with a clock: HZ times a second, evenly spaced, it spends a
+ * third of the time in beat_first(), as much in beat_second(), and sleeps until the next beat.
  */
 #include "workload.h"
 
-/* Each spins until the clock says @until. Returns the CPU time it took. */
+/* Each spins until the clock reaches @until. Returns the CPU time that this took. */
 static MARKED uint64_t beat_first(uint64_t until)
 {
 	uint64_t start = thread_cpu_ns();

@@ -19,7 +19,7 @@ struct burner {
 	uint64_t spent[N_BURNS], cpu, elapsed;
 };
 
-/* Each spins until the thread's CPU clock says @until, and returns what it says then. */
+/* Each spins until the thread's CPU clock reaches @until, and returns its reading then. */
 static MARKED uint64_t burn_60(uint64_t until)
 {
 	uint64_t now;
@@ -50,7 +50,7 @@ static MARKED uint64_t burn_10(uint64_t until)
 	return now;
 }
 
-/* Gives each function its share of all the CPU time up to the end of this cycle. */
+/* Gives each function its share of all CPU time up to the end of this cycle. */
 static MARKED void burn_cycle(struct burner *burner, uint64_t *now)
 {
 	static uint64_t (*const burns[N_BURNS])(uint64_t) = {burn_60, burn_30, burn_10};

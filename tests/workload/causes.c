@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * causes DIR [SECONDS]: threads that each wait in one way, for ever or again and again, and nearly
- * never run. What needs somebody else to go on is kicked by a thread of its own.
+ * causes DIR [SECONDS]: threads that each wait in one way, for ever or repeatedly, and hardly ever
+ * run. Waits that need somebody else to end them are ended by a thread of their own.
  *
- * DIR is for files; on a file system in memory nothing waits for a disk. The truth is printed when
- * all have started: of each thread, or process made by it, the reason that it waits for; and what
- * this kernel does not have.
+ * DIR is for files; on a filesystem in memory nothing waits for a disk. Prints the truth when all
+ * have started: for each thread, or process that it made, the reason of its wait; and what this
+ * kernel lacks.
  */
 #include "causes_channels.h"
 #include "causes_files.h"
@@ -59,7 +59,7 @@ static const char *wait_futex_pi(struct waiting *self)
 static const char *wait_futex_vector(struct waiting *self)
 {
 	uint32_t word = 0;
-	/* As Linux 5.16 has it, whose headers may be missing: one futex of 32 bits that is 0. */
+	/* From Linux 5.16, whose headers may be missing: one futex of 32 bits with the value 0. */
 	struct {
 		uint64_t value, address;
 		uint32_t flags, reserved;
@@ -75,7 +75,7 @@ static const char *wait_futex_vector(struct waiting *self)
 	}
 }
 
-/* System V's objects stay when their makers are gone, unless their namespace goes, too. */
+/* System V objects outlive their creators, unless their namespace ends too. */
 static const char *wait_semaphore(struct waiting *self)
 {
 	struct sembuf down = {.sem_op = -1};
@@ -277,7 +277,7 @@ static const char *wait_vfork(struct waiting *self)
 	}
 }
 
-/* A child that does not outlive its maker. */
+/* A child that does not outlive its parent. */
 static pid_t new_child(const char *name)
 {
 	pid_t child = fork();
@@ -295,7 +295,7 @@ static int sleep_once(void *argument)
 	return argument ? 1 : 0;
 }
 
-/* Its memory is not copied: that would keep page faults of the other threads waiting. */
+/* Shares memory: copying it would make page faults of other threads wait. */
 static const char *wait_child(struct waiting *self)
 {
 	static char stack[16 << 10] __attribute__((aligned(16)));
@@ -308,7 +308,7 @@ static const char *wait_child(struct waiting *self)
 	}
 }
 
-/* The child is examined. */
+/* Waits for the child to be traced. */
 static const char *wait_stopped(struct waiting *self)
 {
 	pid_t child = new_child(self->name);
@@ -344,7 +344,7 @@ static const char *wait_traced(struct waiting *self)
 	return "ptrace()";
 }
 
-/* The reason "" is for those that serve the others. */
+/* Threads that only serve others have the reason "". */
 static struct waiting threads[] = {
 	{.name = "pages", .reason = "", .body = bring_pages},
 	{.name = "holder", .reason = "", .body = hold_locks},
@@ -446,7 +446,7 @@ static void print_truth(void)
 	fflush(stdout);
 }
 
-/* Signals are for the threads that wait for them. */
+/* Leaves signals to the threads that wait for them. */
 static void prepare_signals(void)
 {
 	struct sigaction action = {.sa_handler = take_signal};

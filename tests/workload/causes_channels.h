@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * causes_channels: waits for bytes and messages of others: pipes, terminals, queues, sockets.
- */
+/* causes_channels: waits for bytes and messages of others: pipes, terminals, queues, sockets. */
 #ifndef CAUSES_CHANNELS_H
 #define CAUSES_CHANNELS_H
 
@@ -37,7 +35,7 @@ static const char *wait_pipe_write(struct waiting *self)
 	return write_for_ever(self);
 }
 
-/* There is a page to read: its writer is as far as it can come. */
+/* A page is readable, so its writer cannot get any further. */
 static void read_page(struct waiting *self)
 {
 	static char scratch[PAGE];
@@ -119,12 +117,12 @@ static int new_socket(int domain, int type)
 	return with_timeouts(socket(domain, type | SOCK_CLOEXEC, 0));
 }
 
-/* A listener, or for SOCK_DGRAM a receiver, and how to reach it. */
+/* Makes a listener, or for SOCK_DGRAM a receiver, and the address to reach it. */
 static int new_listener(int domain, int type, struct sockaddr_storage *ret, socklen_t *ret_length)
 {
 	struct sockaddr_in internet = {.sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_un local = {.sun_family = AF_UNIX}; /* the kernel finds a name */
+	struct sockaddr_un local = {.sun_family = AF_UNIX}; /* the kernel picks a name */
 	int fd = new_socket(domain, type);
 
 	if (domain == AF_INET)
@@ -196,7 +194,7 @@ static const char *wait_accept(struct waiting *self)
 			return "accept()";
 }
 
-/* To a listener that accepts nobody and has as many waiting as it may. */
+/* Connects to a listener that accepts nobody and whose queue is full. */
 static const char *connect_for_ever(int domain)
 {
 	struct sockaddr_storage address;
@@ -208,7 +206,7 @@ static const char *connect_for_ever(int domain)
 	for (;;) {
 		int fd = new_socket(domain, SOCK_STREAM);
 
-		/* Those that are connected stay. */
+		/* Keeps those that are connected. */
 		if (connect(fd, (void *)&address, length) && errno != ECONNREFUSED)
 			close(fd);
 		else if (++waiting > 8)

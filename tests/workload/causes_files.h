@@ -93,7 +93,7 @@ static const char *wait_mapped_file(struct waiting *self)
 	}
 }
 
-/* Pages of which each is late: what touches the first or the second waits for a while. */
+/* Pages that each arrive late: touching the first or the second waits for a while. */
 static volatile char *late_pages;
 static int late_fd = -1;
 
@@ -112,7 +112,7 @@ static const char *bring_pages(struct waiting *self)
 	}
 }
 
-/* Before threads are started. */
+/* Runs before any thread starts. */
 static void make_late_pages(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -141,8 +141,10 @@ static const char *wait_late_page(struct waiting *self)
 
 static int locked_file = -1;
 
-/* In memory: on a disk it would wait for that, too. Only files that were opened have a position
- * with a lock. */
+/*
+ * A file in memory, because on a disk the thread would also wait for that. It is opened by path,
+ * because only then does its position have a lock.
+ */
 static void open_locked_file(void)
 {
 	char path[64];
@@ -151,7 +153,7 @@ static void open_locked_file(void)
 	locked_file = open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* Holds the file's lock and its position's while a page comes that it writes. */
+/* Holds the locks of the file and its position while it writes from a page that is late. */
 static const char *hold_locks(struct waiting *self)
 {
 	while (late_fd >= 0) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * causes_waits: what the ways to wait of causes.c share.
- */
+/* causes_waits: shared by all kinds of waits in causes.c. */
 #ifndef CAUSES_WAITS_H
 #define CAUSES_WAITS_H
 
@@ -16,19 +14,19 @@
 #define FILE_SIZE (8 << 20)
 #define PAGE	  4096
 
-/* Not every way to wait asks whose it is. */
+/* Not every kind of wait uses its argument. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct waiting {
 	const char *name, *reason;
-	/* Returns only where it can't wait in its way: what is missing. */
+	/* Returns only if it can't wait in its way: what is missing. */
 	const char *(*body)(struct waiting *self);
-	/* Lets it go on. */
+	/* Ends the wait. */
 	void (*kick)(struct waiting *self);
 	int fds[2];
 	pthread_t thread;
 	pid_t pid, tid; /* pid: 0 for a thread of this process */
-	bool ready;	/* kicks may come */
+	bool ready;	/* kicks may begin */
 	const char *missing;
 };
 
@@ -48,7 +46,7 @@ static struct timespec from_now(clockid_t clock)
 	return (struct timespec){then / SECOND, then % SECOND};
 }
 
-/* Calls that must not fail once their set-up worked; what they return matters to nobody. */
+/* Calls that must not fail once they are set up; nobody uses their results. */
 static void ignore(long result)
 {
 	(void)result;

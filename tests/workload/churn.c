@@ -7,12 +7,11 @@
  *	fork	a process that does the same
  *	exec	`sh -c true`: a fork storm
  *
- * The truth of each is in clocks that see its birth and its end from both sides: `least_ns` lies
- * within its life, `most_ns` around it, but for a thread that waits for a CPU once more when its
- * number is free again.
- *`cpu_ns` and `run_delay_ns` are what it read itself as the last thing it did, for `exec` `cpu_ns`
- *what the kernel said of it afterwards. The sums over all, with their ends, are in `cpu_total_ns`,
- *without the lanes' own time.
+ * Clocks on both sides of each birth and end give the truth: a life lasts at least `least_ns` and
+ * at most `most_ns`, except for a thread that waits once more for a CPU after its id is free again.
+ * `cpu_ns` and `run_delay_ns` are its own last readings; for `exec`, `cpu_ns` is what the kernel
+ * reports afterwards. `cpu_total_ns` is the sum over all, with their ends, without the lanes' own
+ * time.
  */
 #include "workload.h"
 
@@ -67,7 +66,7 @@ static MARKED void work(uint64_t duration)
 		;
 }
 
-/* A fifth of it is work. */
+/* Spends a fifth of the time working. */
 static MARKED void live(struct life *life)
 {
 	uint64_t duration;
@@ -100,7 +99,7 @@ static void live_as_thread(struct life *life)
 	start_thread(short_thread, life, &thread);
 	life->made = wall_ns();
 	pthread_join(thread, NULL);
-	/* It is joined when it has left its memory, a little before it is gone. */
+	/* join() returns when it has left its memory, a little before it is gone. */
 	while (syscall(SYS_tgkill, getpid(), life->tid, 0) == 0)
 		sched_yield();
 	life->gone = wall_ns();
@@ -170,7 +169,7 @@ static void print_life(const struct life *life)
 	       (uintmax_t)life->run_delay);
 }
 
-/* What the kernel says of all that have ended, in this process and of its children. */
+/* The kernel's account of everything that has ended, in this process and its children. */
 static uint64_t cpu_of_ended(const struct lane *lanes, int n)
 {
 	uint64_t total = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - thread_cpu_ns();

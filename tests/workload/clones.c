@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * clones shared|forked MAPPINGS PROCESSES FILE SECONDS: a process with MAPPINGS executable mappings
- * of FILE, and PROCESSES more: which share its memory, and are there from the start; or which are
- * forked from it 2 s later and map one more. They run little. Prints a line when all that is to be
- * there at the start is.
+ * of FILE, and PROCESSES more. "shared": they share its memory and exist from the start. "forked":
+ * they are forked from it 2 s later and map one more each. They hardly run. Prints a line when
+ * everything that exists at the start is there.
  */
 #include <fcntl.h>
 #include <sched.h>

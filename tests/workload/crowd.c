@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * crowd [SECONDS [THREADS [BURST]]]: THREADS (100) threads in pairs, each switching as often as the CPUs
- * can: 5 000 times a second with 50 threads on each.
+ * crowd [SECONDS [THREADS [BURST]]]: THREADS (100) threads in pairs, each switching as often as the
+ * CPUs can: 5 000 times a second with 50 threads on each.
  *
- *	futex	pass a turn by futex
- *	pipe	pass a byte by two pipes
- *	timer	sleep for 1 ms, over and over: every tenth pair
+ *	futex	take turns
+ *	pipe	pass a byte through two pipes
+ *	timer	sleep for 1 ms, repeatedly: every tenth pair
  *
  * A pair stays on one CPU, where a switch is cheapest. Nearly every wake-up finds its CPU taken, so
- * that half of the time is spent waiting for it. With BURST they switch so for that many seconds,
- * then rest for as many, over and over; what sleeps does so for 4 ms and for five BURSTs in turn. The truth is in each thread's own clocks and of
- * its whole life, `most_ns` until it was gone; threads are made before any of them plays and leave
- * one by one when all are done, so that both ends are sharp.
+ * half of the time is spent waiting for it. With BURST, pairs switch for that many seconds, then
+ * rest for as many, and so on; sleepers sleep 4 ms and five BURSTs in turn. Each thread's own
+ * clocks give the truth over its whole life, and `most_ns` the time until it was gone. All threads
+ * exist before any of them starts to play, and leave one by one when all are done, so that both
+ * ends are sharp.
  */
 #include "workload.h"
 
@@ -34,11 +35,11 @@ static const char *const kind_names[N_KINDS] = {"futex", "pipe", "timer"};
 struct member {
 	pthread_t thread;
 	enum kind kind;
-	int me; /* 0 or 1 of the pair */
+	int me; /* 0 or 1 within the pair */
 	struct pair *pair;
 	pid_t tid;
 	sem_t play, leave;
-	uint64_t start; /* before it was made */
+	uint64_t start; /* before it was created */
 	uint64_t elapsed, cpu, run_delay, switches;
 	uint64_t most; /* elapsed until it was gone */
 };
@@ -67,7 +68,7 @@ static MARKED void pass_turn(struct pair *pair, int to)
 	KEEP_FRAME();
 }
 
-/* Until the next burst, if there is none now. */
+/* Waits for the next burst, unless one is on. */
 static void rest(void)
 {
 	uint64_t length = burst * SECOND, into = wall_ns() - begun;
@@ -108,7 +109,7 @@ static MARKED bool wait_byte(int from)
 	return got;
 }
 
-/* Ends by closing: the other then reads the end of file. */
+/* Closes its pipe to end: the other then reads end of file. */
 static void play_pipe(struct member *member)
 {
 	int to = member->pair->pipes[!member->me][1], from = member->pair->pipes[member->me][0];
@@ -167,7 +168,7 @@ static enum kind kind_of(int pair)
 	return pair % 2 ? KIND_PIPE : KIND_FUTEX;
 }
 
-/* Pair @i's CPU, of those that this process may use. */
+/* The CPU of pair @i, among those that this process may use. */
 static void choose_cpu(pthread_attr_t *attributes, int i)
 {
 	cpu_set_t allowed, one;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * deep KILOBYTES MILLISECONDS: a thread with so much of its stack in use burns so much CPU time.
+ * deep KILOBYTES MILLISECONDS: a thread with this much of its stack in use burns this much CPU
+ * time.
  */
 #include "workload.h"
 
@@ -17,7 +18,7 @@ static MARKED void deep_burn(void)
 		;
 }
 
-/* Four frames of the same size, of which little is touched. */
+/* Four frames of equal size, of which little is touched. */
 static MARKED void deep_frame(int left)
 {
 	volatile char *room = __builtin_alloca(wanted.bytes / 4);

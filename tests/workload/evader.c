@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * evader SECONDS HZ: learns from gaps in its own time when a CPU is sampled, and sleeps across each
- * moment at which it expects that again, so as to be seen as little as it can: it knows how sampling
- * is done, by two timers of HZ/1.618 and HZ/2.618. Runs on one CPU.
+ * evader SECONDS HZ: hides from samplers. Learns from gaps in its own time when its CPU is sampled,
+ * and sleeps through each moment at which it expects the next sample. It knows how bpfflame
+ * samples: with two timers of HZ/1.618 and HZ/2.618. Runs on one CPU.
  */
 #include "workload.h"
 
 #include <sched.h>
 #include <stdbool.h>
 
-#define GAP_NS	  2500 /* an interrupt that takes a sample takes longer … */
-#define MARGIN_NS 150000 /* to be asleep before and after the moment */
+#define GAP_NS	  2500	 /* an interrupt that takes a sample lasts longer … */
+#define MARGIN_NS 150000 /* asleep this long before and after the moment */
 #define GOLDEN	  1.6180339887498949
 
 struct timer {
 	double period;	/* ns */
-	double next;	/* monotonic ns; 0: not known */
+	double next;	/* monotonic ns; 0: unknown */
 };
 
 static void sleep_until(double until)
@@ -25,7 +25,7 @@ static void sleep_until(double until)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-/* The timer that a gap at @now is of: the one whose last gap was a whole number of periods ago. */
+/* The timer that caused a gap at @now: the one whose last gap was a whole number of periods ago. */
 static void learn(struct timer *timers, double now, double *last)
 {
 	for (int i = 0; i < 2; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * execs [SECONDS [PROGRAM [ARG…]]]: burns SECONDS of CPU time in burn_before_exec(), then execs
- * PROGRAM, or itself to burn as much in burn_after_exec(). One process id all the way.
+ * PROGRAM, or itself to burn as much in burn_after_exec(). The process id stays the same.
  */
 #include "workload.h"
 
@@ -23,7 +23,7 @@ static MARKED void burn_after_exec(uint64_t until)
 	while (thread_cpu_ns() < until);
 }
 
-/* The CPU clock goes on through exec. */
+/* The CPU clock continues across exec. */
 static void print_truth(double seconds)
 {
 	printf("{\"threads\": [{\"name\": \"execs\", \"tid\": %d, \"cpu_ns\": %ju}], \"pid\": %d, "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fifty [SECONDS]: 50 functions, of 30 % of the time down to 0.1 %, called in another order in each
- * round of a fraction of a millisecond. FIFTY_SLOWER=NAME:PERCENT makes one of them do so much more
- * work: work_00 has 30 %, work_01 10 %, work_09 2 %.
+ * fifty [SECONDS]: 50 functions, with 30 % of the time down to 0.1 %, called in a different order
+ * in each round, which takes a fraction of a millisecond. FIFTY_SLOWER=NAME:PERCENT makes one of
+ * them do this much more work: work_00 has 30 %, work_01 10 %, work_09 2 %.
  */
 #include "workload.h"
 
@@ -21,7 +21,7 @@ static const unsigned int weights[N_WORKS] = {300, 100, 80, 60, 50, 40, 35, 30, 
 
 static uint32_t table[TABLE_SIZE];
 
-/* Mixes the table, as hashing does: loads, stores, multiplications that wait for each other. */
+/* Mixes the table as hashing does: loads, stores, and multiplications that depend on each other. */
 #define WORK(number)                                                                               \
 	static __attribute__((noipa)) uint32_t work_##number(unsigned int units, uint32_t seed)    \
 	{                                                                                          \
@@ -53,7 +53,7 @@ WORKS(4)
 struct work {
 	const char *name;
 	uint32_t (*run)(unsigned int units, uint32_t seed);
-	double units, due; /* of a round; left over from the ones before */
+	double units, due; /* due in a round; left over from earlier ones */
 };
 
 #define ITEM(number)                                                                               \
@@ -65,7 +65,7 @@ struct work {
 		ITEM(tens##6), ITEM(tens##7), ITEM(tens##8), ITEM(tens##9)
 static struct work works[N_WORKS] = {ITEMS(0), ITEMS(1), ITEMS(2), ITEMS(3), ITEMS(4)};
 
-/* False if the variable names none of them. */
+/* False if the variable does not name one of them. */
 static bool plan(void)
 {
 	const char *slower = getenv("FIFTY_SLOWER");

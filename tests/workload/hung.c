@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * hung FOLDER PROGRAM: mounts a filesystem (FUSE) at FOLDER that holds a copy of PROGRAM, under its
- * name, and says "ready". From SIGUSR1 on it answers nothing any more, as a network filesystem whose
- * server is gone. SIGTERM ends it, and lets go of whoever waits.
+ * name, and prints "ready". From SIGUSR1 on it answers no request, like a network filesystem whose
+ * server is gone. SIGTERM ends it and releases whoever waits.
  */
 #include "workload.h"
 
@@ -126,7 +126,7 @@ static void serve(int fuse, const struct fuse_in_header *in)
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
-		return; /* want no answer */
+		return; /* need no answer */
 	default:
 		return answer(fuse, in, -ENOSYS, NULL, 0);
 	}

@@ -2,7 +2,7 @@
 /*
  * jit SECONDS WORD…: a JIT of three functions that burn 60, 30 and 10 % of the time, called by a
  * fourth. It writes machine code into memory at an address that is the same in every process, runs
- * it, and describes it in /tmp/perf-PID.map or in ./jit-PID.dump. Truth: CPU time of each name.
+ * it, and describes it in /tmp/perf-PID.map or in ./jit-PID.dump. Truth: CPU time by name.
  *
  * What is written (map is the default): map, dump. Where the code lies (anon is the default): anon,
  * zero (shared), memfd, heap. Further words:
@@ -116,7 +116,7 @@ static void write_code(uint8_t *to)
 	__builtin___clear_cache((char *)to, (char *)to + CODE_SIZE);
 }
 
-/* Written through one mapping, run through another. */
+/* Writes through one mapping, runs through another. */
 static uint8_t *make_code_in_memfd(void)
 {
 	int fd = memfd_create("doublemapper", MFD_CLOEXEC);
@@ -194,7 +194,9 @@ static void put_prefix(FILE *stream, uint32_t type, uint32_t payload)
 	put64(stream, wall_ns());
 }
 
-/* Each instruction of the first two on a line of its own, as V8 and LLVM count addresses. */
+/*
+ * Puts each instruction of the first two on a line of its own; addresses as V8 and LLVM count them.
+ */
 static void put_lines(FILE *stream, uint64_t address)
 {
 	put_prefix(stream, 2, 16 + 2 * 16 + sizeof "burn.src" + sizeof "\xff");
@@ -283,7 +285,7 @@ static void move_code(FILE *dump)
 
 /* --- running it --- */
 
-/* What a trampoline calls: it uses the frame pointer for something else. */
+/* A trampoline's target, which uses the frame pointer for something else. */
 static MARKED __attribute__((optimize("omit-frame-pointer"))) void
 compiled(uint64_t iterations, void *a, void *b, void *self)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * left SECONDS: the first thread ends by itself, at once; another one runs on, 10 ms in 20.
- * Truth: the CPU time of that one.
+ * left SECONDS: the first thread ends at once; another runs on, 10 ms of every 20. Truth: its CPU
+ * time.
  */
 #include "workload.h"
 

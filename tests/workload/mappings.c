@@ -36,7 +36,7 @@ static int burn_compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* What burns lies in libc's qsort(), above all that was mapped. */
+/* The burner is in libc's qsort(), at a higher address than everything that was mapped. */
 static void burn(double until)
 {
 	static int numbers[1000];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * names [SECONDS]: threads whose command names try to break the formats they are written to; each
- * burns in burn_named() and sleeps, half and half. The truth has the names in hexadecimal.
+ * names [SECONDS]: threads whose command names try to break output formats; each burns in
+ * burn_named() and sleeps, half and half. The truth has the names in hexadecimal.
  */
 #include "workload.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nofp SHAPE [LEAF [SECONDS [DEPTH]]]: stacks of known shapes in a program built as distributions
- * build: -O2 -fomit-frame-pointer. For SECONDS (10) main() calls SHAPE_start() again and again;
- * each shape leads to one leaf function: leaf_burn, which takes CPU time, or leaf_nanosleep,
- * leaf_futex, leaf_read, leaf_poll, which wait, about a millisecond each time. What a sample of it
- * must show is written down at each shape: the functions from main() on. The thread's name is
- * nofp-SHAPE.
+ * build: -O2 -fomit-frame-pointer. For SECONDS (10) main() calls SHAPE_start() repeatedly; each
+ * shape leads to one leaf function: leaf_burn takes CPU time; leaf_nanosleep, leaf_futex, leaf_read
+ * and leaf_poll wait about a millisecond each time. A comment at each shape says what its samples
+ * must show: the functions from main() on. The thread's name is nofp-SHAPE.
  *
- * main() aligns its own stack, so that every shape goes through such a frame.
+ * main() aligns its own stack, so that every shape has such a frame.
  */
 #include "workload.h"
 
@@ -36,7 +35,7 @@
 static void (*leaf)(void);
 static unsigned int depth;
 static uint64_t until;
-static int feed = -1; /* a pipe into which a byte comes every millisecond */
+static int feed = -1; /* a pipe that gets a byte every millisecond */
 static char **arguments;
 static volatile uint64_t sink;
 
@@ -115,8 +114,8 @@ static MARKED void sort_start(void)
 }
 
 /*
- * --- signal_start; signal_victim; (libc: return from signal); signal_handler; LEAF, or without
- * what follows signal_victim. altstack_…: the handler has a stack of its own.
+ * --- signal_start; signal_victim; (libc: return from signal); signal_handler; LEAF, or only the
+ * first two. altstack_…: the handler has a stack of its own.
  */
 
 static MARKED void signal_handler(int number)
@@ -139,7 +138,7 @@ static void interrupt_often(void)
 	setitimer(ITIMER_REAL, &often, NULL);
 }
 
-/* Leaves its frame pointer register changed, as any code may that keeps no frame pointer. */
+/* Changes its frame pointer register, as any code without frame pointers may. */
 static MARKED void signal_victim(void)
 {
 	uint64_t a = sink, b = a + 1, c = a + 2, d = a + 3, e = a + 4, f = a + 5, g = a + 6;
@@ -363,8 +362,8 @@ static MARKED void thread_start(void)
 }
 
 /*
- * --- plugin_start; plugin_work; plugin_inner (both of nofp_plugin.so, which comes and goes);
- * plugin_callback; LEAF. NOFP_PLUGIN: another library that has plugin_work().
+ * --- plugin_start; plugin_work; plugin_inner (both in nofp_plugin.so, which is loaded and
+ * unloaded); plugin_callback; LEAF. NOFP_PLUGIN: another library that has plugin_work().
  */
 
 static void plugin_callback(void)
@@ -373,7 +372,7 @@ static void plugin_callback(void)
 	KEEP_FRAME();
 }
 
-/* The library named in the environment as NOFP_PLUGIN, or the one beside this program. */
+/* The library that NOFP_PLUGIN names in the environment, or the one beside this program. */
 static void *open_plugin(void)
 {
 	char path[4096];
@@ -427,7 +426,7 @@ static MARKED void fork_start(void)
 	KEEP_FRAME();
 }
 
-/* --- exec_start; exec_before; LEAF, in one program image after the other -------------------------
+/* --- exec_start; exec_before; LEAF, in one program image after another ---------------------------
  */
 
 static MARKED void exec_before(void)
@@ -452,9 +451,9 @@ static MARKED void exec_start(void)
 }
 
 /*
- * --- handmade_start; handmade_outer; handmade_inner; handmade_callback; LEAF: two functions that
- * nothing is written about and that keep a frame pointer, called by code that keeps none.
- * generated_…: they are generated code, and have no names.
+ * --- handmade_start; handmade_outer; handmade_inner; handmade_callback; LEAF: two functions
+ * without call frame information that keep frame pointers, called by code that does not.
+ * generated_…: the same as generated code, without names.
  */
 
 void handmade_outer(void (*callback)(void));
@@ -544,8 +543,8 @@ static MARKED void generated_start(void)
 }
 
 /*
- * --- unmarked_start; unmarked_outer; unmarked_inner; handmade_callback; LEAF: two functions that
- * nothing is written about and that keep no frame pointer; it is 0 all the while.
+ * --- unmarked_start; unmarked_outer; unmarked_inner; handmade_callback; LEAF: two functions with
+ * neither call frame information nor frame pointers; the register is 0 all the time.
  */
 
 void unmarked_outer(void (*callback)(void));
@@ -594,8 +593,8 @@ static MARKED void unmarked_start(void)
 }
 
 /*
- * --- stacks_start; switch_stack; stacks_low; switch_stack; stacks_high; LEAF: two other stacks,
- * of which the second lies higher than the first.
+ * --- stacks_start; switch_stack; stacks_low; switch_stack; stacks_high; LEAF: on two other stacks,
+ * the second higher than the first.
  */
 
 #define STACK_BYTES 65536
@@ -665,7 +664,7 @@ static MARKED void stacks_start(void)
 	KEEP_FRAME();
 }
 
-/* --- coroutine_body; LEAF, on a stack that nothing leads away from. */
+/* --- coroutine_body; LEAF, on a stack without a way back. */
 
 static ucontext_t coroutine_caller, coroutine;
 
@@ -732,7 +731,7 @@ static int find_leaf(const char *name)
 	return -1;
 }
 
-/* A process that feeds the pipe while this one lives. */
+/* A process that fills the pipe while this one lives. */
 static void start_feeder(void)
 {
 	int ends[2];

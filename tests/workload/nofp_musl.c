@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nofp_musl SECONDS: what programs do in musl, whose code has no call frame information. For so
- * long, each thread calls one function again and again: musl-sort a callback of qsort(), musl-print
- * snprintf(), musl-copy memmove() and malloc(), musl-signal a signal handler; musl-sleep, musl-poll
- * and musl-lock wait about a millisecond each time. The main thread, musl-main, does some of it,
- * too.
+ * nofp_musl SECONDS: typical work in musl, whose code has no call frame information. Each thread
+ * repeatedly calls one function: musl-sort a callback of qsort(), musl-print snprintf(), musl-copy
+ * memmove() and malloc(), musl-signal a signal handler; musl-sleep, musl-poll and musl-lock wait
+ * about a millisecond each time. The main thread, musl-main, does some of it, too.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nofp_plugin: the library that nofp's shape "plugin" loads and unloads while it runs. It lies in
- * memory in one piece (-z noseparate-code), with more data than its file is long: it is mapped as
- * if all that were code.
+ * nofp_plugin: the library that nofp's shape "plugin" loads and unloads. It is mapped in one piece
+ * (-z noseparate-code), with more data than its file is long, as if all of that were code.
  */
 #include "workload.h"
 

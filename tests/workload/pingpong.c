@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pingpong [SECONDS [DEPTH [CPU [SECOND_CPU]]]]: two threads pass a turn to each other by futex,
- * on one CPU by default: the densest switches a machine makes.
+ * pingpong [SECONDS [DEPTH [CPU [SECOND_CPU]]]]: two threads take turns by futex, on one CPU by
+ * default: the densest switches that a machine can do.
  *
- * Each waits under DEPTH recursive frames, so that a stack costs what real ones cost.
+ * Each waits below DEPTH recursive frames, so that a stack costs as much as real ones do.
  */
 #include "workload.h"
 

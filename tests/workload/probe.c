@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * probe [FILE]: prints what a process is given by those who start it, one thing a line, to FILE or
- * standard output. Two programs that are given the same print the same: no process id is printed,
- * only how it relates to the parent's.
+ * probe [FILE]: prints what a process inherits from whoever starts it, one item per line, to FILE
+ * or standard output. Two programs that inherit the same print the same: process ids are printed
+ * only in relation to the parent's.
  */
 #include "workload.h"
 
@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-/* Before anything is opened, so that only what was inherited is there. */
+/* Runs before anything is opened, so that it lists only inherited descriptors. */
 static void tell_descriptors(char *text, size_t size)
 {
 	size_t n = 0;
@@ -38,7 +38,10 @@ static void tell_descriptors(char *text, size_t size)
 	}
 }
 
-/* The lines of a file that begin with one of @wanted, which end in NULL; all, if there are none. */
+/*
+ * Prints the lines of a file that begin with one of @wanted, which ends in NULL; all lines if it is
+ * empty.
+ */
 static void tell_lines(FILE *out, const char *path, const char *const *wanted)
 {
 	char line[4096];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program whose events are known: pages it touches, in which function; functions it calls, and how
- * often; probes it passes; system calls and forks it makes. It prints what it did.
+ * A program whose events are known: the pages that it touches, and where; the functions that it
+ * calls, and how often; the probes that it passes; the system calls and forks that it makes. Prints
+ * all of them.
  *
  *	probes [PAGES [CALLS [MARKS]]]
  */
@@ -17,7 +18,7 @@
 
 #define PAGE 4096
 
-/* What counts those who listen; the program looks at one of them. */
+/* Semaphores, which count the listeners; the program looks at one of them. */
 unsigned short probes_watched_semaphore __attribute__((section(".probes")));
 unsigned short probes_passed_semaphore __attribute__((section(".probes")));
 
@@ -40,14 +41,14 @@ static __attribute__((noinline)) void touch_many(char *room, long pages)
 		((volatile char *)room)[i * PAGE] = 1;
 }
 
-/* The same, but for a byte: compilers fold functions that are equal. */
+/* The same but for one byte, because compilers merge equal functions. */
 static __attribute__((noinline)) void touch_few(char *room, long pages)
 {
 	for (long i = 0; i < pages; i++)
 		((volatile char *)room)[i * PAGE] = 2;
 }
 
-/* The kernel touches them: read(2) fills what was never written. */
+/* The kernel touches them: read(2) writes to new pages. */
 static __attribute__((noinline)) void touch_in_kernel(char *room, long pages)
 {
 	int pipes[2];
@@ -68,7 +69,7 @@ __attribute__((noinline)) long called_often(long i)
 	return i + 1;
 }
 
-/* Its return is probed while that of called_often(), which it calls, is probed too. */
+/* Its return is probed at the same time as that of called_often(), which it calls. */
 __attribute__((noinline)) long calls_twice(long i)
 {
 	long a = called_often(i), b = called_often(a);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""python_burn.py WHAT [SECONDS]: functions that take CPU time, and how much: one line of JSON.
+"""python_burn.py WHAT [SECONDS]: functions that take CPU time; prints how much as one line of JSON.
 
 	three	three equal burners: through list.sort, through re.sub, through recursion
 	reuse	5 000 functions made by exec, one after the other, so that their code objects come to lie

@@ -42,15 +42,15 @@ def pack():
 leaf = {"burn": burn, "nap": nap, "sleep": sleep, "pack": pack}[sys.argv[1]]
 
 
-def by_sort():                       # C in between: list.sort, a key function
+def by_sort():                       # C in between: list.sort with a key function
     sorted([1], key=lambda _: leaf())
 
 
-def by_sub():                        # C in between: re.sub, a callback
+def by_sub():                        # C in between: re.sub with a callback
     re.sub("a", lambda match: leaf(), "a")
 
 
-def by_qsort():                      # others' C in between: libc's qsort, through ctypes
+def by_qsort():                      # foreign C in between: libc's qsort, through ctypes
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
     array = (ctypes.c_int * 2)(2, 1)
     ctypes.CDLL(None).qsort(array, 2, 4, kind(lambda a, b: leaf() or 0))

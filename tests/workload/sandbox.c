@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandbox: enters bpfflame's sandbox and tries to get out of it, each time in a process of its own.
- * Prints "NAME signal N" or "NAME exit N" for each try: exit 0 says that it worked.
- * usage: sandbox [confined]	that of base/confined.h
+ * sandbox: enters bpfflame's sandbox and tries to escape, each time in a process of its own. Prints
+ * "NAME signal N" or "NAME exit N" for each attempt; exit 0 means that it worked.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -100,7 +99,7 @@ static int try_memory(void)
 	return malloc(600ul << 20) == NULL;
 }
 
-/* What a reader needs. */
+/* Calls that a reader needs. */
 static int try_allowed(void)
 {
 	char *memory = malloc(8 << 20), byte;

@@ -2,8 +2,8 @@
 /*
  * stacks [burn|block [SECONDS [STACKS [THREADS]]]]: visits STACKS distinct user stacks in turn.
  *
- * Stack i is the path that the bits of i choose through a binary tree of two functions. At its
- * leaf, `burn` spends 20 µs of CPU time, `block` sleeps for 20 µs.
+ * Stack i is the path that the bits of i select in a binary tree of two functions. At its leaf,
+ * `burn` spends 20 µs of CPU time, `block` sleeps for 20 µs.
  */
 #include "workload.h"
 

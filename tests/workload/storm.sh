@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# storm.sh [SECONDS]: short-lived processes, one after the other: shells that count, programs that
-# do little. Prints how many as its truth.
+# storm.sh [SECONDS]: short-lived processes in sequence: shells that count, small programs. Prints
+# their number as its truth.
 
 seconds=${1:-5}
 end=$(($(date +%s) + seconds))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * storms SECONDS THREADS MAPPINGS FILES LIBRARY OFFSET FOLDER: what one user can throw at a profiler
- * all at once: THREADS threads that sleep; processes that exec, one after the other; MAPPINGS
- * mappings of LIBRARY; FILES copies of it in FOLDER, mapped and run through, in processes of 30 000
- * at most. Its function at OFFSET in the file takes a number of loops. Prints a line when all that
- * is to be made is there.
+ * storms SECONDS THREADS MAPPINGS FILES LIBRARY OFFSET FOLDER: everything that one user can use
+ * against a profiler at once: THREADS threads that sleep; processes that exec, one after another;
+ * MAPPINGS mappings of LIBRARY; FILES copies of it in FOLDER, which processes map (30 000 each at
+ * most) and run through. LIBRARY's function at file offset OFFSET takes a number of loops. Prints a
+ * line when everything exists.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* Runs in a process of its own, which says when it has made what it is for. */
+/* Runs in a process of its own, which reports when its work is set up. */
 static void start(void (*run)(int ready, int n), int n)
 {
 	int ends[2];

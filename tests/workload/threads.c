@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * threads [SECONDS [THREADS]]: THREADS (10 000) threads that sleep from start to end in
- * sleep_long(), plus the main one. Their stacks lie in one mapping: a process may have 65 530.
+ * threads [SECONDS [THREADS]]: THREADS (10 000) threads that sleep in sleep_long() from start to
+ * end, plus the main one. Their stacks share one mapping, because a process can have only 65 530.
  */
 #include "workload.h"
 

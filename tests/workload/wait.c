@@ -10,9 +10,9 @@
  *	writer	  write() and fsync() of a file in DIR
  *	hog-0/1	  with HOGS_CPU: two busy loops on that one CPU
  *
- * Truth is relative to a window: SIGUSR1 opens it (its start is the program's, else), SIGUSR2
- * closes it, SIGTERM or SECONDS print it and end. Off-CPU time is elapsed − CPU time; of it,
- * `run_delay_ns` was spent waiting for a CPU.
+ * Truth covers a window: SIGUSR1 opens it (default: at the start), SIGUSR2 closes it; SIGTERM or
+ * the end of SECONDS prints it. Off-CPU time is elapsed − CPU time; `run_delay_ns` of it was spent
+ * waiting for a CPU.
  */
 #include "workload.h"
 
@@ -237,7 +237,7 @@ static void print_truth(const struct reading *begin, const struct reading *end)
 	printf("], \"pid\": %d}\n", getpid());
 }
 
-/* Waits for signals until @until; reads the clocks where they say so. */
+/* Waits for signals until @until; reads the clocks when they arrive. */
 static void watch_window(const sigset_t *signals, uint64_t until, struct reading *begin,
 			 struct reading *end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * wakers [SECONDS]: threads that wait, each in a function of its own, and are woken by one other,
- * in a function of its own, about every 5 ms:
+ * wakers [SECONDS]: threads that each wait in a function of their own, and are woken about every 5
+ * ms by one other thread, from a function of its own:
  *
  *	who waits	in		is woken by	in
  *	lock-waiter	want_lock	holder		release_lock	a mutex
@@ -15,8 +15,7 @@
  *	middle		await_source	source		wake_middle	… and a futex before it
  *	source		take_nap	a timer
  *
- * Those who wake others sleep in take_nap() between, too. Prints each thread's elapsed and CPU
- *time.
+ * The wakers sleep in take_nap() in between. Prints each thread's elapsed and CPU time.
  */
 #include "workload.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * workload: what the programs with known truth share: clocks in nanoseconds, functions that stay
- * in the stack, arithmetic that stays out of libc, and numbers from the command line.
+ * workload: shared by programs with a known truth: clocks in nanoseconds, functions that stay on
+ * the stack, arithmetic that stays out of libc, and numbers from the command line.
  *
  * Every workload ends by printing its truth as one JSON object on stdout.
  */
@@ -18,9 +18,9 @@
 #define SECOND	    1000000000ULL
 #define MILLISECOND 1000000ULL
 
-/* A function with a frame and a name of its own, whatever the optimizer thinks of it. */
+/* A function that keeps its frame and its name, whatever the optimizer does. */
 #define MARKED __attribute__((noinline, noclone, no_icf))
-/* Before the end of a function: keeps the last call from becoming a jump. */
+/* Goes before the end of a function: keeps the last call from becoming a jump. */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 static inline uint64_t clock_ns(clockid_t clock)
@@ -41,7 +41,7 @@ static inline uint64_t thread_cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Field 2 of schedstat: how long a thread was runnable and not running; 0 where there is none. */
+/* Field 2 of schedstat: how long a thread was runnable but not running; 0 where there is none. */
 static inline uint64_t run_delay_of(const char *path)
 {
 	unsigned long long cpu, delay;
@@ -60,7 +60,7 @@ static inline uint64_t own_run_delay_ns(void)
 	return run_delay_of("/proc/thread-self/schedstat");
 }
 
-/* A few hundred µs of arithmetic: asking the clock between two of these costs next to nothing. */
+/* Takes a few hundred µs, so that reading the clock between two of these costs next to nothing. */
 static inline __attribute__((always_inline)) void spin(void)
 {
 	for (volatile unsigned int i = 0; i < 200000; i++)
@@ -75,7 +75,7 @@ static inline void sleep_ns(uint64_t duration)
 		;
 }
 
-/* A cheap pseudo-random sequence, so that no phase of a workload keeps step with a sampler. */
+/* A cheap pseudo-random sequence, so that no phase of a workload keeps in step with a sampler. */
 static inline uint32_t next_random(uint32_t *state)
 {
 	*state = *state * 1664525 + 1013904223;
@@ -90,7 +90,7 @@ static inline void start_thread(void *(*body)(void *), void *argument, pthread_t
 	}
 }
 
-/* Argument @i as a number, or @otherwise where there is none. */
+/* Argument @i as a number, or @otherwise if it is missing. */
 static inline double number_argument(int argc, char **argv, int i, double otherwise)
 {
 	return i < argc ? atof(argv[i]) : otherwise;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-// A Go program whose stacks are known: two goroutines do the same, and say first where they are.
+// A Go program whose stacks are known: two goroutines do the same work, and first print where they
+// are.
 //
 //	stacks calls|hash|nap|read SECONDS
 //
-// Truth: a line of JSON each: the callers, from the entry on, as [function, file:line].
+// Prints the truth as JSON, one line per goroutine: the callers from the entry on, as [function,
+// file:line].
 package main
 
 import (
@@ -23,7 +25,7 @@ var sink uint64
 
 type adder[T any] struct{ step T }
 
-// Small functions are inlined: mixed into twice, both into their callers.
+// Small functions are inlined: twice into mixed, and both into their callers.
 func mixed(x uint64) uint64 { return x ^ x>>7 }
 func twice(x uint64) uint64 { return mixed(x)*2 + 1 }
 
@@ -38,7 +40,7 @@ func (a *adder[T]) add(x uint64, until time.Time) uint64 {
 	return x
 }
 
-// It prints the stack of its caller.
+// Prints the stack of its caller.
 //
 //go:noinline
 func tell() {
@@ -87,7 +89,7 @@ func nap(until time.Time) {
 	}
 }
 
-// read waits in a system call: the poller does not watch what another process made.
+// read waits in a system call: the poller does not watch descriptors that another process made.
 //
 //go:noinline
 func read(until time.Time) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * bench: the test command of a project that is profiled in its pipeline. Does the same work each time:
- * seven functions that take known shares of it. A change to HASH_ROUNDS makes one of them slower.
+ * bench: the test command of a sample project that pipelines profile. Does the same work each time:
+ * seven functions that take known shares of it. A change of HASH_ROUNDS slows one of them down.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static uint64_t state = 88172645463325252u;
 
-/* Work that takes the same time whatever the data; @n thousand steps of it. */
+/* @n thousand steps of work whose time does not depend on the data. */
 static inline __attribute__((always_inline)) uint64_t steps(uint64_t value, unsigned int n)
 {
 	for (unsigned int i = 0; i < n * 1000; i++) {

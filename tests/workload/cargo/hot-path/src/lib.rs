@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Functions whose names are looked for in stacks: one that is called, one that is inlined.
+//! Functions that tests look for in stacks: one that is called, one that is inlined.
 
 use std::time::{Duration, Instant};
 
 #[inline(always)]
 fn inlined_part(mut state: u64) -> u64 {
     for _ in 0..200_000 {
-        // Read as if somebody else had written it: no loop is computed beforehand.
+        // Hides the value from the optimizer, so that no loop is computed at compile time.
         state = unsafe { std::ptr::read_volatile(&state) }
             .wrapping_mul(6364136223846793005)
             .wrapping_add(1);
@@ -25,7 +25,7 @@ pub fn warm_part(state: u64) -> u64 {
     called_part(state) ^ 3
 }
 
-/// Computes for so long.
+/// Computes for this long.
 #[inline(never)]
 pub fn burn(seconds: f64) -> u64 {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
@@ -40,7 +40,7 @@ pub fn burn(seconds: f64) -> u64 {
     state
 }
 
-/// What a program is given, for tests to read.
+/// Prints what a program is given, for tests to read.
 pub fn tell(who: &str) {
     println!("\nwho: {who}");
     println!("folder: {}", std::env::current_dir().unwrap().display());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Burns for $SECONDS, and exits with its last argument, if that is a number.
+//! Burns for $SECONDS and exits with its last argument, if that is a number.
 
 fn main() {
     hot_path::tell("binary");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The test command of a project that is profiled in its pipeline: c/bench.c in Rust. Does the same
-//! work each time; a change to HASH_ROUNDS makes one function slower.
+//! The test command of a sample project that pipelines profile: c/bench.c in Rust. Does the same
+//! work each time; a change of HASH_ROUNDS slows one function down.
 
 const ROUNDS: u32 = 260;
 const HASH_ROUNDS: u64 = 100;
@@ -9,7 +9,7 @@ struct Sample {
     state: u64,
 }
 
-/// Work that takes the same time whatever the data; `n` thousand steps of it.
+/// `n` thousand steps of work whose time does not depend on the data.
 #[inline(always)]
 fn steps(mut value: u64, n: u64) -> u64 {
     for _ in 0..n * 1000 {
