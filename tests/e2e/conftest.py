@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fixtures of the end-to-end tests: what they need, a folder each, and a clean kernel after all."""
+"""Fixtures of the end-to-end tests: their requirements, a folder for each, and a check that the
+kernel is clean afterwards."""
 import os
 import signal
 import subprocess
@@ -10,8 +11,8 @@ from _pytest.runner import runtestprotocol
 
 import harness
 
-# Of these, each assertion is about time. What a hypervisor takes is missing in one book and not in
-# the other, so that they don't agree.
+# Every assertion of these tests is about time. Time that a hypervisor steals is in one account and
+# not in the other, so they disagree.
 MEASURING = {"test_causes", "test_offcpu", "test_oncpu", "test_period", "test_targets", "test_unseen", "test_unwind",
              "test_wakers", "test_wall", "test_windows"}
 MOST_STOLEN = 0.015 # of all CPUs' time
@@ -31,7 +32,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def usual_signals():
-    """What nohup or a background job has ignored would be ignored by all that is run here."""
+    """Signals that nohup or a background job ignores would be ignored by everything that tests
+    run."""
     for number in signal.SIGHUP, signal.SIGQUIT:
         signal.signal(number, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -53,7 +55,7 @@ def module_path(tmp_path_factory):
 
 
 class Theft:
-    """What share of the machine's CPU time is stolen from here on."""
+    """The share of the machine's CPU time that is stolen, from here on."""
 
     def __init__(self):
         self.start, self.stolen = time.monotonic(), harness.stolen_seconds()
@@ -64,11 +66,11 @@ class Theft:
         return (harness.stolen_seconds() - self.stolen) / spent
 
 
-MODULES = {} # what was stolen since the first test of each: that is when its fixtures measured
+MODULES = {} # stolen since each module's first test, when its fixtures took their measurements
 
 
 def attempt(item, nextitem, since=None):
-    """Runs a test. Returns its reports, and what share of the machine's CPU time was stolen."""
+    """Runs a test. Returns its reports, and the share of the machine's CPU time that was stolen."""
     theft = Theft()
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
     return reports, max(theft.share(), since.share() if since else 0)
@@ -89,7 +91,7 @@ def has_failed(reports):
 
 
 def disregard(reports, shares):
-    """Measurements while others had the CPUs mean nothing, and are reported as that."""
+    """Reports measurements as meaningless if others had the CPUs."""
     why = ", ".join(f"{share:.1%}" for share in shares)
     for report in reports:
         if report.failed:
@@ -98,7 +100,7 @@ def disregard(reports, shares):
 
 
 def pytest_runtest_protocol(item, nextitem):
-    """Repeats a measurement that failed while a hypervisor took CPU time."""
+    """Repeats a measurement that failed while a hypervisor stole CPU time."""
     if item.module.__name__ not in MEASURING:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)

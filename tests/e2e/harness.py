@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""harness: running bpfflame and workloads, reading what they wrote, and the truth to judge it by.
+"""harness: runs bpfflame and workloads, reads their output, and provides the truth to compare it
+with.
 
-Times are in seconds unless a name says otherwise; folded values are what the contract says:
-samples on-CPU, microseconds off-CPU.
+Times are in seconds unless a name says otherwise. Folded values are samples on-CPU and microseconds
+off-CPU.
 """
 import collections
 import contextlib
@@ -16,7 +17,7 @@ import threading
 import time
 from pathlib import Path
 
-# Under sudo, commands would run as its caller, who may not see what tests make.
+# Under sudo, commands would run as its caller, who might not be able to read the tests' files.
 for sudo_name in "SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID", "SUDO_USER":
     os.environ.pop(sudo_name, None)
 
@@ -35,7 +36,7 @@ REASONS = WAITING_FOR_A_CPU | {
 
 
 class Result:
-    """One finished run: exit code, output as text, and when it was started and ended."""
+    """A finished run: exit code, output as text, and the times at which it started and ended."""
 
     def __init__(self, arguments, returncode, stdout, stderr, started, ended):
         self.arguments = arguments
@@ -82,7 +83,7 @@ class Running:
             stdout, stderr = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            # Its command may be alive, and hold on to what we read from.
+            # Its command may still be alive and hold our pipes open.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.communicate(timeout=2)
             raise AssertionError(f"bpfflame {self.arguments} did not end") from None
@@ -95,14 +96,14 @@ def run(*arguments, timeout=60, **options):
 
 
 def record(*arguments, timeout=60, **options):
-    """A recording that must work; its result has a summary."""
+    """A recording that must succeed and print a summary."""
     result = run("--json", *arguments, timeout=timeout, **options)
     assert result.returncode == 0, result
     return result
 
 
 def error_line(result):
-    """What a failed run says: exactly one line on stderr, nothing on stdout."""
+    """The error of a failed run: exactly one line on stderr, nothing on stdout."""
     lines = result.stderr.splitlines()
     assert len(lines) == 1, result
     assert result.stdout == "", result
@@ -110,8 +111,8 @@ def error_line(result):
 
 
 def assert_no_loss(summary, whole_machine=False):
-    """Nothing of any kind was lost. Of a whole machine, somebody else's files may be out of reach:
-    that costs names, not samples."""
+    """No loss of any kind. For a whole machine, other users' files may be unreadable: that costs
+    names, not samples."""
     losses = dict(summary["losses"])
     assert losses, "the summary names no kind of loss"
     if whole_machine:
@@ -125,13 +126,13 @@ def can_unshare():
                           check=False).returncode == 0
 
 
-# --- what it wrote --------------------------------------------------------------------------
+# --- its output -----------------------------------------------------------------------------
 
 LINE = re.compile(rb"[^;\n]+(;[^;\n]+)* [1-9][0-9]*")
 
 
 class Folded:
-    """A folded file, checked against the contract's grammar: (frames, value) for each line."""
+    """A folded file, checked against its grammar: (frames, value) for each line."""
 
     def __init__(self, source):
         data = source if isinstance(source, bytes) else Path(source).read_bytes()
@@ -158,7 +159,7 @@ class Folded:
         return {frame for frames, _ in self.stacks for frame in frames}
 
     def with_frame(self, name):
-        """The value of all stacks that have this function, inlined or not."""
+        """The value of all stacks with this function, inlined or not."""
         wanted = {name, name + "_[i]", name + "_[k]"}
         return self.total(lambda frames: not wanted.isdisjoint(frames))
 
@@ -179,12 +180,13 @@ SEPARATOR = "--"
 
 
 def reason_of(frames):
-    """The reason leaf: the waker, if any, follows it."""
+    """The reason's frame: the leaf, or the frame before a waker."""
     return frames[frames.index(SEPARATOR) - 1 if SEPARATOR in frames else -1]
 
 
 def wakers_of(frames):
-    """The frames of who woke the thread, leaf first and the name last, then of who woke that one."""
+    """Who woke the thread: frames, leaf first and the name last; then who woke that one, and so
+    on."""
     wakers = [[]]
     for frame in frames:
         if frame == SEPARATOR:
@@ -195,7 +197,7 @@ def wakers_of(frames):
 
 
 def on_cpu(times):
-    """Of one thread's times by reason, in a wall recording."""
+    """CPU time of one thread in a wall recording, from its times by reason."""
     return times["[on-cpu]"]
 
 
@@ -218,7 +220,7 @@ def assert_well_formed(svg):
 
 
 def assert_only(directory, names):
-    """No temporary and no unexpected file is left."""
+    """No temporary or unexpected file is left."""
     assert sorted(os.listdir(directory)) == sorted(names)
 
 
@@ -227,7 +229,7 @@ def assert_only(directory, names):
 
 @contextlib.contextmanager
 def workload(name, *arguments, command=None, **options):
-    """A workload in the background; at the end it is stopped, if it still runs."""
+    """A workload in the background; stopped at the end if it still runs."""
     command = command or [WORKLOADS / name]
     process = subprocess.Popen([*map(str, command), *map(str, arguments)],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options)
@@ -242,7 +244,7 @@ def workload(name, *arguments, command=None, **options):
 
 
 def truth_of(process, timeout=60):
-    """What a workload prints when it ends by itself."""
+    """The output of a workload that ends by itself."""
     stdout, _ = process.communicate(timeout=timeout)
     process.stdout = open(os.devnull)
     return json.loads(stdout)
@@ -271,21 +273,21 @@ def wait_until(condition, timeout=10):
 
 
 def busy_seconds():
-    """CPU time of the whole machine since it started, idle and waiting for disks left out."""
+    """CPU time of the whole machine since boot, without idle time and waits for disks."""
     user, nice, system, _, _, irq, softirq = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def stolen_seconds():
-    """What a hypervisor has taken from this machine's CPUs since it started: a thread waits then,
-    and neither its CPU clock nor the run delay in the scheduler's books says so."""
+    """CPU time that a hypervisor stole from this machine since boot. A thread waits during it, but
+    neither its CPU clock nor the run delay in the scheduler's books shows that."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_names(pid, names, seconds=10):
-    """Waits until the threads of @pid have started and named themselves: {name: tid}."""
+    """Waits until the threads of @pid have started and set their names: {name: tid}."""
     deadline = time.monotonic() + seconds
     while True:
         tids = {comm_of(tid): tid for tid in threads_of(pid)}
@@ -300,8 +302,8 @@ def wait_for_threads(pid, n):
 
 
 class CpuTruth:
-    """Reads the CPU time and run-queue delay of every thread of a process all the time, so that
-    they are known for any window afterwards, whenever a recording really began and ended."""
+    """Keeps reading the CPU time and run-queue delay of every thread of a process, so that both are
+    known afterwards for any window, whenever a recording really began and ended."""
 
     PERIOD = 0.02
 
@@ -337,7 +339,7 @@ class CpuTruth:
                 self._read()
 
     def _at(self, moment, tid, field):
-        """Linear between the readings around @moment."""
+        """Interpolates linearly between the readings around @moment."""
         known = [(when, values[tid][field]) for when, values in self.readings if tid in values]
         assert known, f"thread {tid} was never seen"
         before = [reading for reading in known if reading[0] <= moment]
@@ -366,7 +368,7 @@ class CpuTruth:
 
 
 def kernel_objects():
-    """Ids of all BPF programs, maps and links that are loaded."""
+    """Ids of all loaded BPF programs, maps and links."""
     ids = {}
     for kind in ("prog", "map", "link"):
         text = subprocess.run(["bpftool", "-j", kind, "show"], capture_output=True,
@@ -376,7 +378,7 @@ def kernel_objects():
 
 
 def held_objects():
-    """Ids of the BPF objects that living processes hold: other people's work."""
+    """Ids of BPF objects that living processes hold, which are other people's."""
     ids = {"prog": set(), "map": set(), "link": set()}
     for path in Path("/proc").glob("[0-9]*/fdinfo/*"):
         with contextlib.suppress(OSError):
@@ -404,7 +406,8 @@ def assert_no_leftover(before, timeout=10):
 
 
 def interrupt_when_recording(running, number=signal.SIGINT, after=1.0):
-    """Sends a signal once the recording has begun; programs are loaded well within a second."""
+    """Sends a signal once the recording has begun; loading the programs takes well under a
+    second."""
     time.sleep(after)
     running.signal(number)
     return running.wait()

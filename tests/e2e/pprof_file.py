@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-pprof files as what they say: protobuf's encoding read and written by hand, ids and indexes resolved,
+"""pprof files by their meaning: reads and writes protobuf's encoding by hand, and resolves ids and
+indexes, so that two files are equal if all fields of everything in them are.
 so that two files are equal if all fields of all they hold are.
 """
 import gzip
@@ -82,7 +82,7 @@ def _encode_varint(value):
 
 
 class Writer:
-    """Messages from dictionaries: {"name": value}; strings are given as they are."""
+    """Encodes messages from dictionaries: {"name": value}; strings are given as text."""
 
     def __init__(self):
         self.strings = [""]
@@ -116,7 +116,7 @@ def read(path):
 
 
 class Meaning:
-    """What a file says. Samples that are equal in all but their values are one."""
+    """The meaning of a file. Merges samples that differ only in their values."""
 
     def __init__(self, path):
         self.fields = fields = read(path)
@@ -141,7 +141,7 @@ class Meaning:
         self.main = mappings[fields["mapping"][0]["id"]] if fields["mapping"] else None
 
     def resolve(self, message, fields):
-        """All but the id, in an order, hashable."""
+        """All fields but the id, in a fixed order, hashable."""
         out = []
         for name, kind in SCHEMA[message].values():
             value = fields[name]
@@ -162,7 +162,7 @@ class Meaning:
             self.samples[key] = [a + b for a, b in zip(before, sample["value"])]
 
     def differences(self, other):
-        """What of the two is not the same: a list of texts."""
+        """The differences between two files: a list of texts."""
         found = [f"{name}: {getattr(self, name)} {getattr(other, name)}"
                  for name in ("whole", "types", "comments", "main")
                  if getattr(self, name) != getattr(other, name)]

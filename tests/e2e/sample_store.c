@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sample_store: a store of a machine that never was, through the real writer, up to a given moment.
+ * sample_store: writes the store of an invented machine with the real writer, up to a given moment.
  * Prints what it put in, as JSON: totals by command, microseconds.
- * usage: sample_store DIR END SECONDS [ROWS [STACKS]]	END: seconds since 1970
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #define WINDOW	  (10 * NSEC_PER_SEC)
 #define DEPTH	  40
 #define N_COMMS	  8
-#define NEW_SHARE 50 /* one stack in so many is replaced each hour */
+#define NEW_SHARE 50 /* one stack in this many is replaced each hour */
 
 static uint64_t clock_ns;
 static unsigned int seed = 1;
@@ -47,7 +46,7 @@ static uint32_t text(struct profile *profile, const char *value)
 	return id;
 }
 
-/* Stack @number: the nearer to the leaf, the more of its own it has. */
+/* Stack @number: frames nearer to the leaf are shared by fewer stacks. */
 static uint32_t add_stack(struct profile *profile, uint32_t mapping, unsigned int number)
 {
 	uint32_t locations[DEPTH], stack;
@@ -89,7 +88,7 @@ static struct profile *make_profile(unsigned int hour, unsigned int n_rows, unsi
 		snprintf(name, sizeof name, "sample-%u", comm);
 		sample.comm = text(profile, name);
 		sample.is_idle = sample.reason == REASON_POLL;
-		/* As time goes by, others take the places of some. */
+		/* Over time, new stacks replace some of them. */
 		if (number < hour * (n_stacks / NEW_SHARE) % n_stacks)
 			number += n_stacks * (1 + hour / NEW_SHARE);
 		sample.stack = add_stack(profile, id, number);

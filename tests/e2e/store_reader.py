@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A reader of stores, written from docs/store.md and from nothing else."""
+"""A reader of stores, written only from docs/store.md."""
 import ctypes
 import struct
 import zlib
@@ -11,7 +11,7 @@ class Buffer(ctypes.Structure):
 
 
 class Stream:
-    """A zstd stream that is unpacked piece by piece."""
+    """Unpacks a zstd stream piece by piece."""
 
     def __init__(self):
         self.zstd = ctypes.CDLL("libzstd.so.1")
@@ -60,7 +60,8 @@ class Segment:
         self.frames, self.processes = [], []
 
     def windows(self):
-        """(fields, [(process, node, cause, idle, end, count, microseconds)]) of each whole window."""
+        """Yields (fields, [(process, node, cause, idle, end, count, microseconds)]) for each
+        complete window."""
         at, stream = 64, Stream()
         while at + 32 <= len(self.data):
             n, size, _, _, _, crc = struct.unpack("<IIQQII", self.data[at:at + 32])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the kernel and programs lie in memory is random so that attackers don't know it: no file says it unasked."""
+"""Where the kernel and programs are in memory is random, to hinder attackers: no file reveals it
+unless asked to."""
 import gzip
 import re
 from pathlib import Path
@@ -10,7 +11,7 @@ import pprof_file
 from harness import WORKLOADS, record, run
 
 ENDINGS = ["svg", "html", "folded", "pb.gz", "speedscope.json", "firefox.json"]
-# The kernel's half; where programs, libraries and what they map are.
+# Addresses in the kernel's half; addresses of programs, libraries and their mappings.
 ADDRESS = re.compile(r"(?i)\b(0x)?(ffff[0-9a-f]{12}|0000(55|56|7f)[0-9a-f]{10}|(55|56|7f)[0-9a-f]{10})\b")
 KPTR = Path("/proc/sys/kernel/kptr_restrict")
 

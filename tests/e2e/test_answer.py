@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The answer at first sight: what ran and what waited longest, and titles that mean something in a week."""
+"""The answer at first sight: what ran and what waited longest, and titles that still make sense in
+a week."""
 import json
 import re
 
@@ -28,7 +29,7 @@ def test_what_ran_longest(tmp_path):
     assert 1 <= len(rows) <= 5
     assert rows == sorted(rows, key=lambda row: -row[0])
     shares = {words[0]: share for share, words in rows}
-    # spin() is inlined into all three, or each is its own.
+    # spin() is inlined into all three, or each has its own.
     assert sum(shares.values()) > 80
     assert all(words[-1] == "burn" for _, words in rows)
 
@@ -72,7 +73,7 @@ def test_titles(tmp_path, mode, word):
 
 
 def test_hostile_title(tmp_path):
-    """What a program calls itself is text in the picture."""
+    """Whatever name a program sets, it is text in the picture."""
     name = "<script>alert(1)</script>&"
     with workload("perl", command=["perl", "-e", f"$0 = '{name}'; 1 while 1"]) as process:
         record("-p", process.pid, "-d", "0.5", "-o", tmp_path / "x.svg", "-o", tmp_path / "x.html")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`bpfflame baseline`: what is saved, here or restored from a cache, is what a new recording is
-compared with; and what is said when there is none, or it is of another machine."""
+"""`bpfflame baseline`: a new recording is compared with what was saved, here or restored from a
+cache; and the messages when there is no baseline, or it is from another machine."""
 import gzip
 import html
 import json
@@ -25,7 +25,7 @@ CI = ["GITHUB_SHA", "GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_SHA", "CI_C
 
 @pytest.fixture(autouse=True)
 def outside_of_ci(monkeypatch, tmp_path):
-    """Each test in a folder of its own, and in no CI job."""
+    """Runs each test in a folder of its own, and not as part of a CI job."""
     for name in CI:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -38,7 +38,7 @@ def baseline(*arguments, code=0):
 
 
 def refused(*arguments, code=1):
-    """The one line of a run that fails."""
+    """The one error line of a run that fails."""
     result = run("baseline", *arguments)
     assert result.returncode == code, result
     return error_line(result)
@@ -93,7 +93,7 @@ def edit(changes, **options):
 
 @pytest.fixture(scope="module")
 def recordings(module_path):
-    """Two recordings of the same program, with the truth that they are alike."""
+    """Two recordings of the same program, known to be alike."""
     paths = []
     with workload("burn", 120, 2) as process:
         for i in range(2):
@@ -136,7 +136,7 @@ def test_save_list_show_compare(recordings):
     assert answer["report"]["functions"] == report["functions"]
     assert answer["report"]["total"] == samples
 
-    # Saving keeps the recording: diff finds the same in both.
+    # Saving keeps the whole recording: diff finds no difference.
     result = baseline("compare", "bench", other, "--json")
     assert result.stderr == ""
     assert json.loads(result.stdout)["remarks"] == []
@@ -157,7 +157,7 @@ def test_several_runs_and_folders(recordings, tmp_path):
     assert shown("bench")["report"]["total"] == sum(sums)
     baseline("compare", "bench", other, "--json")
 
-    # A folder: each run once, in its best format; other files are nobody's runs.
+    # A folder: each run counts once, in its best format; other files are not runs.
     folder = tmp_path / "runs"
     folder.mkdir()
     for path in recordings:
@@ -179,7 +179,7 @@ def test_the_gate_is_that_of_diff(old, new, tmp_path):
                       tmp_path / "comment.md", code=3)
     assert "slow" in result.stderr and "slow" in (tmp_path / "comment.md").read_text()
     baseline("compare", "bench", old, "--fail-over", 10)
-    # Our own options may be anywhere after, or before, the name.
+    # Our own options may come anywhere before or after the name.
     baseline("compare", "--dir", ".bpfflame/baselines", "bench", new, "--fail-over", 10,
              "--same-machine", code=3)
     baseline("compare", "bench", new, "--fail-over", 10, "--dir=.bpfflame/baselines", "-q", code=3)
@@ -259,7 +259,7 @@ def test_missing(old, new):
     assert "which has lexer, parser" in line
     assert "no baseline 'parser@fff'" in refused("compare", "parser@fff", new)
     baseline("compare", "parser@fff", new, "--missing-ok")
-    # Only a missing one may be missing.
+    # Only a baseline that is missing may be ignored, not a broken one.
     with open(facts_file("lexer"), "w", encoding="utf-8") as stream:
         stream.write("{")
     assert "damaged" in refused("compare", "lexer@0123", new, "--missing-ok")
@@ -311,7 +311,7 @@ def test_commit_and_branch(old, tmp_path, monkeypatch):
 
 
 def test_commit_of_a_folder_of_somebody_else(old, tmp_path, monkeypatch):
-    """git refuses it to root, and obeys its configuration as nobody but its owner."""
+    """git refuses to read it as root, and applies the configuration only of its owner."""
     repository = tmp_path / "theirs"
     subprocess.run(f"git init -q -b trunk {repository} && cd {repository} && git -c user.name=a "
                    "-c user.email=a@b commit -q --allow-empty -m one", shell=True, check=True)
@@ -334,12 +334,12 @@ def test_restored_from_a_cache(old, new, tmp_path):
     assert len(listed("--dir", elsewhere)) == 2
     answer = json.loads(baseline("compare", "bench", new, "--json", "--dir", elsewhere).stdout)
     assert answer["base"]["total"] == 10000
-    # Two stores merge by copying.
+    # Two stores can be merged by copying.
     save(old, COMMITS[2])
     shutil.copytree(elsewhere, ".bpfflame/baselines", dirs_exist_ok=True)
     assert ({(entry["name"], entry["commit"]) for entry in listed()}
             == {("bench", COMMITS[0]), ("other", COMMITS[1]), ("bench", COMMITS[2])})
-    # A name and a commit are folders that may be renamed.
+    # A name and a commit are folders, which may be renamed.
     os.rename(".bpfflame/baselines/other", ".bpfflame/baselines/renamed")
     assert shown("renamed")["baseline"]["name"] == "renamed"
 
@@ -348,7 +348,7 @@ def test_restored_from_a_cache(old, new, tmp_path):
 
 
 def remarks(*arguments, code=0):
-    """What a comparison says of the machines on stderr."""
+    """What a comparison prints about the machines on stderr."""
     lines = baseline("compare", "bench", *arguments, code=code).stderr.splitlines()
     return [line.removeprefix("bpfflame: ") for line in lines]
 
@@ -366,7 +366,7 @@ def test_other_machines_are_told(old, new, fact, value, expected):
     line, = remarks(new)
     assert re.fullmatch(expected, line)
     assert remarks(new, "-q") == []
-    # Wherever the comparison appears.
+    # The remark appears in every format.
     text = baseline("compare", "bench", new, "--markdown", "x.md").stdout
     with open("x.md", encoding="utf-8") as stream:
         assert line in text and f"⚠ <code>{html.escape(line)}</code>" in stream.read()
@@ -375,7 +375,7 @@ def test_other_machines_are_told(old, new, fact, value, expected):
     assert result.stdout == "" and len(result.stderr.splitlines()) == 2
     assert "not of this machine" in result.stderr
     assert baseline("compare", "bench", new, "--same-machine", "-q", code=1).stderr != ""
-    # Unknown facts are ignored, and so is another host.
+    # Unknown facts are ignored, and so is a different host.
     edit({fact: type(value)(), "host": "another"})
     assert remarks(new, "--same-machine") == []
 
@@ -397,7 +397,7 @@ def test_other_frequencies_and_kinds(recordings, old):
 
 
 def test_events(recordings, tmp_path):
-    """Each event is a kind of its own."""
+    """Baselines are separate for each event."""
     faults = tmp_path / "faults.pb.gz"
     record("-e", "page-faults", "-o", faults, "--", "sh", "-c",
            "for i in 1 2 3 4; do ls / >/dev/null; done")
@@ -413,7 +413,7 @@ def test_events(recordings, tmp_path):
 
 
 def from_elsewhere(path):
-    """A copy of a recording that names another host and kernel."""
+    """A copy of a recording with another host and kernel."""
     copy = path.with_name("elsewhere.pb.gz")
     subprocess.run([BPFFLAME, "render", path, "-o", copy], check=True)
     data = gzip.decompress(copy.read_bytes())
@@ -441,7 +441,7 @@ def test_recorded_elsewhere(recordings, tmp_path):
     baseline("compare", "bench", strange, "--same-machine", code=1)
 
 
-# --- damage, and several at a time ----------------------------------------------------------
+# --- damage and concurrency -----------------------------------------------------------------
 
 
 def test_damaged_ones_are_listed(old, new):
@@ -455,7 +455,7 @@ def test_damaged_ones_are_listed(old, new):
     assert "baseline.json" in entries[COMMITS[2]]
     text = baseline("list").stdout
     assert text.count("damaged:") == 2 and "\x1b" not in text
-    # The newest that is whole is taken, and it is said.
+    # Takes the newest undamaged one, and says so.
     result = baseline("compare", "bench", new)
     assert "2 of 'bench' are damaged" in result.stderr
     assert "damaged" in refused("show", f"bench@{COMMITS[0]}")
@@ -464,7 +464,7 @@ def test_damaged_ones_are_listed(old, new):
 
 
 def test_what_may_not_be_read_is_not_missing(old, monkeypatch):
-    """A cache that was restored as root is no first run."""
+    """A cache restored as root is not the same as having no baseline yet."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         monkeypatch.chdir(folder)
@@ -510,7 +510,8 @@ def test_hostile_names(old, name):
 
 
 def test_nothing_is_obeyed(recordings, old, new, monkeypatch):
-    """What a cache, a profile or the environment brings may hold anything."""
+    """A cache, a profile or the environment may contain anything; none of it is executed or
+    interpreted."""
     monkeypatch.setenv("GITHUB_REF_NAME", "a\x1b[31mb")
     assert "\x1b" not in refused("save", "bench", old, "--commit", "x", code=2)
     monkeypatch.delenv("GITHUB_REF_NAME")
@@ -538,7 +539,7 @@ def test_wrong_usage(old):
 
 
 def test_several_at_a_time(old, new):
-    """One commit from several jobs, and several commits: each is whole."""
+    """One commit from several jobs, and several commits: each is complete."""
     def start(commit, file):
         return subprocess.Popen([BPFFLAME, "baseline", "save", "bench", old, file, "--commit",
                                  commit, "--replace", "-q"], stderr=subprocess.PIPE)
@@ -552,7 +553,7 @@ def test_several_at_a_time(old, new):
         assert entry["damaged"] is None and entry["total"] in (20000, 21000)
     assert sorted(os.listdir(".bpfflame/baselines/bench")) == sorted(COMMITS)
 
-    # Without --replace, one of them is the first.
+    # Without --replace, exactly one of them is first.
     jobs = [subprocess.Popen([BPFFLAME, "baseline", "save", "bench", old, "--commit", "same"],
                              stderr=subprocess.PIPE) for _ in range(6)]
     codes = sorted((job.communicate(), job.returncode)[1] for job in jobs)
@@ -560,7 +561,7 @@ def test_several_at_a_time(old, new):
 
 
 def test_killed_in_the_middle(old, new):
-    """Whenever it is killed, the old one or the new one is there, whole."""
+    """Whenever the process is killed, the old or the new baseline is there, complete."""
     large = old.with_name("large.folded")
     large.write_text("".join(f"app;main;f{i};g{i % 97} {i % 7 + 1}\n" for i in range(20000)))
     save(old, COMMITS[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A user whose files cost too much pays with their own names and stacks, and is named."""
+"""A user whose files cost too much loses only names and stacks of their own, and is named."""
 import os
 import shutil
 import struct
@@ -14,7 +14,7 @@ import pytest
 from harness import WORKLOADS, Folded, record, workload
 
 MALLORY, ALICE = 12345, 12346
-LIBRARIES = 72 # well above what the budget pays for, on a fast machine, too
+LIBRARIES = 72 # well above what the budget covers, even on a fast machine
 
 # Each function has rows of its own in .eh_frame.
 SOURCE = """
@@ -41,7 +41,7 @@ ret
 .endr
 """
 
-# Goes through all of them, again and again.
+# Runs through all of them repeatedly.
 PROGRAM = """
 import ctypes, glob, os, sys
 libraries = [ctypes.CDLL(path) for path in sorted(glob.glob(sys.argv[1] + "/*.so"))]
@@ -53,7 +53,7 @@ while True:
 
 @pytest.fixture
 def open_path():
-    """A folder that everybody may look into."""
+    """A folder that all users may enter."""
     with tempfile.TemporaryDirectory() as path:
         os.chmod(path, 0o755)
         yield Path(path)
@@ -63,7 +63,7 @@ MOST_SECTIONS = 65279 # SHN_LORESERVE - 1
 
 
 def fill_with_sections(path):
-    """Has the headers of its symbol tables in it thousands of times."""
+    """Lists the headers of its symbol tables thousands of times."""
     data = bytearray(path.read_bytes())
     start, = struct.unpack_from("<Q", data, 0x28)
     count, = struct.unpack_from("<H", data, 0x3c)
@@ -78,7 +78,7 @@ def fill_with_sections(path):
 
 @pytest.fixture(params=["rows", "sections"])
 def libraries(open_path, request):
-    """Many libraries of one user's that are expensive to read."""
+    """Many expensive libraries of one user."""
     (open_path / "x.s").write_text(SOURCE if request.param == "rows" else SOURCE.replace(".rept 400000", ".rept 1"))
     folder = open_path / "libraries"
     folder.mkdir()
@@ -125,7 +125,7 @@ def offset_of_work(library):
 
 @pytest.fixture
 def storm(open_path):
-    """Threads, execs, mappings and small files of one user's, all at once."""
+    """Threads, execs, mappings and small files of one user, all at once."""
     library, files = open_path / "small.so", open_path / "files"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,noseparate-code", "-x", "c", "-", "-o",
                     library], input=SMALL, check=True, text=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """cargo bpfflame: a real workspace, built by a real cargo and recorded for real.
 
-The workspace lies in a folder whose name holds what shells, JSON and make trip over.
+The name of the workspace's folder contains characters that trip up shells, JSON and make.
 """
 import os
 import shutil
@@ -18,7 +18,7 @@ from harness import BPFFLAME, ROOT, Folded, assert_well_formed
 TOOL = ROOT / "tools" / "cargo-bpfflame"
 WORKSPACE = ROOT / "tests" / "workload" / "cargo"
 ODD_NAME = "a wörk sp'ce \"of\" $HOME"
-# The distribution's: what is tested must not depend on who installed which other.
+# The distribution's cargo: results must not depend on other toolchains that are installed.
 PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 
 pytestmark = pytest.mark.skipif(not shutil.which("cargo", path=PATH),
@@ -32,7 +32,7 @@ def environment(home, **more):
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    """One for all tests: what one has built need not be built again."""
+    """One workspace for all tests, so that what one builds need not be built again."""
     path = tmp_path_factory.mktemp("cargo") / ODD_NAME
     shutil.copytree(WORKSPACE, path)
     return path
@@ -45,7 +45,7 @@ def call(workspace, *arguments, cwd=None, command=(TOOL,), **more):
 
 
 def told(text):
-    """What the program printed about itself: {what: value}, and lists of what comes often."""
+    """What the program printed about itself: {what: value}, with lists for repeated items."""
     facts = {"argument": [], "variable": {}}
     for line in text.splitlines():
         name, _, rest = line.partition(": ")
@@ -60,7 +60,7 @@ def told(text):
 
 
 def assert_burned(folded):
-    """The called function with what was inlined into it, by name."""
+    """Finds the called function and the one inlined into it, by name."""
     burned = folded.total(lambda frames: any(
         a == "hot_path::called_part" and b == "hot_path::inlined_part_[i]"
         for a, b in zip(frames, frames[1:])))
@@ -86,7 +86,7 @@ TEST_ARGUMENTS = ["--nocapture", "--test-threads=1"]
     (["--profile", "all-in", "--bin", "hot-path", "-r"], "binary", False, []),
 ])
 def test_what_can_be_run(workspace, tmp_path, options, who, in_package, arguments):
-    """Each kind: it runs where cargo would run it, with its arguments, and is seen by name."""
+    """Each kind of target: runs where cargo would run it, with its arguments, and has names."""
     out = tmp_path / "x.folded"
     result = call(workspace, *options, "-F", "999", "-o", out, "--", *arguments)
     assert result.returncode == 0, result
@@ -103,7 +103,7 @@ def test_what_can_be_run(workspace, tmp_path, options, who, in_package, argument
 
 
 def test_as_cargo_calls_it(workspace, tmp_path):
-    """`cargo bpfflame`, from a folder of the package: flamegraph.svg lies there."""
+    """`cargo bpfflame` from a package's folder: flamegraph.svg is written there."""
     tools = tmp_path / "bin"
     tools.mkdir()
     shutil.copy(TOOL, tools)
@@ -127,7 +127,7 @@ def test_manifest_is_not_touched(workspace):
 
 
 def test_manifest_path_and_options_of_cargo(workspace, tmp_path):
-    """From anywhere; relative files are where one is."""
+    """From any folder; relative paths are relative to the current one."""
     host = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True,
                           env={"PATH": PATH}).stdout
     triple = next(line.split()[1] for line in host.splitlines() if line.startswith("host:"))
@@ -166,7 +166,7 @@ def test_exit_status(workspace, tmp_path, options, code):
 
 
 def test_interrupt(workspace, tmp_path):
-    """Ctrl-C ends the program; its picture is drawn all the same."""
+    """Ctrl-C ends the program; its picture is still drawn."""
     out = tmp_path / "x.svg"
     running = subprocess.Popen([TOOL, "-p", "hot-path", "-q", "-o", out], cwd=workspace,
                                env=environment(workspace.parent, SECONDS="30"), text=True,
@@ -198,7 +198,7 @@ def test_interrupt(workspace, tmp_path):
     (["-o", "-", "--bin", "hot-path"], 2, "-o -"),
 ])
 def test_wrong_usage(workspace, tmp_path, arguments, code, said):
-    """The words that fix it; the list to choose from; cargo's own complaint."""
+    """Prints the words that fix it, the list to choose from, or cargo's own complaint."""
     result = call(workspace, *arguments, cwd=workspace)
     assert result.returncode == code, result
     listed = [part.strip() for part in said.split(",") if part.strip()]
@@ -207,7 +207,7 @@ def test_wrong_usage(workspace, tmp_path, arguments, code, said):
 
 
 def test_default_run(tmp_path):
-    """As `cargo run` chooses."""
+    """Chooses as `cargo run` does."""
     workspace = tmp_path / "workspace"
     shutil.copytree(WORKSPACE, workspace)
     manifest = workspace / "two-bins" / "Cargo.toml"
@@ -265,7 +265,7 @@ def caller(tmp_path_factory):
     there.give(there.workspace)
     there.tools = there.program(BPFFLAME).parent
     there.program(TOOL)
-    # Prints how it was called, and calls the real one.
+    # Prints its arguments, and calls the real one.
     sudo = there.folder / "sudo" / "sudo"
     sudo.parent.mkdir()
     sudo.write_text('#!/bin/sh\nprintf "%s\\n" "$*" >>"$HOME/sudo-calls"\n'
@@ -280,7 +280,7 @@ def owners(folder):
 
 
 def test_ordinary_user(caller):
-    """Root records, and nothing else: build, program and picture are the user's."""
+    """Root only records: build, program and picture belong to the user."""
     odd = "a'b \"c\" $d"
     result = caller.run("cargo", "bpfflame", "-p", "hot-path", "-F", "999", "--", "a b", "7",
                         cwd=caller.workspace,
@@ -304,7 +304,7 @@ def test_ordinary_user(caller):
 
 
 def test_called_through_sudo(caller):
-    """Built as the user all the same."""
+    """Builds as the user in this case, too."""
     shutil.rmtree(caller.workspace / "target", ignore_errors=True)
     result = caller.run("sudo", caller.tools / "cargo-bpfflame", "bpfflame", "--test", "a-test",
                         "-F", "999", "-o", "x.folded", "--", *TEST_ARGUMENTS, cwd=caller.workspace,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why threads wait: each thread of tests/workload/causes.c waits in one way and nearly never runs.
-Its main thread says which way, and what this kernel lacks."""
+"""Why threads wait: each thread of tests/workload/causes.c waits in one way and hardly ever runs.
+Its main thread prints which way, and what this kernel lacks."""
 import json
 
 import pytest
@@ -18,13 +18,13 @@ NAMES = ["futex", "futex-pi", "futex-vector", "semaphore",
          "lock-rwsem", "lock-mutex", "lock-file",
          "sigwait", "pause", "sigsuspend", "signalfd", "vfork", "waitpid", "stopped", "traced"]
 
-# What waits for work; of the others nothing does. The main thread sleeps a minute.
+# These wait for work, and no others do. The main thread sleeps for a minute.
 IDLE = {"epoll", "poll", "select", "uring", "eventfd", "inotify", "terminal", "accept", "sigwait",
         "pause", "signalfd", "causes"}
 
 
 class Caused:
-    """One recording: what each thread should wait for, and what it is said to."""
+    """One recording: the expected reason of each thread, and the recorded one."""
 
     def __init__(self, result, folded, truth):
         self.result, self.folded = result, folded
@@ -46,7 +46,7 @@ class Caused:
                 if reason not in WAITING_FOR_A_CPU}
 
     def idle(self, name):
-        """Seconds that are under [idle]."""
+        """Seconds below [idle]."""
         root = f"{name}-{self.thread(name)['pid']}/{self.thread(name)['tid']}"
         return self.folded.total(lambda frames: frames[:2] == ["[idle]", root]) / 1e6
 
@@ -84,7 +84,7 @@ def test_idle(caused, name):
 
 
 def test_threads_of_the_kernel_wait_for_work(tmp_path):
-    """And not for anything that keeps them from it: they sleep, and that is idle."""
+    """Kernel threads sleep while they wait for work, and that is idle; not any other reason."""
     record("--offcpu", "--offcpu-period", "0", "--fold-idle", "-a", "-d", 2,
            "-o", tmp_path / "x.folded")
     asleep = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks
@@ -94,7 +94,7 @@ def test_threads_of_the_kernel_wait_for_work(tmp_path):
 
 
 def test_known_when_they_waited_before(tmp_path):
-    """Of a wait that lasts from start to end the kernel shows another stack."""
+    """If a wait lasts from start to end, the kernel shows a different stack."""
     with workload("wait", tmp_path, 30) as process:
         tids = wait_for_names(process.pid, ["blocked", "waiter"])
         result = record("--offcpu", "--threads", "-p", process.pid, "-d", 1,

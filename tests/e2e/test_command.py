@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""bpfflame … -- COMMAND: it runs as it would without us, and its end is reported."""
+"""bpfflame … -- COMMAND: the command runs as it would without bpfflame, and its exit status is
+passed on."""
 import contextlib
 import fcntl
 import json
@@ -57,7 +58,7 @@ def test_exit_status_is_said(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_our_failure_wins(tmp_path):
-    """Which of the two it was is said."""
+    """The message says which of the two failed."""
     result = run("-q", "--exit-status", "-o", "/dev/full", "-f", "folded", "-F", "999", "--",
                  "sh", "-c", f"{WORKLOADS}/execs 0.2; exit 7")
     assert result.returncode == 1, result
@@ -67,7 +68,8 @@ def test_our_failure_wins(tmp_path):
 
 @pytest.mark.parametrize("script, code", [("exit 0", 4), ("exit 7", 7)])
 def test_losses_and_exit_status(tmp_path, script, code):
-    """4 is only reported if the command's status is 0. While we are stopped, rings run over."""
+    """Status 4 is only returned if the command's is 0. Ring buffers overflow while bpfflame is
+    stopped."""
     result = run("--json", "--exit-status", "--max-loss", "0", "-F", "20000",
                  "-o", tmp_path / "x.folded", "--", "sh", "-c",
                  "(sleep 0.5; kill -STOP $PPID; sleep 1.5; kill -CONT $PPID) & "
@@ -132,7 +134,7 @@ def test_command_that_cannot_run(tmp_path, bad_programs, command, said):
 
 
 def test_script_without_a_first_line_is_the_shells(tmp_path):
-    """As execvp() and every shell have it."""
+    """A script without `#!` runs in a shell, as with execvp()."""
     script = tmp_path / "script"
     script.write_text("exit 9\n")
     script.chmod(0o755)
@@ -140,7 +142,7 @@ def test_script_without_a_first_line_is_the_shells(tmp_path):
 
 
 def test_path_is_searched_as_execvp_does(tmp_path):
-    """A folder, and a file that may not be run, are passed over."""
+    """Folders, and files that may not be executed, are skipped."""
     for name in "abc":
         (tmp_path / name).mkdir()
     (tmp_path / "a" / "thing").mkdir()
@@ -157,11 +159,11 @@ def test_path_is_searched_as_execvp_does(tmp_path):
     assert result.returncode == 1 and "Permission denied" in error_line(result)
 
 
-# --- what it is given -----------------------------------------------------------------------
+# --- what it inherits -----------------------------------------------------------------------
 
 
 def peculiar():
-    """A state unlike any default, for the command to inherit; run in the child."""
+    """A state unlike any default, for the command to inherit; runs in the child."""
     os.umask(0o027)
     os.nice(3)
     resource.setrlimit(resource.RLIMIT_NOFILE, (700, 5000))
@@ -176,7 +178,7 @@ def peculiar():
 
 @contextlib.contextmanager
 def probed_files(folder):
-    """Standard files and one more, that both runs are given."""
+    """Standard files and one more, which both runs get."""
     (folder / "in").write_text("in")
     with open(folder / "in", "rb") as stdin, open(folder / "out", "ab") as stdout, \
             open(folder / "err", "ab") as stderr, open(folder / "extra", "wb") as extra:
@@ -205,7 +207,7 @@ def test_command_sees_what_it_would_see_without_us(tmp_path, mode, setup):
                  setup=setup, env=environment)
     assert ours == direct
     text = "\n".join(direct)
-    # The probe does see such things.
+    # The probe does notice such things.
     assert f"descriptor 57: {tmp_path}/extra" in text and "environment: ODD=a=b c" in text
     if setup:
         assert "nice: 3" in text and "Umask:\t0027" in text and "oom_score_adj: 77" in text
@@ -225,7 +227,8 @@ def test_closed_standard_files_stay_closed(tmp_path):
 
 
 def test_standard_files_are_the_commands(tmp_path):
-    """What it reads and writes, bpfflame does not: binary data, in any size, and an end."""
+    """The command reads and writes them, bpfflame does not: binary data of any size, and end of
+    file."""
     data = os.urandom(1 << 20)
     result = subprocess.run([BPFFLAME, "-o", tmp_path / "x.folded", "--", "sh", "-c",
                              "cat; printf said >&2"], input=data, capture_output=True,
@@ -236,7 +239,7 @@ def test_standard_files_are_the_commands(tmp_path):
 
 
 def test_broken_pipe_ends_the_command(tmp_path):
-    """SIGPIPE is the command's, too, though we ignore it."""
+    """SIGPIPE has its default action in the command, although bpfflame ignores it."""
     script = f"{BPFFLAME} -q -o {tmp_path}/x.folded -- yes | head -n 1"
     started = time.monotonic()
     result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60,
@@ -254,7 +257,7 @@ def test_arguments_are_passed_as_given(tmp_path):
 
 
 def test_environment_of_a_file(tmp_path):
-    """As `env -0` writes it: all there is, and PATH is searched as it says."""
+    """Exactly the variables of the file, in the format of `env -0`; its PATH is searched."""
     (tmp_path / "thing").write_text("#!/bin/sh\n/usr/bin/env -0\n")
     (tmp_path / "thing").chmod(0o755)
     variables = [f"PATH={tmp_path}", "A=b=c", "LINES=one\ntwo", "EMPTY="]
@@ -262,7 +265,7 @@ def test_environment_of_a_file(tmp_path):
     result = run("-q", "-o", tmp_path / "x.folded", "--environment", tmp_path / "environment",
                  "--", "thing")
     assert result.returncode == 0, result
-    # The shell adds its own.
+    # Variables that the shell adds.
     assert set(variables) <= set(result.stdout.split("\0")) <= {*variables, "", *(
         f"PWD={os.getcwd()}", "SHLVL=0", "_=/usr/bin/env", "OLDPWD=")}, result
     result = run("-q", "-o", tmp_path / "x.folded", "--environment", tmp_path / "missing",
@@ -271,7 +274,7 @@ def test_environment_of_a_file(tmp_path):
 
 
 def test_many_children(tmp_path):
-    """All of them are recorded, and none makes trouble."""
+    """All of them are recorded, and none causes trouble."""
     script = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"
     result = record("-F", 999, "-o", tmp_path / "x.folded", "--", "sh", "-c", script)
     assert result.summary["command"]["exit_status"] == 0
@@ -287,7 +290,7 @@ def test_short_commands(tmp_path, mode):
 
 
 def test_daemon_goes_on_after_the_commands_end(tmp_path):
-    """The recording is the command's; its background processes are not touched."""
+    """The recording ends with the command; its background processes are left alone."""
     script = (f"cd {tmp_path}; setsid sh -c 'until [ -e go ]; do sleep 0.05; done; echo done >done' "
               "</dev/null >/dev/null 2>&1 & exit 5")
     result = run("-q", "--exit-status", "-o", tmp_path / "x.folded", "--", "sh", "-c", script)
@@ -309,13 +312,14 @@ def kernel_files(pid):
 
 
 def test_duration_leaves_the_command_alone(tmp_path):
-    """With --exit-status, files are there when the time is over; bpfflame ends with the command."""
+    """With --exit-status, files are written when the time is over; bpfflame ends with the
+    command."""
     script = f"sleep 3; echo end >{tmp_path}/end; exit 6"
     running = Running("--exit-status", "-d", "1", "-o", tmp_path / "x.folded", "--",
                       "sh", "-c", script)
     wait_until((tmp_path / "x.folded").exists, 2.9)
     assert not (tmp_path / "end").exists()
-    # What recorded is gone; only waiting is left.
+    # It has closed everything that recorded, and only waits.
     wait_until(lambda: not kernel_files(running.process.pid), 2)
     result = running.wait()
     assert result.returncode == 6, result
@@ -325,7 +329,7 @@ def test_duration_leaves_the_command_alone(tmp_path):
 
 
 def test_duration_ends_bpfflame(tmp_path):
-    # What it shares with us would keep us waiting for its end.
+    # Files shared with bpfflame would make us wait for its end.
     script = f"exec >/dev/null 2>&1; sleep 3; echo end >{tmp_path}/end"
     result = run("-d", "1", "-o", tmp_path / "x.folded", "--", "sh", "-c", script)
     assert result.returncode == 0, result
@@ -349,7 +353,7 @@ def test_signals_reach_a_command_that_is_no_longer_recorded(tmp_path):
 
 # --- signals --------------------------------------------------------------------------------
 
-# Prints each signal it gets in a line, and ends at the first of those that its argument names.
+# Prints a line for each signal it gets; its argument names those that end it.
 LISTENER = """
 import os, signal, sys
 last = sys.argv[1].split(",")
@@ -403,7 +407,7 @@ def test_signal_is_passed_on_once(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT"])
 def test_command_ends_as_it_would(tmp_path, name):
-    """Its handler runs to its end, and all of it is recorded."""
+    """Its handler runs to its end, and all of that is recorded."""
     listener = Listener(tmp_path, last=name)
     listener.running.signal(getattr(signal, "SIG" + name))
     result = listener.end()
@@ -422,7 +426,7 @@ def test_signals_in_a_row(tmp_path):
 
 
 def test_command_that_does_not_end_is_written_all_the_same(tmp_path):
-    """Who sends SIGTERM may send SIGKILL next: the files are there in two seconds."""
+    """Whoever sends SIGTERM may send SIGKILL next, so the files are there within two seconds."""
     listener = Listener(tmp_path, last="USR1")
     listener.running.signal(signal.SIGTERM)
     wait_until((tmp_path / "x.folded").exists, 10)
@@ -446,7 +450,7 @@ def test_second_request_ends_the_recording_at_once(tmp_path):
 
 
 def test_signal_from_the_command_does_not_come_back(tmp_path):
-    """`kill $PPID`, and a shell's `kill 0`: they have it already, or sent it."""
+    """`kill $PPID`, and a shell's `kill 0`: the command has the signal already, or sent it."""
     script = ("trap 'echo usr1' USR1; sh -c 'kill -USR1 $1; sleep 0.3' sh $PPID; sleep 0.3; "
               "echo end")
     result = run("-q", "-o", tmp_path / "x.folded", "--", "sh", "-c", script)
@@ -458,7 +462,7 @@ def test_signal_from_the_command_does_not_come_back(tmp_path):
 
 
 def test_stop_and_continue(tmp_path):
-    """Sent to us alone: both stop, and both go on."""
+    """Sent to bpfflame alone: both stop, and both continue."""
 
     def state(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -487,18 +491,18 @@ def test_hang_up_is_ignored_under_nohup(tmp_path):
 
 
 def test_signal_before_the_command_runs(tmp_path):
-    """While BPF programs are loaded: whatever the moment, it ends and reports its end."""
+    """While BPF programs are loaded: at any moment, it ends and returns its status."""
     for delay in 0.0, 0.005, 0.02, 0.05, 0.1:
         running = Running("-q", "-o", tmp_path / "x.folded", "--", "sleep", "30")
         time.sleep(delay)
         running.signal(signal.SIGINT)
         result = running.wait(20)
-        # Before signals are caught, it ends us as it ends anybody.
+        # Before signals are caught, they end bpfflame as they would any program.
         assert result.returncode in (0, -signal.SIGINT), result
 
 
 def test_both_ends_of_a_killed_run(tmp_path):
-    """SIGKILL cannot be passed on: the command that waits to start does not start."""
+    """SIGKILL cannot be passed on: the command that is waiting to start does not start."""
     for delay in 0.01, 0.03, 0.06:
         running = Running("-q", "-o", tmp_path / "x.folded", "--", "touch", tmp_path / "ran")
         time.sleep(delay)
@@ -506,7 +510,7 @@ def test_both_ends_of_a_killed_run(tmp_path):
         running.wait()
     time.sleep(0.2)
     left = set(os.listdir(tmp_path))
-    # Where the machine was faster than the signal, all is there, and whole.
+    # If the machine was faster than the signal, everything is there, complete.
     assert left in (set(), {"ran"}, {"ran", "x.folded"})
     if "x.folded" in left:
         Folded(tmp_path / "x.folded")
@@ -514,7 +518,7 @@ def test_both_ends_of_a_killed_run(tmp_path):
 
 # --- on a terminal --------------------------------------------------------------------------
 
-# A shell with job control, as far as one job needs it: prints how its job stops and ends.
+# A shell with job control, reduced to one job: prints how its job stops and ends.
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -568,7 +572,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def processes(self):
-        """All of them, children after their parents."""
+        """All of its processes, children after their parents."""
         found = [self.pid]
         for pid in found:
             with contextlib.suppress(FileNotFoundError):
@@ -607,7 +611,7 @@ def listen_on(terminal, tmp_path, last, *options):
 
 @pytest.mark.parametrize("key, name", [("\x03", "INT"), ("\x1c", "QUIT")])
 def test_key_reaches_the_command_once(terminal, tmp_path, key, name):
-    """And the recording goes on until the command ends by it, a while later, or to the next key."""
+    """The recording continues until the command ends, now or later, or to the next key."""
     there, heard = listen_on(terminal, tmp_path, "USR1")
     command = there.processes()[-1]
     there.type(key)
@@ -619,7 +623,7 @@ def test_key_reaches_the_command_once(terminal, tmp_path, key, name):
     there.expect("written")
     assert heard() == [name, name]
     Folded(tmp_path / "x.folded")
-    # The command goes on, and bpfflame waits for its status.
+    # The command continues, and bpfflame waits for its status.
     os.kill(command, signal.SIGUSR1)
     there.expect("job ended with 11")
 
@@ -644,7 +648,7 @@ def test_window_size_reaches_the_command_once(terminal, tmp_path):
 
 
 def test_job_control(terminal, tmp_path):
-    """Ctrl-Z gives the shell its terminal back, and fg goes on with both."""
+    """Ctrl-Z returns the terminal to the shell, and fg resumes both."""
     there = terminal(BPFFLAME, "-o", tmp_path / "x.folded", "--", PYTHON, "-c",
                      "import time\nprint('up', flush=True)\ntime.sleep(1)\n"
                      "print('read', input(), flush=True)")
@@ -661,7 +665,7 @@ def test_job_control(terminal, tmp_path):
 
 
 def test_command_has_the_terminal(terminal, tmp_path):
-    """It is in the foreground, on the controlling terminal, and alone writes to it."""
+    """It is in the foreground on the controlling terminal, and only it writes there."""
     there = terminal(BPFFLAME, "-o", tmp_path / "x.folded", "--", "sh", "-c",
                      f"{PROBE} {tmp_path}/output; sleep 1; echo first; sleep 1")
     there.expect("first")
@@ -672,7 +676,7 @@ def test_command_has_the_terminal(terminal, tmp_path):
 
 
 def test_keys_are_not_for_a_scripts_background(terminal, tmp_path):
-    """Where SIGINT is ignored from the start, Ctrl-C ends neither command nor recording."""
+    """If SIGINT is ignored from the start, Ctrl-C ends neither command nor recording."""
     there = terminal("/bin/sh", "-c", f"trap '' INT; {BPFFLAME} -q -o {tmp_path}/x.folded -- "
                      f"sh -c 'echo up; sleep 2; echo over' & wait $!; echo waited $?")
     there.expect("up")
@@ -704,7 +708,8 @@ def open_folder(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
 def test_rights_are_not_handed_down(open_folder):
-    """What an ordinary user was lent to record with ends with bpfflame; other rights stay."""
+    """Capabilities that an ordinary user got for recording stay with bpfflame; other ones are
+    inherited."""
     has = int(Path("/proc/self/status").read_text().partition("CapBnd:")[2].split()[0], 16)
     rights = ",".join(f"+{name}" for name, bit in {**RECORDING_RIGHTS,
                                                    "net_bind_service": 10}.items()
@@ -738,7 +743,7 @@ def record_by_sudo(caller, *arguments, **options):
 
 
 def told_by(path):
-    """The probe's lines, as {what: the rest}, the environment apart."""
+    """The probe's lines as {what: the rest}, without the environment."""
     told, environment = {}, {}
     for line in path.read_text().splitlines():
         name, _, rest = line.partition(": ")
@@ -752,7 +757,8 @@ def told_by(path):
 
 
 def test_sudo_runs_the_command_as_its_caller(caller):
-    """Their ids, groups and variables, and no rights; files are theirs."""
+    """With the caller's ids, groups and variables, and without capabilities; files belong to the
+    caller."""
     folder = caller.home / "as-caller"
     folder.mkdir()
     caller.give(folder)
@@ -787,7 +793,7 @@ def test_whom_it_runs_as_can_be_chosen(caller, option, uid):
 
 
 def test_recording_under_sudo_sees_all(caller):
-    """That the command is another user's hides nothing from us."""
+    """Everything is recorded although the command runs as another user."""
     result = record_by_sudo(caller, "--json", "-F", "999", "-o", "x.folded", "--",
                             caller.program(WORKLOADS / "execs"), "0.5")
     assert result.returncode == 0, result
@@ -796,7 +802,7 @@ def test_recording_under_sudo_sees_all(caller):
 
 
 def test_links_of_the_callers_lead_nowhere(caller, tmp_path):
-    """Root does not write where a link of the user's points: nothing there changes."""
+    """Root does not write through a user's link: its target does not change."""
     folder = caller.home / "links"
     folder.mkdir()
     roots = tmp_path / "roots"
@@ -815,7 +821,7 @@ def test_links_of_the_callers_lead_nowhere(caller, tmp_path):
     assert (roots / "precious").read_text() == "precious"
     assert_only(roots, ["precious"])
     assert not [name for name in os.listdir(folder) if "bpfflame" in name]
-    # Folders of theirs may be links to others of theirs.
+    # Folders of the user may be links to other folders of the user.
     (folder / "real").mkdir()
     (folder / "mine").symlink_to("real")
     caller.give(folder)
@@ -828,7 +834,7 @@ def test_files_of_roots_earlier_runs_are_replaced(caller):
     folder = caller.home / "earlier"
     folder.mkdir()
     caller.give(folder)
-    (folder / "x.folded").write_text("old 1\n")  # root's, as `sudo bpfflame -a` leaves it
+    (folder / "x.folded").write_text("old 1\n")  # root's file, as `sudo bpfflame -a` leaves it
     result = record_by_sudo(caller, "-q", "-o", "x.folded", "--",
                             caller.program(WORKLOADS / "burn"), "0.3", cwd=folder)
     assert result.returncode == 0, result
@@ -837,7 +843,7 @@ def test_files_of_roots_earlier_runs_are_replaced(caller):
 
 
 def test_folders_of_root_take_roots_files(caller):
-    """As `sudo bpfflame -o /root/x.svg` means it."""
+    """As in `sudo bpfflame -o /root/x.svg`."""
     path = Path("/root/bpfflame-test.svg")
     try:
         result = record_by_sudo(caller, "-q", "-o", path, "--", "true")
@@ -850,7 +856,7 @@ def test_folders_of_root_take_roots_files(caller):
 
 
 def test_snapshots_are_the_callers_too(caller):
-    """With their folder, and all that lies in it."""
+    """So are their folder and everything in it."""
     result = record_by_sudo(caller, "--json", "--every", "0.5", "--out-dir", "sets", "--", "sleep",
                             "1.2")
     assert result.returncode == 0, result
@@ -859,7 +865,7 @@ def test_snapshots_are_the_callers_too(caller):
 
 
 def test_files_are_the_callers_without_a_command_too(caller):
-    """Whatever writes them; where only root may write, they are root's."""
+    """In every kind of recording; where only root may write, they belong to root."""
     folder = caller.home / "all"
     folder.mkdir()
     caller.give(folder)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`bpfflame daemon`: what it writes is what happened, and it goes on whatever dies."""
+"""`bpfflame daemon`: what it writes is what happened, and it continues whichever of its processes
+dies."""
 import contextlib
 import datetime
 import json
@@ -20,7 +21,7 @@ ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-
 
 
 def children_of(pid):
-    """Its processes, by name, and theirs."""
+    """Its child processes by name, and their children."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -31,7 +32,7 @@ def children_of(pid):
 
 
 class Daemon:
-    """One that runs; @notify gets what it says to its service manager."""
+    """A running daemon; @notify receives its messages to the service manager."""
 
     def __init__(self, folder, *options, store=None, config=""):
         self.store = store or folder / "store"
@@ -57,7 +58,7 @@ class Daemon:
         self.socket.close()
 
     def hears(self, *wanted):
-        """Waits until it says one of these. False: it ended before."""
+        """Waits for one of these messages. False: it ended first."""
         while self.process.poll() is None:
             with contextlib.suppress(TimeoutError):
                 said = self.socket.recv(4096).decode()
@@ -66,7 +67,7 @@ class Daemon:
         return False
 
     def windows(self, n):
-        """Waits until @n more are written."""
+        """Waits until @n more windows are written."""
         for _ in range(n):
             assert self.hears("WATCHDOG=1"), self.log.read_text()
 
@@ -78,7 +79,7 @@ class Daemon:
         return found
 
     def kill(self):
-        """All of it at once, as the kernel does with a service."""
+        """Kills all its processes at once, as the kernel does with a service."""
         pids = self.pids()
         everybody = [pid for one in pids.values() for pid in children_of(one).values()] + list(pids.values())
         for pid in dict.fromkeys(everybody):
@@ -106,8 +107,8 @@ def folded_of(store, *arguments):
 
 
 def test_what_it_writes_is_what_happened(tmp_path):
-    """Against a recording of the same process beside it, and against the elapsed time. Without a budget: both
-    take stacks of waits equally often."""
+    """Compares it with a recording of the same process at the same time, and with the elapsed time.
+    Without a budget, so that both take stacks of waits equally often."""
     with workload("wait", tmp_path, 300) as process, Daemon(tmp_path, "--cpu-budget", "0") as daemon:
         daemon.windows(1)
         begin = time.time()
@@ -121,12 +122,12 @@ def test_what_it_writes_is_what_happened(tmp_path):
         assert not gaps, gaps
         store = folded_of(daemon.store, "-p", process.pid)
         seconds = windows_of(listed)
-        # All time of all threads is there, of each window.
+        # Each window has all time of all threads.
         span = [line for line in listed if line.get("level") == "1s"]
         assert store.total() / 1e6 == pytest.approx(threads * sum(
             moment(line["end"]) - moment(line["begin"]) for line in span), rel=0.005)
         assert seconds >= 9 and begin > moment(span[0]["begin"])
-        # Shares are those of the recording beside it, of the windows that lie in it.
+        # Shares match those of the simultaneous recording, over the windows that are inside it.
         recorded = Folded(tmp_path / "wall.folded")
         begin = beside.summary["start_unix_seconds"]
         store = folded_of(daemon.store, "-p", process.pid, "--from", text_of(begin),
@@ -146,7 +147,8 @@ def text_of(seconds):
 
 
 def test_names_cgroups_and_commands(tmp_path):
-    """A child that lives 50 ms has a command and its parent's cgroup; burn's functions have names."""
+    """A child that lives 50 ms has a command and its parent's cgroup; burn's functions have
+    names."""
     with workload("burn", 300, 1) as process, Daemon(tmp_path) as daemon:
         for _ in range(40):
             subprocess.run(["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"], check=True)
@@ -160,7 +162,8 @@ def test_names_cgroups_and_commands(tmp_path):
 
 
 def test_kill(tmp_path):
-    """Killed at random moments, all of it: each window that was written is there, and it starts again."""
+    """Kills all of it at random moments: every window that was written can be read, and it starts
+    again."""
     chance = random.Random(1)
     written = 0
     for _ in range(6):
@@ -191,7 +194,7 @@ def test_one_that_dies_is_started_again(tmp_path, role):
         daemon.stop()
         assert "was killed by signal 9; started again in 1 s" in daemon.log.read_text()
         gaps = [line["gap"] for line in daemon.list() if "gap" in line]
-        # What the recorder sends while there is no writer waits for it.
+        # Windows that the recorder sends while there is no writer are kept for the next one.
         assert gaps == (["not recording"] if role == "recorder" else [])
 
 
@@ -205,7 +208,7 @@ def test_a_second_one_is_refused(tmp_path):
 
 
 def test_sighup(tmp_path):
-    """Wrong settings change nothing; right ones count from then on, and no window is lost."""
+    """Invalid settings change nothing; valid ones apply from then on, and no window is lost."""
     with Daemon(tmp_path, config="freq 19\n") as daemon:
         daemon.windows(1)
         before = daemon.pids()
@@ -228,7 +231,8 @@ def status_of(pid):
 
 
 def test_rights(tmp_path):
-    """The supervisor starts others and opens nothing; who writes has no right, who reads none at all."""
+    """The supervisor starts others and opens nothing; the writer has no capability, and the reader
+    has no rights at all."""
     with Daemon(tmp_path) as daemon:
         daemon.windows(1)
         pids = daemon.pids()
@@ -237,7 +241,7 @@ def test_rights(tmp_path):
             assert int(writer[kind], 16) == 0, kind
         assert writer["NoNewPrivs"].strip() == "1" and writer["Seccomp"].strip() == "2"
         assert recorder["NoNewPrivs"].strip() == "1" and recorder["Seccomp"].strip() == "2"
-        # Neither network, nor mounts, nor modules, nor files of others to write.
+        # Cannot use networks, mounts or modules, nor write other users' files.
         forbidden = [0, 1, 3, 12, 16, 17, 21, 22]
         assert not any(int(recorder["CapEff"], 16) >> number & 1 for number in forbidden)
         for pid in pids["writer"], pids["supervisor"]:
@@ -247,7 +251,7 @@ def test_rights(tmp_path):
 
 
 def test_another_user_writes(tmp_path):
-    """The store becomes that user's, who may write there and nowhere else."""
+    """The store belongs to that user, who can write there and nowhere else."""
     with tempfile.TemporaryDirectory(prefix="bpfflame-test-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         with Daemon(tmp_path, "--user", "nobody", store=Path(folder) / "store") as daemon:
@@ -259,7 +263,7 @@ def test_another_user_writes(tmp_path):
 
 
 def test_full_disk(tmp_path):
-    """The oldest file goes, recording goes on, and one line says so."""
+    """The oldest file is removed, recording continues, and one line says so."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", disk], check=True)
@@ -285,7 +289,7 @@ def test_full_disk(tmp_path):
 
 
 def test_read_only(tmp_path):
-    """It says why, and does not go on as if it recorded."""
+    """Says why, and does not continue as if it were recording."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k,ro", "none", disk], check=True)
@@ -321,10 +325,10 @@ def capabilities_of_pod():
 
 @pytest.mark.parametrize("least", [capabilities_of_unit, capabilities_of_pod])
 def test_the_rights_of_a_service_are_enough(tmp_path, least):
-    """With the capabilities that the unit and the pod give it, and no others, it records names and cgroups."""
+    """The capabilities of the unit and of the pod are enough for names and cgroups."""
     names = least()
     bounding = ",".join(["-all", *(f"+{name}" for name in names)])
-    # The store is root's own, as StateDirectory= makes it.
+    # The store belongs to root, as StateDirectory= creates it.
     with workload("burn", 300, 1) as process:
         store = tmp_path / "store"
         store.mkdir()

@@ -28,7 +28,7 @@ FORMATS = ["txt", "md", "json", "svg", "html"]
 
 
 def diff(*arguments, code=0, stdin=None):
-    """bpfflame diff; its result has text."""
+    """Runs bpfflame diff; its output is text."""
     result = subprocess.run([BPFFLAME, "diff", *map(str, arguments)], input=stdin,
                             capture_output=True, timeout=60, check=False)
     result.stdout, result.stderr = result.stdout.decode(), result.stderr.decode()
@@ -37,7 +37,7 @@ def diff(*arguments, code=0, stdin=None):
 
 
 def refused(*arguments, code=1, stdin=None):
-    """The one line of a run that fails."""
+    """The one error line of a run that fails."""
     result = diff(*arguments, code=code, stdin=stdin)
     assert result.stdout == "", result
     lines = result.stderr.splitlines()
@@ -100,7 +100,7 @@ def test_one_sample_is_noise_and_ten_are_not(tmp_path):
 
 
 def test_inner_frames_change_by_their_own_total(tmp_path):
-    """inferno#295: what moves below a frame is no change of the frame."""
+    """inferno#295: movement below a frame is no change of that frame."""
     one = write(tmp_path / "a.folded", {"app;main;loop;a": 4000, "app;main;loop;b": 1000,
                                         "app;main;other": 5000})
     two = write(tmp_path / "b.folded", {"app;main;loop;a": 1000, "app;main;loop;b": 4000,
@@ -114,7 +114,7 @@ def test_inner_frames_change_by_their_own_total(tmp_path):
 
 
 def test_normalized_and_absolute(tmp_path):
-    """Twice the recording is no change of shares."""
+    """A recording twice as long does not change shares."""
     one = write(tmp_path / "a.folded", {"app;f": 3000, "app;g": 1000})
     two = write(tmp_path / "b.folded", {"app;f": 6000, "app;g": 2000})
     assert set(kinds(as_json(one, two), "self").values()) == {"none"}
@@ -133,7 +133,7 @@ def test_confidence(tmp_path):
 
 
 def test_many_rare_frames_do_not_hide_a_hot_one(tmp_path):
-    """Thousands of frames of a few samples each: none of them changed, the hot one did."""
+    """Thousands of frames with a few samples each: none of them changed, the hot one did."""
     rare = {f"app;main;f{i}": 1 + i % 3 for i in range(5000)}
     one = write(tmp_path / "a.folded", {**rare, "app;main;hot": 10000})
     two = write(tmp_path / "b.folded", {**{f"app;main;f{i}": 1 + (i + 1) % 3 for i in range(5000)},
@@ -150,7 +150,7 @@ def test_a_function_inlined_on_one_side_is_the_same(tmp_path):
     assert kinds(as_json(one, two), "total") == {"main": "none", "work": "none"}
 
 
-# --- what goes in ---------------------------------------------------------------------------
+# --- inputs ---------------------------------------------------------------------------------
 
 
 def test_two_columns_are_both_sides(tmp_path, base, new):
@@ -182,7 +182,7 @@ def test_times(tmp_path):
     two = write(tmp_path / "b.folded", {"db;main;read;[disk]": 9000000, "db;main;f;[sleep]": 500000})
     answer = as_json(one, two)
     assert (answer["mode"], answer["unit"], answer["new"]["total"]) == ("offcpu", "seconds", 9.5)
-    # How many waits they were, nobody knows.
+    # The number of waits is unknown.
     assert answer["counts"]["within_noise"] == 2 + (functions(answer)["main"]["total"]["ratio"] != 0)
     assert [row["name"] for row in answer["reasons"]] == ["[disk]", "[sleep]"]
     text = diff(one, two).stdout
@@ -223,11 +223,11 @@ def test_wrong_usage(arguments):
     refused(*arguments, code=2)
 
 
-# --- what comes out -------------------------------------------------------------------------
+# --- outputs --------------------------------------------------------------------------------
 
 
 def svg_titles(path):
-    """{name: the rest of the tooltip}, of the frames."""
+    """The tooltips of the frames: {name: text after the name}."""
     root = ElementTree.parse(path).getroot()
     titles = [title.text for rect in root.iter(f"{SVG}rect") for title in rect.findall(f"{SVG}title")]
     return dict(title.split(" (", 1) for title in titles)
@@ -260,7 +260,7 @@ def test_text_is_for_people(base, new):
 
 
 def terminal_output(arguments, **environment):
-    """What a run writes to a terminal."""
+    """The output of a run on a terminal."""
     leader, follower = pty.openpty()
     subprocess.run([BPFFLAME, *map(str, arguments)], stdout=follower, check=True, timeout=60,
                    env={**os.environ, **environment})
@@ -357,7 +357,7 @@ def test_the_gate_lets_noise_through(tmp_path):
 
 
 def test_what_is_new_counts_by_its_share(base, new):
-    """A renamed function did not grow; a new one of 3.3 % is too much at 3 %."""
+    """A renamed function did not grow; a new one with 3.3 % is too much at 3 %."""
     assert "modern" in diff(base, new, "--fail-over", 3, code=3).stderr
     assert "modern" not in diff(base, new, "--fail-over", 4, code=3).stderr
 
@@ -370,7 +370,7 @@ def test_the_gate_of_the_total(tmp_path, base):
 
 
 def test_the_gate_needs_recordings(tmp_path, base):
-    """Nothing recorded is no proof that nothing grew."""
+    """An empty recording does not prove that nothing grew."""
     empty = write(tmp_path / "empty.folded", {})
     assert "empty.folded" in diff(base, empty, "--fail-over", 10, code=1).stderr
     assert "empty.folded" in diff(empty, base, "--fail-over", 10, code=1).stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What works here, and how to fix the rest."""
+"""`bpfflame doctor`: what works here, and how to fix the rest."""
 import json
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events that -e names: how many there were, where, and what the files call them. The workload
-(tests/workload/probes.c) says what it did; page faults, probes and system calls are exact."""
+"""Events that -e names: how many there were, where, and how files name them. The workload
+(tests/workload/probes.c) prints what it did; page faults, probes and system calls are exact."""
 import json
 import os
 import re
@@ -34,7 +34,7 @@ def recorded(tmp_path, *events, arguments=()):
 
 
 def leaf(folded, *frames):
-    """The value of the stacks that main, called by libc, and these make, and nothing else."""
+    """The value of the stacks that consist of main, called by libc, and exactly these functions."""
     return folded.total(lambda stack: stack[:2] == ["probes", "_start"]
                         and stack[-len(frames) - 1:] == ["main", *frames])
 
@@ -44,7 +44,7 @@ def test_page_faults_are_exact(tmp_path):
     folded = files["page-faults"]
     assert leaf(folded, "touch_many") == truth["pages"]
     assert leaf(folded, "touch_few") == truth["few"]
-    # By the kernel, in read(2): its half of the stack is there.
+    # Faults of the kernel, in read(2), have a kernel half.
     in_kernel = [(frames, value) for frames, value in folded.stacks if "touch_in_kernel" in frames
                  and any(frame.endswith("_[k]") for frame in frames)]
     assert sum(value for _, value in in_kernel) == truth["few"]
@@ -63,7 +63,7 @@ def test_page_faults_by_period(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["pb.gz", "speedscope.json", "firefox.json"])
 def test_files_know_the_event(tmp_path, suffix):
-    """Also once they were read and written anew, and in the words of a comparison."""
+    """The name survives reading and rewriting, and a comparison prints it."""
     record("-e", "page-faults:10", "-o", tmp_path / "x.pb.gz", "-o", tmp_path / "x.folded", "--",
            PROBES)
     for name, made_of in (f"y.{suffix}", "x.pb.gz"), ("z.pb.gz", f"y.{suffix}"), \
@@ -80,7 +80,7 @@ def test_files_know_the_event(tmp_path, suffix):
 
 
 def test_a_period_above_all_weights(tmp_path):
-    """Five events of a period of 2^64 - 1 are one sample, not none."""
+    """Five events with a period of 2^64 - 1 are one sample, not none."""
     path = tmp_path / "x.speedscope.json"
     path.write_text(json.dumps({
         "$schema": "https://www.speedscope.app/file-format-schema.json",
@@ -113,7 +113,7 @@ def test_context_switches_are_those_of_proc(tmp_path):
     counted = Folded(tmp_path / "x.folded").total()
     assert_no_loss(result.summary)
     assert 0 < counted <= outside
-    # What happened while bpfflame started and wrote is known by its own times.
+    # The recorder's own times show which events happened while bpfflame started and wrote.
     inside = result.summary["duration_seconds"] / (result.ended - result.started)
     assert counted >= 0.6 * inside * outside
 
@@ -138,13 +138,14 @@ def test_uprobes_are_exact(tmp_path):
     assert leaf(folded, *["recurses"] * truth["recursed"], "called_often") == 1
     assert result.summary["complete_stacks_percent"] == 100
     assert result.summary["events"][0]["path"] == str(PROBES)
-    # The same event once more, by a period: its files have a number.
+    # The same event again, with a period: its files get a number.
     assert abs(files["uprobe-probes-called_often-2"].total() - folded.total()) \
         <= 100 * os.cpu_count()
 
 
 def test_return_probes_have_whole_stacks(tmp_path):
-    """The return addresses on the stack are the kernel's trampoline then, one above the other."""
+    """During the probe, return addresses on the stack are the kernel's trampoline, several in a
+    row."""
     files, truth, result = recorded(tmp_path, *(f"uretprobe:{PROBES}:{name}" for name in
                                                 ("called_often", "calls_twice", "recurses")))
     often = files["uretprobe-probes-called_often"]
@@ -158,7 +159,7 @@ def test_return_probes_have_whole_stacks(tmp_path):
 
 
 def test_usdt_is_exact(tmp_path):
-    """The program looks whether anybody listens to the second one."""
+    """The program checks whether the second probe has a listener."""
     files, truth, _ = recorded(tmp_path, f"usdt:{PROBES}:probes:passed")
     assert leaf(files["usdt-probes-probes-passed"], "pass_marks") == truth["passed"]
     assert truth["watched"] == 0
@@ -167,7 +168,7 @@ def test_usdt_is_exact(tmp_path):
 
 
 def test_filters_hold(tmp_path):
-    """Two of the same program: only one is recorded, and not its children."""
+    """Two processes of the same program: only one is recorded, without its children."""
     probe = f"uprobe:{PROBES}:called_often"
     with workload("probes", 10, 50_000_000_000) as wanted, workload("probes", 10, 50_000_000_000):
         for target in (["-p", wanted.pid], ["-t", wanted.pid], ["-p", wanted.pid, "-C", "0"]):
@@ -186,7 +187,7 @@ def test_filters_hold(tmp_path):
 @pytest.mark.parametrize("event", ["sched:sched_waking", "sched:sched_switch", "lock:contention_end",
                                    "irq_vectors:irq_work_entry", "kmem:kmalloc"])
 def test_events_within_events(event, tmp_path):
-    """They fire in what recording does itself: nothing hangs, and what is lost is counted."""
+    """Events that recording itself causes: nothing hangs, and losses are counted."""
     category, name = event.split(":")
     if not os.path.isdir(f"/sys/kernel/tracing/events/{category}/{name}"):
         pytest.skip(f"no {event} in this kernel")
@@ -196,7 +197,7 @@ def test_events_within_events(event, tmp_path):
 
 
 def python_program():
-    """An interpreter that is a program, not a script that finds one."""
+    """A Python interpreter that is a binary, not a script that starts one."""
     return os.path.realpath(sys.executable)
 
 
@@ -220,7 +221,7 @@ def test_malloc_of_a_real_program(tmp_path):
 
 @pytest.mark.parametrize("strings, fits", [(400, True), (5000, False)])
 def test_what_comes_while_we_are_stopped(tmp_path, strings, fits):
-    """A whole program's life, none of which the loader saw before it was over."""
+    """A program's whole life, which the loader only sees when it is over."""
     script = 'kill -STOP "$PPID"; exec perl -e "$0; kill CONT => getppid"'
     result = record("--max-loss", 100, "-e", "uprobe:libc.so.6:malloc", "-o", tmp_path / "x.folded",
                     "--", "sh", "-c", script, f'@x = map {{ "x" x 100 . $_ }} 1 .. {strings}')
@@ -251,7 +252,7 @@ def test_names_of_o(tmp_path):
 
 
 def test_units_are_named(tmp_path):
-    """In pictures, reports and files; and a profile that is read back has them still."""
+    """In pictures, reports and files; a profile that is read back still has them."""
     outputs = [tmp_path / f"x.{ending}" for ending in
                ("svg", "html", "pb.gz", "speedscope.json", "firefox.json", "folded")]
     record("-e", "page-faults:2", *(item for path in outputs for item in ("-o", path)), "--",
@@ -324,8 +325,8 @@ def test_the_list_says_what_there_is_and_why_the_rest_is_not():
     assert all(missing.values())
     names = [event["name"] for event in everything["events"]]
     assert "page-faults" in names and len(set(names)) == len(names)
-    # It says what can be recorded; also of CPUs that are idle, which counters of instructions once
-    # kept busy for minutes.
+    # Lists what can be recorded, even on idle CPUs, which once kept counters of instructions busy
+    # for minutes.
     for name in [name for name in names if name in ("cycles", "instructions", "cgroup-switches")]:
         assert run("-e", name, "-a", "-d", "100ms", "-o", "-").returncode == 0, name
     if "hardware" in missing:
@@ -351,7 +352,7 @@ def test_usdt_probes_of_files_and_processes():
 
 
 def test_the_list_needs_no_rights(tmp_path):
-    """But says which are missing."""
+    """But says which rights are missing."""
     program = tmp_path / "bpfflame"
     program.write_bytes(BPFFLAME.read_bytes())
     program.chmod(0o755)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-The formats of other tools, read by those tools: Go's pprof, protoc, speedscope (its schema, and
+"""The formats of other tools, read by those tools: Go's pprof, protoc, speedscope (its schema, and
+itself in Chromium), the Firefox Profiler. Compares what each shows with our folded lines.
 itself in Chromium), the Firefox Profiler. What each says is held against our folded lines.
-
-tools/check installs all of them; the tests fail where one is missing. Those from npm are under
+tools/check installs all of them; the tests fail if one is missing. Those from npm are in build/npm.
 build/npm.
 """
 import base64
@@ -69,7 +68,8 @@ def render(source, *outputs, options=()):
 
 @pytest.fixture(scope="module")
 def made(module_path):
-    """{name: folded file}, and what is made of each: .pb.gz, .speedscope.json, .firefox.json."""
+    """{name: folded file}, and the files made from each: .pb.gz, .speedscope.json,
+    .firefox.json."""
     files = {}
     for name, text in ("oncpu", ONCPU), ("offcpu", OFFCPU):
         files[name] = module_path / f"{name}.folded"
@@ -80,7 +80,8 @@ def made(module_path):
 
 
 class Functions:
-    """Self and total of each function, kinds apart from names left out."""
+    """Self and total of each function; frames of different kinds stay separate, unnamed ones are
+    left out."""
 
     def __init__(self):
         self.selfs = collections.Counter()
@@ -99,7 +100,7 @@ class Functions:
 
 
 def of_folded(path, command=None):
-    """What folded lines say of functions; the command is none."""
+    """Functions according to folded lines, without the command."""
     functions = Functions()
     for frames, value in Folded(path).stacks:
         at = frames[0] == "[idle]"
@@ -119,7 +120,7 @@ def go_pprof(*arguments):
 
 
 def top(path, *options):
-    """What pprof -top says, in the unit of folded lines."""
+    """The functions of pprof -top, in the unit of folded lines."""
     text = go_pprof("-top", "-nodecount=100000", "-nodefraction=0", *options, path)
     functions = Functions()
     rows = text[text.index("flat%"):].splitlines()[1:]
@@ -172,7 +173,7 @@ def test_difference_by_pprof(made):
 
 
 def test_differences_by_pprof(made, tmp_path):
-    """Function by function, what pprof subtracts is what the folded lines say."""
+    """pprof's subtraction equals that of the folded lines, function by function."""
     base = tmp_path / "base.folded"
     base.write_text("".join(line.rsplit(" ", 1)[0] + f" {10 + 3 * i}\n"
                             for i, line in enumerate(ONCPU.splitlines()[1:])))
@@ -208,13 +209,13 @@ def test_decoded_by_protoc(made):
     assert len(set(strings)) == len(strings)
 
 
-# --- there and back -------------------------------------------------------------------------
+# --- round trips ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", [".speedscope.json", ".firefox.json", ".pb.gz"])
 @pytest.mark.parametrize("name", ["oncpu", "offcpu"])
 def test_comes_back(made, name, ending, tmp_path):
-    """As folded lines, and as the same file."""
+    """Comes back as the same folded lines, and as the same file."""
     source = made[name].with_suffix(ending)
     folded = render(source, tmp_path / "again.folded", options=ALL)
     assert folded.read_bytes() == made[name].read_bytes()
@@ -282,7 +283,7 @@ def test_damaged_pprof(made, tmp_path):
 
 
 def node_program():
-    """The one from npm where tools/check put it there: Debian's may be too old."""
+    """Node.js from npm if tools/check installed it, because Debian's may be too old."""
     own = NPM / ".bin" / "node"
     return own if own.exists() else need(shutil.which("node"), "node")
 
@@ -381,7 +382,7 @@ class Speedscope:
         WebDriverWait(self.browser, 20).until(lambda _: condition())
 
     def functions(self):
-        """{name: (total, self)} as they are shown, once that changes no more."""
+        """{name: (total, self)} as displayed, once they stop changing."""
         before = None
         while before != (before := self.text()):
             time.sleep(0.2)
@@ -394,7 +395,7 @@ class Speedscope:
 
 
 def shown(functions, unit):
-    """As speedscope shows them: nanoseconds are given in the unit that fits."""
+    """Formats nanoseconds as speedscope does, in the unit that fits."""
     def text(value):
         if unit == "none":
             return f"{value:,}"
@@ -422,7 +423,8 @@ def test_speedscope_opens(made, browser, tmp_path, ending):
 
 @pytest.mark.parametrize("name", ["oncpu", "offcpu"])
 def test_speedscope_opens_folded(made, browser, tmp_path, name):
-    """It distinguishes frames by their suffixes, commands are frames, and values have no unit."""
+    """It distinguishes frames by their suffixes, treats commands as frames, and has no unit for
+    values."""
     functions = Functions()
     for frames, value in Folded(made[name]).stacks:
         functions.add(frames, value)
@@ -443,8 +445,8 @@ def test_speedscope_opens_times(made, browser, tmp_path, ending):
 
 
 class Firefox:
-    """The profiler's own command line, with a file open. Its background process is started here:
-    its own `load` gives that half a second to start, which a busy machine may not have."""
+    """The profiler's own command line with a file open. Its background process is started here,
+    because its `load` waits only half a second for it, which may be too short on a busy machine."""
 
     SESSION = ["--session", "test"]
 
@@ -454,7 +456,7 @@ class Firefox:
         self.daemon = subprocess.Popen([node_program(), self.program, "--daemon", path, *self.SESSION],
                                        env=self.environment, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        # Who asks before it answers has its session removed, so the socket is watched first.
+        # A request that comes before it answers removes its session, so wait for the socket first.
         wait_until(lambda: self.is_listening(folder / ".profiler-cli" / "test.sock"), timeout=60)
         wait_until(lambda: self.run("thread", "list").returncode == 0, timeout=60)
 
@@ -541,7 +543,7 @@ def test_hostile_names(tmp_path, browser):
     ["--offcpu", "--wakers"], ["--wall", "--wakers", "--threads"], ["--oncpu", "--threads"]],
     ids=" ".join)
 def test_recordings_come_back(tmp_path, options):
-    """Who woke whom, and threads."""
+    """With wakers and threads."""
     endings = ".folded", ".pb.gz", ".speedscope.json", ".firefox.json"
     outputs = [argument for ending in endings for argument in ("-o", tmp_path / f"out{ending}")]
     record(*options, "-F", 199, *outputs, "--", "sh", "-c",
@@ -555,7 +557,7 @@ def test_recordings_come_back(tmp_path, options):
 
 @pytest.mark.parametrize("mode", ["oncpu", "offcpu", "wall"])
 def test_recordings(tmp_path, mode):
-    """The files of a recording, in the tools that read them."""
+    """The files of a recording, opened in the tools that read them."""
     stem = tmp_path / "out"
     outputs = [argument for ending in (".folded", ".pb.gz", ".speedscope.json", ".firefox.json")
                for argument in ("-o", f"{stem}{ending}")]
@@ -577,7 +579,7 @@ def test_recordings(tmp_path, mode):
     if mode == "oncpu":
         assert functions == expected
     else:
-        # Microseconds are rounded once for each line here, and once for each function there.
+        # Microseconds are rounded once per line here, and once per function there.
         assert functions.totals.keys() == expected.totals.keys()
         for name, total in expected.totals.items():
             assert abs(functions.totals[name] - total) <= len(Folded(folded).stacks), name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
+"""pprof files of other producers: the file that render makes of one keeps everything in it.
 pprof files of other producers: what of them is in the file that render makes of them. All of it.
 """
 import glob
@@ -11,7 +11,8 @@ from test_formats import decode, go_pprof, need, render
 
 
 def expect_kept(path, folder):
-    """All that another producer's file says is in ours, and ours is written the same again."""
+    """Our copy of another producer's file has everything in it, and a copy of the copy is
+    identical."""
     again, twice = folder / "again.pb.gz", folder / "twice.pb.gz"
     render(path, again)
     assert pprof_file.Meaning(path).differences(pprof_file.Meaning(again)) == []
@@ -20,7 +21,7 @@ def expect_kept(path, folder):
     assert decode(again).stderr == b""
 
 
-# Labels that mean something to us and such that mean something else; values of several types.
+# Labels with a meaning for bpfflame, and without; values of several types.
 STRANGE = {
     "sample_type": [{"type": "alloc_space", "unit": "bytes"}, {"type": "inuse", "unit": "count"},
                     {"type": "wait", "unit": "milliseconds"}],

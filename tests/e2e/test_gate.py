@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The gate of `bpfflame diff`: runs, folders, rules, and what it says where. Needs no root."""
+"""The gate of `bpfflame diff`: runs, folders, rules, and its output. Needs no root."""
 import gzip
 import json
 import random
@@ -40,7 +40,7 @@ SCHEMA = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 
 
 def make_runs(folder, n, slower=1.0, seed=1, spread=0.0, ending=".folded"):
-    """@n runs of 6,000 samples each, the hot function @slower."""
+    """Makes @n runs of 6,000 samples each, with the hot function slower by @slower."""
     folder.mkdir()
     generator = random.Random(seed)
     for i in range(n):
@@ -65,7 +65,7 @@ def runs(folder):
     return sorted(folder.glob("run-*"))
 
 
-# --- which files are whose --------------------------------------------------------------------
+# --- which files belong to which side ---------------------------------------------------------
 
 
 def test_all_forms_mean_the_same(base, slow):
@@ -108,7 +108,8 @@ def test_a_folder_holds_each_run_once(tmp_path, base, slow):
 
 
 def test_kinds_of_a_folder(tmp_path):
-    """`…-oncpu` and `…-offcpu` of the same windows: those that the other side has, or --kind."""
+    """`…-oncpu` and `…-offcpu` of the same windows: takes the kind that the other side has, or
+    --kind."""
     for side in ("a", "b"):
         (tmp_path / side).mkdir()
         for second in range(3):
@@ -152,7 +153,7 @@ def test_runs_that_differ_as_much_are_noise(tmp_path):
 def test_a_pair_reckons_with_noise(tmp_path):
     one = write(tmp_path / "a.folded", {"app;f": 300000, "app;g": 700000})
     two = write(tmp_path / "b.folded", {"app;f": 312000, "app;g": 688000})
-    assert as_json(one, two)["counts"]["grew"] == 1  # more than chance
+    assert as_json(one, two)["counts"]["grew"] == 1  # more than by chance
     answer = as_json(one, two, "--fail-over", 3)
     assert answer["gate"]["verdict"] == "passed"
     assert [row["name"] for row in answer["gate"]["unsure"]] == ["f"]
@@ -196,7 +197,7 @@ def test_no_check_mark_above_a_row_that_grew(tmp_path, scattered, options):
 
 
 def test_what_a_table_calls_growth_fails(tmp_path):
-    """A cold function among hot ones, which get most of the error that is dealt out."""
+    """A cold function among hot ones, which take most of the allowed probability of error."""
     hot = {f"app;main;hot_{i:02}": 1000 for i in range(40)}
     one = write(tmp_path / "a.folded", {**hot, "app;main;cold": 20})
     two = write(tmp_path / "b.folded", {**hot, "app;main;cold": 60})
@@ -215,7 +216,7 @@ def shown(path):
 
 
 def test_pictures_judge_as_tables_do(tmp_path):
-    """Runs that differ by as much as the sides do: chance alone would colour it."""
+    """Runs differ by as much as the sides do: by chance alone, it would be coloured."""
     one = make_runs(tmp_path / "one", 4, spread=0.2, seed=4)
     two = make_runs(tmp_path / "two", 4, 1.2, spread=0.2, seed=5)
     steady = make_runs(tmp_path / "steady", 4, seed=6)
@@ -254,7 +255,7 @@ def test_rules(tmp_path, base, slow):
     assert as_json(base, slow, "--rules", rules)["gate"]["checked"] == 2
     rules.write_text("function * fail-over 5\nfunction hot fail-over 5\n")
     assert "limit 5 % of line 2" in diff(base, slow, "--rules", rules, code=3).stderr
-    # After the option, so it has the last word.
+    # Comes after the option, so it takes precedence.
     rules.write_text("ignore function hot\n")
     diff(base, slow, "--fail-over", 5, "--rules", rules)
     rules.write_text("function nobody fail-over 5\n")
@@ -276,7 +277,7 @@ def test_wrong_usage(base, slow, arguments):
     refused(base, slow, *arguments, code=2)
 
 
-# --- what comes out ---------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------
 
 
 def test_markdown_says_the_verdict_first(tmp_path, base, slow):
@@ -290,7 +291,7 @@ def test_markdown_says_the_verdict_first(tmp_path, base, slow):
 
 
 def valid(tmp_path, path):
-    """The parsed file, valid by the schema."""
+    """The parsed file, checked against the schema."""
     (tmp_path / "junit.xsd").write_text(SCHEMA)
     result = subprocess.run(["xmllint", "--noout", "--schema", tmp_path / "junit.xsd", path],
                             capture_output=True, text=True, timeout=60, check=False)
@@ -334,7 +335,7 @@ def test_the_numbers_of_an_offender(base, slow):
 
 
 def test_different_machines_are_told(tmp_path):
-    """The host is a comment of a pprof file."""
+    """The host is a comment in a pprof file."""
     paths = []
     for host in ("alpha", "beta"):
         path = write(tmp_path / f"{host}.folded", SHARES)
@@ -351,7 +352,7 @@ def test_different_machines_are_told(tmp_path):
 
 
 def with_comment(profile, text):
-    """A pprof profile (profile.proto) with one more string, and a comment that says it."""
+    """A pprof profile (profile.proto) with one more string, and a comment that refers to it."""
     strings, at = 0, 0
     while at < len(profile):  # fields of the message: varints, or bytes with their length
         key, at = varint(profile, at)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Go programs without symbols and DWARF: tests/workload/go, which says its own stacks."""
+"""Go programs without symbols and DWARF: tests/workload/go, which prints its own stacks."""
 import glob
 import json
 import os
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64",
                                 reason="frame sizes of Go are read on x86-64 only")
 
 SOURCE = ROOT / "tests" / "workload" / "go"
-# Where stacks of the scheduler and of threads begin: Go's own tracebacks end there.
+# The first functions of the scheduler's and of threads' stacks: Go's own tracebacks end there.
 ENTRIES = {"runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.mstart",
            "runtime.rt0_go", "runtime.clone", "_rt0_amd64_linux", "_start"}
 BUILDS = {
@@ -36,7 +36,7 @@ def go_command():
 
 
 def leave_sections_out(path):
-    """As sstrip does."""
+    """Removes section headers as sstrip does."""
     image = bytearray(path.read_bytes())
     image[0x28:0x30] = bytes(8)  # e_shoff
     image[0x3a:0x40] = bytes(6)  # e_shentsize, e_shnum, e_shstrndx
@@ -72,8 +72,8 @@ def split(frame):
 
 
 def begins_as(frames, truth):
-    """Whether @frames, without the command, begin as the program said: the last one of these may be
-    at any line."""
+    """Whether @frames, without the command, begin with those that the program printed, of which the
+    last may be at any line."""
     found = [split(frame) for frame in frames[1:len(truth) + 1]]
     return (len(found) == len(truth) and found[:-1] == [tuple(frame) for frame in truth[:-1]]
             and found[-1][0] == truth[-1][0])
@@ -107,7 +107,7 @@ def oncpu(request, programs, tmp_path_factory):
 
 
 def test_whole_stacks(oncpu):
-    """Callers, their order and lines, are those that the program says itself."""
+    """Callers, their order and lines equal those that the program prints."""
     mode, result, folded = oncpu
     truths = truths_of(result)
     assert len(truths) == 2
@@ -119,13 +119,13 @@ def test_whole_stacks(oncpu):
     assert result.summary["complete_stacks_percent"] >= 99.5, result
     assert {split(frames[1])[0] for frames, _ in folded.stacks if len(frames) > 1
             and frames[1] != "[truncated]" and not frames[1].endswith("_[k]")} <= ENTRIES
-    # Both goroutines run, each by itself.
+    # Both goroutines run, one at a time.
     for truth in truths:
         assert share(folded, lambda frames, truth=truth: begins_as(frames, truth)) >= 0.2
 
 
 def test_inlined(oncpu):
-    """The functions inlined into the loop, and where each was called."""
+    """The functions inlined into the loop, each with the line of its call."""
     mode, _, folded = oncpu
     if mode != "calls":
         return
@@ -144,7 +144,7 @@ def test_inlined(oncpu):
 
 
 def test_assembly(oncpu):
-    """Assembly that keeps no frame pointer has its callers."""
+    """Assembly without frame pointers has its callers."""
     mode, _, folded = oncpu
     if mode != "hash":
         return
@@ -161,7 +161,7 @@ def test_assembly(oncpu):
 
 
 def without_types(name):
-    """As Go's tracebacks print it; `.abi0` is the linker's."""
+    """Formats a name as Go's tracebacks do; `.abi0` comes from the linker."""
     name = name.removesuffix(".abi0")
     opened, closed = name.find("["), name.rfind("]")
     return f"{name[:opened]}[...]{name[closed + 1:]}" if 0 <= opened < closed else name
@@ -169,7 +169,7 @@ def without_types(name):
 
 @pytest.mark.parametrize("build", STRIPPED)
 def test_names_of_the_twin(programs, build, tmp_path):
-    """Frames have the names that the same program's symbols have."""
+    """Frames have the same names as the symbols of the unstripped program."""
     symbols = subprocess.run(["nm", programs["symbols"]], check=True, capture_output=True,
                              text=True).stdout.splitlines()
     known = {without_types(line.split(None, 2)[2]) for line in symbols if line[17:18] in "tT"}
@@ -190,20 +190,20 @@ def test_names_of_the_twin(programs, build, tmp_path):
 
 @pytest.mark.parametrize("build", ["stripped", "bare"])
 def test_waiting(programs, build, tmp_path):
-    """A goroutine that sleeps leaves its thread to the scheduler: its stack begins at mcall."""
+    """A goroutine that sleeps hands its thread to the scheduler, whose stack begins at mcall."""
     result = record("--offcpu", "-o", tmp_path / "x.folded", "--", programs[build], "nap", 2)
     folded = Folded(tmp_path / "x.folded")
     assert result.summary["complete_stacks_percent"] >= 99.5, result
     roots = {user_frames(frames)[0] for frames, _ in folded.stacks if user_frames(frames)}
     assert roots - {"[truncated]"} <= ENTRIES | {"[idle]"}, roots
     assert folded.total(lambda frames: has(frames, "runtime.mcall")) >= 1e6
-    # No stack goes on from there into that of the goroutine that left.
+    # No stack continues into the stack of the goroutine that gave up the thread.
     assert folded.total(lambda frames: has(frames, "runtime.mcall") and has(frames, "main.nap")) == 0
 
 
 @pytest.mark.parametrize("build", ["stripped", "bare"])
 def test_system_call(programs, build, tmp_path):
-    """A goroutine that waits in a system call is there with its callers."""
+    """A goroutine that waits in a system call has its callers."""
     result = record("--offcpu", "--lines", "-o", tmp_path / "x.folded", "--", "sh", "-c",
                     f"sleep 2 | {programs[build]} read 9")
     folded = Folded(tmp_path / "x.folded")

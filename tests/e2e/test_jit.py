@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Names of code that a JIT made: a small JIT whose truth is known, then real ones."""
+"""Names of JIT-compiled code: first a small JIT with a known truth, then real ones."""
 import json
 import os
 import shutil
@@ -19,7 +19,7 @@ NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
 
 @pytest.fixture(autouse=True)
 def no_maps_left():
-    """Removes what the JITs of a test have left in /tmp, as they do."""
+    """Removes the maps that JITs leave in /tmp."""
     before = set(Path("/tmp").glob("perf-*.map*"))
     yield
     for path in set(Path("/tmp").glob("perf-*.map*")) - before:
@@ -31,7 +31,7 @@ def folded_name(name):
 
 
 def names_of(folded):
-    """The samples of each leaf in user code; only of stacks that have JIT code or code without a
+    """The samples of each leaf in user code, from stacks with JIT code or with code without a
     name."""
     values = {}
     for frames, value in folded.stacks:
@@ -42,8 +42,8 @@ def names_of(folded):
 
 
 def assert_truth(folded, truth, least=0.97):
-    """The shares of the JIT's functions are those of their CPU time; hardly anything else is
-    where they are."""
+    """The JIT's functions have the shares of their CPU time; almost nothing else is in their
+    place."""
     values = names_of(folded)
     wanted = {folded_name(name): cpu for name, cpu in truth["functions"].items()}
     total = sum(values.get(name, 0) for name in wanted)
@@ -54,14 +54,14 @@ def assert_truth(folded, truth, least=0.97):
 
 
 def assert_named(folded, truth, least=0.9):
-    """Hardly any code of the JIT's is without its name. For recordings too short for shares."""
+    """Almost all of the JIT's code has names. For recordings too short to compare shares."""
     values = names_of(folded)
     named = sum(values.get(folded_name(name), 0) for name in truth["functions"])
     assert named >= least * sum(values.values()) > 0, values
 
 
 def record_command(tmp_path, *command, options=()):
-    """Records a command from beginning to end: folded stacks, and the truth that it printed."""
+    """Records a command from start to end: folded stacks, and the truth that it printed."""
     result = record("-F", FREQUENCY, *options, "-o", tmp_path / "x.folded", "--", *command,
                     cwd=tmp_path)
     truth = [json.loads(line) for line in result.stdout.splitlines()[:-1]]
@@ -73,8 +73,8 @@ needs_namespaces = pytest.mark.skipif(
 
 
 def in_namespaces(path, command):
-    """Runs a command with a copy of @path, as /mnt/NAME, where it is PID 1 and has a /tmp of its
-    own, its working directory: a private file system, like the program's, gone when it ends."""
+    """Runs a command with a copy of @path as /mnt/NAME. It is PID 1 there and has its own /tmp as
+    working directory; both filesystems are private and gone when it ends."""
     return [*NAMESPACES, "sh", "-c", f"mount -t tmpfs none /mnt && cp {path} /mnt && "
             f"mount -t tmpfs none /tmp && cd /tmp && exec {command}"]
 
@@ -109,7 +109,8 @@ def test_callers_are_named(tmp_path):
 
 @pytest.mark.parametrize("words", ["map trampoline", "dump trampoline"])
 def test_trampolines(tmp_path, words):
-    """CPython's keep no frame pointer, nor does what they call; callers are found all the same."""
+    """CPython's trampolines keep no frame pointer, nor do the functions that they call; callers are
+    found anyway."""
     folded, truth = record_command(tmp_path, JIT, 1.5, *words.split())
     burned = folded.with_frame("compiled")
     assert burned > 0
@@ -123,7 +124,7 @@ def test_trampolines(tmp_path, words):
 
 
 def test_what_would_name_it(tmp_path):
-    """Code that nothing was written about: the summary names the process and what is missing."""
+    """Code that nothing describes: the summary names the process and what is missing."""
     with workload("jit", 2, "map", "foreign", cwd=tmp_path) as process:
         result = record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
         unnamed = result.summary["unnamed"]
@@ -134,7 +135,7 @@ def test_what_would_name_it(tmp_path):
 
 
 def test_lines(tmp_path):
-    """A jitdump has lines; the loops of all three functions are in line 11."""
+    """A jitdump has lines; all three functions have their loops in line 11."""
     folded, _ = record_command(tmp_path, JIT, 0.5, "dump", options=["--lines"])
     values = names_of(folded)
     in_loops = sum(value for name, value in values.items() if name.endswith(" (burn.src:11)_[j]"))
@@ -142,7 +143,7 @@ def test_lines(tmp_path):
 
 
 def test_same_addresses_in_two_processes(tmp_path):
-    """Each process has its own names for what lies at the same address."""
+    """Code at the same address has different names in each process."""
     with workload("jit", 2, "map", "tag=.A") as a, workload("jit", 2, "map", "tag=.B") as b:
         record("-p", f"{a.pid},{b.pid}", "--threads", "-F", FREQUENCY, "-d", 1,
                "-o", tmp_path / "x.folded")
@@ -155,7 +156,7 @@ def test_same_addresses_in_two_processes(tmp_path):
 
 
 def test_exec_in_between(tmp_path):
-    """The same PID, first with one JIT, then with another."""
+    """The same PID, with one JIT before the exec and another after it."""
     command = f"{JIT} 0.6 map tag=.first; exec {JIT} 0.6 map tag=.second"
     result = record("-F", FREQUENCY, "-o", tmp_path / "x.folded", "--", "sh", "-c", command)
     truths = [json.loads(line) for line in result.stdout.splitlines()[:-1]]
@@ -175,14 +176,14 @@ def test_process_that_ends_before_the_first_drain(tmp_path, seconds, words):
 
 @pytest.mark.parametrize("words", ["foreign", "stale", "link"])
 def test_map_that_is_not_to_be_trusted(tmp_path, words):
-    """Not of the process's user, of another process of that PID, not a file: no names."""
+    """Of another user, of another process with that PID, not a regular file: no names."""
     folded, _ = record_command(tmp_path, JIT, 0.5, "map", words)
     assert not any(name.endswith("_[j]") for name in folded.names())
     assert folded.total(lambda frames: "[anon]" in frames) > 0
 
 
 def test_map_of_another_user(tmp_path):
-    """A process that is not root's writes its own map."""
+    """A process that does not run as root writes its own map."""
     folded, truth = record_command(tmp_path, "setpriv", "--reuid=65534", "--regid=65534",
                                    "--clear-groups", JIT, 1, "map")
     assert_truth(folded, truth)
@@ -195,7 +196,7 @@ def test_map_of_another_user(tmp_path):
 @pytest.mark.parametrize("seconds", [0.1, 1.2])
 @pytest.mark.parametrize("words", ["map", "dump"])
 def test_namespaces_that_are_gone(tmp_path, seconds, words):
-    """In a PID and mount namespace, with a /tmp of its own; all of it ends with the process."""
+    """In a PID and mount namespace with its own /tmp, all of which end with the process."""
     folded, truth = record_command(tmp_path, *in_namespaces(JIT, f"/mnt/jit {seconds} {words}"))
     assert truth["pid"] == 1
     assert not os.path.exists("/tmp/" + os.path.basename(truth["file"]))
@@ -203,7 +204,7 @@ def test_namespaces_that_are_gone(tmp_path, seconds, words):
 
 
 def static_copy(folder):
-    """The workload where it needs no libraries, in a root folder that has nothing else."""
+    """A copy of the workload that needs no libraries, as the only file in a root folder."""
     for name in ("tmp", "bin", "proc"):
         (folder / name).mkdir(parents=True)
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-static", "-pthread",
@@ -213,8 +214,8 @@ def static_copy(folder):
 
 @needs_namespaces
 def test_other_root(tmp_path):
-    """A container's root folder: the program and the map are found below it, several times over,
-    by short-lived processes too."""
+    """A container's root folder: program and map are found below it, repeatedly, also for
+    short-lived processes."""
     root = tmp_path / "root"
     static_copy(root)
     script = (f"mount --bind {root} {root} && cd {root} && "
@@ -260,7 +261,7 @@ def busy_js(module_path):
 
 
 def assert_function(folded, function, share=0.8):
-    """Most samples lie in code that the JIT has named after this function."""
+    """Most samples are in code that the JIT named after this function."""
     inside = folded.total(lambda frames: any(
         function in frame and frame.endswith("_[j]") for frame in frames))
     assert inside >= share * folded.total() > 0, folded.names()
@@ -271,7 +272,7 @@ def assert_function(folded, function, share=0.8):
 def test_node(tmp_path, busy_js, option):
     process = subprocess.Popen(["node", option, busy_js, "4"], cwd=tmp_path)
     try:
-        time.sleep(1)  # it warms up
+        time.sleep(1)  # while it warms up
         record("-p", process.pid, "-F", 499, "-d", 2, "-o", tmp_path / "x.folded")
     finally:
         process.kill()
@@ -291,7 +292,7 @@ def test_node_in_namespaces_until_its_end(tmp_path, busy_js):
 
 @needs_node
 def test_short_node(tmp_path, busy_js):
-    """Over before the first drain."""
+    """Ends before the first drain."""
     record("-F", 999, "-o", tmp_path / "x.folded", "--", "node", "--perf-basic-prof", busy_js, 0.2)
     folded = Folded(tmp_path / "x.folded")
     assert_function(folded, "fibonacci", share=0.4)
@@ -315,7 +316,7 @@ def test_java(tmp_path, how):
         if how == "by jcmd":
             assert [entry["advice"] for entry in result.summary["unnamed"]] == [
                 f"jcmd {java.pid} Compiler.perfmap"]
-            # It was recorded without a map; now it has one.
+            # It was recorded without a map, and has one now.
             subprocess.run(["jcmd", str(java.pid), "Compiler.perfmap"], check=True,
                            capture_output=True)
             assert "fibonacci" not in (tmp_path / "x.folded").read_text()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-Memory that changes while it is recorded, or is more than expected: files that are written over,
+"""Unusual memory: files overwritten during the recording, libraries that are loaded and unloaded,
+thousands of mappings, files that claim to be large.
 libraries that come and go, mappings by the thousand, files that claim to be large.
 """
 import os
@@ -39,7 +39,7 @@ def compile_c(source, output, *flags):
 
 
 def test_a_file_that_is_written_over_is_another_program(tmp_path):
-    """`cp v2 app` keeps the inode: what v1 was must not name or unwind what v2 is."""
+    """`cp v2 app` keeps the inode: v1 must not name or unwind code of v2."""
     for name, padding in ("first", ""), ("second", PADDING):
         compile_c(PROGRAM.replace("NAME", name).replace("PADDING", padding), tmp_path / name)
     script = ("cp first app; ./app; cp second app; ./app")
@@ -50,7 +50,7 @@ def test_a_file_that_is_written_over_is_another_program(tmp_path):
     first = sum(value for frames, value in stacks if "first_middle" in frames)
     nameless = sum(value for frames, value in stacks
                    if any(frame.startswith("[app+") for frame in frames))
-    # Of the first nothing is left to read names from.
+    # Nothing is left to read the first one's names from.
     assert first == 0, stacks
     assert second > 20 and nameless > 20, stacks
     assert second + nameless > 0.95 * sum(value for _, value in stacks), stacks
@@ -60,7 +60,8 @@ def test_a_file_that_is_written_over_is_another_program(tmp_path):
 
 
 def test_thousands_of_mappings_are_unwound(tmp_path):
-    """5 000 executable mappings, libc above them all: no snapshot a sample, no stack cut off."""
+    """5 000 executable mappings with libc above all of them: no snapshot for every sample, no stack
+    cut off."""
     with workload("mappings", "many", 5000, 20) as process:
         time.sleep(0.5)
         result = record("-p", process.pid, "-F", "499", "-d", "2", "-o", "out.folded",
@@ -74,7 +75,8 @@ def test_thousands_of_mappings_are_unwound(tmp_path):
 
 
 def test_sparse_files_take_no_more_than_their_share(tmp_path):
-    """Files of 1 TiB, mapped in whole: what they ask for is refused and said, others are unwound."""
+    """Files of 1 TiB, mapped whole: tables for them are refused, with a message; others are
+    unwound."""
     with workload("mappings", "sparse", 40, 20, cwd=tmp_path) as process:
         time.sleep(0.5)
         result = record("-p", process.pid, "-F", "499", "-d", "1.5", "-o", "out.folded",
@@ -85,7 +87,7 @@ def test_sparse_files_take_no_more_than_their_share(tmp_path):
 
 @pytest.mark.parametrize("milliseconds", [1500, 100])
 def test_libraries_at_one_address_keep_their_names(tmp_path, milliseconds):
-    """Two libraries take turns at the same addresses; who calls them is not one of them."""
+    """Two libraries take turns at the same addresses; their caller is a third file."""
     for name in "one", "two":
         compile_c(LIBRARY.replace("NAME", name), tmp_path / f"lib{name}.so", "-shared", "-fPIC")
     with workload("mappings", "libraries", milliseconds, 30, "./libone.so", "./libtwo.so",
@@ -103,7 +105,7 @@ def test_libraries_at_one_address_keep_their_names(tmp_path, milliseconds):
                                              ({"run_second"}, {"two_leaf"}))
             right, wrong = right + value * is_right, wrong + value * (not is_right)
     assert right > 0.9 * folded.total(), folded.stacks
-    # The first change finds us unprepared.
+    # The first change comes before we know of it.
     assert wrong < 0.03 * right, (right, wrong)
     assert result.summary["complete_stacks_percent"] > 98
 
@@ -113,7 +115,7 @@ MALLORY, ALICE = 12345, 12346
 
 @pytest.mark.parametrize("kind", ["shared", "forked"])
 def test_mappings_times_processes_are_their_users(tmp_path, kind):
-    """65 000 mappings in each of 400 processes, that share them or have them each for itself."""
+    """65 000 mappings in each of 400 processes, which share them or each have their own."""
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path)
         folder.chmod(0o755)

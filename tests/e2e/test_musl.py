@@ -60,7 +60,7 @@ def test_complete(recorded):
 
 
 def test_chains(recorded):
-    """Each thread's functions, from its entry on. Names are musl's own, where there are any."""
+    """Each thread's functions, from its entry on, with musl's own names where it has symbols."""
     program, _, folded = recorded
     if program == "nofp_musl.stripped":
         assert folded.total(lambda frames: "main" in frames) == 0

@@ -47,7 +47,7 @@ WITH_LINES = ["outer (spin.cc:17)", "middle (spin.cc:13)_[i]"]
 
 @pytest.fixture(scope="module")
 def spin(module_path):
-    """The program with DWARF, and what is left of it when that is moved to a file of its own."""
+    """The program with DWARF, and without it, with the DWARF in a separate file."""
     (module_path / "spin.cc").write_text(SOURCE.lstrip("\n"))
 
     def run(*command):
@@ -71,7 +71,7 @@ def stacks(path, command, *arguments, **options):
 
 
 def share(folded, *frames):
-    """The share of the samples, of stacks that reach outer(), that have these frames in a row."""
+    """The share of the samples below outer() whose stacks have these frames in a row."""
     wanted = list(frames)
 
     def has(stack):
@@ -130,7 +130,7 @@ def test_symfs(spin, tmp_path):
 
 
 def test_debuginfod(spin, tmp_path):
-    """A fake client replaces the real one and its servers."""
+    """A script replaces the real client and its servers."""
     client = tmp_path / "debuginfod-find"
     client.write_text(f"#!/bin/sh\necho {spin / 'spin.debug'}\n")
     client.chmod(0o755)
@@ -142,7 +142,7 @@ def test_debuginfod(spin, tmp_path):
 
 
 def hanging_client(folder):
-    """What debuginfod-find is when its server does not answer; the environment it is found in."""
+    """A debuginfod-find whose server never answers, and the environment that makes us find it."""
     client = folder / "debuginfod-find"
     client.write_text(f"#!/bin/sh\necho >>{folder / 'asked'}\nexec sleep 100\n")
     client.chmod(0o755)
@@ -152,7 +152,7 @@ def hanging_client(folder):
 
 @pytest.mark.parametrize("options", [[], ["--every", "1m", "--out-dir", "."]])
 def test_search_for_names_ends_when_asked(spin, tmp_path, options):
-    """The first signal after the recording: what is there is written, and the summary says so."""
+    """The first signal after the recording: writes the names it has, and the summary says so."""
     running = Running("--json", "-F", 499, *(options or ["-o", "out.folded"]), "--",
                       spin / "lonely" / "bare", cwd=tmp_path, env=hanging_client(tmp_path))
     wait_until((tmp_path / "asked").exists)
@@ -164,7 +164,7 @@ def test_search_for_names_ends_when_asked(spin, tmp_path, options):
 
 
 def test_asked_to_stop_twice_it_leaves(spin, tmp_path):
-    """A reader that does not read holds the files up: nothing is left of those begun."""
+    """A reader that hangs delays the files: at the second signal, unfinished ones are removed."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "x.svg").write_text("old")
     running = Running("-F", 499, "-o", "x.svg", "-o", "pipe", "-f", "svg", "--",
@@ -172,7 +172,7 @@ def test_asked_to_stop_twice_it_leaves(spin, tmp_path):
     wait_until((tmp_path / "asked").exists)
     running.signal(signal.SIGINT)
     wait_until(lambda: (tmp_path / "x.svg").stat().st_size > 3)
-    time.sleep(0.2)  # what comes twice at once is one wish
+    time.sleep(0.2)  # two signals at once count as one
     running.signal(signal.SIGINT)
     result = running.wait(5)
     assert result.returncode == 1, result
@@ -181,7 +181,7 @@ def test_asked_to_stop_twice_it_leaves(spin, tmp_path):
 
 
 def test_program_that_is_gone_at_the_end(spin, tmp_path):
-    """Files that were opened while it ran give the names."""
+    """Names come from files that were opened while it ran."""
     program = tmp_path / "gone"
     shutil.copy(spin / "spin", program)
     folded = stacks(tmp_path, ["sh", "-c", f"{program} & sleep 0.3; rm {program}; wait"])
@@ -190,7 +190,7 @@ def test_program_that_is_gone_at_the_end(spin, tmp_path):
 
 @pytest.mark.skipif(not can_unshare(), reason="no mount namespaces here: unshare --mount fails")
 def test_debug_file_of_a_container(spin, tmp_path):
-    """A process with a root folder of its own sees its debug file where we see none."""
+    """The debug file of a process with its own root folder is found where the process sees it."""
     root = tmp_path / "root"
     root.mkdir()
     script = (f"mount -t tmpfs none {root} && mkdir -p {root}/bin {root}/usr/lib/debug/bin {root}/old && "
@@ -218,19 +218,19 @@ def test_wrong_usage(arguments, word):
 
 
 def kernel_functions():
-    """Their names, as /proc/kallsyms has them."""
+    """Names in /proc/kallsyms."""
     lines = (line.split()[:3] for line in Path("/proc/kallsyms").read_text().splitlines())
     return {name for _, kind, name in lines if kind in "tTwW"}
 
 
 def test_kernel_functions(tmp_path):
-    """Each name is one, and who calls whom is as it is in the kernel."""
+    """Each name is a function, and calls match those in the kernel."""
     record("--wall", "-F", 4000, "-o", tmp_path / "x.folded", "--", "sh", "-c",
            "for i in 1 2 3 4 5; do dd if=/dev/zero of=/dev/null bs=1 count=100000; ls -lR /sys/class; done")
     known, seen, callers = kernel_functions(), set(), collections.defaultdict(set)
     for frames, _ in Folded(tmp_path / "x.folded").stacks:
         names = [frame.removesuffix("_[k]") for frame in frames if frame.endswith("_[k]")]
-        # Programs are gone by now.
+        # Programs have ended by now.
         seen.update(name for name in names if not name.startswith("bpf_prog_"))
         for caller, callee in zip(names, names[1:]):
             callers[callee].add(caller)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Off-CPU recordings: per thread, what is counted is elapsed time minus CPU time."""
+"""Off-CPU recordings: for each thread, the recorded time is elapsed time minus CPU time."""
 import json
 import os
 import subprocess
@@ -23,7 +23,7 @@ class Waited:
         self.elapsed = result.summary["duration_seconds"]
 
     def recorded(self, name, *leaves):
-        """Seconds off the CPU, of these reasons or of all."""
+        """Seconds off the CPU, for these reasons or all."""
         return sum(value for frames, value in self.folded.of_root(self.roots[name])
                    if not leaves or frames[-1] in leaves) / 1e6
 
@@ -50,7 +50,7 @@ def test_time_off_cpu(waited, name):
 
 
 def test_blocked_all_the_way(waited):
-    """A thread that never ran while recorded has its time and its stack."""
+    """A thread that never ran during the recording has its time and its stack."""
     stacks = waited.folded.of_root(waited.roots["blocked"])
     assert waited.recorded("blocked", "[pipe]") == pytest.approx(waited.elapsed, rel=0.01)
     frames = max(stacks, key=lambda stack: stack[1])[0]
@@ -61,7 +61,7 @@ def test_blocked_all_the_way(waited):
 
 @pytest.mark.parametrize("name", ["hog-0", "hog-1"])
 def test_waiting_for_a_cpu(waited, name):
-    """Two hogs on one CPU: what the scheduler calls run delay."""
+    """Two hogs on one CPU: their wait equals the scheduler's run delay."""
     queued = waited.recorded(name, "[preempted]", "[runqueue]")
     delay = waited.truth.run_delay(waited.result.window(), waited.tids[name])
     assert queued == pytest.approx(delay, rel=0.03)
@@ -69,7 +69,7 @@ def test_waiting_for_a_cpu(waited, name):
 
 
 def test_woken_then_waiting(waited):
-    """Time after the wake-up is separated from time before it, as well as sampling can."""
+    """Time after the wake-up is separate from time before it, as precisely as sampling allows."""
     for name in ("alternate", "writer"):
         delay = waited.truth.run_delay(waited.result.window(), waited.tids[name])
         queued = waited.recorded(name, "[preempted]", "[runqueue]")
@@ -81,15 +81,15 @@ def test_disk(waited):
 
 
 def test_known_sleep(waited):
-    """20 ms of sleep after 20 ms of sleep."""
+    """20 ms of sleep, repeatedly."""
     assert waited.recorded("sleeper", "[timer]") > 0.8 * waited.elapsed
     assert any("nanosleep" in frame and frame.endswith("_[k]")
                for frames, _ in waited.folded.of_root(waited.roots["sleeper"]) for frame in frames)
 
 
 def test_known_mutex(waited):
-    """Held for 30 ms of 40: the waiter waits for it three quarters of the time, less what it
-    is late to ask."""
+    """Held for 30 ms of every 40: the waiter waits three quarters of the time, less its delay
+    before each attempt."""
     stacks = waited.folded.of_root(waited.roots["waiter"])
     futex = sum(value for frames, value in stacks
                 if any("futex" in frame for frame in frames) and frames[-1] == "[futex]") / 1e6
@@ -114,18 +114,18 @@ def test_20000_stacks_lose_nothing(tmp_path):
     folded = Folded(tmp_path / "x.folded")
     assert_no_loss(result.summary)
     assert len({tuple(frames[1:]) for frames, _ in folded.stacks}) > 18000
-    # The main thread slept from start to end; the rest is at most what two threads have.
+    # The main thread slept from start to end; the rest is at most the time of two threads.
     assert folded.total() / 1e6 <= 3 * result.summary["duration_seconds"] * 1.01
 
 
 def test_taken_time_is_that_of_the_recording(tmp_path):
-    """Steal and interrupts count from when the machine was booted."""
+    """Stolen time and interrupts are counted from the start of the recording, not from boot."""
     summary = record("--offcpu", "-a", "-d", 1, "-o", tmp_path / "x.folded").summary
     assert summary["offcpu"]["taken_seconds"] <= 1.1 * os.cpu_count()
 
 
 def test_shortest_block(tmp_path):
-    """-m leaves short blocks out and long ones alone."""
+    """-m leaves out short waits, and does not shorten long ones."""
     with workload("wait", tmp_path, 20) as process:
         tids = wait_for_names(process.pid, THREADS[:6])
         record("--offcpu", "--threads", "-p", process.pid, "-d", 3, "-m", "15ms", "-M", "28ms",
@@ -133,7 +133,7 @@ def test_shortest_block(tmp_path):
     folded = Folded(tmp_path / "x.folded")
     sleeper = folded.total(lambda frames: frames[0] == f"sleeper-{process.pid}/{tids['sleeper']}")
     assert sleeper / 1e6 > 2
-    # 30 ms, 10 ms and the whole window are outside.
+    # 30 ms, 10 ms and the whole window are outside the range.
     slept = folded.total(lambda frames: frames[0].startswith("blocked-"))
     assert slept == 0
 
@@ -151,7 +151,7 @@ def test_10000_threads(tmp_path):
 
 
 def test_processes_born_and_gone_while_recorded(tmp_path):
-    """A child's time is counted from its birth to its end."""
+    """A child's time counts from its birth to its end."""
     result = record("--offcpu", "-o", tmp_path / "x.folded", "--",
                     "/bin/sh", "-c", "sleep 1; sleep 1")
     folded = Folded(tmp_path / "x.folded")
@@ -163,7 +163,7 @@ def test_processes_born_and_gone_while_recorded(tmp_path):
 
 @pytest.mark.skipif(not can_unshare(), reason="no mount namespaces here: unshare --mount fails")
 def test_kernel_stacks_that_the_kernel_cuts_off(tmp_path):
-    """Where kernel.perf_event_max_stack is low; here it only says so."""
+    """With a low kernel.perf_event_max_stack; this test only checks the message."""
     (tmp_path / "limit").write_text("3\n")
     script = 'mount --bind limit /proc/sys/kernel/perf_event_max_stack && exec "$@"'
     text = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", BPFFLAME, "--json",

@@ -12,7 +12,7 @@ FREQUENCY = 499
 
 @pytest.fixture(scope="module")
 def burned(module_path):
-    """Ten seconds of burn: its result, folded stacks, CPU seconds in the window."""
+    """Ten seconds of burn: its result, folded stacks, and CPU seconds in the window."""
     with workload("burn", 30) as process:
         wait_for_threads(process.pid, 5)
         with CpuTruth(process.pid) as truth:
@@ -62,13 +62,13 @@ def test_20000_stacks_lose_nothing(tmp_path):
     paths = {tuple(f for f in frames if f in ("f0", "f1")) for frames, _ in folded.stacks}
     assert_no_loss(result.summary)
     assert folded.total() == result.summary["samples"]
-    # As many as so many draws of 20 000 give, less those that hit between the leaves.
+    # The number of distinct stacks that 20 000 random draws give, less draws between two leaves.
     expected = 20000 * (1 - math.exp(-folded.total() / 20000))
     assert len([path for path in paths if len(path) == 15]) > 0.8 * expected
 
 
 def test_exec_while_recorded(tmp_path):
-    """Both halves are named, whatever was loaded where before the exec."""
+    """Both halves have names, whatever was mapped where before the exec."""
     with workload("execs", 2) as process:
         record("-p", process.pid, "-F", FREQUENCY, "-d", 40, "-o", tmp_path / "x.folded")
     folded = Folded(tmp_path / "x.folded")
@@ -79,7 +79,7 @@ def test_exec_while_recorded(tmp_path):
 
 
 def test_short_lived_processes_are_named(tmp_path):
-    """Every frame of a process is known after its end."""
+    """Every frame of a process still has a name after the process ends."""
     with workload("storm", 6, command=[STORM]):
         result = record("-a", "-F", 999, "-d", 4, "-o", tmp_path / "x.folded")
     folded = Folded(tmp_path / "x.folded")
@@ -104,7 +104,8 @@ def test_whole_machine_leaves_idle_out(tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("--wall",), ("-e", "cpu-clock")])
 def test_program_in_step_with_the_sampler(tmp_path, options):
-    """What it does at the same time in each period is seen as long as it takes."""
+    """Even if it does the same at the same point of each sampling period, each part gets its
+    share."""
     result = record("-F", 100, *options, "-o", tmp_path / "x.folded",
                     "--", WORKLOADS / "beat", 4, 100)
     folded, truth = Folded(tmp_path / "x.folded"), result.truth

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-What users can do with the paths, links, mounts and files of their processes, to whoever records
-these as root: make it open what does harm, wait, show what only root may read, or name root's
+"""Attacks through the paths, links, mounts and files of recorded processes on a recorder that runs
+as root: users try to make it open harmful files, block, reveal what only root may read, or put
+wrong names on root's programs.
 programs for root.
 """
 import contextlib
@@ -22,7 +22,7 @@ USER = 61234
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
 # Root of a user namespace, who may mount and chroot there.
 AS_USERS_ROOT = [*AS_USER, "unshare", "--user", "--map-root-user", "--mount"]
-LIMIT = 20  # seconds: what waits for the user waits for longer
+LIMIT = 20  # seconds; a recorder that waits for the user would take longer
 
 
 def can_be_users_root():
@@ -51,7 +51,8 @@ def give(*paths):
 
 @contextlib.contextmanager
 def attacker(script, *arguments, words=AS_USER, **options):
-    """A Python script of the user's, which prints a line when all is prepared."""
+    """Starts a Python script as the user, and waits for the line that it prints when it is
+    ready."""
     process = subprocess.Popen([*words, sys.executable, "-c", script, *map(str, arguments)],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                cwd="/", **options)
@@ -72,9 +73,9 @@ def compile_c(source, output, *flags):
 
 # --- what is opened ---------------------------------------------------------------------------
 
-# Maps a file as code, takes it away again, and puts something else in its place: when its record is
-# read, nothing but the path is left of it. Each file is new, or it would be known already. Whoever
-# opens a terminal and closes it again hangs it up; whoever reads a FIFO lets its writer in.
+# Maps a file as code, unlinks it, and puts something else in its place: when its record is read,
+# only the path is left. Each file is new, because a known one would not be opened. Closing a
+# terminal that was opened hangs it up; opening a FIFO to read unblocks its writer.
 MAPPER = """
 import fcntl, mmap, os, struct, sys, threading, time
 home, program, kind = sys.argv[1:]
@@ -121,17 +122,17 @@ os._exit(0)
 
 @pytest.mark.parametrize("kind", ["terminal", "fifo"])
 def test_what_took_the_place_of_a_library_is_not_opened(tmp_path, home, kind):
-    """A link to a device would do: /dev/watchdog reboots a machine that opens and closes it."""
+    """A link to a device would be enough: opening and closing /dev/watchdog reboots the machine."""
     with attacker(MAPPER, home, "/bin/true", kind) as process:
         result = record("-p", process.pid, "-d", 1.5, "-o", tmp_path / "x.folded", timeout=LIMIT)
         process.stdin.write("count\n")
         process.stdin.flush()
         assert int(process.stdout.readline()) == 0
-    # They were looked for, and are missing.
+    # The files were looked for, and are missing.
     assert result.summary["losses"]["unreadable_files"] > 5, result.summary["losses"]
 
 
-# --- programs that say too much about others ---------------------------------------------------
+# --- programs that claim too much about others ------------------------------------------------
 
 SPIN = """
 #include <unistd.h>
@@ -143,7 +144,7 @@ int main(void) { alarm(60); for (;;) NAME(); }
 
 @pytest.fixture(scope="module")
 def spin():
-    """A program without symbols, where everybody can run it, and its debug file; one that has
+    """A program without symbols that everybody can run, and its debug file; a debug file with
     another name for its function; and the program with its own symbols."""
     folder = Path(tempfile.mkdtemp(prefix="bpfflame-spin-"))
     folder.chmod(0o755)
@@ -175,7 +176,7 @@ signal.pause()
 
 
 def test_lease_on_a_debug_file(tmp_path, home, spin):
-    """Opening it takes until its holder lets go, or the kernel loses patience: 45 s."""
+    """Opening it takes until its holder releases the lease, or the kernel breaks it: 45 s."""
     for name in "bin/spin", "spin.debug":
         shutil.copy(spin / name, home)
     give(home / "spin", home / "spin.debug")
@@ -186,7 +187,7 @@ def test_lease_on_a_debug_file(tmp_path, home, spin):
     assert Folded(tmp_path / "x.folded").with_frame("honest") == 0
 
 
-# Code of its own making, which no file names; and a file that says what it is called.
+# Generated code without a file; and a file that claims a name for it.
 JIT = """
 import ctypes, mmap, os, subprocess, sys
 loop = {"x86_64": b"\\xeb\\xfe", "aarch64": b"\\x00\\x00\\x00\\x14"}[os.uname().machine]
@@ -215,14 +216,14 @@ def names_of_jit(tmp_path, process):
 @needs_user_namespaces
 @pytest.mark.parametrize("is_covered", [False, True])
 def test_mount_over_a_perf_map(tmp_path, home, is_covered):
-    """A file of root's that the user can't read, but can see: shown as the lines of a map. The same
-    lines in a map of the user's own are shown."""
+    """A file of root's that the user can see but not read, presented as a perf map: its lines must
+    not be shown. The same lines in a map of the user's own are shown."""
     secret = home / "secret"
     secret.write_text(LINES)
     secret.chmod(0o600)
     prepare = COVER if is_covered else f'open(path, "w").write({LINES!r})'
     with attacker(JIT.replace("PREPARE", prepare), secret, words=AS_USERS_ROOT) as process:
-        os.utime(secret)  # later than the process
+        os.utime(secret)  # newer than the process
         try:
             names = names_of_jit(tmp_path, process)
         finally:
@@ -246,9 +247,9 @@ os.write(device, answer)
 @needs_user_namespaces
 @pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no /dev/fuse")
 def test_filesystem_that_never_answers(tmp_path):
-    """The user's own one, where the process's /tmp would be."""
+    """The user's own, mounted as the /tmp of a process."""
     mode = os.stat("/dev/fuse").st_mode
-    os.chmod("/dev/fuse", 0o666)  # as udev has it
+    os.chmod("/dev/fuse", 0o666)  # as udev sets it
     try:
         with attacker(JIT.replace("PREPARE", SILENT_FUSE), words=AS_USERS_ROOT) as process:
             assert names_of_jit(tmp_path, process) == set()
@@ -276,8 +277,8 @@ os.execv(place, [place])
 @needs_user_namespaces
 @pytest.mark.parametrize("where", ["below their root", "below ours"])
 def test_forged_debug_file(tmp_path, home, spin, where):
-    """Root and the user run one program of root's: the user does not name what root runs. That the
-    path is one of the user's below our root, too, changes nothing."""
+    """Root and the user run the same program of root's: the user's debug file must not name root's
+    processes, even if its path also exists as the user's below our root."""
     root = home / "root"
     by_id = root / "usr/lib/debug/.build-id/01/23456789abcdef.debug"
     by_id.parent.mkdir(parents=True)
@@ -303,7 +304,7 @@ PADDING
 static volatile unsigned long sink;
 __attribute__((noinline)) void work(void) { for (int i = 0; i < 100; i++) sink += i; }
 """
-# Loads a library, and mounts another one over it.
+# Loads a library, and mounts another over it.
 LOADER = """
 import ctypes, subprocess, sys, time
 path, other = sys.argv[1:]
@@ -318,7 +319,7 @@ while time.monotonic() < end:
 
 @needs_user_namespaces
 def test_probe_goes_where_the_process_has_mapped_the_library(tmp_path, home):
-    """Not where its path leads, to a library that others run."""
+    """Not in the library that its path leads to now, which other processes run."""
     path, other = home / "libattacked.so", home / "other.so"
     for library, padding in (path, ""), (other, "int padding(int i) { return i / 7; }"):
         compile_c(LIBRARY.replace("PADDING", padding), library, "-shared", "-fPIC", "-nostdlib")
@@ -340,8 +341,8 @@ def has_btrfs():
 
 @pytest.fixture
 def snapshots(tmp_path, spin):
-    """Two root folders, one the snapshot of the other, whose program was changed in place: the same
-    device to the kernel, the same inode, the same size and path."""
+    """Two root folders, one a snapshot of the other, whose program was changed in place: to the
+    kernel, the same device, inode, size and path."""
     image, place = tmp_path / "image", tmp_path / "mounted"
     place.mkdir()
     with open(image, "wb") as file:
@@ -396,7 +397,7 @@ def test_snapshots_are_different_programs(tmp_path, snapshots, order):
 
 @contextlib.contextmanager
 def asleep(running):
-    """bpfflame while it sleeps: what happens now is over when it looks."""
+    """Stops bpfflame, so that it only sees what happens meanwhile when that is over."""
     running.signal(signal.SIGSTOP)
     yield
     running.signal(signal.SIGCONT)
@@ -405,8 +406,8 @@ def asleep(running):
 @needs_btrfs
 @pytest.mark.parametrize("others", ["before", "afterwards"])
 def test_program_of_a_snapshot_that_has_ended(tmp_path, snapshots, others):
-    """Nothing says which of the two it ran: it has no names, rather than those of the other one,
-    whether that runs already or is seen later."""
+    """Nothing says which of the two programs it ran: it gets no names rather than the other one's,
+    whether the other runs already or is seen later."""
     with contextlib.ExitStack() as stack:
         if others == "before":
             first = stack.enter_context(spin_in(snapshots / "a"))

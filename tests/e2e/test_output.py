@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files are whole or absent, whatever the names in them and however a run ends."""
+"""Files are complete or absent, whatever the names in them and however a run ends."""
 import contextlib
 import json
 import os
@@ -23,7 +23,7 @@ def burning():
 
 @contextlib.contextmanager
 def full_disk(path):
-    """A file system with hardly a byte left."""
+    """A filesystem with hardly a byte left."""
     path.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", path], check=True)
     try:
@@ -88,7 +88,7 @@ def test_names_that_break_formats(tmp_path):
     assert {root.rpartition("/")[2] for root in folded.roots()} >= tids
     comms = {root.rpartition("-")[0] for root in folded.roots()}
     assert {"a:b", "a:b 17", 'say "hi"', "it's", "<x>&amp:</x>", "]]>"} <= comms
-    # The same from its own folded file, and from what pprof holds.
+    # The same from its own folded file, and from the strings that pprof can hold.
     assert run("render", tmp_path / "x.folded", "-o", tmp_path / "y.folded").returncode == 0
     assert (tmp_path / "y.folded").read_bytes() == (tmp_path / "x.folded").read_bytes()
     # pprof's strings are UTF-8.
@@ -116,7 +116,7 @@ def test_unwritable_output_is_said_before_recording(burning, tmp_path):
 
 
 def test_full_disk(burning, tmp_path):
-    """The old file stays, or none: never half of one."""
+    """The old file stays, or none exists: never half of one."""
     with full_disk(tmp_path / "full") as full:
         result = run("-p", burning.pid, "-d", 1, "-o", full / "x.svg")
         assert result.returncode == 1, result
@@ -143,7 +143,7 @@ def test_full_disk_keeps_the_old_file(burning, tmp_path):
 
 
 def test_what_is_open_is_written_where_it_is(burning, tmp_path):
-    """`-o /dev/stdout >>file`: what the file holds stays, and so does the file."""
+    """`-o /dev/stdout >>file`: the file and its contents stay."""
     kept = tmp_path / "kept"
     for name, where in [("/dev/stdout", "stdout"), ("/dev/fd/2", "stderr")]:
         kept.write_text("a;b 1\n")
@@ -176,7 +176,7 @@ def test_standard_output_that_is_full_or_closed(tmp_path, arguments):
 
 
 def test_limit_of_file_sizes(burning, tmp_path):
-    """It is said, and what is there stays."""
+    """Reports it, and leaves existing files alone."""
     (tmp_path / "x.svg").write_text("old")
     result = subprocess.run(["sh", "-c", 'ulimit -f 4 && exec "$0" "$@"', BPFFLAME, "-p",
                              str(burning.pid), "-d", "1", "-o", "x.svg"], cwd=tmp_path,
@@ -188,7 +188,7 @@ def test_limit_of_file_sizes(burning, tmp_path):
 
 
 def test_commands_have_the_limit_of_file_sizes_as_it_was(tmp_path):
-    """bpfflame lives on where a file becomes too large; what it records does not."""
+    """bpfflame survives a file that becomes too large; its command does not."""
     result = run("-o", "/dev/null", "-f", "svg", "--", "sh", "-c",
                  "ulimit -f 1; exec head -c 4096 /dev/zero >big", cwd=tmp_path)
     assert "killed by signal 25" in result.stderr, result
@@ -211,7 +211,7 @@ def test_signal_writes_complete_output(burning, tmp_path, number, mode):
 
 
 def test_interrupt_reaches_command_too(tmp_path):
-    """Ctrl-C on a terminal goes to both: the recording is written all the same."""
+    """A terminal sends Ctrl-C to both: the recording is still written."""
     running = Running("--json", "-o", tmp_path / "x.folded", "--", "/bin/sleep", "20",
                       start_new_session=True)
     time.sleep(1)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What another user puts where root writes: nothing of root's is written, read or lost by it.
+"""Another user prepares the places where root writes: nothing of root's is written, read or lost
+through that.
 
-The attacker has uid 65534 and a folder that all may write to, as /tmp, or one of their own.
+The attacker has uid 65534, and a folder that everybody may write to, like /tmp, or one of their
+own.
 """
 import contextlib
 import os
@@ -26,7 +28,7 @@ RECORD = ["-q", "-F", 99, "-p", os.getpid(), "-d", "0.2"]
 
 
 class Scene:
-    """public: as /tmp; home: the attacker's own; roots: what only root may change."""
+    """public: like /tmp; home: the attacker's own; roots: only root may change it."""
 
     def __init__(self, path):
         self.path = path
@@ -64,7 +66,7 @@ def scene(tmp_path):
 
 
 def writers(scene, output):
-    """The commands that write a file of this name."""
+    """The commands that write a file with this name."""
     return [[*RECORD, "-o", output, "-f", "folded"],
             ["render", scene.path / "in.folded", "-o", output, "-f", "folded"],
             ["diff", scene.path / "in.folded", scene.path / "in.folded", "-o", output,
@@ -90,7 +92,7 @@ def test_link_at_the_name(scene, target):
 
 
 def test_link_of_ones_own(scene):
-    """Neither followed nor replaced: who has made it decides."""
+    """Neither followed nor replaced: the user who made it decides."""
     (scene.roots / "x.folded").symlink_to("precious")
     result = scene.run("render", "../in.folded", "-o", "x.folded", cwd=scene.roots)
     assert_refused(result, "symbolic link")
@@ -99,7 +101,7 @@ def test_link_of_ones_own(scene):
 
 
 def test_hard_link_at_the_name(scene):
-    """As without fs.protected_hardlinks: the other name keeps what it has."""
+    """As without fs.protected_hardlinks: the file under the other name does not change."""
     os.link(scene.roots / "precious", scene.public / "x.out")
     for command in writers(scene, "x.out"):
         assert scene.run(*command).returncode == 0
@@ -107,7 +109,7 @@ def test_hard_link_at_the_name(scene):
 
 
 def test_file_of_somebody_else(scene):
-    """In a sticky folder it is left alone; a name that is free is not."""
+    """Left alone in a sticky folder; a free name can be used."""
     scene.attack("echo theirs >x.out")
     for command in writers(scene, "x.out"):
         assert_refused(scene.run(*command), "belongs to somebody else", "-o")
@@ -118,7 +120,7 @@ def test_file_of_somebody_else(scene):
 
 
 def test_pipe_of_somebody_else(scene):
-    """It would never be opened, or be read by whoever made it."""
+    """Opening it would block, or let its creator read."""
     scene.attack("mkfifo x.out")
     scene.attack("mkfifo x.out", cwd=scene.home)
     for folder in scene.public, scene.home:
@@ -136,7 +138,7 @@ def test_pipe_of_ones_own(scene):
 
 
 def test_folders_at_names_that_can_be_foreseen(scene):
-    """The next processes' numbers are no secret."""
+    """The next processes' numbers are predictable."""
     probe = subprocess.Popen(["true"])
     probe.wait()
     names = [f".x.out.bpfflame-{probe.pid + i}" for i in range(400)]
@@ -152,7 +154,7 @@ def test_folders_at_names_that_can_be_foreseen(scene):
 
 @pytest.mark.parametrize("where", ["link", "link/", "link/below", "theirs", "theirs/below"])
 def test_link_or_folder_on_the_way(scene, where):
-    """In /tmp whoever comes first has the name, and all that is put below it."""
+    """In /tmp a name belongs to whoever comes first, with everything below it."""
     scene.attack("ln -s ../roots link; mkdir -p theirs/below")
     (scene.roots / "below").mkdir()
     for command in writers(scene, f"{where}/x.out"):
@@ -167,7 +169,7 @@ def test_link_or_folder_on_the_way(scene, where):
 
 
 def test_folder_that_is_exchanged(scene):
-    """Writing goes to the checked folder, wherever that is by then."""
+    """Writes to the folder that was checked, whatever its name is by then."""
     scene.attack("mkdir out", cwd=scene.home)
     running = Running("-q", "-p", os.getpid(), "-d", 2, "-o", "out/x.folded", cwd=scene.home)
     time.sleep(1)
@@ -179,7 +181,7 @@ def test_folder_that_is_exchanged(scene):
 
 
 def test_folder_that_is_made_anew(scene):
-    """A command may clean up where it is recorded to."""
+    """A command may delete and recreate the folder that it is recorded to."""
     (scene.roots / "out").mkdir()
     result = scene.run("-q", "-o", "out/x.folded", "--", "sh", "-c", "rmdir out && mkdir out",
                        cwd=scene.roots)
@@ -189,7 +191,7 @@ def test_folder_that_is_made_anew(scene):
 
 @pytest.mark.parametrize("mode", [0o777, 0o2775])
 def test_folder_that_others_can_write_to(scene, mode):
-    """Where it is not sticky, nothing in it can be relied on."""
+    """Unless it is sticky, nothing in it can be relied on."""
     os.chown(scene.public, 0, OTHER)
     scene.public.chmod(mode)
     for command in writers(scene, "x.out"):
@@ -202,7 +204,7 @@ def test_folder_that_others_can_write_to(scene, mode):
 
 
 def test_folders_of_others_by_themselves(scene):
-    """Root in somebody's home: as it is asked for, and nothing of root's is touched."""
+    """Root in another user's home: does what was asked, and touches nothing of root's."""
     scene.attack("ln -s ../roots/precious y.folded; ln -s ../roots down; echo theirs >x.folded",
                  cwd=scene.home)
     result = scene.run("render", "../in.folded", "-o", "x.folded", cwd=scene.home)
@@ -215,7 +217,7 @@ def test_folders_of_others_by_themselves(scene):
 
 # --- sets -----------------------------------------------------------------------------------
 
-# Puts links under the next names of a set as soon as anything of it can be seen.
+# Creates links under the next file names of a set as soon as its first file appears.
 PLANTER = """
 import contextlib, os, re, time
 end = time.monotonic() + 4
@@ -235,7 +237,7 @@ def test_links_between_the_files_of_a_set(scene):
         result = scene.run(*RECORD[:-2], "-d", 3, "--every", "300ms", "-f", "svg,folded,html",
                            "--out-dir", ".")
         planter.wait()
-    # Sets may fail, if a name is taken; what is there is whole.
+    # Sets may fail if a name is taken; existing ones are complete.
     assert result.returncode in (0, 1), result
     scene.assert_untouched()
     for path in scene.public.iterdir():
@@ -244,7 +246,7 @@ def test_links_between_the_files_of_a_set(scene):
 
 
 def test_list_that_is_somebody_elses(scene):
-    """Appending would write where it leads."""
+    """Appending would write to the link's target."""
     empty = scene.roots / "empty"
     empty.write_text("")
     for script in "ln -s ../roots/empty index.jsonl", ": >index.jsonl":
@@ -261,7 +263,7 @@ def test_list_that_is_somebody_elses(scene):
 
 @contextlib.contextmanager
 def held(scene, folder):
-    """The attacker locks a folder that they can read, and keeps it."""
+    """The attacker locks a folder that they can read, and keeps the lock."""
     script = f"exec flock -x {folder} sh -c 'echo held; exec sleep 60'"
     with subprocess.Popen(scene.attacker("sh", "-c", script), stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"held\n"
@@ -302,7 +304,8 @@ def mode_of(path):
 
 
 def test_modes(scene):
-    """Theirs alone, whatever the umask; --mode says otherwise, of all that is written."""
+    """Private to the caller, whatever the umask; --mode changes that for everything that is
+    written."""
     for options, mode in ([], 0o600), (["--mode", "644"], 0o644), (["--mode", "0640"], 0o640):
         for umask in 0, 0o077:
             folder = scene.roots / f"{mode:o}-{umask:o}"
@@ -339,7 +342,7 @@ def test_replaced_files_have_the_mode_too(scene):
 
 
 def test_names_of_temporary_files(scene):
-    """While a set of files is written, readers see none of it, or whole files."""
+    """While a set is written, readers see none of it or complete files."""
     seen = set()
     running = Running("-q", "-p", os.getpid(), "-d", 2, "--every", "200ms", "--out-dir",
                       scene.roots)
@@ -354,7 +357,7 @@ def test_names_of_temporary_files(scene):
 
 
 def test_where_files_were_mapped(scene):
-    """That is random so that nobody knows it; offsets in files are what profiles need."""
+    """That is random to keep it secret; profiles need only offsets in files."""
     with workload("burn", 5, 1) as process:
         path = scene.roots / "x.pb.gz"
         assert scene.run("-q", "-p", process.pid, "-d", "0.5", "-o", path).returncode == 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Off-CPU time by sampling: kept periods represent all, in total exactly enough, at any switch
-rate and with any number of threads."""
+"""Off-CPU time by sampling: the kept periods represent all of them, with exact totals, at any
+switch rate and with any number of threads."""
 import contextlib
 import math
 import statistics
@@ -30,7 +30,7 @@ def sampled(module_path):
 
 
 def test_few_periods_are_kept(sampled):
-    """Half a million switches a second: most are left out, and what is lost is nothing."""
+    """Half a million switches a second: most periods are left out, and nothing is lost."""
     assert_no_loss(sampled.result.summary)
     assert sampled.offcpu["period_chosen"]
     assert sampled.offcpu["period_us"] > 0
@@ -46,8 +46,8 @@ def test_total(sampled):
 
 
 def test_waiting_for_a_cpu(sampled):
-    """Half of it all: four standard deviations of as many draws as there were periods of sampling,
-    and 2 %, for a kept period costs what may make the thread wait once more, unseen."""
+    """Half of all time. The bound is four standard deviations of that many draws, plus 2 %, because
+    recording a period may make the thread wait once more, unseen."""
     truth = sum(thread["run_delay_ns"] for thread in sampled.threads) / 1e9
     recorded = sum(waiting_for_a_cpu(sampled.times[thread["tid"]]) for thread in sampled.threads)
     spread = math.sqrt(sampled.offcpu["period_us"] / 1e6 * sampled.offcpu["seconds"] / 4)
@@ -55,7 +55,7 @@ def test_waiting_for_a_cpu(sampled):
 
 
 def test_each_thread(sampled):
-    """A thread's total is never wrong by more than two periods."""
+    """A thread's total is off by at most two periods."""
     slack = 2 * sampled.offcpu["period_us"] / 1e6
     for thread in sampled.threads:
         assert off_cpu(sampled.times[thread["tid"]]) == pytest.approx(
@@ -63,7 +63,7 @@ def test_each_thread(sampled):
 
 
 def test_summary_reconciles(sampled):
-    """The estimate is what the file holds; what was measured is the truth."""
+    """The estimate is what the file holds; the measured time is the truth."""
     offcpu = sampled.offcpu
     assert sampled.folded.total() / 1e6 == pytest.approx(offcpu["seconds"], rel=0.001)
     truth = sum(thread["off_cpu_ns"] for thread in sampled.threads)
@@ -72,7 +72,7 @@ def test_summary_reconciles(sampled):
     assert 0 < offcpu["interval95_seconds"] < 0.01 * offcpu["seconds"]
 
 
-# --- a period that is asked for ------------------------------------------------------------------
+# --- a period that the user chooses --------------------------------------------------------------
 
 
 def test_chosen_period(tmp_path):
@@ -96,9 +96,8 @@ def test_every_period(tmp_path):
 
 
 def test_interval(tmp_path):
-    """Of 40 short recordings, 38 intervals hold the truth if they are what they say they are; fewer
-    than 32 would come once in 8 000 times. Their errors have the spread that is said and no
-    bias."""
+    """Of 40 short recordings, 38 intervals should hold the truth; fewer than 32 happen once in 8
+    000 times. The errors have the printed spread and no bias."""
     held, errors, of_truth = 0, [], []
     for _ in range(40):
         result = record("--offcpu", "--offcpu-period", "50ms", "-o", tmp_path / "x.folded",
@@ -113,7 +112,7 @@ def test_interval(tmp_path):
           f"{statistics.mean(errors):.2f}, spread {statistics.pstdev(errors):.2f}")
     assert statistics.mean(of_truth) == pytest.approx(1, abs=0.005), of_truth
     assert held >= 32, errors
-    # Each is four standard deviations off, for normal errors.
+    # Four standard deviations each, for normal errors.
     assert abs(statistics.mean(errors)) < 4 / math.sqrt(len(errors)), errors
     assert 0.5 < statistics.pstdev(errors) < 1.5, errors
 
@@ -125,7 +124,7 @@ PID_MAX = Path("/proc/sys/kernel/pid_max")
 
 @contextlib.contextmanager
 def room_for_threads(n):
-    """Lets the machine have so many; afterwards it is as it was."""
+    """Raises the machine's limits on threads for the time of a test."""
     if int(Path("/proc/sys/kernel/threads-max").read_text()) < n * 1.2:
         pytest.skip(f"kernel.threads-max does not allow {n} threads")
     if int(Path("/proc/meminfo").read_text().split()[1]) < n * 60:
@@ -140,7 +139,7 @@ def room_for_threads(n):
 
 
 def test_100000_threads(tmp_path):
-    """None is lost, and the memory that it took is said."""
+    """None is lost, and the memory that it took is printed."""
     n = 100000
     with room_for_threads(n), workload("threads", 60, n) as process:
         wait_until(lambda: process.poll() is not None or

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """tools/ci: a team's pipeline from end to end, on projects in C and in Rust.
 
-The steps of the GitHub action and of the GitLab job are taken from their YAML and run with what these
-services set in the environment, against a server here that keeps comments as theirs do."""
+Takes the steps of the GitHub action and of the GitLab job from their YAML and runs them in the
+environment that these services provide, with a local server that keeps comments as theirs do."""
 import contextlib
 import http.server
 import json
@@ -44,7 +44,7 @@ def commit(folder, message):
 
 
 def set_rounds(folder, language, rounds):
-    """The planted regression: how much work hash_record() does; 100 at first."""
+    """Plants a regression: hash_record() does this much work; 100 at first."""
     path = folder / SOURCES[language]
     text, n = re.subn(r"(HASH_ROUNDS(?:: u64 =)?) \d+", rf"\1 {rounds}", path.read_text(), count=1)
     assert n == 1
@@ -52,8 +52,8 @@ def set_rounds(folder, language, rounds):
 
 
 def make_project(folder, language):
-    """A repository with three branches: main, the same again, and one with a function four times as
-    slow."""
+    """A repository with three branches: main, an identical one, and one with a function four times
+    as slow."""
     if not shutil.which(TOOLS[language]):
         pytest.skip(f"needs {TOOLS[language]}")
     shutil.copytree(SAMPLES / language, folder)
@@ -76,7 +76,7 @@ FOREIGN = re.compile(r"(GITHUB|CI|GITLAB|BPFFLAME|RUNNER)(_|$)")
 
 
 def environment(**more):
-    """Ours without what the pipeline that runs these tests has set."""
+    """Our environment without variables of the pipeline that runs these tests."""
     clean = {key: value for key, value in os.environ.items() if not FOREIGN.match(key)}
     return {**clean, "BPFFLAME": str(BPFFLAME), "BPFFLAME_RUNS": RUNS, "BPFFLAME_PREPARE": "make", **more}
 
@@ -176,7 +176,7 @@ def test_in_turns_with_another_commit(project):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """For what does not depend on the language: a project whose bench takes no time."""
+    """For tests that don't depend on the language: a project whose benchmark takes no time."""
     folder = make_project(tmp_path_factory.mktemp("ci") / "project", "c")
     makefile = folder / "Makefile"
     makefile.write_text(makefile.read_text().replace("./sample", "./sample $(ROUNDS)"))
@@ -210,7 +210,7 @@ def test_wrong_usage(small, arguments):
 
 
 def as_nobody(folder, *command, **more):
-    """Without rights, in a folder of its own; sudo is not there either."""
+    """Without rights, in a folder of its own, and without sudo."""
     return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all",
                            "--bounding-set=-all", "--no-new-privs", *map(str, command)], cwd=folder,
                           capture_output=True, text=True, timeout=60, env=environment(HOME="/", **more),
@@ -218,7 +218,7 @@ def as_nobody(folder, *command, **more):
 
 
 def test_without_rights(tmp_path_factory):
-    """It says which are missing and fails; or, if it is optional, runs the command only."""
+    """Names the missing rights and fails; if recording is optional, only runs the command."""
     folder = Path(subprocess.run(["mktemp", "-d", "/tmp/bpfflame-test-XXXXXX"], check=True, capture_output=True,
                                  text=True).stdout.strip())
     try:
@@ -250,7 +250,7 @@ def test_tokens_are_not_the_commands(small):
 
 
 class Service:
-    """Comments of one request, kept as GitHub or GitLab keeps them."""
+    """Comments on one request, stored as GitHub or GitLab store them."""
 
     def __init__(self, path, token, one):
         self.path, self.token, self.one = path, token, one
@@ -354,7 +354,7 @@ def test_one_comment_that_is_renewed(tmp_path, make):
 
 
 def test_a_comment_mentions_nobody_and_commands_nothing(tmp_path):
-    """Whatever the job that wrote it, and so the branch, has put into it."""
+    """Whatever the job, and so the branch, wrote into it."""
     service = github()
     with service.serve() as url:
         (tmp_path / "comment.md").write_text(MARKER + """
@@ -409,7 +409,7 @@ def expressions(text):
 
 
 def evaluate(text, context):
-    """A template with the few kinds of expressions that the action uses."""
+    """Evaluates a template with the few kinds of expressions that the action uses."""
     return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda match: str(context.get(match[1], "")), str(text))
 
 
@@ -426,7 +426,7 @@ def condition(text, context, failed):
 
 
 class Job:
-    """Runs the composite action's own steps as a runner does, and gives the other actions it
+    """Runs the composite action's own steps as a runner does; returns the other actions that it
     used."""
 
     def __init__(self, folder, inputs, github_context, variables, action=None):
@@ -473,7 +473,7 @@ class Job:
 
 
 def github_job(project, branch, url, **inputs):
-    """The action in a workflow of @branch: pushed if it is main, else of a pull request."""
+    """The action in a workflow of @branch: a push if that is main, else a pull request."""
     git(project, "checkout", "-q", branch)
     pull = branch != "main"
     event = project.parent / "event.json"
@@ -530,14 +530,14 @@ def test_the_action_from_end_to_end(tmp_path):
         assert "https://example.org/o/r/actions/runs/77" in summary
         assert re.search(r"^::error title=bpfflame::.*hash_record", job.log, re.MULTILINE)
 
-        # A pipeline of a fork: its token may only read.
+        # A pipeline of a fork: its token is read-only.
         service.refuse = 403
         job, _ = github_job(project, "slow", url, **{"fail-over": "none", "runs": "1"})
         assert not job.failed and "may not write comments" in job.comment_log
 
 
 def test_caches_hold_no_programs():
-    """What branches can write, the default branch would run."""
+    """The default branch would run programs that other branches can write."""
     steps = yaml.safe_load(ACTION.read_text())["runs"]["steps"]
     paths = [step["with"]["path"] for step in steps if "actions/cache" in step.get("uses", "")]
     paths += [path for cache in yaml.safe_load(GITLAB.read_text())[".bpfflame"]["cache"] for path in cache["paths"]]
@@ -556,7 +556,7 @@ def test_the_recording_has_no_token():
 
 @pytest.mark.parametrize("path", [ACTION, COMMENT], ids=["record", "comment"])
 def test_the_action_is_well_formed(path):
-    """What https://docs.github.com/actions says of metadata files."""
+    """The requirements of https://docs.github.com/actions for metadata files."""
     action = yaml.safe_load(path.read_text())
     assert action.keys() <= {"name", "author", "description", "inputs", "outputs", "runs", "branding"}
     assert action["name"] and action["description"] and action["runs"]["using"] == "composite"
@@ -604,7 +604,7 @@ GITLAB_KEYS = {"stage", "environment", "variables", "rules", "cache", "script", 
 
 
 def gitlab_job(project, branch, url, code=0):
-    """The jobs of a project that extend .bpfflame and .bpfflame-note, as a shell executor runs them."""
+    """A project's jobs that extend .bpfflame and .bpfflame-note, run as a shell executor does."""
     jobs = yaml.safe_load(GITLAB.read_text())
     git(project, "checkout", "-q", branch)
     merge = branch != "main"
@@ -650,7 +650,7 @@ def test_the_gitlab_job_is_well_formed():
         assert all(isinstance(line, str) for part in ("before_script", "script") for line in job[part])
         assert all(isinstance(value, str) for value in job["variables"].values())
         assert all("if" in rule for rule in job["rules"])
-    # A variable of one environment is in no other job.
+    # A variable limited to one environment is not in any other job.
     assert text[".bpfflame-note"]["environment"]["name"] and "environment" not in text[".bpfflame"]
     job = text[".bpfflame"]
     for cache in job["cache"]:

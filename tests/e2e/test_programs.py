@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The BPF programs in the eyes of the verifier: how much work each is, with every compiler here."""
+"""The BPF programs as the verifier sees them: how much work each is, with every compiler installed
+here."""
 import os
 import re
 import shutil
@@ -9,7 +10,8 @@ import pytest
 
 from harness import BPFFLAME, ROOT
 
-# Verified instructions; the kernel's limit is a million. Half as much again as was seen.
+# Verified instructions, with the kernel's limit at a million. One and a half times the highest
+# seen.
 BUDGETS = {
     "on_counter": 60_000, "on_tracepoint": 58_000, "on_probe": 60_000, "on_sample": 38_000,
     "on_switch": 41_000, "on_wakeup": 100, "on_waking": 40_000,
@@ -28,7 +30,7 @@ MODES = {"oncpu": ["--oncpu"], "offcpu": ["--offcpu"],
          "user only": ["--offcpu", "-U"], "kernel only": ["-K"],
          "targets": ["--wall", "-p", str(os.getpid()), "-G", "/"],
          "filters": ["--offcpu", "--comm", "x*", "-C", "0", "--threads"]}
-# The newest compiler that the distribution has, beside the one that built bpfflame.
+# The newest compiler of the distribution, besides the one that built bpfflame.
 NEWEST = max((version for version in range(15, 40) if shutil.which(f"clang-{version}")), default=0)
 
 

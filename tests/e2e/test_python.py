@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stacks of CPython programs: held against what the interpreter itself says of its threads."""
+"""Stacks of CPython programs, compared with what the interpreter itself prints about its
+threads."""
 import collections
 import contextlib
 import json
@@ -12,7 +13,7 @@ import pytest
 from harness import ROOT, Folded, record
 
 WORKLOADS = ROOT / "tests" / "workload"
-# Others are named in the environment: PYTHONS=PATH:PATH….
+# The environment can name other interpreters: PYTHONS=PATH:PATH….
 PYTHONS = ["/usr/bin/python3", *filter(None, os.environ.get("PYTHONS", "").split(":"))]
 FREQUENCY = 499
 LEAVES = {"burn": ["--oncpu"], "pack": ["--oncpu"], "nap": ["--offcpu"], "sleep": ["--offcpu"]}
@@ -20,7 +21,7 @@ LEAVES = {"burn": ["--oncpu"], "pack": ["--oncpu"], "nap": ["--offcpu"], "sleep"
 
 @contextlib.contextmanager
 def started(python, *arguments):
-    """The process, and the line that it has printed."""
+    """The process, and the line that it printed."""
     process = subprocess.Popen([python, *arguments], stdout=subprocess.PIPE, text=True)
     try:
         yield process, process.stdout.readline()
@@ -43,8 +44,8 @@ def by_tid(folded):
 
 
 def is_truth(frames, truth, leaf):
-    """Whether they are the same, the leaf in @leaf or a step off: a call that has just been, or is
-    just not, noted."""
+    """Whether both stacks are equal, with @leaf as leaf or one step from it: a call that was just,
+    or is not yet, noted."""
     return list(frames) == truth or (list(frames) == truth[:-1] and truth[-1].endswith(leaf))
 
 
@@ -71,7 +72,7 @@ def test_whole_stacks_are_those_of_the_interpreter(python, leaf, tmp_path):
     assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
     assert result.summary["runtimes"]["stacks"] > 0
     assert result.summary["runtimes"]["nameless_code"] == 0
-    # All threads are there: those that only sleep are seen by the iterator.
+    # All threads are there: the iterator sees those that only sleep.
     if leaf != "burn":
         assert all(found[tid] for tid in truth), set(truth) - set(found)
 
@@ -135,7 +136,7 @@ def test_code_objects_at_the_same_addresses_are_told_apart(python, tmp_path):
             wrong += 0 if is_right else value
     assert result.truth < 5000  # addresses were used again
     assert wrong == 0
-    # A function lives for a millisecond here; most are gone before they can be read.
+    # Each function lives for a millisecond here; most are gone before they can be read.
     assert right > 0 or result.summary["runtimes"]["nameless_code"] > 0
 
 
@@ -172,7 +173,7 @@ def test_processes_of_twenty_milliseconds(tmp_path):
     folded = Folded(out)
     in_python = folded.total(lambda frames: any(f.endswith("_[0]") for f in frames))
     named = folded.total(lambda frames: "python_burn.spin_[0]" in frames)
-    # 10 ms at 499 Hz, 120 times, are some 600 samples; names are right or absent.
+    # 10 ms at 499 Hz, 120 times, are some 600 samples; names are correct or absent.
     assert named >= 400, (in_python, result.summary["runtimes"])
 
 
@@ -206,7 +207,8 @@ def test_options_that_turn_them_off(tmp_path):
     assert loop in none.names()
     for frames, _ in both.stacks:
         if frames[1] != "[truncated]" and any(f.endswith("_[0]") for f in frames):
-            # Each activation is a run of Python functions below the loop's own frame.
+            # Each activation is a run of Python functions below the frame of the interpreter's
+            # loop.
             runs = sum(f.endswith("_[0]") and not g.endswith("_[0]")
                        for f, g in zip(frames[1:], frames))
             assert sum(f == loop for f in frames) == runs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`bpfflame query` and `STORE@RANGE`: what a store that was made to measure says. Needs no root."""
+"""`bpfflame query` and `STORE@RANGE`, on a store with known contents. Needs no root."""
 import collections
 import csv
 import datetime
@@ -22,7 +22,7 @@ LENGTH = 26 * 3600
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A day and two hours up to END, and what was put in."""
+    """A day and two hours up to END, and what it contains."""
     path = tmp_path_factory.mktemp("store")
     made = subprocess.run([SAMPLE, path, str(END), str(LENGTH)], check=True, capture_output=True)
     return path, json.loads(made.stdout)
@@ -44,7 +44,7 @@ def everything(store):
 
 
 def sums(folded):
-    """The same of folded lines of all time."""
+    """The same from folded lines of all time."""
     found = collections.defaultdict(lambda: [0, 0])
     for frames, value in folded.stacks:
         found[frames[0]][frames[-1] != "[on-cpu]"] += value
@@ -58,7 +58,7 @@ def folded_of(store, *arguments):
 
 @pytest.mark.parametrize("ago, level", [(3600, "360 of 10s"), (7 * 3600, "419 of 1m"), (LENGTH, "1559 of 1m")])
 def test_ranges_add_up(store, ago, level):
-    """Whatever level a range is read from, its sum is that of the windows as they were recorded."""
+    """Whatever level a range is read from, its sum equals that of the recorded windows."""
     folded, said = folded_of(store, "--from", at(END - ago), "--to", at(END))
     assert level in said, said
     expected = collections.defaultdict(lambda: [0, 0])
@@ -75,7 +75,7 @@ def test_ranges_add_up(store, ago, level):
 
 
 def test_a_reader_from_the_page(store):
-    """Each level, read by who knows docs/store.md alone, has what was put in."""
+    """A reader written only from docs/store.md finds the contents in each level."""
     for level in "10s", "1m", "1h", "1d", "series":
         found, windows = collections.defaultdict(lambda: [0, 0]), []
         for path in sorted(store[0].glob(f"{level}-*")):
@@ -122,7 +122,7 @@ def test_formats(store, tmp_path):
     query(store[0], "--from", at(END - 600), "--to", at(END), *(f"-o{name}" for name in names))
     assert_well_formed(names[0])
     assert all(name.stat().st_size > 500 for name in names)
-    # What a file of it says is what the store says.
+    # A file made from the store agrees with the store.
     again = run("render", names[3], "-o", "-", "-f", "folded")
     assert sums(Folded(again.stdout.encode())) == sums(Folded(names[2]))
 
@@ -135,7 +135,7 @@ def test_tables(store):
 
 
 def test_edges_are_told(store):
-    """The windows whose larger part lies in the range, and it says which ones these are."""
+    """Takes windows that are mostly inside the range, and prints which these are."""
     _, said = folded_of(store, "--from", at(END - 601), "--to", at(END - 7))
     assert "59 of 10s" in said, said
     _, said = folded_of(store, "--from", at(END + 3600), "--to", at(END + 7200))
@@ -173,7 +173,7 @@ def test_series(store):
     folded, _ = folded_of(store, "--from", at(END - 24 * 3600), "--to", at(END))
     total = sum(float(row["running_seconds"]) + float(row["waiting_seconds"]) for row in rows)
     assert total == pytest.approx(folded.total() / 1e6, abs=1e-3)
-    # By function, as the stacks have it; by cause, as the leaves have it.
+    # Functions as in the stacks; causes as in their leaves.
     for by, leaf in ("function", -2), ("cause", -1):
         rows = csv.DictReader(io.StringIO(query(store[0], "--from", at(END - 3600), "--to", at(END), "--series",
                                                 "--by", by, "--csv").stdout))
@@ -196,7 +196,7 @@ def test_list(store):
 
 
 def test_damaged_files_are_counted(store, tmp_path):
-    """A file that was cut, one that was changed: the others are read, and it says so."""
+    """One file was cut, one changed: the others are read, and the output says so."""
     copy = tmp_path / "copy"
     shutil.copytree(store[0], copy)
     changed = sorted(copy.glob("10s-*"))[-2]

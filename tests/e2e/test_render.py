@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`bpfflame render`: what is read, what is written, and what is refused. Needs no root."""
+"""`bpfflame render`: its inputs, its outputs, and what it refuses. Needs no root."""
 import gzip
 import html.parser
 import json
@@ -32,7 +32,7 @@ FORMATS = ["svg", "html", "folded", "pb.gz", "speedscope.json", "firefox.json"]
 
 
 def render(*arguments, stdin=None, check=True, **options):
-    """bpfflame render with bytes on stdin; its result has bytes."""
+    """Runs bpfflame render with bytes on stdin; its output is bytes."""
     result = subprocess.run([BPFFLAME, "render", *map(str, arguments)], input=stdin,
                             capture_output=True, timeout=60, check=False, **options)
     if check:
@@ -41,7 +41,7 @@ def render(*arguments, stdin=None, check=True, **options):
 
 
 def refused(*arguments, stdin=None, **options):
-    """The one line of a run that fails with 1."""
+    """The one error line of a run that fails with 1."""
     result = render(*arguments, stdin=stdin, check=False, **options)
     assert result.returncode == 1, result
     assert result.stdout == b"", result
@@ -55,13 +55,13 @@ def folded(*arguments, stdin=None):
 
 
 def tooltips(svg):
-    """{name: figures} of the frames that have one."""
+    """{name: figures} for frames with a tooltip."""
     root = ElementTree.fromstring(svg)
     titles = [title.text for rect in root.iter(f"{SVG}rect") for title in rect.findall(f"{SVG}title")]
     return dict(re.fullmatch(r"(?s)(.*) \((.*)\)", title).groups() for title in titles)
 
 
-# --- what goes in ---------------------------------------------------------------------------
+# --- inputs ---------------------------------------------------------------------------------
 
 
 def test_folded_lines_come_back_as_they_are():
@@ -101,12 +101,12 @@ def test_two_columns_are_a_comparison():
     assert "diff" in refused("-o", "-", stdin=b"a;b 1 2\na;c 3 4\n")
 
 
-# --- what comes out -------------------------------------------------------------------------
+# --- outputs --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_format_holds_hostile_names(tmp_path, ending):
-    """Names that break what does not escape them are inert text in every format."""
+    """Names that break unescaped output are inert text in every format."""
     lines = [b"comm;" + name + b";leaf 5\n" for name in HOSTILE] + [name + b" 1\n" for name in HOSTILE]
     path = tmp_path / f"x.{ending}"
     render("-o", path, "--title", "<b>&\"'", stdin=b"".join(lines))
@@ -139,7 +139,7 @@ def is_text(data):
 
 @pytest.mark.parametrize("ending", ["pb.gz", "folded"])
 def test_hostile_names_come_back(tmp_path, ending):
-    """Through pprof, whose strings are UTF-8, those that are."""
+    """Through pprof, whose strings are UTF-8, for names that are UTF-8."""
     names = [name for name in HOSTILE if ending == "folded" or is_text(name)]
     lines = b"".join(b"comm;" + name + b";leaf 5\n" + name + b" 1\n" for name in names)
     render("-o", tmp_path / f"x.{ending}", stdin=lines)
@@ -306,7 +306,7 @@ def limited():
 
 
 def test_a_line_without_end():
-    """10 GB without a newline: refused long before, in bounded memory."""
+    """10 GB without a newline: refused long before the end, in bounded memory."""
     source = subprocess.Popen("head -c 10G /dev/zero | tr '\\0' a", shell=True,
                               stdout=subprocess.PIPE)
     result = subprocess.run([BPFFLAME, "render", "-", "-o", "/dev/null", "-f", "svg"],
@@ -319,7 +319,7 @@ def test_a_line_without_end():
 
 
 def test_a_bomb(tmp_path):
-    """1 MB of gzip that is 1 GB of one line, and one that is 1 GB of lines."""
+    """1 MB of gzip that unpacks to 1 GB of one line, and one that unpacks to 1 GB of lines."""
     with gzip.open(tmp_path / "line.gz", "wb", compresslevel=6) as file:
         for _ in range(1024):
             file.write(b"a" * (1 << 20))
@@ -338,6 +338,6 @@ def test_a_full_disk(tmp_path):
 
 
 def test_tools_are_there():
-    """What the tests above hold the output against."""
+    """The tools that the tests above compare the output with."""
     for program in "xmllint", "rsvg-convert", "perl":
         assert shutil.which(program), program

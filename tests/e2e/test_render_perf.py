@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`bpfflame render` of what perf records: every sample is there, under its command.
+"""`bpfflame render` of perf's recordings: every sample is there, under its command.
 
-What perf recorded is counted by other means than its stacks: by `perf script` without call graphs,
-which has one line for each sample, and by `perf report`.
+Samples are counted independently of stacks: by `perf script` without call graphs, which prints one
+line per sample, and by `perf report`.
 """
 import collections
 import re
@@ -61,13 +61,13 @@ def by_comm(stacks):
 
 
 def samples_by_comm(data):
-    """One line a sample: its command alone."""
+    """Samples by command, from the output with one line per sample."""
     lines = perf("script", "-i", data, "-F", "comm").splitlines()
     return collections.Counter(line.strip() for line in lines if line.strip())
 
 
 def weights_by_comm(data, event):
-    """The periods of its samples; those of a clock are 1."""
+    """The sum of the samples' periods; a clock's samples count as 1."""
     totals = collections.Counter()
     for line in perf("script", "-i", data, "-F", "comm,period,event").splitlines():
         found = re.match(r" *(.*?) +([0-9]+) +([^ ]+): *$", line)
@@ -77,7 +77,7 @@ def weights_by_comm(data, event):
 
 
 def reported(data):
-    """What perf report says each command has, all events together."""
+    """The total of each command in perf report, over all events."""
     totals = collections.Counter()
     for line in perf("report", "-i", data, "--stdio", "--no-children", "-g", "none", "--sort",
                      "comm", "-n").splitlines():

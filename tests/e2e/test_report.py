@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reports: for real recordings they agree with the folded file."""
+"""Reports agree with the folded files of real recordings."""
 import collections
 import contextlib
 import json
@@ -28,7 +28,7 @@ def burning(module_path):
 
 @pytest.fixture(scope="module")
 def machine(module_path):
-    """(path, folded) of all time of the whole machine, with wakers."""
+    """(path, folded) of a wall recording of the whole machine, with wakers."""
     path = module_path / "wall.folded"
     with workload("burn", 120, 1):
         record("--wall", "--wakers", "-a", "-d", 2, "-o", path)
@@ -56,7 +56,7 @@ def own(frames):
 
 
 def functions_of(folded, scale=1):
-    """{name: (self, total)} as the folded file has them; frames[0] is the command."""
+    """{name: (self, total)} from the folded file; frames[0] is the command."""
     selfs, totals = collections.Counter(), collections.Counter()
     for frames, value in folded.stacks:
         code = [frame for frame in own(frames)[1:] if frame != "[truncated]"]
@@ -160,7 +160,7 @@ def test_callers(machine):
     assert data["callers_total"] == data["running"]
     tops = [node for node in data["callers"] if node["depth"] == 0]
     assert [top["name"] for top in tops] == ["[on-cpu]"]
-    # The last of each way is the command.
+    # In each direction, the last one is the command.
     ends = collections.Counter()
     for node in data["callers"]:
         ends[node["name"]] += node["self"]
@@ -197,7 +197,7 @@ def test_selfs_in_text(burning):
 
 
 def on_a_terminal(path, *arguments, **environment):
-    """What a terminal of 72 columns gets."""
+    """The output on a terminal of 72 columns."""
     ours, theirs = pty.openpty()
     subprocess.run(["stty", "cols", "72", "rows", "24"], stdin=theirs, check=True)
     process = subprocess.Popen([BPFFLAME, "report", *arguments, path], stdin=subprocess.DEVNULL,
@@ -205,7 +205,7 @@ def on_a_terminal(path, *arguments, **environment):
                                                    **environment})
     os.close(theirs)
     text = b""
-    with contextlib.suppress(OSError):  # EIO is the end
+    with contextlib.suppress(OSError):  # a terminal ends with EIO
         while data := os.read(ours, 65536):
             text += data
     os.close(ours)
@@ -303,7 +303,7 @@ app;main;work_[i];read_[k] 1
 
 
 def test_header_of_folded_lines(tmp_path):
-    """What it says is known again, and written the same."""
+    """The header is read back, and written again unchanged."""
     (tmp_path / "x.folded").write_text(HEADER)
     result = subprocess.run([BPFFLAME, "report", "--json", tmp_path / "x.folded"], capture_output=True, check=True)
     modules = {row["name"]: row["self"] for row in json.loads(result.stdout)["by_module"]}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What recording needs, and what is said where it is missing: the tables of docs/containers.md, row by
-row. bpfflame runs here as nobody with exactly the capabilities that a test names."""
+"""What recording requires, and the messages when it is missing: the tables of docs/containers.md,
+row by row. bpfflame runs here as nobody, with exactly the capabilities that a test names."""
 import contextlib
 import ctypes
 import json
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpr
 
 @pytest.fixture
 def open_path():
-    """A folder that nobody can write to, with a copy of bpfflame and of a workload."""
+    """A read-only folder with a copy of bpfflame and of a workload."""
     folder = Path(subprocess.run(["mktemp", "-d", "/tmp/bpfflame-test-XXXXXX"], check=True, capture_output=True,
                                  text=True).stdout.strip())
     folder.chmod(0o1777)
@@ -37,7 +37,7 @@ def open_path():
 
 
 def has_names(outcome):
-    """Whether the functions of burn are there, with whole stacks."""
+    """Whether burn's functions have names and complete stacks."""
     return outcome.folded.with_frame("burn_60") > 0.4 * outcome.folded.total()
 
 
@@ -57,7 +57,7 @@ class Outcome:
         return self
 
     def refused(self, *parts):
-        """One line that names all of @parts."""
+        """One error line that contains all of @parts."""
         assert self.code == 1 and len(self.stderr.splitlines()) == 1, self
         assert all(part in self.stderr for part in parts), self
         return self
@@ -107,7 +107,7 @@ def sysctl(name, value):
 needs_unshare = pytest.mark.skipif(not can_unshare(), reason="needs mount namespaces")
 
 
-# --- the two that it takes ------------------------------------------------------------------
+# --- the two required capabilities ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("capabilities, missing", [
@@ -153,7 +153,7 @@ def test_perf_event_paranoid_does_not_matter(open_path, paranoid):
 
 @pytest.mark.skipif(not shutil.which("setcap"), reason="needs setcap (libcap2-bin)")
 def test_capabilities_of_the_file(open_path):
-    """What needs no root each time: setcap, once. The command has none of them."""
+    """setcap once, and no root afterwards. The command inherits no capability."""
     if subprocess.run(["setcap", "cap_bpf,cap_perfmon+ep", open_path / "bpfflame"], stderr=subprocess.DEVNULL,
                       check=False).returncode:
         pytest.skip("this file system keeps no capabilities")
@@ -168,7 +168,7 @@ def test_capabilities_of_the_file(open_path):
 
 @pytest.mark.skipif(not shutil.which("capsh"), reason="needs capsh (libcap2-bin)")
 def test_root_without_capabilities(open_path):
-    """Root in a container is such a root."""
+    """Root in a container is like this."""
     def drop(*names):
         return run_in(open_path, ["capsh", "--drop=" + ",".join(names), "--", "-c", 'exec "$0" "$@"'],
                       "-a", "-d", "0.2", container="docker")
@@ -183,7 +183,7 @@ def test_kubernetes_is_told_in_its_words(open_path):
         "securityContext: {runAsUser: 0, capabilities: {add: [BPF, PERFMON]}}")
 
 
-# --- what costs names -----------------------------------------------------------------------
+# --- missing rights that cost names ---------------------------------------------------------
 
 
 def kernel_frames(outcome):
@@ -198,7 +198,7 @@ def hidden(names):
 
 @pytest.mark.parametrize("restrict", [0, 1, 2])
 def test_kernel_functions_have_names(open_path, restrict):
-    """The kernel hides their addresses; it names them all the same."""
+    """The kernel hides addresses, but not names."""
     with sysctl("kernel.perf_event_paranoid", 2), sysctl("kernel.kptr_restrict", restrict):
         outcome = nobody(open_path, LEAST, "-F", "499", "--", "dd", "if=/dev/zero", "of=/dev/null",
                          "bs=1", "count=600000").recorded()
@@ -207,7 +207,7 @@ def test_kernel_functions_have_names(open_path, restrict):
 
 
 def named_and_read(outcome):
-    """Whether the functions of burn could be named; else the unread file is counted."""
+    """Whether burn's functions have names; if not, the unread file is counted."""
     outcome.recorded()
     named = has_names(outcome)
     assert named or outcome.summary["losses"]["unreadable_files"] > 0, outcome
@@ -217,7 +217,7 @@ def named_and_read(outcome):
 @needs_unshare
 @pytest.mark.parametrize("capabilities, named", [([], False), (["sys_ptrace"], True)])
 def test_files_of_other_containers(open_path, capabilities, named):
-    """Their mounts are another namespace's."""
+    """Their mounts are in another namespace."""
     script = f"mount -t tmpfs none /mnt && cp {open_path}/burn /mnt/inside && exec /mnt/inside 60"
     with running("unshare", "--mount", "sh", "-c", script) as process:
         outcome = nobody(open_path, [*LEAST, *capabilities], "-F", "499", "-p", process.pid, "-d", "0.5")
@@ -248,7 +248,7 @@ def test_files_that_were_deleted(open_path, capabilities, named):
 
 
 def in_mounts(script, capabilities=None):
-    """bpfflame in a mount namespace of its own that @script has prepared."""
+    """Runs bpfflame in a mount namespace of its own that @script prepares."""
     prefix = ["unshare", "--mount", "sh", "-e", "-c", script + '\nexec "$@"', "sh"]
     return prefix + (with_capabilities(capabilities) if capabilities is not None else [])
 
@@ -285,7 +285,7 @@ needs_pids = pytest.mark.skipif(not can_unshare(), reason="needs PID namespaces"
 
 
 def in_container(folder, script, *capabilities):
-    """@script in a PID namespace of its own, with $@ as bpfflame without its arguments."""
+    """Runs @script in a PID namespace of its own; $@ is bpfflame without arguments."""
     wanted = with_capabilities([*LEAST, *capabilities])
     return subprocess.run([*IN_A_CONTAINER, script, "sh", *wanted, folder / "bpfflame", "--json", "-F", "499"],
                           cwd=folder, capture_output=True, text=True, timeout=60, check=False)
@@ -293,7 +293,7 @@ def in_container(folder, script, *capabilities):
 
 @needs_pids
 def test_a_command_in_a_container(open_path):
-    """Ids differ from the machine's there."""
+    """Ids there differ from the machine's."""
     outcome = Outcome(in_container(open_path, '"$@" -o x.folded -- ./burn 1'), open_path).recorded()
     assert has_names(outcome) and outcome.folded.roots() <= {"burn", "bpfflame", "sh"}
     assert outcome.summary["complete_stacks_percent"] > 95
@@ -303,7 +303,7 @@ def test_a_command_in_a_container(open_path):
 @needs_pids
 @pytest.mark.parametrize("nested", ["", "unshare --pid --fork --mount-proc "])
 def test_a_process_in_a_container(open_path, nested):
-    """By the id that it has there; also if it has yet another in a container inside."""
+    """By its id there, even if a nested container gives it another one."""
     script = f'''{nested}./burn 60 >/dev/null & sleep 0.4; for pid in $(pgrep -x burn); do :; done
         "$@" -o x.folded -p "$pid" -d 1; status=$?; kill "$pid"; exit $status'''
     outcome = Outcome(in_container(open_path, script, "sys_ptrace"), open_path).recorded()
@@ -313,7 +313,7 @@ def test_a_process_in_a_container(open_path, nested):
 @needs_pids
 @pytest.mark.parametrize("mode", ["--oncpu", "--offcpu", "--wall"])
 def test_all_of_a_container(open_path, mode):
-    """-a is the container: nothing of what runs beside it, nor the kernel's own threads."""
+    """-a means the container: no processes beside it, and no kernel threads."""
     shutil.copy(open_path / "burn", open_path / "outside")
     with running(open_path / "outside", "60"):
         script = f'./burn 20 >/dev/null & sleep 0.3; "$@" {mode} -o x.folded -a -d 1; status=$?; kill $!; exit $status'
@@ -325,7 +325,7 @@ def test_all_of_a_container(open_path, mode):
 
 @needs_pids
 def test_threads_that_end_in_a_container(open_path):
-    """A reaped thread has no ids any more: it keeps those that it had."""
+    """A reaped thread has no ids any more; the recording keeps those that it had."""
     shutil.copy(WORKLOADS / "crowd", open_path)
     script = '"$@" --wall --threads -o x.folded -- ./crowd 1 20'
     outcome = Outcome(in_container(open_path, script), open_path).recorded()
@@ -335,14 +335,14 @@ def test_threads_that_end_in_a_container(open_path):
 
 
 def test_user_namespace(open_path):
-    """A rootless container: all capabilities, and none that count."""
+    """A rootless container: all capabilities, but none that counts outside."""
     if subprocess.run(["unshare", "-Ur", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("user namespaces are not allowed here")
     run_in(open_path, ["unshare", "-Ur"], "-a", "-d", "0.2").refused("user namespace", "rootless")
 
 
 def locked_out(folder, capabilities):
-    """Beside a recording that has used up the locked memory of its user."""
+    """Runs beside a recording that uses up its user's locked memory."""
     limit = [sys.executable, "-c", "import os, resource, sys; resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536));"
              "os.execvp(sys.argv[1], sys.argv[1:])"]
     first = [*limit, *with_capabilities(LEAST), folder / "bpfflame", "-q", "-a", "-o", "first.folded"]
@@ -357,7 +357,7 @@ def test_locked_memory(open_path):
         locked_out(open_path, [*LEAST, "ipc_lock"]).recorded()
 
 
-# --- filters of system calls ----------------------------------------------------------------
+# --- seccomp filters ------------------------------------------------------------------------
 
 NUMBERS = {"x86_64": {"bpf": 321, "perf_event_open": 298}, "aarch64": {"bpf": 280, "perf_event_open": 241}}
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
@@ -365,7 +365,7 @@ ALLOW, ERRNO = 0x7fff0000, 0x00050000
 
 
 def deny(names, error):
-    """For subprocess' preexec_fn: a seccomp filter under which these system calls fail, as under a
+    """Returns a preexec_fn that installs a seccomp filter: these system calls fail, as under a
     container's default profile without the capability."""
     numbers = [NUMBERS[os.uname().machine][name] for name in names]
     program = [(LOAD, 0, 0, 0)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whoever reads the files of others has no rights, and nothing that happens to it stops a recording."""
+"""Processes that read other users' files have no rights, and nothing that happens to them stops a
+recording."""
 import contextlib
 import errno
 import os
@@ -22,7 +23,7 @@ NOBODY = "65534"
 
 
 def children_of(pid, name):
-    """Those processes of @pid that are called so."""
+    """Children of @pid with this name."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(child) for child in children
             if Path(f"/proc/{child}/comm").read_text().strip() == name]
@@ -71,7 +72,7 @@ def test_the_reader_has_no_rights(tmp_path):
         assert int(status[capabilities][0], 16) == 0, capabilities
     assert status["NoNewPrivs"] == ["1"]
     assert status["Seccomp"] == ["2"]
-    # /dev/null and the connection: no BPF map, no event, no file.
+    # /dev/null and the connection: no BPF map, no event, no other file.
     assert all(stat.S_ISSOCK(kind) or stat.S_ISCHR(kind) for kind in kinds), kinds
 
 
@@ -119,7 +120,7 @@ def test_the_recorder_gives_up_what_it_no_longer_needs(tmp_path, options):
 
 @pytest.fixture
 def hung_program(tmp_path):
-    """A program that runs from a filesystem whose server then stops to answer."""
+    """A program on a filesystem whose server stops answering."""
     if not Path("/dev/fuse").exists():
         pytest.skip("this machine has no FUSE")
     folder = tmp_path / "mounted"
@@ -163,7 +164,7 @@ def test_ctrl_c_ends_a_recording_whose_filesystem_does_not_answer(tmp_path, hung
 
 
 def test_a_probe_in_a_filesystem_that_does_not_answer(tmp_path, hung_program):
-    """Nobody waits for it: it is not there."""
+    """Does not wait for it: it counts as absent."""
     result = Running("-p", hung_program, "-e", "uprobe:burn:burn_60", "-d", "0.5", "-o", tmp_path / "x.folded"
                      ).wait(timeout=30)
     assert result.returncode != 0 and "no file" in result.stderr, result
@@ -185,7 +186,7 @@ def test_a_recording_goes_on_without_its_reader(tmp_path, copy_of_burn, number):
     assert result.ended - result.started < summary["startup_seconds"] + 3 + summary["write_seconds"] + 1
     folded = Folded(output)
     assert folded.with_frame("burn_60") > 50
-    # One that hangs costs the file it hangs at; one that died before, nothing.
+    # A reader that hangs costs only the file it hangs at; one that died earlier costs nothing.
     assert (summary["losses"]["unread_files"] > 0) == (number == signal.SIGSTOP), summary["losses"]
     assert folded.total(lambda frames: frames[0] == "fresh") > 50
 
@@ -201,7 +202,7 @@ def test_what_could_not_be_read_is_named(tmp_path, copy_of_burn):
 
 
 def test_what_unpacks_to_much_fills_no_memory(tmp_path):
-    """A fifth of a megabyte that unpacks to 200: names from what else the file has."""
+    """A fifth of a megabyte that unpacks to 200: names come from the rest of the file."""
     bomb, program, output = tmp_path / "bomb", tmp_path / "bombed", tmp_path / "x.folded"
     size = 200 << 20
     packer = zlib.compressobj(1)
@@ -223,7 +224,7 @@ def test_without_a_sandbox_the_summary_says_so(tmp_path):
 
 @pytest.mark.parametrize("prefix", [[], ["setpriv", "--reuid", "1234", "--clear-groups"]], ids=["root", "user"])
 def test_the_sandbox_holds(prefix):
-    """As root and as a user without rights: each way out is death, or fails."""
+    """As root and as an ordinary user: each attempt to escape is fatal, or fails."""
     result = subprocess.run([*prefix, WORKLOADS / "sandbox"], stdin=subprocess.DEVNULL, check=True, text=True,
                             stdout=subprocess.PIPE)
     outcomes = dict(line.split(" ", 1) for line in result.stdout.splitlines())
@@ -235,7 +236,7 @@ def test_the_sandbox_holds(prefix):
 
 @pytest.mark.parametrize("prefix", [[], ["setpriv", "--reuid", "1234", "--clear-groups"]], ids=["root", "user"])
 def test_the_sandbox_of_those_that_read_recordings_holds(prefix):
-    """Each way out fails; memory is theirs."""
+    """Each attempt to escape fails; their memory is their own."""
     result = subprocess.run([*prefix, WORKLOADS / "sandbox", "confined"], stdin=subprocess.DEVNULL, check=True,
                             text=True, stdout=subprocess.PIPE)
     outcomes = dict(line.split(" ", 1) for line in result.stdout.splitlines())
@@ -245,7 +246,7 @@ def test_the_sandbox_of_those_that_read_recordings_holds(prefix):
     assert len(outcomes) == 11
 
 
-# --- who reads recordings --------------------------------------------------------------------
+# --- processes that read recordings ----------------------------------------------------------
 
 READS = {"render": ["render", "-", "-o", "x.svg"], "report": ["report", "-"],
          "diff": ["diff", "in.folded", "-", "--rules", "rules", "-o", "x.svg"],
@@ -255,7 +256,7 @@ READS = {"render": ["render", "-", "-o", "x.svg"], "report": ["report", "-"],
 
 @contextlib.contextmanager
 def reading(tmp_path, words):
-    """A command that waits for its input, and the process that waits."""
+    """A command that waits for its input, and its process that waits."""
     (tmp_path / "in.folded").write_text("a;b 3\n")
     (tmp_path / "rules").write_text("total fail-over 900\n")
     subprocess.run([BPFFLAME, "baseline", "save", "-q", "bench", "in.folded", "--commit", "a", "--dir", "store"],
@@ -297,7 +298,7 @@ def test_a_file_that_crashes_its_reader_changes_nothing(tmp_path, words, number)
 
 
 def is_gone(pid):
-    """It may wait for init to notice."""
+    """Gone; init may need a moment to reap it."""
     return not Path(f"/proc/{pid}").exists() or status_of(pid)["State"][0] == "Z"
 
 
@@ -310,7 +311,7 @@ def test_ctrl_c_ends_who_reads_recordings(tmp_path, number):
 
 
 def test_the_sandbox_reads_what_we_read(tmp_path):
-    """The stacks of unmodified programs are as whole with it as without."""
+    """Stacks of unmodified programs are as complete with it as without."""
     command = ["sh", "-c", "for i in 1 2 3; do python3 -c 'import json, sqlite3; "
                            "[json.dumps(list(range(1000))) for i in range(12000)]'; done"]
     shares = [record("-o", tmp_path / "x.folded", *options, "--", *command).summary["complete_stacks_percent"]
@@ -318,7 +319,7 @@ def test_the_sandbox_reads_what_we_read(tmp_path):
     assert min(shares) > 97, shares
 
 
-# --- what commands are started with ---------------------------------------------------------
+# --- what commands inherit ------------------------------------------------------------------
 
 TYPING = """
 import fcntl, os, termios
@@ -332,7 +333,7 @@ except OSError as error:
 
 @pytest.fixture
 def typing_is_possible():
-    """As before Linux 6.2."""
+    """TIOCSTI works, as before Linux 6.2."""
     switch = Path("/proc/sys/dev/tty/legacy_tiocsti")
     before = switch.read_text() if switch.exists() else None
     if before is not None:
@@ -343,7 +344,7 @@ def typing_is_possible():
 
 
 def on_a_terminal(*command):
-    """What a command prints on a terminal of its own."""
+    """The output of a command on a terminal of its own."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp(command[0], list(map(str, command)))
@@ -374,7 +375,7 @@ def test_a_users_command_inherits_no_capabilities():
 
 @pytest.fixture
 def with_file_capabilities():
-    """A copy of bpfflame that gives everybody what recording needs."""
+    """A copy of bpfflame with file capabilities that let every user record."""
     folder = Path(tempfile.mkdtemp(prefix="bpfflame-test-"))
     folder.chmod(0o777)
     copy = shutil.copy(BPFFLAME, folder / "bpfflame")
@@ -414,7 +415,8 @@ int main(void) { alarm(2); for (;;) secret_name(); }
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 def test_file_capabilities_read_no_symbols_for_their_user(with_file_capabilities, tmp_path, mode):
-    """Neither a file below --symfs nor a folder on the way is seen that its user can't see."""
+    """Neither files below --symfs nor folders on the way are visible, unless the user may read
+    them."""
     folder = with_file_capabilities.parent
     program, symbols = folder / "program", tmp_path / "symfs"
     subprocess.run(["gcc", "-O2", "-g", "-x", "c", "-", "-o", program], input=SYMBOLS, text=True, check=True)
@@ -439,7 +441,7 @@ def test_file_capabilities_read_no_symbols_for_their_user(with_file_capabilities
 @pytest.mark.parametrize("words", [["-e", "uprobe:LIBRARY:secret_nmae", "-d", "0.2", "-a"], ["events", "--path", "LIBRARY"]],
                          ids=["uprobe", "events"])
 def test_file_capabilities_probe_no_files_for_their_user(with_file_capabilities, tmp_path, mode, words):
-    """Names that are near would say what is in a file."""
+    """Suggestions of similar names would reveal a file's contents."""
     library = tmp_path / "library.so"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", library], check=True, text=True,
                    input=SYMBOLS.replace("main", "secret_main"))

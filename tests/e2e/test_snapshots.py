@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
---every: back-to-back windows as sets of files in a folder, the list of them, and what is removed.
+"""--every: consecutive windows as sets of files in a folder, their list, and the removal of old
+ones. However a run ends, sets are complete and the list can be read.
 Whatever ends a run, sets are whole and the list can be read.
 """
 import contextlib
@@ -37,7 +37,7 @@ def moment(text):
 
 
 def check_set(folder, entry):
-    """One line of the list, against its keys and its files."""
+    """Checks one line of the list against its keys and its files."""
     assert {key: type(value) for key, value in entry.items()} == KEYS
     match = NAME.fullmatch(entry["set"])
     assert match, entry["set"]
@@ -56,7 +56,7 @@ def check_set(folder, entry):
             assert_well_formed(folder / file["name"])
         if file["name"].endswith(".folded"):
             folded = Folded(folder / file["name"])
-            # Each line of times is rounded.
+            # Each line with times is rounded.
             error = len(folded.stacks) / 2 + 1 if entry["unit"] == "microseconds" else 0
             assert abs(folded.total() - entry["total"]) <= error
     assert sum(command["total"] for command in entry["commands"]) <= entry["total"] + len(entry["commands"])
@@ -71,7 +71,7 @@ def check_set(folder, entry):
 
 
 def list_of(folder):
-    """The sets of a folder, all of them whole, and nothing else in it."""
+    """The sets of a folder. Checks that they are complete and that there are no other files."""
     text = (folder / "index.jsonl").read_text()
     assert text.endswith("\n") or not text
     entries = [json.loads(line) for line in text.splitlines()]
@@ -223,7 +223,7 @@ def test_keep_by_size(burning, tmp_path):
 
 
 def test_a_list_that_was_tampered_with(burning, tmp_path):
-    """What it names outside the folder, or that is no set's, stays."""
+    """Entries that point outside the folder, or to files that belong to no set, are left alone."""
     folder = tmp_path / "sets"
     folder.mkdir()
     outside = tmp_path / "20200101T000000Z-x.svg"
@@ -283,8 +283,8 @@ def lines_of(folder):
 
 
 def test_killed_and_continued(burning, tmp_path):
-    """No moment of a kill leaves half a file under its own name, or a list that ends in the middle
-    for whoever comes next."""
+    """A kill at any moment leaves no half file under its own name, and no partial line in the list
+    for the next run."""
     for i in range(3):
         running = Running("-q", "-p", burning.pid, "--every", "200ms", "--out-dir", tmp_path,
                           start_new_session=True)
@@ -297,7 +297,7 @@ def test_killed_and_continued(burning, tmp_path):
         index.write('{"bpfflame":"0.1.0","set":"2026')
     (tmp_path / ".20261121T130501Z-oncpu.svg.bpfflame-1").write_text("half")
     record("-p", burning.pid, "-d", 1, "--every", 60, "--out-dir", tmp_path)
-    # Whole files that no list names are left where they are.
+    # Complete files that no list names are left in place.
     listed = {file["name"] for line in (tmp_path / "index.jsonl").read_text().splitlines()
               for file in json.loads(line)["files"]}
     others = set(os.listdir(tmp_path)) - listed - {"index.jsonl", "index.html"}
@@ -315,13 +315,13 @@ def writers_of(running):
     pid = running.process.pid
     with open(f"/proc/{pid}/task/{pid}/children") as children:
         names = {int(child): comm_of(child) for child in children.read().split()}
-    # Before the reader and the broker have their names, they are called as bpfflame is.
+    # Before the reader and the broker set their names, they are called bpfflame.
     return [child for child in names
             if names[child] == "bpfflame" and {"bpfflame-reader", "bpfflame-broker"} <= set(names.values())]
 
 
 def test_a_writer_that_dies(burning, tmp_path):
-    """Its set is lost; the recording goes on, and says so once and at the end."""
+    """Its set is lost; the recording continues, and says so once and at the end."""
     running = Running("--json", "-p", burning.pid, "-d", 6, "--every", "500ms",
                       "--out-dir", tmp_path)
     killed = []
@@ -340,7 +340,7 @@ def test_a_writer_that_dies(burning, tmp_path):
 
 
 def stop_a_writer(running):
-    """Holds up the process that writes a set. Returns its id."""
+    """Stops the process that writes a set. Returns its id."""
     while True:
         assert running.process.poll() is None, "no writer was seen"
         for child in writers_of(running):
@@ -370,7 +370,7 @@ def test_windows_join_while_a_writer_is_busy(burning, tmp_path):
 
 
 def test_asked_to_stop_twice(burning, tmp_path):
-    """The recording has ended: the first time, the search for names ends, the second, all."""
+    """After the recording: the first signal ends the search for names, the second everything."""
     running = Running("-p", burning.pid, "--every", "500ms", "--out-dir", tmp_path)
     wait_until(lambda: lines_of(tmp_path) >= 1)
     stop_a_writer(running)
@@ -383,7 +383,7 @@ def test_asked_to_stop_twice(burning, tmp_path):
     result = running.wait(5)
     assert result.returncode == 1, result
     assert "asked to stop twice" in result.stderr, result
-    # It may have been stopped right after it listed its set.
+    # It may have been stopped just after it listed its set.
     written, failed = re.search(r"(\d+) written.*?(\d+) failed", result.stderr).groups()
     assert (int(written), int(failed)) in ((listed, 0), (listed, 1)), result
     list_of(tmp_path)
@@ -396,7 +396,7 @@ def error_line_of_stderr(result):
 
 
 def test_two_recordings_in_one_folder(burning, tmp_path):
-    """Same mode, same second: no set takes the place of another."""
+    """The same mode in the same second: no set replaces another."""
     runs = [Running("--json", "-p", burning.pid, "-d", 3, "--every", 1, "--out-dir", tmp_path)
             for _ in range(2)]
     runs.append(Running("--json", "--offcpu", "-p", burning.pid, "-d", 3, "--every", 1,
@@ -414,7 +414,7 @@ def test_two_recordings_in_one_folder(burning, tmp_path):
     assert sorted(page_of(tmp_path)) == sorted(names(entries))
 
 
-# --- what can't be --------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------
 
 
 def test_folder_is_made_or_complained_of(burning, tmp_path):
@@ -455,7 +455,7 @@ def small_disk(path, size, options=""):
 
 
 def test_full_disk(burning, tmp_path):
-    """The sets that fit are whole; those that don't are said once, and leave nothing."""
+    """Sets that fit are complete; those that don't are reported once, and leave nothing."""
     with small_disk(tmp_path / "disk", "256k") as disk:
         result = run("--json", "-p", burning.pid, "-d", 6, "--every", "200ms", "--out-dir", disk)
         assert result.returncode == 1, result
@@ -486,7 +486,7 @@ def test_read_only(burning, tmp_path):
 
 
 def test_names_are_found_once(burning, tmp_path):
-    """Each window has the same names, though only the first one read the files."""
+    """All windows have the same names, although only the first one read the files."""
     result = record("-p", burning.pid, "-d", 5, "--every", 1, "--out-dir", tmp_path)
     names = result.summary["sets"]["names"]
     assert names["misses"] and names["hits"] > names["misses"], names

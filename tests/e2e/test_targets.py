@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who is recorded: commands, children, and filters that combine with AND."""
+"""Whom to record: commands, children, and filters, which combine with AND."""
 import contextlib
 import os
 import resource
@@ -40,7 +40,7 @@ def test_command_is_recorded_from_start_to_end(tmp_path):
 
 
 def test_first_instructions_are_seen(tmp_path):
-    """Programs that do nothing but start: their time is the kernel's exec and the loader's."""
+    """Programs that only start: their time is spent in the kernel's exec and in the loader."""
     result = record("-F", 20000, "-o", tmp_path / "x.folded", "--",
                     "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done")
     names = Folded(tmp_path / "x.folded").names()
@@ -85,7 +85,7 @@ def test_children_of_command(tmp_path, option, followed):
 
 @pytest.mark.parametrize("option, followed", [([], True), (["--no-children"], False)])
 def test_children_of_pid(tmp_path, option, followed):
-    """Only those born while it is recorded."""
+    """Only those born during the recording."""
     script = f"sleep 1.5; {WORKLOADS}/execs 0.5; :"
     with workload("sh", command=["/bin/sh", "-c", script]) as process:
         record(*option, "-p", process.pid, "-F", 499, "-d", 20, "-o", tmp_path / "x.folded")
@@ -94,7 +94,7 @@ def test_children_of_pid(tmp_path, option, followed):
 
 
 def test_children_that_are_there_at_the_start(tmp_path):
-    """Those born when the programs run already, but the records of what they map do not yet."""
+    """Those born after the programs run, but before their mappings are recorded."""
     script = "while :; do sleep 0.04 & sleep 0.005; done"
     with workload("sh", command=["/bin/sh", "-c", script]) as process:
         for _ in range(15):
@@ -107,7 +107,7 @@ def test_children_that_are_there_at_the_start(tmp_path):
 @pytest.mark.parametrize("option, followed", [([], True), (["--no-children"], False)])
 @pytest.mark.parametrize("mode, least", [("--oncpu", 1), ("--wall", 0.3e6)])
 def test_children_older_than_the_recording(tmp_path, option, followed, mode, least):
-    """A server's workers are two below it, and one of them begins others all the time."""
+    """A server's workers are its grandchildren, and one of them keeps starting others."""
     worker = f"touch {tmp_path}/begun; {WORKLOADS}/burn 60 1 >/dev/null & wait"
     busy = "while :; do sleep 0.02; done"
     with workload("sh", command=["/bin/sh", "-c", f"sh -c '{worker}' & sh -c '{busy}' & wait"],
@@ -139,7 +139,7 @@ def test_recording_ends_with_its_target(tmp_path):
 
 @pytest.fixture(scope="module")
 def burners(tmp_path_factory):
-    """Two processes, each busy on a CPU of its own; the second has a name of its own too."""
+    """Two processes, each busy on its own CPU; the second also has its own name."""
     other = tmp_path_factory.mktemp("bin") / "other-name"
     other.write_bytes((WORKLOADS / "burn").read_bytes())
     other.chmod(0o755)
@@ -191,7 +191,7 @@ def test_filters_combine_with_and(burners, tmp_path):
 
 
 def cgroup_root():
-    """A hierarchy where a group can be made: v2, or v1 where the host has only that."""
+    """A hierarchy where groups can be made: v2, or v1 if the host has nothing else."""
     for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
         if os.path.exists(f"{path}/cgroup.controllers"):
             return Path(path)
@@ -203,7 +203,8 @@ def cgroup_root():
 
 @contextlib.contextmanager
 def cgroups(root):
-    """A new group and one below it; at the end both are gone, with all that ran in them."""
+    """A new group and one below it; both are removed at the end, with everything that ran in
+    them."""
     group = root / f"bpfflame-test-{os.getpid()}"
     child = group / "below"
     child.mkdir(parents=True)
@@ -220,7 +221,8 @@ def cgroups(root):
 @pytest.mark.skipif(not can_unshare(), reason="needs namespaces: unshare --mount fails")
 @pytest.mark.parametrize("view", ["a namespace", "a part of the tree"])
 def test_cgroup_whose_path_is_not_whole(tmp_path, view):
-    """In a container, paths begin at the namespace's root; so they do where only a part is mounted."""
+    """In a container, paths begin at the namespace's root; if only a part of the hierarchy is
+    mounted, there."""
     if not (root := cgroup_root()):
         pytest.skip("no cgroup hierarchy")
     kind = "cgroup2" if (root / "cgroup.controllers").exists() else "cgroup -o cpu"
@@ -262,7 +264,7 @@ while True:
 
 @pytest.mark.parametrize("mode", ["--offcpu", "--wall", "--offcpu --offcpu-hook sched_switch"])
 def test_cgroup_left_and_entered(tmp_path, mode):
-    """A thread is counted while it is inside; also if it can't be seen at its switch."""
+    """A thread counts while it is inside, even if it can't be seen when it switches."""
     root = cgroup_root()
     if not root:
         pytest.skip("no cgroup hierarchy")
@@ -290,14 +292,14 @@ def test_cgroup_left_and_entered(tmp_path, mode):
 
 
 def throttled_seconds(group):
-    """What the cgroup says, of its CPUs' run queues together."""
+    """Time throttled according to the cgroup, over all of its CPUs' run queues."""
     stat = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
     v2 = stat.get("throttled_usec")
     return int(v2) / 1e6 if v2 else int(stat["throttled_time"]) / 1e9
 
 
 def limit_cpu(group, share):
-    """A quota of CPU time, in each tenth of a second."""
+    """Sets a quota of CPU time per tenth of a second."""
     if (group / "cpu.cfs_quota_us").exists():
         (group / "cpu.cfs_quota_us").write_text(str(int(share * 100000)))
     elif (group / "cpu.max").exists():
@@ -308,7 +310,8 @@ def limit_cpu(group, share):
 
 @pytest.mark.parametrize("mode", ["--offcpu", "--wall"])
 def test_quota(tmp_path, mode):
-    """A loop that may have 2 % of a CPU is throttled for the rest, and preempted if others run."""
+    """A loop limited to 2 % of a CPU is throttled the rest of the time, and preempted if others
+    run."""
     hog = ["taskset", "-c", CPUS[0], "sh", "-c", "while :; do :; done"]
     root = Path("/sys/fs/cgroup/cpu")
     root = root if (root / "cgroup.procs").exists() else cgroup_root()
@@ -338,7 +341,7 @@ def test_kernel_only_and_user_only(tmp_path):
 
 
 def test_own_processes_do_not_disturb(tmp_path):
-    """A program that ignores signals and closes everything is a target like any other."""
+    """A program that ignores signals and closes everything can be recorded like any other."""
     script = "trap '' INT TERM HUP; exec <&- >&- 2>&-; i=0; while :; do i=$((i+1)); done"
     with workload("sh", command=["/bin/sh", "-c", script]) as process:
         record("-p", process.pid, "-d", 1, "-o", tmp_path / "x.folded")

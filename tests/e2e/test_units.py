@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values that are no samples: bytes of a heap, events of a period, several events of perf script.
-What they are called, and that no gate takes them for samples. Needs no root."""
+"""Values that are not samples: bytes of a heap, events with a period, several events of perf
+script. Tests their labels, and that no gate treats them as samples. Needs no root."""
 import gzip
 import json
 import subprocess
@@ -87,7 +87,7 @@ def test_sample_type_that_is_not_there(heaps, tmp_path):
 
 
 def test_samples_with_a_period(tmp_path):
-    """10 samples against 12 are noise, whatever each represents."""
+    """10 samples against 12 are noise, however much each represents."""
     for types in ([("samples", "count"), ("cycles", "count")], [("cycles", "count")],
                   [("cycles_sample", "count"), ("cycles_event", "count")]):
         sides = []
@@ -105,7 +105,7 @@ def test_samples_with_a_period(tmp_path):
 
 
 def test_threads_of_long_commands(tmp_path):
-    """Their numbers follow the name, however long that is."""
+    """Thread numbers follow the name, however long that is."""
     comm = "c" * 300
     path = tmp_path / "long.pb.gz"
     path.write_bytes(gzip.compress(pprof_file.Writer().file({
@@ -126,7 +126,7 @@ def test_no_flame_chart_of_a_recording(tmp_path):
 
 
 def test_values_keep_their_unit(heaps, tmp_path):
-    """In our JSON, and back."""
+    """The unit survives our JSON, in both directions."""
     for name in ("heap.speedscope.json", "heap.firefox.json", "again.pb.gz"):
         output = tmp_path / name
         bpfflame("render", heaps[0], "-o", output)
@@ -186,7 +186,7 @@ def test_event_of_perf_script(perf, event, line):
 
 
 def test_samples_of_an_event_with_periods(perf):
-    """Two page faults samples of 20 are no 20 samples."""
+    """Two samples that represent 20 page faults do not count as 20 samples."""
     found = json.loads(bpfflame("diff", "--json", "-q", "--event", "page-faults", "--absolute",
                                 perf, perf).stdout)
     assert found["unit"] == "page-faults" and found["base"]["total"] == 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Samples are held against the scheduler's books: nobody hides without a word."""
+"""Samples are compared with the scheduler's books: no process hides unnoticed."""
 import os
 import shutil
 import time
@@ -10,7 +10,7 @@ from harness import WORKLOADS, Folded, record, workload
 
 
 def ticks_of(pid):
-    """Of CPU time."""
+    """CPU time in ticks."""
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
@@ -18,7 +18,7 @@ def ticks_of(pid):
 
 @pytest.mark.parametrize("whole_machine", [True, False], ids=["all", "pid"])
 def test_who_sleeps_at_each_tick_is_named(tmp_path, whole_machine):
-    # Whatever it is called.
+    # Under any name.
     program = tmp_path / "e) (v"
     shutil.copy(WORKLOADS / "evader", program)
     with workload("evader", command=[program, "12", "99"]) as process:
@@ -27,7 +27,7 @@ def test_who_sleeps_at_each_tick_is_named(tmp_path, whole_machine):
         target = ["-a"] if whole_machine else ["-p", process.pid]
         summary = record(*target, "-F", 99, "-d", 8, "-o", tmp_path / "x.folded").summary
         ran = 99 * (ticks_of(process.pid) - before) / os.sysconf("SC_CLK_TCK")
-    # How well it hides depends on the machine. What is said of it is what its samples say.
+    # How well it hides depends on the machine. The message agrees with its samples.
     seen = Folded(tmp_path / "x.folded").total(lambda frames: frames[0] == "e) (v")
     found = [each for each in summary["unseen"] if each["pid"] == process.pid]
     assert bool(found) or seen > 0.7 * ran, (seen, ran, summary["unseen"])
@@ -42,12 +42,12 @@ PYTHON = "import time\nend = time.time() + 30\nwhile time.time() < end: sum(rang
 
 
 def test_others_are_not(tmp_path):
-    """Those that sleep, wait, are forked, and compute."""
+    """Processes that sleep, wait, are forked, and compute."""
     with workload("burn", 8), workload("pingpong"), workload("python3", command=["python3", "-c", PYTHON]), \
             workload("sh", command=["sh", "-c", "while :; do sleep 0.01; /bin/true; done"]):
         summary = record("-a", "-F", 199, "-d", 5, "-o", tmp_path / "x.folded").summary
     assert summary["samples"] > 500
-    # A hypervisor that takes a fifth of the time is reported, too; it never takes half.
+    # A hypervisor that takes a fifth of the time is also reported; it never takes half.
     assert [each for each in summary["unseen"] if each["samples"] < 0.5 * each["expected"]] == []
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """User stacks of code without frame pointers: the exact chains of tests/workload/nofp.c, processes
-that come and go, files that lie, and real programs as the distribution builds them."""
+that come and go, damaged files, and real programs as the distribution builds them."""
 import contextlib
 import os
 import random
@@ -22,7 +22,7 @@ FREQUENCY = 499
 DEPTH = 20
 NOFP = WORKLOADS / "nofp"
 
-# Each shape's functions from main() on. `~`: one or more frames of others: libc, vDSO, generated.
+# Each shape's functions from main() on. `~`: one or more other frames: libc, vDSO, generated code.
 SHAPES = {
     "recursion": f"recursion_start {'recursion_step ' * DEPTH}LEAF",
     "sort": "sort_start ~ sort_compare LEAF",
@@ -43,7 +43,7 @@ SHAPES = {
     "coroutine": "coroutine_body LEAF",
 }
 WAITS = ["nanosleep", "futex", "read", "poll"]
-# A signal's handler runs for a part of the time only, and to deliver one takes the kernel a while.
+# A signal's handler runs only part of the time, because delivering a signal takes a while.
 LEAF_SHARE = {"signal": 0.02, "altstack": 0.02, "fault": 0.7}
 
 ROOTS = re.compile(r"_start|_dl_start.*|_dl_relocate.*|clone3|__clone.*|clone|start_thread|"
@@ -51,7 +51,7 @@ ROOTS = re.compile(r"_start|_dl_start.*|_dl_relocate.*|clone3|__clone.*|clone|st
 
 
 def is_complete(frames):
-    """Whether the user half begins where a thread or a program does."""
+    """Whether the user half begins at the entry of a thread or a program."""
     return bool(ROOTS.fullmatch(user_frames(frames)[0]))
 
 
@@ -73,7 +73,7 @@ def own_symbols():
 
 
 class Chains:
-    """Turns frames into chains: own functions by name, runs of others as one `~`."""
+    """Turns frames into chains: own functions by name, runs of other frames as one `~`."""
 
     def __init__(self):
         symbols = own_symbols()
@@ -90,8 +90,7 @@ class Chains:
                     None)
 
     def of(self, frames):
-        """The chain of a stack from its root, kernel frames, inlined ones and reasons left
-        out."""
+        """A stack's chain from its root, without kernel frames, inlined frames and reasons."""
         chain = []
         for frame in user_frames(frames):
             name = self.own_name(frame) or "~"
@@ -116,8 +115,8 @@ def expected_chain(shape, leaf):
 
 
 def is_beginning(chain, expected):
-    """Whether a chain is the expected one, whole or cut at a place where the thread may stand: in
-    one of its functions, or in what that has called of others."""
+    """Whether a chain is the expected one, complete or cut where the thread may be at the time: in
+    one of its functions, or in other code that they call."""
     whole = len(expected)
     return (chain[:whole] == expected[:len(chain)] and chain[whole:] in ([], ["~"])) or (
         chain[-1] == "~" and len(chain) > 1 and chain[:-1] == expected[:len(chain) - 1])
@@ -128,7 +127,7 @@ def is_whole(chain, expected):
 
 
 def judge(folded, shape, leaves, chains):
-    """The stacks of a shape: (share that is right, share that reaches the leaf, what is wrong)."""
+    """The stacks of a shape: (correct share, share that reaches the leaf, incorrect ones)."""
     right = whole = total = 0
     wrong = []
     expected = [expected_chain(shape, leaf) for leaf in leaves]
@@ -140,7 +139,7 @@ def judge(folded, shape, leaves, chains):
         expected.append(["_start", "~", "main", "plugin_start", "open_plugin"])
     for frames, value in folded.of_root(f"nofp-{shape}"):
         if not user_frames(frames):
-            continue  # on its way out, or in exec
+            continue  # exiting, or in exec
         chain = chains.of(frames)
         total += value
         whole += value * any(is_whole(chain, one) for one in expected)
@@ -154,7 +153,7 @@ def judge(folded, shape, leaves, chains):
 
 @contextlib.contextmanager
 def running(commands, **options):
-    """Commands in the background, each in a session of its own; killed at the end."""
+    """Runs commands in the background, each in a session of its own; kills them at the end."""
     processes = []
     try:
         for command in commands:
@@ -180,7 +179,7 @@ def chains():
 
 @pytest.fixture(scope="module", params=["nofp", "nofp.stripped"])
 def oncpu(request, tmp_path_factory):
-    """Every shape side by side, with symbols and without."""
+    """All shapes at the same time, with symbols and without."""
     path = tmp_path_factory.mktemp("oncpu") / "x.folded"
     with running([[WORKLOADS / request.param, shape, "burn", 60, DEPTH] for shape in SHAPES]):
         time.sleep(0.3)
@@ -219,7 +218,8 @@ def offcpu(tmp_path_factory):
 def test_chain_off_cpu(offcpu, chains, shape):
     _, folded = offcpu
     right, reaches, wrong = judge(folded, shape, WAITS, chains)
-    # The images live for half a second: on a slow machine they may be gone before they are read.
+    # Program images live for half a second: on a slow machine they may be gone before they are
+    # read.
     assert right >= (0.9 if shape == "exec" else 0.99), wrong
     assert reaches >= (0.3 if shape in ("threads", "fork", *LEAF_SHARE) else 0.9)
 
@@ -229,7 +229,7 @@ def test_complete_off_cpu(offcpu):
 
 
 def test_what_does_not_lead_to_the_beginning_is_not_whole(tmp_path):
-    """A frame pointer of 0 says nothing in code that keeps none."""
+    """A frame pointer of 0 proves nothing in code that keeps none."""
     with running([[NOFP, "unmarked", "burn", 60]]) as (process,):
         record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
     folded = Folded(tmp_path / "x.folded")
@@ -268,15 +268,15 @@ def test_as_deep_as_there_is_room(tmp_path, chains):
 
 
 def test_snapshots_are_of_what_is_sampled(tmp_path):
-    """Not of each process that begins and ends."""
+    """Not of every process that begins and ends."""
     command = "for i in $(seq 300); do /bin/true; done"
     summary = record("-F", 1, "-o", tmp_path / "x.folded", "--", "sh", "-c", command).summary
     assert summary["unwinding"]["snapshots"] <= 60
 
 
 def test_a_new_program_that_waits_often(tmp_path):
-    """Until bpfflame has read what a new program has mapped, all its stacks are snapshots. While
-    bpfflame is stopped, one of each lets none be lost."""
+    """Until bpfflame has read a new program's mappings, all its stacks are snapshots. One snapshot
+    per stack is enough to lose none while bpfflame is stopped."""
     waiting = "".join(f"{NOFP} recursion {leaf} 60 {DEPTH} & " for leaf in WAITS)
     command = f"kill -STOP $PPID; {waiting} sleep 1.5; kill -CONT $PPID; sleep 0.3; kill $(jobs -p)"
     summary = record("--offcpu", "--offcpu-period", 0, "--comm", "nofp-*", "-o",
@@ -288,7 +288,7 @@ def test_a_new_program_that_waits_often(tmp_path):
 
 
 def test_first_stacks_of_threads(tmp_path):
-    """Of a process that nothing is known of yet, the stacks are whole, however much is in use."""
+    """The first stacks of an unknown process are complete, however deep."""
     command = f"for i in $(seq 50); do {WORKLOADS / 'deep'} 40 10; done"
     record("-F", FREQUENCY, "-o", tmp_path / "x.folded", "--", "sh", "-c", command)
     folded = Folded(tmp_path / "x.folded")
@@ -300,7 +300,7 @@ def test_first_stacks_of_threads(tmp_path):
 
 
 def test_storm(tmp_path, chains):
-    """200 processes that live for 50 ms each and are not there when the recording begins."""
+    """200 processes that start after the recording and live for 50 ms each."""
     script = f"for i in $(seq 100); do {NOFP} recursion burn 0.05 {DEPTH} >/dev/null & " \
              f"{NOFP} sort burn 0.05 >/dev/null; wait; done"
     with workload("storm", command=["sh", "-c", f"sleep 0.7; {script}"]) as process:
@@ -310,7 +310,7 @@ def test_storm(tmp_path, chains):
               if frames[0].startswith("nofp") and user_frames(frames)]
     total = sum(value for _, value in stacks)
     frames_seen = sum(value * len(user_frames(frames)) for frames, value in stacks)
-    # `[module+0x…]` is a name: of the place, in a file without symbols.
+    # `[module+0x…]` counts as a name: it is a place in a file without symbols.
     named = sum(value * sum(not frame.startswith("[") or "+0x" in frame
                             for frame in user_frames(frames)) for frames, value in stacks)
     complete = sum(value for frames, value in stacks if is_complete(frames))
@@ -325,7 +325,7 @@ def test_storm(tmp_path, chains):
     assert_no_loss(result.summary)
 
 
-# --- files that lie ---------------------------------------------------------------------------
+# --- damaged files ----------------------------------------------------------------------------
 
 
 def section(path, name):
@@ -337,7 +337,7 @@ def section(path, name):
 
 
 def made_hostile(folder, n):
-    """Copies of nofp's plugin that run and whose call frame information is noise, or cut off."""
+    """Running copies of nofp's plugin whose call frame information is noise, or cut off."""
     source = WORKLOADS / "nofp_plugin.so"
     data = source.read_bytes()
     offset, size = section(source, ".eh_frame")
@@ -350,14 +350,14 @@ def made_hostile(folder, n):
             for _ in range(8):
                 changed[offset + noise.randrange(size)] = noise.randrange(256)
         else:
-            # Section headers are gone, or end early; what is mapped stays.
+            # Section headers are missing or truncated; what is mapped stays.
             del changed[int.from_bytes(data[40:48], "little") + noise.randrange(600):]
         path = folder / f"hostile{i}.so"
         path.write_bytes(changed)
         yield path
 
 
-# A frame of unknown size, which only call frame information says how to leave.
+# A frame of unknown size, which can only be unwound by call frame information.
 ODD_FRAME = """
 #include <stdlib.h>
 #include <time.h>
@@ -390,7 +390,7 @@ def without_sections(path):
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86-64 assembly")
 @pytest.mark.parametrize("kind", ["debug_file", "no_sections"])
 def test_where_call_frame_information_is(tmp_path, kind):
-    """In the debug file that a link leads to, or where only program headers say."""
+    """In the debug file that a link names, or where only program headers point."""
     (tmp_path / "odd.c").write_text(ODD_FRAME)
     is_stripped = kind == "debug_file"
     flag = f"-f{'no-' if is_stripped else ''}asynchronous-unwind-tables"
@@ -410,7 +410,7 @@ def test_where_call_frame_information_is(tmp_path, kind):
 @pytest.mark.parametrize("mode", ["--oncpu", "--wall"])
 @pytest.mark.parametrize("is_command", [True, False])
 def test_process_whose_first_thread_has_left(tmp_path, is_command, mode):
-    """Of such a process /proc shows neither mappings nor files, only of its other threads."""
+    """/proc shows such a process's mappings and files only through its other threads."""
     arguments = [mode, "-F", 499, "-o", tmp_path / "x.folded"]
     if is_command:
         result = record(*arguments, "--", WORKLOADS / "left", 1)
@@ -425,7 +425,7 @@ def test_process_whose_first_thread_has_left(tmp_path, is_command, mode):
 
 
 def test_files_that_lie(tmp_path, chains):
-    """Recording works, and others lose nothing."""
+    """The recording works, and other programs lose nothing."""
     commands = [([NOFP, "recursion", "burn", 60, DEPTH], None)]
     for path in made_hostile(tmp_path, 12):
         commands.append(([NOFP, "plugin", "burn", 60], path))
@@ -448,7 +448,7 @@ def test_files_that_lie(tmp_path, chains):
 # --- real programs ----------------------------------------------------------------------------
 
 
-# What their threads are called.
+# Names of their threads.
 REAL = {
     "python3": ["python3"],
     "node": ["node", "libuv-worker"],
@@ -468,7 +468,7 @@ REAL = {
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
-    """argv by program, those that are missing apart."""
+    """argv by program, with missing ones listed apart."""
     folder = tmp_path_factory.mktemp("real")
     ready, missing = {}, {}
     for name in REAL:
@@ -507,14 +507,14 @@ def record_programs(commands, path, *options):
 
 @pytest.fixture(scope="module", params=["on-CPU", "off-CPU"])
 def recorded(real, request, tmp_path_factory):
-    """All programs side by side."""
+    """All programs at the same time."""
     options = ["-F", FREQUENCY, "-d", 14] if request.param == "on-CPU" else ["--offcpu", "-d", 5]
     path = tmp_path_factory.mktemp("programs") / "x.folded"
     return record_programs(real[0].values(), path, *options)
 
 
 def shares(folded, names):
-    """(complete, all) of the stacks that have a user half, and the largest that are cut off."""
+    """(complete, all) of the stacks with a user half, and the largest that are cut off."""
     complete = total = 0
     cut = []
     for frames, value in folded.stacks:
@@ -528,8 +528,9 @@ def shares(folded, names):
     return complete, total, sorted(cut, reverse=True)[:5]
 
 
-# Between two address spaces a thread's stack can't be read, and bash changes processes all the time.
-# ld, which begins again and again, is cut off while it reads its script. Why is not known yet.
+# Between two address spaces a thread's stack can't be read, and bash switches processes all the
+# time. ld, which starts again and again, is cut off while it reads its script, for an unknown
+# reason.
 CUT_MORE = {"bash": 0.02, "ld": 0.02}
 
 
@@ -558,7 +559,7 @@ def little_memory(real, tmp_path, commands, seconds):
 
 
 def test_little_memory_programs_in_turn(real, tmp_path):
-    """Unused tables make room."""
+    """Unused tables are evicted."""
     script = ";".join(f"timeout 1.5 {shlex.join(real[0][name])}"
                       for name in ("python3", "perl", "sqlite3", "bash", "openssl rsa2048", "xz"))
     _, (complete, total, cut) = little_memory(real, tmp_path, [["sh", "-c", script]], 9)
@@ -566,7 +567,7 @@ def test_little_memory_programs_in_turn(real, tmp_path):
 
 
 def test_little_memory_programs_at_once(real, tmp_path):
-    """More is in use than there is room for: what fits stays, and the rest is said to be cut off
+    """More is in use than there is room for: what fits stays, and the rest is reported as cut off
     for that reason."""
     chosen = [argv for name, argv in real[0].items()
               if name in ("python3", "node", "perl", "cc1", "gdb", "git", "openssl rsa2048")]
@@ -576,7 +577,7 @@ def test_little_memory_programs_at_once(real, tmp_path):
 
 
 def test_what_is_idle_makes_room(real, tmp_path):
-    """Big programs, one after the other: the tables of the first are gone when the last runs."""
+    """Big programs, one after another: the first one's tables are gone when the last one runs."""
     script = ";".join(f"timeout 3.5 {shlex.join(real[0][name])}"
                       for name in ("cc1", "gdb", "node") if name in real[0])
     summary, _ = little_memory(real, tmp_path, [["sh", "-c", script]], 10)

@@ -116,10 +116,10 @@ def test_target_that_cannot_be(tmp_path, option, value):
 
 @pytest.mark.parametrize("life", [0.0, 0.02, 0.2])
 def test_target_that_ends_at_once(tmp_path, life):
-    """Either it was gone, and that is said, or what there was of it is written."""
+    """Either it was gone, and a message says so, or everything that it did is written."""
     process = subprocess.Popen(["/bin/sleep", str(life)])
     started = time.monotonic()
-    # Reaped by init's like in real life: not a zombie for as long as we look.
+    # Reaped at once, as by init: never a zombie while we look.
     import threading
     threading.Thread(target=process.wait, daemon=True).start()
     result = run("-p", process.pid, "-d", 10, "-o", tmp_path / "x.folded")
@@ -132,7 +132,7 @@ def test_target_that_ends_at_once(tmp_path, life):
 
 
 def test_zombie(tmp_path):
-    """A process that ended and was not reaped has nothing to record and never will."""
+    """A process that ended but was not reaped has nothing left to record."""
     process = subprocess.Popen(["/bin/true"])
     time.sleep(0.3)
     started = time.monotonic()
@@ -145,7 +145,7 @@ def test_zombie(tmp_path):
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
 @pytest.mark.parametrize("mode", ["--oncpu", "--offcpu"])
 def test_without_rights(mode):
-    """One line, and it says how to fix it."""
+    """One line, which says how to fix it."""
     folder = subprocess.run(["mktemp", "-d", "/tmp/bpfflame-test-XXXXXX"], check=True,
                             capture_output=True, text=True).stdout.strip()
     try:
@@ -168,7 +168,7 @@ def test_target_of_another_kind(tmp_path):
     with workload("sh", command=["/bin/sleep", "5"]):
         result = run("--json", "--offcpu", "-p", "2", "-d", "1", "-o", tmp_path / "x.folded")
     assert result.returncode == 0, result
-    # kthreadd's children, recorded with it, are the other kernel threads.
+    # kthreadd's children, which are recorded with it, are the other kernel threads.
     folded = Folded(tmp_path / "x.folded")
     assert "kthreadd" in folded.roots()
     assert all(name.endswith("_[k]") or name.startswith("[")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who woke whom, and why they waited: threads that each wait in one function and are woken out of
-one other; and waits for work, collected under one frame."""
+"""Who woke whom, and the reasons of their waits: threads that each wait in one function and are
+woken from one other; and waits for work, collected under one frame."""
 import re
 
 import pytest
@@ -64,7 +64,7 @@ def share(stacks, total, matches):
 
 @pytest.mark.parametrize("name, function, reason, waker, waking", PAIRS)
 def test_waker(woken, name, function, reason, waker, waking):
-    """By whom, and out of which function: the leaf is next to the separator, the name last,
+    """Who woke it, and in which function: the leaf is next to the separator; the name is last,
     after libc's two frames that begin a thread."""
     stacks, total = woken.waits(name, function, reason)
     known = share(stacks, total, lambda wakers: wakers and waking in wakers[0]
@@ -78,7 +78,7 @@ def test_waker(woken, name, function, reason, waker, waking):
 
 @pytest.mark.parametrize("name", SLEEPERS)
 def test_woken_by_a_timer(woken, name):
-    """The interrupt's own frames, and not those of the thread that it came in between."""
+    """Shows the interrupt's own frames, not those of the thread that it interrupted."""
     stacks, total = woken.waits(name, "take_nap", "[timer]")
     known = share(stacks, total, lambda wakers: wakers and wakers[0][-1] == INTERRUPT)
     assert known > 0.95, stacks
@@ -89,7 +89,7 @@ def test_woken_by_a_timer(woken, name):
 
 
 def test_woken_by_a_process_that_ends(woken):
-    """A process has left its memory by then: its exit is seen from the kernel's side."""
+    """By then the process has left its memory: its exit is seen from the kernel's side."""
     stacks, total = woken.waits("parent", "await_child", "[child]")
     known = share(stacks, total, lambda wakers: wakers
                   and re.fullmatch(r"leaver(-[0-9]+)?", wakers[0][-1])
@@ -98,8 +98,8 @@ def test_woken_by_a_process_that_ends(woken):
 
 
 def test_chain(woken):
-    """middle woke last, and was itself woken by source, which a timer had woken before: all while
-    last waited."""
+    """middle woke last; before that, source woke middle, and a timer woke source: all while last
+    waited."""
     stacks, total = woken.waits("last", "await_middle", "[futex]")
     names = [f"middle-{woken.tids['middle']}", f"source-{woken.tids['source']}", INTERRUPT]
 
@@ -129,13 +129,13 @@ def test_wakers_change_no_time(woken):
         assert sum(times[tid].values()) == pytest.approx(woken.elapsed - cpu,
                                                          rel=0.005), (name, times[tid])
         delay = woken.truth.run_delay(woken.result.window(), tid)
-        # Waits that the window's ends cut are in the books as a whole, or not at all.
+        # Waits cut by the window's ends are complete in the scheduler's books, or absent.
         queued = waiting_for_a_cpu(times[tid])
         assert 0.98 * delay - 0.02 <= queued <= 1.02 * delay + 0.02 + woken.stolen, name
 
 
 def test_wakers_lose_nothing(woken):
-    """But the wakers of those that waited already when the recording began."""
+    """Except the wakers of threads that were already waiting when the recording began."""
     summary = woken.result.summary
     unknown = summary["losses"].pop("unknown_wakers")
     assert unknown < 0.01 * summary["offcpu"]["events_kept"]
@@ -143,7 +143,7 @@ def test_wakers_lose_nothing(woken):
 
 
 def test_wakers_by_command(tmp_path):
-    """Without --threads only locks say which thread it was: it held them. One waker each."""
+    """Without --threads only locks identify the thread: it held them. One waker each."""
     woken = Woken(tmp_path, "--wakers", threads=False, seconds=1)
     for name, function, reason, waker, waking in PAIRS:
         stacks, total = woken.waits(name, function, reason)
@@ -176,7 +176,7 @@ def folded_idle(module_path):
 
 
 def test_idle_is_never_dropped(folded_idle):
-    """[idle] and the rest add up to all the time."""
+    """[idle] and the rest add up to all of the time."""
     assert folded_idle.folded.total(lambda frames: frames[0] == "[idle]") > 0
     times = folded_idle.folded.by_thread()
     for name in THREADS:
@@ -186,7 +186,7 @@ def test_idle_is_never_dropped(folded_idle):
 
 
 def test_what_is_idle(folded_idle):
-    """An event loop's wait is; a mutex's is not, and no time of a runnable thread."""
+    """An event loop's wait is idle; a mutex's is not, nor is any time of a runnable thread."""
     for frames, _ in folded_idle.of("poller"):
         if reason_of(frames) == "[poll]":
             assert frames[0] == "[idle]", frames

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Wall recordings in which every period is kept: a thread's time on the CPU, blocked and waiting
-for a CPU is its elapsed time. Truth is in the threads' own clocks and in the scheduler's books."""
+"""Wall recordings that keep every period: a thread's time on the CPU, blocked and waiting for a CPU
+adds up to its elapsed time. The truth comes from the threads' own clocks and the scheduler's
+books."""
 import contextlib
 import ctypes
 import os
@@ -31,7 +32,7 @@ class Recorded:
         self.times = self.folded.by_thread()
 
     def named(self, name):
-        """(truth, times) of the threads of that name."""
+        """(truth, times) of the threads with that name."""
         return [(thread, self.times[thread["tid"]]) for thread in self.truth["threads"]
                 if thread["name"] == name]
 
@@ -69,7 +70,7 @@ def test_crowd_waits_for_what_it_waits(crowd):
     for kind, reason in (("futex", "[futex]"), ("pipe", "[pipe]"), ("timer", "[timer]")):
         for truth, times in crowd.named(kind):
             blocked = off_cpu(times) - waiting_for_a_cpu(times)
-            # Before and after they play, all wait for a semaphore.
+            # Before and after they play, all of them wait on a semaphore.
             assert times[reason] + times["[futex]"] >= 0.98 * blocked, (truth, times)
 
 
@@ -87,7 +88,7 @@ def test_churn_loses_nothing(churn):
 
 
 def after_the_end(truth, times):
-    """What a thread waited for a CPU when it had left all else: after its own last reading."""
+    """How long a thread waited for a CPU after its own last reading."""
     if truth["name"] != "thread":
         return 0
     return max(waiting_for_a_cpu(times) - truth["run_delay_ns"] / 1e9, 0)
@@ -95,7 +96,7 @@ def after_the_end(truth, times):
 
 @pytest.mark.parametrize("kind", ["thread", "fork", "exec"])
 def test_short_lives(churn, kind):
-    """From birth to end, each and all."""
+    """From birth to end, for each and in total."""
     lives = churn.named(kind)
     assert len(lives) > 40
     for truth, times in lives:
@@ -111,7 +112,7 @@ def test_short_lives(churn, kind):
 
 @pytest.mark.parametrize("kind", ["thread", "fork"])
 def test_short_lives_on_cpu(churn, kind):
-    """What they read themselves leaves their own ends out: tenths of a millisecond."""
+    """Their own readings leave out their ends: tenths of a millisecond."""
     lives = churn.named(kind)
     more = [(on_cpu(times) - truth["cpu_ns"] / 1e9, truth, times) for truth, times in lives]
     assert min(life[0] for life in more) >= -0.0001, min(more)
@@ -119,14 +120,14 @@ def test_short_lives_on_cpu(churn, kind):
 
 
 def test_cpu_time_of_all_short_lives(churn):
-    """What the kernel says of them, when they are gone."""
+    """The kernel's account of them, after they ended."""
     recorded = sum(on_cpu(churn.times[truth["tid"]]) for truth in churn.truth["threads"])
     assert recorded == pytest.approx(churn.truth["cpu_total_ns"] / 1e9, rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["thread", "fork"])
 def test_short_lives_waiting_for_a_cpu(churn, kind):
-    """Each may wait once more, at its end, than it can read; few do."""
+    """Each may wait once more at its end than it can read; few do."""
     lives = [(truth["run_delay_ns"] / 1e9, waiting_for_a_cpu(times))
              for truth, times in churn.named(kind)]
     assert sum(recorded for _, recorded in lives) >= 0.98 * sum(delay for delay, _ in lives)
@@ -135,18 +136,18 @@ def test_short_lives_waiting_for_a_cpu(churn, kind):
     assert len(later) < 0.2 * len(lives), later
 
 
-# --- a clock that is slewed, against which the scheduler's drifts -----------------------------
+# --- a slewed clock, against which the scheduler's clock drifts ---------------------------------
 
 
 class Timex(ctypes.Structure):
-    """struct timex of adjtimex(2), as far as it is used."""
+    """The used fields of adjtimex(2)'s struct timex."""
     _fields_ = [("modes", ctypes.c_uint), ("before", ctypes.c_long * 10), ("tick", ctypes.c_long),
                 ("after", ctypes.c_long * 30)]
 
 
 @contextlib.contextmanager
 def slewed(tick):
-    """CLOCK_MONOTONIC goes @tick us in 10 ms; as before in the end."""
+    """CLOCK_MONOTONIC advances @tick µs in 10 ms; restored in the end."""
     adjtimex, set_tick = ctypes.CDLL(None, use_errno=True).adjtimex, 0x4000
     usual = Timex()
     adjtimex(ctypes.byref(usual))
@@ -160,7 +161,7 @@ def slewed(tick):
 
 @pytest.mark.parametrize("tick", [9800, 10200])
 def test_short_lives_by_a_slewed_clock(tmp_path, tick):
-    """2 %, so that it takes 3 s to be 60 ms off."""
+    """By 2 %, so that after 3 s it is 60 ms off."""
     with slewed(tick):
         churn = Recorded(tmp_path, WORKLOADS / "churn", 3)
     lives = churn.named("thread") + churn.named("fork")
@@ -212,7 +213,7 @@ def test_on_cpu(met, name):
 
 @pytest.mark.parametrize("name", WAIT_THREADS)
 def test_run_delay(met, name):
-    """A wait is in the books when it ends: the window's ends cut two that are not known."""
+    """A wait enters the books when it ends: the two that the window's ends cut are unknown."""
     delay = met.truth.run_delay(met.result.window(), met.tids[name])
     recorded = waiting_for_a_cpu(met.of(name))
     assert 0.98 * delay - 0.02 <= recorded <= 1.02 * delay + 0.02 + met.stolen
@@ -228,7 +229,7 @@ def test_reasons(met):
 
 
 def test_stacks_on_cpu(met):
-    """CPU time is in the stacks that were sampled."""
+    """CPU time is in the sampled stacks."""
     for name, function in (("hog-0", "hog_cpu"), ("hog-1", "hog_cpu"), ("alternate", "burn_half")):
         tid = met.tids[name]
         stacks = [(frames, value) for frames, value in met.folded.stacks
@@ -245,7 +246,7 @@ def test_met_loses_nothing(met):
 
 
 def test_shares_of_cpu_time(tmp_path):
-    """In total exact, between functions as the samples say."""
+    """The total is exact; functions have the shares of their samples."""
     result = record(*EXACT, "-F", 499, "-o", tmp_path / "x.folded", "--", WORKLOADS / "burn", 3)
     folded = Folded(tmp_path / "x.folded")
     times, truth = folded.by_thread(), result.truth
@@ -272,7 +273,7 @@ def call(name):
 
 
 def test_cpu_time_before_a_rename(tmp_path):
-    """It is the old name's."""
+    """It belongs to the old name."""
     script = BURN + "call('early'); burn(1); call('late'); burn(0.5); call('last'); burn(1)"
     for name, seconds in (("late", 0.5), ("la*", 1.5)):
         record(*EXACT, "--comm", name, "-o", tmp_path / "x.folded", "--", "python3", "-c", script)
@@ -281,7 +282,7 @@ def test_cpu_time_before_a_rename(tmp_path):
 
 
 def test_pictures_leave_out_who_waits_for_work(tmp_path):
-    """Of the machine; of a process they show what it waits for. Files have it all."""
+    """For the machine; for a process they show what it waits for. Files have everything."""
     server = subprocess.Popen([sys.executable, "-c", "import select; select.epoll().poll(30)"])
     try:
         time.sleep(0.3)
@@ -294,7 +295,7 @@ def test_pictures_leave_out_who_waits_for_work(tmp_path):
     said = re.compile(r"[\d.]+ m?s of idle waits left out")
     assert said.search((tmp_path / "a.svg").read_text())
     assert not said.search((tmp_path / "idle.svg").read_text())
-    # Nothing else is there to be seen.
+    # Nothing else is visible there.
     assert not said.search((tmp_path / "p.svg").read_text())
     assert "epoll" in (tmp_path / "p.svg").read_text()
     assert "select_epoll_poll" in (tmp_path / "a.folded").read_text() or "epoll_wait" in (tmp_path / "a.folded").read_text()
@@ -303,7 +304,8 @@ def test_pictures_leave_out_who_waits_for_work(tmp_path):
 
 
 def test_exec_by_another_thread(tmp_path):
-    """It takes over the first one's id; the CPU time that it had before stays with its own."""
+    """It takes over the first thread's id; CPU time from before stays with the thread that used
+    it."""
     script = BURN + """
 def other():
     burn(1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Windows back to back: nothing between them, nothing in two of them, on every hook; of a thread,
-each holds exactly its share of the time. And their recorder keeps its size."""
+"""Consecutive windows: no gap, no overlap, on every hook; for each thread, a window holds exactly
+its share of the time. And the recorder's memory does not grow."""
 import collections
 import contextlib
 import json
@@ -23,7 +23,7 @@ WAIT_THREADS = ["sleeper", "holder", "waiter", "blocked", "alternate", "writer",
 
 
 class Windows:
-    """What a recording with --every left: the index, and each window's stacks."""
+    """The results of a recording with --every: the index, and each window's stacks."""
 
     def __init__(self, folder):
         self.index = [json.loads(line) for line in
@@ -40,15 +40,14 @@ class Windows:
                 for entry, folded in zip(self.index, self.folded)]
 
     def n(self):
-        """However many of them had to be joined on a busy machine."""
+        """However many of them were joined on a busy machine."""
         return sum(entry["windows"] for entry in self.index)
 
     def seconds(self):
         return sum(entry["duration_seconds"] for entry in self.index)
 
     def assert_tiled(self, every):
-        """No gap, no overlap; all but the last, and those that were joined, are as long as asked
-        for."""
+        """No gap, no overlap; all but the last and joined ones are as long as requested."""
         for before, after in zip(self.index, self.index[1:]):
             assert after["start_unix_seconds"] == pytest.approx(
                 before["start_unix_seconds"] + before["duration_seconds"], abs=2e-6)
@@ -89,7 +88,7 @@ def hook(request, module_path):
 
 @contextlib.contextmanager
 def busy_cpus():
-    """Something runs on each CPU all the time: then each is sampled at each tick."""
+    """Keeps every CPU busy, so that each is sampled at each tick."""
     with contextlib.ExitStack() as stack:
         for cpu in sorted(os.sched_getaffinity(0)):
             stack.enter_context(workload("burn", 60,
@@ -101,8 +100,8 @@ def busy_cpus():
 
 
 def test_no_sample_is_lost_or_in_two(tmp_path):
-    """What the programs counted is what the windows hold together, exactly; and what another
-    bpfflame, in one window, sees in the same time."""
+    """The windows together hold exactly what the BPF programs counted, and what another bpfflame,
+    with a single window, sees in the same time."""
     with busy_cpus():
         other = Running("--json", "-a", "-F", 499, "-d", 6.3, "-o", tmp_path / "one.folded")
         result, windows = record_windows(tmp_path / "sets", 1, "-a", "-F", 499, "-d", 6.3)
@@ -115,7 +114,7 @@ def test_no_sample_is_lost_or_in_two(tmp_path):
     assert [entry["samples"] for entry in windows.index] == windows.totals()
     one = Folded(tmp_path / "one.folded").total()
     assert counted == pytest.approx(one, rel=0.001, abs=10)
-    # Each has its share: a window of a second has 499 of each CPU, and the last one less.
+    # Each has its share: 499 of each CPU in a window of a second, and fewer in the last one.
     for entry in windows.index:
         expected = 499 * os.cpu_count() * entry["duration_seconds"]
         assert entry["samples"] == pytest.approx(expected, rel=0.05, abs=20)
@@ -125,7 +124,7 @@ def test_no_sample_is_lost_or_in_two(tmp_path):
 
 
 def test_asleep_through_many_windows(tmp_path, hook):
-    """Each window has of each thread its own length, but for what the clocks drift apart in it."""
+    """Each window has its own length for each thread, within the drift of the clocks."""
     with workload("threads", 60, 20) as process:
         wait_for_threads(process.pid, 21)
         time.sleep(0.2)
@@ -149,20 +148,20 @@ def assert_elapsed(windows, tids, tolerance=0.001):
 
 
 def test_elapsed_in_each_window(tmp_path, hook):
-    """Threads that block and run, across boundaries and not: on-CPU and off-CPU time of each are
+    """Threads that block and run, across boundaries or not: each one's on-CPU and off-CPU time is
     the window's length, in every window."""
     with workload("wait", tmp_path, 60, max(os.sched_getaffinity(0))) as process:
         tids = wait_for_names(process.pid, WAIT_THREADS)
         _, windows = record_windows(tmp_path / "sets", 1, "--wall", "--threads", "-p", process.pid,
                                     "-d", 4.4, "--offcpu-period", 0, "--offcpu-hook", hook)
-    # A stack at each switch: at the very first, before tables are there, some are cut off.
+    # A stack at each switch: the very first ones, before tables exist, may be cut off.
     windows.assert_no_loss(*["snapshots"] if hook == "sched_switch" else [])
     assert windows.n() == 5
     assert_elapsed(windows, tids.values())
 
 
 def test_elapsed_of_the_densest_switches(tmp_path):
-    """Two threads that pass a turn as fast as a CPU can."""
+    """Two threads that take turns as fast as a CPU can."""
     with workload("pingpong", 60) as process:
         wait_for_threads(process.pid, 3)
         _, windows = record_windows(tmp_path / "sets", 1, "--wall", "--threads", "-p", process.pid,
@@ -171,7 +170,7 @@ def test_elapsed_of_the_densest_switches(tmp_path):
                 if tid != process.pid]
     windows.assert_no_loss()
     assert_elapsed(windows, tids, 0.002)
-    # Of each window's waits the waker is known, but of what its end cut off.
+    # In each window, wakers are known except for waits that its end cut.
     for folded in windows.folded:
         futex = folded.total(lambda frames: "[futex]" in frames and "play" in frames)
         known = folded.total(lambda frames: "[futex]" in frames and "play" in frames
@@ -180,7 +179,7 @@ def test_elapsed_of_the_densest_switches(tmp_path):
 
 
 def test_one_in_sampling_periods(tmp_path):
-    """By sampling, the windows together are what one window is: elapsed less CPU time."""
+    """With sampling, the windows together equal one window: elapsed less CPU time."""
     with workload("wait", tmp_path, 60, max(os.sched_getaffinity(0))) as process:
         tids = wait_for_names(process.pid, WAIT_THREADS)
         _, windows = record_windows(tmp_path / "sets", 1, "--wall", "--threads", "-p", process.pid,
@@ -194,7 +193,7 @@ def test_one_in_sampling_periods(tmp_path):
 
 
 def test_long_waits_only(tmp_path):
-    """-m holds for the whole wait, wherever boundaries cut it."""
+    """-m applies to the whole wait, wherever boundaries cut it."""
     script = "select(undef, undef, undef, 0.35) while 1"
     totals = {}
     with workload("sleeps", command=["/usr/bin/perl", "-e", script]) as process:
@@ -203,7 +202,7 @@ def test_long_waits_only(tmp_path):
             _, windows = record_windows(tmp_path / least, 1, "--offcpu", "-p", process.pid,
                                         "-d", 4.2, "-m", least)
             totals[least] = sum(windows.totals()) / 1e6
-    # The wait that the start or the end cuts may be too short for -m.
+    # A wait cut by the start or the end may be too short for -m.
     assert 4.2 - 2 * 0.36 <= totals["300ms"] <= 4.2
     assert totals["400ms"] == 0
 
@@ -213,7 +212,7 @@ def test_long_waits_only(tmp_path):
 
 @pytest.mark.parametrize("mode", ["--oncpu", "--offcpu", "--wall"])
 def test_interrupted(tmp_path, mode):
-    """Ctrl-C ends the window that is open; it is written like the others."""
+    """Ctrl-C ends the open window, which is written like the others."""
     with workload("wait", tmp_path, 60, max(os.sched_getaffinity(0))) as process:
         wait_for_names(process.pid, WAIT_THREADS)
         running = Running(*arguments(tmp_path / "sets", 1, mode, "--threads", "-p", process.pid))
@@ -281,7 +280,7 @@ class Size(threading.Thread):
 
 
 def run_new_binaries(folder, stop):
-    """Programs that nobody has seen before, one after the other. Returns how many."""
+    """Programs that were never seen before, one after another. Returns how many."""
     n = 0
     while not stop.is_set():
         path = folder / f"new-{n}"
@@ -293,7 +292,8 @@ def run_new_binaries(folder, stop):
 
 
 def test_constant_size(tmp_path):
-    """A storm of short-lived processes, each of a binary of its own: what is gone is let go."""
+    """A storm of short-lived processes, each with its own binary: everything about ended ones is
+    released."""
     binaries = tmp_path / "binaries"
     binaries.mkdir()
     stop, ran = threading.Event(), []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""users: a user who may call sudo, for the time of a test and seen by its processes alone.
+"""users: a user who may call sudo, for the time of a test and visible only to its processes.
 
-They run in a mount namespace of their own, in which files of ours lie over those of /etc.
+These run in a mount namespace of their own, with our files mounted over those of /etc.
 """
 import os
 import shutil
@@ -13,7 +13,7 @@ OTHER_GROUP = 61236
 
 
 class Caller:
-    """What runs as the user; folders of theirs."""
+    """A process of the user; folders of theirs."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -22,11 +22,11 @@ class Caller:
         os.chown(self.home, UID, GID)
         self._file("passwd", f"{NAME}:*:{UID}:{GID}:caller:{self.home}:/bin/dash\n")
         self._file("group", f"{NAME}:x:{GID}:\nbpfflame-other:x:{OTHER_GROUP}:{NAME}\n")
-        # The whole of it: rules of this machine do not count.
+        # The complete sudoers file: this machine's rules do not apply.
         self._file("sudoers", "Defaults env_reset\nroot ALL=(ALL:ALL) ALL\n"
                    f"{NAME} ALL=(ALL:ALL) NOPASSWD: ALL\n", old=False)
         (self.folder / "sudoers").chmod(0o440)
-        # The folders above must let the user through.
+        # The folders above must let the user pass.
         for path in [self.folder, *self.folder.parents]:
             if str(path).startswith("/tmp/"):
                 path.chmod(path.stat().st_mode | 0o011)
@@ -52,7 +52,7 @@ class Caller:
                               **options)
 
     def program(self, path):
-        """A copy of a program, where the user can reach it."""
+        """A copy of a program that the user can reach."""
         copy = self.folder / "bin" / Path(path).name
         copy.parent.mkdir(exist_ok=True)
         if not copy.exists():
@@ -61,14 +61,14 @@ class Caller:
         return copy
 
     def give(self, path):
-        """Makes @path and what is below it the user's."""
+        """Gives @path and everything below it to the user."""
         for folder, _, names in os.walk(path):
             for name in [folder, *(os.path.join(folder, name) for name in names)]:
                 os.lchown(name, UID, GID)
 
 
 def missing():
-    """Why there can be no such user here, or None."""
+    """Why this machine can't have such a user, or None."""
     for program in ("sudo", "setpriv", "unshare"):
         if not shutil.which(program):
             return f"needs {program}"
