@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * made_profile: profiles made by hand, for tests of what is rendered from them.
- */
+/* made_profile: profiles made by hand, for tests of rendering. */
 #ifndef TESTS_MADE_PROFILE_H
 #define TESTS_MADE_PROFILE_H
 
@@ -13,7 +11,7 @@
 
 struct made_waker {
 	const char *comm;
-	const char *stack; /* as of a sample */
+	const char *stack; /* as in a sample */
 	uint32_t tid;
 	bool truncated, is_interrupt;
 };
@@ -65,7 +63,7 @@ static inline uint32_t made_location(struct profile *profile, enum frame_kind ki
 	return location;
 }
 
-/* Takes the suffix off @name. */
+/* Cuts the suffix off @name. */
 static inline enum frame_kind made_kind(char *name)
 {
 	size_t n = strlen(name);
@@ -100,7 +98,7 @@ static inline uint32_t made_stack(struct profile *profile, const char *text, boo
 	return stack;
 }
 
-/* Returns the one that woke the sample's thread. */
+/* Returns the waker of the sample's thread. */
 static inline uint32_t made_add_wakers(struct profile *profile, const struct made_sample *made)
 {
 	uint32_t next = 0;
@@ -136,7 +134,7 @@ static inline void made_add_stack(struct profile *profile, const struct made_sam
 	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
 }
 
-/* @locations: leaf first; in place of @made's stack. */
+/* @locations: leaf first; used instead of @made's stack. */
 static inline void made_add_locations(struct profile *profile, const struct made_sample *made,
 				      const uint32_t *locations, uint32_t n)
 {
@@ -172,7 +170,7 @@ static inline uint64_t made_random(uint64_t *state)
 	return *state * 2685821657736338717u;
 }
 
-/* Names that break what doesn't escape them. */
+/* Names that break unescaped output. */
 static const char *const made_hostile_names[] = {
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
@@ -197,7 +195,7 @@ static const char *const made_hostile_names[] = {
 };
 #define N_MADE_HOSTILE (sizeof made_hostile_names / sizeof *made_hostile_names)
 
-/* One stack per hostile name, and one that has them all. */
+/* One stack for each hostile name, and one with all of them. */
 static inline struct profile *made_hostile(enum profile_mode mode)
 {
 	struct profile *profile = made_profile(mode, NULL, 0);

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""bench: the figures bpfflame promises, with its peers in the same run.
+"""bench: measures the figures that bpfflame promises, with its peers in the same run.
 
-Tools take turns, so that a machine that changes its mind changes it for all; each figure is a
-median with its range. Needs root.
+Tools take turns, so that changes of the machine affect all of them; each figure is a median with
+its range. Needs root.
 """
 import argparse
 import contextlib
@@ -34,7 +34,7 @@ for (;;) { fibonacci(22); sorted(); JSON.parse(JSON.stringify(sorted())); }
 
 
 def lost(summary):
-    """Samples and events. What a file or a waker could not be read for costs names only."""
+    """Samples and events. A file or a waker that could not be read costs only names."""
     return sum(n for kind, n in summary["losses"].items()
                if kind not in ("unreadable_files", "unknown_wakers"))
 
@@ -58,7 +58,7 @@ def background(*command):
 
 @contextlib.contextmanager
 def busy_machine(scratch):
-    """A runtime with just-in-time code, a compiler over and over, a compressor."""
+    """Code from a JIT, a compiler that runs repeatedly, a compressor."""
     source = peers.ROOT / "tests" / "workload" / "wait.c"
     compiling = f"while :; do cc -D_GNU_SOURCE -O2 -g -c {source} -o {scratch}/wait.o; done"
     compressing = "while :; do gzip -c /proc/self/exe; head -c 3000000 /dev/urandom | gzip; done"
@@ -73,7 +73,7 @@ def busy_machine(scratch):
 
 @contextlib.contextmanager
 def bpf_statistics():
-    """Run counts and times of all BPF programs, kept for as long as this is open."""
+    """Run counts and times of all BPF programs, kept while this is open."""
     numbers = {"x86_64": 321, "aarch64": 280}
     libc = ctypes.CDLL(None, use_errno=True)
     enable_stats, attribute = 32, (ctypes.c_uint32 * 32)()
@@ -88,7 +88,8 @@ def bpf_statistics():
 
 
 def programs(pid, name=None):
-    """id → (run time ns, run count) of the BPF programs that a process holds, or of one of them."""
+    """id → (run time ns, run count) of the BPF programs that one process holds, or one of
+    several."""
     held = set()
     for path in Path(f"/proc/{pid}/fdinfo").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -102,7 +103,7 @@ def programs(pid, name=None):
 
 
 def wait_until_attached(tool, pid):
-    """Until its programs are loaded, and a second more; perf has none."""
+    """Waits until its programs are loaded, and a second more; perf has none."""
     end = time.monotonic() + 20
     while not isinstance(tool, peers.Perf) and not programs(pid):
         if time.monotonic() > end:
@@ -113,7 +114,7 @@ def wait_until_attached(tool, pid):
 
 @contextlib.contextmanager
 def recording(tool, scratch):
-    """The tool records in the background, until this ends; then its output can be read."""
+    """The tool records in the background until the block ends; then its output can be read."""
     command = list(map(str, tool.record(scratch, 300)[0]))
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, env=peers.ENVIRONMENT)
@@ -131,7 +132,7 @@ def recording(tool, scratch):
 
 
 def switches():
-    """Of the whole machine, since it started."""
+    """Context switches of the whole machine since boot."""
     for line in Path("/proc/stat").read_text().splitlines():
         if line.startswith("ctxt "):
             return int(line.split()[1])
@@ -139,7 +140,7 @@ def switches():
 
 
 def programs_cost(holder, seconds):
-    """What the programs of process @holder cost: for each, ns and runs a switch."""
+    """Costs of the programs of process @holder: for each one, ns and runs per switch."""
     before, switches_before = programs(holder), switches()
     time.sleep(seconds)
     after, switched = programs(holder), switches() - switches_before
@@ -154,7 +155,7 @@ SCHED_PIPE = ["taskset", "-c", "0", "perf", "bench", "sched", "pipe"]
 
 
 def off_cpu_tools(empty, scratch, *more):
-    """bpfflame with the floor below it, and the others."""
+    """bpfflame with its lower bound, and the others."""
     plain, wakers = peers.bpfflame_hooks(scratch)
     tools = [peers.Empty(empty, hooks) for hooks in (plain, wakers) if hooks]
     tools += [peers.Bpfflame(("--offcpu",), "bpfflame"),
@@ -184,7 +185,7 @@ def bench_switch(options, scratch):
 
 
 def measure_switches(figures, tools, scratch, seconds):
-    """A turn of each; what a run of an empty program costs is the last floor's."""
+    """One turn of each. The last lower bound is the cost of running an empty program."""
     a_run = 0
     for tool in tools:
         with recording(tool, scratch) as process:
@@ -209,13 +210,13 @@ def bench_unwind(options, scratch):
     with bpf_statistics():
         for _ in range(options.repeats):
             for frames in (16, 31, 110):
-                # Six are libc's, main()'s, the workload's own and the leaf.
+                # Six of the frames are libc's, main()'s, the workload's own and the leaf.
                 measure_unwind(figures, scratch, seconds, frames)
     figures.show()
 
 
 def sample_cost(scratch, seconds, *arguments):
-    """ns of the sampling program, and bpfflame's folded output."""
+    """ns that the sampling program takes, and bpfflame's folded output."""
     folded = scratch / "unwind.folded"
     recording = subprocess.Popen([peers.BPFFLAME, "-a", "-C", "0", "-F", "4999", "-q", *arguments,
                                   "-d", str(seconds + 2), "-o", folded])
@@ -252,7 +253,7 @@ def measure_unwind(figures, scratch, seconds, frames):
 
 
 def bench_throughput(options, scratch):
-    """what recording off-CPU time costs the densest switches"""
+    """how much recording off-CPU time slows down the densest switches"""
     seconds = 0.5 if options.quick else 1
     loads = throughputs(seconds)
     figures = Figures("Throughput lost under off-CPU recording of the whole machine: percent of "
@@ -277,8 +278,9 @@ def bench_throughput(options, scratch):
 
 
 def throughputs(seconds):
-    """Name → a function that runs it for about so long and returns operations a second. On one
-    CPU: the scheduler's choice between one and two would change all by a factor of eight."""
+    """Name → a function that runs it for about this long and returns operations per second. On one
+    CPU, because the scheduler's choice between one and two would change everything by a factor of
+    eight."""
     loads = {}
     if not peers.missing("perf"):
         loads["sched pipe"] = functools.partial(sched_pipe, int(sched_pipe(20000) * seconds))
@@ -293,14 +295,14 @@ def sched_pipe(loops):
 
 
 def round_trips(seconds):
-    """On one CPU, below 20 frames of the user's."""
+    """Round trips on one CPU, below 20 user frames."""
     output = subprocess.run([peers.WORKLOADS / "pingpong", str(seconds), "20", "0"],
                             stdout=subprocess.PIPE, check=True).stdout
     return json.loads(output)["round_trips_per_second"]
 
 
 def bench_interval(options, scratch):
-    """whether the printed interval holds the truth"""
+    """how often the printed interval holds the truth"""
     n = 10 if options.quick else 200
     print(f"\nThe 95 % interval of off-CPU time, {n} recordings each, 100 threads that switch as "
           "often as they can: for 0.4 s; in storms of 0.2 s, beside long sleepers")
@@ -365,7 +367,7 @@ def bench_start(options, scratch):
 
 
 def bench_busy(options, scratch):
-    """own CPU, memory and time to write, on a busy machine"""
+    """bpfflame's CPU time, memory and time to write, on a busy machine"""
     seconds = 3 if options.quick else 10
     figures = Figures(f"{seconds} s of the whole machine at 99 Hz while node, cc and gzip keep it "
                       "busy (perf: record and script)",
@@ -395,7 +397,7 @@ def bench_busy(options, scratch):
 
 
 def bench_tables(options, scratch):
-    """building the unwind tables of large and of common files"""
+    """time to build the unwind tables of large and of common files"""
     user = peers.ROOT / "user"
     program = peers.build("tables", scratch, "-D_GNU_SOURCE", f"-I{peers.ROOT}", f"-I{user}",
                           *user.glob("unwind/cfi*.c"), *user.glob("unwind/table*.c"),
@@ -446,7 +448,7 @@ def bench_pictures(options, scratch):
             figures.targets["bpfflame", "SVG MB"] = 3
             for turn in range(options.repeats):
                 for name, command in tools.items():
-                    # Minutes and gigabytes at 1 M: once is enough.
+                    # 1 M takes minutes and gigabytes, so once is enough.
                     if name == "flamegraph.pl" and (turn or order == "shuffled"):
                         continue
                     usage = peers.run(options.measure, [command(path)], scratch, limit=600)
@@ -459,7 +461,7 @@ def bench_pictures(options, scratch):
 
 
 def bench_conversions(options, scratch, path, stacks, order):
-    """The other formats, once per size."""
+    """Conversions to the other formats, once per size."""
     if order != "sorted":
         return
     figures = Figures(f"Folded to other formats, {stacks:,} stacks",
@@ -506,7 +508,7 @@ def main():
     options = parse()
     if os.geteuid() != 0:
         sys.exit("bench: needs root")
-    # The recorded program runs as root, too, even under sudo: the scratch files are root's.
+    # The recorded program runs as root, even under sudo, because the scratch files are root's.
     for name in ("SUDO_UID", "SUDO_GID", "SUDO_USER"):
         os.environ.pop(name, None)
     print(f"{platform.release()} {platform.machine()}, {os.cpu_count()} CPUs; medians of "

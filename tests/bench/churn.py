@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""churn: what a recording of hours keeps, on a machine where everything comes and goes.
+"""churn: the memory of a recording that runs for hours on a machine where everything comes and
+goes.
 
     churn.py [MINUTES]
 
-Records the whole machine in windows of 5 s while processes, roots with a filesystem of their own,
-JITs with maps, libraries and programs that are written over follow each other. Prints what
-bpfflame holds, the median of the first quarter against that of the last. Needs root.
+Records the whole machine in windows of 5 s while there is a stream of processes, roots with a
+filesystem of their own, JITs with maps, and libraries and programs that are overwritten. Prints the
+memory that bpfflame holds, the median of the first quarter next to that of the last. Needs root.
 """
 import os
 import re

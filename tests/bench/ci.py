@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""ci: what recording costs where builds and tests run: beside a build, and in windows."""
+"""ci: what recording costs where builds and tests run: during a build, and in windows."""
 import json
 import os
 import shutil
@@ -9,7 +9,7 @@ import time
 import peers
 from figures import Figures
 
-# Compiled again and again: this project, some three hundred files of C.
+# Compiled repeatedly: this project, some three hundred C files.
 SOURCES = ["bpf", "user", "vmlinux", "Makefile"]
 
 
@@ -39,7 +39,7 @@ def recorded(command, scratch, *options):
 
 
 def bench_build(options, scratch):
-    """what recording a build from its first instruction to its end costs it"""
+    """how much recording a build from its first instruction to its end costs it"""
     figures = Figures("A build of this project (make, some 300 files of C), alone and recorded: "
                       "seconds; ratios to the build just before; write s: after the build's end",
                       {"build s": 2, "with its files s": 2, "ratio": 4, "ratio with files": 4,
@@ -49,7 +49,7 @@ def bench_build(options, scratch):
     elapsed(build(folder), folder)
     for turn in range(options.repeats * 2):
         for name, more in (("bpfflame", []), ("bpfflame --offcpu", ["--offcpu"])):
-            # Whichever goes second must not always be the same.
+            # Alternates the order, so that the second one is not always the same.
             pair = {}
             for side in ("alone", name) if turn % 2 else (name, "alone"):
                 command = build(folder)
@@ -76,7 +76,7 @@ def folded_total(path):
 
 
 def bench_windows(options, scratch):
-    """60 windows of a second against one of a minute, of the same time"""
+    """60 windows of a second, and one of a minute, over the same time"""
     seconds = 10 if options.quick else 60
     figures = Figures(f"{seconds} windows of 1 s and one of {seconds} s at once, on a machine "
                       "that computes: sums of all folded files",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * empty HOOK…: attaches a BPF program that does nothing to each of these scheduler hooks
- * (sched_switch, sched_waking, sched_exit_tp, …), says "ready", and keeps them until its standard
- * input ends. What is lost under these is the floor for all who use the same hooks; what BPF
- * statistics show for them is the price of measuring.
+ * (sched_switch, sched_waking, sched_exit_tp, …), prints "ready", and keeps them until its standard
+ * input ends. The loss under these is the lower bound for any tool on the same hooks; their BPF
+ * statistics show the price of measuring.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""figures: tables of what was measured, each a median with its range, and the targets."""
+"""figures: tables of measurements, each a median with its range, next to the targets."""
 import statistics
 import sys
 
@@ -9,7 +9,7 @@ class Figures:
 
     def __init__(self, title, columns, targets=None):
         self.title, self.columns = title, columns
-        self.targets = targets or {}  # of bpfflame: column → most that it may be
+        self.targets = targets or {}  # for bpfflame: column → largest acceptable value
         self.values = {}
 
     def add(self, tool, **values):

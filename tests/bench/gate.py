@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""gate: regressions planted in a program of 50 functions, and identical code, before the gate of
-`bpfflame diff`. The same recordings serve all comparisons."""
+"""gate: shows the gate of `bpfflame diff` planted regressions in a program of 50 functions, and
+identical code. All comparisons use the same recordings."""
 import concurrent.futures
 import os
 import random
@@ -17,7 +17,7 @@ RUNS = 1, 3, 5, 10
 COMPARISONS = 100
 MOST_ALARMS = 1
 FREQUENCY = 199
-FAIL_OVER = 5  # a share grows by less than its function: 10 % of a third of all is 7 % more of it
+FAIL_OVER = 5  # a share grows by less than its function: 10 % of a third is 7 % more of the whole
 
 
 def record(path, cpu, seconds, frequency, slower):
@@ -33,7 +33,7 @@ def record(path, cpu, seconds, frequency, slower):
 
 
 def record_all(wanted, seconds, frequency):
-    """@wanted: (path, what is slower). One on each CPU at a time; variants take turns."""
+    """@wanted: (path, what is slower). One run per CPU at a time; variants take turns."""
     cpus = sorted(os.sched_getaffinity(0))[:2]
     lanes = [wanted[i::len(cpus)] for i in range(len(cpus))]
 
@@ -61,7 +61,7 @@ def offenders(base, new, fail_over=FAIL_OVER):
 
 
 def window(paths, start, n):
-    """@n of @paths from @start on, round and round."""
+    """@n of @paths from @start on, starting over at the end."""
     return [paths[(start + i) % len(paths)] for i in range(n)]
 
 
@@ -74,7 +74,7 @@ def verdict(reached):
 
 
 def show_catches(same, slow, repetitions):
-    """How many of the planted regressions are caught, by the number of runs of each side."""
+    """How many of the planted regressions are found, by the number of runs of each side."""
     for (function, percent), paths in slow.items():
         for n in (n for n in RUNS if n <= repetitions):
             caught = blamed = 0
@@ -91,7 +91,7 @@ def show_catches(same, slow, repetitions):
 
 
 def show_alarms(same):
-    """How often one half of some recordings of identical code is held against the other."""
+    """How often the gate finds a difference between two halves of recordings of identical code."""
     chance = random.Random(1)
     for n in (n for n in RUNS if 2 * n <= len(same)):
         for limit in (FAIL_OVER, 10):
@@ -107,7 +107,7 @@ def show_alarms(same):
 
 
 def bench_gate(options, scratch):
-    """regressions planted for real, and false alarms: --seconds, --repetitions, --functions"""
+    """planted regressions, and false alarms: --seconds, --repetitions, --functions"""
     seconds = options.seconds or (2 if options.quick else 30)
     repetitions = options.repetitions or (3 if options.quick else 20)
     frequency = options.frequency or FREQUENCY

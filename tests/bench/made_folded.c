@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_folded: folded stacks as large programs have them: 30 to 60 frames deep, about 15 nodes of
- * the tree for each stack, names of C++, Rust, Java, C and the kernel, 40 bytes long in the mean.
+ * made_folded: folded stacks like those of large programs: 30 to 60 frames deep, about 15 tree
+ * nodes per stack, names of C++, Rust, Java, C and the kernel, 40 bytes long on average.
  *
  *	made_folded STACKS [sorted | shuffled | base | new] >FILE
  *
- * The same for the same number. They come sorted, as profilers write them, or shuffled. As `base`
- * and `new` they are two recordings of one program, one of whose functions became slower.
+ * The same number gives the same stacks. They come sorted, as profilers write them, or shuffled.
+ * `base` and `new` are two recordings of one program, in which one function became slower.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -67,7 +67,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* The way to the latest stack; children of a node get names in rising order. */
+/* The path to the latest stack; children of a node get names in ascending order. */
 struct level {
 	uint32_t name, next_child;
 };
@@ -104,7 +104,7 @@ static void grow_to(unsigned int wanted)
 
 static uint64_t value_of(const char *side)
 {
-	/* Few are heavy: as 1 / x. */
+	/* Few are heavy: weights follow 1 / x. */
 	uint64_t value = 1 + 1000 / (1 + random_below(1000));
 
 	for (unsigned int i = 1; side && strcmp(side, "new") == 0 && i < depth; i++)

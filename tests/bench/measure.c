@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * measure FILE LIMIT COMMAND [ARG…]: runs COMMAND, for LIMIT seconds at most, and writes what it
- * used into FILE as JSON.
+ * measure FILE LIMIT COMMAND [ARG…]: runs COMMAND for at most LIMIT seconds, and writes the
+ * resources that it used to FILE as JSON.
  *
- * A child's peak memory counts what it was before its exec, so a small program has to start it:
- * one started by an interpreter would never show less than the interpreter.
+ * A child's peak memory includes that before its exec, so a small program has to start it: a child
+ * of an interpreter would never show less than the interpreter.
  */
 #include <signal.h>
 #include <stdio.h>

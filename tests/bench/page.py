@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
+"""page: measures the speed of the HTML explorer in a real browser, on a file of 100 000 stacks.
 page: how fast the HTML explorer is in a real browser, on a file of 100 000 stacks.
 
     page.py [FILE.html]
-
-Without FILE, tests/bench/made_folded.c and build/bpfflame make one. Prints the file's size, the time
-from navigation to the first paint of the whole, the time of frames (between two of the browser's, and
-of the drawing alone) while zooming, searching, scrolling and resizing, and what deriving a tree takes.
+Without FILE, uses tests/bench/made_folded.c and build/bpfflame to make one. Prints the file's size,
+the time from navigation to the first complete paint, frame times (between the browser's frames, and
+of drawing alone) while zooming, searching, scrolling and resizing, and the time to derive a tree.
+Needs Debian's chromium, chromium-driver and python3-selenium.
 Needs Debian's chromium, chromium-driver and python3-selenium.
 """
 import pathlib
@@ -24,7 +24,7 @@ from browser import Page, start  # noqa: E402
 STACKS = 100_000
 LOADS = 5
 
-# Watches the browser's frames until stop() gives the gaps between them and what drawing took.
+# Watches the browser's frames until stop() returns the gaps between them and the times of drawing.
 WATCH = """
     const gaps = [], {graph} = explorer.page, first = graph.drawTimes.length;
     let last = performance.now(), running = true;
@@ -40,7 +40,7 @@ WATCH = """
         return [gaps.slice(1), graph.drawTimes.slice(first)];
     };"""
 
-# Into the widest frame of each level, one after the other, and back.
+# Zooms into the widest frame of each level, one after another, and back.
 ZOOM = """
     const done = arguments[arguments.length - 1], {graph, tree, zoom, set} = explorer.page;
     const path = [];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""peers: bpfflame and the profilers it is measured against, each as command lines for one job.
+"""peers: bpfflame and the profilers to compare it with, each as command lines for one job.
 
-A tool that is not installed is left out, and that is said.
+A tool that is not installed is left out, with a message.
 """
 import functools
 import json
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BPFFLAME = str(ROOT / "build" / "bpfflame")
 WORKLOADS = ROOT / "build" / "workload"
 
-# Off-CPU time by the stack that blocked, taken where bpftrace can take it without kprobes.
+# Off-CPU time by the stack that blocked, recorded where bpftrace can without kprobes.
 BPFTRACE_OFFCPU = """
 tracepoint:sched:sched_switch {
     @out[args->prev_pid] = nsecs;
@@ -27,13 +27,13 @@ tracepoint:sched:sched_switch {
 END { clear(@out); clear(@kernel); clear(@user); }
 """
 BPFTRACE_ONCPU = "profile:hz:99 { @[comm, kstack, ustack] = count(); }"
-# Without it bpftrace reads a program's symbols again for every address.
+# Without it bpftrace rereads a program's symbols for every address.
 ENVIRONMENT = {**os.environ, "BPFTRACE_CACHE_USER_SYMBOLS": "1"}
 
 
 @functools.lru_cache(maxsize=None)
 def missing(tool):
-    """Whether a peer is missing; says so the first time."""
+    """Whether a peer is missing; the first time, with a message."""
     if shutil.which(tool):
         return False
     print(f"SKIPPED: {tool} is not installed", flush=True)
@@ -52,7 +52,7 @@ class Bpfflame:
 
 
 class Perf:
-    """Record, then script: what it takes until there are names to read."""
+    """Record, then script: everything that it takes to get names."""
 
     def __init__(self, options=("-F", "99"), name="perf", script=True):
         self.options, self.name, self.script = options, name, script
@@ -77,7 +77,7 @@ class Bpftrace:
 
 
 class Offcputime:
-    """Of libbpf-tools; that of bcc has another usage."""
+    """The one in libbpf-tools; bcc's has other options."""
 
     name = "offcputime"
 
@@ -86,7 +86,7 @@ class Offcputime:
 
 
 class Empty:
-    """Programs that do nothing, on the hooks of bpfflame: the floor. Ends with its input."""
+    """Programs that do nothing, on bpfflame's hooks: the lower bound. Ends with its input."""
 
     def __init__(self, program, hooks):
         self.program, self.hooks = program, hooks
@@ -104,7 +104,7 @@ def oncpu():
 
 
 def offcpu():
-    """The others that say where threads wait."""
+    """The other tools that show where threads wait."""
     tools = [] if missing("bpftrace") else [Bpftrace(BPFTRACE_OFFCPU)]
     if not missing("offcputime") and is_libbpf_tool("offcputime"):
         tools.append(Offcputime())
@@ -136,7 +136,8 @@ def perf_has_offcpu():
 
 
 def bpfflame_hooks(scratch):
-    """What bpfflame attaches to here, as far as empty programs can: without wakers and with."""
+    """What bpfflame attaches to on this kernel, as far as empty programs can: without wakers and
+    with them."""
     command = [BPFFLAME, "--offcpu", "-a", "-d", "10ms", "--json", "-o", scratch / "x.folded"]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     hook = json.loads(output)["hook"]
@@ -150,7 +151,7 @@ FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 
 
 def renderers(scratch):
-    """Folded lines to SVG: name → command of an input, the picture going to @scratch/NAME.svg."""
+    """Folded lines to SVG: name → command for an input, which writes @scratch/NAME.svg."""
     found = {"bpfflame": lambda path: [BPFFLAME, "render", path, "-o", scratch / "bpfflame.svg"]}
     for name, command, ready in [
             ("inferno", "inferno-flamegraph", not missing("inferno-flamegraph")),
@@ -164,7 +165,7 @@ def renderers(scratch):
 
 
 class Usage:
-    """What a tool's commands used, one after the other."""
+    """Resources that a tool's commands used, one after another."""
 
     def __init__(self, usages, summary):
         self.seconds = [usage["wall"] for usage in usages]
@@ -172,11 +173,11 @@ class Usage:
         self.cpu = sum(usage["cpu"] for usage in usages)
         self.peak_rss = max(usage["peak_rss"] for usage in usages)
         self.gave_up = any(usage["gave_up"] for usage in usages)
-        self.summary = summary  # of bpfflame
+        self.summary = summary  # bpfflame's
 
 
 def build(name, scratch, *libraries):
-    """A helper of the bench, compiled."""
+    """Compiles a helper of the bench."""
     program = scratch / name
     source = Path(__file__).with_name(f"{name}.c")
     subprocess.run(["cc", "-O2", "-o", program, source, *libraries], check=True)
@@ -184,7 +185,7 @@ def build(name, scratch, *libraries):
 
 
 def run(measure, commands, scratch, limit=60):
-    """Runs commands to their ends, or until one took @limit seconds: that one gave up."""
+    """Runs commands in order. Stops if one takes @limit seconds: that tool gave up."""
     usages, summary = [], None
     for command in commands:
         report = scratch / "usage.json"

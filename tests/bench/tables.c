@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tables N FILE…: builds each file's unwind table N times, warm, and prints what each time took and
- * what came of it: one line of JSON a file.
+ * tables N FILE…: builds each file's unwind table N times, with warm caches, and prints the times
+ * and the table's size: one line of JSON per file.
  */
 #include <fcntl.h>
 #include <stdio.h>

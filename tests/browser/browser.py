@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-A real browser for tests: headless Chromium, driven by selenium, that opens pictures by file:// and
-does what a person would do. Needs Debian's chromium, chromium-driver and python3-selenium; whoever
+"""A real browser for tests: headless Chromium, driven by selenium, opens pictures by file:// and
+does what a person would do. Needs Debian's chromium, chromium-driver and python3-selenium; tests
+that import this are skipped without them.
 imports this is skipped where they are missing.
 """
 import pathlib
@@ -30,7 +30,7 @@ for program in "chromium", "chromedriver":
 
 
 def start(folder):
-    """A browser that keeps its files in folder; its user calls quit()."""
+    """A browser that keeps its files in folder; the caller calls quit()."""
     options = Options()
     options.binary_location = shutil.which("chromium")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -62,7 +62,7 @@ class Page:
             self.settle()
 
     def settle(self):
-        """Until what was asked for is drawn."""
+        """Waits until the result of an action is drawn."""
         self.js("return new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
 
     def js(self, script, *arguments):

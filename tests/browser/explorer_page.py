@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-The HTML explorer as tests see it: a page whose frames are found by asking its own tree where they
+"""The HTML explorer as tests see it: a page that finds its frames through its own tree; and the
+same sums computed naively from stacks.
 are, and the same sums computed the plain way from stacks.
 """
 import collections
@@ -19,25 +19,25 @@ BPFFLAME = pathlib.Path(os.environ.get("BPFFLAME", ROOT / "build" / "bpfflame"))
 
 
 class Explorer(Page):
-    """The page, whose frames are on a canvas: found by asking its own tree where they are."""
+    """The page. Its frames are on a canvas, so it asks its own tree where they are."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self.calm()
 
     def errors(self):
-        # What reading pixels in tests brings about.
+        # A warning that reading pixels in tests causes.
         return [entry for entry in super().errors() if "willReadFrequently" not in entry["message"]]
 
     def calm(self):
-        """Until nothing moves any more."""
+        """Waits until nothing moves any more."""
         self.wait(lambda: self.js(
             "return typeof explorer === 'object' && !explorer.isBusy() && "
             "!explorer.page.graph.moving && explorer.timings.painted > 0"), 30)
         self.settle()
 
     def place(self, name, pane=0):
-        """Of the widest frame of this name: [x, y, width] in the window, of what is seen of it."""
+        """The visible part of the widest frame with this name: [x, y, width] in the window."""
         return self.js("""
             const {graph, profile} = explorer.page, pane = graph.panes[arguments[1]];
             const {tree} = pane;
@@ -102,7 +102,7 @@ class Explorer(Page):
         return {k: v for k, v in self.js("return explorer.page.state").items() if v}
 
     def total(self, what="total"):
-        """{name: weight} of the tree that is shown, one below another counted once."""
+        """{name: weight} of the displayed tree; nested frames of one name count once."""
         return dict(self.js("""
             const {list, self, total} = explorer.functions(), {frames} = explorer.page.profile;
             const columns = arguments[0] === "self" ? self : total;
@@ -132,7 +132,7 @@ class Explorer(Page):
         return [chip.text for chip in self.browser.find_elements("css selector", ".chip")]
 
     def color(self, x, y):
-        """Of the canvas at a place of the window."""
+        """Of the canvas at a point in the window."""
         return tuple(self.js("""
             const {canvas, ratio, context} = explorer.page.graph;
             const box = canvas.getBoundingClientRect();
@@ -140,7 +140,7 @@ class Explorer(Page):
                 Math.round((arguments[1] - box.top) * ratio), 1, 1).data.slice(0, 3))""", x, y))
 
     def rows(self):
-        """The table's cells that are in sight."""
+        """The table's visible cells."""
         return self.js("""
             return Array.from(document.querySelectorAll(".line"))
                 .sort((a, b) => a.index - b.index)

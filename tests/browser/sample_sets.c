@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The page of the sets that DIR/index.jsonl lists, on standard output.
- * usage: sample_sets DIR
- */
+/* sample_sets DIR: writes the page of the sets that DIR/index.jsonl lists to standard output. */
 #include <stdio.h>
 
 #include "render/sets_page.h"

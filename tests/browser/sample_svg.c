@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sample_svg: writes the pictures that the browser tests open; by the name of sample_html, pages.
+ * sample_svg: writes pictures for the browser tests; under the name sample_html, pages.
  *
  *	sample_svg oncpu|offcpu|wall|hostile|deep|large|empty|random|languages|long|compare
  *		[OPTION[=VALUE]]… >FILE
@@ -171,7 +171,7 @@ static struct profile *make_random(size_t n_stacks, uint32_t depth, uint32_t nam
 		uint32_t n = depth / 2 + made_random(&state) % (depth / 2);
 		struct made_sample sample = {"random", "", 1 + made_random(&state) % 20};
 
-		/* Few functions near the root, many at the leaf. */
+		/* Few functions near the root, many at the leaves. */
 		for (uint32_t d = 0; d < n; d++) {
 			uint64_t most = 1 + (uint64_t)names * d / n / (d % 3 ? 1 : 4);
 
@@ -185,7 +185,7 @@ static struct profile *make_random(size_t n_stacks, uint32_t depth, uint32_t nam
 	return profile;
 }
 
-/* A frame of each language, in a file of its own. */
+/* A frame of each language, each in a file of its own. */
 static struct profile *make_languages(void)
 {
 	static const char *const names[][2] = {
@@ -227,7 +227,7 @@ static struct profile *make_languages(void)
 	return profile;
 }
 
-/* Names of 10 kB, of which there are many. */
+/* Many names of 10 kB. */
 static struct profile *make_long(void)
 {
 	struct profile *profile = made_profile(PROFILE_ONCPU, NULL, 0);
@@ -248,7 +248,7 @@ static struct profile *make_long(void)
 	return profile;
 }
 
-/* Two releases of a server: what grew, shrank, came, went, and what only looks so. */
+/* Two releases of a server: frames that grew, shrank, came, went, and seemed to change. */
 static const struct made_sample
 	before[] =
 		{

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All pages in each of their views, held against the rules of axe-core (https://github.com/dequelabs/axe-core)."""
+"""Checks all pages, in each of their views, against the rules of axe-core
+(https://github.com/dequelabs/axe-core)."""
 import json
 import pathlib
 import subprocess
@@ -40,7 +41,7 @@ def test_explorer(browser, tmp_path, kind, dark):
 
 @pytest.mark.parametrize("kind", ["oncpu", "offcpu", "compare"])
 def test_picture(browser, tmp_path, kind):
-    """In a page, as in a report."""
+    """Inside a page, as in a report."""
     svg = subprocess.run([ROOT / "build" / "sample_svg", kind], check=True, capture_output=True, text=True).stdout
     svg = svg[svg.index("<svg"):]
     path = pathlib.Path(tmp_path / "x.html")
@@ -61,7 +62,7 @@ def test_without_scripts(browser, tmp_path):
     (tmp_path / "a.folded").write_text("".join(f"{';'.join(names)} {n}\n" for names, n in make_stacks(50)))
     subprocess.run([BPFFLAME, "render", "a.folded", "-o", "a.html"], cwd=tmp_path, check=True)
     text = (tmp_path / "a.html").read_text()
-    # Its static part remains there: everything except scripts.
+    # The static part without scripts.
     path = tmp_path / "still.html"
     path.write_text(text.replace("<script>", "<script type='text/plain'>"))
     assert violations(Page(browser, path)) == []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-The HTML explorer in a real browser: build/sample_html writes pages of profiles made by hand,
+"""The HTML explorer in a real browser: build/sample_html writes pages of profiles made by hand,
+build/bpfflame those of random stacks, whose sums are also computed here naively.
 build/bpfflame those of random stacks whose sums are computed here, the plain way.
 """
 import collections
@@ -286,7 +286,8 @@ def test_next_match_is_seen_however_narrow(show_stacks):
 # The sandwich.
 
 def sandwich(stacks, name):
-    """(callers, callees): paths away from the function, of the outermost one of each stack."""
+    """(callers, callees): paths from the function outwards, from its outermost frame in each
+    stack."""
     callers, callees = [], []
     for names, weight in stacks:
         names = [plain(n) for n in names]
@@ -526,7 +527,7 @@ def heaviest_path(stacks, depth):
 
 
 def focus_path(page, path):
-    """Puts the keyboard onto a frame, by its way from the root."""
+    """Moves the keyboard focus to a frame, along its path from the root."""
     assert page.js("""
         const {tree, profile, graph} = explorer.page;
         let at = 0;
@@ -562,7 +563,7 @@ def test_hide_focus_and_take_out(show_stacks):
     taken = [(tuple(n for n in names if n != path[-1]), weight) for names, weight in stacks]
     assert page.paths() == plain_merged(taken)
 
-    # The hidden frame is merged from paths with and without the functions taken out.
+    # The hidden frame is merged from paths with and without the removed functions.
     second = heaviest_path(taken, 3)
     focus_path(page, second)
     page.press("h")
@@ -575,7 +576,7 @@ def test_hide_focus_and_take_out(show_stacks):
     page.calm()
     assert page.paths() == plain_merged(rest)
 
-    # Without the first step, the second one still hides the same stacks.
+    # Without the first step, the second still hides the same stacks.
     page.one(".chip").click()
     page.calm()
     kept = [s for s in stacks if tuple(n for n in s[0] if n != path[-1])[:3] != second]
@@ -746,7 +747,7 @@ def test_comparison_table(show):
 
 
 def test_comparison_agrees_with_the_program(show):
-    """Which changes are significant: the page's test against that of compare/compare.c."""
+    """The page's test finds the same significant changes as compare/compare.c."""
     page = show("compare")
     kinds = page.js("""
         const {header} = explorer.page.profile;
@@ -759,7 +760,7 @@ def test_comparison_agrees_with_the_program(show):
 
 
 def test_comparison_of_runs_judges_as_its_tables(browser, tmp_path):
-    """Functions that are at one place each, steady or unruly, hot or cold."""
+    """Functions that occur in one place each, steady or noisy, hot or cold."""
     source, shares = random.Random(3), {f"f{i:02}": 3000 / (i + 1) ** 1.5 for i in range(30)}
     for i in range(8):
         lines = []
@@ -955,7 +956,7 @@ web;serve;read;[network] 100
 
 
 def test_idle_waits_are_shown_on_demand(browser, tmp_path):
-    """They are in the page, which begins without them; a link remembers that they were asked for."""
+    """The page contains them, but starts without them; a link remembers that they were requested."""
     (tmp_path / "a.folded").write_text(IDLE)
     subprocess.run([BPFFLAME, "render", "--no-idle", "a.folded", "-o", "a.html"], cwd=tmp_path, check=True)
     page = Explorer(browser, tmp_path / "a.html")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-The explorer's other views of the same stacks: from the leaves, with recursion and modules collapsed, with the
+"""The explorer's other views of the same stacks: from the leaves, with recursion and modules
+collapsed, with the table beside the graph, magnified; files dropped on it, source lines.
 table beside the graph, magnified; files that are dropped on it, source lines.
 """
 import json
@@ -14,7 +14,7 @@ from explorer_page import (BPFFLAME, Explorer, make_stacks, plain, plain_merged,
 
 
 def test_from_the_leaves(show_stacks):
-    """Every stack is there, turned round, and merged again."""
+    """Every stack is there, reversed, and merged again."""
     stacks = make_stacks(200)
     page = show_stacks(stacks)
     page.button("#direction button", "Bottom-up").click()
@@ -34,7 +34,7 @@ def test_from_the_leaves(show_stacks):
 
 
 def joined(stacks, key):
-    """With neighbours of the same key as one frame of that name."""
+    """Merges neighbours with the same key into one frame of that name."""
     made = []
     for names, weight in stacks:
         kept = []
@@ -113,7 +113,7 @@ def test_wheel_and_strip(show_stacks):
     page.settle()
     start, end, whole = window_of(page)
     assert end - start == pytest.approx(whole / 1.0025 ** 400, rel=1e-6)
-    # The frame below the pointer is still there.
+    # The frame below the pointer stays there.
     assert start + (end - start) / 4 == pytest.approx(whole / 4, rel=1e-6)
     assert page.state() == {}
     page.js(WHEEL, width / 4, {"shiftKey": True, "deltaY": width / 2})
@@ -123,7 +123,7 @@ def test_wheel_and_strip(show_stacks):
     ActionChains(page.browser).move_to_element_with_offset(strip, int(width / 2) - 20, 0).click().perform()
     page.settle()
     assert window_of(page)[1] == pytest.approx(whole)
-    # Clicks still zoom, and Escape shows all.
+    # Clicks still zoom, and Escape shows everything.
     page.press("0")
     assert window_of(page)[:2] == [0, whole]
     page.press("+")
@@ -131,7 +131,7 @@ def test_wheel_and_strip(show_stacks):
     page.browser.execute_script("explorer.page.back()")
     page.calm()
     assert window_of(page)[:2] == [0, whole]
-    # Dragging moves, and is no click.
+    # Dragging moves the view, and is not a click.
     page.press("+")
     x, y = page.point("all")
     chain = ActionChains(page.browser)
@@ -203,7 +203,7 @@ def test_lines_of_a_function(show_stacks):
 
 
 def test_what_is_waited_in(browser, tmp_path):
-    """As the summary finds it: by the last named function of the program's own."""
+    """As in the summary: the last named function of the program's own code."""
     (tmp_path / "a.folded").write_text(
         "db;_start;main;flush;[db+0x10];fdatasync;sync_[k];[disk] 500\ndb;_start;main;flush;lock;__lll_lock;[futex] 200\n"
         "db;_start;main;serve;poll;do_poll_[k];[poll] 100\n[idle];db;_start;main;pool;[futex] 900\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-Where scripts and style sheets are forbidden, as in mail, artifact viewers and CI servers: pictures
+"""Where scripts and style sheets are forbidden, as in mail, artifact viewers and CI servers:
+pictures keep their colours, and the explorer shows a picture and tables instead of dead buttons.
 keep their colours, and the explorer shows a picture and tables in place of dead buttons.
 """
 import functools
@@ -18,7 +18,7 @@ POLICIES = {"nothing": "default-src 'none'", "styles": "default-src 'none'; styl
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder: /POLICY/FILE, under that policy."""
+    """Serves a folder: /POLICY/FILE has that content security policy."""
 
     def translate_path(self, path):
         return super().translate_path("/" + path.rpartition("/")[2])
@@ -57,7 +57,7 @@ def test_pictures_keep_their_colours(browser, server, kind, policy):
     assert BLACK not in fills
     assert len(set(fills)) > 4
     assert browser.execute_script("return document.querySelectorAll('.row rect title').length") > 10
-    # A sign shows what colours show.
+    # A sign repeats what colours show.
     labels = browser.execute_script("return Array.from(document.querySelectorAll('.labels text'), (t) => t.textContent)")
     signs = {label[0] for label in labels} & set("\u25b2\u25bc+\u2212")
     assert bool(signs) == (kind == "compare"), labels
@@ -76,7 +76,7 @@ def test_the_explorer_is_a_picture(browser, server, kind, policy):
     assert len(fills) > 10 and BLACK not in fills
     assert ("What ran longest" in shown.text) == (kind != "compare")
     assert ("What waited longest" in shown.text) == (kind == "wall")
-    # All of it can be reached.
+    # All of it can be scrolled to.
     height = browser.execute_script("return document.querySelector('#static').getBoundingClientRect().bottom")
     assert browser.execute_script("return document.documentElement.scrollHeight") >= height - 20
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The page of a folder of sets in a real browser: build/sample_sets makes it of a list made here."""
+"""The page of a folder of sets in a real browser: build/sample_sets makes it from a list made
+here."""
 import datetime
 import json
 import os
@@ -38,7 +39,7 @@ def made(i, mode="oncpu", event="cycles", every=60.0, at=START, **facts):
 
 @pytest.fixture
 def show(browser, tmp_path):
-    """A page of these sets; at the end, nothing was complained of."""
+    """A page of these sets; fails at the end if the browser logged anything."""
     pages = []
 
     def opened(entries, **options):
@@ -69,7 +70,7 @@ def chart(page, series=0):
 
 
 def click_at(page, target, fraction, until=None):
-    """Clicks at a part of the width of an element, or draws from there to another part."""
+    """Clicks at a fraction of an element's width, or drags from there to another."""
     width = page.js("return arguments[0].clientWidth", target)
     place = int(width * (fraction - 0.5))
     actions = ActionChains(page.browser).move_to_element_with_offset(target, place, 10)
@@ -102,7 +103,7 @@ def test_table(show):
                     "[a.textContent, a.getAttribute('href')])")
     assert links == [["svg", "20261121T130901Z-oncpu.svg"],
                      ["folded", "20261121T130901Z-oncpu.folded"]]
-    # Of each: both commands, and the rest.
+    # Each bar has both commands and the rest.
     assert len(page.js("return [...document.querySelectorAll('.chart .bar')]")) == 5 * 3
 
 
@@ -154,7 +155,7 @@ def test_comparing_two(show):
     assert page.text("#command") == ("bpfflame diff 20261121T130601Z-oncpu.folded "
                                      "20261121T130901Z-oncpu.folded -o diff.svg")
     assert len(page.js("return [...document.querySelectorAll('.chart .picked')]")) == 2
-    # A third takes the place of the first that was chosen.
+    # A third choice replaces the first.
     page.js("arguments[0].click()", check_boxes(page)[4])
     assert page.text("#command").startswith("bpfflame diff 20261121T130501Z-oncpu.folded "
                                             "20261121T130601Z")
@@ -242,11 +243,11 @@ def test_bars_are_stacked_by_command(show):
         parts = {name: height / whole for name, _, height in columns[x]}
         assert parts["bar command-0"] == pytest.approx((600 + i) / 5940, abs=0.01)
         assert parts["bar command-1"] == pytest.approx(250 / 5940, abs=0.01)
-        # One upon the other.
+        # Stacked.
         ends = sorted((y, y + height) for _, y, height in columns[x])
         assert all(end == pytest.approx(y, abs=0.02) for (_, end), (y, _) in zip(ends, ends[1:]))
     assert [e.text for e in page.browser.find_elements("css selector", ".commands span")] == ["postgres", "redis <b>"]
-    # 5940 samples of 99 a second, in a minute.
+    # 5940 samples at 99 Hz in a minute.
     assert page.text(".chart text") == "1 CPUs"
     assert "postgres 10 % \u00b7 redis <b> 4 %" in rows(page)[0][6]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""
-The pictures in a real browser: build/sample_svg writes them, headless Chromium opens them by
+"""The pictures in a real browser: build/sample_svg writes them, headless Chromium opens them by
 file://, and the tests do what a person would do. Needs Debian's chromium, chromium-driver and
+python3-selenium.
 python3-selenium.
 """
 import colorsys
@@ -19,7 +19,7 @@ from browser import By, FLAGS, Keys, Page, ROOT, contrast
 
 SAMPLE = ROOT / "build" / "sample_svg"
 MARGIN = 10
-# What the script drew: a rect's node, and by the data beside it, its name.
+# The script's frames: a rect's node, and its name from the data beside it.
 NAMES = """
     const lines = document.querySelector("#frames").textContent.split("\\n").map(
         (line) => line.slice(line.indexOf(" ") + 1));
@@ -30,7 +30,7 @@ NAMES = """
 
 
 class Picture(Page):
-    """A picture that is open."""
+    """An open picture."""
 
     def frames(self):
         """{name: (x, width)} of the frames that have a rect."""
@@ -62,7 +62,7 @@ class Picture(Page):
         return set(self.js(NAMES + "return rects.filter((r) => r.matches('.hit')).map(nameOf)"))
 
     def overlaps(self):
-        """Texts and buttons of header and footer that lie over each other, or out of the window."""
+        """Texts and buttons of header and footer that overlap, or are outside the window."""
         return self.js("""
             const shown = Array.from(document.querySelectorAll(
                 "#header text, #header .button, #header input, #footer text, #footer .legend rect"),
@@ -116,7 +116,7 @@ def test_well_formed(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rsvg_reads_it(kind, tmp_path):
-    """A viewer without scripts: it must draw as many pixels as there are, and complain of nothing."""
+    """A viewer without scripts: renders the full size and reports nothing."""
     if not shutil.which("rsvg-convert"):
         pytest.skip("rsvg-convert is not installed (Debian: librsvg2-bin)")
     path = write(tmp_path / "a.svg", kind)
@@ -185,12 +185,12 @@ def test_wall_tells_running_waiting_and_wakers_apart(show):
     assert page.text(".details").startswith("copy_page [kernel] \u2014 1.25 s")
 
     def hue(name):
-        """Of the frame's fill, in degrees."""
+        """The hue of the frame's fill, in degrees."""
         fill = page.js("return getComputedStyle(arguments[0]).fill", page.frame(name))
         return 360 * colorsys.rgb_to_hls(*(int(part) / 255 for part in
                                            re.findall(r"\d+", fill)[:3]))[0]
 
-    # Warm: running. Blue to violet: waiting. Aqua: who woke them. Before and after drawing anew.
+    # Warm: running. Blue to violet: waiting. Aqua: wakers. Before and after redrawing.
     for step in ("before", "after"):
         for name in ("heap_getnext", "ExecutorRun", "copy_page", "[on-cpu]"):
             assert hue(name) < 60, (step, name)
@@ -247,7 +247,7 @@ def test_search(show):
     page = show("oncpu")
     page.search("^tcp_send|binarysort")
     assert page.hits() == {"tcp_sendmsg", "tcp_sendmsg_locked", "binarysort"}
-    # 488 of tcp_sendmsg, which is above tcp_sendmsg_locked, and 540 of binarysort.
+    # 488 of tcp_sendmsg, which calls tcp_sendmsg_locked, and 540 of binarysort.
     assert page.text("#matched") == "matched 14.88%"
     page.click("python3")
     assert page.text("#matched") == "matched 14.88% of all, 13.57% here"
@@ -376,7 +376,7 @@ def test_roots_stay_in_sight_until_a_reader_leaves_them(show):
 
 
 def colors_in(png):
-    """How many bytes, of pixels and of differences between them, are not the same."""
+    """The number of bytes that differ, in the pixels and in differences between them."""
     data, at, pixels = png.read_bytes(), 8, b""
     while at < len(data):
         size, kind = struct.unpack_from(">I4s", data, at)
@@ -386,7 +386,7 @@ def colors_in(png):
 
 
 def test_tall_picture_as_a_file(tmp_path):
-    """What nothing drives takes the page's first screen: no blank one."""
+    """Without scripts, the picture fills the first screen: it is not blank."""
     picture = write(tmp_path / "deep.svg", "deep")
     subprocess.run(["chromium", *FLAGS, f"--user-data-dir={tmp_path}/chromium", "--window-size=600,500",
                     f"--screenshot={tmp_path}/deep.png", picture.as_uri()],
@@ -404,7 +404,7 @@ def test_inverted(show):
 
 
 def test_narrow_frames(show):
-    """20 000 stacks: hundreds of elements, and what has none can still be pointed at."""
+    """20 000 stacks have hundreds of elements, and frames without one can still be pointed at."""
     page = show("large", height=900)
     loaded = page.js("return performance.getEntriesByType('navigation')[0].loadEventEnd")
     assert loaded < 8000  # about 450 ms on an idle machine
@@ -430,7 +430,7 @@ def address(page):
 
 
 def reopen(page):
-    """The picture at the same address, loaded anew."""
+    """Loads the picture at the same address again."""
     path, _, link = page.browser.current_url.partition("#")
     page.browser.get("about:blank")
     page.browser.get(path + "#" + link)
@@ -588,7 +588,7 @@ def test_contrast_while_searching(show, dark):
     paper = page.style(page.one("#header .paper"), "fill")
 
     def over(fill, opacity):
-        """What fill looks like on the paper."""
+        """The color of fill over the background."""
         parts = [[float(n) for n in re.findall(r"[\d.]+", color)[:3]] for color in (fill, paper)]
         mixed = [a * opacity + b * (1 - opacity) for a, b in zip(*parts)]
         return f"rgb({', '.join(map(str, mixed))})"
@@ -704,7 +704,7 @@ def test_comparison(show):
     assert tones == {"parse": "t3", "append": "t6", "arena_cache": "t7", "old_cache": "t8",
                      "decode_utf8": "t0", "main": "t0"}
     assert page.text(".legend").split("\n") == ["less", "gone", "more", "new", "noise", "self"]
-    # Its own weight grew, after its children: a stripe at the right.
+    # Its own weight, drawn after its children, grew: a stripe at the right.
     stripes = page.js("""
         return Array.from(arguments[0].parentNode.querySelectorAll(".stripe.s3"),
             (path) => path.getAttribute("d"))""", page.frame("parse"))
@@ -745,7 +745,7 @@ def test_widths_of_either_side(show):
     page.one("#side").click()
     assert page.frames() == both
     page.click("evict")
-    page.one("#side").click()  # there is none: what it was in is shown
+    page.one("#side").click()  # none here: shows the parent
     assert page.frames()["serve"] == (0, 1179)
     assert page.frames()["parse"][1] > 100
 
@@ -839,7 +839,7 @@ def test_search_color(show):
 
 
 def test_two_pictures_in_one_page(show, browser, tmp_path):
-    """Inline in HTML, each minds its own."""
+    """Inline in HTML, each keeps its own state."""
     page = show("oncpu")
     path = tmp_path / "both.html"
     path.write_text("<!DOCTYPE html><meta charset=utf-8><title>t</title>" + "".join(

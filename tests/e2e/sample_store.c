@@ -2,6 +2,7 @@
 /*
  * sample_store: writes the store of an invented machine with the real writer, up to a given moment.
  * Prints what it put in, as JSON: totals by command, microseconds.
+ * usage: sample_store DIR END SECONDS [ROWS [STACKS]]	END: seconds since 1970
  */
 #include <inttypes.h>
 #include <stdio.h>

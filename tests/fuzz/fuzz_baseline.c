@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as the facts of a baseline. Must not crash, hang or grow; what is read is
- * written as facts that are read as the same, and refusals are explained in text that a terminal
- * can show.
+ * libFuzzer: any bytes as the facts of a baseline. Must not crash, hang or grow. Facts that are
+ * read are written as facts that read the same; errors are safe to print on a terminal.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as x86-64 code. The first byte says where functions are said to start: at
- * each multiple of it. The rules that come of it must be ones that the BPF programs can trust, and
- * the work must follow the number of bytes.
+ * libFuzzer: any bytes as x86-64 code. The first byte gives the distance between functions' starts.
+ * The resulting rules must be safe for the BPF programs, and the work proportional to the number of
+ * bytes.
  *
  * Seeds: objcopy -O binary --only-section=.text FILE seed
  */

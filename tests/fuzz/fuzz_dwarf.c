@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as the sections of DWARF: all get there, and none is lost on ELF headers.
- * The input is the sections one after the other, in the order of the list below, each after its
- * length in 2 bytes. Must not crash, hang or grow; every frame must be whole.
+ * libFuzzer: any bytes as sections of DWARF, so that none is spent on ELF headers. The input is the
+ * sections in the order of the list below, each preceded by its length in 2 bytes. Must not crash,
+ * hang or grow; every frame must be complete.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const char *const names[N_SECTIONS] = {
 	".debug_ranges", ".debug_rnglists", ".debug_line", ".debug_line_str",
 };
 
-/* An ELF image with the sections of the input; its headers are right. */
+/* An ELF image with valid headers and the input's sections. */
 static uint8_t *make_image(const uint8_t *bytes, size_t n, size_t *ret_n)
 {
 	const size_t headers = sizeof(Elf64_Ehdr) + (N_SECTIONS + 2) * sizeof(Elf64_Shdr);
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (strings_init(&strings) < 0 || elf_file_open_image(&file, image, image_n) < 0)
 		abort();
 	if (dwarf_open(&dwarf, &file, CODE) == 0) {
-		/* Its own sections in the role of those that dwz moved out. */
+		/* Its own sections serve as those that dwz moved out. */
 		dwarf->alternate = dwarf;
 		if (dwarf_frames_find(dwarf, &lookups, true, &strings, &frames, &damaged) < 0)
 			abort();

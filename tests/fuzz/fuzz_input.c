@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as a file to read a profile from. The first byte says how. Must not crash,
- * hang or grow; what is read is a profile that holds together, and as folded lines it is read as
- * the same lines again. Some are written in other formats, too.
+ * libFuzzer: any bytes as a file to read a profile from. The first byte chooses options. Must not
+ * crash, hang or grow. The resulting profile is consistent, and its folded lines are read back
+ * unchanged. Some profiles are written in other formats, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void check_stack(const struct profile *profile, uint32_t id)
 			abort();
 }
 
-/* Every number is that of something. */
+/* Every index is valid. */
 static void check(const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -69,7 +69,7 @@ static void check(const struct profile *profile)
 			abort();
 }
 
-/* Folded lines, or NULL if the weights are too many to be added up. */
+/* Folded lines, or NULL if the sum of the weights overflows. */
 static char *write_folded(struct profile *profile, size_t *ret_n)
 {
 	struct stacks_options options = {.unfold = {.fold_idle = true, .waker_depth = 8}};
@@ -95,8 +95,8 @@ static void check_again(struct profile *profile)
 	if (input_init(&input, &(struct input_options){0}) < 0)
 		abort();
 	/*
-	 * Not if each name ends in a number, or all roots look like threads, or it says `# `, or the
-	 * first line looks like one of perf script: there, a command may hold `;`.
+	 * Excluded: names that all end in a number, roots that all look like threads, lines with `#
+	 * `, a first line that looks like perf script, where a command may contain `;`.
 	 */
 	if (read_bytes(&input, text, n) == 0 && !input.base && !input.stats.skipped &&
 	    profile->mode == input.profile->mode) {
@@ -118,7 +118,7 @@ static void check_again(struct profile *profile)
 	free(text);
 }
 
-/* Weights may be too many to be added up. */
+/* The sum of the weights may overflow. */
 static void write_others(struct profile *profile)
 {
 	struct stacks_options options = {.unfold = {.fold_idle = true, .waker_depth = 8}};
@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (input_init(&input, &options) < 0)
 		abort();
 	read_bytes(&input, bytes + 1, n - 1);
-	/* A second file into the same profile. */
+	/* Reads a second file into the same profile. */
 	if (how & 4)
 		read_bytes(&input, bytes + 1, n - 1);
 	check(input.profile);

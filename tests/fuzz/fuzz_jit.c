@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-/* Dense at the bottom, then ever sparser up to the last address. */
+/* Dense near 0, then ever sparser up to the last address. */
 static uint64_t address_of(size_t i)
 {
 	return i < N_LOOKUPS / 2 ? 3 * i : UINT64_MAX >> (64 * (N_LOOKUPS - 1 - i) / N_LOOKUPS);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as a pprof file. Must not crash, hang or grow; what is read can be written,
- * and what was written is read as something that is written the same again. The first byte chooses
- * options.
+ * libFuzzer: any bytes as a pprof file. Must not crash, hang or grow. A profile that is read can be
+ * written, and reading and writing that file gives the same file. The first byte chooses options.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-/* Fills @input; false: the file is refused. */
+/* Fills @input. Returns false if the file is refused. */
 static bool read_bytes(struct input *input, const struct input_options *options,
 		       const uint8_t *bytes, size_t n)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as a whole recording: what the kernel's rings say of processes that fork,
- * exec, map files and end, in any order and at any time, and the counted stacks between. Names,
- * addresses and times are of the recorded programs' choosing. Must not crash, hang or leak; the
- * mappings of a process never overlap, samples add up, and what comes out is a folded file that is
- * read again with the same total.
+ * libFuzzer: any bytes as a whole recording: the kernel's records of processes that fork, exec, map
+ * files and end, in any order and at any time, and the counted stacks between them. Recorded
+ * programs choose names, addresses and times. Must not crash, hang or leak. Mappings of a process
+ * never overlap, samples add up, and the resulting folded file is read back with the same total.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-/* Above all that there can be: /proc says nothing of them. */
+/* Above all possible ids, so that /proc knows nothing about them. */
 #define FIRST_PID 0x7f000000u
 #define N_PIDS	  8
 #define MAX_OPS	  4096
@@ -27,7 +26,7 @@ struct bytes {
 	const uint8_t *next, *end;
 };
 
-/* 0 once there are none. */
+/* Returns 0 when the input is used up. */
 static uint64_t take(struct bytes *bytes, size_t n)
 {
 	uint64_t value = 0;
@@ -177,7 +176,7 @@ static void do_one(struct scene *scene, struct bytes *bytes)
 	}
 }
 
-/* Its samples are all that were counted. */
+/* Its samples add up to the number counted. */
 static void check_total(const struct profile *profile, uint64_t n_samples)
 {
 	uint64_t total = 0;
@@ -201,7 +200,7 @@ static void check_folded(struct profile *profile, uint64_t n_samples)
 	if (!stream || export_folded(profile, &options, stream) < 0 || fclose(stream) != 0 ||
 	    input_init(&input, &reading) < 0)
 		abort();
-	/* Without samples there is no line. */
+	/* A profile without samples has no lines. */
 	if (n_samples) {
 		if (input_read(&input, path, &failure) < 0)
 			abort();

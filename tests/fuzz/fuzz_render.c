@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as a file of folded lines or pprof, which all that a profile can become is
- * made of: names must not get out of the text that they are. The first byte says how stacks are
- * read. Must not crash, hang or grow.
+ * libFuzzer: any bytes as a file of folded lines or pprof, written in every output format: names
+ * must stay inside the text that they are in. The first byte chooses how stacks are read. Must not
+ * crash, hang or grow.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static size_t count(const char *text, const char *what)
 	return n;
 }
 
-/* A terminal obeys nothing of it. */
+/* Contains nothing that a terminal obeys. */
 static void check_text(const char *text)
 {
 	for (; *text; text++)
@@ -51,7 +51,7 @@ static void check_text(const char *text)
 			abort();
 }
 
-/* Whether the tag at @at, of well-formed text, is of an element of ours, which does nothing. */
+/* Whether the tag at @at, in well-formed text, is a harmless element of ours. */
 static bool is_harmless(const char *at)
 {
 	static const char *const elements[] = {"svg",	"g",	"rect",	  "text",	    "title",
@@ -63,7 +63,7 @@ static bool is_harmless(const char *at)
 
 	for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
 		is_ours |= strlen(elements[i]) == n && strncmp(at + 1, elements[i], n) == 0;
-	/* Attributes: quoted text is none. */
+	/* Checks attributes, skipping quoted text. */
 	for (bool is_quoted = false; is_ours && end && at < end; at++) {
 		is_quoted ^= *at == '"';
 		if (!is_quoted && (strncmp(at, " on", 3) == 0 || strncmp(at, " href", 5) == 0))
@@ -72,7 +72,7 @@ static bool is_harmless(const char *at)
 	return is_ours;
 }
 
-/* No element but ours, however things are called. */
+/* All elements are ours, whatever the names. */
 static void check_svg(const char *text)
 {
 	const char *at = text;
@@ -164,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (read_bytes(&input, bytes + 1, n - 1) == 0) {
 		if (stacks_init(&stacks, &options) < 0)
 			abort();
-		/* Weights may be too many to be added up. */
+		/* The sum of the weights may overflow. */
 		if (stacks_add(&stacks, input.profile, SIDE_NEW) == 0 &&
 		    stacks_finish(&stacks, SCALE_ABSOLUTE) == 0)
 			check_pictures(&stacks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any text run over any memory, any facts made a text, any memory described as code
- * objects, any line table. The chain must be well formed, and nothing read out of bounds.
+ * libFuzzer: any text run over any memory, any facts turned into a text, any memory read as code
+ * objects, any line table. The chain must be well formed, and nothing may be read out of bounds.
  *
  * Input: facts (struct runtime_facts), then a text (struct bf_text), then memory.
  */

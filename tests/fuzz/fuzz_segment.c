@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as a file of a store, and as a window of one whose sums are right. Must not
- * crash, hang or grow; what is taken refers to what is there.
+ * libFuzzer: any bytes as a file of a store, and as a window in one with valid checksums. Must not
+ * crash, hang or grow; every index in an accepted window is valid.
  */
 #include <stdint.h>
 #include <stdlib.h>

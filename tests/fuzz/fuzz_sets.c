@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as a line of a list of sets. Must not crash, hang or grow; what is taken is
- * written as a line that is taken again and written the same, its files have names of sets, and its
- * page can be made.
+ * libFuzzer: any bytes as a line of a list of sets. Must not crash, hang or grow. An accepted line
+ * is written as a line that is accepted and written the same again; its files have names of sets,
+ * and its page can be made.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void check_page(const struct sets *sets)
 	if (render_sets_page(sets, stream) != 0 || fclose(stream) != 0)
 		abort();
 	data = strstr(text, "id=\"data\">");
-	/* Whatever the names are, the next `<` ends the data. */
+	/* Whatever the names, the next `<` ends the data. */
 	if (!data || strncmp(strchr(data, '<'), "</script>\n<script>\n", 19) != 0)
 		abort();
 	free(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as one of the small text files that are read. The first byte says which: a
- * gate's rules, passwd(5). Must not crash, hang or grow.
+ * libFuzzer: any bytes as one of the small text files: a gate's rules or passwd(5), as the first
+ * byte says. Must not crash, hang or grow.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer: any bytes as call frame information, or as the file that holds it. The table must be
- * one that the BPF programs can trust, and no larger than its source allows.
+ * libFuzzer: any bytes as call frame information, or as a file with it. The table must be safe for
+ * the BPF programs, and no larger than its source allows.
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Iuser \
  *		tests/fuzz/fuzz_unwind.c user/unwind/cfi.c user/unwind/cfi_program.c \
  *		user/unwind/table.c user/unwind/table_part.c user/base/elf_file.c
  *
- * The first byte says what the others are: see enum kind. Seeds:
+ * The first byte gives the kind of the others: see enum kind. Seeds:
  *
  *	{ printf '\000'; cat FILE; } >corpus/file
  *	objcopy -O binary --only-section=.eh_frame FILE section
@@ -26,8 +26,8 @@ enum kind { FILE_IMAGE, EH_X86_64, EH_AARCH64, DEBUG_X86_64, DEBUG_AARCH64, N_KI
 
 #define CODE_OFFSET	0x1000
 #define CODE_ADDRESS	0
-#define SECTION_ADDRESS 0x300000 /* code lies around it, as real sections expect */
-#define CODE_SIZE	0x5ff000 /* one part of the table and a half */
+#define SECTION_ADDRESS 0x300000 /* with code around it, as in real files */
+#define CODE_SIZE	0x5ff000 /* one and a half parts of a table */
 #define DATA_OFFSET	(CODE_OFFSET + CODE_SIZE)
 #define MAX_SECTION	(1 << 20)
 

@@ -9,7 +9,7 @@
 
 #include "unit/made_go.h"
 
-/* One byte more in every other file: fuzz_elf asks for lines by the size. */
+/* Every other file is a byte longer: fuzz_elf asks for lines depending on the size. */
 static int write_seed(const char *folder, size_t i, const uint8_t *image)
 {
 	char path[4096];

@@ -16,9 +16,9 @@
 
 #include "base/array.h"
 
-#define LIST_NS	 20000000 /* how long a list of threads is good for */
+#define LIST_NS	 20000000 /* how long a list of threads is valid */
 #define PAGE	 4096ull
-#define WAITING	 8	    /* of so many waiting threads one is taken */
+#define WAITING	 8	    /* takes one in this many waiting threads */
 #define SYSCALL	 0x050f	    /* the instruction */
 #define MAX_MAPS (4u << 20) /* bytes of /proc/PID/maps */
 
@@ -51,7 +51,7 @@ int target_start(struct target *target, char **argv)
 	if (pid == 0)
 		become(argv);
 	*target = (struct target){.session = pid, .pid = pid};
-	/* Not before it is the command. */
+	/* Until the exec, it is not the command. */
 	while (getsid(pid) != pid && waitpid(pid, NULL, WNOHANG) == 0)
 		usleep(100);
 	usleep(1000);
@@ -107,7 +107,7 @@ static int list_threads(struct target *target)
 	return r;
 }
 
-/* The letter of a thread's state, 0 when there is no such thread. */
+/* The letter of a thread's state, or 0 if there is no such thread. */
 static char state_of(const struct target_thread *thread)
 {
 	char path[64], text[512];
@@ -130,7 +130,7 @@ static char state_of(const struct target_thread *thread)
 
 bool target_lives(struct target *target)
 {
-	/* Its first process is our child: no zombie of it is to be taken for alive. */
+	/* Its first process is our child: a zombie of it does not count as alive. */
 	if (target->session)
 		waitpid(-1, NULL, __WALL | WNOHANG);
 	list_threads(target);
@@ -150,7 +150,7 @@ void target_end(struct target *target)
 		for (size_t i = 0; i < target->n_threads; i++)
 			kill(target->threads[i].pid, SIGKILL);
 		kill(-target->session, SIGKILL);
-		/* Threads that end while they are traced are ours to bury. */
+		/* We reap threads that end while they are traced. */
 		while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
 			;
 	}
@@ -184,7 +184,7 @@ static bool stop(struct capture *capture)
 	ptrace(PTRACE_INTERRUPT, capture->tid, 0, 0);
 	if (waitpid(capture->tid, &status, __WALL) != capture->tid || !WIFSTOPPED(status))
 		return false;
-	/* A signal came first: it is delivered when the thread goes on. */
+	/* A signal came first: delivers it when the thread continues. */
 	capture->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 	return true;
 }
@@ -230,7 +230,7 @@ int capture_next(struct capture *capture, struct target *target)
 		return -EAGAIN;
 	r = ptrace(PTRACE_GETREGS, capture->tid, 0, &capture->registers) < 0 ? -EAGAIN
 									     : read_maps(capture);
-	/* A thread without memory, on its way out; 32-bit code is another machine. */
+	/* A thread without memory is exiting; 32-bit code counts as another machine. */
 	if (r == 0 && capture->registers.cs != 0x33)
 		r = -EAGAIN;
 	if (r < 0)
@@ -245,7 +245,7 @@ bool capture_read(const struct capture *capture, uint64_t address, void *to, siz
 	return process_vm_readv(capture->pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
 }
 
-/* Copies up to @end, or to where no memory is. */
+/* Copies up to @end, or to the first unmapped address. */
 static void copy_range(const struct capture *capture, struct capture_range *range, uint64_t end)
 {
 	ssize_t got = 1;
@@ -308,7 +308,7 @@ bool capture_step(struct capture *capture)
 	uint16_t code;
 	int status;
 
-	/* One that was interrupted goes on, too. */
+	/* Continues an interrupted thread, too. */
 	if (capture->signal || (long long)capture->registers.orig_rax >= 0 ||
 	    !capture_read(capture, capture->registers.rip, &code, sizeof code) || code == SYSCALL ||
 	    ptrace(PTRACE_SINGLESTEP, capture->tid, 0, 0) < 0)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * oracle [-n STACKS] [-t SECONDS] [-s SEED] [-w STEPS] [-d DIFFERENCES] [-v] [-x] (-p PID |
- * COMMAND [ARG…]): stops the threads of a program at random moments and unwinds each stack twice,
- * by the unwinder under test and by elfutils' libdwfl, from the same registers and memory. After
- * each stop it does the same at STEPS (0) instructions more, which leads through prologues,
- * epilogues and linkage tables that are seldom hit by chance. A command that ends is started again.
+ * oracle [-n STACKS] [-t SECONDS] [-s SEED] [-w STEPS] [-d DIFFERENCES] [-v] [-x] (-p PID | COMMAND
+ * [ARG…]): stops the threads of a program at random moments and unwinds each stack twice, by the
+ * unwinder under test and by elfutils' libdwfl, from the same registers and memory. After each stop
+ * it does the same at STEPS (0) more instructions, to cover prologues, epilogues and linkage
+ * tables, which random stops seldom hit. A command that ends is started again.
  *
  * Prints the counts as one JSON object on stdout, and every difference, up to DIFFERENCES, on
- * stderr (with -v the stacks without an oracle, too; with -x ours is given
- * a wrong stack pointer, to see that differences are found). Exits with 1 when fewer than 99.9 % of
- * the stacks that have an oracle are identical, with 2 when nothing could be compared.
+ * stderr. -v also prints stacks without an oracle; -x gives our unwinder a wrong stack pointer, to
+ * check that differences are found. Exits with 1 if fewer than 99.9 % of the stacks with an oracle
+ * are identical, with 2 if nothing could be compared.
  *
- * Two stacks are identical when they have the same program counters from the leaf to the frame
- * whose return address is undefined (that frame included, in both), or 127 of them where there are
- * more; and when both know the same frames for places that a signal struck. Where libdwfl has no
- * call frame information it guesses, and where a register it does not track is needed it fails: of
- * such a stack the frames up to there are compared, and when they agree it is counted as one
- * without an oracle.
+ * Two stacks are identical if they have the same program counters from the leaf to the frame whose
+ * return address is undefined (in both), or 127 of them if there are more; and if both find signals
+ * at the same frames. libdwfl guesses without call frame information, and fails where it needs a
+ * register that it does not track: then only the frames up to there are compared, and if they agree
+ * the stack counts as one without an oracle.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -37,9 +36,9 @@
 
 enum verdict {
 	IDENTICAL,
-	NO_ORACLE, /* identical up to where libdwfl knows nothing more */
-	SHORTER,   /* ours is a beginning of libdwfl's */
-	LONGER,	   /* the other way round */
+	NO_ORACLE, /* identical up to where libdwfl has no more information */
+	SHORTER,   /* ours is the beginning of libdwfl's */
+	LONGER,	   /* libdwfl's is the beginning of ours */
 	DIFFERENT,
 	N_VERDICTS,
 };
@@ -67,7 +66,7 @@ struct totals {
 struct comparison {
 	struct our_stack ours;
 	struct reference_stack reference;
-	uint32_t first; /* frame that differs */
+	uint32_t first; /* first frame that differs */
 };
 
 static uint64_t next_random(uint64_t *state)
@@ -84,8 +83,8 @@ static bool is_exact(const struct our_stack *stack, uint32_t i)
 }
 
 /*
- * Both mark the frame that a signal struck and the signal frame below it. At the last frame that
- * libdwfl gives it has not looked for a signal frame above.
+ * Both mark the frame that a signal interrupted and the signal frame below it. At the last frame
+ * that it returns, libdwfl has not looked for a signal frame above.
  */
 static bool is_same(const struct comparison *comparison, uint32_t i)
 {
@@ -110,7 +109,7 @@ static enum verdict compare(struct comparison *comparison)
 	comparison->first = i;
 	if (i < ours->n && i < reference->n)
 		return DIFFERENT;
-	/* A frame that lies nowhere is no frame to us. */
+	/* For us, an address outside of all mappings is not a frame. */
 	if (i + 1 == reference->n && reference->end == REFERENCE_NO_CFI &&
 	    ours->end == BF_END_UNMAPPED)
 		return NO_ORACLE;
@@ -177,7 +176,7 @@ static void count(struct totals *totals, const struct our_stack *stack, enum ver
 	count_distinct(totals, stack);
 }
 
-/* What a run works with. */
+/* The state of a run. */
 struct bench {
 	const struct options *options;
 	struct ours *ours;
@@ -197,7 +196,7 @@ static void print_frame(struct reference *reference, const char *whose, uint32_t
 		frame & BF_FRAME_EXACT ? " exact" : "", name);
 }
 
-/* The frame before the first that differs is the one that was left wrongly. */
+/* The frame before the first difference was unwound incorrectly. */
 static void print_difference(struct bench *bench, const struct comparison *comparison,
 			     enum verdict verdict)
 {

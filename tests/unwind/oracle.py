@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""oracle: holds bpfflame's unwinder against elfutils' on stacks of real programs, frame by frame.
+"""oracle: compares bpfflame's unwinder with elfutils' on stacks of real programs, frame by frame.
 
 usage: tests/unwind/oracle.py [--stacks N] [--steps N] [--seconds S] [PROGRAM…]
 
-Prints a table and every difference; ends with `N passed, N failed, N skipped`, and with 1 when a
-program that has an oracle is below 99.9 %, or all together. --steps follows each stop by N single
-steps. Built by `make oracle`, which runs this, too.
+Prints a table and every difference; ends with `N passed, N failed, N skipped`. Exits with 1 if a
+program with an oracle is below 99.9 %, or all together are. --steps adds N single steps after each
+stop. `make oracle` builds and runs this.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ COLUMNS = ["stacks", "identical", "no_oracle", "shorter", "longer", "different",
 
 
 def judge(name, folder, stacks, seconds, steps=0, oracle=ORACLE):
-    """Runs one program under the oracle: its counts, and what it says of differences."""
+    """Runs one program under the oracle: its counts, and its report of differences."""
     argv = programs.prepare(name, folder)
     result = subprocess.run([oracle, "-n", str(stacks), "-t", str(seconds), "-w", str(steps),
                              *argv], capture_output=True, text=True, timeout=seconds + 60)

@@ -31,13 +31,13 @@ struct code_mapping {
 	size_t file; /* SIZE_MAX: none */
 };
 
-/* Tables stay where they are while mappings point to them: both are found by index. */
+/* Tables stay while mappings refer to them; both are found by index. */
 struct ours {
 	struct file *files;
 	size_t n_files, files_capacity;
 	struct code_mapping *mappings;
 	size_t n_mappings, mappings_capacity;
-	char *maps; /* the text that @mappings were read from */
+	char *maps; /* the text that @mappings was parsed from */
 	pid_t pid;
 	int error;
 };
@@ -103,7 +103,7 @@ static void build_from_memory(struct file *file, const struct capture *capture, 
 	free(image);
 }
 
-/* The index of the file mapped at @mapping, whose table is built if this is the first time. */
+/* The index of the file mapped at @mapping; builds its table the first time. */
 static int find_file(struct ours *ours, const struct capture *capture,
 		     const struct code_mapping *mapping, const char *device, uint64_t inode,
 		     const char *path, size_t *ret)
@@ -213,7 +213,7 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 	return true;
 }
 
-/* The registers as the BPF programs take them: bpf/unwind.bpf.h. */
+/* Registers in the form that the BPF programs use: bpf/unwind.bpf.h. */
 static struct bf_walk walk_begin(const struct user_regs_struct *registers)
 {
 	return (struct bf_walk){
@@ -250,7 +250,7 @@ int ours_walk(struct ours *ours, struct capture *capture, struct our_stack *ret)
 	if (r < 0)
 		return r;
 	ret->n = 0;
-	/* A walk that leaves an alternate signal stack goes on in another range. */
+	/* A walk that leaves an alternate signal stack continues in another range. */
 	for (;;) {
 		struct walk_memory memory = {};
 
@@ -264,7 +264,7 @@ int ours_walk(struct ours *ours, struct capture *capture, struct our_stack *ret)
 		range = capture_range(capture, walk.sp);
 		if (!range || range == last)
 			break;
-		ret->n--; /* the frame that could not be left comes again */
+		ret->n--; /* the frame that could not be unwound comes again */
 	}
 	ret->end = walk.end;
 	memcpy(ret->frames, frames, ret->n * sizeof *frames);

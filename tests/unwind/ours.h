@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ours: walks a capture with the unwinder under test: unwind_walk() over tables of
- * unwind_table_build(), the machine is the one this runs on.
+ * ours: walks a capture with the unwinder under test: unwind_walk() with tables of
+ * unwind_table_build(), for the machine that this runs on.
  */
 #ifndef UNWIND_OURS_H
 #define UNWIND_OURS_H
@@ -15,7 +15,7 @@ struct our_stack {
 	uint64_t frames[BF_MAX_FRAMES];
 };
 
-struct ours; /* tables, by file; mappings, by process */
+struct ours; /* tables by file; mappings by process */
 
 int ours_new(struct ours **ret);
 void ours_free(struct ours *ours);
@@ -23,7 +23,7 @@ void ours_free(struct ours *ours);
 /* Errors: -ENOMEM. */
 int ours_walk(struct ours *ours, struct capture *capture, struct our_stack *ret);
 
-/* The rule that frame @frame of @capture is left by, in words. */
+/* The rule that unwinds frame @frame of @capture, in words. */
 void ours_explain(struct ours *ours, struct capture *capture, uint64_t frame, bool exact,
 		  char *text, size_t size);
 

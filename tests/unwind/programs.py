@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""programs: real programs, as the distribution builds them, kept busy for as long as one likes.
+"""programs: real programs, as the distribution builds them, kept busy for as long as needed.
 
-Each prepares what it works on in a folder of its own and is then run by argv; it goes on until it
-is killed, or is to be started again when it ends.
+Each prepares its input in a folder of its own and is then run by argv. It runs until it is killed,
+or must be started again when it ends.
 """
 import os
 import random
@@ -105,7 +105,7 @@ fn main() {
 
 
 class Missing(Exception):
-    """A program that is not installed; says which."""
+    """A program that is not installed; names it."""
 
 
 def find(program):
@@ -254,14 +254,14 @@ NOFP_SHAPES = ["recursion", "sort", "signal", "altstack", "fault", "alloca", "ar
 
 def nofp(folder):
     """Every shape of tests/workload/nofp.c in turn, two at a time: one busy, one waiting; and one
-    that goes deeper than stacks are kept."""
+    deeper than the stacks that are kept."""
     program = WORKLOADS / "nofp"
     return [find("bash"), "-c", f"while :; do '{program}' recursion burn 0.1 300; for shape in "
             f"{' '.join(NOFP_SHAPES)}; do '{program}' $shape burn 0.1 & '{program}' $shape poll "
             "0.1; wait; done; done"]
 
 
-# Name: (what makes its argv, the Debian package).
+# Name: (function that makes its argv, its Debian package).
 PROGRAMS = {
     "python3": (python3, "python3"),
     "node": (node, "nodejs"),

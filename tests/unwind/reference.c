@@ -15,21 +15,21 @@
 struct process {
 	Dwfl *dwfl;
 	pid_t pid;
-	char *maps; /* what the modules were reported from */
+	char *maps; /* that the modules were reported from */
 };
 
 struct reference {
 	struct process processes[N_PROCESSES]; /* replaced in turn */
 	size_t turn;
-	Dwfl *dwfl; /* of the process walked last */
+	Dwfl *dwfl; /* of the process of the last walk */
 	struct capture *capture;
 	struct reference_stack *stack;
 	bool signal_frame; /* the last frame is a signal frame */
 	bool entry;	   /* its return address is undefined */
-	bool missed;	   /* memory that is not there was asked for */
+	bool missed;	   /* memory that does not exist was requested */
 };
 
-/* No separate debug files: only what the program maps, as for the unwinder under test. */
+/* No separate debug files: only what the program maps, as in the unwinder under test. */
 static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 			     const char *file, const char *link, GElf_Word checksum, char **ret)
 {
@@ -127,7 +127,7 @@ static struct process *find_process(struct reference *reference, pid_t pid)
 	return &reference->processes[reference->turn++ % N_PROCESSES];
 }
 
-/* Modules are reported once for each state of the mappings. */
+/* Modules are reported once for each version of the mappings. */
 static int report_modules(struct reference *reference)
 {
 	const struct capture *capture = reference->capture;
@@ -168,7 +168,7 @@ static bool find_cfi(struct reference *reference, Dwarf_CFI *cfi, Dwarf_Addr pc)
 	return true;
 }
 
-/* Whether there is call frame information for the code at @pc. */
+/* Whether the code at @pc has call frame information. */
 static bool has_cfi(struct reference *reference, Dwarf_Addr pc)
 {
 	Dwfl_Module *module = dwfl_addrmodule(reference->dwfl, pc);
@@ -196,7 +196,7 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 		stack->end = REFERENCE_DEPTH;
 		return DWARF_CB_ABORT;
 	}
-	/* Without the memory that the rules name it guesses, too. */
+	/* It also guesses if the memory that rules refer to is missing. */
 	if (reference->missed || !dwfl_frame_pc(frame, &pc, &stack->activation[stack->n])) {
 		stack->end = REFERENCE_FAILED;
 		return DWARF_CB_ABORT;
@@ -224,8 +224,8 @@ int reference_walk(struct reference *reference, struct capture *capture,
 	ret->error[0] = 0;
 	r = dwfl_getthread_frames(reference->dwfl, capture->tid, add_frame, reference);
 	/*
-	 * A register that no rule speaks of is unknown to libdwfl, although the ABI has the callee
-	 * preserve it; where a frame counts from one, it reads zeros from nowhere.
+	 * libdwfl treats a register without a rule as unknown, although the ABI has callees
+	 * preserve it; if a frame's CFA is relative to one, it reads zeros from nowhere.
 	 */
 	if (r == 0 && !reference->entry) {
 		ret->end = REFERENCE_FAILED;

@@ -2,8 +2,8 @@
 /*
  * reference: walks a capture with elfutils' libdwfl.
  *
- * Where libdwfl has no call frame information it guesses by frame pointer; what it says from there
- * on is not taken for an oracle: the walk ends at that frame.
+ * Without call frame information libdwfl guesses by frame pointer; from there on it is not an
+ * oracle, so the walk ends at that frame.
  */
 #ifndef UNWIND_REFERENCE_H
 #define UNWIND_REFERENCE_H
@@ -14,7 +14,7 @@
 enum reference_end {
 	REFERENCE_ENTRY,  /* the return address is undefined */
 	REFERENCE_DEPTH,  /* there are more than BF_MAX_FRAMES */
-	REFERENCE_NO_CFI, /* nothing is known of the last frame's code */
+	REFERENCE_NO_CFI, /* no information on the last frame's code */
 	REFERENCE_FAILED, /* its rules could not be applied */
 	N_REFERENCE_ENDS,
 };
@@ -23,17 +23,20 @@ struct reference_stack {
 	uint32_t n;
 	enum reference_end end;
 	uint64_t frames[BF_MAX_FRAMES];
-	/* libdwfl's "activation": the frame is where a signal struck, or its caller's is. */
+	/*
+	 * libdwfl's "activation": the frame was interrupted by a signal, or is the caller of one
+	 * that was.
+	 */
 	bool activation[BF_MAX_FRAMES];
 	char error[160];
 };
 
-struct reference; /* a process's modules */
+struct reference; /* modules, by process */
 
 int reference_new(struct reference **ret);
 void reference_free(struct reference *reference);
 
-/* Returns 0, -ENOMEM, -EAGAIN when the process is gone. */
+/* Returns 0, -ENOMEM, or -EAGAIN if the process is gone. */
 int reference_walk(struct reference *reference, struct capture *capture,
 		   struct reference_stack *ret);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""bpfflame's unwinder against elfutils', on stacks of programs that run: the short version of
+"""bpfflame's unwinder compared with elfutils' on stacks of running programs: the short version of
 `make oracle`. Needs no root where a program may trace its children."""
 import json
 import subprocess
@@ -9,13 +9,13 @@ import pytest
 import oracle
 import programs
 
-# Some start up for a while; what they do then counts just as much.
+# Some take a while to start up; their stacks then count just as much.
 STACKS = 150
 SECONDS = 20
 
 CHOSEN = ["python3", "node", "perl", "cc1", "openssl rsa2048", "openssl ecdsap384", "xz",
           "sqlite3", "git", "bash", "nofp"]
-# Stacks in generated code, or made of it, have no oracle.
+# Stacks in generated code, or that consist of it, have no oracle.
 WITHOUT_ORACLE = {"node": 0.8, "nofp": 0.3}
 
 
@@ -32,7 +32,7 @@ def test_same_frames_as_libdwfl(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["bash", "sqlite3"])
 def test_every_instruction(name, tmp_path):
-    """Prologues, epilogues, linkage tables: by single steps."""
+    """Prologues, epilogues, linkage tables, by single steps."""
     counts, differences = oracle.judge(name, tmp_path, 1500, SECONDS, steps=100)
     assert counts["distinct"] > 300
     assert oracle.percent(counts) >= oracle.ENOUGH, differences

@@ -14,7 +14,7 @@ record() {
 	echo $? >"/out/$name.status"
 }
 
-# Until these processes wait for events: they record. Or have ended.
+# Waits until these processes record, that is, wait for events; or until they have ended.
 wait_until_recording() {
 	for process; do
 		until grep -q poll "/proc/$process/stack"; do
@@ -24,7 +24,7 @@ wait_until_recording() {
 	done
 }
 
-# Until so many bpfflames are there, and record; but for one that fails not too long.
+# Waits until this many bpfflames record; not for long, because one may fail.
 wait_for_recordings() {
 	tries=0
 	while [ "$(pidof bpfflame | wc -w)" -lt "$1" ] && [ $((tries += 1)) -lt 250 ]; do
@@ -34,8 +34,8 @@ wait_for_recordings() {
 	wait_until_recording $(pidof bpfflame)
 }
 
-# waiting NAME [OPTION…]: records threads that wait in known ways. Their truth is of a window inside
-# the recorded one.
+# waiting NAME [OPTION…]: records threads that wait in known ways. Their truth covers a window
+# inside the recorded one.
 waiting() {
 	./wait /tmp 100 1 >"/out/$1.truth" &
 	waiting=$!
@@ -86,7 +86,7 @@ oncpu() {
 	kill $burning
 }
 
-# CPU 1 goes while it is recorded, and comes back: after a while, then at once.
+# CPU 1 goes offline during the recording and comes back: after a while, then at once.
 hotplug() {
 	cpu1=/sys/devices/system/cpu/cpu1/online
 	cp /test/burn /test/before
@@ -106,7 +106,7 @@ hotplug() {
 	wait $recording
 }
 
-# One file for each: events.page-faults.folded … Nobody has mounted tracefs here.
+# One file for each: events.page-faults.folded … Here nobody has mounted tracefs.
 events() {
 	probes=/test/probes
 	record events -e page-faults -e sched:sched_process_fork -e uprobe:$probes:called_often \

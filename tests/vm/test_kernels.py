@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other kernels, each in a virtual machine that records in every way once (guest.sh). Emulation is
-slow and shares this machine's CPUs with its tests, so results are within a few percent of the truth here;
-how exact it is on real hardware is for the end-to-end tests to say."""
+"""Other kernels, each in a virtual machine that records in every mode once (guest.sh). Emulation is
+slow and shares this machine's CPUs with the tests, so results only need to be within a few percent
+of the truth; the end-to-end tests check accuracy on real hardware."""
 import collections
 import json
 import re
@@ -15,7 +15,7 @@ from harness import (ROOT, Folded, assert_no_loss, off_cpu, on_cpu, reason_of, w
 RUN_VM = ROOT / "tools" / "run-vm"
 WORKLOADS = ROOT / "build" / "vm" / "workload"
 
-# The hook each is expected to choose. Debian's finish_task_switch() is finish_task_switch.isra.0,
+# The hook that each should choose. Debian's finish_task_switch() is finish_task_switch.isra.0,
 # which kprobes find and fentry does not; sched_exit_tp came with 6.16.
 KPROBE, SWITCH, EXIT = "kprobe:finish_task_switch", "sched_switch", "sched_exit_tp"
 HOOKS = {"6.1": [KPROBE, SWITCH], "6.12": [KPROBE, SWITCH], "7": [EXIT, KPROBE, SWITCH]}
@@ -25,7 +25,7 @@ OLD = "5.10"
 # The functions in which the threads of tests/workload/wait.c block; built without frame pointers.
 BLOCKS_IN = {"sleeper": "sleeper_thread", "blocked": "blocked_thread",
              "alternate": "alternate_thread", "hog-0": "hog_thread", "hog-1": "hog_thread"}
-# Who waits, where; who wakes it, and where: of tests/workload/wakers.c.
+# Who waits, where; who wakes it, and where, in tests/workload/wakers.c.
 WAKERS = [("lock-waiter", "want_lock", "holder", "release_lock"),
           ("reader", "drain_pipe", "feeder", "feed_pipe"),
           ("last", "await_middle", "middle", "wake_last"),
@@ -38,7 +38,7 @@ PLUMBING = re.compile(r"(bpf_(?!lsm_|map_|lru_)|__bpf_(?!map_)|schedule(_timeout
 
 
 def fetch(kernel):
-    """Brings the kernel here; without a network, what needs it is skipped."""
+    """Brings the kernel here; without a network, tests that need it are skipped."""
     result = subprocess.run([RUN_VM, kernel], capture_output=True, text=True, check=False)
     if result.returncode:
         pytest.skip(f"Linux {kernel}: {result.stderr.splitlines()[-1]}")
@@ -53,7 +53,7 @@ def run_in(kernel, *command, files=(), out=None, timeout=300):
 
 
 class Recorded:
-    """What guest.sh left of one recording."""
+    """The files that guest.sh left of one recording."""
 
     def __init__(self, folder, name):
         self.status = int((folder / f"{name}.status").read_text())
@@ -76,7 +76,7 @@ class Waited(Recorded):
         self.roots["wait"] = f"wait-{truth['pid']}/{truth['pid']}"
 
     def share(self, thread, *leaves):
-        """Of the time recorded, the part spent off the CPU."""
+        """The share of the recorded time that was spent off the CPU."""
         return sum(value for frames, value in self.folded.of_root(self.roots[thread])
                    if not leaves or frames[-1] in leaves) / 1e6 / self.elapsed
 
@@ -86,7 +86,7 @@ class Waited(Recorded):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """The folder with the recordings of a kernel, made at its first use."""
+    """The folder with a kernel's recordings, made at first use."""
     made = {}
 
     def folder(kernel):
@@ -106,7 +106,7 @@ def folders(tmp_path_factory):
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_chosen_hook(folders, kernel):
-    """The best there is, by itself, and named."""
+    """The best one that exists is chosen by default, and named."""
     assert Recorded(folders(kernel), "wall").summary["hook"] == HOOKS[kernel][0]
 
 
@@ -138,8 +138,8 @@ def by_user_stack(recording):
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_hooks_agree(folders, kernel):
-    """All saw the same threads do the same: no thread, reason or stack differs by more than 2 %.
-    Their truth begins only when all have started."""
+    """All hooks saw the same threads do the same: no thread, reason or stack differs by more than 2
+    %. The truth begins only when all have started."""
     recordings = [Waited(folders(kernel), f"together-{hook}", "together")
                   for hook in HOOKS[kernel]]
     assert [recording.summary["hook"] for recording in recordings] == HOOKS[kernel]
@@ -165,7 +165,7 @@ def test_hooks_agree(folders, kernel):
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_wall(folders, kernel):
-    """On the CPU and off it: what there was of each thread."""
+    """Time on and off the CPU adds up to what each thread had."""
     waited = Waited(folders(kernel), "wall")
     assert_no_loss(waited.summary)
     times = waited.folded.by_thread()
@@ -182,7 +182,7 @@ def test_wall(folders, kernel):
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_wakers(folders, kernel):
     recorded = Recorded(folders(kernel), "wakers")
-    # Some waited already when the recording began.
+    # Some were already waiting when the recording began.
     del recorded.summary["losses"]["unknown_wakers"]
     assert_no_loss(recorded.summary)
     lines = (folders(kernel) / "wakers.threads").read_text().splitlines()
@@ -199,7 +199,8 @@ def test_wakers(folders, kernel):
 
 @pytest.mark.parametrize("kernel, hook", HERE)
 def test_stacks(folders, kernel, hook):
-    """Nearly all time is in stacks with the function that blocked, none in stacks without frames."""
+    """Almost all time is in stacks with the function that blocked, none in stacks without
+    frames."""
     waited = Waited(folders(kernel), hook)
     for thread, function in BLOCKS_IN.items():
         stacks = waited.folded.of_root(waited.roots[thread])
@@ -213,8 +214,8 @@ def test_stacks(folders, kernel, hook):
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_no_plumbing(folders, kernel):
-    """Of ours and of the switch, where threads block. Where they run or are preempted it is what
-    they ran."""
+    """No frames of ours or of the switch where threads block. Where they run or are preempted,
+    those are frames that they ran."""
     for name in ["wall", "wakers", "all", *HOOKS[kernel]]:
         names = {frame for frames, _ in Recorded(folders(kernel), name).folded.stacks
                  if reason_of(frames) not in ("[on-cpu]", "[preempted]") for frame in frames}
@@ -235,7 +236,7 @@ def test_shares_on_cpu(folders, kernel):
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_events(folders, kernel):
-    """Counted, not timed: exact here too. With kprobes, and without a tracefs that is mounted."""
+    """Counted, not timed, so exact here too. With kprobes, and without a mounted tracefs."""
     folder = folders(kernel)
     assert (folder / "events.status").read_text().strip() == "0", \
         (folder / "events.err").read_text()
@@ -266,7 +267,7 @@ def test_events(folders, kernel):
 
 @pytest.mark.parametrize("kernel", HOOKS)
 def test_cpu_goes_and_comes_back(folders, kernel):
-    """Threads bound to CPU 1 run for 2 s before it goes and each time that it is back."""
+    """Threads bound to CPU 1 run for 2 s before it goes offline and each time that it is back."""
     recorded = Recorded(folders(kernel), "hotplug")
     for thread in ("before", "after", "again"):
         samples = recorded.folded.total(lambda frames, name=thread: frames[0] == name)
@@ -274,7 +275,7 @@ def test_cpu_goes_and_comes_back(folders, kernel):
 
 
 def test_too_old():
-    """One line that says what is missing and what helps."""
+    """One line that names what is missing and what helps."""
     fetch(OLD)
     result = run_in(OLD, "bpfflame", "--offcpu", "-a", "-d", "1", "-o", "-", timeout=60)
     assert result.returncode == 1, result

@@ -2,6 +2,7 @@
 /*
  * sandbox: enters bpfflame's sandbox and tries to escape, each time in a process of its own. Prints
  * "NAME signal N" or "NAME exit N" for each attempt; exit 0 means that it worked.
+ * usage: sandbox [confined]	confined: the sandbox of base/confined.h
  */
 #include <fcntl.h>
 #include <signal.h>
