@@ -127,9 +127,9 @@ def is_libbpf_tool(tool):
 
 def perf_has_offcpu():
     """Many distributions' perf knows the option and ignores it."""
-    told = subprocess.run(["perf", "record", "--off-cpu", "-o", "/dev/null", "true"],
+    seen = subprocess.run(["perf", "record", "--off-cpu", "-o", "/dev/null", "true"],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    if told.returncode == 0 and b"being ignored" not in told.stderr:
+    if seen.returncode == 0 and b"being ignored" not in seen.stderr:
         return True
     print("SKIPPED: this perf cannot record --off-cpu", flush=True)
     return False

@@ -240,7 +240,7 @@ def test_search_totals(show_stacks):
     assert f"{percent(here, sum(w for _, w in inside))} here" in page.text("#shown")
 
 
-def test_search_minds_case_if_told(show):
+def test_search_respects_case_on_request(show):
     page = show("oncpu")
     page.search("pydict")
     assert page.text("#matched") == "9.12%"
@@ -642,7 +642,7 @@ def test_link_restores_everything(show, browser):
 
 @pytest.mark.parametrize("link", ["#z=99.zzz", "#x=h_k_3.aa_~d_q~o~~_", "#only-command=%ff", "#v=no",
                                   "#f=zzz&v=sandwich", "#t=nothing&v=table", "#q=(((&c=1", "#%%%"])
-def test_links_that_mean_nothing_do_no_harm(show, link):
+def test_meaningless_links_do_no_harm(show, link):
     page = show("oncpu", link=link)
     assert page.js("return explorer.page.tree.n") > 0
 
@@ -790,7 +790,7 @@ def test_comparison_of_runs_judges_as_its_tables(browser, tmp_path):
 
 # Looks.
 
-def test_wall_tells_parts_apart(show):
+def test_wall_distinguishes_its_parts(show):
     page = show("wall", height=960)
     page.hover("copy_page")
     tip = page.text("#tooltip")

@@ -157,7 +157,7 @@ def test_header(show):
     assert facts in page.text(".facts")
 
 
-def test_hover_tells_figures(show):
+def test_hover_shows_figures(show):
     page = show("oncpu")
     page.hover("parse_json")
     assert page.text(".details") == "parse_json \u2014 2,862 samples, 41.43% of all"
@@ -165,13 +165,13 @@ def test_hover_tells_figures(show):
     assert page.text(".details") == "tcp_sendmsg [kernel] \u2014 488 samples, 7.06% of all"
 
 
-def test_hover_tells_time_offcpu(show):
+def test_hover_shows_time_offcpu(show):
     page = show("offcpu")
     page.hover("[disk]")
     assert page.text(".details") == "[disk] \u2014 2.14 s, 12.35% of all"
 
 
-def test_wall_tells_running_waiting_and_wakers_apart(show):
+def test_wall_distinguishes_running_waiting_and_wakers(show):
     page = show("wall", height=900)
     assert page.browser.title == "Wall-Clock Flame Graph"
     assert page.text(".facts").endswith("28.9 s of threads · 12.3 s of it on-CPU")
@@ -539,7 +539,7 @@ def test_everything_is_reached_by_keys(show):
     assert page.js("return document.activeElement.localName") == "input"
 
 
-def test_what_assistive_technology_is_told(show):
+def test_text_for_assistive_technology(show):
     page = show("oncpu")
     svg = page.one("svg")
     assert svg.get_attribute("aria-label") == "On-CPU Flame Graph"
@@ -637,21 +637,21 @@ def test_phone(show):
 # Elided frames
 
 
-def test_elided_frames_are_told(show):
+def test_elided_frames_are_reported(show):
     page = show("large", "max_frames=300", height=900)
     assert page.js("return document.querySelector('#nodes').textContent.split('\\n').length") <= 300
     facts = re.search(r"· ([\d,]+) narrow frames elided", page.js(
         "return document.querySelector('.facts title').textContent"))
     assert int(facts[1].replace(",", "")) > 100000
-    told = page.js(NAMES + """
+    seen = page.js(NAMES + """
         const rect = rects.filter((r) => r.matches(".x0")).sort(
             (a, b) => b.getAttribute("width") - a.getAttribute("width"))[0];
         rect.dispatchEvent(new MouseEvent("mousemove", {bubbles: true}));
         return [document.querySelector(".details").textContent, rect.textContent,
             getComputedStyle(rect).fill]""")
-    assert re.fullmatch(r"\[elided\] \u2014 [\d,]+ frames, [\d,]+ samples, [\d.]+% of all", told[0])
-    assert re.fullmatch(r"\[elided\] \([\d,]+ frames, [\d,]+ samples, [\d.]+%\)", told[1])
-    assert told[2].startswith("url(")
+    assert re.fullmatch(r"\[elided\] \u2014 [\d,]+ frames, [\d,]+ samples, [\d.]+% of all", seen[0])
+    assert re.fullmatch(r"\[elided\] \([\d,]+ frames, [\d,]+ samples, [\d.]+%\)", seen[1])
+    assert seen[2].startswith("url(")
     page.search("elided")
     assert page.hits() == set()
     assert page.text("#matched") == "matched 0.00%"

@@ -359,7 +359,7 @@ def remarks(*arguments, code=0):
     ("kernel", "1.2.3", r"kernel differs: 1\.2\.3, now " + re.escape(platform.release())),
     ("architecture", "pdp11", r"architecture differs: pdp11, now " + platform.machine()),
 ])
-def test_other_machines_are_told(old, new, fact, value, expected):
+def test_other_machines_are_reported(old, new, fact, value, expected):
     save(old, COMMITS[0])
     assert remarks(new) == []
     edit({fact: value})
@@ -463,7 +463,7 @@ def test_damaged_ones_are_listed(old, new):
     assert shown("bench")["baseline"]["commit"] == COMMITS[0]
 
 
-def test_what_may_not_be_read_is_not_missing(old, monkeypatch):
+def test_unreadable_baselines_are_not_missing(old, monkeypatch):
     """A cache restored as root is not the same as having no baseline yet."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
@@ -509,7 +509,7 @@ def test_hostile_names(old, name):
         refused("remove", "--", name, code=2)
 
 
-def test_nothing_is_obeyed(recordings, old, new, monkeypatch):
+def test_input_is_never_executed(recordings, old, new, monkeypatch):
     """A cache, a profile or the environment may contain anything; none of it is executed or
     interpreted."""
     monkeypatch.setenv("GITHUB_REF_NAME", "a\x1b[31mb")

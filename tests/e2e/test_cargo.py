@@ -44,7 +44,7 @@ def call(workspace, *arguments, cwd=None, command=(TOOL,), **more):
                           capture_output=True, text=True, timeout=300, check=False)
 
 
-def told(text):
+def printed(text):
     """What the program printed about itself: {what: value}, with lists for repeated items."""
     facts = {"argument": [], "variable": {}}
     for line in text.splitlines():
@@ -90,7 +90,7 @@ def test_what_can_be_run(workspace, tmp_path, options, who, in_package, argument
     out = tmp_path / "x.folded"
     result = call(workspace, *options, "-F", "999", "-o", out, "--", *arguments)
     assert result.returncode == 0, result
-    facts = told(result.stdout)
+    facts = printed(result.stdout)
     assert facts["who"] == who
     assert facts["folder"] == str(workspace / PACKAGE if in_package else workspace)
     assert facts["argument"] == (["--bench"] if who == "bench" else []) + arguments
@@ -112,7 +112,7 @@ def test_as_cargo_calls_it(workspace, tmp_path):
     result = call(workspace, "bpfflame", "-F", "999", command=["cargo"], cwd=where,
                   PATH=f"{tools}:{PATH}", BPFFLAME="")
     assert result.returncode == 0, result
-    assert told(result.stdout)["folder"] == str(where)
+    assert printed(result.stdout)["folder"] == str(where)
     svg = where / "flamegraph.svg"
     assert_well_formed(svg)
     text = svg.read_text()
@@ -136,7 +136,7 @@ def test_manifest_path_and_options_of_cargo(workspace, tmp_path):
                   "--no-default-features", "-F999", "-ox.folded", "--test", "a-test", "--",
                   *TEST_ARGUMENTS, cwd=tmp_path)
     assert result.returncode == 0, result
-    assert told(result.stdout)["folder"] == str(workspace / PACKAGE)
+    assert printed(result.stdout)["folder"] == str(workspace / PACKAGE)
     assert_burned(Folded(tmp_path / "x.folded"))
     assert (tmp_path / "other target" / triple / "release").is_dir()
 
@@ -215,7 +215,7 @@ def test_default_run(tmp_path):
         'edition = "2021"\n', 'edition = "2021"\ndefault-run = "second_one"\n'))
     result = call(workspace, "-F", "999", cwd=workspace / "two-bins")
     assert result.returncode == 0, result
-    assert told(result.stdout)["who"] == "second_one"
+    assert printed(result.stdout)["who"] == "second_one"
     assert_well_formed(workspace / "two-bins" / "flamegraph.svg")
 
 
@@ -286,7 +286,7 @@ def test_ordinary_user(caller):
                         cwd=caller.workspace,
                         env={**caller.variables, "ODD": odd, "LD_LIBRARY_PATH": "/no/such/folder"})
     assert result.returncode == 7, result
-    facts = told(result.stdout)
+    facts = printed(result.stdout)
     assert facts["folder"] == str(caller.workspace) and facts["argument"] == ["a b", "7"]
     variables = facts["variable"]
     assert variables["ODD"].replace("\\", "") == odd
@@ -310,7 +310,7 @@ def test_called_through_sudo(caller):
                         "-F", "999", "-o", "x.folded", "--", *TEST_ARGUMENTS, cwd=caller.workspace,
                         env=caller.variables)
     assert result.returncode == 0, result
-    facts = told(result.stdout)
+    facts = printed(result.stdout)
     assert facts["folder"] == str(caller.workspace / PACKAGE)
     assert facts["variable"]["USER"] == users.NAME
     assert_burned(Folded(caller.workspace / "x.folded"))

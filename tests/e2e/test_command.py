@@ -670,8 +670,8 @@ def test_command_has_the_terminal(terminal, tmp_path):
                      f"{PROBE} {tmp_path}/output; sleep 1; echo first; sleep 1")
     there.expect("first")
     assert b"recording" not in there.text
-    told = (tmp_path / "output").read_text()
-    assert "in the foreground: 1" in told and "terminal: 1" in told
+    facts = (tmp_path / "output").read_text()
+    assert "in the foreground: 1" in facts and "terminal: 1" in facts
     there.expect("job ended with 0")
 
 
@@ -716,17 +716,17 @@ def test_rights_are_not_handed_down(open_folder):
                       if has >> bit & 1)
     lent = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
             "--inh-caps", rights, "--ambient-caps", rights]
-    told = {}
+    facts = {}
     for name, prefix in ("direct", []), ("ours", ["./bpfflame", "-q", "-o", "x.folded", "--"]):
         result = subprocess.run([*lent, *prefix, "./probe", name], cwd=open_folder,
                                 capture_output=True, text=True, timeout=60, check=False)
         assert result.returncode == 0, result
         lines = (open_folder / name).read_text().splitlines()
-        told[name] = {kind: int(line.split()[-1], 16) for line in lines for kind in
+        facts[name] = {kind: int(line.split()[-1], 16) for line in lines for kind in
                       ("CapPrm", "CapEff", "CapAmb") if kind in line}
     net_bind_service = 1 << 10
-    assert all(value == net_bind_service for value in told["ours"].values()), told
-    assert all(value != net_bind_service for value in told["direct"].values()), told
+    assert all(value == net_bind_service for value in facts["ours"].values()), facts
+    assert all(value != net_bind_service for value in facts["direct"].values()), facts
     Folded(open_folder / "x.folded")
 
 
@@ -742,9 +742,9 @@ def record_by_sudo(caller, *arguments, **options):
     return caller.run("sudo", caller.program(BPFFLAME), *arguments, **options)
 
 
-def told_by(path):
+def facts_from(path):
     """The probe's lines as {what: the rest}, without the environment."""
-    told, environment = {}, {}
+    facts, environment = {}, {}
     for line in path.read_text().splitlines():
         name, _, rest = line.partition(": ")
         if name == "environment":
@@ -752,8 +752,8 @@ def told_by(path):
             environment[key] = value
         elif name == "/proc/self/status":
             key, _, value = rest.partition(":")
-            told[key] = value.split()
-    return told, environment
+            facts[key] = value.split()
+    return facts, environment
 
 
 def test_sudo_runs_the_command_as_its_caller(caller):
@@ -765,10 +765,10 @@ def test_sudo_runs_the_command_as_its_caller(caller):
     result = record_by_sudo(caller, "-q", "-o", "x.folded", "-o", "x.svg", "--",
                             caller.program(PROBE), "output", cwd=folder)
     assert result.returncode == 0, result
-    told, environment = told_by(folder / "output")
-    assert told["Uid"] == [str(users.UID)] * 4 and told["Gid"] == [str(users.GID)] * 4
-    assert sorted(told["Groups"]) == sorted(map(str, [users.GID, users.OTHER_GROUP]))
-    assert int(told["CapEff"][0], 16) == int(told["CapPrm"][0], 16) == 0
+    facts, environment = facts_from(folder / "output")
+    assert facts["Uid"] == [str(users.UID)] * 4 and facts["Gid"] == [str(users.GID)] * 4
+    assert sorted(facts["Groups"]) == sorted(map(str, [users.GID, users.OTHER_GROUP]))
+    assert int(facts["CapEff"][0], 16) == int(facts["CapPrm"][0], 16) == 0
     assert environment["HOME"] == str(caller.home) and environment["SHELL"] == "/bin/dash"
     assert environment["USER"] == environment["LOGNAME"] == users.NAME
     assert not [name for name in environment if name.startswith("SUDO_")]
@@ -779,15 +779,15 @@ def test_sudo_runs_the_command_as_its_caller(caller):
 
 @pytest.mark.parametrize("option, uid", [(["--as-root"], 0), (["--user", "nobody"], 65534),
                                          (["--user", "65534"], 65534), (["--user", "0"], 0)])
-def test_whom_it_runs_as_can_be_chosen(caller, option, uid):
+def test_user_of_the_command_can_be_chosen(caller, option, uid):
     folder = caller.home / f"as-{'-'.join(option)}"
     folder.mkdir()
     folder.chmod(0o1777)
     result = record_by_sudo(caller, "-q", *option, "-o", "x.folded", "--", caller.program(PROBE),
                             "output", cwd=folder)
     assert result.returncode == 0, result
-    told, environment = told_by(folder / "output")
-    assert told["Uid"] == [str(uid)] * 4
+    facts, environment = facts_from(folder / "output")
+    assert facts["Uid"] == [str(uid)] * 4
     assert (folder / "x.folded").stat().st_uid == uid
     assert environment["USER"] == ("nobody" if uid else "root")
 

@@ -106,7 +106,7 @@ def folded_of(store, *arguments):
     return Folded(result.stdout.encode())
 
 
-def test_what_it_writes_is_what_happened(tmp_path):
+def test_recorded_time_is_real_time(tmp_path):
     """Compares it with a recording of the same process at the same time, and with the elapsed time.
     Without a budget, so that both take stacks of waits equally often."""
     with workload("wait", tmp_path, 300) as process, Daemon(tmp_path, "--cpu-budget", "0") as daemon:

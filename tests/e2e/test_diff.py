@@ -75,7 +75,7 @@ def kinds(answer, weight):
 # --- what a change is -----------------------------------------------------------------------
 
 
-def test_what_changed(base, new):
+def test_changes_are_found(base, new):
     answer = as_json(base, new)
     assert kinds(answer, "self") == {
         "main": "none", "parse": "grew", "scan": "none", "compress": "shrank", "legacy": "gone",
@@ -356,7 +356,7 @@ def test_the_gate_lets_noise_through(tmp_path):
     assert diff(one, two, "--fail-over", 1).stderr == ""
 
 
-def test_what_is_new_counts_by_its_share(base, new):
+def test_new_functions_count_by_their_share(base, new):
     """A renamed function did not grow; a new one with 3.3 % is too much at 3 %."""
     assert "modern" in diff(base, new, "--fail-over", 3, code=3).stderr
     assert "modern" not in diff(base, new, "--fail-over", 4, code=3).stderr

@@ -32,7 +32,7 @@ def test_lines_begin_with_their_status():
 
 
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
-def test_whoever_may_not_record_learns_what_mends_it(tmp_path_factory):
+def test_missing_rights_are_reported_with_their_fix(tmp_path_factory):
     copy = shutil.copy(BPFFLAME, "/tmp/bpfflame-of-doctor")
     try:
         result = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", copy, "doctor",

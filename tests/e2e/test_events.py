@@ -220,7 +220,7 @@ def test_malloc_of_a_real_program(tmp_path):
 
 
 @pytest.mark.parametrize("strings, fits", [(400, True), (5000, False)])
-def test_what_comes_while_we_are_stopped(tmp_path, strings, fits):
+def test_events_while_bpfflame_is_stopped(tmp_path, strings, fits):
     """A program's whole life, which the loader only sees when it is over."""
     script = 'kill -STOP "$PPID"; exec perl -e "$0; kill CONT => getppid"'
     result = record("--max-loss", 100, "-e", "uprobe:libc.so.6:malloc", "-o", tmp_path / "x.folded",
@@ -296,7 +296,7 @@ def test_unknown_events_suggest(event, says, tmp_path):
     assert_only(tmp_path, [])
 
 
-def test_what_does_not_go_together(tmp_path):
+def test_conflicting_options(tmp_path):
     for mode in ("--offcpu", "--wall"):
         result = run("-e", "page-faults", mode, "-a")
         assert result.returncode == 2

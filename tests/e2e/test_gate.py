@@ -150,7 +150,7 @@ def test_runs_that_differ_as_much_are_noise(tmp_path):
     assert {row["self"]["change"] for row in answer["functions"]} == {"none"}
 
 
-def test_a_pair_reckons_with_noise(tmp_path):
+def test_a_pair_allows_for_noise(tmp_path):
     one = write(tmp_path / "a.folded", {"app;f": 300000, "app;g": 700000})
     two = write(tmp_path / "b.folded", {"app;f": 312000, "app;g": 688000})
     assert as_json(one, two)["counts"]["grew"] == 1  # more than by chance
@@ -334,7 +334,7 @@ def test_the_numbers_of_an_offender(base, slow):
     assert answer["gate"]["confidence_percent"] == 99
 
 
-def test_different_machines_are_told(tmp_path):
+def test_different_machines_are_reported(tmp_path):
     """The host is a comment in a pprof file."""
     paths = []
     for host in ("alpha", "beta"):

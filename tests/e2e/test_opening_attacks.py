@@ -121,7 +121,7 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("kind", ["terminal", "fifo"])
-def test_what_took_the_place_of_a_library_is_not_opened(tmp_path, home, kind):
+def test_a_replaced_library_is_not_opened(tmp_path, home, kind):
     """A link to a device would be enough: opening and closing /dev/watchdog reboots the machine."""
     with attacker(MAPPER, home, "/bin/true", kind) as process:
         result = record("-p", process.pid, "-d", 1.5, "-o", tmp_path / "x.folded", timeout=LIMIT)

@@ -107,7 +107,7 @@ def test_existing_file_is_replaced(burning, tmp_path):
     assert Folded(tmp_path / "x.folded").total() > 0
 
 
-def test_unwritable_output_is_said_before_recording(burning, tmp_path):
+def test_unwritable_output_is_reported_before_recording(burning, tmp_path):
     started = time.monotonic()
     result = run("-p", burning.pid, "-d", 20, "-o", tmp_path / "missing" / "x.svg")
     assert result.returncode == 1, result

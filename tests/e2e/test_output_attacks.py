@@ -91,7 +91,7 @@ def test_link_at_the_name(scene, target):
     assert_only(scene.public, ["x.out"])
 
 
-def test_link_of_ones_own(scene):
+def test_link_of_the_caller(scene):
     """Neither followed nor replaced: the user who made it decides."""
     (scene.roots / "x.folded").symlink_to("precious")
     result = scene.run("render", "../in.folded", "-o", "x.folded", cwd=scene.roots)
@@ -108,7 +108,7 @@ def test_hard_link_at_the_name(scene):
     scene.assert_untouched()
 
 
-def test_file_of_somebody_else(scene):
+def test_file_of_another_user(scene):
     """Left alone in a sticky folder; a free name can be used."""
     scene.attack("echo theirs >x.out")
     for command in writers(scene, "x.out"):
@@ -119,7 +119,7 @@ def test_file_of_somebody_else(scene):
     assert_only(scene.public, ["x.out", "y.out"])
 
 
-def test_pipe_of_somebody_else(scene):
+def test_pipe_of_another_user(scene):
     """Opening it would block, or let its creator read."""
     scene.attack("mkfifo x.out")
     scene.attack("mkfifo x.out", cwd=scene.home)
@@ -128,7 +128,7 @@ def test_pipe_of_somebody_else(scene):
             assert_refused(scene.run(*command, timeout=20, cwd=folder), "x.out")
 
 
-def test_pipe_of_ones_own(scene):
+def test_pipe_of_the_caller(scene):
     os.mkfifo(scene.public / "x.folded")
     with subprocess.Popen(["cat", scene.public / "x.folded"], stdout=subprocess.PIPE) as reader:
         result = scene.run("render", "../in.folded", "-o", "x.folded", timeout=20)
@@ -137,7 +137,7 @@ def test_pipe_of_ones_own(scene):
     assert_only(scene.public, ["x.folded"])
 
 
-def test_folders_at_names_that_can_be_foreseen(scene):
+def test_folders_at_predictable_names(scene):
     """The next processes' numbers are predictable."""
     probe = subprocess.Popen(["true"])
     probe.wait()
@@ -203,7 +203,7 @@ def test_folder_that_others_can_write_to(scene, mode):
     assert not [name for name in os.listdir(scene.public) if name != "bench"]
 
 
-def test_folders_of_others_by_themselves(scene):
+def test_folders_of_other_users(scene):
     """Root in another user's home: does what was asked, and touches nothing of root's."""
     scene.attack("ln -s ../roots/precious y.folded; ln -s ../roots down; echo theirs >x.folded",
                  cwd=scene.home)
@@ -245,7 +245,7 @@ def test_links_between_the_files_of_a_set(scene):
             Folded(path)
 
 
-def test_list_that_is_somebody_elses(scene):
+def test_list_of_another_user(scene):
     """Appending would write to the link's target."""
     empty = scene.roots / "empty"
     empty.write_text("")
@@ -272,7 +272,7 @@ def held(scene, folder):
 
 
 @pytest.mark.skipif(not shutil.which("flock"), reason="needs flock (util-linux)")
-def test_folders_that_somebody_has_locked(scene):
+def test_folders_locked_by_another_user(scene):
     sets, store = scene.public / "sets", scene.public / "store"
     save = ["baseline", "save", "-q", "bench", "../in.folded", "--dir", store, "--commit"]
     assert scene.run(*save, "a").returncode == 0
@@ -290,7 +290,7 @@ def test_folders_that_somebody_has_locked(scene):
     assert not [name for name in os.listdir(sets) if name.startswith(".")]
 
 
-def test_lock_file_of_somebody_else(scene):
+def test_lock_file_of_another_user(scene):
     scene.attack("touch .bpfflame.lock")
     assert_refused(scene.run(*RECORD, "--every", 1, "--out-dir", "."), ".bpfflame.lock",
                    "belongs to somebody else")

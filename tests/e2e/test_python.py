@@ -124,7 +124,7 @@ def test_three_equal_burners_have_their_shares(python, tmp_path):
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_code_objects_at_the_same_addresses_are_told_apart(python, tmp_path):
+def test_code_objects_at_the_same_addresses_are_distinguished(python, tmp_path):
     folded, result = burned(tmp_path, python, "reuse", seconds=5)
     right = wrong = 0
     for frames, value in folded.stacks:

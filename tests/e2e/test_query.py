@@ -134,7 +134,7 @@ def test_tables(store):
     assert report
 
 
-def test_edges_are_told(store):
+def test_edges_are_reported(store):
     """Takes windows that are mostly inside the range, and prints which these are."""
     _, said = folded_of(store, "--from", at(END - 601), "--to", at(END - 7))
     assert "59 of 10s" in said, said

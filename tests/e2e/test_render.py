@@ -82,7 +82,7 @@ def test_several_inputs_add_up(tmp_path):
         "other 3\n" + SIMPLE.replace("loop 12", "loop 20"))
 
 
-def test_times_are_told_as_times(tmp_path):
+def test_times_are_shown_as_times(tmp_path):
     text = "db;main;wait_[k];[futex] 1500000\ndb;main;read;[disk] 500000\n"
     names = tooltips(render(stdin=text.encode()).stdout)
     assert names["main"].startswith("2.00 s, 100.00%")

@@ -283,7 +283,7 @@ def test_two_columns_are_for_diff(tmp_path):
     assert "diff" in error_line(result)
 
 
-def test_a_full_disk_is_said(burning):
+def test_a_full_disk_is_reported(burning):
     with open("/dev/full", "w") as full:
         result = subprocess.run([BPFFLAME, "report", burning[0]], stdout=full,
                                 stderr=subprocess.PIPE, text=True, check=False)

@@ -178,7 +178,7 @@ def test_root_without_capabilities(open_path):
     drop("cap_bpf", "cap_perfmon", "cap_sys_ptrace", "cap_syslog").recorded()
 
 
-def test_kubernetes_is_told_in_its_words(open_path):
+def test_kubernetes_gets_a_fix_in_its_terms(open_path):
     nobody(open_path, [], "-a", "-d", "0.2", KUBERNETES_SERVICE_HOST="10.0.0.1").refused(
         "securityContext: {runAsUser: 0, capabilities: {add: [BPF, PERFMON]}}")
 

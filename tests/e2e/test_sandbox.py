@@ -201,7 +201,7 @@ def test_what_could_not_be_read_is_named(tmp_path, copy_of_burn):
     assert "the first unread: /" in result.stderr, result
 
 
-def test_what_unpacks_to_much_fills_no_memory(tmp_path):
+def test_compression_bombs_fill_no_memory(tmp_path):
     """A fifth of a megabyte that unpacks to 200: names come from the rest of the file."""
     bomb, program, output = tmp_path / "bomb", tmp_path / "bombed", tmp_path / "x.folded"
     size = 200 << 20
@@ -268,7 +268,7 @@ def reading(tmp_path, words):
 
 
 @pytest.mark.parametrize("words", READS.values(), ids=READS)
-def test_who_reads_recordings_has_no_rights(tmp_path, words):
+def test_readers_of_recordings_have_no_rights(tmp_path, words):
     with reading(tmp_path, words) as (process, reader):
         # Its parent has one already.
         wait_until(lambda: status_of(reader)["Seccomp_filters"] == ["2"])
@@ -303,7 +303,7 @@ def is_gone(pid):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_who_reads_recordings(tmp_path, number):
+def test_ctrl_c_ends_readers_of_recordings(tmp_path, number):
     with reading(tmp_path, READS["render"]) as (process, reader):
         os.kill(process.pid, number)
         assert process.wait(timeout=20) == -number
@@ -369,8 +369,8 @@ def test_a_users_command_inherits_no_capabilities():
     result = subprocess.run(["setpriv", "--inh-caps=+net_raw,+sys_ptrace", BPFFLAME, "-q", "--user", "nobody", "-o",
                              "-", "--", "cat", "/proc/self/status"], check=True,
                             stdout=subprocess.PIPE, text=True)
-    told = dict(line.split(":\t") for line in result.stdout.splitlines() if line.startswith("Cap"))
-    assert [told[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == ["0" * 16] * 4
+    capabilities = dict(line.split(":\t") for line in result.stdout.splitlines() if line.startswith("Cap"))
+    assert [capabilities[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == ["0" * 16] * 4
 
 
 @pytest.fixture

@@ -176,8 +176,8 @@ def test_formats(burning, tmp_path):
 
 def test_verbose_and_progress_and_quiet(burning, tmp_path):
     result = run("-v", "-p", burning.pid, "-d", 1, "--every", "500ms", "--out-dir", tmp_path)
-    told = [line for line in result.stderr.splitlines() if " written: " in line]
-    assert len(told) == len(list_of(tmp_path))
+    seen = [line for line in result.stderr.splitlines() if " written: " in line]
+    assert len(seen) == len(list_of(tmp_path))
     assert "written of 2 windows" in result.stderr
     result = run("-q", "-p", burning.pid, "-d", 1, "--every", "500ms", "--out-dir", tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", ""), result
@@ -417,7 +417,7 @@ def test_two_recordings_in_one_folder(burning, tmp_path):
 # --- errors ---------------------------------------------------------------------------------
 
 
-def test_folder_is_made_or_complained_of(burning, tmp_path):
+def test_folder_is_made_or_reported(burning, tmp_path):
     target = ("-p", burning.pid, "-d", 20, "--every", 1)
     for folder, wanted in ((tmp_path / "missing" / "sets", "missing"),
                            ("/proc/nothing", "/proc/nothing")):

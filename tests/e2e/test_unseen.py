@@ -17,7 +17,7 @@ def ticks_of(pid):
 
 
 @pytest.mark.parametrize("whole_machine", [True, False], ids=["all", "pid"])
-def test_who_sleeps_at_each_tick_is_named(tmp_path, whole_machine):
+def test_processes_that_sleep_at_each_tick_are_named(tmp_path, whole_machine):
     # Under any name.
     program = tmp_path / "e) (v"
     shutil.copy(WORKLOADS / "evader", program)

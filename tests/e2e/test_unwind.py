@@ -228,7 +228,7 @@ def test_complete_off_cpu(offcpu):
     assert offcpu[0].summary["complete_stacks_percent"] >= 99
 
 
-def test_what_does_not_lead_to_the_beginning_is_not_whole(tmp_path):
+def test_stacks_cut_before_the_entry_are_not_complete(tmp_path):
     """A frame pointer of 0 proves nothing in code that keeps none."""
     with running([[NOFP, "unmarked", "burn", 60]]) as (process,):
         record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
@@ -576,7 +576,7 @@ def test_little_memory_programs_at_once(real, tmp_path):
     assert summary["complete_stacks_percent"] + summary["truncated_percent"]["budget"] >= 98
 
 
-def test_what_is_idle_makes_room(real, tmp_path):
+def test_idle_tables_make_room(real, tmp_path):
     """Big programs, one after another: the first one's tables are gone when the last one runs."""
     script = ";".join(f"timeout 3.5 {shlex.join(real[0][name])}"
                       for name in ("cc1", "gdb", "node") if name in real[0])

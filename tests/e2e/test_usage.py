@@ -70,7 +70,7 @@ def test_wrong_usage(tmp_path, arguments, named):
     (["12062"], "bpfflame -p 12062"),
     (["./app"], "bpfflame … -- ./app"),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
-def test_what_was_meant(arguments, meant):
+def test_suggestions(arguments, meant):
     result = run(*arguments)
     assert result.returncode == 2 and meant in error_line(result), result
 
@@ -183,9 +183,9 @@ COMPLETIONS = ROOT / "tools" / "packaging" / "completions"
 def test_options_are_listed_for_completions(command):
     words = [command] if command else []
     listed = [line.split("\t")[0] for line in run(*words, "--list-options").stdout.splitlines()]
-    told = set(re.findall(r"(--[a-z][a-z-]+)", run(*words, "--help").stdout))
+    seen = set(re.findall(r"(--[a-z][a-z-]+)", run(*words, "--help").stdout))
     assert listed and len(listed) == len(set(listed))
-    assert {name.rstrip("=") for name in listed} >= told - {"--version", "--list-options"}, told - set(listed)
+    assert {name.rstrip("=") for name in listed} >= seen - {"--version", "--list-options"}, seen - set(listed)
 
 
 def completed(*words):

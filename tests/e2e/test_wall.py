@@ -66,7 +66,7 @@ def test_crowd(crowd, kind):
         assert waiting_for_a_cpu(times) <= 1.02 * delay + 0.001 + late, (truth, times)
 
 
-def test_crowd_waits_for_what_it_waits(crowd):
+def test_crowd_waits_for_its_partners(crowd):
     for kind, reason in (("futex", "[futex]"), ("pipe", "[pipe]"), ("timer", "[timer]")):
         for truth, times in crowd.named(kind):
             blocked = off_cpu(times) - waiting_for_a_cpu(times)
@@ -195,51 +195,51 @@ class Met:
 
 
 @pytest.fixture(scope="module")
-def met(module_path, tmp_path_factory):
+def running(module_path, tmp_path_factory):
     return Met(module_path, tmp_path_factory.mktemp("disk"))
 
 
 @pytest.mark.parametrize("name", ["wait", *WAIT_THREADS])
-def test_elapsed(met, name):
-    times = met.of(name)
-    assert on_cpu(times) + off_cpu(times) == pytest.approx(met.elapsed, rel=0.005), times
+def test_elapsed(running, name):
+    times = running.of(name)
+    assert on_cpu(times) + off_cpu(times) == pytest.approx(running.elapsed, rel=0.005), times
 
 
 @pytest.mark.parametrize("name", ["wait", *WAIT_THREADS])
-def test_on_cpu(met, name):
-    cpu = met.truth.cpu(met.result.window(), met.tids[name])
-    assert on_cpu(met.of(name)) == pytest.approx(cpu, abs=0.005 * met.elapsed)
+def test_on_cpu(running, name):
+    cpu = running.truth.cpu(running.result.window(), running.tids[name])
+    assert on_cpu(running.of(name)) == pytest.approx(cpu, abs=0.005 * running.elapsed)
 
 
 @pytest.mark.parametrize("name", WAIT_THREADS)
-def test_run_delay(met, name):
+def test_run_delay(running, name):
     """A wait enters the books when it ends: the two that the window's ends cut are unknown."""
-    delay = met.truth.run_delay(met.result.window(), met.tids[name])
-    recorded = waiting_for_a_cpu(met.of(name))
-    assert 0.98 * delay - 0.02 <= recorded <= 1.02 * delay + 0.02 + met.stolen
+    delay = running.truth.run_delay(running.result.window(), running.tids[name])
+    recorded = waiting_for_a_cpu(running.of(name))
+    assert 0.98 * delay - 0.02 <= recorded <= 1.02 * delay + 0.02 + running.stolen
 
 
-def test_reasons(met):
+def test_reasons(running):
     for name, reason in (("sleeper", "[timer]"), ("blocked", "[pipe]")):
-        times = met.of(name)
+        times = running.of(name)
         assert times[reason] > 0.99 * (off_cpu(times) - waiting_for_a_cpu(times)), times
-    assert met.of("writer")["[disk]"] > 0
-    assert met.of("hog-0")["[preempted]"] > 0.98 * off_cpu(met.of("hog-0"))
-    assert {reason_of(frames) for frames, _ in met.folded.stacks} <= REASONS | {"[on-cpu]"}
+    assert running.of("writer")["[disk]"] > 0
+    assert running.of("hog-0")["[preempted]"] > 0.98 * off_cpu(running.of("hog-0"))
+    assert {reason_of(frames) for frames, _ in running.folded.stacks} <= REASONS | {"[on-cpu]"}
 
 
-def test_stacks_on_cpu(met):
+def test_stacks_on_cpu(running):
     """CPU time is in the sampled stacks."""
     for name, function in (("hog-0", "hog_cpu"), ("hog-1", "hog_cpu"), ("alternate", "burn_half")):
-        tid = met.tids[name]
-        stacks = [(frames, value) for frames, value in met.folded.stacks
+        tid = running.tids[name]
+        stacks = [(frames, value) for frames, value in running.folded.stacks
                   if frames[0].endswith(f"/{tid}") and frames[-1] == "[on-cpu]"]
         inside = sum(value for frames, value in stacks if function in frames)
         assert inside > 0.95 * sum(value for _, value in stacks), (name, stacks)
 
 
-def test_met_loses_nothing(met):
-    assert_no_loss(met.result.summary)
+def test_running_processes_lose_nothing(running):
+    assert_no_loss(running.result.summary)
 
 
 # --- CPU time ----------------------------------------------------------------------------------

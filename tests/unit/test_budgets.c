@@ -155,7 +155,7 @@ static void root_has_no_limit_but_in_containers(void **state)
 	budgets_done(&budgets);
 }
 
-static void what_is_not_open_has_none(void **state)
+static void files_that_are_not_open_have_none(void **state)
 {
 	struct budgets budgets = {};
 	uint32_t budget;
@@ -173,7 +173,7 @@ int main(void)
 		cmocka_unit_test(processes_are_their_users),
 		cmocka_unit_test(each_user_has_cpu_time),
 		cmocka_unit_test(root_has_no_limit_but_in_containers),
-		cmocka_unit_test(what_is_not_open_has_none),
+		cmocka_unit_test(files_that_are_not_open_have_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

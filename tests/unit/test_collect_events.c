@@ -96,7 +96,7 @@ static void events_are_read(void **state)
 	}
 }
 
-static void what_is_no_event_is_refused(void **state)
+static void other_words_are_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -143,7 +143,7 @@ static uint64_t bpf_period(const char *text)
 }
 
 /* Clocks count samples. All other events count themselves, one by one or by the period. */
-static void what_samples_weigh(void **state)
+static void samples_have_weights(void **state)
 {
 	assert_true(bpf_period("cycles") == BF_PERIOD_NONE);
 	assert_true(bpf_period("cpu-clock") == BF_PERIOD_NONE);
@@ -176,7 +176,7 @@ static void counters_have_their_numbers(void **state)
 	assert_int_equal(counter_find("/", &counter, &failure), -ENOENT);
 }
 
-static void names_that_are_near(void **state)
+static void similar_names_are_suggested(void **state)
 {
 	static const char *const names[] = {"page-faults", "minor-faults", "context-switches",
 					    "cycles",	   "ref-cycles",   "branches"};
@@ -472,10 +472,10 @@ int main(int argc, char **argv)
 	static const reader_job_fn jobs[N_READER_JOBS] = {[READER_PROBES] = find_or_lie};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_read),
-		cmocka_unit_test(what_is_no_event_is_refused),
-		cmocka_unit_test(what_samples_weigh),
+		cmocka_unit_test(other_words_are_refused),
+		cmocka_unit_test(samples_have_weights),
 		cmocka_unit_test(counters_have_their_numbers),
-		cmocka_unit_test(names_that_are_near),
+		cmocka_unit_test(similar_names_are_suggested),
 		cmocka_unit_test(functions_are_found),
 		cmocka_unit_test(usdt_probes_are_found),
 		cmocka_unit_test(readers_find_the_same),

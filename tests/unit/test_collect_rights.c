@@ -73,7 +73,7 @@ static void each_place_has_its_way(void **state)
 	says((struct rights){.can_gain_none = true}, RIGHTS_BPF, "CAP_BPF", "AmbientCapabilities=");
 }
 
-static void what_stands_in_the_way_of_capabilities_is_named(void **state)
+static void obstacles_to_capabilities_are_named(void **state)
 {
 	struct rights rights = {.capabilities = ~0ULL, .is_root = true};
 
@@ -132,7 +132,7 @@ static void other_errors_are_not_explained(void **state)
 	assert_true(rights_explain_with(&all, RIGHTS_BPF, -ENOSYS, &failure));
 }
 
-static void ours_can_be_read(void **state)
+static void our_own_profile_can_be_read(void **state)
 {
 	struct rights rights;
 	char text[200];
@@ -150,11 +150,11 @@ int main(void)
 		cmocka_unit_test(missing_capabilities_are_named),
 		cmocka_unit_test(restricted_events_are_explained),
 		cmocka_unit_test(each_place_has_its_way),
-		cmocka_unit_test(what_stands_in_the_way_of_capabilities_is_named),
+		cmocka_unit_test(obstacles_to_capabilities_are_named),
 		cmocka_unit_test(a_user_namespace_is_said_first),
 		cmocka_unit_test(limits_and_lockdown),
 		cmocka_unit_test(other_errors_are_not_explained),
-		cmocka_unit_test(ours_can_be_read),
+		cmocka_unit_test(our_own_profile_can_be_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void figures(void **state)
 	assert_true(change.ratio == -1 && change_strength(&change) == 1);
 }
 
-static void selfs_are_theirs(void **state)
+static void self_weights_are_compared_too(void **state)
 {
 	struct stacks stacks = samples_of(1000, 1000);
 	const struct tree_side sides[N_SIDES] = {[SIDE_BASE] = {.self = 100, .total = 500},
@@ -97,7 +97,7 @@ static void part_and_total_vary_together(void **state)
 	assert_int_equal(counts(&stacks, &shares, 5970, 5970).kind, CHANGE_NONE);
 }
 
-static void all_of_both_sides(void **state)
+static void a_part_that_is_everything(void **state)
 {
 	struct stacks stacks = samples_of(10000, 10100);
 	struct change change;
@@ -185,7 +185,7 @@ static void exact_probabilities(void **state)
 }
 
 /* Growth of a part takes from the rest: both get the same evidence, whatever their sizes. */
-static void the_rest_says_the_same(void **state)
+static void part_and_rest_give_the_same_evidence(void **state)
 {
 	const uint64_t totals[] = {200, 10000, 1000000000000};
 
@@ -409,7 +409,7 @@ static void variances_are_read(void **state)
 }
 
 /* Compares by weights within a run, however many runs a side has. */
-static void weights_of_a_run(void **state)
+static void weights_within_a_run(void **state)
 {
 	struct stacks stacks = samples_of(3000, 1000);
 	struct compare_options options = {.scale = SCALE_ABSOLUTE,
@@ -451,11 +451,11 @@ int main(void)
 		cmocka_unit_test(few_samples),
 		cmocka_unit_test(a_single_burst_is_no_change),
 		cmocka_unit_test(figures),
-		cmocka_unit_test(selfs_are_theirs),
+		cmocka_unit_test(self_weights_are_compared_too),
 		cmocka_unit_test(part_and_total_vary_together),
-		cmocka_unit_test(all_of_both_sides),
+		cmocka_unit_test(a_part_that_is_everything),
 		cmocka_unit_test(exact_probabilities),
-		cmocka_unit_test(the_rest_says_the_same),
+		cmocka_unit_test(part_and_rest_give_the_same_evidence),
 		cmocka_unit_test(approximation_fits),
 		cmocka_unit_test(extremes_are_numbers),
 		cmocka_unit_test(empty_sides),
@@ -467,7 +467,7 @@ int main(void)
 		cmocka_unit_test(parts_of_periods),
 		cmocka_unit_test(the_rest_varies_too),
 		cmocka_unit_test(variances_are_read),
-		cmocka_unit_test(weights_of_a_run),
+		cmocka_unit_test(weights_within_a_run),
 		cmocka_unit_test(dispersion_counts),
 		cmocka_unit_test(kind_names),
 	};

@@ -113,7 +113,7 @@ static int end_by(void *data)
 	return 99;
 }
 
-static void it_ends_as_it_likes(void **state)
+static void exit_statuses_are_returned(void **state)
 {
 	assert_int_equal(run(end_by, &(int){-3}), 3);
 	assert_int_equal(run(end_by, &(int){SIGSEGV}), -SIGSEGV);
@@ -163,14 +163,14 @@ static int become_nobody(void *data)
 	return getuid() == 65534 && getgid() == 65534 ? 0 : 1;
 }
 
-static void it_is_nobody(void **state)
+static void it_has_no_identity(void **state)
 {
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(run(become_nobody, NULL), 0);
 }
 
-static void outputs_are_those_that_were_planned(void **state)
+static void only_planned_outputs_are_written(void **state)
 {
 	struct output_files files = {};
 	int fd = -1;
@@ -192,10 +192,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inputs_are_opened_and_nothing_else),
 		cmocka_unit_test(requests_are_served),
-		cmocka_unit_test(it_ends_as_it_likes),
+		cmocka_unit_test(exit_statuses_are_returned),
 		cmocka_unit_test(nonsense_gives_nothing),
-		cmocka_unit_test(it_is_nobody),
-		cmocka_unit_test(outputs_are_those_that_were_planned),
+		cmocka_unit_test(it_has_no_identity),
+		cmocka_unit_test(only_planned_outputs_are_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ static void names_files_and_lines(void **state)
 }
 
 /* If anything changed between the frame and the reading, there is no name. */
-static void what_changed_has_no_name(void **state)
+static void changed_objects_have_no_name(void **state)
 {
 	struct runtime_facts facts = facts_of(CPYTHON(3, 12));
 	const uint32_t *o = facts.offsets;
@@ -270,7 +270,7 @@ int main(void)
 		cmocka_unit_test(other_threads_are_not_taken),
 		cmocka_unit_test(a_fault_at_any_read_ends_the_chain),
 		cmocka_unit_test(names_files_and_lines),
-		cmocka_unit_test(what_changed_has_no_name),
+		cmocka_unit_test(changed_objects_have_no_name),
 		cmocka_unit_test(the_interpreters_own_code_is_hidden),
 		cmocka_unit_test(names_in_any_script),
 		cmocka_unit_test(only_sound_facts_are_used),

@@ -165,7 +165,7 @@ static void waits_and_their_time(void **state)
 	pprof_free(message);
 }
 
-static void who_woke_the_thread_stands_above(void **state)
+static void wakers_are_above_their_threads(void **state)
 {
 	static const struct made_sample sample = {
 		"db", "main;wait", 10, REASON_FUTEX,
@@ -232,7 +232,7 @@ static struct profile *profile_with_places(uint64_t device)
 }
 
 /* Addresses in a recorded process's memory stay private; offsets in files are written. */
-static void places_of_recorded_files_are_made_up(void **state)
+static void places_of_recorded_files_are_invented(void **state)
 {
 	struct profile *profile = profile_with_places(5);
 	pprof *message = pprof_message(profile, &plain);
@@ -248,7 +248,7 @@ static void places_of_recorded_files_are_made_up(void **state)
 	profile_free(profile);
 }
 
-static void places_are_told(void **state)
+static void places_are_written(void **state)
 {
 	struct profile *profile = profile_with_places(0);
 	pprof *message = pprof_message(profile, &plain);
@@ -311,7 +311,7 @@ static void names_alone_have_no_address(void **state)
 	input_done(&input);
 }
 
-static void what_is_left_out_is_not_there(void **state)
+static void hidden_frames_are_not_written(void **state)
 {
 	static const struct unfold_options no_inline = {.no_inline = true},
 					   no_kernel = {.no_kernel = true};
@@ -366,7 +366,7 @@ static void hostile_names(void **state)
 	}
 }
 
-static void bytes_that_are_no_text_are_replaced(void **state)
+static void invalid_text_is_replaced(void **state)
 {
 	struct input input = made_input((struct input_options){0});
 	pprof *message;
@@ -451,15 +451,15 @@ int main(void)
 		cmocka_unit_test(samples_alone_where_no_period_is_known),
 		cmocka_unit_test(values_that_are_too_large_stay_positive),
 		cmocka_unit_test(waits_and_their_time),
-		cmocka_unit_test(who_woke_the_thread_stands_above),
-		cmocka_unit_test(places_are_told),
-		cmocka_unit_test(places_of_recorded_files_are_made_up),
+		cmocka_unit_test(wakers_are_above_their_threads),
+		cmocka_unit_test(places_are_written),
+		cmocka_unit_test(places_of_recorded_files_are_invented),
 		cmocka_unit_test(names_have_no_suffix),
 		cmocka_unit_test(names_alone_have_no_address),
-		cmocka_unit_test(what_is_left_out_is_not_there),
+		cmocka_unit_test(hidden_frames_are_not_written),
 		cmocka_unit_test(equal_samples_are_added_up),
 		cmocka_unit_test(hostile_names),
-		cmocka_unit_test(bytes_that_are_no_text_are_replaced),
+		cmocka_unit_test(invalid_text_is_replaced),
 		cmocka_unit_test(empty_profiles),
 		cmocka_unit_test(same_bytes_every_time),
 		cmocka_unit_test(random_profiles_are_valid),

@@ -117,7 +117,7 @@ static void the_kernels_own_files_are_not_opened(void **state)
 }
 
 /* Without O_NONBLOCK, opening waits until the kernel breaks the lease: 45 s. */
-static void a_lease_makes_nobody_wait(void **state)
+static void leases_make_nobody_wait(void **state)
 {
 	int fd;
 
@@ -134,7 +134,7 @@ static void a_lease_makes_nobody_wait(void **state)
 	assert_string_equal(text_at(FOREIGN_OUR_ROOT, made_path("leased")), "text");
 }
 
-static void in_a_folder_no_link_and_no_second_name(void **state)
+static void links_and_second_names_in_a_folder_are_refused(void **state)
 {
 	_cleanup_close_ int folder = foreign_find(FOREIGN_OUR_ROOT, made_folder);
 	int fd;
@@ -154,14 +154,14 @@ static void in_a_folder_no_link_and_no_second_name(void **state)
 }
 
 /* A mount over a name could show files that the mount's creator may not read; here, /proc. */
-static void in_a_folder_no_other_mount(void **state)
+static void mounts_in_a_folder_are_refused(void **state)
 {
 	_cleanup_close_ int ours = foreign_find(FOREIGN_OUR_ROOT, "/");
 
 	assert_int_equal(foreign_find_in(ours, "proc"), -EXDEV);
 }
 
-static void what_is_mapped_is_found_without_its_name(void **state)
+static void mapped_files_are_found_without_their_names(void **state)
 {
 	struct maps_entry entry;
 	char path[PATH_MAX], text[8];
@@ -265,10 +265,10 @@ int main(void)
 		cmocka_unit_test(links_of_proc_are_not_followed),
 		cmocka_unit_test(only_files_are_opened),
 		cmocka_unit_test(the_kernels_own_files_are_not_opened),
-		cmocka_unit_test(a_lease_makes_nobody_wait),
-		cmocka_unit_test(in_a_folder_no_link_and_no_second_name),
-		cmocka_unit_test(in_a_folder_no_other_mount),
-		cmocka_unit_test(what_is_mapped_is_found_without_its_name),
+		cmocka_unit_test(leases_make_nobody_wait),
+		cmocka_unit_test(links_and_second_names_in_a_folder_are_refused),
+		cmocka_unit_test(mounts_in_a_folder_are_refused),
+		cmocka_unit_test(mapped_files_are_found_without_their_names),
 		cmocka_unit_test(our_root_is_known),
 		cmocka_unit_test(memory_is_read_in_pieces),
 	};

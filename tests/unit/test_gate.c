@@ -176,7 +176,7 @@ static void noise_is_found(void **state)
 	}
 }
 
-static void without_runs_noise_is_supposed(void **state)
+static void without_runs_noise_is_assumed(void **state)
 {
 	struct noise_point none[3] = {};
 	struct dispersion dispersion;
@@ -254,7 +254,7 @@ static void judged_done(struct judged *judged)
 	gate_sums_done(&judged->sums);
 }
 
-static void what_grew_is_named(void **state)
+static void growth_is_named(void **state)
 {
 	struct judged judged;
 	const struct gate_answer *answer;
@@ -309,7 +309,7 @@ static void the_spread_counts(void **state)
 }
 
 /* The requested noise is a minimum, whatever the runs show. */
-static void noise_can_be_asked_for(void **state)
+static void noise_can_be_set(void **state)
 {
 	const double steady[] = {1190, 1200, 1210, 1190, 1200, 1210};
 	struct judged judged;
@@ -373,7 +373,7 @@ static void the_error_is_dealt_out(void **state)
 	judged_done(&judged);
 }
 
-static void all_together_as_it_is(void **state)
+static void the_total_is_compared_as_it_is(void **state)
 {
 	struct gate_rules rules = {};
 	struct gate_sums sums;
@@ -394,7 +394,7 @@ static void all_together_as_it_is(void **state)
 	gate_sums_done(&sums);
 }
 
-static void numbers_whatever_comes(void **state)
+static void results_are_always_numbers(void **state)
 {
 	const double sizes[] = {0, 1, 7, 1e3, 1e9, 1e18};
 	const size_t n = COUNT(sizes);
@@ -480,15 +480,15 @@ int main(void)
 		cmocka_unit_test(modules_without_versions),
 		cmocka_unit_test(recordings),
 		cmocka_unit_test(noise_is_found),
-		cmocka_unit_test(without_runs_noise_is_supposed),
+		cmocka_unit_test(without_runs_noise_is_assumed),
 		cmocka_unit_test(dispersion_is_never_below_chance),
-		cmocka_unit_test(what_grew_is_named),
+		cmocka_unit_test(growth_is_named),
 		cmocka_unit_test(the_spread_counts),
-		cmocka_unit_test(noise_can_be_asked_for),
+		cmocka_unit_test(noise_can_be_set),
 		cmocka_unit_test(windows_are_one_recording),
 		cmocka_unit_test(the_error_is_dealt_out),
-		cmocka_unit_test(all_together_as_it_is),
-		cmocka_unit_test(numbers_whatever_comes),
+		cmocka_unit_test(the_total_is_compared_as_it_is),
+		cmocka_unit_test(results_are_always_numbers),
 		cmocka_unit_test(stacks_are_compacted),
 	};
 

@@ -135,7 +135,7 @@ static void false_alarms(void **state)
 }
 
 /* Runs that differ by twice the assumption: the gate measures it. */
-static void false_alarms_of_unruly_runs(void **state)
+static void false_alarms_of_noisy_runs(void **state)
 {
 	const int n_runs[] = {3, 5, 10};
 
@@ -186,7 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(false_alarms),
-		cmocka_unit_test(false_alarms_of_unruly_runs),
+		cmocka_unit_test(false_alarms_of_noisy_runs),
 		cmocka_unit_test(a_pair_that_differs_more_alarms),
 		cmocka_unit_test(regressions_are_caught),
 	};

@@ -149,7 +149,7 @@ static void faults_say_where(void **state)
 	}
 }
 
-static void no_text(void **state)
+static void texts_that_are_refused(void **state)
 {
 	struct gate_rules rules = {};
 	struct failure failure = {};
@@ -161,11 +161,9 @@ static void no_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_match_counts),
-		cmocka_unit_test(names_as_they_are),
-		cmocka_unit_test(a_module_with_its_version),
-		cmocka_unit_test(faults_say_where),
-		cmocka_unit_test(no_text),
+		cmocka_unit_test(the_last_match_counts),     cmocka_unit_test(names_as_they_are),
+		cmocka_unit_test(a_module_with_its_version), cmocka_unit_test(faults_say_where),
+		cmocka_unit_test(texts_that_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,7 +183,7 @@ static void expect_round(struct profile *profile, const struct unfold_options *u
 	input_done(&input);
 }
 
-static void own_files_come_back(void **state)
+static void our_files_come_back(void **state)
 {
 	for (int i = 0; i < 300; i++) {
 		struct unfold_options options = {.no_inline = i % 8 == 1,
@@ -668,7 +668,7 @@ static void samples_in_their_order(void **state)
 	input_done(&input);
 }
 
-static void nothing_in_it(void **state)
+static void an_empty_file(void **state)
 {
 	static const char *const strings[] = {"", "samples", "count"};
 	struct made_message made = {.n = 0}, *file = &made;
@@ -901,7 +901,7 @@ static void repeated_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(own_files_come_back),
+		cmocka_unit_test(our_files_come_back),
 		cmocka_unit_test(hostile_names_come_back),
 		cmocka_unit_test(folded_lines_come_back),
 		cmocka_unit_test(facts_come_back),
@@ -916,7 +916,7 @@ int main(void)
 		cmocka_unit_test(several_symbols_at_no_address),
 		cmocka_unit_test(misplaced_marks),
 		cmocka_unit_test(samples_in_their_order),
-		cmocka_unit_test(nothing_in_it),
+		cmocka_unit_test(an_empty_file),
 		cmocka_unit_test(cut_files),
 		cmocka_unit_test(changed_files),
 		cmocka_unit_test(wrong_references),

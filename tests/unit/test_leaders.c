@@ -48,7 +48,7 @@ static void assert_leaders(struct stacks *stacks, enum leaders_of of, const char
 	leaders_done(&leaders);
 }
 
-static void running_is_told_by_the_function_that_ran(void **state)
+static void running_is_named_by_the_function_that_ran(void **state)
 {
 	static const struct made_sample samples[] = {
 		{"app", "main;sort;compare", 30, .pid = 1, .tid = 1},
@@ -66,7 +66,7 @@ static void running_is_told_by_the_function_that_ran(void **state)
 	stacks_done(&stacks);
 }
 
-static void waiting_is_told_by_the_programs_own_code(void **state)
+static void waits_are_named_by_the_programs_own_code(void **state)
 {
 	static const struct made_sample samples[] = {
 		{"db",
@@ -140,8 +140,8 @@ static void wall_has_both(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(running_is_told_by_the_function_that_ran),
-		cmocka_unit_test(waiting_is_told_by_the_programs_own_code),
+		cmocka_unit_test(running_is_named_by_the_function_that_ran),
+		cmocka_unit_test(waits_are_named_by_the_programs_own_code),
 		cmocka_unit_test(wakers_are_not_who_waits),
 		cmocka_unit_test(wall_has_both),
 	};

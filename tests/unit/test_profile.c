@@ -306,7 +306,7 @@ static enum frame_kind kind_of_leaf(enum off_reason reason)
 	return kind;
 }
 
-static void leaves_tell_running_from_waiting(void **state)
+static void leaves_distinguish_running_from_waiting(void **state)
 {
 	assert_int_equal(kind_of_leaf(REASON_ONCPU), FRAME_RUNNING);
 	assert_int_equal(kind_of_leaf(REASON_RUNQUEUE), FRAME_RUNNABLE);
@@ -569,7 +569,7 @@ int main(void)
 		cmocka_unit_test(samples_differ_by_waker_and_idleness),
 		cmocka_unit_test(weights),
 		cmocka_unit_test(every_reason_has_its_leaf),
-		cmocka_unit_test(leaves_tell_running_from_waiting),
+		cmocka_unit_test(leaves_distinguish_running_from_waiting),
 		cmocka_unit_test(kernel_halves_can_be_left_out),
 		cmocka_unit_test(inlined_kernel_functions_are_the_kernels),
 		cmocka_unit_test(idle_waits_have_one_root),

@@ -169,7 +169,7 @@ static void a_crash_costs_one_answer(void **state)
 	reader_stop(&reader);
 }
 
-static void who_hangs_is_given_up(void **state)
+static void hanging_jobs_are_given_up(void **state)
 {
 	struct reader reader = READER_NONE;
 	uint64_t start = monotonic_ns(), took;
@@ -191,7 +191,7 @@ static void who_hangs_is_given_up(void **state)
 	assert_int_equal(reader.n_lost, 1);
 }
 
-static void who_computes_is_waited_for(void **state)
+static void computing_jobs_are_waited_for(void **state)
 {
 	struct reader reader = READER_NONE;
 	void *answer;
@@ -251,7 +251,7 @@ static void questions_are_answered(void **state)
 	assert_int_equal(reader.n_lost, 0);
 }
 
-static void who_asks_without_end_is_given_up(void **state)
+static void endless_questions_are_given_up(void **state)
 {
 	struct reader reader = READER_NONE;
 	void *answer;
@@ -262,7 +262,7 @@ static void who_asks_without_end_is_given_up(void **state)
 	reader_stop(&reader);
 }
 
-static void who_asks_without_being_allowed_is_given_up(void **state)
+static void forbidden_questions_are_given_up(void **state)
 {
 	struct reader reader = READER_NONE;
 	void *answer;
@@ -294,11 +294,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(descriptors_are_handed_over),
 		cmocka_unit_test(failures_are_the_jobs),
 		cmocka_unit_test(a_crash_costs_one_answer),
-		cmocka_unit_test(who_hangs_is_given_up),
-		cmocka_unit_test(who_computes_is_waited_for),
+		cmocka_unit_test(hanging_jobs_are_given_up),
+		cmocka_unit_test(computing_jobs_are_waited_for),
 		cmocka_unit_test(questions_are_answered),
-		cmocka_unit_test(who_asks_without_end_is_given_up),
-		cmocka_unit_test(who_asks_without_being_allowed_is_given_up),
+		cmocka_unit_test(endless_questions_are_given_up),
+		cmocka_unit_test(forbidden_questions_are_given_up),
 		cmocka_unit_test(nonsense_is_refused),
 	};
 

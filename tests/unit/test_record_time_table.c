@@ -52,7 +52,7 @@ static void time_goes_to_its_row(void **state)
 }
 
 /* Has a kernel frame anywhere; no inlined user function is above one. */
-static void running_in_the_kernel_is_told_by_the_stack(void **state)
+static void running_in_the_kernel_shows_in_the_stack(void **state)
 {
 	static const struct made_sample samples[] = {
 		{"a", "", 1, REASON_ONCPU},
@@ -88,7 +88,7 @@ static void rows_are_printed_by_size(void **state)
 	free(text);
 }
 
-static void short_times_have_a_unit_of_their_own(void **state)
+static void short_times_have_smaller_units(void **state)
 {
 	static const struct made_sample samples[] = {{"a", "f", 1500000, REASON_PIPE},
 						     {"a", "f", 500000, REASON_LOCK}};
@@ -100,7 +100,7 @@ static void short_times_have_a_unit_of_their_own(void **state)
 	free(text);
 }
 
-static void nothing_is_printed_of_nothing(void **state)
+static void an_empty_table_is_not_printed(void **state)
 {
 	struct time_table table = table_of(NULL, 0);
 	char *text = printed(&table);
@@ -163,10 +163,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_goes_to_its_row),
-		cmocka_unit_test(running_in_the_kernel_is_told_by_the_stack),
+		cmocka_unit_test(running_in_the_kernel_shows_in_the_stack),
 		cmocka_unit_test(rows_are_printed_by_size),
-		cmocka_unit_test(short_times_have_a_unit_of_their_own),
-		cmocka_unit_test(nothing_is_printed_of_nothing),
+		cmocka_unit_test(short_times_have_smaller_units),
+		cmocka_unit_test(an_empty_table_is_not_printed),
 		cmocka_unit_test(json_has_all_rows),
 		cmocka_unit_test(times_as_text),
 	};

@@ -245,7 +245,7 @@ static char look_of(const char *text, const char *name)
 	return found[13];
 }
 
-static void svg_tells_running_waiting_and_wakers_apart(void **state)
+static void svg_distinguishes_running_waiting_and_wakers(void **state)
 {
 	static const struct stacks_options options = {
 		.unfold = {.waker_depth = 8, .fold_idle = true}};
@@ -344,7 +344,7 @@ static void svg_without_script(void **state)
 	free(text);
 }
 
-static void what_is_not_there_is_refused(void **state)
+static void missing_choices_are_refused(void **state)
 {
 	static const struct picture_options wrong[] = {
 		{.colors = "plaid"},	      {.background = "plaid"}, {.background = "#12345"},
@@ -592,11 +592,11 @@ int main(void)
 		cmocka_unit_test(tones_say_how_much),
 		cmocka_unit_test(svg_shows_names_figures_and_kinds),
 		cmocka_unit_test(svg_says_time_offcpu),
-		cmocka_unit_test(svg_tells_running_waiting_and_wakers_apart),
+		cmocka_unit_test(svg_distinguishes_running_waiting_and_wakers),
 		cmocka_unit_test(svg_has_the_fills_it_needs),
 		cmocka_unit_test(svg_options_are_heeded),
 		cmocka_unit_test(svg_without_script),
-		cmocka_unit_test(what_is_not_there_is_refused),
+		cmocka_unit_test(missing_choices_are_refused),
 		cmocka_unit_test(extreme_sizes_are_bounded),
 		cmocka_unit_test(comparisons_show_both_sides),
 		cmocka_unit_test(comparisons_of_nothing),

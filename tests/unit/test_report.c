@@ -396,7 +396,7 @@ static void rank(const struct stacks *stacks, enum report_by by, bool by_total,
 }
 
 /* A waker's frames are not what a thread waited for, so no table counts them. */
-static void wakers_count_nowhere(void **state)
+static void wakers_are_in_no_table(void **state)
 {
 	struct profile *profile = MADE(PROFILE_WALL, both);
 	struct ranking ranking;
@@ -469,7 +469,7 @@ int main(void)
 		cmocka_unit_test(empty),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(tables_add_up),
-		cmocka_unit_test(wakers_count_nowhere),
+		cmocka_unit_test(wakers_are_in_no_table),
 		cmocka_unit_test(modules_and_threads),
 	};
 

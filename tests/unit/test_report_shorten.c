@@ -37,7 +37,7 @@ static void expect(const char *name, size_t columns, const char *expected)
 	assert_true(shorten_columns(codes, n) <= columns);
 }
 
-static void what_fits_stays(void **state)
+static void names_that_fit_stay(void **state)
 {
 	expect("main", 4, "main");
 	expect("", 1, "");
@@ -86,7 +86,7 @@ static void middle_last(void **state)
 	expect("a<b<c>defghijklmnopqrstuvwx", 11, "a<b<…stuvwx");
 }
 
-static void wide_ones(void **state)
+static void wide_characters(void **state)
 {
 	expect("漢字漢字漢字", 12, "漢字漢字漢字");
 	expect("漢字漢字漢字", 11, "漢字…字漢字");
@@ -121,13 +121,13 @@ static void hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_fits_stays),
+		cmocka_unit_test(names_that_fit_stay),
 		cmocka_unit_test(templates_give_way_first),
 		cmocka_unit_test(the_longest_of_a_level_first),
 		cmocka_unit_test(rust),
 		cmocka_unit_test(operators_are_no_brackets),
 		cmocka_unit_test(middle_last),
-		cmocka_unit_test(wide_ones),
+		cmocka_unit_test(wide_characters),
 		cmocka_unit_test(hostile),
 	};
 

@@ -194,7 +194,7 @@ static uint64_t weight_with(const struct stacks *stacks, const char *part)
 static void expect_sums(const struct call_tree *call_tree)
 {
 	const struct tree_node *nodes = call_tree->tree.nodes;
-	size_t n = call_tree->tree.n_nodes, told = 1;
+	size_t n = call_tree->tree.n_nodes, counted = 1;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t sum = tree_self(&nodes[i]);
@@ -204,8 +204,8 @@ static void expect_sums(const struct call_tree *call_tree)
 		assert_int_equal(sum, tree_total(&nodes[i]));
 	}
 	for (size_t i = 0; i < call_tree->n_lines; i++)
-		told += 1 + (call_tree->lines[i].elided != TREE_NONE);
-	assert_int_equal(told, n);
+		counted += 1 + (call_tree->lines[i].elided != TREE_NONE);
+	assert_int_equal(counted, n);
 }
 
 static void random_stacks(void **state)

@@ -29,7 +29,7 @@ struct read_picture {
 	struct read_node nodes[MOST_NODES];
 };
 
-static const char *behind(const char *text, const char *what)
+static const char *after(const char *text, const char *what)
 {
 	const char *found = strstr(text, what);
 
@@ -40,7 +40,7 @@ static const char *behind(const char *text, const char *what)
 
 static void read_lines(struct read_picture *picture)
 {
-	const char *at = behind(picture->text, "<metadata id=\"frames\">");
+	const char *at = after(picture->text, "<metadata id=\"frames\">");
 
 	picture->n_lines = 0;
 	for (; *at != '<'; at += *at == '\n') {
@@ -67,7 +67,7 @@ static uint64_t next_number(const char **at)
 
 static void read_nodes(struct read_picture *picture, bool compared)
 {
-	const char *at = behind(picture->text, "<metadata id=\"nodes\">");
+	const char *at = after(picture->text, "<metadata id=\"nodes\">");
 	unsigned int path[MOST_NODES], depth = 0;
 
 	picture->n_nodes = 0;

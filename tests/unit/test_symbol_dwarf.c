@@ -190,7 +190,7 @@ static int clean(void **state)
 	return 0;
 }
 
-static void every_version_tells_the_same(void **state)
+static void every_version_says_the_same(void **state)
 {
 	static const char *const flags[] = {
 		"-g -gdwarf-2", "-g -gdwarf-3",	      "-g -gdwarf-4",
@@ -213,7 +213,7 @@ static void dwarf_of_64_bits(void **state)
 }
 
 /* Its own forms for addresses, strings and lists, and no sibling attributes. */
-static void clang_tells_the_same(void **state)
+static void clang_says_the_same(void **state)
 {
 	if (!try_build("clang++", "clang", "-g -gdwarf-4", "variant"))
 		skip();
@@ -311,10 +311,10 @@ static void the_shared_file_may_be_missing(void **state)
 /* ---- real code, against addr2line */
 
 /* A name as addr2line prints it: mangled, or without its scope. */
-static bool is_same_name(const char *got, const char *told)
+static bool is_same_name(const char *got, const char *printed)
 {
 	char wanted[DEMANGLED_SIZE];
-	size_t n = demangle(told, wanted), length = strlen(got);
+	size_t n = demangle(printed, wanted), length = strlen(got);
 
 	if (length >= n && strcmp(got + length - n, wanted) == 0)
 		return length == n || strncmp(got + length - n - 2, "::", 2) == 0;
@@ -703,9 +703,9 @@ static void files_without_dwarf(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		DWARF_TEST(every_version_tells_the_same),
+		DWARF_TEST(every_version_says_the_same),
 		DWARF_TEST(dwarf_of_64_bits),
-		DWARF_TEST(clang_tells_the_same),
+		DWARF_TEST(clang_says_the_same),
 		DWARF_TEST(compressed_sections),
 		DWARF_TEST(sections_compressed_with_zstd),
 		DWARF_TEST(without_symbols),

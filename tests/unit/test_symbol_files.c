@@ -201,7 +201,7 @@ static void the_owner_counts(void **state)
 }
 
 /* Its owner holds a lease, which would make us wait for 45 s. */
-static void a_lease_makes_nobody_wait(void **state)
+static void leases_make_nobody_wait(void **state)
 {
 	int fd;
 
@@ -433,7 +433,7 @@ int main(void)
 		FILES_TEST(by_build_id),
 		FILES_TEST(by_link),
 		FILES_TEST(the_owner_counts),
-		FILES_TEST(a_lease_makes_nobody_wait),
+		FILES_TEST(leases_make_nobody_wait),
 		FILES_TEST(links_that_lie),
 		FILES_TEST(mini_debug_info),
 		FILES_TEST(symfs_goes_first),

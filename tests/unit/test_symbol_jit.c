@@ -520,7 +520,7 @@ static void look_up_entries(uint64_t to)
 		look_up(to + offsets[i]);
 }
 
-static void debug_information_tells_lines(void **state)
+static void debug_information_has_lines(void **state)
 {
 	look_up_entries(0x1000);
 	put_header();
@@ -534,7 +534,7 @@ static void debug_information_tells_lines(void **state)
 }
 
 /* V8 and LLVM count from the code's place in the ELF file that perf makes. */
-static void lines_behind_an_elf_header_are_put_right(void **state)
+static void lines_after_an_elf_header_are_corrected(void **state)
 {
 	struct line_entry shifted[N_ENTRIES];
 
@@ -769,8 +769,8 @@ int main(void)
 		JIT_TEST(a_record_of_no_size_ends_the_file),
 		JIT_TEST(sizes_that_lie_do_no_harm),
 		JIT_TEST(moved_code_keeps_its_name),
-		JIT_TEST(debug_information_tells_lines),
-		JIT_TEST(lines_behind_an_elf_header_are_put_right),
+		JIT_TEST(debug_information_has_lines),
+		JIT_TEST(lines_after_an_elf_header_are_corrected),
 		JIT_TEST(lines_move_with_their_code),
 		JIT_TEST(lines_of_other_code_are_not_used),
 		JIT_TEST(entries_half_written_end_the_lines),

@@ -62,7 +62,7 @@ static char *printed(const char *name)
 	return text;
 }
 
-static void nothing_is_obeyed(void **state)
+static void control_characters_are_not_printed(void **state)
 {
 	for (uint32_t code = 1; code < 0x3000; code++) {
 		char name[8] = "", expected[32], *text;
@@ -117,7 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_escaped),
-		cmocka_unit_test(nothing_is_obeyed),
+		cmocka_unit_test(control_characters_are_not_printed),
 		cmocka_unit_test(text_is_cut),
 		cmocka_unit_test(figures_for_people),
 	};

@@ -256,7 +256,7 @@ static void sums_past_64_bits_are_refused(void **state)
 	profile_free(profile);
 }
 
-static void sides_tell_what_ran(void **state)
+static void sides_show_what_ran(void **state)
 {
 	struct stacks stacks = stacks_of(MADE(PROFILE_WALL, both), &by_default);
 	struct tree tree = tree_of(&stacks);
@@ -418,7 +418,7 @@ static void comparisons_have_two_sides(void **state)
 	stacks_done(&stacks);
 }
 
-static void nothing_makes_a_root(void **state)
+static void an_empty_profile_has_a_root(void **state)
 {
 	struct tree_limits limits = {1, 1};
 	struct stacks stacks;
@@ -486,14 +486,14 @@ int main(void)
 		cmocka_unit_test(limits_are_used),
 		cmocka_unit_test(trees_merge_from_leaves),
 		cmocka_unit_test(sums_past_64_bits_are_refused),
-		cmocka_unit_test(sides_tell_what_ran),
+		cmocka_unit_test(sides_show_what_ran),
 		cmocka_unit_test(reversed_trees_keep_idle_waits_together),
 		cmocka_unit_test(wakers_are_nodes_of_their_own),
 		cmocka_unit_test(flame_charts_keep_the_order),
 		cmocka_unit_test(some_stacks_are_chosen),
 		cmocka_unit_test(bad_expressions_are_refused),
 		cmocka_unit_test(comparisons_have_two_sides),
-		cmocka_unit_test(nothing_makes_a_root),
+		cmocka_unit_test(an_empty_profile_has_a_root),
 		cmocka_unit_test(sorting_is_right),
 	};
 

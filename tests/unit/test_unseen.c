@@ -81,7 +81,7 @@ static const struct unseen_process *find(const struct unseen *unseen, pid_t pid)
 	return NULL;
 }
 
-static void who_has_too_few_samples_is_kept(void **state)
+static void processes_with_too_few_samples_are_kept(void **state)
 {
 	static const struct {
 		unsigned int percent;
@@ -110,7 +110,7 @@ static void who_has_too_few_samples_is_kept(void **state)
 }
 
 /* A process that existed before counts only from the first look on, one that is gone not at all. */
-static void who_is_gone_is_left_out(void **state)
+static void ended_processes_are_left_out(void **state)
 {
 	struct profile *profile = made();
 	pid_t pid = fork_computing();
@@ -143,8 +143,8 @@ static void without_a_first_look_there_is_no_second(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_has_too_few_samples_is_kept),
-		cmocka_unit_test(who_is_gone_is_left_out),
+		cmocka_unit_test(processes_with_too_few_samples_are_kept),
+		cmocka_unit_test(ended_processes_are_left_out),
 		cmocka_unit_test(without_a_first_look_there_is_no_second),
 	};
 

@@ -72,7 +72,7 @@ static void the_reader_makes_the_same_table(void **state)
 	reader_stop(&reader);
 }
 
-static void what_is_no_program_is_said_to_be_none(void **state)
+static void other_files_are_reported_as_no_program(void **state)
 {
 	struct reader reader = READER_NONE;
 	struct table_result result;
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	static const reader_job_fn jobs[N_READER_JOBS] = {[READER_TABLE] = make_table};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_reader_makes_the_same_table),
-		cmocka_unit_test(what_is_no_program_is_said_to_be_none),
+		cmocka_unit_test(other_files_are_reported_as_no_program),
 		cmocka_unit_test(corrupted_parts_are_refused_or_harmless),
 	};
 

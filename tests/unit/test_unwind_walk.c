@@ -85,7 +85,7 @@ static uint64_t at(unsigned int word)
 }
 
 /* A thread at @pc with its stack pointer at @word. */
-static void stand(uint64_t pc, unsigned int word, uint64_t fp)
+static void thread_at(uint64_t pc, unsigned int word, uint64_t fp)
 {
 	made.walk = (struct bf_walk){.pc = pc,
 				     .sp = at(word),
@@ -129,7 +129,7 @@ static void test_stack_pointer(void **state)
 	FUNCTION(0x100, SP(24), CALLED);
 	FUNCTION(0x200, SP(16), CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, 0x1234);
+	thread_at(CODE + 0x150, 10, 0x1234);
 	made.words[12] = CODE + 0x204; /* CFA 13 */
 	made.words[14] = CODE + 0x304; /* CFA 15 */
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
@@ -144,7 +144,7 @@ static void test_frame_pointer(void **state)
 	FUNCTION(0x200, SP(8), CALLED, .fp = BF_SAVED_LOST);
 	FUNCTION(0x300, AT_FP, SAVES_FP(-2), CALLED);
 	FUNCTION(0x400, ENTRY);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[20] = at(30);
 	made.words[21] = CODE + 0x204;
 	made.words[22] = CODE + 0x304;
@@ -160,7 +160,7 @@ static void test_frame_pointer_apart(void **state)
 	FUNCTION(0x100, SP(48), SAVES_FP(-4), CALLED);
 	FUNCTION(0x200, AT_FP, CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, 0xdead);
+	thread_at(CODE + 0x150, 10, 0xdead);
 	made.words[12] = at(40);
 	made.words[15] = CODE + 0x204;
 	made.words[41] = CODE + 0x304;
@@ -171,14 +171,14 @@ static void test_frame_pointer_apart(void **state)
  * A caller is looked up by the byte before its return address, because the call may be its last
  * instruction.
  */
-static void test_return_address_behind_the_end(void **state)
+static void test_return_address_after_the_end(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, SP(8), CALLED);
 	FUNCTION(0x300, SP(8192), CALLED);
 	FUNCTION(0x400, ENTRY);
-	stand(CODE + 0x100, 10, 0);
+	thread_at(CODE + 0x100, 10, 0);
 	made.words[10] = CODE + 0x300; /* the call was function 0x200's last instruction */
 	made.words[11] = CODE + 0x500; /* and function 0x400's */
 	expect(BF_END_ENTRY, CODE + 0x100, CODE + 0x300, CODE + 0x500);
@@ -189,7 +189,7 @@ static void test_cfa_stored_at_the_stack_pointer(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = BF_CFA_SP_DEREF, .cfa_offset = 16, .addend = 8, CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[12] = at(29);
 	made.words[29] = CODE + 0x204;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
@@ -202,7 +202,7 @@ static void test_cfa_stored_below_the_stack_pointer(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = BF_CFA_SP_DEREF, .cfa_offset = -8, .addend = 8, CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[9] = at(29);
 	made.words[29] = CODE + 0x204;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
@@ -215,7 +215,7 @@ static void test_aligned_stack(void **state)
 	FUNCTION(0x100, .cfa = BF_CFA_FP_DEREF, .cfa_offset = -8, .fp = BF_SAVED_FP, CALLED);
 	FUNCTION(0x200, AT_FP, CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[19] = at(30);
 	made.words[20] = at(40);
 	made.words[29] = CODE + 0x204;
@@ -228,11 +228,11 @@ static void test_entry(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x100, ENTRY);
-	stand(CODE + 0x150, 10, 0xdead);
+	thread_at(CODE + 0x150, 10, 0xdead);
 	expect(BF_END_ENTRY, CODE + 0x150);
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, 0xdead);
+	thread_at(CODE + 0x150, 10, 0xdead);
 	expect(BF_END_ENTRY, CODE + 0x150);
 }
 
@@ -241,16 +241,16 @@ static void test_unsupported(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, .cfa = BF_CFA_UNSUPPORTED);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), .ra = BF_SAVED_LOST);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	expect(BF_END_UNSUPPORTED, CODE + 0x150);
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = N_BF_CFAS, CALLED);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	expect(BF_END_UNSUPPORTED, CODE + 0x150);
 }
 
@@ -264,14 +264,14 @@ static void test_cfa_register(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_R12, .cfa_offset = -8, CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.leaf[BF_REGISTER_R12] = at(31);
 	made.words[29] = CODE + 0x204;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_R12, CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.leaf[BF_REGISTER_R12] = at(31);
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
@@ -291,7 +291,7 @@ static void test_x86_scratch_registers(void **state)
 		FUNCTION(0x200, SP(16), CALLED);
 		FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = scratch[i], .cfa_offset = 8, CALLED);
 		FUNCTION(0x400, ENTRY);
-		stand(CODE + 0x150, 10, 0);
+		thread_at(CODE + 0x150, 10, 0);
 		made.walk.leaf[scratch[i]] = at(30);
 		made.words[10] = CODE + 0x204;
 		made.words[12] = CODE + 0x304;
@@ -309,14 +309,14 @@ static void test_return_address_in_a_register(void **state)
 	function(0x100, 0x100, rule);
 	FUNCTION(0x200, SP(8), CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.leaf[5] = CODE + 0x204;
 	made.words[10] = CODE + 0x304;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
 	begin(machine(state));
 	function(0x100, 0x100, (struct bf_rule){SP(8), .ra = BF_SAVED_LEAF, .ra_offset = 5});
 	FUNCTION(0x200, SP(8), CALLED);
-	stand(CODE + 0x250, 10, 0);
+	thread_at(CODE + 0x250, 10, 0);
 	made.walk.leaf[5] = CODE + 0x204;
 	made.words[10] = CODE + 0x104;
 	expect(BF_END_UNSUPPORTED, CODE + 0x250, CODE + 0x104);
@@ -338,7 +338,7 @@ static void test_x86_rbx(void **state)
 	FUNCTION(0x100, SP(8), CALLED);
 	function(0x200, 0x100, aligns);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.leaf[BF_REGISTER_BX] = at(40);
 	made.words[10] = CODE + 0x204;
 	made.words[43] = CODE + 0x304;
@@ -351,7 +351,7 @@ static void test_x86_rbx(void **state)
 	function(0x380, 0x80, aligns);
 	function(0x400, 0x80, aligns);
 	function(0x480, 0x80, (struct bf_rule){ENTRY});
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.leaf[BF_REGISTER_BX] = 0xdead;
 	made.words[10] = CODE + 0x184;
 	made.words[11] = at(40); /* the first one's rbx */
@@ -369,14 +369,14 @@ static void test_x86_rbx_is_lost(void **state)
 	begin(EM_X86_64);
 	FUNCTION(0x100, SP(8), CALLED, .bx = BF_SAVED_LOST);
 	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_BX, CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.leaf[BF_REGISTER_BX] = at(40);
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_UNSUPPORTED, CODE + 0x150, CODE + 0x204);
 	/* Code without rows may have changed it. */
 	begin(EM_X86_64);
 	FUNCTION(0x200, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_BX, CALLED);
-	stand(at(100), 10, at(20));
+	thread_at(at(100), 10, at(20));
 	made.walk.leaf[BF_REGISTER_BX] = at(40);
 	made.words[100] = 0x9090909090909090;
 	made.words[21] = CODE + 0x204;
@@ -411,7 +411,7 @@ static void test_signal(void **state)
 	FUNCTION(0x300, SP(8192), CALLED);
 	FUNCTION(0x400, AT_FP, CALLED);
 	FUNCTION(0x500, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = CODE + 0x204;
 	put_signal_frame(11, at(200), at(120), CODE + 0x400);
 	made.words[201] = CODE + 0x504;
@@ -427,7 +427,7 @@ static void test_signal_on_alternate_stack(void **state)
 	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
 	FUNCTION(0x300, SP(16), CALLED);
 	FUNCTION(0x400, ENTRY);
-	stand(CODE + 0x150, 500, 0);
+	thread_at(CODE + 0x150, 500, 0);
 	made.words[500] = CODE + 0x204;
 	put_signal_frame(501, 0, at(20), CODE + 0x350);
 	made.words[21] = CODE + 0x404;
@@ -441,7 +441,7 @@ static void test_signal_in_a_signal(void **state)
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x204, 10, 0);
+	thread_at(CODE + 0x204, 10, 0);
 	put_signal_frame(10, 0, at(100), CODE + 0x100);
 	made.words[100] = CODE + 0x204;
 	put_signal_frame(101, 0, at(200), CODE + 0x300);
@@ -450,14 +450,14 @@ static void test_signal_in_a_signal(void **state)
 }
 
 /* The signal frame has all registers of the interrupted code. */
-static void test_x86_registers_behind_a_signal(void **state)
+static void test_x86_registers_above_a_signal(void **state)
 {
 	for (enum bf_register i = BF_REGISTER_R8; i <= BF_REGISTER_CX; i++) {
 		begin(EM_X86_64);
 		FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
 		FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = i, CALLED);
 		FUNCTION(0x400, ENTRY);
-		stand(CODE + 0x204, 10, 0);
+		thread_at(CODE + 0x204, 10, 0);
 		made.walk.leaf[i] = 0xdead;
 		put_signal_frame(10, 0, at(200), CODE + 0x350);
 		made.words[10 + 5 + i] = at(301);
@@ -469,7 +469,7 @@ static void test_x86_registers_behind_a_signal(void **state)
 	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
 	FUNCTION(0x300, .cfa = BF_CFA_REGISTER, .reg = BF_REGISTER_BX, .cfa_offset = 8, CALLED);
 	FUNCTION(0x400, ENTRY);
-	stand(CODE + 0x204, 10, 0);
+	thread_at(CODE + 0x204, 10, 0);
 	put_signal_frame(10, 0, at(200), CODE + 0x350);
 	made.words[10 + 16] = at(300);
 	made.words[300] = CODE + 0x404;
@@ -480,7 +480,7 @@ static void test_signal_frame_is_cut_off(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x200, .cfa = BF_CFA_SIGNAL);
-	stand(CODE + 0x204, N_WORDS - 21, 0);
+	thread_at(CODE + 0x204, N_WORDS - 21, 0);
 	expect(BF_END_MEMORY, CODE + 0x204);
 }
 
@@ -492,7 +492,7 @@ static void test_x86_linkage_table(void **state)
 		begin(EM_X86_64);
 		FUNCTION(0x100, .cfa = BF_CFA_PLT, .cfa_offset = 8, .addend = 11, CALLED);
 		FUNCTION(0x200, ENTRY);
-		stand(CODE + 0x140 + byte, 10, 0);
+		thread_at(CODE + 0x140 + byte, 10, 0);
 		made.words[byte >= 11 ? 11 : 10] = CODE + 0x204;
 		expect(BF_END_ENTRY, CODE + 0x140 + byte, CODE + 0x204);
 	}
@@ -507,7 +507,7 @@ static void test_chain(void **state)
 	FUNCTION(0x100, SP(16), CALLED);
 	FUNCTION(0x200, SP(24), CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[11] = GENERATED + 0x10;
 	made.words[20] = at(30);
 	made.words[21] = GENERATED + 0x20;
@@ -528,13 +528,13 @@ static void expect_chain_ends(uint16_t number, uint32_t flags, enum bf_end end, 
 	begin(number);
 	made.flags |= flags;
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = caller;
 	expect(end, CODE + 0x150, caller);
 	begin(number);
 	made.flags |= flags;
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[10] = caller;
 	made.words[21] = 0; /* a record without a return address */
 	expect(end, CODE + 0x150, caller);
@@ -548,7 +548,7 @@ static void test_chain_ends(void **state)
 	/* Not even in Go, where nothing was followed yet. */
 	begin(machine(state));
 	made.flags |= BF_MAPPING_GO;
-	stand(CODE + 0x904, 10, 0);
+	thread_at(CODE + 0x904, 10, 0);
 	made.memory.code = "\x90\x90\x90\x90";
 	made.memory.code_at = CODE + 0x904;
 	expect(BF_END_NO_ROWS, CODE + 0x904);
@@ -558,7 +558,7 @@ static void expect_bad_frame_pointer(uint16_t number, uint64_t fp)
 {
 	begin(number);
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 30, fp);
+	thread_at(CODE + 0x150, 30, fp);
 	made.words[21] = made.words[30] = GENERATED + 0x10;
 	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
 }
@@ -577,7 +577,7 @@ static void test_bad_frame_pointers(void **state)
 static void test_far_frame_pointer(void **state)
 {
 	begin(machine(state));
-	stand(at(100), 0, at(20));
+	thread_at(at(100), 0, at(20));
 	made.walk.sp -= 2ull << 30;
 	made.words[100] = 0x9090909090909090;
 	made.words[21] = GENERATED + 0x10;
@@ -589,7 +589,7 @@ static void test_chain_leads_nowhere(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[10] = GENERATED + 0x10;
 	made.words[21] = 0x1234;
 	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
@@ -602,7 +602,7 @@ static void test_chain_of_go(void **state)
 	made.flags |= BF_MAPPING_GO;
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 100, at(20));
+	thread_at(CODE + 0x150, 100, at(20));
 	made.words[100] = CODE + 0x904;
 	made.words[20] = 0;
 	made.words[21] = CODE + 0x304;
@@ -619,7 +619,7 @@ static void test_trampoline(void **state)
 	FUNCTION(0x200, SP(16), SAVES_FP(-2), CALLED);
 	FUNCTION(0x300, ENTRY);
 	made.words[500] = TRAMPOLINE;
-	stand(CODE + 0x150, 10, 0x1234);
+	thread_at(CODE + 0x150, 10, 0x1234);
 	made.words[10] = 0x5678;
 	made.words[11] = at(500) + 2; /* after the call; its frame is one arbitrary word */
 	made.words[12] = at(40);
@@ -635,7 +635,7 @@ static void expect_leaf_in_trampoline(uint64_t pc)
 	begin(EM_X86_64);
 	FUNCTION(0x300, ENTRY);
 	made.words[500] = TRAMPOLINE;
-	stand(pc, 10, 0x1234);
+	thread_at(pc, 10, 0x1234);
 	made.words[10] = at(40);
 	made.words[11] = CODE + 0x304;
 	expect(BF_END_ENTRY, pc, CODE + 0x304);
@@ -658,7 +658,7 @@ static void test_no_trampoline(void **state)
 		FUNCTION(0x100, SP(8), CALLED);
 		FUNCTION(0x300, ENTRY);
 		made.words[500] = codes[i];
-		stand(CODE + 0x150, 10, at(20));
+		thread_at(CODE + 0x150, 10, at(20));
 		made.words[10] = at(500) + 2;
 		made.words[12] = CODE + 0x204;
 		made.words[21] = CODE + 0x304;
@@ -672,7 +672,7 @@ static void test_rows_come_first(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[10] = CODE + 0x204;
 	made.words[21] = GENERATED + 0x10;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
@@ -684,7 +684,7 @@ static void expect_edge(uint64_t code, unsigned int return_word, uint64_t fp)
 	begin(EM_X86_64);
 	FUNCTION(0x200, AT_FP, CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(at(100), 10, at(30));
+	thread_at(at(100), 10, at(30));
 	made.words[100] = code;
 	made.words[10] = at(40); /* pushed by `push %rbp`, if that ran */
 	made.words[30] = at(50); /* saved in a frame of its own */
@@ -711,17 +711,17 @@ static void test_memory_is_cut_off(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, SP(80), CALLED);
-	stand(CODE + 0x150, N_WORDS - 5, 0);
+	thread_at(CODE + 0x150, N_WORDS - 5, 0);
 	made.words[N_WORDS - 5] = CODE + 0x204;
 	expect(BF_END_MEMORY, CODE + 0x150, CODE + 0x204);
 	begin(machine(state));
 	FUNCTION(0x100, SP(16), SAVES_FP(-2), CALLED);
 	made.memory.n -= 8;
-	stand(CODE + 0x150, N_WORDS - 2, 0);
+	thread_at(CODE + 0x150, N_WORDS - 2, 0);
 	expect(BF_END_MEMORY, CODE + 0x150);
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = BF_CFA_FP_DEREF, CALLED);
-	stand(CODE + 0x150, 10, at(N_WORDS));
+	thread_at(CODE + 0x150, 10, at(N_WORDS));
 	expect(BF_END_MEMORY, CODE + 0x150);
 }
 
@@ -730,22 +730,22 @@ static void test_no_progress(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x100, AT_FP, SAVES_FP(-2), CALLED);
-	stand(CODE + 0x150, 30, at(20));
+	thread_at(CODE + 0x150, 30, at(20));
 	expect(BF_END_STUCK, CODE + 0x150);
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, SP(0), CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_STUCK, CODE + 0x150, CODE + 0x204);
 	begin(machine(state));
 	FUNCTION(0x100, SP(-8), CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	expect(BF_END_STUCK, CODE + 0x150);
 	/* A cycle of two frames. */
 	begin(machine(state));
 	FUNCTION(0x100, AT_FP, SAVES_FP(-2), CALLED);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[20] = at(10);
 	made.words[21] = CODE + 0x104;
 	made.words[10] = at(20);
@@ -754,7 +754,7 @@ static void test_no_progress(void **state)
 	/* A sum that wraps around the address space. */
 	begin(machine(state));
 	FUNCTION(0x100, .cfa = BF_CFA_FP, .cfa_offset = 64, CALLED);
-	stand(CODE + 0x150, 10, UINT64_MAX - 7);
+	thread_at(CODE + 0x150, 10, UINT64_MAX - 7);
 	expect(BF_END_STUCK, CODE + 0x150);
 }
 
@@ -765,14 +765,14 @@ static void test_other_stack(void **state)
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, AT_FP, SAVES_FP(-2), CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 900, at(20));
+	thread_at(CODE + 0x150, 900, at(20));
 	made.words[900] = CODE + 0x204;
 	made.words[21] = CODE + 0x304;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204, CODE + 0x304);
 	/* A CFA relative to the stack pointer stays on its stack. */
 	begin(machine(state));
 	FUNCTION(0x100, SP(-5000), CALLED);
-	stand(CODE + 0x150, 900, 0);
+	thread_at(CODE + 0x150, 900, 0);
 	expect(BF_END_STUCK, CODE + 0x150);
 }
 
@@ -781,7 +781,7 @@ static void test_cycle_of_stacks(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x100, AT_FP, SAVES_FP(-2), CALLED);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.words[20] = at(900);
 	made.words[900] = at(20);
 	made.words[21] = made.words[901] = CODE + 0x104;
@@ -799,14 +799,14 @@ static void test_x86_clone(void **state)
 	begin(EM_X86_64);
 	FUNCTION(0x100, .cfa = BF_CFA_CLONE, .cfa_offset = 8, CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.leaf[BF_REGISTER_AX] = 1234;
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
 	begin(EM_X86_64);
 	FUNCTION(0x100, .cfa = BF_CFA_CLONE, .cfa_offset = 8, CALLED);
 	FUNCTION(0x200, SP(8), CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_ENTRY, CODE + 0x150);
 }
@@ -820,7 +820,7 @@ static void test_planted_return_address(void **state)
 	FUNCTION(0x100, SP(8), CALLED);
 	function(0x1ff, 1, (struct bf_rule){.cfa = BF_CFA_PLANTED});
 	FUNCTION(0x200, SP(8), CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = CODE + 0x200;
 	expect(BF_END_ENTRY, CODE + 0x150, (CODE + 0x200) | BF_FRAME_EXACT);
 }
@@ -829,12 +829,12 @@ static void test_not_mapped(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = 0x1234;
 	expect(BF_END_UNMAPPED, CODE + 0x150);
 	assert_int_equal(made.walk.pc, 0x1234);
 	begin(machine(state));
-	stand(0x1234, 10, 0);
+	thread_at(0x1234, 10, 0);
 	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
 	assert_int_equal(made.walk.end, BF_END_UNMAPPED);
 	assert_int_equal(made.n, 0);
@@ -860,7 +860,7 @@ static void test_32_bit_code(void **state)
 {
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, at(20));
+	thread_at(CODE + 0x150, 10, at(20));
 	made.walk.is_32 = 1;
 	made.words[10] = CODE + 0x204;
 	expect(BF_END_32_BIT, CODE + 0x150);
@@ -870,7 +870,7 @@ static void test_no_room_for_the_table(void **state)
 {
 	begin(machine(state));
 	made.no_room = true;
-	stand(GENERATED + 0x10, 10, at(20));
+	thread_at(GENERATED + 0x10, 10, at(20));
 	made.walk.is_leaf = made.walk.exact = 0;
 	made.words[21] = CODE + 0x204;
 	expect(BF_END_BUDGET, GENERATED + 0x10, CODE + 0x204);
@@ -882,7 +882,7 @@ static void recurse(uint16_t number, unsigned int n)
 	begin(number);
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	for (unsigned int i = 0; i < n; i++)
 		made.words[10 + i] = CODE + (i + 1 < n ? 0x104 : 0x204);
 	assert_int_equal(table_writer_finish(&made.writer), 0);
@@ -921,7 +921,7 @@ static void test_activations(void **state)
 	FUNCTION(0x100, SP(16), CALLED);
 	FUNCTION(0x200, SP(24), CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[11] = CODE + 0x204; /* CFA 12 */
 	made.words[14] = CODE + 0x304; /* CFA 15 */
 	made.memory.chain = chain;
@@ -939,7 +939,7 @@ static void test_activations_without_room(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = CODE + 0x204;
 	made.memory.chain = chain;
 	made.memory.n_chain = BF_CHAIN_WORDS;
@@ -948,7 +948,7 @@ static void test_activations_without_room(void **state)
 	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x150, CODE + 0x150, CODE + 0x204);
 	begin(machine(state));
 	FUNCTION(0x100, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.memory.chain = chain;
 	made.memory.n_chain = 3; /* fewer than the header says */
 	expect(BF_END_ENTRY, CODE + 0x150);
@@ -960,7 +960,7 @@ static void test_walks_on(void **state)
 	begin(machine(state));
 	FUNCTION(0x100, SP(8), CALLED);
 	FUNCTION(0x200, ENTRY);
-	stand(CODE + 0x104, 10, 0);
+	thread_at(CODE + 0x104, 10, 0);
 	made.walk.is_leaf = made.walk.exact = 0;
 	made.walk.end = BF_END_TABLE;
 	made.frames[0] = GENERATED;
@@ -979,7 +979,7 @@ static void test_arm64_link_register(void **state)
 	FUNCTION(0x100, SP(0), .ra = BF_SAVED_SAME);
 	FUNCTION(0x200, SP(32), SAVES_FP(-4), .ra = BF_SAVED_CFA, .ra_offset = -3);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, at(99));
+	thread_at(CODE + 0x150, 10, at(99));
 	made.walk.lr = CODE + 0x204;
 	made.words[10] = 0;
 	made.words[11] = CODE + 0x304;
@@ -992,20 +992,20 @@ static void test_arm64_link_register_of_a_caller(void **state)
 	begin(EM_AARCH64);
 	FUNCTION(0x100, SP(16), .ra = BF_SAVED_CFA, .ra_offset = -1);
 	FUNCTION(0x200, SP(16), .ra = BF_SAVED_SAME);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.lr = CODE + 0x304;
 	made.words[11] = CODE + 0x204;
 	expect(BF_END_STUCK, CODE + 0x150, CODE + 0x204);
 }
 
 /* The signal frame has it, too. */
-static void test_arm64_link_register_behind_a_signal(void **state)
+static void test_arm64_link_register_above_a_signal(void **state)
 {
 	begin(EM_AARCH64);
 	FUNCTION(0x100, .cfa = BF_CFA_SIGNAL);
 	FUNCTION(0x200, SP(0), .ra = BF_SAVED_SAME);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x104, 10, 0);
+	thread_at(CODE + 0x104, 10, 0);
 	put_signal_frame(10, 0, at(200), CODE + 0x250);
 	made.words[10 + 69] = CODE + 0x304;
 	expect(BF_END_ENTRY, CODE + 0x104, (CODE + 0x250) | BF_FRAME_EXACT, CODE + 0x304);
@@ -1018,7 +1018,7 @@ static void test_arm64_signed_addresses(void **state)
 	FUNCTION(0x100, SP(0), .ra = BF_SAVED_SAME);
 	FUNCTION(0x200, SP(16), SAVES_FP(-2), CALLED);
 	FUNCTION(0x300, ENTRY);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.walk.lr = 0x5a5a000000000000 | (CODE + 0x204);
 	made.words[10] = at(20);
 	made.words[11] = 0xffff000000000000 | (GENERATED + 0x10);
@@ -1031,7 +1031,7 @@ static void test_x86_takes_whole_addresses(void **state)
 {
 	begin(EM_X86_64);
 	FUNCTION(0x100, SP(8), CALLED);
-	stand(CODE + 0x150, 10, 0);
+	thread_at(CODE + 0x150, 10, 0);
 	made.words[10] = 0x5a5a000000000000 | (CODE + 0x204);
 	expect(BF_END_UNMAPPED, CODE + 0x150);
 }
@@ -1041,7 +1041,7 @@ static void test_arm64_chain_from_the_leaf(void **state)
 {
 	begin(EM_AARCH64);
 	FUNCTION(0x200, ENTRY);
-	stand(at(100), 10, at(20));
+	thread_at(at(100), 10, at(20));
 	made.words[100] = 0x55;
 	made.words[21] = CODE + 0x204;
 	expect(BF_END_ENTRY, at(100), CODE + 0x204);
@@ -1056,7 +1056,7 @@ int main(void)
 		BOTH(test_stack_pointer),
 		BOTH(test_frame_pointer),
 		BOTH(test_frame_pointer_apart),
-		BOTH(test_return_address_behind_the_end),
+		BOTH(test_return_address_after_the_end),
 		BOTH(test_cfa_stored_at_the_stack_pointer),
 		BOTH(test_cfa_stored_below_the_stack_pointer),
 		BOTH(test_aligned_stack),
@@ -1070,7 +1070,7 @@ int main(void)
 		BOTH(test_signal),
 		BOTH(test_signal_on_alternate_stack),
 		BOTH(test_signal_in_a_signal),
-		cmocka_unit_test(test_x86_registers_behind_a_signal),
+		cmocka_unit_test(test_x86_registers_above_a_signal),
 		BOTH(test_signal_frame_is_cut_off),
 		cmocka_unit_test(test_x86_linkage_table),
 		BOTH(test_chain),
@@ -1100,7 +1100,7 @@ int main(void)
 		BOTH(test_walks_on),
 		cmocka_unit_test(test_arm64_link_register),
 		cmocka_unit_test(test_arm64_link_register_of_a_caller),
-		cmocka_unit_test(test_arm64_link_register_behind_a_signal),
+		cmocka_unit_test(test_arm64_link_register_above_a_signal),
 		cmocka_unit_test(test_arm64_signed_addresses),
 		cmocka_unit_test(test_x86_takes_whole_addresses),
 		cmocka_unit_test(test_arm64_chain_from_the_leaf),

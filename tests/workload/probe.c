@@ -19,7 +19,7 @@
 extern char **environ;
 
 /* Runs before anything is opened, so that it lists only inherited descriptors. */
-static void tell_descriptors(char *text, size_t size)
+static void print_descriptors(char *text, size_t size)
 {
 	size_t n = 0;
 
@@ -61,7 +61,7 @@ static void tell_lines(FILE *out, const char *path, const char *const *wanted)
 	fclose(file);
 }
 
-static void tell_relations(FILE *out)
+static void print_relations(FILE *out)
 {
 	pid_t parent = getppid();
 	int terminal = open("/dev/tty", O_RDWR);
@@ -73,7 +73,7 @@ static void tell_relations(FILE *out)
 		fprintf(out, "in the foreground: %d\n", tcgetpgrp(terminal) == getpgrp());
 }
 
-static void tell_scheduling(FILE *out)
+static void print_scheduling(FILE *out)
 {
 	struct sched_param parameters = {0};
 	cpu_set_t cpus;
@@ -93,7 +93,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void tell_environment(FILE *out)
+static void print_environment(FILE *out)
 {
 	size_t n = 0;
 
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 	char folder[4096];
 	FILE *out = stdout;
 
-	tell_descriptors(descriptors, sizeof(descriptors));
+	print_descriptors(descriptors, sizeof(descriptors));
 	if (argc > 1)
 		out = fopen(argv[1], "w");
 	if (!out)
@@ -127,8 +127,8 @@ int main(int argc, char **argv)
 	tell_lines(out, "/proc/self/cgroup", NULL);
 	tell_lines(out, "/proc/self/loginuid", NULL);
 	tell_lines(out, "/proc/self/coredump_filter", NULL);
-	tell_relations(out);
-	tell_scheduling(out);
-	tell_environment(out);
+	print_relations(out);
+	print_scheduling(out);
+	print_environment(out);
 	return fclose(out) ? 1 : 0;
 }
