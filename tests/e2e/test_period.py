@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (WORKLOADS, Folded, assert_no_loss, off_cpu, record, wait_for_threads,
-                     wait_until, waiting_for_a_cpu, workload)
+from harness import (WORKLOADS, Folded, assert_no_loss, off_cpu, record, wait_until,
+                     waiting_for_a_cpu, workload)
 
 # --- the period that bpfflame chooses ----------------------------------------------------------
 
