@@ -430,7 +430,7 @@ static int add_comments(struct pprof_export *export, struct pprof_bytes *comment
 	return r < 0 ? r : add_read_comments(export, comments);
 }
 
-/* The facts about all samples. */
+/* Facts that apply to all samples. */
 struct facts {
 	struct value_type period_type;
 	bool has_period_type;
@@ -439,7 +439,7 @@ struct facts {
 	struct pprof_bytes comments;
 };
 
-/* What samples are taken by. */
+/* What triggers samples: the type of the period. */
 static int set_period(struct pprof_export *export, struct facts *facts)
 {
 	const struct extras *extras = &export->profile->extras;

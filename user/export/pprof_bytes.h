@@ -21,7 +21,7 @@ struct pprof_bytes {
 	size_t n, capacity;
 };
 
-/* Bytes of the caller's, of which there are enough for all that comes. */
+/* A buffer of the caller's that is large enough for everything to come. */
 #define PPROF_BYTES_IN(room) ((struct pprof_bytes){.at = (room), .capacity = sizeof(room)})
 
 /* Errors: -ENOMEM. */
@@ -30,7 +30,7 @@ static inline int pprof_reserve(struct pprof_bytes *bytes, size_t n)
 	return array_reserve(bytes->at, bytes->capacity, bytes->n, n);
 }
 
-/* There is room, for this and for all that return nothing. */
+/* The caller made room, as for all functions that return nothing. */
 static inline void pprof_put_varint(struct pprof_bytes *bytes, uint64_t value)
 {
 	for (; value >= 0x80; value >>= 7)
@@ -43,14 +43,14 @@ static inline void pprof_put_tag(struct pprof_bytes *bytes, unsigned int field)
 	pprof_put_varint(bytes, field << 3);
 }
 
-/* The number and the length of a field of @n bytes, which come next. */
+/* Writes the number and the length of a field of @n bytes; the caller writes the bytes next. */
 static inline void pprof_put_head(struct pprof_bytes *bytes, unsigned int field, size_t n)
 {
 	pprof_put_varint(bytes, field << 3 | 2);
 	pprof_put_varint(bytes, n);
 }
 
-/* Zeros are left out. */
+/* Writes nothing for zero. */
 static inline void pprof_put_number(struct pprof_bytes *bytes, unsigned int field, uint64_t value)
 {
 	if (!value)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pprof_messages: what is used of the tables, as messages. */
+/* pprof_messages: writes the used items of the tables as messages. */
 #include <stdlib.h>
 
 #include "export/pprof_bytes.h"
 #include "export/pprof_tables.h"
 
-/* As it was read, or as it is. */
+/* The string as the file had it, or else the current one. */
 static void put_symbols(struct pprof_bytes *bytes, const struct pprof_mapping *mapping)
 {
 	uint8_t symbols = mapping->symbols;

@@ -214,9 +214,8 @@ static int name_mapping(struct pprof_tables *tables, const struct profile_mappin
 }
 
 /*
- * Where a file is said to have been in memory. Of one that was recorded here, whose device is
- * known, this is a place apart from all others, and not where it was: that is random so that nobody
- * knows it.
+ * The start to write for a mapping. For a file that was recorded here, whose device is known,
+ * starts are invented and far apart: real ones are random to keep them secret.
  */
 static uint64_t start_of(const struct profile *profile, const struct profile_mapping *mapping)
 {
@@ -323,9 +322,9 @@ static int add_line(struct pprof_tables *tables, uint32_t function, uint32_t lin
 }
 
 /*
- * Where a location was in memory. Of files the profile has offsets: they are put into the mapping's
- * place, or beside it, so that whoever reads them gets the same offsets again. A caller's address
- * is one of its call instruction, as pprof wants it.
+ * The address to write for a location. Offsets in a file are written relative to its mapping, or
+ * outside of it, so that readers get the same offsets back. A caller's address must be inside its
+ * call instruction, as pprof expects.
  */
 static uint64_t address_of(const struct profile *profile, const struct profile_location *location)
 {

@@ -158,7 +158,7 @@ static int find_command(struct pprof_reader *reader, const uint32_t comms[N_LABE
 	return r < 0 ? r : pprof_names_command(&reader->names, comm, ret_piece);
 }
 
-/* The labels that were kept of a sample: fields of a message, one after the other. */
+/* Labels of a sample that are kept: fields of a message, one after another. */
 static int decode_labels(struct pprof_reader *reader, const struct pprof_sample *sample)
 {
 	const struct strings *bytes = &reader->file.samples.labels;
@@ -196,7 +196,7 @@ static int read_labels(struct pprof_reader *reader, const struct pprof_sample *s
 		r = read_label(reader, &reader->decoded[i], sample->at, labels, comms);
 		reader->decoded[i].is_kept = r == 0;
 	}
-	/* Both names are kept then: the one that we write would be another one. */
+	/* Keeps both names, because we would write a different one. */
 	for (size_t i = 0; i < reader->n_decoded && r >= 0 && comms[LABEL_THREAD_COMM]; i++) {
 		struct pprof_label *label = &reader->decoded[i];
 		uint32_t key;

@@ -28,7 +28,7 @@ int pprof_extras_types(const struct pprof_file *file, const struct pprof_values 
 int pprof_extras_row(const struct pprof_file *file, struct profile *profile, size_t i,
 		     uint32_t *ret_row);
 
-/* A chain of those of the @n labels that are kept, in their order; of the sample at byte @at. */
+/* The chain of those of the @n labels that are kept, in order; the sample is at byte @at. */
 int pprof_extras_labels(const struct pprof_file *file, struct profile *profile,
 			const struct pprof_label *labels, size_t n, uint64_t at,
 			uint32_t *ret_chain);

@@ -179,7 +179,7 @@ static int add_line(struct pprof_file *file, const struct part *part,
 			(struct pprof_file_line){line[LINE_FUNCTION], line[LINE_LINE]});
 }
 
-/* Adds its lines, and gives its numbers. */
+/* Adds the location's lines, and returns its numbers. */
 static int read_location(struct pprof_file *file, const struct part *part,
 			 uint64_t numbers[N_LOCATION_FIELDS])
 {
@@ -235,7 +235,7 @@ static int add_function(struct pprof_file *file, const struct part *part)
 					.at = part->at});
 }
 
-/* Of a string with a NUL in it, what is before. */
+/* A string ends at its first NUL. */
 static int add_string(struct pprof_file *file, const struct part *part)
 {
 	const char *bytes = (const char *)part->bytes;
@@ -256,7 +256,7 @@ static int add_comment(struct pprof_file *file, uint64_t comment, uint64_t at)
 	return r < 0 ? r : ADD_ITEM(file, comments, n_comments, comments_capacity, comment);
 }
 
-/* One, or several that are packed. */
+/* One number, or several packed ones. */
 static int add_comments(struct pprof_file *file, const struct part *part)
 {
 	struct wire wire;
@@ -346,7 +346,7 @@ static int skip(struct pprof_file *file, uint64_t n, uint64_t at)
 	return 0;
 }
 
-/* Adds @part, which lies in the window. */
+/* Appends @part, which is in the window. */
 static int add_field(struct pprof_file *file, const struct part *part)
 {
 	const char *fault = NULL;

@@ -3,8 +3,8 @@
  * pprof_file: the contents of a pprof file, message by message, in the file's ids and indexes.
  * These may point anywhere, including to later parts.
  *
- * The file is never there as a whole: each message of the top level is read where it lies in the
- * stream's window, samples by pprof_samples.h.
+ * The file is never in memory as a whole: each message of the top level is read in the stream's
+ * window, samples by pprof_samples.h.
  */
 #ifndef INPUT_PPROF_FILE_H
 #define INPUT_PPROF_FILE_H

@@ -432,7 +432,7 @@ static int make_piece(struct pprof_names *names, const struct pprof_file_locatio
 		struct profile_location *location = &names->profile->locations[piece.locations[0]];
 
 		location->is_unnamed = !from->n_lines && from->address;
-		/* For a bare name it means nothing, and other locations may share the name. */
+		/* A bare name has no use for it, and may share its number with other locations. */
 		location->is_folded = from->is_folded && from->address;
 	}
 	return r < 0 ? r : add_piece(names, &piece, ret_piece);
@@ -452,7 +452,7 @@ int pprof_names_piece(struct pprof_names *names, uint32_t number, uint32_t *ret_
 	return r;
 }
 
-/* Notes that a number is plain as @location. */
+/* Notes that a number is plain, as location @location. */
 static int take_location(struct pprof_names *names, uint32_t location)
 {
 	size_t n = names->n_taken, wanted = names->profile->n_locations;

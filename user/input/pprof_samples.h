@@ -4,9 +4,9 @@
  * come later in most files.
  *
  * Distinct stacks of location ids and distinct sets of labels are kept once; the labels stay
- * encoded. A sample is one of each and its values; samples with the same stack and labels add up.
- * Memory follows the differences in the file. Stacks lie in blocks, which are freed as the samples
- * are taken: this shrinks while the profile grows.
+ * encoded. A sample is one of each, with values; samples with the same stack and labels add up.
+ * Memory grows with what differs in the file. Stacks are in blocks, which are freed as samples are
+ * taken: this shrinks while the profile grows.
  */
 #ifndef INPUT_PPROF_SAMPLES_H
 #define INPUT_PPROF_SAMPLES_H

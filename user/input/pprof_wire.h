@@ -85,8 +85,8 @@ static inline int wire_next(struct wire *wire, struct wire_field *ret)
 }
 
 /*
- * Keeps the number of a field, where it is one of the first @n_numbers; others mean nothing. False:
- * it is of another type.
+ * Keeps the number of a field if it is one of the first @n_numbers; ignores others. False: the
+ * field has another type.
  */
 static inline bool wire_keep(const struct wire_field *field, uint64_t *numbers, uint32_t n_numbers)
 {
@@ -96,7 +96,7 @@ static inline bool wire_keep(const struct wire_field *field, uint64_t *numbers, 
 	return field->type == WIRE_NUMBER;
 }
 
-/* Reads a message of numbers, by their fields; those that are not there stay as they are. */
+/* Reads a message of numbers into an array by field; missing fields stay unchanged. */
 static inline bool wire_numbers(const uint8_t *bytes, size_t n, uint64_t *numbers,
 				uint32_t n_numbers)
 {

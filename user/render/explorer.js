@@ -15,8 +15,8 @@ let state = {};
 let tree = null, shownTree = "", shownPanes = "", shownTable = "";
 let graphView = null, tableView = null, filterView = null;
 let functions = null;
-let zooms = [];        // where one was before, for the way back
-let clicked = [];      // the same before the latest click
+let zooms = [];        // zoomed nodes to go back to
+let clicked = [];      // the same, as of before the latest click
 let pending = 0, toastTimer = 0;
 const timings = {};
 
@@ -307,7 +307,7 @@ function facetLabel(facet, left) {
 	return facet.title + ": " + (isOnly ? "" : "not ") + text;
 }
 
-// What the filters leave of everything, and the search's share of that.
+// The share of everything that the filters leave, and the search's share of that.
 function updateShown() {
 	const all = profile.base.width[0], now = tree.sides.slice(0, profile.header.sides)
 		.reduce((sum, side, s) => sum + side.total[0] * profile.header.scales[s], 0);
@@ -336,7 +336,7 @@ function updateSide() {
 	filterView.show(list, facets.weigh(profile, list, lefts, facets.weightsOf(profile)), lefts, profile.base.width[0]);
 }
 
-// A button each for running, runnable, waiting.
+// A button for each of running, runnable, waiting.
 function makeStates() {
 	one("states").hidden = !profile.frames.kind.some((kind) => kind >= data.RUNNING);
 	if (one("states").hidden)

@@ -91,9 +91,9 @@ function readFrames(header, parts) {
 	return addStandIns(frames);
 }
 
-// Adds a frame for the code of each module, which represents its functions where these are merged:
-// standIn, by frame; frames that are no code, or of no known module, stand for themselves. nFunctions: how many
-// others there are.
+// Adds a frame for the code of each module, which represents its functions where these are merged.
+// standIn, by frame: the frame of its module for code, else the frame itself. nFunctions: the number
+// of other frames.
 function addStandIns(frames) {
 	const {n, kind, isWaker, module} = frames, made = new Map();
 	const standIn = Int32Array.from({length: n}, (_, f) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_drop: files that are dropped on the page: pages of its kind and folded stacks are shown in its place,
-// source files beside functions of theirs. Nothing of them is run, and nothing leaves the page.
+// explorer_drop: files dropped on the page. Explorer pages and folded stacks are shown in its
+// place, source files beside their functions. Nothing in them is run, and nothing leaves the page.
 const drop = (function () {
 "use strict";
 
@@ -13,7 +13,7 @@ const KINDS = {k: data.KERNEL, i: data.INLINED, j: data.JIT, 0: data.JIT};
 
 let page = null;
 
-// A page's header and data, as html.c wrote them; null: it is none.
+// The header and data of a page that html.c wrote; null: another file.
 function readPage(text) {
 	const found = new DOMParser().parseFromString(text, "text/html");
 	const header = found.getElementById("header"), bytes = found.getElementById("data");
@@ -47,7 +47,7 @@ function moduleOf(name, kind) {
 	return kind === data.KERNEL ? "[kernel]" : match ? match[1] : "";
 }
 
-// By kind, the fills that the page has for it.
+// The fills of the current page, by kind.
 function fillsOf({frames}) {
 	const fills = new Map();
 	for (let f = 0; f < frames.n; f++) {
@@ -89,7 +89,7 @@ function makeFrames(lines, isTime, fillOf) {
 	return {frames: data.addStandIns(frames), stacks: stacks.map((stack) => stack.map((key) => numbers.get(key)))};
 }
 
-// Folded stacks as a profile in the colours of the one that is shown; null: the text is none.
+// Folded stacks as a profile in the colours of the current one; null: not folded stacks.
 function readFolded(name, text, like) {
 	const lines = readLines(text), last = ({names}) => names[names.length - 1];
 	if (!lines.length)

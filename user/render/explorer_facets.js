@@ -52,7 +52,7 @@ function inherit(profile, textOf, byFrame) {
 
 const isReason = (kind) => kind >= data.RUNNING && kind <= data.WAITING;
 
-// Where the frames are that what waits for work was gathered under: [from, to); nowhere: to is 0.
+// The range of frames under which idle waits were gathered: [from, to); to is 0 if there is none.
 function idleRange({base, frames}) {
 	for (let i = 1; i < base.n; i = base.end[i]) {
 		const frame = base.frame[i];
@@ -62,7 +62,7 @@ function idleRange({base, frames}) {
 	return {from: 0, to: 0};
 }
 
-// By node. Whatever it waits for, who waits for work is idle.
+// By node. A thread that waits for work is idle, whatever it waits for.
 function stateBy(profile) {
 	const idle = idleRange(profile), {base} = profile;
 	return (p, node) => {
@@ -78,8 +78,8 @@ function reasonOf(profile, node) {
 	return isReason(data.kindOf(profile, frame)) ? data.nameOf(profile, frame) : null;
 }
 
-// The root frame; below [idle] if there is one. When merged from the leaves, it is the last one of
-// a stack: the deepest note that is not of another kind.
+// The root frame, or the one below [idle]. When merged from the leaves, it is a stack's last one:
+// the deepest note that is not of another kind.
 function rootOf(profile, node) {
 	const {base, header} = profile, frame = base.frame[node];
 	if (frame < 0 || (!header.reverse && base.depth[node] > 2))
@@ -120,8 +120,8 @@ function hasCodeAbove(profile, node) {
 	return false;
 }
 
-// The facets that distinguish stacks of this profile: [{key, title, names, group}]. hidden: by group, 1 if it
-// is left out until somebody asks for it.
+// The facets that distinguish stacks of this profile: [{key, title, names, group}]. hidden: by
+// group, 1 if it is hidden until a reader asks for it.
 function find(profile) {
 	const {header, frames} = profile;
 	const has = (test) => frames.kind.some(test);
@@ -170,7 +170,7 @@ function weigh(profile, list, lefts, weights) {
 	return sums;
 }
 
-// By node of the base: what a stack that ends there takes of the picture's width.
+// By node of the base: the width in the picture of a stack that ends there.
 function weightsOf(profile) {
 	const {sides} = profile.base, {scales} = profile.header;
 	if (sides.length === 1)

@@ -79,7 +79,7 @@ class Graph {
 		this.context = canvas.getContext("2d", {alpha: false});
 		this.panes = [];
 		this.hits = null;     // by frame
-		this.lit = null;      // the same, of a function that somebody points at elsewhere
+		this.lit = null;      // the same, for a function that the pointer is on elsewhere
 		this.pointed = null;  // {pane, node}, under the pointer
 		this.focused = null;  // the same, of the keyboard
 		this.drawTimes = [];
@@ -174,7 +174,7 @@ class Graph {
 			this.canvas.style.width = width + "px";
 			this.canvas.style.height = height + "px";
 			this.measure();
-			// A window that became larger has moved what is in it already.
+			// A window that grew has already moved its content.
 			if (this.panes.length === 1 && this.panes[0].grows < 0)
 				this.scroll.scrollTop = this.scrollRoom() - this.fromEnd;
 		}

@@ -323,8 +323,8 @@ function derive(profile, change) {
 	return tree;
 }
 
-// What ends at a frame is drawn from there on, merged: the leaves of all stacks, then who called them. Of trees
-// of very many nodes, stacks that could not be seen are one.
+// The tree from the leaves: stacks reversed and merged, with leaves as roots and callers below. In
+// very large trees, stacks too small to be seen are merged into one.
 function bottomUp(profile, tree, change) {
 	const columns = selfColumns(tree), scales = data.scalesOf(profile, change.side);
 	const growing = new Growing(flame.ROOT, columns.length, tree.n);
@@ -343,7 +343,7 @@ function bottomUp(profile, tree, change) {
 	return arrange(growing, scales, change.order === "weight" ? "weight" : "name");
 }
 
-// Of stacks as lists of frames, root first.
+// Merges stacks, given as lists of frames, root first.
 function ofStacks(stacks, weights) {
 	const growing = new Growing(flame.ROOT, 1, stacks.length);
 	stacks.forEach((frames, i) => {
@@ -392,7 +392,7 @@ function functions(profile, tree) {
 	const {n} = profile.frames, {sides} = tree;
 	const self = sides.map(() => new Float64Array(n)), total = sides.map(() => new Float64Array(n));
 	const waits = hasWaits(profile) ? waitsIn(profile, tree) : null;
-	const until = new Int32Array(n); // the end of the subtree that the function was last seen in
+	const until = new Int32Array(n); // the end of the subtree it was last seen in
 	for (let i = 0; i < tree.n; i++) {
 		const f = tree.frame[i];
 		if (f < 0)
@@ -415,8 +415,8 @@ function functions(profile, tree) {
 
 const hasWaits = ({header}) => !header.comparison && !header.reverse && /^(offcpu|wall)$/.test(header.mode);
 
-// By frame: what is waited for in a function, the last of its program's own code on a stack, as core/leaders.c
-// finds it. What only waits for work counts nowhere.
+// By frame: the waiting time of each function that is the last of its program's own code on a
+// stack, as in core/leaders.c. Idle waits are left out.
 function waitsIn(profile, tree) {
 	const {code, kind, isWaker} = profile.frames, waits = new Float64Array(profile.frames.n);
 	const best = new Int32Array(tree.n).fill(-1), {self} = tree.sides[0];

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_overview: the whole graph in a strip above it, with a frame around what is in sight, where that is not
-// all; what is clicked or dragged to there is what is seen then.
+// explorer_overview: the whole graph in a strip above it, with a frame around the visible part,
+// unless all is visible. Clicking or dragging in the strip moves the view there.
 const overview = (function () {
 "use strict";
 
 const HEIGHT = 34, MARGIN = 10, LEAST = 1;
 
 let page = null, canvas = null;
-let drawn = null, drawnKey = ""; // the picture without the frame, and what it is of
+let drawn = null, drawnKey = ""; // the picture without the frame, and what it shows
 
 const onlyPane = () => (page.graph.panes.length === 1 ? page.graph.panes[0] : null);
 
-// The strip keeps its place even where all is in sight: the layout does not jump.
+// The strip keeps its place even if everything is visible, so that the layout does not jump.
 const isWanted = (pane) => page.isGraph() && pane && pane.tree.width[0] > 0;
 
 const isPart = (pane) => page.graph.height > page.graph.sight + 1 || pane.from > 0 || pane.to < pane.tree.width[0];
@@ -36,7 +36,7 @@ function drawWhole(pane, width, ratio) {
 	return picture;
 }
 
-// Of what is in sight, in pixels of the strip.
+// The visible part, in pixels of the strip.
 function sightOf(pane, width) {
 	const {graph} = page, scale = width / pane.tree.width[0];
 	return {left: pane.from * scale, right: Math.max(pane.to * scale, pane.from * scale + 2),
@@ -90,7 +90,7 @@ function draw() {
 	context.strokeRect(left + 0.75, top + 0.75, Math.max(right - left - 1.5, 1), bottom - top - 1.5);
 }
 
-// Sees what lies around a place of the strip, as much of it as before.
+// Moves the view to a place of the strip, without changing its size.
 function lookAt(event) {
 	const pane = onlyPane(), {graph} = page, box = canvas.getBoundingClientRect();
 	if (!pane)

@@ -153,7 +153,7 @@ function showPath(element, tree, node, nameOf, open) {
 	element.parentNode.scrollLeft = element.parentNode.scrollWidth;
 }
 
-// Near a point, and wholly in sight.
+// Near a point, and completely visible.
 function place(element, x, y, gap) {
 	const {offsetWidth: width, offsetHeight: height} = element;
 	const left = x + gap + width > innerWidth - 8 ? Math.max(8, x - gap - width) : x + gap;

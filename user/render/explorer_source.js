@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// explorer_source: the lines of the function of a sandwich, where names have them (`spin (burn.c:12)`), with what
-// they weigh; and their text, if the file was dropped on the page.
+// explorer_source: the source lines of the sandwich's function, if names have lines (`spin
+// (burn.c:12)`), with their weights; and their text, if the file was dropped on the page.
 const source = (function () {
 "use strict";
 
@@ -9,7 +9,7 @@ const {make} = table;
 const PLACE = /^(.*) \(([^()]+):(\d+)\)$/, AROUND = 3, MOST_LINES = 400;
 const files = new Map(); // lines by name
 
-// {name: of the function, file, line}; null: not known.
+// {name: of the function, file, line}; null: unknown.
 function placeOf(profile, frame) {
 	const match = frame >= 0 ? PLACE.exec(data.nameOf(profile, frame)) : null;
 	return match && {name: match[1], file: match[2], line: Number(match[3])};
@@ -34,7 +34,7 @@ function knows(name) {
 	return known.has(name);
 }
 
-// By line: what it weighs with all that it calls.
+// By line: its weight, including its callees.
 function weigh(profile, {list, total}, place) {
 	const lines = new Map();
 	list.forEach((frame) => {
@@ -46,7 +46,7 @@ function weigh(profile, {list, total}, place) {
 	return lines;
 }
 
-// Lines to be shown: those that weigh something, and of a file that is at hand those around them.
+// Lines to show: those with a weight and, if the file is at hand, those around them.
 function choose(weights, text) {
 	const chosen = new Set();
 	weights.forEach((weight, line) => {
@@ -65,7 +65,7 @@ function row(line, weight, most, whole, text) {
 	return element;
 }
 
-// Shows the lines of a function; hides the element where none are known.
+// Shows a function's lines; hides the element if they are unknown.
 function show(element, profile, frame, weighed, whole) {
 	const place = placeOf(profile, frame);
 	element.hidden = !place;

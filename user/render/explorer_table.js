@@ -20,7 +20,7 @@ function make(name, className, text) {
 // columns: [{key, title, width, of(frame): its sort key, fill(cell, frame)}]; the column "name" is
 // first sorted from A on.
 class Table {
-	// open(frame), sorted(key); point(frame): somebody looks at it, -1: at none.
+	// open(frame), sorted(key); point(frame): the pointer is on it, -1: on none.
 	constructor(element, {open, sorted, point}) {
 		Object.assign(this, {element, open, sorted, point});
 		this.opensByClick = true;

@@ -82,7 +82,7 @@ static uint64_t whole_number(double value)
 	return value < 0x1p63 ? (uint64_t)value : (uint64_t)1 << 63;
 }
 
-/* Up to three decimals, which only a factor causes. */
+/* Up to three decimals, which only a factor can cause. */
 static void format_number(char *text, size_t size, double value)
 {
 	char figure[TEXT_FIGURE_SIZE], rest[8];
@@ -211,7 +211,7 @@ static uint64_t cut_weight(const struct stacks *stacks)
 	return weight;
 }
 
-/* What the reader must know before trusting it. */
+/* Warnings to read before trusting the picture. */
 static void add_quality(const struct facts_writer *writer)
 {
 	const struct stacks *stacks = writer->stacks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * html_header: everything the page knows beside the data, as one JSON object: the recording, the
- * units of figures, colours, the length of each part of the data.
+ * html_header: everything that the page needs besides the data, as one JSON object: the recording,
+ * units, colours, the length of each part of the data.
  */
 #include "render/html.h"
 
@@ -115,7 +115,7 @@ static void write_legend_item(struct json *json, const char *text, uint32_t fill
 	json_close(json, ']');
 }
 
-/* Whether a look of the same words came before: running and waiting have colours each. */
+/* Whether an earlier look has the same words: running and waiting have a colour each. */
 static bool is_told(const struct html *html, enum palette_part part, enum frame_kind kind,
 		    const char *text)
 {
@@ -246,7 +246,7 @@ static void write_noise(struct json *json, const char *key, const struct noise *
 }
 
 /*
- * The spread of a frame's own runs, by frame: the degrees, the dispersion, the slope; null: none.
+ * The spread of each frame's own runs, by frame: degrees of freedom, dispersion, slope; null: none.
  */
 static void write_own_runs(const struct html *html, const struct judgement *judgement,
 			   struct json *json, enum gate_weight weight)

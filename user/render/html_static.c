@@ -2,7 +2,7 @@
 /*
  * html_static: the page where scripts are forbidden, as in mail, artifact viewers and under the
  * policies of some CI servers: a picture, and what ran and waited longest. The explorer removes it
- * when it starts. Names are escaped here, as in all markup.
+ * when it starts. Escapes names, as all markup must.
  */
 #include "render/html.h"
 
@@ -19,7 +19,7 @@
 static const char *const captions[N_LEADERS_OF] = {
 	[LEADERS_RUNNING] = "What ran longest", [LEADERS_WAITING] = "What waited longest"};
 
-/* What the page shows before anybody asks for more. */
+/* The first view, before a reader changes anything. */
 static const struct stacks *first_stacks(const struct html *html)
 {
 	return html->options->first ? html->options->first : html->stacks;

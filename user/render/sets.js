@@ -6,9 +6,9 @@ const sets = (function () {
 "use strict";
 const {timeOf, zoneOf, zoneText, digits, timeText, durationText, bytesText, plural} = setsText;
 
-const ROWS = 200;        // that are shown, and more on demand
+const ROWS = 200;        // shown at once; more on demand
 const CHART_HEIGHT = 104, CHART_TOP = 26, CHART_BOTTOM = 18, CHART_LEFT = 4;
-const BREAK_WIDTH = 16;  // of a time in which nothing was recorded
+const BREAK_WIDTH = 16;  // width of a time in which nothing was recorded
 const COLORS = 5;        // commands with a colour of their own
 const LEAST_BAR = 2;     // pixels: narrower ones become one
 const SVG = "http://www.w3.org/2000/svg";

@@ -146,9 +146,10 @@ function makePaths(paths) {
 	});
 }
 
-// Keeps the roots in sight until a reader scrolls away from them, whatever becomes of the window. To `chromium
-// --headless --screenshot`, which nothing drives and which enlarges its window late, a scrolled page is blank:
-// there the picture is moved up in its window. Returns what to call when the window has another size.
+// Keeps the roots in sight until a reader scrolls away, however the window is resized. `chromium
+// --headless --screenshot` enlarges its window late and would show a scrolled page blank: there,
+// moves the picture up in its window instead. Returns the function to call when the window is
+// resized.
 function keepEnd(svg, height) {
 	const isDriven = navigator.webdriver || !/Headless/.test(navigator.userAgent);
 	let isKept = true;

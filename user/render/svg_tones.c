@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The whole that changes are parts of. */
+/* The whole that shares refer to. */
 static double whole_of(const struct svg *svg)
 {
 	const uint64_t *totals = svg->stacks->totals;
