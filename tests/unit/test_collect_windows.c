@@ -243,13 +243,17 @@ static void test_join_keeps_all_apart(void **state)
 
 static void test_stats_between(void **state)
 {
-	struct stats_mark begin = {.totals = {.samples = 100, .counts_full = 3, .processes = 50},
+	struct stats_mark begin = {.totals = {.samples = 100,
+					      .counts_full = 3,
+					      .processes = 50,
+					      .tables_failed = 2},
 				   .residue_ns = 500,
 				   .ended_variance_us2 = 100,
 				   .open_variance_us2 = 400};
 	struct stats_mark end = {.totals = {.samples = 150,
 					    .counts_full = 3,
 					    .processes = 40,
+					    .tables_failed = 7,
 					    .offcpu_period_ns = 1},
 				 .residue_ns = -200,
 				 .ended_variance_us2 = 200,
@@ -268,6 +272,13 @@ static void test_stats_between(void **state)
 	assert_int_equal(stats.offcpu_measured_ns, 10000 - 700);
 	/* 2.2 deviations: the root of 100 + 100 + 400, plus what ticks leave uncertain. */
 	assert_true(stats.offcpu_interval_ns > 53000);
+
+	/* With the counters from before the window, the sum is that of the whole time. */
+	stats_add(&stats, &begin.totals);
+	assert_int_equal(stats.samples, 150);
+	assert_int_equal(stats.counts_full, 3);
+	assert_int_equal(stats.tables_failed, 7);
+	assert_int_equal(stats.processes, 40);
 	profile_free(profile);
 }
 

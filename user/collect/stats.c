@@ -122,30 +122,43 @@ static void offcpu_between(const struct stats_mark *begin, const struct stats_ma
 		ret->offcpu_period_ns ? interval_ns(sqrt(variance_us2) * 1000) : 0;
 }
 
+/* What windows of a recording add up to. */
+static const size_t counters[] = {
 #define COUNTER(name) offsetof(struct collect_stats, name)
+	COUNTER(samples),      COUNTER(periods),	COUNTER(kept),
+	COUNTER(counts_full),  COUNTER(events_full),	COUNTER(storage_failed),
+	COUNTER(targets_full), COUNTER(lost_stacks),	COUNTER(nested_events),
+	COUNTER(lost_records), COUNTER(throttled),	COUNTER(unknown_processes),
+	COUNTER(lost_wakers),  COUNTER(unknown_wakers), COUNTER(offcpu_measured_ns),
+	COUNTER(drains),       COUNTER(snapshots),	COUNTER(snapshots_full),
+	COUNTER(tables_built), COUNTER(tables_failed),	COUNTER(tables_refused),
+	COUNTER(taken_ns),     COUNTER(evictions),	COUNTER(tables_unread),
+	COUNTER(chains),       COUNTER(chains_empty),	COUNTER(chains_unread),
+	COUNTER(chains_deep),  COUNTER(nameless_code),
+#undef COUNTER
+};
+
+static void add_counters(struct collect_stats *stats, const struct collect_stats *other,
+			 bool negate)
+{
+	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+		uint64_t *value = (uint64_t *)((char *)stats + counters[i]);
+		uint64_t change = *(const uint64_t *)((const char *)other + counters[i]);
+
+		*value += negate ? -change : change;
+	}
+}
+
+void stats_add(struct collect_stats *stats, const struct collect_stats *other)
+{
+	add_counters(stats, other, false);
+}
 
 void stats_between(const struct stats_mark *begin, const struct stats_mark *end,
 		   const struct profile *profile, struct collect_stats *ret)
 {
-	static const size_t counters[] = {
-		COUNTER(samples),	COUNTER(periods),	 COUNTER(kept),
-		COUNTER(counts_full),	COUNTER(events_full),	 COUNTER(storage_failed),
-		COUNTER(targets_full),	COUNTER(lost_stacks),	 COUNTER(nested_events),
-		COUNTER(lost_records),	COUNTER(throttled),	 COUNTER(unknown_processes),
-		COUNTER(lost_wakers),	COUNTER(unknown_wakers), COUNTER(drains),
-		COUNTER(snapshots),	COUNTER(snapshots_full), COUNTER(tables_built),
-		COUNTER(tables_failed), COUNTER(tables_refused), COUNTER(taken_ns),
-		COUNTER(evictions),	COUNTER(tables_unread),	 COUNTER(chains),
-		COUNTER(chains_empty),	COUNTER(chains_unread),	 COUNTER(chains_deep),
-		COUNTER(nameless_code),
-	};
-
 	*ret = end->totals;
-	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
-		uint64_t *value = (uint64_t *)((char *)ret + counters[i]);
-
-		*value -= *(const uint64_t *)((const char *)&begin->totals + counters[i]);
-	}
+	add_counters(ret, &begin->totals, true);
 	ret->distinct_stacks = profile->n_stacks;
 	if (profile->mode != PROFILE_ONCPU)
 		offcpu_between(begin, end, profile, ret);

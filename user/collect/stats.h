@@ -49,4 +49,7 @@ struct stats_open stats_open_since(const struct profiler *skel, const struct sta
 void stats_between(const struct stats_mark *begin, const struct stats_mark *end,
 		   const struct profile *profile, struct collect_stats *ret);
 
+/* Adds the counters of @other to those of @stats. Leaves everything else alone. */
+void stats_add(struct collect_stats *stats, const struct collect_stats *other);
+
 #endif

@@ -3,7 +3,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <stddef.h>
+
+#include "collect/stats.h"
 
 static bool is_unnamed(const struct profile *profile, const struct profile_location *location)
 {
@@ -99,33 +100,10 @@ static void add_times(struct time_table *times, const struct time_table *window)
 	}
 }
 
-static const size_t counts[] = {
-#define COUNT(field) offsetof(struct collect_stats, field)
-	COUNT(samples),	      COUNT(periods),	     COUNT(kept),
-	COUNT(counts_full),   COUNT(events_full),    COUNT(storage_failed),
-	COUNT(targets_full),  COUNT(nested_events),  COUNT(lost_stacks),
-	COUNT(lost_records),  COUNT(throttled),	     COUNT(unknown_processes),
-	COUNT(lost_wakers),   COUNT(unknown_wakers), COUNT(offcpu_measured_ns),
-	COUNT(drains),	      COUNT(snapshots),	     COUNT(snapshots_full),
-	COUNT(tables_built),  COUNT(tables_refused), COUNT(taken_ns),
-	COUNT(evictions),     COUNT(tables_unread),  COUNT(chains),
-	COUNT(chains_empty),  COUNT(chains_unread),  COUNT(chains_deep),
-	COUNT(nameless_code),
-#undef COUNT
-};
-
-static uint64_t *count_at(struct collect_stats *stats, size_t offset)
-{
-	return (uint64_t *)((char *)stats + offset);
-}
-
 /* Estimates of different windows err independently. */
 static void add_stats(struct collect_stats *stats, const struct collect_stats *window)
 {
-	struct collect_stats other = *window;
-
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-		*count_at(stats, counts[i]) += *count_at(&other, counts[i]);
+	stats_add(stats, window);
 	stats->offcpu_interval_ns =
 		llround(hypot(stats->offcpu_interval_ns, window->offcpu_interval_ns));
 	stats->offcpu_period_ns = window->offcpu_period_ns;
@@ -138,7 +116,6 @@ static void add_stats(struct collect_stats *stats, const struct collect_stats *w
 	stats->kernel_bytes = larger(stats->kernel_bytes, window->kernel_bytes);
 	stats->distinct_stacks = larger(stats->distinct_stacks, window->distinct_stacks);
 	stats->processes = larger(stats->processes, window->processes);
-	stats->tables_failed = larger(stats->tables_failed, window->tables_failed);
 	stats->unwind_bytes = larger(stats->unwind_bytes, window->unwind_bytes);
 }
 
