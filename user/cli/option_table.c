@@ -60,6 +60,13 @@ int option_ignore(const struct option_row *row, void *field, const char *value,
 	return 0;
 }
 
+int option_count(const struct option_row *row, void *field, const char *value,
+		 struct failure *failure)
+{
+	++*(int *)field;
+	return 0;
+}
+
 int option_size(const struct option_row *row, void *field, const char *value,
 		struct failure *failure)
 {

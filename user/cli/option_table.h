@@ -56,6 +56,17 @@ int option_decimal(const struct option_row *row, void *field, const char *value,
 int option_ignore(const struct option_row *row, void *field, const char *value,
 		  struct failure *failure); /* nothing: what other tools need and we don't */
 
+int option_count(const struct option_row *row, void *field, const char *value,
+		 struct failure *failure); /* int: how often it was given */
+
+/* Rows that several commands have, filling in the field at @offset. */
+// clang-format off
+#define OPTION_HELP(offset)    {'h', "help", NULL, NULL, "this text", NULL, option_set, offset}
+#define OPTION_VERBOSE(offset) {'v', "verbose", NULL, NULL, "say more", NULL, option_count, offset}
+#define OPTION_CGROUP(offset)  {'G', "cgroup", NULL, "PATH", "a cgroup and all below it", NULL, \
+				option_text, offset}
+// clang-format on
+
 /* Reports that @value is not @wanted; -EINVAL. */
 int option_bad(const struct option_row *row, const char *value, const char *wanted,
 	       struct failure *failure);

@@ -16,7 +16,7 @@ static const struct option_row common_rows[] = {
 	{0, "dir", NULL, "DIR", "where they are ($BPFFLAME_BASELINES, .bpfflame/baselines)",
 	 "All of them", option_text, FIELD(folder)},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set, FIELD(quiet)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
+	OPTION_HELP(FIELD(help)),
 };
 
 static const struct option_row branch_rows[] = {

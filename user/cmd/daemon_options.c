@@ -94,13 +94,6 @@ static int take_percent(const struct option_row *row, void *field, const char *v
 		       : 0;
 }
 
-static int take_verbose(const struct option_row *row, void *field, const char *value,
-			struct failure *failure)
-{
-	++*(int *)field;
-	return 0;
-}
-
 static const struct option_row rows[] = {
 	{0, "store", NULL, "DIR", "where windows are kept (" STORE_DEFAULT ")", "Store",
 	 option_text, FIELD(store)},
@@ -122,8 +115,8 @@ static const struct option_row rows[] = {
 	{0, "no-sandbox", NULL, NULL, "", NULL, option_set, FIELD(no_sandbox)},
 	{0, "config", NULL, "FILE", "options, a line each (" DAEMON_CONFIG ")", "Other",
 	 option_text, FIELD(config)},
-	{'v', "verbose", NULL, NULL, "say more", NULL, take_verbose, FIELD(verbose)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
+	OPTION_VERBOSE(FIELD(verbose)),
+	OPTION_HELP(FIELD(help)),
 };
 
 static void print_help(FILE *stream)

@@ -114,7 +114,7 @@ static const struct option_row rows[] = {
 	{0, "limit", NULL, "N", "rows of a table (20); 0: all", NULL, option_size,
 	 FIELD(diff.limit), 0, 1e9, "a number of rows"},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set, FIELD(quiet)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
+	OPTION_HELP(FIELD(help)),
 	{0, "normalized", NULL, NULL, "compare shares of each side's total (the default)",
 	 "Comparison", option_set, FIELD(normalized)},
 	{0, "absolute", NULL, NULL, "compare samples or times of a run as they are", NULL,

@@ -283,24 +283,13 @@ static void print_json(const struct findings *findings, bool works)
 	putchar('\n');
 }
 
-static int take_pid(const struct option_row *row, void *field, const char *value,
-		    struct failure *failure)
-{
-	unsigned int pid;
-	int r = option_unsigned(row, &pid, value, failure);
-
-	if (r == 0)
-		*(uint32_t *)field = pid;
-	return r;
-}
-
 #define FIELD(field) offsetof(struct doctor_command, field)
 
 static const struct option_row rows[] = {
 	{'p', "pid", NULL, "PID", "the files of a process, too: names, and stacks", "Options",
-	 take_pid, FIELD(pid), 1, 0, "a process id"},
+	 option_unsigned, FIELD(pid), 1, 0, "a process id"},
 	{0, "json", NULL, NULL, "one JSON object", NULL, option_set, FIELD(json)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
+	OPTION_HELP(FIELD(help)),
 };
 
 static int parse(int argc, char **argv, struct doctor_command *command, struct failure *failure)

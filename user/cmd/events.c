@@ -22,26 +22,15 @@ struct events_command {
 	bool json, help;
 };
 
-static int take_pid(const struct option_row *row, void *field, const char *value,
-		    struct failure *failure)
-{
-	unsigned int pid;
-	int r = option_unsigned(row, &pid, value, failure);
-
-	if (r == 0)
-		*(uint32_t *)field = pid;
-	return r;
-}
-
 #define FIELD(field) offsetof(struct events_command, field)
 
 static const struct option_row rows[] = {
 	{'p', "pid", NULL, "PID", "the USDT probes of a process: its program and libraries",
-	 "In place of the machine's events", take_pid, FIELD(pid), 1, 0, "a process id"},
+	 "In place of the machine's events", option_unsigned, FIELD(pid), 1, 0, "a process id"},
 	{0, "path", NULL, "FILE", "the USDT probes of a program or library", NULL, option_text,
 	 FIELD(path)},
 	{0, "json", NULL, NULL, "one JSON object", "Output", option_set, FIELD(json)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
+	OPTION_HELP(FIELD(help)),
 };
 
 static void print_help(const struct option_table *table)

@@ -117,8 +117,7 @@ static const struct option_row rows[] = {
 
 	{0, "comm", NULL, "GLOB", "commands of this name", "What", option_text, FIELD(filter.comm)},
 	{'p', "pid", NULL, "LIST", "processes", NULL, take_pids},
-	{'G', "cgroup", NULL, "PATH", "a cgroup and all below it", NULL, option_text,
-	 FIELD(filter.cgroup)},
+	OPTION_CGROUP(FIELD(filter.cgroup)),
 	{0, "container", NULL, "ID", "a container, by how its id begins", NULL, option_text,
 	 FIELD(filter.container)},
 	{0, "unit", NULL, "GLOB", "units of systemd: nginx.service", NULL, option_text,
@@ -148,7 +147,7 @@ static const struct option_row rows[] = {
 	 FIELD(json)},
 	{0, "csv", NULL, NULL, "CSV, of --series and --list", NULL, option_set, FIELD(csv)},
 	{'q', "quiet", NULL, NULL, "does not say what was read", NULL, option_set, FIELD(quiet)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set, FIELD(help)},
+	OPTION_HELP(FIELD(help)),
 };
 
 static void print_help(FILE *stream)

@@ -29,8 +29,7 @@ static const struct option_row rows[] = {
 	 .wanted = OPTION_MODE_WANTED},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set,
 	 offsetof(struct render_options, quiet)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set,
-	 offsetof(struct render_options, help)},
+	OPTION_HELP(offsetof(struct render_options, help)),
 };
 
 #define N_TABLES 4

@@ -104,8 +104,7 @@ static const struct option_row rows[] = {
 	 offsetof(struct report_command, no_colour)},
 	{'q', "quiet", NULL, NULL, "no warnings about the input", NULL, option_set,
 	 offsetof(struct report_command, quiet)},
-	{'h', "help", NULL, NULL, "this text", NULL, option_set,
-	 offsetof(struct report_command, help)},
+	OPTION_HELP(offsetof(struct report_command, help)),
 };
 
 #define N_TABLES 2

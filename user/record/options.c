@@ -285,13 +285,6 @@ static int take_unwind_memory(const struct option_row *row, void *field, const c
 		       : 0;
 }
 
-static int take_verbose(const struct option_row *row, void *field, const char *value,
-			struct failure *failure)
-{
-	++*(int *)field;
-	return 0;
-}
-
 static const char a_range[] = "a time such as 500us or 10ms";
 
 static const struct option_row rows[] = {
@@ -375,7 +368,7 @@ static const struct option_row other_rows[] = {
 	{0, "max-loss", NULL, "PCT", "exit with 4 above this loss (1)", NULL, option_decimal,
 	 FIELD(max_loss), 0, 100, "a percentage"},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set, FIELD(quiet)},
-	{'v', "verbose", NULL, NULL, "say more", NULL, take_verbose, FIELD(verbose)},
+	OPTION_VERBOSE(FIELD(verbose)),
 	{0, "json", NULL, NULL, "the summary as JSON on stdout", NULL, option_set, FIELD(json)},
 	{0, "offcpu-hook", NULL, "NAME", NULL, NULL, option_text, FIELD(collect.hook)},
 	{'h', "help", NULL, NULL, "this text; --version", NULL, option_set, FIELD(help)},
