@@ -2,9 +2,8 @@
 /*
  * symbolize: goes from locations to sources of symbols, and back with names.
  *
- * A source is something that is read once: a file (mapped by any processes), the kernel, the vDSO.
  * Every location without a name becomes an entry (source, address); the entries are sorted, and
- * each source gets one run of them.
+ * each source (names_ask.h) gets one run of them.
  */
 #include "symbol/symbolize.h"
 
@@ -24,21 +23,7 @@
 #include "symbol/demangle.h"
 #include "symbol/file_names.h"
 #include "symbol/kernel_names.h"
-#include "symbol/lookups.h"
-#include "symbol/names_cache.h"
-#include "symbol/names_job.h"
-#include "symbol/names_later.h"
-
-struct source {
-	enum mapping_kind kind;
-	int fd;
-	uint64_t device, inode; /* of the file @fd */
-	uint32_t missing;	/* the path of a missing file */
-	uint32_t path;		/* where it was mapped first */
-	int root;		/* of the process that mapped it */
-	int perf_map, jitdump;	/* MAPPING_ANON: of processes that share them, as after a fork */
-	uint32_t build_id;
-};
+#include "symbol/names_cached.h"
 
 struct entry {
 	uint32_t source, location;
@@ -50,25 +35,22 @@ struct session {
 	const struct mapping_source *mapping_sources;
 	const struct symbolize_options *options;
 	struct symbol_stats stats;
-	struct source *sources;
+	struct names_source *sources;
 	size_t n_sources, sources_capacity;
 	struct table source_index;
 	uint32_t *mapping_source; /* TABLE_NONE: none yet */
 	struct entry *entries;
 	size_t n_entries;
-	int symfs;	   /* options->symfs; -1: none */
-	uint64_t ended_at; /* monotonic ns: when the current call noticed the end */
+	int symfs; /* options->symfs; -1: none */
 	struct debuginfod debuginfod;
-	struct budgets budgets;
-	bool symbols_only;	      /* the file at hand takes too long otherwise */
-	uint64_t file_deadline;	      /* monotonic ns: its answer must be there then; 0: none */
+	struct names_asker asker;
 	struct profile_frame *frames; /* of the current location */
 	size_t frames_capacity;
 };
 
 static bool source_equal(const void *items, uint32_t position, const void *key)
 {
-	const struct source *a = (const struct source *)items + position, *b = key;
+	const struct names_source *a = (const struct names_source *)items + position, *b = key;
 
 	return a->kind == b->kind && a->device == b->device && a->inode == b->inode &&
 	       a->missing == b->missing && a->perf_map == b->perf_map && a->jitdump == b->jitdump;
@@ -77,7 +59,7 @@ static bool source_equal(const void *items, uint32_t position, const void *key)
 /* The source of @mapping. A missing file is a source without a descriptor. */
 static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
 {
-	struct source source = {
+	struct names_source source = {
 		.kind = session->profile->mappings[mapping].kind,
 		.fd = -1,
 		.path = session->profile->mappings[mapping].path,
@@ -330,316 +312,6 @@ static char *clean_path(const struct session *session, uint32_t path)
 	return clean;
 }
 
-static bool is_ended(const struct session *session)
-{
-	return session->options->is_ended && *session->options->is_ended;
-}
-
-/* The request for @lookups; after the end of the search, only quick parts. */
-static struct names_question question_now(const struct session *session,
-					  const struct lookups *lookups)
-{
-	const struct symbolize_options *options = session->options;
-	bool quick = is_ended(session) || session->symbols_only;
-
-	return (struct names_question){
-		.addresses = lookups->addresses,
-		.n = lookups->n,
-		.no_inline = options->no_inline || quick,
-		.lines = options->lines && !quick,
-		.addresses_only = options->addresses,
-		.no_demangle = options->no_demangle,
-	};
-}
-
-#define NAMES_CPU_NS	  (20 * NSEC_PER_SEC) /* for the files of a user */
-#define PATIENCE_NS	  (5 * NSEC_PER_SEC)
-#define ENDED_PATIENCE_NS (NSEC_PER_SEC / 5)
-
-/* Waits for the reader, but not for long once the search was ended. */
-static bool wait_for_reader(void *context, uint64_t quiet_ns)
-{
-	struct session *session = context;
-
-	if (session->file_deadline && monotonic_ns() > session->file_deadline)
-		return false;
-	/* If one file makes us wait, many may. */
-	if (!is_ended(session))
-		return quiet_ns < (session->stats.unread_files ? NSEC_PER_SEC : PATIENCE_NS);
-	if (!session->ended_at)
-		session->ended_at = monotonic_ns();
-	return monotonic_ns() - session->ended_at < ENDED_PATIENCE_NS;
-}
-
-/* Asks the reader. Files that it did not survive have no names. Errors: -ENOMEM. */
-static int ask_reader(struct session *session, const struct source *source,
-		      const struct names_question *question, const struct debug_place *place,
-		      struct file_names *ret)
-{
-	struct reader *reader = session->options->reader;
-	struct strings *strings = &session->profile->strings;
-	int fd = place ? place->file : source->perf_map >= 0 ? source->perf_map : source->jitdump;
-	uint32_t budget;
-	int r = budgets_find(&session->budgets, fd, source->root < 0, &budget);
-
-	if (r < 0)
-		return r;
-	if (!budgets_may_read(&session->budgets, budget)) {
-		budgets_refuse(&session->budgets, budget);
-		return file_names_none(question, -EDQUOT, ret);
-	}
-	session->ended_at = 0;
-	r = place ? names_job_file(reader, question, place, wait_for_reader, session, strings, ret)
-		  : names_job_jit(reader, question, source->perf_map, source->jitdump,
-				  wait_for_reader, session, strings, ret);
-	budgets_spend(&session->budgets, budget, reader->call_ns);
-	if (r == 0 || r == -ENOMEM)
-		return r;
-	r = file_names_none(question, r, ret);
-	ret->is_unread = r == 0;
-	return r;
-}
-
-/* Asks about the file at @place; NULL: about JITs' files. Errors: -ENOMEM, -E2BIG. */
-static int ask_names(struct session *session, const struct source *source,
-		     const struct lookups *lookups, const struct debug_place *place,
-		     struct file_names *ret)
-{
-	struct strings *strings = &session->profile->strings;
-	struct names_question question = question_now(session, lookups);
-	bool was_ended = is_ended(session);
-	int r;
-
-	/* The vDSO comes from the kernel. */
-	if (session->options->reader && (!place || place->file >= 0)) {
-		r = ask_reader(session, source, &question, place, ret);
-		if (r < 0 || ret->error != -ETIMEDOUT || was_ended || !is_ended(session))
-			return r;
-		file_names_done(ret);
-		question = question_now(session, lookups);
-		return ask_reader(session, source, &question, place, ret);
-	}
-	return place ? file_names_find(&question, place, strings, ret)
-		     : jit_names_find(&question, source->perf_map, source->jitdump, strings, ret);
-}
-
-/* Requests names that are not in the cache, and caches them. */
-
-/* The @missing addresses and where their answers go. */
-struct missing {
-	struct lookups lookups;
-	size_t *at;
-};
-
-static void missing_done(struct missing *missing)
-{
-	free(missing->lookups.addresses);
-	free(missing->lookups.names);
-	free(missing->at);
-}
-
-static int missing_init(struct missing *ret, const struct lookups *lookups, const bool *found)
-{
-	struct missing missing = {
-		.lookups.addresses = malloc((lookups->n + 1) * sizeof(uint64_t)),
-		.lookups.names = calloc(lookups->n + 1, sizeof(uint32_t)),
-		.at = malloc((lookups->n + 1) * sizeof(size_t)),
-	};
-
-	if (!missing.lookups.addresses || !missing.lookups.names || !missing.at) {
-		missing_done(&missing);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < lookups->n; i++)
-		if (!found[i]) {
-			missing.at[missing.lookups.n] = i;
-			missing.lookups.addresses[missing.lookups.n++] = lookups->addresses[i];
-		}
-	*ret = missing;
-	return 0;
-}
-
-/* Adds the answer about what was missing. */
-static int merge_names(struct file_names *names, const struct file_names *answer,
-		       const struct missing *missing)
-{
-	struct dwarf_frame *frames =
-		reallocarray(names->frames, names->n_frames + answer->n_frames + 1, sizeof *frames);
-
-	if (!frames)
-		return -ENOMEM;
-	names->frames = frames;
-	if (answer->n_frames)
-		memcpy(frames + names->n_frames, answer->frames, answer->n_frames * sizeof *frames);
-	for (size_t i = 0; i < answer->n; i++) {
-		struct named_address *item = &names->items[missing->at[i]];
-
-		*item = answer->items[i];
-		item->first += names->n_frames;
-	}
-	names->n_frames += answer->n_frames;
-	names->error = answer->error;
-	names->is_unread = answer->is_unread;
-	names->damaged = answer->damaged;
-	if (answer->id_n) {
-		names->id_n = answer->id_n;
-		memcpy(names->id, answer->id, sizeof names->id);
-	}
-	return 0;
-}
-
-#define FILE_NS NSEC_PER_SEC /* a window waits so long for a file's debug information */
-
-/* Asks; debug information that takes too long or too much is left for later, or for good. */
-static int ask_in_time(struct session *session, const struct source *source,
-		       const struct names_key *key, const struct lookups *lookups,
-		       const struct debug_place *place, struct file_names *ret)
-{
-	struct names_cache *cache = session->options->cache;
-	bool at_once = names_cache_effort(cache, key) == NAMES_AT_ONCE, was_ended;
-	int r;
-
-	session->symbols_only = !at_once;
-	session->file_deadline = at_once ? monotonic_ns() + FILE_NS : 0;
-	r = ask_names(session, source, lookups, place, ret);
-	session->file_deadline = 0;
-	was_ended = is_ended(session);
-	if (r == 0 && at_once && ret->is_unread && !was_ended) {
-		if (ret->error == -ETIMEDOUT)
-			names_cache_postpone(cache, key, 0);
-		else
-			names_cache_give_up(cache, key, place->path);
-		file_names_done(ret);
-		session->symbols_only = true;
-		r = ask_names(session, source, lookups, place, ret);
-	}
-	session->symbols_only = false;
-	if (r == 0 && !was_ended && !is_ended(session) && ret->error != -EDQUOT)
-		names_cache_write(cache, key, lookups->addresses, ret, &session->profile->strings,
-				  names_cache_effort(cache, key) != NAMES_LATER);
-	return r;
-}
-
-static int ask_missing(struct session *session, const struct source *source,
-		       const struct names_key *key, const struct lookups *lookups,
-		       const bool *found, const struct debug_place *place, struct file_names *ret)
-{
-	struct file_names answer;
-	struct missing missing;
-	int r = missing_init(&missing, lookups, found);
-
-	if (r < 0)
-		return r;
-	r = ask_in_time(session, source, key, &missing.lookups, place, &answer);
-	if (r == 0) {
-		r = merge_names(ret, &answer, &missing);
-		file_names_done(&answer);
-	}
-	missing_done(&missing);
-	return r;
-}
-
-static int ask_cached(struct session *session, const struct source *source,
-		      const struct names_key *key, const struct lookups *lookups,
-		      const struct debug_place *place, struct file_names *ret)
-{
-	const struct symbolize_options *options = session->options;
-	struct names_question question = question_now(session, lookups);
-	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
-	int r = found ? file_names_none(&question, 0, ret) : -ENOMEM, n;
-
-	if (r < 0)
-		return r;
-	n = names_cache_read(options->cache, key, lookups->addresses, false,
-			     &session->profile->strings, ret, found);
-	r = n;
-	if (n >= 0 && (size_t)n < lookups->n && !options->put_off)
-		r = ask_missing(session, source, key, lookups, found, place, ret);
-	if (r >= 0 && options->later && !options->put_off &&
-	    names_cache_is_due(options->cache, key))
-		r = names_later_add(options->later, key, place, source->root, lookups->addresses,
-				    lookups->n);
-	if (r < 0)
-		file_names_done(ret);
-	return r < 0 ? r : 0;
-}
-
-static uint64_t time_ns(const struct timespec *time)
-{
-	return time->tv_sec * NSEC_PER_SEC + time->tv_nsec;
-}
-
-/* Whether the names from the file @fd may be cached. */
-static bool find_key(const struct session *session, const struct source *source, int fd,
-		     struct names_key *ret)
-{
-	struct stat st, root;
-
-	if (!session->options->cache || session->options->addresses)
-		return false;
-	*ret = (struct names_key){.kind = source->kind};
-	if (fd < 0)
-		return source->kind == MAPPING_VDSO;
-	if (foreign_status(fd, &st) < 0)
-		return false;
-	ret->device = st.st_dev;
-	ret->inode = st.st_ino;
-	ret->size = st.st_size;
-	ret->mtime_ns = time_ns(&st.st_mtim);
-	ret->ctime_ns = time_ns(&st.st_ctim);
-	if (source->root >= 0) {
-		if (foreign_status(source->root, &root) < 0)
-			return false;
-		ret->root_device = root.st_dev;
-		ret->root_inode = root.st_ino;
-	}
-	return true;
-}
-
-/* Functions of the kernel itself stay where they are; those of modules and BPF programs do not. */
-static int find_kernel_names(struct session *session, struct lookups *lookups)
-{
-	static const struct names_key key = {.kind = MAPPING_KERNEL};
-	const struct names_question question = {.addresses = lookups->addresses, .n = lookups->n};
-	struct names_cache *cache = session->options->cache;
-	struct strings *strings = &session->profile->strings;
-	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
-	struct file_names names = {}, kept = {};
-	struct missing missing = {};
-	size_t n_kept = 0;
-	int r = found ? file_names_none(&question, 0, &names) : -ENOMEM;
-
-	r = r < 0 ? r
-		  : names_cache_read(cache, &key, lookups->addresses, false, strings, &names,
-				     found);
-	for (size_t i = 0; i < names.n && r >= 0; i++)
-		lookups->names[i] = names.items[i].name;
-	if (r >= 0 && (size_t)r < lookups->n) {
-		r = missing_init(&missing, lookups, found);
-		r = r < 0 ? r
-			  : kernel_names_find(&missing.lookups, found, strings,
-					      &session->stats.kernel_refused);
-		for (size_t i = 0; i < missing.lookups.n && r == 0; i++) {
-			lookups->names[missing.at[i]] = missing.lookups.names[i];
-			if (!found[i] || !missing.lookups.names[i])
-				continue;
-			/* Those that stay, moved together. */
-			missing.lookups.addresses[n_kept] = missing.lookups.addresses[i];
-			missing.lookups.names[n_kept++] = missing.lookups.names[i];
-		}
-		kept = (struct file_names){.items = names.items, .n = n_kept};
-		for (size_t i = 0; i < n_kept && r == 0; i++)
-			kept.items[i] = (struct named_address){missing.lookups.addresses[i],
-							       missing.lookups.names[i], 0, 0};
-		if (r == 0 && n_kept)
-			names_cache_write(cache, &key, missing.lookups.addresses, &kept, strings,
-					  true);
-	}
-	missing_done(&missing);
-	file_names_done(&names);
-	return r < 0 ? r : 0;
-}
-
 static int name_kernel(struct session *session, struct entry *entries, size_t n)
 {
 	struct lookups lookups;
@@ -647,30 +319,32 @@ static int name_kernel(struct session *session, struct entry *entries, size_t n)
 
 	if (r < 0)
 		return r;
-	r = session->options->cache ? find_kernel_names(session, &lookups)
-				    : kernel_names_find(&lookups, NULL, &session->profile->strings,
-							&session->stats.kernel_refused);
+	r = session->options->cache
+		    ? names_cached_kernel(&session->asker, &lookups, &session->stats.kernel_refused)
+		    : kernel_names_find(&lookups, NULL, &session->profile->strings,
+					&session->stats.kernel_refused);
 	if (r == 0)
 		r = set_frames(session, entries, n, &lookups);
 	lookups_done(&lookups);
 	return r;
 }
 
-static void count_file(struct session *session, const struct source *source,
+static void count_file(struct session *session, const struct names_source *source,
 		       const struct file_names *names)
 {
-	session->stats.unread_files += names->is_unread;
+	session->asker.n_unread += names->is_unread;
 	if (names->is_unread && !*session->stats.unread)
 		snprintf(session->stats.unread, sizeof session->stats.unread, "%s",
 			 strings_get(&session->profile->strings, source->path));
 	session->stats.unreadable_files +=
 		names->error < 0 && names->error != -EDQUOT && !names->is_unread && source->fd >= 0;
 	session->stats.damaged_files += names->damaged;
-	session->stats.unsearched_files += is_ended(session) && !session->options->addresses;
+	session->stats.unsearched_files +=
+		names_ask_is_ended(&session->asker) && !session->options->addresses;
 }
 
 static int set_build_id(struct session *session, const struct file_names *names,
-			struct source *source)
+			struct names_source *source)
 {
 	char text[2 * ELF_BUILD_ID_MAX + 1] = "";
 
@@ -680,7 +354,7 @@ static int set_build_id(struct session *session, const struct file_names *names,
 }
 
 /* Names addresses in the file @fd; -1: in the vDSO. Errors: -ENOMEM, -E2BIG. */
-static int name_addresses(struct session *session, struct source *source, int fd,
+static int name_addresses(struct session *session, struct names_source *source, int fd,
 			  struct entry *entries, size_t n)
 {
 	struct debug_places places = {fd, source->root, session->symfs, &session->debuginfod};
@@ -698,11 +372,11 @@ static int name_addresses(struct session *session, struct source *source, int fd
 		return r;
 	}
 	debug_place_init(&places, path, real, &place);
-	if (options->begin_file && !is_ended(session) && !options->addresses)
+	if (options->begin_file && !names_ask_is_ended(&session->asker) && !options->addresses)
 		options->begin_file(path);
-	r = find_key(session, source, fd, &key)
-		    ? ask_cached(session, source, &key, &lookups, &place, &names)
-		    : ask_names(session, source, &lookups, &place, &names);
+	r = names_cached_key(&session->asker, source, fd, &key)
+		    ? names_cached_ask(&session->asker, source, &key, &lookups, &place, &names)
+		    : names_ask(&session->asker, source, &lookups, &place, &names);
 	if (r == 0) {
 		count_file(session, source, &names);
 		r = names.error ? 0 : set_build_id(session, &names, source);
@@ -715,7 +389,7 @@ static int name_addresses(struct session *session, struct source *source, int fd
 }
 
 /* Opens the file under --symfs that replaces a missing one. */
-static int open_instead(const struct session *session, const struct source *source)
+static int open_instead(const struct session *session, const struct names_source *source)
 {
 	char *path = session->symfs < 0 ? NULL : clean_path(session, source->path);
 	int fd = path && *path == '/' ? foreign_open_as_caller(session->symfs, path) : -ENOENT;
@@ -724,7 +398,7 @@ static int open_instead(const struct session *session, const struct source *sour
 	return fd;
 }
 
-static int name_file(struct session *session, struct source *source, struct entry *entries,
+static int name_file(struct session *session, struct names_source *source, struct entry *entries,
 		     size_t n)
 {
 	_cleanup_close_ int instead = source->fd < 0 ? open_instead(session, source) : -1;
@@ -763,8 +437,8 @@ static int set_frames_jit(struct session *session, const struct entry *entries, 
 	return r;
 }
 
-static int name_jit(struct session *session, const struct source *source, struct entry *entries,
-		    size_t n)
+static int name_jit(struct session *session, const struct names_source *source,
+		    struct entry *entries, size_t n)
 {
 	struct file_names names;
 	struct lookups lookups;
@@ -773,7 +447,7 @@ static int name_jit(struct session *session, const struct source *source, struct
 	if (r < 0)
 		return r;
 	session->stats.files += (source->perf_map >= 0) + (source->jitdump >= 0);
-	r = ask_names(session, source, &lookups, NULL, &names);
+	r = names_ask(&session->asker, source, &lookups, NULL, &names);
 	if (r == 0) {
 		session->stats.unreadable_files += names.damaged || names.is_unread;
 		r = set_frames_jit(session, entries, n, &lookups, &names);
@@ -783,7 +457,8 @@ static int name_jit(struct session *session, const struct source *source, struct
 	return r;
 }
 
-static int name_run(struct session *session, struct source *source, struct entry *entries, size_t n)
+static int name_run(struct session *session, struct names_source *source, struct entry *entries,
+		    size_t n)
 {
 	switch (source->kind) {
 	case MAPPING_FILE: return name_file(session, source, entries, n);
@@ -885,16 +560,19 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 		.options = options,
 		.debuginfod.is_ended = options->is_ended,
 		.symfs = options->symfs ? foreign_find_as_caller(options->symfs) : -1,
-		.budgets.cpu_ns = NAMES_CPU_NS,
+		.asker = {.options = options,
+			  .strings = &profile->strings,
+			  .budgets.cpu_ns = NAMES_CPU_NS},
 	};
 	int r;
 
 	demangle_leave(options->no_demangle);
 	r = run(&session);
-	session.stats.refused = budgets_refused(&session.budgets);
+	session.stats.unread_files = session.asker.n_unread;
+	session.stats.refused = budgets_refused(&session.asker.budgets);
 	if (r == 0)
 		*ret_stats = session.stats;
-	budgets_done(&session.budgets);
+	budgets_done(&session.asker.budgets);
 	free(session.sources);
 	table_done(&session.source_index);
 	free(session.mapping_source);

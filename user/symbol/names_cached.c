@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/names_cached.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/foreign.h"
+#include "base/system.h"
+#include "symbol/kernel_names.h"
+#include "symbol/names_later.h"
+
+/* The @missing addresses and where their answers go. */
+struct missing {
+	struct lookups lookups;
+	size_t *at;
+};
+
+static void missing_done(struct missing *missing)
+{
+	free(missing->lookups.addresses);
+	free(missing->lookups.names);
+	free(missing->at);
+}
+
+static int missing_init(struct missing *ret, const struct lookups *lookups, const bool *found)
+{
+	struct missing missing = {
+		.lookups.addresses = malloc((lookups->n + 1) * sizeof(uint64_t)),
+		.lookups.names = calloc(lookups->n + 1, sizeof(uint32_t)),
+		.at = malloc((lookups->n + 1) * sizeof(size_t)),
+	};
+
+	if (!missing.lookups.addresses || !missing.lookups.names || !missing.at) {
+		missing_done(&missing);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < lookups->n; i++)
+		if (!found[i]) {
+			missing.at[missing.lookups.n] = i;
+			missing.lookups.addresses[missing.lookups.n++] = lookups->addresses[i];
+		}
+	*ret = missing;
+	return 0;
+}
+
+/* Adds the answer about what was missing. */
+static int merge_names(struct file_names *names, const struct file_names *answer,
+		       const struct missing *missing)
+{
+	struct dwarf_frame *frames =
+		reallocarray(names->frames, names->n_frames + answer->n_frames + 1, sizeof *frames);
+
+	if (!frames)
+		return -ENOMEM;
+	names->frames = frames;
+	if (answer->n_frames)
+		memcpy(frames + names->n_frames, answer->frames, answer->n_frames * sizeof *frames);
+	for (size_t i = 0; i < answer->n; i++) {
+		struct named_address *item = &names->items[missing->at[i]];
+
+		*item = answer->items[i];
+		item->first += names->n_frames;
+	}
+	names->n_frames += answer->n_frames;
+	names->error = answer->error;
+	names->is_unread = answer->is_unread;
+	names->damaged = answer->damaged;
+	if (answer->id_n) {
+		names->id_n = answer->id_n;
+		memcpy(names->id, answer->id, sizeof names->id);
+	}
+	return 0;
+}
+
+#define FILE_NS NSEC_PER_SEC /* a window waits so long for a file's debug information */
+
+/* Asks; debug information that takes too long or too much is left for later, or for good. */
+static int ask_in_time(struct names_asker *asker, const struct names_source *source,
+		       const struct names_key *key, const struct lookups *lookups,
+		       const struct debug_place *place, struct file_names *ret)
+{
+	struct names_cache *cache = asker->options->cache;
+	bool at_once = names_cache_effort(cache, key) == NAMES_AT_ONCE, was_ended;
+	int r;
+
+	asker->symbols_only = !at_once;
+	asker->file_deadline = at_once ? monotonic_ns() + FILE_NS : 0;
+	r = names_ask(asker, source, lookups, place, ret);
+	asker->file_deadline = 0;
+	was_ended = names_ask_is_ended(asker);
+	if (r == 0 && at_once && ret->is_unread && !was_ended) {
+		if (ret->error == -ETIMEDOUT)
+			names_cache_postpone(cache, key, 0);
+		else
+			names_cache_give_up(cache, key, place->path);
+		file_names_done(ret);
+		asker->symbols_only = true;
+		r = names_ask(asker, source, lookups, place, ret);
+	}
+	asker->symbols_only = false;
+	if (r == 0 && !was_ended && !names_ask_is_ended(asker) && ret->error != -EDQUOT)
+		names_cache_write(cache, key, lookups->addresses, ret, asker->strings,
+				  names_cache_effort(cache, key) != NAMES_LATER);
+	return r;
+}
+
+static int ask_missing(struct names_asker *asker, const struct names_source *source,
+		       const struct names_key *key, const struct lookups *lookups,
+		       const bool *found, const struct debug_place *place, struct file_names *ret)
+{
+	struct file_names answer;
+	struct missing missing;
+	int r = missing_init(&missing, lookups, found);
+
+	if (r < 0)
+		return r;
+	r = ask_in_time(asker, source, key, &missing.lookups, place, &answer);
+	if (r == 0) {
+		r = merge_names(ret, &answer, &missing);
+		file_names_done(&answer);
+	}
+	missing_done(&missing);
+	return r;
+}
+
+int names_cached_ask(struct names_asker *asker, const struct names_source *source,
+		     const struct names_key *key, const struct lookups *lookups,
+		     const struct debug_place *place, struct file_names *ret)
+{
+	const struct symbolize_options *options = asker->options;
+	struct names_question question = names_ask_question(asker, lookups);
+	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
+	int r = found ? file_names_none(&question, 0, ret) : -ENOMEM, n;
+
+	if (r < 0)
+		return r;
+	n = names_cache_read(options->cache, key, lookups->addresses, false, asker->strings, ret,
+			     found);
+	r = n;
+	if (n >= 0 && (size_t)n < lookups->n && !options->put_off)
+		r = ask_missing(asker, source, key, lookups, found, place, ret);
+	if (r >= 0 && options->later && !options->put_off &&
+	    names_cache_is_due(options->cache, key))
+		r = names_later_add(options->later, key, place, source->root, lookups->addresses,
+				    lookups->n);
+	if (r < 0)
+		file_names_done(ret);
+	return r < 0 ? r : 0;
+}
+
+static uint64_t time_ns(const struct timespec *time)
+{
+	return time->tv_sec * NSEC_PER_SEC + time->tv_nsec;
+}
+
+bool names_cached_key(const struct names_asker *asker, const struct names_source *source, int fd,
+		      struct names_key *ret)
+{
+	struct stat st, root;
+
+	if (!asker->options->cache || asker->options->addresses)
+		return false;
+	*ret = (struct names_key){.kind = source->kind};
+	if (fd < 0)
+		return source->kind == MAPPING_VDSO;
+	if (foreign_status(fd, &st) < 0)
+		return false;
+	ret->device = st.st_dev;
+	ret->inode = st.st_ino;
+	ret->size = st.st_size;
+	ret->mtime_ns = time_ns(&st.st_mtim);
+	ret->ctime_ns = time_ns(&st.st_ctim);
+	if (source->root >= 0) {
+		if (foreign_status(source->root, &root) < 0)
+			return false;
+		ret->root_device = root.st_dev;
+		ret->root_inode = root.st_ino;
+	}
+	return true;
+}
+
+int names_cached_kernel(struct names_asker *asker, struct lookups *lookups, int *ret_refused)
+{
+	static const struct names_key key = {.kind = MAPPING_KERNEL};
+	const struct names_question question = {.addresses = lookups->addresses, .n = lookups->n};
+	struct names_cache *cache = asker->options->cache;
+	struct strings *strings = asker->strings;
+	_cleanup_free_ bool *found = calloc(lookups->n + 1, sizeof *found);
+	struct file_names names = {}, kept = {};
+	struct missing missing = {};
+	size_t n_kept = 0;
+	int r = found ? file_names_none(&question, 0, &names) : -ENOMEM;
+
+	r = r < 0 ? r
+		  : names_cache_read(cache, &key, lookups->addresses, false, strings, &names,
+				     found);
+	for (size_t i = 0; i < names.n && r >= 0; i++)
+		lookups->names[i] = names.items[i].name;
+	if (r >= 0 && (size_t)r < lookups->n) {
+		r = missing_init(&missing, lookups, found);
+		r = r < 0 ? r : kernel_names_find(&missing.lookups, found, strings, ret_refused);
+		for (size_t i = 0; i < missing.lookups.n && r == 0; i++) {
+			lookups->names[missing.at[i]] = missing.lookups.names[i];
+			if (!found[i] || !missing.lookups.names[i])
+				continue;
+			/* Those that stay, moved together. */
+			missing.lookups.addresses[n_kept] = missing.lookups.addresses[i];
+			missing.lookups.names[n_kept++] = missing.lookups.names[i];
+		}
+		kept = (struct file_names){.items = names.items, .n = n_kept};
+		for (size_t i = 0; i < n_kept && r == 0; i++)
+			kept.items[i] = (struct named_address){missing.lookups.addresses[i],
+							       missing.lookups.names[i], 0, 0};
+		if (r == 0 && n_kept)
+			names_cache_write(cache, &key, missing.lookups.addresses, &kept, strings,
+					  true);
+	}
+	missing_done(&missing);
+	file_names_done(&names);
+	return r < 0 ? r : 0;
+}
