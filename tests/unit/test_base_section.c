@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "base/section.h"
-#include "base/unpack.h"
+#include "base/unpack_section.h"
 
 #define SIZE 100000
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/unpack.h"
+#include "base/unpack_section.h"
 
 #define SMALL	  (1u << 20) /* bytes: harmless, however well they are packed */
 #define MAX_RATIO 64 /* debug information packs to a fifth, long tables to a twentieth */

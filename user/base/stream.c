@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/confined.h"
-#include "base/unpacker.h"
+#include "base/unpack_stream.h"
 
 #define BLOCK ((size_t)1 << 20)
 

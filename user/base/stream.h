@@ -40,7 +40,7 @@ struct stream {
 
 /*
  * Opens @path, "-" for standard input, and reads its first bytes, which show whether it is
- * compressed; see unpacker.h. @max_bytes: of the uncompressed file, 0 for no limit. Close with
+ * compressed; see unpack_stream.h. @max_bytes: of the uncompressed file, 0 for no limit. Close with
  * stream_close(), also after a failure. Errors, which set *@failure: -errno of opening (-EISDIR for
  * a folder) and reading; those of stream_fill().
  */

@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "symbol/cursor.h"
-#include "base/unpack.h"
+#include "base/unpack_section.h"
 
 #define PIECE_SIZE     (256 * 1024)
 #define CRC_SIZE_MAX   (1ull << 30)

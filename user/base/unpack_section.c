@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/unpack.h"
+#include "base/unpack_section.h"
 
 #include <errno.h>
 #include <stdlib.h>

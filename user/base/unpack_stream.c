@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/unpacker.h"
+#include "base/unpack_stream.h"
 
 #include <errno.h>
 #include <limits.h>

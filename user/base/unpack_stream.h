@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unpacker: unpacks a compressed file, piece by piece. The first bytes identify gzip (RFC 1952),
- * zstd (RFC 8878) and xz (https://tukaani.org/xz/xz-file-format.txt). A file has one or more parts
- * in a row.
+ * unpack_stream: unpacks a compressed file, piece by piece. The first bytes identify gzip (RFC
+ * 1952), zstd (RFC 8878) and xz (https://tukaani.org/xz/xz-file-format.txt). A file has one or more
+ * parts in a row.
  */
-#ifndef BASE_UNPACKER_H
-#define BASE_UNPACKER_H
+#ifndef BASE_UNPACK_STREAM_H
+#define BASE_UNPACK_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unpack: unpacks compressed parts of a file. Reads the packed bytes piece by piece, and gives no
- * more than the caller allows.
+ * unpack_section: unpacks a compressed section of an ELF file. Reads the packed bytes piece by
+ * piece, and gives no more than the caller allows.
  */
-#ifndef BASE_UNPACK_H
-#define BASE_UNPACK_H
+#ifndef BASE_UNPACK_SECTION_H
+#define BASE_UNPACK_SECTION_H
 
 #include "base/elf_file.h"
 
