@@ -70,7 +70,8 @@ static const char *ending_of(const struct format_row *known, enum output_format 
 	return known->ending;
 }
 
-void format_names(const struct format_row *known, char *text, size_t size)
+/* The names that -f takes: svg, html, … */
+static void format_names(const struct format_row *known, char *text, size_t size)
 {
 	enum output_format before = FORMAT_NONE;
 	size_t n = 0;

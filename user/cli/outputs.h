@@ -135,7 +135,4 @@ struct profile_view {
 int write_profile(void *data, enum output_format format, FILE *stream);
 void profile_view_done(struct profile_view *view);
 
-/* The names that -f takes: svg, html, … */
-void format_names(const struct format_row *known, char *text, size_t size);
-
 #endif

@@ -64,7 +64,7 @@ static void add_failure(struct findings *findings, enum finding_status status, c
 	     failure->mend);
 }
 
-void findings_done(struct findings *findings)
+static void findings_done(struct findings *findings)
 {
 	free(findings->items);
 	*findings = (struct findings){};

@@ -32,7 +32,6 @@ struct findings {
 struct finding *findings_add(struct findings *findings, enum finding_status status,
 			     const char *what, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-void findings_done(struct findings *findings);
 
 /*
  * Examines the files that process @pid runs: whether their functions have names and can be unwound.

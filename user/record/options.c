@@ -385,7 +385,7 @@ static void list_tables(struct record_options *options, struct option_table tabl
 		(struct option_table){other_rows, sizeof other_rows / sizeof *other_rows, options};
 }
 
-void options_print_help(FILE *stream)
+static void print_help(FILE *stream)
 {
 	struct record_options none;
 	struct option_table tables[N_TABLES];
@@ -573,7 +573,7 @@ int options_parse(int argc, char **argv, offer_commands_fn offer_commands,
 	if (r != 0)
 		return r;
 	if (ret->help) {
-		options_print_help(stdout);
+		print_help(stdout);
 		return 1;
 	}
 	if (rest < argc && strcmp(argv[rest - 1], "--") != 0)

@@ -52,6 +52,4 @@ int options_parse(int argc, char **argv, offer_commands_fn offer_commands,
 		  struct record_options *ret, struct failure *failure);
 void options_done(struct record_options *options);
 
-void options_print_help(FILE *stream);
-
 #endif

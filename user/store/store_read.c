@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/store_read.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -266,19 +265,6 @@ int store_open_folder(const char *path, struct failure *failure)
 		failure_mend(failure, r,
 			     "bpfflame daemon fills it; or name another one by --store");
 	return r < 0 ? r : fd;
-}
-
-bool store_is_one(const char *path)
-{
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-	bool found = false;
-
-	while (folder && !found && (entry = readdir(folder)))
-		found = store_is_segment(entry->d_name);
-	if (folder)
-		closedir(folder);
-	return found;
 }
 
 int store_read(const struct store_question *question, struct store_answer *ret,

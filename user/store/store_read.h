@@ -45,9 +45,6 @@ struct store_answer {
 int store_read(const struct store_question *question, struct store_answer *ret,
 	       struct failure *failure);
 
-/* Whether there are segments in the folder @path. */
-bool store_is_one(const char *path);
-
 /* Opens the folder. Errors: as above. */
 int store_open_folder(const char *path, struct failure *failure);
 

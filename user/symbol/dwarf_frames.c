@@ -32,7 +32,7 @@ static void mark_wanted(struct work *work)
 	}
 }
 
-static int add_frame(struct dwarf_frames *frames, struct dwarf_frame frame)
+int dwarf_frames_add(struct dwarf_frames *frames, struct dwarf_frame frame)
 {
 	int r = array_reserve(frames->frames, frames->frames_capacity, frames->n_frames, 1);
 
@@ -52,11 +52,11 @@ static int add_frames(const struct work *work, size_t i, struct dwarf_frames *fr
 
 	frames->first[i] = frames->n_frames;
 	if (!scope && file)
-		r = add_frame(frames, (struct dwarf_frame){0, file, line});
+		r = dwarf_frames_add(frames, (struct dwarf_frame){0, file, line});
 	for (; scope && r == 0; scope = work->scopes.scopes[scope].parent) {
 		const struct dwarf_scope *found = &work->scopes.scopes[scope];
 
-		r = add_frame(frames, (struct dwarf_frame){work->names[scope], file, line});
+		r = dwarf_frames_add(frames, (struct dwarf_frame){work->names[scope], file, line});
 		file = work->call_files[scope];
 		line = file ? found->call_line : 0;
 	}

@@ -19,6 +19,9 @@ struct dwarf_frames {
 	uint32_t *first, *n; /* per lookup; n 0: DWARF does not know it */
 };
 
+/* Errors: -ENOMEM, -E2BIG. */
+int dwarf_frames_add(struct dwarf_frames *frames, struct dwarf_frame frame);
+
 /*
  * Finds the frames of @lookups, with line numbers only if @lines. The last frame of an address, the
  * function that is not inlined, is named only if the lookup has no name yet. *@ret_damaged: part of

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/go_open.h"
 #include "symbol/demangle.h"
 
@@ -89,17 +88,6 @@ static int find_inlined(struct go_names *names, const struct go_function *functi
 	return forgive(names, r);
 }
 
-static int add_frame(struct dwarf_frames *frames, struct dwarf_frame frame)
-{
-	int r = array_reserve(frames->frames, frames->frames_capacity, frames->n_frames, 1);
-
-	if (r == 0 && frames->n_frames == UINT32_MAX)
-		r = -E2BIG;
-	if (r == 0)
-		frames->frames[frames->n_frames++] = frame;
-	return r;
-}
-
 /* The frames at @at in @function, whose name is @outermost: each is where the one before is called.
  */
 static int add_frames(struct go_names *names, const struct go_function *function, uint64_t at,
@@ -120,7 +108,7 @@ static int add_frames(struct go_names *names, const struct go_function *function
 		if (r == 0 && names->lines)
 			r = find_line(names, function, at, &frame);
 		if (r == 0)
-			r = add_frame(&names->frames, frame);
+			r = dwarf_frames_add(&names->frames, frame);
 		at = function->start + inlined.called_at;
 	}
 	return r;
