@@ -529,6 +529,7 @@ function start() {
 	search.listen(page);
 	overview.listen(page);
 	drop.listen(page);
+	paper.listen(page, tableView);
 	if (typeof DecompressionStream === "undefined") {
 		message("This browser is too old: it has no DecompressionStream to read the file with.");
 		return;

@@ -12,6 +12,7 @@ const graph = (function () {
 "use strict";
 
 const MARGIN = 10, PADDING = 3, LEAST = 0.2, MOVE_MS = 220;
+const MOST_PIXELS = 16000; // of a canvas, in each direction, that all browsers draw
 const DIM = 0.32, ABOVE = 0.55; // opacity of frames that don't match; above the zoomed one
 const FONT = '"DejaVu Sans Mono", Menlo, Consolas, "Liberation Mono", monospace';
 
@@ -94,7 +95,7 @@ class Graph {
 				this.fromEnd = this.distanceToBottom();
 			this.redraw();
 		}, {passive: true});
-		new ResizeObserver(() => this.resize()).observe(scroll);
+		new ResizeObserver(() => this.isUnrolled || this.resize()).observe(scroll);
 	}
 
 	// show: what to draw: {profile, nameOf, shades}.
@@ -134,7 +135,7 @@ class Graph {
 	// Sets the places of rows: a flame graph is at the lower edge, everything else at the
 	// upper one.
 	measure() {
-		const least = this.scroll.clientHeight;
+		const least = this.isUnrolled ? 0 : this.scroll.clientHeight;
 		let above = 0, below = 0;
 		this.panes.forEach(({tree, grows}) => {
 			if (grows < 0)
@@ -143,8 +144,8 @@ class Graph {
 				below = tree.maxDepth;
 		});
 		const rows = (above + below + 1) * this.rowHeight + 2 * PADDING;
-		this.sight = least;
 		this.height = Math.max(rows, least);
+		this.sight = this.isUnrolled ? rows : least;
 		const free = this.height - rows;
 		this.rootTop = PADDING + above * this.rowHeight;
 		if (this.panes.length === 1 && above)
@@ -162,9 +163,20 @@ class Graph {
 			this.scroll.scrollTop = this.rootTop - this.scroll.clientHeight / 2;
 	}
 
+	// On paper nothing scrolls: while it is unrolled, the canvas is as high as the graph, in a printer's pixels.
+	unroll(isUnrolled) {
+		this.isUnrolled = isUnrolled;
+		this.width = 0;
+		this.resize();
+	}
+
 	resize() {
-		const width = this.scroll.clientWidth - 2 * MARGIN, height = this.scroll.clientHeight;
-		const ratio = window.devicePixelRatio || 1;
+		const width = this.scroll.clientWidth - 2 * MARGIN;
+		if (this.isUnrolled)
+			this.measure();
+		const height = this.isUnrolled ? this.height : this.scroll.clientHeight;
+		const ratio = this.isUnrolled ? Math.min(2, MOST_PIXELS / Math.max(width, height)) :
+			window.devicePixelRatio || 1;
 		if (width <= 0 || !height)
 			return;
 		if (width !== this.width || height !== this.sight || ratio !== this.ratio) {
@@ -201,7 +213,7 @@ class Graph {
 		this.alpha = Number(this.ink.getPropertyValue("--fill-alpha"));
 		context.fillStyle = this.ink.getPropertyValue("--paper").trim();
 		context.fillRect(0, 0, this.width, this.sight);
-		this.top = this.rootTop - this.scroll.scrollTop;
+		this.top = this.rootTop - (this.isUnrolled ? 0 : this.scroll.scrollTop);
 		this.panes.forEach((pane) => this.drawPane(pane));
 		if (this.panes.length === 2)
 			this.drawMark({pane: this.panes[0], node: 0}, this.ink.getPropertyValue("--accent").trim(), 1);

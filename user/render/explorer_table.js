@@ -94,13 +94,19 @@ class Table {
 		}));
 	}
 
+	// On paper: so many rows from the first on, if they are more than 0.
+	unroll(most) {
+		this.most = most;
+		this.draw();
+	}
+
 	draw() {
-		if (!this.columns || !this.rows.clientHeight)
+		if (!this.columns || (!this.rows.clientHeight && !this.most))
 			return;
 		this.spacer.style.height = this.frames.length * ROW + "px";
-		const first = Math.max(0, Math.floor(this.rows.scrollTop / ROW) - SPARE);
+		const first = this.most ? 0 : Math.max(0, Math.floor(this.rows.scrollTop / ROW) - SPARE);
 		const wanted = Math.min(this.frames.length - first,
-			Math.ceil(this.rows.clientHeight / ROW) + 2 * SPARE);
+			this.most || Math.ceil(this.rows.clientHeight / ROW) + 2 * SPARE);
 		while (this.lines.length < wanted)
 			this.lines.push(this.makeLine());
 		while (this.lines.length > Math.max(wanted, 0))

@@ -53,6 +53,8 @@ static const char *const scripts[] = {
 	,
 #include "render/explorer_drop.js.h"
 	,
+#include "render/explorer_paper.js.h"
+	,
 #include "render/explorer_input.js.h"
 	,
 #include "render/explorer.js.h"

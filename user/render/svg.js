@@ -6,7 +6,7 @@
 (function () {
 "use strict";
 const {NS, add, addButton, fitElement, box, makePaths} = svgParts;
-const MARGIN = 10, PADDING = 4, LEAST_WIDTH = 0.1, LINE = 16, FOOTER = 30, PHONE = 700, GAP = 14;
+const MARGIN = 10, PADDING = 4, LEAST_WIDTH = 0.1, LINE = 16, FOOTER = 30, PHONE = 700;
 const STRIPE = 3, LEAST_STRIPE = 6;
 const ARROW = " \u2192 ";
 // By the letters of looks.
@@ -179,9 +179,11 @@ function makeReachable(i) {
 
 // Header and footer stay in the window if the picture is taller than it.
 
-let footerHeight = FOOTER;
+let footerHeight = FOOTER, isPrinting = false;
 
 function stick() {
+	if (isPrinting)
+		return;
 	const top = Math.max(0, -svg.getBoundingClientRect().top);
 	const bottom = Math.min(staticHeight - FOOTER + footerHeight, top + window.innerHeight);
 	header.setAttribute("transform", "translate(0 " + top + ")");
@@ -196,7 +198,7 @@ let told = null;
 
 function makeFooter() {
 	const n = width < PHONE ? options.compared ? 5 : 2 : options.compared ? 2 : 1;
-	placeLegend();
+	legendLines = legendItems.place(width);
 	footerHeight = FOOTER + (Math.max(n, width < PHONE ? legendLines + (notes ? 1 : 0) : 1) - 1) * LINE;
 	svg.setAttribute("height", staticHeight - FOOTER + footerHeight);
 	footer.querySelector(".paper").setAttribute("height", footerHeight);
@@ -207,31 +209,12 @@ function makeFooter() {
 	detailLines.forEach((line) => line.append(""));
 }
 
-const items = Array.from(legend.children, (group) => {
-	const text = group.lastElementChild;
-	group.removeAttribute("display");
-	return {group, size: Number(text.getAttribute("x")) + text.getComputedTextLength() + GAP};
-});
+const legendItems = svgParts.makeLegend(legend, MARGIN), legendSize = legendItems.size;
 let legendLines = 1;
-const legendSize = items.reduce((sum, item) => sum + item.size, -GAP);
 
 // The details need half of the footer; if the legend needs more than the other half, it shrinks.
 function legendRoom() {
 	return width < PHONE || 2 * legendSize > width ? 0 : legendSize + 10;
-}
-
-// In one line at the right, or in as many as necessary.
-function placeLegend() {
-	let x = Math.max(MARGIN, width - MARGIN - legendSize), y = 0;
-	for (const {group, size} of items) {
-		if (x > MARGIN && x + size - GAP > width - MARGIN) {
-			x = MARGIN;
-			y += LINE;
-		}
-		group.setAttribute("transform", "translate(" + x + " " + y + ")");
-		x += size;
-	}
-	legendLines = 1 + y / LINE;
 }
 
 function tell(i) {
@@ -553,6 +536,8 @@ function point(event) {
 
 function resize() {
 	const now = svg.getBoundingClientRect().width;
+	if (isPrinting)
+		return;
 	if (now > 0 && now !== width) {
 		width = now;
 		makeFooter();
@@ -560,6 +545,14 @@ function resize() {
 	}
 	showEnd();
 	stick();
+}
+
+// On paper, all of the picture is on one page, scaled to it, under one heading.
+function print(isOn) {
+	isPrinting = isOn;
+	svgParts.toPaper(svg, isOn ? {header, footer, width, footerHeight,
+		height: staticHeight - FOOTER + footerHeight} : null);
+	resize();
 }
 
 if (tree) {
@@ -581,6 +574,8 @@ window.addEventListener("focusin", (event) => nodeOf(event.target) >= 0 && tell(
 window.addEventListener("keydown", onKey);
 window.addEventListener("scroll", stick, {passive: true});
 window.addEventListener("resize", resize);
+window.addEventListener("beforeprint", () => print(true));
+window.addEventListener("afterprint", () => print(false));
 if (standalone) {
 	window.addEventListener("popstate", recall);
 	svgParts.fitPhone(svg);

@@ -69,18 +69,28 @@ static void write_line(const struct svg *svg, const char *class, int y, const ch
 	fputs("</text>\n", svg->out);
 }
 
+static void write_title(const struct svg *svg)
+{
+	char title[PICTURE_TITLE_SIZE];
+
+	fprintf(svg->out, "<text class=\"title\" x=\"%d\" y=\"24\" font-size=\"17\">", SVG_MARGIN);
+	text_write(svg->out, picture_title(svg->stacks, svg->options, title),
+		   (svg->width - 2 * SVG_MARGIN) / TITLE_COLUMN);
+	fputs("</text>\n", svg->out);
+}
+
 int svg_write_header(const struct svg *svg)
 {
-	char *facts = make_facts(svg), *subtitle = make_subtitle(svg), title[PICTURE_TITLE_SIZE];
+	char *facts = make_facts(svg), *subtitle = make_subtitle(svg);
 
 	if (facts && subtitle) {
 		fprintf(svg->out,
-			"<g%s><rect class=\"paper\" width=\"100%%\" height=\"%d\" fill=\"#fff\"/>\n"
-			"<text class=\"title\" x=\"%d\" y=\"24\" font-size=\"17\">",
-			svg->is_part ? "" : " id=\"header\"", SVG_HEADER_HEIGHT - 6, SVG_MARGIN);
-		text_write(svg->out, picture_title(svg->stacks, svg->options, title),
-			   (svg->width - 2 * SVG_MARGIN) / TITLE_COLUMN);
-		fputs("</text>\n", svg->out);
+			"<g%s><rect class=\"paper\" width=\"100%%\" height=\"%d\" "
+			"fill=\"#fff\"/>\n",
+			svg->is_part ? "" : " id=\"header\"", SVG_HEADER_HEIGHT - 6);
+		/* A page has the title as its heading. */
+		if (!svg->is_part)
+			write_title(svg);
 		write_line(svg, "subtitle", 42, subtitle);
 		write_line(svg, "facts", *subtitle ? 58 : 42, facts);
 		fputs("</g>\n", svg->out);
@@ -108,10 +118,19 @@ struct legend {
 	unsigned int width;	 /* of those shown */
 };
 
+/* Pixels, in the fonts that viewers have: rather too many than too few. */
+static double legend_room(const char *text)
+{
+	double room = 0;
+
+	for (; *text; text++)
+		room += strchr("mwMWCGU_", *text) ? 10.5 : strchr("iljtfr ':.", *text) ? 4.8 : 7.6;
+	return room;
+}
+
 static unsigned int item_width(const struct item *item)
 {
-	return (item->n_classes - 1) * 12 + LEGEND_BOX + text_columns(item->text) * 6.9 +
-	       LEGEND_GAP;
+	return (item->n_classes - 1) * 12 + LEGEND_BOX + legend_room(item->text) + LEGEND_GAP;
 }
 
 static void add_item(struct legend *legend, const struct item *item)

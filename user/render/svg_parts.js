@@ -5,7 +5,7 @@
 const svgParts = (function () {
 "use strict";
 const NS = "http://www.w3.org/2000/svg";
-const SHADES = 12;
+const SHADES = 12, LINE = 16, GAP = 14;
 const MINUS = "\u2212", ARROW = " \u2192 ";
 // By the digits of tones.
 const VERDICTS = {0: ", within noise", 7: ", new", 8: ", gone"};
@@ -146,6 +146,41 @@ function makePaths(paths) {
 	});
 }
 
+// Places the legend in one line at the right, or in as many as necessary: {size, place(width): the lines}.
+function makeLegend(legend, margin) {
+	const items = Array.from(legend.children, (group) => {
+		const text = group.lastElementChild;
+		group.removeAttribute("display");
+		return {group, size: Number(text.getAttribute("x")) + text.getComputedTextLength() + GAP};
+	});
+	const all = items.reduce((sum, item) => sum + item.size, -GAP);
+	return {size: all, place: (width) => {
+		let x = Math.max(margin, width - margin - all), line = 0;
+		for (const {group, size} of items) {
+			if (x > margin && x + size - GAP > width - margin) {
+				x = margin;
+				line++;
+			}
+			group.setAttribute("transform", "translate(" + x + " " + line * LINE + ")");
+			x += size;
+		}
+		return line + 1;
+	}};
+}
+
+// whole: the sizes to scale to a page; null: no longer.
+function toPaper(svg, whole) {
+	svg.style.transform = whole ? "none" : "";
+	if (!whole) {
+		svg.removeAttribute("viewBox");
+		return;
+	}
+	whole.header.removeAttribute("transform");
+	whole.footer.setAttribute("transform", "translate(0 " + (whole.height - whole.footerHeight) + ")");
+	svg.setAttribute("viewBox", "0 0 " + whole.width + " " + whole.height);
+	svg.setAttribute("preserveAspectRatio", "xMidYMin");
+}
+
 // Keeps the roots in sight until a reader scrolls away, however the window is resized. `chromium
 // --headless --screenshot` enlarges its window late and would show a scrolled page blank: there,
 // moves the picture up in its window instead. Returns the function to call when the window is
@@ -167,5 +202,5 @@ function keepEnd(svg, height) {
 }
 
 return {NS, add, addButton, fitPhone, keepEnd, readLines, readTree, fitElement, weight, change, columnWidth, box,
-	makePaths};
+	makePaths, makeLegend, toPaper};
 })();

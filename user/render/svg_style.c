@@ -270,7 +270,8 @@ void svg_write_style(const struct svg *svg)
 	      ".matched{text-anchor:end}\n"
 	      "input{box-sizing:border-box;width:100%;height:100%;margin:0;padding:0 8px;"
 	      "border-radius:5px;outline:none;"
-	      "font:12px \"DejaVu Sans Mono\",Menlo,Consolas,monospace}\n",
+	      "font:12px \"DejaVu Sans Mono\",Menlo,Consolas,monospace}\n"
+	      "@media print{.button,.field{display:none}svg:root{width:100%;height:100vh}}\n",
 	      svg->out);
 	write_labels(svg);
 	if (svg->tones)
