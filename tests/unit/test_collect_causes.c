@@ -62,18 +62,24 @@ static uint32_t add_stack(struct profile *profile, const char *kernel, const cha
 	return stack;
 }
 
-static struct profile_sample judged_as(const char *kernel, const char *user, bool has_children,
-				       struct profile_sample sample)
+static struct profile_sample judged_of(const char *comm, const char *kernel, const char *user,
+				       bool has_children, struct profile_sample sample)
 {
 	struct profile *profile = made_profile(PROFILE_OFFCPU, NULL, 0);
 
 	sample.stack = add_stack(profile, kernel, user);
-	sample.comm = made_string(profile, "comm");
+	sample.comm = made_string(profile, comm);
 	made_check(profile_add_sample(profile, &sample), "profile_add_sample");
 	assert_int_equal(causes_apply(profile, has_children), 0);
 	sample = profile->samples[0];
 	profile_free(profile);
 	return sample;
+}
+
+static struct profile_sample judged_as(const char *kernel, const char *user, bool has_children,
+				       struct profile_sample sample)
+{
+	return judged_of("comm", kernel, user, has_children, sample);
 }
 
 static struct profile_sample judged(const char *kernel, const char *user,
@@ -497,6 +503,22 @@ static void idle_waits_are_found(void **state)
 	}
 }
 
+static void our_helpers_are_idle(void **state)
+{
+	static const char receiving[] = "__skb_wait_for_more_packets unix_stream_read_generic "
+					"unix_stream_recvmsg sock_recvmsg __sys_recvmsg" ENTRY;
+	const char *user = "recvmsg;child_receive_some;main";
+	const struct profile_sample sample = {.reason = REASON_SLEEP, .count = 1};
+
+	assert_true(judged_of("bpfflame-reader", receiving, user, false, sample).is_idle);
+	assert_true(judged_of("bpfflame-broker", receiving, user, false, sample).is_idle);
+	/* An answer is not work; nor is what delays a helper. */
+	assert_false(judged_of("bpfflame", receiving, user, false, sample).is_idle);
+	assert_false(
+		judged_of("bpfflame-reader", "folio_wait_bit vfs_read" ENTRY, user, false, sample)
+			.is_idle);
+}
+
 /* What a parent waits for shows in its children, if these are recorded. */
 static void parents_are_idle(void **state)
 {
@@ -682,6 +704,7 @@ int main(void)
 		cmocka_unit_test(only_waits_have_causes),
 		cmocka_unit_test(user_functions_are_no_causes),
 		cmocka_unit_test(idle_waits_are_found),
+		cmocka_unit_test(our_helpers_are_idle),
 		cmocka_unit_test(parents_are_idle),
 		cmocka_unit_test(interrupts_are_found),
 		cmocka_unit_test(names_lead_to_their_rules),

@@ -180,13 +180,24 @@ static bool is_idle(const struct causes *causes, const struct profile_sample *sa
 	}
 }
 
+/* bpfflame's own helpers: whatever they wait for at their sockets is work. */
+static bool is_helper(const struct causes *causes, uint32_t comm)
+{
+	static const char prefix[] = "bpfflame-";
+
+	return strncmp(strings_get(&causes->profile->strings, comm), prefix, sizeof prefix - 1) ==
+	       0;
+}
+
 /* A thread that sleeps uninterruptibly waits for something that delays it. */
 static void apply_to_sample(struct causes *causes, struct profile_sample *sample)
 {
 	const struct verdict *verdict = judge(causes, sample->stack);
 
 	if (sample->reason == REASON_SLEEP)
-		sample->is_idle = is_idle(causes, sample, verdict->idle);
+		sample->is_idle =
+			is_idle(causes, sample, verdict->idle) ||
+			(verdict->reason == REASON_NETWORK && is_helper(causes, sample->comm));
 	if (verdict->reason != STAY)
 		sample->reason = verdict->reason;
 }
