@@ -9,7 +9,7 @@
 
 /* One kind of loss: its name, and how to avoid it. */
 struct loss {
-	const char *key, *text, *advice;
+	const char *key, *text, *advice; /* text: `~` is where a plural has its s */
 	uint64_t n;
 	bool counts; /* whole samples are missing or nameless: counts for --max-loss */
 };

@@ -17,6 +17,7 @@
 #include "collect/rights.h"
 #include "report/top.h"
 
+#define LABEL_WIDTH    12
 #define LEAST_COMPLETE 99.0 /* %: below it, the summary says where stacks are cut off */
 
 static double percent(uint64_t part, uint64_t whole)
@@ -41,6 +42,24 @@ static struct budgets_refused over_budget(const struct summary *summary)
 	return tables.n > names.n ? tables : names;
 }
 
+/* `3 stacks cut off`: the number, and @text with an s for each `~` unless there is one of them. */
+static void print_counted(FILE *stream, uint64_t n, const char *text)
+{
+	fprintf(stream, "%" PRIu64 " ", n);
+	for (; *text; text++)
+		if (*text != '~')
+			fputc(*text, stream);
+		else if (n != 1)
+			fputc('s', stream);
+}
+
+static void print_counted_line(FILE *stream, uint64_t n, const char *text)
+{
+	fprintf(stream, "%*s", LABEL_WIDTH, "");
+	print_counted(stream, n, text);
+	fputc('\n', stream);
+}
+
 static void print_losses(const struct summary *summary, FILE *stream)
 {
 	struct loss losses[N_LOSSES];
@@ -51,8 +70,9 @@ static void print_losses(const struct summary *summary, FILE *stream)
 	for (size_t i = 0; i < N_LOSSES; i++) {
 		if (!losses[i].n)
 			continue;
-		text_print(stream, "  %-10s%" PRIu64 " %s (avoid: %s)\n", any ? "" : "losses",
-			   losses[i].n, losses[i].text, losses[i].advice);
+		fprintf(stream, "  %-10s", any ? "" : "losses");
+		print_counted(stream, losses[i].n, losses[i].text);
+		fprintf(stream, " (avoid: %s)\n", losses[i].advice /* ours */);
 		any = true;
 	}
 	if (summary->totals.stats.unread || *summary->totals.symbols.unread)
@@ -186,22 +206,17 @@ static void json_unnamed(const struct unnamed *unnamed, struct json *json)
 static void print_runtimes(const struct collect_stats *stats, FILE *stream)
 {
 	if (stats->chains_unread + stats->chains_deep)
-		fprintf(stream,
-			"            %" PRIu64
-			" stacks with some of their interpreter's frames only: "
-			"deep, or not in memory\n",
-			stats->chains_unread + stats->chains_deep);
+		print_counted_line(stream, stats->chains_unread + stats->chains_deep,
+				   "stack~ with some of the interpreter's frames only: deep, or "
+				   "not in memory");
 	if (stats->nameless_code)
-		fprintf(stream,
-			"            %" PRIu64
-			" functions of interpreters without a name: their memory "
-			"was gone, or changed\n",
-			stats->nameless_code);
+		print_counted_line(stream, stats->nameless_code,
+				   "function~ of interpreters without a name: memory gone, or "
+				   "changed");
 	if (stats->runtime_problem)
 		text_print(stream, "  native    frames only: %s\n", stats->runtime_problem);
 	if (stats->runtimes_unknown > 1)
-		fprintf(stream, "            and %" PRIu64 " other runtimes\n",
-			stats->runtimes_unknown - 1);
+		print_counted_line(stream, stats->runtimes_unknown - 1, "other runtime~");
 	if (!stats->chains && stats->chains_empty >= MANY_EMPTY)
 		fprintf(stream, "  native    frames only: an interpreter was there, but the state "
 				"of none of "
@@ -225,11 +240,9 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 	print_unwinding(summary, stream);
 	print_runtimes(&summary->totals.stats, stream);
 	if (summary->totals.symbols.unsearched_files)
-		fprintf(stream,
-			"            the search for names was ended early: %zu files were not "
-			"asked "
-			"for more than their own symbols\n",
-			summary->totals.symbols.unsearched_files);
+		print_counted_line(stream, summary->totals.symbols.unsearched_files,
+				   "file~ named by their own symbols only: the search for names "
+				   "was ended early");
 	if (summary->totals.symbols.kernel_refused)
 		text_print(stream, "            the kernel does not name its functions: %s\n",
 			   strerror(-summary->totals.symbols.kernel_refused));
@@ -420,7 +433,7 @@ static void print_unseen(const struct unseen *unseen, FILE *stream)
 			   process->n_expected);
 	}
 	if (unseen->n > MOST_UNSEEN)
-		fprintf(stream, "            %zu processes more\n", unseen->n - MOST_UNSEEN);
+		fprintf(stream, "            and %zu more\n", unseen->n - MOST_UNSEEN);
 	if (unseen->n)
 		fputs("            they sleep at each tick, or a hypervisor took the time "
 		      "(--wall counts all of it)\n",
