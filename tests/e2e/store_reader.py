@@ -1,31 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A reader of stores, written only from docs/store.md."""
 import ctypes
+import itertools
 import struct
 import zlib
 from pathlib import Path
 
 
-class Buffer(ctypes.Structure):
-    _fields_ = [("bytes", ctypes.c_void_p), ("size", ctypes.c_size_t), ("at", ctypes.c_size_t)]
-
-
-class Stream:
-    """Unpacks a zstd stream piece by piece."""
-
-    def __init__(self):
-        self.zstd = ctypes.CDLL("libzstd.so.1")
-        self.zstd.ZSTD_createDStream.restype = ctypes.c_void_p
-        self.zstd.ZSTD_decompressStream.restype = ctypes.c_size_t
-        self.stream = ctypes.c_void_p(self.zstd.ZSTD_createDStream())
-    def unpack(self, packed, size):
-        to, source = ctypes.create_string_buffer(size + 1), ctypes.create_string_buffer(packed)
-        out, into = Buffer(ctypes.addressof(to), size, 0), Buffer(ctypes.addressof(source), len(packed), 0)
-        while into.at < len(packed) or out.at < size:
-            before = into.at, out.at
-            self.zstd.ZSTD_decompressStream(self.stream, ctypes.byref(out), ctypes.byref(into))
-            assert (into.at, out.at) != before
-        return to.raw[:size]
+def unpack(packed, size):
+    zstd, to = ctypes.CDLL("libzstd.so.1"), ctypes.create_string_buffer(size + 1)
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    assert zstd.ZSTD_decompress(to, ctypes.c_size_t(size), packed, ctypes.c_size_t(len(packed))) == size
+    return to.raw[:size]
 
 
 class Numbers:
@@ -46,8 +32,21 @@ class Numbers:
         self.at += n
         return self.data[self.at - n:self.at]
 
-    def items(self, n):
-        return [tuple(self.take() for _ in range(n)) for _ in range(self.take())]
+    def steps(self, n):
+        value, values = 0, []
+        for _ in range(n):
+            step = self.take()
+            values.append(value := value + (-(step + 1 >> 1) if step % 2 else step >> 1))
+        return values
+
+    def column(self, n):
+        return [self.take() for _ in range(n)]
+
+    def items(self, known, damaged, *columns):
+        """Items of a dictionary are appended to those that are known."""
+        first, n = self.take(), self.take()
+        known += [damaged] * (first - len(known))
+        known += zip(*[column(n) for column in columns])
 
 
 class Segment:
@@ -55,39 +54,36 @@ class Segment:
         self.data = Path(path).read_bytes()
         magic, version, self.kind, self.level, self.start, self.boot, _, crc = struct.unpack(
             "<8sIIQQ16s12sI", self.data[:64])
-        assert magic == b"BPFFLAME" and version == 1 and crc == zlib.crc32(self.data[:60])
-        self.strings, self.modules, self.nodes = [""], [(0, 0, 0)], [(0, None)]
-        self.frames, self.processes = [], []
+        assert magic == b"BPFFLAME" and version == 2 and crc == zlib.crc32(self.data[:60])
+        self.strings, self.modules, self.nodes = ["", "[damaged]"], [(0, 0, 0)], [(0, 0)]
+        self.frames, self.processes = [(0, 0, 1, 0, 0)], [(0, 0, 1, 0, 0)]
 
     def windows(self):
-        """Yields (fields, [(process, node, cause, idle, end, count, microseconds)]) for each
-        complete window."""
-        at, stream = 64, Stream()
-        while at + 32 <= len(self.data):
-            n, size, _, _, _, crc = struct.unpack("<IIQQII", self.data[at:at + 32])
-            packed = self.data[at + 32:at + 32 + n]
-            if len(packed) < n or crc != zlib.crc32(self.data[at:at + 28] + packed):
-                return
-            yield self.window(Numbers(stream.unpack(packed, size)))
-            at += 32 + n
+        """Yields (fields, [(process, node, cause, idle, end, count, microseconds)]) for each whole window."""
+        at = 64
+        while (at := self.data.find(b"BFWI", at)) >= 0 and at + 40 <= len(self.data):
+            _, n, size, _, _, _, sum_of_packed, sum_of_head = struct.unpack("<4sIIIQQII", self.data[at:at + 40])
+            if sum_of_head != zlib.crc32(self.data[at:at + 36]):
+                at += 1
+                continue
+            packed, at = self.data[at + 40:at + 40 + n], at + 40 + n
+            if len(packed) == n and sum_of_packed == zlib.crc32(packed):
+                yield self.window(Numbers(unpack(packed, size)))
 
     def window(self, numbers):
         fields = [numbers.take() for _ in range(numbers.take())]
+        column, steps = numbers.column, numbers.steps
+        self.strings += ["[damaged]"] * (numbers.take() - len(self.strings))
         for _ in range(numbers.take()):
             self.strings.append(numbers.bytes(numbers.take()).decode(errors="replace"))
-        self.modules += numbers.items(3)
-        self.frames += numbers.items(5)
-        for back, frame in numbers.items(2):
-            self.nodes.append((len(self.nodes) - back, frame))
-        self.processes += numbers.items(5)
-        n, process, node, processes, nodes = numbers.take(), 0, 0, [], []
-        for _ in range(n):
-            processes.append(process := process + numbers.take())
-        for _ in range(n):
-            step = numbers.take()
-            nodes.append(node := node + (-(step + 1 >> 1) if step % 2 else step >> 1))
+        numbers.items(self.modules, (0, 1, 0), column, column, column)
+        numbers.items(self.frames, self.frames[0], column, column, steps, steps, column)
+        numbers.items(self.nodes, (0, 0), lambda n: [len(self.nodes) + i - numbers.take() for i in range(n)], steps)
+        numbers.items(self.processes, self.processes[0], steps, steps, column, column, column)
+        n = numbers.take()
+        processes, nodes = list(itertools.accumulate(column(n))), steps(n)
         causes, ends = numbers.bytes(n), numbers.bytes(n)
-        counts, times = [numbers.take() for _ in range(n)], [numbers.take() for _ in range(n)]
+        counts, times = column(n), column(n)
         assert numbers.at == len(numbers.data)
         return fields, [(p, s, c & 0x7f, c >= 0x80, e, k, t) for p, s, c, e, k, t in
                         zip(processes, nodes, causes, ends, counts, times)]

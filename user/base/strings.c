@@ -35,6 +35,25 @@ void strings_done(struct strings *strings)
 	*strings = (struct strings){};
 }
 
+static int reserve(struct strings *strings, size_t n)
+{
+	int r = strings->n_strings >= TABLE_NONE ? -E2BIG : 0;
+
+	r = r < 0 ? r
+		  : array_reserve(strings->bytes, strings->bytes_capacity, strings->n_bytes, n + 1);
+	return r < 0 ? r
+		     : array_reserve(strings->offsets, strings->offsets_capacity,
+				     strings->n_strings, 1);
+}
+
+static void put(struct strings *strings, const char *text, size_t n)
+{
+	memcpy(strings->bytes + strings->n_bytes, text, n);
+	strings->bytes[strings->n_bytes + n] = '\0';
+	strings->offsets[strings->n_strings++] = strings->n_bytes;
+	strings->n_bytes += n + 1;
+}
+
 int strings_add_bytes(struct strings *strings, const char *text, size_t n, uint32_t *ret_id)
 {
 	struct key key = {text, n};
@@ -46,23 +65,28 @@ int strings_add_bytes(struct strings *strings, const char *text, size_t n, uint3
 		*ret_id = id;
 		return 0;
 	}
-	if (strings->n_strings >= TABLE_NONE)
-		return -E2BIG;
-	r = array_reserve(strings->bytes, strings->bytes_capacity, strings->n_bytes, n + 1);
+	r = reserve(strings, n);
+	r = r < 0 ? r : table_add(&strings->index, hash, strings->n_strings);
 	if (r < 0)
 		return r;
-	r = array_reserve(strings->offsets, strings->offsets_capacity, strings->n_strings, 1);
-	if (r < 0)
-		return r;
-	r = table_add(&strings->index, hash, strings->n_strings);
-	if (r < 0)
-		return r;
-	memcpy(strings->bytes + strings->n_bytes, text, n);
-	strings->bytes[strings->n_bytes + n] = '\0';
-	strings->offsets[strings->n_strings] = strings->n_bytes;
-	strings->n_bytes += n + 1;
-	*ret_id = strings->n_strings++;
+	put(strings, text, n);
+	*ret_id = strings->n_strings - 1;
 	return 0;
+}
+
+int strings_append(struct strings *strings, const char *text, size_t n)
+{
+	int r = reserve(strings, n);
+
+	if (r == 0)
+		put(strings, text, n);
+	return r;
+}
+
+void strings_cut(struct strings *strings, size_t n_strings, size_t n_bytes)
+{
+	strings->n_strings = n_strings;
+	strings->n_bytes = n_bytes;
 }
 
 int strings_add(struct strings *strings, const char *text, uint32_t *ret_id)

@@ -26,6 +26,14 @@ void strings_done(struct strings *strings);
 int strings_add_bytes(struct strings *strings, const char *text, size_t n, uint32_t *ret_id);
 int strings_add(struct strings *strings, const char *text, uint32_t *ret_id);
 
+/*
+ * The same without looking for it, in less time: it is another one than equal ones that are there,
+ * and is never found. strings_cut() takes off what was appended since there were @n_strings of
+ * @n_bytes. Errors: -ENOMEM, -E2BIG.
+ */
+int strings_append(struct strings *strings, const char *text, size_t n);
+void strings_cut(struct strings *strings, size_t n_strings, size_t n_bytes);
+
 /* Valid until the next string is added. */
 static inline const char *strings_get(const struct strings *strings, uint32_t id)
 {

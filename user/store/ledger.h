@@ -7,7 +7,8 @@
  *	          └────▶ frame ──▶ module
  *
  * The dictionaries (all but the rows) only grow, and later items refer to earlier ones alone, so a
- * file holds of each window what is new. Item 0 of modules and nodes means none.
+ * file holds of each window what is new. Item 0 of modules and nodes means none; string 1, frame 0
+ * and process 0 are those whose block is damaged.
  *
  * A ledger is filled in one of two ways: by ledger_add_…(), which find the equal item; or by
  * ledger_decode(), which appends what a file holds and never looks for anything.
@@ -33,7 +34,7 @@ struct ledger_node {
 
 struct ledger_process {
 	uint32_t pid;	/* 0: of several processes, see ledger_merge() */
-	uint64_t start; /* boot-time ns; 0: not known */
+	uint64_t start; /* boot-time ns, in whole LEDGER_START_UNIT; 0: not known */
 	uint32_t comm, exe, cgroup;
 };
 
@@ -61,6 +62,10 @@ struct ledger {
 	size_t n_rows, rows_capacity;
 	struct table module_index, frame_index, node_index, process_index, row_index;
 };
+
+#define LEDGER_DAMAGED	    1 /* a string */
+#define LEDGER_DAMAGED_TEXT "[damaged]"
+#define LEDGER_START_UNIT   1000000 /* ns */
 
 /* Errors: -ENOMEM; ledger_done() is due either way, and fine on a zeroed struct. */
 int ledger_init(struct ledger *ledger);

@@ -72,47 +72,81 @@ static void put_window(struct ledger_bytes *to, const struct store_window *windo
 		put(to, fields[i]);
 }
 
+/* Which items of a dictionary follow. */
+static void put_span(struct ledger_bytes *to, size_t first, size_t end)
+{
+	put(to, first);
+	put(to, end - first);
+}
+
+/* A column: what @value says of item i, from @first on. */
+#define PUT_COLUMN(to, i, first, end, value)                                                       \
+	do {                                                                                       \
+		for (size_t i = (first); i < (end); i++)                                           \
+			put(to, value);                                                            \
+	} while (0)
+
+/* Each as the difference from the one before. */
+#define PUT_STEPS(to, i, first, end, value)                                                        \
+	do {                                                                                       \
+		int64_t _before = 0;                                                               \
+		for (size_t i = (first); i < (end); i++) {                                         \
+			int64_t _value = (value);                                                  \
+			put(to, zigzag(_value - _before));                                         \
+			_before = _value;                                                          \
+		}                                                                                  \
+	} while (0)
+
+static void put_frames(struct ledger_bytes *to, const struct ledger *ledger, size_t first)
+{
+	const struct ledger_frame *frames = ledger->frames;
+	size_t end = ledger->n_frames;
+
+	put_span(to, first, end);
+	PUT_COLUMN(to, i, first, end, frames[i].kind);
+	PUT_COLUMN(to, i, first, end, frames[i].module);
+	PUT_STEPS(to, i, first, end, frames[i].function);
+	PUT_STEPS(to, i, first, end, frames[i].file);
+	PUT_COLUMN(to, i, first, end, frames[i].line);
+}
+
+static void put_nodes(struct ledger_bytes *to, const struct ledger *ledger, size_t first)
+{
+	put_span(to, first, ledger->n_nodes);
+	PUT_COLUMN(to, i, first, ledger->n_nodes, i - ledger->nodes[i].parent);
+	PUT_STEPS(to, i, first, ledger->n_nodes, ledger->nodes[i].frame);
+}
+
+static void put_processes(struct ledger_bytes *to, const struct ledger *ledger, size_t first)
+{
+	const struct ledger_process *processes = ledger->processes;
+	size_t end = ledger->n_processes;
+
+	put_span(to, first, end);
+	PUT_STEPS(to, i, first, end, processes[i].pid);
+	PUT_STEPS(to, i, first, end, processes[i].start / LEDGER_START_UNIT);
+	PUT_COLUMN(to, i, first, end, processes[i].comm);
+	PUT_COLUMN(to, i, first, end, processes[i].exe);
+	PUT_COLUMN(to, i, first, end, processes[i].cgroup);
+}
+
 static void put_dictionaries(struct ledger_bytes *to, const struct ledger *ledger,
 			     const struct ledger_marks *marks)
 {
 	const struct strings *strings = &ledger->strings;
 
-	put(to, strings->n_strings - marks->strings);
+	put_span(to, marks->strings, strings->n_strings);
 	for (size_t i = marks->strings; i < strings->n_strings; i++) {
 		put(to, strings_length(strings, i));
 		put_bytes(to, strings_get(strings, i), strings_length(strings, i));
 	}
-	put(to, ledger->n_modules - marks->modules);
-	for (size_t i = marks->modules; i < ledger->n_modules; i++) {
-		put(to, ledger->modules[i].kind);
-		put(to, ledger->modules[i].path);
-		put(to, ledger->modules[i].build_id);
-	}
-	put(to, ledger->n_frames - marks->frames);
-	for (size_t i = marks->frames; i < ledger->n_frames; i++) {
-		const struct ledger_frame *frame = &ledger->frames[i];
-
-		put(to, frame->kind);
-		put(to, frame->module);
-		put(to, frame->function);
-		put(to, frame->file);
-		put(to, frame->line);
-	}
-	put(to, ledger->n_nodes - marks->nodes);
-	for (size_t i = marks->nodes; i < ledger->n_nodes; i++) {
-		put(to, i - ledger->nodes[i].parent);
-		put(to, ledger->nodes[i].frame);
-	}
-	put(to, ledger->n_processes - marks->processes);
-	for (size_t i = marks->processes; i < ledger->n_processes; i++) {
-		const struct ledger_process *process = &ledger->processes[i];
-
-		put(to, process->pid);
-		put(to, process->start);
-		put(to, process->comm);
-		put(to, process->exe);
-		put(to, process->cgroup);
-	}
+	put_span(to, marks->modules, ledger->n_modules);
+	PUT_COLUMN(to, i, marks->modules, ledger->n_modules, ledger->modules[i].kind);
+	PUT_COLUMN(to, i, marks->modules, ledger->n_modules, ledger->modules[i].path);
+	PUT_COLUMN(to, i, marks->modules, ledger->n_modules, ledger->modules[i].build_id);
+	put_frames(to, ledger, marks->frames);
+	put_nodes(to, ledger, marks->nodes);
+	put_processes(to, ledger, marks->processes);
 }
 
 static void put_rows(struct ledger_bytes *to, const struct ledger *ledger)
@@ -123,9 +157,7 @@ static void put_rows(struct ledger_bytes *to, const struct ledger *ledger)
 	put(to, ledger->n_rows);
 	for (size_t i = 0; i < ledger->n_rows; before = rows[i++].process)
 		put(to, rows[i].process - before);
-	before = 0;
-	for (size_t i = 0; i < ledger->n_rows; before = rows[i++].node)
-		put(to, zigzag((int64_t)rows[i].node - before));
+	PUT_STEPS(to, i, 0, ledger->n_rows, rows[i].node);
 	for (size_t i = 0; i < ledger->n_rows; i++)
 		put_bytes(to, &(uint8_t){rows[i].reason | (rows[i].is_idle ? IDLE : 0)}, 1);
 	for (size_t i = 0; i < ledger->n_rows; i++)
@@ -203,6 +235,19 @@ static uint32_t get_below(struct ledger_reading *from, uint64_t limit)
 	return value;
 }
 
+/* A number below @limit, as its difference from the one before. */
+static uint64_t get_step(struct ledger_reading *from, uint64_t *value, uint64_t limit)
+{
+	uint64_t step = get(from);
+
+	*value += (step >> 1) ^ -(step & 1);
+	if (*value >= limit) {
+		refuse(from);
+		*value = 0;
+	}
+	return *value;
+}
+
 /* How many items follow, of at least @least bytes each. */
 static size_t get_count(struct ledger_reading *from, size_t least)
 {
@@ -220,6 +265,21 @@ static uint32_t get_string(struct ledger_reading *from)
 	return get_below(from, from->ledger->strings.n_strings);
 }
 
+/*
+ * How many items are missing before those of a dictionary that follow, of which it has @n. Writers
+ * begin another file long before LEDGER_MAX_ITEMS.
+ */
+static size_t get_missing(struct ledger_reading *from, size_t n)
+{
+	uint64_t first = get(from);
+
+	if (first < n || (first > n && first > LEDGER_MAX_ITEMS)) {
+		refuse(from);
+		return 0;
+	}
+	return first - n;
+}
+
 /* Whether there is room for @n more items, and they can be numbered. */
 #define MAKE_ROOM(from, items, n)                                                                  \
 	({                                                                                         \
@@ -232,95 +292,122 @@ static uint32_t get_string(struct ledger_reading *from)
 		(from)->error == 0;                                                                \
 	})
 
+/* Puts @item in the place of the missing ones, makes room for those that follow: *@ret_n. */
+#define FILL(from, items, item, least, ret_n)                                                      \
+	({                                                                                         \
+		struct ledger *_filled = (from)->ledger;                                           \
+		size_t _missing = get_missing(from, _filled->n_##items);                           \
+		*(ret_n) = get_count(from, least);                                                 \
+		bool _has_room = MAKE_ROOM(from, items, _missing + *(ret_n));                      \
+		while (_has_room && _missing-- > 0)                                                \
+			_filled->items[_filled->n_##items++] = (item);                             \
+		_has_room;                                                                         \
+	})
+
 static void get_strings(struct ledger_reading *from)
 {
 	struct strings *strings = &from->ledger->strings;
+	size_t missing = get_missing(from, strings->n_strings);
 	size_t n = get_count(from, 2);
 
+	while (missing-- > 0 && from->error == 0)
+		from->error =
+			strings_append(strings, LEDGER_DAMAGED_TEXT, strlen(LEDGER_DAMAGED_TEXT));
 	while (n-- > 0 && from->error == 0) {
 		size_t length = get_count(from, 1);
-		uint32_t expected = strings->n_strings, id = 0;
 		const char *text = (const char *)from->at;
 
 		if (!length || memchr(text, 0, length)) {
 			refuse(from);
 			return;
 		}
-		from->error = strings_add_bytes(strings, text, length, &id);
+		from->error = strings_append(strings, text, length);
 		from->at += length;
-		if (from->error == 0 && id != expected)
-			refuse(from);
 	}
 }
 
 static void get_modules(struct ledger_reading *from)
 {
 	struct ledger *ledger = from->ledger;
-	size_t n = get_count(from, 3);
+	const struct ledger_module damaged = {.path = LEDGER_DAMAGED};
+	struct ledger_module *modules;
+	size_t n;
 
-	if (!MAKE_ROOM(from, modules, n))
+	if (!FILL(from, modules, damaged, 3, &n))
 		return;
-	while (n-- > 0) {
-		struct ledger_module module = {.kind = get_below(from, N_MAPPING_KINDS)};
-
-		module.path = get_string(from);
-		module.build_id = get_string(from);
-		ledger->modules[ledger->n_modules++] = module;
-	}
+	modules = ledger->modules + ledger->n_modules;
+	for (size_t i = 0; i < n; i++)
+		modules[i].kind = get_below(from, N_MAPPING_KINDS);
+	for (size_t i = 0; i < n; i++)
+		modules[i].path = get_string(from);
+	for (size_t i = 0; i < n; i++)
+		modules[i].build_id = get_string(from);
+	ledger->n_modules += n;
 }
 
 static void get_frames(struct ledger_reading *from)
 {
 	struct ledger *ledger = from->ledger;
-	size_t n = get_count(from, 5);
+	struct ledger_frame *frames;
+	size_t n;
 
-	if (!MAKE_ROOM(from, frames, n))
+	if (!FILL(from, frames, _filled->frames[0], 5, &n))
 		return;
-	while (n-- > 0) {
-		struct ledger_frame frame = {.kind = get_below(from, N_FRAME_KINDS)};
-
-		frame.module = get_below(from, ledger->n_modules);
-		frame.function = get_string(from);
-		frame.file = get_string(from);
-		frame.line = get_below(from, 1ULL << 32);
-		ledger->frames[ledger->n_frames++] = frame;
-	}
+	frames = ledger->frames + ledger->n_frames;
+	for (size_t i = 0; i < n; i++)
+		frames[i].kind = get_below(from, N_FRAME_KINDS);
+	for (size_t i = 0; i < n; i++)
+		frames[i].module = get_below(from, ledger->n_modules);
+	for (uint64_t i = 0, value = 0; i < n; i++)
+		frames[i].function = get_step(from, &value, ledger->strings.n_strings);
+	for (uint64_t i = 0, value = 0; i < n; i++)
+		frames[i].file = get_step(from, &value, ledger->strings.n_strings);
+	for (size_t i = 0; i < n; i++)
+		frames[i].line = get_below(from, 1ULL << 32);
+	ledger->n_frames += n;
 }
 
 static void get_nodes(struct ledger_reading *from)
 {
 	struct ledger *ledger = from->ledger;
-	size_t n = get_count(from, 2);
+	const struct ledger_node damaged = {};
+	size_t n;
 
-	if (!MAKE_ROOM(from, nodes, n))
+	if (!FILL(from, nodes, damaged, 2, &n))
 		return;
-	while (n-- > 0) {
-		uint32_t back = get_below(from, ledger->n_nodes + 1);
-		struct ledger_node node = {.parent = ledger->n_nodes - back,
-					   .frame = get_below(from, ledger->n_frames)};
+	for (size_t i = ledger->n_nodes; i < ledger->n_nodes + n; i++) {
+		uint32_t back = get_below(from, i + 1);
 
-		if (!back || from->error < 0)
+		if (!back)
 			return refuse(from);
-		ledger->nodes[ledger->n_nodes++] = node;
+		ledger->nodes[i].parent = i - back;
 	}
+	for (uint64_t i = ledger->n_nodes, value = 0; i < ledger->n_nodes + n; i++)
+		ledger->nodes[i].frame = get_step(from, &value, ledger->n_frames);
+	ledger->n_nodes += n;
 }
 
 static void get_processes(struct ledger_reading *from)
 {
 	struct ledger *ledger = from->ledger;
-	size_t n = get_count(from, 5);
+	struct ledger_process *processes;
+	size_t n;
 
-	if (!MAKE_ROOM(from, processes, n))
+	if (!FILL(from, processes, _filled->processes[0], 5, &n))
 		return;
-	while (n-- > 0) {
-		struct ledger_process process = {.pid = get_below(from, 1ULL << 32)};
-
-		process.start = get(from);
-		process.comm = get_string(from);
-		process.exe = get_string(from);
-		process.cgroup = get_string(from);
-		ledger->processes[ledger->n_processes++] = process;
-	}
+	processes = ledger->processes + ledger->n_processes;
+	for (uint64_t i = 0, value = 0; i < n; i++)
+		processes[i].pid = get_step(from, &value, 1ULL << 32);
+	for (uint64_t i = 0, value = 0; i < n; i++)
+		processes[i].start =
+			get_step(from, &value, MAX_MOMENT / LEDGER_START_UNIT) * LEDGER_START_UNIT;
+	for (size_t i = 0; i < n; i++)
+		processes[i].comm = get_string(from);
+	for (size_t i = 0; i < n; i++)
+		processes[i].exe = get_string(from);
+	for (size_t i = 0; i < n; i++)
+		processes[i].cgroup = get_string(from);
+	ledger->n_processes += n;
 }
 
 static void get_rows(struct ledger_reading *from)
@@ -330,7 +417,6 @@ static void get_rows(struct ledger_reading *from)
 	uint64_t value = 0;
 	size_t n = get_count(from, 6);
 
-	ledger->n_rows = 0;
 	if (!MAKE_ROOM(from, rows, n) || !n)
 		return;
 	rows = ledger->rows;
@@ -342,14 +428,10 @@ static void get_rows(struct ledger_reading *from)
 		rows[i].process = value;
 	}
 	value = 0;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t step = get(from);
-
-		value += (step >> 1) ^ -(step & 1);
-		if (value >= ledger->n_nodes)
-			return refuse(from);
-		rows[i].node = value;
-	}
+	for (size_t i = 0; i < n; i++)
+		rows[i].node = get_step(from, &value, ledger->n_nodes);
+	if (from->error < 0)
+		return;
 	for (size_t i = 0; i < n; i++) {
 		uint8_t byte = from->at < from->end ? *from->at++ : N_OFF_REASONS;
 
@@ -392,12 +474,25 @@ static void get_window(struct ledger_reading *from, struct store_window *ret)
 		refuse(from);
 }
 
+/* Nothing that was appended stays. */
+static void cut_back(struct ledger *ledger, const struct ledger *before)
+{
+	strings_cut(&ledger->strings, before->strings.n_strings, before->strings.n_bytes);
+	ledger->n_modules = before->n_modules;
+	ledger->n_frames = before->n_frames;
+	ledger->n_nodes = before->n_nodes;
+	ledger->n_processes = before->n_processes;
+	ledger->n_rows = 0;
+}
+
 int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n,
 		  struct store_window *ret_window)
 {
 	struct ledger_reading from = {bytes, bytes + n, ledger, 0};
+	const struct ledger before = *ledger; /* for its sizes */
 	struct store_window window;
 
+	ledger->n_rows = 0;
 	get_window(&from, &window);
 	get_strings(&from);
 	get_modules(&from);
@@ -409,5 +504,7 @@ int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n,
 		from.error = -EBADMSG;
 	if (from.error == 0)
 		*ret_window = window;
+	else
+		cut_back(ledger, &before);
 	return from.error;
 }

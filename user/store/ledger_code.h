@@ -34,9 +34,10 @@ struct store_window {
 struct ledger_marks {
 	size_t strings, modules, frames, nodes, processes;
 };
-#define LEDGER_MARKS_NONE ((struct ledger_marks){1, 1, 0, 1, 0})
+#define LEDGER_MARKS_NONE ((struct ledger_marks){2, 1, 1, 1, 1})
 
 #define LEDGER_MAX_BYTES (64u << 20) /* of a window */
+#define LEDGER_MAX_ITEMS (1u << 20)  /* of a dictionary, before a window: files end earlier */
 
 /*
  * Sorts the rows and encodes them with all that is new since @marks, which move. *@ret is
@@ -46,8 +47,9 @@ int ledger_encode(struct ledger *ledger, const struct store_window *window,
 		  struct ledger_marks *marks, uint8_t **ret, size_t *ret_n);
 
 /*
- * Appends to the dictionaries of @ledger and replaces its rows. Whoever made @bytes is not trusted.
- * Errors: -EBADMSG they make no sense: the ledger is of no use any more; -ENOMEM.
+ * Appends to the dictionaries of @ledger and replaces its rows. Where items of windows before are
+ * missing, those of damage (ledger.h) have their numbers. Whoever made @bytes is not trusted.
+ * Errors: -EBADMSG they make no sense, -ENOMEM: the ledger has no rows, and the same dictionaries.
  */
 int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n,
 		  struct store_window *ret_window);

@@ -15,11 +15,12 @@
 #include "base/output.h"
 
 #define HEADER_BYTES 64
-#define BLOCK_BYTES  32 /* before what is packed */
+#define BLOCK_BYTES  40 /* before what is packed */
 #define WINDOW_LOG   20 /* of zstd: how far back it looks, and so how much memory both sides need */
-#define PACK_LEVEL   3
+#define SCAN_BYTES   (64 << 10)
+#define PACK_LEVEL   9
 
-static const char magic[8] = "BPFFLAME";
+static const char magic[8] = "BPFFLAME", mark[4] = "BFWI";
 
 /* Numbers in a file have their lowest byte first. */
 static void put32(uint8_t *to, uint32_t value)
@@ -53,7 +54,7 @@ static uint64_t get64(const uint8_t *from)
 /* Writing */
 
 struct segment_packer {
-	ZSTD_CCtx *stream;
+	ZSTD_CCtx *context;
 	uint8_t *block; /* the last one, with its head */
 	size_t n, capacity;
 };
@@ -62,7 +63,7 @@ static void packer_free(struct segment_packer *packer)
 {
 	if (!packer)
 		return;
-	ZSTD_freeCCtx(packer->stream);
+	ZSTD_freeCCtx(packer->context);
 	free(packer->block);
 	free(packer);
 }
@@ -72,13 +73,13 @@ static struct segment_packer *packer_new(void)
 	struct segment_packer *packer = calloc(1, sizeof *packer);
 
 	if (packer)
-		packer->stream = ZSTD_createCCtx();
-	if (!packer || !packer->stream) {
+		packer->context = ZSTD_createCCtx();
+	if (!packer || !packer->context) {
 		packer_free(packer);
 		return NULL;
 	}
-	ZSTD_CCtx_setParameter(packer->stream, ZSTD_c_compressionLevel, PACK_LEVEL);
-	ZSTD_CCtx_setParameter(packer->stream, ZSTD_c_windowLog, WINDOW_LOG);
+	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_compressionLevel, PACK_LEVEL);
+	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_windowLog, WINDOW_LOG);
 	return packer;
 }
 
@@ -151,9 +152,7 @@ int segment_create(struct segment_writer *writer, const struct place *place, con
 
 static int pack(struct segment_packer *packer, const uint8_t *bytes, size_t n)
 {
-	size_t bound = BLOCK_BYTES + ZSTD_compressBound(n) + 1024, left;
-	ZSTD_inBuffer from = {bytes, n, 0};
-	ZSTD_outBuffer to;
+	size_t bound = BLOCK_BYTES + ZSTD_compressBound(n), packed;
 
 	if (bound > packer->capacity) {
 		uint8_t *grown = realloc(packer->block, bound);
@@ -163,18 +162,12 @@ static int pack(struct segment_packer *packer, const uint8_t *bytes, size_t n)
 		packer->block = grown;
 		packer->capacity = bound;
 	}
-	to = (ZSTD_outBuffer){packer->block + BLOCK_BYTES, packer->capacity - BLOCK_BYTES, 0};
-	left = ZSTD_compressStream2(packer->stream, &to, &from, ZSTD_e_flush);
-	if (ZSTD_isError(left) || left || from.pos < n)
+	packed = ZSTD_compress2(packer->context, packer->block + BLOCK_BYTES,
+				packer->capacity - BLOCK_BYTES, bytes, n);
+	if (ZSTD_isError(packed))
 		return -ENOMEM;
-	packer->n = BLOCK_BYTES + to.pos;
+	packer->n = BLOCK_BYTES + packed;
 	return 0;
-}
-
-/* A block's check sum: of its head, but for the sum itself, and of what is packed. */
-static uint32_t sum_of(const uint8_t *head, const uint8_t *packed, size_t n)
-{
-	return crc32(crc32(0, head, 28), packed, n);
 }
 
 static void put_head(struct segment_packer *packer, const struct store_window *window, size_t raw)
@@ -182,12 +175,14 @@ static void put_head(struct segment_packer *packer, const struct store_window *w
 	uint8_t *head = packer->block;
 	size_t packed = packer->n - BLOCK_BYTES;
 
-	put32(head, packed);
-	put32(head + 4, raw);
-	put64(head + 8, window->start);
-	put64(head + 16, window->span);
-	put32(head + 24, window->gap);
-	put32(head + 28, sum_of(head, head + BLOCK_BYTES, packed));
+	memcpy(head, mark, sizeof mark);
+	put32(head + 4, packed);
+	put32(head + 8, raw);
+	put32(head + 12, window->gap);
+	put64(head + 16, window->start);
+	put64(head + 24, window->span);
+	put32(head + 32, crc32(0, head + BLOCK_BYTES, packed));
+	put32(head + 36, crc32(0, head, 36));
 }
 
 int segment_append(struct segment_writer *writer, const struct store_window *window)
@@ -233,7 +228,7 @@ void segment_close(struct segment_writer *writer)
 /* Reading */
 
 struct segment_unpacker {
-	ZSTD_DCtx *stream;
+	ZSTD_DCtx *context;
 	uint8_t *packed, *raw;
 	size_t packed_capacity, raw_capacity;
 };
@@ -242,7 +237,7 @@ static void unpacker_free(struct segment_unpacker *unpacker)
 {
 	if (!unpacker)
 		return;
-	ZSTD_freeDCtx(unpacker->stream);
+	ZSTD_freeDCtx(unpacker->context);
 	free(unpacker->packed);
 	free(unpacker->raw);
 	free(unpacker);
@@ -281,7 +276,8 @@ int segment_open(struct segment_reader *reader, int fd)
 	struct stat st;
 	int r;
 
-	*reader = (struct segment_reader){.fd = fd, .at = HEADER_BYTES};
+	*reader = (struct segment_reader){.fd = fd};
+	segment_rewind(reader);
 	r = fstat(fd, &st) < 0 ? -errno : !S_ISREG(st.st_mode) ? -EBADMSG : read_header(reader);
 	if (r == 0) {
 		reader->bytes = st.st_size;
@@ -302,34 +298,97 @@ void segment_reader_done(struct segment_reader *reader)
 	reader->fd = -1;
 }
 
-static void head_of(const uint8_t *bytes, struct segment_block *ret)
+/* Whether it is one whose sum is right. */
+static bool take_head(const uint8_t *bytes, struct segment_block *ret)
 {
-	*ret = (struct segment_block){get32(bytes), get32(bytes + 4), get64(bytes + 8),
-				      get64(bytes + 16), get32(bytes + 24)};
+	if (memcmp(bytes, mark, sizeof mark) != 0 || get32(bytes + 36) != crc32(0, bytes, 36))
+		return false;
+	*ret = (struct segment_block){.packed = get32(bytes + 4),
+				      .raw = get32(bytes + 8),
+				      .gap = get32(bytes + 12),
+				      .start = get64(bytes + 16),
+				      .span = get64(bytes + 24),
+				      .sum = get32(bytes + 32)};
+	return ret->raw <= LEDGER_MAX_BYTES && ret->gap < N_STORE_GAPS &&
+	       ret->start <= 1ULL << 62 && ret->span <= 1ULL << 62;
+}
+
+/* Finds the next head after damage. Returns its offset, or 0: there is none. */
+static uint64_t find_head(const struct segment_reader *reader, uint64_t from)
+{
+	uint8_t bytes[SCAN_BYTES];
+	struct segment_block block;
+
+	while (from + BLOCK_BYTES <= reader->bytes) {
+		ssize_t n = pread(reader->fd, bytes, sizeof bytes, from);
+
+		if (n < BLOCK_BYTES)
+			return 0;
+		for (const uint8_t *at = bytes, *end = bytes + n - BLOCK_BYTES + 1;
+		     (at = memmem(at, end - at + sizeof mark - 1, mark, sizeof mark)); at++)
+			if (take_head(at, &block))
+				return from + (at - bytes);
+		from += n - BLOCK_BYTES + 1;
+	}
+	return 0;
+}
+
+/* The head at the reader's position. Returns 1, or 0: there is no whole one. */
+static int read_head(const struct segment_reader *reader, struct segment_block *ret)
+{
+	uint8_t bytes[BLOCK_BYTES];
+	ssize_t n = pread(reader->fd, bytes, sizeof bytes, reader->at);
+
+	if (n < 0)
+		return -errno;
+	return n == sizeof bytes && take_head(bytes, ret);
+}
+
+/* Whether the head at the reader's position is one whose block is there. */
+static int peek_here(const struct segment_reader *reader, struct segment_block *ret)
+{
+	int r = reader->at + BLOCK_BYTES <= reader->bytes ? read_head(reader, ret) : 0;
+
+	return r > 0 && ret->packed > reader->bytes - reader->at - BLOCK_BYTES ? 0 : r;
 }
 
 int segment_peek(struct segment_reader *reader, struct segment_block *ret)
 {
-	uint8_t bytes[BLOCK_BYTES];
-	ssize_t n;
+	struct segment_block block;
+	uint64_t end = reader->at;
+	int r = peek_here(reader, &block);
 
-	if (reader->at + BLOCK_BYTES > reader->bytes)
-		return 0;
-	n = pread(reader->fd, bytes, sizeof bytes, reader->at);
-	if (n < 0)
-		return -errno;
-	if ((size_t)n < sizeof bytes)
-		return 0;
-	head_of(bytes, ret);
-	if (ret->packed > reader->bytes - reader->at - BLOCK_BYTES || ret->raw > LEDGER_MAX_BYTES ||
-	    ret->gap >= N_STORE_GAPS || ret->start > 1ULL << 62 || ret->span > 1ULL << 62)
-		return 0;
+	/* The block before may be shorter than its head says. */
+	if (r == 0 && reader->at < reader->bytes)
+		reader->at = reader->searched;
+	while (r == 0 && reader->at < reader->bytes) {
+		uint64_t next = find_head(reader, reader->at);
+
+		reader->at = next ? next : reader->bytes;
+		r = peek_here(reader, &block);
+		if (r == 0)
+			reader->at++;
+	}
+	if (r <= 0) {
+		reader->at = end;
+		return r;
+	}
+	if (reader->at > end)
+		reader->damaged += reader->at - end;
+	reader->searched = reader->at + BLOCK_BYTES;
+	*ret = block;
 	return 1;
 }
 
 void segment_pass(struct segment_reader *reader, const struct segment_block *block)
 {
 	reader->at += BLOCK_BYTES + block->packed;
+}
+
+void segment_rewind(struct segment_reader *reader)
+{
+	reader->at = reader->searched = HEADER_BYTES;
+	reader->damaged = 0;
 }
 
 uint64_t segment_rest(const struct segment_reader *reader)
@@ -359,59 +418,47 @@ static int make_unpacker(struct segment_reader *reader)
 		return 0;
 	unpacker = calloc(1, sizeof *unpacker);
 	if (unpacker)
-		unpacker->stream = ZSTD_createDCtx();
-	if (!unpacker || !unpacker->stream) {
+		unpacker->context = ZSTD_createDCtx();
+	if (!unpacker || !unpacker->context) {
 		unpacker_free(unpacker);
 		return -ENOMEM;
 	}
-	ZSTD_DCtx_setParameter(unpacker->stream, ZSTD_d_windowLogMax, WINDOW_LOG);
+	ZSTD_DCtx_setParameter(unpacker->context, ZSTD_d_windowLogMax, WINDOW_LOG);
 	reader->unpacker = unpacker;
 	return 0;
 }
 
-static int unpack(struct segment_unpacker *unpacker, const uint8_t *packed, size_t n, size_t raw)
+/* Reads and unpacks the block's bytes. Errors: -EBADMSG, -ENOMEM, -errno. */
+static int unpack(struct segment_reader *reader, const struct segment_block *block)
 {
-	ZSTD_inBuffer from = {packed, n, 0};
-	ZSTD_outBuffer to = {unpacker->raw, raw, 0};
+	struct segment_unpacker *unpacker = reader->unpacker;
+	int r = make_room(&unpacker->packed, &unpacker->packed_capacity, block->packed + 1);
+	ssize_t got;
+	size_t n;
 
-	while (from.pos < from.size || to.pos < to.size) {
-		size_t in = from.pos, out = to.pos;
-
-		if (ZSTD_isError(ZSTD_decompressStream(unpacker->stream, &to, &from)))
-			return -EBADMSG;
-		if (from.pos == in && to.pos == out)
-			break;
-	}
-	return from.pos == from.size && to.pos == to.size ? 0 : -EBADMSG;
+	r = r < 0 ? r : make_room(&unpacker->raw, &unpacker->raw_capacity, block->raw + 1);
+	if (r < 0)
+		return r;
+	got = pread(reader->fd, unpacker->packed, block->packed, reader->at + BLOCK_BYTES);
+	if (got < 0)
+		return -errno;
+	if ((size_t)got < block->packed || crc32(0, unpacker->packed, got) != block->sum)
+		return -EBADMSG;
+	n = ZSTD_decompressDCtx(unpacker->context, unpacker->raw, block->raw, unpacker->packed,
+				got);
+	return ZSTD_isError(n) || n != block->raw ? -EBADMSG : 0;
 }
 
 int segment_read(struct segment_reader *reader, const struct segment_block *block,
 		 struct store_window *ret)
 {
-	struct segment_unpacker *unpacker;
-	size_t n = BLOCK_BYTES + block->packed;
-	struct segment_block head;
-	ssize_t got;
 	int r = make_unpacker(reader);
 
-	unpacker = reader->unpacker;
-	r = r < 0 ? r : make_room(&unpacker->packed, &unpacker->packed_capacity, n + 1);
-	r = r < 0 ? r : make_room(&unpacker->raw, &unpacker->raw_capacity, block->raw + 1);
-	if (r < 0)
-		return r;
-	got = pread(reader->fd, unpacker->packed, n, reader->at);
-	if (got < 0)
-		return -errno;
-	if ((size_t)got < n)
-		return -EBADMSG;
-	head_of(unpacker->packed, &head);
-	if (head.packed != block->packed || head.raw != block->raw ||
-	    get32(unpacker->packed + 28) !=
-		    sum_of(unpacker->packed, unpacker->packed + BLOCK_BYTES, block->packed))
-		return -EBADMSG;
-	r = unpack(unpacker, unpacker->packed + BLOCK_BYTES, block->packed, block->raw);
-	r = r < 0 ? r : ledger_decode(&reader->ledger, unpacker->raw, block->raw, ret);
-	if (r == 0)
+	r = r < 0 ? r : unpack(reader, block);
+	r = r < 0 ? r : ledger_decode(&reader->ledger, reader->unpacker->raw, block->raw, ret);
+	if (r == -EBADMSG)
+		reader->damaged += BLOCK_BYTES + block->packed;
+	if (r == 0 || r == -EBADMSG)
 		segment_pass(reader, block);
 	return r;
 }

@@ -5,7 +5,9 @@
  *
  * A file is written by one process from its beginning and never appended to by another one; it is
  * read by any number, also while it grows. A window is one block, appended by one write: whoever
- * dies leaves whole blocks and at most a piece of one, where readers stop.
+ * dies leaves whole blocks and at most a piece of one. A block is packed alone and says where in
+ * the dictionaries it begins: one that is damaged costs its window, and the names that were new in
+ * it.
  */
 #ifndef STORE_SEGMENT_H
 #define STORE_SEGMENT_H
@@ -15,7 +17,7 @@
 #include "base/place.h"
 #include "store/ledger_code.h"
 
-#define SEGMENT_VERSION	  1
+#define SEGMENT_VERSION	  2
 #define SEGMENT_NAME_SIZE 64
 
 enum segment_kind {
@@ -37,6 +39,7 @@ struct segment_block {
 	uint32_t packed, raw; /* bytes */
 	uint64_t start, span; /* as in struct store_window */
 	uint32_t gap;	      /* enum store_gap */
+	uint32_t sum;	      /* CRC-32 of what is packed */
 };
 
 /* --- writing --- */
@@ -76,6 +79,8 @@ struct segment_reader {
 	struct ledger ledger; /* its rows: of the last window read */
 	uint64_t at;	      /* offset of the next block … */
 	uint64_t bytes;	      /* … of so many that the file had */
+	uint64_t searched;    /* heads are looked for from here on, where there is none */
+	uint64_t damaged;     /* bytes that were passed over so far */
 	struct segment_unpacker *unpacker;
 };
 
@@ -88,13 +93,18 @@ int segment_open(struct segment_reader *reader, int fd);
 void segment_reader_done(struct segment_reader *reader);
 
 /*
- * The next block's head, without reading it. Returns 1, or 0 at the end: of the file, or of what is
- * whole of it, see segment_rest(). Errors: -errno.
+ * The next block's head, without reading it; bytes that are none are passed over. Returns 1, or 0
+ * at the end: of the file, or of what is whole of it, see segment_rest(). Errors: -errno.
  */
 int segment_peek(struct segment_reader *reader, struct segment_block *ret);
-/* Passes over it; nothing can be read afterwards. */
+/* Passes over it: names that are new in it are damaged ones in later windows. */
 void segment_pass(struct segment_reader *reader, const struct segment_block *block);
-/* Reads the window that segment_peek() announced. Errors: -EBADMSG damaged; -ENOMEM; -errno. */
+/* Back to the first block, before any was read. */
+void segment_rewind(struct segment_reader *reader);
+/*
+ * Reads the window that segment_peek() announced. Errors: -EBADMSG it is damaged, and passed over;
+ * -ENOMEM; -errno.
+ */
 int segment_read(struct segment_reader *reader, const struct segment_block *block,
 		 struct store_window *ret);
 /* Bytes after the last whole block. */

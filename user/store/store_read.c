@@ -112,7 +112,6 @@ static void note_damage(struct store_answer *answer, const struct store_file *fi
 static int count_blocks(const struct store_reading *reading, const struct store_file *file,
 			struct segment_reader *reader, size_t *ret)
 {
-	uint64_t begin = reader->at;
 	struct segment_block block;
 	int r;
 
@@ -122,7 +121,7 @@ static int count_blocks(const struct store_reading *reading, const struct store_
 			*ret = n;
 		segment_pass(reader, &block);
 	}
-	reader->at = begin;
+	segment_rewind(reader);
 	return r;
 }
 
@@ -162,8 +161,8 @@ static int read_blocks(struct store_reading *reading, const struct store_file *f
 			break;
 		r = segment_read(reader, &block, &window);
 		if (r == -EBADMSG) {
-			note_damage(reading->answer, file, segment_rest(reader));
-			return 0;
+			r = 0;
+			continue;
 		}
 		if (r < 0 || !is_wanted(reading, file->level, &block))
 			continue;
@@ -189,6 +188,8 @@ static int read_file(struct store_reading *reading, const struct store_file *fil
 		return r == -ENOMEM ? r : 0;
 	r = count_blocks(reading, file, &reader, &n);
 	r = r < 0 ? r : read_blocks(reading, file, &reader, n);
+	if (reader.damaged)
+		note_damage(reading->answer, file, reader.damaged);
 	segment_reader_done(&reader);
 	return r;
 }

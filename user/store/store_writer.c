@@ -418,9 +418,10 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 	while (segment_peek(&reader, &block) > 0) {
 		struct store_window window;
 
-		if (segment_read(&reader, &block, &window) < 0)
+		r = segment_read(&reader, &block, &window);
+		if (r < 0 && r != -EBADMSG)
 			break;
-		if (window.start + window.span / 2 < since)
+		if (r < 0 || window.start + window.span / 2 < since)
 			continue;
 		/* Another file may take the rows of this window. */
 		if (writer->levels[level].is_open &&

@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""daemon: what a daemon costs and survives, over minutes.
+
+    daemon.py busy [MINUTES]    CPU time of its processes and of its BPF programs, memory, bytes written
+    daemon.py soak [MINUTES]    slopes of memory and of descriptors under bursts of execs
+    daemon.py kills [TIMES]     SIGKILL of all of it at random moments, every tenth time on a full disk, and files
+                                cut at random bytes: each window that was written is there, query works
+
+Figures are CPU time, never wall time. Needs root.
+"""
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import bench
+
+ROOT = Path(__file__).resolve().parents[2]
+BPFFLAME = Path(os.environ.get("BPFFLAME", ROOT / "build" / "bpfflame"))
+TICK = os.sysconf("SC_CLK_TCK")
+STORM = """
+import os, subprocess, sys, time
+burst, pause, n = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+os.nice(int(sys.argv[4]))
+while True:
+    end = time.monotonic() + burst
+    while time.monotonic() < end:
+        begin = time.monotonic()
+        for _ in range(n):
+            subprocess.run(["/bin/true"])
+        time.sleep(max(0, 1 - (time.monotonic() - begin)))
+    time.sleep(pause)
+"""
+SWITCHES = """
+import os, sys
+a, b, c, d = *os.pipe(), *os.pipe()
+if os.fork():
+    while True:
+        os.write(b, b"x"); os.read(c, 1)
+else:
+    while True:
+        os.read(a, 1); os.write(d, b"x")
+"""
+
+
+def tree(pid):
+    """A process and all below it: pid → name."""
+    parents, names = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+            parents[int(path.parent.name)] = int(rest.split()[1])
+            names[int(path.parent.name)] = name
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return {one: names[one] for one in found if one in names}
+
+
+def cpu_seconds(pids):
+    """Of processes, and of those that they have waited for."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15]))
+    return total / TICK
+
+
+def pss(pid):
+    with contextlib.suppress(OSError):
+        found = re.search(r"^Pss:\s*(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
+        return int(found[1]) * 1024 if found else 0
+    return 0
+
+
+def descriptors(pids):
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            total += len(os.listdir(f"/proc/{pid}/fd"))
+    return total
+
+
+def map_bytes(pid):
+    """Memory of the BPF maps that a process holds, each once."""
+    maps = {}
+    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            fields = dict(re.findall(r"^(map_id|memlock):\s*(\d+)", path.read_text(), re.M))
+            if "map_id" in fields:
+                maps[fields["map_id"]] = int(fields["memlock"])
+    return sum(maps.values())
+
+
+def recorder_of(pids):
+    return next(pid for pid, name in pids.items() if name.startswith("bpfflame-recor"))
+
+
+@contextlib.contextmanager
+def daemon(store, *options):
+    """One that runs."""
+    process = subprocess.Popen([BPFFLAME, "daemon", "--config", "/dev/null", "--store", store, *options],
+                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        said = process.stderr.readline()
+        if "recording into" not in said:
+            raise RuntimeError(said + process.stderr.read())
+        yield process
+    finally:
+        process.terminate()
+        rest = process.communicate(timeout=60)[1]
+        if rest:
+            print(rest, end="")
+
+
+@contextlib.contextmanager
+def python(source, *arguments):
+    with bench.background(sys.executable, "-c", source, *arguments):
+        yield
+
+
+def slope(points):
+    """Per hour, of (seconds, value)."""
+    return 3600 * statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope
+
+
+def soak(minutes):
+    """Bursts of 20 s of 100 execs a second, each minute."""
+    seen = []
+    with tempfile.TemporaryDirectory() as scratch, daemon(Path(scratch) / "store") as process, \
+            python(STORM, 20, 40, 100, 19):
+        begin = time.monotonic()
+        while time.monotonic() - begin < 60 * minutes:
+            time.sleep(60 - (time.monotonic() - begin) % 60)
+            pids = tree(process.pid)
+            lasting = {pid: name for pid, name in pids.items() if name != "bpfflame-names"}
+            seen.append((time.monotonic() - begin, sum(map(pss, lasting)) / 1e6, descriptors(lasting),
+                         map_bytes(recorder_of(pids)) / 1e6, cpu_seconds(pids)))
+            print(*(f"{value:.2f}" for value in seen[-1]), {name: round(pss(pid) / 1e6, 1)
+                                                             for pid, name in pids.items()}, flush=True)
+    rest = seen[len(seen) // 4:]
+    for number, what in (1, "PSS, MB an hour"), (2, "descriptors an hour"), (3, "BPF maps, MB an hour"):
+        print(f"{what}: {slope([(point[0], point[number]) for point in rest]):.2f}; "
+              f"last {rest[-1][number]:.1f}, most {max(point[number] for point in seen):.1f}")
+    used = (rest[-1][4] - rest[0][4]) / (rest[-1][0] - rest[0][0])
+    print(f"CPU of its processes: {100 * used:.2f} % of one")
+
+
+@contextlib.contextmanager
+def busy_load(scratch):
+    """≥ 200 processes, ≥ 20 000 switches a second, 60 new processes a second, a compiler, a JIT."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(bench.busy_machine(scratch))
+        for _ in range(140):
+            stack.enter_context(bench.background("sleep", "1000000"))
+        stack.enter_context(python(SWITCHES))
+        stack.enter_context(python(STORM, 1, 0, 60, 0))
+        yield
+
+
+def busy(minutes, *options):
+    with tempfile.TemporaryDirectory() as scratch, busy_load(scratch), bench.bpf_statistics(), \
+            daemon(Path(scratch) / "store", *options) as process:
+        time.sleep(90)
+        recorder = recorder_of(tree(process.pid))
+        points = []
+        for _ in range(2):
+            pids = tree(process.pid)
+            written = sum(int(re.search(r"^write_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.M)[1])
+                          for pid, name in pids.items() if name == "bpfflame-write")
+            points.append({"at": time.monotonic(), "cpu": cpu_seconds(pids), "switches": bench.switches(),
+                           "bpf": sum(ns for ns, _ in bench.programs(recorder).values()) / 1e9,
+                           "written": written, "forks": forks(),
+                           "bytes": sum(path.stat().st_size for path in (Path(scratch) / "store").glob("*.bfs"))})
+            if len(points) == 1:
+                time.sleep(60 * minutes)
+        seconds = points[1].pop("at") - points[0].pop("at")
+        rates = {name: (points[1][name] - points[0][name]) / seconds for name in points[1]}
+        pids = tree(process.pid)
+        print(json.dumps({"switches_per_second": round(rates["switches"]), "forks_per_second": round(rates["forks"]),
+                          "processes_percent": round(100 * rates["cpu"], 2),
+                          "bpf_percent": round(100 * rates["bpf"], 2),
+                          "bytes_per_hour": round(3600 * rates["bytes"]),
+                          "written_per_hour": round(3600 * rates["written"]),
+                          "pss": round(sum(map(pss, pids)) / 1e6, 1),
+                          "maps": round(map_bytes(recorder) / 1e6, 1)}))
+
+
+def forks():
+    return int(re.search(r"^processes (\d+)", Path("/proc/stat").read_text(), re.M)[1])
+
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:] or ["help"]
+    commands = {"busy": busy, "soak": soak}
+    if what not in commands:
+        sys.exit(__doc__)
+    commands[what](float(rest[0]) if rest else 10, *rest[1:])
