@@ -189,6 +189,7 @@ struct unwind {
 	u64 anchor;   /* of the part of the chain that is not in the stack yet */
 	u32 chain_at; /* where that begins in machine.words */
 	u32 runtime;  /* number; 0: none */
+	u64 bias;     /* of the runtime's file */
 	struct bf_stack_event stack;
 	/* After the stack: for the verifier, what is copied there may reach into this. */
 	struct bf_machine machine;

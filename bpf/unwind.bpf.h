@@ -249,6 +249,7 @@ static __always_inline int find_mappings(struct task_struct *task, bool sleepabl
 	unwind->n_mappings = process->n;
 	unwind->emptied = process->emptied;
 	unwind->runtime = process->runtime;
+	unwind->bias = process->bias;
 	unwind->is_whole = process->is_whole;
 	unwind->is_changing = process->is_changing;
 	return BF_END_NONE;
@@ -307,6 +308,7 @@ static __always_inline bool chain_begin(struct unwind *unwind, struct task_struc
 	unwind->machine.text = runtime->text;
 	__builtin_memcpy(unwind->machine.parameters, runtime->parameters,
 			 sizeof runtime->parameters);
+	unwind->machine.parameters[0] = unwind->bias;
 	machine_begin(&unwind->machine, thread_data(task));
 	return true;
 }

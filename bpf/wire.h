@@ -275,7 +275,10 @@ struct bf_text {
 	struct bf_op ops[BF_TEXT_OPS];
 };
 
-/* A frame program and its parameters, for one process. Number 0 is none. */
+/*
+ * A frame program and its parameters, for one process. Number 0 is none. Parameter 0 is the
+ * process's own: bf_process.bias.
+ */
 struct bf_runtime {
 	__u32 text;
 	__u32 pad;
@@ -522,6 +525,7 @@ struct bf_mapping {
 /* The mappings of a program image: sorted, not overlapping. */
 struct bf_process {
 	__u64 start; /* boot-time ns; with exec_id, shows whether it is still that image */
+	__u64 bias;  /* where its runtime's file is mapped, less where that wants to be */
 	__u32 exec_id;
 	__u32 segment, at; /* word, a multiple of 8 */
 	__u32 n;	   /* up to BF_MAX_MAPPINGS; more by an index */
@@ -581,6 +585,6 @@ _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in s
 _Static_assert(sizeof(struct bf_control) == 176, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
-_Static_assert(sizeof(struct bf_process) == 40, "padding in struct bf_process");
+_Static_assert(sizeof(struct bf_process) == 48, "padding in struct bf_process");
 
 #endif

@@ -265,20 +265,23 @@ static void give_to_bpf(struct unwinder *unwinder, uint32_t pid, const struct bf
 		unwinder->n_refused++;
 }
 
-/* What finds the frames of the process's runtime; 0: it has none. */
-static int find_program(struct unwinder *unwinder, const struct process *process, uint32_t *ret)
+/* Sets what finds the frames of the process's runtime, if it has one. */
+static int find_program(struct unwinder *unwinder, const struct process *process,
+			struct bf_process *ret)
 {
 	const struct mapping_list *list = process->mappings;
 
-	*ret = 0;
 	for (size_t i = 0; i < list->n && !unwinder->no_runtimes; i++) {
+		const struct mapping *mapping = &list->items[i];
 		const struct runtime_facts *facts =
-			tables_runtime(&unwinder->tables, list->items[i].file);
+			tables_runtime(&unwinder->tables, mapping->file);
 
-		if (facts)
-			return frame_programs_number(
-				&unwinder->programs, facts, process->pid,
-				unwinder->processes->files.files[list->items[i].file].path, ret);
+		if (!facts)
+			continue;
+		ret->bias = mapping->start - mapping->offset - facts->code_shift;
+		return frame_programs_number(&unwinder->programs, facts, process->pid,
+					     unwinder->processes->files.files[mapping->file].path,
+					     &ret->runtime);
 	}
 	return 0;
 }
@@ -294,7 +297,7 @@ static int push(struct unwinder *unwinder, struct process *process)
 	};
 	struct list_rooms *rooms = &process->mappings->rooms;
 	struct room place;
-	int r = find_program(unwinder, process, &value.runtime);
+	int r = find_program(unwinder, process, &value);
 
 	r = r < 0 ? r : place_list(unwinder, process->mappings);
 	if (r == -ENOMEM)
