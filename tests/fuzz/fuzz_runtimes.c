@@ -42,9 +42,10 @@ static void describe(const struct runtime_facts *facts)
 	const struct runtime_memory from = {made_read, &memory};
 
 	for (uint32_t i = 1; i + 1 < machine.header && i < 64; i++) {
-		const struct runtime_frame frame = {machine.words[i] & BF_FRAME_CODE, 0,
-						    (uint32_t)machine.words[i + 1],
-						    machine.words[i + 1] >> 32};
+		const struct runtime_frame frame = {
+			machine.words[i] & BF_FRAME_CODE,
+			machine.words[i] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
+			(uint32_t)machine.words[i + 1], machine.words[i + 1] >> 32};
 		struct runtime_code code;
 
 		if (runtime_describe(facts, &from, &frame, &code) == 0)

@@ -141,6 +141,9 @@ static void languages_are_recognized(void **state)
 		{"<module>", "", FRAME_USER, LANGUAGE_PYTHON},
 		{"Perl_runops_standard", "perl", FRAME_USER, LANGUAGE_PERL, true},
 		{"Foo::bar lib/Foo.pm:12", "", FRAME_USER, LANGUAGE_PERL},
+		{"Shop::Cart#add", "cart.rb", FRAME_INTERPRETED, LANGUAGE_RUBY},
+		{"Array#each", "<internal:C>", FRAME_INTERPRETED, LANGUAGE_RUBY},
+		{"add (cart.php:12)", "", FRAME_INTERPRETED, LANGUAGE_PHP},
 		{"", "", FRAME_USER, LANGUAGE_C},
 	};
 

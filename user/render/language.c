@@ -89,6 +89,16 @@ static bool is_perl(const char *name)
 	return starts(name, "Perl_") || names_file(name, ".pl") || names_file(name, ".pm");
 }
 
+static bool is_ruby(const char *name, const char *module)
+{
+	return names_file(name, ".rb") || starts(module, "<internal:") || ends(module, ".rb");
+}
+
+static bool is_php(const char *name, const char *module)
+{
+	return names_file(name, ".php") || starts(module, "<php") || ends(module, ".php");
+}
+
 /* C++ and Rust both have std::; these modules are only Rust's. */
 static const char *const rust_std[] = {"std::rt::",
 				       "std::sys::",
@@ -202,6 +212,10 @@ enum language language_of(enum frame_kind kind, const char *name, const char *mo
 		return LANGUAGE_JAVASCRIPT;
 	if (is_perl(name) || ends(module, ".pl") || ends(module, ".pm"))
 		return LANGUAGE_PERL;
+	if (is_ruby(name, module))
+		return LANGUAGE_RUBY;
+	if (is_php(name, module))
+		return LANGUAGE_PHP;
 	if (is_rust(name))
 		return LANGUAGE_RUST;
 	if (is_java(kind, name) || ends(module, ".jar") || ends(module, ".oat"))
@@ -229,14 +243,15 @@ bool language_has(enum language language, const char *name)
 		       has(name, "node_modules/");
 	case LANGUAGE_PYTHON: return has_any(name, python, COUNT(python));
 	case LANGUAGE_PERL: return starts(name, "Perl_");
+	case LANGUAGE_RUBY: return has(name, "/lib/ruby") || has(name, "<internal:");
 	default: return false;
 	}
 }
 
 const char *language_text(enum language language)
 {
-	static const char *const texts[N_LANGUAGES] = {"C",    "C++",	     "Rust",   "Go",
-						       "Java", "JavaScript", "Python", "Perl"};
+	static const char *const texts[N_LANGUAGES] = {
+		"C", "C++", "Rust", "Go", "Java", "JavaScript", "Python", "Perl", "Ruby", "PHP"};
 
 	return texts[language];
 }

@@ -174,6 +174,8 @@ static const struct tint languages[N_LANGUAGES] = {
 	[LANGUAGE_JAVASCRIPT] = {66,  78,  58, 62, 73},
 	[LANGUAGE_PYTHON]     = {216, 232, 76, 74, 82},
 	[LANGUAGE_PERL]       = {274, 290, 52, 76, 84},
+	[LANGUAGE_RUBY]       = {340, 352, 62, 76, 84},
+	[LANGUAGE_PHP]        = {244, 258, 46, 76, 84},
 };
 // clang-format on
 

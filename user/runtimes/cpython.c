@@ -150,59 +150,27 @@ enum {
 	KEY,
 };
 
-static void load(struct text_writer *text, uint8_t to, uint32_t bytes, uint32_t at)
-{
-	text_op(text, BF_OP_LOAD, to, 0, bytes == 8 ? 3 : bytes == 4 ? 2 : 0, at);
-}
-
-/* @to = the word of memory at @base + @offset. */
-static void fetch(struct text_writer *text, uint8_t to, uint8_t base, uint32_t offset)
-{
-	text_op(text, BF_OP_READ, 0, base, 0, offset);
-	load(text, to, 8, 0);
-}
-
-static void when(struct text_writer *text, uint8_t a, enum bf_relation relation, int32_t value,
-		 uint32_t label)
-{
-	text_op(text, BF_OP_IF, a, relation, 0, value);
-	text_to(text, label);
-}
-
-static void when_register(struct text_writer *text, uint8_t a, enum bf_relation relation,
-			  uint8_t other, uint32_t label)
-{
-	text_op(text, BF_OP_IFR, a, relation, 0, other);
-	text_to(text, label);
-}
-
-static void jump(struct text_writer *text, uint32_t label)
-{
-	text_op(text, BF_OP_JUMP, 0, 0, 0, 0);
-	text_to(text, label);
-}
-
 /* STATE = the state of this thread; ends if it has none. */
 static void write_thread(struct text_writer *text, const uint32_t *o)
 {
 	text_op(text, BF_OP_ADDI, KEY, BF_REGISTER_TLS, 0, SPECIFIC_DATA);
 	text_op(text, BF_OP_ADDI, LAST_KEY, KEY, 0, SPECIFIC_BYTES * SPECIFIC_KEYS);
 	text_label(text, LABEL_KEY);
-	when_register(text, KEY, BF_GE, LAST_KEY, LABEL_END);
-	fetch(text, STATE, KEY, SPECIFIC_BYTES - 8);
+	text_if_register(text, KEY, BF_GE, LAST_KEY, LABEL_END);
+	text_fetch(text, STATE, KEY, SPECIFIC_BYTES - 8);
 	text_op(text, BF_OP_ADDI, KEY, KEY, 0, SPECIFIC_BYTES);
-	when(text, STATE, BF_ANY, 7, LABEL_KEY);
+	text_if(text, STATE, BF_ANY, 7, LABEL_KEY);
 	text_op(text, BF_OP_TRY, 0, STATE, 0, o[THREAD_IDENT]);
-	load(text, TEMPORARY, 8, 0);
-	when_register(text, TEMPORARY, BF_NE, BF_REGISTER_TLS, LABEL_KEY);
+	text_load(text, TEMPORARY, 8, 0);
+	text_if_register(text, TEMPORARY, BF_NE, BF_REGISTER_TLS, LABEL_KEY);
 }
 
 /* STATE = its innermost frame; RECORD = the record of its activation. */
 static void write_first_frame(struct text_writer *text, const uint32_t *o)
 {
 	if (o[THREAD_RECORD])
-		fetch(text, RECORD, STATE, o[THREAD_RECORD]);
-	fetch(text, STATE, o[RECORD_HAS_FRAME] ? RECORD : STATE, o[THREAD_CURRENT]);
+		text_fetch(text, RECORD, STATE, o[THREAD_RECORD]);
+	text_fetch(text, STATE, o[RECORD_HAS_FRAME] ? RECORD : STATE, o[THREAD_CURRENT]);
 }
 
 /* CHECK = what an object at the same address would not have: its name's hash, where it is, … */
@@ -213,20 +181,20 @@ static void write_check(struct text_writer *text, const struct runtime_facts *fa
 
 	cpython_check_range(facts, &from, &words);
 	text_op(text, BF_OP_READ, 0, CODE, words - 1, from);
-	load(text, CHECK, 4, o[CODE_FIRST_LINE] - from);
-	load(text, TEMPORARY, 8, o[CODE_FILE] - from);
+	text_load(text, CHECK, 4, o[CODE_FIRST_LINE] - from);
+	text_load(text, TEMPORARY, 8, o[CODE_FILE] - from);
 	text_op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, 4);
 	text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
 	if (o[CODE_VERSION]) {
-		load(text, TEMPORARY, 4, o[CODE_VERSION] - from);
+		text_load(text, TEMPORARY, 4, o[CODE_VERSION] - from);
 		text_op(text, BF_OP_MULI, TEMPORARY, TEMPORARY, 0, CPYTHON_SPREAD);
 		text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
 	}
-	load(text, TEMPORARY, 8, o[CODE_NAME] - from);
+	text_load(text, TEMPORARY, 8, o[CODE_NAME] - from);
 	text_op(text, BF_OP_TRY, 0, TEMPORARY, 0, CPYTHON_STRING_HASH);
 	text_op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, 4);
 	text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
-	load(text, TEMPORARY, 8, 0);
+	text_load(text, TEMPORARY, 8, 0);
 	text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
 }
 
@@ -235,14 +203,14 @@ static void write_frame(struct text_writer *text, const struct runtime_facts *fa
 {
 	const uint32_t *o = facts->offsets;
 
-	load(text, PREVIOUS, 8, o[FRAME_PREVIOUS]);
-	load(text, CODE, 8, o[FRAME_CODE]);
+	text_load(text, PREVIOUS, 8, o[FRAME_PREVIOUS]);
+	text_load(text, CODE, 8, o[FRAME_CODE]);
 	if (o[FRAME_CODE_TAG])
 		text_op(text, BF_OP_ANDI, CODE, CODE, 0, ~o[FRAME_CODE_TAG]);
 	if (o[FRAME_IS_INDEX]) {
-		load(text, DETAIL, 4, o[FRAME_INSTRUCTION]);
+		text_load(text, DETAIL, 4, o[FRAME_INSTRUCTION]);
 	} else {
-		load(text, DETAIL, 8, o[FRAME_INSTRUCTION]);
+		text_load(text, DETAIL, 8, o[FRAME_INSTRUCTION]);
 		text_op(text, BF_OP_SUB, DETAIL, DETAIL, CODE, 0);
 	}
 	write_check(text, facts);
@@ -253,9 +221,9 @@ static void write_frame(struct text_writer *text, const struct runtime_facts *fa
 static void write_stop_at_record(struct text_writer *text, const uint32_t *o)
 {
 	if (o[FRAME_OWNER_LAST])
-		when(text, OWNER, BF_EQ, 0, LABEL_FRAME);
+		text_if(text, OWNER, BF_EQ, 0, LABEL_FRAME);
 	text_op(text, BF_OP_STOP, RECORD, 0, 0, 0);
-	fetch(text, RECORD, RECORD, o[RECORD_PREVIOUS]);
+	text_fetch(text, RECORD, RECORD, o[RECORD_PREVIOUS]);
 }
 
 int cpython_write(const struct runtime_facts *facts, struct bf_text *ret)
@@ -267,20 +235,20 @@ int cpython_write(const struct runtime_facts *facts, struct bf_text *ret)
 	write_thread(&text, o);
 	write_first_frame(&text, o);
 	text_label(&text, LABEL_FRAME);
-	when(&text, STATE, BF_EQ, 0, LABEL_END);
+	text_if(&text, STATE, BF_EQ, 0, LABEL_END);
 	text_op(&text, BF_OP_READ, 0, STATE, frame_words(facts) - 1, 0);
 	if (o[FRAME_OWNER])
-		load(&text, OWNER, 1, o[FRAME_OWNER]);
+		text_load(&text, OWNER, 1, o[FRAME_OWNER]);
 	if (o[FRAME_OWNER_SHIM])
-		when(&text, OWNER, BF_GE, o[FRAME_OWNER_SHIM], LABEL_SHIM);
+		text_if(&text, OWNER, BF_GE, o[FRAME_OWNER_SHIM], LABEL_SHIM);
 	write_frame(&text, facts);
 	if (!o[FRAME_OWNER_SHIM])
 		write_stop_at_record(&text, o);
-	jump(&text, LABEL_FRAME);
+	text_jump(&text, LABEL_FRAME);
 	text_label(&text, LABEL_SHIM);
 	text_op(&text, BF_OP_STOP, STATE, 0, 0, 0);
-	load(&text, STATE, 8, o[FRAME_PREVIOUS]);
-	jump(&text, LABEL_FRAME);
+	text_load(&text, STATE, 8, o[FRAME_PREVIOUS]);
+	text_jump(&text, LABEL_FRAME);
 	text_label(&text, LABEL_END);
 	text_op(&text, BF_OP_END, 0, 0, 0, 0);
 	return text_end(&text);

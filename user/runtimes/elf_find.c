@@ -28,7 +28,8 @@ static void consider(const Elf64_Sym *symbol, const char *strings, size_t n_stri
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(name, wanted[i].name) == 0)
-			wanted[i].address = symbol->st_value;
+			wanted[i] = (struct elf_wanted){wanted[i].name, symbol->st_value,
+							symbol->st_size};
 }
 
 /* @strings end with a 0. */
@@ -79,6 +80,75 @@ int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_
 	if (!elf_file_offset(elf, address, &offset, &most) || most < n)
 		return -ENOEXEC;
 	return elf_file_read(elf, offset, to, n);
+}
+
+#define MAX_RELOCATIONS (1u << 20)
+#define AT_ONCE		256
+
+/* Whether a relocation is of the file's own variables. */
+static bool is_own(const struct elf_file *elf, const Elf64_Shdr *table,
+		   const Elf64_Rela *relocation)
+{
+	uint64_t number = ELF64_R_SYM(relocation->r_info);
+	const Elf64_Shdr *symbols;
+	Elf64_Sym symbol;
+
+	if (ELF64_R_TYPE(relocation->r_info) != R_X86_64_DTPMOD64)
+		return false;
+	if (!number)
+		return true;
+	if (table->sh_link >= elf->n_sections)
+		return false;
+	symbols = &elf->sections[table->sh_link];
+	return number < symbols->sh_size / sizeof symbol &&
+	       elf_file_read(elf, symbols->sh_offset + number * sizeof symbol, &symbol,
+			     sizeof symbol) == 0 &&
+	       symbol.st_shndx != SHN_UNDEF;
+}
+
+static uint64_t find_own_in(const struct elf_file *elf, const Elf64_Shdr *table)
+{
+	uint64_t left = table->sh_size / sizeof(Elf64_Rela), at = table->sh_offset;
+	Elf64_Rela relocations[AT_ONCE];
+
+	if (left > MAX_RELOCATIONS)
+		left = MAX_RELOCATIONS;
+	while (left) {
+		size_t many = left < AT_ONCE ? left : AT_ONCE;
+
+		if (elf_file_read(elf, at, relocations, many * sizeof *relocations) < 0)
+			return 0;
+		for (size_t i = 0; i < many; i++)
+			if (is_own(elf, table, &relocations[i]))
+				return relocations[i].r_offset;
+		at += many * sizeof *relocations;
+		left -= many;
+	}
+	return 0;
+}
+
+uint64_t elf_find_own_module(const struct elf_file *elf)
+{
+	uint64_t found = 0;
+
+	if (elf->is_32 || elf->machine != EM_X86_64)
+		return 0;
+	for (size_t i = 0; i < elf->n_sections && !found; i++)
+		if (elf->sections[i].sh_type == SHT_RELA)
+			found = find_own_in(elf, &elf->sections[i]);
+	return found;
+}
+
+uint64_t elf_find_own_size(const struct elf_file *elf)
+{
+	for (size_t i = 0; i < elf->n_segments; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+		uint64_t align = segment->p_align ? segment->p_align : 1;
+
+		if (segment->p_type == PT_TLS && align <= 4096 && segment->p_memsz <= 1u << 20)
+			return (segment->p_memsz + align - 1) / align * align;
+	}
+	return 0;
 }
 
 int64_t elf_find_code_shift(const struct elf_file *elf)

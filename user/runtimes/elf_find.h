@@ -11,6 +11,7 @@
 struct elf_wanted {
 	const char *name;
 	uint64_t address; /* 0: the file does not define it */
+	uint64_t size;
 };
 
 /* Looks for @n symbols. A file without symbols is no error. Errors: -ENOMEM. */
@@ -18,6 +19,14 @@ int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n);
 
 /* Reads @n bytes at @address, as they are before the program starts. Errors: -ENOEXEC. */
 int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_t n);
+
+/*
+ * Variables of which each thread has its own (x86-64): the address of a word that holds the number
+ * of this file as a module, once it is loaded; 0: its code does not ask for it. And how many bytes
+ * it has of them, as many as are right below the thread pointer if it is the program; 0: none.
+ */
+uint64_t elf_find_own_module(const struct elf_file *elf);
+uint64_t elf_find_own_size(const struct elf_file *elf);
 
 /* Address less file offset of the code; 0: there is none. */
 int64_t elf_find_code_shift(const struct elf_file *elf);

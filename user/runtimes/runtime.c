@@ -6,6 +6,7 @@
 
 static const struct runtime *const runtimes[] = {
 	&runtime_cpython,
+	&runtime_ruby,
 };
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
 

@@ -127,5 +127,6 @@ struct runtime {
 };
 
 extern const struct runtime runtime_cpython;
+extern const struct runtime runtime_ruby;
 
 #endif

@@ -32,6 +32,37 @@ void text_to(struct text_writer *writer, uint32_t label)
 		writer->wants[writer->n - 1] = label + 1;
 }
 
+void text_load(struct text_writer *writer, uint8_t to, uint32_t bytes, uint32_t at)
+{
+	text_op(writer, BF_OP_LOAD, to, 0, bytes == 8 ? 3 : bytes == 4 ? 2 : 0, at);
+}
+
+void text_fetch(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset)
+{
+	text_op(writer, BF_OP_READ, 0, base, 0, offset);
+	text_load(writer, to, 8, 0);
+}
+
+void text_jump(struct text_writer *writer, uint32_t label)
+{
+	text_op(writer, BF_OP_JUMP, 0, 0, 0, 0);
+	text_to(writer, label);
+}
+
+void text_if(struct text_writer *writer, uint8_t a, enum bf_relation relation, int32_t value,
+	     uint32_t label)
+{
+	text_op(writer, BF_OP_IF, a, relation, 0, value);
+	text_to(writer, label);
+}
+
+void text_if_register(struct text_writer *writer, uint8_t a, enum bf_relation relation,
+		      uint8_t other, uint32_t label)
+{
+	text_op(writer, BF_OP_IFR, a, relation, 0, other);
+	text_to(writer, label);
+}
+
 static int link_op(struct text_writer *writer, uint32_t i)
 {
 	uint32_t label = writer->labels[writer->wants[i] - 1];

@@ -27,6 +27,15 @@ void text_op(struct text_writer *writer, enum bf_code code, uint8_t a, uint8_t b
 void text_label(struct text_writer *writer, uint32_t label);
 /* The last operation, a BF_OP_JUMP, _IF or _IFR, leads to @label. */
 void text_to(struct text_writer *writer, uint32_t label);
+/* What texts are made of: @to = @bytes of the window at @at; the word of memory at @base + @offset,
+ * by the window's first word; to @label, always or if @a has @relation to a value or register. */
+void text_load(struct text_writer *writer, uint8_t to, uint32_t bytes, uint32_t at);
+void text_fetch(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset);
+void text_jump(struct text_writer *writer, uint32_t label);
+void text_if(struct text_writer *writer, uint8_t a, enum bf_relation relation, int32_t value,
+	     uint32_t label);
+void text_if_register(struct text_writer *writer, uint8_t a, enum bf_relation relation,
+		      uint8_t other, uint32_t label);
 /* Puts distances in place. Errors: -EINVAL: too long, too far, or a label that is nowhere. */
 int text_end(struct text_writer *writer);
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stacks of Ruby programs: held against what the interpreter itself says of its threads."""
+import collections
+import contextlib
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from harness import ROOT, Folded, record
+
+TRUTH = ROOT / "tests" / "workload" / "ruby_truth.rb"
+# Others are named in the environment: RUBIES=PATH:PATH….
+RUBIES = ["/usr/bin/ruby", *filter(None, os.environ.get("RUBIES", "").split(":"))]
+LEAVES = {"burn": ["--oncpu", "-F", 499], "nap": ["--offcpu"],
+          "look": ["--offcpu"], "lock": ["--offcpu"]}
+# Whose methods they are; blocks and files are called as in backtraces.
+CLASSES = {
+    "Object": ["burn", "loop_of_burn", "nap", "wait", "look", "lock", "leaf", "deep", "künstlich"],
+    "Shape": ["area", "method_missing"], "Shape.": ["made"], "Shape::Inner": ["find"],
+    "Mixed": ["mixed"], "Array": ["each", "sort"], "Enumerable": ["sort_by"],
+    "String": ["gsub"], "Kernel": ["sleep", "eval", "loop"], "IO.": ["select"],
+    "Thread::Mutex": ["synchronize"], "Hash": ["[]"], "Proc": ["call"],
+}
+OWNERS = {method: owner if owner.endswith(".") else owner + "#"
+          for owner, methods in CLASSES.items() for method in methods}
+ENUMERATOR = ["Enumerator#each", "Enumerator::Generator#each"]
+
+
+@contextlib.contextmanager
+def started(ruby, *arguments):
+    """The process, and what it says of its threads: {tid: [(label, file, line), …]}"""
+    process = subprocess.Popen([ruby, *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        yield process, {int(tid): stack for tid, stack in json.loads(process.stdout.readline()).items()}
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def full_names(stack):
+    """Labels as bpfflame writes them."""
+    names = [OWNERS.get(label, "Object#" if label.startswith("by_") else "") + label
+             for label, _, _ in stack]
+    for i, (label, file, _) in enumerate(stack):
+        if file == "made up":  # text that is evaluated has its method's label, but is none
+            names[i] = label
+    if len(stack) > 2 and [label for label, _, _ in stack[:2]] == ["each", "each"]:
+        names[:2] = ENUMERATOR
+    return names
+
+
+def ruby_frames(frames):
+    return [frame[:-len("_[0]")] for frame in frames if frame.endswith("_[0]")]
+
+
+def by_tid(folded):
+    """{tid: {Ruby frames, root first: value}}"""
+    found = collections.defaultdict(collections.Counter)
+    for frames, value in folded.stacks:
+        if "/" in frames[0]:
+            found[int(frames[0].rpartition("/")[2])][tuple(ruby_frames(frames))] += value
+    return found
+
+
+def is_truth(frames, truth, leaf):
+    """Whether they are the same, up to the leaf: what it calls comes and goes."""
+    at = max(i for i, name in enumerate(truth) if name == "Object#leaf")
+    own = {"Object#" + leaf, "Object#loop_of_" + leaf, "block in " + leaf, "Kernel#sleep",
+           "IO.select", "Thread::Mutex#synchronize"}
+    return list(frames[:at + 1]) == truth[:at + 1] and set(frames[at + 1:]) <= own and \
+        len(frames) > at + 1
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("ruby", RUBIES)
+def test_whole_stacks_are_those_of_the_interpreter(ruby, leaf, tmp_path):
+    out = tmp_path / "x.folded"
+    with started(ruby, TRUTH, leaf) as (process, truth):
+        result = record("-p", process.pid, *LEAVES[leaf], "-d", 1, "--threads", "-o", out)
+    found = by_tid(Folded(out))
+    right = wrong = 0
+    others = collections.Counter()
+    for tid, stack in truth.items():
+        names = full_names(stack)
+        for frames, value in found[tid].items():
+            if is_truth(frames, names, leaf):
+                right += value
+            else:
+                wrong += value
+                others[(frames, tuple(names))] += value
+    assert right > 0
+    assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
+    assert result.summary["runtimes"]["stacks"] > 0
+    assert result.summary["runtimes"]["nameless_code"] == 0
+    # All threads are there.
+    if leaf != "burn":
+        assert all(found[tid] for tid in truth), set(truth) - set(found)
+
+
+@pytest.mark.parametrize("ruby", RUBIES)
+def test_lines_and_native_frames(ruby, tmp_path):
+    out = tmp_path / "x.folded"
+    with started(ruby, TRUTH, "wait") as (process, truth):
+        record("-p", process.pid, "--offcpu", "-d", 0.5, "--threads", "--lines", "-o", out)
+    stacks = {int(frames[0].rpartition("/")[2]): frames for frames, _ in Folded(out).stacks}
+    for tid, stack in truth.items():
+        # Functions in C have no lines; Ruby gives them those of their callers.
+        wanted = [(name, f" ({os.path.basename(file or '')}:{line})")
+                  for name, (_, file, line) in zip(full_names(stack), stack)]
+        found = ruby_frames(stacks[tid])
+        assert len(found) == len(wanted), (found, wanted)
+        for frame, (name, place) in zip(found, wanted):
+            is_c = name.partition("#")[0] in ("Array", "Enumerable", "String", "Kernel",
+                                              "Enumerator", "Enumerator::Generator")
+            assert frame == name + (" (<internal:C>)" if is_c else place)
+    # What C calls comes after C, not all of Ruby's before or after all of C's.
+    for frames in stacks.values():
+        text = ";".join(frames)
+        if "Object#by_comparison" in text:
+            assert re.search(r"by_comparison[^;]*_\[0\];Array#sort[^;]*_\[0\];.*qsort_r.*;"
+                             r"block in by_comparison[^;]*_\[0\];Object#leaf", text), text
+            break
+    else:
+        pytest.fail("no thread sorts")
+
+
+@pytest.mark.parametrize("ruby", RUBIES)
+def test_three_equal_burners_have_their_shares(ruby, tmp_path):
+    out = tmp_path / "x.folded"
+    result = record("-F", 1999, "-o", out, "--", ruby, ROOT / "tests/workload/ruby_burn.rb", "three", 1.5)
+    folded = Folded(out)
+    used = result.truth
+    spun = folded.total(lambda frames: "Object#spin_[0]" in frames)
+    assert spun > 0
+    for name, seconds in used.items():
+        having = folded.total(lambda frames: f"Object#{name}_[0]" in frames)
+        assert having / spun == pytest.approx(seconds / sum(used.values()), abs=0.03), used
+
+
+@pytest.mark.parametrize("ruby", RUBIES)
+def test_methods_at_the_same_addresses_are_told_apart(ruby, tmp_path):
+    out = tmp_path / "x.folded"
+    result = record("-F", 499, "-o", out, "--", ruby, ROOT / "tests/workload/ruby_burn.rb", "reuse", 2)
+    right = wrong = 0
+    for frames, value in Folded(out).stacks:
+        text = ";".join(frames)
+        made, burner = re.search(r"made_(\d+)_\[0\]", text), re.search(r"burner_(\d+)_\[0\]", text)
+        if made and burner:
+            is_right = int(made[1]) % 16 == int(burner[1])
+            right += value if is_right else 0
+            wrong += 0 if is_right else value
+    assert wrong == 0
+    # A method lives for some milliseconds; some are gone before they can be read.
+    assert right > 0 or result.summary["runtimes"]["nameless_code"] > 0

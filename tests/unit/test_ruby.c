@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ruby's frames, names and lines, in memory made by hand. */
+#include <stdlib.h>
+
+#include "runtimes/ruby.h"
+#include "tests/unit/cmocka_all.h"
+#include "tests/unit/made_machine.h"
+
+#define TLS	     (MADE_START + 0x1000)
+#define VECTOR	     (MADE_START + 0x1100)
+#define BLOCK	     (MADE_START + 0x1200)
+#define CONTEXT	     (MADE_START + 0x1300)
+#define TAGS	     (MADE_START + 0x1400) /* 0x100 each */
+#define STACK	     (MADE_START + 0x2000) /* control frames at its end */
+#define WORDS	     0x100
+#define EPS	     (MADE_START + 0x3000) /* 0x40 each */
+#define ENTRIES	     (MADE_START + 0x4000) /* 0x40 each */
+#define DEFINITIONS  (MADE_START + 0x4400)
+#define SEQUENCES    (MADE_START + 0x5000) /* 0x40 each */
+#define BODIES	     (MADE_START + 0x6000) /* 0x100 each */
+#define STRINGS	     (MADE_START + 0x7000) /* 0x40 each */
+#define CODE	     (MADE_START + 0x8000)
+#define LINES	     (MADE_START + 0x8800)
+#define INDEX	     (MADE_START + 0x8c00)
+#define CLASS	     (MADE_START + 0x9000)
+#define PARTS	     (MADE_START + 0x9100)
+#define VARIABLES    (MADE_START + 0x9200)
+#define ITEMS	     (MADE_START + 0x9300)
+#define SYMBOLS	     (MADE_START + 0xa000) /* the table's address, at a place of the file */
+#define TABLES	     (MADE_START + 0xa100)
+#define TABLE	     (MADE_START + 0xa200)
+#define NAMES	     (MADE_START + 0xb000)
+#define BIAS	     MADE_START
+#define LOOP	     0x700 /* rb_vm_exec, in the file */
+#define DEPTH	     4	   /* frames: a method, a function in C, a block, a method */
+#define CLASSPATH_ID 240
+#define EACH_ID	     200
+
+static struct made_memory memory;
+static struct bf_machine machine;
+
+static struct runtime_facts made_facts(void)
+{
+	struct runtime_facts facts = {.runtime = 2, .version = RUBY(3, 1)};
+
+	assert_true(ruby_known_offsets(&facts));
+	facts.offsets[RUBY_OWN_MODULE] = 0xc00;
+	facts.offsets[RUBY_OWN_OFFSET] = 8;
+	facts.offsets[RUBY_EXEC] = LOOP;
+	facts.offsets[RUBY_EXEC_SIZE] = 0x80;
+	facts.offsets[RUBY_TABLES] = 0x400; /* that is none: */
+	facts.offsets[RUBY_TABLES + 1] = SYMBOLS - BIAS;
+	assert_true(runtime_is_sound(&facts));
+	return facts;
+}
+
+static void word(uint64_t address, uint64_t value)
+{
+	made_word(&memory, address, value);
+}
+
+static void made_string(uint64_t at, const char *text)
+{
+	word(at, RUBY_STRING | strlen(text) << 14);
+	memcpy(memory.bytes + (at + 16 - MADE_START), text, strlen(text));
+}
+
+/* An entry of the table of symbols; all are in its first part. */
+static void made_symbol(uint64_t serial, const char *text)
+{
+	static uint64_t n;
+	uint64_t at = NAMES + 0x40 * (n++ % 16);
+
+	made_string(at, text);
+	word(TABLE + 0x100 + 16 * serial, at);
+}
+
+static void made_symbols(void)
+{
+	word(SYMBOLS, TABLES);
+	word(TABLES, RUBY_ARRAY | 1 << 13 | 1 << 15); /* of one element, in itself */
+	word(TABLES + 16, TABLE);
+	word(TABLE, RUBY_ARRAY);
+	word(TABLE + 16, 1024);
+	word(TABLE + 32, TABLE + 0x100);
+	made_symbol('+', "+");
+	made_symbol(CLASSPATH_ID, "__classpath__");
+	made_symbol(EACH_ID, "each");
+}
+
+static void made_class(void)
+{
+	word(CLASS, RUBY_CLASS);
+	word(CLASS + 24, PARTS);
+	word(PARTS + 8, VARIABLES);
+	word(VARIABLES + 40, 2);
+	word(VARIABLES + 48, ITEMS);
+	word(ITEMS + 8, EACH_ID << 4 | 1); /* another variable, whose value is a string, too */
+	word(ITEMS + 16, STRINGS + 0x40 * DEPTH);
+	word(ITEMS + 32, CLASSPATH_ID << 4 | 1);
+	word(ITEMS + 40, STRINGS + 0x40 * (DEPTH + 1));
+	made_string(STRINGS + 0x40 * DEPTH, "wrong");
+	made_string(STRINGS + 0x40 * (DEPTH + 1), "Made");
+}
+
+static void made_sequence(const uint32_t *o, int i, const char *label)
+{
+	uint64_t body = BODIES + 0x100 * i, sequence = SEQUENCES + 0x40 * i;
+
+	made_string(STRINGS + 0x40 * i, label);
+	word(sequence, RUBY_INTERNAL | RUBY_INSTRUCTIONS << 12);
+	word(sequence + RUBY_SEQUENCE_BODY, body);
+	word(body, 1 | 10ULL << 32); /* ten words of instructions */
+	word(body + RUBY_BODY_INSTRUCTIONS, CODE);
+	word(body + o[RUBY_BODY_PATH], STRINGS + 0x40 * (DEPTH + 2));
+	word(body + o[RUBY_BODY_LABEL], STRINGS + 0x40 * i);
+	word(body + o[RUBY_BODY_LINE], (100 + i) << 1 | 1);
+	word(body + o[RUBY_BODY_LINES], LINES);
+	word(body + o[RUBY_BODY_LINES] + 16, 3);
+	word(body + o[RUBY_BODY_LINES] + 24, INDEX);
+}
+
+static void made_entry(int i, bool is_function)
+{
+	uint64_t entry = ENTRIES + 0x40 * i, definition = DEFINITIONS + 0x40 * i;
+
+	word(entry, RUBY_INTERNAL | RUBY_METHOD_ENTRY << 12);
+	word(entry + RUBY_ENTRY_DEFINITION, definition);
+	word(entry + RUBY_ENTRY_NAME, EACH_ID << 4 | 1);
+	word(entry + RUBY_ENTRY_OWNER, CLASS);
+	word(definition, is_function);
+	word(definition + 8, is_function ? 0 : SEQUENCES + 0x40 * i);
+	word(definition + 32, EACH_ID << 4 | 1);
+}
+
+static void made_frame(const uint32_t *o, int i, uint64_t flags)
+{
+	bool is_function = (flags & 0x7fff0000) == 0x55550000;
+	uint64_t at = STACK + 8 * WORDS - o[RUBY_FRAME_SIZE] * (DEPTH + 1 - i);
+	uint64_t ep = EPS + 0x40 * i + 16;
+
+	word(at, is_function ? 0 : CODE + 8 * 5);
+	word(at + 16, is_function ? 0 : SEQUENCES + 0x40 * i);
+	word(at + 32, ep);
+	word(ep, flags);
+	word(ep - 16, ENTRIES + 0x40 * i);
+}
+
+/* Tags, innermost first: one of other code, and those of two activations. */
+static void made_tags(void)
+{
+	for (int i = 0; i < 3; i++) {
+		word(TAGS + 0x100 * i + 24, BIAS + (i == 0 ? LOOP + 0x80 : LOOP + 0x10));
+		word(TAGS + 0x100 * i + 32, 0x7ff000001000 + 0x1000 * i);
+		word(TAGS + 0x100 * i + 56, i < 2 ? TAGS + 0x100 * (i + 1) : 0);
+	}
+}
+
+static void made_ruby(const struct runtime_facts *facts)
+{
+	const uint32_t *o = facts->offsets;
+	/* Three runs: from 0, 3 and 6 on. */
+	static const uint64_t ranks[] = {1, 1, 1, 2, 2, 2, 3, 3, 3, 3};
+
+	memset(&memory, 0, sizeof memory);
+	word(BIAS + 0xc00, 2);
+	word(TLS + 8, VECTOR);
+	word(VECTOR + 16 * 2, BLOCK);
+	word(BLOCK + 8, CONTEXT);
+	word(CONTEXT, STACK);
+	word(CONTEXT + 8, WORDS);
+	word(CONTEXT + 16, STACK + 8 * WORDS - o[RUBY_FRAME_SIZE] * (DEPTH + 1));
+	word(CONTEXT + 24, TAGS);
+	made_tags();
+	made_symbols();
+	made_class();
+	made_string(STRINGS + 0x40 * (DEPTH + 2), "/srv/made.rb");
+	for (uint32_t i = 0; i < 10; i++) {
+		uint64_t packed;
+
+		memcpy(&packed, memory.bytes + (INDEX + i / 9 * 8 - MADE_START), 8);
+		word(INDEX + i / 9 * 8, packed | ranks[i] << i % 9 * 7);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		made_number(&memory, LINES + o[RUBY_LINE_SIZE] * i, 201 + i);
+	for (int i = 0; i < DEPTH; i++) {
+		made_sequence(o, i, i == 2 ? "block in made" : "made");
+		made_entry(i, i == 1);
+	}
+	made_frame(o, 0, 0x11110021); /* the end of an activation */
+	made_frame(o, 1, 0x55550001);
+	made_frame(o, 2, 0x22220001);
+	made_frame(o, 3, 0x11110021);
+}
+
+static void run(const struct runtime_facts *facts)
+{
+	struct bf_text text;
+
+	assert_int_equal(runtime_write(facts, &text), 0);
+	machine.parameters[0] = BIAS;
+	made_run(&machine, &text, TLS, &memory);
+}
+
+static struct runtime_frame frame_at(uint32_t wanted)
+{
+	for (uint32_t at = 0, i = 0; at < machine.header;) {
+		uint32_t count = machine.words[at] >> BF_CHAIN_SHIFT;
+
+		for (uint32_t k = at + 1; k <= at + count; k += 2)
+			if (i++ == wanted)
+				return (struct runtime_frame){
+					machine.words[k] & BF_FRAME_CODE,
+					machine.words[k] >> BF_FRAME_KIND_SHIFT &
+						(BF_FRAME_KINDS - 1),
+					(uint32_t)machine.words[k + 1], machine.words[k + 1] >> 32};
+		at += count + 1;
+	}
+	fail_msg("no frame %u", wanted);
+	return (struct runtime_frame){};
+}
+
+static int describe(const struct runtime_facts *facts, uint32_t i, struct runtime_code *ret)
+{
+	const struct runtime_memory from = {made_read, &memory, BIAS};
+	const struct runtime_frame frame = frame_at(i);
+
+	memory.n_reads = 0;
+	return runtime_describe(facts, &from, &frame, ret);
+}
+
+static void frames_and_anchors(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	uint32_t activations;
+
+	made_ruby(&facts);
+	run(&facts);
+	assert_int_equal(machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(made_frames(&machine, &activations), DEPTH);
+	assert_int_equal(activations, 2);
+	assert_int_equal(frame_at(0).code, ENTRIES);
+	assert_int_equal(frame_at(0).kind, RUBY_METHOD);
+	assert_int_equal(frame_at(1).kind, RUBY_FUNCTION);
+	assert_int_equal(frame_at(2).code, SEQUENCES + 0x80);
+	assert_int_equal(frame_at(2).kind, RUBY_SEQUENCE);
+	/* The tag of other code is none; the loop is below the tag's stack pointer. */
+	assert_int_equal(machine.words[0] & BF_FRAME_CODE, 0x7ff000002000 - 8);
+	assert_int_equal(machine.words[3] & BF_FRAME_CODE, 0x7ff000003000 - 8);
+}
+
+static void names_and_lines(void **state)
+{
+	static const char *const names[DEPTH] = {"Made#made", "Made#each", "block in made",
+						 "Made#made"};
+	struct runtime_facts facts = made_facts();
+
+	made_ruby(&facts);
+	run(&facts);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		struct runtime_code code;
+
+		assert_int_equal(describe(&facts, i, &code), 0);
+		assert_string_equal(code.name, names[i]);
+		assert_string_equal(code.file, i == 1 ? "<internal:C>" : "/srv/made.rb");
+		if (i != 1) /* the instruction before word 5 is in the second run */
+			assert_int_equal(runtime_line(&facts, code.lines, code.n_lines,
+						      code.first_line, frame_at(i).detail),
+					 202);
+		free(code.lines);
+	}
+}
+
+/* The variables of a method can take the place of its entry, which they lead to. */
+static void methods_with_special_variables(void **state)
+{
+	struct runtime_facts facts = made_facts();
+
+	made_ruby(&facts);
+	word(EPS, MADE_START + 0xe000);
+	word(MADE_START + 0xe000, RUBY_INTERNAL | RUBY_SPECIAL_VARIABLES << 12);
+	word(MADE_START + 0xe008, ENTRIES);
+	run(&facts);
+	assert_int_equal(frame_at(0).code, ENTRIES);
+}
+
+static void what_changed_has_no_name(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	const uint32_t *o = facts.offsets;
+	const uint64_t at[] = {ENTRIES,
+			       ENTRIES + RUBY_ENTRY_OWNER,
+			       DEFINITIONS,
+			       DEFINITIONS + 8,
+			       SEQUENCES,
+			       BODIES + o[RUBY_BODY_PATH],
+			       BODIES + o[RUBY_BODY_LABEL],
+			       BODIES + o[RUBY_BODY_LINE],
+			       STRINGS + 16};
+	struct runtime_code code;
+
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+		made_ruby(&facts);
+		run(&facts);
+		memory.bytes[at[i] - MADE_START] ^= 0x8;
+		assert_true(describe(&facts, 0, &code) < 0);
+	}
+	/* A class of unknown name is left out, as is one whose symbols are not found. */
+	made_ruby(&facts);
+	run(&facts);
+	word(ITEMS + 32, EACH_ID << 4 | 1);
+	assert_int_equal(describe(&facts, 0, &code), 0);
+	assert_string_equal(code.name, "made");
+	free(code.lines);
+	made_symbol('+', "-");
+	assert_int_equal(describe(&facts, 0, &code), 0);
+	assert_string_equal(code.name, "made");
+	free(code.lines);
+	assert_true(describe(&facts, 1, &code) < 0);
+}
+
+static void a_fault_at_any_read(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	struct runtime_code code;
+	uint32_t activations;
+
+	made_ruby(&facts);
+	run(&facts);
+	for (uint64_t i = 1, n = memory.n_reads; i <= n; i++) {
+		memory.fails_at = i;
+		run(&facts);
+		assert_true(made_frames(&machine, &activations) <= DEPTH);
+	}
+	memory.fails_at = 0;
+	run(&facts);
+	for (uint64_t i = 1; i < 80; i++) {
+		memory.fails_at = i;
+		if (describe(&facts, i % DEPTH, &code) == 0)
+			free(code.lines);
+	}
+	memory.fails_at = 0;
+}
+
+/* Beyond the first 54 instructions, runs are bits. */
+static void long_methods(void **state)
+{
+	uint8_t index[48 + 2 * 80] = {}, items[4 * 12] = {};
+	struct ruby_run runs[5];
+
+	assert_int_equal(ruby_index_size(54), 48);
+	assert_int_equal(ruby_index_size(600), sizeof index);
+	for (uint32_t i = 0; i < 6; i++) {
+		uint64_t ones = 0x0102040810204081; /* a run before each of them: 1 */
+
+		memcpy(index + 8 * i, &ones, 8);
+	}
+	index[48 + 16 + 100 / 8] |= 1 << 100 % 8;
+	index[48 + 80 + 16] |= 1;
+	for (uint32_t i = 0; i < 3; i++)
+		items[12 * i] = 10 + i;
+	assert_int_equal(ruby_runs(items, 3, 12, index, sizeof index, 600, runs), 3);
+	assert_int_equal(runs[1].first, 54 + 100);
+	assert_int_equal(runs[2].first, 54 + 512);
+	assert_int_equal(runs[2].line, 12);
+	assert_int_equal(ruby_runs(items, 3, 12, index, sizeof index - 1, 600, runs), 0);
+}
+
+static void only_sound_facts_are_used(void **state)
+{
+	struct runtime_facts facts = made_facts(), changed;
+
+	srandom(1);
+	for (int i = 0; i < 20000; i++) {
+		struct runtime_code code = {};
+		struct bf_text text;
+
+		changed = facts;
+		for (int k = random() % 4; k >= 0; k--)
+			changed.offsets[random() % N_RUBY_OFFSETS] = random() % 600;
+		if (!runtime_is_sound(&changed) || runtime_write(&changed, &text) < 0)
+			continue;
+		made_ruby(&facts);
+		machine.parameters[0] = BIAS;
+		made_run(&machine, &text, TLS, &memory);
+		if (machine.header && describe(&changed, 0, &code) == 0)
+			free(code.lines);
+	}
+	changed = facts;
+	changed.offsets[RUBY_BODY_LABEL] = 84;
+	assert_false(runtime_is_sound(&changed));
+	changed.offsets[RUBY_BODY_LABEL] = 400;
+	assert_false(runtime_is_sound(&changed));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_and_anchors),
+		cmocka_unit_test(names_and_lines),
+		cmocka_unit_test(methods_with_special_variables),
+		cmocka_unit_test(what_changed_has_no_name),
+		cmocka_unit_test(a_fault_at_any_read),
+		cmocka_unit_test(long_methods),
+		cmocka_unit_test(only_sound_facts_are_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# ruby_truth.rb LEAF: threads that each stay below a known stack of Ruby methods and blocks.
+#
+# LEAF is what they do at its end: burn, nap (short sleeps), wait (one long one), look (IO.select),
+# lock (a mutex that all want). Once they are all there, one line of JSON is printed: {TID: [[label,
+# file, line], ...]}, root first, as the interpreter itself has them.
+require "json"
+
+LEAF = ARGV[0]
+MUTEX = Mutex.new
+PIPE = IO.pipe[0]
+
+def burn = loop_of_burn
+
+def loop_of_burn
+  n = 0
+  n = n + 1 & 0xffff while true
+end
+
+def nap
+  sleep 0.002 while true
+end
+
+def wait
+  sleep
+end
+
+def look
+  IO.select([PIPE], nil, nil, 0.002) while true
+end
+
+def lock
+  MUTEX.synchronize { sleep 0.0005 } while true
+end
+
+def leaf
+  send(LEAF)
+end
+
+class Shape
+  def area = by_each
+  def self.made = new.area
+  define_method(:defined) { |n = 1| Inner.new.find("abc") }
+  def method_missing(name, *) = name == :magic ? defined : super
+  def respond_to_missing?(*) = true
+
+  class Inner
+    def find(text)
+      text =~ /b/ # leaves a variable of the method's own
+      leaf
+    end
+  end
+end
+
+module Mixed
+  def mixed = leaf
+end
+
+class Mixture
+  include Mixed
+end
+
+def by_each = [1].each { |x| leaf }
+def by_sort = [2, 1].sort_by { |x| leaf }
+def by_hash = Hash.new { |_, _| leaf }["x"]
+def by_gsub = "a".gsub(/a/) { leaf }
+def by_class = Shape.made
+def by_missing = Shape.new.magic
+def by_mixed = Mixture.new.mixed
+def by_eval = eval("leaf", binding, "made up", 1)
+def by_proc = proc { leaf }.call
+def by_fiber = Fiber.new { leaf }.resume
+def by_enumerator = Enumerator.new { |y| leaf }.next
+def by_comparison = [Mixture.new, Mixture.new].sort { |a, b| leaf }
+
+def by_rescue
+  raise "x"
+rescue RuntimeError
+  leaf
+ensure
+  1.times { 2 }
+end
+
+def by_ensure
+  1
+ensure
+  leaf
+end
+
+def deep(n = 100) = n > 0 ? deep(n - 1) : leaf
+
+def künstlich = leaf
+
+KINDS = %i[by_each by_sort by_hash by_gsub by_class by_missing by_mixed by_eval by_proc by_fiber
+           by_enumerator by_comparison by_rescue by_ensure deep künstlich]
+threads = KINDS.map { |kind| Thread.new { send(kind) } }
+sleep 0.5
+$stdout.sync = true
+puts JSON.generate(threads.to_h { |thread|
+  [thread.native_thread_id, thread.backtrace_locations.reverse.map { |l| [l.label, l.path, l.lineno] }]
+})
+sleep

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How Ruby is found, and its frames.
+ *
+ * A file that defines `ruby_api_version` and `rb_vm_exec` is it: libruby, or a program that it is
+ * linked into. Where things lie in its structures is by version.
+ *
+ * Each thread has a variable of its own (ruby_current_ec) that leads to its execution context,
+ * whether or not it holds the interpreter's lock; a fiber has one, too, and is what the variable
+ * leads to while it runs. Where libraries have such variables is found as they find it themselves:
+ * by the number that the dynamic linker gave to the library, and the thread's vector of blocks.
+ *
+ * The context has a stack of control frames, of functions in C, too, which grows down. The order
+ * among native frames: each activation of the interpreter leaves a tag on its C stack, to return to
+ * for exceptions. Other code has tags, too; those of activations return to rb_vm_exec. The frame
+ * that it called, at the tag's stack pointer, is the interpreter's loop.
+ */
+#include "runtimes/ruby.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtimes/elf_find.h"
+#include "runtimes/text.h"
+
+/* --- which version --- */
+
+static const struct {
+	uint32_t version;
+	uint32_t offsets[N_RUBY_OFFSETS - RUBY_FRAME_SIZE];
+} known[] = {
+	/* A control frame's size; the body's path, label, first line, lines; an item's size; names.
+	 */
+	{RUBY(3, 1), {64, 64, 80, 88, 120, 12, 8}},
+};
+
+bool ruby_known_offsets(struct runtime_facts *facts)
+{
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].version == facts->version) {
+			memcpy(facts->offsets + RUBY_FRAME_SIZE, known[i].offsets,
+			       sizeof known[i].offsets);
+			return true;
+		}
+	return false;
+}
+
+/*
+ * The names of symbols are in a table without a name of its own: rb_id2str() leads to it, by a jump
+ * to what it shares with others. What that refers to is tried (ruby_names.c).
+ */
+#define CODE_BYTES 192
+
+static void find_tables(const struct elf_file *elf, uint64_t address, uint32_t tables[])
+{
+	uint8_t code[CODE_BYTES];
+	uint32_t n = 0;
+
+	for (int turn = 0; turn < 2 && n < RUBY_MOST_TABLES; turn++) {
+		uint64_t next = 0;
+
+		if (elf_find_bytes(elf, address, code, sizeof code) < 0)
+			return;
+		/* mov N(%rip), %register, and jmp. */
+		for (uint32_t i = 0; i + 7 <= sizeof code && n < RUBY_MOST_TABLES; i++) {
+			bool is_load = (code[i] & 0xfb) == 0x48 && code[i + 1] == 0x8b &&
+				       (code[i + 2] & 0xc7) == 5;
+			int32_t distance;
+
+			memcpy(&distance, code + i + (is_load ? 3 : 1), sizeof distance);
+			if (is_load && address + i + 7 + distance <= UINT32_MAX)
+				tables[n++] = address + i + 7 + distance;
+			else if (turn == 0 && code[i] == 0xe9 && !next)
+				next = address + i + 5 + distance;
+		}
+		address = next;
+	}
+}
+
+enum { SYMBOL_VERSION, SYMBOL_EXEC, SYMBOL_CONTEXT, SYMBOL_NAMES, SYMBOL_RUBY };
+
+static void find_own(struct elf_file *elf, const struct elf_wanted *context,
+		     struct runtime_facts *ret)
+{
+	uint64_t slot = elf_find_own_module(elf);
+	uint32_t *o = ret->offsets;
+
+	if (slot && slot <= UINT32_MAX && context->address <= UINT16_MAX) {
+		o[RUBY_OWN_MODULE] = slot;
+		o[RUBY_OWN_OFFSET] = context->address;
+		return;
+	}
+	/* The program's own are right below the thread pointer. */
+	slot = elf_find_own_size(elf);
+	if (slot > context->address && slot <= UINT16_MAX)
+		o[RUBY_OWN_OFFSET] = slot - context->address;
+	else
+		ret->problem = RUNTIME_BUILD;
+}
+
+static void find_layout(struct elf_file *elf, const struct elf_wanted *symbols,
+			struct runtime_facts *ret)
+{
+	const struct elf_wanted *exec = &symbols[SYMBOL_EXEC];
+	uint32_t *o = ret->offsets;
+
+	if (!ruby_known_offsets(ret)) {
+		ret->problem = RUNTIME_VERSION;
+		return;
+	}
+	if (elf->machine != EM_X86_64 || !exec->address || !symbols[SYMBOL_CONTEXT].size ||
+	    exec->address > UINT32_MAX || exec->size > UINT32_MAX) {
+		ret->problem = RUNTIME_BUILD;
+		return;
+	}
+	o[RUBY_EXEC] = exec->address;
+	o[RUBY_EXEC_SIZE] = exec->size;
+	find_own(elf, &symbols[SYMBOL_CONTEXT], ret);
+	if (symbols[SYMBOL_NAMES].address)
+		find_tables(elf, symbols[SYMBOL_NAMES].address, o + RUBY_TABLES);
+}
+
+static int examine(struct elf_file *elf, struct runtime_facts *ret)
+{
+	struct elf_wanted symbols[] = {
+		[SYMBOL_VERSION] = {"ruby_api_version"}, [SYMBOL_EXEC] = {"rb_vm_exec"},
+		[SYMBOL_CONTEXT] = {"ruby_current_ec"},	 [SYMBOL_NAMES] = {"rb_id2str"},
+		[SYMBOL_RUBY] = {"ruby_run_node"},
+	};
+	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
+	uint32_t version[2];
+
+	if (r < 0 || !symbols[SYMBOL_VERSION].address || !symbols[SYMBOL_RUBY].address ||
+	    elf_find_bytes(elf, symbols[SYMBOL_VERSION].address, version, sizeof version) < 0) {
+		ret->runtime = 0;
+		return r;
+	}
+	ret->version = (version[0] & 255) << 8 | (version[1] & 255);
+	ret->code_shift = elf_find_code_shift(elf);
+	find_layout(elf, symbols, ret);
+	return 0;
+}
+
+/* --- whether its facts can be used --- */
+
+#define MOST_OFFSET 512
+
+static bool is_sound(const struct runtime_facts *facts)
+{
+	const uint32_t *o = facts->offsets;
+
+	for (uint32_t i = RUBY_FRAME_SIZE; i < N_RUBY_OFFSETS; i++)
+		if (o[i] > MOST_OFFSET || o[i] & 3)
+			return false;
+	/* The body's words from its instructions to its first line are read at once. */
+	return !(o[RUBY_BODY_PATH] & 7) && !(o[RUBY_BODY_LABEL] & 7) && !(o[RUBY_BODY_LINE] & 7) &&
+	       !(o[RUBY_BODY_LINES] & 7) && o[RUBY_BODY_PATH] >= 16 && o[RUBY_BODY_LABEL] >= 16 &&
+	       o[RUBY_BODY_LINE] >= o[RUBY_BODY_PATH] && o[RUBY_BODY_LINE] >= o[RUBY_BODY_LABEL] &&
+	       o[RUBY_BODY_LINE] <= 88 && o[RUBY_BODY_LINES] > o[RUBY_BODY_LINE] &&
+	       o[RUBY_FRAME_SIZE] >= 40 && o[RUBY_LINE_SIZE] >= 4 && o[RUBY_LINE_SIZE] <= 16 &&
+	       o[RUBY_EXEC_SIZE] <= INT32_MAX && o[RUBY_EXEC] <= INT32_MAX &&
+	       o[RUBY_OWN_MODULE] <= INT32_MAX && o[RUBY_OWN_OFFSET] <= UINT16_MAX;
+}
+
+/* --- the text that finds its frames --- */
+
+/* Of an execution context, a tag on the C stack, a control frame, and the words around its ep. */
+#define CONTEXT_WORDS                                                                              \
+	4 /* the frames' stack, its size in words, the innermost frame, the first tag */
+#define TAG_PC	     24 /* where it returns to … */
+#define TAG_SP	     32 /* … with this stack pointer */
+#define TAG_PREVIOUS 56
+#define TAG_WORDS    8
+#define FRAME_PC     0
+#define FRAME_CODE   16
+#define FRAME_EP     32
+#define FRAME_WORDS  5
+#define EP_ENTRY     (-16)
+#define EP_FLAGS     16 /* from there */
+
+#define FLAGS_KIND   0x7fff0000
+#define KIND_METHOD  0x11110000
+#define KIND_CFUNC   0x55550000
+#define FLAGS_FINISH 0x20 /* the activation's outermost */
+
+/* Threads' vectors of blocks (glibc): where they have it, an item's size. */
+#define VECTOR	      8
+#define VECTOR_SHIFT  4
+#define NO_BLOCK_BITS 7 /* of a block's address; all are set if it has none */
+
+enum {
+	LABEL_FRAME,
+	LABEL_ENTRY,
+	LABEL_IS_ENTRY,
+	LABEL_FUNCTION,
+	LABEL_CODE,
+	LABEL_EMIT,
+	LABEL_NEXT,
+	LABEL_TAG,
+	LABEL_NO_TAG,
+	LABEL_END,
+};
+
+/* The use of the registers. */
+enum {
+	FRAME = 1,
+	LAST,
+	TAG,
+	CODE,	  /* what is put out */
+	SEQUENCE, /* the frame's instructions */
+	DETAIL,
+	CHECK,
+	FLAGS,
+	TEMPORARY,
+	OTHER,
+	EXEC,
+	EXEC_END,
+	KIND,
+	BIAS,
+};
+
+/* TEMPORARY = the thread's execution context; ends if it has none. */
+static void write_context(struct text_writer *text, const uint32_t *o)
+{
+	text_op(text, BF_OP_PARAMETER, BIAS, 0, 0, 0);
+	if (o[RUBY_OWN_MODULE]) {
+		text_fetch(text, TEMPORARY, BIAS, o[RUBY_OWN_MODULE]);
+		text_op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, VECTOR_SHIFT);
+		text_fetch(text, OTHER, BF_REGISTER_TLS, VECTOR);
+		text_op(text, BF_OP_ADD, TEMPORARY, TEMPORARY, OTHER, 0);
+		text_fetch(text, TEMPORARY, TEMPORARY, 0);
+		text_if(text, TEMPORARY, BF_ANY, NO_BLOCK_BITS, LABEL_END);
+		text_fetch(text, TEMPORARY, TEMPORARY, o[RUBY_OWN_OFFSET]);
+	} else {
+		text_fetch(text, TEMPORARY, BF_REGISTER_TLS, -(int32_t)o[RUBY_OWN_OFFSET]);
+	}
+	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_END);
+}
+
+/* The innermost frame, what is above the outermost (its room ends in one that is none), a tag. */
+static void write_start(struct text_writer *text, const uint32_t *o)
+{
+	text_op(text, BF_OP_READ, 0, TEMPORARY, CONTEXT_WORDS - 1, 0);
+	text_load(text, LAST, 8, 0);
+	text_load(text, OTHER, 8, 8);
+	text_load(text, FRAME, 8, 16);
+	text_load(text, TAG, 8, 24);
+	text_op(text, BF_OP_SHL, OTHER, OTHER, 0, 3);
+	text_op(text, BF_OP_ADD, LAST, LAST, OTHER, 0);
+	text_op(text, BF_OP_ADDI, LAST, LAST, 0, -(int32_t)o[RUBY_FRAME_SIZE]);
+	text_op(text, BF_OP_ADDI, EXEC, BIAS, 0, o[RUBY_EXEC]);
+	text_op(text, BF_OP_ADDI, EXEC_END, EXEC, 0, o[RUBY_EXEC_SIZE]);
+}
+
+/* CHECK ^= @from, of which the lowest bits are the same for all. */
+static void mix_address(struct text_writer *text, uint8_t from, uint32_t shift)
+{
+	text_op(text, BF_OP_SHR, from, from, 0, shift);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, from, 0);
+}
+
+/* CODE = the frame's method entry, which its variables may have taken the place of. */
+static void write_entry(struct text_writer *text)
+{
+	text_load(text, CODE, 8, 64);
+	text_op(text, BF_OP_SET, CHECK, 0, 0, 0);
+	text_op(text, BF_OP_READ, 0, CODE, RUBY_ENTRY_BYTES / 8 - 1, 0);
+	text_load(text, TEMPORARY, 8, 0);
+	text_op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, 12);
+	text_op(text, BF_OP_ANDI, TEMPORARY, TEMPORARY, 0, 15);
+	text_if(text, TEMPORARY, BF_NE, RUBY_SPECIAL_VARIABLES, LABEL_IS_ENTRY);
+	text_load(text, CODE, 8, 8);
+	text_op(text, BF_OP_READ, 0, CODE, RUBY_ENTRY_BYTES / 8 - 1, 0);
+	text_label(text, LABEL_IS_ENTRY);
+	text_load(text, TEMPORARY, 8, RUBY_ENTRY_OWNER);
+	mix_address(text, TEMPORARY, 3);
+	text_if(text, SEQUENCE, BF_EQ, 0, LABEL_FUNCTION);
+	text_op(text, BF_OP_ADDI, TEMPORARY, SEQUENCE, 0, 0);
+	mix_address(text, TEMPORARY, 2);
+	text_jump(text, LABEL_CODE);
+	text_label(text, LABEL_FUNCTION);
+	text_load(text, TEMPORARY, 8, RUBY_ENTRY_DEFINITION);
+	mix_address(text, TEMPORARY, 4);
+	text_load(text, TEMPORARY, 8, RUBY_ENTRY_NAME);
+	text_op(text, BF_OP_MULI, TEMPORARY, TEMPORARY, 0, RUBY_SPREAD);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, TEMPORARY, 0);
+	text_op(text, BF_OP_EMIT, CODE, 0, CHECK, RUBY_FUNCTION);
+	text_jump(text, LABEL_NEXT);
+}
+
+/* DETAIL and CHECK of instructions: as ruby_names.c makes it. */
+static void write_code(struct text_writer *text, const uint32_t *o)
+{
+	uint32_t words = (o[RUBY_BODY_LINE] + 8 - RUBY_BODY_INSTRUCTIONS) / 8;
+
+	text_fetch(text, OTHER, SEQUENCE, RUBY_SEQUENCE_BODY);
+	text_op(text, BF_OP_READ, 0, OTHER, words - 1, RUBY_BODY_INSTRUCTIONS);
+	text_load(text, OTHER, 8, 0);
+	text_op(text, BF_OP_SUB, DETAIL, DETAIL, OTHER, 0);
+	text_load(text, OTHER, 8, o[RUBY_BODY_PATH] - RUBY_BODY_INSTRUCTIONS);
+	mix_address(text, OTHER, 3);
+	text_load(text, OTHER, 4, o[RUBY_BODY_LINE] - RUBY_BODY_INSTRUCTIONS);
+	text_op(text, BF_OP_MULI, OTHER, OTHER, 0, RUBY_SPREAD);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, OTHER, 0);
+	text_load(text, OTHER, 8, o[RUBY_BODY_LABEL] - RUBY_BODY_INSTRUCTIONS);
+	text_op(text, BF_OP_TRY, 0, OTHER, 1, 16);
+	mix_address(text, OTHER, 3);
+	text_load(text, OTHER, 8, 0);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, OTHER, 0);
+	mix_address(text, OTHER, 32);
+	text_load(text, OTHER, 8, 8);
+	text_op(text, BF_OP_MULI, OTHER, OTHER, 0, RUBY_SPREAD);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, OTHER, 0);
+}
+
+static void write_emit(struct text_writer *text)
+{
+	text_if(text, KIND, BF_EQ, KIND_METHOD, LABEL_EMIT);
+	text_op(text, BF_OP_EMIT, SEQUENCE, DETAIL, CHECK, RUBY_SEQUENCE);
+	text_jump(text, LABEL_NEXT);
+	text_label(text, LABEL_EMIT);
+	text_op(text, BF_OP_EMIT, CODE, DETAIL, CHECK, RUBY_METHOD);
+}
+
+/* Ends the activation at the next tag of one. */
+static void write_stop(struct text_writer *text)
+{
+	text_if(text, FLAGS, BF_NONE, FLAGS_FINISH, LABEL_FRAME);
+	text_label(text, LABEL_TAG);
+	text_if(text, TAG, BF_EQ, 0, LABEL_NO_TAG);
+	text_op(text, BF_OP_READ, 0, TAG, TAG_WORDS - 1, 0);
+	text_load(text, TAG, 8, TAG_PREVIOUS);
+	text_load(text, TEMPORARY, 8, TAG_PC);
+	text_if_register(text, TEMPORARY, BF_LT, EXEC, LABEL_TAG);
+	text_if_register(text, TEMPORARY, BF_GE, EXEC_END, LABEL_TAG);
+	text_load(text, TEMPORARY, 8, TAG_SP);
+	text_op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, -8);
+	text_op(text, BF_OP_STOP, TEMPORARY, 0, 0, 0);
+	text_jump(text, LABEL_FRAME);
+	text_label(text, LABEL_NO_TAG);
+	text_op(text, BF_OP_SET, TEMPORARY, 0, 0, -1);
+	text_op(text, BF_OP_STOP, TEMPORARY, 0, 0, 0);
+	text_jump(text, LABEL_FRAME);
+}
+
+static int ruby_write(const struct runtime_facts *facts, struct bf_text *ret)
+{
+	const uint32_t *o = facts->offsets;
+	struct text_writer text;
+
+	text_begin(&text, ret);
+	write_context(&text, o);
+	write_start(&text, o);
+	text_label(&text, LABEL_FRAME);
+	text_if_register(&text, FRAME, BF_GE, LAST, LABEL_END);
+	text_op(&text, BF_OP_READ, 0, FRAME, FRAME_WORDS - 1, 0);
+	text_op(&text, BF_OP_ADDI, FRAME, FRAME, 0, o[RUBY_FRAME_SIZE]);
+	text_load(&text, DETAIL, 8, FRAME_PC);
+	text_load(&text, SEQUENCE, 8, FRAME_CODE);
+	text_load(&text, TEMPORARY, 8, FRAME_EP);
+	text_op(&text, BF_OP_READ, 8, TEMPORARY, 2, EP_ENTRY);
+	text_load(&text, FLAGS, 8, 64 + EP_FLAGS);
+	text_op(&text, BF_OP_ANDI, KIND, FLAGS, 0, FLAGS_KIND);
+	text_if(&text, KIND, BF_EQ, KIND_CFUNC, LABEL_ENTRY);
+	/* Frames for the interpreter itself have no instructions, or no place in them. */
+	text_if(&text, SEQUENCE, BF_EQ, 0, LABEL_NEXT);
+	text_if(&text, DETAIL, BF_EQ, 0, LABEL_NEXT);
+	text_op(&text, BF_OP_SET, CHECK, 0, 0, 0);
+	text_if(&text, KIND, BF_NE, KIND_METHOD, LABEL_CODE);
+	text_label(&text, LABEL_ENTRY);
+	write_entry(&text);
+	text_label(&text, LABEL_CODE);
+	write_code(&text, o);
+	write_emit(&text);
+	text_label(&text, LABEL_NEXT);
+	write_stop(&text);
+	text_label(&text, LABEL_END);
+	text_op(&text, BF_OP_END, 0, 0, 0, 0);
+	return text_end(&text);
+}
+
+const struct runtime runtime_ruby = {
+	.name = "Ruby",
+	.language = "ruby",
+	.examine = examine,
+	.is_sound = is_sound,
+	.write = ruby_write,
+	.describe = ruby_describe,
+	.line = ruby_line,
+};
