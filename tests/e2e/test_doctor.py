@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`bpfflame doctor`: what works here, and how to fix the rest."""
 import json
+import os
+import re
 import shutil
 import subprocess
 
@@ -22,6 +24,13 @@ def test_root_can_record():
     for what in "kernel", "BTF", "on-CPU", "off-CPU":
         assert findings[what]["status"] == "ok", findings[what]
     assert all(finding["status"] != "no" for finding in findings.values())
+
+
+def test_losses_that_nobody_counts():
+    finding = findings_of(run("doctor", "--json"))[1]["losses of -e"]
+    is_newer = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) >= (6, 7)
+    assert finding["status"] == ("ok" if is_newer else "warn"), finding
+    assert ("not for counters" if is_newer else "lost uncounted") in finding["text"], finding
 
 
 def test_lines_begin_with_their_status():

@@ -242,6 +242,15 @@ def test_one_set_of_files_each(tmp_path):
     assert events_of(result)["cpu-clock"]["unit"] == "samples"
 
 
+def test_what_is_lost_uncounted_is_named(tmp_path):
+    options = ["-e", "page-faults", "-e", f"uprobe:{PROBES}:called_often", "--out-dir", tmp_path]
+    kinds = {event["kind"]: event["counts_misses"] for event in record(*options, "--", PROBES).summary["events"]}
+    is_newer = tuple(int(word) for word in os.uname().release.split(".")[:2]) >= (6, 7)
+    assert kinds == {"counter": False, "uprobe": is_newer}
+    lines = [line for line in run(*options, "--", PROBES).stderr.splitlines() if line.startswith("  uncounted ")]
+    assert len(lines) == 1 and "page-faults" in lines[0] and ("called_often" in lines[0]) != is_newer, lines
+
+
 def test_names_of_o(tmp_path):
     record("-e", "page-faults", "-e", "cs", "-o", tmp_path / "out.pb.gz", "-o", tmp_path / "b.svg",
            "--", PROBES)

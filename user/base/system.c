@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "base/array.h"
@@ -101,6 +102,16 @@ int read_file_beginning(const char *path, size_t most, char **ret, size_t *ret_s
 int read_whole_file(const char *path, char **ret, size_t *ret_size)
 {
 	return read_file_beginning(path, SIZE_MAX, ret, ret_size);
+}
+
+bool kernel_is_since(unsigned int major, unsigned int minor)
+{
+	unsigned int ours = 0, our_minor = 0;
+	struct utsname system = {};
+
+	uname(&system);
+	sscanf(system.release, "%u.%u", &ours, &our_minor);
+	return ours > major || (ours == major && our_minor >= minor);
 }
 
 uint64_t read_number_file(const char *path, uint64_t otherwise)

@@ -3,6 +3,7 @@
 #ifndef BASE_SYSTEM_H
 #define BASE_SYSTEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,6 +32,9 @@ int read_whole_file(const char *path, char **ret, size_t *ret_size);
 int read_file_beginning(const char *path, size_t most, char **ret, size_t *ret_size);
 /* The number in a file, or @otherwise. */
 uint64_t read_number_file(const char *path, uint64_t otherwise);
+
+/* Whether the kernel is Linux @major.@minor or newer. */
+bool kernel_is_since(unsigned int major, unsigned int minor);
 
 struct rusage;
 double rusage_seconds(const struct rusage *usage);

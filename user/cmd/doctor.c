@@ -75,16 +75,14 @@ static void findings_done(struct findings *findings)
 static void look_at_kernel(struct findings *findings)
 {
 	struct utsname system = {};
-	unsigned int major = 0, minor = 0;
 	struct finding *finding;
 
 	uname(&system);
-	sscanf(system.release, "%u.%u", &major, &minor);
-	if (major > 5 || (major == 5 && minor >= 15))
+	if (kernel_is_since(5, 15))
 		findings_add(findings, FINDING_OK, "kernel", "Linux %s, %s", system.release,
 			     system.machine);
 	else
-		mend(findings_add(findings, major == 5 && minor >= 10 ? FINDING_WARN : FINDING_NO,
+		mend(findings_add(findings, kernel_is_since(5, 10) ? FINDING_WARN : FINDING_NO,
 				  "kernel", "Linux %s, %s", system.release, system.machine),
 		     "Linux 5.15 or newer; 5.10 has fewer features");
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0) {
@@ -140,6 +138,17 @@ static bool try_mode(enum profile_mode mode, const char *what, struct findings *
 						   : collect_hook(collector));
 	collect_free(collector);
 	return r >= 0;
+}
+
+/* The kernel drops an event that comes while another BPF program runs on that CPU. */
+static void look_at_misses(struct findings *findings)
+{
+	bool probes = event_counts_misses(EVENT_KPROBE);
+
+	findings_add(findings, probes ? FINDING_OK : FINDING_WARN, "losses of -e",
+		     "what comes while other BPF programs run is %s",
+		     probes ? "counted for tracepoints and probes, not for counters"
+			    : "lost uncounted (before Linux 6.7)");
 }
 
 static void look_at_events(struct findings *findings)
@@ -241,6 +250,7 @@ static bool look_at_machine(struct findings *findings)
 	works = try_mode(PROFILE_ONCPU, "on-CPU", findings);
 	works &= try_mode(PROFILE_OFFCPU, "off-CPU", findings);
 	look_at_events(findings);
+	look_at_misses(findings);
 	look_at_settings(findings);
 	look_at_debuginfod(findings);
 	return works;

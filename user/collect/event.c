@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "collect/counters.h"
 
 static const char *const kind_names[N_EVENT_KINDS] = {
@@ -18,6 +19,11 @@ static const char *const kind_names[N_EVENT_KINDS] = {
 const char *event_kind_name(enum event_kind kind)
 {
 	return kind_names[kind];
+}
+
+bool event_counts_misses(enum event_kind kind)
+{
+	return kind != EVENT_COUNTER && kernel_is_since(6, 7);
 }
 
 static const char *const forms[N_EVENT_KINDS] = {

@@ -46,5 +46,10 @@ void event_request_done(struct event_request *request);
 
 /* "counter", "tracepoint", "uprobe", … */
 const char *event_kind_name(enum event_kind kind);
+/*
+ * Whether the kernel counts the events that it drops because another BPF program runs on their CPU.
+ * Never those of counters (bpf_overflow_handler()), others since Linux 6.7.
+ */
+bool event_counts_misses(enum event_kind kind);
 
 #endif

@@ -296,6 +296,21 @@ static void print_time(const struct summary *summary, const struct sample_totals
 	time_table_print(table, summary->options->view.stacks.no_idle, stream);
 }
 
+/* The events of which "losses none" does not mean all. */
+static void print_uncounted(const struct collect_options *collect, FILE *stream)
+{
+	const char *separator = "  uncounted what came of ";
+
+	for (size_t i = 0; i < collect->n_events; i++) {
+		if (event_counts_misses(collect->events[i].kind))
+			continue;
+		text_print(stream, "%s%s", separator, collect->events[i].name);
+		separator = ", ";
+	}
+	if (*separator == ',')
+		fputs(" while other BPF programs ran on its CPU\n", stream);
+}
+
 /* What each event came to. */
 static void print_events(const struct summary *summary, FILE *stream)
 {
@@ -323,6 +338,7 @@ static void print_events(const struct summary *summary, FILE *stream)
 			text_print(stream, ", in %s", summary->event_paths[i]);
 		fputc('\n', stream);
 	}
+	print_uncounted(collect, stream);
 }
 
 static void print_what(const struct summary *summary, const struct sample_totals *totals,
@@ -592,6 +608,7 @@ static void json_events(const struct summary *summary, struct json *json)
 		if (summary->event_paths[i])
 			json_text(json, "path", summary->event_paths[i]);
 		json_text(json, "unit", event_is_counted(event) ? "events" : "samples");
+		json_bool(json, "counts_misses", event_counts_misses(event->kind));
 		json_count(json, "period", event_period(event));
 		json_count(json, "samples", summary->totals.events[i].running);
 		json_count(json, "total", summary->totals.events[i].weight);
