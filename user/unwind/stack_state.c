@@ -27,7 +27,8 @@ static unsigned int follow(uint8_t reg)
 	}
 }
 
-const struct stack_state stack_outermost = {
+/* Without a caller. */
+static const struct stack_state stack_outermost = {
 	.value = {STACK_OUTERMOST, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER,
 		  STACK_OTHER},
 };

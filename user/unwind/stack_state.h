@@ -36,8 +36,8 @@ struct stack_state {
 	int32_t saved[N_STACK_REGISTERS]; /* where the caller's value is; 0: nowhere */
 };
 
-/* At a function's first instruction; without a caller; where signal handlers return to. */
-extern const struct stack_state stack_start, stack_outermost, stack_signal;
+/* At a function's first instruction; where signal handlers return to. */
+extern const struct stack_state stack_start, stack_signal;
 
 /*
  * Goes on over an instruction; over a call, to where it returns. Returns false for steps that no
