@@ -9,6 +9,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness import BPFFLAME, Folded, record, run, wait_until, workload
+from store_reader import Segment
 
 ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-write": "writer"}
 
@@ -196,6 +198,41 @@ def test_one_that_dies_is_started_again(tmp_path, role):
         gaps = [line["gap"] for line in daemon.list() if "gap" in line]
         # Windows that the recorder sends while there is no writer are kept for the next one.
         assert gaps == (["not recording"] if role == "recorder" else [])
+
+
+def test_budget(tmp_path):
+    """Above its budget it takes one step after the other, down to half of the samples; CPU time stays exact."""
+    flag = tmp_path / "end"
+    with Daemon(tmp_path, "--window", "500ms", "--cpu-budget", "0.001") as daemon:
+        busy = f"import os\nwhile not os.path.exists({str(flag)!r}): sum(range(30000))"
+        process = subprocess.Popen([sys.executable, "-c", busy], stdin=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: "the rate is half" in daemon.log.read_text(), timeout=120)
+            daemon.windows(6)
+        finally:
+            flag.touch()
+            _, _, usage = os.wait4(process.pid, 0)
+            process.returncode = 0
+        daemon.windows(2)
+        daemon.stop()
+    steps = [line.rpartition(": ")[2] for line in daemon.log.read_text().splitlines() if "recording took" in line]
+    assert steps == ["names are put off", "names are put off, stacks of waits are fewer",
+                     "names are put off, stacks of waits are fewest",
+                     "names are put off, stacks of waits are fewest, the rate is half"]
+    segments = [Segment(path) for path in sorted(daemon.store.glob("500ms-*"))]
+    windows = [(fields, rows, segment) for segment in segments for fields, rows in segment.windows()]
+    assert sorted({(fields[8], fields[5]) for fields, _, _ in windows}) == [
+        (0, 19000), (1, 19000), (2, 19000), (3, 19000), (4, 9500)]
+    mine = [(fields[8], count, time) for fields, rows, segment in windows
+            for number, _, cause, _, _, count, time in rows
+            if cause == 1 and segment.processes[number][0] == process.pid]
+    # Running time is measured: all of it, whatever the rate.
+    assert sum(time for _, _, time in mine) / 1e6 == pytest.approx(usage.ru_utime + usage.ru_stime, rel=0.01)
+    # And samples are half as many for as much of it.
+    rates = []
+    for part in ([one for one in mine if one[0] < 4], [one for one in mine if one[0] == 4]):
+        rates.append(sum(count for _, count, _ in part) / sum(time for _, _, time in part) * 1e6)
+    assert rates[0] == pytest.approx(19, rel=0.25) and rates[1] == pytest.approx(9.5, rel=0.5), rates
 
 
 def test_a_second_one_is_refused(tmp_path):

@@ -7,14 +7,19 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/system.h"
 #include "cmd/daemon_budget.h"
 #include "cmd/daemon_clock.h"
+#include "cmd/daemon_memory.h"
 #include "cmd/daemon_options.h"
 
 #define SECOND NSEC_PER_SEC
@@ -110,27 +115,36 @@ static void test_suspended(void **state)
 	assert_int_equal(next(GAP_NONE).gap, GAP_NONE);
 }
 
-/* Uses @share of a CPU for a minute, in steps of ten seconds. Returns the sum of all changes. */
-static int spend(struct daemon_budget *budget, double share)
+static uint64_t spent_at = 1000 * SECOND, spent_ns;
+
+/*
+ * Uses @share of a CPU, and memory, for a minute, in steps of ten seconds. Returns the sum of all
+ * changes.
+ */
+static int spend_both(struct daemon_budget *budget, double share, uint64_t bytes)
 {
-	static uint64_t now_ns, used;
 	int changes = 0;
 
 	for (int i = 0; i < 6; i++) {
-		now_ns += WINDOW;
-		used += share * WINDOW;
-		changes += daemon_budget_look(budget, 1000 * SECOND + now_ns, used);
+		spent_at += WINDOW;
+		spent_ns += share * WINDOW;
+		changes += daemon_budget_look(budget, spent_at, spent_ns, bytes);
 	}
 	return changes;
 }
 
+static int spend(struct daemon_budget *budget, double share)
+{
+	return spend_both(budget, share, 0);
+}
+
 static void test_budget(void **state)
 {
-	struct daemon_budget budget = {.share = 0.01};
+	struct daemon_budget budget = {.share = 0.01, .look_ns = 6 * WINDOW};
 
-	/* CPU time before the first look does not count. */
-	assert_int_equal(daemon_budget_look(&budget, 1000 * SECOND, 0), 0);
-	assert_int_equal(spend(&budget, 0.5), 0); /* it first learns the names of everything */
+	/* Use before the first look does not count. */
+	assert_int_equal(daemon_budget_look(&budget, spent_at, spent_ns, 0), 0);
+	assert_int_equal(spend(&budget, 0.5), 0); /* the names of all that runs are learned */
 	spend(&budget, 0.005);
 	assert_int_equal(budget.effort, EFFORT_ALL);
 	for (int effort = EFFORT_NAMES_LATER; effort < N_EFFORTS; effort++) {
@@ -138,12 +152,12 @@ static void test_budget(void **state)
 		assert_int_equal(budget.effort, effort);
 	}
 	assert_int_equal(spend(&budget, 0.03), 0);
-	assert_int_equal(budget.effort, EFFORT_FEWEST);
-	/* Each step back takes five minutes of low use; less counts for nothing. */
+	assert_int_equal(budget.effort, EFFORT_HALF_RATE);
+	/* Five minutes of peace for each step back; less than that counts for nothing. */
 	for (int minute = 0; minute < 4; minute++)
 		assert_int_equal(spend(&budget, 0.005), 0);
 	assert_int_equal(spend(&budget, 0.02), 0);
-	for (int step = EFFORT_FEWER_STACKS; step >= EFFORT_ALL; step--) {
+	for (int step = EFFORT_FEWEST; step >= EFFORT_ALL; step--) {
 		for (int minute = 0; minute < 4; minute++)
 			assert_int_equal(spend(&budget, 0.005), 0);
 		assert_int_equal(spend(&budget, 0.005), -1);
@@ -151,9 +165,67 @@ static void test_budget(void **state)
 	}
 	assert_int_equal(spend(&budget, 0.005), 0);
 
-	budget = (struct daemon_budget){};
+	budget = (struct daemon_budget){.look_ns = 6 * WINDOW};
 	for (int minute = 0; minute < 5; minute++)
-		assert_int_equal(spend(&budget, 1), 0);
+		assert_int_equal(spend_both(&budget, 1, 1ULL << 40), 0);
+}
+
+/* Memory has the same steps; both have to be below their budgets for a step back. */
+static void test_memory_budget(void **state)
+{
+	struct daemon_budget budget = {
+		.share = 0.01, .most_bytes = 100 << 20, .look_ns = 6 * WINDOW};
+
+	assert_int_equal(daemon_budget_look(&budget, spent_at, spent_ns, 0), 0);
+	assert_int_equal(spend_both(&budget, 0.005, 200 << 20), 0);
+	spend_both(&budget, 0.005, 90 << 20);
+	assert_int_equal(budget.effort, EFFORT_ALL);
+	assert_int_equal(spend_both(&budget, 0.005, 101 << 20), 1);
+	assert_int_equal(spend_both(&budget, 0.005, 101 << 20), 1);
+	assert_int_equal(budget.effort, EFFORT_FEWER_STACKS);
+	for (int minute = 0; minute < 4; minute++)
+		assert_int_equal(spend_both(&budget, 0.005, 99 << 20), 0);
+	assert_int_equal(spend_both(&budget, 0.02, 99 << 20), 1);
+	for (int minute = 0; minute < 4; minute++)
+		assert_int_equal(spend_both(&budget, 0.005, 99 << 20), 0);
+	assert_int_equal(spend_both(&budget, 0.005, 99 << 20), -1);
+	assert_int_equal(budget.effort, EFFORT_FEWER_STACKS);
+}
+
+/* A child's memory counts, and so does that of its child; what both share counts once. */
+static void test_memory(void **state)
+{
+	const size_t n = 32 << 20;
+	int ready[2];
+	uint64_t before = daemon_memory(getpid()), with;
+	char *shared = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+	char byte;
+
+	assert_true(shared != MAP_FAILED && before > 0);
+	assert_int_equal(pipe(ready), 0);
+	memset(shared, 1, n);
+	child = fork();
+	if (child == 0) {
+		if (fork() == 0) {
+			char *own = malloc(n);
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			memset(own, 1, n);
+			for (size_t i = 0; i < n; i += 4096)
+				byte = shared[i] + own[i];
+			_exit(write(ready[1], &byte, 1) == 1 && pause());
+		}
+		_exit(pause());
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	with = daemon_memory(getpid());
+	assert_in_range(with - before, 2 * n, 2 * n + n / 2);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	munmap(shared, n);
+	close(ready[0]);
+	close(ready[1]);
 }
 
 static char path[] = "/tmp/test_daemon.XXXXXX";
@@ -201,6 +273,10 @@ static void test_config(void **state)
 	assert_int_equal(options.keep.bytes, 2ULL << 30);
 	assert_int_equal(options.frequency, 49);
 	assert_true(options.no_inline);
+	assert_int_equal(options.memory_budget, 100 << 20);
+	daemon_options_done(&options);
+	assert_int_equal(read_options(&options, &failure, "--memory-budget=64M"), 0);
+	assert_int_equal(options.memory_budget, 64 << 20);
 	daemon_options_done(&options);
 	/* The command line takes precedence. */
 	assert_int_equal(read_options(&options, &failure, "--freq=7"), 0);
@@ -215,9 +291,10 @@ static void test_config(void **state)
 static void test_wrong_config(void **state)
 {
 	static const char *const wrong[] = {
-		"frequency 49\n",  "freq many\n",  "freq 0\n",	  "keep 5s=1h\n",
-		"keep\n",	   "window 0.1\n", "--freq 49\n", "freq 49 more\n",
-		"config /etc/x\n", "help\n",	   "keep 1m=x\n", "unwind-memory 1\n"};
+		"frequency 49\n",   "freq many\n",	  "freq 0\n",	 "keep 5s=1h\n",
+		"keep\n",	    "window 0.1\n",	  "--freq 49\n", "freq 49 more\n",
+		"config /etc/x\n",  "memory-budget 1M\n", "help\n",	 "keep 1m=x\n",
+		"unwind-memory 1\n"};
 	struct daemon_options options;
 	struct failure failure;
 
@@ -239,6 +316,8 @@ int main(void)
 		cmocka_unit_test_setup(test_clock_set, begin),
 		cmocka_unit_test_setup(test_suspended, begin),
 		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_memory_budget),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_config),
 		cmocka_unit_test(test_wrong_config),
 	};

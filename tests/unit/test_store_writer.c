@@ -183,6 +183,35 @@ static void test_levels_are_equal(void **state)
 	assert_int_equal(answer.windows[LEVEL_SERIES], 24 * 60);
 }
 
+/* With little memory for dictionaries, files are more and coarse windows come in parts: same sums.
+ */
+static void test_small_dictionaries(void **state)
+{
+	const struct store_options options = {
+		.path = path, .window_ns = WINDOW, .now = now, .dictionary_bytes = 48 << 10};
+	struct made_sums sums = {}, level, all;
+	struct store_answer answer;
+	unsigned int seed = 0;
+
+	clock_ns = MADE_START - MADE_START % (24 * HOUR) + 23 * HOUR;
+	assert_int_equal(store_writer_open(&options, &writer, &failure), 0);
+	add_windows(360, &seed, &sums);
+	all = sums;
+	add_windows(1, &seed, &all);
+	store_writer_close(writer);
+	for (int i = LEVEL_MINUTE; i <= LEVEL_SERIES; i++) {
+		uint64_t n = read_level(i, &level);
+
+		assert_memory_equal(&level, &sums, sizeof sums);
+		assert_true(i == LEVEL_SERIES || n > 60);
+	}
+	answer = read_range(0, UINT64_MAX / 4, false, &level);
+	assert_memory_equal(&level, &all, sizeof all);
+	assert_int_equal(answer.covered, HOUR + WINDOW);
+	answer = read_range(clock_ns - HOUR - WINDOW, clock_ns, false, &level);
+	assert_memory_equal(&level, &all, sizeof all);
+}
+
 /* Where a range begins or ends inside a coarse window, finer ones are read. */
 static void test_edges(void **state)
 {
@@ -385,10 +414,15 @@ static void test_removed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_levels_are_equal), TEST(test_edges),
-		TEST(test_killed),	     TEST(test_clock),
-		TEST(test_limits),	     TEST(test_one_writer),
-		TEST(test_damaged),	     TEST(test_removed),
+		TEST(test_levels_are_equal),
+		TEST(test_small_dictionaries),
+		TEST(test_edges),
+		TEST(test_killed),
+		TEST(test_clock),
+		TEST(test_limits),
+		TEST(test_one_writer),
+		TEST(test_damaged),
+		TEST(test_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

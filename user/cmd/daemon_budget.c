@@ -3,13 +3,18 @@
 
 #include "base/system.h"
 
-#define LOOK_NS	   (60 * NSEC_PER_SEC)
-#define PEACE_NS   (300 * NSEC_PER_SEC)
-#define FREE_LOOKS 2 /* the first one, and that after a minute */
+#define PEACE_LOOKS 5
+#define FREE_LOOKS  2 /* the first one, and that after a minute */
+
+static bool is_above(const struct daemon_budget *budget)
+{
+	return (budget->share > 0 && budget->used > budget->share) ||
+	       (budget->most_bytes && budget->bytes > budget->most_bytes);
+}
 
 static int judge(struct daemon_budget *budget, uint64_t now_ns)
 {
-	if (budget->used > budget->share) {
+	if (is_above(budget)) {
 		budget->below_since = 0;
 		if (budget->effort + 1 == N_EFFORTS)
 			return 0;
@@ -17,26 +22,31 @@ static int judge(struct daemon_budget *budget, uint64_t now_ns)
 		return 1;
 	}
 	if (!budget->below_since)
-		budget->below_since = now_ns - LOOK_NS;
-	if (budget->effort == EFFORT_ALL || now_ns - budget->below_since < PEACE_NS)
+		budget->below_since = now_ns - budget->look_ns;
+	if (budget->effort == EFFORT_ALL ||
+	    now_ns - budget->below_since < PEACE_LOOKS * budget->look_ns)
 		return 0;
 	budget->effort--;
 	budget->below_since = now_ns;
 	return -1;
 }
 
-int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, uint64_t cpu_ns)
+bool daemon_budget_is_due(const struct daemon_budget *budget, uint64_t now_ns)
 {
-	uint64_t elapsed = now_ns - budget->looked_at;
-	bool is_first = !budget->looked_at;
+	return !budget->looked_at || now_ns - budget->looked_at >= budget->look_ns;
+}
 
-	if (!is_first && elapsed < LOOK_NS)
+int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, uint64_t cpu_ns,
+		       uint64_t bytes)
+{
+	if (!daemon_budget_is_due(budget, now_ns))
 		return 0;
-	if (!is_first)
-		budget->used = (double)(cpu_ns - budget->cpu_ns) / elapsed;
+	if (budget->looked_at)
+		budget->used = (double)(cpu_ns - budget->cpu_ns) / (now_ns - budget->looked_at);
 	budget->looked_at = now_ns;
 	budget->cpu_ns = cpu_ns;
-	return budget->n_looks++ < FREE_LOOKS || budget->share <= 0 ? 0 : judge(budget, now_ns);
+	budget->bytes = bytes;
+	return budget->n_looks++ < FREE_LOOKS ? 0 : judge(budget, now_ns);
 }
 
 const char *daemon_effort_text(enum daemon_effort effort)
@@ -46,6 +56,8 @@ const char *daemon_effort_text(enum daemon_effort effort)
 		[EFFORT_NAMES_LATER] = "names are put off",
 		[EFFORT_FEWER_STACKS] = "names are put off, stacks of waits are fewer",
 		[EFFORT_FEWEST] = "names are put off, stacks of waits are fewest",
+		[EFFORT_HALF_RATE] = "names are put off, stacks of waits are fewest, the rate is "
+				     "half",
 	};
 
 	return texts[effort];

@@ -14,6 +14,8 @@
 
 #define DEFAULT_FREQUENCY     19 /* a prime: in step with no timer */
 #define DEFAULT_CPU_BUDGET    1
+#define DEFAULT_MEMORY	      (100ULL << 20)
+#define LEAST_MEMORY	      (32ULL << 20)
 #define DEFAULT_WINDOW	      (10 * NSEC_PER_SEC)
 #define DEFAULT_UNWIND_MEMORY (48ULL << 20)
 #define MIN_WINDOW	      (NSEC_PER_SEC / 2)
@@ -81,6 +83,20 @@ static int take_bytes(const struct option_row *row, void *field, const char *val
 		       : 0;
 }
 
+static int take_memory(const struct option_row *row, void *field, const char *value,
+		       struct failure *failure)
+{
+	uint64_t *bytes = field;
+
+	if (strcmp(value, "0") == 0) {
+		*bytes = 0;
+		return 0;
+	}
+	return parse_size(value, bytes) < 0 || *bytes < LEAST_MEMORY
+		       ? option_bad(row, value, row->wanted, failure)
+		       : 0;
+}
+
 static int take_percent(const struct option_row *row, void *field, const char *value,
 			struct failure *failure)
 {
@@ -106,6 +122,8 @@ static const struct option_row rows[] = {
 	 FIELD(frequency), 1, 1000, "a rate in Hz from 1 to 1000"},
 	{0, "cpu-budget", NULL, "PERCENT", "of one CPU (1), else less is done; 0: none", NULL,
 	 take_percent, FIELD(cpu_budget), .wanted = "a percentage such as 1% or 0.5"},
+	{0, "memory-budget", NULL, "SIZE", "of all processes (100M), else less is done; 0: none",
+	 NULL, take_memory, FIELD(memory_budget), .wanted = "a size of 32M or more, or 0"},
 	{0, "window", NULL, "TIME", "how long windows are (10s); for tests", NULL, take_window,
 	 FIELD(window_ns), .wanted = "a time from 500ms to 30s"},
 	{0, "unwind-memory", NULL, "SIZE", "the most for unwind tables (48M)", NULL, take_bytes,
@@ -238,6 +256,7 @@ int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struc
 		.store = STORE_DEFAULT,
 		.frequency = DEFAULT_FREQUENCY,
 		.cpu_budget = DEFAULT_CPU_BUDGET,
+		.memory_budget = DEFAULT_MEMORY,
 		.window_ns = DEFAULT_WINDOW,
 		.unwind_memory = DEFAULT_UNWIND_MEMORY,
 		.keep = STORE_LIMITS_DEFAULT,

@@ -17,6 +17,7 @@ struct daemon_options {
 	const char *store, *config, *user;
 	unsigned int frequency; /* Hz */
 	double cpu_budget;	/* percent of one CPU; 0: none */
+	uint64_t memory_budget; /* bytes; 0: none */
 	uint64_t window_ns;
 	uint64_t unwind_memory; /* bytes */
 	struct store_limits keep;

@@ -25,6 +25,7 @@
 #include "cmd/daemon_clock.h"
 #include "cmd/daemon_link.h"
 #include "cmd/daemon_log.h"
+#include "cmd/daemon_memory.h"
 #include "cmd/daemon_who.h"
 #include "record/windows.h"
 #include "store/ledger_code.h"
@@ -32,7 +33,10 @@
 #include "symbol/names_job.h"
 #include "symbol/names_later.h"
 
-#define CACHE_BYTES (16 << 20)		/* of names; used as it fills */
+#define CACHE_BYTES (16 << 20) /* of names; used as it fills … */
+#define CACHE_SHARE 6	       /* … at most this part of the memory's budget */
+#define SCARCE	    0.8	       /* of the memory's budget */
+#define MB	    1048576.0
 #define SLICE_NS    (NSEC_PER_SEC / 10) /* the longest to sleep: children end meanwhile */
 
 /* What the process that names a window says, in memory that both see. */
@@ -70,6 +74,11 @@ static uint64_t own_ns(const struct daemon_recorder *recorder)
 	return (rusage_seconds(&self) + recorder->ended_seconds) * 1e9;
 }
 
+static unsigned int rate_divisor(const struct daemon_recorder *recorder)
+{
+	return recorder->budget.effort >= EFFORT_HALF_RATE ? 2 : 1;
+}
+
 static struct store_window stamp(struct daemon_recorder *recorder,
 				 const struct collect_window *window)
 {
@@ -79,7 +88,7 @@ static struct store_window stamp(struct daemon_recorder *recorder,
 	uint64_t own = own_ns(recorder);
 	struct store_window stamped = {
 		.windows = window->n,
-		.millihertz = recorder->options->frequency * 1000,
+		.millihertz = recorder->options->frequency * 1000 / rate_divisor(recorder),
 		.lost = stats->counts_full + stats->events_full + stats->lost_stacks +
 			stats->lost_records,
 		.own_ns = own - recorder->own_ns,
@@ -115,25 +124,46 @@ static uint64_t cost_ns(const struct daemon_recorder *recorder)
 
 static void spare(struct daemon_recorder *recorder)
 {
-	static const double factors[N_EFFORTS] = {1, 1, 0.5, 0.25};
+	static const double factors[N_EFFORTS] = {1, 1, 0.5, 0.25, 0.25};
 	const struct daemon_budget *budget = &recorder->budget;
 	double each = WAITS_SHARE * budget->share / sysconf(_SC_NPROCESSORS_ONLN);
 	double factor = budget->share > 0 && each < USUAL_SHARE ? each / USUAL_SHARE : 1;
 
 	collect_spare(recorder->collector, factor * factors[budget->effort]);
+	collect_thin(recorder->collector, rate_divisor(recorder));
+}
+
+/* Where memory grows scarce, what is kept for speed goes first. */
+static void save_memory(struct daemon_recorder *recorder)
+{
+	const struct daemon_budget *budget = &recorder->budget;
+
+	if (!budget->most_bytes || budget->bytes < budget->most_bytes * SCARCE)
+		return;
+	reader_stop(&recorder->reader);
+	reader_prepare(recorder->collect.reader);
+	malloc_trim(0);
 }
 
 static void keep_budget(struct daemon_recorder *recorder)
 {
 	struct daemon_budget *budget = &recorder->budget;
+	uint64_t now = monotonic_ns();
+	int change;
 
-	if (!daemon_budget_look(budget, monotonic_ns(), cost_ns(recorder)))
+	if (!daemon_budget_is_due(budget, now))
+		return;
+	change = daemon_budget_look(budget, now, cost_ns(recorder), daemon_memory(getppid()));
+	save_memory(recorder);
+	if (!change)
 		return;
 	recorder->record.symbolize.put_off = budget->effort >= EFFORT_NAMES_LATER;
 	spare(recorder);
 	daemon_log(LOG_LEVEL_INFO,
-		   "recording took %.2f %% of a CPU in the last minute, of %.2f: %s",
-		   100 * budget->used, 100 * budget->share, daemon_effort_text(budget->effort));
+		   "recording took %.2f %% of a CPU in the last minute, of %.2f, and %.0f MB of "
+		   "memory, of %.0f: %s",
+		   100 * budget->used, 100 * budget->share, budget->bytes / MB,
+		   budget->most_bytes / MB, daemon_effort_text(budget->effort));
 }
 
 /* The process that names a window */
@@ -371,6 +401,13 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 	return r;
 }
 
+static size_t cache_bytes(const struct daemon_options *options)
+{
+	uint64_t most = options->memory_budget / CACHE_SHARE;
+
+	return most && most < CACHE_BYTES ? most : CACHE_BYTES;
+}
+
 static int prepare(struct daemon_recorder *recorder)
 {
 	sigset_t signals;
@@ -379,7 +416,7 @@ static int prepare(struct daemon_recorder *recorder)
 	int r = shared == MAP_FAILED ? -ENOMEM : 0;
 
 	recorder->naming = shared;
-	r = r < 0 ? r : names_cache_new(CACHE_BYTES, &recorder->cache);
+	r = r < 0 ? r : names_cache_new(cache_bytes(recorder->options), &recorder->cache);
 	r = r < 0 ? r : who_init(&recorder->who);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
@@ -396,7 +433,9 @@ int daemon_record(const struct daemon_options *options, int windows, int reports
 		.reports = reports,
 		.reader = READER_NONE,
 		.gap = GAP_STARTED,
-		.budget.share = options->cpu_budget / 100,
+		.budget = {.share = options->cpu_budget / 100,
+			   .most_bytes = options->memory_budget,
+			   .look_ns = DAEMON_BUDGET_WINDOWS * options->window_ns},
 	};
 	struct failure failure = {};
 	int r = prepare(&recorder);

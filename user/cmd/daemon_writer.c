@@ -20,6 +20,8 @@
 #include "cmd/daemon_log.h"
 #include "store/ledger_code.h"
 
+#define DICTIONARY_SHARE 16 /* of the memory's budget, for each of four levels at most */
+
 /* The folder is made, and given to who will write there. */
 static int prepare_store(const char *path, const struct account *account, struct failure *failure)
 {
@@ -133,8 +135,11 @@ static void write_windows(const struct daemon_options *options, struct store_wri
 
 int daemon_write(const struct daemon_options *options, int windows, int reports)
 {
-	const struct store_options store = {
-		.path = options->store, .window_ns = options->window_ns, .limits = options->keep};
+	const struct store_options store = {.path = options->store,
+					    .window_ns = options->window_ns,
+					    .limits = options->keep,
+					    .dictionary_bytes =
+						    options->memory_budget / DICTIONARY_SHARE};
 	struct store_writer *writer;
 	struct failure failure = {};
 	int r;

@@ -141,7 +141,8 @@ static void mark(const struct collector *collector, struct stats_mark *ret)
 int closing_describe(struct collector *collector)
 {
 	if (!collector->sampled.n)
-		collector->profile->frequency = collector->options.frequency;
+		collector->profile->frequency =
+			collector->options.frequency / (double)collector->sampler.divisor + 0.5;
 	return events_describe(&collector->sampled, collector->profile);
 }
 

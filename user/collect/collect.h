@@ -127,6 +127,11 @@ uint64_t collect_patience_ns(const struct collector *collector);
 
 /* Lets off-CPU stacks cost @factor (0 … 1) of the usual limit. */
 void collect_spare(struct collector *collector, double factor);
+/*
+ * Takes a @divisor-th of the samples of running threads; 1: all. For PROFILE_WALL, whose times are
+ * exact at any rate: the samples only distribute them.
+ */
+void collect_thin(struct collector *collector, unsigned int divisor);
 /* The CPU time that programs in the kernel spent on stacks of waits, ns. */
 uint64_t collect_kernel_ns(const struct collector *collector);
 

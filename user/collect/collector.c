@@ -693,6 +693,11 @@ void collect_spare(struct collector *collector, double factor)
 	period_spare(&collector->period, factor);
 }
 
+void collect_thin(struct collector *collector, unsigned int divisor)
+{
+	sampler_thin(&collector->sampler, divisor);
+}
+
 uint64_t collect_kernel_ns(const struct collector *collector)
 {
 	return stats_total(collector->skel, BF_STAT_KEEPING_NS);

@@ -26,6 +26,7 @@
 struct sampler_cpu {
 	struct record_ring ring;
 	struct bpf_link *links[SAMPLER_MAX_EVENTS];
+	int fds[SAMPLER_MAX_EVENTS]; /* the links' events */
 };
 
 static void close_cpu(struct sampler_cpu *cpu)
@@ -36,14 +37,25 @@ static void close_cpu(struct sampler_cpu *cpu)
 	*cpu = (struct sampler_cpu){};
 }
 
-static int open_event(const struct sampler_event *event, unsigned int number,
-		      struct sampler_cpu *cpu, struct bpf_link **ret_link)
+/* Its period, or its frequency, for a @divisor-th of its samples. */
+static uint64_t rate_of(const struct sampler_event *event, unsigned int divisor)
+{
+	uint64_t frequency = (event->attr.sample_freq + divisor / 2) / divisor;
+
+	if (!event->attr.freq)
+		return event->attr.sample_period * divisor;
+	return frequency ? frequency : 1;
+}
+
+static int open_event(const struct sampler_event *event, unsigned int number, unsigned int divisor,
+		      struct sampler_cpu *cpu, struct bpf_link **ret_link, int *ret_fd)
 {
 	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = event->number);
 	struct perf_event_attr attr = event->attr;
 	int fd, r;
 
 	attr.size = sizeof attr;
+	attr.sample_period = rate_of(event, divisor); /* or the frequency: they share a field */
 	attr.disabled = 1;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
@@ -53,8 +65,10 @@ static int open_event(const struct sampler_event *event, unsigned int number,
 	/* Reports throttling there. */
 	ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring.fd);
 	*ret_link = bpf_program__attach_perf_event_opts(event->program, fd, &options);
-	if (*ret_link)
+	if (*ret_link) {
+		*ret_fd = fd;
 		return 0;
+	}
 	r = -errno;
 	close(fd);
 	return r;
@@ -67,7 +81,8 @@ static int open_events(const struct sampler *sampler, unsigned int number, struc
 	int r = 0;
 
 	for (size_t i = 0; i < sampler->n_events && r == 0; i++) {
-		r = open_event(&sampler->events[i], number, cpu, &cpu->links[i]);
+		r = open_event(&sampler->events[i], number, sampler->divisor, cpu, &cpu->links[i],
+			       &cpu->fds[i]);
 		if (r < 0)
 			*ret_event = &sampler->events[i];
 	}
@@ -216,6 +231,7 @@ int sampler_start(struct sampler *sampler, const struct sampler_event *events, s
 
 	sampler->events = events;
 	sampler->n_events = n_events;
+	sampler->divisor = 1;
 	for_each_cpu (cpu, &sampler->online) {
 		int r = start_cpu(sampler, &sampler->cpus[cpu], cpu, &failed);
 
@@ -223,6 +239,22 @@ int sampler_start(struct sampler *sampler, const struct sampler_event *events, s
 			return refuse(failed, cpu, r, failure);
 	}
 	return 0;
+}
+
+void sampler_thin(struct sampler *sampler, unsigned int divisor)
+{
+	sampler->divisor = divisor;
+	for_each_cpu (number, &sampler->online) {
+		const struct sampler_cpu *cpu = &sampler->cpus[number];
+
+		for (size_t i = 0; i < sampler->n_events; i++) {
+			uint64_t rate = rate_of(&sampler->events[i], divisor);
+
+			/* One that fails goes on as it was: more samples than asked for. */
+			if (cpu->links[i])
+				ioctl(cpu->fds[i], PERF_EVENT_IOC_PERIOD, &rate);
+		}
+	}
 }
 
 void sampler_close(struct sampler *sampler)

@@ -28,6 +28,7 @@ struct sampler_event {
 struct sampler {
 	const struct sampler_event *events; /* see sampler_start() */
 	size_t n_events;
+	unsigned int divisor; /* of the events' rates, see sampler_thin() */
 	const struct cpu_list *wanted; /* NULL: every CPU is sampled */
 	int epoll_fd;		       /* the caller's; record rings are added to it */
 	struct cpu_list online;
@@ -47,6 +48,9 @@ int sampler_open(struct sampler *sampler, struct failure *failure);
 int sampler_start(struct sampler *sampler, const struct sampler_event *events, size_t n_events,
 		  struct failure *failure);
 void sampler_close(struct sampler *sampler);
+
+/* From now on takes a @divisor-th of the samples; 1: all. */
+void sampler_thin(struct sampler *sampler, unsigned int divisor);
 
 /* Opens and closes events as CPUs come and go. Tries again later if a CPU can't be opened. */
 int sampler_follow_cpus(struct sampler *sampler);

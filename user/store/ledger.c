@@ -50,6 +50,25 @@ void ledger_clear_rows(struct ledger *ledger)
 	table_done(&ledger->row_index);
 }
 
+static size_t index_bytes(const struct table *table)
+{
+	return table->n_slots * sizeof *table->slots;
+}
+
+size_t ledger_bytes(const struct ledger *ledger)
+{
+	return ledger->strings.bytes_capacity +
+	       ledger->strings.offsets_capacity * sizeof *ledger->strings.offsets +
+	       ledger->modules_capacity * sizeof *ledger->modules +
+	       ledger->frames_capacity * sizeof *ledger->frames +
+	       ledger->nodes_capacity * sizeof *ledger->nodes +
+	       ledger->processes_capacity * sizeof *ledger->processes +
+	       ledger->rows_capacity * sizeof *ledger->rows + index_bytes(&ledger->strings.index) +
+	       index_bytes(&ledger->module_index) + index_bytes(&ledger->frame_index) +
+	       index_bytes(&ledger->node_index) + index_bytes(&ledger->process_index) +
+	       index_bytes(&ledger->row_index);
+}
+
 /* Finding and adding */
 
 static bool module_equal(const void *items, uint32_t position, const void *key)

@@ -71,6 +71,8 @@ struct ledger {
 int ledger_init(struct ledger *ledger);
 void ledger_done(struct ledger *ledger);
 void ledger_clear_rows(struct ledger *ledger);
+/* Memory that it takes. */
+size_t ledger_bytes(const struct ledger *ledger);
 
 /* What else is known of a process. */
 struct ledger_who {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,9 +164,23 @@ static void forget_memos(struct store_writer *writer, enum store_level level)
 		ledger_memo_done(&writer->levels[LEVEL_SERIES].memo);
 }
 
+/* Whether the level's dictionaries are to begin anew. */
+static bool is_large(const struct store_writer *writer, enum store_level level)
+{
+	const struct ledger *ledger = &writer->levels[level].file.ledger;
+	size_t most = writer->options.dictionary_bytes;
+
+	return ledger->n_nodes >= MAX_NODES || ledger->strings.n_bytes >= MAX_STRING_BYTES ||
+	       (most && ledger_bytes(ledger) >= most);
+}
+
 static void close_file(struct store_writer *writer, enum store_level level)
 {
+	bool was_large = writer->levels[level].file.fd >= 0 && is_large(writer, level);
+
 	segment_close(&writer->levels[level].file);
+	if (was_large)
+		malloc_trim(0);
 	writer->levels[level].is_open = false;
 	forget_memos(writer, level);
 }
@@ -178,9 +193,7 @@ static bool is_file_good(const struct store_writer *writer, enum store_level lev
 	struct stat st;
 
 	return of->file.fd >= 0 && of->file_period == period_of(level, start_ns) &&
-	       of->file.ledger.n_nodes < MAX_NODES &&
-	       of->file.ledger.strings.n_bytes < MAX_STRING_BYTES && fstat(of->file.fd, &st) == 0 &&
-	       st.st_nlink > 0;
+	       !is_large(writer, level) && fstat(of->file.fd, &st) == 0 && st.st_nlink > 0;
 }
 
 static int create_file(struct store_writer *writer, enum store_level level, uint64_t start_ns)
@@ -301,8 +314,9 @@ static int add_to_level(struct store_writer *writer, enum store_level level,
 	};
 	int r = 0;
 
-	if (of->is_open && of->number != number)
-		roll_up(writer, level); /* what that fails with was counted there */
+	/* A window that grows too large is written in parts. What fails is counted there. */
+	if (of->is_open && (of->number != number || is_large(writer, level)))
+		roll_up(writer, level);
 	if (!of->is_open) {
 		r = ready_file(writer, level, window->start);
 		if (r < 0)
