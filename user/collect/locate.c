@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "collect/loop_frames.h"
 
 struct located {
 	uint64_t kernel_stack, user_stack;
@@ -211,6 +212,30 @@ static int locate_code(struct locator *locator, uint32_t process, const uint64_t
 	return r < 0 ? r : 1;
 }
 
+/* The words of a user half, frames of a runtime in their places. */
+static const uint64_t *place_frames(struct locator *locator, uint32_t process,
+				    const struct stack_frames *stack, uint32_t *ret_n)
+{
+	const uint64_t *words = raw_stacks_addresses(locator->stacks, stack);
+	const struct runtime_facts *facts = NULL;
+	int64_t bias = 0;
+
+	*ret_n = stack->n;
+	for (uint32_t i = 0; i < stack->n && !facts && process != TABLE_NONE; i++) {
+		if (!(words[i] & BF_FRAME_RUNTIME))
+			continue;
+		facts = code_names_runtime(locator->code_names,
+					   &locator->processes->processes[process], &bias);
+		break;
+	}
+	if (!facts || !facts->loop_size)
+		return words;
+	*ret_n = loop_frames_place(words, stack->n, facts->loop + bias,
+				   facts->loop + bias + facts->loop_size,
+				   stack->end == BF_END_ENTRY, locator->placed);
+	return locator->placed;
+}
+
 /*
  * The user half ends before the first address outside of all mappings: a frame pointer that led
  * astray or, below a kernel half, registers from before an exec. A single address is kept. An
@@ -220,18 +245,18 @@ static int locate_user_half(struct locator *locator, uint32_t process,
 			    const struct mapping_list *list, const struct stack_frames *stack,
 			    bool is_alone, uint32_t *locations, enum stack_end *ret_end)
 {
-	const uint64_t *words = raw_stacks_addresses(locator->stacks, stack);
-	uint32_t n = 0, n_native = 0;
+	uint32_t n = 0, n_native = 0, n_words;
+	const uint64_t *words = place_frames(locator, process, stack, &n_words);
 	bool is_owner = false; /* of the frames before */
 	int r;
 
-	for (uint32_t i = 0; i < stack->n; i++) {
+	for (uint32_t i = 0; i < n_words; i++) {
 		bool is_return = n_native && !(words[i] & BF_FRAME_EXACT);
 		uint64_t address = n_native ? words[i] & ~BF_FRAME_EXACT : words[i];
 		const struct mapping *mapping;
 
 		if (words[i] & BF_FRAME_RUNTIME) {
-			if (++i == stack->n || process == TABLE_NONE)
+			if (++i == n_words || process == TABLE_NONE)
 				continue;
 			r = locate_code(locator, process, words + i - 1, &locations[n]);
 			if (r < 0)

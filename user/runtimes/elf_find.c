@@ -82,6 +82,48 @@ int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_
 	return elf_file_read(elf, offset, to, n);
 }
 
+#define TEXT_PIECE 65536
+#define MOST_TEXT  (64u << 20)
+
+/* In @n bytes from @offset on. */
+static int find_text_in(const struct elf_file *elf, uint64_t offset, uint64_t n, const char *text,
+			char *to, size_t size)
+{
+	size_t many = strlen(text) + size - 1;
+	_cleanup_free_ char *piece = malloc(TEXT_PIECE);
+
+	if (!piece)
+		return -ENOMEM;
+	n = n < MOST_TEXT ? n : MOST_TEXT;
+	for (uint64_t at = 0; at + many <= n; at += TEXT_PIECE - many + 1) {
+		size_t bytes = n - at < TEXT_PIECE ? n - at : TEXT_PIECE;
+		char *found;
+
+		if (elf_file_read(elf, offset + at, piece, bytes) < 0)
+			return -ENOENT;
+		found = memmem(piece, bytes - size + 1, text, strlen(text));
+		if (found) {
+			memcpy(to, found + strlen(text), size - 1);
+			to[size - 1] = '\0';
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t size)
+{
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < elf->n_segments && r == -ENOENT; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+
+		if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+			r = find_text_in(elf, segment->p_offset, segment->p_filesz, text, to, size);
+	}
+	return r;
+}
+
 #define MAX_RELOCATIONS (1u << 20)
 #define AT_ONCE		256
 

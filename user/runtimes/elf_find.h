@@ -20,6 +20,10 @@ int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n);
 /* Reads @n bytes at @address, as they are before the program starts. Errors: -ENOEXEC. */
 int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_t n);
 
+/* Copies what follows the first @text in data that can't be written, as a string of @size bytes.
+ * Errors: -ENOENT: there is none. */
+int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t size);
+
 /*
  * Variables of which each thread has its own (x86-64): the address of a word that holds the number
  * of this file as a module, once it is loaded; 0: its code does not ask for it. And how many bytes

@@ -7,6 +7,7 @@
 static const struct runtime *const runtimes[] = {
 	&runtime_cpython,
 	&runtime_ruby,
+	&runtime_php,
 };
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
 

@@ -40,8 +40,9 @@ struct runtime_facts {
 	uint32_t problem; /* enum runtime_problem */
 	uint32_t version; /* major << 8 | minor */
 	uint32_t pad;
-	int64_t code_shift;		   /* address less file offset, of its code */
-	uint64_t type;			   /* address of the type of code objects, unrelocated */
+	int64_t code_shift;	  /* address less file offset, of its code */
+	uint64_t type;		  /* address of the type of code objects, unrelocated */
+	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */
 	uint32_t offsets[RUNTIME_OFFSETS]; /* as the runtime's own file numbers them */
 };
 
@@ -51,9 +52,13 @@ struct runtime_frame {
 	uint32_t kind, detail, check;
 };
 
-#define RUNTIME_NAME_MAX  1024	     /* bytes, with the 0 at the end; longer names are cut */
-#define RUNTIME_LINES_MAX (1u << 16) /* bytes of a line table; those of longer ones are left out   \
-				      */
+/* A bit of a frame's kind: it is its activation's last, of those without anchors. */
+#define RUNTIME_LAST (BF_FRAME_KINDS / 2)
+
+#define RUNTIME_NAME_MAX 1024 /* bytes, with the 0 at the end; longer names are cut */
+#define RUNTIME_LINES_MAX                                                                          \
+	(1u << 16) /* bytes of a line table; those of longer ones are left out                     \
+		    */
 
 /* What a code object says of itself. */
 struct runtime_code {
@@ -128,5 +133,6 @@ struct runtime {
 
 extern const struct runtime runtime_cpython;
 extern const struct runtime runtime_ruby;
+extern const struct runtime runtime_php;
 
 #endif

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stacks of PHP programs: held against what the interpreter itself says of its functions."""
+import collections
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from harness import ROOT, Folded, record
+
+TRUTH = ROOT / "tests" / "workload" / "php_truth.php"
+N_KINDS = 10
+# Others are named in the environment: PHPS=PATH:PATH….
+PHPS = ["/usr/bin/php", *filter(None, os.environ.get("PHPS", "").split(":"))]
+JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=tracing", "-d", "opcache.jit_buffer_size=16M"]
+BUILDS = {"interpreted": [], "jit": JIT}
+LEAVES = {"burn": ["--oncpu", "-F", 499], "nap": ["--offcpu"]}
+
+
+@contextlib.contextmanager
+def started(*command):
+    """The process, and what it says of its children: {pid: [(function, line), …]}"""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        said = [json.loads(process.stdout.readline()) for _ in range(N_KINDS)]
+        yield process, {child["pid"]: child["stack"] for child in said}
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def php_frames(frames):
+    return [frame[:-len("_[0]")] for frame in frames if frame.endswith("_[0]")]
+
+
+def is_truth(frames, truth, leaf):
+    """Whether they are the same, up to the leaf: what it calls comes and goes."""
+    return list(frames[:len(truth)]) == truth and \
+        list(frames[len(truth):]) in ([leaf], [leaf, "usleep"])
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("php", PHPS)
+def test_whole_stacks_are_those_of_the_interpreter(php, build, leaf, tmp_path):
+    out = tmp_path / "x.folded"
+    with started(php, *BUILDS[build], TRUTH, leaf) as (process, truth):
+        result = record("-p", process.pid, *LEAVES[leaf], "-d", 1, "--threads", "-o", out)
+    right = wrong = 0
+    others = collections.Counter()
+    seen = set()
+    for frames, value in Folded(out).stacks:
+        pid = int(frames[0].rpartition("/")[2])
+        if pid not in truth:
+            continue
+        seen.add(pid)
+        names = [name for name, _ in truth[pid]]
+        if is_truth(php_frames(frames), names, leaf):
+            right += value
+        else:
+            wrong += value
+            others[(tuple(frames), tuple(names))] += value
+    assert right > 0
+    assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
+    assert result.summary["runtimes"]["stacks"] > 0
+    assert result.summary["runtimes"]["nameless_code"] == 0
+    assert leaf == "burn" or seen == set(truth)
+
+
+@pytest.mark.parametrize("php", PHPS)
+def test_lines_and_native_frames(php, tmp_path):
+    out = tmp_path / "x.folded"
+    with started(php, TRUTH, "wait") as (process, truth):
+        record("-p", process.pid, "--offcpu", "-d", 0.5, "--threads", "--lines", "-o", out)
+    stacks = {int(frames[0].rpartition("/")[2]): frames for frames, _ in Folded(out).stacks}
+    for pid, stack in truth.items():
+        found = php_frames(stacks[pid])
+        assert len(found) == len(stack) + 2, found  # wait(), sleep()
+        for frame, (name, line) in list(zip(found, stack))[:-1]:
+            place = f"php_truth.php:{line}" if line else "<php>"
+            assert frame == f"{name} ({place})" or "eval()'d code:1)" in frame, (frame, name, line)
+        # A segment for each time that C calls PHP, each in its place.
+        text = ";".join(frame for frame in stacks[pid])
+        if "by_sort" in text:
+            assert re.search(r"by_sort [^;]*_\[0\];usort [^;]*_\[0\];.*;zend_call_function;"
+                             r"\{closure\}[^;]*_\[0\];by_call", text), text
+            assert not any(frame.startswith("execute_ex") for frame in stacks[pid])

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* PHP's frames and names, in memory made by hand, and their places among native frames. */
+#include <stdlib.h>
+
+#include "collect/loop_frames.h"
+#include "runtimes/php.h"
+#include "tests/unit/cmocka_all.h"
+#include "tests/unit/made_machine.h"
+
+#define BIAS	  MADE_START
+#define GLOBALS	  0x1000		/* in the file */
+#define FRAMES	  (MADE_START + 0x2000) /* 0x80 each */
+#define FUNCTIONS (MADE_START + 0x3000) /* 0x100 each */
+#define STRINGS	  (MADE_START + 0x5000) /* 0x40 each */
+#define CLASS	  (MADE_START + 0x6000)
+#define CODE	  (MADE_START + 0x7000) /* instructions */
+#define DEPTH	  4 /* frames: a closure, that usort() calls, that a method calls, and the file */
+#define TOP	  (1 << 17)
+
+static struct made_memory memory;
+static struct bf_machine machine;
+
+static struct runtime_facts made_facts(void)
+{
+	struct runtime_facts facts = {
+		.runtime = 3, .version = PHP(8, 2), .loop = 0x100, .loop_size = 0x10};
+
+	facts.offsets[PHP_GLOBALS] = GLOBALS;
+	assert_true(php_known_offsets(&facts));
+	assert_true(runtime_is_sound(&facts));
+	return facts;
+}
+
+static void word(uint64_t address, uint64_t value)
+{
+	made_word(&memory, address, value);
+}
+
+static uint64_t made_string(int i, const char *text)
+{
+	uint64_t at = STRINGS + 0x40 * i;
+
+	word(at + PHP_STRING_LENGTH, strlen(text));
+	memcpy(memory.bytes + (at + PHP_STRING_VALUE - MADE_START), text, strlen(text));
+	return at;
+}
+
+static void made_php(const struct runtime_facts *facts)
+{
+	static const char *const names[DEPTH] = {"{closure}", "usort", "sorted", NULL};
+	const uint32_t *o = facts->offsets;
+
+	memset(&memory, 0, sizeof memory);
+	word(BIAS + GLOBALS + o[PHP_CURRENT], FRAMES);
+	word(CLASS + 8, made_string(DEPTH, "Made\\Shape"));
+	for (int i = 0; i < DEPTH; i++) {
+		uint64_t frame = FRAMES + 0x80 * i, function = FUNCTIONS + 0x100 * i;
+
+		word(frame, CODE + 0x20 * i);
+		made_number(&memory, CODE + 0x20 * i + 24, 10 + i);
+		word(frame + 24, function);
+		word(frame + 40, i == 0 || i == 3 ? TOP : 0);
+		word(frame + 48, i + 1 < DEPTH ? frame + 0x80 : 0);
+		word(function, i == 1 ? PHP_TYPE_INTERNAL : PHP_TYPE_USER);
+		word(function + PHP_NAME, names[i] ? made_string(i, names[i]) : 0);
+		word(function + PHP_SCOPE, i == 0 || i == 2 ? CLASS : 0);
+		if (i == 1)
+			continue;
+		word(function + o[PHP_CODE], CODE + 0x20 * i);
+		word(function + o[PHP_FILE], made_string(DEPTH + 1, "/srv/made.php"));
+	}
+}
+
+static void run(const struct runtime_facts *facts)
+{
+	struct bf_text text;
+
+	assert_int_equal(runtime_write(facts, &text), 0);
+	machine.parameters[0] = BIAS;
+	made_run(&machine, &text, 0, &memory);
+}
+
+/* Frame @i; there are two activations of two frames. */
+static struct runtime_frame frame_at(uint32_t i)
+{
+	uint32_t at = 1 + 2 * i;
+
+	at += machine.header == 10 && i >= 1 ? 1 : 0;
+	return (struct runtime_frame){machine.words[at] & BF_FRAME_CODE,
+				      machine.words[at] >> BF_FRAME_KIND_SHIFT &
+					      (BF_FRAME_KINDS - 1),
+				      (uint32_t)machine.words[at + 1], machine.words[at + 1] >> 32};
+}
+
+static int describe(const struct runtime_facts *facts, uint32_t i, struct runtime_code *ret)
+{
+	const struct runtime_memory from = {made_read, &memory, BIAS};
+	const struct runtime_frame frame = frame_at(i);
+
+	memory.n_reads = 0;
+	return runtime_describe(facts, &from, &frame, ret);
+}
+
+static void names_and_lines(void **state)
+{
+	static const char *const names[DEPTH] = {"Made\\Shape::{closure}", "usort",
+						 "Made\\Shape::sorted", "<main>"};
+	struct runtime_facts facts = made_facts();
+	uint32_t activations;
+
+	made_php(&facts);
+	run(&facts);
+	assert_int_equal(machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(made_frames(&machine, &activations), DEPTH);
+	assert_int_equal(activations, 2); /* the closure; the others */
+	assert_int_equal(machine.header, 10);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		struct runtime_code code;
+
+		assert_int_equal(frame_at(i).kind & RUNTIME_LAST,
+				 i == 0 || i == 3 ? RUNTIME_LAST : 0);
+		assert_int_equal(describe(&facts, i, &code), 0);
+		assert_string_equal(code.name, names[i]);
+		assert_string_equal(code.file, i == 1 ? "<php>" : "/srv/made.php");
+		assert_int_equal(runtime_line(&facts, code.lines, code.n_lines, code.first_line,
+					      frame_at(i).detail),
+				 i == 1 ? 0 : 10 + i);
+		free(code.lines);
+	}
+}
+
+static void what_changed_has_no_name(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	const uint64_t at[] = {FUNCTIONS,
+			       FUNCTIONS + PHP_NAME,
+			       FUNCTIONS + PHP_SCOPE,
+			       FUNCTIONS + facts.offsets[PHP_CODE],
+			       STRINGS + PHP_STRING_LENGTH,
+			       STRINGS + PHP_STRING_VALUE,
+			       STRINGS + PHP_STRING_VALUE + 5};
+	struct runtime_code code;
+
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+		made_php(&facts);
+		run(&facts);
+		memory.bytes[at[i] - MADE_START] ^= 0x18;
+		assert_true(describe(&facts, 0, &code) < 0);
+	}
+}
+
+static void a_fault_at_any_read(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	struct runtime_code code;
+	uint32_t activations;
+
+	made_php(&facts);
+	run(&facts);
+	for (uint64_t i = 1, n = memory.n_reads; i <= n; i++) {
+		memory.fails_at = i;
+		run(&facts);
+		assert_true(made_frames(&machine, &activations) <= DEPTH);
+	}
+	memory.fails_at = 0;
+	run(&facts);
+	for (uint64_t i = 1; i < 12; i++) {
+		memory.fails_at = i;
+		if (describe(&facts, 2, &code) == 0)
+			free(code.lines);
+	}
+	memory.fails_at = 0;
+}
+
+#define RUNTIME_WORD(kind) (BF_FRAME_RUNTIME | (uint64_t)(kind) << BF_FRAME_KIND_SHIFT)
+
+static void frames_come_before_their_loops(void **state)
+{
+	/* Two loops, at 0x100 (the leaf) and 0x108; activations of one and two frames. */
+	const uint64_t words[] = {0x100,
+				  0x50,
+				  0x109,
+				  0x60,
+				  RUNTIME_WORD(RUNTIME_LAST),
+				  1,
+				  RUNTIME_WORD(0),
+				  2,
+				  RUNTIME_WORD(RUNTIME_LAST),
+				  3};
+	const uint64_t placed[] = {words[4], 1, 0x100, 0x50, words[6], 2, words[8], 3, 0x109, 0x60};
+	uint64_t found[BF_MAX_FRAMES];
+	uint32_t n = sizeof words / sizeof *words;
+
+	assert_int_equal(loop_frames_place(words, n, 0x100, 0x109, true, found), n);
+	assert_memory_equal(found, placed, sizeof placed);
+	/* The return address after the loop's end is in it, its first byte's is not. */
+	assert_int_equal(loop_frames_place(words, n, 0x109, 0x110, false, found), n);
+	assert_memory_equal(found, words, sizeof words);
+	/* A thread that runs no loop. */
+	assert_int_equal(loop_frames_place(words, n, 0x200, 0x300, true, found), 4);
+	/* More loops than activations, and an odd end. */
+	assert_int_equal(loop_frames_place(words, 6, 0x100, 0x109, true, found), 6);
+	assert_int_equal(loop_frames_place(words, 5, 0x100, 0x109, true, found), 5);
+}
+
+static void only_sound_facts_are_used(void **state)
+{
+	struct runtime_facts facts = made_facts(), changed;
+
+	srandom(1);
+	for (int i = 0; i < 20000; i++) {
+		struct runtime_code code = {};
+		struct bf_text text;
+
+		changed = facts;
+		changed.offsets[random() % N_PHP_OFFSETS] = random() % 3000;
+		if (!runtime_is_sound(&changed) || runtime_write(&changed, &text) < 0)
+			continue;
+		made_php(&facts);
+		machine.parameters[0] = BIAS;
+		made_run(&machine, &text, 0, &memory);
+		if (machine.header && describe(&changed, 0, &code) == 0)
+			free(code.lines);
+	}
+	changed = facts;
+	changed.offsets[PHP_FILE] = 3;
+	assert_false(runtime_is_sound(&changed));
+	changed = facts;
+	changed.loop_size = 0;
+	assert_false(runtime_is_sound(&changed));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_and_lines),
+		cmocka_unit_test(what_changed_has_no_name),
+		cmocka_unit_test(a_fault_at_any_read),
+		cmocka_unit_test(frames_come_before_their_loops),
+		cmocka_unit_test(only_sound_facts_are_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

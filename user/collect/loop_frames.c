@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/loop_frames.h"
+
+#include <string.h>
+
+#include "runtimes/runtime.h"
+
+static bool is_last(uint64_t word)
+{
+	return word >> BF_FRAME_KIND_SHIFT & RUNTIME_LAST;
+}
+
+/* Whether native frame @i is of the loop. */
+static bool is_loop(const uint64_t *words, uint32_t i, uint64_t start, uint64_t end)
+{
+	bool is_return = i && !(words[i] & BF_FRAME_EXACT);
+	uint64_t address = i ? words[i] & ~BF_FRAME_EXACT : words[i];
+
+	return address - is_return >= start && address - is_return < end;
+}
+
+/* Words of the activation at words[@at]. */
+static uint32_t activation(const uint64_t *words, uint32_t at, uint32_t n)
+{
+	uint32_t to = at;
+
+	while (to + 1 < n && words[to] & BF_FRAME_RUNTIME) {
+		to += 2;
+		if (is_last(words[to - 2]))
+			break;
+	}
+	return to - at;
+}
+
+uint32_t loop_frames_place(const uint64_t *words, uint32_t n, uint64_t start, uint64_t end,
+			   bool is_whole, uint64_t *ret)
+{
+	uint32_t n_native = 0, out = 0, at;
+	bool has_loop = false;
+
+	while (n_native < n && !(words[n_native] & BF_FRAME_RUNTIME))
+		n_native++;
+	at = n_native;
+	for (uint32_t i = 0; i < n_native; i++) {
+		if (is_loop(words, i, start, end)) {
+			uint32_t count = activation(words, at, n);
+
+			memcpy(ret + out, words + at, count * sizeof *ret);
+			out += count;
+			at += count;
+			has_loop = true;
+		}
+		ret[out++] = words[i];
+	}
+	if (has_loop || !is_whole) {
+		memcpy(ret + out, words + at, (n - at) * sizeof *ret);
+		out += n - at;
+	}
+	return out;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * loop_frames: the order of frames of a runtime whose activations leave no anchor on the C stack.
+ * They arrive after all native frames, innermost first, each activation with its last frame marked
+ * (RUNTIME_LAST); each belongs to a native frame of the interpreter's loop.
+ */
+#ifndef COLLECT_LOOP_FRAMES_H
+#define COLLECT_LOOP_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/wire.h"
+
+/*
+ * Puts the activations of @n @words, as on the wire, before the native frames in [@start, @end).
+ * Those for which there is none stay where they are; if there is no such frame at all, and
+ * @is_whole says that no native frame is missing, the thread runs no loop, and has none.
+ * @ret has room for BF_MAX_FRAMES. Returns how many words there are.
+ */
+uint32_t loop_frames_place(const uint64_t *words, uint32_t n, uint64_t start, uint64_t end,
+			   bool is_whole, uint64_t *ret);
+
+#endif
