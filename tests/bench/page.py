@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """page: measures the speed of the HTML explorer in a real browser, on a file of 100 000 stacks.
-page: how fast the HTML explorer is in a real browser, on a file of 100 000 stacks.
 
     page.py [FILE.html]
+
 Without FILE, uses tests/bench/made_folded.c and build/bpfflame to make one. Prints the file's size,
 the time from navigation to the first complete paint, frame times (between the browser's frames, and
 of drawing alone) while zooming, searching, scrolling and resizing, and the time to derive a tree.
-Needs Debian's chromium, chromium-driver and python3-selenium.
 Needs Debian's chromium, chromium-driver and python3-selenium.
 """
 import pathlib

@@ -2,7 +2,6 @@
 """A real browser for tests: headless Chromium, driven by selenium, opens pictures by file:// and
 does what a person would do. Needs Debian's chromium, chromium-driver and python3-selenium; tests
 that import this are skipped without them.
-imports this is skipped where they are missing.
 """
 import pathlib
 import shutil

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The HTML explorer as tests see it: a page that finds its frames through its own tree; and the
 same sums computed naively from stacks.
-are, and the same sums computed the plain way from stacks.
 """
 import collections
 import os

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The HTML explorer in a real browser: build/sample_html writes pages of profiles made by hand,
 build/bpfflame those of random stacks, whose sums are also computed here naively.
-build/bpfflame those of random stacks whose sums are computed here, the plain way.
 """
 import collections
 import json
@@ -12,7 +11,7 @@ import subprocess
 import pytest
 
 pytest.importorskip("browser")
-from browser import ActionChains, Keys, Page, contrast  # noqa: E402
+from browser import ROOT, ActionChains, Keys, Page, contrast  # noqa: E402
 from explorer_page import (BPFFLAME, SAMPLE, Explorer, make_stacks, merged, percent,  # noqa: E402,F401
                            plain, plain_merged, show, show_stacks, total_of)
 
@@ -746,17 +745,27 @@ def test_comparison_table(show):
     assert page.rows()[0][3] == "100.00%"
 
 
+def comparison_cases():
+    """The cases that tests/unit/test_compare.c reads, too; pairs are [new, base] here."""
+    for line in (ROOT / "tests" / "compare_cases.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            scale, kind, *numbers, expected = line.split()
+            confidence, compared, *pairs = map(float, numbers)
+            totals, variances, runs, weights, own = ([new, base] for base, new
+                                                     in zip(pairs[::2], pairs[1::2]))
+            header = {"normalized": scale == "shares", "isCount": kind == "samples",
+                      "confidence": confidence, "compared": compared, "totals": totals,
+                      "variances": variances, "runs": runs}
+            yield header, weights, weights if kind == "samples" else own, expected
+
+
 def test_comparison_agrees_with_the_program(show):
     """The page's test finds the same significant changes as compare/compare.c."""
-    page = show("compare")
-    kinds = page.js("""
-        const {header} = explorer.page.profile;
-        const all = header.totals;
-        const test = (now, base) => compare.change(Object.assign({}, header, {compared: 1}),
-            [now, base], [now, base]).kind;
-        return [test(0, 1), test(1, 0), test(10, 0), test(0, 10), test(1000, 1010),
-            test(1300, 1000), test(4, 0), test(3000, 2600)]""")
-    assert kinds == ["none", "none", "new", "gone", "none", "grew", "none", "grew"]
+    cases = list(comparison_cases())
+    kinds = show("compare").js("""
+        return arguments[0].map(([header, weights, variances]) =>
+            compare.change(header, weights, variances, null).kind)""", cases)
+    assert len(kinds) > 30 and kinds == [expected for *_, expected in cases]
 
 
 def test_comparison_of_runs_judges_as_its_tables(browser, tmp_path):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The explorer's other views of the same stacks: from the leaves, with recursion and modules
 collapsed, with the table beside the graph, magnified; files dropped on it, source lines.
-table beside the graph, magnified; files that are dropped on it, source lines.
 """
 import json
 import subprocess

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where scripts and style sheets are forbidden, as in mail, artifact viewers and CI servers:
 pictures keep their colours, and the explorer shows a picture and tables instead of dead buttons.
-keep their colours, and the explorer shows a picture and tables in place of dead buttons.
 """
 import functools
 import http.server

@@ -2,7 +2,6 @@
 """The pictures in a real browser: build/sample_svg writes them, headless Chromium opens them by
 file://, and the tests do what a person would do. Needs Debian's chromium, chromium-driver and
 python3-selenium.
-python3-selenium.
 """
 import colorsys
 import os

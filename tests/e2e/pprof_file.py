@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """pprof files by their meaning: reads and writes protobuf's encoding by hand, and resolves ids and
 indexes, so that two files are equal if all fields of everything in them are.
-so that two files are equal if all fields of all they hold are.
 """
 import gzip
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The formats of other tools, read by those tools: Go's pprof, protoc, speedscope (its schema, and
 itself in Chromium), the Firefox Profiler. Compares what each shows with our folded lines.
-itself in Chromium), the Firefox Profiler. What each says is held against our folded lines.
+
 tools/check installs all of them; the tests fail if one is missing. Those from npm are in build/npm.
-build/npm.
 """
 import base64
 import collections

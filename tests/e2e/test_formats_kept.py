@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """pprof files of other producers: the file that render makes of one keeps everything in it.
-pprof files of other producers: what of them is in the file that render makes of them. All of it.
 """
 import glob
 import os

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Unusual memory: files overwritten during the recording, libraries that are loaded and unloaded,
 thousands of mappings, files that claim to be large.
-libraries that come and go, mappings by the thousand, files that claim to be large.
 """
 import os
 import shutil

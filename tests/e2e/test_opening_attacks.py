@@ -2,7 +2,6 @@
 """Attacks through the paths, links, mounts and files of recorded processes on a recorder that runs
 as root: users try to make it open harmful files, block, reveal what only root may read, or put
 wrong names on root's programs.
-programs for root.
 """
 import contextlib
 import os

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """--every: consecutive windows as sets of files in a folder, their list, and the removal of old
 ones. However a run ends, sets are complete and the list can be read.
-Whatever ends a run, sets are whole and the list can be read.
 """
 import contextlib
 import datetime
