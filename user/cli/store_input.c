@@ -151,7 +151,7 @@ static int parse_range(const char *moments, struct store_question *question,
 
 /* Reading */
 
-struct store_gathering {
+struct store_gatherer {
 	struct ledger all;
 	struct ledger_memo memo;
 	uint64_t millihertz;
@@ -160,7 +160,7 @@ struct store_gathering {
 static int gather(void *context, const struct ledger *ledger, const struct store_window *window,
 		  bool is_first)
 {
-	struct store_gathering *gathering = context;
+	struct store_gatherer *gathering = context;
 	struct ledger_merge how = {
 		.memo = &gathering->memo,
 		.wanted = filter ? store_filter_wants : NULL,
@@ -227,7 +227,7 @@ static void say_answer(const struct store_answer *answer, const struct ledger_el
 }
 
 static void set_facts(struct profile *profile, const struct store_answer *answer,
-		      const struct store_gathering *gathering)
+		      const struct store_gatherer *gathering)
 {
 	if (!profile->start_realtime_ns || answer->begin < profile->start_realtime_ns)
 		profile->start_realtime_ns = answer->begin;
@@ -238,7 +238,7 @@ static void set_facts(struct profile *profile, const struct store_answer *answer
 int store_input_read(struct input *input, const char *path, bool quiet, struct failure *failure)
 {
 	const char *moments = moments_of(path);
-	struct store_gathering gathering = {};
+	struct store_gatherer gathering = {};
 	struct store_question question = {.on_window = gather, .context = &gathering};
 	struct ledger_elided elided = {};
 	struct store_answer answer;

@@ -150,7 +150,7 @@ static void compare_facts(const struct stacks *stacks, const struct baseline *ba
 }
 
 /* The callback's context, for when diff has read both sides. */
-struct comparing {
+struct compare_job {
 	const struct baseline_options *options;
 	const struct baseline *baseline;
 	struct machine here; /* read before: the process that compares opens nothing */
@@ -162,26 +162,26 @@ struct comparing {
 static int give_remarks(void *data, const struct stacks *stacks, const char *const **ret_remarks,
 			struct failure *failure)
 {
-	struct comparing *comparing = data;
-	struct remarks *remarks = &comparing->remarks;
+	struct compare_job *job = data;
+	struct remarks *remarks = &job->remarks;
 
-	compare_facts(stacks, comparing->baseline, &comparing->here, remarks);
+	compare_facts(stacks, job->baseline, &job->here, remarks);
 	for (size_t i = 0; i < remarks->n; i++)
-		comparing->pointers[i] = remarks->lines[i];
-	*ret_remarks = comparing->pointers;
-	if (!remarks->n || !comparing->options->same_machine)
+		job->pointers[i] = remarks->lines[i];
+	*ret_remarks = job->pointers;
+	if (!remarks->n || !job->options->same_machine)
 		return 0;
 	for (size_t i = 0; i < remarks->n; i++)
 		baseline_say("%s", remarks->lines[i]);
-	failure_set(failure, -EINVAL, "%s is not of this machine", comparing->base_name);
+	failure_set(failure, -EINVAL, "%s is not of this machine", job->base_name);
 	return failure_mend(failure, -EINVAL, "save one here, or leave out --same-machine");
 }
 
 /* Calls `diff --base RUN … [-q] NEW … OPTIONS`. @paths: of the runs. */
-static int call_diff(struct comparing *comparing, char *const *paths, size_t n_paths)
+static int call_diff(struct compare_job *job, char *const *paths, size_t n_paths)
 {
-	const struct baseline_options *options = comparing->options;
-	const struct diff_caller caller = {comparing, comparing->base_name, give_remarks};
+	const struct baseline_options *options = job->options;
+	const struct diff_caller caller = {job, job->base_name, give_remarks};
 	char **argv = calloc(2 * n_paths + options->n_arguments + 3, sizeof *argv);
 	size_t n = 0;
 	int code;
@@ -204,16 +204,15 @@ static int call_diff(struct comparing *comparing, char *const *paths, size_t n_p
 
 static int run_diff(const struct baseline_options *options, const struct baseline *baseline)
 {
-	struct comparing comparing = {.options = options, .baseline = baseline};
+	struct compare_job job = {.options = options, .baseline = baseline};
 	struct run_files runs = {.n = baseline->n_runs};
 	int code;
 
 	if (baselines_run_paths(options->folder, baseline, &runs.paths) < 0)
 		return cli_fail(&(struct failure){}, EXIT_FAILED);
-	machine_read("", &comparing.here);
-	snprintf(comparing.base_name, sizeof comparing.base_name, "%s@%s", baseline->name,
-		 baseline->commit);
-	code = call_diff(&comparing, runs.paths, runs.n);
+	machine_read("", &job.here);
+	snprintf(job.base_name, sizeof job.base_name, "%s@%s", baseline->name, baseline->commit);
+	code = call_diff(&job, runs.paths, runs.n);
 	run_files_done(&runs);
 	return code;
 }

@@ -132,7 +132,7 @@ static void find_facts(const struct profile *profile, struct run_facts *ret)
 	}
 }
 
-struct run_reading {
+struct run_reader {
 	struct save *save;
 	char *path;
 	FILE *stream;		 /* its destination */
@@ -140,7 +140,7 @@ struct run_reading {
 };
 
 /* Errors: -EINVAL if it is not a profile, or an empty one. */
-static int convert(struct run_reading *reading, struct failure *failure)
+static int convert(struct run_reader *reading, struct failure *failure)
 {
 	const struct view_options everything = VIEW_OPTIONS_OF_FILES;
 	const struct baseline_run *run = &reading->facts->run;
@@ -177,7 +177,7 @@ static int read_run(void *data)
 
 static int write_run(void *data, FILE *stream)
 {
-	struct run_reading *reading = data;
+	struct run_reader *reading = data;
 	const struct confine_files files = {.inputs = {{&reading->path, 1}}};
 
 	reading->stream = stream;
@@ -228,7 +228,7 @@ static int save_run(struct save *save, char *path, struct run_facts *shared,
 		    struct failure *failure)
 {
 	struct baseline *baseline = &save->baseline;
-	struct run_reading reading = {.save = save, .path = path, .facts = shared};
+	struct run_reader reading = {.save = save, .path = path, .facts = shared};
 	struct run_facts facts;
 	uint64_t bytes;
 	int r = baselines_saving_add(&save->saving, write_run, &reading, &bytes, failure);

@@ -429,10 +429,10 @@ static int refuse_gate(const struct stacks *stacks, struct failure *failure)
 static int make_comparison(struct comparison *comparison, struct failure *failure)
 {
 	struct command_options *options = comparison->options;
-	const struct diff_reading reading = {.stacks = options->view.stacks,
-					     .scale = options->diff.scale,
-					     .quiet = options->quiet,
-					     .wants_sums = has_gate(options)};
+	const struct diff_reader reading = {.stacks = options->view.stacks,
+					    .scale = options->diff.scale,
+					    .quiet = options->quiet,
+					    .wants_sums = has_gate(options)};
 	int r = read_rules(options, &comparison->rules, failure);
 
 	r = r < 0 ? r : diff_sides_read(&options->files, &reading, &comparison->sides, failure);
@@ -543,7 +543,7 @@ static int judge(const struct comparison *comparison, struct failure *failure)
 	return gate->n_failed ? EXIT_GATE : EXIT_DONE;
 }
 
-struct comparing {
+struct diff_job {
 	struct command_options *options;
 	struct output_files files;
 };
@@ -551,16 +551,16 @@ struct comparing {
 /* The confined process's work: returns its exit code. */
 static int compare(void *data)
 {
-	struct comparing *comparing = data;
+	struct diff_job *job = data;
 	struct comparison *comparison = calloc(1, sizeof *comparison);
 	struct failure failure = {};
 	int r = comparison ? 0 : -ENOMEM, code = EXIT_FAILED;
 
 	if (r < 0)
 		return cli_fail(&failure, code);
-	comparison->options = comparing->options;
+	comparison->options = job->options;
 	r = make_comparison(comparison, &failure);
-	r = r < 0 ? r : output_files_write(&comparing->files, write_format, comparison, &failure);
+	r = r < 0 ? r : output_files_write(&job->files, write_format, comparison, &failure);
 	if (r == 0)
 		code = judge(comparison, &failure);
 	else
@@ -570,24 +570,23 @@ static int compare(void *data)
 	return cli_flush(code);
 }
 
-static int compare_confined(struct comparing *comparing)
+static int compare_confined(struct diff_job *job)
 {
-	struct command_options *options = comparing->options;
+	struct command_options *options = job->options;
 	char *rules = (char *)options->rules;
-	struct confine_files files = {.inputs = {{&rules, rules != NULL}},
-				      .outputs = &comparing->files};
+	struct confine_files files = {.inputs = {{&rules, rules != NULL}}, .outputs = &job->files};
 
 	for (int side = 0; side < N_SIDES; side++) {
 		files.inputs[1 + side].paths = options->files.sides[side].paths;
 		files.inputs[1 + side].n = options->files.sides[side].n;
 	}
-	return cmd_confine(&files, compare, comparing);
+	return cmd_confine(&files, compare, job);
 }
 
 static int run(int argc, char **argv, struct command_options *options)
 {
-	struct comparing comparing = {.options = options};
-	struct output_files *files = &comparing.files;
+	struct diff_job job = {.options = options};
+	struct output_files *files = &job.files;
 	struct failure failure = {};
 	int code, r = parse(argc, argv, options, &failure);
 
@@ -599,7 +598,7 @@ static int run(int argc, char **argv, struct command_options *options)
 	else if (cli_write_as_caller(&failure) < 0 || output_files_check(files, &failure) < 0)
 		code = cli_fail(&failure, EXIT_FAILED);
 	else
-		code = compare_confined(&comparing);
+		code = compare_confined(&job);
 	diff_files_done(&options->files);
 	output_files_done(files);
 	return code;

@@ -11,7 +11,7 @@
 #define COMPACT_ENTRIES 50000
 
 struct reader {
-	const struct diff_reading *reading;
+	const struct diff_reader *reading;
 	struct diff_sides *sides;
 	bool wants_sums;
 	size_t n_compact; /* entries after the last merging */
@@ -177,7 +177,7 @@ static int finish(struct reader *reader)
 	return r;
 }
 
-int diff_sides_read(const struct diff_files *files, const struct diff_reading *reading,
+int diff_sides_read(const struct diff_files *files, const struct diff_reader *reading,
 		    struct diff_sides *ret, struct failure *failure)
 {
 	struct diff_sides sides = {.has_drawn =

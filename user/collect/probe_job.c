@@ -154,15 +154,15 @@ static int do_work(struct probe_work *work, int fd)
 
 /* --- The requesting side --- */
 
-struct asking {
+struct patience {
 	uint64_t since; /* monotonic ns */
 };
 
 static bool wait_on(void *context, uint64_t quiet_ns)
 {
-	const struct asking *asking = context;
+	const struct patience *patience = context;
 
-	return quiet_ns < QUIET_NS && monotonic_ns() - asking->since < PATIENCE_NS;
+	return quiet_ns < QUIET_NS && monotonic_ns() - patience->since < PATIENCE_NS;
 }
 
 /* The reader may be compromised: it gets only ELF files of root's. */
@@ -212,7 +212,7 @@ static int have_done(struct reader *reader, int fd, const struct probe_question 
 		     struct event_places *ret, struct nearest *nearest, struct usdt_probe **ret_list,
 		     size_t *ret_n)
 {
-	struct asking asking = {.since = monotonic_ns()};
+	struct patience patience = {.since = monotonic_ns()};
 	const struct reader_call call = {
 		.job = READER_PROBES,
 		.request = question,
@@ -221,7 +221,7 @@ static int have_done(struct reader *reader, int fd, const struct probe_question 
 		.n_fds = 1,
 		.wait = wait_on,
 		.asked = answer_on,
-		.context = &asking,
+		.context = &patience,
 	};
 	struct usdt_probe *probes;
 	void *bytes;

@@ -19,7 +19,7 @@
 /* The allowed age of the page per byte of the list: about a millisecond per set. */
 #define PAGE_NS_PER_BYTE 1000
 
-struct writing {
+struct set_job {
 	const struct window_origin *origin;
 	const struct record_options *options;
 	struct collect_window *window;
@@ -54,7 +54,7 @@ static bool any_is_there(const struct set_folder *folder, const struct window_fi
 }
 
 /* Chooses unused names: whatever the clock says, nothing is overwritten. */
-static int choose_names(struct writing *writing, struct failure *failure)
+static int choose_names(struct set_job *writing, struct failure *failure)
 {
 	uint64_t start_ns = writing->window->profile->start_realtime_ns;
 	bool milliseconds = writing->options->collect.every_ns % NSEC_PER_SEC != 0;
@@ -131,7 +131,7 @@ static int add_commands(struct sets *sets, const struct profile *profile,
  * Sets the exact total, without earlier rounding, and the heaviest functions and commands of the
  * shown event.
  */
-static int rank_functions(struct writing *writing)
+static int rank_functions(struct set_job *writing)
 {
 	struct profile *profile = writing->window->profile;
 	struct stacks_options options = {.unfold = writing->options->view.stacks.unfold};
@@ -156,7 +156,7 @@ static int rank_functions(struct writing *writing)
 	return r;
 }
 
-static int add_losses(struct writing *writing)
+static int add_losses(struct set_job *writing)
 {
 	struct loss losses[N_LOSSES];
 	int r = 0;
@@ -168,7 +168,7 @@ static int add_losses(struct writing *writing)
 	return r;
 }
 
-static int add_files(struct writing *writing, const struct output_files *files)
+static int add_files(struct set_job *writing, const struct output_files *files)
 {
 	int r = 0;
 
@@ -182,7 +182,7 @@ static int add_files(struct writing *writing, const struct output_files *files)
 	return r;
 }
 
-static const char *event_name(const struct writing *writing)
+static const char *event_name(const struct set_job *writing)
 {
 	const struct profile *profile = writing->window->profile;
 
@@ -205,7 +205,7 @@ static double event_frequency(const struct profile *profile)
 					       : profile->frequency;
 }
 
-static int add_texts(struct writing *writing, size_t event, struct set *set)
+static int add_texts(struct set_job *writing, size_t event, struct set *set)
 {
 	const struct profile *profile = writing->window->profile;
 	struct strings *strings = &writing->sets.strings;
@@ -233,7 +233,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
-static int add_set(struct writing *writing, size_t event)
+static int add_set(struct set_job *writing, size_t event)
 {
 	struct profile *profile = writing->window->profile;
 	const struct totals *totals = &writing->report->totals;
@@ -259,14 +259,14 @@ static int add_set(struct writing *writing, size_t event)
 	return r < 0 ? r : add_files(writing, &writing->files.events[event]);
 }
 
-static int fail(const struct writing *writing, int error, const char *name, struct failure *failure)
+static int fail(const struct set_job *writing, int error, const char *name, struct failure *failure)
 {
 	return failure_set(failure, error, "cannot write %s/%s: %s", writing->folder.path, name,
 			   output_error(error));
 }
 
 /* Files first, then their lines. */
-static int write_sets(struct writing *writing, struct failure *failure)
+static int write_sets(struct set_job *writing, struct failure *failure)
 {
 	int r = window_files_put(&writing->files, &writing->folder.place, failure);
 
@@ -285,7 +285,7 @@ static int write_sets(struct writing *writing, struct failure *failure)
 
 /* The lists */
 
-static int rotate(struct writing *writing, struct set_index *index)
+static int rotate(struct set_job *writing, struct set_index *index)
 {
 	bool *gone = calloc(index->sets.n + 1, sizeof *gone);
 	size_t n_newest = writing->sets.n ? writing->sets.n : 1, n_gone;
@@ -314,7 +314,7 @@ static int write_page(void *sets, FILE *stream)
  * Whether to make the page again. A page of many sets takes long: with short ones, it is updated
  * only now and then, and at the end of the recording.
  */
-static bool page_is_due(const struct writing *writing)
+static bool page_is_due(const struct set_job *writing)
 {
 	uint64_t bytes = set_folder_index_bytes(&writing->folder), now = realtime_ns(), then;
 	struct stat st;
@@ -326,7 +326,7 @@ static bool page_is_due(const struct writing *writing)
 	return now < then || now - then >= bytes * PAGE_NS_PER_BYTE;
 }
 
-static int write_lists(struct writing *writing, struct failure *failure)
+static int write_lists(struct set_job *writing, struct failure *failure)
 {
 	const struct set_limits *keep = &writing->options->keep;
 	bool limited = keep->sets || keep->age_ns || keep->bytes;
@@ -348,7 +348,7 @@ static int write_lists(struct writing *writing, struct failure *failure)
 	return r < 0 ? fail(writing, r, name, failure) : 0;
 }
 
-static int write_locked(struct writing *writing, struct failure *failure)
+static int write_locked(struct set_job *writing, struct failure *failure)
 {
 	struct failure later;
 	int r = set_folder_lock(&writing->folder), of_lists;
@@ -364,7 +364,7 @@ static int write_locked(struct writing *writing, struct failure *failure)
 	return r < 0 ? r : of_lists;
 }
 
-static int write_all(struct writing *writing, struct failure *failure)
+static int write_all(struct set_job *writing, struct failure *failure)
 {
 	struct symbol_stats symbols = {};
 	int r = window_name(writing->window, writing->origin, &symbols, failure);
@@ -383,7 +383,7 @@ static int write_all(struct writing *writing, struct failure *failure)
 void set_write(const struct window_origin *origin, struct collect_window *window,
 	       const char *source, struct set_report *report)
 {
-	struct writing writing = {
+	struct set_job writing = {
 		.origin = origin,
 		.options = origin->options,
 		.window = window,

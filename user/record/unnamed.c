@@ -47,7 +47,7 @@ struct counted {
 	uint64_t frames, unnamed;
 };
 
-struct counting {
+struct unnamed_count {
 	const struct profile *profile;
 	struct counted *processes; /* by pid */
 	size_t n;
@@ -62,32 +62,32 @@ static int compare_pids(const void *a, const void *b)
 	return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
-static struct counted *find_process(const struct counting *counting, uint32_t pid)
+static struct counted *find_process(const struct unnamed_count *count, uint32_t pid)
 {
 	const struct counted wanted = {.pid = pid};
 
-	return bsearch(&wanted, counting->processes, counting->n, sizeof wanted, compare_pids);
+	return bsearch(&wanted, count->processes, count->n, sizeof wanted, compare_pids);
 }
 
 /* One entry for each process that has samples. */
-static int list_processes(struct counting *counting)
+static int list_processes(struct unnamed_count *count)
 {
-	const struct profile *profile = counting->profile;
+	const struct profile *profile = count->profile;
 	size_t n = 0;
 
-	counting->processes = calloc(profile->n_samples + 1, sizeof *counting->processes);
-	counting->unnamed = calloc(profile->n_mappings + 1, sizeof *counting->unnamed);
-	counting->seen = calloc(profile->n_mappings + 1, sizeof *counting->seen);
-	if (!counting->processes || !counting->unnamed || !counting->seen)
+	count->processes = calloc(profile->n_samples + 1, sizeof *count->processes);
+	count->unnamed = calloc(profile->n_mappings + 1, sizeof *count->unnamed);
+	count->seen = calloc(profile->n_mappings + 1, sizeof *count->seen);
+	if (!count->processes || !count->unnamed || !count->seen)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_samples; i++)
-		counting->processes[i] = (struct counted){.pid = profile->samples[i].pid,
-							  .comm = profile->samples[i].comm};
-	qsort(counting->processes, profile->n_samples, sizeof *counting->processes, compare_pids);
+		count->processes[i] = (struct counted){.pid = profile->samples[i].pid,
+						       .comm = profile->samples[i].comm};
+	qsort(count->processes, profile->n_samples, sizeof *count->processes, compare_pids);
 	for (size_t i = 0; i < profile->n_samples; i++)
-		if (!n || counting->processes[n - 1].pid != counting->processes[i].pid)
-			counting->processes[n++] = counting->processes[i];
-	counting->n = n;
+		if (!n || count->processes[n - 1].pid != count->processes[i].pid)
+			count->processes[n++] = count->processes[i];
+	count->n = n;
 	return 0;
 }
 
@@ -99,10 +99,10 @@ static bool is_unnamed(const struct profile *profile, const struct profile_locat
 }
 
 /* Adds the frames of @sample in user code; by mapping, if @by_mapping. */
-static void count_frames(struct counting *counting, const struct profile_sample *sample,
+static void count_frames(struct unnamed_count *count, const struct profile_sample *sample,
 			 struct counted *process, bool by_mapping)
 {
-	const struct profile *profile = counting->profile;
+	const struct profile *profile = count->profile;
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
 
 	for (uint32_t k = 0; k < stack->n; k++) {
@@ -114,35 +114,35 @@ static void count_frames(struct counting *counting, const struct profile_sample 
 		if (kind != MAPPING_FILE && kind != MAPPING_ANON)
 			continue;
 		if (by_mapping) {
-			counting->unnamed[location->mapping] += unnamed;
-			counting->seen[location->mapping] += sample->count;
+			count->unnamed[location->mapping] += unnamed;
+			count->seen[location->mapping] += sample->count;
 			continue;
 		}
 		process->frames += sample->count;
 		process->unnamed += unnamed;
-		counting->frames += sample->count;
+		count->frames += sample->count;
 	}
 }
 
-static void count_all(struct counting *counting)
+static void count_all(struct unnamed_count *count)
 {
-	const struct profile *profile = counting->profile;
+	const struct profile *profile = count->profile;
 
 	for (size_t i = 0; i < profile->n_samples; i++)
-		count_frames(counting, &profile->samples[i],
-			     find_process(counting, profile->samples[i].pid), false);
+		count_frames(count, &profile->samples[i],
+			     find_process(count, profile->samples[i].pid), false);
 }
 
 /* The same of one process, by mapping. */
-static void count_mappings(struct counting *counting, struct counted *process)
+static void count_mappings(struct unnamed_count *count, struct counted *process)
 {
-	const struct profile *profile = counting->profile;
+	const struct profile *profile = count->profile;
 
-	memset(counting->unnamed, 0, profile->n_mappings * sizeof *counting->unnamed);
-	memset(counting->seen, 0, profile->n_mappings * sizeof *counting->seen);
+	memset(count->unnamed, 0, profile->n_mappings * sizeof *count->unnamed);
+	memset(count->seen, 0, profile->n_mappings * sizeof *count->seen);
 	for (size_t i = 0; i < profile->n_samples; i++)
 		if (profile->samples[i].pid == process->pid)
-			count_frames(counting, &profile->samples[i], process, true);
+			count_frames(count, &profile->samples[i], process, true);
 }
 
 static const char *file_name(const struct profile *profile, size_t mapping)
@@ -154,13 +154,13 @@ static const char *file_name(const struct profile *profile, size_t mapping)
 }
 
 /* What the runtime that made the code without a name can do. */
-static void advise_runtime(const struct counting *counting, uint32_t pid, char advice[static 512])
+static void advise_runtime(const struct unnamed_count *count, uint32_t pid, char advice[static 512])
 {
-	const struct profile *profile = counting->profile;
+	const struct profile *profile = count->profile;
 
 	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
 		for (size_t k = 0; k < profile->n_mappings; k++)
-			if (counting->seen[k] && profile->mappings[k].kind == MAPPING_FILE &&
+			if (count->seen[k] && profile->mappings[k].kind == MAPPING_FILE &&
 			    strncmp(file_name(profile, k), runtimes[i].file,
 				    strlen(runtimes[i].file)) == 0) {
 				if (runtimes[i].after)
@@ -210,32 +210,32 @@ static void advise_file(const struct profile *profile, size_t mapping, const cha
 			 file_name(profile, mapping));
 }
 
-static void advise(struct counting *counting, struct counted *process, const char *urls,
+static void advise(struct unnamed_count *count, struct counted *process, const char *urls,
 		   const char *os_release, struct unnamed_process *ret)
 {
-	const struct profile *profile = counting->profile;
+	const struct profile *profile = count->profile;
 	uint64_t generated = 0, in_files = 0;
 	size_t most = 0;
 
 	*ret = (struct unnamed_process){
 		.pid = process->pid, .frames = process->frames, .unnamed = process->unnamed};
 	snprintf(ret->comm, sizeof ret->comm, "%s", strings_get(&profile->strings, process->comm));
-	count_mappings(counting, process);
+	count_mappings(count, process);
 	for (size_t i = 0; i < profile->n_mappings; i++) {
 		if (profile->mappings[i].kind == MAPPING_ANON)
-			generated += counting->unnamed[i];
+			generated += count->unnamed[i];
 		if (profile->mappings[i].kind != MAPPING_FILE)
 			continue;
-		in_files += counting->unnamed[i];
+		in_files += count->unnamed[i];
 		if (profile->mappings[most].kind != MAPPING_FILE ||
-		    counting->unnamed[i] > counting->unnamed[most])
+		    count->unnamed[i] > count->unnamed[most])
 			most = i;
 	}
 	if (generated < in_files) {
 		advise_file(profile, most, urls, os_release, ret->advice);
 		return;
 	}
-	advise_runtime(counting, process->pid, ret->advice);
+	advise_runtime(count, process->pid, ret->advice);
 }
 
 static int compare_unnamed(const void *a, const void *b)
@@ -247,29 +247,29 @@ static int compare_unnamed(const void *a, const void *b)
 	return compare_pids(a, b);
 }
 
-static bool is_worth_a_line(const struct counting *counting, const struct counted *process)
+static bool is_worth_a_line(const struct unnamed_count *count, const struct counted *process)
 {
 	return process->unnamed * 100 >= process->frames * LEAST_PERCENT &&
-	       process->unnamed * 100 >= counting->frames * LEAST_SHARE && process->unnamed;
+	       process->unnamed * 100 >= count->frames * LEAST_SHARE && process->unnamed;
 }
 
 int unnamed_find(const struct profile *profile, const char *urls, const char *os_release,
 		 struct unnamed *ret)
 {
-	struct counting counting = {.profile = profile};
-	int r = list_processes(&counting);
+	struct unnamed_count count = {.profile = profile};
+	int r = list_processes(&count);
 
 	*ret = (struct unnamed){};
 	if (r == 0) {
-		count_all(&counting);
-		qsort(counting.processes, counting.n, sizeof *counting.processes, compare_unnamed);
+		count_all(&count);
+		qsort(count.processes, count.n, sizeof *count.processes, compare_unnamed);
 	}
-	for (size_t i = 0; r == 0 && i < counting.n && ret->n < UNNAMED_MOST; i++)
-		if (is_worth_a_line(&counting, &counting.processes[i]))
-			advise(&counting, &counting.processes[i], urls, os_release,
+	for (size_t i = 0; r == 0 && i < count.n && ret->n < UNNAMED_MOST; i++)
+		if (is_worth_a_line(&count, &count.processes[i]))
+			advise(&count, &count.processes[i], urls, os_release,
 			       &ret->processes[ret->n++]);
-	free(counting.processes);
-	free(counting.unnamed);
-	free(counting.seen);
+	free(count.processes);
+	free(count.unnamed);
+	free(count.seen);
 	return r;
 }

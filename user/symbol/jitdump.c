@@ -218,7 +218,7 @@ static void find_loads(struct walk walk, struct piece *pieces, size_t n)
 }
 
 /* Shared state of naming. */
-struct naming {
+struct jitdump_namer {
 	struct jit_reader *reader;
 	struct lookups *lookups;
 	struct strings *strings;
@@ -277,15 +277,14 @@ static bool read_load(struct jit_reader *reader, const struct piece *piece, stru
 	return true;
 }
 
-/* Sets the lines of the @n lookups of @piece; naming->addresses has them as loaded. */
-static int set_lines(struct naming *naming, const struct piece *piece, uint64_t debug)
+/* Sets the lines of the @n lookups of @piece; namer->addresses has them as loaded. */
+static int set_lines(struct jitdump_namer *namer, const struct piece *piece, uint64_t debug)
 {
 	struct jitdump_entries entries;
 	struct record record;
 	int r;
 
-	if (!read_record(naming->reader, debug, &record) ||
-	    record.as.prefix.type != CODE_DEBUG_INFO)
+	if (!read_record(namer->reader, debug, &record) || record.as.prefix.type != CODE_DEBUG_INFO)
 		return 0;
 	entries = (struct jitdump_entries){
 		.offset = debug + sizeof(struct debug_info),
@@ -293,71 +292,70 @@ static int set_lines(struct naming *naming, const struct piece *piece, uint64_t 
 		.n = record.as.debug_info.n_entries,
 		.address = record.as.debug_info.address,
 	};
-	memset(naming->found, 0, piece->n * sizeof *naming->found);
-	r = jitdump_lines_resolve(naming->reader, &entries, naming->addresses, piece->n,
-				  naming->strings, naming->found);
+	memset(namer->found, 0, piece->n * sizeof *namer->found);
+	r = jitdump_lines_resolve(namer->reader, &entries, namer->addresses, piece->n,
+				  namer->strings, namer->found);
 	for (size_t i = 0; i < piece->n; i++)
-		naming->lines[piece->winners[i].lookup] = naming->found[i];
+		namer->lines[piece->winners[i].lookup] = namer->found[i];
 	return r;
 }
 
-static int name_piece(struct naming *naming, const struct piece *piece)
+static int name_piece(struct jitdump_namer *namer, const struct piece *piece)
 {
 	uint64_t offset, debug, size;
 	struct load load;
 	uint32_t name;
 	int r;
 
-	if (!read_load(naming->reader, piece, &load, &offset, &debug))
+	if (!read_load(namer->reader, piece, &load, &offset, &debug))
 		return 0;
 	size = load.prefix.size - sizeof load;
 	if (load.size < size)
 		size -= load.size; /* the code itself */
-	r = jit_reader_name(naming->reader, offset + sizeof load, size, '\0', naming->strings,
-			    &name);
+	r = jit_reader_name(namer->reader, offset + sizeof load, size, '\0', namer->strings, &name);
 	for (size_t i = 0; r == 0 && i < piece->n; i++) {
 		size_t lookup = piece->winners[i].lookup;
 
-		naming->lookups->names[lookup] = name;
-		naming->addresses[i] = naming->lookups->addresses[lookup] +
-				       (piece->move ? load.address - piece->to : 0);
+		namer->lookups->names[lookup] = name;
+		namer->addresses[i] = namer->lookups->addresses[lookup] +
+				      (piece->move ? load.address - piece->to : 0);
 	}
-	return r == 0 && name && debug && naming->lines ? set_lines(naming, piece, debug) : r;
+	return r == 0 && name && debug && namer->lines ? set_lines(namer, piece, debug) : r;
 }
 
-static int name_winners(struct naming *naming, struct walk start, const struct jit_winner *winners,
-			size_t n)
+static int name_winners(struct jitdump_namer *namer, struct walk start,
+			const struct jit_winner *winners, size_t n)
 {
 	struct piece *pieces = calloc(n + 1, sizeof *pieces);
 	size_t n_pieces, n_moved;
 	int r = 0;
 
-	naming->addresses = malloc((n + 1) * sizeof *naming->addresses);
-	naming->found = malloc((n + 1) * sizeof *naming->found);
-	if (!pieces || !naming->addresses || !naming->found)
+	namer->addresses = malloc((n + 1) * sizeof *namer->addresses);
+	namer->found = malloc((n + 1) * sizeof *namer->found);
+	if (!pieces || !namer->addresses || !namer->found)
 		r = -ENOMEM;
 	if (r == 0) {
-		find_pieces(naming->reader, winners, n, pieces, &n_pieces, &n_moved);
+		find_pieces(namer->reader, winners, n, pieces, &n_pieces, &n_moved);
 		if (n_moved)
 			find_loads(start, pieces + n_pieces, n_moved);
 		for (size_t i = 0; i < n_pieces + n_moved && r == 0; i++)
-			r = name_piece(naming, &pieces[i]);
+			r = name_piece(namer, &pieces[i]);
 	}
 	free(pieces);
-	free(naming->addresses);
-	free(naming->found);
+	free(namer->addresses);
+	free(namer->found);
 	return r;
 }
 
-static int resolve(struct naming *naming)
+static int resolve(struct jitdump_namer *namer)
 {
 	struct jit_winner *winners;
 	struct jit_ranges ranges;
 	struct walk start;
 	size_t n;
-	int r = walk_init(&start, naming->reader);
+	int r = walk_init(&start, namer->reader);
 
-	r = r < 0 ? r : jit_ranges_init(&ranges, naming->lookups);
+	r = r < 0 ? r : jit_ranges_init(&ranges, namer->lookups);
 	if (r < 0)
 		return r;
 	scan(start, &ranges);
@@ -365,7 +363,7 @@ static int resolve(struct naming *naming)
 	jit_ranges_done(&ranges);
 	if (r < 0)
 		return r;
-	r = name_winners(naming, start, winners, n);
+	r = name_winners(namer, start, winners, n);
 	free(winners);
 	return r;
 }
@@ -374,14 +372,14 @@ int jitdump_resolve(int fd, struct lookups *lookups, struct strings *strings,
 		    struct jit_line *lines)
 {
 	struct jit_reader reader;
-	struct naming naming = {
+	struct jitdump_namer namer = {
 		.reader = &reader, .lookups = lookups, .strings = strings, .lines = lines};
 	int r = jit_reader_init(&reader, fd);
 
 	if (r < 0)
 		return r;
 	if (reader.size) /* else the JIT has written nothing yet */
-		r = resolve(&naming);
+		r = resolve(&namer);
 	jit_reader_done(&reader);
 	return r;
 }

@@ -43,7 +43,7 @@ _Static_assert(PATH_MAX == READER_MAX_TEXT, "a path fits into a reply");
 /* --- The requesting side --- */
 
 /* The context of reader_call()'s callbacks. */
-struct asking {
+struct names_wait {
 	const struct debug_place *place;
 	bool (*wait)(void *context, uint64_t quiet_ns);
 	void *context;
@@ -51,9 +51,9 @@ struct asking {
 
 static bool wait_on(void *context, uint64_t quiet_ns)
 {
-	const struct asking *asking = context;
+	const struct names_wait *wait_state = context;
 
-	return asking->wait(asking->context, quiet_ns);
+	return wait_state->wait(wait_state->context, quiet_ns);
 }
 
 static bool is_build_id(const char *text)
@@ -64,8 +64,8 @@ static bool is_build_id(const char *text)
 /* Opens a debug file for the reader, which may be compromised. */
 static void open_for_reader(void *context, const void *bytes, size_t n, struct reader_reply *ret)
 {
-	const struct asking *asking = context;
-	const struct debug_opener *opener = asking->place->opener;
+	const struct names_wait *wait_state = context;
+	const struct debug_opener *opener = wait_state->place->opener;
 	struct open_question question = {};
 	int fd = -EPROTO;
 
@@ -73,7 +73,7 @@ static void open_for_reader(void *context, const void *bytes, size_t n, struct r
 		memcpy(&question, bytes, n);
 		if (question.kind == FETCH && is_build_id(question.text))
 			fd = opener->fetch(opener->context, question.text);
-		else if (question.kind < N_DEBUG_ROOTS && asking->place->has[question.kind])
+		else if (question.kind < N_DEBUG_ROOTS && wait_state->place->has[question.kind])
 			fd = opener->open_file(opener->context, question.kind, question.text,
 					       ret->text);
 	}
@@ -247,11 +247,11 @@ static void answer_place(int file, const char *path, int root, const void *quest
 {
 	struct debug_places places = {file, root, -1, NULL, {}};
 	struct debug_place place;
-	struct asking asking = {.place = &place};
+	struct names_wait wait_state = {.place = &place};
 	char real[PATH_MAX];
 
 	debug_place_init(&places, path, real, &place);
-	open_for_reader(&asking, question, n, ret);
+	open_for_reader(&wait_state, question, n, ret);
 }
 
 static int open_frames(struct elf_file *elf, int file, const char *path, int root)
@@ -289,14 +289,14 @@ int names_job_file(struct reader *reader, const struct names_question *question,
 		   const struct debug_place *place, bool (*wait)(void *context, uint64_t quiet_ns),
 		   void *context, struct strings *strings, struct file_names *ret)
 {
-	struct asking asking = {place, wait, context};
+	struct names_wait wait_state = {place, wait, context};
 	struct question_header header = {};
 	struct reader_call call = {
 		.job = READER_FILE_NAMES,
 		.fds = {place->file},
 		.n_fds = 1,
 		.asked = open_for_reader,
-		.context = &asking,
+		.context = &wait_state,
 	};
 	uint8_t *request;
 
@@ -310,10 +310,10 @@ int names_job_jit(struct reader *reader, const struct names_question *question, 
 		  int jitdump, bool (*wait)(void *context, uint64_t quiet_ns), void *context,
 		  struct strings *strings, struct file_names *ret)
 {
-	struct asking asking = {NULL, wait, context};
+	struct names_wait wait_state = {NULL, wait, context};
 	struct question_header header = {.has_perf_map = perf_map >= 0,
 					 .has_jitdump = jitdump >= 0};
-	struct reader_call call = {.job = READER_JIT_NAMES, .context = &asking};
+	struct reader_call call = {.job = READER_JIT_NAMES, .context = &wait_state};
 
 	if (perf_map >= 0)
 		call.fds[call.n_fds++] = perf_map;
