@@ -443,10 +443,10 @@ def test_second_request_ends_the_recording_at_once(tmp_path):
     time.sleep(0.2)
     listener.running.signal(signal.SIGINT)
     wait_until((tmp_path / "x.folded").exists)
-    assert time.monotonic() - started < 1.9
     listener.wait_for("INT", "INT")
     listener.running.signal(signal.SIGUSR1)
-    listener.end()
+    # However long the file takes.
+    assert listener.end().window()[1] - started < 1.9
 
 
 def test_signal_from_the_command_does_not_come_back(tmp_path):
