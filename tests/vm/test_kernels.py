@@ -44,7 +44,7 @@ def fetch(kernel):
         pytest.skip(f"Linux {kernel}: {result.stderr.splitlines()[-1]}")
 
 
-def run_in(kernel, *command, files=(), out=None, timeout=300):
+def run_in(kernel, *command, files=(), out=None, timeout=900):
     options = [item for file in files for item in ("-f", file)]
     if out:
         options += ["-o", out]
@@ -80,8 +80,13 @@ class Waited(Recorded):
         return sum(value for frames, value in self.folded.of_root(self.roots[thread])
                    if not leaves or frames[-1] in leaves) / 1e6 / self.elapsed
 
-    def true_share(self, thread):
-        return self.truth[thread]["off_cpu_ns"] / self.truth[thread]["elapsed_ns"]
+    def assert_true(self, thread, share):
+        """The share is that of the thread's truth, whose window lies in the recorded one; what happened in the
+        rest is not known, which is the longer the slower the machine."""
+        known = self.truth[thread]["off_cpu_ns"] / 1e9 / self.elapsed
+        rest = 1 - self.truth[thread]["elapsed_ns"] / 1e9 / self.elapsed
+        assert 0 < rest < 0.5, (thread, rest)
+        assert known - 0.01 <= share <= known + rest + 0.01, (thread, self.truth[thread])
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +126,7 @@ def test_forced_hook(folders, kernel, hook):
 def test_time_off_cpu(folders, kernel, hook):
     waited = Waited(folders(kernel), hook)
     for thread in waited.truth:
-        assert waited.share(thread) == pytest.approx(waited.true_share(thread), abs=0.03), thread
+        waited.assert_true(thread, waited.share(thread))
     assert waited.share("blocked", "[pipe]") == pytest.approx(1, abs=0.001)
     assert waited.share("hog-0", "[preempted]", "[runqueue]") > 0.3
 
@@ -149,10 +154,11 @@ def test_hooks_agree(folders, kernel):
         assert_no_loss(recording.summary)
         times = recording.folded.by_thread()
         for tid, truth in threads.items():
-            assert sum(times[tid].values()) == pytest.approx(truth["off_cpu_ns"] / 1e9,
-                                                             abs=0.04 * elapsed), truth
-            assert waiting_for_a_cpu(times[tid]) == pytest.approx(truth["run_delay_ns"] / 1e9,
-                                                                  abs=0.04 * elapsed), truth
+            # What happened before all threads had started comes on top.
+            before = recording.elapsed - truth["elapsed_ns"] / 1e9
+            for mine, true in ((sum(times[tid].values()), truth["off_cpu_ns"] / 1e9),
+                               (waiting_for_a_cpu(times[tid]), truth["run_delay_ns"] / 1e9)):
+                assert -0.01 * elapsed <= mine - true <= before + 0.01 * elapsed, truth
     stacks = [by_user_stack(recording) for recording in recordings]
     for key in set().union(*stacks):
         if key[0] in threads:
@@ -172,8 +178,7 @@ def test_wall(folders, kernel):
     for name, truth in waited.truth.items():
         mine = times[truth["tid"]]
         assert on_cpu(mine) + off_cpu(mine) == pytest.approx(waited.elapsed, rel=0.01), name
-        assert off_cpu(mine) / waited.elapsed == pytest.approx(waited.true_share(name),
-                                                               abs=0.06), name
+        waited.assert_true(name, off_cpu(mine) / waited.elapsed)
     for name, reason in (("sleeper", "[timer]"), ("blocked", "[pipe]"), ("hog-0", "[preempted]")):
         mine = times[waited.truth[name]["tid"]]
         assert mine[reason] > 0.9 * off_cpu(mine), (name, mine)
