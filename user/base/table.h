@@ -35,6 +35,22 @@ void table_done(struct table *table);
 uint32_t table_find(const struct table *table, uint64_t hash, table_equal_fn equal,
 		    const void *items, const void *key);
 
+/*
+ * A large table waits for memory at each look-up. Many of them wait at once where the slots of all
+ * are fetched first. table_fetched(): where such a slot probably says that the item is, or
+ * TABLE_NONE, for its memory to be fetched next.
+ */
+static inline void table_fetch(const struct table *table, uint64_t hash)
+{
+	if (table->n_slots)
+		__builtin_prefetch(&table->slots[hash & (table->n_slots - 1)]);
+}
+
+static inline uint32_t table_fetched(const struct table *table, uint64_t hash)
+{
+	return table->n_slots ? table->slots[hash & (table->n_slots - 1)].position : TABLE_NONE;
+}
+
 /* Adds a position that the caller knows to be absent. Errors: -ENOMEM, the table unchanged. */
 int table_add(struct table *table, uint64_t hash, uint32_t position);
 

@@ -162,14 +162,20 @@ static int add_process(struct ledger *ledger, const struct ledger_process *proce
 	return FIND_OR_ADD(ledger, processes, process_index, hash, process_equal, process, ret);
 }
 
-static int add_row(struct ledger *ledger, const struct ledger_row *row)
+static uint64_t hash_row(const struct ledger_row *row)
 {
 	uint64_t hash = hash_mix(hash_mix(row->process, row->node), row->reason);
+
+	return hash_mix(hash, row->end * 2 + row->is_idle);
+}
+
+static int add_row(struct ledger *ledger, const struct ledger_row *row)
+{
+	uint64_t hash = hash_row(row);
 	size_t n = ledger->n_rows;
 	uint32_t at;
 	int r;
 
-	hash = hash_mix(hash, row->end * 2 + row->is_idle);
 	r = FIND_OR_ADD(ledger, rows, row_index, hash, row_equal, row, &at);
 	if (r < 0 || ledger->n_rows > n)
 		return r;
@@ -180,7 +186,8 @@ static int add_row(struct ledger *ledger, const struct ledger_row *row)
 
 /* Memos */
 
-#define UNKNOWN UINT32_MAX
+#define UNKNOWN	       UINT32_MAX
+#define MERGED_AT_ONCE 32 /* rows */
 
 static int memo_reserve(uint32_t **items, size_t *n, size_t wanted)
 {
@@ -530,22 +537,58 @@ static int reserve_memo(struct ledger_memo *memo, const struct ledger *from)
 	return r < 0 ? r : memo_reserve(&memo->processes, &memo->n_processes, from->n_processes);
 }
 
+static int merge_row(struct merging *merging, const struct ledger_row *row, struct ledger_row *ret)
+{
+	int r;
+
+	*ret = *row;
+	r = merge_process(merging, row->process, &ret->process);
+	if (merging->how->no_stacks)
+		ret->node = ret->end = 0;
+	else
+		r = r < 0 ? r : merge_node(merging, row->node, &ret->node);
+	return r;
+}
+
+/* Their memory is fetched for all of them first: in a large ledger, that takes half the time. */
+static int add_rows(struct ledger *to, const struct ledger_row *rows, size_t n)
+{
+	uint64_t hashes[MERGED_AT_ONCE];
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		hashes[i] = hash_row(&rows[i]);
+		table_fetch(&to->row_index, hashes[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint32_t at = table_fetched(&to->row_index, hashes[i]);
+
+		if (at < to->n_rows)
+			__builtin_prefetch(&to->rows[at], 1);
+	}
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_row(to, &rows[i]);
+	return r;
+}
+
 int ledger_merge(struct ledger *to, const struct ledger *from, const struct ledger_merge *how)
 {
 	struct merging merging = {to, from, how, how->memo};
+	struct ledger_row rows[MERGED_AT_ONCE];
 	int r = reserve_memo(how->memo, from);
+	size_t n = 0;
 
 	for (size_t i = 0; i < from->n_rows && r == 0; i++) {
-		struct ledger_row row = from->rows[i];
+		const struct ledger_row *row = &from->rows[i];
 
-		if (how->wanted && !how->wanted(how->context, from, &row))
+		if (how->wanted && !how->wanted(how->context, from, row))
 			continue;
-		r = merge_process(&merging, row.process, &row.process);
-		if (how->no_stacks)
-			row.node = row.end = 0;
-		else
-			r = r < 0 ? r : merge_node(&merging, row.node, &row.node);
-		r = r < 0 ? r : add_row(to, &row);
+		r = merge_row(&merging, row, &rows[n]);
+		n += r == 0;
+		if (n == MERGED_AT_ONCE && r == 0) {
+			r = add_rows(to, rows, n);
+			n = 0;
+		}
 	}
-	return r;
+	return r < 0 ? r : add_rows(to, rows, n);
 }
