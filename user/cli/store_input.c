@@ -157,13 +157,19 @@ struct store_gatherer {
 	uint64_t millihertz;
 };
 
+static bool wants_part(const struct store_filter *wanted)
+{
+	return wanted->reasons || wanted->n_pids || wanted->comm || wanted->cgroup ||
+	       wanted->container || wanted->unit;
+}
+
 static int gather(void *context, const struct ledger *ledger, const struct store_window *window,
 		  bool is_first)
 {
 	struct store_gatherer *gathering = context;
 	struct ledger_merge how = {
 		.memo = &gathering->memo,
-		.wanted = filter ? store_filter_wants : NULL,
+		.wanted = filter && wants_part(filter) ? store_filter_wants : NULL,
 		.context = (void *)filter,
 	};
 

@@ -205,7 +205,7 @@ static void refuse(struct ledger_reading *from)
 	from->at = from->end;
 }
 
-static uint64_t get(struct ledger_reading *from)
+static uint64_t get_long(struct ledger_reading *from)
 {
 	uint64_t value = 0;
 
@@ -221,6 +221,14 @@ static uint64_t get(struct ledger_reading *from)
 	}
 	refuse(from);
 	return 0;
+}
+
+/* Most numbers are of one byte. */
+static inline uint64_t get(struct ledger_reading *from)
+{
+	if (from->at < from->end && *from->at < 0x80)
+		return *from->at++;
+	return get_long(from);
 }
 
 /* A number below @limit. */
