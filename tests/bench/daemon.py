@@ -14,7 +14,9 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -25,6 +27,8 @@ from pathlib import Path
 import bench
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from store_reader import Segment  # noqa: E402
 BPFFLAME = Path(os.environ.get("BPFFLAME", ROOT / "build" / "bpfflame"))
 TICK = os.sysconf("SC_CLK_TCK")
 STORM = """
@@ -77,9 +81,10 @@ def cpu_seconds(pids):
 
 
 def pss(pid):
+    """Without the pages of files, among which BPF maps are."""
     with contextlib.suppress(OSError):
-        found = re.search(r"^Pss:\s*(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
-        return int(found[1]) * 1024 if found else 0
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        return sum(int(kilobytes) * 1024 for kilobytes in re.findall(r"^Pss_(?:Anon|Shmem):\s*(\d+)", text, re.M))
     return 0
 
 
@@ -196,13 +201,113 @@ def busy(minutes, *options):
                           "maps": round(map_bytes(recorder) / 1e6, 1)}))
 
 
+class Killed:
+    """A daemon whose windows are counted by what it says to its service manager, up to a SIGKILL of all of it."""
+
+    def __init__(self, store):
+        self.store = store
+        self.began, self.is_writing = time.time_ns(), False
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        name = f"\0bpfflame-bench-{os.getpid()}-{self.began}"
+        self.socket.bind(name)
+        self.socket.settimeout(30)
+        self.process = subprocess.Popen([BPFFLAME, "daemon", "--config", "/dev/null", "--store", store, "--window", "500ms"],
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        env=dict(os.environ, NOTIFY_SOCKET="@" + name[1:]))
+
+    def written(self, seconds):
+        """Windows that it says are written in @seconds, which begin with its first one."""
+        end = None if not self.is_writing else time.monotonic() + seconds
+        patience, n = time.monotonic() + 60, 0
+        while time.monotonic() < (end or patience):
+            self.socket.settimeout(max(0.001, (end or patience) - time.monotonic()))
+            with contextlib.suppress(TimeoutError):
+                if self.socket.recv(4096).startswith(b"WATCHDOG=1"):
+                    self.is_writing, n, end = True, n + 1, end or time.monotonic() + seconds
+        if not self.is_writing:
+            raise RuntimeError("no window was written in a minute")
+        return n
+
+    def kill(self):
+        for pid in tree(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self.socket.close()
+
+    def found(self):
+        """How many of its windows are there."""
+        return sum(fields[0] >= self.began - 10 ** 9 for path in self.store.glob("500ms-*")
+                    for fields, _ in Segment(path).windows())
+
+
+def query(store):
+    return subprocess.run([BPFFLAME, "query", "--store", store, "--from", "-1d", "--idle", "-o", "-"],
+                          capture_output=True, check=False)
+
+
+def damaged_query(store, chance, scratch):
+    """Of a copy of the store of which a file is cut, or a byte changed, at a random place."""
+    copy = scratch / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(store, copy)
+    path = chance.choice(sorted(path for path in copy.glob("*.bfs") if path.stat().st_size))
+    data = bytearray(path.read_bytes())
+    at = chance.randrange(len(data))
+    if chance.random() < 0.5:
+        del data[at:]
+    else:
+        data[at] ^= 1 << chance.randrange(8)
+    path.write_bytes(data)
+    return query(copy)
+
+
+def fill(disk):
+    with contextlib.suppress(OSError), (disk / "filled").open("ab") as stream:
+        while True:
+            stream.write(bytes(4096))
+            stream.flush()
+
+
+def kills(times):
+    """How often windows were missing, or a query failed."""
+    chance, result = random.Random(1), {"kills": 0, "full": 0, "windows": 0, "missing": 0, "removed": 0, "failed": 0, "damaged failed": 0}
+    with tempfile.TemporaryDirectory() as name, python(STORM, 1, 0, 20, 10):
+        scratch = Path(name)
+        disk = scratch / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", disk], check=True)
+        try:
+            for number in range(int(times)):
+                is_full = number % 8 == 7
+                store = (disk if is_full else scratch) / "store"
+                (disk / "filled").unlink(missing_ok=True)
+                one = Killed(store)
+                n = one.written(chance.random() * 0.7)
+                if is_full:
+                    fill(disk)
+                    n += one.written(chance.random() * 2)
+                one.kill()
+                result["kills"] += 1
+                result["full"] += is_full
+                result["windows"] += n
+                missing = max(0, n - one.found())
+                # On a full disk older ones go, so that the latest ones can be written.
+                result["removed" if is_full and one.found() else "missing"] += missing
+                result["failed"] += query(store).returncode != 0
+                result["damaged failed"] += damaged_query(store, chance, scratch).returncode not in (0, 1)
+                print(json.dumps(result), flush=True)
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
 def forks():
     return int(re.search(r"^processes (\d+)", Path("/proc/stat").read_text(), re.M)[1])
 
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:] or ["help"]
-    commands = {"busy": busy, "soak": soak}
+    commands = {"busy": busy, "soak": soak, "kills": kills}
     if what not in commands:
         sys.exit(__doc__)
     commands[what](float(rest[0]) if rest else 10, *rest[1:])

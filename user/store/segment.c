@@ -54,7 +54,6 @@ static uint64_t get64(const uint8_t *from)
 /* Writing */
 
 struct segment_packer {
-	ZSTD_CCtx *context;
 	uint8_t *block; /* the last one, with its head */
 	size_t n, capacity;
 };
@@ -63,24 +62,8 @@ static void packer_free(struct segment_packer *packer)
 {
 	if (!packer)
 		return;
-	ZSTD_freeCCtx(packer->context);
 	free(packer->block);
 	free(packer);
-}
-
-static struct segment_packer *packer_new(void)
-{
-	struct segment_packer *packer = calloc(1, sizeof *packer);
-
-	if (packer)
-		packer->context = ZSTD_createCCtx();
-	if (!packer || !packer->context) {
-		packer_free(packer);
-		return NULL;
-	}
-	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_compressionLevel, PACK_LEVEL);
-	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_windowLog, WINDOW_LOG);
-	return packer;
 }
 
 /* One write, or none of it. */
@@ -134,7 +117,7 @@ int segment_create(struct segment_writer *writer, const struct place *place, con
 	writer->header = *header;
 	writer->marks = LEDGER_MARKS_NONE;
 	snprintf(writer->name, sizeof writer->name, "%s", name /* escaped later */);
-	writer->packer = packer_new();
+	writer->packer = calloc(1, sizeof *writer->packer);
 	r = writer->packer ? ledger_init(&writer->ledger) : -ENOMEM;
 	if (r == 0) {
 		writer->fd =
@@ -150,6 +133,21 @@ int segment_create(struct segment_writer *writer, const struct place *place, con
 	return r;
 }
 
+/* The context is large, and there are five files: none is kept between windows. */
+static size_t pack_bytes(uint8_t *to, size_t capacity, const uint8_t *bytes, size_t n)
+{
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	size_t packed;
+
+	if (!context)
+		return 0;
+	ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, PACK_LEVEL);
+	ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, WINDOW_LOG);
+	packed = ZSTD_compress2(context, to, capacity, bytes, n);
+	ZSTD_freeCCtx(context);
+	return ZSTD_isError(packed) ? 0 : packed;
+}
+
 static int pack(struct segment_packer *packer, const uint8_t *bytes, size_t n)
 {
 	size_t bound = BLOCK_BYTES + ZSTD_compressBound(n), packed;
@@ -162,9 +160,8 @@ static int pack(struct segment_packer *packer, const uint8_t *bytes, size_t n)
 		packer->block = grown;
 		packer->capacity = bound;
 	}
-	packed = ZSTD_compress2(packer->context, packer->block + BLOCK_BYTES,
-				packer->capacity - BLOCK_BYTES, bytes, n);
-	if (ZSTD_isError(packed))
+	packed = pack_bytes(packer->block + BLOCK_BYTES, packer->capacity - BLOCK_BYTES, bytes, n);
+	if (!packed)
 		return -ENOMEM;
 	packer->n = BLOCK_BYTES + packed;
 	return 0;
