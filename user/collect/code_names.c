@@ -118,9 +118,8 @@ static int add_copy(struct code_names *names, const struct code_name *from, uint
 
 /* --- reading --- */
 
-/* The process's runtime, and where its file is mapped; NULL: none is known. */
-static const struct runtime_facts *find_runtime(const struct code_names *names,
-						const struct process *process, int64_t *ret_bias)
+const struct runtime_facts *code_names_runtime(const struct code_names *names,
+					       const struct process *process, int64_t *ret_bias)
 {
 	const struct mapping_list *list = process->mappings;
 
@@ -187,7 +186,7 @@ static int describe(struct code_names *names, const struct process *process, uin
 {
 	struct runtime_memory memory = {read_pieces, (void *)&process->pid};
 	const struct runtime_frame frame = {to->code, kind, detail, to->check};
-	const struct runtime_facts *facts = find_runtime(names, process, &memory.bias);
+	const struct runtime_facts *facts = code_names_runtime(names, process, &memory.bias);
 	struct runtime_code *code;
 	int r = facts ? keep_facts(names, facts, &to->facts) : 0;
 

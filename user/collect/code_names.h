@@ -52,6 +52,10 @@ void code_names_init(struct code_names *names, struct processes *processes,
 		     const struct tables *tables);
 void code_names_done(struct code_names *names);
 
+/* The process's runtime, and where its file is mapped; NULL: none is known. */
+const struct runtime_facts *code_names_runtime(const struct code_names *names,
+					       const struct process *process, int64_t *ret_bias);
+
 /* Notes that a stack with frames of a runtime has arrived. Errors: -ENOMEM. */
 int code_names_note(struct code_names *names, const struct unread_stack *stack);
 
