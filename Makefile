@@ -4,6 +4,7 @@
 #	make check-root   tests that record: root, BPF
 #	make oracle       the unwinder against elfutils', on many stacks of many programs
 #	make fuzz         what reads other people's files, on files made to do harm; FUZZ_SECONDS=60
+#	make check-runtimes  stacks of other languages, at length: root
 #	make check-vm     tests on other kernels, in virtual machines: root, network
 #	tools/check-bare SUITE   all tests, in a fresh Debian: root, network
 #	make bench        figures, against peers where they are installed
@@ -69,7 +70,7 @@ LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
 SCRIPTS := $(sort $(wildcard user/*/*.js user/*/*.html user/*/*.css))
 GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/names.skel.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h)
 
-.PHONY: all check check-root check-vm oracle fuzz bench install clean format
+.PHONY: all check check-root check-runtimes check-vm oracle fuzz bench install clean format
 all: $(BUILD)/bpfflame
 
 $(BUILD)/bpfflame: $(OBJECTS)
@@ -221,6 +222,18 @@ build/sample_store: tests/e2e/sample_store.c \
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
 
+# The machine in BPF beside that on the host.
+build/e2e/machine.bpf.o: tests/e2e/machine.bpf.c $(wildcard bpf/*.h)
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter \
+		-I. -Ivmlinux -c -o $@ $<
+	$(Q)$(BPFTOOL) gen skeleton $@ name machine >$(@D)/machine.skel.h
+build/same_machine: tests/e2e/same_machine.c build/e2e/machine.bpf.o \
+		$(filter $(BUILD)/user/base/% $(BUILD)/user/runtimes/%,$(OBJECTS))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Ibuild/e2e $(CFLAGS_ALL) -MMD -MP -o $@ $< $(filter $(BUILD)/%.o,$(filter-out build/e2e/%,$^)) $(LDLIBS)
+
 check: all $(UNIT_TESTS)
 	$(Q)tests/tools/tree; rules=$$?; tests/tools/lint || rules=1; tests/run unit $(UNIT_TESTS) && exit $$rules
 
@@ -232,8 +245,12 @@ build/vm/workload/%: tests/workload/%.c
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
 check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets \
-		build/sample_store
+		build/sample_store build/same_machine
 	$(Q)tests/run root
+
+# Stacks of languages at length; PYTHONS, RUBIES and PHPS name other interpreters, PATH:PATH….
+check-runtimes: all build/same_machine
+	$(Q)cd tests/e2e && TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
 oracle: build/unwind/oracle $(NOFP)
