@@ -4,9 +4,15 @@ import collections
 import contextlib
 import json
 import os
+import pathlib
 import re
+import shutil
 import signal
+import socket
+import struct
 import subprocess
+import threading
+import time
 
 import pytest
 
@@ -89,3 +95,47 @@ def test_lines_and_native_frames(php, tmp_path):
             assert re.search(r"by_sort [^;]*_\[0\];usort [^;]*_\[0\];.*;zend_call_function;"
                              r"\{closure\}[^;]*_\[0\];by_call", text), text
             assert not any(frame.startswith("execute_ex") for frame in stacks[pid])
+
+
+def fastcgi(path, script):
+    """Asks php-fpm at socket @path for the page @script."""
+    def part(kind, content):
+        return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content
+
+    names = {"SCRIPT_FILENAME": str(script), "REQUEST_METHOD": "GET", "SCRIPT_NAME": "/"}
+    pairs = b"".join(bytes((len(name), len(value))) + (name + value).encode()
+                     for name, value in names.items())
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+        client.sendall(part(1, struct.pack(">HB5x", 1, 0)) + part(4, pairs) + part(4, b"") + part(5, b""))
+        answer = b""
+        while piece := client.recv(65536):
+            answer += piece
+    return answer
+
+
+def test_workers_of_a_server(tmp_path):
+    fpm = next(iter(sorted(pathlib.Path("/usr/sbin").glob("php-fpm*"))))
+    page = shutil.copy(ROOT / "tests" / "workload" / "php_serve.php", tmp_path / "page.php")
+    where, log, config = (tmp_path / name for name in ("socket", "log", "conf"))
+    config.write_text(f"[global]\nerror_log = {log}\ndaemonize = no\n[www]\nlisten = {where}\n"
+                      "pm = static\npm.max_children = 2\nuser = root\ngroup = root\n")
+    server = subprocess.Popen([fpm, "-n", "-R", "-F", "-y", config], stderr=subprocess.DEVNULL)
+    try:
+        while not where.exists():
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.05)
+        asking = threading.Thread(target=lambda: [fastcgi(where, page) for _ in range(5)])
+        asking.start()
+        record("-p", server.pid, "-d", 1.5, "-F", 499, "-o", tmp_path / "x.folded")
+        asking.join()
+        assert b"shown" in fastcgi(where, page)
+    finally:
+        server.terminate()
+        server.wait()
+    folded = Folded(tmp_path / "x.folded")
+    rendered = folded.total(lambda frames: "Page::render_[0]" in frames)
+    whole = folded.total(lambda frames: [f[:-4] for f in frames if f.endswith("_[0]")][:5] == [
+        "<main>", "Page::show", "array_map", "Page::{closure}", "Page::render"])
+    assert rendered > 0
+    assert whole >= 0.99 * rendered
