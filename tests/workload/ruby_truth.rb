@@ -2,8 +2,8 @@
 #
 # ruby_truth.rb LEAF: threads that each stay below a known stack of Ruby methods and blocks.
 #
-# LEAF is what they do at its end: burn, nap (short sleeps), wait (one long one), look (IO.select),
-# lock (a mutex that all want). Once they are all there, one line of JSON is printed: {TID: [[label,
+# LEAF is what they do at its end: burn, wait (one long sleep), or turns: nap (short sleeps), look
+# (IO.select) or lock (a mutex that all want), by turns. Once they are all there, one line of JSON is printed: {TID: [[label,
 # file, line], ...]}, root first, as the interpreter itself has them.
 require "json"
 
@@ -35,7 +35,7 @@ def lock
 end
 
 def leaf
-  send(LEAF)
+  send(Thread.current.thread_variable_get(:leaf))
 end
 
 class Shape
@@ -94,7 +94,12 @@ def künstlich = leaf
 
 KINDS = %i[by_each by_sort by_hash by_gsub by_class by_missing by_mixed by_eval by_proc by_fiber
            by_enumerator by_comparison by_rescue by_ensure deep künstlich]
-threads = KINDS.map { |kind| Thread.new { send(kind) } }
+threads = KINDS.map.with_index { |kind, i|
+  Thread.new {
+    Thread.current.thread_variable_set(:leaf, LEAF == "turns" ? %w[nap look lock][i % 3] : LEAF)
+    send(kind)
+  }
+}
 sleep 0.5
 $stdout.sync = true
 puts JSON.generate(threads.to_h { |thread|
