@@ -291,7 +291,9 @@ int json_reader_text(struct json_reader *reader, const char **ret_text, size_t *
 	reader->n_text = 0;
 	while (r == 0) {
 		r = append_plain(reader);
-		r = r < 0 ? r : need(reader, 1);
+		if (r < 0)
+			return r;
+		r = need(reader, 1);
 		if (r < 0)
 			return r;
 		if (reader->at == reader->end)

@@ -334,8 +334,8 @@ int reader_ask(const struct reader_request *request, const void *question, size_
 	int r = child_send(request->socket, &message, sizeof message, NULL, 0);
 
 	r = r < 0 ? r : send_all(request->socket, question, n);
-	r = r < 0 ? r
-		  : child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds,
+	if (r >= 0)
+		r = child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds,
 				  &n_fds);
 	r = r < 0 ? r : read_all(request->socket, text, READER_MAX_TEXT);
 	if (r < 0)

@@ -328,9 +328,15 @@ int sandbox_enter(uint64_t memory_bytes)
 {
 	int r = set_limits(memory_bytes);
 
-	r = r < 0 ? r : limit(RLIMIT_NPROC, 0);
-	r = r < 0 ? r : become_nobody();
-	r = r < 0 ? r : sandbox_drop_capabilities(SANDBOX_ALL);
+	if (r < 0)
+		return r;
+	r = limit(RLIMIT_NPROC, 0);
+	if (r < 0)
+		return r;
+	r = become_nobody();
+	if (r < 0)
+		return r;
+	r = sandbox_drop_capabilities(SANDBOX_ALL);
 	if (r < 0)
 		return r;
 	r = close_up();

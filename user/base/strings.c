@@ -39,8 +39,8 @@ static int reserve(struct strings *strings, size_t n)
 {
 	int r = strings->n_strings >= TABLE_NONE ? -E2BIG : 0;
 
-	r = r < 0 ? r
-		  : array_reserve(strings->bytes, strings->bytes_capacity, strings->n_bytes, n + 1);
+	if (r >= 0)
+		r = array_reserve(strings->bytes, strings->bytes_capacity, strings->n_bytes, n + 1);
 	return r < 0 ? r
 		     : array_reserve(strings->offsets, strings->offsets_capacity,
 				     strings->n_strings, 1);
@@ -66,7 +66,9 @@ int strings_add_bytes(struct strings *strings, const char *text, size_t n, uint3
 		return 0;
 	}
 	r = reserve(strings, n);
-	r = r < 0 ? r : table_add(&strings->index, hash, strings->n_strings);
+	if (r < 0)
+		return r;
+	r = table_add(&strings->index, hash, strings->n_strings);
 	if (r < 0)
 		return r;
 	put(strings, text, n);

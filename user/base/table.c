@@ -100,7 +100,9 @@ int table_intern_size(struct table *table, uint64_t hash, table_equal_fn equal, 
 		if (*n >= TABLE_NONE)
 			return -E2BIG;
 		r = array_reserve_size(items, capacity, *n, 1, size);
-		r = r < 0 ? r : table_add(table, hash, *n);
+		if (r < 0)
+			return r;
+		r = table_add(table, hash, *n);
 		if (r < 0)
 			return r;
 		memcpy((char *)*items + *n * size, item, size);

@@ -164,8 +164,8 @@ static int find_item(struct gate_sums *sums, const struct stacks *run, uint32_t 
 		like.is_kernel = this->kind == FRAME_KERNEL;
 		r = r < 0 ? r : function_name(sums, stacks_name(run, frame), &like.name);
 	} else {
-		r = r < 0 ? r
-			  : strings_add_bytes(&sums->strings, module, module_length(module),
+		if (r >= 0)
+			r = strings_add_bytes(&sums->strings, module, module_length(module),
 					      &like.name);
 	}
 	return r < 0 ? r : gate_sums_item(sums, &like, ret);
@@ -196,7 +196,9 @@ static int add_by(struct gate_sums *sums, const struct stacks *run, enum stacks_
 
 	for (size_t i = 0; i < run->n_frames && r == 0; i++)
 		r = find_item(sums, run, i, by, &groups[i]);
-	r = r < 0 ? r : functions_count_groups(run, groups, sums->n_items, &functions);
+	if (r < 0)
+		return r;
+	r = functions_count_groups(run, groups, sums->n_items, &functions);
 	if (r < 0)
 		return r;
 	weigh_all(sums, &functions, (double)run->totals[0] + run->totals[1], side);

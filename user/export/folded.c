@@ -198,10 +198,13 @@ static int add_piece(struct folded_writer *writer, uint32_t piece)
 	struct text *text = &writer->text;
 	int r = array_reserve(text->pieces, text->pieces_capacity, text->n_pieces, 1);
 
-	r = r < 0 ? r : array_reserve(text->ends, text->ends_capacity, text->n_pieces, 1);
-	r = r < 0 ? r
-		  : add_text(text, strings_get(&writer->pieces, piece),
-			     strings_length(&writer->pieces, piece));
+	if (r < 0)
+		return r;
+	r = array_reserve(text->ends, text->ends_capacity, text->n_pieces, 1);
+	if (r < 0)
+		return r;
+	r = add_text(text, strings_get(&writer->pieces, piece),
+		     strings_length(&writer->pieces, piece));
 	if (r < 0)
 		return r;
 	text->pieces[text->n_pieces] = piece;

@@ -261,7 +261,9 @@ static int decide_merging(struct pprof_export *export)
 {
 	int r = clean_commands(export);
 
-	r = r < 0 ? r : add_notes(export);
+	if (r < 0)
+		return r;
+	r = add_notes(export);
 	if (r < 0)
 		return r;
 	export->leaves_out = leaves_out(export);
@@ -534,8 +536,12 @@ static int write_all(struct pprof_export *export)
 	r = r < 0 ? r : write_samples(export);
 	if (r == 0 && export->merged)
 		r = write_merged(export);
-	r = r < 0 ? r : pprof_tables_write(&export->tables, export->gzip);
-	r = r < 0 ? r : write_facts(export);
+	if (r < 0)
+		return r;
+	r = pprof_tables_write(&export->tables, export->gzip);
+	if (r < 0)
+		return r;
+	r = write_facts(export);
 	if (r < 0)
 		return r;
 	pprof_tables_write_strings(&export->tables, export->gzip);

@@ -29,7 +29,9 @@ static int write_mapping(struct pprof_tables *tables, const struct pprof_mapping
 	uint32_t file, build_id;
 	int r = pprof_tables_index(tables, mapping->file, &file);
 
-	r = r < 0 ? r : pprof_tables_index(tables, mapping->build_id, &build_id);
+	if (r < 0)
+		return r;
+	r = pprof_tables_index(tables, mapping->build_id, &build_id);
 	if (r < 0)
 		return r;
 	pprof_put_number(&bytes, MAPPING_ID, mapping->id);
@@ -73,7 +75,9 @@ static int write_location(const struct pprof_tables *tables, uint32_t item,
 	pprof_put_number(bytes, LOCATION_ADDRESS, location->address);
 	for (uint32_t i = 0; i < location->n_lines && r == 0; i++)
 		r = put_line(tables, &lines[i], bytes);
-	r = r < 0 ? r : pprof_reserve(bytes, PPROF_MAX_NUMBER);
+	if (r < 0)
+		return r;
+	r = pprof_reserve(bytes, PPROF_MAX_NUMBER);
 	if (r < 0)
 		return r;
 	pprof_put_number(bytes, LOCATION_IS_FOLDED, location->is_folded);
@@ -100,8 +104,12 @@ static int write_function(struct pprof_tables *tables, const struct pprof_functi
 	uint32_t name, system_name, file;
 	int r = pprof_tables_index(tables, function->name, &name);
 
-	r = r < 0 ? r : pprof_tables_index(tables, function->system_name, &system_name);
-	r = r < 0 ? r : pprof_tables_index(tables, function->file, &file);
+	if (r < 0)
+		return r;
+	r = pprof_tables_index(tables, function->system_name, &system_name);
+	if (r < 0)
+		return r;
+	r = pprof_tables_index(tables, function->file, &file);
 	if (r < 0)
 		return r;
 	pprof_put_number(&bytes, FUNCTION_ID, function->id);

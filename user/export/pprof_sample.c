@@ -105,7 +105,9 @@ static int put_other(struct pprof_writer *writer, const struct extras_label *lab
 	r = r < 0 ? r : pprof_tables_index(writer->tables, label->text, &text);
 	r = r < 0 ? r : pprof_tables_index(writer->tables, label->unit, &unit);
 	part->n = 0;
-	r = r < 0 ? r : pprof_reserve(part, N_LABEL_FIELDS * PPROF_MAX_NUMBER);
+	if (r < 0)
+		return r;
+	r = pprof_reserve(part, N_LABEL_FIELDS * PPROF_MAX_NUMBER);
 	if (r < 0)
 		return r;
 	pprof_put_number(part, LABEL_KEY, key);
@@ -218,8 +220,12 @@ int pprof_write_sample(struct pprof_writer *writer, const struct profile_sample 
 
 	writer->sample.n = 0;
 	r = put_locations(writer, locations, n);
-	r = r < 0 ? r : put_values(writer, sample);
-	r = r < 0 ? r : put_labels(writer, sample);
+	if (r < 0)
+		return r;
+	r = put_values(writer, sample);
+	if (r < 0)
+		return r;
+	r = put_labels(writer, sample);
 	if (r < 0)
 		return r;
 	pprof_write_bytes(writer->gzip, PROFILE_SAMPLE, writer->sample.at, writer->sample.n);

@@ -235,7 +235,9 @@ static int make_mapping(struct pprof_tables *tables, const struct profile_mappin
 					.symbols = from->symbols};
 	int r = name_mapping(tables, from, &mapping.file);
 
-	r = r < 0 ? r : pprof_tables_clean(tables, from->build_id, &mapping.build_id);
+	if (r < 0)
+		return r;
+	r = pprof_tables_clean(tables, from->build_id, &mapping.build_id);
 	if (r < 0)
 		return r;
 	if (!mapping.file && !mapping.build_id && !mapping.start && !mapping.limit) {
@@ -298,10 +300,13 @@ static int add_location(struct pprof_tables *tables, const struct pprof_location
 	if (tables->n_locations >= TABLE_NONE)
 		return -E2BIG;
 	r = array_reserve(tables->locations, tables->locations_capacity, tables->n_locations, 1);
-	r = r < 0 ? r
-		  : array_reserve(tables->location_ids, tables->location_ids_capacity,
-				  tables->n_locations, 1);
-	r = r < 0 ? r : table_add(&tables->location_index, hash, tables->n_locations);
+	if (r < 0)
+		return r;
+	r = array_reserve(tables->location_ids, tables->location_ids_capacity, tables->n_locations,
+			  1);
+	if (r < 0)
+		return r;
+	r = table_add(&tables->location_index, hash, tables->n_locations);
 	if (r < 0)
 		return r;
 	*ret = tables->n_locations;

@@ -138,8 +138,8 @@ static int read_weights(struct json_reader *reader, struct firefox_thread *threa
 		struct json_number weight;
 
 		r = json_reader_number(reader, &weight);
-		r = r < 0 ? r
-			  : array_reserve(thread->weights, thread->weights_capacity,
+		if (r >= 0)
+			r = array_reserve(thread->weights, thread->weights_capacity,
 					  thread->n_weights, 1);
 		if (r == 0)
 			thread->weights[thread->n_weights++] = weight;

@@ -198,7 +198,9 @@ static int find_sample(const struct lookup *lookup, uint32_t stack,
 	if (r == 0 && tables->threads[stack] != lookup->thread) {
 		r = array_reserve(firefox->samples, firefox->samples_capacity, firefox->n_samples,
 				  1);
-		r = r < 0 ? r : make_sample(lookup, stack, &firefox->samples[firefox->n_samples]);
+		if (r < 0)
+			return r;
+		r = make_sample(lookup, stack, &firefox->samples[firefox->n_samples]);
 		if (r < 0)
 			return r;
 		tables->threads[stack] = lookup->thread;

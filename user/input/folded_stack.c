@@ -181,8 +181,8 @@ int folded_stack_read(struct folded_stack *stack, int side, struct profile_sampl
 	sample.is_idle = parts.is_idle;
 	sample.reason = parts.reason;
 	r = pieces_command(stack->pieces, stack->frames[parts.command].piece, side, &sample.comm);
-	r = r < 0 ? r
-		  : add_stack(stack, side, parts.first, parts.limit, false, parts.end,
+	if (r >= 0)
+		r = add_stack(stack, side, parts.first, parts.limit, false, parts.end,
 			      &sample.stack);
 	for (size_t i = parts.n_wakers; i-- > 0 && r == 0;)
 		r = add_waker(stack, side, parts.wakers[i] + 1, parts.wakers[i + 1], &sample.waker);

@@ -118,8 +118,8 @@ int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 	if (stacks->facts.has_mode && (stacks->facts.mode != PROFILE_ONCPU) == is_time)
 		mode = stacks->facts.mode;
 	event.is_counted &= event.name && !is_time;
-	r = r < 0 ? r
-		  : input_set_mode(stacks->input, mode, stacks->reader->stream->name,
+	if (r >= 0)
+		r = input_set_mode(stacks->input, mode, stacks->reader->stream->name,
 				   stacks->reader->failure);
 	return r < 0 ? r
 		     : input_set_event(stacks->input, &event, stacks->reader->stream->name,
@@ -222,7 +222,9 @@ int json_stacks_piece(struct json_stacks *stacks, const struct json_frame *from,
 
 	frame.kind = json_frame_kind(from, strings_get(strings, from->name), &n);
 	r = cut_name(stacks, from->name, n, &frame.function);
-	r = r < 0 ? r : find_mapping(stacks, from, frame.kind, &mapping);
+	if (r < 0)
+		return r;
+	r = find_mapping(stacks, from, frame.kind, &mapping);
 	if (r < 0)
 		return r;
 	piece = piece_of(stacks->profile, frame.function, frame.kind);

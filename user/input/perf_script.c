@@ -113,8 +113,8 @@ static int end_sample(struct reader *reader)
 		return 0;
 	reader->in_sample = false;
 	r = end_inlined(reader);
-	r = r < 0 ? r
-		  : profile_add_stack(reader->profile, reader->locations, reader->n_locations,
+	if (r >= 0)
+		r = profile_add_stack(reader->profile, reader->locations, reader->n_locations,
 				      STACK_COMPLETE, &reader->sample.stack);
 	reader->n_locations = 0;
 	return r < 0 ? r : profile_add_sample(reader->profile, &reader->sample);

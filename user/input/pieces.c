@@ -132,7 +132,9 @@ static int add_piece(struct pieces *pieces, const char *text, struct cut cut, ui
 	r = array_reserve(pieces->items, pieces->capacity, pieces->n_items, 1);
 	if (r == 0 && pieces->n_items * 2 >= pieces->n_slots)
 		r = grow_slots(pieces);
-	r = r < 0 ? r : strings_add_bytes(strings, text, piece.n, &string);
+	if (r < 0)
+		return r;
+	r = strings_add_bytes(strings, text, piece.n, &string);
 	if (r < 0)
 		return r;
 	piece.text = strings->offsets[string];

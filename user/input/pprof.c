@@ -106,7 +106,9 @@ static int read_label(const struct pprof_reader *reader, const struct pprof_labe
 	uint32_t key, text;
 	int r = pprof_file_text(&reader->file, label->key, at, &key), which = 0;
 
-	r = r < 0 ? r : pprof_file_text(&reader->file, label->text, at, &text);
+	if (r < 0)
+		return r;
+	r = pprof_file_text(&reader->file, label->text, at, &text);
 	if (r < 0)
 		return r;
 	while (which < N_LABELS && reader->label_keys[which] != key)
@@ -204,8 +206,8 @@ static int read_labels(struct pprof_reader *reader, const struct pprof_sample *s
 		r = pprof_file_text(&reader->file, label->key, sample->at, &key);
 		label->is_kept |= r == 0 && key == reader->label_keys[LABEL_COMM];
 	}
-	r = r < 0 ? r
-		  : pprof_extras_labels(&reader->file, reader->profile, reader->decoded,
+	if (r >= 0)
+		r = pprof_extras_labels(&reader->file, reader->profile, reader->decoded,
 					reader->n_decoded, sample->at, &labels->others);
 	r = r < 0 ? r : find_command(reader, comms, &labels->command);
 	labels->is_set = r == 0;
@@ -311,7 +313,9 @@ static int add_sample(struct pprof_reader *reader, size_t i)
 	if (r < 0 || (!weights.count && !weights.nanoseconds && !row))
 		return r;
 	r = find_labels(reader, from, &labels);
-	r = r < 0 ? r : read_stack(reader, &samples->stacks[from->stack], labels, &sample);
+	if (r < 0)
+		return r;
+	r = read_stack(reader, &samples->stacks[from->stack], labels, &sample);
 	if (r < 0)
 		return r;
 	sample.pid = labels->pid;
@@ -469,14 +473,22 @@ static int read_all(struct pprof_reader *reader, struct input *input, struct str
 	int r = pprof_file_read(&reader->file, stream, &reader->profile->strings,
 				reader->profile->in_order, failure);
 
-	r = r < 0 ? r
-		  : pprof_values_choose(&reader->file, input->options.sample_type, &reader->values);
-	r = r < 0 ? r : input_set_mode(input, reader->values.mode, stream->name, failure);
-	r = r < 0 ? r : read_event(reader, input, stream->name, failure);
-	r = r < 0 ? r : add_texts(reader);
-	r = r < 0 ? r
-		  : pprof_names_init(&reader->names, &reader->file, reader->profile,
-				     input->options.no_inline);
+	if (r < 0)
+		return r;
+	r = pprof_values_choose(&reader->file, input->options.sample_type, &reader->values);
+	if (r < 0)
+		return r;
+	r = input_set_mode(input, reader->values.mode, stream->name, failure);
+	if (r < 0)
+		return r;
+	r = read_event(reader, input, stream->name, failure);
+	if (r < 0)
+		return r;
+	r = add_texts(reader);
+	if (r < 0)
+		return r;
+	r = pprof_names_init(&reader->names, &reader->file, reader->profile,
+			     input->options.no_inline);
 	if (r < 0)
 		return r;
 	reader->stack.pieces = &reader->names.all;

@@ -83,8 +83,12 @@ int pprof_extras_types(const struct pprof_file *file, const struct pprof_values 
 		return 0;
 	for (size_t i = 0; i < file->n_types && r == 0; i++)
 		r = read_type(file, &file->types[i], &found.types[i]);
-	r = r < 0 ? r : read_type(file, &file->period_type, &found.period_type);
-	r = r < 0 ? r : pprof_file_text(file, file->default_type, 0, &found.default_type);
+	if (r < 0)
+		return r;
+	r = read_type(file, &file->period_type, &found.period_type);
+	if (r < 0)
+		return r;
+	r = pprof_file_text(file, file->default_type, 0, &found.default_type);
 	if (r < 0)
 		return r;
 	if (is_first) {

@@ -153,8 +153,8 @@ static int add_mapping(struct pprof_file *file, const struct part *part)
 	int r = read_numbers(file, part, from, N_MAPPING_FIELDS);
 
 	r = r < 0 ? r : check_room(file, file->n_mappings, part->at, "mappings");
-	r = r < 0 ? r
-		  : add_id(file, &file->mapping_ids, from[MAPPING_ID], file->n_mappings, part->at,
+	if (r >= 0)
+		r = add_id(file, &file->mapping_ids, from[MAPPING_ID], file->n_mappings, part->at,
 			   "mapping");
 	return r < 0 ? r
 		     : ADD_ITEM(file, mappings, n_mappings, mappings_capacity,
@@ -203,8 +203,8 @@ static int add_location(struct pprof_file *file, const struct part *part)
 	int r = check_room(file, file->n_locations + first_line, part->at, "locations and lines");
 
 	r = r < 0 ? r : read_location(file, part, from);
-	r = r < 0 ? r
-		  : add_id(file, &file->samples.location_ids, from[LOCATION_ID], file->n_locations,
+	if (r >= 0)
+		r = add_id(file, &file->samples.location_ids, from[LOCATION_ID], file->n_locations,
 			   part->at, "location");
 	return r < 0 ? r
 		     : ADD_ITEM(file, locations, n_locations, locations_capacity,
@@ -222,8 +222,8 @@ static int add_function(struct pprof_file *file, const struct part *part)
 	int r = read_numbers(file, part, from, N_FUNCTION_FIELDS);
 
 	r = r < 0 ? r : check_room(file, file->n_functions, part->at, "functions");
-	r = r < 0 ? r
-		  : add_id(file, &file->function_ids, from[FUNCTION_ID], file->n_functions,
+	if (r >= 0)
+		r = add_id(file, &file->function_ids, from[FUNCTION_ID], file->n_functions,
 			   part->at, "function");
 	return r < 0 ? r
 		     : ADD_ITEM(file, functions, n_functions, functions_capacity,

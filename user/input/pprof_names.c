@@ -54,7 +54,9 @@ static int make_mapping(struct pprof_names *names, const struct pprof_file_mappi
 	const char *path;
 	int r = pprof_file_text(names->file, from->file, from->at, &mapping.path);
 
-	r = r < 0 ? r : pprof_file_text(names->file, from->build_id, from->at, &mapping.build_id);
+	if (r < 0)
+		return r;
+	r = pprof_file_text(names->file, from->build_id, from->at, &mapping.build_id);
 	if (r < 0)
 		return r;
 	path = strings_get(strings, mapping.path);
@@ -159,7 +161,9 @@ static int make_name(struct pprof_names *names, const struct pprof_file_function
 	r = r < 0 ? r : pprof_file_text(names->file, from->system_name, from->at, &system_name);
 	name->system_name = system_name;
 	name->start_line = from->start_line;
-	r = r < 0 ? r : pprof_file_text(names->file, from->file, from->at, &name->file);
+	if (r < 0)
+		return r;
+	r = pprof_file_text(names->file, from->file, from->at, &name->file);
 	if (r < 0)
 		return r;
 	if (!name->text)
@@ -355,8 +359,8 @@ static int add_beside(struct pprof_names *names, const struct place *place, size
 
 	mapping.inode = hash_frames(names->frames, n);
 	r = profile_add_mapping(names->profile, &mapping, &id);
-	r = r < 0 ? r
-		  : profile_add_location(names->profile, id, place->address, false, ret_location);
+	if (r >= 0)
+		r = profile_add_location(names->profile, id, place->address, false, ret_location);
 	if (r == 0 && !names->profile->locations[*ret_location].n_frames)
 		r = profile_set_frames(names->profile, *ret_location, names->frames, n);
 	return r;
@@ -550,9 +554,15 @@ int pprof_names_init(struct pprof_names *names, struct pprof_file *file, struct 
 				      .are_distinct = !profile->n_stacks,
 				      .no_mapping = PPROF_UNSET};
 	r = pieces_init(&names->all, profile, NULL);
-	r = r < 0 ? r : check_locations(file);
-	r = r < 0 ? r : make_mappings(names);
-	r = r < 0 ? r : make_names(names);
+	if (r < 0)
+		return r;
+	r = check_locations(file);
+	if (r < 0)
+		return r;
+	r = make_mappings(names);
+	if (r < 0)
+		return r;
+	r = make_names(names);
 	if (r < 0)
 		return r;
 	names->pieces = reallocarray(NULL, n + 1, sizeof *names->pieces);

@@ -243,8 +243,12 @@ static int add_stack(struct pprof_samples *samples, uint64_t hash, uint32_t *ret
 
 	if (r == 0 && samples->n_stacks >= TABLE_NONE)
 		r = -E2BIG;
-	r = r < 0 ? r : reserve_block(samples, n, &block);
-	r = r < 0 ? r : table_add(&samples->stack_index, hash, samples->n_stacks);
+	if (r < 0)
+		return r;
+	r = reserve_block(samples, n, &block);
+	if (r < 0)
+		return r;
+	r = table_add(&samples->stack_index, hash, samples->n_stacks);
 	if (r < 0)
 		return r;
 	locations = block->locations + block->n;
@@ -324,10 +328,12 @@ static int append_sample(struct pprof_samples *samples, const struct pprof_sampl
 
 	if (r == 0 && n >= TABLE_NONE)
 		r = -E2BIG;
-	r = r < 0 ? r
-		  : array_reserve(samples->values, samples->values_capacity, n * values->n,
-				  values->n);
-	r = r < 0 ? r : index_sample(samples, sample->stack, hash);
+	if (r < 0)
+		return r;
+	r = array_reserve(samples->values, samples->values_capacity, n * values->n, values->n);
+	if (r < 0)
+		return r;
+	r = index_sample(samples, sample->stack, hash);
 	if (r < 0)
 		return r;
 	samples->items[samples->n++] = *sample;

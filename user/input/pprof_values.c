@@ -276,7 +276,9 @@ static int choose_count(const struct pprof_file *file, size_t type, const char *
 		return 0;
 	}
 	r = find_samples(file, name, &values->count);
-	r = r < 0 ? r : count_period(file, name, unit, &values->period);
+	if (r < 0)
+		return r;
+	r = count_period(file, name, unit, &values->period);
 	if (r < 0)
 		return r;
 	if (values->count == NONE)
@@ -304,10 +306,18 @@ int pprof_values_choose(const struct pprof_file *file, const char *wanted, struc
 		return 0;
 	}
 	r = choose_type(file, wanted, &type);
-	r = r < 0 ? r : text_of(file, file->types[type].type, &name);
-	r = r < 0 ? r : text_of(file, file->types[type].unit, &unit);
-	r = r < 0 ? r : period_of(file, &period);
-	r = r < 0 ? r : find_event(file, &values.event);
+	if (r < 0)
+		return r;
+	r = text_of(file, file->types[type].type, &name);
+	if (r < 0)
+		return r;
+	r = text_of(file, file->types[type].unit, &unit);
+	if (r < 0)
+		return r;
+	r = period_of(file, &period);
+	if (r < 0)
+		return r;
+	r = find_event(file, &values.event);
 	if (r < 0)
 		return r;
 	values.unit = unit_of(unit);

@@ -98,8 +98,8 @@ static int read_frames(struct speedscope *speedscope)
 		struct json_frame frame = {0};
 
 		r = read_frame(speedscope, &frame);
-		r = r < 0 ? r
-			  : array_reserve(speedscope->frames, speedscope->frames_capacity,
+		if (r >= 0)
+			r = array_reserve(speedscope->frames, speedscope->frames_capacity,
 					  speedscope->n_frames, 1);
 		if (r == 0)
 			speedscope->frames[speedscope->n_frames++] = frame;

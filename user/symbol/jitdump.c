@@ -355,7 +355,9 @@ static int resolve(struct jitdump_namer *namer)
 	size_t n;
 	int r = walk_init(&start, namer->reader);
 
-	r = r < 0 ? r : jit_ranges_init(&ranges, namer->lookups);
+	if (r < 0)
+		return r;
+	r = jit_ranges_init(&ranges, namer->lookups);
 	if (r < 0)
 		return r;
 	scan(start, &ranges);

@@ -193,8 +193,8 @@ int names_cached_kernel(struct names_asker *asker, struct lookups *lookups, int 
 	size_t n_kept = 0;
 	int r = found ? file_names_none(&question, 0, &names) : -ENOMEM;
 
-	r = r < 0 ? r
-		  : names_cache_read(cache, &key, lookups->addresses, false, strings, &names,
+	if (r >= 0)
+		r = names_cache_read(cache, &key, lookups->addresses, false, strings, &names,
 				     found);
 	for (size_t i = 0; i < names.n && r >= 0; i++)
 		lookups->names[i] = names.items[i].name;

@@ -448,7 +448,9 @@ int names_job_run_file(struct reader_request *request)
 	struct strings strings;
 	int r = request->n_fds == 1 ? unpack(request, &asked) : -EPROTO;
 
-	r = r < 0 ? r : strings_init(&strings);
+	if (r < 0)
+		return r;
+	r = strings_init(&strings);
 	if (r < 0)
 		return r;
 	place_of(request, &asked, &place);
@@ -466,7 +468,9 @@ int names_job_run_jit(struct reader_request *request)
 	if (r == 0 &&
 	    request->n_fds != (size_t)asked.header.has_perf_map + asked.header.has_jitdump)
 		r = -EPROTO;
-	r = r < 0 ? r : strings_init(&strings);
+	if (r < 0)
+		return r;
+	r = strings_init(&strings);
 	if (r < 0)
 		return r;
 	if (asked.header.has_perf_map)
