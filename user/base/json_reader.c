@@ -357,25 +357,25 @@ struct digits {
 };
 
 /* Digits that don't fit in 64 bits are too small to matter. */
-static void add_digit(struct digits *digits, char digit, bool is_behind_point)
+static void add_digit(struct digits *digits, char digit, bool is_after_point)
 {
 	uint64_t value;
 
 	if (__builtin_mul_overflow(digits->value, 10, &value) ||
 	    __builtin_add_overflow(value, digit - '0', &value)) {
-		digits->exponent += !is_behind_point;
+		digits->exponent += !is_after_point;
 		return;
 	}
 	digits->value = value;
-	digits->exponent -= is_behind_point;
+	digits->exponent -= is_after_point;
 }
 
 /* Reads digits from @at on. Returns where they end. */
 static const char *read_digits(const struct json_reader *reader, const char *at,
-			       struct digits *digits, bool is_behind_point)
+			       struct digits *digits, bool is_after_point)
 {
 	for (; at < reader->end && is_digit(*at); at++)
-		add_digit(digits, *at, is_behind_point);
+		add_digit(digits, *at, is_after_point);
 	return at;
 }
 

@@ -246,7 +246,7 @@ static int parse_words(int argc, char **words, struct command_options *ret, stru
 	}
 	for (int i = rest; i < argc; i++) {
 		if (words[i] == separator)
-			files.n_behind = argc - 1 - i;
+			files.n_after = argc - 1 - i;
 		else
 			words[rest + n++] = words[i];
 	}

@@ -187,13 +187,13 @@ static int add_all(char *const *paths, size_t n, struct run_files *files, bool *
 /* Decides which side each word belongs to. */
 static int split_words(const struct diff_words *words, size_t *ret_base, struct failure *failure)
 {
-	size_t n = words->n, n_base = n - words->n_behind;
+	size_t n = words->n, n_base = n - words->n_after;
 
 	if (words->n_bases) {
 		*ret_base = 0;
 		return n ? 0 : failure_set(failure, -EINVAL, "nothing to compare --base with");
 	}
-	if (words->n_behind && n_base) {
+	if (words->n_after && n_base) {
 		*ret_base = n_base;
 		return 0;
 	}

@@ -19,7 +19,7 @@
 struct diff_words {
 	char *const *arguments; /* without the options */
 	size_t n;
-	size_t n_behind;    /* of these, after `--`; 0: none, or irrelevant */
+	size_t n_after;	    /* of these, after `--`; 0: none, or irrelevant */
 	char *const *bases; /* from --base */
 	size_t n_bases;
 	const char *kind; /* from --kind; NULL: not given */

@@ -311,14 +311,14 @@ int events_describe(const struct events *events, struct profile *profile)
 {
 	for (size_t i = 0; i < events->n; i++) {
 		const struct event *event = &events->items[i];
-		struct profile_event *told = &profile->events[i];
-		int r = strings_add(&profile->strings, event->request->name, &told->name);
+		struct profile_event *noted = &profile->events[i];
+		int r = strings_add(&profile->strings, event->request->name, &noted->name);
 
 		if (r < 0)
 			return r;
-		told->is_counted = event->is_counted;
-		told->frequency = event->frequency;
-		told->period = event_period(event->request);
+		noted->is_counted = event->is_counted;
+		noted->frequency = event->frequency;
+		noted->period = event_period(event->request);
 	}
 	profile->n_events = events->n;
 	if (events->n)

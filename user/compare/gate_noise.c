@@ -62,7 +62,7 @@ static void add_point(struct fit *fit, const struct noise_point *point, const st
 	fit_add(fit, 1 / variance, point->slope, point->statistic / point->freedom);
 }
 
-static bool is_telling(const struct noise_point *point)
+static bool has_information(const struct noise_point *point)
 {
 	return point->freedom > 0 && point->events >= LEAST_EVENTS_OF_A_RUN * point->freedom;
 }
@@ -85,7 +85,7 @@ void noise_fit(const struct noise_point *points, size_t n, double percent, struc
 		fit.xx += sure;
 		fit.xy += sure * expected;
 		for (size_t i = 0; i < n; i++) {
-			if (!is_telling(&points[i]))
+			if (!has_information(&points[i]))
 				continue;
 			add_point(&fit, &points[i], &noise);
 			used++;

@@ -75,7 +75,7 @@ static bool is_own(const struct stacks *stacks, const struct stacks_frame *frame
 }
 
 /* `[postgres+0x1e84f0]` says less than what called it; that main() did says nothing. */
-static bool is_telling(const char *name)
+static bool is_a_name(const char *name)
 {
 	return *name != '[' && strcmp(name, "main") != 0 && strcmp(name, "_start") != 0;
 }
@@ -89,7 +89,7 @@ enum leaders_code leaders_code(const struct stacks *stacks, const struct stacks_
 {
 	if (!is_code(frame) || !is_own(stacks, frame))
 		return CODE_FOREIGN;
-	return is_telling(strings_get(&stacks->strings, frame->name)) ? CODE_OWN : CODE_NAMELESS;
+	return is_a_name(strings_get(&stacks->strings, frame->name)) ? CODE_OWN : CODE_NAMELESS;
 }
 
 #define NO_FRAME UINT32_MAX

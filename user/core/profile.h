@@ -113,7 +113,7 @@ struct profile_mapping {
 };
 
 enum mapping_symbols {
-	SYMBOLS_TOLD = 1 << 0, /* known; else as its locations have it */
+	SYMBOLS_KNOWN = 1 << 0, /* known; else as its locations have it */
 	SYMBOLS_FUNCTIONS = 1 << 1,
 	SYMBOLS_FILES = 1 << 2,
 	SYMBOLS_LINES = 1 << 3,

@@ -278,10 +278,10 @@ static void elide(struct tree_builder *builder, uint32_t index, const struct eli
 	for (int side = 0; side < N_SIDES; side++)
 		add_side(&elided->sides[side], &node->sides[side]);
 	for (size_t i = index + 1; i < tree->n_nodes; i++) {
-		bool stands_for_others = tree->nodes[i].frame == TREE_ELIDED;
+		bool is_elided = tree->nodes[i].frame == TREE_ELIDED;
 
-		elided->n += stands_for_others ? tree->nodes[i].n_elided : 1;
-		if (stands_for_others) {
+		elided->n += is_elided ? tree->nodes[i].n_elided : 1;
+		if (is_elided) {
 			tree->n_elided -= tree->nodes[i].n_elided;
 			tree->elided_width -= tree->nodes[i].width;
 		}

@@ -53,9 +53,9 @@ struct group_stack group_stack(const struct groups *groups, const struct group *
 static inline uint32_t group_stack_frame(const struct group_stack *stack, uint32_t i)
 {
 	const uint32_t *ids = stack->groups->stacks.ids + stack->entry->first;
-	uint32_t behind_command = stack->entry->n > 1 && !(stack->is_idle && i == 0);
+	uint32_t after_command = stack->entry->n > 1 && !(stack->is_idle && i == 0);
 
-	return stack->groups->frame_of[ids[i + behind_command]];
+	return stack->groups->frame_of[ids[i + after_command]];
 }
 
 /* Whether frame @i is an inlined function in this stack. */
@@ -63,9 +63,9 @@ static inline bool group_stack_is_inlined(const struct group_stack *stack, uint3
 {
 	const struct stacks *stacks = &stack->groups->stacks;
 	const uint32_t *ids = stacks->ids + stack->entry->first;
-	uint32_t behind_command = stack->entry->n > 1 && !(stack->is_idle && i == 0);
+	uint32_t after_command = stack->entry->n > 1 && !(stack->is_idle && i == 0);
 
-	return stacks->frames[ids[i + behind_command]].kind == FRAME_INLINED;
+	return stacks->frames[ids[i + after_command]].kind == FRAME_INLINED;
 }
 
 static inline const char *groups_text(const struct groups *groups, uint32_t text)

@@ -9,16 +9,16 @@
 static void put_symbols(struct pprof_bytes *bytes, const struct pprof_mapping *mapping)
 {
 	uint8_t symbols = mapping->symbols;
-	bool is_told = symbols & SYMBOLS_TOLD;
+	bool is_known = symbols & SYMBOLS_KNOWN;
 
 	pprof_put_number(bytes, MAPPING_HAS_FUNCTIONS,
-			 is_told ? !!(symbols & SYMBOLS_FUNCTIONS) : true);
+			 is_known ? !!(symbols & SYMBOLS_FUNCTIONS) : true);
 	pprof_put_number(bytes, MAPPING_HAS_FILENAMES,
-			 is_told ? !!(symbols & SYMBOLS_FILES) : mapping->has_files);
+			 is_known ? !!(symbols & SYMBOLS_FILES) : mapping->has_files);
 	pprof_put_number(bytes, MAPPING_HAS_LINES,
-			 is_told ? !!(symbols & SYMBOLS_LINES) : mapping->has_lines);
+			 is_known ? !!(symbols & SYMBOLS_LINES) : mapping->has_lines);
 	pprof_put_number(bytes, MAPPING_HAS_INLINED,
-			 is_told ? !!(symbols & SYMBOLS_INLINED) : mapping->has_inlined);
+			 is_known ? !!(symbols & SYMBOLS_INLINED) : mapping->has_inlined);
 }
 
 static int write_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping,

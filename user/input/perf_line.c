@@ -210,11 +210,11 @@ static void parse_event(struct perf_part rest, struct perf_header *header)
 	uint64_t period;
 
 	if (parse_number(token, 10, &period)) {
-		struct perf_part behind = after, event = next_token(&behind);
+		struct perf_part past = after, event = next_token(&past);
 
 		if (!event.n || event.text[event.n - 1] == ':') {
 			token = event;
-			after = behind;
+			after = past;
 			header->period = period;
 		}
 	}

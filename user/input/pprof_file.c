@@ -141,7 +141,7 @@ static int add_type(struct pprof_file *file, const struct part *part)
 
 static uint8_t symbols_of(const uint64_t mapping[N_MAPPING_FIELDS])
 {
-	return SYMBOLS_TOLD | (mapping[MAPPING_HAS_FUNCTIONS] ? SYMBOLS_FUNCTIONS : 0) |
+	return SYMBOLS_KNOWN | (mapping[MAPPING_HAS_FUNCTIONS] ? SYMBOLS_FUNCTIONS : 0) |
 	       (mapping[MAPPING_HAS_FILENAMES] ? SYMBOLS_FILES : 0) |
 	       (mapping[MAPPING_HAS_LINES] ? SYMBOLS_LINES : 0) |
 	       (mapping[MAPPING_HAS_INLINED] ? SYMBOLS_INLINED : 0);

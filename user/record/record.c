@@ -440,7 +440,7 @@ static int write_rest(struct recording *recording, struct failure *failure)
 	return r == -EINTR ? 0 : r;
 }
 
-static int tell(struct recording *recording)
+static int report(struct recording *recording)
 {
 	struct record_options *options = &recording->options;
 	struct summary summary = {
@@ -551,7 +551,7 @@ int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn off
 	} else {
 		r = recording.snapshots ? write_rest(&recording, &failure)
 					: write_window(&recording, &failure);
-		code = r < 0 ? cli_fail(&failure, EXIT_FAILED) : cli_flush(tell(&recording));
+		code = r < 0 ? cli_fail(&failure, EXIT_FAILED) : cli_flush(report(&recording));
 	}
 	recording_done(&recording);
 	return finish_command(&recording, code);

@@ -176,7 +176,7 @@ static void tell_written(const struct snapshots *snapshots)
 	fputc('\n', stderr);
 }
 
-static void tell_failed(struct snapshots *snapshots, const struct failure *failure, int error)
+static void report_failure(struct snapshots *snapshots, const struct failure *failure, int error)
 {
 	if (error == snapshots->last_error && !snapshots->origin->options->verbose)
 		return;
@@ -232,7 +232,7 @@ static void note_report(struct snapshots *snapshots)
 	if (report->is_listed)
 		tell_written(snapshots);
 	if (report->error < 0)
-		tell_failed(snapshots, &report->failure, report->error);
+		report_failure(snapshots, &report->failure, report->error);
 	else
 		snapshots->last_error = 0;
 	snapshots->counts.has_failed |= report->error < 0;

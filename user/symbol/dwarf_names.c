@@ -186,7 +186,7 @@ static bool name_level(struct tour *tour, uint64_t offset, char text[static DEMA
 }
 
 /* Whether the names inside level @i already include that level. */
-static bool is_told(const struct tour *tour, size_t i)
+static bool is_named(const struct tour *tour, size_t i)
 {
 	enum dwarf_role role = tour->levels[i].role;
 
@@ -206,7 +206,7 @@ static int qualify(struct tour *tour, struct name *name)
 	size_t n = 0;
 
 	for (size_t i = 0; i <= tour->level && n + sizeof level < size; i++) {
-		if (!is_told(tour, i))
+		if (!is_named(tour, i))
 			continue;
 		/* Unnamed types with a call operator are mostly closures. */
 		strcpy(level, strcmp(own, "operator()") == 0 ? "{lambda}" : "{unnamed}");
