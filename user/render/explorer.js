@@ -480,9 +480,10 @@ function showHeading() {
 	one("direction").hidden = header.reverse;
 	one("modules").hidden = header.comparison || profile.frames.n === profile.frames.nFunctions;
 	one("inlined").hidden = !profile.frames.kind.includes(data.INLINED);
-	one("legend").replaceChildren(...header.legend.map(([text, fill]) => {
+	one("legend").replaceChildren(...header.legend.map(([text, fill, hatch]) => {
 		const item = make("span", "", text), swatch = make("i");
-		swatch.style.background = fill;
+		swatch.style.background = hatch ? "repeating-linear-gradient(45deg, " + fill + " 0 2px, " + hatch +
+			" 2px 3px)" : fill;
 		item.prepend(swatch);
 		return item;
 	}));

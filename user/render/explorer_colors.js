@@ -30,6 +30,26 @@ function dashed(context, left, right, top, height, style) {
 	context.setLineDash([]);
 }
 
+// Thin lines over a box, in one place for all boxes.
+const hatches = new Map();
+
+function hatched(context, left, right, top, height, style) {
+	if (!hatches.has(style)) {
+		const tile = document.createElement("canvas"), lines = tile.getContext("2d");
+		tile.width = tile.height = 8;
+		lines.strokeStyle = style;
+		lines.lineWidth = 1.2;
+		for (const shift of [-8, 0, 8]) {
+			lines.moveTo(shift, 0);
+			lines.lineTo(shift + 8, 8);
+		}
+		lines.stroke();
+		hatches.set(style, context.createPattern(tile, "repeat"));
+	}
+	context.fillStyle = hatches.get(style);
+	context.fillRect(left, top, right - left, height);
+}
+
 // By name and kind; if running and waiting are drawn, by which of them takes most of a frame's
 // time.
 function ofKinds(profile) {
@@ -62,6 +82,7 @@ function ofKinds(profile) {
 			toneOfFrame(tree.frame[node], Number(runs(tree, node))) : -2),
 		fillOfTone: (tone) => (tone === -2 ? header.elidedFill : tones.get(tone)),
 		signOf: () => "",
+		growthOf: () => "",
 		isMarked: isLeftOut,
 		mark: (context, tree, node, left, right, top, height) =>
 			dashed(context, left, right, top, height, "#8a8f9a"),
@@ -82,7 +103,7 @@ function toneOfChange({kind, difference, strength}, whole) {
 // By the change of a node's total: red if it grew, blue if it shrank, grey within chance. A bar on
 // the lower edge shows the change of the self weight. Frames on only one side have a dashed edge.
 function ofChanges(profile) {
-	const {header} = profile, {toneFills, toneLines} = header;
+	const {header} = profile, {toneFills, toneHatches, toneLines} = header;
 	const whole = header.normalized ? 1 : Math.max(...header.totals);
 
 	// Tones of a tree's nodes, cached: a graph needs them again for every picture.
@@ -104,13 +125,19 @@ function ofChanges(profile) {
 
 	return {
 		toneOf: totalTone, fillOfTone,
+		growthOf: (tree, node) => {
+			const [now, base] = tree.sides.map((side, s) => side.total[node] * header.scales[s]);
+			return flame.growth(base, now, totalTone(tree, node));
+		},
 		signOf: (tree, node) => flame.SIGNS[Math.max(totalTone(tree, node), SAME)],
 		fillOf: (tree, node) => fillOfTone(totalTone(tree, node)),
 		isMarked: (tree, node) => hasOwn(tree, node) || isLeftOut(tree, node) ||
-			totalTone(tree, node) >= NEW,
+			totalTone(tree, node) >= SHRANK,
 		mark: (context, tree, node, left, right, top, height) => {
 			const own = hasOwn(tree, node) ? toneOf(tree, node, "self") : SAME;
 			const tone = totalTone(tree, node);
+			if (toneHatches[tone])
+				hatched(context, left, right, top, height, toneHatches[tone]);
 			if (own !== SAME) {
 				context.fillStyle = toneLines[own];
 				context.fillRect(left, top + height - 3, right - left, 3);

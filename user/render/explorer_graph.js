@@ -305,12 +305,11 @@ class Graph {
 			for (let i = 0; i < labels.length; i += 5) {
 				if (labels[i + 4] !== strong)
 					continue;
-				const sign = this.profile.shades.signOf(tree, labels[i]);
-				const columns = (labels[i + 2] - 2 * PADDING) / this.column - sign.length;
-				const text = flame.fitColumns(nameOf(tree.frame[labels[i]]), columns,
-					this.cutLeft);
+				const {shades} = this.profile, columns = (labels[i + 2] - 2 * PADDING) / this.column;
+				const text = flame.fitLabel(shades.signOf(tree, labels[i]), nameOf(tree.frame[labels[i]]),
+					shades.growthOf(tree, labels[i]), columns, this.cutLeft);
 				if (text)
-					context.fillText(sign + text, labels[i + 1] + PADDING,
+					context.fillText(text, labels[i + 1] + PADDING,
 						labels[i + 3] + this.rowHeight / 2);
 			}
 		}

@@ -252,6 +252,21 @@ function isWide(code) {
 // By enum tone of tone.h: beginnings of labels, for people who can't distinguish the colours.
 const SIGNS = ["", "\u25b2 ", "\u25b2 ", "\u25b2 ", "\u25bc ", "\u25bc ", "\u25bc ", "+ ", "\u2212 "];
 
+// " +14.4 %": how much something grew, as svg_text.c words it; "" without a change beyond chance.
+function growth(base, now, tone) {
+	if (tone < 1 || tone > 6 || !(base > 0))
+		return "";
+	const change = Math.abs(now - base) / base * 100;
+	return (now < base ? " \u2212" : " +") + change.toFixed(change < 100 ? 1 : 0) + " %";
+}
+
+// The label: sign, as much of the name as fits, and all of the growth or nothing of it.
+function fitLabel(sign, name, end, columns, cutLeft) {
+	const text = fitColumns(name, columns - sign.length, cutLeft);
+	const isWhole = text === name && fitColumns(name + end, columns - sign.length, false) === name + end;
+	return text && sign + text + (isWhole ? end : "");
+}
+
 // As much of text as fits in columns; an ellipsis replaces the end, or the beginning with cutLeft.
 // "" if that says nothing.
 function fitColumns(text, columns, cutLeft) {
@@ -346,6 +361,6 @@ function writeLink(state) {
 }
 
 return {ROOT, ELIDED, makeTree, setWidths, layOut, layOutWindow, nodeAt, children, neighbour, makePattern,
-	covered, percent, count, time, weight, SIGNS, fitColumns, nodeLink, linkedNode, linkedNodes, readLink,
+	covered, percent, count, time, weight, SIGNS, growth, fitLabel, fitColumns, nodeLink, linkedNode, linkedNodes, readLink,
 	writeLink};
 })();

@@ -107,12 +107,22 @@ static void write_palettes(const struct html *html, struct json *json)
 	json_close(json, ']');
 }
 
-static void write_legend_item(struct json *json, const char *text, uint32_t fill)
+/* @tone: TONE_SAME if it is no tone of a comparison. */
+static void write_legend_tone(const struct html *html, struct json *json, const char *text,
+			      uint32_t fill, enum tone tone)
 {
 	json_open(json, NULL, '[');
 	json_text(json, NULL, text);
 	write_fill(json, NULL, fill);
+	if (tone_is_hatched(tone))
+		write_fill(json, NULL, tone_hatch(tone, html->options->negate));
 	json_close(json, ']');
+}
+
+static void write_legend_item(const struct html *html, struct json *json, const char *text,
+			      uint32_t fill)
+{
+	write_legend_tone(html, json, text, fill, TONE_SAME);
 }
 
 /* Whether an earlier look has the same words: running and waiting have a colour each. */
@@ -146,7 +156,7 @@ static void write_looks(const struct html *html, struct json *json, enum palette
 		    is_told(html, part, kind, told))
 			continue;
 		before = told;
-		write_legend_item(json, told,
+		write_legend_item(html, json, told,
 				  palette_fill(palette, kind, own ? shade : PALETTE_SHADES / 2));
 	}
 }
@@ -163,8 +173,8 @@ static void write_tones_legend(const struct html *html, struct json *json)
 		     {TONE_SAME, "within noise"}};
 
 	for (size_t i = 0; i < sizeof items / sizeof *items; i++)
-		write_legend_item(json, items[i].text,
-				  tone_fill(items[i].tone, html->options->negate));
+		write_legend_tone(html, json, items[i].text,
+				  tone_fill(items[i].tone, html->options->negate), items[i].tone);
 }
 
 static void write_legend(const struct html *html, struct json *json)
@@ -176,7 +186,7 @@ static void write_legend(const struct html *html, struct json *json)
 		for (int kind = 0; kind < N_FRAME_KINDS; kind++)
 			write_looks(html, json, part, kind);
 	if (html->tree.n_elided)
-		write_legend_item(json, "elided", ELIDED_FILL);
+		write_legend_item(html, json, "elided", ELIDED_FILL);
 	json_close(json, ']');
 }
 
@@ -224,6 +234,14 @@ static void write_tones(const struct html *html, struct json *json)
 	json_open(json, "toneFills", '[');
 	for (int tone = 0; tone < N_TONES; tone++)
 		write_fill(json, NULL, tone_fill(tone, html->options->negate));
+	json_close(json, ']');
+	/* "": it is not hatched. */
+	json_open(json, "toneHatches", '[');
+	for (int tone = 0; tone < N_TONES; tone++)
+		if (tone_is_hatched(tone))
+			write_fill(json, NULL, tone_hatch(tone, html->options->negate));
+		else
+			json_text(json, NULL, "");
 	json_close(json, ']');
 	json_open(json, "toneLines", '[');
 	for (int tone = 0; tone < N_TONES; tone++)

@@ -80,7 +80,8 @@ static inline bool svg_is_narrow(const struct svg *svg, const struct tree_node *
  * svg.c: writes the picture as an element of a page, without scripts, style sheets or ids. @options
  * apply as for render_svg(). Errors: those of render_svg().
  */
-int svg_write_part(const struct stacks *stacks, const struct picture_options *options, FILE *stream);
+int svg_write_part(const struct stacks *stacks, const struct picture_options *options,
+		   FILE *stream);
 
 /* svg_lines.c: sets @node_lines, @lines, @drawn, @name_columns. Errors: -ENOMEM. */
 int svg_make_lines(struct svg *svg);
@@ -107,6 +108,11 @@ void svg_write_footer(const struct svg *svg);
 /* svg_text.c */
 /* Escapes the text, and cuts it to @columns. */
 void svg_write_text(const struct svg *svg, FILE *out, const char *text, size_t columns);
+#define SVG_GROWTH_SIZE 24
+/* ` +14.4 %`: how much the total of @node grew, of what it was; "" if it did not change beyond
+ * chance. */
+void svg_growth(const struct svg *svg, const struct tree_node *node, enum tone tone,
+		char text[static SVG_GROWTH_SIZE]);
 /* `12,345 samples` or `12.3 ms`. */
 void svg_write_weight(const struct svg *svg, uint64_t weight);
 /* Writes the figures that follow a name in its tooltip, without parentheses. */

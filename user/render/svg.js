@@ -113,16 +113,22 @@ function drawRect(i, left, size) {
 		drawStripe(row, i, left + size - gap, size);
 }
 
+function growth(i) {
+	const [now, base] = sides.map((side, s) => side.total[i] / (options.compared === "shares" ? whole[s] || 1 : 1));
+	return flame.growth(base, now, Number(tones[i][0]));
+}
+
 function drawLabel(row, i, left, room, flags) {
-	const sign = options.compared ? flame.SIGNS[tones[i][0]] : "", text = room < columnWidth ? "" :
-		flame.fitColumns(nameOf(i), Math.floor(room / columnWidth) - sign.length, options.cut === "left");
+	const sign = options.compared ? flame.SIGNS[tones[i][0]] : "", end = options.compared ? growth(i) : "";
+	const text = room < columnWidth ? "" :
+		flame.fitLabel(sign, nameOf(i), end, Math.floor(room / columnWidth), options.cut === "left");
 	if (!text)
 		return;
 	const label = document.createElementNS(NS, "text");
 	label.setAttribute("x", (left + PADDING).toFixed(1));
 	if (flags)
 		label.setAttribute("class", flags);
-	label.textContent = sign + text;
+	label.textContent = text;
 	row.texts.push(label);
 }
 

@@ -222,21 +222,29 @@ static void write_stripes(const struct svg *svg, const uint32_t *nodes, size_t n
 	fputs("/>\n", svg->out);
 }
 
-/* A sign shows the direction to people who can't distinguish the colours. */
+/*
+ * A sign shows the direction to people who can't distinguish the colours; where there is room, a
+ * figure shows how much.
+ */
 static void write_label(const struct svg *svg, size_t i)
 {
 	const struct tree_node *node = &svg->tree.nodes[i];
 	double room = (frame_width(svg, node) - 2 * LABEL_PADDING) / svg->column;
 	const char *name = tree_name(&svg->tree, node);
 	const char *sign = svg->tones ? tone_sign(svg->tones[i].total) : "";
+	char growth[SVG_GROWTH_SIZE] = "";
 
 	room -= text_columns(sign);
+	if (svg->tones)
+		svg_growth(svg, node, svg->tones[i].total, growth);
+	if (text_columns(name) + text_columns(growth) > room)
+		*growth = '\0';
 	if (room < 1 || (room < SVG_LEAST_COLUMNS && text_columns(name) > room))
 		return;
 	fprintf(svg->out, "<text x=\"%.1f\">%s", frame_x(svg, node) + LABEL_PADDING,
 		sign /* ours */);
 	svg_write_text(svg, svg->out, name, room);
-	fputs("</text>\n", svg->out);
+	fprintf(svg->out, "%s</text>\n", growth /* ours */);
 }
 
 static void write_row(const struct svg *svg, size_t depth)

@@ -181,8 +181,8 @@ void svg_write_fill(const struct svg *svg, const char *class)
 	bool negate = svg->options->negate;
 	uint32_t color;
 
-	if (*class == 't' && number == TONE_GONE) {
-		fputs(" fill=\"url(#gone)\"", svg->out);
+	if (*class == 't' && tone_is_hatched(number)) {
+		fprintf(svg->out, " fill=\"url(#hatch%u)\"", number);
 		return;
 	}
 	if (*class == 'x') {
@@ -218,9 +218,13 @@ static void write_tones(const struct svg *svg)
 {
 	bool negate = svg->options->negate;
 
-	for (enum tone tone = 0; tone < TONE_GONE; tone++)
-		fprintf(svg->out, ".t%d{fill:#%06" PRIx32 "}", tone, tone_fill(tone, negate));
-	fprintf(svg->out, ".t%d{fill:url(#gone)}\n", TONE_GONE);
+	for (enum tone tone = 0; tone < N_TONES; tone++)
+		if (tone_is_hatched(tone))
+			fprintf(svg->out, ".t%d{fill:url(#hatch%d)}", tone, tone);
+		else
+			fprintf(svg->out, ".t%d{fill:#%06" PRIx32 "}", tone,
+				tone_fill(tone, negate));
+	fputc('\n', svg->out);
 	for (enum tone tone = TONE_SAME + 1; tone < N_TONES; tone++)
 		fprintf(svg->out, ".s%d{fill:#%06" PRIx32 "}", tone, tone_line(tone, negate));
 	fprintf(svg->out,
@@ -233,13 +237,25 @@ static void write_tones(const struct svg *svg)
 #define ELIDED_GROUND 0xe6e8ec
 #define ELIDED_LINE   0xc9cdd6
 
-static void write_hatch(FILE *out, const char *id, uint32_t ground, uint32_t line)
+static void write_hatch(FILE *out, const char *id, uint32_t ground, uint32_t line, int angle,
+			int width)
 {
 	fprintf(out,
 		"<pattern id=\"%s\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\""
-		" patternTransform=\"rotate(45)\"><rect width=\"7\" height=\"7\" fill=\"#%06" PRIx32
-		"\"/><rect width=\"3\" height=\"7\" fill=\"#%06" PRIx32 "\"/></pattern>\n",
-		id /* ours */, ground, line);
+		" patternTransform=\"rotate(%d)\"><rect width=\"7\" height=\"7\" fill=\"#%06" PRIx32
+		"\"/><rect width=\"%d\" height=\"7\" fill=\"#%06" PRIx32 "\"/></pattern>\n",
+		id /* ours */, angle, ground, width, line);
+}
+
+/* Thin lines the other way for what shrank, wide ones for what is gone. */
+static void write_tone_hatch(const struct svg *svg, enum tone tone)
+{
+	bool negate = svg->options->negate;
+	char id[16];
+
+	snprintf(id, sizeof id, "hatch%d", tone);
+	write_hatch(svg->out, id, tone_fill(tone, negate), tone_hatch(tone, negate),
+		    tone == TONE_GONE ? 45 : -45, tone == TONE_GONE ? 3 : 1);
 }
 
 void svg_write_definitions(const struct svg *svg)
@@ -251,10 +267,10 @@ void svg_write_definitions(const struct svg *svg)
 		(double)SVG_HEADER_HEIGHT / svg->height,
 		1 - (double)SVG_FOOTER_HEIGHT / svg->height);
 	if (svg->drawn[LOOK_ELIDED][0])
-		write_hatch(svg->out, "elided", ELIDED_GROUND, ELIDED_LINE);
-	if (svg->tones)
-		write_hatch(svg->out, "gone", tone_fill(TONE_GONE, svg->options->negate),
-			    tone_hatch(svg->options->negate));
+		write_hatch(svg->out, "elided", ELIDED_GROUND, ELIDED_LINE, 45, 3);
+	for (enum tone tone = 0; svg->tones && tone < N_TONES; tone++)
+		if (tone_is_hatched(tone))
+			write_tone_hatch(svg, tone);
 	fputs("</defs>\n", svg->out);
 }
 

@@ -54,6 +54,22 @@ static const char *sign(double change)
 	return change < 0 ? MINUS : "+";
 }
 
+void svg_growth(const struct svg *svg, const struct tree_node *node, enum tone tone,
+		char text[static SVG_GROWTH_SIZE])
+{
+	double from = node->sides[SIDE_BASE].total, to = node->sides[SIDE_NEW].total, change;
+
+	*text = '\0';
+	if (svg->compared == SCALE_NORMALIZED) {
+		from = percent(node->sides[SIDE_BASE].total, svg->stacks->totals[SIDE_BASE]);
+		to = percent(node->sides[SIDE_NEW].total, svg->stacks->totals[SIDE_NEW]);
+	}
+	if (tone == TONE_SAME || tone >= TONE_NEW || !(from > 0))
+		return;
+	change = fabs(to - from) / from * 100;
+	snprintf(text, SVG_GROWTH_SIZE, " %s%.*f %%", sign(to - from), change < 100, change);
+}
+
 /* The words for @tone beside its figures. */
 static const char *verdict(enum tone tone)
 {

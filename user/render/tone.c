@@ -100,9 +100,18 @@ uint32_t tone_fill(enum tone tone, bool negate)
 	return color(tone, negate, &fills[tone]);
 }
 
-uint32_t tone_hatch(bool negate)
+bool tone_is_hatched(enum tone tone)
 {
-	return color(TONE_GONE, negate, &(struct strength){0.7, 0.79});
+	return tone == TONE_GONE || (tone >= TONE_SHRANK_LITTLE && tone <= TONE_SHRANK_MUCH);
+}
+
+uint32_t tone_hatch(enum tone tone, bool negate)
+{
+	struct strength strength = fills[tone];
+
+	/* Lighter where labels are on it: these must stay legible. */
+	strength.light += tone == TONE_GONE ? -0.13 : 0.12;
+	return color(tone, negate, &strength);
 }
 
 uint32_t tone_line(enum tone tone, bool negate)

@@ -30,10 +30,12 @@ const char *tone_sign(enum tone tone);
 
 /*
  * 0xRRGGBB: a fill light enough for PALETTE_INK, and the same strong enough for a line. @negate:
- * blue if it grew. TONE_GONE is hatched: its fill's lines are those of tone_hatch().
+ * blue if it grew. A hatched tone has lines of tone_hatch() on its fill.
  */
 uint32_t tone_fill(enum tone tone, bool negate);
-uint32_t tone_hatch(bool negate);
+uint32_t tone_hatch(enum tone tone, bool negate);
+/* What shrank, or is gone, is hatched, so that it differs from what grew in greyscale, too. */
+bool tone_is_hatched(enum tone tone);
 uint32_t tone_line(enum tone tone, bool negate);
 
 #endif
