@@ -3,16 +3,18 @@
 import collections
 import csv
 import datetime
+import fcntl
 import io
 import json
 import os
+import select
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness import Folded, assert_well_formed, error_line, run
+from harness import BPFFLAME, Folded, assert_well_formed, error_line, run, wait_until
 from store_reader import Segment
 
 SAMPLE = Path(__file__).parents[2] / "build/sample_store"
@@ -32,8 +34,8 @@ def at(seconds):
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def query(store, *arguments, ok=True):
-    result = run("query", "--store", store, *arguments)
+def query(store, *arguments, ok=True, **options):
+    result = run("query", "--store", store, *arguments, **options)
     assert (result.returncode == 0) == ok, result
     return result
 
@@ -235,3 +237,45 @@ def test_no_store(tmp_path):
     assert result.returncode == 1 and "daemon" in error_line(result)
     result = query(tmp_path, ok=False)
     assert result.returncode == 1 and "no recordings" in error_line(result)
+
+
+# --- a store in which others put what they like ---
+
+
+@pytest.mark.parametrize("words", [["query", "--series", "--step", "1m", "--csv", "--from", at(END - LENGTH), "--store"],
+                                   ["report", "--json"]], ids=["query", "report"])
+def test_who_reads_a_store_has_no_rights(store, words):
+    """It is a process of its own, which waits here until somebody takes what it says."""
+    path = store[0] if words[0] == "query" else f"{store[0]}@{at(END - 3600)}..{at(END)}"
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen([BPFFLAME, *words, path], stdout=theirs, stderr=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        wait_until(lambda: select.select([ours], [], [], 0)[0])
+        reader, = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{reader}/status").read_text().splitlines())
+        with open(ours, "rb") as stream:
+            output = stream.read()
+    assert process.returncode == 0 and len(output) > 4096
+    assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+    assert int(status["CapPrm"], 16) == 0
+    assert os.geteuid() or status["Uid"] == "\t".join(["65534"] * 4)
+
+
+def test_what_is_no_segment_is_passed_over(store, tmp_path):
+    """Links, pipes and folders called like segments neither hide the others nor make anybody wait."""
+    good = shutil.copytree(store[0], tmp_path / "store")
+    name = max(path.name for path in good.glob("10s-*"))
+    secret = shutil.copy(good / name, tmp_path / "secret")
+    ranges = ["--from", at(END - 3600), "--to", at(END)]
+    before = folded_of(store, *ranges)[0].stacks
+    (good / "10s-a.bfs").symlink_to(secret)
+    (good / "10s-b.bfs").symlink_to("/no/such/file")
+    os.mkfifo(good / "10s-c.bfs")
+    (good / "10s-d.bfs").mkdir()
+    for kind in [], ["--list"], ["--series"]:
+        result = query(good, *ranges, *kind, timeout=20)
+        assert "bpfflame: 4 " in result.stderr, result
+        assert "secret" not in result.stdout
+    result = query(good, "--idle", "-o", "-", *ranges, timeout=20)
+    assert Folded(result.stdout.encode()).stacks == before

@@ -30,7 +30,7 @@ static int serve(void *context, uint32_t number, int *ret_fd)
 	return number < 10 ? (int)number : -ERANGE;
 }
 
-static const struct confined confined = {.inputs = {{inputs, 1}, {inputs + 1, 1}}, .serve = serve};
+static struct confined confined = {.inputs = {{inputs, 1}, {inputs + 1, 1}}, .serve = serve};
 
 static size_t count_descriptors(void)
 {
@@ -136,9 +136,11 @@ static int talk_nonsense(void *data)
 static int ask_beyond(void *data)
 {
 	const struct {
-		uint32_t is_input, list;
+		uint32_t kind, list;
 		uint64_t number;
-	} requests[] = {{1, 0, 1}, {1, 2, 0}, {1, 3, 0}, {1, UINT32_MAX, 0}, {1, 0, UINT64_MAX}};
+	} requests[] = {{1, 0, 1},	    {1, 2, 0},		{1, 3, 0},
+			{1, UINT32_MAX, 0}, {1, 0, UINT64_MAX}, {2, 0, 0},
+			{2, UINT32_MAX, 0}, {3, 0, 0},		{UINT32_MAX, 0, 0}};
 	int32_t result = 0;
 	struct stat status;
 
@@ -156,6 +158,62 @@ static void nonsense_gives_nothing(void **state)
 	for (size_t n = 1; n <= 64; n *= 2)
 		assert_int_equal(run(talk_nonsense, &n), 4);
 	assert_int_equal(run(ask_beyond, NULL), 0);
+}
+
+static bool is_passwd(const char *name)
+{
+	return strcmp(name, "passwd") == 0;
+}
+
+static bool any(const char *name)
+{
+	return name[0] != '.';
+}
+
+static int open_listed(void *data)
+{
+	struct listing listing;
+	char byte;
+	int fd;
+
+	if (!confined_has_folder("etc") || confined_has_folder("/etc") || confined_has_folder(""))
+		return 1;
+	if (confined_list("/etc", any, &listing) != -EPERM)
+		return 2;
+	/* The files are those that were listed before. */
+	if (confined_list("etc", any, &listing) < 0 || listing.n != 1 || listing.fd != -1)
+		return 3;
+	fd = confined_open_listed("etc", &listing, 0);
+	if (fd < 0 || read(fd, &byte, 1) != 1 || write(fd, &byte, 1) >= 0)
+		return 4;
+	if (confined_open_listed("etc", &listing, 1) != -EPERM ||
+	    confined_open_listed("etc", &listing, SIZE_MAX) != -EPERM ||
+	    confined_open_listed("/etc", &listing, 0) != -EPERM)
+		return 5;
+	listing_done(&listing);
+	return 0;
+}
+
+static void files_of_listed_folders_are_opened(void **state)
+{
+	struct confined_folder folder = {"etc"};
+	struct listing listing;
+	int fd;
+
+	assert_int_equal(listing_read("/etc", is_passwd, &folder.files), 0);
+	confined.folders = &folder;
+	confined.n_folders = 1;
+	assert_int_equal(run(open_listed, NULL), 0);
+	confined.n_folders = 0;
+	listing_done(&folder.files);
+	/* Here, any folder. */
+	assert_false(confined_has_folder("/etc"));
+	assert_int_equal(confined_list("/etc", is_passwd, &listing), 0);
+	assert_int_equal(listing.n, 1);
+	fd = confined_open_listed("/etc", &listing, 0);
+	assert_true(fd >= 0);
+	close(fd);
+	listing_done(&listing);
 }
 
 static int become_nobody(void *data)
@@ -194,6 +252,7 @@ int main(void)
 		cmocka_unit_test(requests_are_served),
 		cmocka_unit_test(exit_statuses_are_returned),
 		cmocka_unit_test(nonsense_gives_nothing),
+		cmocka_unit_test(files_of_listed_folders_are_opened),
 		cmocka_unit_test(it_has_no_identity),
 		cmocka_unit_test(only_planned_outputs_are_written),
 	};

@@ -317,6 +317,32 @@ static size_t count_files(enum store_level level, uint64_t *ret_bytes)
 	return n;
 }
 
+/* What others put into a folder that is like /tmp keeps the writer from nothing. */
+static void test_strange_files(void **state)
+{
+	static const char *const names[] = {"link.bfs", "pipe.bfs", "folder.bfs"};
+	struct store_limits limits = STORE_LIMITS_DEFAULT;
+	struct made_sums sums = {};
+	unsigned int seed = 0;
+	uint64_t bytes;
+	int folder;
+
+	open_writer_within(&limits);
+	add_windows(8 * 360, &seed, &sums);
+	store_writer_close(writer);
+	folder = open(path, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(symlinkat("/etc/passwd", folder, names[0]), 0);
+	assert_int_equal(mkfifoat(folder, names[1], 0600), 0);
+	assert_int_equal(mkdirat(folder, names[2], 0700), 0);
+	limits.age_ns[LEVEL_FINEST] = 3 * HOUR;
+	open_writer_within(&limits);
+	assert_in_range(count_files(LEVEL_FINEST, &bytes), 3, 5);
+	add_windows(1, &seed, &sums);
+	for (size_t i = 0; i < 3; i++) /* they are nobody's to remove */
+		assert_int_equal(unlinkat(folder, names[i], i == 2 ? AT_REMOVEDIR : 0), 0);
+	close(folder);
+}
+
 /* Removes files that are too old, by level; and the finest level first when all are too large. */
 static void test_limits(void **state)
 {
@@ -423,6 +449,7 @@ int main(void)
 		TEST(test_one_writer),
 		TEST(test_damaged),
 		TEST(test_removed),
+		TEST(test_strange_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,11 @@
 
 #define EXIT_UNCONFINED 255 /* the child could not give up its rights */
 
+enum confined_kind { REQUEST_SERVE, REQUEST_INPUT, REQUEST_LISTED };
+
 struct confined_request {
-	uint32_t is_input, list; /* else for serve() */
+	uint32_t kind; /* enum confined_kind */
+	uint32_t list; /* of inputs or, of REQUEST_LISTED, the folder */
 	uint64_t number;
 };
 
@@ -39,14 +42,26 @@ static int open_input(const struct confined *confined, const struct confined_req
 	return fd < 0 ? -errno : fd;
 }
 
+static int open_listed(const struct confined *confined, const struct confined_request *request)
+{
+	if (request->list >= confined->n_folders ||
+	    request->number >= confined->folders[request->list].files.n)
+		return -EPERM;
+	return listing_open(&confined->folders[request->list].files, request->number);
+}
+
 static int serve_one(const struct confined *confined, const struct confined_request *request,
 		     int *ret_fd)
 {
 	*ret_fd = -1;
-	if (!request->is_input)
+	switch (request->kind) {
+	case REQUEST_SERVE:
 		return confined->serve ? confined->serve(confined->context, request->number, ret_fd)
 				       : -EPERM;
-	*ret_fd = open_input(confined, request);
+	case REQUEST_INPUT: *ret_fd = open_input(confined, request); break;
+	case REQUEST_LISTED: *ret_fd = open_listed(confined, request); break;
+	default: return -EPERM;
+	}
 	return *ret_fd < 0 ? *ret_fd : 0;
 }
 
@@ -139,7 +154,7 @@ static bool find_input(const char *path, struct confined_request *ret)
 	for (uint32_t list = 0; list < CONFINED_LISTS; list++)
 		for (size_t i = 0; i < here->inputs[list].n; i++)
 			if (strcmp(here->inputs[list].paths[i], path) == 0) {
-				*ret = (struct confined_request){true, list, i};
+				*ret = (struct confined_request){REQUEST_INPUT, list, i};
 				return true;
 			}
 	return false;
@@ -157,5 +172,40 @@ int confined_open(const char *path)
 	if (!find_input(path, &request))
 		return -EPERM;
 	r = ask(&request, &fd);
+	return r < 0 ? r : fd < 0 ? -EPROTO : fd;
+}
+
+static const struct confined_folder *find_folder(const char *path)
+{
+	for (size_t i = 0; here && i < here->n_folders; i++)
+		if (strcmp(here->folders[i].path, path) == 0)
+			return &here->folders[i];
+	return NULL;
+}
+
+bool confined_has_folder(const char *path)
+{
+	return find_folder(path) != NULL;
+}
+
+int confined_list(const char *path, bool (*wanted)(const char *name), struct listing *ret)
+{
+	const struct confined_folder *folder = find_folder(path);
+
+	return !here	? listing_read(path, wanted, ret)
+	       : folder ? listing_copy(&folder->files, ret)
+			: -EPERM;
+}
+
+int confined_open_listed(const char *path, const struct listing *listing, size_t number)
+{
+	const struct confined_folder *folder = find_folder(path);
+	int fd, r;
+
+	if (!here)
+		return listing_open(listing, number);
+	if (!folder)
+		return -EPERM;
+	r = ask(&(struct confined_request){REQUEST_LISTED, folder - here->folders, number}, &fd);
 	return r < 0 ? r : fd < 0 ? -EPROTO : fd;
 }

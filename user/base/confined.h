@@ -12,7 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/listing.h"
+
 #define CONFINED_LISTS 3
+
+/* A folder whose files the child may read; @path: what the child calls it. */
+struct confined_folder {
+	char *path;
+	struct listing files;
+};
 
 struct confined {
 	/* Files that the child may read. */
@@ -20,6 +28,8 @@ struct confined {
 		char *const *paths;
 		size_t n;
 	} inputs[CONFINED_LISTS];
+	const struct confined_folder *folders;
+	size_t n_folders;
 	/*
 	 * Serves the child's other requests, @number of its choosing: not to be believed. *@ret_fd:
 	 * -1, or a descriptor to be sent and closed. Returns 0 or more, or -errno.
@@ -43,6 +53,19 @@ int confined_open(const char *path);
 
 /* Whether this is such a child. */
 bool confined_is_here(void);
+
+/* In the child: whether it may read files of the folder that is called @path. */
+bool confined_has_folder(const char *path);
+
+/*
+ * Lists the files in the folder @path, as listing_read(); in the child, those its parent has listed
+ * before. listing_done() is due after success. Errors: -errno; -EPERM no such folder is for the
+ * child.
+ */
+int confined_list(const char *path, bool (*wanted)(const char *name), struct listing *ret);
+
+/* Opens file @number of @listing, of the folder @path, as listing_open(). */
+int confined_open_listed(const char *path, const struct listing *listing, size_t number);
 
 /* In the child: has @number served. Returns the result; *@ret_fd: -1, or the caller's to close. */
 int confined_ask(uint32_t number, int *ret_fd);

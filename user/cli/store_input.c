@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/confined.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "cli/moment.h"
@@ -102,25 +103,42 @@ bool store_filter_wants(void *context, const struct ledger *ledger, const struct
 
 /* Names */
 
-/* Where the moments of a name begin; NULL: it names no part of a store. */
-static const char *moments_of(const char *path)
+/* The store of `STORE@MOMENTS`, malloc'ed; NULL: it is no such name. */
+static char *store_of(const char *path)
 {
 	const char *at = strrchr(path, '@');
-	struct stat st;
-	bool is_folder;
-	char *store;
 
-	if (!at || stat(path, &st) == 0)
-		return NULL;
-	store = strndup(path, at - path);
-	is_folder = store && (!*store || (stat(store, &st) == 0 && S_ISDIR(st.st_mode)));
+	return !at ? NULL : at == path ? strdup(STORE_DEFAULT) : strndup(path, at - path);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	if (confined_is_here())
+		return confined_has_folder(path);
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *store_input_folder(const char *path)
+{
+	char *store = store_of(path);
+	struct stat st;
+
+	/* `@…` is of the default store even where that is missing. */
+	if (store && (confined_is_here() || stat(path, &st) < 0) &&
+	    (path[0] == '@' || is_folder(store)))
+		return store;
 	free(store);
-	return is_folder ? at + 1 : NULL;
+	return NULL;
 }
 
 bool store_input_is(const char *path)
 {
-	return moments_of(path) != NULL;
+	char *store = store_input_folder(path);
+
+	free(store);
+	return store != NULL;
 }
 
 static int parse_moment(const char *text, uint64_t now, uint64_t *ret, struct failure *failure)
@@ -243,15 +261,15 @@ static void set_facts(struct profile *profile, const struct store_answer *answer
 
 int store_input_read(struct input *input, const char *path, bool quiet, struct failure *failure)
 {
-	const char *moments = moments_of(path);
+	const char *moments = strrchr(path, '@') + 1;
 	struct store_gatherer gathering = {};
 	struct store_question question = {.on_window = gather, .context = &gathering};
 	struct ledger_elided elided = {};
 	struct store_answer answer;
-	char *store = strndup(path, moments - path - 1);
+	char *store = store_of(path);
 	int r = store ? parse_range(moments, &question, failure) : -ENOMEM;
 
-	question.path = store && *store ? store : STORE_DEFAULT;
+	question.path = store;
 	r = r < 0 ? r : input_set_mode(input, PROFILE_WALL, path, failure);
 	r = r < 0 ? r : ledger_init(&gathering.all);
 	r = r < 0 ? r : store_read(&question, &answer, failure);

@@ -31,8 +31,14 @@ void store_input_filter(const struct store_filter *filter);
 /* Whether a row passes. @context: struct store_filter. As in struct ledger_merge. */
 bool store_filter_wants(void *context, const struct ledger *ledger, const struct ledger_row *row);
 
-/* Whether @path names a part of a store. */
+/*
+ * Whether @path names a part of a store. In a confined process: of one that it may read
+ * (base/confined.h).
+ */
 bool store_input_is(const char *path);
+
+/* The folder of that store, malloc'ed; NULL: @path names none, or there is no memory. */
+char *store_input_folder(const char *path);
 
 /*
  * Adds it. @quiet: does not say on standard error what was read. Errors: -EINVAL, *failure says

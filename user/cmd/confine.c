@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/confined.h"
 #include "cli/cli.h"
 #include "cli/store_input.h"
@@ -25,7 +27,9 @@ static void end_by(int number)
 
 static int report_death(const struct confine_files *files, int error, int number)
 {
-	const char *input = files->inputs[0].n ? files->inputs[0].paths[0] : "the input";
+	const char *input = files->inputs[0].n ? files->inputs[0].paths[0]
+			    : files->store     ? files->store
+					       : "the input";
 	struct failure failure = {};
 
 	if (error == -ECHILD) {
@@ -41,24 +45,73 @@ static int report_death(const struct confine_files *files, int error, int number
 	return cli_fail(&failure, EXIT_FAILED);
 }
 
-/* A store is a folder of files, which are found while they are read. */
-static bool reads_store(const struct confine_files *files)
+/* The stores that the work may read. */
+struct stores {
+	struct confined_folder *folders;
+	size_t n, capacity;
+};
+
+static void stores_done(struct stores *stores)
 {
-	for (size_t i = 0; i < CONFINED_LISTS; i++)
-		for (size_t k = 0; k < files->inputs[i].n; k++)
-			if (store_input_is(files->inputs[i].paths[k]))
-				return true;
+	for (size_t i = 0; i < stores->n; i++) {
+		listing_done(&stores->folders[i].files);
+		free(stores->folders[i].path);
+	}
+	free(stores->folders);
+}
+
+static bool has_store(const struct stores *stores, const char *path)
+{
+	for (size_t i = 0; i < stores->n; i++)
+		if (strcmp(stores->folders[i].path, path) == 0)
+			return true;
 	return false;
 }
 
-int cmd_confine(const struct confine_files *files, int (*work)(void *data), void *data)
+/* Takes over @path. */
+static int add_store(struct stores *stores, char *path, struct failure *failure)
 {
-	struct confined confined = {.serve = files->outputs ? output_files_serve : NULL,
-				    .context = files->outputs};
+	struct confined_folder folder = {path, LISTING_NONE};
+	int r = path ? array_reserve(stores->folders, stores->capacity, stores->n, 1) : -ENOMEM;
+
+	if (r == 0 && has_store(stores, path)) {
+		free(path);
+		return 0;
+	}
+	r = r < 0 ? r : listing_read(path, store_is_segment, &folder.files);
+	if (r == 0)
+		stores->folders[stores->n++] = folder;
+	else
+		store_fail(r, path ? path : "", failure);
+	if (r < 0)
+		free(path);
+	return r;
+}
+
+static int find_stores(const struct confine_files *files, struct stores *stores,
+		       struct failure *failure)
+{
+	int r = files->store ? add_store(stores, strdup(files->store), failure) : 0;
+
+	for (size_t i = 0; i < CONFINED_LISTS; i++)
+		for (size_t k = 0; k < files->inputs[i].n && r == 0; k++)
+			if (store_input_is(files->inputs[i].paths[k]))
+				r = add_store(stores, store_input_folder(files->inputs[i].paths[k]),
+					      failure);
+	return r;
+}
+
+static int run(const struct confine_files *files, const struct stores *stores,
+	       int (*work)(void *data), void *data)
+{
+	struct confined confined = {
+		.folders = stores->folders,
+		.n_folders = stores->n,
+		.serve = files->outputs ? output_files_serve : NULL,
+		.context = files->outputs,
+	};
 	int code, number = 0;
 
-	if (reads_store(files))
-		return work(data);
 	for (size_t i = 0; i < CONFINED_LISTS; i++) {
 		confined.inputs[i].paths = files->inputs[i].paths;
 		confined.inputs[i].n = files->inputs[i].n;
@@ -67,4 +120,15 @@ int cmd_confine(const struct confine_files *files, int (*work)(void *data), void
 	if (files->outputs)
 		output_files_abort(files->outputs);
 	return code < 0 ? report_death(files, code, number) : code;
+}
+
+int cmd_confine(const struct confine_files *files, int (*work)(void *data), void *data)
+{
+	struct failure failure = {};
+	struct stores stores = {};
+	int code = find_stores(files, &stores, &failure) < 0 ? cli_fail(&failure, EXIT_FAILED)
+							     : run(files, &stores, work, data);
+
+	stores_done(&stores);
+	return code;
 }

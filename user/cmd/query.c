@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/confine.h"
 #include "cmd/diff.h"
 #include "cli/inputs.h"
 #include "cli/moment.h"
@@ -189,16 +190,6 @@ static int check(const struct query *query, struct failure *failure)
 	return r < 0 ? r : view_options_check(&query->view, failure);
 }
 
-static int check_store(const struct query *query, struct failure *failure)
-{
-	int folder = store_open_folder(query->store, failure);
-
-	if (folder < 0)
-		return folder;
-	close(folder);
-	return 0;
-}
-
 /* Formats have other names in comparisons, and are looked up while options are read. */
 static bool asks_for_diff(int argc, char **argv)
 {
@@ -294,23 +285,39 @@ static int write_range(struct query *query, struct output_files *files, struct f
 	return r;
 }
 
+struct range_query {
+	struct query *query;
+	struct output_files files;
+};
+
+/* The confined process's work: returns its exit code. */
+static int write_confined(void *data)
+{
+	struct range_query *range = data;
+	struct failure failure = {};
+	int r = write_range(range->query, &range->files, &failure);
+
+	return cli_flush(r == 0 ? EXIT_DONE
+				: cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED));
+}
+
 static int run_range(struct query *query, struct failure *failure)
 {
 	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
-	struct output_files files = {};
+	struct range_query range = {.query = query};
+	const struct confine_files confined = {.store = query->store, .outputs = &range.files};
 	int code, r = 0;
 
 	if (query->outputs.n_paths || query->outputs.n_formats)
-		r = outputs_plan(&query->outputs, NULL, defaults, &files, failure);
+		r = outputs_plan(&query->outputs, NULL, defaults, &range.files, failure);
 	code = r < 0 ? cli_fail(failure, EXIT_USAGE) : EXIT_DONE;
 	if (r == 0) {
-		r = files.n ? cli_write_as_caller(failure) : 0;
-		r = r < 0 ? r : output_files_check(&files, failure);
-		r = r < 0 ? r : write_range(query, &files, failure);
+		r = range.files.n ? cli_write_as_caller(failure) : 0;
+		r = r < 0 ? r : output_files_check(&range.files, failure);
 		code = r < 0 ? cli_fail(failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED)
-			     : EXIT_DONE;
+			     : cmd_confine(&confined, write_confined, &range);
 	}
-	output_files_done(&files);
+	output_files_done(&range.files);
 	return code;
 }
 
@@ -406,23 +413,30 @@ static int find_moments(struct query *query, struct failure *failure)
 		       : failure_set(failure, -EINVAL, "--to is not after --from");
 }
 
-static int run_series(struct query *query, struct failure *failure)
+/* The confined process's work: returns its exit code. */
+static int print_series(void *data)
 {
-	int r = find_moments(query, failure);
+	struct query *query = data;
+	struct failure failure = {};
+	int r = find_moments(query, &failure);
 
 	query->series.store = query->store;
 	query->series.format = format_of(query);
 	query->series.filter = query->filter;
 	query->series.quiet = query->quiet;
-	r = r < 0 ? r : store_series_print(&query->series, stdout, failure);
-	return r < 0 ? cli_fail(failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED) : EXIT_DONE;
+	r = r < 0 ? r : store_series_print(&query->series, stdout, &failure);
+	return cli_flush(r == 0 ? EXIT_DONE
+				: cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED));
 }
 
-static int run_list(struct query *query, struct failure *failure)
+/* The same. */
+static int print_list(void *data)
 {
-	int r = store_list_print(query->store, format_of(query), stdout, failure);
+	const struct query *query = data;
+	struct failure failure = {};
+	int r = store_list_print(query->store, format_of(query), stdout, &failure);
 
-	return r < 0 ? cli_fail(failure, EXIT_FAILED) : EXIT_DONE;
+	return cli_flush(r == 0 ? EXIT_DONE : cli_fail(&failure, EXIT_FAILED));
 }
 
 int cmd_query(int argc, char **argv, uint64_t started_ns)
@@ -434,12 +448,12 @@ int cmd_query(int argc, char **argv, uint64_t started_ns)
 	store_input_filter(&query.filter);
 	if (r != 0)
 		code = r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
-	else if (check_store(&query, &failure) < 0)
-		code = cli_fail(&failure, EXIT_FAILED);
 	else if (query.wants_list)
-		code = run_list(&query, &failure);
+		code = cmd_confine(&(struct confine_files){.store = query.store}, print_list,
+				   &query);
 	else if (query.wants_series)
-		code = run_series(&query, &failure);
+		code = cmd_confine(&(struct confine_files){.store = query.store}, print_series,
+				   &query);
 	else if (query.diff_from)
 		code = run_diff(&query, &failure);
 	else

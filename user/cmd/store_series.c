@@ -2,11 +2,9 @@
 #include "cmd/store_series.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/json.h"
@@ -361,8 +359,7 @@ static void list_gap(uint64_t begin, uint64_t end, enum store_gap gap, enum seri
 }
 
 /* Between the windows of the finest level. */
-static void list_gaps(int folder, const struct store_files *files, enum series_format format,
-		      FILE *stream)
+static void list_gaps(const struct store_files *files, enum series_format format, FILE *stream)
 {
 	uint64_t end = 0;
 
@@ -374,7 +371,7 @@ static void list_gaps(int folder, const struct store_files *files, enum series_f
 
 		if (file->level != LEVEL_FINEST)
 			continue;
-		fd = openat(folder, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		fd = store_file_open(files, file);
 		if (fd < 0 || segment_open(&reader, fd) < 0)
 			continue;
 		while (segment_peek(&reader, &block) > 0) {
@@ -391,19 +388,16 @@ int store_list_print(const char *store, enum series_format format, FILE *stream,
 		     struct failure *failure)
 {
 	struct store_files files;
-	int folder = store_open_folder(store, failure), r;
+	int r = store_files_read(store, &files);
 
-	if (folder < 0)
-		return folder;
-	r = store_files_list(folder, &files);
 	if (r == 0 && format == SERIES_CSV)
 		fputs("level,begin,end,windows,bytes,file\n", stream);
 	for (size_t i = 0; i < files.n && r == 0; i++)
 		list_file(&files.items[i], format, stream);
 	if (r == 0)
-		list_gaps(folder, &files, format, stream);
+		list_gaps(&files, format, stream);
 	else
-		failure_set(failure, r, "cannot read the store %s: %s", store, strerror(-r));
+		store_fail(r, store, failure);
 	if (files.n_unknown)
 		text_print(stderr, "bpfflame: %zu files of another version, the first is %s\n",
 			   files.n_unknown, files.unknown);
@@ -411,6 +405,5 @@ int store_list_print(const char *store, enum series_format format, FILE *stream,
 		text_print(stderr, "bpfflame: %zu files are no segments, the first is %s\n",
 			   files.n_damaged, files.damaged);
 	store_files_done(&files);
-	close(folder);
 	return r;
 }

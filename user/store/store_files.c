@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/store_files.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
+#include "base/confined.h"
 #include "base/system.h"
 
 #define MINUTE (60 * NSEC_PER_SEC)
@@ -81,15 +79,54 @@ static int scan(struct segment_reader *reader, struct store_file *file)
 	return r;
 }
 
-static int add_file(struct store_files *files, int folder, const char *name)
+static int open_number(const struct store_files *files, size_t number)
 {
-	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), r;
-	struct store_file *file;
-	struct segment_reader reader;
+	return files->path ? confined_open_listed(files->path, &files->listing, number)
+			   : listing_open(&files->listing, number);
+}
 
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno; /* it went meanwhile */
-	r = segment_open(&reader, fd);
+/* One strange file in a folder that others may write to is no reason not to read the rest. */
+static bool is_of_file(int error)
+{
+	return error != -ENOMEM && error != -EMFILE && error != -ENFILE && error != -EPIPE;
+}
+
+static void note_damaged(struct store_files *files, const char *name)
+{
+	if (!files->n_damaged++)
+		snprintf(files->damaged, sizeof files->damaged, "%s", name /* escaped later */);
+}
+
+static int add_segment(struct store_files *files, size_t number, struct segment_reader *reader)
+{
+	int r = array_reserve(files->items, files->capacity, files->n, 1);
+	struct store_file *file;
+
+	if (r < 0)
+		return r;
+	file = &files->items[files->n];
+	*file = (struct store_file){.level = level_of(&reader->header),
+				    .number = number,
+				    .header = reader->header,
+				    .bytes = reader->bytes};
+	snprintf(file->name, sizeof file->name, "%s",
+		 files->listing.names[number] /* escaped later */);
+	r = scan(reader, file);
+	files->n += r == 0;
+	return r;
+}
+
+static int add_file(struct store_files *files, size_t number)
+{
+	const char *name = files->listing.names[number];
+	struct segment_reader reader;
+	int r = open_number(files, number);
+
+	if (r == -ENOENT) /* it went meanwhile */
+		return 0;
+	if (r < 0 && is_of_file(r) && !files->error)
+		files->error = r;
+	r = r < 0 ? r : segment_open(&reader, r);
 	if (r == -ENODATA) /* whoever made it has not come further */
 		return 0;
 	if (r == -EPROTONOSUPPORT) {
@@ -98,26 +135,14 @@ static int add_file(struct store_files *files, int folder, const char *name)
 				 name /* escaped later */);
 		return 0;
 	}
-	if (r == -EBADMSG) {
-		if (!files->n_damaged++)
-			snprintf(files->damaged, sizeof files->damaged, "%s",
-				 name /* escaped later */);
-		return 0;
-	}
-	if (r < 0)
-		return r;
-	r = array_reserve(files->items, files->capacity, files->n, 1);
 	if (r == 0) {
-		file = &files->items[files->n];
-		*file = (struct store_file){.level = level_of(&reader.header),
-					    .header = reader.header,
-					    .bytes = reader.bytes};
-		snprintf(file->name, sizeof file->name, "%s", name /* escaped later */);
-		r = scan(&reader, file);
-		files->n += r == 0;
+		r = add_segment(files, number, &reader);
+		segment_reader_done(&reader);
 	}
-	segment_reader_done(&reader);
-	return r;
+	if (r == 0 || !is_of_file(r))
+		return r;
+	note_damaged(files, name);
+	return 0;
 }
 
 static int compare_files(const void *left, const void *right)
@@ -131,29 +156,45 @@ static int compare_files(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
+static int read_heads(struct store_files *files)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < files->listing.n && r == 0; i++)
+		r = add_file(files, i);
+	if (files->n)
+		qsort(files->items, files->n, sizeof *files->items, compare_files);
+	return r;
+}
+
+int store_files_read(const char *path, struct store_files *ret)
+{
+	int r;
+
+	*ret = (struct store_files){.listing = LISTING_NONE};
+	ret->path = strdup(path);
+	r = ret->path ? confined_list(path, store_is_segment, &ret->listing) : -ENOMEM;
+	return r < 0 ? r : read_heads(ret);
+}
+
 int store_files_list(int folder, struct store_files *ret)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
+	int r;
 
-	*ret = (struct store_files){};
-	if (!stream) {
-		r = -errno;
-		closep(&fd);
-		return r;
-	}
-	while (r == 0 && (entry = readdir(stream)))
-		if (store_is_segment(entry->d_name))
-			r = add_file(ret, folder, entry->d_name);
-	closedir(stream);
-	if (ret->n)
-		qsort(ret->items, ret->n, sizeof *ret->items, compare_files);
-	return r;
+	*ret = (struct store_files){.listing = LISTING_NONE};
+	r = listing_read_folder(folder, store_is_segment, &ret->listing);
+	return r < 0 ? r : read_heads(ret);
 }
 
 void store_files_done(struct store_files *files)
 {
+	listing_done(&files->listing);
+	free(files->path);
 	free(files->items);
-	*files = (struct store_files){};
+	*files = (struct store_files){.listing = LISTING_NONE};
+}
+
+int store_file_open(const struct store_files *files, const struct store_file *file)
+{
+	return open_number(files, file->number);
 }

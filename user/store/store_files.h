@@ -8,6 +8,7 @@
 #ifndef STORE_STORE_FILES_H
 #define STORE_STORE_FILES_H
 
+#include "base/listing.h"
 #include "store/segment.h"
 
 enum store_level {
@@ -25,6 +26,7 @@ uint64_t store_level_ns(enum store_level level);
 
 struct store_file {
 	char name[SEGMENT_NAME_SIZE];
+	size_t number; /* in the listing */
 	enum store_level level;
 	struct segment_header header;
 	uint64_t bytes;
@@ -34,12 +36,15 @@ struct store_file {
 };
 
 struct store_files {
+	char *path; /* of the folder, as confined_list() takes it; NULL: it was open */
+	struct listing listing;
 	struct store_file *items; /* by level, then by start */
 	size_t n, capacity;
 	size_t n_unknown; /* files of other versions … */
 	char unknown[SEGMENT_NAME_SIZE];
-	size_t n_damaged; /* … and what has a segment's name and is none */
+	size_t n_damaged; /* … and what has a segment's name and is none, or can't be opened … */
 	char damaged[SEGMENT_NAME_SIZE];
+	int error; /* … and why, of the first that can't: -errno */
 };
 
 /* `10s`, `500ms`, `1m`: what the names of a level's files begin with. */
@@ -49,10 +54,15 @@ void store_level_name(uint64_t level_ns, enum segment_kind kind, char text[stati
 bool store_is_segment(const char *name);
 
 /*
- * Lists the segments of @folder and looks at their heads. Errors: -ENOMEM, -errno of the folder.
- * store_files_done() is due either way.
+ * Lists the segments of a folder, @path, and looks at their heads. Also in a confined process.
+ * Errors: -ENOMEM, -errno of the folder. store_files_done() is due either way.
  */
+int store_files_read(const char *path, struct store_files *ret);
+/* The same of a folder that is open. */
 int store_files_list(int folder, struct store_files *ret);
 void store_files_done(struct store_files *files);
+
+/* Opens one for reading, as listing_open(). */
+int store_file_open(const struct store_files *files, const struct store_file *file);
 
 #endif

@@ -2,7 +2,6 @@
 #include "store/store_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,6 @@ struct intervals {
 struct store_reading {
 	const struct store_question *question;
 	struct store_answer *answer;
-	int folder;
 	struct store_files files;
 	struct intervals covered; /* by other levels than the one at hand … */
 	struct intervals fresh;	  /* … and by that one */
@@ -178,11 +176,11 @@ static int read_blocks(struct store_reading *reading, const struct store_file *f
 static int read_file(struct store_reading *reading, const struct store_file *file)
 {
 	struct segment_reader reader;
-	int fd = openat(reading->folder, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), r;
+	int fd = store_file_open(&reading->files, file), r;
 	size_t n;
 
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno; /* it was too old meanwhile */
+	if (fd < 0) /* it was too old meanwhile, or somebody exchanged it */
+		return fd == -EMFILE || fd == -ENFILE ? fd : 0;
 	r = segment_open(&reader, fd);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
@@ -255,41 +253,45 @@ static void note_rests(struct store_reading *reading)
 	snprintf(answer->unknown, sizeof answer->unknown, "%s", files->unknown /* escaped later */);
 }
 
-int store_open_folder(const char *path, struct failure *failure)
+int store_fail(int error, const char *path, struct failure *failure)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : 0;
-
-	if (r < 0)
-		failure_set(failure, r, "cannot read the store %s: %s", path, strerror(-r));
-	if (r == -ENOENT)
-		failure_mend(failure, r,
+	if (failure->what[0])
+		return error;
+	failure_set(failure, error, "cannot read the store %s: %s", path, strerror(-error));
+	if (error == -ENOENT)
+		failure_mend(failure, error,
 			     "bpfflame daemon fills it; or name another one by --store");
-	return r < 0 ? r : fd;
+	return error;
+}
+
+/* Lists the files. Nothing to be read is an error. */
+static int find_files(const char *path, struct store_files *files, struct failure *failure)
+{
+	int r = store_files_read(path, files);
+
+	if (r < 0 || files->n || files->n_unknown)
+		return r;
+	if (files->error)
+		return files->error;
+	return files->n_damaged ? 0
+				: failure_set(failure, -ENODATA, "%s holds no recordings", path);
 }
 
 int store_read(const struct store_question *question, struct store_answer *ret,
 	       struct failure *failure)
 {
 	struct store_reading reading = {.question = question, .answer = ret};
-	int r = 0;
+	int r;
 
 	*ret = (struct store_answer){};
-	reading.folder = store_open_folder(question->path, failure);
-	if (reading.folder < 0)
-		return reading.folder;
-	r = store_files_list(reading.folder, &reading.files);
-	if (r == 0 && !reading.files.n && !reading.files.n_unknown && !reading.files.n_damaged)
-		r = failure_set(failure, -ENODATA, "%s holds no recordings", question->path);
+	r = find_files(question->path, &reading.files, failure);
 	r = r < 0 ? r : read_levels(&reading);
 	if (r == 0)
 		note_rests(&reading);
-	else if (!failure->what[0])
-		failure_set(failure, r, "cannot read the store %s: %s", question->path,
-			    strerror(-r));
+	else
+		store_fail(r, question->path, failure);
 	store_files_done(&reading.files);
 	free(reading.covered.items);
 	free(reading.fresh.items);
-	close(reading.folder);
 	return r;
 }

@@ -4,7 +4,8 @@
  *
  * The length of the range decides how coarse windows may be. Where such a window is not there (it
  * is not over yet, or reaches beyond the range) finer ones are taken; where those are gone, coarser
- * ones that lie in the range. No lock is taken, and nothing needs to be written.
+ * ones that lie in the range. No lock is taken, and nothing needs to be written. A confined process
+ * (base/confined.h) can do it if its parent has listed the folder.
  */
 #ifndef STORE_STORE_READ_H
 #define STORE_STORE_READ_H
@@ -45,7 +46,7 @@ struct store_answer {
 int store_read(const struct store_question *question, struct store_answer *ret,
 	       struct failure *failure);
 
-/* Opens the folder. Errors: as above. */
-int store_open_folder(const char *path, struct failure *failure);
+/* Explains why the folder @path can't be read, if *failure says nothing yet. Returns @error. */
+int store_fail(int error, const char *path, struct failure *failure);
 
 #endif

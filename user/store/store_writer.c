@@ -419,13 +419,13 @@ int store_writer_add(struct store_writer *writer, const struct ledger *ledger,
 /* After a writer that died */
 
 static int recover_file(struct store_writer *writer, enum store_level level,
-			const struct store_file *file, uint64_t since)
+			const struct store_files *files, const struct store_file *file,
+			uint64_t since)
 {
 	struct segment_reader reader;
 	struct ledger_memo memo = {};
 	struct segment_block block;
-	int fd = openat(writer->place.fd, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	int r = fd < 0 ? -errno : segment_open(&reader, fd);
+	int fd = store_file_open(files, file), r = fd < 0 ? fd : segment_open(&reader, fd);
 
 	if (r < 0)
 		return 0; /* what can't be read is passed over */
@@ -466,7 +466,7 @@ static int recover(struct store_writer *writer, enum store_level level, enum sto
 			since = files.items[i].end;
 	for (size_t i = 0; i < files.n && r == 0; i++)
 		if (files.items[i].level == source && files.items[i].end > since)
-			r = recover_file(writer, level, &files.items[i], since);
+			r = recover_file(writer, level, &files, &files.items[i], since);
 	store_files_done(&files);
 	return r;
 }
