@@ -299,6 +299,17 @@ def test_another_user_writes(tmp_path):
         assert windows_of(daemon.list()) >= 2
 
 
+def test_a_folder_with_other_files_is_given_to_nobody(tmp_path):
+    """`--store /etc --user X` would make X root."""
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "cron.allow").touch()
+    result = subprocess.run([BPFFLAME, "daemon", "--config", "/dev/null", "--store", store, "--user", "nobody"],
+                            capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 1 and "cron.allow" in result.stderr, result
+    assert store.stat().st_uid == 0 and os.listdir(store) == ["cron.allow"]
+
+
 def test_full_disk(tmp_path):
     """The oldest file is removed, recording continues, and one line says so."""
     disk = tmp_path / "disk"

@@ -309,6 +309,47 @@ static void test_wrong_config(void **state)
 	assert_null(strstr(failure.what, path));
 }
 
+/* Whoever writes it decides where root makes files. */
+static void test_config_of_others(void **state)
+{
+	struct daemon_options options;
+	struct failure failure;
+
+	write_config("freq 49\n");
+	assert_int_equal(chmod(path, 0602), 0);
+	assert_int_equal(read_options(&options, &failure, NULL), -EPERM);
+	assert_non_null(strstr(failure.what, path));
+	assert_non_null(strstr(failure.mend, "chmod"));
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(read_options(&options, &failure, NULL), 0);
+	daemon_options_done(&options);
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chown(path, 12345, 0), 0);
+	assert_int_equal(read_options(&options, &failure, NULL), -EPERM);
+	/* They called sudo: they could have been root anyway. */
+	setenv("SUDO_UID", "12345", 1);
+	assert_int_equal(read_options(&options, &failure, NULL), 0);
+	daemon_options_done(&options);
+	unsetenv("SUDO_UID");
+	assert_int_equal(chown(path, 0, 12345), 0);
+	assert_int_equal(chmod(path, 0664), 0);
+	assert_int_equal(read_options(&options, &failure, NULL), -EPERM);
+	assert_int_equal(chown(path, 0, 0), 0);
+}
+
+static void test_config_without_end(void **state)
+{
+	char *words[] = {"daemon", "--config", "/dev/zero", NULL};
+	struct daemon_options options;
+	struct failure failure = {};
+
+	assert_int_equal(daemon_options_read(3, words, &options, &failure), -EFBIG);
+	words[2] = "/dev/null";
+	assert_int_equal(daemon_options_read(3, words, &options, &failure), 0);
+	daemon_options_done(&options);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +361,8 @@ int main(void)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_config),
 		cmocka_unit_test(test_wrong_config),
+		cmocka_unit_test(test_config_of_others),
+		cmocka_unit_test(test_config_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, make_config, remove_config);

@@ -3,10 +3,14 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/owner.h"
 #include "base/system.h"
 #include "cli/option_table.h"
 #include "cli/parse.h"
@@ -215,20 +219,66 @@ static int read_lines(char *text, struct daemon_options *options)
 	return r;
 }
 
+/* Whether somebody who could not become us anyway can write to it. */
+static bool is_of_others(const struct stat *file)
+{
+	const char *caller = getenv("SUDO_UID");
+	bool is_ours = owner_trusts(file->st_uid, false) ||
+		       (geteuid() == 0 && caller && strtoul(caller, NULL, 10) == file->st_uid);
+	bool is_shared = (file->st_mode & S_IWOTH) ||
+			 ((file->st_mode & S_IWGRP) && file->st_gid && file->st_gid != getegid());
+
+	return !is_ours || (S_ISREG(file->st_mode) && is_shared);
+}
+
+/* Reads up to @size bytes. Returns how many. */
+static ssize_t read_text(int fd, char *text, size_t size)
+{
+	size_t n = 0;
+	ssize_t got = 1;
+
+	while (n < size && got) {
+		got = read(fd, text + n, size - n);
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		n += got > 0 ? got : 0;
+	}
+	return n;
+}
+
+/* What it says is done with our rights: where the store is, whose it becomes. */
+static int check_config(int fd, const char *path, struct failure *failure)
+{
+	struct stat file;
+
+	if (fstat(fd, &file) < 0)
+		return -errno;
+	if (!is_of_others(&file))
+		return 0;
+	failure_set(failure, -EPERM, "%s is not read: others can write to it", path);
+	return failure_mend(failure, -EPERM, "chown root %s; chmod go-w %s", path, path);
+}
+
 static int read_config(const char *path, bool must_be, struct daemon_options *options,
 		       struct failure *failure)
 {
-	char *text = NULL;
-	size_t n;
-	int r = read_whole_file(path, &text, &n);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	_cleanup_free_ char *text = malloc(MAX_CONFIG + 2);
+	ssize_t n = fd < 0 ? -errno : text ? 0 : -ENOMEM;
 
-	if (r == -ENOENT && !must_be)
+	if (n == -ENOENT && !must_be)
 		return 0;
-	if (r == 0 && n > MAX_CONFIG)
-		r = -EFBIG;
-	r = r < 0 ? r : read_lines(text, options);
-	free(text);
-	return r < 0 ? failure_set(failure, r, "cannot read %s: %s", path, strerror(-r)) : 0;
+	n = n < 0 ? n : check_config(fd, path, failure);
+	n = n < 0 ? n : read_text(fd, text, MAX_CONFIG + 1);
+	if (n > MAX_CONFIG)
+		n = -EFBIG;
+	if (n >= 0) {
+		text[n] = '\0';
+		n = read_lines(text, options);
+	}
+	if (n < 0 && !failure->what[0])
+		failure_set(failure, n, "cannot read %s: %s", path, strerror(-n));
+	return n < 0 ? n : 0;
 }
 
 /* The words of the file, without those of the command line. */

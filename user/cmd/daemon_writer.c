@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/listing.h"
 #include "base/output.h"
 #include "base/sandbox.h"
 #include "base/system.h"
@@ -19,22 +20,62 @@
 #include "cmd/daemon_link.h"
 #include "cmd/daemon_log.h"
 #include "store/ledger_code.h"
+#include "store/lock_file.h"
 
 #define DICTIONARY_SHARE 16 /* of the memory's budget, for each of four levels at most */
 
-/* The folder is made, and given to who will write there. */
-static int prepare_store(const char *path, const struct account *account, struct failure *failure)
+static bool is_of_no_store(const char *name)
 {
-	struct place place;
-	struct stat st;
-	int r = place_open(path, PLACE_MAKE_ALL, place_check_writable, NULL, &place), fd;
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, LOCK_FILE) != 0 &&
+	       !store_is_segment(name);
+}
+
+/* A folder that holds anything else, /etc for one, is given to nobody. */
+static int check_contents(int folder, const struct daemon_options *options, struct failure *failure)
+{
+	struct listing others;
+	int r = listing_read_folder(folder, is_of_no_store, &others);
 
 	if (r < 0)
-		return output_fail(failure, r, "open the store", path);
+		return output_fail(failure, r, "look into the store", options->store);
+	if (others.n) {
+		r = failure_set(failure, -ENOTEMPTY,
+				"cannot give %s to %s: it holds more than a store, such as %s",
+				options->store, options->user, others.names[0]);
+		failure_mend(failure, r,
+			     "name a folder of its own by --store, or change its owner");
+	}
+	listing_done(&others);
+	return r;
+}
+
+static int give_folder(int folder, const struct daemon_options *options,
+		       const struct account *account, struct failure *failure)
+{
+	struct stat st;
+	int r = fstat(folder, &st) < 0 ? -errno : 0;
+
+	if (r == 0 && st.st_uid != account->uid) {
+		r = check_contents(folder, options, failure);
+		if (r < 0)
+			return r;
+		r = fchown(folder, account->uid, account->gid) < 0 ? -errno : 0;
+	}
+	return r < 0 ? output_fail(failure, r, "give the store to its writer", options->store) : 0;
+}
+
+/* The folder is made, and given to who will write there. */
+static int prepare_store(const struct daemon_options *options, const struct account *account,
+			 struct failure *failure)
+{
+	struct place place;
+	int r = place_open(options->store, PLACE_MAKE_ALL, place_check_writable, NULL, &place), fd;
+
+	if (r < 0)
+		return output_fail(failure, r, "open the store", options->store);
 	fd = openat(place.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 ||
-	    (st.st_uid != account->uid && fchown(fd, account->uid, account->gid) < 0))
-		r = output_fail(failure, -errno, "give the store to its writer", path);
+	r = fd < 0 ? output_fail(failure, -errno, "open the store", options->store)
+		   : give_folder(fd, options, account, failure);
 	closep(&fd);
 	place_close(&place);
 	return r;
@@ -50,7 +91,7 @@ static int become_user(const struct daemon_options *options, struct failure *fai
 	r = account_find(options->user, -1, &account);
 	if (r < 0)
 		return failure_set(failure, r, "--user: there is no user %s", options->user);
-	r = prepare_store(options->store, &account, failure);
+	r = prepare_store(options, &account, failure);
 	if (r == 0) {
 		r = account_become(&account);
 		if (r < 0)
