@@ -279,3 +279,19 @@ def test_what_is_no_segment_is_passed_over(store, tmp_path):
         assert "secret" not in result.stdout
     result = query(good, "--idle", "-o", "-", *ranges, timeout=20)
     assert Folded(result.stdout.encode()).stacks == before
+
+
+@pytest.mark.parametrize("kind", ["--csv", "--json", None])
+def test_names_of_segments_are_escaped(store, tmp_path, kind):
+    """A terminal obeys nothing of them, and they are one field."""
+    good = shutil.copytree(store[0], tmp_path / "store")
+    name = '10s-\x1b[31m\u202e\u009b,"1",\n.bfs'
+    (good / max(path.name for path in good.glob("10s-*"))).rename(good / name)
+    output = query(good, "--list", *[kind] if kind else []).stdout
+    assert not set(output) & set("\x1b\u202e\u009b")
+    if kind == "--csv":
+        found = [row["file"] for row in csv.DictReader(io.StringIO(output), strict=True) if row["level"] == "10s"]
+        assert '10s-\ufffd[31m\ufffd\ufffd,"1", .bfs' in found
+        assert all(len(row) == 6 for row in csv.reader(io.StringIO(output)))
+    else:
+        assert sum("[31m" in line for line in output.splitlines()) == 1

@@ -165,6 +165,20 @@ static struct ranked *rank(const struct series *series, size_t *ret_n)
 	return ranked;
 }
 
+/* A quoted field. A terminal obeys nothing of it, and it has no line of its own. */
+static void put_csv(FILE *stream, const char *text)
+{
+	uint32_t code;
+
+	fputc('"', stream);
+	while ((code = text_next(&text))) {
+		if (code == '"')
+			fputc('"', stream);
+		text_put(stream, code);
+	}
+	fputc('"', stream);
+}
+
 static void put_cell(const struct series *series, uint64_t start, const char *group,
 		     const struct cell *cell, FILE *stream)
 {
@@ -179,13 +193,9 @@ static void put_cell(const struct series *series, uint64_t start, const char *gr
 			   running, waiting, idle, group);
 		break;
 	case SERIES_CSV:
-		fprintf(stream, "%s,%g,\"", moment_utc(start, when) /* ours */, step);
-		for (const char *c = group; *c; c++) {
-			if (*c == '"')
-				fputc('"', stream);
-			fputc((unsigned char)*c < ' ' ? ' ' : *c, stream);
-		}
-		fprintf(stream, "\",%.6f,%.6f,%.6f\n", running, waiting, idle);
+		fprintf(stream, "%s,%g,", moment_utc(start, when) /* ours */, step);
+		put_csv(stream, group);
+		fprintf(stream, ",%.6f,%.6f,%.6f\n", running, waiting, idle);
 		break;
 	case SERIES_NDJSON:
 		json_open(&json, NULL, '{');
@@ -316,7 +326,8 @@ static void list_file(const struct store_file *file, enum series_format format, 
 		fprintf(stream, "%s,%s,%s,%" PRIu64 ",%" PRIu64 ",", level /* ours */,
 			moment_utc(file->begin, begin) /* ours */,
 			moment_utc(file->end, end) /* ours */, file->n_blocks, file->bytes);
-		text_print(stream, "%s\n", file->name);
+		put_csv(stream, file->name);
+		fputc('\n', stream);
 		break;
 	case SERIES_NDJSON:
 		json_open(&json, NULL, '{');
