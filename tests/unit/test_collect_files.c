@@ -3,12 +3,14 @@
 #include "unit/cmocka_all.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/files.h"
@@ -58,8 +60,8 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* Records a mapping of @path, as if by this process. */
-static uint32_t get(const char *path)
+/* Records a mapping of @path, as if by process @pid. */
+static uint32_t get_of(uint32_t pid, const char *path)
 {
 	struct file_name name = {.path = path};
 	struct stat stat_buffer;
@@ -69,8 +71,14 @@ static uint32_t get(const char *path)
 	name.device_major = major(stat_buffer.st_dev);
 	name.device_minor = minor(stat_buffer.st_dev);
 	name.inode = stat_buffer.st_ino;
-	assert_int_equal(files_get(&files, &name, getpid(), 1, 2, &file), 0);
+	assert_int_equal(files_get(&files, &name, pid, 1, 2, &file), 0);
 	return file;
+}
+
+/* As if this process had mapped it. */
+static uint32_t get(const char *path)
+{
+	return get_of(getpid(), path);
 }
 
 static bool is_open(int fd)
@@ -206,6 +214,62 @@ static void an_address_is_found_in_maps(void **state)
 	close(fd);
 }
 
+#define MALLORY 12345
+
+/* A process of another user's, who maps files of root's. */
+static pid_t start_mallory(void)
+{
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setuid(MALLORY) == 0 && write(ends[1], "r", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
+}
+
+static void who_maps_too_many_files_pays_alone(void **state)
+{
+	uint32_t file[6];
+	char name[24];
+	pid_t mallory;
+
+	if (geteuid() != 0)
+		skip();
+	mallory = start_mallory();
+	files.budgets.most_open = 3;
+	for (int i = 0; i < 6; i++) {
+		snprintf(name, sizeof name, "of-root-%d", i);
+		write_file(in_folder(name), name);
+		file[i] = get_of(mallory, in_folder(name));
+		assert_int_equal(files.files[file[i]].fd >= 0, i < 3);
+		/* What reading root's files costs is not hers. */
+		assert_int_equal(files.files[file[i]].budget, BUDGETS_UNLIMITED);
+	}
+	assert_int_equal(budgets_refused(&files.budgets).n, 3);
+	assert_int_equal(budgets_refused(&files.budgets).user, MALLORY);
+	assert_int_equal(files.n_unopened, 3);
+	/* Others open it. */
+	assert_int_equal(get(in_folder("of-root-5")), file[5]);
+	assert_true(files.files[file[5]].fd >= 0);
+	/* A place of hers that is free again is hers. */
+	files_put(&files, file[0]);
+	assert_int_equal(get_of(mallory, in_folder("of-root-4")), file[4]);
+	assert_true(files.files[file[4]].fd >= 0);
+	assert_int_equal(get_of(mallory, in_folder("of-root-3")), file[3]);
+	assert_int_equal(files.files[file[3]].fd, -1);
+	kill(mallory, SIGKILL);
+	waitpid(mallory, NULL, 0);
+}
+
 static void lines_of_maps_are_parsed(void **state)
 {
 	static const char *const bad[] = {"", "0", "0-", "1-2 r-x", "1-2 r-xp 0", "x"};
@@ -238,6 +302,7 @@ int main(void)
 		FILES_TEST(a_time_stamp_that_is_put_back_does_not_hide_it),
 		FILES_TEST(a_name_more_or_less_does_not_make_it_another_one),
 		FILES_TEST(the_device_counts),
+		FILES_TEST(who_maps_too_many_files_pays_alone),
 		cmocka_unit_test(an_address_is_found_in_maps),
 		cmocka_unit_test(lines_of_maps_are_parsed),
 	};

@@ -165,6 +165,7 @@ static void mapped_files_are_found_without_their_names(void **state)
 {
 	struct maps_entry entry;
 	char path[PATH_MAX], text[8];
+	uint32_t filesystem;
 	void *memory;
 	int fd;
 
@@ -183,7 +184,15 @@ static void mapped_files_are_found_without_their_names(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, text, 1), -1); /* not open yet */
 	close(fd);
+	fd = foreign_open_mapped(getpid(), entry.start, entry.end, &filesystem);
+	assert_true(fd >= 0);
+	assert_int_equal(filesystem, foreign_filesystem(fd));
+	assert_int_equal(read(fd, text, sizeof text), 6);
+	assert_memory_equal(text, "mapped", 6);
+	close(fd);
 	munmap(memory, 1);
+	assert_int_equal(foreign_open_mapped(getpid(), entry.start, entry.end, &filesystem),
+			 -ENOENT);
 }
 
 static void our_root_is_known(void **state)

@@ -118,11 +118,18 @@ void budgets_unmap(struct budgets *budgets, uint32_t budget, uint64_t n)
 	}
 }
 
+bool budgets_may_open(const struct budgets *budgets, uint32_t budget)
+{
+	return budget == BUDGETS_UNLIMITED || !budgets->most_open ||
+	       budgets->items[budget].n_open < budgets->most_open;
+}
+
 bool budgets_open(struct budgets *budgets, uint32_t budget)
 {
 	if (budget == BUDGETS_UNLIMITED)
 		return true;
-	if (budgets->most_open && budgets->items[budget].n_open >= budgets->most_open) {
+	if (!budgets_may_open(budgets, budget)) {
+		budgets->is_full = true;
 		budgets->items[budget].n_refused++;
 		return false;
 	}

@@ -32,6 +32,7 @@ struct budgets {
 	size_t n, items_capacity;
 	struct table index;
 	uint32_t most_open;		/* 0: any number */
+	bool is_full;			/* somebody had that many once */
 	uint64_t most_mapped, n_mapped; /* all users together: at most four times as many */
 	/* The CPU time of a user: this much at once, and this share of the time since. */
 	uint64_t cpu_ns, since_ns; /* since_ns: monotonic; 0: no more than @cpu_ns */
@@ -56,6 +57,9 @@ int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret);
 bool budgets_map(struct budgets *budgets, uint32_t budget, uint64_t n);
 void budgets_unmap(struct budgets *budgets, uint32_t budget, uint64_t n);
 bool budgets_has_room(const struct budgets *budgets, uint32_t budget, uint64_t n);
+
+/* Whether the user may have one more descriptor. */
+bool budgets_may_open(const struct budgets *budgets, uint32_t budget);
 
 /* Takes a descriptor. Returns false, and counts that, if the user has too many. */
 bool budgets_open(struct budgets *budgets, uint32_t budget);

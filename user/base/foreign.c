@@ -250,6 +250,7 @@ enum op {
 	OP_FIND_IN,
 	OP_OPEN_FOUND,
 	OP_OPEN,
+	OP_OPEN_MAPPED,
 	OP_FILESYSTEM,
 	OP_ELF_KIND,
 	OP_READ_MEMORY,
@@ -283,6 +284,19 @@ static int open_event(const struct perf_event_attr *attr, unsigned int cpu)
 	return open_result(syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
+/* Sets *@ret_fd and returns its filesystem, or -errno. */
+static int64_t open_mapped(const struct request *request, int *ret_fd)
+{
+	_cleanup_close_ int place = find_mapped(request->tid, request->start, request->end);
+	int64_t kind = place < 0 ? place : filesystem(place);
+	int fd = kind < 0 ? kind : open_found(place);
+
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return kind;
+}
+
 /* Returns a descriptor for the ops that open or find, the result of the others, or -errno. */
 static int64_t do_op(const struct request *request, int fd)
 {
@@ -295,6 +309,7 @@ static int64_t do_op(const struct request *request, int fd)
 	case OP_FILESYSTEM: return filesystem(fd);
 	case OP_ELF_KIND: return elf_file_kind(fd);
 	case OP_OPEN_EVENT: return open_event(&request->event, request->start);
+	case OP_OPEN_MAPPED:	    /* it has two results */
 	case OP_READ_MEMORY: break; /* it has bytes to give */
 	}
 	return -EINVAL;
@@ -347,6 +362,8 @@ int64_t foreign_serve(const void *bytes, size_t n, int fd, struct broker_gift *r
 	memcpy(&request, bytes, n);
 	if (request.op == OP_READ_MEMORY)
 		return serve_memory(&request, ret);
+	if (request.op == OP_OPEN_MAPPED)
+		return open_mapped(&request, &ret->fd);
 	if (request.op != OP_OPEN_EVENT)
 		request.path[sizeof request.path - 1] = '\0';
 	r = do_op(&request, fd);
@@ -388,6 +405,24 @@ int foreign_find(int root, const char *path)
 int foreign_find_mapped(uint32_t tid, uint64_t start, uint64_t end)
 {
 	return perform(&(struct request){OP_FIND_MAPPED, tid, start, end}, "", -1);
+}
+
+int foreign_open_mapped(uint32_t tid, uint64_t start, uint64_t end, uint32_t *ret_filesystem)
+{
+	struct request request = {OP_OPEN_MAPPED, tid, start, end};
+	int fd = -1;
+	int64_t r;
+
+	if (!broker_is_there())
+		r = open_mapped(&request, &fd);
+	else
+		r = broker_call(&request, offsetof(struct request, path) + 1, -1, &fd);
+	if (r < 0 || fd < 0) {
+		closep(&fd);
+		return r < 0 ? r : -EPROTO;
+	}
+	*ret_filesystem = r;
+	return fd;
 }
 
 int foreign_find_in(int folder, const char *name)

@@ -55,6 +55,12 @@ int foreign_find_in(int folder, const char *name);
 int foreign_open_found(int place);
 /* Finds and opens. */
 int foreign_open(int root, const char *path);
+/*
+ * The same of what thread @tid has mapped, see foreign_find_mapped(). *@ret_filesystem: see
+ * foreign_filesystem(). Many files are opened when a recording starts: it is one call of the
+ * broker.
+ */
+int foreign_open_mapped(uint32_t tid, uint64_t start, uint64_t end, uint32_t *ret_filesystem);
 
 /* As foreign_open(), with no more rights than the user has without our capabilities. */
 int foreign_open_as_caller(int root, const char *path);

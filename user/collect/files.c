@@ -83,31 +83,33 @@ static bool is_ambiguous(int fd)
 	return fd >= 0 && foreign_filesystem(fd) == BTRFS_SUPER_MAGIC;
 }
 
+/* Takes over @fd. Returns it if it is the file of that name, or -1. */
+static int verify_open(int fd, uint32_t filesystem, const struct file_name *name)
+{
+	struct stat stat;
+
+	if (fd < 0)
+		return -1;
+	/* Records and maps disagree on overlayfs in some kernels. */
+	if ((foreign_status(fd, &stat) == 0 && stat.st_ino == name->inode &&
+	     (stat.st_dev == makedev(name->device_major, name->device_minor) ||
+	      filesystem == OVERLAYFS_SUPER_MAGIC)) ||
+	    is_mapped_as(fd, name))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 /*
  * Takes over @place, which is not open yet. Returns it, open, if it is the file of that name, or
  * -1.
  */
 static int verify(int place, const struct file_name *name)
 {
-	bool is_same_inode, is_same;
-	struct stat stat;
-	int fd;
+	int fd = place < 0 ? -1 : foreign_open_found(place);
 
-	if (place < 0)
-		return -1;
-	is_same_inode = foreign_status(place, &stat) == 0 && stat.st_ino == name->inode;
-	/* Records and maps disagree on overlayfs in some kernels. */
-	is_same =
-		is_same_inode && (stat.st_dev == makedev(name->device_major, name->device_minor) ||
-				  foreign_filesystem(place) == OVERLAYFS_SUPER_MAGIC);
-	fd = foreign_open_found(place);
-	close(place);
-	if (fd < 0)
-		return -1;
-	if (is_same || is_mapped_as(fd, name))
-		return fd;
-	close(fd);
-	return -1;
+	closep(&place);
+	return verify_open(fd, fd < 0 ? 0 : foreign_filesystem(fd), name);
 }
 
 /* The folder @root as one of files->roots, with a reference; UINT32_MAX if it is our own. */
@@ -128,9 +130,10 @@ static uint32_t find_root(struct files *files, int root)
 struct opened {
 	int fd; /* -1: none */
 	uint32_t root;
+	bool is_ambiguous;
 };
 
-#define NOT_OPENED ((struct opened){-1, UINT32_MAX})
+#define NOT_OPENED ((struct opened){-1, UINT32_MAX, false})
 
 static void close_opened(struct files *files, struct opened *opened)
 {
@@ -139,18 +142,35 @@ static void close_opened(struct files *files, struct opened *opened)
 	*opened = NOT_OPENED;
 }
 
+/* *@ret_thread: one of process @pid that has a root folder, which a main thread that has ended
+ * lacks. */
+static int find_process_root(uint32_t pid, uint32_t *ret_thread)
+{
+	int root = foreign_find_root(pid);
+
+	*ret_thread = pid;
+	if (root != -ENOENT)
+		return root;
+	*ret_thread = maps_thread(pid);
+	return foreign_find_root(*ret_thread);
+}
+
 /* By the mapping, which reaches deleted files; then by the path as the process sees it. */
 static struct opened open_of_process(struct files *files, const struct file_name *name,
 				     uint32_t pid, uint64_t start, uint64_t end)
 {
-	uint32_t thread = maps_thread(pid);
-	_cleanup_close_ int root = foreign_find_root(thread);
+	uint32_t thread, filesystem = 0;
+	_cleanup_close_ int root = find_process_root(pid, &thread);
 	struct opened opened = {.root = find_root(files, root)};
+	int fd = foreign_open_mapped(thread, start, end, &filesystem);
 
-	opened.fd = verify(foreign_find_mapped(thread, start, end), name);
+	opened.fd = verify_open(fd, filesystem, name);
+	opened.is_ambiguous = opened.fd >= 0 && filesystem == BTRFS_SUPER_MAGIC;
+	if (opened.fd >= 0 || root < 0 || name->path[0] != '/')
+		return opened;
 	/* Our own root may have other mounts below it. */
-	if (opened.fd < 0 && root >= 0 && name->path[0] == '/')
-		opened.fd = verify(foreign_find(root, name->path), name);
+	opened.fd = verify(foreign_find(root, name->path), name);
+	opened.is_ambiguous = is_ambiguous(opened.fd);
 	return opened;
 }
 
@@ -285,7 +305,7 @@ static struct opened open_by_path(struct files *files, const struct file_name *n
 	bool is_only = !knows_other(files, name, ours);
 
 	if (ours >= 0 && !is_ambiguous(ours))
-		return (struct opened){ours, UINT32_MAX};
+		return (struct opened){ours, UINT32_MAX, false};
 	for (size_t i = files->roots.pool.n, tried = 0; i-- > 0 && tried < MAX_ROOTS_TRIED;) {
 		const struct folder *root = &files->roots.items[i];
 		int fd;
@@ -296,13 +316,13 @@ static struct opened open_by_path(struct files *files, const struct file_name *n
 		fd = verify(foreign_find(root->fd, name->path), name);
 		if (ours < 0 && fd >= 0 && !is_ambiguous(fd)) {
 			folders_hold(&files->roots, i);
-			return (struct opened){fd, i};
+			return (struct opened){fd, i, false};
 		}
 		is_only &= fd < 0 || is_same_file(ours, fd);
 		closep(&fd);
 	}
 	if (is_only)
-		return (struct opened){ours, UINT32_MAX};
+		return (struct opened){ours, UINT32_MAX, is_ambiguous(ours)};
 	closep(&ours);
 	return NOT_OPENED;
 }
@@ -341,7 +361,7 @@ void files_put(struct files *files, uint32_t index)
 	if (file->table)
 		files->release_table(files->release_context, file->table);
 	closep(&file->fd);
-	budgets_close(&files->budgets, file->budget);
+	budgets_close(&files->budgets, file->opener);
 	free(file->path);
 	folders_put(&files->roots, file->root);
 	pool_give(&files->pool, index);
@@ -363,7 +383,7 @@ static int add_file(struct files *files, const struct file *new, uint32_t *ret_f
 	if (r < 0) {
 		free(path);
 		closep((int *)&new->fd);
-		budgets_close(&files->budgets, new->budget);
+		budgets_close(&files->budgets, new->opener);
 		folders_put(&files->roots, new->root);
 		return r;
 	}
@@ -381,6 +401,7 @@ static struct file file_of_name(const struct file_name *name)
 		.path = (char *)name->path,
 		.root = UINT32_MAX,
 		.budget = BUDGETS_UNLIMITED,
+		.opener = BUDGETS_UNLIMITED,
 		.mapped_device = makedev(name->device_major, name->device_minor),
 		.mapped_inode = name->inode,
 	};
@@ -398,23 +419,61 @@ static bool is_memory(const char *path, int fd)
 	return false;
 }
 
-/*
- * Charges the file to its owner's budget. Returns false, with @opened closed, if that is used up.
- */
-static bool may_stay_open(struct files *files, struct opened *opened, uint32_t *ret_budget)
+#define PROCESS_NS (NSEC_PER_SEC / 100) /* a process can become another user's */
+
+/* The budget of whoever runs process @pid. */
+static uint32_t budget_of_process(struct files *files, uint32_t pid)
 {
-	if (budgets_find(&files->budgets, opened->fd, opened->root == UINT32_MAX, ret_budget) ==
-		    0 &&
-	    budgets_open(&files->budgets, *ret_budget))
+	uint64_t now = monotonic_ns();
+
+	if (files->process != pid || now >= files->process_until) {
+		if (budgets_find_process(&files->budgets, pid, &files->process_budget) < 0)
+			return BUDGETS_UNLIMITED;
+		files->process = pid;
+		files->process_until = now + PROCESS_NS;
+	}
+	return files->process_budget;
+}
+
+/* Whether the user of process @pid may open one more file; if not, that is counted. */
+static bool may_open(struct files *files, uint32_t pid)
+{
+	uint32_t budget;
+
+	/* While nobody was refused, nobody has too many. */
+	if (!files->budgets.is_full)
 		return true;
-	*ret_budget = BUDGETS_UNLIMITED;
+	budget = budget_of_process(files, pid);
+	if (budgets_may_open(&files->budgets, budget))
+		return true;
+	budgets_refuse(&files->budgets, budget);
+	return false;
+}
+
+/*
+ * Finds the budgets of @file, which is @opened. Its descriptor counts for whoever runs @pid, also
+ * if it is root's: there are many of those. Of root's processes, it counts for the owner. Returns
+ * false, with @opened closed, if that budget is used up.
+ */
+static bool may_stay_open(struct files *files, struct file *file, struct opened *opened,
+			  uint32_t pid)
+{
+	struct budgets *budgets = &files->budgets;
+	int r = budgets_find(budgets, opened->fd, opened->root == UINT32_MAX, &file->budget);
+
+	file->opener = opened->fd < 0 ? BUDGETS_UNLIMITED : budget_of_process(files, pid);
+	if (file->opener == BUDGETS_UNLIMITED)
+		file->opener = file->budget;
+	if (r == 0 && budgets_open(budgets, file->opener))
+		return true;
+	file->budget = file->opener = BUDGETS_UNLIMITED;
 	close_opened(files, opened);
 	return false;
 }
 
 /* Takes over @opened. */
 static int add_opened(struct files *files, const struct file_name *name, struct opened opened,
-		      uint32_t version, uint32_t *ret_file)
+		      uint32_t pid, uint32_t version, uint32_t *ret_file)
 {
 	struct file file = file_of_name(name);
 
@@ -424,11 +483,11 @@ static int add_opened(struct files *files, const struct file_name *name, struct 
 		close_opened(files, &opened);
 		return add_file(files, &file, ret_file);
 	}
-	may_stay_open(files, &opened, &file.budget);
+	may_stay_open(files, &file, &opened, pid);
 	file.fd = opened.fd;
 	file.root = opened.root;
 	file.version = version;
-	file.is_ambiguous = is_ambiguous(opened.fd);
+	file.is_ambiguous = opened.fd >= 0 && opened.is_ambiguous;
 	files->n_unopened += opened.fd < 0;
 	if (!identify(opened.fd, &file.identity)) {
 		file.identity.device = file.mapped_device;
@@ -457,11 +516,11 @@ static int get_memory(struct files *files, const char *path, uint32_t *ret_file)
  * A file that a process left unopened may be available to the next one, as @opened, which is taken
  * over.
  */
-static void open_again(struct files *files, uint32_t index, struct opened opened)
+static void open_again(struct files *files, uint32_t index, struct opened opened, uint32_t pid)
 {
 	struct file *file = &files->files[index];
 
-	if (opened.fd < 0 || !may_stay_open(files, &opened, &file->budget)) {
+	if (opened.fd < 0 || !may_stay_open(files, file, &opened, pid)) {
 		close_opened(files, &opened);
 		return;
 	}
@@ -473,16 +532,16 @@ static void open_again(struct files *files, uint32_t index, struct opened opened
 }
 
 /* An overwritten file is no longer found by its name; the new content is another file. */
-static int replace(struct files *files, uint32_t index, const struct file_name *name,
+static int replace(struct files *files, uint32_t index, const struct file_name *name, uint32_t pid,
 		   uint32_t *ret_file)
 {
 	struct file *file = &files->files[index];
-	struct opened same = {fcntl(file->fd, F_DUPFD_CLOEXEC, 0), file->root};
+	struct opened same = {fcntl(file->fd, F_DUPFD_CLOEXEC, 0), file->root, file->is_ambiguous};
 
 	table_remove(&files->by_name, file_hash(file), index);
 	file->is_replaced = true;
 	folders_hold(&files->roots, same.root);
-	return add_opened(files, name, same, file->version + 1, ret_file);
+	return add_opened(files, name, same, pid, file->version + 1, ret_file);
 }
 
 /* No single one of the processes that have it mapped may choose the debug files for the others. */
@@ -494,7 +553,7 @@ static void belong_to_none(struct files *files, struct file *file)
 
 /* The same name, but only @opened, which is taken over, shows which file it is. */
 static int get_ambiguous(struct files *files, const struct file_name *name, struct opened opened,
-			 uint32_t *ret_file)
+			 uint32_t pid, uint32_t *ret_file)
 {
 	struct file_identity identity;
 	uint32_t found = identify(opened.fd, &identity)
@@ -502,7 +561,7 @@ static int get_ambiguous(struct files *files, const struct file_name *name, stru
 				 : find_file(files, name, FIND_UNOPENED, NULL);
 
 	if (found == TABLE_NONE)
-		return add_opened(files, name, opened, 0, ret_file);
+		return add_opened(files, name, opened, pid, 0, ret_file);
 	if (files->files[found].root != opened.root)
 		belong_to_none(files, &files->files[found]);
 	close_opened(files, &opened);
@@ -529,7 +588,7 @@ static int get_open(struct files *files, uint32_t found, const struct file_name 
 {
 	note_root(files, &files->files[found], pid);
 	if (!look_again(&files->files[found]))
-		return replace(files, found, name, ret_file);
+		return replace(files, found, name, pid, ret_file);
 	files_hold(files, found);
 	*ret_file = found;
 	return 0;
@@ -537,11 +596,11 @@ static int get_open(struct files *files, uint32_t found, const struct file_name 
 
 /* A file that could not be opened before. */
 static int get_unopened(struct files *files, uint32_t found, const struct file_name *name,
-			struct opened opened, uint32_t *ret_file)
+			struct opened opened, uint32_t pid, uint32_t *ret_file)
 {
-	if (is_ambiguous(opened.fd))
-		return get_ambiguous(files, name, opened, ret_file);
-	open_again(files, found, opened);
+	if (opened.fd >= 0 && opened.is_ambiguous)
+		return get_ambiguous(files, name, opened, pid, ret_file);
+	open_again(files, found, opened, pid);
 	files_hold(files, found);
 	*ret_file = found;
 	return 0;
@@ -557,18 +616,21 @@ int files_get(struct files *files, const struct file_name *name, uint32_t pid, u
 		return get_memory(files, name->path, ret_file);
 	found = find_file(files, name, FIND_ANY, NULL);
 	file = found == TABLE_NONE ? NULL : &files->files[found];
-	if (!file)
-		return add_opened(files, name, open_mapped(files, name, pid, start, end), 0,
-				  ret_file);
-	if (file->is_ambiguous)
-		return get_ambiguous(files, name, open_mapped(files, name, pid, start, end),
-				     ret_file);
-	if (file->fd >= 0)
+	if (file && !file->is_ambiguous && file->fd >= 0)
 		return get_open(files, found, name, pid, ret_file);
-	if (!file->is_memory)
-		return get_unopened(files, found, name,
-				    open_of_process(files, name, pid, start, end), ret_file);
-	files_hold(files, found);
-	*ret_file = found;
-	return 0;
+	if (file && (file->is_memory || (file->fd < 0 && !may_open(files, pid)))) {
+		files_hold(files, found);
+		*ret_file = found;
+		return 0;
+	}
+	if (!file)
+		return add_opened(files, name,
+				  may_open(files, pid) ? open_mapped(files, name, pid, start, end)
+						       : NOT_OPENED,
+				  pid, 0, ret_file);
+	if (file->is_ambiguous)
+		return get_ambiguous(files, name, open_mapped(files, name, pid, start, end), pid,
+				     ret_file);
+	return get_unopened(files, found, name, open_of_process(files, name, pid, start, end), pid,
+			    ret_file);
 }

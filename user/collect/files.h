@@ -46,8 +46,10 @@ struct file {
 	dev_t mapped_device;
 	ino_t mapped_inode; /* by the kernel's names */
 	struct file_identity identity;
-	uint32_t budget;  /* in files.budgets: its owner's; BUDGETS_UNLIMITED while not open */
-	uint32_t version; /* of its content: the number of earlier ones */
+	/* In files.budgets; BUDGETS_UNLIMITED while not open. */
+	uint32_t budget;	  /* for reading it: its owner's */
+	uint32_t opener;	  /* for its descriptor: of whoever mapped it, or its owner's */
+	uint32_t version;	  /* of its content: the number of earlier ones */
 	uint32_t profile_mapping; /* UINT32_MAX: none yet */
 	struct file_table *table; /* the unwinder's, or NULL */
 };
@@ -59,6 +61,9 @@ struct files {
 	uint64_t n_unopened;  /* or overwritten, so that they name other code than ran */
 	struct folders roots; /* all but ours */
 	struct budgets budgets;
+	/* The budget of the last process that was looked at, and until when that counts. */
+	uint32_t process, process_budget;
+	uint64_t process_until; /* monotonic ns */
 	dev_t own_root_device;
 	ino_t own_root_inode;
 	/* Called with the table of a file that is closed. */
