@@ -141,6 +141,21 @@ def test_debuginfod(spin, tmp_path):
     assert share(folded, "main", *INLINED) > 0.9, folded.stacks
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of two users")
+@pytest.mark.parametrize("owner, caller, is_believed", [(0, "", True), (12345, "", False), (12345, "12345", True)])
+def test_what_others_put_into_debuginfods_cache(spin, tmp_path, owner, caller, is_believed):
+    """Only root and who called sudo name root's programs."""
+    notes = subprocess.run(["readelf", "-n", spin / "spin"], check=True, capture_output=True, text=True).stdout
+    cached = tmp_path / "cache" / notes.split("Build ID:")[1].split()[0] / "debuginfo"
+    cached.parent.mkdir(parents=True)
+    shutil.copy(spin / "spin.debug", cached)
+    os.chown(cached, owner, owner)
+    environment = dict(os.environ, PATH="/usr/bin:/bin", DEBUGINFOD_URLS="http://localhost:1",
+                       DEBUGINFOD_CACHE_PATH=str(tmp_path / "cache"), **{"SUDO_UID": caller} if caller else {})
+    folded = stacks(tmp_path, [spin / "lonely" / "bare"], "--user", "root", env=environment)
+    assert (share(folded, "main", *INLINED) > 0.9) == is_believed, folded.stacks
+
+
 def hanging_client(folder):
     """A debuginfod-find whose server never answers, and the environment that makes us find it."""
     client = folder / "debuginfod-find"

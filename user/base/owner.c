@@ -86,3 +86,12 @@ bool owner_trusts(uid_t uid, bool as_owner)
 {
 	return uid == 0 || uid == owner_uid(as_owner);
 }
+
+bool owner_is_caller(uid_t uid)
+{
+	const char *caller = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	char *end;
+
+	return caller && *caller >= '0' && *caller <= '9' && strtoul(caller, &end, 10) == uid &&
+	       !*end;
+}

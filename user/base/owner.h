@@ -30,5 +30,7 @@ bool owner_has_group(gid_t gid);
 
 /* Whether a file of @uid is harmless: it is root's or ours. */
 bool owner_trusts(uid_t uid, bool as_owner);
+/* Whether @uid has called sudo to run us: they could have been root anyway. */
+bool owner_is_caller(uid_t uid);
 
 #endif

@@ -222,13 +222,11 @@ static int read_lines(char *text, struct daemon_options *options)
 /* Whether somebody who could not become us anyway can write to it. */
 static bool is_of_others(const struct stat *file)
 {
-	const char *caller = getenv("SUDO_UID");
-	bool is_ours = owner_trusts(file->st_uid, false) ||
-		       (geteuid() == 0 && caller && strtoul(caller, NULL, 10) == file->st_uid);
 	bool is_shared = (file->st_mode & S_IWOTH) ||
 			 ((file->st_mode & S_IWGRP) && file->st_gid && file->st_gid != getegid());
 
-	return !is_ours || (S_ISREG(file->st_mode) && is_shared);
+	return (!owner_trusts(file->st_uid, false) && !owner_is_caller(file->st_uid)) ||
+	       (S_ISREG(file->st_mode) && is_shared);
 }
 
 /* Reads up to @size bytes. Returns how many. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/foreign.h"
+#include "base/owner.h"
 
 /*
  * Whether the owner of @fd may name the mapped file's functions: root, our own user, or the owner
@@ -56,8 +57,16 @@ static int open_debug(void *context, enum debug_root root, const char *path,
 static int fetch_debug(void *context, const char *build_id)
 {
 	const struct debug_places *places = context;
+	struct stat debug;
+	int fd = places->debuginfod ? debuginfod_open(places->debuginfod, build_id) : -ENOENT;
 
-	return places->debuginfod ? debuginfod_open(places->debuginfod, build_id) : -ENOENT;
+	/* Others may write to the client's cache: it is where the environment says. */
+	if (fd >= 0 && !is_trusted(places, fd) &&
+	    (foreign_status(fd, &debug) < 0 || !owner_is_caller(debug.st_uid))) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
 }
 
 void debug_place_init(struct debug_places *places, const char *path, char real[static PATH_MAX],
