@@ -18,16 +18,16 @@
 	} while (0)
 
 /* The message for -EPERM, with both texts. */
-static void says(struct rights rights, enum rights_of tried, const char *what, const char *mend)
+static void says(struct rights rights, enum rights_of tried, const char *what, const char *fix)
 {
 	struct failure failure = {};
 
 	assert_true(rights_explain_with(&rights, tried, -EPERM, &failure));
 	assert_contains(failure.what, what);
-	assert_contains(failure.mend, mend);
+	assert_contains(failure.fix, fix);
 	/* A fix that is cut off would be useless. */
 	assert_true(strlen(failure.what) < sizeof failure.what - 1);
-	assert_true(strlen(failure.mend) < sizeof failure.mend - 1);
+	assert_true(strlen(failure.fix) < sizeof failure.fix - 1);
 }
 
 static void missing_capabilities_are_named(void **state)
@@ -42,7 +42,7 @@ static void missing_capabilities_are_named(void **state)
 
 static void restricted_events_are_explained(void **state)
 {
-	static const char *const mends[] = {
+	static const char *const fixes[] = {
 		[PLACE_HOST] = "sysctl kernel.perf_event_paranoid=2",
 		[PLACE_DOCKER] = "docker run --cap-add=SYS_ADMIN",
 		[PLACE_KUBERNETES] = "add: [SYS_ADMIN]",
@@ -54,8 +54,8 @@ static void restricted_events_are_explained(void **state)
 		rights.place = place;
 		assert_true(rights_explain_with(&rights, RIGHTS_PERF_EVENTS, -EACCES, &failure));
 		assert_contains(failure.what, "kernel.perf_event_paranoid");
-		assert_contains(failure.mend, mends[place]);
-		assert_true(strlen(failure.mend) < sizeof failure.mend - 1);
+		assert_contains(failure.fix, fixes[place]);
+		assert_true(strlen(failure.fix) < sizeof failure.fix - 1);
 	}
 	rights.capabilities = ~0ULL;
 	assert_false(rights_explain_with(&rights, RIGHTS_PERF_EVENTS, -EACCES, &failure));
@@ -139,7 +139,7 @@ static void our_own_profile_can_be_read(void **state)
 
 	rights_read(&rights);
 	assert_false(rights.bpf_filtered && !rights.capabilities);
-	rights_mend_files(text, sizeof text);
+	rights_fix_for_files(text, sizeof text);
 	assert_true(strlen(text) < sizeof text - 1);
 	assert_false(rights_is_hidden(getpid()));
 }

@@ -319,7 +319,7 @@ static void test_config_of_others(void **state)
 	assert_int_equal(chmod(path, 0602), 0);
 	assert_int_equal(read_options(&options, &failure, NULL), -EPERM);
 	assert_non_null(strstr(failure.what, path));
-	assert_non_null(strstr(failure.mend, "chmod"));
+	assert_non_null(strstr(failure.fix, "chmod"));
 	assert_int_equal(chmod(path, 0644), 0);
 	assert_int_equal(read_options(&options, &failure, NULL), 0);
 	daemon_options_done(&options);

@@ -172,16 +172,16 @@ static void expect_cut(const struct packing *packing)
 {
 	size_t n;
 	unsigned char *packed = packing->make(stacks, sizeof stacks - 1, &n);
-	char what[64], mend[64];
+	char what[64], fix[64];
 
 	snprintf(what, sizeof what, ": this %s file is cut off after ", packing->name);
-	snprintf(mend, sizeof mend, "%s -t", packing->name);
+	snprintf(fix, sizeof fix, "%s -t", packing->name);
 	for (size_t cut = packing->n_magic; cut < n; cut++) {
 		struct input input = made_input((struct input_options){0});
 
 		assert_int_equal(made_read_bytes(&input, packed, cut), -EINVAL);
 		assert_non_null(strstr(made_failure.what, what));
-		assert_non_null(strstr(made_failure.mend, mend));
+		assert_non_null(strstr(made_failure.fix, fix));
 		input_done(&input);
 	}
 	free(packed);
@@ -393,7 +393,7 @@ static void no_profile(void **state)
 	made_expect_failure(zeros, sizeof zeros, -EINVAL, NEITHER ": byte 0 is 0");
 	made_expect_failure(noise_bytes, sizeof noise_bytes, -EINVAL, NEITHER ": byte 53 is 0");
 	made_expect_failure("PERFILE2h\0\0\0", 12, -EINVAL, NEITHER ": byte 9 is 0");
-	assert_non_null(strstr(made_failure.mend, "perf script -i "));
+	assert_non_null(strstr(made_failure.fix, "perf script -i "));
 	made_expect_failure("some text\n", 10, -EINVAL, ":1: no value at the end of the line");
 }
 

@@ -480,10 +480,10 @@ static void words_of_errors(void **state)
 
 	assert_int_equal(output_fail(&failure, -OUTPUT_ELINK, "write", "x.svg"), -OUTPUT_ELINK);
 	assert_string_equal(failure.what, "cannot write x.svg: it is a symbolic link");
-	assert_true(*failure.mend);
+	assert_true(*failure.fix);
 	assert_int_equal(output_fail(&failure, -ENOENT, "write", "x.svg"), -ENOENT);
 	assert_string_equal(failure.what, "cannot write x.svg: No such file or directory");
-	assert_string_equal(failure.mend, "");
+	assert_string_equal(failure.fix, "");
 }
 
 static int forget_target(void **state)

@@ -229,7 +229,7 @@ static void second_one_is_refused(void **state)
 	assert_int_equal(save("bench", "abc"), 0);
 	assert_int_equal(save_at("bench", "abc", "other", 5, false), -EEXIST);
 	assert_non_null(strstr(failure.what, "bench/abc is already there"));
-	assert_non_null(strstr(failure.mend, "--replace"));
+	assert_non_null(strstr(failure.fix, "--replace"));
 	expect_list("bench", "abc");
 	assert_true(made_try("test \"$(ls -A store/bench)\" = abc"));
 }

@@ -286,7 +286,7 @@ static const char damaged[] =
 		LINE("20261121T130701Z-oncpu", "20261121T130701Z-oncpu.svg") SET_LINE_START
 	":\"0.1.0\",\"set\":\"2026";
 
-static void damage_is_skipped_and_mended(void **state)
+static void damage_is_skipped_and_repaired(void **state)
 {
 	struct set_folder opened;
 	struct set_index index;
@@ -410,7 +410,7 @@ static void expect_refused(const char *named)
 
 	assert_int_equal(set_folder_open(folder, true, &opened, &failure), -EEXIST);
 	assert_non_null(strstr(failure.what, named));
-	assert_true(*failure.mend);
+	assert_true(*failure.fix);
 }
 
 static void files_of_others(void **state)
@@ -568,7 +568,7 @@ int main(void)
 		cmocka_unit_test(temporary_names),
 		cmocka_unit_test(lines_that_are_none),
 		IN_FOLDER(a_line_comes_back),
-		IN_FOLDER(damage_is_skipped_and_mended),
+		IN_FOLDER(damage_is_skipped_and_repaired),
 		IN_FOLDER(only_a_piece_of_a_line),
 		IN_FOLDER(removal),
 		IN_FOLDER(what_is_called_like_a_file),

@@ -8,13 +8,13 @@
 
 struct failure {
 	char what[384]; /* one line, no newline at its end */
-	char mend[256]; /* one line, or "" */
+	char fix[256];	/* one line, or "" */
 };
 
 /* Both fill @failure and return @error, so that `return failure_set(…)` reads well. */
 int failure_set(struct failure *failure, int error, const char *what_format, ...)
 	__attribute__((format(printf, 3, 4)));
-int failure_mend(struct failure *failure, int error, const char *mend_format, ...)
+int failure_fix(struct failure *failure, int error, const char *fix_format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -474,17 +474,17 @@ int output_fail(struct failure *failure, int error, const char *what, const char
 	failure_set(failure, error, "cannot %s %s: %s", what, path, output_error(error));
 	switch (-error) {
 	case OUTPUT_ELINK:
-		return failure_mend(failure, error, "remove it, or name the file it leads to");
+		return failure_fix(failure, error, "remove it, or name the file it leads to");
 	case PLACE_ESHARED:
-		return failure_mend(failure, error,
-				    "chmod go-w or +t that, or name another: -o, --out-dir, --dir");
+		return failure_fix(failure, error,
+				   "chmod go-w or +t that, or name another: -o, --out-dir, --dir");
 	case OUTPUT_EOTHERS:
 	case PLACE_ELED:
-		return failure_mend(failure, error,
-				    "name a folder of your own: -o, --out-dir, --dir");
+		return failure_fix(failure, error,
+				   "name a folder of your own: -o, --out-dir, --dir");
 	case EFBIG:
-		return failure_mend(failure, error,
-				    "the size of files is limited: ulimit -f unlimited");
+		return failure_fix(failure, error,
+				   "the size of files is limited: ulimit -f unlimited");
 	default: return error;
 	}
 }

@@ -30,7 +30,7 @@ static int fail_packed(const struct stream *stream, struct failure *failure, con
 
 	failure_set(failure, -EINVAL, "%s: this %s file is %s after %llu bytes of it", stream->name,
 		    name, what, offset);
-	return failure_mend(failure, -EINVAL, "%s -t checks whether a file is whole", name);
+	return failure_fix(failure, -EINVAL, "%s -t checks whether a file is whole", name);
 }
 
 /* Reads up to @n raw bytes of the file. Returns their number, 0 at the end, or -errno. */

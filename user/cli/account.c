@@ -244,7 +244,7 @@ int account_choose(const char *user, bool as_root, struct account *ret, bool *re
 	*ret_found = false;
 	if (user && geteuid() != 0) {
 		failure_set(failure, -EPERM, "only root can run a command as another user");
-		return failure_mend(failure, -EPERM, "leave --user out, or use sudo");
+		return failure_fix(failure, -EPERM, "leave --user out, or use sudo");
 	}
 	if (!user && (as_root || geteuid() != 0 || !sudo_uid || strcmp(sudo_uid, "0") == 0))
 		return 0;

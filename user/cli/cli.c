@@ -14,8 +14,8 @@ int cli_fail(const struct failure *failure, int code)
 	const char *what = failure->what[0] ? failure->what : "out of memory";
 
 	text_print(stderr, "bpfflame: %s", what);
-	if (failure->mend[0])
-		text_print(stderr, " (%s)", failure->mend);
+	if (failure->fix[0])
+		text_print(stderr, " (%s)", failure->fix);
 	fputc('\n', stderr);
 	return code;
 }

@@ -149,8 +149,8 @@ static void make_getopt_tables(const struct option_table *tables, size_t n_table
 }
 
 /* Suggests what an unknown long option was meant to be. */
-static int mend_unknown(const struct option_table *tables, size_t n_tables, const char *name,
-			struct failure *failure)
+static int suggest_option(const struct option_table *tables, size_t n_tables, const char *name,
+			  struct failure *failure)
 {
 	struct nearest nearest = {.wanted = name};
 	const struct option_table *table;
@@ -164,7 +164,7 @@ static int mend_unknown(const struct option_table *tables, size_t n_tables, cons
 		nearest_offer(&nearest, option);
 	}
 	nearest_text(&nearest, text);
-	return failure_mend(failure, -EINVAL, "%s", *text ? text : "see bpfflame --help");
+	return failure_fix(failure, -EINVAL, "%s", *text ? text : "see bpfflame --help");
 }
 
 static int refuse(const struct option_table *tables, size_t n_tables, int value, const char *text,
@@ -181,9 +181,9 @@ static int refuse(const struct option_table *tables, size_t n_tables, int value,
 		failure_set(failure, -EINVAL, "unknown option -%c", optopt);
 	else {
 		failure_set(failure, -EINVAL, "no option %s", name);
-		return mend_unknown(tables, n_tables, name, failure);
+		return suggest_option(tables, n_tables, name, failure);
 	}
-	return failure_mend(failure, -EINVAL, "see bpfflame --help");
+	return failure_fix(failure, -EINVAL, "see bpfflame --help");
 }
 
 static int take(const struct option_table *tables, size_t n_tables, int value,

@@ -186,12 +186,12 @@ static int plan_named(const struct outputs *outputs, const char *event, struct o
 		if (format == FORMAT_NONE) {
 			failure_set(failure, -EINVAL, "-o %s: no format of that name", path);
 			format_names(outputs->known, names, sizeof names);
-			return failure_mend(failure, -EINVAL, "end it in .%s, or add -f: %s",
-					    outputs->known->name, names);
+			return failure_fix(failure, -EINVAL, "end it in .%s, or add -f: %s",
+					   outputs->known->name, names);
 		}
 		if (event && output_descriptor(path) >= 0) {
 			failure_set(failure, -EINVAL, "-o %s takes one event", path);
-			return failure_mend(failure, -EINVAL, "give one -e, or files");
+			return failure_fix(failure, -EINVAL, "give one -e, or files");
 		}
 		r = add_file(files, path_for(outputs, path, event), format);
 	}

@@ -146,7 +146,7 @@ static int parse_moment(const char *text, uint64_t now, uint64_t *ret, struct fa
 	if (moment_parse(text, now, ret) == 0)
 		return 0;
 	failure_set(failure, -EINVAL, "'%s' is no point of time", text);
-	return failure_mend(failure, -EINVAL, "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
+	return failure_fix(failure, -EINVAL, "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
 }
 
 static int parse_range(const char *moments, struct store_question *question,

@@ -155,15 +155,15 @@ static int check(int action, const struct baseline_options *options, struct fail
 			    options->n_arguments ? "there is no 'bpfflame baseline %.100s'"
 						 : "baseline: nothing to do",
 			    options->n_arguments ? options->arguments[0] : "");
-		return failure_mend(failure, -EINVAL,
-				    "one of save, list, show, compare, remove; see bpfflame "
-				    "baseline --help");
+		return failure_fix(failure, -EINVAL,
+				   "one of save, list, show, compare, remove; see bpfflame "
+				   "baseline --help");
 	}
 	if (options->n_arguments < actions[action].least ||
 	    options->n_arguments > actions[action].most) {
 		failure_set(failure, -EINVAL, "baseline %s takes %s", actions[action].name,
 			    actions[action].wanted);
-		return failure_mend(failure, -EINVAL, "see bpfflame baseline --help");
+		return failure_fix(failure, -EINVAL, "see bpfflame baseline --help");
 	}
 	if (!*options->folder)
 		return failure_set(failure, -EINVAL, "--dir: the name is empty");
@@ -265,7 +265,7 @@ static int say_missing(const struct baseline_options *options, const char *name,
 	else
 		failure_set(failure, -ENOENT, "%s in %.100s, which has none", what,
 			    options->folder);
-	return failure_mend(failure, -ENOENT, "save one: bpfflame baseline save %s FILE…", name);
+	return failure_fix(failure, -ENOENT, "save one: bpfflame baseline save %s FILE…", name);
 }
 
 int baseline_choose(const struct baseline_options *options, const struct baseline_choice *choice,

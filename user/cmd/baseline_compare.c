@@ -56,10 +56,10 @@ int baseline_take_compare(int argc, char **argv, const struct option_table *tabl
 		if (!row && n == 1 && argv[i][0] == '-') {
 			failure_set(failure, -EINVAL, "%s comes before the name of the baseline",
 				    argv[i]);
-			return failure_mend(failure, -EINVAL,
-					    "options of bpfflame diff come after it: bpfflame "
-					    "baseline compare NAME NEW… %s …",
-					    argv[i]);
+			return failure_fix(failure, -EINVAL,
+					   "options of bpfflame diff come after it: bpfflame "
+					   "baseline compare NAME NEW… %s …",
+					   argv[i]);
 		}
 		if (!row) {
 			argv[n++] = argv[i];
@@ -174,7 +174,7 @@ static int give_remarks(void *data, const struct stacks *stacks, const char *con
 	for (size_t i = 0; i < remarks->n; i++)
 		baseline_say("%s", remarks->lines[i]);
 	failure_set(failure, -EINVAL, "%s is not of this machine", job->base_name);
-	return failure_mend(failure, -EINVAL, "save one here, or leave out --same-machine");
+	return failure_fix(failure, -EINVAL, "save one here, or leave out --same-machine");
 }
 
 /* Calls `diff --base RUN … [-q] NEW … OPTIONS`. @paths: of the runs. */

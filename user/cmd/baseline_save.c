@@ -46,7 +46,7 @@ static int refuse_commit(int error, struct failure *failure)
 		    : error == -ENODATA ? "no commit to save it under: git's HEAD names none"
 					: "no commit to save it under: cannot run git: %s",
 		    strerror(-error));
-	return failure_mend(failure, -EINVAL, "add --commit ID");
+	return failure_fix(failure, -EINVAL, "add --commit ID");
 }
 
 /* From the options, the CI job, or the checkout, in this order. */

@@ -66,7 +66,7 @@ int cmd_help(int argc, char **argv, uint64_t started_ns)
 		return run(2, arguments, started_ns);
 	if (argc > 1 && !run) {
 		failure_set(&failure, -EINVAL, "unknown command '%s'", argv[1]);
-		failure_mend(&failure, -EINVAL, "see bpfflame --help");
+		failure_fix(&failure, -EINVAL, "see bpfflame --help");
 		return cli_fail(&failure, EXIT_USAGE);
 	}
 	return cmd_record(2, (char *[]){"bpfflame", "--help", NULL}, started_ns);

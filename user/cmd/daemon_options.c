@@ -254,7 +254,7 @@ static int check_config(int fd, const char *path, struct failure *failure)
 	if (!is_of_others(&file))
 		return 0;
 	failure_set(failure, -EPERM, "%s is not read: others can write to it", path);
-	return failure_mend(failure, -EPERM, "chown root %s; chmod go-w %s", path, path);
+	return failure_fix(failure, -EPERM, "chown root %s; chmod go-w %s", path, path);
 }
 
 static int read_config(const char *path, bool must_be, struct daemon_options *options,

@@ -450,6 +450,6 @@ int daemon_record(const struct daemon_options *options, int windows, int reports
 	collect_free(recorder.collector);
 	if (r < 0)
 		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s", *failure.what ? failure.what : strerror(-r),
-			   *failure.mend ? " (" : "", failure.mend, *failure.mend ? ")" : "");
+			   *failure.fix ? " (" : "", failure.fix, *failure.fix ? ")" : "");
 	return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -42,8 +42,7 @@ static int check_contents(int folder, const struct daemon_options *options, stru
 		r = failure_set(failure, -ENOTEMPTY,
 				"cannot give %s to %s: it holds more than a store, such as %s",
 				options->store, options->user, others.names[0]);
-		failure_mend(failure, r,
-			     "name a folder of its own by --store, or change its owner");
+		failure_fix(failure, r, "name a folder of its own by --store, or change its owner");
 	}
 	listing_done(&others);
 	return r;
@@ -190,8 +189,8 @@ int daemon_write(const struct daemon_options *options, int windows, int reports)
 	r = give_up_rights(options, &failure);
 	r = r < 0 ? r : store_writer_open(&store, &writer, &failure);
 	if (r < 0) {
-		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s", failure.what, *failure.mend ? " (" : "",
-			   failure.mend, *failure.mend ? ")" : "");
+		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s", failure.what, *failure.fix ? " (" : "",
+			   failure.fix, *failure.fix ? ")" : "");
 		return EXIT_FAILED;
 	}
 	report(reports, REPORT_WRITING, 0, store_writer_counts(writer));

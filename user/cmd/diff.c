@@ -197,9 +197,9 @@ static int check_gate(struct command_options *options, struct failure *failure)
 		what = "--junit";
 	if (what) {
 		failure_set(failure, -EINVAL, "%s is about a gate, and there is none", what);
-		return failure_mend(failure, -EINVAL, "add --fail-over PERCENT%s",
-				    options->fail_over < 0 && what[2] == 'j' ? " or --rules FILE"
-									     : "");
+		return failure_fix(failure, -EINVAL, "add --fail-over PERCENT%s",
+				   options->fail_over < 0 && what[2] == 'j' ? " or --rules FILE"
+									    : "");
 	}
 	if (!has_by)
 		options->by[GATE_FUNCTION] = true;
@@ -422,8 +422,8 @@ static int refuse_gate(const struct stacks *stacks, struct failure *failure)
 		    "no gate: values are %.64s without a number of samples, so chance has no "
 		    "measure",
 		    strings_get(&stacks->strings, stacks->facts[SIDE_NEW].event));
-	return failure_mend(failure, -EINVAL,
-			    "choose values of samples by --sample-type, or compare without a gate");
+	return failure_fix(failure, -EINVAL,
+			   "choose values of samples by --sample-type, or compare without a gate");
 }
 
 static int make_comparison(struct comparison *comparison, struct failure *failure)
@@ -503,11 +503,11 @@ static int judge_nothing(const struct diff *diff, struct failure *failure)
 		failure_set(failure, -EINVAL, "%s holds nothing to compare",
 			    diff->stacks->totals[SIDE_BASE] ? options->new_name
 							    : options->base_name);
-		failure_mend(failure, -EINVAL, "a gate needs two recordings");
+		failure_fix(failure, -EINVAL, "a gate needs two recordings");
 	} else {
 		failure_set(failure, -EINVAL, "nothing that the gate is about was recorded");
-		failure_mend(failure, -EINVAL,
-			     "record for longer, or see the names in bpfflame report");
+		failure_fix(failure, -EINVAL,
+			    "record for longer, or see the names in bpfflame report");
 	}
 	return cli_fail(failure, EXIT_FAILED);
 }

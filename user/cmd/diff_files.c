@@ -120,7 +120,7 @@ static int complain(const struct kinds *kinds, const char *name, struct failure 
 
 	join_kinds(kinds, text, sizeof text);
 	failure_set(failure, -EINVAL, "%s holds recordings of several kinds: %s", name, text);
-	return failure_mend(failure, -EINVAL, "choose one by --kind NAME, or name the files");
+	return failure_fix(failure, -EINVAL, "choose one by --kind NAME, or name the files");
 }
 
 /* The only kind that both sides have; NULL: none, or several. */
@@ -201,7 +201,7 @@ static int split_words(const struct diff_words *words, size_t *ret_base, struct 
 	if (n == 2)
 		return 0;
 	failure_set(failure, -EINVAL, n ? "more than two files to compare" : "nothing to compare");
-	return failure_mend(failure, -EINVAL, "name BASE and NEW, or several: BASE… -- NEW…");
+	return failure_fix(failure, -EINVAL, "name BASE and NEW, or several: BASE… -- NEW…");
 }
 
 static int check_stdin(const struct diff_files *files, struct failure *failure)

@@ -171,7 +171,7 @@ static int read_run(struct reader *reader, char *path, enum stacks_side side)
 	if (input.base) {
 		r = failure_set(reader->failure, -EINVAL,
 				"%s has two columns of values: it is a comparison by itself", path);
-		failure_mend(reader->failure, r, "name it alone");
+		failure_fix(reader->failure, r, "name it alone");
 	} else {
 		r = add_run(reader, input.profile, path, side);
 	}
@@ -191,7 +191,7 @@ static int read_single(struct reader *reader, char *path)
 	if (!input.base) {
 		r = failure_set(reader->failure, -EINVAL,
 				"%s has one column of values: nothing to compare with", path);
-		failure_mend(reader->failure, r, "name BASE and NEW");
+		failure_fix(reader->failure, r, "name BASE and NEW");
 	} else {
 		r = add_run(reader, input.base, path, SIDE_BASE);
 		r = r < 0 ? r : add_run(reader, input.profile, path, SIDE_NEW);

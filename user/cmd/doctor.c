@@ -50,18 +50,18 @@ struct finding *findings_add(struct findings *findings, enum finding_status stat
 	return finding;
 }
 
-static void mend(struct finding *finding, const char *text)
+static void set_fix(struct finding *finding, const char *text)
 {
 	if (finding)
-		snprintf(finding->mend, sizeof finding->mend, "%s", text);
+		snprintf(finding->fix, sizeof finding->fix, "%s", text);
 }
 
 static void add_failure(struct findings *findings, enum finding_status status, const char *what,
 			const struct failure *failure)
 {
-	mend(findings_add(findings, status, what, "%s",
-			  failure->what[0] ? failure->what : "out of memory"),
-	     failure->mend);
+	set_fix(findings_add(findings, status, what, "%s",
+			     failure->what[0] ? failure->what : "out of memory"),
+		failure->fix);
 }
 
 static void findings_done(struct findings *findings)
@@ -82,34 +82,34 @@ static void look_at_kernel(struct findings *findings)
 		findings_add(findings, FINDING_OK, "kernel", "Linux %s, %s", system.release,
 			     system.machine);
 	else
-		mend(findings_add(findings, kernel_is_since(5, 10) ? FINDING_WARN : FINDING_NO,
-				  "kernel", "Linux %s, %s", system.release, system.machine),
-		     "Linux 5.15 or newer; 5.10 has fewer features");
+		set_fix(findings_add(findings, kernel_is_since(5, 10) ? FINDING_WARN : FINDING_NO,
+				     "kernel", "Linux %s, %s", system.release, system.machine),
+			"Linux 5.15 or newer; 5.10 has fewer features");
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0) {
 		findings_add(findings, FINDING_OK, "BTF", "/sys/kernel/btf/vmlinux");
 		return;
 	}
 	finding = findings_add(findings, FINDING_NO, "BTF", "no /sys/kernel/btf/vmlinux");
-	mend(finding, "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it");
+	set_fix(finding, "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it");
 }
 
 static void look_at_rights(struct findings *findings)
 {
 	struct rights rights;
-	char text[RIGHTS_MEND_SIZE];
+	char text[RIGHTS_FIX_SIZE];
 
 	rights_read(&rights);
 	findings_add(findings, FINDING_OK, "rights", "%s%s%s", rights.is_root ? "root" : "no root",
 		     rights.in_user_namespace ? ", of a user namespace only" : "",
 		     rights.can_gain_none ? ", no_new_privs" : "");
-	rights_mend_files(text, sizeof text);
+	rights_fix_for_files(text, sizeof text);
 	if (*text)
-		mend(findings_add(findings, FINDING_WARN, "files of others",
-				  "capabilities are missing: their functions may have no names"),
-		     text);
+		set_fix(findings_add(findings, FINDING_WARN, "files of others",
+				     "capabilities are missing: their functions may have no names"),
+			text);
 	if (rights.locked_down)
-		mend(findings_add(findings, FINDING_NO, "lockdown", "confidentiality"),
-		     "boot with lockdown=integrity, or without Secure Boot");
+		set_fix(findings_add(findings, FINDING_NO, "lockdown", "confidentiality"),
+			"boot with lockdown=integrity, or without Secure Boot");
 }
 
 /* Loads and attaches everything, and lets it run for a moment: the only real proof. */
@@ -162,9 +162,9 @@ static void look_at_events(struct findings *findings)
 	if (r == 0)
 		findings_add(findings, FINDING_OK, "PMU", "cycles can be counted");
 	else
-		mend(findings_add(findings, FINDING_WARN, "PMU",
-				  "no cycles here: samples come by the clock (cpu-clock)"),
-		     "in a virtual machine, its host can pass the PMU on");
+		set_fix(findings_add(findings, FINDING_WARN, "PMU",
+				     "no cycles here: samples come by the clock (cpu-clock)"),
+			"in a virtual machine, its host can pass the PMU on");
 	r = tracefs_open(&fd, &is_private);
 	if (r == 0) {
 		findings_add(findings, FINDING_OK, "tracepoints", "tracefs can be read");
@@ -198,9 +198,9 @@ static void look_at_settings(struct findings *findings)
 			continue;
 		snprintf(text, sizeof text, "sudo sysctl %s=%ju", settings[i].name,
 			 (uintmax_t)settings[i].least);
-		mend(findings_add(findings, FINDING_WARN, settings[i].name, "%ju: %s",
-				  (uintmax_t)value, settings[i].costs),
-		     text);
+		set_fix(findings_add(findings, FINDING_WARN, settings[i].name, "%ju: %s",
+				     (uintmax_t)value, settings[i].costs),
+			text);
 	}
 	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
 		findings_add(findings, FINDING_OK, "cgroups", "v2");
@@ -230,14 +230,14 @@ static void look_at_debuginfod(struct findings *findings)
 	if (urls && *urls && is_in_path("debuginfod-find"))
 		findings_add(findings, FINDING_OK, "debuginfod", "%s", urls);
 	else if (urls && *urls)
-		mend(findings_add(findings, FINDING_WARN, "debuginfod",
-				  "DEBUGINFOD_URLS is set, and there is no debuginfod-find"),
-		     "apt install debuginfod, or dnf install elfutils-debuginfod-client");
+		set_fix(findings_add(findings, FINDING_WARN, "debuginfod",
+				     "DEBUGINFOD_URLS is set, and there is no debuginfod-find"),
+			"apt install debuginfod, or dnf install elfutils-debuginfod-client");
 	else
-		mend(findings_add(findings, FINDING_OK, "debuginfod",
-				  "not asked for names of stripped programs"),
-		     "export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your "
-		     "distribution's), and sudo -E");
+		set_fix(findings_add(findings, FINDING_OK, "debuginfod",
+				     "not asked for names of stripped programs"),
+			"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your "
+			"distribution's), and sudo -E");
 }
 
 /* Returns whether the whole machine can be recorded. */
@@ -268,8 +268,8 @@ static void print_findings(const struct findings *findings)
 
 		text_print(stdout, "%-5s %-16s %s\n", status_names[finding->status], finding->what,
 			   finding->text);
-		if (*finding->mend)
-			text_print(stdout, "                       → %s\n", finding->mend);
+		if (*finding->fix)
+			text_print(stdout, "                       → %s\n", finding->fix);
 	}
 }
 
@@ -285,7 +285,7 @@ static void print_json(const struct findings *findings, bool works)
 		json_text(&json, "status", status_names[findings->items[i].status]);
 		json_text(&json, "what", findings->items[i].what);
 		json_text(&json, "text", findings->items[i].text);
-		json_text(&json, "mend", findings->items[i].mend);
+		json_text(&json, "mend", findings->items[i].fix);
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');

@@ -20,7 +20,7 @@ struct finding {
 	enum finding_status status;
 	char what[64];	 /* `kernel`, `off-CPU`, a file's name */
 	char text[512];	 /* what was found */
-	char mend[320];	 /* what changes it; or "" */
+	char fix[320];	 /* what changes it; or "" */
 };
 
 struct findings {

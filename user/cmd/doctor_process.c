@@ -145,7 +145,7 @@ static void add_file(struct examination *examination, const struct maps_entry *e
 					: "no unwind information: frame pointers, or stacks end");
 
 	if (finding && !census.error && !has_names)
-		snprintf(finding->mend, sizeof finding->mend,
+		snprintf(finding->fix, sizeof finding->fix,
 			 "its debug symbols: NAME-dbgsym or -debuginfo of its package (dpkg -S "
 			 "%.128s names it), or DEBUGINFOD_URLS",
 			 entry->name.path);

@@ -117,8 +117,8 @@ static const char *const titles[N_LISTED_KINDS] = {
 static void print_missing(const struct failure *missing)
 {
 	text_print(stdout, "  none: %s\n", missing->what);
-	if (missing->mend[0])
-		text_print(stdout, "  %s\n", missing->mend);
+	if (missing->fix[0])
+		text_print(stdout, "  %s\n", missing->fix);
 }
 
 /* Returns their number. */
@@ -174,7 +174,7 @@ static void print_json(const struct events_command *command, const struct event_
 		json_open(&json, NULL, '{');
 		json_text(&json, "kind", listed_kind_name(kind));
 		json_text(&json, "why", list->missing[kind].what);
-		json_text(&json, "mend", list->missing[kind].mend);
+		json_text(&json, "mend", list->missing[kind].fix);
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');

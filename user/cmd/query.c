@@ -223,7 +223,7 @@ static int parse(int argc, char **argv, struct query *ret, struct failure *failu
 	}
 	if (rest < argc) {
 		failure_set(failure, -EINVAL, "'%s' is no option", argv[rest]);
-		return failure_mend(failure, -EINVAL, "name the store by --store");
+		return failure_fix(failure, -EINVAL, "name the store by --store");
 	}
 	if (!ret->has_limit && ret->json)
 		ret->report.limit = ret->report.group_limit = ret->series.limit = 0;
@@ -405,8 +405,8 @@ static int find_moments(struct query *query, struct failure *failure)
 		bad = query->to;
 	if (bad) {
 		failure_set(failure, -EINVAL, "'%s' is no point of time", bad);
-		return failure_mend(failure, -EINVAL,
-				    "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
+		return failure_fix(failure, -EINVAL,
+				   "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
 	}
 	return series->from < series->to
 		       ? 0

@@ -75,11 +75,11 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 	ret->n_inputs = argc - rest;
 	if (!ret->n_inputs && isatty(STDIN_FILENO)) {
 		failure_set(failure, -EINVAL, "nothing to render");
-		return failure_mend(failure, -EINVAL, "name files; see bpfflame render --help");
+		return failure_fix(failure, -EINVAL, "name files; see bpfflame render --help");
 	}
 	if (!ret->outputs.n_paths && isatty(STDOUT_FILENO)) {
 		failure_set(failure, -EINVAL, "no file to write");
-		return failure_mend(failure, -EINVAL, "add -o FILE.svg");
+		return failure_fix(failure, -EINVAL, "add -o FILE.svg");
 	}
 	return view_options_check(&ret->view, failure);
 }

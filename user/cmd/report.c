@@ -173,7 +173,7 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 	ret->n_inputs = argc - rest;
 	if (!ret->n_inputs && isatty(STDIN_FILENO)) {
 		failure_set(failure, -EINVAL, "nothing to report on");
-		return failure_mend(failure, -EINVAL, "name files; see bpfflame report --help");
+		return failure_fix(failure, -EINVAL, "name files; see bpfflame report --help");
 	}
 	set_defaults(ret);
 	r = check_callers(ret->report.callers, failure);
@@ -211,7 +211,7 @@ static int read_stacks(struct report_command *command, struct stacks *stacks,
 	if (input.base) {
 		failure_set(failure, -EINVAL, "%s has two columns of values: it is a comparison",
 			    command->n_inputs ? command->inputs[0] : "the input");
-		r = failure_mend(failure, -EINVAL, "use bpfflame diff");
+		r = failure_fix(failure, -EINVAL, "use bpfflame diff");
 	}
 	/* Threads have a table; trees are by command, unless requested otherwise. */
 	if (!command->report.tree && !command->report.callers && !options->unfold.no_threads)

@@ -117,9 +117,9 @@ int cgroup_resolve(const char *path, struct bf_config *config, struct failure *f
 	if (!find_folder(path, resolved, &mount) || stat(resolved, &stat_) < 0 ||
 	    !S_ISDIR(stat_.st_mode)) {
 		failure_set(failure, -ENOENT, "-G: no cgroup %s", path);
-		return failure_mend(failure, -ENOENT,
-				    "give a folder below /sys/fs/cgroup, or what "
-				    "/proc/PID/cgroup shows after its last colon");
+		return failure_fix(failure, -ENOENT,
+				   "give a folder below /sys/fs/cgroup, or what "
+				   "/proc/PID/cgroup shows after its last colon");
 	}
 	config->cgroup_subsys = mount.is_v2 ? -1 : find_subsys(&mount);
 	if (!mount.is_v2 && config->cgroup_subsys < 0)

@@ -154,7 +154,7 @@ static int refuse_term(const char *pmu, const char *term, struct failure *failur
 {
 	failure_set(failure, -EINVAL, "-e %s/…/: no term '%s', or its value is too large", pmu,
 		    term);
-	return failure_mend(failure, -EINVAL, "%s/%s/format lists the terms", PMU_FOLDER, pmu);
+	return failure_fix(failure, -EINVAL, "%s/%s/format lists the terms", PMU_FOLDER, pmu);
 }
 
 static int add_terms(const char *pmu, char *terms, bool by_name, struct counter *counter,

@@ -39,8 +39,8 @@ static const char *const forms[N_EVENT_KINDS] = {
 static int refuse(const char *text, enum event_kind kind, struct failure *failure)
 {
 	failure_set(failure, -EINVAL, "-e %s: not an event", text);
-	return failure_mend(failure, -EINVAL, "write it as %s; bpfflame events lists what there is",
-			    forms[kind]);
+	return failure_fix(failure, -EINVAL, "write it as %s; bpfflame events lists what there is",
+			   forms[kind]);
 }
 
 /* The kind before the first colon of @text; @ret_rest is the part after it. */

@@ -38,8 +38,8 @@ static int unknown(const struct event_request *request, const char *what,
 
 	failure_set(failure, -EINVAL, "-e %s: %s", request->name, what);
 	nearest_text(nearest, text);
-	return failure_mend(failure, -EINVAL, "%s%sbpfflame events lists what there is", text,
-			    *text ? " " : "");
+	return failure_fix(failure, -EINVAL, "%s%sbpfflame events lists what there is", text,
+			   *text ? " " : "");
 }
 
 /* Counters */
@@ -125,7 +125,7 @@ static int refuse_tracefs(const struct event_request *request, int error, struct
 
 	tracefs_refuse(error, &why);
 	failure_set(failure, error, "-e %s: %s", request->name, why.what);
-	return failure_mend(failure, error, "%s", why.mend);
+	return failure_fix(failure, error, "%s", why.fix);
 }
 
 static int find_tracepoint(struct event *event, struct failure *failure)
@@ -157,7 +157,7 @@ static int refuse_file(const struct event *event, int error, const struct neares
 		       struct failure *failure)
 {
 	const struct event_request *request = event->request;
-	char text[NEAREST_TEXT_SIZE], mend[64] = "";
+	char text[NEAREST_TEXT_SIZE], fix[64] = "";
 
 	if (error == -ENOENT) {
 		failure_set(failure, -EINVAL, "-e %s: no %s '%s' in %s", request->name,
@@ -165,17 +165,17 @@ static int refuse_file(const struct event *event, int error, const struct neares
 			    request->target, event->file.path);
 		nearest_text(nearest, text);
 		if (!*text && request->kind == EVENT_USDT)
-			snprintf(mend, sizeof mend, "bpfflame events --path FILE lists them");
+			snprintf(fix, sizeof fix, "bpfflame events --path FILE lists them");
 		else if (!*text)
-			snprintf(mend, sizeof mend, "nm -D and nm list them, as they are mangled");
-		return failure_mend(failure, -EINVAL, "%s%s", text, mend);
+			snprintf(fix, sizeof fix, "nm -D and nm list them, as they are mangled");
+		return failure_fix(failure, -EINVAL, "%s%s", text, fix);
 	}
 	if (error == -ENOTSUP) {
 		failure_set(failure, error,
 			    "-e %s: '%s' is one of several functions, chosen as the program starts",
 			    request->name, request->target);
-		return failure_mend(failure, error,
-				    "probe the chosen one, such as __memcpy_avx_unaligned");
+		return failure_fix(failure, error,
+				   "probe the chosen one, such as __memcpy_avx_unaligned");
 	}
 	if (error == -ENOEXEC)
 		return failure_set(failure, error, "-e %s: %s is not an ELF file, or is damaged",
@@ -229,13 +229,13 @@ static int find_probe(struct event *event, uint32_t pid, struct reader *reader,
 
 	if (r == -ENOENT) {
 		failure_set(failure, -EINVAL, "-e %s: no file '%s'", request->name, request->path);
-		return failure_mend(failure, -EINVAL,
-				    "give a path, a library such as libc.so.6, or a program in "
-				    "PATH");
+		return failure_fix(failure, -EINVAL,
+				   "give a path, a library such as libc.so.6, or a program in "
+				   "PATH");
 	}
 	if (type < 0) {
 		failure_set(failure, -ENODEV, "-e %s: this kernel has no uprobes", request->name);
-		return failure_mend(failure, -ENODEV, "it needs CONFIG_UPROBE_EVENTS");
+		return failure_fix(failure, -ENODEV, "it needs CONFIG_UPROBE_EVENTS");
 	}
 	if (r == 0 && !probe_file_runs_here(event->file.fd))
 		return failure_set(failure, -ENOEXEC,
@@ -278,9 +278,9 @@ static int find_kprobe(struct event *event, struct failure *failure)
 
 	if (type < 0) {
 		failure_set(failure, -ENODEV, "-e %s: this kernel has no kprobes", request->name);
-		return failure_mend(failure, -ENODEV,
-				    "it needs CONFIG_KPROBE_EVENTS; tracepoints are in every "
-				    "kernel: bpfflame events");
+		return failure_fix(failure, -ENODEV,
+				   "it needs CONFIG_KPROBE_EVENTS; tracepoints are in every "
+				   "kernel: bpfflame events");
 	}
 	if (!offer_kernel_functions(request->target, &nearest))
 		return unknown(request, "no such function in this kernel", &nearest, failure);
@@ -299,8 +299,8 @@ static int refuse_hardware(const struct event_request *request, int error, struc
 
 	failure_set(failure, error, "-e %s: this machine does not have it%s%s", request->name,
 		    why ? ": " : "", why ? why : "");
-	return failure_mend(failure, error,
-			    "-e cpu-clock samples time without a PMU; bpfflame events lists more");
+	return failure_fix(failure, error,
+			   "-e cpu-clock samples time without a PMU; bpfflame events lists more");
 }
 
 int event_refuse(const struct event_request *request, int error, struct failure *failure)
@@ -316,19 +316,19 @@ int event_refuse(const struct event_request *request, int error, struct failure 
 		return refuse_hardware(request, -ENODEV, failure);
 	failure_set(failure, error, "-e %s: cannot be opened: %s", request->name, strerror(-error));
 	if (error == -EMFILE)
-		return failure_mend(failure, error,
-				    "raise the limit of open files: ulimit -n 65536");
+		return failure_fix(failure, error,
+				   "raise the limit of open files: ulimit -n 65536");
 	if (error == -EINVAL && request->kind == EVENT_COUNTER && most)
-		return failure_mend(failure, -ENODEV,
-				    "it takes no such period, or -F is above this machine's limit "
-				    "of %llu Hz",
-				    (unsigned long long)most);
+		return failure_fix(failure, -ENODEV,
+				   "it takes no such period, or -F is above this machine's limit "
+				   "of %llu Hz",
+				   (unsigned long long)most);
 	if (request->kind == EVENT_KPROBE || request->kind == EVENT_KRETPROBE)
-		return failure_mend(failure, -ENODEV,
-				    "the kernel lets no probe be there; take a function that "
-				    "calls it or that it calls");
+		return failure_fix(failure, -ENODEV,
+				   "the kernel lets no probe be there; take a function that "
+				   "calls it or that it calls");
 	if (error == -EINVAL)
-		return failure_mend(failure, -ENODEV, "no instruction begins at that place");
+		return failure_fix(failure, -ENODEV, "no instruction begins at that place");
 	return error;
 }
 

@@ -129,9 +129,9 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 		return r;
 	if (r < 0) {
 		failure_set(failure, -ENOSYS, "this kernel has no BTF (%s)", BTF_PATH);
-		return failure_mend(failure, -ENOSYS,
-				    "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of "
-				    "Debian 12 and Ubuntu 22.04 are; in a container, mount /sys");
+		return failure_fix(failure, -ENOSYS,
+				   "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of "
+				   "Debian 12 and Ubuntu 22.04 are; in a container, mount /sys");
 	}
 	facts->books_waits = has_name(&btf, "last_arrival"); /* of sched_info */
 	facts->announces_exec = has_name(&btf, "btf_trace_sched_prepare_exec");
@@ -149,7 +149,7 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	if (is_new_enough)
 		return 0;
 	failure_set(failure, -ENOSYS, "this kernel, Linux %s, is too old", kernel.release);
-	return failure_mend(failure, -ENOSYS, "bpfflame needs 5.15 or newer");
+	return failure_fix(failure, -ENOSYS, "bpfflame needs 5.15 or newer");
 }
 
 /* The ways to run after a context switch, best first; the last always works. */
@@ -513,7 +513,7 @@ static int explain(int error, struct failure *failure)
 		return -EPERM;
 	failure_set(failure, error, "cannot load the BPF programs: %s%s%s", strerror(-error),
 		    libbpf_said.first[0] ? ": " : "", libbpf_said.first);
-	failure_mend(failure, error, "bpfflame needs a kernel of 5.15 or newer; -v prints more");
+	failure_fix(failure, error, "bpfflame needs a kernel of 5.15 or newer; -v prints more");
 	return error == -EINVAL ? -ENOSYS : error;
 }
 

@@ -138,7 +138,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t size
 }
 
 /* How the place gives @wanted, a set of bits. */
-static void add_mend(const struct rights *rights, uint64_t wanted, char *text, size_t size)
+static void add_fix(const struct rights *rights, uint64_t wanted, char *text, size_t size)
 {
 	const char *separator = "";
 
@@ -170,27 +170,27 @@ static void explain_capabilities(const struct rights *rights, const char *what,
 				 struct failure *failure)
 {
 	bool bpf = !has_or_admin(rights, CAP_BPF), perfmon = !has_or_admin(rights, CAP_PERFMON);
-	char mend[200] = "";
+	char fix[200] = "";
 
 	failure_set(failure, -EPERM, "not permitted to %s: %s", what,
 		    bpf && perfmon ? "CAP_BPF and CAP_PERFMON are missing"
 		    : bpf	   ? "CAP_BPF is missing"
 				   : "CAP_PERFMON is missing");
 	if (rights->place == PLACE_HOST && rights->can_gain_none) {
-		failure_mend(failure, -EPERM,
-			     "sudo and setcap have no effect here (no_new_privs): start it as "
-			     "root, or by systemd with AmbientCapabilities=CAP_BPF CAP_PERFMON");
+		failure_fix(failure, -EPERM,
+			    "sudo and setcap have no effect here (no_new_privs): start it as "
+			    "root, or by systemd with AmbientCapabilities=CAP_BPF CAP_PERFMON");
 		return;
 	}
-	add_mend(rights, BIT(CAP_BPF) | BIT(CAP_PERFMON), mend, sizeof mend);
-	failure_mend(failure, -EPERM, "%s%s",
-		     rights->place == PLACE_HOST ? "run as root (sudo bpfflame …), or once: " : "",
-		     mend);
+	add_fix(rights, BIT(CAP_BPF) | BIT(CAP_PERFMON), fix, sizeof fix);
+	failure_fix(failure, -EPERM, "%s%s",
+		    rights->place == PLACE_HOST ? "run as root (sudo bpfflame …), or once: " : "",
+		    fix);
 }
 
 static void explain_filter(const struct rights *rights, const char *what, struct failure *failure)
 {
-	static const char *const mends[] = {
+	static const char *const fixes[] = {
 		[PLACE_HOST] =
 			"of systemd: SystemCallFilter=bpf perf_event_open besides the others",
 		[PLACE_DOCKER] = "docker run --security-opt seccomp=unconfined, or a profile that "
@@ -204,7 +204,7 @@ static void explain_filter(const struct rights *rights, const char *what, struct
 		    rights->bpf_filtered && rights->perf_filtered ? "bpf() and perf_event_open()"
 		    : rights->bpf_filtered			  ? "bpf()"
 								  : "perf_event_open()");
-	failure_mend(failure, -EPERM, "%s", mends[rights->place]);
+	failure_fix(failure, -EPERM, "%s", fixes[rights->place]);
 }
 
 /* Debian's and Ubuntu's kernels, unlike others, then take CAP_PERFMON for nothing. */
@@ -214,15 +214,15 @@ static void explain_paranoid(const struct rights *rights, struct failure *failur
 		failure, -EACCES,
 		"not permitted to open perf events: kernel.perf_event_paranoid is 3 or more, so "
 		"this kernel asks for CAP_SYS_ADMIN");
-	failure_mend(failure, -EACCES, "%s",
-		     rights->place == PLACE_DOCKER
-			     ? "on the host: sysctl kernel.perf_event_paranoid=2; or docker run "
-			       "--cap-add=SYS_ADMIN"
-		     : rights->place == PLACE_KUBERNETES
-			     ? "on the node: sysctl kernel.perf_event_paranoid=2; or "
-			       "securityContext: {capabilities: {add: [SYS_ADMIN]}}"
-			     : "sudo sysctl kernel.perf_event_paranoid=2, or run as root (sudo "
-			       "bpfflame …)");
+	failure_fix(failure, -EACCES, "%s",
+		    rights->place == PLACE_DOCKER
+			    ? "on the host: sysctl kernel.perf_event_paranoid=2; or docker run "
+			      "--cap-add=SYS_ADMIN"
+		    : rights->place == PLACE_KUBERNETES
+			    ? "on the node: sysctl kernel.perf_event_paranoid=2; or "
+			      "securityContext: {capabilities: {add: [SYS_ADMIN]}}"
+			    : "sudo sysctl kernel.perf_event_paranoid=2, or run as root (sudo "
+			      "bpfflame …)");
 }
 
 static void explain_memory(const struct rights *rights, struct failure *failure)
@@ -230,12 +230,12 @@ static void explain_memory(const struct rights *rights, struct failure *failure)
 	failure_set(failure, -EPERM,
 		    "not permitted to map buffers of perf events: they and those of other programs "
 		    "of this user are above the limit of locked memory");
-	failure_mend(failure, -EPERM, "%s",
-		     rights->place == PLACE_DOCKER
-			     ? "docker run --ulimit memlock=-1, or --cap-add=IPC_LOCK"
-		     : rights->place == PLACE_KUBERNETES
-			     ? "securityContext: {capabilities: {add: [IPC_LOCK]}}"
-			     : "ulimit -l unlimited, or sysctl kernel.perf_event_mlock_kb=65536");
+	failure_fix(failure, -EPERM, "%s",
+		    rights->place == PLACE_DOCKER
+			    ? "docker run --ulimit memlock=-1, or --cap-add=IPC_LOCK"
+		    : rights->place == PLACE_KUBERNETES
+			    ? "securityContext: {capabilities: {add: [IPC_LOCK]}}"
+			    : "ulimit -l unlimited, or sysctl kernel.perf_event_mlock_kb=65536");
 }
 
 bool rights_explain_with(const struct rights *rights, enum rights_of tried, int error,
@@ -249,9 +249,9 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 			    "not permitted to %s: this is a user namespace (a rootless container), "
 			    "whose capabilities end at its border",
 			    what);
-		failure_mend(failure, -EPERM,
-			     "run it on the host as root, or in a container that root started; see "
-			     "docs/containers.md");
+		failure_fix(failure, -EPERM,
+			    "run it on the host as root, or in a container that root started; see "
+			    "docs/containers.md");
 	} else if (rights->bpf_filtered || rights->perf_filtered) {
 		explain_filter(rights, what, failure);
 	} else if (!refused) {
@@ -264,8 +264,8 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 	} else if (rights->locked_down) {
 		failure_set(failure, -EPERM, "not permitted to %s: this kernel is locked down",
 			    what);
-		failure_mend(failure, -EPERM,
-			     "boot with lockdown=integrity, or without Secure Boot");
+		failure_fix(failure, -EPERM,
+			    "boot with lockdown=integrity, or without Secure Boot");
 	} else if (tried == RIGHTS_PERF_EVENTS && error == -EPERM && rights->memory_limited &&
 		   !has(rights, CAP_IPC_LOCK)) {
 		explain_memory(rights, failure);
@@ -274,7 +274,7 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 			    "not permitted to %s, in spite of CAP_BPF and CAP_PERFMON: a security "
 			    "module (SELinux, AppArmor) may be why",
 			    what);
-		failure_mend(
+		failure_fix(
 			failure, -EPERM, "%s",
 			rights->place == PLACE_DOCKER
 				? "docker run --security-opt apparmor=unconfined, or label=disable "
@@ -297,7 +297,7 @@ bool rights_explain(enum rights_of tried, int error, struct failure *failure)
 /* --- what costs names only ---------------------------------------------------------------------
  */
 
-void rights_mend_files(char *text, size_t size)
+void rights_fix_for_files(char *text, size_t size)
 {
 	static const int needed[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
 	uint64_t missing = 0;
@@ -313,7 +313,7 @@ void rights_mend_files(char *text, size_t size)
 	if (has(&rights, CAP_SYS_ADMIN))
 		missing &= ~BIT(CAP_CHECKPOINT_RESTORE);
 	if (missing)
-		add_mend(&rights, missing | BIT(CAP_BPF) | BIT(CAP_PERFMON), text, size);
+		add_fix(&rights, missing | BIT(CAP_BPF) | BIT(CAP_PERFMON), text, size);
 }
 
 bool rights_is_hidden(uint32_t id)

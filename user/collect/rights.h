@@ -43,12 +43,12 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 /* The same for the rights of this process. */
 bool rights_explain(enum rights_of tried, int error, struct failure *failure);
 
-#define RIGHTS_MEND_SIZE 256
+#define RIGHTS_FIX_SIZE 256
 /*
  * Writes how to gain access to files and memory maps of other processes, if some were unreadable;
  * or "".
  */
-void rights_mend_files(char *text, size_t size);
+void rights_fix_for_files(char *text, size_t size);
 
 /* Whether thread @id exists although /proc hides it from us (hidepid). */
 bool rights_is_hidden(uint32_t id);

@@ -154,7 +154,7 @@ static int refuse(const struct sampler_event *event, unsigned int cpu, int error
 		return -EPERM;
 	failure_set(failure, error, "cannot open perf events on CPU %u: %s", cpu, strerror(-error));
 	if (error == -EMFILE)
-		failure_mend(failure, error, "raise the limit of open files: ulimit -n 65536");
+		failure_fix(failure, error, "raise the limit of open files: ulimit -n 65536");
 	return error;
 }
 

@@ -35,18 +35,18 @@ static int check_ids(const struct collect_options *options, struct failure *fail
 			failure_set(failure, -EPERM,
 				    "%s %u is hidden: /proc is mounted with hidepid",
 				    is_pid ? "process" : "thread", id);
-			return failure_mend(failure, -EPERM,
-					    "run as root, or with CAP_SYS_PTRACE too");
+			return failure_fix(failure, -EPERM,
+					   "run as root, or with CAP_SYS_PTRACE too");
 		}
 		if (!process) {
 			failure_set(failure, -ESRCH, "no %s %u", is_pid ? "process" : "thread", id);
-			return failure_mend(failure, -ESRCH, "it may have ended; see ps -e%s",
-					    is_pid ? "" : "T");
+			return failure_fix(failure, -ESRCH, "it may have ended; see ps -e%s",
+					   is_pid ? "" : "T");
 		}
 		if (is_pid && process != id) {
 			failure_set(failure, -ESRCH, "%u is a thread of process %u", id, process);
-			return failure_mend(failure, -ESRCH, "-p %u for all of it, -t %u for it",
-					    process, id);
+			return failure_fix(failure, -ESRCH, "-p %u for all of it, -t %u for it",
+					   process, id);
 		}
 	}
 	return 0;

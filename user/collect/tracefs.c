@@ -58,10 +58,10 @@ int tracefs_refuse(int error, struct failure *failure)
 	failure_set(failure, error, "cannot read the kernel's list of tracepoints: %s",
 		    strerror(-error));
 	if (error == -ENODEV || error == -ENOENT)
-		return failure_mend(failure, error, "this kernel has no tracefs: CONFIG_TRACING");
-	return failure_mend(failure, error,
-			    "run as root, or as root: mount -o remount,mode=755 "
-			    "/sys/kernel/tracing");
+		return failure_fix(failure, error, "this kernel has no tracefs: CONFIG_TRACING");
+	return failure_fix(failure, error,
+			   "run as root, or as root: mount -o remount,mode=755 "
+			   "/sys/kernel/tracing");
 }
 
 static bool is_plain(const char *name)

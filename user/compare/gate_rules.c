@@ -24,10 +24,10 @@ static int complain(const struct rule_line *parsed, const char *what, const char
 {
 	failure_set(parsed->failure, -EINVAL, "%s:%u: %s%s%s%s", parsed->name, parsed->line, what,
 		    word ? " '" : "", word ? word : "", word ? "'" : "");
-	return failure_mend(parsed->failure, -EINVAL,
-			    "a rule is: function|module PATTERN fail-over PERCENT [weight "
-			    "self|total|both], total "
-			    "fail-over PERCENT, or ignore function|module PATTERN");
+	return failure_fix(parsed->failure, -EINVAL,
+			   "a rule is: function|module PATTERN fail-over PERCENT [weight "
+			   "self|total|both], total "
+			   "fail-over PERCENT, or ignore function|module PATTERN");
 }
 
 static void rule_free(struct gate_rule *rule)

@@ -128,8 +128,8 @@ static int fail_unknown(const struct stream *stream, struct failure *failure)
 		    "byte %zu is 0",
 		    stream->name, (size_t)(find_nul(stream) - stream_bytes(stream)));
 	if (stream_available(stream) >= 8 && memcmp(stream_bytes(stream), "PERFILE2", 8) == 0)
-		failure_mend(failure, -EINVAL, "perf script -i %s >FILE makes text of it",
-			     stream->name);
+		failure_fix(failure, -EINVAL, "perf script -i %s >FILE makes text of it",
+			    stream->name);
 	return -EINVAL;
 }
 

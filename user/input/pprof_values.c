@@ -95,7 +95,7 @@ static int fail_type(const struct pprof_file *file, const char *wanted)
 	}
 	failure_set(file->failure, -EINVAL, "%s: has no values of type %.64s", file->stream->name,
 		    wanted);
-	return failure_mend(file->failure, -EINVAL, "--sample-type: %s", list);
+	return failure_fix(file->failure, -EINVAL, "--sample-type: %s", list);
 }
 
 /* Chooses the requested type, the default type, or the last. */

@@ -170,21 +170,21 @@ static int fail_not_found(const char *name, enum stage stage, struct failure *fa
 {
 	if (stage == STAGE_EXEC) {
 		failure_set(failure, -ENOENT, "cannot run %s: %s", name, strerror(ENOENT));
-		return failure_mend(failure, -ENOENT,
-				    "the program that its first line or its header names, an "
-				    "interpreter or a loader, is missing");
+		return failure_fix(failure, -ENOENT,
+				   "the program that its first line or its header names, an "
+				   "interpreter or a loader, is missing");
 	}
 	if (strchr(name, '/'))
 		return failure_set(failure, -ENOENT, "cannot run %s: %s", name, strerror(ENOENT));
 	failure_set(failure, -ENOENT, "cannot run '%s': no such command", name);
 	if (is_builtin(name))
-		return failure_mend(failure, -ENOENT, "a shell does that: -- sh -c '%s …'", name);
+		return failure_fix(failure, -ENOENT, "a shell does that: -- sh -c '%s …'", name);
 	if (getenv("SUDO_UID"))
-		return failure_mend(failure, -ENOENT,
-				    "sudo sets a PATH of its own: give the whole path, as in "
-				    "-- \"$(command -v %s)\"",
-				    name);
-	return failure_mend(failure, -ENOENT, "it is in no folder of PATH");
+		return failure_fix(failure, -ENOENT,
+				   "sudo sets a PATH of its own: give the whole path, as in "
+				   "-- \"$(command -v %s)\"",
+				   name);
+	return failure_fix(failure, -ENOENT, "it is in no folder of PATH");
 }
 
 static int fail_not_permitted(const char *name, const struct account *account,
@@ -194,11 +194,11 @@ static int fail_not_permitted(const char *name, const struct account *account,
 
 	failure_set(failure, -EACCES, "cannot run %s: %s", name, strerror(EACCES));
 	if (exists && access(name, X_OK) < 0)
-		return failure_mend(failure, -EACCES, "chmod +x %s", name);
+		return failure_fix(failure, -EACCES, "chmod +x %s", name);
 	if (account)
-		return failure_mend(failure, -EACCES,
-				    "it is run as user %s; --as-root runs it as root",
-				    *account->name ? account->name : "of SUDO_UID");
+		return failure_fix(failure, -EACCES,
+				   "it is run as user %s; --as-root runs it as root",
+				   *account->name ? account->name : "of SUDO_UID");
 	return -EACCES;
 }
 
@@ -210,7 +210,7 @@ static int fail(const struct report *report, const char *name, const struct acco
 	if (report->stage == STAGE_ACCOUNT) {
 		failure_set(failure, -EPERM, "cannot run %s as user %u: %s", name, account->uid,
 			    strerror(error));
-		return failure_mend(failure, -EPERM, "--as-root runs it as it is");
+		return failure_fix(failure, -EPERM, "--as-root runs it as it is");
 	}
 	if (error == ENOENT || error == ENOTDIR)
 		return fail_not_found(name, report->stage, failure);

@@ -413,9 +413,9 @@ static int check_target(const struct record_options *options, struct failure *fa
 
 	if (!options->all && !filtered && !options->command) {
 		failure_set(failure, -EINVAL, "nothing to record");
-		return failure_mend(failure, -EINVAL,
-				    "give -a for the whole machine, -p PID, or -- COMMAND; "
-				    "see bpfflame --help");
+		return failure_fix(failure, -EINVAL,
+				   "give -a for the whole machine, -p PID, or -- COMMAND; "
+				   "see bpfflame --help");
 	}
 	if (options->all && (collect->n_pids || collect->n_tids || options->command))
 		return failure_set(
@@ -444,7 +444,7 @@ static int set_mode(struct record_options *options, struct failure *failure)
 	case 1 << PROFILE_WALL: options->collect.mode = PROFILE_WALL; return 0;
 	default:
 		failure_set(failure, -EINVAL, "--oncpu, --offcpu and --wall exclude each other");
-		return failure_mend(failure, -EINVAL, "--wall alone is both");
+		return failure_fix(failure, -EINVAL, "--wall alone is both");
 	}
 }
 
@@ -476,8 +476,8 @@ static int check_mode(struct record_options *options, struct failure *failure)
 		failure_set(
 			failure, -EINVAL,
 			"--flamechart: stacks are counted, so a recording has no order in time");
-		return failure_mend(failure, -EINVAL,
-				    "perf script | bpfflame render --flamechart has one");
+		return failure_fix(failure, -EINVAL,
+				   "perf script | bpfflame render --flamechart has one");
 	}
 	if (options->idle && options->no_idle)
 		return failure_set(failure, -EINVAL, "--idle and --no-idle exclude each other");
@@ -490,7 +490,7 @@ static int check_mode(struct record_options *options, struct failure *failure)
 		failure_set(failure, -EINVAL,
 			    "-C does not go with --wall: threads wait on no CPU, so their times "
 			    "would not add up");
-		return failure_mend(failure, -EINVAL, "use -C with --oncpu or --offcpu");
+		return failure_fix(failure, -EINVAL, "use -C with --oncpu or --offcpu");
 	}
 	if (collect->n_events)
 		return failure_set(failure, -EINVAL, "-e %s does not go with --%s",
@@ -514,8 +514,8 @@ static int check_sets(const struct record_options *options, struct failure *fail
 				   "--keep removes old sets of --every, which is not given");
 	if (options->collect.every_ns && options->outputs.n_paths) {
 		failure_set(failure, -EINVAL, "-o names one file, and --every writes many");
-		return failure_mend(failure, -EINVAL,
-				    "say where with --out-dir DIR, and which with -f svg,folded,…");
+		return failure_fix(failure, -EINVAL,
+				   "say where with --out-dir DIR, and which with -f svg,folded,…");
 	}
 	return 0;
 }
@@ -541,14 +541,14 @@ static int refuse_operand(const char *text, offer_commands_fn offer_commands,
 
 	failure_set(failure, -EINVAL, "unknown command '%s'", text);
 	if (text[strspn(text, "0123456789,")] == '\0')
-		return failure_mend(failure, -EINVAL, "to record a process: bpfflame -p %s", text);
+		return failure_fix(failure, -EINVAL, "to record a process: bpfflame -p %s", text);
 	if (offer_commands)
 		offer_commands(&nearest);
 	if (*nearest_text(&nearest, meant))
-		return failure_mend(failure, -EINVAL, "%s to record a program: bpfflame … -- %s",
-				    meant, text);
-	return failure_mend(failure, -EINVAL,
-			    "to record a command, write -- before it: bpfflame … -- %s", text);
+		return failure_fix(failure, -EINVAL, "%s to record a program: bpfflame … -- %s",
+				   meant, text);
+	return failure_fix(failure, -EINVAL,
+			   "to record a command, write -- before it: bpfflame … -- %s", text);
 }
 
 int options_parse(int argc, char **argv, offer_commands_fn offer_commands,

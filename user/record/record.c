@@ -539,12 +539,11 @@ int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn off
 	r = find_account(&recording, &failure);
 	r = r < 0 ? r : plan_files(&recording, &failure);
 	if (r == -EACCES && recording.has_account)
-		failure_mend(&failure, r,
-			     "it is written as %s, as whom COMMAND runs; see --as-root",
-			     *recording.account.name ? recording.account.name : "the user");
+		failure_fix(&failure, r, "it is written as %s, as whom COMMAND runs; see --as-root",
+			    *recording.account.name ? recording.account.name : "the user");
 	else if (r == -EACCES && owner_is_set())
-		failure_mend(&failure, r, "it is written as user %u, who called sudo",
-			     owner_uid(true));
+		failure_fix(&failure, r, "it is written as user %u, who called sudo",
+			    owner_uid(true));
 	r = r < 0 ? r : record(&recording, &failure);
 	if (r < 0) {
 		code = cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);

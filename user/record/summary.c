@@ -63,7 +63,7 @@ static void print_counted_line(FILE *stream, uint64_t n, const char *text)
 static void print_losses(const struct summary *summary, FILE *stream)
 {
 	struct loss losses[N_LOSSES];
-	char mend[RIGHTS_MEND_SIZE];
+	char fix[RIGHTS_FIX_SIZE];
 	bool any = false;
 
 	losses_list(&summary->totals, summary->options->collect.mode, losses);
@@ -87,9 +87,9 @@ static void print_losses(const struct summary *summary, FILE *stream)
 		fputs("  losses    none\n", stream);
 	if (!summary->totals.stats.unopened_files)
 		return;
-	rights_mend_files(mend, sizeof mend);
-	if (mend[0])
-		text_print(stream, "            files of others can be read with: %s\n", mend);
+	rights_fix_for_files(fix, sizeof fix);
+	if (fix[0])
+		text_print(stream, "            files of others can be read with: %s\n", fix);
 }
 
 /* Why stacks are not complete, as a key of JSON and in words. */

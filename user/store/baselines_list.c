@@ -293,7 +293,7 @@ static int refuse_several(const struct baseline *one, const struct baseline *oth
 	failure_set(failure, -EINVAL, "several commits of '%s' begin with '%s': %.*s, %.*s …",
 		    wanted->name, wanted->which, SHORT + (int)strlen(wanted->which), one->commit,
 		    SHORT + (int)strlen(wanted->which), other->commit);
-	return failure_mend(failure, -EINVAL, "give more of it");
+	return failure_fix(failure, -EINVAL, "give more of it");
 }
 
 int baselines_find(const struct baselines_list *list, const struct baselines_wanted *wanted,

@@ -188,7 +188,7 @@ static int with_rights(struct baselines_saving *saving, int (*act)(struct baseli
 static int refuse_second(const struct baselines_saving *saving, struct failure *failure)
 {
 	failure_set(failure, -EEXIST, "%s/%s is already there", saving->name_path, saving->target);
-	return failure_mend(failure, -EEXIST, "add --replace to save it anew");
+	return failure_fix(failure, -EEXIST, "add --replace to save it anew");
 }
 
 /* Runs in the locked folder of the name, with its rights. */

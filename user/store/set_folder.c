@@ -73,7 +73,7 @@ static int check_files(const char *path, const struct place *place, struct failu
 	if (!name)
 		return 0;
 	failure_set(failure, -EEXIST, "%s/%s exists and was not made by bpfflame", path, name);
-	return failure_mend(failure, -EEXIST, "give another --out-dir");
+	return failure_fix(failure, -EEXIST, "give another --out-dir");
 }
 
 int set_folder_open(const char *path, bool make, struct set_folder *ret, struct failure *failure)

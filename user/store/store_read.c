@@ -259,8 +259,8 @@ int store_fail(int error, const char *path, struct failure *failure)
 		return error;
 	failure_set(failure, error, "cannot read the store %s: %s", path, strerror(-error));
 	if (error == -ENOENT)
-		failure_mend(failure, error,
-			     "bpfflame daemon fills it; or name another one by --store");
+		failure_fix(failure, error,
+			    "bpfflame daemon fills it; or name another one by --store");
 	return error;
 }
 

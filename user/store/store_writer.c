@@ -512,7 +512,7 @@ static int open_place(struct store_writer *writer, struct failure *failure)
 	r = lock_file_take(&writer->place, false, &writer->lock);
 	if (r == -EWOULDBLOCK) {
 		failure_set(failure, r, "another daemon writes to %s", path);
-		return failure_mend(failure, r, "give this one a --store of its own");
+		return failure_fix(failure, r, "give this one a --store of its own");
 	}
 	return r < 0 ? output_fail(failure, r, "lock the store", path) : 0;
 }
