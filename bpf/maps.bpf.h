@@ -137,7 +137,7 @@ struct thread {
 	u64 since;     /* when that was */
 	u64 counted;   /* CPU time */
 	u64 off;       /* off-CPU time, of finished periods */
-	u64 off_met;   /* and of those unfinished when a window closed; the iterator's */
+	u64 off_visited; /* and of those unfinished when a window closed; the iterator's */
 	u32 n_periods; /* number of both */
 	u32 cgroups;   /* by_cgroup: as last checked, part of an address to compare */
 	struct stretch stretch;

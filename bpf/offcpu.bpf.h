@@ -92,8 +92,8 @@ static __always_inline void look_at_quota(struct thread *thread, struct task_str
 		thread->throttled = throttled_time(queue) / 1000;
 }
 
-static __always_inline void thread_stands(struct thread *thread, struct task_struct *task,
-					  u64 runtime)
+static __always_inline void thread_note(struct thread *thread, struct task_struct *task,
+					u64 runtime)
 {
 	thread->runtime = runtime;
 	thread->run_delay = task->sched_info.run_delay;
@@ -116,11 +116,11 @@ static __always_inline u64 thread_begins(struct thread *thread, u64 at)
 }
 
 /* Notes the state of @task when it is first seen. */
-static __always_inline void thread_met(struct thread *thread, struct task_struct *task)
+static __always_inline void thread_first_seen(struct thread *thread, struct task_struct *task)
 {
 	thread_keep_ids(thread, task);
 	thread->is_outside = config.by_cgroup && !in_cgroup(task);
-	thread_stands(thread, task, task->se.sum_exec_runtime);
+	thread_note(thread, task, task->se.sum_exec_runtime);
 	look_at_quota(thread, task);
 	stretch_begin(&thread->stretch);
 	stat_add(BF_STAT_THREADS, 1);
@@ -190,10 +190,10 @@ static __always_inline void count_runtime_until(struct thread *thread, struct ta
 	find_place(end, &place);
 	if (config.every && place.start > thread->since) {
 		off = thread->window == (u32)place.window ? thread->off_before : thread->off;
-		count_runtime(thread, task, place.start, off + thread->off_met, place.window - 1,
-			      tid);
+		count_runtime(thread, task, place.start, off + thread->off_visited,
+			      place.window - 1, tid);
 	}
-	count_runtime(thread, task, end, thread->off + thread->off_met, place.window, tid);
+	count_runtime(thread, task, end, thread->off + thread->off_visited, place.window, tid);
 }
 
 static __always_inline bool is_wanted_period(const struct thread *thread, struct task_struct *task,
@@ -415,7 +415,7 @@ static __always_inline u64 first_seen(struct thread *thread, struct task_struct 
 				      u64 waited)
 {
 	if (!thread->is_newborn)
-		thread_met(thread, task);
+		thread_first_seen(thread, task);
 	return thread_begins(thread, thread->is_newborn ? now - waited : now);
 }
 
@@ -443,7 +443,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 	look_at_cgroup(thread, task);
 	off = was_outside ? now - in_at : off_for(thread, in_at, now, runtime);
 	if (pass_by(thread, off, now)) {
-		thread_stands(thread, task, runtime);
+		thread_note(thread, task, runtime);
 		return;
 	}
 	if (!config.every && now < control.switch_end) {
@@ -457,7 +457,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 	enter_window_at(thread, now);
 	if (is_kept)
 		find_wakers(thread, task, in_at, &period, &kept);
-	thread_stands(thread, task, runtime);
+	thread_note(thread, task, runtime);
 	thread->is_newborn = 0;
 	if (thread->is_exiting)
 		settle(thread);
@@ -532,7 +532,7 @@ static __always_inline void thread_born(struct task_struct *task)
 	if (!thread || thread->in_at)
 		return;
 	thread->is_newborn = 1;
-	thread_met(thread, task);
+	thread_first_seen(thread, task);
 	if (config.capture_out)
 		thread_begins(thread, bpf_ktime_get_ns());
 }
@@ -543,7 +543,7 @@ static __always_inline void thread_execs(struct task_struct *task)
 	struct thread *thread = thread_get(task);
 
 	if (thread && !thread->in_at) {
-		thread_met(thread, task);
+		thread_first_seen(thread, task);
 		thread_begins(thread, config.capture_out ? scheduler_now()
 							 : task->sched_info.last_arrival);
 		thread->since = scheduler_now();

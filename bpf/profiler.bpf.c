@@ -263,7 +263,7 @@ int on_exit(u64 *ctx)
 }
 
 /* Before the window opens: visits every process, and each thread's state. */
-static __always_inline int meet_task(struct bpf_iter__task *ctx, bool sleepable)
+static __always_inline int visit_task(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
 	struct bf_process_event event;
@@ -285,21 +285,21 @@ static __always_inline int meet_task(struct bpf_iter__task *ctx, bool sleepable)
 SEC("iter/task")
 int on_each_task_at_start(struct bpf_iter__task *ctx)
 {
-	return meet_task(ctx, false);
+	return visit_task(ctx, false);
 }
 
 /* With capture_out a thread's stacks are needed before it wakes. */
 SEC("iter.s/task")
 int on_each_task_at_start_stacks(struct bpf_iter__task *ctx)
 {
-	return meet_task(ctx, true);
+	return visit_task(ctx, true);
 }
 
 /*
  * After a window closes: visits waiting threads, and sums that only the thread has. Writes a word
  * for each counted thread, so that the loader reads in steps and can empty the maps in between.
  */
-static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sleepable)
+static __always_inline int visit_task_at_end(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
 	struct found found = {};
@@ -325,12 +325,12 @@ static __always_inline int meet_task_at_end(struct bpf_iter__task *ctx, bool sle
 SEC("beside/iter.s")
 int on_each_task_at_end(struct bpf_iter__task *ctx)
 {
-	return meet_task_at_end(ctx, true);
+	return visit_task_at_end(ctx, true);
 }
 
 /* Before 5.18: another thread's user memory can't be read. */
 SEC("iter/task")
 int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
 {
-	return meet_task_at_end(ctx, false);
+	return visit_task_at_end(ctx, false);
 }

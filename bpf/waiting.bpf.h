@@ -45,7 +45,7 @@ static __always_inline void thread_found(struct task_struct *task, bool sleepabl
 	thread = thread_get(task);
 	if (!thread || thread->in_at)
 		return;
-	thread_met(thread, task);
+	thread_first_seen(thread, task);
 	thread_begins(thread, scheduler_now());
 	thread->cpu = task_cpu(task);
 	if (task->on_cpu)
@@ -144,7 +144,7 @@ static __always_inline bool take_part(struct thread *thread, struct task_struct 
 	found->raced = __sync_val_compare_and_swap(&thread->in_at, in_at, moved) != in_at;
 	if (found->raced)
 		return false;
-	thread->off_met += length;
+	thread->off_visited += length;
 	*ret_in_at = in_at;
 	return is_wanted_period(thread, task, before + length);
 }
@@ -235,7 +235,7 @@ static __always_inline void runtime_until_close(struct thread *thread, struct ta
 	barrier();
 	if (has_left(thread))
 		off = thread->off_before;
-	count_runtime(thread, task, control.close_at, off + thread->off_met + found->pending,
+	count_runtime(thread, task, control.close_at, off + thread->off_visited + found->pending,
 		      control.close_window, 0);
 }
 

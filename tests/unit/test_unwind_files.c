@@ -37,7 +37,7 @@ static void expect_table_with(const char *name, struct elf_file *debug)
 	struct elf_file file;
 
 	assert_int_equal(elf_file_open(&file, fd), 0);
-	assert_int_equal(unwind_table_build_breathing(&file, debug, NULL, NULL, &table), 0);
+	assert_int_equal(unwind_table_build_yielding(&file, debug, NULL, NULL, &table), 0);
 	rule = unwind_table_find(&table, file.entry); /* offsets are addresses */
 	assert_non_null(rule);
 	assert_int_equal(rule->cfa, BF_CFA_SP);

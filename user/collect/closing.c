@@ -238,7 +238,7 @@ static int after_blocked_step(struct collector *collector, const char *bytes, si
 }
 
 /* Visits the threads in their state at the boundary. */
-static int meet_threads(struct collector *collector)
+static int visit_threads(struct collector *collector)
 {
 	struct profiler *skel = collector->skel;
 	struct stats_open before = stats_read_open(skel);
@@ -270,12 +270,12 @@ static uint64_t window_now(const struct collector *collector)
 	return windows_at(&collector->windows, now < end ? now : end - 1);
 }
 
-static int meet_at(struct collector *collector, uint64_t number)
+static int visit_threads_at(struct collector *collector, uint64_t number)
 {
 	collector->windows.last = number - 1;
 	if (collector->options.mode != PROFILE_ONCPU)
 		window_advance(&collector->skel->bss->control, number, collector->windows.every_ns);
-	return meet_threads(collector);
+	return visit_threads(collector);
 }
 
 /*
@@ -284,10 +284,10 @@ static int meet_at(struct collector *collector, uint64_t number)
  */
 int closing_close_before(struct collector *collector, uint64_t number)
 {
-	int r = meet_at(collector, number);
+	int r = visit_threads_at(collector, number);
 
 	if (r >= 0 && collector->options.mode != PROFILE_ONCPU && window_now(collector) > number)
-		r = meet_at(collector, window_now(collector));
+		r = visit_threads_at(collector, window_now(collector));
 	r = r < 0 ? r : read_all_rows(collector);
 	r = r < 0 ? r : finish(collector, false);
 	r = r < 0 ? r : begin_next(collector);
@@ -301,7 +301,7 @@ int closing_close_last(struct collector *collector)
 	int r;
 
 	window_close_last(&collector->skel->bss->control, collector->windows.last);
-	r = meet_threads(collector);
+	r = visit_threads(collector);
 	r = r < 0 ? r : read_all_rows(collector);
 	return r < 0 ? r : finish(collector, true);
 }

@@ -104,8 +104,8 @@ static int read_names(struct collector *collector)
 		r = raw_stacks_find(&collector->stacks, unread.id, &frames);
 		if (r <= 0)
 			continue;
-		r = processes_meet(&collector->processes, unread.pid, unread.process_start,
-				   unread.exec_id, &process);
+		r = processes_see(&collector->processes, unread.pid, unread.process_start,
+				  unread.exec_id, &process);
 		r = r < 0 ? r
 			  : code_names_read(&collector->code_names, process,
 					    raw_stacks_addresses(&collector->stacks, &frames),
@@ -126,7 +126,7 @@ static int read_rings(struct collector *collector)
 }
 
 /* Building a table takes long, and the rings must not overflow meanwhile. Their contents wait. */
-static void breathe(void *context)
+static void yield(void *context)
 {
 	struct collector *collector = context;
 	int r = read_rings(collector);
@@ -152,7 +152,7 @@ static bool wait_for_reader(void *context, uint64_t quiet_ns)
 {
 	struct collector *collector = context;
 
-	breathe(collector);
+	yield(collector);
 	/* If one file makes us wait, many may. */
 	if (!is_over(collector)) {
 		collector->over_at = 0;
@@ -409,7 +409,7 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	r = r < 0 ? r
 		  : unwinder_init(&collector->unwinder, collector->skel, &collector->processes,
 				  &collector->stacks, options->no_user ? 0 : options->unwind_memory,
-				  breathe, collector);
+				  yield, collector);
 	collector->unwinder.tables.debug = options->debug;
 	collector->unwinder.tables.reader = options->reader;
 	collector->unwinder.tables.wait = wait_for_reader;

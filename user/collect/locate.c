@@ -424,8 +424,8 @@ static int find_process(struct locator *locator, const struct halves *halves, ui
 			uint32_t *ret_process)
 {
 	uint32_t process;
-	int r = processes_meet(locator->processes, halves->pid, halves->process_start,
-			       halves->exec_id, &process);
+	int r = processes_see(locator->processes, halves->pid, halves->process_start,
+			      halves->exec_id, &process);
 
 	if (r < 0)
 		return r;

@@ -498,8 +498,8 @@ int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pi
 	return r < 0 ? r : jit_files_fork(&processes->jit_files, &of, &image);
 }
 
-int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
-		   uint32_t *ret_process)
+int processes_see(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
+		  uint32_t *ret_process)
 {
 	uint32_t process = processes_find(processes, pid, start, exec_id);
 	int r = 0;

@@ -148,7 +148,7 @@ int processes_sweep(struct processes *processes);
  * The image; if no event reported it, it is added with its state in /proc, if it still runs.
  * Errors: -ENOMEM.
  */
-int processes_meet(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
-		   uint32_t *ret_process);
+int processes_see(struct processes *processes, uint32_t pid, uint64_t start, uint32_t exec_id,
+		  uint32_t *ret_process);
 
 #endif

@@ -93,16 +93,16 @@ static int grow_end(struct segments *segments)
 static int wait_for_growth(struct segments *segments)
 {
 	while (!__atomic_load_n(&segments->is_done, __ATOMIC_ACQUIRE)) {
-		if (segments->breathe)
-			segments->breathe(segments->breathe_context);
+		if (segments->yield)
+			segments->yield(segments->yield_context);
 		usleep(POLL_US);
 	}
 	return grow_end(segments);
 }
 
 int segments_init(struct segments *segments, int map_fd, uint64_t budget_bytes,
-		  segments_evict_fn evict, void *evict_context, unwind_breathe_fn breathe,
-		  void *breathe_context)
+		  segments_evict_fn evict, void *evict_context, unwind_yield_fn yield,
+		  void *yield_context)
 {
 	uint64_t limit = budget_bytes / SEGMENT_BYTES;
 
@@ -110,8 +110,8 @@ int segments_init(struct segments *segments, int map_fd, uint64_t budget_bytes,
 		.map_fd = map_fd,
 		.evict = evict,
 		.evict_context = evict_context,
-		.breathe = breathe,
-		.breathe_context = breathe_context,
+		.yield = yield,
+		.yield_context = yield_context,
 	};
 	segments->limit = limit < 2 ? 2 : limit < BF_MAX_SEGMENTS ? limit : BF_MAX_SEGMENTS - 1;
 	segments->items = calloc(segments->limit + 1, sizeof *segments->items);

@@ -51,8 +51,8 @@ struct segments {
 	struct word_ranges free;  /* sorted by place, none adjacent */
 	segments_evict_fn evict;
 	void *evict_context;
-	unwind_breathe_fn breathe; /* or NULL */
-	void *breathe_context;
+	unwind_yield_fn yield; /* or NULL */
+	void *yield_context;
 	uint64_t n_evicted;
 
 	/* The thread's, until is_done. */
@@ -66,8 +66,8 @@ struct segments {
 
 /* Makes the first segments in the background. Errors: -ENOMEM. */
 int segments_init(struct segments *segments, int map_fd, uint64_t budget_bytes,
-		  segments_evict_fn evict, void *evict_context, unwind_breathe_fn breathe,
-		  void *breathe_context);
+		  segments_evict_fn evict, void *evict_context, unwind_yield_fn yield,
+		  void *yield_context);
 void segments_done(struct segments *segments);
 
 /*

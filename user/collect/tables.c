@@ -101,7 +101,7 @@ static void release_table(void *context, struct file_table *file)
 }
 
 void tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct files *files,
-		 struct segments *segments, unwind_breathe_fn breathe, void *breathe_context)
+		 struct segments *segments, unwind_yield_fn yield, void *yield_context)
 {
 	*tables = (struct tables){
 		.map_fd = map_fd,
@@ -109,8 +109,8 @@ void tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct fil
 		.next_slot = 1,
 		.files = files,
 		.segments = segments,
-		.breathe = breathe,
-		.breathe_context = breathe_context,
+		.yield = yield,
+		.yield_context = yield_context,
 	};
 	files->release_table = release_table;
 	files->release_context = tables;
@@ -275,8 +275,8 @@ static int build_with_debug(struct tables *tables, const struct file *mapped, st
 		return fd == -ENOMEM ? fd : 0;
 	r = elf_file_open(&debug, fd);
 	if (r == 0) {
-		r = unwind_table_build_breathing(elf, &debug, tables->breathe,
-						 tables->breathe_context, &built);
+		r = unwind_table_build_yielding(elf, &debug, tables->yield, tables->yield_context,
+						&built);
 		elf_file_done(&debug);
 	}
 	close(fd);
@@ -290,8 +290,7 @@ static int build_with_debug(struct tables *tables, const struct file *mapped, st
 static int build_table(struct tables *tables, const struct file *mapped, struct elf_file *elf,
 		       struct unwind_table *ret)
 {
-	int r = unwind_table_build_breathing(elf, NULL, tables->breathe, tables->breathe_context,
-					     ret);
+	int r = unwind_table_build_yielding(elf, NULL, tables->yield, tables->yield_context, ret);
 
 	if (r < 0 || !unwind_table_is_bare(ret))
 		return r;
@@ -338,7 +337,7 @@ static int build_in_reader(struct tables *tables, const struct file *mapped,
 		.root = root_of(tables, mapped),
 		.debug = tables->debug,
 		.wait = tables->wait,
-		.context = tables->breathe_context,
+		.context = tables->yield_context,
 	};
 	int r = table_job_call(tables->reader, &question, ret);
 

@@ -26,8 +26,8 @@ struct tables {
 	} free, quiet;
 	struct files *files;
 	struct segments *segments;
-	unwind_breathe_fn breathe;
-	void *breathe_context;
+	unwind_yield_fn yield;
+	void *yield_context;
 	const struct reader_debug *debug; /* or NULL */
 	/* Builds the tables, and limits the wait, as in struct reader_call; or NULL. */
 	struct reader *reader;
@@ -43,7 +43,7 @@ struct tables {
  * @map_fd.
  */
 void tables_init(struct tables *tables, int map_fd, uint32_t n_slots, struct files *files,
-		 struct segments *segments, unwind_breathe_fn breathe, void *breathe_context);
+		 struct segments *segments, unwind_yield_fn yield, void *yield_context);
 void tables_done(struct tables *tables);
 
 /*

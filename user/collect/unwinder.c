@@ -84,7 +84,7 @@ static void evict(void *context, uint32_t segment)
 }
 
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
-		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
+		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_yield_fn yield,
 		  void *context)
 {
 	*unwinder = (struct unwinder){
@@ -96,13 +96,13 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 	processes->release_context = unwinder;
 	tables_init(&unwinder->tables, bpf_map__fd(skel->maps.tables),
 		    bpf_map__max_entries(skel->maps.tables), &processes->files, &unwinder->segments,
-		    breathe, context);
+		    yield, context);
 	frame_programs_init(&unwinder->programs, bpf_map__fd(skel->maps.texts),
 			    bpf_map__fd(skel->maps.runtimes));
 	if (!budget_bytes)
 		return 0;
 	return segments_init(&unwinder->segments, bpf_map__fd(skel->maps.segments), budget_bytes,
-			     evict, unwinder, breathe, context);
+			     evict, unwinder, yield, context);
 }
 
 void unwinder_done(struct unwinder *unwinder)
@@ -453,8 +453,8 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	struct process *process;
 	uint32_t n = event->n;
 	uint64_t tables_built = unwinder->tables.n_built;
-	int r = processes_meet(unwinder->processes, event->pid, event->process_start,
-			       event->exec_id, &context.process);
+	int r = processes_see(unwinder->processes, event->pid, event->process_start, event->exec_id,
+			      &context.process);
 
 	if (r < 0)
 		return r;

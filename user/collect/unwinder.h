@@ -34,7 +34,7 @@ struct unwinder {
  * callback now and then; it must not call the unwinder or change @processes. Errors: -ENOMEM.
  */
 int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct processes *processes,
-		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_breathe_fn breathe,
+		  struct raw_stacks *stacks, uint64_t budget_bytes, unwind_yield_fn yield,
 		  void *context);
 void unwinder_done(struct unwinder *unwinder);
 

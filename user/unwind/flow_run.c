@@ -9,7 +9,7 @@
 #define GUESSES_WON   64 /* added by a correct guess */
 #define MANY_REFUSED  64 /* functions */
 #define MAX_ROUNDS    4
-#define BREATHE_AFTER 16 /* functions */
+#define YIELD_AFTER   16 /* functions */
 
 /* Returns the length of the padding instruction at @at, or 0. */
 static uint8_t padding_length(const struct stack_flow *flow, uint32_t at)
@@ -119,8 +119,8 @@ static int follow_starts(struct stack_flow *flow)
 	while (flow->next_start < flow->n_starts && r >= 0 && !is_foreign(flow)) {
 		uint32_t start = flow->starts[flow->next_start++];
 
-		if (flow->breathe && flow->next_start % BREATHE_AFTER == 0)
-			flow->breathe(flow->context);
+		if (flow->yield && flow->next_start % YIELD_AFTER == 0)
+			flow->yield(flow->context);
 
 		if (!flow->at[start])
 			r = follow_function(flow, start, !(flow->marks[start] & FLOW_IS_START));
@@ -188,8 +188,8 @@ static int guess(struct stack_flow *flow, uint32_t at)
 	uint64_t left = flow->steps_left;
 	int r;
 
-	if (flow->breathe)
-		flow->breathe(flow->context);
+	if (flow->yield)
+		flow->yield(flow->context);
 	r = follow_function(flow, at, true);
 	flow->guesses_left += r > 0 ? GUESSES_WON : -(int64_t)(left - flow->steps_left) - 1;
 	if (flow->guesses_left > flow->guesses)

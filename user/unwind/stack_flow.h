@@ -55,7 +55,7 @@ struct stack_flow {
 	const struct flow_range *ranges;
 	size_t n_ranges;
 	int64_t guesses; /* instructions to follow in vain where no known start is left */
-	void (*breathe)(void *context); /* called about every millisecond; or NULL */
+	void (*yield)(void *context); /* called about every millisecond; or NULL */
 	void *context;
 	/* For each byte: the state before the instruction that begins there. */
 	uint16_t *at;

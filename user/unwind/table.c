@@ -66,16 +66,16 @@ struct builder {
 	struct table_go go;
 	bool has_go;
 	struct table_code code;	   /* code that no section covers */
-	unwind_breathe_fn breathe; /* or NULL */
+	unwind_yield_fn yield;	   /* or NULL */
 	void *context;
 };
 
-#define BREATHE_AFTER 4096 /* functions */
+#define YIELD_AFTER 4096 /* functions */
 
-static void breathe(const struct builder *builder, size_t n)
+static void yield(const struct builder *builder, size_t n)
 {
-	if (builder->breathe && n % BREATHE_AFTER == 0)
-		builder->breathe(builder->context);
+	if (builder->yield && n % YIELD_AFTER == 0)
+		builder->yield(builder->context);
 }
 
 static void find_segments(struct builder *builder)
@@ -138,7 +138,7 @@ static int find_functions(struct builder *builder, struct cfi_section *section)
 	if (!section->bytes)
 		return 0;
 	while ((r = cfi_next(section, &function)) > 0) {
-		breathe(builder, builder->n_functions);
+		yield(builder, builder->n_functions);
 		r = add_function(builder, &function);
 		if (r < 0)
 			return r;
@@ -205,7 +205,7 @@ static int find_go_functions(struct builder *builder)
 	for (size_t i = 0; r == 0 && i < table->n; i++) {
 		struct cfi_function function = {.start = table->entries[i].start, .program = i};
 
-		breathe(builder, i);
+		yield(builder, i);
 		function.size = table->entries[i + 1].start - function.start;
 		if (function.size)
 			r = add_function(builder, &function);
@@ -357,7 +357,7 @@ static int write_functions(struct builder *builder, struct table_writer *writer)
 		struct cfi_function *function = &builder->functions[(uint32_t)builder->order[i]];
 		uint64_t offset = builder->order[i] >> 32, next;
 
-		breathe(builder, i);
+		yield(builder, i);
 		if (i > 0 && builder->order[i - 1] >> 32 == offset) {
 			builder->table.n_skipped +=
 				(uint32_t)builder->order[i] < builder->n_cfi_functions;
@@ -458,7 +458,7 @@ static int read_code(struct builder *builder)
 	builder->table.bare_bytes = builder->code.flow.n;
 	builder->code.is_most = builder->code.flow.n / LEAST_FUNCTION > builder->n_functions;
 	if (r == 0)
-		r = table_code_run(&builder->code, builder->breathe, builder->context);
+		r = table_code_run(&builder->code, builder->yield, builder->context);
 	if (r < 0) /* nothing was found out about any of it */
 		builder->code.n_ranges = 0;
 	builder->table.n_skipped += r == -ENOSPC;
@@ -653,17 +653,17 @@ static int build(struct builder *builder)
 
 int unwind_table_build(struct elf_file *file, struct unwind_table *ret)
 {
-	return unwind_table_build_breathing(file, NULL, NULL, NULL, ret);
+	return unwind_table_build_yielding(file, NULL, NULL, NULL, ret);
 }
 
-int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
-				 unwind_breathe_fn breathe, void *context, struct unwind_table *ret)
+int unwind_table_build_yielding(struct elf_file *file, struct elf_file *debug,
+				unwind_yield_fn yield, void *context, struct unwind_table *ret)
 {
 	struct builder builder = {
 		.file = file,
 		.debug = debug,
 		.table.machine = file->machine,
-		.breathe = breathe,
+		.yield = yield,
 		.context = context,
 	};
 	int r;

@@ -18,9 +18,8 @@ int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
  * Takes .debug_frame from @debug, the file that it was stripped into, unless that is NULL. Calls
  * @tick about every millisecond: a large file takes a hundred.
  */
-int unwind_table_build_breathing(struct elf_file *file, struct elf_file *debug,
-				 unwind_breathe_fn breathe, void *context,
-				 struct unwind_table *ret);
+int unwind_table_build_yielding(struct elf_file *file, struct elf_file *debug,
+				unwind_yield_fn yield, void *context, struct unwind_table *ret);
 
 /* Whether sections omit most of the code, so that a debug file is worth looking for. */
 static inline bool unwind_table_is_bare(const struct unwind_table *table)

@@ -120,7 +120,7 @@ static void free_code(struct table_code *code)
 	code->capacity = 0;
 }
 
-int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *context)
+int table_code_run(struct table_code *code, unwind_yield_fn yield, void *context)
 {
 	struct stack_flow *flow = &code->flow;
 	int r;
@@ -132,7 +132,7 @@ int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *con
 	flow->n_ranges = code->n_ranges;
 	/* If call frame information covers most of the file, the rest is mostly data. */
 	flow->guesses = code->is_most ? flow->n : FEW_GUESSES;
-	flow->breathe = breathe;
+	flow->yield = yield;
 	flow->context = context;
 	r = stack_flow_init(flow);
 	if (r == 0)

@@ -30,7 +30,7 @@ void table_code_done(struct table_code *code);
 int table_code_add(struct table_code *code, uint64_t address, uint64_t offset, uint64_t n);
 
 /* Analyses everything that was added. Errors: -ENOMEM. */
-int table_code_run(struct table_code *code, unwind_breathe_fn breathe, void *context);
+int table_code_run(struct table_code *code, unwind_yield_fn yield, void *context);
 
 /* Writes the rows for the code at offsets @from to @to; both ascend. Errors: -ENOMEM. */
 int table_code_write(struct table_code *code, struct table_writer *writer, uint64_t from,

@@ -193,7 +193,7 @@ static int build(const struct reader_request *request, struct elf_file *elf,
 	fd = open_debug(request, elf);
 	if (fd < 0 || elf_file_open(&debug, fd) < 0)
 		return 0;
-	if (unwind_table_build_breathing(elf, &debug, NULL, NULL, &whole) == 0) {
+	if (unwind_table_build_yielding(elf, &debug, NULL, NULL, &whole) == 0) {
 		unwind_table_done(ret);
 		*ret = whole;
 	}

@@ -10,7 +10,7 @@
 #include "bpf/wire.h"
 
 /* Called about every millisecond while a table is made: a large file takes a hundred. */
-typedef void (*unwind_breathe_fn)(void *context);
+typedef void (*unwind_yield_fn)(void *context);
 
 /* A part of BF_PART_SHIFT bits of file offsets. No words: nothing is known about it. */
 struct unwind_part {
