@@ -64,7 +64,7 @@ def by_tid(folded):
     return found
 
 
-# What comes and goes below leaf().
+# Frames that come and go below leaf().
 BELOW = {"Object#burn": {"Object#loop_of_burn"}, "Object#nap": {"Kernel#sleep"},
          "Object#look": {"IO.select"},
          "Object#lock": {"Thread::Mutex#synchronize", "block in lock", "Kernel#sleep"}}
