@@ -70,6 +70,18 @@ HASH_PROVED int hash_some_frames(struct hash_sums *sums, const struct bf_stack_e
 	return 0;
 }
 
+#define HASH_PARTS 16 /* of so many; loops are nested for the verifier, see bpf/unwind.bpf.h */
+
+HASH_PROVED int hash_many_frames(struct hash_sums *sums, const struct bf_stack_event *stack,
+				 __u32 first)
+{
+	for (__u32 i = 0; i < HASH_PARTS && stack && first < stack->n; i++) {
+		hash_some_frames(sums, stack, first);
+		first += HASH_FRAMES;
+	}
+	return 0;
+}
+
 HASH_PROVED __u64 hash_frames(const struct bf_stack_event *stack)
 {
 	struct hash_sums sums;
@@ -79,8 +91,8 @@ HASH_PROVED __u64 hash_frames(const struct bf_stack_event *stack)
 	hash_begin(&sums, BF_EVENT_STACK, stack->n | (__u32)stack->end << 16, stack->time);
 	hash_word(&sums, BF_MAX_FRAMES + 2, stack->process_start);
 	hash_word(&sums, BF_MAX_FRAMES + 3, (__u64)stack->pid << 32 | stack->exec_id);
-	for (__u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i += HASH_FRAMES)
-		hash_some_frames(&sums, stack, i);
+	for (__u32 i = 0; i < BF_MAX_FRAMES && i < stack->n; i += HASH_PARTS * HASH_FRAMES)
+		hash_many_frames(&sums, stack, i);
 	return hash_end(&sums);
 }
 

@@ -253,26 +253,32 @@ static __always_inline u64 stack_bytes(const struct unwind *unwind, struct task_
 	return top > sp ? top - sp : BF_SNAPSHOT_LARGE;
 }
 
+/* A chain that is not in the stack yet is in none of what recognizes it. */
+static __always_inline bool is_recognizable(const struct unwind *unwind, void *memory)
+{
+	return config.has_loop && !memory && unwind->anchor == NO_MORE_CHAIN;
+}
+
 /* Hands the walk over to the loader. Returns the stack's id; 0: no room. */
 static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_struct *task,
 					 void *memory)
 {
-	/* A chain that is not in the stack yet is in none of what recognizes it. */
-	bool is_recognized = config.has_loop && !memory && unwind->anchor == NO_MORE_CHAIN;
 	u64 need = stack_bytes(unwind, task) + 4096, id;
 	u32 bytes = need <= BF_SNAPSHOT_SMALL	 ? BF_SNAPSHOT_SMALL
 		    : need <= BF_SNAPSHOT_MEDIUM ? BF_SNAPSHOT_MEDIUM
 						 : BF_SNAPSHOT_LARGE;
 	u32 n_chain;
 
-	if (is_recognized) {
+	if (is_recognizable(unwind, memory)) {
 		unwind->stack.end = unwind->walk.end;
 		unwind->stack.time = 0;
 		unwind->id = hash_frames(&unwind->stack);
+		id = recognize(unwind, bytes / 4096);
+		if (was_sent(id))
+			return id;
+	} else {
+		id = unique_id(bpf_ktime_get_ns());
 	}
-	id = is_recognized ? recognize(unwind, bytes / 4096) : unique_id(bpf_ktime_get_ns());
-	if (is_recognized && was_sent(id))
-		return id;
 	/* The rest of the ring is for what can't be had again. */
 	if (unwind->stack.n > BF_SNAPSHOT_WORDS ||
 	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.snapshots_high) {
@@ -286,7 +292,8 @@ static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_stru
 		id = send_snapshot_of(unwind, task, memory, n_chain, BF_SNAPSHOT_MEDIUM, id);
 	else
 		id = send_snapshot_of(unwind, task, memory, n_chain, BF_SNAPSHOT_LARGE, id);
-	if (id && is_recognized)
+	/* Asked again: with the answer kept, the verifier would go both ways through all above. */
+	if (id && is_recognizable(unwind, memory))
 		note_sent(id);
 	stat_add(id ? BF_STAT_SNAPSHOTS : BF_STAT_SNAPSHOTS_FULL, 1);
 	return id;

@@ -179,16 +179,20 @@ __noinline int next_return(struct unwind *unwind)
 	return 1;
 }
 
-/* The walk is at the trampoline: the function that returned is lower on the stack. */
-static __always_inline void leave_trampoline(struct unwind *unwind)
+/* If the walk is at the trampoline, the function that returned is lower on the stack. */
+__noinline int leave_trampoline(struct unwind *unwind)
 {
-	u64 at = RETURN_ADDRESS_AT(unwind->walk.sp);
+	u64 at;
 
+	if (!unwind || !unwind->trampoline || unwind->walk.pc != unwind->trampoline)
+		return 0;
+	at = RETURN_ADDRESS_AT(unwind->walk.sp);
 	for (int i = 0; i < MAX_RETURNS && next_return(unwind); i++)
 		if (unwind->next.at == at) {
 			unwind->walk.pc = unwind->next.to;
 			break;
 		}
+	return 0;
 }
 
 static __always_inline int step(struct unwind *unwind, void *memory)
@@ -200,8 +204,6 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 	u64 n = unwind->stack.n;
 	int end;
 
-	if (unwind->trampoline && walk->pc == unwind->trampoline)
-		leave_trampoline(unwind);
 	pc = walk->pc - !walk->exact;
 	end = find_mapping(unwind, pc, &mapping);
 	if (end)
@@ -270,8 +272,12 @@ __noinline int machine_op(struct bf_machine *machine)
 	return text ? machine_step(machine, text, NULL) : 1;
 }
 
-/* Few levels: on Linux 6.1 each takes 32 or more of the 512 bytes of stack that all share. */
-#define OPS_AT_ONCE 128
+/*
+ * Loops are nested, for the verifier goes through each turn of each loop once; but not deeply: on
+ * Linux 6.1 each level takes 32 or more of the 512 bytes of stack that all share.
+ */
+#define OPS_AT_ONCE  32
+#define MANY_AT_ONCE 32
 
 __noinline int machine_some_ops(struct bf_machine *machine)
 {
@@ -281,12 +287,19 @@ __noinline int machine_some_ops(struct bf_machine *machine)
 	return !machine;
 }
 
-__noinline int machine_whole(struct bf_machine *machine)
+__noinline int machine_many_ops(struct bf_machine *machine)
 {
-	for (int i = 0; machine && i < BF_MACHINE_OPS / OPS_AT_ONCE; i++)
+	for (int i = 0; machine && i < MANY_AT_ONCE; i++)
 		if (machine_some_ops(machine))
+			return 1;
+	return !machine;
+}
+
+static __always_inline void machine_whole(struct bf_machine *machine)
+{
+	for (int i = 0; i < BF_MACHINE_OPS / OPS_AT_ONCE / MANY_AT_ONCE; i++)
+		if (machine_many_ops(machine))
 			break;
-	return 0;
 }
 
 /* Readies the machine for the thread. Returns whether there is something to run. */
@@ -356,20 +369,40 @@ __noinline int chain_merge(struct unwind *unwind, int rest)
  * A global function: the verifier proves it once instead of for each frame; it refuses an inlined
  * step at 32 frames. (A callback of bpf_loop would also work, from 5.17 on.)
  */
-__noinline int step_and_merge(struct unwind *unwind)
+__noinline int step_current(struct unwind *unwind)
 {
-	int end;
+	return unwind ? step(unwind, NULL) : BF_END_PROCESS;
+}
+
+#define STEPS_AT_ONCE 16
+
+__noinline int walk_some_steps(struct unwind *unwind)
+{
+	int end = BF_END_NONE;
 
 	if (!unwind)
 		return BF_END_PROCESS;
-	end = step(unwind, NULL);
-	if (unwind->anchor < unwind->walk.sp)
-		chain_merge(unwind, 0);
+	for (int i = 0; i < STEPS_AT_ONCE && !end; i++) {
+		if (unwind->trampoline)
+			leave_trampoline(unwind);
+		end = step_current(unwind);
+		if (unwind->anchor < unwind->walk.sp)
+			chain_merge(unwind, 0);
+	}
 	return end;
 }
 
 /* The most activations of a stack: each has a frame of two words and a header. */
 #define MAX_ACTIVATIONS (BF_CHAIN_WORDS / 3)
+#define MERGES_AT_ONCE	12
+
+__noinline int chain_merge_some(struct unwind *unwind)
+{
+	for (int i = 0; unwind && i < MERGES_AT_ONCE; i++)
+		if (!chain_merge(unwind, 1))
+			return 0;
+	return 1;
+}
 
 /* What the walk did not reach follows where it ended. Says whether frames are missing. */
 __noinline int chain_end(struct unwind *unwind)
@@ -379,8 +412,8 @@ __noinline int chain_end(struct unwind *unwind)
 	if (!unwind || !config.runtimes || !unwind->runtime)
 		return 0;
 	machine = &unwind->machine;
-	for (int i = 0; i < MAX_ACTIVATIONS / ACTIVATIONS_AT_ONCE + 1; i++)
-		if (!chain_merge(unwind, 1))
+	for (int i = 0; i < MAX_ACTIVATIONS / ACTIVATIONS_AT_ONCE / MERGES_AT_ONCE + 1; i++)
+		if (!chain_merge_some(unwind))
 			break;
 	stat_add(machine->header ? BF_STAT_CHAINS : BF_STAT_CHAINS_EMPTY, 1);
 	if (machine->end == BF_CHAIN_MEMORY)
@@ -422,9 +455,9 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 		machine_whole(&unwind->machine);
 		chain_ready(unwind);
 	}
-	/* One step more than there are frames: it finds out whether that was all. */
-	for (int i = 0; i <= BF_MAX_FRAMES && !end; i++)
-		end = step_and_merge(unwind);
+	/* One step more than there are frames, at least: it finds out whether that was all. */
+	for (int i = 0; i <= BF_MAX_FRAMES / STEPS_AT_ONCE + 1 && !end; i++)
+		end = walk_some_steps(unwind);
 	unwind->walk.end = end;
 	if (unwind->walk.end < BF_END_PROCESS)
 		chain_end(unwind);
@@ -439,6 +472,8 @@ static long step_blocked(u32 index, struct blocked_walk *blocked)
 {
 	if (!blocked->task)
 		return 1;
+	if (blocked->unwind->trampoline)
+		leave_trampoline(blocked->unwind);
 	blocked->unwind->walk.end = step(blocked->unwind, blocked->task);
 	if (blocked->unwind->anchor < blocked->unwind->walk.sp)
 		chain_merge(blocked->unwind, 0);
