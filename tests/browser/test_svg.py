@@ -703,6 +703,11 @@ def test_comparison(show):
     assert tones == {"parse": "t3", "append": "t6", "arena_cache": "t7", "old_cache": "t8",
                      "decode_utf8": "t0", "main": "t0"}
     assert page.text(".legend").split("\n") == ["less", "gone", "more", "new", "noise", "self"]
+    # Labels say by how much; what shrank has lines, which greyscale keeps.
+    labels = page.js("return Array.from(document.querySelectorAll('.labels text'), (text) => text.textContent)")
+    assert {"\u25b2 parse +40.4 %", "\u25bc escape_html \u221232.6 %", "\u2212 old_cache", "serve"} <= set(labels)
+    fills = {name: page.style(page.frame(name), "fill") for name in ("parse", "escape_html", "old_cache", "main")}
+    assert [fills[name].startswith("url(") for name in fills] == [False, True, True, False]
     # Its own weight, drawn after its children, grew: a stripe at the right.
     stripes = page.js("""
         return Array.from(arguments[0].parentNode.querySelectorAll(".stripe.s3"),
@@ -765,7 +770,9 @@ def test_legend_of_languages(show):
     page = show("languages", "colors=java")
     assert page.text(".legend").split("\n") == ["Java", "its library", "C++", "other", "kernel", "command"]
     page = show("languages", "colors=module")
-    assert page.text(".legend").split("\n") == ["by module", "kernel", "command"]
+    assert page.text(".legend").split("\n") == [
+        "server", "app", "proxy", "libjvm.so", "node", "libpython3.11.so.1.0", "libc.so.6", "libstdc++.so.6",
+        "other modules", "kernel", "command"]
 
 
 def test_notes(show):

@@ -113,6 +113,22 @@ def test_inner_frames_change_by_their_own_total(tmp_path):
     assert re.search(r"total 40\.00 ?% → 10\.00 ?%", titles["a"]), titles["a"]
 
 
+def test_the_only_commands_of_both_sides_are_one(tmp_path):
+    """Two versions of a program under different names."""
+    old, new = {"app-1;main;f": 500, "app-1;main;g": 500}, {"app-2;main;f": 500, "app-2;main;g": 500}
+    sides = write(tmp_path / "a", old), write(tmp_path / "b", new)
+    picture = tmp_path / "x.svg"
+    diff(*sides, "-o", picture)
+    titles = re.findall(r"<title>([^<]*)</title>", picture.read_text())
+    assert "app-1 \u2192 app-2 (total 100.00% \u2192 100.00% (unchanged)" in "\n".join(titles)
+    assert not any(title.endswith((", new)", ", gone)")) for title in titles)
+    # Not if a side has another one, too.
+    write(sides[1], {**new, "helper;main": 5})
+    diff(*sides, "-o", picture)
+    titles = "\n".join(re.findall(r"<title>([^<]*)</title>", picture.read_text()))
+    assert "app-1 \u2192" not in titles and ", gone)" in titles
+
+
 def test_normalized_and_absolute(tmp_path):
     """A recording twice as long does not change shares."""
     one = write(tmp_path / "a.folded", {"app;f": 3000, "app;g": 1000})

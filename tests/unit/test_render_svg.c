@@ -172,7 +172,7 @@ static void modules_keep_their_hue(void **state)
 			 shade / range);
 	assert_int_not_equal(palette_shade(palette, FRAME_USER, "malloc", "libm.so.6") / range,
 			     shade / range);
-	assert_string_equal(palette_text(palette, FRAME_USER, shade), "by module");
+	assert_string_equal(palette_text(palette, FRAME_USER, shade), "other modules");
 	assert_null(palette_text(palette, FRAME_KERNEL, 0));
 }
 

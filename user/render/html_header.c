@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "compare/split.h"
 #include "render/facts.h"
+#include "render/modules.h"
 #include "render/tone.h"
 
 #define ELIDED_FILL    0xe4e7ec
@@ -177,17 +178,38 @@ static void write_tones_legend(const struct html *html, struct json *json)
 				  tone_fill(items[i].tone, html->options->negate), items[i].tone);
 }
 
-static void write_legend(const struct html *html, struct json *json)
+static int write_modules(const struct html *html, struct json *json, bool *ret_all)
 {
+	const struct palette *palette = html->palettes[PART_PLAIN];
+	struct modules modules;
+	int r = modules_find(&html->tree, palette, &modules);
+
+	for (unsigned int i = 0; r == 0 && i < modules.n; i++)
+		write_legend_item(html, json, modules.of[i].name,
+				  palette_fill(palette, FRAME_USER, modules.of[i].shade));
+	*ret_all = r == 0 && modules.n && !modules.has_more;
+	return r;
+}
+
+static int write_legend(const struct html *html, struct json *json)
+{
+	bool has_all = false;
+	int r = 0;
+
 	json_open(json, "legend", '[');
 	if (html->stacks->is_comparison)
 		write_tones_legend(html, json);
+	else
+		r = write_modules(html, json, &has_all);
 	for (int part = 0; part < N_PALETTE_PARTS && !html->stacks->is_comparison; part++)
 		for (int kind = 0; kind < N_FRAME_KINDS; kind++)
-			write_looks(html, json, part, kind);
+			if (!has_all || !palette_is_by_module(html->palettes[part]) ||
+			    !palette_text(html->palettes[part], kind, 0))
+				write_looks(html, json, part, kind);
 	if (html->tree.n_elided)
 		write_legend_item(html, json, "elided", ELIDED_FILL);
 	json_close(json, ']');
+	return r;
 }
 
 static void write_states(const struct html *html, struct json *json)
@@ -208,13 +230,14 @@ static void write_states(const struct html *html, struct json *json)
 	json_close(json, '}');
 }
 
-static void write_looks_of_all(const struct html *html, struct json *json)
+static int write_looks_of_all(const struct html *html, struct json *json)
 {
 	const struct picture_options *options = html->options;
 	const struct palette *plain = html->palettes[PART_PLAIN];
+	int r;
 
 	write_palettes(html, json);
-	write_legend(html, json);
+	r = write_legend(html, json);
 	write_states(html, json);
 	write_fill(json, "rootFill",
 		   palette_fill(plain, FRAME_NOTE, palette_shade(plain, FRAME_NOTE, "all", "")));
@@ -227,6 +250,7 @@ static void write_looks_of_all(const struct html *html, struct json *json)
 	json_text(json, "fontType", options->font_type ? options->font_type : "");
 	json_bool(json, "cutLeft", options->cut_left);
 	json_bool(json, "inverted", options->inverted);
+	return r;
 }
 
 static void write_tones(const struct html *html, struct json *json)
@@ -394,7 +418,9 @@ int html_write_header(const struct html *html)
 	json_bool(&json, "inOrder", options->in_order);
 	json_bool(&json, "threads", html->stacks->facts[SIDE_NEW].by_thread);
 	write_sides(html, &json);
-	write_looks_of_all(html, &json);
+	r = write_looks_of_all(html, &json);
+	if (r < 0)
+		return r;
 	write_sizes(html, &json);
 	json_close(&json, '}');
 	return 0;

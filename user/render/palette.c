@@ -252,6 +252,11 @@ unsigned int palette_range(const struct palette *palette)
 	return schemes[palette->scheme].n_shades;
 }
 
+bool palette_is_by_module(const struct palette *palette)
+{
+	return palette->scheme == BY_MODULE;
+}
+
 const char *palette_text(const struct palette *palette, enum frame_kind kind, unsigned int shade)
 {
 	enum scheme scheme = scheme_of(palette, kind);
@@ -260,7 +265,7 @@ const char *palette_text(const struct palette *palette, enum frame_kind kind, un
 	if (scheme == BY_LANGUAGE)
 		return language_text(range);
 	if (scheme == BY_MODULE)
-		return "by module";
+		return "other modules";
 	if (scheme != BY_FOCUS)
 		return NULL;
 	if (range == FOCUS_OWN)

@@ -152,7 +152,9 @@ static int write_svg(const struct svg *svg)
 	r = svg_write_header(svg);
 	if (r < 0)
 		return r;
-	svg_write_footer(svg);
+	r = svg_write_footer(svg);
+	if (r < 0)
+		return r;
 	if (!svg->options->no_script) {
 		if (!is_empty)
 			svg_write_data(svg);

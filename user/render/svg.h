@@ -103,7 +103,7 @@ void svg_write_frames(const struct svg *svg);
 
 /* svg_margins.c: -ENOMEM. */
 int svg_write_header(const struct svg *svg);
-void svg_write_footer(const struct svg *svg);
+int svg_write_footer(const struct svg *svg);
 
 /* svg_text.c */
 /* Escapes the text, and cuts it to @columns. */

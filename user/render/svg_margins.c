@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "render/facts.h"
+#include "render/modules.h"
 
 #define HEADER_COLUMN 6.4
 #define TITLE_COLUMN  10
@@ -101,12 +102,13 @@ int svg_write_header(const struct svg *svg)
 }
 
 /* The legend's items: boxes with a class each, then a text. */
-#define MOST_BOXES 3
+#define MOST_BOXES   3
+#define ITEM_COLUMNS 24 /* of a module's name, which may be long */
 
 struct item {
 	char classes[MOST_BOXES][8];
 	unsigned int n_classes;
-	const char *text;
+	const char *text; /* not escaped */
 	bool has_stripe;
 };
 
@@ -123,7 +125,7 @@ static double legend_room(const char *text)
 {
 	double room = 0;
 
-	for (; *text; text++)
+	for (size_t i = 0; *text && i < ITEM_COLUMNS; text++, i++)
 		room += strchr("mwMWCGU_", *text) ? 10.5 : strchr("iljtfr ':.", *text) ? 4.8 : 7.6;
 	return room;
 }
@@ -196,7 +198,31 @@ static void add_elided(const struct svg *svg, struct legend *legend)
 		add_item(legend, &(struct item){{"x0"}, 1, "elided"});
 }
 
-static void make_legend(const struct svg *svg, struct legend *legend)
+static int add_modules(const struct svg *svg, struct legend *legend, bool *ret_all)
+{
+	struct modules modules;
+	int r = modules_find(&svg->tree, svg->palettes[PART_PLAIN], &modules);
+
+	for (unsigned int i = 0; r == 0 && i < modules.n; i++) {
+		struct item item = {.n_classes = 1, .text = modules.of[i].name};
+
+		snprintf(item.classes[0], sizeof item.classes[0], "%c%u",
+			 look_letter(LOOK(PART_PLAIN, FRAME_USER)), modules.of[i].shade);
+		add_item(legend, &item);
+	}
+	*ret_all = r == 0 && modules.n && !modules.has_more;
+	return r;
+}
+
+/* Looks of code, if all its modules are in the legend already. */
+static bool is_module_look(const struct svg *svg, unsigned int look)
+{
+	const struct palette *palette = svg->palettes[look_part(look)];
+
+	return palette_is_by_module(palette) && palette_text(palette, look_kind(look), 0);
+}
+
+static int make_legend(const struct svg *svg, struct legend *legend)
 {
 	static const struct item tones[] = {{{"t4", "t5", "t6"}, 3, "less"},
 					    {{"t8"}, 1, "gone"},
@@ -205,13 +231,18 @@ static void make_legend(const struct svg *svg, struct legend *legend)
 					    {{"t0"}, 1, "noise"},
 					    {{"t0"}, 1, "self", .has_stripe = true}};
 
+	bool has_all = false;
+	int r = svg->tones ? 0 : add_modules(svg, legend, &has_all);
+
 	if (svg->tones)
 		for (size_t i = 0; i < sizeof tones / sizeof *tones; i++)
 			add_item(legend, &tones[i]);
 	else
 		for (unsigned int look = 0; look < LOOK_ELIDED; look++)
-			add_look(svg, legend, look);
+			if (!has_all || !is_module_look(svg, look))
+				add_look(svg, legend, look);
 	add_elided(svg, legend);
+	return r;
 }
 
 static void write_item(const struct svg *svg, const struct item *item, unsigned int x,
@@ -232,8 +263,9 @@ static void write_item(const struct svg *svg, const struct item *item, unsigned 
 			"<path class=\"stripe s%d\" d=\"M0 18h11v3h-11z\" fill=\"#%06" PRIx32
 			"\"/>",
 			TONE_GREW_MUCH, tone_line(TONE_GREW_MUCH, svg->options->negate));
-	fprintf(svg->out, "<text x=\"%u\" y=\"20\">%s</text></g>\n",
-		12 * (item->n_classes - 1) + LEGEND_BOX, item->text /* ours */);
+	fprintf(svg->out, "<text x=\"%u\" y=\"20\">", 12 * (item->n_classes - 1) + LEGEND_BOX);
+	text_write(svg->out, item->text, ITEM_COLUMNS);
+	fputs("</text></g>\n", svg->out);
 }
 
 /*
@@ -263,11 +295,13 @@ static void write_notes(const struct svg *svg, const struct legend *legend)
 	text_write(svg->out, svg->options->notes, room / HEADER_COLUMN);
 }
 
-void svg_write_footer(const struct svg *svg)
+int svg_write_footer(const struct svg *svg)
 {
 	struct legend legend = {};
+	int r = make_legend(svg, &legend);
 
-	make_legend(svg, &legend);
+	if (r < 0)
+		return r;
 	legend.n_shown = legend.n;
 	while (legend.n_shown && legend.width > svg->width - 2 * SVG_MARGIN)
 		legend.width -= item_width(&legend.items[--legend.n_shown]);
@@ -282,4 +316,5 @@ void svg_write_footer(const struct svg *svg)
 	fputs("</text></g>\n", svg->out);
 	write_legend(svg, &legend);
 	fputs("</g>\n", svg->out);
+	return 0;
 }
