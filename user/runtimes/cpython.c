@@ -44,9 +44,9 @@ static uint32_t find_version(const struct elf_file *elf, const struct elf_wanted
 static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[] = {
-		[SYMBOL_RUNTIME] = {"_PyRuntime"},
+		[SYMBOL_RUNTIME] = {"_PyRuntime", true},
 		[SYMBOL_VERSION] = {"Py_Version"},
-		[SYMBOL_CODE_TYPE] = {"PyCode_Type"},
+		[SYMBOL_CODE_TYPE] = {"PyCode_Type", true},
 		[SYMBOL_SINCE_3_10] = {"PyModule_AddObjectRef"},
 		[SYMBOL_SINCE_3_9] = {"PyFrame_GetCode"},
 	};

@@ -19,6 +19,48 @@ static const Elf64_Shdr *find_section(const struct elf_file *elf, uint32_t type)
 	return NULL;
 }
 
+/* The head of a SHT_GNU_HASH section; words of 64 bits follow, the Bloom filter. */
+struct hash_head {
+	uint32_t n_buckets, first_symbol, n_words, shift;
+};
+
+static uint32_t hash_name(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (uint8_t)*name;
+	return hash;
+}
+
+/* Whether the filter of the section @hashes lets @name pass; if it can't be read, too. */
+static bool may_have(const struct elf_file *elf, const Elf64_Shdr *hashes, const char *name)
+{
+	uint32_t hash = hash_name(name);
+	struct hash_head head;
+	uint64_t word;
+
+	if (elf_file_read(elf, hashes->sh_offset, &head, sizeof head) < 0 || !head.n_words ||
+	    head.shift > 31 ||
+	    elf_file_read(elf,
+			  hashes->sh_offset + sizeof head + hash / 64 % head.n_words * sizeof word,
+			  &word, sizeof word) < 0)
+		return true;
+	return word >> hash % 64 & word >> (hash >> head.shift) % 64 & 1;
+}
+
+/* Whether what is needed may be there. Most files have none of it, and some 100,000 other symbols.
+ */
+static bool may_have_needed(const struct elf_file *elf, const struct elf_wanted *wanted, size_t n)
+{
+	const Elf64_Shdr *hashes = find_section(elf, SHT_GNU_HASH);
+
+	for (size_t i = 0; hashes && i < n; i++)
+		if (wanted[i].is_needed && !may_have(elf, hashes, wanted[i].name))
+			return false;
+	return true;
+}
+
 static void consider(const Elf64_Sym *symbol, const char *strings, size_t n_strings,
 		     struct elf_wanted *wanted, size_t n)
 {
@@ -58,7 +100,8 @@ int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n)
 	const Elf64_Shdr *table = find_section(elf, SHT_DYNSYM), *names;
 	_cleanup_free_ char *strings = NULL;
 
-	if (!table || elf->is_32 || table->sh_link >= elf->n_sections)
+	if (!table || elf->is_32 || table->sh_link >= elf->n_sections ||
+	    !may_have_needed(elf, wanted, n))
 		return 0;
 	names = &elf->sections[table->sh_link];
 	if (names->sh_type != SHT_STRTAB || !names->sh_size || names->sh_size > MAX_STRINGS_BYTES)

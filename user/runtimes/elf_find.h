@@ -10,6 +10,7 @@
 
 struct elf_wanted {
 	const char *name;
+	bool is_needed;	  /* without it, the others may be left out */
 	uint64_t address; /* 0: the file does not define it */
 	uint64_t size;
 };
