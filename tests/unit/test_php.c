@@ -149,6 +149,17 @@ static void what_changed_has_no_name(void **state)
 	}
 }
 
+static void an_empty_name_is_none(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	struct runtime_code code;
+
+	made_php(&facts);
+	word(STRINGS + 0x40 + PHP_STRING_LENGTH, 0); /* of the function in C, which has no class */
+	run(&facts);
+	assert_true(describe(&facts, 1, &code) < 0);
+}
+
 static void a_fault_at_any_read(void **state)
 {
 	struct runtime_facts facts = made_facts();
@@ -235,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_lines),
 		cmocka_unit_test(what_changed_has_no_name),
+		cmocka_unit_test(an_empty_name_is_none),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(frames_come_before_their_loops),
 		cmocka_unit_test(only_sound_facts_are_used),

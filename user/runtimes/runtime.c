@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "runtimes/runtime.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const struct runtime *const runtimes[] = {
 	&runtime_cpython,
@@ -65,8 +67,16 @@ int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
 int runtime_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     const struct runtime_frame *frame, struct runtime_code *ret)
 {
+	int r;
+
 	*ret = (struct runtime_code){};
-	return runtime_of(facts)->describe(facts, memory, frame, ret);
+	r = runtime_of(facts)->describe(facts, memory, frame, ret);
+	if (r == 0 && !*ret->name) {
+		free(ret->lines);
+		*ret = (struct runtime_code){};
+		r = -ESTALE;
+	}
+	return r;
 }
 
 uint32_t runtime_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
