@@ -142,7 +142,7 @@ int closing_describe(struct collector *collector)
 {
 	if (!collector->sampled.n)
 		collector->profile->frequency =
-			collector->options.frequency / (double)collector->sampler.divisor + 0.5;
+			collector->options.frequency / (double)collector->sampler.divisor;
 	return events_describe(&collector->sampled, collector->profile);
 }
 
