@@ -228,3 +228,42 @@ def test_other_formats_keep_what_is_interpreted(tmp_path):
         assert found.with_frame("python_truth.burn_[0]") == \
             wanted.with_frame("python_truth.burn_[0]") > 0, path
     assert "interpreted" in files[4].read_text()
+
+
+HONEST = """
+import hashlib
+def leaf(): hashlib.pbkdf2_hmac("sha256", b"x", b"y", 20000)
+def middle(): leaf()
+def outer():
+    while True: middle()
+print("ready", flush=True)
+outer()
+"""
+
+
+def test_interpreters_that_lie_cost_the_others_nothing(tmp_path):
+    """Chains without an end are cut, counted, and leave the frames of C as they are."""
+    (tmp_path / "honest.py").write_text(HONEST)
+    out, hostile = tmp_path / "x.folded", {}
+    with contextlib.ExitStack() as stack:
+        for kind in "loop", "chain", "names":
+            process, _ = stack.enter_context(started(PYTHONS[0], WORKLOADS / "hostile_python.py", kind))
+            hostile[kind] = process.pid
+        honest, _ = stack.enter_context(started(PYTHONS[0], tmp_path / "honest.py"))
+        summary = record("-p", ",".join(map(str, [honest.pid, *hostile.values()])), "-d", 3, "-F", FREQUENCY,
+                         "--threads", "-o", out).summary
+    folded = Folded(out)
+    found = by_tid(folded)
+    wanted = ("honest.<module>", "honest.outer", "honest.middle", "honest.leaf")
+    whole = sum(found[honest.pid].values())
+    right = sum(value for frames, value in found[honest.pid].items()
+                if frames == wanted[:len(frames)] and len(frames) > 1)
+    assert whole > 20 and right >= 0.98 * whole, found[honest.pid]
+    assert summary["runtimes"]["cut"] > 0
+    assert summary["losses"]["lost_stacks"] == summary["losses"]["ring_full"] == 0, summary
+    for kind, pid in hostile.items():
+        mine = [(frames, value) for frames, value in folded.stacks if frames[0] == f"python3-{pid}/{pid}"]
+        assert sum(value for _, value in mine) > 10, kind
+        assert all(len(frames) < 300 for frames, _ in mine)
+        reached = sum(value for frames, value in mine if any("main" in frame for frame in frames))
+        assert reached >= 0.95 * sum(value for _, value in mine), (kind, mine[:3])
