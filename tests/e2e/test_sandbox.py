@@ -297,6 +297,52 @@ def test_a_file_that_crashes_its_reader_changes_nothing(tmp_path, words, number)
     assert os.listdir(tmp_path / "store" / "bench") == ["a"]
 
 
+@contextlib.contextmanager
+def drawing(folder, *options):
+    """A recording that is over, and the process that draws it: it waits for who reads the page."""
+    os.mkfifo(folder / "page")
+    page = os.open(folder / "page", os.O_RDONLY | os.O_NONBLOCK)
+    running = Running("-a", "-d", "0.3", "-o", folder / "x.svg", *options, "-o", folder / "page", "-f", "html")
+    try:
+        wait_until((folder / "x.svg").exists, 30)
+        yield running, wait_for_child(running.process.pid, "bpfflame"), page
+    finally:
+        os.close(page)
+        running.process.kill()
+
+
+def read_all(fd):
+    os.set_blocking(fd, True)
+    return b"".join(iter(lambda: os.read(fd, 65536), b""))
+
+
+def test_who_draws_has_no_rights(tmp_path):
+    with drawing(tmp_path) as (running, drawer, page):
+        status = status_of(drawer)
+        kinds = [os.readlink(f"/proc/{drawer}/fd/{fd}") for fd in os.listdir(f"/proc/{drawer}/fd")]
+        assert read_all(page).endswith(b"</html>\n")
+        result = running.wait()
+    assert result.returncode == 0, result
+    for capabilities in "CapInh", "CapPrm", "CapEff", "CapAmb":
+        assert int(status[capabilities][0], 16) == 0, capabilities
+    assert (status["NoNewPrivs"], status["Seccomp"]) == (["1"], ["2"])
+    # Nothing of BPF, nothing that asks the broker or the reader; one socket to its parent.
+    assert not [kind for kind in kinds if "anon_inode" in kind or kind.startswith("/proc")], kinds
+    assert len([kind for kind in kinds if kind.startswith("socket:")]) == 1, kinds
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_name_that_crashes_who_draws_harms_no_file(tmp_path, number):
+    (tmp_path / "old.svg").write_text("before")
+    with drawing(tmp_path) as (running, drawer, page):
+        os.kill(drawer, number)
+        result = running.wait()
+    assert result.returncode == 1 and result.stdout == "", result
+    assert result.stderr.startswith("bpfflame: cannot write ") and result.stderr.count("\n") == 1, result
+    assert (tmp_path / "old.svg").read_text() == "before"
+    assert {path.name for path in tmp_path.iterdir()} == {"old.svg", "page", "x.svg"}
+
+
 def is_gone(pid):
     """Gone; init may need a moment to reap it."""
     return not Path(f"/proc/{pid}").exists() or status_of(pid)["State"][0] == "Z"

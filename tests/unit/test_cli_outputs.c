@@ -3,8 +3,13 @@
 #include "unit/cmocka_all.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "base/confined.h"
 #include "cli/outputs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -90,12 +95,68 @@ static void standard_output_takes_one_event(void **state)
 	output_files_done(&files);
 }
 
+/* What a process of its own writes, and how it ends. */
+static int write_as_told(void *data, enum output_format format, FILE *stream)
+{
+	int how = *(const int *)data;
+
+	fputs(format == FORMAT_SVG ? "a picture" : "text", stream);
+	if (how > 0) {
+		signal(how, SIG_DFL);
+		raise(how);
+	}
+	return confined_is_here() ? how : -EPERM;
+}
+
+static void draw(int how, int expected, const char *what)
+{
+	static const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
+	char folder[] = "/tmp/test_cli_outputs.XXXXXX", path[64], text[32] = "";
+	struct outputs outputs = {
+		.known = profile_formats, .paths = {path}, .n_paths = 1, .formats = {FORMAT_SVG}};
+	struct output_files files = {};
+	struct failure failure = {};
+	struct rusage usage = {};
+	FILE *stream;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/x.svg", folder);
+	assert_int_equal(outputs_plan(&outputs, "s", defaults, &files, &failure), 0);
+	assert_int_equal(output_files_check(&files, &failure), 0);
+	assert_int_equal(output_files_draw(&files, write_as_told, &how, &usage, &failure),
+			 expected);
+	assert_true(usage.ru_maxrss > 0);
+	output_files_done(&files);
+	stream = fopen(path, "r");
+	assert_int_equal(stream != NULL, expected == 0);
+	if (stream) {
+		assert_non_null(fgets(text, sizeof text, stream));
+		assert_string_equal(text, "a picture");
+		fclose(stream);
+		unlink(path);
+	} else {
+		assert_non_null(strstr(failure.what, path));
+		assert_non_null(strstr(failure.what, what));
+	}
+	/* Nothing else is left. */
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void drawing_leaves_a_file_or_none(void **state)
+{
+	draw(0, 0, NULL);
+	draw(-ENOSPC, -ENOSPC, "No space left");
+	draw(SIGSEGV, -ECHILD, "crashed");
+	draw(SIGKILL, -ECHILD, "memory");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stems_of_events),
 		cmocka_unit_test(names_of_o_get_the_event),
 		cmocka_unit_test(standard_output_takes_one_event),
+		cmocka_unit_test(drawing_leaves_a_file_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

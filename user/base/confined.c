@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/confined.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -86,11 +88,11 @@ static void serve(const struct confined *confined, int socket)
 	} while (r == 0);
 }
 
-static int wait_for(pid_t pid, int *ret_signal)
+static int wait_for(pid_t pid, struct rusage *ret_usage, int *ret_signal)
 {
 	int status;
 
-	while (waitpid(pid, &status, 0) < 0)
+	while (wait4(pid, &status, 0, ret_usage) < 0)
 		if (errno != EINTR)
 			return -errno;
 	if (WIFSIGNALED(status)) {
@@ -98,6 +100,34 @@ static int wait_for(pid_t pid, int *ret_signal)
 		return -ECHILD;
 	}
 	return WEXITSTATUS(status) == EXIT_UNCONFINED ? -EPERM : WEXITSTATUS(status);
+}
+
+/* Closes what exec would close, but for the connection. */
+static int close_ours(int socket)
+{
+	DIR *open = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	if (!open)
+		return -errno;
+	while ((entry = readdir(open))) {
+		int fd = atoi(entry->d_name);
+
+		if (fd > STDERR_FILENO && fd != socket && fd != dirfd(open) &&
+		    (fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			close(fd);
+	}
+	closedir(open);
+	return 0;
+}
+
+static int enter(const struct confined *confined, int socket)
+{
+	int r = confined->closes ? close_ours(socket) : 0;
+
+	here = confined;
+	parent = socket;
+	return r < 0 ? r : sandbox_enter_confined();
 }
 
 int confined_run(const struct confined *confined, int (*work)(void *data), void *data,
@@ -112,15 +142,13 @@ int confined_run(const struct confined *confined, int (*work)(void *data), void 
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		here = confined;
-		parent = ends[1];
-		_exit(sandbox_enter_confined() < 0 ? EXIT_UNCONFINED : work(data));
+		_exit(enter(confined, ends[1]) < 0 ? EXIT_UNCONFINED : work(data));
 	}
 	close(ends[1]);
 	if (pid > 0)
 		serve(confined, ends[0]);
 	close(ends[0]);
-	return pid < 0 ? -EAGAIN : wait_for(pid, ret_signal);
+	return pid < 0 ? -EAGAIN : wait_for(pid, confined->usage, ret_signal);
 }
 
 /* --- the child --- */

@@ -14,6 +14,8 @@
 
 #include "base/listing.h"
 
+struct rusage;
+
 #define CONFINED_LISTS 3
 
 /* A folder whose files the child may read; @path: what the child calls it. */
@@ -30,6 +32,8 @@ struct confined {
 	} inputs[CONFINED_LISTS];
 	const struct confined_folder *folders;
 	size_t n_folders;
+	bool closes;	      /* the child has none of our descriptors that exec would close */
+	struct rusage *usage; /* is set to what the child used; or NULL */
 	/*
 	 * Serves the child's other requests, @number of its choosing: not to be believed. *@ret_fd:
 	 * -1, or a descriptor to be sent and closed. Returns 0 or more, or -errno.

@@ -4,8 +4,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -432,6 +435,70 @@ int output_files_write(struct output_files *files, output_fn write, void *data,
 		r = r < 0 ? r : this;
 	}
 	return r;
+}
+
+/* Memory of both processes. What the child leaves there is as good as what it has read. */
+struct drawing {
+	struct output_files *files;
+	output_fn write;
+	void *data;
+	struct failure failure;
+	int error;
+};
+
+static int draw(void *data)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct drawing *drawing = data;
+	sigset_t set;
+	int r;
+
+	/* Whether to go on is our parent's decision: we end with it. */
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		sigaddset(&set, numbers[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	r = output_files_write(drawing->files, drawing->write, drawing->data, &drawing->failure);
+	drawing->error = r < 0 ? r : output_flush(stdout);
+	return 0;
+}
+
+static int fail_drawing(const struct output_files *files, int error, int number,
+			struct failure *failure)
+{
+	const char *why = error != -ECHILD    ? strerror(-error)
+			  : number == SIGKILL ? "the process that draws was killed, maybe for lack "
+						"of memory"
+					      : "the process that draws crashed, which is a bug in "
+						"bpfflame";
+
+	return failure_set(failure, error, "cannot write %s: %s", files->files[0].path, why);
+}
+
+int output_files_draw(struct output_files *files, output_fn write, void *data,
+		      struct rusage *ret_usage, struct failure *failure)
+{
+	const struct confined confined = {
+		.serve = output_files_serve, .context = files, .closes = true, .usage = ret_usage};
+	struct drawing *drawing = mmap(NULL, sizeof *drawing, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int number = 0, r;
+
+	if (drawing == MAP_FAILED)
+		return -ENOMEM;
+	*drawing = (struct drawing){files, write, data};
+	r = confined_run(&confined, draw, drawing, &number);
+	output_files_abort(files);
+	if (r < 0) {
+		fail_drawing(files, r, number, failure);
+	} else if (drawing->error < 0) {
+		r = drawing->error;
+		*failure = drawing->failure;
+		failure->what[sizeof failure->what - 1] = failure->fix[sizeof failure->fix - 1] =
+			'\0';
+	}
+	munmap(drawing, sizeof *drawing);
+	return r < 0 ? r : 0;
 }
 
 /* Call stacks_done() unless that fails. */

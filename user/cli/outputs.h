@@ -106,6 +106,8 @@ int output_files_put(struct output_files *files, const struct place *place,
 		     struct failure *failure);
 void output_files_done(struct output_files *files);
 
+struct rusage;
+
 /* Writes one file; @data is the caller's. Errors: -ENOMEM, -errno. */
 typedef int (*output_fn)(void *data, enum output_format format, FILE *stream);
 
@@ -115,6 +117,15 @@ typedef int (*output_fn)(void *data, enum output_format format, FILE *stream);
  */
 int output_files_write(struct output_files *files, output_fn write, void *data,
 		       struct failure *failure);
+
+/*
+ * The same in a confined process (base/confined.h): what goes wrong there, with names of others'
+ * choosing, changes nothing but these files. It can use no descriptor of ours that exec would
+ * close.
+ * *@ret_usage: what it used.
+ */
+int output_files_draw(struct output_files *files, output_fn write, void *data,
+		      struct rusage *ret_usage, struct failure *failure);
 
 /*
  * Runs in the parent of a confined process (base/confined.h) that calls output_files_write(): opens

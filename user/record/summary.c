@@ -409,14 +409,18 @@ static void print_sets(const struct summary *summary, FILE *stream)
 
 static double cpu_seconds(const struct summary *summary)
 {
-	return own_cpu_seconds() + summary->reader->cpu_seconds +
+	return own_cpu_seconds() + summary->reader->cpu_seconds + summary->files->cpu_seconds +
 	       (summary->sets ? summary->sets->cpu_seconds : 0);
 }
 
 static uint64_t memory_bytes(const struct summary *summary)
 {
-	uint64_t own = process_peak_bytes(getpid()) + summary->reader->peak_bytes;
+	uint64_t own = process_peak_bytes(getpid());
 
+	/* Who draws is a copy of us. */
+	if (summary->files->peak_bytes > own)
+		own = summary->files->peak_bytes;
+	own += summary->reader->peak_bytes;
 	return summary->sets && summary->sets->peak_memory_bytes > own
 		       ? summary->sets->peak_memory_bytes
 		       : own;

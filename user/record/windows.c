@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 static const enum output_format default_formats[] = {FORMAT_SVG, FORMAT_FOLDED, FORMAT_NONE};
@@ -106,11 +107,26 @@ int window_name(struct collect_window *window, const struct window_origin *origi
 	return 0;
 }
 
+static int draw(struct profile_view *view, struct window_files *files, size_t event,
+		struct failure *failure)
+{
+	struct rusage usage = {};
+	int r = output_files_draw(&files->events[event], write_profile, view, &usage, failure);
+	uint64_t peak = usage.ru_maxrss * 1024ULL;
+
+	files->cpu_seconds += rusage_seconds(&usage);
+	if (peak > files->peak_bytes)
+		files->peak_bytes = peak;
+	return r;
+}
+
 static int write_event(struct profile *profile, const struct record_options *options,
-		       struct output_files *files, struct failure *failure)
+		       struct window_files *files, size_t event, struct failure *failure)
 {
 	struct profile_view view = {.profile = profile, .options = &options->view};
-	int r = output_files_write(files, write_profile, &view, failure);
+	int r = options->no_sandbox
+			? output_files_write(&files->events[event], write_profile, &view, failure)
+			: draw(&view, files, event, failure);
 
 	profile_view_done(&view);
 	return r;
@@ -127,7 +143,7 @@ int window_write(struct collect_window *window, const struct record_options *opt
 
 		if (window->profile->n_events)
 			profile_show_event(window->profile, event);
-		this = write_event(window->profile, options, &files->events[event],
+		this = write_event(window->profile, options, files, event,
 				   r < 0 ? &later : failure);
 		r = r < 0 ? r : this;
 	}

@@ -10,6 +10,9 @@
 struct window_files {
 	struct output_files events[PROFILE_MAX_EVENTS];
 	size_t n;
+	/* What drawing them took, in processes of their own. */
+	double cpu_seconds;
+	uint64_t peak_bytes;
 };
 
 /*
