@@ -2,8 +2,8 @@
 /*
  * confine: processes a command's inputs in a process that can do nothing else (base/confined.h). It
  * opens the given inputs and writes the checked outputs through this process, which only serves it
- * meanwhile. Of inputs that are parts of stores (cli/store_input.h) it may read the segments that are
- * there when it begins.
+ * meanwhile. Of inputs that are parts of stores (cli/store_input.h) it may read the segments that
+ * are there when it begins.
  */
 #ifndef CMD_CONFINE_H
 #define CMD_CONFINE_H
@@ -16,7 +16,7 @@ struct confine_files {
 		char *const *paths;
 		size_t n;
 	} inputs[3];
-	const char *store; /* a folder whose segments it may read, too; or NULL */
+	const char *store;	      /* a folder whose segments it may read, too; or NULL */
 	struct output_files *outputs; /* or NULL */
 };
 
