@@ -361,6 +361,6 @@ function writeLink(state) {
 }
 
 return {ROOT, ELIDED, makeTree, setWidths, layOut, layOutWindow, nodeAt, children, neighbour, makePattern,
-	covered, percent, count, time, weight, SIGNS, growth, fitLabel, fitColumns, nodeLink, linkedNode, linkedNodes, readLink,
-	writeLink};
+	covered, percent, count, time, weight, SIGNS, growth, fitLabel, fitColumns, nodeLink, linkedNode, linkedNodes,
+	readLink, writeLink};
 })();
