@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// svg: makes the picture interactive: drops the frames that the file has for viewers without scripts, and
-// draws its own from the tree next to them (svg_lines.c defines the format). Names reach the document as
-// text only.
+// svg: makes the picture interactive: drops the frames for viewers without scripts, and draws its own from the tree
+// next to them (svg_lines.c defines the format). Names reach the document as text only.
 (function () {
 "use strict";
 const {NS, add, addButton, fitElement, box, makePaths} = svgParts;
