@@ -69,9 +69,10 @@ static void consider(const Elf64_Sym *symbol, const char *strings, size_t n_stri
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_name >= n_strings)
 		return;
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(name, wanted[i].name) == 0)
-			wanted[i] = (struct elf_wanted){wanted[i].name, symbol->st_value,
-							symbol->st_size};
+		if (strcmp(name, wanted[i].name) == 0) {
+			wanted[i].address = symbol->st_value;
+			wanted[i].size = symbol->st_size;
+		}
 }
 
 /* @strings end with a 0. */
