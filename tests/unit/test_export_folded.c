@@ -60,23 +60,6 @@ static void folded_options(void **state)
 		      "sh-7/8;main;read;vfs_read_[k] 4\n");
 }
 
-/* Readers take a second number for a second column. */
-static void a_number_at_the_end_is_part_of_the_name(void **state)
-{
-	static const struct made_sample samples[] = {
-		{"GC 6", "", 7, REASON_NONE, 1, 1},
-		{"a 1.5", "f 12", 3, REASON_NONE, 1, 1},
-		{"7", "8", 4, REASON_NONE, 1, 1},
-		{"b", "f 3x", 5, REASON_NONE, 1, 1},
-	};
-
-	expect_folded(MADE(PROFILE_ONCPU, samples), &plain,
-		      "7;8 4\n"
-		      "GC_6 7\n"
-		      "a 1.5;f_12 3\n"
-		      "b;f 3x 5\n");
-}
-
 static void folded_offcpu(void **state)
 {
 	static const struct made_sample samples[] = {
@@ -207,7 +190,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folded_oncpu),
 		cmocka_unit_test(folded_options),
-		cmocka_unit_test(a_number_at_the_end_is_part_of_the_name),
 		cmocka_unit_test(folded_offcpu),
 		cmocka_unit_test(folded_names),
 		cmocka_unit_test(folded_order),

@@ -68,18 +68,6 @@ static size_t clean_name(char *to, const char *name)
 	return n;
 }
 
-/* A number at the end of a leaf, `f 3`, would be read as another column: writes `f_3`. */
-static void join_number(char *name, size_t n)
-{
-	size_t begin = n;
-
-	while (begin &&
-	       ((name[begin - 1] >= '0' && name[begin - 1] <= '9') || name[begin - 1] == '.'))
-		begin--;
-	if (begin && begin < n && name[begin - 1] == ' ')
-		name[begin - 1] = '_';
-}
-
 static int make_pieces(struct folded_writer *writer, uint32_t frame)
 {
 	const struct stacks *stacks = &writer->stacks;
@@ -95,7 +83,6 @@ static int make_pieces(struct folded_writer *writer, uint32_t frame)
 	n += n_suffix;
 	writer->buffer[n] = ';';
 	r = strings_add_bytes(&writer->pieces, writer->buffer, n + 1, &writer->texts[0][frame]);
-	join_number(writer->buffer, n);
 	return r < 0 ? r
 		     : strings_add_bytes(&writer->pieces, writer->buffer, n,
 					 &writer->texts[1][frame]);
