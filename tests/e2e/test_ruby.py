@@ -167,3 +167,15 @@ def test_methods_at_the_same_addresses_are_told_apart(ruby, tmp_path):
     assert wrong == 0
     # A method lives for some milliseconds; some are gone before they can be read.
     assert right > 0 or result.summary["runtimes"]["nameless_code"] > 0
+
+
+@pytest.mark.parametrize("ruby", RUBIES)
+def test_threads_that_are_kept_for_the_next_one(ruby, tmp_path):
+    """They have an execution context without a stack, and stacks of C alone, which are whole."""
+    script = 'puts "{}"; $stdout.flush; loop { Thread.new { sleep 0.05 }.join; sleep 0.2 }'
+    with started(ruby, "-e", script) as (process, _):
+        result = record("-p", process.pid, "--offcpu", "-d", 1, "--threads", "-o", tmp_path / "x.folded")
+    kept = sum(value for frames, value in Folded(tmp_path / "x.folded").stacks
+               if not frames[0].endswith(f"/{process.pid}") and frames[-1] == "[futex]" and not ruby_frames(frames))
+    assert kept > 0.3e6
+    assert result.summary["complete_stacks_percent"] >= 99, result

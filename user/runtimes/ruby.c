@@ -242,6 +242,8 @@ static void write_start(struct text_writer *text, const uint32_t *o)
 {
 	text_op(text, BF_OP_READ, 0, TEMPORARY, CONTEXT_WORDS - 1, 0);
 	text_load(text, LAST, 8, 0);
+	/* A thread that has ended and is kept for the next one. */
+	text_if(text, LAST, BF_EQ, 0, LABEL_END);
 	text_load(text, OTHER, 8, 8);
 	text_load(text, FRAME, 8, 16);
 	text_load(text, TAG, 8, 24);
