@@ -107,6 +107,21 @@ def test_lines_and_native_frames(php, tmp_path):
             assert not any(frame.startswith("execute_ex") for frame in stacks[pid])
 
 
+@pytest.mark.parametrize("php", PHPS)
+def test_a_loop_that_has_left_its_function_has_none(php, tmp_path):
+    """At a sample in the first or last instructions of a callback, only its caller has frames."""
+    script = tmp_path / "calls.php"
+    script.write_text("<?php function sort_all($n) { while (hrtime(true) < $n) { $x = range(1, 500); shuffle($x);"
+                      "usort($x, fn($a, $b) => $a - $b); } } sort_all(hrtime(true) + 1.5e9);")
+    record("-F", 1999, "-o", tmp_path / "x.folded", "--", php, script)
+    left = 0
+    for frames, value in Folded(tmp_path / "x.folded").stacks:
+        if "zend_call_function" in frames and "sort_all_[0]" in frames:
+            assert frames.index("sort_all_[0]") < frames.index("zend_call_function"), frames
+            left += value if "execute_ex" in frames else 0
+    assert left > 0
+
+
 def fastcgi(path, script):
     """Asks php-fpm at socket @path for the page @script."""
     def part(kind, content):

@@ -199,6 +199,7 @@ static void frames_come_before_their_loops(void **state)
 				  RUNTIME_WORD(RUNTIME_LAST),
 				  3};
 	const uint64_t placed[] = {words[4], 1, 0x100, 0x50, words[6], 2, words[8], 3, 0x109, 0x60};
+	const uint64_t outer[] = {0x100, 0x50, words[4], 1, 0x109, 0x60};
 	uint64_t found[BF_MAX_FRAMES];
 	uint32_t n = sizeof words / sizeof *words;
 
@@ -209,8 +210,12 @@ static void frames_come_before_their_loops(void **state)
 	assert_memory_equal(found, words, sizeof words);
 	/* A thread that runs no loop. */
 	assert_int_equal(loop_frames_place(words, n, 0x200, 0x300, true, found), 4);
-	/* More loops than activations, and an odd end. */
+	/* One activation: the inner loop has just left its own, unless an outer one is missing. */
 	assert_int_equal(loop_frames_place(words, 6, 0x100, 0x109, true, found), 6);
+	assert_memory_equal(found, outer, sizeof outer);
+	assert_int_equal(loop_frames_place(words, 6, 0x100, 0x109, false, found), 6);
+	assert_memory_equal(found, placed, 4 * sizeof *placed);
+	/* An odd end. */
 	assert_int_equal(loop_frames_place(words, 5, 0x100, 0x109, true, found), 5);
 }
 

@@ -32,22 +32,40 @@ static uint32_t activation(const uint64_t *words, uint32_t at, uint32_t n)
 	return to - at;
 }
 
+/*
+ * How many of the innermost loops run nothing: the interpreter has just left their function. That
+ * is known only where all loops are there.
+ */
+static uint32_t count_idle(const uint64_t *words, uint32_t n_native, uint32_t n, uint64_t start,
+			   uint64_t end)
+{
+	uint32_t n_loops = 0, n_activations = 0;
+
+	for (uint32_t i = 0; i < n_native; i++)
+		n_loops += is_loop(words, i, start, end);
+	for (uint32_t at = n_native, count; (count = activation(words, at, n)); at += count)
+		n_activations++;
+	return n_loops > n_activations ? n_loops - n_activations : 0;
+}
+
 uint32_t loop_frames_place(const uint64_t *words, uint32_t n, uint64_t start, uint64_t end,
 			   bool is_whole, uint64_t *ret)
 {
-	uint32_t n_native = 0, out = 0, at;
+	uint32_t n_native = 0, out = 0, at, idle;
 	bool has_loop = false;
 
 	while (n_native < n && !(words[n_native] & BF_FRAME_RUNTIME))
 		n_native++;
 	at = n_native;
+	idle = is_whole ? count_idle(words, n_native, n, start, end) : 0;
 	for (uint32_t i = 0; i < n_native; i++) {
 		if (is_loop(words, i, start, end)) {
-			uint32_t count = activation(words, at, n);
+			uint32_t count = idle ? 0 : activation(words, at, n);
 
 			memcpy(ret + out, words + at, count * sizeof *ret);
 			out += count;
 			at += count;
+			idle -= idle > 0;
 			has_loop = true;
 		}
 		ret[out++] = words[i];

@@ -14,8 +14,8 @@
 
 /*
  * Puts the activations of @n @words, as on the wire, before the native frames in [@start, @end).
- * Those for which there is none stay where they are; if there is no such frame at all, and
- * @is_whole says that no native frame is missing, the thread runs no loop, and has none.
+ * Those for which there is none stay where they are. Where @is_whole says that no native frame is
+ * missing, the outermost activation is the outermost loop's, and a thread without loops has none.
  * @ret has room for BF_MAX_FRAMES. Returns how many words there are.
  */
 uint32_t loop_frames_place(const uint64_t *words, uint32_t n, uint64_t start, uint64_t end,
