@@ -55,7 +55,7 @@ def need(path, what):
 
 def bare(name):
     """A frame without the suffix for its kind."""
-    return re.sub(r"_\[[kij]\]$", "", name)
+    return re.sub(r"_\[[kij0]\]$", "", name)
 
 
 def render(source, *outputs, options=()):

@@ -46,7 +46,8 @@ def report_json(path, *arguments):
 
 
 def full_name(row):
-    return row["name"] + {"kernel": "_[k]", "inlined": "_[i]", "jit": "_[j]"}.get(row["kind"], "")
+    return row["name"] + {"kernel": "_[k]", "inlined": "_[i]", "jit": "_[j]",
+                          "interpreted": "_[0]"}.get(row["kind"], "")
 
 
 def own(frames):
