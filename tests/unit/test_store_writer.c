@@ -212,6 +212,39 @@ static void test_small_dictionaries(void **state)
 	assert_memory_equal(&level, &all, sizeof all);
 }
 
+/* A dead writer's open windows are made again in parts, too: same sums. */
+static void test_recovered_in_parts(void **state)
+{
+	const struct store_options small = {
+		.path = path, .window_ns = WINDOW, .now = now, .dictionary_bytes = 48 << 10};
+	struct made_sums sums = {}, level;
+	unsigned int seed = 0;
+	pid_t pid;
+	int status;
+
+	clock_ns = MADE_START - MADE_START % (24 * HOUR) + 23 * HOUR;
+	pid = fork();
+	if (pid == 0) {
+		open_writer();
+		add_windows(355, &seed, &sums);
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	for (; seed < 355; clock_ns += WINDOW)
+		profile_free(made_profile(seed++, &sums));
+	assert_int_equal(store_writer_open(&small, &writer, &failure), 0);
+	add_windows(5, &seed, &sums);
+	add_windows(1, &seed, &(struct made_sums){}); /* the day is over */
+	store_writer_close(writer);
+	for (int i = LEVEL_MINUTE; i <= LEVEL_SERIES; i++) {
+		uint64_t n = read_level(i, &level);
+
+		assert_memory_equal(&level, &sums, sizeof sums);
+		assert_true(i != LEVEL_HOUR || n > 2);
+	}
+}
+
 /* Where a range begins or ends inside a coarse window, finer ones are read. */
 static void test_edges(void **state)
 {
@@ -442,6 +475,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_levels_are_equal),
 		TEST(test_small_dictionaries),
+		TEST(test_recovered_in_parts),
 		TEST(test_edges),
 		TEST(test_killed),
 		TEST(test_clock),

@@ -422,13 +422,15 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 			const struct store_files *files, const struct store_file *file,
 			uint64_t since)
 {
+	/* The level's own memo is forgotten with the level's file; here it is of the reader. */
+	struct ledger_memo *memo = &writer->levels[level].memo;
 	struct segment_reader reader;
-	struct ledger_memo memo = {};
 	struct segment_block block;
 	int fd = store_file_open(files, file), r = fd < 0 ? fd : segment_open(&reader, fd);
 
 	if (r < 0)
 		return 0; /* what can't be read is passed over */
+	ledger_memo_done(memo);
 	while (segment_peek(&reader, &block) > 0) {
 		struct store_window window;
 
@@ -437,19 +439,11 @@ static int recover_file(struct store_writer *writer, enum store_level level,
 			break;
 		if (r < 0 || window.start + window.span / 2 < since)
 			continue;
-		/* Another file may take the rows of this window. */
-		if (writer->levels[level].is_open &&
-		    writer->levels[level].number != window.start / store_level_ns(level)) {
-			roll_up(writer, level);
-			ledger_memo_done(&memo);
-		} else if (!writer->levels[level].is_open) {
-			ledger_memo_done(&memo);
-		}
-		r = add_to_level(writer, level, &reader.ledger, &memo, &window);
+		r = add_to_level(writer, level, &reader.ledger, memo, &window);
 		if (r < 0)
 			break;
 	}
-	ledger_memo_done(&memo);
+	ledger_memo_done(memo);
 	segment_reader_done(&reader);
 	return r == -ENOMEM ? r : 0;
 }
