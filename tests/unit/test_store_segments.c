@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "made_windows.h"
 #include "store/ledger_profile.h"
@@ -289,6 +290,56 @@ static void test_damage(void **state)
 	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
 }
 
+static void put32(uint8_t *to, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		to[i] = value >> 8 * i;
+}
+
+/* Writes a head, with the right sum, of a block of @raw bytes that are @packed in the file. */
+static void write_head(int fd, uint64_t offset, uint32_t raw, uint32_t packed)
+{
+	uint8_t head[40] = "BFWI";
+
+	put32(head + 4, packed);
+	put32(head + 8, raw);
+	put32(head + 36, crc32(0, head, 36));
+	assert_int_equal(pwrite(fd, head, sizeof head, offset), sizeof head);
+}
+
+/* A head can't ask for more memory than a window takes, however large the file. */
+static void test_large_heads(void **state)
+{
+	static const struct {
+		uint32_t raw, packed;
+	} heads[] = {{0, UINT32_MAX}, {100, 1000}, {LEDGER_MAX_BYTES + 1, 100}};
+	struct made_sums sums[N_WINDOWS] = {};
+	uint64_t offsets[N_WINDOWS + 1];
+	int error, fd;
+
+	write_file(sums, offsets);
+	fd = openat(place.fd, NAME, O_RDWR | O_CLOEXEC);
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		struct segment_reader reader;
+		struct segment_block block;
+
+		assert_int_equal(ftruncate(fd, offsets[1]), 0);
+		write_head(fd, offsets[1], heads[i].raw, heads[i].packed);
+		assert_int_equal(ftruncate(fd, offsets[1] + 8192), 0);
+		assert_int_equal(open_file(&reader), 0);
+		/* As if all of the block were there: no test has room for so large a file. */
+		reader.bytes += UINT32_MAX;
+		assert_int_equal(segment_peek(&reader, &block), 1);
+		segment_pass(&reader, &block);
+		assert_int_equal(segment_peek(&reader, &block), 0);
+		segment_reader_done(&reader);
+		assert_int_equal(read_file(sums, &error), 1);
+		assert_int_equal(error, 0);
+	}
+	close(fd);
+	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
+}
+
 /* A damaged header costs the file: nothing is known of it. */
 static void test_damaged_header(void **state)
 {
@@ -493,7 +544,7 @@ int main(void)
 		cmocka_unit_test(test_damage),	   cmocka_unit_test(test_damaged_header),
 		cmocka_unit_test(test_killed),	   cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_profile),	   cmocka_unit_test(test_elided),
-		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_version),	   cmocka_unit_test(test_large_heads),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

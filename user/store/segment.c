@@ -306,8 +306,8 @@ static bool take_head(const uint8_t *bytes, struct segment_block *ret)
 				      .start = get64(bytes + 16),
 				      .span = get64(bytes + 24),
 				      .sum = get32(bytes + 32)};
-	return ret->raw <= LEDGER_MAX_BYTES && ret->gap < N_STORE_GAPS &&
-	       ret->start <= 1ULL << 62 && ret->span <= 1ULL << 62;
+	return ret->raw <= LEDGER_MAX_BYTES && ret->packed <= ZSTD_compressBound(ret->raw) &&
+	       ret->gap < N_STORE_GAPS && ret->start <= 1ULL << 62 && ret->span <= 1ULL << 62;
 }
 
 /* Finds the next head after damage. Returns its offset, or 0: there is none. */
