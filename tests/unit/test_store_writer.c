@@ -443,6 +443,48 @@ static void test_damaged(void **state)
 	assert_int_equal(access(name, F_OK), 0);
 }
 
+/* Has somebody put links in the place of all files that a reader has listed and not opened yet. */
+static int exchange_files(void *context, const struct ledger *ledger,
+			  const struct store_window *window, bool is_first)
+{
+	size_t *n_windows = context;
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+
+	while (!*n_windows && (entry = readdir(folder)))
+		if (store_is_segment(entry->d_name)) {
+			assert_int_equal(unlinkat(dirfd(folder), entry->d_name, 0), 0);
+			assert_int_equal(symlinkat("/dev/null", dirfd(folder), entry->d_name), 0);
+		}
+	closedir(folder);
+	++*n_windows;
+	return 0;
+}
+
+/* A file that can't be opened any more is a loss that is counted. */
+static void test_exchanged(void **state)
+{
+	size_t n_windows = 0;
+	const struct store_question question = {.path = path,
+						.from = 0,
+						.to = MADE_START + 2 * HOUR,
+						.is_finest = true,
+						.on_window = exchange_files,
+						.context = &n_windows};
+	struct made_sums sums = {};
+	struct store_answer answer;
+	unsigned int seed = 0;
+
+	clock_ns = MADE_START - MADE_START % HOUR;
+	open_writer();
+	add_windows(360 + 5, &seed, &sums);
+	store_writer_close(writer);
+	assert_int_equal(store_read(&question, &answer, &failure), 0);
+	assert_int_equal(n_windows, 360);
+	assert_int_equal(answer.n_damaged, 1);
+	assert_true(answer.damaged_bytes > 0);
+}
+
 /* The folder is removed during writing: a new one is made and has all later windows. */
 static void test_removed(void **state)
 {
@@ -482,6 +524,7 @@ int main(void)
 		TEST(test_limits),
 		TEST(test_one_writer),
 		TEST(test_damaged),
+		TEST(test_exchanged),
 		TEST(test_removed),
 		TEST(test_strange_files),
 	};

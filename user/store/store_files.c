@@ -85,8 +85,7 @@ static int open_number(const struct store_files *files, size_t number)
 			   : listing_open(&files->listing, number);
 }
 
-/* One strange file in a folder that others may write to is no reason not to read the rest. */
-static bool is_of_file(int error)
+bool store_is_of_file(int error)
 {
 	return error != -ENOMEM && error != -EMFILE && error != -ENFILE && error != -EPIPE;
 }
@@ -124,7 +123,7 @@ static int add_file(struct store_files *files, size_t number)
 
 	if (r == -ENOENT) /* it went meanwhile */
 		return 0;
-	if (r < 0 && is_of_file(r) && !files->error)
+	if (r < 0 && store_is_of_file(r) && !files->error)
 		files->error = r;
 	r = r < 0 ? r : segment_open(&reader, r);
 	if (r == -ENODATA) /* whoever made it has not come further */
@@ -139,7 +138,7 @@ static int add_file(struct store_files *files, size_t number)
 		r = add_segment(files, number, &reader);
 		segment_reader_done(&reader);
 	}
-	if (r == 0 || !is_of_file(r))
+	if (r == 0 || !store_is_of_file(r))
 		return r;
 	note_damaged(files, name);
 	return 0;

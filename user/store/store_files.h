@@ -65,4 +65,10 @@ void store_files_done(struct store_files *files);
 /* Opens one for reading, as listing_open(). */
 int store_file_open(const struct store_files *files, const struct store_file *file);
 
+/*
+ * Whether an error of opening or reading is of that file alone: one strange file in a folder that
+ * others may write to is no reason not to read the rest.
+ */
+bool store_is_of_file(int error);
+
 #endif

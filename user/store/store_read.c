@@ -176,14 +176,18 @@ static int read_blocks(struct store_reading *reading, const struct store_file *f
 static int read_file(struct store_reading *reading, const struct store_file *file)
 {
 	struct segment_reader reader;
-	int fd = store_file_open(&reading->files, file), r;
+	int r = store_file_open(&reading->files, file);
 	size_t n;
 
-	if (fd < 0) /* it was too old meanwhile, or somebody exchanged it */
-		return fd == -EMFILE || fd == -ENFILE ? fd : 0;
-	r = segment_open(&reader, fd);
+	r = r < 0 ? r : segment_open(&reader, r);
+	if (r == -ENOENT) /* it was too old meanwhile */
+		return 0;
+	if (r < 0 && store_is_of_file(r)) { /* somebody exchanged it */
+		note_damage(reading->answer, file, file->bytes);
+		return 0;
+	}
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
+		return r;
 	r = count_blocks(reading, file, &reader, &n);
 	r = r < 0 ? r : read_blocks(reading, file, &reader, n);
 	if (reader.damaged)
