@@ -350,6 +350,44 @@ static size_t count_files(enum store_level level, uint64_t *ret_bytes)
 	return n;
 }
 
+#define MANY 200000 /* more processes than a dictionary takes */
+
+/* A window of one sample of each process from @pid on. */
+static void add_many_processes(uint32_t pid)
+{
+	struct store_window window = window_at(clock_ns);
+	struct profile *profile;
+	struct ledger ledger;
+
+	assert_int_equal(profile_new(PROFILE_WALL, &profile), 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct profile_sample sample = {.pid = pid + i, .reason = REASON_FUTEX, .count = 1};
+
+		assert_int_equal(profile_add_stack(profile, NULL, 0, STACK_COMPLETE, &sample.stack),
+				 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(ledger_add_profile(&ledger, profile, NULL, 0), 0);
+	assert_int_equal(store_writer_add(writer, &ledger, &window), 0);
+	ledger_done(&ledger);
+	profile_free(profile);
+	clock_ns += WINDOW;
+}
+
+/* Short-lived processes of one command end a file, too, though they add no text and no node. */
+static void test_many_processes(void **state)
+{
+	uint64_t bytes;
+
+	clock_ns = MADE_START - MADE_START % HOUR;
+	open_writer();
+	add_many_processes(1);
+	add_many_processes(1 + MANY);
+	store_writer_close(writer);
+	assert_int_equal(count_files(LEVEL_FINEST, &bytes), 2);
+}
+
 /* What others put into a folder that is like /tmp keeps the writer from nothing. */
 static void test_strange_files(void **state)
 {
@@ -518,6 +556,7 @@ int main(void)
 		TEST(test_levels_are_equal),
 		TEST(test_small_dictionaries),
 		TEST(test_recovered_in_parts),
+		TEST(test_many_processes),
 		TEST(test_edges),
 		TEST(test_killed),
 		TEST(test_clock),

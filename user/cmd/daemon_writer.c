@@ -22,7 +22,7 @@
 #include "store/ledger_code.h"
 #include "store/lock_file.h"
 
-#define DICTIONARY_SHARE 16 /* of the memory's budget, for each of four levels at most */
+#define DICTIONARY_SHARE 16 /* of the memory's budget, for each of five levels at most */
 
 static bool is_of_no_store(const char *name)
 {

@@ -16,7 +16,7 @@
 #include "store/lock_file.h"
 
 /* A dictionary that outgrows these begins anew, in another file: they are in memory. */
-#define MAX_NODES	 (192u << 10)
+#define MAX_ITEMS	 (192u << 10) /* nodes or processes */
 #define MAX_STRING_BYTES (6u << 20)
 #define SYNC_NS		 (60 * NSEC_PER_SEC) /* how much a loss of power may cost */
 #define YOUNG_NS	 (60 * NSEC_PER_SEC)
@@ -170,7 +170,8 @@ static bool is_large(const struct store_writer *writer, enum store_level level)
 	const struct ledger *ledger = &writer->levels[level].file.ledger;
 	size_t most = writer->options.dictionary_bytes;
 
-	return ledger->n_nodes >= MAX_NODES || ledger->strings.n_bytes >= MAX_STRING_BYTES ||
+	return ledger->n_nodes >= MAX_ITEMS || ledger->n_processes >= MAX_ITEMS ||
+	       ledger->strings.n_bytes >= MAX_STRING_BYTES ||
 	       (most && ledger_bytes(ledger) >= most);
 }
 
