@@ -4,7 +4,7 @@
 
     daemon.py busy [MINUTES]    CPU time of its processes and of its BPF programs, memory, bytes written
     daemon.py soak [MINUTES]    slopes of memory and of descriptors under bursts of execs
-    daemon.py kills [TIMES]     SIGKILL of all of it at random moments, every tenth time on a full disk, and files
+    daemon.py kills [TIMES]     SIGKILL of all of it at random moments, every eighth time on a full disk, and files
                                 cut at random bytes: each window that was written is there, query works
 
 Figures are CPU time, never wall time. Needs root.
