@@ -359,7 +359,7 @@ static void get_frames(struct ledger_reading *from)
 	struct ledger_frame *frames;
 	size_t n;
 
-	if (!FILL(from, frames, _filled->frames[0], 5, &n))
+	if (!FILL(from, frames, ledger->frames[0], 5, &n))
 		return;
 	frames = ledger->frames + ledger->n_frames;
 	for (size_t i = 0; i < n; i++)
@@ -401,7 +401,7 @@ static void get_processes(struct ledger_reading *from)
 	struct ledger_process *processes;
 	size_t n;
 
-	if (!FILL(from, processes, _filled->processes[0], 5, &n))
+	if (!FILL(from, processes, ledger->processes[0], 5, &n))
 		return;
 	processes = ledger->processes + ledger->n_processes;
 	for (uint64_t i = 0, value = 0; i < n; i++)

@@ -2,8 +2,9 @@
 /*
  * store_files: the files of a store: what they are called, and which there are.
  *
- *	10s-20261123T020000Z.bfs 1m-… 1h-… 1d-… series-…	level, start; `-2` … where it is
- *taken
+ *	10s-20261123T020000Z.bfs 1m-… 1h-… 1d-… series-…
+ *
+ * A name has the level and the start of a file; and `-2` … where that is taken.
  */
 #ifndef STORE_STORE_FILES_H
 #define STORE_STORE_FILES_H
