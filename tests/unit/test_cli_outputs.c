@@ -3,6 +3,7 @@
 #include "unit/cmocka_all.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,11 +96,15 @@ static void standard_output_takes_one_event(void **state)
 	output_files_done(&files);
 }
 
+#define EARLY INT_MAX /* ends before it writes, as if all were well */
+
 /* What a process of its own writes, and how it ends. */
 static int write_as_told(void *data, enum output_format format, FILE *stream)
 {
 	int how = *(const int *)data;
 
+	if (how == EARLY)
+		_exit(0);
 	fputs(format == FORMAT_SVG ? "a picture" : "text", stream);
 	if (how > 0) {
 		signal(how, SIG_DFL);
@@ -148,6 +153,7 @@ static void drawing_leaves_a_file_or_none(void **state)
 	draw(-ENOSPC, -ENOSPC, "No space left");
 	draw(SIGSEGV, -ECHILD, "crashed");
 	draw(SIGKILL, -ECHILD, "memory");
+	draw(EARLY, -ECHILD, "crashed");
 }
 
 int main(void)

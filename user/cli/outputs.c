@@ -443,7 +443,7 @@ struct drawing {
 	output_fn write;
 	void *data;
 	struct failure failure;
-	int error;
+	int error; /* -ECHILD until it is done */
 };
 
 static int draw(void *data)
@@ -486,11 +486,13 @@ int output_files_draw(struct output_files *files, output_fn write, void *data,
 
 	if (drawing == MAP_FAILED)
 		return -ENOMEM;
-	*drawing = (struct drawing){files, write, data};
+	*drawing = (struct drawing){files, write, data, .error = -ECHILD};
 	r = confined_run(&confined, draw, drawing, &number);
 	output_files_abort(files);
 	if (r < 0) {
 		fail_drawing(files, r, number, failure);
+	} else if (drawing->error == -ECHILD) { /* it has ended in the middle */
+		r = fail_drawing(files, -ECHILD, 0, failure);
 	} else if (drawing->error < 0) {
 		r = drawing->error;
 		*failure = drawing->failure;
