@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -388,6 +389,35 @@ static void test_many_processes(void **state)
 	assert_int_equal(count_files(LEVEL_FINEST, &bytes), 2);
 }
 
+/* A coarse window that can't be written is counted, and costs none of the finer ones. */
+static void test_not_rolled(void **state)
+{
+	struct rlimit before, small;
+	struct made_sums sums = {}, found;
+	unsigned int seed = 0;
+	struct stat st;
+	char name[128];
+
+	clock_ns = MADE_START - MADE_START % (24 * HOUR);
+	open_writer();
+	add_windows(360 + 1, &seed, &sums);
+	assert_int_equal(store_writer_counts(writer)->not_rolled, 0);
+	snprintf(name, sizeof name, "%s/1m-20261124T000000Z.bfs", path);
+	assert_int_equal(stat(name, &st), 0);
+	/* Files of another hour are smaller than that of all minutes. */
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){st.st_size, before.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	add_windows(6, &seed, &sums);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(store_writer_counts(writer)->not_rolled, 1);
+	assert_int_equal(store_writer_counts(writer)->lost, 0);
+	store_writer_close(writer);
+	read_range(0, UINT64_MAX / 4, false, &found);
+	assert_memory_equal(&found, &sums, sizeof sums);
+}
+
 /* What others put into a folder that is like /tmp keeps the writer from nothing. */
 static void test_strange_files(void **state)
 {
@@ -557,6 +587,7 @@ int main(void)
 		TEST(test_small_dictionaries),
 		TEST(test_recovered_in_parts),
 		TEST(test_many_processes),
+		TEST(test_not_rolled),
 		TEST(test_edges),
 		TEST(test_killed),
 		TEST(test_clock),

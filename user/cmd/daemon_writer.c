@@ -149,7 +149,7 @@ static int write_window(struct store_writer *writer, const uint8_t *bytes, size_
 static void write_windows(const struct daemon_options *options, struct store_writer *writer,
 			  int windows, int reports)
 {
-	uint64_t made_room = 0;
+	struct store_counts before = {};
 	uint8_t *bytes;
 	size_t n;
 	int r;
@@ -161,11 +161,17 @@ static void write_windows(const struct daemon_options *options, struct store_wri
 			r = write_window(writer, bytes, n);
 			free(bytes);
 		}
-		if (counts->made_room > made_room)
+		if (counts->made_room > before.made_room)
 			daemon_log(LOG_LEVEL_WARNING,
 				   "the disk of %s is full: the oldest file there is removed",
 				   options->store);
-		made_room = counts->made_room;
+		if (counts->not_rolled > before.not_rolled)
+			daemon_log(
+				LOG_LEVEL_ERROR,
+				"a window of a coarse level is not written, or not all of it, to "
+				"%s: ranges are read from finer ones as long as these are kept",
+				options->store);
+		before = *counts;
 		if (r < 0)
 			daemon_log(LOG_LEVEL_ERROR, "a window is not written to %s: %s",
 				   options->store, output_error(r));

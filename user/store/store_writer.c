@@ -272,6 +272,7 @@ static int write_window(struct store_writer *writer, enum store_level level)
 		r = segment_retry(&of->file);
 	of->is_open = false;
 	if (r < 0) {
+		writer->counts.not_rolled += level != LEVEL_FINEST;
 		close_file(writer, level);
 		return r;
 	}
@@ -299,9 +300,24 @@ static void extend_window(struct store_window *window, const struct store_window
 		window->effort = by->effort;
 }
 
-static int roll_up(struct store_writer *writer, enum store_level level);
+static void roll_up(struct store_writer *writer, enum store_level level);
 
-/* Adds a window of the level below, whose rows are in @from. */
+/* Begins a window of a coarse level by its first one of the level below. */
+static int open_window(struct store_writer *writer, enum store_level level,
+		       const struct store_window *window)
+{
+	struct writer_level *of = &writer->levels[level];
+	int r = ready_file(writer, level, window->start);
+
+	if (r < 0)
+		return r;
+	of->is_open = true;
+	of->number = window->start / store_level_ns(level);
+	of->window = *window;
+	return 0;
+}
+
+/* Adds a window of the level below, whose rows are in @from. An error is counted. */
 static int add_to_level(struct store_writer *writer, enum store_level level,
 			const struct ledger *from, struct ledger_memo *memo,
 			const struct store_window *window)
@@ -315,26 +331,22 @@ static int add_to_level(struct store_writer *writer, enum store_level level,
 	};
 	int r = 0;
 
-	/* A window that grows too large is written in parts. What fails is counted there. */
+	/* A window that grows too large is written in parts. */
 	if (of->is_open && (of->number != number || is_large(writer, level)))
 		roll_up(writer, level);
-	if (!of->is_open) {
-		r = ready_file(writer, level, window->start);
-		if (r < 0)
-			return r;
-		of->is_open = true;
-		of->number = number;
-		of->window = *window;
-	} else {
+	if (of->is_open)
 		extend_window(&of->window, window);
-	}
+	else
+		r = open_window(writer, level, window);
 	if ((level == LEVEL_HOUR || level == LEVEL_DAY) && window->boot > YOUNG_NS)
 		how.old_before = window->boot - YOUNG_NS;
-	return ledger_merge(&of->file.ledger, from, &how);
+	r = r < 0 ? r : ledger_merge(&of->file.ledger, from, &how);
+	writer->counts.not_rolled += r < 0;
+	return r;
 }
 
 /* The open window of a coarse level is over. */
-static int roll_up(struct store_writer *writer, enum store_level level)
+static void roll_up(struct store_writer *writer, enum store_level level)
 {
 	struct writer_level *of = &writer->levels[level];
 	bool goes_up = level < LEVEL_DAY && !writer->recovers; /* not of the series */
@@ -342,7 +354,7 @@ static int roll_up(struct store_writer *writer, enum store_level level)
 	if (goes_up)
 		add_to_level(writer, level + 1, &of->file.ledger, &writer->levels[level + 1].memo,
 			     &of->window);
-	return write_window(writer, level);
+	write_window(writer, level);
 }
 
 /* Ends the windows that do not hold @start_ns, from the finest level up. */
@@ -389,7 +401,7 @@ static int add(struct store_writer *writer, const struct ledger *ledger,
 		return r;
 	}
 	finest->window = *window;
-	/* Before the rows are gone; a level that fails is made again by the next writer. */
+	/* Before the rows are gone; the next writer makes again what fails last. */
 	add_to_level(writer, LEVEL_MINUTE, rows, &writer->levels[LEVEL_MINUTE].memo, window);
 	add_to_level(writer, LEVEL_SERIES, rows, &writer->levels[LEVEL_SERIES].memo, window);
 	return write_window(writer, LEVEL_FINEST);

@@ -39,7 +39,8 @@ struct store_options {
 
 struct store_counts {
 	uint64_t windows, lost; /* of the recording: written; not written */
-	uint64_t rolled;	/* windows of coarse levels */
+	uint64_t rolled;	/* windows of coarse levels … */
+	uint64_t not_rolled;	/* … and how often one is incomplete or not written */
 	uint64_t removed;	/* files that were too old or too many */
 	uint64_t made_room;	/* files that went because the disk was full */
 	uint64_t bytes;		/* written */
