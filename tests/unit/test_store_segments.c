@@ -444,6 +444,59 @@ static void test_hostile(void **state)
 	ledger_done(&ledger);
 }
 
+static void put_number(uint8_t **at, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*(*at)++ = value | 0x80;
+	*(*at)++ = value;
+}
+
+/* A window without rows whose only new items are @n frames, from @first on. */
+static int decode_frames(struct ledger *ledger, size_t first, size_t n)
+{
+	uint8_t *bytes = calloc(5 * n + 64, 1), *at = bytes;
+	struct store_window window;
+	int r;
+
+	put_number(&at, 10);
+	at += 10; /* fields */
+	put_number(&at, 2);
+	put_number(&at, 0); /* strings */
+	put_number(&at, 1);
+	put_number(&at, 0); /* modules */
+	put_number(&at, first);
+	put_number(&at, n);
+	at += 5 * n;
+	for (int i = 0; i < 2; i++) { /* nodes, processes */
+		put_number(&at, 1);
+		put_number(&at, 0);
+	}
+	put_number(&at, 0);
+	r = ledger_decode(ledger, bytes, at - bytes, &window);
+	free(bytes);
+	return r;
+}
+
+/* Windows of a few packed bytes can't make a reader's dictionaries grow without end. */
+static void test_large_dictionaries(void **state)
+{
+	struct ledger ledger;
+	size_t n = LEDGER_MAX_ITEMS;
+
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(decode_frames(&ledger, 1, n - 1), 0);
+	assert_int_equal(decode_frames(&ledger, n, 1), 0);
+	assert_int_equal(decode_frames(&ledger, n + 1, 1), -EBADMSG);
+	assert_int_equal(ledger.n_frames, n + 1);
+	ledger_done(&ledger);
+	/* Those that are missing count, too. */
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(decode_frames(&ledger, n + 1, 1), -EBADMSG);
+	assert_int_equal(decode_frames(&ledger, n, 1), 0);
+	assert_int_equal(ledger.n_frames, n + 1);
+	ledger_done(&ledger);
+}
+
 /* A profile comes back stack by stack: names, inlined frames, causes, ends. */
 static void test_profile(void **state)
 {
@@ -540,11 +593,17 @@ static void test_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_damage),	   cmocka_unit_test(test_damaged_header),
-		cmocka_unit_test(test_killed),	   cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_profile),	   cmocka_unit_test(test_elided),
-		cmocka_unit_test(test_version),	   cmocka_unit_test(test_large_heads),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_damaged_header),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_profile),
+		cmocka_unit_test(test_elided),
+		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_large_heads),
+		cmocka_unit_test(test_large_dictionaries),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -281,7 +281,7 @@ static size_t get_missing(struct ledger_reading *from, size_t n)
 {
 	uint64_t first = get(from);
 
-	if (first < n || (first > n && first > LEDGER_MAX_ITEMS)) {
+	if (first < n || first > LEDGER_MAX_ITEMS) {
 		refuse(from);
 		return 0;
 	}

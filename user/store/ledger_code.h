@@ -37,7 +37,7 @@ struct ledger_marks {
 #define LEDGER_MARKS_NONE ((struct ledger_marks){2, 1, 1, 1, 1})
 
 #define LEDGER_MAX_BYTES (64u << 20) /* of a window */
-#define LEDGER_MAX_ITEMS (1u << 20)  /* of a dictionary, before a window: files end earlier */
+#define LEDGER_MAX_ITEMS (2u << 20)  /* of a dictionary, before a window: files end earlier */
 
 /*
  * Sorts the rows and encodes them with all that is new since @marks, which move. *@ret is
