@@ -413,7 +413,8 @@ int store_list_print(const char *store, enum series_format format, FILE *stream,
 		text_print(stderr, "bpfflame: %zu files of another version, the first is %s\n",
 			   files.n_unknown, files.unknown);
 	if (files.n_damaged)
-		text_print(stderr, "bpfflame: %zu files are no segments, the first is %s\n",
+		text_print(stderr,
+			   "bpfflame: %zu files can't be read as segments, the first is %s\n",
 			   files.n_damaged, files.damaged);
 	store_files_done(&files);
 	return r;
