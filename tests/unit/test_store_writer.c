@@ -553,6 +553,31 @@ static void test_exchanged(void **state)
 	assert_true(answer.damaged_bytes > 0);
 }
 
+/* A file that is damaged in the middle and cut is one file. */
+static void test_damaged_twice(void **state)
+{
+	struct made_sums sums = {}, found;
+	struct store_answer answer;
+	unsigned int seed = 0;
+	char name[128];
+	struct stat st;
+	int fd;
+
+	clock_ns = MADE_START - MADE_START % HOUR;
+	open_writer();
+	add_windows(360 + 5, &seed, &sums);
+	store_writer_close(writer);
+	snprintf(name, sizeof name, "%s/10s-20261124T060000Z.bfs", path);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pwrite(fd, "damage", 6, st.st_size / 2), 6);
+	assert_int_equal(ftruncate(fd, st.st_size - 10), 0);
+	close(fd);
+	answer = read_range(clock_ns - HOUR - 5 * WINDOW, clock_ns, false, &found);
+	assert_int_equal(answer.n_damaged, 1);
+	assert_string_equal(answer.damaged, "10s-20261124T060000Z.bfs");
+}
+
 /* The folder is removed during writing: a new one is made and has all later windows. */
 static void test_removed(void **state)
 {
@@ -595,6 +620,7 @@ int main(void)
 		TEST(test_one_writer),
 		TEST(test_damaged),
 		TEST(test_exchanged),
+		TEST(test_damaged_twice),
 		TEST(test_removed),
 		TEST(test_strange_files),
 	};

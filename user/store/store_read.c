@@ -98,14 +98,6 @@ static bool is_wanted(const struct store_reading *reading, enum store_level leve
 	return !overlaps(&reading->covered, begin, end);
 }
 
-static void note_damage(struct store_answer *answer, const struct store_file *file, uint64_t bytes)
-{
-	if (!answer->n_damaged++)
-		snprintf(answer->damaged, sizeof answer->damaged, "%s",
-			 file->name /* escaped later */);
-	answer->damaged_bytes += bytes;
-}
-
 /* How many blocks of a file are to be read: up to the last one that is wanted. */
 static int count_blocks(const struct store_reading *reading, const struct store_file *file,
 			struct segment_reader *reader, size_t *ret)
@@ -173,7 +165,7 @@ static int read_blocks(struct store_reading *reading, const struct store_file *f
 	return r;
 }
 
-static int read_file(struct store_reading *reading, const struct store_file *file)
+static int read_file(struct store_reading *reading, struct store_file *file)
 {
 	struct segment_reader reader;
 	int r = store_file_open(&reading->files, file);
@@ -183,15 +175,14 @@ static int read_file(struct store_reading *reading, const struct store_file *fil
 	if (r == -ENOENT) /* it was too old meanwhile */
 		return 0;
 	if (r < 0 && store_is_of_file(r)) { /* somebody exchanged it */
-		note_damage(reading->answer, file, file->bytes);
+		file->damaged = file->bytes - file->rest;
 		return 0;
 	}
 	if (r < 0)
 		return r;
 	r = count_blocks(reading, file, &reader, &n);
 	r = r < 0 ? r : read_blocks(reading, file, &reader, n);
-	if (reader.damaged)
-		note_damage(reading->answer, file, reader.damaged);
+	file->damaged = reader.damaged;
 	segment_reader_done(&reader);
 	return r;
 }
@@ -202,7 +193,7 @@ static int read_level(struct store_reading *reading, enum store_level level)
 	int r = 0;
 
 	for (size_t i = 0; i < reading->files.n && r == 0; i++) {
-		const struct store_file *file = &reading->files.items[i];
+		struct store_file *file = &reading->files.items[i];
 
 		if (file->level == level && file->begin < question->to &&
 		    file->end > question->from)
@@ -239,16 +230,22 @@ static int read_levels(struct store_reading *reading)
 	return r;
 }
 
-/* A piece of a block at the end of a file that is not the one being written. */
-static void note_rests(struct store_reading *reading)
+/* Counts what was passed over, and pieces of blocks at the end of files that are not the last. */
+static void note_damage(struct store_reading *reading)
 {
 	const struct store_files *files = &reading->files;
 	struct store_answer *answer = reading->answer;
 
-	for (size_t i = 0; i < files->n; i++)
-		if (files->items[i].rest && i + 1 < files->n &&
-		    files->items[i + 1].level == files->items[i].level)
-			note_damage(answer, &files->items[i], files->items[i].rest);
+	for (size_t i = 0; i < files->n; i++) {
+		const struct store_file *file = &files->items[i];
+		bool is_over = i + 1 < files->n && file[1].level == file->level;
+		uint64_t bytes = file->damaged + (is_over ? file->rest : 0);
+
+		if (bytes && !answer->n_damaged++)
+			snprintf(answer->damaged, sizeof answer->damaged, "%s",
+				 file->name /* escaped later */);
+		answer->damaged_bytes += bytes;
+	}
 	if (files->n_damaged && !answer->n_damaged)
 		snprintf(answer->damaged, sizeof answer->damaged, "%s",
 			 files->damaged /* escaped later */);
@@ -291,7 +288,7 @@ int store_read(const struct store_question *question, struct store_answer *ret,
 	r = find_files(question->path, &reading.files, failure);
 	r = r < 0 ? r : read_levels(&reading);
 	if (r == 0)
-		note_rests(&reading);
+		note_damage(&reading);
 	else
 		store_fail(r, question->path, failure);
 	store_files_done(&reading.files);
