@@ -55,6 +55,31 @@ static void ids_differ(void **state)
 		assert_true(ids[i - 1] != ids[i]);
 }
 
+/* Frames are hashed in groups, and groups in groups: none is left out at any depth. */
+static void every_frame_counts(void **state)
+{
+	static uint64_t frames[BF_MAX_FRAMES];
+
+	assert_int_equal(random_bytes(keys, sizeof keys), 0);
+	assert_int_equal(random_bytes(frames, sizeof frames), 0);
+	for (uint32_t depth = 1; depth <= BF_MAX_FRAMES; depth++) {
+		uint64_t id = id_of(frames, depth, BF_END_ENTRY), first = frames[0];
+
+		frames[depth - 1] ^= 1;
+		assert_true(id_of(frames, depth, BF_END_ENTRY) != id);
+		frames[depth - 1] ^= 1;
+		frames[0] = first + 1;
+		assert_true(id_of(frames, depth, BF_END_ENTRY) != id);
+		frames[0] = first;
+	}
+	for (uint32_t i = 0; i < BF_MAX_FRAMES; i++) {
+		uint64_t id = id_of(frames, BF_MAX_FRAMES, BF_END_ENTRY);
+
+		frames[i] ^= 1ull << 40;
+		assert_true(id_of(frames, BF_MAX_FRAMES, BF_END_ENTRY) != id);
+	}
+}
+
 /* Equal for every multiplier if a word is xored in before the multiplication. */
 static void high_bits_do_not_cancel_out(void **state)
 {
@@ -86,6 +111,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_differ),
+		cmocka_unit_test(every_frame_counts),
 		cmocka_unit_test(high_bits_do_not_cancel_out),
 		cmocka_unit_test(keys_decide),
 	};
