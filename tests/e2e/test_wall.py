@@ -177,7 +177,7 @@ def test_short_lives_by_a_slewed_clock(tmp_path, tick):
 # --- threads that exist all the time, seen in the middle ------------------------------------------
 
 
-class Met:
+class Present:
     def __init__(self, folder, scratch):
         with workload("wait", scratch, 60, max(os.sched_getaffinity(0))) as process:
             self.tids = wait_for_names(process.pid, WAIT_THREADS)
@@ -196,7 +196,7 @@ class Met:
 
 @pytest.fixture(scope="module")
 def running(module_path, tmp_path_factory):
-    return Met(module_path, tmp_path_factory.mktemp("disk"))
+    return Present(module_path, tmp_path_factory.mktemp("disk"))
 
 
 @pytest.mark.parametrize("name", ["wait", *WAIT_THREADS])

@@ -337,7 +337,7 @@ static void reasons_are_found(void **state)
 	}
 }
 
-/* Not seen of a thread that waits already; others may have any number of these. */
+/* A thread that waits already has none of these on its stack; others have any number. */
 static void the_schedulers_functions_do_not_matter(void **state)
 {
 	static const char *const leaves[] = {

@@ -251,7 +251,7 @@ static void who_maps_too_many_files_pays_alone(void **state)
 		write_file(in_folder(name), name);
 		file[i] = get_of(mallory, in_folder(name));
 		assert_int_equal(files.files[file[i]].fd >= 0, i < 3);
-		/* What reading root's files costs is not hers. */
+		/* She does not pay for reading root's files. */
 		assert_int_equal(files.files[file[i]].budget, BUDGETS_UNLIMITED);
 	}
 	assert_int_equal(budgets_refused(&files.budgets).n, 3);
@@ -260,7 +260,7 @@ static void who_maps_too_many_files_pays_alone(void **state)
 	/* Others open it. */
 	assert_int_equal(get(in_folder("of-root-5")), file[5]);
 	assert_true(files.files[file[5]].fd >= 0);
-	/* A place of hers that is free again is hers. */
+	/* She may use a descriptor that she has freed. */
 	files_put(&files, file[0]);
 	assert_int_equal(get_of(mallory, in_folder("of-root-4")), file[4]);
 	assert_true(files.files[file[4]].fd >= 0);

@@ -132,7 +132,7 @@ static void other_errors_are_not_explained(void **state)
 	assert_true(rights_explain_with(&all, RIGHTS_BPF, -ENOSYS, &failure));
 }
 
-static void our_own_profile_can_be_read(void **state)
+static void our_own_rights_can_be_read(void **state)
 {
 	struct rights rights;
 	char text[200];
@@ -154,7 +154,7 @@ int main(void)
 		cmocka_unit_test(a_user_namespace_is_said_first),
 		cmocka_unit_test(limits_and_lockdown),
 		cmocka_unit_test(other_errors_are_not_explained),
-		cmocka_unit_test(our_own_profile_can_be_read),
+		cmocka_unit_test(our_own_rights_can_be_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

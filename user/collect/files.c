@@ -142,8 +142,10 @@ static void close_opened(struct files *files, struct opened *opened)
 	*opened = NOT_OPENED;
 }
 
-/* *@ret_thread: one of process @pid that has a root folder, which a main thread that has ended
- * lacks. */
+/*
+ * Opens the root folder of process @pid. *@ret_thread: a thread that has one, which is another than
+ * the main thread if that has ended.
+ */
 static int find_process_root(uint32_t pid, uint32_t *ret_thread)
 {
 	int root = foreign_find_root(pid);
@@ -419,7 +421,7 @@ static bool is_memory(const char *path, int fd)
 	return false;
 }
 
-#define PROCESS_NS (NSEC_PER_SEC / 100) /* a process can become another user's */
+#define PROCESS_NS (NSEC_PER_SEC / 100) /* not for long: a process can become another user's */
 
 /* The budget of whoever runs process @pid. */
 static uint32_t budget_of_process(struct files *files, uint32_t pid)
@@ -451,9 +453,9 @@ static bool may_open(struct files *files, uint32_t pid)
 }
 
 /*
- * Finds the budgets of @file, which is @opened. Its descriptor counts for whoever runs @pid, also
- * if it is root's: there are many of those. Of root's processes, it counts for the owner. Returns
- * false, with @opened closed, if that budget is used up.
+ * Finds the budgets of @file, which is @opened. Its descriptor counts for the user of process @pid,
+ * even if root owns the file: there are many of those. For root's processes it counts for the
+ * file's owner. Returns false, with @opened closed, if that budget is used up.
  */
 static bool may_stay_open(struct files *files, struct file *file, struct opened *opened,
 			  uint32_t pid)

@@ -207,7 +207,7 @@ static void explain_filter(const struct rights *rights, const char *what, struct
 	failure_fix(failure, -EPERM, "%s", fixes[rights->place]);
 }
 
-/* Debian's and Ubuntu's kernels, unlike others, then take CAP_PERFMON for nothing. */
+/* Kernels of Debian and Ubuntu, unlike others, then ignore CAP_PERFMON. */
 static void explain_paranoid(const struct rights *rights, struct failure *failure)
 {
 	failure_set(

@@ -16,7 +16,7 @@ int unwind_table_build(struct elf_file *file, struct unwind_table *ret);
 
 /*
  * Takes .debug_frame from @debug, the file that it was stripped into, unless that is NULL. Calls
- * @tick about every millisecond: a large file takes a hundred.
+ * @yield about every millisecond: a large file takes a hundred.
  */
 int unwind_table_build_yielding(struct elf_file *file, struct elf_file *debug,
 				unwind_yield_fn yield, void *context, struct unwind_table *ret);
