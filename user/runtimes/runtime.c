@@ -27,8 +27,11 @@ int runtime_examine(struct elf_file *elf, struct runtime_facts *ret)
 		r = runtimes[i]->examine(elf, ret);
 		if (r < 0)
 			return r;
-		if (ret->runtime)
-			return 0;
+		if (!ret->runtime)
+			continue;
+		if (!runtime_is_sound(ret))
+			ret->problem = RUNTIME_BUILD;
+		return 0;
 	}
 	return 0;
 }

@@ -87,7 +87,7 @@ struct runtime_memory {
 	int64_t bias; /* where the file is mapped, less where it wants to be */
 };
 
-/* Finds out what @elf is; no runtime at all is no error. Errors: -ENOMEM. */
+/* Finds out what @elf is; no runtime at all is no error. Gives sound facts. Errors: -ENOMEM. */
 int runtime_examine(struct elf_file *elf, struct runtime_facts *ret);
 
 /* Whether facts that somebody else has found can be used, or at least named. */

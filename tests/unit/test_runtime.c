@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which files are runtimes, of which version, and which builds are not known: libraries made here.
+ */
+#include "base/elf_file.h"
+#include "runtimes/ruby.h"
+#include "tests/unit/cmocka_all.h"
+#include "tests/unit/made_files.h"
+
+#define RUBY_FUNCTIONS                                                                             \
+	"void rb_vm_exec(void) {}\n"                                                               \
+	"void ruby_run_node(void) {}\n"                                                            \
+	"static void *volatile symbols;\n"                                                         \
+	"void *rb_id2str(void) { return symbols; }\n"                                              \
+	"asm(\".text; .fill 256\");\n"
+#define RUBY_THREAD                                                                                \
+	"__thread void *ruby_current_ec;\n"                                                        \
+	"void *context(void) { return ruby_current_ec; }\n"
+#define PHP_GLOBALS_OF "char executor_globals[4096];\n"
+#define PHP_LOOP       "void execute_ex(void) {}\n"
+#define PHP_HEADER     "const char header[] = \"X-Powered-By: PHP/"
+
+/* Makes a library of @source, and says what it is. */
+static struct runtime_facts facts_of(const char *source)
+{
+	struct runtime_facts facts;
+	struct elf_file elf;
+	int fd;
+
+	made_text("made.c", source);
+	made("${CC:-gcc} -O1 -w -fno-toplevel-reorder -shared -fPIC -nostdlib -o made.so made.c");
+	fd = made_open("made.so");
+	assert_int_equal(elf_file_open(&elf, fd), 0);
+	assert_int_equal(runtime_examine(&elf, &facts), 0);
+	elf_file_done(&elf);
+	close(fd);
+	return facts;
+}
+
+static void versions_and_builds(void **state)
+{
+	static const struct {
+		const char *source, *name;
+		enum runtime_problem problem;
+	} cases[] = {
+		{"int ruby_api_version[3] = {3, 1, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 3.1",
+		 RUNTIME_FINE},
+		{"int ruby_api_version[3] = {3, 3, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 3.3",
+		 RUNTIME_VERSION},
+		{"int ruby_api_version[3] = {3, 1, 0};" RUBY_FUNCTIONS, "Ruby 3.1", RUNTIME_BUILD},
+		{PHP_GLOBALS_OF PHP_LOOP PHP_HEADER "8.2.36\";", "PHP 8.2", RUNTIME_FINE},
+		{PHP_GLOBALS_OF PHP_LOOP PHP_HEADER "8.4.1\";", "PHP 8.4", RUNTIME_VERSION},
+		{PHP_LOOP PHP_HEADER "8.2.36\";", "PHP 8.2", RUNTIME_BUILD},
+		/* A function whose end is not known. */
+		{PHP_GLOBALS_OF "asm(\".globl execute_ex; execute_ex: ret\");" PHP_HEADER
+				"8.2.36\";",
+		 "PHP 8.2", RUNTIME_BUILD},
+		{"int _PyRuntime, PyCode_Type, PyFrame_GetCode;", "CPython 3.9", RUNTIME_VERSION},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct runtime_facts facts = facts_of(cases[i].source);
+		enum runtime_problem problem = cases[i].problem;
+		char name[64];
+
+#ifndef __x86_64__
+		problem = problem == RUNTIME_FINE ? RUNTIME_BUILD : problem;
+#endif
+		assert_int_not_equal(facts.runtime, 0);
+		assert_true(runtime_is_sound(&facts));
+		runtime_name(&facts, name, sizeof name);
+		assert_string_equal(name, cases[i].name);
+		assert_int_equal(facts.problem, problem);
+	}
+}
+
+/* One that only calls a runtime, or has part of its names, is none. */
+static void others_are_none(void **state)
+{
+	static const char *const sources[] = {
+		"int x;",
+		"int ruby_api_version[3] = {3, 1, 0};",
+		"int f(void) { extern int ruby_api_version[3], ruby_run_node; return "
+		"*ruby_api_version; }",
+		"int execute_exe, executor_globals;",
+		"int _PyRuntime;",
+	};
+
+	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+		assert_int_equal(facts_of(sources[i]).runtime, 0);
+}
+
+/* The table of symbols is what rb_id2str() reads, and nothing that only looks like it. */
+static void rubys_table_of_symbols(void **state)
+{
+#ifdef __x86_64__
+	struct runtime_facts facts =
+		facts_of("int ruby_api_version[3] = {3, 1, 0};" RUBY_FUNCTIONS RUBY_THREAD);
+
+	assert_int_not_equal(facts.offsets[RUBY_TABLES], 0);
+	assert_int_equal(facts.offsets[RUBY_TABLES + 1], 0);
+#else
+	skip();
+#endif
+}
+
+static int setup(void **state)
+{
+	made_setup();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	made_done();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(versions_and_builds),
+		cmocka_unit_test(others_are_none),
+		cmocka_unit_test(rubys_table_of_symbols),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
