@@ -36,7 +36,7 @@ static void what_is_there_is_found(void **state)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct elf_wanted wanted[] = {{"no_such_function"}, {names[i], true}};
 
-		assert_int_equal(elf_find_symbols(&elf, wanted, 2), 0);
+		assert_int_equal(elf_find_symbols(&elf, wanted, 2), 1);
 		assert_true(wanted[1].address);
 		assert_false(wanted[0].address);
 	}
@@ -56,7 +56,7 @@ static void what_is_missing_is_not_found(void **state)
 		struct elf_wanted wanted = {name, i % 2};
 
 		snprintf(name, sizeof name, "missing_%d", i);
-		assert_int_equal(elf_find_symbols(&elf, &wanted, 1), 0);
+		assert_int_equal(elf_find_symbols(&elf, &wanted, 1), i % 2 == 0);
 		assert_false(wanted.address);
 	}
 	elf_file_done(&elf);

@@ -52,7 +52,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 
-	if (r < 0 || !symbols[SYMBOL_RUNTIME].address || !symbols[SYMBOL_CODE_TYPE].address) {
+	if (r <= 0) {
 		ret->runtime = 0;
 		return r;
 	}

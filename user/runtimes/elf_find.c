@@ -61,15 +61,21 @@ static bool may_have_needed(const struct elf_file *elf, const struct elf_wanted 
 	return true;
 }
 
+static bool has_needed(const struct elf_wanted *wanted, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].is_needed && !wanted[i].address)
+			return false;
+	return true;
+}
+
 static void consider(const Elf64_Sym *symbol, const char *strings, size_t n_strings,
 		     struct elf_wanted *wanted, size_t n)
 {
-	const char *name = strings + symbol->st_name;
-
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_name >= n_strings)
 		return;
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(name, wanted[i].name) == 0) {
+		if (strcmp(strings + symbol->st_name, wanted[i].name) == 0) {
 			wanted[i].address = symbol->st_value;
 			wanted[i].size = symbol->st_size;
 		}
@@ -114,7 +120,7 @@ int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n)
 		return 0;
 	strings[names->sh_size] = '\0';
 	scan(elf, table, strings, names->sh_size, wanted, n);
-	return 0;
+	return has_needed(wanted, n);
 }
 
 int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_t n)

@@ -10,12 +10,15 @@
 
 struct elf_wanted {
 	const char *name;
-	bool is_needed;	  /* without it, the others may be left out */
+	bool is_needed;	  /* without it, nobody asks for the others */
 	uint64_t address; /* 0: the file does not define it */
 	uint64_t size;
 };
 
-/* Looks for @n symbols. A file without symbols is no error. Errors: -ENOMEM. */
+/*
+ * Looks for @n symbols. Returns 1 if the file defines all that are needed, else 0: the others may be
+ * left out then. Errors: -ENOMEM.
+ */
 int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n);
 
 /* Reads @n bytes at @address, as they are before the program starts. Errors: -ENOEXEC. */

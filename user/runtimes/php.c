@@ -61,11 +61,11 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[] = {
 		[SYMBOL_GLOBALS] = {"executor_globals"},
-		[SYMBOL_LOOP] = {"execute_ex"},
+		[SYMBOL_LOOP] = {"execute_ex", true},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 
-	if (r < 0 || !symbols[SYMBOL_LOOP].address) {
+	if (r <= 0) {
 		ret->runtime = 0;
 		return r;
 	}

@@ -51,12 +51,12 @@ bool ruby_known_offsets(struct runtime_facts *facts)
  */
 #define CODE_BYTES 192
 
-static void find_tables(const struct elf_file *elf, uint64_t address, uint32_t tables[])
+static void find_tables(const struct elf_file *elf, uint64_t address, uint32_t *tables)
 {
 	uint8_t code[CODE_BYTES];
 	uint32_t n = 0;
 
-	for (int turn = 0; turn < 2 && n < RUBY_MOST_TABLES; turn++) {
+	for (int turn = 0; turn < 2 && address && n < RUBY_MOST_TABLES; turn++) {
 		uint64_t next = 0;
 
 		if (elf_find_bytes(elf, address, code, sizeof code) < 0)
@@ -116,24 +116,23 @@ static void find_layout(struct elf_file *elf, const struct elf_wanted *symbols,
 	o[RUBY_EXEC] = exec->address;
 	o[RUBY_EXEC_SIZE] = exec->size;
 	find_own(elf, &symbols[SYMBOL_CONTEXT], ret);
-	if (symbols[SYMBOL_NAMES].address)
-		find_tables(elf, symbols[SYMBOL_NAMES].address, o + RUBY_TABLES);
+	find_tables(elf, symbols[SYMBOL_NAMES].address, o + RUBY_TABLES);
 }
 
 static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[] = {
-		[SYMBOL_VERSION] = {"ruby_api_version"}, [SYMBOL_EXEC] = {"rb_vm_exec"},
-		[SYMBOL_CONTEXT] = {"ruby_current_ec"},	 [SYMBOL_NAMES] = {"rb_id2str"},
-		[SYMBOL_RUBY] = {"ruby_run_node"},
+		[SYMBOL_VERSION] = {"ruby_api_version", true}, [SYMBOL_EXEC] = {"rb_vm_exec"},
+		[SYMBOL_CONTEXT] = {"ruby_current_ec"},	       [SYMBOL_NAMES] = {"rb_id2str"},
+		[SYMBOL_RUBY] = {"ruby_run_node", true},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 	uint32_t version[2];
 
-	if (r < 0 || !symbols[SYMBOL_VERSION].address || !symbols[SYMBOL_RUBY].address ||
+	if (r <= 0 ||
 	    elf_find_bytes(elf, symbols[SYMBOL_VERSION].address, version, sizeof version) < 0) {
 		ret->runtime = 0;
-		return r;
+		return r < 0 ? r : 0;
 	}
 	ret->version = (version[0] & 255) << 8 | (version[1] & 255);
 	ret->code_shift = elf_find_code_shift(elf);
