@@ -7,9 +7,9 @@
 #include "base/elf_file.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/made_python.h"
+#include "tests/unit/made_runtime.h"
 
-static struct made_memory memory;
-static struct bf_machine machine;
+static struct made_runtime thread = {.tls = PYTHON_TLS, .bias = PYTHON_BIAS};
 static const uint32_t versions[] = {CPYTHON(3, 10), CPYTHON(3, 11), CPYTHON(3, 12)};
 #define N_VERSIONS (sizeof versions / sizeof *versions)
 
@@ -22,34 +22,9 @@ static struct runtime_facts facts_of(uint32_t version)
 	return facts;
 }
 
-static struct runtime_memory reading(void)
+static void made_thread(const struct runtime_facts *facts)
 {
-	return (struct runtime_memory){made_read, &memory, PYTHON_BIAS};
-}
-
-static void run(const struct runtime_facts *facts)
-{
-	struct bf_text text;
-
-	assert_int_equal(runtime_write(facts, &text), 0);
-	made_run(&machine, &text, PYTHON_TLS, &memory);
-}
-
-/* Frame @i of the chain, in whichever activation. */
-static struct runtime_frame frame_at(uint32_t wanted)
-{
-	for (uint32_t at = 0, i = 0; at < machine.header;) {
-		uint32_t count = machine.words[at] >> BF_CHAIN_SHIFT;
-
-		for (uint32_t k = at + 1; k <= at + count; k += 2)
-			if (i++ == wanted)
-				return (struct runtime_frame){machine.words[k] & BF_FRAME_CODE, 0,
-							      (uint32_t)machine.words[k + 1],
-							      machine.words[k + 1] >> 32};
-		at += count + 1;
-	}
-	fail_msg("no frame %u", wanted);
-	return (struct runtime_frame){};
+	made_python(&thread.memory, facts);
 }
 
 static void all_frames_are_found_in_order(void **state)
@@ -59,20 +34,20 @@ static void all_frames_are_found_in_order(void **state)
 		bool each = versions[v] == CPYTHON(3, 10);
 		uint32_t activations, at = 0;
 
-		made_python(&memory, &facts);
-		run(&facts);
-		assert_int_equal(machine.end, BF_CHAIN_WHOLE);
-		assert_int_equal(made_frames(&machine, &activations), PYTHON_DEPTH);
+		made_thread(&facts);
+		made_find(&thread, &facts);
+		assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+		assert_int_equal(made_frames(&thread.machine, &activations), PYTHON_DEPTH);
 		assert_int_equal(activations, each ? PYTHON_DEPTH : PYTHON_DEPTH / 2);
 		for (uint32_t i = 0; i < PYTHON_DEPTH; i++)
-			assert_int_equal(frame_at(i).code, PYTHON_CODE + 0x200 * i);
+			assert_int_equal(made_frame_at(&thread, i).code, PYTHON_CODE + 0x200 * i);
 		for (uint32_t i = 0; i < activations; i++) {
 			uint64_t anchor = versions[v] == CPYTHON(3, 12)
 						  ? PYTHON_FRAMES + 0x400 * i + 0x300
 						  : PYTHON_RECORDS + 0x40 * i;
 
-			assert_int_equal(machine.words[at] & BF_FRAME_CODE, anchor);
-			at += (machine.words[at] >> BF_CHAIN_SHIFT) + 1;
+			assert_int_equal(thread.machine.words[at] & BF_FRAME_CODE, anchor);
+			at += (thread.machine.words[at] >> BF_CHAIN_SHIFT) + 1;
 		}
 	}
 }
@@ -82,39 +57,21 @@ static void other_threads_are_not_taken(void **state)
 {
 	struct runtime_facts facts = facts_of(CPYTHON(3, 11));
 
-	made_python(&memory, &facts);
-	made_word(&memory, PYTHON_STATE + facts.offsets[THREAD_IDENT], PYTHON_TLS + 64);
-	run(&facts);
-	assert_int_equal(machine.end, BF_CHAIN_WHOLE);
-	assert_int_equal(machine.header, 0);
+	made_thread(&facts);
+	made_word(&thread.memory, PYTHON_STATE + facts.offsets[THREAD_IDENT], PYTHON_TLS + 64);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(thread.machine.header, 0);
 }
 
 static void a_fault_at_any_read_ends_the_chain(void **state)
 {
 	for (size_t v = 0; v < N_VERSIONS; v++) {
 		struct runtime_facts facts = facts_of(versions[v]);
-		uint32_t activations;
-		uint64_t n_reads;
 
-		made_python(&memory, &facts);
-		run(&facts);
-		n_reads = memory.n_reads;
-		for (uint64_t i = 1; i <= n_reads; i++) {
-			memory.fails_at = i;
-			run(&facts);
-			assert_true(made_frames(&machine, &activations) <= PYTHON_DEPTH);
-		}
-		memory.fails_at = 0;
+		made_thread(&facts);
+		made_faults(&thread, &facts, PYTHON_DEPTH);
 	}
-}
-
-static int describe(const struct runtime_facts *facts, uint32_t i, struct runtime_code *ret)
-{
-	const struct runtime_memory from = reading();
-	const struct runtime_frame frame = frame_at(i);
-
-	memory.n_reads = 0;
-	return runtime_describe(facts, &from, &frame, ret);
 }
 
 static void names_files_and_lines(void **state)
@@ -123,13 +80,13 @@ static void names_files_and_lines(void **state)
 		struct runtime_facts facts = facts_of(versions[v]);
 		struct runtime_code code;
 
-		made_python(&memory, &facts);
-		run(&facts);
+		made_thread(&facts);
+		made_find(&thread, &facts);
 		for (uint32_t i = 0; i < PYTHON_DEPTH; i++) {
 			char name[32];
 
 			snprintf(name, sizeof name, "pack.Made.made_%u", i);
-			assert_int_equal(describe(&facts, i, &code), 0);
+			assert_int_equal(made_describe(&thread, &facts, i, &code), 0);
 			assert_string_equal(code.name, name);
 			assert_string_equal(code.file,
 					    "/usr/lib/python3/dist-packages/pack/__init__.py");
@@ -137,7 +94,8 @@ static void names_files_and_lines(void **state)
 			assert_false(code.is_hidden);
 			if (versions[v] != CPYTHON(3, 10))
 				assert_int_equal(runtime_line(&facts, code.lines, code.n_lines,
-							      code.first_line, frame_at(i).detail),
+							      code.first_line,
+							      made_frame_at(&thread, i).detail),
 						 100 + i + 1 + 2);
 			free(code.lines);
 		}
@@ -156,20 +114,21 @@ static void changed_objects_have_no_name(void **state)
 	struct runtime_code code;
 
 	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-		made_python(&memory, &facts);
-		run(&facts);
-		memory.bytes[at[i] - MADE_START] ^= 0x40;
-		memory.bytes[at[i] + 1 - MADE_START] ^= 0x10;
-		assert_true(describe(&facts, 0, &code) < 0);
+		made_thread(&facts);
+		made_find(&thread, &facts);
+		thread.memory.bytes[at[i] - MADE_START] ^= 0x40;
+		thread.memory.bytes[at[i] + 1 - MADE_START] ^= 0x10;
+		assert_true(made_describe(&thread, &facts, 0, &code) < 0);
 	}
-	made_python(&memory, &facts);
-	run(&facts);
-	memory.bytes[PYTHON_STRINGS + o[STRING_STATE] - MADE_START] ^= 1 << 5; /* not compact */
-	assert_true(describe(&facts, 0, &code) < 0);
-	memory.bytes[PYTHON_STRINGS + o[STRING_STATE] - MADE_START] ^= 1 << 5;
+	made_thread(&facts);
+	made_find(&thread, &facts);
+	thread.memory.bytes[PYTHON_STRINGS + o[STRING_STATE] - MADE_START] ^=
+		1 << 5; /* not compact */
+	assert_true(made_describe(&thread, &facts, 0, &code) < 0);
+	thread.memory.bytes[PYTHON_STRINGS + o[STRING_STATE] - MADE_START] ^= 1 << 5;
 	for (uint64_t i = 1; i <= 9; i++) {
-		memory.fails_at = i;
-		assert_true(describe(&facts, 0, &code) < 0);
+		thread.memory.fails_at = i;
+		assert_true(made_describe(&thread, &facts, 0, &code) < 0);
 	}
 }
 
@@ -178,10 +137,10 @@ static void the_interpreters_own_code_is_hidden(void **state)
 	struct runtime_facts facts = facts_of(CPYTHON(3, 12));
 	struct runtime_code code;
 
-	made_python(&memory, &facts);
-	made_word(&memory, PYTHON_LINES + facts.offsets[BYTES_SIZE], 0);
-	run(&facts);
-	assert_int_equal(describe(&facts, 0, &code), 0);
+	made_thread(&facts);
+	made_word(&thread.memory, PYTHON_LINES + facts.offsets[BYTES_SIZE], 0);
+	made_find(&thread, &facts);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
 	assert_true(code.is_hidden);
 	free(code.lines);
 }
@@ -193,12 +152,13 @@ static void names_in_any_script(void **state)
 	static const uint16_t wide[] = {0x4e2d, 0xd800, 'x'};
 	struct runtime_code code;
 
-	made_python(&memory, &facts);
-	made_number(&memory, PYTHON_STRINGS + o[STRING_STATE], 2 << 2 | 1 << 5);
-	made_word(&memory, PYTHON_STRINGS + o[STRING_LENGTH], 3);
-	memcpy(memory.bytes + (PYTHON_STRINGS + o[STRING_WIDE] - MADE_START), wide, sizeof wide);
-	run(&facts);
-	assert_int_equal(describe(&facts, 0, &code), 0);
+	made_thread(&facts);
+	made_number(&thread.memory, PYTHON_STRINGS + o[STRING_STATE], 2 << 2 | 1 << 5);
+	made_word(&thread.memory, PYTHON_STRINGS + o[STRING_LENGTH], 3);
+	memcpy(thread.memory.bytes + (PYTHON_STRINGS + o[STRING_WIDE] - MADE_START), wide,
+	       sizeof wide);
+	made_find(&thread, &facts);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
 	assert_string_equal(code.name, "pack.\u4e2d?x");
 	free(code.lines);
 }
@@ -207,26 +167,7 @@ static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = facts_of(CPYTHON(3, 11)), changed;
 
-	srandom(1);
-	for (int i = 0; i < 20000; i++) {
-		struct bf_text text;
-
-		changed = facts;
-		for (int k = random() % 4; k >= 0; k--)
-			changed.offsets[random() % RUNTIME_OFFSETS] = random() % 5000;
-		if (!runtime_is_sound(&changed))
-			continue;
-		if (runtime_write(&changed, &text) < 0)
-			continue;
-		made_python(&memory, &facts);
-		made_run(&machine, &text, PYTHON_TLS, &memory);
-		if (machine.header) {
-			struct runtime_code code = {};
-
-			if (describe(&changed, 0, &code) == 0)
-				free(code.lines);
-		}
-	}
+	made_other_facts(&thread, &facts, made_thread, RUNTIME_OFFSETS, 5000);
 	changed = facts;
 	changed.runtime = 9;
 	assert_false(runtime_is_sound(&changed));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* PHP's frames and names, in memory made by hand, and their places among native frames. */
-#include <stdlib.h>
 
 #include "collect/loop_frames.h"
 #include "runtimes/php.h"
 #include "tests/unit/cmocka_all.h"
-#include "tests/unit/made_machine.h"
+#include "tests/unit/made_runtime.h"
 
 #define BIAS	  MADE_START
 #define GLOBALS	  0x1000		/* in the file */
@@ -17,8 +16,7 @@
 #define DEPTH	  4 /* frames: a closure, that usort() calls, that a method calls, and the file */
 #define TOP	  (1 << 17)
 
-static struct made_memory memory;
-static struct bf_machine machine;
+static struct made_runtime thread = {.bias = BIAS};
 
 static struct runtime_facts made_facts(void)
 {
@@ -33,7 +31,7 @@ static struct runtime_facts made_facts(void)
 
 static void word(uint64_t address, uint64_t value)
 {
-	made_word(&memory, address, value);
+	made_word(&thread.memory, address, value);
 }
 
 static uint64_t made_string(int i, const char *text)
@@ -41,7 +39,7 @@ static uint64_t made_string(int i, const char *text)
 	uint64_t at = STRINGS + 0x40 * i;
 
 	word(at + PHP_STRING_LENGTH, strlen(text));
-	memcpy(memory.bytes + (at + PHP_STRING_VALUE - MADE_START), text, strlen(text));
+	memcpy(thread.memory.bytes + (at + PHP_STRING_VALUE - MADE_START), text, strlen(text));
 	return at;
 }
 
@@ -50,14 +48,14 @@ static void made_php(const struct runtime_facts *facts)
 	static const char *const names[DEPTH] = {"{closure}", "usort", "sorted", NULL};
 	const uint32_t *o = facts->offsets;
 
-	memset(&memory, 0, sizeof memory);
+	memset(&thread.memory, 0, sizeof thread.memory);
 	word(BIAS + GLOBALS + o[PHP_CURRENT], FRAMES);
 	word(CLASS + 8, made_string(DEPTH, "Made\\Shape"));
 	for (int i = 0; i < DEPTH; i++) {
 		uint64_t frame = FRAMES + 0x80 * i, function = FUNCTIONS + 0x100 * i;
 
 		word(frame, CODE + 0x20 * i);
-		made_number(&memory, CODE + 0x20 * i + 24, 10 + i);
+		made_number(&thread.memory, CODE + 0x20 * i + 24, 10 + i);
 		word(frame + 24, function);
 		word(frame + 40, i == 0 || i == 3 ? TOP : 0);
 		word(frame + 48, i + 1 < DEPTH ? frame + 0x80 : 0);
@@ -71,36 +69,6 @@ static void made_php(const struct runtime_facts *facts)
 	}
 }
 
-static void run(const struct runtime_facts *facts)
-{
-	struct bf_text text;
-
-	assert_int_equal(runtime_write(facts, &text), 0);
-	machine.parameters[0] = BIAS;
-	made_run(&machine, &text, 0, &memory);
-}
-
-/* Frame @i; there are two activations of two frames. */
-static struct runtime_frame frame_at(uint32_t i)
-{
-	uint32_t at = 1 + 2 * i;
-
-	at += machine.header == 10 && i >= 1 ? 1 : 0;
-	return (struct runtime_frame){machine.words[at] & BF_FRAME_CODE,
-				      machine.words[at] >> BF_FRAME_KIND_SHIFT &
-					      (BF_FRAME_KINDS - 1),
-				      (uint32_t)machine.words[at + 1], machine.words[at + 1] >> 32};
-}
-
-static int describe(const struct runtime_facts *facts, uint32_t i, struct runtime_code *ret)
-{
-	const struct runtime_memory from = {made_read, &memory, BIAS};
-	const struct runtime_frame frame = frame_at(i);
-
-	memory.n_reads = 0;
-	return runtime_describe(facts, &from, &frame, ret);
-}
-
 static void names_and_lines(void **state)
 {
 	static const char *const names[DEPTH] = {"Made\\Shape::{closure}", "usort",
@@ -109,21 +77,21 @@ static void names_and_lines(void **state)
 	uint32_t activations;
 
 	made_php(&facts);
-	run(&facts);
-	assert_int_equal(machine.end, BF_CHAIN_WHOLE);
-	assert_int_equal(made_frames(&machine, &activations), DEPTH);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(made_frames(&thread.machine, &activations), DEPTH);
 	assert_int_equal(activations, 2); /* the closure; the others */
-	assert_int_equal(machine.header, 10);
+	assert_int_equal(thread.machine.header, 10);
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		struct runtime_code code;
 
-		assert_int_equal(frame_at(i).kind & RUNTIME_LAST,
+		assert_int_equal(made_frame_at(&thread, i).kind & RUNTIME_LAST,
 				 i == 0 || i == 3 ? RUNTIME_LAST : 0);
-		assert_int_equal(describe(&facts, i, &code), 0);
+		assert_int_equal(made_describe(&thread, &facts, i, &code), 0);
 		assert_string_equal(code.name, names[i]);
 		assert_string_equal(code.file, i == 1 ? "<php>" : "/srv/made.php");
 		assert_int_equal(runtime_line(&facts, code.lines, code.n_lines, code.first_line,
-					      frame_at(i).detail),
+					      made_frame_at(&thread, i).detail),
 				 i == 1 ? 0 : 10 + i);
 		free(code.lines);
 	}
@@ -143,9 +111,9 @@ static void what_changed_has_no_name(void **state)
 
 	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
 		made_php(&facts);
-		run(&facts);
-		memory.bytes[at[i] - MADE_START] ^= 0x18;
-		assert_true(describe(&facts, 0, &code) < 0);
+		made_find(&thread, &facts);
+		thread.memory.bytes[at[i] - MADE_START] ^= 0x18;
+		assert_true(made_describe(&thread, &facts, 0, &code) < 0);
 	}
 }
 
@@ -156,31 +124,25 @@ static void an_empty_name_is_none(void **state)
 
 	made_php(&facts);
 	word(STRINGS + 0x40 + PHP_STRING_LENGTH, 0); /* of the function in C, which has no class */
-	run(&facts);
-	assert_true(describe(&facts, 1, &code) < 0);
+	made_find(&thread, &facts);
+	assert_true(made_describe(&thread, &facts, 1, &code) < 0);
 }
 
 static void a_fault_at_any_read(void **state)
 {
 	struct runtime_facts facts = made_facts();
 	struct runtime_code code;
-	uint32_t activations;
+	uint64_t n_reads;
 
 	made_php(&facts);
-	run(&facts);
-	for (uint64_t i = 1, n = memory.n_reads; i <= n; i++) {
-		memory.fails_at = i;
-		run(&facts);
-		assert_true(made_frames(&machine, &activations) <= DEPTH);
+	made_faults(&thread, &facts, DEPTH);
+	assert_int_equal(made_describe(&thread, &facts, 2, &code), 0);
+	free(code.lines);
+	n_reads = thread.memory.n_reads;
+	for (uint64_t i = 1; i <= n_reads; i++) {
+		thread.memory.fails_at = i;
+		assert_true(made_describe(&thread, &facts, 2, &code) < 0);
 	}
-	memory.fails_at = 0;
-	run(&facts);
-	for (uint64_t i = 1; i < 12; i++) {
-		memory.fails_at = i;
-		if (describe(&facts, 2, &code) == 0)
-			free(code.lines);
-	}
-	memory.fails_at = 0;
 }
 
 #define RUNTIME_WORD(kind) (BF_FRAME_RUNTIME | (uint64_t)(kind) << BF_FRAME_KIND_SHIFT)
@@ -223,21 +185,7 @@ static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = made_facts(), changed;
 
-	srandom(1);
-	for (int i = 0; i < 20000; i++) {
-		struct runtime_code code = {};
-		struct bf_text text;
-
-		changed = facts;
-		changed.offsets[random() % N_PHP_OFFSETS] = random() % 3000;
-		if (!runtime_is_sound(&changed) || runtime_write(&changed, &text) < 0)
-			continue;
-		made_php(&facts);
-		machine.parameters[0] = BIAS;
-		made_run(&machine, &text, 0, &memory);
-		if (machine.header && describe(&changed, 0, &code) == 0)
-			free(code.lines);
-	}
+	made_other_facts(&thread, &facts, made_php, N_PHP_OFFSETS, 3000);
 	changed = facts;
 	changed.offsets[PHP_FILE] = 3;
 	assert_false(runtime_is_sound(&changed));

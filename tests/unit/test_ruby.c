@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ruby's frames, names and lines, in memory made by hand. */
-#include <stdlib.h>
 
 #include "runtimes/ruby.h"
 #include "tests/unit/cmocka_all.h"
-#include "tests/unit/made_machine.h"
+#include "tests/unit/made_runtime.h"
 
 #define TLS	     (MADE_START + 0x1000)
 #define VECTOR	     (MADE_START + 0x1100)
@@ -36,8 +35,7 @@
 #define CLASSPATH_ID 240
 #define EACH_ID	     200
 
-static struct made_memory memory;
-static struct bf_machine machine;
+static struct made_runtime thread = {.tls = TLS, .bias = BIAS};
 
 static struct runtime_facts made_facts(void)
 {
@@ -56,13 +54,13 @@ static struct runtime_facts made_facts(void)
 
 static void word(uint64_t address, uint64_t value)
 {
-	made_word(&memory, address, value);
+	made_word(&thread.memory, address, value);
 }
 
 static void made_string(uint64_t at, const char *text)
 {
 	word(at, RUBY_STRING | strlen(text) << 14);
-	memcpy(memory.bytes + (at + 16 - MADE_START), text, strlen(text));
+	memcpy(thread.memory.bytes + (at + 16 - MADE_START), text, strlen(text));
 }
 
 /* An entry of the table of symbols; all are in its first part. */
@@ -162,7 +160,7 @@ static void made_ruby(const struct runtime_facts *facts)
 	/* Three runs: from 0, 3 and 6 on. */
 	static const uint64_t ranks[] = {1, 1, 1, 2, 2, 2, 3, 3, 3, 3};
 
-	memset(&memory, 0, sizeof memory);
+	memset(&thread.memory, 0, sizeof thread.memory);
 	word(BIAS + 0xc00, 2);
 	word(TLS + 8, VECTOR);
 	word(VECTOR + 16 * 2, BLOCK);
@@ -178,11 +176,11 @@ static void made_ruby(const struct runtime_facts *facts)
 	for (uint32_t i = 0; i < 10; i++) {
 		uint64_t packed;
 
-		memcpy(&packed, memory.bytes + (INDEX + i / 9 * 8 - MADE_START), 8);
+		memcpy(&packed, thread.memory.bytes + (INDEX + i / 9 * 8 - MADE_START), 8);
 		word(INDEX + i / 9 * 8, packed | ranks[i] << i % 9 * 7);
 	}
 	for (uint32_t i = 0; i < 3; i++)
-		made_number(&memory, LINES + o[RUBY_LINE_SIZE] * i, 201 + i);
+		made_number(&thread.memory, LINES + o[RUBY_LINE_SIZE] * i, 201 + i);
 	for (int i = 0; i < DEPTH; i++) {
 		made_sequence(o, i, i == 2 ? "block in made" : "made");
 		made_entry(i, i == 1);
@@ -193,79 +191,52 @@ static void made_ruby(const struct runtime_facts *facts)
 	made_frame(o, 3, 0x11110021);
 }
 
-static void run(const struct runtime_facts *facts)
-{
-	struct bf_text text;
-
-	assert_int_equal(runtime_write(facts, &text), 0);
-	machine.parameters[0] = BIAS;
-	made_run(&machine, &text, TLS, &memory);
-}
-
-static struct runtime_frame frame_at(uint32_t wanted)
-{
-	for (uint32_t at = 0, i = 0; at < machine.header;) {
-		uint32_t count = machine.words[at] >> BF_CHAIN_SHIFT;
-
-		for (uint32_t k = at + 1; k <= at + count; k += 2)
-			if (i++ == wanted)
-				return (struct runtime_frame){
-					machine.words[k] & BF_FRAME_CODE,
-					machine.words[k] >> BF_FRAME_KIND_SHIFT &
-						(BF_FRAME_KINDS - 1),
-					(uint32_t)machine.words[k + 1], machine.words[k + 1] >> 32};
-		at += count + 1;
-	}
-	fail_msg("no frame %u", wanted);
-	return (struct runtime_frame){};
-}
-
-static int describe(const struct runtime_facts *facts, uint32_t i, struct runtime_code *ret)
-{
-	const struct runtime_memory from = {made_read, &memory, BIAS};
-	const struct runtime_frame frame = frame_at(i);
-
-	memory.n_reads = 0;
-	return runtime_describe(facts, &from, &frame, ret);
-}
-
 static void frames_and_anchors(void **state)
 {
 	struct runtime_facts facts = made_facts();
 	uint32_t activations;
 
 	made_ruby(&facts);
-	run(&facts);
-	assert_int_equal(machine.end, BF_CHAIN_WHOLE);
-	assert_int_equal(made_frames(&machine, &activations), DEPTH);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(made_frames(&thread.machine, &activations), DEPTH);
 	assert_int_equal(activations, 2);
-	assert_int_equal(frame_at(0).code, ENTRIES);
-	assert_int_equal(frame_at(0).kind, RUBY_METHOD);
-	assert_int_equal(frame_at(1).kind, RUBY_FUNCTION);
-	assert_int_equal(frame_at(2).code, SEQUENCES + 0x80);
-	assert_int_equal(frame_at(2).kind, RUBY_SEQUENCE);
+	assert_int_equal(made_frame_at(&thread, 0).code, ENTRIES);
+	assert_int_equal(made_frame_at(&thread, 0).kind, RUBY_METHOD);
+	assert_int_equal(made_frame_at(&thread, 1).kind, RUBY_FUNCTION);
+	assert_int_equal(made_frame_at(&thread, 2).code, SEQUENCES + 0x80);
+	assert_int_equal(made_frame_at(&thread, 2).kind, RUBY_SEQUENCE);
 	/* The tag of other code is none; the loop is below the tag's stack pointer. */
-	assert_int_equal(machine.words[0] & BF_FRAME_CODE, 0x7ff000002000 - 8);
-	assert_int_equal(machine.words[3] & BF_FRAME_CODE, 0x7ff000003000 - 8);
+	assert_int_equal(thread.machine.words[0] & BF_FRAME_CODE, 0x7ff000002000 - 8);
+	assert_int_equal(thread.machine.words[3] & BF_FRAME_CODE, 0x7ff000003000 - 8);
+}
+
+static const char *const names[DEPTH] = {"Made#made", "Made#each", "block in made", "Made#made"};
+
+/* Whether it is the name of frame @i, or all of it but the class. */
+static bool is_name(const struct runtime_code *code, uint32_t i)
+{
+	const char *method = strchr(names[i], '#');
+
+	return strcmp(code->name, names[i]) == 0 || (method && strcmp(code->name, method + 1) == 0);
 }
 
 static void names_and_lines(void **state)
 {
-	static const char *const names[DEPTH] = {"Made#made", "Made#each", "block in made",
-						 "Made#made"};
 	struct runtime_facts facts = made_facts();
 
 	made_ruby(&facts);
-	run(&facts);
+	made_find(&thread, &facts);
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		struct runtime_code code;
 
-		assert_int_equal(describe(&facts, i, &code), 0);
+		assert_int_equal(made_describe(&thread, &facts, i, &code), 0);
 		assert_string_equal(code.name, names[i]);
 		assert_string_equal(code.file, i == 1 ? "<internal:C>" : "/srv/made.rb");
 		if (i != 1) /* the instruction before word 5 is in the second run */
 			assert_int_equal(runtime_line(&facts, code.lines, code.n_lines,
-						      code.first_line, frame_at(i).detail),
+						      code.first_line,
+						      made_frame_at(&thread, i).detail),
 					 202);
 		free(code.lines);
 	}
@@ -280,8 +251,8 @@ static void methods_with_special_variables(void **state)
 	word(EPS, MADE_START + 0xe000);
 	word(MADE_START + 0xe000, RUBY_INTERNAL | RUBY_SPECIAL_VARIABLES << 12);
 	word(MADE_START + 0xe008, ENTRIES);
-	run(&facts);
-	assert_int_equal(frame_at(0).code, ENTRIES);
+	made_find(&thread, &facts);
+	assert_int_equal(made_frame_at(&thread, 0).code, ENTRIES);
 }
 
 static void what_changed_has_no_name(void **state)
@@ -301,45 +272,40 @@ static void what_changed_has_no_name(void **state)
 
 	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
 		made_ruby(&facts);
-		run(&facts);
-		memory.bytes[at[i] - MADE_START] ^= 0x8;
-		assert_true(describe(&facts, 0, &code) < 0);
+		made_find(&thread, &facts);
+		thread.memory.bytes[at[i] - MADE_START] ^= 0x8;
+		assert_true(made_describe(&thread, &facts, 0, &code) < 0);
 	}
 	/* A class of unknown name is left out, as is one whose symbols are not found. */
 	made_ruby(&facts);
-	run(&facts);
+	made_find(&thread, &facts);
 	word(ITEMS + 32, EACH_ID << 4 | 1);
-	assert_int_equal(describe(&facts, 0, &code), 0);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
 	assert_string_equal(code.name, "made");
 	free(code.lines);
 	made_symbol('+', "-");
-	assert_int_equal(describe(&facts, 0, &code), 0);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
 	assert_string_equal(code.name, "made");
 	free(code.lines);
-	assert_true(describe(&facts, 1, &code) < 0);
+	assert_true(made_describe(&thread, &facts, 1, &code) < 0);
 }
 
 static void a_fault_at_any_read(void **state)
 {
 	struct runtime_facts facts = made_facts();
-	struct runtime_code code;
-	uint32_t activations;
 
 	made_ruby(&facts);
-	run(&facts);
-	for (uint64_t i = 1, n = memory.n_reads; i <= n; i++) {
-		memory.fails_at = i;
-		run(&facts);
-		assert_true(made_frames(&machine, &activations) <= DEPTH);
-	}
-	memory.fails_at = 0;
-	run(&facts);
-	for (uint64_t i = 1; i < 80; i++) {
-		memory.fails_at = i;
-		if (describe(&facts, i % DEPTH, &code) == 0)
+	made_faults(&thread, &facts, DEPTH);
+	for (uint32_t frame = 0; frame < DEPTH; frame++)
+		for (uint64_t i = 1; i < 80; i++) {
+			struct runtime_code code;
+
+			thread.memory.fails_at = i;
+			if (made_describe(&thread, &facts, frame, &code) < 0)
+				continue;
+			assert_true(is_name(&code, frame));
 			free(code.lines);
-	}
-	memory.fails_at = 0;
+		}
 }
 
 /* Beyond the first 54 instructions, runs are bits. */
@@ -370,22 +336,7 @@ static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = made_facts(), changed;
 
-	srandom(1);
-	for (int i = 0; i < 20000; i++) {
-		struct runtime_code code = {};
-		struct bf_text text;
-
-		changed = facts;
-		for (int k = random() % 4; k >= 0; k--)
-			changed.offsets[random() % N_RUBY_OFFSETS] = random() % 600;
-		if (!runtime_is_sound(&changed) || runtime_write(&changed, &text) < 0)
-			continue;
-		made_ruby(&facts);
-		machine.parameters[0] = BIAS;
-		made_run(&machine, &text, TLS, &memory);
-		if (machine.header && describe(&changed, 0, &code) == 0)
-			free(code.lines);
-	}
+	made_other_facts(&thread, &facts, made_ruby, N_RUBY_OFFSETS, 600);
 	changed = facts;
 	changed.offsets[RUBY_BODY_LABEL] = 84;
 	assert_false(runtime_is_sound(&changed));
