@@ -14,6 +14,8 @@
 struct made_memory {
 	uint8_t bytes[MADE_BYTES];
 	uint64_t n_reads, fails_at; /* fails_at: the read that fails, from 1; 0: none */
+	uint64_t changes_at;	    /* the read that change() comes before, likewise */
+	void (*change)(struct made_memory *memory);
 };
 
 static inline int made_read(void *context, const struct runtime_piece *pieces, size_t n)
@@ -25,6 +27,8 @@ static inline int made_read(void *context, const struct runtime_piece *pieces, s
 
 		if (++memory->n_reads == memory->fails_at)
 			return -EFAULT;
+		if (memory->n_reads == memory->changes_at)
+			memory->change(memory);
 		if (at > MADE_BYTES || pieces[i].n > MADE_BYTES - at)
 			return -EFAULT;
 		memcpy(pieces[i].to, memory->bytes + at, pieces[i].n);

@@ -242,6 +242,31 @@ static void names_and_lines(void **state)
 	}
 }
 
+/* Such as no program would have. */
+static void tags_without_an_end(void **state)
+{
+	struct runtime_facts facts = made_facts();
+
+	made_ruby(&facts);
+	word(TAGS + 56, TAGS);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_BUDGET);
+	assert_int_equal(thread.machine.header, 0);
+}
+
+static void a_thread_that_is_kept_for_the_next_one(void **state)
+{
+	struct runtime_facts facts = made_facts();
+
+	made_ruby(&facts);
+	word(CONTEXT, 0);
+	word(CONTEXT + 8, 0);
+	word(CONTEXT + 16, 0);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(thread.machine.header, 0);
+}
+
 /* The variables of a method can take the place of its entry, which they lead to. */
 static void methods_with_special_variables(void **state)
 {
@@ -308,6 +333,38 @@ static void a_fault_at_any_read(void **state)
 		}
 }
 
+/* The objects are freed, and made anew as others: another class, and entries that have its name. */
+static void change(struct made_memory *memory)
+{
+	made_string(STRINGS + 0x40 * (DEPTH + 1), "Next");
+	for (int i = 0; i < DEPTH; i++)
+		made_word(memory, ENTRIES + 0x40 * i + RUBY_ENTRY_OWNER, CLASS + 0x10);
+}
+
+/* A name is that of the frame, whenever its objects become others while they are read. */
+static void what_changes_meanwhile_has_no_other_name(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	uint32_t n_refused = 0;
+
+	for (uint32_t frame = 0; frame < DEPTH; frame++)
+		for (uint64_t i = 1; i < 80; i++) {
+			struct runtime_code code;
+
+			made_ruby(&facts);
+			made_find(&thread, &facts);
+			thread.memory.changes_at = i;
+			thread.memory.change = change;
+			if (made_describe(&thread, &facts, frame, &code) < 0) {
+				n_refused++;
+				continue;
+			}
+			assert_true(is_name(&code, frame));
+			free(code.lines);
+		}
+	assert_true(n_refused > 0);
+}
+
 /* Beyond the first 54 instructions, runs are bits. */
 static void long_methods(void **state)
 {
@@ -348,10 +405,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_and_anchors),
+		cmocka_unit_test(tags_without_an_end),
+		cmocka_unit_test(a_thread_that_is_kept_for_the_next_one),
 		cmocka_unit_test(names_and_lines),
 		cmocka_unit_test(methods_with_special_variables),
 		cmocka_unit_test(what_changed_has_no_name),
 		cmocka_unit_test(a_fault_at_any_read),
+		cmocka_unit_test(what_changes_meanwhile_has_no_other_name),
 		cmocka_unit_test(long_methods),
 		cmocka_unit_test(only_sound_facts_are_used),
 	};

@@ -231,11 +231,29 @@ static uint32_t check_of_function(const struct ruby_entry *entry)
 	       (uint32_t)(entry->name * RUBY_SPREAD);
 }
 
+/*
+ * Reads the class of the method whose entry at @address is @entry, for put_class(). Errors:
+ * -ESTALE: another entry is there by now, and that class may be another one, too.
+ */
+static int read_owner(const struct ruby_names *names, uint64_t address,
+		      const struct ruby_entry *entry, char *to, size_t size)
+{
+	struct ruby_definition definition;
+	struct ruby_entry again;
+	int r;
+
+	put_class(names, entry->owner, to, size);
+	r = read_entry(names->memory, address, &again, &definition);
+	if (r < 0)
+		return r;
+	return check_of_function(&again) == check_of_function(entry) ? 0 : -ESTALE;
+}
+
 static int describe_function(const struct runtime_facts *facts, const struct runtime_memory *memory,
 			     const struct runtime_frame *frame, struct runtime_code *ret)
 {
 	struct ruby_names names = {facts, memory};
-	struct ruby_entry entry, again;
+	struct ruby_entry entry;
 	struct ruby_definition definition;
 	char class[RUNTIME_NAME_MAX / 2], name[RUNTIME_NAME_MAX / 4];
 	int r = read_entry(memory, frame->code, &entry, &definition);
@@ -244,12 +262,7 @@ static int describe_function(const struct runtime_facts *facts, const struct run
 		r = -ESTALE;
 	r = r < 0 ? r : find_symbols(facts, memory, &names.symbols);
 	r = r < 0 ? r : symbol_in(memory, names.symbols, definition.name, name, sizeof name);
-	if (r < 0)
-		return r;
-	put_class(&names, entry.owner, class, sizeof class);
-	r = read_entry(memory, frame->code, &again, &definition);
-	if (r == 0 && memcmp(&entry, &again, sizeof entry) != 0)
-		r = -ESTALE;
+	r = r < 0 ? r : read_owner(&names, frame->code, &entry, class, sizeof class);
 	if (r < 0)
 		return r;
 	snprintf(ret->name, sizeof ret->name, "%s%s", class, name);
@@ -380,10 +393,10 @@ static int describe_method(const struct runtime_facts *facts, const struct runti
 
 	if (r == 0 && (definition.kind & DEFINITION_KIND) != DEFINITION_INSTRUCTIONS)
 		r = -ESTALE;
+	if (r == 0 && find_symbols(facts, memory, &names.symbols) == 0)
+		r = read_owner(&names, frame->code, &entry, class, sizeof class);
 	if (r < 0)
 		return r;
-	if (find_symbols(facts, memory, &names.symbols) == 0)
-		put_class(&names, entry.owner, class, sizeof class);
 	return describe_code(facts, memory, definition.code,
 			     frame->check ^ (uint32_t)(entry.owner >> 3) ^
 				     (uint32_t)(definition.code >> 2),
