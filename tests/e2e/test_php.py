@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks of PHP programs: held against what the interpreter itself says of its functions."""
-import collections
 import contextlib
 import json
 import os
@@ -16,12 +15,12 @@ import time
 
 import pytest
 
+import interpreters
 from harness import ROOT, Folded, record
 
 TRUTH = ROOT / "tests" / "workload" / "php_truth.php"
 N_KINDS = 10
-# Others are named in the environment: PHPS=PATH:PATH….
-PHPS = ["/usr/bin/php", *filter(None, os.environ.get("PHPS", "").split(":"))]
+PHPS = interpreters.named("/usr/bin/php", "PHPS")
 KNOWN = ["8.2"]
 JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=tracing", "-d", "opcache.jit_buffer_size=16M"]
 BURN, NAP = ["--oncpu", "-F", 499], ["--offcpu"]
@@ -30,11 +29,9 @@ CASES = {"burn": ([], "burn", BURN), "nap": ([], "nap", NAP), "burn-jit": (JIT, 
 
 @pytest.fixture(autouse=True)
 def known(request):
-    """Other versions show native frames."""
     php = request.node.callspec.params["php"] if hasattr(request.node, "callspec") else PHPS[0]
     version = subprocess.check_output([php, "-r", "echo PHP_MAJOR_VERSION . '.' . PHP_MINOR_VERSION;"], text=True)
-    if version not in KNOWN:
-        pytest.skip(f"PHP {version} is none of the versions that are known")
+    interpreters.skip_unless_known("PHP", version, KNOWN)
 
 
 @contextlib.contextmanager
@@ -47,10 +44,6 @@ def started(*command):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-
-
-def php_frames(frames):
-    return [frame[:-len("_[0]")] for frame in frames if frame.endswith("_[0]")]
 
 
 def is_truth(frames, truth, leaf):
@@ -66,24 +59,10 @@ def test_whole_stacks_are_those_of_the_interpreter(php, case, tmp_path):
     out = tmp_path / "x.folded"
     with started(php, *build, TRUTH, leaf) as (process, truth):
         result = record("-p", process.pid, *options, "-d", 1, "--threads", "-o", out)
-    right = wrong = 0
-    others = collections.Counter()
-    seen = set()
-    for frames, value in Folded(out).stacks:
-        pid = int(frames[0].rpartition("/")[2])
-        if pid not in truth:
-            continue
-        seen.add(pid)
-        names = [name for name, _ in truth[pid]]
-        if is_truth(php_frames(frames), names, leaf):
-            right += value
-        else:
-            wrong += value
-            others[(tuple(frames), tuple(names))] += value
-    assert right > 0
-    assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
-    assert result.summary["runtimes"]["stacks"] > 0
-    assert result.summary["runtimes"]["nameless_code"] == 0
+    seen = interpreters.assert_right(
+        Folded(out), {pid: [name for name, _ in stack] for pid, stack in truth.items()},
+        lambda frames, names: is_truth(frames, names, leaf))
+    interpreters.assert_all_named(result)
     assert leaf == "burn" or seen == set(truth)
 
 
@@ -94,7 +73,7 @@ def test_lines_and_native_frames(php, tmp_path):
         record("-p", process.pid, "--offcpu", "-d", 0.5, "--threads", "--lines", "-o", out)
     stacks = {int(frames[0].rpartition("/")[2]): frames for frames, _ in Folded(out).stacks}
     for pid, stack in truth.items():
-        found = php_frames(stacks[pid])
+        found = interpreters.functions(stacks[pid])
         assert len(found) == len(stack) + 2, found  # wait(), sleep()
         for frame, (name, line) in list(zip(found, stack))[:-1]:
             place = f"php_truth.php:{line}" if line else "<php>"
@@ -160,7 +139,7 @@ def test_workers_of_a_server(tmp_path):
         server.wait()
     folded = Folded(tmp_path / "x.folded")
     rendered = folded.total(lambda frames: "Page::render_[0]" in frames)
-    whole = folded.total(lambda frames: [f[:-4] for f in frames if f.endswith("_[0]")][:5] == [
+    whole = folded.total(lambda frames: interpreters.functions(frames)[:5] == [
         "<main>", "Page::show", "array_map", "Page::{closure}", "Page::render"])
     assert rendered > 0
     assert whole >= 0.99 * rendered

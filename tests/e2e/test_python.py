@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks of CPython programs, compared with what the interpreter itself prints about its
 threads."""
-import collections
 import contextlib
 import json
 import os
-import re
 import subprocess
 
 import pytest
 
+import interpreters
 from harness import ROOT, Folded, record
 
 WORKLOADS = ROOT / "tests" / "workload"
-# The environment can name other interpreters: PYTHONS=PATH:PATH….
-PYTHONS = ["/usr/bin/python3", *filter(None, os.environ.get("PYTHONS", "").split(":"))]
+PYTHONS = interpreters.named("/usr/bin/python3", "PYTHONS")
 FREQUENCY = 499
 LEAVES = {"burn": ["--oncpu"], "pack": ["--oncpu"], "nap": ["--offcpu"], "sleep": ["--offcpu"]}
 
@@ -28,19 +26,6 @@ def started(python, *arguments):
     finally:
         process.kill()
         process.communicate()
-
-
-def python_frames(frames):
-    return [frame[:-len("_[0]")] for frame in frames if frame.endswith("_[0]")]
-
-
-def by_tid(folded):
-    """{tid: {Python frames, root first: value}}"""
-    found = collections.defaultdict(collections.Counter)
-    for frames, value in folded.stacks:
-        if "/" in frames[0]:
-            found[int(frames[0].rpartition("/")[2])][tuple(python_frames(frames))] += value
-    return found
 
 
 def is_truth(frames, truth, leaf):
@@ -58,23 +43,12 @@ def test_whole_stacks_are_those_of_the_interpreter(python, leaf, tmp_path):
                  for tid, stack in json.loads(line)["threads"].items()}
         result = record("-p", process.pid, *LEAVES[leaf], "-d", 3, "-F", FREQUENCY, "--threads",
                         "-o", out)
-    found = by_tid(Folded(out))
-    right = wrong = 0
-    others = collections.Counter()
-    for tid, stack in truth.items():
-        for frames, value in found[tid].items():
-            if is_truth(frames, stack, "." + leaf):
-                right += value
-            else:
-                wrong += value
-                others[(frames, tuple(stack))] += value
-    assert right > 0
-    assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
-    assert result.summary["runtimes"]["stacks"] > 0
-    assert result.summary["runtimes"]["nameless_code"] == 0
+    seen = interpreters.assert_right(Folded(out), truth,
+                                     lambda frames, stack: is_truth(frames, stack, "." + leaf))
+    interpreters.assert_all_named(result)
     # All threads are there: the iterator sees those that only sleep.
     if leaf != "burn":
-        assert all(found[tid] for tid in truth), set(truth) - set(found)
+        assert seen == set(truth)
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -85,18 +59,7 @@ def test_lines_are_those_of_the_source(python, tmp_path):
                             for name, file, number in stack]
                  for tid, stack in json.loads(line)["threads"].items()}
         record("-p", process.pid, "--offcpu", "-d", 2, "--threads", "--lines", "-o", out)
-    found = by_tid(Folded(out))
-    right = wrong = 0
-    others = collections.Counter()
-    for tid, stack in truth.items():
-        for frames, value in found[tid].items():
-            if list(frames) == stack:
-                right += value
-            else:
-                wrong += value
-                others[(frames[-3:], tuple(stack[-3:]))] += value
-    assert right > 0
-    assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
+    interpreters.assert_right(Folded(out), truth, lambda frames, stack: list(frames) == stack)
 
 
 BURN = WORKLOADS / "python_burn.py"
@@ -126,18 +89,8 @@ def test_three_equal_burners_have_their_shares(python, tmp_path):
 @pytest.mark.parametrize("python", PYTHONS)
 def test_code_objects_at_the_same_addresses_are_distinguished(python, tmp_path):
     folded, result = burned(tmp_path, python, "reuse", seconds=5)
-    right = wrong = 0
-    for frames, value in folded.stacks:
-        text = ";".join(frames)
-        made, burner = re.search(r"made_(\d+)_\[0\]", text), re.search(r"burner_(\d+)_\[0\]", text)
-        if made and burner:
-            is_right = int(made[1]) % 16 == int(burner[1])
-            right += value if is_right else 0
-            wrong += 0 if is_right else value
     assert result.truth < 5000  # addresses were used again
-    assert wrong == 0
-    # Each function lives for a millisecond here; most are gone before they can be read.
-    assert right > 0 or result.summary["runtimes"]["nameless_code"] > 0
+    interpreters.assert_reused_addresses_have_their_own_names(folded, result)
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -253,7 +206,7 @@ def test_interpreters_that_lie_cost_the_others_nothing(tmp_path):
         summary = record("-p", ",".join(map(str, [honest.pid, *hostile.values()])), "-d", 3, "-F", FREQUENCY,
                          "--threads", "-o", out).summary
     folded = Folded(out)
-    found = by_tid(folded)
+    found = interpreters.by_tid(folded)
     wanted = ("honest.<module>", "honest.outer", "honest.middle", "honest.leaf")
     whole = sum(found[honest.pid].values())
     right = sum(value for frames, value in found[honest.pid].items()

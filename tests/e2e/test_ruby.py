@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks of Ruby programs: held against what the interpreter itself says of its threads."""
-import collections
 import contextlib
 import json
 import os
@@ -9,11 +8,11 @@ import subprocess
 
 import pytest
 
+import interpreters
 from harness import ROOT, Folded, record
 
 TRUTH = ROOT / "tests" / "workload" / "ruby_truth.rb"
-# Others are named in the environment: RUBIES=PATH:PATH….
-RUBIES = ["/usr/bin/ruby", *filter(None, os.environ.get("RUBIES", "").split(":"))]
+RUBIES = interpreters.named("/usr/bin/ruby", "RUBIES")
 KNOWN = ["3.1"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "turns": ["--offcpu"]}
 # Whose methods they are; blocks and files are called as in backtraces.
@@ -31,10 +30,8 @@ ENUMERATOR = ["Enumerator#each", "Enumerator::Generator#each"]
 
 @pytest.fixture(autouse=True)
 def known(ruby):
-    """Other versions show native frames."""
     version = subprocess.check_output([ruby, "-e", "print RUBY_VERSION[/^\\d+\\.\\d+/]"], text=True)
-    if version not in KNOWN:
-        pytest.skip(f"Ruby {version} is none of the versions that are known")
+    interpreters.skip_unless_known("Ruby", version, KNOWN)
 
 
 @contextlib.contextmanager
@@ -60,19 +57,6 @@ def full_names(stack):
     return names
 
 
-def ruby_frames(frames):
-    return [frame[:-len("_[0]")] for frame in frames if frame.endswith("_[0]")]
-
-
-def by_tid(folded):
-    """{tid: {Ruby frames, root first: value}}"""
-    found = collections.defaultdict(collections.Counter)
-    for frames, value in folded.stacks:
-        if "/" in frames[0]:
-            found[int(frames[0].rpartition("/")[2])][tuple(ruby_frames(frames))] += value
-    return found
-
-
 # Frames that come and go below leaf().
 BELOW = {"Object#burn": {"Object#loop_of_burn"}, "Object#nap": {"Kernel#sleep"},
          "Object#look": {"IO.select"},
@@ -92,24 +76,12 @@ def test_whole_stacks_are_those_of_the_interpreter(ruby, leaf, tmp_path):
     out = tmp_path / "x.folded"
     with started(ruby, TRUTH, leaf) as (process, truth):
         result = record("-p", process.pid, *LEAVES[leaf], "-d", 1, "--threads", "-o", out)
-    found = by_tid(Folded(out))
-    right = wrong = 0
-    others = collections.Counter()
-    for tid, stack in truth.items():
-        names = full_names(stack)
-        for frames, value in found[tid].items():
-            if is_truth(frames, names):
-                right += value
-            else:
-                wrong += value
-                others[(frames, tuple(names))] += value
-    assert right > 0
-    assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
-    assert result.summary["runtimes"]["stacks"] > 0
-    assert result.summary["runtimes"]["nameless_code"] == 0
+    seen = interpreters.assert_right(Folded(out), {tid: full_names(stack) for tid, stack in truth.items()},
+                                     is_truth)
+    interpreters.assert_all_named(result)
     # All threads are there.
     if leaf != "burn":
-        assert all(found[tid] for tid in truth), set(truth) - set(found)
+        assert seen == set(truth)
 
 
 @pytest.mark.parametrize("ruby", RUBIES)
@@ -122,7 +94,7 @@ def test_lines_and_native_frames(ruby, tmp_path):
         # Functions in C have no lines; Ruby gives them those of their callers.
         wanted = [(name, f" ({os.path.basename(file or '')}:{line})")
                   for name, (_, file, line) in zip(full_names(stack), stack)]
-        found = ruby_frames(stacks[tid])
+        found = interpreters.functions(stacks[tid])
         assert len(found) == len(wanted), (found, wanted)
         for frame, (name, place) in zip(found, wanted):
             is_c = name.partition("#")[0] in ("Array", "Enumerable", "String", "Kernel",
@@ -156,17 +128,7 @@ def test_three_equal_burners_have_their_shares(ruby, tmp_path):
 def test_methods_at_the_same_addresses_are_told_apart(ruby, tmp_path):
     out = tmp_path / "x.folded"
     result = record("-F", 499, "-o", out, "--", ruby, ROOT / "tests/workload/ruby_burn.rb", "reuse", 2)
-    right = wrong = 0
-    for frames, value in Folded(out).stacks:
-        text = ";".join(frames)
-        made, burner = re.search(r"made_(\d+)_\[0\]", text), re.search(r"burner_(\d+)_\[0\]", text)
-        if made and burner:
-            is_right = int(made[1]) % 16 == int(burner[1])
-            right += value if is_right else 0
-            wrong += 0 if is_right else value
-    assert wrong == 0
-    # A method lives for some milliseconds; some are gone before they can be read.
-    assert right > 0 or result.summary["runtimes"]["nameless_code"] > 0
+    interpreters.assert_reused_addresses_have_their_own_names(Folded(out), result)
 
 
 @pytest.mark.parametrize("ruby", RUBIES)
@@ -176,6 +138,7 @@ def test_threads_that_are_kept_for_the_next_one(ruby, tmp_path):
     with started(ruby, "-e", script) as (process, _):
         result = record("-p", process.pid, "--offcpu", "-d", 1, "--threads", "-o", tmp_path / "x.folded")
     kept = sum(value for frames, value in Folded(tmp_path / "x.folded").stacks
-               if not frames[0].endswith(f"/{process.pid}") and frames[-1] == "[futex]" and not ruby_frames(frames))
+               if not frames[0].endswith(f"/{process.pid}") and frames[-1] == "[futex]"
+               and not interpreters.functions(frames))
     assert kept > 0.3e6
     assert result.summary["complete_stacks_percent"] >= 99, result
