@@ -122,11 +122,13 @@ def test_the_only_commands_of_both_sides_are_one(tmp_path):
     titles = re.findall(r"<title>([^<]*)</title>", picture.read_text())
     assert "app-1 \u2192 app-2 (total 100.00% \u2192 100.00% (unchanged)" in "\n".join(titles)
     assert not any(title.endswith((", new)", ", gone)")) for title in titles)
-    # Not if a side has another one, too.
+    # Not if a side has another one, too, in whichever of its runs.
     write(sides[1], {**new, "helper;main": 5})
-    diff(*sides, "-o", picture)
-    titles = "\n".join(re.findall(r"<title>([^<]*)</title>", picture.read_text()))
-    assert "app-1 \u2192" not in titles and ", gone)" in titles
+    other = write(tmp_path / "c", {"app-3;main;f": 500})
+    for runs in [sides[1]], [sides[1], other], [other, sides[1]]:
+        diff(sides[0], "--", *runs, "-o", picture)
+        titles = "\n".join(re.findall(r"<title>([^<]*)</title>", picture.read_text()))
+        assert "app-1 \u2192" not in titles and "app-1 (total 100.00% \u2192 0.00%" in titles
 
 
 def test_normalized_and_absolute(tmp_path):

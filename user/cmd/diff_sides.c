@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "cli/inputs.h"
+#include "compare/commands.h"
 #include "compare/compact.h"
-
-#define COMMAND_SIZE 64
 
 /* Stacks are merged when there are this many more, and twice as many as after the last time. */
 #define COMPACT_ENTRIES 50000
@@ -21,9 +20,6 @@ struct reader {
 	bool has_mode;
 	enum profile_mode mode;
 	char event[64], first[256];
-	/* The only command of each side: "" none yet. */
-	char commands[N_SIDES][COMMAND_SIZE];
-	bool has_many[N_SIDES];
 	struct failure *failure;
 };
 
@@ -62,61 +58,6 @@ static int match_mode(struct reader *reader, struct profile *profile, const char
 	return 0;
 }
 
-static void note_commands(struct reader *reader, const struct profile *profile,
-			  enum stacks_side side)
-{
-	char *only = reader->commands[side];
-
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const char *comm = strings_get(&profile->strings, profile->samples[i].comm);
-
-		if (!*only)
-			snprintf(only, COMMAND_SIZE, "%s", comm);
-		reader->has_many[side] |= strncmp(only, comm, COMMAND_SIZE - 1) != 0;
-	}
-}
-
-/*
- * A side's only command is compared with the other side's, whatever their names: those of two
- * versions of a program. The base is read first; of the new side, each run counts by itself.
- */
-static int align_commands(struct reader *reader, struct profile *profile, enum stacks_side side)
-{
-	uint32_t comm;
-	int r;
-
-	if (side == SIDE_NEW)
-		*reader->commands[SIDE_NEW] = '\0';
-	note_commands(reader, profile, side);
-	if (side == SIDE_BASE || !*reader->commands[SIDE_BASE] || reader->has_many[SIDE_BASE] ||
-	    reader->has_many[SIDE_NEW] || profile->by_thread)
-		return 0;
-	r = strings_add(&profile->strings, reader->commands[SIDE_BASE], &comm);
-	for (size_t i = 0; r == 0 && i < profile->n_samples; i++)
-		profile->samples[i].comm = comm;
-	return r;
-}
-
-/* Shows that the only command of both sides had two names. */
-static int name_aligned(const struct reader *reader, struct stacks *stacks)
-{
-	const char *base = reader->commands[SIDE_BASE], *new_ = reader->commands[SIDE_NEW];
-	char text[2 * COMMAND_SIZE + 8];
-	uint32_t name;
-	int r;
-
-	if (!*base || !*new_ || reader->has_many[SIDE_BASE] || reader->has_many[SIDE_NEW] ||
-	    strcmp(base, new_) == 0)
-		return 0;
-	snprintf(text, sizeof text, "%s \u2192 %s", base, new_);
-	r = strings_add(&stacks->strings, text, &name);
-	for (size_t i = 0; r == 0 && i < stacks->n_frames; i++)
-		if (stacks->frames[i].kind == FRAME_NOTE && !stacks->frames[i].is_waker &&
-		    strcmp(stacks_name(stacks, i), base) == 0)
-			stacks->frames[i].name = name;
-	return r;
-}
-
 static int add_sums(struct reader *reader, struct profile *profile, enum stacks_side side)
 {
 	struct stacks_options options = reader->reading->stacks;
@@ -151,7 +92,6 @@ static int add_run(struct reader *reader, struct profile *profile, const char *p
 	struct diff_sides *sides = reader->sides;
 	int r = match_mode(reader, profile, path);
 
-	r = r < 0 ? r : align_commands(reader, profile, side);
 	if (r == 0 && reader->wants_sums)
 		r = add_sums(reader, profile, side);
 	r = r < 0 ? r : stacks_add(&sides->plain, profile, side);
@@ -220,17 +160,21 @@ static int read_all(struct reader *reader, const struct diff_files *files)
 	return r;
 }
 
+static int finish_stacks(struct stacks *stacks, enum stacks_scale scale)
+{
+	int r = commands_align(stacks);
+
+	return r < 0 ? r : stacks_finish(stacks, scale);
+}
+
 static int finish(struct reader *reader)
 {
 	struct diff_sides *sides = reader->sides;
 	enum stacks_scale scale = reader->reading->scale;
-	int r = stacks_finish(&sides->plain, scale);
+	int r = finish_stacks(&sides->plain, scale);
 
 	if (r == 0 && sides->has_drawn)
-		r = stacks_finish(&sides->drawn, scale);
-	r = r < 0 ? r : name_aligned(reader, &sides->plain);
-	if (r == 0 && sides->has_drawn)
-		r = name_aligned(reader, &sides->drawn);
+		r = finish_stacks(&sides->drawn, scale);
 	/* An empty side gets the other one's kind. */
 	for (int side = 0; side < N_SIDES; side++) {
 		sides->plain.facts[side].mode = reader->mode;
