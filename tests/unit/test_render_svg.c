@@ -176,6 +176,57 @@ static void modules_keep_their_hue(void **state)
 	assert_null(palette_text(palette, FRAME_KERNEL, 0));
 }
 
+/* A sample in @module, woken by code in @waker's. */
+static void add_in_modules(struct profile *profile, const char *module, const char *waker)
+{
+	const char *names[] = {module, waker};
+	uint32_t stacks[2], woken_by;
+
+	for (int i = 0; i < 2; i++) {
+		struct profile_mapping mapping = {.kind = MAPPING_FILE,
+						  .path = made_string(profile, names[i])};
+		struct profile_frame frame = {.function = made_string(profile, "run")};
+		uint32_t index, location;
+
+		assert_int_equal(profile_add_mapping(profile, &mapping, &index), 0);
+		assert_int_equal(profile_add_location(profile, index, 1, false, &location), 0);
+		assert_int_equal(profile_set_frames(profile, location, &frame, 1), 0);
+		assert_int_equal(profile_add_stack(profile, &location, 1, false, &stacks[i]), 0);
+	}
+	assert_int_equal(
+		profile_add_waker(profile,
+				  &(struct profile_waker){.comm = made_string(profile, "x"),
+							  .stack = stacks[1]},
+				  &woken_by),
+		0);
+	assert_int_equal(
+		profile_add_sample(profile,
+				   &(struct profile_sample){.stack = stacks[0],
+							    .comm = made_string(profile, "a"),
+							    .reason = REASON_FUTEX,
+							    .waker = woken_by,
+							    .count = 1,
+							    .nanoseconds = 1000}),
+		0);
+}
+
+/* The modules whose colours are in the picture: wakers have others. */
+static void the_legend_names_modules(void **state)
+{
+	struct profile *profile = made_profile(PROFILE_OFFCPU, NULL, 0);
+	struct picture_options options = default_svg;
+	char *text;
+
+	options.colors = "module";
+	add_in_modules(profile, "a<&>b", "libwaker.so");
+	text = svg_of(profile, &(struct stacks_options){.unfold.waker_depth = 8}, &options);
+	assert_non_null(strstr(text, ">a&lt;&amp;&gt;b</text></g>"));
+	assert_non_null(strstr(text, ">waker</text></g>"));
+	assert_null(strstr(text, ">libwaker.so</text></g>"));
+	assert_null(strstr(text, ">other modules</text></g>"));
+	free(text);
+}
+
 static void tones_say_how_much(void **state)
 {
 	static const struct {
@@ -594,6 +645,7 @@ int main(void)
 		cmocka_unit_test(palettes_are_found),
 		cmocka_unit_test(languages_are_recognized),
 		cmocka_unit_test(modules_keep_their_hue),
+		cmocka_unit_test(the_legend_names_modules),
 		cmocka_unit_test(tones_say_how_much),
 		cmocka_unit_test(svg_shows_names_figures_and_kinds),
 		cmocka_unit_test(svg_says_time_offcpu),

@@ -203,8 +203,7 @@ static int write_legend(const struct html *html, struct json *json)
 		r = write_modules(html, json, &has_all);
 	for (int part = 0; part < N_PALETTE_PARTS && !html->stacks->is_comparison; part++)
 		for (int kind = 0; kind < N_FRAME_KINDS; kind++)
-			if (!has_all || !palette_is_by_module(html->palettes[part]) ||
-			    !palette_text(html->palettes[part], kind, 0))
+			if (!has_all || !palette_is_by_module(html->palettes[part], kind))
 				write_looks(html, json, part, kind);
 	if (html->tree.n_elided)
 		write_legend_item(html, json, "elided", ELIDED_FILL);

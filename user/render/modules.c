@@ -42,17 +42,21 @@ int modules_find(const struct tree *tree, const struct palette *palette, struct 
 	uint64_t *widths;
 
 	*ret = modules;
-	if (!palette_is_by_module(palette))
+	if (!palette_is_by_module(palette, FRAME_USER))
 		return 0;
 	widths = calloc(stacks->strings.n_strings, sizeof *widths);
 	if (!widths)
 		return -ENOMEM;
 	for (size_t i = 0; i < tree->n_nodes; i++) {
 		const struct tree_node *node = &tree->nodes[i];
-		enum frame_kind kind = tree_kind(tree, node);
+		const struct stacks_frame *frame;
 
-		if (node->frame < TREE_ELIDED && kind < FRAME_NOTE && kind != FRAME_KERNEL)
-			widths[stacks->frames[node->frame].module] += node->width;
+		if (node->frame >= TREE_ELIDED)
+			continue;
+		frame = &stacks->frames[node->frame];
+		/* Wakers have a palette of their own. */
+		if (!frame->is_waker && palette_is_by_module(palette, frame->kind))
+			widths[frame->module] += node->width;
 	}
 	widths[0] = 0; /* unknown */
 	/* Some may share a range. */

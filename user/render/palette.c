@@ -252,9 +252,9 @@ unsigned int palette_range(const struct palette *palette)
 	return schemes[palette->scheme].n_shades;
 }
 
-bool palette_is_by_module(const struct palette *palette)
+bool palette_is_by_module(const struct palette *palette, enum frame_kind kind)
 {
-	return palette->scheme == BY_MODULE;
+	return scheme_of(palette, kind) == BY_MODULE;
 }
 
 const char *palette_text(const struct palette *palette, enum frame_kind kind, unsigned int shade)

@@ -44,8 +44,8 @@ unsigned int palette_n_shades(const struct palette *palette, enum frame_kind kin
 /* The legend's text for a shade, if not by kind: "Rust"; else NULL. Equal pointers are one item. */
 const char *palette_text(const struct palette *palette, enum frame_kind kind, unsigned int shade);
 
-/* Whether code is distinguished by the file it is in; see modules.h for the legend. */
-bool palette_is_by_module(const struct palette *palette);
+/* Whether such frames are distinguished by the file they are in; see modules.h for the legend. */
+bool palette_is_by_module(const struct palette *palette, enum frame_kind kind);
 
 /* The middle of the range of @shade: for frames too narrow to distinguish names. */
 unsigned int palette_middle(const struct palette *palette, enum frame_kind kind,

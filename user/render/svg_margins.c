@@ -214,14 +214,6 @@ static int add_modules(const struct svg *svg, struct legend *legend, bool *ret_a
 	return r;
 }
 
-/* Looks of code, if all its modules are in the legend already. */
-static bool is_module_look(const struct svg *svg, unsigned int look)
-{
-	const struct palette *palette = svg->palettes[look_part(look)];
-
-	return palette_is_by_module(palette) && palette_text(palette, look_kind(look), 0);
-}
-
 static int make_legend(const struct svg *svg, struct legend *legend)
 {
 	static const struct item tones[] = {{{"t4", "t5", "t6"}, 3, "less"},
@@ -239,7 +231,8 @@ static int make_legend(const struct svg *svg, struct legend *legend)
 			add_item(legend, &tones[i]);
 	else
 		for (unsigned int look = 0; look < LOOK_ELIDED; look++)
-			if (!has_all || !is_module_look(svg, look))
+			if (!has_all ||
+			    !palette_is_by_module(svg->palettes[look_part(look)], look_kind(look)))
 				add_look(svg, legend, look);
 	add_elided(svg, legend);
 	return r;
