@@ -227,6 +227,29 @@ static void the_legend_names_modules(void **state)
 	free(text);
 }
 
+/* The swatch of the other modules is none of those that have a name. */
+static void other_modules_have_another_colour(void **state)
+{
+	static const char end[] = "</text></g>\n<g transform=\"translate(";
+	struct profile *profile = made_profile(PROFILE_OFFCPU, NULL, 0);
+	struct picture_options options = default_svg;
+	char *text, *legend, *others, class[sizeof "class=\"u99\""];
+
+	options.colors = "module";
+	for (char name[] = "a"; *name <= 'z'; ++*name)
+		add_in_modules(profile, name, "waker");
+	text = svg(profile, &options);
+	legend = strstr(text, "<g class=\"legend\">");
+	others = strstr(legend, ">other modules</text></g>");
+	assert_non_null(others);
+	*others = '\0';
+	/* Eight modules, before the other ones. */
+	assert_int_equal(n_occurrences(legend, end), 8);
+	snprintf(class, sizeof class, "%.11s", strstr(strrchr(legend, '\n'), "class="));
+	assert_int_equal(n_occurrences(legend, class), 1);
+	free(text);
+}
+
 static void tones_say_how_much(void **state)
 {
 	static const struct {
@@ -646,6 +669,7 @@ int main(void)
 		cmocka_unit_test(languages_are_recognized),
 		cmocka_unit_test(modules_keep_their_hue),
 		cmocka_unit_test(the_legend_names_modules),
+		cmocka_unit_test(other_modules_have_another_colour),
 		cmocka_unit_test(tones_say_how_much),
 		cmocka_unit_test(svg_shows_names_figures_and_kinds),
 		cmocka_unit_test(svg_says_time_offcpu),

@@ -142,9 +142,9 @@ static bool is_told(const struct html *html, enum palette_part part, enum frame_
 	return false;
 }
 
-/* The legend's texts for the fills of one part and kind that frames use. */
-static void write_looks(const struct html *html, struct json *json, enum palette_part part,
-			enum frame_kind kind)
+/* The legend's texts for the used fills of one part and kind, without those of @modules. */
+static void write_looks(const struct html *html, const struct modules *modules, struct json *json,
+			enum palette_part part, enum frame_kind kind)
 {
 	const struct palette *palette = html->palettes[part];
 	const char *text = look_text(LOOK(part, kind), html->mode), *before = NULL;
@@ -154,7 +154,7 @@ static void write_looks(const struct html *html, struct json *json, enum palette
 		const char *told = own ? own : text;
 
 		if (!html->used[part][kind][shade] || !told || told == before ||
-		    is_told(html, part, kind, told))
+		    modules_have(modules, palette, kind, shade) || is_told(html, part, kind, told))
 			continue;
 		before = told;
 		write_legend_item(html, json, told,
@@ -178,33 +178,32 @@ static void write_tones_legend(const struct html *html, struct json *json)
 				  tone_fill(items[i].tone, html->options->negate), items[i].tone);
 }
 
-static int write_modules(const struct html *html, struct json *json, bool *ret_all)
+static int write_all_looks(const struct html *html, struct json *json)
 {
 	const struct palette *palette = html->palettes[PART_PLAIN];
 	struct modules modules;
 	int r = modules_find(&html->tree, palette, &modules);
 
-	for (unsigned int i = 0; r == 0 && i < modules.n; i++)
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < modules.n; i++)
 		write_legend_item(html, json, modules.of[i].name,
 				  palette_fill(palette, FRAME_USER, modules.of[i].shade));
-	*ret_all = r == 0 && modules.n && !modules.has_more;
-	return r;
+	for (int part = 0; part < N_PALETTE_PARTS; part++)
+		for (int kind = 0; kind < N_FRAME_KINDS; kind++)
+			write_looks(html, &modules, json, part, kind);
+	return 0;
 }
 
 static int write_legend(const struct html *html, struct json *json)
 {
-	bool has_all = false;
 	int r = 0;
 
 	json_open(json, "legend", '[');
 	if (html->stacks->is_comparison)
 		write_tones_legend(html, json);
 	else
-		r = write_modules(html, json, &has_all);
-	for (int part = 0; part < N_PALETTE_PARTS && !html->stacks->is_comparison; part++)
-		for (int kind = 0; kind < N_FRAME_KINDS; kind++)
-			if (!has_all || !palette_is_by_module(html->palettes[part], kind))
-				write_looks(html, json, part, kind);
+		r = write_all_looks(html, json);
 	if (html->tree.n_elided)
 		write_legend_item(html, json, "elided", ELIDED_FILL);
 	json_close(json, ']');

@@ -28,8 +28,7 @@ static void add_widest(const struct stacks *stacks, const struct palette *palett
 	widths[widest] = 0;
 	name = strings_get(strings, widest);
 	shade = palette_middle(palette, FRAME_USER, palette_shade(palette, FRAME_USER, "", name));
-	modules->has_more = modules->n == MOST_MODULES;
-	if (modules->has_more || is_listed(modules, shade))
+	if (is_listed(modules, shade))
 		return;
 	modules->of[modules->n].name = name;
 	modules->of[modules->n++].shade = shade;
@@ -60,9 +59,16 @@ int modules_find(const struct tree *tree, const struct palette *palette, struct 
 	}
 	widths[0] = 0; /* unknown */
 	/* Some may share a range. */
-	for (int i = 0; i < 4 * MOST_MODULES && !modules.has_more; i++)
+	for (int i = 0; i < 4 * MOST_MODULES && modules.n < MOST_MODULES; i++)
 		add_widest(stacks, palette, widths, &modules);
 	free(widths);
 	*ret = modules;
 	return 0;
+}
+
+bool modules_have(const struct modules *modules, const struct palette *palette,
+		  enum frame_kind kind, unsigned int shade)
+{
+	return palette_is_by_module(palette, kind) &&
+	       is_listed(modules, palette_middle(palette, kind, shade));
 }

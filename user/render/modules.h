@@ -14,7 +14,6 @@ struct modules {
 		unsigned int shade; /* of FRAME_USER, the middle of its range */
 	} of[MOST_MODULES];
 	unsigned int n;
-	bool has_more;
 };
 
 /*
@@ -22,5 +21,9 @@ struct modules {
  * largest. None if @palette does not go by module. Errors: -ENOMEM.
  */
 int modules_find(const struct tree *tree, const struct palette *palette, struct modules *ret);
+
+/* Whether a shade of such frames is in the range of one of @modules. */
+bool modules_have(const struct modules *modules, const struct palette *palette,
+		  enum frame_kind kind, unsigned int shade);
 
 #endif

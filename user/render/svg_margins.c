@@ -162,10 +162,11 @@ static void add_box(struct legend *legend, struct item *item, const char *class)
 }
 
 /*
- * Shades with a text in the palette are listed by it, whatever their look; all others by their
- * look.
+ * Shades with a text in the palette are listed by it, whatever their look, unless they are those of
+ * @modules; all others by their look.
  */
-static void add_look(const struct svg *svg, struct legend *legend, unsigned int look)
+static void add_look(const struct svg *svg, const struct modules *modules, struct legend *legend,
+		     unsigned int look)
 {
 	const struct palette *palette = svg->palettes[look_part(look)];
 	const char *text = look_text(look, svg->mode);
@@ -174,7 +175,8 @@ static void add_look(const struct svg *svg, struct legend *legend, unsigned int 
 		const char *own;
 		struct item item = {.n_classes = 1}, *same;
 
-		if (!svg->drawn[look][shade])
+		if (!svg->drawn[look][shade] ||
+		    modules_have(modules, palette, look_kind(look), shade))
 			continue;
 		own = palette_text(palette, look_kind(look), shade);
 		item.text = own ? own : text;
@@ -198,20 +200,23 @@ static void add_elided(const struct svg *svg, struct legend *legend)
 		add_item(legend, &(struct item){{"x0"}, 1, "elided"});
 }
 
-static int add_modules(const struct svg *svg, struct legend *legend, bool *ret_all)
+static int add_looks(const struct svg *svg, struct legend *legend)
 {
 	struct modules modules;
 	int r = modules_find(&svg->tree, svg->palettes[PART_PLAIN], &modules);
 
-	for (unsigned int i = 0; r == 0 && i < modules.n; i++) {
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < modules.n; i++) {
 		struct item item = {.n_classes = 1, .text = modules.of[i].name};
 
 		snprintf(item.classes[0], sizeof item.classes[0], "%c%u",
 			 look_letter(LOOK(PART_PLAIN, FRAME_USER)), modules.of[i].shade);
 		add_item(legend, &item);
 	}
-	*ret_all = r == 0 && modules.n && !modules.has_more;
-	return r;
+	for (unsigned int look = 0; look < LOOK_ELIDED; look++)
+		add_look(svg, &modules, legend, look);
+	return 0;
 }
 
 static int make_legend(const struct svg *svg, struct legend *legend)
@@ -222,18 +227,10 @@ static int make_legend(const struct svg *svg, struct legend *legend)
 					    {{"t7"}, 1, "new"},
 					    {{"t0"}, 1, "noise"},
 					    {{"t0"}, 1, "self", .has_stripe = true}};
+	int r = svg->tones ? 0 : add_looks(svg, legend);
 
-	bool has_all = false;
-	int r = svg->tones ? 0 : add_modules(svg, legend, &has_all);
-
-	if (svg->tones)
-		for (size_t i = 0; i < sizeof tones / sizeof *tones; i++)
-			add_item(legend, &tones[i]);
-	else
-		for (unsigned int look = 0; look < LOOK_ELIDED; look++)
-			if (!has_all ||
-			    !palette_is_by_module(svg->palettes[look_part(look)], look_kind(look)))
-				add_look(svg, legend, look);
+	for (size_t i = 0; svg->tones && i < sizeof tones / sizeof *tones; i++)
+		add_item(legend, &tones[i]);
 	add_elided(svg, legend);
 	return r;
 }
