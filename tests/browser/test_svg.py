@@ -53,9 +53,10 @@ class Picture(Page):
         return self.frame(name).get_attribute("textContent")
 
     def search(self, what):
+        """Waits for all of the text: a slow machine searches for its beginning, too."""
         self.press_find()
         self.press(what)
-        self.wait(lambda: self.text("#matched") != "")
+        self.wait(lambda: self.js("return new URLSearchParams(location.hash.slice(1)).get('search')") == what)
 
     def hits(self):
         return set(self.js(NAMES + "return rects.filter((r) => r.matches('.hit')).map(nameOf)"))
