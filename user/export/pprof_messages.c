@@ -5,7 +5,7 @@
 #include "export/pprof_bytes.h"
 #include "export/pprof_tables.h"
 
-/* The string as the file had it, or else the current one. */
+/* What the file said of its symbols; if nothing was read, what the locations have. */
 static void put_symbols(struct pprof_bytes *bytes, const struct pprof_mapping *mapping)
 {
 	uint8_t symbols = mapping->symbols;
