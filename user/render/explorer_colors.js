@@ -30,7 +30,7 @@ function dashed(context, left, right, top, height, style) {
 	context.setLineDash([]);
 }
 
-// Thin lines over a box, in one place for all boxes.
+// Thin lines over a box, on a grid that all boxes share.
 const hatches = new Map();
 
 function hatched(context, left, right, top, height, style) {

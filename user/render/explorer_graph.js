@@ -83,6 +83,7 @@ class Graph {
 		this.lit = null;      // the same, for a function that the pointer is on elsewhere
 		this.pointed = null;  // {pane, node}, under the pointer
 		this.focused = null;  // the same, of the keyboard
+		this.isUnrolled = false; // on paper
 		this.drawTimes = [];
 		this.narrow = new Narrow();
 		this.toneFills = new Map(); // [red, green, blue]

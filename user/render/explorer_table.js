@@ -24,6 +24,7 @@ class Table {
 	constructor(element, {open, sorted, point}) {
 		Object.assign(this, {element, open, sorted, point});
 		this.opensByClick = true;
+		this.most = 0; // rows on paper; 0: on a screen
 		this.head = element.appendChild(make("div", "head"));
 		this.rows = element.appendChild(make("div", "rows"));
 		this.rows.tabIndex = 0;
@@ -94,7 +95,7 @@ class Table {
 		}));
 	}
 
-	// On paper: so many rows from the first on, if they are more than 0.
+	// most: how many rows to draw for paper, from the first on; 0: draws the visible ones again.
 	unroll(most) {
 		this.most = most;
 		this.draw();

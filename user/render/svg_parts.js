@@ -168,7 +168,7 @@ function makeLegend(legend, margin) {
 	}};
 }
 
-// whole: the sizes to scale to a page; null: no longer.
+// Scales the picture to a page: {header, footer, width, height, footerHeight}; null: draws it as on a screen again.
 function toPaper(svg, whole) {
 	svg.style.transform = whole ? "none" : "";
 	if (!whole) {
