@@ -4,12 +4,15 @@ threads."""
 import contextlib
 import json
 import os
+import re
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import interpreters
-from harness import ROOT, Folded, record
+from harness import ROOT, Folded, Running, record, wait_until
 
 WORKLOADS = ROOT / "tests" / "workload"
 PYTHONS = interpreters.named("/usr/bin/python3", "PYTHONS")
@@ -128,6 +131,38 @@ def test_processes_of_twenty_milliseconds(tmp_path):
     named = folded.total(lambda frames: "python_burn.spin_[0]" in frames)
     # 10 ms at 499 Hz, 120 times, are some 600 samples; names are correct or absent.
     assert named >= 400, (in_python, result.summary["runtimes"])
+
+
+def chain_of_functions(folder, n):
+    """The command of a program of @n functions with long names, each of which calls the next one; the last one runs
+    for 60 ms."""
+    module = "chain" + 200 * "n"
+    names = [f"f{i}{500 * 'x'}" for i in range(n + 1)]
+    functions = [f"def {name}(): {other}()\n" for name, other in zip(names, names[1:], strict=False)]
+    last = f"def {names[-1]}():\n    while time.process_time() < end:\n        sum(range(1000))\n"
+    (folder / f"{module}.py").write_text(f"import time\nend = time.process_time() + 0.06\n{''.join(functions)}{last}"
+                                         f"{names[0]}()\n")
+    interpreter = folder / "chained"
+    interpreter.symlink_to("/usr/bin/python3")
+    return [interpreter, "-S", "-E", "-c", f"import sys; sys.path.append({str(folder)!r}); import {module}"]
+
+
+def test_names_of_ended_processes_are_freed(tmp_path):
+    """Each of 90 processes leaves 400 KB of names, and a tenth of that of stacks."""
+    command = chain_of_functions(tmp_path, 400)
+    subprocess.run(command, check=True)  # compiles it
+    running = Running("--json", "-F", 49, "-a", "--comm", "chained", "--every", "1", "--keep", "2", "--out-dir",
+                      tmp_path / "out")
+    wait_until(lambda: list(tmp_path.glob("out/*.svg")))
+    held = []
+    for _ in range(90):
+        subprocess.run(command, check=True)
+        status = Path(f"/proc/{running.process.pid}/status").read_text()
+        held.append(int(re.search(r"RssAnon:\s*(\d+)", status)[1]))
+    running.signal(signal.SIGINT)
+    result = running.wait()
+    assert result.returncode == 0 and result.summary["runtimes"]["stacks"] >= 90, result
+    assert max(held[60:]) - max(held[20:50]) < 9000, held
 
 
 def test_all_ways_of_recording(tmp_path):

@@ -49,6 +49,15 @@ void code_names_age(struct code_names *names)
 	generation_done(&names->before);
 	names->before = names->now;
 	names->now = (struct code_generation){};
+	names->carried = 0;
+}
+
+size_t code_names_bytes(const struct code_names *names)
+{
+	const struct code_generation *now = &names->now;
+
+	return now->bytes + now->capacity * sizeof *now->items +
+	       now->by_code.n_slots * sizeof *now->by_code.slots;
 }
 
 /* --- what is known --- */
@@ -257,6 +266,8 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 		return 0;
 	}
 	known = find_in(&names->before, &key);
+	if (known)
+		names->carried += sizeof *known + bytes_of(known);
 	known = known ?: find_of_parents(names, process, key);
 	if (known)
 		return add_copy(names, known, process->serial, ret);

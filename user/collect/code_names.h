@@ -41,6 +41,7 @@ struct code_names {
 		struct table by_code;
 		size_t bytes;
 	} now, before;
+	size_t carried; /* bytes of this generation that are from the previous one */
 	struct unread_stack *unread;
 	size_t n_unread, unread_capacity;
 	struct runtime_facts **facts; /* of all runtimes that were seen: files may be closed */
@@ -69,6 +70,9 @@ int code_names_read(struct code_names *names, uint32_t process, const uint64_t *
  * Errors: -ENOMEM. */
 int code_names_find(struct code_names *names, uint32_t process, const uint64_t words[static 2],
 		    const struct code_name **ret);
+
+/* Bytes of the generation that fills. */
+size_t code_names_bytes(const struct code_names *names);
 
 /* Begins a new generation; what nobody has asked for since the last one is forgotten. */
 void code_names_age(struct code_names *names);

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <poll.h>
@@ -268,21 +269,23 @@ int collector_read_rows(struct collector *collector)
 #define BYTES_PER_CARRIED 4
 
 /*
- * Drops frames and wakers that no row referred to while as many others came. The programs then send
- * everything again, since rows may still refer to them: a generation lasts longer when more of it
- * is in use.
+ * Drops frames, wakers and names that no row referred to while as many others came. The programs
+ * then send everything again, since rows may still refer to them: a generation lasts longer when
+ * more of it is in use.
  */
 static int age(struct collector *collector)
 {
 	size_t bytes = raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) +
-		       locator_bytes(&collector->locator);
+		       locator_bytes(&collector->locator) + code_names_bytes(&collector->code_names);
+	size_t carried = collector->stacks.carried + collector->code_names.carried;
 
-	if (bytes < GENERATION_BYTES + BYTES_PER_CARRIED * collector->stacks.carried)
+	if (bytes < GENERATION_BYTES + BYTES_PER_CARRIED * carried)
 		return 0;
 	raw_stacks_age(&collector->stacks);
 	wakers_age(&collector->wakers);
 	code_names_age(&collector->code_names);
 	locator_forget(&collector->locator);
+	malloc_trim(0); /* names are small: their pages would stay ours */
 	return drain_seen_stacks(&collector->drain, true);
 }
 
