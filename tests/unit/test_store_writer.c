@@ -478,6 +478,29 @@ static void test_one_writer(void **state)
 	store_writer_close(writer);
 }
 
+/* A killed writer holds the lock until it gets a CPU to end with. */
+static void test_a_writer_that_is_about_to_end(void **state)
+{
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		open_writer();
+		if (write(ends[1], "", 1) == 1)
+			usleep(200000);
+		_exit(0);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	open_writer();
+	store_writer_close(writer);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* Skips and names files that are not segments, are of another version, or are cut off. */
 static void test_damaged(void **state)
 {
@@ -618,6 +641,7 @@ int main(void)
 		TEST(test_clock),
 		TEST(test_limits),
 		TEST(test_one_writer),
+		TEST(test_a_writer_that_is_about_to_end),
 		TEST(test_damaged),
 		TEST(test_exchanged),
 		TEST(test_damaged_twice),

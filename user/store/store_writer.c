@@ -21,6 +21,8 @@
 #define SYNC_NS		 (60 * NSEC_PER_SEC) /* how much a loss of power may cost */
 #define YOUNG_NS	 (60 * NSEC_PER_SEC)
 #define MAX_NAMESAKES	 1000
+#define LOCK_NS		 (3 * NSEC_PER_SEC) /* how long to wait for a previous writer */
+#define LOCK_STEP_US	 20000
 
 /* One level that is written. */
 struct writer_level {
@@ -509,6 +511,18 @@ static void read_boot_id(uint8_t id[static 16])
 	}
 }
 
+/* A previous writer may be about to end: even after SIGKILL that takes until it gets a CPU. */
+static int lock_in_time(struct store_writer *writer)
+{
+	uint64_t deadline = monotonic_ns() + LOCK_NS;
+	int r;
+
+	while ((r = lock_file_take(&writer->place, false, &writer->lock)) == -EWOULDBLOCK &&
+	       monotonic_ns() < deadline)
+		usleep(LOCK_STEP_US);
+	return r;
+}
+
 static int open_place(struct store_writer *writer, struct failure *failure)
 {
 	const char *path = writer->options.path;
@@ -516,7 +530,7 @@ static int open_place(struct store_writer *writer, struct failure *failure)
 
 	if (r < 0)
 		return output_fail(failure, r, "open the store", path);
-	r = lock_file_take(&writer->place, false, &writer->lock);
+	r = lock_in_time(writer);
 	if (r == -EWOULDBLOCK) {
 		failure_set(failure, r, "another daemon writes to %s", path);
 		return failure_fix(failure, r, "give this one a --store of its own");
