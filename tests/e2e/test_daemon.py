@@ -37,7 +37,7 @@ def children_of(pid):
 class Daemon:
     """A running daemon; @notify receives its messages to the service manager."""
 
-    def __init__(self, folder, *options, store=None, config=""):
+    def __init__(self, folder, *options, store=None, config="", environment=None):
         self.store = store or folder / "store"
         self.config = folder / "daemon.conf"
         self.config.write_text(config)
@@ -46,7 +46,7 @@ class Daemon:
         name = f"\0bpfflame-test-{os.getpid()}-{random.random()}"
         self.socket.bind(name)
         self.socket.settimeout(30)
-        environment = dict(os.environ, NOTIFY_SOCKET="@" + name[1:])
+        environment = dict(environment or os.environ, NOTIFY_SOCKET="@" + name[1:])
         self.process = subprocess.Popen([BPFFLAME, "daemon", "--config", self.config, "--store", self.store,
                                          "--window", "1", *options], stdin=subprocess.DEVNULL,
                                         stderr=self.log.open("w"), env=environment)
@@ -199,6 +199,45 @@ def test_one_that_dies_is_started_again(tmp_path, role):
         gaps = [line["gap"] for line in daemon.list() if "gap" in line]
         # Windows that the recorder sends while there is no writer are kept for the next one.
         assert gaps == (["not recording"] if role == "recorder" else [])
+
+
+@contextlib.contextmanager
+def hanging_search(folder):
+    """The environment of a daemon that asks a debuginfod that never answers; its clients write their pids into
+    FOLDER/asked."""
+    client = folder / "debuginfod-find"
+    client.write_text(f"#!/bin/sh\necho $$ >>{folder / 'asked'}\nexec sleep 100\n")
+    client.chmod(0o755)
+    try:
+        yield dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", DEBUGINFOD_URLS="http://localhost:1",
+                   DEBUGINFOD_CACHE_PATH=str(folder / "cache"))
+    finally:
+        for pid in (folder / "asked").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def is_running(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.parametrize("how", ["asked", "recorder killed"])
+def test_what_names_a_window_ends_with_the_recorder(tmp_path, how):
+    """Though names are still being searched, the window is written and no process stays."""
+    with hanging_search(tmp_path) as environment, Daemon(tmp_path, environment=environment) as daemon:
+        wait_until((tmp_path / "asked").exists)
+        recorder = daemon.pids()["recorder"]
+        namer = children_of(recorder)["bpfflame-names"]
+        if how == "asked":
+            daemon.stop()
+        else:
+            os.kill(recorder, signal.SIGKILL)
+            daemon.windows(1)
+        wait_until(lambda: not is_running(namer), timeout=15)
+        assert "does not end" not in daemon.log.read_text()
+        assert windows_of(daemon.list()) >= 1
 
 
 def test_budget(tmp_path):

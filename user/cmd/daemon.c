@@ -33,12 +33,14 @@
 #define FIRST_PAUSE_NS	 NSEC_PER_SEC
 #define LONGEST_PAUSE_NS (60 * NSEC_PER_SEC)
 #define HEALTHY_NS	 (600 * NSEC_PER_SEC) /* after that, the pause is the first one again */
-#define END_NS		 (20 * NSEC_PER_SEC)  /* for ending by itself */
 #define SLICE_MS	 200
 
 enum daemon_role { ROLE_RECORDER, ROLE_WRITER, N_ROLES };
 
 static const char *const role_names[N_ROLES] = {"bpfflame-record", "bpfflame-write"};
+
+/* For ending by themselves, one after the other; less than TimeoutStopSec= of the unit in all. */
+static const uint64_t end_ns[N_ROLES] = {20 * NSEC_PER_SEC, 5 * NSEC_PER_SEC};
 
 struct daemon_child {
 	pid_t pid; /* 0: it does not run */
@@ -226,9 +228,8 @@ static void take_reports(struct daemon *daemon)
 /* The recorder first: its last windows are for the writer, who ends when nobody can send. */
 static void end_children(struct daemon *daemon)
 {
-	uint64_t deadline = monotonic_ns() + END_NS;
-
 	for (int role = 0; role < N_ROLES; role++) {
+		uint64_t deadline = monotonic_ns() + end_ns[role];
 		struct daemon_child *child = &daemon->children[role];
 
 		if (role == ROLE_RECORDER && child->pid)

@@ -39,10 +39,15 @@
 #define MB	    1048576.0
 #define SLICE_NS    (NSEC_PER_SEC / 10) /* the longest to sleep: children end meanwhile */
 
-/* What the process that names a window says, in memory that both see. */
+#define NAMING_END_NS	(2 * NSEC_PER_SEC) /* at the end, windows are named in full for so long */
+#define ORPHAN_SECONDS	4		   /* for sending a window without the recorder */
+#define SIGNAL_ORPHANED SIGUSR1
+
+/* Between the recorder and the process that names a window, in memory that both see. */
 struct naming_report {
 	volatile bool is_sent; /* it may go on to read files */
 	volatile int error;
+	volatile bool is_ended; /* set while it names: end the search, send what has names */
 };
 
 struct daemon_recorder {
@@ -168,11 +173,34 @@ static void keep_budget(struct daemon_recorder *recorder)
 
 /* The process that names a window */
 
+static struct naming_report *orphans_report;
+
+/* The recorder is gone: the window is still worth sending, but nobody waits for it. */
+static void on_orphaned(int signal)
+{
+	orphans_report->is_ended = true;
+	alarm(ORPHAN_SECONDS);
+}
+
+/* Ends soon after @recorder_pid. */
+static void follow_recorder(struct naming_report *naming, pid_t recorder_pid)
+{
+	orphans_report = naming;
+	signal(SIGNAL_ORPHANED, on_orphaned);
+	prctl(PR_SET_PDEATHSIG, SIGNAL_ORPHANED);
+	if (getppid() != recorder_pid)
+		raise(SIGNAL_ORPHANED);
+}
+
 static int name_and_send(struct daemon_recorder *recorder, struct collect_window *window,
 			 const struct store_window *stamped, struct names_later *later)
 {
 	struct window_origin origin = {
-		.options = &recorder->record, .cache = recorder->cache, .later = later};
+		.options = &recorder->record,
+		.is_ended = &recorder->naming->is_ended,
+		.cache = recorder->cache,
+		.later = later,
+	};
 	struct ledger_marks marks = LEDGER_MARKS_NONE;
 	struct symbol_stats symbols = {};
 	struct failure failure = {};
@@ -193,14 +221,15 @@ static int name_and_send(struct daemon_recorder *recorder, struct collect_window
 	return r;
 }
 
-static void be_namer(struct daemon_recorder *recorder, struct collect_window *window,
-		     const struct store_window *stamped)
+static void be_namer(struct daemon_recorder *recorder, pid_t recorder_pid,
+		     struct collect_window *window, const struct store_window *stamped)
 {
 	struct names_later later = {};
 	struct symbolize_options learn = recorder->record.symbolize;
 	bool may_learn = learn.reader && !recorder->learner && !window->is_last;
 
 	prctl(PR_SET_NAME, "bpfflame-names");
+	follow_recorder(recorder->naming, recorder_pid);
 	/* The recorder goes on with its own. */
 	reader_detach(learn.reader);
 	broker_detach();
@@ -208,6 +237,7 @@ static void be_namer(struct daemon_recorder *recorder, struct collect_window *wi
 	recorder->naming->error =
 		name_and_send(recorder, window, stamped, may_learn ? &later : NULL);
 	close(recorder->windows); /* its other end waits for the end of all that may send */
+	signal(SIGNAL_ORPHANED, SIG_DFL);
 	if (later.n) {
 		__atomic_store_n(&recorder->naming->is_sent, true, __ATOMIC_RELEASE);
 		learn.cache = recorder->cache;
@@ -278,11 +308,12 @@ static bool poll_namer(struct daemon_recorder *recorder, int options)
 static void start_namer(struct daemon_recorder *recorder, struct collect_window *window)
 {
 	const struct store_window stamped = stamp(recorder, window);
+	pid_t self = getpid();
 
 	*recorder->naming = (struct naming_report){};
 	recorder->namer = fork();
 	if (recorder->namer == 0)
-		be_namer(recorder, window, &stamped);
+		be_namer(recorder, self, window, &stamped);
 	if (recorder->namer < 0) {
 		recorder->namer = 0;
 		note_sent(recorder, -errno);
@@ -342,13 +373,17 @@ static int run(struct daemon_recorder *recorder, struct failure *failure)
 /* The windows that are over and not sent yet. */
 static int send_rest(struct daemon_recorder *recorder, struct failure *failure)
 {
+	uint64_t deadline = monotonic_ns() + NAMING_END_NS;
 	int r;
 
 	if (recorder->learner)
 		kill(recorder->learner, SIGKILL);
 	do {
-		while (!poll_namer(recorder, WNOHANG))
+		while (!poll_namer(recorder, WNOHANG)) {
+			if (monotonic_ns() > deadline)
+				recorder->naming->is_ended = true;
 			usleep(5000);
+		}
 		r = hand_over(recorder, failure);
 	} while (r > 0);
 	return r;
