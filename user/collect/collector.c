@@ -276,7 +276,8 @@ int collector_read_rows(struct collector *collector)
 static int age(struct collector *collector)
 {
 	size_t bytes = raw_stacks_bytes(&collector->stacks) + wakers_bytes(&collector->wakers) +
-		       locator_bytes(&collector->locator) + code_names_bytes(&collector->code_names);
+		       locator_bytes(&collector->locator) +
+		       code_names_bytes(&collector->code_names);
 	size_t carried = collector->stacks.carried + collector->code_names.carried;
 
 	if (bytes < GENERATION_BYTES + BYTES_PER_CARRIED * carried)
