@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The unwinder's step on stacks made by hand, for both machines: the effect of each rule, unwinding
- * without rules, and every way to end.
- *
- * A file of code is mapped at CODE, with rules given by made functions; generated code is at
- * GENERATED; the stack begins at STACK. Return addresses point after the first instruction of a
- * function, 4 bytes long, unless noted otherwise.
+ * The unwinder's step on stacks made by hand, for both machines: the effect of each rule, and every
+ * way to end.
  */
-#include "unit/cmocka_all.h"
-
-#include <elf.h>
-#include <string.h>
-
-#include "unwind/table_part.h"
-#include "unwind/walk.h"
+#include "unit/made_walk.h"
 
 static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 {
@@ -21,105 +11,6 @@ static inline int walk_read(void *memory, void *to, __u32 n, __u64 from)
 }
 
 #include "bpf/unwind_step.h"
-
-#define CODE	  0x400000ull
-#define GENERATED 0x7f0000000000ull
-#define STACK	  0x7ffd00000000ull
-#define N_WORDS	  8192
-#define N_CODE	  0x10000
-
-static struct {
-	uint16_t machine;
-	struct unwind_table table;
-	struct table_writer writer;
-	uint64_t words[N_WORDS]; /* the stack */
-	struct walk_memory memory;
-	uint32_t flags; /* of the file's mapping */
-	bool no_room;
-	struct bf_walk walk;
-	__u64 frames[BF_MAX_FRAMES];
-	uint32_t n;
-} made;
-
-static void begin(uint16_t machine)
-{
-	memset(&made, 0, sizeof made);
-	made.machine = machine;
-	made.flags = BF_MAPPING_FILE;
-	made.memory = (struct walk_memory){(uint8_t *)made.words, STACK, sizeof made.words};
-	assert_int_equal(table_writer_init(&made.writer, &made.table), 0);
-}
-
-/* Functions are made in order of their offsets. */
-static void function(uint64_t offset, uint64_t size, struct bf_rule rule)
-{
-	assert_int_equal(table_writer_row(&made.writer, offset, &rule), 0);
-	assert_int_equal(table_writer_gap(&made.writer, offset + size), 0);
-}
-
-#define FUNCTION(offset, ...) function(offset, 0x100, (struct bf_rule){__VA_ARGS__})
-
-/* The return address is in the word below the CFA, where a call puts it. */
-#define CALLED	    .ra = BF_SAVED_CFA, .ra_offset = -1
-#define SP(offset)  .cfa = BF_CFA_SP, .cfa_offset = (offset)
-#define AT_FP	    .cfa = BF_CFA_FP, .cfa_offset = 16
-#define SAVES_FP(n) .fp = BF_SAVED_CFA, .fp_offset = (n)
-#define SAVES_BX(n) .bx = BF_SAVED_CFA, .bx_offset = (n)
-#define ENTRY	    .cfa = BF_CFA_ENTRY
-
-static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
-{
-	if (pc - CODE < N_CODE) {
-		*ret = (struct walk_code){.table = &made.table,
-					  .offset = pc - CODE,
-					  .flags = made.flags,
-					  .no_room = made.no_room};
-		return true;
-	}
-	return pc - GENERATED < N_CODE || pc - STACK < sizeof made.words;
-}
-
-static uint64_t at(unsigned int word)
-{
-	return STACK + word * 8;
-}
-
-/* A thread at @pc with its stack pointer at @word. */
-static void thread_at(uint64_t pc, unsigned int word, uint64_t fp)
-{
-	made.walk = (struct bf_walk){.pc = pc,
-				     .sp = at(word),
-				     .fp = fp,
-				     .bx_at = BF_BX_IN_LEAF,
-				     .exact = 1,
-				     .is_leaf = 1};
-}
-
-/* Walks, and compares the end and the frames. */
-static void expect_walk(enum bf_end end, const uint64_t *frames, size_t n, int line)
-{
-	assert_int_equal(table_writer_finish(&made.writer), 0);
-	unwind_walk(&made.walk, made.frames, &made.n, made.machine, &made.memory, code_at, NULL);
-	if (made.walk.end != end)
-		fail_msg("line %d: ended by %d, not %d", line, made.walk.end, end);
-	for (size_t i = 0; i < n && i < made.n; i++)
-		if (made.frames[i] != frames[i])
-			fail_msg("line %d: frame %zu is %#llx", line, i,
-				 (unsigned long long)made.frames[i]);
-	if (made.n != n)
-		fail_msg("line %d: %u frames, not %zu", line, made.n, n);
-	table_writer_done(&made.writer);
-	unwind_table_done(&made.table);
-}
-
-#define expect(end, ...)                                                                           \
-	expect_walk(end, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8, __LINE__)
-
-/* Every function listed in main() runs for both machines unless its name has a machine. */
-static uint16_t machine(void **state)
-{
-	return *(const uint16_t *)*state;
-}
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
@@ -498,212 +389,6 @@ static void test_x86_linkage_table(void **state)
 	}
 }
 
-/* --- no rows ---------------------------------------------------------------------------------- */
-
-/* Code with frame pointers, called by code with rows and without frame pointers. */
-static void test_chain(void **state)
-{
-	begin(machine(state));
-	FUNCTION(0x100, SP(16), CALLED);
-	FUNCTION(0x200, SP(24), CALLED);
-	FUNCTION(0x300, ENTRY);
-	thread_at(CODE + 0x150, 10, at(20));
-	made.words[11] = GENERATED + 0x10;
-	made.words[20] = at(30);
-	made.words[21] = GENERATED + 0x20;
-	made.words[30] = 0x1234; /* not a frame pointer */
-	made.words[31] = CODE + 0x204;
-	made.words[34] = CODE + 0x304;
-	expect(BF_END_ENTRY, CODE + 0x150, GENERATED + 0x10, GENERATED + 0x20, CODE + 0x204,
-	       CODE + 0x304);
-	assert_int_equal(made.walk.guessed, 0);
-}
-
-/*
- * A frame pointer of 0 proves nothing, because code may use that register for anything; except in
- * Go.
- */
-static void expect_chain_ends(uint16_t number, uint32_t flags, enum bf_end end, uint64_t caller)
-{
-	begin(number);
-	made.flags |= flags;
-	FUNCTION(0x100, SP(8), CALLED);
-	thread_at(CODE + 0x150, 10, 0);
-	made.words[10] = caller;
-	expect(end, CODE + 0x150, caller);
-	begin(number);
-	made.flags |= flags;
-	FUNCTION(0x100, SP(8), CALLED);
-	thread_at(CODE + 0x150, 10, at(20));
-	made.words[10] = caller;
-	made.words[21] = 0; /* a record without a return address */
-	expect(end, CODE + 0x150, caller);
-}
-
-static void test_chain_ends(void **state)
-{
-	expect_chain_ends(machine(state), 0, BF_END_NO_ROWS, CODE + 0x904);
-	expect_chain_ends(machine(state), 0, BF_END_NO_ROWS, GENERATED + 0x10);
-	expect_chain_ends(machine(state), BF_MAPPING_GO, BF_END_ENTRY, CODE + 0x904);
-	/* Not even in Go, where nothing was followed yet. */
-	begin(machine(state));
-	made.flags |= BF_MAPPING_GO;
-	thread_at(CODE + 0x904, 10, 0);
-	made.memory.code = "\x90\x90\x90\x90";
-	made.memory.code_at = CODE + 0x904;
-	expect(BF_END_NO_ROWS, CODE + 0x904);
-}
-
-static void expect_bad_frame_pointer(uint16_t number, uint64_t fp)
-{
-	begin(number);
-	FUNCTION(0x100, SP(8), CALLED);
-	thread_at(CODE + 0x150, 30, fp);
-	made.words[21] = made.words[30] = GENERATED + 0x10;
-	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
-}
-
-static void test_bad_frame_pointers(void **state)
-{
-	expect_bad_frame_pointer(machine(state), at(20));	   /* below the stack pointer */
-	expect_bad_frame_pointer(machine(state), at(40) + 4);	   /* not aligned */
-	expect_bad_frame_pointer(machine(state), at(N_WORDS));	   /* no memory */
-	expect_bad_frame_pointer(machine(state), at(N_WORDS - 1)); /* for half of it */
-	expect_bad_frame_pointer(machine(state), 1);
-	expect_bad_frame_pointer(machine(state), UINT64_MAX - 7);
-}
-
-/* No frame is that large, whatever its words hold. */
-static void test_far_frame_pointer(void **state)
-{
-	begin(machine(state));
-	thread_at(at(100), 0, at(20));
-	made.walk.sp -= 2ull << 30;
-	made.words[100] = 0x9090909090909090;
-	made.words[21] = GENERATED + 0x10;
-	expect(BF_END_NO_ROWS, at(100));
-}
-
-/* A chain that leads to a place without code was no chain. */
-static void test_chain_leads_nowhere(void **state)
-{
-	begin(machine(state));
-	FUNCTION(0x100, SP(8), CALLED);
-	thread_at(CODE + 0x150, 10, at(20));
-	made.words[10] = GENERATED + 0x10;
-	made.words[21] = 0x1234;
-	expect(BF_END_NO_ROWS, CODE + 0x150, GENERATED + 0x10);
-}
-
-/* Go's chains lead from one stack to another, which may be lower. */
-static void test_chain_of_go(void **state)
-{
-	begin(machine(state));
-	made.flags |= BF_MAPPING_GO;
-	FUNCTION(0x100, SP(8), CALLED);
-	FUNCTION(0x300, ENTRY);
-	thread_at(CODE + 0x150, 100, at(20));
-	made.words[100] = CODE + 0x904;
-	made.words[20] = 0;
-	made.words[21] = CODE + 0x304;
-	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x904, CODE + 0x304);
-}
-
-/* CPython's: call *%rcx; add $8,%rsp; ret. Placed on the made stack, which can be read as code. */
-#define TRAMPOLINE 0x90c308c48348d1ff
-
-static void test_trampoline(void **state)
-{
-	begin(EM_X86_64);
-	FUNCTION(0x100, SP(16), SAVES_FP(-2), CALLED);
-	FUNCTION(0x200, SP(16), SAVES_FP(-2), CALLED);
-	FUNCTION(0x300, ENTRY);
-	made.words[500] = TRAMPOLINE;
-	thread_at(CODE + 0x150, 10, 0x1234);
-	made.words[10] = 0x5678;
-	made.words[11] = at(500) + 2; /* after the call; its frame is one arbitrary word */
-	made.words[12] = at(40);
-	made.words[13] = CODE + 0x204;
-	made.words[15] = CODE + 0x304;
-	expect(BF_END_ENTRY, CODE + 0x150, at(500) + 2, CODE + 0x204, CODE + 0x304);
-	assert_int_equal(made.walk.guessed, 0);
-}
-
-/* The leaf is at the call, or after it. */
-static void expect_leaf_in_trampoline(uint64_t pc)
-{
-	begin(EM_X86_64);
-	FUNCTION(0x300, ENTRY);
-	made.words[500] = TRAMPOLINE;
-	thread_at(pc, 10, 0x1234);
-	made.words[10] = at(40);
-	made.words[11] = CODE + 0x304;
-	expect(BF_END_ENTRY, pc, CODE + 0x304);
-}
-
-static void test_leaf_in_trampoline(void **state)
-{
-	expect_leaf_in_trampoline(at(500));
-	expect_leaf_in_trampoline(at(500) + 2);
-}
-
-/* Other code with a frame pointer, which the chain continues through. */
-static void test_no_trampoline(void **state)
-{
-	static const uint64_t codes[] = {0x90c308c48348d0ff, 0x90c310c48348d1ff,
-					 0x905d08c48348d1ff};
-
-	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-		begin(EM_X86_64);
-		FUNCTION(0x100, SP(8), CALLED);
-		FUNCTION(0x300, ENTRY);
-		made.words[500] = codes[i];
-		thread_at(CODE + 0x150, 10, at(20));
-		made.words[10] = at(500) + 2;
-		made.words[12] = CODE + 0x204;
-		made.words[21] = CODE + 0x304;
-		expect(BF_END_ENTRY, CODE + 0x150, at(500) + 2, CODE + 0x304);
-	}
-}
-
-/* Rows take precedence over a frame pointer: where they exist, no chain is followed. */
-static void test_rows_come_first(void **state)
-{
-	begin(machine(state));
-	FUNCTION(0x100, SP(8), CALLED);
-	FUNCTION(0x200, ENTRY);
-	thread_at(CODE + 0x150, 10, at(20));
-	made.words[10] = CODE + 0x204;
-	made.words[21] = GENERATED + 0x10;
-	expect(BF_END_ENTRY, CODE + 0x150, CODE + 0x204);
-}
-
-/* At a function's first and last instructions the frame pointer is the caller's. */
-static void expect_edge(uint64_t code, unsigned int return_word, uint64_t fp)
-{
-	begin(EM_X86_64);
-	FUNCTION(0x200, AT_FP, CALLED);
-	FUNCTION(0x300, ENTRY);
-	thread_at(at(100), 10, at(30));
-	made.words[100] = code;
-	made.words[10] = at(40); /* pushed by `push %rbp`, if that ran */
-	made.words[30] = at(50); /* saved in a frame of its own */
-	made.words[return_word] = CODE + 0x204;
-	made.words[(fp - STACK) / 8 + 1] = CODE + 0x304;
-	expect(BF_END_ENTRY, at(100), CODE + 0x204, CODE + 0x304);
-}
-
-static void test_x86_edges(void **state)
-{
-	expect_edge(0x55, 10, at(30));		     /* push %rbp */
-	expect_edge(0xfa1e0ff3, 10, at(30));	     /* endbr64 */
-	expect_edge(0xc3, 10, at(30));		     /* ret */
-	expect_edge(0x08ec8348, 10, at(30));	     /* sub $8,%rsp */
-	expect_edge(0x4141e58948, 11, at(40));	     /* mov %rsp,%rbp; the caller's was pushed */
-	expect_edge(0x41ec8b48, 11, at(40));	     /* the same, the other encoding */
-	expect_edge(0x9090909090909090, 31, at(50)); /* none: a frame of its own */
-}
-
 /* --- ends ------------------------------------------------------------------------------------- */
 
 static void test_memory_is_cut_off(void **state)
@@ -906,16 +591,16 @@ static void test_depth(void **state)
 }
 
 /* A frame of a runtime, as machine_emit() writes it. */
-#define RUNTIME_FRAME(n) BF_FRAME_RUNTIME | (n), (n)
+#define RUNTIME_FRAME(n)       BF_FRAME_RUNTIME | (n), (n)
 #define HEADER(anchor, frames) (anchor) | (uint64_t)(2 * (frames)) << BF_CHAIN_SHIFT
 
 /* An activation precedes the frame that its anchor is in; without one it is last. */
 static void test_activations(void **state)
 {
-	__u64 chain[BF_CHAIN_WORDS] = {HEADER(at(11), 1), RUNTIME_FRAME(1),
-				       HEADER(at(12), 2), RUNTIME_FRAME(2), RUNTIME_FRAME(3),
-				       HEADER(at(13), 1), RUNTIME_FRAME(4),
-				       HEADER(BF_NO_ANCHOR, 1), RUNTIME_FRAME(5)};
+	__u64 chain[BF_CHAIN_WORDS] = {
+		HEADER(at(11), 1), RUNTIME_FRAME(1),	    HEADER(at(12), 2),
+		RUNTIME_FRAME(2),  RUNTIME_FRAME(3),	    HEADER(at(13), 1),
+		RUNTIME_FRAME(4),  HEADER(BF_NO_ANCHOR, 1), RUNTIME_FRAME(5)};
 
 	begin(machine(state));
 	FUNCTION(0x100, SP(16), CALLED);
@@ -1036,22 +721,8 @@ static void test_x86_takes_whole_addresses(void **state)
 	expect(BF_END_UNMAPPED, CODE + 0x150);
 }
 
-/* On arm64 the frame pointer can be used without looking at the code. */
-static void test_arm64_chain_from_the_leaf(void **state)
-{
-	begin(EM_AARCH64);
-	FUNCTION(0x200, ENTRY);
-	thread_at(at(100), 10, at(20));
-	made.words[100] = 0x55;
-	made.words[21] = CODE + 0x204;
-	expect(BF_END_ENTRY, at(100), CODE + 0x204);
-}
-
 int main(void)
 {
-	static uint16_t x86 = EM_X86_64, arm64 = EM_AARCH64;
-#define ON(machine, test) cmocka_unit_test_prestate(test, &machine)
-#define BOTH(test)	  ON(x86, test), ON(arm64, test)
 	const struct CMUnitTest tests[] = {
 		BOTH(test_stack_pointer),
 		BOTH(test_frame_pointer),
@@ -1073,17 +744,6 @@ int main(void)
 		cmocka_unit_test(test_x86_registers_above_a_signal),
 		BOTH(test_signal_frame_is_cut_off),
 		cmocka_unit_test(test_x86_linkage_table),
-		BOTH(test_chain),
-		BOTH(test_chain_ends),
-		BOTH(test_bad_frame_pointers),
-		BOTH(test_far_frame_pointer),
-		BOTH(test_chain_leads_nowhere),
-		BOTH(test_chain_of_go),
-		cmocka_unit_test(test_trampoline),
-		cmocka_unit_test(test_leaf_in_trampoline),
-		cmocka_unit_test(test_no_trampoline),
-		BOTH(test_rows_come_first),
-		cmocka_unit_test(test_x86_edges),
 		BOTH(test_memory_is_cut_off),
 		BOTH(test_no_progress),
 		BOTH(test_other_stack),
@@ -1103,7 +763,6 @@ int main(void)
 		cmocka_unit_test(test_arm64_link_register_above_a_signal),
 		cmocka_unit_test(test_arm64_signed_addresses),
 		cmocka_unit_test(test_x86_takes_whole_addresses),
-		cmocka_unit_test(test_arm64_chain_from_the_leaf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
