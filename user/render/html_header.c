@@ -127,7 +127,7 @@ static void write_legend_item(const struct html *html, struct json *json, const 
 }
 
 /* Whether an earlier look has the same words: running and waiting have a colour each. */
-static bool is_told(const struct html *html, enum palette_part part, enum frame_kind kind,
+static bool is_repeated(const struct html *html, enum palette_part part, enum frame_kind kind,
 		    const char *text)
 {
 	for (int p = 0; p < (int)part; p++) {
@@ -151,13 +151,13 @@ static void write_looks(const struct html *html, const struct modules *modules, 
 
 	for (unsigned int shade = 0; shade < palette_n_shades(palette, kind); shade++) {
 		const char *own = palette_text(palette, kind, shade);
-		const char *told = own ? own : text;
+		const char *shown = own ? own : text;
 
-		if (!html->used[part][kind][shade] || !told || told == before ||
-		    modules_have(modules, palette, kind, shade) || is_told(html, part, kind, told))
+		if (!html->used[part][kind][shade] || !shown || shown == before ||
+		    modules_have(modules, palette, kind, shade) || is_repeated(html, part, kind, shown))
 			continue;
-		before = told;
-		write_legend_item(html, json, told,
+		before = shown;
+		write_legend_item(html, json, shown,
 				  palette_fill(palette, kind, own ? shade : PALETTE_SHADES / 2));
 	}
 }
