@@ -29,7 +29,8 @@ class Explorer(Page):
         return [entry for entry in super().errors() if "willReadFrequently" not in entry["message"]]
 
     def calm(self):
-        """Waits until nothing moves any more."""
+        """Waits until nothing moves any more: what a key began may move only after the next frame."""
+        self.settle()
         self.wait(lambda: self.js(
             "return typeof explorer === 'object' && !explorer.isBusy() && "
             "!explorer.page.graph.moving && explorer.timings.painted > 0"), 30)
