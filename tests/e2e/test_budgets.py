@@ -39,6 +39,7 @@ pop %rbx
 ret
 .cfi_endproc
 .endr
+.section .note.GNU-stack,"",@progbits
 """
 
 # Runs through all of them repeatedly.
@@ -98,11 +99,11 @@ def test_the_others_pay_nothing(libraries, open_path, tmp_path):
     shutil.copy(WORKLOADS / "burn", program)
     os.chown(program, ALICE, ALICE)
     with workload("mallory", command=["setpriv", f"--reuid={MALLORY}", "--clear-groups", sys.executable, "-c", PROGRAM,
-                                      libraries]), \
+                                      libraries]) as mallory, \
             workload("honest", command=["setpriv", f"--reuid={ALICE}", "--clear-groups", program, "30"]) as honest:
         time.sleep(1)
         summary = record("-a", "-d", "5", "-F", "499", "-o", tmp_path / "x.folded").summary
-        assert honest.poll() is None
+        assert honest.poll() is None and mallory.poll() is None
     assert summary["losses"]["over_budget"] > 0, summary
     assert summary["losses"]["unread_files"] == 0, summary
     assert summary["over_budget_user"] == MALLORY, summary
