@@ -58,7 +58,7 @@ def folded_of(store, *arguments):
     return Folded(result.stdout.encode()), result.stderr
 
 
-@pytest.mark.parametrize("ago, level", [(3600, "360 of 10s"), (7 * 3600, "419 of 1m"), (LENGTH, "1559 of 1m")])
+@pytest.mark.parametrize("ago, level", [(3600, "360 of 10s"), (7 * 3600, "419 of 1m"), (LENGTH, "25 of 1h")])
 def test_ranges_add_up(store, ago, level):
     """Whatever level a range is read from, its sum equals that of the recorded windows."""
     folded, said = folded_of(store, "--from", at(END - ago), "--to", at(END))
@@ -116,6 +116,18 @@ def test_filters(store):
     named = part("--function", "^module_10::function_7$")
     assert named.total() == everything_.total(lambda frames: "module_10::function_7" in frames) > 0
     assert part("--container", "0123").total() == 0
+
+
+def test_processes_are_sought_in_windows_that_keep_their_pids(store):
+    """Those of an hour forget the pids of young processes."""
+    ranges = ["--from", at(END - LENGTH), "--to", at(END)]
+    all_, said = folded_of(store, *ranges, "-p", "1000,1001,1002")
+    assert "1559 of 1m" in said
+    assert sums(all_) == {"sample-0": everything(store)["sample-0"]}
+    rows = csv.DictReader(io.StringIO(query(store[0], *ranges, "--series", "--by", "function", "--step", "10m", "--csv",
+                                            "--limit", "0").stdout))
+    # Each step has what was in it, not what was in an hour.
+    assert len({row["start"] for row in rows}) == LENGTH / 600
 
 
 def test_formats(store, tmp_path):

@@ -289,6 +289,8 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	if (series.n_steps > MOST_STEPS)
 		return failure_set(failure, -EINVAL, "--step: the range has more than %d of them",
 				   MOST_STEPS);
+	if (!question.is_series)
+		question.longest_ns = series.step_ns;
 	/* Minutes do not fit into shorter steps. */
 	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
 	r = strings_init(&series.names);

@@ -23,7 +23,9 @@ struct leaving {
 	uint32_t *above;	     /* … and the node above that */
 	uint32_t *stands;	     /* for each node, the nearest above that is drawn; or NULL */
 	uint32_t elided_location;
-	uint32_t *path; /* locations of the stack at hand */
+	uint32_t *stacks; /* by node: the last one made, UINT32_MAX: none … */
+	uint8_t *ends;	  /* … and how it ends */
+	uint32_t *path;	  /* locations of the stack at hand */
 	size_t path_capacity;
 };
 
@@ -85,7 +87,7 @@ static int leave_run(struct leaving *leaving, uint32_t node)
 					 &leaving->locations[node]);
 }
 
-static int leave_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint32_t *ret)
+static int make_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint32_t *ret)
 {
 	bool is_cut = leaving->stands && leaving->stands[node] != node;
 	size_t n = 0;
@@ -104,6 +106,18 @@ static int leave_stack(struct leaving *leaving, uint32_t node, uint32_t end, uin
 		node = leaving->above[node];
 	}
 	return r < 0 ? r : profile_add_stack(leaving->profile, leaving->path, n, end, ret);
+}
+
+/* Most stacks are of many rows: of several processes, and of several causes. */
+static int leave_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint32_t *ret)
+{
+	int r = 0;
+
+	if (leaving->stacks[node] == UINT32_MAX || leaving->ends[node] != end)
+		r = make_stack(leaving, node, end, &leaving->stacks[node]);
+	leaving->ends[node] = end;
+	*ret = leaving->stacks[node];
+	return r;
 }
 
 static int leave_rows(struct leaving *leaving)
@@ -212,9 +226,13 @@ int ledger_profile(const struct ledger *ledger, size_t most_nodes, struct profil
 		.modules = new_memo(ledger->n_modules),
 		.locations = new_memo(ledger->n_nodes),
 		.above = new_memo(ledger->n_nodes),
+		.stacks = new_memo(ledger->n_nodes),
+		.ends = calloc(ledger->n_nodes + 1, 1),
 	};
-	int r = leaving.strings && leaving.modules && leaving.locations && leaving.above ? 0
-											 : -ENOMEM;
+	int r = leaving.strings && leaving.modules && leaving.locations && leaving.above &&
+				leaving.stacks && leaving.ends
+			? 0
+			: -ENOMEM;
 
 	profile->mode = PROFILE_WALL;
 	if (r == 0 && most_nodes && ledger->n_nodes > most_nodes)
@@ -229,6 +247,8 @@ int ledger_profile(const struct ledger *ledger, size_t most_nodes, struct profil
 	free(leaving.locations);
 	free(leaving.above);
 	free(leaving.stands);
+	free(leaving.stacks);
+	free(leaving.ends);
 	free(leaving.path);
 	return r;
 }
