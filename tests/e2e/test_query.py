@@ -175,6 +175,23 @@ def test_diff_of_ranges(store):
     assert "noise" in result.stdout or "changes" in result.stdout
 
 
+def test_diff_is_scaled_to_a_second(store):
+    """Of ranges of different lengths: a machine that does the same all the time has not changed."""
+    ranges = {"base": (END - 10800, END - 3600), "new": (END - 3600, END)}
+    answer = json.loads(query(store[0], *(word for option, moment in zip(
+        ("--diff-from", "--diff-to", "--from", "--to"), ranges["base"] + ranges["new"]) for word in (option, at(moment))),
+        "--idle", "--json").stdout)
+    assert answer["scale"] == "per-second"
+    for side, (begin, end) in ranges.items():
+        folded, _ = folded_of(store, "--from", at(begin), "--to", at(end))
+        total = sum(value for _, value in folded.stacks) / 1e6
+        assert answer[side]["total"] == pytest.approx(total / (end - begin), rel=1e-6)
+    assert answer["new"]["total"] == pytest.approx(answer["base"]["total"], rel=0.1)
+    assert answer["counts"]["grew"] == answer["counts"]["shrank"] == 0
+    text = query(store[0], "--from", at(END - 3600), "--to", at(END), "--diff-from", at(END - 10800)).stdout
+    assert "total time of all threads a second" in text and "times a second of each side compared" in text
+
+
 def test_series(store):
     arguments = ["--from", at(END - 24 * 3600), "--to", at(END), "--series", "--by", "comm", "--step", "1h"]
     rows = list(csv.DictReader(io.StringIO(query(store[0], *arguments, "--csv").stdout)))

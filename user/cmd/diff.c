@@ -33,7 +33,7 @@ struct command_options {
 	bool by[N_GATE_BY];	      /* none: the default */
 	unsigned int weights;	      /* GATE_BIT() of each */
 	bool json;		      /* on standard output */
-	bool normalized, absolute, quiet, help;
+	bool normalized, absolute, per_second, quiet, help;
 	const char *kind;
 	char *bases[MAX_BASES]; /* those of --base */
 	size_t n_bases;
@@ -119,6 +119,8 @@ static const struct option_row rows[] = {
 	 "Comparison", option_set, FIELD(normalized)},
 	{0, "absolute", NULL, NULL, "compare samples or times of a run as they are", NULL,
 	 option_set, FIELD(absolute)},
+	{0, "per-second", NULL, NULL, "compare times as they are, each divided by its length", NULL,
+	 option_set, FIELD(per_second)},
 	{0, "confidence", NULL, "PERCENT", "that no change is by chance (99)", NULL, option_decimal,
 	 FIELD(diff.confidence), 1, 99.999999999, "a percentage from 1 to below 100"},
 	{0, "threshold", NULL, "POINTS", "leave out smaller changes, in percent of all", NULL,
@@ -210,9 +212,11 @@ static int check_gate(struct command_options *options, struct failure *failure)
 
 static int check_options(struct command_options *options, struct failure *failure)
 {
-	if (options->normalized && options->absolute)
+	if (options->normalized + options->absolute + options->per_second > 1)
 		return failure_set(failure, -EINVAL,
-				   "--normalized and --absolute exclude each other");
+				   "--normalized, --absolute and --per-second exclude each other");
+	options->absolute |= options->per_second;
+	options->view.stacks.per_second = options->per_second;
 	options->diff.scale = options->absolute ? SCALE_ABSOLUTE : SCALE_NORMALIZED;
 	options->gate.scale = options->diff.scale;
 	options->gate.confidence = options->diff.confidence;

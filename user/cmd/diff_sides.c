@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "cli/inputs.h"
 #include "compare/commands.h"
 #include "compare/compact.h"
@@ -58,6 +59,25 @@ static int match_mode(struct reader *reader, struct profile *profile, const char
 	return 0;
 }
 
+/* Divides the times in @profile by its length in seconds. */
+static int divide_by_length(struct reader *reader, struct profile *profile, const char *path)
+{
+	if (!profile->n_samples)
+		return 0;
+	if (profile->mode == PROFILE_ONCPU)
+		return failure_set(reader->failure, -EINVAL,
+				   "--per-second is of times, and %s holds samples", path);
+	if (!profile->duration_ns)
+		return failure_set(reader->failure, -EINVAL,
+				   "--per-second: %s does not say how long it took", path);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		uint64_t *time = &profile->samples[i].nanoseconds;
+
+		*time = (double)*time * NSEC_PER_SEC / profile->duration_ns + 0.5;
+	}
+	return 0;
+}
+
 static int add_sums(struct reader *reader, struct profile *profile, enum stacks_side side)
 {
 	struct stacks_options options = reader->reading->stacks;
@@ -92,6 +112,8 @@ static int add_run(struct reader *reader, struct profile *profile, const char *p
 	struct diff_sides *sides = reader->sides;
 	int r = match_mode(reader, profile, path);
 
+	if (r == 0 && reader->reading->stacks.per_second)
+		r = divide_by_length(reader, profile, path);
 	if (r == 0 && reader->wants_sums)
 		r = add_sums(reader, profile, side);
 	r = r < 0 ? r : stacks_add(&sides->plain, profile, side);

@@ -11,7 +11,7 @@
 #include "core/stacks.h"
 
 struct diff_reader {
-	struct stacks_options stacks; /* for pictures */
+	struct stacks_options stacks; /* for pictures; with per_second, times are divided here */
 	enum stacks_scale scale;
 	bool quiet;
 	bool wants_sums; /* else only for several runs */
@@ -27,7 +27,7 @@ struct diff_sides {
 /*
  * Reads all @files. After success, call diff_sides_done(). Errors: those of inputs_read() and
  * stacks_add(); -EINVAL, with *failure set, if samples would be compared with times, or events with
- * other ones.
+ * other ones, or something that is no time or of unknown length were divided by it.
  */
 int diff_sides_read(const struct diff_files *files, const struct diff_reader *reading,
 		    struct diff_sides *ret, struct failure *failure);

@@ -25,7 +25,7 @@
 #define DEFAULT_LIMIT	20
 #define DEFAULT_GROUPS	10
 #define DEFAULT_PERCENT 1
-#define MOST_DIFF_WORDS (2 * MAX_OUTPUTS + 24)
+#define MOST_DIFF_WORDS (2 * MAX_OUTPUTS + 32)
 
 struct query {
 	const char *store, *from, *to, *diff_from, *diff_to;
@@ -342,7 +342,7 @@ static int find_diff_end(const struct query *query, char text[static MOMENT_SIZE
 /* Runs `bpfflame diff BASE NEW` with both ranges. */
 static int run_diff(struct query *query, struct failure *failure)
 {
-	char end[MOMENT_SIZE], *words[MOST_DIFF_WORDS], *ranges[2];
+	char end[MOMENT_SIZE], limit[24], *words[MOST_DIFF_WORDS], *ranges[2];
 	int n = 0, code;
 
 	if (!query->diff_to) {
@@ -353,6 +353,7 @@ static int run_diff(struct query *query, struct failure *failure)
 	ranges[0] = name_range(query, query->diff_from, query->diff_to);
 	ranges[1] = name_range(query, query->from, query->to);
 	words[n++] = "diff";
+	words[n++] = "--per-second";
 	for (size_t i = 0; i < query->outputs.n_paths; i++) {
 		words[n++] = "-o";
 		words[n++] = (char *)query->outputs.paths[i];
@@ -367,6 +368,15 @@ static int run_diff(struct query *query, struct failure *failure)
 	}
 	if (!query->idle)
 		words[n++] = "--no-idle";
+	if (query->view.picture.title) {
+		words[n++] = "--title";
+		words[n++] = (char *)query->view.picture.title;
+	}
+	if (query->has_limit) {
+		snprintf(limit, sizeof limit, "%zu", query->report.limit);
+		words[n++] = "--limit";
+		words[n++] = limit;
+	}
 	if (query->json)
 		words[n++] = "--json";
 	if (query->quiet)

@@ -70,6 +70,7 @@ struct stacks_options {
 	bool merge_recursion; /* a function that calls itself is one frame */
 	bool merge_modules;   /* distinguish frames by name only: for comparisons, since releases
 				 have different file names */
+	bool per_second;      /* the caller has divided each profile's times by its length */
 	const char *base;     /* begin stacks at their first frame that matches; stacks without one
 				 stay whole; extended regular expression; NULL: do not */
 };

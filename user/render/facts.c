@@ -183,6 +183,8 @@ static void add_weights(const struct facts_writer *writer)
 		add_weight(writer, "new ", stacks->totals[SIDE_NEW], "");
 		if (stacks->scale == SCALE_NORMALIZED)
 			add_fact(writer, "", "shares compared", "");
+		if (stacks->options.per_second)
+			add_fact(writer, "", "of a second of each", "");
 		return;
 	}
 	add_weight(writer, "", stacks->totals[0] + stacks->totals[1], of[mode]);

@@ -205,7 +205,9 @@ int diff_json(const struct diff *diff, FILE *stream)
 	json_text(&json, "mode", profile_mode_name(diff->stacks->facts[SIDE_NEW].mode));
 	json_text(&json, "unit", is_count(diff) ? stacks_unit(diff->stacks) : "seconds");
 	json_text(&json, "scale",
-		  diff->judgement.compare.scale == SCALE_ABSOLUTE ? "absolute" : "normalized");
+		  diff->stacks->options.per_second		    ? "per-second"
+		  : diff->judgement.compare.scale == SCALE_ABSOLUTE ? "absolute"
+								    : "normalized");
 	json_number(&json, "confidence_percent", diff->judgement.compare.confidence, 6);
 	json_count(&json, "comparisons", diff->judgement.compare.n_compared);
 	write_side(diff, &json, "base", diff->options.base_name, SIDE_BASE);

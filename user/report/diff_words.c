@@ -27,7 +27,9 @@ static bool has_runs(const struct diff *diff)
 
 const char *diff_unit(const struct diff *diff)
 {
-	return is_count(diff) ? stacks_unit(diff->stacks) : "time";
+	return is_count(diff)			    ? stacks_unit(diff->stacks)
+	       : diff->stacks->options.per_second ? "time a second"
+						    : "time";
 }
 
 /* Figures */
@@ -180,7 +182,8 @@ static void write_total(const struct diff *diff, const struct words *words)
 		words_name(words, event);
 	else
 		words_say(words, "%s", subjects[facts->mode]);
-	words_say(words, "%s %s", has_runs(diff) ? " of a run" : "", figures);
+	words_say(words, "%s%s %s", diff->stacks->options.per_second ? " a second" : "",
+		  has_runs(diff) ? " of a run" : "", figures);
 	if (totals[SIDE_BASE])
 		words_say(words, " (%+.1f %%)", diff->all.ratio * 100);
 }
@@ -261,9 +264,10 @@ void diff_write_method(const struct diff *diff, const struct words *words)
 		return;
 	}
 	words_say(words, "%s compared; at %.10g %% confidence",
-		  !is_absolute(diff) ? "shares of each side's total"
-		  : has_runs(diff)   ? "values of a run"
-				     : "values as they are",
+		  !is_absolute(diff)		       ? "shares of each side's total"
+		  : diff->stacks->options.per_second ? "times a second of each side"
+		  : has_runs(diff)		       ? "values of a run"
+						       : "values as they are",
 		  diff->judgement.compare.confidence);
 	if (n > 1)
 		words_say(words, " for all %zu comparisons together", n);
