@@ -236,9 +236,10 @@ def test_the_sandbox_holds(prefix):
 
 
 @pytest.mark.parametrize("prefix", [[], ["setpriv", "--reuid", "1234", "--clear-groups"]], ids=["root", "user"])
-def test_the_sandbox_of_those_that_read_recordings_holds(prefix):
-    """Each attempt to escape fails; their memory is their own."""
-    result = subprocess.run([*prefix, WORKLOADS / "sandbox", "confined"], stdin=subprocess.DEVNULL, check=True,
+@pytest.mark.parametrize("kind", ["confined", "server"])
+def test_the_sandbox_of_those_that_read_recordings_holds(prefix, kind):
+    """And that of whoever answers requests: each attempt to escape fails; their memory is their own."""
+    result = subprocess.run([*prefix, WORKLOADS / "sandbox", kind], stdin=subprocess.DEVNULL, check=True,
                             text=True, stdout=subprocess.PIPE)
     outcomes = dict(line.split(" ", 1) for line in result.stdout.splitlines())
     assert (outcomes.pop("allowed"), outcomes.pop("memory")) == ("exit 0", "exit 0"), result.stdout

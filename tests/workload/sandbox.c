@@ -2,11 +2,10 @@
 /*
  * sandbox: enters bpfflame's sandbox and tries to escape, each time in a process of its own. Prints
  * "NAME signal N" or "NAME exit N" for each attempt; exit 0 means that it worked.
- * usage: sandbox [confined]	confined: the sandbox of base/confined.h
+ * usage: sandbox [confined|server]	the sandboxes of base/confined.h
  */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,21 +124,21 @@ static const struct {
 	{"allowed", try_allowed},
 };
 
-static int enter(bool is_confined)
+static int enter(const char *kind)
 {
-	return is_confined ? sandbox_enter_confined() : sandbox_enter(512ul << 20);
+	return strcmp(kind, "confined") == 0 ? sandbox_enter_confined()
+	       : strcmp(kind, "server") == 0 ? sandbox_enter_server()
+					     : sandbox_enter(512ul << 20);
 }
 
 int main(int argc, char **argv)
 {
-	bool is_confined = argc > 1 && strcmp(argv[1], "confined") == 0;
-
 	for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
 		pid_t pid = fork();
 		int status;
 
 		if (pid == 0)
-			_exit(enter(is_confined) < 0 ? 99 : tries[i].run());
+			_exit(enter(argc > 1 ? argv[1] : "") < 0 ? 99 : tries[i].run());
 		waitpid(pid, &status, 0);
 		if (WIFSIGNALED(status))
 			printf("%s signal %d\n", tries[i].name, WTERMSIG(status));

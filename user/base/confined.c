@@ -127,7 +127,9 @@ static int enter(const struct confined *confined, int socket)
 
 	here = confined;
 	parent = socket;
-	return r < 0 ? r : sandbox_enter_confined();
+	if (r < 0)
+		return r;
+	return confined->is_server ? sandbox_enter_server() : sandbox_enter_confined();
 }
 
 int confined_run(const struct confined *confined, int (*work)(void *data), void *data,
@@ -145,6 +147,8 @@ int confined_run(const struct confined *confined, int (*work)(void *data), void 
 		_exit(enter(confined, ends[1]) < 0 ? EXIT_UNCONFINED : work(data));
 	}
 	close(ends[1]);
+	if (confined->pid)
+		*confined->pid = pid;
 	if (pid > 0)
 		serve(confined, ends[0]);
 	close(ends[0]);

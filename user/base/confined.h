@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/listing.h"
 
@@ -33,7 +34,9 @@ struct confined {
 	const struct confined_folder *folders;
 	size_t n_folders;
 	bool closes;	      /* the child has none of our descriptors that exec would close */
+	bool is_server;	      /* the child may accept connections, see sandbox_enter_server() */
 	struct rusage *usage; /* is set to what the child used; or NULL */
+	pid_t *pid;	      /* is set to the child while it runs; or NULL */
 	/*
 	 * Serves the child's other requests, @number of its choosing: not to be believed. *@ret_fd:
 	 * -1, or a descriptor to be sent and closed. Returns 0 or more, or -errno.

@@ -98,6 +98,14 @@ static const struct valued_call confined_values[] = {
 	{SYS_fcntl, F_GETFD}, {SYS_fcntl, F_GETFL},	 {SYS_fcntl, F_DUPFD_CLOEXEC},
 };
 
+/* Of whoever answers on a socket that it was handed. */
+static const int server_calls[] = {
+	SYS_accept4, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_shutdown,
+#ifdef SYS_epoll_wait
+	SYS_epoll_wait,
+#endif
+};
+
 /* Calls that a recorder, and the set writers it forks, never need. */
 static const int forbidden_calls[] = {
 	SYS_ptrace,	    SYS_process_vm_readv,  SYS_process_vm_writev, SYS_init_module,
@@ -205,7 +213,7 @@ static int allow_calls(bool is_broker)
 }
 
 /* Calls that fail are no more use to an attacker than death, and less trouble to everybody else. */
-static int allow_confined(void)
+static int allow_confined(bool is_server)
 {
 	struct filter filter = {};
 
@@ -214,6 +222,8 @@ static int allow_confined(void)
 	emit_guarded(&filter, memory_calls, N_ITEMS(memory_calls));
 	emit_calls(&filter, confined_calls, N_ITEMS(confined_calls), SECCOMP_RET_ALLOW);
 	emit_valued(&filter, confined_values, N_ITEMS(confined_values));
+	if (is_server)
+		emit_calls(&filter, server_calls, N_ITEMS(server_calls), SECCOMP_RET_ALLOW);
 	emit_return(&filter, SECCOMP_RET_ERRNO | EPERM);
 	return install(&filter);
 }
@@ -346,7 +356,7 @@ int sandbox_enter(uint64_t memory_bytes)
 	return IS_SANITIZED ? 0 : allow_calls(false);
 }
 
-int sandbox_enter_confined(void)
+static int enter_confined(bool is_server)
 {
 	int r = limit(RLIMIT_CORE, 0);
 
@@ -357,8 +367,18 @@ int sandbox_enter_confined(void)
 	if (r < 0 || IS_SANITIZED)
 		return r;
 	deny_files();
-	r = allow_confined();
+	r = allow_confined(is_server);
 	return r == -EINVAL ? 0 : r; /* a kernel without filters */
+}
+
+int sandbox_enter_confined(void)
+{
+	return enter_confined(false);
+}
+
+int sandbox_enter_server(void)
+{
+	return enter_confined(true);
 }
 
 static bool may(int capability)

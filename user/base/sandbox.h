@@ -40,6 +40,9 @@ int sandbox_enter_broker(void);
  */
 int sandbox_enter_confined(void);
 
+/* The same, and it may accept connections at sockets that it has, and wait for them. */
+int sandbox_enter_server(void);
+
 #define SANDBOX_ALL		  (~0ULL)
 #define SANDBOX_CAPABILITY(number) (1ULL << (number))
 
