@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serve/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/system.h"
+
+#define MSEC_NS	     1000000ULL
+#define LINGER_NS    (2 * NSEC_PER_SEC)
+#define LINGER_BYTES (256 << 10)    /* read and thrown away after an answer */
+#define YOUNG_NS     (20 * MSEC_NS) /* one that has just come is not closed for another one */
+#define SLOW_NS	     NSEC_PER_SEC   /* for taking an answer, where others want the place */
+#define PIECE	     (64 << 10)
+#define EVENTS	     64
+#define LISTENER     UINT64_MAX
+
+enum connection_state { IS_FREE, READS, WAITS, SENDS, LINGERS };
+
+struct connection {
+	enum connection_state state;
+	int fd;
+	uint32_t generation;	  /* of the place: an event may be of the one before */
+	uint32_t events;	  /* of epoll, that we wait for */
+	uint64_t since, deadline; /* monotonic ns */
+	struct sockaddr_storage address;
+	struct http_request *request; /* owned */
+	struct serve_exchange exchange;
+	bool has_stepped;
+	char *head; /* owned: the answer's */
+	size_t head_n, sent_head, sent;
+	size_t discarded;
+};
+
+struct server {
+	struct serve_options options;
+	int epoll, listener;
+	bool is_full;	     /* the listener is not watched … */
+	uint64_t full_until; /* … until then */
+	struct server_counts counts;
+	struct connection *connections;
+	char piece[PIECE];
+};
+
+static const char *reason_of(int status)
+{
+	switch (status) {
+#define STATUS(number, name, text)                                                                 \
+	case number: return #text;
+		HTTP_STATUS_MAP(STATUS)
+#undef STATUS
+	default: return "";
+	}
+}
+
+/* What epoll gives back: the place, its generation, and whether it is the watched descriptor. */
+static uint64_t mark_of(const struct server *server, const struct connection *connection,
+			bool is_watch)
+{
+	uint64_t place = connection - server->connections;
+
+	return (uint64_t)connection->generation << 32 | place << 1 | is_watch;
+}
+
+static int listen_for(struct server *server, struct connection *connection, uint32_t events)
+{
+	struct epoll_event event = {.events = events,
+				    .data.u64 = mark_of(server, connection, false)};
+	bool is_new = connection->state == IS_FREE;
+
+	if (!is_new && connection->events == events)
+		return 0;
+	connection->events = events;
+	return epoll_ctl(server->epoll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, connection->fd,
+			 &event) < 0
+		       ? -errno
+		       : 0;
+}
+
+static void forget_exchange(struct server *server, struct connection *connection)
+{
+	struct serve_exchange *exchange = &connection->exchange;
+
+	if (connection->has_stepped)
+		server->options.forget(server->options.context, exchange);
+	connection->has_stepped = false;
+	/* Closing it takes it out of the epoll set, unless somebody else has it, too. */
+	exchange->watch = -1;
+	free(connection->request);
+	connection->request = NULL;
+	exchange->request = NULL;
+}
+
+static void close_connection(struct server *server, struct connection *connection)
+{
+	forget_exchange(server, connection);
+	free(connection->head);
+	free(connection->exchange.answer.bytes);
+	closep(&connection->exchange.answer.fd);
+	close(connection->fd);
+	*connection = (struct connection){.generation = connection->generation + 1};
+}
+
+/* The answer */
+
+static const char *body_of_status(int status)
+{
+	switch (status) {
+	case HTTP_STATUS_UNAUTHORIZED: return "the token of --token-file is wanted\n";
+	case HTTP_STATUS_FORBIDDEN:
+		return "refused: not by a name of this server, or from another site\n";
+	case HTTP_STATUS_NOT_FOUND: return "there is nothing here\n";
+	case HTTP_STATUS_METHOD_NOT_ALLOWED: return "only GET and HEAD\n";
+	case HTTP_STATUS_REQUEST_TIMEOUT: return "the request took too long\n";
+	case HTTP_STATUS_REQUEST_HEADER_FIELDS_TOO_LARGE: return "the request is too large\n";
+	case HTTP_STATUS_SERVICE_UNAVAILABLE: return "too many requests at a time\n";
+	default: return "refused\n";
+	}
+}
+
+static const char *headers_of_status(int status)
+{
+	switch (status) {
+	case HTTP_STATUS_UNAUTHORIZED: return "WWW-Authenticate: Bearer realm=\"bpfflame\"\r\n";
+	case HTTP_STATUS_METHOD_NOT_ALLOWED: return "Allow: GET, HEAD\r\n";
+	case HTTP_STATUS_SERVICE_UNAVAILABLE: return "Retry-After: 1\r\n";
+	default: return "";
+	}
+}
+
+/* Browsers run, keep and guess nothing of what comes from here. */
+#define COMMON_HEADERS                                                                             \
+	"Connection: close\r\n"                                                                    \
+	"Cache-Control: no-store\r\n"                                                              \
+	"Content-Security-Policy: sandbox; default-src 'none'; frame-ancestors 'none'; "           \
+	"base-uri 'none'; form-action 'none'\r\n"                                                  \
+	"X-Content-Type-Options: nosniff\r\n"                                                      \
+	"Referrer-Policy: no-referrer\r\n"                                                         \
+	"Cross-Origin-Resource-Policy: same-origin\r\n"
+
+static char *make_head(const struct serve_answer *answer, size_t *ret_n)
+{
+	char *head;
+	int n = asprintf(&head,
+			 "HTTP/1.1 %d %s\r\n"
+			 "Content-Type: %s\r\n"
+			 "Content-Length: %zu\r\n" COMMON_HEADERS "%s%s\r\n",
+			 answer->status, reason_of(answer->status), answer->type, answer->n,
+			 headers_of_status(answer->status), answer->headers ? answer->headers : "");
+
+	*ret_n = n < 0 ? 0 : n;
+	return n < 0 ? NULL : head;
+}
+
+static void linger(struct server *server, struct connection *connection)
+{
+	shutdown(connection->fd, SHUT_WR);
+	connection->since = monotonic_ns();
+	connection->deadline = connection->since + LINGER_NS;
+	if (listen_for(server, connection, EPOLLIN) < 0)
+		close_connection(server, connection);
+	else
+		connection->state = LINGERS;
+}
+
+/* Returns how many bytes of the answer's body were sent; -EAGAIN, -errno. */
+static ssize_t send_body(struct server *server, struct connection *connection)
+{
+	const struct serve_answer *answer = &connection->exchange.answer;
+	size_t rest = answer->n - connection->sent;
+	const char *bytes = answer->bytes ? answer->bytes + connection->sent : server->piece;
+	ssize_t n = rest;
+
+	if (!answer->bytes) {
+		n = pread(answer->fd, server->piece, rest < PIECE ? rest : PIECE, connection->sent);
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+	}
+	n = send(connection->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+static void send_more(struct server *server, struct connection *connection)
+{
+	size_t body = connection->exchange.answer.n;
+	ssize_t n = 1;
+
+	while (n > 0 && connection->sent_head < connection->head_n) {
+		n = send(connection->fd, connection->head + connection->sent_head,
+			 connection->head_n - connection->sent_head,
+			 MSG_NOSIGNAL | MSG_DONTWAIT | (connection->sent < body ? MSG_MORE : 0));
+		n = n < 0 ? -errno : n;
+		connection->sent_head += n > 0 ? n : 0;
+	}
+	while (n > 0 && connection->sent < body) {
+		n = send_body(server, connection);
+		connection->sent += n > 0 ? n : 0;
+	}
+	if (n > 0)
+		linger(server, connection);
+	else if (n != -EAGAIN && n != -EINTR)
+		close_connection(server, connection);
+	else if (listen_for(server, connection, EPOLLOUT) < 0)
+		close_connection(server, connection);
+}
+
+static void begin_answer(struct server *server, struct connection *connection)
+{
+	struct serve_answer *answer = &connection->exchange.answer;
+	bool is_head = connection->request && connection->request->is_head;
+
+	if (!answer->type) {
+		answer->type = "text/plain; charset=utf-8";
+		answer->bytes = strdup(body_of_status(answer->status));
+		answer->n = answer->bytes ? strlen(answer->bytes) : 0;
+	}
+	server->counts.answers[answer->status / 100 % 6]++;
+	connection->head = make_head(answer, &connection->head_n);
+	if (!connection->head) {
+		close_connection(server, connection);
+		return;
+	}
+	if (is_head)
+		answer->n = 0;
+	forget_exchange(server, connection);
+	connection->state = SENDS;
+	connection->since = monotonic_ns();
+	connection->deadline =
+		connection->since +
+		(server->options.answer_ns ? server->options.answer_ns : SERVE_ANSWER_NS);
+	send_more(server, connection);
+}
+
+static void answer_status(struct server *server, struct connection *connection, int status)
+{
+	connection->exchange.answer = (struct serve_answer){.status = status, .fd = -1};
+	begin_answer(server, connection);
+}
+
+/* Requests */
+
+static unsigned int count_state(const struct server *server, enum connection_state state)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < server->options.connections; i++)
+		n += server->connections[i].state == state;
+	return n;
+}
+
+static int watch(struct server *server, struct connection *connection)
+{
+	struct epoll_event event = {.events = EPOLLIN,
+				    .data.u64 = mark_of(server, connection, true)};
+
+	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, connection->exchange.watch, &event) < 0
+		       ? -errno
+		       : 0;
+}
+
+static void step_exchange(struct server *server, struct connection *connection)
+{
+	struct serve_exchange *exchange = &connection->exchange;
+	int before = exchange->watch;
+
+	connection->has_stepped = true;
+	if (server->options.step(server->options.context, exchange) > 0)
+		begin_answer(server, connection);
+	else if (exchange->watch >= 0 && exchange->watch != before && watch(server, connection) < 0)
+		answer_status(server, connection, HTTP_STATUS_INTERNAL_SERVER_ERROR);
+}
+
+static void begin_exchange(struct server *server, struct connection *connection)
+{
+	const struct http_request *request = connection->request;
+	int status = http_guard_check(server->options.guard, request);
+
+	if (!status && !request->is_get && !request->is_head)
+		status = HTTP_STATUS_METHOD_NOT_ALLOWED;
+	if (!status && request->has_body)
+		status = HTTP_STATUS_BAD_REQUEST;
+	if (!status && count_state(server, WAITS) >= server->options.waiting)
+		status = HTTP_STATUS_SERVICE_UNAVAILABLE;
+	if (status) {
+		answer_status(server, connection, status);
+		return;
+	}
+	/* Whoever goes away while we work on the answer needs none. */
+	if (listen_for(server, connection, EPOLLRDHUP) < 0) {
+		close_connection(server, connection);
+		return;
+	}
+	connection->state = WAITS;
+	connection->deadline = UINT64_MAX;
+	connection->exchange.request = request;
+	step_exchange(server, connection);
+}
+
+static void read_more(struct server *server, struct connection *connection)
+{
+	ssize_t n = recv(connection->fd, server->piece, HTTP_HEAD_MAX, MSG_DONTWAIT);
+	int status;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		close_connection(server, connection);
+		return;
+	}
+	status = http_request_take(connection->request, server->piece, n);
+	if (status == 1)
+		begin_exchange(server, connection);
+	else if (status)
+		answer_status(server, connection, status);
+}
+
+static void discard(struct server *server, struct connection *connection)
+{
+	ssize_t n = recv(connection->fd, server->piece, PIECE, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	connection->discarded += n > 0 ? n : 0;
+	if (n <= 0 || connection->discarded > LINGER_BYTES)
+		close_connection(server, connection);
+}
+
+/* Connections */
+
+static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	/* One who has an address of IPv6 has 2^64 of them. */
+	return a->ss_family == AF_INET6 && memcmp(&a6->sin6_addr, &b6->sin6_addr, 8) == 0;
+}
+
+/* The oldest in @state, of @address alone unless that is NULL; or NULL. *@ret_n, unless NULL: how
+ * many. */
+static struct connection *find_oldest(struct server *server, enum connection_state state,
+				      const struct sockaddr_storage *address, unsigned int *ret_n)
+{
+	struct connection *oldest = NULL;
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < server->options.connections; i++) {
+		struct connection *one = &server->connections[i];
+
+		if (one->state != state || (address && !is_same_host(&one->address, address)))
+			continue;
+		n++;
+		if (!oldest || one->since < oldest->since)
+			oldest = one;
+	}
+	if (ret_n)
+		*ret_n = n;
+	return oldest;
+}
+
+static struct connection *find_free(struct server *server)
+{
+	for (size_t i = 0; i < server->options.connections; i++)
+		if (server->connections[i].state == IS_FREE)
+			return &server->connections[i];
+	return NULL;
+}
+
+static void watch_listener(struct server *server, bool on)
+{
+	struct epoll_event event = {.events = on ? EPOLLIN : 0, .data.u64 = LISTENER};
+
+	epoll_ctl(server->epoll, EPOLL_CTL_MOD, server->listener, &event);
+	server->is_full = !on;
+	server->full_until = monotonic_ns() + YOUNG_NS;
+}
+
+/* One that may go for another one, or NULL: those that end first, have asked least or take long. */
+static struct connection *find_spare(struct server *server)
+{
+	static const struct {
+		enum connection_state state;
+		uint64_t least_age;
+	} spares[] = {{LINGERS, 0}, {READS, YOUNG_NS}, {SENDS, SLOW_NS}};
+	uint64_t now = monotonic_ns();
+
+	for (size_t i = 0; i < sizeof spares / sizeof *spares; i++) {
+		struct connection *oldest = find_oldest(server, spares[i].state, NULL, NULL);
+
+		if (oldest && now - oldest->since >= spares[i].least_age)
+			return oldest;
+	}
+	return NULL;
+}
+
+/* Makes a place free for one more. False: new ones wait in the kernel for a while. */
+static bool make_place(struct server *server)
+{
+	struct connection *spare;
+
+	if (find_free(server))
+		return true;
+	spare = find_spare(server);
+	if (!spare) {
+		watch_listener(server, false);
+		return false;
+	}
+	server->counts.refused += spare->state != LINGERS;
+	close_connection(server, spare);
+	return true;
+}
+
+/* An address has its share of those that have not asked yet. */
+static void limit_address(struct server *server, const struct sockaddr_storage *address)
+{
+	unsigned int n;
+	struct connection *oldest;
+
+	if (http_guard_is_local(address) || server->options.guard->by_proxy)
+		return;
+	oldest = find_oldest(server, READS, address, &n);
+	if (n < server->options.of_address)
+		return;
+	server->counts.refused++;
+	close_connection(server, oldest);
+}
+
+static void add_connection(struct server *server, int fd, const struct sockaddr_storage *address)
+{
+	struct connection *connection;
+	uint64_t now = monotonic_ns();
+
+	limit_address(server, address);
+	connection = find_free(server);
+	connection->fd = fd;
+	connection->address = *address;
+	connection->exchange.watch = connection->exchange.answer.fd = -1;
+	connection->since = now;
+	connection->deadline =
+		now + (server->options.request_ns ? server->options.request_ns : SERVE_REQUEST_NS);
+	connection->request = malloc(sizeof *connection->request);
+	if (!connection->request || listen_for(server, connection, EPOLLIN) < 0) {
+		close_connection(server, connection);
+		return;
+	}
+	http_request_begin(connection->request);
+	connection->state = READS;
+	server->counts.accepted++;
+	read_more(server, connection); /* it may be here already */
+}
+
+static void accept_some(struct server *server)
+{
+	for (int i = 0; i < EVENTS && make_place(server); i++) {
+		struct sockaddr_storage address = {};
+		socklen_t n = sizeof address;
+		int fd = accept4(server->listener, (struct sockaddr *)&address, &n,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0 &&
+		    (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+			watch_listener(server, false);
+		if (fd < 0)
+			return;
+		add_connection(server, fd, &address);
+	}
+}
+
+/* The loop */
+
+static void handle_event(struct server *server, const struct epoll_event *event)
+{
+	struct connection *connection;
+
+	if (event->data.u64 == LISTENER) {
+		accept_some(server);
+		return;
+	}
+	connection = &server->connections[(uint32_t)event->data.u64 >> 1];
+	if (connection->state == IS_FREE || connection->generation != event->data.u64 >> 32)
+		return;
+	switch (connection->state) {
+	case READS: read_more(server, connection); break;
+	case WAITS:
+		if (event->data.u64 & 1)
+			step_exchange(server, connection);
+		else
+			close_connection(server, connection);
+		break;
+	case SENDS:
+		if (!(event->data.u64 & 1))
+			send_more(server, connection);
+		break;
+	case LINGERS: discard(server, connection); break;
+	default: break;
+	}
+}
+
+static void end_late(struct server *server, struct connection *connection)
+{
+	server->counts.timeouts++;
+	if (connection->state == READS)
+		answer_status(server, connection, HTTP_STATUS_REQUEST_TIMEOUT);
+	else
+		close_connection(server, connection);
+}
+
+/* Does what is due. Returns when the next thing is, monotonic ns. */
+static uint64_t keep_time(struct server *server, bool steps)
+{
+	uint64_t now = monotonic_ns(), next = UINT64_MAX;
+
+	if (server->is_full && now >= server->full_until)
+		watch_listener(server, true);
+	if (server->is_full)
+		next = server->full_until;
+	for (size_t i = 0; i < server->options.connections; i++) {
+		struct connection *connection = &server->connections[i];
+
+		if (connection->state == WAITS && steps)
+			step_exchange(server, connection);
+		if (connection->state != IS_FREE && now >= connection->deadline)
+			end_late(server, connection);
+		if (connection->state == WAITS && next > now + SERVE_TICK_NS)
+			next = now + SERVE_TICK_NS;
+		if (connection->state != IS_FREE && connection->deadline < next)
+			next = connection->deadline;
+	}
+	return next;
+}
+
+static int patience_ms(uint64_t next, int most_ms)
+{
+	uint64_t now = monotonic_ns();
+	uint64_t ms = next <= now ? 0 : (next - now + MSEC_NS - 1) / MSEC_NS;
+
+	if (next == UINT64_MAX || (most_ms >= 0 && ms > (uint64_t)most_ms))
+		return most_ms;
+	return ms;
+}
+
+int server_step(struct server *server, int most_ms)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(server->epoll, events, EVENTS,
+			   patience_ms(keep_time(server, false), most_ms));
+
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	for (int i = 0; i < n; i++)
+		handle_event(server, &events[i]);
+	keep_time(server, true);
+	return 0;
+}
+
+const struct server_counts *server_counts(const struct server *server)
+{
+	return &server->counts;
+}
+
+int server_new(int listener, const struct serve_options *options, struct server **ret)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = LISTENER};
+	struct server *server = calloc(1, sizeof *server);
+	int r;
+
+	if (!server)
+		return -ENOMEM;
+	server->options = *options;
+	server->listener = listener;
+	if (!options->connections)
+		server->options.connections = SERVE_CONNECTIONS;
+	if (!options->of_address)
+		server->options.of_address = SERVE_OF_ADDRESS;
+	if (!options->waiting)
+		server->options.waiting = SERVE_WAITING;
+	server->connections = calloc(server->options.connections, sizeof *server->connections);
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	r = !server->connections ? -ENOMEM : server->epoll < 0 ? -errno : 0;
+	if (r == 0 && epoll_ctl(server->epoll, EPOLL_CTL_ADD, listener, &event) < 0)
+		r = -errno;
+	if (r < 0)
+		server_free(server);
+	else
+		*ret = server;
+	return r;
+}
+
+void server_free(struct server *server)
+{
+	if (!server)
+		return;
+	for (size_t i = 0; server->connections && i < server->options.connections; i++)
+		if (server->connections[i].state != IS_FREE)
+			close_connection(server, &server->connections[i]);
+	closep(&server->epoll);
+	free(server->connections);
+	free(server);
+}

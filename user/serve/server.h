@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * server: answers requests of HTTP on one listening socket, in one thread that never waits for a
+ * client. A connection carries one request and one answer.
+ *
+ *	reads ──▶ waits ──▶ sends ──▶ lingers
+ *
+ * Each state has a deadline, however busy the connection is. Where there are too many, the one that
+ * has taken longest to ask goes: clients that ask at once are answered, whoever holds connections.
+ */
+#ifndef SERVE_SERVER_H
+#define SERVE_SERVER_H
+
+#include "serve/http_guard.h"
+
+struct serve_answer {
+	int status;
+	const char *type;    /* of the body; NULL: plain text that says what the status means */
+	const char *headers; /* further lines, each with its end; or NULL */
+	char *bytes;	     /* the body: owned, malloc'ed … */
+	size_t n;
+	int fd; /* … or, owned, a file that has it: @n bytes; -1: none */
+};
+
+/* A request that is being answered. */
+struct serve_exchange {
+	const struct http_request *request;
+	struct serve_answer answer;
+	/* Of whoever answers: */
+	void *state;
+	int watch; /* to be called again when it is readable; -1: none */
+};
+
+struct serve_options {
+	const struct http_guard *guard;
+	/*
+	 * Answers a request that the guard let pass. Returns 1: the answer is there; 0: call again,
+	 * in SERVE_TICK_NS at the latest.
+	 */
+	int (*step)(void *context, struct serve_exchange *exchange);
+	/* Called once after @step was, when the client is gone or the answer is there. */
+	void (*forget)(void *context, struct serve_exchange *exchange);
+	void *context;
+	/* 0: as below. */
+	unsigned int connections, of_address, waiting;
+	uint64_t request_ns, answer_ns;
+};
+
+#define SERVE_CONNECTIONS 256
+#define SERVE_OF_ADDRESS  16 /* that have not asked yet, of an address that is not this machine's  \
+			      */
+#define SERVE_WAITING	 64  /* requests without an answer yet; more are refused with 503 */
+#define SERVE_REQUEST_NS (10 * 1000000000ULL) /* from connecting to the end of the request */
+#define SERVE_ANSWER_NS	 (60 * 1000000000ULL) /* for the client to take its answer */
+#define SERVE_TICK_NS	 (50 * 1000000ULL)
+
+struct server;
+
+/* @listener: non-blocking, stays the caller's. Errors: -ENOMEM, -errno. */
+int server_new(int listener, const struct serve_options *options, struct server **ret);
+void server_free(struct server *server);
+
+/* Does what there is to do; waits for it no longer than @most_ms; -1: for ever. Errors: -errno. */
+int server_step(struct server *server, int most_ms);
+
+struct server_counts {
+	uint64_t accepted, refused; /* connections; those that were closed for want of room */
+	uint64_t timeouts;
+	uint64_t answers[6]; /* by the first digit of the status */
+};
+const struct server_counts *server_counts(const struct server *server);
+
+#endif
