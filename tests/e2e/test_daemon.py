@@ -20,7 +20,8 @@ import pytest
 from harness import BPFFLAME, Folded, record, run, wait_until, workload
 from store_reader import Segment
 
-ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-write": "writer"}
+ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-write": "writer",
+         "bpfflame-serve": "server"}
 
 
 def children_of(pid):

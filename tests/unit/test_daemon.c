@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "cmd/daemon_board.h"
 #include "cmd/daemon_budget.h"
 #include "cmd/daemon_clock.h"
 #include "cmd/daemon_memory.h"
@@ -197,7 +198,8 @@ static void test_memory(void **state)
 {
 	const size_t n = 32 << 20;
 	int ready[2];
-	uint64_t before = daemon_memory(getpid()), with;
+	struct daemon_board *board = calloc(1, sizeof *board);
+	uint64_t before = daemon_memory(getpid(), board), with;
 	char *shared = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 	char byte;
@@ -210,6 +212,7 @@ static void test_memory(void **state)
 		if (fork() == 0) {
 			char *own = malloc(n);
 
+			prctl(PR_SET_NAME, "bpfflame-names");
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			memset(own, 1, n);
 			for (size_t i = 0; i < n; i += 4096)
@@ -219,8 +222,12 @@ static void test_memory(void **state)
 		_exit(pause());
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	with = daemon_memory(getpid());
+	with = daemon_memory(getpid(), board);
 	assert_in_range(with - before, 2 * n, 2 * n + n / 2);
+	assert_in_range(board->memory[BOARD_NAMES], n, with);
+	assert_in_range(board->memory[BOARD_DAEMON], 1, with - n);
+	assert_int_equal(board->memory[BOARD_WRITE], 0);
+	free(board);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	munmap(shared, n);

@@ -2,12 +2,14 @@
 /*
  * daemon: records the whole machine into a store, all year.
  *
- * What is here is the supervisor. It reads options, starts the process that records and the one
- * that writes, starts one again that dies, with growing pauses, and says to the service manager how
- * things are. It parses nothing of others and writes no file.
+ * What is here is the supervisor. It reads options, listens, starts the process that records, the
+ * one that writes and the one that answers requests, starts one again that dies, with growing
+ * pauses, and says to the service manager how things are. It parses nothing of others and writes no
+ * file.
  *
  *	bpfflame-daemon (here) ─▶ bpfflame-record ─▶ bpfflame-names, -broker, -reader
- *	                       └▶ bpfflame-write
+ *	                       ├▶ bpfflame-write
+ *	                       └▶ bpfflame-serve
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,10 +27,12 @@
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/daemon_board.h"
 #include "cmd/daemon_link.h"
 #include "cmd/daemon_log.h"
 #include "cmd/daemon_options.h"
 #include "cmd/daemon_recorder.h"
+#include "cmd/daemon_server.h"
 #include "cmd/daemon_writer.h"
 
 #define FIRST_PAUSE_NS	 NSEC_PER_SEC
@@ -35,12 +40,14 @@
 #define HEALTHY_NS	 (600 * NSEC_PER_SEC) /* after that, the pause is the first one again */
 #define SLICE_MS	 200
 
-enum daemon_role { ROLE_RECORDER, ROLE_WRITER, N_ROLES };
+enum daemon_role { ROLE_RECORDER, ROLE_WRITER, ROLE_SERVER, N_ROLES };
 
-static const char *const role_names[N_ROLES] = {"bpfflame-record", "bpfflame-write"};
+static const char *const role_names[N_ROLES] = {"bpfflame-record", "bpfflame-write",
+						"bpfflame-serve"};
+static const enum board_process role_places[N_ROLES] = {BOARD_RECORD, BOARD_WRITE, BOARD_SERVE};
 
 /* For ending by themselves, one after the other; less than TimeoutStopSec= of the unit in all. */
-static const uint64_t end_ns[N_ROLES] = {20 * NSEC_PER_SEC, 5 * NSEC_PER_SEC};
+static const uint64_t end_ns[N_ROLES] = {20 * NSEC_PER_SEC, 5 * NSEC_PER_SEC, NSEC_PER_SEC};
 
 struct daemon_child {
 	pid_t pid; /* 0: it does not run */
@@ -56,6 +63,9 @@ struct daemon {
 	struct daemon_options options;
 	struct daemon_child children[N_ROLES];
 	int windows[2], reports[2]; /* see daemon_link_make() */
+	struct listener listener;
+	struct daemon_board *board;
+	int board_fd;
 	int signals;
 	sigset_t mask; /* as it was */
 	bool is_ready; /* said so */
@@ -76,26 +86,50 @@ static void set_title(const struct daemon *daemon, const char *title)
 	memcpy(daemon->title, title, n < daemon->title_size ? n : daemon->title_size);
 }
 
+static bool is_wanted(const struct daemon *daemon, enum daemon_role role)
+{
+	return role != ROLE_SERVER || daemon->listener.fd >= 0;
+}
+
+static int run_role(struct daemon *daemon, enum daemon_role role)
+{
+	const struct daemon_serving serving = {&daemon->options, &daemon->listener, daemon->board,
+					       daemon->board_fd, daemon->reports[0]};
+
+	switch (role) {
+	case ROLE_RECORDER:
+		return daemon_record(&daemon->options, daemon->windows[0], daemon->reports[0],
+				     daemon->board);
+	case ROLE_WRITER:
+		return daemon_write(&daemon->options, daemon->windows[1], daemon->reports[0],
+				    daemon->board);
+	default: return daemon_serve(&serving);
+	}
+}
+
 static void be_child(struct daemon *daemon, enum daemon_role role)
 {
-	bool records = role == ROLE_RECORDER;
-	int code;
-
 	set_title(daemon, role_names[role]);
 	close(daemon->signals);
-	close(daemon->windows[records]);
+	/* Each has its own ends of the links alone. */
+	if (role != ROLE_RECORDER)
+		close(daemon->windows[0]);
+	if (role != ROLE_WRITER)
+		close(daemon->windows[1]);
 	close(daemon->reports[1]);
+	if (role != ROLE_SERVER) {
+		closep(&daemon->listener.fd);
+		close(daemon->board_fd);
+	}
 	sigprocmask(SIG_SETMASK, &daemon->mask, NULL);
 	/* The supervisor ends us; Ctrl-C is for it alone. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGTERM, records ? SIG_DFL : SIG_IGN);
+	signal(SIGTERM, role == ROLE_WRITER ? SIG_IGN : SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
-	if (records)
+	if (role != ROLE_WRITER)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-	code = records ? daemon_record(&daemon->options, daemon->windows[0], daemon->reports[0])
-		       : daemon_write(&daemon->options, daemon->windows[1], daemon->reports[0]);
-	_exit(code);
+	_exit(run_role(daemon, role));
 }
 
 static void start_child(struct daemon *daemon, enum daemon_role role)
@@ -106,6 +140,7 @@ static void start_child(struct daemon *daemon, enum daemon_role role)
 	child->began_ns = monotonic_ns();
 	child->start_at = 0;
 	child->has_started = false;
+	board_add(&daemon->board->starts[role_places[role]], 1);
 	child->pid = fork();
 	if (child->pid == 0)
 		be_child(daemon, role);
@@ -152,6 +187,7 @@ static void note_death(struct daemon *daemon, enum daemon_role role, int status)
 	bool was_healthy = child->has_started && now - child->began_ns > HEALTHY_NS;
 
 	child->pid = 0;
+	board_set(&daemon->board->runs[role_places[role]], false);
 	if (daemon->ends || daemon->reloads)
 		return;
 	/* What never worked will not work the next time: who called us is to know. */
@@ -182,14 +218,25 @@ static void reap(struct daemon *daemon)
 
 static void say_ready(struct daemon *daemon)
 {
-	if (daemon->is_ready || !daemon->children[ROLE_RECORDER].has_started ||
-	    !daemon->children[ROLE_WRITER].has_started)
+	for (int role = 0; role < N_ROLES; role++)
+		if (is_wanted(daemon, role) && !daemon->children[role].has_started)
+			return;
+	if (daemon->is_ready)
 		return;
 	daemon->is_ready = true;
 	notify_send("READY=1");
 	daemon_log(LOG_LEVEL_INFO, "recording into %s at %u Hz, windows of %g s",
 		   daemon->options.store, daemon->options.frequency,
 		   daemon->options.window_ns / 1e9);
+	if (daemon->listener.fd >= 0)
+		daemon_log(LOG_LEVEL_INFO, "listening at %s", daemon->listener.text);
+}
+
+static void note_start(struct daemon *daemon, enum daemon_role role)
+{
+	daemon->children[role].has_started = true;
+	board_set(&daemon->board->runs[role_places[role]], true);
+	say_ready(daemon);
 }
 
 static void note_report(struct daemon *daemon, const struct daemon_report *report)
@@ -197,12 +244,9 @@ static void note_report(struct daemon *daemon, const struct daemon_report *repor
 	char status[128];
 
 	switch (report->kind) {
-	case REPORT_RECORDING:
-	case REPORT_WRITING:
-		daemon->children[report->kind == REPORT_WRITING ? ROLE_WRITER : ROLE_RECORDER]
-			.has_started = true;
-		say_ready(daemon);
-		break;
+	case REPORT_RECORDING: note_start(daemon, ROLE_RECORDER); break;
+	case REPORT_WRITING: note_start(daemon, ROLE_WRITER); break;
+	case REPORT_SERVING: note_start(daemon, ROLE_SERVER); break;
 	case REPORT_WRITTEN:
 		daemon->recorded++;
 		notify_send("WATCHDOG=1");
@@ -215,12 +259,22 @@ static void note_report(struct daemon *daemon, const struct daemon_report *repor
 	}
 }
 
+static void note_own_cost(struct daemon *daemon)
+{
+	struct rusage self;
+
+	getrusage(RUSAGE_SELF, &self);
+	board_set(&daemon->board->cpu_ns[BOARD_DAEMON], rusage_seconds(&self) * 1e9);
+}
+
 static void take_reports(struct daemon *daemon)
 {
 	struct daemon_report report;
 
-	while (daemon_link_take_report(daemon->reports[1], &report) > 0)
+	while (daemon_link_take_report(daemon->reports[1], &report) > 0) {
 		note_report(daemon, &report);
+		note_own_cost(daemon);
+	}
 }
 
 /* The end */
@@ -232,7 +286,7 @@ static void end_children(struct daemon *daemon)
 		uint64_t deadline = monotonic_ns() + end_ns[role];
 		struct daemon_child *child = &daemon->children[role];
 
-		if (role == ROLE_RECORDER && child->pid)
+		if (role != ROLE_WRITER && child->pid)
 			kill(child->pid, SIGTERM);
 		if (role == ROLE_WRITER)
 			closep(&daemon->windows[0]);
@@ -259,19 +313,41 @@ static int start_all(struct daemon *daemon)
 {
 	int r = make_links(daemon);
 
+	board_set(&daemon->board->window_ns, daemon->options.window_ns);
+	board_set(&daemon->board->started_ns, monotonic_ns());
 	for (int role = 0; role < N_ROLES && r == 0; role++)
-		start_child(daemon, role);
+		if (is_wanted(daemon, role))
+			start_child(daemon, role);
 	return r;
+}
+
+/* Takes the place of the settings at hand. */
+static void replace_settings(struct daemon *daemon, const struct daemon_options *options,
+			     const struct listener *listener)
+{
+	bool moves = !listener->address || !daemon->listener.address ||
+		     strcmp(listener->address, daemon->listener.address) != 0;
+
+	listener_done(&daemon->listener, moves);
+	daemon_options_done(&daemon->options);
+	daemon->options = *options;
+	daemon->listener = *listener;
 }
 
 /* The options are read again; wrong ones change nothing. */
 static int reload(struct daemon *daemon)
 {
 	struct daemon_options options;
+	struct listener listener;
 	struct failure failure = {};
 	int r = daemon_options_read(daemon->argc, daemon->argv, &options, &failure);
 
 	daemon->reloads = false;
+	if (r >= 0) {
+		r = listener_open(&options.listen, &daemon->listener, &listener, &failure);
+		if (r < 0)
+			daemon_options_done(&options);
+	}
 	if (r < 0) {
 		daemon_log(LOG_LEVEL_ERROR, "%s: the settings stay as they are",
 			   *failure.what ? failure.what : "out of memory");
@@ -283,8 +359,7 @@ static int reload(struct daemon *daemon)
 	daemon->reloads = false;
 	close_link(daemon->windows);
 	close_link(daemon->reports);
-	daemon_options_done(&daemon->options);
-	daemon->options = options;
+	replace_settings(daemon, &options, &listener);
 	daemon->is_ready = false;
 	return start_all(daemon);
 }
@@ -306,7 +381,8 @@ static void start_again(struct daemon *daemon)
 	for (int role = 0; role < N_ROLES; role++) {
 		struct daemon_child *child = &daemon->children[role];
 
-		if (!child->pid && child->start_at && monotonic_ns() >= child->start_at)
+		if (is_wanted(daemon, role) && !child->pid && child->start_at &&
+		    monotonic_ns() >= child->start_at)
 			start_child(daemon, role);
 	}
 }
@@ -363,6 +439,26 @@ static void free_words(char **words)
 	free(words);
 }
 
+static int start_daemon(struct daemon *daemon, struct failure *failure)
+{
+	int r = listener_open(&daemon->options.listen, NULL, &daemon->listener, failure);
+
+	r = r < 0 ? r : daemon_board_new(&daemon->board, &daemon->board_fd);
+	return r < 0 ? r : catch_signals(daemon);
+}
+
+static void daemon_done(struct daemon *daemon)
+{
+	close_link(daemon->windows);
+	close_link(daemon->reports);
+	closep(&daemon->signals);
+	listener_done(&daemon->listener, true);
+	daemon_board_free(daemon->board);
+	closep(&daemon->board_fd);
+	daemon_options_done(&daemon->options);
+	free_words(daemon->argv);
+}
+
 int cmd_daemon(int argc, char **argv, uint64_t started_ns)
 {
 	struct daemon daemon = {.argc = argc,
@@ -372,31 +468,22 @@ int cmd_daemon(int argc, char **argv, uint64_t started_ns)
 					      program_invocation_name,
 				.windows = {-1, -1},
 				.reports = {-1, -1},
+				.listener = LISTENER_NONE,
+				.board_fd = -1,
 				.signals = -1};
 	struct failure failure = {};
 	int r = daemon.argv ? daemon_options_read(argc, daemon.argv, &daemon.options, &failure)
 			    : -ENOMEM;
 
-	if (r > 0) {
-		daemon_options_done(&daemon.options);
-		free_words(daemon.argv);
-		return EXIT_DONE;
+	if (r == 0) {
+		prctl(PR_SET_NAME, "bpfflame-daemon");
+		r = start_daemon(&daemon, &failure);
+		r = r < 0 ? r : supervise(&daemon);
 	}
-	if (r < 0) {
-		free_words(daemon.argv);
-		return cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
-	}
-	prctl(PR_SET_NAME, "bpfflame-daemon");
-	r = catch_signals(&daemon);
-	r = r < 0 ? r : supervise(&daemon);
-	close_link(daemon.windows);
-	close_link(daemon.reports);
-	closep(&daemon.signals);
-	daemon_options_done(&daemon.options);
-	free_words(daemon.argv);
-	if (r < 0) {
+	daemon_done(&daemon);
+	if (r < 0 && !*failure.what)
 		failure_set(&failure, r, "cannot go on: %s", strerror(-r));
-		return cli_fail(&failure, EXIT_FAILED);
-	}
-	return daemon.code;
+	if (r < 0)
+		return cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+	return r > 0 ? EXIT_DONE : daemon.code;
 }

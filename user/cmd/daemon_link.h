@@ -3,7 +3,7 @@
  * daemon_link: what the processes of the daemon say to each other, a datagram each.
  *
  *	recorder ──window──▶ writer		its bytes are in a memory file that comes along
- *	recorder, writer ──report──▶ supervisor
+ *	recorder, writer, server ──report──▶ supervisor
  *
  * The supervisor holds both ends of each connection: whoever is started again finds what the other
  * one has sent meanwhile.
@@ -17,6 +17,7 @@
 enum daemon_report_kind {
 	REPORT_RECORDING, /* the recorder works: once */
 	REPORT_WRITING,	  /* the writer does */
+	REPORT_SERVING,	  /* requests are answered */
 	REPORT_RECORDED,  /* a window was recorded */
 	REPORT_WRITTEN,	  /* a window was written */
 	REPORT_LOST,	  /* a window could not be written */

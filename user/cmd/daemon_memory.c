@@ -10,9 +10,11 @@
 
 #include "base/array.h"
 #include "base/system.h"
+#include "cmd/daemon_board.h"
 
 struct family_member {
 	pid_t pid, parent;
+	enum board_process process;
 	bool is_ours;
 };
 
@@ -21,17 +23,24 @@ struct family {
 	size_t n, capacity;
 };
 
-static pid_t parent_of(pid_t pid)
+/* Its parent and its name, which may hold anything. */
+static struct family_member read_member(pid_t pid)
 {
-	char path[64], text[512];
-	const char *end;
+	struct family_member member = {.pid = pid, .process = N_BOARD_PROCESSES};
+	char path[64], text[512], *name, *end;
 	int parent;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", pid);
 	if (read_text_file(path, text, sizeof text) < 0)
-		return 0;
-	end = strrchr(text, ')'); /* of its name, which may hold anything */
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+		return member;
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!name || !end || sscanf(end + 1, " %*c %d", &parent) != 1)
+		return member;
+	*end = '\0';
+	member.parent = parent;
+	member.process = board_process_of(name + 1);
+	return member;
 }
 
 static void list_all(struct family *family)
@@ -44,8 +53,7 @@ static void list_all(struct family *family)
 
 		if (!pid || array_reserve(family->items, family->capacity, family->n, 1) < 0)
 			continue;
-		family->items[family->n++] =
-			(struct family_member){.pid = pid, .parent = parent_of(pid)};
+		family->items[family->n++] = read_member(pid);
 	}
 	if (folder)
 		closedir(folder);
@@ -82,16 +90,24 @@ static uint64_t bytes_of(pid_t pid)
 	return bytes;
 }
 
-uint64_t daemon_memory(pid_t root)
+uint64_t daemon_memory(pid_t root, struct daemon_board *board)
 {
+	uint64_t shares[N_BOARD_PROCESSES] = {}, bytes = bytes_of(root);
 	struct family family = {};
-	uint64_t bytes = bytes_of(root);
 
+	shares[BOARD_DAEMON] = bytes;
 	list_all(&family);
 	mark(&family, root);
-	for (size_t i = 0; i < family.n; i++)
-		if (family.items[i].is_ours)
-			bytes += bytes_of(family.items[i].pid);
+	for (size_t i = 0; i < family.n; i++) {
+		const struct family_member *member = &family.items[i];
+		uint64_t used = member->is_ours ? bytes_of(member->pid) : 0;
+
+		bytes += used;
+		if (member->process < N_BOARD_PROCESSES)
+			shares[member->process] += used;
+	}
 	free(family.items);
+	for (int i = 0; i < N_BOARD_PROCESSES; i++)
+		board_set(&board->memory[i], shares[i]);
 	return bytes;
 }

@@ -114,6 +114,28 @@ static int take_percent(const struct option_row *row, void *field, const char *v
 		       : 0;
 }
 
+static int take_host(const struct option_row *row, void *field, const char *value,
+		     struct failure *failure)
+{
+	struct listen_options *listen = field;
+
+	if (listen->n_hosts == HTTP_GUARD_HOSTS)
+		return failure_set(failure, -EINVAL, "--host: more than %d of them",
+				   HTTP_GUARD_HOSTS);
+	if (!*value || strpbrk(value, ":/ "))
+		return option_bad(row, value, row->wanted, failure);
+	listen->hosts[listen->n_hosts++] = value;
+	return 0;
+}
+
+/* `none` is for a command line that overrides the file. */
+static int take_listen(const struct option_row *row, void *field, const char *value,
+		       struct failure *failure)
+{
+	*(const char **)field = strcmp(value, "none") == 0 ? NULL : value;
+	return 0;
+}
+
 static const struct option_row rows[] = {
 	{0, "store", NULL, "DIR", "where windows are kept (" STORE_DEFAULT ")", "Store",
 	 option_text, FIELD(store)},
@@ -135,6 +157,14 @@ static const struct option_row rows[] = {
 	{0, "no-inline", NULL, NULL, "without inlined functions", NULL, option_set,
 	 FIELD(no_inline)},
 	{0, "no-sandbox", NULL, NULL, "", NULL, option_set, FIELD(no_sandbox)},
+	{0, "listen", NULL, "ADDR", "answer requests: 127.0.0.1:9997, unix:PATH; none (default)",
+	 "Serving", take_listen, FIELD(listen.address)},
+	{0, "token-file", NULL, "FILE", "requests must come with its token", NULL, option_text,
+	 FIELD(listen.token_file)},
+	{0, "behind-proxy", NULL, NULL, "a proxy adds TLS, and looks after names and clients", NULL,
+	 option_set, FIELD(listen.behind_proxy)},
+	{0, "host", NULL, "NAME", "a name of this machine in requests; repeatable", NULL, take_host,
+	 FIELD(listen), .wanted = "a name without port"},
 	{0, "config", NULL, "FILE", "options, a line each (" DAEMON_CONFIG ")", "Other",
 	 option_text, FIELD(config)},
 	OPTION_VERBOSE(FIELD(verbose)),

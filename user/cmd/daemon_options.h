@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/failure.h"
+#include "cmd/daemon_listen.h"
 #include "store/store_writer.h"
 
 #define DAEMON_CONFIG "/etc/bpfflame.conf"
@@ -21,6 +22,7 @@ struct daemon_options {
 	uint64_t window_ns;
 	uint64_t unwind_memory; /* bytes */
 	struct store_limits keep;
+	struct listen_options listen;
 	bool no_inline, no_sandbox, help;
 	int verbose;
 	/* Owned: the texts that others point at. */

@@ -50,6 +50,11 @@ struct naming_report {
 	volatile bool is_ended; /* set while it names: end the search, send what has names */
 };
 
+/* What recorders before this one had used, as the board has it. */
+struct recorder_base {
+	uint64_t record_ns, names_ns, reader_ns, bpf_ns;
+};
+
 struct daemon_recorder {
 	const struct daemon_options *options;
 	struct record_options record; /* of the names */
@@ -69,6 +74,8 @@ struct daemon_recorder {
 	uint64_t n_given_up; /* files */
 	struct daemon_budget budget;
 	double ended_seconds; /* CPU time of children that have ended */
+	struct daemon_board *board;
+	struct recorder_base base;
 };
 
 static uint64_t own_ns(const struct daemon_recorder *recorder)
@@ -109,11 +116,9 @@ static struct store_window stamp(struct daemon_recorder *recorder,
 	return stamped;
 }
 
-/* CPU time of all that recording takes, but for the process that writes. */
-static uint64_t cost_ns(const struct daemon_recorder *recorder)
+static uint64_t reader_ns(const struct daemon_recorder *recorder)
 {
-	uint64_t all = own_ns(recorder) + recorder->reader.cpu_seconds * 1e9 +
-		       collect_kernel_ns(recorder->collector);
+	uint64_t all = recorder->reader.cpu_seconds * 1e9;
 	struct timespec used;
 	clockid_t clock;
 
@@ -121,6 +126,39 @@ static uint64_t cost_ns(const struct daemon_recorder *recorder)
 	    clock_gettime(clock, &used) == 0)
 		all += used.tv_sec * NSEC_PER_SEC + used.tv_nsec;
 	return all;
+}
+
+/* CPU time of all that recording takes, but for the process that writes. */
+static uint64_t cost_ns(const struct daemon_recorder *recorder)
+{
+	return own_ns(recorder) + reader_ns(recorder) + collect_kernel_ns(recorder->collector);
+}
+
+static struct recorder_base read_base(const struct daemon_board *board)
+{
+	return (struct recorder_base){
+		.record_ns = board_get(&board->cpu_ns[BOARD_RECORD]),
+		.names_ns = board_get(&board->cpu_ns[BOARD_NAMES]),
+		.reader_ns = board_get(&board->cpu_ns[BOARD_READER]),
+		.bpf_ns = board_get(&board->bpf_ns),
+	};
+}
+
+/* Puts on the board what a window has lost, and what all of them have cost. */
+static void note_window(struct daemon_recorder *recorder, const struct collect_stats *stats)
+{
+	const struct recorder_base *base = &recorder->base;
+	struct daemon_board *board = recorder->board;
+	uint64_t names = recorder->ended_seconds * 1e9;
+
+	daemon_board_lose(board, stats);
+	board_set(&board->cpu_ns[BOARD_RECORD], base->record_ns + own_ns(recorder) - names);
+	board_set(&board->cpu_ns[BOARD_NAMES], base->names_ns + names);
+	board_set(&board->cpu_ns[BOARD_READER], base->reader_ns + reader_ns(recorder));
+	board_set(&board->bpf_ns, base->bpf_ns + collect_kernel_ns(recorder->collector));
+	board_set(&board->period_ns, stats->offcpu_period_ns);
+	board_set(&board->millihertz, recorder->options->frequency * 1000 / rate_divisor(recorder));
+	board_set(&board->effort, recorder->budget.effort);
 }
 
 /* Of the budget, this much is for stacks of waits, on all CPUs together. */
@@ -158,7 +196,8 @@ static void keep_budget(struct daemon_recorder *recorder)
 
 	if (!daemon_budget_is_due(budget, now))
 		return;
-	change = daemon_budget_look(budget, now, cost_ns(recorder), daemon_memory(getppid()));
+	change = daemon_budget_look(budget, now, cost_ns(recorder),
+				    daemon_memory(getppid(), recorder->board));
 	save_memory(recorder);
 	if (!change)
 		return;
@@ -266,6 +305,7 @@ static void note_sent(struct daemon_recorder *recorder, int error)
 			   error == -EAGAIN ? "its writer does not take it" : strerror(-error));
 		recorder->gap = GAP_LOST;
 		recorder->n_lost++;
+		board_add(&recorder->board->unsent, 1);
 	} else {
 		recorder->n_recorded++;
 	}
@@ -328,6 +368,7 @@ static int hand_over(struct daemon_recorder *recorder, struct failure *failure)
 
 	if (r > 0) {
 		start_namer(recorder, &window);
+		note_window(recorder, &window.stats);
 		keep_budget(recorder);
 		r = who_next(&recorder->who) < 0 ? -ENOMEM : r;
 	}
@@ -460,7 +501,8 @@ static int prepare(struct daemon_recorder *recorder)
 	return r < 0 ? r : recorder->signals < 0 ? -errno : 0;
 }
 
-int daemon_record(const struct daemon_options *options, int windows, int reports)
+int daemon_record(const struct daemon_options *options, int windows, int reports,
+		  struct daemon_board *board)
 {
 	struct daemon_recorder recorder = {
 		.options = options,
@@ -468,6 +510,8 @@ int daemon_record(const struct daemon_options *options, int windows, int reports
 		.reports = reports,
 		.reader = READER_NONE,
 		.gap = GAP_STARTED,
+		.board = board,
+		.base = read_base(board),
 		.budget = {.share = options->cpu_budget / 100,
 			   .most_bytes = options->memory_budget,
 			   .look_ns = DAEMON_BUDGET_WINDOWS * options->window_ns},

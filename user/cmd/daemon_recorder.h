@@ -6,12 +6,14 @@
 #ifndef CMD_DAEMON_RECORDER_H
 #define CMD_DAEMON_RECORDER_H
 
+#include "cmd/daemon_board.h"
 #include "cmd/daemon_options.h"
 
 /*
  * Records until SIGTERM; windows go to @windows, what is said of them to @reports. Returns the exit
  * status.
  */
-int daemon_record(const struct daemon_options *options, int windows, int reports);
+int daemon_record(const struct daemon_options *options, int windows, int reports,
+		  struct daemon_board *board);
 
 #endif

@@ -134,21 +134,55 @@ static void report(int reports, enum daemon_report_kind kind, int error,
 	daemon_link_report(reports, &what);
 }
 
-static int write_window(struct store_writer *writer, const uint8_t *bytes, size_t n)
+/* What a window changes on the board. @r: whether it was written. */
+static void note_window(struct daemon_board *board, const struct store_writer *writer,
+			const struct store_window *window, int r)
 {
-	struct store_window window;
+	uint64_t bytes[N_STORE_LEVELS];
+
+	board_add(r < 0 ? &board->unwritten : &board->written, 1);
+	store_writer_sizes(writer, bytes);
+	for (int i = 0; i < N_STORE_LEVELS; i++)
+		board_set(&board->store_bytes[i], bytes[i]);
+	if (r < 0)
+		return;
+	board_set(&board->written_until, window->start + window->span);
+	board_set(&board->written_at, monotonic_ns());
+}
+
+static int write_window(struct store_writer *writer, struct daemon_board *board,
+			const uint8_t *bytes, size_t n)
+{
+	struct store_window window = {};
 	struct ledger ledger;
 	int r = ledger_init(&ledger);
 
 	r = r < 0 ? r : ledger_decode(&ledger, bytes, n, &window);
+	/* Counters go on whether it can be written or not. */
+	r = r < 0 ? r : daemon_board_count(board, &ledger);
 	r = r < 0 ? r : store_writer_add(writer, &ledger, &window);
+	note_window(board, writer, &window, r);
 	ledger_done(&ledger);
 	return r;
 }
 
-static void write_windows(const struct daemon_options *options, struct store_writer *writer,
-			  int windows, int reports)
+/* Of this process and, on the board, of those before it. */
+struct writer_base {
+	uint64_t cpu_ns, bytes;
+};
+
+static void note_cost(struct daemon_board *board, const struct writer_base *base,
+		      const struct store_counts *counts)
 {
+	board_set(&board->cpu_ns[BOARD_WRITE], base->cpu_ns + own_ns());
+	board_set(&board->written_bytes, base->bytes + counts->bytes);
+}
+
+static void write_windows(const struct daemon_options *options, struct store_writer *writer,
+			  int windows, int reports, struct daemon_board *board)
+{
+	const struct writer_base base = {board_get(&board->cpu_ns[BOARD_WRITE]),
+					 board_get(&board->written_bytes)};
 	struct store_counts before = {};
 	uint8_t *bytes;
 	size_t n;
@@ -158,8 +192,11 @@ static void write_windows(const struct daemon_options *options, struct store_wri
 		const struct store_counts *counts = store_writer_counts(writer);
 
 		if (r > 0) {
-			r = write_window(writer, bytes, n);
+			r = write_window(writer, board, bytes, n);
 			free(bytes);
+			note_cost(board, &base, counts);
+		} else {
+			board_add(&board->unwritten, 1);
 		}
 		if (counts->made_room > before.made_room)
 			daemon_log(LOG_LEVEL_WARNING,
@@ -179,7 +216,8 @@ static void write_windows(const struct daemon_options *options, struct store_wri
 	}
 }
 
-int daemon_write(const struct daemon_options *options, int windows, int reports)
+int daemon_write(const struct daemon_options *options, int windows, int reports,
+		 struct daemon_board *board)
 {
 	const struct store_options store = {.path = options->store,
 					    .window_ns = options->window_ns,
@@ -200,7 +238,7 @@ int daemon_write(const struct daemon_options *options, int windows, int reports)
 		return EXIT_FAILED;
 	}
 	report(reports, REPORT_WRITING, 0, store_writer_counts(writer));
-	write_windows(options, writer, windows, reports);
+	write_windows(options, writer, windows, reports, board);
 	store_writer_close(writer);
 	return EXIT_DONE;
 }

@@ -2,10 +2,12 @@
 #include "store/store_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/confined.h"
@@ -191,6 +193,35 @@ void store_files_done(struct store_files *files)
 	free(files->path);
 	free(files->items);
 	*files = (struct store_files){.listing = LISTING_NONE};
+}
+
+static enum store_level level_of_name(const char *name)
+{
+	static const char *const beginnings[N_STORE_LEVELS] = {
+		[LEVEL_MINUTE] = "1m-",
+		[LEVEL_HOUR] = "1h-",
+		[LEVEL_DAY] = "1d-",
+		[LEVEL_SERIES] = "series-",
+	};
+
+	for (int level = LEVEL_MINUTE; level < N_STORE_LEVELS; level++)
+		if (strncmp(name, beginnings[level], strlen(beginnings[level])) == 0)
+			return level;
+	return LEVEL_FINEST;
+}
+
+void store_files_sizes(int folder, uint64_t ret[static N_STORE_LEVELS])
+{
+	struct listing listing;
+	struct stat st;
+
+	memset(ret, 0, N_STORE_LEVELS * sizeof *ret);
+	if (listing_read_folder(folder, store_is_segment, &listing) < 0)
+		return;
+	for (size_t i = 0; i < listing.n; i++)
+		if (fstatat(folder, listing.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			ret[level_of_name(listing.names[i])] += st.st_size;
+	listing_done(&listing);
 }
 
 int store_file_open(const struct store_files *files, const struct store_file *file)

@@ -64,6 +64,10 @@ int store_files_read(const char *path, struct store_files *ret);
 int store_files_list(int folder, struct store_files *ret);
 void store_files_done(struct store_files *files);
 
+/* Bytes of the files in a folder that is open, by level, as their names have it; nothing is opened.
+ */
+void store_files_sizes(int folder, uint64_t ret[static N_STORE_LEVELS]);
+
 /* Opens one for reading, as listing_open(). */
 int store_file_open(const struct store_files *files, const struct store_file *file);
 

@@ -584,6 +584,11 @@ void store_writer_limit(struct store_writer *writer, const struct store_limits *
 	keep_limits(writer);
 }
 
+void store_writer_sizes(const struct store_writer *writer, uint64_t ret[static N_STORE_LEVELS])
+{
+	store_files_sizes(writer->place.fd, ret);
+}
+
 const struct store_counts *store_writer_counts(const struct store_writer *writer)
 {
 	return &writer->counts;

@@ -66,6 +66,8 @@ int store_writer_add(struct store_writer *writer, const struct ledger *ledger,
 		     const struct store_window *window);
 
 void store_writer_limit(struct store_writer *writer, const struct store_limits *limits);
+/* Bytes of all files in the store, by level. */
+void store_writer_sizes(const struct store_writer *writer, uint64_t ret[static N_STORE_LEVELS]);
 const struct store_counts *store_writer_counts(const struct store_writer *writer);
 
 #endif
