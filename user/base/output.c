@@ -138,8 +138,7 @@ static int check_target(const struct place *place, void *data)
 /* Splits at the last slash; the caller frees both parts. */
 static int split(const char *path, char **ret_folder, char **ret_name)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = basename(path);
 	char *folder, *copy;
 
 	if (!*name)
@@ -265,8 +264,8 @@ static int make_temporary(struct output *output, int (*make)(struct output *outp
 /* For file systems where files have names from the start. */
 static int make_named(struct output *output)
 {
-	int fd = openat(output->target->place.fd, output->temporary,
-			FILE_FLAGS | O_CREAT | O_EXCL, 0600);
+	int fd = openat(output->target->place.fd, output->temporary, FILE_FLAGS | O_CREAT | O_EXCL,
+			0600);
 
 	if (fd < 0)
 		return -errno;
@@ -311,8 +310,7 @@ static int open_direct(struct output *output)
 
 	if (fd < 0)
 		return errno == ELOOP ? -OUTPUT_ELINK : -errno;
-	if (fstat(fd, &file) < 0 || file.st_dev != target->device ||
-	    file.st_ino != target->inode) {
+	if (fstat(fd, &file) < 0 || file.st_dev != target->device || file.st_ino != target->inode) {
 		close(fd);
 		return -OUTPUT_EOTHERS;
 	}

@@ -9,9 +9,11 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The code point at *@text; moves *@text past it; 0 at the end. */
 uint32_t text_next(const char **text);
@@ -45,5 +47,25 @@ void text_fixed(FILE *stream, double value);
 #define TEXT_FIGURE_SIZE 40
 void text_count(char text[static TEXT_FIGURE_SIZE], uint64_t count);
 void text_time(char text[static TEXT_FIGURE_SIZE], uint64_t nanoseconds);
+
+static inline bool text_begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static inline bool text_begins_any(const char *text, const char *const *with, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text_begins(text, with[i]))
+			return true;
+	return false;
+}
+
+static inline bool text_ends(const char *text, const char *with)
+{
+	size_t n = strlen(text), n_with = strlen(with);
+
+	return n >= n_with && strcmp(text + n - n_with, with) == 0;
+}
 
 #endif

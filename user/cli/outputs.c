@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/confined.h"
+#include "base/text.h"
 #include "export/export.h"
 
 const struct format_row profile_formats[] = {
@@ -240,19 +241,14 @@ int outputs_plan(const struct outputs *outputs, const char *stem,
 	return outputs_plan_event(outputs, stem, NULL, defaults, ret, failure);
 }
 
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 /* Replaces each run of characters unfit for file names by a dash, except at the ends. */
 static void stem_of(const char *name, char text[static EVENT_STEM_SIZE])
 {
-	bool has_file = starts_with(name, "uprobe:") || starts_with(name, "uretprobe:") ||
-			starts_with(name, "usdt:");
+	bool has_file = text_begins(name, "uprobe:") || text_begins(name, "uretprobe:") ||
+			text_begins(name, "usdt:");
 	size_t n = 0;
 
-	if (starts_with(name, "tracepoint:"))
+	if (text_begins(name, "tracepoint:"))
 		name += strlen("tracepoint:");
 	for (; *name && n < EVENT_STEM_SIZE - 4 /* for a number */; name++) {
 		bool is_plain = isalnum((unsigned char)*name) || strchr("._+=-", *name);
@@ -312,8 +308,7 @@ int output_files_put(struct output_files *files, const struct place *place, stru
 {
 	for (size_t i = 0; i < files->n; i++) {
 		struct output_file *file = &files->files[i];
-		const char *slash = strrchr(file->path, '/');
-		int r = output_find_in(place, slash ? slash + 1 : file->path, &file->target);
+		int r = output_find_in(place, basename(file->path), &file->target);
 
 		if (r < 0)
 			return output_failed(file->path, r, failure);

@@ -41,10 +41,10 @@ static bool is_mode(const char *text)
 /* The kind that a file's name gives. */
 static void kind_of(const char *path, char kind[static KIND_SIZE])
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *rest;
 	char stem[KIND_SIZE * 4], *end, *dash;
+	const char *rest;
 
-	snprintf(stem, sizeof stem, "%s", name);
+	snprintf(stem, sizeof stem, "%s", basename(path));
 	for (const char *const *ending = (const char *const[]){".pb.gz", ".firefox.json",
 							       ".speedscope.json", ".folded", NULL};
 	     *ending; ending++) {

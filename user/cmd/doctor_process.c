@@ -130,19 +130,17 @@ static int check_unwinding(struct examination *examination, const struct maps_en
 static void add_file(struct examination *examination, const struct maps_entry *entry,
 		     struct census census, int unwinding)
 {
-	const char *slash = strrchr(entry->name.path, '/');
-	const char *name = slash ? slash + 1 : entry->name.path;
+	const char *name = basename(entry->name.path);
 	bool has_names = 2 * census.n_named > census.n, can_unwind = unwinding == 0;
-	struct finding *finding =
-		findings_add(examination->findings,
-			     has_names && can_unwind ? FINDING_OK : FINDING_WARN, name,
-			     "%s: %s; %s", entry->name.path,
-			     census.error < 0 ? "could not be read"
-			     : has_names	      ? "functions have names"
-			     : census.n_named     ? "few functions have names"
-					 		      : "functions have no names",
-			     can_unwind ? "stacks go through it"
-					: "no unwind information: frame pointers, or stacks end");
+	struct finding *finding = findings_add(
+		examination->findings, has_names && can_unwind ? FINDING_OK : FINDING_WARN, name,
+		"%s: %s; %s", entry->name.path,
+		census.error < 0 ? "could not be read"
+		: has_names	 ? "functions have names"
+		: census.n_named ? "few functions have names"
+				 : "functions have no names",
+		can_unwind ? "stacks go through it"
+			   : "no unwind information: frame pointers, or stacks end");
 
 	if (finding && !census.error && !has_names)
 		snprintf(finding->fix, sizeof finding->fix,
@@ -153,14 +151,13 @@ static void add_file(struct examination *examination, const struct maps_entry *e
 
 static void examine(struct examination *examination, const struct maps_entry *entry)
 {
-	_cleanup_close_ int place =
-		foreign_find_mapped(examination->pid, entry->start, entry->end);
+	_cleanup_close_ int place = foreign_find_mapped(examination->pid, entry->start, entry->end);
 	_cleanup_close_ int fd = place < 0 ? -1 : foreign_open_found(place);
 	int error = place < 0 ? place : fd;
 
 	if (fd < 0) {
-		findings_add(examination->findings, FINDING_WARN, "file",
-			     "%s: can't be opened: %s", entry->name.path, strerror(-error));
+		findings_add(examination->findings, FINDING_WARN, "file", "%s: can't be opened: %s",
+			     entry->name.path, strerror(-error));
 		return;
 	}
 	add_file(examination, entry, count_named(examination, entry, fd),

@@ -13,6 +13,7 @@
 
 #include "base/foreign.h"
 #include "base/system.h"
+#include "base/text.h"
 
 #define MAX_ROOTS_TRIED 64 /* for a file of a process that has ended */
 
@@ -415,7 +416,7 @@ static bool is_memory(const char *path, int fd)
 	static const char *const prefixes[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"};
 
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-		if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
+		if (text_begins(path, prefixes[i]))
 			/* Programs do run from memfds. */
 			return fd < 0 || !foreign_is_elf(fd);
 	return false;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "base/text.h"
 #include "collect/causes.h"
 #include "collect/collect.h"
-
-static bool starts_with(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 static const char *name_of(const struct profile *profile, const struct profile_location *location)
 {
@@ -35,9 +31,9 @@ static bool is_switch_plumbing(const char *function)
 	};
 
 	for (size_t i = 0; prefixes[i]; i++)
-		if (starts_with(function, prefixes[i]))
+		if (text_begins(function, prefixes[i]))
 			return true;
-	return starts_with(function, "bpf_prog_") && strstr(function, "_on_");
+	return text_begins(function, "bpf_prog_") && strstr(function, "_on_");
 }
 
 static void hide_plumbing(struct profile *profile)
@@ -123,7 +119,7 @@ static void end_new_threads(struct profile *profile)
 			before = location;
 		}
 		if (!before || k == stack->n ||
-		    !starts_with(name_of(profile, before), "ret_from_fork"))
+		    !text_begins(name_of(profile, before), "ret_from_fork"))
 			continue;
 		stack->n = k + 1;
 		stack->end = STACK_COMPLETE;

@@ -106,13 +106,6 @@ static bool is_library(const char *base, const char *name)
 	       strncmp(base + n, ".so", 3) == 0;
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Opens the mapped file, or else the one with its path. */
 static int open_mapped(const struct maps_entry *entry, uint32_t pid, struct probe_file *ret)
 {
@@ -141,7 +134,7 @@ static int find_mapped(const char *name, uint32_t pid, struct probe_file *ret)
 
 		if (!maps_parse(line, &entry) || entry.name.path[0] != '/')
 			continue;
-		base = base_of(entry.name.path);
+		base = basename(entry.name.path);
 		if (strcmp(base, name) == 0 || is_library(base, name))
 			r = open_mapped(&entry, pid, ret);
 	}

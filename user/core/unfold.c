@@ -76,16 +76,13 @@ int profile_name_frame(struct profile *profile, const struct unfold_options *opt
 {
 	struct strings *strings = &profile->strings;
 	char text[8192];
-	const char *file, *slash;
 	int n;
 
 	*ret_name = frame->function;
 	if (!options->lines || !frame->file)
 		return 0;
-	file = strings_get(strings, frame->file);
-	slash = strrchr(file, '/');
 	n = snprintf(text, sizeof text, "%s (%s", strings_get(strings, frame->function),
-		     slash ? slash + 1 : file);
+		     basename(strings_get(strings, frame->file)));
 	if (n < 0 || (size_t)n + sizeof ":4294967295)" > sizeof text)
 		return 0;
 	/* Line 0 means code without a line. */

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/huge_pages.h"
+#include "base/text.h"
 #include "core/pprof_fields.h"
 #include "input/folded_stack.h"
 #include "input/pprof_extras.h"
@@ -373,11 +374,6 @@ static void add_totals(struct pprof_reader *reader, const struct profile *profil
 	}
 }
 
-static bool begins_with(const char *text, const char *beginning)
-{
-	return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
 static int read_comment(struct pprof_reader *reader, int64_t index)
 {
 	struct profile *profile = reader->profile;
@@ -406,7 +402,7 @@ static int read_comment(struct pprof_reader *reader, int64_t index)
 		free(copy);
 		return r;
 	}
-	if (r == 0 && !begins_with(strings_get(&profile->strings, text), PPROF_EVENT))
+	if (r == 0 && !text_begins(strings_get(&profile->strings, text), PPROF_EVENT))
 		r = extras_add_comment(&profile->extras, text);
 	return r;
 }

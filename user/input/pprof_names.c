@@ -7,14 +7,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 
 /* The kernel's half of the addresses begins here on all 64-bit machines. */
 #define KERNEL_ADDRESSES 0xffff800000000000ULL
-
-static bool begins_with(const char *text, const char *beginning)
-{
-	return strncmp(text, beginning, strlen(beginning)) == 0;
-}
 
 static const char *base_name(const char *path)
 {
@@ -34,7 +30,7 @@ static bool is_module(const char *path)
 
 static enum mapping_kind mapping_kind_of(const char *path)
 {
-	if (begins_with(path, "[kernel") || begins_with(path, "[guest.kernel") || is_module(path))
+	if (text_begins(path, "[kernel") || text_begins(path, "[guest.kernel") || is_module(path))
 		return MAPPING_KERNEL;
 	if (strcmp(path, "[vdso]") == 0)
 		return MAPPING_VDSO;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define NONE SIZE_MAX
 
 /* Prefixes of the names of time types. */
@@ -178,7 +180,7 @@ static int find_waits(const struct pprof_file *file, const char *name, size_t *r
 static enum profile_mode mode_of(const char *type)
 {
 	for (size_t i = 0; i < sizeof time_types / sizeof *time_types; i++)
-		if (strncmp(type, time_types[i].name, strlen(time_types[i].name)) == 0)
+		if (text_begins(type, time_types[i].name))
 			return time_types[i].mode;
 	return PROFILE_ONCPU;
 }
@@ -240,7 +242,7 @@ static int find_event(const struct pprof_file *file, const char **ret)
 	*ret = NULL;
 	for (size_t i = 0; i < file->n_comments && r == 0 && !*ret; i++) {
 		r = text_of(file, file->comments[i], &text);
-		if (r == 0 && strncmp(text, PPROF_EVENT, strlen(PPROF_EVENT)) == 0)
+		if (r == 0 && text_begins(text, PPROF_EVENT))
 			*ret = text + strlen(PPROF_EVENT);
 	}
 	return r;

@@ -366,11 +366,8 @@ static void leave(void)
 
 static void show_file(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
 	fputs("\r\033[K", stderr);
-	text_print(stderr, "bpfflame: names of %.39s; Ctrl-C ends the search ",
-		   slash ? slash + 1 : path);
+	text_print(stderr, "bpfflame: names of %.39s; Ctrl-C ends the search ", basename(path));
 }
 
 static void begin_writing(struct recording *recording)

@@ -35,20 +35,13 @@ const char *set_folder_path(const struct record_options *options)
 	return options->outputs.folder ? options->outputs.folder : ".";
 }
 
-static const char *file_name(const struct output_file *file)
-{
-	const char *slash = strrchr(file->path, '/');
-
-	return slash ? slash + 1 : file->path;
-}
-
 /* Names */
 
 static bool any_is_there(const struct set_folder *folder, const struct window_files *files)
 {
 	for (size_t event = 0; event < files->n; event++)
 		for (size_t i = 0; i < files->events[event].n; i++)
-			if (set_folder_has(folder, file_name(&files->events[event].files[i])))
+			if (set_folder_has(folder, basename(files->events[event].files[i].path)))
 				return true;
 	return false;
 }
@@ -81,7 +74,7 @@ static void remove_files(const struct set_folder *folder, const struct window_fi
 {
 	for (size_t event = 0; event < files->n; event++)
 		for (size_t i = 0; i < files->events[event].n; i++)
-			set_folder_unlink(folder, file_name(&files->events[event].files[i]));
+			set_folder_unlink(folder, basename(files->events[event].files[i].path));
 }
 
 /* The list's facts about a set */
@@ -173,7 +166,7 @@ static int add_files(struct set_job *writing, const struct output_files *files)
 	int r = 0;
 
 	for (size_t i = 0; i < files->n && r == 0; i++) {
-		const char *name = file_name(&files->files[i]);
+		const char *name = basename(files->files[i].path);
 		struct stat st = {};
 
 		fstatat(writing->folder.place.fd, name, &st, AT_SYMLINK_NOFOLLOW);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/system.h"
+#include "base/text.h"
 
 #define LEAST_PERCENT 10 /* of a process's frames that have no name, for it to be worth a line */
 #define LEAST_SHARE   1	 /* … which are that many percent of all frames */
@@ -147,10 +147,7 @@ static void count_mappings(struct unnamed_count *count, struct counted *process)
 
 static const char *file_name(const struct profile *profile, size_t mapping)
 {
-	const char *path = strings_get(&profile->strings, profile->mappings[mapping].path);
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return basename(strings_get(&profile->strings, profile->mappings[mapping].path));
 }
 
 /* What the runtime that made the code without a name can do. */
@@ -161,8 +158,7 @@ static void advise_runtime(const struct unnamed_count *count, uint32_t pid, char
 	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
 		for (size_t k = 0; k < profile->n_mappings; k++)
 			if (count->seen[k] && profile->mappings[k].kind == MAPPING_FILE &&
-			    strncmp(file_name(profile, k), runtimes[i].file,
-				    strlen(runtimes[i].file)) == 0) {
+			    text_begins(file_name(profile, k), runtimes[i].file)) {
 				if (runtimes[i].after)
 					snprintf(advice, 512, "%s%" PRIu32 "%s", runtimes[i].advice,
 						 pid, runtimes[i].after);

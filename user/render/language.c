@@ -5,31 +5,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static bool starts(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool ends(const char *text, const char *with)
-{
-	size_t n = strlen(text), n_with = strlen(with);
-
-	return n >= n_with && strcmp(text + n - n_with, with) == 0;
-}
 
 static bool has(const char *text, const char *what)
 {
 	return strstr(text, what) != NULL;
-}
-
-static bool starts_any(const char *text, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (starts(text, list[i]))
-			return true;
-	return false;
 }
 
 static bool has_any(const char *text, const char *const *list, size_t n)
@@ -56,7 +38,7 @@ static bool is_python(const char *name)
 	static const char *const marks[] = {"<module>",	 "<lambda>",   "<listcomp>",
 					    "<genexpr>", "<dictcomp>", "<frozen "};
 
-	return starts(name, "py::") || names_file(name, ".py") ||
+	return text_begins(name, "py::") || names_file(name, ".py") ||
 	       has_any(name, marks, COUNT(marks));
 }
 
@@ -76,7 +58,7 @@ static bool is_javascript(const char *name)
 		"Builtins_", "Builtin:", "BytecodeHandler:", "LazyCompile:", "JS:", "RegExp:"};
 	static const char *const suffixes[] = {".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"};
 
-	if (starts_any(name, prefixes, COUNT(prefixes)))
+	if (text_begins_any(name, prefixes, COUNT(prefixes)))
 		return true;
 	for (size_t i = 0; i < COUNT(suffixes); i++)
 		if (names_file(name, suffixes[i]))
@@ -86,17 +68,18 @@ static bool is_javascript(const char *name)
 
 static bool is_perl(const char *name)
 {
-	return starts(name, "Perl_") || names_file(name, ".pl") || names_file(name, ".pm");
+	return text_begins(name, "Perl_") || names_file(name, ".pl") || names_file(name, ".pm");
 }
 
 static bool is_ruby(const char *name, const char *module)
 {
-	return names_file(name, ".rb") || starts(module, "<internal:") || ends(module, ".rb");
+	return names_file(name, ".rb") || text_begins(module, "<internal:") ||
+	       text_ends(module, ".rb");
 }
 
 static bool is_php(const char *name, const char *module)
 {
-	return names_file(name, ".php") || starts(module, "<php") || ends(module, ".php");
+	return names_file(name, ".php") || text_begins(module, "<php") || text_ends(module, ".php");
 }
 
 /* C++ and Rust both have std::; these modules are only Rust's. */
@@ -133,7 +116,7 @@ static bool ends_in_rust_hash(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n > 19 && starts(name + n - 19, "::h") &&
+	return n > 19 && text_begins(name + n - 19, "::h") &&
 	       strspn(name + n - 16, "0123456789abcdef") == 16;
 }
 
@@ -142,12 +125,12 @@ static bool is_rust(const char *name)
 	static const char *const marks[] = {"{{closure}}", "{closure#", "{impl#", "{{impl}}",
 					    "{shim:",	   "$LT$",	"::<"};
 
-	if (starts(name, "_R") && has(name, "Nv"))
+	if (text_begins(name, "_R") && has(name, "Nv"))
 		return true;
-	if (starts_any(name, rust_std, COUNT(rust_std)) && !ends(name, ")"))
+	if (text_begins_any(name, rust_std, COUNT(rust_std)) && !text_ends(name, ")"))
 		return true;
 	return has_any(name, marks, COUNT(marks)) || ends_in_rust_hash(name) ||
-	       (name[0] == '<' && has(name, ">::") && !ends(name, ")"));
+	       (name[0] == '<' && has(name, ">::") && !text_ends(name, ")"));
 }
 
 static const char *const java_own[] = {"java.", "java/", "Ljava/", "javax.", "javax/", "Ljavax/",
@@ -161,14 +144,14 @@ static bool is_java(enum frame_kind kind, const char *name)
 	static const char *const stubs[] = {"Interpreter", "StubRoutines", "vtable stub",
 					    "call_stub", "I2C/C2I"};
 
-	if (starts_any(name, java_own, COUNT(java_own)) || has(name, ";::") || has(name, ";."))
+	if (text_begins_any(name, java_own, COUNT(java_own)) || has(name, ";::") || has(name, ";."))
 		return true;
 	/*
 	 * github.com/… begins differently; com.example.Main and com/example/Main::run do not match.
 	 */
-	if (starts_any(name, roots, COUNT(roots)) && !has(name, ".("))
+	if (text_begins_any(name, roots, COUNT(roots)) && !has(name, ".("))
 		return true;
-	return kind == FRAME_JIT && starts_any(name, stubs, COUNT(stubs));
+	return kind == FRAME_JIT && text_begins_any(name, stubs, COUNT(stubs));
 }
 
 static const char *const go_own[] = {
@@ -185,7 +168,8 @@ static bool is_go(const char *name)
 
 	if (has(name, "::") || strchr(name, ' '))
 		return false;
-	if (starts_any(name, go_own, COUNT(go_own)) || starts(name, "main.") || has(name, ".(*"))
+	if (text_begins_any(name, go_own, COUNT(go_own)) || text_begins(name, "main.") ||
+	    has(name, ".(*"))
 		return true;
 	/*
 	 * golang.org/x/net/http2.Serve: a domain before the first slash, a package after the last.
@@ -196,8 +180,8 @@ static bool is_go(const char *name)
 
 static bool is_cpp(const char *name)
 {
-	return starts(name, "_Z") || has(name, "::") || starts(name, "operator") ||
-	       (ends(name, ")") && strchr(name, '(') > name) || ends(name, ") const") ||
+	return text_begins(name, "_Z") || has(name, "::") || text_begins(name, "operator") ||
+	       (text_ends(name, ")") && strchr(name, '(') > name) || text_ends(name, ") const") ||
 	       (strchr(name, '<') && strchr(name, '>') && name[0] != '<');
 }
 
@@ -206,11 +190,11 @@ enum language language_of(enum frame_kind kind, const char *name, const char *mo
 	/* Not a name: [libfoo.so.1+0x1a2b]. */
 	if (name[0] == '[')
 		return LANGUAGE_C;
-	if (is_python(name) || ends(module, ".py"))
+	if (is_python(name) || text_ends(module, ".py"))
 		return LANGUAGE_PYTHON;
 	if (is_javascript(name))
 		return LANGUAGE_JAVASCRIPT;
-	if (is_perl(name) || ends(module, ".pl") || ends(module, ".pm"))
+	if (is_perl(name) || text_ends(module, ".pl") || text_ends(module, ".pm"))
 		return LANGUAGE_PERL;
 	if (is_ruby(name, module))
 		return LANGUAGE_RUBY;
@@ -218,7 +202,7 @@ enum language language_of(enum frame_kind kind, const char *name, const char *mo
 		return LANGUAGE_PHP;
 	if (is_rust(name))
 		return LANGUAGE_RUST;
-	if (is_java(kind, name) || ends(module, ".jar") || ends(module, ".oat"))
+	if (is_java(kind, name) || text_ends(module, ".jar") || text_ends(module, ".oat"))
 		return LANGUAGE_JAVA;
 	if (is_go(name))
 		return LANGUAGE_GO;
@@ -233,16 +217,18 @@ bool language_has(enum language language, const char *name)
 
 	switch (language) {
 	case LANGUAGE_CPP:
-		return starts(name, "std::") || starts(name, "__gnu_cxx::") || starts(name, "_ZNS");
+		return text_begins(name, "std::") || text_begins(name, "__gnu_cxx::") ||
+		       text_begins(name, "_ZNS");
 	case LANGUAGE_RUST:
-		return starts(name, "std::") || starts_any(name, rust_std, COUNT(rust_std));
-	case LANGUAGE_GO: return starts_any(name, go_own, COUNT(go_own));
-	case LANGUAGE_JAVA: return starts_any(name, java_own, COUNT(java_own));
+		return text_begins(name, "std::") ||
+		       text_begins_any(name, rust_std, COUNT(rust_std));
+	case LANGUAGE_GO: return text_begins_any(name, go_own, COUNT(go_own));
+	case LANGUAGE_JAVA: return text_begins_any(name, java_own, COUNT(java_own));
 	case LANGUAGE_JAVASCRIPT:
-		return starts_any(name, javascript, COUNT(javascript)) || names_node_module(name) ||
-		       has(name, "node_modules/");
+		return text_begins_any(name, javascript, COUNT(javascript)) ||
+		       names_node_module(name) || has(name, "node_modules/");
 	case LANGUAGE_PYTHON: return has_any(name, python, COUNT(python));
-	case LANGUAGE_PERL: return starts(name, "Perl_");
+	case LANGUAGE_PERL: return text_begins(name, "Perl_");
 	case LANGUAGE_RUBY: return has(name, "/lib/ruby") || has(name, "<internal:");
 	default: return false;
 	}

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/output.h"
+#include "base/text.h"
 
 #define NSEC 1000000000ULL
 
@@ -64,11 +65,6 @@ bool set_name_is_ours(const char *name)
 	       strlen(name) < 256;
 }
 
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 bool set_name_is_temporary(const char *name)
 {
 	static const char mark[] = OUTPUT_MARK;
@@ -79,6 +75,6 @@ bool set_name_is_temporary(const char *name)
 	end += strlen(mark);
 	if (!*end || end[strspn(end, "0123456789abcdef")])
 		return false;
-	return set_name_is_ours(name + 1) || starts_with(name + 1, SETS_INDEX ".") ||
-	       starts_with(name + 1, SETS_PAGE ".");
+	return set_name_is_ours(name + 1) || text_begins(name + 1, SETS_INDEX ".") ||
+	       text_begins(name + 1, SETS_PAGE ".");
 }

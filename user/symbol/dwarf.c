@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "symbol/dwarf_constants.h"
 
 /*
@@ -46,8 +47,8 @@ static enum dwarf_section recognize(struct elf_file *file, const Elf64_Shdr *hea
 	if (header->sh_type == SHT_NOBITS ||
 	    elf_file_string(file, file->names_section, header->sh_name, name, sizeof name) < 0)
 		return N_DWARF_SECTIONS;
-	*ret_is_zdebug = strncmp(name, packed, strlen(packed)) == 0;
-	if (!*ret_is_zdebug && strncmp(name, plain, strlen(plain)) != 0)
+	*ret_is_zdebug = text_begins(name, packed);
+	if (!*ret_is_zdebug && !text_begins(name, plain))
 		return N_DWARF_SECTIONS;
 	rest = name + strlen(*ret_is_zdebug ? packed : plain);
 	while (i < N_DWARF_SECTIONS && strcmp(rest, names[i]) != 0)

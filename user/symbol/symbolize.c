@@ -151,8 +151,7 @@ static size_t path_length(const char *path)
 /* The file's name for display: no folders, no mark of deletion. */
 static void module_name(const char *path, char *name, size_t size)
 {
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
+	const char *base = basename(path);
 
 	snprintf(name, size, "%.*s", (int)path_length(base), base);
 }
