@@ -5,16 +5,7 @@
 #include <string.h>
 
 #include "collect/stats.h"
-
-static bool is_unnamed(const struct profile *profile, const struct profile_location *location)
-{
-	const char *name;
-
-	if (!location->n_frames)
-		return true;
-	name = strings_get(&profile->strings, profile->frames[location->first_frame].function);
-	return name[0] == '[';
-}
+#include "record/unnamed.h"
 
 static void add_frames(const struct profile *profile, const struct profile_sample *sample,
 		       struct sample_totals *totals)
@@ -26,7 +17,7 @@ static void add_frames(const struct profile *profile, const struct profile_sampl
 			&profile->locations[profile->stack_locations[stack->first + k]];
 
 		totals->frames += sample->count;
-		totals->unnamed_frames += is_unnamed(profile, location) ? sample->count : 0;
+		totals->unnamed_frames += unnamed_location(profile, location) ? sample->count : 0;
 	}
 }
 

@@ -91,7 +91,7 @@ static int list_processes(struct unnamed_count *count)
 	return 0;
 }
 
-static bool is_unnamed(const struct profile *profile, const struct profile_location *location)
+bool unnamed_location(const struct profile *profile, const struct profile_location *location)
 {
 	return !location->n_frames ||
 	       strings_get(&profile->strings, profile->frames[location->first_frame].function)[0] ==
@@ -109,7 +109,7 @@ static void count_frames(struct unnamed_count *count, const struct profile_sampl
 		const struct profile_location *location =
 			&profile->locations[profile->stack_locations[stack->first + k]];
 		enum mapping_kind kind = profile->mappings[location->mapping].kind;
-		uint64_t unnamed = is_unnamed(profile, location) ? sample->count : 0;
+		uint64_t unnamed = unnamed_location(profile, location) ? sample->count : 0;
 
 		if (kind != MAPPING_FILE && kind != MAPPING_ANON)
 			continue;

@@ -25,6 +25,9 @@ struct unnamed {
 	size_t n;
 };
 
+/* Whether nothing names it but brackets: its address, or what it is. */
+bool unnamed_location(const struct profile *profile, const struct profile_location *location);
+
 /*
  * Looks through the samples that @profile shows. @urls: DEBUGINFOD_URLS, or NULL; @os_release: what
  * is in /etc/os-release. Errors: -ENOMEM.
