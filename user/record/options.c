@@ -80,26 +80,17 @@ static void note_offcpu(struct record_options *options, const struct option_row 
 		options->offcpu_option = row;
 }
 
-static int take_min_block(const struct option_row *row, void *field, const char *value,
-			  struct failure *failure)
+/* -m and -M */
+static int take_block(const struct option_row *row, void *field, const char *value,
+		      struct failure *failure)
 {
 	struct record_options *options = field;
+	uint64_t *limit_ns = row->letter == 'm' ? &options->collect.min_block_ns
+						: &options->collect.max_block_ns;
 
 	note_offcpu(options, row);
-	return parse_time(value, 1000, &options->collect.min_block_ns) < 0
-		       ? option_bad(row, value, row->wanted, failure)
-		       : 0;
-}
-
-static int take_max_block(const struct option_row *row, void *field, const char *value,
-			  struct failure *failure)
-{
-	struct record_options *options = field;
-
-	note_offcpu(options, row);
-	return parse_time(value, 1000, &options->collect.max_block_ns) < 0
-		       ? option_bad(row, value, row->wanted, failure)
-		       : 0;
+	return parse_time(value, 1000, limit_ns) < 0 ? option_bad(row, value, row->wanted, failure)
+						     : 0;
 }
 
 static int take_offcpu_period(const struct option_row *row, void *field, const char *value,
@@ -312,8 +303,8 @@ static const struct option_row rows[] = {
 	{'e', "event", NULL, "EVENT", "page-faults, sched:sched_switch, …: bpfflame events", NULL,
 	 take_events},
 	{'m', "min-block", NULL, "TIME", "off-CPU periods of at least (us; 10ms, 2s)", NULL,
-	 take_min_block, .wanted = a_range},
-	{'M', "max-block", NULL, "TIME", "off-CPU periods of at most", NULL, take_max_block,
+	 take_block, .wanted = a_range},
+	{'M', "max-block", NULL, "TIME", "off-CPU periods of at most", NULL, take_block,
 	 .wanted = a_range},
 	{0, "offcpu-period", NULL, "TIME", "one off-CPU stack in so much time (us); 0: every one",
 	 NULL, take_offcpu_period, .wanted = "a time up to 4s, such as 100us, or 0"},
