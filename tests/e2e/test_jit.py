@@ -123,9 +123,11 @@ def test_trampolines(tmp_path, words):
     assert cut <= 0.02 * burned
 
 
-def test_what_would_name_it(tmp_path):
-    """Code that nothing describes: the summary names the process and what is missing."""
-    with workload("jit", 2, "map", "foreign", cwd=tmp_path) as process:
+@pytest.mark.parametrize("words", ["map foreign", "map foreign thread"])
+def test_what_would_name_it(tmp_path, words):
+    """Code that nothing describes: the summary names the process, whichever of its threads runs it,
+    and what is missing."""
+    with workload("jit", 2, *words.split(), cwd=tmp_path) as process:
         result = record("-p", process.pid, "-F", FREQUENCY, "-d", 1, "-o", tmp_path / "x.folded")
         unnamed = result.summary["unnamed"]
         assert [entry["pid"] for entry in unnamed] == [process.pid]

@@ -133,6 +133,22 @@ static void test_order(void **state)
 	assert_int_equal(unnamed.processes[2].pid, 3);
 }
 
+/* A process that has ended is called as its first thread was, if samples know their threads. */
+static void test_threads(void **state)
+{
+	uint32_t mapping = mapping_of(MAPPING_ANON, "[anon]");
+
+	add(9, "GC Thread#0", mapping, 1, "[anon]", 10);
+	add(9, "java", mapping, 2, "[anon]", 1);
+	add(9, "worker", mapping, 3, "[anon]", 5);
+	profile->samples[0].tid = 11;
+	profile->samples[1].tid = 9;
+	profile->samples[2].tid = 10;
+	find(NULL, "");
+	assert_int_equal(unnamed.n, 1);
+	assert_string_equal(unnamed.processes[0].comm, "java");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +156,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_few, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
  *	stale		the map is there already when the process starts, and is about another one
  *	foreign		the map belongs to another user
  *	link		the map is a symbolic link
+ *	thread		a thread runs it whose name is not the process's
  */
 #include "workload.h"
 
@@ -321,6 +322,21 @@ static MARKED void run_code(double seconds)
 	KEEP_FRAME();
 }
 
+static void *run_as_worker(void *seconds)
+{
+	pthread_setname_np(pthread_self(), "worker");
+	run_code(*(double *)seconds);
+	return NULL;
+}
+
+static void run_in_thread(double seconds)
+{
+	pthread_t thread;
+
+	check(pthread_create(&thread, NULL, run_as_worker, &seconds) == 0, "pthread_create");
+	pthread_join(thread, NULL);
+}
+
 static void print_truth(void)
 {
 	printf("{\"pid\": %d, \"file\": \"%s\", \"functions\": {", getpid(), path);
@@ -354,7 +370,10 @@ int main(int argc, char **argv)
 		move_code(stream);
 		seconds /= 2;
 	}
-	run_code(seconds);
+	if (has_word(words, "thread"))
+		run_in_thread(seconds);
+	else
+		run_code(seconds);
 	if (has_word(words, "late"))
 		write_map(stream, has_word(words, "reuse"));
 	print_truth();

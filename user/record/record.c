@@ -390,12 +390,22 @@ static void end_writing(struct recording *recording)
 /* Looks for what lacks names, unless none were wanted. */
 static int find_unnamed(struct recording *recording, const struct profile *profile)
 {
-	char os_release[4096] = "";
+	struct unnamed *unnamed = &recording->unnamed;
+	char os_release[4096] = "", path[64];
+	int r;
 
 	if (recording->options.symbolize.addresses)
 		return 0;
 	read_text_file("/etc/os-release", os_release, sizeof os_release);
-	return unnamed_find(profile, getenv("DEBUGINFOD_URLS"), os_release, &recording->unnamed);
+	r = unnamed_find(profile, getenv("DEBUGINFOD_URLS"), os_release, unnamed);
+	/* Samples have names of threads. */
+	for (size_t i = 0; i < unnamed->n; i++) {
+		struct unnamed_process *process = &unnamed->processes[i];
+
+		snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", process->pid);
+		read_text_file(path, process->comm, sizeof process->comm);
+	}
+	return r;
 }
 
 /* The only window. */

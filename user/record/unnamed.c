@@ -44,6 +44,7 @@ static const struct {
 /* The frames of one process while they are counted. */
 struct counted {
 	uint32_t pid, comm;
+	bool is_other; /* @comm is that of another thread than the first, as far as is known */
 	uint64_t frames, unnamed;
 };
 
@@ -60,6 +61,15 @@ static int compare_pids(const void *a, const void *b)
 	const struct counted *left = a, *right = b;
 
 	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+/* The first thread of each process comes first. */
+static int compare_threads(const void *a, const void *b)
+{
+	const struct counted *left = a, *right = b;
+	int order = compare_pids(a, b);
+
+	return order ? order : left->is_other - right->is_other;
 }
 
 static struct counted *find_process(const struct unnamed_count *count, uint32_t pid)
@@ -80,10 +90,14 @@ static int list_processes(struct unnamed_count *count)
 	count->seen = calloc(profile->n_mappings + 1, sizeof *count->seen);
 	if (!count->processes || !count->unnamed || !count->seen)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_samples; i++)
-		count->processes[i] = (struct counted){.pid = profile->samples[i].pid,
-						       .comm = profile->samples[i].comm};
-	qsort(count->processes, profile->n_samples, sizeof *count->processes, compare_pids);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		count->processes[i] = (struct counted){.pid = sample->pid,
+						       .comm = sample->comm,
+						       .is_other = sample->tid != sample->pid};
+	}
+	qsort(count->processes, profile->n_samples, sizeof *count->processes, compare_threads);
 	for (size_t i = 0; i < profile->n_samples; i++)
 		if (!n || count->processes[n - 1].pid != count->processes[i].pid)
 			count->processes[n++] = count->processes[i];
