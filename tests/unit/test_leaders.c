@@ -103,6 +103,64 @@ static void waits_are_named_by_the_programs_own_code(void **state)
 	stacks_done(&stacks);
 }
 
+/* Puts functions into files. */
+static void set_modules(struct stacks *stacks, const char *const (*modules)[2], size_t n)
+{
+	for (size_t i = 0; i < stacks->n_frames; i++)
+		for (size_t k = 0; k < n; k++)
+			if (strcmp(stacks_name(stacks, i), modules[k][0]) == 0)
+				assert_int_equal(strings_add(&stacks->strings, modules[k][1],
+							     &stacks->frames[i].module),
+						 0);
+}
+
+/* What an interpreter does, it does for the function that it runs. */
+static void interpreters_are_not_the_program(void **state)
+{
+	static const char *const modules[][2] = {
+		{"[libruby.so.3.1+0x10]", "libruby.so.3.1"},
+		{"rb_ary_push", "libruby.so.3.1"},
+		{"[php8.2+0x30]", "php8.2"},
+		{"Py_Main", "python3.11"},
+		{"dict_get", "python3.11"},
+		{"[python3.11+0x10]", "python3.11"},
+		{"PyDict_New", "libpython3.11.so.1.0"},
+		{"[libz.so.1+0x50]", "libz.so.1"},
+		{"app.run", "python.py"},
+	};
+	static const struct made_sample samples[] = {
+		{"ruby", "main;App#sum_[0];[libruby.so.3.1+0x10]", 30, REASON_ONCPU},
+		{"ruby", "main;App#sum_[0];rb_ary_push", 20, REASON_ONCPU},
+		{"php", "main;App::run_[0];[php8.2+0x30]", 15, REASON_ONCPU},
+		{"python3", "Py_Main;app.run_[0];[libz.so.1+0x50]", 9, REASON_ONCPU},
+		{"python3", "Py_Main;app.run_[0];deflate", 8, REASON_ONCPU},
+		{"python3", "Py_Main;app.run_[0];dict_get;memcpy", 7, REASON_ONCPU},
+		{"python3", "Py_Main;app.run_[0];dict_get;fault_[k]", 6, REASON_ONCPU},
+		/* of a version whose functions are not found; embedded */
+		{"python3", "Py_Main;[python3.11+0x10]", 5, REASON_ONCPU},
+		{"gdb", "main;step;PyDict_New", 4, REASON_ONCPU},
+		{"python3", "Py_Main;app.run_[0];dict_get;read", 30, REASON_PIPE},
+		{"python3", "Py_Main;dict_get;read", 20, REASON_PIPE},
+		{"gdb", "main;step;PyDict_New;read", 10, REASON_PIPE},
+	};
+	static const char *const ran[] = {"App#sum_[0] - ruby 50",
+					  "App::run_[0] - php 15",
+					  "[libz.so.1+0x50] - python3 9",
+					  "deflate - python3 8",
+					  "memcpy - python3 7",
+					  "fault_[k] - python3 6",
+					  "[python3.11+0x10] - python3 5",
+					  "PyDict_New - gdb 4"};
+	static const char *const waited[] = {"app.run_[0] [pipe] python3 30",
+					     "dict_get [pipe] python3 20", "step [pipe] gdb 10"};
+	struct stacks stacks = made(PROFILE_WALL, samples, N(samples));
+
+	set_modules(&stacks, modules, N(modules));
+	assert_leaders(&stacks, LEADERS_RUNNING, ran, N(ran));
+	assert_leaders(&stacks, LEADERS_WAITING, waited, N(waited));
+	stacks_done(&stacks);
+}
+
 static void wakers_are_not_who_waits(void **state)
 {
 	static const struct made_sample samples[] = {
@@ -142,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(running_is_named_by_the_function_that_ran),
 		cmocka_unit_test(waits_are_named_by_the_programs_own_code),
+		cmocka_unit_test(interpreters_are_not_the_program),
 		cmocka_unit_test(wakers_are_not_who_waits),
 		cmocka_unit_test(wall_has_both),
 	};

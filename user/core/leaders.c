@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 
 // clang-format off
 
@@ -35,15 +36,12 @@ static const char *const plumbing_functions[] = {
 	"WaitLatchOrSocket",
 };
 
-// clang-format on
+/* Files of interpreters, by the beginnings of their names: how they run a program is not its own. */
+static const char *const interpreter_modules[] = {
+	"libphp", "libpython", "libruby", "php", "python", "ruby",
+};
 
-static bool begins_with_any(const char *name, const char *const *starts, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-			return true;
-	return false;
-}
+// clang-format on
 
 /*
  * Matches __libc_read, __GI___poll, pthread_cond_wait@@GLIBC_2.3.2: C reserves these names, so they
@@ -63,7 +61,7 @@ static bool is_plumbing_function(const char *name)
 }
 
 #define BEGINS_WITH_ANY(name, starts)                                                              \
-	begins_with_any(name, starts, sizeof(starts) / sizeof *(starts))
+	text_begins_any(name, starts, sizeof(starts) / sizeof *(starts))
 
 static bool is_own(const struct stacks *stacks, const struct stacks_frame *frame)
 {
@@ -85,11 +83,21 @@ static bool is_code(const struct stacks_frame *frame)
 	return frame->kind < FRAME_NOTE && !frame->is_waker;
 }
 
+/* An interpreter's own code, but not the functions that it runs. */
+static bool is_interpreter(const struct stacks *stacks, const struct stacks_frame *frame)
+{
+	return (frame->kind == FRAME_USER || frame->kind == FRAME_INLINED) &&
+	       BEGINS_WITH_ANY(strings_get(&stacks->strings, frame->module), interpreter_modules);
+}
+
 enum leaders_code leaders_code(const struct stacks *stacks, const struct stacks_frame *frame)
 {
 	if (!is_code(frame) || !is_own(stacks, frame))
 		return CODE_FOREIGN;
-	return is_a_name(strings_get(&stacks->strings, frame->name)) ? CODE_OWN : CODE_NAMELESS;
+	return is_a_name(strings_get(&stacks->strings, frame->name)) &&
+			       !is_interpreter(stacks, frame)
+		       ? CODE_OWN
+		       : CODE_NAMELESS;
 }
 
 #define NO_FRAME UINT32_MAX
@@ -103,6 +111,7 @@ struct parts {
 /* Facts about a frame, looked up once. */
 struct known {
 	enum leaders_code code;
+	bool is_interpreter;
 	uint32_t command; /* string id of its stacks' command; NO_FRAME: not looked up yet */
 };
 
@@ -124,6 +133,7 @@ static int know_frames(struct leaders_search *search)
 		struct known *known = &search->frames[i];
 
 		known->code = leaders_code(stacks, &stacks->frames[i]);
+		known->is_interpreter = is_interpreter(stacks, &stacks->frames[i]);
 		known->command = NO_FRAME;
 	}
 	return 0;
@@ -167,6 +177,16 @@ static struct parts take_apart(const struct leaders_search *search,
 	}
 	parts.own = parts.named != NO_FRAME ? parts.named : parts.own;
 	return parts;
+}
+
+/* The frame that names a running stack: an interpreter runs for the function that it interprets. */
+static uint32_t who_runs(const struct leaders_search *search, const struct parts *parts)
+{
+	return parts->last != NO_FRAME && parts->named != NO_FRAME &&
+			       search->frames[parts->last].is_interpreter &&
+			       search->stacks->frames[parts->named].kind == FRAME_INTERPRETED
+		       ? parts->named
+		       : parts->last;
 }
 
 /* Identifies a row while rows are counted. */
@@ -225,8 +245,9 @@ static int add_stacks(struct leaders_search *search, struct rows *rows)
 		const struct stacks_entry *entry = &stacks->entries[i];
 		struct parts parts = take_apart(search, entry);
 		bool waits = is_waiting(stacks, &parts);
-		struct key key = {.function =
-					  waits && parts.own != NO_FRAME ? parts.own : parts.last,
+		struct key key = {.function = waits && parts.own != NO_FRAME
+						      ? parts.own
+						      : who_runs(search, &parts),
 				  .reason = waits ? parts.reason : NO_FRAME};
 
 		if (parts.is_idle || waits != (search->of == LEADERS_WAITING) ||

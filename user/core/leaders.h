@@ -7,6 +7,8 @@
  * more. The C library, the C++, Rust, Go and Java runtimes and the kernel are not the program's
  * own. Code without a name gives way to the named function that called it; a stack with nothing of
  * its own is named by its last frame.
+ *
+ * In both cases an interpreter gives way to the last function that it runs, if that is known.
  */
 #ifndef CORE_LEADERS_H
 #define CORE_LEADERS_H
@@ -18,7 +20,7 @@ enum leaders_of { LEADERS_RUNNING, LEADERS_WAITING, N_LEADERS_OF };
 /* What a frame is in a search for the function that a thread waits in. */
 enum leaders_code {
 	CODE_FOREIGN,  /* a library's that programs wait through, the kernel's, or none */
-	CODE_NAMELESS, /* the program's own, but its name says nothing */
+	CODE_NAMELESS, /* the program's own, or an interpreter's, whose name says nothing */
 	CODE_OWN,
 };
 
