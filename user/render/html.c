@@ -15,7 +15,7 @@
 #include <errno.h>
 
 #include "base/text.h"
-#include "render/facts.h"
+#include "render/picture_texts.h"
 #include "render/svg.h"
 
 #define DEFAULT_MAX_FRAMES 2000000

@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "compare/split.h"
-#include "render/facts.h"
 #include "render/modules.h"
+#include "render/picture_texts.h"
 #include "render/tone.h"
 
 #define ELIDED_FILL    0xe4e7ec
@@ -128,7 +128,7 @@ static void write_legend_item(const struct html *html, struct json *json, const 
 
 /* Whether an earlier look has the same words: running and waiting have a colour each. */
 static bool is_repeated(const struct html *html, enum palette_part part, enum frame_kind kind,
-		    const char *text)
+			const char *text)
 {
 	for (int p = 0; p < (int)part; p++) {
 		const char *other = look_text(LOOK(p, kind), html->mode);
@@ -154,7 +154,8 @@ static void write_looks(const struct html *html, const struct modules *modules, 
 		const char *shown = own ? own : text;
 
 		if (!html->used[part][kind][shade] || !shown || shown == before ||
-		    modules_have(modules, palette, kind, shade) || is_repeated(html, part, kind, shown))
+		    modules_have(modules, palette, kind, shade) ||
+		    is_repeated(html, part, kind, shown))
 			continue;
 		before = shown;
 		write_legend_item(html, json, shown,

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "core/leaders.h"
-#include "render/facts.h"
+#include "render/picture_texts.h"
 #include "render/svg.h"
 
 #define MOST_FRAMES  300

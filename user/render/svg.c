@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "render/facts.h"
+#include "render/picture_texts.h"
 
 #define DEFAULT_WIDTH	   1200
 #define LEAST_WIDTH	   200

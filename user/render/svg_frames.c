@@ -13,7 +13,7 @@
  * elements. So narrow frames share a path per colour, with a piece for each run of them; only wider
  * ones are a rect.
  */
-#include "render/facts.h"
+#include "render/picture_texts.h"
 #include "render/svg.h"
 
 #include <errno.h>

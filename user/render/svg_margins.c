@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "render/facts.h"
 #include "render/modules.h"
+#include "render/picture_texts.h"
 
 #define HEADER_COLUMN 6.4
 #define TITLE_COLUMN  10

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "render/facts.h"
+#include "render/picture_texts.h"
 
 #define ELLIPSIS "\u2026"
 #define ARROW	 " \u2192 "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "render/facts.h"
+#include "render/picture_texts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -203,8 +203,7 @@ static uint64_t cut_weight(const struct stacks *stacks)
 		const struct stacks_entry *entry = &stacks->entries[i];
 
 		for (uint32_t k = 0; k < entry->n; k++) {
-			if (stacks_is_mark(stacks, stacks->ids[entry->first + k],
-					   MARK_TRUNCATED)) {
+			if (stacks_is_mark(stacks, stacks->ids[entry->first + k], MARK_TRUNCATED)) {
 				weight += entry->weight;
 				break;
 			}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* facts: the texts that all kinds of pictures show about a profile. */
-#ifndef RENDER_FACTS_H
-#define RENDER_FACTS_H
+/* picture_texts: the texts that all kinds of pictures show about a profile. */
+#ifndef RENDER_PICTURE_TEXTS_H
+#define RENDER_PICTURE_TEXTS_H
 
 #include "core/tree.h"
 #include "render/render.h"
