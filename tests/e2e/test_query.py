@@ -254,7 +254,7 @@ def test_a_store_that_nobody_may_write(store, tmp_path):
 @pytest.mark.parametrize("arguments, says", [
     (["--from", "never"], "point of time"), (["--from", "-1h", "--to", "-2h"], "before it begins"),
     (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"),
-    (["--csv"], "--csv"), (["--function", "("], "regular expression"), (["rest"], "no option")])
+    (["--csv"], "--csv"), (["--function", "("], "--function: '(' is no regular"), (["rest"], "no option")])
 def test_wrong_usage(store, arguments, says):
     result = query(store[0], *arguments, ok=False)
     assert result.returncode == 2, result

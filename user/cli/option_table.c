@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <regex.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,22 @@ int option_text(const struct option_row *row, void *field, const char *value,
 {
 	*(const char **)field = value;
 	return 0;
+}
+
+int option_expression(const struct option_row *row, void *field, const char *value,
+		      struct failure *failure)
+{
+	char reason[128], name[OPTION_NAME_SIZE];
+	regex_t regex;
+	int r = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
+
+	if (r != 0) {
+		regerror(r, &regex, reason, sizeof reason);
+		return failure_set(failure, -EINVAL, "%s: '%s' is no regular expression: %s",
+				   option_name(row, name), value, reason);
+	}
+	regfree(&regex);
+	return option_text(row, field, value, failure);
 }
 
 int option_ignore(const struct option_row *row, void *field, const char *value,

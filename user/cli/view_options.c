@@ -2,7 +2,6 @@
 #include "cli/view_options.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <string.h>
 
 #define SELECT(field)  offsetof(struct view_options, stacks.select.field)
@@ -98,11 +97,11 @@ static const struct option_row unfold_rows[] = {
 };
 
 static const struct option_row stack_rows[] = {
-	{0, "include", NULL, "REGEX", "only stacks with such a function", NULL, option_text,
+	{0, "include", NULL, "REGEX", "only stacks with such a function", NULL, option_expression,
 	 SELECT(include)},
-	{0, "exclude", NULL, "REGEX", "none with such a function", NULL, option_text,
+	{0, "exclude", NULL, "REGEX", "none with such a function", NULL, option_expression,
 	 SELECT(exclude)},
-	{0, "base", NULL, "REGEX", "stacks begin at such a function", NULL, option_text,
+	{0, "base", NULL, "REGEX", "stacks begin at such a function", NULL, option_expression,
 	 STACKS(base)},
 	{0, "merge-recursion", NULL, NULL, "a function that calls itself is one frame", NULL,
 	 option_set, STACKS(merge_recursion)},
@@ -200,30 +199,10 @@ struct option_table view_picture_options(struct view_options *view, bool listed)
 		      : (struct option_table){picture_rows, N_PICTURE_ROWS, view};
 }
 
-static int check_expression(const char *option, const char *expression, struct failure *failure)
-{
-	char reason[128];
-	regex_t regex;
-	int r = expression ? regcomp(&regex, expression, REG_EXTENDED | REG_NOSUB) : 0;
-
-	if (r != 0) {
-		regerror(r, &regex, reason, sizeof reason);
-		return failure_set(failure, -EINVAL, "%s: '%s' is no regular expression: %s",
-				   option, expression, reason);
-	}
-	if (expression)
-		regfree(&regex);
-	return 0;
-}
-
 int view_options_check(const struct view_options *view, struct failure *failure)
 {
-	const struct stacks_options *stacks = &view->stacks;
-	int r = check_expression("--include", stacks->select.include, failure);
-
-	r = r < 0 ? r : check_expression("--exclude", stacks->select.exclude, failure);
-	r = r < 0 ? r : check_expression("--base", stacks->base, failure);
-	if (r == 0 && stacks->in_order && stacks->reverse)
-		r = failure_set(failure, -EINVAL, "--flamechart and --reverse exclude each other");
-	return r;
+	if (view->stacks.in_order && view->stacks.reverse)
+		return failure_set(failure, -EINVAL,
+				   "--flamechart and --reverse exclude each other");
+	return 0;
 }

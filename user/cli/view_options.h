@@ -29,7 +29,7 @@ struct option_table view_stack_options(struct view_options *view, bool listed);
 /* How they look: --title, --width … */
 struct option_table view_picture_options(struct view_options *view, bool listed);
 
-/* Refuses conflicting options, and invalid expressions. Errors: -EINVAL. */
+/* Refuses conflicting options. Errors: -EINVAL. */
 int view_options_check(const struct view_options *view, struct failure *failure);
 
 #endif

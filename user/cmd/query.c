@@ -125,7 +125,7 @@ static const struct option_row rows[] = {
 	 FIELD(filter.unit)},
 	{0, "state", NULL, "STATE", "running, waiting, futex, disk, network, …", NULL, take_state,
 	 FIELD(filter.reasons)},
-	{0, "function", NULL, "REGEX", "stacks with such a function", NULL, option_text,
+	{0, "function", NULL, "REGEX", "stacks with such a function", NULL, option_expression,
 	 FIELD(view.stacks.select.include)},
 	{0, "idle", NULL, NULL, "with what only waits for work", NULL, option_set, FIELD(idle)},
 

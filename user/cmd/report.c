@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,12 +88,12 @@ static const struct option_row rows[] = {
 	{0, "tree", NULL, NULL, "the tree of calls instead of tables", "Trees", option_set,
 	 REPORT(tree)},
 	{0, "callers", NULL, "REGEX", "callers of such functions, instead of tables", NULL,
-	 option_text, REPORT(callers)},
+	 option_expression, REPORT(callers)},
 	{0, "threshold", NULL, "PCT", "trees leave out smaller calls (1)", NULL, option_decimal,
 	 REPORT(tree_percent), 0, 100, "a percentage"},
 	{0, "include", NULL, "REGEX", "only stacks with such a function", "Which stacks",
-	 option_text, STACKS(select.include)},
-	{0, "exclude", NULL, "REGEX", "none with such a function", NULL, option_text,
+	 option_expression, STACKS(select.include)},
+	{0, "exclude", NULL, "REGEX", "none with such a function", NULL, option_expression,
 	 STACKS(select.exclude)},
 	{0, "json", NULL, NULL, "one JSON object", "Output", option_set,
 	 offsetof(struct report_command, json)},
@@ -125,22 +124,6 @@ static void print_help(FILE *stream)
 	      "Says where the time goes; several files add up.\n" INPUTS_HELP,
 	      stream);
 	option_tables_print(tables, N_TABLES, stream);
-}
-
-static int check_callers(const char *expression, struct failure *failure)
-{
-	char reason[128];
-	regex_t regex;
-	int r = expression ? regcomp(&regex, expression, REG_EXTENDED | REG_NOSUB) : 0;
-
-	if (r != 0) {
-		regerror(r, &regex, reason, sizeof reason);
-		return failure_set(failure, -EINVAL, "--callers: '%s' is no regular expression: %s",
-				   expression, reason);
-	}
-	if (expression)
-		regfree(&regex);
-	return 0;
 }
 
 /* Everything in JSON; what fits a screen as text. */
@@ -176,8 +159,7 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 		return failure_fix(failure, -EINVAL, "name files; see bpfflame report --help");
 	}
 	set_defaults(ret);
-	r = check_callers(ret->report.callers, failure);
-	return r < 0 ? r : view_options_check(&ret->view, failure);
+	return view_options_check(&ret->view, failure);
 }
 
 static void look_at_terminal(struct report_command *command)
