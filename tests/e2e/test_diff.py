@@ -247,6 +247,18 @@ def test_wrong_usage(arguments):
 def svg_titles(path):
     """The tooltips of the frames: {name: text after the name}."""
     root = ElementTree.parse(path).getroot()
+def test_wrong_expression_is_named():
+    assert "--from: '('" in refused("a", "b", "--from", "(", code=2)
+
+
+def test_two_outputs_to_one_file(tmp_path, base):
+    svg, markdown = tmp_path / "x.svg", tmp_path / "x.md"
+    for outputs in (["-o", svg, "-o", svg], ["-o", markdown, "--markdown", markdown],
+                    ["-o", "-", "-o", "/dev/stdout"]):
+        assert "two outputs" in refused(base, base, *outputs, code=2)
+    assert not svg.exists() and not markdown.exists()
+
+
     titles = [title.text for rect in root.iter(f"{SVG}rect") for title in rect.findall(f"{SVG}title")]
     return dict(title.split(" (", 1) for title in titles)
 

@@ -96,6 +96,47 @@ static void standard_output_takes_one_event(void **state)
 	output_files_done(&files);
 }
 
+/* Two outputs to one place would lose one, or mix them. */
+static void two_outputs_are_two_files(void **state)
+{
+	static const struct {
+		const char *paths[2];
+		enum output_format formats[2];
+		const char *stem, *place; /* NULL: allowed */
+	} cases[] = {
+		{{"a.svg", "b.svg"}, {}, "s", NULL},
+		{{"a.svg", "a.svg"}, {}, "s", "a.svg"},
+		{{"a", "a"}, {FORMAT_SVG, FORMAT_FOLDED}, "s", "a"},
+		{{"-", "-"}, {}, "s", "standard output"},
+		{{"-", "/dev/stdout"}, {}, "s", "/dev/stdout"},
+		{{"/dev/fd/3", "/proc/self/fd/3"}, {}, "s", "/proc/self/fd/3"},
+		{{"-", "/dev/stderr"}, {}, "s", NULL},
+		{{"/dev/null", "/dev/null"}, {FORMAT_SVG, FORMAT_FOLDED}, "s", NULL},
+		{{}, {FORMAT_SVG, FORMAT_SVG}, "s", "./s.svg"},
+		{{}, {FORMAT_SVG, FORMAT_FOLDED}, "s", NULL},
+		{{}, {FORMAT_SVG, FORMAT_FOLDED}, NULL, "standard output"},
+	};
+	const enum output_format defaults[] = {FORMAT_SVG, FORMAT_NONE};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct outputs outputs = {.known = profile_formats,
+					  .paths = {cases[i].paths[0], cases[i].paths[1]},
+					  .n_paths = cases[i].paths[0] ? 2 : 0,
+					  .formats = {cases[i].formats[0], cases[i].formats[1]},
+					  .n_formats = cases[i].formats[0] ? 2 : 0};
+		struct output_files files = {};
+		struct failure failure = {};
+		int r = outputs_plan(&outputs, cases[i].stem, defaults, &files, &failure);
+
+		assert_int_equal(r, cases[i].place ? -EINVAL : 0);
+		if (cases[i].place)
+			assert_string_equal(failure.what + strlen("two outputs would be written "
+								  "to "),
+					    cases[i].place);
+		output_files_done(&files);
+	}
+}
+
 #define EARLY INT_MAX /* ends before it writes, as if all were well */
 
 /* What a process of its own writes, and how it ends. */
@@ -162,6 +203,7 @@ int main(void)
 		cmocka_unit_test(stems_of_events),
 		cmocka_unit_test(names_of_o_get_the_event),
 		cmocka_unit_test(standard_output_takes_one_event),
+		cmocka_unit_test(two_outputs_are_two_files),
 		cmocka_unit_test(drawing_leaves_a_file_or_none),
 	};
 

@@ -160,14 +160,17 @@ static char *name_of_event(const struct outputs *outputs, const char *path, cons
 											    : named;
 }
 
-/* A device is the same for every event: /dev/null. */
-static char *path_for(const struct outputs *outputs, const char *path, const char *event)
+/* Can be written any number of times: /dev/null. */
+static bool is_device(const char *path)
 {
 	struct stat target;
 
-	return event && (stat(path, &target) < 0 || !S_ISCHR(target.st_mode))
-		       ? name_of_event(outputs, path, event)
-		       : strdup(path);
+	return stat(path, &target) == 0 && S_ISCHR(target.st_mode);
+}
+
+static char *path_for(const struct outputs *outputs, const char *path, const char *event)
+{
+	return event && !is_device(path) ? name_of_event(outputs, path, event) : strdup(path);
 }
 
 static int plan_named(const struct outputs *outputs, const char *event, struct output_files *files,
@@ -214,8 +217,6 @@ static int plan_defaults(const struct outputs *outputs, const char *stem,
 	for (size_t i = 0; (n ? i < n : defaults[i] != FORMAT_NONE) && r == 0; i++) {
 		char *path;
 
-		if (!stem && i > 0)
-			break;
 		if (!stem)
 			path = strdup("-");
 		else if (asprintf(&path, "%s/%s%s", folder, stem,
@@ -226,12 +227,36 @@ static int plan_defaults(const struct outputs *outputs, const char *stem,
 	return r;
 }
 
+static bool is_same_output(const char *a, const char *b)
+{
+	int descriptor = output_descriptor(a);
+
+	return descriptor >= 0 ? descriptor == output_descriptor(b)
+			       : strcmp(a, b) == 0 && !is_device(a);
+}
+
+int outputs_check_distinct(const struct output_files *files, struct failure *failure)
+{
+	for (size_t i = 0; i < files->n; i++)
+		for (size_t k = 0; k < i; k++) {
+			const char *path = files->files[i].path;
+
+			if (is_same_output(path, files->files[k].path))
+				return failure_set(
+					failure, -EINVAL, "two outputs would be written to %s",
+					strcmp(path, "-") == 0 ? "standard output" : path);
+		}
+	return 0;
+}
+
 int outputs_plan_event(const struct outputs *outputs, const char *stem, const char *event,
 		       const enum output_format *defaults, struct output_files *ret,
 		       struct failure *failure)
 {
-	return outputs->n_paths ? plan_named(outputs, event, ret, failure)
-				: plan_defaults(outputs, stem, defaults, ret);
+	int r = outputs->n_paths ? plan_named(outputs, event, ret, failure)
+				 : plan_defaults(outputs, stem, defaults, ret);
+
+	return r < 0 ? r : outputs_check_distinct(ret, failure);
 }
 
 int outputs_plan(const struct outputs *outputs, const char *stem,

@@ -68,9 +68,9 @@ int option_formats(const struct option_row *row, void *field, const char *value,
 
 /*
  * Plans the files and their formats. Without -o: @stem with the ending of each format of -f, or of
- * @defaults (FORMAT_NONE ends them); @stem NULL: standard output, in the first format. Creates
- * nothing. Errors: -EINVAL for names without a known format, -ENOMEM. Call output_files_done() in
- * any case.
+ * @defaults (FORMAT_NONE ends them); @stem NULL: standard output. Creates nothing. Errors: -EINVAL
+ * for names without a known format, or two outputs to one file; -ENOMEM. Call output_files_done()
+ * in any case.
  */
 int outputs_plan(const struct outputs *outputs, const char *stem,
 		 const enum output_format *defaults, struct output_files *ret,
@@ -92,6 +92,9 @@ void outputs_event_stem(const char *const *names, size_t n, size_t number,
 int outputs_plan_event(const struct outputs *outputs, const char *stem, const char *event,
 		       const enum output_format *defaults, struct output_files *ret,
 		       struct failure *failure);
+
+/* Checks that no two outputs go to one file, devices aside. Errors: -EINVAL. */
+int outputs_check_distinct(const struct output_files *files, struct failure *failure);
 
 /* Reports that writing @path ("-": standard output) failed with @error. Returns it. */
 int output_failed(const char *path, int error, struct failure *failure);

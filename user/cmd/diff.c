@@ -309,7 +309,6 @@ static int plan(const struct command_options *options, struct output_files *file
 					       FORMAT_NONE};
 	bool to_stdout = !(options->markdown && strcmp(options->markdown, "-") == 0) &&
 			 !(options->junit && strcmp(options->junit, "-") == 0);
-	size_t n = 0;
 	int r = 0;
 
 	/* Without -o, standard output is for whichever was requested. */
@@ -321,17 +320,13 @@ static int plan(const struct command_options *options, struct output_files *file
 		r = add_file(files, options->markdown, FORMAT_MARKDOWN, failure);
 	if (r == 0 && options->junit)
 		r = add_file(files, options->junit, FORMAT_JUNIT, failure);
-	for (size_t i = 0; i < files->n; i++) {
-		n += strcmp(files->files[i].path, "-") == 0;
+	for (size_t i = 0; i < files->n; i++)
 		if (r == 0 && files->files[i].format == FORMAT_JUNIT && !has_gate(options))
 			r = failure_set(failure, -EINVAL,
 					"%s is about a gate, and there is none: add --fail-over "
 					"PERCENT or --rules FILE",
 					files->files[i].path);
-	}
-	if (r == 0 && n > 1)
-		r = failure_set(failure, -EINVAL, "standard output is wanted for two formats");
-	return r;
+	return r < 0 ? r : outputs_check_distinct(files, failure);
 }
 
 /* Names of the sides */
