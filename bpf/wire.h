@@ -19,11 +19,10 @@
 #define BF_MAX_FRAMES	 1023
 #define BF_KERNEL_FRAMES 127
 #define BF_HASH_KEYS	 (BF_MAX_FRAMES + 4)
-#define BF_MAX_CPUS    4096
-#define BF_COMM_LEN    16
-#define BF_GLOB_STATES 64
-#define BF_MAX_EVENTS  16 /* a power of 2 */
-#define BF_TIMERS      2  /* that sample by the clock */
+#define BF_MAX_CPUS	 4096
+#define BF_COMM_LEN	 16
+#define BF_MAX_EVENTS	 16 /* a power of 2 */
+#define BF_TIMERS	 2  /* that sample by the clock */
 
 /* Why a thread is not running. */
 enum bf_reason {
@@ -66,20 +65,20 @@ struct bf_config {
 	__u8 kernel_stacks;
 	__u8 sampling; /* on-CPU */
 	__u8 offcpu;
-	__u8 capture_out;     /* off-CPU: no hook after the switch; take stacks before it */
-	__u8 keep_runtime;    /* count each thread's exact CPU time */
-	__u8 filters_periods; /* by_comm, by_cpu, or min_block, max_block */
-	__u8 waker_depth;     /* record the waker, its own waker, …; 0: none */
-	__u8 waker_tid;	      /* distinguish every waker, not only those that end a futex wait */
-	__u8 events;	      /* sample the events of -e, too: programs can be nested */
+	__u8 capture_out;      /* off-CPU: no hook after the switch; take stacks before it */
+	__u8 keep_runtime;     /* count each thread's exact CPU time */
+	__u8 filters_periods;  /* by_comm, by_cpu, or min_block, max_block */
+	__u8 waker_depth;      /* record the waker, its own waker, …; 0: none */
+	__u8 waker_tid;	       /* distinguish every waker, not only those that end a futex wait */
+	__u8 events;	       /* sample the events of -e, too: programs can be nested */
 	__u8 in_pid_namespace; /* use the ids of a namespace below the machine's */
 	__u8 has_rcu_lock;     /* sleepable programs must lock what they use */
 	__u8 holds_queue;      /* off-CPU: the run queue is locked at the hook */
 	__u8 has_loop;	       /* bpf_loop() */
 	__u8 runtimes;	       /* frames of runtimes are found */
 	__u8 pad[3];
-	__u32 command_pid;    /* becomes a target at its exec; 0: none */
-	__s32 cgroup_subsys;  /* index of the v1 controller; -1: cgroup v2 */
+	__u32 command_pid;   /* becomes a target at its exec; 0: none */
+	__s32 cgroup_subsys; /* index of the v1 controller; -1: cgroup v2 */
 	__u64 cgroup_id;
 	__u64 every;			  /* nanoseconds: windows of that length; 0: one */
 	__u64 min_block, max_block;	  /* nanoseconds, both included */
@@ -233,22 +232,22 @@ struct bf_stack_event {
  * and its frames. The header holds how many words follow, above BF_FRAME_CODE, and the anchor: an
  * address within the native frame that runs it; BF_NO_ANCHOR: none is known.
  */
-#define BF_TEXT_OPS    256 /* a power of 2 */
-#define BF_MAX_TEXTS   64
+#define BF_TEXT_OPS	256 /* a power of 2 */
+#define BF_MAX_TEXTS	64
 #define BF_MAX_RUNTIMES 1024
-#define BF_PARAMETERS  8 /* a power of 2 */
-#define BF_CHAIN_WORDS (BF_MAX_FRAMES + 1)
-#define BF_CHAIN_SHIFT 48
-#define BF_NO_ANCHOR   BF_FRAME_CODE
-#define BF_MACHINE_OPS 32768 /* of a walk, at most */
+#define BF_PARAMETERS	8 /* a power of 2 */
+#define BF_CHAIN_WORDS	(BF_MAX_FRAMES + 1)
+#define BF_CHAIN_SHIFT	48
+#define BF_NO_ANCHOR	BF_FRAME_CODE
+#define BF_MACHINE_OPS	32768 /* of a walk, at most */
 
 /* What an operation does with its operands: registers @a, @b, @c and the number @value. */
 enum bf_code {
-	BF_OP_END,  /* ends the chain: it is whole */
-	BF_OP_READ, /* the window from word @a on = @c + 1 words of memory at @b + @value */
-	BF_OP_TRY,  /* the same; what can't be read is 0 */
-	BF_OP_LOAD, /* @a = the 1 << @c bytes of the window at byte @value, which is aligned */
-	BF_OP_SET,  /* @a = @value, sign-extended; so are all that follow */
+	BF_OP_END,	 /* ends the chain: it is whole */
+	BF_OP_READ,	 /* the window from word @a on = @c + 1 words of memory at @b + @value */
+	BF_OP_TRY,	 /* the same; what can't be read is 0 */
+	BF_OP_LOAD,	 /* @a = the 1 << @c bytes of the window at byte @value, which is aligned */
+	BF_OP_SET,	 /* @a = @value, sign-extended; so are all that follow */
 	BF_OP_PARAMETER, /* @a = the process's parameter @value */
 	BF_OP_ADDI,	 /* @a = @b + @value */
 	BF_OP_ANDI,
@@ -339,13 +338,13 @@ struct bf_walk {
 	__u64 lr; /* arm64: the link register */
 	/* x86-64: of the leaf, or of what the last signal on the way interrupted. */
 	__u64 leaf[N_BF_REGISTERS];
-	__u64 bx_at;	/* x86-64: where rbx is; BF_BX_IN_LEAF: in leaf[BF_REGISTER_BX] */
-	__u8 exact;	/* pc is the thread's position; else a return address */
-	__u8 is_leaf;	/* nothing is unwound yet */
-	__u8 guessed;	/* the previous frame was left by its frame pointer, without a row */
-	__u8 end;	/* enum bf_end */
-	__u8 is_32;	/* x86-64: the thread runs 32-bit code */
-	__u8 n_stacks;	/* times that the caller's stack was another one, at a lower address */
+	__u64 bx_at;   /* x86-64: where rbx is; BF_BX_IN_LEAF: in leaf[BF_REGISTER_BX] */
+	__u8 exact;    /* pc is the thread's position; else a return address */
+	__u8 is_leaf;  /* nothing is unwound yet */
+	__u8 guessed;  /* the previous frame was left by its frame pointer, without a row */
+	__u8 end;      /* enum bf_end */
+	__u8 is_32;    /* x86-64: the thread runs 32-bit code */
+	__u8 n_stacks; /* times that the caller's stack was another one, at a lower address */
 	__u16 pad;
 };
 
@@ -559,10 +558,11 @@ enum bf_stat {
 	BF_STAT_OPEN_PERIODS,
 	BF_STAT_OPEN_RESIDUE_NS,
 	BF_STAT_OPEN_VARIANCE_US2,
-	BF_STAT_CHAINS,		/* walks with frames of a runtime */
-	BF_STAT_CHAINS_EMPTY,	/* walks in processes that have one, without any */
-	BF_STAT_CHAINS_UNREAD,	/* walks whose frames of a runtime are cut off: memory could not be read … */
-	BF_STAT_CHAINS_DEEP,	/* … or more frames than are kept, or operations than are run */
+	BF_STAT_CHAINS,	       /* walks with frames of a runtime */
+	BF_STAT_CHAINS_EMPTY,  /* walks in processes that have one, without any */
+	BF_STAT_CHAINS_UNREAD, /* walks whose frames of a runtime are cut off: memory could not be
+				  read … */
+	BF_STAT_CHAINS_DEEP,   /* … or more frames than are kept, or operations than are run */
 	BF_STAT_EVENTS_NESTED, /* events lost during another one in the ring buffer */
 	N_BF_STATS,
 };

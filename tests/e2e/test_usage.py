@@ -32,6 +32,7 @@ from harness import BPFFLAME, ROOT, Folded, error_line, run, workload
     (["-p", "1,,2", "-d", "1"], "-p"),
     (["-t", "99999999999999999999", "-d", "1"], "-t"),
     (["-a", "-C", "banana", "-d", "1"], "-C"),
+    (["--comm", "containerd-shim-runc-v2", "-d", "1"], "--comm"),
     (["-a", "--offcpu", "-m", "often", "-d", "1"], "-m"),
     (["-a", "--offcpu", "-m", "2s", "-M", "1s", "-d", "1"], "-M"),
     (["-a", "--wall", "-m", "2s", "-M", "1s", "-d", "1"], "-M"),

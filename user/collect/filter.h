@@ -10,8 +10,8 @@
 #include "bpf/wire.h"
 
 /*
- * `*`, `?`, `[a-z]`, `[!a-z]`, backslash. Errors: -E2BIG (more than 63 characters to match),
- * -EINVAL (an open bracket).
+ * `*`, `?`, `[a-z]`, `[!a-z]`, backslash. Errors: -E2BIG (it matches only what is longer than the
+ * kernel keeps of a name), -EINVAL (an open bracket).
  */
 int glob_compile(const char *pattern, struct bf_glob *ret);
 /* Matches the way BPF does. */

@@ -48,7 +48,7 @@ int glob_compile(const char *pattern, struct bf_glob *ret)
 				p++;
 			taken[(unsigned char)*p++] = true;
 		}
-		if (state == BF_GLOB_STATES - 1)
+		if (state == BF_COMM_LEN - 1)
 			return -E2BIG;
 		for (int byte = 0; byte < 256; byte++)
 			glob.step[byte] |= (__u64)taken[byte] << state;

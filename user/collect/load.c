@@ -23,7 +23,7 @@
 #include "profiler.skel.h"
 
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
-#define MAX_CHILDREN	  32768 /* of the targets, alive at one time */
+#define MAX_CHILDREN	  32768	 /* of the targets, alive at one time */
 #define MAX_TABLE_PARTS	  262144 /* of 256 KiB of a file */
 #define EVENTS_RING_BYTES (32u << 20)
 #define SELDOM_HZ	  100
@@ -182,10 +182,17 @@ static int configure_filters(struct bf_config *config, const struct collect_opti
 	if (options->comm) {
 		config->by_comm = 1;
 		r = glob_compile(options->comm, &config->glob);
+		if (r == -E2BIG) {
+			failure_set(failure, -EINVAL, "--comm: '%s' is longer than any name",
+				    options->comm);
+			return failure_fix(failure, -EINVAL,
+					   "the kernel keeps the first %d bytes of a name",
+					   BF_COMM_LEN - 1);
+		}
 		if (r < 0)
-			return failure_set(failure, -EINVAL, "--comm: '%s' is %s", options->comm,
-					   r == -E2BIG ? "longer than 63 characters"
-						       : "a pattern with an open bracket");
+			return failure_set(failure, -EINVAL,
+					   "--comm: '%s' is a pattern with an open bracket",
+					   options->comm);
 	}
 	if (options->cpus) {
 		config->by_cpu = 1;
