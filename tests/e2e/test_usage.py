@@ -106,7 +106,7 @@ def test_target_that_does_not_exist(tmp_path, option, mode):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("option, value", [("-C", "4095"), ("-G", "/sys/fs/cgroup/no-such-group"),
+@pytest.mark.parametrize("option, value", [("-C", "4095"), ("-G", "/sys/fs/cgroup/no-such-group"), ("-G", ""),
                                            ("-G", "/tmp")])
 def test_target_that_cannot_be(tmp_path, option, value):
     result = run("-a", option, value, "-d", 1, "-o", tmp_path / "x.folded")

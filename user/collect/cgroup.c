@@ -55,6 +55,8 @@ static bool find_folder(const char *path, char *resolved, struct cgroup_mount *m
 	char text[8192];
 	bool found = false;
 
+	if (!*path)
+		return false;
 	if (realpath(path, resolved) && find_mount(resolved, mount))
 		return true;
 	mounts = setmntent("/proc/self/mounts", "re");
@@ -116,7 +118,7 @@ int cgroup_resolve(const char *path, struct bf_config *config, struct failure *f
 
 	if (!find_folder(path, resolved, &mount) || stat(resolved, &stat_) < 0 ||
 	    !S_ISDIR(stat_.st_mode)) {
-		failure_set(failure, -ENOENT, "-G: no cgroup %s", path);
+		failure_set(failure, -ENOENT, "-G: no cgroup '%s'", path);
 		return failure_fix(failure, -ENOENT,
 				   "give a folder below /sys/fs/cgroup, or what "
 				   "/proc/PID/cgroup shows after its last colon");
