@@ -129,6 +129,20 @@ static void other_words_are_refused(void **state)
 	}
 }
 
+static void what_is_wrong_with_a_period_is_said(void **state)
+{
+	static const char *const texts[] = {"page-faults:0", "uprobe:libc.so.6:malloc:0",
+					    "sched:sched_switch:99999999999999999999"};
+
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct event_request read;
+		struct failure failure = {};
+
+		assert_int_equal(event_parse(texts[i], &read, &failure), -EINVAL);
+		assert_non_null(strstr(failure.what, "PERIOD is a number from 1"));
+	}
+}
+
 static uint64_t bpf_period(const char *text)
 {
 	struct event_request request;
@@ -257,13 +271,11 @@ static void functions_are_found(void **state)
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int text_file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(probe_job_functions(NULL, own, "a_probed_function", &places, NULL),
-			 0);
+	assert_int_equal(probe_job_functions(NULL, own, "a_probed_function", &places, NULL), 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
-	assert_int_equal(
-		probe_job_functions(NULL, own, "a_probed_functoin", &places, &nearest),
-		-ENOENT);
+	assert_int_equal(probe_job_functions(NULL, own, "a_probed_functoin", &places, &nearest),
+			 -ENOENT);
 	assert_non_null(strstr(nearest_text(&nearest, text), "a_probed_function"));
 	assert_int_equal(probe_job_functions(NULL, text_file, "f", &places, &nearest), -ENOEXEC);
 }
@@ -274,14 +286,12 @@ static void usdt_probes_are_found(void **state)
 	struct nearest nearest = {.wanted = "a_mark"};
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(probe_job_usdt(NULL, own, "tests", "a_mark", &places, &nearest),
-			 0);
+	assert_int_equal(probe_job_usdt(NULL, own, "tests", "a_mark", &places, &nearest), 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
 	assert_int_equal(places.items[0].counter, 0);
 	assert_int_equal(probe_job_usdt(NULL, own, NULL, "a_mark", &places, &nearest), 0);
-	assert_int_equal(probe_job_usdt(NULL, own, "other", "a_mark", &places, &nearest),
-			 -ENOENT);
+	assert_int_equal(probe_job_usdt(NULL, own, "other", "a_mark", &places, &nearest), -ENOENT);
 }
 
 /* A reader's job: answers for this program, unless the name it looks for says otherwise. */
@@ -313,8 +323,8 @@ static void readers_find_the_same(void **state)
 	assert_int_equal(probe_job_functions(&reader, own, "a_probed_function", &places, NULL), 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
-	assert_int_equal(
-		probe_job_functions(&reader, own, "a_probed_functoin", &places, &nearest), -ENOENT);
+	assert_int_equal(probe_job_functions(&reader, own, "a_probed_functoin", &places, &nearest),
+			 -ENOENT);
 	assert_non_null(strstr(nearest_text(&nearest, text), "a_probed_function"));
 	assert_int_equal(probe_job_usdt(&reader, own, "tests", "a_mark", &places, &nearest), 0);
 	assert_int_equal(places.items[0].offset, offset_of(a_probed_function));
@@ -473,6 +483,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_read),
 		cmocka_unit_test(other_words_are_refused),
+		cmocka_unit_test(what_is_wrong_with_a_period_is_said),
 		cmocka_unit_test(samples_have_weights),
 		cmocka_unit_test(counters_have_their_numbers),
 		cmocka_unit_test(similar_names_are_suggested),

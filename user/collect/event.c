@@ -194,6 +194,11 @@ int event_parse(const char *text, struct event_request *ret, struct failure *fai
 	int r = copy(text, strlen(text), &request.name);
 
 	r = r < 0 ? r : take_period(request.name, &request.period);
+	if (r == -EINVAL) {
+		event_request_done(&request);
+		return failure_set(failure, r, "-e %s: PERIOD is a number from 1 to 2^63 - 1",
+				   text);
+	}
 	r = r < 0 ? r : take_parts(&request);
 	if (r < 0) {
 		enum event_kind kind = request.kind;
