@@ -68,6 +68,7 @@ def test_wrong_usage(tmp_path, arguments, named):
     (["render", "--tilte", "x"], "did you mean --title"),
     (["--json=yes", "-a"], "--json takes no value"),
     (["reprot", "x.folded"], "did you mean report?"),
+    (["help", "reprot"], "did you mean report?"),
     (["12062"], "bpfflame -p 12062"),
     (["./app"], "bpfflame … -- ./app"),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
@@ -79,6 +80,7 @@ def test_suggestions(arguments, meant):
 def test_other_names(tmp_path):
     assert run("-V").stdout == run("--version").stdout != ""
     result = run("record", "--json", "-a", "-d", "0.2", "-o", tmp_path / "x.folded")
+    assert run("help", "record").stdout == run("record", "--help").stdout == run("--help").stdout != ""
     assert result.returncode == 0 and result.summary["mode"] == "oncpu", result
 
 

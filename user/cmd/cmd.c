@@ -60,13 +60,17 @@ int cmd_help(int argc, char **argv, uint64_t started_ns)
 {
 	cmd_fn run = argc > 1 ? cmd_find(argv[1]) : NULL;
 	char *arguments[] = {argc > 1 ? argv[1] : NULL, "--help", NULL};
+	struct nearest nearest = {.wanted = arguments[0]};
+	char meant[NEAREST_TEXT_SIZE];
 	struct failure failure;
 
 	if (run && run != cmd_help && run != cmd_version)
 		return run(2, arguments, started_ns);
-	if (argc > 1 && !run) {
+	if (argc > 1 && !run && strcmp(argv[1], "record") != 0) {
+		cmd_offer(&nearest);
 		failure_set(&failure, -EINVAL, "unknown command '%s'", argv[1]);
-		failure_fix(&failure, -EINVAL, "see bpfflame --help");
+		failure_fix(&failure, -EINVAL, "%s",
+			    *nearest_text(&nearest, meant) ? meant : "see bpfflame --help");
 		return cli_fail(&failure, EXIT_USAGE);
 	}
 	return cmd_record(2, (char *[]){"bpfflame", "--help", NULL}, started_ns);
