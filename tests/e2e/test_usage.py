@@ -70,6 +70,7 @@ def test_wrong_usage(tmp_path, arguments, named):
     (["reprot", "x.folded"], "did you mean report?"),
     (["help", "reprot"], "did you mean report?"),
     (["12062"], "bpfflame -p 12062"),
+    (["-a", "--", "sleep", "1"], "-d TIME"),
     (["./app"], "bpfflame … -- ./app"),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_suggestions(arguments, meant):
@@ -79,8 +80,8 @@ def test_suggestions(arguments, meant):
 
 def test_other_names(tmp_path):
     assert run("-V").stdout == run("--version").stdout != ""
-    result = run("record", "--json", "-a", "-d", "0.2", "-o", tmp_path / "x.folded")
     assert run("help", "record").stdout == run("record", "--help").stdout == run("--help").stdout != ""
+    result = run("record", "--json", "-a", "-d", "0.2", "-o", tmp_path / "x.folded")
     assert result.returncode == 0 and result.summary["mode"] == "oncpu", result
 
 

@@ -408,12 +408,14 @@ static int check_target(const struct record_options *options, struct failure *fa
 				   "give -a for the whole machine, -p PID, or -- COMMAND; "
 				   "see bpfflame --help");
 	}
-	if (options->all && (collect->n_pids || collect->n_tids || options->command))
-		return failure_set(
-			failure, -EINVAL,
-			"-a is the whole machine: it does not go with -p, -t or COMMAND");
-	if (options->command && (collect->n_pids || collect->n_tids))
-		return failure_set(failure, -EINVAL, "-p and -t do not go with COMMAND");
+	if (options->all && (collect->n_pids || collect->n_tids))
+		return failure_set(failure, -EINVAL,
+				   "-a is the whole machine: it does not go with -p or -t");
+	/* perf records these while COMMAND runs: sleep 10. */
+	if (options->command && (options->all || collect->n_pids || collect->n_tids)) {
+		failure_set(failure, -EINVAL, "-a, -p and -t do not go with COMMAND");
+		return failure_fix(failure, -EINVAL, "-d TIME says how long to record");
+	}
 	if (!options->command &&
 	    (options->user || options->as_root || options->exit_status || options->environment))
 		return failure_set(failure, -EINVAL,
