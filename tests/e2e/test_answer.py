@@ -72,6 +72,21 @@ def test_titles(tmp_path, mode, word):
     assert "<title>mine</title>" in (tmp_path / "x.svg").read_text()
 
 
+def test_title_of_a_thread(tmp_path):
+    """By its own name, if that says more than its process's."""
+    script = """import ctypes, threading, time
+def work():
+    ctypes.CDLL(None).prctl(15, b"indexer", 0, 0, 0)
+    time.sleep(30)
+threading.Thread(target=work).start()"""
+    with workload("python3", command=["python3", "-c", script]) as process:
+        tids = wait_for_names(process.pid, ["indexer"])
+        for tid, start in (process.pid, ""), (tids["indexer"], "indexer of "):
+            record("--offcpu", "-t", tid, "-d", "0.2", "-o", tmp_path / "x.svg")
+            title = re.search("<title>(.*?)</title>", (tmp_path / "x.svg").read_text())[1]
+            assert title.startswith(f"Off-CPU · {start}python3 -c … ({tid}) · "), title
+
+
 def test_hostile_title(tmp_path):
     """Whatever name a program sets, it is text in the picture."""
     name = "<script>alert(1)</script>&"

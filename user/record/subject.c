@@ -54,6 +54,21 @@ static void add_process(char text[static SUBJECT_SIZE], uint32_t pid)
 	add_word(text, number);
 }
 
+/* Most threads are called as their process is. */
+static void add_thread(char text[static SUBJECT_SIZE], uint32_t tid)
+{
+	char path[64], comm[64] = "", process[SUBJECT_SIZE] = "";
+
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", tid);
+	read_text_file(path, comm, sizeof comm);
+	add_process(process, tid);
+	if (!strstr(process, comm)) {
+		add_word(text, comm);
+		add_word(text, "of");
+	}
+	add_word(text, process);
+}
+
 static void add_more(char text[static SUBJECT_SIZE], size_t n)
 {
 	char more[32];
@@ -85,7 +100,7 @@ void subject_find(const struct record_options *options, char text[static SUBJECT
 	else if (collect->n_pids)
 		add_process(text, collect->pids[0]);
 	else if (collect->n_tids)
-		add_process(text, collect->tids[0]);
+		add_thread(text, collect->tids[0]);
 	else if (collect->cgroup)
 		add_word(text, collect->cgroup);
 	else if (collect->comm)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * subject: who is recorded, in a few words for the titles of pictures: `node server.js (11650)`,
- * `gcc -O2 -c a.c`, `host vm7`.
+ * `V8Worker of node server.js (11652)`, `gcc -O2 -c a.c`, `host vm7`.
  */
 #ifndef RECORD_SUBJECT_H
 #define RECORD_SUBJECT_H
