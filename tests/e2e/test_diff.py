@@ -232,6 +232,12 @@ def test_missing_and_damaged_files(tmp_path, base):
     assert "damaged.gz" in refused(damaged, base)
 
 
+def test_values_too_large_to_be_added_up(tmp_path, base):
+    huge = write(tmp_path / "huge.folded", {"a;b": 2 ** 64 - 1})
+    for sides in (huge, base), (base, huge):
+        assert "too large to be added up" in refused(*sides)
+
+
 @pytest.mark.parametrize("arguments", [
     [], ["a"] * 3, ["a", "b", "--confidence", "100"], ["a", "b", "--confidence", "0"],
     ["a", "b", "--fail-over", "x"], ["a", "b", "--absolute", "--normalized"],
@@ -241,12 +247,6 @@ def test_wrong_usage(arguments):
     refused(*arguments, code=2)
 
 
-# --- outputs --------------------------------------------------------------------------------
-
-
-def svg_titles(path):
-    """The tooltips of the frames: {name: text after the name}."""
-    root = ElementTree.parse(path).getroot()
 def test_wrong_expression_is_named():
     assert "--from: '('" in refused("a", "b", "--from", "(", code=2)
 
@@ -259,6 +259,12 @@ def test_two_outputs_to_one_file(tmp_path, base):
     assert not svg.exists() and not markdown.exists()
 
 
+# --- outputs --------------------------------------------------------------------------------
+
+
+def svg_titles(path):
+    """The tooltips of the frames: {name: text after the name}."""
+    root = ElementTree.parse(path).getroot()
     titles = [title.text for rect in root.iter(f"{SVG}rect") for title in rect.findall(f"{SVG}title")]
     return dict(title.split(" (", 1) for title in titles)
 

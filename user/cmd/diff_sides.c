@@ -119,6 +119,9 @@ static int add_run(struct reader *reader, struct profile *profile, const char *p
 	r = r < 0 ? r : stacks_add(&sides->plain, profile, side);
 	if (r == 0 && sides->has_drawn)
 		r = stacks_add(&sides->drawn, profile, side);
+	if (r == -EOVERFLOW)
+		return failure_set(reader->failure, r,
+				   "%s: the values are too large to be added up", path);
 	return r < 0 ? r : compact(reader);
 }
 
