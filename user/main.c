@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +16,16 @@
 #include "cli/cli.h"
 #include "cmd/cmd.h"
 
-/* None of our files takes the place of a standard stream that was closed: writing there fails. */
+/* None of our files takes the place of a standard stream that was closed: using it fails. */
 static void cover_closed_streams(void)
 {
+	bool has_input = fcntl(STDIN_FILENO, F_GETFD) >= 0;
 	int fd;
 
-	do
-		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
+	do {
+		fd = open("/dev/null", (has_input ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+		has_input = true;
+	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
 }
