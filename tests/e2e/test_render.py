@@ -300,6 +300,40 @@ def test_damaged_input(tmp_path, data, where):
     assert sorted(os.listdir(tmp_path)) == ["in", "out.svg"]
 
 
+@pytest.mark.parametrize("ending", ["svg", "html"])
+def test_pictures_are_no_input(tmp_path, ending):
+    picture = tmp_path / f"x.{ending}"
+    render("-o", picture, stdin=SIMPLE.encode())
+    line = refused(picture, "-o", "-")
+    assert "a picture" in line and ".folded" in line, line
+
+
+def test_byte_order_mark():
+    text = SIMPLE.encode()
+    assert render("-o", "-", stdin=b"\xef\xbb\xbf" + text).stdout == render("-o", "-", stdin=text).stdout
+
+
+@pytest.mark.parametrize("ending", ["pb.gz", "speedscope.json", "firefox.json"])
+def test_nothing_keeps_its_mode(tmp_path, ending):
+    path = tmp_path / f"x.{ending}"
+    render("--include", "nothing", "-o", path, stdin=b"app;main;[futex] 5\n")
+    assert json.loads(run("report", "--json", path).stdout)["mode"] == "offcpu"
+
+
+def test_standard_input_that_is_closed():
+    result = subprocess.run(["sh", "-c", '"$0" render - -o - <&-', BPFFLAME], capture_output=True,
+                            text=True, check=False)
+    assert result.returncode == 1 and "Bad file descriptor" in result.stderr, result
+
+
+def test_two_outputs_to_one_place(tmp_path):
+    for outputs in (["-o", "x.svg", "-o", "x.svg"], ["-f", "svg,folded"],
+                    ["-f", "svg,folded", "-o", "x", "-o", "x"]):
+        result = run("render", *outputs, cwd=tmp_path)
+        assert result.returncode == 2 and "two outputs" in error_line(result), result
+    assert os.listdir(tmp_path) == []
+
+
 def limited():
     """At most 1 GiB of memory."""
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))

@@ -255,7 +255,7 @@ static int read_category(struct firefox *firefox)
 	static const struct {
 		const char *name;
 		enum json_kind kind;
-	// clang-format off
+		// clang-format off
 	} names[] = {
 		{"Kernel", JSON_KIND_KERNEL},
 		{"JIT",    JSON_KIND_JIT},
@@ -425,7 +425,8 @@ static void add_facts(struct firefox *firefox)
 static int find_mode(struct firefox *firefox)
 {
 	const struct firefox_thread *threads = firefox->threads;
-	bool is_time = firefox->n_threads && threads[0].is_time;
+	bool is_time =
+		firefox->n_threads ? threads[0].is_time : json_stacks_is_of_time(firefox->stacks);
 
 	for (size_t i = 1; i < firefox->n_threads; i++)
 		if (threads[i].is_time != is_time)

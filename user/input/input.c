@@ -93,7 +93,22 @@ static bool is_pprof(const struct stream *stream)
 	return n > 0;
 }
 
-enum file_format { FILE_FOLDED, FILE_JSON, FILE_PPROF, FILE_PERF_SCRIPT, FILE_OTHER };
+/* SVG and HTML, ours or others', which people name in place of the file beside it. */
+static bool is_picture(const struct stream *stream)
+{
+	static const char *const beginnings[] = {"<?xml", "<svg", "<!DOCTYPE", "<!doctype"};
+
+	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+		size_t n = strlen(beginnings[i]);
+
+		if (stream_available(stream) >= n &&
+		    memcmp(stream_bytes(stream), beginnings[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+enum file_format { FILE_FOLDED, FILE_JSON, FILE_PPROF, FILE_PERF_SCRIPT, FILE_PICTURE, FILE_OTHER };
 
 static enum file_format format_of(const struct stream *stream)
 {
@@ -103,6 +118,8 @@ static enum file_format format_of(const struct stream *stream)
 		return FILE_PPROF;
 	if (find_nul(stream))
 		return FILE_OTHER;
+	if (is_picture(stream))
+		return FILE_PICTURE;
 	return perf_script_is(stream) ? FILE_PERF_SCRIPT : FILE_FOLDED;
 }
 
@@ -119,6 +136,23 @@ static int check_options(const struct input *input, enum file_format format, con
 				   "%s is no text of perf script: it has no --event %.64s", name,
 				   input->options.event);
 	return 0;
+}
+
+static int fail_picture(const struct stream *stream, struct failure *failure)
+{
+	failure_set(failure, -EINVAL, "%s: a picture, which does not hold all that was recorded",
+		    stream->name);
+	return failure_fix(failure, -EINVAL, "name the .folded or .pb.gz file of that recording");
+}
+
+/* Windows' editors put a mark before UTF-8. */
+static void skip_mark(struct stream *stream)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	size_t n = sizeof mark - 1;
+
+	if (stream_available(stream) >= n && memcmp(stream_bytes(stream), mark, n) == 0)
+		stream_take(stream, n);
 }
 
 static int fail_unknown(const struct stream *stream, struct failure *failure)
@@ -140,6 +174,7 @@ static int read_stream(struct input *input, struct stream *stream, struct failur
 
 	if (r < 0)
 		return r;
+	skip_mark(stream);
 	format = format_of(stream);
 	r = check_options(input, format, stream->name, failure);
 	if (r < 0)
@@ -148,6 +183,7 @@ static int read_stream(struct input *input, struct stream *stream, struct failur
 	case FILE_JSON: return json_files_read(input, stream, failure);
 	case FILE_PPROF: return pprof_read(input, stream, failure);
 	case FILE_PERF_SCRIPT: return perf_script_read(input, stream, failure);
+	case FILE_PICTURE: return fail_picture(stream, failure);
 	case FILE_OTHER: return fail_unknown(stream, failure);
 	default: return folded_read(input, stream, failure);
 	}

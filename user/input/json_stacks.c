@@ -100,6 +100,11 @@ int json_stacks_number(struct json_stacks *stacks, struct json_number *ret)
 
 /* The mode */
 
+bool json_stacks_is_of_time(const struct json_stacks *stacks)
+{
+	return stacks->facts.has_mode && stacks->facts.mode != PROFILE_ONCPU;
+}
+
 int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 {
 	/*
@@ -115,7 +120,7 @@ int json_stacks_set_mode(struct json_stacks *stacks, bool is_time)
 		r = strings_add(&stacks->profile->strings, "bytes", &event.name);
 	}
 	event.frequency = stacks->facts.frequency;
-	if (stacks->facts.has_mode && (stacks->facts.mode != PROFILE_ONCPU) == is_time)
+	if (stacks->facts.has_mode && json_stacks_is_of_time(stacks) == is_time)
 		mode = stacks->facts.mode;
 	event.is_counted &= event.name && !is_time;
 	if (r >= 0)
@@ -149,7 +154,7 @@ static int find_mapping(struct json_stacks *stacks, const struct json_frame *fra
 	static const struct {
 		const char *module;
 		enum mapping_kind kind;
-	// clang-format off
+		// clang-format off
 	} known[] = {
 		{"[kernel]", MAPPING_KERNEL},
 		{"[vdso]",   MAPPING_VDSO},

@@ -85,6 +85,8 @@ int json_stacks_number(struct json_stacks *stacks, struct json_number *ret);
  * files had values of another kind.
  */
 int json_stacks_set_mode(struct json_stacks *stacks, bool is_time);
+/* Whether the facts say that values are times: of a file without values. */
+bool json_stacks_is_of_time(const struct json_stacks *stacks);
 
 /* Turns @frame into a piece. */
 int json_stacks_piece(struct json_stacks *stacks, const struct json_frame *frame,

@@ -33,7 +33,7 @@ static int read_kind(struct json_reader *reader, enum json_kind *ret)
 	static const struct {
 		const char *name;
 		enum json_kind kind;
-	// clang-format off
+		// clang-format off
 	} kinds[] = {
 		{"kernel", JSON_KIND_KERNEL},
 		{"jit",    JSON_KIND_JIT},
@@ -535,7 +535,8 @@ static int make_room(struct speedscope *speedscope)
 static int find_mode(struct speedscope *speedscope)
 {
 	const struct speedscope_profile *profiles = speedscope->profiles;
-	bool is_time = speedscope->n_profiles && profiles[0].unit;
+	bool is_time = speedscope->n_profiles ? profiles[0].unit != 0
+					      : json_stacks_is_of_time(speedscope->stacks);
 
 	for (size_t i = 1; i < speedscope->n_profiles; i++)
 		if (!profiles[i].unit == is_time)
