@@ -334,3 +334,11 @@ def test_cpu_time_of_programs_too_short_to_be_sampled(tmp_path):
                if set(frames[1:]) <= {"[truncated]", "[on-cpu]"}) < 0.02 * total
     burning = sum(value for frames, value in short if "deep_burn" in frames) / 1e6
     assert burning == pytest.approx(300 * 0.003, rel=0.2)
+
+
+def test_what_no_sample_caught_is_recorded(tmp_path):
+    """The scheduler knows that it ran, and for how long."""
+    result = run("--wall", "-F", 1, "-o", tmp_path / "x.folded", "--", "/bin/true")
+    assert result.returncode == 0 and "nothing was recorded" not in result.stderr, result
+    assert Folded(tmp_path / "x.folded").total() > 0
+    assert "nothing was recorded" in run("--wall", "-d", 0.1, "--comm", "", "-o", tmp_path / "x.folded").stderr

@@ -465,7 +465,7 @@ void summary_print(const struct summary *summary, FILE *stream)
 	const struct sample_totals *totals = &summary->totals.samples;
 
 	print_what(summary, totals, stream);
-	if (totals->running + totals->waiting)
+	if (totals->weight + totals->running + totals->waiting)
 		print_quality(summary, totals, stream);
 	else
 		fputs("            nothing was recorded: the target did not run, or every filter "
