@@ -43,11 +43,13 @@ static void wait_for_cpu_time(pid_t pid)
 		 300);
 }
 
+/* Of a window as long as both readings are apart. */
 static struct profile *made(void)
 {
 	struct profile *profile;
 
 	assert_int_equal(profile_new(PROFILE_ONCPU, &profile), 0);
+	profile->duration_ns = UINT64_MAX;
 	return profile;
 }
 
@@ -109,6 +111,30 @@ static void processes_with_too_few_samples_are_kept(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* Whoever ran before and after the window has no samples of that. */
+static void time_outside_the_window_is_not_expected(void **state)
+{
+	pid_t pid = fork_computing();
+	uint32_t pids[] = {pid};
+
+	assert_true(pid > 0);
+	for (int has_window = 0; has_window < 2; has_window++) {
+		struct profile *profile = made();
+		struct unseen unseen = {};
+
+		assert_int_equal(unseen_begin(&unseen, pids, 1), 0);
+		wait_for_cpu_time(pid);
+		assert_int_equal(unseen_end(&unseen, pids, 1), 0);
+		profile->duration_ns = has_window ? unseen.ended_ns - unseen.began_ns : 0;
+		unseen_judge(&unseen, profile, FREQUENCY);
+		assert_int_equal(!find(&unseen, pid), !has_window);
+		unseen_done(&unseen);
+		profile_free(profile);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* A process that existed before counts only from the first look on, one that is gone not at all. */
 static void ended_processes_are_left_out(void **state)
 {
@@ -144,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_with_too_few_samples_are_kept),
+		cmocka_unit_test(time_outside_the_window_is_not_expected),
 		cmocka_unit_test(ended_processes_are_left_out),
 		cmocka_unit_test(without_a_first_look_there_is_no_second),
 	};

@@ -100,6 +100,7 @@ static int read_all(const uint32_t *pids, size_t n_pids, struct unseen_process *
 
 int unseen_begin(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 {
+	unseen->began_ns = monotonic_ns();
 	return read_all(pids, n_pids, &unseen->before, &unseen->n_before);
 }
 
@@ -114,6 +115,7 @@ int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 {
 	int r = unseen->before ? read_all(pids, n_pids, &unseen->processes, &unseen->n) : -ENOENT;
 
+	unseen->ended_ns = monotonic_ns();
 	for (size_t i = 0; i < unseen->n && r == 0; i++) {
 		struct unseen_process *process = &unseen->processes[i];
 		const struct unseen_process *before =
@@ -144,8 +146,17 @@ static int compare_missing(const void *a, const void *b)
 	return missing_a > missing_b ? -1 : missing_a < missing_b;
 }
 
+/* The most CPU time that a process can have used between the readings, but outside the window. */
+static uint64_t time_outside(const struct unseen *unseen, uint64_t window_ns)
+{
+	uint64_t length = unseen->ended_ns - unseen->began_ns;
+
+	return length > window_ns ? (length - window_ns) * sysconf(_SC_NPROCESSORS_ONLN) : 0;
+}
+
 void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned int frequency)
 {
+	uint64_t outside_ns = time_outside(unseen, profile->duration_ns);
 	size_t n = 0;
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -158,6 +169,7 @@ void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned
 	for (size_t i = 0; i < unseen->n; i++) {
 		struct unseen_process *process = &unseen->processes[i];
 
+		process->cpu_ns -= process->cpu_ns < outside_ns ? process->cpu_ns : outside_ns;
 		process->n_expected = process->cpu_ns / 1e9 * frequency;
 		if (is_unseen(process))
 			unseen->processes[n++] = *process;

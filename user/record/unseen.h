@@ -22,11 +22,12 @@ struct unseen_process {
 	uint32_t pid;
 	char comm[UNSEEN_COMM_SIZE];
 	uint64_t start_ticks; /* after boot; identifies a process with pid */
-	uint64_t cpu_ns;      /* used between both readings */
+	uint64_t cpu_ns;      /* used between both readings; once judged, at least in the window */
 	uint64_t n_samples, n_expected;
 };
 
 struct unseen {
+	uint64_t began_ns, ended_ns;   /* the readings: before the first, after the second */
 	struct unseen_process *before; /* by pid: with the CPU time used until then */
 	size_t n_before;
 	struct unseen_process *processes; /* after unseen_judge(): worst first */
@@ -44,7 +45,8 @@ int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids);
 
 /*
  * Keeps those with fewer samples, at @frequency per second of CPU time, than chance explains.
- * @profile: on-CPU, of the whole time between both readings, of all CPUs and threads.
+ * @profile: on-CPU, of a window that lies between both readings, of all CPUs and threads. What a
+ * process may have used outside the window, on a slow machine, is not held against it.
  */
 void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned int frequency);
 
