@@ -36,15 +36,6 @@ static void add_self(struct group_counts *counts, uint32_t group, const struct s
 	side->self_variance += entry->variance;
 }
 
-static void count_frames(struct group_counts *counts, const uint32_t *frames,
-			 const struct stacks_entry *entry)
-{
-	for (uint32_t i = 0; i < entry->n; i++)
-		add_total(counts, frames[i], entry);
-	if (entry->n)
-		add_self(counts, frames[entry->n - 1], entry);
-}
-
 static void count_groups(struct group_counts *counts, const uint32_t *frames,
 			 const struct stacks_entry *entry, const uint32_t *groups)
 {
@@ -76,29 +67,6 @@ static int counting_init(struct group_counts *counts, size_t n_groups)
 	return -ENOMEM;
 }
 
-static void counting_give(struct group_counts *counts, size_t n_groups, struct functions *ret)
-{
-	free(counts->seen);
-	*ret = (struct functions){counts->groups, n_groups};
-}
-
-int functions_count(const struct stacks *stacks, struct functions *ret)
-{
-	struct group_counts counts;
-	int r = counting_init(&counts, stacks->n_frames);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < stacks->n_entries; i++) {
-		const struct stacks_entry *entry = &stacks->entries[i];
-
-		counts.stack++;
-		count_frames(&counts, stacks->ids + entry->first, entry);
-	}
-	counting_give(&counts, stacks->n_frames, ret);
-	return 0;
-}
-
 int functions_count_groups(const struct stacks *stacks, const uint32_t *groups, size_t n_groups,
 			   struct functions *ret)
 {
@@ -113,7 +81,8 @@ int functions_count_groups(const struct stacks *stacks, const uint32_t *groups, 
 		counts.stack++;
 		count_groups(&counts, stacks->ids + entry->first, entry, groups);
 	}
-	counting_give(&counts, n_groups, ret);
+	free(counts.seen);
+	*ret = (struct functions){counts.groups, n_groups};
 	return 0;
 }
 

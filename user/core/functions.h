@@ -11,17 +11,14 @@
 #include "core/tree.h"
 
 struct functions {
-	struct tree_side (*frames)[N_SIDES]; /* per frame of the stacks, by its number */
+	struct tree_side (*frames)[N_SIDES]; /* per group, by its number */
 	size_t n;
 };
 
-/* Counts the functions of @stacks, which need not be finished. Errors: -ENOMEM. */
-int functions_count(const struct stacks *stacks, struct functions *ret);
-
 /*
- * The same for groups of frames: @groups[frame] < @n_groups is the frame's group; UINT32_MAX: none.
- * *@ret has one item per group. A stack's self weight belongs to the group of its last frame that
- * has one. Errors: -ENOMEM.
+ * Counts groups of frames of @stacks, which need not be finished: @groups[frame] < @n_groups is the
+ * frame's group; UINT32_MAX: none. *@ret has one item per group. A stack's self weight belongs to
+ * the group of its last frame that has one. Errors: -ENOMEM.
  */
 int functions_count_groups(const struct stacks *stacks, const uint32_t *groups, size_t n_groups,
 			   struct functions *ret);

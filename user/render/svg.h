@@ -23,7 +23,6 @@
 #define SVG_MARGIN	  10
 #define SVG_HEADER_HEIGHT 70
 #define SVG_FOOTER_HEIGHT 30
-#define SVG_LINE_HEIGHT	  16
 #define SVG_LEAST_COLUMNS 3
 
 /* A distinct frame of the picture: a line of the data. */

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ID_LENGTH  64
-#define POD_LENGTH 36
+#define ID_LENGTH 64
 
 static size_t hex_length(const char *text)
 {
@@ -75,33 +74,5 @@ void cgroup_unit(const char *path, char word[static CGROUP_WORD_SIZE])
 		    !find_id(path, n, &id))
 			copy(word, path, n);
 		path += n + (path[n] == '/');
-	}
-}
-
-/* Digits in groups of 8, 4, 4, 4 and 12. */
-static bool is_uid(const char *text)
-{
-	for (int i = 0; i < POD_LENGTH; i++) {
-		bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-
-		if (!text[i] || !strchr(is_dash ? "-_" : "0123456789abcdef", text[i]))
-			return false;
-	}
-	return true;
-}
-
-void cgroup_pod(const char *path, char word[static CGROUP_WORD_SIZE])
-{
-	const char *at = path;
-
-	word[0] = '\0';
-	while ((at = strstr(at, "pod"))) {
-		at += strlen("pod");
-		if (!is_uid(at))
-			continue;
-		copy(word, at, POD_LENGTH);
-		for (char *c = word; *c; c++)
-			if (*c == '_')
-				*c = '-';
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cgroup_words: what the path of a cgroup says: whose container, service, pod it is. By the names
+ * cgroup_words: what the path of a cgroup says: whose container or service it is. By the names
  * that Docker, containerd, CRI-O, Podman, LXC and systemd give.
  */
 #ifndef STORE_CGROUP_WORDS_H
@@ -13,7 +13,5 @@
 void cgroup_container(const char *path, char word[static CGROUP_WORD_SIZE]);
 /* The innermost `….service` or `….scope` that is no container's. */
 void cgroup_unit(const char *path, char word[static CGROUP_WORD_SIZE]);
-/* The pod's uid, with dashes. */
-void cgroup_pod(const char *path, char word[static CGROUP_WORD_SIZE]);
 
 #endif
