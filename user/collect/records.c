@@ -2,7 +2,6 @@
 #include "collect/records.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -90,15 +89,20 @@ void records_close(struct record_ring *ring)
 	*ring = (struct record_ring){.fd = -1};
 }
 
-static void copy_out(const struct record_ring *ring, uint64_t from, void *to, size_t n)
+/* The record at @from: in place, or @copy of it if it goes on at the ring's beginning. */
+static const union record_bytes *record_at(const struct record_ring *ring, uint64_t from,
+					   union record_bytes *copy)
 {
 	const char *data = (const char *)ring->memory + sysconf(_SC_PAGESIZE);
 	size_t at = from & (ring->size - 1), first = ring->size - at;
+	const union record_bytes *bytes = (const union record_bytes *)(data + at);
 
-	if (first > n)
-		first = n;
-	memcpy(to, data + at, first);
-	memcpy((char *)to + first, data, n - first);
+	/* Records are multiples of 8 bytes: a header is never in two pieces. */
+	if (bytes->header.size <= first)
+		return bytes;
+	memcpy(copy, bytes, first);
+	memcpy(copy->bytes + first, data, bytes->header.size - first);
+	return copy;
 }
 
 static int hand_over(const union record_bytes *bytes, struct record_losses *losses, record_fn fn,
@@ -141,21 +145,15 @@ int records_read(struct record_ring *ring, struct record_losses *losses, record_
 	struct perf_event_mmap_page *page = ring->memory;
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = page->data_tail;
-	union record_bytes *bytes;
+	union record_bytes copy;
 	int r = 0;
 
-	if (tail == head)
-		return 0;
-	bytes = malloc(sizeof *bytes);
-	if (!bytes)
-		return -ENOMEM;
 	while (tail != head && r >= 0) {
-		copy_out(ring, tail, bytes, sizeof bytes->header);
-		copy_out(ring, tail, bytes, bytes->header.size);
+		const union record_bytes *bytes = record_at(ring, tail, &copy);
+
 		r = hand_over(bytes, losses, fn, context);
 		tail += bytes->header.size;
 	}
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
-	free(bytes);
 	return r;
 }
