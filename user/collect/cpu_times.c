@@ -39,11 +39,17 @@ static bool cpu_time_equal(const void *items, uint32_t position, const void *key
 	return a->pid == b->pid && a->tid == b->tid;
 }
 
+/* Most threads are a process's first one, whose ids are equal. */
+static uint64_t thread_hash(uint32_t pid, uint32_t tid)
+{
+	return hash_mix(hash_mix(0, pid), tid);
+}
+
 static uint32_t find(const struct cpu_times *cpu_times, uint32_t pid, uint32_t tid)
 {
 	struct cpu_time wanted = {.pid = pid, .tid = tid};
 
-	return table_find(&cpu_times->by_thread, hash_mix(pid, tid), cpu_time_equal,
+	return table_find(&cpu_times->by_thread, thread_hash(pid, tid), cpu_time_equal,
 			  cpu_times->items, &wanted);
 }
 
@@ -59,7 +65,7 @@ int cpu_times_add(struct cpu_times *cpu_times, const struct bf_count_key *key, u
 		found = cpu_times->n;
 		r = array_reserve(cpu_times->items, cpu_times->capacity, cpu_times->n, 1);
 		r = r < 0 ? r
-			  : table_add(&cpu_times->by_thread, hash_mix(key->pid, key->tid), found);
+			  : table_add(&cpu_times->by_thread, thread_hash(key->pid, key->tid), found);
 		if (r < 0)
 			return r;
 		cpu_times->items[cpu_times->n++] = new;
