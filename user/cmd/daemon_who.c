@@ -24,6 +24,7 @@ void who_done(struct who *who)
 	strings_done(&who->strings);
 	free(who->entries);
 	table_done(&who->index);
+	table_done(&who->by_pid);
 	*who = (struct who){};
 }
 
@@ -87,33 +88,52 @@ static bool read_cgroup(struct who *who, uint32_t pid, uint32_t *ret)
 	return true;
 }
 
-/* What its parent, or another one of that pid, was last known to be in. */
+static bool pid_equal(const void *items, uint32_t position, const void *key)
+{
+	return ((const struct who_entry *)items)[position].pid == *(const uint32_t *)key;
+}
+
+static uint32_t find_latest(const struct who *who, uint32_t pid)
+{
+	return table_find(&who->by_pid, hash_mix(0, pid), pid_equal, who->entries, &pid);
+}
+
+/* What its parent was last known to be in. */
 static uint32_t cgroup_of(const struct who *who, uint32_t pid)
 {
-	uint32_t cgroup = 0, window = 0;
+	uint32_t at = find_latest(who, pid);
 
-	for (size_t i = 0; pid && i < who->n; i++)
-		if (who->entries[i].pid == pid && who->entries[i].window >= window) {
-			window = who->entries[i].window;
-			cgroup = who->entries[i].cgroup;
-		}
-	return cgroup;
+	return at == TABLE_NONE ? 0 : who->entries[at].cgroup;
+}
+
+/* Errors: -ENOMEM. */
+static int append(struct who *who, const struct who_entry *entry)
+{
+	uint32_t before = find_latest(who, entry->pid);
+	int r = array_reserve(who->entries, who->capacity, who->n, 1);
+
+	r = r < 0 ? r : table_reserve(&who->by_pid, 1);
+	r = r < 0 ? r : table_add(&who->index, hash_of(entry->pid, entry->start), who->n);
+	if (r < 0)
+		return r;
+	if (before != TABLE_NONE)
+		table_remove(&who->by_pid, hash_mix(0, entry->pid), before);
+	table_add(&who->by_pid, hash_mix(0, entry->pid), who->n);
+	who->entries[who->n++] = *entry;
+	return 0;
 }
 
 static struct who_entry *add(struct who *who, const struct collect_process *process)
 {
-	int r = array_reserve(who->entries, who->capacity, who->n, 1);
-	struct who_entry *entry;
+	const struct who_entry entry = {
+		.pid = process->pid, .start = process->start, .first = who->window};
+	int r = append(who, &entry);
 
-	r = r < 0 ? r : table_add(&who->index, hash_of(process->pid, process->start), who->n);
 	if (r < 0) {
 		who->error = r;
 		return NULL;
 	}
-	entry = &who->entries[who->n++];
-	*entry = (struct who_entry){
-		.pid = process->pid, .start = process->start, .first = who->window};
-	return entry;
+	return &who->entries[who->n - 1];
 }
 
 void who_note(void *context, const struct collect_process *process)
@@ -192,10 +212,7 @@ int who_next(struct who *who)
 		r = r < 0 ? r
 			  : strings_add(&next.strings, strings_get(&who->strings, entry.cgroup),
 					&entry.cgroup);
-		r = r < 0 ? r : array_reserve(next.entries, next.capacity, next.n, 1);
-		r = r < 0 ? r : table_add(&next.index, hash_of(entry.pid, entry.start), next.n);
-		if (r == 0)
-			next.entries[next.n++] = entry;
+		r = r < 0 ? r : append(&next, &entry);
 	}
 	if (r < 0) {
 		who_done(&next);

@@ -22,7 +22,8 @@ struct who {
 	struct strings strings;
 	struct who_entry *entries;
 	size_t n, capacity;
-	struct table index;
+	struct table index;  /* by pid and start */
+	struct table by_pid; /* the one that came last */
 	uint32_t window;
 	unsigned int n_read; /* files, since the last step */
 	int error;	     /* -ENOMEM: some are not known */
