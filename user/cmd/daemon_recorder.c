@@ -29,6 +29,7 @@
 #include "cmd/daemon_who.h"
 #include "record/windows.h"
 #include "store/ledger_code.h"
+#include "symbol/kernel_names.h"
 #include "symbol/names_cache.h"
 #include "symbol/names_job.h"
 #include "symbol/names_later.h"
@@ -465,6 +466,7 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 	if (r == 0 && !options->no_sandbox)
 		broker_start();
 	reader_prepare(collect->reader);
+	kernel_names_keep();
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);
 	r = r < 0 ? r : collect_start(recorder->collector, 0, failure);
 	if (r == 0)
@@ -526,6 +528,7 @@ int daemon_record(const struct daemon_options *options, int windows, int reports
 	reader_stop(&recorder.reader);
 	r = r < 0 ? r : send_rest(&recorder, &failure);
 	broker_stop();
+	kernel_names_done();
 	collect_free(recorder.collector);
 	if (r < 0)
 		daemon_log(LOG_LEVEL_ERROR, "%s%s%s%s", *failure.what ? failure.what : strerror(-r),

@@ -52,27 +52,54 @@ static int ask(struct names *skel, struct lookups *lookups, bool *lasting, struc
 	return r;
 }
 
+static struct names *kept; /* NULL: each search loads the program anew */
+
+static struct names *load(int *ret_refused)
+{
+	libbpf_print_fn_t print = libbpf_set_print(NULL); /* our caller reports refusals */
+	struct names *skel = names__open();
+
+	*ret_refused = skel ? 0 : -errno;
+	if (skel) {
+		unpack_object_free(&skel->skeleton->data);
+		*ret_refused = names__load(skel);
+	}
+	if (*ret_refused < 0) {
+		names__destroy(skel);
+		skel = NULL;
+	}
+	libbpf_set_print(print);
+	return skel;
+}
+
+void kernel_names_keep(void)
+{
+	int refused;
+
+	if (!kept)
+		kept = load(&refused);
+}
+
+void kernel_names_done(void)
+{
+	names__destroy(kept);
+	kept = NULL;
+}
+
 int kernel_names_find(struct lookups *lookups, bool *ret_lasting, struct strings *strings,
 		      int *ret_refused)
 {
-	libbpf_print_fn_t print;
-	struct names *skel;
+	struct names *skel = kept;
 	int r = 0;
 
 	*ret_refused = 0;
 	if (!lookups->n)
 		return 0;
-	print = libbpf_set_print(NULL); /* our caller reports refusals */
-	skel = names__open();
-	if (skel) {
-		unpack_object_free(&skel->skeleton->data);
-		*ret_refused = names__load(skel);
-	} else {
-		*ret_refused = -errno;
-	}
-	if (*ret_refused == 0)
+	if (!skel)
+		skel = load(ret_refused);
+	if (skel)
 		r = ask(skel, lookups, ret_lasting, strings, ret_refused);
-	names__destroy(skel);
-	libbpf_set_print(print);
+	if (skel != kept)
+		names__destroy(skel);
 	return r;
 }
