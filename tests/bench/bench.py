@@ -87,9 +87,8 @@ def bpf_statistics():
         os.close(fd)
 
 
-def programs(pid, name=None):
-    """id → (run time ns, run count) of the BPF programs that one process holds, or one of
-    several."""
+def held_programs(pid):
+    """What bpftool says of the BPF programs that one process holds."""
     held = set()
     for path in Path(f"/proc/{pid}/fdinfo").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -97,9 +96,14 @@ def programs(pid, name=None):
                         if line.startswith("prog_id:"))
     text = subprocess.run(["bpftool", "-j", "prog", "show"], stdout=subprocess.PIPE,
                           check=True).stdout
+    return [program for program in json.loads(text or "[]") if program["id"] in held]
+
+
+def programs(pid, name=None):
+    """id → (run time ns, run count) of the BPF programs that one process holds, or one of
+    several."""
     return {program["id"]: (program.get("run_time_ns", 0), program.get("run_cnt", 0))
-            for program in json.loads(text or "[]")
-            if program["id"] in held and name in (None, program.get("name"))}
+            for program in held_programs(pid) if name in (None, program.get("name"))}
 
 
 def wait_until_attached(tool, pid):

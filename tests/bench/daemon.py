@@ -45,11 +45,16 @@ while True:
     time.sleep(pause)
 """
 SWITCHES = """
-import os, sys
+import os, sys, time
 a, b, c, d = *os.pipe(), *os.pipe()
+turns = int(sys.argv[1]) // 2 // 100
 if os.fork():
+    next = time.monotonic()
     while True:
-        os.write(b, b"x"); os.read(c, 1)
+        for _ in range(turns):
+            os.write(b, b"x"); os.read(c, 1)
+        next += 0.01
+        time.sleep(max(0, next - time.monotonic()))
 else:
     while True:
         os.read(a, 1); os.write(d, b"x")
@@ -78,6 +83,21 @@ def cpu_seconds(pids):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             total += sum(map(int, fields[11:15]))
     return total / TICK
+
+
+def cpu_by_name(pids):
+    """The same for each kind of process; that of namers counts for the recorder."""
+    total = {}
+    for pid, name in pids.items():
+        if name != "bpfflame-names":
+            total[name] = total.get(name, 0) + cpu_seconds([pid])
+    return total
+
+
+def program_costs(recorder):
+    """name → (seconds, runs) of the BPF programs."""
+    return {program["name"]: (program.get("run_time_ns", 0) / 1e9, program.get("run_cnt", 0))
+            for program in bench.held_programs(recorder)}
 
 
 def pss(pid):
@@ -123,14 +143,16 @@ def daemon(store, *options):
         yield process
     finally:
         process.terminate()
+        begin = time.monotonic()
         rest = process.communicate(timeout=60)[1]
+        print(f"ended within {time.monotonic() - begin:.1f} s, exit status {process.returncode}")
         if rest:
             print(rest, end="")
 
 
 @contextlib.contextmanager
 def python(source, *arguments):
-    with bench.background(sys.executable, "-c", source, *arguments):
+    with bench.background(sys.executable, "-c", source, *map(str, arguments)):
         yield
 
 
@@ -168,7 +190,7 @@ def busy_load(scratch):
         stack.enter_context(bench.busy_machine(scratch))
         for _ in range(140):
             stack.enter_context(bench.background("sleep", "1000000"))
-        stack.enter_context(python(SWITCHES))
+        stack.enter_context(python(SWITCHES, 20000))
         stack.enter_context(python(STORM, 1, 0, 60, 0))
         yield
 
@@ -178,7 +200,7 @@ def busy(minutes, *options):
             daemon(Path(scratch) / "store", *options) as process:
         time.sleep(90)
         recorder = recorder_of(tree(process.pid))
-        points = []
+        points, kinds, costs = [], [], []
         for _ in range(2):
             pids = tree(process.pid)
             written = sum(int(re.search(r"^write_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.M)[1])
@@ -187,11 +209,19 @@ def busy(minutes, *options):
                            "bpf": sum(ns for ns, _ in bench.programs(recorder).values()) / 1e9,
                            "written": written, "forks": forks(),
                            "bytes": sum(path.stat().st_size for path in (Path(scratch) / "store").glob("*.bfs"))})
+            kinds.append(cpu_by_name(pids))
+            costs.append(program_costs(recorder))
             if len(points) == 1:
                 time.sleep(60 * minutes)
         seconds = points[1].pop("at") - points[0].pop("at")
         rates = {name: (points[1][name] - points[0][name]) / seconds for name in points[1]}
         pids = tree(process.pid)
+        for name, used in kinds[1].items():
+            print(f"{name:20} {100 * (used - kinds[0].get(name, 0)) / seconds:8.3f} %")
+        for name, (used, runs) in costs[1].items():
+            used, runs = used - costs[0].get(name, (0, 0))[0], runs - costs[0].get(name, (0, 0))[1]
+            if runs:
+                print(f"{name:20} {100 * used / seconds:8.3f} %  {runs / seconds:9.1f} runs/s  {1e9 * used / runs:8.0f} ns")
         print(json.dumps({"switches_per_second": round(rates["switches"]), "forks_per_second": round(rates["forks"]),
                           "processes_percent": round(100 * rates["cpu"], 2),
                           "bpf_percent": round(100 * rates["bpf"], 2),
