@@ -10,6 +10,7 @@
 #include "bpf/compat.bpf.h"
 #include "bpf/registers.bpf.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/cost.bpf.h"
 #include "bpf/ids.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/sample.bpf.h"
@@ -28,26 +29,26 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("beside/raw_tp")
 int on_leaving(void *ctx)
 {
+	u64 began = run_begins(0);
+
 	remember_stack(bpf_get_current_task_btf());
+	run_ends(began, 1);
 	return 0;
 }
 
-SEC("perf_event")
-int on_sample(struct saved_registers *ctx)
+static __always_inline void take_sample(struct saved_registers *ctx, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch_stacks *stacks;
 	struct bf_count_key key = {};
-	u64 now = bpf_ktime_get_ns();
 
-	note_tick(bpf_get_attach_cookie(ctx), now);
 	if (!control.window_start || !wanted(task))
-		return 0;
+		return;
 	if (now < control.window_start || now >= control.window_end)
-		return 0;
+		return;
 	stacks = scratch_get(SCRATCH_SAMPLE);
 	if (!stacks)
-		return 0;
+		return;
 	capture_current(ctx, ctx, stacks);
 	key_init(&key, task);
 	key.kernel_stack = stacks->kernel.id;
@@ -56,6 +57,16 @@ int on_sample(struct saved_registers *ctx)
 	key.window = window_of_sample(now);
 	if (count(&key, 0))
 		publish_stacks(stacks);
+}
+
+SEC("perf_event")
+int on_sample(struct saved_registers *ctx)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	note_tick(bpf_get_attach_cookie(ctx), now);
+	take_sample(ctx, now);
+	run_ends(now, 1);
 	return 0;
 }
 
@@ -88,9 +99,13 @@ SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 began;
 
-	if (config.capture_out)
+	if (config.capture_out) {
+		began = switch_begins(prev);
 		switching(ctx, prev, next);
+		run_ends(began, SWITCHES_TIMED);
+	}
 	if (config.keep_runtime && (task_state(prev) & TASK_DEAD))
 		thread_dead(prev);
 	return 0;
@@ -119,21 +134,30 @@ int on_waking(u64 *ctx)
 SEC("tp_btf/sched_exit_tp")
 int on_switched_tp(u64 *ctx)
 {
+	u64 began = switch_begins(bpf_get_current_task_btf());
+
 	switched(ctx);
+	run_ends(began, SWITCHES_TIMED);
 	return 0;
 }
 
 SEC("fentry/finish_task_switch")
 int on_switched_fentry(u64 *ctx)
 {
+	u64 began = switch_begins(bpf_get_current_task_btf());
+
 	switched(ctx);
+	run_ends(began, SWITCHES_TIMED);
 	return 0;
 }
 
 SEC("kprobe/finish_task_switch")
 int on_switched_kprobe(struct pt_regs *ctx)
 {
+	u64 began = switch_begins(bpf_get_current_task_btf());
+
 	switched(ctx);
+	run_ends(began, SWITCHES_TIMED);
 	return 0;
 }
 
@@ -187,19 +211,17 @@ static __always_inline void forget_mappings(struct task_struct *task)
 		known->exec_id = ~0u;
 }
 
-SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *ctx)
+static __always_inline void forked(struct task_struct *parent, struct task_struct *child)
 {
-	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	u32 pid = process_id(child);
 	struct bf_process_event event;
 
 	if (config.in_pid_namespace && !pid)
-		return 0;
+		return;
 	if (child->tgid != parent->tgid) {
 		if (config.by_pid) {
 			if (!is_followed(parent))
-				return 0;
+				return;
 			add_target(pid);
 		}
 		inherit_mappings(parent, child);
@@ -209,6 +231,15 @@ int on_fork(u64 *ctx)
 	}
 	if (config.offcpu)
 		thread_born(child);
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	u64 began = run_begins(0);
+
+	forked((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
+	run_ends(began, 1);
 	return 0;
 }
 
@@ -240,25 +271,32 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int on_exit(u64 *ctx)
+static __always_inline void exits(struct task_struct *task)
 {
-	struct task_struct *task = (void *)ctx[0];
 	struct bf_process_event event;
 	u32 pid = process_id(task);
 
 	if (config.offcpu)
 		thread_exits(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0 || (config.in_pid_namespace && !pid))
-		return 0;
+		return;
 	if (config.by_pid) {
 		if (!is_target_pid(pid))
-			return 0;
+			return;
 		bpf_map_delete_elem(&target_pids, &pid);
 	}
 	process_event_init(&event, BF_EVENT_EXIT, task);
 	forget_mappings(task);
 	send(&event, sizeof event);
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(u64 *ctx)
+{
+	u64 began = run_begins(0);
+
+	exits((struct task_struct *)ctx[0]);
+	run_ends(began, 1);
 	return 0;
 }
 
@@ -299,7 +337,7 @@ int on_each_task_at_start_stacks(struct bpf_iter__task *ctx)
  * After a window closes: visits waiting threads, and sums that only the thread has. Writes a word
  * for each counted thread, so that the loader reads in steps and can empty the maps in between.
  */
-static __always_inline int visit_task_at_end(struct bpf_iter__task *ctx, bool sleepable)
+static __always_inline void visit_task_at_end(struct bpf_iter__task *ctx, bool sleepable)
 {
 	struct task_struct *task = ctx->task;
 	struct found found = {};
@@ -307,30 +345,37 @@ static __always_inline int visit_task_at_end(struct bpf_iter__task *ctx, bool sl
 	u32 word = 0;
 
 	if (!task || !task->pid)
-		return 0;
+		return;
 	thread = thread_find(task);
 	if (!thread)
-		return 0;
+		return;
 	newborn_waits(thread, task);
 	if (!thread->in_at)
-		return 0;
+		return;
 	if (thread_waits(thread, task, sleepable, &found))
 		bpf_seq_write(ctx->meta->seq, &word, sizeof word);
 	sum_up(thread);
 	if (config.keep_runtime)
 		runtime_until_close(thread, task, &found);
-	return 0;
 }
 
 SEC("beside/iter.s")
 int on_each_task_at_end(struct bpf_iter__task *ctx)
 {
-	return visit_task_at_end(ctx, true);
+	u64 began = run_begins(0);
+
+	visit_task_at_end(ctx, true);
+	run_ends(began, 1);
+	return 0;
 }
 
 /* Before 5.18: another thread's user memory can't be read. */
 SEC("iter/task")
 int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
 {
-	return visit_task_at_end(ctx, false);
+	u64 began = run_begins(0);
+
+	visit_task_at_end(ctx, false);
+	run_ends(began, 1);
+	return 0;
 }

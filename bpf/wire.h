@@ -550,6 +550,7 @@ enum bf_stat {
 	BF_STAT_KEPT,		/* of these */
 	BF_STAT_WAKINGS,	/* wake-ups with a recorded waker */
 	BF_STAT_KEEPING_NS,	/* time spent recording those */
+	BF_STAT_PROGRAMS_NS,	/* time spent in programs: see bpf/cost.bpf.h */
 	/* Of these: measured off-CPU time less its counted weight; may be negative. */
 	BF_STAT_RESIDUE_NS,
 	BF_STAT_VARIANCE_US2,	/* of that difference, square microseconds */

@@ -162,6 +162,7 @@ struct task_struct {
 	u64 start_boottime;
 	unsigned sched_contributes_to_load : 1;
 	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct sched_info sched_info;
 	char comm[16];
 	struct signal_struct *signal;

@@ -14,14 +14,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/system.h"
 #include "cmd/daemon_board.h"
 #include "cmd/daemon_budget.h"
 #include "cmd/daemon_clock.h"
-#include "cmd/daemon_memory.h"
 #include "cmd/daemon_options.h"
+#include "cmd/daemon_usage.h"
 
 #define SECOND NSEC_PER_SEC
 #define WINDOW (10 * SECOND)
@@ -199,7 +200,7 @@ static void test_memory(void **state)
 	const size_t n = 32 << 20;
 	int ready[2];
 	struct daemon_board *board = calloc(1, sizeof *board);
-	uint64_t before = daemon_memory(getpid(), board), with;
+	uint64_t before = daemon_usage(getpid(), board).bytes, with;
 	char *shared = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 	char byte;
@@ -222,7 +223,7 @@ static void test_memory(void **state)
 		_exit(pause());
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	with = daemon_memory(getpid(), board);
+	with = daemon_usage(getpid(), board).bytes;
 	assert_in_range(with - before, 2 * n, 2 * n + n / 2);
 	assert_in_range(board->memory[BOARD_NAMES], n, with);
 	assert_in_range(board->memory[BOARD_DAEMON], 1, with - n);
@@ -233,6 +234,57 @@ static void test_memory(void **state)
 	munmap(shared, n);
 	close(ready[0]);
 	close(ready[1]);
+}
+
+static uint64_t process_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return used.tv_sec * NSEC_PER_SEC + used.tv_nsec;
+}
+
+static void compute(uint64_t ns)
+{
+	uint64_t end = process_cpu_ns() + ns;
+
+	while (process_cpu_ns() < end)
+		;
+}
+
+/* A child that lives counts, and so does a grandchild that has ended. */
+static void test_cpu_time(void **state)
+{
+	const uint64_t each = SECOND / 5, ticks = 20 * SECOND / sysconf(_SC_CLK_TCK);
+	struct daemon_board *board = calloc(1, sizeof *board);
+	uint64_t before, with;
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	before = daemon_usage(getpid(), board).cpu_ns;
+	child = fork();
+	if (child == 0) {
+		pid_t ended = fork();
+
+		if (ended == 0) {
+			compute(each);
+			_exit(0);
+		}
+		compute(each);
+		_exit(waitpid(ended, NULL, 0) == ended && write(ready[1], "", 1) == 1 && pause());
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	with = daemon_usage(getpid(), board).cpu_ns;
+	assert_in_range(with - before, 2 * each - ticks, 2 * each + ticks);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	/* Waited for, nothing of it is lost. */
+	assert_in_range(daemon_usage(getpid(), board).cpu_ns, with, with + ticks);
+	close(ready[0]);
+	close(ready[1]);
+	free(board);
 }
 
 static char path[] = "/tmp/test_daemon.XXXXXX";
@@ -366,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_memory_budget),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_cpu_time),
 		cmocka_unit_test(test_config),
 		cmocka_unit_test(test_wrong_config),
 		cmocka_unit_test(test_config_of_others),

@@ -25,7 +25,7 @@
 #include "cmd/daemon_clock.h"
 #include "cmd/daemon_link.h"
 #include "cmd/daemon_log.h"
-#include "cmd/daemon_memory.h"
+#include "cmd/daemon_usage.h"
 #include "cmd/daemon_who.h"
 #include "record/windows.h"
 #include "store/ledger_code.h"
@@ -69,7 +69,7 @@ struct daemon_recorder {
 	int windows, reports, signals;
 	/* Of the last window: */
 	struct daemon_clock clock;
-	uint64_t own_ns;    /* our CPU time by then */
+	uint64_t own_ns;    /* our CPU time by then, and that of our programs */
 	enum store_gap gap; /* before the next one */
 	uint64_t n_recorded, n_lost;
 	uint64_t n_given_up; /* files */
@@ -98,7 +98,7 @@ static struct store_window stamp(struct daemon_recorder *recorder,
 	const struct collect_stats *stats = &window->stats;
 	uint64_t end = collect_window_start(recorder->collector) +
 		       window->number * recorder->options->window_ns + window->profile->duration_ns;
-	uint64_t own = own_ns(recorder);
+	uint64_t own = own_ns(recorder) + collect_kernel_ns(recorder->collector);
 	struct store_window stamped = {
 		.windows = window->n,
 		.millihertz = recorder->options->frequency * 1000 / rate_divisor(recorder),
@@ -127,12 +127,6 @@ static uint64_t reader_ns(const struct daemon_recorder *recorder)
 	    clock_gettime(clock, &used) == 0)
 		all += used.tv_sec * NSEC_PER_SEC + used.tv_nsec;
 	return all;
-}
-
-/* CPU time of all that recording takes, but for the process that writes. */
-static uint64_t cost_ns(const struct daemon_recorder *recorder)
-{
-	return own_ns(recorder) + reader_ns(recorder) + collect_kernel_ns(recorder->collector);
 }
 
 static struct recorder_base read_base(const struct daemon_board *board)
@@ -193,12 +187,14 @@ static void keep_budget(struct daemon_recorder *recorder)
 {
 	struct daemon_budget *budget = &recorder->budget;
 	uint64_t now = monotonic_ns();
+	struct daemon_usage usage;
 	int change;
 
 	if (!daemon_budget_is_due(budget, now))
 		return;
-	change = daemon_budget_look(budget, now, cost_ns(recorder),
-				    daemon_memory(getppid(), recorder->board));
+	usage = daemon_usage(getppid(), recorder->board);
+	change = daemon_budget_look(
+		budget, now, usage.cpu_ns + collect_kernel_ns(recorder->collector), usage.bytes);
 	save_memory(recorder);
 	if (!change)
 		return;

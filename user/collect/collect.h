@@ -132,7 +132,7 @@ void collect_spare(struct collector *collector, double factor);
  * exact at any rate: the samples only distribute them.
  */
 void collect_thin(struct collector *collector, unsigned int divisor);
-/* The CPU time that programs in the kernel spent on stacks of waits, ns. */
+/* The CPU time that the programs in the kernel have taken, estimated, ns. */
 uint64_t collect_kernel_ns(const struct collector *collector);
 
 /* Empties ring buffers and, when due, maps. Call it when collect_fd() is readable, and in time. */

@@ -704,7 +704,7 @@ void collect_thin(struct collector *collector, unsigned int divisor)
 
 uint64_t collect_kernel_ns(const struct collector *collector)
 {
-	return stats_total(collector->skel, BF_STAT_KEEPING_NS);
+	return stats_total(collector->skel, BF_STAT_PROGRAMS_NS);
 }
 
 const char *collect_hook(const struct collector *collector)

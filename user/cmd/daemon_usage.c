@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/daemon_memory.h"
+#include "cmd/daemon_usage.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/system.h"
@@ -15,6 +16,7 @@
 struct family_member {
 	pid_t pid, parent;
 	enum board_process process;
+	uint64_t ticks; /* of CPU time, its own and that of children it has waited for */
 	bool is_ours;
 };
 
@@ -23,24 +25,24 @@ struct family {
 	size_t n, capacity;
 };
 
-/* Its parent and its name, which may hold anything. */
-static struct family_member read_member(pid_t pid)
+static void read_member(pid_t pid, struct family_member *ret)
 {
-	struct family_member member = {.pid = pid, .process = N_BOARD_PROCESSES};
+	unsigned long long user, kernel, of_children, in_kernel;
 	char path[64], text[512], *name, *end;
-	int parent;
 
+	*ret = (struct family_member){.pid = pid, .process = N_BOARD_PROCESSES};
 	snprintf(path, sizeof path, "/proc/%d/stat", pid);
 	if (read_text_file(path, text, sizeof text) < 0)
-		return member;
-	name = strchr(text, '(');
+		return;
+	name = strchr(text, '('); /* it may hold anything */
 	end = strrchr(text, ')');
-	if (!name || !end || sscanf(end + 1, " %*c %d", &parent) != 1)
-		return member;
+	if (!name || !end ||
+	    sscanf(end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu",
+		   &ret->parent, &user, &kernel, &of_children, &in_kernel) != 5)
+		return;
+	ret->ticks = user + kernel + of_children + in_kernel;
 	*end = '\0';
-	member.parent = parent;
-	member.process = board_process_of(name + 1);
-	return member;
+	ret->process = board_process_of(name + 1);
 }
 
 static void list_all(struct family *family)
@@ -53,22 +55,23 @@ static void list_all(struct family *family)
 
 		if (!pid || array_reserve(family->items, family->capacity, family->n, 1) < 0)
 			continue;
-		family->items[family->n++] = read_member(pid);
+		read_member(pid, &family->items[family->n++]);
 	}
 	if (folder)
 		closedir(folder);
 }
 
-/* Marks @root's children, theirs, and so on. */
+/* Marks @root, its children, theirs, and so on. */
 static void mark(struct family *family, pid_t root)
 {
 	for (size_t i = 0; i < family->n; i++) {
 		struct family_member *member = &family->items[i];
 
-		if (member->is_ours || member->pid == root || member->parent != root)
+		if (member->is_ours || (member->pid != root && member->parent != root))
 			continue;
 		member->is_ours = true;
-		mark(family, member->pid);
+		if (member->pid != root)
+			mark(family, member->pid);
 	}
 }
 
@@ -90,24 +93,30 @@ static uint64_t bytes_of(pid_t pid)
 	return bytes;
 }
 
-uint64_t daemon_memory(pid_t root, struct daemon_board *board)
+struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board)
 {
-	uint64_t shares[N_BOARD_PROCESSES] = {}, bytes = bytes_of(root);
+	uint64_t shares[N_BOARD_PROCESSES] = {}, ticks = 0;
+	struct daemon_usage usage = {};
 	struct family family = {};
 
-	shares[BOARD_DAEMON] = bytes;
 	list_all(&family);
 	mark(&family, root);
 	for (size_t i = 0; i < family.n; i++) {
 		const struct family_member *member = &family.items[i];
-		uint64_t used = member->is_ours ? bytes_of(member->pid) : 0;
+		enum board_process process = member->pid == root ? BOARD_DAEMON : member->process;
+		uint64_t bytes;
 
-		bytes += used;
-		if (member->process < N_BOARD_PROCESSES)
-			shares[member->process] += used;
+		if (!member->is_ours)
+			continue;
+		bytes = bytes_of(member->pid);
+		usage.bytes += bytes;
+		ticks += member->ticks;
+		if (process < N_BOARD_PROCESSES)
+			shares[process] += bytes;
 	}
 	free(family.items);
 	for (int i = 0; i < N_BOARD_PROCESSES; i++)
 		board_set(&board->memory[i], shares[i]);
-	return bytes;
+	usage.cpu_ns = ticks * (NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
+	return usage;
 }

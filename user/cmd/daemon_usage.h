@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * daemon_usage: the memory and CPU time of all processes of the daemon, by /proc.
+ */
+#ifndef CMD_DAEMON_USAGE_H
+#define CMD_DAEMON_USAGE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct daemon_board;
+
+struct daemon_usage {
+	/*
+	 * What several share is counted once. Neither files that are mapped count, which the kernel
+	 * can drop, nor BPF maps.
+	 */
+	uint64_t bytes;
+	uint64_t cpu_ns; /* also of those that have ended and were waited for; in ticks */
+};
+
+/*
+ * Sums up @root and all processes below it. One that can't be read counts as 0. The memory of those
+ * of each name is put on @board.
+ */
+struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board);
+
+#endif
