@@ -335,14 +335,14 @@ class Good(threading.Thread):
 
 
 def hold(daemon, n, seconds, data=b"", trickle=b""):
-    """Opens n connections, and sends a byte of @trickle on each now and then."""
+    """Opens n connections, holds them for so long, and sends a byte of @trickle on each now and then."""
     clients = []
-    end = time.monotonic() + seconds
     try:
         for _ in range(n):
             with contextlib.suppress(OSError):
                 clients.append(daemon.connect(1))
                 clients[-1].sendall(data)
+        end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             for client in clients if trickle else []:
                 with contextlib.suppress(OSError):
@@ -389,7 +389,7 @@ def test_attacks(tmp_path, name):
                 good.ends.set()
                 good.join()
             print(f"{name}: {good.n} answers, the slowest took {good.longest:.3f} s")
-            assert good.n >= 2 and not good.wrong and good.longest < PATIENCE, (good.n, good.wrong, good.longest)
+            assert good.n and not good.wrong and good.longest < PATIENCE, (good.n, good.wrong, good.longest)
             assert daemon.server() == server
             daemon.windows(1)
             values = daemon.metrics()
