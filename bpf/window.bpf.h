@@ -3,9 +3,12 @@
  * Windows, back to back: finds the one that contains a moment. Only the moment decides, so nothing
  * has to happen in time at a boundary: the loader may come late and finds everything in its place.
  *
- * Samples use CLOCK_MONOTONIC, with windows of equal length. The scheduler's clock drifts against
- * that: the loader sets the end of each window while it is open (control.windows), which all use.
- * Only if the loader is late is a boundary extrapolated from the one before.
+ * Samples use CLOCK_MONOTONIC, with windows of equal length from a base on. The scheduler's clock
+ * drifts against that: the loader sets the end of each window while it is open (control.windows),
+ * which all use. Only if the loader is late is a boundary extrapolated from the one before.
+ *
+ * The loader may let the open window end earlier, if that moment is yet to come: it sets its end,
+ * and that moment as the new base.
  */
 #ifndef BPF_WINDOW_BPF_H
 #define BPF_WINDOW_BPF_H
@@ -13,7 +16,14 @@
 /* The window of a sample taken at @now. */
 static __always_inline u32 window_of_sample(u64 now)
 {
-	return config.every ? (now - control.window_start) / config.every : 0;
+	const struct bf_base *base;
+
+	if (!config.every)
+		return 0;
+	base = &control.bases[*(volatile u32 *)&control.base & 1];
+	if (now < base->start)
+		return base->number - 1 - (base->start - 1 - now) / config.every;
+	return base->number + (now - base->start) / config.every;
 }
 
 /*

@@ -106,6 +106,14 @@ struct bf_window {
 };
 
 /*
+ * Where windows of equal length begin to be counted, by CLOCK_MONOTONIC: window @number at @start.
+ * Another one where a window ended earlier.
+ */
+struct bf_base {
+	__u64 start, number;
+};
+
+/*
  * Changed while recording, through mapped memory. The scheduler's clock is the one of its books
  * (sched_clock(), in ns), or CLOCK_MONOTONIC with capture_out.
  */
@@ -119,6 +127,7 @@ struct bf_control {
 	__u64 offcpu_period;		/* ns: one point per such stretch is sampled; 0: all */
 	/* Off-CPU with config.every: one is written while programs read the other. */
 	struct bf_window windows[2];
+	struct bf_base bases[2]; /* with config.every: likewise, for samples */
 	__u64 close_at;	    /* for the task iterator: the end, by the scheduler's clock, … */
 	__u64 close_window; /* … of the window of that number */
 	__u32 calibrating;  /* clock_offset is being determined */
@@ -127,9 +136,11 @@ struct bf_control {
 	__u32 seen_used;
 	__u32 drain_wanted; /* set by BPF when a map gets full */
 	__u32 window;	    /* its lowest bit selects the open one of `windows` */
+	__u32 base;	    /* the same of `bases` */
 	__u32 pid_level;    /* namespaces above pid_namespace */
 	__u32 cgroup_depth; /* set by BPF: levels from the root to config.cgroup_id; 0: unknown */
 	__u32 answers;	    /* how often snapshots were answered */
+	__u32 pad;
 };
 
 /* One row of the profile. A stack id is a keyed hash of its frames; 0: no frames. */
@@ -583,7 +594,7 @@ _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_proc
 _Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
 _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in struct bf_runtime");
-_Static_assert(sizeof(struct bf_control) == 176, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_control) == 216, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
 _Static_assert(sizeof(struct bf_process) == 48, "padding in struct bf_process");

@@ -21,14 +21,23 @@
 
 static void test_moments(void **state)
 {
-	const struct windows windows = {.start_ns = 1000, .every_ns = 10};
-	const struct windows one = {.start_ns = 1000};
+	struct windows windows = {.base.start = 1000, .every_ns = 10};
+	const struct windows one = {.base.start = 1000};
 
 	assert_int_equal(windows_at(&windows, 1000), 0);
 	assert_int_equal(windows_at(&windows, 1009), 0);
 	assert_int_equal(windows_at(&windows, 1010), 1);
 	assert_int_equal(windows_at(&windows, 1000 + 10 * 300), 300);
 	assert_int_equal(windows_at(&one, 999999), 0);
+	assert_int_equal(windows_begin(&windows, 3), 1030);
+	/* Window 7 ends earlier: those after it are as long as ever. */
+	windows.base = (struct bf_base){1075, 8};
+	assert_int_equal(windows_at(&windows, 1070), 7);
+	assert_int_equal(windows_at(&windows, 1074), 7);
+	assert_int_equal(windows_at(&windows, 1075), 8);
+	assert_int_equal(windows_at(&windows, 1085), 9);
+	assert_int_equal(windows_begin(&windows, 8), 1075);
+	assert_int_equal(windows_begin(&windows, 10), 1095);
 }
 
 /* Keys hold only the lowest 8 bits. */

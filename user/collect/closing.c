@@ -151,13 +151,12 @@ static void set_time(struct collector *collector)
 {
 	const struct windows *windows = &collector->windows;
 	const struct bf_control *control = &collector->skel->bss->control;
-	uint64_t begin = windows->number * windows->every_ns;
-	uint64_t end = (windows->last + 1) * windows->every_ns;
-	uint64_t whole = control->window_end - control->window_start;
+	uint64_t begin = windows->begin_ns, end = control->window_end;
 
-	if (!windows->every_ns || end > whole)
-		end = whole;
-	collector->profile->start_realtime_ns = collector->start_realtime_ns + begin;
+	if (windows->every_ns && windows_begin(windows, windows->last + 1) < end)
+		end = windows_begin(windows, windows->last + 1);
+	collector->profile->start_realtime_ns =
+		collector->start_realtime_ns + (begin - control->window_start);
 	collector->profile->duration_ns = end - begin;
 }
 
@@ -172,6 +171,7 @@ static int put_aside(struct collector *collector, bool is_last)
 	closed->window = (struct collect_window){
 		.sources = list_sources(collector),
 		.number = windows->number,
+		.end_ns = windows->begin_ns + collector->profile->duration_ns,
 		.n = windows->last - windows->number + 1,
 		.is_last = is_last,
 	};
@@ -227,6 +227,7 @@ static int begin_next(struct collector *collector)
 	locator_begin(&collector->locator, collector->profile);
 	cpu_times_done(&collector->cpu_times);
 	collector->windows.number = ++collector->windows.last;
+	collector->windows.begin_ns = windows_begin(&collector->windows, collector->windows.number);
 	r = r < 0 ? r : add_later_rows(collector);
 	return r < 0 ? r : collector_tidy(collector);
 }
@@ -292,8 +293,16 @@ int closing_close_before(struct collector *collector, uint64_t number)
 	r = r < 0 ? r : finish(collector, false);
 	r = r < 0 ? r : begin_next(collector);
 	if (r >= 0 && collector->options.mode != PROFILE_ONCPU)
-		window_adjust(&collector->skel->bss->control, collector->windows.every_ns);
+		collector_adjust_window(collector);
 	return r;
+}
+
+void collector_adjust_window(struct collector *collector)
+{
+	const struct windows *windows = &collector->windows;
+
+	window_adjust(&collector->skel->bss->control,
+		      windows->every_ns ? windows_begin(windows, windows->number + 1) : 0);
 }
 
 int closing_close_last(struct collector *collector)

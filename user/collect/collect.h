@@ -135,6 +135,13 @@ void collect_thin(struct collector *collector, unsigned int divisor);
 /* The CPU time that the programs in the kernel have taken, estimated, ns. */
 uint64_t collect_kernel_ns(const struct collector *collector);
 
+/*
+ * Ends the open window at @moment_ns, CLOCK_MONOTONIC, earlier than it would; later ones are
+ * every_ns apart from there. Each boundary costs a visit to every thread that waits. Errors:
+ * -EAGAIN: that is too near, or the window has just begun, or ends by then.
+ */
+int collect_cut(struct collector *collector, uint64_t moment_ns);
+
 /* Empties ring buffers and, when due, maps. Call it when collect_fd() is readable, and in time. */
 int collect_step(struct collector *collector, struct failure *failure);
 
@@ -153,7 +160,8 @@ struct collect_window {
 	 */
 	struct mapping_source *sources;
 	struct collect_stats stats;
-	uint64_t number; /* from 0, by time: (start - collect_window_start()) / every_ns */
+	uint64_t number; /* from 0, by time */
+	uint64_t end_ns; /* CLOCK_MONOTONIC */
 	uint64_t n;	 /* joined in it: the caller came late */
 	bool is_last;
 };

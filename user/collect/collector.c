@@ -564,7 +564,7 @@ static int prepare_unwinding(struct collector *collector)
 static void ring_at_next(struct collector *collector)
 {
 	const struct windows *windows = &collector->windows;
-	uint64_t next = windows->start_ns + (windows->number + 1) * windows->every_ns;
+	uint64_t next = windows_begin(windows, windows->number + 1);
 	struct itimerspec timer = {.it_value = {next / NSEC_PER_SEC, next % NSEC_PER_SEC}};
 
 	if (next >= collector->skel->bss->control.window_end)
@@ -598,7 +598,7 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 	collector->begin.totals.taken_ns = offcpu ? stats_taken_ns(&collector->loaded) : 0;
 	window_open(control, duration_ns, collector->options.every_ns);
 	collector->start_realtime_ns = realtime_ns() - (monotonic_ns() - control->window_start);
-	collector->windows.start_ns = control->window_start;
+	collector->windows.base.start = collector->windows.begin_ns = control->window_start;
 	collector->windows.every_ns = collector->options.every_ns;
 	ring_at_next(collector);
 	collector->last_drain_ns = collector->last_adjusted_ns = control->window_start;
@@ -633,8 +633,27 @@ static void adjust_clock(struct collector *collector)
 	if (collector->options.mode == PROFILE_ONCPU ||
 	    monotonic_ns() - collector->last_adjusted_ns < ADJUST_PERIOD_NS)
 		return;
-	window_adjust(&collector->skel->bss->control, collector->windows.every_ns);
+	collector_adjust_window(collector);
 	collector->last_adjusted_ns = monotonic_ns();
+}
+
+#define LEAD_NS	   (20 * (NSEC_PER_SEC / 1000)) /* that a window's end is set before it comes */
+#define MIN_CUT_NS (NSEC_PER_SEC / 10)
+
+int collect_cut(struct collector *collector, uint64_t moment_ns)
+{
+	struct windows *windows = &collector->windows;
+	uint64_t now = monotonic_ns();
+
+	if (!windows->every_ns || moment_ns < now + LEAD_NS ||
+	    moment_ns < windows->begin_ns + MIN_CUT_NS ||
+	    window_now(collector) != windows->number ||
+	    moment_ns + LEAD_NS > windows_begin(windows, windows->number + 1))
+		return -EAGAIN;
+	window_cut(&collector->skel->bss->control, moment_ns);
+	windows->base = (struct bf_base){moment_ns, windows->number + 1};
+	ring_at_next(collector);
+	return 0;
 }
 
 int collect_step(struct collector *collector, struct failure *failure)

@@ -78,6 +78,9 @@ int collector_tidy(struct collector *collector);
 /* Closes all windows before window @number, which has begun and is open afterwards. */
 int closing_close_before(struct collector *collector, uint64_t number);
 
+/* Fits the end of the open window to the scheduler's clock, see window_adjust(). */
+void collector_adjust_window(struct collector *collector);
+
 /* Closes the last window at the end of the recording. */
 int closing_close_last(struct collector *collector);
 

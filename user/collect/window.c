@@ -62,6 +62,14 @@ static void set_open_until(struct bf_control *control, uint64_t start, uint64_t 
 	set_open(control, (struct bf_window){start, earlier(end, control->switch_end), number});
 }
 
+static void set_base(struct bf_control *control, uint64_t start, uint64_t number)
+{
+	uint32_t other = control->base + 1;
+
+	control->bases[other & 1] = (struct bf_base){start, number};
+	__atomic_store_n(&control->base, other, __ATOMIC_SEQ_CST);
+}
+
 /* Reads both for the same moment. */
 static void set_both(const struct bf_control *control, __u64 *for_samples, __u64 *for_switches,
 		     uint64_t moment)
@@ -83,6 +91,7 @@ void window_open(struct bf_control *control, uint64_t duration_ns, uint64_t ever
 		start = moment - control->clock_offset;
 		if (every_ns)
 			set_open(control, (struct bf_window){start, start + every_ns, 0});
+		set_base(control, moment, 0);
 		set_both(control, &control->window_start, &control->switch_start, moment);
 	} while (monotonic_ns() >= moment);
 	if (duration_ns) {
@@ -105,17 +114,25 @@ void window_advance(struct bf_control *control, uint64_t number, uint64_t every_
 	control->close_window = number - 1;
 }
 
-void window_adjust(struct bf_control *control, uint64_t every_ns)
+void window_adjust(struct bf_control *control, uint64_t end)
 {
 	struct bf_window open = *open_window(control);
-	uint64_t end = control->window_start + (open.number + 1) * every_ns, near;
+	uint64_t near;
 
 	window_calibrate(control);
 	near = monotonic_ns() + NEAR_NS;
 	if (control->window_end != UINT64_MAX && control->window_end > near)
 		control->switch_end = control->window_end - control->clock_offset;
-	if (every_ns && end > near)
+	if (end > near)
 		set_open_until(control, open.start, end - control->clock_offset, open.number);
+}
+
+void window_cut(struct bf_control *control, uint64_t moment)
+{
+	struct bf_window open = *open_window(control);
+
+	set_open_until(control, open.start, moment - control->clock_offset, open.number);
+	set_base(control, moment, open.number + 1);
 }
 
 void window_close(struct bf_control *control, bool calibrate)

@@ -3,9 +3,9 @@
  * window: opens and closes what is recorded, and moves on from window to window, by CLOCK_MONOTONIC
  * for samples and by the scheduler's clock for switches.
  *
- * The boundaries of windows are every_ns apart on CLOCK_MONOTONIC. By the scheduler's clock, each
- * is set during the window before it, since the clocks drift apart: by a second in a day, and
- * twenty times that while a daemon slews CLOCK_MONOTONIC to the right time.
+ * The boundaries of windows are every_ns apart on CLOCK_MONOTONIC, but where one is cut. By the
+ * scheduler's clock, each is set during the window before it, since the clocks drift apart: by a
+ * second in a day, and twenty times that while a daemon slews CLOCK_MONOTONIC to the right time.
  */
 #ifndef COLLECT_WINDOW_H
 #define COLLECT_WINDOW_H
@@ -38,9 +38,13 @@ void window_advance(struct bf_control *control, uint64_t number, uint64_t every_
 
 /*
  * Measures the distance of the clocks again, since they drift apart, and sets the ends by the
- * scheduler's clock, unless they are near. @every_ns as above. Takes milliseconds.
+ * scheduler's clock, unless they are near. @end: of the open window, CLOCK_MONOTONIC ns; 0: there
+ * is one window. Takes milliseconds.
  */
-void window_adjust(struct bf_control *control, uint64_t every_ns);
+void window_adjust(struct bf_control *control, uint64_t end);
+
+/* The open window ends at @moment, which is yet to come. Later ones follow from there. */
+void window_cut(struct bf_control *control, uint64_t moment);
 
 /*
  * Returns when the window is closed; @number is the last one. @calibrate: the clocks may have

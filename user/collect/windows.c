@@ -53,7 +53,18 @@ void windows_done(struct windows *windows)
 
 uint64_t windows_at(const struct windows *windows, uint64_t moment_ns)
 {
-	return windows->every_ns ? (moment_ns - windows->start_ns) / windows->every_ns : 0;
+	const struct bf_base *base = &windows->base;
+
+	if (!windows->every_ns)
+		return 0;
+	return moment_ns < base->start
+		       ? base->number - 1
+		       : base->number + (moment_ns - base->start) / windows->every_ns;
+}
+
+uint64_t windows_begin(const struct windows *windows, uint64_t number)
+{
+	return windows->base.start + (number - windows->base.number) * windows->every_ns;
 }
 
 bool windows_is_after(const struct windows *windows, uint8_t window)

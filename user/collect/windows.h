@@ -31,9 +31,11 @@ struct closed_window {
 #define WINDOWS_WAITING 2 /* the last one waits besides the one before it */
 
 struct windows {
-	uint64_t start_ns, every_ns; /* CLOCK_MONOTONIC; every_ns 0: one window only */
-	uint64_t number;	     /* of the open one, from 0; if joined, of the first … */
-	uint64_t last;	 /* … and last of them */
+	uint64_t every_ns;   /* 0: one window only */
+	struct bf_base base; /* from where on windows have that length */
+	uint64_t number;     /* of the open one, from 0; if joined, of the first … */
+	uint64_t last;	     /* … and last of them */
+	uint64_t begin_ns;   /* of the open one: CLOCK_MONOTONIC */
 
 	struct row *later;
 	size_t n_later, later_capacity;
@@ -45,8 +47,11 @@ struct windows {
 
 void windows_done(struct windows *windows);
 
-/* The window of @moment, which is after the start. */
+/* The window of @moment, which is not before that in which the base was set. */
 uint64_t windows_at(const struct windows *windows, uint64_t moment_ns);
+
+/* When window @number, which is not before the base, begins. */
+uint64_t windows_begin(const struct windows *windows, uint64_t number);
 
 /* Whether a row with @window in its key belongs to a window after the open one. */
 bool windows_is_after(const struct windows *windows, uint8_t window);
