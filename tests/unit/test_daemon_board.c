@@ -221,6 +221,43 @@ static void test_health(void **state)
 	assert_true(daemon_is_healthy(view, 108 * WINDOW, text));
 }
 
+#define SECOND NSEC_PER_SEC
+#define START  (100 * SECOND + 7)
+
+/* Moments at which windows end: on a grid, so that several who ask at a time share them. */
+static void test_ends(void **state)
+{
+	uint64_t first, second, now = START + 5 * SECOND + 1;
+
+	assert_int_equal(daemon_board_ask(board, now, 3, &first), -ENODATA);
+	board->grid_ns = START;
+	board->tick_ns = SECOND;
+	assert_int_equal(daemon_board_next(board, now, now + 10 * SECOND), 0);
+	assert_int_equal(daemon_board_ask(board, now, 3, &first), 0);
+	assert_int_equal(first, 6);
+	/* Too near for the next one. */
+	assert_int_equal(daemon_board_ask(board, now + SECOND * 9 / 10, 2, &second), 0);
+	assert_int_equal(second, 7);
+	assert_int_equal(daemon_board_next(board, now, now + 10 * SECOND), START + 6 * SECOND);
+	assert_int_equal(daemon_board_next(board, START + 6 * SECOND, START + 16 * SECOND),
+			 START + 7 * SECOND);
+	/* Both end there. */
+	assert_int_equal(daemon_board_next(board, START + 7 * SECOND, START + 17 * SECOND),
+			 START + 9 * SECOND);
+	assert_int_equal(daemon_board_next(board, START + 9 * SECOND, START + 19 * SECOND), 0);
+	/* One that is past has no bit left for the tick that is to have it later. */
+	for (uint64_t tick = 10; tick < 3 * BOARD_TICKS; tick++)
+		assert_int_equal(daemon_board_next(board, START + tick * SECOND,
+						   START + (tick + 10) * SECOND),
+				 0);
+	now = START + 5000 * SECOND;
+	assert_int_equal(daemon_board_ask(board, now, 300, &first), 0);
+	assert_int_equal(daemon_board_next(board, now, now + 400 * SECOND), START + first * SECOND);
+	assert_int_equal(daemon_board_next(board, START + first * SECOND, now + 400 * SECOND),
+			 START + (first + 300) * SECOND);
+	assert_int_equal(daemon_board_ask(board, now, 2 * BOARD_TICKS, &first), -EINVAL);
+}
+
 static void test_names(void **state)
 {
 	assert_int_equal(board_process_of("bpfflame-record"), BOARD_RECORD);
@@ -238,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hostile_board, begin, end),
 		cmocka_unit_test_setup_teardown(test_losses, begin, end),
 		cmocka_unit_test_setup_teardown(test_health, begin, end),
+		cmocka_unit_test_setup_teardown(test_ends, begin, end),
 		cmocka_unit_test(test_names),
 	};
 

@@ -15,7 +15,7 @@
 static const char *const process_texts[N_BOARD_PROCESSES] = {
 	[BOARD_DAEMON] = "daemon", [BOARD_RECORD] = "record", [BOARD_NAMES] = "names",
 	[BOARD_READER] = "reader", [BOARD_BROKER] = "broker", [BOARD_WRITE] = "write",
-	[BOARD_SERVE] = "serve",
+	[BOARD_SERVE] = "serve",   [BOARD_QUERY] = "query",
 };
 
 const char *board_process_text(enum board_process process)
@@ -103,6 +103,47 @@ int daemon_board_view(int fd, const struct daemon_board **ret)
 	if (memory == MAP_FAILED)
 		return -errno;
 	*ret = memory;
+	return 0;
+}
+
+/* Ends of windows */
+
+static void set_wanted(struct daemon_board *board, uint64_t tick)
+{
+	uint64_t *word = &board->wanted[tick % BOARD_TICKS / 64];
+
+	__atomic_fetch_or(word, 1ULL << tick % 64, __ATOMIC_RELAXED);
+}
+
+int daemon_board_ask(struct daemon_board *board, uint64_t now_ns, uint64_t seconds,
+		     uint64_t *ret_tick)
+{
+	uint64_t grid = board_get(&board->grid_ns), tick_ns = board_get(&board->tick_ns), first, n;
+
+	if (!tick_ns || now_ns < grid)
+		return -ENODATA;
+	first = (now_ns + BOARD_LEAD_NS - grid) / tick_ns + 1;
+	n = (seconds * NSEC_PER_SEC + tick_ns - 1) / tick_ns;
+	if (n + 2 >= BOARD_TICKS)
+		return -EINVAL;
+	set_wanted(board, first);
+	set_wanted(board, first + n);
+	*ret_tick = first;
+	return 0;
+}
+
+uint64_t daemon_board_next(struct daemon_board *board, uint64_t now_ns, uint64_t until_ns)
+{
+	uint64_t grid = board->grid_ns, tick_ns = board->tick_ns, tick = (now_ns - grid) / tick_ns;
+
+	/* So that it is not asked for again when its bit is another tick's. */
+	for (uint64_t past = tick > BOARD_TICKS / 4 ? tick - BOARD_TICKS / 4 : 0; past <= tick;
+	     past++)
+		__atomic_fetch_and(&board->wanted[past % BOARD_TICKS / 64], ~(1ULL << past % 64),
+				   __ATOMIC_RELAXED);
+	for (tick++; grid + tick * tick_ns <= until_ns; tick++)
+		if (board_get(&board->wanted[tick % BOARD_TICKS / 64]) >> tick % 64 & 1)
+			return grid + tick * tick_ns;
 	return 0;
 }
 

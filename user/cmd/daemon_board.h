@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/system.h"
 #include "record/losses.h"
 #include "store/store_files.h"
 
@@ -25,6 +26,7 @@ enum board_process {
 	BOARD_BROKER,
 	BOARD_WRITE,
 	BOARD_SERVE,
+	BOARD_QUERY, /* reads the store for a client */
 	N_BOARD_PROCESSES,
 };
 
@@ -44,6 +46,8 @@ enum board_class {
 
 #define BOARD_CGROUPS 200 /* with counters of their own; later ones are `other` */
 #define BOARD_PATH    256
+#define BOARD_TICKS   1024 /* that can be asked for at a time: 300 s of half a second */
+#define BOARD_LEAD_NS (NSEC_PER_SEC / 4) /* that a window's end is asked for before it comes */
 
 struct board_cgroup {
 	char path[BOARD_PATH];
@@ -51,6 +55,13 @@ struct board_cgroup {
 };
 
 struct daemon_board {
+	/*
+	 * Moments at which windows are to end: those of tick_ns from grid_ns on, monotonic, that
+	 * have a bit here, by their number modulo BOARD_TICKS. The keeper sets them, the recorder
+	 * clears those that are past, and writes the grid.
+	 */
+	uint64_t grid_ns, tick_ns, wanted[BOARD_TICKS / 64];
+
 	/* By the supervisor: */
 	uint64_t started_ns; /* monotonic: since when windows are expected */
 	uint64_t window_ns;
@@ -106,6 +117,15 @@ const char *board_process_text(enum board_process process);
 /* BOARD_DAEMON … by what ps shows of it; N_BOARD_PROCESSES: none of ours. */
 enum board_process board_process_of(const char *comm);
 const char *board_class_text(enum board_class class);
+
+/*
+ * Asks for windows that end at the next tick and @seconds later. *@ret_tick: the number of the
+ * first. Errors: -ENODATA nothing is recorded; -EINVAL it is too long.
+ */
+int daemon_board_ask(struct daemon_board *board, uint64_t now_ns, uint64_t seconds,
+		     uint64_t *ret_tick);
+/* By the recorder: the first moment in (@now_ns, @until_ns] that is asked for; 0: none. */
+uint64_t daemon_board_next(struct daemon_board *board, uint64_t now_ns, uint64_t until_ns);
 
 /* By the recorder: adds what a window has lost. */
 void daemon_board_lose(struct daemon_board *board, const struct collect_stats *stats);

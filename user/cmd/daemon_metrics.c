@@ -42,8 +42,9 @@ static void put_process_metrics(FILE *stream, const struct daemon_board *board)
 	put_head(stream, "cpu_seconds_total", "counter",
 		 "CPU time of bpfflame's own processes, without programs in the kernel.");
 	for (int i = 0; i < N_BOARD_PROCESSES; i++) {
-		if (i == BOARD_BROKER)
-			continue; /* its workers end unseen */
+		/* A broker's workers end unseen; questions are the server's. */
+		if (i == BOARD_BROKER || i == BOARD_QUERY)
+			continue;
 		fprintf(stream, "bpfflame_cpu_seconds_total{process=\"%s\"}",
 			board_process_text(i) /* ours */);
 		put_seconds(stream, board_get(&board->cpu_ns[i]));

@@ -77,6 +77,7 @@ struct daemon_recorder {
 	double ended_seconds; /* CPU time of children that have ended */
 	struct daemon_board *board;
 	struct recorder_base base;
+	uint64_t cut_at; /* the last moment at which a window was to end early */
 };
 
 static uint64_t own_ns(const struct daemon_recorder *recorder)
@@ -96,8 +97,6 @@ static struct store_window stamp(struct daemon_recorder *recorder,
 				 const struct collect_window *window)
 {
 	const struct collect_stats *stats = &window->stats;
-	uint64_t end = collect_window_start(recorder->collector) +
-		       window->number * recorder->options->window_ns + window->profile->duration_ns;
 	uint64_t own = own_ns(recorder) + collect_kernel_ns(recorder->collector);
 	struct store_window stamped = {
 		.windows = window->n,
@@ -110,8 +109,8 @@ static struct store_window stamp(struct daemon_recorder *recorder,
 	struct daemon_moment now;
 
 	daemon_moment_now(&now);
-	daemon_clock_stamp(&recorder->clock, &now, end, window->profile->duration_ns, recorder->gap,
-			   &stamped);
+	daemon_clock_stamp(&recorder->clock, &now, window->end_ns, window->profile->duration_ns,
+			   recorder->gap, &stamped);
 	recorder->own_ns = own;
 	recorder->gap = GAP_NONE;
 	return stamped;
@@ -394,6 +393,25 @@ static void wait_for_something(const struct daemon_recorder *recorder)
 	ppoll(fds, 2, &timeout, NULL);
 }
 
+/* The open window ends at the first moment that somebody asks for, or as usual. */
+static void end_as_asked(struct daemon_recorder *recorder)
+{
+	uint64_t now = monotonic_ns();
+	uint64_t next = daemon_board_next(recorder->board, now, now + recorder->options->window_ns);
+
+	if (next && next != recorder->cut_at && collect_cut(recorder->collector, next) == 0)
+		recorder->cut_at = next;
+}
+
+/* Where windows may end: whole seconds from the beginning, or windows where these are shorter. */
+static void open_grid(struct daemon_recorder *recorder)
+{
+	uint64_t window_ns = recorder->options->window_ns;
+
+	board_set(&recorder->board->grid_ns, collect_window_start(recorder->collector));
+	board_set(&recorder->board->tick_ns, window_ns < NSEC_PER_SEC ? window_ns : NSEC_PER_SEC);
+}
+
 static int run(struct daemon_recorder *recorder, struct failure *failure)
 {
 	int r = 0;
@@ -401,6 +419,7 @@ static int run(struct daemon_recorder *recorder, struct failure *failure)
 	while (r >= 0 && !is_asked_to_end(recorder)) {
 		wait_for_something(recorder);
 		r = collect_step(recorder->collector, failure);
+		end_as_asked(recorder);
 		who_step(&recorder->who);
 		if (r >= 0 && poll_namer(recorder, WNOHANG))
 			r = hand_over(recorder, failure);
@@ -467,6 +486,8 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 	r = r < 0 ? r : collect_start(recorder->collector, 0, failure);
 	if (r == 0)
 		spare(recorder);
+	if (r == 0)
+		open_grid(recorder);
 	if (r == 0 && !options->no_sandbox) {
 		r = sandbox_restrict(FOR_RECORDING);
 		if (r < 0)

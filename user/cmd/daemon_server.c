@@ -3,29 +3,45 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/confined.h"
 #include "base/sandbox.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cmd/daemon_link.h"
 #include "cmd/daemon_log.h"
 #include "cmd/daemon_metrics.h"
+#include "cmd/daemon_query.h"
 
-/* What the confined process asks of the keeper. */
+/* What the confined process asks of the keeper: the lowest byte of the number. */
 enum keeper_request {
-	ASK_COST, /* write on the board what serving costs */
+	ASK_COST,  /* write on the board what serving costs */
+	ASK_RANGE, /* windows are to end soon and, the other bytes, so many seconds later: a tick */
+	ASK_QUERY, /* a process that reads the store: a connection (daemon_query.h) */
 };
+#define ASK_SHIFT 8
+
+#define QUERIES	    4	/* at a time; others wait for their turn */
+#define SECONDS	    30	/* of a profile, where nothing is said, as Go's runtime has it … */
+#define MAX_SECONDS 300 /* … and the most */
+#define OVERDUE_NS  (30 * NSEC_PER_SEC) /* until a window must be written */
 
 struct keeper {
 	const struct daemon_serving *serving;
 	uint64_t cost_before; /* of keepers that are gone */
 	pid_t child;
+	pid_t queries[QUERIES]; /* 0: none */
+	struct query_place place;
 };
 
 /* The confined process */
@@ -34,6 +50,16 @@ struct http_service {
 	const struct daemon_serving *serving;
 	const struct daemon_board *board; /* a view */
 	struct server *server;
+};
+
+/* A request that is answered from the store. */
+struct query_job {
+	enum query_kind kind;
+	bool has_range;
+	uint64_t from, to; /* monotonic ns */
+	uint64_t asked_at;
+	struct http_query query;
+	struct query_request request;
 };
 
 static int answer_text(struct serve_answer *answer, int status, const char *text)
@@ -68,12 +94,223 @@ static int answer_metrics(struct http_service *service, struct serve_answer *ans
 			      &answer->n);
 }
 
+/* Answers from the store */
+
+static const char *find_value(const struct http_query *query, const char *name)
+{
+	for (size_t i = 0; i < query->n; i++)
+		if (strcmp(query->pairs[i].name, name) == 0)
+			return query->pairs[i].value;
+	return NULL;
+}
+
+/* Go's clients print what comes with this header. */
+#define GO_ERROR "X-Go-Pprof: 1\r\n"
+
+static int refuse_job(struct serve_answer *answer, int status, const char *text)
+{
+	answer_text(answer, status, text);
+	answer->headers = GO_ERROR;
+	return 1;
+}
+
+/* Whole seconds from 1 to 300; 0: wrong. */
+static unsigned int parse_seconds(const char *text)
+{
+	char *end;
+	unsigned long seconds = text ? strtoul(text, &end, 10) : SECONDS;
+
+	if (text && (*text < '0' || *text > '9' || *end))
+		return 0;
+	return seconds <= MAX_SECONDS ? seconds : 0;
+}
+
+static int begin_range(struct http_service *service, struct query_job *job,
+		       struct serve_answer *answer)
+{
+	unsigned int seconds = parse_seconds(find_value(&job->query, "seconds"));
+	const struct daemon_board *board = service->board;
+	int fd, tick;
+
+	if (!seconds)
+		return refuse_job(answer, HTTP_STATUS_BAD_REQUEST, "seconds: 1 to 300\n");
+	tick = confined_ask(ASK_RANGE | seconds << ASK_SHIFT, &fd);
+	closep(&fd);
+	if (tick < 0)
+		return refuse_job(answer, HTTP_STATUS_SERVICE_UNAVAILABLE,
+				  "nothing is being recorded\n");
+	job->from = board_get(&board->grid_ns) + tick * board_get(&board->tick_ns);
+	job->to = job->from + seconds * NSEC_PER_SEC;
+	job->has_range = true;
+	return 0;
+}
+
+static int begin_job(struct http_service *service, struct serve_exchange *exchange,
+		     enum query_kind kind)
+{
+	struct http_text query = exchange->request->query;
+	struct query_job *job = calloc(1, sizeof *job);
+
+	if (exchange->request->is_head) {
+		free(job);
+		return refuse_job(&exchange->answer, HTTP_STATUS_METHOD_NOT_ALLOWED, "only GET\n");
+	}
+	if (!job)
+		return refuse_job(&exchange->answer, HTTP_STATUS_SERVICE_UNAVAILABLE,
+				  "out of memory\n");
+	exchange->state = job;
+	*job = (struct query_job){.kind = kind, .asked_at = monotonic_ns()};
+	if (http_query_parse(query, &job->query) < 0 || query.n > sizeof job->request.text)
+		return refuse_job(&exchange->answer, HTTP_STATUS_BAD_REQUEST,
+				  "the parameters make no sense\n");
+	job->request.kind = kind;
+	job->request.n = query.n;
+	if (query.n)
+		memcpy(job->request.text, query.bytes, query.n);
+	return kind == QUERY_CPU || kind == QUERY_WAITS
+		       ? begin_range(service, job, &exchange->answer)
+		       : 0;
+}
+
+static uint64_t to_realtime(uint64_t moment_ns)
+{
+	return realtime_ns() - (monotonic_ns() - moment_ns);
+}
+
+/* Whether the windows of the range are in the store. */
+static bool is_written(const struct http_service *service, const struct query_job *job)
+{
+	uint64_t until = board_get(&service->board->written_until);
+
+	return !job->has_range || until + service->board->tick_ns / 4 >= to_realtime(job->to);
+}
+
+/* Finds somebody to answer it. 1: that can't be. */
+static int send_job(struct query_job *job, struct serve_exchange *exchange)
+{
+	int fd, r = confined_ask(ASK_QUERY, &fd);
+
+	if (r < 0 || fd < 0)
+		return r == -EAGAIN ? 0
+				    : refuse_job(&exchange->answer, HTTP_STATUS_SERVICE_UNAVAILABLE,
+						 "cannot read the store\n");
+	if (job->has_range) {
+		job->request.from = to_realtime(job->from);
+		job->request.to = to_realtime(job->to);
+	}
+	exchange->watch = fd;
+	r = child_send(fd, &job->request, sizeof job->request, NULL, 0);
+	return r < 0 ? refuse_job(&exchange->answer, HTTP_STATUS_INTERNAL_SERVER_ERROR,
+				  "the process that reads the store ended\n")
+		     : 0;
+}
+
+static const struct {
+	const char *format, *type, *headers;
+} formats[] = {
+	{"pprof", "application/octet-stream",
+	 "Content-Disposition: attachment; filename=\"profile.pb.gz\"\r\n"},
+	{"pb.gz", "application/octet-stream",
+	 "Content-Disposition: attachment; filename=\"profile.pb.gz\"\r\n"},
+	{"svg", "image/svg+xml", "Content-Disposition: attachment; filename=\"profile.svg\"\r\n"},
+	{"html", "text/html; charset=utf-8",
+	 "Content-Disposition: attachment; filename=\"profile.html\"\r\n"},
+	{"folded", "text/plain; charset=utf-8", NULL},
+	{"txt", "text/plain; charset=utf-8", NULL},
+	{"csv", "text/csv; charset=utf-8", NULL},
+};
+
+static void set_type(const struct query_job *job, struct serve_answer *answer)
+{
+	bool is_file = job->kind == QUERY_CPU || job->kind == QUERY_WAITS;
+	const char *format = is_file ? "pprof" : find_value(&job->query, "format");
+
+	answer->type = job->kind == QUERY_SERIES || job->kind == QUERY_LIST ? "application/x-ndjson"
+									    : "application/json";
+	for (size_t i = 0; format && i < sizeof formats / sizeof *formats; i++)
+		if (strcmp(formats[i].format, format) == 0) {
+			answer->type = formats[i].type;
+			answer->headers = formats[i].headers;
+		}
+}
+
+/* A line of whoever read the store, as it may be shown. */
+static int refuse_result(struct serve_answer *answer, struct query_result *result)
+{
+	FILE *stream = open_memstream(&answer->bytes, &answer->n);
+
+	result->text[sizeof result->text - 1] = '\0';
+	if (!stream)
+		return refuse_job(answer, HTTP_STATUS_SERVICE_UNAVAILABLE, "out of memory\n");
+	text_print(stream, "%s\n", result->text);
+	fclose(stream);
+	answer->status = result->code == EXIT_USAGE ? HTTP_STATUS_BAD_REQUEST
+						    : HTTP_STATUS_INTERNAL_SERVER_ERROR;
+	answer->type = "text/plain; charset=utf-8";
+	answer->headers = GO_ERROR;
+	return 1;
+}
+
+static int take_result(const struct query_job *job, struct serve_exchange *exchange)
+{
+	struct serve_answer *answer = &exchange->answer;
+	struct query_result result;
+	int fds[CHILD_MAX_FDS], r;
+	size_t n_fds = 0;
+
+	r = child_receive(exchange->watch, &result, sizeof result, MSG_DONTWAIT, fds, &n_fds);
+	if (r == -EAGAIN)
+		return 0;
+	for (size_t i = 1; i < n_fds; i++)
+		close(fds[i]);
+	if (r == 0 && result.code == EXIT_DONE && n_fds) {
+		set_type(job, answer);
+		answer->status = HTTP_STATUS_OK;
+		answer->fd = fds[0];
+		answer->n = result.n;
+		return 1;
+	}
+	if (n_fds)
+		close(fds[0]);
+	return r == 0 ? refuse_result(answer, &result)
+		      : refuse_job(answer, HTTP_STATUS_INTERNAL_SERVER_ERROR,
+				   "the process that reads the store ended\n");
+}
+
+static int step_job(struct http_service *service, struct serve_exchange *exchange)
+{
+	struct query_job *job = exchange->state;
+	uint64_t now = monotonic_ns();
+
+	if (exchange->watch >= 0)
+		return take_result(job, exchange);
+	if (job->has_range && now < job->to)
+		return 0;
+	if (is_written(service, job))
+		return send_job(job, exchange);
+	return now > job->to + OVERDUE_NS
+		       ? refuse_job(&exchange->answer, HTTP_STATUS_SERVICE_UNAVAILABLE,
+				    "the windows of that time were not written\n")
+		       : 0;
+}
+
+/* Paths */
+
 static const struct {
 	const char *path;
 	int (*answer)(struct http_service *service, struct serve_answer *answer);
 } routes[] = {
 	{"/healthz", answer_health},
 	{"/metrics", answer_metrics},
+};
+
+static const struct {
+	const char *path;
+	enum query_kind kind;
+} jobs[] = {
+	{"/debug/pprof/profile", QUERY_CPU}, {"/debug/pprof/offcpu", QUERY_WAITS},
+	{"/api/profile", QUERY_PROFILE},     {"/api/series", QUERY_SERIES},
+	{"/api/list", QUERY_LIST},
 };
 
 static bool is_path(struct http_text path, const char *route)
@@ -84,11 +321,16 @@ static bool is_path(struct http_text path, const char *route)
 static int step_answer(void *context, struct serve_exchange *exchange)
 {
 	struct serve_answer *answer = &exchange->answer;
+	struct http_text path = exchange->request->path;
 
+	for (size_t i = 0; i < sizeof jobs / sizeof *jobs && !exchange->state; i++)
+		if (is_path(path, jobs[i].path) && begin_job(context, exchange, jobs[i].kind) > 0)
+			return 1;
+	if (exchange->state)
+		return step_job(context, exchange);
 	answer->status = HTTP_STATUS_NOT_FOUND;
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-		if (is_path(exchange->request->path, routes[i].path) &&
-		    routes[i].answer(context, answer) < 0)
+		if (is_path(path, routes[i].path) && routes[i].answer(context, answer) < 0)
 			*answer = (struct serve_answer){.status = HTTP_STATUS_SERVICE_UNAVAILABLE,
 							.fd = -1};
 	return 1;
@@ -96,6 +338,8 @@ static int step_answer(void *context, struct serve_exchange *exchange)
 
 static void forget_answer(void *context, struct serve_exchange *exchange)
 {
+	closep(&exchange->watch);
+	free(exchange->state);
 }
 
 /* The confined process's work: returns its exit code, if it can't go on. */
@@ -133,15 +377,48 @@ static uint64_t cost_of(const struct keeper *keeper)
 	       used.tv_nsec;
 }
 
+static int ask_range(struct keeper *keeper, unsigned int seconds)
+{
+	struct daemon_board *board = keeper->serving->board;
+	uint64_t tick;
+	int r;
+
+	if (!seconds || seconds > MAX_SECONDS || !board_get(&board->runs[BOARD_RECORD]))
+		return -EINVAL;
+	r = daemon_board_ask(board, monotonic_ns(), seconds, &tick);
+	return r < 0 ? r : tick > INT32_MAX ? -ERANGE : (int)tick;
+}
+
+static void take_up_queries(struct keeper *keeper)
+{
+	for (size_t i = 0; i < QUERIES; i++)
+		if (keeper->queries[i] && waitpid(keeper->queries[i], NULL, WNOHANG) != 0)
+			keeper->queries[i] = 0;
+}
+
+/* Where one of a few may be started; -EAGAIN: all are at work. */
+static int start_query(struct keeper *keeper, int *ret_fd)
+{
+	for (size_t i = 0; i < QUERIES; i++)
+		if (!keeper->queries[i])
+			return daemon_query_start(&keeper->place, &keeper->queries[i], ret_fd);
+	return -EAGAIN;
+}
+
 static int serve_request(void *context, uint32_t number, int *ret_fd)
 {
 	struct keeper *keeper = context;
 
-	if (number != ASK_COST)
-		return -EPERM;
-	board_set(&keeper->serving->board->cpu_ns[BOARD_SERVE],
-		  keeper->cost_before + cost_of(keeper));
-	return 0;
+	take_up_queries(keeper);
+	switch (number & ((1u << ASK_SHIFT) - 1)) {
+	case ASK_COST:
+		board_set(&keeper->serving->board->cpu_ns[BOARD_SERVE],
+			  keeper->cost_before + cost_of(keeper));
+		return 0;
+	case ASK_RANGE: return ask_range(keeper, number >> ASK_SHIFT);
+	case ASK_QUERY: return start_query(keeper, ret_fd);
+	default: return -EPERM;
+	}
 }
 
 /* As the confined process has them, and for making another user of that. */
@@ -172,11 +449,17 @@ static int keep(struct keeper *keeper, struct http_service *service)
 int daemon_serve(const struct daemon_serving *serving)
 {
 	struct keeper keeper = {.serving = serving,
-				.cost_before = board_get(&serving->board->cpu_ns[BOARD_SERVE])};
+				.cost_before = board_get(&serving->board->cpu_ns[BOARD_SERVE]),
+				.place = {serving->options->store, NULL, serving->listener->fd}};
+	struct account account = {};
 	struct http_service service = {.serving = serving};
 	const struct daemon_report ready = {.kind = REPORT_SERVING};
 	int r = daemon_board_view(serving->board_fd, &service.board);
 
+	if (r == 0 && serving->options->user) {
+		r = account_find(serving->options->user, -1, &account);
+		keeper.place.account = &account;
+	}
 	r = r < 0 ? r : sandbox_restrict(FOR_KEEPING);
 	/* The confined process keeps what exec would not close. */
 	if (r == 0 && fcntl(serving->listener->fd, F_SETFD, 0) < 0)

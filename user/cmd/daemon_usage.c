@@ -40,9 +40,11 @@ static void read_member(pid_t pid, struct family_member *ret)
 	    sscanf(end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu",
 		   &ret->parent, &user, &kernel, &of_children, &in_kernel) != 5)
 		return;
-	ret->ticks = user + kernel + of_children + in_kernel;
 	*end = '\0';
 	ret->process = board_process_of(name + 1);
+	ret->ticks = user + kernel;
+	if (ret->process != BOARD_SERVE) /* whose children read for clients */
+		ret->ticks += of_children + in_kernel;
 }
 
 static void list_all(struct family *family)
@@ -109,10 +111,13 @@ struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board)
 		if (!member->is_ours)
 			continue;
 		bytes = bytes_of(member->pid);
-		usage.bytes += bytes;
-		ticks += member->ticks;
 		if (process < N_BOARD_PROCESSES)
 			shares[process] += bytes;
+		/* What clients ask for takes nothing from the recording. */
+		if (process == BOARD_QUERY)
+			continue;
+		usage.bytes += bytes;
+		ticks += member->ticks;
 	}
 	free(family.items);
 	for (int i = 0; i < N_BOARD_PROCESSES; i++)

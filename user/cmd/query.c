@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/confine.h"
 #include "cmd/diff.h"
+#include "cmd/query.h"
 #include "cli/inputs.h"
 #include "cli/moment.h"
 #include "cli/outputs.h"
@@ -423,18 +424,24 @@ static int find_moments(struct query *query, struct failure *failure)
 		       : failure_set(failure, -EINVAL, "--to is not after --from");
 }
 
-/* The confined process's work: returns its exit code. */
-static int print_series(void *data)
+static int print_series_of(struct query *query, FILE *stream, struct failure *failure)
 {
-	struct query *query = data;
-	struct failure failure = {};
-	int r = find_moments(query, &failure);
+	int r = find_moments(query, failure);
 
 	query->series.store = query->store;
 	query->series.format = format_of(query);
 	query->series.filter = query->filter;
 	query->series.quiet = query->quiet;
-	r = r < 0 ? r : store_series_print(&query->series, stdout, &failure);
+	return r < 0 ? r : store_series_print(&query->series, stream, failure);
+}
+
+/* The confined process's work: returns its exit code. */
+static int print_series(void *data)
+{
+	struct query *query = data;
+	struct failure failure = {};
+	int r = print_series_of(query, stdout, &failure);
+
 	return cli_flush(r == 0 ? EXIT_DONE
 				: cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED));
 }
@@ -447,6 +454,76 @@ static int print_list(void *data)
 	int r = store_list_print(query->store, format_of(query), stdout, &failure);
 
 	return cli_flush(r == 0 ? EXIT_DONE : cli_fail(&failure, EXIT_FAILED));
+}
+
+/* Answers of the daemon */
+
+/* Profiles of one kind hold what Go's runtime has there: `cpu`, exact, and not an estimate. */
+static int make_cpu_profile(struct profile *profile)
+{
+	struct profile_event *event = &profile->events[0];
+	int r = strings_add(&profile->strings, "cpu", &event->name);
+
+	r = r < 0 ? r : strings_add(&profile->strings, "nanoseconds", &event->unit);
+	if (r < 0)
+		return r;
+	event->is_counted = true;
+	event->period = profile->frequency > 0 ? 1e9 / profile->frequency : 0;
+	profile->n_events = 1;
+	profile->mode = PROFILE_ONCPU;
+	for (size_t i = 0; i < profile->n_samples; i++)
+		profile->samples[i].reason = REASON_NONE;
+	return 0;
+}
+
+static int write_answer(struct query *query, enum query_kind kind, FILE *stream,
+			struct failure *failure)
+{
+	enum output_format format =
+		kind != QUERY_PROFILE ? FORMAT_PPROF : query->outputs.formats[0];
+	char *name = name_range(query, query->from, query->to);
+	struct profile_view view = {.options = &query->view};
+	struct input input;
+	int r = name ? inputs_read(&name, 1, &query->view.stacks, true, &input, failure) : -ENOMEM;
+
+	free(name);
+	if (r < 0)
+		return r;
+	view.profile = input.profile;
+	if (kind == QUERY_CPU)
+		r = make_cpu_profile(input.profile);
+	else if (kind == QUERY_WAITS)
+		input.profile->mode = PROFILE_OFFCPU;
+	if (r == 0)
+		r = format == FORMAT_NONE ? write_tables(query, input.profile)
+					  : write_profile(&view, format, stream);
+	profile_view_done(&view);
+	input_done(&input);
+	return r;
+}
+
+int query_answer(enum query_kind kind, int argc, char **argv, FILE *stream, struct failure *failure)
+{
+	struct query query;
+	int r = parse(argc, argv, &query, failure);
+
+	if (r != 0)
+		return r > 0 ? -EINVAL : r;
+	if (kind == QUERY_CPU || kind == QUERY_WAITS)
+		store_filter_state(kind == QUERY_CPU ? "running" : "waiting",
+				   &query.filter.reasons);
+	store_input_filter(&query.filter);
+	query.series.quiet = true;
+	switch (kind) {
+	case QUERY_SERIES: r = print_series_of(&query, stream, failure); break;
+	case QUERY_LIST:
+		r = store_list_print(query.store, format_of(&query), stream, failure);
+		break;
+	default: r = write_answer(&query, kind, stream, failure); break;
+	}
+	store_input_filter(NULL);
+	free(query.pids);
+	return r;
 }
 
 int cmd_query(int argc, char **argv, uint64_t started_ns)

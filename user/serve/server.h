@@ -47,12 +47,11 @@ struct serve_options {
 };
 
 #define SERVE_CONNECTIONS 256
-#define SERVE_OF_ADDRESS  16 /* that have not asked yet, of an address that is not this machine's  \
-			      */
-#define SERVE_WAITING	 64  /* requests without an answer yet; more are refused with 503 */
-#define SERVE_REQUEST_NS (10 * 1000000000ULL) /* from connecting to the end of the request */
-#define SERVE_ANSWER_NS	 (60 * 1000000000ULL) /* for the client to take its answer */
-#define SERVE_TICK_NS	 (50 * 1000000ULL)
+#define SERVE_OF_ADDRESS  16 /* that have not asked yet, of an address of another machine */
+#define SERVE_WAITING	  64 /* requests without an answer yet; more are refused with 503 */
+#define SERVE_REQUEST_NS  (10 * 1000000000ULL) /* from connecting to the end of the request */
+#define SERVE_ANSWER_NS	  (60 * 1000000000ULL) /* for the client to take its answer */
+#define SERVE_TICK_NS	  (50 * 1000000ULL)
 
 struct server;
 

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/daemon_query.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/confined.h"
+#include "base/system.h"
+#include "cli/cli.h"
+#include "cli/moment.h"
+#include "store/store_files.h"
+
+#define MAX_WORDS    (2 * HTTP_PAIRS_MAX + 16)
+#define MEMORY_BYTES (1ULL << 30)
+#define ANSWER_BYTES (256ULL << 20)
+#define CPU_SECONDS  40
+#define NICE	     5 /* recording comes first */
+
+/* Parameters and the questions that they are of: bits of enum query_kind. */
+#define OF(kind)    (1u << (kind))
+#define OF_PROFILES (OF(QUERY_CPU) | OF(QUERY_WAITS) | OF(QUERY_PROFILE))
+static const struct query_parameter {
+	const char *name;
+	unsigned int kinds;
+} parameters[] = {
+	{"comm", OF_PROFILES | OF(QUERY_SERIES)},
+	{"pid", OF_PROFILES | OF(QUERY_SERIES)},
+	{"cgroup", OF_PROFILES | OF(QUERY_SERIES)},
+	{"container", OF_PROFILES | OF(QUERY_SERIES)},
+	{"unit", OF_PROFILES | OF(QUERY_SERIES)},
+	{"function", OF_PROFILES},
+	{"state", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
+	{"from", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
+	{"to", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
+	{"title", OF(QUERY_PROFILE)},
+	{"by", OF(QUERY_SERIES)},
+	{"step", OF(QUERY_SERIES)},
+	{"limit", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
+};
+
+/* Words of `bpfflame query`. */
+struct query_words {
+	char *words[MAX_WORDS + 1];
+	int n;
+};
+
+static void words_done(struct query_words *words)
+{
+	for (int i = 0; i < words->n; i++)
+		free(words->words[i]);
+}
+
+static int add_word(struct query_words *words, const char *name, const char *value)
+{
+	char *word;
+
+	if (words->n == MAX_WORDS)
+		return -E2BIG;
+	if ((value ? asprintf(&word, "--%s=%s", name, value) : asprintf(&word, "%s", name)) < 0)
+		return -ENOMEM;
+	words->words[words->n++] = word;
+	return 0;
+}
+
+static int add_parameter(struct query_words *words, unsigned int kind, const struct http_pair *pair,
+			 struct failure *failure)
+{
+	bool is_table = kind == QUERY_SERIES || kind == QUERY_LIST;
+
+	if (strcmp(pair->name, "seconds") == 0 && (kind == QUERY_CPU || kind == QUERY_WAITS))
+		return 0; /* is the range */
+	if (strcmp(pair->name, "idle") == 0 && kind == QUERY_PROFILE)
+		return add_word(words, "--idle", NULL);
+	if (strcmp(pair->name, "format") == 0 && is_table)
+		return strcmp(pair->value, "csv") == 0 ? add_word(words, "--csv", NULL)
+		       : strcmp(pair->value, "json") == 0
+			       ? add_word(words, "--json", NULL)
+			       : failure_set(failure, -EINVAL, "format: json or csv");
+	if (strcmp(pair->name, "format") == 0 && kind == QUERY_PROFILE)
+		return strcmp(pair->value, "json") == 0 ? add_word(words, "--json", NULL)
+							: add_word(words, "format", pair->value);
+	for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+		if (strcmp(parameters[i].name, pair->name) == 0 &&
+		    (parameters[i].kinds & 1u << kind))
+			return add_word(words, pair->name, pair->value);
+	return failure_set(failure, -EINVAL, "'%.64s' is no parameter of this", pair->name);
+}
+
+static bool has_name(const struct http_query *query, const char *name)
+{
+	for (size_t i = 0; i < query->n; i++)
+		if (strcmp(query->pairs[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static int make_words(const struct query_request *request, const char *store,
+		      struct query_words *words, struct failure *failure)
+{
+	struct http_query query;
+	char from[MOMENT_SIZE], to[MOMENT_SIZE];
+	int r = http_query_parse((struct http_text){request->text, request->n}, &query);
+
+	if (r < 0)
+		return failure_set(failure, -EINVAL, "the parameters make no sense");
+	r = add_word(words, "query", NULL);
+	r = r < 0 ? r : add_word(words, "-q", NULL);
+	r = r < 0 ? r : add_word(words, "store", store);
+	for (size_t i = 0; i < query.n && r == 0; i++)
+		r = add_parameter(words, request->kind, &query.pairs[i], failure);
+	if (r == 0 && request->to) {
+		r = add_word(words, "from", moment_utc(request->from, from));
+		r = r < 0 ? r : add_word(words, "to", moment_utc(request->to, to));
+	}
+	if (r == 0 && request->kind >= QUERY_PROFILE && !has_name(&query, "format"))
+		r = add_word(words, "--json", NULL);
+	if (r == 0 && (request->kind == QUERY_SERIES || request->kind == QUERY_LIST))
+		r = add_word(words, request->kind == QUERY_SERIES ? "--series" : "--list", NULL);
+	return r;
+}
+
+/* The confined process */
+
+struct query_work {
+	const char *store;
+	int connection;
+};
+
+static int answer_request(const struct query_work *work, const struct query_request *request,
+			  struct failure *failure)
+{
+	struct query_words words = {};
+	int r = request->kind <= QUERY_LIST && request->n <= sizeof request->text
+			? make_words(request, work->store, &words, failure)
+			: -EINVAL;
+
+	r = r < 0 ? r : query_answer(request->kind, words.n, words.words, stdout, failure);
+	words_done(&words);
+	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		r = failure_set(failure, -EFBIG, "the answer is too large");
+	return r;
+}
+
+/* Returns its exit code; says what is wrong to whoever asked. */
+static int work_confined(void *data)
+{
+	const struct query_work *work = data;
+	struct query_request *request = calloc(1, sizeof *request);
+	struct query_result result = {};
+	struct failure failure = {};
+	int fds[CHILD_MAX_FDS], r = request ? 0 : -ENOMEM;
+	size_t n_fds = 0;
+
+	r = r < 0 ? r : child_receive(work->connection, request, sizeof *request, 0, fds, &n_fds);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	r = r < 0 ? r : answer_request(work, request, &failure);
+	free(request);
+	if (r == 0)
+		return EXIT_DONE;
+	result.code = r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	snprintf(result.text, sizeof result.text, "%s",
+		 *failure.what ? failure.what : strerror(-r) /* escaped later */);
+	child_send(work->connection, &result, sizeof result, NULL, 0);
+	return result.code;
+}
+
+/* Its parent */
+
+static int limit(int resource, uint64_t value)
+{
+	const struct rlimit limit = {value, value};
+
+	return setrlimit(resource, &limit) < 0 ? -errno : 0;
+}
+
+static int set_limits(void)
+{
+	int r = limit(RLIMIT_AS, MEMORY_BYTES);
+
+	r = r < 0 ? r : limit(RLIMIT_FSIZE, ANSWER_BYTES);
+	setpriority(PRIO_PROCESS, 0, NICE);
+	return r < 0 ? r : limit(RLIMIT_CPU, CPU_SECONDS);
+}
+
+/* Standard output becomes memory; it and the connection are what the confined process keeps. */
+static int prepare(const struct query_place *place, int connection)
+{
+	int memory = memfd_create("answer", MFD_CLOEXEC), r = memory < 0 ? -errno : 0;
+
+	close(place->listener);
+	if (r == 0 && (dup2(memory, STDOUT_FILENO) < 0 || fcntl(connection, F_SETFD, 0) < 0))
+		r = -errno;
+	closep(&memory);
+	r = r < 0 ? r : set_limits();
+	return r < 0 || !place->account ? r : account_become(place->account);
+}
+
+static int run(const struct query_place *place, int connection)
+{
+	struct confined_folder folder = {(char *)place->store, LISTING_NONE};
+	const struct confined confined = {.closes = true, .folders = &folder, .n_folders = 1};
+	struct query_work work = {place->store, connection};
+	int number = 0, r = prepare(place, connection);
+
+	r = r < 0 ? r : listing_read(place->store, store_is_segment, &folder.files);
+	r = r < 0 ? r : confined_run(&confined, work_confined, &work, &number);
+	listing_done(&folder.files);
+	return r;
+}
+
+static void be_query(const struct query_place *place, int connection)
+{
+	struct query_result result = {.text = "the process that reads the store ended\n"};
+	int memory = STDOUT_FILENO, r;
+	struct stat st;
+
+	prctl(PR_SET_NAME, "bpfflame-query");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	r = run(place, connection);
+	result.code = r < 0 ? EXIT_FAILED : r;
+	if (r == 0 && fstat(memory, &st) == 0)
+		result.n = st.st_size;
+	if (r < 0 && r != -ECHILD)
+		snprintf(result.text, sizeof result.text, "cannot read the store: %s",
+			 strerror(-r));
+	/* After another result, nobody listens any more. */
+	child_send(connection, &result, sizeof result, &memory, r == 0);
+	_exit(EXIT_DONE);
+}
+
+int daemon_query_start(const struct query_place *place, pid_t *ret_pid, int *ret_fd)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		be_query(place, ends[1]);
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return -EAGAIN;
+	}
+	*ret_pid = pid;
+	*ret_fd = ends[0];
+	return 0;
+}
