@@ -65,7 +65,8 @@ int cpu_times_add(struct cpu_times *cpu_times, const struct bf_count_key *key, u
 		found = cpu_times->n;
 		r = array_reserve(cpu_times->items, cpu_times->capacity, cpu_times->n, 1);
 		r = r < 0 ? r
-			  : table_add(&cpu_times->by_thread, thread_hash(key->pid, key->tid), found);
+			  : table_add(&cpu_times->by_thread, thread_hash(key->pid, key->tid),
+				      found);
 		if (r < 0)
 			return r;
 		cpu_times->items[cpu_times->n++] = new;
