@@ -466,6 +466,7 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 		.unwind_memory = options->unwind_memory,
 		.offcpu_period_ns = PERIOD_AUTO,
 		.every_ns = options->window_ns,
+		.time_programs = true,
 		.reader = options->no_sandbox ? NULL : &recorder->reader,
 		.stop_fd = recorder->signals,
 		.debug = &names_job_debug,

@@ -52,6 +52,7 @@ struct collect_options {
 	/* Off-CPU time is sampled at one point per this many ns of a thread's; 0: keep all. */
 	uint64_t offcpu_period_ns; /* PERIOD_AUTO: as long as necessary for a low cost */
 	uint64_t every_ns;	   /* windows of this length, back to back; 0: one */
+	bool time_programs;	   /* for collect_kernel_ns() */
 	unsigned int waker_depth;  /* record the waker, its own waker, …; 0: none */
 	struct reader *reader;	   /* reads others' files; NULL: we do */
 	int stop_fd;		   /* readable: end the recording soon; -1: none */
@@ -132,7 +133,7 @@ void collect_spare(struct collector *collector, double factor);
  * exact at any rate: the samples only distribute them.
  */
 void collect_thin(struct collector *collector, unsigned int divisor);
-/* The CPU time that the programs in the kernel have taken, estimated, ns. */
+/* The CPU time that the programs in the kernel have taken, estimated, ns; if they are timed. */
 uint64_t collect_kernel_ns(const struct collector *collector);
 
 /*

@@ -247,6 +247,7 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->kernel_stacks = config->offcpu || !options->no_kernel;
 	config->kernel_depth = kernel_depth();
 	config->keep_runtime = options->mode == PROFILE_WALL;
+	config->time_programs = options->time_programs;
 	config->keep_tid = options->threads || config->keep_runtime;
 	config->waker_depth = config->offcpu ? options->waker_depth : 0;
 	config->waker_tid = options->threads;
