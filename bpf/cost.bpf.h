@@ -41,9 +41,14 @@ static __always_inline void run_ends(u64 began, u32 weight)
 }
 
 /* By its id, threads with few switches are not all timed at the same one. */
-static __always_inline u64 switch_begins(struct task_struct *task)
+static __always_inline u64 switch_begins(void)
 {
-	return config.time_programs ? timed_run_begins(task->nvcsw + task->nivcsw + task->pid) : 0;
+	struct task_struct *task;
+
+	if (!config.time_programs)
+		return 0;
+	task = bpf_get_current_task_btf();
+	return timed_run_begins(task->nvcsw + task->nivcsw + task->pid);
 }
 
 #endif

@@ -102,7 +102,7 @@ int on_switch(u64 *ctx)
 	u64 began;
 
 	if (config.capture_out) {
-		began = switch_begins(prev);
+		began = switch_begins();
 		switching(ctx, prev, next);
 		run_ends(began, SWITCHES_TIMED);
 	}
@@ -134,7 +134,7 @@ int on_waking(u64 *ctx)
 SEC("tp_btf/sched_exit_tp")
 int on_switched_tp(u64 *ctx)
 {
-	u64 began = switch_begins(bpf_get_current_task_btf());
+	u64 began = switch_begins();
 
 	switched(ctx);
 	run_ends(began, SWITCHES_TIMED);
@@ -144,7 +144,7 @@ int on_switched_tp(u64 *ctx)
 SEC("fentry/finish_task_switch")
 int on_switched_fentry(u64 *ctx)
 {
-	u64 began = switch_begins(bpf_get_current_task_btf());
+	u64 began = switch_begins();
 
 	switched(ctx);
 	run_ends(began, SWITCHES_TIMED);
@@ -154,7 +154,7 @@ int on_switched_fentry(u64 *ctx)
 SEC("kprobe/finish_task_switch")
 int on_switched_kprobe(struct pt_regs *ctx)
 {
-	u64 began = switch_begins(bpf_get_current_task_btf());
+	u64 began = switch_begins();
 
 	switched(ctx);
 	run_ends(began, SWITCHES_TIMED);
