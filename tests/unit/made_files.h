@@ -14,11 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char made_folder[] = "/tmp/test_made.XXXXXX";
+#define MADE_FOLDER "/tmp/test_made.XXXXXX"
 
-static inline void made_setup(void)
+static char made_folder[] = MADE_FOLDER;
+
+/* A fixture's setup: of a program, or of each test. */
+static inline int made_setup(void **state)
 {
+	strcpy(made_folder, MADE_FOLDER);
 	assert_non_null(mkdtemp(made_folder));
+	return 0;
 }
 
 /* Runs a shell command in the folder; returns whether it succeeded. */
@@ -34,23 +39,33 @@ __attribute__((format(printf, 1, 2))) static inline bool made_try(const char *fo
 	return system(command) == 0;
 }
 
+static inline void made_print_errors(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof command, "cat %s/errors >&2", made_folder);
+	if (system(command))
+		print_error("and no errors");
+}
+
 /* Runs a shell command that must succeed. */
 #define made(...)                                                                                  \
 	do {                                                                                       \
 		if (!made_try(__VA_ARGS__)) {                                                      \
 			print_error("failed: " __VA_ARGS__);                                       \
-			if (system("cat /tmp/test_made.*/errors >&2"))                             \
-				print_error("and no errors");                                      \
+			made_print_errors();                                                       \
 			fail();                                                                    \
 		}                                                                                  \
 	} while (0)
 
-static inline void made_done(void)
+/* The fixture's teardown. */
+static inline int made_done(void **state)
 {
 	char command[64];
 
 	snprintf(command, sizeof command, "rm -rf %s", made_folder);
 	assert_int_equal(system(command), 0);
+	return 0;
 }
 
 static inline const char *made_path(const char *name)

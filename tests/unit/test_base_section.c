@@ -25,7 +25,7 @@ static int build(void **state)
 {
 	FILE *stream;
 
-	made_setup();
+	made_setup(state);
 	stream = fopen(made_path("bytes"), "w");
 	assert_non_null(stream);
 	for (size_t i = 0; i < SIZE; i++)
@@ -33,12 +33,6 @@ static int build(void **state)
 	fclose(stream);
 	made_text("empty.c", "");
 	made("gcc -c empty.c -o empty.o && objcopy --add-section .debug_x=bytes empty.o plain.o");
-	return 0;
-}
-
-static int clean(void **state)
-{
-	made_done();
 	return 0;
 }
 
@@ -249,5 +243,5 @@ int main(void)
 		cmocka_unit_test(damaged), cmocka_unit_test(xz),
 	};
 
-	return cmocka_run_group_tests(tests, build, clean);
+	return cmocka_run_group_tests(tests, build, made_done);
 }

@@ -22,7 +22,7 @@ static int root = -1;
 
 static int build(void **state)
 {
-	made_setup();
+	made_setup(state);
 	made("mkdir -p root/etc root/opt/bin root/proc outside && echo secret >outside/secret && "
 	     "echo inside >root/opt/bin/inside && mkfifo root/etc/pipe && "
 	     "ln -s /secret root/etc/absolute && ln -s ../../outside/secret root/etc/relative && "
@@ -38,7 +38,7 @@ static int build(void **state)
 static int clean(void **state)
 {
 	close(root);
-	made_done();
+	made_done(state);
 	return 0;
 }
 

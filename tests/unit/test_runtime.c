@@ -103,18 +103,6 @@ static void rubys_table_of_symbols(void **state)
 #endif
 }
 
-static int setup(void **state)
-{
-	made_setup();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	made_done();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,5 +111,5 @@ int main(void)
 		cmocka_unit_test(rubys_table_of_symbols),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, made_setup, made_done);
 }

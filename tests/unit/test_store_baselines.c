@@ -14,19 +14,6 @@
 
 static struct failure failure;
 
-static int setup(void **state)
-{
-	strcpy(made_folder, "/tmp/test_made.XXXXXX");
-	made_setup();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	made_done();
-	return 0;
-}
-
 static int write_text(void *data, FILE *stream)
 {
 	fputs(data, stream);
@@ -608,7 +595,7 @@ static void last_one_goes_while_others_come(void **state)
 
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, made_setup, made_done)
 	const struct CMUnitTest tests[] = {
 		TEST(saved_is_listed),
 		TEST(facts_come_back),

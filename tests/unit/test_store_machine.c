@@ -11,15 +11,8 @@
 
 static int setup(void **state)
 {
-	strcpy(made_folder, "/tmp/test_made.XXXXXX");
-	made_setup();
+	made_setup(state);
 	made("mkdir -p proc sys/devices/system/cpu/cpu0/cpufreq sys/class/dmi/id");
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	made_done();
 	return 0;
 }
 
@@ -209,7 +202,7 @@ static void hostile_checkouts(void **state)
 
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, made_done)
 	const struct CMUnitTest tests[] = {
 		TEST(machine_of_x86),
 		TEST(not_virtual),

@@ -149,22 +149,9 @@ static void listing(void **state)
 	assert_int_equal(n_listed(), 20);
 }
 
-static int setup(void **state)
-{
-	strcpy(made_folder, "/tmp/test_made.XXXXXX");
-	made_setup();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	made_done();
-	return 0;
-}
-
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, made_setup, made_done)
 	const struct CMUnitTest tests[] = {TEST(saving), TEST(listing)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

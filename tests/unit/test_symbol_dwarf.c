@@ -176,18 +176,12 @@ static void check_program(const char *name, const char *alternate)
 
 static int build(void **state)
 {
-	made_setup();
+	made_setup(state);
 	assert_int_equal(mkdir(made_path("folder"), 0755), 0);
 	made_text("folder/header.h", made_header);
 	made_text("program.cc", made_program);
 	made_text("part.c", made_c);
 	return try_build("g++", "gcc", "-g", "program") ? 0 : -1;
-}
-
-static int clean(void **state)
-{
-	made_done();
-	return 0;
 }
 
 static void every_version_says_the_same(void **state)
@@ -724,5 +718,5 @@ int main(void)
 		DWARF_TEST(files_without_dwarf),
 	};
 
-	return cmocka_run_group_tests(tests, build, clean);
+	return cmocka_run_group_tests(tests, build, made_done);
 }

@@ -27,7 +27,7 @@ static bool want_dwarf;
 
 static int build(void **state)
 {
-	made_setup();
+	made_setup(state);
 	made_text("program.c", program);
 	made("gcc -O1 -g -Wl,--build-id=0x" ID " -o whole program.c && "
 	     "objcopy --only-keep-debug whole debug && strip -o stripped whole && "
@@ -40,12 +40,6 @@ static int build(void **state)
 	     "cp stripped linked && objcopy --add-gnu-debuglink=program.debug linked");
 	made("gcc -O2 -g -Wl,--build-id=none -o changed program.c && "
 	     "objcopy --only-keep-debug changed changed.debug");
-	return 0;
-}
-
-static int clean(void **state)
-{
-	made_done();
 	return 0;
 }
 
@@ -444,5 +438,5 @@ int main(void)
 		FILES_TEST(debuginfod_has_a_cache),
 	};
 
-	return cmocka_run_group_tests(tests, build, clean);
+	return cmocka_run_group_tests(tests, build, made_done);
 }

@@ -119,18 +119,6 @@ static void test_no_sections(void **state)
 	expect_table("plain.so");
 }
 
-static int set_up(void **state)
-{
-	made_setup();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	made_done();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,5 +127,5 @@ int main(void)
 		cmocka_unit_test(test_no_sections),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, made_setup, made_done);
 }
