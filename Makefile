@@ -148,7 +148,7 @@ $(UNIT_BUILD)/test_unwind_oracle: LDLIBS += -ldw
 # protobuf-c says what pprof files hold, by the format as published.
 # Debian: golang-github-google-pprof-dev
 PPROF_PROTO ?= /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
-PPROF_TESTS := $(patsubst tests/unit/%.c,$(UNIT_BUILD)/%,$(shell grep -l made_pprof.h tests/unit/*.c))
+PPROF_TESTS := $(patsubst tests/unit/%.c,$(UNIT_BUILD)/%,$(shell grep -l made_pprof tests/unit/*.c))
 $(PPROF_TESTS): LDLIBS += -lprotobuf-c
 $(PPROF_TESTS): $(UNIT_BUILD)/profile.pb-c.o
 $(UNIT_BUILD)/profile.pb-c.o: $(PPROF_PROTO)
