@@ -12,7 +12,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -168,11 +167,19 @@ def test_link_or_folder_on_the_way(scene, where):
     scene.assert_untouched()
 
 
+def open_files(pid):
+    files = set()
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            files.add(os.readlink(path))
+    return files
+
+
 def test_folder_that_is_exchanged(scene):
     """Writes to the folder that was checked, whatever its name is by then."""
     scene.attack("mkdir out", cwd=scene.home)
-    running = Running("-q", "-p", os.getpid(), "-d", 2, "-o", "out/x.folded", cwd=scene.home)
-    time.sleep(1)
+    running = Running("-q", "-p", os.getpid(), "-d", 1, "-o", "out/x.folded", cwd=scene.home)
+    wait_until(lambda: str(scene.home / "out") in open_files(running.process.pid))
     scene.attack("mv out before; ln -s ../roots out", cwd=scene.home)
     result = running.wait()
     assert result.returncode == 0, result
