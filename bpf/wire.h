@@ -171,7 +171,7 @@ struct bf_waker {
 	__u32 pid, tid;	     /* tid: 0 unless waker_tid, or the other waited for a futex */
 	__u32 exec_id;
 	__u8 kernel_thread;
-	__u8 pad[2];
+	__u8 pad[3];
 	char comm[BF_COMM_LEN];
 };
 
@@ -591,6 +591,8 @@ struct bf_kernel_names {
 
 _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_key");
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
+_Static_assert(__builtin_offsetof(struct bf_waker, comm) == 56 - BF_COMM_LEN,
+	       "padding after struct bf_waker");
 _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
 _Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
