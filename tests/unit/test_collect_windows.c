@@ -114,6 +114,7 @@ static struct closed_window *close_window(uint64_t number, const char *path, uin
 	}
 	closed->owns_fds = true;
 	window->number = number;
+	window->end_ns = 100 * number + 100;
 	window->n = 1;
 	closed->begin.totals.samples = 10 * number;
 	closed->end.totals.samples = 10 * number + 10;
@@ -171,6 +172,7 @@ static void test_a_late_taker_gets_them_joined(void **state)
 	assert_int_equal(windows_take(&windows, &window), 1);
 	assert_int_equal(window.number, 4);
 	assert_int_equal(window.n, 3);
+	assert_int_equal(window.end_ns, 700);
 	assert_int_equal(window.stats.samples, 30);
 	assert_int_equal(window.profile->start_realtime_ns, 400);
 	assert_int_equal(window.profile->duration_ns, 300);

@@ -117,6 +117,7 @@ static int join(struct closed_window *to, struct closed_window *from)
 	if (r < 0)
 		return r;
 	a->n += b->n;
+	a->end_ns = b->end_ns;
 	a->is_last = b->is_last;
 	to->end = from->end;
 	stats_between(&to->begin, &to->end, a->profile, &a->stats);
