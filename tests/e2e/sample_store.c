@@ -13,10 +13,11 @@
 #include "core/profile.h"
 #include "store/store_writer.h"
 
-#define WINDOW	  (10 * NSEC_PER_SEC)
-#define DEPTH	  40
-#define N_COMMS	  8
-#define NEW_SHARE 50 /* one stack in this many is replaced each hour */
+#define WINDOW	   (10 * NSEC_PER_SEC)
+#define DEPTH	   40
+#define N_COMMS	   8
+#define NEW_SHARE  50			/* one stack in this many is replaced each hour */
+#define BEGIN_BOOT (100 * NSEC_PER_SEC) /* how long the machine runs when the store begins */
 
 static uint64_t clock_ns;
 static unsigned int seed = 1;
@@ -113,10 +114,12 @@ static void add_window(struct store_writer *writer, const struct profile *profil
 
 	for (unsigned int i = 0; i < 3 * N_COMMS; i++) {
 		static char cgroups[N_COMMS][64];
+		/* Each third process is young in the first window. */
+		uint64_t start = i % 3 == 2 ? BEGIN_BOOT - 5 * NSEC_PER_SEC : NSEC_PER_SEC;
 
 		snprintf(cgroups[i / 3], sizeof *cgroups, "/system.slice/sample-%u.service", i / 3);
-		who[i] = (struct ledger_who){1000 + i / 3 * 10 + i % 3, NSEC_PER_SEC,
-					     "/usr/bin/sample", cgroups[i / 3]};
+		who[i] = (struct ledger_who){1000 + i / 3 * 10 + i % 3, start, "/usr/bin/sample",
+					     cgroups[i / 3]};
 	}
 	need(ledger_init(&ledger));
 	need(ledger_add_profile(&ledger, profile, who, 3 * N_COMMS));
@@ -145,7 +148,7 @@ int main(int argc, char **argv)
 		unsigned int hour = (clock_ns - started) / (3600 * NSEC_PER_SEC);
 		struct profile *profile = make_profile(hour, n_rows, n_stacks);
 
-		add_window(writer, profile, 100 * NSEC_PER_SEC + clock_ns - started);
+		add_window(writer, profile, BEGIN_BOOT + clock_ns - started);
 		profile_free(profile);
 		clock_ns += WINDOW;
 	}

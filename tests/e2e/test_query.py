@@ -58,6 +58,14 @@ def folded_of(store, *arguments):
     return Folded(result.stdout.encode()), result.stderr
 
 
+def series_of(store, *arguments):
+    """{start of a step: seconds of all groups}"""
+    found = collections.defaultdict(float)
+    for row in csv.DictReader(io.StringIO(query(store[0], "--series", "--csv", "--limit", "0", *arguments).stdout)):
+        found[row["start"]] += float(row["running_seconds"]) + float(row["waiting_seconds"])
+    return dict(found)
+
+
 @pytest.mark.parametrize("ago, level", [(3600, "360 of 10s"), (7 * 3600, "419 of 1m"), (LENGTH, "25 of 1h")])
 def test_ranges_add_up(store, ago, level):
     """Whatever level a range is read from, its sum equals that of the recorded windows."""
@@ -124,10 +132,16 @@ def test_processes_are_sought_in_windows_that_keep_their_pids(store):
     all_, said = folded_of(store, *ranges, "-p", "1000,1001,1002")
     assert "1559 of 1m" in said
     assert sums(all_) == {"sample-0": everything(store)["sample-0"]}
-    rows = csv.DictReader(io.StringIO(query(store[0], *ranges, "--series", "--by", "function", "--step", "10m", "--csv",
-                                            "--limit", "0").stdout))
-    # Each step has what was in it, not what was in an hour.
-    assert len({row["start"] for row in rows}) == LENGTH / 600
+    series = series_of(store, *ranges, "--by", "comm", "--step", "1h", "-p", "1000,1001,1002")
+    assert sum(series.values()) == pytest.approx(sum(everything(store)["sample-0"]) / 1e6, abs=1e-3)
+
+
+@pytest.mark.parametrize("step", ["10m", "90m"])
+def test_steps_of_stacks_have_what_was_in_them(store, step):
+    """Not what was in hours that reach beyond them."""
+    ranges = ["--from", at(END - LENGTH), "--to", at(END), "--step", step]
+    assert series_of(store, *ranges, "--by", "function") == pytest.approx(series_of(store, *ranges, "--by", "all"),
+                                                                          abs=1e-3)
 
 
 def test_formats(store, tmp_path):

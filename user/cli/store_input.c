@@ -272,7 +272,7 @@ int store_input_read(struct input *input, const char *path, bool quiet, struct f
 	question.path = store;
 	/* In longer ones, processes have no pid in their first minute. */
 	if (filter && filter->n_pids)
-		question.longest_ns = store_level_ns(LEVEL_MINUTE);
+		question.step_ns = store_level_ns(LEVEL_MINUTE);
 	r = r < 0 ? r : input_set_mode(input, PROFILE_WALL, path, failure);
 	r = r < 0 ? r : ledger_init(&gathering.all);
 	r = r < 0 ? r : store_read(&question, &answer, failure);

@@ -266,6 +266,15 @@ static void say_damage(const struct store_answer *answer)
 		fputs("bpfflame: nothing was recorded in that range\n", stderr);
 }
 
+/* Windows have to lie in one step each, and those up to a minute have all pids. */
+static uint64_t window_step(const struct series *series)
+{
+	uint64_t minute = store_level_ns(LEVEL_MINUTE);
+
+	return series->options->filter.n_pids && series->step_ns % minute == 0 ? minute
+									       : series->step_ns;
+}
+
 int store_series_print(const struct series_options *options, FILE *stream, struct failure *failure)
 {
 	uint64_t length = options->to - options->from;
@@ -289,8 +298,7 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	if (series.n_steps > MOST_STEPS)
 		return failure_set(failure, -EINVAL, "--step: the range has more than %d of them",
 				   MOST_STEPS);
-	if (!question.is_series)
-		question.longest_ns = series.step_ns;
+	question.step_ns = window_step(&series);
 	/* Minutes do not fit into shorter steps. */
 	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
 	r = strings_init(&series.names);

@@ -204,14 +204,14 @@ static int read_level(struct store_reading *reading, enum store_level level)
 
 static enum store_level level_for(const struct store_question *question)
 {
-	uint64_t length = question->to - question->from, longest = question->longest_ns;
+	uint64_t length = question->to - question->from, step = question->step_ns;
 	enum store_level level = question->is_finest	    ? LEVEL_FINEST
 				 : length <= 2 * HOUR	    ? LEVEL_FINEST
 				 : length <= 12 * HOUR	    ? LEVEL_MINUTE
 				 : length <= 60 * 24 * HOUR ? LEVEL_HOUR
 							    : LEVEL_DAY;
 
-	while (longest && level > LEVEL_FINEST && store_level_ns(level) > longest)
+	while (level > LEVEL_FINEST && step % store_level_ns(level))
 		level--;
 	return level;
 }

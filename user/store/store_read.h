@@ -18,7 +18,8 @@ struct store_question {
 	uint64_t from, to; /* ns since 1970; [from, to) */
 	bool is_series;	   /* totals do: windows need have no stacks */
 	bool is_finest;	   /* nothing coarser than what was recorded */
-	uint64_t longest_ns; /* of a window, as long as there are finer ones; 0: any */
+	/* Windows of a length that divides this, as long as there are finer ones; 0: any. */
+	uint64_t step_ns;
 	/*
 	 * Is given each window, in no order of time; its rows are those of @ledger, which is
 	 * another one (or begins anew) when @is_first. Returns 0, or -errno to end it.
