@@ -197,16 +197,16 @@ void store_files_done(struct store_files *files)
 
 static enum store_level level_of_name(const char *name)
 {
-	static const char *const beginnings[N_STORE_LEVELS] = {
-		[LEVEL_MINUTE] = "1m-",
-		[LEVEL_HOUR] = "1h-",
-		[LEVEL_DAY] = "1d-",
-		[LEVEL_SERIES] = "series-",
-	};
+	for (int level = LEVEL_MINUTE; level < N_STORE_LEVELS; level++) {
+		char begin[32];
+		size_t n;
 
-	for (int level = LEVEL_MINUTE; level < N_STORE_LEVELS; level++)
-		if (strncmp(name, beginnings[level], strlen(beginnings[level])) == 0)
+		store_level_name(store_level_ns(level),
+				 level == LEVEL_SERIES ? SEGMENT_SERIES : SEGMENT_STACKS, begin);
+		n = strlen(begin);
+		if (strncmp(name, begin, n) == 0 && name[n] == '-')
 			return level;
+	}
 	return LEVEL_FINEST;
 }
 

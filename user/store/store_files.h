@@ -64,8 +64,7 @@ int store_files_read(const char *path, struct store_files *ret);
 int store_files_list(int folder, struct store_files *ret);
 void store_files_done(struct store_files *files);
 
-/* Bytes of the files in a folder that is open, by level, as their names have it; nothing is opened.
- */
+/* Bytes of the files in an open folder, by the level in their names. Opens none of them. */
 void store_files_sizes(int folder, uint64_t ret[static N_STORE_LEVELS]);
 
 /* Opens one for reading, as listing_open(). */
