@@ -277,7 +277,10 @@ static void test_cpu_time(void **state)
 	before = daemon_usage(getpid(), board).cpu_ns;
 	child = fork();
 	if (child == 0) {
-		pid_t ended = fork();
+		pid_t ended;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ended = fork();
 
 		if (ended == 0) {
 			compute(each);
