@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+import pprof_file
 from harness import BPFFLAME, assert_only, assert_well_formed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -230,6 +231,28 @@ def test_missing_and_damaged_files(tmp_path, base):
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes(gzip.compress(base.read_bytes())[:-12])
     assert "damaged.gz" in refused(damaged, base)
+
+
+def waits_of(path, n, nanoseconds, seconds):
+    """A file of @n stacks with one wait each."""
+    numbers = range(1, n + 1)
+    path.write_bytes(pprof_file.Writer().file({
+        "sample_type": [{"type": "delay", "unit": "nanoseconds"}], "duration_nanos": round(seconds * 1e9),
+        "sample": [{"location_id": [i], "value": [nanoseconds]} for i in numbers],
+        "location": [{"id": i, "line": [{"function_id": i}]} for i in numbers],
+        "function": [{"id": i, "name": f"f{i}"} for i in numbers]}))
+    return path
+
+
+def test_short_times_of_long_recordings_add_up(tmp_path):
+    """1,000 waits of 10 us in a day: each is less than a nanosecond a second."""
+    day = waits_of(tmp_path / "day.pb", 1000, 10_000, 86400)
+    hours = waits_of(tmp_path / "hours.pb", 1000, 20_000, 43200)
+    answer = as_json(day, hours, "--per-second")
+    assert answer["base"]["total"] == pytest.approx(0.01 / 86400, abs=1e-9)
+    assert answer["new"]["total"] == pytest.approx(0.02 / 43200, abs=1e-9)
+    moment = waits_of(tmp_path / "moment.pb", 1, 2 ** 62, 1e-9)
+    assert "too large to be added up" in refused(day, moment, "--per-second")
 
 
 def test_values_too_large_to_be_added_up(tmp_path, base):

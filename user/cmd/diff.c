@@ -119,7 +119,7 @@ static const struct option_row rows[] = {
 	 "Comparison", option_set, FIELD(normalized)},
 	{0, "absolute", NULL, NULL, "compare samples or times of a run as they are", NULL,
 	 option_set, FIELD(absolute)},
-	{0, "per-second", NULL, NULL, "compare times as they are, each divided by its length", NULL,
+	{0, "per-second", NULL, NULL, "compare times per second of recording", NULL,
 	 option_set, FIELD(per_second)},
 	{0, "confidence", NULL, "PERCENT", "that no change is by chance (99)", NULL, option_decimal,
 	 FIELD(diff.confidence), 1, 99.999999999, "a percentage from 1 to below 100"},

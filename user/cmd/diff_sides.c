@@ -59,9 +59,14 @@ static int match_mode(struct reader *reader, struct profile *profile, const char
 	return 0;
 }
 
-/* Divides the times in @profile by its length in seconds. */
+/*
+ * Divides the times in @profile by its length in seconds. What rounding leaves is carried on to the
+ * next sample: many that are too short for a nanosecond a second add up to what they are.
+ */
 static int divide_by_length(struct reader *reader, struct profile *profile, const char *path)
 {
+	double rest = 0;
+
 	if (!profile->n_samples)
 		return 0;
 	if (profile->mode == PROFILE_ONCPU)
@@ -72,8 +77,12 @@ static int divide_by_length(struct reader *reader, struct profile *profile, cons
 				   "--per-second: %s does not say how long it took", path);
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		uint64_t *time = &profile->samples[i].nanoseconds;
+		double exact = (double)*time * NSEC_PER_SEC / profile->duration_ns + rest;
 
-		*time = (double)*time * NSEC_PER_SEC / profile->duration_ns + 0.5;
+		if (exact >= (double)INT64_MAX)
+			return -EOVERFLOW;
+		*time = exact + 0.5;
+		rest = exact - (double)*time;
 	}
 	return 0;
 }

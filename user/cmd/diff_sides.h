@@ -27,7 +27,7 @@ struct diff_sides {
 /*
  * Reads all @files. After success, call diff_sides_done(). Errors: those of inputs_read() and
  * stacks_add(); -EINVAL, with *failure set, if samples would be compared with times, or events with
- * other ones, or something that is no time or of unknown length were divided by it.
+ * other ones, or if per_second gets samples, or a file that does not say how long it took.
  */
 int diff_sides_read(const struct diff_files *files, const struct diff_reader *reading,
 		    struct diff_sides *ret, struct failure *failure);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* query: answers about a store, where `bpfflame query` is not called by a user but by the daemon.
+/*
+ * query: answers about a store, where the daemon and not a user calls `bpfflame query`.
  */
 #ifndef CMD_QUERY_H
 #define CMD_QUERY_H
