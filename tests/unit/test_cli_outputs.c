@@ -106,6 +106,9 @@ static void two_outputs_are_two_files(void **state)
 	} cases[] = {
 		{{"a.svg", "b.svg"}, {}, "s", NULL},
 		{{"a.svg", "a.svg"}, {}, "s", "a.svg"},
+		{{"a.svg", "./a.svg"}, {}, "s", "./a.svg"},
+		{{"/a.svg", "/../a.svg"}, {}, "s", "/../a.svg"},
+		{{"./a.svg", "/nowhere/a.svg"}, {}, "s", NULL},
 		{{"a", "a"}, {FORMAT_SVG, FORMAT_FOLDED}, "s", "a"},
 		{{"-", "-"}, {}, "s", "standard output"},
 		{{"-", "/dev/stdout"}, {}, "s", "/dev/stdout"},

@@ -4,7 +4,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -227,12 +229,37 @@ static int plan_defaults(const struct outputs *outputs, const char *stem,
 	return r;
 }
 
+/* Of the folder that @path lies in; the name there goes to @ret_name. Errors: as stat(). */
+static int stat_folder(const char *path, struct stat *ret, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	*ret_name = slash ? slash + 1 : path;
+	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - path) : 1,
+		 slash ? path : ".");
+	return stat(folder, ret);
+}
+
+/* A folder can be named in many ways: `a.svg`, `./a.svg`. */
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+	const char *name_a, *name_b;
+
+	if (strcmp(a, b) == 0)
+		return true;
+	return stat_folder(a, &of_a, &name_a) == 0 && stat_folder(b, &of_b, &name_b) == 0 &&
+	       of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino &&
+	       strcmp(name_a, name_b) == 0;
+}
+
 static bool is_same_output(const char *a, const char *b)
 {
 	int descriptor = output_descriptor(a);
 
 	return descriptor >= 0 ? descriptor == output_descriptor(b)
-			       : strcmp(a, b) == 0 && !is_device(a);
+			       : is_same_file(a, b) && !is_device(a);
 }
 
 int outputs_check_distinct(const struct output_files *files, struct failure *failure)
