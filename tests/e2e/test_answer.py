@@ -75,13 +75,15 @@ def test_titles(tmp_path, mode, word):
 def test_title_of_a_thread(tmp_path):
     """By its own name, if that says more than its process's."""
     script = """import ctypes, threading, time
-def work():
-    ctypes.CDLL(None).prctl(15, b"indexer", 0, 0, 0)
+def work(name):
+    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
     time.sleep(30)
-threading.Thread(target=work).start()"""
+for name in b"indexer", b"-c":
+    threading.Thread(target=work, args=[name]).start()"""
     with workload("python3", command=["python3", "-c", script]) as process:
-        tids = wait_for_names(process.pid, ["indexer"])
-        for tid, start in (process.pid, ""), (tids["indexer"], "indexer of "):
+        tids = wait_for_names(process.pid, ["indexer", "-c"])
+        starts = {process.pid: "", tids["indexer"]: "indexer of ", tids["-c"]: "-c of "}
+        for tid, start in starts.items():
             record("--offcpu", "-t", tid, "-d", "0.2", "-o", tmp_path / "x.svg")
             title = re.search("<title>(.*?)</title>", (tmp_path / "x.svg").read_text())[1]
             assert title.startswith(f"Off-CPU · {start}python3 -c … ({tid}) · "), title

@@ -11,8 +11,7 @@
 
 #include "collect/rights.h"
 
-/* The process of thread @tid, or 0 if there is no such thread. */
-static uint32_t process_of(uint32_t tid)
+uint32_t targets_process_of(uint32_t tid)
 {
 	char path[64], status[1024];
 	const char *line;
@@ -29,7 +28,7 @@ static int check_ids(const struct collect_options *options, struct failure *fail
 	for (size_t i = 0; i < options->n_pids + options->n_tids; i++) {
 		bool is_pid = i < options->n_pids;
 		uint32_t id = is_pid ? options->pids[i] : options->tids[i - options->n_pids];
-		uint32_t process = process_of(id);
+		uint32_t process = targets_process_of(id);
 
 		if (!process && rights_is_hidden(id)) {
 			failure_set(failure, -EPERM,

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "base/system.h"
+#include "collect/targets.h"
 
 #define MOST_WORDS 80 /* bytes of a command line */
 
@@ -57,16 +58,17 @@ static void add_process(char text[static SUBJECT_SIZE], uint32_t pid)
 /* Most threads are called as their process is. */
 static void add_thread(char text[static SUBJECT_SIZE], uint32_t tid)
 {
-	char path[64], comm[64] = "", process[SUBJECT_SIZE] = "";
+	char path[64], comm[64] = "", name[64] = "";
 
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", tid);
 	read_text_file(path, comm, sizeof comm);
-	add_process(process, tid);
-	if (!strstr(process, comm)) {
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", targets_process_of(tid));
+	read_text_file(path, name, sizeof name);
+	if (strcmp(comm, name) != 0) {
 		add_word(text, comm);
 		add_word(text, "of");
 	}
-	add_word(text, process);
+	add_process(text, tid);
 }
 
 static void add_more(char text[static SUBJECT_SIZE], size_t n)
