@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -135,6 +136,32 @@ static void time_outside_the_window_is_not_expected(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* Of a second outside the window, a process of one thread can't have used two. */
+static void threads_limit_the_time_outside(void **state)
+{
+	static const struct {
+		uint32_t n_threads;
+		bool is_unseen;
+	} cases[] = {{1, true}, {2, false}};
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		skip();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct profile *profile = made();
+		struct unseen unseen = {.ended_ns = 2000000000, .n = 1};
+
+		unseen.processes = calloc(1, sizeof *unseen.processes);
+		assert_non_null(unseen.processes);
+		unseen.processes[0] = (struct unseen_process){
+			.pid = 7, .cpu_ns = 2000000000, .n_threads = cases[i].n_threads};
+		profile->duration_ns = 1000000000;
+		unseen_judge(&unseen, profile, FREQUENCY);
+		assert_int_equal(unseen.n, cases[i].is_unseen);
+		unseen_done(&unseen);
+		profile_free(profile);
+	}
+}
+
 /* A process that existed before counts only from the first look on, one that is gone not at all. */
 static void ended_processes_are_left_out(void **state)
 {
@@ -171,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_with_too_few_samples_are_kept),
 		cmocka_unit_test(time_outside_the_window_is_not_expected),
+		cmocka_unit_test(threads_limit_the_time_outside),
 		cmocka_unit_test(ended_processes_are_left_out),
 		cmocka_unit_test(without_a_first_look_there_is_no_second),
 	};

@@ -18,7 +18,7 @@
 #define MOST_SIGMAS    5.0
 
 /* Fields of /proc/PID/stat after the command, which begin with number 3: proc(5). */
-enum { FIELD_FIRST = 3, FIELD_UTIME = 14, FIELD_STIME = 15, FIELD_START = 22 };
+enum { FIELD_FIRST = 3, FIELD_UTIME = 14, FIELD_STIME = 15, FIELD_THREADS = 20, FIELD_START = 22 };
 
 /* `PID (COMMAND) S …`: a command may hold anything, parentheses too. */
 static bool parse(const char *text, uint64_t tick_ns, struct unseen_process *ret)
@@ -39,6 +39,7 @@ static bool parse(const char *text, uint64_t tick_ns, struct unseen_process *ret
 		.pid = strtoul(text, NULL, 10),
 		.start_ticks = values[FIELD_START],
 		.cpu_ns = (values[FIELD_UTIME] + values[FIELD_STIME]) * tick_ns,
+		.n_threads = values[FIELD_THREADS],
 	};
 	snprintf(ret->comm, sizeof ret->comm, "%.*s", (int)n, open + 1);
 	return true;
@@ -121,9 +122,12 @@ int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 		const struct unseen_process *before =
 			find(unseen->before, unseen->n_before, process->pid);
 
-		if (before && before->start_ticks == process->start_ticks)
-			process->cpu_ns -=
-				before->cpu_ns < process->cpu_ns ? before->cpu_ns : process->cpu_ns;
+		if (!before || before->start_ticks != process->start_ticks)
+			continue;
+		process->cpu_ns -=
+			before->cpu_ns < process->cpu_ns ? before->cpu_ns : process->cpu_ns;
+		if (before->n_threads > process->n_threads)
+			process->n_threads = before->n_threads;
 	}
 	return r;
 }
@@ -146,17 +150,18 @@ static int compare_missing(const void *a, const void *b)
 	return missing_a > missing_b ? -1 : missing_a < missing_b;
 }
 
-/* The most CPU time that a process can have used between the readings, but outside the window. */
-static uint64_t time_outside(const struct unseen *unseen, uint64_t window_ns)
+/* The most CPU time that @process can have used in @outside_ns: all of its threads ran. */
+static uint64_t most_used(const struct unseen_process *process, uint64_t outside_ns)
 {
-	uint64_t length = unseen->ended_ns - unseen->began_ns;
+	uint64_t n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return length > window_ns ? (length - window_ns) * sysconf(_SC_NPROCESSORS_ONLN) : 0;
+	return outside_ns * (process->n_threads < n_cpus ? process->n_threads : n_cpus);
 }
 
 void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned int frequency)
 {
-	uint64_t outside_ns = time_outside(unseen, profile->duration_ns);
+	uint64_t length = unseen->ended_ns - unseen->began_ns;
+	uint64_t outside_ns = length > profile->duration_ns ? length - profile->duration_ns : 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -169,7 +174,9 @@ void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned
 	for (size_t i = 0; i < unseen->n; i++) {
 		struct unseen_process *process = &unseen->processes[i];
 
-		process->cpu_ns -= process->cpu_ns < outside_ns ? process->cpu_ns : outside_ns;
+		uint64_t outside = most_used(process, outside_ns);
+
+		process->cpu_ns -= process->cpu_ns < outside ? process->cpu_ns : outside;
 		process->n_expected = process->cpu_ns / 1e9 * frequency;
 		if (is_unseen(process))
 			unseen->processes[n++] = *process;

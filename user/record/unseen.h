@@ -23,6 +23,7 @@ struct unseen_process {
 	char comm[UNSEEN_COMM_SIZE];
 	uint64_t start_ticks; /* after boot; identifies a process with pid */
 	uint64_t cpu_ns;      /* used between both readings; once judged, at least in the window */
+	uint32_t n_threads;   /* at the reading that had more */
 	uint64_t n_samples, n_expected;
 };
 
