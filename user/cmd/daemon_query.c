@@ -29,24 +29,20 @@
 
 /* Parameters and the questions that they are of: bits of enum query_kind. */
 #define OF(kind)    (1u << (kind))
-#define OF_PROFILES (OF(QUERY_CPU) | OF(QUERY_WAITS) | OF(QUERY_PROFILE))
+#define OF_RANGES   (OF(QUERY_PROFILE) | OF(QUERY_DIFF) | OF(QUERY_SERIES))
+#define OF_FILTERED (OF(QUERY_CPU) | OF(QUERY_WAITS) | OF_RANGES)
 static const struct query_parameter {
 	const char *name;
 	unsigned int kinds;
 } parameters[] = {
-	{"comm", OF_PROFILES | OF(QUERY_SERIES)},
-	{"pid", OF_PROFILES | OF(QUERY_SERIES)},
-	{"cgroup", OF_PROFILES | OF(QUERY_SERIES)},
-	{"container", OF_PROFILES | OF(QUERY_SERIES)},
-	{"unit", OF_PROFILES | OF(QUERY_SERIES)},
-	{"function", OF_PROFILES},
-	{"state", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
-	{"from", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
-	{"to", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
-	{"title", OF(QUERY_PROFILE)},
-	{"by", OF(QUERY_SERIES)},
-	{"step", OF(QUERY_SERIES)},
-	{"limit", OF(QUERY_PROFILE) | OF(QUERY_SERIES)},
+	{"comm", OF_FILTERED},	     {"pid", OF_FILTERED},
+	{"cgroup", OF_FILTERED},     {"container", OF_FILTERED},
+	{"unit", OF_FILTERED},	     {"function", OF_FILTERED & ~OF(QUERY_SERIES)},
+	{"state", OF_RANGES},	     {"from", OF_RANGES},
+	{"to", OF_RANGES},	     {"diff-from", OF(QUERY_DIFF)},
+	{"diff-to", OF(QUERY_DIFF)}, {"title", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
+	{"by", OF(QUERY_SERIES)},    {"step", OF(QUERY_SERIES)},
+	{"limit", OF_RANGES},
 };
 
 /* Words of `bpfflame query`. */
@@ -77,17 +73,18 @@ static int add_parameter(struct query_words *words, unsigned int kind, const str
 			 struct failure *failure)
 {
 	bool is_table = kind == QUERY_SERIES || kind == QUERY_LIST;
+	bool is_picture = kind == QUERY_PROFILE || kind == QUERY_DIFF;
 
 	if (strcmp(pair->name, "seconds") == 0 && (kind == QUERY_CPU || kind == QUERY_WAITS))
 		return 0; /* is the range */
-	if (strcmp(pair->name, "idle") == 0 && kind == QUERY_PROFILE)
+	if (strcmp(pair->name, "idle") == 0 && is_picture)
 		return add_word(words, "--idle", NULL);
 	if (strcmp(pair->name, "format") == 0 && is_table)
 		return strcmp(pair->value, "csv") == 0 ? add_word(words, "--csv", NULL)
 		       : strcmp(pair->value, "json") == 0
 			       ? add_word(words, "--json", NULL)
 			       : failure_set(failure, -EINVAL, "format: json or csv");
-	if (strcmp(pair->name, "format") == 0 && kind == QUERY_PROFILE)
+	if (strcmp(pair->name, "format") == 0 && is_picture)
 		return strcmp(pair->value, "json") == 0 ? add_word(words, "--json", NULL)
 							: add_word(words, "format", pair->value);
 	for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)

@@ -217,6 +217,9 @@ static const struct {
 	 "Content-Disposition: attachment; filename=\"profile.html\"\r\n"},
 	{"folded", "text/plain; charset=utf-8", NULL},
 	{"txt", "text/plain; charset=utf-8", NULL},
+	{"text", "text/plain; charset=utf-8", NULL},
+	{"md", "text/markdown; charset=utf-8", NULL},
+	{"markdown", "text/markdown; charset=utf-8", NULL},
 	{"csv", "text/csv; charset=utf-8", NULL},
 };
 
@@ -310,7 +313,7 @@ static const struct {
 } jobs[] = {
 	{"/debug/pprof/profile", QUERY_CPU}, {"/debug/pprof/offcpu", QUERY_WAITS},
 	{"/api/profile", QUERY_PROFILE},     {"/api/series", QUERY_SERIES},
-	{"/api/list", QUERY_LIST},
+	{"/api/list", QUERY_LIST},	     {"/api/diff", QUERY_DIFF},
 };
 
 static bool is_path(struct http_text path, const char *route)

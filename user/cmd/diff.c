@@ -617,6 +617,36 @@ int diff_run(int argc, char **argv, const struct diff_caller *caller)
 	return code;
 }
 
+static int write_answer(const struct command_options *options, struct comparison *comparison,
+			FILE *stream, struct failure *failure)
+{
+	enum output_format format = options->outputs.n_formats ? options->outputs.formats[0]
+				    : options->json	       ? FORMAT_JSON
+							       : FORMAT_TEXT;
+	int r = make_comparison(comparison, failure);
+
+	r = r < 0 ? r : write_format(comparison, format, stream);
+	comparison_done(comparison);
+	return r;
+}
+
+int diff_answer(int argc, char **argv, FILE *stream, struct failure *failure)
+{
+	struct command_options *options = calloc(1, sizeof *options);
+	struct comparison *comparison = calloc(1, sizeof *comparison);
+	int r = options && comparison ? parse(argc, argv, options, failure) : -ENOMEM;
+
+	if (r == 0) {
+		comparison->options = options;
+		r = write_answer(options, comparison, stream, failure);
+	}
+	if (options)
+		diff_files_done(&options->files);
+	free(options);
+	free(comparison);
+	return r > 0 ? -EINVAL : r;
+}
+
 int cmd_diff(int argc, char **argv, uint64_t started_ns)
 {
 	return diff_run(argc, argv, NULL);

@@ -3,6 +3,8 @@
 #ifndef CMD_DIFF_H
 #define CMD_DIFF_H
 
+#include <stdio.h>
+
 #include "base/failure.h"
 #include "core/stacks.h"
 
@@ -21,5 +23,11 @@ struct diff_caller {
 
 /* Runs `bpfflame diff`. @caller: NULL: none. Returns an exit code. */
 int diff_run(int argc, char **argv, const struct diff_caller *caller);
+
+/*
+ * The same without files: writes the first format of -f, or else JSON (--json) or text, to @stream.
+ * For a confined process that may read the inputs. Errors: -EINVAL wrong usage; those of reading.
+ */
+int diff_answer(int argc, char **argv, FILE *stream, struct failure *failure);
 
 #endif

@@ -13,6 +13,7 @@ enum query_kind {
 	QUERY_CPU,     /* a pprof file of running threads, as those of Go's runtime */
 	QUERY_WAITS,   /* … of waiting ones */
 	QUERY_PROFILE, /* any format; none: the tables as JSON */
+	QUERY_DIFF,    /* of two ranges; any format of comparisons */
 	QUERY_SERIES,
 	QUERY_LIST,
 };

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`/api/…` of `bpfflame daemon --listen` on a store with known contents: what it answers is what
+`query` gives."""
+import datetime
+import json
+import subprocess
+import time
+import urllib.parse
+from pathlib import Path
+
+import pytest
+
+from harness import run
+from test_listen import Listening
+
+SAMPLE = Path(__file__).parents[2] / "build/sample_store"
+
+
+def at(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Served:
+    """A daemon beside what an invented machine recorded up to @end, seconds since 1970."""
+
+    def __init__(self, daemon, end):
+        self.daemon, self.end = daemon, end
+
+    def ask(self, path, **parameters):
+        """Status, headers and body. `diff_from` is `diff-from`."""
+        pairs = {name.replace("_", "-"): value for name, value in parameters.items()}
+        return self.daemon.ask(f"/api/{path}?{urllib.parse.urlencode(pairs)}")
+
+    def query(self, *arguments):
+        result = run("query", "--store", self.daemon.store, "-q", *arguments)
+        assert result.returncode == 0, result
+        return result.stdout
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("api")
+    end = (int(time.time()) - 600) // 3600 * 3600
+    subprocess.run([SAMPLE, folder / "store", str(end), "14400"], check=True, capture_output=True)
+    with Listening(folder, "--window", "10s") as daemon:
+        yield Served(daemon, end)
+        daemon.stop()
+
+
+def ranges_of(end):
+    """The last hour, compared with the one before."""
+    moments = {"from": at(end - 3600), "to": at(end), "diff-from": at(end - 7200)}
+    return moments, [word for name, value in moments.items() for word in ("--" + name, value)]
+
+
+@pytest.mark.parametrize("kind, mime", [
+    ("json", "application/json"), ("svg", "image/svg+xml"), ("html", "text/html; charset=utf-8"),
+    ("text", "text/plain; charset=utf-8"), ("markdown", "text/markdown; charset=utf-8")])
+def test_diff(served, kind, mime):
+    moments, words = ranges_of(served.end)
+    for filters in {}, {"comm": "sample-3"}, {"function": "function_7$", "idle": ""}:
+        status, headers, text = served.ask("diff", format=kind, **moments, **filters)
+        expected = served.query(*words, "-f", kind, "-o", "-", *(
+            f"--{name}={value}" if value else f"--{name}" for name, value in filters.items()))
+        assert (status, headers["Content-Type"]) == (200, mime), text
+        assert text == expected and text
+    if kind == "json":
+        answer = json.loads(served.ask("diff", **moments)[2])
+        assert answer["scale"] == "per-second" and answer["confidence_percent"] == 99
+        assert answer["counts"]["grew"] == answer["counts"]["shrank"] == 0
+        assert all("deviations" in row["total"] for row in answer["functions"])
+
+
+WRONG = {
+    "diff": [{}, {"diff_from": "x"}, {"diff_from": "-2h", "from": "-1h", "to": "-2h"}, {"diff_from": "-2h@/etc"},
+             {"diff_from": "-2h", "diff_to": "-3h"}, {"diff_from": "-2h", "format": "exe"},
+             {"diff_from": "-2h", "format": "junit"}, {"diff_from": "-2h", "format": "svg,html"},
+             {"diff_from": "-2h", "function": "("}, {"diff_from": "-2h", "limit": "x"}, {"diff_from": "-2h", "output": "/x"},
+             {"diff_from": "-2h", "junit": "/x"}, {"diff_from": "-2h", "step": "1m"}],
+}
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_wrong_parameters(served, path):
+    """One line says what is wrong."""
+    for parameters in WRONG[path]:
+        status, headers, text = served.ask(path, **parameters)
+        assert (status, headers["Content-Type"]) == (400, "text/plain; charset=utf-8"), (parameters, status, text)
+        assert text.count("\n") == 1 and len(text) > 10, (parameters, text)

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/query_diff.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/system.h"
+#include "cli/cli.h"
+#include "cli/moment.h"
+#include "cmd/diff.h"
+
+#define MOST_DIFF_WORDS (2 * MAX_OUTPUTS + 32)
+
+/* Words of `bpfflame diff`: those of the query's, and the ranges. */
+struct diff_line {
+	char *words[MOST_DIFF_WORDS];
+	int n;
+	char end[MOMENT_SIZE], limit[24];
+	char *ranges[N_SIDES]; /* owned */
+};
+
+static void diff_line_done(struct diff_line *line)
+{
+	for (int side = 0; side < N_SIDES; side++)
+		free(line->ranges[side]);
+}
+
+char *query_range(const struct query *query, const char *from, const char *to)
+{
+	char *name;
+
+	return asprintf(&name, "%s@%s..%s", query->store, from, to ? to : "") < 0 ? NULL : name;
+}
+
+/* The end of the base: as long after its beginning as the other range is long. */
+static int find_diff_end(const struct query *query, char text[static MOMENT_SIZE],
+			 struct failure *failure)
+{
+	uint64_t now = realtime_ns(), from, to = now, base;
+	int r = moment_parse(query->from, now, &from);
+
+	r = r < 0 || !query->to ? r : moment_parse(query->to, now, &to);
+	r = r < 0 ? r : moment_parse(query->diff_from, now, &base);
+	if (r < 0 || from >= to)
+		return failure_set(failure, -EINVAL,
+				   "--from, --to and --diff-from give no two ranges");
+	moment_utc(base + (to - from), text);
+	return 0;
+}
+
+static void add_word(struct diff_line *line, const char *word)
+{
+	line->words[line->n++] = (char *)word;
+	line->words[line->n] = NULL;
+}
+
+static void add_option(struct diff_line *line, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	add_word(line, name);
+	add_word(line, value);
+}
+
+static void add_options(const struct query *query, struct diff_line *line)
+{
+	add_word(line, "diff");
+	add_word(line, "--per-second");
+	for (size_t i = 0; i < query->outputs.n_paths; i++)
+		add_option(line, "-o", query->outputs.paths[i]);
+	add_option(line, "-f", query->formats);
+	add_option(line, "--include", query->view.stacks.select.include);
+	add_option(line, "--title", query->view.picture.title);
+	if (!query->idle)
+		add_word(line, "--no-idle");
+	if (query->has_limit) {
+		snprintf(line->limit, sizeof line->limit, "%zu", query->report.limit);
+		add_option(line, "--limit", line->limit);
+	}
+	if (query->json)
+		add_word(line, "--json");
+	if (query->quiet)
+		add_word(line, "-q");
+}
+
+/* diff_line_done() is due in any case. */
+static int make_line(const struct query *query, struct diff_line *line, struct failure *failure)
+{
+	const char *end = query->diff_to;
+	int r = 0;
+
+	*line = (struct diff_line){};
+	if (!end) {
+		r = find_diff_end(query, line->end, failure);
+		end = line->end;
+	}
+	if (r < 0)
+		return r;
+	line->ranges[0] = query_range(query, query->diff_from, end);
+	line->ranges[1] = query_range(query, query->from, query->to);
+	if (!line->ranges[0] || !line->ranges[1])
+		return -ENOMEM;
+	add_options(query, line);
+	add_word(line, line->ranges[0]);
+	add_word(line, line->ranges[1]);
+	return 0;
+}
+
+int query_diff_run(struct query *query, struct failure *failure)
+{
+	struct diff_line line;
+	int r = make_line(query, &line, failure);
+	int code = r == 0 ? diff_run(line.n, line.words, NULL)
+			  : cli_fail(failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+
+	diff_line_done(&line);
+	return code;
+}
+
+int query_diff_answer(struct query *query, FILE *stream, struct failure *failure)
+{
+	struct diff_line line;
+	int r = make_line(query, &line, failure);
+
+	r = r < 0 ? r : diff_answer(line.n, line.words, stream, failure);
+	diff_line_done(&line);
+	return r;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* query_diff: compares two ranges of a store, as `bpfflame diff --per-second` does. */
+#ifndef CMD_QUERY_DIFF_H
+#define CMD_QUERY_DIFF_H
+
+#include <stdio.h>
+
+#include "base/failure.h"
+#include "cmd/query_options.h"
+
+/* The name of a range for whatever reads inputs, malloc'ed; NULL: no memory. @to: NULL: now. */
+char *query_range(const struct query *query, const char *from, const char *to);
+
+/* Writes the files that the user asked for, or text. Returns an exit code. */
+int query_diff_run(struct query *query, struct failure *failure);
+
+/*
+ * Writes the first format of -f, JSON or text to @stream. For a confined process that may read the
+ * store. Errors: -EINVAL the ranges; those of diff_answer().
+ */
+int query_diff_answer(struct query *query, FILE *stream, struct failure *failure);
+
+#endif

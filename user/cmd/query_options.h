@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* query_options: the words of `bpfflame query`. */
+#ifndef CMD_QUERY_OPTIONS_H
+#define CMD_QUERY_OPTIONS_H
+
+#include "cli/outputs.h"
+#include "cli/view_options.h"
+#include "cmd/store_series.h"
+#include "report/report.h"
+
+struct query {
+	const char *store, *from, *to, *diff_from, *diff_to;
+	struct store_filter filter;
+	uint32_t *pids; /* owned; the filter points at them */
+	struct outputs outputs;
+	const char *formats; /* -f, as it was given */
+	struct view_options view;
+	struct report_options report;
+	struct series_options series;
+	bool wants_series, wants_list, has_by, has_limit;
+	bool json, csv, idle, quiet, help;
+};
+
+/*
+ * Returns 0, or 1 if help was requested and printed. Errors: -EINVAL, explained.
+ * query_options_done() is due in any case; strings are those of @argv.
+ */
+int query_options_parse(int argc, char **argv, struct query *ret, struct failure *failure);
+void query_options_done(struct query *query);
+
+#endif
