@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import run
+from harness import Folded, run
 from test_listen import Listening
 
 SAMPLE = Path(__file__).parents[2] / "build/sample_store"
@@ -71,7 +71,23 @@ def test_diff(served, kind, mime):
         assert all("deviations" in row["total"] for row in answer["functions"])
 
 
+@pytest.mark.parametrize("name, function", [("a function", "function_7$"), ("a command", "^sample-3$"), ("a cause", "futex")])
+def test_function_over_time(served, name, function):
+    """It adds up to the stacks that have it, of each level that is read."""
+    for step, begin in ("10s", served.end - 3600), ("1h", served.end - 14400):
+        words = ["--from", at(begin), "--to", at(served.end), "--function", function]
+        status, _, text = served.ask("series", **{"from": at(begin)}, to=at(served.end), function=function, step=step)
+        assert status == 200 and text == served.query(*words, "--series", "--step", step, "--json")
+        rows = [json.loads(line) for line in text.splitlines()]
+        assert 0 < len(rows) <= 360 and {row["group"] for row in rows} == {"all"}, name
+        expected = Folded(served.query(*words, "--idle", "-o", "-").encode()).total() / 1e6
+        assert sum(row["running_seconds"] + row["waiting_seconds"] for row in rows) == pytest.approx(expected, abs=1e-3)
+
+
 WRONG = {
+    "series": [{"function": "("}, {"function": "((((.*){1,99}){1,99}){1,99}){1,99}"}, {"function": r"(.*)(.*)\2\1"}, {"step": "0"}, {"step": "-1s"},
+               {"by": "x"}, {"from": "2001-01-01", "step": "1s"}, {"from": "x"}, {"diff-from": "-1h"}, {"limit": "-1"},
+               {"format": "svg"}, {"state": "bored"}, {"pid": "1,x"}],
     "diff": [{}, {"diff_from": "x"}, {"diff_from": "-2h", "from": "-1h", "to": "-2h"}, {"diff_from": "-2h@/etc"},
              {"diff_from": "-2h", "diff_to": "-3h"}, {"diff_from": "-2h", "format": "exe"},
              {"diff_from": "-2h", "format": "junit"}, {"diff_from": "-2h", "format": "svg,html"},

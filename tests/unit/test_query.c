@@ -189,11 +189,75 @@ static void test_wrong_diff(void **state)
 	assert_refused(ASK(QUERY_DIFF, LAST_HOUR, FIRST_HOUR, "--function=("), "regular");
 }
 
+/* The time of all steps, s. */
+static double running_seconds(void)
+{
+	static const char key[] = "\"running_seconds\":";
+	double sum = 0;
+
+	for (const char *at = answer; (at = strstr(at, key)); at += sizeof key - 1)
+		sum += strtod(at + sizeof key - 1, NULL);
+	return sum;
+}
+
+#define ALL_HOURS "--from=2026-11-24T06:00:00Z", "--to=2026-11-24T09:00:00Z"
+#define SERIES	  "--series", "--json", "--step=1h"
+
+/* Since when there is more of it; of each level, and callers count with what they call. */
+static void test_series_of_a_function(void **state)
+{
+	assert_int_equal(ASK(QUERY_SERIES, ALL_HOURS, SERIES, "--function=^grows$"), 0);
+	assert_string_equal(
+		answer,
+		"{\"start\":\"2026-11-24T06:00:00Z\",\"seconds\":3600.000,\"group\":\"all\","
+		"\"running_seconds\":360.000000,\"waiting_seconds\":0.000000,"
+		"\"idle_seconds\":0.000000}\n"
+		"{\"start\":\"2026-11-24T07:00:00Z\",\"seconds\":3600.000,\"group\":\"all\","
+		"\"running_seconds\":360.000000,\"waiting_seconds\":0.000000,"
+		"\"idle_seconds\":0.000000}\n"
+		"{\"start\":\"2026-11-24T08:00:00Z\",\"seconds\":3600.000,\"group\":\"all\","
+		"\"running_seconds\":720.000000,\"waiting_seconds\":0.000000,"
+		"\"idle_seconds\":0.000000}\n");
+	assert_int_equal(ASK(QUERY_SERIES, ALL_HOURS, "--series", "--json", "--step=10s",
+			     "--function=grows"),
+			 0);
+	assert_true(running_seconds() == 1440);
+	assert_int_equal(ASK(QUERY_SERIES, ALL_HOURS, SERIES, "--function=main"), 0);
+	assert_true(running_seconds() == 1440 + 3 * 1440);
+	assert_says("\"waiting_seconds\":1080.0");
+	assert_int_equal(ASK(QUERY_SERIES, ALL_HOURS, SERIES, "--function=none"), 0);
+	assert_int_equal(answer_bytes, 0);
+	assert_int_equal(ASK(QUERY_SERIES, ALL_HOURS, SERIES, "--function=main", "--by=comm"), 0);
+	assert_says("\"group\":\"waits\"");
+}
+
+/* As in profiles, where these are frames, too. */
+static void test_series_of_commands_and_causes(void **state)
+{
+	assert_int_equal(ASK(QUERY_SERIES, ALL_HOURS, SERIES, "--function=^runs$"), 0);
+	assert_true(running_seconds() == 1440 + 3 * 1440);
+	assert_null(strstr(answer, "\"waiting_seconds\":1080"));
+	assert_int_equal(ASK(QUERY_SERIES, ALL_HOURS, SERIES, "--function=futex"), 0);
+	assert_true(running_seconds() == 0);
+	assert_says("\"waiting_seconds\":1080.0");
+}
+
+static void test_wrong_series(void **state)
+{
+	assert_refused(ASK(QUERY_SERIES, ALL_HOURS, SERIES, "--function=("), "regular");
+	assert_refused(ASK(QUERY_SERIES, ALL_HOURS, "--series", "--step=0"), "--step");
+	assert_refused(ASK(QUERY_SERIES, "--from=2001-01-01", "--series", "--step=1s"), "--step");
+	assert_refused(ASK(QUERY_SERIES, "--from=never", "--series"), "'never' is no point");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff),
 		cmocka_unit_test(test_wrong_diff),
+		cmocka_unit_test(test_series_of_a_function),
+		cmocka_unit_test(test_series_of_commands_and_causes),
+		cmocka_unit_test(test_wrong_series),
 	};
 
 	return cmocka_run_group_tests(tests, make_store, remove_store);

@@ -19,6 +19,7 @@
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cli/moment.h"
+#include "core/matcher.h"
 #include "store/store_files.h"
 
 #define MAX_WORDS    (2 * HTTP_PAIRS_MAX + 16)
@@ -37,7 +38,7 @@ static const struct query_parameter {
 } parameters[] = {
 	{"comm", OF_FILTERED},	     {"pid", OF_FILTERED},
 	{"cgroup", OF_FILTERED},     {"container", OF_FILTERED},
-	{"unit", OF_FILTERED},	     {"function", OF_FILTERED & ~OF(QUERY_SERIES)},
+	{"unit", OF_FILTERED},	     {"function", OF_FILTERED},
 	{"state", OF_RANGES},	     {"from", OF_RANGES},
 	{"to", OF_RANGES},	     {"diff-from", OF(QUERY_DIFF)},
 	{"diff-to", OF(QUERY_DIFF)}, {"title", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
@@ -75,6 +76,11 @@ static int add_parameter(struct query_words *words, unsigned int kind, const str
 	bool is_table = kind == QUERY_SERIES || kind == QUERY_LIST;
 	bool is_picture = kind == QUERY_PROFILE || kind == QUERY_DIFF;
 
+	if (strcmp(pair->name, "function") == 0 && !matcher_is_modest(pair->value))
+		return failure_set(failure, -EINVAL,
+				   "%.16s: no back references, and at most %d bytes, those in "
+				   "{1,9} counted as often",
+				   pair->name, MATCHER_MODEST_BYTES);
 	if (strcmp(pair->name, "seconds") == 0 && (kind == QUERY_CPU || kind == QUERY_WAITS))
 		return 0; /* is the range */
 	if (strcmp(pair->name, "idle") == 0 && is_picture)

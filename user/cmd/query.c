@@ -133,6 +133,7 @@ static int print_series_of(struct query *query, FILE *stream, struct failure *fa
 	query->series.store = query->store;
 	query->series.format = format_of(query);
 	query->series.filter = query->filter;
+	query->series.function = query->view.stacks.select.include;
 	query->series.quiet = query->quiet;
 	return r < 0 ? r : store_series_print(&query->series, stream, failure);
 }

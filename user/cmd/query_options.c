@@ -157,9 +157,6 @@ static int check(const struct query *query, struct failure *failure)
 		r = failure_set(failure, -EINVAL, "--by and --step are of --series");
 	if (r == 0 && query->diff_to && !query->diff_from)
 		r = failure_set(failure, -EINVAL, "--diff-to wants --diff-from");
-	if (r == 0 && query->wants_series && query->view.stacks.select.include)
-		r = failure_set(failure, -EINVAL,
-				"--function is not of --series: see --by function");
 	return r < 0 ? r : view_options_check(&query->view, failure);
 }
 

@@ -11,6 +11,7 @@
 #include "base/system.h"
 #include "base/text.h"
 #include "cli/moment.h"
+#include "cmd/series_function.h"
 #include "store/cgroup_words.h"
 
 #define WANTED_STEPS 60
@@ -27,6 +28,7 @@ struct series {
 	uint64_t begin, step_ns;
 	size_t n_steps;
 	struct strings names;
+	struct series_function function;
 	struct cell *cells, *totals; /* n_steps and one for each group */
 	size_t n_groups, cells_capacity, totals_capacity;
 	uint32_t
@@ -112,15 +114,18 @@ static int count_window(void *context, const struct ledger *ledger,
 	struct series *series = context;
 	uint64_t middle = window->start + window->span / 2;
 	size_t step = middle > series->begin ? (middle - series->begin) / series->step_ns : 0;
-	int r = 0;
+	int r = series_function_read(&series->function, ledger, is_first);
 
 	if (step >= series->n_steps)
 		step = series->n_steps - 1;
-	for (size_t i = 0; i < ledger->n_rows && r == 0; i++) {
+	for (size_t i = 0; i < ledger->n_rows && r >= 0; i++) {
 		const struct ledger_row *row = &ledger->rows[i];
 		uint32_t group;
 
 		if (!store_filter_wants((void *)&series->options->filter, ledger, row))
+			continue;
+		r = series_function_test(&series->function, ledger, row);
+		if (r <= 0)
 			continue;
 		r = find_group(series, ledger, row, &group);
 		if (r < 0)
@@ -128,7 +133,7 @@ static int count_window(void *context, const struct ledger *ledger,
 		add_to(&series->cells[group * series->n_steps + step], row);
 		add_to(&series->totals[group], row);
 	}
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* The heaviest groups, and the rest as one */
@@ -286,7 +291,8 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 		.path = options->store,
 		.from = options->from,
 		.to = options->to,
-		.is_series = options->by != SERIES_FUNCTION && !options->filter.n_pids,
+		.is_series = options->by != SERIES_FUNCTION && !options->function &&
+			     !options->filter.n_pids,
 		.on_window = count_window,
 		.context = &series,
 	};
@@ -302,11 +308,13 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	/* Minutes do not fit into shorter steps. */
 	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
 	r = strings_init(&series.names);
+	r = r < 0 ? r : series_function_init(&series.function, options->function);
 	r = r < 0 ? r : store_read(&question, &answer, failure);
 	if (r == 0 && !options->quiet)
 		say_damage(&answer);
 	r = r < 0 ? r : put_series(&series, stream);
 	strings_done(&series.names);
+	series_function_done(&series.function);
 	free(series.cells);
 	free(series.totals);
 	return r;

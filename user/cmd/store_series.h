@@ -30,6 +30,7 @@ struct series_options {
 	enum series_format format;
 	size_t limit; /* groups, the heaviest; the others are one. 0: all */
 	struct store_filter filter;
+	const char *function; /* only stacks with such a one, a regular expression; NULL: all */
 	bool quiet;
 };
 

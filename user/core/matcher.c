@@ -43,3 +43,37 @@ int matcher_test(struct matcher *matcher, uint32_t id, const char *text)
 			regexec(&matcher->regex, text, 0, NULL, 0) == 0 ? MATCHES : DIFFERS;
 	return matcher->known[id] == MATCHES;
 }
+
+void matcher_forget(struct matcher *matcher)
+{
+	matcher->n_known = 0;
+}
+
+/* The largest number of `{2,30}`; 1 if there is none. */
+static unsigned long largest_bound(const char *brace)
+{
+	unsigned long largest = 1;
+
+	for (const char *at = brace + 1; *at && *at != '}';) {
+		char *end;
+		unsigned long bound = strtoul(at, &end, 10);
+
+		largest = bound > largest ? bound : largest;
+		at = end > at ? end : at + 1;
+	}
+	return largest;
+}
+
+bool matcher_is_modest(const char *expression)
+{
+	unsigned long bytes = strlen(expression);
+
+	for (const char *at = expression; *at && bytes <= MATCHER_MODEST_BYTES; at++) {
+		unsigned long bound = *at == '{' ? largest_bound(at) : 1;
+
+		if (*at == '\\' && at[1] >= '1' && at[1] <= '9')
+			return false;
+		bytes = bound > MATCHER_MODEST_BYTES ? bound : bytes * bound;
+	}
+	return bytes <= MATCHER_MODEST_BYTES;
+}

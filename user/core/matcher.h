@@ -25,4 +25,15 @@ void matcher_done(struct matcher *matcher);
 /* Whether @text matches: 1, 0, or -ENOMEM. @id must always have the same @text. */
 int matcher_test(struct matcher *matcher, uint32_t id, const char *text);
 
+/*
+ * Whether a stranger's expression may be compiled and matched: it has no back references, which
+ * take exponential time, and is at most so long once what is repeated `{so,many}` times is written
+ * out, as regcomp() does, which else runs out of memory, or of stack.
+ */
+#define MATCHER_MODEST_BYTES 1024
+bool matcher_is_modest(const char *expression);
+
+/* From now on, ids may have other texts. */
+void matcher_forget(struct matcher *matcher);
+
 #endif
