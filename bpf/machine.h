@@ -87,6 +87,20 @@ MACHINE_INLINE int machine_compare(__u64 x, __u32 relation, __u64 y)
 	}
 }
 
+/* Moves the walk on. Stacks grow downwards: one that does not lead up has no end. */
+MACHINE_INLINE int machine_caller(struct bf_machine *machine, __u64 pc, __u64 sp, __u64 fp)
+{
+	if (sp <= machine->registers[BF_REGISTER_WALK_SP]) {
+		machine->end = BF_CHAIN_STUCK;
+		return 1;
+	}
+	machine->registers[BF_REGISTER_WALK_PC] = pc;
+	machine->registers[BF_REGISTER_WALK_SP] = sp;
+	machine->registers[BF_REGISTER_WALK_FP] = fp;
+	machine->registers[BF_REGISTER_WALK_EXACT] = 0;
+	return 0;
+}
+
 /* Runs one operation. Returns 1 once machine->end says why there are no more. */
 MACHINE_INLINE int machine_step(struct bf_machine *machine, const struct bf_text *text,
 				void *memory)
@@ -128,6 +142,7 @@ MACHINE_INLINE int machine_step(struct bf_machine *machine, const struct bf_text
 		return 0;
 	case BF_OP_EMIT: machine_emit(machine, *to, x, y, value); return 0;
 	case BF_OP_STOP: machine_stop(machine, *to); return 0;
+	case BF_OP_CALLER: return machine_caller(machine, *to, x, y);
 	case BF_OP_END: machine->end = BF_CHAIN_WHOLE; return 1;
 	default: machine->end = BF_CHAIN_TEXT; return 1;
 	}
@@ -178,6 +193,72 @@ MACHINE_INLINE __u32 chain_insert(const __u64 *words, __u32 at, __u64 *frames, _
 	chain_copy(frames + (to & CHAIN_MASK), words + ((at + 1) & CHAIN_MASK), count);
 	if (is_before)
 		frames[(n - 1 + count) & CHAIN_MASK] = last;
+	return count;
+}
+
+/* --- ranges --- */
+
+/* Readies the machine for a range that @walk has come to. */
+MACHINE_INLINE void range_begin(struct bf_machine *machine, const struct bf_walk *walk, __u64 tls)
+{
+	machine_begin(machine, tls);
+	machine->registers[BF_REGISTER_WALK_PC] = walk->pc;
+	machine->registers[BF_REGISTER_WALK_SP] = walk->sp;
+	machine->registers[BF_REGISTER_WALK_FP] = walk->fp;
+	machine->registers[BF_REGISTER_WALK_EXACT] = walk->exact;
+	machine->registers[BF_REGISTER_WALK_LEAF] = walk->leaf[BF_REGISTER_R13];
+}
+
+/* Takes one of the turns of the walk. Returns whether there was one left. */
+MACHINE_INLINE int range_take_turn(struct bf_machine *machine)
+{
+	if (machine->turns >= BF_RANGE_TURNS)
+		return 0;
+	machine->turns++;
+	return 1;
+}
+
+MACHINE_INLINE int range_reason(const struct bf_machine *machine)
+{
+	switch (machine->end) {
+	case BF_CHAIN_WHOLE: return machine->is_cut ? BF_END_DEPTH : BF_END_NONE;
+	case BF_CHAIN_MEMORY: return BF_END_MEMORY;
+	case BF_CHAIN_BUDGET: return BF_END_DEPTH;
+	default: return BF_END_STUCK;
+	}
+}
+
+/*
+ * The machine has run: puts its frames into @frames, of which there are @n, and moves @walk.
+ * Returns how many words it has put there. *@ret: why the walk ends there, or BF_END_NONE; then the
+ * range was none of the runtime's if there are no words and @walk->sp is as before.
+ */
+MACHINE_INLINE __u32 range_end(struct bf_machine *machine, struct bf_walk *walk, __u64 *frames,
+			       __u32 n, int *ret)
+{
+	__u32 count = 0;
+
+	if (machine->end == BF_CHAIN_GOES_ON)
+		machine->end = BF_CHAIN_BUDGET;
+	machine_stop(machine, BF_NO_ANCHOR);
+	if (machine->header) {
+		count = chain_insert(machine->words, 0, frames, n, 0);
+		machine->is_cut |= !count;
+	}
+	machine->header = 0;
+	*ret = range_reason(machine);
+	if (!count && machine->registers[BF_REGISTER_WALK_SP] == walk->sp) {
+		if (*ret != BF_END_DEPTH)
+			*ret = BF_END_NONE;
+		return 0;
+	}
+	walk->pc = machine->registers[BF_REGISTER_WALK_PC];
+	walk->sp = machine->registers[BF_REGISTER_WALK_SP];
+	walk->fp = machine->registers[BF_REGISTER_WALK_FP];
+	walk->exact = machine->registers[BF_REGISTER_WALK_EXACT] != 0;
+	walk->is_leaf = 0;
+	walk->guessed = 0;
+	walk->bx_at = BF_BX_UNKNOWN;
 	return count;
 }
 

@@ -190,6 +190,10 @@ struct unwind {
 	u32 chain_at; /* where that begins in machine.words */
 	u32 runtime;  /* number; 0: none */
 	u64 bias;     /* of the runtime's file */
+	u16 is_range; /* the runtime's text runs in ranges; */
+	u16 is_in_range; /* … it is running, */
+	u16 is_declined; /* … or has just found that the code is not its own */
+	u16 n_ranges;	 /* words of frames that it has given */
 	struct bf_stack_event stack;
 	/* After the stack: for the verifier, what is copied there may reach into this. */
 	struct bf_machine machine;

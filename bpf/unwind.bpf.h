@@ -195,6 +195,21 @@ __noinline int leave_trampoline(struct unwind *unwind)
 	return 0;
 }
 
+/*
+ * Whether the runtime's text has to look at the code where the walk is: that of no file, which may
+ * have no mapping yet.
+ */
+static __always_inline bool is_range(struct unwind *unwind, int end,
+				     const struct bf_mapping *mapping)
+{
+	bool is_declined = unwind->is_declined;
+
+	unwind->is_declined = 0;
+	if (is_declined || unwind->walk.is_32 || end == BF_END_PROCESS)
+		return false;
+	return end || !mapping || !(mapping->flags & BF_MAPPING_FILE);
+}
+
 static __always_inline int step(struct unwind *unwind, void *memory)
 {
 	struct bf_walk *walk = &unwind->walk;
@@ -206,6 +221,11 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 
 	pc = walk->pc - !walk->exact;
 	end = find_mapping(unwind, pc, &mapping);
+	if (unwind->is_range && is_range(unwind, end, mapping)) {
+		range_begin(&unwind->machine, walk, 0);
+		unwind->is_in_range = 1;
+		return BF_END_NONE;
+	}
 	if (end)
 		return end;
 	end = find_rule(mapping, pc - mapping->start + mapping->offset, &rule);
@@ -313,6 +333,11 @@ static __always_inline bool chain_begin(struct unwind *unwind, struct task_struc
 	unwind->machine.header = 0;
 	unwind->machine.end = BF_CHAIN_WHOLE;
 	unwind->machine.is_cut = 0;
+	unwind->machine.turns = 0;
+	unwind->is_range = 0;
+	unwind->is_in_range = 0;
+	unwind->is_declined = 0;
+	unwind->n_ranges = 0;
 	if (!config.runtimes || !number)
 		return false;
 	runtime = bpf_map_lookup_elem(&runtimes, &number);
@@ -322,6 +347,9 @@ static __always_inline bool chain_begin(struct unwind *unwind, struct task_struc
 	__builtin_memcpy(unwind->machine.parameters, runtime->parameters,
 			 sizeof runtime->parameters);
 	unwind->machine.parameters[0] = unwind->bias;
+	unwind->is_range = runtime->hook == BF_HOOK_RANGE;
+	if (unwind->is_range)
+		return false;
 	machine_begin(&unwind->machine, thread_data(task));
 	return true;
 }
@@ -331,6 +359,41 @@ static __always_inline void chain_ready(struct unwind *unwind)
 {
 	machine_finish(&unwind->machine);
 	unwind->anchor = chain_anchor(unwind->machine.words, 0, unwind->machine.header);
+}
+
+/* The text has run in a range. Returns why the walk ends. */
+static __always_inline int range_done(struct unwind *unwind)
+{
+	u64 sp = unwind->walk.sp;
+	u32 count;
+	int end;
+
+	unwind->is_in_range = 0;
+	count = range_end(&unwind->machine, &unwind->walk, unwind->stack.frames, unwind->stack.n,
+			  &end);
+	unwind->stack.n += count;
+	unwind->n_ranges += count;
+	if (end || count || sp != unwind->walk.sp)
+		return end;
+	unwind->machine.end = BF_CHAIN_WHOLE;
+	unwind->is_declined = 1;
+	return BF_END_NONE;
+}
+
+/*
+ * Walks on in code that may be the runtime's. Returns why the walk ends. One loop only: it is
+ * called from a deep place, see machine_some_ops().
+ */
+__noinline int range_turn(struct unwind *unwind)
+{
+	int is_over;
+
+	if (!unwind)
+		return BF_END_PROCESS;
+	is_over = !range_take_turn(&unwind->machine);
+	for (int i = 0; i < BF_TURN_OPS && !is_over; i++)
+		is_over = machine_op(&unwind->machine);
+	return is_over ? range_done(unwind) : BF_END_NONE;
 }
 
 #define ACTIVATIONS_AT_ONCE 3 /* of one native frame */
@@ -375,6 +438,8 @@ __noinline int step_current(struct unwind *unwind)
 }
 
 #define STEPS_AT_ONCE 16
+/* One step more than there are frames, at least: it finds out whether that was all. */
+#define MAX_STEPS (BF_MAX_FRAMES + STEPS_AT_ONCE + BF_RANGE_TURNS)
 
 __noinline int walk_some_steps(struct unwind *unwind)
 {
@@ -383,6 +448,10 @@ __noinline int walk_some_steps(struct unwind *unwind)
 	if (!unwind)
 		return BF_END_PROCESS;
 	for (int i = 0; i < STEPS_AT_ONCE && !end; i++) {
+		if (unwind->is_in_range) {
+			end = range_turn(unwind);
+			continue;
+		}
 		if (unwind->trampoline)
 			leave_trampoline(unwind);
 		end = step_current(unwind);
@@ -412,10 +481,16 @@ __noinline int chain_end(struct unwind *unwind)
 	if (!unwind || !config.runtimes || !unwind->runtime)
 		return 0;
 	machine = &unwind->machine;
+	/* Steps that find a range, or that it is none of the runtime's, give no frame. */
+	if (!unwind->walk.end)
+		unwind->walk.end = BF_END_DEPTH;
 	for (int i = 0; i < MAX_ACTIVATIONS / ACTIVATIONS_AT_ONCE / MERGES_AT_ONCE + 1; i++)
 		if (!chain_merge_some(unwind))
 			break;
-	stat_add(machine->header ? BF_STAT_CHAINS : BF_STAT_CHAINS_EMPTY, 1);
+	if (machine->header || unwind->n_ranges)
+		stat_add(BF_STAT_CHAINS, 1);
+	else if (!unwind->is_range) /* a thread may well run none of a range's code */
+		stat_add(BF_STAT_CHAINS_EMPTY, 1);
 	if (machine->end == BF_CHAIN_MEMORY)
 		stat_add(BF_STAT_CHAINS_UNREAD, 1);
 	else if (machine->is_cut || machine->end == BF_CHAIN_BUDGET)
@@ -455,8 +530,7 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 		machine_whole(&unwind->machine);
 		chain_ready(unwind);
 	}
-	/* One step more than there are frames, at least: it finds out whether that was all. */
-	for (int i = 0; i <= BF_MAX_FRAMES / STEPS_AT_ONCE + 1 && !end; i++)
+	for (int i = 0; i <= MAX_STEPS / STEPS_AT_ONCE && !end; i++)
 		end = walk_some_steps(unwind);
 	unwind->walk.end = end;
 	if (unwind->walk.end < BF_END_PROCESS)
@@ -468,18 +542,6 @@ struct blocked_walk {
 	struct unwind *unwind;
 };
 
-static long step_blocked(u32 index, struct blocked_walk *blocked)
-{
-	if (!blocked->task)
-		return 1;
-	if (blocked->unwind->trampoline)
-		leave_trampoline(blocked->unwind);
-	blocked->unwind->walk.end = step(blocked->unwind, blocked->task);
-	if (blocked->unwind->anchor < blocked->unwind->walk.sp)
-		chain_merge(blocked->unwind, 0);
-	return blocked->unwind->walk.end != BF_END_NONE;
-}
-
 static long op_blocked(u32 index, struct blocked_walk *blocked)
 {
 	struct bf_machine *machine = &blocked->unwind->machine;
@@ -489,6 +551,26 @@ static long op_blocked(u32 index, struct blocked_walk *blocked)
 	if (!blocked->task || !text)
 		return 1;
 	return machine_step(machine, text, blocked->task);
+}
+
+static long step_blocked(u32 index, struct blocked_walk *blocked)
+{
+	struct unwind *unwind = blocked->unwind;
+
+	if (!blocked->task)
+		return 1;
+	if (unwind->is_in_range) {
+		if (!op_blocked(index, blocked))
+			return 0;
+		unwind->walk.end = range_done(unwind);
+		return unwind->walk.end != BF_END_NONE;
+	}
+	if (unwind->trampoline)
+		leave_trampoline(unwind);
+	unwind->walk.end = step(unwind, blocked->task);
+	if (unwind->anchor < unwind->walk.sp)
+		chain_merge(unwind, 0);
+	return unwind->walk.end != BF_END_NONE;
 }
 
 /* The same for a thread that is not running; only from sleepable programs. */
@@ -504,7 +586,10 @@ static __always_inline void unwind_blocked(struct unwind *unwind, struct task_st
 		chain_ready(unwind);
 	}
 	if (!unwind->walk.end)
-		bpf_loop(BF_MAX_FRAMES + 1, step_blocked, &blocked, 0);
+		bpf_loop(BF_MAX_FRAMES + 1 + (unwind->is_range ? BF_MACHINE_OPS : 0), step_blocked,
+			 &blocked, 0);
+	if (unwind->is_in_range)
+		unwind->walk.end = range_done(unwind);
 	if (unwind->walk.end < BF_END_PROCESS)
 		chain_end(unwind);
 }

@@ -251,7 +251,10 @@ struct bf_stack_event {
 #define BF_CHAIN_WORDS	(BF_MAX_FRAMES + 1)
 #define BF_CHAIN_SHIFT	48
 #define BF_NO_ANCHOR	BF_FRAME_CODE
-#define BF_MACHINE_OPS	32768 /* of a walk, at most */
+#define BF_MACHINE_OPS	32768 /* of a chain or a range, at most */
+/* The ranges of a walk share these turns of BF_TURN_OPS; each takes one at least. */
+#define BF_TURN_OPS	64
+#define BF_RANGE_TURNS	640 /* an interpreted frame takes about 75 operations */
 
 /* What an operation does with its operands: registers @a, @b, @c and the number @value. */
 enum bf_code {
@@ -274,6 +277,7 @@ enum bf_code {
 	BF_OP_IFR,  /* … or to register @value */
 	BF_OP_EMIT, /* a frame: code @a, detail @b, check @c, kind @value */
 	BF_OP_STOP, /* the end of an activation, whose anchor is @a */
+	BF_OP_CALLER, /* the walk is in the caller: pc @a, stack pointer @b, frame pointer @c */
 	N_BF_OPS,
 };
 enum bf_relation { BF_EQ, BF_NE, BF_LT, BF_GE, BF_ANY, BF_NONE }; /* unsigned; bits in common */
@@ -287,17 +291,30 @@ struct bf_text {
 };
 
 /*
+ * When a text runs. A chain: at the start of each walk. A range: where a walk comes to code that is
+ * no file's; the text gives its frames and moves the walk on to the first caller that is none of
+ * the runtime's. If it does neither, the code is none of the runtime's.
+ */
+enum bf_hook { BF_HOOK_CHAIN, BF_HOOK_RANGE };
+
+/*
  * A frame program and its parameters, for one process. Number 0 is none. Parameter 0 is the
  * process's own: bf_process.bias.
  */
 struct bf_runtime {
 	__u32 text;
-	__u32 pad;
+	__u32 hook; /* enum bf_hook */
 	__u64 parameters[BF_PARAMETERS];
 };
 
 #define BF_REGISTERS	16
 #define BF_REGISTER_TLS 15 /* set when a program starts: the thread pointer */
+/* In a range, where the walk is. BF_OP_CALLER sets the first four. */
+#define BF_REGISTER_WALK_PC    14
+#define BF_REGISTER_WALK_SP    13
+#define BF_REGISTER_WALK_FP    12
+#define BF_REGISTER_WALK_EXACT 11 /* 1: pc is no return address */
+#define BF_REGISTER_WALK_LEAF  10 /* if so, x86-64's r13 */
 #define BF_WINDOW_BYTES 256
 
 /* Why a chain ends. */
@@ -307,6 +324,7 @@ enum bf_chain_end {
 	BF_CHAIN_MEMORY, /* memory could not be read */
 	BF_CHAIN_BUDGET, /* after BF_MACHINE_OPS */
 	BF_CHAIN_TEXT,	 /* the text has no such operation */
+	BF_CHAIN_STUCK,	 /* a caller whose frame is not above */
 };
 
 struct bf_machine {
@@ -318,7 +336,8 @@ struct bf_machine {
 	__u32 n;	/* words, with those of the open activation */
 	__u8 end;	/* enum bf_chain_end */
 	__u8 is_cut;	/* there were more frames than have room */
-	__u8 pad[6];
+	__u16 turns;	/* of this walk's ranges so far */
+	__u32 pad;
 	__u64 words[BF_CHAIN_WORDS];
 };
 

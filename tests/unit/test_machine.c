@@ -231,6 +231,101 @@ static void deep_activations_keep_their_anchor(void **state)
 	assert_int_equal(machine.words[1] & BF_FRAME_CODE, 800);
 }
 
+/* Runs the text as that of a range, at a call with the stack at MADE_START + 64. */
+static uint32_t run_range(struct bf_walk *walk, __u64 frames[static BF_MAX_FRAMES], int *ret_end)
+{
+	const struct runtime_memory reading = {made_read, &memory, MADE_START};
+
+	machine.turns = 0;
+	*walk = (struct bf_walk){.pc = 0x1000, .sp = MADE_START + 64, .fp = 3, .is_leaf = 1};
+	assert_int_equal(text_end(&writer), 0);
+	return machine_run_range(&machine, &text, walk, &reading, frames, 1, ret_end);
+}
+
+static void ranges_move_the_walk(void **state)
+{
+	__u64 frames[BF_MAX_FRAMES] = {0x99};
+	struct bf_walk walk;
+	int end;
+
+	begin();
+	OP(BF_OP_EMIT, BF_REGISTER_WALK_PC, BF_REGISTER_WALK_FP, 0, 5);
+	OP(BF_OP_SET, 1, 0, 0, 0x2000);
+	OP(BF_OP_PARAMETER, 2, 0, 0, 0);
+	OP(BF_OP_ADDI, 2, 2, 0, 80);
+	OP(BF_OP_CALLER, 1, 2, 1, 0);
+	OP(BF_OP_END, 0, 0, 0, 0);
+	assert_int_equal(run_range(&walk, frames, &end), 2);
+	assert_int_equal(end, BF_END_NONE);
+	assert_int_equal(walk.pc, 0x2000);
+	assert_int_equal(walk.sp, MADE_START + 80);
+	assert_int_equal(walk.fp, 0x2000);
+	assert_false(walk.exact || walk.is_leaf);
+	assert_int_equal(frames[0], 0x99);
+	assert_int_equal(frames[1], BF_FRAME_RUNTIME | 5ULL << BF_FRAME_KIND_SHIFT | 0x1000);
+	assert_int_equal(frames[2], 3);
+}
+
+static void ranges_keep_what_they_found(void **state)
+{
+	__u64 frames[BF_MAX_FRAMES] = {};
+	struct bf_walk walk;
+	int end;
+
+	begin(); /* a caller that is not above */
+	OP(BF_OP_EMIT, 1, 1, 1, 0);
+	OP(BF_OP_CALLER, 1, BF_REGISTER_WALK_SP, 1, 0);
+	assert_int_equal(run_range(&walk, frames, &end), 2);
+	assert_int_equal(end, BF_END_STUCK);
+	assert_int_equal(walk.sp, MADE_START + 64);
+	begin();
+	OP(BF_OP_EMIT, 1, 1, 1, 0);
+	OP(BF_OP_READ, 0, 1, 0, 0);
+	assert_int_equal(run_range(&walk, frames, &end), 2);
+	assert_int_equal(end, BF_END_MEMORY);
+	begin(); /* not the runtime's: the walk is as it was */
+	OP(BF_OP_END, 0, 0, 0, 0);
+	assert_int_equal(run_range(&walk, frames, &end), 0);
+	assert_int_equal(walk.pc, 0x1000);
+	assert_true(walk.is_leaf);
+	begin(); /* without end */
+	OP(BF_OP_EMIT, 1, 1, 1, 0);
+	OP(BF_OP_JUMP, 0, 0, 0, -2);
+	assert_int_equal(run_range(&walk, frames, &end), BF_MAX_FRAMES - 1);
+	assert_int_equal(end, BF_END_DEPTH);
+}
+
+/* Memory decides how long a text runs: what it costs a walk is bounded all the same. */
+static void ranges_share_the_turns_of_a_walk(void **state)
+{
+	const struct runtime_memory reading = {made_read, &memory, MADE_START};
+	const uint32_t turns_each = BF_MACHINE_OPS / BF_TURN_OPS;
+	struct bf_walk walk = {.sp = MADE_START};
+	__u64 frames[BF_MAX_FRAMES];
+	uint32_t n = 0;
+	int end;
+
+	begin();
+	OP(BF_OP_JUMP, 0, 0, 0, -1);
+	assert_int_equal(text_end(&writer), 0);
+	machine.turns = 0;
+	for (uint32_t i = 1; i <= BF_RANGE_TURNS / turns_each + 1; i++) {
+		n += machine_run_range(&machine, &text, &walk, &reading, frames, n, &end);
+		assert_int_equal(end, BF_END_DEPTH);
+		assert_int_equal(machine.turns,
+				 i * turns_each < BF_RANGE_TURNS ? i * turns_each : BF_RANGE_TURNS);
+	}
+	assert_int_equal(n, 0);
+	begin();
+	machine.turns = BF_RANGE_TURNS - 1; /* a range takes one at least */
+	OP(BF_OP_END, 0, 0, 0, 0);
+	assert_int_equal(text_end(&writer), 0);
+	machine_run_range(&machine, &text, &walk, &reading, frames, n, &end);
+	assert_int_equal(end, BF_END_NONE);
+	machine_run_range(&machine, &text, &walk, &reading, frames, n, &end);
+	assert_int_equal(end, BF_END_DEPTH);
+}
+
 static void texts_are_checked(void **state)
 {
 	begin();
@@ -282,6 +377,9 @@ int main(void)
 		cmocka_unit_test(frames_without_an_anchor_are_left_out_when_the_chain_breaks),
 		cmocka_unit_test(loops_end),
 		cmocka_unit_test(deep_activations_keep_their_anchor),
+		cmocka_unit_test(ranges_move_the_walk),
+		cmocka_unit_test(ranges_keep_what_they_found),
+		cmocka_unit_test(ranges_share_the_turns_of_a_walk),
 		cmocka_unit_test(texts_are_checked),
 		cmocka_unit_test(any_text_is_safe),
 	};

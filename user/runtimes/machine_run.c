@@ -30,3 +30,16 @@ void machine_run(struct bf_machine *machine, const struct bf_text *text, uint64_
 			break;
 	machine_finish(machine);
 }
+
+uint32_t machine_run_range(struct bf_machine *machine, const struct bf_text *text,
+			   struct bf_walk *walk, const struct runtime_memory *memory, __u64 *frames,
+			   uint32_t n, int *ret_end)
+{
+	machine->parameters[0] = memory->bias;
+	range_begin(machine, walk, 0);
+	for (uint32_t i = 0; i < BF_MACHINE_OPS; i++)
+		if ((i % BF_TURN_OPS == 0 && !range_take_turn(machine)) ||
+		    machine_step(machine, text, (void *)memory))
+			break;
+	return range_end(machine, walk, frames, n, ret_end);
+}

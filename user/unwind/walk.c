@@ -51,6 +51,21 @@ static void merge(struct chain *chain, __u64 *frames, uint32_t *n, uint64_t sp, 
 	}
 }
 
+/* Returns whether the range was a runtime's. */
+static bool walk_range(struct bf_walk *walk, __u64 *frames, uint32_t *n,
+		       const struct walk_memory *memory)
+{
+	uint64_t sp = walk->sp;
+	int end = BF_END_NONE;
+	uint32_t count = memory->range(memory->range_context, walk, memory, frames, *n, &end);
+
+	if (!end && !count && walk->sp == sp)
+		return false;
+	*n += count;
+	walk->end = end;
+	return true;
+}
+
 void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t machine,
 		 const struct walk_memory *memory, walk_code_fn code_at, void *context)
 {
@@ -62,8 +77,12 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 	while (!walk->end) {
 		const struct bf_rule *rule = NULL;
 		struct walk_code code = {};
+		bool is_code = code_at(context, walk->pc - !walk->exact, &code);
 
-		if (!code_at(context, walk->pc - !walk->exact, &code)) {
+		if (memory->range && (!is_code || !(code.flags & BF_MAPPING_FILE)) &&
+		    walk_range(walk, frames, n, memory))
+			continue;
+		if (!is_code) {
 			walk->end = walk_nowhere(walk, 1);
 			break;
 		}

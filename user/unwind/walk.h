@@ -30,6 +30,13 @@ struct walk_memory {
 	 * bf_machine has them, in room for BF_CHAIN_WORDS; or NULL. */
 	const __u64 *chain;
 	uint32_t n_chain;
+	/*
+	 * Walks on in code that is no file's: moves @walk, adds frames after the @n there are, and
+	 * returns how many words. *@ret_end: why the walk ends, or BF_END_NONE. NULL: nobody can.
+	 */
+	uint32_t (*range)(void *context, struct bf_walk *walk, const struct walk_memory *memory,
+			  __u64 *frames, uint32_t n, int *ret_end);
+	void *range_context;
 };
 
 /* The code at an address. */
