@@ -37,6 +37,22 @@ static void run(const struct bf_text *text)
 		abort();
 }
 
+/* The same as that of a range. */
+static void run_range(const struct bf_text *text)
+{
+	const struct runtime_memory from = {made_read, &memory, MADE_START};
+	struct bf_walk walk = {.pc = MADE_START + 0x100, .sp = MADE_START + 0x2000, .exact = 1};
+	__u64 frames[BF_MAX_FRAMES];
+	uint64_t sp = walk.sp;
+	int end;
+
+	memory.n_reads = 0;
+	machine.turns = 0;
+	if (machine_run_range(&machine, text, &walk, &from, frames, 0, &end) > BF_MAX_FRAMES ||
+	    walk.sp < sp)
+		abort();
+}
+
 static void describe(const struct runtime_facts *facts)
 {
 	const struct runtime_memory from = {made_read, &memory};
@@ -49,7 +65,7 @@ static void describe(const struct runtime_facts *facts)
 		struct runtime_code code;
 
 		if (runtime_describe(facts, &from, &frame, &code) == 0)
-			free(code.lines);
+			runtime_code_done(&code);
 	}
 }
 
@@ -62,12 +78,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	take(&facts, sizeof facts, &bytes, &n);
 	take(&text, sizeof text, &bytes, &n);
 	if (runtime_is_sound(&facts))
-		runtime_line(&facts, bytes, n, 1, facts.pad);
+		runtime_line(&facts, bytes, n, 1, facts.version);
 	take(memory.bytes, sizeof memory.bytes, &bytes, &n);
 	run(&text);
+	run_range(&text);
 	if (!runtime_is_sound(&facts) || facts.problem || runtime_write(&facts, &text) < 0)
 		return 0;
 	run(&text);
 	describe(&facts);
+	run_range(&text);
 	return 0;
 }

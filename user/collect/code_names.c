@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/foreign.h"
+#include "collect/process_runtime.h"
 
 #define MOST_NAMES     262144	   /* of a generation */
 #define MOST_BYTES     (64u << 20) /* of its names and line tables */
@@ -22,6 +22,7 @@ static void name_done(struct code_name *name)
 	free(name->name);
 	free(name->file);
 	free(name->lines);
+	runtime_inlined_free(name->inlined, name->n_inlined);
 }
 
 static void generation_done(struct code_generation *generation)
@@ -66,12 +67,14 @@ static bool name_equal(const void *items, uint32_t position, const void *key)
 {
 	const struct code_name *a = (const struct code_name *)items + position, *b = key;
 
-	return a->process == b->process && a->code == b->code && a->check == b->check;
+	return a->process == b->process && a->code == b->code && a->check == b->check &&
+	       a->detail == b->detail;
 }
 
 static uint64_t name_hash(const struct code_name *key)
 {
-	return hash_mix(hash_mix(key->process, key->code), key->check);
+	return hash_mix(hash_mix(key->process, key->code),
+			(uint64_t)key->detail << 32 | key->check);
 }
 
 static struct code_name *find_in(const struct code_generation *generation,
@@ -85,7 +88,12 @@ static struct code_name *find_in(const struct code_generation *generation,
 
 static size_t bytes_of(const struct code_name *name)
 {
-	return (name->name ? strlen(name->name) + strlen(name->file) + 2 : 0) + name->n_lines;
+	size_t n = (name->name ? strlen(name->name) + strlen(name->file) + 2 : 0) + name->n_lines;
+
+	for (uint32_t i = 0; i < name->n_inlined; i++)
+		n += strlen(name->inlined[i].name) + strlen(name->inlined[i].file) +
+		     sizeof *name->inlined;
+	return n;
 }
 
 /* Takes over what @name owns. */
@@ -105,6 +113,27 @@ static int add(struct code_names *names, struct code_name *name, const struct co
 	return 0;
 }
 
+static int copy_inlined(const struct code_name *from, struct code_name *to)
+{
+	to->n_inlined = 0;
+	to->inlined = from->n_inlined ? calloc(from->n_inlined, sizeof *to->inlined) : NULL;
+	if (from->n_inlined && !to->inlined)
+		return -ENOMEM;
+	for (; to->n_inlined < from->n_inlined; to->n_inlined++) {
+		const struct runtime_inlined *item = &from->inlined[to->n_inlined];
+		struct runtime_inlined *copy = &to->inlined[to->n_inlined];
+
+		*copy = (struct runtime_inlined){strdup(item->name), strdup(item->file),
+						 item->line};
+		if (!copy->name || !copy->file) {
+			free(copy->name);
+			free(copy->file);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 /* A copy for another process, or of another generation. */
 static int add_copy(struct code_names *names, const struct code_name *from, uint64_t process,
 		    const struct code_name **ret)
@@ -115,8 +144,8 @@ static int add_copy(struct code_names *names, const struct code_name *from, uint
 	copy.name = from->name ? strdup(from->name) : NULL;
 	copy.file = from->file ? strdup(from->file) : NULL;
 	copy.lines = from->lines ? malloc(from->n_lines + 1) : NULL;
-	if ((from->name && !copy.name) || (from->file && !copy.file) ||
-	    (from->lines && !copy.lines)) {
+	if (copy_inlined(from, &copy) < 0 || (from->name && !copy.name) ||
+	    (from->file && !copy.file) || (from->lines && !copy.lines)) {
 		name_done(&copy);
 		return -ENOMEM;
 	}
@@ -126,47 +155,6 @@ static int add_copy(struct code_names *names, const struct code_name *from, uint
 }
 
 /* --- reading --- */
-
-const struct runtime_facts *code_names_runtime(const struct code_names *names,
-					       const struct process *process, int64_t *ret_bias)
-{
-	const struct mapping_list *list = process->mappings;
-
-	for (size_t i = 0; i < list->n; i++) {
-		const struct mapping *mapping = &list->items[i];
-		const struct runtime_facts *facts = tables_runtime(names->tables, mapping->file);
-
-		if (!facts)
-			continue;
-		*ret_bias = (int64_t)(mapping->start - mapping->offset) - facts->code_shift;
-		return facts;
-	}
-	return NULL;
-}
-
-static int read_pieces(void *context, const struct runtime_piece *pieces, size_t n)
-{
-	struct foreign_piece wanted[FOREIGN_MAX_PIECES] = {};
-	uint8_t *bytes;
-	size_t total = 0;
-	int r;
-
-	for (size_t i = 0; i < n; i++) {
-		wanted[i] = (struct foreign_piece){pieces[i].address, pieces[i].n};
-		total += pieces[i].n;
-	}
-	bytes = malloc(total + 1);
-	if (!bytes)
-		return -ENOMEM;
-	r = foreign_read_memory(*(const uint32_t *)context, wanted, n, bytes);
-	total = 0;
-	for (size_t i = 0; i < n && r == 0; i++) {
-		memcpy(pieces[i].to, bytes + total, pieces[i].n);
-		total += pieces[i].n;
-	}
-	free(bytes);
-	return r;
-}
 
 /* A copy of @facts that stays. */
 static int keep_facts(struct code_names *names, const struct runtime_facts *facts,
@@ -190,12 +178,14 @@ static int keep_facts(struct code_names *names, const struct runtime_facts *fact
 }
 
 /* Fills in what the object says of itself. */
-static int describe(struct code_names *names, const struct process *process, uint32_t kind,
+static int describe(struct code_names *names, struct process *process, uint32_t kind,
 		    uint32_t detail, struct code_name *to)
 {
-	struct runtime_memory memory = {read_pieces, (void *)&process->pid};
+	struct runtime_memory memory = process_memory(process);
 	const struct runtime_frame frame = {to->code, kind, detail, to->check};
-	const struct runtime_facts *facts = code_names_runtime(names, process, &memory.bias);
+	uint32_t file;
+	const struct runtime_facts *facts =
+		process_runtime(names->tables, process, &memory.bias, &file);
 	struct runtime_code *code;
 	int r = facts ? keep_facts(names, facts, &to->facts) : 0;
 
@@ -213,6 +203,10 @@ static int describe(struct code_names *names, const struct process *process, uin
 		to->first_line = code->first_line;
 		to->lines = code->lines;
 		to->n_lines = code->n_lines;
+		to->line = code->line;
+		to->is_compiled = code->is_compiled;
+		to->inlined = code->inlined;
+		to->n_inlined = code->n_inlined;
 		to->name = strdup(code->name);
 		to->file = strdup(code->file);
 		r = to->name && to->file ? 0 : -ENOMEM;
@@ -252,11 +246,13 @@ static const struct code_name *find_of_parents(const struct code_names *names,
 int code_names_find(struct code_names *names, uint32_t index, const uint64_t words[static 2],
 		    const struct code_name **ret)
 {
-	const struct process *process = &names->processes->processes[index];
+	struct process *process = &names->processes->processes[index];
+	uint32_t kind = words[0] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1);
 	struct code_name key = {
 		.process = process->serial,
 		.code = words[0] & BF_FRAME_CODE,
 		.check = words[1] >> 32,
+		.detail = kind & RUNTIME_KIND_BY_DETAIL ? (uint32_t)words[1] : 0,
 	};
 	const struct code_name *known = find_in(&names->now, &key);
 	int r;
@@ -271,8 +267,7 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 	known = known ?: find_of_parents(names, process, key);
 	if (known)
 		return add_copy(names, known, process->serial, ret);
-	r = describe(names, process, words[0] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
-		     words[1], &key);
+	r = describe(names, process, kind, words[1], &key);
 	if (r < 0) {
 		name_done(&key);
 		return r;

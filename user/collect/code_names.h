@@ -17,13 +17,18 @@ struct code_name {
 	uint64_t process; /* its serial number */
 	uint64_t code;
 	uint32_t check;
+	uint32_t detail;		   /* if it has to do with the name; else 0 */
 	bool is_known;			   /* else it has none */
+	bool is_compiled;
 	bool is_hidden;			   /* the runtime's own */
 	const struct runtime_facts *facts; /* of its runtime; NULL: unknown */
 	char *name, *file;		   /* owned, here and below */
 	uint32_t first_line;
 	uint8_t *lines;
 	uint32_t n_lines;
+	uint32_t line; /* without lines */
+	struct runtime_inlined *inlined;
+	uint32_t n_inlined;
 };
 
 /* A stack that arrived and has not been looked at. */
@@ -52,10 +57,6 @@ struct code_names {
 void code_names_init(struct code_names *names, struct processes *processes,
 		     const struct tables *tables);
 void code_names_done(struct code_names *names);
-
-/* The process's runtime, and where its file is mapped; NULL: none is known. */
-const struct runtime_facts *code_names_runtime(const struct code_names *names,
-					       const struct process *process, int64_t *ret_bias);
 
 /* Notes that a stack with frames of a runtime has arrived. Errors: -ENOMEM. */
 int code_names_note(struct code_names *names, const struct unread_stack *stack);

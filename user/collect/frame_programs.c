@@ -25,7 +25,7 @@ void frame_programs_done(struct frame_programs *programs)
 static uint32_t install(struct frame_programs *programs, const struct runtime_facts *facts)
 {
 	uint32_t number = programs->n + 1;
-	struct bf_runtime runtime = {.text = number};
+	struct bf_runtime runtime = {.text = number, .hook = runtime_hook(facts)};
 	struct bf_text text;
 
 	if (facts->problem != RUNTIME_FINE || runtime_write(facts, &text) < 0)
@@ -65,6 +65,11 @@ int frame_programs_number(struct frame_programs *programs, const struct runtime_
 			*ret = programs->items[i].number;
 			return 0;
 		}
+	if (programs->n >= BF_MAX_RUNTIMES) { /* processes say what they like of themselves */
+		programs->n_refused++;
+		*ret = 0;
+		return 0;
+	}
 	r = array_reserve(programs->items, programs->capacity, programs->n, 1);
 	if (r < 0)
 		return r;

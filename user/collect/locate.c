@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "collect/loop_frames.h"
+#include "collect/process_runtime.h"
 
 struct located {
 	uint64_t kernel_stack, user_stack;
@@ -176,9 +177,26 @@ static int name_code(struct locator *locator, const struct code_name *code, uint
 	r = r < 0 ? r : strings_add(strings, code->file, &frame->file);
 	if (r < 0)
 		return r;
-	frame->line =
-		runtime_line(code->facts, code->lines, code->n_lines, code->first_line, detail);
+	frame->line = code->lines ? runtime_line(code->facts, code->lines, code->n_lines,
+						 code->first_line, detail)
+				  : code->line;
 	return add_mapping(locator->profile, MAPPING_UNKNOWN, code->file, ret_mapping);
+}
+
+/* Names the functions inlined into it, innermost first. */
+static int name_inlined(struct locator *locator, const struct code_name *code,
+			struct profile_frame *frames)
+{
+	struct strings *strings = &locator->profile->strings;
+	int r = 0;
+
+	for (uint32_t i = 0; i < code->n_inlined && r >= 0; i++) {
+		frames[i] = (struct profile_frame){.kind = FRAME_INLINED};
+		frames[i].line = code->inlined[i].line;
+		r = strings_add(strings, code->inlined[i].name, &frames[i].function);
+		r = r < 0 ? r : strings_add(strings, code->inlined[i].file, &frames[i].file);
+	}
+	return r < 0 ? r : 0;
 }
 
 static int name_nameless(struct locator *locator, const struct code_name *code,
@@ -199,16 +217,21 @@ static int name_nameless(struct locator *locator, const struct code_name *code,
 static int locate_code(struct locator *locator, uint32_t process, const uint64_t words[static 2],
 		       uint32_t *ret_location)
 {
-	struct profile_frame frame = {.kind = FRAME_INTERPRETED};
+	struct profile_frame frames[RUNTIME_MAX_INLINED + 1], *frame;
 	const struct code_name *code;
 	uint32_t mapping;
 	int r = code_names_find(locator->code_names, process, words, &code);
 
 	if (r < 0 || code->is_hidden)
 		return r;
-	r = code->is_known ? name_code(locator, code, words[1], &frame, &mapping)
-			   : name_nameless(locator, code, &frame, &mapping);
-	r = r < 0 ? r : profile_add_named(locator->profile, mapping, &frame, 1, ret_location);
+	frame = &frames[code->n_inlined];
+	*frame = (struct profile_frame){.kind = code->is_compiled ? FRAME_JIT : FRAME_INTERPRETED};
+	r = code->is_known ? name_code(locator, code, words[1], frame, &mapping)
+			   : name_nameless(locator, code, frame, &mapping);
+	r = r < 0 ? r : name_inlined(locator, code, frames);
+	r = r < 0 ? r
+		  : profile_add_named(locator->profile, mapping, frames, code->n_inlined + 1,
+				      ret_location);
 	return r < 0 ? r : 1;
 }
 
@@ -219,13 +242,14 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 	const uint64_t *words = raw_stacks_addresses(locator->stacks, stack);
 	const struct runtime_facts *facts = NULL;
 	int64_t bias = 0;
+	uint32_t file;
 
 	*ret_n = stack->n;
 	for (uint32_t i = 0; i < stack->n && !facts && process != TABLE_NONE; i++) {
 		if (!(words[i] & BF_FRAME_RUNTIME))
 			continue;
-		facts = code_names_runtime(locator->code_names,
-					   &locator->processes->processes[process], &bias);
+		facts = process_runtime(locator->code_names->tables,
+					&locator->processes->processes[process], &bias, &file);
 		break;
 	}
 	if (!facts || !facts->loop_size)
@@ -262,7 +286,9 @@ static int locate_user_half(struct locator *locator, uint32_t process,
 			if (r < 0)
 				return r;
 			n += r;
-			is_owner = true;
+			/* Code of the runtime's own is followed by what called it. */
+			is_owner = !(words[i - 1] >> BF_FRAME_KIND_SHIFT & RUNTIME_KIND_IS_CODE);
+			n_native += !is_owner;
 			continue;
 		}
 		n_native++;

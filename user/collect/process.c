@@ -328,6 +328,8 @@ void processes_put(struct processes *processes, uint32_t index)
 	jit_files_release(&processes->jit_files, &processes->files, &image);
 	forget_past(processes, process, UINT64_MAX);
 	free(process->past);
+	free(process->runtime);
+	process->runtime = NULL;
 	processes->n_changing -= process->changing_until != 0;
 	list_put(processes, process->mappings);
 	pool_give(&processes->pool, index);
@@ -352,6 +354,7 @@ void processes_done(struct processes *processes)
 		for (uint32_t k = 0; k < process->n_past; k++)
 			list_free(process->past[k].list);
 		free(process->past);
+		free(process->runtime);
 		list_free(process->mappings);
 	}
 	free(processes->processes);

@@ -63,6 +63,7 @@ struct process {
 	uint32_t ended; /* number of the sweep before which it ended, from 1; 0: it lives */
 	bool is_changed;	 /* it is in processes.changed */
 	bool is_in_window;	 /* the open window's profile has memory of it, and a reference */
+	struct process_runtime *runtime; /* collect/process_runtime.h; owned, or NULL */
 	/* The unwinder's: */
 	bool is_wanted;	   /* BPF has seen this process, or its parent */
 	uint32_t n_misses; /* addresses of its stacks outside of all mappings of this version */

@@ -12,6 +12,8 @@
 #include "base/array.h"
 #include "base/system.h"
 #include "collect/load.h"
+#include "collect/process_runtime.h"
+#include "collect/range_walk.h"
 #include "profiler.skel.h"
 
 #define MAPPING_WORDS (sizeof(struct bf_mapping) / sizeof(uint32_t))
@@ -107,6 +109,7 @@ int unwinder_init(struct unwinder *unwinder, struct profiler *skel, struct proce
 
 void unwinder_done(struct unwinder *unwinder)
 {
+	free(unwinder->range);
 	tables_done(&unwinder->tables);
 	frame_programs_done(&unwinder->programs);
 	segments_done(&unwinder->segments);
@@ -265,25 +268,21 @@ static void give_to_bpf(struct unwinder *unwinder, uint32_t pid, const struct bf
 		unwinder->n_refused++;
 }
 
-/* Sets what finds the frames of the process's runtime, if it has one. */
-static int find_program(struct unwinder *unwinder, const struct process *process,
-			struct bf_process *ret)
+/* Sets what finds the frames of the process's runtime; 0: it has none. */
+static int find_program(struct unwinder *unwinder, struct process *process, struct bf_process *ret)
 {
-	const struct mapping_list *list = process->mappings;
+	const struct runtime_facts *facts = NULL;
+	uint32_t file;
+	int64_t bias = 0;
 
-	for (size_t i = 0; i < list->n && !unwinder->no_runtimes; i++) {
-		const struct mapping *mapping = &list->items[i];
-		const struct runtime_facts *facts =
-			tables_runtime(&unwinder->tables, mapping->file);
-
-		if (!facts)
-			continue;
-		ret->bias = mapping->start - mapping->offset - facts->code_shift;
-		return frame_programs_number(&unwinder->programs, facts, process->pid,
-					     unwinder->processes->files.files[mapping->file].path,
-					     &ret->runtime);
-	}
-	return 0;
+	ret->runtime = 0;
+	if (!unwinder->no_runtimes)
+		facts = process_runtime(&unwinder->tables, process, &bias, &file);
+	ret->bias = bias;
+	return facts ? frame_programs_number(&unwinder->programs, facts, process->pid,
+					     unwinder->processes->files.files[file].path,
+					     &ret->runtime)
+		     : 0;
 }
 
 static int push(struct unwinder *unwinder, struct process *process)
@@ -436,6 +435,29 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 	return true;
 }
 
+/* Lets @memory lead through code of the process's runtime, if it has one. Returns false if there is
+ * no memory. */
+static bool ready_range(struct unwinder *unwinder, uint32_t index, struct walk_memory *memory)
+{
+	struct process *process = &unwinder->processes->processes[index];
+	struct runtime_memory reading = process_memory(process);
+	const struct runtime_facts *facts = NULL;
+	uint32_t file;
+
+	if (!unwinder->no_runtimes)
+		facts = process_runtime(&unwinder->tables, process, &reading.bias, &file);
+	if (!facts || runtime_hook(facts) != BF_HOOK_RANGE)
+		return true;
+	unwinder->range = unwinder->range ?: calloc(1, sizeof *unwinder->range);
+	if (!unwinder->range)
+		return false;
+	if (range_walk_init(unwinder->range, facts, &reading)) {
+		memory->range = range_walk_on;
+		memory->range_context = unwinder->range;
+	}
+	return true;
+}
+
 int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *event)
 {
 	__u64 frames[BF_MAX_FRAMES], chain[BF_CHAIN_WORDS];
@@ -462,6 +484,8 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 		return 0; /* not as BPF sends it */
 	memcpy(frames, event->words, n * sizeof *frames);
 	memcpy(chain, event->words + n, event->n_chain * sizeof *chain);
+	if (!ready_range(unwinder, context.process, &memory))
+		return -ENOMEM;
 	unwind_walk(&walk, frames, &n, WALK_HOST_MACHINE, &memory, code_at, &context);
 	if (context.error < 0)
 		return context.error;

@@ -24,6 +24,7 @@ struct unwinder {
 	struct segments segments;
 	struct tables tables;
 	struct frame_programs programs;
+	struct range_walk *range; /* for walks through runtimes' code; NULL: none was seen */
 	bool no_runtimes;   /* none of their frames are wanted */
 	uint64_t asked_at;  /* when /proc was last asked for an unrecorded mapping */
 	uint64_t n_refused; /* processes whose mappings did not fit */

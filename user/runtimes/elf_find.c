@@ -243,6 +243,45 @@ uint64_t elf_find_own_size(const struct elf_file *elf)
 	return 0;
 }
 
+/* Puts the values of @relocations that lie in the @n bytes of @address there. */
+static void relocate(const Elf64_Rela *relocations, size_t n_relocations, uint32_t kind,
+		     uint64_t address, uint8_t *to, size_t n)
+{
+	for (size_t i = 0; i < n_relocations; i++) {
+		uint64_t at = relocations[i].r_offset - address;
+
+		if (ELF64_R_TYPE(relocations[i].r_info) == kind && at < n && n - at >= 8)
+			memcpy(to + at, &relocations[i].r_addend, 8);
+	}
+}
+
+int elf_find_relocated(const struct elf_file *elf, uint64_t address, void *to, size_t n)
+{
+	const Elf64_Shdr *table = find_section(elf, SHT_RELA);
+	uint32_t kind = elf->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+	Elf64_Rela relocations[AT_ONCE];
+	uint64_t left, at;
+	int r = elf_find_bytes(elf, address, to, n);
+
+	if (r < 0 || !table || elf->is_32)
+		return r;
+	at = table->sh_offset;
+	left = table->sh_size / sizeof *relocations;
+	if (left > MAX_RELOCATIONS)
+		left = MAX_RELOCATIONS;
+	while (left) {
+		size_t many = left < AT_ONCE ? left : AT_ONCE;
+
+		r = elf_file_read(elf, at, relocations, many * sizeof *relocations);
+		if (r < 0)
+			return r;
+		relocate(relocations, many, kind, address, to, n);
+		at += many * sizeof *relocations;
+		left -= many;
+	}
+	return 0;
+}
+
 int64_t elf_find_code_shift(const struct elf_file *elf)
 {
 	for (size_t i = 0; i < elf->n_segments; i++) {

@@ -23,6 +23,8 @@ int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n);
 
 /* Reads @n bytes at @address, as they are before the program starts. Errors: -ENOEXEC. */
 int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_t n);
+/* The same, with the relocations applied that need no symbol. */
+int elf_find_relocated(const struct elf_file *elf, uint64_t address, void *to, size_t n);
 
 /* Copies what follows the first @text in data that can't be written, as a string of @size bytes.
  * Errors: -ENOENT: there is none. */

@@ -10,6 +10,7 @@ static const struct runtime *const runtimes[] = {
 	&runtime_cpython,
 	&runtime_ruby,
 	&runtime_php,
+	&runtime_hotspot,
 };
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
 
@@ -36,10 +37,21 @@ int runtime_examine(struct elf_file *elf, struct runtime_facts *ret)
 	return 0;
 }
 
+int runtime_complete(struct runtime_facts *facts, const struct runtime_memory *memory)
+{
+	int r = facts->is_partial ? runtime_of(facts)->complete(facts, memory) : 0;
+
+	if (r == 0 && !runtime_is_sound(facts))
+		facts->problem = RUNTIME_LAYOUT;
+	return r;
+}
+
 bool runtime_is_sound(const struct runtime_facts *facts)
 {
 	if (!facts->runtime || facts->runtime > N_RUNTIMES || facts->version > UINT16_MAX ||
 	    facts->problem >= N_RUNTIME_PROBLEMS)
+		return false;
+	if (facts->is_partial && !runtime_of(facts)->complete)
 		return false;
 	return facts->problem != RUNTIME_FINE || runtime_of(facts)->is_sound(facts);
 }
@@ -62,9 +74,20 @@ const char *runtime_problem_text(const struct runtime_facts *facts)
 	return texts[facts->problem];
 }
 
+/* Whether somebody has looked at their offsets. */
+static bool is_usable(const struct runtime_facts *facts)
+{
+	return !facts->is_partial && facts->problem == RUNTIME_FINE;
+}
+
+enum bf_hook runtime_hook(const struct runtime_facts *facts)
+{
+	return runtime_of(facts)->hook;
+}
+
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
 {
-	return runtime_of(facts)->write(facts, ret);
+	return is_usable(facts) ? runtime_of(facts)->write(facts, ret) : -EINVAL;
 }
 
 int runtime_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -73,13 +96,30 @@ int runtime_describe(const struct runtime_facts *facts, const struct runtime_mem
 	int r;
 
 	*ret = (struct runtime_code){};
+	if (!is_usable(facts))
+		return -EINVAL;
 	r = runtime_of(facts)->describe(facts, memory, frame, ret);
 	if (r == 0 && !*ret->name) {
-		free(ret->lines);
-		*ret = (struct runtime_code){};
+		runtime_code_done(ret);
 		r = -ESTALE;
 	}
 	return r;
+}
+
+void runtime_code_done(struct runtime_code *code)
+{
+	free(code->lines);
+	runtime_inlined_free(code->inlined, code->n_inlined);
+	*code = (struct runtime_code){};
+}
+
+void runtime_inlined_free(struct runtime_inlined *inlined, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		free(inlined[i].name);
+		free(inlined[i].file);
+	}
+	free(inlined);
 }
 
 uint32_t runtime_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,

@@ -23,7 +23,7 @@
 
 struct elf_file;
 
-#define RUNTIME_OFFSETS 32
+#define RUNTIME_OFFSETS 64
 
 /* Why the frames of a runtime are not found. */
 enum runtime_problem {
@@ -36,12 +36,12 @@ enum runtime_problem {
 
 /* Facts about one file. Fixed size, no pointers: they come from another process. */
 struct runtime_facts {
-	uint32_t runtime; /* row of the table, from 1; 0: it is none */
-	uint32_t problem; /* enum runtime_problem */
-	uint32_t version; /* major << 8 | minor */
-	uint32_t pad;
-	int64_t code_shift;	  /* address less file offset, of its code */
-	uint64_t type;		  /* address of the type of code objects, unrelocated */
+	uint32_t runtime;    /* row of the table, from 1; 0: it is none */
+	uint32_t problem;    /* enum runtime_problem */
+	uint32_t version;    /* major << 8 | minor */
+	uint32_t is_partial; /* the rest is in the memory of each process: runtime_complete() */
+	int64_t code_shift;  /* address less file offset, of its code */
+	uint64_t type;	     /* address of the type of code objects, unrelocated */
 	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */
 	uint32_t offsets[RUNTIME_OFFSETS]; /* as the runtime's own file numbers them */
 };
@@ -52,22 +52,36 @@ struct runtime_frame {
 	uint32_t kind, detail, check;
 };
 
-/* A bit of a frame's kind: it is its activation's last, of those without anchors. */
-#define RUNTIME_LAST (BF_FRAME_KINDS / 2)
+/* What a frame's kind says to all, beside numbers of the runtime's choosing. */
+#define RUNTIME_LAST	       (BF_FRAME_KINDS / 2) /* its activation's last, of those without anchors */
+#define RUNTIME_KIND_IS_CODE   16		    /* it is code itself: no native frame runs it */
+#define RUNTIME_KIND_BY_DETAIL 8 /* what it is called depends on its detail, too */
 
 #define RUNTIME_NAME_MAX 1024 /* bytes, with the 0 at the end; longer names are cut */
 #define RUNTIME_LINES_MAX                                                                          \
 	(1u << 16) /* bytes of a line table; those of longer ones are left out                     \
 		    */
 
+/* A function that was inlined into another one. */
+struct runtime_inlined {
+	char *name, *file;
+	uint32_t line;
+};
+#define RUNTIME_MAX_INLINED 64
+
 /* What a code object says of itself. */
 struct runtime_code {
 	bool is_hidden;		     /* the runtime's own: nobody wrote it */
+	bool is_compiled;	     /* else it is interpreted */
 	char name[RUNTIME_NAME_MAX]; /* `module.function`, UTF-8 */
 	char file[RUNTIME_NAME_MAX];
 	uint32_t first_line;
 	uint8_t *lines; /* the runtime's line table, malloc'ed, or NULL */
 	uint32_t n_lines;
+	uint32_t line; /* without a table, if known */
+	/* Functions inlined there, innermost first: @n_inlined, malloc'ed, or NULL. */
+	struct runtime_inlined *inlined;
+	uint32_t n_inlined;
 };
 
 /* One piece of memory to be read. */
@@ -90,6 +104,12 @@ struct runtime_memory {
 /* Finds out what @elf is; no runtime at all is no error. Gives sound facts. Errors: -ENOMEM. */
 int runtime_examine(struct elf_file *elf, struct runtime_facts *ret);
 
+/*
+ * Takes what is missing of partial facts from a process. Errors: -EAGAIN: it is not there yet;
+ * those of @memory's.
+ */
+int runtime_complete(struct runtime_facts *facts, const struct runtime_memory *memory);
+
 /* Whether facts that somebody else has found can be used, or at least named. */
 bool runtime_is_sound(const struct runtime_facts *facts);
 
@@ -98,15 +118,21 @@ void runtime_name(const struct runtime_facts *facts, char *to, size_t size);
 /* Why its frames are not found: "this version is not known"; "" if they are. */
 const char *runtime_problem_text(const struct runtime_facts *facts);
 
+/* When that text runs. */
+enum bf_hook runtime_hook(const struct runtime_facts *facts);
 /* Writes the text that finds its frames. Errors: -EINVAL: no text can be made of these facts. */
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret);
 
 /*
  * Reads what @frame is. Errors: -ESTALE: it is not what the frame was made of; those of
- * @memory's; -ENOMEM. ret->lines is the caller's to free.
+ * @memory's; -ENOMEM; -EINVAL: @facts have a problem. @ret is the caller's to end by
+ * runtime_code_done().
  */
 int runtime_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     const struct runtime_frame *frame, struct runtime_code *ret);
+
+void runtime_code_done(struct runtime_code *code);
+void runtime_inlined_free(struct runtime_inlined *inlined, uint32_t n);
 
 /* The line that a frame of @code is in; 0: not known. */
 uint32_t runtime_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
@@ -122,7 +148,9 @@ void runtime_nameless(const struct runtime_facts *facts, uint32_t check, char *t
 
 struct runtime {
 	const char *name, *language;
+	enum bf_hook hook;
 	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
+	int (*complete)(struct runtime_facts *facts, const struct runtime_memory *memory);
 	bool (*is_sound)(const struct runtime_facts *facts);
 	int (*write)(const struct runtime_facts *facts, struct bf_text *ret);
 	int (*describe)(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -134,5 +162,6 @@ struct runtime {
 extern const struct runtime runtime_cpython;
 extern const struct runtime runtime_ruby;
 extern const struct runtime runtime_php;
+extern const struct runtime runtime_hotspot;
 
 #endif

@@ -34,7 +34,7 @@ void text_to(struct text_writer *writer, uint32_t label)
 
 void text_load(struct text_writer *writer, uint8_t to, uint32_t bytes, uint32_t at)
 {
-	text_op(writer, BF_OP_LOAD, to, 0, bytes == 8 ? 3 : bytes == 4 ? 2 : 0, at);
+	text_op(writer, BF_OP_LOAD, to, 0, bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2, at);
 }
 
 void text_fetch(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset)

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* HotSpot's frames and names, in memory made by hand: as version 17 has them. */
+#include <stdlib.h>
+
+#include "base/elf_file.h"
+#include "tests/unit/made_files.h"
+#include "tests/unit/made_hotspot.h"
+
+static struct bf_machine machine;
+
+/* An array of fields, as the serviceability agent has it. */
+enum { FIELDS = 0x9000, FIELD_BYTES = 48 };
+
+/* Walks from the call in the compiled method; the frame is in @ret. Returns the words of frames. */
+static uint32_t run(struct bf_walk *walk, struct runtime_frame *ret, int *ret_end)
+{
+	struct runtime_memory process = reading();
+	__u64 frames[BF_MAX_FRAMES] = {};
+	struct bf_text text;
+	uint32_t n;
+
+	memory.n_reads = 0;
+	assert_int_equal(hotspot_write(&facts, &text), 0);
+	n = machine_run_range(&machine, &text, walk, &process, frames, 0, ret_end);
+	*ret = (struct runtime_frame){frames[0] & BF_FRAME_CODE,
+				      frames[0] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
+				      frames[1], frames[1] >> 32};
+	return n;
+}
+
+static void compiled_frames_are_left_by_their_size(void **state)
+{
+	struct bf_walk walk = at_call();
+	struct runtime_frame frame;
+	int end;
+
+	make();
+	assert_true(hotspot_is_sound(&facts));
+	assert_int_equal(run(&walk, &frame, &end), 2);
+	assert_int_equal(end, BF_END_NONE);
+	assert_int_equal(walk.pc, CALLER);
+	assert_int_equal(walk.sp, AT(STACK + FRAME));
+	assert_int_equal(walk.fp, 0x777);
+	assert_int_equal(frame.kind, HOTSPOT_COMPILED);
+	assert_int_equal(frame.code, AT(BLOB));
+	assert_int_equal(frame.detail, CALL);
+}
+
+static void code_that_is_not_ours_is_left_alone(void **state)
+{
+	struct bf_walk walk = at_call();
+	struct runtime_frame frame;
+	int end;
+
+	make();
+	walk.pc = AT(SEGMENTS_END);
+	assert_int_equal(run(&walk, &frame, &end), 0);
+	assert_int_equal(walk.sp, AT(STACK));
+	walk.pc = AT(SEGMENTS + 0x1000); /* a free segment */
+	assert_int_equal(run(&walk, &frame, &end), 0);
+	assert_int_equal(walk.sp, AT(STACK));
+	make();
+	word(HEAPS, 0); /* the machine has not begun */
+	walk.pc = AT(CODE + CALL);
+	assert_int_equal(run(&walk, &frame, &end), 0);
+	assert_int_equal(walk.sp, AT(STACK));
+}
+
+static void names_are_those_of_all_inlined_methods(void **state)
+{
+	struct bf_walk walk = at_call();
+	struct runtime_memory process = reading();
+	struct runtime_code code = {};
+	struct runtime_frame frame;
+	int end;
+
+	make();
+	run(&walk, &frame, &end);
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), 0);
+	assert_true(code.is_compiled);
+	assert_string_equal(code.name, "a.B.outer");
+	assert_string_equal(code.file, "a/B.java");
+	assert_int_equal(code.line, 43); /* bytecode 5 */
+	assert_int_equal(code.n_inlined, 1);
+	assert_string_equal(code.inlined[0].name, "a.B.inner");
+	assert_int_equal(code.inlined[0].line, 40); /* bytecode 2 */
+	runtime_inlined_free(code.inlined, code.n_inlined);
+	/* Where nothing is known of a place, its method is. */
+	code = (struct runtime_code){};
+	frame.detail = CALL - 1;
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), 0);
+	assert_string_equal(code.name, "a.B.outer");
+	assert_int_equal(code.n_inlined, 0);
+	assert_int_equal(code.line, 0);
+}
+
+/* Another method at the same address, one that is going, names that are none. */
+static void what_is_not_the_frame_has_no_name(void **state)
+{
+	struct bf_walk walk = at_call();
+	struct runtime_memory process = reading();
+	struct runtime_code code = {};
+	struct runtime_frame frame;
+	int end;
+
+	make();
+	run(&walk, &frame, &end);
+	number(BLOB + 304, COMPILE_ID + 1);
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), -ESTALE);
+	number(BLOB + 304, COMPILE_ID);
+	memory.bytes[BLOB + 315] = 5;
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), -ESTALE);
+	memory.bytes[BLOB + 315] = 0;
+	memory.bytes[SYMBOLS + 64 + 6] = '\n';
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), -ESTALE);
+	assert_null(code.inlined);
+}
+
+static void any_read_may_fail(void **state)
+{
+	struct runtime_memory process = reading();
+	struct runtime_frame frame;
+	int end;
+
+	for (uint64_t i = 1; i < 40; i++) {
+		struct bf_walk walk = at_call();
+		struct runtime_code code = {};
+
+		make();
+		memory.fails_at = i;
+		run(&walk, &frame, &end);
+		memory.fails_at = 0;
+		make();
+		walk = at_call();
+		run(&walk, &frame, &end);
+		memory.n_reads = 0;
+		memory.fails_at = i;
+		if (hotspot_describe(&facts, &process, &frame, &code) == 0)
+			assert_string_equal(code.name, "a.B.outer");
+		else
+			assert_null(code.inlined);
+		runtime_inlined_free(code.inlined, code.n_inlined);
+		memory.fails_at = 0;
+	}
+}
+
+static void numbers_are_compressed_as_the_version_does(void **state)
+{
+	static const uint8_t old[] = {191, 192, 1, 255, 255, 255, 255, 255};
+	static const uint8_t new[] = {191, 192, 1};
+	uint32_t at = 0;
+
+	assert_int_equal(hotspot_number(HOTSPOT(17), old, sizeof old, &at), 191);
+	assert_int_equal(hotspot_number(HOTSPOT(17), old, sizeof old, &at), 192 + (1 << 6));
+	assert_int_equal(at, 3);
+	hotspot_number(HOTSPOT(17), old, sizeof old, &at);
+	assert_int_equal(at, 8); /* five bytes at most */
+	assert_int_equal(hotspot_number(HOTSPOT(17), old, sizeof old, &at), 0);
+	at = 0;
+	assert_int_equal(hotspot_number(HOTSPOT(21), new, sizeof new, &at), 190);
+	assert_int_equal(hotspot_number(HOTSPOT(21), new, sizeof new, &at), 191);
+}
+
+/* --- what a process says of its structures --- */
+
+/* The array of fields in a process, relocated or not, with the offsets of the facts above. */
+static struct runtime_facts make_fields(bool is_relocated)
+{
+	struct runtime_facts partial = facts;
+
+	memset(&memory, 0, sizeof memory);
+	partial.type = FIELDS;
+	partial.is_partial = 1;
+	for (uint32_t i = CACHE_HEAPS + 1; i < N_HOTSPOT_OFFSETS; i++) {
+		if (i == BLOCK_SIZE || i == PC_DESC_SIZE || i == CONST_SIZE || i == POOL_SIZE ||
+		    !facts.offsets[i])
+			continue;
+		word(FIELDS + FIELD_BYTES * i, is_relocated);
+		word(FIELDS + FIELD_BYTES * i + 32, facts.offsets[i]);
+		partial.offsets[i] = i + 1;
+	}
+	return partial;
+}
+
+static void processes_say_where_things_are(void **state)
+{
+	struct runtime_memory process = reading();
+	struct runtime_facts found = make_fields(true);
+	struct bf_text text;
+
+	found.offsets[SYMBOL_HASH] = SYMBOL_HASH + 1;
+	word(FIELDS + FIELD_BYTES * SYMBOL_HASH, 1);
+	assert_true(runtime_is_sound(&found));
+	assert_int_equal(runtime_write(&found, &text), -EINVAL);
+	assert_int_equal(runtime_complete(&found, &process), 0);
+	assert_int_equal(found.problem, RUNTIME_FINE);
+	assert_false(found.is_partial);
+	assert_memory_equal(found.offsets, facts.offsets, sizeof facts.offsets);
+	assert_int_equal(runtime_write(&found, &text), 0);
+}
+
+static void processes_that_have_not_begun_are_asked_again(void **state)
+{
+	struct runtime_memory process = reading();
+	struct runtime_facts found = make_fields(false), before = found;
+
+	assert_int_equal(runtime_complete(&found, &process), -EAGAIN);
+	assert_memory_equal(&found, &before, sizeof found);
+	memory.n_reads = 0;
+	memory.fails_at = 1;
+	assert_int_equal(runtime_complete(&found, &process), -EFAULT);
+	assert_memory_equal(&found, &before, sizeof found);
+}
+
+/* Each field in turn lies far outside of its structure, or at an odd place. */
+static void what_makes_no_sense_is_not_used(void **state)
+{
+	static const uint64_t values[] = {4097, UINT32_MAX, UINT64_MAX, 1ULL << 32};
+	struct runtime_memory process = reading();
+	struct runtime_code code;
+	struct runtime_frame frame = {.code = AT(BLOB), .kind = HOTSPOT_INTERPRETED};
+	struct bf_text text;
+
+	for (uint32_t i = CACHE_HEAPS + 1; i < N_HOTSPOT_OFFSETS; i++)
+		for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+			struct runtime_facts found = make_fields(true);
+
+			if (found.offsets[i] != i + 1)
+				continue;
+			word(FIELDS + FIELD_BYTES * i + 32, values[k]);
+			assert_int_equal(runtime_complete(&found, &process), 0);
+			assert_int_equal(found.problem, RUNTIME_LAYOUT);
+			assert_int_equal(runtime_describe(&found, &process, &frame, &code),
+					 -EINVAL);
+			assert_int_equal(runtime_write(&found, &text), -EINVAL);
+		}
+}
+
+/* --- files --- */
+
+/* The arrays that libjvm.so has, with a version only. */
+static const char made_library[] = "static int version = VERSION;"
+				   "static struct { const char *type, *field, *kind; int "
+				   "is_static, pad; long offset; void *at; }"
+				   "	fields[] = {{\"Abstract_VM_Version\", "
+				   "\"_vm_major_version\", \"int\", 1, 0, 0, &version},"
+				   "		    {0}};"
+				   "static struct { const char *type, *super; int is[4]; long "
+				   "size; } types[1] = {{0, 0, {0}, 1}};"
+				   "void *gHotSpotVMStructs = fields, *OTHER = types;";
+
+static void examine(const char *options, struct runtime_facts *ret)
+{
+	struct elf_file elf;
+	int fd;
+
+	made_text("library.c", made_library);
+	made("${CC:-gcc} -shared -fPIC %s -o library.so library.c", options);
+	fd = made_open("library.so");
+	assert_int_equal(elf_file_open(&elf, fd), 0);
+	assert_int_equal(runtime_examine(&elf, ret), 0);
+	elf_file_done(&elf);
+	close(fd);
+}
+
+static void versions_that_are_not_known_are_named(void **state)
+{
+	const struct runtime_frame frame = {.code = AT(BLOB), .kind = HOTSPOT_COMPILED};
+	struct runtime_memory process = reading();
+	struct runtime_facts found;
+	struct runtime_code code;
+	struct bf_text text;
+	char name[64];
+
+	examine("-DVERSION=99 -DOTHER=gHotSpotVMTypes", &found);
+	assert_true(runtime_is_sound(&found));
+	runtime_name(&found, name, sizeof name);
+	assert_string_equal(name, "HotSpot 99.0");
+	assert_string_equal(runtime_problem_text(&found), "this version is not known");
+	assert_int_equal(runtime_write(&found, &text), -EINVAL);
+	/* Even if a process says what is missing, nothing is read by it. */
+	found.is_partial = 0;
+	assert_int_equal(runtime_describe(&found, &process, &frame, &code), -EINVAL);
+}
+
+static void files_that_lack_structures_are_not_believed(void **state)
+{
+	struct runtime_facts found;
+
+	examine("-DVERSION=17 -DOTHER=gHotSpotVMTypes", &found);
+	assert_true(runtime_is_sound(&found));
+	assert_int_equal(found.problem, RUNTIME_LAYOUT);
+	examine("-DVERSION=17 -DOTHER=others", &found);
+	assert_int_equal(found.runtime, 0);
+}
+
+static int begin_files(void **state)
+{
+	made_setup();
+	return 0;
+}
+
+static int end_files(void **state)
+{
+	made_done();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(compiled_frames_are_left_by_their_size),
+		cmocka_unit_test(code_that_is_not_ours_is_left_alone),
+		cmocka_unit_test(names_are_those_of_all_inlined_methods),
+		cmocka_unit_test(what_is_not_the_frame_has_no_name),
+		cmocka_unit_test(any_read_may_fail),
+		cmocka_unit_test(numbers_are_compressed_as_the_version_does),
+		cmocka_unit_test(processes_say_where_things_are),
+		cmocka_unit_test(processes_that_have_not_begun_are_asked_again),
+		cmocka_unit_test(what_makes_no_sense_is_not_used),
+		cmocka_unit_test(versions_that_are_not_known_are_named),
+		cmocka_unit_test(files_that_lack_structures_are_not_believed),
+	};
+
+	return cmocka_run_group_tests(tests, begin_files, end_files);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/process_runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/foreign.h"
+
+static int read_pieces(void *context, const struct runtime_piece *pieces, size_t n)
+{
+	struct foreign_piece wanted[FOREIGN_MAX_PIECES] = {};
+	uint8_t *bytes;
+	size_t total = 0;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		wanted[i] = (struct foreign_piece){pieces[i].address, pieces[i].n};
+		total += pieces[i].n;
+	}
+	bytes = malloc(total + 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = foreign_read_memory(*(const uint32_t *)context, wanted, n, bytes);
+	total = 0;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		memcpy(pieces[i].to, bytes + total, pieces[i].n);
+		total += pieces[i].n;
+	}
+	free(bytes);
+	return r;
+}
+
+struct runtime_memory process_memory(const struct process *process)
+{
+	return (struct runtime_memory){read_pieces, (void *)&process->pid};
+}
+
+/* Reads the rest of the facts, once. */
+static const struct runtime_facts *complete(struct process *process,
+					    const struct runtime_facts *partial, int64_t bias)
+{
+	struct runtime_memory memory = process_memory(process);
+	struct process_runtime *runtime = process->runtime;
+
+	if (runtime && memcmp(&runtime->partial, partial, sizeof *partial) == 0)
+		return &runtime->facts;
+	if (process->ended)
+		return NULL;
+	runtime = malloc(sizeof *runtime);
+	if (!runtime)
+		return NULL;
+	*runtime = (struct process_runtime){*partial, *partial};
+	memory.bias = bias;
+	if (runtime_complete(&runtime->facts, &memory) < 0) {
+		free(runtime);
+		return NULL;
+	}
+	free(process->runtime);
+	process->runtime = runtime;
+	return &runtime->facts;
+}
+
+const struct runtime_facts *process_runtime(const struct tables *tables, struct process *process,
+					    int64_t *ret_bias, uint32_t *ret_file)
+{
+	const struct mapping_list *list = process->mappings;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *mapping = &list->items[i];
+		const struct runtime_facts *facts = tables_runtime(tables, mapping->file);
+
+		if (!facts)
+			continue;
+		*ret_bias = (int64_t)(mapping->start - mapping->offset) - facts->code_shift;
+		*ret_file = mapping->file;
+		return facts->is_partial && facts->problem == RUNTIME_FINE
+			       ? complete(process, facts, *ret_bias)
+			       : facts;
+	}
+	return NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * process_runtime: which runtime a process has, by the files that it has mapped. Facts that are not
+ * in the file are read from the process's memory, and believed for that process only.
+ */
+#ifndef COLLECT_PROCESS_RUNTIME_H
+#define COLLECT_PROCESS_RUNTIME_H
+
+#include "collect/process.h"
+#include "collect/tables.h"
+
+/* What a process with partial facts has said. */
+struct process_runtime {
+	struct runtime_facts partial, facts;
+};
+
+/* Reads the memory of @process, which outlives it. The bias is not set. */
+struct runtime_memory process_memory(const struct process *process);
+
+/*
+ * The runtime of @process, until its mappings change, and where its file is mapped, less where that
+ * wants to be; and which file that is. NULL: none is known, or it has not begun.
+ */
+const struct runtime_facts *process_runtime(const struct tables *tables, struct process *process,
+					    int64_t *ret_bias, uint32_t *ret_file);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/range_walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtimes/machine_run.h"
+
+#define PAGE 4096
+
+bool range_walk_init(struct range_walk *walk, const struct runtime_facts *facts,
+		     const struct runtime_memory *memory)
+{
+	walk->facts = facts;
+	walk->memory = *memory;
+	walk->n_pages = 0;
+	walk->machine.turns = 0;
+	return facts && facts->problem == RUNTIME_FINE && runtime_hook(facts) == BF_HOOK_RANGE &&
+	       runtime_write(facts, &walk->text) == 0;
+}
+
+static const uint8_t *find_page(struct range_walk *walk, uint64_t address)
+{
+	struct runtime_piece piece = {address, PAGE, walk->pages[walk->n_pages % RANGE_PAGES]};
+
+	for (uint32_t i = 0; i < walk->n_pages && i < RANGE_PAGES; i++)
+		if (walk->addresses[i] == address)
+			return walk->pages[i];
+	if (walk->memory.read(walk->memory.context, &piece, 1) < 0) {
+		walk->addresses[walk->n_pages % RANGE_PAGES] = UINT64_MAX;
+		return NULL;
+	}
+	walk->addresses[walk->n_pages % RANGE_PAGES] = address;
+	return walk->pages[walk->n_pages++ % RANGE_PAGES];
+}
+
+static int read_process(struct range_walk *walk, uint64_t from, uint8_t *to, uint32_t n)
+{
+	while (n) {
+		uint32_t in_page = from % PAGE, many = n < PAGE - in_page ? n : PAGE - in_page;
+		const uint8_t *page = find_page(walk, from - in_page);
+
+		if (!page)
+			return -EFAULT;
+		memcpy(to, page + in_page, many);
+		from += many;
+		to += many;
+		n -= many;
+	}
+	return 0;
+}
+
+/* The stack as it was; all else as it is. */
+static int read_pieces(void *context, const struct runtime_piece *pieces, size_t n)
+{
+	struct range_walk *walk = context;
+	const struct walk_memory *stack = walk->stack;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		uint64_t at = pieces[i].address - stack->start;
+
+		if (at < stack->n && pieces[i].n <= stack->n - at)
+			memcpy(pieces[i].to, stack->bytes + at, pieces[i].n);
+		else
+			r = read_process(walk, pieces[i].address, pieces[i].to, pieces[i].n);
+	}
+	return r;
+}
+
+uint32_t range_walk_on(void *context, struct bf_walk *walk, const struct walk_memory *memory,
+		       __u64 *frames, uint32_t n, int *ret_end)
+{
+	struct range_walk *range = context;
+	const struct runtime_memory both = {read_pieces, range, range->memory.bias};
+
+	range->stack = memory;
+	return machine_run_range(&range->machine, &range->text, walk, &both, frames, n, ret_end);
+}

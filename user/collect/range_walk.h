@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * range_walk: the loader's part of walks through a runtime's code: the stack is a snapshot, and
+ * what the runtime knows of its code is read from the process, a page at a time.
+ */
+#ifndef COLLECT_RANGE_WALK_H
+#define COLLECT_RANGE_WALK_H
+
+#include "runtimes/runtime.h"
+#include "unwind/walk.h"
+
+#define RANGE_PAGES 64
+
+struct range_walk {
+	const struct runtime_facts *facts;
+	struct runtime_memory memory; /* the process's */
+	const struct walk_memory *stack;
+	struct bf_text text;
+	struct bf_machine machine;
+	uint32_t n_pages;
+	uint64_t addresses[RANGE_PAGES];
+	uint8_t pages[RANGE_PAGES][4096];
+};
+
+/* Readies it for a process with @facts. Returns false if no text walks through its code. */
+bool range_walk_init(struct range_walk *walk, const struct runtime_facts *facts,
+		     const struct runtime_memory *memory);
+
+/* For struct walk_memory, with the struct range_walk as @context. */
+uint32_t range_walk_on(void *context, struct bf_walk *walk, const struct walk_memory *memory,
+		       __u64 *frames, uint32_t n, int *ret_end);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * HotSpot's frames. Generated code lies in up to three heaps; a map of their segments leads from an
+ * address to the blob that it belongs to, and that says how large its frames are. So no frame
+ * pointer is needed, but at a method's ends, where a leaf is known by its instructions.
+ *
+ * The interpreter is one blob, whose frames have a layout of their own, by the frame pointer.
+ */
+#include "runtimes/hotspot.h"
+
+#include "runtimes/elf_find.h"
+#include "runtimes/text.h"
+
+static int examine(struct elf_file *elf, struct runtime_facts *ret)
+{
+	int r = hotspot_find_offsets(elf, ret);
+
+	ret->code_shift = elf_find_code_shift(elf);
+	return r;
+}
+
+/* --- the text --- */
+
+enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
+#define PC    BF_REGISTER_WALK_PC
+#define SP    BF_REGISTER_WALK_SP
+#define FP    BF_REGISTER_WALK_FP
+#define EXACT BF_REGISTER_WALK_EXACT
+#define LEAF  BF_REGISTER_WALK_LEAF
+
+#define HEAPS	      3
+#define SEGMENT_SHIFT 7
+
+/* Words of the window: low, high and the map's low of each heap; two for all kinds of things; and
+ * the last ones for structures. */
+#define HEAP_SLOT(i) (4 * (i))
+#define SMALL	     12
+#define LARGE	     15
+#define MOST_LARGE   16
+#define SMALL_AT(at) (8 * SMALL + (at))
+#define LARGE_AT(at) (8 * LARGE + (at))
+
+/* The first letters of a blob's name. */
+#define NAME_COMPILED	 0x74656d6e /* nmethod */
+#define NAME_NATIVE	 0x6974616e /* native nmethod */
+#define NAME_INTERPRETER 0x65746e49 /* Interpreter */
+#define NAME_VTABLE	 0x62617476 /* vtable chunks */
+
+/* x86-64's instructions at the ends of methods, as far as they are looked at. */
+#define CODE_PUSH_FP 0x55
+#define CODE_POP_FP  0x5d
+#define CODE_RETURN  0xc3
+#define CODE_SUB_8   0xec8348 /* sub $N,%rsp, N of one byte */
+#define CODE_SUB_32  0xec8148 /* … of four */
+#define CODE_POLL    0x3b49   /* cmp N(%r15),%rsp: before a return */
+#define CODE_ABOVE   0x870f   /* ja: what follows that */
+
+/* Words of an interpreter's frame, from its frame pointer. */
+#define INTERPRETED_LOW	      (-72)
+#define INTERPRETED_AT(bytes) LARGE_AT((bytes)-INTERPRETED_LOW)
+#define INTERPRETED_METHOD    INTERPRETED_AT(-24)
+#define INTERPRETED_BYTECODE  INTERPRETED_AT(-64)
+#define INTERPRETED_CALLER_SP INTERPRETED_AT(-8)
+
+enum label {
+	LABEL_FRAME,
+	LABEL_HEAP, /* HEAPS of them */
+	LABEL_FOUND = LABEL_HEAP + HEAPS,
+	LABEL_SEGMENT,
+	LABEL_BLOB,
+	LABEL_COMPILED,
+	LABEL_COMPILED_LEAF,
+	LABEL_WHOLE,
+	LABEL_POLL,
+	LABEL_INTERPRETED,
+	LABEL_IN_FRAME,
+	LABEL_IN_CODE,
+	LABEL_BY_SIZE,
+	LABEL_BY_POINTER,
+	LABEL_BY_SIZE_OR_POINTER,
+	LABEL_ENTERED,
+	LABEL_PUSHED,
+	LABEL_NO_HEAP,
+	N_LABELS,
+};
+_Static_assert(N_LABELS <= TEXT_LABELS, "all have room");
+
+static void op(struct text_writer *text, enum bf_code code, uint8_t a, uint8_t b, uint8_t c,
+	       int32_t value)
+{
+	text_op(text, code, a, b, c, value);
+}
+
+static void read_words(struct text_writer *text, uint8_t word, uint8_t base, uint32_t words,
+		       int32_t offset)
+{
+	op(text, BF_OP_READ, word, base, words - 1, offset);
+}
+
+static void try_words(struct text_writer *text, uint8_t word, uint8_t base, uint32_t words,
+		      int32_t offset)
+{
+	op(text, BF_OP_TRY, word, base, words - 1, offset);
+}
+
+/* The walk goes on in the caller: R8 is its pc, R7 its sp, R9 its fp. */
+static void caller(struct text_writer *text, uint8_t fp)
+{
+	op(text, BF_OP_CALLER, R8, R7, fp, 0);
+	text_jump(text, LABEL_FRAME);
+}
+
+/* Reads where the heaps are; those that there are not are empty. */
+static void write_heaps(struct text_writer *text, const uint32_t *o)
+{
+	op(text, BF_OP_PARAMETER, R0, 0, 0, 0);
+	read_words(text, SMALL, R0, 1, o[CACHE_HEAPS]);
+	text_load(text, R1, 8, SMALL_AT(0));
+	text_if(text, R1, BF_EQ, 0, LABEL_NO_HEAP); /* not begun yet */
+	read_words(text, SMALL, R1, 1, o[ARRAY_LENGTH]);
+	text_load(text, R2, 4, SMALL_AT(0));
+	read_words(text, SMALL, R1, 1, o[ARRAY_DATA]);
+	text_load(text, R3, 8, SMALL_AT(0));
+	for (int i = 0; i < HEAPS; i++) {
+		op(text, BF_OP_SET, R4, 0, 0, 0);
+		op(text, BF_OP_IF, R2, BF_LT, 2, i + 1);
+		read_words(text, SMALL, R3, 1, 8 * i);
+		text_load(text, R4, 8, SMALL_AT(0));
+		try_words(text, HEAP_SLOT(i), R4, 2, o[HEAP_MEMORY] + o[SPACE_LOW]);
+		try_words(text, HEAP_SLOT(i) + 2, R4, 1, o[HEAP_MAP] + o[SPACE_LOW]);
+		if (i == 0) {
+			try_words(text, SMALL, R4, 1, o[HEAP_SHIFT]);
+			text_load(text, R5, 4, SMALL_AT(0));
+			text_if(text, R5, BF_NE, SEGMENT_SHIFT, LABEL_NO_HEAP);
+		}
+	}
+	text_jump(text, LABEL_FRAME);
+	text_label(text, LABEL_NO_HEAP);
+	op(text, BF_OP_END, 0, 0, 0, 0);
+}
+
+/* R0 = the blob that pc lies in. */
+static void write_blob(struct text_writer *text, const uint32_t *o)
+{
+	text_label(text, LABEL_FRAME);
+	for (int i = 0; i < HEAPS; i++) {
+		text_load(text, R0, 8, 8 * HEAP_SLOT(i));
+		text_load(text, R1, 8, 8 * HEAP_SLOT(i) + 8);
+		text_load(text, R2, 8, 8 * HEAP_SLOT(i) + 16);
+		text_if_register(text, PC, BF_LT, R0, LABEL_HEAP + i);
+		text_if_register(text, PC, BF_LT, R1, LABEL_FOUND);
+		text_label(text, LABEL_HEAP + i);
+	}
+	op(text, BF_OP_END, 0, 0, 0, 0);
+	text_label(text, LABEL_FOUND);
+	op(text, BF_OP_SUB, R3, PC, R0, 0);
+	op(text, BF_OP_SHR, R3, R3, 0, SEGMENT_SHIFT);
+	text_label(text, LABEL_SEGMENT);
+	op(text, BF_OP_ADD, R4, R2, R3, 0);
+	read_words(text, SMALL, R4, 1, 0);
+	text_load(text, R5, 1, SMALL_AT(0));
+	text_if(text, R5, BF_EQ, 0, LABEL_BLOB);
+	op(text, BF_OP_SUB, R3, R3, R5, 0);
+	op(text, BF_OP_IF, R5, BF_EQ, 1, 255); /* free */
+	text_jump(text, LABEL_SEGMENT);
+	op(text, BF_OP_END, 0, 0, 0, 0);
+	text_label(text, LABEL_BLOB);
+	op(text, BF_OP_SHL, R3, R3, 0, SEGMENT_SHIFT);
+	op(text, BF_OP_ADD, R0, R0, R3, 0);
+	op(text, BF_OP_ADDI, R0, R0, 0, o[BLOCK_SIZE]);
+}
+
+static uint32_t blob_words(const uint32_t *o)
+{
+	const enum hotspot_offset parts[] = {BLOB_NAME, BLOB_FRAME_SIZE, BLOB_COMPLETE, BLOB_CODE,
+					     BLOB_CODE_OFFSET};
+	uint32_t words = 1;
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		words = o[parts[i]] / 8 + 1 > words ? o[parts[i]] / 8 + 1 : words;
+	return words;
+}
+
+/*
+ * R1 = its name, R2 = the first letters of that, R4 = the bytes of its frames, R5 = where they are
+ * complete, R6 = offset of pc in its code.
+ */
+static void write_kind(struct text_writer *text, const uint32_t *o)
+{
+	read_words(text, LARGE, R0, blob_words(o), 0);
+	text_load(text, R1, 8, LARGE_AT(o[BLOB_NAME]));
+	text_load(text, R4, 4, LARGE_AT(o[BLOB_FRAME_SIZE]));
+	op(text, BF_OP_SHL, R4, R4, 0, 3);
+	text_load(text, R5, 2, LARGE_AT(o[BLOB_COMPLETE]));
+	if (o[BLOB_CODE]) {
+		text_load(text, R3, 8, LARGE_AT(o[BLOB_CODE]));
+	} else {
+		text_load(text, R3, 4, LARGE_AT(o[BLOB_CODE_OFFSET]));
+		op(text, BF_OP_ADD, R3, R3, R0, 0);
+	}
+	op(text, BF_OP_SUB, R6, PC, R3, 0);
+	read_words(text, SMALL, R1, 1, 0);
+	text_load(text, R2, 4, SMALL_AT(0));
+	text_if(text, R2, BF_EQ, NAME_COMPILED, LABEL_COMPILED);
+	text_if(text, R2, BF_EQ, NAME_NATIVE, LABEL_COMPILED);
+	text_if(text, R2, BF_EQ, NAME_INTERPRETER, LABEL_INTERPRETED);
+}
+
+/* R7, R8 = the bytes of code at pc and before it. */
+static void write_instructions(struct text_writer *text)
+{
+	read_words(text, SMALL, PC, 2, -8);
+	text_load(text, R7, 1, SMALL_AT(8));
+	text_load(text, R8, 1, SMALL_AT(7));
+}
+
+static void write_stub(struct text_writer *text)
+{
+	op(text, BF_OP_SET, R6, 0, 0, 0);
+	op(text, BF_OP_EMIT, R0, R6, R1, HOTSPOT_STUB);
+	text_if(text, R2, BF_EQ, NAME_VTABLE, LABEL_ENTERED);
+	text_if(text, EXACT, BF_EQ, 0, LABEL_BY_SIZE_OR_POINTER);
+	write_instructions(text);
+	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
+	text_if(text, R7, BF_EQ, CODE_PUSH_FP, LABEL_ENTERED);
+	text_if(text, R8, BF_EQ, CODE_PUSH_FP, LABEL_PUSHED);
+	text_label(text, LABEL_BY_SIZE_OR_POINTER);
+	text_if(text, R4, BF_EQ, 0, LABEL_BY_POINTER);
+	text_label(text, LABEL_BY_SIZE);
+	op(text, BF_OP_ADD, R7, SP, R4, 0);
+	read_words(text, SMALL, R7, 2, -16);
+	text_load(text, R8, 8, SMALL_AT(8));
+	text_load(text, R9, 8, SMALL_AT(0));
+	caller(text, R9);
+}
+
+static void write_compiled(struct text_writer *text, const uint32_t *o)
+{
+	text_label(text, LABEL_COMPILED);
+	read_words(text, SMALL, R0, 1, o[COMPILED_ID] & ~7u);
+	text_load(text, R7, 4, SMALL_AT(o[COMPILED_ID] & 7));
+	op(text, BF_OP_MULI, R7, R7, 0, HOTSPOT_SPREAD);
+	read_words(text, SMALL, R0, 1, o[COMPILED_METHOD]);
+	text_load(text, R8, 8, SMALL_AT(0));
+	op(text, BF_OP_SHR, R8, R8, 0, 3);
+	op(text, BF_OP_XOR, R7, R7, R8, 0);
+	text_if(text, EXACT, BF_NE, 0, LABEL_COMPILED_LEAF);
+	op(text, BF_OP_EMIT, R0, R6, R7, HOTSPOT_COMPILED);
+	text_jump(text, LABEL_BY_SIZE);
+	text_label(text, LABEL_COMPILED_LEAF);
+	op(text, BF_OP_EMIT, R0, R6, R7, HOTSPOT_COMPILED_LEAF);
+	write_instructions(text);
+	text_load(text, R9, 2, SMALL_AT(8));
+	text_if_register(text, R6, BF_GE, R5, LABEL_WHOLE);
+	text_if(text, R8, BF_EQ, CODE_PUSH_FP, LABEL_PUSHED);
+	text_load(text, R9, 4, SMALL_AT(4));
+	op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
+	text_if(text, R9, BF_EQ, CODE_SUB_8, LABEL_BY_SIZE);
+	text_load(text, R9, 8, SMALL_AT(0));
+	op(text, BF_OP_SHR, R9, R9, 0, 8);
+	op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
+	text_if(text, R9, BF_EQ, CODE_SUB_32, LABEL_BY_SIZE);
+	text_jump(text, LABEL_ENTERED);
+	text_label(text, LABEL_WHOLE);
+	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
+	text_if(text, R7, BF_EQ, CODE_POP_FP, LABEL_PUSHED);
+	text_if(text, R9, BF_EQ, CODE_POLL, LABEL_POLL);
+	text_if(text, R9, BF_NE, CODE_ABOVE, LABEL_BY_SIZE);
+	text_load(text, R7, 1, SMALL_AT(14));
+	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
+	text_jump(text, LABEL_BY_SIZE);
+	text_label(text, LABEL_POLL);
+	text_if(text, R8, BF_NE, CODE_POP_FP, LABEL_BY_SIZE);
+}
+
+/* How a frame that is no whole one is left. */
+static void write_ends(struct text_writer *text)
+{
+	text_label(text, LABEL_ENTERED); /* only the return address is there */
+	read_words(text, SMALL, SP, 1, 0);
+	text_load(text, R8, 8, SMALL_AT(0));
+	op(text, BF_OP_ADDI, R7, SP, 0, 8);
+	caller(text, FP);
+	text_label(text, LABEL_PUSHED); /* and the frame pointer */
+	read_words(text, SMALL, SP, 2, 0);
+	text_load(text, R9, 8, SMALL_AT(0));
+	text_load(text, R8, 8, SMALL_AT(8));
+	op(text, BF_OP_ADDI, R7, SP, 0, 16);
+	caller(text, R9);
+	text_label(text, LABEL_BY_POINTER);
+	read_words(text, SMALL, FP, 2, 0);
+	text_load(text, R8, 8, SMALL_AT(8));
+	text_load(text, R9, 8, SMALL_AT(0));
+	op(text, BF_OP_ADDI, R7, FP, 0, 16);
+	caller(text, R9);
+}
+
+/* R2 = what an object at the same address would not have: chance, by the names of class and method.
+ * R3: where the name is; R4: ConstMethod; R6: ConstantPool. */
+static void write_check(struct text_writer *text, const uint32_t *o)
+{
+	op(text, BF_OP_SHR, R2, R4, 0, 3);
+	try_words(text, SMALL, R6, 1, o[POOL_CLASS]);
+	text_load(text, R1, 8, SMALL_AT(0));
+	try_words(text, SMALL, R1, 1, o[CLASS_NAME]);
+	text_load(text, R1, 8, SMALL_AT(0));
+	op(text, BF_OP_SHR, R4, R1, 0, 3);
+	op(text, BF_OP_XOR, R2, R2, R4, 0);
+	try_words(text, SMALL, R1, 1, o[SYMBOL_HASH]);
+	text_load(text, R4, 2, SMALL_AT(2));
+	op(text, BF_OP_SHL, R4, R4, 0, 16);
+	op(text, BF_OP_XOR, R2, R2, R4, 0);
+	op(text, BF_OP_SHL, R3, R3, 0, 3);
+	op(text, BF_OP_ADD, R3, R3, R6, 0);
+	try_words(text, SMALL, R3, 1, o[POOL_SIZE]);
+	text_load(text, R3, 8, SMALL_AT(0));
+	op(text, BF_OP_MULI, R4, R3, 0, HOTSPOT_SPREAD);
+	op(text, BF_OP_XOR, R2, R2, R4, 0);
+	op(text, BF_OP_ANDI, R3, R3, 0, ~1);
+	try_words(text, SMALL, R3, 1, o[SYMBOL_HASH]);
+	text_load(text, R4, 2, SMALL_AT(2));
+	op(text, BF_OP_XOR, R2, R2, R4, 0);
+}
+
+static void write_interpreted(struct text_writer *text, const uint32_t *o)
+{
+	text_label(text, LABEL_INTERPRETED);
+	read_words(text, LARGE, FP, 11, INTERPRETED_LOW);
+	text_load(text, R0, 8, INTERPRETED_METHOD);
+	text_load(text, R5, 8, INTERPRETED_BYTECODE);
+	text_load(text, R7, 8, INTERPRETED_CALLER_SP);
+	text_load(text, R9, 8, INTERPRETED_AT(0));
+	text_load(text, R8, 8, INTERPRETED_AT(8));
+	try_words(text, SMALL, R0, 1, o[METHOD_CONST]);
+	text_load(text, R4, 8, SMALL_AT(0));
+	try_words(text, LARGE, R4, o[CONST_SIZE] / 8, 0);
+	text_load(text, R6, 8, LARGE_AT(o[CONST_POOL]));
+	text_load(text, R2, 2, LARGE_AT(o[CONST_CODE_SIZE]));
+	text_load(text, R3, 2, LARGE_AT(o[CONST_NAME]));
+	op(text, BF_OP_SUB, R5, R5, R4, 0);
+	op(text, BF_OP_ADDI, R5, R5, 0, -(int32_t)o[CONST_SIZE]);
+	text_if(text, EXACT, BF_EQ, 0, LABEL_IN_FRAME);
+	op(text, BF_OP_SUB, R1, LEAF, R4, 0);
+	op(text, BF_OP_ADDI, R1, R1, 0, -(int32_t)o[CONST_SIZE]);
+	text_if_register(text, R1, BF_GE, R2, LABEL_IN_FRAME);
+	op(text, BF_OP_ADDI, R5, R1, 0, 0);
+	text_label(text, LABEL_IN_FRAME);
+	text_if_register(text, R5, BF_LT, R2, LABEL_IN_CODE);
+	op(text, BF_OP_SET, R5, 0, 0, -1); /* HOTSPOT_NO_BYTECODE: a native method */
+	text_label(text, LABEL_IN_CODE);
+	write_check(text, o);
+	op(text, BF_OP_EMIT, R0, R5, R2, HOTSPOT_INTERPRETED);
+	caller(text, R9);
+}
+
+int hotspot_write(const struct runtime_facts *facts, struct bf_text *ret)
+{
+	const uint32_t *o = facts->offsets;
+	struct text_writer text;
+
+	text_begin(&text, ret);
+	write_heaps(&text, o);
+	write_blob(&text, o);
+	write_kind(&text, o);
+	write_stub(&text);
+	write_compiled(&text, o);
+	write_ends(&text);
+	write_interpreted(&text, o);
+	return text_end(&text);
+}
+
+const struct runtime runtime_hotspot = {
+	.name = "HotSpot",
+	.language = "java",
+	.hook = BF_HOOK_RANGE,
+	.examine = examine,
+	.complete = hotspot_complete,
+	.is_sound = hotspot_is_sound,
+	.write = hotspot_write,
+	.describe = hotspot_describe,
+	.line = hotspot_line,
+};
