@@ -380,20 +380,24 @@ static __always_inline int range_done(struct unwind *unwind)
 	return BF_END_NONE;
 }
 
-/*
- * Walks on in code that may be the runtime's. Returns why the walk ends. One loop only: it is
- * called from a deep place, see machine_some_ops().
- */
-__noinline int range_turn(struct unwind *unwind)
-{
-	int is_over;
+_Static_assert(BF_TURN_OPS == 2 * OPS_AT_ONCE, "what range_turn() does");
 
-	if (!unwind)
-		return BF_END_PROCESS;
-	is_over = !range_take_turn(&unwind->machine);
-	for (int i = 0; i < BF_TURN_OPS && !is_over; i++)
-		is_over = machine_op(&unwind->machine);
-	return is_over ? range_done(unwind) : BF_END_NONE;
+__noinline int range_over(struct unwind *unwind)
+{
+	return unwind ? range_done(unwind) : BF_END_PROCESS;
+}
+
+/*
+ * Walks on in code that may be the runtime's. Returns why the walk ends. Without a loop of its own,
+ * and inlined: it is called from a deep place, see machine_some_ops().
+ */
+static __always_inline int range_turn(struct unwind *unwind)
+{
+	struct bf_machine *machine = &unwind->machine;
+
+	if (range_take_turn(machine) && !machine_some_ops(machine) && !machine_some_ops(machine))
+		return BF_END_NONE;
+	return range_over(unwind);
 }
 
 #define ACTIVATIONS_AT_ONCE 3 /* of one native frame */
@@ -537,6 +541,8 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 		chain_end(unwind);
 }
 
+#define RANGE_OPS (BF_RANGE_TURNS * BF_TURN_OPS)
+
 struct blocked_walk {
 	struct task_struct *task;
 	struct unwind *unwind;
@@ -586,7 +592,7 @@ static __always_inline void unwind_blocked(struct unwind *unwind, struct task_st
 		chain_ready(unwind);
 	}
 	if (!unwind->walk.end)
-		bpf_loop(BF_MAX_FRAMES + 1 + (unwind->is_range ? BF_MACHINE_OPS : 0), step_blocked,
+		bpf_loop(BF_MAX_FRAMES + 1 + (unwind->is_range ? RANGE_OPS : 0), step_blocked,
 			 &blocked, 0);
 	if (unwind->is_in_range)
 		unwind->walk.end = range_done(unwind);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* HotSpot's frames and names, in memory made by hand: as version 17 has them. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/elf_file.h"
@@ -44,6 +45,48 @@ static void compiled_frames_are_left_by_their_size(void **state)
 	assert_int_equal(frame.kind, HOTSPOT_COMPILED);
 	assert_int_equal(frame.code, AT(BLOB));
 	assert_int_equal(frame.detail, CALL);
+}
+
+/* At the ends of a method, less than its frame is there: a leaf is known by its instructions. */
+static void leaves_are_known_by_their_instructions(void **state)
+{
+	enum { COMPLETE = 16 };
+	static const struct {
+		uint32_t offset;  /* of pc */
+		uint8_t code[16]; /* around it: pc is at the eighth byte */
+		uint32_t bytes;	  /* of the frame, with the return address */
+	} cases[] = {
+		{0, {[8] = 0x89, 0x84, 0x24}, 8},
+		{8, {[7] = 0x55, 0x48, 0x83, 0xec, 0x10}, 16},
+		{11, {[4] = 0x55, 0x48, 0x8b, 0xec, 0x48, 0x83}, 16},
+		{12, {[3] = 0x55, 0x48, 0x83, 0xec, 0x10, 0x90}, FRAME},
+		{15, {[0] = 0x55, 0x48, 0x81, 0xec, 0x10, 0, 0, 0, 0x90}, FRAME},
+		{64, {[7] = 0x90, 0x90}, FRAME},
+		{64, {[8] = 0x5d}, 16},
+		{64, {[7] = 0x5d, 0x49, 0x3b, 0x67, 0x10}, 8},
+		{64, {[7] = 0x90, 0x49, 0x3b, 0x67, 0x10}, FRAME},
+		{64, {[8] = 0x0f, 0x87, 1, 0, 0, 0, 0xc3}, 8},
+		{64, {[8] = 0x0f, 0x87, 1, 0, 0, 0, 0x90}, FRAME},
+		{64, {[7] = 0x5d, 0xc3}, 8},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct bf_walk walk = at_call();
+		struct runtime_frame frame;
+		int end;
+
+		make();
+		number(BLOB + 20, COMPLETE);
+		bytes(CODE + cases[i].offset - 8, cases[i].code, sizeof cases[i].code);
+		walk.pc = AT(CODE + cases[i].offset);
+		walk.exact = walk.is_leaf = 1;
+		word(STACK + cases[i].bytes - 8, CALLER);
+		assert_int_equal(run(&walk, &frame, &end), 2);
+		assert_int_equal(frame.kind, HOTSPOT_COMPILED_LEAF);
+		assert_int_equal(walk.pc, CALLER);
+		assert_int_equal(walk.sp, AT(STACK + cases[i].bytes));
+		assert_false(walk.exact);
+	}
 }
 
 static void code_that_is_not_ours_is_left_alone(void **state)
@@ -114,6 +157,59 @@ static void what_is_not_the_frame_has_no_name(void **state)
 	memory.bytes[SYMBOLS + 64 + 6] = '\n';
 	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), -ESTALE);
 	assert_null(code.inlined);
+}
+
+/* Methods inlined into each other, each with a table of lines of @words. */
+enum { N_SCOPES = 64 };
+static void make_inlined(uint32_t words)
+{
+	make();
+	for (uint32_t i = 1; i <= N_SCOPES; i++) {
+		const uint8_t scope[] = {3 * (i - 1), i == 1 ? 1 : 2, 1};
+
+		bytes(SCOPES + 3 * i, scope, sizeof scope);
+	}
+	number(PCS + 20, 3 * N_SCOPES);
+	number(INNER + 0x40 + 24, words);
+}
+
+static void what_is_read_for_a_frame_is_limited(void **state)
+{
+	struct bf_walk walk = at_call();
+	struct runtime_memory process = reading();
+	struct runtime_code code = {};
+	struct runtime_frame frame;
+	int end;
+
+	make_inlined(9);
+	run(&walk, &frame, &end);
+	memory.n_reads = 0;
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), 0);
+	assert_string_equal(code.name, "a.B.outer");
+	assert_int_equal(code.n_inlined, N_SCOPES - 1);
+	assert_true(memory.n_reads < 1024);
+	runtime_inlined_free(code.inlined, code.n_inlined);
+	code = (struct runtime_code){};
+	make_inlined(0xb000 / 8);
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), -E2BIG);
+	assert_null(code.inlined);
+}
+
+/* Scopes that end in another method are not those of the compiled one. */
+static void scopes_of_another_method_are_not_believed(void **state)
+{
+	struct bf_walk walk = at_call();
+	struct runtime_memory process = reading();
+	struct runtime_code code = {};
+	struct runtime_frame frame;
+	int end;
+
+	make();
+	word(METADATA, AT(INNER));
+	run(&walk, &frame, &end);
+	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), 0);
+	assert_string_equal(code.name, "a.B.outer");
+	assert_int_equal(code.n_inlined, 0);
 }
 
 static void any_read_may_fail(void **state)
@@ -310,9 +406,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compiled_frames_are_left_by_their_size),
+		cmocka_unit_test(leaves_are_known_by_their_instructions),
 		cmocka_unit_test(code_that_is_not_ours_is_left_alone),
 		cmocka_unit_test(names_are_those_of_all_inlined_methods),
 		cmocka_unit_test(what_is_not_the_frame_has_no_name),
+		cmocka_unit_test(what_is_read_for_a_frame_is_limited),
+		cmocka_unit_test(scopes_of_another_method_are_not_believed),
 		cmocka_unit_test(any_read_may_fail),
 		cmocka_unit_test(numbers_are_compressed_as_the_version_does),
 		cmocka_unit_test(processes_say_where_things_are),

@@ -84,6 +84,35 @@ static void hostile_memory_costs_a_walk_no_more_than_its_turns(void **state)
 	}
 }
 
+enum { CHAIN = 0x8400, CHAIN_BYTES = 88, N_CHAIN = 340 };
+
+/* Frames of the interpreter, one above the other, whose methods are where nothing is mapped. */
+static void make_chain(void)
+{
+	make();
+	bytes(NAME, "Interpreter", 12);
+	for (uint32_t i = 0; i < N_CHAIN; i++) {
+		uint32_t at = CHAIN + CHAIN_BYTES * i;
+
+		word(at - 24, 8 + i);
+		word(at - 8, AT(at + 16));
+		word(at, AT(at + CHAIN_BYTES));
+		word(at + 8, AT(CODE + CALL));
+	}
+}
+
+static void hostile_memory_is_read_so_often_only(void **state)
+{
+	struct bf_walk walk = at_call();
+
+	make_chain();
+	walk.fp = AT(CHAIN);
+	walk_on(&walk);
+	assert_int_equal(walk.end, BF_END_MEMORY);
+	assert_true(memory.n_reads <= RANGE_READS);
+	assert_true(n_frames >= 2 * (RANGE_READS / 8) && n_frames < 2 * N_CHAIN);
+}
+
 /* What can't be walked by a text is said at once. */
 static void runtimes_without_ranges_have_no_walk(void **state)
 {
@@ -106,6 +135,7 @@ int main(void)
 		cmocka_unit_test(snapshots_lead_through_generated_code),
 		cmocka_unit_test(other_generated_code_is_walked_natively),
 		cmocka_unit_test(hostile_memory_costs_a_walk_no_more_than_its_turns),
+		cmocka_unit_test(hostile_memory_is_read_so_often_only),
 		cmocka_unit_test(runtimes_without_ranges_have_no_walk),
 	};
 

@@ -88,6 +88,21 @@ int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret)
 	return find_user(budgets, user, stat.st_dev, ret);
 }
 
+#define PROCESS_NS (NSEC_PER_SEC / 100) /* not for long: a process can become another user's */
+
+uint32_t budgets_of_process(struct budgets *budgets, uint32_t pid)
+{
+	uint64_t now = monotonic_ns();
+
+	if (budgets->process != pid || now >= budgets->process_until) {
+		if (budgets_find_process(budgets, pid, &budgets->process_budget) < 0)
+			return BUDGETS_UNLIMITED;
+		budgets->process = pid;
+		budgets->process_until = now + PROCESS_NS;
+	}
+	return budgets->process_budget;
+}
+
 #define SHARES_IN_ALL 4
 
 bool budgets_has_room(const struct budgets *budgets, uint32_t budget, uint64_t n)

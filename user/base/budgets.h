@@ -37,6 +37,10 @@ struct budgets {
 	/* The CPU time of a user: this much at once, and this share of the time since. */
 	uint64_t cpu_ns, since_ns; /* since_ns: monotonic; 0: no more than @cpu_ns */
 	double cpu_share;
+	/* The process that was last asked for, its budget, and until when (monotonic) that counts.
+	 */
+	uint32_t process, process_budget;
+	uint64_t process_until;
 };
 
 void budgets_done(struct budgets *budgets);
@@ -52,6 +56,8 @@ int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *re
  * keeps /proc from saying so has it all the same. Errors: -ENOMEM.
  */
 int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret);
+/* The same, or what it was a moment ago. Returns BUDGETS_UNLIMITED also if there is no memory. */
+uint32_t budgets_of_process(struct budgets *budgets, uint32_t pid);
 
 /* Takes @n mappings, or none if the user or all together have too many. Nothing is counted then. */
 bool budgets_map(struct budgets *budgets, uint32_t budget, uint64_t n);

@@ -9,6 +9,7 @@
 
 #define MOST_NAMES     262144	   /* of a generation */
 #define MOST_BYTES     (64u << 20) /* of its names and line tables */
+#define MOST_FACTS     4096	   /* about runtimes: processes say what they like of themselves */
 #define GENERATIONS_UP 8	   /* how many parents are asked */
 
 void code_names_init(struct code_names *names, struct processes *processes,
@@ -156,7 +157,7 @@ static int add_copy(struct code_names *names, const struct code_name *from, uint
 
 /* --- reading --- */
 
-/* A copy of @facts that stays. */
+/* A copy of @facts that stays; NULL: there are too many. */
 static int keep_facts(struct code_names *names, const struct runtime_facts *facts,
 		      const struct runtime_facts **ret)
 {
@@ -168,6 +169,8 @@ static int keep_facts(struct code_names *names, const struct runtime_facts *fact
 			*ret = names->facts[i];
 			return 0;
 		}
+	if (names->n_facts >= MOST_FACTS)
+		return 0;
 	r = array_reserve(names->facts, names->facts_capacity, names->n_facts, 1);
 	copy = r < 0 ? NULL : malloc(sizeof *copy);
 	if (!copy)
@@ -181,7 +184,8 @@ static int keep_facts(struct code_names *names, const struct runtime_facts *fact
 static int describe(struct code_names *names, struct process *process, uint32_t kind,
 		    uint32_t detail, struct code_name *to)
 {
-	struct runtime_memory memory = process_memory(process);
+	struct process_memory reading;
+	struct runtime_memory memory = process_memory(&names->processes->files, process, &reading);
 	const struct runtime_frame frame = {to->code, kind, detail, to->check};
 	uint32_t file;
 	const struct runtime_facts *facts =
@@ -191,7 +195,7 @@ static int describe(struct code_names *names, struct process *process, uint32_t 
 
 	if (r < 0)
 		return r;
-	if (!facts || process->ended || names->now.n >= MOST_NAMES ||
+	if (!to->facts || process->ended || names->now.n >= MOST_NAMES ||
 	    names->now.bytes >= MOST_BYTES)
 		return 0;
 	code = malloc(sizeof *code);

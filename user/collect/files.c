@@ -22,6 +22,8 @@
 #define MOST_MAPPED	 500000 /* some 16 MB, and as much in the tables of BPF */
 #define TABLES_CPU_NS	 NSEC_PER_SEC
 #define TABLES_CPU_SHARE 0.05
+#define MEMORY_NS	 (2 * NSEC_PER_SEC)
+#define MEMORY_SHARE	 0.2
 
 void files_init(struct files *files)
 {
@@ -34,6 +36,9 @@ void files_init(struct files *files)
 			    .since_ns = monotonic_ns(),
 			    .most_open = MOST_OPEN,
 			    .most_mapped = MOST_MAPPED},
+		.memory_budgets = {.cpu_ns = MEMORY_NS,
+				   .cpu_share = MEMORY_SHARE,
+				   .since_ns = monotonic_ns()},
 	};
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max / 4 < MOST_OPEN)
 		files->budgets.most_open = limit.rlim_max / 4;
@@ -56,6 +61,7 @@ void files_done(struct files *files)
 	table_done(&files->by_name);
 	folders_done(&files->roots);
 	budgets_done(&files->budgets);
+	budgets_done(&files->memory_budgets);
 	*files = (struct files){};
 }
 
@@ -422,22 +428,6 @@ static bool is_memory(const char *path, int fd)
 	return false;
 }
 
-#define PROCESS_NS (NSEC_PER_SEC / 100) /* not for long: a process can become another user's */
-
-/* The budget of whoever runs process @pid. */
-static uint32_t budget_of_process(struct files *files, uint32_t pid)
-{
-	uint64_t now = monotonic_ns();
-
-	if (files->process != pid || now >= files->process_until) {
-		if (budgets_find_process(&files->budgets, pid, &files->process_budget) < 0)
-			return BUDGETS_UNLIMITED;
-		files->process = pid;
-		files->process_until = now + PROCESS_NS;
-	}
-	return files->process_budget;
-}
-
 /* Whether the user of process @pid may open one more file; if not, that is counted. */
 static bool may_open(struct files *files, uint32_t pid)
 {
@@ -446,7 +436,7 @@ static bool may_open(struct files *files, uint32_t pid)
 	/* While nobody was refused, nobody has too many. */
 	if (!files->budgets.is_full)
 		return true;
-	budget = budget_of_process(files, pid);
+	budget = budgets_of_process(&files->budgets, pid);
 	if (budgets_may_open(&files->budgets, budget))
 		return true;
 	budgets_refuse(&files->budgets, budget);
@@ -464,7 +454,7 @@ static bool may_stay_open(struct files *files, struct file *file, struct opened 
 	struct budgets *budgets = &files->budgets;
 	int r = budgets_find(budgets, opened->fd, opened->root == UINT32_MAX, &file->budget);
 
-	file->opener = opened->fd < 0 ? BUDGETS_UNLIMITED : budget_of_process(files, pid);
+	file->opener = opened->fd < 0 ? BUDGETS_UNLIMITED : budgets_of_process(budgets, pid);
 	if (file->opener == BUDGETS_UNLIMITED)
 		file->opener = file->budget;
 	if (r == 0 && budgets_open(budgets, file->opener))

@@ -61,9 +61,7 @@ struct files {
 	uint64_t n_unopened;  /* or overwritten, so that they name other code than ran */
 	struct folders roots; /* all but ours */
 	struct budgets budgets;
-	/* The budget of the last process that was looked at, and until when that counts. */
-	uint32_t process, process_budget;
-	uint64_t process_until; /* monotonic ns */
+	struct budgets memory_budgets; /* for reading the memory of a user's processes */
 	dev_t own_root_device;
 	ino_t own_root_inode;
 	/* Called with the table of a file that is closed. */

@@ -6,6 +6,24 @@
 #include <string.h>
 
 #include "base/foreign.h"
+#include "base/system.h"
+
+/* Reads all @pieces, one after the other, to @to. */
+static int read_charged(const struct process_memory *memory, const struct foreign_piece *pieces,
+			size_t n, void *to)
+{
+	uint32_t budget = budgets_of_process(memory->budgets, memory->pid);
+	uint64_t start = monotonic_ns();
+	int r;
+
+	if (!budgets_may_read(memory->budgets, budget)) {
+		budgets_refuse(memory->budgets, budget);
+		return -EDQUOT;
+	}
+	r = foreign_read_memory(memory->pid, pieces, n, to);
+	budgets_spend(memory->budgets, budget, monotonic_ns() - start);
+	return r;
+}
 
 static int read_pieces(void *context, const struct runtime_piece *pieces, size_t n)
 {
@@ -21,7 +39,7 @@ static int read_pieces(void *context, const struct runtime_piece *pieces, size_t
 	bytes = malloc(total + 1);
 	if (!bytes)
 		return -ENOMEM;
-	r = foreign_read_memory(*(const uint32_t *)context, wanted, n, bytes);
+	r = read_charged(context, wanted, n, bytes);
 	total = 0;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		memcpy(pieces[i].to, bytes + total, pieces[i].n);
@@ -31,16 +49,19 @@ static int read_pieces(void *context, const struct runtime_piece *pieces, size_t
 	return r;
 }
 
-struct runtime_memory process_memory(const struct process *process)
+struct runtime_memory process_memory(struct files *files, const struct process *process,
+				     struct process_memory *to)
 {
-	return (struct runtime_memory){read_pieces, (void *)&process->pid};
+	*to = (struct process_memory){&files->memory_budgets, process->pid};
+	return (struct runtime_memory){read_pieces, to};
 }
 
 /* Reads the rest of the facts, once. */
-static const struct runtime_facts *complete(struct process *process,
+static const struct runtime_facts *complete(struct files *files, struct process *process,
 					    const struct runtime_facts *partial, int64_t bias)
 {
-	struct runtime_memory memory = process_memory(process);
+	struct process_memory reading;
+	struct runtime_memory memory = process_memory(files, process, &reading);
 	struct process_runtime *runtime = process->runtime;
 
 	if (runtime && memcmp(&runtime->partial, partial, sizeof *partial) == 0)
@@ -75,7 +96,7 @@ const struct runtime_facts *process_runtime(const struct tables *tables, struct 
 		*ret_bias = (int64_t)(mapping->start - mapping->offset) - facts->code_shift;
 		*ret_file = mapping->file;
 		return facts->is_partial && facts->problem == RUNTIME_FINE
-			       ? complete(process, facts, *ret_bias)
+			       ? complete(tables->files, process, facts, *ret_bias)
 			       : facts;
 	}
 	return NULL;

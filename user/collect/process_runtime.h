@@ -14,8 +14,15 @@ struct process_runtime {
 	struct runtime_facts partial, facts;
 };
 
-/* Reads the memory of @process, which outlives it. The bias is not set. */
-struct runtime_memory process_memory(const struct process *process);
+/* Where the memory of a process is read: within the limits of its user. */
+struct process_memory {
+	struct budgets *budgets;
+	uint32_t pid;
+};
+
+/* Reads the memory of @process by @to, which outlives what this returns. The bias is not set. */
+struct runtime_memory process_memory(struct files *files, const struct process *process,
+				     struct process_memory *to);
 
 /*
  * The runtime of @process, until its mappings change, and where its file is mapped, less where that

@@ -13,7 +13,7 @@ bool range_walk_init(struct range_walk *walk, const struct runtime_facts *facts,
 {
 	walk->facts = facts;
 	walk->memory = *memory;
-	walk->n_pages = 0;
+	walk->n_pages = walk->n_reads = 0;
 	walk->machine.turns = 0;
 	return facts && facts->problem == RUNTIME_FINE && runtime_hook(facts) == BF_HOOK_RANGE &&
 	       runtime_write(facts, &walk->text) == 0;
@@ -26,6 +26,8 @@ static const uint8_t *find_page(struct range_walk *walk, uint64_t address)
 	for (uint32_t i = 0; i < walk->n_pages && i < RANGE_PAGES; i++)
 		if (walk->addresses[i] == address)
 			return walk->pages[i];
+	if (walk->n_reads++ >= RANGE_READS)
+		return NULL;
 	if (walk->memory.read(walk->memory.context, &piece, 1) < 0) {
 		walk->addresses[walk->n_pages % RANGE_PAGES] = UINT64_MAX;
 		return NULL;

@@ -10,6 +10,7 @@
 #include "unwind/walk.h"
 
 #define RANGE_PAGES 64
+#define RANGE_READS 2048 /* of pages, for a walk; a deep stack of Java takes some hundreds */
 
 struct range_walk {
 	const struct runtime_facts *facts;
@@ -17,7 +18,7 @@ struct range_walk {
 	const struct walk_memory *stack;
 	struct bf_text text;
 	struct bf_machine machine;
-	uint32_t n_pages;
+	uint32_t n_pages, n_reads;
 	uint64_t addresses[RANGE_PAGES];
 	uint8_t pages[RANGE_PAGES][4096];
 };

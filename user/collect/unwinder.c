@@ -435,12 +435,13 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 	return true;
 }
 
-/* Lets @memory lead through code of the process's runtime, if it has one. Returns false if there is
- * no memory. */
-static bool ready_range(struct unwinder *unwinder, uint32_t index, struct walk_memory *memory)
+/* Lets @memory lead through code of the process's runtime, if it has one; @to reads what that
+ * needs. Returns false if there is no memory. */
+static bool ready_range(struct unwinder *unwinder, uint32_t index, struct process_memory *to,
+			struct walk_memory *memory)
 {
 	struct process *process = &unwinder->processes->processes[index];
-	struct runtime_memory reading = process_memory(process);
+	struct runtime_memory reading = process_memory(&unwinder->processes->files, process, to);
 	const struct runtime_facts *facts = NULL;
 	uint32_t file;
 
@@ -472,6 +473,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	};
 	struct snapshot_walk context = {.unwinder = unwinder};
 	struct bf_walk walk = event->walk;
+	struct process_memory reading;
 	struct process *process;
 	uint32_t n = event->n;
 	uint64_t tables_built = unwinder->tables.n_built;
@@ -484,7 +486,7 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 		return 0; /* not as BPF sends it */
 	memcpy(frames, event->words, n * sizeof *frames);
 	memcpy(chain, event->words + n, event->n_chain * sizeof *chain);
-	if (!ready_range(unwinder, context.process, &memory))
+	if (!ready_range(unwinder, context.process, &reading, &memory))
 		return -ENOMEM;
 	unwind_walk(&walk, frames, &n, WALK_HOST_MACHINE, &memory, code_at, &context);
 	if (context.error < 0)

@@ -50,6 +50,7 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 #define CODE_PUSH_FP 0x55
 #define CODE_POP_FP  0x5d
 #define CODE_RETURN  0xc3
+#define CODE_MOVE_FP 0xec8b48 /* mov %rsp,%rbp: if frame pointers are asked for */
 #define CODE_SUB_8   0xec8348 /* sub $N,%rsp, N of one byte */
 #define CODE_SUB_32  0xec8148 /* … of four */
 #define CODE_POLL    0x3b49   /* cmp N(%r15),%rsp: before a return */
@@ -254,6 +255,8 @@ static void write_compiled(struct text_writer *text, const uint32_t *o)
 	text_if_register(text, R6, BF_GE, R5, LABEL_WHOLE);
 	text_if(text, R8, BF_EQ, CODE_PUSH_FP, LABEL_PUSHED);
 	text_load(text, R9, 4, SMALL_AT(4));
+	op(text, BF_OP_SHR, R1, R9, 0, 8);
+	text_if(text, R1, BF_EQ, CODE_MOVE_FP, LABEL_PUSHED);
 	op(text, BF_OP_ANDI, R9, R9, 0, 0xffffff);
 	text_if(text, R9, BF_EQ, CODE_SUB_8, LABEL_BY_SIZE);
 	text_load(text, R9, 8, SMALL_AT(0));

@@ -15,6 +15,28 @@
 
 #define MOST_CHARACTERS 500
 #define HEADER_BYTES	256
+#define SYMBOL_BYTES	96 /* that most have at most */
+
+/* Limits what is read for one frame: its memory may be anything. */
+#define MOST_READS 1024 /* of 4096 bytes */
+
+struct limited_memory {
+	const struct runtime_memory *memory;
+	uint32_t left;
+};
+
+static int read_limited(void *context, const struct runtime_piece *pieces, size_t n)
+{
+	struct limited_memory *limited = context;
+	uint32_t cost = 1;
+
+	for (size_t i = 0; i < n; i++)
+		cost += pieces[i].n / 4096;
+	if (cost > limited->left)
+		return -E2BIG;
+	limited->left -= cost;
+	return limited->memory->read(limited->memory->context, pieces, n);
+}
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t at)
 {
@@ -50,22 +72,29 @@ static bool is_printable(const char *text)
 static int read_symbol(const uint32_t *o, const struct runtime_memory *memory, uint64_t address,
 		       struct symbol *ret)
 {
-	uint8_t header[40] = {};
-	uint32_t n;
+	uint8_t bytes[SYMBOL_BYTES] = {};
+	uint32_t n, n_read = sizeof bytes;
 	int r;
 
 	if (!address || address & 7)
 		return -ESTALE;
-	r = hotspot_read(memory, address, header, o[SYMBOL_BODY] + 2);
+	r = hotspot_read(memory, address, bytes, n_read);
+	if (r < 0) { /* the end of what is mapped */
+		n_read = o[SYMBOL_BODY];
+		r = hotspot_read(memory, address, bytes, n_read);
+	}
 	if (r < 0)
 		return r;
 	ret->address = address;
-	ret->hash = short_at(header, o[SYMBOL_HASH] + 2);
-	n = short_at(header, o[SYMBOL_LENGTH]);
+	ret->hash = short_at(bytes, o[SYMBOL_HASH] + 2);
+	n = short_at(bytes, o[SYMBOL_LENGTH]);
 	if (!n)
 		return -ESTALE;
 	n = n < MOST_CHARACTERS ? n : MOST_CHARACTERS;
-	r = hotspot_read(memory, address + o[SYMBOL_BODY], ret->text, n);
+	if (o[SYMBOL_BODY] + n <= n_read)
+		memcpy(ret->text, bytes + o[SYMBOL_BODY], n);
+	else
+		r = hotspot_read(memory, address + o[SYMBOL_BODY], ret->text, n);
 	ret->text[n] = '\0';
 	return r < 0 ? r : strlen(ret->text) == n && is_printable(ret->text) ? 0 : -ESTALE;
 }
@@ -339,8 +368,10 @@ static int describe_compiled(const struct runtime_facts *facts, const struct run
 		return r;
 	n = hotspot_scopes(facts, memory, frame->code, frame->detail,
 			   frame->kind == HOTSPOT_COMPILED, places);
-	if (!n) /* at least the method that was compiled */
+	if (!n || places[n - 1].method != identity.method) { /* at least what was compiled */
+		n = 0;
 		places[n++] = (struct hotspot_place){identity.method, -1};
+	}
 	r = describe_place(facts, memory, &places[n - 1], ret->name, ret->file, sizeof ret->name,
 			   &ret->line);
 	if (r == 0 && n > 1) {
@@ -379,10 +410,13 @@ static int describe_stub(const struct runtime_facts *facts, const struct runtime
 int hotspot_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     const struct runtime_frame *frame, struct runtime_code *ret)
 {
+	struct limited_memory limited = {memory, MOST_READS};
+	const struct runtime_memory reading = {read_limited, &limited, memory->bias};
+
 	ret->is_compiled = frame->kind != HOTSPOT_INTERPRETED;
 	if (frame->kind == HOTSPOT_INTERPRETED)
-		return describe_interpreted(facts, memory, frame, ret);
+		return describe_interpreted(facts, &reading, frame, ret);
 	if (frame->kind == HOTSPOT_STUB)
-		return describe_stub(facts, memory, frame, ret);
-	return describe_compiled(facts, memory, frame, ret);
+		return describe_stub(facts, &reading, frame, ret);
+	return describe_compiled(facts, &reading, frame, ret);
 }

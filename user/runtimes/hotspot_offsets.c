@@ -18,7 +18,7 @@
 #define NAME_MAX_BYTES 64
 #define ARRAY_MAX      (256u << 10)
 
-/* A field of a type. Of several rows for an offset, those that there are must agree. */
+/* Fields of types: one row at least for each offset, for the versions that have it so. */
 static const struct {
 	const char *type, *field;
 	enum hotspot_offset to;
