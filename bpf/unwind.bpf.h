@@ -197,17 +197,22 @@ __noinline int leave_trampoline(struct unwind *unwind)
 
 /*
  * Whether the runtime's text has to look at the code where the walk is: that of no file, which may
- * have no mapping yet.
+ * have no mapping yet (@end). A global function: what is tested here does not split the proof of
+ * what follows.
  */
-static __always_inline bool is_range(struct unwind *unwind, int end,
-				     const struct bf_mapping *mapping)
+__noinline int range_begins(struct unwind *unwind, int end, int is_file)
 {
-	bool is_declined = unwind->is_declined;
+	u16 is_declined;
 
+	if (!unwind)
+		return 0;
+	is_declined = unwind->is_declined;
 	unwind->is_declined = 0;
-	if (is_declined || unwind->walk.is_32 || end == BF_END_PROCESS)
-		return false;
-	return end || !mapping || !(mapping->flags & BF_MAPPING_FILE);
+	if (is_declined || unwind->walk.is_32 || end == BF_END_PROCESS || (!end && is_file))
+		return 0;
+	range_begin(&unwind->machine, &unwind->walk, 0);
+	unwind->is_in_range = 1;
+	return 1;
 }
 
 static __always_inline int step(struct unwind *unwind, void *memory)
@@ -221,11 +226,8 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 
 	pc = walk->pc - !walk->exact;
 	end = find_mapping(unwind, pc, &mapping);
-	if (unwind->is_range && is_range(unwind, end, mapping)) {
-		range_begin(&unwind->machine, walk, 0);
-		unwind->is_in_range = 1;
+	if (unwind->is_range && range_begins(unwind, end, !end && mapping->flags & BF_MAPPING_FILE))
 		return BF_END_NONE;
-	}
 	if (end)
 		return end;
 	end = find_rule(mapping, pc - mapping->start + mapping->offset, &rule);

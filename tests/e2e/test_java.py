@@ -29,8 +29,8 @@ def version_of(java):
 @pytest.fixture(autouse=True)
 def known(request):
     if "classes" in request.fixturenames:
-        java = request.node.callspec.params["java"] if hasattr(request.node, "callspec") else JAVAS[0]
-        interpreters.skip_unless_known("Java", version_of(java), KNOWN)
+        parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+        interpreters.skip_unless_known("Java", version_of(parameters.get("java", JAVAS[0])), KNOWN)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@
  * other ones each time, each with 63 methods inlined and the longest table of lines (names). It runs
  * in generated code until it is killed. Built with -rdynamic.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
