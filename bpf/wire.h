@@ -253,8 +253,8 @@ struct bf_stack_event {
 #define BF_NO_ANCHOR	BF_FRAME_CODE
 #define BF_MACHINE_OPS	32768 /* of a chain or a range, at most */
 /* The ranges of a walk share these turns of BF_TURN_OPS; each takes one at least. */
-#define BF_TURN_OPS	64
-#define BF_RANGE_TURNS	640 /* an interpreted frame takes about 75 operations */
+#define BF_TURN_OPS    64
+#define BF_RANGE_TURNS 640 /* an interpreted frame takes about 75 operations */
 
 /* What an operation does with its operands: registers @a, @b, @c and the number @value. */
 enum bf_code {
@@ -272,11 +272,11 @@ enum bf_code {
 	BF_OP_ADD, /* @a = @b + @c */
 	BF_OP_SUB,
 	BF_OP_XOR,
-	BF_OP_JUMP, /* skips @value operations, which may be negative */
-	BF_OP_IF,   /* skips @c of them, -128 … 127, if @a has the relation @b to @value … */
-	BF_OP_IFR,  /* … or to register @value */
-	BF_OP_EMIT, /* a frame: code @a, detail @b, check @c, kind @value */
-	BF_OP_STOP, /* the end of an activation, whose anchor is @a */
+	BF_OP_JUMP,   /* skips @value operations, which may be negative */
+	BF_OP_IF,     /* skips @c of them, -128 … 127, if @a has the relation @b to @value … */
+	BF_OP_IFR,    /* … or to register @value */
+	BF_OP_EMIT,   /* a frame: code @a, detail @b, check @c, kind @value */
+	BF_OP_STOP,   /* the end of an activation, whose anchor is @a */
 	BF_OP_CALLER, /* the walk is in the caller: pc @a, stack pointer @b, frame pointer @c */
 	N_BF_OPS,
 };
@@ -315,7 +315,7 @@ struct bf_runtime {
 #define BF_REGISTER_WALK_FP    12
 #define BF_REGISTER_WALK_EXACT 11 /* 1: pc is no return address */
 #define BF_REGISTER_WALK_LEAF  10 /* if so, x86-64's r13 */
-#define BF_WINDOW_BYTES 256
+#define BF_WINDOW_BYTES	       256
 
 /* Why a chain ends. */
 enum bf_chain_end {

@@ -229,8 +229,8 @@ def test_machines_that_lie_cost_the_others_nothing(kind, hostile, classes, tmp_p
     right, wrong, others = compare(by_thread(folded), truth, "JavaTruth.burn")
     assert right >= 0.99 * (right + wrong) > 20, (right, wrong, others)
     assert result.summary["losses"]["lost_stacks"] == result.summary["losses"]["ring_full"] == 0, result.summary
-    mine = [frames for frames, _ in folded.stacks if frames[0].startswith("hostile")]
-    assert mine and all(frames[1] == "[truncated]" or len(frames) < 3 for frames in mine), mine[:3]
+    mine = [frames for frames, _ in folded.stacks if frames[0].startswith("hostile") and "make_others" not in frames]
+    assert mine and all(frames[1] == "[truncated]" for frames in mine), mine[:3]
 
 
 def test_option_that_turns_them_off(classes, tmp_path):
