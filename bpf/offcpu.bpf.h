@@ -346,20 +346,15 @@ static __always_inline bool count_kept(const struct thread *thread, struct task_
 	return is_new;
 }
 
+/* Counts what @stacks->kept says. */
 static __always_inline void keep(void *ctx, struct thread *thread, struct task_struct *task,
-				 const struct kept *kept)
+				 struct scratch_stacks *stacks)
 {
-	struct scratch_stacks *stacks = scratch_get(SCRATCH_SWITCH);
-
-	if (!stacks)
-		return;
 	if (config.capture_out) {
-		count_kept(thread, task, kept, thread->kernel_stack, thread->user_stack,
+		count_kept(thread, task, &stacks->kept, thread->kernel_stack, thread->user_stack,
 			   task->self_exec_id);
 		return;
 	}
-	/* This hides the values from the verifier, which would try the walk with each. */
-	stacks->kept = *kept;
 	capture_current(ctx, NULL, stacks);
 	if (count_kept(thread, task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
 		       stacks->user.exec_id))
@@ -428,8 +423,8 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 {
 	u64 runtime = runtime_at_switch(task), in_at = thread->in_at, off, began;
 	struct period period = {}; /* compilers move reads of it ahead of its setting */
+	struct scratch_stacks *stacks;
 	bool is_kept, was_outside;
-	struct kept kept;
 
 	if (!in_at) {
 		in_at = first_seen(thread, task, now, waited);
@@ -446,6 +441,10 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		thread_note(thread, task, runtime);
 		return;
 	}
+	/* Not on the stack: the verifier would try the walk with each value. */
+	stacks = scratch_get(SCRATCH_SWITCH);
+	if (!stacks)
+		return;
 	if (!config.every && now < control.switch_end) {
 		thread->in_at = now;
 	} else {
@@ -453,10 +452,10 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		off = was_outside ? now - in_at : off_for(thread, in_at, now, runtime);
 	}
 	is_kept = measure(thread, task, off, now, waited, control.switch_end, &period) &&
-		  account(thread, task, &period, counted_before(thread, in_at), &kept);
+		  account(thread, task, &period, counted_before(thread, in_at), &stacks->kept);
 	enter_window_at(thread, now);
 	if (is_kept)
-		find_wakers(thread, task, in_at, &period, &kept);
+		find_wakers(thread, task, in_at, &period, &stacks->kept);
 	thread_note(thread, task, runtime);
 	thread->is_newborn = 0;
 	if (thread->is_exiting)
@@ -464,7 +463,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 	if (!is_kept)
 		return;
 	began = bpf_ktime_get_ns();
-	keep(ctx, thread, task, &kept);
+	keep(ctx, thread, task, stacks);
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 
