@@ -134,12 +134,12 @@ struct thread {
 	u8 is_outside, is_skipped; /* by_cgroup: it is outside; or was, some of the time */
 	u32 window;		   /* the last one in which a period ended */
 	/* Since it was first seen: */
-	u64 since;     /* when that was */
-	u64 counted;   /* CPU time */
-	u64 off;       /* off-CPU time, of finished periods */
+	u64 since;	 /* when that was */
+	u64 counted;	 /* CPU time */
+	u64 off;	 /* off-CPU time, of finished periods */
 	u64 off_visited; /* and of those unfinished when a window closed; the iterator's */
-	u32 n_periods; /* number of both */
-	u32 cgroups;   /* by_cgroup: as last checked, part of an address to compare */
+	u32 n_periods;	 /* number of both */
+	u32 cgroups;	 /* by_cgroup: as last checked, part of an address to compare */
 	struct stretch stretch;
 	/* As of entering `window`, the first time a period ended in it. */
 	u64 off_before;
@@ -186,11 +186,11 @@ struct unwind {
 	u64 trampoline; /* the return address that return probes plant; 0: none */
 	u64 returns;	/* the kernel's list of these, from the current frame on: … */
 	struct bf_return next, rest[BF_SNAPSHOT_RETURNS]; /* … the first, and the following ones */
-	u64 anchor;   /* of the part of the chain that is not in the stack yet */
-	u32 chain_at; /* where that begins in machine.words */
-	u32 runtime;  /* number; 0: none */
-	u64 bias;     /* of the runtime's file */
-	u16 is_range; /* the runtime's text runs in ranges; */
+	u64 anchor;	 /* of the part of the chain that is not in the stack yet */
+	u32 chain_at;	 /* where that begins in machine.words */
+	u32 runtime;	 /* number; 0: none */
+	u64 bias;	 /* of the runtime's file */
+	u16 is_range;	 /* the runtime's text runs in ranges; */
 	u16 is_in_range; /* … it is running, */
 	u16 is_declined; /* … or has just found that the code is not its own */
 	u16 n_ranges;	 /* words of frames that it has given */
@@ -213,7 +213,8 @@ struct kept {
 	} last, before;		     /* in the window of its end; in the one before */
 };
 struct scratch_stacks {
-	struct kept kept;
+	struct kept kept;	     /* SCRATCH_SWITCH */
+	struct bf_waker_event waker; /* SCRATCH_WAKING */
 	struct bf_stack_event kernel;
 	struct unwind user;
 };

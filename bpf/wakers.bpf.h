@@ -57,27 +57,30 @@ static __always_inline void waker_init(struct bf_waker *waker, struct task_struc
 static __always_inline u64 publish_waker(void *ctx, struct task_struct *task, bool *ret_is_thread)
 {
 	struct scratch_stacks *stacks = scratch_get(SCRATCH_WAKING);
-	struct bf_waker_event event = {.type = BF_EVENT_WAKER};
+	struct bf_waker_event *event;
 	u32 n;
 
 	*ret_is_thread = false;
 	if (!stacks)
 		return 0;
+	event = &stacks->waker;
+	__builtin_memset(event, 0, sizeof *event);
+	event->type = BF_EVENT_WAKER;
 	capture_kernel(ctx, stacks);
 	n = frames_of_interrupt(&stacks->kernel);
 	if (n)
 		finish_stack(&stacks->kernel, n, BF_END_ENTRY);
 	*ret_is_thread = !n;
-	event.waker.kernel_stack = stacks->kernel.id;
+	event->waker.kernel_stack = stacks->kernel.id;
 	if (*ret_is_thread) {
-		waker_init(&event.waker, task, stacks);
+		waker_init(&event->waker, task, stacks);
 		publish_stack(&stacks->user.stack);
 	}
 	publish_stack(&stacks->kernel);
-	event.id = hash_words(BF_EVENT_WAKER, (u64 *)&event.waker,
-			      sizeof event.waker / sizeof(u64));
-	publish_once(event.id, &event, sizeof event, false);
-	return event.id;
+	event->id =
+		hash_words(BF_EVENT_WAKER, (u64 *)&event->waker, sizeof event->waker / sizeof(u64));
+	publish_once(event->id, event, sizeof *event, false);
+	return event->id;
 }
 
 /* @waker woke @woken. If it was woken itself since @since, adds its waker. */
