@@ -443,9 +443,10 @@ __noinline int step_current(struct unwind *unwind)
 	return unwind ? step(unwind, NULL) : BF_END_PROCESS;
 }
 
-#define STEPS_AT_ONCE 16
+#define STEPS_AT_ONCE 4
+#define WALKS_AT_ONCE 16
 /* One step more than there are frames, at least: it finds out whether that was all. */
-#define MAX_STEPS (BF_MAX_FRAMES + STEPS_AT_ONCE + BF_RANGE_TURNS)
+#define MAX_STEPS (BF_MAX_FRAMES + 1 + BF_RANGE_TURNS)
 
 __noinline int walk_some_steps(struct unwind *unwind)
 {
@@ -464,6 +465,17 @@ __noinline int walk_some_steps(struct unwind *unwind)
 		if (unwind->anchor < unwind->walk.sp)
 			chain_merge(unwind, 0);
 	}
+	return end;
+}
+
+__noinline int walk_many_steps(struct unwind *unwind)
+{
+	int end = BF_END_NONE;
+
+	if (!unwind)
+		return BF_END_PROCESS;
+	for (int i = 0; i < WALKS_AT_ONCE && !end; i++)
+		end = walk_some_steps(unwind);
 	return end;
 }
 
@@ -536,8 +548,8 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 		machine_whole(&unwind->machine);
 		chain_ready(unwind);
 	}
-	for (int i = 0; i <= MAX_STEPS / STEPS_AT_ONCE && !end; i++)
-		end = walk_some_steps(unwind);
+	for (int i = 0; i <= MAX_STEPS / STEPS_AT_ONCE / WALKS_AT_ONCE && !end; i++)
+		end = walk_many_steps(unwind);
 	unwind->walk.end = end;
 	if (unwind->walk.end < BF_END_PROCESS)
 		chain_end(unwind);
