@@ -29,6 +29,7 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
 #define LEAF  BF_REGISTER_WALK_LEAF
 
 #define HEAPS	      3
+#define MOST_PUSHED   8
 #define SEGMENT_SHIFT 7
 
 /* Words of the window: low, high and the map's low of each heap; two for all kinds of things; and
@@ -73,6 +74,9 @@ enum label {
 	LABEL_COMPILED_LEAF,
 	LABEL_WHOLE,
 	LABEL_POLL,
+	LABEL_LEAF,
+	LABEL_LEAF_WORD,
+	LABEL_LEAF_FOUND,
 	LABEL_INTERPRETED,
 	LABEL_IN_FRAME,
 	LABEL_IN_CODE,
@@ -268,12 +272,12 @@ static void write_compiled(struct text_writer *text, const uint32_t *o)
 	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
 	text_if(text, R7, BF_EQ, CODE_POP_FP, LABEL_PUSHED);
 	text_if(text, R9, BF_EQ, CODE_POLL, LABEL_POLL);
-	text_if(text, R9, BF_NE, CODE_ABOVE, LABEL_BY_SIZE);
+	text_if(text, R9, BF_NE, CODE_ABOVE, LABEL_LEAF);
 	text_load(text, R7, 1, SMALL_AT(14));
 	text_if(text, R7, BF_EQ, CODE_RETURN, LABEL_ENTERED);
-	text_jump(text, LABEL_BY_SIZE);
+	text_jump(text, LABEL_LEAF);
 	text_label(text, LABEL_POLL);
-	text_if(text, R8, BF_NE, CODE_POP_FP, LABEL_BY_SIZE);
+	text_if(text, R8, BF_NE, CODE_POP_FP, LABEL_LEAF);
 }
 
 /* How a frame that is no whole one is left. */
@@ -295,6 +299,33 @@ static void write_ends(struct text_writer *text)
 	text_load(text, R8, 8, SMALL_AT(8));
 	text_load(text, R9, 8, SMALL_AT(0));
 	op(text, BF_OP_ADDI, R7, FP, 0, 16);
+	caller(text, R9);
+}
+
+/*
+ * A whole frame of a leaf. What compares and searches strings pushes words on top of it: the first
+ * return address that leads to generated code is the frame's.
+ */
+static void write_leaf(struct text_writer *text)
+{
+	text_label(text, LABEL_LEAF);
+	op(text, BF_OP_ADD, R7, SP, R4, 0);
+	op(text, BF_OP_SET, R6, 0, 0, MOST_PUSHED + 1);
+	text_label(text, LABEL_LEAF_WORD);
+	read_words(text, SMALL, R7, 2, -16);
+	text_load(text, R8, 8, SMALL_AT(8));
+	text_load(text, R9, 8, SMALL_AT(0));
+	for (int i = 0; i < HEAPS; i++) {
+		text_load(text, R0, 8, 8 * HEAP_SLOT(i));
+		text_load(text, R1, 8, 8 * HEAP_SLOT(i) + 8);
+		op(text, BF_OP_IFR, R8, BF_LT, 1, R0);
+		text_if_register(text, R8, BF_LT, R1, LABEL_LEAF_FOUND);
+	}
+	op(text, BF_OP_ADDI, R7, R7, 0, 8);
+	op(text, BF_OP_ADDI, R6, R6, 0, -1);
+	text_if(text, R6, BF_NE, 0, LABEL_LEAF_WORD);
+	text_jump(text, LABEL_BY_SIZE);
+	text_label(text, LABEL_LEAF_FOUND);
 	caller(text, R9);
 }
 
@@ -368,6 +399,7 @@ int hotspot_write(const struct runtime_facts *facts, struct bf_text *ret)
 	write_stub(&text);
 	write_compiled(&text, o);
 	write_ends(&text);
+	write_leaf(&text);
 	write_interpreted(&text, o);
 	return text_end(&text);
 }

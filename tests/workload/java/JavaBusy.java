@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 
 public class JavaBusy {
@@ -35,6 +36,20 @@ public class JavaBusy {
             builder.append(i).append(',');
         }
         return builder.toString().split(",").length;
+    }
+
+    static int searches(int n) {
+        TreeMap<String, Integer> map = new TreeMap<>();
+        String text = "all the words of a text in which there is none of those that are looked for";
+        char[] letters = text.toCharArray();
+        int sum = 0;
+        for (int i = 0; i < n; i++) {
+            letters[i % letters.length] = (char) ('a' + i % 26);
+            String word = new String(letters);
+            map.merge(word, i, Integer::sum);
+            sum += text.indexOf(word.substring(i % 40, i % 40 + 3 + i % 20)) + word.toCharArray().length;
+        }
+        return sum + map.size();
     }
 
     static int sorting(int n) {
@@ -104,7 +119,7 @@ public class JavaBusy {
     public static void main(String[] arguments) {
         System.out.println("ready");
         for (;;) {
-            sink += fib(18) + dispatch(2000) + strings(300) + sorting(300) + maps(500) +
+            sink += fib(18) + dispatch(2000) + strings(300) + searches(3000) + sorting(300) + maps(500) +
                 exceptions(20) + streams(2000) + copies(500) + (long) math(300) + deep(60, 200) +
                 locked(200);
         }
