@@ -390,18 +390,6 @@ static void files_that_lack_structures_are_not_believed(void **state)
 	assert_int_equal(found.runtime, 0);
 }
 
-static int begin_files(void **state)
-{
-	made_setup();
-	return 0;
-}
-
-static int end_files(void **state)
-{
-	made_done();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,5 +409,5 @@ int main(void)
 		cmocka_unit_test(files_that_lack_structures_are_not_believed),
 	};
 
-	return cmocka_run_group_tests(tests, begin_files, end_files);
+	return cmocka_run_group_tests(tests, made_setup, made_done);
 }
