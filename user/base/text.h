@@ -53,6 +53,14 @@ static inline bool text_begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* What follows the last slash, unless that ends @path. */
+static inline const char *text_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 static inline bool text_begins_any(const char *text, const char *const *with, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -66,6 +74,14 @@ static inline bool text_ends(const char *text, const char *with)
 	size_t n = strlen(text), n_with = strlen(with);
 
 	return n >= n_with && strcmp(text + n - n_with, with) == 0;
+}
+
+/* Whether the @n bytes at @text are a name followed by @suffix. */
+static inline bool text_has_suffix(const char *text, size_t n, const char *suffix)
+{
+	size_t n_suffix = strlen(suffix);
+
+	return n > n_suffix && memcmp(text + n - n_suffix, suffix, n_suffix) == 0;
 }
 
 #endif

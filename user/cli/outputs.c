@@ -44,19 +44,12 @@ const struct format_row comparison_formats[] = {
 	{},
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), n_end = strlen(end);
-
-	return n > n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 static enum output_format format_of_path(const struct format_row *known, const char *path)
 {
 	if (output_descriptor(path) >= 0)
 		return known == comparison_formats ? FORMAT_TEXT : FORMAT_FOLDED;
 	for (; known->name; known++)
-		if (ends_with(path, known->ending))
+		if (text_has_suffix(path, strlen(path), known->ending))
 			return known->format;
 	return FORMAT_NONE;
 }
@@ -152,7 +145,7 @@ static char *name_of_event(const struct outputs *outputs, const char *path, cons
 	char *named;
 
 	for (const struct format_row *row = outputs->known; row->name; row++)
-		if (ends_with(path, row->ending)) {
+		if (text_has_suffix(path, strlen(path), row->ending)) {
 			ending = path + strlen(path) - strlen(row->ending);
 			break;
 		}

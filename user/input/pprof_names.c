@@ -12,18 +12,11 @@
 /* The kernel's half of the addresses begins here on all 64-bit machines. */
 #define KERNEL_ADDRESSES 0xffff800000000000ULL
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Mappings */
 
 static bool is_module(const char *path)
 {
-	const char *ko = strstr(base_name(path), ".ko");
+	const char *ko = strstr(text_base_name(path), ".ko");
 
 	return ko && (!ko[3] || ko[3] == '.');
 }
@@ -102,7 +95,7 @@ int pprof_names_program(struct pprof_names *names, uint32_t *ret_text)
 	if (names->file->n_mappings)
 		path = names->profile->mappings[names->mappings[0]].path;
 	/* Copy it: adding a string may move it. */
-	text = strdup(path ? base_name(strings_get(strings, path)) : "[unknown]");
+	text = strdup(path ? text_base_name(strings_get(strings, path)) : "[unknown]");
 	if (!text)
 		return -ENOMEM;
 	r = strings_add(strings, text, ret_text);
@@ -237,7 +230,7 @@ static int name_place(struct pprof_names *names, const struct place *place, uint
 	if (place->kind == FRAME_KERNEL)
 		snprintf(text, sizeof text, "[kernel+0x%" PRIx64 "]", place->address);
 	else if (mapping->kind == MAPPING_FILE)
-		snprintf(text, sizeof text, "[%.255s+0x%" PRIx64 "]", base_name(path),
+		snprintf(text, sizeof text, "[%.255s+0x%" PRIx64 "]", text_base_name(path),
 			 place->address);
 	else if (mapping->kind == MAPPING_VDSO)
 		snprintf(text, sizeof text, "[vdso+0x%" PRIx64 "]",

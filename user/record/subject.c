@@ -6,16 +6,10 @@
 #include <sys/utsname.h>
 
 #include "base/system.h"
+#include "base/text.h"
 #include "collect/targets.h"
 
 #define MOST_WORDS 80 /* bytes of a command line */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 static void add_word(char text[static SUBJECT_SIZE], const char *word)
 {
@@ -37,7 +31,7 @@ static void add_words(char text[static SUBJECT_SIZE], const char *words, size_t 
 			add_word(text, "\u2026");
 			return;
 		}
-		add_word(text, n < 2 ? base_name(word) : word);
+		add_word(text, n < 2 ? text_base_name(word) : word);
 	}
 }
 
@@ -87,7 +81,7 @@ static void add_command(char text[static SUBJECT_SIZE], char **argv)
 			add_word(text, "\u2026");
 			return;
 		}
-		add_word(text, i ? argv[i] : base_name(argv[i]));
+		add_word(text, i ? argv[i] : text_base_name(argv[i]));
 	}
 }
 

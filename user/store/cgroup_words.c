@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define ID_LENGTH 64
 
 static size_t hex_length(const char *text)
@@ -56,13 +58,6 @@ void cgroup_container(const char *path, char word[static CGROUP_WORD_SIZE])
 	}
 }
 
-static bool ends_with(const char *part, size_t n, const char *ending)
-{
-	size_t length = strlen(ending);
-
-	return n > length && strncmp(part + n - length, ending, length) == 0;
-}
-
 void cgroup_unit(const char *path, char word[static CGROUP_WORD_SIZE])
 {
 	word[0] = '\0';
@@ -70,7 +65,7 @@ void cgroup_unit(const char *path, char word[static CGROUP_WORD_SIZE])
 		size_t n = strcspn(path, "/");
 		const char *id;
 
-		if ((ends_with(path, n, ".service") || ends_with(path, n, ".scope")) &&
+		if ((text_has_suffix(path, n, ".service") || text_has_suffix(path, n, ".scope")) &&
 		    !find_id(path, n, &id))
 			copy(word, path, n);
 		path += n + (path[n] == '/');
