@@ -52,7 +52,7 @@ static void folded_options(void **state)
 {
 	expect_folded(MADE(PROFILE_ONCPU, mixed),
 		      &(struct unfold_options){.threads = true, .no_inline = true},
-		      "-9/9 6\n"
+		      "[unknown]-9/9 6\n"
 		      "sh-7/7 2\n"
 		      "sh-7/7;[truncated];loop 5\n"
 		      "sh-7/7;main;read;vfs_read_[k] 3\n"

@@ -158,9 +158,21 @@ static void no_wakers(void **state)
 	}
 }
 
+/* @text has one command, the first frame. */
+static void expect_commands(const char *text)
+{
+	struct input input = made_input(plain);
+
+	assert_int_equal(made_read(&input, text), 0);
+	assert_false(input.profile->by_thread);
+	assert_int_equal(input.profile->samples[0].pid, 0);
+	made_expect_profile(input.profile, &made_all, text);
+	input_done(&input);
+}
+
 static void threads(void **state)
 {
-	static const char text[] = "[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n-9/9;g 5\n";
+	static const char text[] = "[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n[unknown]-9/9;g 5\n";
 	struct unfold_options unfold = made_all;
 	struct input input = made_input(plain);
 
@@ -171,10 +183,10 @@ static void threads(void **state)
 	assert_int_equal(input.profile->samples[1].pid, 1);
 	assert_int_equal(input.profile->samples[1].tid, 2);
 	made_expect_profile(input.profile, &unfold,
-			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n");
+			    "[idle];a-b-1/3;f 9\n[unknown]-9/9;g 5\na-b-1/2;f 1\nx-1/0 4\n");
 	/* Modes as recorded, unless an option says otherwise. */
 	made_expect_profile(input.profile, &made_all,
-			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 1\nx-1/0 4\n");
+			    "[idle];a-b-1/3;f 9\n[unknown]-9/9;g 5\na-b-1/2;f 1\nx-1/0 4\n");
 	unfold = made_all;
 	unfold.no_threads = true;
 	made_expect_profile(input.profile, &unfold,
@@ -183,7 +195,7 @@ static void threads(void **state)
 	/* Samples are found under their new mode. */
 	assert_int_equal(made_read(&input, "a-b-1/2;f 10\n"), 0);
 	made_expect_profile(input.profile, &unfold,
-			    "-9/9;g 5\n[idle];a-b-1/3;f 9\na-b-1/2;f 11\nx-1/0 4\n");
+			    "[idle];a-b-1/3;f 9\n[unknown]-9/9;g 5\na-b-1/2;f 11\nx-1/0 4\n");
 	/* With one kind set by command, all are. */
 	assert_int_equal(made_read(&input, "x 3\n"), 0);
 	made_expect_profile(input.profile, &unfold,
@@ -192,6 +204,8 @@ static void threads(void **state)
 	/* One invalid sample, so none of the others counts either. */
 	expect_same("a-1/2;f 1\nkworker/u8:2-1;f 3\n", PROFILE_ONCPU);
 	expect_same("a-1/02;f 1\n", PROFILE_ONCPU);
+	/* Threads have names: this is a command. */
+	expect_commands("-1/2;f 1\n");
 	expect_same("a-1/4294967296;f 1\n", PROFILE_ONCPU);
 }
 

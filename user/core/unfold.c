@@ -41,10 +41,11 @@ static int push_text(struct unfolder *to, enum frame_kind kind, const char *text
 /* Appends numbers to the command's name, which may be of any length in other tools' files. */
 static int push_numbered(struct unfolder *to, uint32_t comm, const char *numbers)
 {
+	const char *name = strings_get(&to->profile->strings, comm);
 	char *text;
 	int r;
 
-	if (asprintf(&text, "%s%s", strings_get(&to->profile->strings, comm), numbers) < 0)
+	if (asprintf(&text, "%s%s", *name ? name : "[unknown]", numbers) < 0)
 		return -ENOMEM;
 	r = push_text(to, FRAME_NOTE, text);
 	free(text);

@@ -299,7 +299,7 @@ static bool cut_number(const char *text, size_t *n, char mark, uint32_t *ret_num
 bool piece_split_waker(const char *text, size_t n, size_t *ret_n, uint32_t *ret_tid)
 {
 	*ret_n = n;
-	return n < MAX_NUMBERED && cut_number(text, ret_n, '-', ret_tid) && *ret_tid;
+	return n < MAX_NUMBERED && cut_number(text, ret_n, '-', ret_tid) && *ret_n && *ret_tid;
 }
 
 bool piece_split_thread(const char *text, size_t n, size_t *ret_n, uint32_t *ret_pid,
@@ -307,5 +307,5 @@ bool piece_split_thread(const char *text, size_t n, size_t *ret_n, uint32_t *ret
 {
 	*ret_n = n;
 	return n < MAX_NUMBERED && cut_number(text, ret_n, '/', ret_tid) &&
-	       cut_number(text, ret_n, '-', ret_pid);
+	       cut_number(text, ret_n, '-', ret_pid) && *ret_n;
 }

@@ -111,7 +111,8 @@ int pieces_command(struct pieces *pieces, uint32_t piece, int side, uint32_t *re
 
 /*
  * Split `comm-TID` and `comm-PID/TID`, as unfolder_next() writes them, into the length of the
- * command's name and the numbers. Return false for texts that would not be written the same again.
+ * command's name, at least 1, and the numbers. Return false for texts that would not be written the
+ * same again.
  */
 bool piece_split_waker(const char *text, size_t n, size_t *ret_n, uint32_t *ret_tid);
 bool piece_split_thread(const char *text, size_t n, size_t *ret_n, uint32_t *ret_pid,
