@@ -120,17 +120,29 @@ static void samples_alone_where_no_period_is_known(void **state)
 	pprof_free(message);
 }
 
-static void values_that_are_too_large_stay_positive(void **state)
+static int export_value(enum profile_mode mode, uint64_t value, unsigned int frequency)
 {
 	struct profile *profile =
-		made_profile(PROFILE_ONCPU, &(struct made_sample){"a", "main", UINT64_MAX - 5}, 1);
-	pprof *message;
+		made_profile(mode, &(struct made_sample){"a", "main", value}, 1);
+	FILE *nowhere = fopen("/dev/null", "w");
+	int r;
 
-	profile->frequency = 1000;
-	message = pprof_message(profile, &plain);
-	expect_sample(message, 0, "main 9223372036854775807 9223372036854775807 comm=a");
-	pprof_free(message);
+	profile->frequency = frequency;
+	r = export_pprof(profile, &plain, nowhere);
+	fclose(nowhere);
 	profile_free(profile);
+	return r;
+}
+
+static void values_that_are_too_large_are_refused(void **state)
+{
+	assert_int_equal(export_value(PROFILE_ONCPU, INT64_MAX, 0), 0);
+	assert_int_equal(export_value(PROFILE_ONCPU, INT64_MAX + 1ULL, 0), -EOVERFLOW);
+	/* The time of so many samples. */
+	assert_int_equal(export_value(PROFILE_ONCPU, INT64_MAX / 1000000, 1000), 0);
+	assert_int_equal(export_value(PROFILE_ONCPU, INT64_MAX / 1000000 + 1, 1000), -EOVERFLOW);
+	assert_int_equal(export_value(PROFILE_OFFCPU, INT64_MAX, 0), 0);
+	assert_int_equal(export_value(PROFILE_OFFCPU, INT64_MAX + 1ULL, 0), -EOVERFLOW);
 }
 
 static void waits_and_their_time(void **state)
@@ -449,7 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_and_their_cpu_time),
 		cmocka_unit_test(samples_alone_where_no_period_is_known),
-		cmocka_unit_test(values_that_are_too_large_stay_positive),
+		cmocka_unit_test(values_that_are_too_large_are_refused),
 		cmocka_unit_test(waits_and_their_time),
 		cmocka_unit_test(wakers_are_above_their_threads),
 		cmocka_unit_test(places_are_written),

@@ -463,6 +463,7 @@ const char *output_error(int error)
 	case OUTPUT_EOTHERS: return "what is there belongs to somebody else";
 	case PLACE_ESHARED: return "others can write to its folder";
 	case PLACE_ELED: return "a link or folder on the way there belongs to somebody else";
+	case EOVERFLOW: return "a value in it is above 2^63 - 1, the most that its format holds";
 	default: return strerror(-error);
 	}
 }

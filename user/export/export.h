@@ -24,6 +24,7 @@ int export_folded(struct profile *profile, const struct stacks_options *options,
 /*
  * pprof's profile.proto, gzip: https://github.com/google/pprof/blob/main/proto/profile.proto
  * Sample types samples/count and cpu/nanoseconds; off-CPU samples/count and off_cpu/nanoseconds.
+ * -EOVERFLOW: a value is above INT64_MAX, the most that the format holds.
  */
 int export_pprof(struct profile *profile, const struct unfold_options *unfold, FILE *stream);
 

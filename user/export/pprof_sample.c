@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/pprof_sample.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,16 +155,15 @@ static int put_labels(struct pprof_writer *writer, const struct profile_sample *
 	return r < 0 ? r : put_others(writer, sample->labels);
 }
 
-static uint64_t to_value(uint64_t number)
+/* Values are int64. Another number in its place would be wrong: the file is not written. */
+static int put_value(struct pprof_bytes *values, uint64_t number, uint64_t factor)
 {
-	return number > INT64_MAX ? INT64_MAX : number;
-}
+	int64_t value;
 
-static uint64_t cpu_time(uint64_t count, uint64_t period)
-{
-	uint64_t time;
-
-	return __builtin_mul_overflow(count, period, &time) ? INT64_MAX : to_value(time);
+	if (__builtin_mul_overflow(number, factor, &value))
+		return -EOVERFLOW;
+	pprof_put_varint(values, value);
+	return 0;
 }
 
 static int put_row(struct pprof_writer *writer, uint32_t row)
@@ -183,18 +183,18 @@ static int put_values(struct pprof_writer *writer, const struct profile_sample *
 {
 	uint8_t room[2 * PPROF_MAX_VARINT];
 	struct pprof_bytes values = PPROF_BYTES_IN(room);
+	int r = 0;
 
 	if (writer->rows)
 		return put_row(writer, sample->values);
 	if (!profile_is_unsampled(writer->profile))
-		pprof_put_varint(&values, to_value(sample->count));
-	if (writer->profile->mode != PROFILE_ONCPU)
-		pprof_put_varint(&values, to_value(sample->nanoseconds));
-	else if (profile_is_counted(writer->profile))
-		pprof_put_varint(&values, to_value(sample->nanoseconds));
-	else if (writer->period)
-		pprof_put_varint(&values, cpu_time(sample->count, writer->period));
-	return pprof_put_bytes(&writer->sample, SAMPLE_VALUE, &values);
+		r = put_value(&values, sample->count, 1);
+	if (r == 0 && (writer->profile->mode != PROFILE_ONCPU ||
+		       profile_is_counted(writer->profile)))
+		r = put_value(&values, sample->nanoseconds, 1);
+	else if (r == 0 && writer->period)
+		r = put_value(&values, sample->count, writer->period);
+	return r < 0 ? r : pprof_put_bytes(&writer->sample, SAMPLE_VALUE, &values);
 }
 
 static int put_locations(struct pprof_writer *writer, const uint32_t *locations, size_t n)
