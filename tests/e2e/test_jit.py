@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import WORKLOADS, Folded, can_unshare, record, workload
+from harness import WORKLOADS, Folded, Running, can_unshare, record, workload
 
 JIT = WORKLOADS / "jit"
 FREQUENCY = 999
@@ -134,6 +134,27 @@ def test_what_would_name_it(tmp_path, words):
         assert unnamed[0]["command"] == "jit"
         assert unnamed[0]["percent"] >= 20
         assert f"/tmp/perf-{process.pid}.map" in unnamed[0]["advice"]
+
+
+def test_number_of_another_process(tmp_path):
+    """A process that ends in the recording keeps its name though another one gets its number."""
+    last_pid = Path("/proc/sys/kernel/ns_last_pid")
+    assert last_pid.exists(), "a kernel without CONFIG_CHECKPOINT_RESTORE can't choose a pid"
+    recording = Running("--json", "-a", "--comm", "jit", "-F", FREQUENCY, "-d", 3, "-o",
+                        tmp_path / "x.folded")
+    with workload("jit", 1, "map", "foreign", cwd=tmp_path) as process:
+        process.wait()
+    for _ in range(100):  # others fork, too
+        last_pid.write_text(str(process.pid - 1))
+        with subprocess.Popen(["sleep", "20"]) as other:
+            if other.pid == process.pid:
+                result = recording.wait()
+            other.kill()
+        if other.pid == process.pid:
+            break
+    assert other.pid == process.pid
+    assert [(entry["pid"], entry["command"]) for entry in result.summary["unnamed"]] == [
+        (process.pid, "jit")], result
 
 
 def test_lines(tmp_path):

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/process_stat.h"
 #include "base/strings.h"
 #include "base/system.h"
 #include "cli/parse.h"
@@ -227,6 +228,44 @@ static void files_are_read_whole(void **state)
 	assert_int_equal(read_whole_file(path, &bytes, &size), -ENOENT);
 }
 
+/* Fields 5 to 22, of which 14, 15, 20 and 22 are read. */
+#define STAT_REST "0 0 0 0 0 0 0 0 0 30 12 0 0 20 0 7 0 4711"
+
+static void stat_of_any_name(void **state)
+{
+	uint64_t tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
+	struct process_stat stat;
+
+	assert_true(process_stat_parse("42 (a) R 9 (b\n) c) S 3 " STAT_REST " 0 0", &stat));
+	assert_int_equal(stat.pid, 42);
+	assert_string_equal(stat.comm, "a) R 9 (b\n) c");
+	assert_int_equal(stat.state, 'S');
+	assert_int_equal(stat.parent, 3);
+	assert_int_equal(stat.n_threads, 7);
+	assert_int_equal(stat.cpu_ns, 42 * tick_ns);
+	assert_int_equal(stat.start_ns, 4711 * tick_ns);
+	assert_true(process_stat_parse("1 () R 0 " STAT_REST, &stat));
+	assert_string_equal(stat.comm, "");
+	assert_false(process_stat_parse("", &stat));
+	assert_false(process_stat_parse("1 a S 0 " STAT_REST, &stat));
+	assert_false(process_stat_parse(")( S 0 " STAT_REST, &stat));
+	assert_false(process_stat_parse("1 (a)", &stat));
+	assert_false(process_stat_parse("1 (a) S 0 0", &stat));
+}
+
+static void stat_of_ourselves(void **state)
+{
+	struct process_stat stat;
+	uint64_t now = boottime_ns();
+
+	assert_int_equal(process_stat_read(getpid(), &stat), 0);
+	assert_int_equal(stat.pid, getpid());
+	assert_int_equal(stat.parent, getppid());
+	assert_int_equal(stat.state, 'R');
+	assert_in_range(stat.start_ns, 1, now);
+	assert_int_equal(process_stat_read(UINT32_MAX, &stat), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +277,8 @@ int main(void)
 		cmocka_unit_test(id_lists),
 		cmocka_unit_test(json_is_escaped),
 		cmocka_unit_test(json_in_pages),
+		cmocka_unit_test(stat_of_any_name),
+		cmocka_unit_test(stat_of_ourselves),
 		cmocka_unit_test(files_are_read_whole),
 	};
 

@@ -39,6 +39,11 @@ uint64_t realtime_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+uint64_t boottime_ns(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
 int random_bytes(void *to, size_t n)
 {
 	char *bytes = to;

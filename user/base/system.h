@@ -20,6 +20,8 @@ uint64_t monotonic_ns(void);
 /* Returns once monotonic_ns() has reached @moment. */
 void sleep_until_ns(uint64_t moment);
 uint64_t realtime_ns(void);
+/* CLOCK_BOOTTIME, the clock of processes' starts: with the time that the machine slept. */
+uint64_t boottime_ns(void);
 
 /* Unpredictable bytes. 0 or -errno. */
 int random_bytes(void *to, size_t n);

@@ -18,6 +18,7 @@
 
 #include "base/broker.h"
 #include "base/owner.h"
+#include "base/process_stat.h"
 #include "base/sandbox.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -46,6 +47,7 @@ struct recording {
 	struct reader reader;
 	int *target_fds; /* a pidfd for each -p; -1: ended */
 	uint64_t started_ns, window_ns, ended_ns;
+	uint64_t window_boottime_ns; /* window_ns on the clock of processes' starts */
 	struct window_files files;   /* without --every */
 	struct snapshots *snapshots; /* with it */
 	struct totals totals;
@@ -336,6 +338,7 @@ static int record(struct recording *recording, struct failure *failure)
 	if (r < 0)
 		return r;
 	recording->window_ns = collect_window_start(recording->collector);
+	recording->window_boottime_ns = boottime_ns() - (monotonic_ns() - recording->window_ns);
 	if (options->command) {
 		r = command_release(&recording->command, options->command, failure);
 		if (r < 0)
@@ -387,24 +390,32 @@ static void end_writing(struct recording *recording)
 	clear_progress(recording);
 }
 
+/*
+ * Gives @process the name that it has now; samples have names of threads. Only if it began before
+ * the recording: another one may have its number by now.
+ */
+static void name_process(const struct recording *recording, struct unnamed_process *process)
+{
+	struct process_stat stat;
+
+	if (process_stat_read(process->pid, &stat) == 0 &&
+	    stat.start_ns < recording->window_boottime_ns)
+		memcpy(process->comm, stat.comm, sizeof process->comm);
+}
+
 /* Looks for what lacks names, unless none were wanted. */
 static int find_unnamed(struct recording *recording, const struct profile *profile)
 {
 	struct unnamed *unnamed = &recording->unnamed;
-	char os_release[4096] = "", path[64];
+	char os_release[4096] = "";
 	int r;
 
 	if (recording->options.symbolize.addresses)
 		return 0;
 	read_text_file("/etc/os-release", os_release, sizeof os_release);
 	r = unnamed_find(profile, getenv("DEBUGINFOD_URLS"), os_release, unnamed);
-	/* Samples have names of threads. */
-	for (size_t i = 0; i < unnamed->n; i++) {
-		struct unnamed_process *process = &unnamed->processes[i];
-
-		snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", process->pid);
-		read_text_file(path, process->comm, sizeof process->comm);
-	}
+	for (size_t i = 0; i < unnamed->n; i++)
+		name_process(recording, &unnamed->processes[i]);
 	return r;
 }
 

@@ -7,43 +7,31 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/process_stat.h"
 #include "base/system.h"
 
 /* Processes between a command and one that it started: more than any real tree has. */
 #define MAX_ANCESTORS 256
 
-/* The state and the parent of a process, from its stat: `pid (comm) S ppid`. */
-static bool look_at(uint32_t pid, char *ret_state, uint32_t *ret_parent)
-{
-	char path[32], text[512];
-	const char *end;
-
-	snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	if (read_text_file(path, text, sizeof text) < 0)
-		return false;
-	end = strrchr(text, ')');
-	return end && sscanf(end + 1, " %c %u", ret_state, ret_parent) == 2;
-}
-
 static bool is_of_command(uint32_t pid, const struct command *command)
 {
-	char state;
-
 	for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
+		struct process_stat stat;
+
 		if (pid == (uint32_t)command->pid)
 			return true;
-		if (!look_at(pid, &state, &pid))
+		if (process_stat_read(pid, &stat) < 0)
 			return false;
+		pid = stat.parent;
 	}
 	return false;
 }
 
 static bool is_stopped(const struct command *command)
 {
-	uint32_t parent;
-	char state;
+	struct process_stat stat;
 
-	return look_at(command->pid, &state, &parent) && state == 'T';
+	return process_stat_read(command->pid, &stat) == 0 && stat.state == 'T';
 }
 
 /* Signals from the terminal come from the kernel, and reach the whole group. */

@@ -9,13 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process_stat.h"
 #include "core/profile.h"
 
 #define UNNAMED_MOST 3 /* processes that are named */
 
 struct unnamed_process {
 	uint32_t pid;
-	char comm[64];
+	char comm[PROCESS_COMM_SIZE];
 	uint64_t frames, unnamed; /* of user code, by samples */
 	char advice[512];
 };

@@ -3,47 +3,18 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/process_stat.h"
 #include "base/system.h"
 
 #define LEAST_EXPECTED 20  /* samples: fewer say nothing */
 #define LEAST_SHARE    0.8 /* of what is expected: steal and rounding take less */
 #define MOST_SIGMAS    5.0
-
-/* Fields of /proc/PID/stat after the command, which begin with number 3: proc(5). */
-enum { FIELD_FIRST = 3, FIELD_UTIME = 14, FIELD_STIME = 15, FIELD_THREADS = 20, FIELD_START = 22 };
-
-/* `PID (COMMAND) S …`: a command may hold anything, parentheses too. */
-static bool parse(const char *text, uint64_t tick_ns, struct unseen_process *ret)
-{
-	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at = close;
-	uint64_t values[FIELD_START + 1] = {};
-	size_t n = open && close > open ? close - open - 1 : 0;
-
-	if (!close || close < open)
-		return false;
-	for (int field = FIELD_FIRST; field <= FIELD_START; field++) {
-		at = strchr(at + 1, ' ');
-		if (!at)
-			return false;
-		values[field] = strtoull(at + 1, NULL, 10);
-	}
-	*ret = (struct unseen_process){
-		.pid = strtoul(text, NULL, 10),
-		.start_ticks = values[FIELD_START],
-		.cpu_ns = (values[FIELD_UTIME] + values[FIELD_STIME]) * tick_ns,
-		.n_threads = values[FIELD_THREADS],
-	};
-	snprintf(ret->comm, sizeof ret->comm, "%.*s", (int)n, open + 1);
-	return true;
-}
 
 static int compare_pids(const void *a, const void *b)
 {
@@ -54,19 +25,23 @@ static int compare_pids(const void *a, const void *b)
 }
 
 /* Errors: -ENOMEM; an ended process is no error. */
-static int add(const char *pid, struct unseen_process **processes, size_t *n, size_t *capacity)
+static int add(uint32_t pid, struct unseen_process **processes, size_t *n, size_t *capacity)
 {
-	uint64_t tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
-	char path[64], text[1024];
+	struct process_stat stat;
 	int r;
 
-	snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-	if (read_text_file(path, text, sizeof text) < 0)
+	if (process_stat_read(pid, &stat) < 0)
 		return 0;
 	r = array_reserve(*processes, *capacity, *n, 1);
-	if (r == 0 && parse(text, tick_ns, &(*processes)[*n]))
-		++*n;
-	return r;
+	if (r < 0)
+		return r;
+	(*processes)[*n] = (struct unseen_process){.pid = pid,
+						   .start_ns = stat.start_ns,
+						   .cpu_ns = stat.cpu_ns,
+						   .n_threads = stat.n_threads};
+	memcpy((*processes)[*n].comm, stat.comm, sizeof stat.comm);
+	++*n;
+	return 0;
 }
 
 static int read_all(const uint32_t *pids, size_t n_pids, struct unseen_process **ret, size_t *ret_n)
@@ -79,13 +54,9 @@ static int read_all(const uint32_t *pids, size_t n_pids, struct unseen_process *
 
 	while (proc && r == 0 && (entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			r = add(entry->d_name, &processes, &n, &capacity);
-	for (size_t i = 0; i < n_pids && r == 0; i++) {
-		char pid[16];
-
-		snprintf(pid, sizeof pid, "%" PRIu32, pids[i]);
-		r = add(pid, &processes, &n, &capacity);
-	}
+			r = add(strtoul(entry->d_name, NULL, 10), &processes, &n, &capacity);
+	for (size_t i = 0; i < n_pids && r == 0; i++)
+		r = add(pids[i], &processes, &n, &capacity);
 	if (proc)
 		closedir(proc);
 	if (r < 0) {
@@ -122,7 +93,7 @@ int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 		const struct unseen_process *before =
 			find(unseen->before, unseen->n_before, process->pid);
 
-		if (!before || before->start_ticks != process->start_ticks)
+		if (!before || before->start_ns != process->start_ns)
 			continue;
 		process->cpu_ns -=
 			before->cpu_ns < process->cpu_ns ? before->cpu_ns : process->cpu_ns;

@@ -14,16 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process_stat.h"
 #include "core/profile.h"
-
-#define UNSEEN_COMM_SIZE 64 /* kernel threads have long names */
 
 struct unseen_process {
 	uint32_t pid;
-	char comm[UNSEEN_COMM_SIZE];
-	uint64_t start_ticks; /* after boot; identifies a process with pid */
-	uint64_t cpu_ns;      /* used between both readings; once judged, at least in the window */
-	uint32_t n_threads;   /* at the reading that had more */
+	char comm[PROCESS_COMM_SIZE];
+	uint64_t start_ns; /* as process_stat has it */
+	uint64_t cpu_ns;   /* used between both readings; once judged, at least in the window */
+	uint32_t n_threads; /* at the reading that had more */
 	uint64_t n_samples, n_expected;
 };
 
