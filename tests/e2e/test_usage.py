@@ -72,6 +72,15 @@ def test_wrong_usage(tmp_path, arguments, named):
     (["12062"], "bpfflame -p 12062"),
     (["-a", "--", "sleep", "1"], "-d TIME"),
     (["./app"], "bpfflame … -- ./app"),
+    (["--xyzzy"], "no option --xyzzy (see bpfflame --help)"),
+    (["-Z"], "unknown option -Z (see bpfflame --help)"),
+    *[([command, "--xyzzy"], f"no option --xyzzy (see bpfflame {command} --help)")
+      for command in ("render", "report", "diff", "query", "daemon", "baseline", "events", "doctor")],
+    (["report", "--json=yes"], "--json takes no value (see bpfflame report --help)"),
+    (["render", "-", "x.folded", "-", "-o", "-"], "- is given twice"),
+    (["report", "-", "-"], "- is given twice"),
+    (["diff", "-", "-"], "- is given twice"),
+    (["diff", "--title"], "a value is missing after --title (see bpfflame diff --help)"),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_suggestions(arguments, meant):
     result = run(*arguments)
@@ -80,6 +89,9 @@ def test_suggestions(arguments, meant):
 
 def test_other_names(tmp_path):
     assert run("-V").stdout == run("--version").stdout != ""
+    for arguments in ["record"], ["-q"], ["render"], ["report"], ["diff"], ["query"], ["daemon"]:
+        result = run(*arguments, "--version")
+        assert (result.returncode, result.stdout) == (0, run("--version").stdout), result
     assert run("help", "record").stdout == run("record", "--help").stdout == run("--help").stdout != ""
     result = run("record", "--json", "-a", "-d", "0.2", "-o", tmp_path / "x.folded")
     assert result.returncode == 0 and result.summary["mode"] == "oncpu", result

@@ -28,23 +28,26 @@ static void warn(const struct input_stats *stats)
 			   stats->rounded, stats->rounded == 1 ? " was" : "s were");
 }
 
+int inputs_check(char *const *paths, size_t n, struct failure *failure)
+{
+	size_t n_stdin = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_stdin += strcmp(paths[i], "-") == 0;
+	if (n_stdin < 2)
+		return 0;
+	return failure_set(failure, -EINVAL,
+			   "standard input can be read only once, but - is given twice");
+}
+
 static int read_each(char *const *paths, size_t n, bool quiet, struct input *input,
 		     struct failure *failure)
 {
-	bool seen_stdin = false;
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		bool is_stdin = strcmp(paths[i], "-") == 0;
-
-		if (is_stdin && seen_stdin)
-			return failure_set(
-				failure, -EINVAL,
-				"standard input can be read only once, but - is given twice");
-		seen_stdin |= is_stdin;
+	for (size_t i = 0; i < n && r == 0; i++)
 		r = store_input_is(paths[i]) ? store_input_read(input, paths[i], quiet, failure)
 					     : input_read(input, paths[i], failure);
-	}
 	return r;
 }
 

@@ -14,10 +14,13 @@
 	"STORE@FROM..TO is\n"                                                                      \
 	"a part of what bpfflame daemon recorded.\n"
 
+/* Whether all of @n files can be read: standard input only once. 0 or -EINVAL. */
+int inputs_check(char *const *paths, size_t n, struct failure *failure);
+
 /*
  * Reads @n files, which add up; none: standard input. Keeps only what @options selects. After
  * success, call input_done(). @quiet: without warnings. Errors: those of input_read() and
- * profile_select(); -EINVAL for `-` twice.
+ * profile_select().
  */
 int inputs_read(char *const *paths, size_t n, const struct stacks_options *options, bool quiet,
 		struct input *ret, struct failure *failure);

@@ -165,9 +165,15 @@ static void make_getopt_tables(const struct option_table *tables, size_t n_table
 	*shorts = '\0';
 }
 
+static int point_to_help(const char *command, struct failure *failure)
+{
+	return failure_fix(failure, -EINVAL, "see bpfflame %s%s--help", command ? command : "",
+			   command ? " " : "");
+}
+
 /* Suggests what an unknown long option was meant to be. */
-static int suggest_option(const struct option_table *tables, size_t n_tables, const char *name,
-			  struct failure *failure)
+static int suggest_option(const struct option_table *tables, size_t n_tables, const char *command,
+			  const char *name, struct failure *failure)
 {
 	struct nearest nearest = {.wanted = name};
 	const struct option_table *table;
@@ -180,12 +186,12 @@ static int suggest_option(const struct option_table *tables, size_t n_tables, co
 		snprintf(option, sizeof option, "--%s", row->name);
 		nearest_offer(&nearest, option);
 	}
-	nearest_text(&nearest, text);
-	return failure_fix(failure, -EINVAL, "%s", *text ? text : "see bpfflame --help");
+	return *nearest_text(&nearest, text) ? failure_fix(failure, -EINVAL, "%s", text)
+					     : point_to_help(command, failure);
 }
 
-static int refuse(const struct option_table *tables, size_t n_tables, int value, const char *text,
-		  struct failure *failure)
+static int refuse(const struct option_table *tables, size_t n_tables, const char *command,
+		  int value, const char *text, struct failure *failure)
 {
 	char name[NEAREST_SIZE];
 
@@ -198,9 +204,9 @@ static int refuse(const struct option_table *tables, size_t n_tables, int value,
 		failure_set(failure, -EINVAL, "unknown option -%c", optopt);
 	else {
 		failure_set(failure, -EINVAL, "no option %s", name);
-		return suggest_option(tables, n_tables, name, failure);
+		return suggest_option(tables, n_tables, command, name, failure);
 	}
-	return failure_fix(failure, -EINVAL, "see bpfflame --help");
+	return point_to_help(command, failure);
 }
 
 static int take(const struct option_table *tables, size_t n_tables, int value,
@@ -233,8 +239,14 @@ static void list_options(const struct option_table *tables, size_t n_tables, FIL
 				row->help /* ours */);
 }
 
-int option_tables_parse(const struct option_table *tables, size_t n_tables, int argc, char **argv,
-			bool stops_there, int *ret_rest, struct failure *failure)
+static int print_version(void)
+{
+	puts("bpfflame " BPFFLAME_VERSION);
+	return 1;
+}
+
+int option_tables_parse(const struct option_table *tables, size_t n_tables, const char *command,
+			int argc, char **argv, int *ret_rest, struct failure *failure)
 {
 	size_t n = count_rows(tables, n_tables);
 	struct option *longs = calloc(2 * n + 1, sizeof *longs);
@@ -247,15 +259,21 @@ int option_tables_parse(const struct option_table *tables, size_t n_tables, int 
 	}
 	if (r == 0) {
 		/* `:` reports a missing value separately */
-		strcpy(shorts, stops_there ? "+:" : ":");
+		strcpy(shorts, command ? ":" : "+:");
 		make_getopt_tables(tables, n_tables, longs, shorts + strlen(shorts));
 		opterr = 0;
 		optind = 0; /* forgets earlier parsing */
 	}
-	while (r == 0 && (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
-		r = value == '?' || value == ':'
-			    ? refuse(tables, n_tables, value, argv[optind - 1], failure)
-			    : take(tables, n_tables, value, failure);
+	while (r == 0 && (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const char *text = argv[optind - 1];
+
+		if (value == '?' && strcmp(text, "--version") == 0)
+			r = print_version();
+		else if (value == '?' || value == ':')
+			r = refuse(tables, n_tables, command, value, text, failure);
+		else
+			r = take(tables, n_tables, value, failure);
+	}
 	free(longs);
 	free(shorts);
 	if (r == 0)

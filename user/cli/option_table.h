@@ -78,13 +78,14 @@ int option_bad(const struct option_row *row, const char *value, const char *want
 const char *option_name(const struct option_row *row, char text[static OPTION_NAME_SIZE]);
 
 /*
- * Handles all options of @argv[1…]. *@ret_rest is where the other arguments begin: at the first one
- * if @stops_there; else options are found between the others, which are moved after them. Returns
- * 0, or 1 if that was all: they were listed, for completions, as --list-options alone requests.
- * Errors: those of the rows; -EINVAL for unknown options. Not reentrant (getopt).
+ * Handles all options of @argv[1…], those of @command (NULL: of recordings). *@ret_rest is where
+ * the other arguments begin: at the first one of recordings; else options are found between the
+ * others, which are moved after them. Returns 0, or 1 if that was all: --version, or --list-options
+ * alone, which lists them for completions. Errors: those of the rows; -EINVAL for unknown options.
+ * Not reentrant (getopt).
  */
-int option_tables_parse(const struct option_table *tables, size_t n_tables, int argc, char **argv,
-			bool stops_there, int *ret_rest, struct failure *failure);
+int option_tables_parse(const struct option_table *tables, size_t n_tables, const char *command,
+			int argc, char **argv, int *ret_rest, struct failure *failure);
 
 void option_tables_print(const struct option_table *tables, size_t n_tables, FILE *stream);
 

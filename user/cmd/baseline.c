@@ -140,7 +140,7 @@ static int parse(int action, int argc, char **argv, struct baseline_options *opt
 
 	if (action >= 0 && actions[action].run == baseline_compare)
 		return baseline_take_compare(argc, argv, tables, n, options, failure);
-	r = option_tables_parse(tables, n, argc, argv, false, &rest, failure);
+	r = option_tables_parse(tables, n, "baseline", argc, argv, &rest, failure);
 	if (r != 0)
 		return r;
 	options->arguments = argv + rest;

@@ -247,16 +247,10 @@ static int save_run(struct save *save, char *path, struct run_facts *shared,
 static int find_files(const struct baseline_options *options, struct run_files *files,
 		      struct failure *failure)
 {
-	size_t n_stdin = 0;
-	int r = 0;
+	int r = inputs_check(options->arguments + 1, options->n_arguments - 1, failure);
 
-	for (size_t i = 1; i < options->n_arguments && r == 0; i++) {
-		n_stdin += strcmp(options->arguments[i], "-") == 0;
+	for (size_t i = 1; i < options->n_arguments && r == 0; i++)
 		r = run_files_add(files, options->arguments[i], failure);
-	}
-	if (r == 0 && n_stdin > 1)
-		r = failure_set(failure, -EINVAL,
-				"standard input can be read only once, but - is given twice");
 	if (r == 0 && files->n > BASELINE_MAX_RUNS)
 		r = failure_set(failure, -EINVAL, "%zu files are more than a baseline can hold, %d",
 				files->n, BASELINE_MAX_RUNS);

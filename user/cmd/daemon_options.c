@@ -318,7 +318,7 @@ static int parse_config(const char *path, struct daemon_options *options, struct
 
 	if (options->n_words == 1)
 		return 0;
-	r = option_tables_parse(&table, 1, options->n_words, options->words, false, &rest, failure);
+	r = option_tables_parse(&table, 1, "daemon", options->n_words, options->words, &rest, failure);
 	if (r == 0 && (rest < (int)options->n_words || options->help || options->config))
 		r = failure_set(failure, -EINVAL, "only options, and neither config nor help");
 	if (r < 0) {
@@ -348,7 +348,7 @@ int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struc
 		options.words[options.n_words++] = strdup("daemon");
 	r = r < 0 ? r : read_config(path ? path : DAEMON_CONFIG, path != NULL, &options, failure);
 	r = r < 0 ? r : parse_config(path ? path : DAEMON_CONFIG, &options, failure);
-	r = r < 0 ? r : option_tables_parse(&table, 1, argc, argv, false, &rest, failure);
+	r = r < 0 ? r : option_tables_parse(&table, 1, "daemon", argc, argv, &rest, failure);
 	if (r == 0 && rest < argc)
 		r = failure_set(failure, -EINVAL, "'%s' is no option", argv[rest]);
 	if (r == 0 && options.help)

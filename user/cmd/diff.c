@@ -241,7 +241,7 @@ static int parse_words(int argc, char **words, struct command_options *ret, stru
 	int rest, n = 0, r;
 
 	list_tables(ret, tables);
-	r = option_tables_parse(tables, N_TABLES, argc, words, false, &rest, failure);
+	r = option_tables_parse(tables, N_TABLES, "diff", argc, words, &rest, failure);
 	if (r != 0)
 		return r;
 	if (ret->help) {

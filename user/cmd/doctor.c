@@ -305,7 +305,7 @@ static const struct option_row rows[] = {
 static int parse(int argc, char **argv, struct doctor_command *command, struct failure *failure)
 {
 	struct option_table table = {rows, sizeof rows / sizeof *rows, command};
-	int rest, r = option_tables_parse(&table, 1, argc, argv, false, &rest, failure);
+	int rest, r = option_tables_parse(&table, 1, "doctor", argc, argv, &rest, failure);
 
 	if (r != 0)
 		return r;

@@ -44,7 +44,7 @@ static void print_help(const struct option_table *table)
 static int parse(int argc, char **argv, struct events_command *command, struct failure *failure)
 {
 	struct option_table table = {rows, sizeof rows / sizeof *rows, command};
-	int rest, r = option_tables_parse(&table, 1, argc, argv, false, &rest, failure);
+	int rest, r = option_tables_parse(&table, 1, "events", argc, argv, &rest, failure);
 
 	if (r != 0)
 		return r;

@@ -184,7 +184,7 @@ int query_options_parse(int argc, char **argv, struct query *ret, struct failure
 		.series.limit = DEFAULT_LIMIT,
 		.outputs.known = asks_for_diff(argc, argv) ? comparison_formats : profile_formats,
 	};
-	r = option_tables_parse(&table, 1, argc, argv, false, &rest, failure);
+	r = option_tables_parse(&table, 1, "query", argc, argv, &rest, failure);
 	if (r != 0)
 		return r;
 	if (ret->help) {

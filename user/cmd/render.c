@@ -64,7 +64,7 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 	*ret = (struct render_options){.outputs = {.known = profile_formats},
 				       .view = VIEW_OPTIONS_OF_FILES};
 	list_tables(ret, tables);
-	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
+	r = option_tables_parse(tables, N_TABLES, "render", argc, argv, &rest, failure);
 	if (r != 0)
 		return r;
 	if (ret->help) {
@@ -81,7 +81,8 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 		failure_set(failure, -EINVAL, "no file to write");
 		return failure_fix(failure, -EINVAL, "add -o FILE.svg");
 	}
-	return view_options_check(&ret->view, failure);
+	r = inputs_check(ret->inputs, ret->n_inputs, failure);
+	return r < 0 ? r : view_options_check(&ret->view, failure);
 }
 
 static int write_all(struct render_options *options, struct output_files *files,

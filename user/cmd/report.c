@@ -145,7 +145,7 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 	*ret = (struct report_command){.view = VIEW_OPTIONS_OF_FILES,
 				       .report.tree_percent = DEFAULT_PERCENT};
 	list_tables(ret, tables);
-	r = option_tables_parse(tables, N_TABLES, argc, argv, false, &rest, failure);
+	r = option_tables_parse(tables, N_TABLES, "report", argc, argv, &rest, failure);
 	if (r != 0)
 		return r;
 	if (ret->help) {
@@ -159,7 +159,8 @@ static int parse(int argc, char **argv, struct report_command *ret, struct failu
 		return failure_fix(failure, -EINVAL, "name files; see bpfflame report --help");
 	}
 	set_defaults(ret);
-	return view_options_check(&ret->view, failure);
+	r = inputs_check(ret->inputs, ret->n_inputs, failure);
+	return r < 0 ? r : view_options_check(&ret->view, failure);
 }
 
 static void look_at_terminal(struct report_command *command)

@@ -562,7 +562,7 @@ int options_parse(int argc, char **argv, offer_commands_fn offer_commands,
 		.top = 5,
 	};
 	list_tables(ret, tables);
-	r = option_tables_parse(tables, N_TABLES, argc, argv, true, &rest, failure);
+	r = option_tables_parse(tables, N_TABLES, NULL, argc, argv, &rest, failure);
 	if (r != 0)
 		return r;
 	if (ret->help) {
