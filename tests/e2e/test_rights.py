@@ -357,6 +357,12 @@ def test_locked_memory(open_path):
         locked_out(open_path, [*LEAST, "ipc_lock"]).recorded()
 
 
+def test_few_open_files(open_path):
+    limit = [sys.executable, "-c", "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20));"
+             "os.execvp(sys.argv[1], sys.argv[1:])"]
+    run_in(open_path, limit, "-a", "-d", "0.2").refused("Too many open files", "ulimit -n")
+
+
 # --- seccomp filters ------------------------------------------------------------------------
 
 NUMBERS = {"x86_64": {"bpf": 321, "perf_event_open": 298}, "aarch64": {"bpf": 280, "perf_event_open": 241}}

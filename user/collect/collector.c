@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "collect/rights.h"
 #include "collect/targets.h"
 #include "collect/window.h"
 #include "profiler.skel.h"
@@ -586,8 +587,11 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 				     collector->skel->progs.on_each_task_at_start_stacks),
 		on_process, collector);
 
-	if (r < 0)
-		return failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
+	if (r < 0) {
+		failure_set(failure, r, "cannot list the tasks: %s", strerror(-r));
+		rights_explain_files(r, failure);
+		return r;
+	}
 	r = read_all_maps(collector);
 	if (r >= 0 && targets_are_named(&collector->options))
 		r = prepare_unwinding(collector);

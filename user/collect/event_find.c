@@ -315,9 +315,8 @@ int event_refuse(const struct event_request *request, int error, struct failure 
 	    (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV))
 		return refuse_hardware(request, -ENODEV, failure);
 	failure_set(failure, error, "-e %s: cannot be opened: %s", request->name, strerror(-error));
-	if (error == -EMFILE)
-		return failure_fix(failure, error,
-				   "raise the limit of open files: ulimit -n 65536");
+	if (rights_explain_files(error, failure))
+		return error;
 	if (error == -EINVAL && request->kind == EVENT_COUNTER && most)
 		return failure_fix(failure, -ENODEV,
 				   "it takes no such period, or -F is above this machine's limit "

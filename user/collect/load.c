@@ -519,9 +519,14 @@ static int explain(int error, struct failure *failure)
 		return error;
 	if (rights_explain(RIGHTS_BPF, error, failure))
 		return -EPERM;
+	/* libbpf may go on and fail with an error that follows from it. */
+	if (strstr(libbpf_said.first, strerror(EMFILE)))
+		error = -EMFILE;
 	failure_set(failure, error, "cannot load the BPF programs: %s%s%s", strerror(-error),
 		    libbpf_said.first[0] ? ": " : "", libbpf_said.first);
-	failure_fix(failure, error, "bpfflame needs a kernel of 5.15 or newer; -v prints more");
+	if (!rights_explain_files(error, failure))
+		failure_fix(failure, error,
+			    "bpfflame needs a kernel of 5.15 or newer; -v prints more");
 	return error == -EINVAL ? -ENOSYS : error;
 }
 

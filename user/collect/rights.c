@@ -294,6 +294,13 @@ bool rights_explain(enum rights_of tried, int error, struct failure *failure)
 	return rights_explain_with(&rights, tried, error, failure);
 }
 
+bool rights_explain_files(int error, struct failure *failure)
+{
+	if (error == -EMFILE)
+		failure_fix(failure, error, "raise the limit of open files: ulimit -n 65536");
+	return error == -EMFILE;
+}
+
 /* --- what costs names only ---------------------------------------------------------------------
  */
 

@@ -43,6 +43,9 @@ bool rights_explain_with(const struct rights *rights, enum rights_of tried, int 
 /* The same for the rights of this process. */
 bool rights_explain(enum rights_of tried, int error, struct failure *failure);
 
+/* Whether @error is -EMFILE: too few files may be open. If so, the fix is added to *failure. */
+bool rights_explain_files(int error, struct failure *failure);
+
 #define RIGHTS_FIX_SIZE 256
 /*
  * Writes how to gain access to files and memory maps of other processes, if some were unreadable;

@@ -153,8 +153,7 @@ static int refuse(const struct sampler_event *event, unsigned int cpu, int error
 	if (rights_explain(RIGHTS_PERF_EVENTS, error, failure))
 		return -EPERM;
 	failure_set(failure, error, "cannot open perf events on CPU %u: %s", cpu, strerror(-error));
-	if (error == -EMFILE)
-		failure_fix(failure, error, "raise the limit of open files: ulimit -n 65536");
+	rights_explain_files(error, failure);
 	return error;
 }
 
