@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Go programs without symbols and DWARF: tests/workload/go, which prints its own stacks."""
+import functools
 import glob
 import json
 import os
@@ -96,19 +97,27 @@ def user_frames(frames):
 # --- on-CPU ---------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[(name, mode) for name in ["symbols", *STRIPPED]
-                                        for mode in ["calls", "hash"]], ids="-".join)
-def oncpu(request, programs, tmp_path_factory):
-    name, mode = request.param
-    folder = tmp_path_factory.mktemp("go")
-    result = record("-F", 999, "--lines", "-o", folder / "x.folded", "--", programs[name], mode,
-                    2.5)
-    return mode, result, Folded(folder / "x.folded")
+@pytest.fixture(scope="module")
+def recorded(programs, tmp_path_factory):
+    """Records a build in a mode, once: (result, folded stacks)."""
+
+    @functools.cache
+    def record_once(build, mode):
+        path = tmp_path_factory.mktemp("go") / "x.folded"
+        result = record("-F", 999, "--lines", "-o", path, "--", programs[build], mode, 2.5)
+        return result, Folded(path)
+
+    return record_once
 
 
-def test_whole_stacks(oncpu):
+on_each_build = pytest.mark.parametrize("build", ["symbols", *STRIPPED])
+
+
+@on_each_build
+@pytest.mark.parametrize("mode", ["calls", "hash"])
+def test_whole_stacks(recorded, build, mode):
     """Callers, their order and lines equal those that the program prints."""
-    mode, result, folded = oncpu
+    result, folded = recorded(build, mode)
     truths = truths_of(result)
     assert len(truths) == 2
     leaf = truths[0][-1][0]
@@ -124,11 +133,10 @@ def test_whole_stacks(oncpu):
         assert share(folded, lambda frames, truth=truth: begins_as(frames, truth)) >= 0.2
 
 
-def test_inlined(oncpu):
+@on_each_build
+def test_inlined(recorded, build):
     """The functions inlined into the loop, each with the line of its call."""
-    mode, _, folded = oncpu
-    if mode != "calls":
-        return
+    _, folded = recorded(build, "calls")
     text = (SOURCE / "main.go").read_text().splitlines()
     called = next(i for i, line in enumerate(text, 1) if "x = twice(x)" in line)
     twice = next(i for i, line in enumerate(text, 1) if line.startswith("func twice"))
@@ -143,11 +151,10 @@ def test_inlined(oncpu):
     assert all(frame.endswith("_[i]") for frame in inlined), inlined
 
 
-def test_assembly(oncpu):
+@on_each_build
+def test_assembly(recorded, build):
     """Assembly without frame pointers has its callers."""
-    mode, _, folded = oncpu
-    if mode != "hash":
-        return
+    _, folded = recorded(build, "hash")
 
     def is_in_block(frames):
         users = user_frames(frames)
