@@ -341,6 +341,16 @@ def test_user_namespace(open_path):
     run_in(open_path, ["unshare", "-Ur"], "-a", "-d", "0.2").refused("user namespace", "rootless")
 
 
+@needs_unshare
+def test_bare_root_folder(open_path):
+    """A plain chroot: names and whole stacks need nothing of /dev. Without /proc, nothing works."""
+    outcome = run_in(open_path, in_mounts("mount -t tmpfs none /dev"), "--", "./burn", "0.5").recorded()
+    assert has_names(outcome) and outcome.summary["complete_stacks_percent"] > 90, outcome
+    assert not any(outcome.summary["losses"].values()), outcome
+    run_in(open_path, in_mounts("mount -t tmpfs none /proc"), "-a", "-d", "0.2").refused(
+        "/proc is not mounted", "mount -t proc")
+
+
 def locked_out(folder, capabilities):
     """Runs beside a recording that uses up its user's locked memory."""
     limit = [sys.executable, "-c", "import os, resource, sys; resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536));"

@@ -6,17 +6,31 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/system.h"
+
+/* For standard streams: /dev/null, or an empty file where /dev is not populated. */
+static int open_nothing(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? memfd_create("nothing", MFD_CLOEXEC) : fd;
+}
+
 static int spawn(const char *name, int socket, pid_t *ret)
 {
+	_cleanup_close_ int nothing = open_nothing();
 	char *arguments[] = {(char *)name, NULL}, *environment[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
 	int r;
 
+	if (nothing < 0)
+		return -errno;
 	sigemptyset(&none);
 	sigfillset(&all);
 	if (posix_spawn_file_actions_init(&actions) != 0)
@@ -29,7 +43,7 @@ static int spawn(const char *name, int socket, pid_t *ret)
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawn_file_actions_adddup2(&actions, socket, CHILD_SOCKET);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+		posix_spawn_file_actions_adddup2(&actions, nothing, fd);
 	r = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, arguments, environment);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);

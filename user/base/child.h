@@ -13,7 +13,7 @@
 #define CHILD_MAX_FDS 4 /* in a message */
 
 /*
- * Starts it with @name as its only argument, no environment, and /dev/null as standard streams.
+ * Starts it with @name as its only argument, no environment, and empty standard streams.
  * @type: of the socket between us. Ctrl-C does not reach it. Errors: -errno.
  */
 int child_start(const char *name, int type, pid_t *ret_pid, int *ret_socket);

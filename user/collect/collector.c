@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "collect/rights.h"
@@ -381,12 +382,22 @@ static void go_with_the_rest(const struct collector *collector)
 	setpriority(PRIO_PROCESS, 0, collector->nice);
 }
 
+/* Mappings, our own helpers and outputs all need it. */
+static int check_proc(struct failure *failure)
+{
+	if (access("/proc/self/maps", R_OK) == 0)
+		return 0;
+	failure_set(failure, -errno, "/proc is not mounted here");
+	return failure_fix(failure, -ENOENT, "mount -t proc proc /proc");
+}
+
 int collect_open(const struct collect_options *options, struct collector **ret,
 		 struct failure *failure)
 {
 	struct collector *collector;
-	int r = targets_check(options, failure);
+	int r = check_proc(failure);
 
+	r = r < 0 ? r : targets_check(options, failure);
 	if (r < 0)
 		return r;
 	collector = calloc(1, sizeof *collector);
