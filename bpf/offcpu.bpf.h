@@ -293,6 +293,22 @@ static __always_inline bool account(struct thread *thread, struct task_struct *t
 	return is_kept;
 }
 
+/*
+ * Whether @task, which is about to exec or exit, may be sampled within LEAVING_NS, or a short wait
+ * of it kept.
+ */
+static __always_inline bool is_sampled_soon(struct task_struct *task)
+{
+	struct thread *thread;
+
+	if (sample_is_near())
+		return true;
+	if (!config.offcpu)
+		return false;
+	thread = thread_find(task);
+	return !thread || may_be_kept(&thread->stretch, LEAVING_NS);
+}
+
 /* After a switch at @now, whatever it counted for; also into the time after the recording. */
 static __always_inline void enter_window_at(struct thread *thread, u64 now)
 {

@@ -29,9 +29,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("beside/raw_tp")
 int on_leaving(void *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	u64 began = run_begins(0);
 
-	remember_stack(bpf_get_current_task_btf());
+	if (!config.is_frugal || is_sampled_soon(task))
+		remember_stack(task);
 	run_ends(began, 1);
 	return 0;
 }

@@ -67,6 +67,7 @@ struct bf_config {
 	__u8 offcpu;
 	__u8 capture_out;      /* off-CPU: no hook after the switch; take stacks before it */
 	__u8 keep_runtime;     /* count each thread's exact CPU time */
+	__u8 is_frugal;	       /* what is unlikely to be sampled is not prepared for */
 	__u8 time_programs;    /* count the CPU time of the programs themselves */
 	__u8 filters_periods;  /* by_comm, by_cpu, or min_block, max_block */
 	__u8 waker_depth;      /* record the waker, its own waker, …; 0: none */
@@ -91,7 +92,7 @@ struct bf_config {
 	__u64 cpus[BF_MAX_CPUS / 64];
 	__u64 event_periods[BF_MAX_EVENTS]; /* one sample per this many events, or BF_PERIOD_… */
 	struct bf_glob glob;
-	__u64 timers[BF_TIMERS]; /* periods of the clocks that sample, ns, on-CPU only; or 0 */
+	__u64 timers[BF_TIMERS]; /* periods of the clocks that sample, ns, on-CPU or is_frugal; or 0 */
 	struct bf_hash_key {
 		__u64 lower[2], upper[2];
 	} hash_keys[BF_HASH_KEYS]; /* random */

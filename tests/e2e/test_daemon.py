@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BPFFLAME, Folded, record, run, wait_until, workload
+from harness import BPFFLAME, STORM, Folded, record, run, wait_until, workload
 from store_reader import Segment
 
 ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-write": "writer",
@@ -268,6 +268,19 @@ def test_budget(tmp_path):
             if cause == 1 and segment.processes[number][0] == process.pid]
     # Running time is measured: all of it, whatever the rate.
     assert sum(mine) / 1e6 == pytest.approx(float(ran), rel=0.01, abs=0.02)
+
+
+def test_stacks_of_those_that_leave_are_whole(tmp_path):
+    """A process that execs or exits has no memory left to walk: what was remembered of it is enough."""
+    with Daemon(tmp_path, "-F", "99") as daemon, workload("storm", 8, command=[STORM]):
+        daemon.windows(6)
+        daemon.stop()
+    folded = folded_of(daemon.store, "--state", "running")
+    leaving = [(frames, value) for frames, value in folded.stacks
+               if frames[0] in ("sh", "ls", "sort") and {"exit_mmap_[k]", "begin_new_exec_[k]"} & set(frames)]
+    total = sum(value for _, value in leaving)
+    assert total > 0
+    assert sum(value for frames, value in leaving if "[truncated]" in frames) <= 0.05 * total
 
 
 def test_a_second_one_is_refused(tmp_path):

@@ -467,6 +467,7 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 		.offcpu_period_ns = PERIOD_AUTO,
 		.every_ns = options->window_ns,
 		.time_programs = true,
+		.is_frugal = true,
 		.reader = options->no_sandbox ? NULL : &recorder->reader,
 		.stop_fd = recorder->signals,
 		.debug = &names_job_debug,

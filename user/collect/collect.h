@@ -53,6 +53,11 @@ struct collect_options {
 	uint64_t offcpu_period_ns; /* PERIOD_AUTO: as long as necessary for a low cost */
 	uint64_t every_ns;	   /* windows of this length, back to back; 0: one */
 	bool time_programs;	   /* for collect_kernel_ns() */
+	/*
+	 * For a low cost where processes come and go: waits within an exec or exit may be without
+	 * their user half.
+	 */
+	bool is_frugal;
 	unsigned int waker_depth;  /* record the waker, its own waker, …; 0: none */
 	struct reader *reader;	   /* reads others' files; NULL: we do */
 	int stop_fd;		   /* readable: end the recording soon; -1: none */

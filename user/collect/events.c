@@ -40,7 +40,10 @@ void events_configure(const struct collect_options *options, struct bf_config *c
 	config->events = options->n_events > 0;
 	for (size_t i = 0; i < options->n_events; i++)
 		config->event_periods[i] = event_bpf_period(&options->events[i]);
-	if (options->mode == PROFILE_ONCPU && !options->n_events && counter_try(&cycles) < 0)
+	/* Off-CPU, any moment may be sampled; the frugal look ahead at that, too. */
+	if ((options->mode == PROFILE_ONCPU ||
+	     (options->mode == PROFILE_WALL && options->is_frugal)) &&
+	    !options->n_events && counter_try(&cycles) < 0)
 		find_periods(options->frequency, config->timers);
 }
 

@@ -248,6 +248,7 @@ static int configure(struct bf_config *config, const struct collect_options *opt
 	config->kernel_depth = kernel_depth();
 	config->keep_runtime = options->mode == PROFILE_WALL;
 	config->time_programs = options->time_programs;
+	config->is_frugal = options->is_frugal;
 	config->keep_tid = options->threads || config->keep_runtime;
 	config->waker_depth = config->offcpu ? options->waker_depth : 0;
 	config->waker_tid = options->threads;
