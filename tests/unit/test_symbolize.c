@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/elf_file.h"
@@ -637,11 +638,43 @@ static void test_read_later(void **state)
 	names_cache_free(options.cache);
 }
 
+/* Takes 20 ms of CPU time. */
+static int run_slowly(struct reader_request *request)
+{
+	struct timespec used = {};
+
+	while (used.tv_nsec < 20000000)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return names_job_run_file(request);
+}
+
+/*
+ * What was read slowly rests: until then, addresses that are new get the names of symbols. Those
+ * who are not frugal have it read for each.
+ */
+static void test_slow_file_rests(void **state)
+{
+	for (int frugal = 0; frugal < 2; frugal++) {
+		struct reader reader = READER_NONE;
+		struct names_later later = {};
+
+		assert_int_equal(names_cache_new(1 << 20, &options.cache), 0);
+		options.later = &later;
+		options.reader = &reader;
+		options.is_frugal = frugal;
+		assert_int_equal(frames_now(offset_in("inlined", "in_caller")), 1);
+		assert_int_equal(frames_now(offset_in("inlined", "in_twice")), frugal ? 1 : 3);
+		assert_int_equal(later.n, 0);
+		reader_stop(&reader);
+		names_cache_free(options.cache);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const reader_job_fn jobs[N_READER_JOBS] = {
 		[READER_TABLE] = names_job_run_file,
-		[READER_FILE_NAMES] = names_job_run_file,
+		[READER_FILE_NAMES] = run_slowly,
 		[READER_JIT_NAMES] = names_job_run_jit,
 	};
 
@@ -649,6 +682,7 @@ int main(int argc, char **argv)
 		TEST(test_names),
 		TEST(test_named_once),
 		TEST(test_read_later),
+		TEST(test_slow_file_rests),
 		TEST(test_shared_file),
 		TEST(test_no_table),
 		TEST(test_stripped),

@@ -477,6 +477,7 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 		.log = options->verbose > 1 ? stderr : NULL,
 	};
 	recorder->record.symbolize.reader = collect->reader;
+	recorder->record.symbolize.is_frugal = true;
 	recorder->record.symbolize.no_inline = options->no_inline;
 	recorder->record.view.stacks.unfold.no_inline = options->no_inline;
 	r = collect_open(collect, &recorder->collector, failure);

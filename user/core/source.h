@@ -35,6 +35,8 @@ struct symbolize_options {
 	struct names_later *later;	      /* with @cache: takes what lasts too long, or NULL */
 	const volatile bool *is_ended;	      /* NULL, or set by others to end the search */
 	void (*begin_file)(const char *path); /* NULL, or called for each file */
+	/* With @later: more than 10 ms of CPU time is too long, and rests longer. */
+	bool is_frugal;
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/foreign.h"
+#include "base/reader.h"
 #include "base/system.h"
 #include "symbol/kernel_names.h"
 #include "symbol/names_later.h"
@@ -74,7 +75,19 @@ static int merge_names(struct file_names *names, const struct file_names *answer
 	return 0;
 }
 
-#define FILE_NS NSEC_PER_SEC /* a window waits so long for a file's debug information */
+#define FILE_NS NSEC_PER_SEC	     /* a window waits so long for a file's debug information */
+#define LONG_NS (NSEC_PER_SEC / 100) /* of CPU time: too long for each window */
+
+/* Each window has new addresses of such a file: they are collected, and it is read for several. */
+static void rest_if_long(struct names_asker *asker, const struct names_key *key)
+{
+	const struct symbolize_options *options = asker->options;
+
+	if (options->is_frugal && options->reader && options->reader->call_ns > LONG_NS)
+		names_cache_postpone(
+			options->cache, key,
+			names_later_rest(options, monotonic_ns(), options->reader->call_ns));
+}
 
 /* Asks; debug information that takes too long or too much is left for later, or for good. */
 static int ask_in_time(struct names_asker *asker, const struct names_source *source,
@@ -82,7 +95,7 @@ static int ask_in_time(struct names_asker *asker, const struct names_source *sou
 		       const struct debug_place *place, struct file_names *ret)
 {
 	struct names_cache *cache = asker->options->cache;
-	bool at_once = names_cache_effort(cache, key) == NAMES_AT_ONCE, was_ended;
+	bool at_once = names_cache_effort(cache, key) == NAMES_AT_ONCE, is_final, was_ended;
 	int r;
 
 	asker->symbols_only = !at_once;
@@ -90,6 +103,9 @@ static int ask_in_time(struct names_asker *asker, const struct names_source *sou
 	r = names_ask(asker, source, lookups, place, ret);
 	asker->file_deadline = 0;
 	was_ended = names_ask_is_ended(asker);
+	is_final = at_once && r == 0 && !ret->is_unread;
+	if (is_final)
+		rest_if_long(asker, key);
 	if (r == 0 && at_once && ret->is_unread && !was_ended) {
 		if (ret->error == -ETIMEDOUT)
 			names_cache_postpone(cache, key, 0);
@@ -102,7 +118,7 @@ static int ask_in_time(struct names_asker *asker, const struct names_source *sou
 	asker->symbols_only = false;
 	if (r == 0 && !was_ended && !names_ask_is_ended(asker) && ret->error != -EDQUOT)
 		names_cache_write(cache, key, lookups->addresses, ret, asker->strings,
-				  names_cache_effort(cache, key) != NAMES_LATER);
+				  is_final || names_cache_effort(cache, key) != NAMES_LATER);
 	return r;
 }
 

@@ -12,7 +12,15 @@
 #include "symbol/names_job.h"
 
 #define LONGEST_NS (10 * NSEC_PER_SEC)
-#define REST	   100 /* so many times what reading took: one percent of a CPU */
+/* So many times what reading took: it costs a percent of a CPU, or a tenth of that. */
+#define REST	    100
+#define FRUGAL_REST 1000
+
+uint64_t names_later_rest(const struct symbolize_options *options, uint64_t now_ns,
+			  uint64_t took_ns)
+{
+	return now_ns + (options->is_frugal ? FRUGAL_REST : REST) * took_ns;
+}
 
 int names_later_add(struct names_later *later, const struct names_key *key,
 		    const struct debug_place *place, int root, const uint64_t *addresses, size_t n)
@@ -105,8 +113,9 @@ static int read_file(const struct later_file *file, const struct symbolize_optio
 	} else {
 		names_cache_write(options->cache, &file->key, file->addresses, &names, strings,
 				  true);
-		names_cache_postpone(options->cache, &file->key,
-				     monotonic_ns() + REST * (monotonic_ns() - begin));
+		names_cache_postpone(
+			options->cache, &file->key,
+			names_later_rest(options, monotonic_ns(), monotonic_ns() - begin));
 	}
 	if (r == 0)
 		file_names_done(&names);

@@ -27,9 +27,14 @@ int names_later_add(struct names_later *later, const struct names_key *key,
 		    const struct debug_place *place, int root, const uint64_t *addresses, size_t n);
 void names_later_done(struct names_later *later);
 
+/* Until when a file rests whose reading took @took_ns and ended at @now_ns. */
+uint64_t names_later_rest(const struct symbolize_options *options, uint64_t now_ns,
+			  uint64_t took_ns);
+
 /*
  * Reads them. A file gets 10 s and the reader's memory; what needs more is given up for good. One
- * that was read rests a hundred times as long as that took. Errors: -ENOMEM.
+ * that was read rests a hundred times as long as that took, a thousand times with is_frugal.
+ * Errors: -ENOMEM.
  */
 int names_later_learn(const struct names_later *later, const struct symbolize_options *options);
 
