@@ -41,7 +41,7 @@ class Served:
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("api")
     end = (int(time.time()) - 600) // 3600 * 3600
-    subprocess.run([SAMPLE, folder / "store", str(end), "14400"], check=True, capture_output=True)
+    subprocess.run([SAMPLE, folder / "store", str(end), "97200"], check=True, capture_output=True)
     with Listening(folder, "--window", "10s") as daemon:
         yield Served(daemon, end)
         daemon.stop()
@@ -71,6 +71,30 @@ def test_diff(served, kind, mime):
         assert all("deviations" in row["total"] for row in answer["functions"])
 
 
+def test_worse(served):
+    """Against the only day before that was recorded; there may be none."""
+    words = ["--from", at(served.end - 3600), "--to", at(served.end)]
+    hour = {"from": at(served.end - 3600), "to": at(served.end)}
+    for filters in {}, {"limit": "5"}, {"idle": ""}:
+        status, headers, text = served.ask("worse", **hour, **filters)
+        assert (status, headers["Content-Type"]) == (200, "application/json"), text
+        assert text == served.query(*words, "--worse", "--json", *(
+            f"--{name}={value}" if value else f"--{name}" for name, value in filters.items()))
+        answer = json.loads(text)
+        assert answer["scale"] == "per-second" and at(served.end - 90000) in answer["base"]["file"]
+        assert len(answer["self"]) == 5 if "limit" in filters else len(answer["self"]) > 5
+        differences = [row["difference"] for row in answer["self"]]
+        assert differences == sorted(differences, reverse=True) and differences[-1] > 0
+        # In that store stacks are replaced by others, of functions with other names.
+        before, after = (Folded(served.query("--idle", "-o", "-", "--from", at(end - 3600), "--to", at(end)).encode()).names()
+                         for end in (served.end - 86400, served.end))
+        for row in answer["self"]:
+            name = row["name"] + ("_[k]" if row["kernel"] else "")
+            assert row["change"] == "new" and row["base"] == 0 and name in after and name not in before, row
+    status, _, text = served.ask("worse", **{"from": at(served.end - 90000)}, to=at(served.end - 86400))
+    assert (status, text) == (404, "nothing was recorded at that time of the seven days before\n")
+
+
 @pytest.mark.parametrize("name, function", [("a function", "function_7$"), ("a command", "^sample-3$"), ("a cause", "futex")])
 def test_function_over_time(served, name, function):
     """It adds up to the stacks that have it, of each level that is read."""
@@ -85,6 +109,8 @@ def test_function_over_time(served, name, function):
 
 
 WRONG = {
+    "worse": [{"from": "-2d"}, {"from": "-1h", "to": "-2h"}, {"diff-from": "-2h"}, {"format": "svg"}, {"from": "1970-01-02"},
+              {"limit": "1e99"}, {"worse": "x"}, {"step": "1m"}],
     "series": [{"function": "("}, {"function": "((((.*){1,99}){1,99}){1,99}){1,99}"}, {"function": r"(.*)(.*)\2\1"}, {"step": "0"}, {"step": "-1s"},
                {"by": "x"}, {"from": "2001-01-01", "step": "1s"}, {"from": "x"}, {"diff-from": "-1h"}, {"limit": "-1"},
                {"format": "svg"}, {"state": "bored"}, {"pid": "1,x"}],

@@ -14,7 +14,8 @@
 #define WINDOW (10 * NSEC_PER_SEC)
 #define HOUR   (3600 * NSEC_PER_SEC)
 #define START  1795500000000000000ULL /* 2026-11-24T06:00:00Z */
-#define BOOT   (100 * NSEC_PER_SEC)
+#define DAY    (24 * HOUR)
+#define BOOT   (3 * DAY) /* how long the machine has run at START */
 
 static char path[64], *answer;
 static size_t answer_bytes;
@@ -58,7 +59,7 @@ static void add_time(struct profile *profile, const char *function, bool runs, u
 	assert_int_equal(profile_add_sample(profile, &sample), 0);
 }
 
-/* 10 s: 4 s of `steady`, 3 s of `sleeper`, and of `grows` 1 s, from the third hour on 2 s. */
+/* 10 s: 4 s of `steady`, 3 s of `sleeper`, and of `grows` 1 s; 2 s in the last hour. */
 static void add_window(struct store_writer *writer)
 {
 	static const struct ledger_who who[] = {
@@ -68,7 +69,7 @@ static void add_window(struct store_writer *writer)
 	const struct store_window window = {.start = clock_ns,
 					    .span = WINDOW,
 					    .covered = WINDOW,
-					    .boot = BOOT + (clock_ns - START),
+					    .boot = BOOT + clock_ns - START,
 					    .windows = 1,
 					    .millihertz = 19000};
 	struct profile *profile;
@@ -85,7 +86,7 @@ static void add_window(struct store_writer *writer)
 	profile_free(profile);
 }
 
-/* Three hours. */
+/* The same three hours of three days. */
 static int make_store(void **state)
 {
 	const struct store_options options = {
@@ -94,10 +95,13 @@ static int make_store(void **state)
 
 	strcpy(path, "/tmp/test_query.XXXXXX");
 	assert_non_null(mkdtemp(path));
-	clock_ns = START;
+	clock_ns = START - 2 * DAY;
 	assert_int_equal(store_writer_open(&options, &writer, &failure), 0);
-	for (; clock_ns < START + 3 * HOUR; clock_ns += WINDOW)
-		add_window(writer);
+	for (int day = 0; day < 3; day++) {
+		clock_ns = START - (2 - day) * DAY;
+		for (int i = 0; i < 1080; i++, clock_ns += WINDOW)
+			add_window(writer);
+	}
 	store_writer_close(writer);
 	return 0;
 }
@@ -189,6 +193,60 @@ static void test_wrong_diff(void **state)
 	assert_refused(ASK(QUERY_DIFF, LAST_HOUR, FIRST_HOUR, "--function=("), "regular");
 }
 
+/* As many rows as were asked for, the largest changes first. */
+static void test_diff_with_a_limit(void **state)
+{
+	const char *functions;
+
+	assert_int_equal(ASK(QUERY_DIFF, LAST_HOUR, FIRST_HOUR, "--json", "--limit=1"), 0);
+	functions = strstr(answer, "\"functions\":[{\"name\":\"grows\"");
+	assert_non_null(functions);
+	assert_null(strstr(functions, "steady"));
+	assert_non_null(strstr(functions, "\"commands\":[{\"name\":\"runs\""));
+}
+
+/* Against the same hour of both days before; what shrank, or is as it was, is not there. */
+static void test_worse(void **state)
+{
+	assert_int_equal(ASK(QUERY_WORSE, "--worse", LAST_HOUR, "--json"), 0);
+	assert_says("\"runs\":{\"base\":2,\"new\":1}");
+	assert_says("\"self\":[{\"name\":\"grows\",\"kernel\":false,\"base\":0.100000000,"
+		    "\"new\":0.200000000,\"difference\":0.100000000,\"change\":\"grew\","
+		    "\"ratio\":1.000000,");
+	assert_says("}],\"self_left_out\":0,\"with_calls\":[");
+	assert_null(strstr(answer, "steady"));
+	assert_int_equal(ASK(QUERY_WORSE, "--worse", LAST_HOUR, "--json", "--comm=waits"), 0);
+	assert_says("\"self\":[],");
+	/* The hour before was as it always is. */
+	assert_int_equal(ASK(QUERY_WORSE, "--worse", "--from=2026-11-24T07:00:00Z",
+			     "--to=2026-11-24T08:00:00Z", "--json"),
+			 0);
+	assert_says("\"self\":[],\"self_left_out\":0,\"with_calls\":[],\"with_calls_left_out\":0}");
+	/* Of the next day, only the one before has at least half of the range. */
+	assert_int_equal(ASK(QUERY_WORSE, "--worse", "--from=2026-11-23T08:00:00Z",
+			     "--to=2026-11-23T09:30:00Z", "--json"),
+			 0);
+	assert_says("\"base\":{\"file\"");
+	assert_null(strstr(answer, "\"runs\""));
+	assert_int_equal(ASK(QUERY_WORSE, "--worse", LAST_HOUR), 0);
+	assert_says("grows");
+}
+
+static void test_wrong_worse(void **state)
+{
+	assert_refused(ASK(QUERY_WORSE, "--worse", "--from=2026-11-23T05:00:00Z",
+			   "--to=2026-11-24T06:00:00Z"),
+		       "up to a day");
+	assert_refused(ASK(QUERY_WORSE, "--worse", LAST_HOUR, FIRST_HOUR), "--worse");
+	assert_refused(ASK(QUERY_WORSE, "--worse", LAST_HOUR, "--series"), "--worse");
+	assert_refused(ASK(QUERY_WORSE, "--worse", LAST_HOUR, "--format=svg"), "--worse");
+	assert_int_equal(ASK(QUERY_WORSE, "--worse", "--from=2026-11-22T06:00:00Z",
+			     "--to=2026-11-22T07:00:00Z"),
+			 -ENODATA);
+	assert_non_null(strstr(failure.what, "seven days before"));
+	assert_int_equal(answer_bytes, 0);
+}
+
 /* The time of all steps, s. */
 static double running_seconds(void)
 {
@@ -255,6 +313,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff),
 		cmocka_unit_test(test_wrong_diff),
+		cmocka_unit_test(test_diff_with_a_limit),
+		cmocka_unit_test(test_worse),
+		cmocka_unit_test(test_wrong_worse),
 		cmocka_unit_test(test_series_of_a_function),
 		cmocka_unit_test(test_series_of_commands_and_causes),
 		cmocka_unit_test(test_wrong_series),

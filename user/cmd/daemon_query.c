@@ -30,7 +30,7 @@
 
 /* Parameters and the questions that they are of: bits of enum query_kind. */
 #define OF(kind)    (1u << (kind))
-#define OF_RANGES   (OF(QUERY_PROFILE) | OF(QUERY_DIFF) | OF(QUERY_SERIES))
+#define OF_RANGES   (OF(QUERY_PROFILE) | OF(QUERY_DIFF) | OF(QUERY_WORSE) | OF(QUERY_SERIES))
 #define OF_FILTERED (OF(QUERY_CPU) | OF(QUERY_WAITS) | OF_RANGES)
 static const struct query_parameter {
 	const char *name;
@@ -44,6 +44,12 @@ static const struct query_parameter {
 	{"diff-to", OF(QUERY_DIFF)}, {"title", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
 	{"by", OF(QUERY_SERIES)},    {"step", OF(QUERY_SERIES)},
 	{"limit", OF_RANGES},
+};
+
+static const char *const kind_words[] = {
+	[QUERY_WORSE] = "--worse",
+	[QUERY_SERIES] = "--series",
+	[QUERY_LIST] = "--list",
 };
 
 /* Words of `bpfflame query`. */
@@ -83,7 +89,7 @@ static int add_parameter(struct query_words *words, unsigned int kind, const str
 				   pair->name, MATCHER_MODEST_BYTES);
 	if (strcmp(pair->name, "seconds") == 0 && (kind == QUERY_CPU || kind == QUERY_WAITS))
 		return 0; /* is the range */
-	if (strcmp(pair->name, "idle") == 0 && is_picture)
+	if (strcmp(pair->name, "idle") == 0 && (is_picture || kind == QUERY_WORSE))
 		return add_word(words, "--idle", NULL);
 	if (strcmp(pair->name, "format") == 0 && is_table)
 		return strcmp(pair->value, "csv") == 0 ? add_word(words, "--csv", NULL)
@@ -128,8 +134,8 @@ static int make_words(const struct query_request *request, const char *store,
 	}
 	if (r == 0 && request->kind >= QUERY_PROFILE && !has_name(&query, "format"))
 		r = add_word(words, "--json", NULL);
-	if (r == 0 && (request->kind == QUERY_SERIES || request->kind == QUERY_LIST))
-		r = add_word(words, request->kind == QUERY_SERIES ? "--series" : "--list", NULL);
+	if (r == 0 && kind_words[request->kind])
+		r = add_word(words, kind_words[request->kind], NULL);
 	return r;
 }
 
@@ -173,6 +179,7 @@ static int work_confined(void *data)
 	if (r == 0)
 		return EXIT_DONE;
 	result.code = r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	result.is_missing = r == -ENODATA;
 	snprintf(result.text, sizeof result.text, "%s",
 		 *failure.what ? failure.what : strerror(-r) /* escaped later */);
 	child_send(work->connection, &result, sizeof result, NULL, 0);

@@ -27,7 +27,8 @@ struct query_request {
 
 /* What it gives. With a descriptor: of the answer's @n bytes. */
 struct query_result {
-	int32_t code; /* EXIT_DONE, EXIT_USAGE, EXIT_FAILED */
+	int32_t code;	 /* EXIT_DONE, EXIT_USAGE, EXIT_FAILED */
+	bool is_missing; /* it failed since there is nothing to answer from */
 	uint64_t n;
 	char text[384]; /* what is wrong; not to be believed */
 };

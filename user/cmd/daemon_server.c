@@ -248,6 +248,7 @@ static int refuse_result(struct serve_answer *answer, struct query_result *resul
 	text_print(stream, "%s\n", result->text);
 	fclose(stream);
 	answer->status = result->code == EXIT_USAGE ? HTTP_STATUS_BAD_REQUEST
+			 : result->is_missing	    ? HTTP_STATUS_NOT_FOUND
 						    : HTTP_STATUS_INTERNAL_SERVER_ERROR;
 	answer->type = "text/plain; charset=utf-8";
 	answer->headers = GO_ERROR;
@@ -314,6 +315,7 @@ static const struct {
 	{"/debug/pprof/profile", QUERY_CPU}, {"/debug/pprof/offcpu", QUERY_WAITS},
 	{"/api/profile", QUERY_PROFILE},     {"/api/series", QUERY_SERIES},
 	{"/api/list", QUERY_LIST},	     {"/api/diff", QUERY_DIFF},
+	{"/api/worse", QUERY_WORSE},
 };
 
 static bool is_path(struct http_text path, const char *route)

@@ -94,6 +94,16 @@ static int take_weight(const struct option_row *row, void *field, const char *va
 	return option_bad(row, value, "self, total or both", failure);
 }
 
+static int take_limit(const struct option_row *row, void *field, const char *value,
+		      struct failure *failure)
+{
+	struct diff_options *diff = field;
+	int r = option_size(row, &diff->limit, value, failure);
+
+	diff->json_limit = diff->limit;
+	return r;
+}
+
 static const struct option_row rows[] = {
 	{0, "base", NULL, "FILE", "a run of the base; repeatable: all others are new", "Input",
 	 take_base, 0},
@@ -111,8 +121,10 @@ static const struct option_row rows[] = {
 	 .wanted = OPTION_MODE_WANTED},
 	{0, "json", NULL, NULL, "JSON instead of text on standard output", NULL, option_set,
 	 FIELD(json)},
-	{0, "limit", NULL, "N", "rows of a table (20); 0: all", NULL, option_size,
-	 FIELD(diff.limit), 0, 1e9, "a number of rows"},
+	{0, "limit", NULL, "N", "rows of a table (20; in JSON: all); 0: all", NULL, take_limit,
+	 FIELD(diff), 0, 1e9, "a number of rows"},
+	{0, "grown", NULL, NULL, "list what grew, and nothing else", NULL, option_set,
+	 FIELD(diff.only_grown)},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set, FIELD(quiet)},
 	OPTION_HELP(FIELD(help)),
 	{0, "normalized", NULL, NULL, "compare shares of each side's total (the default)",

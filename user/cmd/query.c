@@ -150,6 +150,16 @@ static int print_series(void *data)
 }
 
 /* The same. */
+static int print_worse(void *data)
+{
+	struct failure failure = {};
+	int r = query_worse_answer(data, stdout, &failure);
+
+	return cli_flush(r == 0 ? EXIT_DONE
+				: cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED));
+}
+
+/* The same. */
 static int print_list(void *data)
 {
 	const struct query *query = data;
@@ -255,6 +265,7 @@ int query_answer(enum query_kind kind, int argc, char **argv, FILE *stream, stru
 	case QUERY_LIST:
 		r = store_list_print(query.store, format_of(&query), stream, failure);
 		break;
+	case QUERY_WORSE: r = query_worse_answer(&query, stream, failure); break;
 	case QUERY_DIFF: r = query_diff_answer(&query, stream, failure); break;
 	default: r = write_answer(&query, kind, stream, failure); break;
 	}
@@ -277,6 +288,9 @@ int cmd_query(int argc, char **argv, uint64_t started_ns)
 				   &query);
 	else if (query.wants_series)
 		code = cmd_confine(&(struct confine_files){.store = query.store}, print_series,
+				   &query);
+	else if (query.wants_worse)
+		code = cmd_confine(&(struct confine_files){.store = query.store}, print_worse,
 				   &query);
 	else if (query.diff_from)
 		code = query_diff_run(&query, &failure);

@@ -14,6 +14,7 @@ enum query_kind {
 	QUERY_WAITS,   /* … of waiting ones */
 	QUERY_PROFILE, /* any format; none: the tables as JSON */
 	QUERY_DIFF,    /* of two ranges; any format of comparisons */
+	QUERY_WORSE,   /* what grew since the days before, JSON */
 	QUERY_SERIES,
 	QUERY_LIST,
 };
@@ -21,7 +22,7 @@ enum query_kind {
 /*
  * Writes the answer; @argv: words of `bpfflame query`, of which only those that say what is of
  * interest may be there. For a confined process that may read the store. Errors, explained:
- * -EINVAL the words; others as of store_read().
+ * -EINVAL the words; -ENODATA there is nothing to answer from; others as of store_read().
  */
 int query_answer(enum query_kind kind, int argc, char **argv, FILE *stream,
 		 struct failure *failure);

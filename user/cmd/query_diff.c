@@ -8,21 +8,24 @@
 #include "cli/cli.h"
 #include "cli/moment.h"
 #include "cmd/diff.h"
+#include "store/store_read.h"
 
-#define MOST_DIFF_WORDS (2 * MAX_OUTPUTS + 32)
+#define DAYS		7
+#define DAY_NS		(24 * 3600 * NSEC_PER_SEC)
+#define MOST_DIFF_WORDS (2 * MAX_OUTPUTS + 2 * DAYS + 32)
 
 /* Words of `bpfflame diff`: those of the query's, and the ranges. */
 struct diff_line {
 	char *words[MOST_DIFF_WORDS];
 	int n;
 	char end[MOMENT_SIZE], limit[24];
-	char *ranges[N_SIDES]; /* owned */
+	char *ranges[DAYS + 1]; /* owned */
 };
 
 static void diff_line_done(struct diff_line *line)
 {
-	for (int side = 0; side < N_SIDES; side++)
-		free(line->ranges[side]);
+	for (int i = 0; i <= DAYS; i++)
+		free(line->ranges[i]);
 }
 
 char *query_range(const struct query *query, const char *from, const char *to)
@@ -121,6 +124,98 @@ int query_diff_answer(struct query *query, FILE *stream, struct failure *failure
 {
 	struct diff_line line;
 	int r = make_line(query, &line, failure);
+
+	r = r < 0 ? r : diff_answer(line.n, line.words, stream, failure);
+	diff_line_done(&line);
+	return r;
+}
+
+/* What got worse */
+
+struct worse {
+	uint64_t from, to;
+	uint64_t covered[DAYS]; /* of the range, a day earlier and so on; ns */
+};
+
+static int count_days(void *context, const struct ledger *ledger, const struct store_window *window,
+		      bool is_first)
+{
+	struct worse *worse = context;
+	uint64_t middle = window->start + window->span / 2;
+
+	for (int day = 0; day < DAYS; day++) {
+		uint64_t back = (day + 1) * DAY_NS;
+
+		if (middle + back >= worse->from && middle + back < worse->to)
+			worse->covered[day] += window->covered;
+	}
+	return 0;
+}
+
+static int find_days(const struct query *query, struct worse *worse, struct failure *failure)
+{
+	uint64_t now = realtime_ns(), length;
+	struct store_question question = {
+		.path = query->store, .is_series = true, .on_window = count_days, .context = worse};
+	struct store_answer answer;
+	int r = moment_parse(query->from, now, &worse->from);
+
+	worse->to = now;
+	r = r < 0 || !query->to ? r : moment_parse(query->to, now, &worse->to);
+	length = worse->to - worse->from;
+	if (r < 0 || worse->from >= worse->to || worse->from < DAYS * DAY_NS || length > DAY_NS)
+		return failure_set(failure, -EINVAL,
+				   "--worse is of a range of time, --from to --to, up to a day");
+	question.from = worse->from - DAYS * DAY_NS;
+	question.to = worse->to - DAY_NS;
+	return store_read(&question, &answer, failure);
+}
+
+static int add_days(const struct query *query, const struct worse *worse, struct diff_line *line)
+{
+	char from[MOMENT_SIZE], to[MOMENT_SIZE];
+	size_t n = 0;
+
+	for (int day = 0; day < DAYS; day++) {
+		uint64_t back = (day + 1) * DAY_NS;
+
+		if (worse->covered[day] < (worse->to - worse->from) / 2)
+			continue;
+		line->ranges[++n] = query_range(query, moment_utc(worse->from - back, from),
+						moment_utc(worse->to - back, to));
+		if (!line->ranges[n])
+			return -ENOMEM;
+		add_option(line, "--base", line->ranges[n]);
+	}
+	return n ? 0 : -ENODATA;
+}
+
+static int make_worse(const struct query *query, struct diff_line *line, struct failure *failure)
+{
+	char from[MOMENT_SIZE], to[MOMENT_SIZE];
+	struct worse worse = {};
+	int r = find_days(query, &worse, failure);
+
+	if (r < 0)
+		return r;
+	add_options(query, line);
+	add_word(line, "--grown");
+	r = add_days(query, &worse, line);
+	if (r == -ENODATA)
+		return failure_set(failure, r,
+				   "nothing was recorded at that time of the seven days before");
+	line->ranges[0] =
+		query_range(query, moment_utc(worse.from, from), moment_utc(worse.to, to));
+	if (r < 0 || !line->ranges[0])
+		return -ENOMEM;
+	add_word(line, line->ranges[0]);
+	return 0;
+}
+
+int query_worse_answer(struct query *query, FILE *stream, struct failure *failure)
+{
+	struct diff_line line = {};
+	int r = make_worse(query, &line, failure);
 
 	r = r < 0 ? r : diff_answer(line.n, line.words, stream, failure);
 	diff_line_done(&line);

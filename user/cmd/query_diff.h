@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* query_diff: compares two ranges of a store, as `bpfflame diff --per-second` does. */
+/*
+ * query_diff: compares ranges of a store, as `bpfflame diff --per-second` does: two of them; or
+ * one, of a day at most, with the same time of the seven days before.
+ */
 #ifndef CMD_QUERY_DIFF_H
 #define CMD_QUERY_DIFF_H
 
@@ -19,5 +22,12 @@ int query_diff_run(struct query *query, struct failure *failure);
  * store. Errors: -EINVAL the ranges; those of diff_answer().
  */
 int query_diff_answer(struct query *query, FILE *stream, struct failure *failure);
+
+/*
+ * Writes what grew since the days before, as JSON or text. Days of which at least half of the range
+ * was recorded are the runs of the base: how they differ says what a change is worth. For a
+ * confined process, too. Errors: also -ENODATA there is no such day.
+ */
+int query_worse_answer(struct query *query, FILE *stream, struct failure *failure);
 
 #endif

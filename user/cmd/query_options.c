@@ -88,6 +88,8 @@ static const struct option_row rows[] = {
 	 FIELD(diff_from)},
 	{0, "diff-to", NULL, "TIME", "and ends here (as long as the other range)", NULL,
 	 option_text, FIELD(diff_to)},
+	{0, "worse", NULL, NULL, "what grew since the same time of the seven days before", NULL,
+	 option_set, FIELD(wants_worse)},
 
 	{0, "comm", NULL, "GLOB", "commands of this name", "What", option_text, FIELD(filter.comm)},
 	{'p', "pid", NULL, "LIST", "processes", NULL, take_pids},
@@ -145,6 +147,13 @@ static int check(const struct query *query, struct failure *failure)
 	bool tables = query->wants_series || query->wants_list;
 	int r = exclude(query->wants_series && query->wants_list, "--series", "--list", failure);
 
+	r = r < 0 ? r
+		  : exclude(query->wants_worse && (tables || query->diff_from), "--worse",
+			    "--series, --list and --diff-from", failure);
+	r = r < 0 ? r
+		  : exclude(query->wants_worse &&
+				    (query->outputs.n_paths || query->outputs.n_formats),
+			    "--worse", "-o and -f", failure);
 	r = r < 0 ? r : exclude(query->json && query->csv, "--json", "--csv", failure);
 	r = r < 0 ? r
 		  : exclude(tables && query->diff_from, "--diff-from", "--series and --list",

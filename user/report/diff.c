@@ -165,6 +165,7 @@ static double whole(const struct diff *diff)
 static bool is_listed(const struct diff *diff, const struct change *change)
 {
 	return change->kind != CHANGE_NONE &&
+	       (change->difference > 0 || !diff->options.only_grown) &&
 	       fabs(change->difference) * 100 >= diff->options.threshold * whole(diff);
 }
 

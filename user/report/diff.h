@@ -33,6 +33,9 @@ struct diff_options {
 	const char *const *remarks; /* on the machines, a line each, NULL at the end; replace the
 				       facts of both recordings. NULL: show the facts */
 	size_t limit;		    /* rows of a table in text and Markdown; 0: all */
+	size_t json_limit;	    /* rows of a table in JSON, the largest changes first; 0: all,
+				       by name */
+	bool only_grown;	    /* list what grew, or is new, and nothing else */
 	bool colour;		    /* of text: escape sequences */
 	unsigned int columns;	    /* of text; 0: 100 */
 };

@@ -3,7 +3,9 @@
  * diff_json: a comparison for programs. Keys are stable; values are samples, events or seconds,
  * shares 0 to 1.
  */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "report/diff_gate.h"
@@ -76,14 +78,43 @@ static void write_row(const struct diff *diff, struct json *json, const struct d
 	json_close(json, '}');
 }
 
-static void write_table(const struct diff *diff, struct json *json, enum diff_by by)
+static double largest_change(const struct diff_row *row)
+{
+	return fmax(fabs(row->changes[DIFF_SELF].difference),
+		    fabs(row->changes[DIFF_TOTAL].difference));
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct diff_row *a = *(const struct diff_row *const *)left;
+	const struct diff_row *b = *(const struct diff_row *const *)right;
+	double x = largest_change(a), y = largest_change(b);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a < b ? -1 : a > b; /* by name */
+}
+
+static int write_table(const struct diff *diff, struct json *json, enum diff_by by)
 {
 	const struct diff_table *table = &diff->tables[by];
+	const struct diff_row **rows = calloc(table->n_rows + 1, sizeof *rows);
+	size_t limit = diff->options.json_limit, n = table->n_rows;
 
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		rows[i] = &table->rows[i];
+	if (limit)
+		qsort(rows, n, sizeof *rows, compare_rows);
+	if (limit && limit < n)
+		n = limit;
 	json_open(json, diff_by_names[by], '[');
-	for (size_t i = 0; i < table->n_rows; i++)
-		write_row(diff, json, &table->rows[i]);
+	for (size_t i = 0; i < n; i++)
+		write_row(diff, json, rows[i]);
 	json_close(json, ']');
+	free(rows);
+	return 0;
 }
 
 static void write_counts(const struct diff *diff, struct json *json)
@@ -197,31 +228,69 @@ static void write_gate(const struct diff *diff, struct json *json)
 	json_close(json, '}');
 }
 
+static void write_head(const struct diff *diff, struct json *json)
+{
+	const struct compare_options *compare = &diff->judgement.compare;
+
+	json_text(json, "mode", profile_mode_name(diff->stacks->facts[SIDE_NEW].mode));
+	json_text(json, "unit", is_count(diff) ? stacks_unit(diff->stacks) : "seconds");
+	json_text(json, "scale",
+		  diff->stacks->options.per_second   ? "per-second"
+		  : compare->scale == SCALE_ABSOLUTE ? "absolute"
+						     : "normalized");
+	json_number(json, "confidence_percent", compare->confidence, 6);
+	json_count(json, "comparisons", compare->n_compared);
+	write_side(diff, json, "base", diff->options.base_name, SIDE_BASE);
+	write_side(diff, json, "new", diff->options.new_name, SIDE_NEW);
+	write_remarks(diff, json);
+	write_runs(diff, json);
+	json_open(json, "total", '{');
+	write_change(diff, json, &diff->all);
+	json_close(json, '}');
+	write_counts(diff, json);
+	write_gate(diff, json);
+}
+
+/* Only what grew */
+
+/* Of a run: a side's weights are those of all its runs. */
+static void write_grown(const struct diff *diff, struct json *json, enum diff_weight weight)
+{
+	const struct diff_list *list = &diff->tables[DIFF_FUNCTIONS].changed[weight];
+	size_t limit = diff->options.json_limit ? diff->options.json_limit : list->n;
+	double unit = is_count(diff) ? 1 : 1e9;
+
+	json_open(json, weight == DIFF_SELF ? "self" : "with_calls", '[');
+	for (size_t i = 0; i < list->n && i < limit; i++) {
+		const struct change *change = &list->rows[i]->changes[weight];
+
+		json_open(json, NULL, '{');
+		json_text(json, "name", list->rows[i]->name);
+		json_bool(json, "kernel", list->rows[i]->kind == FRAME_KERNEL);
+		json_number(json, "base", change->base / unit, 9);
+		json_number(json, "new", change->new_ / unit, 9);
+		json_number(json, "difference", change->difference / unit, 9);
+		write_change(diff, json, change);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_count(json, weight == DIFF_SELF ? "self_left_out" : "with_calls_left_out",
+		   list->n > limit ? list->n - limit : 0);
+}
+
 int diff_json(const struct diff *diff, FILE *stream)
 {
+	bool only_grown = diff->options.only_grown;
 	struct json json = {.stream = stream};
+	int r = 0;
 
 	json_open(&json, NULL, '{');
-	json_text(&json, "mode", profile_mode_name(diff->stacks->facts[SIDE_NEW].mode));
-	json_text(&json, "unit", is_count(diff) ? stacks_unit(diff->stacks) : "seconds");
-	json_text(&json, "scale",
-		  diff->stacks->options.per_second		    ? "per-second"
-		  : diff->judgement.compare.scale == SCALE_ABSOLUTE ? "absolute"
-								    : "normalized");
-	json_number(&json, "confidence_percent", diff->judgement.compare.confidence, 6);
-	json_count(&json, "comparisons", diff->judgement.compare.n_compared);
-	write_side(diff, &json, "base", diff->options.base_name, SIDE_BASE);
-	write_side(diff, &json, "new", diff->options.new_name, SIDE_NEW);
-	write_remarks(diff, &json);
-	write_runs(diff, &json);
-	json_open(&json, "total", '{');
-	write_change(diff, &json, &diff->all);
-	json_close(&json, '}');
-	write_counts(diff, &json);
-	write_gate(diff, &json);
-	for (int by = 0; by < N_DIFF_BY; by++)
-		write_table(diff, &json, by);
+	write_head(diff, &json);
+	for (int weight = 0; weight < N_DIFF_WEIGHTS && only_grown; weight++)
+		write_grown(diff, &json, weight);
+	for (int by = 0; by < N_DIFF_BY && r == 0 && !only_grown; by++)
+		r = write_table(diff, &json, by);
 	json_close(&json, '}');
 	fputc('\n', stream);
-	return 0;
+	return r;
 }
