@@ -2,6 +2,7 @@
 """`/api/…` of `bpfflame daemon --listen` on a store with known contents: what it answers is what
 `query` gives."""
 import datetime
+import gzip
 import json
 import subprocess
 import time
@@ -106,6 +107,36 @@ def test_function_over_time(served, name, function):
         assert 0 < len(rows) <= 360 and {row["group"] for row in rows} == {"all"}, name
         expected = Folded(served.query(*words, "--idle", "-o", "-").encode()).total() / 1e6
         assert sum(row["running_seconds"] + row["waiting_seconds"] for row in rows) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("path", ["profile", "profile?format=svg", "profile?format=html", "diff", "series?by=function", "list"])
+def test_packed(served, path):
+    """For those who take it: the same, in fewer bytes."""
+    path, _, query = path.partition("?")
+    parameters = dict(urllib.parse.parse_qsl(query))
+    if path != "list":
+        moments, _ = ranges_of(served.end)
+        parameters |= moments if path == "diff" else {"from": moments["from"], "to": moments["to"]}
+    target = f"/api/{path}?{urllib.parse.urlencode(parameters)}"
+    status, plain_headers, plain = served.daemon.ask_bytes(target, Accept_Encoding="br, gzip;q=0")
+    assert status == 200 and "Content-Encoding" not in plain_headers
+    status, headers, packed = served.daemon.ask_bytes(target, Accept_Encoding="gzip, deflate, br")
+    assert status == 200 and headers["Content-Encoding"] == "gzip" and int(headers["Content-Length"]) == len(packed)
+    assert headers["Content-Type"] == plain_headers["Content-Type"]
+    if path == "list": # grows meanwhile
+        assert gzip.decompress(packed).startswith(plain[:100])
+    else:
+        assert gzip.decompress(packed) == plain and len(packed) < len(plain) / (1.2 if "html" in query else 4)
+
+
+def test_never_packed_twice(served):
+    """pprof files are packed as they are; errors are plain."""
+    moments, _ = ranges_of(served.end)
+    hour = urllib.parse.urlencode({"from": moments["from"], "to": moments["to"], "format": "pprof"})
+    status, headers, body = served.daemon.ask_bytes("/api/profile?" + hour, Accept_Encoding="gzip")
+    assert status == 200 and "Content-Encoding" not in headers and gzip.decompress(body)[:2] != b"\x1f\x8b"
+    status, headers, body = served.daemon.ask_bytes("/api/diff", Accept_Encoding="gzip")
+    assert status == 400 and "Content-Encoding" not in headers and b"diff-from" in body
 
 
 WRONG = {

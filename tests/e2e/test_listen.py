@@ -50,12 +50,16 @@ class Listening(Daemon):
 
     def ask(self, path, method="GET", **headers):
         """Status, headers and body."""
+        status, found, body = self.ask_bytes(path, method, **headers)
+        return status, found, body.decode()
+
+    def ask_bytes(self, path, method="GET", **headers):
         connection = http.client.HTTPConnection("localhost")
         connection.sock = self.connect()
         with contextlib.closing(connection):
             connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
             answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read().decode()
+            return answer.status, dict(answer.getheaders()), answer.read()
 
     def say(self, data):
         """What a client that sends exactly these bytes gets, to the end."""

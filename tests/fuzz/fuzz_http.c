@@ -99,6 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		for (int i = 0; i < N_HTTP_HEADERS; i++)
 			check_text(whole, whole->headers[i]);
 		check_query(whole);
+		if (http_accepts_gzip(whole) && !http_accepts_gzip(pieces))
+			abort();
 		check_guard(whole);
 	}
 	free(whole);

@@ -57,6 +57,37 @@ static void test_whole_request(void **state)
 	free(request);
 }
 
+static void test_accepted_encodings(void **state)
+{
+	static const struct {
+		const char *headers;
+		bool gzip;
+	} cases[] = {
+		{"", false},
+		{"Accept-Encoding:\r\n", false},
+		{"Accept-Encoding: gzip\r\n", true},
+		{"accept-encoding: deflate, GZIP;q=1.0 , br\r\n", true},
+		{"Accept-Encoding: br\t,\tgzip\t;\tq=0.001\r\n", true},
+		{"Accept-Encoding: gzip;q=0\r\n", false},
+		{"Accept-Encoding: br, gzip; Q=0.000\r\n", false},
+		{"Accept-Encoding: xgzip, gzipx, ;gzip, identity\r\n", false},
+		{"Accept-Encoding: ,,,;,;;,gzip\r\n", true},
+		{"Accept-Encoding: br\r\nAccept-Encoding: gzip\r\n", false}, /* the first one */
+		{"Accept-Encoding: gzip\r\nAccept-Encoding: br\r\n", true},
+	};
+	struct http_request *request = malloc(sizeof *request);
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[256];
+
+		snprintf(text, sizeof text, GET HOST "%s\r\n", cases[i].headers);
+		assert_int_equal(take(request, text, strlen(text), 3), 1);
+		if (http_accepts_gzip(request) != cases[i].gzip)
+			fail_msg("%s", cases[i].headers);
+	}
+	free(request);
+}
+
 static void test_methods_and_bodies(void **state)
 {
 	struct http_request *request = malloc(sizeof *request);
@@ -302,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_request),
+		cmocka_unit_test(test_accepted_encodings),
 		cmocka_unit_test(test_methods_and_bodies),
 		cmocka_unit_test(test_refused_requests),
 		cmocka_unit_test(test_limits),

@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 #include "cli/moment.h"
 #include "core/matcher.h"
+#include "export/gzip.h"
 #include "store/store_files.h"
 
 #define MAX_WORDS    (2 * HTTP_PAIRS_MAX + 16)
@@ -27,6 +28,7 @@
 #define ANSWER_BYTES (256ULL << 20)
 #define CPU_SECONDS  40
 #define NICE	     5 /* recording comes first */
+#define GZIP_LEVEL   4
 
 /* Parameters and the questions that they are of: bits of enum query_kind. */
 #define OF(kind)    (1u << (kind))
@@ -146,6 +148,29 @@ struct query_work {
 	int connection;
 };
 
+static ssize_t write_gzip(void *gzip, const char *bytes, size_t n)
+{
+	gzip_write(gzip, bytes, n);
+	return n;
+}
+
+static int answer_packed(enum query_kind kind, struct query_words *words, struct failure *failure)
+{
+	FILE *stream;
+	struct gzip *gzip;
+	int r = gzip_new(stdout, GZIP_LEVEL, &gzip);
+
+	if (r < 0)
+		return r;
+	stream = fopencookie(gzip, "w", (cookie_io_functions_t){.write = write_gzip});
+	r = stream ? query_answer(kind, words->n, words->words, stream, failure) : -ENOMEM;
+	if (stream)
+		fclose(stream);
+	gzip_finish(gzip);
+	gzip_free(gzip);
+	return r;
+}
+
 static int answer_request(const struct query_work *work, const struct query_request *request,
 			  struct failure *failure)
 {
@@ -154,7 +179,10 @@ static int answer_request(const struct query_work *work, const struct query_requ
 			? make_words(request, work->store, &words, failure)
 			: -EINVAL;
 
-	r = r < 0 ? r : query_answer(request->kind, words.n, words.words, stdout, failure);
+	if (r == 0 && request->is_gzip)
+		r = answer_packed(request->kind, &words, failure);
+	else if (r == 0)
+		r = query_answer(request->kind, words.n, words.words, stdout, failure);
 	words_done(&words);
 	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
 		r = failure_set(failure, -EFBIG, "the answer is too large");

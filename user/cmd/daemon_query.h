@@ -21,14 +21,15 @@
 struct query_request {
 	uint32_t kind;		    /* enum query_kind */
 	uint32_t n;		    /* bytes of @text */
+	uint32_t is_gzip;	    /* not 0: the answer is to be packed */
 	uint64_t from, to;	    /* ns since 1970; to 0: as @text says */
 	char text[HTTP_TARGET_MAX]; /* the query of the target */
 };
 
 /* What it gives. With a descriptor: of the answer's @n bytes. */
 struct query_result {
-	int32_t code;	 /* EXIT_DONE, EXIT_USAGE, EXIT_FAILED */
-	bool is_missing; /* it failed since there is nothing to answer from */
+	int32_t code;	     /* EXIT_DONE, EXIT_USAGE, EXIT_FAILED */
+	uint32_t is_missing; /* not 0: it failed since there is nothing to answer from */
 	uint64_t n;
 	char text[384]; /* what is wrong; not to be believed */
 };

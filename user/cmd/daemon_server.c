@@ -185,6 +185,16 @@ static bool is_written(const struct http_service *service, const struct query_jo
 	return !job->has_range || until + service->board->tick_ns / 4 >= to_realtime(job->to);
 }
 
+/* pprof files are packed as they are, whoever asks. */
+static bool wants_gzip(const struct http_request *request, const struct query_job *job)
+{
+	const char *format = find_value(&job->query, "format");
+	bool is_packed = job->kind == QUERY_CPU || job->kind == QUERY_WAITS ||
+			 (format && (strcmp(format, "pprof") == 0 || strcmp(format, "pb.gz") == 0));
+
+	return !is_packed && http_accepts_gzip(request);
+}
+
 /* Finds somebody to answer it. 1: that can't be. */
 static int send_job(struct query_job *job, struct serve_exchange *exchange)
 {
@@ -198,6 +208,7 @@ static int send_job(struct query_job *job, struct serve_exchange *exchange)
 		job->request.from = to_realtime(job->from);
 		job->request.to = to_realtime(job->to);
 	}
+	job->request.is_gzip = wants_gzip(exchange->request, job);
 	exchange->watch = fd;
 	r = child_send(fd, &job->request, sizeof job->request, NULL, 0);
 	return r < 0 ? refuse_job(&exchange->answer, HTTP_STATUS_INTERNAL_SERVER_ERROR,
@@ -269,6 +280,7 @@ static int take_result(const struct query_job *job, struct serve_exchange *excha
 		close(fds[i]);
 	if (r == 0 && result.code == EXIT_DONE && n_fds) {
 		set_type(job, answer);
+		answer->is_gzip = job->request.is_gzip;
 		answer->status = HTTP_STATUS_OK;
 		answer->fd = fds[0];
 		answer->n = result.n;

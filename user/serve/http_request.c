@@ -11,6 +11,7 @@ static const char *const header_names[N_HTTP_HEADERS] = {
 	[HTTP_AUTHORIZATION] = "authorization",
 	[HTTP_ORIGIN] = "origin",
 	[HTTP_FETCH_SITE] = "sec-fetch-site",
+	[HTTP_ACCEPT_ENCODING] = "accept-encoding",
 };
 
 bool http_text_is(struct http_text text, const char *other)
@@ -69,8 +70,10 @@ static int end_header(struct http_request *request)
 	header = find_header(name);
 	if (header == N_HTTP_HEADERS)
 		return 0;
+	/* This one is a list, and may come in parts. The first one will do. */
 	if (request->headers[header].bytes)
-		return refuse(request, HTTP_STATUS_BAD_REQUEST);
+		return header == HTTP_ACCEPT_ENCODING ? 0
+						      : refuse(request, HTTP_STATUS_BAD_REQUEST);
 	while (value.n && isblank((unsigned char)value.bytes[value.n - 1]))
 		value.n--;
 	request->headers[header] = value.bytes ? value : (struct http_text){"", 0};
@@ -92,6 +95,54 @@ static int on_value(struct http_parser *parser, const char *at, size_t n)
 	struct http_request *request = parser->data;
 
 	return extend(request, &request->value, at, n);
+}
+
+static struct http_text trim(const char *bytes, size_t n)
+{
+	while (n && isblank((unsigned char)*bytes)) {
+		bytes++;
+		n--;
+	}
+	while (n && isblank((unsigned char)bytes[n - 1]))
+		n--;
+	return (struct http_text){bytes, n};
+}
+
+/* `q=0`, `q=0.000`: not wanted. */
+static bool is_zero(struct http_text parameter)
+{
+	if (parameter.n < 3 || strncasecmp(parameter.bytes, "q=0", 3) != 0)
+		return false;
+	for (size_t i = 3; i < parameter.n; i++)
+		if (parameter.bytes[i] != '.' && parameter.bytes[i] != '0')
+			return false;
+	return true;
+}
+
+/* One of the list: `gzip`, `gzip;q=0.5`. */
+static bool is_gzip(const char *bytes, size_t n)
+{
+	const char *semicolon = memchr(bytes, ';', n);
+	size_t n_name = semicolon ? (size_t)(semicolon - bytes) : n;
+
+	return http_text_is(trim(bytes, n_name), "gzip") &&
+	       !(semicolon && is_zero(trim(semicolon + 1, n - n_name - 1)));
+}
+
+bool http_accepts_gzip(const struct http_request *request)
+{
+	struct http_text list = request->headers[HTTP_ACCEPT_ENCODING];
+
+	while (list.n) {
+		const char *comma = memchr(list.bytes, ',', list.n);
+		size_t n = comma ? (size_t)(comma - list.bytes) : list.n;
+
+		if (is_gzip(list.bytes, n))
+			return true;
+		n += comma != NULL;
+		list = (struct http_text){list.bytes + n, list.n - n};
+	}
+	return false;
 }
 
 /* The target */

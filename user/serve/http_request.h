@@ -30,6 +30,7 @@ enum http_header {
 	HTTP_AUTHORIZATION,
 	HTTP_ORIGIN,
 	HTTP_FETCH_SITE, /* Sec-Fetch-Site: who has a browser ask */
+	HTTP_ACCEPT_ENCODING,
 	N_HTTP_HEADERS,
 };
 
@@ -55,6 +56,9 @@ void http_request_begin(struct http_request *request);
  * or the status, from 400 on, of the answer to a bad one. Not to be called after 1 or a status.
  */
 int http_request_take(struct http_request *request, const char *bytes, size_t n);
+
+/* Whether whoever asks takes a body that is packed by gzip. */
+bool http_accepts_gzip(const struct http_request *request);
 
 bool http_text_is(struct http_text text, const char *other);
 

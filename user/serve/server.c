@@ -150,9 +150,11 @@ static char *make_head(const struct serve_answer *answer, size_t *ret_n)
 	int n = asprintf(&head,
 			 "HTTP/1.1 %d %s\r\n"
 			 "Content-Type: %s\r\n"
-			 "Content-Length: %zu\r\n" COMMON_HEADERS "%s%s\r\n",
+			 "Content-Length: %zu\r\n" COMMON_HEADERS "%s%s%s\r\n",
 			 answer->status, reason_of(answer->status), answer->type, answer->n,
-			 headers_of_status(answer->status), answer->headers ? answer->headers : "");
+			 headers_of_status(answer->status),
+			 answer->is_gzip ? "Content-Encoding: gzip\r\n" : "",
+			 answer->headers ? answer->headers : "");
 
 	*ret_n = n < 0 ? 0 : n;
 	return n < 0 ? NULL : head;

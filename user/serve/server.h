@@ -17,6 +17,7 @@ struct serve_answer {
 	int status;
 	const char *type;    /* of the body; NULL: plain text that says what the status means */
 	const char *headers; /* further lines, each with its end; or NULL */
+	bool is_gzip;	     /* the body is packed */
 	char *bytes;	     /* the body: owned, malloc'ed … */
 	size_t n;
 	int fd; /* … or, owned, a file that has it: @n bytes; -1: none */
