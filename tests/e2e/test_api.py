@@ -109,6 +109,50 @@ def test_function_over_time(served, name, function):
         assert sum(row["running_seconds"] + row["waiting_seconds"] for row in rows) == pytest.approx(expected, abs=1e-3)
 
 
+def test_functions(served):
+    """By their names; what they weigh is what the stacks say."""
+    hour = {"from": at(served.end - 3600), "to": at(served.end)}
+    words = ["--from", hour["from"], "--to", hour["to"]]
+    status, headers, text = served.ask("functions", **hour, q="_7$|sample-[0-3]")
+    assert (status, headers["Content-Type"]) == (200, "application/json"), text
+    assert text == served.query(*words, "--search", "_7$|sample-[0-3]", "--json")
+    answer = json.loads(text)
+    stacks = Folded(served.query(*words, "-o", "-").encode())
+    names = {name.removesuffix("_[k]") for name in stacks.names() if name.startswith("module_")}
+    assert {row["name"] for row in answer["functions"]} == {name for name in names if name.endswith("_7")}
+    everything = json.loads(served.ask("functions", **hour, q="_7$", idle="")[2])
+    for row in everything["functions"][:5]:
+        expected = stacks.total(lambda frames, row=row: row["name"] in [name.removesuffix("_[k]") for name in frames])
+        assert row["total_seconds"] == pytest.approx(expected / 1e6, abs=1e-3)
+    assert {row["comm"] for row in answer["processes"]} == {f"sample-{i}" for i in range(4)}
+    assert len({row["pid"] for row in answer["processes"]}) == len(answer["processes"]) == 12
+    everybody = json.loads(served.ask("functions", **hour, idle="")[2])
+    assert everybody["functions_left_out"] == everybody["processes_left_out"] == 0
+    assert sum(row["total_seconds"] for row in everybody["processes"]) == pytest.approx(everybody["total_seconds"], abs=1e-3)
+    assert everybody["total_seconds"] == pytest.approx(Folded(served.query(*words, "--idle", "-o", "-").encode()).total() / 1e6)
+    limited = json.loads(served.ask("functions", **hour, idle="", limit=3)[2])
+    assert limited["functions"] == everybody["functions"][:3] and limited["processes"] == everybody["processes"][:3]
+    assert limited["functions_left_out"] == len(everybody["functions"]) - 3
+
+
+def test_empty_steps_are_no_gaps(served):
+    """Each cell of a heat map: there, empty, or not recorded."""
+    begin, day = served.end - 97200 - 1800, served.end - 86400
+    for moment, seconds, step, n in (served.end, 3600, "10s", 360), (day, 86400 // 4, "10m", 18):
+        answers = [[json.loads(line) for line in served.ask("series", **{"from": at(moment - seconds)}, to=at(moment), step=step,
+                                                            comm="sample-3", function="function_7$", **more)[2].splitlines()]
+                   for more in ({}, {"empty": ""})]
+        filled = [row for row in answers[1] if row["running_seconds"] or row["waiting_seconds"]]
+        assert answers[0] == filled
+        # The second range begins before what was recorded.
+        starts = [row["start"] for row in answers[1]]
+        assert len(starts) == len(set(starts)) == n and starts == sorted(starts)
+    rows = [json.loads(line) for line in served.ask("series", **{"from": at(begin)}, to=at(begin + 3600), step="10m", comm="nobody",
+                                                    empty="")[2].splitlines()]
+    assert [row["start"] for row in rows] == [at(begin + 1800 + 600 * i) for i in range(3)]
+    assert {row["group"] for row in rows} == {"all"}
+
+
 @pytest.mark.parametrize("path", ["profile", "profile?format=svg", "profile?format=html", "diff", "series?by=function", "list"])
 def test_packed(served, path):
     """For those who take it: the same, in fewer bytes."""
@@ -140,6 +184,8 @@ def test_never_packed_twice(served):
 
 
 WRONG = {
+    "functions": [{"q": "("}, {"q": r"(a)\1"}, {"q": "(a{1,99}){1,99}"}, {"q": "a" * 1025}, {"q": "a", "format": "csv"},
+                  {"search": "a"}, {"limit": "x"}, {"from": "x"}, {"by": "comm"}],
     "worse": [{"from": "-2d"}, {"from": "-1h", "to": "-2h"}, {"diff-from": "-2h"}, {"format": "svg"}, {"from": "1970-01-02"},
               {"limit": "1e99"}, {"worse": "x"}, {"step": "1m"}],
     "series": [{"function": "("}, {"function": "((((.*){1,99}){1,99}){1,99}){1,99}"}, {"function": r"(.*)(.*)\2\1"}, {"step": "0"}, {"step": "-1s"},

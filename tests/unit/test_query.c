@@ -154,6 +154,9 @@ static void assert_refused(int r, const char *says)
 #define LAST_HOUR  "--from=2026-11-24T08:00:00Z", "--to=2026-11-24T09:00:00Z"
 #define FIRST_HOUR "--diff-from=2026-11-24T06:00:00Z"
 
+#define ALL_HOURS "--from=2026-11-24T06:00:00Z", "--to=2026-11-24T09:00:00Z"
+#define SERIES	  "--series", "--json", "--step=1h"
+
 /* Times a second. */
 static void test_diff(void **state)
 {
@@ -247,6 +250,59 @@ static void test_wrong_worse(void **state)
 	assert_int_equal(answer_bytes, 0);
 }
 
+static void test_search(void **state)
+{
+	assert_int_equal(ASK(QUERY_FUNCTIONS, LAST_HOUR, "--search=^(main|grows|waits)$", "--json"),
+			 0);
+	assert_string_equal(
+		answer, "{\"total_seconds\":3240.000000,\"functions\":["
+			"{\"name\":\"main\",\"module\":\"made\",\"kind\":\"user\",\"self_seconds\":"
+			"0.000000,"
+			"\"total_seconds\":3240.000000,\"running_seconds\":2160.000000},"
+			"{\"name\":\"grows\",\"module\":\"made\",\"kind\":\"user\","
+			"\"self_seconds\":720.000000,\"total_seconds\":720.000000,"
+			"\"running_seconds\":720.000000}],\"functions_left_out\":0,\"processes\":["
+			"{\"pid\":2,\"comm\":\"waits\",\"total_seconds\":1080.000000,"
+			"\"running_seconds\":0.000000}],\"processes_left_out\":0}\n");
+	assert_int_equal(ASK(QUERY_FUNCTIONS, LAST_HOUR, "--search=", "--json", "--limit=1"), 0);
+	assert_says("\"functions\":[{\"name\":\"main\"");
+	assert_says("}],\"functions_left_out\":3,\"processes\":[{\"pid\":1,\"comm\":\"runs\",");
+	assert_says("}],\"processes_left_out\":1}");
+	assert_int_equal(
+		ASK(QUERY_FUNCTIONS, LAST_HOUR, "--search=grows", "--comm=waits", "--json"), 0);
+	assert_says("\"functions\":[],\"functions_left_out\":0,\"processes\":[],");
+	assert_int_equal(ASK(QUERY_FUNCTIONS, LAST_HOUR, "--search=grows"), 0);
+	assert_says("function, 1 of 1\n     720.000      720.000      720.000  grows  made\n");
+	assert_refused(ASK(QUERY_FUNCTIONS, LAST_HOUR, "--search=("), "regular");
+	assert_refused(ASK(QUERY_FUNCTIONS, LAST_HOUR, "--search=a", "--series"), "--search");
+	assert_refused(ASK(QUERY_FUNCTIONS, LAST_HOUR, "--search=a", "--format=svg"), "--search");
+}
+
+/* Steps without anything were recorded; those that are missing were not. */
+static void test_empty_steps(void **state)
+{
+	assert_int_equal(ASK(QUERY_SERIES, "--from=2026-11-24T04:00:00Z",
+			     "--to=2026-11-24T08:00:00Z", SERIES, "--function=none", "--empty"),
+			 0);
+	assert_string_equal(
+		answer,
+		"{\"start\":\"2026-11-24T06:00:00Z\",\"seconds\":3600.000,\"group\":\"all\","
+		"\"running_seconds\":0.000000,\"waiting_seconds\":0.000000,"
+		"\"idle_seconds\":0.000000}\n"
+		"{\"start\":\"2026-11-24T07:00:00Z\",\"seconds\":3600.000,\"group\":\"all\","
+		"\"running_seconds\":0.000000,\"waiting_seconds\":0.000000,"
+		"\"idle_seconds\":0.000000}\n");
+	assert_int_equal(ASK(QUERY_SERIES, "--from=2026-11-24T05:59:40Z",
+			     "--to=2026-11-24T06:00:20Z", "--series", "--step=10s", "--csv",
+			     "--comm=none", "--empty"),
+			 0);
+	assert_string_equal(answer,
+			    "start,seconds,group,running_seconds,waiting_seconds,idle_seconds\n"
+			    "2026-11-24T06:00:00Z,10,\"all\",0.000000,0.000000,0.000000\n"
+			    "2026-11-24T06:00:10Z,10,\"all\",0.000000,0.000000,0.000000\n");
+	assert_refused(ASK(QUERY_PROFILE, LAST_HOUR, "--json", "--empty"), "--series");
+}
+
 /* The time of all steps, s. */
 static double running_seconds(void)
 {
@@ -257,9 +313,6 @@ static double running_seconds(void)
 		sum += strtod(at + sizeof key - 1, NULL);
 	return sum;
 }
-
-#define ALL_HOURS "--from=2026-11-24T06:00:00Z", "--to=2026-11-24T09:00:00Z"
-#define SERIES	  "--series", "--json", "--step=1h"
 
 /* Since when there is more of it; of each level, and callers count with what they call. */
 static void test_series_of_a_function(void **state)
@@ -316,6 +369,8 @@ int main(void)
 		cmocka_unit_test(test_diff_with_a_limit),
 		cmocka_unit_test(test_worse),
 		cmocka_unit_test(test_wrong_worse),
+		cmocka_unit_test(test_search),
+		cmocka_unit_test(test_empty_steps),
 		cmocka_unit_test(test_series_of_a_function),
 		cmocka_unit_test(test_series_of_commands_and_causes),
 		cmocka_unit_test(test_wrong_series),

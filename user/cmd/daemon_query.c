@@ -31,8 +31,10 @@
 #define GZIP_LEVEL   4
 
 /* Parameters and the questions that they are of: bits of enum query_kind. */
-#define OF(kind)    (1u << (kind))
-#define OF_RANGES   (OF(QUERY_PROFILE) | OF(QUERY_DIFF) | OF(QUERY_WORSE) | OF(QUERY_SERIES))
+#define OF(kind) (1u << (kind))
+#define OF_RANGES                                                                                  \
+	(OF(QUERY_PROFILE) | OF(QUERY_DIFF) | OF(QUERY_WORSE) | OF(QUERY_FUNCTIONS) |              \
+	 OF(QUERY_SERIES))
 #define OF_FILTERED (OF(QUERY_CPU) | OF(QUERY_WAITS) | OF_RANGES)
 static const struct query_parameter {
 	const char *name;
@@ -84,15 +86,22 @@ static int add_parameter(struct query_words *words, unsigned int kind, const str
 	bool is_table = kind == QUERY_SERIES || kind == QUERY_LIST;
 	bool is_picture = kind == QUERY_PROFILE || kind == QUERY_DIFF;
 
-	if (strcmp(pair->name, "function") == 0 && !matcher_is_modest(pair->value))
+	bool is_expression = strcmp(pair->name, "function") == 0 || strcmp(pair->name, "q") == 0;
+
+	if (is_expression && !matcher_is_modest(pair->value))
 		return failure_set(failure, -EINVAL,
 				   "%.16s: no back references, and at most %d bytes, those in "
 				   "{1,9} counted as often",
 				   pair->name, MATCHER_MODEST_BYTES);
+	if (strcmp(pair->name, "q") == 0 && kind == QUERY_FUNCTIONS)
+		return add_word(words, "search", pair->value);
 	if (strcmp(pair->name, "seconds") == 0 && (kind == QUERY_CPU || kind == QUERY_WAITS))
 		return 0; /* is the range */
-	if (strcmp(pair->name, "idle") == 0 && (is_picture || kind == QUERY_WORSE))
+	if (strcmp(pair->name, "idle") == 0 &&
+	    (is_picture || kind == QUERY_WORSE || kind == QUERY_FUNCTIONS))
 		return add_word(words, "--idle", NULL);
+	if (strcmp(pair->name, "empty") == 0 && kind == QUERY_SERIES)
+		return add_word(words, "--empty", NULL);
 	if (strcmp(pair->name, "format") == 0 && is_table)
 		return strcmp(pair->value, "csv") == 0 ? add_word(words, "--csv", NULL)
 		       : strcmp(pair->value, "json") == 0
@@ -136,6 +145,8 @@ static int make_words(const struct query_request *request, const char *store,
 	}
 	if (r == 0 && request->kind >= QUERY_PROFILE && !has_name(&query, "format"))
 		r = add_word(words, "--json", NULL);
+	if (r == 0 && request->kind == QUERY_FUNCTIONS && !has_name(&query, "q"))
+		r = add_word(words, "search", "");
 	if (r == 0 && kind_words[request->kind])
 		r = add_word(words, kind_words[request->kind], NULL);
 	return r;

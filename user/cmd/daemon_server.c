@@ -327,7 +327,7 @@ static const struct {
 	{"/debug/pprof/profile", QUERY_CPU}, {"/debug/pprof/offcpu", QUERY_WAITS},
 	{"/api/profile", QUERY_PROFILE},     {"/api/series", QUERY_SERIES},
 	{"/api/list", QUERY_LIST},	     {"/api/diff", QUERY_DIFF},
-	{"/api/worse", QUERY_WORSE},
+	{"/api/worse", QUERY_WORSE},	     {"/api/functions", QUERY_FUNCTIONS},
 };
 
 static bool is_path(struct http_text path, const char *route)

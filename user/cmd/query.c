@@ -17,8 +17,18 @@
 #include "cmd/confine.h"
 #include "cmd/query.h"
 #include "cmd/query_diff.h"
+#include "report/search.h"
 
 /* Tables and files */
+
+static int write_found(const struct query *query, const struct profile *profile,
+		       const struct stacks *stacks, FILE *stream)
+{
+	const struct search_options options = {
+		.expression = query->search, .limit = query->report.limit, .json = query->json};
+
+	return search_write(profile, stacks, &options, stream);
+}
 
 static int write_tables(const struct query *query, struct profile *profile, FILE *stream)
 {
@@ -34,7 +44,9 @@ static int write_tables(const struct query *query, struct profile *profile, FILE
 		report.columns = size.ws_col;
 	r = r < 0 ? r : stacks_add(&stacks, profile, SIDE_NEW);
 	r = r < 0 ? r : stacks_finish(&stacks, SCALE_ABSOLUTE);
-	if (r == 0)
+	if (r == 0 && query->search)
+		r = write_found(query, profile, &stacks, stream);
+	else if (r == 0)
 		r = query->json ? report_json(&stacks, &report, stream)
 				: report_text(&stacks, &report, stream);
 	stacks_done(&stacks);
@@ -193,7 +205,7 @@ static int write_answer(struct query *query, enum query_kind kind, FILE *stream,
 			struct failure *failure)
 {
 	enum output_format format =
-		kind != QUERY_PROFILE ? FORMAT_PPROF : query->outputs.formats[0];
+		kind == QUERY_CPU || kind == QUERY_WAITS ? FORMAT_PPROF : query->outputs.formats[0];
 	char *name = query_range(query, query->from, query->to);
 	struct profile_view view = {.options = &query->view};
 	struct input input;

@@ -10,11 +10,12 @@
 #include "base/failure.h"
 
 enum query_kind {
-	QUERY_CPU,     /* a pprof file of running threads, as those of Go's runtime */
-	QUERY_WAITS,   /* … of waiting ones */
-	QUERY_PROFILE, /* any format; none: the tables as JSON */
-	QUERY_DIFF,    /* of two ranges; any format of comparisons */
-	QUERY_WORSE,   /* what grew since the days before, JSON */
+	QUERY_CPU,	 /* a pprof file of running threads, as those of Go's runtime */
+	QUERY_WAITS,	 /* … of waiting ones */
+	QUERY_PROFILE,	 /* any format; none: the tables as JSON */
+	QUERY_DIFF,	 /* of two ranges; any format of comparisons */
+	QUERY_WORSE,	 /* what grew since the days before, JSON */
+	QUERY_FUNCTIONS, /* functions and processes by name, JSON */
 	QUERY_SERIES,
 	QUERY_LIST,
 };

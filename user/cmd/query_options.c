@@ -113,10 +113,14 @@ static const struct option_row rows[] = {
 	{0, "title", NULL, "TEXT", "of pictures", NULL, option_text, FIELD(view.picture.title)},
 	{0, "limit", NULL, "N", "rows of a table, groups of a series; 0: all", NULL, take_limit, 0,
 	 0, 0, "a number"},
+	{0, "search", NULL, "REGEX", "functions and processes of such a name", NULL,
+	 option_expression, FIELD(search)},
 	{0, "series", NULL, NULL, "totals over time", NULL, option_set, FIELD(wants_series)},
 	{0, "by", NULL, "WHAT", "of each comm, cgroup, unit, cause or function", NULL, take_by},
 	{0, "step", NULL, "TIME", "so long each (some 60 of them)", NULL, take_step,
 	 FIELD(series.step_ns), .wanted = "a time of 1s or more such as 5m"},
+	{0, "empty", NULL, NULL, "with steps that were recorded and have nothing of it", NULL,
+	 option_set, FIELD(series.with_empty)},
 	{0, "list", NULL, NULL, "what there is: files, levels, gaps", NULL, option_set,
 	 FIELD(wants_list)},
 	{0, "json", NULL, NULL, "JSON; of --series and --list, an object a line", NULL, option_set,
@@ -144,26 +148,25 @@ static int exclude(bool both, const char *one, const char *other, struct failure
 
 static int check(const struct query *query, struct failure *failure)
 {
-	bool tables = query->wants_series || query->wants_list;
-	int r = exclude(query->wants_series && query->wants_list, "--series", "--list", failure);
+	bool tables = query->wants_series || query->wants_list || query->wants_worse;
+	bool outputs = query->outputs.n_paths || query->outputs.n_formats;
+	int r = exclude(query->wants_series + query->wants_list + query->wants_worse > 1,
+			"--series, --list", "--worse", failure);
 
-	r = r < 0 ? r
-		  : exclude(query->wants_worse && (tables || query->diff_from), "--worse",
-			    "--series, --list and --diff-from", failure);
-	r = r < 0 ? r
-		  : exclude(query->wants_worse &&
-				    (query->outputs.n_paths || query->outputs.n_formats),
-			    "--worse", "-o and -f", failure);
 	r = r < 0 ? r : exclude(query->json && query->csv, "--json", "--csv", failure);
 	r = r < 0 ? r
-		  : exclude(tables && query->diff_from, "--diff-from", "--series and --list",
-			    failure);
+		  : exclude(tables && query->diff_from, "--diff-from",
+			    "--series, --list and --worse", failure);
 	r = r < 0 ? r
-		  : exclude(tables && query->outputs.n_paths, "-o", "--series and --list", failure);
-	if (r == 0 && query->csv && !tables)
+		  : exclude(tables && outputs, "-o, -f", "--series, --list and --worse", failure);
+	r = r < 0 ? r
+		  : exclude(query->search && (tables || outputs || query->diff_from), "--search",
+			    "-o, -f, --series, --list, --worse and --diff-from", failure);
+	if (r == 0 && query->csv && !(query->wants_series || query->wants_list))
 		r = failure_set(failure, -EINVAL, "--csv is of --series and --list");
-	if (r == 0 && (query->has_by || query->series.step_ns) && !query->wants_series)
-		r = failure_set(failure, -EINVAL, "--by and --step are of --series");
+	if (r == 0 && (query->has_by || query->series.step_ns || query->series.with_empty) &&
+	    !query->wants_series)
+		r = failure_set(failure, -EINVAL, "--by, --step and --empty are of --series");
 	if (r == 0 && query->diff_to && !query->diff_from)
 		r = failure_set(failure, -EINVAL, "--diff-to wants --diff-from");
 	return r < 0 ? r : view_options_check(&query->view, failure);

@@ -13,6 +13,7 @@ struct query {
 	struct store_filter filter;
 	uint32_t *pids; /* owned; the filter points at them */
 	struct outputs outputs;
+	const char *search;  /* an expression */
 	const char *formats; /* -f, as it was given */
 	struct view_options view;
 	struct report_options report;

@@ -16,6 +16,7 @@
 
 #define WANTED_STEPS 60
 #define MOST_STEPS   100000
+#define ALL	     "all" /* the group of everything */
 #define OTHERS	     "(others)"
 
 struct cell {
@@ -29,6 +30,7 @@ struct series {
 	size_t n_steps;
 	struct strings names;
 	struct series_function function;
+	bool *is_recorded;	     /* by step */
 	struct cell *cells, *totals; /* n_steps and one for each group */
 	size_t n_groups, cells_capacity, totals_capacity;
 	uint32_t
@@ -94,7 +96,7 @@ static int find_group(struct series *series, const struct ledger *ledger,
 							    : off_reason_text(row->reason),
 				 ret);
 	case SERIES_FUNCTION: return add_group(series, name_of_node(ledger, row->node), ret);
-	default: return add_group(series, "all", ret);
+	default: return add_group(series, ALL, ret);
 	}
 }
 
@@ -118,6 +120,7 @@ static int count_window(void *context, const struct ledger *ledger,
 
 	if (step >= series->n_steps)
 		step = series->n_steps - 1;
+	series->is_recorded[step] = true;
 	for (size_t i = 0; i < ledger->n_rows && r >= 0; i++) {
 		const struct ledger_row *row = &ledger->rows[i];
 		uint32_t group;
@@ -220,6 +223,7 @@ static void put_step(const struct series *series, size_t step, const struct rank
 		     size_t n, size_t shown, FILE *stream)
 {
 	uint64_t start = series->begin + step * series->step_ns;
+	bool is_empty = series->options->with_empty && series->is_recorded[step];
 	struct cell others = {};
 
 	for (size_t i = 0; i < n; i++) {
@@ -227,6 +231,7 @@ static void put_step(const struct series *series, size_t step, const struct rank
 
 		if (!cell->running && !cell->waiting)
 			continue;
+		is_empty = false;
 		if (i < shown) {
 			put_cell(series, start, strings_get(&series->names, ranked[i].group), cell,
 				 stream);
@@ -236,8 +241,9 @@ static void put_step(const struct series *series, size_t step, const struct rank
 			others.idle += cell->idle;
 		}
 	}
-	if (others.running || others.waiting)
-		put_cell(series, start, OTHERS, &others, stream);
+	if (others.running || others.waiting || is_empty)
+		put_cell(series, start, series->options->by == SERIES_ALL ? ALL : OTHERS, &others,
+			 stream);
 }
 
 static int put_series(const struct series *series, FILE *stream)
@@ -307,7 +313,8 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	question.step_ns = window_step(&series);
 	/* Minutes do not fit into shorter steps. */
 	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
-	r = strings_init(&series.names);
+	series.is_recorded = calloc(series.n_steps, sizeof *series.is_recorded);
+	r = series.is_recorded ? strings_init(&series.names) : -ENOMEM;
 	r = r < 0 ? r : series_function_init(&series.function, options->function);
 	r = r < 0 ? r : store_read(&question, &answer, failure);
 	if (r == 0 && !options->quiet)
@@ -315,6 +322,7 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	r = r < 0 ? r : put_series(&series, stream);
 	strings_done(&series.names);
 	series_function_done(&series.function);
+	free(series.is_recorded);
 	free(series.cells);
 	free(series.totals);
 	return r;

@@ -31,6 +31,7 @@ struct series_options {
 	size_t limit; /* groups, the heaviest; the others are one. 0: all */
 	struct store_filter filter;
 	const char *function; /* only stacks with such a one, a regular expression; NULL: all */
+	bool with_empty;      /* zeros for steps that were recorded and have nothing of it */
 	bool quiet;
 };
 

@@ -11,21 +11,6 @@
 
 #define DECIMALS 3
 
-// clang-format off
-static const char *const kinds[N_FRAME_KINDS] = {
-	[FRAME_USER]      = "user",
-	[FRAME_KERNEL]    = "kernel",
-	[FRAME_INLINED]   = "inlined",
-	[FRAME_JIT]       = "jit",
-	[FRAME_INTERPRETED] = "interpreted",
-	[FRAME_NOTE]      = "note",
-	[FRAME_SEPARATOR] = "separator",
-	[FRAME_RUNNING]   = "running",
-	[FRAME_RUNNABLE]  = "runnable",
-	[FRAME_WAITING]   = "waiting",
-};
-// clang-format on
-
 static void write_facts(struct json *json, const struct report_source *source)
 {
 	const struct stacks *stacks = source->stacks;
@@ -65,7 +50,7 @@ static void write_row(struct json *json, const struct report_source *source,
 	json_open(json, NULL, '{');
 	json_text(json, "name", row->name);
 	json_text(json, "module", row->module);
-	json_text(json, "kind", kinds[row->kind]);
+	json_text(json, "kind", ranking_kind_names[row->kind]);
 	if (row->reason) {
 		json_text(json, "reason", row->reason);
 		json_text(json, "command", row->command);
@@ -141,7 +126,8 @@ static void write_node(struct json *json, const struct report_source *source,
 	json_text(json, "name", tree_name(tree, node));
 	json_text(json, "module", strings_get(&tree->stacks->strings, module));
 	json_text(json, "kind",
-		  node->frame == TREE_ELIDED ? "elided" : kinds[tree_kind(tree, node)]);
+		  node->frame == TREE_ELIDED ? "elided"
+					     : ranking_kind_names[tree_kind(tree, node)]);
 	if (node->frame == TREE_ELIDED)
 		json_count(json, "elided", node->n_elided);
 	write_weights(json, tree_self(node), tree_total(node), source->whole);

@@ -25,6 +25,19 @@ const char *const report_by_names[N_REPORT_BY] = {
 	[REPORT_THREADS]   = "threads",
 	[REPORT_REASONS]   = "reasons",
 };
+
+const char *const ranking_kind_names[N_FRAME_KINDS] = {
+	[FRAME_USER]      = "user",
+	[FRAME_KERNEL]    = "kernel",
+	[FRAME_INLINED]   = "inlined",
+	[FRAME_JIT]       = "jit",
+	[FRAME_INTERPRETED] = "interpreted",
+	[FRAME_NOTE]      = "note",
+	[FRAME_SEPARATOR] = "separator",
+	[FRAME_RUNNING]   = "running",
+	[FRAME_RUNNABLE]  = "runnable",
+	[FRAME_WAITING]   = "waiting",
+};
 // clang-format on
 
 static bool is_idle_frame(const struct stacks *stacks, uint32_t frame)

@@ -30,7 +30,7 @@ struct ranking_row {
 	enum frame_kind kind;
 	uint64_t self, total;
 	uint64_t self_running, total_running; /* the part on-CPU; only in PROFILE_WALL */
-	const char *reason, *command; /* of a wait; else NULL */
+	const char *reason, *command;	      /* of a wait; else NULL */
 };
 
 struct ranking {
@@ -57,5 +57,8 @@ struct ranking_rest {
 	uint64_t self;
 };
 struct ranking_rest ranking_rest(const struct ranking *ranking, size_t first);
+
+/* "user", "kernel", …, for programs. */
+extern const char *const ranking_kind_names[N_FRAME_KINDS];
 
 #endif
