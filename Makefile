@@ -52,7 +52,7 @@ endif
 WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wmissing-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -DBPFFLAME_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/gen $(CPPFLAGS)
 CFLAGS_ALL   := -std=gnu11 $(WARN) $(CFLAGS) $(HARDEN) $(SANITIZE)
-LDLIBS  := -lhttp_parser -lbpf -lelf -lz -lzstd -llzma -liberty -lm
+LDLIBS  := -lhttp_parser -lmbedtls -lmbedx509 -lmbedcrypto -lbpf -lelf -lz -lzstd -llzma -liberty -lm
 
 # What a static libelf wants besides, which depends on its version.
 LIBELF_WANTS := $(shell nm "$$($(CC) -print-file-name=libelf.a)" 2>/dev/null | \

@@ -221,9 +221,9 @@ def test_at_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("options, says", [
-    (["--listen", "0.0.0.0:0"], "wants --token-file, and --behind-proxy"),
-    (["--listen", "[::]:9997", "--behind-proxy"], "wants --token-file, and --behind-proxy"),
-    (["--listen", "0.0.0.0:0", "--token-file", "TOKEN"], "wants --behind-proxy"),
+    (["--listen", "0.0.0.0:0"], "wants --token-file, and --tls-cert or --behind-proxy"),
+    (["--listen", "[::]:9997", "--behind-proxy"], "wants --token-file ("),
+    (["--listen", "0.0.0.0:0", "--token-file", "TOKEN"], "wants --tls-cert and --tls-key, or --behind-proxy"),
     (["--listen", "127.0.0.1"], "no address"),
     (["--token-file", "TOKEN"], "of --listen"),
 ])

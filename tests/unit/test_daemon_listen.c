@@ -15,8 +15,10 @@
 
 #include "base/system.h"
 #include "cmd/daemon_listen.h"
+#include "unit/made_tls.h"
 
 static char folder[] = "/tmp/test_listen.XXXXXX", token[64], at[80];
+static const char *certificate, *key; /* of the options, unless NULL */
 static struct failure failure;
 static struct listener listener;
 
@@ -25,13 +27,13 @@ static int begin_all(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(token, sizeof token, "%s/token", folder);
 	snprintf(at, sizeof at, "unix:%s/socket", folder);
-	return 0;
+	return made_begin(state);
 }
 
 static int end_all(void **state)
 {
 	unlink(token);
-	return rmdir(folder);
+	return rmdir(folder) | made_end(state);
 }
 
 static void write_token(const char *text, mode_t mode)
@@ -46,7 +48,12 @@ static void write_token(const char *text, mode_t mode)
 static int open_at(const char *address, const char *token_file, bool behind_proxy)
 {
 	const struct listen_options options = {
-		.address = address, .token_file = token_file, .behind_proxy = behind_proxy};
+		.address = address,
+		.token_file = token_file,
+		.behind_proxy = behind_proxy,
+		.tls_certificate = certificate,
+		.tls_key = key,
+	};
 
 	failure = (struct failure){};
 	return listener_open(&options, NULL, &listener, &failure);
@@ -98,9 +105,10 @@ static void test_reach(void **state)
 	write_token("0123456789abcdef\n", 0600);
 	for (size_t i = 0; i < sizeof reached / sizeof *reached; i++) {
 		assert_refused(reached[i], NULL, false, -EINVAL,
-			       "--token-file, and --behind-proxy");
-		assert_refused(reached[i], NULL, true, -EINVAL, "--token-file, and --behind-proxy");
-		assert_refused(reached[i], token, false, -EINVAL, "it wants --behind-proxy");
+			       "--token-file, and --tls-cert or --behind-proxy");
+		assert_refused(reached[i], NULL, true, -EINVAL, "it wants --token-file");
+		assert_refused(reached[i], token, false, -EINVAL,
+			       "it wants --tls-cert and --tls-key, or --behind-proxy");
 	}
 	assert_int_equal(open_at("0.0.0.0:0", token, true), 0);
 	assert_string_equal(listener.guard.token, "0123456789abcdef");
@@ -124,6 +132,69 @@ static void test_token_files(void **state)
 	assert_int_equal(open_at("127.0.0.1:0", token, false), 0);
 	assert_string_equal(listener.guard.token, "0123456789abcdef");
 	listener_done(&listener, true);
+}
+
+static void test_tls(void **state)
+{
+	struct listener first;
+
+	write_token("0123456789abcdef\n", 0600);
+	certificate = made_path("rsa.cert");
+	assert_refused("127.0.0.1:0", NULL, false, -EINVAL,
+		       "--tls-cert and --tls-key need each other");
+	key = made_path("rsa.key");
+	assert_refused(NULL, NULL, false, -EINVAL, "of --listen");
+	assert_refused("0.0.0.0:0", NULL, false, -EINVAL, "it wants --token-file");
+	assert_int_equal(open_at("0.0.0.0:0", token, false), 0);
+	assert_non_null(listener.identity);
+	assert_false(listener.guard.by_proxy);
+	/* Read again, the files give another identity; wrong ones leave the one at hand. */
+	first = listener;
+	assert_int_equal(listener_open(&(struct listen_options){.address = "0.0.0.0:0",
+								.token_file = token,
+								.tls_certificate = certificate,
+								.tls_key = key},
+				       &first, &listener, &failure),
+			 0);
+	assert_ptr_not_equal(listener.identity, first.identity);
+	listener_done(&first, false);
+	listener_done(&listener, true);
+	assert_null(listener.identity);
+	certificate = key = NULL;
+}
+
+static void test_key_files(void **state)
+{
+	static const mode_t wrong[] = {0640, 0604, 0660, 0601, 0620};
+
+	certificate = made_path("rsa.cert");
+	key = made_path("rsa.key");
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		assert_int_equal(chmod(key, wrong[i]), 0);
+		assert_refused("127.0.0.1:0", NULL, false, -EPERM,
+			       "others than its owner can read");
+		assert_non_null(strstr(failure.fix, "chmod 600 /"));
+	}
+	assert_int_equal(chmod(key, 0400), 0);
+	assert_int_equal(open_at("127.0.0.1:0", NULL, false), 0);
+	listener_done(&listener, true);
+	assert_int_equal(chmod(key, 0600), 0);
+	key = made_path("ec.key");
+	assert_refused("127.0.0.1:0", NULL, false, -EINVAL, "is not that of the certificate in");
+	key = certificate;
+	assert_int_equal(chmod(key, 0600), 0);
+	assert_refused("127.0.0.1:0", NULL, false, -EINVAL, "holds no key");
+	certificate = key = made_path("rsa.key");
+	assert_refused("127.0.0.1:0", NULL, false, -EINVAL, "holds no certificate");
+	certificate = "/no/such";
+	assert_refused("127.0.0.1:0", NULL, false, -ENOENT, "--tls-cert: cannot read /no/such");
+	certificate = "/dev/zero";
+	assert_refused("127.0.0.1:0", NULL, false, -EINVAL, "is no file");
+	certificate = made_path("rsa.cert");
+	key = made_path("large");
+	assert_int_equal(close(open(key, O_CREAT | O_WRONLY, 0600)) | truncate(key, 1 << 20), 0);
+	assert_refused("127.0.0.1:0", NULL, false, -EFBIG, "--tls-key: cannot read");
+	certificate = key = NULL;
 }
 
 static void test_in_use(void **state)
@@ -173,6 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_none),   cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_reach),  cmocka_unit_test(test_token_files),
+		cmocka_unit_test(test_tls),    cmocka_unit_test(test_key_files),
 		cmocka_unit_test(test_in_use), cmocka_unit_test(test_socket_file),
 	};
 

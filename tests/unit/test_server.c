@@ -14,6 +14,7 @@
 
 #include "base/system.h"
 #include "serve/server.h"
+#include "unit/made_tls.h"
 
 #define REQUEST(path) "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #define MSEC	      1000000ULL
@@ -348,13 +349,157 @@ static void test_floods(void **state)
 	end();
 }
 
+/* TLS */
+
+static struct tls_identity *identity;
+
+static void begin_tls(struct serve_options options)
+{
+	char texts[2][MADE_PEM_SIZE];
+
+	if (!identity)
+		assert_int_equal(tls_identity_new(made_text("ec.cert", texts[0]),
+						  made_text("ec.key", texts[1]), &identity),
+				 0);
+	options.identity = identity;
+	begin(&options);
+}
+
+/* Asks, and receives until the server says that this is the end. Returns how much; 0: no answer. */
+static size_t ask_tls(const char *request, char *text, size_t size)
+{
+	struct made_client client;
+	size_t n = 0, said = 0;
+	int r = MBEDTLS_ERR_SSL_WANT_READ;
+
+	made_client_begin(&client, connect_client());
+	while (r > 0 || r == MBEDTLS_ERR_SSL_WANT_READ || r == MBEDTLS_ERR_SSL_WANT_WRITE) {
+		assert_int_equal(server_step(server, 1), 0);
+		r = said ? mbedtls_ssl_read(&client.ssl, (unsigned char *)text + n, size - 1 - n)
+			 : mbedtls_ssl_write(&client.ssl, (const unsigned char *)request,
+					     strlen(request));
+		n += said && r > 0 ? r : 0;
+		said += said ? 0 : r > 0;
+	}
+	made_client_end(&client);
+	text[n] = '\0';
+	return r == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ? n : 0;
+}
+
+static void test_tls(void **state)
+{
+	static char text[(5 << 20) + 4096];
+	struct server_counts counts;
+	size_t n;
+	int fd;
+
+	begin_tls((struct serve_options){});
+	assert_true(ask_tls(REQUEST("/text"), text, sizeof text) > 0);
+	assert_ptr_equal(strstr(text, "HTTP/1.1 200 OK\r\n"), text);
+	assert_non_null(strstr(text, "\r\n\r\nhello"));
+	assert_true(ask_tls("POST /text HTTP/1.1\r\nHost: localhost\r\n\r\n", text, sizeof text) >
+		    0);
+	assert_ptr_equal(strstr(text, "HTTP/1.1 405 "), text);
+	file_size = 5 << 20;
+	n = ask_tls(REQUEST("/file"), text, sizeof text);
+	assert_true(n > file_size);
+	for (size_t i = 0; i < file_size; i++)
+		if (text[n - file_size + i] != (char)('a' + i % 4096 % 23))
+			fail_msg("byte %zu differs", i);
+	/* A client without TLS reads why. */
+	fd = connect_client();
+	say(fd, REQUEST("/text"));
+	hear(fd, text, sizeof text);
+	close(fd);
+	assert_ptr_equal(strstr(text, "HTTP/1.1 400 "), text);
+	assert_non_null(strstr(text, "\r\n\r\nTLS is wanted here: https://\n"));
+	counts = *server_counts(server);
+	assert_int_equal(counts.broken, 1);
+	assert_int_equal(counts.answers[2], 2);
+	assert_int_equal(counts.answers[4], 2);
+	assert_int_equal(n_steps, n_forgotten);
+	end();
+}
+
+/* Goes on until something comes, and takes a byte of it. Returns 0: it was the end. */
+static ssize_t await_byte(int fd)
+{
+	uint64_t until = monotonic_ns() + 20 * NSEC_PER_SEC;
+	char byte;
+	ssize_t n;
+
+	while ((n = recv(fd, &byte, 1, MSG_DONTWAIT)) < 0 && monotonic_ns() < until)
+		assert_int_equal(server_step(server, 1), 0);
+	return n;
+}
+
+/* Handshakes have the time that requests have; nothing that is not encrypted is answered then. */
+static void test_tls_halves(void **state)
+{
+	struct made_client client;
+	int silent;
+	char text[4096];
+
+	begin_tls((struct serve_options){.request_ns = NSEC_PER_SEC});
+	silent = connect_client();
+	made_client_begin(&client, connect_client());
+	assert_int_equal(mbedtls_ssl_handshake(&client.ssl), MBEDTLS_ERR_SSL_WANT_READ);
+	assert_int_equal(await_byte(client.fd), 1); /* half of it */
+	run_for(MSEC);
+	assert_true(recv(client.fd, text, sizeof text, MSG_DONTWAIT) > 0);
+	assert_true(ask_tls(REQUEST("/text"), text, sizeof text) > 0);
+	assert_int_equal(await_byte(silent), 0);
+	assert_int_equal(await_byte(client.fd), 0);
+	close(silent);
+	made_client_end(&client);
+	/* One that goes in the middle. */
+	made_client_begin(&client, connect_client());
+	assert_int_equal(mbedtls_ssl_handshake(&client.ssl), MBEDTLS_ERR_SSL_WANT_READ);
+	assert_int_equal(await_byte(client.fd), 1);
+	made_client_end(&client);
+	/* One that is done with it, and asks for nothing, can be answered. */
+	assert_true(ask_tls("GET /", text, sizeof text) > 0);
+	assert_ptr_equal(strstr(text, "HTTP/1.1 408 "), text);
+	assert_int_equal(server_counts(server)->timeouts, 3);
+	assert_int_equal(server_counts(server)->broken, 0);
+	end();
+}
+
+/* Handshakes that nobody ends take no room from those that ask. */
+static void test_tls_room(void **state)
+{
+	struct made_client idle[20];
+	char text[4096];
+
+	begin_tls((struct serve_options){.connections = 8, .waiting = 4});
+	for (size_t i = 0; i < 20; i++) {
+		made_client_begin(&idle[i], connect_client());
+		mbedtls_ssl_handshake(&idle[i].ssl);
+		run_for(MSEC);
+	}
+	for (int i = 0; i < 10; i++)
+		assert_true(ask_tls(REQUEST("/text"), text, sizeof text) > 0);
+	assert_true(server_counts(server)->refused >= 12);
+	for (size_t i = 0; i < 20; i++)
+		made_client_end(&idle[i]);
+	end();
+}
+
+static int end_all(void **state)
+{
+	tls_identity_free(identity);
+	return made_end(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers), cmocka_unit_test(test_large_file),
-		cmocka_unit_test(test_waiting), cmocka_unit_test(test_deadlines),
-		cmocka_unit_test(test_room),	cmocka_unit_test(test_floods),
+		cmocka_unit_test(test_answers),	 cmocka_unit_test(test_large_file),
+		cmocka_unit_test(test_waiting),	 cmocka_unit_test(test_deadlines),
+		cmocka_unit_test(test_room),	 cmocka_unit_test(test_floods),
+		cmocka_unit_test(test_tls),	 cmocka_unit_test(test_tls_halves),
+		cmocka_unit_test(test_tls_room),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, made_begin, end_all);
 }

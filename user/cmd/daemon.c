@@ -118,7 +118,7 @@ static void be_child(struct daemon *daemon, enum daemon_role role)
 		close(daemon->windows[1]);
 	close(daemon->reports[1]);
 	if (role != ROLE_SERVER) {
-		closep(&daemon->listener.fd);
+		listener_done(&daemon->listener, false);
 		close(daemon->board_fd);
 	}
 	sigprocmask(SIG_SETMASK, &daemon->mask, NULL);
@@ -229,7 +229,8 @@ static void say_ready(struct daemon *daemon)
 		   daemon->options.store, daemon->options.frequency,
 		   daemon->options.window_ns / 1e9);
 	if (daemon->listener.fd >= 0)
-		daemon_log(LOG_LEVEL_INFO, "listening at %s", daemon->listener.text);
+		daemon_log(LOG_LEVEL_INFO, "listening at %s%s", daemon->listener.text,
+			   daemon->listener.identity ? " with TLS" : "");
 }
 
 static void note_start(struct daemon *daemon, enum daemon_role role)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "cmd/daemon_certificate.h"
 
 #define BACKLOG	      4096 /* or what the kernel allows */
 #define TOKEN_MIN     16
@@ -179,27 +181,32 @@ static int read_token(const char *path, struct listener *listener, struct failur
 static int check_reach(const struct listen_options *options, const struct listener *listener,
 		       struct failure *failure)
 {
-	if (http_guard_is_local(&listener->guard.address) ||
-	    (options->token_file && options->behind_proxy))
+	bool is_hidden = options->tls_certificate || options->behind_proxy;
+
+	if (http_guard_is_local(&listener->guard.address) || (options->token_file && is_hidden))
 		return 0;
 	failure_set(failure, -EINVAL,
 		    "--listen %s: other machines reach it, and it shows what all programs here do; "
 		    "it wants %s",
 		    options->address,
-		    options->token_file
-			    ? "--behind-proxy, a proxy that adds TLS, which bpfflame lacks"
-			    : "--token-file, and --behind-proxy: a proxy that adds TLS");
+		    is_hidden		  ? "--token-file"
+		    : options->token_file ? "--tls-cert and --tls-key, or --behind-proxy"
+					  : "--token-file, and --tls-cert or --behind-proxy");
 	return failure_fix(failure, -EINVAL,
 			   "or listen at 127.0.0.1:9997 or unix:/run/bpfflame.sock");
 }
 
-static int check_alone(const struct listen_options *options, struct failure *failure)
+static int check_together(const struct listen_options *options, struct failure *failure)
 {
+	bool has_tls = options->tls_certificate || options->tls_key;
+
+	if (has_tls && (!options->tls_certificate || !options->tls_key))
+		return failure_set(failure, -EINVAL, "--tls-cert and --tls-key need each other");
 	if (options->address ||
-	    (!options->token_file && !options->behind_proxy && !options->n_hosts))
+	    (!options->token_file && !has_tls && !options->behind_proxy && !options->n_hosts))
 		return 0;
 	return failure_set(failure, -EINVAL,
-			   "--token-file, --behind-proxy and --host are of --listen");
+			   "--token-file, --tls-cert, --behind-proxy and --host are of --listen");
 }
 
 static int prepare(const struct listen_options *options, struct listener *listener,
@@ -211,6 +218,9 @@ static int prepare(const struct listen_options *options, struct listener *listen
 	r = r < 0 ? r : check_reach(options, listener, failure);
 	if (r == 0 && options->token_file)
 		r = read_token(options->token_file, listener, failure);
+	if (r == 0 && options->tls_certificate)
+		r = daemon_certificate_read(options->tls_certificate, options->tls_key,
+					    &listener->identity, failure);
 	guard->any_address = is_any(&guard->address);
 	guard->by_proxy = options->behind_proxy;
 	memcpy(guard->hosts, options->hosts, sizeof guard->hosts);
@@ -304,7 +314,7 @@ int listener_open(const struct listen_options *options, const struct listener *b
 		  struct listener *ret, struct failure *failure)
 {
 	struct listener listener = LISTENER_NONE;
-	int r = check_alone(options, failure);
+	int one = 1, r = check_together(options, failure);
 
 	if (r == 0 && options->address) {
 		r = prepare(options, &listener, failure);
@@ -314,6 +324,9 @@ int listener_open(const struct listen_options *options, const struct listener *b
 		} else if (r == 0) {
 			r = open_socket(options, &listener, failure);
 		}
+		/* Handshakes go back and forth. Connections inherit it. */
+		if (r == 0)
+			setsockopt(listener.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 		if (r == 0)
 			describe(&listener);
 	}
@@ -332,6 +345,9 @@ void listener_done(struct listener *listener, bool for_good)
 		unlink(address->sun_path);
 	closep(&listener->fd);
 	free(listener->address);
+	if (listener->token)
+		explicit_bzero(listener->token, strlen(listener->token));
 	free(listener->token);
+	tls_identity_free(listener->identity);
 	*listener = LISTENER_NONE;
 }

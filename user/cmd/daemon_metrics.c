@@ -184,6 +184,7 @@ static void put_server_metrics(FILE *stream, const struct server_counts *server)
 		 "Connections that were closed before they had an answer.");
 	put_labelled(stream, "http_connections_closed_total", "reason", "room", server->refused);
 	put_labelled(stream, "http_connections_closed_total", "reason", "time", server->timeouts);
+	put_labelled(stream, "http_connections_closed_total", "reason", "tls", server->broken);
 }
 
 int daemon_metrics(const struct daemon_board *board, const struct server_counts *server, char **ret,

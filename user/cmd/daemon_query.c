@@ -248,7 +248,7 @@ static int prepare(const struct query_place *place, int connection)
 {
 	int memory = memfd_create("answer", MFD_CLOEXEC), r = memory < 0 ? -errno : 0;
 
-	close(place->listener);
+	listener_done(place->listener, false);
 	if (r == 0 && (dup2(memory, STDOUT_FILENO) < 0 || fcntl(connection, F_SETFD, 0) < 0))
 		r = -errno;
 	closep(&memory);

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "cli/account.h"
+#include "cmd/daemon_listen.h"
 #include "cmd/query.h"
 #include "serve/http_request.h"
 
@@ -37,7 +38,7 @@ struct query_result {
 struct query_place {
 	const char *store;
 	const struct account *account; /* whose the store is; NULL: ours */
-	int listener;		       /* to be closed */
+	struct listener *listener;     /* to be closed, with its secrets */
 };
 
 /* Starts one. *@ret_fd: the connection, for the caller to close. Errors: -errno. */

@@ -365,6 +365,7 @@ static int serve_clients(void *data)
 	struct http_service *service = data;
 	const struct serve_options options = {
 		.guard = &service->serving->listener->guard,
+		.identity = service->serving->listener->identity,
 		.step = step_answer,
 		.forget = forget_answer,
 		.context = service,
@@ -467,7 +468,7 @@ int daemon_serve(const struct daemon_serving *serving)
 {
 	struct keeper keeper = {.serving = serving,
 				.cost_before = board_get(&serving->board->cpu_ns[BOARD_SERVE]),
-				.place = {serving->options->store, NULL, serving->listener->fd}};
+				.place = {serving->options->store, NULL, serving->listener}};
 	struct account account = {};
 	struct http_service service = {.serving = serving};
 	const struct daemon_report ready = {.kind = REPORT_SERVING};

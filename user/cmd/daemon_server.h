@@ -16,7 +16,7 @@
 
 struct daemon_serving {
 	const struct daemon_options *options;
-	const struct listener *listener;
+	struct listener *listener;
 	struct daemon_board *board;
 	int board_fd;
 	int reports;

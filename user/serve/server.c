@@ -18,6 +18,7 @@
 #define YOUNG_NS     (20 * MSEC_NS) /* one that has just come is not closed for another one */
 #define SLOW_NS	     NSEC_PER_SEC   /* for taking an answer, where others want the place */
 #define PIECE	     (64 << 10)
+#define TURN	     (1 << 20) /* bytes of an answer that are sent before others have their turn */
 #define EVENTS	     64
 #define LISTENER     UINT64_MAX
 
@@ -26,6 +27,7 @@ enum connection_state { IS_FREE, READS, WAITS, SENDS, LINGERS };
 struct connection {
 	enum connection_state state;
 	int fd;
+	struct tls *tls;	  /* owned; NULL: none, or nothing has come yet */
 	uint32_t generation;	  /* of the place: an event may be of the one before */
 	uint32_t events;	  /* of epoll, that we wait for */
 	uint64_t since, deadline; /* monotonic ns */
@@ -103,6 +105,7 @@ static void close_connection(struct server *server, struct connection *connectio
 	free(connection->head);
 	free(connection->exchange.answer.bytes);
 	closep(&connection->exchange.answer.fd);
+	tls_free(connection->tls, false);
 	close(connection->fd);
 	*connection = (struct connection){.generation = connection->generation + 1};
 }
@@ -162,6 +165,8 @@ static char *make_head(const struct serve_answer *answer, size_t *ret_n)
 
 static void linger(struct server *server, struct connection *connection)
 {
+	tls_free(connection->tls, true);
+	connection->tls = NULL;
 	shutdown(connection->fd, SHUT_WR);
 	connection->since = monotonic_ns();
 	connection->deadline = connection->since + LINGER_NS;
@@ -171,42 +176,50 @@ static void linger(struct server *server, struct connection *connection)
 		connection->state = LINGERS;
 }
 
+/* Returns how many of the bytes were sent; -EAGAIN, -errno. */
+static ssize_t send_some(struct connection *connection, const char *bytes, size_t n, int flags)
+{
+	if (connection->tls)
+		return tls_send(connection->tls, bytes, n);
+	n = send(connection->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
+	return (ssize_t)n < 0 ? -errno : (ssize_t)n;
+}
+
 /* Returns how many bytes of the answer's body were sent; -EAGAIN, -errno. */
 static ssize_t send_body(struct server *server, struct connection *connection)
 {
 	const struct serve_answer *answer = &connection->exchange.answer;
-	size_t rest = answer->n - connection->sent;
+	size_t rest = answer->n - connection->sent, most = connection->tls ? TLS_RECORD : PIECE;
 	const char *bytes = answer->bytes ? answer->bytes + connection->sent : server->piece;
-	ssize_t n = rest;
+	ssize_t n = rest < most ? rest : most;
 
 	if (!answer->bytes) {
-		n = pread(answer->fd, server->piece, rest < PIECE ? rest : PIECE, connection->sent);
+		n = pread(answer->fd, server->piece, n, connection->sent);
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
 	}
-	n = send(connection->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return n < 0 ? -errno : n;
+	return send_some(connection, bytes, n, 0);
 }
 
 static void send_more(struct server *server, struct connection *connection)
 {
 	size_t body = connection->exchange.answer.n;
+	size_t until = body - connection->sent < TURN ? body : connection->sent + TURN;
 	ssize_t n = 1;
 
 	while (n > 0 && connection->sent_head < connection->head_n) {
-		n = send(connection->fd, connection->head + connection->sent_head,
-			 connection->head_n - connection->sent_head,
-			 MSG_NOSIGNAL | MSG_DONTWAIT | (connection->sent < body ? MSG_MORE : 0));
-		n = n < 0 ? -errno : n;
+		n = send_some(connection, connection->head + connection->sent_head,
+			      connection->head_n - connection->sent_head,
+			      connection->sent < body ? MSG_MORE : 0);
 		connection->sent_head += n > 0 ? n : 0;
 	}
-	while (n > 0 && connection->sent < body) {
+	while (n > 0 && connection->sent < until) {
 		n = send_body(server, connection);
 		connection->sent += n > 0 ? n : 0;
 	}
-	if (n > 0)
+	if (n > 0 && connection->sent == body)
 		linger(server, connection);
-	else if (n != -EAGAIN && n != -EINTR)
+	else if (n <= 0 && n != -EAGAIN && n != -EINTR)
 		close_connection(server, connection);
 	else if (listen_for(server, connection, EPOLLOUT) < 0)
 		close_connection(server, connection);
@@ -304,13 +317,63 @@ static void begin_exchange(struct server *server, struct connection *connection)
 	step_exchange(server, connection);
 }
 
+/* Returns how many bytes came; 0 at the end; -EAGAIN, -EPROTOTYPE, -errno. */
+static ssize_t receive(struct server *server, struct connection *connection)
+{
+	const struct tls_identity *identity = server->options.identity;
+	ssize_t n = 0;
+
+	if (identity && !connection->tls)
+		n = tls_new(identity, connection->fd, &connection->tls);
+	if (n < 0)
+		return n;
+	if (connection->tls)
+		return tls_receive(connection->tls, server->piece, HTTP_HEAD_MAX);
+	n = recv(connection->fd, server->piece, HTTP_HEAD_MAX, MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+/* Clients that don't know of TLS read this answer. */
+static void answer_plain(struct server *server, struct connection *connection)
+{
+	static const char text[] = "TLS is wanted here: https://\n";
+
+	tls_free(connection->tls, false);
+	connection->tls = NULL;
+	connection->exchange.answer = (struct serve_answer){.status = HTTP_STATUS_BAD_REQUEST,
+							    .type = "text/plain; charset=utf-8",
+							    .bytes = strdup(text),
+							    .n = sizeof text - 1,
+							    .fd = -1};
+	if (connection->exchange.answer.bytes)
+		begin_answer(server, connection);
+	else
+		close_connection(server, connection);
+}
+
+/* Nothing to be read has come yet. */
+static void await_more(struct server *server, struct connection *connection)
+{
+	bool sends = connection->tls && tls_sends(connection->tls);
+
+	if (listen_for(server, connection, sends ? EPOLLOUT : EPOLLIN) < 0)
+		close_connection(server, connection);
+}
+
 static void read_more(struct server *server, struct connection *connection)
 {
-	ssize_t n = recv(connection->fd, server->piece, HTTP_HEAD_MAX, MSG_DONTWAIT);
+	ssize_t n = receive(server, connection);
 	int status;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	server->counts.broken += n == -EPROTO || n == -EPROTOTYPE;
+	if (n == -EPROTOTYPE) {
+		answer_plain(server, connection);
 		return;
+	}
+	if (n == -EAGAIN || n == -EINTR) {
+		await_more(server, connection);
+		return;
+	}
 	if (n <= 0) {
 		close_connection(server, connection);
 		return;
@@ -458,7 +521,10 @@ static void add_connection(struct server *server, int fd, const struct sockaddr_
 	http_request_begin(connection->request);
 	connection->state = READS;
 	server->counts.accepted++;
-	read_more(server, connection); /* it may be here already */
+	/* It may be here already. Handshakes wait for their turn, after whatever else is to be
+	 * accepted: they take long, and those of an address that has too many need none. */
+	if (!server->options.identity)
+		read_more(server, connection);
 }
 
 static void accept_some(struct server *server)
@@ -508,10 +574,16 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 	}
 }
 
+/* Before the end of its handshake, a client understands nothing. */
+static bool can_answer(const struct server *server, const struct connection *connection)
+{
+	return !server->options.identity || (connection->tls && tls_is_ready(connection->tls));
+}
+
 static void end_late(struct server *server, struct connection *connection)
 {
 	server->counts.timeouts++;
-	if (connection->state == READS)
+	if (connection->state == READS && can_answer(server, connection))
 		answer_status(server, connection, HTTP_STATUS_REQUEST_TIMEOUT);
 	else
 		close_connection(server, connection);

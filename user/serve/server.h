@@ -5,6 +5,7 @@
  *
  *	reads ──▶ waits ──▶ sends ──▶ lingers
  *
+ * The handshake of TLS is part of the first one.
  * Each state has a deadline, however busy the connection is. Where there are too many, the one that
  * has taken longest to ask goes: clients that ask at once are answered, whoever holds connections.
  */
@@ -12,6 +13,7 @@
 #define SERVE_SERVER_H
 
 #include "serve/http_guard.h"
+#include "serve/tls.h"
 
 struct serve_answer {
 	int status;
@@ -34,6 +36,7 @@ struct serve_exchange {
 
 struct serve_options {
 	const struct http_guard *guard;
+	const struct tls_identity *identity; /* NULL: without TLS */
 	/*
 	 * Answers a request that the guard let pass. Returns 1: the answer is there; 0: call again,
 	 * in SERVE_TICK_NS at the latest.
@@ -66,6 +69,7 @@ int server_step(struct server *server, int most_ms);
 struct server_counts {
 	uint64_t accepted, refused; /* connections; those that were closed for want of room */
 	uint64_t timeouts;
+	uint64_t broken;     /* TLS: handshakes that failed, and what was not TLS */
 	uint64_t answers[6]; /* by the first digit of the status */
 };
 const struct server_counts *server_counts(const struct server *server);

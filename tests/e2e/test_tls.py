@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`bpfflame daemon --tls-cert --tls-key`: clients of other makes are answered over TLS, those that
+break it off are in nobody's way, and the key is where it is needed alone."""
+import contextlib
+import gzip
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import pprof_file
+from harness import run, wait_until
+from test_daemon import windows_of
+from test_listen import TOKEN, Good, Listening, need, values_of
+
+KINDS = {"rsa": ["rsa:2048"], "ec": ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]}
+
+
+def make_identity(folder, name, kind="ec"):
+    """NAME.cert and NAME.key."""
+    certificate, key = folder / f"{name}.cert", folder / f"{name}.key"
+    subprocess.run([need("openssl"), "req", "-x509", "-newkey", *KINDS[kind], "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True)
+    key.chmod(0o600)
+    return certificate, key
+
+
+class Encrypted(Listening):
+    """A daemon with TLS, and clients that trust its certificate alone."""
+
+    def __init__(self, folder, *options, kind="ec", **others):
+        self.certificate, self.key = make_identity(folder, "ours", kind)
+        super().__init__(folder, "--tls-cert", self.certificate, "--tls-key", self.key, *options, **others)
+
+    def connect_plain(self, timeout=20):
+        return super().connect(timeout)
+
+    def connect(self, timeout=20, context=None):
+        context = context or ssl.create_default_context(cafile=self.certificate)
+        return context.wrap_socket(self.connect_plain(timeout), server_hostname="localhost")
+
+    def peer(self):
+        """The name in the certificate that it shows."""
+        context = ssl.create_default_context(cafile=self.certificate)
+        with self.connect(context=context) as client:
+            return dict(pair for one in client.getpeercert()["subject"] for pair in one)["commonName"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_curl(tmp_path, kind):
+    """At an address that others reach: curl reads metrics and a profile, with the token and the right
+    certificate alone."""
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    with Encrypted(tmp_path, "--token-file", token, address="0.0.0.0:0", kind=kind) as daemon:
+        url = f"https://127.0.0.1:{daemon.port}"
+
+        def curl(*arguments):
+            return subprocess.run([need("curl"), "-sS", "--max-time", "60", *arguments], capture_output=True, check=False)
+
+        authorized = "--cacert", daemon.certificate, "-H", f"Authorization: Bearer {TOKEN}"
+        daemon.windows(1)
+        metrics = curl(*authorized, f"{url}/metrics")
+        assert metrics.returncode == 0, metrics
+        assert values_of(metrics.stdout.decode())["bpfflame_windows_total", (("result", "written"),)] >= 1
+        profile = curl(*authorized, f"{url}/debug/pprof/profile?seconds=1")
+        assert profile.returncode == 0, profile
+        profile = pprof_file.decode(gzip.decompress(profile.stdout))
+        assert profile["duration_nanos"] / 1e9 == pytest.approx(1, abs=0.01) and profile["sample"]
+        without = curl("--cacert", daemon.certificate, "-w", "%{http_code}", f"{url}/metrics")
+        assert without.stdout.endswith(b"401") and b"bpfflame_" not in without.stdout, without
+        stranger, _ = make_identity(tmp_path, "stranger")
+        refused = curl("--cacert", stranger, f"{url}/metrics")
+        assert refused.returncode == 60 and not refused.stdout, refused
+        daemon.stop()
+
+
+def test_versions_and_ciphers(tmp_path):
+    """Old versions and weak ciphers are refused, and counted."""
+    with Encrypted(tmp_path, kind="rsa") as daemon:
+
+        def shake_hands(version, ciphers):
+            context = ssl.create_default_context(cafile=daemon.certificate)
+            context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
+            with pytest.warns(DeprecationWarning) if version != ssl.TLSVersion.TLSv1_2 else contextlib.nullcontext():
+                context.minimum_version = context.maximum_version = version
+            with daemon.connect(context=context) as client:
+                return client.version(), client.cipher()[0]
+
+        assert shake_hands(ssl.TLSVersion.TLSv1_2, "ALL") == ("TLSv1.2", "ECDHE-RSA-AES128-GCM-SHA256")
+        assert shake_hands(ssl.TLSVersion.TLSv1_2, "ECDHE-RSA-CHACHA20-POLY1305")[1] == "ECDHE-RSA-CHACHA20-POLY1305"
+        for version in ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1:
+            with pytest.raises(ssl.SSLError, match="(?i)alert protocol version"):
+                shake_hands(version, "ALL")
+        for ciphers in "AES128-GCM-SHA256", "ECDHE-RSA-AES128-SHA", "DHE-RSA-AES128-GCM-SHA256":
+            with pytest.raises(ssl.SSLError, match="(?i)alert handshake failure"):
+                shake_hands(ssl.TLSVersion.TLSv1_2, ciphers)
+        assert daemon.metrics()["bpfflame_http_connections_closed_total", (("reason", "tls"),)] == 5
+        daemon.stop()
+
+
+def test_plain_http(tmp_path):
+    """A client that does not know of TLS reads why it has no answer; no token comes over the wire for
+    nothing, and no profile."""
+    with Encrypted(tmp_path) as daemon, daemon.connect_plain() as client:
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b""
+        while more := client.recv(65536):
+            answer += more
+        assert answer.startswith(b"HTTP/1.1 400 ") and answer.endswith(b"\r\n\r\nTLS is wanted here: https://\n"), answer
+        assert daemon.ask("/healthz")[0] == 200
+        daemon.stop()
+
+
+@pytest.mark.parametrize("name", ["silence", "half a hello", "a hello", "garbage"])
+def test_handshakes_that_stop(tmp_path, name):
+    """600 of them are held; others are answered, and no window is lost."""
+    bio, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(bio, out, server_hostname="localhost").do_handshake()
+    hello = out.read()
+    data = {"silence": b"", "half a hello": hello[:len(hello) // 2], "a hello": hello,
+            "garbage": hello[:5] + os.urandom(len(hello) - 5)}[name]
+    with Encrypted(tmp_path) as daemon, contextlib.ExitStack() as held:
+        daemon.windows(1)
+        server, good = daemon.server(), Good(daemon)
+        good.start()
+        try:
+            for _ in range(600):
+                client = held.enter_context(daemon.connect_plain())
+                with contextlib.suppress(ConnectionError):
+                    client.sendall(data)
+            time.sleep(1)
+        finally:
+            good.ends.set()
+            good.join()
+        print(f"{name}: {good.n} answers, the slowest took {good.longest:.3f} s")
+        assert good.n and not good.wrong, (good.n, good.wrong)
+        assert daemon.server() == server
+        daemon.windows(1)
+        values = daemon.metrics()
+        for result in "unwritten", "unsent":
+            assert values["bpfflame_windows_total", (("result", result),)] == 0
+        closed = {dict(labels)["reason"]: value for (metric, labels), value in values.items()
+                  if metric == "bpfflame_http_connections_closed_total"}
+        assert closed["tls"] == 600 if name == "garbage" else closed["room"] >= 300, closed
+        daemon.stop()
+        assert not [line["gap"] for line in daemon.list() if "gap" in line]
+        assert windows_of(daemon.list(), "500ms") >= 2
+
+
+@pytest.mark.parametrize("options, says", [
+    (["--tls-cert", "CERT"], "--tls-cert and --tls-key need each other"),
+    (["--tls-key", "KEY"], "--tls-cert and --tls-key need each other"),
+    (["--tls-cert", "CERT", "--tls-key", "OTHER"], "is not that of the certificate in"),
+    (["--tls-cert", "KEY", "--tls-key", "KEY"], "holds no certificate"),
+    (["--tls-cert", "CERT", "--tls-key", "CERT"], "holds no key"),
+    (["--tls-cert", "CERT", "--tls-key", "OPEN"], "others than its owner can read or change"),
+    (["--tls-cert", "CERT", "--tls-key", "/no/such"], "cannot read /no/such"),
+    (["--tls-cert", "CERT", "--tls-key", "LOCKED"], "is encrypted"),
+    (["--tls-cert", "CERT", "--tls-key", "KEY", "--listen", "0.0.0.0:0"], "wants --token-file"),
+])
+def test_refused_at_its_start(tmp_path, options, says):
+    certificate, key = make_identity(tmp_path, "ours")
+    files = {"CERT": certificate, "KEY": key, "OTHER": make_identity(tmp_path, "other")[1], "OPEN": tmp_path / "open",
+             "LOCKED": tmp_path / "locked"}
+    certificate.chmod(0o600)
+    shutil.copy(key, files["OPEN"])
+    files["OPEN"].chmod(0o640)
+    subprocess.run([need("openssl"), "pkey", "-in", key, "-aes128", "-passout", "pass:x", "-out", files["LOCKED"]], check=True)
+    result = run("daemon", "--config", "/dev/null", "--store", tmp_path / "store", "--listen", "127.0.0.1:0",
+                 *(files.get(option, option) for option in options))
+    assert result.returncode in (1, 2) and says in result.stderr and result.stderr.count("\n") == 1, result
+    assert not (tmp_path / "store").exists()
+
+
+def test_sighup(tmp_path):
+    """Certificates are read again; where the new ones are wrong, the old ones stay."""
+    with Encrypted(tmp_path) as daemon:
+        assert daemon.peer() == "ours"
+        for one, other in zip(make_identity(tmp_path, "newer"), (daemon.certificate, daemon.key)):
+            one.replace(other)
+        daemon.process.send_signal(signal.SIGHUP)
+        assert daemon.hears("READY=1")
+        assert daemon.peer() == "newer"
+        trusted = daemon.certificate.read_text()
+        make_identity(tmp_path, "wrong")[1].replace(daemon.key)
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "the settings stay as they are" in daemon.log.read_text())
+        assert daemon.certificate.read_text() == trusted and daemon.peer() == "newer"
+        daemon.stop()
+
+
+def is_in_memory(pid, secret):
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            begin, end, rights = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            if not rights.startswith("rw"):
+                continue
+            with contextlib.suppress(OSError):
+                memory.seek(int(begin, 16))
+                if secret in memory.read(int(end, 16) - int(begin, 16)):
+                    return True
+    return False
+
+
+def test_key(tmp_path):
+    """Who records, who writes and who reads the store have nothing of it in memory; who talks to clients
+    has no file of it."""
+    with Encrypted(tmp_path) as daemon:
+        text = subprocess.run([need("openssl"), "pkey", "-in", daemon.key, "-noout", "-text"], capture_output=True,
+                              text=True, check=True).stdout
+        number = bytes.fromhex(re.sub(r"[\s:]", "", re.search(r"priv:([\s0-9a-f:]*)pub:", text)[1]))
+        secret = number[-32:][::-1]  # as it lies in memory
+        base64 = daemon.key.read_text().splitlines()[1].encode()
+        assert daemon.ask("/metrics")[0] == 200
+        pids, server = daemon.pids(), daemon.server()
+        # Those that must have it show that the search finds it.
+        assert is_in_memory(server, secret)
+        for name in "recorder", "writer":
+            assert not is_in_memory(pids[name], secret), name
+        for pid in (*pids.values(), server):
+            assert not is_in_memory(pid, base64), pid
+        links = [os.readlink(f"/proc/{server}/fd/{fd}") for fd in os.listdir(f"/proc/{server}/fd") if int(fd) > 2]
+        assert links and all(re.match(r"socket:|anon_inode:\[eventpoll\]", link) for link in links), links
+        daemon.stop()
