@@ -263,7 +263,7 @@ static void compute(uint64_t ns)
 		;
 }
 
-/* A child that lives counts, and so does a grandchild that has ended. */
+/* A child that lives counts, and so does a grandchild that has ended; who serves does not. */
 static void test_cpu_time(void **state)
 {
 	const uint64_t each = SECOND / 5, ticks = 20 * SECOND / sysconf(_SC_CLK_TCK);
@@ -277,7 +277,7 @@ static void test_cpu_time(void **state)
 	before = daemon_usage(getpid(), board).cpu_ns;
 	child = fork();
 	if (child == 0) {
-		pid_t ended;
+		pid_t ended, serves;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		ended = fork();
@@ -286,9 +286,17 @@ static void test_cpu_time(void **state)
 			compute(each);
 			_exit(0);
 		}
+		serves = fork();
+		if (serves == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			prctl(PR_SET_NAME, "bpfflame-serve"); /* does not count */
+			compute(2 * each);
+			_exit(write(ready[1], "", 1) == 1 && pause());
+		}
 		compute(each);
 		_exit(waitpid(ended, NULL, 0) == ended && write(ready[1], "", 1) == 1 && pause());
 	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	with = daemon_usage(getpid(), board).cpu_ns;
 	/* More than either of them. */

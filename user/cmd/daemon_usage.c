@@ -42,9 +42,7 @@ static void read_member(pid_t pid, struct family_member *ret)
 		return;
 	*end = '\0';
 	ret->process = board_process_of(name + 1);
-	ret->ticks = user + kernel;
-	if (ret->process != BOARD_SERVE) /* whose children read for clients */
-		ret->ticks += of_children + in_kernel;
+	ret->ticks = user + kernel + of_children + in_kernel;
 }
 
 static void list_all(struct family *family)
@@ -113,8 +111,8 @@ struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board)
 		bytes = bytes_of(member->pid);
 		if (process < N_BOARD_PROCESSES)
 			shares[process] += bytes;
-		/* What clients ask for takes nothing from the recording. */
-		if (process == BOARD_QUERY)
+		/* What clients do takes nothing from the recording. */
+		if (process == BOARD_SERVE || process == BOARD_QUERY)
 			continue;
 		usage.bytes += bytes;
 		ticks += member->ticks;

@@ -20,9 +20,9 @@ struct daemon_usage {
 };
 
 /*
- * Sums up @root and all processes below it. One that can't be read counts as 0, and
- * so do those that read the store for clients. The memory of those
- * of each name is put on @board.
+ * Sums up @root and all processes below it. One that can't be read counts as 0, and so do those
+ * that talk to clients or read the store for them: who asks much must not have less recorded. The
+ * memory of those of each name is put on @board.
  */
 struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board);
 
