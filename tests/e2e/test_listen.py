@@ -377,30 +377,70 @@ ATTACKS = {
 PATIENCE = 5  # s: less than the server waits for any attacker to ask
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-def test_attacks(tmp_path, name):
-    """Another client is answered meanwhile, and no window is lost."""
+@contextlib.contextmanager
+def many_files():
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (20000, max(limits[1], 20000)))
     try:
-        with Listening(tmp_path) as daemon:
-            daemon.windows(1)
-            server, good = daemon.server(), Good(daemon)
-            good.start()
-            try:
-                ATTACKS[name](daemon)
-            finally:
-                good.ends.set()
-                good.join()
-            print(f"{name}: {good.n} answers, the slowest took {good.longest:.3f} s")
-            assert good.n and not good.wrong and good.longest < PATIENCE, (good.n, good.wrong, good.longest)
-            assert daemon.server() == server
-            daemon.windows(1)
-            values = daemon.metrics()
-            for result in "unwritten", "unsent":
-                assert values["bpfflame_windows_total", (("result", result),)] == 0
-            daemon.stop()
-            assert not [line["gap"] for line in daemon.list() if "gap" in line]
-            assert windows_of(daemon.list(), "500ms") >= 2
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@contextlib.contextmanager
+def others_are_answered(daemon, name):
+    server, good = daemon.server(), Good(daemon)
+    good.start()
+    try:
+        yield
+    finally:
+        good.ends.set()
+        good.join()
+    print(f"{name}: {good.n} answers, the slowest took {good.longest:.3f} s")
+    assert good.n and not good.wrong and good.longest < PATIENCE, (good.n, good.wrong, good.longest)
+    assert daemon.server() == server
+
+
+def end_without_loss(daemon):
+    daemon.windows(1)
+    values = daemon.metrics()
+    for result in "unwritten", "unsent":
+        assert values["bpfflame_windows_total", (("result", result),)] == 0
+    daemon.stop()
+    assert not [line["gap"] for line in daemon.list() if "gap" in line]
+    assert windows_of(daemon.list(), "500ms") >= 2
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks(tmp_path, name):
+    """Another client is answered meanwhile, and no window is lost."""
+    with many_files(), Listening(tmp_path) as daemon:
+        daemon.windows(1)
+        with others_are_answered(daemon, name):
+            ATTACKS[name](daemon)
+        end_without_loss(daemon)
+
+
+SLOW = {
+    "headers": ["-H", "-x", "24", "-u", "/metrics"],
+    "bodies": ["-B", "-s", "8192", "-x", "10", "-u", "/metrics"],
+    "readers": ["-X", "-w", "1", "-y", "2", "-n", "1", "-z", "1", "-u", "/api/profile?format=html"],
+}
+
+
+def test_slowhttptest(tmp_path):
+    """The same against a program that others wrote to bring servers down: up to 10 000 connections."""
+    with many_files(), Listening(tmp_path) as daemon:
+        daemon.windows(1)
+        for name, (*words, path) in SLOW.items():
+            before = daemon.metrics()["bpfflame_http_connections_total", ()]
+            with others_are_answered(daemon, name):
+                result = subprocess.run([need("slowhttptest"), "-c", "10000", "-r", "10000", "-l", "1", "-i", "1", "-p", "5", *words,
+                                         f"http://localhost:{daemon.port}{path}"], stdin=subprocess.DEVNULL,
+                                        capture_output=True, text=True, check=False)
+            assert result.returncode == 0, result
+            # More than there is room for.
+            connections = daemon.metrics()["bpfflame_http_connections_total", ()] - before
+            print(f"{name}: {connections:.0f} connections")
+            assert connections > 256
+        end_without_loss(daemon)

@@ -340,9 +340,14 @@ static int step_answer(void *context, struct serve_exchange *exchange)
 	struct serve_answer *answer = &exchange->answer;
 	struct http_text path = exchange->request->path;
 
-	for (size_t i = 0; i < sizeof jobs / sizeof *jobs && !exchange->state; i++)
-		if (is_path(path, jobs[i].path) && begin_job(context, exchange, jobs[i].kind) > 0)
+	for (size_t i = 0; i < sizeof jobs / sizeof *jobs && !exchange->state; i++) {
+		if (!is_path(path, jobs[i].path))
+			continue;
+		if (exchange->is_crowded)
+			return 0;
+		if (begin_job(context, exchange, jobs[i].kind) > 0)
 			return 1;
+	}
 	if (exchange->state)
 		return step_job(context, exchange);
 	answer->status = HTTP_STATUS_NOT_FOUND;

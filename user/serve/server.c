@@ -287,6 +287,8 @@ static void step_exchange(struct server *server, struct connection *connection)
 	connection->has_stepped = true;
 	if (server->options.step(server->options.context, exchange) > 0)
 		begin_answer(server, connection);
+	else if (exchange->is_crowded)
+		answer_status(server, connection, HTTP_STATUS_SERVICE_UNAVAILABLE);
 	else if (exchange->watch >= 0 && exchange->watch != before && watch(server, connection) < 0)
 		answer_status(server, connection, HTTP_STATUS_INTERNAL_SERVER_ERROR);
 }
@@ -300,8 +302,6 @@ static void begin_exchange(struct server *server, struct connection *connection)
 		status = HTTP_STATUS_METHOD_NOT_ALLOWED;
 	if (!status && request->has_body)
 		status = HTTP_STATUS_BAD_REQUEST;
-	if (!status && count_state(server, WAITS) >= server->options.waiting)
-		status = HTTP_STATUS_SERVICE_UNAVAILABLE;
 	if (status) {
 		answer_status(server, connection, status);
 		return;
@@ -311,6 +311,7 @@ static void begin_exchange(struct server *server, struct connection *connection)
 		close_connection(server, connection);
 		return;
 	}
+	connection->exchange.is_crowded = count_state(server, WAITS) >= server->options.waiting;
 	connection->state = WAITS;
 	connection->deadline = UINT64_MAX;
 	connection->exchange.request = request;

@@ -28,6 +28,7 @@ struct serve_answer {
 /* A request that is being answered. */
 struct serve_exchange {
 	const struct http_request *request;
+	bool is_crowded; /* as many wait as may: what can't be answered in this call gets 503 */
 	struct serve_answer answer;
 	/* Of whoever answers: */
 	void *state;
@@ -39,7 +40,7 @@ struct serve_options {
 	const struct tls_identity *identity; /* NULL: without TLS */
 	/*
 	 * Answers a request that the guard let pass. Returns 1: the answer is there; 0: call again,
-	 * in SERVE_TICK_NS at the latest.
+	 * in SERVE_TICK_NS at the latest, unless it @is_crowded.
 	 */
 	int (*step)(void *context, struct serve_exchange *exchange);
 	/* Called once after @step was, when the client is gone or the answer is there. */
