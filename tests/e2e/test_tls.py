@@ -2,6 +2,7 @@
 """`bpfflame daemon --tls-cert --tls-key`: clients of other makes are answered over TLS, those that
 break it off are in nobody's way, and the key is where it is needed alone."""
 import contextlib
+import glob
 import gzip
 import os
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import pprof_file
-from harness import run, wait_until
+from harness import run, wait_until, workload
 from test_daemon import windows_of
 from test_listen import TOKEN, Good, Listening, need, values_of
 
@@ -120,7 +121,40 @@ def test_plain_http(tmp_path):
         daemon.stop()
 
 
-@pytest.mark.parametrize("name", ["silence", "half a hello", "a hello", "garbage"])
+def test_names_and_protocols(tmp_path):
+    """Whatever a client proposes to speak or calls the server in its handshake: HTTP/1.1 is answered, to
+    those who ask for a name of this machine."""
+    with Encrypted(tmp_path) as daemon:
+        context = ssl.create_default_context(cafile=daemon.certificate)
+        context.check_hostname = False
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        for host, status in (b"localhost", b"200"), (b"evil.example", b"403"):
+            with context.wrap_socket(daemon.connect_plain(), server_hostname="evil.example") as client:
+                assert client.selected_alpn_protocol() is None
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+                assert client.recv(65536).startswith(b"HTTP/1.1 " + status)
+        daemon.stop()
+
+
+def test_go_reads_it(tmp_path):
+    """`go tool pprof` trusts the certificate that SSL_CERT_FILE names, and no other."""
+    found = sorted(glob.glob("/usr/lib/go-*/pkg/tool/*/pprof"))
+    with workload("burn", 300, 1), Encrypted(tmp_path) as daemon:
+
+        def pprof(certificate):
+            return subprocess.run([need(found[-1] if found else "pprof"), "-top", "-seconds=1",
+                                   f"https://localhost:{daemon.port}/debug/pprof/profile?comm=burn"], capture_output=True,
+                                  text=True, check=False, env={**os.environ, "PPROF_TMPDIR": str(tmp_path / "pprof"),
+                                                               "SSL_CERT_FILE": str(certificate)})
+
+        trusts = pprof(daemon.certificate)
+        stranger = pprof(make_identity(tmp_path, "stranger")[0])
+        daemon.stop()
+    assert trusts.returncode == 0 and "burn_60" in trusts.stdout and "Type: cpu" in trusts.stdout, trusts
+    assert stranger.returncode != 0 and "burn_60" not in stranger.stdout and "x509" in stranger.stderr, stranger
+
+
+@pytest.mark.parametrize("name", ["silence", "half a hello", "a hello", "garbage", "all of it"])
 def test_handshakes_that_stop(tmp_path, name):
     """600 of them are held; others are answered, and no window is lost."""
     bio, out = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -128,14 +162,15 @@ def test_handshakes_that_stop(tmp_path, name):
         ssl.create_default_context().wrap_bio(bio, out, server_hostname="localhost").do_handshake()
     hello = out.read()
     data = {"silence": b"", "half a hello": hello[:len(hello) // 2], "a hello": hello,
-            "garbage": hello[:5] + os.urandom(len(hello) - 5)}[name]
+            "garbage": hello[:5] + os.urandom(len(hello) - 5), "all of it": b""}[name]
+    connect = Encrypted.connect if name == "all of it" else Encrypted.connect_plain
     with Encrypted(tmp_path) as daemon, contextlib.ExitStack() as held:
         daemon.windows(1)
         server, good = daemon.server(), Good(daemon)
         good.start()
         try:
             for _ in range(600):
-                client = held.enter_context(daemon.connect_plain())
+                client = held.enter_context(connect(daemon))
                 with contextlib.suppress(ConnectionError):
                     client.sendall(data)
             time.sleep(1)

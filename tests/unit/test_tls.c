@@ -208,6 +208,25 @@ static void test_pieces(void **state)
 	end();
 }
 
+/* A client that wants another handshake gets a warning; nothing is done for it, as often as it
+ * asks. */
+static void test_renegotiation(void **state)
+{
+	char byte;
+
+	begin("ec.cert", "ec.key");
+	mbedtls_ssl_conf_renegotiation(&client.config, MBEDTLS_SSL_RENEGOTIATION_ENABLED);
+	shake_hands();
+	assert_int_equal(mbedtls_ssl_renegotiate(&client.ssl), MBEDTLS_ERR_SSL_WANT_READ);
+	assert_int_equal(tls_receive(tls, &byte, 1), -EAGAIN);
+	assert_int_equal(mbedtls_ssl_renegotiate(&client.ssl),
+			 MBEDTLS_ERR_SSL_WAITING_SERVER_HELLO_RENEGO);
+	assert_int_equal(recv(client.fd, &byte, 1, 0), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_true(tls_is_ready(tls));
+	end();
+}
+
 static char flood[100 << 10];
 static size_t n_flood;
 
@@ -246,10 +265,10 @@ static void test_flood(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_identities), cmocka_unit_test(test_rsa),
-		cmocka_unit_test(test_elliptic),   cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_plain),	   cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_identities),    cmocka_unit_test(test_rsa),
+		cmocka_unit_test(test_elliptic),      cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_plain),	      cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_renegotiation), cmocka_unit_test(test_flood),
 	};
 
 	return cmocka_run_group_tests(tests, made_begin, made_end);
