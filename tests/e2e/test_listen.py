@@ -3,6 +3,7 @@
 nothing and keeps nobody else from an answer."""
 import collections
 import contextlib
+import gzip
 import http.client
 import os
 import re
@@ -112,6 +113,9 @@ def test_metrics(tmp_path):
                                  check=False)
         assert checked.returncode == 0 and not checked.stdout + checked.stderr, checked
         values = values_of(text)
+        status, headers, packed = daemon.ask_bytes("/metrics", Accept_Encoding="gzip")
+        assert status == 200 and headers["Content-Encoding"] == "gzip" and len(packed) == int(headers["Content-Length"])
+        assert values_of(gzip.decompress(packed).decode()).keys() == values.keys() and len(packed) < len(text) / 3
         daemon.stop()
     written = int(values["bpfflame_windows_total", (("result", "written"),)])
     assert written >= 4

@@ -22,6 +22,7 @@
 #include "cmd/daemon_log.h"
 #include "cmd/daemon_metrics.h"
 #include "cmd/daemon_query.h"
+#include "export/gzip.h"
 
 /* What the confined process asks of the keeper: the lowest byte of the number. */
 enum keeper_request {
@@ -34,6 +35,7 @@ enum keeper_request {
 #define QUERIES	    4	/* at a time; others wait for their turn */
 #define SECONDS	    30	/* of a profile, where nothing is said, as Go's runtime has it … */
 #define MAX_SECONDS 300 /* … and the most */
+#define GZIP_LEVEL  1	/* it is done between two requests */
 #define OVERDUE_NS  (30 * NSEC_PER_SEC) /* until a window must be written */
 
 struct keeper {
@@ -73,25 +75,57 @@ static int answer_text(struct serve_answer *answer, int status, const char *text
 	return 0;
 }
 
-static int answer_health(struct http_service *service, struct serve_answer *answer)
+static int answer_health(struct http_service *service, struct serve_exchange *exchange)
 {
 	char text[HEALTH_SIZE];
 	bool is_healthy = daemon_is_healthy(service->board, monotonic_ns(), text);
 
-	return answer_text(answer, is_healthy ? HTTP_STATUS_OK : HTTP_STATUS_SERVICE_UNAVAILABLE,
-			   text);
+	return answer_text(&exchange->answer,
+			   is_healthy ? HTTP_STATUS_OK : HTTP_STATUS_SERVICE_UNAVAILABLE, text);
 }
 
-static int answer_metrics(struct http_service *service, struct serve_answer *answer)
+/* Packs the body; an error leaves it as it is. */
+static int pack(struct serve_answer *answer)
 {
-	int fd;
+	struct gzip *gzip;
+	char *packed = NULL;
+	size_t n;
+	FILE *stream = open_memstream(&packed, &n);
+	int r = stream ? gzip_new(stream, GZIP_LEVEL, &gzip) : -ENOMEM;
+
+	if (r == 0) {
+		gzip_write(gzip, answer->bytes, answer->n);
+		gzip_finish(gzip);
+		gzip_free(gzip);
+		r = ferror(stream) ? -ENOMEM : 0;
+	}
+	if (stream && fclose(stream) != 0)
+		r = -ENOMEM;
+	if (r < 0) {
+		free(packed);
+		return r;
+	}
+	free(answer->bytes);
+	answer->bytes = packed;
+	answer->n = n;
+	answer->is_gzip = true;
+	return 0;
+}
+
+static int answer_metrics(struct http_service *service, struct serve_exchange *exchange)
+{
+	struct serve_answer *answer = &exchange->answer;
+	int fd, r;
 
 	confined_ask(ASK_COST, &fd);
 	closep(&fd);
 	answer->status = HTTP_STATUS_OK;
 	answer->type = METRICS_TYPE;
-	return daemon_metrics(service->board, server_counts(service->server), &answer->bytes,
-			      &answer->n);
+	r = daemon_metrics(service->board, server_counts(service->server), &answer->bytes,
+			   &answer->n);
+	if (r == 0 && http_accepts_gzip(exchange->request))
+		pack(answer); /* plain where that fails */
+	return r;
 }
 
 /* Answers from the store */
@@ -314,7 +348,7 @@ static int step_job(struct http_service *service, struct serve_exchange *exchang
 
 static const struct {
 	const char *path;
-	int (*answer)(struct http_service *service, struct serve_answer *answer);
+	int (*answer)(struct http_service *service, struct serve_exchange *exchange);
 } routes[] = {
 	{"/healthz", answer_health},
 	{"/metrics", answer_metrics},
@@ -352,7 +386,7 @@ static int step_answer(void *context, struct serve_exchange *exchange)
 		return step_job(context, exchange);
 	answer->status = HTTP_STATUS_NOT_FOUND;
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-		if (is_path(path, routes[i].path) && routes[i].answer(context, answer) < 0)
+		if (is_path(path, routes[i].path) && routes[i].answer(context, exchange) < 0)
 			*answer = (struct serve_answer){.status = HTTP_STATUS_SERVICE_UNAVAILABLE,
 							.fd = -1};
 	return 1;
