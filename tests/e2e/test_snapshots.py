@@ -468,6 +468,15 @@ def test_full_disk(burning, tmp_path):
         assert set(os.listdir(disk)) - files <= {"index.jsonl", "index.html"}
 
 
+def test_no_room_for_any_set(burning, tmp_path):
+    """The summary names no file that is not there."""
+    with small_disk(tmp_path / "disk", "40k") as disk:
+        result = run("--json", "-p", burning.pid, "-d", 0.5, "--every", "200ms", "--out-dir", disk)
+        assert result.returncode == 1 and "No space left" in error_line_of_stderr(result), result
+        assert result.summary["sets"]["written"] == 0 and result.summary["files"] == [], result
+        assert set(os.listdir(disk)) <= {"index.html"}
+
+
 def test_keep_makes_room_on_a_full_disk(burning, tmp_path):
     with small_disk(tmp_path / "disk", "512k") as disk:
         result = record("-p", burning.pid, "-d", 4, "--every", "200ms", "--keep", 3,

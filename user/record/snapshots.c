@@ -146,7 +146,9 @@ const struct snapshots_counts *snapshots_counts(const struct snapshots *snapshot
 
 const struct window_files *snapshots_lists(const struct snapshots *snapshots)
 {
-	return &snapshots->lists;
+	static const struct window_files none;
+
+	return snapshots->counts.written ? &snapshots->lists : &none;
 }
 
 /* The result of a writer */

@@ -65,7 +65,7 @@ int snapshots_wait(struct snapshots *snapshots, struct signals *signals);
 /* The totals of all windows so far, and of their sets. */
 const struct totals *snapshots_totals(const struct snapshots *snapshots);
 const struct snapshots_counts *snapshots_counts(const struct snapshots *snapshots);
-/* The files that list the sets: index.html, index.jsonl. */
+/* The files that list the sets, index.html and index.jsonl, if there are any. */
 const struct window_files *snapshots_lists(const struct snapshots *snapshots);
 
 #endif
