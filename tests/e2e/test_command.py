@@ -842,7 +842,7 @@ def test_files_of_roots_earlier_runs_are_replaced(caller):
     assert (folder / "x.folded").stat().st_uid == users.UID
 
 
-def test_folders_of_root_take_roots_files(caller):
+def test_files_in_folders_of_root_are_the_callers(caller):
     """As in `sudo bpfflame -o /root/x.svg`."""
     path = Path("/root/bpfflame-test.svg")
     try:
@@ -850,7 +850,11 @@ def test_folders_of_root_take_roots_files(caller):
         if os.stat("/root").st_mode & 0o002 or os.stat("/root").st_uid:
             pytest.skip("/root is not root's alone here")
         assert result.returncode == 0, result
-        assert path.stat().st_uid == 0
+        assert path.stat().st_uid == users.UID and path.stat().st_mode & 0o777 == 0o600
+        result = record_by_sudo(caller, "-q", "-o", path, "--", "true")
+        assert result.returncode == 0, result  # it is replaced
+        result = record_by_sudo(caller, "-q", "--as-root", "-o", path, "--", "true")
+        assert result.returncode == 0 and path.stat().st_uid == 0, result
     finally:
         path.unlink(missing_ok=True)
 
@@ -865,7 +869,7 @@ def test_snapshots_are_the_callers_too(caller):
 
 
 def test_files_are_the_callers_without_a_command_too(caller):
-    """In every kind of recording; where only root may write, they belong to root."""
+    """In every kind of recording; where only root may write, lists and stores belong to root."""
     folder = caller.home / "all"
     folder.mkdir()
     caller.give(folder)
@@ -890,8 +894,11 @@ def test_files_are_the_callers_without_a_command_too(caller):
                      "--dir", roots / "store"]):
         result = record_by_sudo(caller, *command, cwd=folder)
         assert result.returncode == 0, result
-    assert {path.stat().st_uid for path in roots.rglob("*")} == {0}
-    assert len(list(roots.rglob("*"))) == 5 + 1 + 5
+    made = list(roots.rglob("*"))
+    assert len(made) == 5 + 1 + 5, made
+    pictures = {path for path in made if path.suffix in (".svg", ".folded")}
+    assert len(pictures) == 3 and {path.stat().st_uid for path in pictures} == {users.UID}
+    assert {path.stat().st_uid for path in set(made) - pictures} == {0}
 
 
 def test_user_without_rights_to_the_program(caller, tmp_path):

@@ -69,6 +69,12 @@ int owner_enter(bool as_owner)
 	return -EPERM;
 }
 
+void owner_give(int fd)
+{
+	if (owner.is_set)
+		(void)!fchown(fd, owner.uid, owner.gid);
+}
+
 uid_t owner_uid(bool as_owner)
 {
 	return as_owner ? owner.uid : geteuid();

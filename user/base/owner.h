@@ -4,7 +4,8 @@
  *
  * With an owner, files are made with their file rights and belong to them, so that nothing they
  * have prepared leads to a place where they may not write themselves. `as_owner` below means that a
- * file is made so; without an owner, or where only root may write, it is false.
+ * file is made so; without an owner, or where only root may write, it is false: such a file can be
+ * given to them once it is made.
  */
 #ifndef BASE_OWNER_H
 #define BASE_OWNER_H
@@ -23,6 +24,12 @@ bool owner_is_set(void);
  */
 int owner_enter(bool as_owner);
 void owner_leave(bool as_owner);
+
+/*
+ * Gives the owner, if there is one, a file that was made without their rights, unless its file
+ * system has no owners.
+ */
+void owner_give(int fd);
 
 /* The user who owns a file made so. */
 uid_t owner_uid(bool as_owner);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/confined.h"
+#include "base/owner.h"
 #include "base/text.h"
 #include "export/export.h"
 
@@ -370,16 +371,26 @@ void output_files_done(struct output_files *files)
 	*files = (struct output_files){};
 }
 
+/* Files in a folder of root's alone belong to the caller, too. */
+static int open_as_callers(const struct output_target *target, struct output *ret)
+{
+	int r = output_open(target, ret);
+
+	if (r == 0 && !target->is_descriptor && !target->is_direct && !target->place.as_owner)
+		owner_give(fileno(ret->stream));
+	return r;
+}
+
 /* A folder that was removed meanwhile, perhaps by the recorded command, may exist again. */
 static int open_file(struct output_file *file, struct output *ret)
 {
-	int r = output_open(&file->target, ret);
+	int r = open_as_callers(&file->target, ret);
 
 	if (r != -ENOENT)
 		return r;
 	output_target_done(&file->target);
 	r = output_find(file->path, &file->target);
-	return r < 0 ? r : output_open(&file->target, ret);
+	return r < 0 ? r : open_as_callers(&file->target, ret);
 }
 
 static int write_here(struct output_file *file, output_fn write, void *data)
