@@ -67,8 +67,10 @@ SOURCES := $(sort $(wildcard user/*.c user/*/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
 # Everything but main(): what the unit tests link.
 LIBRARY := $(filter-out $(BUILD)/user/main.o,$(OBJECTS))
-SCRIPTS := $(sort $(wildcard user/*/*.js user/*/*.html user/*/*.css))
-GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/names.skel.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h)
+SCRIPTS := $(sort $(wildcard user/render/*.js user/render/*.html user/render/*.css))
+PAGE    := page.js page.css page.html frame.html
+GENERATED := $(BUILD)/gen/profiler.skel.h $(BUILD)/gen/names.skel.h $(SCRIPTS:user/%=$(BUILD)/gen/%.h) \
+	$(PAGE:%=$(BUILD)/gen/serve/%.inc)
 
 .PHONY: all check check-root check-runtimes check-vm oracle fuzz bench install clean format
 all: $(BUILD)/bpfflame
@@ -123,6 +125,19 @@ $(BUILD)/gen/%.html.h: user/%.html
 	$(EMBED)
 $(BUILD)/gen/%.css.h: user/%.css
 	$(EMBED)
+
+# What the daemon serves: packed, without indentation and lines of comment. Its scripts are one; those that others
+# need while they begin come first.
+PAGE_FIRST := user/serve/page_text.js user/serve/page_scale.js
+$(BUILD)/gen/serve/page.js.inc: $(PAGE_FIRST) $(filter-out $(PAGE_FIRST),$(sort $(wildcard user/serve/*.js)))
+$(BUILD)/gen/serve/page.css.inc: user/serve/page.css
+$(BUILD)/gen/serve/page.html.inc: user/serve/page.html
+$(BUILD)/gen/serve/frame.html.inc: user/serve/frame.html
+$(PAGE:%=$(BUILD)/gen/serve/%.inc):
+	$(call say,PACK,$@)
+	@mkdir -p $(@D)
+	$(Q)cat $^ | sed -e 's/^[[:space:]]*//' -e '/^\/\//d' -e '/^$$/d' | gzip -9nc | od -An -v -tu1 | \
+		sed 's/  */,/g; s/^,//; s/$$/,/' >$@
 
 # Unit tests: tests/unit/test_X.c, one program each, with sanitizers.
 UNIT_BUILD := build/unit

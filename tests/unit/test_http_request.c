@@ -246,6 +246,30 @@ static int guard(const struct http_guard *of, const char *host, const char *head
 	return r;
 }
 
+static bool is_root(struct http_text path)
+{
+	return http_text_is(path, "/");
+}
+
+static bool is_nothing(struct http_text path)
+{
+	return false;
+}
+
+/* What holds nothing of the machine needs no token, and other sites may have links to it. */
+static void test_public_paths(void **state)
+{
+	struct http_guard of = {
+		.address = address_of("127.0.0.1"), .token = "a token", .is_public = is_root};
+
+	assert_int_equal(guard(&of, "localhost", ""), 0);
+	assert_int_equal(guard(&of, "localhost", "Sec-Fetch-Site: cross-site\r\n"), 0);
+	assert_int_equal(guard(&of, "evil.example", ""), 403);
+	of.is_public = is_nothing;
+	assert_int_equal(guard(&of, "localhost", ""), 401);
+	assert_int_equal(guard(&of, "localhost", "Sec-Fetch-Site: cross-site\r\n"), 403);
+}
+
 static void test_hosts(void **state)
 {
 	static const char *const ours[] = {"localhost", "LocalHost:80", "127.0.0.1:9997",
@@ -338,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_refused_requests),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_query),
+		cmocka_unit_test(test_public_paths),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_other_sites),
 		cmocka_unit_test(test_token),

@@ -23,6 +23,7 @@
 #include "cmd/daemon_metrics.h"
 #include "cmd/daemon_query.h"
 #include "export/gzip.h"
+#include "serve/page.h"
 
 /* What the confined process asks of the keeper: the lowest byte of the number. */
 enum keeper_request {
@@ -384,6 +385,10 @@ static int step_answer(void *context, struct serve_exchange *exchange)
 	}
 	if (exchange->state)
 		return step_job(context, exchange);
+	if (page_is(path)) {
+		page_answer(exchange->request, answer);
+		return 1;
+	}
 	answer->status = HTTP_STATUS_NOT_FOUND;
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
 		if (is_path(path, routes[i].path) && routes[i].answer(context, exchange) < 0)
@@ -402,15 +407,18 @@ static void forget_answer(void *context, struct serve_exchange *exchange)
 static int serve_clients(void *data)
 {
 	struct http_service *service = data;
+	struct http_guard guard = service->serving->listener->guard;
 	const struct serve_options options = {
-		.guard = &service->serving->listener->guard,
+		.guard = &guard,
 		.identity = service->serving->listener->identity,
 		.step = step_answer,
 		.forget = forget_answer,
 		.context = service,
 	};
-	int r = server_new(service->serving->listener->fd, &options, &service->server);
+	int r;
 
+	guard.is_public = page_is;
+	r = server_new(service->serving->listener->fd, &options, &service->server);
 	daemon_board_free(service->serving->board); /* the one that can be written */
 	while (r == 0)
 		r = server_step(service->server, -1);

@@ -32,8 +32,10 @@ function set(change, replace) {
 	const before = flame.writeLink(state);
 	state = Object.assign({}, state, change);
 	const link = flame.writeLink(state);
-	if (link !== before)
-		history[replace ? "replaceState" : "pushState"]({zooms}, "", link || "#");
+	if (link !== before) {
+		history[replace || embed.isIn ? "replaceState" : "pushState"]({zooms}, "", link || "#");
+		embed.stateChanged(link, replace);
+	}
 	show(true);
 }
 
@@ -91,6 +93,7 @@ function updateTree(follow) {
 		const node = oldNode > 0 ? links.follow(old, oldNode, tree) : 0;
 		state.z = node > 0 ? linkOf(tree, node) : "";
 		history.replaceState({zooms}, "", flame.writeLink(state) || "#");
+		embed.stateChanged(flame.writeLink(state), true);
 	}
 	timings.derive = performance.now() - began;
 }
@@ -422,6 +425,7 @@ function actionsFor(place) {
 		isWhole && isFunction && {title: "Hide", key: "h", run: step("h")},
 		isFunction && {title: "Take out", key: "d", run: () => set(links.writeStep(state,
 			"d_" + links.functionId(profile, place.frame)))},
+		isFunction && embed.actionOf(nameOf(place.frame)),
 		isFunction && {title: "Find all", key: "e", run: () => searchFor(nameOf(place.frame))},
 		{title: "Copy name", key: "c", run: () => copy(nameOf(place.frame), "Name copied")},
 		place.node >= 0 && place.pane && {title: "Copy stack", key: "C", run: () =>
@@ -517,6 +521,7 @@ function showProfile(to) {
 		makeStates();
 		updateSide();
 	}));
+	embed.ready(); // not later: frames of another origin that are out of sight get no animation frames
 }
 
 function start() {
@@ -531,6 +536,7 @@ function start() {
 	overview.listen(page);
 	drop.listen(page);
 	paper.listen(page, tableView);
+	embed.listen(page);
 	if (typeof DecompressionStream === "undefined") {
 		message("This browser is too old: it has no DecompressionStream to read the file with.");
 		return;

@@ -55,6 +55,8 @@ static const char *const scripts[] = {
 	,
 #include "render/explorer_paper.js.h"
 	,
+#include "render/explorer_embed.js.h"
+	,
 #include "render/explorer_input.js.h"
 	,
 #include "render/explorer.js.h"

@@ -126,7 +126,11 @@ static bool has_token(const struct http_guard *guard, const struct http_request 
 
 int http_guard_check(const struct http_guard *guard, const struct http_request *request)
 {
-	if (!is_our_host(guard, request->headers[HTTP_HOST]) || is_from_elsewhere(request))
+	if (!is_our_host(guard, request->headers[HTTP_HOST]))
+		return HTTP_STATUS_FORBIDDEN;
+	if (guard->is_public && guard->is_public(request->path))
+		return 0;
+	if (is_from_elsewhere(request))
 		return HTTP_STATUS_FORBIDDEN;
 	if (guard->token && !has_token(guard, request))
 		return HTTP_STATUS_UNAUTHORIZED;

@@ -22,6 +22,9 @@ struct http_guard {
 	bool any_address;  /* Host may be any address: we listen at all of ours */
 	bool by_proxy;	   /* Host is the proxy's affair, and so is each client's share */
 	const char *token; /* to be in `Authorization: Bearer`; NULL: none is asked for */
+	/* Paths that hold nothing of this machine: whoever knows its name gets them, without the
+	 * token and by links of other sites; NULL: there are none. */
+	bool (*is_public)(struct http_text path);
 };
 
 /* Returns 0, or the status of the refusal: 401 without the token, 403. */

@@ -141,11 +141,12 @@ static const char *headers_of_status(int status)
 #define COMMON_HEADERS                                                                             \
 	"Connection: close\r\n"                                                                    \
 	"Cache-Control: no-store\r\n"                                                              \
-	"Content-Security-Policy: sandbox; default-src 'none'; frame-ancestors 'none'; "           \
-	"base-uri 'none'; form-action 'none'\r\n"                                                  \
 	"X-Content-Type-Options: nosniff\r\n"                                                      \
 	"Referrer-Policy: no-referrer\r\n"                                                         \
 	"Cross-Origin-Resource-Policy: same-origin\r\n"
+
+#define NOTHING_ALLOWED                                                                            \
+	"sandbox; default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 static char *make_head(const struct serve_answer *answer, size_t *ret_n)
 {
@@ -153,8 +154,10 @@ static char *make_head(const struct serve_answer *answer, size_t *ret_n)
 	int n = asprintf(&head,
 			 "HTTP/1.1 %d %s\r\n"
 			 "Content-Type: %s\r\n"
-			 "Content-Length: %zu\r\n" COMMON_HEADERS "%s%s%s\r\n",
+			 "Content-Length: %zu\r\n" COMMON_HEADERS
+			 "Content-Security-Policy: %s\r\n%s%s%s\r\n",
 			 answer->status, reason_of(answer->status), answer->type, answer->n,
+			 answer->policy ? answer->policy : NOTHING_ALLOWED,
 			 headers_of_status(answer->status),
 			 answer->is_gzip ? "Content-Encoding: gzip\r\n" : "",
 			 answer->headers ? answer->headers : "");

@@ -19,6 +19,7 @@ struct serve_answer {
 	int status;
 	const char *type;    /* of the body; NULL: plain text that says what the status means */
 	const char *headers; /* further lines, each with its end; or NULL */
+	const char *policy;  /* Content-Security-Policy; NULL: a browser may do nothing with it */
 	bool is_gzip;	     /* the body is packed */
 	char *bytes;	     /* the body: owned, malloc'ed … */
 	size_t n;
