@@ -67,10 +67,12 @@ def served(tmp_path_factory):
 class DaemonPage(Page):
     """The page; @link: what its address ends with."""
 
-    def __init__(self, browser, daemon, link="", width=1400, height=900, **options):
+    def __init__(self, browser, daemon, link="", width=1400, height=900, waits=True, **options):
         self.url = f"http://localhost:{daemon.port}/"
         super().__init__(browser, self, width, height, link=link, **options)
-        self.calm()
+        if waits:
+            self.wait(lambda: "from" in self.state)
+            self.calm()
 
     def as_uri(self):
         return self.url

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The page of the daemon: its numbers are those of `query` over the same store."""
+import re
+import shlex
+import time
+
 import pytest
 
 pytest.importorskip("browser")
-from browser import Keys  # noqa: E402
-from daemon_page import DaemonPage, Listening, at, served, shares_of  # noqa: E402, F401
+from browser import ActionChains, Keys  # noqa: E402
+from daemon_page import DaemonPage, Listening, at, moment, served, shares_of  # noqa: E402, F401
 from test_axe import violations  # noqa: E402
 
 HOUR = 3600000
@@ -130,32 +134,157 @@ def test_compare(show, served):  # noqa: F811
     assert page.span("base")[1] == page.span()[0]
 
 
-def test_token(browser, tmp_path):
-    """The page comes without the token and holds nothing; it asks for the token, and keeps it out of the address."""
-    path = tmp_path / "token"
+def test_function_over_time(show, served):  # noqa: F811
+    """From a frame of the graph: over all that is kept, the share of each step, and since when."""
+    link, span = hour_of(served)
+    page = show(link)
+    page.drag(0.2, 0.6)
+    chosen = page.span()
+    page.explorer("""
+        const {page} = explorer, frame = page.profile.frames.name.findIndex((name) => name === "module_35::function_40");
+        page.actionsFor({frame, node: -1}).find(({title}) => title === "Over time").run()""")
+    page.wait(lambda: "over" in page.state)
+    page.calm()
+    assert page.span() == chosen and page.view()[1] - page.view()[0] > 25 * HOUR
+    page.wait(lambda: "most" in page.text("#over-text"))
+    words = ["--series", "--step", "30m", "--state", "running", "--from", at(page.view()[0]), "--to", at(page.view()[1])]
+    all_ = {row["start"]: row["running_seconds"] for row in served.rows(*words)}
+    own = {row["start"]: row["running_seconds"] for row in served.rows(*words, "--function", "^module_35::function_40$")}
+    most = max((own.get(start, 0) / all_[start], start) for start in all_)
+    text = page.text("#over-text")
+    assert float(re.search(r"most ([\d.]+)", text).group(1)) == pytest.approx(100 * most[0], abs=0.06)
+    assert page.js("return pageText.timeOf(Date.parse(arguments[0]))", most[1]) in text
+    page.click("#over-close")
+    assert "over" not in page.state
+
+
+def test_search(show, served):  # noqa: F811
+    """Counts of functions and processes; a click filters."""
+    link, span = hour_of(served)
+    page = show(link)
+    page.press("/", "sample-3|module_3[0-9]::function_40$")
+    page.wait(lambda: "q" in page.state)
+    page.calm()
+    found = served.rows("--search", "sample-3|module_3[0-9]::function_40$", "--state", "running", "--from", at(span[0]),
+                        "--to", at(span[1]))[0]
+    captions = page.js("return Array.from(document.querySelectorAll('#search-found caption'), (c) => c.innerText)")
+    assert captions == [f"{len(found['processes'])} processes", f"{len(found['functions'])} functions"]
+    page.one("#search-found .do button").click()
+    page.calm()
+    assert page.state["pid"] == str(found["processes"][0]["pid"])
+    assert sum(page.graph_seconds()) == pytest.approx(found["processes"][0]["total_seconds"], abs=1e-3)
+
+
+def test_groups_of_the_graph(show, served):  # noqa: F811
+    """Stacks begin with what is asked for, in that order."""
+    page = show(hour_of(served)[0] + "&group=unit,comm")
+    paths = page.explorer("""
+        const {tree, profile} = explorer.page, found = [];
+        for (let i = 1; i < tree.n; i = tree.end[i])
+            found.push([data.nameOf(profile, tree.frame[i]), data.nameOf(profile, tree.frame[i + 1])]);
+        return found""")
+    assert sorted(paths) == [[f"sample-{i}.service", f"sample-{i}"] for i in range(8)]
+
+
+def test_got_worse(show, served):  # noqa: F811
+    """What grew since the day before, as `query --worse` has it."""
+    link, span = hour_of(served, 2)
+    page = show(link)
+    page.click("[data-set='show=worse']")
+    found = served.rows("--worse", "--state", "running", "--from", at(span[0]), "--to", at(span[1]))[0]
+    names = page.js("return Array.from(document.querySelectorAll('#worse-found tbody th'), (cell) => cell.title)")
+    assert names == [row["name"] for key in ("self", "with_calls") for row in found[key][:50]]
+    assert "beyond chance" in page.text("#worse-found .note")
+
+
+def test_heat_map(show, served):  # noqa: F811
+    """A brush over cells takes these rows of each column; the graph adds them up."""
+    link, span = hour_of(served)
+    page = show(link + "&show=heat")
+    rows = served.rows("--series", "--step", "10s", "--from", at(span[0]), "--to", at(span[1]))
+    values = page.js("return [pageHeat.map.begin, Array.from(pageHeat.map.values)]")
+    assert values[1][round((span[0] - values[0]) / 10000):][:len(rows)] == pytest.approx(
+        [row["running_seconds"] for row in rows], abs=1e-6)
+    cells = page.js("""const map = pageHeat.map, box = document.querySelector("#heat-canvas").getBoundingClientRect();
+        const cell = (box.width - 46) / map.columns;
+        return [[1, 6], [3, 20]].map(([column, row]) => [Math.round(box.left + 46 + (column + 0.5) * cell),
+            Math.round(box.top + (row + 0.5) * 280 / map.rows)])""")
+    chain = ActionChains(page.browser)
+    pointer = chain.w3c_actions.pointer_action
+    pointer.move_to_location(*cells[0])
+    pointer.pointer_down()
+    pointer.move_to_location(*cells[1])
+    pointer.pointer_up()
+    chain.perform()
+    page.calm()
+    ranges = [[moment(part) for part in text.split("..")] for text in page.state["range"].split(",")]
+    assert ranges == [[values[0] + column * 600000 + 60000, values[0] + column * 600000 + 210000] for column in (1, 2, 3)]
+    expected = sum(served.seconds(range_, "--state", "running") for range_ in ranges)
+    assert sum(page.graph_seconds()) == pytest.approx(expected, abs=1e-3)
+    page.js("document.querySelector('#heat-canvas').focus()")
+    page.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ENTER)
+    page.calm()
+    assert page.span() == [values[0] + 610000, values[0] + 620000]
+
+
+def test_downloads(show, served, tmp_path):  # noqa: F811
+    """Each format, and the command line that gives the same."""
+    page = show(hour_of(served)[0] + "&comm=sample-3")
+    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    page.press("s")
+    words = shlex.split(page.text("#command"))
+    assert words[:2] == ["bpfflame", "query"] and words[-2:] == ["-o", "profile.html"]
+    for format_, ending in ("folded", "folded"), ("svg", "svg"), ("pprof", "pb.gz"):
+        next(b for b in page.browser.find_elements("css selector", "#formats button") if b.text == format_).click()
+        page.wait(lambda: list(tmp_path.glob("*." + ending)), 10)  # noqa: B023
+        page.wait(lambda: page.one("#save").get_attribute("aria-busy") == "false")
+    expected = served.query(*words[2:-2], "-o", "-")
+    assert next(tmp_path.glob("*.folded")).read_text() == expected and expected
+
+
+@pytest.fixture(scope="module")
+def young(tmp_path_factory):
+    """A daemon that has just begun, with a token."""
+    folder = tmp_path_factory.mktemp("young")
+    path = folder / "token"
     path.write_text(TOKEN)
     path.chmod(0o600)
-    with Listening(tmp_path, "--token-file", path) as daemon:
-        daemon.windows(2)
-        assert daemon.ask("/")[0] == 200 and daemon.ask("/api/list")[0] == 401
-        assert daemon.ask("/", Host="evil.example")[0] == 403
-        browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
-        page = DaemonPage.__new__(DaemonPage)
-        page.mobile, page.browser, page.url = False, browser, f"http://localhost:{daemon.port}/"
-        browser.get(page.url)
-        page.wait(lambda: page.is_shown("#token-dialog"))
-        page.press(TOKEN, Keys.ENTER)
-        page.wait(lambda: "from" in page.state)
-        page.calm()
-        assert not page.is_shown("#token-dialog") and page.shares()
-        browser.execute_script("sessionStorage.clear()")
-        browser.get("about:blank")
-        browser.get(page.url + "#token=" + TOKEN)
-        page.wait(lambda: "from" in page.state)
-        assert "token" not in browser.current_url
-        browser.get("about:blank")
-        browser.get_log("browser")
+    with Listening(folder, "--token-file", path) as daemon:
+        daemon.windows(1)
+        yield daemon
         daemon.stop()
+
+
+def test_token(browser, young):
+    """The page comes without the token and holds nothing; it asks for the token, and keeps it out of the address."""
+    assert young.ask("/")[0] == 200 and young.ask("/api/list")[0] == 401
+    assert young.ask("/", Host="evil.example")[0] == 403
+    page = DaemonPage(browser, young, waits=False)
+    page.wait(lambda: page.is_shown("#token-dialog"))
+    page.press("not-this-token-at-all", Keys.ENTER)
+    page.wait(lambda: page.is_shown("#token-dialog"))
+    page.press(TOKEN, Keys.ENTER)
+    page.wait(lambda: "from" in page.state and page.js("return document.querySelectorAll('#groups tr').length"))
+    assert not page.is_shown("#token-dialog")
+    browser.execute_script("sessionStorage.clear()")
+    again = DaemonPage(browser, young, "#token=" + TOKEN)
+    assert "from" in again.state and "token" not in browser.current_url
+    page.errors() # those of 401
+
+
+def test_live(browser, young):
+    """The last window follows the recording, until something else is chosen; works with a few windows, too."""
+    page = DaemonPage(browser, young, "#token=" + TOKEN)
+    page.click("#live")
+    page.wait(lambda: "range" in page.state)
+    first = page.span()
+    page.wait(lambda: page.span()[1] > first[1])
+    assert page.span()[1] - page.span()[0] == 1000 and page.span()[1] == page.view()[1]
+    assert moment(page.state["to"]) / 1000 > time.time() - 20
+    page.press("n")
+    page.calm()
+    assert page.one("#live").get_attribute("aria-pressed") == "false"
+    assert page.errors() == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -165,7 +294,8 @@ def test_axe(show, served, dark, width):  # noqa: F811
     page = show(hour_of(served)[0], width=width, dark=dark)
     page.press("n")
     page.calm()
-    for key in "1", "?":
+    for key in "1", "2", "3", "s", "/", "?":
+        page.js("document.activeElement.blur()")
         page.press(key)
         page.calm()
         assert violations(page) == [], key

@@ -4,6 +4,7 @@
 import datetime
 import gzip
 import json
+import re
 import subprocess
 import time
 import urllib.parse
@@ -181,6 +182,36 @@ def test_never_packed_twice(served):
     assert status == 200 and "Content-Encoding" not in headers and gzip.decompress(body)[:2] != b"\x1f\x8b"
     status, headers, body = served.daemon.ask_bytes("/api/diff", Accept_Encoding="gzip")
     assert status == 400 and "Content-Encoding" not in headers and b"diff-from" in body
+
+
+def test_ranges_that_add_up(served):
+    """`also`: the sum of several ranges."""
+    hours = [(at(served.end - (i + 1) * 3600), at(served.end - i * 3600)) for i in range(4)]
+    words = [word for hour in hours[1:3] for word in ("--also", "..".join(hour))]
+    together = served.query("--from", hours[0][0], "--to", hours[0][1], *words, "-o", "-")
+    alone = [Folded(served.query("--from", begin, "--to", end, "-o", "-").encode()).total() for begin, end in hours[:3]]
+    assert Folded(together.encode()).total() == sum(alone)
+    status, _, text = served.ask("profile", **{"from": hours[0][0]}, to=hours[0][1], also="..".join(hours[1]), format="folded")
+    assert status == 200 and Folded(text.encode()).total() == sum(alone[:2])
+
+
+@pytest.mark.parametrize("groups", ["unit,comm", "cause,unit", "comm,cgroup,cause"])
+def test_groups(served, groups):
+    """Stacks begin with these, in that order, and add up to the same."""
+    words = ["--from", at(served.end - 3600), "--to", at(served.end), "--group", groups]
+    text = served.query(*words, "-o", "-")
+    names = groups.split(",")
+    for line in text.splitlines():
+        found = dict(zip(names, line.rpartition(" ")[0].split(";")))
+        number = re.search(r"sample-(\d)", line).group(1)
+        expected = {"unit": f"sample-{number}.service", "comm": f"sample-{number}",
+                    "cgroup": f"/system.slice/sample-{number}.service", "cause": line.rpartition(" ")[0].rpartition(";")[2].strip("[]")}
+        assert found == {name: expected[name] for name in names}
+    plain = served.query(*words[:4], "-o", "-")
+    assert Folded(text.encode()).total() == Folded(plain.encode()).total() > 0
+    status, _, answer = served.ask("profile", **{"from": words[1]}, to=words[3], group=groups, format="folded")
+    assert (status, answer) == (200, text)
+    assert served.ask("profile", group=groups + ",x")[0] == 400 and served.ask("series", group=groups)[0] == 400
 
 
 WRONG = {

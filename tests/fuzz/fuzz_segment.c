@@ -33,7 +33,7 @@ static void take_profile(const struct ledger *ledger)
 
 	if (profile_new(PROFILE_WALL, &profile) < 0)
 		abort();
-	if (ledger_profile(ledger, 1, profile, &elided) < 0)
+	if (ledger_profile(ledger, NULL, 1, profile, &elided) < 0)
 		abort();
 	profile_free(profile);
 }

@@ -511,7 +511,7 @@ static void test_profile(void **state)
 	assert_int_equal(ledger_init(&ledger), 0);
 	assert_int_equal(ledger_add_profile(&ledger, profile[0], NULL, 0), 0);
 	assert_int_equal(profile_new(PROFILE_ONCPU, &profile[1]), 0);
-	assert_int_equal(ledger_profile(&ledger, 0, profile[1], &elided), 0);
+	assert_int_equal(ledger_profile(&ledger, NULL, 0, profile[1], &elided), 0);
 	assert_int_equal(profile[0]->n_samples, profile[1]->n_samples);
 	for (size_t i = 0; i < profile[0]->n_samples; i++) {
 		for (int k = 0; k < 2; k++) {
@@ -561,7 +561,7 @@ static void test_elided(void **state)
 	assert_int_equal(ledger_init(&ledger), 0);
 	assert_int_equal(ledger_add_profile(&ledger, profile, NULL, 0), 0);
 	assert_int_equal(profile_new(PROFILE_ONCPU, &back), 0);
-	assert_int_equal(ledger_profile(&ledger, 1, back, &elided), 0);
+	assert_int_equal(ledger_profile(&ledger, NULL, 1, back, &elided), 0);
 	assert_int_equal(elided.total_waiting, total);
 	assert_in_range(elided.waiting, 1, light);
 	assert_int_equal(elided.running, 0);

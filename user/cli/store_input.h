@@ -7,11 +7,12 @@
 #define CLI_STORE_INPUT_H
 
 #include "input/input.h"
+#include "store/ledger_profile.h"
 #include "store/store_read.h"
 
 #define STORE_DEFAULT "/var/lib/bpfflame"
 
-/* Which rows count; all zero: all. */
+/* Which rows count, and how; all zero: all. */
 struct store_filter {
 	const char *comm, *unit; /* globs */
 	const char *cgroup;	 /* this one, and all below it */
@@ -20,6 +21,7 @@ struct store_filter {
 	size_t n_pids;
 	/* A bit for each enum off_reason that counts; 0: all. */
 	uint32_t reasons;
+	struct ledger_grouping grouping; /* of stacks; drops no row */
 };
 
 /* `running`, `waiting`, `futex`, …, as bits of reasons. Errors: -EINVAL. */

@@ -47,7 +47,8 @@ static const struct query_parameter {
 	{"to", OF_RANGES},	     {"diff-from", OF(QUERY_DIFF)},
 	{"diff-to", OF(QUERY_DIFF)}, {"title", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
 	{"by", OF(QUERY_SERIES)},    {"step", OF(QUERY_SERIES)},
-	{"limit", OF_RANGES},
+	{"limit", OF_RANGES},	     {"also", OF(QUERY_PROFILE)},
+	{"group", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
 };
 
 static const char *const kind_words[] = {

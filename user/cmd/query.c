@@ -53,15 +53,29 @@ static int write_tables(const struct query *query, struct profile *profile, FILE
 	return r;
 }
 
+static int read_ranges(struct query *query, struct input *input, struct failure *failure)
+{
+	char *names[1 + QUERY_MOST_ALSO] = {query_range(query, query->from, query->to)};
+	size_t n = 1;
+	int r = names[0] ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < query->n_also && r == 0; i++) {
+		r = asprintf(&names[n], "%s@%s", query->store, query->also[i]) < 0 ? -ENOMEM : 0;
+		n += r == 0;
+	}
+	if (r == 0)
+		r = inputs_read(names, n, &query->view.stacks, query->quiet, input, failure);
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	return r;
+}
+
 static int write_range(struct query *query, struct output_files *files, struct failure *failure)
 {
-	char *name = query_range(query, query->from, query->to);
 	struct profile_view view = {.options = &query->view};
 	struct input input;
-	int r = name ? inputs_read(&name, 1, &query->view.stacks, query->quiet, &input, failure)
-		     : -ENOMEM;
+	int r = read_ranges(query, &input, failure);
 
-	free(name);
 	if (r < 0)
 		return r;
 	view.profile = input.profile;
@@ -206,12 +220,10 @@ static int write_answer(struct query *query, enum query_kind kind, FILE *stream,
 {
 	enum output_format format =
 		kind == QUERY_CPU || kind == QUERY_WAITS ? FORMAT_PPROF : query->outputs.formats[0];
-	char *name = query_range(query, query->from, query->to);
 	struct profile_view view = {.options = &query->view};
 	struct input input;
-	int r = name ? inputs_read(&name, 1, &query->view.stacks, true, &input, failure) : -ENOMEM;
+	int r = read_ranges(query, &input, failure);
 
-	free(name);
 	if (r < 0)
 		return r;
 	view.profile = input.profile;

@@ -34,6 +34,27 @@ static int take_state(const struct option_row *row, void *field, const char *val
 		       : 0;
 }
 
+static int take_group(const struct option_row *row, void *field, const char *value,
+		      struct failure *failure)
+{
+	return ledger_grouping_parse(value, field) < 0
+		       ? option_bad(row, value,
+				    "comm, unit, cgroup, container, cause, each once, with commas",
+				    failure)
+		       : 0;
+}
+
+static int take_also(const struct option_row *row, void *field, const char *value,
+		     struct failure *failure)
+{
+	struct query *query = field;
+
+	if (!strstr(value, "..") || strchr(value, '@') || query->n_also == QUERY_MOST_ALSO)
+		return option_bad(row, value, "FROM..TO, 16 times at most", failure);
+	query->also[query->n_also++] = value;
+	return 0;
+}
+
 static int take_by(const struct option_row *row, void *field, const char *value,
 		   struct failure *failure)
 {
@@ -84,6 +105,7 @@ static const struct option_row rows[] = {
 	{0, "from", NULL, "TIME", "-1h (default), 14:03, yesterday, '2026-11-17 14:03', …", NULL,
 	 option_text, FIELD(from)},
 	{0, "to", NULL, "TIME", "the same (now)", NULL, option_text, FIELD(to)},
+	{0, "also", NULL, "FROM..TO", "one more range; they add up; repeatable", NULL, take_also},
 	{0, "diff-from", NULL, "TIME", "compare: the base begins here", NULL, option_text,
 	 FIELD(diff_from)},
 	{0, "diff-to", NULL, "TIME", "and ends here (as long as the other range)", NULL,
@@ -103,6 +125,9 @@ static const struct option_row rows[] = {
 	{0, "function", NULL, "REGEX", "stacks with such a function", NULL, option_expression,
 	 FIELD(view.stacks.select.include)},
 	{0, "idle", NULL, NULL, "with what only waits for work", NULL, option_set, FIELD(idle)},
+
+	{0, "group", NULL, "LIST", "what stacks begin with: unit,comm; cgroup, container, cause", NULL,
+	 take_group, FIELD(filter.grouping)},
 
 	{'o', "output", NULL, "FILE", "svg, html, folded …, by its ending; repeatable", "Output",
 	 option_output, FIELD(outputs)},
@@ -153,6 +178,9 @@ static int check(const struct query *query, struct failure *failure)
 	int r = exclude(query->wants_series + query->wants_list + query->wants_worse > 1,
 			"--series, --list", "--worse", failure);
 
+	r = r < 0 ? r
+		  : exclude(query->n_also && (tables || query->diff_from || query->wants_worse),
+			    "--also", "--series, --list, --diff-from and --worse", failure);
 	r = r < 0 ? r : exclude(query->json && query->csv, "--json", "--csv", failure);
 	r = r < 0 ? r
 		  : exclude(tables && query->diff_from, "--diff-from",

@@ -8,9 +8,13 @@
 #include "cmd/store_series.h"
 #include "report/report.h"
 
+#define QUERY_MOST_ALSO 16
+
 struct query {
 	const char *store, *from, *to, *diff_from, *diff_to;
 	struct store_filter filter;
+	const char *also[QUERY_MOST_ALSO]; /* FROM..TO */
+	size_t n_also;
 	uint32_t *pids; /* owned; the filter points at them */
 	struct outputs outputs;
 	const char *search;  /* an expression */

@@ -16,11 +16,13 @@ function setToken(text) {
 	sessionStorage.setItem(KEY, text);
 }
 
-// Names with undefined, false or "" are left out; true is a flag.
-function queryOf(parameters) {
-	return Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "" && value !== false)
-		.map(([name, value]) => name + (value === true ? "" : "=" + encodeURIComponent(value))).join("&");
-}
+// [[name, value]]: names with undefined, false or "" are left out; true is a flag; a list is a parameter each.
+const pairsOf = (parameters) => Object.entries(parameters).flatMap(([name, value]) =>
+	(Array.isArray(value) ? value : [value]).map((each) => [name, each]))
+	.filter(([, value]) => value !== undefined && value !== "" && value !== false);
+
+const queryOf = (parameters) => pairsOf(parameters).map(([name, value]) =>
+	name + (value === true ? "" : "=" + encodeURIComponent(value))).join("&");
 
 async function ask(path, parameters, purpose) {
 	const control = new AbortController(), headers = token ? {Authorization: "Bearer " + token} : {};
@@ -56,8 +58,7 @@ const isReplaced = (error) => error.name === "AbortError";
 
 // The daemon's parameters as words of a command line of `bpfflame query`.
 const quoted = (word) => (/^[\w.,:=@%+/-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
-const words = (parameters) => Object.entries(parameters)
-	.filter(([, value]) => value !== undefined && value !== "" && value !== false)
+const words = (parameters) => pairsOf(parameters)
 	.map(([name, value]) => "--" + name + (value === true ? "" : " " + quoted(String(value)))).join(" ");
 
 return {text, object, blob, rows, words, cancel, isReplaced, setToken, set onRefusal(run) { onRefusal = run; }};

@@ -15,7 +15,8 @@ function parametersOf(state) {
 	return Object.assign({from: pageState.momentText(from), to: pageState.momentText(to),
 		"diff-from": base ? pageState.momentText(base[0]) : undefined,
 		"diff-to": base ? pageState.momentText(base[1]) : undefined}, pageState.below(state),
-			{idle: Boolean(state.idle)});
+		{idle: Boolean(state.idle), group: state.group,
+		also: pageState.shown(state).slice(1).map((range) => range.map(pageState.momentText).join(".."))});
 }
 
 const pathOf = (state) => (state.base ? "diff" : "profile");
@@ -60,7 +61,7 @@ function onMessage({source, data: message}) {
 	if (message.kind === "state")
 		pageState.set({x: String(message.link || "").replace(/^#/, "")}, message.replace);
 	else if (message.kind === "function")
-		pageState.set({over: "^" + String(message.name).replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$"});
+		pageOver.open(String(message.name));
 }
 
 // A message in the place of the graph.
@@ -88,7 +89,7 @@ const forget = () => { shownKey = ""; };
 
 async function show(state) {
 	const key = JSON.stringify([parametersOf(state), pageState.shown(state).length]);
-	if (state.show !== "graph")
+	if (state.show !== "graph" && state.show !== "heat")
 		return;
 	if (key === shownKey) {
 		if (isReady && explorer && (state.x || "") !== shownState)

@@ -37,7 +37,7 @@ function roundUp(most) {
 // Views within the time that there is, and no shorter than a minute.
 function clamp(from, to, whole) {
 	const length = Math.max(SHORTEST, Math.min(to - from, Math.max(whole.to - whole.from, SHORTEST)));
-	const begin = Math.max(whole.from, Math.min((from + to - length) / 2, whole.to - length));
+	const begin = Math.min(Math.max(whole.from, (from + to - length) / 2), whole.to - length);
 	return {from: Math.round(begin / SECOND) * SECOND, to: Math.round((begin + length) / SECOND) * SECOND};
 }
 

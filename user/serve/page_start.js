@@ -23,7 +23,8 @@ const KEYS = [
 	["1", "Flame graph", () => pageState.set({show: "graph"})],
 	["2", "Heat map", () => pageState.set({show: "heat"})],
 	["3", "Got worse", () => pageState.set({show: "worse"})],
-	["/", "Search", () => pageState.set({show: "search"})],
+	["/", "Search", () => { pageState.set({show: "search"}); one("search-text").focus(); }],
+	["s", "Save", () => { one("save").open = !one("save").open; }],
 	["f", "Filter", () => one("filter-value").focus()],
 	["l", "Live", () => one("live").click()],
 	["y", "Copy the link", () => copyLink()],
@@ -54,8 +55,10 @@ function showButtons(state) {
 	});
 	one("idle").setAttribute("aria-pressed", Boolean(state.idle));
 	one("idle").hidden = state.what === "running";
+	if (document.activeElement !== one("group"))
+		one("group").value = state.group || "";
 	document.querySelectorAll("[data-view]").forEach((section) =>
-		{ section.hidden = section.dataset.view !== state.show; });
+		{ section.hidden = !section.dataset.view.split(" ").includes(state.show); });
 }
 
 let shownWhat = "";
@@ -66,6 +69,7 @@ function show(state) {
 		return;
 	}
 	document.title = "bpfflame \u00b7 " + pageText.rangeOf(state.from, state.to);
+	showFacts();
 	showButtons(state);
 	pageFilters.show(state);
 	pageView.show(state);
@@ -75,6 +79,11 @@ function show(state) {
 	if (pageChart.series && pageChart.series.of === pageChart.keyOf(state))
 		pageGroups.show(pageChart.series, state);
 	pageGraph.show(state);
+	pageOver.show(state);
+	pageHeat.show(state);
+	pageLists.show(state);
+	pageSave.show(state);
+	pageLive.show(state);
 	if (shownWhat !== state.what + state.idle)
 		pageChart.showWhole(state).catch(pageNotes.fail);
 	shownWhat = state.what + state.idle;
@@ -95,7 +104,6 @@ function showFacts() {
 async function begin() {
 	try {
 		await pageStore.load();
-		showFacts();
 		show(pageState.now);
 	} catch (error) {
 		pageNotes.fail(error);
@@ -118,7 +126,9 @@ function listen() {
 	one("help-button").addEventListener("click", () => one("help").showModal());
 	one("keys").append(...KEYS.filter(([, text]) => text).flatMap(([keys, text]) =>
 		[make("dt", {}, keys), make("dd", {}, text)]));
-	for (const part of [pageTheme, pageChart, pageRanges, pageView, pageFilters, pageGraph, pageCompare])
+	for (const part of [pageTheme, pageChart, pageRanges, pageView, pageFilters, pageGraph, pageCompare, pageOver,
+		pageHeat,
+		pageLists, pageSave, pageLive])
 		part.listen();
 	pageToken.listen(begin);
 	pageChart.onSeries = (series, state) => pageGroups.show(series, state);

@@ -6,10 +6,12 @@
 #include "store/ledger_profile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "store/cgroup_words.h"
 
 #define SHARE	   1000000 /* a node is drawn from a millionth of the total on */
 #define MAX_INLINE 64
@@ -25,7 +27,10 @@ struct leaving {
 	uint32_t elided_location;
 	uint32_t *stacks; /* by node: the last one made, UINT32_MAX: none … */
 	uint8_t *ends;	  /* … and how it ends */
-	uint32_t *path;	  /* locations of the stack at hand */
+	const struct ledger_grouping *grouping;
+	uint32_t roots[N_LEDGER_GROUPS]; /* locations below the command's place: outermost first */
+	size_t n_roots;
+	uint32_t *path; /* locations of the stack at hand */
 	size_t path_capacity;
 };
 
@@ -105,6 +110,11 @@ static int make_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint
 			leaving->path[n++] = leaving->locations[node];
 		node = leaving->above[node];
 	}
+	for (size_t i = leaving->n_roots; i-- > 0 && r == 0;) {
+		r = array_reserve(leaving->path, leaving->path_capacity, n, 1);
+		if (r == 0)
+			leaving->path[n++] = leaving->roots[i];
+	}
 	return r < 0 ? r : profile_add_stack(leaving->profile, leaving->path, n, end, ret);
 }
 
@@ -113,10 +123,96 @@ static int leave_stack(struct leaving *leaving, uint32_t node, uint32_t end, uin
 {
 	int r = 0;
 
-	if (leaving->stacks[node] == UINT32_MAX || leaving->ends[node] != end)
+	if (leaving->stacks[node] == UINT32_MAX || leaving->ends[node] != end || leaving->n_roots)
 		r = make_stack(leaving, node, end, &leaving->stacks[node]);
 	leaving->ends[node] = end;
 	*ret = leaving->stacks[node];
+	return r;
+}
+
+/* Groups */
+
+static const char *const group_names[N_LEDGER_GROUPS] = {
+	[LEDGER_COMM] = "comm",		  [LEDGER_UNIT] = "unit",   [LEDGER_CGROUP] = "cgroup",
+	[LEDGER_CONTAINER] = "container", [LEDGER_CAUSE] = "cause",
+};
+
+static int add_group(struct ledger_grouping *grouping, const char *name, size_t length)
+{
+	for (uint8_t group = 0; group < N_LEDGER_GROUPS; group++) {
+		if (strlen(group_names[group]) != length ||
+		    strncmp(group_names[group], name, length) != 0)
+			continue;
+		if (memchr(grouping->by, group, grouping->n))
+			return -EINVAL;
+		grouping->by[grouping->n++] = group;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int ledger_grouping_parse(const char *text, struct ledger_grouping *ret)
+{
+	int r = 0;
+
+	*ret = (struct ledger_grouping){};
+	while (r == 0) {
+		size_t length = strcspn(text, ",");
+
+		r = add_group(ret, text, length);
+		if (!text[length])
+			break;
+		text += length + 1;
+	}
+	return r;
+}
+
+/* Without the brackets of the mark. */
+static void cause_word(const struct ledger_row *row, char word[static CGROUP_WORD_SIZE])
+{
+	const char *text = is_running(row) ? "[on-cpu]" : off_reason_text(row->reason);
+
+	snprintf(word, CGROUP_WORD_SIZE, "%.*s", (int)strlen(text) - 2, text + 1 /* ours */);
+}
+
+static int leave_group(struct leaving *leaving, const struct ledger_row *row,
+		       enum ledger_group group, uint32_t *ret)
+{
+	const struct ledger_process *process = &leaving->ledger->processes[row->process];
+	const char *cgroup = strings_get(&leaving->ledger->strings, process->cgroup);
+	char word[CGROUP_WORD_SIZE];
+	const char *text = word;
+
+	switch (group) {
+	case LEDGER_UNIT: cgroup_unit(cgroup, word); break;
+	case LEDGER_CONTAINER: cgroup_container(cgroup, word); break;
+	case LEDGER_CGROUP: text = cgroup; break;
+	case LEDGER_CAUSE: cause_word(row, word); break;
+	default: return leave_string(leaving, process->comm, ret);
+	}
+	return strings_add(&leaving->profile->strings, *text ? text : "(none)", ret);
+}
+
+/* The first group takes the place of the command, the others are frames. */
+static int leave_groups(struct leaving *leaving, const struct ledger_row *row, uint32_t *ret_comm)
+{
+	static const struct ledger_grouping command = {.by = {LEDGER_COMM}, .n = 1};
+	const struct ledger_grouping *grouping =
+		leaving->grouping && leaving->grouping->n ? leaving->grouping : &command;
+	const struct profile_mapping none = {.kind = MAPPING_UNKNOWN};
+	int r = leave_group(leaving, row, grouping->by[0], ret_comm);
+
+	leaving->n_roots = grouping->n - 1;
+	for (size_t i = 0; i < leaving->n_roots && r == 0; i++) {
+		struct profile_frame frame = {.kind = FRAME_NOTE};
+		uint32_t mapping;
+
+		r = leave_group(leaving, row, grouping->by[i + 1], &frame.function);
+		r = r < 0 ? r : profile_add_mapping(leaving->profile, &none, &mapping);
+		r = r < 0 ? r
+			  : profile_add_named(leaving->profile, mapping, &frame, 1,
+					      &leaving->roots[i]);
+	}
 	return r;
 }
 
@@ -139,8 +235,8 @@ static int leave_rows(struct leaving *leaving)
 		if (leaving->stands && leaving->stands[row->node] != row->node)
 			*(is_running(row) ? &leaving->elided.running : &leaving->elided.waiting) +=
 				row->microseconds;
-		r = leave_stack(leaving, row->node, row->end, &sample.stack);
-		r = r < 0 ? r : leave_string(leaving, process->comm, &sample.comm);
+		r = leave_groups(leaving, row, &sample.comm);
+		r = r < 0 ? r : leave_stack(leaving, row->node, row->end, &sample.stack);
 		r = r < 0 ? r : profile_add_sample(leaving->profile, &sample);
 	}
 	return r;
@@ -216,12 +312,13 @@ static void count_totals(struct leaving *leaving)
 	}
 }
 
-int ledger_profile(const struct ledger *ledger, size_t most_nodes, struct profile *profile,
-		   struct ledger_elided *ret_elided)
+int ledger_profile(const struct ledger *ledger, const struct ledger_grouping *grouping,
+		   size_t most_nodes, struct profile *profile, struct ledger_elided *ret_elided)
 {
 	struct leaving leaving = {
 		.ledger = ledger,
 		.profile = profile,
+		.grouping = grouping,
 		.strings = new_memo(ledger->strings.n_strings),
 		.modules = new_memo(ledger->n_modules),
 		.locations = new_memo(ledger->n_nodes),
