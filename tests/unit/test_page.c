@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a browser is served at `/`: the same bytes packed and unpacked, and what it may do with them. */
+/* What a browser is served at `/`: the same bytes packed and unpacked, and what it may do with
+ * them. */
 #include "cmocka_all.h"
 
 #include <stdlib.h>
@@ -28,8 +29,7 @@ static void test_packed_or_not(void **state)
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
 		struct serve_answer packed = ask(paths[i], "gzip"), plain = ask(paths[i], NULL);
 		size_t n;
-		const void *unpacked =
-			unpack_object((unsigned char *)packed.bytes, packed.n, &n);
+		const void *unpacked = unpack_object((unsigned char *)packed.bytes, packed.n, &n);
 
 		assert_true(packed.is_gzip && !plain.is_gzip && packed.n < plain.n);
 		assert_int_equal(n, plain.n);
@@ -60,7 +60,8 @@ static void test_policies(void **state)
 
 static void test_other_paths(void **state)
 {
-	static const char *const others[] = {"", "//", "/page", "/page.js/", "/page.jsx", "/api/list"};
+	static const char *const others[] = {"",	  "//",	       "/page",
+					     "/page.js/", "/page.jsx", "/api/list"};
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(page_is((struct http_text){others[i], strlen(others[i])}));

@@ -276,8 +276,9 @@ int store_input_read(struct input *input, const char *path, bool quiet, struct f
 	r = r < 0 ? r : input_set_mode(input, PROFILE_WALL, path, failure);
 	r = r < 0 ? r : ledger_init(&gathering.all);
 	r = r < 0 ? r : store_read(&question, &answer, failure);
-	r = r < 0 ? r : ledger_profile(&gathering.all, filter ? &filter->grouping : NULL,
-				       MOST_NODES, input->profile, &elided);
+	r = r < 0 ? r
+		  : ledger_profile(&gathering.all, filter ? &filter->grouping : NULL, MOST_NODES,
+				   input->profile, &elided);
 	if (r == 0) {
 		set_facts(input->profile, &answer, &gathering);
 		if (!quiet)

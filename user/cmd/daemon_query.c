@@ -40,14 +40,22 @@ static const struct query_parameter {
 	const char *name;
 	unsigned int kinds;
 } parameters[] = {
-	{"comm", OF_FILTERED},	     {"pid", OF_FILTERED},
-	{"cgroup", OF_FILTERED},     {"container", OF_FILTERED},
-	{"unit", OF_FILTERED},	     {"function", OF_FILTERED},
-	{"state", OF_RANGES},	     {"from", OF_RANGES},
-	{"to", OF_RANGES},	     {"diff-from", OF(QUERY_DIFF)},
-	{"diff-to", OF(QUERY_DIFF)}, {"title", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
-	{"by", OF(QUERY_SERIES)},    {"step", OF(QUERY_SERIES)},
-	{"limit", OF_RANGES},	     {"also", OF(QUERY_PROFILE)},
+	{"comm", OF_FILTERED},
+	{"pid", OF_FILTERED},
+	{"cgroup", OF_FILTERED},
+	{"container", OF_FILTERED},
+	{"unit", OF_FILTERED},
+	{"function", OF_FILTERED},
+	{"state", OF_RANGES},
+	{"from", OF_RANGES},
+	{"to", OF_RANGES},
+	{"diff-from", OF(QUERY_DIFF)},
+	{"diff-to", OF(QUERY_DIFF)},
+	{"title", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
+	{"by", OF(QUERY_SERIES)},
+	{"step", OF(QUERY_SERIES)},
+	{"limit", OF_RANGES},
+	{"also", OF(QUERY_PROFILE)},
 	{"group", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
 };
 

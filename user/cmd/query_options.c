@@ -126,8 +126,8 @@ static const struct option_row rows[] = {
 	 FIELD(view.stacks.select.include)},
 	{0, "idle", NULL, NULL, "with what only waits for work", NULL, option_set, FIELD(idle)},
 
-	{0, "group", NULL, "LIST", "what stacks begin with: unit,comm; cgroup, container, cause", NULL,
-	 take_group, FIELD(filter.grouping)},
+	{0, "group", NULL, "LIST", "what stacks begin with: unit,comm; cgroup, container, cause",
+	 NULL, take_group, FIELD(filter.grouping)},
 
 	{'o', "output", NULL, "FILE", "svg, html, folded …, by its ending; repeatable", "Output",
 	 option_output, FIELD(outputs)},

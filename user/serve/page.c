@@ -63,8 +63,8 @@ void page_answer(const struct http_request *request, struct serve_answer *answer
 	answer->bytes = answer->is_gzip ? malloc(part->n)
 					: (char *)unpack_object(part->packed, part->n, &answer->n);
 	if (!answer->bytes) {
-		*answer = (struct serve_answer){.status = HTTP_STATUS_SERVICE_UNAVAILABLE,
-						.fd = -1};
+		*answer =
+			(struct serve_answer){.status = HTTP_STATUS_SERVICE_UNAVAILABLE, .fd = -1};
 		return;
 	}
 	if (answer->is_gzip)
