@@ -107,7 +107,7 @@ def test_prometheus(tmp_path):
         assert prometheus.value("up") == 1
         kept = prometheus.value('count(bpfflame_cgroup_waiting_seconds_total{cgroup="other"})')
         assert kept == 5 and prometheus.value('bpfflame_cgroup_waiting_seconds_total{cgroup="other",class="idle"}') is None
-        assert prometheus.value("scrape_samples_scraped") == len(daemon.metrics())
+        wait_until(lambda: prometheus.value("scrape_samples_scraped") == len(daemon.metrics()), timeout=60)
         rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
         assert len(rules) >= 5
         wait_until(lambda: all(rule["health"] == "ok" for group in prometheus.ask("rules")["groups"] for rule in group["rules"]),
