@@ -4,7 +4,8 @@
 
     daemon.py busy [MINUTES]    CPU time of its processes and of its BPF programs, memory, bytes written
     daemon.py soak [MINUTES]    slopes of memory and of descriptors under bursts of execs
-    daemon.py kills [TIMES]     SIGKILL of all of it at random moments, every eighth time on a full disk, and files
+    daemon.py kills [TIMES [SEED]]
+                                SIGKILL of all of it at random moments, every eighth time on a full disk, and files
                                 cut at random bytes: each window that was written is there, query works
 
 Figures are CPU time, never wall time. Needs root.
@@ -299,9 +300,9 @@ def fill(disk):
             stream.flush()
 
 
-def kills(times):
+def kills(times, seed=1):
     """How often windows were missing, or a query failed."""
-    chance, result = random.Random(1), {"kills": 0, "full": 0, "windows": 0, "missing": 0, "removed": 0, "failed": 0, "damaged failed": 0}
+    chance, result = random.Random(int(seed)), {"kills": 0, "full": 0, "windows": 0, "missing": 0, "removed": 0, "failed": 0, "damaged failed": 0}
     with tempfile.TemporaryDirectory() as name, python(STORM, 1, 0, 20, 10):
         scratch = Path(name)
         disk = scratch / "disk"
