@@ -12,18 +12,6 @@
 #include "bpf/hash.h"
 #include "bpf/snapshot.bpf.h"
 
-/*
- * Wakes the loader only for large amounts, for it polls ten times a second anyway; or if it
- * @is_urgent.
- */
-static __always_inline u64 wakeup_flags(bool is_urgent)
-{
-	return is_urgent || control.drain_wanted ||
-			       bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high
-		       ? BPF_RB_FORCE_WAKEUP
-		       : BPF_RB_NO_WAKEUP;
-}
-
 static __always_inline bool send_now(void *event, u64 size, bool is_urgent)
 {
 	long r;

@@ -13,6 +13,18 @@
 #include "bpf/unwind.bpf.h"
 
 /*
+ * Wakes the loader only for large amounts, for it polls ten times a second anyway; or if it
+ * @is_urgent.
+ */
+static __always_inline u64 wakeup_flags(bool is_urgent)
+{
+	return is_urgent || control.drain_wanted ||
+			       bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > config.events_high
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
+/*
  * Reads the memory above the stack pointer, page by page, up to the last readable one. Unreadable
  * pages in between were never touched: they are zero, here as there.
  */
@@ -238,7 +250,7 @@ static __always_inline u64 send_snapshot_of(struct unwind *unwind, struct task_s
 			  !walk_read(memory, &event->code, sizeof event->code, event->walk.pc);
 	read_stack(event, memory, bytes / 4096);
 	ring_enter(1);
-	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+	bpf_ringbuf_submit(event, wakeup_flags(!config.is_frugal));
 	ring_enter(-1);
 	return id;
 }
