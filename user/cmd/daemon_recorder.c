@@ -156,7 +156,7 @@ static void note_window(struct daemon_recorder *recorder, const struct collect_s
 }
 
 /* Of the budget, this much is for stacks of waits, on all CPUs together. */
-#define WAITS_SHARE 0.4
+#define WAITS_SHARE 0.25
 #define USUAL_SHARE 0.01 /* of each CPU: what they may cost elsewhere */
 
 static void spare(struct daemon_recorder *recorder)
