@@ -67,11 +67,15 @@ function fill(state, sums, ranges, before) {
 async function show(series, state) {
 	const ranges = pageState.shown(state), sums = sumsOf(series, ranges);
 	fill(state, sums, ranges, null);
+	one("shares").setAttribute("aria-busy", "true");
 	try {
 		fill(state, sums, ranges, await loadBefore(state, ranges));
 	} catch (error) {
+		if (pageApi.isReplaced(error))
+			return;
 		pageNotes.fail(error);
 	}
+	one("shares").setAttribute("aria-busy", "false");
 }
 
 return {show, filterOf, escapeGlob};
