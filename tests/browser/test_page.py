@@ -287,8 +287,7 @@ def test_live(browser, young):
     assert page.errors() == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize("dark, width", [(True, 360), (False, 1400)])
 def test_axe(show, served, dark, width):  # noqa: F811
     """No view breaks a rule of axe-core, or is wider than its window."""
     page = show(hour_of(served)[0], width=width, dark=dark)
