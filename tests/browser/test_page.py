@@ -52,6 +52,16 @@ def test_shares(show, served, what, by):  # noqa: F811
     assert set(drawn) == set(expected)
 
 
+def test_steps_at_the_ends(show, served):  # noqa: F811
+    """The store begins and ends within a column: what is there counts whole."""
+    page = show()
+    page.click("[data-length='all']")
+    span = page.view()
+    rows = served.rows("--series", "--from", at(span[0]), "--to", at(span[1]), "--state", "running")
+    expected = page.js("return pageText.secondsOf(arguments[0])", sum(row["running_seconds"] for row in rows))
+    page.wait(lambda: page.js("return document.getElementById('groups-total').textContent") == expected)
+
+
 def test_first_view(show, served):  # noqa: F811
     """Without a link: the last hour, with absolute times in the link; the gap in it is hatched."""
     page = show()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// page_series: rows of /api/series as columns: {begin, step (ms), n, recorded, groups: [{name, values, sum}]},
-// values in
-// seconds of threads' time a step, the heaviest group first and the rest last. Uses no document.
+// page_series: rows of /api/series as columns: {begin, step (ms), n, recorded, groups: [{name, values, sum}]}, values
+// in seconds of threads' time a step, the heaviest group first and the rest last. Uses no document.
 const pageSeries = (function () {
 "use strict";
 
@@ -41,14 +40,15 @@ async function load(state, from, to, step, by, limit, purpose) {
 	return read(rows, aligned[0], aligned[1], step, state);
 }
 
-// The sum of a group's whole steps, or parts of them, within a range.
+// The sum of a group's whole steps, or parts of them, within a range. The store may begin and end within a step.
 function sumOf(series, group, from, to) {
 	let sum = 0;
 	for (let i = 0; i < series.n; i++) {
-		const begin = series.begin + i * series.step;
-		const part = Math.min(to, begin + series.step) - Math.max(from, begin);
+		const at = series.begin + i * series.step;
+		const begin = Math.max(at, pageStore.from), end = Math.min(at + series.step, pageStore.to);
+		const part = Math.min(to, end) - Math.max(from, begin);
 		if (part > 0)
-			sum += group.values[i] * part / series.step;
+			sum += group.values[i] * part / (end - begin);
 	}
 	return sum;
 }
