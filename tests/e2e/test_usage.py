@@ -64,6 +64,7 @@ def test_wrong_usage(tmp_path, arguments, named):
 
 
 @pytest.mark.parametrize("arguments, meant", [
+    (["--bogus", "-a"], "no option --bogus (see bpfflame --help)"),
     (["--druation", "5", "-a"], "no option --druation (did you mean --duration?)"),
     (["render", "--tilte", "x"], "did you mean --title"),
     (["--json=yes", "-a"], "--json takes no value"),

@@ -51,7 +51,8 @@ static unsigned int far(const char *wanted, const char *name)
 	if (n >= NEAREST_SIZE || n_name >= NEAREST_SIZE || n == 0)
 		return ~0u;
 	changes = distance(wanted, n, name, n_name);
-	if (changes <= (n + 2) / 3)
+	/* The dashes of an option are right in any case. */
+	if (changes <= (n - strspn(wanted, "-") + 2) / 3)
 		return 3 * changes;
 	/* `switch` for `context-switches`: only added characters. */
 	if (n >= 3 && strstr(name, wanted))
