@@ -7,6 +7,7 @@ import glob
 import gzip
 import json
 import os
+import select
 import subprocess
 import threading
 from pathlib import Path
@@ -94,6 +95,23 @@ def test_profiles(tmp_path):
     assert min(lengths[:-1]) < 3.5 and max(lengths) < 4.1 and sum(lengths) >= 5.9, lengths
     # All time of all threads is in the store, whoever had windows end early.
     assert folded_of(daemon.store, "-p", process.pid).total() / 1e6 == pytest.approx(threads * sum(lengths), rel=0.005)
+
+
+def test_waiting_profiles_leave_room(tmp_path):
+    """However many are waited for, the store answers; whoever goes away makes room for others."""
+    with Listening(tmp_path) as daemon, contextlib.ExitStack() as held:
+        daemon.windows(1)
+        waits = [held.enter_context(daemon.connect()) for _ in range(64)]
+        for client in waits:
+            client.sendall(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        # All have been read when so many are refused: nobody else has taken one of the places.
+        wait_until(lambda: len(select.select(waits, [], [], 0)[0]) == 16)
+        assert daemon.ask_bytes("/debug/pprof/profile?seconds=1")[::2] == (503, b"too many profiles are waited for\n")
+        for path in "/api/list", "/healthz", "/metrics":
+            assert daemon.ask(path)[0] == 200
+        held.close()
+        wait_until(lambda: daemon.ask_bytes("/debug/pprof/profile?seconds=1")[0] == 200)
+        daemon.stop()
 
 
 def test_go_reads_it(tmp_path):

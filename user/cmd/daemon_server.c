@@ -36,6 +36,7 @@ enum keeper_request {
 #define QUERIES	    4	/* at a time; others wait for their turn */
 #define SECONDS	    30	/* of a profile, where nothing is said, as Go's runtime has it … */
 #define MAX_SECONDS 300 /* … and the most */
+#define RANGES	    48	/* waited for at a time; questions to the store have room beside them */
 #define GZIP_LEVEL  1	/* it is done between two requests */
 #define OVERDUE_NS  (30 * NSEC_PER_SEC) /* until a window must be written */
 
@@ -53,6 +54,7 @@ struct http_service {
 	const struct daemon_serving *serving;
 	const struct daemon_board *board; /* a view */
 	struct server *server;
+	unsigned int n_ranges; /* profiles of the next seconds that are waited for */
 };
 
 /* A request that is answered from the store. */
@@ -169,6 +171,9 @@ static int begin_range(struct http_service *service, struct query_job *job,
 
 	if (!seconds)
 		return refuse_job(answer, HTTP_STATUS_BAD_REQUEST, "seconds: 1 to 300\n");
+	if (service->n_ranges >= RANGES)
+		return refuse_job(answer, HTTP_STATUS_SERVICE_UNAVAILABLE,
+				  "too many profiles are waited for\n");
 	tick = confined_ask(ASK_RANGE | seconds << ASK_SHIFT, &fd);
 	closep(&fd);
 	if (tick < 0)
@@ -177,6 +182,7 @@ static int begin_range(struct http_service *service, struct query_job *job,
 	job->from = board_get(&board->grid_ns) + tick * board_get(&board->tick_ns);
 	job->to = job->from + seconds * NSEC_PER_SEC;
 	job->has_range = true;
+	service->n_ranges++;
 	return 0;
 }
 
@@ -399,6 +405,10 @@ static int step_answer(void *context, struct serve_exchange *exchange)
 
 static void forget_answer(void *context, struct serve_exchange *exchange)
 {
+	struct http_service *service = context;
+	const struct query_job *job = exchange->state;
+
+	service->n_ranges -= job && job->has_range;
 	closep(&exchange->watch);
 	free(exchange->state);
 }
