@@ -154,25 +154,29 @@ def test_go_reads_it(tmp_path):
     assert stranger.returncode != 0 and "burn_60" not in stranger.stdout and "x509" in stranger.stderr, stranger
 
 
-@pytest.mark.parametrize("name", ["silence", "half a hello", "a hello", "garbage", "all of it"])
+@pytest.mark.parametrize("name", ["silence", "half a hello", "a hello", "garbage", "all of it", "a flood"])
 def test_handshakes_that_stop(tmp_path, name):
-    """600 of them are held; others are answered, and no window is lost."""
+    """600 of them are held, or 10 000 come that each have the server compute; others are answered, and no
+    window is lost."""
     bio, out = ssl.MemoryBIO(), ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
         ssl.create_default_context().wrap_bio(bio, out, server_hostname="localhost").do_handshake()
     hello = out.read()
     data = {"silence": b"", "half a hello": hello[:len(hello) // 2], "a hello": hello,
-            "garbage": hello[:5] + os.urandom(len(hello) - 5), "all of it": b""}[name]
+            "garbage": hello[:5] + os.urandom(len(hello) - 5), "all of it": b"", "a flood": hello}[name]
     connect = Encrypted.connect if name == "all of it" else Encrypted.connect_plain
     with Encrypted(tmp_path) as daemon, contextlib.ExitStack() as held:
         daemon.windows(1)
         server, good = daemon.server(), Good(daemon)
         good.start()
         try:
-            for _ in range(600):
-                client = held.enter_context(connect(daemon))
+            clients = []
+            for i in range(10000 if name == "a flood" else 600):
+                clients.append(held.enter_context(connect(daemon)))
                 with contextlib.suppress(ConnectionError):
-                    client.sendall(data)
+                    clients[-1].sendall(data)
+                if i >= 600:
+                    clients[i - 600].close()
             time.sleep(1)
         finally:
             good.ends.set()

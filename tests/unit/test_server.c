@@ -488,6 +488,85 @@ static void test_tls_room(void **state)
 	end();
 }
 
+/* One whose handshake is over, but for the request. */
+static void shake_hands(struct made_client *client)
+{
+	int r;
+
+	made_client_begin(client, connect_client());
+	while ((r = mbedtls_ssl_handshake(&client->ssl)) == MBEDTLS_ERR_SSL_WANT_READ ||
+	       r == MBEDTLS_ERR_SSL_WANT_WRITE)
+		assert_int_equal(server_step(server, 1), 0);
+	assert_int_equal(r, 0);
+}
+
+/* Where handshakes have had their share, others are answered, and those that wait are let go when
+ * they leave or their time is over. */
+static void test_tls_share(void **state)
+{
+	struct made_client ready, waits, leaves;
+	char text[4096];
+	int r = MBEDTLS_ERR_SSL_WANT_READ;
+
+	/* So little that the first handshake takes it all. */
+	begin_tls((struct serve_options){.handshakes_ns = 1, .request_ns = NSEC_PER_SEC});
+	made_client_begin(&ready, connect_client());
+	assert_int_equal(mbedtls_ssl_handshake(&ready.ssl), MBEDTLS_ERR_SSL_WANT_READ);
+	assert_int_equal(await_byte(ready.fd), 1);
+	made_client_begin(&waits, connect_client());
+	made_client_begin(&leaves, connect_client());
+	mbedtls_ssl_handshake(&waits.ssl);
+	mbedtls_ssl_handshake(&leaves.ssl);
+	run_for(50 * MSEC);
+	made_client_end(&leaves);
+	run_for(50 * MSEC);
+	assert_int_equal(recv(waits.fd, text, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(server_counts(server)->timeouts, 0);
+	assert_int_equal(await_byte(waits.fd), 0);
+	made_client_end(&waits);
+	made_client_end(&ready);
+	run_for(20 * MSEC);
+	/* That of the one that left was not waited for. */
+	assert_int_equal(server_counts(server)->timeouts, 2);
+	end();
+	begin_tls((struct serve_options){.handshakes_ns = 20 * MSEC,
+					 .request_ns = 20 * NSEC_PER_SEC});
+	shake_hands(&ready);
+	for (int i = 0; i < 10; i++) {
+		shake_hands(&waits);
+		made_client_end(&waits);
+	}
+	assert_true(mbedtls_ssl_write(&ready.ssl, (const unsigned char *)REQUEST("/text"),
+				      strlen(REQUEST("/text"))) > 0);
+	while (r == MBEDTLS_ERR_SSL_WANT_READ) {
+		assert_int_equal(server_step(server, 1), 0);
+		r = mbedtls_ssl_read(&ready.ssl, (unsigned char *)text, sizeof text - 1);
+	}
+	assert_true(r > 0);
+	made_client_end(&ready);
+	end();
+}
+
+/* Hellos of those that never go on: more than there is room for. One that does is answered. */
+static void test_tls_flood(void **state)
+{
+	struct made_client idle[100];
+	char text[4096];
+
+	begin_tls((struct serve_options){.connections = 16});
+	for (size_t i = 0; i < 100; i++) {
+		made_client_begin(&idle[i], connect_client());
+		mbedtls_ssl_handshake(&idle[i].ssl);
+		if (i % 10 == 9)
+			assert_int_equal(server_step(server, 0), 0);
+	}
+	assert_true(ask_tls(REQUEST("/text"), text, sizeof text) > 0);
+	assert_true(server_counts(server)->refused >= 80);
+	for (size_t i = 0; i < 100; i++)
+		made_client_end(&idle[i]);
+	end();
+}
+
 static int end_all(void **state)
 {
 	tls_identity_free(identity);
@@ -497,11 +576,12 @@ static int end_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	 cmocka_unit_test(test_large_file),
-		cmocka_unit_test(test_waiting),	 cmocka_unit_test(test_deadlines),
-		cmocka_unit_test(test_room),	 cmocka_unit_test(test_floods),
-		cmocka_unit_test(test_tls),	 cmocka_unit_test(test_tls_halves),
-		cmocka_unit_test(test_tls_room),
+		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_large_file),
+		cmocka_unit_test(test_waiting),	  cmocka_unit_test(test_deadlines),
+		cmocka_unit_test(test_room),	  cmocka_unit_test(test_floods),
+		cmocka_unit_test(test_tls),	  cmocka_unit_test(test_tls_halves),
+		cmocka_unit_test(test_tls_room),  cmocka_unit_test(test_tls_share),
+		cmocka_unit_test(test_tls_flood),
 	};
 
 	return cmocka_run_group_tests(tests, made_begin, end_all);

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/system.h"
+#include "serve/handshakes.h"
 
 #define MSEC_NS	     1000000ULL
 #define LINGER_NS    (2 * NSEC_PER_SEC)
@@ -19,10 +21,11 @@
 #define SLOW_NS	     NSEC_PER_SEC   /* for taking an answer, where others want the place */
 #define PIECE	     (64 << 10)
 #define TURN	     (1 << 20) /* bytes of an answer that are sent before others have their turn */
+#define SHAKES_NS    (8 * MSEC_NS) /* of handshakes before others have theirs */
 #define EVENTS	     64
 #define LISTENER     UINT64_MAX
 
-enum connection_state { IS_FREE, READS, WAITS, SENDS, LINGERS };
+enum connection_state { IS_FREE, READS, SHAKES, WAITS, SENDS, LINGERS };
 
 struct connection {
 	enum connection_state state;
@@ -32,6 +35,7 @@ struct connection {
 	uint32_t events;	  /* of epoll, that we wait for */
 	uint64_t since, deadline; /* monotonic ns */
 	struct sockaddr_storage address;
+	unsigned int place;	      /* of the address among handshakes */
 	struct http_request *request; /* owned */
 	struct serve_exchange exchange;
 	bool has_stepped;
@@ -46,6 +50,7 @@ struct server {
 	bool is_full;	     /* the listener is not watched … */
 	uint64_t full_until; /* … until then */
 	struct server_counts counts;
+	struct handshakes handshakes;
 	struct connection *connections;
 	char piece[PIECE];
 };
@@ -355,12 +360,22 @@ static void answer_plain(struct server *server, struct connection *connection)
 		close_connection(server, connection);
 }
 
-/* Nothing to be read has come yet. */
+/* Whether what comes next is computed for in turn. */
+static bool owes_handshake(const struct server *server, const struct connection *connection)
+{
+	return server->options.identity && !(connection->tls && tls_is_ready(connection->tls));
+}
+
+/* Not all has come yet. */
 static void await_more(struct server *server, struct connection *connection)
 {
 	bool sends = connection->tls && tls_sends(connection->tls);
+	uint32_t events = sends ? EPOLLOUT : EPOLLIN;
 
-	if (listen_for(server, connection, sends ? EPOLLOUT : EPOLLIN) < 0)
+	/* Whoever goes away before its handshake is over needs none. */
+	if (owes_handshake(server, connection))
+		events |= EPOLLRDHUP;
+	if (listen_for(server, connection, events) < 0)
 		close_connection(server, connection);
 }
 
@@ -387,6 +402,8 @@ static void read_more(struct server *server, struct connection *connection)
 		begin_exchange(server, connection);
 	else if (status)
 		answer_status(server, connection, status);
+	else
+		await_more(server, connection);
 }
 
 static void discard(struct server *server, struct connection *connection)
@@ -437,6 +454,28 @@ static struct connection *find_oldest(struct server *server, enum connection_sta
 	return oldest;
 }
 
+/* Of those that wait for their turn, the last one of the address that has most of them; of
+ * @address, unless that is NULL. Those before it have their turn: else nobody might ever have. */
+static struct connection *find_last_shake(struct server *server,
+					  const struct sockaddr_storage *address)
+{
+	unsigned int counts[HANDSHAKE_PLACES] = {};
+	struct connection *last = NULL;
+
+	for (size_t i = 0; i < server->options.connections; i++)
+		counts[server->connections[i].place] += server->connections[i].state == SHAKES;
+	for (size_t i = 0; i < server->options.connections; i++) {
+		struct connection *one = &server->connections[i];
+
+		if (one->state != SHAKES || (address && !is_same_host(&one->address, address)))
+			continue;
+		if (!last || counts[one->place] > counts[last->place] ||
+		    (one->place == last->place && one->since > last->since))
+			last = one;
+	}
+	return last;
+}
+
 static struct connection *find_free(struct server *server)
 {
 	for (size_t i = 0; i < server->options.connections; i++)
@@ -469,7 +508,7 @@ static struct connection *find_spare(struct server *server)
 		if (oldest && now - oldest->since >= spares[i].least_age)
 			return oldest;
 	}
-	return NULL;
+	return find_last_shake(server, NULL);
 }
 
 /* Makes a place free for one more. False: new ones wait in the kernel for a while. */
@@ -492,16 +531,17 @@ static bool make_place(struct server *server)
 /* An address has its share of those that have not asked yet. */
 static void limit_address(struct server *server, const struct sockaddr_storage *address)
 {
-	unsigned int n;
-	struct connection *oldest;
+	unsigned int n, n_shakes;
+	struct connection *spare;
 
 	if (http_guard_is_local(address) || server->options.guard->by_proxy)
 		return;
-	oldest = find_oldest(server, READS, address, &n);
-	if (n < server->options.of_address)
+	find_oldest(server, SHAKES, address, &n_shakes);
+	spare = find_oldest(server, READS, address, &n);
+	if (n + n_shakes < server->options.of_address)
 		return;
 	server->counts.refused++;
-	close_connection(server, oldest);
+	close_connection(server, spare ? spare : find_last_shake(server, address));
 }
 
 static void add_connection(struct server *server, int fd, const struct sockaddr_storage *address)
@@ -513,20 +553,22 @@ static void add_connection(struct server *server, int fd, const struct sockaddr_
 	connection = find_free(server);
 	connection->fd = fd;
 	connection->address = *address;
+	connection->place = handshakes_place(&server->handshakes, address);
 	connection->exchange.watch = connection->exchange.answer.fd = -1;
 	connection->since = now;
 	connection->deadline =
 		now + (server->options.request_ns ? server->options.request_ns : SERVE_REQUEST_NS);
 	connection->request = malloc(sizeof *connection->request);
-	if (!connection->request || listen_for(server, connection, EPOLLIN) < 0) {
+	if (!connection->request ||
+	    listen_for(server, connection, EPOLLIN | (server->options.identity ? EPOLLRDHUP : 0)) <
+		    0) {
 		close_connection(server, connection);
 		return;
 	}
 	http_request_begin(connection->request);
 	connection->state = READS;
 	server->counts.accepted++;
-	/* It may be here already. Handshakes wait for their turn, after whatever else is to be
-	 * accepted: they take long, and those of an address that has too many need none. */
+	/* It may be here already. Handshakes wait for their turn. */
 	if (!server->options.identity)
 		read_more(server, connection);
 }
@@ -548,6 +590,72 @@ static void accept_some(struct server *server)
 	}
 }
 
+/* Handshakes */
+
+/* Something has come for one that is not over, or its client is gone. */
+static void line_up(struct server *server, struct connection *connection, uint32_t events)
+{
+	if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) ||
+	    listen_for(server, connection, EPOLLRDHUP) < 0)
+		close_connection(server, connection);
+	else
+		connection->state = SHAKES;
+}
+
+/* Whether @a is before @b: of an address that took less; that has proved that it takes part; that
+ * waits longer. */
+static bool is_before(const struct server *server, const struct connection *a,
+		      const struct connection *b)
+{
+	uint64_t taken_a = server->handshakes.taken_ns[a->place];
+	uint64_t taken_b = server->handshakes.taken_ns[b->place];
+
+	if (taken_a != taken_b)
+		return taken_a < taken_b;
+	if (!a->tls != !b->tls)
+		return a->tls != NULL;
+	return a->since < b->since;
+}
+
+static struct connection *find_next_shake(struct server *server)
+{
+	struct connection *next = NULL;
+
+	for (size_t i = 0; i < server->options.connections; i++) {
+		struct connection *one = &server->connections[i];
+
+		if (one->state == SHAKES && (!next || is_before(server, one, next)))
+			next = one;
+	}
+	return next;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used = {};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * NSEC_PER_SEC + used.tv_nsec;
+}
+
+/* Some of those that wait for it have their turn. */
+static void shake_hands(struct server *server)
+{
+	uint64_t begin = monotonic_ns(), now = begin;
+	struct connection *next;
+
+	while (now - begin < SHAKES_NS && (next = find_next_shake(server)) &&
+	       !handshakes_wait(&server->handshakes, now)) {
+		unsigned int place = next->place;
+		uint64_t before = own_cpu_ns();
+
+		next->state = READS;
+		read_more(server, next);
+		handshakes_take(&server->handshakes, place, own_cpu_ns() - before);
+		now = monotonic_ns();
+	}
+}
+
 /* The loop */
 
 static void handle_event(struct server *server, const struct epoll_event *event)
@@ -562,7 +670,13 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 	if (connection->state == IS_FREE || connection->generation != event->data.u64 >> 32)
 		return;
 	switch (connection->state) {
-	case READS: read_more(server, connection); break;
+	case READS:
+		if (owes_handshake(server, connection))
+			line_up(server, connection, event->events);
+		else
+			read_more(server, connection);
+		break;
+	case SHAKES: close_connection(server, connection); break; /* the client is gone */
 	case WAITS:
 		if (event->data.u64 & 1)
 			step_exchange(server, connection);
@@ -578,16 +692,11 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 	}
 }
 
-/* Before the end of its handshake, a client understands nothing. */
-static bool can_answer(const struct server *server, const struct connection *connection)
-{
-	return !server->options.identity || (connection->tls && tls_is_ready(connection->tls));
-}
-
 static void end_late(struct server *server, struct connection *connection)
 {
 	server->counts.timeouts++;
-	if (connection->state == READS && can_answer(server, connection))
+	/* Before the end of its handshake, a client understands nothing. */
+	if (connection->state == READS && !owes_handshake(server, connection))
 		answer_status(server, connection, HTTP_STATUS_REQUEST_TIMEOUT);
 	else
 		close_connection(server, connection);
@@ -596,7 +705,8 @@ static void end_late(struct server *server, struct connection *connection)
 /* Does what is due. Returns when the next thing is, monotonic ns. */
 static uint64_t keep_time(struct server *server, bool steps)
 {
-	uint64_t now = monotonic_ns(), next = UINT64_MAX;
+	uint64_t now = monotonic_ns(), next = UINT64_MAX, wait;
+	bool shakes = false;
 
 	if (server->is_full && now >= server->full_until)
 		watch_listener(server, true);
@@ -613,8 +723,10 @@ static uint64_t keep_time(struct server *server, bool steps)
 			next = now + SERVE_TICK_NS;
 		if (connection->state != IS_FREE && connection->deadline < next)
 			next = connection->deadline;
+		shakes |= connection->state == SHAKES;
 	}
-	return next;
+	wait = shakes ? now + handshakes_wait(&server->handshakes, now) : UINT64_MAX;
+	return wait < next ? wait : next;
 }
 
 static int patience_ms(uint64_t next, int most_ms)
@@ -637,6 +749,7 @@ int server_step(struct server *server, int most_ms)
 		return -errno;
 	for (int i = 0; i < n; i++)
 		handle_event(server, &events[i]);
+	shake_hands(server);
 	keep_time(server, true);
 	return 0;
 }
@@ -662,6 +775,9 @@ int server_new(int listener, const struct serve_options *options, struct server 
 		server->options.of_address = SERVE_OF_ADDRESS;
 	if (!options->waiting)
 		server->options.waiting = SERVE_WAITING;
+	handshakes_begin(&server->handshakes,
+			 options->handshakes_ns ? options->handshakes_ns : HANDSHAKE_SHARE_NS,
+			 monotonic_ns());
 	server->connections = calloc(server->options.connections, sizeof *server->connections);
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = !server->connections ? -ENOMEM : server->epoll < 0 ? -errno : 0;

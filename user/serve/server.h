@@ -5,7 +5,7 @@
  *
  *	reads ──▶ waits ──▶ sends ──▶ lingers
  *
- * The handshake of TLS is part of the first one.
+ * The handshake of TLS is part of the first one, and is computed in turn (serve/handshakes.h).
  * Each state has a deadline, however busy the connection is. Where there are too many, the one that
  * has taken longest to ask goes: clients that ask at once are answered, whoever holds connections.
  */
@@ -50,6 +50,7 @@ struct serve_options {
 	/* 0: as below. */
 	unsigned int connections, of_address, waiting;
 	uint64_t request_ns, answer_ns;
+	uint64_t handshakes_ns; /* CPU time of handshakes a second */
 };
 
 #define SERVE_CONNECTIONS 256
