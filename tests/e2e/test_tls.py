@@ -137,21 +137,27 @@ def test_names_and_protocols(tmp_path):
 
 
 def test_go_reads_it(tmp_path):
-    """`go tool pprof` trusts the certificate that SSL_CERT_FILE names, and no other."""
+    """`go tool pprof` trusts the certificate that SSL_CERT_FILE names, and no other; it sends the token as
+    the password of the address."""
     found = sorted(glob.glob("/usr/lib/go-*/pkg/tool/*/pprof"))
-    with workload("burn", 300, 1), Encrypted(tmp_path) as daemon:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    with workload("burn", 300, 1), Encrypted(tmp_path, "--token-file", token) as daemon:
 
-        def pprof(certificate):
+        def pprof(certificate, user):
             return subprocess.run([need(found[-1] if found else "pprof"), "-top", "-seconds=1",
-                                   f"https://localhost:{daemon.port}/debug/pprof/profile?comm=burn"], capture_output=True,
+                                   f"https://{user}@localhost:{daemon.port}/debug/pprof/profile?comm=burn"], capture_output=True,
                                   text=True, check=False, env={**os.environ, "PPROF_TMPDIR": str(tmp_path / "pprof"),
                                                                "SSL_CERT_FILE": str(certificate)})
 
-        trusts = pprof(daemon.certificate)
-        stranger = pprof(make_identity(tmp_path, "stranger")[0])
+        trusts = pprof(daemon.certificate, f"x:{TOKEN}")
+        stranger = pprof(make_identity(tmp_path, "stranger")[0], f"x:{TOKEN}")
+        wrong = pprof(daemon.certificate, f"{TOKEN}:x")
         daemon.stop()
     assert trusts.returncode == 0 and "burn_60" in trusts.stdout and "Type: cpu" in trusts.stdout, trusts
     assert stranger.returncode != 0 and "burn_60" not in stranger.stdout and "x509" in stranger.stderr, stranger
+    assert wrong.returncode != 0 and "burn_60" not in wrong.stdout and "401" in wrong.stderr, wrong
 
 
 @pytest.mark.parametrize("name", ["silence", "half a hello", "a hello", "garbage", "all of it", "a flood"])

@@ -236,7 +236,7 @@ static struct sockaddr_storage address_of(const char *text)
 static int guard(const struct http_guard *of, const char *host, const char *headers)
 {
 	struct http_request *request = malloc(sizeof *request);
-	char text[1024];
+	char text[8192];
 	int n = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n%s\r\n", host, headers),
 	    r;
 
@@ -335,6 +335,13 @@ static void test_other_sites(void **state)
 
 static void test_token(void **state)
 {
+	static const char *const wrong[] = {"eDowMTIzNDU2Nzg5YWJjZGVl",
+					    "MDEyMzQ1Njc4OWFiY2RlZg==",
+					    "MDEyMzQ1Njc4OWFiY2RlZjo=",
+					    "",
+					    "=",
+					    "x:0123456789abcdef"};
+	static char large[4096];
 	const struct http_guard of = {.address = address_of("127.0.0.1"),
 				      .token = "0123456789abcdef"};
 
@@ -349,6 +356,23 @@ static void test_token(void **state)
 	assert_int_equal(guard(&of, "localhost", "Authorization: Basic  0123456789abcdef\r\n"),
 			 401);
 	assert_int_equal(guard(&of, "localhost", "Authorization:\r\n"), 401);
+	/* Of a URL `http://x:0123456789abcdef@localhost/`, and without a name. */
+	assert_int_equal(
+		guard(&of, "localhost", "Authorization: Basic eDowMTIzNDU2Nzg5YWJjZGVm\r\n"), 0);
+	assert_int_equal(
+		guard(&of, "localhost", "authorization: basic OjAxMjM0NTY3ODlhYmNkZWY=\r\n"), 0);
+	/* `x:0123456789abcdee`, `0123456789abcdef`, `0123456789abcdef:`, nothing, no base64. */
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		char header[64];
+
+		snprintf(header, sizeof header, "Authorization: Basic %s\r\n", wrong[i]);
+		if (guard(&of, "localhost", header) != 401)
+			fail_msg("'%s' is a token", wrong[i]);
+	}
+	memset(large, 'A', sizeof large - 1);
+	memcpy(large, "Authorization: Basic ", 21);
+	memcpy(large + sizeof large - 3, "\r\n", 3);
+	assert_int_equal(guard(&of, "localhost", large), 401);
 	/* A wrong host learns nothing of the token. */
 	assert_int_equal(guard(&of, "evil.example", ""), 403);
 }

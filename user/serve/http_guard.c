@@ -5,8 +5,11 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/types.h>
 
-#define BEARER "Bearer "
+#define BEARER	   "Bearer "
+#define BASIC	   "Basic "
+#define BASIC_SIZE 1024 /* of a name and a token */
 
 bool http_guard_is_local(const struct sockaddr_storage *address)
 {
@@ -111,17 +114,71 @@ static bool is_from_elsewhere(const struct http_request *request)
 }
 
 /* Takes the same time wherever the first wrong byte is. */
+static bool is_token(const struct http_guard *guard, struct http_text given)
+{
+	size_t n = strlen(guard->token);
+	unsigned char differs = 0;
+
+	if (given.n != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		differs |= given.bytes[i] ^ guard->token[i];
+	return !differs;
+}
+
+/* Base64. Returns how many bytes; -1: it is none, or too long. */
+static ssize_t decode(struct http_text text, char bytes[static BASIC_SIZE])
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t n = 0;
+	uint32_t bits = 0;
+
+	while (text.n && text.bytes[text.n - 1] == '=')
+		text.n--;
+	if (text.n > BASIC_SIZE)
+		return -1;
+	for (size_t i = 0; i < text.n; i++) {
+		const char *digit = memchr(digits, text.bytes[i], sizeof digits - 1);
+
+		if (!digit)
+			return -1;
+		bits = bits << 6 | (digit - digits);
+		if (i % 4)
+			bytes[n++] = bits >> (6 - i % 4 * 2);
+	}
+	return n;
+}
+
+/* What programs make of `https://NAME:TOKEN@HOST/`: the name does not matter. */
+static bool has_basic(const struct http_guard *guard, struct http_text given)
+{
+	char bytes[BASIC_SIZE];
+	ssize_t n = decode(given, bytes);
+	const char *colon = n > 0 ? memchr(bytes, ':', n) : NULL;
+	bool is = colon && is_token(guard, (struct http_text){colon + 1, bytes + n - colon - 1});
+
+	explicit_bzero(bytes, sizeof bytes);
+	return is;
+}
+
+static bool cut_scheme(struct http_text *given, const char *scheme)
+{
+	size_t n = strlen(scheme);
+
+	if (given->n < n || strncasecmp(given->bytes, scheme, n) != 0)
+		return false;
+	*given = (struct http_text){given->bytes + n, given->n - n};
+	return true;
+}
+
 static bool has_token(const struct http_guard *guard, const struct http_request *request)
 {
 	struct http_text given = request->headers[HTTP_AUTHORIZATION];
-	size_t skipped = strlen(BEARER), n = strlen(guard->token);
-	unsigned char differs = 0;
 
-	if (given.n != skipped + n || strncasecmp(given.bytes, BEARER, skipped) != 0)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		differs |= given.bytes[skipped + i] ^ guard->token[i];
-	return !differs;
+	if (cut_scheme(&given, BEARER))
+		return is_token(guard, given);
+	return cut_scheme(&given, BASIC) && has_basic(guard, given);
 }
 
 int http_guard_check(const struct http_guard *guard, const struct http_request *request)

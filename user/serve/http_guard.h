@@ -19,9 +19,10 @@ struct http_guard {
 	struct sockaddr_storage address;     /* that we listen at */
 	const char *hosts[HTTP_GUARD_HOSTS]; /* names besides `localhost`; the caller's */
 	size_t n_hosts;
-	bool any_address;  /* Host may be any address: we listen at all of ours */
-	bool by_proxy;	   /* Host is the proxy's affair, and so is each client's share */
-	const char *token; /* to be in `Authorization: Bearer`; NULL: none is asked for */
+	bool any_address; /* Host may be any address: we listen at all of ours */
+	bool by_proxy;	  /* Host is the proxy's affair, and so is each client's share */
+	/* To be in `Authorization: Bearer`, or the password of `Basic`; NULL: none is asked for. */
+	const char *token;
 	/* Paths that hold nothing of this machine: whoever knows its name gets them, without the
 	 * token and by links of other sites; NULL: there are none. */
 	bool (*is_public)(struct http_text path);
