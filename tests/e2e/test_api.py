@@ -4,7 +4,9 @@
 import datetime
 import gzip
 import json
+import os
 import re
+import signal
 import subprocess
 import time
 import urllib.parse
@@ -12,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import Folded, run
+from harness import Folded, run, wait_until
+from test_daemon import children_of
 from test_listen import Listening
 
 SAMPLE = Path(__file__).parents[2] / "build/sample_store"
@@ -47,6 +50,24 @@ def served(tmp_path_factory):
     with Listening(folder, "--window", "10s") as daemon:
         yield Served(daemon, end)
         daemon.stop()
+
+
+def queries_of(daemon):
+    """Processes that compute answers."""
+    found = children_of(daemon.pids()["server"])
+    return [pid for name, one in found.items() if name == "bpfflame-query" for pid in children_of(one).values()]
+
+
+def test_client_that_leaves(served):
+    """The work for it ends at once, however long it would take."""
+    daemon = served.daemon
+    with daemon.connect() as client:
+        client.sendall(f"GET /api/profile?from={at(served.end - 97200)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        wait_until(lambda: queries_of(daemon))
+        for pid in queries_of(daemon):
+            os.kill(pid, signal.SIGSTOP)
+        assert queries_of(daemon)
+    wait_until(lambda: not queries_of(daemon))
 
 
 def ranges_of(end):

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -118,6 +119,37 @@ static void exit_statuses_are_returned(void **state)
 	assert_int_equal(run(end_by, &(int){-3}), 3);
 	assert_int_equal(run(end_by, &(int){SIGSEGV}), -SIGSEGV);
 	assert_int_equal(run(end_by, &(int){SIGKILL}), -SIGKILL);
+}
+
+static int compute(void *data)
+{
+	for (;;)
+		getpid();
+	return 0;
+}
+
+/* Whoever wanted its work is gone. */
+static void work_ends_with_its_client(void **state)
+{
+	int ends[2], number = 0;
+	struct confined of = {};
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(ends[1]);
+		usleep(50000);
+		_exit(0);
+	}
+	close(ends[0]);
+	of.lifeline = ends[1];
+	assert_int_equal(confined_run(&of, compute, NULL, &number), -ECHILD);
+	assert_int_equal(number, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* Without work to do, it is let end by itself. */
+	assert_int_equal(confined_run(&confined, end_by, &(int){-3}, &number), 3);
+	close(ends[1]);
 }
 
 /* Sends nonsense on the connection that it finds among its descriptors. */
@@ -251,6 +283,7 @@ int main(void)
 		cmocka_unit_test(inputs_are_opened_and_nothing_else),
 		cmocka_unit_test(requests_are_served),
 		cmocka_unit_test(exit_statuses_are_returned),
+		cmocka_unit_test(work_ends_with_its_client),
 		cmocka_unit_test(nonsense_gives_nothing),
 		cmocka_unit_test(files_of_listed_folders_are_opened),
 		cmocka_unit_test(it_has_no_identity),

@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -67,14 +69,29 @@ static int serve_one(const struct confined *confined, const struct confined_requ
 	return *ret_fd < 0 ? *ret_fd : 0;
 }
 
-/* Until the child has ended, or says what makes no sense. */
-static void serve(const struct confined *confined, int socket)
+/* Waits for a request, or for the child's end. False: nobody waits for its work any more. */
+static bool await_request(const struct confined *confined, int socket)
+{
+	struct pollfd polled[] = {{socket, POLLIN}, {confined->lifeline, 0}};
+
+	while (poll(polled, confined->lifeline ? 2 : 1, -1) < 0)
+		if (errno != EINTR)
+			return true; /* and find out by reading */
+	return polled[0].revents || !(polled[1].revents & POLLHUP);
+}
+
+/* Until the child has ended, says what makes no sense, or is not wanted. */
+static void serve(const struct confined *confined, int socket, pid_t pid)
 {
 	struct confined_request request;
 	int fds[CHILD_MAX_FDS], fd, r;
 	size_t n_fds;
 
 	do {
+		if (!await_request(confined, socket)) {
+			kill(pid, SIGKILL);
+			return;
+		}
 		r = child_receive(socket, &request, sizeof request, 0, fds, &n_fds);
 		for (size_t i = 0; i < n_fds; i++)
 			close(fds[i]);
@@ -150,7 +167,7 @@ int confined_run(const struct confined *confined, int (*work)(void *data), void 
 	if (confined->pid)
 		*confined->pid = pid;
 	if (pid > 0)
-		serve(confined, ends[0]);
+		serve(confined, ends[0], pid);
 	close(ends[0]);
 	return pid < 0 ? -EAGAIN : wait_for(pid, confined->usage, ret_signal);
 }

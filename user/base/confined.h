@@ -35,6 +35,7 @@ struct confined {
 	size_t n_folders;
 	bool closes;	      /* the child has none of our descriptors that exec would close */
 	bool is_server;	      /* the child may accept connections, see sandbox_enter_server() */
+	int lifeline;	      /* the child is killed when its other end closes; 0: none */
 	struct rusage *usage; /* is set to what the child used; or NULL */
 	pid_t *pid;	      /* is set to the child while it runs; or NULL */
 	/*

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -66,6 +67,7 @@ struct daemon {
 	struct listener listener;
 	struct daemon_board *board;
 	int board_fd;
+	struct server_counts *counts; /* as the board: for all servers, one after the other */
 	int signals;
 	sigset_t mask; /* as it was */
 	bool is_ready; /* said so */
@@ -93,8 +95,12 @@ static bool is_wanted(const struct daemon *daemon, enum daemon_role role)
 
 static int run_role(struct daemon *daemon, enum daemon_role role)
 {
-	const struct daemon_serving serving = {&daemon->options, &daemon->listener, daemon->board,
-					       daemon->board_fd, daemon->reports[0]};
+	const struct daemon_serving serving = {.options = &daemon->options,
+					       .listener = &daemon->listener,
+					       .board = daemon->board,
+					       .board_fd = daemon->board_fd,
+					       .counts = daemon->counts,
+					       .reports = daemon->reports[0]};
 
 	switch (role) {
 	case ROLE_RECORDER:
@@ -120,6 +126,7 @@ static void be_child(struct daemon *daemon, enum daemon_role role)
 	if (role != ROLE_SERVER) {
 		listener_done(&daemon->listener, false);
 		close(daemon->board_fd);
+		munmap(daemon->counts, sizeof *daemon->counts);
 	}
 	sigprocmask(SIG_SETMASK, &daemon->mask, NULL);
 	/* The supervisor ends us; Ctrl-C is for it alone. */
@@ -445,6 +452,11 @@ static int start_daemon(struct daemon *daemon, struct failure *failure)
 	int r = listener_open(&daemon->options.listen, NULL, &daemon->listener, failure);
 
 	r = r < 0 ? r : daemon_board_new(&daemon->board, &daemon->board_fd);
+	if (r == 0)
+		daemon->counts = mmap(NULL, sizeof *daemon->counts, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (daemon->counts == MAP_FAILED)
+		r = -errno;
 	return r < 0 ? r : catch_signals(daemon);
 }
 

@@ -258,6 +258,8 @@ static int prepare(const struct query_place *place, int connection)
 	int memory = memfd_create("answer", MFD_CLOEXEC), r = memory < 0 ? -errno : 0;
 
 	listener_done(place->listener, false);
+	daemon_board_free(place->board);
+	munmap(place->counts, sizeof *place->counts);
 	if (r == 0 && (dup2(memory, STDOUT_FILENO) < 0 || fcntl(connection, F_SETFD, 0) < 0))
 		r = -errno;
 	closep(&memory);
@@ -268,7 +270,8 @@ static int prepare(const struct query_place *place, int connection)
 static int run(const struct query_place *place, int connection)
 {
 	struct confined_folder folder = {(char *)place->store, LISTING_NONE};
-	const struct confined confined = {.closes = true, .folders = &folder, .n_folders = 1};
+	const struct confined confined = {
+		.closes = true, .folders = &folder, .n_folders = 1, .lifeline = connection};
 	struct query_work work = {place->store, connection};
 	int number = 0, r = prepare(place, connection);
 

@@ -14,9 +14,10 @@
 #include <sys/types.h>
 
 #include "cli/account.h"
+#include "cmd/daemon_board.h"
 #include "cmd/daemon_listen.h"
 #include "cmd/query.h"
-#include "serve/http_request.h"
+#include "serve/server.h"
 
 /* What the connection takes, a datagram. */
 struct query_request {
@@ -39,6 +40,9 @@ struct query_place {
 	const char *store;
 	const struct account *account; /* whose the store is; NULL: ours */
 	struct listener *listener;     /* to be closed, with its secrets */
+	/* Not to be written by who reads the store: */
+	struct daemon_board *board;
+	struct server_counts *counts;
 };
 
 /* Starts one. *@ret_fd: the connection, for the caller to close. Errors: -errno. */

@@ -424,6 +424,7 @@ static int serve_clients(void *data)
 		.step = step_answer,
 		.forget = forget_answer,
 		.context = service,
+		.counts = service->serving->counts,
 	};
 	int r;
 
@@ -525,7 +526,10 @@ int daemon_serve(const struct daemon_serving *serving)
 {
 	struct keeper keeper = {.serving = serving,
 				.cost_before = board_get(&serving->board->cpu_ns[BOARD_SERVE]),
-				.place = {serving->options->store, NULL, serving->listener}};
+				.place = {.store = serving->options->store,
+					  .listener = serving->listener,
+					  .board = serving->board,
+					  .counts = serving->counts}};
 	struct account account = {};
 	struct http_service service = {.serving = serving};
 	const struct daemon_report ready = {.kind = REPORT_SERVING};

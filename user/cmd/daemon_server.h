@@ -13,12 +13,14 @@
 #include "cmd/daemon_board.h"
 #include "cmd/daemon_listen.h"
 #include "cmd/daemon_options.h"
+#include "serve/server.h"
 
 struct daemon_serving {
 	const struct daemon_options *options;
 	struct listener *listener;
 	struct daemon_board *board;
 	int board_fd;
+	struct server_counts *counts; /* shared: those of the servers before this one are in it */
 	int reports;
 };
 

@@ -49,7 +49,7 @@ struct server {
 	int epoll, listener;
 	bool is_full;	     /* the listener is not watched … */
 	uint64_t full_until; /* … until then */
-	struct server_counts counts;
+	struct server_counts *counts, own_counts;
 	struct handshakes handshakes;
 	struct connection *connections;
 	char piece[PIECE];
@@ -243,7 +243,7 @@ static void begin_answer(struct server *server, struct connection *connection)
 		answer->bytes = strdup(body_of_status(answer->status));
 		answer->n = answer->bytes ? strlen(answer->bytes) : 0;
 	}
-	server->counts.answers[answer->status / 100 % 6]++;
+	server->counts->answers[answer->status / 100 % 6]++;
 	connection->head = make_head(answer, &connection->head_n);
 	if (!connection->head) {
 		close_connection(server, connection);
@@ -384,7 +384,7 @@ static void read_more(struct server *server, struct connection *connection)
 	ssize_t n = receive(server, connection);
 	int status;
 
-	server->counts.broken += n == -EPROTO || n == -EPROTOTYPE;
+	server->counts->broken += n == -EPROTO || n == -EPROTOTYPE;
 	if (n == -EPROTOTYPE) {
 		answer_plain(server, connection);
 		return;
@@ -523,7 +523,7 @@ static bool make_place(struct server *server)
 		watch_listener(server, false);
 		return false;
 	}
-	server->counts.refused += spare->state != LINGERS;
+	server->counts->refused += spare->state != LINGERS;
 	close_connection(server, spare);
 	return true;
 }
@@ -540,7 +540,7 @@ static void limit_address(struct server *server, const struct sockaddr_storage *
 	spare = find_oldest(server, READS, address, &n);
 	if (n + n_shakes < server->options.of_address)
 		return;
-	server->counts.refused++;
+	server->counts->refused++;
 	close_connection(server, spare ? spare : find_last_shake(server, address));
 }
 
@@ -567,7 +567,7 @@ static void add_connection(struct server *server, int fd, const struct sockaddr_
 	}
 	http_request_begin(connection->request);
 	connection->state = READS;
-	server->counts.accepted++;
+	server->counts->accepted++;
 	/* It may be here already. Handshakes wait for their turn. */
 	if (!server->options.identity)
 		read_more(server, connection);
@@ -694,7 +694,7 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 
 static void end_late(struct server *server, struct connection *connection)
 {
-	server->counts.timeouts++;
+	server->counts->timeouts++;
 	/* Before the end of its handshake, a client understands nothing. */
 	if (connection->state == READS && !owes_handshake(server, connection))
 		answer_status(server, connection, HTTP_STATUS_REQUEST_TIMEOUT);
@@ -756,7 +756,7 @@ int server_step(struct server *server, int most_ms)
 
 const struct server_counts *server_counts(const struct server *server)
 {
-	return &server->counts;
+	return server->counts;
 }
 
 int server_new(int listener, const struct serve_options *options, struct server **ret)
@@ -769,6 +769,7 @@ int server_new(int listener, const struct serve_options *options, struct server 
 		return -ENOMEM;
 	server->options = *options;
 	server->listener = listener;
+	server->counts = options->counts ? options->counts : &server->own_counts;
 	if (!options->connections)
 		server->options.connections = SERVE_CONNECTIONS;
 	if (!options->of_address)

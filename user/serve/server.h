@@ -51,6 +51,8 @@ struct serve_options {
 	unsigned int connections, of_address, waiting;
 	uint64_t request_ns, answer_ns;
 	uint64_t handshakes_ns; /* CPU time of handshakes a second */
+	/* Where it counts on, the caller's; NULL: in memory of its own. */
+	struct server_counts *counts;
 };
 
 #define SERVE_CONNECTIONS 256
