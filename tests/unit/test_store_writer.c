@@ -193,7 +193,7 @@ static void test_levels_are_equal(void **state)
 static void test_small_dictionaries(void **state)
 {
 	const struct store_options options = {
-		.path = path, .window_ns = WINDOW, .now = now, .dictionary_bytes = 48 << 10};
+		.path = path, .window_ns = WINDOW, .now = now, .dictionary_bytes = 32 << 10};
 	struct made_sums sums = {}, level, all;
 	struct store_answer answer;
 	unsigned int seed = 0;
@@ -221,7 +221,7 @@ static void test_small_dictionaries(void **state)
 static void test_recovered_in_parts(void **state)
 {
 	const struct store_options small = {
-		.path = path, .window_ns = WINDOW, .now = now, .dictionary_bytes = 48 << 10};
+		.path = path, .window_ns = WINDOW, .now = now, .dictionary_bytes = 32 << 10};
 	struct made_sums sums = {}, level;
 	unsigned int seed = 0;
 	pid_t pid;

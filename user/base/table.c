@@ -27,7 +27,7 @@ uint32_t table_find(const struct table *table, uint64_t hash, table_equal_fn equ
 
 		if (slot->position == TABLE_NONE)
 			return TABLE_NONE;
-		if (slot->hash == hash && equal(items, slot->position, key))
+		if (slot->hash == (uint32_t)hash && equal(items, slot->position, key))
 			return slot->position;
 	}
 }

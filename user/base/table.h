@@ -15,8 +15,9 @@
 
 #define TABLE_NONE UINT32_MAX
 
+/* Small, for a look-up in a large table mostly waits for memory. */
 struct table_slot {
-	uint64_t hash;
+	uint32_t hash;	   /* its low bits: whether an item is the one, equal() says */
 	uint32_t position; /* TABLE_NONE: free */
 };
 
