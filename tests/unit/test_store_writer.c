@@ -183,6 +183,12 @@ static void test_levels_are_equal(void **state)
 	assert_int_equal(answer.windows[LEVEL_HOUR], 0);
 	assert_int_equal(answer.windows[LEVEL_MINUTE], 12 * 60);
 	assert_int_equal(answer.covered, 12 * HOUR);
+	answer = read_range(clock_ns - 14 * 24 * HOUR, clock_ns, false, &level);
+	assert_memory_equal(&level, &all, sizeof all);
+	assert_int_equal(answer.windows[LEVEL_HOUR], 24);
+	answer = read_range(clock_ns - 15 * 24 * HOUR, clock_ns, false, &level);
+	assert_memory_equal(&level, &all, sizeof all);
+	assert_int_equal(answer.windows[LEVEL_DAY], 1);
 	answer = read_range(0, UINT64_MAX / 4, true, &level);
 	assert_memory_equal(&level, &all, sizeof all);
 	assert_int_equal(answer.windows[LEVEL_SERIES], 24 * 60);

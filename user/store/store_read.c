@@ -208,7 +208,7 @@ static enum store_level level_for(const struct store_question *question)
 	enum store_level level = question->is_finest	    ? LEVEL_FINEST
 				 : length <= 2 * HOUR	    ? LEVEL_FINEST
 				 : length <= 12 * HOUR	    ? LEVEL_MINUTE
-				 : length <= 60 * 24 * HOUR ? LEVEL_HOUR
+				 : length <= 14 * 24 * HOUR ? LEVEL_HOUR
 							    : LEVEL_DAY;
 
 	while (level > LEVEL_FINEST && step % store_level_ns(level))
