@@ -150,7 +150,7 @@ static void test_budget(void **state)
 	spend(&budget, 0.005);
 	assert_int_equal(budget.effort, EFFORT_ALL);
 	for (int effort = EFFORT_NAMES_LATER; effort < N_EFFORTS; effort++) {
-		assert_int_equal(spend(&budget, 0.03), 1);
+		assert_int_equal(spend(&budget, 0.014), 1);
 		assert_int_equal(budget.effort, effort);
 	}
 	assert_int_equal(spend(&budget, 0.03), 0);
@@ -166,6 +166,14 @@ static void test_budget(void **state)
 		assert_int_equal(budget.effort, step);
 	}
 	assert_int_equal(spend(&budget, 0.005), 0);
+
+	/* Far above it, in half the time. */
+	assert_int_equal(spend(&budget, 0.016), 1);
+	assert_int_equal(budget.effort, EFFORT_FEWER_STACKS);
+	assert_int_equal(spend(&budget, 0.014), 1);
+	assert_int_equal(budget.effort, EFFORT_FEWEST);
+	assert_int_equal(spend(&budget, 0.016), 1);
+	assert_int_equal(budget.effort, EFFORT_HALF_RATE);
 
 	budget = (struct daemon_budget){.look_ns = 6 * WINDOW};
 	for (int minute = 0; minute < 5; minute++)
@@ -187,7 +195,7 @@ static void test_memory_budget(void **state)
 	assert_int_equal(budget.effort, EFFORT_FEWER_STACKS);
 	for (int minute = 0; minute < 4; minute++)
 		assert_int_equal(spend_both(&budget, 0.005, 99 << 20), 0);
-	assert_int_equal(spend_both(&budget, 0.02, 99 << 20), 1);
+	assert_int_equal(spend_both(&budget, 0.014, 99 << 20), 1);
 	for (int minute = 0; minute < 4; minute++)
 		assert_int_equal(spend_both(&budget, 0.005, 99 << 20), 0);
 	assert_int_equal(spend_both(&budget, 0.005, 99 << 20), -1);

@@ -4,21 +4,23 @@
 #include "base/system.h"
 
 #define PEACE_LOOKS 5
-#define FREE_LOOKS  2 /* the first one, and that after a minute */
+#define FREE_LOOKS  2	/* the first one, and that after a minute */
+#define FAR_ABOVE   1.5 /* times a budget */
 
-static bool is_above(const struct daemon_budget *budget)
+static bool is_above(const struct daemon_budget *budget, double times)
 {
-	return (budget->share > 0 && budget->used > budget->share) ||
-	       (budget->most_bytes && budget->bytes > budget->most_bytes);
+	return (budget->share > 0 && budget->used > times * budget->share) ||
+	       (budget->most_bytes && budget->bytes > times * budget->most_bytes);
 }
 
 static int judge(struct daemon_budget *budget, uint64_t now_ns)
 {
-	if (is_above(budget)) {
+	if (is_above(budget, 1)) {
 		budget->below_since = 0;
 		if (budget->effort + 1 == N_EFFORTS)
 			return 0;
 		budget->effort++;
+		budget->effort += budget->effort + 1 < N_EFFORTS && is_above(budget, FAR_ABOVE);
 		return 1;
 	}
 	if (!budget->below_since)

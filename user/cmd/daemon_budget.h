@@ -2,8 +2,8 @@
 /*
  * daemon_budget: how much is done without, so that recording costs no more than it may.
  *
- * CPU time and memory are looked at each minute. Above a budget the next step is taken, below both
- * for five minutes one is taken back. No step makes a total wrong: names come later, stacks of
+ * CPU time and memory are looked at each minute. Above a budget the next step is taken, far above it
+ * two of them; below both for five minutes one is taken back. No step makes a total wrong: names come later, stacks of
  * waits are sampled at larger distances, running threads half as often.
  */
 #ifndef CMD_DAEMON_BUDGET_H
@@ -40,7 +40,7 @@ struct daemon_budget {
 bool daemon_budget_is_due(const struct daemon_budget *budget, uint64_t now_ns);
 
 /*
- * @cpu_ns: used so far; @bytes: of memory, now. Returns 1 where a step was taken, -1 where one was
+ * @cpu_ns: used so far; @bytes: of memory, now. Returns 1 where steps were taken, -1 where one was
  * taken back, 0 else. What starting costs, and learning the first names, does not count.
  */
 int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, uint64_t cpu_ns,
