@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "collect/files.h"
 
 static struct files files;
@@ -104,6 +105,30 @@ static void a_file_is_closed_when_nobody_refers_to_it(void **state)
 	/* Opened again, it gets the same slot. */
 	assert_int_equal(get(path), file);
 	assert_true(is_open(files.files[file].fd));
+}
+
+/* Content is compared where a file may have changed since it was looked at, and only there. */
+static void what_was_mapped_before_the_last_look_is_known(void **state)
+{
+	struct file_name name = {.path = in_folder("looked at")};
+	struct stat stat_buffer;
+	uint32_t file, later;
+	uint64_t looked_at;
+
+	write_file(name.path, "one");
+	file = get(name.path);
+	files_put(&files, get(name.path));
+	looked_at = files.files[file].looked_at;
+	assert_true(looked_at > 0 && looked_at <= monotonic_ns());
+	assert_int_equal(stat(name.path, &stat_buffer), 0);
+	name.device_major = major(stat_buffer.st_dev);
+	name.device_minor = minor(stat_buffer.st_dev);
+	name.inode = stat_buffer.st_ino;
+	write_file(name.path, "another");
+	assert_int_equal(files_get_at(&files, &name, getpid(), 1, 2, looked_at, &later), 0);
+	assert_int_equal(later, file);
+	assert_int_equal(files_get_at(&files, &name, getpid(), 1, 2, looked_at + 1, &later), 0);
+	assert_int_not_equal(later, file);
 }
 
 /* After thousands come and go, neither entries nor descriptors remain. */
@@ -297,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FILES_TEST(a_file_is_closed_when_nobody_refers_to_it),
+		FILES_TEST(what_was_mapped_before_the_last_look_is_known),
 		FILES_TEST(what_is_not_needed_leaves_nothing),
 		FILES_TEST(a_file_that_is_written_over_is_another_one),
 		FILES_TEST(a_time_stamp_that_is_put_back_does_not_hide_it),

@@ -218,14 +218,21 @@ bool file_is_unchanged(const struct file *file)
 	return identify(file->fd, &now) && is_same_content(&now, &file->identity);
 }
 
-/* Compares again; its current names are known from here on. */
-static bool look_again(struct file *file)
+/*
+ * Whether a file mapped at @time has the content that is known, by a look since then; its current
+ * names are known from that look on.
+ */
+static bool look_again(struct file *file, uint64_t time)
 {
+	uint64_t looked_at = monotonic_ns();
 	struct file_identity now;
 
+	if (file->looked_at >= time)
+		return true;
 	if (!identify(file->fd, &now) || !is_same_content(&now, &file->identity))
 		return false;
 	file->identity = now;
+	file->looked_at = looked_at;
 	return true;
 }
 
@@ -577,10 +584,10 @@ static void note_root(struct files *files, struct file *file, uint32_t pid)
 
 /* A file that is open already; its content may have changed. */
 static int get_open(struct files *files, uint32_t found, const struct file_name *name, uint32_t pid,
-		    uint32_t *ret_file)
+		    uint64_t time, uint32_t *ret_file)
 {
 	note_root(files, &files->files[found], pid);
-	if (!look_again(&files->files[found]))
+	if (!look_again(&files->files[found], time))
 		return replace(files, found, name, pid, ret_file);
 	files_hold(files, found);
 	*ret_file = found;
@@ -602,6 +609,12 @@ static int get_unopened(struct files *files, uint32_t found, const struct file_n
 int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 	      uint64_t end, uint32_t *ret_file)
 {
+	return files_get_at(files, name, pid, start, end, monotonic_ns(), ret_file);
+}
+
+int files_get_at(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
+		 uint64_t end, uint64_t time, uint32_t *ret_file)
+{
 	const struct file *file;
 	uint32_t found;
 
@@ -610,7 +623,7 @@ int files_get(struct files *files, const struct file_name *name, uint32_t pid, u
 	found = find_file(files, name, FIND_ANY, NULL);
 	file = found == TABLE_NONE ? NULL : &files->files[found];
 	if (file && !file->is_ambiguous && file->fd >= 0)
-		return get_open(files, found, name, pid, ret_file);
+		return get_open(files, found, name, pid, time, ret_file);
 	if (file && (file->is_memory || (file->fd < 0 && !may_open(files, pid)))) {
 		files_hold(files, found);
 		*ret_file = found;

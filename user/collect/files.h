@@ -46,6 +46,7 @@ struct file {
 	dev_t mapped_device;
 	ino_t mapped_inode; /* by the kernel's names */
 	struct file_identity identity;
+	uint64_t looked_at; /* when it was last seen to have that content: monotonic ns */
 	/* In files.budgets; BUDGETS_UNLIMITED while not open. */
 	uint32_t budget;	  /* for reading it: its owner's */
 	uint32_t opener;	  /* for its descriptor: of whoever mapped it, or its owner's */
@@ -78,6 +79,10 @@ void files_done(struct files *files);
  */
 int files_get(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 	      uint64_t end, uint32_t *ret_file);
+
+/* The same for what was mapped at @time: a file that was looked at since is not looked at again. */
+int files_get_at(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
+		 uint64_t end, uint64_t time, uint32_t *ret_file);
 
 /* Take and put a reference. */
 void files_hold(struct files *files, uint32_t file);

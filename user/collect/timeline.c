@@ -140,8 +140,8 @@ static int apply_map(struct processes *processes, const struct timeline_event *e
 
 	if (processes_latest(processes, event->pid) == TABLE_NONE)
 		return 0; /* not recorded */
-	r = files_get(&processes->files, &mapped->name, event->pid, mapping.start, mapping.end,
-		      &mapping.file);
+	r = files_get_at(&processes->files, &mapped->name, event->pid, mapping.start, mapping.end,
+			 event->time, &mapping.file);
 	return r < 0 ? r : processes_map(processes, event->pid, &mapping, event->time);
 }
 
