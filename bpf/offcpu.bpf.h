@@ -581,7 +581,8 @@ static __always_inline void thread_dead(struct task_struct *task)
 	struct thread *thread = thread_find(task);
 	u64 end;
 
-	if (!thread)
+	/* Its process's first thread may be gone before it. */
+	if (!thread || thread->is_dead || BPF_CORE_READ(task, group_leader, tgid) != task->tgid)
 		return;
 	thread->is_dead = 1;
 	end = thread->in_at;

@@ -278,6 +278,9 @@ static __always_inline void exits(struct task_struct *task)
 	struct bf_process_event event;
 	u32 pid = process_id(task);
 
+	/* What follows may count in the next window; without this, samples of its life have no time. */
+	if (config.ends_at_free)
+		thread_renamed(task, 0);
 	if (config.offcpu)
 		thread_exits(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0 || (config.in_pid_namespace && !pid))
@@ -298,6 +301,17 @@ int on_exit(u64 *ctx)
 	u64 began = run_begins(0);
 
 	exits((struct task_struct *)ctx[0]);
+	run_ends(began, 1);
+	return 0;
+}
+
+/* Some time after its end, for those to whom a program at each switch costs too much. */
+SEC("tp_btf/sched_process_free")
+int on_free(u64 *ctx)
+{
+	u64 began = run_begins(0);
+
+	thread_dead((struct task_struct *)ctx[0]);
 	run_ends(began, 1);
 	return 0;
 }
@@ -354,6 +368,8 @@ static __always_inline void visit_task_at_end(struct bpf_iter__task *ctx, bool s
 	newborn_waits(thread, task);
 	if (!thread->in_at)
 		return;
+	if (config.ends_at_free && (task_state(task) & TASK_DEAD) && !task->on_cpu)
+		thread_dead(task);
 	if (thread_waits(thread, task, sleepable, &found))
 		bpf_seq_write(ctx->meta->seq, &word, sizeof word);
 	sum_up(thread);

@@ -68,6 +68,7 @@ struct bf_config {
 	__u8 capture_out;      /* off-CPU: no hook after the switch; take stacks before it */
 	__u8 keep_runtime;     /* count each thread's exact CPU time */
 	__u8 is_frugal;	       /* what is unlikely to be sampled is not prepared for */
+	__u8 ends_at_free;     /* keep_runtime: threads are looked at after their end, not at it */
 	__u8 time_programs;    /* count the CPU time of the programs themselves */
 	__u8 filters_periods;  /* by_comm, by_cpu, or min_block, max_block */
 	__u8 waker_depth;      /* record the waker, its own waker, …; 0: none */
@@ -78,7 +79,7 @@ struct bf_config {
 	__u8 holds_queue;      /* off-CPU: the run queue is locked at the hook */
 	__u8 has_loop;	       /* bpf_loop() */
 	__u8 runtimes;	       /* frames of runtimes are found */
-	__u8 pad[2];
+	__u8 pad[1];
 	__u32 command_pid;   /* becomes a target at its exec; 0: none */
 	__s32 cgroup_subsys; /* index of the v1 controller; -1: cgroup v2 */
 	__u64 cgroup_id;

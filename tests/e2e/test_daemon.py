@@ -269,17 +269,60 @@ def test_budget(tmp_path):
     assert sum(mine) / 1e6 == pytest.approx(float(ran), rel=0.01, abs=0.02)
 
 
-def test_stacks_of_those_that_leave_are_whole(tmp_path):
-    """A process that execs or exits has no memory left to walk: what was remembered of it is enough."""
+def test_stacks_of_short_lives(tmp_path):
+    """They have names. A process that execs or exits has no memory left to walk: what was remembered of it is
+    enough."""
     with Daemon(tmp_path, "-F", "99") as daemon, workload("storm", 8, command=[STORM]):
         daemon.windows(6)
         daemon.stop()
     folded = folded_of(daemon.store, "--state", "running")
-    leaving = [(frames, value) for frames, value in folded.stacks
-               if frames[0] in ("sh", "ls", "sort") and {"exit_mmap_[k]", "begin_new_exec_[k]"} & set(frames)]
+    short = [(frames, value) for frames, value in folded.stacks if frames[0] in ("sh", "ls", "sort")]
+    assert sum(value for frames, value in short if "[unknown]" in frames) <= 0.02 * sum(value for _, value in short)
+    leaving = [(frames, value) for frames, value in short if {"exit_mmap_[k]", "begin_new_exec_[k]"} & set(frames)]
     total = sum(value for _, value in leaving)
     assert total > 0
     assert sum(value for frames, value in leaving if "[truncated]" in frames) <= 0.05 * total
+
+
+SHORT_LIVES = """
+import mmap, os, resource, time
+
+def live():
+    pages = mmap.mmap(-1, 16 << 20)
+    for at in range(0, len(pages), 4096):
+        pages[at] = 1
+    os._exit(0) # which takes a while, for the kernel frees the pages
+
+pids, used = [], lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+for lot in range(4):
+    for i in range(20):
+        pids.append(os.fork())
+        if not pids[-1]:
+            live()
+        if lot % 2:
+            os.wait()
+    if not lot % 2:
+        time.sleep(1.5) # they stay, ended, beyond the end of a window
+        for i in range(20):
+            os.wait()
+print(used(), *pids)
+"""
+
+
+def test_cpu_time_of_short_lives(tmp_path):
+    """From birth to end, as the kernel has it, also of those that nobody waits for until later."""
+    with Daemon(tmp_path) as daemon:
+        daemon.windows(1)
+        used, *pids = subprocess.run([sys.executable, "-c", SHORT_LIVES], stdin=subprocess.DEVNULL,
+                                     capture_output=True, text=True, check=True).stdout.split()
+        daemon.windows(2)
+        daemon.stop()
+    pids = set(map(int, pids))
+    segments = [Segment(path) for path in sorted(daemon.store.glob("1s-*"))]
+    times = [time for segment in segments for _, rows in segment.windows() for number, _, cause, _, _, _, time in rows
+             if cause == 1 and segment.processes[number][0] in pids]
+    print(sum(times) / 1e6, used, len(times))
+    assert sum(times) / 1e6 == pytest.approx(float(used), rel=0.02)
 
 
 def test_a_second_one_is_refused(tmp_path):

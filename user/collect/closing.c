@@ -12,10 +12,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collect/collector.h"
 #include "collect/window.h"
 #include "profiler.skel.h"
+
+#define ENDED_US 50000
 
 /* Opens @file for reading its names. Content that was overwritten names other code. */
 static void file_source(struct files *files, const struct file *file, struct mapping_source *source)
@@ -305,11 +308,19 @@ void collector_adjust_window(struct collector *collector)
 		      windows->every_ns ? windows_begin(windows, windows->number + 1) : 0);
 }
 
+/* The kernel frees threads that have ended after a grace period, and only then they count in full. */
+static void wait_for_the_ended(const struct collector *collector)
+{
+	if (collector->skel->rodata->config.ends_at_free)
+		usleep(ENDED_US);
+}
+
 int closing_close_last(struct collector *collector)
 {
 	int r;
 
 	window_close_last(&collector->skel->bss->control, collector->windows.last);
+	wait_for_the_ended(collector);
 	r = visit_threads(collector);
 	r = r < 0 ? r : read_all_rows(collector);
 	return r < 0 ? r : finish(collector, true);

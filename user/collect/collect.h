@@ -54,8 +54,9 @@ struct collect_options {
 	uint64_t every_ns;	   /* windows of this length, back to back; 0: one */
 	bool time_programs;	   /* for collect_kernel_ns() */
 	/*
-	 * For a low cost where processes come and go: waits within an exec or exit may be without
-	 * their user half.
+	 * For a low cost where processes come and go: their stacks wait for the next look, a tenth
+	 * of a second; waits within an exec or exit may be without their user half; the CPU time
+	 * that a thread takes to end may count in the next window.
 	 */
 	bool is_frugal;
 	unsigned int waker_depth;  /* record the waker, its own waker, …; 0: none */

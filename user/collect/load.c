@@ -326,7 +326,10 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start, !stacks_at_start);
 	bpf_program__set_autoload(skel->progs.on_each_task_at_start_stacks, stacks_at_start);
 	events_choose_programs(skel, options);
-	bpf_program__set_autoload(skel->progs.on_switch, capture_out || config->keep_runtime);
+	config->ends_at_free = config->keep_runtime && config->is_frugal && !capture_out;
+	bpf_program__set_autoload(skel->progs.on_switch,
+				  capture_out || (config->keep_runtime && !config->ends_at_free));
+	bpf_program__set_autoload(skel->progs.on_free, config->ends_at_free);
 	bpf_program__set_autoload(skel->progs.on_wakeup, capture_out);
 	bpf_program__set_autoload(skel->progs.on_waking, config->waker_depth);
 	bpf_program__set_autoload(skel->progs.on_switched_tp, offcpu && hook == HOOK_TRACEPOINT);
@@ -392,6 +395,7 @@ static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 	r = r < 0 ? r : attach(skel->progs.on_exec, &skel->links.on_exec);
 	r = r < 0 ? r : attach(skel->progs.on_rename, &skel->links.on_rename);
 	r = r < 0 ? r : attach(skel->progs.on_switch, &skel->links.on_switch);
+	r = r < 0 ? r : attach(skel->progs.on_free, &skel->links.on_free);
 	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
 	r = r < 0 ? r : attach(skel->progs.on_waking, &skel->links.on_waking);
 	r = r < 0 ? r : attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
