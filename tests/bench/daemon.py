@@ -45,6 +45,25 @@ while True:
         time.sleep(max(0, 1 - (time.monotonic() - begin)))
     time.sleep(pause)
 """
+LIBRARIES = """
+import ctypes, os, shutil, sys, time, zlib
+from pathlib import Path
+folder, n = Path(sys.argv[1]), 0
+source = next(line.split()[-1] for line in open("/proc/self/maps") if "/libz.so" in line)
+os.nice(19)
+while True:
+    n += 1
+    copy = folder / f"lib{n}.so"
+    shutil.copy(source, copy)
+    if not os.fork():
+        sum_of, data, end = ctypes.CDLL(str(copy)).crc32, bytes(1 << 20), time.process_time() + 0.05
+        while time.process_time() < end:
+            sum_of(0, data, len(data))
+        os._exit(0)
+    os.wait()
+    copy.unlink()
+    time.sleep(1)
+"""
 SWITCHES = """
 import os, sys, time
 a, b, c, d = *os.pipe(), *os.pipe()
@@ -162,14 +181,25 @@ def slope(points):
     return 3600 * statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope
 
 
+def cpu_goes_and_comes():
+    """Not the only one, nor one that can't."""
+    switch = Path("/sys/devices/system/cpu/cpu1/online")
+    if switch.exists():
+        switch.write_text("0")
+        time.sleep(0.5)
+        switch.write_text("1")
+
+
 def soak(minutes):
-    """Bursts of 20 s of 100 execs a second, each minute."""
+    """Bursts of 20 s of 100 execs a second, each minute; each second a library that was not there before; each minute
+    a CPU goes off and on."""
     seen = []
     with tempfile.TemporaryDirectory() as scratch, daemon(Path(scratch) / "store") as process, \
-            python(STORM, 20, 40, 100, 19):
+            python(STORM, 20, 40, 100, 19), python(LIBRARIES, scratch):
         begin = time.monotonic()
         while time.monotonic() - begin < 60 * minutes:
             time.sleep(60 - (time.monotonic() - begin) % 60)
+            cpu_goes_and_comes()
             pids = tree(process.pid)
             lasting = {pid: name for pid, name in pids.items() if name != "bpfflame-names"}
             seen.append((time.monotonic() - begin, sum(map(pss, lasting)) / 1e6, descriptors(lasting),
