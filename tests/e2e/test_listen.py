@@ -121,6 +121,8 @@ def test_metrics(tmp_path):
     assert written >= 4
     assert values["bpfflame_windows_total", (("result", "unwritten"),)] == 0
     assert values["bpfflame_windows_total", (("result", "unsent"),)] == 0
+    # burn has the same few functions in each window.
+    assert values["bpfflame_names_total", (("result", "hit"),)] > 0 < values["bpfflame_names_total", (("result", "missed"),)]
     segments = [Segment(path) for path in sorted(daemon.store.glob("500ms-*"))]
     windows = [(rows, segment) for segment in segments for _, rows in segment.windows()][:written]
     expected = collections.Counter()

@@ -181,7 +181,9 @@ static void test_losses(void **state)
 	daemon_board_lose(board, &stats);
 	board_set(&board->millihertz, 9500);
 	board_set(&board->cpu_ns[BOARD_WRITE], 1234567890);
+	board_set(&board->names_missed, 7);
 	text = metrics();
+	assert_line(text, "bpfflame_names_total{result=\"missed\"} 7");
 	assert_line(text, "bpfflame_losses_total{kind=\"map_full\"} 4");
 	assert_line(text, "bpfflame_losses_total{kind=\"unreadable_files\"} 6");
 	assert_line(text, "bpfflame_losses_total{kind=\"ring_full\"} 0");

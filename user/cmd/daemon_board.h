@@ -72,10 +72,11 @@ struct daemon_board {
 	uint64_t cpu_ns[N_BOARD_PROCESSES], memory[N_BOARD_PROCESSES];
 
 	/* By the recorder: */
-	uint64_t bpf_ns; /* CPU time of stacks of waits, in the kernel */
+	uint64_t bpf_ns; /* CPU time of programs in the kernel */
 	uint64_t unsent; /* windows that the writer never got */
 	uint64_t losses[N_LOSSES];
 	uint64_t millihertz, period_ns, effort;
+	uint64_t names_hit, names_missed, names_evicted; /* addresses, in the cache of names */
 
 	/* By the writer: */
 	uint64_t written, unwritten; /* windows */

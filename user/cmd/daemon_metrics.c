@@ -56,7 +56,7 @@ static void put_process_metrics(FILE *stream, const struct daemon_board *board)
 		put_labelled(stream, "memory_bytes", "process", board_process_text(i),
 			     board_get(&board->memory[i]));
 	put_head(stream, "bpf_seconds_total", "counter",
-		 "CPU time that programs in the kernel spent on stacks of waits.");
+		 "CPU time of bpfflame's programs in the kernel.");
 	fputs("bpfflame_bpf_seconds_total", stream);
 	put_seconds(stream, board_get(&board->bpf_ns));
 	put_head(stream, "starts_total", "counter",
@@ -91,6 +91,11 @@ static void put_recording_metrics(FILE *stream, const struct daemon_board *board
 	put_seconds(stream, board_get(&board->period_ns));
 	put_head(stream, "effort_steps", "gauge", "Steps that were taken to keep the budgets.");
 	put_number(stream, "effort_steps", board_get(&board->effort));
+	put_head(stream, "names_total", "counter",
+		 "Addresses whose names were in memory, had to be read, and made room for others.");
+	put_labelled(stream, "names_total", "result", "hit", board_get(&board->names_hit));
+	put_labelled(stream, "names_total", "result", "missed", board_get(&board->names_missed));
+	put_labelled(stream, "names_total", "result", "evicted", board_get(&board->names_evicted));
 	put_head(stream, "window_seconds", "gauge", "The length of a window.");
 	fputs("bpfflame_window_seconds", stream);
 	put_seconds(stream, board_get(&board->window_ns));

@@ -72,7 +72,7 @@ struct daemon_recorder {
 	uint64_t own_ns;    /* our CPU time by then, and that of our programs */
 	enum store_gap gap; /* before the next one */
 	uint64_t n_recorded, n_lost;
-	uint64_t n_given_up; /* files */
+	struct names_cache_stats names; /* when the last window was sent */
 	struct daemon_budget budget;
 	double ended_seconds; /* CPU time of children that have ended */
 	struct daemon_board *board;
@@ -292,10 +292,26 @@ static void report(struct daemon_recorder *recorder, enum daemon_report_kind kin
 	daemon_link_report(recorder->reports, &what);
 }
 
+/* What the cache of names did for a window. */
+static void note_names(struct daemon_recorder *recorder)
+{
+	struct daemon_board *board = recorder->board;
+	struct names_cache_stats now, *before = &recorder->names;
+
+	names_cache_stats(recorder->cache, &now);
+	board_add(&board->names_hit, now.hits - before->hits);
+	board_add(&board->names_missed, now.misses - before->misses);
+	board_add(&board->names_evicted, now.evictions - before->evictions);
+	if (now.n_given_up > before->n_given_up)
+		daemon_log(LOG_LEVEL_WARNING,
+			   "the debug information of %s takes too much time or memory to read: its "
+			   "functions have the names of its symbols",
+			   now.given_up);
+	*before = now;
+}
+
 static void note_sent(struct daemon_recorder *recorder, int error)
 {
-	struct names_cache_stats names;
-
 	if (error < 0) {
 		daemon_log(LOG_LEVEL_ERROR, "a window is lost: %s",
 			   error == -EAGAIN ? "its writer does not take it" : strerror(-error));
@@ -306,13 +322,7 @@ static void note_sent(struct daemon_recorder *recorder, int error)
 		recorder->n_recorded++;
 	}
 	report(recorder, REPORT_RECORDED);
-	names_cache_stats(recorder->cache, &names);
-	if (names.n_given_up > recorder->n_given_up)
-		daemon_log(LOG_LEVEL_WARNING,
-			   "the debug information of %s takes too much time or memory to read: its "
-			   "functions have the names of its symbols",
-			   names.given_up);
-	recorder->n_given_up = names.n_given_up;
+	note_names(recorder);
 }
 
 /* Takes up what has ended. Returns whether nobody names a window. */
