@@ -272,6 +272,18 @@ def wait_until(condition, timeout=10):
         time.sleep(0.01)
 
 
+def children_of(pid, name):
+    """Children of @pid with this name."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children
+            if Path(f"/proc/{child}/comm").read_text().strip() == name]
+
+
+def wait_for_child(pid, name):
+    wait_until(lambda: children_of(pid, name))
+    return children_of(pid, name)[0]
+
+
 def busy_seconds():
     """CPU time of the whole machine since boot, without idle time and waits for disks."""
     user, nice, system, _, _, irq, softirq = map(

@@ -2,6 +2,7 @@
 """A user whose files cost too much loses only names and stacks of their own, and is named."""
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import WORKLOADS, Folded, record, workload
+from harness import WORKLOADS, Folded, Running, record, wait_for_child, workload
 
 MALLORY, ALICE = 12345, 12346
 LIBRARIES = 110 # twice what the budget pays for where reading one takes 25 ms, as on a fast machine
@@ -124,22 +125,45 @@ def offset_of_work(library):
     return next(line.split()[0] for line in symbols.splitlines() if line.endswith(" work"))
 
 
+SIZES = "3000", "10000", "2000" # of threads, mappings, files
+
+
 @pytest.fixture
-def storm(open_path):
-    """Threads, execs, mappings and small files of one user, all at once."""
-    library, files = open_path / "small.so", open_path / "files"
+def storm(open_path, request):
+    """Threads, execs, mappings, small files and changes of mappings of one user, all at once; the path
+    of what is mapped is as long as paths can be."""
+    files, folder = open_path / "files", open_path
+    while len(str(folder)) < 3700:
+        folder /= 200 * "x"
+    folder.mkdir(parents=True)
+    library = folder / "small.so"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,noseparate-code", "-x", "c", "-", "-o",
                     library], input=SMALL, check=True, text=True)
     program = shutil.copy(WORKLOADS / "storms", open_path)
     files.mkdir()
     os.chown(files, MALLORY, MALLORY)
-    process = subprocess.Popen(["setpriv", f"--reuid={MALLORY}", "--clear-groups", program, "60", "3000", "10000", "2000",
+    process = subprocess.Popen(["setpriv", f"--reuid={MALLORY}", "--clear-groups", program, "60", *getattr(request, "param", SIZES),
                                 library, offset_of_work(library), files], stdout=subprocess.PIPE, text=True,
                                start_new_session=True)
     assert process.stdout.readline() == "ready\n"
     yield
     os.killpg(process.pid, 9)
     process.communicate()
+
+
+@pytest.mark.usefixtures("storm")
+@pytest.mark.parametrize("storm", [("0", "0", "0")], indirect=True, ids=["changes"])
+def test_records_that_wait_fill_no_memory(open_path, tmp_path):
+    """Those of who maps code without end, while the reader does not answer."""
+    program = open_path / "fresh"
+    shutil.copy(WORKLOADS / "burn", program)
+    recording = Running("--json", "-a", "-d", "4", "-o", tmp_path / "x.folded")
+    os.kill(wait_for_child(recording.process.pid, "bpfflame-reader"), signal.SIGSTOP)
+    with workload("fresh", command=[program, "10"]):
+        result = recording.wait()
+    assert result.returncode == 0, result
+    assert result.summary["peak_memory_bytes"] < 150e6, result
+    assert result.summary["over_budget_user"] == MALLORY, result
 
 
 @pytest.mark.usefixtures("storm")

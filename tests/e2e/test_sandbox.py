@@ -17,26 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import BPFFLAME, WORKLOADS, Folded, Running, record, wait_until, workload
+from harness import BPFFLAME, WORKLOADS, Folded, Running, record, wait_for_child, wait_until, workload
 
 NOBODY = "65534"
-
-
-def children_of(pid, name):
-    """Children of @pid with this name."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children
-            if Path(f"/proc/{child}/comm").read_text().strip() == name]
-
-
-def wait_for_child(pid, name):
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        found = children_of(pid, name)
-        if found:
-            return found[0]
-        time.sleep(0.01)
-    raise AssertionError(f"there is no {name}")
 
 
 def wait_for_reader(pid):

@@ -72,7 +72,7 @@ static void add_record(struct scene *scene, struct bytes *bytes)
 	record.mapped.is_executable = true;
 	record.mapped.name.path = paths[take(bytes, 1) % 8];
 	record.mapped.name.inode = take(bytes, 1);
-	if (timeline_add_record(&scene->timeline, &record) < 0)
+	if (timeline_add_record(&scene->timeline, &scene->processes, &record) < 0)
 		abort();
 }
 

@@ -221,10 +221,10 @@ static void events_apply_in_the_order_of_time(void **state)
 	assert_int_equal(processes_map(&processes, 10, &of_parent, 0), 0);
 	/* Records out of order: a map after the exec, the exec, a map before it, the fork. */
 	map.mapped.start = 0x5000, map.mapped.end = 0x6000, map.time = 40;
-	assert_int_equal(timeline_add_record(&timeline, &map), 0);
-	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
 	map.mapped.start = 0x3000, map.mapped.end = 0x4000, map.time = 20;
-	assert_int_equal(timeline_add_record(&timeline, &map), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
 	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
 	assert_int_equal(timeline_add_snapshot(&timeline, &snapshot), 0);
 	assert_int_equal(timeline_apply(&timeline, &processes, 25, on_snapshot, &processes), 0);
@@ -263,12 +263,12 @@ static void a_listing_holds_what_came_before(void **state)
 	assert_int_equal(processes_add(&processes, 20, 77, 6, &listed), 0);
 	processes.processes[listed].listed_at = 50;
 	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
-	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
 	map.mapped.start = 0x5000, map.mapped.end = 0x6000,
 	map.time = 40; /* unmapped before the listing */
-	assert_int_equal(timeline_add_record(&timeline, &map), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
 	map.mapped.start = 0x3000, map.mapped.end = 0x4000, map.time = 60;
-	assert_int_equal(timeline_add_record(&timeline, &map), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
 	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
 	assert_int_equal(processes_latest(&processes, 20), listed);
 	assert_int_equal(count_images(&processes), 1);
@@ -277,7 +277,7 @@ static void a_listing_holds_what_came_before(void **state)
 	assert_non_null(find(&processes, 20, 0x3000));
 
 	exec.time = 120;
-	assert_int_equal(timeline_add_record(&timeline, &exec), 0);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
 	assert_int_equal(timeline_apply(&timeline, &processes, 200, on_snapshot, &processes), 0);
 	assert_int_not_equal(processes_find(&processes, 20, 77, 7), TABLE_NONE);
 	assert_true(processes.processes[listed].ended);

@@ -3,8 +3,8 @@
  * storms SECONDS THREADS MAPPINGS FILES LIBRARY OFFSET FOLDER: everything that one user can use
  * against a profiler at once: THREADS threads that sleep; processes that exec, one after another;
  * MAPPINGS mappings of LIBRARY; FILES copies of it in FOLDER, which processes map (30 000 each at
- * most) and run through. LIBRARY's function at file offset OFFSET takes a number of loops. Prints a
- * line when everything exists.
+ * most) and run through; a process that maps LIBRARY and unmaps it, again and again. LIBRARY's
+ * function at file offset OFFSET takes a number of loops. Prints a line when everything exists.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -153,6 +153,16 @@ static void make_mappings(int ready, int n)
 	run_through(maps, n);
 }
 
+static void make_changes(int ready, int n)
+{
+	int fd = open(library, O_RDONLY);
+
+	(void)n;
+	say_ready(ready);
+	for (;;)
+		munmap(map_code(dup(fd)), size);
+}
+
 static void start_many(void (*run)(int ready, int n), int n)
 {
 	for (; n > 0; n -= MOST_EACH)
@@ -172,6 +182,7 @@ int main(int argc, char **argv)
 	start_many(make_mappings, atoi(argv[3]));
 	start_many(make_files, atoi(argv[4]));
 	start(make_execs, 1);
+	start(make_changes, 1);
 	puts("ready");
 	fflush(stdout);
 	alarm(seconds);

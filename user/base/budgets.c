@@ -71,14 +71,15 @@ static bool read_user(uint32_t pid, uid_t *ret)
 	return line;
 }
 
-int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret)
+int budgets_find_living(struct budgets *budgets, uint32_t pid, uint32_t *ret, bool *ret_is_there)
 {
 	_cleanup_close_ int root = -1;
 	struct stat stat = {};
 	uid_t user;
 
 	*ret = BUDGETS_UNLIMITED;
-	if (!read_user(pid, &user))
+	*ret_is_there = read_user(pid, &user);
+	if (!*ret_is_there)
 		return 0;
 	if (user == 0) {
 		root = foreign_find_root(pid);
@@ -86,6 +87,13 @@ int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret)
 			return 0;
 	}
 	return find_user(budgets, user, stat.st_dev, ret);
+}
+
+int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret)
+{
+	bool is_there;
+
+	return budgets_find_living(budgets, pid, ret, &is_there);
 }
 
 #define PROCESS_NS (NSEC_PER_SEC / 100) /* not for long: a process can become another user's */

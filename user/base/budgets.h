@@ -24,7 +24,8 @@ struct budget {
 	uint32_t n_open;
 	uint64_t n_mapped;
 	uint64_t cpu_ns;
-	uint64_t n_refused; /* files not opened or not read, lists of mappings cut short */
+	uint64_t n_refused; /* files not opened or read, lists of mappings cut short, records
+			       dropped */
 };
 
 struct budgets {
@@ -56,6 +57,8 @@ int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *re
  * keeps /proc from saying so has it all the same. Errors: -ENOMEM.
  */
 int budgets_find_process(struct budgets *budgets, uint32_t pid, uint32_t *ret);
+/* *@ret_is_there: whether there is such a process; if not, *@ret is BUDGETS_UNLIMITED. */
+int budgets_find_living(struct budgets *budgets, uint32_t pid, uint32_t *ret, bool *ret_is_there);
 /* The same, or what it was a moment ago. Returns BUDGETS_UNLIMITED also if there is no memory. */
 uint32_t budgets_of_process(struct budgets *budgets, uint32_t pid);
 

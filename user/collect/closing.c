@@ -86,7 +86,8 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 		.lost_stacks = collector->locator.lost_stacks,
 		.nested_events = stats_total(collector->skel, BF_STAT_EVENTS_NESTED) +
 				 events_missed(collector->skel),
-		.lost_records = collector->sampler.losses.lost,
+		.lost_records = collector->sampler.losses.lost + collector->timeline.n_dropped +
+				collector->timeline.share.n_refused,
 		.throttled = collector->sampler.losses.throttled,
 		.unknown_processes = collector->locator.unknown_processes,
 		.unopened_files = collector->processes.files.n_unopened,

@@ -82,7 +82,7 @@ static int on_record(void *context, const struct record *record)
 {
 	struct collector *collector = context;
 
-	return timeline_add_record(&collector->timeline, record);
+	return timeline_add_record(&collector->timeline, &collector->processes, record);
 }
 
 static int on_snapshot(void *context, const struct bf_snapshot_event *event)
@@ -298,6 +298,7 @@ int collector_tidy(struct collector *collector)
 
 	jit_files_retry(&collector->processes.jit_files);
 	r = processes_sweep(&collector->processes);
+	r = r < 0 ? r : timeline_catch_up(&collector->timeline, &collector->processes);
 	return r < 0 ? r : age(collector);
 }
 

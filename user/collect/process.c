@@ -331,6 +331,7 @@ void processes_put(struct processes *processes, uint32_t index)
 	free(process->runtime);
 	process->runtime = NULL;
 	processes->n_changing -= process->changing_until != 0;
+	processes->n_behind -= process->is_behind;
 	list_put(processes, process->mappings);
 	pool_give(&processes->pool, index);
 }
@@ -681,6 +682,29 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 		if (maps_parse(line, &entry))
 			r = add_entry(processes, process, &entry);
 	return r < 0 ? r : 0;
+}
+
+void processes_fall_behind(struct processes *processes, uint32_t pid)
+{
+	uint32_t process = processes_latest(processes, pid);
+
+	if (process == TABLE_NONE || processes->processes[process].is_behind)
+		return;
+	processes->processes[process].is_behind = true;
+	processes->n_behind++;
+}
+
+int processes_catch_up(struct processes *processes, uint32_t index, uint64_t now)
+{
+	struct process *process = &processes->processes[index];
+
+	process->is_behind = false;
+	processes->n_behind--;
+	/* Another image may run as that pid. */
+	if (process->ended || processes_latest(processes, process->pid) != index)
+		return 0;
+	process->listed_at = now;
+	return processes_read_maps(processes, index);
 }
 
 int processes_read_mapping(struct processes *processes, uint32_t process, uint64_t address)

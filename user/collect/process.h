@@ -62,6 +62,7 @@ struct process {
 	uint64_t changing_until; /* monotonic ns: libraries come and go until then; 0: they don't */
 	uint32_t ended; /* number of the sweep before which it ended, from 1; 0: it lives */
 	bool is_changed;	 /* it is in processes.changed */
+	bool is_behind;		 /* records of its mappings were dropped */
 	bool is_in_window;	 /* the open window's profile has memory of it, and a reference */
 	struct process_runtime *runtime; /* collect/process_runtime.h; owned, or NULL */
 	/* The unwinder's: */
@@ -86,6 +87,7 @@ struct processes {
 	uint64_t swept_at; /* monotonic ns: the last of these */
 	size_t n_changing; /* images whose libraries come and go */
 	size_t n_past;	   /* their kept lists */
+	size_t n_behind;   /* images that are */
 	/* Called with the rooms of a list that is freed. */
 	void (*release_rooms)(void *context, struct list_rooms *rooms);
 	void *release_context;
@@ -129,6 +131,11 @@ uint32_t processes_take_changed(struct processes *processes);
 
 /* Adds what /proc/PID/maps shows now. An ended process is no error. Errors: -ENOMEM. */
 int processes_read_maps(struct processes *processes, uint32_t process);
+
+/* Notes that a mapping of what runs as @pid was not applied. */
+void processes_fall_behind(struct processes *processes, uint32_t pid);
+/* Reads them at @now (monotonic ns). Errors: -ENOMEM. */
+int processes_catch_up(struct processes *processes, uint32_t process, uint64_t now);
 
 /* Adds what /proc/PID/maps shows at @address. Errors: -ENOMEM. */
 int processes_read_mapping(struct processes *processes, uint32_t process, uint64_t address);

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 
 /* Of those that wait: more only where they come faster than we go. */
 #define MOST_SNAPSHOT_BYTES (64 << 20)
+#define MOST_RECORD_BYTES   (32 << 20)
 
 enum timeline_type { TIMELINE_FORK, TIMELINE_EXIT, TIMELINE_EXEC, TIMELINE_MAP, TIMELINE_SNAPSHOT };
 
@@ -31,6 +33,7 @@ void timeline_done(struct timeline *timeline)
 	for (size_t i = 0; i < timeline->n_events; i++)
 		event_done(&timeline->events[i]);
 	free(timeline->events);
+	record_share_done(&timeline->share);
 	*timeline = (struct timeline){};
 }
 
@@ -44,7 +47,28 @@ static int add(struct timeline *timeline, const struct timeline_event *event)
 	return 0;
 }
 
-int timeline_add_record(struct timeline *timeline, const struct record *record)
+static size_t record_bytes(const struct maps_entry *mapped)
+{
+	return sizeof(struct timeline_event) + strlen(mapped->name.path) + 1;
+}
+
+/* Whether a mapping may be noted. */
+static bool may_note(struct timeline *timeline, struct processes *processes,
+		     const struct record *record)
+{
+	size_t bytes = record_bytes(&record->mapped);
+
+	if (timeline->record_bytes + bytes > MOST_RECORD_BYTES)
+		timeline->n_dropped++;
+	else if (record_share_take(&timeline->share, &processes->files.budgets, record->pid, bytes,
+				   monotonic_ns()))
+		return true;
+	processes_fall_behind(processes, record->pid);
+	return false;
+}
+
+int timeline_add_record(struct timeline *timeline, struct processes *processes,
+			const struct record *record)
 {
 	struct timeline_event event = {
 		.time = record->time,
@@ -55,6 +79,8 @@ int timeline_add_record(struct timeline *timeline, const struct record *record)
 	int r;
 
 	if (event.type == TIMELINE_MAP) {
+		if (!may_note(timeline, processes, record))
+			return 0;
 		event.mapped.name.path = strdup(record->mapped.name.path);
 		if (!event.mapped.name.path)
 			return -ENOMEM;
@@ -62,6 +88,8 @@ int timeline_add_record(struct timeline *timeline, const struct record *record)
 	r = add(timeline, &event);
 	if (r < 0)
 		event_done(&event);
+	else if (event.type == TIMELINE_MAP)
+		timeline->record_bytes += record_bytes(&event.mapped);
 	return r;
 }
 
@@ -167,7 +195,25 @@ static void forget_event(struct timeline *timeline, struct timeline_event *event
 		timeline->n_snapshots--;
 		timeline->snapshot_bytes -= sizeof *event->snapshot + event->snapshot->memory_bytes;
 	}
+	if (event->type == TIMELINE_MAP)
+		timeline->record_bytes -= record_bytes(&event->mapped);
 	event_done(event);
+}
+
+int timeline_catch_up(struct timeline *timeline, struct processes *processes)
+{
+	uint64_t now = monotonic_ns();
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && processes->n_behind && i < processes->pool.n; i++) {
+		const struct process *process = &processes->processes[i];
+
+		if (process->n_references && process->is_behind &&
+		    record_share_take_all(&timeline->share, &processes->files.budgets, process->pid,
+					  now))
+			r = processes_catch_up(processes, i, now);
+	}
+	return r;
 }
 
 int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,

@@ -30,7 +30,8 @@ void losses_list(const struct totals *totals, enum profile_mode mode, struct los
 			"leave their programs out with -p, --comm",
 			stats->tables_unread + totals->symbols.unread_files, false},
 		       {"over_budget",
-			"file~ not opened or read, as others of the same user had cost too much",
+			"file~ or mapping~ passed over, as others of the same user had cost too "
+			"much",
 			"leave that user's programs out with -p, --comm, -G",
 			stats->refused.n + totals->symbols.refused.n, false},
 		       {"unwind_room", "mapping~ of files or processes not unwound, no room",
