@@ -145,7 +145,7 @@ int records_read(struct record_ring *ring, struct record_losses *losses, record_
 	struct perf_event_mmap_page *page = ring->memory;
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = page->data_tail;
-	union record_bytes copy;
+	static union record_bytes copy; /* too large for a small stack */
 	int r = 0;
 
 	while (tail != head && r >= 0) {
