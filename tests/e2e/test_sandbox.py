@@ -206,9 +206,11 @@ def test_without_a_sandbox_the_summary_says_so(tmp_path):
     assert "sandbox  " not in Running("-d", "0.3", "-o", tmp_path / "x.folded", "-a").wait().stderr
 
 
-@pytest.mark.parametrize("prefix", [[], ["setpriv", "--reuid", "1234", "--clear-groups"]], ids=["root", "user"])
+@pytest.mark.parametrize("prefix", [[], ["setpriv", "--reuid", "1234", "--clear-groups"],
+                                    ["prlimit", "--as=300000000", "setpriv", "--reuid", "1234", "--clear-groups"]],
+                         ids=["root", "user", "limited"])
 def test_the_sandbox_holds(prefix):
-    """As root and as an ordinary user: each attempt to escape is fatal, or fails."""
+    """As root, as an ordinary user, and as one with less memory than it allows: each attempt to escape is fatal, or fails."""
     result = subprocess.run([*prefix, WORKLOADS / "sandbox"], stdin=subprocess.DEVNULL, check=True, text=True,
                             stdout=subprocess.PIPE)
     outcomes = dict(line.split(" ", 1) for line in result.stdout.splitlines())

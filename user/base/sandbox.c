@@ -250,10 +250,16 @@ static void deny_files(void)
 	close(ruleset);
 }
 
+/* A lower limit that we may not raise remains. */
 static int limit(int resource, uint64_t value)
 {
-	const struct rlimit limit = {value, value};
+	struct rlimit limit = {value, value};
 
+	if (setrlimit(resource, &limit) == 0)
+		return 0;
+	if (errno != EPERM || getrlimit(resource, &limit) < 0)
+		return -errno;
+	limit.rlim_cur = limit.rlim_max;
 	return setrlimit(resource, &limit) < 0 ? -errno : 0;
 }
 
