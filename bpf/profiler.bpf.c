@@ -273,6 +273,20 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
+/* @task is the last thread of its process. Threads that end beside it may not be in the sum yet. */
+static __always_inline void count_ended(struct task_struct *task)
+{
+	u64 runtime;
+
+	if (!control.window_start ||
+	    BPF_CORE_READ(task, group_leader, start_time) < control.window_start)
+		return;
+	runtime = BPF_CORE_READ(task, signal, sum_sched_runtime) + task->se.sum_exec_runtime;
+	if (task->pid != task->tgid)
+		runtime += BPF_CORE_READ(task, group_leader, se.sum_exec_runtime);
+	stat_add(BF_STAT_ENDED_NS, runtime);
+}
+
 static __always_inline void exits(struct task_struct *task)
 {
 	struct bf_process_event event;
@@ -285,6 +299,8 @@ static __always_inline void exits(struct task_struct *task)
 		thread_exits(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0 || (config.in_pid_namespace && !pid))
 		return;
+	if (config.sampling && !config.offcpu && !config.by_pid)
+		count_ended(task);
 	if (config.by_pid) {
 		if (!is_target_pid(pid))
 			return;

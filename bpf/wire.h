@@ -598,6 +598,7 @@ enum bf_stat {
 				  read … */
 	BF_STAT_CHAINS_DEEP,   /* … or more frames than are kept, or operations than are run */
 	BF_STAT_EVENTS_NESTED, /* events lost during another one in the ring buffer */
+	BF_STAT_ENDED_NS,      /* CPU time of processes that began and ended in the window */
 	N_BF_STATS,
 };
 

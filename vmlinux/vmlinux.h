@@ -75,6 +75,7 @@ struct css_set {
 
 struct signal_struct {
 	atomic_t live;
+	unsigned long long sum_sched_runtime;
 };
 
 struct xol_area {
@@ -159,6 +160,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	u64 start_time;
 	u64 start_boottime;
 	unsigned sched_contributes_to_load : 1;
 	unsigned long nvcsw;

@@ -71,7 +71,7 @@ static struct unseen judged(pid_t pid, bool of_all, unsigned int percent)
 			sample.count = unseen.processes[i].cpu_ns / 1e9 * FREQUENCY * percent / 100;
 	if (sample.count)
 		assert_int_equal(profile_add_sample(profile, &sample), 0);
-	unseen_judge(&unseen, profile, FREQUENCY);
+	assert_int_equal(unseen_judge(&unseen, profile, FREQUENCY, 0), 0);
 	profile_free(profile);
 	return unseen;
 }
@@ -127,7 +127,7 @@ static void time_outside_the_window_is_not_expected(void **state)
 		wait_for_cpu_time(pid);
 		assert_int_equal(unseen_end(&unseen, pids, 1), 0);
 		profile->duration_ns = has_window ? unseen.ended_ns - unseen.began_ns : 0;
-		unseen_judge(&unseen, profile, FREQUENCY);
+		assert_int_equal(unseen_judge(&unseen, profile, FREQUENCY, 0), 0);
 		assert_int_equal(!find(&unseen, pid), !has_window);
 		unseen_done(&unseen);
 		profile_free(profile);
@@ -155,7 +155,7 @@ static void threads_limit_the_time_outside(void **state)
 		unseen.processes[0] = (struct unseen_process){
 			.pid = 7, .cpu_ns = 2000000000, .n_threads = cases[i].n_threads};
 		profile->duration_ns = 1000000000;
-		unseen_judge(&unseen, profile, FREQUENCY);
+		assert_int_equal(unseen_judge(&unseen, profile, FREQUENCY, 0), 0);
 		assert_int_equal(unseen.n, cases[i].is_unseen);
 		unseen_done(&unseen);
 		profile_free(profile);
@@ -174,10 +174,50 @@ static void ended_processes_are_left_out(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(unseen_end(&unseen, pids, 1), 0);
-	unseen_judge(&unseen, profile, FREQUENCY);
+	assert_int_equal(unseen_judge(&unseen, profile, FREQUENCY, 0), 0);
 	assert_int_equal(unseen.n, 0);
 	unseen_done(&unseen);
 	profile_free(profile);
+}
+
+/* Who forks so often that each process is in no reading. Samples of others don't count for them. */
+static void those_that_came_and_went_are_judged_together(void **state)
+{
+	static const struct {
+		uint32_t samples;
+		bool is_unseen;
+	} cases[] = {{0, true}, {700, true}, {900, false}, {1100, false}};
+	static const uint32_t others[] = {0, 7, 8};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct profile *profile = made();
+		struct unseen unseen = {.n_before = 1, .n = 1};
+		struct profile_sample sample = {.pid = 1000, .count = cases[i].samples};
+
+		unseen.before = calloc(1, sizeof *unseen.before);
+		unseen.processes = calloc(1, sizeof *unseen.processes);
+		assert_true(unseen.before && unseen.processes);
+		unseen.before[0].pid = 7;
+		unseen.processes[0].pid = 8;
+		assert_int_equal(profile_add_stack(profile, NULL, 0, STACK_COMPLETE, &sample.stack),
+				 0);
+		if (sample.count)
+			assert_int_equal(profile_add_sample(profile, &sample), 0);
+		sample.count = 500;
+		for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+			sample.pid = others[k];
+			assert_int_equal(profile_add_sample(profile, &sample), 0);
+		}
+		assert_int_equal(unseen_judge(&unseen, profile, 1000, 1000000000), 0);
+		assert_int_equal(unseen.n, cases[i].is_unseen);
+		if (unseen.n) {
+			assert_int_equal(unseen.processes[0].pid, 0);
+			assert_int_equal(unseen.processes[0].n_expected, 1000);
+			assert_int_equal(unseen.processes[0].n_samples, cases[i].samples);
+		}
+		unseen_done(&unseen);
+		profile_free(profile);
+	}
 }
 
 /* Without a first look there is no verdict. */
@@ -187,7 +227,7 @@ static void without_a_first_look_there_is_no_second(void **state)
 	struct unseen unseen = {};
 
 	assert_true(unseen_end(&unseen, NULL, 0) < 0);
-	unseen_judge(&unseen, profile, FREQUENCY);
+	assert_int_equal(unseen_judge(&unseen, profile, FREQUENCY, 0), 0);
 	assert_int_equal(unseen.n, 0);
 	unseen_done(&unseen);
 	profile_free(profile);
@@ -197,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_with_too_few_samples_are_kept),
+		cmocka_unit_test(those_that_came_and_went_are_judged_together),
 		cmocka_unit_test(time_outside_the_window_is_not_expected),
 		cmocka_unit_test(threads_limit_the_time_outside),
 		cmocka_unit_test(ended_processes_are_left_out),

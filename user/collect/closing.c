@@ -89,6 +89,7 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 		.lost_records = collector->sampler.losses.lost + collector->timeline.n_dropped +
 				collector->timeline.share.n_refused,
 		.throttled = collector->sampler.losses.throttled,
+		.ended_ns = stats_total(collector->skel, BF_STAT_ENDED_NS),
 		.unknown_processes = collector->locator.unknown_processes,
 		.unopened_files = collector->processes.files.n_unopened,
 		.drains = collector->n_drains,

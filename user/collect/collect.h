@@ -79,6 +79,7 @@ struct collect_stats {
 	uint64_t nested_events;	    /* events during the handling of another one */
 	uint64_t lost_records;	    /* mmap and exec records */
 	uint64_t throttled;	    /* times the kernel paused sampling */
+	uint64_t ended_ns; /* CPU time of processes that began and ended in it, on-CPU, of all */
 	uint64_t unknown_processes; /* samples of processes with unknown mappings */
 	uint64_t unopened_files;    /* mapped files that could not be opened */
 	uint64_t lost_wakers;	    /* kept periods whose waker never arrived */

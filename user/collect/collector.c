@@ -720,8 +720,11 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	let_go(collector);
 	go_with_the_rest(collector);
 	if (collector->options.log)
-		fprintf(collector->options.log, "programs counted %" PRIu64 " samples\n",
-			stats_total(collector->skel, BF_STAT_SAMPLES));
+		fprintf(collector->options.log,
+			"programs counted %" PRIu64 " samples; processes that began and ended ran "
+			"%.3f s\n",
+			stats_total(collector->skel, BF_STAT_SAMPLES),
+			stats_total(collector->skel, BF_STAT_ENDED_NS) / 1e9);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	return 0;

@@ -438,8 +438,8 @@ static int write_window(struct recording *recording, struct failure *failure)
 	if (r >= 0)
 		r = find_unnamed(recording, window.profile);
 	if (r >= 0)
-		unseen_judge(&recording->unseen, window.profile,
-			     recording->options.collect.frequency);
+		r = unseen_judge(&recording->unseen, window.profile,
+				 recording->options.collect.frequency, window.stats.ended_ns);
 	end_writing(recording);
 	collect_window_done(&window);
 	return r;

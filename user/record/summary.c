@@ -446,11 +446,13 @@ static void print_unseen(const struct unseen *unseen, FILE *stream)
 	for (size_t i = 0; i < unseen->n && i < MOST_UNSEEN; i++) {
 		const struct unseen_process *process = &unseen->processes[i];
 
-		text_print(stream,
-			   "  unseen    %s (%" PRIu32 ") ran %.2f s: %" PRIu64 " samples, %" PRIu64
-			   " expected\n",
-			   process->comm, process->pid, process->cpu_ns / 1e9, process->n_samples,
-			   process->n_expected);
+		if (process->pid)
+			text_print(stream, "  unseen    %s (%" PRIu32 ")", process->comm,
+				   process->pid);
+		else
+			fputs("  unseen    processes that began and ended meanwhile", stream);
+		fprintf(stream, " ran %.2f s: %" PRIu64 " samples, %" PRIu64 " expected\n",
+			process->cpu_ns / 1e9, process->n_samples, process->n_expected);
 	}
 	if (unseen->n > MOST_UNSEEN)
 		fprintf(stream, "            and %zu more\n", unseen->n - MOST_UNSEEN);

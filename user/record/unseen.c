@@ -129,11 +129,34 @@ static uint64_t most_used(const struct unseen_process *process, uint64_t outside
 	return outside_ns * (process->n_threads < n_cpus ? process->n_threads : n_cpus);
 }
 
-void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned int frequency)
+/* Adds those that have ended, as one with pid 0, after the others. */
+static int add_ended(struct unseen *unseen, const struct profile *profile, uint64_t ended_ns)
+{
+	struct unseen_process ended = {.comm = "[ended]", .cpu_ns = ended_ns};
+	struct unseen_process *grown;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		if (sample->pid && !find(unseen->processes, unseen->n, sample->pid) &&
+		    !find(unseen->before, unseen->n_before, sample->pid))
+			ended.n_samples += sample->count;
+	}
+	grown = reallocarray(unseen->processes, unseen->n + 1, sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	unseen->processes = grown;
+	unseen->processes[unseen->n++] = ended;
+	return 0;
+}
+
+int unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned int frequency,
+		 uint64_t ended_ns)
 {
 	uint64_t length = unseen->ended_ns - unseen->began_ns;
 	uint64_t outside_ns = length > profile->duration_ns ? length - profile->duration_ns : 0;
 	size_t n = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
@@ -142,10 +165,11 @@ void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned
 		if (process)
 			process->n_samples += sample->count;
 	}
+	if (ended_ns && unseen->n)
+		r = add_ended(unseen, profile, ended_ns);
 	for (size_t i = 0; i < unseen->n; i++) {
 		struct unseen_process *process = &unseen->processes[i];
-
-		uint64_t outside = most_used(process, outside_ns);
+		uint64_t outside = process->pid ? most_used(process, outside_ns) : 0;
 
 		process->cpu_ns -= process->cpu_ns < outside ? process->cpu_ns : outside;
 		process->n_expected = process->cpu_ns / 1e9 * frequency;
@@ -155,6 +179,7 @@ void unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned
 	unseen->n = n;
 	if (n)
 		qsort(unseen->processes, n, sizeof *unseen->processes, compare_missing);
+	return r;
 }
 
 void unseen_done(struct unseen *unseen)
