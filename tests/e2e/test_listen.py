@@ -26,7 +26,9 @@ TOKEN = "a-token-of-some-length"
 
 
 class Listening(Daemon):
-    """A daemon that listens at a port of its own."""
+    """A daemon that listens at a port of its own. @source: the address from which it is asked."""
+
+    source = "127.0.0.1"
 
     def __init__(self, folder, *options, address="127.0.0.1:0", **others):
         super().__init__(folder, "--listen", address, "--window", "500ms", *options, **others)
@@ -43,7 +45,7 @@ class Listening(Daemon):
 
     def connect(self, timeout=20):
         if self.port:
-            return socket.create_connection(("127.0.0.1", self.port), timeout)
+            return socket.create_connection(("127.0.0.1", self.port), timeout, (self.source, 0))
         client = socket.socket(socket.AF_UNIX)
         client.settimeout(timeout)
         client.connect(self.address.removeprefix("unix:"))
@@ -139,6 +141,7 @@ def test_metrics(tmp_path):
             found[labels["cgroup"], "idle" if labels["class"] == "idle" else "waiting"] += round(value * 1e6)
     assert +found == +expected
     assert sum(value for (_, kind), value in found.items() if kind == "cpu") > 1e6
+    assert ("bpfflame_cpu_seconds_total", (("process", "broker"),)) in values
     for process in "record", "write", "serve", "daemon":
         assert values["bpfflame_cpu_seconds_total", (("process", process),)] > 0, process
         assert values["bpfflame_starts_total", (("process", process),)] == 1 if process != "daemon" else True

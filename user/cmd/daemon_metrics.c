@@ -39,11 +39,13 @@ static void put_seconds(FILE *stream, uint64_t ns)
 
 static void put_process_metrics(FILE *stream, const struct daemon_board *board)
 {
-	put_head(stream, "cpu_seconds_total", "counter",
-		 "CPU time of bpfflame's own processes, without programs in the kernel.");
+	put_head(
+		stream, "cpu_seconds_total", "counter",
+		"CPU time of bpfflame's own processes, without programs in the kernel; that of the "
+		"broker is looked at each minute, that of questions to the store is part of "
+		"serve.");
 	for (int i = 0; i < N_BOARD_PROCESSES; i++) {
-		/* A broker's workers end unseen; questions are the server's. */
-		if (i == BOARD_BROKER || i == BOARD_QUERY)
+		if (i == BOARD_QUERY) /* is the server's */
 			continue;
 		fprintf(stream, "bpfflame_cpu_seconds_total{process=\"%s\"}",
 			board_process_text(i) /* ours */);

@@ -77,6 +77,7 @@ struct daemon_recorder {
 	double ended_seconds; /* CPU time of children that have ended */
 	struct daemon_board *board;
 	struct recorder_base base;
+	uint64_t broker_ns; /* CPU time of the one at hand, when it was last seen */
 	uint64_t cut_at; /* the last moment at which a window was to end early */
 };
 
@@ -155,6 +156,15 @@ static void note_window(struct daemon_recorder *recorder, const struct collect_s
 	board_set(&board->effort, recorder->budget.effort);
 }
 
+/* Its workers end unseen, so its time is what was seen each minute. */
+static void note_broker(struct daemon_recorder *recorder, uint64_t ns)
+{
+	uint64_t before = ns < recorder->broker_ns ? 0 : recorder->broker_ns;
+
+	board_add(&recorder->board->cpu_ns[BOARD_BROKER], ns - before);
+	recorder->broker_ns = ns;
+}
+
 /* Of the budget, this much is for stacks of waits, on all CPUs together. */
 #define WAITS_SHARE 0.25
 #define USUAL_SHARE 0.01 /* of each CPU: what they may cost elsewhere */
@@ -192,6 +202,7 @@ static void keep_budget(struct daemon_recorder *recorder)
 	if (!daemon_budget_is_due(budget, now))
 		return;
 	usage = daemon_usage(getppid(), recorder->board);
+	note_broker(recorder, usage.broker_ns);
 	change = daemon_budget_look(
 		budget, now, usage.cpu_ns + collect_kernel_ns(recorder->collector), usage.bytes);
 	save_memory(recorder);

@@ -95,7 +95,8 @@ static uint64_t bytes_of(pid_t pid)
 
 struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board)
 {
-	uint64_t shares[N_BOARD_PROCESSES] = {}, ticks = 0;
+	const uint64_t tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
+	uint64_t shares[N_BOARD_PROCESSES] = {};
 	struct daemon_usage usage = {};
 	struct family family = {};
 
@@ -115,11 +116,11 @@ struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board)
 		if (process == BOARD_SERVE || process == BOARD_QUERY)
 			continue;
 		usage.bytes += bytes;
-		ticks += member->ticks;
+		usage.cpu_ns += member->ticks * tick_ns;
+		usage.broker_ns += process == BOARD_BROKER ? member->ticks * tick_ns : 0;
 	}
 	free(family.items);
 	for (int i = 0; i < N_BOARD_PROCESSES; i++)
 		board_set(&board->memory[i], shares[i]);
-	usage.cpu_ns = ticks * (NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
 	return usage;
 }

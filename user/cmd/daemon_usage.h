@@ -16,7 +16,8 @@ struct daemon_usage {
 	 * can drop, nor BPF maps.
 	 */
 	uint64_t bytes;
-	uint64_t cpu_ns; /* also of those that have ended and were waited for; in ticks */
+	uint64_t cpu_ns;    /* also of those that have ended and were waited for; in ticks */
+	uint64_t broker_ns; /* of that, the broker's: it falls where that is started again */
 };
 
 /*
