@@ -74,20 +74,24 @@ def test_profiles(tmp_path):
         waits = Scraper(daemon, f"/debug/pprof/offcpu?seconds=3&{mine}")
         own = Scraper(daemon, f"/debug/pprof/profile?seconds=3&{mine}")
         second = Scraper(daemon, "/debug/pprof/profile?seconds=5&comm=burn")
-        profiles = [one.profile() for one in (first, waits, own, second)]
+        named = Scraper(daemon, "/debug/pprof/profile?seconds=3&seconds=9&function=burn_%5b0-9%5d%2b&cgroup=/")
+        nobody = Scraper(daemon, "/debug/pprof/profile?seconds=3&unit=nobody.service&container=abc")
+        profiles = [one.profile() for one in (first, waits, own, second, named, nobody)]
         burnt = Scraper(daemon, f"/debug/pprof/profile?seconds=2&pid={burn.pid}").profile()
         daemon.stop()
         listed = daemon.list()
         threads = len(os.listdir(f"/proc/{process.pid}/task"))
-    first, waits, own, second = profiles
+    first, waits, own, second, named, nobody = profiles
     assert first.types == own.types == [(b"samples", b"count"), (b"cpu", b"nanoseconds")]
     assert waits.types == [(b"samples", b"count"), (b"off_cpu", b"nanoseconds")]
-    for profile, seconds in (first, 3), (waits, 3), (own, 3), (second, 5):
+    for profile, seconds in (first, 3), (waits, 3), (own, 3), (second, 5), (named, 3), (nobody, 3):
         assert profile.seconds == pytest.approx(seconds, abs=0.01)
     assert first.total == pytest.approx(of_store(daemon, first, "running"), abs=1e-3)
     assert second.total == pytest.approx(of_store(daemon, second, "running", "--comm", "burn"), abs=1e-3)
     assert own.total == pytest.approx(of_store(daemon, own, "running", "-p", process.pid), abs=1e-3)
     assert waits.total == pytest.approx(of_store(daemon, waits, "waiting", "-p", process.pid), abs=1e-3)
+    assert named.total == pytest.approx(of_store(daemon, named, "running", "--function", "burn_[0-9]+", "-G", "/"), abs=1e-3)
+    assert 0 < named.total < first.total and nobody.total == 0
     assert "burn_60" in burnt.functions
     # Back to back, also where one was cut.
     assert not [line["gap"] for line in listed if "gap" in line]
