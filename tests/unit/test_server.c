@@ -102,10 +102,17 @@ static void end(void)
 	close(listener);
 }
 
+static const char *source; /* from which clients connect; NULL: any */
+
 static int connect_client(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in from = {.sin_family = AF_INET};
 
+	if (source) {
+		assert_int_equal(inet_pton(AF_INET, source, &from.sin_addr), 1);
+		assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
+	}
 	assert_int_equal(connect(fd, (struct sockaddr *)&place, sizeof place), 0);
 	return fd;
 }
@@ -547,13 +554,19 @@ static void test_tls_share(void **state)
 	end();
 }
 
-/* Hellos of those that never go on: more than there is room for. One that does is answered. */
+/* Hellos of those that never go on: more than there is room for. One that does is answered, and
+ * another address loses no connection to them. */
 static void test_tls_flood(void **state)
 {
 	struct made_client idle[100];
+	int silent;
 	char text[4096];
 
 	begin_tls((struct serve_options){.connections = 16});
+	source = "127.0.0.2";
+	silent = connect_client();
+	source = NULL;
+	run_for(50 * MSEC);
 	for (size_t i = 0; i < 100; i++) {
 		made_client_begin(&idle[i], connect_client());
 		mbedtls_ssl_handshake(&idle[i].ssl);
@@ -562,6 +575,8 @@ static void test_tls_flood(void **state)
 	}
 	assert_true(ask_tls(REQUEST("/text"), text, sizeof text) > 0);
 	assert_true(server_counts(server)->refused >= 80);
+	assert_int_equal(recv(silent, text, 1, MSG_DONTWAIT), -1);
+	close(silent);
 	for (size_t i = 0; i < 100; i++)
 		made_client_end(&idle[i]);
 	end();

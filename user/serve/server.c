@@ -16,9 +16,9 @@
 
 #define MSEC_NS	     1000000ULL
 #define LINGER_NS    (2 * NSEC_PER_SEC)
-#define LINGER_BYTES (256 << 10)    /* read and thrown away after an answer */
-#define YOUNG_NS     (20 * MSEC_NS) /* one that has just come is not closed for another one */
-#define SLOW_NS	     NSEC_PER_SEC   /* for taking an answer, where others want the place */
+#define LINGER_BYTES (256 << 10)   /* read and thrown away after an answer */
+#define YOUNG_NS     (5 * MSEC_NS) /* one that has just come is not closed for another one */
+#define SLOW_NS	     NSEC_PER_SEC  /* for taking an answer, where others want the place */
 #define PIECE	     (64 << 10)
 #define TURN	     (1 << 20) /* bytes of an answer that are sent before others have their turn */
 #define SHAKES_NS    (8 * MSEC_NS) /* of handshakes before others have theirs */
@@ -51,6 +51,7 @@ struct server {
 	uint64_t full_until; /* … until then */
 	struct server_counts *counts, own_counts;
 	struct handshakes handshakes;
+	bool last_goes_first; /* to the next handshake, of those of an address */
 	struct connection *connections;
 	char piece[PIECE];
 };
@@ -454,26 +455,39 @@ static struct connection *find_oldest(struct server *server, enum connection_sta
 	return oldest;
 }
 
-/* Of those that wait for their turn, the last one of the address that has most of them; of
- * @address, unless that is NULL. Those before it have their turn: else nobody might ever have. */
-static struct connection *find_last_shake(struct server *server,
-					  const struct sockaddr_storage *address)
+/* The oldest in @state at @place, of @address alone unless that is NULL; of those that wait for a
+ * handshake, those that have proved nothing come first. Or NULL. */
+static struct connection *find_oldest_at(struct server *server, enum connection_state state,
+					 unsigned int place, const struct sockaddr_storage *address)
 {
-	unsigned int counts[HANDSHAKE_PLACES] = {};
-	struct connection *last = NULL;
+	struct connection *oldest = NULL;
 
-	for (size_t i = 0; i < server->options.connections; i++)
-		counts[server->connections[i].place] += server->connections[i].state == SHAKES;
 	for (size_t i = 0; i < server->options.connections; i++) {
 		struct connection *one = &server->connections[i];
+		bool differs = state == SHAKES && oldest && !one->tls != !oldest->tls;
 
-		if (one->state != SHAKES || (address && !is_same_host(&one->address, address)))
+		if (one->state != state || one->place != place ||
+		    (address && !is_same_host(&one->address, address)))
 			continue;
-		if (!last || counts[one->place] > counts[last->place] ||
-		    (one->place == last->place && one->since > last->since))
-			last = one;
+		if (!oldest || (differs ? !one->tls : one->since < oldest->since))
+			oldest = one;
 	}
-	return last;
+	return oldest;
+}
+
+/* The place of whose addresses most have not asked yet. */
+static unsigned int find_crowd(const struct server *server)
+{
+	unsigned int counts[HANDSHAKE_PLACES] = {}, crowd = 0;
+
+	for (size_t i = 0; i < server->options.connections; i++) {
+		const struct connection *one = &server->connections[i];
+
+		counts[one->place] += one->state == READS || one->state == SHAKES;
+		if (counts[one->place] > counts[crowd])
+			crowd = one->place;
+	}
+	return crowd;
 }
 
 static struct connection *find_free(struct server *server)
@@ -493,22 +507,25 @@ static void watch_listener(struct server *server, bool on)
 	server->full_until = monotonic_ns() + YOUNG_NS;
 }
 
-/* One that may go for another one, or NULL: those that end first, have asked least or take long. */
+static bool is_old(const struct connection *connection, uint64_t least_ns)
+{
+	return connection && monotonic_ns() - connection->since >= least_ns;
+}
+
+/* One that may go for another one, or NULL: those that end first, have asked least, of the address
+ * that has most of these, or take long. */
 static struct connection *find_spare(struct server *server)
 {
-	static const struct {
-		enum connection_state state;
-		uint64_t least_age;
-	} spares[] = {{LINGERS, 0}, {READS, YOUNG_NS}, {SENDS, SLOW_NS}};
-	uint64_t now = monotonic_ns();
+	unsigned int crowd = find_crowd(server);
+	struct connection *spare = find_oldest(server, LINGERS, NULL, NULL);
 
-	for (size_t i = 0; i < sizeof spares / sizeof *spares; i++) {
-		struct connection *oldest = find_oldest(server, spares[i].state, NULL, NULL);
-
-		if (oldest && now - oldest->since >= spares[i].least_age)
-			return oldest;
-	}
-	return find_last_shake(server, NULL);
+	if (spare)
+		return spare;
+	spare = find_oldest_at(server, READS, crowd, NULL);
+	if (is_old(spare, YOUNG_NS))
+		return spare;
+	spare = find_oldest(server, SENDS, NULL, NULL);
+	return is_old(spare, SLOW_NS) ? spare : find_oldest_at(server, SHAKES, crowd, NULL);
 }
 
 /* Makes a place free for one more. False: new ones wait in the kernel for a while. */
@@ -541,7 +558,10 @@ static void limit_address(struct server *server, const struct sockaddr_storage *
 	if (n + n_shakes < server->options.of_address)
 		return;
 	server->counts->refused++;
-	close_connection(server, spare ? spare : find_last_shake(server, address));
+	if (!spare)
+		spare = find_oldest_at(server, SHAKES,
+				       handshakes_place(&server->handshakes, address), address);
+	close_connection(server, spare);
 }
 
 static void add_connection(struct server *server, int fd, const struct sockaddr_storage *address)
@@ -602,8 +622,9 @@ static void line_up(struct server *server, struct connection *connection, uint32
 		connection->state = SHAKES;
 }
 
-/* Whether @a is before @b: of an address that took less; that has proved that it takes part; that
- * waits longer. */
+/* Whether @a is before @b: of an address that took less; that has proved that it takes part; and in
+ * turn that waits longer, and less: a crowd keeps nobody waiting who comes after it, and all in it
+ * have their turn. */
 static bool is_before(const struct server *server, const struct connection *a,
 		      const struct connection *b)
 {
@@ -614,7 +635,7 @@ static bool is_before(const struct server *server, const struct connection *a,
 		return taken_a < taken_b;
 	if (!a->tls != !b->tls)
 		return a->tls != NULL;
-	return a->since < b->since;
+	return server->last_goes_first ? a->since > b->since : a->since < b->since;
 }
 
 static struct connection *find_next_shake(struct server *server)
@@ -649,7 +670,9 @@ static void shake_hands(struct server *server)
 		unsigned int place = next->place;
 		uint64_t before = own_cpu_ns();
 
+		server->last_goes_first = !server->last_goes_first;
 		next->state = READS;
+		next->since = now; /* what it takes from here on is the client's */
 		read_more(server, next);
 		handshakes_take(&server->handshakes, place, own_cpu_ns() - before);
 		now = monotonic_ns();

@@ -7,7 +7,8 @@
  *
  * The handshake of TLS is part of the first one, and is computed in turn (serve/handshakes.h).
  * Each state has a deadline, however busy the connection is. Where there are too many, the one that
- * has taken longest to ask goes: clients that ask at once are answered, whoever holds connections.
+ * has taken longest to ask goes, of the address that has most of those: clients that ask at once are
+ * answered, whoever holds connections.
  */
 #ifndef SERVE_SERVER_H
 #define SERVE_SERVER_H
