@@ -51,7 +51,6 @@ struct server {
 	uint64_t full_until; /* … until then */
 	struct server_counts *counts, own_counts;
 	struct handshakes handshakes;
-	bool last_goes_first; /* to the next handshake, of those of an address */
 	struct connection *connections;
 	char piece[PIECE];
 };
@@ -622,9 +621,8 @@ static void line_up(struct server *server, struct connection *connection, uint32
 		connection->state = SHAKES;
 }
 
-/* Whether @a is before @b: of an address that took less; that has proved that it takes part; and in
- * turn that waits longer, and less: a crowd keeps nobody waiting who comes after it, and all in it
- * have their turn. */
+/* Whether @a is before @b: of an address that took less; that has proved that it takes part; that
+ * waits longer. */
 static bool is_before(const struct server *server, const struct connection *a,
 		      const struct connection *b)
 {
@@ -635,7 +633,7 @@ static bool is_before(const struct server *server, const struct connection *a,
 		return taken_a < taken_b;
 	if (!a->tls != !b->tls)
 		return a->tls != NULL;
-	return server->last_goes_first ? a->since > b->since : a->since < b->since;
+	return a->since < b->since;
 }
 
 static struct connection *find_next_shake(struct server *server)
@@ -670,7 +668,6 @@ static void shake_hands(struct server *server)
 		unsigned int place = next->place;
 		uint64_t before = own_cpu_ns();
 
-		server->last_goes_first = !server->last_goes_first;
 		next->state = READS;
 		next->since = now; /* what it takes from here on is the client's */
 		read_more(server, next);
