@@ -373,6 +373,11 @@ def test_few_open_files(open_path):
     run_in(open_path, limit, "-a", "-d", "0.2").refused("Too many open files", "ulimit -n")
 
 
+def test_small_stack(open_path):
+    """The 100 KB that a user's shell may leave to a recording that sudo starts."""
+    run_in(open_path, ["prlimit", "--stack=102400"], "-a", "-d", "0.2").recorded()
+
+
 # --- seccomp filters ------------------------------------------------------------------------
 
 NUMBERS = {"x86_64": {"bpf": 321, "perf_event_open": 298}, "aarch64": {"bpf": 280, "perf_event_open": 241}}
