@@ -2,7 +2,11 @@
 /*
  * sample_store: writes the store of an invented machine with the real writer, up to a given moment.
  * Prints what it put in, as JSON: totals by command, microseconds.
- * usage: sample_store DIR END SECONDS [ROWS [STACKS]]	END: seconds since 1970
+ * usage: sample_store DIR END SECONDS [ROWS [STACKS [WINDOWS]]]
+ *
+ * END: seconds since 1970. ROWS: of a window. WINDOWS: the stacks of so many are made in an hour,
+ * and taken in turn with other times; 0: those of each. A store of 30 days with 3000 stacks in each
+ * minute: sample_store DIR $(date +%s) 2592000 1000 3800 6
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +17,12 @@
 #include "core/profile.h"
 #include "store/store_writer.h"
 
-#define WINDOW	   (10 * NSEC_PER_SEC)
-#define DEPTH	   40
-#define N_COMMS	   8
-#define NEW_SHARE  50			/* one stack in this many is replaced each hour */
-#define BEGIN_BOOT (100 * NSEC_PER_SEC) /* how long the machine runs when the store begins */
+#define WINDOW		(10 * NSEC_PER_SEC)
+#define DEPTH		40
+#define N_COMMS		8
+#define NEW_SHARE	50 /* one stack in this many is replaced each hour */
+#define WINDOWS_AN_HOUR 360
+#define BEGIN_BOOT	(100 * NSEC_PER_SEC) /* how long the machine runs when the store begins */
 
 static uint64_t clock_ns;
 static unsigned int seed = 1;
@@ -95,25 +100,16 @@ static struct profile *make_profile(unsigned int hour, unsigned int n_rows, unsi
 			number += n_stacks * (1 + hour / NEW_SHARE);
 		sample.stack = add_stack(profile, id, number);
 		need(profile_add_sample(profile, &sample));
-		*(sample.reason == REASON_ONCPU ? &running[comm] : &waiting[comm]) +=
-			sample.nanoseconds / 1000;
 	}
 	return profile;
 }
 
-static void add_window(struct store_writer *writer, const struct profile *profile, uint64_t boot)
+static void make_ledger(const struct profile *profile, struct ledger *ledger)
 {
-	struct store_window window = {.start = clock_ns,
-				      .span = WINDOW,
-				      .covered = WINDOW,
-				      .boot = boot,
-				      .windows = 1,
-				      .millihertz = 19000};
+	static char cgroups[N_COMMS][64];
 	struct ledger_who who[3 * N_COMMS];
-	struct ledger ledger;
 
 	for (unsigned int i = 0; i < 3 * N_COMMS; i++) {
-		static char cgroups[N_COMMS][64];
 		/* Each third process is young in the first window. */
 		uint64_t start = i % 3 == 2 ? BEGIN_BOOT - 5 * NSEC_PER_SEC : NSEC_PER_SEC;
 
@@ -121,37 +117,72 @@ static void add_window(struct store_writer *writer, const struct profile *profil
 		who[i] = (struct ledger_who){1000 + i / 3 * 10 + i % 3, start, "/usr/bin/sample",
 					     cgroups[i / 3]};
 	}
-	need(ledger_init(&ledger));
-	need(ledger_add_profile(&ledger, profile, who, 3 * N_COMMS));
-	need(store_writer_add(writer, &ledger, &window));
-	ledger_done(&ledger);
+	need(ledger_init(ledger));
+	need(ledger_add_profile(ledger, profile, who, 3 * N_COMMS));
+}
+
+static void change_times(struct ledger *ledger)
+{
+	for (size_t i = 0; i < ledger->n_rows; i++)
+		ledger->rows[i].microseconds = 1 + rand_r(&seed) % 50000;
+}
+
+static void add_window(struct store_writer *writer, const struct ledger *ledger, uint64_t boot)
+{
+	struct store_window window = {.start = clock_ns,
+				      .span = WINDOW,
+				      .covered = WINDOW,
+				      .boot = boot,
+				      .windows = 1,
+				      .millihertz = 19000};
+
+	for (size_t i = 0; i < ledger->n_rows; i++) {
+		const struct ledger_row *row = &ledger->rows[i];
+		unsigned int comm = (ledger->processes[row->process].pid - 1000) / 10;
+
+		*(row->reason == REASON_ONCPU ? &running[comm] : &waiting[comm]) +=
+			row->microseconds;
+	}
+	need(store_writer_add(writer, ledger, &window));
 }
 
 int main(int argc, char **argv)
 {
 	unsigned int n_rows = argc > 4 ? atoi(argv[4]) : 20,
-		     n_stacks = argc > 5 ? atoi(argv[5]) : 50;
+		     n_stacks = argc > 5 ? atoi(argv[5]) : 50,
+		     n_made = argc > 6 ? atoi(argv[6]) % WINDOWS_AN_HOUR : 0;
 	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) * NSEC_PER_SEC / WINDOW : 0;
 	struct store_options options = {
 		.window_ns = WINDOW, .limits = STORE_LIMITS_DEFAULT, .now = now};
+	static struct ledger ledgers[WINDOWS_AN_HOUR];
 	struct store_writer *writer;
 	struct failure failure = {};
 	uint64_t started;
 
 	if (argc < 4)
-		die("usage: sample_store DIR END SECONDS [ROWS [STACKS]]");
+		die("usage: sample_store DIR END SECONDS [ROWS [STACKS [WINDOWS]]]");
 	started = clock_ns = strtoull(argv[2], NULL, 10) * NSEC_PER_SEC - n * WINDOW;
 	options.path = argv[1];
 	if (store_writer_open(&options, &writer, &failure) < 0)
 		die(failure.what);
 	for (uint64_t i = 0; i < n; i++) {
-		unsigned int hour = (clock_ns - started) / (3600 * NSEC_PER_SEC);
-		struct profile *profile = make_profile(hour, n_rows, n_stacks);
+		struct ledger *ledger = &ledgers[n_made ? i % n_made : 0];
 
-		add_window(writer, profile, BEGIN_BOOT + clock_ns - started);
-		profile_free(profile);
+		if (n_made == 0 || i % WINDOWS_AN_HOUR < n_made) {
+			struct profile *profile =
+				make_profile(i / WINDOWS_AN_HOUR, n_rows, n_stacks);
+
+			ledger_done(ledger);
+			make_ledger(profile, ledger);
+			profile_free(profile);
+		} else {
+			change_times(ledger);
+		}
+		add_window(writer, ledger, BEGIN_BOOT + clock_ns - started);
 		clock_ns += WINDOW;
 	}
+	for (unsigned int i = 0; i < WINDOWS_AN_HOUR; i++)
+		ledger_done(&ledgers[i]);
 	printf("{\"windows\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"commands\": {", n,
 	       store_writer_counts(writer)->bytes);
 	for (int i = 0; i < N_COMMS; i++)
