@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("browser")
 from browser import ActionChains, Keys  # noqa: E402
-from daemon_page import DaemonPage, Listening, at, moment, served, shares_of  # noqa: E402, F401
+from daemon_page import HOURS, DaemonPage, Listening, at, moment, served, shares_of  # noqa: E402, F401
 from test_axe import violations  # noqa: E402
 
 HOUR = 3600000
@@ -76,6 +76,24 @@ def test_first_view(show, served):  # noqa: F811
     assert page.view()[1] - page.view()[0] == pytest.approx(13 * HOUR, abs=HOUR)
     page.drag(0.2, 0.25, "#whole")
     assert page.view()[1] - page.view()[0] == pytest.approx(26 * HOUR * 0.05, rel=0.05)
+
+
+def test_marks(show, served):  # noqa: F811
+    """Losses and changes of the rate, as `query --marks` has it."""
+    begin = (served.end - 1800 - HOURS * 3600 + 18 * 3600) * 1000
+    page = show(f"#from={at(begin)}&to={at(begin + 4 * HOUR)}")
+    step = page.js("return pageChart.series.step / 1000")
+    span = page.js("return [pageChart.series.begin, pageChart.series.begin + pageChart.series.n * pageChart.series.step]")
+    rows = [row for row in served.rows("--series", "--marks", "--step", f"{step}s", "--from", at(span[0]), "--to", at(span[1]))
+            if "group" not in row]
+    titles = page.js("return ['rate', 'loss'].map((kind) => Array.from(document.querySelectorAll('.' + kind + '-mark title'), "
+                     "(title) => title.textContent))")
+    times = [page.js("return arguments[0].map((start) => pageText.timeOf(Date.parse(start)))", [row["start"] for row in rows[i:] if key in row])
+             for key, i in (("hertz", 1), ("lost", 0))]
+    rates = [f"from here on {row['hertz']:g} Hz" + (": " + row["saving"] if "saving" in row else "") for row in rows[1:] if "hertz" in row]
+    assert len(rates) == 2 and titles[0] == [f"{text}, {time_}" for text, time_ in zip(rates, times[0])]
+    assert len(times[1]) >= 1 and titles[1] == [f"12 samples lost, {time_}" for time_ in times[1]]
+    assert page.text("#marks") == f"{12 * len(times[1])} samples lost \u00b7 the rate changed 2 times"
 
 
 def test_brush(show, served):  # noqa: F811
@@ -231,6 +249,17 @@ def test_heat_map(show, served):  # noqa: F811
     assert ranges == [[values[0] + column * 600000 + 60000, values[0] + column * 600000 + 210000] for column in (1, 2, 3)]
     expected = sum(served.seconds(range_, "--state", "running") for range_ in ranges)
     assert sum(page.graph_seconds()) == pytest.approx(expected, abs=1e-3)
+    page.drag(0.5, 0.6, "#heat-canvas", shift=True)
+    bases = [[moment(part) for part in text.split("..")] for text in page.state["base"].split(",")]
+    assert len(bases) > 1 and "3 ranges" in page.text("#range-text") and f"{len(bases)} ranges" in page.text("#base-text")
+    rates = [sum(served.seconds(range_, "--state", "running") for range_ in list_) / sum(to - from_ for from_, to in list_) * 1000
+             for list_ in (ranges, bases)]
+    assert page.graph_seconds() == pytest.approx(rates, rel=1e-3)
+    sums = shares_of([row for range_ in ranges for row in served.rows("--series", "--by", "comm", "--step", "10s", "--state", "running",
+                                                                      "--from", at(range_[0]), "--to", at(range_[1]))],
+                     WHATS["running"])
+    assert page.shares() == pytest.approx(sums, abs=0.06)
+    page.press("c")
     page.js("document.querySelector('#heat-canvas').focus()")
     page.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ENTER)
     page.calm()
@@ -285,6 +314,10 @@ def test_token(browser, young):
 def test_live(browser, young):
     """The last window follows the recording, until something else is chosen; works with a few windows, too."""
     page = DaemonPage(browser, young, "#token=" + TOKEN)
+    # What there is fills the view, in columns of a few windows.
+    store = page.js("return [pageStore.from, pageStore.to]")
+    assert page.view() == pytest.approx([max(store[0], store[1] - HOUR), store[1]], abs=1500)
+    assert page.js("return pageChart.series.step") <= max(1000, (store[1] - store[0]) / 18)
     page.click("#live")
     page.wait(lambda: "range" in page.state)
     first = page.span()

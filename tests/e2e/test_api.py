@@ -214,6 +214,28 @@ def test_ranges_that_add_up(served):
     assert Folded(together.encode()).total() == sum(alone)
     status, _, text = served.ask("profile", **{"from": hours[0][0]}, to=hours[0][1], also="..".join(hours[1]), format="folded")
     assert status == 200 and Folded(text.encode()).total() == sum(alone[:2])
+    # Of a comparison, each side.
+    status, _, text = served.ask("diff", **{"from": hours[0][0]}, to=hours[0][1], also="..".join(hours[2]), diff_from=hours[1][0],
+                                 diff_to=hours[1][1], diff_also="..".join(hours[3]), idle="")
+    answer = json.loads(text)
+    both = [Folded(served.query("--from", hours[a][0], "--to", hours[a][1], "--also", "..".join(hours[b]), "-o", "-").encode())
+            for a, b in ((0, 2), (1, 3))]
+    assert status == 200
+    assert [answer[side]["total"] for side in ("new", "base")] == pytest.approx([side.total() / 1e6 / 7200 for side in both])
+
+
+def test_marks(served):
+    """Losses of the invented machine, and the hours of half the rate; the first step says the rate."""
+    begin, step = served.end - 97200, 600
+    rows = [json.loads(line) for line in served.ask("series", **{"from": at(begin)}, to=at(served.end), step="10m", marks="")[2].splitlines()]
+    marks = [row for row in rows if "group" not in row]
+    losses = {row["start"]: row["lost"] for row in marks if "lost" in row}
+    assert losses == {at((begin + number * 10) // step * step): 12 for number in range(500, 9720, 1000)}
+    saving = "names are put off, stacks of waits are fewest, the rate is half"
+    changes = {row["start"]: (row["hertz"], row.get("saving")) for row in marks if "hertz" in row}
+    assert changes == {at(begin): (19, None), at(begin + 19 * 3600): (9.5, saving), at(begin + 20 * 3600): (19, None)}
+    text = served.query("--from", at(begin), "--to", at(served.end), "--series", "--step", "10m", "--marks")
+    assert text.count("12 samples or stacks are lost") == len(losses) and f"the rate is 9.5 Hz, {saving}" in text
 
 
 @pytest.mark.parametrize("groups", ["unit,comm", "cause,unit", "comm,cgroup,cause"])

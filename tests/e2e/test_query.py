@@ -267,7 +267,8 @@ def test_a_store_that_nobody_may_write(store, tmp_path):
 
 @pytest.mark.parametrize("arguments, says", [
     (["--from", "never"], "point of time"), (["--from", "-1h", "--to", "-2h"], "before it begins"),
-    (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"),
+    (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"), (["--marks"], "--series"), (["--series", "--marks", "--csv"], "--csv"),
+    (["--diff-also", "-2h..-1h"], "--diff-from"), (["--also", "-2h..-1h,-3h..-2h"], "FROM..TO"),
     (["--csv"], "--csv"), (["--function", "("], "--function: '(' is no regular"), (["rest"], "no option")])
 def test_wrong_usage(store, arguments, says):
     result = query(store[0], *arguments, ok=False)

@@ -169,6 +169,12 @@ static int parse_range(const char *moments, struct store_question *question,
 
 /* Reading */
 
+/* Of all ranges together. */
+struct store_answers {
+	struct store_answer all;
+	uint64_t gaps; /* ns that are not recorded, within ranges */
+};
+
 struct store_gatherer {
 	struct ledger all;
 	struct ledger_memo memo;
@@ -218,10 +224,11 @@ static void say_levels(const struct store_answer *answer)
 	}
 }
 
-static void say_answer(const struct store_answer *answer, const struct ledger_elided *elided)
+static void say_answer(const struct store_answers *answers, const struct ledger_elided *elided)
 {
+	const struct store_answer *answer = &answers->all;
 	char begin[MOMENT_SIZE], end[MOMENT_SIZE];
-	double gaps = (answer->end - answer->begin - (double)answer->covered) / 1e9;
+	double gaps = answers->gaps / 1e9;
 
 	if (!answer->end) {
 		fputs("bpfflame: nothing was recorded in that range\n", stderr);
@@ -259,15 +266,61 @@ static void set_facts(struct profile *profile, const struct store_answer *answer
 	profile->frequency = gathering->millihertz / 1000.0;
 }
 
+static void add_answer(struct store_answers *answers, const struct store_answer *answer)
+{
+	struct store_answer *all = &answers->all;
+	uint64_t length = answer->end - answer->begin;
+
+	if (answer->end && (!all->end || answer->begin < all->begin))
+		all->begin = answer->begin;
+	if (answer->end > all->end)
+		all->end = answer->end;
+	answers->gaps += length > answer->covered ? length - answer->covered : 0;
+	all->covered += answer->covered;
+	for (int i = 0; i < N_STORE_LEVELS; i++) {
+		all->windows[i] += answer->windows[i];
+		if (answer->windows[i])
+			all->level_ns[i] = answer->level_ns[i];
+	}
+	/* Files are the same ones, as a rule. */
+	if (answer->n_damaged > all->n_damaged) {
+		all->n_damaged = answer->n_damaged;
+		all->damaged_bytes = answer->damaged_bytes;
+		memcpy(all->damaged, answer->damaged, sizeof all->damaged);
+	}
+	if (answer->n_unknown > all->n_unknown) {
+		all->n_unknown = answer->n_unknown;
+		memcpy(all->unknown, answer->unknown, sizeof all->unknown);
+	}
+}
+
+/* @moments: ranges with commas between them; is changed. */
+static int read_ranges(struct store_question *question, char *moments,
+		       struct store_answers *answers, struct failure *failure)
+{
+	char *rest = moments, *range;
+	int r = 0;
+
+	while (r == 0 && (range = strsep(&rest, ","))) {
+		struct store_answer answer;
+
+		r = parse_range(range, question, failure);
+		r = r < 0 ? r : store_read(question, &answer, failure);
+		if (r == 0)
+			add_answer(answers, &answer);
+	}
+	return r;
+}
+
 int store_input_read(struct input *input, const char *path, bool quiet, struct failure *failure)
 {
-	const char *moments = strrchr(path, '@') + 1;
+	char *moments = strdup(strrchr(path, '@') + 1);
 	struct store_gatherer gathering = {};
 	struct store_question question = {.on_window = gather, .context = &gathering};
 	struct ledger_elided elided = {};
-	struct store_answer answer;
+	struct store_answers answers = {};
 	char *store = store_of(path);
-	int r = store ? parse_range(moments, &question, failure) : -ENOMEM;
+	int r = store && moments ? 0 : -ENOMEM;
 
 	question.path = store;
 	/* In longer ones, processes have no pid in their first minute. */
@@ -275,17 +328,18 @@ int store_input_read(struct input *input, const char *path, bool quiet, struct f
 		question.step_ns = store_level_ns(LEVEL_MINUTE);
 	r = r < 0 ? r : input_set_mode(input, PROFILE_WALL, path, failure);
 	r = r < 0 ? r : ledger_init(&gathering.all);
-	r = r < 0 ? r : store_read(&question, &answer, failure);
+	r = r < 0 ? r : read_ranges(&question, moments, &answers, failure);
 	r = r < 0 ? r
 		  : ledger_profile(&gathering.all, filter ? &filter->grouping : NULL, MOST_NODES,
 				   input->profile, &elided);
 	if (r == 0) {
-		set_facts(input->profile, &answer, &gathering);
+		set_facts(input->profile, &answers.all, &gathering);
 		if (!quiet)
-			say_answer(&answer, &elided);
+			say_answer(&answers, &elided);
 	}
 	ledger_done(&gathering.all);
 	ledger_memo_done(&gathering.memo);
+	free(moments);
 	free(store);
 	return r;
 }

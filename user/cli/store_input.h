@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * store_input: a part of a store where other commands read a file: `STORE@-1h`,
- * `STORE@FROM..TO`; `@…` alone is of the default store.
+ * `STORE@FROM..TO`, `STORE@FROM..TO,FROM..TO`: ranges add up; `@…` alone is of the default store.
  */
 #ifndef CLI_STORE_INPUT_H
 #define CLI_STORE_INPUT_H

@@ -55,7 +55,8 @@ static const struct query_parameter {
 	{"by", OF(QUERY_SERIES)},
 	{"step", OF(QUERY_SERIES)},
 	{"limit", OF_RANGES},
-	{"also", OF(QUERY_PROFILE)},
+	{"also", OF(QUERY_PROFILE) | OF(QUERY_DIFF) | OF(QUERY_FUNCTIONS)},
+	{"diff-also", OF(QUERY_DIFF)},
 	{"group", OF(QUERY_PROFILE) | OF(QUERY_DIFF)},
 };
 
@@ -111,6 +112,8 @@ static int add_parameter(struct query_words *words, unsigned int kind, const str
 		return add_word(words, "--idle", NULL);
 	if (strcmp(pair->name, "empty") == 0 && kind == QUERY_SERIES)
 		return add_word(words, "--empty", NULL);
+	if (strcmp(pair->name, "marks") == 0 && kind == QUERY_SERIES)
+		return add_word(words, "--marks", NULL);
 	if (strcmp(pair->name, "format") == 0 && is_table)
 		return strcmp(pair->value, "csv") == 0 ? add_word(words, "--csv", NULL)
 		       : strcmp(pair->value, "json") == 0

@@ -59,8 +59,8 @@ static int read_ranges(struct query *query, struct input *input, struct failure 
 	size_t n = 1;
 	int r = names[0] ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < query->n_also && r == 0; i++) {
-		r = asprintf(&names[n], "%s@%s", query->store, query->also[i]) < 0 ? -ENOMEM : 0;
+	for (size_t i = 0; i < query->also.n && r == 0; i++) {
+		r = asprintf(&names[n], "%s@%s", query->store, query->also.items[i]) < 0 ? -ENOMEM : 0;
 		n += r == 0;
 	}
 	if (r == 0)

@@ -47,11 +47,11 @@ static int take_group(const struct option_row *row, void *field, const char *val
 static int take_also(const struct option_row *row, void *field, const char *value,
 		     struct failure *failure)
 {
-	struct query *query = field;
+	struct query_ranges *ranges = field;
 
-	if (!strstr(value, "..") || strchr(value, '@') || query->n_also == QUERY_MOST_ALSO)
+	if (!strstr(value, "..") || strpbrk(value, "@,") || ranges->n == QUERY_MOST_ALSO)
 		return option_bad(row, value, "FROM..TO, 16 times at most", failure);
-	query->also[query->n_also++] = value;
+	ranges->items[ranges->n++] = value;
 	return 0;
 }
 
@@ -105,11 +105,14 @@ static const struct option_row rows[] = {
 	{0, "from", NULL, "TIME", "-1h (default), 14:03, yesterday, '2026-11-17 14:03', …", NULL,
 	 option_text, FIELD(from)},
 	{0, "to", NULL, "TIME", "the same (now)", NULL, option_text, FIELD(to)},
-	{0, "also", NULL, "FROM..TO", "one more range; they add up; repeatable", NULL, take_also},
+	{0, "also", NULL, "FROM..TO", "one more range; they add up; repeatable", NULL, take_also,
+	 FIELD(also)},
 	{0, "diff-from", NULL, "TIME", "compare: the base begins here", NULL, option_text,
 	 FIELD(diff_from)},
 	{0, "diff-to", NULL, "TIME", "and ends here (as long as the other range)", NULL,
 	 option_text, FIELD(diff_to)},
+	{0, "diff-also", NULL, "FROM..TO", "one more range of the base; repeatable", NULL,
+	 take_also, FIELD(diff_also)},
 	{0, "worse", NULL, NULL, "what grew since the same time of the seven days before", NULL,
 	 option_set, FIELD(wants_worse)},
 
@@ -146,6 +149,8 @@ static const struct option_row rows[] = {
 	 FIELD(series.step_ns), .wanted = "a time of 1s or more such as 5m"},
 	{0, "empty", NULL, NULL, "with steps that were recorded and have nothing of it", NULL,
 	 option_set, FIELD(series.with_empty)},
+	{0, "marks", NULL, NULL, "and what was lost, and where the rate changed", NULL, option_set,
+	 FIELD(series.with_marks)},
 	{0, "list", NULL, NULL, "what there is: files, levels, gaps", NULL, option_set,
 	 FIELD(wants_list)},
 	{0, "json", NULL, NULL, "JSON; of --series and --list, an object a line", NULL, option_set,
@@ -179,8 +184,8 @@ static int check(const struct query *query, struct failure *failure)
 			"--series, --list", "--worse", failure);
 
 	r = r < 0 ? r
-		  : exclude(query->n_also && (tables || query->diff_from || query->wants_worse),
-			    "--also", "--series, --list, --diff-from and --worse", failure);
+		  : exclude(query->also.n && tables, "--also", "--series, --list and --worse",
+			    failure);
 	r = r < 0 ? r : exclude(query->json && query->csv, "--json", "--csv", failure);
 	r = r < 0 ? r
 		  : exclude(tables && query->diff_from, "--diff-from",
@@ -192,11 +197,16 @@ static int check(const struct query *query, struct failure *failure)
 			    "-o, -f, --series, --list, --worse and --diff-from", failure);
 	if (r == 0 && query->csv && !(query->wants_series || query->wants_list))
 		r = failure_set(failure, -EINVAL, "--csv is of --series and --list");
-	if (r == 0 && (query->has_by || query->series.step_ns || query->series.with_empty) &&
+	if (r == 0 &&
+	    (query->has_by || query->series.step_ns || query->series.with_empty ||
+	     query->series.with_marks) &&
 	    !query->wants_series)
-		r = failure_set(failure, -EINVAL, "--by, --step and --empty are of --series");
-	if (r == 0 && query->diff_to && !query->diff_from)
-		r = failure_set(failure, -EINVAL, "--diff-to wants --diff-from");
+		r = failure_set(failure, -EINVAL,
+				"--by, --step, --empty and --marks are of --series");
+	r = r < 0 ? r
+		  : exclude(query->series.with_marks && query->csv, "--marks", "--csv", failure);
+	if (r == 0 && (query->diff_to || query->diff_also.n) && !query->diff_from)
+		r = failure_set(failure, -EINVAL, "--diff-to and --diff-also want --diff-from");
 	return r < 0 ? r : view_options_check(&query->view, failure);
 }
 

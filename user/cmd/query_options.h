@@ -10,12 +10,16 @@
 
 #define QUERY_MOST_ALSO 16
 
+struct query_ranges {
+	const char *items[QUERY_MOST_ALSO]; /* FROM..TO */
+	size_t n;
+};
+
 struct query {
 	const char *store, *from, *to, *diff_from, *diff_to;
 	struct store_filter filter;
-	const char *also[QUERY_MOST_ALSO]; /* FROM..TO */
-	size_t n_also;
-	uint32_t *pids; /* owned; the filter points at them */
+	struct query_ranges also, diff_also; /* diff_also: of the base */
+	uint32_t *pids;			     /* owned; the filter points at them */
 	struct outputs outputs;
 	const char *search;  /* an expression */
 	const char *formats; /* -f, as it was given */

@@ -11,6 +11,7 @@
 #include "base/system.h"
 #include "base/text.h"
 #include "cli/moment.h"
+#include "cmd/daemon_budget.h"
 #include "cmd/series_function.h"
 #include "store/cgroup_words.h"
 
@@ -23,6 +24,14 @@ struct cell {
 	uint64_t running, waiting, idle; /* microseconds; idle: of those that waited, for work */
 };
 
+/* How a step was recorded. */
+struct step_facts {
+	bool is_recorded;
+	uint64_t lost;	     /* samples and stacks */
+	uint64_t millihertz; /* the lowest rate … */
+	uint64_t effort;     /* … and the highest effort (cmd/daemon_budget.h) */
+};
+
 /* Groups are numbered by @names; cells lie group by group. */
 struct series {
 	const struct series_options *options;
@@ -30,7 +39,7 @@ struct series {
 	size_t n_steps;
 	struct strings names;
 	struct series_function function;
-	bool *is_recorded;	     /* by step */
+	struct step_facts *facts;    /* by step */
 	struct cell *cells, *totals; /* n_steps and one for each group */
 	size_t n_groups, cells_capacity, totals_capacity;
 	uint32_t
@@ -110,6 +119,16 @@ static void add_to(struct cell *cell, const struct ledger_row *row)
 		cell->idle += row->microseconds;
 }
 
+static void note_facts(struct step_facts *facts, const struct store_window *window)
+{
+	if (!facts->is_recorded || window->millihertz < facts->millihertz)
+		facts->millihertz = window->millihertz;
+	if (window->effort > facts->effort)
+		facts->effort = window->effort;
+	facts->lost += window->lost;
+	facts->is_recorded = true;
+}
+
 static int count_window(void *context, const struct ledger *ledger,
 			const struct store_window *window, bool is_first)
 {
@@ -120,7 +139,7 @@ static int count_window(void *context, const struct ledger *ledger,
 
 	if (step >= series->n_steps)
 		step = series->n_steps - 1;
-	series->is_recorded[step] = true;
+	note_facts(&series->facts[step], window);
 	for (size_t i = 0; i < ledger->n_rows && r >= 0; i++) {
 		const struct ledger_row *row = &ledger->rows[i];
 		uint32_t group;
@@ -223,7 +242,7 @@ static void put_step(const struct series *series, size_t step, const struct rank
 		     size_t n, size_t shown, FILE *stream)
 {
 	uint64_t start = series->begin + step * series->step_ns;
-	bool is_empty = series->options->with_empty && series->is_recorded[step];
+	bool is_empty = series->options->with_empty && series->facts[step].is_recorded;
 	struct cell others = {};
 
 	for (size_t i = 0; i < n; i++) {
@@ -246,6 +265,58 @@ static void put_step(const struct series *series, size_t step, const struct rank
 			 stream);
 }
 
+/* Of steps where something was lost; and of the first one, and where the rate is another one. */
+static void put_mark(const struct series *series, size_t step, const struct step_facts *before,
+		     FILE *stream)
+{
+	const struct step_facts *facts = &series->facts[step];
+	uint64_t start = series->begin + step * series->step_ns;
+	bool is_change = !before || facts->millihertz != before->millihertz ||
+			 facts->effort != before->effort;
+	const char *saving = facts->effort && facts->effort < N_EFFORTS
+				     ? daemon_effort_text(facts->effort)
+				     : NULL;
+	struct json json = {.stream = stream};
+	char when[MOMENT_SIZE];
+
+	if (!facts->lost && !is_change)
+		return;
+	if (series->options->format == SERIES_TEXT) {
+		moment_text(start, when);
+		if (facts->lost)
+			fprintf(stream, "%s  %" PRIu64 " samples or stacks are lost\n",
+				when /* ours */, facts->lost);
+		if (is_change)
+			fprintf(stream, "%s  the rate is %g Hz%s%s\n", when /* ours */,
+				facts->millihertz / 1e3, saving ? ", " : "",
+				saving ? saving : "" /* ours */);
+		return;
+	}
+	json_open(&json, NULL, '{');
+	json_text(&json, "start", moment_utc(start, when));
+	json_number(&json, "seconds", series->step_ns / 1e9, 3);
+	if (facts->lost)
+		json_count(&json, "lost", facts->lost);
+	if (is_change)
+		json_number(&json, "hertz", facts->millihertz / 1e3, 3);
+	if (is_change && saving)
+		json_text(&json, "saving", saving);
+	json_close(&json, '}');
+	fputc('\n', stream);
+}
+
+static void put_marks(const struct series *series, FILE *stream)
+{
+	const struct step_facts *before = NULL;
+
+	for (size_t step = 0; step < series->n_steps; step++) {
+		if (!series->facts[step].is_recorded)
+			continue;
+		put_mark(series, step, before, stream);
+		before = &series->facts[step];
+	}
+}
+
 static int put_series(const struct series *series, FILE *stream)
 {
 	static const char *const heads[] = {
@@ -264,6 +335,8 @@ static int put_series(const struct series *series, FILE *stream)
 	fputs(heads[series->options->format] /* ours */, stream);
 	for (size_t step = 0; step < series->n_steps; step++)
 		put_step(series, step, ranked, n, shown, stream);
+	if (series->options->with_marks)
+		put_marks(series, stream);
 	free(ranked);
 	return 0;
 }
@@ -313,8 +386,8 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	question.step_ns = window_step(&series);
 	/* Minutes do not fit into shorter steps. */
 	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
-	series.is_recorded = calloc(series.n_steps, sizeof *series.is_recorded);
-	r = series.is_recorded ? strings_init(&series.names) : -ENOMEM;
+	series.facts = calloc(series.n_steps, sizeof *series.facts);
+	r = series.facts ? strings_init(&series.names) : -ENOMEM;
 	r = r < 0 ? r : series_function_init(&series.function, options->function);
 	r = r < 0 ? r : store_read(&question, &answer, failure);
 	if (r == 0 && !options->quiet)
@@ -322,7 +395,7 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	r = r < 0 ? r : put_series(&series, stream);
 	strings_done(&series.names);
 	series_function_done(&series.function);
-	free(series.is_recorded);
+	free(series.facts);
 	free(series.cells);
 	free(series.totals);
 	return r;

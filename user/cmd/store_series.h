@@ -32,6 +32,7 @@ struct series_options {
 	struct store_filter filter;
 	const char *function; /* only stacks with such a one, a regular expression; NULL: all */
 	bool with_empty;      /* zeros for steps that were recorded and have nothing of it */
+	bool with_marks;      /* what was lost, and where the rate changed; not as CSV */
 	bool quiet;
 };
 

@@ -30,12 +30,13 @@ function giveColours(groups) {
 
 const colourOf = (name) => (colours.has(name) ? "c" + colours.get(name) : "others");
 
-// Steps without a row, as far as the store goes.
+// Steps without a row, as far as the store goes: at its ends, those that most of a window lies in.
 function gapsOf({begin, step, n, recorded}) {
 	const gaps = [];
 	for (let i = 0; i < n; i++) {
 		const from = begin + i * step;
-		if (recorded[i] || from + step <= pageStore.from || from >= pageStore.to)
+		const part = Math.min(from + step, pageStore.to) - Math.max(from, pageStore.from);
+		if (recorded[i] || part <= Math.min(step, pageStore.window) / 2)
 			continue;
 		if (gaps.length && gaps[gaps.length - 1].to === from)
 			gaps[gaps.length - 1].to += step;
@@ -45,9 +46,9 @@ function gapsOf({begin, step, n, recorded}) {
 	return gaps;
 }
 
-function columns(group, bottoms, x, y, width) {
+function columns(values, bottoms, x, y, width) {
 	let path = "";
-	group.values.forEach((value, i) => {
+	values.forEach((value, i) => {
 		if (!(value > 0))
 			return;
 		const left = x(i), right = Math.max(left + 0.5, x(i + 1) - (width > 5 ? 1 : 0)), low = y(bottoms[i]);
@@ -58,16 +59,23 @@ function columns(group, bottoms, x, y, width) {
 	return path;
 }
 
-function unitOf(what) {
-	return what === "running" ? "CPUs" : "threads";
+// Seconds of a step that its windows cover: all, but where recording began, ended or paused.
+function secondsIn({begin, step}, i) {
+	const from = begin + i * step, {window: length} = pageStore;
+	const part = pageStore.recordedIn(from, from + step);
+	return (part < step ? Math.min(step, Math.max(1, Math.round(part / length)) * length) : step) / 1000;
+}
+
+function unitOf(what, n) {
+	return (what === "running" ? "CPU" : "thread") + (n === 1 ? "" : "s");
 }
 
 function drawAxes(chart, state, most, width, y) {
 	for (const part of [0.5, 1])
 		chart.append(svg("line", {class: "grid", x1: 0, x2: width, y1: y(most * part), y2: y(most * part)}),
 			svg("text", {class: "value", x: 4, y: y(most * part) + 12},
-				pageText.digits(most * part / (series.step / 1000)) +
-				(part === 1 ? " " + unitOf(state.what) : "")));
+				pageText.digits(most * part) +
+				(part === 1 ? " " + unitOf(state.what, most) : "")));
 	chart.append(svg("line", {class: "axis", x1: 0, x2: width, y1: y(0), y2: y(0)}));
 	const span = state.to - state.from;
 	for (const {at, text, isDay} of pageScale.ticksOf(state.from, state.to, LEAST_TICK * span / width)) {
@@ -81,9 +89,8 @@ function drawAxes(chart, state, most, width, y) {
 function draw(state) {
 	const chart = one("chart"), width = chart.clientWidth || 800, span = state.to - state.from;
 	const sums = new Float64Array(series.n);
-	series.groups.forEach(({values}) => values.forEach((value, i) => { sums[i] += value; }));
-	const unit = series.step / 1000,
-		most = pageScale.roundUp(sums.reduce((a, b) => Math.max(a, b), 0) / unit || 1) * unit;
+	series.groups.forEach(({values}) => values.forEach((value, i) => { sums[i] += value / series.seconds[i]; }));
+	const most = pageScale.roundUp(sums.reduce((a, b) => Math.max(a, b), 0) || 1);
 	const x = (i) => (series.begin + i * series.step - state.from) / span * width;
 	const y = (value) => (HEIGHT - FOOT) - value / most * (HEIGHT - FOOT - 6);
 	const bottoms = new Float64Array(series.n), bar = x(1) - x(0);
@@ -99,9 +106,10 @@ function draw(state) {
 			fill: "url(#hatch)"}));
 	}
 	for (const group of series.groups)
-		chart.append(svg("path", {class: "group " + colourOf(group.name), d: columns(group, bottoms, x, y, bar),
-			"data-group": group.name}));
+		chart.append(svg("path", {class: "group " + colourOf(group.name), "data-group": group.name,
+			d: columns(group.values.map((value, i) => value / series.seconds[i]), bottoms, x, y, bar)}));
 	drawGapMarks(chart, state, width);
+	drawMarks(chart, state, width);
 	drawAxes(chart, state, most, width, y);
 	chart.setAttribute("aria-label", describe(state));
 }
@@ -115,10 +123,40 @@ function drawGapMarks(chart, state, width) {
 		svg("title", {}, reason + ", " + pageText.rangeOf(from, to))));
 }
 
+// Losses, and changes of the rate.
+function drawMarks(chart, state, width) {
+	for (const mark of series.marks) {
+		const x = Math.max(0, (mark.at - state.from) / (state.to - state.from) * width);
+		const middle = x + series.step / (state.to - state.from) * width / 2;
+		const title = () => svg("title", {}, markText(mark) + ", " + pageText.timeOf(mark.at));
+		if (mark.lost)
+			chart.append(svg("path", {class: "loss-mark", d: "M" + (middle - 5) + " 0h10l-5 9z"}, title()));
+		if (mark.hertz && !mark.isFirst)
+			chart.append(svg("path", {class: "rate-mark", d: "M" + x + " 0v" + (HEIGHT - FOOT)}, title()),
+				svg("text", {class: "value rate-text", x: x + 4, y: 24},
+					pageText.digits(mark.hertz) + " Hz"));
+	}
+}
+
+const markText = (mark) => [mark.lost ? pageText.plural(mark.lost, "sample") + " lost" : "",
+	mark.hertz && !mark.isFirst ? "from here on " + pageText.digits(mark.hertz) + " Hz" +
+		(mark.saving ? ": " + mark.saving : "") : ""].filter(Boolean).join(" \u00b7 ");
+
+// Of the view, in words: "1 gap · 12 samples lost · the rate changed 2 times".
+function marksText(state) {
+	const gaps = pageStore.gaps.filter((gap) => gap.to > state.from && gap.from < state.to).length;
+	const lost = series.marks.reduce((sum, mark) => sum + (mark.lost || 0), 0);
+	const changes = series.marks.filter((mark) => mark.hertz && !mark.isFirst).length;
+	return [gaps ? pageText.plural(gaps, "gap") : "", lost ? pageText.plural(lost, "sample") + " lost" : "",
+		changes ? "the rate changed " + (changes > 1 ? changes + " times" : "") : ""].filter(Boolean)
+		.join(" \u00b7 ").trim();
+}
+
 function describe(state) {
 	const list = series.groups.slice(0, 3).map(({name, sum}) => name + " " + pageText.secondsOf(sum)).join(", ");
 	return (state.what === "running" ? "CPU time" : state.what === "waiting" ? "Waiting" : "CPU time and waiting") +
-		" by " + state.by + ", " + pageText.rangeOf(state.from, state.to) + ": " + (list || "nothing");
+		" by " + state.by + ", " + pageText.rangeOf(state.from, state.to) + ": " + (list || "nothing") +
+		(marksText(state) ? "; " + marksText(state) : "");
 }
 
 const stepFor = (from, to) =>
@@ -140,9 +178,11 @@ async function show(state) {
 		const step = stepFor(state.from, state.to);
 		series = await pageSeries.load(state, state.from, state.to, step, state.by, GROUPS, "chart");
 		series.of = key;
+		series.seconds = Array.from({length: series.n}, (_, i) => secondsIn(series, i));
 		giveColours(series.groups);
 		draw(state);
 		one("step").textContent = pageText.lengthOf(step) + " a column";
+		one("marks").textContent = marksText(state);
 		onSeries(series, state);
 	} catch (error) {
 		if (pageApi.isReplaced(error))
@@ -156,11 +196,15 @@ async function show(state) {
 // The whole store.
 
 async function showWhole(state) {
-	const step = pageScale.stepOf(pageStore.from, pageStore.to, 300, pageScale.MINUTE);
+	const step = pageScale.stepOf(pageStore.from, pageStore.to, 300,
+		pageStore.to - pageStore.from < pageScale.HOUR ? pageStore.leastStep(pageStore.from) : pageScale.MINUTE);
 	const whole = await pageSeries.load({what: state.what, idle: state.idle}, pageStore.from, pageStore.to, step, "all",
 		1, "whole");
+	whole.seconds = Array.from({length: whole.n}, (_, i) => secondsIn(whole, i));
+	if (whole.groups.length)
+		whole.groups[0].values = whole.groups[0].values.map((value, i) => value / whole.seconds[i]);
 	const chart = one("whole-chart"), most = Math.max(...(whole.groups[0] || {values: [1]}).values), {n} = whole;
-	const path = whole.groups.length ? columns(whole.groups[0], new Float64Array(n), (i) => i,
+	const path = whole.groups.length ? columns(whole.groups[0].values, new Float64Array(n), (i) => i,
 		(value) => 30 - 28 * value / most, 1) : "";
 	chart.setAttribute("viewBox", "0 0 " + n + " 30");
 	chart.replaceChildren(svg("path", {d: path, class: "whole"}));
@@ -177,7 +221,7 @@ function moveView({from, to}) {
 
 function tipAt(state, ms) {
 	const i = Math.floor((ms - series.begin) / series.step), from = series.begin + i * series.step,
-		unit = series.step / 1000;
+		unit = series.seconds[i];
 	if (i < 0 || i >= series.n)
 		return null;
 	const gap = pageStore.gaps.find((one_) => one_.to > from && one_.from < from + series.step);
@@ -187,7 +231,8 @@ function tipAt(state, ms) {
 	const head = make("p", {class: "tip-head"}, pageText.rangeOf(from, from + series.step));
 	const line = make("p", {class: "tip-sum"}, series.recorded[i] ? pageText.digits(sum / unit) + " " +
 		unitOf(state.what) :
-		"not recorded", gap ? " \u00b7 " + gap.reason : "");
+		"not recorded", gap ? " \u00b7 " + gap.reason : "",
+	...series.marks.filter((mark) => mark.at === from && markText(mark)).map((mark) => " \u00b7 " + markText(mark)));
 	return [head, line, make("ul", {}, ...found.slice(0, 6).map(([name, value]) => make("li", {},
 		make("i", {class: "swatch " + colourOf(name)}), make("span", {class: "name"}, name), make("b", {},
 			pageText.digits(value / unit)))))];

@@ -59,15 +59,18 @@ async function showChange(state) {
 	}
 }
 
+const lengthOf = (ranges) => pageText.lengthOf(ranges.reduce((sum, [from, to]) => sum + to - from, 0));
+const textOfRanges = (ranges) => (ranges.length > 1 ? ranges.length + " ranges, " : "") +
+	pageText.rangeOf(...pageState.spanOf(ranges));
+
 function show(state) {
-	const ranges = pageState.shown(state), length = ranges.reduce((sum, [from, to]) => sum + to - from, 0);
-	one("range-text").textContent = (ranges.length > 1 ? ranges.length + " ranges, " : "") +
-		pageText.rangeOf(ranges[0][0], ranges[ranges.length - 1][1]);
-	one("range-length").textContent = pageText.lengthOf(length) + (state.range ? "" : ", all that is in view");
+	const ranges = pageState.shown(state);
+	one("range-text").textContent = textOfRanges(ranges);
+	one("range-length").textContent = lengthOf(ranges) + (state.range ? "" : ", all that is in view");
 	one("range-clear").hidden = !state.range;
 	one("base-line").hidden = !state.base;
-	one("base-text").textContent = state.base ? pageText.rangeOf(...state.base[0]) : "";
-	one("base-length").textContent = state.base ? pageText.lengthOf(state.base[0][1] - state.base[0][0]) : "";
+	one("base-text").textContent = state.base ? textOfRanges(state.base) : "";
+	one("base-length").textContent = state.base ? lengthOf(state.base) : "";
 	for (const [id, ms] of [["yesterday", DAY], ["week-ago", 7 * DAY]])
 		one(id).disabled = only(state)[1] - ms <= pageStore.from;
 	if (!state.base)

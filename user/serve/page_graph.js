@@ -11,12 +11,12 @@ let shownKey = "", explorer = null, next = null, isReady = false;
 let began = 0;
 
 function parametersOf(state) {
-	const [from, to] = pageState.shown(state)[0], base = state.base && state.base[0];
+	const [[from, to], ...also] = pageState.shown(state), [base, ...baseAlso] = state.base || [];
 	return Object.assign({from: pageState.momentText(from), to: pageState.momentText(to),
 		"diff-from": base ? pageState.momentText(base[0]) : undefined,
 		"diff-to": base ? pageState.momentText(base[1]) : undefined}, pageState.below(state),
 		{idle: Boolean(state.idle), group: state.group,
-		also: pageState.shown(state).slice(1).map((range) => range.map(pageState.momentText).join(".."))});
+		also: also.map(pageState.rangeText), "diff-also": baseAlso.map(pageState.rangeText)});
 }
 
 const pathOf = (state) => (state.base ? "diff" : "profile");

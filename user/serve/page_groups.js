@@ -20,17 +20,29 @@ function filterOf(by, name) {
 
 const lengthOf = (ranges) => ranges.reduce((sum, [from, to]) => sum + to - from, 0);
 
-const sumsOf = (series, ranges) => new Map(series.groups.map((group) => [group.name,
+const estimate = (series, ranges) => new Map(series.groups.map((group) => [group.name,
 	ranges.reduce((sum, [from, to]) => sum + pageSeries.sumOf(series, group, from, to), 0)]));
 
+// Those that the time line has as one are one.
+function fold(series, sums) {
+	const known = new Set(series.groups.map(({name}) => name)), folded = new Map();
+	for (const [name, sum] of sums) {
+		const key = known.has(name) ? name : pageSeries.OTHERS;
+		folded.set(key, (folded.get(key) || 0) + sum);
+	}
+	return folded;
+}
+
+const load = async (series, state, ranges) => (ranges.every((range) => pageSeries.isExact(series, range)) ?
+	estimate(series, ranges) : fold(series, await pageSeries.totals(state, ranges, state.by, "sums")));
+
 async function loadBefore(state, ranges) {
-	const [from, to] = [ranges[0][0], ranges[ranges.length - 1][1]];
-	const before = state.base || [[from - (to - from), from]];
-	if (before[0][1] <= pageStore.from)
+	const [from, to] = pageState.spanOf(ranges), before = state.base || [[from - (to - from), from]];
+	if (pageState.spanOf(before)[1] <= pageStore.from)
 		return null;
-	const step = pageScale.stepOf(before[0][0], before[0][1], 60, pageStore.leastStep(before[0][0]));
-	const series = await pageSeries.load(state, before[0][0], before[0][1], step, state.by, 0, "before");
-	return {sums: sumsOf(series, before), length: lengthOf(before)};
+	const recorded = before.map(([begin, end]) => [Math.max(begin, pageStore.from), end])
+		.filter(([begin, end]) => end > begin);
+	return {sums: await pageSeries.totals(state, before, state.by, "before"), length: lengthOf(recorded)};
 }
 
 function row(state, {name, sum, share, before}) {
@@ -65,11 +77,12 @@ function fill(state, sums, ranges, before) {
 }
 
 async function show(series, state) {
-	const ranges = pageState.shown(state), sums = sumsOf(series, ranges);
-	fill(state, sums, ranges, null);
+	const ranges = pageState.shown(state);
+	fill(state, estimate(series, ranges), ranges, null);
 	one("shares").setAttribute("aria-busy", "true");
 	try {
-		fill(state, sums, ranges, await loadBefore(state, ranges));
+		const [sums, before] = await Promise.all([load(series, state, ranges), loadBefore(state, ranges)]);
+		fill(state, sums, ranges, before);
 	} catch (error) {
 		if (pageApi.isReplaced(error))
 			return;

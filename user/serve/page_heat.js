@@ -9,7 +9,7 @@ const {one, make} = pageText;
 const {SECOND, MINUTE, HOUR, DAY} = pageScale;
 const KINDS = [{upTo: 3 * HOUR, column: 10 * MINUTE, row: 10 * SECOND}, {upTo: 3 * DAY, column: HOUR, row: MINUTE},
 	{upTo: Infinity, column: DAY, row: HOUR}];
-const LEVELS = 32, HEIGHT = 300, LEFT = 46, FOOT = 20, MOST_RANGES = 16;
+const LEVELS = 32, HEIGHT = 300, LEFT = 46, FOOT = 20;
 
 let map = null, shownKey = "", drag = null;
 let cursor = {column: 0, row: 0};
@@ -51,15 +51,20 @@ function shades(canvas) {
 			Math.round(100 * (0.06 + 0.94 * Math.sqrt(i / LEVELS))) + "%, " + style.getPropertyValue("--paper") + ")";
 		list.push(getComputedStyle(probe).color);
 	}
+	const named = (name) => {
+		probe.style.color = style.getPropertyValue(name);
+		return getComputedStyle(probe).color;
+	};
+	const outlines = {range: named("--ink"), base: named("--base")};
 	probe.remove();
-	return {list, ink: style.color};
+	return {list, ink: style.color, outlines};
 }
 
 function draw() {
 	const canvas = one("heat-canvas"), ratio = devicePixelRatio || 1, context = canvas.getContext("2d");
 	if (!map || !canvas.clientWidth)
 		return;
-	const {width, cell, line} = geometry(), {list, ink} = shades(canvas);
+	const {width, cell, line} = geometry(), {list, ink, outlines} = shades(canvas);
 	canvas.width = Math.round((width + LEFT) * ratio);
 	canvas.height = HEIGHT * ratio;
 	context.scale(ratio, ratio);
@@ -77,10 +82,10 @@ function draw() {
 		context.fillText(rowText(part * map.kind.column), LEFT - 6, part * (HEIGHT - FOOT) + 10);
 	context.textAlign = "left";
 	const every = Math.ceil(76 / cell);
-	for (let column = 0; column < map.columns; column += every)
+	for (let column = 0; column < map.columns && column * cell < width - 30; column += every)
 		context.fillText(map.kind.column === DAY ? pageText.dateOf(timeOf(column, 0)).slice(5) :
 			pageText.clockOf(timeOf(column, 0), false), LEFT + column * cell, HEIGHT - 5);
-	drawRanges(context);
+	drawRanges(context, outlines);
 }
 
 function rowText(ms) {
@@ -88,21 +93,30 @@ function rowText(ms) {
 }
 
 // Outlines of what is chosen, by column.
-function drawRanges(context) {
+function drawRanges(context, outlines) {
 	const {cell, line} = geometry(), style = getComputedStyle(one("heat-canvas"));
-	context.strokeStyle = style.color;
-	context.lineWidth = 1.5;
-	for (const [from, to] of drag ? rangesOf(drag.from, drag.to) : pageState.now.range || [])
+	context.lineWidth = 2;
+	const drawn = drag ? {[drag.kind]: rangesOf(drag.from, drag.to)} : {};
+	for (const kind of ["base", "range"])
+		drawKind(context, drawn[kind] || pageState.now[kind] || [], outlines[kind], kind === "base" ? [6, 3] : []);
+	if (document.activeElement === one("heat-canvas")) {
+		context.strokeStyle = style.color;
+		context.setLineDash([3, 2]);
+		context.strokeRect(LEFT + cursor.column * cell, cursor.row * line, cell, Math.max(3, line));
+	}
+}
+
+function drawKind(context, ranges, colour, dash) {
+	const {cell, line} = geometry();
+	context.strokeStyle = colour;
+	context.setLineDash(dash);
+	for (const [from, to] of ranges)
 		for (let column = 0; column < map.columns; column++) {
 			const top = Math.max(0, (from - timeOf(column, 0)) / map.kind.row);
 			const bottom = Math.min(map.rows, (to - timeOf(column, 0)) / map.kind.row);
 			if (bottom > top)
 				context.strokeRect(LEFT + column * cell, top * line, cell, (bottom - top) * line);
 		}
-	if (document.activeElement === one("heat-canvas")) {
-		context.setLineDash([3, 2]);
-		context.strokeRect(LEFT + cursor.column * cell, cursor.row * line, cell, Math.max(3, line));
-	}
 }
 
 // Of two corners: one range where columns are whole, else one of each column.
@@ -111,7 +125,7 @@ function rangesOf(a, b) {
 	const [top, bottom] = [Math.min(a.row, b.row), Math.max(a.row, b.row) + 1];
 	if (top === 0 && bottom === map.rows)
 		return [[timeOf(left, 0), timeOf(right + 1, 0)]];
-	return Array.from({length: Math.min(right - left + 1, MOST_RANGES)}, (_, i) => [timeOf(left + i, top),
+	return Array.from({length: Math.min(right - left + 1, pageRanges.MOST_RANGES)}, (_, i) => [timeOf(left + i, top),
 		timeOf(left + i, bottom)]);
 }
 
@@ -121,10 +135,16 @@ function cellAt(event) {
 		row: Math.max(0, Math.min(map.rows - 1, Math.floor((event.clientY - box.top) / line)))};
 }
 
+const kindOfChoice = (event) => (event.shiftKey || pageRanges.wantsBase ? "base" : "range");
+
 // add: to what is chosen already.
-function choose(from, to, add) {
-	const list = (add && pageState.now.range || []).concat(rangesOf(from, to)).slice(-MOST_RANGES);
-	pageState.set({range: list.sort((a, b) => a[0] - b[0]), base: null, x: ""});
+function choose(from, to, kind, add) {
+	const most = pageRanges.MOST_RANGES;
+	const all = (add && pageState.now[kind] || []).concat(rangesOf(from, to)), list = all.slice(-most);
+	if (all.length > most || Math.abs(from.column - to.column) >= most && list.length === most)
+		pageNotes.say("At most " + most + " ranges at a time", true);
+	pageRanges.expectBase(false);
+	pageState.set({[kind]: list.sort((a, b) => a[0] - b[0]), x: ""});
 }
 
 function tell({column, row}) {
@@ -148,7 +168,7 @@ async function show(state) {
 		const kind = kindOf(state);
 		map = read(await pageSeries.load(state, state.from, state.to, kind.row, "all", 1, "heat"), kind);
 		one("heat-text").textContent = "A column is " + pageText.lengthOf(kind.column) + ", a row " +
-			pageText.lengthOf(kind.row) + "; drag over cells, with Ctrl to add some";
+			pageText.lengthOf(kind.row) + "; drag over cells, with Ctrl to add some, with Shift for the base";
 		draw();
 	} catch (error) {
 		if (pageApi.isReplaced(error))
@@ -164,7 +184,7 @@ function onKey(event) {
 	if (!map || event.altKey || event.metaKey)
 		return;
 	if (move) {
-		drag = event.shiftKey ? drag || {from: cursor, to: cursor} : null;
+		drag = event.shiftKey ? drag || {from: cursor, to: cursor, kind: "range"} : null;
 		cursor = {column: Math.max(0, Math.min(map.columns - 1, cursor.column + move[0])),
 			row: Math.max(0, Math.min(map.rows - 1, cursor.row + move[1]))};
 		if (drag)
@@ -174,7 +194,7 @@ function onKey(event) {
 	} else if (event.key === "Enter" || event.key === " ") {
 		const {from, to} = drag || {from: cursor, to: cursor};
 		drag = null;
-		choose(from, to, event.ctrlKey);
+		choose(from, to, kindOfChoice(event), event.ctrlKey);
 	} else {
 		return;
 	}
@@ -187,7 +207,7 @@ function listen() {
 	canvas.addEventListener("pointerdown", (event) => {
 		if (!map || event.button)
 			return;
-		drag = {from: cellAt(event), to: cellAt(event)};
+		drag = {from: cellAt(event), to: cellAt(event), kind: kindOfChoice(event)};
 		canvas.setPointerCapture(event.pointerId);
 	});
 	canvas.addEventListener("pointermove", (event) => {
@@ -202,9 +222,9 @@ function listen() {
 	canvas.addEventListener("pointerup", (event) => {
 		if (!drag)
 			return;
-		const {from, to} = drag;
+		const {from, to, kind} = drag;
 		drag = null;
-		choose(from, to, event.ctrlKey || event.metaKey);
+		choose(from, to, kind, event.ctrlKey || event.metaKey);
 	});
 	canvas.addEventListener("keydown", onKey);
 	canvas.addEventListener("focus", draw);

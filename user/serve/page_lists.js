@@ -14,8 +14,8 @@ let timer = 0;
 const forget = (what) => { shown[what] = ""; };
 
 const rangeOf = (state) => {
-	const ranges = pageState.shown(state);
-	return {from: pageState.momentText(ranges[0][0]), to: pageState.momentText(ranges[ranges.length - 1][1])};
+	const [from, to] = pageState.spanOf(pageState.shown(state));
+	return {from: pageState.momentText(from), to: pageState.momentText(to)};
 };
 
 const parametersOf = (state) => Object.assign(rangeOf(state), pageState.below(state), {limit: LIMIT,
@@ -80,7 +80,10 @@ function drawSearch(found) {
 function showSearch(state) {
 	if (document.activeElement !== one("search-text"))
 		one("search-text").value = state.q || "";
-	load("search", state, "functions", Object.assign({q: state.q}, parametersOf(state)), drawSearch);
+	const [[from, to], ...also] = pageState.shown(state);
+	load("search", state, "functions", Object.assign({q: state.q}, parametersOf(state),
+		{from: pageState.momentText(from), to: pageState.momentText(to), also: also.map(pageState.rangeText)}),
+	drawSearch);
 }
 
 // What got worse.

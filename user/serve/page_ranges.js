@@ -6,7 +6,7 @@ const pageRanges = (function () {
 "use strict";
 
 const {one, make} = pageText;
-const LEAST_PIXELS = 4;
+const LEAST_PIXELS = 4, MOST_RANGES = 16;
 const NAMES = {range: "Range", base: "Base"};
 
 let wantsBase = false; // the next brush is the base's
@@ -83,14 +83,17 @@ function moveByKey(event, kind, which) {
 		return;
 	event.preventDefault();
 	event.stopPropagation();
-	const range = pageState.now[kind][0].slice(), column = pageChart.series ? pageChart.series.step : stepMs();
+	const list = pageState.now[kind], range = list[0].slice();
+	const column = pageChart.series ? pageChart.series.step : stepMs();
 	range[which] = snap(range[which] + factor * (event.shiftKey ? stepMs() : column));
 	if (range[1] - range[0] >= stepMs())
-		setRange(kind, range, true);
+		setRange(kind, range, list.slice(1), true);
 }
 
-function setRange(kind, range, replace) {
-	pageState.set({[kind]: [range], show: pageState.now.show === "heat" ? "heat" : "graph", x: ""}, replace);
+// others: ranges of the kind that stay.
+function setRange(kind, range, others, replace) {
+	pageState.set({[kind]: [range].concat(others), show: pageState.now.show === "heat" ? "heat" : "graph",
+		x: ""}, replace);
 }
 
 function begin(event, how) {
@@ -113,12 +116,19 @@ function rangeOfDrag(ms) {
 	return inOrder(snap(drag.grab), snap(ms));
 }
 
+// Those that stay: beside one that is moved, or with Ctrl.
+function othersOf(how) {
+	const list = pageState.now[how.kind] || [];
+	return how.fresh ? (how.adds ? list.slice(0, MOST_RANGES - 1) : []) : list.slice(1);
+}
+
 function move(event) {
 	if (!drag)
 		return;
 	drag.moved = drag.moved || Math.abs(event.clientX - drag.x) >= LEAST_PIXELS;
 	if (drag.moved)
-		draw(Object.assign({}, pageState.now, {[drag.kind]: [rangeOfDrag(msAt(event.clientX))]}));
+		draw(Object.assign({}, pageState.now,
+			{[drag.kind]: [rangeOfDrag(msAt(event.clientX))].concat(othersOf(drag))}));
 }
 
 // A click takes the column that it hits.
@@ -133,11 +143,11 @@ function end(event) {
 	}
 	if (range && range[1] - range[0] < stepMs())
 		range[1] = range[0] + stepMs();
-	const {kind} = drag;
+	const {kind} = drag, others = othersOf(drag);
 	drag = null;
 	if (range && event.type !== "pointercancel") {
 		expectBase(false);
-		setRange(kind, range);
+		setRange(kind, range, others);
 	} else {
 		draw(pageState.now);
 	}
@@ -153,14 +163,14 @@ function expectBase(on) {
 function create() {
 	const {from, to} = pageState.now, third = (to - from) / 3, kind = wantsBase ? "base" : "range";
 	expectBase(false);
-	setRange(kind, [snap(from + third), snap(to - third)]);
+	setRange(kind, [snap(from + third), snap(to - third)], []);
 	bandOf(kind, 0).edges[0].focus();
 }
 
 function listen() {
 	const time = one("time");
 	time.addEventListener("pointerdown", (event) => begin(event, {kind: wantsBase || event.shiftKey ? "base" : "range",
-		fresh: true}));
+		fresh: true, adds: event.ctrlKey || event.metaKey}));
 	time.addEventListener("pointermove", move);
 	time.addEventListener("pointerup", end);
 	time.addEventListener("pointercancel", end);
@@ -169,5 +179,6 @@ function listen() {
 	one("new-range").addEventListener("click", create);
 }
 
-return {listen, create, expectBase, show: (state) => { if (!drag) draw(state); }};
+return {MOST_RANGES, listen, create, expectBase, get wantsBase() { return wantsBase; },
+	show: (state) => { if (!drag) draw(state); }};
 })();

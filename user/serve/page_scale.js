@@ -5,17 +5,17 @@ const pageScale = (function () {
 "use strict";
 
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
-const STEPS = [10 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR,
-	12 * HOUR,
-	DAY, 7 * DAY];
+const STEPS = [SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR,
+	3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY];
 const TICKS = [SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE,
 	30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY];
 const SHORTEST = MINUTE; // of a view
 
 const pick = (list, least) => list.find((length) => length >= least) || list[list.length - 1];
 
-// least: as long as windows are at the beginning of the view.
-const stepOf = (from, to, most, least = 0) => pick(STEPS, Math.max(least, (to - from) / most));
+// least: as long as windows are at the beginning of the view. Short steps hold as many windows each.
+const stepOf = (from, to, most, least = 0) =>
+	pick(STEPS.filter((step) => step >= 10 * least || step % least === 0), Math.max(least, (to - from) / most));
 
 // [{at, text, isDay}] on local whole hours and days, at least so many ms apart.
 function ticksOf(from, to, apart) {
@@ -34,9 +34,10 @@ function roundUp(most) {
 	return [1, 2, 2.5, 5, 10].map((digit) => digit * power).find((value) => value >= most * 0.999);
 }
 
-// Views within the time that there is, and no shorter than a minute.
+// Views within the time that there is, and no shorter than a minute unless there is less.
 function clamp(from, to, whole) {
-	const length = Math.max(SHORTEST, Math.min(to - from, Math.max(whole.to - whole.from, SHORTEST)));
+	const all = Math.max(whole.to - whole.from, SECOND);
+	const length = Math.min(all, Math.max(SHORTEST, to - from));
 	const begin = Math.min(Math.max(whole.from, (from + to - length) / 2), whole.to - length);
 	return {from: Math.round(begin / SECOND) * SECOND, to: Math.round((begin + length) / SECOND) * SECOND};
 }

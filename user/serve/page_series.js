@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// page_series: rows of /api/series as columns: {begin, step (ms), n, recorded, groups: [{name, values, sum}]}, values
-// in seconds of threads' time a step, the heaviest group first and the rest last. Uses no document.
+// page_series: rows of /api/series as columns: {begin, step (ms), n, recorded, groups: [{name, values, sum}], marks},
+// values in seconds of threads' time a step, the heaviest group first and the rest last; marks: {at, lost} and
+// {at, hertz, saving, isFirst}, see docs/api.md. Uses no document.
 const pageSeries = (function () {
 "use strict";
 
@@ -12,11 +13,15 @@ const valueOf = (row, {what, idle}) => (what === "waiting" ? 0 : row.running_sec
 
 function read(rows, from, to, step, state) {
 	const begin = Math.floor(from / step) * step, n = Math.max(1, Math.ceil((to - begin) / step));
-	const recorded = new Uint8Array(n), groups = new Map();
+	const recorded = new Uint8Array(n), groups = new Map(), marks = [];
 	for (const row of rows) {
 		const i = Math.round((Date.parse(row.start) - begin) / step);
 		if (i < 0 || i >= n)
 			continue;
+		if (!row.group) {
+			marks.push(Object.assign({at: begin + i * step, isFirst: !marks.length}, row));
+			continue;
+		}
 		recorded[i] = 1;
 		if (!groups.has(row.group))
 			groups.set(row.group, {name: row.group, values: new Float64Array(n), sum: 0});
@@ -26,12 +31,12 @@ function read(rows, from, to, step, state) {
 	}
 	const list = Array.from(groups.values()).filter(({sum}) => sum > 0)
 		.sort((a, b) => (a.name === OTHERS) - (b.name === OTHERS) || b.sum - a.sum);
-	return {begin, step, n, recorded, groups: list};
+	return {begin, step, n, recorded, groups: list, marks};
 }
 
 // What a series takes, of the parameters of the server.
 const parameters = (state, from, to, step, by, limit) => Object.assign({from: pageState.momentText(from),
-	to: pageState.momentText(to), step: step / 1000 + "s", by, limit, empty: true,
+	to: pageState.momentText(to), step: step / 1000 + "s", by, limit, empty: true, marks: by !== "all",
 	state: state.what === "both" ? undefined : state.what}, pageState.filters(state));
 
 async function load(state, from, to, step, by, limit, purpose) {
@@ -53,5 +58,21 @@ function sumOf(series, group, from, to) {
 	return sum;
 }
 
-return {OTHERS, load, read, sumOf, parameters};
+// Whether sumOf() of this range adds up whole steps.
+function isExact(series, [from, to]) {
+	const isEdge = (ms) => (ms - series.begin) % series.step === 0;
+	return (isEdge(from) || from <= pageStore.from) && (isEdge(to) || to >= pageStore.to);
+}
+
+// {group: seconds} of ranges, to the window: [Map, …] as one. Each takes a question.
+async function totals(state, ranges, by, purpose) {
+	const step = 7 * pageScale.DAY, sums = new Map();
+	const answers = await Promise.all(ranges.map(([from, to], i) =>
+		pageApi.rows("series", parameters(state, from, to, step, by, 0), purpose + i)));
+	for (const row of answers.flat().filter(({group}) => group))
+		sums.set(row.group, (sums.get(row.group) || 0) + valueOf(row, state));
+	return sums;
+}
+
+return {OTHERS, load, read, sumOf, isExact, totals, parameters};
 })();

@@ -75,7 +75,7 @@ function show(state) {
 	pageView.show(state);
 	pageRanges.show(state);
 	pageCompare.show(state);
-	pageChart.show(state);
+	const isDrawn = pageChart.show(state);
 	if (pageChart.series && pageChart.series.of === pageChart.keyOf(state))
 		pageGroups.show(pageChart.series, state);
 	pageGraph.show(state);
@@ -84,8 +84,9 @@ function show(state) {
 	pageLists.show(state);
 	pageSave.show(state);
 	pageLive.show(state);
+	/* The range comes first. */
 	if (shownWhat !== state.what + state.idle)
-		pageChart.showWhole(state).catch(pageNotes.fail);
+		isDrawn.then(() => pageChart.showWhole(state)).catch(pageNotes.fail);
 	shownWhat = state.what + state.idle;
 }
 

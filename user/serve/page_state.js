@@ -68,11 +68,15 @@ function start(run) {
 const filters = (state = now) =>
 	Object.fromEntries(FILTERS.filter((key) => state[key]).map((key) => [key, state[key]]));
 
+// From the first to the last of ranges.
+const spanOf = (ranges) => [Math.min(...ranges.map(([from]) => from)), Math.max(...ranges.map(([, to]) => to))];
+
 // The parts of time that are shown below: the ranges, or the view.
 const shown = (state = now) => state.range || [[state.from, state.to]];
 
 // Filters of everything below the time line: what decides the state, unless a filter does.
 const below = (state = now) => Object.assign(state.what === "both" ? {} : {state: state.what}, filters(state));
 
-return {FILTERS, set, start, read, write, filters, shown, below, momentText, get now() { return now; }};
+return {FILTERS, set, start, read, write, filters, shown, below, momentText, rangeText, spanOf,
+	get now() { return now; }};
 })();

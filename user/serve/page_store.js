@@ -26,10 +26,17 @@ async function load() {
 	return store;
 }
 
-// The shortest step that there are windows for at a time.
-const leastStep = (ms) => (ms >= store.finest ? store.window : pageScale.MINUTE);
+// The shortest step that there are windows for from a time on.
+const leastStep = (ms) => (Math.max(ms, store.from) >= store.finest ? store.window : pageScale.MINUTE);
+
+// ms of a part of time that were recorded, as far as gaps are known.
+function recordedIn(from, to) {
+	const within = (begin, end) => Math.max(0, Math.min(to, end) - Math.max(from, begin));
+	return store.gaps.reduce((rest, gap) => rest - within(gap.from, gap.to), within(store.from, store.to));
+}
 
 store.load = load;
 store.leastStep = leastStep;
+store.recordedIn = recordedIn;
 return store;
 })();
