@@ -184,14 +184,14 @@ static void what_is_read_for_a_frame_is_limited(void **state)
 	make_inlined(9);
 	run(&walk, &frame, &end);
 	memory.n_reads = 0;
-	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), 0);
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), 0);
 	assert_string_equal(code.name, "a.B.outer");
 	assert_int_equal(code.n_inlined, N_SCOPES - 1);
 	assert_true(memory.n_reads < 1024);
 	runtime_inlined_free(code.inlined, code.n_inlined);
 	code = (struct runtime_code){};
 	make_inlined(0xb000 / 8);
-	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), -E2BIG);
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -E2BIG);
 	assert_null(code.inlined);
 }
 
@@ -207,7 +207,7 @@ static void scopes_of_another_method_are_not_believed(void **state)
 	make();
 	word(METADATA, AT(INNER));
 	run(&walk, &frame, &end);
-	assert_int_equal(hotspot_describe(&facts, &process, &frame, &code), 0);
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), 0);
 	assert_string_equal(code.name, "a.B.outer");
 	assert_int_equal(code.n_inlined, 0);
 }

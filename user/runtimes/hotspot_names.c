@@ -17,27 +17,6 @@
 #define HEADER_BYTES	256
 #define SYMBOL_BYTES	96 /* that most have at most */
 
-/* Limits what is read for one frame: its memory may be anything. */
-#define MOST_READS 1024 /* of 4096 bytes */
-
-struct limited_memory {
-	const struct runtime_memory *memory;
-	uint32_t left;
-};
-
-static int read_limited(void *context, const struct runtime_piece *pieces, size_t n)
-{
-	struct limited_memory *limited = context;
-	uint32_t cost = 1;
-
-	for (size_t i = 0; i < n; i++)
-		cost += pieces[i].n / 4096;
-	if (cost > limited->left)
-		return -E2BIG;
-	limited->left -= cost;
-	return limited->memory->read(limited->memory->context, pieces, n);
-}
-
 static uint64_t word_at(const uint8_t *bytes, uint32_t at)
 {
 	uint64_t word;
@@ -410,13 +389,10 @@ static int describe_stub(const struct runtime_facts *facts, const struct runtime
 int hotspot_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     const struct runtime_frame *frame, struct runtime_code *ret)
 {
-	struct limited_memory limited = {memory, MOST_READS};
-	const struct runtime_memory reading = {read_limited, &limited, memory->bias};
-
 	ret->is_compiled = frame->kind != HOTSPOT_INTERPRETED;
 	if (frame->kind == HOTSPOT_INTERPRETED)
-		return describe_interpreted(facts, &reading, frame, ret);
+		return describe_interpreted(facts, memory, frame, ret);
 	if (frame->kind == HOTSPOT_STUB)
-		return describe_stub(facts, &reading, frame, ret);
-	return describe_compiled(facts, &reading, frame, ret);
+		return describe_stub(facts, memory, frame, ret);
+	return describe_compiled(facts, memory, frame, ret);
 }

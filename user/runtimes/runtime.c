@@ -90,15 +90,38 @@ int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
 	return is_usable(facts) ? runtime_of(facts)->write(facts, ret) : -EINVAL;
 }
 
+/* Limits what is read for one frame: its memory may be anything. */
+#define MOST_READS 1024 /* of 4096 bytes */
+
+struct limited_memory {
+	const struct runtime_memory *memory;
+	uint32_t left;
+};
+
+static int read_limited(void *context, const struct runtime_piece *pieces, size_t n)
+{
+	struct limited_memory *limited = context;
+	uint32_t cost = 1;
+
+	for (size_t i = 0; i < n; i++)
+		cost += pieces[i].n / 4096;
+	if (cost > limited->left)
+		return -E2BIG;
+	limited->left -= cost;
+	return limited->memory->read(limited->memory->context, pieces, n);
+}
+
 int runtime_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     const struct runtime_frame *frame, struct runtime_code *ret)
 {
+	struct limited_memory limited = {memory, MOST_READS};
+	const struct runtime_memory reading = {read_limited, &limited, memory->bias};
 	int r;
 
 	*ret = (struct runtime_code){};
 	if (!is_usable(facts))
 		return -EINVAL;
-	r = runtime_of(facts)->describe(facts, memory, frame, ret);
+	r = runtime_of(facts)->describe(facts, &reading, frame, ret);
 	if (r == 0 && !*ret->name) {
 		runtime_code_done(ret);
 		r = -ESTALE;
