@@ -199,9 +199,10 @@ MACHINE_INLINE __u32 chain_insert(const __u64 *words, __u32 at, __u64 *frames, _
 /* --- ranges --- */
 
 /* Readies the machine for a range that @walk has come to. */
-MACHINE_INLINE void range_begin(struct bf_machine *machine, const struct bf_walk *walk, __u64 tls)
+MACHINE_INLINE void range_begin(struct bf_machine *machine, const struct bf_walk *walk)
 {
-	machine_begin(machine, tls);
+	machine_begin(machine, 0);
+	machine->registers[BF_REGISTER_WALK_BUILT_IN] = walk->built_in;
 	machine->registers[BF_REGISTER_WALK_PC] = walk->pc;
 	machine->registers[BF_REGISTER_WALK_SP] = walk->sp;
 	machine->registers[BF_REGISTER_WALK_FP] = walk->fp;

@@ -197,10 +197,10 @@ __noinline int leave_trampoline(struct unwind *unwind)
 
 /*
  * Whether the runtime's text has to look at the code where the walk is: that of no file, which may
- * have no mapping yet (@end). A global function: what is tested here does not split the proof of
- * what follows.
+ * have no mapping yet (@end); @flags: of the mapping, 0 without. A global function: what is tested
+ * here does not split the proof of what follows.
  */
-__noinline int range_begins(struct unwind *unwind, int end, int is_file)
+__noinline int range_begins(struct unwind *unwind, int end, u32 flags)
 {
 	u16 is_declined;
 
@@ -208,9 +208,10 @@ __noinline int range_begins(struct unwind *unwind, int end, int is_file)
 		return 0;
 	is_declined = unwind->is_declined;
 	unwind->is_declined = 0;
-	if (is_declined || unwind->walk.is_32 || end == BF_END_PROCESS || (!end && is_file))
+	if (is_declined || unwind->walk.is_32 || end == BF_END_PROCESS || flags & BF_MAPPING_FILE)
 		return 0;
-	range_begin(&unwind->machine, &unwind->walk, 0);
+	unwind->walk.built_in = !!(flags & BF_MAPPING_BUILT_IN);
+	range_begin(&unwind->machine, &unwind->walk);
 	unwind->is_in_range = 1;
 	return 1;
 }
@@ -226,7 +227,7 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 
 	pc = walk->pc - !walk->exact;
 	end = find_mapping(unwind, pc, &mapping);
-	if (unwind->is_range && range_begins(unwind, end, !end && mapping->flags & BF_MAPPING_FILE))
+	if (unwind->is_range && range_begins(unwind, end, end ? 0 : mapping->flags))
 		return BF_END_NONE;
 	if (end)
 		return end;

@@ -312,12 +312,13 @@ struct bf_runtime {
 #define BF_REGISTERS	16
 #define BF_REGISTER_TLS 15 /* set when a program starts: the thread pointer */
 /* In a range, where the walk is. BF_OP_CALLER sets the first four. */
-#define BF_REGISTER_WALK_PC    14
-#define BF_REGISTER_WALK_SP    13
-#define BF_REGISTER_WALK_FP    12
-#define BF_REGISTER_WALK_EXACT 11 /* 1: pc is no return address */
-#define BF_REGISTER_WALK_LEAF  10 /* if so, x86-64's r13 */
-#define BF_WINDOW_BYTES	       256
+#define BF_REGISTER_WALK_PC	  14
+#define BF_REGISTER_WALK_SP	  13
+#define BF_REGISTER_WALK_FP	  12
+#define BF_REGISTER_WALK_EXACT	  11 /* 1: pc is no return address */
+#define BF_REGISTER_WALK_LEAF	  10 /* if so, x86-64's r13 */
+#define BF_REGISTER_WALK_BUILT_IN 15 /* 1: where the walk began, code is BF_MAPPING_BUILT_IN */
+#define BF_WINDOW_BYTES		  256
 
 /* Why a chain ends. */
 enum bf_chain_end {
@@ -378,7 +379,8 @@ struct bf_walk {
 	__u8 end;      /* enum bf_end */
 	__u8 is_32;    /* x86-64: the thread runs 32-bit code */
 	__u8 n_stacks; /* times that the caller's stack was another one, at a lower address */
-	__u16 pad;
+	__u8 built_in; /* if the walk is in a range: pc's mapping is BF_MAPPING_BUILT_IN */
+	__u8 pad;
 };
 
 #define BF_BX_IN_LEAF 0
@@ -534,10 +536,11 @@ struct bf_table {
 #define BF_NO_ROWS BF_MAX_SEGMENTS	 /* nothing is known about this code */
 #define BF_NO_ROOM (BF_MAX_SEGMENTS + 1) /* the budget is used up */
 
-#define BF_MAPPING_FILE	   1 /* a file's code, not generated */
-#define BF_MAPPING_GO	   2 /* Go's: frame pointers lead from stack to stack, 0 ends them */
-#define BF_MAPPING_NO_ROOM 4 /* `tables` had no room for the file */
-#define BF_MAPPING_INDEX   8 /* no mapping: where the sorted ones of [start, end) are */
+#define BF_MAPPING_FILE	    1  /* a file's code, not generated */
+#define BF_MAPPING_GO	    2  /* Go's: frame pointers lead from stack to stack, 0 ends them */
+#define BF_MAPPING_NO_ROOM  4  /* `tables` had no room for the file */
+#define BF_MAPPING_INDEX    8  /* no mapping: where the sorted ones of [start, end) are */
+#define BF_MAPPING_BUILT_IN 16 /* generated, but part of the runtime's file */
 
 /*
  * Executable memory of a process. The n'th part of the file that it covers has index @table + n of

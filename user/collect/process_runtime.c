@@ -101,3 +101,17 @@ const struct runtime_facts *process_runtime(const struct tables *tables, struct 
 	}
 	return NULL;
 }
+
+void process_generated(const struct tables *tables, struct process *process,
+		       struct generated_code *ret)
+{
+	const struct runtime_facts *facts;
+	int64_t bias;
+
+	*ret = (struct generated_code){};
+	facts = process_runtime(tables, process, &bias, &ret->file);
+	if (!facts || facts->problem != RUNTIME_FINE || !facts->generated_size)
+		return;
+	ret->start = facts->generated - facts->code_shift;
+	ret->end = ret->start + facts->generated_size;
+}

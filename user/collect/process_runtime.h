@@ -31,4 +31,14 @@ struct runtime_memory process_memory(struct files *files, const struct process *
 const struct runtime_facts *process_runtime(const struct tables *tables, struct process *process,
 					    int64_t *ret_bias, uint32_t *ret_file);
 
+/* Code that is part of a file, but the runtime's: [@start, @end) of the file's offsets. */
+struct generated_code {
+	uint64_t start, end; /* 0: there is none */
+	uint32_t file;
+};
+
+/* What of @process is such code. */
+void process_generated(const struct tables *tables, struct process *process,
+		       struct generated_code *ret);
+
 #endif

@@ -136,29 +136,73 @@ static struct bf_mapping *room_half(const struct unwinder *unwinder, struct room
 
 /* --- Mappings in BPF's form --- */
 
+/* Code of @process that is a range, though it is part of a file. */
+static struct generated_code find_generated(const struct unwinder *unwinder,
+					    struct process *process)
+{
+	struct generated_code generated = {};
+
+	if (!unwinder->no_runtimes)
+		process_generated(&unwinder->tables, process, &generated);
+	return generated;
+}
+
+/* Appends @from, or joins it to its neighbour if neither has a table. */
+static int describe(struct unwinder *unwinder, const struct mapping *from, bool is_built_in,
+		    struct bf_mapping *to, size_t *n)
+{
+	struct bf_mapping new = {from->start, from->end, from->offset, 0,
+				 is_built_in ? BF_MAPPING_BUILT_IN : 0};
+	int r = is_built_in ? 0 : tables_describe(&unwinder->tables, from, &new);
+
+	if (r < 0 || from->start >= from->end)
+		return r;
+	if (*n && !new.table && !to[*n - 1].table &&new.flags == to[*n - 1].flags &&
+	    to[*n - 1].end == new.start)
+		to[*n - 1].end = new.end;
+	else
+		to[(*n)++] = new;
+	return 0;
+}
+
+/* Cuts @mapping off at @offset of its file: *@mapping is what follows. */
+static struct mapping cut_at(struct mapping *mapping, uint64_t offset)
+{
+	struct mapping before = *mapping;
+	uint64_t length = mapping->end - mapping->start, distance;
+
+	distance = offset > mapping->offset ? offset - mapping->offset : 0;
+	distance = distance < length ? distance : length;
+	before.end = mapping->start += distance;
+	mapping->offset += distance;
+	return before;
+}
+
 /* Joins neighbours without a table. The caller frees *@ret. Errors: -ENOMEM. */
 static int describe_list(struct unwinder *unwinder, const struct mapping_list *list,
-			 struct bf_mapping **ret, size_t *ret_n)
+			 const struct generated_code *generated, struct bf_mapping **ret,
+			 size_t *ret_n)
 {
-	struct bf_mapping *to = calloc(list->n + 1, sizeof *to);
+	struct bf_mapping *to = calloc(3 * list->n + 1, sizeof *to);
 	size_t n = 0;
+	int r = 0;
 
 	if (!to)
 		return -ENOMEM;
-	for (size_t i = 0; i < list->n; i++) {
-		const struct mapping *from = &list->items[i];
-		struct bf_mapping new = {from->start, from->end, from->offset};
-		int r = tables_describe(&unwinder->tables, from, &new);
+	for (size_t i = 0; i < list->n && r >= 0; i++) {
+		struct mapping rest = list->items[i], part;
 
-		if (r < 0) {
-			free(to);
-			return r;
+		if (generated->end && rest.file == generated->file) {
+			part = cut_at(&rest, generated->start);
+			r = describe(unwinder, &part, false, to, &n);
+			part = cut_at(&rest, generated->end);
+			r = r < 0 ? r : describe(unwinder, &part, true, to, &n);
 		}
-		if (n && !new.table && !to[n - 1].table &&new.flags == to[n - 1].flags &&
-		    to[n - 1].end == new.start)
-			to[n - 1].end = new.end;
-		else
-			to[n++] = new;
+		r = r < 0 ? r : describe(unwinder, &rest, false, to, &n);
+	}
+	if (r < 0) {
+		free(to);
+		return r;
 	}
 	*ret = to;
 	*ret_n = n;
@@ -239,7 +283,8 @@ static void write_rooms(const struct unwinder *unwinder, struct list_rooms *room
 }
 
 /* Updates the list's rooms. Errors: -ENOSPC, -ENOMEM. */
-static int place_list(struct unwinder *unwinder, struct mapping_list *list)
+static int place_list(struct unwinder *unwinder, struct mapping_list *list,
+		      const struct generated_code *generated)
 {
 	_cleanup_free_ struct bf_mapping *mappings = NULL;
 	size_t n;
@@ -247,7 +292,7 @@ static int place_list(struct unwinder *unwinder, struct mapping_list *list)
 
 	if (list->rooms.n && list->rooms.version == list->version)
 		return 0;
-	r = describe_list(unwinder, list, &mappings, &n);
+	r = describe_list(unwinder, list, generated, &mappings, &n);
 	r = r < 0 ? r : take_rooms(unwinder, &list->rooms, n);
 	if (r < 0)
 		return r;
@@ -295,10 +340,11 @@ static int push(struct unwinder *unwinder, struct process *process)
 		.is_changing = process->changing_until != 0,
 	};
 	struct list_rooms *rooms = &process->mappings->rooms;
+	struct generated_code generated = find_generated(unwinder, process);
 	struct room place;
 	int r = find_program(unwinder, process, &value);
 
-	r = r < 0 ? r : place_list(unwinder, process->mappings);
+	r = r < 0 ? r : place_list(unwinder, process->mappings, &generated);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
@@ -393,6 +439,7 @@ int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
 /* The context of code_at(). */
 struct snapshot_walk {
 	struct unwinder *unwinder;
+	struct generated_code generated;
 	uint32_t process; /* TABLE_NONE: unknown */
 	int error;
 };
@@ -432,6 +479,9 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 	walk->error = tables_look_up(&walk->unwinder->tables, mapping,
 				     pc - mapping->start + mapping->offset,
 				     epoch_now(walk->unwinder), ret);
+	if (mapping->file == walk->generated.file && ret->offset >= walk->generated.start &&
+	    ret->offset < walk->generated.end)
+		ret->flags = BF_MAPPING_BUILT_IN;
 	return true;
 }
 
@@ -488,6 +538,8 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 	memcpy(chain, event->words + n, event->n_chain * sizeof *chain);
 	if (!ready_range(unwinder, context.process, &reading, &memory))
 		return -ENOMEM;
+	context.generated =
+		find_generated(unwinder, &unwinder->processes->processes[context.process]);
 	unwind_walk(&walk, frames, &n, WALK_HOST_MACHINE, &memory, code_at, &context);
 	if (context.error < 0)
 		return context.error;

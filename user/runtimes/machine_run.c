@@ -36,7 +36,7 @@ uint32_t machine_run_range(struct bf_machine *machine, const struct bf_text *tex
 			   uint32_t n, int *ret_end)
 {
 	machine->parameters[0] = memory->bias;
-	range_begin(machine, walk, 0);
+	range_begin(machine, walk);
 	for (uint32_t i = 0; i < BF_MACHINE_OPS; i++)
 		if ((i % BF_TURN_OPS == 0 && !range_take_turn(machine)) ||
 		    machine_step(machine, text, (void *)memory))

@@ -79,6 +79,7 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 		struct walk_code code = {};
 		bool is_code = code_at(context, walk->pc - !walk->exact, &code);
 
+		walk->built_in = !!(code.flags & BF_MAPPING_BUILT_IN);
 		if (memory->range && (!is_code || !(code.flags & BF_MAPPING_FILE)) &&
 		    walk_range(walk, frames, n, memory))
 			continue;
