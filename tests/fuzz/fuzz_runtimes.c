@@ -37,31 +37,39 @@ static void run(const struct bf_text *text)
 		abort();
 }
 
-/* The same as that of a range. */
-static void run_range(const struct bf_text *text)
+/*
+ * The same as that of a range. Returns how many words @frames got. One of ours leads up the stack;
+ * others may set the walk's registers to anything.
+ */
+static uint32_t run_range(const struct bf_text *text, bool is_ours, __u64 *frames)
 {
 	const struct runtime_memory from = {made_read, &memory, MADE_START};
-	struct bf_walk walk = {.pc = MADE_START + 0x100, .sp = MADE_START + 0x2000, .exact = 1};
-	__u64 frames[BF_MAX_FRAMES];
+	struct bf_walk walk = {.pc = MADE_START + 0x100,
+			       .sp = MADE_START + 0x2000,
+			       .fp = MADE_START + 0x2100,
+			       .exact = 1};
 	uint64_t sp = walk.sp;
+	uint32_t n;
 	int end;
 
 	memory.n_reads = 0;
 	machine.turns = 0;
-	if (machine_run_range(&machine, text, &walk, &from, frames, 0, &end) > BF_MAX_FRAMES ||
-	    walk.sp < sp)
+	n = machine_run_range(&machine, text, &walk, &from, frames, 0, &end);
+	if (n > BF_MAX_FRAMES || (is_ours && walk.sp < sp))
 		abort();
+	return n;
 }
 
-static void describe(const struct runtime_facts *facts)
+/* What @n words say. */
+static void describe(const struct runtime_facts *facts, const __u64 *words, uint32_t n)
 {
 	const struct runtime_memory from = {made_read, &memory};
 
-	for (uint32_t i = 1; i + 1 < machine.header && i < 64; i++) {
-		const struct runtime_frame frame = {
-			machine.words[i] & BF_FRAME_CODE,
-			machine.words[i] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
-			(uint32_t)machine.words[i + 1], machine.words[i + 1] >> 32};
+	for (uint32_t i = 0; i + 1 < n && i < 64; i++) {
+		const struct runtime_frame frame = {words[i] & BF_FRAME_CODE,
+						    words[i] >> BF_FRAME_KIND_SHIFT &
+							    (BF_FRAME_KINDS - 1),
+						    (uint32_t)words[i + 1], words[i + 1] >> 32};
 		struct runtime_code code;
 
 		if (runtime_describe(facts, &from, &frame, &code) == 0)
@@ -72,6 +80,7 @@ static void describe(const struct runtime_facts *facts)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct runtime_facts facts;
+	__u64 frames[BF_MAX_FRAMES];
 	struct bf_text text;
 
 	memory.fails_at = 0;
@@ -81,11 +90,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		runtime_line(&facts, bytes, n, 1, facts.version);
 	take(memory.bytes, sizeof memory.bytes, &bytes, &n);
 	run(&text);
-	run_range(&text);
+	run_range(&text, false, frames);
 	if (!runtime_is_sound(&facts) || facts.problem || runtime_write(&facts, &text) < 0)
 		return 0;
 	run(&text);
-	describe(&facts);
-	run_range(&text);
+	describe(&facts, machine.words, machine.header);
+	describe(&facts, frames, run_range(&text, true, frames));
 	return 0;
 }

@@ -11,6 +11,7 @@ static const struct runtime *const runtimes[] = {
 	&runtime_ruby,
 	&runtime_php,
 	&runtime_hotspot,
+	&runtime_v8,
 };
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
 

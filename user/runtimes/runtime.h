@@ -165,5 +165,6 @@ extern const struct runtime runtime_cpython;
 extern const struct runtime runtime_ruby;
 extern const struct runtime runtime_php;
 extern const struct runtime runtime_hotspot;
+extern const struct runtime runtime_v8;
 
 #endif

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* V8's frames and names, in memory made by hand: as version 10.2 has them. */
+#include <stdlib.h>
+
+#include "base/elf_file.h"
+#include "tests/unit/made_files.h"
+#include "tests/unit/made_v8.h"
+
+static struct bf_machine machine;
+
+/* Walks on from @walk; the frame is in @ret. Returns the words of frames. */
+static uint32_t run(struct bf_walk *walk, struct runtime_frame *ret)
+{
+	struct runtime_memory process = reading();
+	__u64 frames[BF_MAX_FRAMES] = {};
+	struct bf_text text;
+	uint32_t n;
+	int end;
+
+	memory.n_reads = 0;
+	machine.turns = 0;
+	assert_int_equal(v8_write(&facts, &text), 0);
+	n = machine_run_range(&machine, &text, walk, &process, frames, 0, &end);
+	assert_int_equal(end, BF_END_NONE);
+	*ret = (struct runtime_frame){frames[0] & BF_FRAME_CODE,
+				      frames[0] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
+				      frames[1], frames[1] >> 32};
+	return n;
+}
+
+/* Walks on from @pc, a return address, in memory as it is; describes the frame that is there. */
+static int describe(uint64_t pc, bool is_leaf, struct runtime_code *ret)
+{
+	struct runtime_memory process = reading();
+	struct bf_walk walk = at_pc(pc);
+	struct runtime_frame frame;
+
+	walk.exact = is_leaf;
+	assert_int_equal(run(&walk, &frame), 2);
+	assert_int_equal(walk.pc, CALLER);
+	assert_int_equal(walk.sp, AT(FRAME + 16));
+	assert_int_equal(walk.fp, 0x777);
+	return runtime_describe(&facts, &process, &frame, ret);
+}
+
+static void interpreted_functions_are_where_their_frame_says(void **state)
+{
+	struct runtime_code code;
+
+	make();
+	assert_true(runtime_is_sound(&facts));
+	assert_int_equal(describe(AT(GENERATED + 0x100), false, &code), 0);
+	assert_false(code.is_compiled);
+	assert_string_equal(code.name, "outer");
+	assert_string_equal(code.file, "/a/app.js");
+	assert_int_equal(code.first_line, 3);
+	assert_int_equal(runtime_line(&facts, code.lines, code.n_lines, code.first_line, 8), 4);
+	assert_int_equal(runtime_line(&facts, code.lines, code.n_lines, code.first_line, 7), 3);
+	runtime_code_done(&code);
+}
+
+static void functions_without_a_table_of_lines_have_their_first(void **state)
+{
+	struct runtime_code code;
+
+	make();
+	word(BYTECODE + 32, TAGGED(FUNCTION)); /* undefined, as long as nobody asked for it */
+	assert_int_equal(describe(AT(GENERATED + 0x100), false, &code), 0);
+	assert_null(code.lines);
+	assert_int_equal(code.line, 3);
+	runtime_code_done(&code);
+}
+
+static void baseline_code_is_what_the_function_says_is_its(void **state)
+{
+	struct runtime_code code;
+
+	make();
+	word(OUTER + 8, TAGGED(BASELINE));
+	assert_int_equal(describe(AT(BASELINE + 128 + 0x10), false, &code), 0);
+	assert_true(code.is_compiled);
+	assert_string_equal(code.name, "outer");
+	assert_int_equal(code.n_inlined, 0);
+	assert_int_equal(code.line, 3);
+	runtime_code_done(&code);
+}
+
+static void optimized_code_names_what_is_inlined_at_its_calls(void **state)
+{
+	struct runtime_code code;
+
+	make();
+	assert_int_equal(describe(AT(OPTIMIZED + 128 + CALL), false, &code), 0);
+	assert_true(code.is_compiled);
+	assert_string_equal(code.name, "outer");
+	assert_int_equal(code.line, 4);
+	assert_int_equal(code.n_inlined, 1);
+	assert_string_equal(code.inlined[0].name, "inner");
+	assert_string_equal(code.inlined[0].file, "/a/app.js");
+	assert_int_equal(code.inlined[0].line, 1);
+	runtime_code_done(&code);
+	/* A leaf may be anywhere: only the function itself is certain. */
+	assert_int_equal(describe(AT(OPTIMIZED + 128 + CALL), true, &code), 0);
+	assert_string_equal(code.name, "outer");
+	assert_int_equal(code.n_inlined, 0);
+	assert_int_equal(code.line, 3);
+	runtime_code_done(&code);
+}
+
+static void built_in_functions_have_their_names(void **state)
+{
+	struct runtime_code code;
+
+	make();
+	word(FUNCTION + 24, TAGGED(BUILT_IN));
+	assert_int_equal(describe(AT(GENERATED + 0x100), false, &code), 0);
+	assert_true(code.is_compiled);
+	assert_string_equal(code.name, "map");
+	assert_string_equal(code.file, "");
+	runtime_code_done(&code);
+}
+
+static void frames_of_no_function_are_left_to_the_walk(void **state)
+{
+	struct bf_walk walk;
+	struct runtime_frame frame;
+
+	make();
+	word(FRAME - 8, SMALL(9)); /* a kind of frame */
+	walk = at_pc(AT(GENERATED + 0x100));
+	assert_int_equal(run(&walk, &frame), 0);
+	assert_int_equal(walk.sp, AT(STACK));
+	make();
+	word(FRAME - 16, TAGGED(SCRIPT)); /* no function */
+	walk = at_pc(AT(GENERATED + 0x100));
+	assert_int_equal(run(&walk, &frame), 0);
+	make();
+	walk = at_pc(AT(GENERATED + 0x100));
+	walk.fp = AT(STACK) - 8; /* below the stack */
+	assert_int_equal(run(&walk, &frame), 0);
+	walk = at_pc(AT(GENERATED + 0x100));
+	walk.fp = 1 << 20; /* nowhere */
+	assert_int_equal(run(&walk, &frame), 0);
+	assert_int_equal(walk.pc, AT(GENERATED + 0x100));
+}
+
+#define ANYTHING "\x90\x90\x90\x90"
+
+/* Instructions at the ends of functions, before the leaf's address and from there on. */
+static void leaves_that_have_no_frame_lead_to_their_caller(void **state)
+{
+	static const struct {
+		const char *before, *after;
+		uint32_t bytes; /* on the stack, of the frame */
+	} ends[] = {
+		{ANYTHING ANYTHING, "\x55", 8},
+		{ANYTHING ANYTHING, "\xc3", 8},
+		{ANYTHING ANYTHING, "\xc2\x10", 8},
+		{ANYTHING "\x48\x8b\xe5\x5d", "\x59", 8},
+		{"\x48\x8b\xe5\x5d\x48\x83\xf9\x01", "\x7f\x03", 8},
+		{ANYTHING ANYTHING, "\x48\x8b\x59\xd0", 8},
+		{ANYTHING "\x48\x8b\x59\xd0", "\xf6\x43\x1b\x01", 8},
+		{"\x48\x8b\x59\xd0\xf6\x43\x1b\x01", "\x0f\x85", 8},
+		{ANYTHING "\x90\x90\x90\x55", "\x48\x89\xe5", 16},
+	};
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		struct bf_walk walk = at_pc(AT(OPTIMIZED + 0x100));
+		struct runtime_frame frame;
+
+		make();
+		memcpy(memory.bytes + OPTIMIZED + 0xf8, ends[i].before, 8);
+		memcpy(memory.bytes + OPTIMIZED + 0x100, ends[i].after, strlen(ends[i].after));
+		word(STACK, ends[i].bytes == 8 ? CALLER : 0x888);
+		word(STACK + 8, CALLER);
+		walk.exact = 1;
+		assert_int_equal(run(&walk, &frame), 0);
+		assert_int_equal(walk.pc, CALLER);
+		assert_int_equal(walk.sp, AT(STACK) + ends[i].bytes);
+		assert_int_equal(walk.fp, ends[i].bytes == 8 ? AT(FRAME) : 0x888);
+		/* A caller is in the middle of its code, whatever that looks like. */
+		walk = at_pc(AT(OPTIMIZED + 0x100));
+		assert_int_equal(run(&walk, &frame), 2);
+	}
+}
+
+/* What looks like the ends of functions, in the middle of one. */
+static void leaves_that_have_a_frame_are_named(void **state)
+{
+	static const char *const after[] = {
+		"\x48\x8b\xe5\x5d", /* all of it is to come */
+		"\x48\x8b\x59\xff", /* reads an object's type */
+	};
+
+	for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+		struct bf_walk walk = at_pc(AT(OPTIMIZED + 0x100));
+		struct runtime_frame frame;
+
+		make();
+		memcpy(memory.bytes + OPTIMIZED + 0x100, after[i], 4);
+		walk.exact = 1;
+		assert_int_equal(run(&walk, &frame), 2);
+		assert_int_equal(frame.kind, V8_OPTIMIZED_LEAF);
+	}
+}
+
+/* A frame that is about to be left is above the stack's end; it is still there. */
+static void frames_that_are_about_to_go_are_read(void **state)
+{
+	struct bf_walk walk = at_pc(AT(OPTIMIZED + 0x100));
+	struct runtime_frame frame;
+
+	make();
+	memcpy(memory.bytes + OPTIMIZED + 0xfd, "\x48\x8b\xe5\x5d", 4);
+	walk.sp = AT(FRAME);
+	walk.exact = 1;
+	assert_int_equal(run(&walk, &frame), 2);
+	assert_int_equal(walk.pc, CALLER);
+}
+
+/* V8 has a copy of its built-in code near the code that it generates. */
+static void built_in_code_is_known_by_its_mapping(void **state)
+{
+	struct runtime_memory process = reading();
+	struct bf_walk walk = at_pc(AT(OPTIMIZED + 0x100));
+	struct runtime_frame frame;
+	struct runtime_code code;
+
+	make();
+	walk.built_in = 1;
+	assert_int_equal(run(&walk, &frame), 2);
+	assert_int_equal(frame.kind, V8_INTERPRETED);
+	make();
+	word(FRAME - 32, SMALL(1)); /* no bytecode: it runs for a function that is compiled */
+	walk = at_pc(AT(OPTIMIZED + 0x100));
+	walk.built_in = walk.exact = 1;
+	assert_int_equal(run(&walk, &frame), 2);
+	assert_int_equal(frame.kind, V8_FUNCTION);
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), 0);
+	assert_string_equal(code.name, "outer");
+	runtime_code_done(&code);
+}
+
+static void frames_that_are_not_written_yet_are_not_read(void **state)
+{
+	struct bf_walk walk = at_pc(AT(OPTIMIZED + 0x100));
+	struct runtime_frame frame;
+
+	make();
+	walk.sp = AT(FRAME) - 8;
+	walk.exact = 1;
+	assert_int_equal(run(&walk, &frame), 0);
+	assert_int_equal(walk.pc, CALLER);
+	assert_int_equal(walk.fp, 0x777);
+}
+
+static void another_function_in_the_same_place_has_no_name(void **state)
+{
+	struct runtime_memory process = reading();
+	struct bf_walk walk = at_pc(AT(GENERATED + 0x100));
+	struct runtime_frame frame;
+	struct runtime_code code;
+
+	make();
+	run(&walk, &frame);
+	number(OUTER + 52, 5);
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	number(OUTER + 52, 3);
+	word(SCRIPT + 64, SMALL(ID + 1));
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	word(SCRIPT + 64, SMALL(ID));
+	object(OUTER, MAP_STRING);
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+}
+
+static void other_code_at_the_same_address_has_no_name(void **state)
+{
+	struct runtime_memory process = reading();
+	struct bf_walk walk = at_pc(AT(OPTIMIZED + 128 + CALL));
+	struct runtime_frame frame;
+	struct runtime_code code;
+
+	make();
+	run(&walk, &frame);
+	word(KNOWN + 16 + 8 * 6, TAGGED(INNER)); /* another function's */
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	make();
+	word(OPTIMIZED + 128 + CALL - 8, 0x1234567890abcdee); /* another call */
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	make();
+	number(OPTIMIZED + 48, 11); /* not optimized */
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	make();
+	number(OPTIMIZED + 40, CALL - 1); /* too small for it */
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	make();
+	word(INLININGS + 24, 1); /* a function that is not there: at least its own name */
+	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), 0);
+	assert_string_equal(code.name, "outer");
+	assert_int_equal(code.n_inlined, 0);
+	runtime_code_done(&code);
+}
+
+/* Each inlined function says that it was called from itself. */
+static void inlinings_that_lead_nowhere_end(void **state)
+{
+	struct runtime_code code;
+
+	make();
+	word(INLININGS + 16, position(31, 0));
+	assert_int_equal(describe(AT(OPTIMIZED + 128 + CALL), false, &code), 0);
+	assert_string_equal(code.name, "outer");
+	assert_int_equal(code.n_inlined, 0);
+	runtime_code_done(&code);
+}
+
+static void any_read_may_fail(void **state)
+{
+	const uint64_t pcs[] = {AT(GENERATED + 0x100), AT(OPTIMIZED + 128 + CALL)};
+	struct runtime_memory process = reading();
+
+	for (size_t k = 0; k < 2; k++)
+		for (uint64_t i = 1; i < 90; i++) {
+			struct bf_walk walk = at_pc(pcs[k]);
+			struct runtime_frame frame;
+			struct runtime_code code;
+
+			make();
+			memory.fails_at = i;
+			run(&walk, &frame);
+			memory.fails_at = 0;
+			walk = at_pc(pcs[k]);
+			run(&walk, &frame);
+			memory.n_reads = 0;
+			memory.fails_at = i;
+			if (runtime_describe(&facts, &process, &frame, &code) == 0) {
+				assert_string_equal(code.name, "outer");
+				runtime_code_done(&code);
+			} else {
+				assert_null(code.lines);
+				assert_null(code.inlined);
+			}
+		}
+	memory.fails_at = 0;
+}
+
+/* --- strings --- */
+
+static void assert_string(uint64_t pointer, const char *wanted)
+{
+	struct runtime_memory process = reading();
+	const struct v8_heap heap = {facts.offsets, &process};
+	char text[RUNTIME_NAME_MAX];
+	int r = v8_string(&heap, pointer, text, sizeof text);
+
+	if (!wanted) {
+		assert_int_equal(r, -ESTALE);
+		return;
+	}
+	assert_int_equal(r, 0);
+	assert_string_equal(text, wanted);
+}
+
+/* A string of two others, of a part of one, or of one. */
+static uint64_t compound(uint32_t at, int map, uint32_t n, uint64_t first, uint64_t second)
+{
+	object(at, map);
+	number(at + 12, n);
+	word(at + 16, first);
+	word(at + 24, second);
+	return TAGGED(at);
+}
+
+static void strings_of_all_kinds_are_read(void **state)
+{
+	static const uint16_t wide[] = {'k', 0xfc, 0x4e2d, 0xd83d, 0xde00, 0xd83d, 'x', 0xde00};
+	uint64_t cons;
+
+	make();
+	assert_string(string(8, "k\xfcnstlich"), "k\xc3\xbcnstlich");
+	cons = compound(0x5000, MAP_CONS, 9, string(8, "get "), string(9, "width"));
+	assert_string(cons, "get width");
+	assert_string(compound(0x5040, MAP_CONS, 13, cons, string(10, "_all")), "get width_all");
+	assert_string(compound(0x5080, MAP_SLICED, 3, string(9, "width"), SMALL(1)), "idt");
+	assert_string(compound(0x50c0, MAP_THIN, 9, cons, 0), "get width");
+	memcpy(memory.bytes + 0x5200, "outside", 7);
+	assert_string(compound(0x5100, MAP_EXTERNAL, 7, 0, AT(0x5200)), "outside");
+	object(0x5300, MAP_WIDE);
+	number(0x530c, 8);
+	memcpy(memory.bytes + 0x5310, wide, sizeof wide);
+	assert_string(TAGGED(0x5300), "k\xc3\xbc\xe4\xb8\xad\xf0\x9f\x98\x80?x?");
+}
+
+static void strings_that_make_no_sense_are_none(void **state)
+{
+	make();
+	assert_string(TAGGED(FUNCTION), NULL);
+	assert_string(SMALL(1), NULL);
+	assert_string(compound(0x5000, MAP_THIN, 4, TAGGED(0x5000), 0), NULL); /* of itself */
+	assert_string(compound(0x5000, MAP_CONS, 400, TAGGED(0x5000), TAGGED(0x5000)), NULL);
+	assert_string(compound(0x5000, MAP_SLICED, 3, string(9, "width"), SMALL(100)), NULL);
+}
+
+/* --- files --- */
+
+static const char made_library[] = "int major __asm__(\"_ZN2v88internal7Version6major_E\") = MAJOR;"
+				   "int minor __asm__(\"_ZN2v88internal7Version6minor_E\") = 2;";
+
+static void examine(const char *options, struct runtime_facts *ret)
+{
+	struct elf_file elf;
+	int fd;
+
+	made_text("library.c", made_library);
+	made("${CC:-gcc} -shared -fPIC %s -o library.so library.c", options);
+	fd = made_open("library.so");
+	assert_int_equal(elf_file_open(&elf, fd), 0);
+	assert_int_equal(runtime_examine(&elf, ret), 0);
+	elf_file_done(&elf);
+	close(fd);
+}
+
+static void versions_that_are_not_known_are_named(void **state)
+{
+	struct runtime_facts found;
+	struct bf_text text;
+	char name[64];
+
+	examine("-DMAJOR=99", &found);
+	assert_true(runtime_is_sound(&found));
+	runtime_name(&found, name, sizeof name);
+	assert_string_equal(name, "V8 99.2");
+	assert_string_equal(runtime_problem_text(&found), "this version is not known");
+	assert_int_equal(runtime_write(&found, &text), -EINVAL);
+	examine("-DMAJOR=10", &found); /* known, but says nothing of itself */
+	assert_int_equal(found.problem, RUNTIME_BUILD);
+}
+
+/* Each offset in turn is far away, or odd. */
+static void offsets_that_make_no_sense_are_not_used(void **state)
+{
+	for (uint32_t i = 0; i < N_V8_OFFSETS; i++) {
+		struct runtime_facts found = facts;
+
+		found.offsets[i] = 1u << 20;
+		assert_false(runtime_is_sound(&found));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(interpreted_functions_are_where_their_frame_says),
+		cmocka_unit_test(functions_without_a_table_of_lines_have_their_first),
+		cmocka_unit_test(baseline_code_is_what_the_function_says_is_its),
+		cmocka_unit_test(optimized_code_names_what_is_inlined_at_its_calls),
+		cmocka_unit_test(built_in_functions_have_their_names),
+		cmocka_unit_test(frames_of_no_function_are_left_to_the_walk),
+		cmocka_unit_test(leaves_that_have_no_frame_lead_to_their_caller),
+		cmocka_unit_test(leaves_that_have_a_frame_are_named),
+		cmocka_unit_test(frames_that_are_about_to_go_are_read),
+		cmocka_unit_test(built_in_code_is_known_by_its_mapping),
+		cmocka_unit_test(frames_that_are_not_written_yet_are_not_read),
+		cmocka_unit_test(another_function_in_the_same_place_has_no_name),
+		cmocka_unit_test(other_code_at_the_same_address_has_no_name),
+		cmocka_unit_test(inlinings_that_lead_nowhere_end),
+		cmocka_unit_test(any_read_may_fail),
+		cmocka_unit_test(strings_of_all_kinds_are_read),
+		cmocka_unit_test(strings_that_make_no_sense_are_none),
+		cmocka_unit_test(versions_that_are_not_known_are_named),
+		cmocka_unit_test(offsets_that_make_no_sense_are_not_used),
+	};
+
+	return cmocka_run_group_tests(tests, made_setup, made_done);
+}

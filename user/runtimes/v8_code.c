@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Optimized code: which object an address lies in, and which functions are inlined there. Pages of
+ * code begin at multiples of their size; an object is found from the address downwards, by its type
+ * and size. It has a table of the places of its calls, which name the function inlined there by a
+ * number; another table has who called that from where, and so on.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "runtimes/v8.h"
+
+#define PAGE_BYTES  (256u << 10)
+#define PIECE_BYTES 4096
+#define MOST_TRIES  256 /* words that may be an object's type */
+
+/* Code, and where its instructions are. */
+struct code {
+	uint64_t pointer; /* tagged */
+	uint64_t start;
+	uint32_t size;
+};
+
+/* Whether the object at @address, whose first word is @map, holds the code at @pc. */
+static int consider(const struct v8_heap *heap, uint64_t address, uint64_t pc, struct code *ret)
+{
+	const uint32_t *o = heap->o;
+	uint32_t type = o[TYPE_STREAM] ? o[TYPE_STREAM] : o[TYPE_CODE];
+	int r = 0;
+
+	if (v8_type(heap, address + 1) != (int)type)
+		return -ESTALE;
+	ret->pointer = address + 1;
+	ret->start = address + o[o[TYPE_STREAM] ? STREAM_START : CODE_START];
+	if (o[TYPE_STREAM])
+		r = v8_word(heap, address + 1, o[STREAM_CODE], &ret->pointer);
+	if (r == 0 && v8_type(heap, ret->pointer) != (int)o[TYPE_CODE])
+		r = -ESTALE;
+	r = r < 0 ? r : v8_read(heap, ret->pointer - 1 + o[CODE_SIZE], &ret->size, 4);
+	if (r == 0 && (pc < ret->start || pc - ret->start > ret->size))
+		r = -ESTALE;
+	return r;
+}
+
+static int find_code(const struct v8_heap *heap, uint64_t pc, struct code *ret)
+{
+	const uint32_t *o = heap->o;
+	uint64_t page = pc & ~(uint64_t)(PAGE_BYTES - 1), piece = pc & ~(uint64_t)(PIECE_BYTES - 1);
+	uint32_t begins = o[TYPE_STREAM] ? (o[CODE_ALIGN] - o[STREAM_START]) % o[CODE_ALIGN] : 0;
+	uint8_t bytes[PIECE_BYTES];
+	int tries = 0;
+
+	for (;; piece -= PIECE_BYTES) {
+		if (v8_read(heap, piece, bytes, sizeof bytes) < 0)
+			return -ESTALE;
+		for (uint32_t at = PIECE_BYTES - o[CODE_ALIGN] + begins;; at -= o[CODE_ALIGN]) {
+			uint64_t word;
+
+			memcpy(&word, bytes + at, sizeof word);
+			if (piece + at < pc && V8_IS_POINTER(word)) {
+				if (++tries > MOST_TRIES)
+					return -ESTALE;
+				if (consider(heap, piece + at, pc, ret) == 0)
+					return 0;
+			}
+			if (at < o[CODE_ALIGN])
+				break;
+		}
+		if (piece == page)
+			return -ESTALE;
+	}
+}
+
+/* --- what is inlined --- */
+
+#define FLAGS_KIND	15
+#define FIRST_OPTIMIZED 12 /* above baseline code: Maglev and TurboFan */
+
+/* Elements of what code knows for its deoptimization. */
+#define ELEMENT_AT(i)  (16 + 8 * (i))
+#define FUNCTIONS      2 /* an array, with what the code refers to */
+#define SHARED	       6
+#define INLININGS      7
+#define INLINING_BYTES 16 /* position of the call, number of the function */
+#define MOST_INLININGS 65536
+#define MOST_PLACES    4096
+
+/* Arrays that say what is inlined. */
+struct tables {
+	uint64_t functions, shared, inlinings;
+};
+
+static int find_tables(const struct v8_heap *heap, const struct code *code, struct tables *ret)
+{
+	uint32_t flags;
+	uint64_t data;
+	int r = v8_read(heap, code->pointer - 1 + heap->o[CODE_FLAGS], &flags, sizeof flags);
+
+	if (r == 0 && (flags & FLAGS_KIND) < FIRST_OPTIMIZED)
+		r = -ESTALE;
+	r = r < 0 ? r : v8_word(heap, code->pointer, heap->o[CODE_DEOPTIMIZATION], &data);
+	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(FUNCTIONS), &ret->functions);
+	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(SHARED), &ret->shared);
+	return r < 0 ? r : v8_word(heap, data, ELEMENT_AT(INLININGS), &ret->inlinings);
+}
+
+/* The @i'th inlining: the function and where it was called. */
+static int read_inlining(const struct v8_heap *heap, const struct tables *tables, int32_t i,
+			 uint64_t *ret_shared, uint64_t *ret_position)
+{
+	uint64_t length, words[2];
+	int r = v8_word(heap, tables->inlinings, 8, &length);
+	int32_t number;
+
+	if (r == 0 && (!V8_IS_NUMBER(length) || V8_NUMBER(length) / INLINING_BYTES <= i ||
+		       i >= MOST_INLININGS))
+		r = -ESTALE;
+	r = r < 0 ? r
+		  : v8_read(heap, tables->inlinings - 1 + ELEMENT_AT(2 * (uint64_t)i), words,
+			    sizeof words);
+	if (r < 0)
+		return r;
+	number = (int32_t)words[1];
+	*ret_position = words[0];
+	r = v8_word(heap, tables->functions, 8, &length);
+	if (r == 0 && (!V8_IS_NUMBER(length) || number < 0 || number >= V8_NUMBER(length)))
+		r = -ESTALE;
+	r = r < 0 ? r
+		  : v8_read(heap, tables->functions - 1 + ELEMENT_AT((uint64_t)number), ret_shared,
+			    sizeof *ret_shared);
+	*ret_shared &= ~2ULL; /* a weak one */
+	return r;
+}
+
+/* The place of the call that returns to @offset. */
+static int find_place(const struct v8_heap *heap, const struct code *code, uint32_t offset,
+		      struct v8_place *ret)
+{
+	struct v8_place places[MOST_PLACES];
+	uint64_t table;
+	int n = v8_word(heap, code->pointer, heap->o[CODE_POSITIONS], &table), found = -1;
+
+	n = n < 0 ? n : v8_places(heap, table, places, MOST_PLACES);
+	for (int i = 0; i < n && places[i].offset < offset; i++)
+		found = i;
+	if (found < 0)
+		return -ESTALE;
+	*ret = places[found];
+	return 0;
+}
+
+int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, bool is_call, struct v8_inlined *ret)
+{
+	struct v8_place place = {0, -1, -1};
+	struct tables tables;
+	struct code code;
+	int n = 0, r = find_code(heap, pc, &code);
+	uint64_t position;
+
+	r = r < 0 ? r : find_tables(heap, &code, &tables);
+	if (r < 0)
+		return r;
+	if (is_call)
+		find_place(heap, &code, pc - code.start, &place);
+	while (place.inlined >= 0) {
+		if (n == RUNTIME_MAX_INLINED ||
+		    read_inlining(heap, &tables, place.inlined, &ret[n].shared, &position) < 0) {
+			n = 0;
+			place.position = -1;
+			break;
+		}
+		ret[n++].position = place.position;
+		if (V8_IS_EXTERNAL(position))
+			break;
+		place.position = V8_SCRIPT_POSITION(position);
+		place.inlined = V8_INLINED(position);
+	}
+	ret[n++] = (struct v8_inlined){tables.shared, place.position};
+	return n;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names, files and lines of JavaScript's functions, read from the memory of a process that goes on
+ * meanwhile, and whose collector moves objects. A function is known by the number of its script and
+ * its own in that, which no other has: they are compared before and after, and with what is found
+ * in the frame's place. What has moved away has no name.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtimes/v8.h"
+
+static uint64_t word_at(const uint8_t *bytes, uint32_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + at, sizeof word);
+	return word;
+}
+
+#define SHARED_BYTES 80
+
+int v8_shared(const struct v8_heap *heap, uint64_t pointer, struct v8_shared *ret)
+{
+	const uint32_t *o = heap->o;
+	uint8_t bytes[SHARED_BYTES];
+	uint32_t literal;
+	uint64_t id = 0;
+	int r;
+
+	if (!V8_IS_POINTER(pointer) || v8_type(heap, pointer) != (int)o[TYPE_SHARED])
+		return -ESTALE;
+	r = v8_read(heap, pointer - 1, bytes, o[SHARED_LITERAL] + 4);
+	if (r < 0)
+		return r;
+	*ret = (struct v8_shared){
+		.pointer = pointer,
+		.data = word_at(bytes, o[SHARED_DATA]),
+		.name = word_at(bytes, o[SHARED_NAME]),
+		.script = word_at(bytes, o[SHARED_SCRIPT]),
+	};
+	memcpy(&literal, bytes + o[SHARED_LITERAL], sizeof literal);
+	ret->has_script = v8_type(heap, ret->script) == (int)o[TYPE_SCRIPT];
+	ret->identity = (uint32_t)(ret->name >> 3);
+	if (!ret->has_script)
+		return 0;
+	r = v8_word(heap, ret->script, o[SCRIPT_ID], &id);
+	ret->identity = (uint32_t)(id >> 32) * (uint32_t)V8_SPREAD ^ literal;
+	return r;
+}
+
+/* --- names --- */
+
+/* Of a ScopeInfo, in words. */
+#define SCOPE_LOCALS	 3
+#define SCOPE_MOST_NAMES 75 /* from so many on, they are in a table */
+#define SCOPE_MOST	 1024
+#define SCOPE_TAIL	 8 /* words after the variables that are looked at */
+
+/*
+ * After the variables comes the function's name, if it has one, and where that is; then what the
+ * compiler has called it, a string or undefined; then its first and last position. Which of these
+ * there are can be seen: only names are strings, and what follows the positions is an object, or
+ * the type of the next one.
+ */
+static int scan_scope(const struct v8_heap *heap, const uint64_t *words, char *name, size_t size,
+		      int32_t *ret_start)
+{
+	uint32_t i, n_numbers = 0;
+
+	for (i = 0; i < SCOPE_TAIL; i++) {
+		int type = v8_type(heap, words[i]), r = 0;
+
+		if (V8_IS_NUMBER(words[i])) {
+			n_numbers++;
+			continue;
+		}
+		if (type >= 0 && type < (int)heap->o[TYPE_NOT_STRING]) {
+			if (!*name)
+				r = v8_string(heap, words[i], name, size);
+		} else if (n_numbers >= 2) {
+			break;
+		} else if (type < 0) {
+			r = -ESTALE;
+		}
+		if (r < 0)
+			return r;
+		n_numbers = 0;
+	}
+	if (n_numbers >= 2)
+		*ret_start = V8_NUMBER(words[i - 2]);
+	return 0;
+}
+
+static int scope_name(const struct v8_heap *heap, uint64_t scope, char *name, size_t size,
+		      int32_t *ret_start)
+{
+	uint32_t first = heap->o[SCOPE_NAMES] + 1, n;
+	uint64_t words[SCOPE_TAIL], locals;
+	int r = v8_word(heap, scope, 8 * SCOPE_LOCALS, &locals);
+
+	if (r < 0)
+		return r;
+	n = V8_NUMBER(locals);
+	if (!V8_IS_NUMBER(locals) || n > SCOPE_MOST)
+		return -ESTALE;
+	first += n < SCOPE_MOST_NAMES ? 2 * n : n + 1;
+	r = v8_read(heap, scope - 1 + 8 * (uint64_t)first, words, sizeof words);
+	return r < 0 ? r : scan_scope(heap, words, name, size, ret_start);
+}
+
+/* The path, without the scheme of a URL. */
+static void put_file(const char *name, char *to, size_t size)
+{
+	static const char scheme[] = "file://";
+
+	snprintf(to, size, "%s",
+		 strncmp(name, scheme, sizeof scheme - 1) == 0 ? name + sizeof scheme - 1 : name);
+}
+
+int v8_name(const struct v8_heap *heap, const struct v8_shared *shared, char *name, char *file,
+	    size_t size, int32_t *ret_start)
+{
+	char text[RUNTIME_NAME_MAX];
+	int type = v8_type(heap, shared->name), r = 0;
+	uint64_t script;
+
+	*ret_start = -1;
+	*name = *file = '\0';
+	if (type >= 0 && type < (int)heap->o[TYPE_NOT_STRING])
+		r = v8_string(heap, shared->name, name, size);
+	else if (type == (int)heap->o[TYPE_SCOPE])
+		r = scope_name(heap, shared->name, name, size, ret_start);
+	else if (!V8_IS_NUMBER(shared->name))
+		r = -ESTALE;
+	if (r == 0 && !*name)
+		snprintf(name, size, "%s", "(anonymous)");
+	if (r < 0 || !shared->has_script)
+		return r;
+	r = v8_word(heap, shared->script, heap->o[SCRIPT_NAME], &script);
+	if (r == 0 && v8_string(heap, script, text, sizeof text) == 0)
+		put_file(text, file, size);
+	return r;
+}
+
+/* --- lines --- */
+
+/* What runtime_line() looks up: from this offset on, this line. */
+struct line {
+	uint32_t offset, line;
+};
+
+uint32_t v8_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
+		 uint32_t first_line, uint32_t detail)
+{
+	uint32_t best = first_line;
+
+	(void)facts;
+	for (uint32_t at = 0; at + sizeof(struct line) <= n_lines; at += sizeof(struct line)) {
+		struct line line;
+
+		memcpy(&line, lines + at, sizeof line);
+		if (detail == V8_NO_OFFSET || line.offset > detail)
+			break;
+		best = line.line;
+	}
+	return best;
+}
+
+#define MOST_PLACES (RUNTIME_LINES_MAX / sizeof(struct line) - 1)
+
+/* The bytecode of a function, or 0. */
+static uint64_t bytecode_of(const struct v8_heap *heap, const struct v8_shared *shared)
+{
+	uint64_t data = shared->data;
+
+	for (int i = 0; i < 2; i++) {
+		int type = v8_type(heap, data);
+
+		if (type == (int)heap->o[TYPE_BYTECODE])
+			return data;
+		if (type == (int)heap->o[TYPE_CODE]) {
+			if (v8_word(heap, data, heap->o[CODE_DEOPTIMIZATION], &data) < 0)
+				return 0;
+		} else if (type == (int)heap->o[TYPE_INTERPRETER_DATA]) {
+			if (v8_word(heap, data, 8, &data) < 0)
+				return 0;
+		} else {
+			return 0;
+		}
+	}
+	return v8_type(heap, data) == (int)heap->o[TYPE_BYTECODE] ? data : 0;
+}
+
+/* The lines of bytecode, as far as the function has its table: V8 makes it when it needs it. */
+static int read_lines(const struct v8_heap *heap, const struct v8_shared *shared, int32_t start,
+		      struct runtime_code *ret)
+{
+	struct v8_place *places = malloc((MOST_PLACES + 1) * sizeof *places);
+	uint64_t bytecode = bytecode_of(heap, shared), table;
+	struct line *lines = NULL;
+	int n = 0, r;
+
+	if (!places)
+		return -ENOMEM;
+	places[0] = (struct v8_place){0, start, -1};
+	if (bytecode && v8_word(heap, bytecode, heap->o[BYTECODE_POSITIONS], &table) == 0)
+		n = v8_places(heap, table, places + 1, MOST_PLACES);
+	n = n < 0 ? 0 : n;
+	r = v8_find_lines(heap, shared->script, places, n + 1);
+	if (r == 0 && n) {
+		lines = malloc(n * sizeof *lines);
+		r = lines ? 0 : -ENOMEM;
+	}
+	for (int i = 0; i < n && r == 0; i++)
+		lines[i] = (struct line){places[i + 1].offset, places[i + 1].position};
+	if (r == 0) {
+		ret->first_line = places[0].position;
+		ret->line = places[0].position;
+		ret->lines = (uint8_t *)lines;
+		ret->n_lines = n * sizeof *lines;
+	}
+	free(places);
+	return r;
+}
+
+/* --- frames --- */
+
+/* It is found by its own address. */
+static int describe_function(const struct v8_heap *heap, const struct runtime_frame *frame,
+			     struct runtime_code *ret)
+{
+	uint64_t pointer = (frame->code & ~3ULL) | 1;
+	struct v8_shared shared, again;
+	int32_t start;
+	int r = v8_shared(heap, pointer, &shared);
+
+	if (r == 0 && shared.identity != frame->check)
+		r = -ESTALE;
+	r = r < 0 ? r : v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
+	if (r == 0 && shared.has_script && start >= 0)
+		r = read_lines(heap, &shared, start, ret);
+	r = r < 0 ? r : v8_shared(heap, pointer, &again);
+	if (r == 0 && again.identity != frame->check)
+		r = -ESTALE;
+	return r;
+}
+
+/* Names what is inlined, innermost first. */
+static int add_inlined(const struct v8_heap *heap, const struct v8_inlined *from,
+		       struct runtime_code *ret)
+{
+	char name[RUNTIME_NAME_MAX], file[RUNTIME_NAME_MAX];
+	struct runtime_inlined *to = &ret->inlined[ret->n_inlined];
+	struct v8_place place = {0, from->position, -1};
+	struct v8_shared shared;
+	int32_t start;
+	int r = v8_shared(heap, from->shared, &shared);
+
+	r = r < 0 ? r : v8_name(heap, &shared, name, file, sizeof name, &start);
+	r = r < 0 ? r : v8_find_lines(heap, shared.script, &place, 1);
+	if (r < 0)
+		return r;
+	*to = (struct runtime_inlined){strdup(name), strdup(file), place.position};
+	ret->n_inlined++;
+	return to->name && to->file ? 0 : -ENOMEM;
+}
+
+/* The code at the frame's address must be of the frame's function. */
+static int check_code(const struct v8_heap *heap, const struct runtime_frame *frame,
+		      uint64_t pointer, struct v8_shared *ret)
+{
+	uint64_t bytes;
+	int r = v8_read(heap, frame->code - V8_CODE_BYTES, &bytes, sizeof bytes);
+
+	if (r == 0 && v8_hash_code(bytes) != frame->detail)
+		r = -ESTALE;
+	r = r < 0 ? r : v8_shared(heap, pointer, ret);
+	return r == 0 && ret->identity != frame->check ? -ESTALE : r;
+}
+
+static int describe_optimized(const struct v8_heap *heap, const struct runtime_frame *frame,
+			      struct runtime_code *ret)
+{
+	struct v8_inlined inlined[RUNTIME_MAX_INLINED + 1];
+	struct v8_place place = {0, 0, -1};
+	struct v8_shared shared;
+	int32_t start;
+	int n = v8_find_inlined(heap, frame->code, frame->kind == V8_OPTIMIZED, inlined);
+	int r = n < 0 ? n : check_code(heap, frame, inlined[n - 1].shared, &shared);
+
+	r = r < 0 ? r : v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
+	if (r < 0)
+		return r;
+	place.position = inlined[n - 1].position >= 0 ? inlined[n - 1].position : start;
+	r = v8_find_lines(heap, shared.script, &place, 1);
+	ret->line = place.position;
+	if (r == 0 && n > 1) {
+		ret->inlined = calloc(n - 1, sizeof *ret->inlined);
+		r = ret->inlined ? 0 : -ENOMEM;
+	}
+	for (int i = 0; i + 1 < n && r == 0; i++)
+		r = add_inlined(heap, &inlined[i], ret);
+	return r < 0 ? r : check_code(heap, frame, inlined[n - 1].shared, &shared);
+}
+
+int v8_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		const struct runtime_frame *frame, struct runtime_code *ret)
+{
+	uint32_t source_left = V8_MOST_SOURCE;
+	const struct v8_heap heap = {facts->offsets, memory, &source_left};
+	int r;
+
+	ret->is_compiled = frame->kind != V8_INTERPRETED;
+	if (frame->kind == V8_OPTIMIZED || frame->kind == V8_OPTIMIZED_LEAF)
+		r = describe_optimized(&heap, frame, ret);
+	else
+		r = describe_function(&heap, frame, ret);
+	if (r < 0)
+		runtime_code_done(ret);
+	return r;
+}
