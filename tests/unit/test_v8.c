@@ -344,6 +344,60 @@ static void any_read_may_fail(void **state)
 	memory.fails_at = 0;
 }
 
+/* Where the collector moves things to. */
+enum { MOVED = 0x5800 };
+
+static void move_scope(struct made_memory *moving)
+{
+	scope(MOVED, string(3, "outer"), 10, 40);
+	word(OUTER + 16, TAGGED(MOVED));
+	scope(SCOPE_OUTER, string(6, "other"), 0, 5);
+}
+
+static void move_string(struct made_memory *moving)
+{
+	word(SCOPE_OUTER + 48, string(7, "outer"));
+	string(3, "other");
+}
+
+static void move_inlined(struct made_memory *moving)
+{
+	shared(MOVED, TAGGED(BYTECODE), SCOPE_INNER, 4);
+	word(LITERALS + 16, TAGGED(MOVED) | 2);
+	shared(INNER, TAGGED(BYTECODE), MOVED + 0x100, 9);
+	scope(MOVED + 0x100, string(6, "other"), 0, 5);
+}
+
+static void what_moves_while_it_is_read_has_no_other_name(void **state)
+{
+	static void (*const moves[])(struct made_memory *) = {move_scope, move_string,
+							      move_inlined};
+	const uint64_t pcs[] = {AT(GENERATED + 0x100), AT(OPTIMIZED + 128 + CALL)};
+	struct runtime_memory process = reading();
+	uint32_t named = 0;
+
+	for (size_t k = 0; k < 6; k++)
+		for (uint64_t i = 1; i < 200; i++) {
+			struct bf_walk walk = at_pc(pcs[k % 2]);
+			struct runtime_frame frame;
+			struct runtime_code code;
+
+			make();
+			run(&walk, &frame);
+			memory.n_reads = 0;
+			memory.changes_at = i;
+			memory.change = moves[k / 2];
+			if (runtime_describe(&facts, &process, &frame, &code) < 0)
+				continue;
+			assert_string_equal(code.name, "outer");
+			for (uint32_t n = 0; n < code.n_inlined; n++)
+				assert_string_equal(code.inlined[n].name, "inner");
+			runtime_code_done(&code);
+			named++;
+		}
+	assert_true(named > 0);
+}
+
 /* --- strings --- */
 
 static void assert_string(uint64_t pointer, const char *wanted)
@@ -465,6 +519,7 @@ int main(void)
 		cmocka_unit_test(other_code_at_the_same_address_has_no_name),
 		cmocka_unit_test(inlinings_that_lead_nowhere_end),
 		cmocka_unit_test(any_read_may_fail),
+		cmocka_unit_test(what_moves_while_it_is_read_has_no_other_name),
 		cmocka_unit_test(strings_of_all_kinds_are_read),
 		cmocka_unit_test(strings_that_make_no_sense_are_none),
 		cmocka_unit_test(versions_that_are_not_known_are_named),

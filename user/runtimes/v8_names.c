@@ -228,12 +228,33 @@ static int read_lines(const struct v8_heap *heap, const struct v8_shared *shared
 
 /* --- frames --- */
 
+/*
+ * What @shared was read from, and its name and file, are as they were. Otherwise the collector may
+ * have moved the name meanwhile, and made another one in its place.
+ */
+static int check_again(const struct v8_heap *heap, const struct v8_shared *shared, const char *name,
+		       const char *file)
+{
+	char again_name[RUNTIME_NAME_MAX], again_file[RUNTIME_NAME_MAX];
+	struct v8_shared again;
+	int32_t start;
+	int r = v8_shared(heap, shared->pointer, &again);
+
+	r = r < 0 ? r : v8_name(heap, &again, again_name, again_file, sizeof again_name, &start);
+	if (r < 0)
+		return r;
+	if (again.identity != shared->identity || again.name != shared->name ||
+	    again.script != shared->script)
+		return -ESTALE;
+	return strcmp(again_name, name) == 0 && strcmp(again_file, file) == 0 ? 0 : -ESTALE;
+}
+
 /* It is found by its own address. */
 static int describe_function(const struct v8_heap *heap, const struct runtime_frame *frame,
 			     struct runtime_code *ret)
 {
 	uint64_t pointer = (frame->code & ~3ULL) | 1;
-	struct v8_shared shared, again;
+	struct v8_shared shared;
 	int32_t start;
 	int r = v8_shared(heap, pointer, &shared);
 
@@ -242,10 +263,7 @@ static int describe_function(const struct v8_heap *heap, const struct runtime_fr
 	r = r < 0 ? r : v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
 	if (r == 0 && shared.has_script && start >= 0)
 		r = read_lines(heap, &shared, start, ret);
-	r = r < 0 ? r : v8_shared(heap, pointer, &again);
-	if (r == 0 && again.identity != frame->check)
-		r = -ESTALE;
-	return r;
+	return r < 0 ? r : check_again(heap, &shared, ret->name, ret->file);
 }
 
 /* Names what is inlined, innermost first. */
@@ -261,6 +279,7 @@ static int add_inlined(const struct v8_heap *heap, const struct v8_inlined *from
 
 	r = r < 0 ? r : v8_name(heap, &shared, name, file, sizeof name, &start);
 	r = r < 0 ? r : v8_find_lines(heap, shared.script, &place, 1);
+	r = r < 0 ? r : check_again(heap, &shared, name, file);
 	if (r < 0)
 		return r;
 	*to = (struct runtime_inlined){strdup(name), strdup(file), place.position};
@@ -279,6 +298,21 @@ static int check_code(const struct v8_heap *heap, const struct runtime_frame *fr
 		r = -ESTALE;
 	r = r < 0 ? r : v8_shared(heap, pointer, ret);
 	return r == 0 && ret->identity != frame->check ? -ESTALE : r;
+}
+
+/* The code at the frame's address runs what it did: the collector has moved none of it. */
+static int check_inlined(const struct v8_heap *heap, const struct runtime_frame *frame,
+			 const struct v8_inlined *inlined, int n)
+{
+	struct v8_inlined again[RUNTIME_MAX_INLINED + 1];
+	int n_again = v8_find_inlined(heap, frame->code, frame->kind == V8_OPTIMIZED, again);
+
+	if (n_again != n)
+		return -ESTALE;
+	for (int i = 0; i < n; i++)
+		if (again[i].shared != inlined[i].shared)
+			return -ESTALE;
+	return 0;
 }
 
 static int describe_optimized(const struct v8_heap *heap, const struct runtime_frame *frame,
@@ -303,7 +337,9 @@ static int describe_optimized(const struct v8_heap *heap, const struct runtime_f
 	}
 	for (int i = 0; i + 1 < n && r == 0; i++)
 		r = add_inlined(heap, &inlined[i], ret);
-	return r < 0 ? r : check_code(heap, frame, inlined[n - 1].shared, &shared);
+	r = r < 0 ? r : check_again(heap, &shared, ret->name, ret->file);
+	r = r < 0 ? r : check_code(heap, frame, inlined[n - 1].shared, &shared);
+	return r < 0 ? r : check_inlined(heap, frame, inlined, n);
 }
 
 int v8_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
