@@ -132,13 +132,13 @@ def test_optimized_code_shows_what_is_inlined_at_its_calls(node, tmp_path):
 @pytest.mark.parametrize("node", NODES)
 def test_equal_work_has_equal_shares(node, tmp_path):
     out = tmp_path / "x.folded"
-    record("-F", FREQUENCY, "-o", out, "--", node, WORKLOADS / "shares.js", 3)
+    record("-F", FREQUENCY, "-o", out, "--", node, WORKLOADS / "shares.js", 2)
     shares = collections.Counter()
     for frames, value in Folded(out).stacks:
         names = functions(frames)
         for name in ("first", "second", "third"):
             shares[name] += value if name in names else 0
-    assert shares.total() > 900
+    assert shares.total() > 600
     for name, value in shares.items():
         assert value / shares.total() == pytest.approx(1 / 3, abs=0.02), shares
 

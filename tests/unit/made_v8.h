@@ -34,6 +34,7 @@ enum {
 	LITERALS = 0x3200,
 	BASELINE = 0x4000,
 	OPTIMIZED = 0x6000,
+	SCOPE_MANY = 0x5000, /* with many variables */
 	STACK = 0x8000,
 	FRAME = 0x8100, /* its frame pointer */
 	GENERATED = 0xa000,
@@ -121,12 +122,22 @@ static inline void object(uint32_t at, int map)
 	word(at, TAGGED(MAPS + 0x40 * map));
 }
 
+static inline uint32_t made_hash(const char *text)
+{
+	uint32_t hash = 5381;
+
+	while (*text)
+		hash = 33 * hash + (uint8_t)*text++;
+	return hash << 2;
+}
+
 /* The @i'th string. */
 static inline uint64_t string(uint32_t i, const char *text)
 {
 	uint32_t at = NAMES + 0x100 * i;
 
 	object(at, MAP_STRING);
+	number(at + 8, made_hash(text));
 	number(at + 12, strlen(text));
 	memcpy(memory.bytes + at + 16, text, strlen(text));
 	return TAGGED(at);
@@ -140,9 +151,10 @@ static inline void scope(uint32_t at, uint64_t name, int32_t start, int32_t end)
 	word(at + 32, string(0, "variable"));
 	word(at + 48, name);
 	word(at + 56, SMALL(3));
-	word(at + 64, SMALL(start));
-	word(at + 72, SMALL(end));
-	word(at + 80, TAGGED(MAPS)); /* the next object */
+	word(at + 64, TAGGED(FUNCTION)); /* undefined: the compiler has no name for it */
+	word(at + 72, SMALL(start));
+	word(at + 80, SMALL(end));
+	word(at + 88, TAGGED(MAPS)); /* the next object */
 }
 
 static inline void shared(uint32_t at, uint64_t data, uint32_t scope, uint32_t literal)

@@ -273,6 +273,65 @@ static void another_function_in_the_same_place_has_no_name(void **state)
 	assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
 }
 
+/* What the collector has freed is there until its place is used, each object for itself. */
+static void another_name_in_the_place_of_its_own_is_not_believed(void **state)
+{
+	struct runtime_memory process = reading();
+	const uint64_t pcs[] = {AT(GENERATED + 0x100), AT(OPTIMIZED + 128 + CALL)};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct bf_walk walk = at_pc(pcs[i]);
+		struct runtime_frame frame;
+		struct runtime_code code;
+
+		make();
+		run(&walk, &frame);
+		scope(SCOPE_OUTER, string(6, "other"), 10, 40);
+		assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+		make();
+		string(3, "other");
+		assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+		make();
+		scope(SCOPE_OUTER, SMALL(0), 10, 40);
+		assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	}
+}
+
+/* Of a function that has no name, the compiler's, if any; variables of many are in a table. */
+static void functions_are_known_by_any_name(void **state)
+{
+	static const struct {
+		const char *name, *inferred, *wanted;
+	} names[] = {
+		{"outer", "other", "outer"},
+		{"", "a.b", "a.b"},
+		{NULL, "a.b", "a.b"},
+		{NULL, NULL, "(anonymous)"},
+		{"", NULL, "(anonymous)"},
+	};
+
+	for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+		uint32_t n = i % 2 ? V8_SCOPE_MOST_NAMES : 2, at = SCOPE_MANY + 32;
+		struct runtime_code code;
+
+		make();
+		object(SCOPE_MANY, MAP_SCOPE);
+		word(SCOPE_MANY + 24, SMALL(n));
+		at += 8 * (i % 2 ? n + 1 : 2 * n);
+		word(at, names[i / 2].name ? string(6, names[i / 2].name) : SMALL(0));
+		word(at + 8, SMALL(3));
+		word(at + 16, names[i / 2].inferred ? string(7, names[i / 2].inferred)
+						    : TAGGED(FUNCTION)); /* undefined */
+		word(at + 24, SMALL(10));
+		word(at + 32, SMALL(40));
+		word(at + 40, TAGGED(MAPS));
+		word(OUTER + 16, TAGGED(SCOPE_MANY));
+		assert_int_equal(describe(AT(GENERATED + 0x100), false, &code), 0);
+		assert_string_equal(code.name, names[i / 2].wanted);
+		runtime_code_done(&code);
+	}
+}
+
 static void other_code_at_the_same_address_has_no_name(void **state)
 {
 	struct runtime_memory process = reading();
@@ -516,6 +575,8 @@ int main(void)
 		cmocka_unit_test(built_in_code_is_known_by_its_mapping),
 		cmocka_unit_test(frames_that_are_not_written_yet_are_not_read),
 		cmocka_unit_test(another_function_in_the_same_place_has_no_name),
+		cmocka_unit_test(another_name_in_the_place_of_its_own_is_not_believed),
+		cmocka_unit_test(functions_are_known_by_any_name),
 		cmocka_unit_test(other_code_at_the_same_address_has_no_name),
 		cmocka_unit_test(inlinings_that_lead_nowhere_end),
 		cmocka_unit_test(any_read_may_fail),

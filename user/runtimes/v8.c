@@ -9,6 +9,8 @@
  *
  * One frame at a time: whether its caller is V8's is for the walk to say.
  */
+#include <stddef.h>
+
 #include "runtimes/v8.h"
 
 #include "runtimes/elf_find.h"
@@ -58,7 +60,10 @@ enum label {
 	LABEL_WRITTEN,
 	LABEL_ENTERED,
 	LABEL_BUILT_IN,
-	LABEL_KNOWN,
+	LABEL_IN_TABLE,
+	LABEL_VARIABLES,
+	LABEL_INFERRED,
+	LABEL_NAMED,
 	LABEL_SOMEWHERE,
 	LABEL_GENERATED,
 	LABEL_FUNCTION,
@@ -147,6 +152,53 @@ static void write_function(struct text_writer *text, const uint32_t *o)
 	text_if(text, R8, BF_NE, o[TYPE_SHARED], LABEL_END);
 }
 
+/* R8 = hash and length of the string that @pointer may lead to. */
+static void write_string(struct text_writer *text, uint8_t pointer)
+{
+	op(text, BF_OP_SET, R8, 0, 0, 0);
+	op(text, BF_OP_IF, pointer, BF_NONE, 2, 1);
+	try_words(text, SMALL, pointer, 1, V8_STRING_HASH - 1);
+	text_load(text, R8, 8, SMALL_AT(0));
+}
+
+#define TAIL_AT(member) LARGE_AT(offsetof(struct v8_tail, member))
+
+/*
+ * Adds the name to IDENTITY: its string's hash and length, and where the function begins and ends.
+ * Of what the collector has freed, each object is there until its own place is used again.
+ */
+static void write_name(struct text_writer *text, const uint32_t *o)
+{
+	text_load(text, R9, 8, LARGE_AT(o[SHARED_NAME] - 8));
+	try_words(text, SMALL, R9, 1, 8 * V8_SCOPE_LOCALS - 1);
+	text_load(text, R8, 4, SMALL_AT(4));
+	op(text, BF_OP_SHL, R7, R8, 0, 3);
+	text_if(text, R8, BF_GE, V8_SCOPE_MOST_NAMES, LABEL_IN_TABLE);
+	op(text, BF_OP_ADD, R9, R9, R7, 0);
+	text_jump(text, LABEL_VARIABLES);
+	text_label(text, LABEL_IN_TABLE);
+	op(text, BF_OP_ADDI, R9, R9, 0, 8);
+	text_label(text, LABEL_VARIABLES);
+	op(text, BF_OP_ADD, R9, R9, R7, 0);
+	try_words(text, LARGE, R9, sizeof(struct v8_tail) / 8, 8 * (o[SCOPE_NAMES] + 1) - 1);
+	text_load(text, R9, 8, TAIL_AT(name));
+	write_string(text, R9);
+	op(text, BF_OP_SHR, R7, R8, 0, 32);
+	text_if(text, R7, BF_NE, 0, LABEL_INFERRED);
+	text_load(text, R9, 8, TAIL_AT(inferred));
+	write_string(text, R9);
+	text_label(text, LABEL_INFERRED);
+	op(text, BF_OP_SHR, R7, R8, 0, 32);
+	op(text, BF_OP_XOR, R8, R8, R7, 0);
+	text_load(text, R7, 4, TAIL_AT(start) + 4);
+	op(text, BF_OP_MULI, R7, R7, 0, V8_SPREAD);
+	op(text, BF_OP_XOR, R8, R8, R7, 0);
+	text_load(text, R7, 4, TAIL_AT(end) + 4);
+	op(text, BF_OP_ADD, R8, R8, R7, 0);
+	op(text, BF_OP_MULI, R8, R8, 0, V8_SPREAD_2);
+	op(text, BF_OP_XOR, IDENTITY, IDENTITY, R8, 0);
+}
+
 /* IDENTITY = which function of which script it is. */
 static void write_identity(struct text_writer *text, const uint32_t *o)
 {
@@ -162,11 +214,12 @@ static void write_identity(struct text_writer *text, const uint32_t *o)
 	text_load(text, IDENTITY, 4, SMALL_AT(4));
 	op(text, BF_OP_MULI, IDENTITY, IDENTITY, 0, V8_SPREAD);
 	op(text, BF_OP_XOR, IDENTITY, IDENTITY, LITERAL, 0);
-	text_jump(text, LABEL_KNOWN);
+	write_name(text, o);
+	text_jump(text, LABEL_NAMED);
 	text_label(text, LABEL_BUILT_IN);
 	op(text, BF_OP_SHR, IDENTITY, IDENTITY, 0, 3);
 	text_jump(text, LABEL_FUNCTION);
-	text_label(text, LABEL_KNOWN);
+	text_label(text, LABEL_NAMED);
 }
 
 /*

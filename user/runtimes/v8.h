@@ -55,6 +55,21 @@ enum v8_offset {
 };
 _Static_assert(N_V8_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 
+/* Of a ScopeInfo, in words; after its variables' names and infos comes struct v8_tail. */
+#define V8_SCOPE_LOCALS	    3
+#define V8_SCOPE_MOST_NAMES 75 /* from so many on, names are in a table */
+
+/* Of functions: all of it is there. The words are as they are in memory. */
+struct v8_tail {
+	uint64_t name; /* a string, or 0 */
+	uint64_t where;
+	uint64_t inferred; /* what the compiler has called it; a string or undefined */
+	uint64_t start, end;
+};
+
+/* The word of a string that has its hash and its length. */
+#define V8_STRING_HASH 8
+
 /* Words of a frame, from its frame pointer; the same in all versions. */
 #define V8_FRAME_CONTEXT  (-8)
 #define V8_FRAME_FUNCTION (-16)
@@ -75,6 +90,7 @@ enum v8_kind {
 #define V8_AS_FUNCTION 2
 
 #define V8_SPREAD    0x27d4eb2d /* odd: keeps numbers that differ different */
+#define V8_SPREAD_2  0x165667b1
 #define V8_NO_OFFSET 0xffffffff /* the detail of a frame that is nowhere in particular */
 
 /* The bytes at @pc that a frame of optimized code is known by, and their hash. */

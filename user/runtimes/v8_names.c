@@ -2,8 +2,9 @@
 /*
  * Names, files and lines of JavaScript's functions, read from the memory of a process that goes on
  * meanwhile, and whose collector moves objects. A function is known by the number of its script and
- * its own in that, which no other has: they are compared before and after, and with what is found
- * in the frame's place. What has moved away has no name.
+ * its own in that, which no other has, and by a hash of its name, for the parts of what was freed
+ * are used again one by one: they are compared before and after, and with what is found in the
+ * frame's place. What has moved away has no name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +21,50 @@ static uint64_t word_at(const uint8_t *bytes, uint32_t at)
 	return word;
 }
 
+/* Where what follows the variables of @scope is, less the address of the first. */
+static int find_tail(const struct v8_heap *heap, uint64_t scope, uint64_t *ret)
+{
+	int r = v8_word(heap, scope, 8 * V8_SCOPE_LOCALS, ret);
+	uint32_t n = V8_NUMBER(*ret);
+
+	*ret = 8 * ((uint64_t)heap->o[SCOPE_NAMES] + 1 +
+		    (n < V8_SCOPE_MOST_NAMES ? 2 * (uint64_t)n : n + 1ULL));
+	return r;
+}
+
+/* The hash and the length of a string, if there is one. */
+static int read_string_hash(const struct v8_heap *heap, uint64_t pointer, uint64_t *ret)
+{
+	*ret = 0;
+	return pointer & 1 ? v8_read(heap, pointer - 1 + V8_STRING_HASH, ret, sizeof *ret) : 0;
+}
+
+/* What the text has of the name of a function with @scope: write_name() in v8.c. */
+static int hash_name(const struct v8_heap *heap, uint64_t scope, uint32_t *ret)
+{
+	struct v8_tail tail;
+	uint64_t at, hash;
+	int r = find_tail(heap, scope, &at);
+
+	r = r < 0 ? r : v8_read(heap, scope - 1 + at, &tail, sizeof tail);
+	r = r < 0 ? r : read_string_hash(heap, tail.name, &hash);
+	if (r == 0 && !(hash >> 32))
+		r = read_string_hash(heap, tail.inferred, &hash);
+	if (r < 0)
+		return r;
+	hash ^= hash >> 32;
+	hash ^= (tail.start >> 32) * V8_SPREAD;
+	*ret = (uint32_t)(hash + (tail.end >> 32)) * V8_SPREAD_2;
+	return 0;
+}
+
 #define SHARED_BYTES 80
 
 int v8_shared(const struct v8_heap *heap, uint64_t pointer, struct v8_shared *ret)
 {
 	const uint32_t *o = heap->o;
 	uint8_t bytes[SHARED_BYTES];
-	uint32_t literal;
+	uint32_t literal, name = 0;
 	uint64_t id = 0;
 	int r;
 
@@ -47,17 +85,15 @@ int v8_shared(const struct v8_heap *heap, uint64_t pointer, struct v8_shared *re
 	if (!ret->has_script)
 		return 0;
 	r = v8_word(heap, ret->script, o[SCRIPT_ID], &id);
-	ret->identity = (uint32_t)(id >> 32) * (uint32_t)V8_SPREAD ^ literal;
+	r = r < 0 ? r : hash_name(heap, ret->name, &name);
+	ret->identity = (uint32_t)(id >> 32) * (uint32_t)V8_SPREAD ^ literal ^ name;
 	return r;
 }
 
 /* --- names --- */
 
-/* Of a ScopeInfo, in words. */
-#define SCOPE_LOCALS	 3
-#define SCOPE_MOST_NAMES 75 /* from so many on, they are in a table */
-#define SCOPE_MOST	 1024
-#define SCOPE_TAIL	 8 /* words after the variables that are looked at */
+#define SCOPE_MOST_LOCALS 1024
+#define SCOPE_TAIL	  8 /* words after the variables that are looked at */
 
 /*
  * After the variables comes the function's name, if it has one, and where that is; then what the
@@ -97,17 +133,12 @@ static int scan_scope(const struct v8_heap *heap, const uint64_t *words, char *n
 static int scope_name(const struct v8_heap *heap, uint64_t scope, char *name, size_t size,
 		      int32_t *ret_start)
 {
-	uint32_t first = heap->o[SCOPE_NAMES] + 1, n;
-	uint64_t words[SCOPE_TAIL], locals;
-	int r = v8_word(heap, scope, 8 * SCOPE_LOCALS, &locals);
+	uint64_t words[SCOPE_TAIL], at;
+	int r = find_tail(heap, scope, &at);
 
-	if (r < 0)
-		return r;
-	n = V8_NUMBER(locals);
-	if (!V8_IS_NUMBER(locals) || n > SCOPE_MOST)
-		return -ESTALE;
-	first += n < SCOPE_MOST_NAMES ? 2 * n : n + 1;
-	r = v8_read(heap, scope - 1 + 8 * (uint64_t)first, words, sizeof words);
+	if (r == 0 && at > 8 * 2 * SCOPE_MOST_LOCALS)
+		r = -ESTALE;
+	r = r < 0 ? r : v8_read(heap, scope - 1 + at, words, sizeof words);
 	return r < 0 ? r : scan_scope(heap, words, name, size, ret_start);
 }
 
