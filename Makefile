@@ -263,10 +263,10 @@ check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_sv
 		build/sample_store build/same_machine
 	$(Q)tests/run root
 
-# Stacks of languages at length; PYTHONS, RUBIES, PHPS and JAVAS name others, PATH:PATH….
+# Stacks of languages at length; PYTHONS, RUBIES, PHPS, JAVAS and NODES name others, PATH:PATH….
 check-runtimes: all build/same_machine
 	$(Q)cd tests/e2e && TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
-		test_java.py
+		test_java.py test_node.py
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
 oracle: build/unwind/oracle $(NOFP)

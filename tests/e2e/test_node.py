@@ -104,7 +104,7 @@ def test_threads_have_the_stacks_that_v8_says(node, leaf, tmp_path):
     out = tmp_path / "x.folded"
     with started(node, WORKLOADS / "truth.js", leaf) as process:
         truths = read_truth(process)
-        result = record("-p", process.pid, LEAVES[leaf], "-d", 2, "-F", FREQUENCY, "--threads", "-o", out)
+        result = record("-p", process.pid, LEAVES[leaf], "-d", 1, "-F", FREQUENCY, "--threads", "-o", out)
     threads = threads_of(Folded(out))
     assert truths[0] == truths[1] and len(truths[0]) == 39
     assert len(threads) == 2
@@ -117,7 +117,7 @@ def test_optimized_code_shows_what_is_inlined_at_its_calls(node, tmp_path):
     out = tmp_path / "x.folded"
     with started(node, WORKLOADS / "inlined.js", 20) as process:
         process.stdout.readline()
-        record("-p", process.pid, "--offcpu", "-d", 2, "-o", out)
+        record("-p", process.pid, "--offcpu", "-d", 1, "-o", out)
     folded = Folded(out)
     waits = [(frames, value) for frames, value in folded.stacks
              if any(frame.startswith("outer_") for frame in frames)]

@@ -37,17 +37,23 @@ static void run(const struct bf_text *text)
 		abort();
 }
 
+/* Where walks of ranges begin: as in the seeds. */
+#define BEGIN_PC (MADE_START + 0x60c0)
+#define BEGIN_SP (MADE_START + 0x8000)
+#define BEGIN_FP (MADE_START + 0x8100)
+
 /*
- * The same as that of a range. Returns how many words @frames got. One of ours leads up the stack;
- * others may set the walk's registers to anything.
+ * The same as that of a range; @at: a leaf (1), in built-in code (2). Returns how many words @frames
+ * got. One of ours leads up the stack; others may set the walk's registers to anything.
  */
-static uint32_t run_range(const struct bf_text *text, bool is_ours, __u64 *frames)
+static uint32_t run_range(const struct bf_text *text, int at, bool is_ours, __u64 *frames)
 {
 	const struct runtime_memory from = {made_read, &memory, MADE_START};
-	struct bf_walk walk = {.pc = MADE_START + 0x100,
-			       .sp = MADE_START + 0x2000,
-			       .fp = MADE_START + 0x2100,
-			       .exact = 1};
+	struct bf_walk walk = {.pc = BEGIN_PC,
+			       .sp = BEGIN_SP,
+			       .fp = BEGIN_FP,
+			       .exact = at & 1,
+			       .built_in = at >> 1};
 	uint64_t sp = walk.sp;
 	uint32_t n;
 	int end;
@@ -90,11 +96,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		runtime_line(&facts, bytes, n, 1, facts.version);
 	take(memory.bytes, sizeof memory.bytes, &bytes, &n);
 	run(&text);
-	run_range(&text, false, frames);
+	run_range(&text, 1, false, frames);
 	if (!runtime_is_sound(&facts) || facts.problem || runtime_write(&facts, &text) < 0)
 		return 0;
 	run(&text);
 	describe(&facts, machine.words, machine.header);
-	describe(&facts, frames, run_range(&text, true, frames));
+	for (int at = 0; at < 4; at++)
+		describe(&facts, frames, run_range(&text, at, true, frames));
 	return 0;
 }
