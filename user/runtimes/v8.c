@@ -4,8 +4,8 @@
  * object, and, while they are interpreted, where in their bytecode they are. So a frame is known by
  * what lies in it, and its code by where that is: the interpreter and other built-in code are part
  * of the file (facts->generated), or of a copy; baseline code is what the function says is its
- * code. All else that runs a function is optimized code: a frame has its address, and the loader
- * finds what is inlined there.
+ * code. All else that runs a function is optimized code: the frame of a call has its address, and
+ * the loader finds what is inlined there.
  *
  * One frame at a time: whether its caller is V8's is for the walk to say.
  */
@@ -68,7 +68,6 @@ enum label {
 	LABEL_GENERATED,
 	LABEL_FUNCTION,
 	LABEL_OPTIMIZED,
-	LABEL_LEAF,
 	LABEL_CALLER,
 	LABEL_END,
 };
@@ -263,20 +262,20 @@ static void write_baseline(struct text_writer *text, const uint32_t *o)
 	text_jump(text, LABEL_CALLER);
 }
 
-/* Code that is found by its address: R7 = hash of the bytes before it. */
+/*
+ * A call in code that is found by its address: R7 = hash of the bytes before it. A leaf may be
+ * anywhere, also where its own frame is not there: what is certain is the frame's function.
+ */
 static void write_optimized(struct text_writer *text)
 {
 	text_label(text, LABEL_OPTIMIZED);
+	text_if(text, EXACT, BF_NE, 0, LABEL_FUNCTION);
 	try_words(text, SMALL, PC, 1, -V8_CODE_BYTES);
 	text_load(text, R7, 8, SMALL_AT(0));
 	op(text, BF_OP_SHR, R8, R7, 0, 29);
 	op(text, BF_OP_XOR, R7, R7, R8, 0);
 	op(text, BF_OP_MULI, R7, R7, 0, V8_SPREAD);
-	text_if(text, EXACT, BF_NE, 0, LABEL_LEAF);
 	op(text, BF_OP_EMIT, PC, R7, IDENTITY, V8_OPTIMIZED);
-	text_jump(text, LABEL_CALLER);
-	text_label(text, LABEL_LEAF);
-	op(text, BF_OP_EMIT, PC, R7, IDENTITY, V8_OPTIMIZED_LEAF);
 	text_jump(text, LABEL_CALLER);
 }
 

@@ -78,11 +78,10 @@ struct v8_tail {
 
 /* Of frames. */
 enum v8_kind {
-	V8_FUNCTION = RUNTIME_KIND_IS_CODE, /* built-in, or somewhere in it */
+	V8_FUNCTION = RUNTIME_KIND_IS_CODE, /* built-in, or somewhere in what is compiled */
 	V8_INTERPRETED,
 	V8_BASELINE,
 	V8_OPTIMIZED = RUNTIME_KIND_IS_CODE | RUNTIME_KIND_BY_DETAIL, /* at a call */
-	V8_OPTIMIZED_LEAF,					      /* anywhere */
 };
 
 /* Added to the address of a function, for its mark depends on it. */
@@ -191,9 +190,9 @@ struct v8_inlined {
 	int32_t position;
 };
 /*
- * What the code at @pc runs; after a call if @is_call. Returns how many functions, at least one, up
- * to RUNTIME_MAX_INLINED + 1, or -errno.
+ * What the code runs at the call that returns to @pc. Returns how many functions, at least one, up to
+ * RUNTIME_MAX_INLINED + 1, or -errno.
  */
-int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, bool is_call, struct v8_inlined *ret);
+int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, struct v8_inlined *ret);
 
 #endif

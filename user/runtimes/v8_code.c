@@ -149,7 +149,7 @@ static int find_place(const struct v8_heap *heap, const struct code *code, uint3
 	return 0;
 }
 
-int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, bool is_call, struct v8_inlined *ret)
+int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, struct v8_inlined *ret)
 {
 	struct v8_place place = {0, -1, -1};
 	struct tables tables;
@@ -160,8 +160,7 @@ int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, bool is_call, struc
 	r = r < 0 ? r : find_tables(heap, &code, &tables);
 	if (r < 0)
 		return r;
-	if (is_call)
-		find_place(heap, &code, pc - code.start, &place);
+	find_place(heap, &code, pc - code.start, &place);
 	while (place.inlined >= 0) {
 		if (n == RUNTIME_MAX_INLINED ||
 		    read_inlining(heap, &tables, place.inlined, &ret[n].shared, &position) < 0) {

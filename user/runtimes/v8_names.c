@@ -336,7 +336,7 @@ static int check_inlined(const struct v8_heap *heap, const struct runtime_frame 
 			 const struct v8_inlined *inlined, int n)
 {
 	struct v8_inlined again[RUNTIME_MAX_INLINED + 1];
-	int n_again = v8_find_inlined(heap, frame->code, frame->kind == V8_OPTIMIZED, again);
+	int n_again = v8_find_inlined(heap, frame->code, again);
 
 	if (n_again != n)
 		return -ESTALE;
@@ -353,7 +353,7 @@ static int describe_optimized(const struct v8_heap *heap, const struct runtime_f
 	struct v8_place place = {0, 0, -1};
 	struct v8_shared shared;
 	int32_t start;
-	int n = v8_find_inlined(heap, frame->code, frame->kind == V8_OPTIMIZED, inlined);
+	int n = v8_find_inlined(heap, frame->code, inlined);
 	int r = n < 0 ? n : check_code(heap, frame, inlined[n - 1].shared, &shared);
 
 	r = r < 0 ? r : v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
@@ -381,7 +381,7 @@ int v8_describe(const struct runtime_facts *facts, const struct runtime_memory *
 	int r;
 
 	ret->is_compiled = frame->kind != V8_INTERPRETED;
-	if (frame->kind == V8_OPTIMIZED || frame->kind == V8_OPTIMIZED_LEAF)
+	if (frame->kind == V8_OPTIMIZED)
 		r = describe_optimized(&heap, frame, ret);
 	else
 		r = describe_function(&heap, frame, ret);
