@@ -43,8 +43,8 @@ static void run(const struct bf_text *text)
 #define BEGIN_FP (MADE_START + 0x8100)
 
 /*
- * The same as that of a range; @at: a leaf (1), in built-in code (2). Returns how many words @frames
- * got. One of ours leads up the stack; others may set the walk's registers to anything.
+ * The same as that of a range; @at: a leaf (1), in built-in code (2). Returns how many words
+ * @frames got. One of ours leads up the stack; others may set the walk's registers to anything.
  */
 static uint32_t run_range(const struct bf_text *text, int at, bool is_ours, __u64 *frames)
 {

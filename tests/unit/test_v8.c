@@ -304,11 +304,8 @@ static void functions_are_known_by_any_name(void **state)
 	static const struct {
 		const char *name, *inferred, *wanted;
 	} names[] = {
-		{"outer", "other", "outer"},
-		{"", "a.b", "a.b"},
-		{NULL, "a.b", "a.b"},
-		{NULL, NULL, "(anonymous)"},
-		{"", NULL, "(anonymous)"},
+		{"outer", "other", "outer"}, {"", "a.b", "a.b"},	{NULL, "a.b", "a.b"},
+		{NULL, NULL, "(anonymous)"}, {"", NULL, "(anonymous)"},
 	};
 
 	for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {

@@ -190,8 +190,8 @@ struct v8_inlined {
 	int32_t position;
 };
 /*
- * What the code runs at the call that returns to @pc. Returns how many functions, at least one, up to
- * RUNTIME_MAX_INLINED + 1, or -errno.
+ * What the code runs at the call that returns to @pc. Returns how many functions, at least one, up
+ * to RUNTIME_MAX_INLINED + 1, or -errno.
  */
 int v8_find_inlined(const struct v8_heap *heap, uint64_t pc, struct v8_inlined *ret);
 
