@@ -203,6 +203,23 @@ def test_lines_are_those_of_the_source(tmp_path):
     assert lines[True] >= 0.99 * lines.total() > 0, (others, wanted)
 
 
+def test_programs_that_lie_cost_the_others_nothing(tmp_path):
+    program, out = tmp_path / "hostile", tmp_path / "x.folded"
+    subprocess.run(["gcc", "-O1", "-rdynamic", "-o", program, WORKLOADS / "hostile_v8.c"], check=True)
+    with started(NODES[0], WORKLOADS / "truth.js", "burn") as honest, started(program) as process:
+        truths = read_truth(honest)
+        assert process.stdout.readline() == "ready\n"
+        result = record("-p", f"{honest.pid},{process.pid}", "-d", 1, "-F", FREQUENCY, "--threads", "-o", out)
+    folded = Folded(out)
+    assert_right(threads_of(folded), truths[0])
+    losses = result.summary["losses"]
+    assert losses["lost_stacks"] == losses["ring_full"] == 0, losses
+    mine = [frames for frames, _ in folded.stacks if frames[0].startswith("hostile")]
+    assert any(len(frames) > 100 for frames in mine)
+    assert all(frames[1] == "[truncated]" for frames in mine), mine[0][:5]
+    assert all(name.startswith("[javascript 0x") for frames in mine for name in functions(frames))
+
+
 def test_option_that_turns_them_off(tmp_path):
     out = tmp_path / "x.folded"
     with started("node", WORKLOADS / "truth.js", "burn") as process:
