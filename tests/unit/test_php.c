@@ -165,20 +165,43 @@ static void frames_come_before_their_loops(void **state)
 	uint64_t found[BF_MAX_FRAMES];
 	uint32_t n = sizeof words / sizeof *words;
 
-	assert_int_equal(loop_frames_place(words, n, 0x100, 0x109, true, found), n);
+	assert_int_equal(
+		loop_frames_place(words, n, &(struct loop_code){0x100, 0x109}, true, found), n);
 	assert_memory_equal(found, placed, sizeof placed);
 	/* The return address after the loop's end is in it, its first byte's is not. */
-	assert_int_equal(loop_frames_place(words, n, 0x109, 0x110, false, found), n);
+	assert_int_equal(
+		loop_frames_place(words, n, &(struct loop_code){0x109, 0x110}, false, found), n);
 	assert_memory_equal(found, words, sizeof words);
 	/* A thread that runs no loop. */
-	assert_int_equal(loop_frames_place(words, n, 0x200, 0x300, true, found), 4);
+	assert_int_equal(
+		loop_frames_place(words, n, &(struct loop_code){0x200, 0x300}, true, found), 4);
 	/* One activation: the inner loop has just left its own, unless an outer one is missing. */
-	assert_int_equal(loop_frames_place(words, 6, 0x100, 0x109, true, found), 6);
+	assert_int_equal(
+		loop_frames_place(words, 6, &(struct loop_code){0x100, 0x109}, true, found), 6);
 	assert_memory_equal(found, outer, sizeof outer);
-	assert_int_equal(loop_frames_place(words, 6, 0x100, 0x109, false, found), 6);
+	assert_int_equal(
+		loop_frames_place(words, 6, &(struct loop_code){0x100, 0x109}, false, found), 6);
 	assert_memory_equal(found, placed, 4 * sizeof *placed);
 	/* An odd end. */
-	assert_int_equal(loop_frames_place(words, 5, 0x100, 0x109, true, found), 5);
+	assert_int_equal(
+		loop_frames_place(words, 5, &(struct loop_code){0x100, 0x109}, true, found), 5);
+}
+
+static void generated_code_takes_the_place_of_a_loop(void **state)
+{
+	/* Two activations: in generated code that C called, and in the loop, which ran others. */
+	const uint64_t words[] = {0x900, 0x50,
+				  0x911, 0x109,
+				  0x60,	 RUNTIME_WORD(RUNTIME_LAST),
+				  1,	 RUNTIME_WORD(RUNTIME_LAST),
+				  3};
+	const uint64_t placed[] = {words[5], 1, 0x900, 0x50, 0x911, words[7], 3, 0x109, 0x60};
+	const struct loop_code code = {0x100, 0x109, 0x900, 0x920};
+	uint64_t found[BF_MAX_FRAMES];
+	uint32_t n = sizeof words / sizeof *words;
+
+	assert_int_equal(loop_frames_place(words, n, &code, true, found), n);
+	assert_memory_equal(found, placed, sizeof placed);
 }
 
 static void only_sound_facts_are_used(void **state)
@@ -202,6 +225,7 @@ int main(void)
 		cmocka_unit_test(an_empty_name_is_none),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(frames_come_before_their_loops),
+		cmocka_unit_test(generated_code_takes_the_place_of_a_loop),
 		cmocka_unit_test(only_sound_facts_are_used),
 	};
 

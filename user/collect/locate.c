@@ -235,12 +235,31 @@ static int locate_code(struct locator *locator, uint32_t process, const uint64_t
 	return r < 0 ? r : 1;
 }
 
+/* Finds the mapping of generated code that is on the stack. */
+static void find_made_code(const struct locator *locator, const struct mapping_list *list,
+			   const uint64_t *words, uint32_t n, struct loop_code *ret)
+{
+	for (uint32_t i = 0; list && i < n && !(words[i] & BF_FRAME_RUNTIME); i++) {
+		const struct mapping *mapping = mapping_find(list, words[i] & ~BF_FRAME_EXACT);
+		const struct file *file =
+			mapping ? &locator->processes->files.files[mapping->file] : NULL;
+
+		if (file && file->is_memory && strcmp(file->path, "[vdso]") != 0) {
+			ret->made_start = mapping->start;
+			ret->made_end = mapping->end;
+			return;
+		}
+	}
+}
+
 /* The words of a user half, frames of a runtime in their places. */
 static const uint64_t *place_frames(struct locator *locator, uint32_t process,
+				    const struct mapping_list *list,
 				    const struct stack_frames *stack, uint32_t *ret_n)
 {
 	const uint64_t *words = raw_stacks_addresses(locator->stacks, stack);
 	const struct runtime_facts *facts = NULL;
+	struct loop_code code = {};
 	int64_t bias = 0;
 	uint32_t file;
 
@@ -254,9 +273,11 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 	}
 	if (!facts || !facts->loop_size)
 		return words;
-	*ret_n = loop_frames_place(words, stack->n, facts->loop + bias,
-				   facts->loop + bias + facts->loop_size,
-				   stack->end == BF_END_ENTRY, locator->placed);
+	code.start = facts->loop + bias;
+	code.end = code.start + facts->loop_size;
+	find_made_code(locator, list, words, stack->n, &code);
+	*ret_n = loop_frames_place(words, stack->n, &code, stack->end == BF_END_ENTRY,
+				   locator->placed);
 	return locator->placed;
 }
 
@@ -270,7 +291,7 @@ static int locate_user_half(struct locator *locator, uint32_t process,
 			    bool is_alone, uint32_t *locations, enum stack_end *ret_end)
 {
 	uint32_t n = 0, n_native = 0, n_words;
-	const uint64_t *words = place_frames(locator, process, stack, &n_words);
+	const uint64_t *words = place_frames(locator, process, list, stack, &n_words);
 	bool is_owner = false; /* of the frames before */
 	int r;
 

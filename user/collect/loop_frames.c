@@ -10,13 +10,23 @@ static bool is_last(uint64_t word)
 	return word >> BF_FRAME_KIND_SHIFT & RUNTIME_LAST;
 }
 
-/* Whether native frame @i is of the loop. */
-static bool is_loop(const uint64_t *words, uint32_t i, uint64_t start, uint64_t end)
+/* Whether native frame @i is in [@start, @end). */
+static bool is_within(const uint64_t *words, uint32_t i, uint64_t start, uint64_t end)
 {
 	bool is_return = i && !(words[i] & BF_FRAME_EXACT);
 	uint64_t address = i ? words[i] & ~BF_FRAME_EXACT : words[i];
 
 	return address - is_return >= start && address - is_return < end;
+}
+
+/* Whether native frame @i of @n is an activation's: the loop, or generated code that it is not
+ * below. */
+static bool is_loop(const uint64_t *words, uint32_t i, uint32_t n, const struct loop_code *code)
+{
+	return is_within(words, i, code->start, code->end) ||
+	       (is_within(words, i, code->made_start, code->made_end) &&
+		(i + 1 == n || !(is_within(words, i + 1, code->start, code->end) ||
+				 is_within(words, i + 1, code->made_start, code->made_end))));
 }
 
 /* Words of the activation at words[@at]. */
@@ -36,19 +46,19 @@ static uint32_t activation(const uint64_t *words, uint32_t at, uint32_t n)
  * How many of the innermost loops run nothing: the interpreter has just left their function. That
  * is known only where all loops are there.
  */
-static uint32_t count_idle(const uint64_t *words, uint32_t n_native, uint32_t n, uint64_t start,
-			   uint64_t end)
+static uint32_t count_idle(const uint64_t *words, uint32_t n_native, uint32_t n,
+			   const struct loop_code *code)
 {
 	uint32_t n_loops = 0, n_activations = 0;
 
 	for (uint32_t i = 0; i < n_native; i++)
-		n_loops += is_loop(words, i, start, end);
+		n_loops += is_loop(words, i, n_native, code);
 	for (uint32_t at = n_native, count; (count = activation(words, at, n)); at += count)
 		n_activations++;
 	return n_loops > n_activations ? n_loops - n_activations : 0;
 }
 
-uint32_t loop_frames_place(const uint64_t *words, uint32_t n, uint64_t start, uint64_t end,
+uint32_t loop_frames_place(const uint64_t *words, uint32_t n, const struct loop_code *code,
 			   bool is_whole, uint64_t *ret)
 {
 	uint32_t n_native = 0, out = 0, at, idle;
@@ -57,9 +67,9 @@ uint32_t loop_frames_place(const uint64_t *words, uint32_t n, uint64_t start, ui
 	while (n_native < n && !(words[n_native] & BF_FRAME_RUNTIME))
 		n_native++;
 	at = n_native;
-	idle = is_whole ? count_idle(words, n_native, n, start, end) : 0;
+	idle = is_whole ? count_idle(words, n_native, n, code) : 0;
 	for (uint32_t i = 0; i < n_native; i++) {
-		if (is_loop(words, i, start, end)) {
+		if (is_loop(words, i, n_native, code)) {
 			uint32_t count = idle ? 0 : activation(words, at, n);
 
 			memcpy(ret + out, words + at, count * sizeof *ret);

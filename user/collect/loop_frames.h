@@ -13,12 +13,20 @@
 #include "bpf/wire.h"
 
 /*
- * Puts the activations of @n @words, as on the wire, before the native frames in [@start, @end).
- * Those for which there is none stay where they are. Where @is_whole says that no native frame is
+ * Where the loop is, [start, end), and code that the runtime has generated, which takes the place
+ * of the loop: its frame may be all that there is of an activation. Both 0: there is none.
+ */
+struct loop_code {
+	uint64_t start, end, made_start, made_end;
+};
+
+/*
+ * Puts the activations of @n @words, as on the wire, before the native frames of their @code. Those
+ * for which there is none stay where they are. Where @is_whole says that no native frame is
  * missing, the outermost activation is the outermost loop's, and a thread without loops has none.
  * @ret has room for BF_MAX_FRAMES. Returns how many words there are.
  */
-uint32_t loop_frames_place(const uint64_t *words, uint32_t n, uint64_t start, uint64_t end,
+uint32_t loop_frames_place(const uint64_t *words, uint32_t n, const struct loop_code *code,
 			   bool is_whole, uint64_t *ret);
 
 #endif

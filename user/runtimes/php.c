@@ -24,7 +24,9 @@ static const struct {
 	uint32_t version;
 	uint32_t current, code, file, line;
 } known[] = {
+	{PHP(7, 4), 488, 64, 136, 144},
 	{PHP(8, 2), 488, 88, 152, 160},
+	{PHP(8, 4), 488, 104, 168, 176},
 };
 
 bool php_known_offsets(struct runtime_facts *facts)
