@@ -162,8 +162,9 @@ function expectBase(on) {
 // A range in the middle of the view, for the keyboard.
 function create() {
 	const {from, to} = pageState.now, third = (to - from) / 3, kind = wantsBase ? "base" : "range";
+	const begin = snap(from + third);
 	expectBase(false);
-	setRange(kind, [snap(from + third), snap(to - third)], []);
+	setRange(kind, [begin, Math.max(snap(to - third), begin + stepMs())], []);
 	bandOf(kind, 0).edges[0].focus();
 }
 
