@@ -48,7 +48,8 @@ static void versions_and_builds(void **state)
 		 RUNTIME_VERSION},
 		{"int ruby_api_version[3] = {3, 1, 0};" RUBY_FUNCTIONS, "Ruby 3.1", RUNTIME_BUILD},
 		{PHP_GLOBALS_OF PHP_LOOP PHP_HEADER "8.2.36\";", "PHP 8.2", RUNTIME_FINE},
-		{PHP_GLOBALS_OF PHP_LOOP PHP_HEADER "8.4.1\";", "PHP 8.4", RUNTIME_VERSION},
+		{PHP_GLOBALS_OF PHP_LOOP PHP_HEADER "8.4.1\";", "PHP 8.4", RUNTIME_FINE},
+		{PHP_GLOBALS_OF PHP_LOOP PHP_HEADER "8.3.1\";", "PHP 8.3", RUNTIME_VERSION},
 		{PHP_LOOP PHP_HEADER "8.2.36\";", "PHP 8.2", RUNTIME_BUILD},
 		/* A function whose end is not known. */
 		{PHP_GLOBALS_OF "asm(\".globl execute_ex; execute_ex: ret\");" PHP_HEADER
