@@ -224,6 +224,13 @@ void segment_close(struct segment_writer *writer)
 
 /* Reading */
 
+struct segment_ahead {
+	bool pays; /* the last block was small */
+	uint64_t at;
+	size_t n;
+	uint8_t bytes[16 << 10];
+};
+
 struct segment_unpacker {
 	ZSTD_DCtx *context;
 	uint8_t *packed, *raw;
@@ -240,10 +247,33 @@ static void unpacker_free(struct segment_unpacker *unpacker)
 	free(unpacker);
 }
 
+/* As pread(), of what was written before the file was opened. Of small blocks, reads several at
+ * once. */
+static ssize_t read_at(const struct segment_reader *reader, void *bytes, size_t n, uint64_t at)
+{
+	struct segment_ahead *ahead = reader->ahead;
+	bool is_there = at >= ahead->at && at + n <= ahead->at + ahead->n;
+
+	if (!is_there && (!ahead->pays || n > sizeof ahead->bytes))
+		return pread(reader->fd, bytes, n, at);
+	if (!is_there) {
+		ssize_t got = pread(reader->fd, ahead->bytes, sizeof ahead->bytes, at);
+
+		ahead->at = at;
+		ahead->n = got < 0 ? 0 : got;
+		if (got < (ssize_t)n)
+			n = ahead->n;
+		if (got < 0)
+			return got;
+	}
+	memcpy(bytes, ahead->bytes + (at - ahead->at), n);
+	return n;
+}
+
 static int read_header(struct segment_reader *reader)
 {
 	uint8_t bytes[HEADER_BYTES];
-	ssize_t n = pread(reader->fd, bytes, sizeof bytes, 0);
+	ssize_t n = read_at(reader, bytes, sizeof bytes, 0);
 
 	if (n < 0)
 		return -errno;
@@ -273,9 +303,12 @@ int segment_open(struct segment_reader *reader, int fd)
 	struct stat st;
 	int r;
 
-	*reader = (struct segment_reader){.fd = fd};
+	*reader = (struct segment_reader){.fd = fd, .ahead = calloc(1, sizeof *reader->ahead)};
 	segment_rewind(reader);
-	r = fstat(fd, &st) < 0 ? -errno : !S_ISREG(st.st_mode) ? -EBADMSG : read_header(reader);
+	r = !reader->ahead	   ? -ENOMEM
+	    : fstat(fd, &st) < 0   ? -errno
+	    : !S_ISREG(st.st_mode) ? -EBADMSG
+				   : read_header(reader);
 	if (r == 0) {
 		reader->bytes = st.st_size;
 		r = ledger_init(&reader->ledger);
@@ -290,6 +323,8 @@ void segment_reader_done(struct segment_reader *reader)
 	ledger_done(&reader->ledger);
 	unpacker_free(reader->unpacker);
 	reader->unpacker = NULL;
+	free(reader->ahead);
+	reader->ahead = NULL;
 	if (reader->fd >= 0)
 		close(reader->fd);
 	reader->fd = -1;
@@ -334,7 +369,7 @@ static uint64_t find_head(const struct segment_reader *reader, uint64_t from)
 static int read_head(const struct segment_reader *reader, struct segment_block *ret)
 {
 	uint8_t bytes[BLOCK_BYTES];
-	ssize_t n = pread(reader->fd, bytes, sizeof bytes, reader->at);
+	ssize_t n = read_at(reader, bytes, sizeof bytes, reader->at);
 
 	if (n < 0)
 		return -errno;
@@ -373,6 +408,7 @@ int segment_peek(struct segment_reader *reader, struct segment_block *ret)
 	if (reader->at > end)
 		reader->damaged += reader->at - end;
 	reader->searched = reader->at + BLOCK_BYTES;
+	reader->ahead->pays = block.packed < sizeof reader->ahead->bytes / 8;
 	*ret = block;
 	return 1;
 }
@@ -436,7 +472,7 @@ static int unpack(struct segment_reader *reader, const struct segment_block *blo
 	r = r < 0 ? r : make_room(&unpacker->raw, &unpacker->raw_capacity, block->raw + 1);
 	if (r < 0)
 		return r;
-	got = pread(reader->fd, unpacker->packed, block->packed, reader->at + BLOCK_BYTES);
+	got = read_at(reader, unpacker->packed, block->packed, reader->at + BLOCK_BYTES);
 	if (got < 0)
 		return -errno;
 	if ((size_t)got < block->packed || crc32(0, unpacker->packed, got) != block->sum)

@@ -81,6 +81,7 @@ struct segment_reader {
 	uint64_t bytes;	      /* … of so many that the file had */
 	uint64_t searched;    /* heads are looked for from here on, where there is none */
 	uint64_t damaged;     /* bytes that were passed over so far */
+	struct segment_ahead *ahead; /* what was read of the file at once */
 	struct segment_unpacker *unpacker;
 };
 
