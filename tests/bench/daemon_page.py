@@ -71,13 +71,16 @@ class Bench:
         return page.js("return busy.filter(([id, value]) => id === arguments[0] && value === 'false').pop()[2] - inputs.pop()",
                        part)
 
+    def note_transfer(self, page, title):
+        self.note(title + ": kilobytes", page.js(
+            "return performance.getEntries().reduce((sum, {transferSize}) => sum + (transferSize || 0), 0)") / 1000)
+
     def first_view(self):
         page = self.open(self.end - 2 * HOUR, self.end - HOUR)
         drawn = page.js("return Object.fromEntries(busy.filter(([, value]) => value === 'false').map(([id, , t]) => [id, t]))")
         self.note("first view: time line", drawn["time"])
         self.note("first view: with flame graph", drawn["graph"])
-        self.note("first view: kilobytes", page.js(
-            "return performance.getEntries().reduce((sum, {transferSize}) => sum + (transferSize || 0), 0)") / 1000)
+        self.note_transfer(page, "first view")
 
     def ranges(self):
         page = self.open(self.end - 5 * HOUR, self.end - HOUR)
@@ -85,6 +88,7 @@ class Bench:
         self.note("brush of 1 h -> flame graph", self.since_input(page, "graph"))
         page.press("d")
         self.note("the same time yesterday -> comparison", self.since_input(page, "graph"))
+        self.note_transfer(page, "view, brush, comparison")
         page.press("3")
         self.note("what got worse in 1 h", self.since_input(page, "worse-found"))
 
@@ -99,6 +103,7 @@ class Bench:
         self.note("a function over all that is kept", page.js(
             "const at = (wanted) => busy.find(([id, value]) => id === 'over' && value === wanted)[2]; "
             "return at('false') - at('true')"))
+        self.note_transfer(page, "view, function")
 
     def whole(self):
         page = self.open(self.end - 2 * HOUR, self.end - HOUR)
@@ -106,8 +111,7 @@ class Bench:
         self.note("all that is kept: time line", self.since_input(page, "time"))
         page.press("2")
         self.note("all that is kept: heat map", self.since_input(page, "heat"))
-        self.note("all of it: kilobytes", page.js(
-            "return performance.getEntries().reduce((sum, {transferSize}) => sum + (transferSize || 0), 0)") / 1000)
+        self.note_transfer(page, "all of it, with its flame graph")
 
 
 def measure(driver, daemon, end):
