@@ -9,7 +9,7 @@ const STEPS = [SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE,
 	3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY];
 const TICKS = [SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE,
 	30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY];
-const SHORTEST = MINUTE; // of a view
+const SHORTEST = 10 * SECOND; // of a view
 
 const pick = (list, least) => list.find((length) => length >= least) || list[list.length - 1];
 
@@ -34,7 +34,7 @@ function roundUp(most) {
 	return [1, 2, 2.5, 5, 10].map((digit) => digit * power).find((value) => value >= most * 0.999);
 }
 
-// Views within the time that there is, and no shorter than a minute unless there is less.
+// Views within the time that there is, and no shorter than a window is by default unless there is less.
 function clamp(from, to, whole) {
 	const all = Math.max(whole.to - whole.from, SECOND);
 	const length = Math.min(all, Math.max(SHORTEST, to - from));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// page_view: moves and zooms the view of time, from a minute to all that is kept.
+// page_view: moves and zooms the view of time, from ten seconds to all that is kept.
 const pageView = (function () {
 "use strict";
 
