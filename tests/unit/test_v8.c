@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/elf_file.h"
+#include "collect/range_walk.h"
 #include "tests/unit/made_files.h"
 #include "tests/unit/made_v8.h"
 
@@ -558,6 +559,33 @@ static void offsets_that_make_no_sense_are_not_used(void **state)
 	}
 }
 
+/* Objects have moved since the stack was taken: what is in their places is not believed. */
+static void frames_of_snapshots_have_no_names(void **state)
+{
+	static struct range_walk range;
+	const uint64_t pcs[] = {AT(GENERATED + 0x100), AT(OPTIMIZED + 128 + CALL)};
+	const struct runtime_memory process = reading();
+	const struct walk_memory stack = {};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct bf_walk walk = at_pc(pcs[i]), same = walk;
+		__u64 frames[BF_MAX_FRAMES] = {BF_FRAME_RUNTIME, UINT64_MAX};
+		struct runtime_frame frame;
+		struct runtime_code code;
+		int end;
+
+		make();
+		assert_true(range_walk_init(&range, &facts, &process));
+		assert_int_equal(range_walk_on(&range, &walk, &stack, frames, 2, &end), 2);
+		run(&same, &frame);
+		assert_int_equal(frames[1], UINT64_MAX);
+		assert_int_equal(frames[2] & BF_FRAME_CODE, frame.code);
+		assert_int_equal(frames[3], frame.detail);
+		frame.check = 0;
+		assert_int_equal(runtime_describe(&facts, &process, &frame, &code), -ESTALE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -575,6 +603,7 @@ int main(void)
 		cmocka_unit_test(another_function_in_the_same_place_has_no_name),
 		cmocka_unit_test(another_name_in_the_place_of_its_own_is_not_believed),
 		cmocka_unit_test(functions_are_known_by_any_name),
+		cmocka_unit_test(frames_of_snapshots_have_no_names),
 		cmocka_unit_test(other_code_at_the_same_address_has_no_name),
 		cmocka_unit_test(inlinings_that_lead_nowhere_end),
 		cmocka_unit_test(any_read_may_fail),

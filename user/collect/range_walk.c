@@ -70,12 +70,27 @@ static int read_pieces(void *context, const struct runtime_piece *pieces, size_t
 	return r;
 }
 
+/*
+ * The stack holds where objects were when it was taken; by now others may be there. Clears what is
+ * taken for their identity: these frames have no names, for next to no object has a check of 0.
+ */
+static void clear_checks(__u64 *words, uint32_t n)
+{
+	for (uint32_t i = 0; i + 1 < n; i++)
+		if (words[i] & BF_FRAME_RUNTIME)
+			words[++i] &= UINT32_MAX;
+}
+
 uint32_t range_walk_on(void *context, struct bf_walk *walk, const struct walk_memory *memory,
 		       __u64 *frames, uint32_t n, int *ret_end)
 {
 	struct range_walk *range = context;
 	const struct runtime_memory both = {read_pieces, range, range->memory.bias};
+	uint32_t count;
 
 	range->stack = memory;
-	return machine_run_range(&range->machine, &range->text, walk, &both, frames, n, ret_end);
+	count = machine_run_range(&range->machine, &range->text, walk, &both, frames, n, ret_end);
+	if (runtime_moves_objects(range->facts))
+		clear_checks(frames + n, count);
+	return count;
 }

@@ -86,6 +86,11 @@ enum bf_hook runtime_hook(const struct runtime_facts *facts)
 	return runtime_of(facts)->hook;
 }
 
+bool runtime_moves_objects(const struct runtime_facts *facts)
+{
+	return runtime_of(facts)->moves_objects;
+}
+
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
 {
 	return is_usable(facts) ? runtime_of(facts)->write(facts, ret) : -EINVAL;

@@ -122,6 +122,8 @@ const char *runtime_problem_text(const struct runtime_facts *facts);
 
 /* When that text runs. */
 enum bf_hook runtime_hook(const struct runtime_facts *facts);
+/* Whether objects move while it runs: what is read after the stack was taken may be another's. */
+bool runtime_moves_objects(const struct runtime_facts *facts);
 /* Writes the text that finds its frames. Errors: -EINVAL: no text can be made of these facts. */
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret);
 
@@ -151,6 +153,7 @@ void runtime_nameless(const struct runtime_facts *facts, uint32_t check, char *t
 struct runtime {
 	const char *name, *language;
 	enum bf_hook hook;
+	bool moves_objects; /* those that frames lead to */
 	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
 	int (*complete)(struct runtime_facts *facts, const struct runtime_memory *memory);
 	bool (*is_sound)(const struct runtime_facts *facts);

@@ -313,6 +313,7 @@ const struct runtime runtime_v8 = {
 	.name = "V8",
 	.language = "javascript",
 	.hook = BF_HOOK_RANGE,
+	.moves_objects = true,
 	.examine = examine,
 	.is_sound = v8_is_sound,
 	.write = v8_write,
