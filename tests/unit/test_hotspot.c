@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/elf_file.h"
-#include "tests/unit/made_files.h"
+#include "tests/unit/made_library.h"
 #include "tests/unit/made_hotspot.h"
 
 static struct bf_machine machine;
@@ -345,20 +344,6 @@ static const char made_library[] = "static int version = VERSION;"
 				   "size; } types[1] = {{0, 0, {0}, 1}};"
 				   "void *gHotSpotVMStructs = fields, *OTHER = types;";
 
-static void examine(const char *options, struct runtime_facts *ret)
-{
-	struct elf_file elf;
-	int fd;
-
-	made_text("library.c", made_library);
-	made("${CC:-gcc} -shared -fPIC %s -o library.so library.c", options);
-	fd = made_open("library.so");
-	assert_int_equal(elf_file_open(&elf, fd), 0);
-	assert_int_equal(runtime_examine(&elf, ret), 0);
-	elf_file_done(&elf);
-	close(fd);
-}
-
 static void versions_that_are_not_known_are_named(void **state)
 {
 	const struct runtime_frame frame = {.code = AT(BLOB), .kind = HOTSPOT_COMPILED};
@@ -368,7 +353,7 @@ static void versions_that_are_not_known_are_named(void **state)
 	struct bf_text text;
 	char name[64];
 
-	examine("-DVERSION=99 -DOTHER=gHotSpotVMTypes", &found);
+	found = made_library_facts(made_library, "-DVERSION=99 -DOTHER=gHotSpotVMTypes");
 	assert_true(runtime_is_sound(&found));
 	runtime_name(&found, name, sizeof name);
 	assert_string_equal(name, "HotSpot 99.0");
@@ -383,10 +368,10 @@ static void files_that_lack_structures_are_not_believed(void **state)
 {
 	struct runtime_facts found;
 
-	examine("-DVERSION=17 -DOTHER=gHotSpotVMTypes", &found);
+	found = made_library_facts(made_library, "-DVERSION=17 -DOTHER=gHotSpotVMTypes");
 	assert_true(runtime_is_sound(&found));
 	assert_int_equal(found.problem, RUNTIME_LAYOUT);
-	examine("-DVERSION=17 -DOTHER=others", &found);
+	found = made_library_facts(made_library, "-DVERSION=17 -DOTHER=others");
 	assert_int_equal(found.runtime, 0);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which files are runtimes, of which version, and which builds are not known: libraries made here.
  */
-#include "base/elf_file.h"
 #include "runtimes/ruby.h"
 #include "tests/unit/cmocka_all.h"
-#include "tests/unit/made_files.h"
+#include "tests/unit/made_library.h"
 
 #define RUBY_FUNCTIONS                                                                             \
 	"void rb_vm_exec(void) {}\n"                                                               \
@@ -19,21 +18,9 @@
 #define PHP_LOOP       "void execute_ex(void) {}\n"
 #define PHP_HEADER     "const char header[] = \"X-Powered-By: PHP/"
 
-/* Makes a library of @source, and says what it is. */
 static struct runtime_facts facts_of(const char *source)
 {
-	struct runtime_facts facts;
-	struct elf_file elf;
-	int fd;
-
-	made_text("made.c", source);
-	made("${CC:-gcc} -O1 -w -fno-toplevel-reorder -shared -fPIC -nostdlib -o made.so made.c");
-	fd = made_open("made.so");
-	assert_int_equal(elf_file_open(&elf, fd), 0);
-	assert_int_equal(runtime_examine(&elf, &facts), 0);
-	elf_file_done(&elf);
-	close(fd);
-	return facts;
+	return made_library_facts(source, "-O1 -w -fno-toplevel-reorder -nostdlib");
 }
 
 static void versions_and_builds(void **state)

@@ -2,9 +2,8 @@
 /* V8's frames and names, in memory made by hand: as version 10.2 has them. */
 #include <stdlib.h>
 
-#include "base/elf_file.h"
 #include "collect/range_walk.h"
-#include "tests/unit/made_files.h"
+#include "tests/unit/made_library.h"
 #include "tests/unit/made_v8.h"
 
 static struct bf_machine machine;
@@ -518,33 +517,19 @@ static void strings_that_make_no_sense_are_none(void **state)
 static const char made_library[] = "int major __asm__(\"_ZN2v88internal7Version6major_E\") = MAJOR;"
 				   "int minor __asm__(\"_ZN2v88internal7Version6minor_E\") = 2;";
 
-static void examine(const char *options, struct runtime_facts *ret)
-{
-	struct elf_file elf;
-	int fd;
-
-	made_text("library.c", made_library);
-	made("${CC:-gcc} -shared -fPIC %s -o library.so library.c", options);
-	fd = made_open("library.so");
-	assert_int_equal(elf_file_open(&elf, fd), 0);
-	assert_int_equal(runtime_examine(&elf, ret), 0);
-	elf_file_done(&elf);
-	close(fd);
-}
-
 static void versions_that_are_not_known_are_named(void **state)
 {
 	struct runtime_facts found;
 	struct bf_text text;
 	char name[64];
 
-	examine("-DMAJOR=99", &found);
+	found = made_library_facts(made_library, "-DMAJOR=99");
 	assert_true(runtime_is_sound(&found));
 	runtime_name(&found, name, sizeof name);
 	assert_string_equal(name, "V8 99.2");
 	assert_string_equal(runtime_problem_text(&found), "this version is not known");
 	assert_int_equal(runtime_write(&found, &text), -EINVAL);
-	examine("-DMAJOR=10", &found); /* known, but says nothing of itself */
+	found = made_library_facts(made_library, "-DMAJOR=10"); /* known, but says nothing of itself */
 	assert_int_equal(found.problem, RUNTIME_BUILD);
 }
 
