@@ -12,37 +12,17 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "serve/connections.h"
 #include "serve/handshakes.h"
 
 #define MSEC_NS	     1000000ULL
 #define LINGER_NS    (2 * NSEC_PER_SEC)
-#define LINGER_BYTES (256 << 10)   /* read and thrown away after an answer */
-#define YOUNG_NS     (5 * MSEC_NS) /* one that has just come is not closed for another one */
-#define SLOW_NS	     NSEC_PER_SEC  /* for taking an answer, where others want the place */
+#define LINGER_BYTES (256 << 10) /* read and thrown away after an answer */
 #define PIECE	     (64 << 10)
 #define TURN	     (1 << 20) /* bytes of an answer that are sent before others have their turn */
 #define SHAKES_NS    (8 * MSEC_NS) /* of handshakes before others have theirs */
 #define EVENTS	     64
 #define LISTENER     UINT64_MAX
-
-enum connection_state { IS_FREE, READS, SHAKES, WAITS, SENDS, LINGERS };
-
-struct connection {
-	enum connection_state state;
-	int fd;
-	struct tls *tls;	  /* owned; NULL: none, or nothing has come yet */
-	uint32_t generation;	  /* of the place: an event may be of the one before */
-	uint32_t events;	  /* of epoll, that we wait for */
-	uint64_t since, deadline; /* monotonic ns */
-	struct sockaddr_storage address;
-	unsigned int place;	      /* of the address among handshakes */
-	struct http_request *request; /* owned */
-	struct serve_exchange exchange;
-	bool has_stepped;
-	char *head; /* owned: the answer's */
-	size_t head_n, sent_head, sent;
-	size_t discarded;
-};
 
 struct server {
 	struct serve_options options;
@@ -51,7 +31,7 @@ struct server {
 	uint64_t full_until; /* … until then */
 	struct server_counts *counts, own_counts;
 	struct handshakes handshakes;
-	struct connection *connections;
+	struct connections connections;
 	char piece[PIECE];
 };
 
@@ -70,7 +50,7 @@ static const char *reason_of(int status)
 static uint64_t mark_of(const struct server *server, const struct connection *connection,
 			bool is_watch)
 {
-	uint64_t place = connection - server->connections;
+	uint64_t place = connection - server->connections.items;
 
 	return (uint64_t)connection->generation << 32 | place << 1 | is_watch;
 }
@@ -268,15 +248,6 @@ static void answer_status(struct server *server, struct connection *connection, 
 
 /* Requests */
 
-static unsigned int count_state(const struct server *server, enum connection_state state)
-{
-	unsigned int n = 0;
-
-	for (size_t i = 0; i < server->options.connections; i++)
-		n += server->connections[i].state == state;
-	return n;
-}
-
 static int watch(struct server *server, struct connection *connection)
 {
 	struct epoll_event event = {.events = EPOLLIN,
@@ -319,7 +290,8 @@ static void begin_exchange(struct server *server, struct connection *connection)
 		close_connection(server, connection);
 		return;
 	}
-	connection->exchange.is_crowded = count_state(server, WAITS) >= server->options.waiting;
+	connection->exchange.is_crowded =
+		connections_count(&server->connections, WAITS) >= server->options.waiting;
 	connection->state = WAITS;
 	connection->deadline = UINT64_MAX;
 	connection->exchange.request = request;
@@ -419,112 +391,13 @@ static void discard(struct server *server, struct connection *connection)
 
 /* Connections */
 
-static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	/* One who has an address of IPv6 has 2^64 of them. */
-	return a->ss_family == AF_INET6 && memcmp(&a6->sin6_addr, &b6->sin6_addr, 8) == 0;
-}
-
-/* The oldest in @state, of @address alone unless that is NULL; or NULL. *@ret_n, unless NULL: how
- * many. */
-static struct connection *find_oldest(struct server *server, enum connection_state state,
-				      const struct sockaddr_storage *address, unsigned int *ret_n)
-{
-	struct connection *oldest = NULL;
-	unsigned int n = 0;
-
-	for (size_t i = 0; i < server->options.connections; i++) {
-		struct connection *one = &server->connections[i];
-
-		if (one->state != state || (address && !is_same_host(&one->address, address)))
-			continue;
-		n++;
-		if (!oldest || one->since < oldest->since)
-			oldest = one;
-	}
-	if (ret_n)
-		*ret_n = n;
-	return oldest;
-}
-
-/* The oldest in @state at @place, of @address alone unless that is NULL; of those that wait for a
- * handshake, those that have proved nothing come first. Or NULL. */
-static struct connection *find_oldest_at(struct server *server, enum connection_state state,
-					 unsigned int place, const struct sockaddr_storage *address)
-{
-	struct connection *oldest = NULL;
-
-	for (size_t i = 0; i < server->options.connections; i++) {
-		struct connection *one = &server->connections[i];
-		bool differs = state == SHAKES && oldest && !one->tls != !oldest->tls;
-
-		if (one->state != state || one->place != place ||
-		    (address && !is_same_host(&one->address, address)))
-			continue;
-		if (!oldest || (differs ? !one->tls : one->since < oldest->since))
-			oldest = one;
-	}
-	return oldest;
-}
-
-/* The place of whose addresses most have not asked yet. */
-static unsigned int find_crowd(const struct server *server)
-{
-	unsigned int counts[HANDSHAKE_PLACES] = {}, crowd = 0;
-
-	for (size_t i = 0; i < server->options.connections; i++) {
-		const struct connection *one = &server->connections[i];
-
-		counts[one->place] += one->state == READS || one->state == SHAKES;
-		if (counts[one->place] > counts[crowd])
-			crowd = one->place;
-	}
-	return crowd;
-}
-
-static struct connection *find_free(struct server *server)
-{
-	for (size_t i = 0; i < server->options.connections; i++)
-		if (server->connections[i].state == IS_FREE)
-			return &server->connections[i];
-	return NULL;
-}
-
 static void watch_listener(struct server *server, bool on)
 {
 	struct epoll_event event = {.events = on ? EPOLLIN : 0, .data.u64 = LISTENER};
 
 	epoll_ctl(server->epoll, EPOLL_CTL_MOD, server->listener, &event);
 	server->is_full = !on;
-	server->full_until = monotonic_ns() + YOUNG_NS;
-}
-
-static bool is_old(const struct connection *connection, uint64_t least_ns)
-{
-	return connection && monotonic_ns() - connection->since >= least_ns;
-}
-
-/* One that may go for another one, or NULL: those that end first, have asked least, of the address
- * that has most of these, or take long. */
-static struct connection *find_spare(struct server *server)
-{
-	unsigned int crowd = find_crowd(server);
-	struct connection *spare = find_oldest(server, LINGERS, NULL, NULL);
-
-	if (spare)
-		return spare;
-	spare = find_oldest_at(server, READS, crowd, NULL);
-	if (is_old(spare, YOUNG_NS))
-		return spare;
-	spare = find_oldest(server, SENDS, NULL, NULL);
-	return is_old(spare, SLOW_NS) ? spare : find_oldest_at(server, SHAKES, crowd, NULL);
+	server->full_until = monotonic_ns() + CONNECTION_YOUNG_NS;
 }
 
 /* Makes a place free for one more. False: new ones wait in the kernel for a while. */
@@ -532,9 +405,9 @@ static bool make_place(struct server *server)
 {
 	struct connection *spare;
 
-	if (find_free(server))
+	if (connections_free(&server->connections))
 		return true;
-	spare = find_spare(server);
+	spare = connections_spare(&server->connections, monotonic_ns());
 	if (!spare) {
 		watch_listener(server, false);
 		return false;
@@ -552,14 +425,15 @@ static void limit_address(struct server *server, const struct sockaddr_storage *
 
 	if (http_guard_is_local(address) || server->options.guard->by_proxy)
 		return;
-	find_oldest(server, SHAKES, address, &n_shakes);
-	spare = find_oldest(server, READS, address, &n);
+	connections_oldest(&server->connections, SHAKES, address, &n_shakes);
+	spare = connections_oldest(&server->connections, READS, address, &n);
 	if (n + n_shakes < server->options.of_address)
 		return;
 	server->counts->refused++;
 	if (!spare)
-		spare = find_oldest_at(server, SHAKES,
-				       handshakes_place(&server->handshakes, address), address);
+		spare = connections_oldest_at(&server->connections, SHAKES,
+					      handshakes_place(&server->handshakes, address),
+					      address);
 	close_connection(server, spare);
 }
 
@@ -569,7 +443,7 @@ static void add_connection(struct server *server, int fd, const struct sockaddr_
 	uint64_t now = monotonic_ns();
 
 	limit_address(server, address);
-	connection = find_free(server);
+	connection = connections_free(&server->connections);
 	connection->fd = fd;
 	connection->address = *address;
 	connection->place = handshakes_place(&server->handshakes, address);
@@ -621,34 +495,6 @@ static void line_up(struct server *server, struct connection *connection, uint32
 		connection->state = SHAKES;
 }
 
-/* Whether @a is before @b: of an address that took less; that has proved that it takes part; that
- * waits longer. */
-static bool is_before(const struct server *server, const struct connection *a,
-		      const struct connection *b)
-{
-	uint64_t taken_a = server->handshakes.taken_ns[a->place];
-	uint64_t taken_b = server->handshakes.taken_ns[b->place];
-
-	if (taken_a != taken_b)
-		return taken_a < taken_b;
-	if (!a->tls != !b->tls)
-		return a->tls != NULL;
-	return a->since < b->since;
-}
-
-static struct connection *find_next_shake(struct server *server)
-{
-	struct connection *next = NULL;
-
-	for (size_t i = 0; i < server->options.connections; i++) {
-		struct connection *one = &server->connections[i];
-
-		if (one->state == SHAKES && (!next || is_before(server, one, next)))
-			next = one;
-	}
-	return next;
-}
-
 static uint64_t own_cpu_ns(void)
 {
 	struct timespec used = {};
@@ -663,7 +509,8 @@ static void shake_hands(struct server *server)
 	uint64_t begin = monotonic_ns(), now = begin;
 	struct connection *next;
 
-	while (now - begin < SHAKES_NS && (next = find_next_shake(server)) &&
+	while (now - begin < SHAKES_NS &&
+	       (next = connections_next_shake(&server->connections, &server->handshakes)) &&
 	       !handshakes_wait(&server->handshakes, now)) {
 		unsigned int place = next->place;
 		uint64_t before = own_cpu_ns();
@@ -686,7 +533,7 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 		accept_some(server);
 		return;
 	}
-	connection = &server->connections[(uint32_t)event->data.u64 >> 1];
+	connection = &server->connections.items[(uint32_t)event->data.u64 >> 1];
 	if (connection->state == IS_FREE || connection->generation != event->data.u64 >> 32)
 		return;
 	switch (connection->state) {
@@ -732,8 +579,8 @@ static uint64_t keep_time(struct server *server, bool steps)
 		watch_listener(server, true);
 	if (server->is_full)
 		next = server->full_until;
-	for (size_t i = 0; i < server->options.connections; i++) {
-		struct connection *connection = &server->connections[i];
+	for (size_t i = 0; i < server->connections.n; i++) {
+		struct connection *connection = &server->connections.items[i];
 
 		if (connection->state == WAITS && steps)
 			step_exchange(server, connection);
@@ -790,8 +637,7 @@ int server_new(int listener, const struct serve_options *options, struct server 
 	server->options = *options;
 	server->listener = listener;
 	server->counts = options->counts ? options->counts : &server->own_counts;
-	if (!options->connections)
-		server->options.connections = SERVE_CONNECTIONS;
+	server->connections.n = options->connections ? options->connections : SERVE_CONNECTIONS;
 	if (!options->of_address)
 		server->options.of_address = SERVE_OF_ADDRESS;
 	if (!options->waiting)
@@ -799,9 +645,10 @@ int server_new(int listener, const struct serve_options *options, struct server 
 	handshakes_begin(&server->handshakes,
 			 options->handshakes_ns ? options->handshakes_ns : HANDSHAKE_SHARE_NS,
 			 monotonic_ns());
-	server->connections = calloc(server->options.connections, sizeof *server->connections);
+	server->connections.items =
+		calloc(server->connections.n, sizeof *server->connections.items);
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	r = !server->connections ? -ENOMEM : server->epoll < 0 ? -errno : 0;
+	r = !server->connections.items ? -ENOMEM : server->epoll < 0 ? -errno : 0;
 	if (r == 0 && epoll_ctl(server->epoll, EPOLL_CTL_ADD, listener, &event) < 0)
 		r = -errno;
 	if (r < 0)
@@ -815,10 +662,10 @@ void server_free(struct server *server)
 {
 	if (!server)
 		return;
-	for (size_t i = 0; server->connections && i < server->options.connections; i++)
-		if (server->connections[i].state != IS_FREE)
-			close_connection(server, &server->connections[i]);
+	for (size_t i = 0; server->connections.items && i < server->connections.n; i++)
+		if (server->connections.items[i].state != IS_FREE)
+			close_connection(server, &server->connections.items[i]);
 	closep(&server->epoll);
-	free(server->connections);
+	free(server->connections.items);
 	free(server);
 }

@@ -7,35 +7,15 @@
  *
  * The handshake of TLS is part of the first one, and is computed in turn (serve/handshakes.h).
  * Each state has a deadline, however busy the connection is. Where there are too many, the one that
- * has taken longest to ask goes, of the address that has most of those: clients that ask at once are
- * answered, whoever holds connections.
+ * has taken longest to ask goes, of the address that has most of those: clients that ask at once
+ * are answered, whoever holds connections.
  */
 #ifndef SERVE_SERVER_H
 #define SERVE_SERVER_H
 
+#include "serve/exchange.h"
 #include "serve/http_guard.h"
 #include "serve/tls.h"
-
-struct serve_answer {
-	int status;
-	const char *type;    /* of the body; NULL: plain text that says what the status means */
-	const char *headers; /* further lines, each with its end; or NULL */
-	const char *policy;  /* Content-Security-Policy; NULL: a browser may do nothing with it */
-	bool is_gzip;	     /* the body is packed */
-	char *bytes;	     /* the body: owned, malloc'ed … */
-	size_t n;
-	int fd; /* … or, owned, a file that has it: @n bytes; -1: none */
-};
-
-/* A request that is being answered. */
-struct serve_exchange {
-	const struct http_request *request;
-	bool is_crowded; /* as many wait as may: what can't be answered in this call gets 503 */
-	struct serve_answer answer;
-	/* Of whoever answers: */
-	void *state;
-	int watch; /* to be called again when it is readable; -1: none */
-};
 
 struct serve_options {
 	const struct http_guard *guard;
