@@ -264,12 +264,13 @@ check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_sv
 	$(Q)tests/run root
 
 # Stacks of languages at length, also of interpreters of Debian's other suites, which are fetched into SUITES;
-# PYTHONS, RUBIES, PHPS, JAVAS and NODES name others, PATH:PATH….
+# PYTHONS, RUBIES, PHPS, PERLS, JAVAS and NODES name others, PATH:PATH….
 SUITES ?= $(CURDIR)/build/suites
 check-runtimes: all build/same_machine
 	$(Q)tests/tools/suites $(SUITES)
-	$(Q)cd tests/e2e && PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
-		test_java.py test_node.py
+	$(Q)cd tests/e2e && PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" \
+		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
+		test_perl.py test_java.py test_node.py
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
 oracle: build/unwind/oracle $(NOFP)

@@ -26,6 +26,12 @@ def functions(frames):
     return [frame.removesuffix(MARK) for frame in frames if frame.endswith(MARK)]
 
 
+def without(folded, prefix):
+    """The same, names without @prefix."""
+    folded.stacks = [([frame.removeprefix(prefix) for frame in frames], value) for frames, value in folded.stacks]
+    return folded
+
+
 def by_tid(folded):
     """{tid: {functions, root first: value}}"""
     found = collections.defaultdict(collections.Counter)

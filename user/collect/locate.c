@@ -275,6 +275,8 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 		return words;
 	code.start = facts->loop + bias;
 	code.end = code.start + facts->loop_size;
+	code.again_start = facts->again + bias;
+	code.again_end = code.again_start + facts->again_size;
 	find_made_code(locator, list, words, stack->n, &code);
 	*ret_n = loop_frames_place(words, stack->n, &code, stack->end == BF_END_ENTRY,
 				   locator->placed);

@@ -19,10 +19,12 @@ static bool is_within(const uint64_t *words, uint32_t i, uint64_t start, uint64_
 	return address - is_return >= start && address - is_return < end;
 }
 
-/* Whether native frame @i of @n is an activation's: the loop, or generated code that it is not
- * below. */
+/* Whether native frame @i of @n is an activation's: the innermost loop of it, or generated code
+ * that it is not below. */
 static bool is_loop(const uint64_t *words, uint32_t i, uint32_t n, const struct loop_code *code)
 {
+	if (i && is_within(words, i - 1, code->again_start, code->again_end))
+		return false;
 	return is_within(words, i, code->start, code->end) ||
 	       (is_within(words, i, code->made_start, code->made_end) &&
 		(i + 1 == n || !(is_within(words, i + 1, code->start, code->end) ||
@@ -43,31 +45,35 @@ static uint32_t activation(const uint64_t *words, uint32_t at, uint32_t n)
 }
 
 /*
- * How many of the innermost loops run nothing: the interpreter has just left their function. That
- * is known only where all loops are there.
+ * How many loops there are more than activations. The innermost of these run nothing: the
+ * interpreter has just left their function. Fewer: the innermost activations don't run.
  */
-static uint32_t count_idle(const uint64_t *words, uint32_t n_native, uint32_t n,
-			   const struct loop_code *code)
+static int32_t count_idle(const uint64_t *words, uint32_t n_native, uint32_t n,
+			  const struct loop_code *code)
 {
-	uint32_t n_loops = 0, n_activations = 0;
+	int32_t idle = 0;
 
 	for (uint32_t i = 0; i < n_native; i++)
-		n_loops += is_loop(words, i, n_native, code);
+		idle += is_loop(words, i, n_native, code);
 	for (uint32_t at = n_native, count; (count = activation(words, at, n)); at += count)
-		n_activations++;
-	return n_loops > n_activations ? n_loops - n_activations : 0;
+		idle--;
+	return idle;
 }
 
 uint32_t loop_frames_place(const uint64_t *words, uint32_t n, const struct loop_code *code,
 			   bool is_whole, uint64_t *ret)
 {
-	uint32_t n_native = 0, out = 0, at, idle;
+	uint32_t n_native = 0, out = 0, at;
 	bool has_loop = false;
+	int32_t idle;
 
 	while (n_native < n && !(words[n_native] & BF_FRAME_RUNTIME))
 		n_native++;
 	at = n_native;
+	/* That is known only where all loops are there. */
 	idle = is_whole ? count_idle(words, n_native, n, code) : 0;
+	for (; idle < 0; idle++)
+		at += activation(words, at, n);
 	for (uint32_t i = 0; i < n_native; i++) {
 		if (is_loop(words, i, n_native, code)) {
 			uint32_t count = idle ? 0 : activation(words, at, n);

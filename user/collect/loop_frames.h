@@ -13,17 +13,20 @@
 #include "bpf/wire.h"
 
 /*
- * Where the loop is, [start, end), and code that the runtime has generated, which takes the place
- * of the loop: its frame may be all that there is of an activation. Both 0: there is none.
+ * Where the loop is, [start, end); code that the runtime has generated, which takes the place of
+ * the loop: its frame may be all that there is of an activation; and code by which the loop starts
+ * another one for the same activation. Both 0: there is none.
  */
 struct loop_code {
-	uint64_t start, end, made_start, made_end;
+	uint64_t start, end, made_start, made_end, again_start, again_end;
 };
 
 /*
  * Puts the activations of @n @words, as on the wire, before the native frames of their @code. Those
  * for which there is none stay where they are. Where @is_whole says that no native frame is
- * missing, the outermost activation is the outermost loop's, and a thread without loops has none.
+ * missing, the outermost activation is the outermost loop's, and a thread without loops has none;
+ * innermost activations beyond the loops have not begun, or wait for the next call: they are left
+ * out.
  * @ret has room for BF_MAX_FRAMES. Returns how many words there are.
  */
 uint32_t loop_frames_place(const uint64_t *words, uint32_t n, const struct loop_code *code,

@@ -38,7 +38,7 @@ static const char *const plumbing_functions[] = {
 
 /* Files of interpreters, by the beginnings of their names: how they run a program is not its own. */
 static const char *const interpreter_modules[] = {
-	"libphp", "libpython", "libruby", "php", "python", "ruby",
+	"libperl", "libphp", "libpython", "libruby", "perl", "php", "python", "ruby",
 };
 
 // clang-format on

@@ -12,6 +12,7 @@ static const struct runtime *const runtimes[] = {
 	&runtime_php,
 	&runtime_hotspot,
 	&runtime_v8,
+	&runtime_perl,
 };
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
 

@@ -43,6 +43,7 @@ struct runtime_facts {
 	int64_t code_shift;  /* address less file offset, of its code */
 	uint64_t type;	     /* address of the type of code objects, unrelocated */
 	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */
+	uint64_t again, again_size; /* what starts it once more within an activation; or 0 */
 	/* Generated code that is part of the file, by its address there: a range, too. Or 0. */
 	uint64_t generated, generated_size;
 	uint32_t offsets[RUNTIME_OFFSETS]; /* as the runtime's own file numbers them */
@@ -169,5 +170,6 @@ extern const struct runtime runtime_ruby;
 extern const struct runtime runtime_php;
 extern const struct runtime runtime_hotspot;
 extern const struct runtime runtime_v8;
+extern const struct runtime runtime_perl;
 
 #endif
