@@ -136,7 +136,7 @@ static int walk_by_hand(int root, const char *path)
 
 /* --- Finding --- */
 
-static int find(int root, const char *path)
+static int find_path(int root, const char *path)
 {
 	struct open_how how = {
 		.flags = FIND_FLAGS,
@@ -273,7 +273,7 @@ static_assert(sizeof(struct request) <= BROKER_MAX_REQUEST, "requests fit");
 
 static int open_path(int root, const char *path)
 {
-	_cleanup_close_ int place = find(root, path);
+	_cleanup_close_ int place = find_path(root, path);
 
 	return place < 0 ? place : open_found(place);
 }
@@ -301,7 +301,7 @@ static int64_t open_mapped(const struct request *request, int *ret_fd)
 static int64_t do_op(const struct request *request, int fd)
 {
 	switch (request->op) {
-	case OP_FIND: return find(fd, request->path);
+	case OP_FIND: return find_path(fd, request->path);
 	case OP_FIND_MAPPED: return find_mapped(request->tid, request->start, request->end);
 	case OP_FIND_IN: return find_in(fd, request->path);
 	case OP_OPEN_FOUND: return open_found(fd);

@@ -282,7 +282,7 @@ static int send_all(int socket, const void *bytes, size_t n)
 }
 
 /* Receives exactly @n bytes; -ENODATA: the other end is closed. */
-static int read_all(int socket, void *to, size_t n)
+static int receive_exactly(int socket, void *to, size_t n)
 {
 	while (n) {
 		ssize_t got = recv(socket, to, n, 0);
@@ -337,7 +337,7 @@ int reader_ask(const struct reader_request *request, const void *question, size_
 	if (r >= 0)
 		r = child_receive(request->socket, &message, sizeof message, MSG_WAITALL, fds,
 				  &n_fds);
-	r = r < 0 ? r : read_all(request->socket, text, READER_MAX_TEXT);
+	r = r < 0 ? r : receive_exactly(request->socket, text, READER_MAX_TEXT);
 	if (r < 0)
 		_exit(EXIT_FAILURE);
 	if (message.result < 0)
@@ -360,7 +360,7 @@ static int serve(const reader_job_fn *jobs)
 	    message.n > READER_MAX_REQUEST)
 		return -EPROTO;
 	bytes = malloc(message.n + 1);
-	r = bytes ? read_all(CHILD_SOCKET, bytes, message.n) : -ENOMEM;
+	r = bytes ? receive_exactly(CHILD_SOCKET, bytes, message.n) : -ENOMEM;
 	if (r == 0) {
 		request.bytes = bytes;
 		request.n = message.n;

@@ -101,8 +101,8 @@ static int find_stores(const struct confine_files *files, struct stores *stores,
 	return r;
 }
 
-static int run(const struct confine_files *files, const struct stores *stores,
-	       int (*work)(void *data), void *data)
+static int run_confined(const struct confine_files *files, const struct stores *stores,
+			int (*work)(void *data), void *data)
 {
 	struct confined confined = {
 		.folders = stores->folders,
@@ -126,8 +126,9 @@ int cmd_confine(const struct confine_files *files, int (*work)(void *data), void
 {
 	struct failure failure = {};
 	struct stores stores = {};
-	int code = find_stores(files, &stores, &failure) < 0 ? cli_fail(&failure, EXIT_FAILED)
-							     : run(files, &stores, work, data);
+	int code = find_stores(files, &stores, &failure) < 0
+			   ? cli_fail(&failure, EXIT_FAILED)
+			   : run_confined(files, &stores, work, data);
 
 	stores_done(&stores);
 	return code;

@@ -60,7 +60,7 @@ int daemon_link_send_window(int fd, const void *bytes, size_t n)
 	return r < 0 ? r : child_send(fd, &size, sizeof size, &memory, 1);
 }
 
-static int read_all(int fd, uint8_t *bytes, size_t n)
+static int read_window(int fd, uint8_t *bytes, size_t n)
 {
 	size_t done = 0;
 
@@ -91,7 +91,7 @@ int daemon_link_take_window(int fd, uint8_t **ret, size_t *ret_n)
 		r = -EPROTO;
 	bytes = r < 0 ? NULL : malloc(size + 1);
 	if (r == 0)
-		r = bytes ? read_all(fds[0], bytes, size) : -ENOMEM;
+		r = bytes ? read_window(fds[0], bytes, size) : -ENOMEM;
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
 	if (r < 0) {

@@ -270,7 +270,7 @@ static int prepare(const struct query_place *place, int connection)
 	return r < 0 || !place->account ? r : account_become(place->account);
 }
 
-static int run(const struct query_place *place, int connection)
+static int run_query(const struct query_place *place, int connection)
 {
 	struct confined_folder folder = {(char *)place->store, LISTING_NONE};
 	const struct confined confined = {
@@ -292,7 +292,7 @@ static void be_query(const struct query_place *place, int connection)
 
 	prctl(PR_SET_NAME, "bpfflame-query");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	r = run(place, connection);
+	r = run_query(place, connection);
 	result.code = r < 0 ? EXIT_FAILED : r;
 	if (r == 0 && fstat(memory, &st) == 0)
 		result.n = st.st_size;

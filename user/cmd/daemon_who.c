@@ -46,7 +46,7 @@ static uint64_t hash_of(uint32_t pid, uint64_t start)
 	return hash_mix(hash_mix(0, pid), start);
 }
 
-static struct who_entry *find(const struct who *who, uint32_t pid, uint64_t start)
+static struct who_entry *find_entry(const struct who *who, uint32_t pid, uint64_t start)
 {
 	const struct who_key key = {pid, start};
 	uint32_t at = table_find(&who->index, hash_of(pid, start), entry_equal, who->entries, &key);
@@ -123,7 +123,7 @@ static int append(struct who *who, const struct who_entry *entry)
 	return 0;
 }
 
-static struct who_entry *add(struct who *who, const struct collect_process *process)
+static struct who_entry *add_entry(struct who *who, const struct collect_process *process)
 {
 	const struct who_entry entry = {
 		.pid = process->pid, .start = process->start, .first = who->window};
@@ -139,11 +139,11 @@ static struct who_entry *add(struct who *who, const struct collect_process *proc
 void who_note(void *context, const struct collect_process *process)
 {
 	struct who *who = context;
-	struct who_entry *entry = find(who, process->pid, process->start);
+	struct who_entry *entry = find_entry(who, process->pid, process->start);
 	uint32_t cgroup;
 
 	if (!entry)
-		entry = add(who, process);
+		entry = add_entry(who, process);
 	if (!entry)
 		return;
 	/* It may have been moved just after its fork: what the second window sees stays. */

@@ -594,7 +594,7 @@ static int compare_confined(struct diff_job *job)
 	return cmd_confine(&files, compare, job);
 }
 
-static int run(int argc, char **argv, struct command_options *options)
+static int run_diff(int argc, char **argv, struct command_options *options)
 {
 	struct diff_job job = {.options = options};
 	struct output_files *files = &job.files;
@@ -623,7 +623,7 @@ int diff_run(int argc, char **argv, const struct diff_caller *caller)
 
 	if (options) {
 		options->caller = caller;
-		code = run(argc, argv, options);
+		code = run_diff(argc, argv, options);
 	}
 	free(options);
 	return code;

@@ -39,7 +39,7 @@ static bool is_mode(const char *text)
 }
 
 /* The kind that a file's name gives. */
-static void kind_of(const char *path, char kind[static KIND_SIZE])
+static void kind_by_suffix(const char *path, char kind[static KIND_SIZE])
 {
 	char stem[KIND_SIZE * 4], *end, *dash;
 	const char *rest;
@@ -82,7 +82,7 @@ static void list_kinds(const struct run_files *files, struct kinds *kinds)
 	char kind[KIND_SIZE];
 
 	for (size_t i = 0; i < files->n; i++) {
-		kind_of(files->paths[i], kind);
+		kind_by_suffix(files->paths[i], kind);
 		add_kind(kinds, kind);
 	}
 }
@@ -94,7 +94,7 @@ static void keep_kind(struct run_files *files, const char *kind)
 	char other[KIND_SIZE];
 
 	for (size_t i = 0; i < files->n; i++) {
-		kind_of(files->paths[i], other);
+		kind_by_suffix(files->paths[i], other);
 		if (strcmp(kind, other) == 0)
 			files->paths[n++] = files->paths[i];
 		else

@@ -174,7 +174,7 @@ static int read_single(struct reader *reader, char *path)
 	return r;
 }
 
-static int read_all(struct reader *reader, const struct diff_files *files)
+static int read_sides(struct reader *reader, const struct diff_files *files)
 {
 	/* The base comes first: its presence makes it a comparison. */
 	const enum stacks_side order[] = {SIDE_BASE, SIDE_NEW};
@@ -235,7 +235,7 @@ int diff_sides_read(const struct diff_files *files, const struct diff_reader *re
 	if (r == 0 && sides.has_drawn)
 		r = stacks_init(&sides.drawn, &reading->stacks);
 	r = r < 0 ? r : gate_sums_init(&sides.sums);
-	r = r < 0 ? r : read_all(&reader, files);
+	r = r < 0 ? r : read_sides(&reader, files);
 	r = r < 0 ? r : finish(&reader);
 	if (r < 0)
 		diff_sides_done(&sides);

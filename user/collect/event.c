@@ -44,7 +44,7 @@ static int refuse(const char *text, enum event_kind kind, struct failure *failur
 }
 
 /* The kind before the first colon of @text; @ret_rest is the part after it. */
-static enum event_kind kind_of(const char *text, const char **ret_rest)
+static enum event_kind event_kind_of(const char *text, const char **ret_rest)
 {
 	for (enum event_kind kind = EVENT_COUNTER + 1; kind < N_EVENT_KINDS; kind++) {
 		size_t n = strlen(kind_names[kind]);
@@ -180,7 +180,7 @@ static int take_parts(struct event_request *request)
 {
 	const char *rest;
 
-	request->kind = kind_of(request->name, &rest);
+	request->kind = event_kind_of(request->name, &rest);
 	if (request->kind == EVENT_TRACEPOINT ||
 	    (request->kind == EVENT_COUNTER && is_tracepoint(rest)))
 		return take_tracepoint(request, rest);

@@ -31,8 +31,8 @@ const char *listed_kind_name(enum listed_kind kind)
 }
 
 /* @name: malloc'ed, or NULL after a failed allocation. */
-static int add(struct event_list *list, enum listed_kind kind, char *name, const char *alias,
-	       const char *help)
+static int add_event(struct event_list *list, enum listed_kind kind, char *name, const char *alias,
+		     const char *help)
 {
 	int r = name ? array_reserve(list->items, list->capacity, list->n, 1) : -ENOMEM;
 
@@ -48,14 +48,14 @@ static int add(struct event_list *list, enum listed_kind kind, char *name, const
 static int add_form(struct event_list *list, enum listed_kind kind, const char *form,
 		    const char *help)
 {
-	int r = add(list, kind, strdup(form), NULL, help);
+	int r = add_event(list, kind, strdup(form), NULL, help);
 
 	if (r == 0)
 		list->items[list->n - 1].is_form = true;
 	return r;
 }
 
-static enum listed_kind kind_of(const struct counter_row *row)
+static enum listed_kind counter_kind(const struct counter_row *row)
 {
 	return row->type == PERF_TYPE_SOFTWARE	 ? LISTED_SOFTWARE
 	       : row->type == PERF_TYPE_HARDWARE ? LISTED_HARDWARE
@@ -83,7 +83,7 @@ static int add_counters(struct event_list *list)
 
 	for (const struct counter_row *row = counter_rows; row->name && r == 0; row++) {
 		const struct counter counter = {.type = row->type, .config = row->config};
-		enum listed_kind kind = kind_of(row);
+		enum listed_kind kind = counter_kind(row);
 		int error = counter_try(&counter);
 
 		if (error < 0) {
@@ -91,7 +91,7 @@ static int add_counters(struct event_list *list)
 			continue;
 		}
 		has[kind] = true;
-		r = add(list, kind, strdup(row->name), row->alias, row->help);
+		r = add_event(list, kind, strdup(row->name), row->alias, row->help);
 	}
 	for (int kind = 0; kind < N_LISTED_KINDS; kind++)
 		if (has[kind])
@@ -131,7 +131,7 @@ static int add_pmu_event(struct event_list *list, const char *pmu, const char *n
 		free(text);
 		return 0;
 	}
-	return add(list, LISTED_PMU, text, NULL, "");
+	return add_event(list, LISTED_PMU, text, NULL, "");
 }
 
 static int add_pmu(struct event_list *list, const char *folder, const char *pmu)
@@ -169,7 +169,7 @@ static int add_tracepoint(void *context, const char *category, const char *name)
 		free(text);
 		return 0;
 	}
-	return add(context, LISTED_TRACEPOINT, text, NULL, "");
+	return add_event(context, LISTED_TRACEPOINT, text, NULL, "");
 }
 
 static int add_tracepoints(struct event_list *list)
@@ -242,7 +242,7 @@ static int list_usdt(struct event_list *list, struct reader *reader, const struc
 
 		if (asprintf(&name, "usdt:%s:%s:%s", path, probes[i].provider, probes[i].name) < 0)
 			return -ENOMEM;
-		r = add(list, LISTED_USDT, name, NULL, "");
+		r = add_event(list, LISTED_USDT, name, NULL, "");
 	}
 	return r;
 }

@@ -53,12 +53,12 @@ static uint64_t image_hash(const struct jit_image *image)
 	return hash_mix(hash_mix(image->pid, image->start), image->exec_id);
 }
 
-static uint32_t find(const struct jit_files *jit, const struct jit_image *image)
+static uint32_t find_image(const struct jit_files *jit, const struct jit_image *image)
 {
 	return table_find(&jit->by_image, image_hash(image), image_equal, jit->processes, image);
 }
 
-static int add(struct jit_files *jit, const struct jit_image *image, struct jit_process **ret)
+static int add_image(struct jit_files *jit, const struct jit_image *image, struct jit_process **ret)
 {
 	uint32_t index;
 	int r = pool_take(jit->processes, jit->pool, &index);
@@ -101,7 +101,7 @@ static void put(struct jit_files *jit, struct files *files, uint32_t index)
 
 void jit_files_release(struct jit_files *jit, struct files *files, const struct jit_image *image)
 {
-	uint32_t found = find(jit, image);
+	uint32_t found = find_image(jit, image);
 
 	if (found != TABLE_NONE)
 		put(jit, files, found);
@@ -263,8 +263,8 @@ static bool is_same_file(int a, int b)
 {
 	struct stat stat_a, stat_b;
 
-	return foreign_status(a, &stat_a) == 0 && foreign_status(b, &stat_b) == 0 && stat_a.st_dev == stat_b.st_dev &&
-	       stat_a.st_ino == stat_b.st_ino;
+	return foreign_status(a, &stat_a) == 0 && foreign_status(b, &stat_b) == 0 &&
+	       stat_a.st_dev == stat_b.st_dev && stat_a.st_ino == stat_b.st_ino;
 }
 
 /* Finds the map, or a new one that has taken the old one's name. */
@@ -325,11 +325,11 @@ int jit_files_see(struct jit_files *jit, struct files *files, const struct jit_i
 
 	if (is_memory ? is_of_kernel(path) : !is_jitdump(path))
 		return 0;
-	found = find(jit, image);
+	found = find_image(jit, image);
 	if (found != TABLE_NONE) {
 		process = &jit->processes[found];
 	} else {
-		r = add(jit, image, &process);
+		r = add_image(jit, image, &process);
 		if (r < 0)
 			return r;
 		look(jit, process);
@@ -342,13 +342,13 @@ int jit_files_see(struct jit_files *jit, struct files *files, const struct jit_i
 int jit_files_fork(struct jit_files *jit, const struct jit_image *parent,
 		   const struct jit_image *child)
 {
-	uint32_t of = find(jit, parent);
+	uint32_t of = find_image(jit, parent);
 	struct jit_process *process;
 	int r;
 
-	if (of == TABLE_NONE || find(jit, child) != TABLE_NONE)
+	if (of == TABLE_NONE || find_image(jit, child) != TABLE_NONE)
 		return 0;
-	r = add(jit, child, &process);
+	r = add_image(jit, child, &process);
 	if (r < 0)
 		return r;
 	process->parent = of;
@@ -361,7 +361,7 @@ int jit_files_fork(struct jit_files *jit, const struct jit_image *parent,
 
 void jit_files_end(struct jit_files *jit, const struct jit_image *image)
 {
-	uint32_t found = find(jit, image);
+	uint32_t found = find_image(jit, image);
 
 	if (found == TABLE_NONE || jit->processes[found].ended)
 		return;
@@ -379,7 +379,7 @@ void jit_files_retry(struct jit_files *jit)
 void jit_files_source(const struct jit_files *jit, const struct files *files,
 		      const struct jit_image *image, struct mapping_source *source)
 {
-	for (uint32_t i = find(jit, image); i != TABLE_NONE; i = jit->processes[i].parent) {
+	for (uint32_t i = find_image(jit, image); i != TABLE_NONE; i = jit->processes[i].parent) {
 		const struct jit_process *process = &jit->processes[i];
 
 		if (source->perf_map < 0)

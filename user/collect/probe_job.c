@@ -209,8 +209,8 @@ static int take(const struct probe_answer *answer, struct event_places *ret,
 }
 
 static int have_done(struct reader *reader, int fd, const struct probe_question *question,
-		     struct event_places *ret, struct nearest *nearest, struct usdt_probe **ret_list,
-		     size_t *ret_n)
+		     struct event_places *ret, struct nearest *nearest,
+		     struct usdt_probe **ret_list, size_t *ret_n)
 {
 	struct patience patience = {.since = monotonic_ns()};
 	const struct reader_call call = {
@@ -266,9 +266,9 @@ static int do_here(int fd, const struct probe_question *question, struct event_p
 	return r;
 }
 
-static int find(struct reader *reader, int fd, enum probe_kind kind, const char *provider,
-		const char *name, struct event_places *ret, struct nearest *nearest,
-		struct usdt_probe **ret_list, size_t *ret_n)
+static int find_probe(struct reader *reader, int fd, enum probe_kind kind, const char *provider,
+		      const char *name, struct event_places *ret, struct nearest *nearest,
+		      struct usdt_probe **ret_list, size_t *ret_n)
 {
 	struct probe_question question = {
 		.kind = kind, .has_provider = provider != NULL, .wants_nearest = nearest != NULL};
@@ -287,18 +287,18 @@ static int find(struct reader *reader, int fd, enum probe_kind kind, const char 
 int probe_job_functions(struct reader *reader, int fd, const char *name, struct event_places *ret,
 			struct nearest *nearest)
 {
-	return find(reader, fd, PROBE_FUNCTIONS, NULL, name, ret, nearest, NULL, NULL);
+	return find_probe(reader, fd, PROBE_FUNCTIONS, NULL, name, ret, nearest, NULL, NULL);
 }
 
 int probe_job_usdt(struct reader *reader, int fd, const char *provider, const char *name,
 		   struct event_places *ret, struct nearest *nearest)
 {
-	return find(reader, fd, PROBE_USDT, provider, name, ret, nearest, NULL, NULL);
+	return find_probe(reader, fd, PROBE_USDT, provider, name, ret, nearest, NULL, NULL);
 }
 
 int probe_job_list(struct reader *reader, int fd, struct usdt_probe **ret, size_t *ret_n)
 {
-	return find(reader, fd, PROBE_LIST, NULL, "", NULL, NULL, ret, ret_n);
+	return find_probe(reader, fd, PROBE_LIST, NULL, "", NULL, NULL, ret, ret_n);
 }
 
 /* --- The reader's side --- */
@@ -314,8 +314,10 @@ int probe_job_run(struct reader_request *request)
 {
 	struct probe_answer *answer = calloc(1, sizeof *answer);
 	struct probe_question question;
-	struct probe_work work = {
-		.question = &question, .answer = answer, .open_debug = ask_by_id, .context = request};
+	struct probe_work work = {.question = &question,
+				  .answer = answer,
+				  .open_debug = ask_by_id,
+				  .context = request};
 	int r;
 
 	if (!answer)

@@ -24,7 +24,8 @@ static bool id_equal(const void *items, uint32_t position, const void *key)
 	return ((const struct stack_frames *)items)[position].id == *(const uint64_t *)key;
 }
 
-static const struct stack_frames *find(const struct stack_generation *generation, uint64_t id)
+static const struct stack_frames *find_in_generation(const struct stack_generation *generation,
+						     uint64_t id)
 {
 	uint32_t found = table_find(&generation->by_id, id, id_equal, generation->stacks, &id);
 
@@ -32,7 +33,8 @@ static const struct stack_frames *find(const struct stack_generation *generation
 }
 
 /* @stack: all except the place of its addresses, @frames. */
-static int add(struct stack_generation *to, struct stack_frames stack, const uint64_t *frames)
+static int add_to_generation(struct stack_generation *to, struct stack_frames stack,
+			     const uint64_t *frames)
 {
 	/* One more: the array exists even if it is empty. */
 	int r = array_reserve(to->addresses, to->addresses_capacity, to->n_addresses, stack.n + 1);
@@ -50,14 +52,15 @@ static int add(struct stack_generation *to, struct stack_frames stack, const uin
 
 int raw_stacks_find(struct raw_stacks *stacks, uint64_t id, struct stack_frames *ret)
 {
-	const struct stack_frames *found = find(&stacks->now, id);
+	const struct stack_frames *found = find_in_generation(&stacks->now, id);
 	int r;
 
 	if (!found) {
-		found = find(&stacks->before, id);
+		found = find_in_generation(&stacks->before, id);
 		if (!found)
 			return 0;
-		r = add(&stacks->now, *found, stacks->before.addresses + found->first);
+		r = add_to_generation(&stacks->now, *found,
+				      stacks->before.addresses + found->first);
 		if (r < 0)
 			return r;
 		found = &stacks->now.stacks[stacks->now.n_stacks - 1];
@@ -73,7 +76,8 @@ int raw_stacks_add(struct raw_stacks *stacks, uint64_t id, uint64_t time, const 
 	struct stack_frames new = {.id = id, .time = time, .n = n, .end = end}, known;
 	int r = raw_stacks_find(stacks, id, &known);
 
-	return r != 0 ? (r < 0 ? r : 0) : add(&stacks->now, new, (const uint64_t *)frames);
+	return r != 0 ? (r < 0 ? r : 0)
+		      : add_to_generation(&stacks->now, new, (const uint64_t *)frames);
 }
 
 size_t raw_stacks_bytes(const struct raw_stacks *stacks)

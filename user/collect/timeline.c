@@ -37,7 +37,7 @@ void timeline_done(struct timeline *timeline)
 	*timeline = (struct timeline){};
 }
 
-static int add(struct timeline *timeline, const struct timeline_event *event)
+static int add_event(struct timeline *timeline, const struct timeline_event *event)
 {
 	int r = array_reserve(timeline->events, timeline->events_capacity, timeline->n_events, 1);
 
@@ -85,7 +85,7 @@ int timeline_add_record(struct timeline *timeline, struct processes *processes,
 		if (!event.mapped.name.path)
 			return -ENOMEM;
 	}
-	r = add(timeline, &event);
+	r = add_event(timeline, &event);
 	if (r < 0)
 		event_done(&event);
 	else if (event.type == TIMELINE_MAP)
@@ -95,15 +95,15 @@ int timeline_add_record(struct timeline *timeline, struct processes *processes,
 
 int timeline_add_process(struct timeline *timeline, const struct bf_process_event *event)
 {
-	return add(timeline,
-		   &(struct timeline_event){
-			   .time = event->time,
-			   .type = event->type == BF_EVENT_FORK ? TIMELINE_FORK : TIMELINE_EXIT,
-			   .pid = event->pid,
-			   .parent_pid = event->parent_pid,
-			   .exec_id = event->exec_id,
-			   .start = event->start,
-		   });
+	return add_event(timeline, &(struct timeline_event){
+					   .time = event->time,
+					   .type = event->type == BF_EVENT_FORK ? TIMELINE_FORK
+										: TIMELINE_EXIT,
+					   .pid = event->pid,
+					   .parent_pid = event->parent_pid,
+					   .exec_id = event->exec_id,
+					   .start = event->start,
+				   });
 }
 
 /* Restores the return addresses that probes have replaced by their trampoline. */
@@ -112,7 +112,8 @@ static void restore_returns(struct bf_snapshot_event *event)
 	for (uint64_t i = 0; i < event->n_returns && i < BF_SNAPSHOT_RETURNS; i++) {
 		uint64_t at = event->returns[i].at - event->memory_start;
 
-		if (at < event->memory_bytes && event->memory_bytes - at >= sizeof event->returns[i].to)
+		if (at < event->memory_bytes &&
+		    event->memory_bytes - at >= sizeof event->returns[i].to)
 			memcpy(event->memory + at, &event->returns[i].to,
 			       sizeof event->returns[i].to);
 	}
@@ -135,7 +136,7 @@ int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_ev
 	if (bytes == sizeof *event)
 		new.snapshot->memory_bytes = new.snapshot->memory_unread = 0;
 	restore_returns(new.snapshot);
-	r = add(timeline, &new);
+	r = add_event(timeline, &new);
 	if (r < 0) {
 		free(new.snapshot);
 		return r;

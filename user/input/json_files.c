@@ -98,7 +98,7 @@ static int finish(struct json_file *json)
 	return r;
 }
 
-static int read_all(struct json_file *json, struct input *input)
+static int read_document(struct json_file *json, struct input *input)
 {
 	int r = json_stacks_init(&json->stacks, input, &json->reader);
 
@@ -115,7 +115,7 @@ int json_files_read(struct input *input, struct stream *stream, struct failure *
 	*failure->what = '\0';
 	stream_take(stream, mark_length(stream));
 	json_reader_init(&json.reader, stream, failure);
-	r = read_all(&json, input);
+	r = read_document(&json, input);
 	if (r == -E2BIG && !*failure->what)
 		failure_set(failure, r, "%s: more different names or stacks than can be numbered",
 			    stream->name);

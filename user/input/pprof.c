@@ -462,8 +462,8 @@ static int read_facts(struct pprof_reader *reader, bool is_first)
 	return r;
 }
 
-static int read_all(struct pprof_reader *reader, struct input *input, struct stream *stream,
-		    struct failure *failure)
+static int read_fields(struct pprof_reader *reader, struct input *input, struct stream *stream,
+		       struct failure *failure)
 {
 	bool is_first = reader->is_first = !input_earlier(input);
 	int r = pprof_file_read(&reader->file, stream, &reader->profile->strings,
@@ -504,7 +504,7 @@ int pprof_read(struct input *input, struct stream *stream, struct failure *failu
 	int r;
 
 	*failure->what = '\0';
-	r = read_all(&reader, input, stream, failure);
+	r = read_fields(&reader, input, stream, failure);
 	if (r == -E2BIG && !*failure->what)
 		failure_set(failure, r, "%s: more different names or stacks than can be numbered",
 			    stream->name);

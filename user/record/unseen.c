@@ -25,7 +25,7 @@ static int compare_pids(const void *a, const void *b)
 }
 
 /* Errors: -ENOMEM; an ended process is no error. */
-static int add(uint32_t pid, struct unseen_process **processes, size_t *n, size_t *capacity)
+static int add_process(uint32_t pid, struct unseen_process **processes, size_t *n, size_t *capacity)
 {
 	struct process_stat stat;
 	int r;
@@ -44,7 +44,8 @@ static int add(uint32_t pid, struct unseen_process **processes, size_t *n, size_
 	return 0;
 }
 
-static int read_all(const uint32_t *pids, size_t n_pids, struct unseen_process **ret, size_t *ret_n)
+static int read_processes(const uint32_t *pids, size_t n_pids, struct unseen_process **ret,
+			  size_t *ret_n)
 {
 	struct unseen_process *processes = NULL;
 	DIR *proc = n_pids ? NULL : opendir("/proc");
@@ -54,9 +55,10 @@ static int read_all(const uint32_t *pids, size_t n_pids, struct unseen_process *
 
 	while (proc && r == 0 && (entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			r = add(strtoul(entry->d_name, NULL, 10), &processes, &n, &capacity);
+			r = add_process(strtoul(entry->d_name, NULL, 10), &processes, &n,
+					&capacity);
 	for (size_t i = 0; i < n_pids && r == 0; i++)
-		r = add(pids[i], &processes, &n, &capacity);
+		r = add_process(pids[i], &processes, &n, &capacity);
 	if (proc)
 		closedir(proc);
 	if (r < 0) {
@@ -73,10 +75,10 @@ static int read_all(const uint32_t *pids, size_t n_pids, struct unseen_process *
 int unseen_begin(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 {
 	unseen->began_ns = monotonic_ns();
-	return read_all(pids, n_pids, &unseen->before, &unseen->n_before);
+	return read_processes(pids, n_pids, &unseen->before, &unseen->n_before);
 }
 
-static struct unseen_process *find(struct unseen_process *processes, size_t n, uint32_t pid)
+static struct unseen_process *find_process(struct unseen_process *processes, size_t n, uint32_t pid)
 {
 	const struct unseen_process key = {.pid = pid};
 
@@ -85,13 +87,14 @@ static struct unseen_process *find(struct unseen_process *processes, size_t n, u
 
 int unseen_end(struct unseen *unseen, const uint32_t *pids, size_t n_pids)
 {
-	int r = unseen->before ? read_all(pids, n_pids, &unseen->processes, &unseen->n) : -ENOENT;
+	int r = unseen->before ? read_processes(pids, n_pids, &unseen->processes, &unseen->n)
+			       : -ENOENT;
 
 	unseen->ended_ns = monotonic_ns();
 	for (size_t i = 0; i < unseen->n && r == 0; i++) {
 		struct unseen_process *process = &unseen->processes[i];
 		const struct unseen_process *before =
-			find(unseen->before, unseen->n_before, process->pid);
+			find_process(unseen->before, unseen->n_before, process->pid);
 
 		if (!before || before->start_ns != process->start_ns)
 			continue;
@@ -138,8 +141,8 @@ static int add_ended(struct unseen *unseen, const struct profile *profile, uint6
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 
-		if (sample->pid && !find(unseen->processes, unseen->n, sample->pid) &&
-		    !find(unseen->before, unseen->n_before, sample->pid))
+		if (sample->pid && !find_process(unseen->processes, unseen->n, sample->pid) &&
+		    !find_process(unseen->before, unseen->n_before, sample->pid))
 			ended.n_samples += sample->count;
 	}
 	grown = reallocarray(unseen->processes, unseen->n + 1, sizeof *grown);
@@ -160,7 +163,8 @@ int unseen_judge(struct unseen *unseen, const struct profile *profile, unsigned 
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
-		struct unseen_process *process = find(unseen->processes, unseen->n, sample->pid);
+		struct unseen_process *process =
+			find_process(unseen->processes, unseen->n, sample->pid);
 
 		if (process)
 			process->n_samples += sample->count;

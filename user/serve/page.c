@@ -40,7 +40,7 @@ static const struct page_part {
 	{"/frame", "text/html; charset=utf-8", frame_policy, frame, sizeof frame},
 };
 
-static const struct page_part *find(struct http_text path)
+static const struct page_part *find_part(struct http_text path)
 {
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (path.n == strlen(parts[i].path) &&
@@ -51,12 +51,12 @@ static const struct page_part *find(struct http_text path)
 
 bool page_is(struct http_text path)
 {
-	return find(path) != NULL;
+	return find_part(path) != NULL;
 }
 
 void page_answer(const struct http_request *request, struct serve_answer *answer)
 {
-	const struct page_part *part = find(request->path);
+	const struct page_part *part = find_part(request->path);
 
 	answer->is_gzip = http_accepts_gzip(request);
 	answer->n = part->n;

@@ -44,7 +44,7 @@ static int open_cached(const char *build_id)
 		n = snprintf(path, sizeof path, "%s%s/%s/debuginfo", base, places[i].folder,
 			     build_id);
 		fd = (size_t)n < sizeof path ? foreign_open_as_caller(FOREIGN_OUR_ROOT, path)
-					       : -ENAMETOOLONG;
+					     : -ENAMETOOLONG;
 		/* An empty file means that no server has it. */
 		if (fd >= 0 && lseek(fd, 0, SEEK_END) > 0)
 			return fd;
@@ -103,8 +103,8 @@ static int wait_for(const struct debuginfod *debuginfod, int fd, uint64_t deadli
 }
 
 /* Reads until the writer ends. Errors: those of wait_for(). */
-static int read_all(const struct debuginfod *debuginfod, int fd, uint64_t deadline_ns, char *text,
-		    size_t size)
+static int read_output(const struct debuginfod *debuginfod, int fd, uint64_t deadline_ns,
+		       char *text, size_t size)
 {
 	size_t n = 0;
 
@@ -155,7 +155,7 @@ static int ask(const struct debuginfod *debuginfod, const char *build_id, uint64
 		close(ends[0]);
 		return r;
 	}
-	r = read_all(debuginfod, ends[0], deadline_ns, path, size);
+	r = read_output(debuginfod, ends[0], deadline_ns, path, size);
 	/* A client that writes more than a path must not wait for us to read it. */
 	close(ends[0]);
 	status = finish(debuginfod, pid, r < 0 ? 0 : deadline_ns);

@@ -380,7 +380,7 @@ static int run_opcode(struct program *program)
 	return opcode ? run_standard(program, opcode) : run_extended(program);
 }
 
-static int run(struct program *program)
+static int run_program(struct program *program)
 {
 	struct cursor *cursor = &program->cursor;
 	int r = 0;
@@ -430,7 +430,7 @@ int dwarf_lines_find(struct dwarf *dwarf, const struct lookups *lookups,
 		if (r == 0)
 			r = load(&program);
 		if (r == 0)
-			r = run(&program);
+			r = run_program(&program);
 		if (r == 0)
 			r = set_call_files(&program, &scopes->units[i], call_files);
 		*ret_damaged |= r < 0 && r != -ENODATA;

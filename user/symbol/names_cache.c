@@ -193,8 +193,8 @@ static struct entry *find_in(struct names_cache *cache, uint32_t half, uint64_t 
 }
 
 /* Finds an entry; one of the old half is moved to the young one, unless that would drop it. */
-static struct entry *find(struct names_cache *cache, uint64_t file, uint64_t address,
-			  const struct names_key *key)
+static struct entry *find_entry(struct names_cache *cache, uint64_t file, uint64_t address,
+				const struct names_key *key)
 {
 	struct entry *entry = find_in(cache, cache->young, file, address, key), *moved;
 	const struct half *half = &cache->halves[cache->young];
@@ -217,7 +217,7 @@ static uint64_t hash_of(const struct names_key *key)
 
 static struct file_entry *find_file(struct names_cache *cache, const struct names_key *key)
 {
-	return (struct file_entry *)find(cache, 0, hash_of(key), key);
+	return (struct file_entry *)find_entry(cache, 0, hash_of(key), key);
 }
 
 static struct file_entry *add_file(struct names_cache *cache, const struct names_key *key)
@@ -269,9 +269,9 @@ static int read_entry(const struct address_entry *entry, struct strings *strings
 	return r;
 }
 
-static int read_all(struct names_cache *cache, const struct file_entry *file,
-		    const uint64_t *addresses, bool final, struct strings *strings,
-		    struct file_names *names, bool *found)
+static int read_names(struct names_cache *cache, const struct file_entry *file,
+		      const uint64_t *addresses, bool final, struct strings *strings,
+		      struct file_names *names, bool *found)
 {
 	uint64_t number = file->number; /* finding may drop the half that @file is in */
 	size_t capacity = 0;
@@ -281,7 +281,7 @@ static int read_all(struct names_cache *cache, const struct file_entry *file,
 	memcpy(names->id, file->id, sizeof names->id);
 	for (size_t i = 0; i < names->n && r == 0; i++) {
 		const struct address_entry *entry =
-			(const struct address_entry *)find(cache, number, addresses[i], NULL);
+			(const struct address_entry *)find_entry(cache, number, addresses[i], NULL);
 
 		found[i] = entry && (entry->is_final || !final);
 		if (found[i])
@@ -302,7 +302,7 @@ int names_cache_read(struct names_cache *cache, const struct names_key *key,
 	lock(cache);
 	file = find_file(cache, key);
 	if (file)
-		r = read_all(cache, file, addresses, final, strings, names, found);
+		r = read_names(cache, file, addresses, final, strings, names, found);
 	if (r >= 0 && !final) {
 		cache->stats.hits += r;
 		cache->stats.misses += names->n - r;

@@ -528,7 +528,7 @@ static void hide(struct profile *profile)
 	}
 }
 
-static int run(struct session *session)
+static int run_session(struct session *session)
 {
 	const struct profile *profile = session->profile;
 	int r;
@@ -566,7 +566,7 @@ int symbolize(struct profile *profile, const struct mapping_source *sources,
 	int r;
 
 	demangle_leave(options->no_demangle);
-	r = run(&session);
+	r = run_session(&session);
 	session.stats.unread_files = session.asker.n_unread;
 	session.stats.refused = budgets_refused(&session.asker.budgets);
 	if (r == 0)

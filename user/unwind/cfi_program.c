@@ -425,7 +425,7 @@ static bool run_cfa(struct cfi_program *program, uint8_t op)
 	}
 }
 
-static void run(struct cfi_program *program, uint8_t op)
+static void run_operation(struct cfi_program *program, uint8_t op)
 {
 	struct cfi_bytes *bytes = &program->bytes;
 
@@ -458,7 +458,7 @@ static inline void run_any(struct cfi_program *program)
 			   multiply(cfi_uleb128(&program->bytes), program->cie->data_factor));
 		break;
 	case CFA_RESTORE: restore(program, operand); break;
-	default: run(program, op);
+	default: run_operation(program, op);
 	}
 }
 

@@ -84,8 +84,8 @@ static bool returns_from_signal(struct table_go *go, uint64_t offset)
 }
 
 /* Go 1.16 has no flags; since then the linker says what writes the stack pointer. */
-static enum go_kind kind_of(struct table_go *go, const struct go_function *function,
-			    uint64_t offset)
+static enum go_kind go_kind_of(struct table_go *go, const struct go_function *function,
+			       uint64_t offset)
 {
 	char name[32];
 	uint64_t entry = go->table.file->entry;
@@ -251,7 +251,7 @@ int table_go_write(struct table_go *go, struct table_writer *writer, size_t i, u
 
 	if (r < 0)
 		return r == -ENOMEM ? r : table_writer_gap(writer, offset);
-	rows.kind = kind_of(go, &function, offset);
+	rows.kind = go_kind_of(go, &function, offset);
 	if (rows.kind == GO_ENTRY)
 		return write_row(&rows, 0, &entry);
 	if (rows.kind == GO_SIGNAL)
