@@ -7,9 +7,9 @@
 
 #include "base/system.h"
 
-#define SYMBOLS_AT_ONCE	  512
-#define MAX_SYMBOLS	  (1u << 20)
-#define MAX_STRINGS_BYTES (16u << 20)
+#define MAX_SYMBOLS   (1u << 20)
+#define MAX_IN_BUCKET 256
+#define MAX_NAME      128
 
 static const Elf64_Shdr *find_section(const struct elf_file *elf, uint32_t type)
 {
@@ -19,10 +19,30 @@ static const Elf64_Shdr *find_section(const struct elf_file *elf, uint32_t type)
 	return NULL;
 }
 
-/* The head of a SHT_GNU_HASH section; words of 64 bits follow, the Bloom filter. */
-struct hash_head {
-	uint32_t n_buckets, first_symbol, n_words, shift;
+/*
+ * A SHT_GNU_HASH section: a head, the words of a Bloom filter, buckets, and a number for each
+ * symbol from the first one on. A bucket is the number of the first of its symbols; the last one of
+ * them is marked.
+ */
+struct hashes {
+	uint64_t filter, buckets, chains; /* offsets in the file */
+	struct {
+		uint32_t n_buckets, first_symbol, n_words, shift;
+	} head;
 };
+
+static bool open_hashes(const struct elf_file *elf, struct hashes *ret)
+{
+	const Elf64_Shdr *section = find_section(elf, SHT_GNU_HASH);
+
+	if (!section || elf_file_read(elf, section->sh_offset, &ret->head, sizeof ret->head) < 0 ||
+	    !ret->head.n_words || !ret->head.n_buckets || ret->head.shift > 31)
+		return false;
+	ret->filter = section->sh_offset + sizeof ret->head;
+	ret->buckets = ret->filter + ret->head.n_words * sizeof(uint64_t);
+	ret->chains = ret->buckets + ret->head.n_buckets * sizeof(uint32_t);
+	return true;
+}
 
 static uint32_t hash_name(const char *name)
 {
@@ -33,32 +53,56 @@ static uint32_t hash_name(const char *name)
 	return hash;
 }
 
-/* Whether the filter of the section @hashes lets @name pass; if it can't be read, too. */
-static bool may_have(const struct elf_file *elf, const Elf64_Shdr *hashes, const char *name)
+/* Whether the filter lets @hash pass. */
+static bool may_have(const struct elf_file *elf, const struct hashes *hashes, uint32_t hash)
 {
-	uint32_t hash = hash_name(name);
-	struct hash_head head;
 	uint64_t word;
 
-	if (elf_file_read(elf, hashes->sh_offset, &head, sizeof head) < 0 || !head.n_words ||
-	    head.shift > 31 ||
-	    elf_file_read(elf,
-			  hashes->sh_offset + sizeof head + hash / 64 % head.n_words * sizeof word,
-			  &word, sizeof word) < 0)
-		return true;
-	return word >> hash % 64 & word >> (hash >> head.shift) % 64 & 1;
+	return elf_file_read(elf, hashes->filter + hash / 64 % hashes->head.n_words * sizeof word,
+			     &word, sizeof word) == 0 &&
+	       (word >> hash % 64 & word >> (hash >> hashes->head.shift) % 64 & 1);
 }
 
-/* Whether what is needed may be there. Most files have none of it, and some 100,000 other symbols.
- */
-static bool may_have_needed(const struct elf_file *elf, const struct elf_wanted *wanted, size_t n)
+/* Fills in each of @n symbols that is the @i-th of @table. Returns whether one is. */
+static bool consider(struct elf_file *elf, const Elf64_Shdr *table, uint64_t i,
+		     struct elf_wanted *wanted, size_t n)
 {
-	const Elf64_Shdr *hashes = find_section(elf, SHT_GNU_HASH);
+	char name[MAX_NAME];
+	bool found = false;
+	Elf64_Sym symbol;
 
-	for (size_t i = 0; hashes && i < n; i++)
-		if (wanted[i].is_needed && !may_have(elf, hashes, wanted[i].name))
-			return false;
-	return true;
+	if (i >= table->sh_size / sizeof symbol ||
+	    elf_file_read(elf, table->sh_offset + i * sizeof symbol, &symbol, sizeof symbol) < 0 ||
+	    symbol.st_shndx == SHN_UNDEF ||
+	    elf_file_string(elf, table->sh_link, symbol.st_name, name, sizeof name) < 0)
+		return false;
+	for (size_t k = 0; k < n; k++)
+		if (strcmp(name, wanted[k].name) == 0) {
+			wanted[k].address = symbol.st_value;
+			wanted[k].size = symbol.st_size;
+			found = true;
+		}
+	return found;
+}
+
+static void look_up(struct elf_file *elf, const Elf64_Shdr *table, const struct hashes *hashes,
+		    struct elf_wanted *wanted)
+{
+	uint32_t hash = hash_name(wanted->name), first = hashes->head.first_symbol, at, link;
+
+	if (!may_have(elf, hashes, hash) ||
+	    elf_file_read(elf, hashes->buckets + hash % hashes->head.n_buckets * sizeof at, &at,
+			  sizeof at) < 0 ||
+	    at < first)
+		return;
+	for (uint64_t i = at - first; i < at - first + (uint64_t)MAX_IN_BUCKET; i++) {
+		if (elf_file_read(elf, hashes->chains + i * sizeof link, &link, sizeof link) < 0)
+			return;
+		if ((link | 1) == (hash | 1) && consider(elf, table, first + i, wanted, 1))
+			return;
+		if (link & 1)
+			return;
+	}
 }
 
 static bool has_needed(const struct elf_wanted *wanted, size_t n)
@@ -69,58 +113,27 @@ static bool has_needed(const struct elf_wanted *wanted, size_t n)
 	return true;
 }
 
-static void consider(const Elf64_Sym *symbol, const char *strings, size_t n_strings,
-		     struct elf_wanted *wanted, size_t n)
-{
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_name >= n_strings)
-		return;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(strings + symbol->st_name, wanted[i].name) == 0) {
-			wanted[i].address = symbol->st_value;
-			wanted[i].size = symbol->st_size;
-		}
-}
-
-/* @strings end with a 0. */
-static void scan(const struct elf_file *elf, const Elf64_Shdr *table, const char *strings,
-		 size_t n_strings, struct elf_wanted *wanted, size_t n)
-{
-	Elf64_Sym symbols[SYMBOLS_AT_ONCE];
-	uint64_t left = table->sh_size / sizeof *symbols, at = table->sh_offset;
-
-	if (left > MAX_SYMBOLS)
-		left = MAX_SYMBOLS;
-	while (left) {
-		size_t many = left < SYMBOLS_AT_ONCE ? left : SYMBOLS_AT_ONCE;
-
-		if (elf_file_read(elf, at, symbols, many * sizeof *symbols) < 0)
-			return;
-		for (size_t i = 0; i < many; i++)
-			consider(&symbols[i], strings, n_strings, wanted, n);
-		at += many * sizeof *symbols;
-		left -= many;
-	}
-}
-
 int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n)
 {
-	const Elf64_Shdr *table = find_section(elf, SHT_DYNSYM), *names;
-	_cleanup_free_ char *strings = NULL;
+	const Elf64_Shdr *table = find_section(elf, SHT_DYNSYM);
+	struct hashes hashes;
 
-	if (!table || elf->is_32 || table->sh_link >= elf->n_sections ||
-	    !may_have_needed(elf, wanted, n))
+	if (!table || elf->is_32)
 		return 0;
-	names = &elf->sections[table->sh_link];
-	if (names->sh_type != SHT_STRTAB || !names->sh_size || names->sh_size > MAX_STRINGS_BYTES)
+	if (!open_hashes(elf, &hashes)) {
+		for (uint64_t i = 0; i < table->sh_size / sizeof(Elf64_Sym) && i < MAX_SYMBOLS; i++)
+			consider(elf, table, i, wanted, n);
+		return has_needed(wanted, n);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].is_needed)
+			look_up(elf, table, &hashes, &wanted[i]);
+	if (!has_needed(wanted, n)) /* as nearly all files */
 		return 0;
-	strings = malloc(names->sh_size + 1);
-	if (!strings)
-		return -ENOMEM;
-	if (elf_file_read(elf, names->sh_offset, strings, names->sh_size) < 0)
-		return 0;
-	strings[names->sh_size] = '\0';
-	scan(elf, table, strings, names->sh_size, wanted, n);
-	return has_needed(wanted, n);
+	for (size_t i = 0; i < n; i++)
+		if (!wanted[i].is_needed)
+			look_up(elf, table, &hashes, &wanted[i]);
+	return 1;
 }
 
 int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_t n)

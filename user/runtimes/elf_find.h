@@ -17,7 +17,7 @@ struct elf_wanted {
 
 /*
  * Looks for @n symbols. Returns 1 if the file defines all that are needed, else 0: the others may be
- * left out then. Errors: -ENOMEM.
+ * left out then.
  */
 int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n);
 
