@@ -455,12 +455,33 @@ static void what_moves_while_it_is_read_has_no_other_name(void **state)
 	assert_true(named > 0);
 }
 
+/* Each read is a call to another process; objects that lie close together need few. */
+static void few_reads_describe_a_frame(void **state)
+{
+	const uint64_t pcs[] = {AT(GENERATED + 0x100), AT(OPTIMIZED + 128 + CALL)};
+	struct runtime_memory process = reading();
+
+	for (size_t i = 0; i < 2; i++) {
+		struct bf_walk walk = at_pc(pcs[i]);
+		struct runtime_frame frame;
+		struct runtime_code code;
+
+		make();
+		run(&walk, &frame);
+		memory.n_reads = 0;
+		assert_int_equal(runtime_describe(&facts, &process, &frame, &code), 0);
+		assert_in_range(memory.n_reads, 1, 20);
+		runtime_code_done(&code);
+	}
+}
+
 /* --- strings --- */
 
 static void assert_string(uint64_t pointer, const char *wanted)
 {
 	struct runtime_memory process = reading();
-	const struct v8_heap heap = {facts.offsets, &process};
+	struct v8_blocks blocks = {};
+	const struct v8_heap heap = {facts.offsets, &process, .blocks = &blocks};
 	char text[RUNTIME_NAME_MAX];
 	int r = v8_string(&heap, pointer, text, sizeof text);
 
@@ -529,7 +550,8 @@ static void versions_that_are_not_known_are_named(void **state)
 	assert_string_equal(name, "V8 99.2");
 	assert_string_equal(runtime_problem_text(&found), "this version is not known");
 	assert_int_equal(runtime_write(&found, &text), -EINVAL);
-	found = made_library_facts(made_library, "-DMAJOR=10"); /* known, but says nothing of itself */
+	found = made_library_facts(made_library,
+				   "-DMAJOR=10"); /* known, but says nothing of itself */
 	assert_int_equal(found.problem, RUNTIME_BUILD);
 }
 
@@ -593,6 +615,7 @@ int main(void)
 		cmocka_unit_test(inlinings_that_lead_nowhere_end),
 		cmocka_unit_test(any_read_may_fail),
 		cmocka_unit_test(what_moves_while_it_is_read_has_no_other_name),
+		cmocka_unit_test(few_reads_describe_a_frame),
 		cmocka_unit_test(strings_of_all_kinds_are_read),
 		cmocka_unit_test(strings_that_make_no_sense_are_none),
 		cmocka_unit_test(versions_that_are_not_known_are_named),

@@ -116,12 +116,28 @@ uint32_t v8_line(const struct runtime_facts *facts, const uint8_t *lines, uint32
 #define V8_NUMBER(word)	    ((int32_t)((uint64_t)(word) >> 32)) /* of a small integer */
 #define V8_IS_NUMBER(word)  (!((word)&0xffffffff))
 
+/*
+ * Memory as it was when it was first needed. Objects lie close together, and reading memory takes a
+ * call to another process.
+ */
+#define V8_BLOCK_BYTES 4096
+#define V8_MOST_BLOCKS 16
+struct v8_blocks {
+	uint32_t n; /* so many have been read: the newest are here */
+	uint64_t address[V8_MOST_BLOCKS];
+	uint8_t bytes[V8_MOST_BLOCKS][V8_BLOCK_BYTES];
+};
+
 /* What reads a process's objects. */
 struct v8_heap {
 	const uint32_t *o;
 	const struct runtime_memory *memory;
 	uint32_t *source_left; /* bytes of scripts' texts that may be read for lines */
+	struct v8_blocks *blocks;
 };
+
+/* Forgets all blocks: later reads see memory as it is then. */
+void v8_read_anew(const struct v8_heap *heap);
 
 /* Reads @n bytes at @address. Returns 0 or -errno; here and below, -ESTALE: it is something else.
  */

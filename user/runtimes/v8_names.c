@@ -269,8 +269,10 @@ static int check_again(const struct v8_heap *heap, const struct v8_shared *share
 	char again_name[RUNTIME_NAME_MAX], again_file[RUNTIME_NAME_MAX];
 	struct v8_shared again;
 	int32_t start;
-	int r = v8_shared(heap, shared->pointer, &again);
+	int r;
 
+	v8_read_anew(heap);
+	r = v8_shared(heap, shared->pointer, &again);
 	r = r < 0 ? r : v8_name(heap, &again, again_name, again_file, sizeof again_name, &start);
 	if (r < 0)
 		return r;
@@ -377,8 +379,11 @@ int v8_describe(const struct runtime_facts *facts, const struct runtime_memory *
 		const struct runtime_frame *frame, struct runtime_code *ret)
 {
 	uint32_t source_left = V8_MOST_SOURCE;
-	const struct v8_heap heap = {facts->offsets, memory, &source_left};
+	struct v8_blocks blocks;
+	const struct v8_heap heap = {facts->offsets, memory, &source_left, &blocks};
 	int r;
+
+	v8_read_anew(&heap);
 
 	ret->is_compiled = frame->kind != V8_INTERPRETED;
 	if (frame->kind == V8_OPTIMIZED)

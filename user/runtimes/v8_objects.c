@@ -5,10 +5,46 @@
 
 #include "runtimes/v8.h"
 
-int v8_read(const struct v8_heap *heap, uint64_t address, void *to, uint32_t n)
+void v8_read_anew(const struct v8_heap *heap)
+{
+	heap->blocks->n = 0;
+}
+
+static int read_memory(const struct v8_heap *heap, uint64_t address, void *to, uint32_t n)
 {
 	return heap->memory->read(heap->memory->context, &(struct runtime_piece){address, n, to},
 				  1);
+}
+
+/* The block at @address; NULL if it can't be read. */
+static const uint8_t *find_block(const struct v8_heap *heap, uint64_t address)
+{
+	struct v8_blocks *blocks = heap->blocks;
+	uint32_t n = blocks->n < V8_MOST_BLOCKS ? blocks->n : V8_MOST_BLOCKS;
+	uint32_t next = blocks->n % V8_MOST_BLOCKS;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (blocks->address[i] == address)
+			return blocks->bytes[i];
+	blocks->address[next] = UINT64_MAX; /* none begins there */
+	if (read_memory(heap, address, blocks->bytes[next], V8_BLOCK_BYTES) < 0)
+		return NULL;
+	blocks->address[next] = address;
+	blocks->n++;
+	return blocks->bytes[next];
+}
+
+int v8_read(const struct v8_heap *heap, uint64_t address, void *to, uint32_t n)
+{
+	uint64_t within = address % V8_BLOCK_BYTES;
+	const uint8_t *block = NULL;
+
+	if (n <= V8_BLOCK_BYTES - within)
+		block = find_block(heap, address - within);
+	if (!block)
+		return read_memory(heap, address, to, n);
+	memcpy(to, block + within, n);
+	return 0;
 }
 
 int v8_word(const struct v8_heap *heap, uint64_t pointer, uint32_t offset, uint64_t *ret)
