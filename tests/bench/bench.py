@@ -161,7 +161,8 @@ SCHED_PIPE = ["taskset", "-c", "0", "perf", "bench", "sched", "pipe"]
 def off_cpu_tools(empty, scratch, *more):
     """bpfflame with its lower bound, and the others."""
     plain, wakers = peers.bpfflame_hooks(scratch)
-    tools = [peers.Empty(empty, hooks) for hooks in (plain, wakers) if hooks]
+    stored = [f"+{hook}" for hook in plain]
+    tools = [peers.Empty(empty, hooks) for hooks in (plain, stored, wakers) if hooks]
     tools += [peers.Bpfflame(("--offcpu",), "bpfflame"),
               peers.Bpfflame(("--offcpu", "--wakers"), "bpfflame --wakers"), *more]
     return tools + peers.offcpu()
@@ -195,7 +196,7 @@ def measure_switches(figures, tools, scratch, seconds):
         with recording(tool, scratch) as process:
             cost = programs_cost(process.pid, seconds)
         gross, runs = sum(ns for ns, _ in cost), sum(runs for _, runs in cost)
-        if isinstance(tool, peers.Empty):
+        if isinstance(tool, peers.Empty) and not tool.looks_up:
             a_run = gross / runs
         figures.add(tool.name, runs=runs, gross=gross, **{"net of empty": gross - a_run * runs})
         if isinstance(tool, peers.Bpfflame):

@@ -86,11 +86,13 @@ class Offcputime:
 
 
 class Empty:
-    """Programs that do nothing, on bpfflame's hooks: the lower bound. Ends with its input."""
+    """Programs that do nothing, on bpfflame's hooks: the lower bound; +HOOK: that find what they
+    have stored of the thread. Ends with its input."""
 
     def __init__(self, program, hooks):
         self.program, self.hooks = program, hooks
         self.name = "empty: " + ", ".join(hooks)
+        self.looks_up = any(hook.startswith("+") for hook in hooks)
 
     def record(self, scratch, duration):
         return [[self.program, *self.hooks]]
