@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/array.h"
 #include "base/foreign.h"
 #include "base/system.h"
 
@@ -30,22 +29,11 @@ static bool budget_equal(const void *items, uint32_t position, const void *key)
 static int find_user(struct budgets *budgets, uid_t user, dev_t device, uint32_t *ret)
 {
 	const struct budget key = {.user = user, .device = user ? 0 : device};
-	uint64_t hash;
-	int r;
+	uint64_t hash = hash_mix(hash_mix(0, key.user), key.device);
 
-	hash = hash_mix(hash_mix(0, key.user), key.device);
-	*ret = table_find(&budgets->index, hash, budget_equal, budgets->items, &key);
-	if (*ret != TABLE_NONE)
-		return 0;
-	r = array_reserve(budgets->items, budgets->items_capacity, budgets->n, 1);
-	r = r < 0 ? r : table_add(&budgets->index, hash, budgets->n);
-	if (r < 0) {
-		*ret = BUDGETS_UNLIMITED;
-		return r;
-	}
-	budgets->items[budgets->n] = key;
-	*ret = budgets->n++;
-	return 0;
+	*ret = BUDGETS_UNLIMITED;
+	return table_intern(&budgets->index, hash, budget_equal, budgets->items,
+			    budgets->items_capacity, budgets->n, &key, ret);
 }
 
 int budgets_find(struct budgets *budgets, int fd, bool is_our_root, uint32_t *ret)

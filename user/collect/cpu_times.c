@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collect/cpu_times.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
 
 struct cpu_time {
 	uint32_t pid, tid;
@@ -56,21 +55,15 @@ static uint32_t find(const struct cpu_times *cpu_times, uint32_t pid, uint32_t t
 int cpu_times_add(struct cpu_times *cpu_times, const struct bf_count_key *key, uint64_t executable,
 		  uint64_t nanoseconds)
 {
-	uint32_t found = find(cpu_times, key->pid, key->tid);
 	struct cpu_time new = {.pid = key->pid, .tid = key->tid, .executable = executable};
+	uint32_t found;
 	int r;
 
-	if (found == TABLE_NONE) {
-		memcpy(new.comm, key->comm, sizeof new.comm);
-		found = cpu_times->n;
-		r = array_reserve(cpu_times->items, cpu_times->capacity, cpu_times->n, 1);
-		r = r < 0 ? r
-			  : table_add(&cpu_times->by_thread, thread_hash(key->pid, key->tid),
-				      found);
-		if (r < 0)
-			return r;
-		cpu_times->items[cpu_times->n++] = new;
-	}
+	memcpy(new.comm, key->comm, sizeof new.comm);
+	r = table_intern(&cpu_times->by_thread, thread_hash(key->pid, key->tid), cpu_time_equal,
+			 cpu_times->items, cpu_times->capacity, cpu_times->n, &new, &found);
+	if (r < 0)
+		return r;
 	cpu_times->items[found].nanoseconds += nanoseconds;
 	return 0;
 }

@@ -458,14 +458,8 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 	*ret_stack = wanted.stack;
 	if (lost) /* the frames may still come: don't cache */
 		return 0;
-	r = array_reserve(locator->located, locator->located_capacity, locator->n_located, 1);
-	if (r < 0)
-		return r;
-	r = table_add(&locator->by_stacks, hash, locator->n_located);
-	if (r < 0)
-		return r;
-	locator->located[locator->n_located++] = wanted;
-	return 0;
+	return table_intern(&locator->by_stacks, hash, located_equal, locator->located,
+			    locator->located_capacity, locator->n_located, &wanted, &found);
 }
 
 /* The process of a stack; one without an event is read from /proc, if it still exists. */
