@@ -132,35 +132,32 @@ int on_waking(u64 *ctx)
 	return 0;
 }
 
-/* After the switch, as the thread that runs again: the best available hook comes first. */
-SEC("tp_btf/sched_exit_tp")
-int on_switched_tp(u64 *ctx)
+static __always_inline int runs_again(void *ctx)
 {
 	u64 began = switch_begins();
 
 	switched(ctx);
 	run_ends(began, SWITCHES_TIMED);
 	return 0;
+}
+
+/* After the switch, as the thread that runs again: the best available hook comes first. */
+SEC("tp_btf/sched_exit_tp")
+int on_switched_tp(u64 *ctx)
+{
+	return runs_again(ctx);
 }
 
 SEC("fentry/finish_task_switch")
 int on_switched_fentry(u64 *ctx)
 {
-	u64 began = switch_begins();
-
-	switched(ctx);
-	run_ends(began, SWITCHES_TIMED);
-	return 0;
+	return runs_again(ctx);
 }
 
 SEC("kprobe/finish_task_switch")
 int on_switched_kprobe(struct pt_regs *ctx)
 {
-	u64 began = switch_begins();
-
-	switched(ctx);
-	run_ends(began, SWITCHES_TIMED);
-	return 0;
+	return runs_again(ctx);
 }
 
 /* Run once by the loader itself: finds its namespace, and so the ids it knows. */
