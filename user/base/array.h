@@ -35,4 +35,13 @@ static inline int array_reserve_size(void **items, size_t *capacity, size_t n, s
 		_r;                                                                                \
 	})
 
+/* Appends an item. Errors: -ENOMEM, the array unchanged. */
+#define array_add(items, capacity, n, ...)                                                         \
+	({                                                                                         \
+		int _reserved = array_reserve(items, capacity, n, 1);                              \
+		if (_reserved == 0)                                                                \
+			(items)[(n)++] = (__VA_ARGS__);                                            \
+		_reserved;                                                                         \
+	})
+
 #endif

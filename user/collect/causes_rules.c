@@ -246,11 +246,11 @@ static int add_names(struct rulebook *book, const char *names, int rule)
 {
 	for (const char *at = names; *at; at += *at == ' ') {
 		size_t length = strcspn(at, " ");
-		int r = array_reserve(book->patterns, book->capacity, book->n_patterns, 1);
+		int r = array_add(book->patterns, book->capacity, book->n_patterns,
+				  (struct pattern){at, length, rule});
 
 		if (r < 0)
 			return r;
-		book->patterns[book->n_patterns++] = (struct pattern){at, length, rule};
 		at += length;
 	}
 	return 0;

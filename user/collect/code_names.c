@@ -298,11 +298,7 @@ int code_names_read(struct code_names *names, uint32_t process, const uint64_t *
 
 int code_names_note(struct code_names *names, const struct unread_stack *stack)
 {
-	int r = array_reserve(names->unread, names->unread_capacity, names->n_unread, 1);
-
-	if (r >= 0)
-		names->unread[names->n_unread++] = *stack;
-	return r < 0 ? r : 0;
+	return array_add(names->unread, names->unread_capacity, names->n_unread, *stack);
 }
 
 bool code_names_take(struct code_names *names, struct unread_stack *ret)

@@ -127,10 +127,7 @@ static int add_probe(void *context, const struct usdt_probe *probe)
 
 	if (*n == MAX_PROBES)
 		return -E2BIG;
-	if (array_reserve(work->probes, work->probes_capacity, *n, 1) < 0)
-		return -ENOMEM;
-	work->probes[(*n)++] = *probe;
-	return 0;
+	return array_add(work->probes, work->probes_capacity, *n, *probe);
 }
 
 static int do_work(struct probe_work *work, int fd)

@@ -92,8 +92,8 @@ static int copy_items(struct processes *processes, const struct mapping_list *fr
 }
 
 /*
- * Gives @process a list of its own, with room for @n_more mappings. Returns 1; 0 if its user has too
- * many: it keeps a list that was its own, and has an empty one in place of one that was shared.
+ * Gives @process a list of its own, with room for @n_more mappings. Returns 1; 0 if its user has
+ * too many: it keeps a list that was its own, and has an empty one in place of one that was shared.
  */
 static int list_unshare(struct processes *processes, struct process *process, size_t n_more)
 {
@@ -426,11 +426,11 @@ int processes_note_change(struct processes *processes, uint32_t process)
 
 	if (processes->processes[process].is_changed)
 		return 0;
-	r = array_reserve(processes->changed, processes->changed_capacity, processes->n_changed, 1);
+	r = array_add(processes->changed, processes->changed_capacity, processes->n_changed,
+		      process);
 	if (r < 0)
 		return r;
 	processes->processes[process].is_changed = true;
-	processes->changed[processes->n_changed++] = process;
 	processes_hold(processes, process);
 	return 0;
 }
@@ -454,10 +454,9 @@ static int mark_ended(struct processes *processes, uint32_t process)
 
 	if (processes->processes[process].ended)
 		return 0;
-	r = array_reserve(processes->ended, processes->ended_capacity, processes->n_ended, 1);
+	r = array_add(processes->ended, processes->ended_capacity, processes->n_ended, process);
 	if (r < 0)
 		return r;
-	processes->ended[processes->n_ended++] = process;
 	processes->processes[process].ended = processes->sweeps + 1;
 	jit_files_end(&processes->jit_files, &image);
 	return 0;

@@ -262,9 +262,8 @@ void segments_release(struct segments *segments, struct room room, uint32_t n_wo
 {
 	struct word_ranges *quiet = &segments->quiet;
 
-	if (array_reserve(quiet->items, quiet->capacity, quiet->n, 1) == 0)
-		quiet->items[quiet->n++] =
-			(struct word_range){room.segment, room.at, room.at + whole_words(n_words)};
+	array_add(quiet->items, quiet->capacity, quiet->n,
+		  (struct word_range){room.segment, room.at, room.at + whole_words(n_words)});
 }
 
 static int compare_ranges(const void *a, const void *b)

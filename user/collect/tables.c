@@ -74,11 +74,7 @@ static void file_table_free(struct file_table *file)
 
 static int add_range(struct slot_list *list, uint32_t first, uint32_t n)
 {
-	int r = array_reserve(list->ranges, list->capacity, list->n, 1);
-
-	if (r >= 0)
-		list->ranges[list->n++] = (struct slot_range){first, n};
-	return r;
+	return array_add(list->ranges, list->capacity, list->n, (struct slot_range){first, n});
 }
 
 /* The file is closed. Slots that can't be noted for lack of memory stay unused. */

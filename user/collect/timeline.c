@@ -39,12 +39,7 @@ void timeline_done(struct timeline *timeline)
 
 static int add_event(struct timeline *timeline, const struct timeline_event *event)
 {
-	int r = array_reserve(timeline->events, timeline->events_capacity, timeline->n_events, 1);
-
-	if (r < 0)
-		return r;
-	timeline->events[timeline->n_events++] = *event;
-	return 0;
+	return array_add(timeline->events, timeline->events_capacity, timeline->n_events, *event);
 }
 
 static size_t record_bytes(const struct maps_entry *mapped)

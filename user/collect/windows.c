@@ -75,12 +75,8 @@ bool windows_is_after(const struct windows *windows, uint8_t window)
 int windows_set_aside(struct windows *windows, const struct bf_count_key *key,
 		      const struct bf_count *count)
 {
-	int r = array_reserve(windows->later, windows->later_capacity, windows->n_later, 1);
-
-	if (r < 0)
-		return r;
-	windows->later[windows->n_later++] = (struct row){*key, *count};
-	return 0;
+	return array_add(windows->later, windows->later_capacity, windows->n_later,
+			 (struct row){*key, *count});
 }
 
 /* Takes the descriptors of @from that @to lacks, source by source. */
