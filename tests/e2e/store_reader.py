@@ -42,6 +42,18 @@ class Numbers:
     def column(self, n):
         return [self.take() for _ in range(n)]
 
+    def kinds(self, n_columns):
+        """Columns of items that are alike: which kind each one is of, then the columns of these."""
+        kinds = []
+
+        def first(n):
+            kinds.extend(self.column(n))
+            columns.extend(self.column(max(kinds, default=-1) + 1) for _ in range(n_columns))
+            return [columns[0][kind] for kind in kinds]
+
+        columns = []
+        return first, *(lambda _, i=i: [columns[i][kind] for kind in kinds] for i in range(1, n_columns))
+
     def items(self, known, damaged, *columns):
         """Items of a dictionary are appended to those that are known."""
         first, n = self.take(), self.take()
@@ -54,7 +66,7 @@ class Segment:
         self.data = Path(path).read_bytes()
         magic, version, self.kind, self.level, self.start, self.boot, _, crc = struct.unpack(
             "<8sIIQQ16s12sI", self.data[:64])
-        assert magic == b"BPFFLAME" and version == 2 and crc == zlib.crc32(self.data[:60])
+        assert magic == b"BPFFLAME" and version == 3 and crc == zlib.crc32(self.data[:60])
         self.strings, self.modules, self.nodes = ["", "[damaged]"], [(0, 0, 0)], [(0, 0)]
         self.frames, self.processes = [(0, 0, 1, 0, 0)], [(0, 0, 1, 0, 0)]
 
@@ -79,9 +91,9 @@ class Segment:
         numbers.items(self.modules, (0, 1, 0), column, column, column)
         numbers.items(self.frames, self.frames[0], column, column, steps, steps, column)
         numbers.items(self.nodes, (0, 0), lambda n: [len(self.nodes) + i - numbers.take() for i in range(n)], steps)
-        numbers.items(self.processes, self.processes[0], steps, steps, column, column, column)
+        numbers.items(self.processes, self.processes[0], steps, steps, *numbers.kinds(3))
         n = numbers.take()
-        processes, nodes = list(itertools.accumulate(column(n))), steps(n)
+        nodes, processes = list(itertools.accumulate(column(n))), steps(n)
         causes, ends = numbers.bytes(n), numbers.bytes(n)
         counts, times = column(n), column(n)
         assert numbers.at == len(numbers.data)

@@ -38,14 +38,14 @@ static void take_profile(const struct ledger *ledger)
 	profile_free(profile);
 }
 
-static void read_window(const uint8_t *bytes, size_t n)
+static void read_window(const uint8_t *bytes, size_t n, unsigned int layout)
 {
 	struct store_window window;
 	struct ledger ledger;
 
 	if (ledger_init(&ledger) < 0)
 		abort();
-	if (ledger_decode(&ledger, bytes, n, &window) == 0) {
+	if (ledger_decode(&ledger, bytes, n, layout, &window) == 0) {
 		check_ledger(&ledger);
 		take_profile(&ledger);
 	}
@@ -75,7 +75,8 @@ static void read_file(const uint8_t *bytes, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	read_window(bytes, n);
+	read_window(bytes, n, LEDGER_LAYOUT);
+	read_window(bytes, n, LEDGER_OLD_LAYOUT);
 	if (n)
 		read_file(bytes, n);
 	return 0;

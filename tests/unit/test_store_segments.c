@@ -409,18 +409,22 @@ static void test_hostile(void **state)
 	struct ledger_marks marks = LEDGER_MARKS_NONE;
 	struct store_window window = window_of(1), got;
 	struct ledger ledger, back;
+	struct ledger_bytes encoded;
 	unsigned int seed = 4;
 	uint8_t *bytes;
 	size_t n;
 
 	made_window(1, &ledger, &sums);
-	assert_int_equal(ledger_encode(&ledger, &window, &marks, &bytes, &n), 0);
+	assert_int_equal(ledger_encode(&ledger, &window, &marks, &encoded), 0);
+	bytes = encoded.bytes;
+	n = encoded.n;
 	for (size_t cut = 0; cut <= n; cut++) {
 		uint8_t *part = malloc(cut + 1); /* exactly this size, for the sanitizer */
 
 		memcpy(part, bytes, cut);
 		assert_int_equal(ledger_init(&back), 0);
-		assert_int_equal(ledger_decode(&back, part, cut, &got), cut == n ? 0 : -EBADMSG);
+		assert_int_equal(ledger_decode(&back, part, cut, LEDGER_LAYOUT, &got),
+				 cut == n ? 0 : -EBADMSG);
 		ledger_done(&back);
 		free(part);
 	}
@@ -431,7 +435,7 @@ static void test_hostile(void **state)
 
 		bytes[at] = rand_r(&seed);
 		assert_int_equal(ledger_init(&back), 0);
-		r = ledger_decode(&back, bytes, n, &got);
+		r = ledger_decode(&back, bytes, n, LEDGER_LAYOUT, &got);
 		assert_true(r == 0 || r == -EBADMSG);
 		for (size_t k = 0; k < back.n_rows; k++) {
 			assert_true(back.rows[k].process < back.n_processes);
@@ -472,9 +476,48 @@ static int decode_frames(struct ledger *ledger, size_t first, size_t n)
 		put_number(&at, 0);
 	}
 	put_number(&at, 0);
-	r = ledger_decode(ledger, bytes, at - bytes, &window);
+	r = ledger_decode(ledger, bytes, at - bytes, LEDGER_LAYOUT, &window);
 	free(bytes);
 	return r;
+}
+
+/* Files that were written before rows were sorted by node, and processes by kind, are read. */
+static void test_old_layout(void **state)
+{
+	static const uint8_t bytes[] = {
+		10, 1,	5,  5,	 9,  1,	  19,	    0,	 0, 0, 0, /* fields */
+		2,  3,	1,  'c', 1,  'e', 1,	    'f',	  /* strings 2, 3, 4 */
+		1,  0,						  /* modules */
+		1,  1,	0,  0,	 8,  0,	  0,			  /* a frame of function 4 */
+		1,  2,	1,  1,	 2,  0,				  /* nodes: 1, and 2 below it */
+		1,  2,	20, 2,	 14, 0,	  2,	    2,	 3, 3, 0,
+		0, /* processes 10 and 11, of 7 ms */
+		2,  1,	1,  4,	 1,  1,	  8 | 0x80, 0,	 0, 3, 4,
+		50, 60, /* their rows, at nodes 2 and 1 */
+	};
+	struct store_window window;
+	struct ledger ledger;
+
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(ledger_decode(&ledger, bytes, sizeof bytes, LEDGER_OLD_LAYOUT, &window),
+			 0);
+	assert_int_equal(window.span, 5);
+	assert_int_equal(ledger.n_rows, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ledger_row *row = &ledger.rows[i];
+		const struct ledger_process *process = &ledger.processes[row->process];
+
+		assert_int_equal(row->process, 1 + i);
+		assert_int_equal(row->node, 2 - i);
+		assert_int_equal(row->is_idle, i);
+		assert_int_equal(row->count, 3 + i);
+		assert_int_equal(row->microseconds, 50 + 10 * i);
+		assert_int_equal(process->pid, 10 + i);
+		assert_int_equal(process->start, 7 * LEDGER_START_UNIT);
+		assert_string_equal(strings_get(&ledger.strings, process->comm), "c");
+		assert_string_equal(strings_get(&ledger.strings, process->exe), "e");
+	}
+	ledger_done(&ledger);
 }
 
 /* Windows of a few packed bytes can't make a reader's dictionaries grow without end. */
@@ -593,17 +636,12 @@ static void test_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_damaged_header),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_profile),
-		cmocka_unit_test(test_elided),
-		cmocka_unit_test(test_version),
-		cmocka_unit_test(test_large_heads),
-		cmocka_unit_test(test_large_dictionaries),
+		cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_damage),	    cmocka_unit_test(test_damaged_header),
+		cmocka_unit_test(test_killed),	    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_profile),	    cmocka_unit_test(test_elided),
+		cmocka_unit_test(test_version),	    cmocka_unit_test(test_old_layout),
+		cmocka_unit_test(test_large_heads), cmocka_unit_test(test_large_dictionaries),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -399,6 +399,89 @@ static void test_many_processes(void **state)
 	assert_int_equal(count_files(LEVEL_FINEST, &bytes), 2);
 }
 
+#define LASTING 100 /* a process that was there before; the others live for a window each */
+
+static void add_short_life(uint32_t pid)
+{
+	struct store_window window = window_at(clock_ns);
+	const struct ledger_who who[] = {
+		{LASTING, NSEC_PER_SEC, "", ""},
+		{pid, window.boot - WINDOW / 2, "", ""},
+	};
+	struct profile *profile;
+	struct ledger ledger;
+
+	assert_int_equal(profile_new(PROFILE_WALL, &profile), 0);
+	for (int i = 0; i < 2; i++) {
+		struct profile_sample sample = {
+			.pid = who[i].pid, .reason = REASON_FUTEX, .count = 1, .nanoseconds = 1000};
+
+		assert_int_equal(profile_add_stack(profile, NULL, 0, STACK_COMPLETE, &sample.stack),
+				 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(ledger_add_profile(&ledger, profile, who, 2), 0);
+	assert_int_equal(store_writer_add(writer, &ledger, &window), 0);
+	ledger_done(&ledger);
+	profile_free(profile);
+	clock_ns += WINDOW;
+}
+
+/* How often processes have a pid, how many pids there are, and the time of all of them. */
+struct pids_found {
+	uint64_t windows, rows, lasting, others, nameless, microseconds;
+};
+
+static int count_pids(void *context, const struct ledger *ledger, const struct store_window *window,
+		      bool is_first)
+{
+	struct pids_found *found = context;
+
+	found->windows++;
+	for (size_t i = 0; i < ledger->n_rows; i++) {
+		uint32_t pid = ledger->processes[ledger->rows[i].process].pid;
+
+		found->rows++;
+		found->lasting += pid == LASTING;
+		found->nameless += pid == 0;
+		found->others += pid != 0 && pid != LASTING;
+		found->microseconds += ledger->rows[i].microseconds;
+	}
+	return 0;
+}
+
+/* Minutes have one row for short lives that are alike; whoever wants pids reads finer windows. */
+static void test_pids(void **state)
+{
+	struct pids_found found = {};
+	struct store_question question = {.path = path, .on_window = count_pids, .context = &found};
+	struct store_answer answer;
+	uint64_t begin;
+
+	begin = question.from = clock_ns = MADE_START - MADE_START % HOUR;
+	question.to = begin + 3 * HOUR;
+	open_writer();
+	for (uint32_t i = 0; i < 7; i++)
+		add_short_life(200 + i);
+	assert_int_equal(store_read(&question, &answer, &failure), 0);
+	assert_int_equal(answer.windows[LEVEL_MINUTE], 1);
+	assert_int_equal(found.windows, 2); /* and one that is of no minute yet */
+	assert_int_equal(found.rows, 4);
+	assert_int_equal(found.lasting, 2);
+	assert_int_equal(found.nameless, 1);
+	assert_int_equal(found.others, 1);
+	assert_int_equal(found.microseconds, 14);
+	found = (struct pids_found){};
+	question.wants_pids = true;
+	assert_int_equal(store_read(&question, &answer, &failure), 0);
+	assert_int_equal(answer.windows[LEVEL_FINEST], 7);
+	assert_int_equal(found.lasting, 7);
+	assert_int_equal(found.others, 7);
+	assert_int_equal(found.microseconds, 14);
+	store_writer_close(writer);
+}
+
 /* A coarse window that can't be written is counted, and costs none of the finer ones. */
 static void test_not_rolled(void **state)
 {
@@ -645,6 +728,7 @@ int main(void)
 		TEST(test_small_dictionaries),
 		TEST(test_recovered_in_parts),
 		TEST(test_many_processes),
+		TEST(test_pids),
 		TEST(test_not_rolled),
 		TEST(test_edges),
 		TEST(test_killed),

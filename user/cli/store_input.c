@@ -323,9 +323,7 @@ int store_input_read(struct input *input, const char *path, bool quiet, struct f
 	int r = store && moments ? 0 : -ENOMEM;
 
 	question.path = store;
-	/* In longer ones, processes have no pid in their first minute. */
-	if (filter && filter->n_pids)
-		question.step_ns = store_level_ns(LEVEL_MINUTE);
+	question.wants_pids = filter && filter->n_pids;
 	r = r < 0 ? r : input_set_mode(input, PROFILE_WALL, path, failure);
 	r = r < 0 ? r : ledger_init(&gathering.all);
 	r = r < 0 ? r : read_ranges(&question, moments, &answers, failure);

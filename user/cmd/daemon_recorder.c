@@ -78,7 +78,7 @@ struct daemon_recorder {
 	struct daemon_board *board;
 	struct recorder_base base;
 	uint64_t broker_ns; /* CPU time of the one at hand, when it was last seen */
-	uint64_t cut_at; /* the last moment at which a window was to end early */
+	uint64_t cut_at;    /* the last moment at which a window was to end early */
 };
 
 static uint64_t own_ns(const struct daemon_recorder *recorder)
@@ -252,16 +252,16 @@ static int name_and_send(struct daemon_recorder *recorder, struct collect_window
 	struct failure failure = {};
 	struct ledger_who *who = NULL;
 	struct ledger ledger = {};
-	uint8_t *bytes = NULL;
-	size_t n_who = 0, n = 0;
+	struct ledger_bytes encoded = {};
+	size_t n_who = 0;
 	int r = window_name(window, &origin, &symbols, &failure);
 
 	r = r < 0 ? r : who_list(&recorder->who, &who, &n_who);
 	r = r < 0 ? r : ledger_init(&ledger);
 	r = r < 0 ? r : ledger_add_profile(&ledger, window->profile, who, n_who);
-	r = r < 0 ? r : ledger_encode(&ledger, stamped, &marks, &bytes, &n);
-	r = r < 0 ? r : daemon_link_send_window(recorder->windows, bytes, n);
-	free(bytes);
+	r = r < 0 ? r : ledger_encode(&ledger, stamped, &marks, &encoded);
+	r = r < 0 ? r : daemon_link_send_window(recorder->windows, encoded.bytes, encoded.n);
+	free(encoded.bytes);
 	free(who);
 	ledger_done(&ledger);
 	return r;

@@ -22,7 +22,7 @@
 #include "store/ledger_code.h"
 #include "store/lock_file.h"
 
-#define DICTIONARY_SHARE 16 /* of the memory's budget, for each of five levels at most */
+#define DICTIONARY_SHARE 16 /* of the memory's budget, for each level at most, but the finest */
 
 static bool is_of_no_store(const char *name)
 {
@@ -157,7 +157,7 @@ static int write_window(struct store_writer *writer, struct daemon_board *board,
 	struct ledger ledger;
 	int r = ledger_init(&ledger);
 
-	r = r < 0 ? r : ledger_decode(&ledger, bytes, n, &window);
+	r = r < 0 ? r : ledger_decode(&ledger, bytes, n, LEDGER_LAYOUT, &window);
 	/* Counters go on whether it can be written or not. */
 	r = r < 0 ? r : daemon_board_count(board, &ledger);
 	r = r < 0 ? r : store_writer_add(writer, &ledger, &window);

@@ -350,15 +350,6 @@ static void say_damage(const struct store_answer *answer)
 		fputs("bpfflame: nothing was recorded in that range\n", stderr);
 }
 
-/* Windows have to lie in one step each, and those up to a minute have all pids. */
-static uint64_t window_step(const struct series *series)
-{
-	uint64_t minute = store_level_ns(LEVEL_MINUTE);
-
-	return series->options->filter.n_pids && series->step_ns % minute == 0 ? minute
-									       : series->step_ns;
-}
-
 int store_series_print(const struct series_options *options, FILE *stream, struct failure *failure)
 {
 	uint64_t length = options->to - options->from;
@@ -372,6 +363,7 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 		.to = options->to,
 		.is_series = options->by != SERIES_FUNCTION && !options->function &&
 			     !options->filter.n_pids,
+		.wants_pids = options->filter.n_pids,
 		.on_window = count_window,
 		.context = &series,
 	};
@@ -383,7 +375,7 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	if (series.n_steps > MOST_STEPS)
 		return failure_set(failure, -EINVAL, "--step: the range has more than %d of them",
 				   MOST_STEPS);
-	question.step_ns = window_step(&series);
+	question.step_ns = series.step_ns;
 	/* Minutes do not fit into shorter steps. */
 	question.is_finest = question.is_series && series.step_ns < store_level_ns(LEVEL_MINUTE);
 	series.facts = calloc(series.n_steps, sizeof *series.facts);

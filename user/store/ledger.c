@@ -576,8 +576,11 @@ int ledger_merge(struct ledger *to, const struct ledger *from, const struct ledg
 	struct merging merging = {to, from, how, how->memo};
 	struct ledger_row rows[MERGED_AT_ONCE];
 	int r = reserve_memo(how->memo, from);
+	uint32_t added;
 	size_t n = 0;
 
+	for (size_t i = 1; how->all_processes && i < from->n_processes && r == 0; i++)
+		r = merge_process(&merging, i, &added);
 	for (size_t i = 0; i < from->n_rows && r == 0; i++) {
 		const struct ledger_row *row = &from->rows[i];
 

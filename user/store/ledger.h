@@ -33,8 +33,8 @@ struct ledger_node {
 };
 
 struct ledger_process {
-	uint32_t pid;	/* 0: of several processes, see ledger_merge() */
 	uint64_t start; /* boot-time ns, in whole LEDGER_START_UNIT; 0: not known */
+	uint32_t pid;	/* 0: of several processes, see ledger_merge() */
 	uint32_t comm, exe, cgroup;
 };
 
@@ -98,6 +98,7 @@ void ledger_memo_done(struct ledger_memo *memo);
 
 struct ledger_merge {
 	struct ledger_memo *memo;
+	bool all_processes;  /* come first, in the order of @from, whether they have rows or not */
 	bool no_stacks;	     /* all rows go to the root … */
 	bool no_pids;	     /* … and to one process for each command, executable and cgroup */
 	uint64_t old_before; /* … so do those of processes born since (boot-time ns); 0: none do */

@@ -133,24 +133,38 @@ int segment_create(struct segment_writer *writer, const struct place *place, con
 	return r;
 }
 
-/* The context is large, and there are five files: none is kept between windows. */
-static size_t pack_bytes(uint8_t *to, size_t capacity, const uint8_t *bytes, size_t n)
+/* One frame; each part has a code of its own. */
+static bool pack_parts(ZSTD_CCtx *context, ZSTD_outBuffer *to, const struct ledger_bytes *window)
 {
-	ZSTD_CCtx *context = ZSTD_createCCtx();
-	size_t packed;
+	ZSTD_inBuffer from = {.src = window->bytes};
 
-	if (!context)
-		return 0;
 	ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, PACK_LEVEL);
 	ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, WINDOW_LOG);
-	packed = ZSTD_compress2(context, to, capacity, bytes, n);
-	ZSTD_freeCCtx(context);
-	return ZSTD_isError(packed) ? 0 : packed;
+	ZSTD_CCtx_setPledgedSrcSize(context, window->n);
+	for (size_t i = 0; i <= window->n_cuts; i++) {
+		bool is_last = i == window->n_cuts;
+
+		from.size = is_last ? window->n : window->cuts[i];
+		if (ZSTD_compressStream2(context, to, &from, is_last ? ZSTD_e_end : ZSTD_e_flush))
+			return false;
+	}
+	return true;
 }
 
-static int pack(struct segment_packer *packer, const uint8_t *bytes, size_t n)
+/* The context is large, and there are five files: none is kept between windows. */
+static size_t pack_bytes(uint8_t *bytes, size_t capacity, const struct ledger_bytes *window)
 {
-	size_t bound = BLOCK_BYTES + ZSTD_compressBound(n), packed;
+	ZSTD_outBuffer to = {.dst = bytes, .size = capacity};
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	bool is_packed = context && pack_parts(context, &to, window);
+
+	ZSTD_freeCCtx(context);
+	return is_packed ? to.pos : 0;
+}
+
+static int pack(struct segment_packer *packer, const struct ledger_bytes *window)
+{
+	size_t bound = BLOCK_BYTES + ZSTD_compressBound(window->n), packed;
 
 	if (bound > packer->capacity) {
 		uint8_t *grown = realloc(packer->block, bound);
@@ -160,7 +174,7 @@ static int pack(struct segment_packer *packer, const uint8_t *bytes, size_t n)
 		packer->block = grown;
 		packer->capacity = bound;
 	}
-	packed = pack_bytes(packer->block + BLOCK_BYTES, packer->capacity - BLOCK_BYTES, bytes, n);
+	packed = pack_bytes(packer->block + BLOCK_BYTES, packer->capacity - BLOCK_BYTES, window);
 	if (!packed)
 		return -ENOMEM;
 	packer->n = BLOCK_BYTES + packed;
@@ -184,18 +198,17 @@ static void put_head(struct segment_packer *packer, const struct store_window *w
 
 int segment_append(struct segment_writer *writer, const struct store_window *window)
 {
-	uint8_t *bytes;
-	size_t n;
-	int r = ledger_encode(&writer->ledger, window, &writer->marks, &bytes, &n);
+	struct ledger_bytes encoded;
+	int r = ledger_encode(&writer->ledger, window, &writer->marks, &encoded);
 
 	ledger_clear_rows(&writer->ledger);
 	if (r < 0)
 		return r;
-	r = pack(writer->packer, bytes, n);
-	free(bytes);
+	r = pack(writer->packer, &encoded);
+	free(encoded.bytes);
 	if (r < 0)
 		return r;
-	put_head(writer->packer, window, n);
+	put_head(writer->packer, window, encoded.n);
 	return segment_retry(writer);
 }
 
@@ -290,7 +303,8 @@ static int read_header(struct segment_reader *reader)
 		.start = get64(bytes + 24),
 	};
 	memcpy(reader->header.boot_id, bytes + 32, sizeof reader->header.boot_id);
-	if (reader->header.version != SEGMENT_VERSION)
+	if (reader->header.version != SEGMENT_VERSION &&
+	    reader->header.version != LEDGER_OLD_LAYOUT)
 		return -EPROTONOSUPPORT;
 	return get32(bytes + 60) != crc32(0, bytes, 60) || reader->header.kind >= N_SEGMENT_KINDS ||
 			       !reader->header.level
@@ -488,7 +502,9 @@ int segment_read(struct segment_reader *reader, const struct segment_block *bloc
 	int r = make_unpacker(reader);
 
 	r = r < 0 ? r : unpack(reader, block);
-	r = r < 0 ? r : ledger_decode(&reader->ledger, reader->unpacker->raw, block->raw, ret);
+	r = r < 0 ? r
+		  : ledger_decode(&reader->ledger, reader->unpacker->raw, block->raw,
+				  reader->header.version, ret);
 	if (r == -EBADMSG)
 		reader->damaged += BLOCK_BYTES + block->packed;
 	if (r == 0 || r == -EBADMSG)

@@ -17,7 +17,7 @@
 #include "base/place.h"
 #include "store/ledger_code.h"
 
-#define SEGMENT_VERSION	  2
+#define SEGMENT_VERSION	  LEDGER_LAYOUT
 #define SEGMENT_NAME_SIZE 64
 
 enum segment_kind {
@@ -76,11 +76,11 @@ void segment_close(struct segment_writer *writer);
 struct segment_reader {
 	int fd;
 	struct segment_header header;
-	struct ledger ledger; /* its rows: of the last window read */
-	uint64_t at;	      /* offset of the next block … */
-	uint64_t bytes;	      /* … of so many that the file had */
-	uint64_t searched;    /* heads are looked for from here on, where there is none */
-	uint64_t damaged;     /* bytes that were passed over so far */
+	struct ledger ledger;	     /* its rows: of the last window read */
+	uint64_t at;		     /* offset of the next block … */
+	uint64_t bytes;		     /* … of so many that the file had */
+	uint64_t searched;	     /* heads are looked for from here on, where there is none */
+	uint64_t damaged;	     /* bytes that were passed over so far */
 	struct segment_ahead *ahead; /* what was read of the file at once */
 	struct segment_unpacker *unpacker;
 };

@@ -206,6 +206,7 @@ static enum store_level level_for(const struct store_question *question)
 {
 	uint64_t length = question->to - question->from, step = question->step_ns;
 	enum store_level level = question->is_finest	    ? LEVEL_FINEST
+				 : question->wants_pids	    ? LEVEL_FINEST
 				 : length <= 2 * HOUR	    ? LEVEL_FINEST
 				 : length <= 12 * HOUR	    ? LEVEL_MINUTE
 				 : length <= 14 * 24 * HOUR ? LEVEL_HOUR

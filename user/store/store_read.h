@@ -18,6 +18,7 @@ struct store_question {
 	uint64_t from, to; /* ns since 1970; [from, to) */
 	bool is_series;	   /* totals do: windows need have no stacks */
 	bool is_finest;	   /* nothing coarser than what was recorded */
+	bool wants_pids;   /* of all processes: what was recorded, as long as it is there */
 	/* Windows of a length that divides this, as long as there are finer ones; 0: any. */
 	uint64_t step_ns;
 	/*

@@ -19,10 +19,12 @@
 #define MAX_ITEMS	 (192u << 10) /* nodes or processes */
 #define MAX_STRING_BYTES (6u << 20)
 #define SYNC_NS		 (60 * NSEC_PER_SEC) /* how much a loss of power may cost */
-#define YOUNG_NS	 (60 * NSEC_PER_SEC)
-#define MAX_NAMESAKES	 1000
-#define LOCK_NS		 (3 * NSEC_PER_SEC) /* how long to wait for a previous writer */
-#define LOCK_STEP_US	 20000
+/* What processes did in so much of their lives has no pid: most of them do not live longer. */
+#define YOUNG_NS	   (60 * NSEC_PER_SEC)
+#define YOUNG_IN_MINUTE_NS (10 * NSEC_PER_SEC)
+#define MAX_NAMESAKES	   1000
+#define LOCK_NS		   (3 * NSEC_PER_SEC) /* how long to wait for a previous writer */
+#define LOCK_STEP_US	   20000
 
 /* One level that is written. */
 struct writer_level {
@@ -170,7 +172,7 @@ static void forget_memos(struct store_writer *writer, enum store_level level)
 static bool is_large(const struct store_writer *writer, enum store_level level)
 {
 	const struct ledger *ledger = &writer->levels[level].file.ledger;
-	size_t most = writer->options.dictionary_bytes;
+	size_t most = writer->options.dictionary_bytes << (level == LEVEL_FINEST);
 
 	return ledger->n_nodes >= MAX_ITEMS || ledger->n_processes >= MAX_ITEMS ||
 	       ledger->strings.n_bytes >= MAX_STRING_BYTES ||
@@ -331,6 +333,7 @@ static int add_to_level(struct store_writer *writer, enum store_level level,
 		.no_stacks = level == LEVEL_SERIES,
 		.no_pids = level == LEVEL_SERIES,
 	};
+	uint64_t young_ns = level == LEVEL_MINUTE ? YOUNG_IN_MINUTE_NS : YOUNG_NS;
 	int r = 0;
 
 	/* A window that grows too large is written in parts. */
@@ -340,8 +343,8 @@ static int add_to_level(struct store_writer *writer, enum store_level level,
 		extend_window(&of->window, window);
 	else
 		r = open_window(writer, level, window);
-	if ((level == LEVEL_HOUR || level == LEVEL_DAY) && window->boot > YOUNG_NS)
-		how.old_before = window->boot - YOUNG_NS;
+	if (level != LEVEL_SERIES && window->boot > young_ns)
+		how.old_before = window->boot - young_ns;
 	r = r < 0 ? r : ledger_merge(&of->file.ledger, from, &how);
 	writer->counts.not_rolled += r < 0;
 	return r;
@@ -389,7 +392,7 @@ static int add(struct store_writer *writer, const struct ledger *ledger,
 {
 	struct writer_level *finest = &writer->levels[LEVEL_FINEST];
 	struct ledger_memo memo = {};
-	const struct ledger_merge how = {.memo = &memo};
+	const struct ledger_merge how = {.memo = &memo, .all_processes = true};
 	const struct ledger *rows = &finest->file.ledger;
 	int r;
 

@@ -33,8 +33,8 @@ struct store_options {
 	const char *path;   /* must stay; made if it is not there */
 	uint64_t window_ns; /* of the recording; less than a minute */
 	struct store_limits limits;
-	size_t dictionary_bytes; /* of memory for a level: a larger one begins anew; 0: no limit */
-	uint64_t (*now)(void);	 /* realtime ns; NULL: the clock */
+	size_t dictionary_bytes; /* for a level, twice that for the finest; 0: no limit */
+	uint64_t (*now)(void); /* realtime ns; NULL: the clock */
 };
 
 struct store_counts {
