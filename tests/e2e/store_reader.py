@@ -86,8 +86,12 @@ class Segment:
         fields = [numbers.take() for _ in range(numbers.take())]
         column, steps = numbers.column, numbers.steps
         self.strings += ["[damaged]"] * (numbers.take() - len(self.strings))
-        for _ in range(numbers.take()):
-            self.strings.append(numbers.bytes(numbers.take()).decode(errors="replace"))
+        lengths = column(numbers.take())
+        paths, high = column(lengths.count(0)), column(lengths.count(0))
+        offsets = [(part << 16) + int.from_bytes(numbers.bytes(2), "little") for part in high]
+        for length in lengths:
+            self.strings.append(numbers.bytes(length).decode(errors="replace") if length else
+                                f"[{self.strings[paths.pop(0)].rpartition('/')[2]}+{offsets.pop(0):#x}]")
         numbers.items(self.modules, (0, 1, 0), column, column, column)
         numbers.items(self.frames, self.frames[0], column, column, steps, steps, column)
         numbers.items(self.nodes, (0, 0), lambda n: [len(self.nodes) + i - numbers.take() for i in range(n)], steps)

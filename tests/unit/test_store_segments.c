@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/array.h"
 #include "made_windows.h"
 #include "store/ledger_profile.h"
 #include "store/segment.h"
@@ -481,6 +482,39 @@ static int decode_frames(struct ledger *ledger, size_t first, size_t n)
 	return r;
 }
 
+/* Names that are a module and an offset come back as they were, whatever looks like them. */
+static void test_offsets(void **state)
+{
+	static const char *const names[] = {
+		"/usr/bin/app",	 "[app+0x1a20]", "[app+0x0]",  "[app+0xffffffffffffffff]",
+		"[other+0x10]",	 "[app+0x01]",	 "[app+0xAB]", "[app+0x1 ]",
+		"[app+0x12345]", "[+0x1]",	 "[app+0x",    "[app+0x1ffffffffffffffff]"};
+	const size_t n_names = sizeof names / sizeof *names;
+	struct store_window window = window_of(1), got;
+	struct ledger_marks marks = LEDGER_MARKS_NONE;
+	struct ledger ledger, back;
+	struct ledger_bytes encoded;
+	uint32_t id;
+
+	assert_int_equal(ledger_init(&ledger), 0);
+	assert_int_equal(ledger_init(&back), 0);
+	for (size_t i = 0; i < n_names; i++)
+		assert_int_equal(strings_add(&ledger.strings, names[i], &id), 0);
+	assert_int_equal(
+		array_reserve(ledger.modules, ledger.modules_capacity, ledger.n_modules, 1), 0);
+	ledger.modules[ledger.n_modules++] = (struct ledger_module){.path = 2};
+	assert_int_equal(ledger_encode(&ledger, &window, &marks, &encoded), 0);
+	assert_null(memmem(encoded.bytes, encoded.n, "1a20", 4));
+	assert_non_null(memmem(encoded.bytes, encoded.n, "0xAB", 4));
+	assert_int_equal(ledger_decode(&back, encoded.bytes, encoded.n, LEDGER_LAYOUT, &got), 0);
+	assert_int_equal(back.strings.n_strings, 2 + n_names);
+	for (size_t i = 0; i < n_names; i++)
+		assert_string_equal(strings_get(&back.strings, 2 + i), names[i]);
+	free(encoded.bytes);
+	ledger_done(&ledger);
+	ledger_done(&back);
+}
+
 /* Files that were written before rows were sorted by node, and processes by kind, are read. */
 static void test_old_layout(void **state)
 {
@@ -513,7 +547,7 @@ static void test_old_layout(void **state)
 		assert_int_equal(row->count, 3 + i);
 		assert_int_equal(row->microseconds, 50 + 10 * i);
 		assert_int_equal(process->pid, 10 + i);
-		assert_int_equal(process->start, 7 * LEDGER_START_UNIT);
+		assert_int_equal(process->start, 7000000);
 		assert_string_equal(strings_get(&ledger.strings, process->comm), "c");
 		assert_string_equal(strings_get(&ledger.strings, process->exe), "e");
 	}
@@ -636,12 +670,19 @@ static void test_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_damage),	    cmocka_unit_test(test_damaged_header),
-		cmocka_unit_test(test_killed),	    cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_profile),	    cmocka_unit_test(test_elided),
-		cmocka_unit_test(test_version),	    cmocka_unit_test(test_old_layout),
-		cmocka_unit_test(test_large_heads), cmocka_unit_test(test_large_dictionaries),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_damaged_header),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_profile),
+		cmocka_unit_test(test_elided),
+		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_old_layout),
+		cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_large_heads),
+		cmocka_unit_test(test_large_dictionaries),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -65,7 +65,7 @@ struct ledger {
 
 #define LEDGER_DAMAGED	    1 /* a string */
 #define LEDGER_DAMAGED_TEXT "[damaged]"
-#define LEDGER_START_UNIT   1000000 /* ns */
+#define LEDGER_START_UNIT   10000000 /* ns */
 
 /* Errors: -ENOMEM; ledger_done() is due either way, and fine on a zeroed struct. */
 int ledger_init(struct ledger *ledger);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "store/ledger_offsets.h"
 
 #define LEAST_APART 512 /* bytes: what is smaller is packed with what follows */
 
@@ -98,6 +99,38 @@ static void put_span(struct ledger_bytes *to, size_t first, size_t end)
 		}                                                                                  \
 	} while (0)
 
+/* Those that are an offset have the length 0. */
+static void put_strings(struct ledger_bytes *to, const struct ledger *ledger, size_t first)
+{
+	const struct strings *strings = &ledger->strings;
+	size_t n = strings->n_strings - first;
+	struct ledger_offset *offsets;
+	int r = ledger_offsets_find(ledger, first, &offsets);
+
+	if (r < 0) {
+		to->error = to->error < 0 ? to->error : r;
+		return;
+	}
+	put_span(to, first, strings->n_strings);
+	PUT_COLUMN(to, i, 0, n, offsets[i].path ? 0 : strings_length(strings, first + i));
+	for (size_t i = 0; i < n; i++)
+		if (offsets[i].path)
+			put(to, offsets[i].path);
+	for (size_t i = 0; i < n; i++)
+		if (offsets[i].path)
+			put(to, offsets[i].offset >> 16);
+	cut(to);
+	for (size_t i = 0; i < n; i++)
+		if (offsets[i].path)
+			put_bytes(to, (uint8_t[]){offsets[i].offset, offsets[i].offset >> 8}, 2);
+	cut(to);
+	for (size_t i = 0; i < n; i++)
+		if (!offsets[i].path)
+			put_bytes(to, strings_get(strings, first + i),
+				  strings_length(strings, first + i));
+	free(offsets);
+}
+
 static void put_frames(struct ledger_bytes *to, const struct ledger *ledger, size_t first)
 {
 	const struct ledger_frame *frames = ledger->frames;
@@ -173,13 +206,7 @@ static void put_processes(struct ledger_bytes *to, const struct ledger *ledger, 
 static void put_dictionaries(struct ledger_bytes *to, const struct ledger *ledger,
 			     const struct ledger_marks *marks)
 {
-	const struct strings *strings = &ledger->strings;
-
-	put_span(to, marks->strings, strings->n_strings);
-	for (size_t i = marks->strings; i < strings->n_strings; i++) {
-		put(to, strings_length(strings, i));
-		put_bytes(to, strings_get(strings, i), strings_length(strings, i));
-	}
+	put_strings(to, ledger, marks->strings);
 	cut(to);
 	put_span(to, marks->modules, ledger->n_modules);
 	PUT_COLUMN(to, i, marks->modules, ledger->n_modules, ledger->modules[i].kind);

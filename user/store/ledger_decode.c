@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "store/ledger_offsets.h"
 
-#define MAX_MOMENT (1ULL << 62) /* so that sums of two do not wrap */
+#define MAX_MOMENT     (1ULL << 62) /* so that sums of two do not wrap */
+#define OLD_START_UNIT 1000000	    /* ns */
 
 struct ledger_reading {
 	const uint8_t *at, *end;
@@ -142,6 +144,79 @@ static size_t get_missing(struct ledger_reading *from, size_t n)
 		_has_room;                                                                         \
 	})
 
+static void get_text(struct ledger_reading *from, size_t length)
+{
+	const char *text = (const char *)from->at;
+
+	if (!length || length > (size_t)(from->end - from->at) || memchr(text, 0, length))
+		return refuse(from);
+	from->error = strings_append(&from->ledger->strings, text, length);
+	from->at += length;
+}
+
+/* Before these, each text followed its length. */
+static void get_old_strings(struct ledger_reading *from, size_t n)
+{
+	while (n-- > 0 && from->error == 0)
+		get_text(from, get(from));
+}
+
+/* Passes over @n numbers. Returns how many are 0. */
+static size_t pass_over(struct ledger_reading *from, size_t n)
+{
+	size_t zeros = 0;
+
+	while (n-- > 0)
+		zeros += get(from) == 0;
+	return zeros;
+}
+
+/* The columns of strings, each of which is read as if it were alone. */
+struct string_columns {
+	struct ledger_reading lengths, paths, high;
+	const uint8_t *low;
+	size_t n_bytes; /* of texts that are made */
+};
+
+static void get_offset(struct ledger_reading *from, struct string_columns *columns)
+{
+	struct ledger_offset offset = {.path = get(&columns->paths)};
+	struct strings *strings = &from->ledger->strings;
+	char text[LEDGER_OFFSET_SIZE];
+	size_t n;
+
+	offset.offset = get(&columns->high) << 16 | columns->low[1] << 8 | columns->low[0];
+	columns->low += 2;
+	n = offset.path < strings->n_strings ? ledger_offset_text(strings, &offset, text) : 0;
+	columns->n_bytes += n;
+	if (!n || columns->n_bytes > LEDGER_MAX_BYTES)
+		return refuse(from);
+	from->error = strings_append(strings, text, n);
+}
+
+static void get_new_strings(struct ledger_reading *from, size_t n)
+{
+	struct string_columns columns = {.lengths = *from};
+	size_t n_offsets = pass_over(from, n);
+
+	columns.paths = *from;
+	pass_over(from, n_offsets);
+	columns.high = *from;
+	pass_over(from, n_offsets);
+	columns.low = from->at;
+	if (n_offsets > (size_t)(from->end - from->at) / 2)
+		return refuse(from);
+	from->at += 2 * n_offsets;
+	while (n-- > 0 && from->error == 0) {
+		size_t length = get(&columns.lengths);
+
+		if (length)
+			get_text(from, length);
+		else
+			get_offset(from, &columns);
+	}
+}
+
 static void get_strings(struct ledger_reading *from)
 {
 	struct strings *strings = &from->ledger->strings;
@@ -151,17 +226,10 @@ static void get_strings(struct ledger_reading *from)
 	while (missing-- > 0 && from->error == 0)
 		from->error =
 			strings_append(strings, LEDGER_DAMAGED_TEXT, strlen(LEDGER_DAMAGED_TEXT));
-	while (n-- > 0 && from->error == 0) {
-		size_t length = get_count(from, 1);
-		const char *text = (const char *)from->at;
-
-		if (!length || memchr(text, 0, length)) {
-			refuse(from);
-			return;
-		}
-		from->error = strings_append(strings, text, length);
-		from->at += length;
-	}
+	if (from->layout == LEDGER_OLD_LAYOUT)
+		get_old_strings(from, n);
+	else
+		get_new_strings(from, n);
 }
 
 static void get_modules(struct ledger_reading *from)
@@ -267,6 +335,8 @@ static void get_kinds(struct ledger_reading *from, struct ledger_process *proces
 static void get_processes(struct ledger_reading *from)
 {
 	struct ledger *ledger = from->ledger;
+	bool is_old = from->layout == LEDGER_OLD_LAYOUT;
+	uint64_t unit = is_old ? OLD_START_UNIT : LEDGER_START_UNIT;
 	struct ledger_process *processes;
 	size_t n;
 
@@ -276,9 +346,8 @@ static void get_processes(struct ledger_reading *from)
 	for (uint64_t i = 0, value = 0; i < n; i++)
 		processes[i].pid = get_step(from, &value, 1ULL << 32);
 	for (uint64_t i = 0, value = 0; i < n; i++)
-		processes[i].start =
-			get_step(from, &value, MAX_MOMENT / LEDGER_START_UNIT) * LEDGER_START_UNIT;
-	if (from->layout == LEDGER_OLD_LAYOUT)
+		processes[i].start = get_step(from, &value, MAX_MOMENT / unit) * unit;
+	if (is_old)
 		get_texts(from, processes, n);
 	else
 		get_kinds(from, processes, n);
