@@ -180,15 +180,18 @@ static void spare(struct daemon_recorder *recorder)
 	collect_thin(recorder->collector, rate_divisor(recorder));
 }
 
-/* Where memory grows scarce, what is kept for speed goes first. */
+/*
+ * What a storm of processes has left free goes back. Where memory grows scarce, what is kept for
+ * speed goes first.
+ */
 static void save_memory(struct daemon_recorder *recorder)
 {
 	const struct daemon_budget *budget = &recorder->budget;
 
-	if (!budget->most_bytes || budget->bytes < budget->most_bytes * SCARCE)
-		return;
-	reader_stop(&recorder->reader);
-	reader_prepare(recorder->collect.reader);
+	if (budget->most_bytes && budget->bytes >= budget->most_bytes * SCARCE) {
+		reader_stop(&recorder->reader);
+		reader_prepare(recorder->collect.reader);
+	}
 	malloc_trim(0);
 }
 
