@@ -42,22 +42,14 @@ class Numbers:
     def column(self, n):
         return [self.take() for _ in range(n)]
 
-    def kinds(self, n_columns):
-        """Columns of items that are alike: which kind each one is of, then the columns of these."""
-        kinds = []
-
-        def first(n):
-            kinds.extend(self.column(n))
-            columns.extend(self.column(max(kinds, default=-1) + 1) for _ in range(n_columns))
-            return [columns[0][kind] for kind in kinds]
-
-        columns = []
-        return first, *(lambda _, i=i: [columns[i][kind] for kind in kinds] for i in range(1, n_columns))
-
-    def items(self, known, damaged, *columns):
-        """Items of a dictionary are appended to those that are known."""
+    def span(self, known, damaged):
+        """How many items of a dictionary follow those that are known."""
         first, n = self.take(), self.take()
         known += [damaged] * (first - len(known))
+        return n
+
+    def items(self, known, damaged, *columns):
+        n = self.span(known, damaged)
         known += zip(*[column(n) for column in columns])
 
 
@@ -85,8 +77,7 @@ class Segment:
     def window(self, numbers):
         fields = [numbers.take() for _ in range(numbers.take())]
         column, steps = numbers.column, numbers.steps
-        self.strings += ["[damaged]"] * (numbers.take() - len(self.strings))
-        lengths = column(numbers.take())
+        lengths = column(numbers.span(self.strings, "[damaged]"))
         paths, high = column(lengths.count(0)), column(lengths.count(0))
         offsets = [(part << 16) + int.from_bytes(numbers.bytes(2), "little") for part in high]
         for length in lengths:
@@ -95,7 +86,10 @@ class Segment:
         numbers.items(self.modules, (0, 1, 0), column, column, column)
         numbers.items(self.frames, self.frames[0], column, column, steps, steps, column)
         numbers.items(self.nodes, (0, 0), lambda n: [len(self.nodes) + i - numbers.take() for i in range(n)], steps)
-        numbers.items(self.processes, self.processes[0], steps, steps, *numbers.kinds(3))
+        n = numbers.span(self.processes, self.processes[0])
+        pids, starts, kinds = steps(n), steps(n), column(n)
+        texts = list(zip(*[column(max(kinds, default=-1) + 1) for _ in range(3)]))
+        self.processes += [(pid, start, *texts[kind]) for pid, start, kind in zip(pids, starts, kinds)]
         n = numbers.take()
         nodes, processes = list(itertools.accumulate(column(n))), steps(n)
         causes, ends = numbers.bytes(n), numbers.bytes(n)
