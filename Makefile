@@ -269,7 +269,8 @@ SUITES ?= $(CURDIR)/build/suites
 check-runtimes: all build/same_machine
 	$(Q)tests/tools/suites $(SUITES)
 	$(Q)cd tests/e2e && PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" \
-		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
+		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" \
+		JAVAS="$(SUITES)/bin/java21:$(SUITES)/bin/java25:$$JAVAS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
 		test_perl.py test_java.py test_node.py
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.

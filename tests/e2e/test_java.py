@@ -13,10 +13,11 @@ from harness import ROOT, Folded, record
 
 WORKLOADS = ROOT / "tests" / "workload" / "java"
 JAVAS = interpreters.named("/usr/bin/java", "JAVAS")
-KNOWN = ["17"]
+KNOWN = ["17", "21", "25"]
 FREQUENCY = 499
 COLLECTORS = ["-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC", "-Xint"]
 LINE = re.compile(r" \(([^():]*)(?::(\d+))?\)$")
+HIDDEN = {"java.lang.Thread.runWith", "jdk.internal.reflect.DirectMethodHandleAccessor.invokeImpl"}
 MARK = re.compile(r"_\[[0ij]\]$")
 
 
@@ -54,8 +55,9 @@ def started(java, classes, *arguments):
 
 
 def is_hidden(name):
-    """Frames that Java leaves out of its own traces, and what it makes for lambdas."""
-    return "$$Lambda" in name or "LambdaForm" in name or name == "java.lang.Thread.runWith"
+    """Frames that Java leaves out of its own traces, and what it makes for lambdas and handles."""
+    return "$$Lambda" in name or "LambdaForm" in name or name in HIDDEN or \
+        (name.startswith("java.lang.invoke.") and "$Holder." in name)
 
 
 def read_truth(process):

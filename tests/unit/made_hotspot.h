@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * made_hotspot: a heap of code of HotSpot 17 in memory made by hand: one compiled method, outer(),
- * which is at a call in inner(), inlined into it, and the stack of a thread that is there.
+ * made_hotspot: a heap of code of HotSpot in memory made by hand, as the version of facts has it:
+ * one compiled method, outer(), which is at a call in inner(), inlined into it, and the stack of a
+ * thread that is there.
  */
 #ifndef TESTS_MADE_HOTSPOT_H
 #define TESTS_MADE_HOTSPOT_H
@@ -26,7 +27,6 @@ enum {
 	CLASS = 0x3700,
 	SYMBOLS = 0x3800,
 	SEGMENTS = 0x4000,
-	BLOB = SEGMENTS + 16,
 	CODE = 0x4200,
 	PCS = 0x4300,
 	METADATA = 0x4380,
@@ -35,22 +35,105 @@ enum {
 };
 enum { CALL = 0x20, FRAME = 32, CALLER = 0x123456, COMPILE_ID = 77 };
 
-static const struct runtime_facts facts = {
-	.runtime = 4, /* row of user/runtimes/runtime.c */
-	.version = HOTSPOT(17),
-	.offsets = {[CACHE_HEAPS] = HEAPS,     [ARRAY_DATA] = 8,	 [HEAP_MEMORY] = 8,
-		    [HEAP_MAP] = 120,	       [HEAP_SHIFT] = 256,	 [SPACE_LOW] = 16,
-		    [SPACE_HIGH] = 24,	       [BLOCK_SIZE] = 16,	 [BLOB_NAME] = 96,
-		    [BLOB_FRAME_SIZE] = 28,    [BLOB_COMPLETE] = 20,	 [BLOB_CODE] = 32,
-		    [COMPILED_ID] = 304,       [COMPILED_METHOD] = 112,	 [COMPILED_STATE] = 315,
-		    [COMPILED_PCS] = 268,      [COMPILED_PCS_END] = 272, [COMPILED_SCOPES] = 120,
-		    [COMPILED_METADATA] = 260, [PC_DESC_SIZE] = 16,	 [METHOD_CONST] = 8,
-		    [CONST_POOL] = 8,	       [CONST_WORDS] = 24,	 [CONST_CODE_SIZE] = 32,
-		    [CONST_NAME] = 34,	       [CONST_FLAGS] = 28,	 [CONST_SIZE] = 48,
-		    [POOL_CLASS] = 24,	       [POOL_SOURCE] = 54,	 [POOL_LENGTH] = 60,
-		    [POOL_SIZE] = 72,	       [CLASS_NAME] = 24,	 [SYMBOL_HASH] = 0,
-		    [SYMBOL_LENGTH] = 4,       [SYMBOL_BODY] = 6},
+/* What libjvm.so of Debian says; CACHE_HEAPS is this memory's. */
+static const struct runtime_facts made_facts[] = {
+	{
+		.runtime = 4, /* row of user/runtimes/runtime.c */
+		.version = HOTSPOT(17),
+		.offsets = {[CACHE_HEAPS] = HEAPS,     [ARRAY_DATA] = 8,
+			    [HEAP_MEMORY] = 8,	       [HEAP_MAP] = 120,
+			    [HEAP_SHIFT] = 256,	       [SPACE_LOW] = 16,
+			    [SPACE_HIGH] = 24,	       [BLOCK_SIZE] = 16,
+			    [BLOB_NAME] = 96,	       [BLOB_FRAME_SIZE] = 28,
+			    [BLOB_COMPLETE] = 20,      [BLOB_CODE] = 32,
+			    [COMPILED_ID] = 304,       [COMPILED_METHOD] = 112,
+			    [COMPILED_STATE] = 315,    [COMPILED_PCS] = 268,
+			    [COMPILED_PCS_END] = 272,  [COMPILED_SCOPES] = 120,
+			    [COMPILED_METADATA] = 260, [PC_DESC_SIZE] = 16,
+			    [METHOD_CONST] = 8,	       [CONST_POOL] = 8,
+			    [CONST_WORDS] = 24,	       [CONST_CODE_SIZE] = 32,
+			    [CONST_NAME] = 34,	       [CONST_FLAGS] = 28,
+			    [CONST_SIZE] = 48,	       [POOL_CLASS] = 24,
+			    [POOL_SOURCE] = 54,	       [POOL_LENGTH] = 60,
+			    [POOL_SIZE] = 72,	       [CLASS_NAME] = 24,
+			    [SYMBOL_HASH] = 0,	       [SYMBOL_LENGTH] = 4,
+			    [SYMBOL_BODY] = 6},
+	},
+	{
+		.runtime = 4,
+		.version = HOTSPOT(21),
+		.offsets = {[CACHE_HEAPS] = HEAPS,     [ARRAY_DATA] = 8,
+			    [HEAP_MEMORY] = 0,	       [HEAP_MAP] = 112,
+			    [HEAP_SHIFT] = 248,	       [SPACE_LOW] = 16,
+			    [SPACE_HIGH] = 24,	       [BLOCK_SIZE] = 16,
+			    [BLOB_NAME] = 64,	       [BLOB_FRAME_SIZE] = 88,
+			    [BLOB_COMPLETE] = 80,      [BLOB_CODE] = 8,
+			    [COMPILED_ID] = 308,       [COMPILED_METHOD] = 112,
+			    [COMPILED_STATE] = 332,    [COMPILED_PCS] = 276,
+			    [COMPILED_PCS_END] = 280,  [COMPILED_SCOPES] = 120,
+			    [COMPILED_METADATA] = 268, [PC_DESC_SIZE] = 16,
+			    [METHOD_CONST] = 8,	       [CONST_POOL] = 8,
+			    [CONST_WORDS] = 24,	       [CONST_CODE_SIZE] = 34,
+			    [CONST_NAME] = 36,	       [CONST_FLAGS] = 28,
+			    [CONST_SIZE] = 56,	       [POOL_CLASS] = 24,
+			    [POOL_SOURCE] = 54,	       [POOL_LENGTH] = 60,
+			    [POOL_SIZE] = 72,	       [CLASS_NAME] = 24,
+			    [SYMBOL_HASH] = 0,	       [SYMBOL_LENGTH] = 4,
+			    [SYMBOL_BODY] = 6},
+	},
+	{
+		.runtime = 4,
+		.version = HOTSPOT(25),
+		.offsets = {[CACHE_HEAPS] = HEAPS,
+			    [ARRAY_DATA] = 8,
+			    [HEAP_MEMORY] = 0,
+			    [HEAP_MAP] = 112,
+			    [HEAP_SHIFT] = 248,
+			    [SPACE_LOW] = 16,
+			    [SPACE_HIGH] = 24,
+			    [BLOCK_SIZE] = 8,
+			    [BLOB_NAME] = 8,
+			    [BLOB_FRAME_SIZE] = 44,
+			    [BLOB_COMPLETE] = 54,
+			    [BLOB_CODE_OFFSET] = 36,
+			    [COMPILED_ID] = 212,
+			    [COMPILED_METHOD] = 80,
+			    [COMPILED_STATE] = 219,
+			    [COMPILED_PCS] = 196,
+			    [COMPILED_SCOPES_OFFSET] = 200,
+			    [COMPILED_TABLES] = 96,
+			    [COMPILED_TABLES_SIZE] = 160,
+			    [COMPILED_MUTABLE] = 16,
+			    [COMPILED_RELOCATIONS] = 28,
+			    [PC_DESC_SIZE] = 16,
+			    [METHOD_CONST] = 8,
+			    [CONST_POOL] = 8,
+			    [CONST_WORDS] = 24,
+			    [CONST_CODE_SIZE] = 34,
+			    [CONST_NAME] = 36,
+			    [CONST_FLAGS] = 28,
+			    [CONST_SIZE] = 56,
+			    [POOL_CLASS] = 24,
+			    [POOL_SOURCE] = 62,
+			    [POOL_LENGTH] = 68,
+			    [POOL_SIZE] = 80,
+			    [CLASS_NAME] = 24,
+			    [SYMBOL_HASH] = 0,
+			    [SYMBOL_LENGTH] = 4,
+			    [SYMBOL_BODY] = 6},
+	},
 };
+#define N_MADE_FACTS (sizeof made_facts / sizeof *made_facts)
+
+/* Those in use, set by the test: make() goes by them. */
+static struct runtime_facts facts;
+#define OFFSET(name) (facts.offsets[name])
+#define BLOB	     (SEGMENTS + OFFSET(BLOCK_SIZE))
+
+static inline bool facts_are(uint32_t major)
+{
+	return facts.version >= HOTSPOT(major);
+}
 
 static inline struct runtime_memory reading(void)
 {
@@ -85,58 +168,86 @@ static inline void symbol(uint32_t i, const char *text)
 	number(at, (0x1111 * i) << 16 | 5);
 	short_number(at + 4, strlen(text));
 	bytes(at + 6, text, strlen(text));
-	word(POOL + 72 + 8 * i, AT(at));
+	word(POOL + OFFSET(POOL_SIZE) + 8 * i, AT(at));
+}
+
+/* Writes @n numbers below 63, compressed. */
+static inline void numbers(uint32_t at, const uint8_t *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		memory.bytes[at + i] = from[i] + facts_are(20);
 }
 
 /* A method with 10 bytes of code and lines 40 and, from 4 on, 43. */
 static inline void method(uint32_t at, uint32_t name)
 {
-	static const uint8_t lines[] = {0xff, 0, 80, 4 << 3 | 3, 0};
-	uint32_t constant = at + 0x40;
+	static const uint8_t first[] = {0, 2 * 40}, escape = 0xff, rest[] = {4 << 3 | 3, 0};
+	uint32_t constant = at + 0x40, lines = constant + OFFSET(CONST_SIZE) + 10;
 
-	word(at + 8, AT(constant));
-	word(constant + 8, AT(POOL));
-	number(constant + 24, 9);
-	number(constant + 28, 1);
-	short_number(constant + 32, 10);
-	short_number(constant + 34, name);
-	bytes(constant + 48 + 10, lines, sizeof lines);
+	word(at + OFFSET(METHOD_CONST), AT(constant));
+	word(constant + OFFSET(CONST_POOL), AT(POOL));
+	number(constant + OFFSET(CONST_WORDS), 10);
+	number(constant + OFFSET(CONST_FLAGS), 1);
+	short_number(constant + OFFSET(CONST_CODE_SIZE), 10);
+	short_number(constant + OFFSET(CONST_NAME), name);
+	bytes(lines, &escape, 1);
+	numbers(lines + 1, first, sizeof first);
+	bytes(lines + 3, rest, sizeof rest);
 }
 
 static inline void make_heap(void)
 {
 	word(HEAPS, AT(0x40));
 	number(0x40, 1);
-	word(0x48, AT(0x60));
+	word(0x40 + OFFSET(ARRAY_DATA), AT(0x60));
 	word(0x60, AT(HEAP));
-	word(HEAP + 24, AT(SEGMENTS));
-	word(HEAP + 32, AT(SEGMENTS_END));
-	word(HEAP + 136, AT(MAP));
-	number(HEAP + 256, 7);
+	word(HEAP + OFFSET(HEAP_MEMORY) + OFFSET(SPACE_LOW), AT(SEGMENTS));
+	word(HEAP + OFFSET(HEAP_MEMORY) + OFFSET(SPACE_HIGH), AT(SEGMENTS_END));
+	word(HEAP + OFFSET(HEAP_MAP) + OFFSET(SPACE_LOW), AT(MAP));
+	number(HEAP + OFFSET(HEAP_SHIFT), 7);
 	memset(memory.bytes + MAP, 255, (SEGMENTS_END - SEGMENTS) / 128);
 	for (int i = 0; i < 8; i++)
 		memory.bytes[MAP + i] = i;
 }
 
+/* Where the tables of the compiled method are. */
+static inline void make_tables(void)
+{
+	if (!facts_are(23)) {
+		number(BLOB + OFFSET(COMPILED_PCS), PCS - BLOB);
+		number(BLOB + OFFSET(COMPILED_PCS_END), PCS + 32 - BLOB);
+		word(BLOB + OFFSET(COMPILED_SCOPES), AT(SCOPES));
+		number(BLOB + OFFSET(COMPILED_METADATA), METADATA - BLOB);
+		return;
+	}
+	word(BLOB + OFFSET(COMPILED_TABLES), AT(SCOPES - 8));
+	number(BLOB + OFFSET(COMPILED_TABLES_SIZE), PCS + 32 - SCOPES + 8);
+	number(BLOB + OFFSET(COMPILED_SCOPES_OFFSET), 8);
+	number(BLOB + OFFSET(COMPILED_PCS), PCS - SCOPES + 8);
+	word(BLOB + OFFSET(COMPILED_MUTABLE), AT(METADATA - 16));
+	number(BLOB + OFFSET(COMPILED_RELOCATIONS), 16);
+}
+
 static inline void make_blob(void)
 {
-	static const uint8_t scopes[] = {0, 1, 6, 0, 0, 0, 0, 0, 8, 2, 3};
+	static const uint8_t outer[] = {0, 1, 6}, inner[] = {8, 2, 3};
 
 	bytes(NAME, "nmethod", 8);
-	word(BLOB + 96, AT(NAME));
-	number(BLOB + 28, FRAME / 8);
-	word(BLOB + 32, AT(CODE));
-	number(BLOB + 304, COMPILE_ID);
-	word(BLOB + 112, AT(OUTER));
-	number(BLOB + 268, PCS - BLOB);
-	number(BLOB + 272, PCS + 32 - BLOB);
-	word(BLOB + 120, AT(SCOPES));
-	number(BLOB + 260, METADATA - BLOB);
+	word(BLOB + OFFSET(BLOB_NAME), AT(NAME));
+	number(BLOB + OFFSET(BLOB_FRAME_SIZE), FRAME / 8);
+	if (facts_are(23))
+		number(BLOB + OFFSET(BLOB_CODE_OFFSET), CODE - BLOB);
+	else
+		word(BLOB + OFFSET(BLOB_CODE), AT(CODE));
+	number(BLOB + OFFSET(COMPILED_ID), COMPILE_ID);
+	word(BLOB + OFFSET(COMPILED_METHOD), AT(OUTER));
+	make_tables();
 	number(PCS, 0x10);
 	number(PCS + 4, 8);
 	number(PCS + 16, CALL);
 	number(PCS + 20, 16);
-	bytes(SCOPES + 8, scopes, sizeof scopes);
+	numbers(SCOPES + 8, outer, sizeof outer);
+	numbers(SCOPES + 16, inner, sizeof inner);
 	word(METADATA, AT(OUTER));
 	word(METADATA + 8, AT(INNER));
 }
@@ -150,10 +261,10 @@ static inline void make(void)
 	symbol(2, "inner");
 	symbol(3, "B.java");
 	symbol(4, "a/B");
-	word(POOL + 24, AT(CLASS));
-	short_number(POOL + 54, 3);
-	number(POOL + 60, 5);
-	word(CLASS + 24, AT(SYMBOLS + 64 * 4));
+	word(POOL + OFFSET(POOL_CLASS), AT(CLASS));
+	short_number(POOL + OFFSET(POOL_SOURCE), 3);
+	number(POOL + OFFSET(POOL_LENGTH), 5);
+	word(CLASS + OFFSET(CLASS_NAME), AT(SYMBOLS + 64 * 4));
 	method(OUTER, 1);
 	method(INNER, 2);
 	word(STACK + FRAME - 8, CALLER);

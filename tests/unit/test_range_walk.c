@@ -139,5 +139,6 @@ int main(void)
 		cmocka_unit_test(runtimes_without_ranges_have_no_walk),
 	};
 
+	facts = made_facts[0];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,7 +211,7 @@ static int find_sizes(struct finding *finding, uint64_t array)
 /* Versions that were held against what they say of their own stacks. */
 static bool is_known(uint32_t major)
 {
-	return major == 17;
+	return major == 17 || major == 21 || major == 25;
 }
 
 static uint32_t problem_of(const struct finding *finding)
