@@ -246,7 +246,7 @@ struct bf_stack_event {
  * and its frames. The header holds how many words follow, above BF_FRAME_CODE, and the anchor: an
  * address within the native frame that runs it; BF_NO_ANCHOR: none is known.
  */
-#define BF_TEXT_OPS	256 /* a power of 2 */
+#define BF_TEXT_OPS	512 /* a power of 2 */
 #define BF_MAX_TEXTS	64
 #define BF_MAX_RUNTIMES 1024
 #define BF_PARAMETERS	8 /* a power of 2 */
@@ -301,7 +301,8 @@ enum bf_hook { BF_HOOK_CHAIN, BF_HOOK_RANGE };
 
 /*
  * A frame program and its parameters, for one process. Number 0 is none. Parameter 0 is the
- * process's own: bf_process.bias.
+ * process's own: bf_process.bias. Parameter 1: not 0 if the stack was taken before the memory is read
+ * that is not on it.
  */
 struct bf_runtime {
 	__u32 text;

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import functools
+import itertools
 import re
 import subprocess
 
@@ -45,7 +46,7 @@ def classes(tmp_path_factory):
 @contextlib.contextmanager
 def started(java, classes, *arguments):
     """The process, while it runs; what it prints is at .stdout."""
-    process = subprocess.Popen([java, "-Xshare:auto", "-cp", classes, *arguments],
+    process = subprocess.Popen([java, "-Xshare:auto", "-cp", classes, *map(str, arguments)],
                                stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -68,6 +69,13 @@ def read_truth(process):
         frames = [frame.rpartition(":") for frame in frames]
         truth[name] = [(method, int(number)) for method, _, number in frames if not is_hidden(method)]
     return truth
+
+
+def read_virtual_truth(text):
+    """The methods of all threads, root first, but for the leaf, which comes and goes."""
+    lines = [line.rstrip("\n").split("\t") for line in itertools.takewhile(lambda line: line != "\n", text)]
+    assert lines and all(line == lines[0] for line in lines)
+    return [name for name in lines[0][:-1] if not is_hidden(name)]
 
 
 def java_frames(frames):
@@ -169,6 +177,54 @@ def test_lines_are_those_of_the_source(java, classes, tmp_path):
                 others[(tuple(java_frames(frames)), tuple(lines))] += value
     assert right > 0
     assert right >= 0.99 * (right + wrong), (right, wrong, others.most_common(3))
+
+
+def skip_without_virtual(java):
+    if int(version_of(java)) < 21:
+        pytest.skip(f"Java {version_of(java)} has no virtual threads")
+
+
+def check_virtual(folded, truth, share=0.99):
+    """Of stacks that spin below @truth, @share is whole."""
+    right = wrong = 0
+    others = collections.Counter()
+    for frames, value in folded.stacks:
+        names = [name for name, _ in java_frames(frames)]
+        if "JavaVirtual.spin" not in names:
+            continue
+        # Below them are those of the thread that carries it.
+        start = names.index(truth[0]) if truth[0] in names else 0
+        is_whole = "java.util.concurrent.ForkJoinWorkerThread.run" in names[:start] and frames[1] != "[truncated]"
+        if is_whole and names[start:start + len(truth)] == truth:
+            right += value
+        else:
+            wrong += value
+            others[tuple(frames)] += value
+    assert right >= 100
+    assert right >= share * (right + wrong), (right, wrong, others.most_common(3))
+
+
+@pytest.mark.parametrize("java", JAVAS)
+@pytest.mark.parametrize("collector", ["-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC"])
+@pytest.mark.parametrize("heat", ["cold", "hot"])
+def test_virtual_threads_have_their_whole_stacks(java, collector, heat, classes, tmp_path):
+    """A pause moves frames to the heap; what runs on has a few of them on the stack."""
+    skip_without_virtual(java)
+    out = tmp_path / "x.folded"
+    with started(java, classes, collector, "JavaVirtual", heat, 600) as process:
+        truth = read_virtual_truth(process.stdout)
+        result = record("-p", process.pid, "-d", 2, "-F", FREQUENCY, "--threads", "-o", out)
+    check_virtual(Folded(out), truth)
+    assert result.summary["runtimes"]["nameless_code"] == 0
+
+
+@pytest.mark.parametrize("java", JAVAS)
+def test_virtual_threads_of_what_has_just_begun(java, classes, tmp_path):
+    """Where their frames are on the heap is not known when the process starts."""
+    skip_without_virtual(java)
+    out = tmp_path / "x.folded"
+    result = record("-F", FREQUENCY, "-o", out, "--", java, "-cp", classes, "JavaVirtual", "cold", 3)
+    check_virtual(Folded(out), read_virtual_truth(iter(result.stdout.splitlines(True))), 0.98)
 
 
 @pytest.mark.parametrize("java", JAVAS)

@@ -193,6 +193,8 @@ static int describe(struct code_names *names, struct process *process, uint32_t 
 	struct runtime_code *code;
 	int r = facts ? keep_facts(names, facts, &to->facts) : 0;
 
+	if (r == 0 && !process->pushed) /* it has said more than BPF knows */
+		r = processes_note_change(names->processes, process - names->processes->processes);
 	if (r < 0)
 		return r;
 	if (!to->facts || process->ended || names->now.n >= MOST_NAMES ||

@@ -56,7 +56,18 @@ struct runtime_memory process_memory(struct files *files, const struct process *
 	return (struct runtime_memory){read_pieces, to};
 }
 
-/* Reads the rest of the facts, once. */
+/* Asks again a process that was too early to say all. What it says now, BPF has to know, too. */
+static void complete_again(struct process *process, const struct runtime_memory *memory)
+{
+	struct runtime_facts facts = process->runtime->facts;
+
+	if (runtime_complete(&facts, memory) < 0 || facts.is_early || facts.problem != RUNTIME_FINE)
+		return;
+	process->runtime->facts = facts;
+	process->pushed = 0;
+}
+
+/* Reads the rest of the facts, once; twice from what has just begun. */
 static const struct runtime_facts *complete(struct files *files, struct process *process,
 					    const struct runtime_facts *partial, int64_t bias)
 {
@@ -64,15 +75,18 @@ static const struct runtime_facts *complete(struct files *files, struct process 
 	struct runtime_memory memory = process_memory(files, process, &reading);
 	struct process_runtime *runtime = process->runtime;
 
-	if (runtime && memcmp(&runtime->partial, partial, sizeof *partial) == 0)
+	memory.bias = bias;
+	if (runtime && memcmp(&runtime->partial, partial, sizeof *partial) == 0) {
+		if (runtime->facts.is_early && !process->ended)
+			complete_again(process, &memory);
 		return &runtime->facts;
+	}
 	if (process->ended)
 		return NULL;
 	runtime = malloc(sizeof *runtime);
 	if (!runtime)
 		return NULL;
 	*runtime = (struct process_runtime){*partial, *partial};
-	memory.bias = bias;
 	if (runtime_complete(&runtime->facts, &memory) < 0) {
 		free(runtime);
 		return NULL;

@@ -15,6 +15,7 @@ bool range_walk_init(struct range_walk *walk, const struct runtime_facts *facts,
 	walk->memory = *memory;
 	walk->n_pages = walk->n_reads = 0;
 	walk->machine.turns = 0;
+	walk->machine.parameters[1] = 1;
 	return facts && facts->problem == RUNTIME_FINE && runtime_hook(facts) == BF_HOOK_RANGE &&
 	       runtime_write(facts, &walk->text) == 0;
 }

@@ -4,12 +4,13 @@
  * address to the blob that it belongs to, and that says how large its frames are. So no frame
  * pointer is needed, but at a method's ends, where a leaf is known by its instructions.
  *
- * The interpreter is one blob, whose frames have a layout of their own, by the frame pointer.
+ * The interpreter is one blob, whose frames have a layout of their own, by the frame pointer. Those
+ * of virtual threads may be elsewhere: hotspot_chunks.c.
  */
 #include "runtimes/hotspot.h"
 
 #include "runtimes/elf_find.h"
-#include "runtimes/text.h"
+#include "runtimes/hotspot_text.h"
 
 static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
@@ -19,105 +20,10 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	return r;
 }
 
-/* --- the text --- */
-
-enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
-#define PC    BF_REGISTER_WALK_PC
-#define SP    BF_REGISTER_WALK_SP
-#define FP    BF_REGISTER_WALK_FP
-#define EXACT BF_REGISTER_WALK_EXACT
-#define LEAF  BF_REGISTER_WALK_LEAF
-
-#define HEAPS	      3
-#define MOST_PUSHED   8
-#define SEGMENT_SHIFT 7
-
-/* Words of the window: low, high and the map's low of each heap; two for all kinds of things; and
- * the last ones for structures. */
-#define HEAP_SLOT(i) (4 * (i))
-#define SMALL	     12
-#define LARGE	     15
-#define MOST_LARGE   16
-#define SMALL_AT(at) (8 * SMALL + (at))
-#define LARGE_AT(at) (8 * LARGE + (at))
-
-/* The first letters of a blob's name. */
-#define NAME_COMPILED	 0x74656d6e /* nmethod */
-#define NAME_NATIVE	 0x6974616e /* native nmethod */
-#define NAME_INTERPRETER 0x65746e49 /* Interpreter */
-#define NAME_VTABLE	 0x62617476 /* vtable chunks */
-
-/* x86-64's instructions at the ends of methods, as far as they are looked at. */
-#define CODE_PUSH_FP 0x55
-#define CODE_POP_FP  0x5d
-#define CODE_RETURN  0xc3
-#define CODE_MOVE_FP 0xec8b48 /* mov %rsp,%rbp: if frame pointers are asked for */
-#define CODE_SUB_8   0xec8348 /* sub $N,%rsp, N of one byte */
-#define CODE_SUB_32  0xec8148 /* … of four */
-#define CODE_POLL    0x3b49   /* cmp N(%r15),%rsp: before a return */
-#define CODE_ABOVE   0x870f   /* ja: what follows that */
-
-/* Words of an interpreter's frame, from its frame pointer. */
-#define INTERPRETED_LOW	      (-72)
-#define INTERPRETED_AT(bytes) LARGE_AT((bytes)-INTERPRETED_LOW)
-#define INTERPRETED_METHOD    INTERPRETED_AT(-24)
-#define INTERPRETED_BYTECODE  INTERPRETED_AT(-64)
-#define INTERPRETED_CALLER_SP INTERPRETED_AT(-8)
-
-enum label {
-	LABEL_FRAME,
-	LABEL_HEAP, /* HEAPS of them */
-	LABEL_FOUND = LABEL_HEAP + HEAPS,
-	LABEL_SEGMENT,
-	LABEL_BLOB,
-	LABEL_COMPILED,
-	LABEL_COMPILED_LEAF,
-	LABEL_WHOLE,
-	LABEL_POLL,
-	LABEL_LEAF,
-	LABEL_LEAF_WORD,
-	LABEL_LEAF_FOUND,
-	LABEL_INTERPRETED,
-	LABEL_IN_FRAME,
-	LABEL_IN_CODE,
-	LABEL_BY_SIZE,
-	LABEL_BY_POINTER,
-	LABEL_BY_SIZE_OR_POINTER,
-	LABEL_ENTERED,
-	LABEL_PUSHED,
-	LABEL_NO_HEAP,
-	N_LABELS,
-};
-_Static_assert(N_LABELS <= TEXT_LABELS, "all have room");
-
-static void op(struct text_writer *text, enum bf_code code, uint8_t a, uint8_t b, uint8_t c,
-	       int32_t value)
-{
-	text_op(text, code, a, b, c, value);
-}
-
-static void read_words(struct text_writer *text, uint8_t word, uint8_t base, uint32_t words,
-		       int32_t offset)
-{
-	op(text, BF_OP_READ, word, base, words - 1, offset);
-}
-
-static void try_words(struct text_writer *text, uint8_t word, uint8_t base, uint32_t words,
-		      int32_t offset)
-{
-	op(text, BF_OP_TRY, word, base, words - 1, offset);
-}
-
-/* The walk goes on in the caller: R8 is its pc, R7 its sp, R9 its fp. */
-static void caller(struct text_writer *text, uint8_t fp)
-{
-	op(text, BF_OP_CALLER, R8, R7, fp, 0);
-	text_jump(text, LABEL_FRAME);
-}
-
 /* Reads where the heaps are; those that there are not are empty. */
 static void write_heaps(struct text_writer *text, const uint32_t *o)
 {
+	op(text, BF_OP_SET, MODE, 0, 0, MODE_STACK);
 	op(text, BF_OP_PARAMETER, R0, 0, 0, 0);
 	read_words(text, SMALL, R0, 1, o[CACHE_HEAPS]);
 	text_load(text, R1, 8, SMALL_AT(0));
@@ -144,10 +50,27 @@ static void write_heaps(struct text_writer *text, const uint32_t *o)
 	op(text, BF_OP_END, 0, 0, 0, 0);
 }
 
+/* The next frame is looked at: in a chunk, if there is one. */
+static void write_frame(struct text_writer *text, const uint32_t *o)
+{
+	text_label(text, LABEL_FRAME);
+	if (!hotspot_has_chunks(o))
+		return;
+	text_if(text, MODE, BF_LT, MODE_CHUNKS, LABEL_LOOK_UP);
+	text_load(text, R0, 4, 8 * CHUNK_BOTTOM_SLOT + (o[CHUNK_BOTTOM] & 7));
+	op(text, BF_OP_SHL, R0, R0, 0, 3);
+	op(text, BF_OP_ADD, R0, R0, IN_CHUNK, 0);
+	op(text, BF_OP_ADDI, R0, R0, 0, o[CHUNK_STACK]);
+	text_if_register(text, SP, BF_LT, R0, LABEL_LOOK_UP);
+	op(text, BF_OP_IFR, SP, BF_NE, 1, R0);
+	text_jump(text, LABEL_NEXT_CHUNK);
+	text_jump(text, LABEL_LOST);
+}
+
 /* R0 = the blob that pc lies in. */
 static void write_blob(struct text_writer *text, const uint32_t *o)
 {
-	text_label(text, LABEL_FRAME);
+	text_label(text, LABEL_LOOK_UP);
 	for (int i = 0; i < HEAPS; i++) {
 		text_load(text, R0, 8, 8 * HEAP_SLOT(i));
 		text_load(text, R1, 8, 8 * HEAP_SLOT(i) + 8);
@@ -156,6 +79,9 @@ static void write_blob(struct text_writer *text, const uint32_t *o)
 		text_if_register(text, PC, BF_LT, R1, LABEL_FOUND);
 		text_label(text, LABEL_HEAP + i);
 	}
+	text_label(text, LABEL_NOT_OURS);
+	op(text, BF_OP_IF, MODE, BF_LT, 1, MODE_CHUNKS);
+	text_jump(text, LABEL_LOST);
 	op(text, BF_OP_END, 0, 0, 0, 0);
 	text_label(text, LABEL_FOUND);
 	op(text, BF_OP_SUB, R3, PC, R0, 0);
@@ -166,9 +92,8 @@ static void write_blob(struct text_writer *text, const uint32_t *o)
 	text_load(text, R5, 1, SMALL_AT(0));
 	text_if(text, R5, BF_EQ, 0, LABEL_BLOB);
 	op(text, BF_OP_SUB, R3, R3, R5, 0);
-	op(text, BF_OP_IF, R5, BF_EQ, 1, 255); /* free */
+	text_if(text, R5, BF_EQ, 255, LABEL_NOT_OURS); /* free */
 	text_jump(text, LABEL_SEGMENT);
-	op(text, BF_OP_END, 0, 0, 0, 0);
 	text_label(text, LABEL_BLOB);
 	op(text, BF_OP_SHL, R3, R3, 0, SEGMENT_SHIFT);
 	op(text, BF_OP_ADD, R0, R0, R3, 0);
@@ -207,10 +132,13 @@ static void write_kind(struct text_writer *text, const uint32_t *o)
 	read_words(text, SMALL, R1, 1, 0);
 	text_load(text, R2, 4, SMALL_AT(0));
 	text_if(text, R2, BF_EQ, NAME_COMPILED, LABEL_COMPILED);
-	text_if(text, R2, BF_EQ, NAME_NATIVE, LABEL_COMPILED);
-	text_if(text, R2, BF_EQ, NAME_INTERPRETER, LABEL_INTERPRETED);
+	op(text, BF_OP_IF, R2, BF_NE, 1, NAME_INTERPRETER);
+	text_jump(text, LABEL_INTERPRETED);
+	op(text, BF_OP_IF, R2, BF_NE, 3, NAME_NATIVE);
+	op(text, BF_OP_IF, R4, BF_NE, 1, PAUSE_BYTES);
+	op(text, BF_OP_SET, MODE, 0, 0, MODE_PAUSE);
+	text_jump(text, LABEL_COMPILED);
 }
-
 /* R7, R8 = the bytes of code at pc and before it. */
 static void write_instructions(struct text_writer *text)
 {
@@ -221,6 +149,7 @@ static void write_instructions(struct text_writer *text)
 
 static void write_stub(struct text_writer *text)
 {
+	text_label(text, LABEL_STUB);
 	op(text, BF_OP_SET, R6, 0, 0, 0);
 	op(text, BF_OP_EMIT, R0, R6, R1, HOTSPOT_STUB);
 	text_if(text, R2, BF_EQ, NAME_VTABLE, LABEL_ENTERED);
@@ -236,6 +165,8 @@ static void write_stub(struct text_writer *text)
 	read_words(text, SMALL, R7, 2, -16);
 	text_load(text, R8, 8, SMALL_AT(8));
 	text_load(text, R9, 8, SMALL_AT(0));
+	in_chunks(text, 1);
+	op(text, BF_OP_ADDI, R9, R7, 0, -16); /* where the link is */
 	caller(text, R9);
 }
 
@@ -359,6 +290,11 @@ static void write_check(struct text_writer *text, const uint32_t *o)
 static void write_interpreted(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_INTERPRETED);
+	in_chunks(text, 4);
+	read_words(text, SMALL, FP, 1, 0);
+	text_load(text, R7, 8, SMALL_AT(0));
+	op(text, BF_OP_SHL, R7, R7, 0, 3);
+	op(text, BF_OP_ADD, FP, FP, R7, 0);
 	read_words(text, LARGE, FP, 11, INTERPRETED_LOW);
 	text_load(text, R0, 8, INTERPRETED_METHOD);
 	text_load(text, R5, 8, INTERPRETED_BYTECODE);
@@ -384,6 +320,10 @@ static void write_interpreted(struct text_writer *text, const uint32_t *o)
 	text_label(text, LABEL_IN_CODE);
 	write_check(text, o);
 	op(text, BF_OP_EMIT, R0, R5, R2, HOTSPOT_INTERPRETED);
+	in_chunks(text, 3);
+	op(text, BF_OP_SHL, R7, R7, 0, 3);
+	op(text, BF_OP_ADD, R7, R7, FP, 0);
+	op(text, BF_OP_ADDI, R9, FP, 0, 0);
 	caller(text, R9);
 }
 
@@ -394,13 +334,17 @@ int hotspot_write(const struct runtime_facts *facts, struct bf_text *ret)
 
 	text_begin(&text, ret);
 	write_heaps(&text, o);
+	write_frame(&text, o);
 	write_blob(&text, o);
 	write_kind(&text, o);
+	hotspot_write_barriers(&text, o);
 	write_stub(&text);
 	write_compiled(&text, o);
 	write_ends(&text);
 	write_leaf(&text);
 	write_interpreted(&text, o);
+	if (hotspot_has_chunks(o))
+		hotspot_write_chunks(&text, o);
 	return text_end(&text);
 }
 

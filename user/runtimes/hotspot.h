@@ -11,8 +11,13 @@
 #define HOTSPOT(major) ((major) << 8)
 
 enum hotspot_offset {
-	CACHE_HEAPS, /* address of CodeCache::_heaps: a pointer to an array of pointers */
-	ARRAY_LENGTH,
+	/* Addresses of variables. */
+	CACHE_HEAPS, /* CodeCache::_heaps: a pointer to an array of pointers */
+	CLASSES,     /* of java.lang.Object, the first of those that the machine itself uses */
+	OOPS_BASE,   /* how references are compressed: what is added, … */
+	OOPS_SHIFT,  /* … after this many bits */
+	N_HOTSPOT_ADDRESSES,
+	ARRAY_LENGTH = N_HOTSPOT_ADDRESSES,
 	ARRAY_DATA,
 	/* Of a heap of code: its memory and, a byte for each segment of it, the map. */
 	HEAP_MEMORY,
@@ -59,6 +64,20 @@ enum hotspot_offset {
 	SYMBOL_HASH, /* two bytes of chance, after a count of references */
 	SYMBOL_LENGTH,
 	SYMBOL_BODY,
+	/* Of a class: bytes of its objects, the list of its fields, what that refers to. */
+	CLASS_LAYOUT,
+	CLASS_FIELDS,
+	CLASS_POOL,
+	/* Of objects, from 21 on, as those lists say: 0 where they are not known. A continuation
+	 * has frames of a virtual thread, in chunks, the innermost first. */
+	CONTINUATION_TAIL,
+	CHUNK_CONTINUATION,
+	CHUNK_PARENT,
+	CHUNK_SP,     /* where frames begin … */
+	CHUNK_BOTTOM, /* … and end, in words of the chunk's stack */
+	CHUNK_PC,
+	CHUNK_STACK,
+	REFERENCE_BYTES,
 	N_HOTSPOT_OFFSETS,
 };
 _Static_assert(N_HOTSPOT_OFFSETS <= RUNTIME_OFFSETS, "all have room");
@@ -82,6 +101,15 @@ int hotspot_find_offsets(struct elf_file *elf, struct runtime_facts *ret);
 int hotspot_complete(struct runtime_facts *facts, const struct runtime_memory *memory);
 bool hotspot_is_sound(const struct runtime_facts *facts);
 
+/* 17 has none; and what begins has them before it is known how. */
+static inline bool hotspot_has_chunks(const uint32_t *o)
+{
+	return o[CHUNK_STACK] != 0;
+}
+
+/* Finds what is known of continuations; facts->is_early: it is too early for that. */
+void hotspot_find_chunks(struct runtime_facts *facts, const struct runtime_memory *memory);
+
 int hotspot_write(const struct runtime_facts *facts, struct bf_text *ret);
 
 int hotspot_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
@@ -89,10 +117,14 @@ int hotspot_describe(const struct runtime_facts *facts, const struct runtime_mem
 uint32_t hotspot_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
 		      uint32_t first_line, uint32_t detail);
 
-/* --- between names and scopes --- */
+/* --- between names, scopes and fields --- */
 
 /* Reads @n bytes at @address. Returns 0 or -errno. */
 int hotspot_read(const struct runtime_memory *memory, uint64_t address, void *to, uint32_t n);
+
+/* Reads the name at @address. Errors: -ESTALE: there is none; those of memory. */
+int hotspot_name(const uint32_t *o, const struct runtime_memory *memory, uint64_t address, char *to,
+		 size_t size);
 
 /* A method and where in it. */
 struct hotspot_place {

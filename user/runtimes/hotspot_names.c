@@ -78,6 +78,17 @@ static int read_symbol(const uint32_t *o, const struct runtime_memory *memory, u
 	return r < 0 ? r : strlen(ret->text) == n && is_printable(ret->text) ? 0 : -ESTALE;
 }
 
+int hotspot_name(const uint32_t *o, const struct runtime_memory *memory, uint64_t address, char *to,
+		 size_t size)
+{
+	struct symbol symbol;
+	int r = read_symbol(o, memory, address, &symbol);
+
+	if (r == 0)
+		snprintf(to, size, "%s", symbol.text);
+	return r;
+}
+
 /* All that is read of one method. */
 struct method {
 	uint64_t constant, pool; /* ConstMethod, ConstantPool */
@@ -386,13 +397,20 @@ static int describe_stub(const struct runtime_facts *facts, const struct runtime
 	return 0;
 }
 
+/* What enters a virtual thread. Walks that come from its chunks don't see it. */
+#define ENTRY "jdk.internal.vm.Continuation.enterSpecial"
+
 int hotspot_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		     const struct runtime_frame *frame, struct runtime_code *ret)
 {
+	int r;
+
 	ret->is_compiled = frame->kind != HOTSPOT_INTERPRETED;
 	if (frame->kind == HOTSPOT_INTERPRETED)
 		return describe_interpreted(facts, memory, frame, ret);
 	if (frame->kind == HOTSPOT_STUB)
 		return describe_stub(facts, memory, frame, ret);
-	return describe_compiled(facts, memory, frame, ret);
+	r = describe_compiled(facts, memory, frame, ret);
+	ret->is_hidden = r == 0 && strcmp(ret->name, ENTRY) == 0;
+	return r;
 }

@@ -25,6 +25,11 @@ static const struct {
 	uint16_t from, until; /* versions that need it */
 } fields[] = {
 	{"CodeCache", "_heaps", CACHE_HEAPS, 9, 99},
+	{"vmClasses", "_klasses[static_cast<int>(vmClassID::Object_klass_knum)]", CLASSES, 21, 99},
+	{"CompressedOops", "_narrow_oop._base", OOPS_BASE, 21, 21},
+	{"CompressedOops", "_narrow_oop._shift", OOPS_SHIFT, 21, 21},
+	{"CompressedOops", "_base", OOPS_BASE, 25, 99},
+	{"CompressedOops", "_shift", OOPS_SHIFT, 25, 99},
 	{"GrowableArrayBase", "_len", ARRAY_LENGTH, 15, 99},
 	{"GrowableArray<int>", "_data", ARRAY_DATA, 9, 99},
 	{"CodeHeap", "_memory", HEAP_MEMORY, 9, 99},
@@ -64,6 +69,9 @@ static const struct {
 	{"Symbol", "_hash_and_refcount", SYMBOL_HASH, 15, 99},
 	{"Symbol", "_length", SYMBOL_LENGTH, 9, 99},
 	{"Symbol", "_body", SYMBOL_BODY, 9, 99},
+	{"Klass", "_layout_helper", CLASS_LAYOUT, 21, 99},
+	{"InstanceKlass", "_fieldinfo_stream", CLASS_FIELDS, 21, 99},
+	{"InstanceKlass", "_constants", CLASS_POOL, 21, 99},
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 
@@ -163,7 +171,7 @@ static void consider_field(struct finding *finding, const char *type, const char
 		finding->version_at = value;
 	for (size_t k = 0; k < N_FIELDS; k++)
 		if (strcmp(fields[k].type, type) == 0 && strcmp(fields[k].field, field) == 0 &&
-		    is_static == (fields[k].to == CACHE_HEAPS) && value <= INT32_MAX) {
+		    is_static == (fields[k].to < N_HOTSPOT_ADDRESSES) && value <= INT32_MAX) {
 			finding->facts->offsets[fields[k].to] = value;
 			finding->has[fields[k].to] = true;
 		}
@@ -265,11 +273,11 @@ static bool is_size(uint32_t offset)
 	return false;
 }
 
-int hotspot_complete(struct runtime_facts *facts, const struct runtime_memory *memory)
+static int find_offsets(struct runtime_facts *facts, const struct runtime_memory *memory)
 {
 	struct runtime_facts whole = *facts;
 
-	for (uint32_t i = CACHE_HEAPS + 1; i < N_HOTSPOT_OFFSETS; i++) {
+	for (uint32_t i = N_HOTSPOT_ADDRESSES; i < N_HOTSPOT_OFFSETS; i++) {
 		struct field_entry entry;
 		uint64_t at = facts->type + memory->bias;
 		int r;
@@ -291,6 +299,15 @@ int hotspot_complete(struct runtime_facts *facts, const struct runtime_memory *m
 	return 0;
 }
 
+int hotspot_complete(struct runtime_facts *facts, const struct runtime_memory *memory)
+{
+	int r = facts->is_partial ? find_offsets(facts, memory) : 0;
+
+	if (r == 0 && facts->offsets[CLASSES] && hotspot_is_sound(facts))
+		hotspot_find_chunks(facts, memory);
+	return r;
+}
+
 #define MOST_OFFSET 4096
 
 static bool is_aligned(const uint32_t *o)
@@ -299,13 +316,16 @@ static bool is_aligned(const uint32_t *o)
 		enum hotspot_offset offset;
 		uint32_t bytes;
 	} all[] = {
-		{HEAP_MEMORY, 8},     {HEAP_MAP, 8},	     {SPACE_LOW, 8},
-		{BLOB_NAME, 8},	      {BLOB_FRAME_SIZE, 4},  {BLOB_COMPLETE, 2},
-		{BLOB_CODE, 8},	      {BLOB_CODE_OFFSET, 4}, {COMPILED_ID, 4},
-		{COMPILED_METHOD, 8}, {CONST_POOL, 8},	     {CONST_CODE_SIZE, 2},
-		{CONST_NAME, 2},      {SYMBOL_HASH, 4},	     {ARRAY_LENGTH, 4},
-		{ARRAY_DATA, 8},      {CONST_WORDS, 4},	     {POOL_CLASS, 8},
-		{POOL_SOURCE, 2},     {CONST_FLAGS, 2},
+		{HEAP_MEMORY, 8},	{HEAP_MAP, 8},		 {SPACE_LOW, 8},
+		{BLOB_NAME, 8},		{BLOB_FRAME_SIZE, 4},	 {BLOB_COMPLETE, 2},
+		{BLOB_CODE, 8},		{BLOB_CODE_OFFSET, 4},	 {COMPILED_ID, 4},
+		{COMPILED_METHOD, 8},	{CONST_POOL, 8},	 {CONST_CODE_SIZE, 2},
+		{CONST_NAME, 2},	{SYMBOL_HASH, 4},	 {ARRAY_LENGTH, 4},
+		{ARRAY_DATA, 8},	{CONST_WORDS, 4},	 {POOL_CLASS, 8},
+		{POOL_SOURCE, 2},	{CONST_FLAGS, 2},	 {CHUNK_SP, 4},
+		{CHUNK_BOTTOM, 4},	{CHUNK_PC, 8},		 {CHUNK_STACK, 8},
+		{CONTINUATION_TAIL, 4}, {CHUNK_CONTINUATION, 4}, {CHUNK_PARENT, 4},
+		{REFERENCE_BYTES, 4},
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -337,12 +357,12 @@ bool hotspot_is_sound(const struct runtime_facts *facts)
 {
 	const uint32_t *o = facts->offsets;
 
-	for (size_t i = CACHE_HEAPS + 1; i < N_HOTSPOT_OFFSETS; i++)
-		if (o[i] > MOST_OFFSET)
+	for (size_t i = 0; i < N_HOTSPOT_OFFSETS; i++)
+		if (o[i] > (i < N_HOTSPOT_ADDRESSES ? INT32_MAX : MOST_OFFSET))
 			return false;
 	if (facts->is_partial)
 		return true;
-	return is_aligned(o) && o[CACHE_HEAPS] <= INT32_MAX && o[SPACE_HIGH] == o[SPACE_LOW] + 8 &&
-	       o[PC_DESC_SIZE] >= 8 && o[PC_DESC_SIZE] <= 64 && o[CONST_SIZE] <= 128 &&
-	       o[POOL_SIZE] <= 256 && are_within(o);
+	return is_aligned(o) && o[SPACE_HIGH] == o[SPACE_LOW] + 8 && o[PC_DESC_SIZE] >= 8 &&
+	       o[PC_DESC_SIZE] <= 64 && o[CONST_SIZE] <= 128 && o[POOL_SIZE] <= 256 &&
+	       are_within(o);
 }

@@ -41,7 +41,8 @@ int runtime_examine(struct elf_file *elf, struct runtime_facts *ret)
 
 int runtime_complete(struct runtime_facts *facts, const struct runtime_memory *memory)
 {
-	int r = facts->is_partial ? runtime_of(facts)->complete(facts, memory) : 0;
+	bool wants_more = facts->is_partial || facts->is_early;
+	int r = wants_more ? runtime_of(facts)->complete(facts, memory) : 0;
 
 	if (r == 0 && !runtime_is_sound(facts))
 		facts->problem = RUNTIME_LAYOUT;
@@ -53,7 +54,7 @@ bool runtime_is_sound(const struct runtime_facts *facts)
 	if (!facts->runtime || facts->runtime > N_RUNTIMES || facts->version > UINT16_MAX ||
 	    facts->problem >= N_RUNTIME_PROBLEMS)
 		return false;
-	if (facts->is_partial && !runtime_of(facts)->complete)
+	if ((facts->is_partial || facts->is_early) && !runtime_of(facts)->complete)
 		return false;
 	return facts->problem != RUNTIME_FINE || runtime_of(facts)->is_sound(facts);
 }

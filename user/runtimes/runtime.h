@@ -40,6 +40,8 @@ struct runtime_facts {
 	uint32_t problem;    /* enum runtime_problem */
 	uint32_t version;    /* major << 8 | minor */
 	uint32_t is_partial; /* the rest is in the memory of each process: runtime_complete() */
+	uint32_t is_early;   /* they can be used, but a process that is asked again will say more */
+	uint32_t pad;
 	int64_t code_shift;  /* address less file offset, of its code */
 	uint64_t type;	     /* address of the type of code objects, unrelocated */
 	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */

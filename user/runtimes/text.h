@@ -9,7 +9,7 @@
 
 #include "bpf/wire.h"
 
-#define TEXT_LABELS 32
+#define TEXT_LABELS 40
 
 struct text_writer {
 	struct bf_text *text;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A virtual thread that has paused and goes on has its innermost frames on the stack only. The last
+ * of them returns to a barrier, which gets more from where a pause moves them: chunks on the heap,
+ * in which they lie as on a stack, but for links of the interpreter's, which are relative. The text
+ * walks there, and comes back to the stack below the barrier, as if the frames had never left.
+ */
+#include "runtimes/hotspot.h"
+#include "runtimes/hotspot_text.h"
+
+/*
+ * What a virtual thread's frames return to. While frames are on their way, the walk ends: nobody
+ * knows which of them are where.
+ */
+void hotspot_write_barriers(struct text_writer *text, const uint32_t *o)
+{
+	text_if(text, MODE, BF_GE, MODE_CHUNKS, LABEL_LOST);
+	text_if(text, R2, BF_NE, NAME_STUBS, LABEL_STUB);
+	read_words(text, SMALL, R1, 1, NAME_BARRIERS_AT);
+	text_load(text, R7, 4, SMALL_AT(0));
+	text_if(text, R7, BF_NE, NAME_BARRIERS, LABEL_STUB);
+	text_if(text, MODE, BF_NE, MODE_STACK, LABEL_LOST_IN_STUB);
+	read_words(text, SMALL, PC, 1, 0);
+	text_load(text, R7, 4, SMALL_AT(0));
+	op(text, BF_OP_ANDI, R7, R7, 0, 0xffffff);
+	op(text, BF_OP_IF, R7, BF_NE, 1, CODE_BARRIER);
+	text_jump(text, hotspot_has_chunks(o) ? LABEL_BARRIER : LABEL_LOST_IN_STUB);
+	text_label(text, LABEL_LOST_IN_STUB);
+	op(text, BF_OP_SET, R6, 0, 0, 0);
+	op(text, BF_OP_EMIT, R0, R6, R1, HOTSPOT_STUB);
+	text_label(text, LABEL_LOST); /* a caller that is not above it ends the walk */
+	op(text, BF_OP_CALLER, PC, SP, FP, 0);
+}
+
+/* @to = the reference at @base + @offset, as objects have it. */
+static void load_reference(struct text_writer *text, const uint32_t *o, uint8_t to, uint8_t base,
+			   uint32_t offset)
+{
+	read_words(text, SMALL, base, 1, offset & ~7u);
+	text_load(text, to, o[REFERENCE_BYTES], SMALL_AT(offset & 7));
+}
+
+/* Turns a reference into an address, with R0, R1 and R2. */
+static void expand_reference(struct text_writer *text, const uint32_t *o, uint8_t reference)
+{
+	if (o[REFERENCE_BYTES] != 4)
+		return;
+	op(text, BF_OP_PARAMETER, R0, 0, 0, 0);
+	read_words(text, SMALL, R0, 1, o[OOPS_SHIFT]);
+	text_load(text, R1, 4, SMALL_AT(0));
+	read_words(text, SMALL, R0, 1, o[OOPS_BASE]);
+	text_load(text, R2, 8, SMALL_AT(0));
+	op(text, BF_OP_IF, R1, BF_EQ, 3, 0);
+	op(text, BF_OP_ADD, reference, reference, reference, 0);
+	op(text, BF_OP_ADDI, R1, R1, 0, -1);
+	op(text, BF_OP_JUMP, 0, 0, 0, -4);
+	op(text, BF_OP_ADD, reference, reference, R2, 0);
+}
+
+/*
+ * A chunk and its continuation lead to each other: what a collector is just moving does not, nor do
+ * references that are made otherwise (ZGC).
+ */
+void hotspot_write_chunks(struct text_writer *text, const uint32_t *o)
+{
+	text_label(text, LABEL_BARRIER);
+	op(text, BF_OP_PARAMETER, R7, 0, 0, 1);
+	op(text, BF_OP_IF, R7, BF_EQ, 1, 0);
+	text_jump(text, LABEL_LOST_IN_STUB); /* chunks are others by now */
+	op(text, BF_OP_ADDI, MODE, FP, 0, -ENTRY_BYTES);
+	read_words(text, SMALL, MODE, 1, ENTRY_CONTINUATION);
+	text_load(text, R5, 8, SMALL_AT(0));
+	load_reference(text, o, R6, R5, o[CONTINUATION_TAIL]);
+	text_jump(text, LABEL_CHUNK);
+	text_label(text, LABEL_NEXT_CHUNK);
+	load_reference(text, o, R6, IN_CHUNK, o[CHUNK_PARENT]);
+	text_label(text, LABEL_CHUNK);
+	text_if(text, R6, BF_EQ, 0, LABEL_MOUNTED);
+	expand_reference(text, o, R6);
+	op(text, BF_OP_ADDI, IN_CHUNK, R6, 0, 0);
+	load_reference(text, o, R7, IN_CHUNK, o[CHUNK_CONTINUATION]);
+	expand_reference(text, o, R7);
+	read_words(text, SMALL, MODE, 1, ENTRY_CONTINUATION);
+	text_load(text, R5, 8, SMALL_AT(0));
+	op(text, BF_OP_IFR, R5, BF_EQ, 1, R7);
+	text_jump(text, LABEL_LOST);
+	read_words(text, CHUNK_SP_SLOT, IN_CHUNK, 1, o[CHUNK_SP] & ~7u);
+	read_words(text, CHUNK_BOTTOM_SLOT, IN_CHUNK, 1, o[CHUNK_BOTTOM] & ~7u);
+	text_load(text, R6, 4, 8 * CHUNK_SP_SLOT + (o[CHUNK_SP] & 7));
+	op(text, BF_OP_SHL, R6, R6, 0, 3);
+	op(text, BF_OP_ADD, SP, R6, IN_CHUNK, 0);
+	op(text, BF_OP_ADDI, SP, SP, 0, o[CHUNK_STACK]);
+	op(text, BF_OP_ADDI, FP, SP, 0, -16);
+	read_words(text, SMALL, IN_CHUNK, 1, o[CHUNK_PC]);
+	text_load(text, PC, 8, SMALL_AT(0));
+	op(text, BF_OP_SET, EXACT, 0, 0, 0);
+	text_jump(text, LABEL_FRAME);
+	text_label(text, LABEL_MOUNTED); /* on the stack again, in what has entered the thread */
+	op(text, BF_OP_ADDI, SP, MODE, 0, 0);
+	op(text, BF_OP_SET, MODE, 0, 0, MODE_STACK);
+	read_words(text, SMALL, SP, 2, ENTRY_BYTES);
+	text_load(text, R8, 8, SMALL_AT(8));
+	text_load(text, R9, 8, SMALL_AT(0));
+	op(text, BF_OP_ADDI, R7, SP, 0, ENTRY_BYTES + 16);
+	caller(text, R9);
+}
