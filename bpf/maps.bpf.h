@@ -8,6 +8,7 @@
 
 const volatile struct bf_config config;
 struct bf_control control;
+struct bf_ticks ticks[BF_MAX_CPUS];
 
 /* The profile, twice: one is filled while the other is drained. */
 struct counts_map {
@@ -237,17 +238,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct leaving);
 } leaving_scratch SEC(".maps");
-
-/* When each of config.timers last sampled this CPU, or would have. */
-struct ticks {
-	u64 at[BF_TIMERS];
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ticks);
-} ticks SEC(".maps");
 
 /* Events that -e names: bpf/events.bpf.h */
 #define N_EVENT_SCRATCHES 4

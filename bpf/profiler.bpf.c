@@ -66,7 +66,6 @@ int on_sample(struct saved_registers *ctx)
 {
 	u64 now = bpf_ktime_get_ns();
 
-	note_tick(bpf_get_attach_cookie(ctx), now);
 	take_sample(ctx, now);
 	run_ends(now, 1);
 	return 0;

@@ -154,29 +154,17 @@ static __always_inline void capture_walk(struct unwind *unwind, struct task_stru
 /* An exec or exit that takes longer belongs to a process large enough to be known. */
 #define LEAVING_NS 4000000
 
-static __always_inline void note_tick(u32 timer, u64 now)
-{
-	u32 zero = 0;
-	struct ticks *last = bpf_map_lookup_elem(&ticks, &zero);
-
-	if (config.timers[0] && last)
-		last->at[timer & (BF_TIMERS - 1)] = now;
-}
-
 /* Whether this CPU may be sampled within LEAVING_NS. */
 static __always_inline bool sample_is_near(void)
 {
-	u32 zero = 0;
-	struct ticks *last = bpf_map_lookup_elem(&ticks, &zero);
+	const struct bf_ticks *of_cpu = &ticks[bpf_get_smp_processor_id() & (BF_MAX_CPUS - 1)];
 	u64 now = bpf_ktime_get_ns();
 
 	for (u32 i = 0; i < BF_TIMERS; i++) {
-		u64 period = config.timers[i], since;
+		u64 at = of_cpu->at[i];
 
-		if (!last || !period)
-			return true;
-		since = now - (last->at[i] ?: control.timers_start);
-		if (period - since % period < LEAVING_NS)
+		/* After a tick that has passed, the next one is further away. */
+		if (!at || (at > now && at - now < LEAVING_NS))
 			return true;
 	}
 	return false;

@@ -22,7 +22,7 @@
 #define BF_MAX_CPUS	 4096
 #define BF_COMM_LEN	 16
 #define BF_MAX_EVENTS	 16 /* a power of 2 */
-#define BF_TIMERS	 2  /* that sample by the clock */
+#define BF_TIMERS	 8  /* of each CPU, that sample by the clock */
 
 /* Why a thread is not running. */
 enum bf_reason {
@@ -93,7 +93,6 @@ struct bf_config {
 	__u64 cpus[BF_MAX_CPUS / 64];
 	__u64 event_periods[BF_MAX_EVENTS]; /* one sample per this many events, or BF_PERIOD_… */
 	struct bf_glob glob;
-	__u64 timers[BF_TIMERS]; /* periods of the clocks that sample, ns, on-CPU or is_frugal; or 0 */
 	struct bf_hash_key {
 		__u64 lower[2], upper[2];
 	} hash_keys[BF_HASH_KEYS]; /* random */
@@ -117,6 +116,14 @@ struct bf_base {
 };
 
 /*
+ * When a CPU's timers sample it next, or sampled it last: CLOCK_MONOTONIC ns; 0: not known. Changed
+ * while recording, through mapped memory.
+ */
+struct bf_ticks {
+	__u64 at[BF_TIMERS];
+};
+
+/*
  * Changed while recording, through mapped memory. The scheduler's clock is the one of its books
  * (sched_clock(), in ns), or CLOCK_MONOTONIC with capture_out.
  */
@@ -126,7 +133,6 @@ struct bf_control {
 	__u64 clock_offset;		/* CLOCK_MONOTONIC less the scheduler's clock */
 	__u64 least_offset;		/* the least seen while calibrating */
 	__u64 pid_namespace;		/* whose ids are used: its address */
-	__u64 timers_start;		/* when config.timers began: CLOCK_MONOTONIC ns */
 	__u64 offcpu_period;		/* ns: one point per such stretch is sampled; 0: all */
 	/* Off-CPU with config.every: one is written while programs read the other. */
 	struct bf_window windows[2];
@@ -623,7 +629,7 @@ _Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_proc
 _Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
 _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in struct bf_runtime");
-_Static_assert(sizeof(struct bf_control) == 216, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_control) == 208, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
 _Static_assert(sizeof(struct bf_process) == 48, "padding in struct bf_process");

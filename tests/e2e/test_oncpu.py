@@ -102,12 +102,13 @@ def test_whole_machine_leaves_idle_out(tmp_path):
     assert folded.total() <= 99 * (busy_seconds() - before) * 1.1 + 20
 
 
-@pytest.mark.parametrize("options", [(), ("--wall",), ("-e", "cpu-clock")])
-def test_program_in_step_with_the_sampler(tmp_path, options):
+@pytest.mark.parametrize("rate, beats, options", [
+    (100, 100, ()), (100, 100, ("--wall",)), (100, 100, ("-e", "cpu-clock")), (89, 55, ()), (89, 34, ())])
+def test_program_in_step_with_the_sampler(tmp_path, rate, beats, options):
     """Even if it does the same at the same point of each sampling period, each part gets its
-    share."""
-    result = record("-F", 100, *options, "-o", tmp_path / "x.folded",
-                    "--", WORKLOADS / "beat", 4, 100)
+    share; 89 to 55 and to 34 are the golden ratio and its square."""
+    result = record("-F", rate, *options, "-o", tmp_path / "x.folded",
+                    "--", WORKLOADS / "beat", 4, beats)
     folded, truth = Folded(tmp_path / "x.folded"), result.truth
     folded.stacks = [stack for stack in folded.stacks
                      if "[on-cpu]" in stack[0] or "--wall" not in options]
@@ -118,4 +119,4 @@ def test_program_in_step_with_the_sampler(tmp_path, options):
         assert folded.with_frame(function) / folded.total() == \
             pytest.approx(seconds / truth["cpu_seconds"], abs=error)
     if "--wall" not in options:
-        assert folded.total() == pytest.approx(100 * truth["cpu_seconds"], rel=error)
+        assert folded.total() == pytest.approx(rate * truth["cpu_seconds"], rel=error)

@@ -91,12 +91,14 @@ def test_the_recorder_gives_up_what_it_no_longer_needs(tmp_path, options):
         recording = Running("-a", "-d", "3", *options, "--out-dir", tmp_path)
         wait_for_child(wait_for_child(recording.process.pid, "bpfflame-broker"), "bpfflame-broker")
         time.sleep(1)
-        status = status_of(recording.process.pid)
+        threads = [status_of(f"{recording.process.pid}/task/{tid}")
+                   for tid in os.listdir(f"/proc/{recording.process.pid}/task")]
         assert recording.wait().returncode == 0
-    kept = capabilities_in(status, "CapEff")
-    assert not kept & {CAP_SYS_ADMIN, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_NET_ADMIN}
-    assert kept == capabilities_in(status, "CapPrm")
-    assert (status["NoNewPrivs"], status["Seccomp"]) == (["1"], ["2"])
+    for status in threads:
+        kept = capabilities_in(status, "CapEff")
+        assert not kept & {CAP_SYS_ADMIN, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_NET_ADMIN}
+        assert kept == capabilities_in(status, "CapPrm")
+        assert (status["NoNewPrivs"], status["Seccomp"]) == (["1"], ["2"])
 
 
 # --- files whose filesystem does not answer -------------------------------------------------

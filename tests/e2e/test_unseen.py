@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Samples are compared with the scheduler's books: no process hides unnoticed."""
+import math
 import os
 import shutil
 import time
@@ -17,7 +18,8 @@ def ticks_of(pid):
 
 
 @pytest.mark.parametrize("whole_machine", [True, False], ids=["all", "pid"])
-def test_processes_that_sleep_at_each_tick_are_named(tmp_path, whole_machine):
+def test_processes_that_sleep_at_each_tick_are_sampled(tmp_path, whole_machine):
+    """Ticks are drawn by lot: one that learns from gaps when the next comes has learnt nothing."""
     # Under any name.
     program = tmp_path / "e) (v"
     shutil.copy(WORKLOADS / "evader", program)
@@ -27,15 +29,10 @@ def test_processes_that_sleep_at_each_tick_are_named(tmp_path, whole_machine):
         target = ["-a"] if whole_machine else ["-p", process.pid]
         summary = record(*target, "-F", 99, "-d", 8, "-o", tmp_path / "x.folded").summary
         ran = 99 * (ticks_of(process.pid) - before) / os.sysconf("SC_CLK_TCK")
-    # How well it hides depends on the machine. The message agrees with its samples.
     seen = Folded(tmp_path / "x.folded").total(lambda frames: frames[0] == "e) (v")
-    found = [each for each in summary["unseen"] if each["pid"] == process.pid]
-    assert bool(found) or seen > 0.7 * ran, (seen, ran, summary["unseen"])
-    if found:
-        assert found[0]["command"] == "e) (v"
-        assert found[0]["expected"] == pytest.approx(99 * found[0]["cpu_seconds"], abs=2)
-        assert found[0]["samples"] == seen < 0.8 * found[0]["expected"]
-        assert 0.8 * ran < found[0]["expected"] <= ran + 2
+    assert ran > 100
+    assert seen > ran - 10 - 4 * math.sqrt(ran)
+    assert summary["unseen"] == []
 
 
 PYTHON = "import time\nend = time.time() + 30\nwhile time.time() < end: sum(range(1000))"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * evader SECONDS HZ: hides from samplers. Learns from gaps in its own time when its CPU is sampled,
- * and sleeps through each moment at which it expects the next sample. It knows how bpfflame
- * samples: with two timers of HZ/1.618 and HZ/2.618. Runs on one CPU.
+ * and sleeps through each moment at which it expects the next sample. It expects two timers, of
+ * HZ/1.618 and HZ/2.618. Runs on one CPU.
  */
 #include "workload.h"
 

@@ -345,6 +345,7 @@ static int open_rings(struct collector *collector, struct failure *failure)
 	collector->sampler = (struct sampler){
 		.wanted = collector->options.cpus,
 		.epoll_fd = collector->epoll_fd,
+		.ticks = collector->skel->bss->ticks,
 	};
 	r = sampler_open(&collector->sampler, failure);
 	collector->records_since = monotonic_ns();
@@ -415,8 +416,6 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	r = r < 0 ? r
 		  : sampler_start(&collector->sampler, collector->sampled.sampled,
 				  collector->sampled.n_sampled, failure);
-	if (r >= 0)
-		collector->skel->bss->control.timers_start = monotonic_ns();
 	r = r < 0 ? r : open_timer(collector);
 	processes_init(&collector->processes);
 	r = r < 0 ? r : profile_new(options->mode, &collector->profile);
@@ -612,6 +611,7 @@ int collect_start(struct collector *collector, uint64_t duration_ns, struct fail
 	if (offcpu)
 		window_visit_cpus(&collector->sampler.online);
 	collector->begin.totals.taken_ns = offcpu ? stats_taken_ns(&collector->loaded) : 0;
+	sampler_draw_ticks(&collector->sampler);
 	window_open(control, duration_ns, collector->options.every_ns);
 	collector->start_realtime_ns = realtime_ns() - (monotonic_ns() - control->window_start);
 	collector->windows.base.start = collector->windows.begin_ns = control->window_start;
@@ -711,6 +711,7 @@ int collect_stop(struct collector *collector, struct failure *failure)
 	uint64_t last;
 	int r = 0;
 
+	sampler_let_tick(&collector->sampler);
 	windows_forget_taken(&collector->windows);
 	window_close(control, collector->options.mode != PROFILE_ONCPU);
 	last = windows_at(&collector->windows, control->window_end - 1);

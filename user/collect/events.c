@@ -12,26 +12,11 @@
 
 #include "base/array.h"
 #include "bpf/wire.h"
+#include "collect/ticks.h"
 #include "profiler.skel.h"
 
 _Static_assert(PROFILE_MAX_EVENTS <= BF_MAX_EVENTS, "each event has a number");
 _Static_assert(BF_TIMERS *PROFILE_MAX_EVENTS <= SAMPLER_MAX_EVENTS, "each may have its timers");
-
-#define GOLDEN_RATIO 1.6180339887498949
-
-/*
- * Two timers sample a CPU by the clock. Their rates are in the golden ratio and add up to
- * @frequency. Activity in step with a single timer of that frequency would be seen always or never;
- * these two spread their samples over it as evenly as possible, since no number is further from all
- * fractions.
- */
-static void find_periods(unsigned int frequency, __u64 ret[BF_TIMERS])
-{
-	const double period = (double)NSEC_PER_SEC / frequency;
-
-	ret[0] = period * GOLDEN_RATIO + 0.5;
-	ret[1] = period * (GOLDEN_RATIO + 1) + 0.5;
-}
 
 static const struct counter cycles = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES};
 
@@ -40,11 +25,6 @@ void events_configure(const struct collect_options *options, struct bf_config *c
 	config->events = options->n_events > 0;
 	for (size_t i = 0; i < options->n_events; i++)
 		config->event_periods[i] = event_bpf_period(&options->events[i]);
-	/* Off-CPU, any moment may be sampled; the frugal look ahead at that, too. */
-	if ((options->mode == PROFILE_ONCPU ||
-	     (options->mode == PROFILE_WALL && options->is_frugal)) &&
-	    !options->n_events && counter_try(&cycles) < 0)
-		find_periods(options->frequency, config->timers);
 }
 
 void events_choose_programs(struct profiler *skel, const struct collect_options *options)
@@ -136,22 +116,22 @@ static int begin_periods(const struct events *events, struct profiler *skel)
 	return r;
 }
 
-static void sample_clock(struct events *events, struct sampler_event sampled,
-			 unsigned int frequency)
+/* Errors: see random_bytes(). */
+static int sample_clock(struct events *events, struct sampler_event sampled, unsigned int frequency)
 {
-	__u64 periods[BF_TIMERS];
+	uint64_t periods[BF_TIMERS];
+	int r = ticks_periods(frequency, periods);
 
-	find_periods(frequency, periods);
-	for (uint32_t i = 0; i < BF_TIMERS; i++) {
+	for (uint32_t i = 0; i < BF_TIMERS && r == 0; i++) {
 		sampled.attr.sample_period = periods[i];
-		/* The programs know by it which event, or else which timer it was. */
-		if (!sampled.request)
-			sampled.number = i;
+		sampled.mean_ns = ticks_mean(frequency);
+		sampled.timer = i;
 		events->sampled[events->n_sampled++] = sampled;
 	}
+	return r;
 }
 
-static void sample_counter(struct events *events, struct profiler *skel, uint32_t number)
+static int sample_counter(struct events *events, struct profiler *skel, uint32_t number)
 {
 	const struct event *event = &events->items[number];
 	bool is_time = counter_is_time(event->request->target);
@@ -169,10 +149,8 @@ static void sample_counter(struct events *events, struct profiler *skel, uint32_
 			 .exclude_idle = is_time},
 	};
 
-	if (event->frequency && event->counter.type == PERF_TYPE_SOFTWARE && is_time) {
-		sample_clock(events, sampled, event->frequency);
-		return;
-	}
+	if (event->frequency && event->counter.type == PERF_TYPE_SOFTWARE && is_time)
+		return sample_clock(events, sampled, event->frequency);
 	if (event->frequency) {
 		sampled.attr.freq = 1;
 		sampled.attr.sample_freq = event->frequency;
@@ -180,6 +158,7 @@ static void sample_counter(struct events *events, struct profiler *skel, uint32_
 		sampled.attr.sample_period = event->sample_period;
 	}
 	events->sampled[events->n_sampled++] = sampled;
+	return 0;
 }
 
 /* Samples time, by cycles if the processor counts them. */
@@ -188,6 +167,7 @@ static int sample_time(struct events *events, const struct collect_options *opti
 {
 	struct sampler_event sampled = {.program = skel->progs.on_sample,
 					.attr = {.exclude_idle = 1}};
+	int r = 0;
 
 	if (counter_try(&cycles) == 0) {
 		sampled.attr.type = PERF_TYPE_HARDWARE;
@@ -200,10 +180,10 @@ static int sample_time(struct events *events, const struct collect_options *opti
 	} else {
 		sampled.attr.type = PERF_TYPE_SOFTWARE;
 		sampled.attr.config = PERF_COUNT_SW_CPU_CLOCK;
-		sample_clock(events, sampled, options->frequency);
+		r = sample_clock(events, sampled, options->frequency);
 		events->source = strdup("cpu-clock");
 	}
-	return events->source ? 0 : -ENOMEM;
+	return events->source ? r : -ENOMEM;
 }
 
 /* The kernel does not check it for timers. */
@@ -280,7 +260,7 @@ static int attach_one(struct events *events, struct profiler *skel, uint32_t num
 				       .config2 = event->counter.config2};
 
 	switch (event->request->kind) {
-	case EVENT_COUNTER: sample_counter(events, skel, number); return 0;
+	case EVENT_COUNTER: return sample_counter(events, skel, number);
 	case EVENT_TRACEPOINT:
 		return attach_event(events, skel->progs.on_tracepoint, &attr, number);
 	case EVENT_KPROBE:

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/netlink.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,8 +14,10 @@
 #include <unistd.h>
 
 #include "base/foreign.h"
+#include "base/sandbox.h"
 #include "collect/event_find.h"
 #include "collect/rights.h"
+#include "collect/ticks.h"
 
 #define RECORD_BYTES	  (512u << 10) /* per CPU, on small machines */
 #define RECORD_BYTES_MANY (128u << 10) /* per CPU, if there are many */
@@ -26,7 +29,8 @@
 struct sampler_cpu {
 	struct record_ring ring;
 	struct bpf_link *links[SAMPLER_MAX_EVENTS];
-	int fds[SAMPLER_MAX_EVENTS]; /* the links' events */
+	int fds[SAMPLER_MAX_EVENTS];		      /* the links' events */
+	struct tick_timer timers[SAMPLER_MAX_EVENTS]; /* of those with a mean_ns */
 };
 
 static void close_cpu(struct sampler_cpu *cpu)
@@ -74,6 +78,14 @@ static int open_event(const struct sampler_event *event, unsigned int number, un
 	return r;
 }
 
+/* It has just been set. */
+static void begin_timer(const struct sampler *sampler, size_t event, struct sampler_cpu *cpu)
+{
+	uint64_t period = rate_of(&sampler->events[event], sampler->divisor);
+
+	cpu->timers[event] = (struct tick_timer){monotonic_ns() + period, period};
+}
+
 /* *@ret_event: the one that failed. */
 static int open_events(const struct sampler *sampler, unsigned int number, struct sampler_cpu *cpu,
 		       const struct sampler_event **ret_event)
@@ -83,6 +95,7 @@ static int open_events(const struct sampler *sampler, unsigned int number, struc
 	for (size_t i = 0; i < sampler->n_events && r == 0; i++) {
 		r = open_event(&sampler->events[i], number, sampler->divisor, cpu, &cpu->links[i],
 			       &cpu->fds[i]);
+		begin_timer(sampler, i, cpu);
 		if (r < 0)
 			*ret_event = &sampler->events[i];
 	}
@@ -240,26 +253,155 @@ int sampler_start(struct sampler *sampler, const struct sampler_event *events, s
 	return 0;
 }
 
-void sampler_thin(struct sampler *sampler, unsigned int divisor)
+/* So that the thread that draws ticks sees whole changes. */
+static void lock(struct sampler *sampler)
 {
-	sampler->divisor = divisor;
+	if (sampler->draws)
+		pthread_mutex_lock(&sampler->lock);
+}
+
+static void unlock(struct sampler *sampler)
+{
+	if (sampler->draws)
+		pthread_mutex_unlock(&sampler->lock);
+}
+
+/* Sets a timer whose next tick was drawn, or an event's rate. */
+static void set_event(const struct sampler *sampler, unsigned int number, size_t i, uint64_t rate)
+{
+	const struct sampler_event *event = &sampler->events[i];
+	struct sampler_cpu *cpu = &sampler->cpus[number];
+
+	if (sampler->draws && event->mean_ns && !event->request)
+		__atomic_store_n(&sampler->ticks[number].at[event->timer], cpu->timers[i].at,
+				 __ATOMIC_RELAXED);
+	/* One that fails goes on as it was; a CPU that goes has no ticks. */
+	ioctl(cpu->fds[i], PERF_EVENT_IOC_PERIOD, &rate);
+}
+
+/* Draws the first ticks, or else sets rates. */
+static void begin_rates(struct sampler *sampler)
+{
+	sampler->began_ns = monotonic_ns();
 	for_each_cpu (number, &sampler->online) {
-		const struct sampler_cpu *cpu = &sampler->cpus[number];
+		struct sampler_cpu *cpu = &sampler->cpus[number];
+		uint32_t random[SAMPLER_MAX_EVENTS];
+		bool draws = sampler->draws && random_bytes(random, sizeof random) == 0;
 
 		for (size_t i = 0; i < sampler->n_events; i++) {
-			uint64_t rate = rate_of(&sampler->events[i], divisor);
+			const struct sampler_event *event = &sampler->events[i];
+			struct tick_timer *timer = &cpu->timers[i];
 
-			/* One that fails goes on as it was: more samples than asked for. */
-			if (cpu->links[i])
-				ioctl(cpu->fds[i], PERF_EVENT_IOC_PERIOD, &rate);
+			if (!cpu->links[i])
+				continue;
+			begin_timer(sampler, i, cpu);
+			if (draws && event->mean_ns)
+				ticks_begin(timer, monotonic_ns(),
+					    event->mean_ns * sampler->divisor, random[i]);
+			set_event(sampler, number, i, timer->period);
 		}
 	}
+}
+
+void sampler_thin(struct sampler *sampler, unsigned int divisor)
+{
+	lock(sampler);
+	sampler->divisor = divisor;
+	begin_rates(sampler);
+	unlock(sampler);
+}
+
+/* Draws the next tick of those of a CPU's timers that have ticked. */
+static void draw_of_cpu(const struct sampler *sampler, unsigned int number, const uint32_t *random)
+{
+	struct sampler_cpu *cpu = &sampler->cpus[number];
+
+	for (size_t i = 0; i < sampler->n_events; i++) {
+		const struct sampler_event *event = &sampler->events[i];
+		struct tick_timer *timer = &cpu->timers[i];
+
+		if (event->mean_ns && cpu->links[i] &&
+		    ticks_draw(timer, monotonic_ns(), event->mean_ns * sampler->divisor, random[i]))
+			set_event(sampler, number, i, timer->period);
+	}
+}
+
+/* The shortest mean; 0: nothing is to be drawn. */
+static uint64_t shortest_mean(const struct sampler *sampler)
+{
+	uint64_t shortest = 0;
+
+	for (size_t i = 0; i < sampler->n_events; i++) {
+		uint64_t mean = sampler->events[i].mean_ns;
+
+		if (mean && (!shortest || mean < shortest))
+			shortest = mean;
+	}
+	if (shortest < TICKS_LEAST_MEAN_NS ||
+	    cpu_list_count(&sampler->online) * BF_TIMERS * NSEC_PER_SEC / shortest >
+		    TICKS_MOST_DRAWN)
+		return 0;
+	return shortest;
+}
+
+static void *draw_ticks(void *context)
+{
+	struct sampler *sampler = context;
+	bool is_restricted = sandbox_restrict(0) == 0;
+
+	pthread_mutex_lock(&sampler->lock);
+	while (!sampler->is_ending && is_restricted) {
+		uint64_t now = monotonic_ns();
+		uint64_t until = now + ticks_patience(shortest_mean(sampler) * sampler->divisor,
+						      now - sampler->began_ns);
+		struct timespec moment = {until / NSEC_PER_SEC, until % NSEC_PER_SEC};
+		uint32_t random[SAMPLER_MAX_EVENTS];
+
+		for_each_cpu (number, &sampler->online)
+			if (random_bytes(random, sampler->n_events * sizeof *random) == 0)
+				draw_of_cpu(sampler, number, random);
+		pthread_cond_clockwait(&sampler->end, &sampler->lock, CLOCK_MONOTONIC, &moment);
+	}
+	pthread_mutex_unlock(&sampler->lock);
+	return NULL;
+}
+
+void sampler_draw_ticks(struct sampler *sampler)
+{
+	sigset_t all, ours;
+
+	if (!shortest_mean(sampler))
+		return;
+	pthread_mutex_init(&sampler->lock, NULL);
+	pthread_cond_init(&sampler->end, NULL);
+	/* Signals are for the caller. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &ours);
+	pthread_mutex_lock(&sampler->lock);
+	sampler->draws = pthread_create(&sampler->drawer, NULL, draw_ticks, sampler) == 0;
+	if (sampler->draws)
+		begin_rates(sampler);
+	pthread_mutex_unlock(&sampler->lock);
+	pthread_sigmask(SIG_SETMASK, &ours, NULL);
+}
+
+void sampler_let_tick(struct sampler *sampler)
+{
+	if (!sampler->draws)
+		return;
+	pthread_mutex_lock(&sampler->lock);
+	sampler->is_ending = true;
+	pthread_cond_signal(&sampler->end);
+	pthread_mutex_unlock(&sampler->lock);
+	pthread_join(sampler->drawer, NULL);
+	sampler->draws = false;
 }
 
 void sampler_close(struct sampler *sampler)
 {
 	if (!sampler->cpus)
 		return;
+	sampler_let_tick(sampler);
 	for_each_cpu (cpu, &sampler->online)
 		close_cpu(&sampler->cpus[cpu]);
 	if (sampler->uevent_fd >= 0)
@@ -283,6 +425,7 @@ int sampler_follow_cpus(struct sampler *sampler)
 		return r;
 	for (size_t i = 0; i < CPU_SET_WORDS; i++)
 		any.bits[i] = now.bits[i] | sampler->online.bits[i];
+	lock(sampler);
 	for_each_cpu (cpu, &any) {
 		bool was = cpu_list_has(&sampler->online, cpu), is = cpu_list_has(&now, cpu);
 
@@ -294,6 +437,7 @@ int sampler_follow_cpus(struct sampler *sampler)
 		if (!was && is && follow_cpu(sampler, cpu) >= 0)
 			sampler->online.bits[cpu / 64] |= 1ULL << cpu % 64;
 	}
+	unlock(sampler);
 	return 0;
 }
 
