@@ -100,7 +100,8 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c
 		-I. -Ivmlinux -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
 # Linked anew, they lose their DWARF, which is half of them and which nothing reads. What is left is packed: the
-# function that bpftool writes it into unpacks it instead (user/base/unpack_object.h).
+# function that bpftool writes it into unpacks it instead (user/base/unpack_object.h); libbpf refuses one without
+# bytes, but would read from NULL.
 $(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o Makefile
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
@@ -110,7 +111,8 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o Makefile
 	$(Q)awk -v name=$* '$$0 == "static inline const void *" name "__elf_bytes(size_t *sz)" { \
 		print "#include \"base/unpack_object.h\""; \
 		print "static const unsigned char " name "__packed[] = {\n#include \"" name ".bpf.o.inc\"\n};"; \
-		print; print "{\n\treturn unpack_object(" name "__packed, sizeof " name "__packed, sz);\n}"; \
+		print; print "{\n\tconst void *object = unpack_object(" name "__packed, sizeof " name "__packed, sz);\n"; \
+		print "\tif (object)\n\t\treturn object;\n\t*sz = 0;\n\treturn \"\";\n}"; \
 		skips = 1 } !skips { print } skips && /^}/ { skips = 0 }' $@.all >$@; rm $@.all; grep -q __packed $@
 
 # A script, a page or a style sheet as lines of a C string.

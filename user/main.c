@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/broker.h"
@@ -47,6 +49,21 @@ static void survive_file_limit(void)
 		sigaction(SIGXFSZ, &survive, NULL);
 }
 
+#define LEAST_STACK (512 << 10)
+
+/* A stack that can't grow ends us by a signal, without a word. Root may raise the limit. */
+static bool has_stack(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= LEAST_STACK)
+		return true;
+	limit.rlim_cur = LEAST_STACK;
+	if (limit.rlim_max < LEAST_STACK)
+		limit.rlim_max = LEAST_STACK;
+	return setrlimit(RLIMIT_STACK, &limit) == 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t started_ns = monotonic_ns();
@@ -65,6 +82,11 @@ int main(int argc, char **argv)
 	}
 	cover_closed_streams();
 	survive_file_limit();
+	if (!has_stack())
+		return cli_fail(
+			&(struct failure){.what = "the stack is limited to less than 512 kB",
+					  .fix = "ulimit -s 8192"},
+			EXIT_FAILED);
 	return cli_flush(run ? cmd_run(run, argc - 1, argv + 1, started_ns)
 			     : cmd_record(argc, argv, started_ns));
 }

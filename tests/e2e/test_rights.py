@@ -373,9 +373,28 @@ def test_few_open_files(open_path):
     run_in(open_path, limit, "-a", "-d", "0.2").refused("Too many open files", "ulimit -n")
 
 
+@pytest.mark.parametrize("limit, words", [
+    ("--data=1000000", ("memory is limited", "ulimit -d")),
+    ("--data=8000000", ("memory is limited", "ulimit -d")),
+    ("--as=16000000", ("memory is limited", "ulimit -v")),
+    ("--nofile=5", ("Too many open files", "")),
+    ("--nofile=40", ("Too many open files", "ulimit -n")),
+    ("--fsize=0", ("File too large", "ulimit -f"))])
+def test_low_limits(open_path, limit, words):
+    """Each ends in words, not in a signal."""
+    run_in(open_path, ["prlimit", limit], "-a", "-d", "0.2").refused(*words)
+
+
+@pytest.mark.parametrize("limit", ["--nproc=1", "--core=0", "--memlock=0"])
+def test_limits_that_do_not_matter(open_path, limit):
+    run_in(open_path, ["prlimit", limit], "-a", "-d", "0.2").recorded()
+
+
 def test_small_stack(open_path):
-    """The 100 KB that a user's shell may leave to a recording that sudo starts."""
-    run_in(open_path, ["prlimit", "--stack=102400"], "-a", "-d", "0.2").recorded()
+    """What a user's shell may leave to a recording that sudo starts; a hard limit can't be raised without its right."""
+    run_in(open_path, ["prlimit", "--stack=65536:8388608"], "-a", "-d", "0.2").recorded()
+    run_in(open_path, ["prlimit", "--stack=65536", *with_capabilities(LEAST)], "-a", "-d", "0.2").refused(
+        "stack is limited", "ulimit -s")
 
 
 # --- seccomp filters ------------------------------------------------------------------------

@@ -432,6 +432,9 @@ int collect_open(const struct collect_options *options, struct collector **ret,
 	if (r < 0) {
 		if (!failure->what[0])
 			failure_set(failure, r, "cannot start recording: %s", strerror(-r));
+		if (!failure->fix[0])
+			rights_explain_files(r, failure);
+		rights_explain_memory(r, failure);
 		collect_free(collector);
 		return r;
 	}

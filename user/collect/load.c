@@ -97,6 +97,8 @@ static int map_names(struct btf_names *ret)
 	struct btf_header header;
 	int r = 0;
 
+	if (fd < 0 && errno == EMFILE)
+		return -EMFILE;
 	if (fd < 0 || pread(fd, &header, sizeof header, 0) != sizeof header ||
 	    header.magic != BTF_MAGIC)
 		return -ENOENT;
@@ -125,7 +127,7 @@ static int learn_kernel(struct kernel_facts *facts, struct failure *failure)
 	int r = map_names(&btf);
 
 	uname(&kernel);
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -EMFILE)
 		return r;
 	if (r < 0) {
 		failure_set(failure, -ENOSYS, "this kernel has no BTF (%s)", BTF_PATH);

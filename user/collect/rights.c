@@ -294,6 +294,21 @@ bool rights_explain(enum rights_of tried, int error, struct failure *failure)
 	return rights_explain_with(&rights, tried, error, failure);
 }
 
+#define LITTLE_MEMORY (64ull << 20)
+
+bool rights_explain_memory(int error, struct failure *failure)
+{
+	struct rlimit data, space;
+
+	if (error == -EPERM || error == -EINVAL || getrlimit(RLIMIT_DATA, &data) < 0 ||
+	    getrlimit(RLIMIT_AS, &space) < 0 ||
+	    (data.rlim_cur >= LITTLE_MEMORY && space.rlim_cur >= LITTLE_MEMORY))
+		return false;
+	failure_fix(failure, error, "memory is limited: ulimit -%c unlimited",
+		    data.rlim_cur < LITTLE_MEMORY ? 'd' : 'v');
+	return true;
+}
+
 bool rights_explain_files(int error, struct failure *failure)
 {
 	if (error == -EMFILE)

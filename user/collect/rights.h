@@ -45,6 +45,8 @@ bool rights_explain(enum rights_of tried, int error, struct failure *failure);
 
 /* Whether @error is -EMFILE: too few files may be open. If so, the fix is added to *failure. */
 bool rights_explain_files(int error, struct failure *failure);
+/* Whether @error may be for a limit of memory; the same. */
+bool rights_explain_memory(int error, struct failure *failure);
 
 #define RIGHTS_FIX_SIZE 256
 /*
