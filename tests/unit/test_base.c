@@ -2,8 +2,11 @@
 #include "unit/cmocka_all.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -266,9 +269,27 @@ static void stat_of_ourselves(void **state)
 	assert_int_equal(process_stat_read(UINT32_MAX, &stat), -ENOENT);
 }
 
+static void who_waits_for_a_cpu(void **state)
+{
+	struct timespec moment = {.tv_nsec = 1000000};
+	pid_t child = fork();
+
+	if (child == 0)
+		for (;;)
+			pause();
+	while (process_is_runnable(child))
+		nanosleep(&moment, NULL);
+	assert_true(process_is_runnable(getpid()));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_false(process_is_runnable(child));
+	assert_false(process_is_runnable(0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_waits_for_a_cpu),
 		cmocka_unit_test(table_finds_what_was_added),
 		cmocka_unit_test(table_holds_equal_items_once),
 		cmocka_unit_test(strings_are_kept_once),

@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/process_stat.h"
 #include "base/sandbox.h"
 #include "base/system.h"
 
-#define START_LIMIT_NS	  (2 * NSEC_PER_SEC) /* for a worker to start */
-#define FIRST_LIMIT_NS	  (300 * 1000000ULL) /* for an answer … */
-#define LAST_LIMIT_NS	  (40 * 1000000ULL)  /* … after many timeouts */
-#define END_STEPS	  20		     /* of 1 ms, for workers to end */
+#define START_LIMIT_NS (2 * NSEC_PER_SEC) /* for a worker to start */
+#define FIRST_LIMIT_NS (300 * 1000000ULL) /* for an answer … */
+#define LAST_LIMIT_NS  (40 * 1000000ULL)  /* … after many timeouts */
+#define END_STEPS      20		  /* of 1 ms, for workers to end */
 
 /* An answer; a worker's first one gives its pid. */
 struct broker_answer {
@@ -34,9 +35,9 @@ struct broker_answer {
 
 static struct broker {
 	bool is_there;
-	pid_t pid;    /* ours to wait for; 0: our parent's */
-	int control;  /* takes the sockets that workers will serve */
-	int socket;   /* a worker's; -1: none */
+	pid_t pid;   /* ours to wait for; 0: our parent's */
+	int control; /* takes the sockets that workers will serve */
+	int socket;  /* a worker's; -1: none */
 	pid_t worker;
 	uint64_t limit_ns;
 } broker = {.socket = -1, .limit_ns = FIRST_LIMIT_NS};
@@ -54,26 +55,13 @@ bool broker_is_there(void)
 	return broker.is_there;
 }
 
-/* Whether the worker is not to blame: on a busy machine it may only be waiting for a CPU. */
-static bool is_runnable(void)
-{
-	char path[64], text[256];
-	const char *state;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", broker.worker);
-	if (!broker.worker || read_text_file(path, text, sizeof text) < 0)
-		return false;
-	state = strrchr(text, ')'); /* ends the command */
-	return state && strncmp(state, ") R", 3) == 0;
-}
-
 /* Waits for an answer. Returns whether there is one. */
 static bool wait_for_answer(uint64_t limit_ns)
 {
 	struct pollfd socket = {broker.socket, POLLIN, 0};
 	uint64_t start = monotonic_ns(), spent = 0;
 
-	while (spent < limit_ns || (spent < START_LIMIT_NS && is_runnable())) {
+	while (spent < limit_ns || (spent < START_LIMIT_NS && process_is_runnable(broker.worker))) {
 		uint64_t left = spent < limit_ns ? limit_ns - spent : LAST_LIMIT_NS;
 
 		if (poll(&socket, 1, left / 1000000 + 1) > 0)

@@ -55,3 +55,10 @@ int process_stat_read(uint32_t pid, struct process_stat *ret)
 	r = read_text_file(path, text, sizeof text);
 	return r < 0 ? r : process_stat_parse(text, ret) ? 0 : -EBADMSG;
 }
+
+bool process_is_runnable(uint32_t pid)
+{
+	struct process_stat stat;
+
+	return pid && process_stat_read(pid, &stat) == 0 && stat.state == 'R';
+}

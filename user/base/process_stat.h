@@ -23,4 +23,10 @@ bool process_stat_parse(const char *text, struct process_stat *ret);
 /* Errors: those of reading the file; -EBADMSG. */
 int process_stat_read(uint32_t pid, struct process_stat *ret);
 
+/*
+ * Whether it runs or waits for a CPU: on a busy machine, one that does not answer may be without
+ * blame. 0 is no process.
+ */
+bool process_is_runnable(uint32_t pid);
+
 #endif

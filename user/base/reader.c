@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/process_stat.h"
 #include "base/sandbox.h"
 #include "base/system.h"
 
@@ -117,11 +118,15 @@ static uint64_t cpu_time(const struct exchange *exchange)
 	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
 }
 
+/* What waits for a CPU is not quiet; to find that out costs too much for each look. */
+#define STARVING_NS (NSEC_PER_SEC / 20)
+
 static void note_activity(struct exchange *exchange)
 {
 	uint64_t computed = cpu_time(exchange);
 
-	if (exchange->computed == computed)
+	if (exchange->computed == computed && (monotonic_ns() - exchange->active_at < STARVING_NS ||
+					       !process_is_runnable(exchange->reader->pid)))
 		return;
 	exchange->computed = computed;
 	exchange->active_at = monotonic_ns();
