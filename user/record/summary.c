@@ -105,7 +105,7 @@ static const struct {
 	[STACK_BROKEN] = {"broken", "no chain of frames on the stack"},
 	[STACK_UNSUPPORTED] = {"unsupported", "unwind information of a kind that is not supported"},
 	[STACK_NO_ROWS] = {"no_rows", "code without unwind information or frame pointers (java "
-				      "other than 17: -XX:+PreserveFramePointer)"},
+				      "other than 17, 21, 25: -XX:+PreserveFramePointer)"},
 	[STACK_UNMAPPED] = {"unmapped", "led to memory that is not mapped"},
 	[STACK_32_BIT] = {"32_bit", "32-bit programs, which are not unwound"},
 	[STACK_BUDGET] = {"budget", "unwind tables had no room (avoid: a larger --unwind-memory)"},
