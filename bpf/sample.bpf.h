@@ -153,6 +153,8 @@ static __always_inline void capture_walk(struct unwind *unwind, struct task_stru
 
 /* An exec or exit that takes longer belongs to a process large enough to be known. */
 #define LEAVING_NS 4000000
+/* A timer is set somewhat later than its moment is drawn, on a busy machine. */
+#define TICK_LATE_NS 1000000
 
 /* Whether this CPU may be sampled within LEAVING_NS. */
 static __always_inline bool sample_is_near(void)
@@ -164,7 +166,7 @@ static __always_inline bool sample_is_near(void)
 		u64 at = of_cpu->at[i];
 
 		/* After a tick that has passed, the next one is further away. */
-		if (!at || (at > now && at - now < LEAVING_NS))
+		if (!at || at + TICK_LATE_NS - now < LEAVING_NS + TICK_LATE_NS)
 			return true;
 	}
 	return false;
