@@ -307,6 +307,13 @@ static void write_check(struct text_writer *text)
 	text_label(text, LABEL_CHECK);
 }
 
+/* Puts out the last frame of an activation, what @code is. */
+static void write_last(struct text_writer *text, uint8_t code, enum perl_kind kind)
+{
+	text_op(text, BF_OP_EMIT, code, LINE, CHECK, kind | RUNTIME_LAST);
+	text_op(text, BF_OP_STOP, NO_ANCHOR, 0, 0, 0);
+}
+
 /* Goes on where the caller of this context is. */
 static void write_return(struct text_writer *text)
 {
@@ -327,13 +334,11 @@ static void write_function(struct text_writer *text)
 	text_op(text, BF_OP_EMIT, CODE, LINE, CHECK, PERL_FUNCTION);
 	write_return(text);
 	text_label(text, LABEL_LAST);
-	text_op(text, BF_OP_EMIT, CODE, LINE, CHECK, PERL_FUNCTION | RUNTIME_LAST);
-	text_op(text, BF_OP_STOP, NO_ANCHOR, 0, 0, 0);
+	write_last(text, CODE, PERL_FUNCTION);
 	write_return(text);
 	text_label(text, LABEL_REGEX);
 	write_place(text);
-	text_op(text, BF_OP_EMIT, PLACE, LINE, CHECK, PERL_REGEX | RUNTIME_LAST);
-	text_op(text, BF_OP_STOP, NO_ANCHOR, 0, 0, 0);
+	write_last(text, PLACE, PERL_REGEX);
 	write_return(text);
 }
 
@@ -347,8 +352,7 @@ static void write_eval(struct text_writer *text)
 	text_op(text, BF_OP_EMIT, PLACE, LINE, CHECK, PERL_FILE);
 	write_return(text);
 	text_label(text, LABEL_LAST_FILE);
-	text_op(text, BF_OP_EMIT, PLACE, LINE, CHECK, PERL_FILE | RUNTIME_LAST);
-	text_op(text, BF_OP_STOP, NO_ANCHOR, 0, 0, 0);
+	write_last(text, PLACE, PERL_FILE);
 	write_return(text);
 }
 
@@ -364,8 +368,7 @@ static void write_base(struct text_writer *text)
 	text_op(text, BF_OP_ANDI, TEMPORARY, TEMPORARY, 0, KIND_MASK);
 	text_if(text, TEMPORARY, BF_NE, KIND_NONE, LABEL_STACK);
 	write_place(text);
-	text_op(text, BF_OP_EMIT, PLACE, LINE, CHECK, PERL_SORT | RUNTIME_LAST);
-	text_op(text, BF_OP_STOP, NO_ANCHOR, 0, 0, 0);
+	write_last(text, PLACE, PERL_SORT);
 	text_op(text, BF_OP_ADDI, PLACE, CALLER, 0, 0);
 	text_jump(text, LABEL_STACK);
 	text_label(text, LABEL_MAIN);
@@ -373,8 +376,7 @@ static void write_base(struct text_writer *text)
 	text_op(text, BF_OP_SUB, TEMPORARY, PLACE, INTERPRETER, 0);
 	text_if(text, TEMPORARY, BF_LT, INTERPRETER_BYTES, LABEL_COMPILES);
 	write_place(text);
-	text_op(text, BF_OP_EMIT, PLACE, LINE, CHECK, PERL_FILE | RUNTIME_LAST);
-	text_op(text, BF_OP_STOP, NO_ANCHOR, 0, 0, 0);
+	write_last(text, PLACE, PERL_FILE);
 	text_label(text, LABEL_COMPILES);
 	text_op(text, BF_OP_END, 0, 0, 0, 0);
 }
@@ -404,13 +406,6 @@ static int perl_write(const struct runtime_facts *facts, struct bf_text *ret)
 	return text_end(&text);
 }
 
-/* A frame's detail is its line: there is no table. */
-static uint32_t perl_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
-			  uint32_t first_line, uint32_t detail)
-{
-	return detail > INT32_MAX ? 0 : detail;
-}
-
 const struct runtime runtime_perl = {
 	.name = "Perl",
 	.language = "perl",
@@ -418,5 +413,4 @@ const struct runtime runtime_perl = {
 	.is_sound = is_sound,
 	.write = perl_write,
 	.describe = perl_describe,
-	.line = perl_line,
 };

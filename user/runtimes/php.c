@@ -191,13 +191,6 @@ static int php_write(const struct runtime_facts *facts, struct bf_text *ret)
 	return text_end(&text);
 }
 
-/* A frame's detail is its line: there is no table. */
-static uint32_t php_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
-			 uint32_t first_line, uint32_t detail)
-{
-	return detail > INT32_MAX ? 0 : detail;
-}
-
 const struct runtime runtime_php = {
 	.name = "PHP",
 	.language = "php",
@@ -205,5 +198,4 @@ const struct runtime runtime_php = {
 	.is_sound = is_sound,
 	.write = php_write,
 	.describe = php_describe,
-	.line = php_line,
 };

@@ -156,7 +156,13 @@ void runtime_inlined_free(struct runtime_inlined *inlined, uint32_t n)
 uint32_t runtime_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
 		      uint32_t first_line, uint32_t detail)
 {
-	return lines ? runtime_of(facts)->line(facts, lines, n_lines, first_line, detail) : 0;
+	const struct runtime *runtime = runtime_of(facts);
+
+	if (!lines)
+		return 0;
+	if (runtime->line)
+		return runtime->line(facts, lines, n_lines, first_line, detail);
+	return detail > INT32_MAX ? 0 : detail;
 }
 
 void runtime_nameless(const struct runtime_facts *facts, uint32_t check, char *to, size_t size)

@@ -163,6 +163,7 @@ struct runtime {
 	int (*write)(const struct runtime_facts *facts, struct bf_text *ret);
 	int (*describe)(const struct runtime_facts *facts, const struct runtime_memory *memory,
 			const struct runtime_frame *frame, struct runtime_code *ret);
+	/* NULL: a frame's detail is its line; the table is not read. */
 	uint32_t (*line)(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
 			 uint32_t first_line, uint32_t detail);
 };
