@@ -344,12 +344,21 @@ static uint64_t shortest_mean(const struct sampler *sampler)
 	return shortest;
 }
 
+/* Nothing is drawn any more: the programs don't know the next ticks. */
+static void forget_ticks(struct sampler *sampler)
+{
+	for_each_cpu (number, &sampler->online)
+		sampler->ticks[number] = (struct bf_ticks){};
+}
+
 static void *draw_ticks(void *context)
 {
 	struct sampler *sampler = context;
 	bool is_restricted = sandbox_restrict(0) == 0;
 
 	pthread_mutex_lock(&sampler->lock);
+	if (!is_restricted)
+		forget_ticks(sampler);
 	while (!sampler->is_ending && is_restricted) {
 		uint64_t now = monotonic_ns();
 		uint64_t until = now + ticks_patience(shortest_mean(sampler) * sampler->divisor,
