@@ -20,6 +20,7 @@ int main(int argc, char **argv)
 	facts.offsets[PERL_KEY] = KEY;
 	facts.offsets[PERL_PLACE] = 208;
 	facts.offsets[PERL_PACKAGE] = 32;
+	facts.offsets[PERL_PROGRAM] = 1808;
 	made_perl(&facts);
 	file = fopen(argv[1], "w");
 	if (!file || fwrite(&facts, sizeof facts, 1, file) != 1 ||

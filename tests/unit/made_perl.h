@@ -123,6 +123,7 @@ static inline void made_perl(const struct runtime_facts *facts)
 	memcpy(thread.memory.bytes + (FILES - MADE_START), "/srv/made.pl", 13);
 	number(BIAS + KEY, 2);
 	word(TLS + 0x310 + 2 * 16 + 8, INTERPRETER);
+	word(INTERPRETER + facts->offsets[PERL_PROGRAM], 0x5550);
 	word(INTERPRETER + facts->offsets[PERL_PLACE], made_place(6, 6));
 	word(INTERPRETER + facts->offsets[PERL_PLACE] + 16, STACKS + 2 * 0x40);
 	package = made_package(facts, 0, "main");

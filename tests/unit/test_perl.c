@@ -75,7 +75,7 @@ static void a_program_that_is_compiled_does_not_run(void **state)
 	uint32_t activations;
 
 	made_perl(&facts);
-	word(CONTEXTS + 104 + 16, INTERPRETER + 0x200);
+	word(INTERPRETER + facts.offsets[PERL_PROGRAM], 0);
 	made_find(&thread, &facts);
 	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
 	assert_int_equal(made_frames(&thread.machine, &activations), DEPTH - 1);

@@ -25,12 +25,12 @@
 
 static const struct {
 	uint32_t version;
-	uint32_t place, package;
+	uint32_t place, package, program;
 	uint32_t eval; /* number of the operation that begins an eval */
 } known[] = {
-	{PERL(5, 32), 224, 0, 347},
-	{PERL(5, 36), 208, 32, 347},
-	{PERL(5, 40), 208, 32, 350},
+	{PERL(5, 32), 224, 0, 1824, 347},
+	{PERL(5, 36), 208, 32, 1808, 347},
+	{PERL(5, 40), 208, 32, 1592, 350},
 };
 
 bool perl_known_offsets(struct runtime_facts *facts)
@@ -39,6 +39,7 @@ bool perl_known_offsets(struct runtime_facts *facts)
 		if (known[i].version == facts->version) {
 			facts->offsets[PERL_PLACE] = known[i].place;
 			facts->offsets[PERL_PACKAGE] = known[i].package;
+			facts->offsets[PERL_PROGRAM] = known[i].program;
 			return true;
 		}
 	return false;
@@ -151,8 +152,6 @@ static bool is_sound(const struct runtime_facts *facts)
 #define SPECIFIC_DATA  0x310
 #define SPECIFIC_SHIFT 4
 #define SPECIFIC_KEYS  32
-
-#define INTERPRETER_BYTES 4096 /* of its own, in which the place of what is being compiled is */
 
 /* Of the interpreter: its place in the source, and two words further its stack of contexts. */
 #define STACK_AT 16
@@ -357,7 +356,7 @@ static void write_eval(struct text_writer *text)
 }
 
 /* All contexts of a stack are there. */
-static void write_base(struct text_writer *text)
+static void write_base(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_BASE);
 	text_if(text, KIND, BF_EQ, STACK_IS_MAIN, LABEL_MAIN);
@@ -373,8 +372,8 @@ static void write_base(struct text_writer *text)
 	text_jump(text, LABEL_STACK);
 	text_label(text, LABEL_MAIN);
 	/* While it is compiled, it does not run. */
-	text_op(text, BF_OP_SUB, TEMPORARY, PLACE, INTERPRETER, 0);
-	text_if(text, TEMPORARY, BF_LT, INTERPRETER_BYTES, LABEL_COMPILES);
+	text_fetch(text, TEMPORARY, INTERPRETER, o[PERL_PROGRAM]);
+	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_COMPILES);
 	write_place(text);
 	write_last(text, PLACE, PERL_FILE);
 	text_label(text, LABEL_COMPILES);
@@ -402,7 +401,7 @@ static int perl_write(const struct runtime_facts *facts, struct bf_text *ret)
 	text_if(&text, TEMPORARY, BF_NE, KIND_FUNCTION, LABEL_CONTEXT);
 	write_function(&text);
 	write_eval(&text);
-	write_base(&text);
+	write_base(&text, facts->offsets);
 	return text_end(&text);
 }
 

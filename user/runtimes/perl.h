@@ -13,6 +13,8 @@ enum perl_offset {
 	PERL_PLACE,
 	/* … where a hash's body has what a package needs; 0: after its entries. */
 	PERL_PACKAGE,
+	/* … where the interpreter has its program, once that is compiled. */
+	PERL_PROGRAM,
 	N_PERL_OFFSETS,
 };
 _Static_assert((int)N_PERL_OFFSETS <= RUNTIME_OFFSETS, "all have room");
