@@ -202,12 +202,13 @@ def test_ten_thousand_sets_and_more(show):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1300, 700, 360])
-def test_looks(show, dark, width):
+@pytest.mark.parametrize("width, every", [(1300, 60), (700, 60), (360, 60), (360, 0.3)])
+def test_looks(show, dark, width, every):
     long = "std::vector<std::pair<std::basic_string<char>, int>>::_M_realloc_insert()" * 3
-    page = show([made(i, functions=[{"name": long, "module": "lib" + "x" * 90 + ".so", "self": 9}],
-                      losses={"map_full": 10} if i == 2 else {}) for i in range(4)] +
-                [made(i, "wall") for i in range(3)], width=width, dark=dark)
+    page = show([made(i, every=every, losses={"map_full": 10} if i == 2 else {},
+                      functions=[{"name": long, "module": "lib" + "x" * 90 + ".so", "self": 9}])
+                 for i in range(4)] +
+                [made(i, "wall", every=every) for i in range(3)], width=width, dark=dark)
     assert page.js("return document.documentElement.scrollWidth") <= width
     paper = page.style(page.one("body"), "backgroundColor")
     for selector in "h1", "#facts", ".series-facts", "td.time", ".name", ".module", "a":

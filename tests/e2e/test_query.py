@@ -84,6 +84,15 @@ def test_ranges_add_up(store, ago, level):
         assert sums(folded) == everything(store)
 
 
+def test_a_range_within_a_window(store):
+    """It gets that window, and a line says so. Nothing lies after the last one."""
+    whole, _ = folded_of(store, "--from", at(END - 20), "--to", at(END - 10))
+    part, said = folded_of(store, "--from", at(END - 13), "--to", at(END - 11))
+    assert "1 of 10s" in said and sums(part) == sums(whole)
+    after, said = folded_of(store, "--from", at(END + 1), "--to", at(END + 3))
+    assert "nothing was recorded" in said and not after.total()
+
+
 def test_a_reader_from_the_page(store):
     """A reader written only from docs/store.md finds the contents in each level."""
     for level in "10s", "1m", "1h", "1d", "series":

@@ -203,6 +203,7 @@ def test_flamegraph_pl_reads_our_folded_lines(tmp_path):
     (["--no-inline"], ["scan"], ["inner"]),
     (["--no-kernel"], ["read"], ["vfs_read"]),
     (["--max-frames", "6"], ["worker", "[elided]"], []),
+    (["--threads"], ["sh", "worker"], ["sh-0/0"]),
 ])
 def test_what_is_shown(options, there, not_there):
     names = tooltips(render(*options, stdin=SIMPLE.encode()).stdout)
@@ -226,7 +227,7 @@ def test_flame_charts_are_in_the_order_of_the_input():
 
 @pytest.mark.parametrize("option, value", [
     ("--title", "T"), ("--subtitle", "S"), ("--notes", "N"), ("--width", "800"), ("--height", "20"),
-    ("--minwidth", "0.5"), ("--min-width", "0.5"), ("--fonttype", "Courier"), ("--fontsize", "12"),
+    ("--minwidth", "0.5"), ("--min-width", "0.5"), ("--minwidth", "0.5%"), ("--fonttype", "Courier"), ("--fontsize", "12"),
     ("--fontwidth", "0.59"), ("--countname", "bytes"), ("--nametype", "Name:"), ("--colors", "mem"),
     ("--bgcolors", "blue"), ("--bgcolors", "#ffeedd"), ("--factor", "2"), ("--total", "1000"),
     ("--searchcolor", "#00ff00"), ("--encoding", "utf8"), ("--text-truncate-direction", "left"),
@@ -241,6 +242,15 @@ def test_options_of_flamegraph_pl_and_inferno(option, value):
     ElementTree.fromstring(data)
     if option in ("--title", "--subtitle", "--notes", "--countname"):
         assert value in data.decode()
+
+
+def test_narrow_frames_in_percent():
+    def drawn(*options):
+        return b"<title>run (" in render(*options, stdin=SIMPLE.encode()).stdout
+
+    assert drawn("--min-width", "4%")  # 1 of 24 samples
+    assert not drawn("--min-width", "5%")
+    assert drawn("--min-width", "5%", "--min-width", "1")
 
 
 def test_help_names_all_options():
@@ -266,6 +276,7 @@ def test_help_names_all_options():
     (["--include", "("], "--include"),
     (["--flamechart", "--reverse"], "--flamechart"),
     (["--max-frames", "0"], "--max-frames"),
+    (["--min-width", "101%"], "--min-width"),
     (["--height"], "--height"),
 ])
 def test_wrong_usage(tmp_path, arguments, named):

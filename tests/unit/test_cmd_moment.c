@@ -39,6 +39,7 @@ static void test_moments(void **state)
 	tzset();
 	assert_at("now", "2026-11-25T10:00:00Z");
 	assert_at("-1h", "2026-11-25T09:00:00Z");
+	assert_at("-10min", "2026-11-25T09:50:00Z");
 	assert_at("-90", "2026-11-25T09:58:30Z");
 	assert_at("-2d", "2026-11-23T10:00:00Z");
 	assert_at("14:03", "2026-11-25T14:03:00Z");

@@ -45,6 +45,15 @@ static void oncpu(void **state)
 	input_done(&input);
 }
 
+/* What a program calls itself can't make its file, where it may come first, one of another kind. */
+static void commands_like_other_files(void **state)
+{
+	expect_same("<!DOCTYPE html>;main 1\nsh;main 2\n", PROFILE_ONCPU);
+	expect_same("<?xml version=\";main 1\n", PROFILE_ONCPU);
+	expect_same("<svg width=\"9\";main 1\nsh;main 2\n", PROFILE_ONCPU);
+	expect_same("{\"shared\":{};main 1\n", PROFILE_ONCPU);
+}
+
 static void modes(void **state)
 {
 	expect_same("sh;main 1\n", PROFILE_ONCPU);
@@ -755,6 +764,7 @@ int main(void)
 		cmocka_unit_test(nul_bytes),	   cmocka_unit_test(values),
 		cmocka_unit_test(cutting),	   cmocka_unit_test(random_lines),
 		cmocka_unit_test(random_profiles), cmocka_unit_test(long_files),
+		cmocka_unit_test(commands_like_other_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,10 +59,43 @@ static void reading_the_memory_of_a_user_is_limited(void **state)
 	files_done(&files);
 }
 
+static const struct runtime_facts *runtime;
+
+/* In place of the tables': what each file is. */
+const struct runtime_facts *tables_runtime(const struct tables *tables, uint32_t file)
+{
+	return runtime;
+}
+
+static void a_search_in_vain_is_not_repeated_before_something_is_new(void **state)
+{
+	struct runtime_facts facts = {};
+	struct tables tables = {};
+	struct mapping mapping = {0x1000, 0x2000, 0, 0};
+	struct mapping_list list = {.version = 1, .items = &mapping, .n = 1};
+	struct process process = {.mappings = &list};
+	int64_t bias;
+	uint32_t index;
+
+	assert_null(process_runtime(&tables, &process, &bias, &index));
+	runtime = &facts;
+	assert_null(process_runtime(&tables, &process, &bias, &index));
+	tables.n_runtimes++;
+	assert_ptr_equal(process_runtime(&tables, &process, &bias, &index), &facts);
+	assert_int_equal(bias, 0x1000);
+
+	runtime = NULL;
+	assert_null(process_runtime(&tables, &process, &bias, &index));
+	runtime = &facts;
+	list.version++;
+	assert_ptr_equal(process_runtime(&tables, &process, &bias, &index), &facts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reading_the_memory_of_a_user_is_limited),
+		cmocka_unit_test(a_search_in_vain_is_not_repeated_before_something_is_new),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

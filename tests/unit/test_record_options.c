@@ -206,6 +206,12 @@ static void lists_of_events(void **state)
 	expect_refused("-e uprobe:/a,b", "-e");
 }
 
+static void commands_have_a_name(void **state)
+{
+	assert_string_equal(parsed("--comm *").collect.comm, "*");
+	expect_refused("--comm=", "--comm: '' is not a command name");
+}
+
 static void wall_has_no_cpus(void **state)
 {
 	expect_refused("--wall -C 0", "-C does not go with --wall");
@@ -222,6 +228,7 @@ int main(void)
 		cmocka_unit_test(other_options_of_offcpu_time),
 		cmocka_unit_test(user_stacks_only),
 		cmocka_unit_test(lists_of_events),
+		cmocka_unit_test(commands_have_a_name),
 		cmocka_unit_test(wall_has_no_cpus),
 	};
 

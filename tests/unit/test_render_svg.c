@@ -146,6 +146,7 @@ static void languages_are_recognized(void **state)
 		{"Shop::Cart#add", "cart.rb", FRAME_INTERPRETED, LANGUAGE_RUBY},
 		{"Array#each", "<internal:C>", FRAME_INTERPRETED, LANGUAGE_RUBY},
 		{"add (cart.php:12)", "", FRAME_INTERPRETED, LANGUAGE_PHP},
+		{"lists:map/2", "lists.erl", FRAME_JIT, LANGUAGE_ERLANG},
 		{"", "", FRAME_USER, LANGUAGE_C},
 	};
 

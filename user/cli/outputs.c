@@ -179,8 +179,8 @@ static int plan_named(const struct outputs *outputs, const char *event, struct o
 	if (n > 1 && n != outputs->n_paths)
 		return failure_set(
 			failure, -EINVAL,
-			"-f names %zu formats for %zu files of -o: give one, or one each", n,
-			outputs->n_paths);
+			"-f names %zu formats for %zu file%s of -o: give one, or one each", n,
+			outputs->n_paths, outputs->n_paths == 1 ? "" : "s");
 	for (size_t i = 0; i < outputs->n_paths && r == 0; i++) {
 		const char *path = outputs->paths[i];
 		enum output_format format =

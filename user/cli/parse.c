@@ -36,6 +36,7 @@ static int parse_time_unit(const char *name, uint64_t *ns)
 		{"ms", 1000000},
 		{"s", NSEC_PER_SEC},
 		{"m", 60 * NSEC_PER_SEC},
+		{"min", 60 * NSEC_PER_SEC},
 		{"h", 3600 * NSEC_PER_SEC},
 		{"d", 24 * 3600 * NSEC_PER_SEC},
 	};

@@ -2,7 +2,10 @@
 #include "cli/view_options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "cli/parse.h"
 
 #define SELECT(field)  offsetof(struct view_options, stacks.select.field)
 #define STACKS(field)  offsetof(struct view_options, stacks.field)
@@ -71,6 +74,25 @@ static int take_cut_right(const struct option_row *row, void *field, const char 
 	return 0;
 }
 
+/* Pixels, or with a % a share, as flamegraph.pl has it. The last one given counts. */
+static int take_min_width(const struct option_row *row, void *field, const char *value,
+			  struct failure *failure)
+{
+	struct picture_options *picture = field;
+	size_t n = strcspn(value, "%");
+	char number[32];
+	double width;
+
+	if (n >= sizeof number || (value[n] && value[n + 1]))
+		return option_bad(row, value, row->wanted, failure);
+	snprintf(number, sizeof number, "%.*s", (int)n, value);
+	if (parse_decimal(number, &width) < 0 || (value[n] && width > 100))
+		return option_bad(row, value, row->wanted, failure);
+	picture->min_width = value[n] ? PICTURE_OPTIONS_DEFAULT.min_width : width;
+	picture->min_percent = value[n] ? width : 0;
+	return 0;
+}
+
 static const struct option_row unfold_rows[] = {
 	{0, "sample-type", NULL, "NAME", "of a pprof file's values: cpu, alloc_space, …", "Stacks",
 	 option_text, SELECT(sample_type)},
@@ -121,7 +143,8 @@ static const struct option_row picture_rows[] = {
 	{0, "height", NULL, "PIXELS", "of a frame (18)", NULL, option_unsigned,
 	 PICTURE(frame_height), 8, 200, "a height of 8 to 200 pixels"},
 	{0, "min-width", "minwidth", "PIXELS", "narrower frames are elided (0.1)", NULL,
-	 option_decimal, PICTURE(min_width), 0, 0, "a width in pixels"},
+	 take_min_width, offsetof(struct view_options, picture), 0, 0,
+	 "a width in pixels, or in percent such as 0.5%"},
 	{0, "max-frames", NULL, "N", "the widest ones are drawn, the rest elided", NULL,
 	 option_size, PICTURE(max_frames), 1, 4e9, "a number of frames, 1 or more"},
 	{0, "inverted", "icicle", NULL, "root on top", NULL, option_set, PICTURE(inverted)},

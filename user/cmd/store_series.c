@@ -494,8 +494,13 @@ int store_list_print(const char *store, enum series_format format, FILE *stream,
 
 	if (r == 0 && format == SERIES_CSV)
 		fputs("level,begin,end,windows,bytes,file\n", stream);
-	for (size_t i = 0; i < files.n && r == 0; i++)
-		list_file(&files.items[i], format, stream);
+	for (size_t i = 0; i < files.n && r == 0; i++) {
+		const struct store_file *file = &files.items[i];
+
+		/* A file whose first window is still open says nothing to a person. */
+		if (file->n_blocks || file->rest || format != SERIES_TEXT)
+			list_file(file, format, stream);
+	}
 	if (r == 0)
 		list_gaps(&files, format, stream);
 	else

@@ -18,7 +18,7 @@
 #define MAX_ROOTS_TRIED 64 /* for a file of a process that has ended */
 
 /* Limits for each user's files: open ones; mappings; CPU time for making tables. */
-#define MOST_OPEN	 16384
+#define MOST_OPEN	 4096
 #define MOST_MAPPED	 500000 /* some 16 MB, and as much in the tables of BPF */
 #define TABLES_CPU_NS	 NSEC_PER_SEC
 #define TABLES_CPU_SHARE 0.05

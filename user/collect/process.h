@@ -65,6 +65,10 @@ struct process {
 	bool is_behind;		 /* records of its mappings were dropped */
 	bool is_in_window;	 /* the open window's profile has memory of it, and a reference */
 	struct process_runtime *runtime; /* collect/process_runtime.h; owned, or NULL */
+	/* In which mappings there is none, and how many files were known to be a runtime then. */
+	struct {
+		uint64_t version, n_runtimes;
+	} no_runtime;
 	/* The unwinder's: */
 	bool is_wanted;	   /* BPF has seen this process, or its parent */
 	uint32_t n_misses; /* addresses of its stacks outside of all mappings of this version */

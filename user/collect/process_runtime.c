@@ -96,24 +96,39 @@ static const struct runtime_facts *complete(struct files *files, struct process 
 	return &runtime->facts;
 }
 
-const struct runtime_facts *process_runtime(const struct tables *tables, struct process *process,
-					    int64_t *ret_bias, uint32_t *ret_file)
+/*
+ * The first mapping whose file is a runtime, or NULL. There may be thousands of mappings, so a search
+ * in vain is not repeated before something is new.
+ */
+static const struct mapping *find_runtime(const struct tables *tables, struct process *process)
 {
 	const struct mapping_list *list = process->mappings;
 
-	for (size_t i = 0; i < list->n; i++) {
-		const struct mapping *mapping = &list->items[i];
-		const struct runtime_facts *facts = tables_runtime(tables, mapping->file);
-
-		if (!facts)
-			continue;
-		*ret_bias = (int64_t)(mapping->start - mapping->offset) - facts->code_shift;
-		*ret_file = mapping->file;
-		return facts->is_partial && facts->problem == RUNTIME_FINE
-			       ? complete(tables->files, process, facts, *ret_bias)
-			       : facts;
-	}
+	if (process->no_runtime.version == list->version &&
+	    process->no_runtime.n_runtimes == tables->n_runtimes)
+		return NULL;
+	for (size_t i = 0; i < list->n; i++)
+		if (tables_runtime(tables, list->items[i].file))
+			return &list->items[i];
+	process->no_runtime.version = list->version;
+	process->no_runtime.n_runtimes = tables->n_runtimes;
 	return NULL;
+}
+
+const struct runtime_facts *process_runtime(const struct tables *tables, struct process *process,
+					    int64_t *ret_bias, uint32_t *ret_file)
+{
+	const struct mapping *mapping = find_runtime(tables, process);
+	const struct runtime_facts *facts;
+
+	if (!mapping)
+		return NULL;
+	facts = tables_runtime(tables, mapping->file);
+	*ret_bias = (int64_t)(mapping->start - mapping->offset) - facts->code_shift;
+	*ret_file = mapping->file;
+	return facts->is_partial && facts->problem == RUNTIME_FINE
+		       ? complete(tables->files, process, facts, *ret_bias)
+		       : facts;
 }
 
 void process_generated(const struct tables *tables, struct process *process,

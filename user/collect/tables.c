@@ -348,7 +348,8 @@ static int build_in_reader(struct tables *tables, const struct file *mapped,
 }
 
 /* Whoever looked at the file may have been taken over by it: facts are checked. */
-static int take_runtime(struct file_table *file, const struct table_result *result)
+static int take_runtime(struct tables *tables, struct file_table *file,
+			const struct table_result *result)
 {
 	struct runtime_facts facts;
 
@@ -361,6 +362,7 @@ static int take_runtime(struct file_table *file, const struct table_result *resu
 	if (!file->runtime)
 		return -ENOMEM;
 	*file->runtime = facts;
+	tables->n_runtimes++;
 	return 0;
 }
 
@@ -391,7 +393,7 @@ static int build(struct tables *tables, struct file_table *file, const struct fi
 	if (r < 0)
 		return r;
 	file->flags = BF_MAPPING_FILE | (result.is_go ? BF_MAPPING_GO : 0);
-	r = take_runtime(file, &result);
+	r = take_runtime(tables, file, &result);
 	if (r < 0) {
 		unwind_table_done(&result.table);
 		return r;

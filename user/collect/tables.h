@@ -36,6 +36,7 @@ struct tables {
 	bool refused;	    /* parts had no room recently */
 	bool slots_refused; /* there were no slots recently */
 	uint64_t n_built, n_damaged, n_refused, n_unread;
+	uint64_t n_runtimes; /* files that turned out to be one */
 };
 
 /*

@@ -62,11 +62,20 @@ static int push_command(struct unfolder *to, uint32_t comm, bool begins)
 	return r < 0 ? r : push(to, FRAME_NOTE, comm);
 }
 
+/* Folded lines by command have no threads. The kernel's idle ones are 0. */
+static bool has_thread(const struct unfolder *to, const struct profile_sample *sample)
+{
+	const char idle[] = "swapper";
+
+	return sample->pid || sample->tid || to->profile->by_thread ||
+	       strncmp(strings_get(&to->profile->strings, sample->comm), idle, strlen(idle)) == 0;
+}
+
 static int push_root(struct unfolder *to, const struct profile_sample *sample)
 {
 	char numbers[sizeof "-4294967295/4294967295"];
 
-	if (!unfold_threads(to->profile, to->options))
+	if (!unfold_threads(to->profile, to->options) || !has_thread(to, sample))
 		return push_command(to, sample->comm, true);
 	snprintf(numbers, sizeof numbers, "-%u/%u", sample->pid, sample->tid);
 	return push_numbered(to, sample->comm, numbers);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * input: finds a file's format by its beginning. A JSON object is speedscope's or the Firefox
- * Profiler's, by its keys. A file with control characters is pprof if its first fields look like
- * pprof's; with NULs it is nothing else known here. Other text is folded lines unless it looks like
- * `perf script`.
+ * Profiler's, by its keys; if its first line ends in a value, it is a folded one. A file with
+ * control characters is pprof if its first fields look like pprof's; with NULs it is nothing else
+ * known here. Other text is folded lines unless it looks like `perf script`.
  */
 #include "input/input.h"
 
@@ -93,6 +93,22 @@ static bool is_pprof(const struct stream *stream)
 	return n > 0;
 }
 
+/* Whether the first line ends as a folded one does, whatever its command is called. */
+static bool ends_in_value(const struct stream *stream)
+{
+	const char *line = stream_bytes(stream);
+	const char *end = memchr(line, '\n', stream_available(stream));
+	const char *value;
+
+	if (!end)
+		return false;
+	if (end > line && end[-1] == '\r')
+		end--;
+	for (value = end; value > line && value[-1] >= '0' && value[-1] <= '9'; value--)
+		;
+	return value < end && value > line && value[-1] == ' ';
+}
+
 /* SVG and HTML, ours or others', which people name in place of the file beside it. */
 static bool is_picture(const struct stream *stream)
 {
@@ -112,13 +128,15 @@ enum file_format { FILE_FOLDED, FILE_JSON, FILE_PPROF, FILE_PERF_SCRIPT, FILE_PI
 
 static enum file_format format_of(const struct stream *stream)
 {
-	if (json_files_is(stream))
+	bool is_line = ends_in_value(stream);
+
+	if (!is_line && json_files_is(stream))
 		return FILE_JSON;
 	if (has_controls(stream) && is_pprof(stream))
 		return FILE_PPROF;
 	if (find_nul(stream))
 		return FILE_OTHER;
-	if (is_picture(stream))
+	if (!is_line && is_picture(stream))
 		return FILE_PICTURE;
 	return perf_script_is(stream) ? FILE_PERF_SCRIPT : FILE_FOLDED;
 }

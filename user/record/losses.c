@@ -7,7 +7,7 @@ void losses_list(const struct totals *totals, enum profile_mode mode, struct los
 {
 	const struct collect_stats *stats = &totals->stats;
 	bool oncpu = mode == PROFILE_ONCPU;
-	const char *fewer = oncpu ? "a lower -F; or filter with -p, --comm"
+	const char *fewer = oncpu ? "a lower -F, a larger PERIOD of -e; or filter with -p, --comm"
 				  : "a longer --offcpu-period, or -m 1ms; or filter with -p, "
 				    "--comm";
 

@@ -239,6 +239,15 @@ static int take_folder(const struct option_row *row, void *field, const char *va
 	return option_text(row, field, value, failure);
 }
 
+/* An empty one, as of a script's unset variable, matches nobody. */
+static int take_comm(const struct option_row *row, void *field, const char *value,
+		     struct failure *failure)
+{
+	if (!*value)
+		return option_bad(row, value, "a command name such as 'postgres*'", failure);
+	return option_text(row, field, value, failure);
+}
+
 static int take_threads(const struct option_row *row, void *field, const char *value,
 			struct failure *failure)
 {
@@ -284,7 +293,7 @@ static const struct option_row rows[] = {
 	{'t', "tid", NULL, "LIST", "threads", NULL, take_tids},
 	{'G', "cgroup", NULL, "PATH", "a cgroup and all below it", NULL, option_text,
 	 FIELD(collect.cgroup)},
-	{0, "comm", NULL, "GLOB", "commands of this name", NULL, option_text, FIELD(collect.comm)},
+	{0, "comm", NULL, "GLOB", "commands of this name", NULL, take_comm, FIELD(collect.comm)},
 	{'C', "cpu", NULL, "LIST", "CPUs: 0,2-5", NULL, take_cpus},
 	{0, "no-children", NULL, NULL, "", NULL, option_set, FIELD(collect.no_children)},
 	{0, "exit-status", NULL, NULL, "", NULL, option_set, FIELD(exit_status)},

@@ -401,10 +401,9 @@ static void print_sets(const struct summary *summary, FILE *stream)
 		" old ones removed, %" PRIu64 " failed\n",
 		sets->written, summary->totals.windows, sets->removed, sets->failed);
 	if (summary->totals.joined)
-		fprintf(stream,
-			"            %" PRIu64 " windows joined with the one before: writing "
-			"took longer than --every\n",
-			summary->totals.joined);
+		print_counted_line(stream, summary->totals.joined,
+				   "window~ joined with the one before: writing took "
+				   "longer than --every");
 }
 
 static double cpu_seconds(const struct summary *summary)

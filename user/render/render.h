@@ -24,6 +24,7 @@ struct picture_options {
 	unsigned int width;	   /* pixels (1200) */
 	unsigned int frame_height; /* pixels of a row (18) */
 	double min_width;	   /* pixels; narrower frames are elided; < 0: 0.1 */
+	double min_percent;	   /* of 100 %; narrower frames are elided, too */
 	size_t max_frames;	   /* further ones are elided, narrowest first; SVG: 12 000 */
 	const char *font_type;	   /* of labels */
 	double font_size;	   /* of labels, pixels (11) */

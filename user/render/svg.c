@@ -82,7 +82,8 @@ static int make_tree(struct svg *svg)
 	uint64_t rest = beyond_sum(svg), width = svg->stacks->width + rest;
 	double room = svg->width - 2 * SVG_MARGIN;
 	struct tree_limits limits = {
-		.least_width = fmin(least / room * width, 0x1p63),
+		.least_width =
+			fmin(ceil(fmax(least / room, options->min_percent / 100) * width), 0x1p63),
 		.max_nodes = options->max_frames ? options->max_frames : DEFAULT_MAX_FRAMES,
 	};
 	struct tree_node *root;

@@ -30,6 +30,7 @@ struct store_reading {
 	struct store_files files;
 	struct intervals covered; /* by other levels than the one at hand … */
 	struct intervals fresh;	  /* … and by that one */
+	uint64_t around;	  /* 0; or only what holds this moment is wanted */
 };
 
 static bool overlaps(const struct intervals *intervals, uint64_t begin, uint64_t end)
@@ -89,6 +90,8 @@ static bool is_wanted(const struct store_reading *reading, enum store_level leve
 	uint64_t begin = block->start, end = block->start + block->span;
 	uint64_t middle = begin + block->span / 2;
 
+	if (reading->around)
+		return begin <= reading->around && reading->around < end;
 	if (level == LEVEL_FINEST) {
 		if (middle < question->from || middle >= question->to)
 			return false;
@@ -234,6 +237,15 @@ static int read_levels(struct store_reading *reading)
 	return r;
 }
 
+/* A range without a window of its own may lie within one; coarser ones can have gaps. */
+static int read_around(struct store_reading *reading)
+{
+	const struct store_question *question = reading->question;
+
+	reading->around = question->from + (question->to - question->from) / 2;
+	return read_level(reading, LEVEL_FINEST);
+}
+
 /* Counts what was passed over, and pieces of blocks at the end of files that are not the last. */
 static void note_damage(struct store_reading *reading)
 {
@@ -291,6 +303,8 @@ int store_read(const struct store_question *question, struct store_answer *ret,
 	*ret = (struct store_answer){};
 	r = find_files(question->path, &reading.files, failure);
 	r = r < 0 ? r : read_levels(&reading);
+	if (r == 0 && !ret->end && !question->is_series)
+		r = read_around(&reading);
 	if (r == 0)
 		note_damage(&reading);
 	else

@@ -4,8 +4,9 @@
  *
  * The length of the range decides how coarse windows may be. Where such a window is not there (it
  * is not over yet, or reaches beyond the range) finer ones are taken; where those are gone, coarser
- * ones that lie in the range. No lock is taken, and nothing needs to be written. A confined process
- * (base/confined.h) can do it if its parent has listed the folder.
+ * ones that lie in the range. A range within a window, as it was recorded, gets that one. No
+ * lock is taken, and nothing needs to be written. A confined process (base/confined.h) can do it if
+ * its parent has listed the folder.
  */
 #ifndef STORE_STORE_READ_H
 #define STORE_STORE_READ_H
