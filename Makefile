@@ -251,37 +251,6 @@ build/same_machine: tests/e2e/same_machine.c build/e2e/machine.bpf.o \
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Ibuild/e2e $(CFLAGS_ALL) -MMD -MP -o $@ $< $(filter $(BUILD)/%.o,$(filter-out build/e2e/%,$^)) $(LDLIBS)
 
-check: all $(UNIT_TESTS)
-	$(Q)tests/tools/tree; rules=$$?; tests/tools/lint || rules=1; tests/run unit $(UNIT_TESTS) && exit $$rules
-
-# The same, static: what runs in a virtual machine that has no library.
-VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn probes wait wakers)
-build/vm/workload/%: tests/workload/%.c
-	$(call say,WORKLOAD,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
-
-check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets \
-		build/sample_store build/same_machine
-	$(Q)tests/run root
-
-# Stacks of languages at length, also of interpreters of Debian's other suites, which are fetched into SUITES;
-# PYTHONS, RUBIES, PHPS, PERLS, JAVAS and NODES name others, PATH:PATH….
-SUITES ?= $(CURDIR)/build/suites
-check-runtimes: all build/same_machine
-	$(Q)tests/tools/suites $(SUITES)
-	$(Q)cd tests/e2e && PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" \
-		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" \
-		JAVAS="$(SUITES)/bin/java21:$(SUITES)/bin/java25:$$JAVAS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
-		test_perl.py test_java.py test_node.py
-
-# At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
-oracle: build/unwind/oracle $(NOFP)
-	$(Q)$(PYTHON) tests/unwind/oracle.py $(ORACLE)
-
-check-vm: all $(VM_WORKLOADS)
-	$(Q)tests/run vm
-
 # Fuzzers: tests/fuzz/fuzz_X.c, one program each, with libFuzzer and sanitizers.
 FUZZ_SECONDS ?= 60
 FUZZERS    := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
@@ -296,12 +265,49 @@ build/fuzz/user/%.o: user/%.c $(GENERATED)
 build/fuzz/fuzz.a: $(FUZZ_LIB)
 	$(Q)rm -f $@; ar rcs $@ $^
 
-build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/fuzz.a
-	$(call say,FUZZER,$@)
-	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -MMD -MP -o $@ $< build/fuzz/fuzz.a $(LDLIBS)
+$(FUZZERS:=.o): build/fuzz/%.o: tests/fuzz/%.c $(GENERATED)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) $(WARN) -Werror -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
-fuzz: $(FUZZERS) build/sample_store
+$(FUZZERS): %: %.o build/fuzz/fuzz.a
+	$(call say,FUZZER,$@)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $< build/fuzz/fuzz.a $(LDLIBS)
+
+fuzz: all $(FUZZERS) build/sample_store
 	$(Q)tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
+
+# Fuzzers are compiled here, not run: so each can still be built when what it calls changes.
+check: all $(UNIT_TESTS) $(FUZZERS:=.o)
+	$(Q)tests/tools/tree; rules=$$?; tests/tools/lint || rules=1; tests/run unit $(UNIT_TESTS) && exit $$rules
+
+# The same, static: what runs in a virtual machine that has no library.
+VM_WORKLOADS := $(patsubst %,build/vm/workload/%,burn probes wait wakers)
+build/vm/workload/%: tests/workload/%.c
+	$(call say,WORKLOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
+
+check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets \
+		build/sample_store build/same_machine
+	$(Q)tests/run root
+
+# Stacks of languages at length, also of interpreters of Debian's other suites, which are fetched into SUITES;
+# PYTHONS, RUBIES, PHPS, PERLS, ERLANGS, JAVAS and NODES name others, PATH:PATH….
+SUITES ?= $(CURDIR)/build/suites
+check-runtimes: all build/same_machine
+	$(Q)tests/tools/suites $(SUITES)
+	$(Q)cd tests/e2e && PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" \
+		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" RUBIES="$(SUITES)/bin/ruby3.3:$$RUBIES" \
+		ERLANGS="$(SUITES)/bin/erl27:$$ERLANGS" JAVAS="$(SUITES)/bin/java21:$(SUITES)/bin/java25:$$JAVAS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
+		test_perl.py test_beam.py test_java.py test_node.py
+
+# At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
+oracle: build/unwind/oracle $(NOFP)
+	$(Q)$(PYTHON) tests/unwind/oracle.py $(ORACLE)
+
+check-vm: all $(VM_WORKLOADS)
+	$(Q)tests/run vm
 
 bench: all $(WORKLOADS)
 	$(Q)$(PYTHON) tests/bench/bench.py

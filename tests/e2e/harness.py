@@ -47,8 +47,10 @@ class Result:
         self.ended = ended
 
     def __repr__(self):
+        # A recorded command's own output can be long, and the summary comes after it.
+        stdout = self.stdout if len(self.stdout) < 2000 else f"…{self.stdout[-2000:]}"
         return (f"bpfflame {' '.join(map(str, self.arguments))}: exit {self.returncode}\n"
-                f"stdout: {self.stdout[:2000]}\nstderr: {self.stderr[:2000]}")
+                f"stderr: {self.stderr[:2000]}\nstdout: {stdout}")
 
     @property
     def summary(self):

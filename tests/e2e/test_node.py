@@ -14,7 +14,7 @@ from harness import ROOT, Folded, record
 WORKLOADS = ROOT / "tests" / "workload" / "node"
 # Others are named in the environment: NODES=PATH:PATH….
 NODES = ["/usr/bin/node", *filter(None, os.environ.get("NODES", "").split(":"))]
-KNOWN = ["10.2", "11.3"]  # of V8: node 18 and 20
+KNOWN = ["10.2", "11.3", "12.4", "13.6"]  # of V8: node 18, 20, 22 and 24
 FREQUENCY = 499
 LEAVES = {"burn": "--oncpu", "nap": "--offcpu", "sleep": "--offcpu"}
 MARK = re.compile(r"_\[[0ij]\]$")
@@ -132,13 +132,13 @@ def test_optimized_code_shows_what_is_inlined_at_its_calls(node, tmp_path):
 @pytest.mark.parametrize("node", NODES)
 def test_equal_work_has_equal_shares(node, tmp_path):
     out = tmp_path / "x.folded"
-    record("-F", FREQUENCY, "-o", out, "--", node, WORKLOADS / "shares.js", 2)
+    record("-F", 1999, "-o", out, "--", node, WORKLOADS / "shares.js", 3)
     shares = collections.Counter()
     for frames, value in Folded(out).stacks:
         names = functions(frames)
         for name in ("first", "second", "third"):
             shares[name] += value if name in names else 0
-    assert shares.total() > 600
+    assert shares.total() > 4000  # by chance, a share is 0.7 points off
     for name, value in shares.items():
         assert value / shares.total() == pytest.approx(1 / 3, abs=0.02), shares
 

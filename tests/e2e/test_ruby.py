@@ -13,7 +13,7 @@ from harness import ROOT, Folded, record
 
 TRUTH = ROOT / "tests" / "workload" / "ruby_truth.rb"
 RUBIES = interpreters.named("/usr/bin/ruby", "RUBIES")
-KNOWN = ["3.1"]
+KNOWN = ["3.1", "3.3"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "turns": ["--offcpu"]}
 # Whose methods they are; blocks and files are called as in backtraces.
 CLASSES = {
@@ -28,10 +28,13 @@ OWNERS = {method: owner if owner.endswith(".") else owner + "#"
 ENUMERATOR = ["Enumerator#each", "Enumerator::Generator#each"]
 
 
+def version_of(ruby):
+    return subprocess.check_output([ruby, "-e", "print RUBY_VERSION[/^\\d+\\.\\d+/]"], text=True)
+
+
 @pytest.fixture(autouse=True)
 def known(ruby):
-    version = subprocess.check_output([ruby, "-e", "print RUBY_VERSION[/^\\d+\\.\\d+/]"], text=True)
-    interpreters.skip_unless_known("Ruby", version, KNOWN)
+    interpreters.skip_unless_known("Ruby", version_of(ruby), KNOWN)
 
 
 @contextlib.contextmanager
@@ -97,7 +100,7 @@ def test_lines_and_native_frames(ruby, tmp_path):
         found = interpreters.functions(stacks[tid])
         assert len(found) == len(wanted), (found, wanted)
         for frame, (name, place) in zip(found, wanted):
-            is_c = name.partition("#")[0] in ("Array", "Enumerable", "String", "Kernel",
+            is_c = name.partition("#")[0] in ("Array", "Enumerable", "String", "Hash", "Kernel",
                                               "Enumerator", "Enumerator::Generator")
             assert frame == name + (" (<internal:C>)" if is_c else place)
     # What C calls comes after C, not all of Ruby's before or after all of C's.
@@ -140,5 +143,6 @@ def test_threads_that_are_kept_for_the_next_one(ruby, tmp_path):
     kept = sum(value for frames, value in Folded(tmp_path / "x.folded").stacks
                if not frames[0].endswith(f"/{process.pid}") and frames[-1] == "[futex]"
                and not interpreters.functions(frames))
-    assert kept > 0.3e6
+    # Ruby 3.3 keeps none.
+    assert kept > 0.3e6 or version_of(ruby) == "3.3"
     assert result.summary["complete_stacks_percent"] >= 99, result

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/check_table.h"
-#include "unwind/stack_flow.h"
+#include "unwind/flow_run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		return 0;
 	for (uint32_t at = 0; step && at < flow.n + GAP; at += step)
 		stack_flow_add(&flow, ADDRESS + at);
-	if (stack_flow_run(&flow) == 0)
+	if (flow_run(&flow) == 0)
 		check(&flow);
 	stack_flow_done(&flow);
 	return 0;

@@ -38,9 +38,13 @@ static void run(const struct bf_text *text)
 }
 
 /* Where walks of ranges begin: as in the seeds. */
-#define BEGIN_PC (MADE_START + 0x60c0)
-#define BEGIN_SP (MADE_START + 0x8000)
-#define BEGIN_FP (MADE_START + 0x8100)
+#define BEGIN_PC  (MADE_START + 0x60c0)
+#define BEGIN_SP  (MADE_START + 0x8000)
+#define BEGIN_FP  (MADE_START + 0x8100)
+#define BEGIN_R13 (MADE_START + 0x2000)
+
+/* Row of user/runtimes/runtime.c: its processes' stacks are anywhere to the thread's. */
+#define ERLANG 7
 
 /*
  * The same as that of a range; @at: a leaf (1), in built-in code (2). Returns how many words
@@ -58,6 +62,7 @@ static uint32_t run_range(const struct bf_text *text, int at, bool is_ours, __u6
 	uint32_t n;
 	int end;
 
+	walk.leaf[BF_REGISTER_R13] = BEGIN_R13;
 	memory.n_reads = 0;
 	machine.turns = 0;
 	n = machine_run_range(&machine, text, &walk, &from, frames, 0, &end);
@@ -69,7 +74,7 @@ static uint32_t run_range(const struct bf_text *text, int at, bool is_ours, __u6
 /* What @n words say. */
 static void describe(const struct runtime_facts *facts, const __u64 *words, uint32_t n)
 {
-	const struct runtime_memory from = {made_read, &memory};
+	const struct runtime_memory from = {made_read, &memory, MADE_START};
 
 	for (uint32_t i = 0; i + 1 < n && i < 64; i++) {
 		const struct runtime_frame frame = {words[i] & BF_FRAME_CODE,
@@ -102,6 +107,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	run(&text);
 	describe(&facts, machine.words, machine.header);
 	for (int at = 0; at < 4; at++)
-		describe(&facts, frames, run_range(&text, at, true, frames));
+		describe(&facts, frames, run_range(&text, at, facts.runtime != ERLANG, frames));
 	return 0;
 }

@@ -13,8 +13,9 @@
 
 struct made_memory {
 	uint8_t bytes[MADE_BYTES];
-	uint64_t n_reads, fails_at; /* fails_at: the read that fails, from 1; 0: none */
-	uint64_t changes_at;	    /* the read that change() comes before, likewise */
+	uint64_t n_calls, n_reads; /* … of pieces */
+	uint64_t fails_at;	   /* the read that fails, from 1; 0: none */
+	uint64_t changes_at;	   /* the read that change() comes before, likewise */
 	void (*change)(struct made_memory *memory);
 };
 
@@ -22,6 +23,7 @@ static inline int made_read(void *context, const struct runtime_piece *pieces, s
 {
 	struct made_memory *memory = context;
 
+	memory->n_calls++;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t at = pieces[i].address - MADE_START;
 

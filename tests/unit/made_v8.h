@@ -32,6 +32,7 @@ enum {
 	KNOWN = 0x3000,	    /* what optimized code knows */
 	INLININGS = 0x3100,
 	LITERALS = 0x3200,
+	WRAPPER = 0x3300, /* of the function of optimized code, where there is one */
 	BASELINE = 0x4000,
 	OPTIMIZED = 0x6000,
 	SCOPE_MANY = 0x5000, /* with many variables */
@@ -98,7 +99,11 @@ static const struct runtime_facts facts = {
 		    [CODE_START] = 128,
 		    [CODE_SIZE] = 40,
 		    [CODE_FLAGS] = 48,
-		    [CODE_ALIGN] = 32},
+		    [CODE_BASELINE] = 11,
+		    [CODE_ALIGN] = 32,
+		    [KNOWN_LITERALS] = 2,
+		    [KNOWN_SHARED] = 6,
+		    [KNOWN_INLININGS] = 7},
 };
 
 static inline struct runtime_memory reading(void)

@@ -128,9 +128,56 @@ static void others_are_left_out(void **state)
 	close(fd);
 }
 
+static volatile uint32_t kept_to_itself = 0x5eed;
+
+/* This program's own symbols; those that are not exported are in its .symtab only. */
+static void what_is_hidden_is_found(void **state)
+{
+	struct elf_wanted wanted[] = {{"kept_to_itself"}, {"no_such_variable"}};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_file elf;
+	uint32_t value = 0;
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_file_open(&elf, fd), 0);
+	elf_find_symbols(&elf, wanted, 2);
+	assert_int_equal(wanted[0].address, 0);
+	elf_find_hidden(&elf, wanted, 2);
+	assert_int_equal(elf_find_bytes(&elf, wanted[0].address, &value, sizeof value), 0);
+	assert_int_equal(value, kept_to_itself);
+	assert_int_equal(wanted[1].address, 0);
+	elf_file_done(&elf);
+	close(fd);
+}
+
+/* A function's size is the same by its symbol and by .eh_frame_hdr. */
+static void sizes_of_functions(void **state)
+{
+	static const char *const names[] = {"malloc", "free", "printf", "qsort"};
+	struct elf_file elf;
+	int fd;
+
+	open_libc(&elf, &fd);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct elf_wanted wanted[] = {{names[i], true}};
+
+		assert_int_equal(elf_find_symbols(&elf, wanted, 1), 1);
+		assert_int_equal(elf_find_function_size(&elf, wanted->address), wanted->size);
+		assert_int_equal(elf_find_function_size(&elf, wanted->address + 1), 0);
+	}
+	for (size_t i = 0; i < elf.n_segments; i++)
+		if (elf.segments[i].p_type == PT_GNU_EH_FRAME)
+			elf.segments[i].p_type = PT_NULL;
+	assert_int_equal(elf_find_function_size(&elf, 0x1000), 0);
+	elf_file_done(&elf);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_hidden_is_found),
+		cmocka_unit_test(sizes_of_functions),
 		cmocka_unit_test(what_is_there_is_found),
 		cmocka_unit_test(what_is_there_is_found_without_hashes),
 		cmocka_unit_test(damaged_hashes_find_nothing),

@@ -3,6 +3,7 @@
 
 #include "runtimes/ruby.h"
 #include "tests/unit/cmocka_all.h"
+#include "tests/unit/made_library.h"
 #include "tests/unit/made_runtime.h"
 
 #define TLS	     (MADE_START + 0x1000)
@@ -34,12 +35,15 @@
 #define DEPTH	     4	   /* frames: a method, a function in C, a block, a method */
 #define CLASSPATH_ID 240
 #define EACH_ID	     200
+#define GUARD	     0x5a17e9c304b62d88
 
 static struct made_runtime thread = {.tls = TLS, .bias = BIAS};
 
+static uint32_t version; /* that is made, each in its turn */
+
 static struct runtime_facts made_facts(void)
 {
-	struct runtime_facts facts = {.runtime = 2, .version = RUBY(3, 1)};
+	struct runtime_facts facts = {.runtime = 2, .version = version};
 
 	assert_true(ruby_known_offsets(&facts));
 	facts.offsets[RUBY_OWN_MODULE] = 0xc00;
@@ -57,10 +61,17 @@ static void word(uint64_t address, uint64_t value)
 	made_word(&thread.memory, address, value);
 }
 
+static bool is_old(void)
+{
+	return version < RUBY(3, 2);
+}
+
 static void made_string(uint64_t at, const char *text)
 {
-	word(at, RUBY_STRING | strlen(text) << 14);
-	memcpy(thread.memory.bytes + (at + 16 - MADE_START), text, strlen(text));
+	word(at, RUBY_STRING | (is_old() ? strlen(text) << 14 : 0));
+	if (!is_old())
+		word(at + 16, strlen(text));
+	memcpy(thread.memory.bytes + (at + (is_old() ? 16 : 24) - MADE_START), text, strlen(text));
 }
 
 /* An entry of the table of symbols; all are in its first part. */
@@ -86,9 +97,15 @@ static void made_symbols(void)
 	made_symbol(EACH_ID, "each");
 }
 
-static void made_class(void)
+static void made_class(const uint32_t *o)
 {
 	word(CLASS, RUBY_CLASS);
+	made_string(STRINGS + 0x40 * DEPTH, "wrong");
+	made_string(STRINGS + 0x40 * (DEPTH + 1), "Made");
+	if (o[RUBY_CLASS_NAME]) {
+		word(CLASS + o[RUBY_CLASS_NAME], STRINGS + 0x40 * (DEPTH + 1));
+		return;
+	}
 	word(CLASS + 24, PARTS);
 	word(PARTS + 8, VARIABLES);
 	word(VARIABLES + 40, 2);
@@ -97,8 +114,6 @@ static void made_class(void)
 	word(ITEMS + 16, STRINGS + 0x40 * DEPTH);
 	word(ITEMS + 32, CLASSPATH_ID << 4 | 1);
 	word(ITEMS + 40, STRINGS + 0x40 * (DEPTH + 1));
-	made_string(STRINGS + 0x40 * DEPTH, "wrong");
-	made_string(STRINGS + 0x40 * (DEPTH + 1), "Made");
 }
 
 static void made_sequence(const uint32_t *o, int i, const char *label)
@@ -112,7 +127,7 @@ static void made_sequence(const uint32_t *o, int i, const char *label)
 	word(body + RUBY_BODY_INSTRUCTIONS, CODE);
 	word(body + o[RUBY_BODY_PATH], STRINGS + 0x40 * (DEPTH + 2));
 	word(body + o[RUBY_BODY_LABEL], STRINGS + 0x40 * i);
-	word(body + o[RUBY_BODY_LINE], (100 + i) << 1 | 1);
+	word(body + o[RUBY_BODY_LINE], is_old() ? (100 + i) << 1 | 1 : 100 + i);
 	word(body + o[RUBY_BODY_LINES], LINES);
 	word(body + o[RUBY_BODY_LINES] + 16, 3);
 	word(body + o[RUBY_BODY_LINES] + 24, INDEX);
@@ -144,14 +159,26 @@ static void made_frame(const uint32_t *o, int i, uint64_t flags)
 	word(ep - 16, ENTRIES + 0x40 * i);
 }
 
+/* As setjmp() leaves it. */
+static uint64_t hidden(uint64_t address)
+{
+	address ^= GUARD;
+	return address << 17 | address >> 47;
+}
+
 /* Tags, innermost first: one of other code, and those of two activations. */
-static void made_tags(void)
+static void made_tags(const uint32_t *o)
 {
 	for (int i = 0; i < 3; i++) {
-		word(TAGS + 0x100 * i + 24, BIAS + (i == 0 ? LOOP + 0x80 : LOOP + 0x10));
-		word(TAGS + 0x100 * i + 32, 0x7ff000001000 + 0x1000 * i);
-		word(TAGS + 0x100 * i + 56, i < 2 ? TAGS + 0x100 * (i + 1) : 0);
+		uint64_t tag = TAGS + 0x100 * i, pc = BIAS + (i == 0 ? LOOP + 0x80 : LOOP + 0x10);
+		uint64_t sp = 0x7ff000001000 + 0x1000 * i;
+
+		word(tag + o[RUBY_TAG_JUMP], o[RUBY_GUARD] ? hidden(sp) : pc);
+		word(tag + o[RUBY_TAG_JUMP] + 8, o[RUBY_GUARD] ? hidden(pc) : sp);
+		word(tag + o[RUBY_TAG_PREVIOUS], i < 2 ? TAGS + 0x100 * (i + 1) : 0);
 	}
+	if (o[RUBY_GUARD])
+		word(TLS + o[RUBY_GUARD], GUARD);
 }
 
 static void made_ruby(const struct runtime_facts *facts)
@@ -169,9 +196,9 @@ static void made_ruby(const struct runtime_facts *facts)
 	word(CONTEXT + 8, WORDS);
 	word(CONTEXT + 16, STACK + 8 * WORDS - o[RUBY_FRAME_SIZE] * (DEPTH + 1));
 	word(CONTEXT + 24, TAGS);
-	made_tags();
+	made_tags(o);
 	made_symbols();
-	made_class();
+	made_class(o);
 	made_string(STRINGS + 0x40 * (DEPTH + 2), "/srv/made.rb");
 	for (uint32_t i = 0; i < 10; i++) {
 		uint64_t packed;
@@ -242,13 +269,38 @@ static void names_and_lines(void **state)
 	}
 }
 
+/* A class that has the methods of an object, which is a class here. */
+static void methods_of_a_class_itself(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	const uint32_t *o = facts.offsets;
+	uint64_t own = MADE_START + 0xe000;
+	struct runtime_code code;
+
+	if (!o[RUBY_CLASS_OBJECT])
+		return;
+	made_ruby(&facts);
+	word(ENTRIES + RUBY_ENTRY_OWNER, own);
+	word(own, RUBY_CLASS | 1 << 12);
+	word(own + o[RUBY_CLASS_OBJECT], CLASS);
+	made_find(&thread, &facts);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
+	assert_string_equal(code.name, "Made.made");
+	free(code.lines);
+	/* Those of an object that is none have no class. */
+	word(own + o[RUBY_CLASS_OBJECT], STRINGS);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
+	assert_string_equal(code.name, "made");
+	free(code.lines);
+}
+
 /* Such as no program would have. */
 static void tags_without_an_end(void **state)
 {
 	struct runtime_facts facts = made_facts();
 
 	made_ruby(&facts);
-	word(TAGS + 56, TAGS);
+	word(TAGS + facts.offsets[RUBY_TAG_PREVIOUS], TAGS);
 	made_find(&thread, &facts);
 	assert_int_equal(thread.machine.end, BF_CHAIN_BUDGET);
 	assert_int_equal(thread.machine.header, 0);
@@ -292,7 +344,7 @@ static void what_changed_has_no_name(void **state)
 			       BODIES + o[RUBY_BODY_PATH],
 			       BODIES + o[RUBY_BODY_LABEL],
 			       BODIES + o[RUBY_BODY_LINE],
-			       STRINGS + 16};
+			       STRINGS + o[RUBY_STRING_TEXT]};
 	struct runtime_code code;
 
 	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
@@ -305,6 +357,7 @@ static void what_changed_has_no_name(void **state)
 	made_ruby(&facts);
 	made_find(&thread, &facts);
 	word(ITEMS + 32, EACH_ID << 4 | 1);
+	word(CLASS + o[RUBY_CLASS_NAME], RUBY_CLASS);
 	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
 	assert_string_equal(code.name, "made");
 	free(code.lines);
@@ -389,6 +442,42 @@ static void long_methods(void **state)
 	assert_int_equal(ruby_runs(items, 3, 12, index, sizeof index - 1, 600, runs), 0);
 }
 
+/* A library that hides all but rb_iseq_eval(), which does what Ruby's does. */
+static const char hiding[] =
+	"const int ruby_api_version[3] = {3, 3, 0};"
+	"void rb_vm_exec(void *);"
+	"static __thread void *other, *others[4], *context;"
+	"void ruby_run_node(void *p) { other = p; others[(long)p & 3] = p; context = p; }"
+	"int ruby_id; void *rb_id2str(void) { return &ruby_id; }"
+	"__attribute__((visibility(\"hidden\"), noinline)) void vm_exec(void *p)"
+	"{ __asm__ volatile(\".skip 99, 0x90\" :: \"r\"(p)); }"
+	"void ruby_exec_address(void *);"
+	"void rb_iseq_eval(void *p) {"
+	"	void *mine = context;"
+	"	ruby_exec_address(mine); ruby_exec_address(mine);"
+	"	CALL; }";
+
+static void what_is_hidden_is_found(void **state)
+{
+	const uint32_t *o;
+	struct runtime_facts facts = made_library_facts(
+		hiding,
+		"-O2 -w -ftls-model=local-dynamic -fcf-protection=none \"-DCALL=vm_exec(mine)\"");
+
+	o = facts.offsets;
+	assert_int_equal(facts.version, RUBY(3, 3));
+	assert_int_equal(facts.problem, RUNTIME_FINE);
+	assert_in_range(o[RUBY_EXEC_SIZE], 100, 110);
+	assert_true(o[RUBY_OWN_MODULE] && o[RUBY_OWN_OFFSET] <= 40);
+	/* One that does something else there shows native frames, and says why. */
+	facts = made_library_facts(hiding, "-O2 -w -fcf-protection=none \"-DCALL=vm_exec(mine), "
+					   "ruby_run_node(p), other = p\"");
+	assert_int_equal(facts.problem, RUNTIME_BUILD);
+	facts = made_library_facts(hiding,
+				   "-O2 -w -ftls-model=initial-exec \"-DCALL=vm_exec(mine)\"");
+	assert_int_equal(facts.problem, RUNTIME_BUILD);
+}
+
 static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = made_facts(), changed;
@@ -408,13 +497,22 @@ int main(void)
 		cmocka_unit_test(tags_without_an_end),
 		cmocka_unit_test(a_thread_that_is_kept_for_the_next_one),
 		cmocka_unit_test(names_and_lines),
+		cmocka_unit_test(methods_of_a_class_itself),
 		cmocka_unit_test(methods_with_special_variables),
 		cmocka_unit_test(what_changed_has_no_name),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(what_changes_meanwhile_has_no_other_name),
 		cmocka_unit_test(long_methods),
 		cmocka_unit_test(only_sound_facts_are_used),
+		cmocka_unit_test(what_is_hidden_is_found),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	static const uint32_t versions[] = {RUBY(3, 1), RUBY(3, 3)};
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+		version = versions[i];
+		failed += cmocka_run_group_tests(tests, made_setup, made_done);
+	}
+	return failed;
 }

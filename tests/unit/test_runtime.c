@@ -16,7 +16,16 @@
 	"void *context(void) { return ruby_current_ec; }\n"
 #define PHP_GLOBALS_OF "char executor_globals[4096];\n"
 #define PHP_LOOP       "void execute_ex(void) {}\n"
-#define PHP_HEADER     "const char header[] = \"X-Powered-By: PHP/"
+#define ERLANG(release, generates)                                                                 \
+	"const char etp_otp_release[] = \"" release "\"; int etp_beamasm = " generates ";\n"
+#define ERLANG_PARTS                                                                               \
+	"int the_active_code_index, erts_atom_table, erts_aligned_scheduler_data;\n"               \
+	"int erts_no_schedulers, beam_normal_exit;\n"                                              \
+	"static int ranges[24];\n"                                                                 \
+	"void process_main(void) {}\n"                                                             \
+	"int *erts_start_staging_ranges(void) { return ranges; }\n"                                \
+	"asm(\".text; .fill 256\");\n"
+#define PHP_HEADER "const char header[] = \"X-Powered-By: PHP/"
 
 static struct runtime_facts facts_of(const char *source)
 {
@@ -32,6 +41,8 @@ static void versions_and_builds(void **state)
 		{"int ruby_api_version[3] = {3, 1, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 3.1",
 		 RUNTIME_FINE},
 		{"int ruby_api_version[3] = {3, 3, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 3.3",
+		 RUNTIME_FINE},
+		{"int ruby_api_version[3] = {3, 4, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 3.4",
 		 RUNTIME_VERSION},
 		{"int ruby_api_version[3] = {3, 1, 0};" RUBY_FUNCTIONS, "Ruby 3.1", RUNTIME_BUILD},
 		{PHP_GLOBALS_OF PHP_LOOP PHP_HEADER "8.2.36\";", "PHP 8.2", RUNTIME_FINE},
@@ -42,6 +53,11 @@ static void versions_and_builds(void **state)
 		{PHP_GLOBALS_OF "asm(\".globl execute_ex; execute_ex: ret\");" PHP_HEADER
 				"8.2.36\";",
 		 "PHP 8.2", RUNTIME_BUILD},
+		{ERLANG("25", "1") ERLANG_PARTS, "Erlang/OTP 25", RUNTIME_FINE},
+		{ERLANG("27", "1") ERLANG_PARTS, "Erlang/OTP 27", RUNTIME_FINE},
+		{ERLANG("28", "1") ERLANG_PARTS, "Erlang/OTP 28", RUNTIME_VERSION},
+		{ERLANG("25", "0") ERLANG_PARTS, "Erlang/OTP 25", RUNTIME_BUILD},
+		{ERLANG("25", "1"), "Erlang/OTP 25", RUNTIME_BUILD},
 		{"int _PyRuntime, PyCode_Type, PyFrame_GetCode;", "CPython 3.9", RUNTIME_VERSION},
 	};
 

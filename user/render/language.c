@@ -82,6 +82,12 @@ static bool is_php(const char *name, const char *module)
 	return names_file(name, ".php") || text_begins(module, "<php") || text_ends(module, ".php");
 }
 
+static bool is_erlang(const char *name, const char *module)
+{
+	return names_file(name, ".erl") || names_file(name, ".ex") || text_ends(module, ".erl") ||
+	       text_ends(module, ".ex");
+}
+
 /* C++ and Rust both have std::; these modules are only Rust's. */
 static const char *const rust_std[] = {"std::rt::",
 				       "std::sys::",
@@ -200,6 +206,8 @@ enum language language_of(enum frame_kind kind, const char *name, const char *mo
 		return LANGUAGE_RUBY;
 	if (is_php(name, module))
 		return LANGUAGE_PHP;
+	if (is_erlang(name, module))
+		return LANGUAGE_ERLANG;
 	if (is_rust(name))
 		return LANGUAGE_RUST;
 	if (is_java(kind, name) || text_ends(module, ".jar") || text_ends(module, ".oat"))
@@ -236,8 +244,10 @@ bool language_has(enum language language, const char *name)
 
 const char *language_text(enum language language)
 {
+	// clang-format off
 	static const char *const texts[N_LANGUAGES] = {
-		"C", "C++", "Rust", "Go", "Java", "JavaScript", "Python", "Perl", "Ruby", "PHP"};
+		"C", "C++", "Rust", "Go", "Java", "JavaScript", "Python", "Perl", "Ruby", "PHP", "Erlang"};
+	// clang-format on
 
 	return texts[language];
 }

@@ -176,6 +176,7 @@ static const struct tint languages[N_LANGUAGES] = {
 	[LANGUAGE_PERL]       = {274, 290, 52, 76, 84},
 	[LANGUAGE_RUBY]       = {340, 352, 62, 76, 84},
 	[LANGUAGE_PHP]        = {244, 258, 46, 76, 84},
+	[LANGUAGE_ERLANG]     = {306, 320, 46, 76, 84},
 };
 // clang-format on
 

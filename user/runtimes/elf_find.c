@@ -105,6 +105,24 @@ static void look_up(struct elf_file *elf, const Elf64_Shdr *table, const struct 
 	}
 }
 
+/* Looks at all symbols, until @n are found. */
+static void scan(struct elf_file *elf, const Elf64_Shdr *table, struct elf_wanted *wanted, size_t n)
+{
+	uint64_t most = table->sh_size / sizeof(Elf64_Sym);
+	size_t found = 0;
+
+	for (uint64_t i = 0; i < most && i < MAX_SYMBOLS && found < n; i++)
+		found += consider(elf, table, i, wanted, n);
+}
+
+void elf_find_hidden(struct elf_file *elf, struct elf_wanted *wanted, size_t n)
+{
+	const Elf64_Shdr *table = find_section(elf, SHT_SYMTAB);
+
+	if (table && !elf->is_32)
+		scan(elf, table, wanted, n);
+}
+
 static bool has_needed(const struct elf_wanted *wanted, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -121,8 +139,7 @@ int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n)
 	if (!table || elf->is_32)
 		return 0;
 	if (!open_hashes(elf, &hashes)) {
-		for (uint64_t i = 0; i < table->sh_size / sizeof(Elf64_Sym) && i < MAX_SYMBOLS; i++)
-			consider(elf, table, i, wanted, n);
+		scan(elf, table, wanted, n);
 		return has_needed(wanted, n);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -291,6 +308,61 @@ int elf_find_relocated(const struct elf_file *elf, uint64_t address, void *to, s
 		relocate(relocations, many, kind, address, to, n);
 		at += many * sizeof *relocations;
 		left -= many;
+	}
+	return 0;
+}
+
+/* The address of .eh_frame_hdr; 0: there is none. */
+static uint64_t find_function_list(const struct elf_file *elf)
+{
+	for (size_t i = 0; i < elf->n_segments; i++)
+		if (elf->segments[i].p_type == PT_GNU_EH_FRAME)
+			return elf->segments[i].p_vaddr;
+	return 0;
+}
+
+#define LIST_FORMAT "\1\x1b\3\x3b" /* the table: 4 bytes each, from the list's address on */
+#define LIST_HEAD   12		   /* format, where .eh_frame is, number of functions */
+
+uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address)
+{
+	uint64_t list = find_function_list(elf);
+	struct {
+		char format[4];
+		uint32_t at, n;
+	} head;
+	struct {
+		int32_t start, description;
+	} function;
+	uint32_t low = 0, high;
+
+	if (!list || elf_find_bytes(elf, list, &head, sizeof head) < 0 ||
+	    memcmp(head.format, LIST_FORMAT, sizeof head.format) != 0)
+		return 0;
+	high = head.n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		uint64_t at = list + LIST_HEAD + (uint64_t)middle * sizeof function;
+		struct {
+			uint32_t length, cie;
+			int32_t start;
+			uint32_t size;
+		} description;
+
+		if (elf_find_bytes(elf, at, &function, sizeof function) < 0)
+			return 0;
+		if (list + function.start != address) {
+			if (list + function.start < address)
+				low = middle + 1;
+			else
+				high = middle;
+			continue;
+		}
+		at = list + function.description;
+		if (elf_find_bytes(elf, at, &description, sizeof description) < 0 ||
+		    at + 8 + description.start != address)
+			return 0;
+		return description.size;
 	}
 	return 0;
 }

@@ -16,10 +16,12 @@ struct elf_wanted {
 };
 
 /*
- * Looks for @n symbols. Returns 1 if the file defines all that are needed, else 0: the others may be
- * left out then.
+ * Looks for @n symbols. Returns 1 if the file defines all that are needed, else 0: the others may
+ * be left out then.
  */
 int elf_find_symbols(struct elf_file *elf, struct elf_wanted *wanted, size_t n);
+/* The same for what a file keeps to itself: its .symtab, which stripped ones lack. */
+void elf_find_hidden(struct elf_file *elf, struct elf_wanted *wanted, size_t n);
 
 /* Reads @n bytes at @address, as they are before the program starts. Errors: -ENOEXEC. */
 int elf_find_bytes(const struct elf_file *elf, uint64_t address, void *to, size_t n);
@@ -37,6 +39,9 @@ int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t
  */
 uint64_t elf_find_own_module(const struct elf_file *elf);
 uint64_t elf_find_own_size(const struct elf_file *elf);
+
+/* Bytes of the function that begins at @address, by .eh_frame_hdr (LSB: Eh_Frame); 0: none does. */
+uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address);
 
 /* Address less file offset of the code; 0: there is none. */
 int64_t elf_find_code_shift(const struct elf_file *elf);

@@ -2,8 +2,9 @@
 /*
  * How Ruby is found, and its frames.
  *
- * A file that defines `ruby_api_version` and `rb_vm_exec` is it: libruby, or a program that it is
- * linked into. Where things lie in its structures is by version.
+ * A file that defines `ruby_api_version` is it: libruby, or a program that it is linked into. Where
+ * things lie in its structures is by version. What newer builds hide is found by what they export:
+ * rb_iseq_eval() takes the execution context from the thread's variable, and ends in vm_exec().
  *
  * Each thread has a variable of its own (ruby_current_ec) that leads to its execution context,
  * whether or not it holds the interpreter's lock; a fiber has one, too, and is what the variable
@@ -12,7 +13,7 @@
  *
  * The context has a stack of control frames, of functions in C, too, which grows down. The order
  * among native frames: each activation of the interpreter leaves a tag on its C stack, to return to
- * for exceptions. Other code has tags, too; those of activations return to rb_vm_exec. The frame
+ * for exceptions. Other code has tags, too; those of activations return to vm_exec(). The frame
  * that it called, at the tag's stack pointer, is the interpreter's loop.
  */
 #include "runtimes/ruby.h"
@@ -29,9 +30,10 @@ static const struct {
 	uint32_t version;
 	uint32_t offsets[N_RUBY_OFFSETS - RUBY_FRAME_SIZE];
 } known[] = {
-	/* A control frame's size; the body's path, label, first line, lines; an item's size; names.
-	 */
-	{RUBY(3, 1), {64, 64, 80, 88, 120, 12, 8}},
+	/* A control frame's size; the body's path, label, first line, lines; an item's size; a
+	 * class's variables, name, object; a string's text; a tag's jump, previous one; guard. */
+	{RUBY(3, 1), {64, 64, 80, 88, 120, 12, 8, 0, 0, 16, 24, 56, 0}},
+	{RUBY(3, 3), {56, 64, 80, 88, 112, 12, 0, 152, 128, 24, 64, 216, 48}},
 };
 
 bool ruby_known_offsets(struct runtime_facts *facts)
@@ -77,7 +79,93 @@ static void find_tables(const struct elf_file *elf, uint64_t address, uint32_t *
 	}
 }
 
-enum { SYMBOL_VERSION, SYMBOL_EXEC, SYMBOL_CONTEXT, SYMBOL_NAMES, SYMBOL_RUBY };
+/*
+ * What rb_iseq_eval() has of the thread's variable and of vm_exec():
+ *
+ *	lea MODULE(%rip), %rdi; call __tls_get_addr; mov OFFSET(%rax), …
+ *	…; pop …; jmp vm_exec
+ *
+ * At MODULE are the file's number as a module, and what to add to OFFSET.
+ */
+#define MODULE_BYTES 12 /* lea and call; both can have more prefixes */
+#define PREFIXES     4
+
+static void find_hidden_context(const struct elf_file *elf, uint64_t address, const uint8_t *code,
+				uint32_t n, uint32_t *o)
+{
+	for (uint32_t i = 0; i + MODULE_BYTES + PREFIXES + 7 <= n; i++) {
+		uint32_t at = i + MODULE_BYTES - 5;
+		int32_t distance, offset = 0;
+		uint64_t module, base;
+
+		if (memcmp(code + i, "\x48\x8d\x3d", 3) != 0)
+			continue;
+		for (; at < i + MODULE_BYTES - 5 + PREFIXES && code[at] != 0xe8;)
+			at++;
+		at += 5;
+		memcpy(&distance, code + i + 3, sizeof distance);
+		module = address + i + 7 + distance;
+		if (code[at - 5] != 0xe8 || code[at] != 0x48 || code[at + 1] != 0x8b ||
+		    elf_find_bytes(elf, module + 8, &base, sizeof base) < 0)
+			return;
+		switch (code[at + 2] & 0xc7) {
+		case 0x00: break;
+		case 0x40: offset = (int8_t)code[at + 3]; break;
+		case 0x80: memcpy(&offset, code + at + 3, sizeof offset); break;
+		default: return;
+		}
+		if (module > UINT32_MAX || base + offset > UINT16_MAX)
+			return;
+		o[RUBY_OWN_MODULE] = module;
+		o[RUBY_OWN_OFFSET] = base + offset;
+		return;
+	}
+}
+
+static bool pops(uint8_t byte)
+{
+	return byte >= 0x58 && byte <= 0x5f;
+}
+
+static void find_hidden_exec(const struct elf_file *elf, uint64_t address, const uint8_t *code,
+			     uint32_t n, uint32_t *o)
+{
+	for (uint32_t i = 1; i + 5 <= n; i++) {
+		uint64_t target, size;
+		int32_t distance;
+
+		if (code[i] != 0xe9 || !pops(code[i - 1]))
+			continue;
+		memcpy(&distance, code + i + 1, sizeof distance);
+		target = address + i + 5 + distance;
+		size = elf_find_function_size(elf, target);
+		if (!size || target > UINT32_MAX)
+			continue;
+		o[RUBY_EXEC] = target;
+		o[RUBY_EXEC_SIZE] = size;
+		return;
+	}
+}
+
+static void find_hidden(const struct elf_file *elf, const struct elf_wanted *eval, uint32_t *o)
+{
+	uint8_t code[512];
+	uint32_t n = eval->size < sizeof code ? eval->size : sizeof code;
+
+	if (elf_find_bytes(elf, eval->address, code, n) < 0)
+		return;
+	find_hidden_context(elf, eval->address, code, n, o);
+	find_hidden_exec(elf, eval->address, code, n, o);
+}
+
+enum {
+	SYMBOL_VERSION,
+	SYMBOL_EXEC,
+	SYMBOL_CONTEXT,
+	SYMBOL_NAMES,
+	SYMBOL_RUBY,
+	SYMBOL_EVAL,
+};
 
 static void find_own(struct elf_file *elf, const struct elf_wanted *context,
 		     struct runtime_facts *ret)
@@ -108,14 +196,19 @@ static void find_layout(struct elf_file *elf, const struct elf_wanted *symbols,
 		ret->problem = RUNTIME_VERSION;
 		return;
 	}
-	if (elf->machine != EM_X86_64 || !exec->address || !symbols[SYMBOL_CONTEXT].size ||
-	    exec->address > UINT32_MAX || exec->size > UINT32_MAX) {
+	if (elf->machine != EM_X86_64 || exec->address > UINT32_MAX || exec->size > UINT32_MAX) {
 		ret->problem = RUNTIME_BUILD;
 		return;
 	}
-	o[RUBY_EXEC] = exec->address;
-	o[RUBY_EXEC_SIZE] = exec->size;
-	find_own(elf, &symbols[SYMBOL_CONTEXT], ret);
+	if (exec->address && symbols[SYMBOL_CONTEXT].size) {
+		o[RUBY_EXEC] = exec->address;
+		o[RUBY_EXEC_SIZE] = exec->size;
+		find_own(elf, &symbols[SYMBOL_CONTEXT], ret);
+	} else {
+		find_hidden(elf, &symbols[SYMBOL_EVAL], o);
+		if (!o[RUBY_OWN_MODULE] || !o[RUBY_EXEC_SIZE])
+			ret->problem = RUNTIME_BUILD;
+	}
 	find_tables(elf, symbols[SYMBOL_NAMES].address, o + RUBY_TABLES);
 }
 
@@ -124,7 +217,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	struct elf_wanted symbols[] = {
 		[SYMBOL_VERSION] = {"ruby_api_version", true}, [SYMBOL_EXEC] = {"rb_vm_exec"},
 		[SYMBOL_CONTEXT] = {"ruby_current_ec"},	       [SYMBOL_NAMES] = {"rb_id2str"},
-		[SYMBOL_RUBY] = {"ruby_run_node", true},
+		[SYMBOL_RUBY] = {"ruby_run_node", true},       [SYMBOL_EVAL] = {"rb_iseq_eval"},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 	uint32_t version[2];
@@ -158,6 +251,7 @@ static bool is_sound(const struct runtime_facts *facts)
 	       o[RUBY_BODY_LINE] <= 88 && o[RUBY_BODY_LINES] > o[RUBY_BODY_LINE] &&
 	       o[RUBY_FRAME_SIZE] >= 40 && o[RUBY_LINE_SIZE] >= 4 && o[RUBY_LINE_SIZE] <= 16 &&
 	       o[RUBY_EXEC_SIZE] <= INT32_MAX && o[RUBY_EXEC] <= INT32_MAX &&
+	       (o[RUBY_STRING_TEXT] == 16 || o[RUBY_STRING_TEXT] == 24) &&
 	       o[RUBY_OWN_MODULE] <= INT32_MAX && o[RUBY_OWN_OFFSET] <= UINT16_MAX;
 }
 
@@ -166,16 +260,12 @@ static bool is_sound(const struct runtime_facts *facts)
 /* Of an execution context, a tag on the C stack, a control frame, and the words around its ep. */
 #define CONTEXT_WORDS                                                                              \
 	4 /* the frames' stack, its size in words, the innermost frame, the first tag */
-#define TAG_PC	     24 /* where it returns to … */
-#define TAG_SP	     32 /* … with this stack pointer */
-#define TAG_PREVIOUS 56
-#define TAG_WORDS    8
-#define FRAME_PC     0
-#define FRAME_CODE   16
-#define FRAME_EP     32
-#define FRAME_WORDS  5
-#define EP_ENTRY     (-16)
-#define EP_FLAGS     16 /* from there */
+#define FRAME_PC    0
+#define FRAME_CODE  16
+#define FRAME_EP    32
+#define FRAME_WORDS 5
+#define EP_ENTRY    (-16)
+#define EP_FLAGS    16 /* from there */
 
 #define FLAGS_KIND   0x7fff0000
 #define KIND_METHOD  0x11110000
@@ -304,7 +394,7 @@ static void write_code(struct text_writer *text, const uint32_t *o)
 	text_op(text, BF_OP_MULI, OTHER, OTHER, 0, RUBY_SPREAD);
 	text_op(text, BF_OP_XOR, CHECK, CHECK, OTHER, 0);
 	text_load(text, OTHER, 8, o[RUBY_BODY_LABEL] - RUBY_BODY_INSTRUCTIONS);
-	text_op(text, BF_OP_TRY, 0, OTHER, 1, 16);
+	text_op(text, BF_OP_TRY, 0, OTHER, 1, o[RUBY_STRING_TEXT]);
 	mix_address(text, OTHER, 3);
 	text_load(text, OTHER, 8, 0);
 	text_op(text, BF_OP_XOR, CHECK, CHECK, OTHER, 0);
@@ -323,19 +413,42 @@ static void write_emit(struct text_writer *text)
 	text_op(text, BF_OP_EMIT, CODE, DETAIL, CHECK, RUBY_METHOD);
 }
 
+/* Undoes what glibc's setjmp() does to addresses (PTR_MANGLE): x = (x ror 17) ^ @guard. */
+static void write_shown(struct text_writer *text, uint8_t x, uint8_t guard, uint8_t scratch)
+{
+	text_op(text, BF_OP_SHL, scratch, x, 0, 64 - 17);
+	text_op(text, BF_OP_SHR, x, x, 0, 17);
+	text_op(text, BF_OP_XOR, x, x, scratch, 0);
+	text_op(text, BF_OP_XOR, x, x, guard, 0);
+}
+
+/* TEMPORARY = where TAG returns to, OTHER with which stack pointer, TAG the one before it. */
+static void write_tag(struct text_writer *text, const uint32_t *o)
+{
+	bool is_hidden = o[RUBY_GUARD] != 0; /* glibc's jmp_buf; else __builtin_setjmp()'s */
+
+	text_op(text, BF_OP_READ, 0, TAG, 1, o[RUBY_TAG_JUMP]);
+	text_op(text, BF_OP_READ, 2, TAG, 0, o[RUBY_TAG_PREVIOUS]);
+	text_load(text, TEMPORARY, 8, is_hidden ? 8 : 0);
+	text_load(text, OTHER, 8, is_hidden ? 0 : 8);
+	text_load(text, TAG, 8, 16);
+	if (!is_hidden)
+		return;
+	text_fetch(text, KIND, BF_REGISTER_TLS, o[RUBY_GUARD]);
+	write_shown(text, TEMPORARY, KIND, DETAIL);
+	write_shown(text, OTHER, KIND, DETAIL);
+}
+
 /* Ends the activation at the next tag of one. */
-static void write_stop(struct text_writer *text)
+static void write_stop(struct text_writer *text, const uint32_t *o)
 {
 	text_if(text, FLAGS, BF_NONE, FLAGS_FINISH, LABEL_FRAME);
 	text_label(text, LABEL_TAG);
 	text_if(text, TAG, BF_EQ, 0, LABEL_NO_TAG);
-	text_op(text, BF_OP_READ, 0, TAG, TAG_WORDS - 1, 0);
-	text_load(text, TAG, 8, TAG_PREVIOUS);
-	text_load(text, TEMPORARY, 8, TAG_PC);
+	write_tag(text, o);
 	text_if_register(text, TEMPORARY, BF_LT, EXEC, LABEL_TAG);
 	text_if_register(text, TEMPORARY, BF_GE, EXEC_END, LABEL_TAG);
-	text_load(text, TEMPORARY, 8, TAG_SP);
-	text_op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, -8);
+	text_op(text, BF_OP_ADDI, TEMPORARY, OTHER, 0, -8);
 	text_op(text, BF_OP_STOP, TEMPORARY, 0, 0, 0);
 	text_jump(text, LABEL_FRAME);
 	text_label(text, LABEL_NO_TAG);
@@ -374,7 +487,7 @@ static int ruby_write(const struct runtime_facts *facts, struct bf_text *ret)
 	write_code(&text, o);
 	write_emit(&text);
 	text_label(&text, LABEL_NEXT);
-	write_stop(&text);
+	write_stop(&text, o);
 	text_label(&text, LABEL_END);
 	text_op(&text, BF_OP_END, 0, 0, 0, 0);
 	return text_end(&text);

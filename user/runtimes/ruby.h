@@ -18,7 +18,7 @@ enum ruby_offset {
 	 * the thread pointer. */
 	RUBY_OWN_MODULE,
 	RUBY_OWN_OFFSET,
-	/* The function that runs an activation (rb_vm_exec): address and size. */
+	/* The function that runs an activation (vm_exec): address and size. */
 	RUBY_EXEC,
 	RUBY_EXEC_SIZE,
 	/* Addresses, one of which is that of the names of symbols; 0: there are no more. */
@@ -29,10 +29,19 @@ enum ruby_offset {
 	/* … of the body of a sequence of instructions (rb_iseq_constant_body): its path, … */
 	RUBY_BODY_PATH,
 	RUBY_BODY_LABEL,
-	RUBY_BODY_LINE,	 /* a Fixnum */
+	RUBY_BODY_LINE,
 	RUBY_BODY_LINES, /* struct iseq_insn_info */
 	RUBY_LINE_SIZE,	 /* of an item in that */
-	RUBY_CLASS_NAME, /* of what a class has, its variables */
+	/* … of what a class has, its variables; or 0, and of the class its name and, of one that is
+	 * an object's own, that object; … */
+	RUBY_CLASS_VARIABLES,
+	RUBY_CLASS_NAME,
+	RUBY_CLASS_OBJECT,
+	RUBY_STRING_TEXT, /* of a string that holds its text; 24: its length is before it; … */
+	/* … of a tag, what longjmp() goes to, two words, and the tag before it; … */
+	RUBY_TAG_JUMP,
+	RUBY_TAG_PREVIOUS,
+	RUBY_GUARD, /* … of a thread, what glibc hides these two words by; 0: they are not hidden */
 	N_RUBY_OFFSETS,
 };
 _Static_assert((int)N_RUBY_OFFSETS <= RUNTIME_OFFSETS, "all have room");

@@ -5,9 +5,10 @@
  * before and after the rest is read.
  *
  * A method is Class#name, or Class.name if it is the class's own; blocks, bodies of classes and
- * files are called as in backtraces. The name of a class is a variable of it that is called
- * __classpath__; what a variable is called is in the table of symbols. Which of the addresses that
- * the file offered is that table is seen by its entry for `+`, whose number is its character.
+ * files are called as in backtraces. The name of a class is at a place of its own, or, in older
+ * versions, a variable of it that is called __classpath__; what a variable is called is in the
+ * table of symbols. Which of the addresses that the file offered is that table is seen by its entry
+ * for `+`, whose number is its character.
  */
 #include "runtimes/ruby.h"
 
@@ -39,11 +40,12 @@ struct ruby_string {
 #define IS_ELSEWHERE (1 << 13) /* of a string's flags; of an array's it is the opposite */
 
 /* Copies the string, cut to @size. Returns its length in the program, or an error. */
-static int64_t read_string(const struct runtime_memory *memory, uint64_t address, char *to,
-			   size_t size)
+static int64_t read_string(const struct runtime_facts *facts, const struct runtime_memory *memory,
+			   uint64_t address, char *to, size_t size)
 {
+	uint32_t text = facts->offsets[RUBY_STRING_TEXT];
 	struct ruby_string string;
-	uint64_t n, at = address + offsetof(struct ruby_string, words);
+	uint64_t n, at = address + text;
 	int r = peek(memory, address, &string, sizeof string);
 
 	if (r < 0)
@@ -54,6 +56,8 @@ static int64_t read_string(const struct runtime_memory *memory, uint64_t address
 	if (string.flags & IS_ELSEWHERE) {
 		n = string.words[0];
 		at = string.words[1];
+	} else if (text != offsetof(struct ruby_string, words)) {
+		n = string.words[0];
 	} else if (n > EMBEDDED_STRING) {
 		return -ESTALE;
 	}
@@ -74,7 +78,7 @@ static int64_t read_string(const struct runtime_memory *memory, uint64_t address
 static int read_element(const struct runtime_memory *memory, uint64_t address, uint64_t i,
 			uint64_t *ret)
 {
-	uint64_t array[5]; /* flags, class, and its elements or their number, room, address */
+	uint64_t array[5]; /* flags, class, and its first elements or their number, room, address */
 	int r = peek(memory, address, array, sizeof array);
 
 	if (r < 0)
@@ -82,10 +86,10 @@ static int read_element(const struct runtime_memory *memory, uint64_t address, u
 	if (RUBY_OBJECT_TYPE(array[0]) != RUBY_ARRAY)
 		return -ESTALE;
 	if (array[0] & IS_ELSEWHERE) {
-		if (i >= (array[0] >> 15 & 3))
+		/* Older versions have two bits, for up to three of them. */
+		if (i >= (array[0] >> 15 & 127))
 			return -ESTALE;
-		*ret = array[2 + i];
-		return 0;
+		return peek(memory, address + 16 + 8 * i, ret, sizeof *ret);
 	}
 	return i < array[2] ? peek(memory, array[4] + 8 * i, ret, 8) : -ESTALE;
 }
@@ -95,14 +99,14 @@ static int read_element(const struct runtime_memory *memory, uint64_t address, u
 #define LAST_OPERATOR 170 /* numbers up to here are of operators, and are not shifted */
 #define A_TABLE	      512 /* symbols; of each, two elements */
 
-static int symbol_in(const struct runtime_memory *memory, uint64_t table, uint64_t id, char *to,
-		     size_t size)
+static int symbol_in(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		     uint64_t table, uint64_t id, char *to, size_t size)
 {
 	uint64_t serial = id > LAST_OPERATOR ? id >> 4 : id, array = 0, string = 0;
 	int64_t r = read_element(memory, table, serial / A_TABLE, &array);
 
 	r = r < 0 ? r : read_element(memory, array, serial % A_TABLE * 2, &string);
-	r = r < 0 ? r : read_string(memory, string, to, size);
+	r = r < 0 ? r : read_string(facts, memory, string, to, size);
 	return r < 0 ? r : 0;
 }
 
@@ -114,7 +118,8 @@ static int find_symbols(const struct runtime_facts *facts, const struct runtime_
 
 	for (uint32_t i = RUBY_TABLES; i < RUBY_TABLES_END && facts->offsets[i]; i++)
 		if (peek(memory, memory->bias + facts->offsets[i], ret, sizeof *ret) == 0 &&
-		    symbol_in(memory, *ret, '+', name, sizeof name) == 0 && strcmp(name, "+") == 0)
+		    symbol_in(facts, memory, *ret, '+', name, sizeof name) == 0 &&
+		    strcmp(name, "+") == 0)
 			return 0;
 	return -ESTALE;
 }
@@ -145,8 +150,8 @@ static int find_variable(const struct ruby_names *names, const struct ruby_class
 	uint64_t entries[VARIABLES_MAX][3];
 	uint32_t n;
 	char symbol[32];
-	int r = peek(names->memory, class->parts + names->facts->offsets[RUBY_CLASS_NAME], &table,
-		     sizeof table);
+	int r = peek(names->memory, class->parts + names->facts->offsets[RUBY_CLASS_VARIABLES],
+		     &table, sizeof table);
 
 	r = r < 0 ? r : peek(names->memory, table, header, sizeof header);
 	if (r < 0)
@@ -154,7 +159,7 @@ static int find_variable(const struct ruby_names *names, const struct ruby_class
 	n = header[5] < VARIABLES_MAX ? header[5] : VARIABLES_MAX;
 	r = n ? peek(names->memory, header[6], entries, n * sizeof *entries) : -ESTALE;
 	for (uint32_t i = 0; i < n && r == 0; i++)
-		if (symbol_in(names->memory, names->symbols, entries[i][1], symbol,
+		if (symbol_in(names->facts, names->memory, names->symbols, entries[i][1], symbol,
 			      sizeof symbol) == 0 &&
 		    strcmp(symbol, name) == 0) {
 			*ret = entries[i][2];
@@ -163,13 +168,23 @@ static int find_variable(const struct ruby_names *names, const struct ruby_class
 	return r < 0 ? r : -ENOENT;
 }
 
-static int name_class(const struct ruby_names *names, const struct ruby_class *class, char *to,
-		      size_t size)
+/* What @class at @address has at @offset or, if that is 0, its variable @name. */
+static int find_part(const struct ruby_names *names, uint64_t address,
+		     const struct ruby_class *class, uint32_t offset, const char *name,
+		     uint64_t *ret)
+{
+	return offset ? peek(names->memory, address + offset, ret, sizeof *ret)
+		      : find_variable(names, class, name, ret);
+}
+
+static int name_class(const struct ruby_names *names, uint64_t address,
+		      const struct ruby_class *class, char *to, size_t size)
 {
 	uint64_t string = 0;
-	int64_t r = find_variable(names, class, "__classpath__", &string);
+	int64_t r = find_part(names, address, class, names->facts->offsets[RUBY_CLASS_NAME],
+			      "__classpath__", &string);
 
-	r = r < 0 ? r : read_string(names->memory, string, to, size);
+	r = r < 0 ? r : read_string(names->facts, names->memory, string, to, size);
 	return r < 0 ? r : 0;
 }
 
@@ -186,12 +201,14 @@ static void put_class(const struct ruby_names *names, uint64_t owner, char *to, 
 	if (RUBY_OBJECT_TYPE(class.flags) == RUBY_CLASS && class.flags & IS_SINGLETON) {
 		uint64_t of = 0;
 
-		if (find_variable(names, &class, "__attached__", &of) < 0 ||
+		if (find_part(names, owner, &class, names->facts->offsets[RUBY_CLASS_OBJECT],
+			      "__attached__", &of) < 0 ||
 		    peek(names->memory, of, &class, sizeof class) < 0 || !is_class(class.flags))
 			return;
+		owner = of;
 		separator = ".";
 	}
-	if (name_class(names, &class, to, size - 1) < 0) {
+	if (name_class(names, owner, &class, to, size - 1) < 0) {
 		*to = '\0';
 		return;
 	}
@@ -261,7 +278,7 @@ static int describe_function(const struct runtime_facts *facts, const struct run
 	if (r == 0 && check_of_function(&entry) != frame->check)
 		r = -ESTALE;
 	r = r < 0 ? r : find_symbols(facts, memory, &names.symbols);
-	r = r < 0 ? r : symbol_in(memory, names.symbols, definition.name, name, sizeof name);
+	r = r < 0 ? r : symbol_in(facts, memory, names.symbols, definition.name, name, sizeof name);
 	r = r < 0 ? r : read_owner(&names, frame->code, &entry, class, sizeof class);
 	if (r < 0)
 		return r;
@@ -304,7 +321,7 @@ static int read_code(const struct runtime_facts *facts, const struct runtime_mem
 	ret->address = sequence[RUBY_SEQUENCE_BODY / 8];
 	r = peek(memory, ret->address, ret->body, o[RUBY_BODY_LINES] + 32);
 	label = word_at(ret->body, o[RUBY_BODY_LABEL]);
-	r = r < 0 ? r : peek(memory, label + 16, words, sizeof words);
+	r = r < 0 ? r : peek(memory, label + o[RUBY_STRING_TEXT], words, sizeof words);
 	if (r < 0)
 		return r;
 	ret->check =
@@ -315,13 +332,14 @@ static int read_code(const struct runtime_facts *facts, const struct runtime_mem
 }
 
 /* A file is a string, or an array of what it was called and where it is. */
-static int read_path(const struct runtime_memory *memory, uint64_t path, char *to, size_t size)
+static int read_path(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		     uint64_t path, char *to, size_t size)
 {
 	uint64_t first;
-	int64_t r = read_string(memory, path, to, size);
+	int64_t r = read_string(facts, memory, path, to, size);
 
 	if (r == -ESTALE && read_element(memory, path, 0, &first) == 0)
-		r = read_string(memory, first, to, size);
+		r = read_string(facts, memory, first, to, size);
 	return r < 0 ? r : 0;
 }
 
@@ -364,9 +382,10 @@ static int describe_code(const struct runtime_facts *facts, const struct runtime
 	if (r == 0 && code.check != check)
 		r = -ESTALE;
 	r = r < 0 ? r
-		  : read_string(memory, word_at(code.body, o[RUBY_BODY_LABEL]), name, sizeof name);
+		  : read_string(facts, memory, word_at(code.body, o[RUBY_BODY_LABEL]), name,
+				sizeof name);
 	r = r < 0 ? r
-		  : read_path(memory, word_at(code.body, o[RUBY_BODY_PATH]), ret->file,
+		  : read_path(facts, memory, word_at(code.body, o[RUBY_BODY_PATH]), ret->file,
 			      sizeof ret->file);
 	r = r < 0 ? r : read_lines(facts, memory, &code, ret);
 	r = r < 0 ? r : read_code(facts, memory, sequence, &again);
@@ -378,7 +397,8 @@ static int describe_code(const struct runtime_facts *facts, const struct runtime
 		return r;
 	}
 	snprintf(ret->name, sizeof ret->name, "%s%s", class, name);
-	ret->first_line = word_at(code.body, o[RUBY_BODY_LINE]) >> 1;
+	ret->first_line = (uint32_t)word_at(code.body, o[RUBY_BODY_LINE]) >>
+			  (facts->version < RUBY(3, 2)); /* a Fixnum, then */
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+// clang-format off
 static const struct runtime *const runtimes[] = {
 	&runtime_cpython,
 	&runtime_ruby,
@@ -13,7 +14,9 @@ static const struct runtime *const runtimes[] = {
 	&runtime_hotspot,
 	&runtime_v8,
 	&runtime_perl,
+	&runtime_beam,
 };
+// clang-format on
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
 
 static const struct runtime *runtime_of(const struct runtime_facts *facts)
@@ -61,8 +64,11 @@ bool runtime_is_sound(const struct runtime_facts *facts)
 
 void runtime_name(const struct runtime_facts *facts, char *to, size_t size)
 {
-	snprintf(to, size, "%s %" PRIu32 ".%" PRIu32, runtime_of(facts)->name, facts->version >> 8,
-		 facts->version & 255);
+	const struct runtime *runtime = runtime_of(facts);
+	int n = snprintf(to, size, "%s %" PRIu32, runtime->name, facts->version >> 8);
+
+	if (!runtime->has_one_number && n > 0 && (size_t)n < size)
+		snprintf(to + n, size - n, ".%" PRIu32, facts->version & 255);
 }
 
 const char *runtime_problem_text(const struct runtime_facts *facts)

@@ -42,8 +42,8 @@ struct runtime_facts {
 	uint32_t is_partial; /* the rest is in the memory of each process: runtime_complete() */
 	uint32_t is_early;   /* they can be used, but a process that is asked again will say more */
 	uint32_t pad;
-	int64_t code_shift;  /* address less file offset, of its code */
-	uint64_t type;	     /* address of the type of code objects, unrelocated */
+	int64_t code_shift;	  /* address less file offset, of its code */
+	uint64_t type;		  /* address of the type of code objects, unrelocated */
 	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */
 	uint64_t again, again_size; /* what starts it once more within an activation; or 0 */
 	/* Generated code that is part of the file, by its address there: a range, too. Or 0. */
@@ -156,7 +156,8 @@ void runtime_nameless(const struct runtime_facts *facts, uint32_t check, char *t
 struct runtime {
 	const char *name, *language;
 	enum bf_hook hook;
-	bool moves_objects; /* those that frames lead to */
+	bool moves_objects;  /* those that frames lead to */
+	bool has_one_number; /* a version is major only */
 	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
 	int (*complete)(struct runtime_facts *facts, const struct runtime_memory *memory);
 	bool (*is_sound)(const struct runtime_facts *facts);
@@ -174,5 +175,6 @@ extern const struct runtime runtime_php;
 extern const struct runtime runtime_hotspot;
 extern const struct runtime runtime_v8;
 extern const struct runtime runtime_perl;
+extern const struct runtime runtime_beam;
 
 #endif

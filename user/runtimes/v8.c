@@ -168,8 +168,12 @@ static void write_string(struct text_writer *text, uint8_t pointer)
  */
 static void write_name(struct text_writer *text, const uint32_t *o)
 {
+	const bool first = V8_RANGE_IS_FIRST(o);
+	const int32_t start =
+		first ? SMALL_AT(8 * (V8_SCOPE_RANGE - V8_SCOPE_LOCALS)) : (int32_t)TAIL_AT(start);
+
 	text_load(text, R9, 8, LARGE_AT(o[SHARED_NAME] - 8));
-	try_words(text, SMALL, R9, 1, 8 * V8_SCOPE_LOCALS - 1);
+	try_words(text, SMALL, R9, first ? 3 : 1, 8 * V8_SCOPE_LOCALS - 1);
 	text_load(text, R8, 4, SMALL_AT(4));
 	op(text, BF_OP_SHL, R7, R8, 0, 3);
 	text_if(text, R8, BF_GE, V8_SCOPE_MOST_NAMES, LABEL_IN_TABLE);
@@ -189,10 +193,10 @@ static void write_name(struct text_writer *text, const uint32_t *o)
 	text_label(text, LABEL_INFERRED);
 	op(text, BF_OP_SHR, R7, R8, 0, 32);
 	op(text, BF_OP_XOR, R8, R8, R7, 0);
-	text_load(text, R7, 4, TAIL_AT(start) + 4);
+	text_load(text, R7, 4, start + 4);
 	op(text, BF_OP_MULI, R7, R7, 0, V8_SPREAD);
 	op(text, BF_OP_XOR, R8, R8, R7, 0);
-	text_load(text, R7, 4, TAIL_AT(end) + 4);
+	text_load(text, R7, 4, start + 12);
 	op(text, BF_OP_ADD, R8, R8, R7, 0);
 	op(text, BF_OP_MULI, R8, R8, 0, V8_SPREAD_2);
 	op(text, BF_OP_XOR, IDENTITY, IDENTITY, R8, 0);

@@ -22,7 +22,7 @@ enum v8_offset {
 	TYPE_SCOPE,
 	TYPE_SCRIPT,
 	TYPE_SHARED,
-	TYPE_BYTES, /* ByteArray */
+	TYPE_BYTES, /* ByteArray; from 12 on, TrustedByteArray */
 	/* Of a function, and of what all functions of the same text share. */
 	FUNCTION_SHARED,
 	SHARED_DATA, /* its bytecode or code; of built-in ones a number */
@@ -48,23 +48,33 @@ enum v8_offset {
 	CODE_START,	     /* of the instructions: an address, up to 10 the offset itself */
 	CODE_SIZE,
 	CODE_FLAGS,
-	STREAM_CODE, /* from 11 on */
+	CODE_BASELINE, /* kind of baseline code; optimized ones are above */
+	STREAM_CODE,   /* from 11 on */
 	STREAM_START,
 	CODE_ALIGN,
+	/* Numbers of elements of what code knows for its deoptimization. */
+	KNOWN_LITERALS, /* an array of what it refers to: inlined functions first */
+	KNOWN_SHARED,
+	KNOWN_INLININGS,
 	N_V8_OFFSETS,
 };
 _Static_assert(N_V8_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 
-/* Of a ScopeInfo, in words; after its variables' names and infos comes struct v8_tail. */
-#define V8_SCOPE_LOCALS	    3
-#define V8_SCOPE_MOST_NAMES 75 /* from so many on, names are in a table */
+/*
+ * Of a ScopeInfo, in words; after its variables' names and infos comes struct v8_tail. From 12 on,
+ * the function's start and end are before the names.
+ */
+#define V8_SCOPE_LOCALS	     3
+#define V8_SCOPE_RANGE	     4
+#define V8_RANGE_IS_FIRST(o) ((o)[SCOPE_NAMES] > V8_SCOPE_RANGE)
+#define V8_SCOPE_MOST_NAMES  75 /* from so many on, names are in a table */
 
 /* Of functions: all of it is there. The words are as they are in memory. */
 struct v8_tail {
 	uint64_t name; /* a string, or 0 */
 	uint64_t where;
-	uint64_t inferred; /* what the compiler has called it; a string or undefined */
-	uint64_t start, end;
+	uint64_t inferred;   /* what the compiler has called it; a string or undefined */
+	uint64_t start, end; /* up to 11 */
 };
 
 /* The word of a string that has its hash and its length. */
@@ -112,7 +122,8 @@ uint32_t v8_line(const struct runtime_facts *facts, const uint8_t *lines, uint32
 
 /* --- objects: v8_objects.c --- */
 
-#define V8_IS_POINTER(word) (((word)&3) == 1)
+/* No process has memory from 2^48 on. */
+#define V8_IS_POINTER(word) (((word)&3) == 1 && !((word) >> 48))
 #define V8_NUMBER(word)	    ((int32_t)((uint64_t)(word) >> 32)) /* of a small integer */
 #define V8_IS_NUMBER(word)  (!((word)&0xffffffff))
 
@@ -136,7 +147,10 @@ struct v8_heap {
 	struct v8_blocks *blocks;
 };
 
-/* Forgets all blocks: later reads see memory as it is then. */
+/*
+ * Reads all blocks again, several in a call, or forgets them if one has gone: later reads see
+ * memory as it is from now on.
+ */
 void v8_read_anew(const struct v8_heap *heap);
 
 /* Reads @n bytes at @address. Returns 0 or -errno; here and below, -ESTALE: it is something else.

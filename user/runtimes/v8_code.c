@@ -73,14 +73,11 @@ static int find_code(const struct v8_heap *heap, uint64_t pc, struct code *ret)
 
 /* --- what is inlined --- */
 
-#define FLAGS_KIND	15
-#define FIRST_OPTIMIZED 12 /* above baseline code: Maglev and TurboFan */
+#define FLAGS_KIND 15
 
 /* Elements of what code knows for its deoptimization. */
 #define ELEMENT_AT(i)  (16 + 8 * (i))
-#define FUNCTIONS      2 /* an array, with what the code refers to */
-#define SHARED	       6
-#define INLININGS      7
+#define WRAPPED_AT     8  /* from 13 on, the function is in an object of its own */
 #define INLINING_BYTES 16 /* position of the call, number of the function */
 #define MOST_INLININGS 65536
 #define MOST_PLACES    4096
@@ -92,16 +89,19 @@ struct tables {
 
 static int find_tables(const struct v8_heap *heap, const struct code *code, struct tables *ret)
 {
+	const uint32_t *o = heap->o;
 	uint32_t flags;
 	uint64_t data;
-	int r = v8_read(heap, code->pointer - 1 + heap->o[CODE_FLAGS], &flags, sizeof flags);
+	int r = v8_read(heap, code->pointer - 1 + o[CODE_FLAGS], &flags, sizeof flags);
 
-	if (r == 0 && (flags & FLAGS_KIND) < FIRST_OPTIMIZED)
+	if (r == 0 && (flags & FLAGS_KIND) <= o[CODE_BASELINE])
 		r = -ESTALE;
-	r = r < 0 ? r : v8_word(heap, code->pointer, heap->o[CODE_DEOPTIMIZATION], &data);
-	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(FUNCTIONS), &ret->functions);
-	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(SHARED), &ret->shared);
-	return r < 0 ? r : v8_word(heap, data, ELEMENT_AT(INLININGS), &ret->inlinings);
+	r = r < 0 ? r : v8_word(heap, code->pointer, o[CODE_DEOPTIMIZATION], &data);
+	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(o[KNOWN_LITERALS]), &ret->functions);
+	r = r < 0 ? r : v8_word(heap, data, ELEMENT_AT(o[KNOWN_SHARED]), &ret->shared);
+	if (r == 0 && v8_type(heap, ret->shared) != (int)o[TYPE_SHARED])
+		r = v8_word(heap, ret->shared, WRAPPED_AT, &ret->shared);
+	return r < 0 ? r : v8_word(heap, data, ELEMENT_AT(o[KNOWN_INLININGS]), &ret->inlinings);
 }
 
 /* The @i'th inlining: the function and where it was called. */

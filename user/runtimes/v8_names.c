@@ -47,6 +47,8 @@ static int hash_name(const struct v8_heap *heap, uint64_t scope, uint32_t *ret)
 	int r = find_tail(heap, scope, &at);
 
 	r = r < 0 ? r : v8_read(heap, scope - 1 + at, &tail, sizeof tail);
+	if (r == 0 && V8_RANGE_IS_FIRST(heap->o))
+		r = v8_read(heap, scope - 1 + 8 * V8_SCOPE_RANGE, &tail.start, 16);
 	r = r < 0 ? r : read_string_hash(heap, tail.name, &hash);
 	if (r == 0 && !(hash >> 32))
 		r = read_string_hash(heap, tail.inferred, &hash);
@@ -97,9 +99,9 @@ int v8_shared(const struct v8_heap *heap, uint64_t pointer, struct v8_shared *re
 
 /*
  * After the variables comes the function's name, if it has one, and where that is; then what the
- * compiler has called it, a string or undefined; then its first and last position. Which of these
- * there are can be seen: only names are strings, and what follows the positions is an object, or
- * the type of the next one.
+ * compiler has called it, a string or undefined; then, up to 11, its first and last position. Which
+ * of these there are can be seen: only names are strings, and what follows is an object, or the
+ * type of the next one.
  */
 static int scan_scope(const struct v8_heap *heap, const uint64_t *words, char *name, size_t size,
 		      int32_t *ret_start)
@@ -116,7 +118,7 @@ static int scan_scope(const struct v8_heap *heap, const uint64_t *words, char *n
 		if (type >= 0 && type < (int)heap->o[TYPE_NOT_STRING]) {
 			if (!*name)
 				r = v8_string(heap, words[i], name, size);
-		} else if (n_numbers >= 2) {
+		} else if (n_numbers >= 2 || (type >= 0 && V8_RANGE_IS_FIRST(heap->o))) {
 			break;
 		} else if (type < 0) {
 			r = -ESTALE;
@@ -125,7 +127,7 @@ static int scan_scope(const struct v8_heap *heap, const uint64_t *words, char *n
 			return r;
 		n_numbers = 0;
 	}
-	if (n_numbers >= 2)
+	if (n_numbers >= 2 && !V8_RANGE_IS_FIRST(heap->o))
 		*ret_start = V8_NUMBER(words[i - 2]);
 	return 0;
 }
@@ -139,7 +141,12 @@ static int scope_name(const struct v8_heap *heap, uint64_t scope, char *name, si
 	if (r == 0 && at > 8 * 2 * SCOPE_MOST_LOCALS)
 		r = -ESTALE;
 	r = r < 0 ? r : v8_read(heap, scope - 1 + at, words, sizeof words);
-	return r < 0 ? r : scan_scope(heap, words, name, size, ret_start);
+	r = r < 0 ? r : scan_scope(heap, words, name, size, ret_start);
+	if (r == 0 && V8_RANGE_IS_FIRST(heap->o)) {
+		r = v8_word(heap, scope, 8 * V8_SCOPE_RANGE, words);
+		*ret_start = V8_NUMBER(words[0]);
+	}
+	return r;
 }
 
 /* The path, without the scheme of a URL. */
@@ -260,8 +267,8 @@ static int read_lines(const struct v8_heap *heap, const struct v8_shared *shared
 /* --- frames --- */
 
 /*
- * What @shared was read from, and its name and file, are as they were. Otherwise the collector may
- * have moved the name meanwhile, and made another one in its place.
+ * What @shared was read from, and its name and file, are as they were before v8_read_anew().
+ * Otherwise the collector may have moved the name meanwhile, and made another one in its place.
  */
 static int check_again(const struct v8_heap *heap, const struct v8_shared *shared, const char *name,
 		       const char *file)
@@ -269,10 +276,8 @@ static int check_again(const struct v8_heap *heap, const struct v8_shared *share
 	char again_name[RUNTIME_NAME_MAX], again_file[RUNTIME_NAME_MAX];
 	struct v8_shared again;
 	int32_t start;
-	int r;
+	int r = v8_shared(heap, shared->pointer, &again);
 
-	v8_read_anew(heap);
-	r = v8_shared(heap, shared->pointer, &again);
 	r = r < 0 ? r : v8_name(heap, &again, again_name, again_file, sizeof again_name, &start);
 	if (r < 0)
 		return r;
@@ -296,23 +301,24 @@ static int describe_function(const struct v8_heap *heap, const struct runtime_fr
 	r = r < 0 ? r : v8_name(heap, &shared, ret->name, ret->file, sizeof ret->name, &start);
 	if (r == 0 && shared.has_script && start >= 0)
 		r = read_lines(heap, &shared, start, ret);
-	return r < 0 ? r : check_again(heap, &shared, ret->name, ret->file);
+	if (r < 0)
+		return r;
+	v8_read_anew(heap);
+	return check_again(heap, &shared, ret->name, ret->file);
 }
 
 /* Names what is inlined, innermost first. */
 static int add_inlined(const struct v8_heap *heap, const struct v8_inlined *from,
-		       struct runtime_code *ret)
+		       struct runtime_code *ret, struct v8_shared *ret_shared)
 {
 	char name[RUNTIME_NAME_MAX], file[RUNTIME_NAME_MAX];
 	struct runtime_inlined *to = &ret->inlined[ret->n_inlined];
 	struct v8_place place = {0, from->position, -1};
-	struct v8_shared shared;
 	int32_t start;
-	int r = v8_shared(heap, from->shared, &shared);
+	int r = v8_shared(heap, from->shared, ret_shared);
 
-	r = r < 0 ? r : v8_name(heap, &shared, name, file, sizeof name, &start);
-	r = r < 0 ? r : v8_find_lines(heap, shared.script, &place, 1);
-	r = r < 0 ? r : check_again(heap, &shared, name, file);
+	r = r < 0 ? r : v8_name(heap, ret_shared, name, file, sizeof name, &start);
+	r = r < 0 ? r : v8_find_lines(heap, ret_shared->script, &place, 1);
 	if (r < 0)
 		return r;
 	*to = (struct runtime_inlined){strdup(name), strdup(file), place.position};
@@ -352,8 +358,8 @@ static int describe_optimized(const struct v8_heap *heap, const struct runtime_f
 			      struct runtime_code *ret)
 {
 	struct v8_inlined inlined[RUNTIME_MAX_INLINED + 1];
+	struct v8_shared within[RUNTIME_MAX_INLINED], shared;
 	struct v8_place place = {0, 0, -1};
-	struct v8_shared shared;
 	int32_t start;
 	int n = v8_find_inlined(heap, frame->code, inlined);
 	int r = n < 0 ? n : check_code(heap, frame, inlined[n - 1].shared, &shared);
@@ -369,7 +375,12 @@ static int describe_optimized(const struct v8_heap *heap, const struct runtime_f
 		r = ret->inlined ? 0 : -ENOMEM;
 	}
 	for (int i = 0; i + 1 < n && r == 0; i++)
-		r = add_inlined(heap, &inlined[i], ret);
+		r = add_inlined(heap, &inlined[i], ret, &within[i]);
+	if (r < 0)
+		return r;
+	v8_read_anew(heap);
+	for (int i = 0; i + 1 < n && r == 0; i++)
+		r = check_again(heap, &within[i], ret->inlined[i].name, ret->inlined[i].file);
 	r = r < 0 ? r : check_again(heap, &shared, ret->name, ret->file);
 	r = r < 0 ? r : check_code(heap, frame, inlined[n - 1].shared, &shared);
 	return r < 0 ? r : check_inlined(heap, frame, inlined, n);
@@ -383,8 +394,7 @@ int v8_describe(const struct runtime_facts *facts, const struct runtime_memory *
 	const struct v8_heap heap = {facts->offsets, memory, &source_left, &blocks};
 	int r;
 
-	v8_read_anew(&heap);
-
+	blocks.n = 0;
 	ret->is_compiled = frame->kind != V8_INTERPRETED;
 	if (frame->kind == V8_OPTIMIZED)
 		r = describe_optimized(&heap, frame, ret);

@@ -5,15 +5,28 @@
 
 #include "runtimes/v8.h"
 
-void v8_read_anew(const struct v8_heap *heap)
-{
-	heap->blocks->n = 0;
-}
-
 static int read_memory(const struct v8_heap *heap, uint64_t address, void *to, uint32_t n)
 {
 	return heap->memory->read(heap->memory->context, &(struct runtime_piece){address, n, to},
 				  1);
+}
+
+void v8_read_anew(const struct v8_heap *heap)
+{
+	struct v8_blocks *blocks = heap->blocks;
+	uint32_t n = blocks->n < V8_MOST_BLOCKS ? blocks->n : V8_MOST_BLOCKS, many;
+
+	for (uint32_t i = 0; i < n; i += many) {
+		struct runtime_piece pieces[RUNTIME_MAX_PIECES];
+
+		for (many = 0; many < RUNTIME_MAX_PIECES && i + many < n; many++)
+			pieces[many] = (struct runtime_piece){
+				blocks->address[i + many], V8_BLOCK_BYTES, blocks->bytes[i + many]};
+		if (heap->memory->read(heap->memory->context, pieces, many) < 0) {
+			blocks->n = 0;
+			return;
+		}
+	}
 }
 
 /* The block at @address; NULL if it can't be read. */
@@ -37,12 +50,14 @@ static const uint8_t *find_block(const struct v8_heap *heap, uint64_t address)
 int v8_read(const struct v8_heap *heap, uint64_t address, void *to, uint32_t n)
 {
 	uint64_t within = address % V8_BLOCK_BYTES;
-	const uint8_t *block = NULL;
+	const uint8_t *block;
 
-	if (n <= V8_BLOCK_BYTES - within)
-		block = find_block(heap, address - within);
-	if (!block)
+	if (n > V8_BLOCK_BYTES - within)
 		return read_memory(heap, address, to, n);
+	/* Within a page, all can be read or nothing. */
+	block = find_block(heap, address - within);
+	if (!block)
+		return -EFAULT;
 	memcpy(to, block + within, n);
 	return 0;
 }

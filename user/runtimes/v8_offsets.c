@@ -25,10 +25,13 @@ static const struct {
 	{"type_Script__SCRIPT_TYPE", TYPE_SCRIPT},
 	{"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", TYPE_SHARED},
 	{"type_ByteArray__BYTE_ARRAY_TYPE", TYPE_BYTES},
+	{"type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE", TYPE_BYTES},
 	{"class_JSFunction__shared__SharedFunctionInfo", FUNCTION_SHARED},
-	{"class_SharedFunctionInfo__function_data__Object", SHARED_DATA},
 	{"class_SharedFunctionInfo__name_or_scope_info__Object", SHARED_NAME},
+	{"class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_", SHARED_NAME},
+	{"class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_", SHARED_NAME},
 	{"class_SharedFunctionInfo__script_or_debug_info__HeapObject", SHARED_SCRIPT},
+	{"class_SharedFunctionInfo__script__Tagged_HeapObject_", SHARED_SCRIPT},
 	{"class_SharedFunctionInfo__flags__int", SHARED_FLAGS},
 	{"class_Script__source__Object", SCRIPT_SOURCE},
 	{"class_Script__name__Object", SCRIPT_NAME},
@@ -37,6 +40,11 @@ static const struct {
 	{"class_SeqOneByteString__chars__char", STRING_CHARACTERS},
 	{"class_ThinString__actual__String", STRING_ACTUAL},
 	{"class_BytecodeArray__data__uintptr_t", BYTECODE_DATA},
+	{"CodeKindBaseline", CODE_BASELINE},
+	{"DeoptimizationDataLiteralArrayIndex", KNOWN_LITERALS},
+	{"DeoptimizationDataSharedFunctionInfoIndex", KNOWN_SHARED},
+	{"DeoptimizationDataWrappedSharedFunctionInfoIndex", KNOWN_SHARED},
+	{"DeoptimizationDataInliningPositionsIndex", KNOWN_INLININGS},
 };
 #define N_SAID (sizeof said / sizeof *said)
 
@@ -68,21 +76,18 @@ static const struct {
 } known[] = {
 	{V8(10, 2),
 	 {[SHARED_LITERAL] = 52,
-	  [SCRIPT_LINE] = 24,
-	  [SCRIPT_ID] = 64,
-	  [STRING_DATA] = 24,
 	  [BYTECODE_POSITIONS] = 32,
 	  [CODE_DEOPTIMIZATION] = 16,
 	  [CODE_POSITIONS] = 24,
 	  [CODE_START] = 128,
 	  [CODE_SIZE] = 40,
 	  [CODE_FLAGS] = 48,
-	  [CODE_ALIGN] = 32}},
+	  [CODE_ALIGN] = 32,
+	  [KNOWN_LITERALS] = 2,
+	  [KNOWN_SHARED] = 6,
+	  [KNOWN_INLININGS] = 7}},
 	{V8(11, 3),
 	 {[SHARED_LITERAL] = 52,
-	  [SCRIPT_LINE] = 24,
-	  [SCRIPT_ID] = 64,
-	  [STRING_DATA] = 24,
 	  [BYTECODE_POSITIONS] = 32,
 	  [CODE_DEOPTIMIZATION] = 16,
 	  [CODE_POSITIONS] = 24,
@@ -92,6 +97,36 @@ static const struct {
 	  [STREAM_CODE] = 8,
 	  [STREAM_START] = 16,
 	  [CODE_ALIGN] = 64}},
+	{V8(12, 4),
+	 {[SHARED_LITERAL] = 52,
+	  [BYTECODE_POSITIONS] = 24,
+	  [CODE_DEOPTIMIZATION] = 8,
+	  [CODE_POSITIONS] = 16,
+	  [CODE_START] = 40,
+	  [CODE_SIZE] = 52,
+	  [CODE_FLAGS] = 48,
+	  [STREAM_CODE] = 8,
+	  [STREAM_START] = 32,
+	  [CODE_ALIGN] = 64}},
+	{V8(13, 6),
+	 {[SHARED_LITERAL] = 60,
+	  [BYTECODE_POSITIONS] = 24,
+	  [CODE_DEOPTIMIZATION] = 8,
+	  [CODE_POSITIONS] = 16,
+	  [CODE_START] = 40,
+	  [CODE_SIZE] = 56,
+	  [CODE_FLAGS] = 52,
+	  [STREAM_CODE] = 8,
+	  [STREAM_START] = 32,
+	  [CODE_ALIGN] = 64}},
+};
+
+/* The same in all versions of the table. */
+static const uint32_t constant[N_V8_OFFSETS] = {
+	[SHARED_DATA] = 8,
+	[SCRIPT_LINE] = 24,
+	[SCRIPT_ID] = 64,
+	[STRING_DATA] = 24,
 };
 
 /* What else is asked for. */
@@ -163,14 +198,33 @@ static uint64_t returned_by(const struct elf_file *elf, uint64_t address, uint32
 	return elf_find_relocated(elf, address, &value, bytes) < 0 ? 0 : value;
 }
 
+/*
+ * The embedded code. Builds that don't export what leads to it have it in their .symtab: that
+ * of 10.2 alone does not lead to whole stacks, so it stays a build that is not known.
+ */
+static void find_generated(struct elf_file *elf, const struct elf_wanted *symbols,
+			   struct runtime_facts *ret)
+{
+	struct elf_wanted hidden[] = {{"v8_Default_embedded_blob_code_"},
+				      {"v8_Default_embedded_blob_code_size_"}};
+
+	ret->generated = returned_by(elf, symbols[GENERATED].address, 8);
+	ret->generated_size = returned_by(elf, symbols[GENERATED_SIZE].address, 4);
+	if ((ret->generated && ret->generated_size) || ret->version < V8(11, 3))
+		return;
+	elf_find_hidden(elf, hidden, 2);
+	ret->generated = hidden[0].address;
+	ret->generated_size = value_of(elf, &hidden[1]);
+}
+
 static bool take_known(struct runtime_facts *facts)
 {
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		if (known[i].version != facts->version)
 			continue;
 		for (uint32_t k = 0; k < N_V8_OFFSETS; k++)
-			if (known[i].offsets[k])
-				facts->offsets[k] = known[i].offsets[k];
+			if (known[i].offsets[k] | constant[k])
+				facts->offsets[k] = known[i].offsets[k] | constant[k];
 		return true;
 	}
 	return false;
@@ -208,9 +262,9 @@ int v8_find_offsets(struct elf_file *elf, struct runtime_facts *ret)
 	ret->version =
 		V8(value_of(elf, &symbols[MAJOR]) & 255, value_of(elf, &symbols[MINOR]) & 255);
 	for (size_t i = 0; i < N_SAID; i++)
-		ret->offsets[said[i].to] = value_of(elf, &symbols[OTHERS + i]);
-	ret->generated = returned_by(elf, symbols[GENERATED].address, 8);
-	ret->generated_size = returned_by(elf, symbols[GENERATED_SIZE].address, 4);
+		if (symbols[OTHERS + i].address)
+			ret->offsets[said[i].to] = value_of(elf, &symbols[OTHERS + i]);
+	find_generated(elf, symbols, ret);
 	ret->problem = problem_of(elf, symbols, ret);
 	return 0;
 }

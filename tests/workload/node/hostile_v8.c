@@ -48,6 +48,7 @@ SAY(ConsStringTag, 1)
 SAY(ExternalStringTag, 2)
 SAY(SlicedStringTag, 3)
 SAY(ThinStringTag, 5)
+SAY(CodeKindBaseline, 11)
 int major __asm__("_ZN2v88internal7Version6major_E") = 10;
 int minor __asm__("_ZN2v88internal7Version6minor_E") = 2;
 __asm__(".text\n"
