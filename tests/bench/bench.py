@@ -41,6 +41,9 @@ def lost(summary):
 
 # --- the machine ----------------------------------------------------------------------------
 
+# The loads in the background end with us, also under `timeout`.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
 
 @contextlib.contextmanager
 def background(*command):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from harness import (STORM, WORKLOADS, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
-                     busy_seconds, record, wait_for_threads, workload)
+                     busy_seconds, record, stolen_seconds, wait_for_threads, workload)
 
 FREQUENCY = 499
 
@@ -24,7 +24,8 @@ def burned(module_path):
 @pytest.mark.parametrize("function, percent", [("burn_60", 60), ("burn_30", 30), ("burn_10", 10)])
 def test_shares(burned, function, percent):
     _, folded, _ = burned
-    assert 100 * folded.with_frame(function) / folded.total() == pytest.approx(percent, abs=1.5)
+    # Some 4,990 samples at moments drawn by lot: four standard deviations.
+    assert 100 * folded.with_frame(function) / folded.total() == pytest.approx(percent, abs=2.8)
 
 
 def test_number_of_samples(burned):
@@ -107,16 +108,21 @@ def test_whole_machine_leaves_idle_out(tmp_path):
 def test_program_in_step_with_the_sampler(tmp_path, rate, beats, options):
     """Even if it does the same at the same point of each sampling period, each part gets its
     share; 89 to 55 and to 34 are the golden ratio and its square."""
+    before = stolen_seconds()
     result = record("-F", rate, *options, "-o", tmp_path / "x.folded",
-                    "--", WORKLOADS / "beat", 4, beats)
+                    "--", WORKLOADS / "beat", 6, beats)
+    stolen = stolen_seconds() - before
     folded, truth = Folded(tmp_path / "x.folded"), result.truth
     folded.stacks = [stack for stack in folded.stacks
                      if "[on-cpu]" in stack[0] or "--wall" not in options]
-    # On a busy machine there are few.
-    error = max(0.08, 1.2 / math.sqrt(result.summary["samples"]))
+    # Ticks come by chance: four standard deviations of a share.
+    error = 4 * 0.5 / math.sqrt(result.summary["samples"])
     for function in "beat_first", "beat_second":
         seconds = truth[function + "_ns"] / 1e9
         assert folded.with_frame(function) / folded.total() == \
             pytest.approx(seconds / truth["cpu_seconds"], abs=error)
     if "--wall" not in options:
-        assert folded.total() == pytest.approx(rate * truth["cpu_seconds"], rel=error)
+        # No tick comes in time that a hypervisor takes.
+        expected = rate * truth["cpu_seconds"]
+        error = 4 * math.sqrt(expected * (1 - truth["cpu_seconds"] / result.summary["duration_seconds"]))
+        assert expected - error - rate * stolen <= folded.total() <= expected + error

@@ -23,6 +23,12 @@ THREE_FAIL_ONCE = """
 @pytest.mark.parametrize("i", [1, 2, 3])
 def test_once(i): assert tries(f"once-{i}") == 2
 """
+THREE_SHARE_A_FAULT = """
+@pytest.fixture(scope="module")
+def recording(): assert tries("recording") == 2
+@pytest.mark.parametrize("i", [1, 2, 3])
+def test_shares(recording, i): pass
+"""
 NOT_TWICE = """
 def test_not_twice():
     if tries("not twice") == 2: LEAVE
@@ -52,9 +58,10 @@ def totals(tmp_path, tests):
 
 @pytest.mark.parametrize("tests, expected", [
     (PASSES + FAILS_ONCE + FAILS + SKIPPED, "2 passed, 1 failed, 1 skipped"),
+    (PASSES + THREE_SHARE_A_FAULT, "4 passed, 0 failed, 0 skipped"),
     (PASSES + NOT_TWICE.replace("LEAVE", "pytest.skip('now')"), "1 passed, 1 failed, 0 skipped"),
     (PASSES + NOT_TWICE.replace("LEAVE", "pytest.exit('now')"), "1 passed, 1 failed, 0 skipped"),
-], ids=["passes", "skipped", "interrupted"])
+], ids=["passes", "one cause", "skipped", "interrupted"])
 def test_second_try(tmp_path, tests, expected):
     last, output = totals(tmp_path, tests)
     assert last == expected, output

@@ -67,6 +67,16 @@ CAP_DAC_READ_SEARCH, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_PTRACE, CAP_SYS_ADMI
 CAP_NET_ADMIN, CAP_CHECKPOINT_RESTORE = 12, 40
 
 
+def links_of(process):
+    """What the process has open; it is at work, so some may be closed meanwhile."""
+    links = []
+    for fd in os.listdir(f"/proc/{process}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(f"/proc/{process}/fd/{fd}"))
+    assert links
+    return links
+
+
 def test_the_broker_may_open_files_and_no_more(tmp_path):
     with workload("burn", 4):
         recording = Running("-a", "-d", "2", "-o", tmp_path / "x.folded")
@@ -78,7 +88,7 @@ def test_the_broker_may_open_files_and_no_more(tmp_path):
                 CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE}
             assert capabilities_in(status, "CapInh") == capabilities_in(status, "CapAmb") == set()
             assert (status["NoNewPrivs"], status["Seccomp"]) == (["1"], ["2"])
-            links = [os.readlink(f"/proc/{process}/fd/{fd}") for fd in os.listdir(f"/proc/{process}/fd")]
+            links = links_of(process)
             # No BPF map and no event.
             assert all(link.startswith(("/", "socket:")) for link in links), links
         assert recording.wait().returncode == 0
@@ -168,7 +178,8 @@ def test_a_recording_goes_on_without_its_reader(tmp_path, copy_of_burn, number):
     assert result.returncode == 0, result
     summary = result.summary
     assert 2.9 < summary["duration_seconds"] < 3.1
-    assert result.ended - result.started < summary["startup_seconds"] + 3 + summary["write_seconds"] + 1
+    # Others may have the CPUs for a while; whoever waits for the reader's end waits for ever.
+    assert result.ended - result.started < summary["startup_seconds"] + 3 + summary["write_seconds"] + 5
     folded = Folded(output)
     assert folded.with_frame("burn_60") > 20
     # A reader that hangs or dies costs the file that it reads at that moment.

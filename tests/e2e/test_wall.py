@@ -341,4 +341,4 @@ def test_what_no_sample_caught_is_recorded(tmp_path):
     result = run("--wall", "-F", 1, "-o", tmp_path / "x.folded", "--", "/bin/true")
     assert result.returncode == 0 and "nothing was recorded" not in result.stderr, result
     assert Folded(tmp_path / "x.folded").total() > 0
-    assert "nothing was recorded" in run("--wall", "-d", 0.1, "--comm", "", "-o", tmp_path / "x.folded").stderr
+    assert "nothing was recorded" in run("--wall", "-d", 0.1, "--comm", "nobody", "-o", tmp_path / "x.folded").stderr
