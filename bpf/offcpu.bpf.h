@@ -301,7 +301,7 @@ static __always_inline bool is_sampled_soon(struct task_struct *task)
 {
 	struct thread *thread;
 
-	if (sample_is_near())
+	if (sample_is_near(LEAVING_NS))
 		return true;
 	if (!config.offcpu)
 		return false;

@@ -151,13 +151,17 @@ static __always_inline void capture_walk(struct unwind *unwind, struct task_stru
 	finish_user(unwind, task, NULL);
 }
 
-/* An exec or exit that takes longer belongs to a process large enough to be known. */
-#define LEAVING_NS 4000000
+/*
+ * How long an exec or exit takes, on a busy machine. One that takes longer than QUICK_LEAVING_NS
+ * by itself belongs to a process large enough to be known.
+ */
+#define LEAVING_NS 16000000
+#define QUICK_LEAVING_NS 4000000
 /* A timer is set somewhat later than its moment is drawn, on a busy machine. */
 #define TICK_LATE_NS 1000000
 
-/* Whether this CPU may be sampled within LEAVING_NS. */
-static __always_inline bool sample_is_near(void)
+/* Whether this CPU may be sampled within @ns. */
+static __always_inline bool sample_is_near(u64 ns)
 {
 	const struct bf_ticks *of_cpu = &ticks[bpf_get_smp_processor_id() & (BF_MAX_CPUS - 1)];
 	u64 now = bpf_ktime_get_ns();
@@ -166,7 +170,7 @@ static __always_inline bool sample_is_near(void)
 		u64 at = of_cpu->at[i];
 
 		/* After a tick that has passed, the next one is further away. */
-		if (!at || at + TICK_LATE_NS - now < LEAVING_NS + TICK_LATE_NS)
+		if (!at || at + TICK_LATE_NS - now < ns + TICK_LATE_NS)
 			return true;
 	}
 	return false;
@@ -214,7 +218,7 @@ static __always_inline void remember_stack(struct task_struct *task)
 	sp = leaving->user.walk.sp;
 	unwind_current(&leaving->user, task);
 	/* A snapshot is too large to take of every process for the few that are sampled. */
-	if (leaving->user.walk.end < BF_END_PROCESS || sample_is_near()) {
+	if (leaving->user.walk.end < BF_END_PROCESS || sample_is_near(QUICK_LEAVING_NS)) {
 		finish_user(&leaving->user, task, NULL);
 		keep_last_stack(task, pc, sp, &leaving->user);
 	}

@@ -281,7 +281,8 @@ def test_stacks_of_short_lives(tmp_path):
     leaving = [(frames, value) for frames, value in short if {"exit_mmap_[k]", "begin_new_exec_[k]"} & set(frames)]
     total = sum(value for _, value in leaving)
     assert total > 0
-    assert sum(value for frames, value in leaving if "[truncated]" in frames) <= 0.05 * total
+    # Some twenty samples, of 10 ms each: three may be chance, where others stop those who leave.
+    assert sum(value for frames, value in leaving if "[truncated]" in frames) <= 0.05 * total + 3 * 10200
 
 
 SHORT_LIVES = """
