@@ -177,12 +177,13 @@ int find_pid_namespace(void *ctx)
 static __always_inline void process_event_init(struct bf_process_event *event, u32 type,
 					       struct task_struct *task)
 {
-	event->type = type;
-	event->pid = process_id(task);
-	event->parent_pid = 0;
-	event->exec_id = task->self_exec_id;
-	event->start = BPF_CORE_READ(task, group_leader, start_boottime);
-	event->time = bpf_ktime_get_ns();
+	*event = (struct bf_process_event){
+		.type = type,
+		.pid = process_id(task),
+		.exec_id = task->self_exec_id,
+		.start = BPF_CORE_READ(task, group_leader, start_boottime),
+		.time = bpf_ktime_get_ns(),
+	};
 }
 
 /* A child has its parent's mappings, at the same addresses. */
@@ -225,6 +226,8 @@ static __always_inline void forked(struct task_struct *parent, struct task_struc
 		inherit_mappings(parent, child);
 		process_event_init(&event, BF_EVENT_FORK, child);
 		event.parent_pid = process_id(parent);
+		event.parent_exec_id = parent->self_exec_id;
+		event.parent_start = BPF_CORE_READ(parent, group_leader, start_boottime);
 		send(&event, sizeof event);
 	}
 	if (config.offcpu)
@@ -288,7 +291,8 @@ static __always_inline void exits(struct task_struct *task)
 	struct bf_process_event event;
 	u32 pid = process_id(task);
 
-	/* What follows may count in the next window; without this, samples of its life have no time. */
+	/* What follows may count in the next window; without this, samples of its life have no
+	 * time. */
 	if (config.ends_at_free)
 		thread_renamed(task, 0);
 	if (config.offcpu)

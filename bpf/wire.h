@@ -452,10 +452,13 @@ struct bf_wakers_event {
 struct bf_process_event {
 	__u32 type;
 	__u32 pid;
-	__u32 parent_pid;
+	__u32 parent_pid; /* of a new one */
 	__u32 exec_id;
 	__u64 start; /* boot-time ns */
 	__u64 time;  /* CLOCK_MONOTONIC ns */
+	__u64 parent_start;
+	__u32 parent_exec_id;
+	__u32 padding;
 };
 
 /*
@@ -625,7 +628,7 @@ _Static_assert(sizeof(struct bf_count_key) == 64, "padding in struct bf_count_ke
 _Static_assert(sizeof(struct bf_waker) == 56, "padding in struct bf_waker");
 _Static_assert(__builtin_offsetof(struct bf_waker, comm) == 56 - BF_COMM_LEN,
 	       "padding after struct bf_waker");
-_Static_assert(sizeof(struct bf_process_event) == 32, "padding in struct bf_process_event");
+_Static_assert(sizeof(struct bf_process_event) == 48, "padding in struct bf_process_event");
 _Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
 _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in struct bf_runtime");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """On-CPU recordings against programs whose CPU time is known."""
 import math
+import sys
 
 import pytest
 
@@ -92,6 +93,23 @@ def test_short_lived_processes_are_named(tmp_path):
     assert sum(value for frames, value in stacks if "[unknown]" in frames) <= 0.001 * total
     assert folded.names() & {"malloc", "free", "fork", "_Fork", "__libc_fork", "execve", "read",
                              "getdents64", "strcoll", "wait3", "__wait3", "__wait4"}
+    assert_no_loss(result.summary, whole_machine=True)
+
+
+CHILDREN = """
+import subprocess, time
+end = time.monotonic() + 6
+while time.monotonic() < end:
+    subprocess.run(["/bin/true"])
+"""
+
+
+def test_children_of_one_from_before_are_known(tmp_path):
+    """Its first child is heard of before it is; and what runs there, first as Python, is soon another program."""
+    with workload("children", command=[sys.executable, "-c", CHILDREN]):
+        result = record("-a", "-F", 999, "-d", 3, "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    assert sum(value for frames, value in folded.stacks if frames[0] == "true") > 100
     assert_no_loss(result.summary, whole_machine=True)
 
 

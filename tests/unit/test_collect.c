@@ -227,7 +227,9 @@ static void events_apply_in_the_order_of_time(void **state)
 	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
 	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
 	assert_int_equal(timeline_add_snapshot(&timeline, &snapshot), 0);
+	assert_true(timeline_awaits_image(&timeline, 20));
 	assert_int_equal(timeline_apply(&timeline, &processes, 25, on_snapshot, &processes), 0);
+	assert_true(timeline_awaits_image(&timeline, 20)); /* the exec */
 	assert_int_equal(snapshots_seen, 0);
 	assert_int_equal(timeline.n_snapshots, 1);
 	before = processes_find(&processes, 20, 77, 5);
@@ -236,6 +238,7 @@ static void events_apply_in_the_order_of_time(void **state)
 	assert_int_equal(processes_find(&processes, 20, 77, 6), TABLE_NONE);
 
 	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
+	assert_false(timeline_awaits_image(&timeline, 20));
 	assert_int_equal(snapshots_seen, 1);
 	assert_int_equal(timeline.n_snapshots, 0);
 	after = processes_find(&processes, 20, 77, 6);
@@ -244,6 +247,34 @@ static void events_apply_in_the_order_of_time(void **state)
 	assert_int_equal(processes.processes[after].mappings->n, 1);
 	assert_true(processes.processes[before].ended);
 	assert_int_equal(timeline.n_events, 0);
+	timeline_done(&timeline);
+	processes_done(&processes);
+}
+
+/* The first that is heard of the parent is that it has a child. */
+static void a_child_of_one_from_before_the_records_begins_with_its_mappings(void **state)
+{
+	struct processes processes;
+	struct timeline timeline = {};
+	struct bf_process_event fork = {.type = BF_EVENT_FORK,
+					.pid = UINT32_MAX,
+					.parent_pid = getpid(),
+					.exec_id = 5,
+					.start = 77,
+					.time = 10,
+					.parent_start = 66,
+					.parent_exec_id = 5};
+	uint32_t parent, child;
+
+	processes_init(&processes);
+	assert_int_equal(timeline_add_process(&timeline, &fork), 0);
+	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
+	parent = processes_find(&processes, getpid(), 66, 5);
+	child = processes_find(&processes, UINT32_MAX, 77, 5);
+	assert_int_not_equal(parent, TABLE_NONE);
+	assert_int_not_equal(child, TABLE_NONE);
+	assert_int_not_equal(processes.processes[parent].mappings->n, 0);
+	assert_ptr_equal(processes.processes[parent].mappings, processes.processes[child].mappings);
 	timeline_done(&timeline);
 	processes_done(&processes);
 }
@@ -445,6 +476,7 @@ int main(void)
 		cmocka_unit_test(mappings_agree_with_a_page_table),
 		cmocka_unit_test(forked_processes_share_mappings_until_one_changes),
 		cmocka_unit_test(events_apply_in_the_order_of_time),
+		cmocka_unit_test(a_child_of_one_from_before_the_records_begins_with_its_mappings),
 		cmocka_unit_test(a_listing_holds_what_came_before),
 		cmocka_unit_test(ended_processes_are_forgotten),
 		cmocka_unit_test(own_maps_are_read),

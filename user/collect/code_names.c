@@ -302,11 +302,3 @@ int code_names_note(struct code_names *names, const struct unread_stack *stack)
 {
 	return array_add(names->unread, names->unread_capacity, names->n_unread, *stack);
 }
-
-bool code_names_take(struct code_names *names, struct unread_stack *ret)
-{
-	if (!names->n_unread)
-		return false;
-	*ret = names->unread[--names->n_unread];
-	return true;
-}

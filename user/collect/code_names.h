@@ -61,9 +61,6 @@ void code_names_done(struct code_names *names);
 /* Notes that a stack with frames of a runtime has arrived. Errors: -ENOMEM. */
 int code_names_note(struct code_names *names, const struct unread_stack *stack);
 
-/* Takes one of those that were noted. Returns false when there is none. */
-bool code_names_take(struct code_names *names, struct unread_stack *ret);
-
 /* Reads what the @n @words of a stack of @process refer to. Errors: -ENOMEM. */
 int code_names_read(struct code_names *names, uint32_t process, const uint64_t *words, uint32_t n);
 

@@ -95,24 +95,34 @@ static int on_snapshot(void *context, const struct bf_snapshot_event *event)
 				  event->exec_id);
 }
 
+static int read_names_of(struct collector *collector, const struct unread_stack *unread)
+{
+	struct stack_frames frames;
+	uint32_t process;
+	int r = raw_stacks_find(&collector->stacks, unread->id, &frames);
+
+	if (r <= 0)
+		return r;
+	r = processes_see(&collector->processes, unread->pid, unread->process_start,
+			  unread->exec_id, &process);
+	return r < 0 ? r
+		     : code_names_read(&collector->code_names, process,
+				       raw_stacks_addresses(&collector->stacks, &frames), frames.n);
+}
+
+/* A process whose fork or exec is not applied yet would be taken for another. */
 static int read_names(struct collector *collector)
 {
-	struct unread_stack unread;
+	struct code_names *names = &collector->code_names;
+	size_t n = names->n_unread;
 	int r = 0;
 
-	while (r >= 0 && code_names_take(&collector->code_names, &unread)) {
-		struct stack_frames frames;
-		uint32_t process;
-
-		r = raw_stacks_find(&collector->stacks, unread.id, &frames);
-		if (r <= 0)
-			continue;
-		r = processes_see(&collector->processes, unread.pid, unread.process_start,
-				  unread.exec_id, &process);
-		r = r < 0 ? r
-			  : code_names_read(&collector->code_names, process,
-					    raw_stacks_addresses(&collector->stacks, &frames),
-					    frames.n);
+	names->n_unread = 0;
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		if (timeline_awaits_image(&collector->timeline, names->unread[i].pid))
+			names->unread[names->n_unread++] = names->unread[i];
+		else
+			r = read_names_of(collector, &names->unread[i]);
 	}
 	return r < 0 ? r : 0;
 }
@@ -189,12 +199,15 @@ static int apply_until(struct collector *collector, uint64_t until)
 	return r;
 }
 
-/* Answers a snapshot at once: until then every stack of its process is one. */
+/*
+ * Answers a snapshot at once: until then every stack of its process is one. What names are read of
+ * may soon be gone.
+ */
 int collector_read_events(struct collector *collector)
 {
 	int r = apply_until(collector, monotonic_ns() - SETTLE_NS);
 
-	if (r < 0 || !collector->timeline.n_snapshots)
+	if (r < 0 || (!collector->timeline.n_snapshots && !collector->code_names.n_unread))
 		return r;
 	return apply_until(collector, monotonic_ns());
 }
@@ -246,7 +259,7 @@ int collector_add_row(struct collector *collector, const struct bf_count_key *ke
 		announce(collector, key);
 	if (key->reason == BF_REASON_RUNTIME)
 		return cpu_times_add(&collector->cpu_times, key,
-				    executable_of(&collector->processes, key), count->nanoseconds);
+				     executable_of(&collector->processes, key), count->nanoseconds);
 	return locate(&collector->locator, key, count);
 }
 

@@ -15,8 +15,8 @@ enum timeline_type { TIMELINE_FORK, TIMELINE_EXIT, TIMELINE_EXEC, TIMELINE_MAP, 
 struct timeline_event {
 	uint64_t time;
 	enum timeline_type type;
-	uint32_t pid, parent_pid, exec_id;
-	uint64_t start;
+	uint32_t pid, parent_pid, exec_id, parent_exec_id;
+	uint64_t start, parent_start;
 	struct maps_entry mapped;	    /* its path is owned */
 	struct bf_snapshot_event *snapshot; /* owned */
 };
@@ -98,6 +98,8 @@ int timeline_add_process(struct timeline *timeline, const struct bf_process_even
 					   .parent_pid = event->parent_pid,
 					   .exec_id = event->exec_id,
 					   .start = event->start,
+					   .parent_start = event->parent_start,
+					   .parent_exec_id = event->parent_exec_id,
 				   });
 }
 
@@ -141,6 +143,18 @@ int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_ev
 	return 0;
 }
 
+bool timeline_awaits_image(const struct timeline *timeline, uint32_t pid)
+{
+	for (size_t i = 0; i < timeline->n_events; i++) {
+		const struct timeline_event *event = &timeline->events[i];
+
+		if (event->pid == pid &&
+		    (event->type == TIMELINE_FORK || event->type == TIMELINE_EXEC))
+			return true;
+	}
+	return false;
+}
+
 static int earlier_first(const void *a, const void *b)
 {
 	const struct timeline_event *x = a, *y = b;
@@ -169,14 +183,26 @@ static int apply_map(struct processes *processes, const struct timeline_event *e
 	return r < 0 ? r : processes_map(processes, event->pid, &mapping, event->time);
 }
 
+/* A process from before the records is read once it has a child, which begins with its mappings. */
+static int apply_fork(struct processes *processes, const struct timeline_event *event)
+{
+	uint32_t parent = processes_latest(processes, event->parent_pid);
+	int r = 0;
+
+	if (parent == TABLE_NONE && event->parent_pid)
+		r = processes_see(processes, event->parent_pid, event->parent_start,
+				  event->parent_exec_id, &parent);
+	return r < 0 ? r
+		     : processes_fork(processes, event->parent_pid, event->pid, event->start,
+				      event->exec_id);
+}
+
 static int apply(struct processes *processes, const struct timeline_event *event)
 {
 	if (event->type != TIMELINE_EXIT && is_in_listing(processes, event))
 		return 0;
 	switch (event->type) {
-	case TIMELINE_FORK:
-		return processes_fork(processes, event->parent_pid, event->pid, event->start,
-				      event->exec_id);
+	case TIMELINE_FORK: return apply_fork(processes, event);
 	case TIMELINE_EXEC: return processes_exec(processes, event->pid);
 	case TIMELINE_MAP: return apply_map(processes, event);
 	case TIMELINE_EXIT: return processes_exit(processes, event->pid);

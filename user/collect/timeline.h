@@ -16,7 +16,7 @@ struct timeline {
 	size_t n_events, events_capacity;
 	size_t n_snapshots; /* of these */
 	size_t snapshot_bytes;
-	uint64_t n_cut; /* snapshots whose memory did not fit */
+	uint64_t n_cut;	     /* snapshots whose memory did not fit */
 	size_t record_bytes; /* of the waiting records of mappings */
 	uint64_t n_dropped;  /* records of mappings that did not fit */
 	struct record_share share;
@@ -46,6 +46,9 @@ int timeline_add_snapshot(struct timeline *timeline, const struct bf_snapshot_ev
  */
 int timeline_apply(struct timeline *timeline, struct processes *processes, uint64_t until,
 		   snapshot_fn on_snapshot, void *context);
+
+/* Whether a fork or an exec of @pid was noted and is not applied. */
+bool timeline_awaits_image(const struct timeline *timeline, uint32_t pid);
 
 /*
  * Reads the mappings of processes some of whose records were dropped, when their users have cause
