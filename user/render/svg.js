@@ -594,6 +594,6 @@ width = svg.getBoundingClientRect().width || staticWidth;
 makeFooter();
 recall();
 if (standalone && !inverted)
-	showEnd = svgParts.keepEnd(svg, staticHeight);
+	showEnd = svgParts.keepEnd(svg);
 stick();
 })();

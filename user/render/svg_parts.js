@@ -185,17 +185,18 @@ function toPaper(svg, whole) {
 // --headless --screenshot` enlarges its window late and would show a scrolled page blank: there,
 // moves the picture up in its window instead. Returns the function to call when the window is
 // resized.
-function keepEnd(svg, height) {
+function keepEnd(svg) {
 	const isDriven = navigator.webdriver || !/Headless/.test(navigator.userAgent);
+	const height = () => Number(svg.getAttribute("height"));
 	let isKept = true;
 	const show = () => {
 		if (isDriven && isKept)
-			window.scrollTo(0, height);
+			window.scrollTo(0, height());
 		else if (isKept)
-			svg.style.transform = "translateY(" + Math.min(window.innerHeight - height, 0) + "px)";
+			svg.style.transform = "translateY(" + Math.min(window.innerHeight - height(), 0) + "px)";
 	};
 	window.addEventListener("scroll", () => {
-		isKept = window.scrollY + window.innerHeight > height - 2;
+		isKept = window.scrollY + window.innerHeight > height() - 2;
 	}, {passive: true});
 	show();
 	return show;
