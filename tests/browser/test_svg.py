@@ -394,6 +394,20 @@ def test_tall_picture_as_a_file(tmp_path):
     assert colors_in(tmp_path / "deep.png") > 10
 
 
+def test_narrow_picture_as_a_file(tmp_path):
+    """The roots are as far up as the legend is high: the picture ends where the window does."""
+    ends = []
+    for width in (900, 360):
+        picture = write(tmp_path / "deep.svg", "deep")
+        page = subprocess.run(["chromium", *FLAGS, f"--user-data-dir={tmp_path}/chromium", "--dump-dom",
+                               f"--window-size={width},500", picture.as_uri()],
+                              stdout=subprocess.PIPE, text=True, check=True, stderr=subprocess.DEVNULL, timeout=60)
+        svg = re.search("<svg [^>]*>", page.stdout)[0]
+        ends.append(int(re.search(' height="([0-9]+)"', svg)[1]) +
+                    float(re.search(r"translateY\((-?[0-9.]+)px", svg)[1]))
+    assert ends[0] == ends[1]
+
+
 def test_inverted(show):
     page = show("oncpu", "inverted")
     rows = page.js("""
