@@ -72,6 +72,15 @@ def test_titles(tmp_path, mode, word):
     assert "<title>mine</title>" in (tmp_path / "x.svg").read_text()
 
 
+def test_title_of_a_long_command_line(tmp_path):
+    """Java's class comes after options that would fill every title."""
+    words = ["-Dlogging=/etc/logging", "-classpath", "/usr/share/x.jar:" * 500, "-q", "org.Main", "start"]
+    with workload("java", command=["/bin/sh", "-c", "while :; do :; done", *words]) as process:
+        record("-p", process.pid, "-d", "0.3", "-o", tmp_path / "x.svg")
+    title = re.search("<title>(.*?)</title>", (tmp_path / "x.svg").read_text())[1]
+    assert title.startswith(f"On-CPU · sh -c while :; do :; done -q org.Main start ({process.pid}) · "), title
+
+
 def test_title_of_a_thread(tmp_path):
     """By its own name, if that says more than its process's."""
     script = """import ctypes, threading, time

@@ -452,6 +452,9 @@ static const struct {
 	 "ObjectMonitor::EnterI(JavaThread*);ObjectMonitor::enter(JavaThread*)"},
 	{false, FUTEX, "__futex_abstimed_wait_common;__new_sem_wait_slow64.constprop.0;main"},
 	{false, FUTEX, ""},
+	/* Threads of Java's collectors */
+	{true, FUTEX,
+	 "__new_sem_wait_slow64.constprop.0;PosixSemaphore::wait();GangWorker::loop()"},
 	/* The time argument distinguishes Java's parking from its locks */
 	{true, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 2000},
 	{false, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 50},

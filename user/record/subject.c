@@ -9,7 +9,8 @@
 #include "base/text.h"
 #include "collect/targets.h"
 
-#define MOST_WORDS 80 /* bytes of a command line */
+#define MOST_WORDS  80 /* bytes of a command line */
+#define MOST_OPTION 4  /* bytes of an option in one that is longer */
 
 static void add_word(char text[static SUBJECT_SIZE], const char *word)
 {
@@ -18,33 +19,50 @@ static void add_word(char text[static SUBJECT_SIZE], const char *word)
 	snprintf(text + n, SUBJECT_SIZE - n, "%s%s", n ? " " : "", word);
 }
 
-/*
- * Adds a command line of @n words in a row, each ended by a NUL; folders are cut off the first two.
- */
-static void add_words(char text[static SUBJECT_SIZE], const char *words, size_t size)
+/* Of Java's: in a long command line, they would leave no room for the class. */
+static bool takes_long_value(const char *option)
 {
+	return strcmp(option, "-cp") == 0 || strcmp(option, "-classpath") == 0 ||
+	       strcmp(option, "--class-path") == 0 || strcmp(option, "--module-path") == 0;
+}
+
+/*
+ * Adds a command line: words in a row, each ended by a NUL, and an empty one. Folders are cut off
+ * the program and its script; a long one has short options only.
+ */
+static void add_words(char text[static SUBJECT_SIZE], const char *words)
+{
+	bool is_long = false, is_value = false;
 	size_t n = 0;
 
-	for (const char *word = words; word < words + size && *word;
-	     word += strlen(word) + 1, n++) {
-		if (strlen(text) + strlen(word) > MOST_WORDS && n) {
+	for (const char *word = words; *word && !is_long; word += strlen(word) + 1)
+		is_long = word + strlen(word) - words > MOST_WORDS;
+	for (const char *word = words; *word; word += strlen(word) + 1) {
+		bool is_option = *word == '-' || is_value;
+		bool is_long_option = is_option && (is_value || strlen(word) > MOST_OPTION);
+
+		is_value = takes_long_value(word);
+		if (n && is_long && (is_long_option || is_value))
+			continue;
+		if (n && strlen(text) + strlen(word) > MOST_WORDS) {
 			add_word(text, "\u2026");
 			return;
 		}
-		add_word(text, n < 2 ? text_base_name(word) : word);
+		add_word(text, n == 0 || (n == 1 && !is_option) ? text_base_name(word) : word);
+		n++;
 	}
 }
 
 static void add_process(char text[static SUBJECT_SIZE], uint32_t pid)
 {
-	char path[64], words[1024] = "", number[32];
+	char path[64], words[32768] = "", number[32];
 
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/cmdline", pid);
-	if (read_text_file(path, words, sizeof words) < 0 || !*words) {
+	if (read_text_file(path, words, sizeof words - 1) < 0 || !*words) {
 		snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", pid);
-		read_text_file(path, words, sizeof words);
+		read_text_file(path, words, sizeof words - 1);
 	}
-	add_words(text, words, sizeof words);
+	add_words(text, words);
 	snprintf(number, sizeof number, "(%" PRIu32 ")", pid);
 	add_word(text, number);
 }
