@@ -358,3 +358,60 @@ def test_java(tmp_path, how):
         java.kill()
         java.wait()
     assert_function(Folded(tmp_path / "x.folded"), "Busy.fibonacci")
+
+
+LLVM = """
+#include <stdlib.h>
+#include <unistd.h>
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+__attribute__((noinline)) int inner(int *values)
+{
+	for (int i = 0; i < 1000; i++)
+		values[i] = rand();
+	qsort(values, 1000, sizeof *values, compare);
+	usleep(100);
+	return values[0];
+}
+__attribute__((noinline)) int outer(int n)
+{
+	int values[1000], sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += inner(values);
+	return sum;
+}
+int main(int argc, char **argv)
+{
+	return outer(atoi(argv[1])) == 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def bitcode(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("llvm")
+    (folder / "busy.c").write_text(LLVM)
+    subprocess.run(["clang", "-O2", "-c", "-emit-llvm", "busy.c"], cwd=folder, check=True)
+    return folder / "busy.bc"
+
+
+@pytest.mark.parametrize("how", ["was there", "begins later", "waits"])
+def test_llvm(tmp_path, bitcode, how):
+    """Code without frame pointers, made while the program runs: its frames are described beside it."""
+    options = ("-F", FREQUENCY, "-o", tmp_path / "x.folded")
+    if how == "begins later":
+        record(*options, "--", "lli", bitcode, 10000)
+    else:
+        with workload("lli", command=["lli", bitcode, 1000000]) as process:
+            time.sleep(1)
+            record(*options, "-p", process.pid, "-d", 2, *(["--offcpu"] if how == "waits" else []))
+    folded = Folded(tmp_path / "x.folded")
+    leaves = {"clock_nanosleep", "usleep"} if how == "waits" else {"rand", "random", "random_r"}
+    stacks = [(frames, value) for frames, value in folded.stacks if leaves & set(frames)]
+    total = sum(value for _, value in stacks)
+    assert total > (500000 if how == "waits" else 20)
+    whole = [value for frames, value in stacks if "[truncated]" not in frames and frames.count("[anon]") == 3]
+    assert sum(whole) >= 0.99 * total

@@ -372,7 +372,7 @@ void files_put(struct files *files, uint32_t index)
 
 	if (--file->n_references)
 		return;
-	if (!file->is_replaced)
+	if (!file->is_replaced && !file->is_made)
 		table_remove(&files->by_name, file_hash(file), index);
 	if (file->table)
 		files->release_table(files->release_context, file->table);
@@ -391,7 +391,7 @@ static int add_file(struct files *files, const struct file *new, uint32_t *ret_f
 	char *path = strdup(new->path);
 	int r = path ? pool_take(files->files, files->pool, ret_file) : -ENOMEM;
 
-	if (r >= 0) {
+	if (r >= 0 && !new->is_made) {
 		r = table_add(&files->by_name, file_hash(new), *ret_file);
 		if (r < 0)
 			pool_give(&files->pool, *ret_file);
@@ -639,4 +639,26 @@ int files_get_at(struct files *files, const struct file_name *name, uint32_t pid
 				     ret_file);
 	return get_unopened(files, found, name, open_of_process(files, name, pid, start, end), pid,
 			    ret_file);
+}
+
+bool files_is_plain_memory(const struct files *files, uint32_t index)
+{
+	const struct file *file = &files->files[index];
+
+	return file->is_memory && !file->is_made && !*file->path;
+}
+
+int files_add_made(struct files *files, int fd, uint32_t pid, uint32_t *ret_file)
+{
+	struct file file = file_of_name(&(struct file_name){.path = ""});
+	uint32_t budget = budgets_of_process(&files->budgets, pid);
+
+	file.is_memory = file.is_made = true;
+	if (fd >= 0 && budgets_open(&files->budgets, budget)) {
+		file.fd = fd;
+		file.budget = file.opener = budget;
+	} else {
+		closep(&fd);
+	}
+	return add_file(files, &file, ret_file);
 }

@@ -39,6 +39,7 @@ struct file {
 	uint32_t n_references; /* 0: unused */
 	int fd;		       /* -1: could not be opened, or memory */
 	bool is_memory;
+	bool is_made; /* of one mapping: files_add_made() */
 	bool is_ambiguous; /* the kernel's device and inode may be another file's, too */
 	bool is_replaced;  /* its content changed; later mappings belong to a new entry */
 	char *path;
@@ -83,6 +84,15 @@ int files_get(struct files *files, const struct file_name *name, uint32_t pid, u
 /* The same for what was mapped at @time: a file that was looked at since is not looked at again. */
 int files_get_at(struct files *files, const struct file_name *name, uint32_t pid, uint64_t start,
 		 uint64_t end, uint64_t time, uint32_t *ret_file);
+
+/* Whether @file is all memory without a name. */
+bool files_is_plain_memory(const struct files *files, uint32_t file);
+
+/*
+ * Adds memory of one mapping of process @pid, whose code is also in @fd, which is taken over; -1:
+ * in none. The caller then holds a reference. Errors: -ENOMEM.
+ */
+int files_add_made(struct files *files, int fd, uint32_t pid, uint32_t *ret_file);
 
 /* Take and put a reference. */
 void files_hold(struct files *files, uint32_t file);

@@ -69,6 +69,9 @@ struct process {
 	struct {
 		uint64_t version, n_runtimes;
 	} no_runtime;
+	/* Version of the mappings, and monotonic ns before which they are not looked at again: for
+	 * collect/jit_frames.h. */
+	uint64_t looked_around, look_at;
 	/* The unwinder's: */
 	bool is_wanted;	   /* BPF has seen this process, or its parent */
 	uint32_t n_misses; /* addresses of its stacks outside of all mappings of this version */

@@ -412,7 +412,7 @@ static int build(struct tables *tables, struct file_table *file, const struct fi
 
 static bool has_code(const struct file *file)
 {
-	return file->is_memory ? strcmp(file->path, "[vdso]") == 0 : file->fd >= 0;
+	return file->fd >= 0 || (file->is_memory && strcmp(file->path, "[vdso]") == 0);
 }
 
 /* The table of the mapped file; NULL if it is not code of a file. Errors: -ENOMEM. */

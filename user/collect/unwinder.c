@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/system.h"
+#include "collect/jit_frames.h"
 #include "collect/load.h"
 #include "collect/process_runtime.h"
 #include "collect/range_walk.h"
@@ -361,6 +362,23 @@ static int push(struct unwinder *unwinder, struct process *process)
 	return 0;
 }
 
+/* The frames of code whose runtime is known are found by that. */
+static int look_around(struct unwinder *unwinder, uint32_t index)
+{
+	struct process *process = &unwinder->processes->processes[index];
+	const struct runtime_facts *facts = NULL;
+	uint32_t file;
+	int64_t bias;
+
+	if (process->looked_around == process->mappings->version)
+		return 0;
+	if (!unwinder->no_runtimes)
+		facts = process_runtime(&unwinder->tables, process, &bias, &file);
+	return facts && runtime_hook(facts) == BF_HOOK_RANGE
+		       ? 0
+		       : jit_frames_find(unwinder->processes, index);
+}
+
 static bool is_pushed(const struct process *process)
 {
 	return process->pushed == process->mappings->version && process->mappings->rooms.n;
@@ -375,8 +393,10 @@ int unwinder_sync(struct unwinder *unwinder)
 	while (r >= 0 && (changed = processes_take_changed(processes)) != TABLE_NONE) {
 		struct process *process = &processes->processes[changed];
 
-		if (process->is_wanted && !process->ended && !is_pushed(process))
-			r = push(unwinder, process);
+		if (process->is_wanted && !process->ended && !is_pushed(process)) {
+			r = look_around(unwinder, changed);
+			r = r < 0 ? r : push(unwinder, process);
+		}
 		processes_put(processes, changed);
 	}
 	return r < 0 ? r : 0;
@@ -423,10 +443,12 @@ int unwinder_prepare(struct unwinder *unwinder, uint32_t index)
 {
 	struct process *process = &unwinder->processes->processes[index];
 	struct walk_code code;
+	int r = look_around(unwinder, index);
 
-	for (size_t i = 0; i < process->mappings->n; i++) {
+	for (size_t i = 0; r >= 0 && i < process->mappings->n; i++) {
 		const struct mapping *mapping = &process->mappings->items[i];
-		int r = tables_look_up(&unwinder->tables, mapping, mapping->offset,
+
+		r = tables_look_up(&unwinder->tables, mapping, mapping->offset,
 				       epoch_now(unwinder), &code);
 
 		if (r < 0)
@@ -536,6 +558,9 @@ int unwinder_walk(struct unwinder *unwinder, const struct bf_snapshot_event *eve
 		return 0; /* not as BPF sends it */
 	memcpy(frames, event->words, n * sizeof *frames);
 	memcpy(chain, event->words + n, event->n_chain * sizeof *chain);
+	r = look_around(unwinder, context.process);
+	if (r < 0)
+		return r;
 	if (!ready_range(unwinder, context.process, &reading, &memory))
 		return -ENOMEM;
 	context.generated =
