@@ -102,3 +102,19 @@ def test_reused_addresses_have_their_own_names(perl, tmp_path):
     folded = Folded(tmp_path / "x.folded")
     interpreters.assert_reused_addresses_have_their_own_names(
         interpreters.without(folded, "main::"), result)
+
+
+@pytest.mark.parametrize("perl", PERLS)
+def test_a_program_that_is_over_has_no_frames(perl, tmp_path):
+    """What runs after it does not run in it: as with functions of a program that Perl is part of."""
+    script = tmp_path / "over.pl"
+    script.write_text("""
+        sub spin { my $n = 0; $n += $_ for 1 .. 20000 }
+        END { my $end = time + 2; spin() while time < $end }""")
+    record("-F", 499, "-o", tmp_path / "x.folded", "--", perl, script)
+    stacks = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks if "main::spin_[0]" in frames]
+    total = sum(value for _, value in stacks)
+    assert total > 300
+    right = [value for frames, value in stacks if "<over.pl>_[0]" not in frames
+             and frames[frames.index("main::spin_[0]") - 1] == "main::END_[0]"]
+    assert sum(right) >= 0.99 * total

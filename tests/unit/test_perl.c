@@ -169,6 +169,24 @@ static void an_activation_that_does_not_run_is_left_out(void **state)
 	assert_memory_equal(found, placed, sizeof placed);
 }
 
+/* In a program that Perl is part of, its own has ended: 0x305 would be perl_run(). */
+static void a_program_that_is_over_is_left_out(void **state)
+{
+	const uint64_t program = LAST_WORD | (uint64_t)RUNTIME_KIND_PROGRAM << BF_FRAME_KIND_SHIFT;
+	const uint64_t over[] = {0x50, 0x108, 0x60, LAST_WORD, 1, program, 2};
+	const uint64_t runs[] = {0x50, 0x108, 0x305, 0x60, program, 2};
+	const uint64_t of_over[] = {0x50, LAST_WORD, 1, 0x108, 0x60};
+	const uint64_t of_runs[] = {0x50, program, 2, 0x108, 0x305, 0x60};
+	const struct loop_code code = {
+		.start = 0x100, .end = 0x110, .program_start = 0x300, .program_end = 0x310};
+	uint64_t found[BF_MAX_FRAMES];
+
+	assert_int_equal(loop_frames_place(over, 7, &code, true, found), 5);
+	assert_memory_equal(found, of_over, sizeof of_over);
+	assert_int_equal(loop_frames_place(runs, 6, &code, true, found), 6);
+	assert_memory_equal(found, of_runs, sizeof of_runs);
+}
+
 static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = made_facts(PERL(5, 36)), changed;
@@ -193,6 +211,7 @@ int main(void)
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(loops_of_one_activation_take_it_once),
 		cmocka_unit_test(an_activation_that_does_not_run_is_left_out),
+		cmocka_unit_test(a_program_that_is_over_is_left_out),
 		cmocka_unit_test(only_sound_facts_are_used),
 	};
 

@@ -277,6 +277,8 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 	code.end = code.start + facts->loop_size;
 	code.again_start = facts->again + bias;
 	code.again_end = code.again_start + facts->again_size;
+	code.program_start = facts->program + bias;
+	code.program_end = code.program_start + facts->program_size;
 	find_made_code(locator, list, words, stack->n, &code);
 	*ret_n = loop_frames_place(words, stack->n, &code, stack->end == BF_END_ENTRY,
 				   locator->placed);

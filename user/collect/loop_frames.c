@@ -60,6 +60,19 @@ static int32_t count_idle(const uint64_t *words, uint32_t n_native, uint32_t n,
 	return idle;
 }
 
+/* Whether the program's own activation, the last of all, is there, but over. */
+static bool is_program_over(const uint64_t *words, uint32_t n_native, uint32_t n,
+			    const struct loop_code *code)
+{
+	if (code->program_start == code->program_end || n - n_native < 2 ||
+	    !(words[n - 2] >> BF_FRAME_KIND_SHIFT & RUNTIME_KIND_PROGRAM))
+		return false;
+	for (uint32_t i = n_native; i-- > 0 && !is_loop(words, i, n_native, code);)
+		if (is_within(words, i, code->program_start, code->program_end))
+			return false;
+	return true;
+}
+
 uint32_t loop_frames_place(const uint64_t *words, uint32_t n, const struct loop_code *code,
 			   bool is_whole, uint64_t *ret)
 {
@@ -70,6 +83,8 @@ uint32_t loop_frames_place(const uint64_t *words, uint32_t n, const struct loop_
 	while (n_native < n && !(words[n_native] & BF_FRAME_RUNTIME))
 		n_native++;
 	at = n_native;
+	if (is_whole && is_program_over(words, n_native, n, code))
+		n -= 2;
 	/* That is known only where all loops are there. */
 	idle = is_whole ? count_idle(words, n_native, n, code) : 0;
 	for (; idle < 0; idle++)

@@ -14,11 +14,13 @@
 
 /*
  * Where the loop is, [start, end); code that the runtime has generated, which takes the place of
- * the loop: its frame may be all that there is of an activation; and code by which the loop starts
- * another one for the same activation. Both 0: there is none.
+ * the loop: its frame may be all that there is of an activation; code by which the loop starts
+ * another one for the same activation; and code that starts it for the program. Both 0: there is
+ * none.
  */
 struct loop_code {
 	uint64_t start, end, made_start, made_end, again_start, again_end;
+	uint64_t program_start, program_end;
 };
 
 /*
@@ -26,7 +28,8 @@ struct loop_code {
  * for which there is none stay where they are. Where @is_whole says that no native frame is
  * missing, the outermost activation is the outermost loop's, and a thread without loops has none;
  * innermost activations beyond the loops have not begun, or wait for the next call: they are left
- * out.
+ * out. So is that of the program, RUNTIME_KIND_PROGRAM, if other code than what starts it began the
+ * outermost loop: it is over, and functions of it are called by the program that it is part of.
  * @ret has room for BF_MAX_FRAMES. Returns how many words there are.
  */
 uint32_t loop_frames_place(const uint64_t *words, uint32_t n, const struct loop_code *code,

@@ -8,8 +8,9 @@
  * The key leads to the thread's interpreter, and that to its stacks of contexts: one for the
  * program, and one for each callback that needs its own. Functions have contexts, and so have
  * blocks, loops, and evals. Activations leave no anchor: the last frame of each is marked, and
- * native frames of Perl_runops_standard take them (collect/loop_frames.h). A function that C calls
- * returns to no operation; a block that compares for sort begins its stack.
+ * native frames of Perl_runops_standard take them (collect/loop_frames.h), the program's that which
+ * perl_run() has called: a program that Perl is part of calls functions after that. A function that
+ * C calls returns to no operation; a block that compares for sort begins its stack.
  *
  * Where an exception could pass through C, `eval` starts the loop once more (docatch()): two native
  * frames of one activation.
@@ -45,7 +46,15 @@ bool perl_known_offsets(struct runtime_facts *facts)
 	return false;
 }
 
-enum { SYMBOL_KEY, SYMBOL_LOOP, SYMBOL_MAJOR, SYMBOL_MINOR, SYMBOL_EVAL, SYMBOL_OPERATIONS };
+enum {
+	SYMBOL_KEY,
+	SYMBOL_LOOP,
+	SYMBOL_MAJOR,
+	SYMBOL_MINOR,
+	SYMBOL_EVAL,
+	SYMBOL_OPERATIONS,
+	SYMBOL_RUN,
+};
 
 static uint32_t find_version(const struct elf_file *elf, const struct elf_wanted *symbols)
 {
@@ -111,6 +120,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 		[SYMBOL_MINOR] = {"PL_version", true},
 		[SYMBOL_EVAL] = {"Perl_pp_entertry"},
 		[SYMBOL_OPERATIONS] = {"PL_ppaddr"},
+		[SYMBOL_RUN] = {"perl_run"},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 
@@ -122,6 +132,8 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	ret->code_shift = elf_find_code_shift(elf);
 	ret->loop = symbols[SYMBOL_LOOP].address;
 	ret->loop_size = symbols[SYMBOL_LOOP].size;
+	ret->program = symbols[SYMBOL_RUN].address;
+	ret->program_size = symbols[SYMBOL_RUN].size;
 	ret->again = find_catch(elf, find_eval(elf, symbols, ret->version));
 	ret->again_size = ret->again ? CATCH_CODE_SIZE : 0;
 	if (!perl_known_offsets(ret))
@@ -143,7 +155,8 @@ static bool is_sound(const struct runtime_facts *facts)
 
 	return o[PERL_KEY] <= INT32_MAX && !(o[PERL_KEY] & 3) && o[PERL_PLACE] <= MOST_OFFSET &&
 	       !(o[PERL_PLACE] & 7) && o[PERL_PACKAGE] <= MOST_OFFSET && !(o[PERL_PACKAGE] & 7) &&
-	       facts->loop_size && facts->loop_size <= 4096 && facts->again_size <= 4096;
+	       facts->loop_size && facts->loop_size <= 4096 && facts->again_size <= 4096 &&
+	       facts->program_size <= 65536;
 }
 
 /* --- the text that finds its frames --- */
@@ -375,7 +388,7 @@ static void write_base(struct text_writer *text, const uint32_t *o)
 	text_fetch(text, TEMPORARY, INTERPRETER, o[PERL_PROGRAM]);
 	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_COMPILES);
 	write_place(text);
-	write_last(text, PLACE, PERL_FILE);
+	write_last(text, PLACE, PERL_MAIN);
 	text_label(text, LABEL_COMPILES);
 	text_op(text, BF_OP_END, 0, 0, 0, 0);
 }

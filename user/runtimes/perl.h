@@ -21,9 +21,15 @@ _Static_assert((int)N_PERL_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 
 /*
  * Of a frame: its code is a function (CV), or a place in the source (COP) that is in none: of a
- * file, of a block that compares for sort, of a block in a regular expression.
+ * file, of a block that compares for sort, of a block in a regular expression, of the program.
  */
-enum perl_kind { PERL_FUNCTION, PERL_FILE, PERL_SORT, PERL_REGEX };
+enum perl_kind {
+	PERL_FUNCTION,
+	PERL_FILE,
+	PERL_SORT,
+	PERL_REGEX,
+	PERL_MAIN = RUNTIME_KIND_PROGRAM,
+};
 
 /* Of any value (SV): its body, what kind it is of, and what a hash's body would have otherwise. */
 #define PERL_BODY  0

@@ -201,7 +201,7 @@ static int describe_place(const struct runtime_memory *memory, const struct runt
 	r = r < 0 ? r : read_place(memory, frame, &file);
 	if (r < 0)
 		return r;
-	if (kind == PERL_FILE)
+	if (kind == PERL_FILE || kind == PERL_MAIN)
 		name_file(ret);
 	else
 		snprintf(ret->name, sizeof ret->name, kind == PERL_SORT ? "<sort>" : "<regex>");
@@ -214,7 +214,7 @@ int perl_describe(const struct runtime_facts *facts, const struct runtime_memory
 	uint32_t kind = frame->kind & ~RUNTIME_LAST;
 	int r;
 
-	if (kind > PERL_REGEX)
+	if (kind > PERL_MAIN)
 		return -ESTALE;
 	r = kind == PERL_FUNCTION ? describe_function(facts, memory, frame, ret)
 				  : describe_place(memory, frame, kind, ret);

@@ -46,6 +46,7 @@ struct runtime_facts {
 	uint64_t type;		  /* address of the type of code objects, unrelocated */
 	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */
 	uint64_t again, again_size; /* what starts it once more within an activation; or 0 */
+	uint64_t program, program_size; /* what starts it for the program itself; or 0 */
 	/* Generated code that is part of the file, by its address there: a range, too. Or 0. */
 	uint64_t generated, generated_size;
 	uint32_t offsets[RUNTIME_OFFSETS]; /* as the runtime's own file numbers them */
@@ -60,6 +61,7 @@ struct runtime_frame {
 /* What a frame's kind says to all, beside numbers of the runtime's choosing. */
 #define RUNTIME_LAST	       (BF_FRAME_KINDS / 2) /* its activation's last, of those without anchors */
 #define RUNTIME_KIND_IS_CODE   16		    /* it is code itself: no native frame runs it */
+#define RUNTIME_KIND_PROGRAM   4 /* of those without anchors: the program's own activation */
 #define RUNTIME_KIND_BY_DETAIL 8 /* what it is called depends on its detail, too */
 
 #define RUNTIME_NAME_MAX 1024 /* bytes, with the 0 at the end; longer names are cut */
