@@ -452,7 +452,10 @@ static const struct {
 	 "ObjectMonitor::EnterI(JavaThread*);ObjectMonitor::enter(JavaThread*)"},
 	{false, FUTEX, "__futex_abstimed_wait_common;__new_sem_wait_slow64.constprop.0;main"},
 	{false, FUTEX, ""},
-	/* Threads of Java's collectors */
+	/* Threads of Java's collectors, and node's for a debugger */
+	{true, FUTEX,
+	 "__new_sem_wait_slow64.constprop.0;uv_sem_wait;"
+	 "node::inspector::(anonymous namespace)::StartIoThreadMain(void*)"},
 	{true, FUTEX,
 	 "__new_sem_wait_slow64.constprop.0;PosixSemaphore::wait();GangWorker::loop()"},
 	/* The time argument distinguishes Java's parking from its locks */

@@ -145,7 +145,7 @@ static const struct rule user_rules[] = {
 	 "runtime.notetsleepg* std::thread::park* *thread_parker::* *thread_parking::* "
 	 "*Thread>::park* *Parker::park* *Parker>::park* tokio::runtime::park::* "
 	 "rayon_core::sleep::* "
-	 "queue_SimpleQueue_get* os::signal_wait PosixSemaphore::wait*",
+	 "queue_SimpleQueue_get* os::signal_wait PosixSemaphore::wait* *StartIoThreadMain*",
 	 .idle = IDLE_YES},
 	/* Java parks both for work and for locks, and sleeps on a condition. */
 	{"Unsafe_Park JVM_Sleep", .idle = IDLE_IF_LONG},
