@@ -13,7 +13,7 @@ from harness import ROOT, Folded, record
 
 TRUTH = ROOT / "tests" / "workload" / "ruby_truth.rb"
 RUBIES = interpreters.named("/usr/bin/ruby", "RUBIES")
-KNOWN = ["3.1", "3.3"]
+KNOWN = ["2.7", "3.1", "3.3"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "turns": ["--offcpu"]}
 # Whose methods they are; blocks and files are called as in backtraces.
 CLASSES = {

@@ -11,6 +11,7 @@
 #define BLOCK	     (MADE_START + 0x1200)
 #define CONTEXT	     (MADE_START + 0x1300)
 #define TAGS	     (MADE_START + 0x1400) /* 0x100 each */
+#define THREAD	     (MADE_START + 0x1800) /* its object */
 #define STACK	     (MADE_START + 0x2000) /* control frames at its end */
 #define WORDS	     0x100
 #define EPS	     (MADE_START + 0x3000) /* 0x40 each */
@@ -32,6 +33,7 @@
 #define NAMES	     (MADE_START + 0xb000)
 #define BIAS	     MADE_START
 #define LOOP	     0x700 /* rb_vm_exec, in the file */
+#define KEY	     0xc80 /* of the threads' objects */
 #define DEPTH	     4	   /* frames: a method, a function in C, a block, a method */
 #define CLASSPATH_ID 240
 #define EACH_ID	     200
@@ -46,8 +48,12 @@ static struct runtime_facts made_facts(void)
 	struct runtime_facts facts = {.runtime = 2, .version = version};
 
 	assert_true(ruby_known_offsets(&facts));
-	facts.offsets[RUBY_OWN_MODULE] = 0xc00;
-	facts.offsets[RUBY_OWN_OFFSET] = 8;
+	if (facts.offsets[RUBY_THREAD_IDENT]) {
+		facts.offsets[RUBY_OWN_KEY] = KEY;
+	} else {
+		facts.offsets[RUBY_OWN_MODULE] = 0xc00;
+		facts.offsets[RUBY_OWN_OFFSET] = 8;
+	}
 	facts.offsets[RUBY_EXEC] = LOOP;
 	facts.offsets[RUBY_EXEC_SIZE] = 0x80;
 	facts.offsets[RUBY_TABLES] = 0x400; /* that is none: */
@@ -181,6 +187,23 @@ static void made_tags(const uint32_t *o)
 		word(TLS + o[RUBY_GUARD], GUARD);
 }
 
+/* How the thread finds its context: by a variable of its own, or by a key's data, its object. */
+static void made_thread(const uint32_t *o)
+{
+	if (o[RUBY_THREAD_IDENT]) {
+		made_number(&thread.memory, BIAS + KEY, 3);
+		word(TLS + 0x310 + 16 * 3 + 8, THREAD);
+		word(THREAD + o[RUBY_THREAD_CONTEXT], CONTEXT);
+		word(THREAD + o[RUBY_THREAD_IDENT], TLS);
+		word(CONTEXT + o[RUBY_CONTEXT_THREAD], THREAD);
+		return;
+	}
+	word(BIAS + 0xc00, 2);
+	word(TLS + 8, VECTOR);
+	word(VECTOR + 16 * 2, BLOCK);
+	word(BLOCK + 8, CONTEXT);
+}
+
 static void made_ruby(const struct runtime_facts *facts)
 {
 	const uint32_t *o = facts->offsets;
@@ -188,10 +211,7 @@ static void made_ruby(const struct runtime_facts *facts)
 	static const uint64_t ranks[] = {1, 1, 1, 2, 2, 2, 3, 3, 3, 3};
 
 	memset(&thread.memory, 0, sizeof thread.memory);
-	word(BIAS + 0xc00, 2);
-	word(TLS + 8, VECTOR);
-	word(VECTOR + 16 * 2, BLOCK);
-	word(BLOCK + 8, CONTEXT);
+	made_thread(o);
 	word(CONTEXT, STACK);
 	word(CONTEXT + 8, WORDS);
 	word(CONTEXT + 16, STACK + 8 * WORDS - o[RUBY_FRAME_SIZE] * (DEPTH + 1));
@@ -317,6 +337,25 @@ static void a_thread_that_is_kept_for_the_next_one(void **state)
 	made_find(&thread, &facts);
 	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
 	assert_int_equal(thread.machine.header, 0);
+}
+
+/* What a thread's key leads to must be this thread's: it may have been freed, and be another's. */
+static void other_threads_are_not_taken(void **state)
+{
+	struct runtime_facts facts = made_facts();
+	const uint32_t *o = facts.offsets;
+	const uint64_t at[] = {BIAS + KEY, THREAD + o[RUBY_THREAD_IDENT],
+			       CONTEXT + o[RUBY_CONTEXT_THREAD]};
+
+	if (!o[RUBY_OWN_KEY])
+		return;
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+		made_ruby(&facts);
+		thread.memory.bytes[at[i] - MADE_START] ^= 0x40;
+		made_find(&thread, &facts);
+		assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+		assert_int_equal(thread.machine.header, 0);
+	}
 }
 
 /* The variables of a method can take the place of its entry, which they lead to. */
@@ -478,6 +517,35 @@ static void what_is_hidden_is_found(void **state)
 	assert_int_equal(facts.problem, RUNTIME_BUILD);
 }
 
+/* A library whose threads have their objects by a key. */
+static const char keyed[] =
+	"#include <pthread.h>\n"
+	"const int ruby_api_version[3] = {2, 7, 0};"
+	"static pthread_key_t other, key;"
+	"void rb_vm_exec(void *p) { __asm__ volatile(\".skip 99, 0x90\" :: \"r\"(p)); }"
+	"int ruby_run_node(void *p) { return pthread_key_create(&key, 0) + "
+	"pthread_key_create(&other, 0); }"
+	"int ruby_id; void *rb_id2str(void) { return &ruby_id; }"
+	"int ruby_native_thread_p(void) { return BODY; }";
+
+static void keys_are_found(void **state)
+{
+	struct runtime_facts facts =
+		made_library_facts(keyed, "-O2 -w \"-DBODY=pthread_getspecific(key) != 0\"");
+	uint32_t key = facts.offsets[RUBY_OWN_KEY];
+
+	assert_int_equal(facts.version, RUBY(2, 7));
+	assert_int_equal(facts.problem, RUNTIME_FINE);
+	assert_int_not_equal(key, 0);
+	assert_in_range(facts.offsets[RUBY_EXEC_SIZE], 100, 110);
+	facts = made_library_facts(keyed, "-O2 -w \"-DBODY=pthread_getspecific(other) != 0\"");
+	assert_int_equal(facts.problem, RUNTIME_FINE);
+	assert_int_not_equal(facts.offsets[RUBY_OWN_KEY], key);
+	/* One that asks for none shows native frames, and says why. */
+	facts = made_library_facts(keyed, "-O2 -w -DBODY=1");
+	assert_int_equal(facts.problem, RUNTIME_BUILD);
+}
+
 static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = made_facts(), changed;
@@ -498,6 +566,7 @@ int main(void)
 		cmocka_unit_test(a_thread_that_is_kept_for_the_next_one),
 		cmocka_unit_test(names_and_lines),
 		cmocka_unit_test(methods_of_a_class_itself),
+		cmocka_unit_test(other_threads_are_not_taken),
 		cmocka_unit_test(methods_with_special_variables),
 		cmocka_unit_test(what_changed_has_no_name),
 		cmocka_unit_test(a_fault_at_any_read),
@@ -505,9 +574,10 @@ int main(void)
 		cmocka_unit_test(long_methods),
 		cmocka_unit_test(only_sound_facts_are_used),
 		cmocka_unit_test(what_is_hidden_is_found),
+		cmocka_unit_test(keys_are_found),
 	};
 
-	static const uint32_t versions[] = {RUBY(3, 1), RUBY(3, 3)};
+	static const uint32_t versions[] = {RUBY(2, 7), RUBY(3, 1), RUBY(3, 3)};
 	int failed = 0;
 
 	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {

@@ -23,9 +23,9 @@ def reuse(seconds)
   puts JSON.generate(i)
 end
 
-def first = [1].each { spin(0.01) }
-def second = [2, 1].sort_by { |x| spin(0.005) }
-def third = "a".gsub(/a/) { spin(0.01) }
+def first() [1].each { spin(0.01) } end
+def second() [2, 1].sort_by { |x| spin(0.005) } end
+def third() "a".gsub(/a/) { spin(0.01) } end
 
 def three(seconds)
   used = Hash.new(0)

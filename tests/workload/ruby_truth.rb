@@ -11,7 +11,7 @@ LEAF = ARGV[0]
 MUTEX = Mutex.new
 PIPE = IO.pipe[0]
 
-def burn = loop_of_burn
+def burn() loop_of_burn end
 
 def loop_of_burn
   n = 0
@@ -39,11 +39,11 @@ def leaf
 end
 
 class Shape
-  def area = by_each
-  def self.made = new.area
+  def area() by_each end
+  def self.made() new.area end
   define_method(:defined) { |n = 1| Inner.new.find("abc") }
-  def method_missing(name, *) = name == :magic ? defined : super
-  def respond_to_missing?(*) = true
+  def method_missing(name, *) name == :magic ? defined : super end
+  def respond_to_missing?(*) true end
 
   class Inner
     def find(text)
@@ -54,25 +54,25 @@ class Shape
 end
 
 module Mixed
-  def mixed = leaf
+  def mixed() leaf end
 end
 
 class Mixture
   include Mixed
 end
 
-def by_each = [1].each { |x| leaf }
-def by_sort = [2, 1].sort_by { |x| leaf }
-def by_hash = Hash.new { |_, _| leaf }["x"]
-def by_gsub = "a".gsub(/a/) { leaf }
-def by_class = Shape.made
-def by_missing = Shape.new.magic
-def by_mixed = Mixture.new.mixed
-def by_eval = eval("leaf", binding, "made up", 1)
-def by_proc = proc { leaf }.call
-def by_fiber = Fiber.new { leaf }.resume
-def by_enumerator = Enumerator.new { |y| leaf }.next
-def by_comparison = [Mixture.new, Mixture.new].sort { |a, b| leaf }
+def by_each() [1].each { |x| leaf } end
+def by_sort() [2, 1].sort_by { |x| leaf } end
+def by_hash() Hash.new { |_, _| leaf }["x"] end
+def by_gsub() "a".gsub(/a/) { leaf } end
+def by_class() Shape.made end
+def by_missing() Shape.new.magic end
+def by_mixed() Mixture.new.mixed end
+def by_eval() eval("leaf", binding, "made up", 1) end
+def by_proc() proc { leaf }.call end
+def by_fiber() Fiber.new { leaf }.resume end
+def by_enumerator() Enumerator.new { |y| leaf }.next end
+def by_comparison() [Mixture.new, Mixture.new].sort { |a, b| leaf } end
 
 def by_rescue
   raise "x"
@@ -88,14 +88,20 @@ ensure
   leaf
 end
 
-def deep(n = 100) = n > 0 ? deep(n - 1) : leaf
+def deep(n = 100) n > 0 ? deep(n - 1) : leaf end
 
-def künstlich = leaf
+def künstlich() leaf end
+
+# Before 3.1, threads don't say it: gettid, which is 186 on x86-64.
+def own_tid
+  Thread.current.respond_to?(:native_thread_id) ? Thread.current.native_thread_id : syscall(186)
+end
 
 KINDS = %i[by_each by_sort by_hash by_gsub by_class by_missing by_mixed by_eval by_proc by_fiber
            by_enumerator by_comparison by_rescue by_ensure deep künstlich]
 threads = KINDS.map.with_index { |kind, i|
   Thread.new {
+    Thread.current.thread_variable_set(:tid, own_tid)
     Thread.current.thread_variable_set(:leaf, LEAF == "turns" ? %w[nap look lock][i % 3] : LEAF)
     send(kind)
   }
@@ -103,6 +109,6 @@ threads = KINDS.map.with_index { |kind, i|
 sleep 0.5
 $stdout.sync = true
 puts JSON.generate(threads.to_h { |thread|
-  [thread.native_thread_id, thread.backtrace_locations.reverse.map { |l| [l.label, l.path, l.lineno] }]
+  [thread.thread_variable_get(:tid), thread.backtrace_locations.reverse.map { |l| [l.label, l.path, l.lineno] }]
 })
 sleep

@@ -129,10 +129,8 @@ static bool is_sound(const struct runtime_facts *facts)
 
 /* --- the text that finds its frames --- */
 
-/* glibc's struct pthread: its first keys' data, {sequence, data} each (2.17 … 2.43). */
-#define SPECIFIC_DATA  0x310
-#define SPECIFIC_BYTES 16
-#define SPECIFIC_KEYS  8
+#define SPECIFIC_BYTES (1 << TEXT_SPECIFIC_SHIFT)
+#define SPECIFIC_KEYS  8 /* among which is that of the state */
 
 enum { LABEL_KEY, LABEL_FRAME, LABEL_SHIM, LABEL_END };
 
@@ -153,7 +151,7 @@ enum {
 /* STATE = the state of this thread; ends if it has none. */
 static void write_thread(struct text_writer *text, const uint32_t *o)
 {
-	text_op(text, BF_OP_ADDI, KEY, BF_REGISTER_TLS, 0, SPECIFIC_DATA);
+	text_op(text, BF_OP_ADDI, KEY, BF_REGISTER_TLS, 0, TEXT_SPECIFIC_DATA);
 	text_op(text, BF_OP_ADDI, LAST_KEY, KEY, 0, SPECIFIC_BYTES * SPECIFIC_KEYS);
 	text_label(text, LABEL_KEY);
 	text_if_register(text, KEY, BF_GE, LAST_KEY, LABEL_END);

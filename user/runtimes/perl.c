@@ -161,11 +161,6 @@ static bool is_sound(const struct runtime_facts *facts)
 
 /* --- the text that finds its frames --- */
 
-/* glibc's struct pthread: its first keys' data, {sequence, data} each (2.17 … 2.43). */
-#define SPECIFIC_DATA  0x310
-#define SPECIFIC_SHIFT 4
-#define SPECIFIC_KEYS  32
-
 /* Of the interpreter: its place in the source, and two words further its stack of contexts. */
 #define STACK_AT 16
 
@@ -233,12 +228,7 @@ enum {
 static void write_interpreter(struct text_writer *text, const uint32_t *o)
 {
 	text_op(text, BF_OP_PARAMETER, TEMPORARY, 0, 0, 0);
-	text_op(text, BF_OP_READ, 0, TEMPORARY, 0, o[PERL_KEY]);
-	text_load(text, TEMPORARY, 4, 0);
-	text_if(text, TEMPORARY, BF_GE, SPECIFIC_KEYS, LABEL_END);
-	text_op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, SPECIFIC_SHIFT);
-	text_op(text, BF_OP_ADD, TEMPORARY, TEMPORARY, BF_REGISTER_TLS, 0);
-	text_fetch(text, INTERPRETER, TEMPORARY, SPECIFIC_DATA + 8);
+	text_fetch_specific(text, INTERPRETER, TEMPORARY, o[PERL_KEY], LABEL_END);
 	text_if(text, INTERPRETER, BF_EQ, 0, LABEL_END);
 	text_op(text, BF_OP_READ, 0, INTERPRETER, 2, o[PERL_PLACE]);
 	text_load(text, PLACE, 8, 0);

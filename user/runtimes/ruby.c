@@ -10,6 +10,10 @@
  * whether or not it holds the interpreter's lock; a fiber has one, too, and is what the variable
  * leads to while it runs. Where libraries have such variables is found as they find it themselves:
  * by the number that the dynamic linker gave to the library, and the thread's vector of blocks.
+ * Before 3.0 there is one variable for all threads, of the one that holds the lock; but each has
+ * its thread object as thread-specific data (pthread_setspecific(3)), and ruby_native_thread_p()
+ * the key. The object leads to the context that runs. It names the thread, and the context names
+ * the object: what a thread that is kept for the next one still leads to has been freed.
  *
  * The context has a stack of control frames, of functions in C, too, which grows down. The order
  * among native frames: each activation of the interpreter leaves a tag on its C stack, to return to
@@ -31,7 +35,9 @@ static const struct {
 	uint32_t offsets[N_RUBY_OFFSETS - RUBY_FRAME_SIZE];
 } known[] = {
 	/* A control frame's size; the body's path, label, first line, lines; an item's size; a
-	 * class's variables, name, object; a string's text; a tag's jump, previous one; guard. */
+	 * class's variables, name, object; a string's text; a tag's jump, previous one; guard; a
+	 * thread object's context, thread; a context's thread object. */
+	{RUBY(2, 7), {56, 64, 80, 88, 120, 8, 8, 0, 0, 16, 24, 56, 0, 32, 72, 56}},
 	{RUBY(3, 1), {64, 64, 80, 88, 120, 12, 8, 0, 0, 16, 24, 56, 0}},
 	{RUBY(3, 3), {56, 64, 80, 88, 112, 12, 0, 152, 128, 24, 64, 216, 48}},
 };
@@ -158,6 +164,27 @@ static void find_hidden(const struct elf_file *elf, const struct elf_wanted *eva
 	find_hidden_exec(elf, eval->address, code, n, o);
 }
 
+/* The key that ruby_native_thread_p() gives to pthread_getspecific(): mov KEY(%rip), %edi; call. */
+static uint32_t find_key(const struct elf_file *elf, const struct elf_wanted *function)
+{
+	uint8_t code[32];
+	uint32_t n = function->size < sizeof code ? function->size : sizeof code;
+
+	if (!n || elf_find_bytes(elf, function->address, code, n) < 0)
+		return 0;
+	for (uint32_t i = 0; i + 7 <= n; i++) {
+		int32_t distance;
+		uint64_t key;
+
+		if (code[i] != 0x8b || code[i + 1] != 0x3d || code[i + 6] != 0xe8)
+			continue;
+		memcpy(&distance, code + i + 2, sizeof distance);
+		key = function->address + i + 6 + distance;
+		return key <= UINT32_MAX ? key : 0;
+	}
+	return 0;
+}
+
 enum {
 	SYMBOL_VERSION,
 	SYMBOL_EXEC,
@@ -165,6 +192,7 @@ enum {
 	SYMBOL_NAMES,
 	SYMBOL_RUBY,
 	SYMBOL_EVAL,
+	SYMBOL_THREAD,
 };
 
 static void find_own(struct elf_file *elf, const struct elf_wanted *context,
@@ -200,9 +228,13 @@ static void find_layout(struct elf_file *elf, const struct elf_wanted *symbols,
 		ret->problem = RUNTIME_BUILD;
 		return;
 	}
-	if (exec->address && symbols[SYMBOL_CONTEXT].size) {
-		o[RUBY_EXEC] = exec->address;
-		o[RUBY_EXEC_SIZE] = exec->size;
+	o[RUBY_EXEC] = exec->address;
+	o[RUBY_EXEC_SIZE] = exec->size;
+	if (o[RUBY_THREAD_IDENT]) {
+		o[RUBY_OWN_KEY] = find_key(elf, &symbols[SYMBOL_THREAD]);
+		if (!exec->address || !o[RUBY_OWN_KEY])
+			ret->problem = RUNTIME_BUILD;
+	} else if (exec->address && symbols[SYMBOL_CONTEXT].size) {
 		find_own(elf, &symbols[SYMBOL_CONTEXT], ret);
 	} else {
 		find_hidden(elf, &symbols[SYMBOL_EVAL], o);
@@ -218,6 +250,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 		[SYMBOL_VERSION] = {"ruby_api_version", true}, [SYMBOL_EXEC] = {"rb_vm_exec"},
 		[SYMBOL_CONTEXT] = {"ruby_current_ec"},	       [SYMBOL_NAMES] = {"rb_id2str"},
 		[SYMBOL_RUBY] = {"ruby_run_node", true},       [SYMBOL_EVAL] = {"rb_iseq_eval"},
+		[SYMBOL_THREAD] = {"ruby_native_thread_p"},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 	uint32_t version[2];
@@ -252,7 +285,8 @@ static bool is_sound(const struct runtime_facts *facts)
 	       o[RUBY_FRAME_SIZE] >= 40 && o[RUBY_LINE_SIZE] >= 4 && o[RUBY_LINE_SIZE] <= 16 &&
 	       o[RUBY_EXEC_SIZE] <= INT32_MAX && o[RUBY_EXEC] <= INT32_MAX &&
 	       (o[RUBY_STRING_TEXT] == 16 || o[RUBY_STRING_TEXT] == 24) &&
-	       o[RUBY_OWN_MODULE] <= INT32_MAX && o[RUBY_OWN_OFFSET] <= UINT16_MAX;
+	       o[RUBY_OWN_MODULE] <= INT32_MAX && o[RUBY_OWN_OFFSET] <= UINT16_MAX &&
+	       o[RUBY_OWN_KEY] <= INT32_MAX && !(o[RUBY_OWN_KEY] & 3);
 }
 
 /* --- the text that finds its frames --- */
@@ -308,10 +342,27 @@ enum {
 	BIAS,
 };
 
+/* The same by the thread object, which must be this thread's, as must be the context. */
+static void write_context_by_key(struct text_writer *text, const uint32_t *o)
+{
+	text_fetch_specific(text, OTHER, BIAS, o[RUBY_OWN_KEY], LABEL_END);
+	text_if(text, OTHER, BF_EQ, 0, LABEL_END);
+	text_fetch(text, TEMPORARY, OTHER, o[RUBY_THREAD_IDENT]);
+	text_if_register(text, TEMPORARY, BF_NE, BF_REGISTER_TLS, LABEL_END);
+	text_fetch(text, TEMPORARY, OTHER, o[RUBY_THREAD_CONTEXT]);
+	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_END);
+	text_fetch(text, CODE, TEMPORARY, o[RUBY_CONTEXT_THREAD]);
+	text_if_register(text, CODE, BF_NE, OTHER, LABEL_END);
+}
+
 /* TEMPORARY = the thread's execution context; ends if it has none. */
 static void write_context(struct text_writer *text, const uint32_t *o)
 {
 	text_op(text, BF_OP_PARAMETER, BIAS, 0, 0, 0);
+	if (o[RUBY_OWN_KEY]) {
+		write_context_by_key(text, o);
+		return;
+	}
 	if (o[RUBY_OWN_MODULE]) {
 		text_fetch(text, TEMPORARY, BIAS, o[RUBY_OWN_MODULE]);
 		text_op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, VECTOR_SHIFT);

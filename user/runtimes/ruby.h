@@ -18,6 +18,9 @@ enum ruby_offset {
 	 * the thread pointer. */
 	RUBY_OWN_MODULE,
 	RUBY_OWN_OFFSET,
+	/* Without such a variable, the address of the key of its thread-specific data, its thread
+	 * object; else 0. */
+	RUBY_OWN_KEY,
 	/* The function that runs an activation (vm_exec): address and size. */
 	RUBY_EXEC,
 	RUBY_EXEC_SIZE,
@@ -41,7 +44,12 @@ enum ruby_offset {
 	/* … of a tag, what longjmp() goes to, two words, and the tag before it; … */
 	RUBY_TAG_JUMP,
 	RUBY_TAG_PREVIOUS,
-	RUBY_GUARD, /* … of a thread, what glibc hides these two words by; 0: they are not hidden */
+	RUBY_GUARD, /* … of a thread, what glibc hides these two words by; 0: not hidden; … */
+	/* … of a thread object, its execution context and pthread_self(), and of the context its
+	 * thread object; 0: threads have a variable of their own instead. */
+	RUBY_THREAD_CONTEXT,
+	RUBY_THREAD_IDENT,
+	RUBY_CONTEXT_THREAD,
 	N_RUBY_OFFSETS,
 };
 _Static_assert((int)N_RUBY_OFFSETS <= RUNTIME_OFFSETS, "all have room");

@@ -63,6 +63,19 @@ void text_if_register(struct text_writer *writer, uint8_t a, enum bf_relation re
 	text_to(writer, label);
 }
 
+#define SPECIFIC_KEYS 32
+
+void text_fetch_specific(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset,
+			 uint32_t label)
+{
+	text_op(writer, BF_OP_READ, 0, base, 0, offset);
+	text_load(writer, to, 4, 0);
+	text_if(writer, to, BF_GE, SPECIFIC_KEYS, label);
+	text_op(writer, BF_OP_SHL, to, to, 0, TEXT_SPECIFIC_SHIFT);
+	text_op(writer, BF_OP_ADD, to, to, BF_REGISTER_TLS, 0);
+	text_fetch(writer, to, to, TEXT_SPECIFIC_DATA + 8);
+}
+
 static int link_op(struct text_writer *writer, uint32_t i)
 {
 	uint32_t label = writer->labels[writer->wants[i] - 1];

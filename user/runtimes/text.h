@@ -11,6 +11,10 @@
 
 #define TEXT_LABELS 40
 
+/* glibc's struct pthread: its first keys' data, {sequence, data} each (2.17 … 2.43). */
+#define TEXT_SPECIFIC_DATA  0x310
+#define TEXT_SPECIFIC_SHIFT 4
+
 struct text_writer {
 	struct bf_text *text;
 	uint32_t n;
@@ -36,6 +40,11 @@ void text_if(struct text_writer *writer, uint8_t a, enum bf_relation relation, i
 	     uint32_t label);
 void text_if_register(struct text_writer *writer, uint8_t a, enum bf_relation relation,
 		      uint8_t other, uint32_t label);
+/* @to = the thread's data (pthread_setspecific(3)) of the key whose number is at @base + @offset;
+ * to
+ * @label if there is no such key. */
+void text_fetch_specific(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset,
+			 uint32_t label);
 /* Puts distances in place. Errors: -EINVAL: too long, too far, or a label that is nowhere. */
 int text_end(struct text_writer *writer);
 
