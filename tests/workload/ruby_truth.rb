@@ -10,6 +10,7 @@ require "json"
 LEAF = ARGV[0]
 MUTEX = Mutex.new
 PIPE = IO.pipe[0]
+THERE = Queue.new
 
 def burn() loop_of_burn end
 
@@ -35,6 +36,7 @@ def lock
 end
 
 def leaf
+  THERE << true
   send(Thread.current.thread_variable_get(:leaf))
 end
 
@@ -106,6 +108,7 @@ threads = KINDS.map.with_index { |kind, i|
     send(kind)
   }
 }
+threads.size.times { THERE.pop }
 sleep 0.5
 $stdout.sync = true
 puts JSON.generate(threads.to_h { |thread|
