@@ -492,6 +492,26 @@ __noinline int chain_merge_some(struct unwind *unwind)
 	return 1;
 }
 
+#define NATIVE_AT_LEAST 128 /* frames */
+
+/*
+ * A chain without anchors follows all native frames. Where each of its functions has native frames,
+ * too, these alone could fill the stack: the outermost leave.
+ */
+static __always_inline void chain_make_room(struct unwind *unwind)
+{
+	u32 words = unwind->machine.header, room = NATIVE_AT_LEAST;
+
+	if (unwind->chain_at || unwind->anchor != NO_MORE_CHAIN)
+		return;
+	if (words < BF_MAX_FRAMES - NATIVE_AT_LEAST)
+		room = BF_MAX_FRAMES - words;
+	if (unwind->stack.n <= room)
+		return;
+	unwind->stack.n = room;
+	unwind->walk.end = BF_END_DEPTH;
+}
+
 /* What the walk did not reach follows where it ended. Says whether frames are missing. */
 __noinline int chain_end(struct unwind *unwind)
 {
@@ -503,6 +523,7 @@ __noinline int chain_end(struct unwind *unwind)
 	/* Steps that find a range, or that it is none of the runtime's, give no frame. */
 	if (!unwind->walk.end)
 		unwind->walk.end = BF_END_DEPTH;
+	chain_make_room(unwind);
 	for (int i = 0; i < MAX_ACTIVATIONS / ACTIVATIONS_AT_ONCE / MERGES_AT_ONCE + 1; i++)
 		if (!chain_merge_some(unwind))
 			break;

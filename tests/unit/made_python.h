@@ -56,7 +56,7 @@ static inline void made_python_frame(struct made_memory *memory, const uint32_t 
 	uint64_t next = i + 1 < PYTHON_DEPTH ? frame + 0x200 : 0;
 
 	made_word(memory, frame + o[FRAME_CODE], PYTHON_CODE + 0x200 * i);
-	if (o[FRAME_IS_INDEX])
+	if (o[FRAME_UNIT])
 		made_number(memory, frame + o[FRAME_INSTRUCTION], 3);
 	else
 		made_word(memory, frame + o[FRAME_INSTRUCTION],

@@ -10,7 +10,7 @@
 #include "tests/unit/made_runtime.h"
 
 static struct made_runtime thread = {.tls = PYTHON_TLS, .bias = PYTHON_BIAS};
-static const uint32_t versions[] = {CPYTHON(3, 10), CPYTHON(3, 11), CPYTHON(3, 12)};
+static const uint32_t versions[] = {CPYTHON(3, 9), CPYTHON(3, 10), CPYTHON(3, 11), CPYTHON(3, 12)};
 #define N_VERSIONS (sizeof versions / sizeof *versions)
 
 static struct runtime_facts facts_of(uint32_t version)
@@ -18,6 +18,10 @@ static struct runtime_facts facts_of(uint32_t version)
 	struct runtime_facts facts = {.runtime = 1, .version = version, .type = PYTHON_TYPE};
 
 	assert_true(cpython_known_offsets(&facts));
+	if (!cpython_has_anchors(&facts)) {
+		facts.loop = 0x100;
+		facts.loop_size = 0x10;
+	}
 	assert_true(runtime_is_sound(&facts));
 	return facts;
 }
@@ -31,25 +35,61 @@ static void all_frames_are_found_in_order(void **state)
 {
 	for (size_t v = 0; v < N_VERSIONS; v++) {
 		struct runtime_facts facts = facts_of(versions[v]);
-		bool each = versions[v] == CPYTHON(3, 10);
-		uint32_t activations, at = 0;
+		bool has_anchors = cpython_has_anchors(&facts);
+		uint32_t activations, at = 0, wanted = PYTHON_DEPTH / 2;
+
+		if (versions[v] <= CPYTHON(3, 10)) /* each is one; in 3.9, marks say so */
+			wanted = has_anchors ? PYTHON_DEPTH : 1;
 
 		made_thread(&facts);
 		made_find(&thread, &facts);
 		assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
 		assert_int_equal(made_frames(&thread.machine, &activations), PYTHON_DEPTH);
-		assert_int_equal(activations, each ? PYTHON_DEPTH : PYTHON_DEPTH / 2);
-		for (uint32_t i = 0; i < PYTHON_DEPTH; i++)
+		assert_int_equal(activations, wanted);
+		for (uint32_t i = 0; i < PYTHON_DEPTH; i++) {
 			assert_int_equal(made_frame_at(&thread, i).code, PYTHON_CODE + 0x200 * i);
+			assert_int_equal(made_frame_at(&thread, i).kind,
+					 has_anchors ? 0 : RUNTIME_LAST);
+		}
 		for (uint32_t i = 0; i < activations; i++) {
 			uint64_t anchor = versions[v] == CPYTHON(3, 12)
 						  ? PYTHON_FRAMES + 0x400 * i + 0x300
-						  : PYTHON_RECORDS + 0x40 * i;
+					  : has_anchors ? PYTHON_RECORDS + 0x40 * i
+							: BF_NO_ANCHOR;
 
 			assert_int_equal(thread.machine.words[at] & BF_FRAME_CODE, anchor);
 			at += (thread.machine.words[at] >> BF_CHAIN_SHIFT) + 1;
 		}
 	}
+}
+
+/* Without anchors, frames come by sixteens: the others stay when the next can't be read. */
+static void a_chain_without_anchors_or_an_end(void **state)
+{
+	struct runtime_facts facts = facts_of(CPYTHON(3, 9));
+	uint64_t outermost = PYTHON_FRAMES + 0x200 * (PYTHON_DEPTH - 1);
+	bool has_sixteen = false;
+	uint32_t activations;
+
+	made_thread(&facts);
+	made_word(&thread.memory, outermost + facts.offsets[FRAME_PREVIOUS], PYTHON_FRAMES);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_BUDGET);
+	assert_int_equal(thread.machine.is_cut, 1);
+	assert_int_equal(thread.machine.words[0] >> BF_CHAIN_SHIFT, 32);
+	assert_in_range(made_frames(&thread.machine, &activations), 490, BF_CHAIN_WORDS / 2);
+	for (uint64_t i = 1; i < 100; i++) {
+		uint32_t n;
+
+		thread.memory.fails_at = i;
+		made_find(&thread, &facts);
+		n = made_frames(&thread.machine, &activations);
+		if (thread.machine.end == BF_CHAIN_MEMORY)
+			assert_int_equal(n % 16, 0);
+		has_sixteen |= n == 16;
+	}
+	thread.memory.fails_at = 0;
+	assert_true(has_sixteen);
 }
 
 /* Another thread's state, or memory that only looks like a state, is refused. */
@@ -92,7 +132,7 @@ static void names_files_and_lines(void **state)
 					    "/usr/lib/python3/dist-packages/pack/__init__.py");
 			assert_int_equal(code.first_line, 100 + i);
 			assert_false(code.is_hidden);
-			if (versions[v] != CPYTHON(3, 10))
+			if (versions[v] > CPYTHON(3, 10))
 				assert_int_equal(runtime_line(&facts, code.lines, code.n_lines,
 							      code.first_line,
 							      made_frame_at(&thread, i).detail),
@@ -100,6 +140,27 @@ static void names_files_and_lines(void **state)
 			free(code.lines);
 		}
 	}
+}
+
+/* 3.9 and 3.10 have pairs of bytes of code and lines; a frame counts bytes, or pairs of them. */
+static void lines_by_pairs(void **state)
+{
+	static const uint8_t old[] = {0, 1, 6, 2, 4, 0xff}, new[] = {6, 1, 4, 2, 2, 0x80, 2, 1};
+	struct runtime_facts facts = facts_of(CPYTHON(3, 9));
+	const struct {
+		uint32_t detail, old, new;
+	} cases[] = {{UINT32_MAX, 10, 0}, {0, 11, 11}, {2, 11, 11}, {3, 11, 13}, {5, 11, 0},
+		     {6, 13, 14},	  {9, 13, 0},  {10, 12, 0}, {400, 12, 0}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(runtime_line(&facts, old, sizeof old, 10, cases[i].detail),
+				 cases[i].old);
+	/* A function of one line. */
+	assert_int_equal(runtime_line(&facts, old, 0, 10, 8), 10);
+	facts = facts_of(CPYTHON(3, 10));
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(runtime_line(&facts, new, sizeof new, 10, cases[i].detail),
+				 cases[i].new);
 }
 
 /* If anything changed between the frame and the reading, there is no name. */
@@ -143,6 +204,14 @@ static void the_interpreters_own_code_is_hidden(void **state)
 	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
 	assert_true(code.is_hidden);
 	free(code.lines);
+	/* In 3.9, functions of one line have an empty table, too. */
+	facts = facts_of(CPYTHON(3, 9));
+	made_thread(&facts);
+	made_word(&thread.memory, PYTHON_LINES + facts.offsets[BYTES_SIZE], 0);
+	made_find(&thread, &facts);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
+	assert_false(code.is_hidden);
+	free(code.lines);
 }
 
 static void names_in_any_script(void **state)
@@ -176,6 +245,14 @@ static void only_sound_facts_are_used(void **state)
 	assert_false(runtime_is_sound(&changed));
 	changed.offsets[FRAME_CODE] = 5000;
 	assert_false(runtime_is_sound(&changed));
+	/* Either anchors or a loop. */
+	changed = facts;
+	changed.loop_size = 0x10;
+	assert_false(runtime_is_sound(&changed));
+	facts = facts_of(CPYTHON(3, 9));
+	made_other_facts(&thread, &facts, made_thread, RUNTIME_OFFSETS, 5000);
+	facts.loop_size = 0;
+	assert_false(runtime_is_sound(&facts));
 }
 
 /* This program is not Python; the distribution's interpreter is, if it is installed. */
@@ -208,9 +285,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_frames_are_found_in_order),
+		cmocka_unit_test(a_chain_without_anchors_or_an_end),
 		cmocka_unit_test(other_threads_are_not_taken),
 		cmocka_unit_test(a_fault_at_any_read_ends_the_chain),
 		cmocka_unit_test(names_files_and_lines),
+		cmocka_unit_test(lines_by_pairs),
 		cmocka_unit_test(changed_objects_have_no_name),
 		cmocka_unit_test(the_interpreters_own_code_is_hidden),
 		cmocka_unit_test(names_in_any_script),

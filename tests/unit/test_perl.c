@@ -157,6 +157,21 @@ static void loops_of_one_activation_take_it_once(void **state)
 	assert_memory_equal(found, placed, sizeof placed);
 }
 
+/* Part of the loop is elsewhere; what runs there calls another loop, or is the leaf. */
+static void cold_parts_are_the_loop(void **state)
+{
+	const uint64_t words[] = {0x900, 0x50,	    0x108, 0x60,      0x905, LAST_WORD,
+				  1,	 LAST_WORD, 2,	   LAST_WORD, 3};
+	const uint64_t placed[] = {LAST_WORD, 1,    0x900,     0x50, LAST_WORD, 2,
+				   0x108,     0x60, LAST_WORD, 3,    0x905};
+	const struct loop_code code = {
+		.start = 0x100, .end = 0x110, .cold_start = 0x900, .cold_end = 0x910};
+	uint64_t found[BF_MAX_FRAMES];
+
+	assert_int_equal(loop_frames_place(words, 11, &code, true, found), 11);
+	assert_memory_equal(found, placed, sizeof placed);
+}
+
 static void an_activation_that_does_not_run_is_left_out(void **state)
 {
 	/* sort compares in C: its block waits. */
@@ -210,6 +225,7 @@ int main(void)
 		cmocka_unit_test(what_changed_has_no_name),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(loops_of_one_activation_take_it_once),
+		cmocka_unit_test(cold_parts_are_the_loop),
 		cmocka_unit_test(an_activation_that_does_not_run_is_left_out),
 		cmocka_unit_test(a_program_that_is_over_is_left_out),
 		cmocka_unit_test(only_sound_facts_are_used),

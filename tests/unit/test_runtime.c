@@ -42,6 +42,8 @@ static void versions_and_builds(void **state)
 		 RUNTIME_FINE},
 		{"int ruby_api_version[3] = {3, 3, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 3.3",
 		 RUNTIME_FINE},
+		{"int ruby_api_version[3] = {2, 7, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 2.7",
+		 RUNTIME_BUILD},
 		{"int ruby_api_version[3] = {3, 4, 0};" RUBY_FUNCTIONS RUBY_THREAD, "Ruby 3.4",
 		 RUNTIME_VERSION},
 		{"int ruby_api_version[3] = {3, 1, 0};" RUBY_FUNCTIONS, "Ruby 3.1", RUNTIME_BUILD},
@@ -58,7 +60,10 @@ static void versions_and_builds(void **state)
 		{ERLANG("28", "1") ERLANG_PARTS, "Erlang/OTP 28", RUNTIME_VERSION},
 		{ERLANG("25", "0") ERLANG_PARTS, "Erlang/OTP 25", RUNTIME_BUILD},
 		{ERLANG("25", "1"), "Erlang/OTP 25", RUNTIME_BUILD},
-		{"int _PyRuntime, PyCode_Type, PyFrame_GetCode;", "CPython 3.9", RUNTIME_VERSION},
+		{"int _PyRuntime, PyCode_Type;", "CPython 3.8", RUNTIME_VERSION},
+		{"int _PyRuntime, PyCode_Type, PyFrame_GetCode; void _PyEval_EvalFrameDefault() {}",
+		 "CPython 3.9", RUNTIME_FINE},
+		{"int _PyRuntime, PyCode_Type, PyFrame_GetCode;", "CPython 3.9", RUNTIME_BUILD},
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -107,12 +112,46 @@ static void rubys_table_of_symbols(void **state)
 #endif
 }
 
+/* What gcc does with what is seldom run: f.cold, which only jumps of f() lead to. */
+#define PYTHON_LOOP                                                                                \
+	"int _PyRuntime, PyCode_Type, PyFrame_GetCode;\n"                                          \
+	"asm(\".text; .globl _PyEval_EvalFrameDefault; .type _PyEval_EvalFrameDefault, @function;" \
+	"_PyEval_EvalFrameDefault: .cfi_startproc; .fill 5000, 1, 0x90;"                           \
+	".byte 0x0f, 0x85; .long other + 1 - . - 4;" JUMPS "ret; .cfi_endproc;"                    \
+	".size _PyEval_EvalFrameDefault, . - _PyEval_EvalFrameDefault;"                            \
+	"other: .cfi_startproc; .fill 17, 1, 0x90; .cfi_endproc;"                                  \
+	"cold: .cfi_startproc; .fill 33, 1, 0x90; .cfi_endproc\");"
+
+static void the_cold_part_of_pythons_loop(void **state)
+{
+#ifdef __x86_64__
+	struct runtime_facts facts =
+#define JUMPS ".byte 0x0f, 0x84; .long cold - . - 4;"
+		facts_of(PYTHON_LOOP);
+#undef JUMPS
+
+	assert_int_equal(facts.problem, RUNTIME_FINE);
+	assert_int_equal(facts.cold, facts.loop + facts.loop_size + 17);
+	assert_int_equal(facts.cold_size, 33);
+	/* A call is none, nor is a jump to itself. */
+#define JUMPS "call cold; .byte 0x0f, 0x84; .long _PyEval_EvalFrameDefault - . - 4;"
+	facts = facts_of(PYTHON_LOOP);
+#undef JUMPS
+	assert_int_equal(facts.problem, RUNTIME_FINE);
+	assert_int_equal(facts.cold, 0);
+	assert_int_equal(facts.cold_size, 0);
+#else
+	skip();
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(versions_and_builds),
 		cmocka_unit_test(others_are_none),
 		cmocka_unit_test(rubys_table_of_symbols),
+		cmocka_unit_test(the_cold_part_of_pythons_loop),
 	};
 
 	return cmocka_run_group_tests(tests, made_setup, made_done);

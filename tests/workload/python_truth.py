@@ -69,7 +69,7 @@ def by_comprehension():
     return [leaf() for _ in range(1)]
 
 
-def deep(n=200):
+def deep(n=200 if sys.version_info >= (3, 11) else 150):  # before that, each has frames of C, too
     if n:
         deep(n - 1)
     else:
@@ -84,9 +84,16 @@ class Kläs:
     def método(self):
         leaf()
 
+    def __matmul__(self, _):
+        leaf()
+
 
 def by_method():
     functools.partial(Kläs().método)()
+
+
+def by_operator():                   # an instruction that compilers put apart from the loop
+    Kläs() @ Kläs()
 
 
 def by_init():
@@ -105,7 +112,7 @@ def by_exec():
     exec(compile("def made():\n    leaf()\nmade()", "<made up>", "exec"), {"leaf": leaf})
 
 
-KINDS = [by_sort, by_sub, by_qsort, by_generator, by_comprehension, deep, by_method, by_init,
+KINDS = [by_sort, by_sub, by_qsort, by_generator, by_comprehension, deep, by_method, by_operator, by_init,
          by_coroutine, by_exec]
 
 

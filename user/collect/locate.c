@@ -279,7 +279,10 @@ static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 	code.again_end = code.again_start + facts->again_size;
 	code.program_start = facts->program + bias;
 	code.program_end = code.program_start + facts->program_size;
-	find_made_code(locator, list, words, stack->n, &code);
+	code.cold_start = facts->cold + bias;
+	code.cold_end = code.cold_start + facts->cold_size;
+	if (runtime_makes_loops(facts))
+		find_made_code(locator, list, words, stack->n, &code);
 	*ret_n = loop_frames_place(words, stack->n, &code, stack->end == BF_END_ENTRY,
 				   locator->placed);
 	return locator->placed;

@@ -11,8 +11,10 @@
  * holds the GIL. Its key is one of the first, and the state names the thread, so the right word
  * is known when it is seen; no state of another thread, and no other object, passes.
  *
- * The order of frames among native ones: up to 3.12 each activation of the evaluation loop has a
- * record on its C stack (_PyCFrame), from 3.12 on a frame of its own there, the shim.
+ * The order of frames among native ones: from 3.10 to 3.12 each activation of the evaluation loop
+ * has a record on its C stack (_PyCFrame), from 3.12 on a frame of its own there, the shim. In 3.9
+ * it leaves nothing there, but each frame is one activation: they belong to the native frames of
+ * the loop, one by one (RUNTIME_LAST).
  */
 #include "runtimes/cpython.h"
 
@@ -24,7 +26,16 @@
 
 /* --- which version --- */
 
-enum { SYMBOL_RUNTIME, SYMBOL_VERSION, SYMBOL_CODE_TYPE, SYMBOL_SINCE_3_10, SYMBOL_SINCE_3_9 };
+#define MOST_LOOP (1u << 20) /* bytes of code */
+
+enum {
+	SYMBOL_RUNTIME,
+	SYMBOL_VERSION,
+	SYMBOL_CODE_TYPE,
+	SYMBOL_SINCE_3_10,
+	SYMBOL_SINCE_3_9,
+	SYMBOL_LOOP,
+};
 
 /* Before 3.11 only what it defines says which one it is. */
 static uint32_t find_version(const struct elf_file *elf, const struct elf_wanted *symbols)
@@ -41,6 +52,21 @@ static uint32_t find_version(const struct elf_file *elf, const struct elf_wanted
 	return symbols[SYMBOL_SINCE_3_9].address ? CPYTHON(3, 9) : CPYTHON(3, 8);
 }
 
+/* Its loop, which activations without anchors need. */
+static void find_loop(const struct elf_file *elf, const struct elf_wanted *loop,
+		      struct runtime_facts *ret)
+{
+	if (!loop->size || loop->size > MOST_LOOP) {
+		ret->problem = RUNTIME_BUILD;
+		return;
+	}
+	ret->loop = loop->address;
+	ret->loop_size = loop->size;
+	ret->cold = elf_find_cold_part(elf, loop->address, loop->size, &ret->cold_size);
+	if (ret->cold_size > MOST_LOOP)
+		ret->cold = ret->cold_size = 0;
+}
+
 static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[] = {
@@ -49,6 +75,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 		[SYMBOL_CODE_TYPE] = {"PyCode_Type", true},
 		[SYMBOL_SINCE_3_10] = {"PyModule_AddObjectRef"},
 		[SYMBOL_SINCE_3_9] = {"PyFrame_GetCode"},
+		[SYMBOL_LOOP] = {"_PyEval_EvalFrameDefault"},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
 
@@ -65,6 +92,8 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 		cpython_told_offsets(ret, elf, symbols[SYMBOL_RUNTIME].address);
 	else if (!cpython_known_offsets(ret))
 		ret->problem = RUNTIME_VERSION;
+	else if (!cpython_has_anchors(ret))
+		find_loop(elf, &symbols[SYMBOL_LOOP], ret);
 	return 0;
 }
 
@@ -124,7 +153,9 @@ static bool is_sound(const struct runtime_facts *facts)
 		if (facts->offsets[i] > MOST_OFFSET)
 			return false;
 	return is_aligned(facts) && cpython_check_range(facts, &from, &words) &&
-	       frame_words(facts) <= WINDOW_WORDS;
+	       frame_words(facts) <= WINDOW_WORDS && facts->offsets[FRAME_UNIT] <= 2 &&
+	       facts->loop_size <= MOST_LOOP && facts->cold_size <= MOST_LOOP &&
+	       cpython_has_anchors(facts) == !facts->loop_size;
 }
 
 /* --- the text that finds its frames --- */
@@ -133,6 +164,8 @@ static bool is_sound(const struct runtime_facts *facts)
 #define SPECIFIC_KEYS  8 /* among which is that of the state */
 
 enum { LABEL_KEY, LABEL_FRAME, LABEL_SHIM, LABEL_END };
+
+#define FRAMES_AT_ONCE 16 /* without anchors: what is lost if the next one can't be read */
 
 /* The use of the registers. */
 enum {
@@ -146,6 +179,7 @@ enum {
 	TEMPORARY,
 	LAST_KEY,
 	KEY,
+	COUNT, /* of frames since the last stop */
 };
 
 /* STATE = the state of this thread; ends if it has none. */
@@ -205,15 +239,25 @@ static void write_frame(struct text_writer *text, const struct runtime_facts *fa
 	text_load(text, CODE, 8, o[FRAME_CODE]);
 	if (o[FRAME_CODE_TAG])
 		text_op(text, BF_OP_ANDI, CODE, CODE, 0, ~o[FRAME_CODE_TAG]);
-	if (o[FRAME_IS_INDEX]) {
+	if (o[FRAME_UNIT]) {
 		text_load(text, DETAIL, 4, o[FRAME_INSTRUCTION]);
 	} else {
 		text_load(text, DETAIL, 8, o[FRAME_INSTRUCTION]);
 		text_op(text, BF_OP_SUB, DETAIL, DETAIL, CODE, 0);
 	}
 	write_check(text, facts);
-	text_op(text, BF_OP_EMIT, CODE, DETAIL, CHECK, 0);
+	text_op(text, BF_OP_EMIT, CODE, DETAIL, CHECK,
+		cpython_has_anchors(facts) ? 0 : RUNTIME_LAST);
 	text_op(text, BF_OP_ADDI, STATE, PREVIOUS, 0, 0);
+}
+
+static void write_stop_without_anchor(struct text_writer *text)
+{
+	text_op(text, BF_OP_ADDI, COUNT, COUNT, 0, 1);
+	text_if(text, COUNT, BF_LT, FRAMES_AT_ONCE, LABEL_FRAME);
+	text_op(text, BF_OP_SET, COUNT, 0, 0, 0);
+	text_op(text, BF_OP_SET, TEMPORARY, 0, 0, -1);
+	text_op(text, BF_OP_STOP, TEMPORARY, 0, 0, 0);
 }
 
 static void write_stop_at_record(struct text_writer *text, const uint32_t *o)
@@ -232,6 +276,8 @@ int cpython_write(const struct runtime_facts *facts, struct bf_text *ret)
 	text_begin(&text, ret);
 	write_thread(&text, o);
 	write_first_frame(&text, o);
+	if (!cpython_has_anchors(facts))
+		text_op(&text, BF_OP_SET, COUNT, 0, 0, 0);
 	text_label(&text, LABEL_FRAME);
 	text_if(&text, STATE, BF_EQ, 0, LABEL_END);
 	text_op(&text, BF_OP_READ, 0, STATE, frame_words(facts) - 1, 0);
@@ -240,7 +286,9 @@ int cpython_write(const struct runtime_facts *facts, struct bf_text *ret)
 	if (o[FRAME_OWNER_SHIM])
 		text_if(&text, OWNER, BF_GE, o[FRAME_OWNER_SHIM], LABEL_SHIM);
 	write_frame(&text, facts);
-	if (!o[FRAME_OWNER_SHIM])
+	if (!cpython_has_anchors(facts))
+		write_stop_without_anchor(&text);
+	else if (!o[FRAME_OWNER_SHIM])
 		write_stop_at_record(&text, o);
 	text_jump(&text, LABEL_FRAME);
 	text_label(&text, LABEL_SHIM);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CPython 3.10 … 3.14: what its parts know of each other. Offsets in its structures are
+ * CPython 3.9 … 3.14: what its parts know of each other. Offsets in its structures are
  * facts->offsets[], by enum cpython_offset.
  */
 #ifndef RUNTIMES_CPYTHON_H
@@ -22,12 +22,12 @@ enum cpython_offset {
 	/* Of a frame. */
 	FRAME_CODE,
 	FRAME_PREVIOUS,
-	FRAME_INSTRUCTION, /* an address, or with FRAME_IS_INDEX a number of instructions */
-	FRAME_IS_INDEX,
-	FRAME_OWNER,	  /* a byte: … */
-	FRAME_OWNER_SHIM, /* … from this on, the frame is for an activation; 0: … */
-	FRAME_OWNER_LAST, /* … 1: not 0 says that it is an activation's last; 0: each is one */
-	FRAME_CODE_TAG,	  /* bits of the code's address that are none */
+	FRAME_INSTRUCTION, /* an address, or a number of units: … */
+	FRAME_UNIT,	   /* … their bytes; 0: an address */
+	FRAME_OWNER,	   /* a byte: … */
+	FRAME_OWNER_SHIM,  /* … from this on, the frame is for an activation; 0: … */
+	FRAME_OWNER_LAST,  /* … 1: not 0 says that it is an activation's last; 0: each is one */
+	FRAME_CODE_TAG,	   /* bits of the code's address that are none */
 	/* Of a code object. */
 	CODE_FIRST_LINE,
 	CODE_VERSION, /* no two objects have the same; 0: it has none */
@@ -53,6 +53,8 @@ _Static_assert(N_CPYTHON_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 /* Sets the facts of a version whose structures say nothing of themselves. Returns whether it is
  * known. */
 bool cpython_known_offsets(struct runtime_facts *facts);
+/* Whether activations leave something on the C stack. */
+bool cpython_has_anchors(const struct runtime_facts *facts);
 /* Reads _Py_DebugOffsets, at @address of @elf. */
 void cpython_told_offsets(struct runtime_facts *facts, const struct elf_file *elf,
 			  uint64_t address);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From an instruction to its line. From 3.11 on: Objects/locations.md of CPython, entries of
- * instructions and, by kind, what changes in line and column. 3.10: Objects/lnotab_notes.txt, pairs
- * of bytes of code and lines.
+ * instructions and, by kind, what changes in line and column. 3.10 and 3.9:
+ * Objects/lnotab_notes.txt, pairs of bytes of code and lines; those of 3.9 say where a line begins,
+ * and not where it ends.
  */
 #include "runtimes/cpython.h"
 
@@ -89,6 +90,20 @@ static uint32_t by_pairs(struct table table, uint32_t line, uint64_t byte)
 	return 0;
 }
 
+/* PyCode_Addr2Line() of 3.9. Before its first instruction, a frame is at byte -1. */
+static uint32_t by_beginnings(struct table table, uint32_t line, int32_t byte)
+{
+	int64_t at = 0;
+
+	for (; table.at + 2 <= table.n; table.at += 2) {
+		at += table.bytes[table.at];
+		if (at > byte)
+			break;
+		line += (int8_t)table.bytes[table.at + 1];
+	}
+	return line;
+}
+
 uint32_t cpython_line(const struct runtime_facts *facts, const uint8_t *lines, uint32_t n_lines,
 		      uint32_t first_line, uint32_t detail)
 {
@@ -96,8 +111,10 @@ uint32_t cpython_line(const struct runtime_facts *facts, const uint8_t *lines, u
 	struct table table = {lines, 0, n_lines};
 	uint32_t line;
 
-	if (o[FRAME_IS_INDEX])
-		line = by_pairs(table, first_line, 2ull * detail);
+	if (o[FRAME_UNIT] && facts->version < CPYTHON(3, 10))
+		line = by_beginnings(table, first_line, (int32_t)detail);
+	else if (o[FRAME_UNIT])
+		line = by_pairs(table, first_line, (uint64_t)o[FRAME_UNIT] * detail);
 	else if (detail >= o[CODE_BYTES])
 		line = by_locations(table, first_line, (detail - o[CODE_BYTES]) / 2);
 	else /* before its first instruction */

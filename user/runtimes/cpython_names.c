@@ -292,8 +292,9 @@ int cpython_describe(const struct runtime_facts *facts, const struct runtime_mem
 	if (r == 0) {
 		put_names(reading, ret);
 		ret->first_line = number_at(reading->code, o[CODE_FIRST_LINE]);
-		/* The interpreter's own code, such as what follows a class's __init__(). */
-		ret->is_hidden = !word_at(reading->lines_header, o[BYTES_SIZE]);
+		/* The interpreter's own code, such as what follows a class's __init__(). In 3.9,
+		 * functions of one line have an empty table, too. */
+		ret->is_hidden = !o[FRAME_UNIT] && !word_at(reading->lines_header, o[BYTES_SIZE]);
 		ret->n_lines = reading->n_lines;
 		ret->lines = lines;
 		lines = NULL;

@@ -16,6 +16,23 @@ struct known {
 
 static const struct known known[] = {
 	/* Frames are objects, one for each activation. */
+	{CPYTHON(3, 9),
+	 {[THREAD_IDENT] = 176,
+	  [THREAD_CURRENT] = 24,
+	  [FRAME_CODE] = 32,
+	  [FRAME_PREVIOUS] = 24,
+	  [FRAME_INSTRUCTION] = 104,
+	  [FRAME_UNIT] = 1,
+	  [CODE_FIRST_LINE] = 40,
+	  [CODE_FILE] = 104,
+	  [CODE_NAME] = 112,
+	  [CODE_LINES] = 120,
+	  [STRING_LENGTH] = 16,
+	  [STRING_STATE] = 32,
+	  [STRING_ASCII] = 48,
+	  [STRING_WIDE] = 72,
+	  [BYTES_SIZE] = 16,
+	  [BYTES_VALUE] = 32}},
 	{CPYTHON(3, 10),
 	 {[THREAD_IDENT] = 176,
 	  [THREAD_CURRENT] = 24,
@@ -24,7 +41,7 @@ static const struct known known[] = {
 	  [FRAME_CODE] = 32,
 	  [FRAME_PREVIOUS] = 24,
 	  [FRAME_INSTRUCTION] = 96,
-	  [FRAME_IS_INDEX] = 1,
+	  [FRAME_UNIT] = 2,
 	  [CODE_FIRST_LINE] = 40,
 	  [CODE_FILE] = 104,
 	  [CODE_NAME] = 112,
@@ -61,6 +78,11 @@ bool cpython_known_offsets(struct runtime_facts *facts)
 			return true;
 		}
 	return false;
+}
+
+bool cpython_has_anchors(const struct runtime_facts *facts)
+{
+	return facts->offsets[THREAD_RECORD] || facts->offsets[FRAME_OWNER_SHIM];
 }
 
 #define COOKIE	"xdebugpy"

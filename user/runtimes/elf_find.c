@@ -367,6 +367,39 @@ uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address)
 	return 0;
 }
 
+#define JUMP_BYTES 6 /* jcc rel32 */
+
+uint64_t elf_find_cold_part(const struct elf_file *elf, uint64_t address, uint64_t size,
+			    uint64_t *ret_size)
+{
+	uint8_t code[4096];
+	uint64_t end = address + size, at = address;
+
+	while (at + JUMP_BYTES <= end) {
+		uint32_t n = end - at < sizeof code ? end - at : sizeof code;
+		uint32_t i = 0;
+
+		if (elf_find_bytes(elf, at, code, n) < 0)
+			return 0;
+		for (; i + JUMP_BYTES <= n; i++) {
+			uint64_t to, found;
+			int32_t distance;
+
+			if (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)
+				continue;
+			memcpy(&distance, code + i + 2, sizeof distance);
+			to = at + i + JUMP_BYTES + distance;
+			found = to < address || to >= end ? elf_find_function_size(elf, to) : 0;
+			if (found) {
+				*ret_size = found;
+				return to;
+			}
+		}
+		at += i;
+	}
+	return 0;
+}
+
 int64_t elf_find_code_shift(const struct elf_file *elf)
 {
 	for (size_t i = 0; i < elf->n_segments; i++) {

@@ -43,6 +43,14 @@ uint64_t elf_find_own_size(const struct elf_file *elf);
 /* Bytes of the function that begins at @address, by .eh_frame_hdr (LSB: Eh_Frame); 0: none does. */
 uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address);
 
+/*
+ * Compilers put what is seldom run of a function elsewhere, as a function of its own that only
+ * conditional jumps of the first one lead to (x86-64). Returns where that is for the one of @size
+ * bytes at @address, and @ret_size; 0: there is none.
+ */
+uint64_t elf_find_cold_part(const struct elf_file *elf, uint64_t address, uint64_t size,
+			    uint64_t *ret_size);
+
 /* Address less file offset of the code; 0: there is none. */
 int64_t elf_find_code_shift(const struct elf_file *elf);
 

@@ -194,6 +194,7 @@ static int php_write(const struct runtime_facts *facts, struct bf_text *ret)
 const struct runtime runtime_php = {
 	.name = "PHP",
 	.language = "php",
+	.makes_loops = true,
 	.examine = examine,
 	.is_sound = is_sound,
 	.write = php_write,

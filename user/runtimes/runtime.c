@@ -99,6 +99,11 @@ bool runtime_moves_objects(const struct runtime_facts *facts)
 	return runtime_of(facts)->moves_objects;
 }
 
+bool runtime_makes_loops(const struct runtime_facts *facts)
+{
+	return runtime_of(facts)->makes_loops;
+}
+
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret)
 {
 	return is_usable(facts) ? runtime_of(facts)->write(facts, ret) : -EINVAL;

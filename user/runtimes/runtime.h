@@ -45,6 +45,7 @@ struct runtime_facts {
 	int64_t code_shift;	  /* address less file offset, of its code */
 	uint64_t type;		  /* address of the type of code objects, unrelocated */
 	uint64_t loop, loop_size; /* where the loop is, if its activations have no anchors; or 0 */
+	uint64_t cold, cold_size; /* what of the loop the compiler has put elsewhere; or 0 */
 	uint64_t again, again_size; /* what starts it once more within an activation; or 0 */
 	uint64_t program, program_size; /* what starts it for the program itself; or 0 */
 	/* Generated code that is part of the file, by its address there: a range, too. Or 0. */
@@ -129,6 +130,8 @@ const char *runtime_problem_text(const struct runtime_facts *facts);
 enum bf_hook runtime_hook(const struct runtime_facts *facts);
 /* Whether objects move while it runs: what is read after the stack was taken may be another's. */
 bool runtime_moves_objects(const struct runtime_facts *facts);
+/* Whether code that it generates takes the place of its loop. */
+bool runtime_makes_loops(const struct runtime_facts *facts);
 /* Writes the text that finds its frames. Errors: -EINVAL: no text can be made of these facts. */
 int runtime_write(const struct runtime_facts *facts, struct bf_text *ret);
 
@@ -159,6 +162,7 @@ struct runtime {
 	const char *name, *language;
 	enum bf_hook hook;
 	bool moves_objects;  /* those that frames lead to */
+	bool makes_loops;    /* code that it generates takes the place of its loop */
 	bool has_one_number; /* a version is major only */
 	int (*examine)(struct elf_file *elf, struct runtime_facts *ret);
 	int (*complete)(struct runtime_facts *facts, const struct runtime_memory *memory);
