@@ -202,12 +202,16 @@ MACHINE_INLINE __u32 chain_insert(const __u64 *words, __u32 at, __u64 *frames, _
 MACHINE_INLINE void range_begin(struct bf_machine *machine, const struct bf_walk *walk)
 {
 	machine_begin(machine, 0);
+	for (int i = 0; i < BF_REGISTERS_KEPT && !machine->turns; i++)
+		machine->registers[i] = 0;
 	machine->registers[BF_REGISTER_WALK_BUILT_IN] = walk->built_in;
 	machine->registers[BF_REGISTER_WALK_PC] = walk->pc;
 	machine->registers[BF_REGISTER_WALK_SP] = walk->sp;
 	machine->registers[BF_REGISTER_WALK_FP] = walk->fp;
 	machine->registers[BF_REGISTER_WALK_EXACT] = walk->exact;
 	machine->registers[BF_REGISTER_WALK_LEAF] = walk->leaf[BF_REGISTER_R13];
+	machine->registers[BF_REGISTER_WALK_LEAF_DX] = walk->leaf[BF_REGISTER_DX];
+	machine->registers[BF_REGISTER_WALK_LEAF_BX] = walk->leaf[BF_REGISTER_BX];
 }
 
 /* Takes one of the turns of the walk. Returns whether there was one left. */

@@ -318,12 +318,17 @@ struct bf_runtime {
 
 #define BF_REGISTERS	16
 #define BF_REGISTER_TLS 15 /* set when a program starts: the thread pointer */
-/* In a range, where the walk is. BF_OP_CALLER sets the first four. */
+/* In a range, the first ones keep what they had in the range before; in a walk's first one, they are
+ * 0. … */
+#define BF_REGISTERS_KEPT 8
+/* … Where the walk is. BF_OP_CALLER sets the first four. */
 #define BF_REGISTER_WALK_PC	  14
 #define BF_REGISTER_WALK_SP	  13
 #define BF_REGISTER_WALK_FP	  12
 #define BF_REGISTER_WALK_EXACT	  11 /* 1: pc is no return address */
-#define BF_REGISTER_WALK_LEAF	  10 /* if so, x86-64's r13 */
+#define BF_REGISTER_WALK_LEAF	  10 /* if so, x86-64's r13, … */
+#define BF_REGISTER_WALK_LEAF_DX  9  /* … rdx, … */
+#define BF_REGISTER_WALK_LEAF_BX  8  /* … and rbx */
 #define BF_REGISTER_WALK_BUILT_IN 15 /* 1: where the walk began, code is BF_MAPPING_BUILT_IN */
 #define BF_WINDOW_BYTES		  256
 

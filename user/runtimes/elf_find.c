@@ -324,47 +324,55 @@ static uint64_t find_function_list(const struct elf_file *elf)
 #define LIST_FORMAT "\1\x1b\3\x3b" /* the table: 4 bytes each, from the list's address on */
 #define LIST_HEAD   12		   /* format, where .eh_frame is, number of functions */
 
-uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address)
+uint64_t elf_find_function_around(const struct elf_file *elf, uint64_t address, uint64_t *ret_start)
 {
-	uint64_t list = find_function_list(elf);
+	uint64_t list = find_function_list(elf), at;
 	struct {
 		char format[4];
 		uint32_t at, n;
 	} head;
 	struct {
 		int32_t start, description;
-	} function;
+	} function = {}, last = {};
+	struct {
+		uint32_t length, cie;
+		int32_t start;
+		uint32_t size;
+	} description;
 	uint32_t low = 0, high;
 
 	if (!list || elf_find_bytes(elf, list, &head, sizeof head) < 0 ||
 	    memcmp(head.format, LIST_FORMAT, sizeof head.format) != 0)
 		return 0;
+	/* The last one that begins at or before @address. */
 	high = head.n;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		uint64_t at = list + LIST_HEAD + (uint64_t)middle * sizeof function;
-		struct {
-			uint32_t length, cie;
-			int32_t start;
-			uint32_t size;
-		} description;
 
+		at = list + LIST_HEAD + (uint64_t)middle * sizeof function;
 		if (elf_find_bytes(elf, at, &function, sizeof function) < 0)
 			return 0;
-		if (list + function.start != address) {
-			if (list + function.start < address)
-				low = middle + 1;
-			else
-				high = middle;
+		if (list + function.start > address) {
+			high = middle;
 			continue;
 		}
-		at = list + function.description;
-		if (elf_find_bytes(elf, at, &description, sizeof description) < 0 ||
-		    at + 8 + description.start != address)
-			return 0;
-		return description.size;
+		memcpy(&last, &function, sizeof last);
+		low = middle + 1;
 	}
-	return 0;
+	at = list + last.description;
+	if (!low || elf_find_bytes(elf, at, &description, sizeof description) < 0 ||
+	    at + 8 + description.start != list + last.start ||
+	    address - (list + last.start) >= description.size)
+		return 0;
+	*ret_start = list + last.start;
+	return description.size;
+}
+
+uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address)
+{
+	uint64_t start = 0, size = elf_find_function_around(elf, address, &start);
+
+	return start == address ? size : 0;
 }
 
 #define JUMP_BYTES 6 /* jcc rel32 */

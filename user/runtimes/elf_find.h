@@ -42,6 +42,8 @@ uint64_t elf_find_own_size(const struct elf_file *elf);
 
 /* Bytes of the function that begins at @address, by .eh_frame_hdr (LSB: Eh_Frame); 0: none does. */
 uint64_t elf_find_function_size(const struct elf_file *elf, uint64_t address);
+/* The same of the function that @address lies in, and where it begins. */
+uint64_t elf_find_function_around(const struct elf_file *elf, uint64_t address, uint64_t *ret_start);
 
 /*
  * Compilers put what is seldom run of a function elsewhere, as a function of its own that only

@@ -15,6 +15,7 @@ static const struct runtime *const runtimes[] = {
 	&runtime_v8,
 	&runtime_perl,
 	&runtime_beam,
+	&runtime_luajit,
 };
 // clang-format on
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)

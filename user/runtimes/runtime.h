@@ -182,5 +182,6 @@ extern const struct runtime runtime_hotspot;
 extern const struct runtime runtime_v8;
 extern const struct runtime runtime_perl;
 extern const struct runtime runtime_beam;
+extern const struct runtime runtime_luajit;
 
 #endif
