@@ -220,6 +220,10 @@ enum { MODE_PASS, MODE_EMIT, MODE_PASS_ONE };
 #define FUNCTION_KIND 10 /* 0: in Lua */
 #define FUNCTION_CODE 32 /* instructions of its prototype */
 
+/* Instructions: mov 32(%rbp),%rdx; and where the interpreter is entered, add %rcx,%rbx after it. */
+#define TAKES_BASE  0x20558b48
+#define THEN_ENTERS 0xcb0148
+
 #define MOST_WORDS   200 /* on top of a C frame: what a trace, or leaving it, has put there */
 #define MOST_CFRAMES 100
 #define MOST_AREAS   64
@@ -246,6 +250,9 @@ enum label {
 	LABEL_NO_LINK,
 	LABEL_LINK_IS_DISTANCE,
 	LABEL_GOOD_BASE,
+	LABEL_NOT_RETURNING,
+	LABEL_ONLY_STATE,
+	LABEL_IS_EMPTY,
 	LABEL_NO_BASE,
 	LABEL_ACTIVATIONS,
 	LABEL_ACTIVATION,
@@ -432,15 +439,39 @@ static void write_innermost(struct text_writer *text, const uint32_t *o)
 	text_if(text, BUILT_IN, BF_EQ, 0, LABEL_ACTIVATIONS);
 	text_if(text, EXACT, BF_EQ, 0, LABEL_NOT_LEAF);
 	op(text, BF_OP_ADDI, PLACE, RBX, 0, 0);
+	/* When it returns to C, it has the base there before the state has. */
+	text_if_register(text, RBX, BF_LT, STACK, LABEL_NOT_RETURNING);
+	text_if_register(text, RBX, BF_GE, MODE, LABEL_NOT_RETURNING);
+	text_if(text, RBX, BF_ANY, 7, LABEL_NOT_RETURNING);
+	op(text, BF_OP_ADDI, BASE, RBX, 0, 0);
+	text_jump(text, LABEL_LEAVE);
+	text_label(text, LABEL_NOT_RETURNING);
+	/* When it is called by C, rbx becomes the link of the frame that rdx will have. */
+	op(text, BF_OP_ANDI, AT, RBX, 0, 3);
+	text_if(text, AT, BF_NE, LINK_C, LABEL_TRY);
+	text_if_register(text, RDX, BF_NE, BASE, LABEL_TRY);
+	try_word(text, AT, BASE, -8);
+	text_if_register(text, AT, BF_NE, RBX, LABEL_ONLY_STATE);
 	text_jump(text, LABEL_TRY);
 	text_label(text, LABEL_NOT_LEAF);
 	op(text, BF_OP_SET, RBX, 0, 0, 0);
 	op(text, BF_OP_ADDI, RDX, RBP, 0, 0);
 }
 
+/* @to = bytes of the instructions at @code; goes to @none if these are no prototype's. */
+static void write_code_size(struct text_writer *text, uint8_t to, uint8_t code, enum label none)
+{
+	op(text, BF_OP_TRY, 0, code, 0, LUAJIT_N_INSTRUCTIONS - 4 - LUAJIT_PROTOTYPE);
+	text_load(text, to, 1, LUAJIT_TYPE - (LUAJIT_N_INSTRUCTIONS - 4));
+	text_if(text, to, BF_NE, LUAJIT_TYPE_PROTOTYPE, none);
+	text_load(text, to, 4, 4);
+	op(text, BF_OP_SHL, to, to, 0, 2);
+}
+
 /*
  * Whether the base of a frame is at RDX. The interpreter moves that first when it calls, and writes
- * the link then, which it has in rbx.
+ * the link then, which is in rbx: unless that is an instruction of the function itself, it is tried
+ * first.
  */
 static void write_try(struct text_writer *text)
 {
@@ -453,6 +484,17 @@ static void write_try(struct text_writer *text)
 	text_load(text, LINK, 8, 8);
 	op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, POINTER_BITS);
 	text_if(text, TEMPORARY, BF_NE, TAG_FUNCTION, LABEL_NO_BASE);
+	text_if(text, RBX, BF_EQ, 0, LABEL_LINK);
+	text_if(text, RBX, BF_ANY, 3, LABEL_LINK);
+	text_load(text, TEMPORARY, 8, 0);
+	untag(text, TEMPORARY);
+	try_word(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
+	write_code_size(text, AT, TEMPORARY, LABEL_LINK);
+	op(text, BF_OP_SUB, TEMPORARY, RBX, TEMPORARY, 0);
+	text_if_register(text, TEMPORARY, BF_LT, AT, LABEL_LINK);
+	op(text, BF_OP_ADDI, TEMPORARY, LINK, 0, 0);
+	op(text, BF_OP_ADDI, LINK, RBX, 0, 0);
+	op(text, BF_OP_ADDI, RBX, TEMPORARY, 0, 0);
 	text_label(text, LABEL_LINK);
 	text_if(text, LINK, BF_ANY, 3, LABEL_LINK_IS_DISTANCE);
 	op(text, BF_OP_TRY, 0, LINK, 0, -4);
@@ -462,15 +504,16 @@ static void write_try(struct text_writer *text)
 	op(text, BF_OP_SUB, TEMPORARY, RDX, TEMPORARY, 0);
 	text_if_register(text, TEMPORARY, BF_LT, STACK, LABEL_NO_LINK);
 	try_word(text, TEMPORARY, TEMPORARY, -16);
+	op(text, BF_OP_SHR, AT, TEMPORARY, 0, POINTER_BITS);
+	text_if(text, AT, BF_NE, TAG_FUNCTION, LABEL_NO_LINK);
 	untag(text, TEMPORARY);
 	try_word(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
-	op(text, BF_OP_TRY, 0, TEMPORARY, 0, LUAJIT_N_INSTRUCTIONS - 4 - LUAJIT_PROTOTYPE);
-	text_load(text, AT, 4, 4);
-	op(text, BF_OP_SHL, AT, AT, 0, 2);
+	write_code_size(text, AT, TEMPORARY, LABEL_NO_LINK);
 	op(text, BF_OP_SUB, TEMPORARY, LINK, TEMPORARY, 0);
 	text_if_register(text, TEMPORARY, BF_LT, AT, LABEL_GOOD_BASE);
 	text_label(text, LABEL_NO_LINK);
 	text_if(text, RBX, BF_EQ, 0, LABEL_NO_BASE);
+	text_if(text, RBX, BF_ANY, 3, LABEL_NO_BASE);
 	op(text, BF_OP_ADDI, LINK, RBX, 0, 0);
 	op(text, BF_OP_SET, RBX, 0, 0, 0);
 	op(text, BF_OP_SET, PLACE, 0, 0, 0);
@@ -480,15 +523,46 @@ static void write_try(struct text_writer *text)
 	op(text, BF_OP_SUB, TEMPORARY, RDX, TEMPORARY, 0);
 	text_if_register(text, TEMPORARY, BF_LT, STACK, LABEL_NO_LINK);
 	text_if_register(text, TEMPORARY, BF_GE, RDX, LABEL_NO_LINK);
+	op(text, BF_OP_ANDI, AT, LINK, 0, LINK_KIND);
+	text_if(text, AT, BF_NE, LINK_VARIADIC, LABEL_GOOD_BASE);
+	try_word(text, TEMPORARY, TEMPORARY, -16);
+	try_word(text, AT, RDX, -16);
+	text_if_register(text, AT, BF_NE, TEMPORARY, LABEL_NO_LINK);
 	text_label(text, LABEL_GOOD_BASE);
 	op(text, BF_OP_ADDI, BASE, RDX, 0, 0);
 	op(text, BF_OP_SET, MODE, 0, 0, MODE_EMIT);
 	op(text, BF_OP_TRY, 0, BASE, 1, -16);
 	text_jump(text, LABEL_FUNCTION);
 	text_label(text, LABEL_NO_BASE);
-	text_if_register(text, RDX, BF_EQ, RBP, LABEL_ACTIVATIONS);
+	text_if_register(text, RDX, BF_EQ, RBP, LABEL_ONLY_STATE);
 	op(text, BF_OP_ADDI, RDX, RBP, 0, 0);
 	text_jump(text, LABEL_TRY);
+}
+
+/*
+ * A leaf whose frame only the state has: if that is of a function in C, it does not run the
+ * interpreter, which is being called or left by C and has no functions, or no longer. But where its
+ * next instruction takes the base from the state, C has returned to it.
+ */
+static void write_only_state(struct text_writer *text, const uint32_t *o)
+{
+	text_label(text, LABEL_ONLY_STATE);
+	text_if(text, EXACT, BF_EQ, 0, LABEL_ACTIVATIONS);
+	try_word(text, TEMPORARY, BASE, -16);
+	untag(text, TEMPORARY);
+	try_word(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
+	try_word(text, AT, STATE, STATE_GLOBAL);
+	op(text, BF_OP_SUB, TEMPORARY, TEMPORARY, AT, 0);
+	op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 16 - (int32_t)o[LUAJIT_TRACE_BASE]);
+	text_if(text, TEMPORARY, BF_GE, 8, LABEL_ACTIVATIONS);
+	op(text, BF_OP_TRY, 0, PC, 0, 0);
+	text_load(text, TEMPORARY, 4, 0);
+	text_load(text, AT, 4, 4);
+	op(text, BF_OP_ANDI, AT, AT, 0, 0xffffff);
+	text_if(text, TEMPORARY, BF_NE, TAKES_BASE, LABEL_IS_EMPTY);
+	text_if(text, AT, BF_NE, THEN_ENTERS, LABEL_ACTIVATIONS);
+	text_label(text, LABEL_IS_EMPTY);
+	text_jump(text, LABEL_LEAVE);
 }
 
 /* Goes through the state's C frames, from its innermost at AT to ours, and their functions. */
@@ -597,6 +671,8 @@ static void write_down(struct text_writer *text)
 	text_label(text, LABEL_LINKS);
 	op(text, BF_OP_SET, PLACE, 0, 0, 0);
 	text_if(text, LINK, BF_ANY, 3, LABEL_DISTANCE);
+	op(text, BF_OP_SHR, OTHER, LINK, 0, POINTER_BITS);
+	text_if(text, OTHER, BF_NE, 0, LABEL_BROKEN);
 	op(text, BF_OP_ADDI, PLACE, LINK, 0, 0);
 	op(text, BF_OP_TRY, 0, LINK, 0, -4);
 	text_load(text, TEMPORARY, 1, 1);
@@ -654,6 +730,7 @@ static int luajit_write(const struct runtime_facts *facts, struct bf_text *ret)
 	write_area(&text, facts->offsets);
 	write_innermost(&text, facts->offsets);
 	write_try(&text);
+	write_only_state(&text, facts->offsets);
 	write_activations(&text);
 	write_frame(&text);
 	write_down(&text);
