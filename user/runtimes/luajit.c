@@ -471,7 +471,7 @@ static void write_code_size(struct text_writer *text, uint8_t to, uint8_t code, 
 /*
  * Whether the base of a frame is at RDX. The interpreter moves that first when it calls, and writes
  * the link then, which is in rbx: unless that is an instruction of the function itself, it is tried
- * first.
+ * first. When it returns, results take the place of the function, and rbx has the link, too.
  */
 static void write_try(struct text_writer *text)
 {
@@ -483,7 +483,7 @@ static void write_try(struct text_writer *text)
 	text_load(text, TEMPORARY, 8, 0);
 	text_load(text, LINK, 8, 8);
 	op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, POINTER_BITS);
-	text_if(text, TEMPORARY, BF_NE, TAG_FUNCTION, LABEL_NO_BASE);
+	text_if(text, TEMPORARY, BF_NE, TAG_FUNCTION, LABEL_NO_LINK);
 	text_if(text, RBX, BF_EQ, 0, LABEL_LINK);
 	text_if(text, RBX, BF_ANY, 3, LABEL_LINK);
 	text_load(text, TEMPORARY, 8, 0);
