@@ -56,3 +56,73 @@ def test_whole_stacks_are_those_of_the_machine(luajit, leaf, tmp_path):
     seen = interpreters.assert_right(Folded(out), names_of(truth), is_right)
     interpreters.assert_all_named(result)
     assert leaf != "nap" or seen == set(truth)
+
+
+def compiled_too(folded):
+    """The same; functions that run in a trace count as any."""
+    folded.stacks = [([frame.removesuffix("_[j]") + interpreters.MARK if frame.endswith("_[j]") else frame
+                       for frame in frames], value) for frames, value in folded.stacks]
+    return folded
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("luajit", LUAJITS)
+def test_whole_stacks_with_the_jit(luajit, leaf, tmp_path):
+    out = tmp_path / "x.folded"
+    with started(luajit, TRUTH, leaf) as (process, truth):
+        result = record("-p", process.pid, *LEAVES[leaf], "-d", 2, "--threads", "-o", out)
+    assert "_[j]" in out.read_text() or leaf == "nap"
+    interpreters.assert_right(compiled_too(Folded(out)), names_of(truth), is_right)
+    interpreters.assert_all_named(result)
+
+
+# Functions in C between Lua's.
+C = r"(;(\w[\w.]*(_\[i\])?|\[[^;]*\]))+"
+
+
+@pytest.mark.parametrize("luajit", LUAJITS)
+def test_lines_and_native_frames(luajit, tmp_path):
+    out = tmp_path / "x.folded"
+    with started(luajit, "-joff", TRUTH, "rest") as (process, truth):
+        record("-p", process.pid, "--offcpu", "-d", 0.5, "--threads", "--lines", "-o", out)
+    stacks = {int(frames[0].rpartition("/")[2]): frames for frames, _ in Folded(out).stacks}
+    between = callbacks = 0
+    for pid, stack in truth.items():
+        found = interpreters.functions(stacks[pid])
+        assert len(found) == len(stack), found
+        for frame, (name, line) in list(zip(found, stack))[:-2]:  # leaf() has gone on since
+            if name == "foreach":
+                assert frame.startswith("foreach")
+            else:
+                assert frame == f"{name} ({'[string]' if 'string' in name else 'luajit_truth.lua'}:{line})"
+        text = ";".join(re.sub(r" \([^;]*\)(?=_\[[0i]\]|;|$)", "", frame) for frame in stacks[pid])
+        assert re.search(rf"main{C};<luajit_truth.lua>_\[0\];", text), text
+        assert re.search(rf"_\[0\]{C};sleep;", text), text
+        between += bool(re.search(rf";luajit_truth.lua:\d+_\[0\]{C};luajit_truth.lua:\d+_\[0\]", text))
+        callbacks += bool(re.search(rf"_\[0\]{C};luajit_truth.lua:\d+_\[0\]", text)) and ";qsort" in text
+    assert between > 5
+    assert callbacks == 1
+
+
+@pytest.mark.parametrize("luajit", LUAJITS)
+def test_reused_addresses_have_their_own_names(luajit, tmp_path):
+    script = tmp_path / "made.lua"
+    script.write_text("""
+        burners = {}
+        for k = 0, 15 do
+            burners[k] = loadstring("local n = 0; for i = 1, 30000 do n = n + i end return n", "=burner_" .. k)
+        end
+        local stop = os.clock() + 3
+        local n = 0
+        while os.clock() < stop do
+            local made = loadstring("local x = burners[" .. n % 16 .. "]() return x", "=made_" .. n)
+            made()
+            made = nil
+            collectgarbage()
+            n = n + 1
+        end""")
+    result = record("-F", 999, "-o", tmp_path / "x.folded", "--", luajit, "-joff", script)
+    folded = Folded(tmp_path / "x.folded")
+    folded.stacks = [([re.sub(r"^<(.*)>_\[0\]$", r"\1_[0]", frame) for frame in frames], value)
+                     for frames, value in folded.stacks]
+    interpreters.assert_reused_addresses_have_their_own_names(folded, result)

@@ -42,6 +42,8 @@ static void run(const struct bf_text *text)
 #define BEGIN_SP  (MADE_START + 0x8000)
 #define BEGIN_FP  (MADE_START + 0x8100)
 #define BEGIN_R13 (MADE_START + 0x2000)
+#define BEGIN_RDX (MADE_START + 0x24a8)
+#define BEGIN_RBX (MADE_START + 0x3798)
 
 /* Row of user/runtimes/runtime.c: its processes' stacks are anywhere to the thread's. */
 #define ERLANG 7
@@ -63,6 +65,8 @@ static uint32_t run_range(const struct bf_text *text, int at, bool is_ours, __u6
 	int end;
 
 	walk.leaf[BF_REGISTER_R13] = BEGIN_R13;
+	walk.leaf[BF_REGISTER_DX] = BEGIN_RDX;
+	walk.leaf[BF_REGISTER_BX] = BEGIN_RBX;
 	memory.n_reads = 0;
 	machine.turns = 0;
 	n = machine_run_range(&machine, text, &walk, &from, frames, 0, &end);

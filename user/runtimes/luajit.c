@@ -708,8 +708,8 @@ static void write_down(struct text_writer *text)
 	try_word(text, PLACE, CFRAME, CFRAME_PLACE);
 	text_jump(text, LABEL_PREVIOUS);
 	text_label(text, LABEL_BROKEN);
-	op(text, BF_OP_SET, SP, 0, 0, 0);
-	op(text, BF_OP_CALLER, TEMPORARY, SP, TEMPORARY, 0);
+	op(text, BF_OP_SET, TEMPORARY, 0, 0, 0); /* no caller: what is found is cut there */
+	op(text, BF_OP_CALLER, TEMPORARY, TEMPORARY, TEMPORARY, 0);
 	text_label(text, LABEL_LEAVE);
 	op(text, BF_OP_TRY, 0, CFRAME, 1, CFRAME_SAVED);
 	text_load(text, OTHER, 8, 0);
