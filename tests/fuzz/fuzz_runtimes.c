@@ -42,7 +42,7 @@ static void run(const struct bf_text *text)
 #define BEGIN_SP  (MADE_START + 0x8000)
 #define BEGIN_FP  (MADE_START + 0x8100)
 #define BEGIN_R13 (MADE_START + 0x2000)
-#define BEGIN_RDX (MADE_START + 0x24a8)
+#define BEGIN_RDX (MADE_START + 0x2508)
 #define BEGIN_RBX (MADE_START + 0x3798)
 
 /* Row of user/runtimes/runtime.c: its processes' stacks are anywhere to the thread's. */

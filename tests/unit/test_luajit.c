@@ -550,7 +550,7 @@ static void any_read_may_fail(void **state)
 	}
 }
 
-/* Each walk has so many operations, whatever it meets. */
+/* Each walk has so many operations, whatever it comes to. */
 static void circles_cost_a_walk_no_more_than_its_turns(void **state)
 {
 	static const struct {
