@@ -126,3 +126,17 @@ def test_reused_addresses_have_their_own_names(luajit, tmp_path):
     folded.stacks = [([re.sub(r"^<(.*)>_\[0\]$", r"\1_[0]", frame) for frame in frames], value)
                      for frames, value in folded.stacks]
     interpreters.assert_reused_addresses_have_their_own_names(folded, result)
+
+
+def test_other_releases_show_native_frames_and_the_reason(tmp_path):
+    other = tmp_path / "luajit"
+    other.write_bytes(open(LUAJITS[0], "rb").read().replace(b"2.1.0-beta3", b"2.1.0-beta9"))
+    other.chmod(0o755)
+    script = tmp_path / "spin.lua"
+    script.write_text("local stop = os.clock() + 1; local n = 0; while os.clock() < stop do n = n + 1 end")
+    result = record("-F", 499, "-o", tmp_path / "x.folded", "--", other, "-joff", script)
+    frames = [frame for frames, _ in Folded(tmp_path / "x.folded").stacks for frame in frames]
+    assert "lua_pcall" in frames
+    assert not interpreters.functions(frames)
+    assert "LuaJIT 2.1" in result.summary["runtimes"]["problem"]
+    assert "this version is not known" in result.summary["runtimes"]["problem"]
