@@ -162,7 +162,7 @@ def test_known_work_has_known_shares(erlang, tmp_path):
         for name, _ in functions(frames):
             if name in ("shares:first/0", "shares:second/0", "shares:third/0"):
                 shares[name[7:-2]] += value
-    assert shares.total() > 2500 # by chance, a share is 1 point off
+    assert shares.total() > 2000 # by chance, a share is 1.1 points off
     for name, share in {"first": 1 / 2, "second": 1 / 3, "third": 1 / 6}.items():
         assert shares[name] / shares.total() == pytest.approx(share, abs=0.03), shares
     interpreters.assert_all_named(result)

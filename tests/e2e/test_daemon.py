@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BPFFLAME, STORM, Folded, record, run, wait_until, workload
+from harness import BPFFLAME, STORM, Folded, record, run, wait_for_threads, wait_until, workload
 from store_reader import Segment
 
 ROLES = {"bpfflame-recor": "recorder", "bpfflame-record": "recorder", "bpfflame-write": "writer",
@@ -113,7 +113,9 @@ def folded_of(store, *arguments):
 def test_recorded_time_is_real_time(tmp_path):
     """Compares it with a recording of the same process at the same time, and with the elapsed time.
     Without a budget, so that both take stacks of waits equally often."""
-    with workload("wait", tmp_path, 300) as process, Daemon(tmp_path, "--cpu-budget", "0") as daemon:
+    with workload("wait", tmp_path, 300) as process, contextlib.ExitStack() as stack:
+        wait_for_threads(process.pid, 7)
+        daemon = stack.enter_context(Daemon(tmp_path, "--cpu-budget", "0"))
         daemon.windows(1)
         begin = time.time()
         daemon.windows(1)

@@ -95,6 +95,24 @@ static void strings_are_kept_once(void **state)
 	strings_done(&strings);
 }
 
+/* Growing moves what is added. */
+static void strings_take_parts_of_their_own(void **state)
+{
+	for (int n = 1; n < 300; n++) {
+		char filler[300] = "", text[] = "event: page-faults";
+		struct strings strings;
+		uint32_t whole, part;
+
+		memset(filler, 'x', n);
+		assert_int_equal(strings_init(&strings), 0);
+		assert_int_equal(strings_add(&strings, text, &whole), 0);
+		assert_int_equal(strings_add(&strings, filler, &part), 0);
+		assert_int_equal(strings_add(&strings, strings_get(&strings, whole) + 7, &part), 0);
+		assert_string_equal(strings_get(&strings, part), "page-faults");
+		strings_done(&strings);
+	}
+}
+
 static void cpu_lists(void **state)
 {
 	struct cpu_list list;
@@ -293,6 +311,7 @@ int main(void)
 		cmocka_unit_test(table_finds_what_was_added),
 		cmocka_unit_test(table_holds_equal_items_once),
 		cmocka_unit_test(strings_are_kept_once),
+		cmocka_unit_test(strings_take_parts_of_their_own),
 		cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(times),
 		cmocka_unit_test(id_lists),

@@ -120,10 +120,32 @@ static void samples_alone_where_no_period_is_known(void **state)
 	pprof_free(message);
 }
 
+/* Whatever room for strings is left when the types are added: growing moves those that are there.
+ */
+static void events_have_their_names(void **state)
+{
+	for (size_t n = 1; n < 700; n++) {
+		struct profile *profile =
+			made_profile(PROFILE_ONCPU, &(struct made_sample){"a", "main", 3}, 1);
+		struct profile_event event = {.name = made_string(profile, "page-faults"),
+					      .is_counted = true};
+		char filler[700] = "";
+		pprof *message;
+
+		memset(filler, 'x', n);
+		made_string(profile, filler);
+		profile->events[profile->n_events++] = event;
+		message = pprof_message(profile, &plain);
+		assert_int_equal(message->n_sample_type, 2);
+		expect_type(message, message->sample_type[1], "page-faults", "count");
+		pprof_free(message);
+		profile_free(profile);
+	}
+}
+
 static int export_value(enum profile_mode mode, uint64_t value, unsigned int frequency)
 {
-	struct profile *profile =
-		made_profile(mode, &(struct made_sample){"a", "main", value}, 1);
+	struct profile *profile = made_profile(mode, &(struct made_sample){"a", "main", value}, 1);
 	FILE *nowhere = fopen("/dev/null", "w");
 	int r;
 
@@ -461,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_and_their_cpu_time),
 		cmocka_unit_test(samples_alone_where_no_period_is_known),
+		cmocka_unit_test(events_have_their_names),
 		cmocka_unit_test(values_that_are_too_large_are_refused),
 		cmocka_unit_test(waits_and_their_time),
 		cmocka_unit_test(wakers_are_above_their_threads),

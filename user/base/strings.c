@@ -58,6 +58,9 @@ int strings_add_bytes(struct strings *strings, const char *text, size_t n, uint3
 {
 	struct key key = {text, n};
 	uint64_t hash = hash_bytes(text, n);
+	/* It may be part of another string here, which moves. */
+	bool is_ours = text >= strings->bytes && text < strings->bytes + strings->n_bytes;
+	size_t at = is_ours ? text - strings->bytes : 0;
 	uint32_t id = table_find(&strings->index, hash, equal, strings, &key);
 	int r;
 
@@ -71,7 +74,7 @@ int strings_add_bytes(struct strings *strings, const char *text, size_t n, uint3
 	r = table_add(&strings->index, hash, strings->n_strings);
 	if (r < 0)
 		return r;
-	put(strings, text, n);
+	put(strings, is_ours ? strings->bytes + at : text, n);
 	*ret_id = strings->n_strings - 1;
 	return 0;
 }

@@ -359,14 +359,14 @@ static int write_read_types(struct pprof_export *export)
 
 static int write_types(struct pprof_export *export)
 {
-	const char *time = time_type(export);
 	struct value_type type;
 	int r = set_type(export, "samples", "count", &type);
 
 	if (r == 0 && !profile_is_unsampled(export->profile))
 		write_type(export, PROFILE_SAMPLE_TYPE, &type);
-	if (r == 0 && time) {
-		r = set_type(export, time, unit_of(export), &type);
+	/* Only now: adding a string may move it. */
+	if (r == 0 && time_type(export)) {
+		r = set_type(export, time_type(export), unit_of(export), &type);
 		if (r == 0)
 			write_type(export, PROFILE_SAMPLE_TYPE, &type);
 	}
