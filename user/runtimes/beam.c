@@ -192,29 +192,16 @@ enum label {
 };
 _Static_assert((int)N_LABELS <= TEXT_LABELS, "all have room");
 
-static void op(struct text_writer *text, enum bf_code code, uint8_t a, uint8_t b, uint8_t c,
-	       int32_t value)
-{
-	text_op(text, code, a, b, c, value);
-}
-
-/* @to = the word at @base + @offset; 0 if it can't be read. */
-static void try_word(struct text_writer *text, uint8_t to, uint8_t base, int32_t offset)
-{
-	op(text, BF_OP_TRY, 0, base, 0, offset);
-	text_load(text, to, 8, 0);
-}
-
 /* Ends a walk whose stack is of another time than what is read; and the ways to end any. */
 static void write_ends(struct text_writer *text)
 {
-	op(text, BF_OP_PARAMETER, R7, 0, 0, 1);
+	text_op(text, BF_OP_PARAMETER, R7, 0, 0, 1);
 	text_if(text, R7, BF_EQ, 0, LABEL_NOW);
 	text_label(text, LABEL_STUCK);
-	op(text, BF_OP_SET, SP, 0, 0, 0);
-	op(text, BF_OP_CALLER, R7, SP, R7, 0);
+	text_op(text, BF_OP_SET, SP, 0, 0, 0);
+	text_op(text, BF_OP_CALLER, R7, SP, R7, 0);
 	text_label(text, LABEL_NOT_OURS);
-	op(text, BF_OP_END, 0, 0, 0, 0);
+	text_op(text, BF_OP_END, 0, 0, 0, 0);
 	text_label(text, LABEL_NOW);
 }
 
@@ -222,18 +209,18 @@ static void write_ends(struct text_writer *text)
 static void write_leaf(struct text_writer *text, const uint32_t *o)
 {
 	text_if(text, EXACT, BF_EQ, 0, LABEL_BY_STACK);
-	try_word(text, R7, LEAF, o[BEAM_PROCESS_SCHEDULER]);
-	try_word(text, R8, R7, o[BEAM_SCHEDULER_PROCESS]);
+	text_try(text, R7, LEAF, o[BEAM_PROCESS_SCHEDULER]);
+	text_try(text, R8, R7, o[BEAM_SCHEDULER_PROCESS]);
 	text_if(text, R8, BF_EQ, 0, LABEL_BY_STACK);
 	text_if_register(text, R8, BF_NE, LEAF, LABEL_BY_STACK);
-	try_word(text, STACK, R7, BEAM_SCHEDULER_STACK);
-	op(text, BF_OP_ADDI, AT, SP, 0, 0);
-	try_word(text, END, R8, o[BEAM_PROCESS_STACK_END]);
-	try_word(text, CHECK, R8, BEAM_PROCESS_HEAP_TOP);
+	text_try(text, STACK, R7, BEAM_SCHEDULER_STACK);
+	text_op(text, BF_OP_ADDI, AT, SP, 0, 0);
+	text_try(text, END, R8, o[BEAM_PROCESS_STACK_END]);
+	text_try(text, CHECK, R8, BEAM_PROCESS_HEAP_TOP);
 	text_if_register(text, SP, BF_LT, CHECK, LABEL_ON_THREAD);
 	text_if_register(text, SP, BF_LT, END, LABEL_PROCESS);
 	text_label(text, LABEL_ON_THREAD);
-	op(text, BF_OP_SUB, R9, STACK, SP, 0);
+	text_op(text, BF_OP_SUB, R9, STACK, SP, 0);
 	text_if(text, R9, BF_GE, MOST_ON_TOP, LABEL_NOT_OURS);
 	text_jump(text, LABEL_SAVED);
 }
@@ -242,22 +229,22 @@ static void write_leaf(struct text_writer *text, const uint32_t *o)
 static void write_scheduler(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_BY_STACK);
-	op(text, BF_OP_PARAMETER, R8, 0, 0, 0);
-	try_word(text, R7, R8, o[BEAM_SCHEDULERS]);
-	try_word(text, R9, R8, o[BEAM_N_SCHEDULERS]);
+	text_op(text, BF_OP_PARAMETER, R8, 0, 0, 0);
+	text_try(text, R7, R8, o[BEAM_SCHEDULERS]);
+	text_try(text, R9, R8, o[BEAM_N_SCHEDULERS]);
 	text_label(text, LABEL_SCHEDULER);
 	text_if(text, R9, BF_EQ, 0, LABEL_NOT_OURS);
-	try_word(text, STACK, R7, BEAM_SCHEDULER_STACK);
-	op(text, BF_OP_SUB, R8, STACK, SP, 0);
+	text_try(text, STACK, R7, BEAM_SCHEDULER_STACK);
+	text_op(text, BF_OP_SUB, R8, STACK, SP, 0);
 	text_if(text, R8, BF_LT, MOST_PUSHED + 1, LABEL_FOUND_SCHEDULER);
-	op(text, BF_OP_ADDI, R7, R7, 0, o[BEAM_SCHEDULER_SIZE]);
-	op(text, BF_OP_ADDI, R9, R9, 0, -1);
+	text_op(text, BF_OP_ADDI, R7, R7, 0, o[BEAM_SCHEDULER_SIZE]);
+	text_op(text, BF_OP_ADDI, R9, R9, 0, -1);
 	text_jump(text, LABEL_SCHEDULER);
 	text_label(text, LABEL_FOUND_SCHEDULER);
-	try_word(text, R8, R7, o[BEAM_SCHEDULER_PROCESS]);
+	text_try(text, R8, R7, o[BEAM_SCHEDULER_PROCESS]);
 	text_if(text, R8, BF_EQ, 0, LABEL_MAIN);
-	try_word(text, END, R8, o[BEAM_PROCESS_STACK_END]);
-	try_word(text, CHECK, R8, BEAM_PROCESS_HEAP_TOP);
+	text_try(text, END, R8, o[BEAM_PROCESS_STACK_END]);
+	text_try(text, CHECK, R8, BEAM_PROCESS_HEAP_TOP);
 }
 
 /*
@@ -269,89 +256,89 @@ static void write_scheduler(struct text_writer *text, const uint32_t *o)
 static void write_saved(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_SAVED);
-	try_word(text, AT, R8, BEAM_PROCESS_STACK);
-	op(text, BF_OP_SET, R9, 0, 0, 0);
+	text_try(text, AT, R8, BEAM_PROCESS_STACK);
+	text_op(text, BF_OP_SET, R9, 0, 0, 0);
 	text_label(text, LABEL_RESTORES);
 	text_if(text, R9, BF_EQ, MOST_BEFORE, LABEL_IN_PROCESS);
-	op(text, BF_OP_ADD, R7, PC, R9, 0);
-	op(text, BF_OP_ADDI, R9, R9, 0, 1);
-	op(text, BF_OP_TRY, 0, R7, 0, 0);
+	text_op(text, BF_OP_ADD, R7, PC, R9, 0);
+	text_op(text, BF_OP_ADDI, R9, R9, 0, 1);
+	text_op(text, BF_OP_TRY, 0, R7, 0, 0);
 	text_load(text, R7, 4, 0);
 	text_if(text, R7, BF_EQ, RESTORES_FROM_PROCESS, LABEL_IN_PROCESS);
-	op(text, BF_OP_ANDI, R7, R7, 0, 0xffffff);
+	text_op(text, BF_OP_ANDI, R7, R7, 0, 0xffffff);
 	text_if(text, R7, BF_NE, RESTORES_FROM_RBP, LABEL_RESTORES);
-	op(text, BF_OP_ADDI, AT, RBP, 0, 0);
+	text_op(text, BF_OP_ADDI, AT, RBP, 0, 0);
 	text_if_register(text, AT, BF_LT, CHECK, LABEL_STUCK);
 	text_if_register(text, AT, BF_GE, END, LABEL_STUCK);
-	op(text, BF_OP_SET, R9, 0, 0, 1);
+	text_op(text, BF_OP_SET, R9, 0, 0, 1);
 	text_jump(text, LABEL_AT);
 	text_label(text, LABEL_IN_PROCESS);
-	op(text, BF_OP_SET, R9, 0, 0, 0);
+	text_op(text, BF_OP_SET, R9, 0, 0, 0);
 	text_if_register(text, AT, BF_LT, CHECK, LABEL_MOVED);
 	text_if_register(text, AT, BF_LT, END, LABEL_AT);
 	text_label(text, LABEL_MOVED);
-	op(text, BF_OP_SET, END, 0, 0, -1);
+	text_op(text, BF_OP_SET, END, 0, 0, -1);
 	text_label(text, LABEL_AT);
-	op(text, BF_OP_ADD, R7, PC, EXACT, 0);
-	op(text, BF_OP_ADDI, R7, R7, 0, -1);
-	op(text, BF_OP_ADDI, FREE, R9, 0, 0);
+	text_op(text, BF_OP_ADD, R7, PC, EXACT, 0);
+	text_op(text, BF_OP_ADDI, R7, R7, 0, -1);
+	text_op(text, BF_OP_ADDI, FREE, R9, 0, 0);
 	text_jump(text, LABEL_BEGIN);
 	text_label(text, LABEL_PROCESS);
-	op(text, BF_OP_ADDI, R7, PC, 0, 0);
+	text_op(text, BF_OP_ADDI, R7, PC, 0, 0);
 	text_label(text, LABEL_BEGIN);
-	op(text, BF_OP_SET, SP, 0, 0, 0); /* stacks may be anywhere to each other */
-	op(text, BF_OP_PARAMETER, EXIT, 0, 0, 0);
-	try_word(text, EXIT, EXIT, o[BEAM_EXIT]);
+	text_op(text, BF_OP_SET, SP, 0, 0, 0); /* stacks may be anywhere to each other */
+	text_op(text, BF_OP_PARAMETER, EXIT, 0, 0, 0);
+	text_try(text, EXIT, EXIT, o[BEAM_EXIT]);
 }
 
 static void write_modules(struct text_writer *text, const uint32_t *o)
 {
-	op(text, BF_OP_PARAMETER, R8, 0, 0, 0);
-	op(text, BF_OP_TRY, 0, R8, 1, o[BEAM_ACTIVE] & ~7u);
+	text_op(text, BF_OP_PARAMETER, R8, 0, 0, 0);
+	text_op(text, BF_OP_TRY, 0, R8, 1, o[BEAM_ACTIVE] & ~7u);
 	text_load(text, R9, 4, o[BEAM_ACTIVE] & 7);
-	op(text, BF_OP_ANDI, R9, R9, 0, 3);
-	op(text, BF_OP_SHL, R9, R9, 0, 5);
-	op(text, BF_OP_ADD, R9, R9, R8, 0);
-	op(text, BF_OP_TRY, 0, R9, 1, o[BEAM_RANGES]);
+	text_op(text, BF_OP_ANDI, R9, R9, 0, 3);
+	text_op(text, BF_OP_SHL, R9, R9, 0, 5);
+	text_op(text, BF_OP_ADD, R9, R9, R8, 0);
+	text_op(text, BF_OP_TRY, 0, R9, 1, o[BEAM_RANGES]);
 	text_load(text, MODULES, 8, 0);
 	text_load(text, N_MODULES, 8, 8);
-	op(text, BF_OP_SET, LOW, 0, 0, 0);
-	op(text, BF_OP_SET, HIGH, 0, 0, 0);
+	text_op(text, BF_OP_SET, LOW, 0, 0, 0);
+	text_op(text, BF_OP_SET, HIGH, 0, 0, 0);
 }
 
 /* Puts out the frame at R7 if it is in a module. */
 static void write_frame(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_LOOK_UP);
-	op(text, BF_OP_IFR, R7, BF_LT, 1, LOW);
+	text_op(text, BF_OP_IFR, R7, BF_LT, 1, LOW);
 	text_if_register(text, R7, BF_LT, HIGH, LABEL_EMIT);
-	op(text, BF_OP_SET, R8, 0, 0, 0);
-	op(text, BF_OP_ADDI, R9, N_MODULES, 0, 0);
+	text_op(text, BF_OP_SET, R8, 0, 0, 0);
+	text_op(text, BF_OP_ADDI, R9, N_MODULES, 0, 0);
 	text_label(text, LABEL_HALF);
 	text_if_register(text, R8, BF_GE, R9, LABEL_MISS);
-	op(text, BF_OP_ADD, LOW, R8, R9, 0);
-	op(text, BF_OP_SHR, LOW, LOW, 0, 1);
-	op(text, BF_OP_SHL, HIGH, LOW, 0, 4);
-	op(text, BF_OP_ADD, HIGH, HIGH, MODULES, 0);
-	op(text, BF_OP_TRY, 0, HIGH, 1, 0);
+	text_op(text, BF_OP_ADD, LOW, R8, R9, 0);
+	text_op(text, BF_OP_SHR, LOW, LOW, 0, 1);
+	text_op(text, BF_OP_SHL, HIGH, LOW, 0, 4);
+	text_op(text, BF_OP_ADD, HIGH, HIGH, MODULES, 0);
+	text_op(text, BF_OP_TRY, 0, HIGH, 1, 0);
 	text_load(text, HIGH, 8, 0);
 	text_if_register(text, R7, BF_LT, HIGH, LABEL_LOWER);
-	op(text, BF_OP_ADDI, R8, LOW, 0, 1);
+	text_op(text, BF_OP_ADDI, R8, LOW, 0, 1);
 	text_load(text, HIGH, 8, 8);
 	text_if_register(text, R7, BF_GE, HIGH, LABEL_HALF);
 	text_load(text, LOW, 8, 0);
-	try_word(text, R8, LOW, o[BEAM_MODULE_CHECKSUM]);
-	try_word(text, CHECK, R8, 0);
+	text_try(text, R8, LOW, o[BEAM_MODULE_CHECKSUM]);
+	text_try(text, CHECK, R8, 0);
 	text_label(text, LABEL_EMIT);
-	op(text, BF_OP_EMIT, R7, SP, CHECK, BEAM_FUNCTION);
-	op(text, BF_OP_SET, FREE, 0, 0, 0);
+	text_op(text, BF_OP_EMIT, R7, SP, CHECK, BEAM_FUNCTION);
+	text_op(text, BF_OP_SET, FREE, 0, 0, 0);
 	text_jump(text, LABEL_WORD);
 	text_label(text, LABEL_LOWER);
-	op(text, BF_OP_ADDI, R9, LOW, 0, 0);
+	text_op(text, BF_OP_ADDI, R9, LOW, 0, 0);
 	text_jump(text, LABEL_HALF);
 	text_label(text, LABEL_MISS);
-	op(text, BF_OP_SET, LOW, 0, 0, 0);
-	op(text, BF_OP_SET, HIGH, 0, 0, 0);
+	text_op(text, BF_OP_SET, LOW, 0, 0, 0);
+	text_op(text, BF_OP_SET, HIGH, 0, 0, 0);
 }
 
 /*
@@ -362,20 +349,20 @@ static void write_stack(struct text_writer *text)
 {
 	text_label(text, LABEL_WORD);
 	text_if_register(text, AT, BF_GE, END, LABEL_MAIN);
-	try_word(text, R7, AT, 0);
-	op(text, BF_OP_ADDI, AT, AT, 0, 8);
-	op(text, BF_OP_ANDI, R8, R7, 0, TERM_BITS);
+	text_try(text, R7, AT, 0);
+	text_op(text, BF_OP_ADDI, AT, AT, 0, 8);
+	text_op(text, BF_OP_ANDI, R8, R7, 0, TERM_BITS);
 	text_if(text, R8, BF_EQ, 0, LABEL_ADDRESS);
 	text_if(text, FREE, BF_EQ, 0, LABEL_WORD);
-	op(text, BF_OP_TRY, 0, R7, 0, -8);
+	text_op(text, BF_OP_TRY, 0, R7, 0, -8);
 	text_load(text, R8, 1, 8 - CALL_BYTES);
 	text_if(text, R8, BF_EQ, CALL, LABEL_ADDRESS);
-	op(text, BF_OP_SET, FREE, 0, 0, 0);
+	text_op(text, BF_OP_SET, FREE, 0, 0, 0);
 	text_jump(text, LABEL_WORD);
 	text_label(text, LABEL_ADDRESS);
 	text_if(text, R7, BF_EQ, 0, LABEL_WORD);
 	text_if_register(text, R7, BF_EQ, EXIT, LABEL_MAIN);
-	op(text, BF_OP_ADDI, R7, R7, 0, -1);
+	text_op(text, BF_OP_ADDI, R7, R7, 0, -1);
 	text_jump(text, LABEL_LOOK_UP);
 }
 
@@ -383,23 +370,23 @@ static void write_stack(struct text_writer *text)
 static void write_main(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_MAIN);
-	op(text, BF_OP_SET, SP, 0, 0, 0);
-	op(text, BF_OP_PARAMETER, R7, 0, 0, 0);
-	op(text, BF_OP_ADDI, R7, R7, 0, o[BEAM_MAIN]);
+	text_op(text, BF_OP_SET, SP, 0, 0, 0);
+	text_op(text, BF_OP_PARAMETER, R7, 0, 0, 0);
+	text_op(text, BF_OP_ADDI, R7, R7, 0, o[BEAM_MAIN]);
 	for (int i = 0; i < MAIN_PLACES; i++) {
 		int32_t at = o[BEAM_MAIN_FRAME] + 8 + 16 * (MAIN_PLACES - 1 - i);
 
-		try_word(text, R8, STACK, at);
-		op(text, BF_OP_TRY, 0, R8, 0, -4);
+		text_try(text, R8, STACK, at);
+		text_op(text, BF_OP_TRY, 0, R8, 0, -4);
 		text_load(text, R9, 4, 0);
-		op(text, BF_OP_ADD, R9, R9, R8, 0);
-		op(text, BF_OP_SUB, R9, R9, R7, 0);
-		op(text, BF_OP_SHL, R9, R9, 0, 32);
+		text_op(text, BF_OP_ADD, R9, R9, R8, 0);
+		text_op(text, BF_OP_SUB, R9, R9, R7, 0);
+		text_op(text, BF_OP_SHL, R9, R9, 0, 32);
 		text_if(text, R9, BF_NE, 0, LABEL_MAIN_FOUND + i);
-		op(text, BF_OP_ADDI, R7, STACK, 0, at + 8);
-		op(text, BF_OP_SET, R9, 0, 0, 0);
-		op(text, BF_OP_CALLER, R8, R7, R9, 0);
-		op(text, BF_OP_END, 0, 0, 0, 0);
+		text_op(text, BF_OP_ADDI, R7, STACK, 0, at + 8);
+		text_op(text, BF_OP_SET, R9, 0, 0, 0);
+		text_op(text, BF_OP_CALLER, R8, R7, R9, 0);
+		text_op(text, BF_OP_END, 0, 0, 0, 0);
 		text_label(text, LABEL_MAIN_FOUND + i);
 	}
 	text_jump(text, LABEL_STUCK);

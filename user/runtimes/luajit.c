@@ -14,9 +14,9 @@
  * which have no part of it, know how large the stack was.
  *
  * The state knows where the innermost activation begins at best, so the walk keeps where the last
- * one ended. The interpreter has the frame that runs in rdx. It writes it to the state before it calls C,
- * with few exceptions, where rbp has it. A leaf may be between the two, so what registers have is
- * believed if a function is there, and if the link to its caller leads to a call.
+ * one ended. The interpreter has the frame that runs in rdx. It writes it to the state before it
+ * calls C, with few exceptions, where rbp has it. A leaf may be between the two, so what registers
+ * have is believed if a function is there, and if the link to its caller leads to a call.
  *
  * A trace runs within the C frame of the interpreter, on top of it. Of the functions that it was
  * compiled from, the one in which it began is known (global_State.jit_base); others have no frames.
@@ -275,31 +275,18 @@ enum label {
 };
 _Static_assert((int)N_LABELS <= TEXT_LABELS, "all have room");
 
-static void op(struct text_writer *text, enum bf_code code, uint8_t a, uint8_t b, uint8_t c,
-	       int32_t value)
-{
-	text_op(text, code, a, b, c, value);
-}
-
-/* @to = the word at @base + @offset; 0 if it can't be read. */
-static void try_word(struct text_writer *text, uint8_t to, uint8_t base, int32_t offset)
-{
-	op(text, BF_OP_TRY, 0, base, 0, offset);
-	text_load(text, to, 8, 0);
-}
-
 /* A pointer without its tag. */
 static void untag(struct text_writer *text, uint8_t x)
 {
-	op(text, BF_OP_SHL, x, x, 0, 64 - POINTER_BITS);
-	op(text, BF_OP_SHR, x, x, 0, 64 - POINTER_BITS);
+	text_op(text, BF_OP_SHL, x, x, 0, 64 - POINTER_BITS);
+	text_op(text, BF_OP_SHR, x, x, 0, 64 - POINTER_BITS);
 }
 
 /* AT = the C frame after the one at AT; 0: there is none. */
 static void write_previous_cframe(struct text_writer *text)
 {
-	try_word(text, AT, AT, CFRAME_PREVIOUS);
-	op(text, BF_OP_ANDI, AT, AT, 0, ~CFRAME_FLAGS);
+	text_try(text, AT, AT, CFRAME_PREVIOUS);
+	text_op(text, BF_OP_ANDI, AT, AT, 0, ~CFRAME_FLAGS);
 }
 
 /*
@@ -315,28 +302,28 @@ static const struct {
 
 static void write_ends(struct text_writer *text)
 {
-	op(text, BF_OP_TRY, 0, PC, 0, 0);
+	text_op(text, BF_OP_TRY, 0, PC, 0, 0);
 	text_load(text, AT, 4, 0);
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-		op(text, BF_OP_SET, TEMPORARY, 0, 0, ends[i].pushed);
-		op(text, BF_OP_ANDI, LINK, AT, 0, (1 << 8 * ends[i].n_bytes) - 1);
+		text_op(text, BF_OP_SET, TEMPORARY, 0, 0, ends[i].pushed);
+		text_op(text, BF_OP_ANDI, LINK, AT, 0, (1 << 8 * ends[i].n_bytes) - 1);
 		text_if(text, LINK, BF_EQ, ends[i].code, LABEL_PUSHED);
 	}
 	text_jump(text, LABEL_IS_CFRAME);
 	text_label(text, LABEL_PUSHED);
-	op(text, BF_OP_ADDI, LINK, RBP, 0, 0);
+	text_op(text, BF_OP_ADDI, LINK, RBP, 0, 0);
 	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_NO_PUSH);
-	op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, 3);
-	op(text, BF_OP_ADD, TEMPORARY, TEMPORARY, SP, 0);
-	try_word(text, LINK, TEMPORARY, -8);
+	text_op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, 3);
+	text_op(text, BF_OP_ADD, TEMPORARY, TEMPORARY, SP, 0);
+	text_try(text, LINK, TEMPORARY, -8);
 	text_jump(text, LABEL_PUSH_READ);
 	text_label(text, LABEL_NO_PUSH);
-	op(text, BF_OP_ADDI, TEMPORARY, SP, 0, 0);
+	text_op(text, BF_OP_ADDI, TEMPORARY, SP, 0, 0);
 	text_label(text, LABEL_PUSH_READ);
-	try_word(text, AT, TEMPORARY, 0);
-	op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 8);
-	op(text, BF_OP_CALLER, AT, TEMPORARY, LINK, 0);
-	op(text, BF_OP_END, 0, 0, 0, 0);
+	text_try(text, AT, TEMPORARY, 0);
+	text_op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 8);
+	text_op(text, BF_OP_CALLER, AT, TEMPORARY, LINK, 0);
+	text_op(text, BF_OP_END, 0, 0, 0, 0);
 }
 
 /*
@@ -345,13 +332,13 @@ static void write_ends(struct text_writer *text)
  */
 static void write_find(struct text_writer *text)
 {
-	op(text, BF_OP_PARAMETER, TEMPORARY, 0, 0, 1);
+	text_op(text, BF_OP_PARAMETER, TEMPORARY, 0, 0, 1);
 	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_BEGIN);
 	text_label(text, LABEL_NOT_OURS);
-	op(text, BF_OP_END, 0, 0, 0, 0);
+	text_op(text, BF_OP_END, 0, 0, 0, 0);
 	text_label(text, LABEL_BEGIN);
-	op(text, BF_OP_ADDI, CFRAME, SP, 0, 0);
-	op(text, BF_OP_SET, MODE, 0, 0, 0);
+	text_op(text, BF_OP_ADDI, CFRAME, SP, 0, 0);
+	text_op(text, BF_OP_SET, MODE, 0, 0, 0);
 	text_label(text, LABEL_CANDIDATE);
 	text_if(text, MODE, BF_GE, MOST_WORDS, LABEL_NOT_OURS);
 	text_if(text, MODE, BF_NE, 2, LABEL_IS_CFRAME);
@@ -359,35 +346,35 @@ static void write_find(struct text_writer *text)
 	text_if(text, EXACT, BF_EQ, 0, LABEL_IS_CFRAME);
 	write_ends(text);
 	text_label(text, LABEL_IS_CFRAME);
-	try_word(text, STATE, CFRAME, CFRAME_STATE);
+	text_try(text, STATE, CFRAME, CFRAME_STATE);
 	text_if(text, STATE, BF_EQ, 0, LABEL_NEXT);
 	text_if(text, STATE, BF_ANY, 7, LABEL_NEXT);
-	op(text, BF_OP_TRY, 0, STATE, STATE_WORDS - 1, 0);
+	text_op(text, BF_OP_TRY, 0, STATE, STATE_WORDS - 1, 0);
 	text_load(text, TEMPORARY, 1, LUAJIT_TYPE);
 	text_if(text, TEMPORARY, BF_NE, LUAJIT_TYPE_STATE, LABEL_NEXT);
 	text_load(text, AT, 8, STATE_CFRAME);
-	op(text, BF_OP_ANDI, AT, AT, 0, ~CFRAME_FLAGS);
-	op(text, BF_OP_SET, LINK, 0, 0, 0);
+	text_op(text, BF_OP_ANDI, AT, AT, 0, ~CFRAME_FLAGS);
+	text_op(text, BF_OP_SET, LINK, 0, 0, 0);
 	text_label(text, LABEL_CHAIN);
 	text_if_register(text, AT, BF_EQ, CFRAME, LABEL_FOUND);
 	text_if(text, LINK, BF_GE, MOST_CFRAMES, LABEL_NEXT);
 	text_if(text, AT, BF_EQ, 0, LABEL_FOLLOW);
 	text_if_register(text, AT, BF_GE, CFRAME, LABEL_FOLLOW);
 	write_previous_cframe(text);
-	op(text, BF_OP_ADDI, LINK, LINK, 0, 1);
+	text_op(text, BF_OP_ADDI, LINK, LINK, 0, 1);
 	text_jump(text, LABEL_CHAIN);
 	text_label(text, LABEL_FOLLOW);
 	text_if(text, MODE, BF_NE, 0, LABEL_NEXT);
 	text_if(text, BUILT_IN, BF_EQ, 0, LABEL_NEXT);
 	text_if(text, LINK, BF_NE, 0, LABEL_NEXT);
-	try_word(text, TEMPORARY, CFRAME, CFRAME_PREVIOUS);
-	op(text, BF_OP_ANDI, TEMPORARY, TEMPORARY, 0, ~CFRAME_FLAGS);
+	text_try(text, TEMPORARY, CFRAME, CFRAME_PREVIOUS);
+	text_op(text, BF_OP_ANDI, TEMPORARY, TEMPORARY, 0, ~CFRAME_FLAGS);
 	text_if_register(text, TEMPORARY, BF_NE, AT, LABEL_NEXT);
-	op(text, BF_OP_SET, BASE, 0, 0, 0);
+	text_op(text, BF_OP_SET, BASE, 0, 0, 0);
 	text_jump(text, LABEL_LEAVE);
 	text_label(text, LABEL_NEXT);
-	op(text, BF_OP_ADDI, CFRAME, CFRAME, 0, 8);
-	op(text, BF_OP_ADDI, MODE, MODE, 0, 1);
+	text_op(text, BF_OP_ADDI, CFRAME, CFRAME, 0, 8);
+	text_op(text, BF_OP_ADDI, MODE, MODE, 0, 1);
 	text_jump(text, LABEL_CANDIDATE);
 }
 
@@ -396,76 +383,76 @@ static void write_area(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_FOUND);
 	text_if(text, BUILT_IN, BF_NE, 0, LABEL_BASE);
-	op(text, BF_OP_SET, MODE, 0, 0, 0);
+	text_op(text, BF_OP_SET, MODE, 0, 0, 0);
 	text_load(text, TEMPORARY, 8, STATE_GLOBAL);
-	try_word(text, TEMPORARY, TEMPORARY, o[LUAJIT_AREAS]);
+	text_try(text, TEMPORARY, TEMPORARY, o[LUAJIT_AREAS]);
 	text_label(text, LABEL_AREA);
 	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_NOT_OURS);
 	text_if(text, MODE, BF_GE, MOST_AREAS, LABEL_NOT_OURS);
-	op(text, BF_OP_ADDI, MODE, MODE, 0, 1);
-	op(text, BF_OP_SUB, OTHER, PC, TEMPORARY, 0);
-	op(text, BF_OP_TRY, 0, TEMPORARY, 1, 0);
+	text_op(text, BF_OP_ADDI, MODE, MODE, 0, 1);
+	text_op(text, BF_OP_SUB, OTHER, PC, TEMPORARY, 0);
+	text_op(text, BF_OP_TRY, 0, TEMPORARY, 1, 0);
 	text_load(text, TEMPORARY, 8, 0);
 	text_load(text, AT, 8, 8);
 	text_if_register(text, OTHER, BF_GE, AT, LABEL_AREA);
-	op(text, BF_OP_SET, BUILT_IN, 0, 0, 0);
+	text_op(text, BF_OP_SET, BUILT_IN, 0, 0, 0);
 }
 
 /* BASE and PLACE of the innermost frame. The window is the state's but for its first two words. */
 static void write_innermost(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_BASE);
-	op(text, BF_OP_ADDI, TEMPORARY, LAST_CFRAME, 0, 0);
+	text_op(text, BF_OP_ADDI, TEMPORARY, LAST_CFRAME, 0, 0);
 	text_load(text, STACK, 8, STATE_STACK);
 	text_if(text, BASE, BF_EQ, 0, LABEL_FIRST);
 	text_if_register(text, LAST_STATE, BF_NE, STATE, LABEL_FIRST);
-	op(text, BF_OP_ADDI, AT, TEMPORARY, 0, 0);
-	try_word(text, PLACE, CFRAME, CFRAME_PLACE);
+	text_op(text, BF_OP_ADDI, AT, TEMPORARY, 0, 0);
+	text_try(text, PLACE, CFRAME, CFRAME_PLACE);
 	text_jump(text, LABEL_PREVIOUS);
 	text_label(text, LABEL_FIRST);
 	text_load(text, BASE, 8, STATE_BASE);
 	text_load(text, MODE, 8, STATE_LIMIT);
 	text_load(text, AT, 8, STATE_GLOBAL);
-	try_word(text, PLACE, CFRAME, CFRAME_PLACE);
+	text_try(text, PLACE, CFRAME, CFRAME_PLACE);
 	text_if(text, LINK, BF_NE, 0, LABEL_ACTIVATIONS);
-	try_word(text, AT, AT, o[LUAJIT_TRACE_BASE]);
+	text_try(text, AT, AT, o[LUAJIT_TRACE_BASE]);
 	text_if_register(text, AT, BF_LT, STACK, LABEL_NO_TRACE);
 	text_if_register(text, AT, BF_GE, MODE, LABEL_NO_TRACE);
-	op(text, BF_OP_ADDI, BASE, AT, 0, 0);
-	op(text, BF_OP_SET, PLACE, 0, 0, 0);
-	op(text, BF_OP_SET, IS_TRACE, 0, 0, 2);
+	text_op(text, BF_OP_ADDI, BASE, AT, 0, 0);
+	text_op(text, BF_OP_SET, PLACE, 0, 0, 0);
+	text_op(text, BF_OP_SET, IS_TRACE, 0, 0, 2);
 	text_jump(text, LABEL_ACTIVATIONS);
 	text_label(text, LABEL_NO_TRACE);
 	text_if(text, BUILT_IN, BF_EQ, 0, LABEL_ACTIVATIONS);
 	text_if(text, EXACT, BF_EQ, 0, LABEL_NOT_LEAF);
-	op(text, BF_OP_ADDI, PLACE, RBX, 0, 0);
+	text_op(text, BF_OP_ADDI, PLACE, RBX, 0, 0);
 	/* When it returns to C, it has the base there before the state has. */
 	text_if_register(text, RBX, BF_LT, STACK, LABEL_NOT_RETURNING);
 	text_if_register(text, RBX, BF_GE, MODE, LABEL_NOT_RETURNING);
 	text_if(text, RBX, BF_ANY, 7, LABEL_NOT_RETURNING);
-	op(text, BF_OP_ADDI, BASE, RBX, 0, 0);
+	text_op(text, BF_OP_ADDI, BASE, RBX, 0, 0);
 	text_jump(text, LABEL_LEAVE);
 	text_label(text, LABEL_NOT_RETURNING);
 	/* When it is called by C, rbx becomes the link of the frame that rdx will have. */
-	op(text, BF_OP_ANDI, AT, RBX, 0, 3);
+	text_op(text, BF_OP_ANDI, AT, RBX, 0, 3);
 	text_if(text, AT, BF_NE, LINK_C, LABEL_TRY);
 	text_if_register(text, RDX, BF_NE, BASE, LABEL_TRY);
-	try_word(text, AT, BASE, -8);
+	text_try(text, AT, BASE, -8);
 	text_if_register(text, AT, BF_NE, RBX, LABEL_ONLY_STATE);
 	text_jump(text, LABEL_TRY);
 	text_label(text, LABEL_NOT_LEAF);
-	op(text, BF_OP_SET, RBX, 0, 0, 0);
-	op(text, BF_OP_ADDI, RDX, RBP, 0, 0);
+	text_op(text, BF_OP_SET, RBX, 0, 0, 0);
+	text_op(text, BF_OP_ADDI, RDX, RBP, 0, 0);
 }
 
 /* @to = bytes of the instructions at @code; goes to @none if these are no prototype's. */
 static void write_code_size(struct text_writer *text, uint8_t to, uint8_t code, enum label none)
 {
-	op(text, BF_OP_TRY, 0, code, 0, LUAJIT_N_INSTRUCTIONS - 4 - LUAJIT_PROTOTYPE);
+	text_op(text, BF_OP_TRY, 0, code, 0, LUAJIT_N_INSTRUCTIONS - 4 - LUAJIT_PROTOTYPE);
 	text_load(text, to, 1, LUAJIT_TYPE - (LUAJIT_N_INSTRUCTIONS - 4));
 	text_if(text, to, BF_NE, LUAJIT_TYPE_PROTOTYPE, none);
 	text_load(text, to, 4, 4);
-	op(text, BF_OP_SHL, to, to, 0, 2);
+	text_op(text, BF_OP_SHL, to, to, 0, 2);
 }
 
 /*
@@ -479,63 +466,63 @@ static void write_try(struct text_writer *text)
 	text_if_register(text, RDX, BF_LT, STACK, LABEL_NO_BASE);
 	text_if_register(text, RDX, BF_GE, MODE, LABEL_NO_BASE);
 	text_if(text, RDX, BF_ANY, 7, LABEL_NO_BASE);
-	op(text, BF_OP_TRY, 0, RDX, 1, -16);
+	text_op(text, BF_OP_TRY, 0, RDX, 1, -16);
 	text_load(text, TEMPORARY, 8, 0);
 	text_load(text, LINK, 8, 8);
-	op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, POINTER_BITS);
+	text_op(text, BF_OP_SHR, TEMPORARY, TEMPORARY, 0, POINTER_BITS);
 	text_if(text, TEMPORARY, BF_NE, TAG_FUNCTION, LABEL_NO_LINK);
 	text_if(text, RBX, BF_EQ, 0, LABEL_LINK);
 	text_if(text, RBX, BF_ANY, 3, LABEL_LINK);
 	text_load(text, TEMPORARY, 8, 0);
 	untag(text, TEMPORARY);
-	try_word(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
+	text_try(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
 	write_code_size(text, AT, TEMPORARY, LABEL_LINK);
-	op(text, BF_OP_SUB, TEMPORARY, RBX, TEMPORARY, 0);
+	text_op(text, BF_OP_SUB, TEMPORARY, RBX, TEMPORARY, 0);
 	text_if_register(text, TEMPORARY, BF_LT, AT, LABEL_LINK);
-	op(text, BF_OP_ADDI, TEMPORARY, LINK, 0, 0);
-	op(text, BF_OP_ADDI, LINK, RBX, 0, 0);
-	op(text, BF_OP_ADDI, RBX, TEMPORARY, 0, 0);
+	text_op(text, BF_OP_ADDI, TEMPORARY, LINK, 0, 0);
+	text_op(text, BF_OP_ADDI, LINK, RBX, 0, 0);
+	text_op(text, BF_OP_ADDI, RBX, TEMPORARY, 0, 0);
 	text_label(text, LABEL_LINK);
 	text_if(text, LINK, BF_ANY, 3, LABEL_LINK_IS_DISTANCE);
-	op(text, BF_OP_TRY, 0, LINK, 0, -4);
+	text_op(text, BF_OP_TRY, 0, LINK, 0, -4);
 	text_load(text, TEMPORARY, 1, 1);
-	op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 2);
-	op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, 3);
-	op(text, BF_OP_SUB, TEMPORARY, RDX, TEMPORARY, 0);
+	text_op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 2);
+	text_op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, 3);
+	text_op(text, BF_OP_SUB, TEMPORARY, RDX, TEMPORARY, 0);
 	text_if_register(text, TEMPORARY, BF_LT, STACK, LABEL_NO_LINK);
-	try_word(text, TEMPORARY, TEMPORARY, -16);
-	op(text, BF_OP_SHR, AT, TEMPORARY, 0, POINTER_BITS);
+	text_try(text, TEMPORARY, TEMPORARY, -16);
+	text_op(text, BF_OP_SHR, AT, TEMPORARY, 0, POINTER_BITS);
 	text_if(text, AT, BF_NE, TAG_FUNCTION, LABEL_NO_LINK);
 	untag(text, TEMPORARY);
-	try_word(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
+	text_try(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
 	write_code_size(text, AT, TEMPORARY, LABEL_NO_LINK);
-	op(text, BF_OP_SUB, TEMPORARY, LINK, TEMPORARY, 0);
+	text_op(text, BF_OP_SUB, TEMPORARY, LINK, TEMPORARY, 0);
 	text_if_register(text, TEMPORARY, BF_LT, AT, LABEL_GOOD_BASE);
 	text_label(text, LABEL_NO_LINK);
 	text_if(text, RBX, BF_EQ, 0, LABEL_NO_BASE);
 	text_if(text, RBX, BF_ANY, 3, LABEL_NO_BASE);
-	op(text, BF_OP_ADDI, LINK, RBX, 0, 0);
-	op(text, BF_OP_SET, RBX, 0, 0, 0);
-	op(text, BF_OP_SET, PLACE, 0, 0, 0);
+	text_op(text, BF_OP_ADDI, LINK, RBX, 0, 0);
+	text_op(text, BF_OP_SET, RBX, 0, 0, 0);
+	text_op(text, BF_OP_SET, PLACE, 0, 0, 0);
 	text_jump(text, LABEL_LINK);
 	text_label(text, LABEL_LINK_IS_DISTANCE);
-	op(text, BF_OP_ANDI, TEMPORARY, LINK, 0, ~LINK_KIND);
-	op(text, BF_OP_SUB, TEMPORARY, RDX, TEMPORARY, 0);
+	text_op(text, BF_OP_ANDI, TEMPORARY, LINK, 0, ~LINK_KIND);
+	text_op(text, BF_OP_SUB, TEMPORARY, RDX, TEMPORARY, 0);
 	text_if_register(text, TEMPORARY, BF_LT, STACK, LABEL_NO_LINK);
 	text_if_register(text, TEMPORARY, BF_GE, RDX, LABEL_NO_LINK);
-	op(text, BF_OP_ANDI, AT, LINK, 0, LINK_KIND);
+	text_op(text, BF_OP_ANDI, AT, LINK, 0, LINK_KIND);
 	text_if(text, AT, BF_NE, LINK_VARIADIC, LABEL_GOOD_BASE);
-	try_word(text, TEMPORARY, TEMPORARY, -16);
-	try_word(text, AT, RDX, -16);
+	text_try(text, TEMPORARY, TEMPORARY, -16);
+	text_try(text, AT, RDX, -16);
 	text_if_register(text, AT, BF_NE, TEMPORARY, LABEL_NO_LINK);
 	text_label(text, LABEL_GOOD_BASE);
-	op(text, BF_OP_ADDI, BASE, RDX, 0, 0);
-	op(text, BF_OP_SET, MODE, 0, 0, MODE_EMIT);
-	op(text, BF_OP_TRY, 0, BASE, 1, -16);
+	text_op(text, BF_OP_ADDI, BASE, RDX, 0, 0);
+	text_op(text, BF_OP_SET, MODE, 0, 0, MODE_EMIT);
+	text_op(text, BF_OP_TRY, 0, BASE, 1, -16);
 	text_jump(text, LABEL_FUNCTION);
 	text_label(text, LABEL_NO_BASE);
 	text_if_register(text, RDX, BF_EQ, RBP, LABEL_ONLY_STATE);
-	op(text, BF_OP_ADDI, RDX, RBP, 0, 0);
+	text_op(text, BF_OP_ADDI, RDX, RBP, 0, 0);
 	text_jump(text, LABEL_TRY);
 }
 
@@ -548,17 +535,17 @@ static void write_only_state(struct text_writer *text, const uint32_t *o)
 {
 	text_label(text, LABEL_ONLY_STATE);
 	text_if(text, EXACT, BF_EQ, 0, LABEL_ACTIVATIONS);
-	try_word(text, TEMPORARY, BASE, -16);
+	text_try(text, TEMPORARY, BASE, -16);
 	untag(text, TEMPORARY);
-	try_word(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
-	try_word(text, AT, STATE, STATE_GLOBAL);
-	op(text, BF_OP_SUB, TEMPORARY, TEMPORARY, AT, 0);
-	op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 16 - (int32_t)o[LUAJIT_TRACE_BASE]);
+	text_try(text, TEMPORARY, TEMPORARY, FUNCTION_CODE);
+	text_try(text, AT, STATE, STATE_GLOBAL);
+	text_op(text, BF_OP_SUB, TEMPORARY, TEMPORARY, AT, 0);
+	text_op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 16 - (int32_t)o[LUAJIT_TRACE_BASE]);
 	text_if(text, TEMPORARY, BF_GE, 8, LABEL_ACTIVATIONS);
-	op(text, BF_OP_TRY, 0, PC, 0, 0);
+	text_op(text, BF_OP_TRY, 0, PC, 0, 0);
 	text_load(text, TEMPORARY, 4, 0);
 	text_load(text, AT, 4, 4);
-	op(text, BF_OP_ANDI, AT, AT, 0, 0xffffff);
+	text_op(text, BF_OP_ANDI, AT, AT, 0, 0xffffff);
 	text_if(text, TEMPORARY, BF_NE, TAKES_BASE, LABEL_IS_EMPTY);
 	text_if(text, AT, BF_NE, THEN_ENTERS, LABEL_ACTIVATIONS);
 	text_label(text, LABEL_IS_EMPTY);
@@ -569,37 +556,37 @@ static void write_only_state(struct text_writer *text, const uint32_t *o)
 static void write_activations(struct text_writer *text)
 {
 	text_label(text, LABEL_ACTIVATIONS);
-	try_word(text, AT, STATE, STATE_CFRAME);
-	op(text, BF_OP_ANDI, AT, AT, 0, ~CFRAME_FLAGS);
+	text_try(text, AT, STATE, STATE_CFRAME);
+	text_op(text, BF_OP_ANDI, AT, AT, 0, ~CFRAME_FLAGS);
 	text_label(text, LABEL_ACTIVATION);
-	op(text, BF_OP_TRY, 0, AT, 0, CFRAME_RESULTS);
+	text_op(text, BF_OP_TRY, 0, AT, 0, CFRAME_RESULTS);
 	text_load(text, TEMPORARY, 4, 0);
 	text_if(text, TEMPORARY, BF_NONE, INT32_MIN, LABEL_HAS_FRAMES);
-	op(text, BF_OP_SET, LINK, 0, 0, 1);
-	op(text, BF_OP_SHL, LINK, LINK, 0, 32);
-	op(text, BF_OP_SUB, LINK, LINK, TEMPORARY, 0);
-	op(text, BF_OP_ADD, LINK, LINK, STACK, 0);
-	op(text, BF_OP_ADDI, TEMPORARY, BASE, 0, -8);
+	text_op(text, BF_OP_SET, LINK, 0, 0, 1);
+	text_op(text, BF_OP_SHL, LINK, LINK, 0, 32);
+	text_op(text, BF_OP_SUB, LINK, LINK, TEMPORARY, 0);
+	text_op(text, BF_OP_ADD, LINK, LINK, STACK, 0);
+	text_op(text, BF_OP_ADDI, TEMPORARY, BASE, 0, -8);
 	text_if_register(text, TEMPORARY, BF_GE, LINK, LABEL_HAS_FRAMES);
 	text_if_register(text, AT, BF_NE, CFRAME, LABEL_PREVIOUS);
 	text_jump(text, LABEL_LEAVE);
 	text_label(text, LABEL_PREVIOUS);
 	write_previous_cframe(text);
 	text_if(text, AT, BF_NE, 0, LABEL_ACTIVATION);
-	op(text, BF_OP_END, 0, 0, 0, 0);
+	text_op(text, BF_OP_END, 0, 0, 0, 0);
 	text_label(text, LABEL_HAS_FRAMES);
-	op(text, BF_OP_SET, MODE, 0, 0, MODE_PASS);
+	text_op(text, BF_OP_SET, MODE, 0, 0, MODE_PASS);
 	text_if_register(text, AT, BF_NE, CFRAME, LABEL_FRAME);
-	op(text, BF_OP_SET, MODE, 0, 0, MODE_EMIT);
+	text_op(text, BF_OP_SET, MODE, 0, 0, MODE_EMIT);
 }
 
 /* CHECK ^= @from, of which all bits count. */
 static void mix(struct text_writer *text, uint8_t from)
 {
-	op(text, BF_OP_MULI, from, from, 0, LUAJIT_SPREAD);
-	op(text, BF_OP_XOR, CHECK, CHECK, from, 0);
-	op(text, BF_OP_SHR, from, from, 0, 32);
-	op(text, BF_OP_XOR, CHECK, CHECK, from, 0);
+	text_op(text, BF_OP_MULI, from, from, 0, LUAJIT_SPREAD);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, from, 0);
+	text_op(text, BF_OP_SHR, from, from, 0, 32);
+	text_op(text, BF_OP_XOR, CHECK, CHECK, from, 0);
 }
 
 /* Where the window has a prototype, from its type's word on, and its chunk's name. */
@@ -610,8 +597,8 @@ static void mix(struct text_writer *text, uint8_t from)
 static void write_check(struct text_writer *text)
 {
 	text_load(text, AT, 8, AT_PROTOTYPE(LUAJIT_CHUNK));
-	op(text, BF_OP_TRY, 13, AT, 1, 8);
-	op(text, BF_OP_SHR, CHECK, AT, 0, 4);
+	text_op(text, BF_OP_TRY, 13, AT, 1, 8);
+	text_op(text, BF_OP_SHR, CHECK, AT, 0, 4);
 	text_load(text, AT, 4, AT_PROTOTYPE(LUAJIT_N_INSTRUCTIONS));
 	mix(text, AT);
 	text_load(text, AT, 8, AT_PROTOTYPE(LUAJIT_FIRST_LINE));
@@ -624,101 +611,101 @@ static void write_check(struct text_writer *text)
 static void write_frame(struct text_writer *text)
 {
 	text_label(text, LABEL_FRAME);
-	op(text, BF_OP_SUB, TEMPORARY, BASE, STACK, 0);
+	text_op(text, BF_OP_SUB, TEMPORARY, BASE, STACK, 0);
 	text_if(text, TEMPORARY, BF_LT, FIRST_FRAME, LABEL_BROKEN);
-	op(text, BF_OP_TRY, 0, BASE, 1, -16);
+	text_op(text, BF_OP_TRY, 0, BASE, 1, -16);
 	text_load(text, LINK, 8, 8);
 	text_label(text, LABEL_FUNCTION);
 	text_if(text, MODE, BF_EQ, MODE_PASS, LABEL_LINKS);
 	text_if(text, MODE, BF_EQ, MODE_EMIT, LABEL_CHECK);
-	op(text, BF_OP_SET, MODE, 0, 0, MODE_EMIT);
+	text_op(text, BF_OP_SET, MODE, 0, 0, MODE_EMIT);
 	text_jump(text, LABEL_LINKS);
 	text_label(text, LABEL_CHECK);
 	text_load(text, TEMPORARY, 8, 0);
-	op(text, BF_OP_SHR, OTHER, TEMPORARY, 0, POINTER_BITS);
+	text_op(text, BF_OP_SHR, OTHER, TEMPORARY, 0, POINTER_BITS);
 	text_if(text, OTHER, BF_NE, TAG_FUNCTION, LABEL_LINKS);
 	untag(text, TEMPORARY);
-	op(text, BF_OP_TRY, 2, TEMPORARY, 3, 8);
+	text_op(text, BF_OP_TRY, 2, TEMPORARY, 3, 8);
 	text_load(text, OTHER, 1, 16 + FUNCTION_KIND - 8);
 	text_if(text, OTHER, BF_NE, 0, LABEL_LINKS);
 	text_load(text, OTHER, 1, 16 + LUAJIT_TYPE - 8);
 	text_if(text, OTHER, BF_NE, LUAJIT_TYPE_FUNCTION, LABEL_BROKEN);
 	text_load(text, TEMPORARY, 8, 16 + FUNCTION_CODE - 8);
-	op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, -LUAJIT_PROTOTYPE);
-	op(text, BF_OP_TRY, 2, TEMPORARY, LUAJIT_LINES / 8 - 2, 8);
+	text_op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, -LUAJIT_PROTOTYPE);
+	text_op(text, BF_OP_TRY, 2, TEMPORARY, LUAJIT_LINES / 8 - 2, 8);
 	text_load(text, OTHER, 1, AT_PROTOTYPE(LUAJIT_TYPE));
 	text_if(text, OTHER, BF_NE, LUAJIT_TYPE_PROTOTYPE, LABEL_BROKEN);
 	/* Which instruction comes next; 0: it is not known. */
 	text_load(text, OTHER, 4, AT_PROTOTYPE(LUAJIT_N_INSTRUCTIONS));
-	op(text, BF_OP_SUB, PLACE, PLACE, TEMPORARY, 0);
-	op(text, BF_OP_ADDI, PLACE, PLACE, 0, -LUAJIT_PROTOTYPE);
-	op(text, BF_OP_SHR, PLACE, PLACE, 0, 2);
+	text_op(text, BF_OP_SUB, PLACE, PLACE, TEMPORARY, 0);
+	text_op(text, BF_OP_ADDI, PLACE, PLACE, 0, -LUAJIT_PROTOTYPE);
+	text_op(text, BF_OP_SHR, PLACE, PLACE, 0, 2);
 	text_if_register(text, OTHER, BF_GE, PLACE, LABEL_PLACE);
-	op(text, BF_OP_SET, PLACE, 0, 0, 0);
+	text_op(text, BF_OP_SET, PLACE, 0, 0, 0);
 	text_label(text, LABEL_PLACE);
 	write_check(text);
 	text_if(text, IS_TRACE, BF_NE, 2, LABEL_INTERPRETED);
-	op(text, BF_OP_SET, IS_TRACE, 0, 0, 0);
-	op(text, BF_OP_EMIT, TEMPORARY, PLACE, CHECK, LUAJIT_TRACE);
+	text_op(text, BF_OP_SET, IS_TRACE, 0, 0, 0);
+	text_op(text, BF_OP_EMIT, TEMPORARY, PLACE, CHECK, LUAJIT_TRACE);
 	text_jump(text, LABEL_LINKS);
 	text_label(text, LABEL_INTERPRETED);
-	op(text, BF_OP_EMIT, TEMPORARY, PLACE, CHECK, LUAJIT_FUNCTION);
+	text_op(text, BF_OP_EMIT, TEMPORARY, PLACE, CHECK, LUAJIT_FUNCTION);
 }
 
 /* Goes to the frame below; the last one of an activation ends it, or the next one's begins. */
 static void write_down(struct text_writer *text)
 {
 	text_label(text, LABEL_LINKS);
-	op(text, BF_OP_SET, PLACE, 0, 0, 0);
+	text_op(text, BF_OP_SET, PLACE, 0, 0, 0);
 	text_if(text, LINK, BF_ANY, 3, LABEL_DISTANCE);
-	op(text, BF_OP_SHR, OTHER, LINK, 0, POINTER_BITS);
+	text_op(text, BF_OP_SHR, OTHER, LINK, 0, POINTER_BITS);
 	text_if(text, OTHER, BF_NE, 0, LABEL_BROKEN);
-	op(text, BF_OP_ADDI, PLACE, LINK, 0, 0);
-	op(text, BF_OP_TRY, 0, LINK, 0, -4);
+	text_op(text, BF_OP_ADDI, PLACE, LINK, 0, 0);
+	text_op(text, BF_OP_TRY, 0, LINK, 0, -4);
 	text_load(text, TEMPORARY, 1, 1);
-	op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 2);
-	op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, 3);
+	text_op(text, BF_OP_ADDI, TEMPORARY, TEMPORARY, 0, 2);
+	text_op(text, BF_OP_SHL, TEMPORARY, TEMPORARY, 0, 3);
 	text_label(text, LABEL_DOWN);
-	op(text, BF_OP_SUB, OTHER, BASE, TEMPORARY, 0);
+	text_op(text, BF_OP_SUB, OTHER, BASE, TEMPORARY, 0);
 	text_if_register(text, OTHER, BF_GE, BASE, LABEL_BROKEN);
-	op(text, BF_OP_ADDI, BASE, OTHER, 0, 0);
+	text_op(text, BF_OP_ADDI, BASE, OTHER, 0, 0);
 	text_jump(text, LABEL_FRAME);
 	text_label(text, LABEL_DISTANCE);
-	op(text, BF_OP_ANDI, TEMPORARY, LINK, 0, ~LINK_KIND);
-	op(text, BF_OP_ANDI, LINK, LINK, 0, LINK_KIND);
+	text_op(text, BF_OP_ANDI, TEMPORARY, LINK, 0, ~LINK_KIND);
+	text_op(text, BF_OP_ANDI, LINK, LINK, 0, LINK_KIND);
 	text_if(text, LINK, BF_EQ, LINK_CONTINUE, LABEL_CONTINUE);
 	text_if(text, LINK, BF_NE, LINK_VARIADIC, LABEL_MARKED);
 	text_if(text, MODE, BF_EQ, MODE_PASS, LABEL_DOWN);
-	op(text, BF_OP_SET, MODE, 0, 0, MODE_PASS_ONE);
+	text_op(text, BF_OP_SET, MODE, 0, 0, MODE_PASS_ONE);
 	text_jump(text, LABEL_DOWN);
 	text_label(text, LABEL_CONTINUE);
-	op(text, BF_OP_TRY, 0, BASE, 1, CONTINUATION);
+	text_op(text, BF_OP_TRY, 0, BASE, 1, CONTINUATION);
 	text_load(text, PLACE, 8, 8);
 	text_load(text, OTHER, 8, 0);
 	text_if(text, OTHER, BF_NE, CONTINUES_IN_C, LABEL_DOWN);
 	text_jump(text, LABEL_BOUNDARY);
 	text_label(text, LABEL_MARKED);
-	op(text, BF_OP_ANDI, LINK, LINK, 0, 3);
+	text_op(text, BF_OP_ANDI, LINK, LINK, 0, 3);
 	text_if(text, LINK, BF_NE, LINK_C, LABEL_DOWN);
 	text_label(text, LABEL_BOUNDARY);
-	op(text, BF_OP_SUB, OTHER, BASE, TEMPORARY, 0);
+	text_op(text, BF_OP_SUB, OTHER, BASE, TEMPORARY, 0);
 	text_if_register(text, OTHER, BF_GE, BASE, LABEL_BROKEN);
-	op(text, BF_OP_ADDI, BASE, OTHER, 0, 0);
+	text_op(text, BF_OP_ADDI, BASE, OTHER, 0, 0);
 	text_if(text, MODE, BF_NE, MODE_PASS, LABEL_LEAVE);
-	try_word(text, PLACE, CFRAME, CFRAME_PLACE);
+	text_try(text, PLACE, CFRAME, CFRAME_PLACE);
 	text_jump(text, LABEL_PREVIOUS);
 	text_label(text, LABEL_BROKEN);
-	op(text, BF_OP_SET, TEMPORARY, 0, 0, 0); /* no caller: what is found is cut there */
-	op(text, BF_OP_CALLER, TEMPORARY, TEMPORARY, TEMPORARY, 0);
+	text_op(text, BF_OP_SET, TEMPORARY, 0, 0, 0); /* no caller: what is found is cut there */
+	text_op(text, BF_OP_CALLER, TEMPORARY, TEMPORARY, TEMPORARY, 0);
 	text_label(text, LABEL_LEAVE);
-	op(text, BF_OP_TRY, 0, CFRAME, 1, CFRAME_SAVED);
+	text_op(text, BF_OP_TRY, 0, CFRAME, 1, CFRAME_SAVED);
 	text_load(text, OTHER, 8, 0);
 	text_load(text, TEMPORARY, 8, 8);
-	op(text, BF_OP_ADDI, LAST_STATE, STATE, 0, 0);
-	op(text, BF_OP_ADDI, LAST_CFRAME, CFRAME, 0, 0);
-	op(text, BF_OP_ADDI, LINK, CFRAME, 0, CFRAME_BYTES);
-	op(text, BF_OP_CALLER, TEMPORARY, LINK, OTHER, 0);
-	op(text, BF_OP_END, 0, 0, 0, 0);
+	text_op(text, BF_OP_ADDI, LAST_STATE, STATE, 0, 0);
+	text_op(text, BF_OP_ADDI, LAST_CFRAME, CFRAME, 0, 0);
+	text_op(text, BF_OP_ADDI, LINK, CFRAME, 0, CFRAME_BYTES);
+	text_op(text, BF_OP_CALLER, TEMPORARY, LINK, OTHER, 0);
+	text_op(text, BF_OP_END, 0, 0, 0, 0);
 }
 
 static int luajit_write(const struct runtime_facts *facts, struct bf_text *ret)

@@ -43,6 +43,12 @@ void text_fetch(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t o
 	text_load(writer, to, 8, 0);
 }
 
+void text_try(struct text_writer *writer, uint8_t to, uint8_t base, int32_t offset)
+{
+	text_op(writer, BF_OP_TRY, 0, base, 0, offset);
+	text_load(writer, to, 8, 0);
+}
+
 void text_jump(struct text_writer *writer, uint32_t label)
 {
 	text_op(writer, BF_OP_JUMP, 0, 0, 0, 0);

@@ -32,17 +32,19 @@ void text_label(struct text_writer *writer, uint32_t label);
 /* The last operation, a BF_OP_JUMP, _IF or _IFR, leads to @label. */
 void text_to(struct text_writer *writer, uint32_t label);
 /* What texts are made of: @to = @bytes of the window at @at; the word of memory at @base + @offset,
- * by the window's first word; to @label, always or if @a has @relation to a value or register. */
+ * by the window's first word; … */
 void text_load(struct text_writer *writer, uint8_t to, uint32_t bytes, uint32_t at);
 void text_fetch(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset);
+/* The same; 0 if that can't be read. */
+void text_try(struct text_writer *writer, uint8_t to, uint8_t base, int32_t offset);
+/* … to @label, always or if @a has @relation to a value or register. */
 void text_jump(struct text_writer *writer, uint32_t label);
 void text_if(struct text_writer *writer, uint8_t a, enum bf_relation relation, int32_t value,
 	     uint32_t label);
 void text_if_register(struct text_writer *writer, uint8_t a, enum bf_relation relation,
 		      uint8_t other, uint32_t label);
 /* @to = the thread's data (pthread_setspecific(3)) of the key whose number is at @base + @offset;
- * to
- * @label if there is no such key. */
+ * to @label if there is no such key. */
 void text_fetch_specific(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset,
 			 uint32_t label);
 /* Puts distances in place. Errors: -EINVAL: too long, too far, or a label that is nowhere. */
