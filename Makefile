@@ -239,17 +239,21 @@ build/sample_store: tests/e2e/sample_store.c \
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -o $@ $^ $(LDLIBS)
 
-# The machine in BPF beside that on the host.
-build/e2e/machine.bpf.o: tests/e2e/machine.bpf.c $(wildcard bpf/*.h)
+# BPF programs of tests.
+build/e2e/%.bpf.o: tests/e2e/%.bpf.c $(wildcard bpf/*.[ch])
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -O2 -g -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter \
 		-I. -Ivmlinux -c -o $@ $<
-	$(Q)$(BPFTOOL) gen skeleton $@ name machine >$(@D)/machine.skel.h
+	$(Q)$(BPFTOOL) gen skeleton $@ name $* >$(@D)/$*.skel.h
+# The machine in BPF beside that on the host.
 build/same_machine: tests/e2e/same_machine.c build/e2e/machine.bpf.o \
 		$(filter $(BUILD)/user/base/% $(BUILD)/user/runtimes/%,$(OBJECTS))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Ibuild/e2e $(CFLAGS_ALL) -MMD -MP -o $@ $< $(filter $(BUILD)/%.o,$(filter-out build/e2e/%,$^)) $(LDLIBS)
+build/full_rings: tests/e2e/full_rings.c build/e2e/full_rings.bpf.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Ibuild/e2e $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LDLIBS)
 
 # Fuzzers: tests/fuzz/fuzz_X.c, one program each, with libFuzzer and sanitizers.
 FUZZ_SECONDS ?= 60
@@ -289,7 +293,7 @@ build/vm/workload/%: tests/workload/%.c
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fomit-frame-pointer -pthread -static -MMD -MP -o $@ $< -lm
 
 check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_svg build/sample_html build/sample_sets \
-		build/sample_store build/same_machine
+		build/sample_store build/same_machine build/full_rings
 	$(Q)tests/run root
 
 # Stacks of languages at length, also of interpreters of Debian's other suites, which are fetched into SUITES;

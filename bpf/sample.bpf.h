@@ -43,8 +43,12 @@ static __always_inline void finish_stack(struct bf_stack_event *stack, u32 n, u3
 /* Sends @event with id @id, unless it was sent before. */
 static __always_inline void publish_once(u64 id, void *event, u64 size, bool is_urgent)
 {
-	if (!was_sent(id) && send_now(event, size, is_urgent))
+	if (was_sent(id))
+		return;
+	if (send_now(event, size, is_urgent))
 		note_sent(id);
+	else
+		control.unsent = 1;
 }
 
 static __always_inline void publish_stack(struct bf_stack_event *stack)
@@ -323,11 +327,14 @@ static __always_inline bool count_row(struct bf_count_key *key, u64 nanoseconds)
 	return count_in(&counts_a, 0, key, nanoseconds);
 }
 
-/* Adds one sample to the row @key. Returns whether its stacks may be new. */
+/*
+ * Adds one sample to the row @key. Returns whether its stacks may be new: while some could not be
+ * sent, each sample is another attempt.
+ */
 static __always_inline bool count(struct bf_count_key *key, u64 nanoseconds)
 {
 	stat_add(BF_STAT_SAMPLES, 1);
-	return count_row(key, nanoseconds);
+	return count_row(key, nanoseconds) || *(volatile u32 *)&control.unsent;
 }
 
 static __always_inline void publish_stacks(struct scratch_stacks *stacks)

@@ -149,7 +149,7 @@ struct bf_control {
 	__u32 pid_level;    /* namespaces above pid_namespace */
 	__u32 cgroup_depth; /* set by BPF: levels from the root to config.cgroup_id; 0: unknown */
 	__u32 answers;	    /* how often snapshots were answered */
-	__u32 pad;
+	__u32 unsent;	    /* set by BPF: what a row of this epoch refers to could not be sent */
 };
 
 /* One row of the profile. A stack id is a keyed hash of its frames; 0: no frames. */

@@ -31,6 +31,7 @@ void drain_flip(struct drain *drain)
 
 	control->counts_used[~control->epoch & 1] = 0;
 	control->drain_wanted = 0;
+	control->unsent = 0;
 	__atomic_store_n(&control->epoch, control->epoch + 1, __ATOMIC_SEQ_CST);
 	load_wait_for_programs(drain->skel);
 }
