@@ -25,8 +25,12 @@ struct leaving {
 	uint32_t *above;	     /* … and the node above that */
 	uint32_t *stands;	     /* for each node, the nearest above that is drawn; or NULL */
 	uint32_t elided_location;
-	uint32_t *stacks; /* by node: the last one made, UINT32_MAX: none … */
-	uint8_t *ends;	  /* … and how it ends */
+	/*
+	 * By node the last stack made, UINT32_MAX: none, and how it ends; so again, after all nodes,
+	 * the stacks that are cut at a node: most rows of a long range share these.
+	 */
+	uint32_t *stacks;
+	uint8_t *ends;
 	const struct ledger_grouping *grouping;
 	uint32_t roots[N_LEDGER_GROUPS]; /* locations below the command's place: outermost first */
 	size_t n_roots;
@@ -92,16 +96,14 @@ static int leave_run(struct leaving *leaving, uint32_t node)
 					 &leaving->locations[node]);
 }
 
-static int make_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint32_t *ret)
+static int make_stack(struct leaving *leaving, uint32_t node, bool is_cut, uint32_t end,
+		      uint32_t *ret)
 {
-	bool is_cut = leaving->stands && leaving->stands[node] != node;
 	size_t n = 0;
 	int r = array_reserve(leaving->path, leaving->path_capacity, 0, 1);
 
-	if (is_cut) {
-		node = leaving->stands[node];
+	if (is_cut && r == 0)
 		leaving->path[n++] = leaving->elided_location;
-	}
 	while (node && r == 0) {
 		if (leaving->locations[node] == UINT32_MAX)
 			r = leave_run(leaving, node);
@@ -121,12 +123,17 @@ static int make_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint
 /* Most stacks are of many rows: of several processes, and of several causes. */
 static int leave_stack(struct leaving *leaving, uint32_t node, uint32_t end, uint32_t *ret)
 {
+	bool is_cut = leaving->stands && leaving->stands[node] != node;
+	size_t at;
 	int r = 0;
 
-	if (leaving->stacks[node] == UINT32_MAX || leaving->ends[node] != end || leaving->n_roots)
-		r = make_stack(leaving, node, end, &leaving->stacks[node]);
-	leaving->ends[node] = end;
-	*ret = leaving->stacks[node];
+	if (is_cut)
+		node = leaving->stands[node];
+	at = is_cut ? leaving->ledger->n_nodes + node : node;
+	if (leaving->stacks[at] == UINT32_MAX || leaving->ends[at] != end || leaving->n_roots)
+		r = make_stack(leaving, node, is_cut, end, &leaving->stacks[at]);
+	leaving->ends[at] = end;
+	*ret = leaving->stacks[at];
 	return r;
 }
 
@@ -323,8 +330,8 @@ int ledger_profile(const struct ledger *ledger, const struct ledger_grouping *gr
 		.modules = new_memo(ledger->n_modules),
 		.locations = new_memo(ledger->n_nodes),
 		.above = new_memo(ledger->n_nodes),
-		.stacks = new_memo(ledger->n_nodes),
-		.ends = calloc(ledger->n_nodes + 1, 1),
+		.stacks = new_memo(2 * ledger->n_nodes),
+		.ends = calloc(2 * ledger->n_nodes + 1, 1),
 	};
 	int r = leaving.strings && leaving.modules && leaving.locations && leaving.above &&
 				leaving.stacks && leaving.ends
