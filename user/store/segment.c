@@ -19,6 +19,8 @@
 #define WINDOW_LOG   20 /* of zstd: how far back it looks, and so how much memory both sides need */
 #define SCAN_BYTES   (64 << 10)
 #define PACK_LEVEL   9
+/* Windows of totals are so small that tables of codes cost more time to read than they save room. */
+#define SERIES_PACK_LEVEL (-1)
 
 static const char magic[8] = "BPFFLAME", mark[4] = "BFWI";
 
@@ -134,11 +136,12 @@ int segment_create(struct segment_writer *writer, const struct place *place, con
 }
 
 /* One frame; each part has a code of its own. */
-static bool pack_parts(ZSTD_CCtx *context, ZSTD_outBuffer *to, const struct ledger_bytes *window)
+static bool pack_parts(ZSTD_CCtx *context, int level, ZSTD_outBuffer *to,
+		       const struct ledger_bytes *window)
 {
 	ZSTD_inBuffer from = {.src = window->bytes};
 
-	ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, PACK_LEVEL);
+	ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
 	ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, WINDOW_LOG);
 	ZSTD_CCtx_setPledgedSrcSize(context, window->n);
 	for (size_t i = 0; i <= window->n_cuts; i++) {
@@ -152,17 +155,18 @@ static bool pack_parts(ZSTD_CCtx *context, ZSTD_outBuffer *to, const struct ledg
 }
 
 /* The context is large, and there are five files: none is kept between windows. */
-static size_t pack_bytes(uint8_t *bytes, size_t capacity, const struct ledger_bytes *window)
+static size_t pack_bytes(int level, uint8_t *bytes, size_t capacity,
+			 const struct ledger_bytes *window)
 {
 	ZSTD_outBuffer to = {.dst = bytes, .size = capacity};
 	ZSTD_CCtx *context = ZSTD_createCCtx();
-	bool is_packed = context && pack_parts(context, &to, window);
+	bool is_packed = context && pack_parts(context, level, &to, window);
 
 	ZSTD_freeCCtx(context);
 	return is_packed ? to.pos : 0;
 }
 
-static int pack(struct segment_packer *packer, const struct ledger_bytes *window)
+static int pack(struct segment_packer *packer, int level, const struct ledger_bytes *window)
 {
 	size_t bound = BLOCK_BYTES + ZSTD_compressBound(window->n), packed;
 
@@ -174,7 +178,8 @@ static int pack(struct segment_packer *packer, const struct ledger_bytes *window
 		packer->block = grown;
 		packer->capacity = bound;
 	}
-	packed = pack_bytes(packer->block + BLOCK_BYTES, packer->capacity - BLOCK_BYTES, window);
+	packed = pack_bytes(level, packer->block + BLOCK_BYTES, packer->capacity - BLOCK_BYTES,
+			    window);
 	if (!packed)
 		return -ENOMEM;
 	packer->n = BLOCK_BYTES + packed;
@@ -204,7 +209,8 @@ int segment_append(struct segment_writer *writer, const struct store_window *win
 	ledger_clear_rows(&writer->ledger);
 	if (r < 0)
 		return r;
-	r = pack(writer->packer, &encoded);
+	r = pack(writer->packer,
+		 writer->header.kind == SEGMENT_SERIES ? SERIES_PACK_LEVEL : PACK_LEVEL, &encoded);
 	free(encoded.bytes);
 	if (r < 0)
 		return r;
