@@ -7,9 +7,11 @@
     daemon.py kills [TIMES [SEED]]
                                 SIGKILL of all of it at random moments, every eighth time on a full disk, and files
                                 cut at random bytes: each window that was written is there, query works
+    daemon.py sums [MINUTES]    time by command: what the store's levels have beside `--wall` of the same minutes
 
 Figures are CPU time, never wall time. Needs root.
 """
+import collections
 import contextlib
 import json
 import os
@@ -362,13 +364,64 @@ def kills(times, seed=1):
             subprocess.run(["umount", disk], check=True)
 
 
+def times_of(store, level, begin, end):
+    """Microseconds by command, of the level's windows that lie in a range of ns; and how many there are."""
+    times, starts = collections.Counter(), set()
+    for path in store.glob(f"{level}-*.bfs"):
+        segment = Segment(path)
+        for fields, rows in segment.windows():
+            if begin <= fields[0] and fields[0] + fields[1] <= end:
+                starts.add(fields[0])
+                for process, *_, time_us in rows:
+                    times[segment.strings[segment.processes[process][2]]] += time_us
+    return times, starts
+
+
+def next_minute(store):
+    """When the window is over that is written next and in which a minute ends, s since 1970."""
+    while True:
+        ends = [fields[0] + fields[1] for path in store.glob("10s-*.bfs") for fields, _ in Segment(path).windows()]
+        if ends and (max(ends) // 10 ** 9 + 10) % 60 < 10:
+            return max(ends) / 1e9 + 10
+        time.sleep(1)
+
+
+def sums(minutes):
+    with tempfile.TemporaryDirectory() as scratch, busy_load(scratch):
+        scratch = Path(scratch)
+        with daemon(scratch / "store"):
+            time.sleep(15)
+            time.sleep(max(0, next_minute(scratch / "store") - 0.3 - time.time()))
+            recorded = subprocess.run([BPFFLAME, "-a", "--wall", "--idle", "--json", "-d", str(60 * minutes),
+                                       "-o", scratch / "wall.folded"], stdout=subprocess.PIPE, check=True)
+            time.sleep(75)
+        summary = json.loads(recorded.stdout)
+        begin, seconds = summary["start_unix_seconds"], summary["duration_seconds"]
+        beside = collections.Counter()
+        for line in (scratch / "wall.folded").read_text().splitlines():
+            if not line.startswith("#"):
+                beside[line.partition(";")[0]] += int(line.rpartition(" ")[2])
+        begin, end = (begin - 1) * 1e9, (begin + seconds + 1) * 1e9
+        finest, starts = times_of(scratch / "store", "10s", begin, end)
+        print(f"recorded {seconds:.1f} s; {len(starts)} windows of 10 s")
+        for level in "1m", "series":
+            _, found = times_of(scratch / "store", level, begin, end)
+            coarse, _ = times_of(scratch / "store", level, min(found), max(found) + 61e9)
+            fine, _ = times_of(scratch / "store", "10s", min(found), max(found) + 71e9)
+            print(level, len(found), {name: (fine[name], coarse[name]) for name in fine | coarse
+                                      if fine[name] != coarse[name]})
+        for name, ours in sorted(beside.items(), key=lambda item: -item[1]):
+            if ours > 1e6 and not name.startswith("bpfflame"):
+                print(f"{name:20} {ours / 1e6:12.3f} {finest[name] / 1e6:12.3f} {100 * (finest[name] / ours - 1):8.3f} %")
+
+
 def forks():
     return int(re.search(r"^processes (\d+)", Path("/proc/stat").read_text(), re.M)[1])
 
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:] or ["help"]
-    commands = {"busy": busy, "soak": soak, "kills": kills}
+    commands = {"busy": busy, "soak": soak, "kills": kills, "sums": sums}
     if what not in commands:
         sys.exit(__doc__)
     commands[what](float(rest[0]) if rest else 10, *rest[1:])
