@@ -43,7 +43,7 @@ uint64_t period_first(uint64_t wanted)
 int period_init(struct period *period, struct profiler *skel, uint64_t wanted)
 {
 	*period = (struct period){.share = BUDGET, .n_cpus = libbpf_num_possible_cpus()};
-	if (wanted != PERIOD_AUTO)
+	if (wanted != PERIOD_AUTO || !skel->rodata->config.offcpu)
 		return 0;
 	period->costs = calloc(period->n_cpus, sizeof *period->costs);
 	if (!period->costs)

@@ -18,7 +18,7 @@ struct period_cost {
 };
 
 struct period {
-	struct profiler *skel; /* NULL: the period is fixed */
+	struct profiler *skel; /* NULL: the period is fixed, or nothing is kept */
 	double share;	       /* of a CPU's time that what is kept may cost */
 	uint64_t last_ns;
 	struct period_cost *costs; /* by CPU, up to then */
