@@ -365,16 +365,16 @@ def kills(times, seed=1):
 
 
 def times_of(store, level, begin, end):
-    """Microseconds by command, of the level's windows that lie in a range of ns; and how many there are."""
-    times, starts = collections.Counter(), set()
+    """Microseconds by command, of the level's windows that begin in a range of ns; and those, with their lengths."""
+    times, spans = collections.Counter(), {}
     for path in store.glob(f"{level}-*.bfs"):
         segment = Segment(path)
         for fields, rows in segment.windows():
-            if begin <= fields[0] and fields[0] + fields[1] <= end:
-                starts.add(fields[0])
+            if begin <= fields[0] < end:
+                spans[fields[0]] = fields[1]
                 for process, *_, time_us in rows:
                     times[segment.strings[segment.processes[process][2]]] += time_us
-    return times, starts
+    return times, spans
 
 
 def next_minute(store):
@@ -401,15 +401,14 @@ def sums(minutes):
         for line in (scratch / "wall.folded").read_text().splitlines():
             if not line.startswith("#"):
                 beside[line.partition(";")[0]] += int(line.rpartition(" ")[2])
-        begin, end = (begin - 1) * 1e9, (begin + seconds + 1) * 1e9
-        finest, starts = times_of(scratch / "store", "10s", begin, end)
-        print(f"recorded {seconds:.1f} s; {len(starts)} windows of 10 s")
+        begin, end = (begin - 1) * 1e9, (begin + seconds - 1) * 1e9
+        finest, spans = times_of(scratch / "store", "10s", begin, end)
+        print(f"recorded {seconds:.1f} s; {len(spans)} windows of 10 s")
         for level in "1m", "series":
-            _, found = times_of(scratch / "store", level, begin, end)
-            coarse, _ = times_of(scratch / "store", level, min(found), max(found) + 61e9)
-            fine, _ = times_of(scratch / "store", "10s", min(found), max(found) + 71e9)
-            print(level, len(found), {name: (fine[name], coarse[name]) for name in fine | coarse
-                                      if fine[name] != coarse[name]})
+            coarse, spans = times_of(scratch / "store", level, begin, end)
+            fine, _ = times_of(scratch / "store", "10s", min(spans), max(spans) + spans[max(spans)])
+            print(f"{level}: {len(spans)} windows;", {name: (fine[name], coarse[name]) for name in fine | coarse
+                                                      if fine[name] != coarse[name]} or "equal")
         for name, ours in sorted(beside.items(), key=lambda item: -item[1]):
             if ours > 1e6 and not name.startswith("bpfflame"):
                 print(f"{name:20} {ours / 1e6:12.3f} {finest[name] / 1e6:12.3f} {100 * (finest[name] / ours - 1):8.3f} %")
