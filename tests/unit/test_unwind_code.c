@@ -169,6 +169,32 @@ static void test_frame_pointer(void **state)
 	stack_flow_done(&flow);
 }
 
+/* What OpenBLAS's kernels do: the old stack pointer is in a register that calls preserve. */
+static void test_old_stack_pointer(void **state)
+{
+	FOLLOW(0x53,			/* 0 push %rbx */
+	       0x41, 0x56,		/* 1 push %r14 */
+	       0x48, 0x89, 0xe3,	/* 3 mov %rsp,%rbx */
+	       0x48, 0x83, 0xe4, 0xc0,	/* 6 and $-64,%rsp */
+	       0x49, 0x89, 0xde,	/* 10 mov %rbx,%r14 */
+	       0x31, 0xdb,		/* 13 xor %ebx,%ebx */
+	       0x50,			/* 15 push %rax */
+	       0x4c, 0x89, 0xf4,	/* 16 mov %r14,%rsp */
+	       0x41, 0x5e, 0x5b, 0xc3); /* 19 pop %r14; pop %rbx; ret */
+
+	expect_sp(6, 24, 0);
+	assert_int_equal(rule_at(10).cfa, BF_CFA_REGISTER);
+	assert_int_equal(rule_at(10).reg, BF_REGISTER_BX);
+	assert_int_equal(rule_at(10).cfa_offset, 24);
+	assert_int_equal(rule_at(10).bx, BF_SAVED_CFA);
+	assert_int_equal(rule_at(10).bx_offset, -2);
+	assert_int_equal(rule_at(15).cfa, BF_CFA_REGISTER);
+	assert_int_equal(rule_at(15).reg, BF_REGISTER_R14);
+	assert_int_equal(rule_at(16).cfa_offset, 24);
+	expect_sp(19, 24, 0);
+	stack_flow_done(&flow);
+}
+
 /* A function must leave its stack as it found it. */
 static void test_inconsistent(void **state)
 {
@@ -459,7 +485,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lengths),	      cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_writes),	      cmocka_unit_test(test_pushes),
-		cmocka_unit_test(test_frame_pointer), cmocka_unit_test(test_inconsistent),
+		cmocka_unit_test(test_frame_pointer), cmocka_unit_test(test_old_stack_pointer),
+		cmocka_unit_test(test_inconsistent),
 		cmocka_unit_test(test_endless_call),  cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_switch),	      cmocka_unit_test(test_outermost),
 		cmocka_unit_test(test_signal_return), cmocka_unit_test(test_real),

@@ -320,6 +320,37 @@ static uint8_t place(const struct stack_state *state, enum stack_register i, int
 	return BF_SAVED_CFA;
 }
 
+/*
+ * Sets @rule's CFA by another register than the stack pointer: hand-written code that aligns its
+ * stack keeps the old stack pointer in any of them. Returns whether one has it.
+ */
+static bool find_old_pointer(const struct stack_state *state, struct bf_rule *rule)
+{
+	static const struct {
+		enum stack_register at;
+		uint8_t cfa, reg;
+	} places[] = {
+		{STACK_BP, BF_CFA_FP, 0},
+		{STACK_BX, BF_CFA_REGISTER, BF_REGISTER_BX},
+		{STACK_R12, BF_CFA_REGISTER, BF_REGISTER_R12},
+		{STACK_R13, BF_CFA_REGISTER, BF_REGISTER_R13},
+		{STACK_R14, BF_CFA_REGISTER, BF_REGISTER_R14},
+		{STACK_R15, BF_CFA_REGISTER, BF_REGISTER_R15},
+	};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		int32_t value = state->value[places[i].at];
+
+		if (!is_distance(value))
+			continue;
+		rule->cfa = places[i].cfa;
+		rule->reg = places[i].reg;
+		rule->cfa_offset = -value;
+		return true;
+	}
+	return false;
+}
+
 struct bf_rule stack_rule(const struct stack_state *state)
 {
 	struct bf_rule rule = {.ra = BF_SAVED_CFA, .ra_offset = -1};
@@ -331,10 +362,7 @@ struct bf_rule stack_rule(const struct stack_state *state)
 	if (is_distance(state->value[STACK_SP])) {
 		rule.cfa = BF_CFA_SP;
 		rule.cfa_offset = -state->value[STACK_SP];
-	} else if (is_distance(state->value[STACK_BP])) {
-		rule.cfa = BF_CFA_FP;
-		rule.cfa_offset = -state->value[STACK_BP];
-	} else {
+	} else if (!find_old_pointer(state, &rule)) {
 		return (struct bf_rule){};
 	}
 	rule.fp = place(state, STACK_BP, &rule.fp_offset);
