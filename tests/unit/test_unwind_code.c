@@ -254,6 +254,49 @@ static void test_calls(void **state)
 	stack_flow_done(&flow);
 }
 
+/* Assembly calls its own functions with a stack that is not aligned. */
+static void test_unaligned_call(void **state)
+{
+	FOLLOW(0x31, 0xc0, 0xc3,			/* 0 xor %eax,%eax; ret */
+	       0x90,					/* 3 */
+	       0xe8, 0xf7, 0xff, 0xff, 0xff,		/* 4 call 0 */
+	       0xff, 0xc0, 0xc3,			/* 9 inc %eax; ret */
+	       0x90,					/* 12 */
+	       0xe8, 0x05, 0, 0, 0,			/* 13 call 23, which nothing is known of */
+	       0xff, 0xc0, 0xc3, 0x90, 0x90, 0x58, 0xc3); /* 18 inc %eax; ret; …; 23 pop; ret */
+
+	expect_sp(4, 8, 0);
+	expect_sp(9, 8, 0);
+	assert_int_equal(rule_at(13).cfa, BF_CFA_NONE);
+	stack_flow_done(&flow);
+}
+
+/* Free Pascal puts zeros between functions. */
+static void test_zeros(void **state)
+{
+	FOLLOW(0x31, 0xc0, 0xc3, 0, 0, 0, 0, 0, /* 0 xor %eax,%eax; ret */
+	       0x53, 0x5b, 0xc3,		/* 8 push %rbx; pop %rbx; ret */
+	       0x58, 0xc3, 0, 0, 0,		/* 11 pop %rax; ret */
+	       0x53, 0x31, 0xdb, 0x5b, 0xc3);	/* 16 push %rbx; xor %ebx,%ebx; pop; ret */
+
+	expect_sp(9, 16, 0);
+	expect_sp(17, 16, 0);
+	stack_flow_done(&flow);
+}
+
+/* Of a long piece all is looked at, also in files that are mostly described otherwise. */
+static void test_long_piece(void **state)
+{
+	static uint8_t code[5004];
+
+	for (size_t i = 0; i + 4 < sizeof code; i += 2)
+		memcpy(code + i, "\x58\xc3", 2); /* pop %rax; ret */
+	memcpy(code + 5000, "\x53\x5b\xc3", 4);
+	follow(code, sizeof code);
+	expect_sp(5001, 16, 0);
+	stack_flow_done(&flow);
+}
+
 /* A jump table's targets are not looked up; the code that follows is consistent. */
 static void test_switch(void **state)
 {
@@ -486,7 +529,8 @@ int main(void)
 		cmocka_unit_test(test_lengths),	      cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_writes),	      cmocka_unit_test(test_pushes),
 		cmocka_unit_test(test_frame_pointer), cmocka_unit_test(test_old_stack_pointer),
-		cmocka_unit_test(test_inconsistent),
+		cmocka_unit_test(test_unaligned_call), cmocka_unit_test(test_zeros),
+		cmocka_unit_test(test_long_piece),    cmocka_unit_test(test_inconsistent),
 		cmocka_unit_test(test_endless_call),  cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_switch),	      cmocka_unit_test(test_outermost),
 		cmocka_unit_test(test_signal_return), cmocka_unit_test(test_real),

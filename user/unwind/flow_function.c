@@ -144,15 +144,29 @@ static enum verdict jump_computed(struct stack_flow *flow, const struct flow_way
 	return flow->computed ? ENDS : REFUSED;
 }
 
+/* Whether @insn at @address calls a function that is known to return. */
+static bool calls_known(const struct stack_flow *flow, const struct x86_insn *insn,
+			uint64_t address)
+{
+	uint32_t target = FLOW_NOWHERE;
+
+	if (insn->opcode == 0xe8)
+		target = flow_find_address(flow, address + insn->length + insn->imm);
+	return target != FLOW_NOWHERE && (flow->marks[target] & FLOW_RETURNS);
+}
+
 /* A call: its target starts a function. What follows it waits until everything else is followed. */
 static enum verdict follow_call(struct stack_flow *flow, const struct flow_way *way,
 				const struct x86_insn *insn, uint64_t address)
 {
 	const struct stack_state *state = &flow->states[way->state - 1];
 	uint32_t next = way->at + insn->length;
-	bool is_aligned = stack_is_aligned(state);
+	bool is_aligned = stack_is_aligned(state) || calls_known(flow, insn, address);
 
-	/* Compilers align the stack for calls; a tried way that does not is no code. */
+	/*
+	 * Compilers align the stack for calls; a tried way that does not is no code, unless it calls
+	 * what is known to be a function: assembly does so with its own ones.
+	 */
 	if ((flow->is_guess || way->call != FLOW_NOWHERE) && !is_aligned) {
 		flow->blamed = way->call;
 		return REFUSED;

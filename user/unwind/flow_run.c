@@ -8,6 +8,7 @@
 
 #define GUESSES_WON   64 /* added by a correct guess */
 #define MANY_REFUSED  64 /* functions */
+#define MANY_BYTES    4096 /* in one piece: more than most tables of data between functions */
 #define MAX_ROUNDS    4
 #define YIELD_AFTER   16 /* functions */
 
@@ -31,7 +32,7 @@ static uint32_t next_unknown(const struct stack_flow *flow, uint32_t at, uint32_
 	uint8_t n;
 
 	while (at < end) {
-		if (flow->at[at])
+		if (flow->at[at] || !flow->code[at]) /* no function begins with a zero */
 			at++;
 		else if ((n = padding_length(flow, at)))
 			at += n;
@@ -128,12 +129,18 @@ static int follow_starts(struct stack_flow *flow)
 	return r < 0 ? r : 0;
 }
 
-/* Skips to after the next instruction that ends a block. */
+/* Whether the instruction at @at is `add %al,(%rax)`: zeros between functions. */
+static bool is_zeros(const struct stack_flow *flow, uint32_t at, uint32_t end)
+{
+	return end - at >= 2 && !flow->code[at] && !flow->code[at + 1];
+}
+
+/* Skips to after the next instruction that ends a block, or to zeros. */
 static uint32_t next_block(const struct stack_flow *flow, uint32_t at, uint32_t end)
 {
 	struct x86_insn insn;
 
-	while (at < end && !flow->at[at]) {
+	while (at < end && !flow->at[at] && !is_zeros(flow, at, end)) {
 		if (x86_decode(flow->code + at, end - at, &insn) < 0)
 			return at + 1;
 		at += insn.length;
@@ -182,8 +189,11 @@ static int follow_doubts(struct stack_flow *flow)
 	return r < 0 ? r : 0;
 }
 
-/* Tries whether a function begins at @at. Returns 1 if so, 0 if not, -ENOMEM. */
-static int guess(struct stack_flow *flow, uint32_t at)
+/*
+ * Tries whether a function begins at @at. @most: guesses that may be left then. Returns 1 if so, 0
+ * if not, -ENOMEM.
+ */
+static int guess(struct stack_flow *flow, uint32_t at, int64_t most)
 {
 	uint64_t left = flow->steps_left;
 	int r;
@@ -192,27 +202,36 @@ static int guess(struct stack_flow *flow, uint32_t at)
 		flow->yield(flow->context);
 	r = follow_function(flow, at, true);
 	flow->guesses_left += r > 0 ? GUESSES_WON : -(int64_t)(left - flow->steps_left) - 1;
-	if (flow->guesses_left > flow->guesses)
-		flow->guesses_left = flow->guesses;
+	if (flow->guesses_left > most)
+		flow->guesses_left = most;
 	return r;
 }
 
-/* Code that nothing seems to call begins after known code, and needs proof. */
+/*
+ * Code that nothing seems to call begins after known code, and needs proof. A long piece may well
+ * be assembly, which nothing but pointers leads to.
+ */
 static int follow_rest(struct stack_flow *flow, const struct flow_range *range)
 {
 	uint32_t at = range->at, end = range->at + range->n;
+	bool is_long = range->n >= MANY_BYTES && range->n > flow->guesses;
+	int64_t left = flow->guesses_left;
 	int r = 0;
 
+	if (is_long)
+		flow->guesses_left = range->n;
 	while (r == 0 && flow->guesses_left > 0 && !is_foreign(flow)) {
 		at = next_unknown(flow, at, end);
 		if (at >= end)
 			break;
-		r = guess(flow, at);
+		r = guess(flow, at, is_long ? range->n : flow->guesses);
 		if (r > 0)
 			r = follow_starts(flow);
 		else if (r == 0)
 			at = next_block(flow, at, end);
 	}
+	if (is_long)
+		flow->guesses_left = left;
 	return r;
 }
 
