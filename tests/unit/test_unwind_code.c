@@ -60,6 +60,9 @@ static void test_lengths(void **state)
 	decode(0xc4, 0xe3, 0x7d, 0x39, 0xc1, 1);	     /* vextracti128 */
 	decode(0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x44, 0x24, 1); /* vmovdqu64 64(%rsp) */
 	decode(0xc2, 8, 0);				     /* ret $8 */
+	decode(0x67, 0x8d, 0x7b, 0xff);			     /* lea -1(%ebx),%edi */
+	decode(0x67, 0xe8, 0, 0, 0, 0);			     /* addr32 call */
+	decode(0x67, 0x46, 0x8d, 0x24, 0x28);		     /* lea (%eax,%r13d),%r12d */
 }
 
 static void test_refused(void **state)

@@ -19,7 +19,7 @@ static const char one_byte[] = "MMMMbzxxMMMMbzxx" /* 00 */
 			       "MMMMbzpxMMMMbzpx"
 			       "RRRRRRRRRRRRRRRR" /* 40 */
 			       "................"
-			       "xxxMpppxzZbB...."
+			       "xxxMppppzZbB...."
 			       "bbbbbbbbbbbbbbbb"
 			       "BZxBMMMMMMMMMMMM" /* 80 */
 			       "..........x....."
