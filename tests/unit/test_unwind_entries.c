@@ -6,6 +6,8 @@
 #include "unit/cmocka_all.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -142,6 +144,37 @@ static void test_glibc(void **state)
 	close_file();
 }
 
+/* A stripped program's entry ends with its code: Free Pascal's is 73 bytes long. */
+static void test_no_symbol(void **state)
+{
+	static const char *const ends[] = {"ret", "hlt", "ud2"};
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		char path[] = "/tmp/test_unwind_entries.XXXXXX", command[128];
+		int fd = mkstemp(path);
+		const struct unwind_entry *entry;
+		FILE *gcc;
+
+		assert_true(fd >= 0);
+		close(fd);
+		snprintf(command, sizeof command, "gcc -nostdlib -static -s -x assembler - -o %s",
+			 path);
+		gcc = popen(command, "w");
+		assert_non_null(gcc);
+		fprintf(gcc,
+			".globl _start\n_start: pop %%rsi\n.fill %d, 1, 0x90\n"
+			"call end\nend: %s\n.fill 300, 1, 0x90\n",
+			i == 1 ? 8 : 90, ends[i]);
+		assert_int_equal(pclose(gcc), 0);
+		open_file(path);
+		entry = find_entry(BF_CFA_ENTRY, file.entry);
+		assert_non_null(entry);
+		assert_int_equal(entry->size, (i == 1 ? 14 : 96) + (i == 2 ? 2 : 1));
+		close_file();
+		unlink(path);
+	}
+}
+
 /* Sections of any size in any place: never reads outside the file. */
 static void test_damaged(void **state)
 {
@@ -174,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_own_program),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_glibc),
+		cmocka_unit_test(test_no_symbol),
 #endif
 		cmocka_unit_test(test_damaged),
 	};

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "unwind/flow_function.h"
 
 #define MAX_TABLE (4u << 20) /* bytes of a symbol table, and of its strings, to look at */
 #define MAX_CODE  1024	     /* bytes of a function to look at */
 #define MAX_ENTRY 256	     /* bytes of an entry whose symbol has no size */
-#define NO_SYMBOL 64	     /* bytes of an entry in a stripped file, without a symbol */
+#define NO_SYMBOL 64	     /* bytes of an entry without a symbol, where the code does not say */
 
 static const char *const makers[] = {"makecontext", "make_fcontext"};
 #define N_MAKERS (sizeof makers / sizeof *makers)
@@ -145,6 +146,24 @@ static bool clears_frame_pointer(const struct elf_file *file)
 	       (memcmp(code, "\x31\xed", 2) == 0 || memcmp(code, "\x48\x31\xed", 3) == 0);
 }
 
+/* The bytes of an entry without a symbol: it ends where its code goes no further. */
+static uint64_t entry_size(const struct elf_file *file)
+{
+	const Elf64_Sym entry = {.st_value = file->entry, .st_size = MAX_ENTRY};
+	uint8_t code[MAX_CODE];
+	size_t n = read_code(file, &entry, code);
+	struct x86_insn insn;
+
+	for (size_t at = 0; at < n && x86_decode(code + at, n - at, &insn) == 0;) {
+		at += insn.length;
+		if (insn.opcode == 0xc3 || flow_stops(&insn))
+			return at;
+		if (flow_jumps(&insn) || flow_jumps_anywhere(&insn))
+			break;
+	}
+	return NO_SYMBOL;
+}
+
 int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t *ret_n)
 {
 	struct entries entries = {.file = file, .found = ret};
@@ -159,7 +178,7 @@ int unwind_entries_find(struct elf_file *file, struct unwind_entry *ret, size_t 
 			r = search(&entries, i);
 	}
 	if (!has_symbols && file->entry && !clears_frame_pointer(file))
-		add_entry(&entries, file->entry, NO_SYMBOL, BF_CFA_ENTRY);
+		add_entry(&entries, file->entry, entry_size(file), BF_CFA_ENTRY);
 	*ret_n = entries.n;
 	return r;
 }
