@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "symbol/demangle.h"
+#include "symbol/elf_reach.h"
 
 #define MAX_SYMBOLS   (1 << 25)
 #define CHUNK_SYMBOLS 4096
@@ -43,6 +44,8 @@ struct resolver {
 	struct candidate *covering, *nearest;
 	int64_t budget;
 	char *name_a, *name_b;
+	bool has_locals;	/* in one of the files: not all of them are stripped */
+	struct elf_reach reach; /* of the file of the last candidate without a size */
 };
 
 static enum binding binding_of(const Elf64_Sym *symbol)
@@ -245,6 +248,14 @@ static int offer_first(struct resolver *resolver, struct elf_file *file, uint32_
 	return 0;
 }
 
+static bool has_table(const struct elf_file *file, uint32_t type)
+{
+	for (size_t i = 0; i < file->n_sections; i++)
+		if (file->sections[i].sh_type == type)
+			return true;
+	return false;
+}
+
 static int offer_tables(struct resolver *resolver, struct elf_file *const *files, size_t n_files)
 {
 	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
@@ -256,18 +267,38 @@ static int offer_tables(struct resolver *resolver, struct elf_file *const *files
 	return r;
 }
 
-/* Whether @candidate, the nearest symbol before @address, extends to it. */
-static bool reaches(struct resolver *resolver, const struct candidate *candidate, uint64_t address)
+/* Whether the function at @candidate has @address. Returns 1 if so, 0 if not, -ENOMEM. */
+static int is_in_function(struct resolver *resolver, const struct candidate *candidate,
+			  uint64_t address)
+{
+	if (resolver->reach.file != candidate->file) {
+		int r;
+
+		elf_reach_done(&resolver->reach);
+		r = elf_reach_open(&resolver->reach, candidate->file);
+		if (r < 0)
+			return r;
+	}
+	return elf_reach_has(&resolver->reach, candidate->value, address);
+}
+
+/*
+ * Whether @candidate, the nearest symbol before @address, extends to it. Returns 1 if so, 0 if not,
+ * -ENOMEM.
+ */
+static int reaches(struct resolver *resolver, const struct candidate *candidate, uint64_t address)
 {
 	const Elf64_Shdr *section;
 
 	if (!candidate->strings || candidate->end > candidate->value)
-		return false;
+		return 0;
 	resolver->budget -= candidate->file->n_sections;
 	if (resolver->budget < 0)
-		return false;
+		return 0;
 	section = elf_file_code_section(candidate->file, address);
-	return section && candidate->value >= section->sh_addr;
+	if (!section || candidate->value < section->sh_addr)
+		return 0;
+	return resolver->has_locals ? 1 : is_in_function(resolver, candidate, address);
 }
 
 /* Interns a symbol's name without its version (`memcpy@@GLIBC_2.14`). 0 if it has none. */
@@ -296,8 +327,13 @@ static int add_names(struct resolver *resolver, struct strings *strings)
 
 		if (resolver->nearest[i].strings)
 			nearest = &resolver->nearest[i];
-		if (!winner->strings)
-			winner = reaches(resolver, nearest, lookups->addresses[i]) ? nearest : NULL;
+		if (!winner->strings) {
+			int r = reaches(resolver, nearest, lookups->addresses[i]);
+
+			if (r < 0)
+				return r;
+			winner = r ? nearest : NULL;
+		}
 		if (!winner)
 			continue;
 		if (!last || last->file != winner->file || last->strings != winner->strings ||
@@ -325,6 +361,8 @@ int elf_symbols_resolve(struct elf_file *const *files, size_t n_files, struct lo
 	if (!lookups->n)
 		return 0;
 	resolver.last = lookups->addresses[lookups->n - 1];
+	for (size_t i = 0; i < n_files; i++)
+		resolver.has_locals |= has_table(files[i], SHT_SYMTAB);
 	resolver.covering = calloc(lookups->n, sizeof *resolver.covering);
 	resolver.nearest = calloc(lookups->n, sizeof *resolver.nearest);
 	resolver.name_a = malloc(SYMBOL_NAME_MAX + 1);
@@ -334,6 +372,7 @@ int elf_symbols_resolve(struct elf_file *const *files, size_t n_files, struct lo
 		if (r == 0)
 			r = add_names(&resolver, strings);
 	}
+	elf_reach_done(&resolver.reach);
 	free(resolver.covering);
 	free(resolver.nearest);
 	free(resolver.name_a);

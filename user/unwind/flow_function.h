@@ -7,7 +7,7 @@
 #define UNWIND_FLOW_FUNCTION_H
 
 #include "unwind/stack_flow.h"
-#include "unwind/x86.h"
+#include "base/x86.h"
 
 /* What an instruction does: nothing follows it, it jumps, it jumps to a computed address. */
 bool flow_stops(const struct x86_insn *insn);

@@ -8,7 +8,7 @@
 #define UNWIND_STACK_STATE_H
 
 #include "bpf/wire.h"
-#include "unwind/x86.h"
+#include "base/x86.h"
 
 /* The followed registers: the stack pointer, and those that a function must preserve. */
 enum stack_register {

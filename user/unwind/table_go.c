@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/go_open.h"
-#include "unwind/x86.h"
+#include "base/x86.h"
 
 #define MAX_FRAME (1 << 30) /* bytes */
 #define MAX_CODE  1024	    /* bytes of a function that are looked at for a switch of stacks */

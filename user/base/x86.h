@@ -6,8 +6,8 @@
  *
  * Source: Intel's Software Developer's Manual, volume 2, chapter 2 and appendix A.
  */
-#ifndef UNWIND_X86_H
-#define UNWIND_X86_H
+#ifndef BASE_X86_H
+#define BASE_X86_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "unwind/x86.h"
+#include "base/x86.h"
 
 #include <errno.h>
 #include <string.h>
