@@ -21,11 +21,11 @@ static const char program[] =
 	".globl open\nopen: test %eax,%eax\nje 1f\nret\n.byte 0x66,0x90\n1: inc %eax\nret\n"
 	".balign 16\nhidden: inc %ecx\nret\n" /* 0x10 */
 	".balign 16\n.globl looping\n.type looping,@function\n"
-	"looping: dec %ecx\njne looping\njmp tail\n"			     /* 0x20 */
-	".balign 16\nhidden_too: ret\n"					     /* 0x30 */
+	"looping: dec %ecx\njne looping\njmp tail\n"			    /* 0x20 */
+	".balign 16\nhidden_too: ret\n"					    /* 0x30 */
 	".balign 16\n.globl described\ndescribed: .cfi_startproc\njmp 1f\n" /* 0x40 */
-	".balign 16\n.globl label\nlabel: inc %ecx\n1: ret\n.cfi_endproc\n"  /* 0x50 */
-	".balign 16\ntail: ret\n";					     /* 0x60 */
+	".balign 16\n.globl label\nlabel: inc %ecx\n1: ret\n.cfi_endproc\n" /* 0x50 */
+	".balign 16\ntail: ret\n";					    /* 0x60 */
 
 static char folder[] = "/tmp/test_elf_reach.XXXXXX";
 static struct strings strings;

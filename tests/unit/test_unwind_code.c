@@ -198,6 +198,35 @@ static void test_old_stack_pointer(void **state)
 	stack_flow_done(&flow);
 }
 
+/* The same in a register that calls may change, over a call of assembly that leaves it alone. */
+static void test_old_in_scratch(void **state)
+{
+	FOLLOW(0x49, 0x89, 0xe2,	/* 0 mov %rsp,%r10 */
+	       0x48, 0x83, 0xe4, 0xe0,	/* 3 and $-32,%rsp */
+	       0xe8, 4, 0, 0, 0,	/* 7 call 16 */
+	       0x4c, 0x89, 0xd4, 0xc3,	/* 12 mov %r10,%rsp; ret */
+	       0xc3,			/* 16 ret */
+	       0x90,			/* 17 */
+	       0x49, 0x89, 0xe2,	/* 18 mov %rsp,%r10 */
+	       0x48, 0x83, 0xe4, 0xe0,	/* 21 and $-32,%rsp */
+	       0xff, 0xd0,		/* 25 call *%rax: which may be C */
+	       0x4c, 0x89, 0xd4, 0xc3,	/* 27 mov %r10,%rsp; ret */
+	       0x49, 0x89, 0xe2,	/* 31 mov %rsp,%r10 */
+	       0x48, 0x83, 0xe4, 0xe0,	/* 34 and $-32,%rsp */
+	       0x49, 0x89, 0xc2,	/* 38 mov %rax,%r10 */
+	       0x4c, 0x89, 0xd4, 0xc3); /* 41 mov %r10,%rsp; ret */
+
+	expect_sp(3, 8, 0);
+	assert_int_equal(rule_at(7).cfa, BF_CFA_REGISTER);
+	assert_int_equal(rule_at(7).reg, BF_REGISTER_R10);
+	assert_int_equal(rule_at(12).cfa, BF_CFA_REGISTER);
+	assert_int_equal(rule_at(12).cfa_offset, 8);
+	expect_sp(15, 8, 0);
+	assert_int_equal(rule_at(27).cfa, BF_CFA_NONE);
+	assert_int_equal(rule_at(31).cfa, BF_CFA_NONE);
+	stack_flow_done(&flow);
+}
+
 /* A function must leave its stack as it found it. */
 static void test_inconsistent(void **state)
 {
@@ -260,12 +289,12 @@ static void test_calls(void **state)
 /* Assembly calls its own functions with a stack that is not aligned. */
 static void test_unaligned_call(void **state)
 {
-	FOLLOW(0x31, 0xc0, 0xc3,			/* 0 xor %eax,%eax; ret */
-	       0x90,					/* 3 */
-	       0xe8, 0xf7, 0xff, 0xff, 0xff,		/* 4 call 0 */
-	       0xff, 0xc0, 0xc3,			/* 9 inc %eax; ret */
-	       0x90,					/* 12 */
-	       0xe8, 0x05, 0, 0, 0,			/* 13 call 23, which nothing is known of */
+	FOLLOW(0x31, 0xc0, 0xc3,	     /* 0 xor %eax,%eax; ret */
+	       0x90,			     /* 3 */
+	       0xe8, 0xf7, 0xff, 0xff, 0xff, /* 4 call 0 */
+	       0xff, 0xc0, 0xc3,	     /* 9 inc %eax; ret */
+	       0x90,			     /* 12 */
+	       0xe8, 0x05, 0, 0, 0,	     /* 13 call 23, which nothing is known of */
 	       0xff, 0xc0, 0xc3, 0x90, 0x90, 0x58, 0xc3); /* 18 inc %eax; ret; …; 23 pop; ret */
 
 	expect_sp(4, 8, 0);
@@ -529,15 +558,15 @@ static void test_too_much_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lengths),	      cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_writes),	      cmocka_unit_test(test_pushes),
-		cmocka_unit_test(test_frame_pointer), cmocka_unit_test(test_old_stack_pointer),
-		cmocka_unit_test(test_unaligned_call), cmocka_unit_test(test_zeros),
-		cmocka_unit_test(test_long_piece),    cmocka_unit_test(test_inconsistent),
-		cmocka_unit_test(test_endless_call),  cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_switch),	      cmocka_unit_test(test_outermost),
-		cmocka_unit_test(test_signal_return), cmocka_unit_test(test_real),
-		cmocka_unit_test(test_too_much_code),
+		cmocka_unit_test(test_lengths),	       cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_writes),	       cmocka_unit_test(test_pushes),
+		cmocka_unit_test(test_frame_pointer),  cmocka_unit_test(test_old_stack_pointer),
+		cmocka_unit_test(test_old_in_scratch), cmocka_unit_test(test_unaligned_call),
+		cmocka_unit_test(test_zeros),	       cmocka_unit_test(test_long_piece),
+		cmocka_unit_test(test_inconsistent),   cmocka_unit_test(test_endless_call),
+		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_switch),
+		cmocka_unit_test(test_outermost),      cmocka_unit_test(test_signal_return),
+		cmocka_unit_test(test_real),	       cmocka_unit_test(test_too_much_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

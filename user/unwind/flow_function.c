@@ -164,8 +164,8 @@ static enum verdict follow_call(struct stack_flow *flow, const struct flow_way *
 	bool is_aligned = stack_is_aligned(state) || calls_known(flow, insn, address);
 
 	/*
-	 * Compilers align the stack for calls; a tried way that does not is no code, unless it calls
-	 * what is known to be a function: assembly does so with its own ones.
+	 * Compilers align the stack for calls; a tried way that does not is no code, unless it
+	 * calls what is known to be a function: assembly does so with its own ones.
 	 */
 	if ((flow->is_guess || way->call != FLOW_NOWHERE) && !is_aligned) {
 		flow->blamed = way->call;

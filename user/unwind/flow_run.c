@@ -6,11 +6,11 @@
 
 #include "unwind/flow_function.h"
 
-#define GUESSES_WON   64 /* added by a correct guess */
-#define MANY_REFUSED  64 /* functions */
-#define MANY_BYTES    4096 /* in one piece: more than most tables of data between functions */
-#define MAX_ROUNDS    4
-#define YIELD_AFTER   16 /* functions */
+#define GUESSES_WON  64	  /* added by a correct guess */
+#define MANY_REFUSED 64	  /* functions */
+#define MANY_BYTES   4096 /* in one piece: more than most tables of data between functions */
+#define MAX_ROUNDS   4
+#define YIELD_AFTER  16 /* functions */
 
 /* Returns the length of the padding instruction at @at, or 0. */
 static uint8_t padding_length(const struct stack_flow *flow, uint32_t at)

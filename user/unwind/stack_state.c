@@ -10,6 +10,8 @@
 const struct stack_state stack_start = {
 	.value = {-WORD, STACK_CALLERS, STACK_CALLERS, STACK_CALLERS, STACK_CALLERS, STACK_CALLERS,
 		  STACK_CALLERS},
+	.old = STACK_OTHER,
+	.old_register = X86_NOTHING,
 };
 
 /* The number of @reg among the followed registers, or N_STACK_REGISTERS. */
@@ -31,11 +33,15 @@ static unsigned int follow(uint8_t reg)
 static const struct stack_state stack_outermost = {
 	.value = {STACK_OUTERMOST, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER,
 		  STACK_OTHER},
+	.old = STACK_OTHER,
+	.old_register = X86_NOTHING,
 };
 
 const struct stack_state stack_signal = {
 	.value = {STACK_SIGNAL, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER, STACK_OTHER,
 		  STACK_OTHER},
+	.old = STACK_OTHER,
+	.old_register = X86_NOTHING,
 };
 
 static bool is_distance(int32_t value)
@@ -55,7 +61,9 @@ static int32_t value_of(const struct stack_state *state, uint8_t reg)
 {
 	unsigned int i = follow(reg);
 
-	return i < N_STACK_REGISTERS ? state->value[i] : STACK_OTHER;
+	if (i < N_STACK_REGISTERS)
+		return state->value[i];
+	return reg == state->old_register ? state->old : STACK_OTHER;
 }
 
 /* The address of @insn's operand, if it is relative to the CFA. */
@@ -72,10 +80,18 @@ static void forget_slots(struct stack_state *state, int64_t from, int64_t to)
 			state->saved[i] = 0;
 }
 
+static void forget_old(struct stack_state *state)
+{
+	state->old = STACK_OTHER;
+	state->old_register = X86_NOTHING;
+}
+
 static void set(struct stack_state *state, uint8_t reg, int32_t value)
 {
 	unsigned int i = follow(reg);
 
+	if (reg == state->old_register)
+		forget_old(state);
 	if (i < N_STACK_REGISTERS)
 		state->value[i] = value;
 	if (i == STACK_SP && is_distance(value))
@@ -169,6 +185,16 @@ static void write_registers(struct stack_state *state, const struct x86_insn *in
 			set(state, reg, STACK_OTHER);
 }
 
+/* `mov %rsp,register`, of one that is not followed. */
+static void keep_old(struct stack_state *state, uint8_t from, uint8_t to)
+{
+	if (from != X86_SP || follow(to) < N_STACK_REGISTERS ||
+	    !is_distance(state->value[STACK_SP]))
+		return;
+	state->old = state->value[STACK_SP];
+	state->old_register = to;
+}
+
 static void move_registers(struct stack_state *state, const struct x86_insn *insn)
 {
 	bool to_rm = insn->opcode == 0x89;
@@ -182,6 +208,8 @@ static void move_registers(struct stack_state *state, const struct x86_insn *ins
 		    value_of(state, to_rm ? insn->reg : insn->rm));
 	else
 		write_registers(state, insn);
+	if (!insn->is_memory)
+		keep_old(state, to_rm ? insn->reg : insn->rm, to_rm ? insn->rm : insn->reg);
 }
 
 static bool leave(struct stack_state *state, const struct x86_insn *insn)
@@ -192,20 +220,25 @@ static bool leave(struct stack_state *state, const struct x86_insn *insn)
 	return pop(state, insn, X86_BP);
 }
 
-/* A call preserves nothing of the stack below. */
-static bool call(struct stack_state *state)
+/*
+ * A call preserves nothing of the stack below. Assembly that needs a register for its old stack
+ * pointer calls only what leaves it alone.
+ */
+static bool call(struct stack_state *state, bool is_direct)
 {
 	int32_t sp = state->value[STACK_SP];
 
 	if (is_distance(sp))
 		forget_slots(state, -(int64_t)2 * MAX_STEP, sp);
+	if (is_distance(sp) || !is_direct)
+		forget_old(state);
 	return true;
 }
 
 static bool step_group_ff(struct stack_state *state, const struct x86_insn *insn)
 {
 	switch (insn->reg & 7) {
-	case 2: return call(state);
+	case 2: return call(state, false);
 	case 6: return push(state, insn, X86_NOTHING);
 	case 3:
 	case 5:
@@ -249,7 +282,7 @@ static bool step(struct stack_state *state, const struct x86_insn *insn)
 	case 0x9c: return push(state, insn, X86_NOTHING);
 	case 0x9d: return pop(state, insn, X86_NOTHING);
 	case 0xc9: return leave(state, insn);
-	case 0xe8: return call(state);
+	case 0xe8: return call(state, true);
 	case 0xff: return step_group_ff(state, insn);
 	/* pop to memory; far returns, software interrupts; push and pop of segment registers */
 	case 0x8f:
@@ -304,6 +337,8 @@ bool stack_join(struct stack_state *state, const struct stack_state *other)
 		if (state->saved[i] != other->saved[i])
 			state->saved[i] = 0;
 	}
+	if (state->old != other->old || state->old_register != other->old_register)
+		forget_old(state);
 	return true;
 }
 
@@ -319,6 +354,14 @@ static uint8_t place(const struct stack_state *state, enum stack_register i, int
 	*ret_offset = words;
 	return BF_SAVED_CFA;
 }
+
+/* enum bf_register by enum x86_register. */
+static const uint8_t bf_registers[N_X86_REGISTERS] = {
+	BF_REGISTER_AX,	 BF_REGISTER_CX,  BF_REGISTER_DX,  BF_REGISTER_BX,
+	BF_REGISTER_SP,	 BF_REGISTER_BP,  BF_REGISTER_SI,  BF_REGISTER_DI,
+	BF_REGISTER_R8,	 BF_REGISTER_R9,  BF_REGISTER_R10, BF_REGISTER_R11,
+	BF_REGISTER_R12, BF_REGISTER_R13, BF_REGISTER_R14, BF_REGISTER_R15,
+};
 
 /*
  * Sets @rule's CFA by another register than the stack pointer: hand-written code that aligns its
@@ -348,7 +391,12 @@ static bool find_old_pointer(const struct stack_state *state, struct bf_rule *ru
 		rule->cfa_offset = -value;
 		return true;
 	}
-	return false;
+	if (state->old_register >= N_X86_REGISTERS || !is_distance(state->old))
+		return false;
+	rule->cfa = BF_CFA_REGISTER;
+	rule->reg = bf_registers[state->old_register];
+	rule->cfa_offset = -state->old;
+	return true;
 }
 
 struct bf_rule stack_rule(const struct stack_state *state)

@@ -34,6 +34,12 @@ enum {
 struct stack_state {
 	int32_t value[N_STACK_REGISTERS];
 	int32_t saved[N_STACK_REGISTERS]; /* where the caller's value is; 0: nowhere */
+	/*
+	 * Assembly that aligns its stack may keep the old stack pointer in a register that calls
+	 * may change: what that was, and which.
+	 */
+	int32_t old;
+	uint32_t old_register; /* enum x86_register; X86_NOTHING: none */
 };
 
 /* At a function's first instruction; where signal handlers return to. */
