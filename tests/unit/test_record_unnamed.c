@@ -77,6 +77,9 @@ static void test_runtimes(void **state)
 	expect_runtime("/usr/bin/node", "start it with node --perf-basic-prof");
 	expect_runtime("/usr/bin/python3.13", "start it with python3 -X perf");
 	expect_runtime("/opt/dotnet/libcoreclr.so", "start it with DOTNET_PerfMapEnabled=1");
+	expect_runtime("/usr/bin/mono-sgen", "start it with mono --jitmap");
+	expect_runtime("/usr/bin/qemu-aarch64-static",
+		       "start it with -perfmap (QEMU 8.0 or newer)");
 	expect_runtime("/usr/bin/other", "its runtime has to write /tmp/perf-123.map or a jitdump");
 }
 

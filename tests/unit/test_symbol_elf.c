@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "base/elf_file.h"
 #include "symbol/elf_symbols.h"
+#include "symbol/file_names.h"
 
 #define TEXT	    0x410000
 #define MAX_LOOKUPS 64
@@ -319,6 +321,36 @@ static void test_not_elf(void **state)
 	assert_int_equal(elf_file_open(&file, -1), -EBADF);
 }
 
+/* Names in a file of @n @bytes. Returns the error that is counted. */
+static int names_error(const void *bytes, size_t n)
+{
+	static const uint64_t offset;
+	const struct names_question question = {.addresses = &offset, .n = 1};
+	struct debug_places places = {make_file(bytes, n), -1, -1, NULL, {}};
+	struct debug_place place;
+	struct file_names found;
+	char real[PATH_MAX];
+	int error;
+
+	debug_place_init(&places, "/nowhere/lisp.core", real, &place);
+	assert_int_equal(file_names_find(&question, &place, &strings, &found), 0);
+	assert_int_equal(found.items[0].name, 0);
+	error = found.error;
+	file_names_done(&found);
+	close(places.file);
+	return error;
+}
+
+/* What is of another format is not damaged; what is cut off is. */
+static void test_other_format(void **state)
+{
+	static const char lisp[4096] = "LCBS, as SBCL's images begin";
+
+	assert_int_equal(names_error(lisp, sizeof lisp), 0);
+	assert_int_equal(names_error(image, 40), -ENOEXEC);
+	assert_int_equal(names_error("", 0), -ENOEXEC);
+}
+
 /* An ELF32 file, by hand: a header, a section table, two symbols. */
 static void test_elf32(void **state)
 {
@@ -425,6 +457,7 @@ int main(void)
 	    cmocka_unit_test(test_damaged_headers), cmocka_unit_test(test_shrinking),
 	    cmocka_unit_test(test_not_elf),	    cmocka_unit_test(test_elf32),
 	    cmocka_unit_test(test_overlapping),	    cmocka_unit_test(test_no_sections),
+	    cmocka_unit_test(test_other_format),
 	};
 
 	return cmocka_run_group_tests(tests, build, clean);

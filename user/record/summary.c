@@ -104,8 +104,7 @@ static const struct {
 			  "stack memory not readable (swapped out, or the thread is ending)"},
 	[STACK_BROKEN] = {"broken", "no chain of frames on the stack"},
 	[STACK_UNSUPPORTED] = {"unsupported", "unwind information of a kind that is not supported"},
-	[STACK_NO_ROWS] = {"no_rows", "code without unwind information or frame pointers (java "
-				      "other than 17, 21, 25: -XX:+PreserveFramePointer)"},
+	[STACK_NO_ROWS] = {"no_rows", "code without unwind information or frame pointers"},
 	[STACK_UNMAPPED] = {"unmapped", "led to memory that is not mapped"},
 	[STACK_32_BIT] = {"32_bit", "32-bit programs, which are not unwound"},
 	[STACK_BUDGET] = {"budget", "unwind tables had no room (avoid: a larger --unwind-memory)"},
@@ -113,12 +112,31 @@ static const struct {
 	[STACK_UNSAMPLED] = {"unsampled", "ran too short to be sampled (avoid: a higher -F)"},
 };
 
-static void print_truncated(const struct sample_totals *totals, FILE *stream)
+/* Whether any frame is in @module, a file's name. */
+static bool runs_module(const struct stacks *stacks, const char *module)
+{
+	for (size_t i = 0; stacks && i < stacks->n_frames; i++)
+		if (strcmp(strings_get(&stacks->strings, stacks->frames[i].module), module) == 0)
+			return true;
+	return false;
+}
+
+/* What gives code of a runtime frame pointers. */
+static const char *frame_pointers_advice(const struct stacks *stacks, enum stack_end end)
+{
+	return end == STACK_NO_ROWS && runs_module(stacks, "libjvm.so")
+		       ? " (java other than 17, 21, 25: -XX:+PreserveFramePointer)"
+		       : "";
+}
+
+static void print_truncated(const struct stacks *stacks, const struct sample_totals *totals,
+			    FILE *stream)
 {
 	for (enum stack_end end = STACK_TRUNCATED; end < N_STACK_ENDS; end++)
 		if (percent(totals->ends[end], totals->weight) >= 0.005)
-			text_print(stream, "            [truncated] %.2f %%: %s\n",
-				   percent(totals->ends[end], totals->weight), end_texts[end].text);
+			text_print(stream, "            [truncated] %.2f %%: %s%s\n",
+				   percent(totals->ends[end], totals->weight), end_texts[end].text,
+				   frame_pointers_advice(stacks, end));
 }
 
 static void json_truncated(const struct sample_totals *totals, struct json *json)
@@ -234,7 +252,7 @@ static void print_quality(const struct summary *summary, const struct sample_tot
 		   percent(totals->ends[STACK_COMPLETE], totals->weight),
 		   percent(totals->unnamed_frames, totals->frames));
 	print_unnamed(summary->unnamed, stream);
-	print_truncated(totals, stream);
+	print_truncated(summary->top, totals, stream);
 	if (summary->top && percent(totals->ends[STACK_COMPLETE], totals->weight) < LEAST_COMPLETE)
 		print_cut(summary->top, stream);
 	print_unwinding(summary, stream);

@@ -25,6 +25,9 @@ static const struct {
 	{"libcoreclr.so", "start it with DOTNET_PerfMapEnabled=1", NULL},
 	{"libruby", "start it with ruby --yjit-perf", NULL},
 	{"beam.smp", "start it with erl +JPperf true", NULL},
+	{"mono-sgen", "start it with mono --jitmap", NULL},
+	{"libmonosgen", "start it with mono --jitmap", NULL},
+	{"qemu-", "start it with -perfmap (QEMU 8.0 or newer)", NULL},
 };
 
 /* What distributions serve debug files by: https://debuginfod.elfutils.org. */

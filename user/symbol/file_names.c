@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/system.h"
@@ -275,6 +276,15 @@ int file_names_none(const struct names_question *question, int error, struct fil
 	return 0;
 }
 
+/* Whether @fd is a file of another format, such as the image of a Lisp: it has no names to lose. */
+static bool is_other_format(int fd)
+{
+	uint8_t magic[SELFMAG];
+
+	return fd >= 0 && pread(fd, magic, sizeof magic, 0) == sizeof magic &&
+	       memcmp(magic, ELFMAG, SELFMAG) != 0;
+}
+
 int file_names_find(const struct names_question *question, const struct debug_place *place,
 		    struct strings *strings, struct file_names *ret)
 {
@@ -290,6 +300,8 @@ int file_names_find(const struct names_question *question, const struct debug_pl
 		r = answer(&mapped, question, place, strings, ret);
 		elf_file_done(&mapped);
 	}
+	if (ret->error == -ENOEXEC && is_other_format(place->file))
+		ret->error = 0;
 	if (ret->error == -ENOMEM)
 		r = -ENOMEM;
 	if (r < 0)
