@@ -19,9 +19,13 @@ static int teardown(void **state)
 	return 0;
 }
 
+static const char *build_id = "0123";
+
 static uint32_t mapping_of(enum mapping_kind kind, const char *path)
 {
-	struct profile_mapping mapping = {.kind = kind, .path = made_string(profile, path)};
+	struct profile_mapping mapping = {.kind = kind,
+					  .path = made_string(profile, path),
+					  .build_id = made_string(profile, build_id)};
 	uint32_t index;
 
 	made_check(profile_add_mapping(profile, &mapping, &index), "profile_add_mapping");
@@ -104,6 +108,16 @@ static void test_files(void **state)
 	expect_advice(0, 7, "most in libother.so.1: its debug package (-dbgsym, -debuginfo)");
 }
 
+/* Without a build ID, no server and no package has names: Free Pascal's programs, SBCL's images. */
+static void test_no_build_id(void **state)
+{
+	build_id = "";
+	add(7, "sbcl", mapping_of(MAPPING_FILE, "/usr/lib/sbcl.core"), 1, "[sbcl.core+0x1]", 10);
+	build_id = "0123";
+	find(NULL, "ID=debian");
+	expect_advice(0, 7, "most in sbcl.core: no symbols in it, and no build ID to find them by");
+}
+
 /* A process with few unnamed frames, or few frames at all, is not worth a line. */
 static void test_few(void **state)
 {
@@ -157,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runtimes),
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_build_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_few, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),

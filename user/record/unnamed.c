@@ -212,7 +212,11 @@ static void advise_file(const struct profile *profile, size_t mapping, const cha
 {
 	const char *url = urls && *urls ? NULL : server_of(os_release);
 
-	if (url)
+	if (!profile->mappings[mapping].build_id)
+		snprintf(advice, 512,
+			 "most in %.128s: no symbols in it, and no build ID to find them by",
+			 file_name(profile, mapping));
+	else if (url)
 		snprintf(
 			advice, 512,
 			"most in %.128s: DEBUGINFOD_URLS=%s (apt install debuginfod), or its debug "
