@@ -156,17 +156,22 @@ static bool calls_known(const struct stack_flow *flow, const struct x86_insn *in
 }
 
 /* A call: its target starts a function. What follows it waits until everything else is followed. */
-static enum verdict follow_call(struct stack_flow *flow, const struct flow_way *way,
+static enum verdict follow_call(struct stack_flow *flow, struct flow_way *way,
 				const struct x86_insn *insn, uint64_t address)
 {
 	const struct stack_state *state = &flow->states[way->state - 1];
 	uint32_t next = way->at + insn->length;
-	bool is_aligned = stack_is_aligned(state) || calls_known(flow, insn, address);
+	bool is_aligned = stack_is_aligned(state);
 
 	/*
-	 * Compilers align the stack for calls; a tried way that does not is no code, unless it
-	 * calls what is known to be a function: assembly does so with its own ones.
+	 * Compilers align the stack for calls; a tried way that does not is no code. Assembly may
+	 * leave it as it is for functions of its own. Behind other calls that would be one excuse
+	 * too many.
 	 */
+	if (!is_aligned && way->call == FLOW_NOWHERE && calls_known(flow, insn, address)) {
+		way->at = next;
+		return GOES_ON;
+	}
 	if ((flow->is_guess || way->call != FLOW_NOWHERE) && !is_aligned) {
 		flow->blamed = way->call;
 		return REFUSED;

@@ -298,6 +298,18 @@ static bool step(struct stack_state *state, const struct x86_insn *insn)
 	}
 }
 
+/*
+ * `mov %rsp,register` and `sub $n,%rsp`: an `and` may follow. Compiled code has the former, too, to
+ * pass an address: no need to remember that.
+ */
+static bool begins_alignment(const struct x86_insn *insn)
+{
+	bool is_move = (insn->opcode == 0x89 && insn->reg == X86_SP) ||
+		       (insn->opcode == 0x8b && insn->rm == X86_SP && !insn->is_memory);
+
+	return is_move || (is_sub(insn) && insn->rm == X86_SP);
+}
+
 bool stack_step(struct stack_state *state, const struct x86_insn *insn)
 {
 	int32_t sp;
@@ -311,6 +323,8 @@ bool stack_step(struct stack_state *state, const struct x86_insn *insn)
 	if (!step(state, insn))
 		return false;
 	sp = state->value[STACK_SP];
+	if (is_distance(sp) && !begins_alignment(insn))
+		forget_old(state);
 	return !is_distance(sp) || sp <= -WORD;
 }
 
