@@ -462,7 +462,33 @@ static const struct {
 	{true, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 2000},
 	{false, FUTEX, "pthread_cond_wait;Parker::park(bool, long);Unsafe_Park", 0, 50},
 	{false, FUTEX, "pthread_cond_timedwait;os::PlatformEvent::park(long);JVM_Sleep", 0, 50},
+	/* its pools, which wait for work however short that takes, but for locks, too */
+	{true, FUTEX,
+	 "pthread_cond_wait;Unsafe_Park;java.util.concurrent.LinkedBlockingQueue.take;"
+	 "java.util.concurrent.ThreadPoolExecutor.getTask",
+	 0, 1},
+	{false, FUTEX,
+	 "Unsafe_Park;java.util.concurrent.locks.ReentrantLock.lock;"
+	 "java.util.concurrent.ThreadPoolExecutor.getTask",
+	 0, 1},
+	{true, FUTEX, "__pthread_clockjoin_ex;CallJavaMainInNewThread;_start"},
+	/* requests that wait, in servers whose own functions may have no names */
+	{false, FUTEX,
+	 "pthread_cond_timedwait;[mariadbd+0xd5ad50];"
+	 "dispatch_command(enum_server_command, THD*, char*, unsigned int, bool);"
+	 "do_command(THD*, bool)"},
+	{true, POLL, "__poll;vio_io_wait;my_net_read_packet;do_command(THD*, bool)"},
+	{true, FUTEX,
+	 "pthread_cond_timedwait;mysql_binlog_send(THD*, char*);dispatch_command(int)"},
+	{false, EPOLL, "epoll_wait;WaitEventSetWait;WaitLatch;[postgres+0x123450];PortalRun"},
+	{false, POLL, "__poll;apr_wait_for_io_or_timeout;ap_invoke_handler;ap_process_request"},
+	{true, POLL, "__poll;apr_wait_for_io_or_timeout;ap_process_connection"},
+	{false, POLL, "__poll;[libphp8.2.so+0x1230];php_execute_script;main"},
+	{false, POLL, "__poll;[python3.11+0x1230];socket.SocketIO.readinto;app.fetch"},
+	{false, FUTEX, "pthread_cond_timedwait;[python3.11+0x1230];PyEval_RestoreThread"},
 	/* sleeps */
+	{false, POLL, "ppoll;[libruby+0x20f4e0];Kernel#sleep;app.retry", 0, 5},
+	{true, POLL, "ppoll;[libruby+0x20f4e0];Kernel#sleep;app.tick", 0, 1000},
 	{true, SLEEP, "clock_nanosleep;sleep;main", 0, 1000},
 	{false, SLEEP, "clock_nanosleep;usleep;try_again;main", 0, 20},
 	{true, SLEEP, "runtime.usleep.abi0;runtime.sysmon;runtime.mstart1", 0, 1},
@@ -506,6 +532,97 @@ static void idle_waits_are_found(void **state)
 		sample = judged(idles[i].kernel, idles[i].user, sample);
 		if (sample.is_idle != idles[i].expected)
 			fail_msg("%s; %s: %d", idles[i].kernel, idles[i].user, sample.is_idle);
+	}
+}
+
+/* The same, with the file and the kind of each function: "FILE:name" is interpreted. */
+static uint32_t add_file_location(struct profile *profile, const char *file, const char *name)
+{
+	struct profile_mapping mapping = {.kind = *file ? MAPPING_FILE : MAPPING_ANON,
+					  .path = made_string(profile, file)};
+	struct profile_frame frame = {*file ? FRAME_USER : FRAME_INTERPRETED,
+				      made_string(profile, name)};
+	uint32_t index, location;
+
+	made_check(profile_add_mapping(profile, &mapping, &index), "profile_add_mapping");
+	made_check(profile_add_location(profile, index, (uint64_t)frame.function << 8, false,
+					&location),
+		   "profile_add_location");
+	if (!profile->locations[location].n_frames)
+		made_check(profile_set_frames(profile, location, &frame, 1), "profile_set_frames");
+	return location;
+}
+
+#define LIBC   "/lib/x86_64-linux-gnu/libc.so.6"
+#define PYTHON "/usr/bin/python3.11"
+#define RUBY   "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2"
+
+/* Waits on conditions by stripped interpreters; functions without a file are the language's. */
+static const struct {
+	struct {
+		const char *file, *name;
+	} user[8];
+	bool expected;
+	uint64_t milliseconds;
+} languages[] = {
+	{{{LIBC, "pthread_cond_timedwait"}, {PYTHON, "[python3.11+0x4f92c0]"}, {"", "app.work"}},
+	 false},
+	{{{LIBC, "__pthread_cond_wait_common"},
+	  {LIBC, "pthread_cond_timedwait"},
+	  {"/usr/lib/libpython3.11.so.1.0", "[libpython3.11.so.1.0+0x12340]"},
+	  {"", "app.work"}},
+	 false},
+	/* of what an extension calls */
+	{{{LIBC, "pthread_cond_wait"},
+	  {"/usr/lib/python3/dist-packages/pool.so", "worker"},
+	  {PYTHON, "[python3.11+0x1230]"},
+	  {"", "app.work"}},
+	 true},
+	{{{LIBC, "pthread_cond_wait"}, {RUBY, "[libruby+0x20f6f0]"}, {"", "Object#hot"}}, false},
+	{{{LIBC, "pthread_cond_wait"},
+	  {RUBY, "rb_native_cond_wait"},
+	  {RUBY, "[libruby+0x20f6f0]"},
+	  {"", "IO.select"},
+	  {"", "Object#serve"}},
+	 false},
+	{{{LIBC, "pthread_cond_wait"},
+	  {RUBY, "rb_native_cond_wait"},
+	  {"", "Thread::Queue#pop"},
+	  {"", "Object#serve"}},
+	 true},
+	{{{LIBC, "pthread_cond_timedwait"}, {RUBY, "[libruby+0x20a]"}, {"", "Kernel#sleep"}},
+	 false,
+	 5},
+	{{{LIBC, "pthread_cond_timedwait"}, {RUBY, "[libruby+0x20a]"}, {"", "Kernel#sleep"}},
+	 true,
+	 5000},
+	/* a thread of its own, such as the timer's */
+	{{{LIBC, "pthread_cond_timedwait"}, {RUBY, "[libruby+0x20a]"}, {LIBC, "clone3"}}, true},
+};
+
+static void turns_to_run_a_language_are_not_idle(void **state)
+{
+	for (size_t i = 0; i < COUNT(languages); i++) {
+		struct profile *profile = made_profile(PROFILE_OFFCPU, NULL, 0);
+		struct profile_sample sample = {.reason = REASON_SLEEP,
+						.count = 1,
+						.nanoseconds = 1000000 * languages[i].milliseconds};
+		uint32_t locations[64];
+		uint32_t n =
+			add_locations(profile, MAPPING_KERNEL,
+				      "futex_do_wait __futex_wait do_futex" ENTRY, " ", locations);
+
+		for (size_t k = 0; k < COUNT(languages[i].user) && languages[i].user[k].name; k++)
+			locations[n++] = add_file_location(profile, languages[i].user[k].file,
+							   languages[i].user[k].name);
+		made_check(profile_add_stack(profile, locations, n, STACK_COMPLETE, &sample.stack),
+			   "profile_add_stack");
+		sample.comm = made_string(profile, "comm");
+		made_check(profile_add_sample(profile, &sample), "profile_add_sample");
+		assert_int_equal(causes_apply(profile, false), 0);
+		if (profile->samples[0].is_idle != languages[i].expected)
+			fail_msg("case %zu: %d", i, profile->samples[0].is_idle);
+		profile_free(profile);
 	}
 }
 
@@ -710,6 +827,7 @@ int main(void)
 		cmocka_unit_test(only_waits_have_causes),
 		cmocka_unit_test(user_functions_are_no_causes),
 		cmocka_unit_test(idle_waits_are_found),
+		cmocka_unit_test(turns_to_run_a_language_are_not_idle),
 		cmocka_unit_test(our_helpers_are_idle),
 		cmocka_unit_test(parents_are_idle),
 		cmocka_unit_test(interrupts_are_found),

@@ -85,6 +85,10 @@ static void waits_are_named_by_the_programs_own_code(void **state)
 		 REASON_DISK},
 		{"bare", "_start;main;[bare+0x10];[bare+0x20];read;read_[k]", 19, REASON_PIPE},
 		{"kworker", "ret_from_fork_[k];worker_thread_[k]", 21, REASON_SLEEP},
+		{"pool",
+		 "StubRoutines (1)_[j];java.lang.Thread.run_[0];java.util.Queue.take_[j];"
+		 "pthread_cond_wait;futex_wait_[k]",
+		 18, REASON_FUTEX},
 		{"db", "main;idle", 1000, REASON_POLL, 1, 2, .is_idle = true},
 	};
 	static const char *const wanted[] = {"serve [futex] db 60",
@@ -95,7 +99,8 @@ static void waits_are_named_by_the_programs_own_code(void **state)
 					     "nanosleep [timer] libc 22",
 					     "worker_thread_[k] [sleep] kworker 21",
 					     "XLogFlush [disk] pg 20",
-					     "[bare+0x20] [pipe] bare 19"};
+					     "[bare+0x20] [pipe] bare 19",
+					     "java.util.Queue.take_[j] [futex] pool 18"};
 	struct stacks stacks = made(PROFILE_OFFCPU, samples, N(samples));
 
 	assert_leaders(&stacks, LEADERS_WAITING, wanted, N(wanted));

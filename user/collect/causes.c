@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "collect/causes_rules.h"
 
 /*
@@ -112,6 +113,75 @@ static struct verdict judge_kernel(struct causes *causes, const struct profile_s
 	return verdict;
 }
 
+/*
+ * Interpreters that let one thread at a time run their language. Their threads wait on a condition
+ * for that, in functions that stripped files have no names for.
+ */
+enum interpreter {
+	NO_INTERPRETER,
+	INTERPRETER_PYTHON, /* all its conditions are for that; its locks are semaphores */
+	INTERPRETER_RUBY,   /* sleeps and queues are conditions, too */
+};
+
+static enum interpreter interpreter_at(const struct causes *causes,
+				       const struct profile_location *location)
+{
+	static const char *const python[] = {"python3", "libpython3"};
+	static const char *const ruby[] = {"ruby", "libruby"};
+	const struct profile_mapping *mapping = &causes->profile->mappings[location->mapping];
+	const char *path = strings_get(&causes->profile->strings, mapping->path);
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (mapping->kind != MAPPING_FILE)
+		return NO_INTERPRETER;
+	if (text_begins_any(name, python, sizeof python / sizeof *python))
+		return INTERPRETER_PYTHON;
+	return text_begins_any(name, ruby, sizeof ruby / sizeof *ruby) ? INTERPRETER_RUBY
+								       : NO_INTERPRETER;
+}
+
+static const struct profile_frame *first_frame(const struct causes *causes,
+					       const struct profile_location *location)
+{
+	return location->n_frames ? &causes->profile->frames[location->first_frame] : NULL;
+}
+
+/* The outermost function at @location, which has those inlined into it. */
+static bool is_condition(const struct causes *causes, const struct profile_location *location)
+{
+	const struct profile_frame *frame = first_frame(causes, location);
+	const char *name;
+
+	if (!frame)
+		return false;
+	frame += location->n_frames - 1;
+	name = strings_get(&causes->profile->strings, frame->function);
+	return strncmp(name + strspn(name, "_"), "pthread_cond_", strlen("pthread_cond_")) == 0;
+}
+
+/*
+ * Whether the function outside of the condition at @i waits for its turn to run the language: by
+ * the file that it lies in, and by what the language called, which may wait by itself.
+ */
+static bool is_language_lock(struct causes *causes, const struct profile_stack *stack, uint32_t i)
+{
+	enum interpreter interpreter;
+
+	if (i + 1 >= stack->n)
+		return false;
+	interpreter = interpreter_at(causes, location_of(causes, stack, i + 1));
+	if (interpreter != INTERPRETER_RUBY)
+		return interpreter == INTERPRETER_PYTHON;
+	for (i++; i < stack->n; i++) {
+		const struct profile_frame *frame =
+			first_frame(causes, location_of(causes, stack, i));
+
+		if (frame && frame->kind == FRAME_INTERPRETED)
+			return !rule_of_string(causes, RULES_USER, frame->function);
+	}
+	return false;
+}
+
 /* The strongest verdict of the rules for the functions outside of the first @i. */
 static enum idle judge_user(struct causes *causes, const struct profile_stack *stack, uint32_t i)
 {
@@ -128,6 +198,9 @@ static enum idle judge_user(struct causes *causes, const struct profile_stack *s
 			if (rule && rule->idle > idle)
 				idle = rule->idle;
 		}
+		if (idle < NEVER_IDLE && is_condition(causes, location) &&
+		    is_language_lock(causes, stack, i))
+			idle = NEVER_IDLE;
 	}
 	return idle;
 }
@@ -170,7 +243,9 @@ static bool is_idle(const struct causes *causes, const struct profile_sample *sa
 		    enum idle idle)
 {
 	switch (idle) {
-	case IDLE_YES: return true;
+	case IDLE_YES:
+	case IDLE_SURELY:
+	case ALWAYS_IDLE: return true;
 	case IDLE_IF_LONG:
 		return sample->count && sample->nanoseconds / sample->count >= LONG_SLEEP_NS;
 	case IDLE_IF_PARENT:

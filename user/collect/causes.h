@@ -23,8 +23,9 @@
  * A wait is idle if it is for work: events, connections to accept, a terminal's input, signals;
  * kernel threads in their main functions; futexes below a condition variable or a runtime's
  *parking; sleeps of half a second and more on average. Never idle, whatever is below them, are
- *mutexes, and functions known to wait for an answer or a lock (PQexec, take_gil); answers from
- *sockets and pipes; children, unless a main thread waits for them and they are recorded themselves;
+ *mutexes, and functions known to wait for an answer or a lock (PQexec, take_gil), also where a
+ *stripped interpreter has no names for them; servers at a request; answers from sockets and pipes;
+ *children, unless a main thread waits for them and they are recorded themselves;
  *and waits that the scheduler calls uninterruptible. In doubt a wait is not idle: POSIX semaphores
  *are locks to some programs and queues to others.
  */

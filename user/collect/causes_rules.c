@@ -149,6 +149,17 @@ static const struct rule user_rules[] = {
 	 .idle = IDLE_YES},
 	/* Java parks both for work and for locks, and sleeps on a condition. */
 	{"Unsafe_Park JVM_Sleep", .idle = IDLE_IF_LONG},
+	{"java.util.concurrent.ThreadPoolExecutor.getTask "
+	 "java.util.concurrent.ForkJoinPool.awaitWork",
+	 .idle = IDLE_SURELY},
+	/* Ruby sleeps on a condition or by poll(). */
+	{"Kernel#sleep", .idle = IDLE_IF_LONG},
+	/* Its other functions that wait on a condition; see is_language_lock() in causes.c. */
+	{"Thread::ConditionVariable#wait ConditionVariable#wait Thread::Mutex#sleep Mutex#sleep "
+	 "Thread::Queue#pop Thread::Queue#shift Thread::Queue#deq Queue#pop Queue#shift Queue#deq "
+	 "Thread::SizedQueue#pop Thread::SizedQueue#shift Thread::SizedQueue#deq SizedQueue#pop "
+	 "SizedQueue#shift SizedQueue#deq Thread#join Thread#value Thread.stop",
+	 .idle = IDLE_YES},
 
 	/* Mutexes, also those of conditions and of runtimes. */
 	{"pthread_mutex_lock* pthread_mutex_timedlock* pthread_mutex_clocklock* "
@@ -158,15 +169,21 @@ static const struct rule user_rules[] = {
 	 "*ReentrantReadWriteLock* ObjectMonitor::enter* ObjectMonitor::EnterI "
 	 "SafepointSynchronize::block VMThread::execute *AwareLock* take_gil drop_gil "
 	 "gvl_acquire* thread_sched_to_running* std::__future_base::* std::thread::scoped::* "
-	 "*LockLatch* lock_wait_suspend_thread* ProcSleep SyncRepWaitForLSN",
+	 "*LockLatch* lock_wait_suspend_thread* ProcSleep SyncRepWaitForLSN "
+	 "PyEval_RestoreThread PyEval_AcquireThread PyEval_AcquireLock PyEval_SaveThread",
 	 .idle = NEVER_IDLE},
+	/* Servers at a request: MySQL, PostgreSQL, Apache, PHP. */
+	{"dispatch_command PortalRun ap_invoke_handler php_execute_script", .idle = NEVER_IDLE},
 	/* Answers awaited by poll(). */
 	{"PQexec* PQgetResult PQconnect* PQprepare PQdescribe* mysql_real_query* "
 	 "mysql_real_connect* mysql_next_result curl_easy_perform curl_easy_recv ldap_result "
 	 "res_nsend res_context_send res_context_query getaddrinfo gethostby* "
 	 "dbus_connection_send_with_reply_and_block xcb_wait_for_* "
-	 "Java_sun_nio_ch_Net_poll NET_Poll NET_Timeout",
+	 "Java_sun_nio_ch_Net_poll NET_Poll NET_Timeout socket.SocketIO.readinto "
+	 "ssl.SSLSocket.read ssl.SSLSocket.do_handshake",
 	 .idle = NEVER_IDLE},
+	/* A replica's request lasts; Java's first thread waits for the one of main(). */
+	{"mysql_binlog_send CallJavaMainInNewThread", .idle = ALWAYS_IDLE},
 };
 
 /*

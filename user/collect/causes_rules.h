@@ -21,7 +21,9 @@ enum idle {
 	IDLE_YES,
 	IDLE_IF_LONG,	/* if such waits last long on average */
 	IDLE_IF_PARENT, /* if a process's main thread waits so and its children are recorded, too */
-	NEVER_IDLE,	/* for user functions: overrides all others */
+	IDLE_SURELY,	/* whatever these waits take */
+	NEVER_IDLE,	/* for user functions: overrides those above */
+	ALWAYS_IDLE,	/* for user functions: overrides all others */
 };
 
 /* A rule's verdict on frames of interrupts. */

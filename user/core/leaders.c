@@ -19,8 +19,8 @@ static const char *const plumbing_modules[] = {
 /* Functions of runtimes that may be linked into the program, by the beginnings of their names. */
 static const char *const plumbing_starts[] = {
 	"<alloc::", "<core::", "<std::", "__gnu_cxx::", "__gthread", "absl::", "alloc::", "core::",
-	"internal/", "java.", "jdk.", "parking_lot", "runtime.", "runtime/", "std::", "sun.",
-	"syscall.", "uv_",
+	"StubRoutines (", "internal/", "java.", "jdk.", "parking_lot", "runtime.", "runtime/", "std::",
+	"sun.", "syscall.", "uv_",
 };
 
 /* The C library's own functions, for static linking or unknown modules; and what Postgres waits
@@ -104,7 +104,7 @@ enum leaders_code leaders_code(const struct stacks *stacks, const struct stacks_
 
 /* The relevant frames of a stack. */
 struct parts {
-	uint32_t command, last, own, named, reason; /* NO_FRAME: there is none */
+	uint32_t command, last, own, named, language, reason; /* NO_FRAME: there is none */
 	bool is_idle;
 };
 
@@ -159,13 +159,16 @@ static struct parts take_apart(const struct leaders_search *search,
 {
 	const struct stacks *stacks = search->stacks;
 	const uint32_t *ids = stacks->ids + entry->first;
-	struct parts parts = {entry->n ? ids[0] : NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME};
+	struct parts parts = {
+		entry->n ? ids[0] : NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME, NO_FRAME};
 
 	for (uint32_t i = 0; i < entry->n; i++) {
 		const struct stacks_frame *frame = &stacks->frames[ids[i]];
 
 		if (is_code(frame)) {
 			parts.last = ids[i];
+			if (frame->kind == FRAME_INTERPRETED || frame->kind == FRAME_JIT)
+				parts.language = ids[i];
 			if (search->frames[ids[i]].code == CODE_OWN)
 				parts.named = ids[i];
 			if (search->frames[ids[i]].code)
@@ -176,6 +179,8 @@ static struct parts take_apart(const struct leaders_search *search,
 		parts.is_idle |= i < 2 && stacks_is_mark(stacks, ids[i], MARK_IDLE);
 	}
 	parts.own = parts.named != NO_FRAME ? parts.named : parts.own;
+	/* A language's own libraries say more than the kernel does. */
+	parts.own = parts.own != NO_FRAME ? parts.own : parts.language;
 	return parts;
 }
 
