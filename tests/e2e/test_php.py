@@ -102,6 +102,30 @@ def test_a_loop_that_has_left_its_function_has_none(php, tmp_path):
     assert left > 0
 
 
+@pytest.mark.parametrize("php", PHPS)
+def test_programs_that_are_compiled_again_have_names(php, tmp_path):
+    """Each request compiles its file anew, into the same place; in between, nothing is there."""
+    (tmp_path / "page.php").write_text("<?php spin();")
+    script = tmp_path / "requests.php"
+    script.write_text("<?php function spin() { for ($x = $i = 0; $i < 20000; $i++) $x += $i * $i; } echo 'x';"
+                      "while (true) { include 'page.php'; usleep(300); }")
+    workers = [subprocess.Popen([php, *QUIET, "-d", "opcache.enable_cli=0", script], cwd=tmp_path,
+                                stdout=subprocess.PIPE) for _ in range(12)]
+    try:
+        assert all(worker.stdout.read(1) == b"x" for worker in workers)
+        record("-p", ",".join(str(worker.pid) for worker in workers), "-d", 3, "-F", 499,
+               "-o", tmp_path / "x.folded")
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+    folded = Folded(tmp_path / "x.folded")
+    spun = folded.total(lambda frames: "spin_[0]" in frames)
+    named = folded.total(lambda frames: interpreters.functions(frames)[:3] == ["<main>", "<main>", "spin"])
+    assert spun > 0
+    assert named >= 0.99 * spun
+
+
 def fastcgi(path, script):
     """Asks php-fpm at socket @path for the page @script."""
     def part(kind, content):

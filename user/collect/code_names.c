@@ -11,6 +11,7 @@
 #define MOST_BYTES     (64u << 20) /* of its names and line tables */
 #define MOST_FACTS     4096	   /* about runtimes: processes say what they like of themselves */
 #define GENERATIONS_UP 8	   /* how many parents are asked */
+#define MOST_READS     32	   /* of an object that was not there */
 
 void code_names_init(struct code_names *names, struct processes *processes,
 		     const struct tables *tables)
@@ -249,6 +250,28 @@ static const struct code_name *find_of_parents(const struct code_names *names,
 	return found && found->is_known ? found : NULL;
 }
 
+/*
+ * Reads @known again, which was gone or just changing: programs that are compiled for each request
+ * come back to the same place.
+ */
+static int read_again(struct code_names *names, struct process *process, uint32_t kind,
+		      uint32_t detail, struct code_name *known)
+{
+	struct code_name key = *known;
+	int r;
+
+	key.reads++;
+	r = describe(names, process, kind, detail, &key);
+	if (r < 0) {
+		name_done(&key);
+		return r;
+	}
+	names->n_nameless -= key.is_known;
+	names->now.bytes += bytes_of(&key);
+	*known = key;
+	return 0;
+}
+
 int code_names_find(struct code_names *names, uint32_t index, const uint64_t words[static 2],
 		    const struct code_name **ret)
 {
@@ -260,12 +283,15 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 		.check = words[1] >> 32,
 		.detail = kind & RUNTIME_KIND_BY_DETAIL ? (uint32_t)words[1] : 0,
 	};
-	const struct code_name *known = find_in(&names->now, &key);
-	int r;
+	struct code_name *found = find_in(&names->now, &key);
+	const struct code_name *known;
+	int r = 0;
 
-	if (known) {
-		*ret = known;
-		return 0;
+	if (found) {
+		if (!found->is_known && found->reads < MOST_READS)
+			r = read_again(names, process, kind, words[1], found);
+		*ret = found;
+		return r;
 	}
 	known = find_in(&names->before, &key);
 	if (known)

@@ -19,6 +19,7 @@ struct code_name {
 	uint32_t check;
 	uint32_t detail;		   /* if it has to do with the name; else 0 */
 	bool is_known;			   /* else it has none */
+	uint8_t reads;			   /* besides the first one, while it has none */
 	bool is_compiled;
 	bool is_hidden;			   /* the runtime's own */
 	const struct runtime_facts *facts; /* of its runtime; NULL: unknown */
