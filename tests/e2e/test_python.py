@@ -171,6 +171,30 @@ def test_names_of_ended_processes_are_freed(tmp_path):
     assert max(held[60:]) - max(held[20:50]) < 9000, held
 
 
+@pytest.mark.parametrize("leaf", ["burn", "nap"])
+def test_applications_with_interpreters_of_their_own(leaf, tmp_path):
+    """As web servers have them: the state that a thread knows is another interpreter's."""
+    libraries = sorted(Path("/usr/lib").glob("*/libpython3.*.so.1.0"))
+    if not libraries:
+        pytest.skip("no libpython")
+    script = ("import time\ndef burn():\n  for i in range(9**4): i * i\ndef nap():\n  time.sleep(0.001)\n"
+              f"def serve():\n  while True: {leaf}()\nprint('up', flush=True)\nserve()\n")
+    with started(ROOT / "build" / "workload" / "applications", libraries[0], script) as (process, _):
+        process.stdout.readline()
+        result = record("-p", process.pid, *LEAVES[leaf], "-d", 1, "-F", FREQUENCY, "--threads",
+                        "-o", tmp_path / "x.folded")
+    folded = Folded(tmp_path / "x.folded")
+    roots = {frames[0] for frames, _ in folded.stacks}
+    assert len(roots) == 2
+    for root in roots:
+        total = folded.total(lambda frames: frames[0] == root)
+        right = folded.total(lambda frames: frames[0] == root and interpreters.functions(frames)[:2] == [
+            "<string>.<module>", "<string>.serve"])
+        assert total > 0
+        assert right >= 0.99 * total
+    interpreters.assert_all_named(result)
+
+
 def test_all_ways_of_recording(tmp_path):
     modes = {"wall": ["--wall"], "wakers": ["--offcpu", "--wakers"], "event": ["-e", "context-switches:1"],
              "threads": ["--offcpu", "--threads"], "user": ["--offcpu", "-U"],

@@ -104,6 +104,65 @@ static void other_threads_are_not_taken(void **state)
 	assert_int_equal(thread.machine.header, 0);
 }
 
+#define HEAD	     0x1800 /* in the made file */
+#define INTERPRETER  (MADE_START + 0x1900)
+#define ANOTHER	     (MADE_START + 0x1a00)
+#define FOREIGN	     (MADE_START + 0x1c00) /* another thread's state */
+#define WITHOUT	     (MADE_START + 0x1d00) /* this thread's, without frames */
+#define EMPTY_RECORD (MADE_START + 0x1f00)
+
+/* Two interpreters: this thread's state with frames is the last one of the second. */
+static void made_interpreters(struct runtime_facts *facts, uint64_t specific)
+{
+	uint32_t *o = facts->offsets;
+
+	made_thread(facts);
+	o[INTERPRETERS] = HEAD;
+	made_word(&thread.memory, MADE_START + HEAD, INTERPRETER);
+	made_word(&thread.memory, INTERPRETER, ANOTHER);
+	made_word(&thread.memory, INTERPRETER + o[INTERPRETER_THREADS], FOREIGN);
+	made_word(&thread.memory, ANOTHER + o[INTERPRETER_THREADS], WITHOUT);
+	made_word(&thread.memory, FOREIGN + o[THREAD_IDENT], PYTHON_TLS + 64);
+	made_word(&thread.memory, WITHOUT + o[THREAD_IDENT], PYTHON_TLS);
+	made_word(&thread.memory, WITHOUT + o[THREAD_NEXT], PYTHON_STATE);
+	if (o[THREAD_RECORD])
+		made_word(&thread.memory, WITHOUT + o[THREAD_RECORD], EMPTY_RECORD);
+	made_word(&thread.memory, PYTHON_TLS + 0x328, specific);
+}
+
+static void states_of_all_interpreters_are_searched(void **state)
+{
+	static const uint64_t specifics[] = {WITHOUT, 0, FOREIGN, PYTHON_STATE};
+
+	thread.bias = MADE_START;
+	for (size_t v = 0; v < N_VERSIONS; v++) {
+		struct runtime_facts facts = facts_of(versions[v]);
+		uint32_t n, *o = facts.offsets;
+
+		if (!o[INTERPRETERS])
+			continue;
+		for (size_t i = 0; i < sizeof specifics / sizeof *specifics; i++) {
+			made_interpreters(&facts, specifics[i]);
+			made_find(&thread, &facts);
+			assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+			assert_int_equal(made_frames(&thread.machine, &n), PYTHON_DEPTH);
+			assert_int_equal(made_frame_at(&thread, 0).code, PYTHON_CODE);
+		}
+		/* Of another thread, and a list without an end. */
+		made_interpreters(&facts, WITHOUT);
+		made_word(&thread.memory, PYTHON_STATE + o[THREAD_IDENT], PYTHON_TLS + 64);
+		made_find(&thread, &facts);
+		assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+		assert_int_equal(thread.machine.header, 0);
+		made_interpreters(&facts, WITHOUT);
+		made_word(&thread.memory, FOREIGN + o[THREAD_NEXT], FOREIGN);
+		made_find(&thread, &facts);
+		assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+		assert_int_equal(thread.machine.header, 0);
+	}
+	thread.bias = PYTHON_BIAS;
+}
+
 static void a_fault_at_any_read_ends_the_chain(void **state)
 {
 	for (size_t v = 0; v < N_VERSIONS; v++) {
@@ -287,6 +346,7 @@ int main(void)
 		cmocka_unit_test(all_frames_are_found_in_order),
 		cmocka_unit_test(a_chain_without_anchors_or_an_end),
 		cmocka_unit_test(other_threads_are_not_taken),
+		cmocka_unit_test(states_of_all_interpreters_are_searched),
 		cmocka_unit_test(a_fault_at_any_read_ends_the_chain),
 		cmocka_unit_test(names_files_and_lines),
 		cmocka_unit_test(lines_by_pairs),

@@ -9,7 +9,9 @@
  *
  * A thread's state is in its thread-specific data (pthread_setspecific(3)), whether or not it
  * holds the GIL. Its key is one of the first, and the state names the thread, so the right word
- * is known when it is seen; no state of another thread, and no other object, passes.
+ * is known when it is seen; no state of another thread, and no other object, passes. Up to 3.11 it
+ * is the state of the interpreter that the thread ran first. If that has no frames, or is gone, as
+ * in web servers that give each application an interpreter, the states of all are searched.
  *
  * The order of frames among native ones: from 3.10 to 3.12 each activation of the evaluation loop
  * has a record on its C stack (_PyCFrame), from 3.12 on a frame of its own there, the shim. In 3.9
@@ -67,6 +69,15 @@ static void find_loop(const struct elf_file *elf, const struct elf_wanted *loop,
 		ret->cold = ret->cold_size = 0;
 }
 
+/* Where the first interpreter is said, in _PyRuntime at @runtime. */
+static void place_interpreters(struct runtime_facts *facts, uint64_t runtime)
+{
+	uint32_t *at = &facts->offsets[INTERPRETERS];
+
+	if (*at)
+		*at = runtime < INT32_MAX - *at ? *at + runtime : 0;
+}
+
 static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[] = {
@@ -94,6 +105,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 		ret->problem = RUNTIME_VERSION;
 	else if (!cpython_has_anchors(ret))
 		find_loop(elf, &symbols[SYMBOL_LOOP], ret);
+	place_interpreters(ret, symbols[SYMBOL_RUNTIME].address);
 	return 0;
 }
 
@@ -133,9 +145,9 @@ static uint32_t frame_words(const struct runtime_facts *facts)
 static bool is_aligned(const struct runtime_facts *facts)
 {
 	static const enum cpython_offset words[] = {
-		THREAD_IDENT, THREAD_CURRENT, THREAD_RECORD, RECORD_PREVIOUS,
-		FRAME_CODE,   FRAME_PREVIOUS, CODE_FILE,     CODE_NAME,
-		CODE_LINES,   STRING_LENGTH,  BYTES_SIZE,
+		THREAD_IDENT,	THREAD_CURRENT, THREAD_RECORD,	     RECORD_PREVIOUS, FRAME_CODE,
+		FRAME_PREVIOUS, CODE_FILE,	CODE_NAME,	     CODE_LINES,      STRING_LENGTH,
+		BYTES_SIZE,	THREAD_NEXT,	INTERPRETER_THREADS, INTERPRETERS,
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -150,7 +162,7 @@ static bool is_sound(const struct runtime_facts *facts)
 	uint32_t from, words;
 
 	for (size_t i = 0; i < RUNTIME_OFFSETS; i++)
-		if (facts->offsets[i] > MOST_OFFSET)
+		if (facts->offsets[i] > (i == INTERPRETERS ? INT32_MAX : MOST_OFFSET))
 			return false;
 	return is_aligned(facts) && cpython_check_range(facts, &from, &words) &&
 	       frame_words(facts) <= WINDOW_WORDS && facts->offsets[FRAME_UNIT] <= 2 &&
@@ -163,9 +175,22 @@ static bool is_sound(const struct runtime_facts *facts)
 #define SPECIFIC_BYTES (1 << TEXT_SPECIFIC_SHIFT)
 #define SPECIFIC_KEYS  8 /* among which is that of the state */
 
-enum { LABEL_KEY, LABEL_FRAME, LABEL_SHIM, LABEL_END };
+enum {
+	LABEL_KEY,
+	LABEL_SEARCH,
+	LABEL_INTERPRETER,
+	LABEL_THREAD,
+	LABEL_OTHER_THREAD,
+	LABEL_OWN_THREAD,
+	LABEL_OTHER_INTERPRETER,
+	LABEL_FIRST_FRAME,
+	LABEL_FRAME,
+	LABEL_SHIM,
+	LABEL_END,
+};
 
-#define FRAMES_AT_ONCE 16 /* without anchors: what is lost if the next one can't be read */
+#define MOST_THREADS   128 /* of all interpreters, that are looked at */
+#define FRAMES_AT_ONCE 16  /* without anchors: what is lost if the next one can't be read */
 
 /* The use of the registers. */
 enum {
@@ -180,15 +205,19 @@ enum {
 	LAST_KEY,
 	KEY,
 	COUNT, /* of frames since the last stop */
+	/* Of the search in all interpreters. */
+	THREAD = KEY,
+	INTERPRETER = LAST_KEY,
+	N_THREADS = COUNT,
 };
 
-/* STATE = the state of this thread; ends if it has none. */
+/* STATE = the state of this thread; to LABEL_SEARCH if it has none. */
 static void write_thread(struct text_writer *text, const uint32_t *o)
 {
 	text_op(text, BF_OP_ADDI, KEY, BF_REGISTER_TLS, 0, TEXT_SPECIFIC_DATA);
 	text_op(text, BF_OP_ADDI, LAST_KEY, KEY, 0, SPECIFIC_BYTES * SPECIFIC_KEYS);
 	text_label(text, LABEL_KEY);
-	text_if_register(text, KEY, BF_GE, LAST_KEY, LABEL_END);
+	text_if_register(text, KEY, BF_GE, LAST_KEY, LABEL_SEARCH);
 	text_fetch(text, STATE, KEY, SPECIFIC_BYTES - 8);
 	text_op(text, BF_OP_ADDI, KEY, KEY, 0, SPECIFIC_BYTES);
 	text_if(text, STATE, BF_ANY, 7, LABEL_KEY);
@@ -197,12 +226,42 @@ static void write_thread(struct text_writer *text, const uint32_t *o)
 	text_if_register(text, TEMPORARY, BF_NE, BF_REGISTER_TLS, LABEL_KEY);
 }
 
-/* STATE = its innermost frame; RECORD = the record of its activation. */
-static void write_first_frame(struct text_writer *text, const uint32_t *o)
+/* STATE = the innermost frame of the state in @from; RECORD = the record of its activation. */
+static void write_first_frame(struct text_writer *text, const uint32_t *o, uint8_t from)
 {
 	if (o[THREAD_RECORD])
-		text_fetch(text, RECORD, STATE, o[THREAD_RECORD]);
-	text_fetch(text, STATE, o[RECORD_HAS_FRAME] ? RECORD : STATE, o[THREAD_CURRENT]);
+		text_fetch(text, RECORD, from, o[THREAD_RECORD]);
+	text_fetch(text, STATE, o[RECORD_HAS_FRAME] ? RECORD : from, o[THREAD_CURRENT]);
+}
+
+/*
+ * STATE and RECORD = those of the first state of this thread with a frame, of all interpreters;
+ * ends if there is none. Others change their lists meanwhile: what can't be read ends one.
+ */
+static void write_search(struct text_writer *text, const uint32_t *o)
+{
+	text_op(text, BF_OP_PARAMETER, TEMPORARY, 0, 0, 0);
+	text_try(text, INTERPRETER, TEMPORARY, o[INTERPRETERS]);
+	text_op(text, BF_OP_SET, N_THREADS, 0, 0, 0);
+	text_label(text, LABEL_INTERPRETER);
+	text_if(text, INTERPRETER, BF_EQ, 0, LABEL_END);
+	text_try(text, THREAD, INTERPRETER, o[INTERPRETER_THREADS]);
+	text_label(text, LABEL_THREAD);
+	text_op(text, BF_OP_ADDI, N_THREADS, N_THREADS, 0, 1);
+	text_if(text, N_THREADS, BF_GE, MOST_THREADS, LABEL_END);
+	text_if(text, THREAD, BF_EQ, 0, LABEL_OTHER_INTERPRETER);
+	text_try(text, TEMPORARY, THREAD, o[THREAD_IDENT]);
+	text_if_register(text, TEMPORARY, BF_EQ, BF_REGISTER_TLS, LABEL_OWN_THREAD);
+	text_label(text, LABEL_OTHER_THREAD);
+	text_try(text, THREAD, THREAD, o[THREAD_NEXT]);
+	text_jump(text, LABEL_THREAD);
+	text_label(text, LABEL_OWN_THREAD);
+	write_first_frame(text, o, THREAD);
+	text_if(text, STATE, BF_EQ, 0, LABEL_OTHER_THREAD);
+	text_jump(text, LABEL_FIRST_FRAME);
+	text_label(text, LABEL_OTHER_INTERPRETER);
+	text_try(text, INTERPRETER, INTERPRETER, 0);
+	text_jump(text, LABEL_INTERPRETER);
 }
 
 /* CHECK = what an object at the same address would not have: its name's hash, where it is, … */
@@ -275,7 +334,14 @@ int cpython_write(const struct runtime_facts *facts, struct bf_text *ret)
 
 	text_begin(&text, ret);
 	write_thread(&text, o);
-	write_first_frame(&text, o);
+	write_first_frame(&text, o, STATE);
+	text_if(&text, STATE, BF_NE, 0, LABEL_FIRST_FRAME);
+	text_label(&text, LABEL_SEARCH);
+	if (o[INTERPRETERS])
+		write_search(&text, o);
+	else
+		text_jump(&text, LABEL_END);
+	text_label(&text, LABEL_FIRST_FRAME);
 	if (!cpython_has_anchors(facts))
 		text_op(&text, BF_OP_SET, COUNT, 0, 0, 0);
 	text_label(&text, LABEL_FRAME);

@@ -19,6 +19,11 @@ enum cpython_offset {
 	THREAD_RECORD,
 	RECORD_PREVIOUS,
 	RECORD_HAS_FRAME,
+	/* All threads of all interpreters. */
+	THREAD_NEXT,
+	INTERPRETER_THREADS,
+	INTERPRETERS, /* address of the first one's, unrelocated; its first word is the next one;
+		       * in the table of versions, in _PyRuntime. 0: they are not needed */
 	/* Of a frame. */
 	FRAME_CODE,
 	FRAME_PREVIOUS,
