@@ -242,7 +242,9 @@ static __always_inline void find_reasons(const struct thread *thread, struct tas
 {
 	u64 throttled = throttled_for(thread, task, period->to);
 
-	kept->blocked_reason = contributes_to_load(task) ? BF_REASON_DISK : BF_REASON_SLEEP;
+	kept->blocked_reason = contributes_to_load(task) ? BF_REASON_DISK
+			       : sleeps_by_poll(task)	 ? BF_REASON_TIMER
+							 : BF_REASON_SLEEP;
 	kept->queued_reason = BF_REASON_RUNQUEUE;
 	if ((u32)task->nvcsw == thread->n_voluntary && !thread->is_newborn)
 		kept->queued_reason = BF_REASON_PREEMPTED;

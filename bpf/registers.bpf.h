@@ -14,6 +14,12 @@ struct saved_registers {
 };
 #define registers_pc(registers)	 ((registers)->ip)
 #define is_futex_call(registers) ((registers)->orig_ax == 202)
+/* select, pselect6; poll, ppoll */
+#define polls_nothing(registers)                                                                   \
+	((registers)->orig_ax == 23 || (registers)->orig_ax == 270                                 \
+		 ? !(u32)(registers)->di                                                           \
+		 : ((registers)->orig_ax == 7 || (registers)->orig_ax == 271) &&                   \
+			   !(u32)(registers)->si)
 #elif defined(__TARGET_ARCH_arm64)
 struct saved_registers {
 	u64 regs[31];
@@ -21,6 +27,10 @@ struct saved_registers {
 };
 #define registers_pc(registers)	 ((registers)->pc)
 #define is_futex_call(registers) ((registers)->regs[8] == 98)
+/* pselect6; ppoll */
+#define polls_nothing(registers)                                                                   \
+	(((registers)->regs[8] == 72 && !(u32)(registers)->regs[0]) ||                             \
+	 ((registers)->regs[8] == 73 && !(u32)(registers)->regs[1]))
 #endif
 
 /* The context of a program at a perf event: the ABI's struct bpf_perf_event_data. */
@@ -50,6 +60,15 @@ static __always_inline bool waits_for_futex(struct task_struct *task)
 
 	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
 	return is_futex_call(&registers);
+}
+
+/* Whether @task, which polls, polls no file: a sleep. Other calls may look like one. */
+static __always_inline bool sleeps_by_poll(struct task_struct *task)
+{
+	struct saved_registers registers = {};
+
+	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
+	return polls_nothing(&registers);
 }
 
 /*

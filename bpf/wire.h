@@ -28,6 +28,7 @@
 enum bf_reason {
 	BF_REASON_NONE, /* it runs */
 	BF_REASON_SLEEP,
+	BF_REASON_TIMER, /* the same, where the system call, if it polls, polls no file */
 	BF_REASON_DISK,
 	BF_REASON_STOPPED,
 	BF_REASON_PREEMPTED,

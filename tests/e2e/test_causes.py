@@ -2,6 +2,7 @@
 """Why threads wait: each thread of tests/workload/causes.c waits in one way and hardly ever runs.
 Its main thread prints which way, and what this kernel lacks."""
 import json
+import subprocess
 
 import pytest
 
@@ -101,3 +102,37 @@ def test_known_when_they_waited_before(tmp_path):
                         "-o", tmp_path / "x.folded")
     times = Folded(tmp_path / "x.folded").by_thread()[tids["blocked"]]
     assert times["[pipe]"] == pytest.approx(result.summary["duration_seconds"], rel=0.01)
+
+
+POLLS = """
+import ctypes, os
+libc, ear = ctypes.CDLL(None), os.pipe()[0]
+time = (ctypes.c_long * 2)
+polled = (ctypes.c_int * 2)(ear, 1)
+print(flush=True)
+while True: {}
+"""
+
+
+@pytest.mark.parametrize("call, reason", [
+    ("libc.select(0, None, None, None, time(0, 5000))", "[timer]"),
+    ("libc.pselect(0, None, None, None, time(0, 5000000), None)", "[timer]"),
+    ("libc.poll(None, 0, 5)", "[timer]"),
+    ("libc.ppoll(None, 0, time(0, 5000000), None)", "[timer]"),
+    ("libc.select(ear + 1, (ctypes.c_ulong * 16)(1 << ear), None, None, time(0, 5000))", "[poll]"),
+    ("libc.poll(polled, 1, 5)", "[poll]")])
+def test_polls_of_no_file_are_sleeps(call, reason, tmp_path):
+    """Short ones delay the program; what polls a file waits for work."""
+    process = subprocess.Popen(["/usr/bin/python3", "-c", POLLS.format(call)], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        record("--offcpu", "--fold-idle", "-p", process.pid, "-d", 1, "-o", tmp_path / "x.folded")
+    finally:
+        process.kill()
+        process.communicate()
+    waits = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks
+             if reason_of(frames) not in WAITING_FOR_A_CPU]
+    assert waits
+    assert {reason_of(frames) for frames, _ in waits if reason_of(frames) in ("[timer]", "[poll]")} == {reason}
+    assert all((frames[0] == "[idle]") == (reason == "[poll]") for frames, _ in waits
+               if reason_of(frames) == reason)

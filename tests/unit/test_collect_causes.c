@@ -486,6 +486,12 @@ static const struct {
 	{false, POLL, "__poll;[libphp8.2.so+0x1230];php_execute_script;main"},
 	{false, POLL, "__poll;[python3.11+0x1230];socket.SocketIO.readinto;app.fetch"},
 	{false, FUTEX, "pthread_cond_timedwait;[python3.11+0x1230];PyEval_RestoreThread"},
+	/* select() of no file, as the kernel half's hook says, and a wait that only looks like one
+	 */
+	{false, POLL, "select;apr_sleep;retry", REASON_TIMER, 5},
+	{true, POLL, "select;apr_sleep;main", REASON_TIMER, 1000},
+	{false, EPOLL, NULL, REASON_TIMER, 5},
+	{false, FUTEX, NULL, REASON_TIMER, 1000},
 	/* sleeps */
 	{false, POLL, "ppoll;[libruby+0x20f4e0];Kernel#sleep;app.retry", 0, 5},
 	{true, POLL, "ppoll;[libruby+0x20f4e0];Kernel#sleep;app.tick", 0, 1000},
@@ -599,6 +605,16 @@ static const struct {
 	/* a thread of its own, such as the timer's */
 	{{{LIBC, "pthread_cond_timedwait"}, {RUBY, "[libruby+0x20a]"}, {LIBC, "clone3"}}, true},
 };
+
+static void polls_of_no_file_are_sleeps(void **state)
+{
+	const struct profile_sample sample = {.reason = REASON_TIMER, .count = 1};
+
+	assert_int_equal(judged(POLL, NULL, sample).reason, REASON_TIMER);
+	assert_int_equal(judged(FUTEX, NULL, sample).reason, REASON_FUTEX);
+	assert_int_equal(judged("something_new __x64_sys_ioctl" ENTRY, NULL, sample).reason,
+			 REASON_SLEEP);
+}
 
 static void turns_to_run_a_language_are_not_idle(void **state)
 {
@@ -827,6 +843,7 @@ int main(void)
 		cmocka_unit_test(only_waits_have_causes),
 		cmocka_unit_test(user_functions_are_no_causes),
 		cmocka_unit_test(idle_waits_are_found),
+		cmocka_unit_test(polls_of_no_file_are_sleeps),
 		cmocka_unit_test(turns_to_run_a_language_are_not_idle),
 		cmocka_unit_test(our_helpers_are_idle),
 		cmocka_unit_test(parents_are_idle),

@@ -113,11 +113,15 @@ static const char *wait_poll(struct waiting *self)
 
 static const char *wait_select(struct waiting *self)
 {
+	int fd = eventfd(0, EFD_CLOEXEC);
 	struct timeval timeout;
+	fd_set files;
 
-	do
+	do {
 		timeout = (struct timeval){0, PERIOD / 1000};
-	while (select(0, NULL, NULL, NULL, &timeout) == 0);
+		FD_ZERO(&files);
+		FD_SET(fd, &files);
+	} while (select(fd + 1, &files, NULL, NULL, &timeout) == 0);
 	return "select()";
 }
 

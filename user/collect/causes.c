@@ -264,11 +264,22 @@ static bool is_helper(const struct causes *causes, uint32_t comm)
 	       0;
 }
 
-/* A thread that sleeps uninterruptibly waits for something that delays it. */
+/*
+ * A thread that sleeps uninterruptibly waits for something that delays it. REASON_TIMER is a sleep
+ * that polls no file, if it polls.
+ */
 static void apply_to_sample(struct causes *causes, struct profile_sample *sample)
 {
-	const struct verdict *verdict = judge(causes, sample->stack);
+	struct verdict copy = *judge(causes, sample->stack), *verdict = &copy;
 
+	if (sample->reason == REASON_TIMER) {
+		sample->reason = REASON_SLEEP;
+		if (verdict->reason == REASON_POLL) {
+			verdict->reason = REASON_TIMER;
+			if (verdict->idle == IDLE_YES)
+				verdict->idle = IDLE_IF_LONG;
+		}
+	}
 	if (sample->reason == REASON_SLEEP)
 		sample->is_idle =
 			is_idle(causes, sample, verdict->idle) ||
@@ -358,7 +369,8 @@ int causes_apply(struct profile *profile, bool has_children)
 	for (size_t i = 0; i < profile->n_samples && r == 0; i++) {
 		struct profile_sample *sample = &profile->samples[i];
 
-		if (sample->reason == REASON_SLEEP || sample->reason == REASON_DISK)
+		if (sample->reason == REASON_SLEEP || sample->reason == REASON_DISK ||
+		    sample->reason == REASON_TIMER)
 			apply_to_sample(&causes, sample);
 	}
 	if (r == 0)

@@ -8,7 +8,7 @@
  *	[futex]      locks and conditions of programs: futexes, System V's semaphores
  *	[poll]	     events: epoll, poll, select, io_uring's and aio's completions; reads of an
  *		     eventfd, of inotify, of requests by a FUSE server
- *	[timer]	     sleeps, reads of a timerfd
+ *	[timer]	     sleeps, reads of a timerfd, select() and poll() of no file
  *	[disk]	     block devices, journals, writeback, page cache reads, FUSE's clients
  *	[network]    sockets of all kinds, local ones too; files on other machines
  *	[pipe]	     pipes, fifos, terminals, message queues
@@ -37,7 +37,7 @@
 /*
  * Works on a symbolized profile, in which the frames between the scheduler and our hook are hidden
  * already. Gives the samples with REASON_SLEEP and REASON_DISK their finer reason, if a rule
- * matches. Marks waits for work (is_idle), and wakers that were interrupts (is_interrupt): of their
+ * matches; and those with REASON_TIMER, which keep it only below poll() and its kin. Marks waits for work (is_idle), and wakers that were interrupts (is_interrupt): of their
  * stacks only the interrupt's own frames are kept, and they have no waker. @has_children: the
  * recorded processes' children are recorded, too. Errors: -ENOMEM.
  */
