@@ -23,13 +23,13 @@
 #define CHAIN_MASK    (BF_CHAIN_WORDS - 1)
 #define NO_MORE_CHAIN (~0ULL) /* above every stack pointer */
 
-/* All but its parameters and its text's number. @tls: the thread pointer. */
+/* All but its parameters, its text's number, owner and base. @tls: the thread pointer. */
 MACHINE_INLINE void machine_begin(struct bf_machine *machine, __u64 tls)
 {
 	machine->registers[BF_REGISTER_TLS] = tls;
 	machine->at = 0;
-	machine->header = 0;
-	machine->n = 1;
+	machine->header = machine->base;
+	machine->n = machine->base + 1;
 	machine->end = BF_CHAIN_GOES_ON;
 	machine->is_cut = 0;
 }
@@ -59,6 +59,7 @@ MACHINE_INLINE void machine_emit(struct bf_machine *machine, __u64 code, __u64 d
 	}
 	machine->words[n & CHAIN_MASK] =
 		BF_FRAME_RUNTIME | (__u64)(kind & (BF_FRAME_KINDS - 1)) << BF_FRAME_KIND_SHIFT |
+		(__u64)(machine->owner & (BF_FRAME_OWNERS - 1)) << BF_FRAME_OWNER_SHIFT |
 		(code & BF_FRAME_CODE);
 	machine->words[(n + 1) & CHAIN_MASK] = (detail & 0xffffffff) | check << 32;
 	machine->n = n + 2;
@@ -204,7 +205,8 @@ MACHINE_INLINE void range_begin(struct bf_machine *machine, const struct bf_walk
 	machine_begin(machine, 0);
 	for (int i = 0; i < BF_REGISTERS_KEPT && !machine->turns; i++)
 		machine->registers[i] = 0;
-	machine->registers[BF_REGISTER_WALK_BUILT_IN] = walk->built_in;
+	machine->registers[BF_REGISTER_WALK_BUILT_IN] =
+		walk->built_in && (!machine->owner || walk->built_in == machine->owner);
 	machine->registers[BF_REGISTER_WALK_PC] = walk->pc;
 	machine->registers[BF_REGISTER_WALK_SP] = walk->sp;
 	machine->registers[BF_REGISTER_WALK_FP] = walk->fp;
@@ -246,11 +248,11 @@ MACHINE_INLINE __u32 range_end(struct bf_machine *machine, struct bf_walk *walk,
 	if (machine->end == BF_CHAIN_GOES_ON)
 		machine->end = BF_CHAIN_BUDGET;
 	machine_stop(machine, BF_NO_ANCHOR);
-	if (machine->header) {
-		count = chain_insert(machine->words, 0, frames, n, 0);
+	if (machine->header > machine->base) {
+		count = chain_insert(machine->words, machine->base, frames, n, 0);
 		machine->is_cut |= !count;
 	}
-	machine->header = 0;
+	machine->header = machine->base;
 	*ret = range_reason(machine);
 	if (!count && machine->registers[BF_REGISTER_WALK_SP] == walk->sp) {
 		if (*ret != BF_END_DEPTH)

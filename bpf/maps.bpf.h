@@ -178,6 +178,16 @@ struct {
 
 /* Buffers for building a stack: one per half, and separate ones for programs that can interrupt. */
 enum scratch { SCRATCH_SAMPLE, SCRATCH_SWITCH, SCRATCH_WAKING, SCRATCH_ITERATOR, N_SCRATCHES };
+/* One of the runtimes of the process whose stack is walked. */
+struct unwind_runtime {
+	u64 bias;		     /* of its file */
+	u64 anchor;		     /* of what of its chain is not in the stack yet: … */
+	u32 at, end;		     /* … [at, end) of machine.words */
+	u32 number;		     /* 0: there are no more */
+	u32 is_range;		     /* its text runs in ranges, … */
+	u64 kept[BF_REGISTERS_KEPT]; /* … and has left this to its next range */
+};
+#define NO_RUNTIME BF_PROCESS_RUNTIMES
 /* A user stack while it is built. */
 struct unwind {
 	struct bf_walk walk;
@@ -187,14 +197,20 @@ struct unwind {
 	u64 trampoline; /* the return address that return probes plant; 0: none */
 	u64 returns;	/* the kernel's list of these, from the current frame on: … */
 	struct bf_return next, rest[BF_SNAPSHOT_RETURNS]; /* … the first, and the following ones */
-	u64 anchor;	 /* of the part of the chain that is not in the stack yet */
-	u32 chain_at;	 /* where that begins in machine.words */
-	u32 runtime;	 /* number; 0: none */
-	u64 bias;	 /* of the runtime's file */
-	u16 is_range;	 /* the runtime's text runs in ranges; */
-	u16 is_in_range; /* … it is running, */
-	u16 is_declined; /* … or has just found that the code is not its own */
-	u16 n_ranges;	 /* words of frames that it has given */
+	struct unwind_runtime runtimes[BF_PROCESS_RUNTIMES];
+	u64 tls;	 /* the thread pointer */
+	u64 anchor;	 /* the least of the chains', … */
+	u32 least;	 /* … and whose that is; NO_RUNTIME: all are in the stack */
+	u32 n_chained;	 /* words of all chains */
+	u16 is_placed;	 /* some of these are in the stack */
+	u16 is_unread;	 /* a chain is cut off: memory could not be read … */
+	u16 is_deep;	 /* … or there is more than is kept */
+	u16 has_ranges;	 /* some texts run in ranges; … */
+	u16 is_in_range; /* … one is running; */
+	u16 range_of;	 /* whose; */
+	u16 in_machine;	 /* whose is in the machine, or NO_RUNTIME; */
+	u16 range_from;	 /* those before have just found that the code is not theirs */
+	u16 n_ranges;	 /* words of frames that ranges have given */
 	struct bf_stack_event stack;
 	/* After the stack: for the verifier, what is copied there may reach into this. */
 	struct bf_machine machine;

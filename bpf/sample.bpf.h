@@ -127,7 +127,7 @@ static __always_inline void finish_user(struct unwind *unwind, struct task_struc
 	if (!id) {
 		unwind->stack.time =
 			unwind->is_changing ? bpf_ktime_get_ns() & ~(BF_SLICE_NS - 1) : 0;
-		name_owner(&unwind->stack, task, unwind->machine.header || unwind->n_ranges);
+		name_owner(&unwind->stack, task, unwind->n_chained || unwind->n_ranges);
 		finish_stack(&unwind->stack, unwind->stack.n, unwind->walk.end);
 		return;
 	}

@@ -198,23 +198,29 @@ __noinline u64 recognize(struct unwind *unwind, u32 n_pages)
 }
 
 /*
- * The rest of the chain, after the frames so far: the loader has no memory of the runtime's. Too
- * long a one is left out. Returns how many words it has.
+ * The rest of the chains, one after the other, after the frames so far: the loader has no memory of
+ * the runtimes'. Too long ones, and what has no anchors, are left out. Returns how many words.
  */
-__noinline int append_chain(struct unwind *unwind)
+__noinline int append_chains(struct unwind *unwind)
 {
-	u32 n, at, count;
+	u32 n, total = 0;
 
 	if (!unwind || unwind->anchor == NO_MORE_CHAIN)
 		return 0;
 	n = unwind->stack.n;
-	at = unwind->chain_at;
-	count = unwind->machine.header - at;
-	if (n > BF_SNAPSHOT_WORDS || count > BF_SNAPSHOT_WORDS - n)
-		return 0;
-	chain_copy(unwind->stack.frames + (n & CHAIN_MASK),
-		   unwind->machine.words + (at & CHAIN_MASK), count);
-	return count;
+	for (int i = 0; i < BF_PROCESS_RUNTIMES; i++) {
+		const struct unwind_runtime *own = &unwind->runtimes[i];
+		u32 at = own->at, count = own->end - at, to = n + total;
+
+		if (at >= own->end || own->anchor == NO_MORE_CHAIN)
+			continue;
+		if (to > BF_SNAPSHOT_WORDS || count > BF_SNAPSHOT_WORDS - to)
+			continue;
+		chain_copy(unwind->stack.frames + (to & CHAIN_MASK),
+			   unwind->machine.words + (at & CHAIN_MASK), count);
+		total += count;
+	}
+	return total;
 }
 
 /* @n_chain: words after the stack's. @bytes: a constant. Returns @id, 0 when there is no room. */
@@ -297,7 +303,7 @@ static __always_inline u64 send_snapshot(struct unwind *unwind, struct task_stru
 		stat_add(BF_STAT_SNAPSHOTS_FULL, 1);
 		return 0;
 	}
-	n_chain = append_chain(unwind);
+	n_chain = append_chains(unwind);
 	if (bytes == BF_SNAPSHOT_SMALL)
 		id = send_snapshot_of(unwind, task, memory, n_chain, BF_SNAPSHOT_SMALL, id);
 	else if (bytes == BF_SNAPSHOT_MEDIUM)

@@ -195,24 +195,76 @@ __noinline int leave_trampoline(struct unwind *unwind)
 	return 0;
 }
 
-/*
- * Whether the runtime's text has to look at the code where the walk is: that of no file, which may
- * have no mapping yet (@end); @flags: of the mapping, 0 without. A global function: what is tested
- * here does not split the proof of what follows.
- */
-__noinline int range_begins(struct unwind *unwind, int end, u32 flags)
+static __always_inline struct unwind_runtime *unwind_runtime(struct unwind *unwind, u32 i)
 {
-	u16 is_declined;
+	return &unwind->runtimes[i & (BF_PROCESS_RUNTIMES - 1)];
+}
+
+/* Makes the machine that of runtime @i: words of others stay. Returns its row, or NULL. */
+static __always_inline struct bf_runtime *machine_of(struct unwind *unwind, u32 i)
+{
+	struct bf_machine *machine = &unwind->machine;
+	u32 number = unwind_runtime(unwind, i)->number;
+	struct bf_runtime *runtime = number ? bpf_map_lookup_elem(&runtimes, &number) : NULL;
+
+	if (!runtime)
+		return NULL;
+	machine->text = runtime->text;
+	machine->owner = runtime->owner;
+	machine->base = unwind->n_chained;
+	__builtin_memcpy(machine->parameters, runtime->parameters, sizeof runtime->parameters);
+	machine->parameters[0] = unwind_runtime(unwind, i)->bias;
+	return runtime;
+}
+
+/*
+ * Has the machine run the range of another runtime. A global function: proved once. It is not
+ * called where that is found, which is too deep for it: see machine_some_ops().
+ */
+__noinline int range_switch(struct unwind *unwind)
+{
+	struct unwind_runtime *own;
+	u32 i;
 
 	if (!unwind)
 		return 0;
-	is_declined = unwind->is_declined;
-	unwind->is_declined = 0;
-	if (is_declined || unwind->walk.is_32 || end == BF_END_PROCESS || flags & BF_MAPPING_FILE)
-		return 0;
-	unwind->walk.built_in = !!(flags & BF_MAPPING_BUILT_IN);
+	i = unwind->range_of;
+	own = unwind_runtime(unwind, unwind->in_machine);
+	if (unwind->in_machine != NO_RUNTIME)
+		__builtin_memcpy(own->kept, unwind->machine.registers, sizeof own->kept);
+	own = unwind_runtime(unwind, i);
+	unwind->in_machine = i;
+	machine_of(unwind, i);
+	__builtin_memcpy(unwind->machine.registers, own->kept, sizeof own->kept);
 	range_begin(&unwind->machine, &unwind->walk);
+	return 0;
+}
+
+/*
+ * Whether a text has to look at the code where the walk is: that of no file, which may have no
+ * mapping yet (@end); @flags: of the mapping, 0 without. A global function: what is tested here
+ * does not split the proof of what follows.
+ */
+__noinline int range_begins(struct unwind *unwind, int end, u32 flags)
+{
+	u32 i;
+
+	if (!unwind)
+		return 0;
+	i = unwind->range_from;
+	unwind->range_from = 0;
+	if (unwind->walk.is_32 || end == BF_END_PROCESS || flags & BF_MAPPING_FILE)
+		return 0;
+	for (int k = 0; k < BF_PROCESS_RUNTIMES; k++)
+		if (i < BF_PROCESS_RUNTIMES && !unwind_runtime(unwind, i)->is_range)
+			i++;
+	if (i >= BF_PROCESS_RUNTIMES)
+		return 0;
+	unwind->walk.built_in = flags & BF_MAPPING_BUILT_IN ? flags >> BF_OWNER_SHIFT : 0;
+	unwind->range_of = i;
 	unwind->is_in_range = 1;
+	if (i == unwind->in_machine)
+		range_begin(&unwind->machine, &unwind->walk);
 	return 1;
 }
 
@@ -227,7 +279,7 @@ static __always_inline int step(struct unwind *unwind, void *memory)
 
 	pc = walk->pc - !walk->exact;
 	end = find_mapping(unwind, pc, &mapping);
-	if (unwind->is_range && range_begins(unwind, end, end ? 0 : mapping->flags))
+	if (unwind->has_ranges && range_begins(unwind, end, end ? 0 : mapping->flags))
 		return BF_END_NONE;
 	if (end)
 		return end;
@@ -273,14 +325,16 @@ static __always_inline int find_mappings(struct task_struct *task, bool sleepabl
 	unwind->at = process->at;
 	unwind->n_mappings = process->n;
 	unwind->emptied = process->emptied;
-	unwind->runtime = process->runtime;
-	unwind->bias = process->bias;
+	for (int i = 0; i < BF_PROCESS_RUNTIMES; i++) {
+		unwind->runtimes[i].number = process->runtimes[i];
+		unwind->runtimes[i].bias = process->biases[i];
+	}
 	unwind->is_whole = process->is_whole;
 	unwind->is_changing = process->is_changing;
 	return BF_END_NONE;
 }
 
-/* --- frames of a runtime: bpf/machine.h --- */
+/* --- frames of runtimes: bpf/machine.h --- */
 
 /* Global functions: the verifier proves them once, not for each turn of a loop. */
 __noinline int machine_op(struct bf_machine *machine)
@@ -325,43 +379,108 @@ static __always_inline void machine_whole(struct bf_machine *machine)
 			break;
 }
 
-/* Readies the machine for the thread. Returns whether there is something to run. */
-static __always_inline bool chain_begin(struct unwind *unwind, struct task_struct *task)
+/* Nothing of any runtime is there yet. */
+static __always_inline void chains_clear(struct unwind *unwind)
 {
-	struct bf_runtime *runtime;
-	u32 number = unwind->runtime;
-
 	unwind->anchor = NO_MORE_CHAIN;
-	unwind->chain_at = 0;
-	unwind->machine.header = 0;
+	unwind->least = NO_RUNTIME;
+	unwind->n_chained = 0;
+	unwind->is_placed = 0;
+	unwind->is_unread = 0;
+	unwind->is_deep = 0;
+	unwind->has_ranges = 0;
+	unwind->is_in_range = 0;
+	unwind->in_machine = NO_RUNTIME;
+	unwind->range_from = 0;
+	unwind->n_ranges = 0;
 	unwind->machine.end = BF_CHAIN_WHOLE;
 	unwind->machine.is_cut = 0;
 	unwind->machine.turns = 0;
-	unwind->is_range = 0;
-	unwind->is_in_range = 0;
-	unwind->is_declined = 0;
-	unwind->n_ranges = 0;
-	if (!config.runtimes || !number)
-		return false;
-	runtime = bpf_map_lookup_elem(&runtimes, &number);
-	if (!runtime)
-		return false;
-	unwind->machine.text = runtime->text;
-	__builtin_memcpy(unwind->machine.parameters, runtime->parameters,
-			 sizeof runtime->parameters);
-	unwind->machine.parameters[0] = unwind->bias;
-	unwind->is_range = runtime->hook == BF_HOOK_RANGE;
-	if (unwind->is_range)
-		return false;
-	machine_begin(&unwind->machine, thread_data(task));
-	return true;
+	for (int i = 0; i < BF_PROCESS_RUNTIMES; i++) {
+		unwind->runtimes[i].number = 0;
+		unwind->runtimes[i].is_range = 0;
+		unwind->runtimes[i].at = 0;
+		unwind->runtimes[i].end = 0;
+	}
 }
 
-/* The chain is there: whose it is follows from the walk. */
-static __always_inline void chain_ready(struct unwind *unwind)
+/* Readies the machine for the thread's chain of runtime @i. Returns whether it has one. */
+__noinline int chain_begin(struct unwind *unwind, u32 i)
 {
-	machine_finish(&unwind->machine);
-	unwind->anchor = chain_anchor(unwind->machine.words, 0, unwind->machine.header);
+	struct bf_runtime *runtime;
+	struct unwind_runtime *own;
+
+	if (!unwind)
+		return 0;
+	runtime = machine_of(unwind, i);
+	if (!runtime)
+		return 0;
+	own = unwind_runtime(unwind, i);
+	own->is_range = runtime->hook == BF_HOOK_RANGE;
+	if (own->is_range) {
+		__builtin_memset(own->kept, 0, sizeof own->kept);
+		unwind->has_ranges = 1;
+		return 0;
+	}
+	machine_begin(&unwind->machine, unwind->tls);
+	return 1;
+}
+
+/* Finds the chain whose rest has the least anchor; of those without, the first. */
+__noinline int chain_choose(struct unwind *unwind)
+{
+	u64 least = NO_MORE_CHAIN;
+	u32 next = NO_RUNTIME;
+
+	if (!unwind)
+		return 0;
+	for (int i = 0; i < BF_PROCESS_RUNTIMES; i++) {
+		const struct unwind_runtime *own = &unwind->runtimes[i];
+
+		if (own->at < own->end && (next == NO_RUNTIME || own->anchor < least)) {
+			next = i;
+			least = own->anchor;
+		}
+	}
+	unwind->least = next;
+	unwind->anchor = least;
+	return 0;
+}
+
+/* The chain of runtime @i is there: whose it is follows from the walk. */
+__noinline int chain_ready(struct unwind *unwind, u32 i)
+{
+	struct bf_machine *machine;
+	struct unwind_runtime *own;
+
+	if (!unwind)
+		return 0;
+	machine = &unwind->machine;
+	own = unwind_runtime(unwind, i);
+	machine_finish(machine);
+	own->at = machine->base;
+	own->end = machine->header;
+	own->anchor = chain_anchor(machine->words, own->at, own->end);
+	unwind->n_chained = machine->header;
+	unwind->is_unread |= machine->end == BF_CHAIN_MEMORY;
+	unwind->is_deep |= machine->is_cut || machine->end == BF_CHAIN_BUDGET;
+	machine->end = BF_CHAIN_WHOLE;
+	machine->is_cut = 0;
+	return chain_choose(unwind);
+}
+
+/* Takes the chains of the current thread: one after the other. */
+__noinline int chains_take(struct unwind *unwind)
+{
+	for (u32 i = 0; unwind && i < BF_PROCESS_RUNTIMES; i++) {
+		if (!unwind->runtimes[i].number)
+			return 0;
+		if (!chain_begin(unwind, i))
+			continue;
+		machine_whole(&unwind->machine);
+		chain_ready(unwind, i);
+	}
+	return 0;
 }
 
 /* The text has run in a range. Returns why the walk ends. */
@@ -379,7 +498,7 @@ static __always_inline int range_done(struct unwind *unwind)
 	if (end || count || sp != unwind->walk.sp)
 		return end;
 	unwind->machine.end = BF_CHAIN_WHOLE;
-	unwind->is_declined = 1;
+	unwind->range_from = unwind->in_machine + 1;
 	return BF_END_NONE;
 }
 
@@ -411,28 +530,29 @@ static __always_inline int range_turn(struct unwind *unwind)
  */
 __noinline int chain_merge(struct unwind *unwind, int rest)
 {
-	struct bf_machine *machine;
+	struct unwind_runtime *own;
 	u32 count;
 
 	if (!unwind)
 		return 0;
-	machine = &unwind->machine;
 	for (int i = 0; i < ACTIVATIONS_AT_ONCE; i++) {
-		if (unwind->chain_at >= machine->header ||
-		    (!rest && unwind->anchor >= unwind->walk.sp))
+		if (unwind->least >= NO_RUNTIME || (!rest && unwind->anchor >= unwind->walk.sp))
 			return 0;
-		count = chain_insert(machine->words, unwind->chain_at, unwind->stack.frames,
+		own = unwind_runtime(unwind, unwind->least);
+		count = chain_insert(unwind->machine.words, own->at, unwind->stack.frames,
 				     unwind->stack.n, !rest);
 		if (!count) {
-			machine->is_cut = 1;
-			unwind->chain_at = machine->header;
+			unwind->is_deep = 1;
+			own->at = own->end;
 		} else {
 			unwind->stack.n += count;
-			unwind->chain_at += count + 1;
+			own->at += count + 1;
 		}
-		unwind->anchor = chain_anchor(machine->words, unwind->chain_at, machine->header);
+		unwind->is_placed = 1;
+		own->anchor = chain_anchor(unwind->machine.words, own->at, own->end);
+		chain_choose(unwind);
 	}
-	return unwind->chain_at < machine->header;
+	return unwind->least < NO_RUNTIME;
 }
 
 /*
@@ -457,6 +577,8 @@ __noinline int walk_some_steps(struct unwind *unwind)
 		return BF_END_PROCESS;
 	for (int i = 0; i < STEPS_AT_ONCE && !end; i++) {
 		if (unwind->is_in_range) {
+			if (unwind->range_of != unwind->in_machine)
+				range_switch(unwind);
 			end = range_turn(unwind);
 			continue;
 		}
@@ -500,9 +622,10 @@ __noinline int chain_merge_some(struct unwind *unwind)
  */
 static __always_inline void chain_make_room(struct unwind *unwind)
 {
-	u32 words = unwind->machine.header, room = NATIVE_AT_LEAST;
+	u32 words = unwind->n_chained, room = NATIVE_AT_LEAST;
 
-	if (unwind->chain_at || unwind->anchor != NO_MORE_CHAIN)
+	/* Frames of two words that are there already must not be cut in two. */
+	if (unwind->is_placed || unwind->n_ranges || unwind->anchor != NO_MORE_CHAIN)
 		return;
 	if (words < BF_MAX_FRAMES - NATIVE_AT_LEAST)
 		room = BF_MAX_FRAMES - words;
@@ -517,7 +640,7 @@ __noinline int chain_end(struct unwind *unwind)
 {
 	struct bf_machine *machine;
 
-	if (!unwind || !config.runtimes || !unwind->runtime)
+	if (!unwind || !config.runtimes || !unwind->runtimes[0].number)
 		return 0;
 	machine = &unwind->machine;
 	/* Steps that find a range, or that it is none of the runtime's, give no frame. */
@@ -527,18 +650,19 @@ __noinline int chain_end(struct unwind *unwind)
 	for (int i = 0; i < MAX_ACTIVATIONS / ACTIVATIONS_AT_ONCE / MERGES_AT_ONCE + 1; i++)
 		if (!chain_merge_some(unwind))
 			break;
-	if (machine->header || unwind->n_ranges)
+	if (unwind->n_chained || unwind->n_ranges)
 		stat_add(BF_STAT_CHAINS, 1);
-	else if (!unwind->is_range) /* a thread may well run none of a range's code */
+	else if (!unwind->has_ranges) /* a thread may well run none of a range's code */
 		stat_add(BF_STAT_CHAINS_EMPTY, 1);
-	if (machine->end == BF_CHAIN_MEMORY)
+	unwind->is_unread |= machine->end == BF_CHAIN_MEMORY;
+	if (unwind->is_unread)
 		stat_add(BF_STAT_CHAINS_UNREAD, 1);
-	else if (machine->is_cut || machine->end == BF_CHAIN_BUDGET)
+	else if (unwind->is_deep || machine->is_cut || machine->end == BF_CHAIN_BUDGET)
 		stat_add(BF_STAT_CHAINS_DEEP, 1);
 	else
 		return 0;
 	if (unwind->walk.end == BF_END_ENTRY)
-		unwind->walk.end = machine->end == BF_CHAIN_MEMORY ? BF_END_MEMORY : BF_END_DEPTH;
+		unwind->walk.end = unwind->is_unread ? BF_END_MEMORY : BF_END_DEPTH;
 	return 0;
 }
 
@@ -554,8 +678,9 @@ static __always_inline void unwind_begin(struct unwind *unwind, struct task_stru
 	unwind->walk.is_32 = is_32_bit(task);
 	unwind->walk.bx_at = BF_BX_IN_LEAF;
 	unwind->is_changing = 0;
-	unwind->runtime = 0;
 	unwind->walk.end = BF_END_NONE;
+	chains_clear(unwind);
+	unwind->tls = thread_data(task);
 }
 
 /* Walks up the user stack of the current thread, with its registers in @unwind->walk. */
@@ -566,10 +691,8 @@ static __always_inline void unwind_current(struct unwind *unwind, struct task_st
 	unwind_begin(unwind, task);
 	find_returns(unwind, task);
 	end = find_mappings(task, false, unwind);
-	if (chain_begin(unwind, task)) {
-		machine_whole(&unwind->machine);
-		chain_ready(unwind);
-	}
+	if (config.runtimes)
+		chains_take(unwind);
 	for (int i = 0; i <= MAX_STEPS / STEPS_AT_ONCE / WALKS_AT_ONCE && !end; i++)
 		end = walk_many_steps(unwind);
 	unwind->walk.end = end;
@@ -602,6 +725,8 @@ static long step_blocked(u32 index, struct blocked_walk *blocked)
 	if (!blocked->task)
 		return 1;
 	if (unwind->is_in_range) {
+		if (unwind->range_of != unwind->in_machine)
+			range_switch(unwind);
 		if (!op_blocked(index, blocked))
 			return 0;
 		unwind->walk.end = range_done(unwind);
@@ -623,14 +748,15 @@ static __always_inline void unwind_blocked(struct unwind *unwind, struct task_st
 	unwind_begin(unwind, task);
 	find_returns(unwind, task);
 	unwind->walk.end = find_mappings(task, true, unwind);
-	if (chain_begin(unwind, task)) {
-		bpf_loop(BF_MACHINE_OPS, op_blocked, &blocked, 0);
-		chain_ready(unwind);
-	}
+	for (u32 i = 0; config.runtimes && i < BF_PROCESS_RUNTIMES; i++)
+		if (unwind->runtimes[i].number && chain_begin(unwind, i)) {
+			bpf_loop(BF_MACHINE_OPS, op_blocked, &blocked, 0);
+			chain_ready(unwind, i);
+		}
 	if (!unwind->walk.end)
-		bpf_loop(BF_MAX_FRAMES + 1 + (unwind->is_range ? RANGE_OPS : 0), step_blocked,
+		bpf_loop(BF_MAX_FRAMES + 1 + (unwind->has_ranges ? RANGE_OPS : 0), step_blocked,
 			 &blocked, 0);
-	if (unwind->is_in_range)
+	if (unwind->is_in_range && unwind->range_of == unwind->in_machine)
 		unwind->walk.end = range_done(unwind);
 	if (unwind->walk.end < BF_END_PROCESS)
 		chain_end(unwind);

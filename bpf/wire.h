@@ -221,8 +221,9 @@ enum bf_end {
  * those with BF_FRAME_EXACT, which a signal interrupted.
  *
  * A frame that a runtime keeps for its language has two words: BF_FRAME_RUNTIME with the address of
- * its code object and a kind of the runtime's choosing; then a detail (where in the code) and, in
- * the upper half, a check that another object at the same address does not have. The frames of one
+ * its code object, a kind of the runtime's choosing, and the runtime as its owner; then a detail
+ * (where in the code) and, in the upper half, a check that another object at the same address does
+ * not have. The frames of one
  * activation of an interpreter come before the native frame that runs them; if that was not found,
  * nothing follows.
  */
@@ -230,6 +231,8 @@ enum bf_end {
 #define BF_FRAME_RUNTIME    (1ULL << 62)
 #define BF_FRAME_KIND_SHIFT 56
 #define BF_FRAME_KINDS	    64
+#define BF_FRAME_OWNER_SHIFT 48
+#define BF_FRAME_OWNERS	    256
 #define BF_FRAME_CODE	    ((1ULL << 48) - 1)
 struct bf_stack_event {
 	__u32 type;
@@ -257,6 +260,8 @@ struct bf_stack_event {
 #define BF_MAX_TEXTS	64
 #define BF_MAX_RUNTIMES 1024
 #define BF_PARAMETERS	8 /* a power of 2 */
+/* Of one process, at most; each walk runs the texts of all. A power of 2. */
+#define BF_PROCESS_RUNTIMES 4
 #define BF_CHAIN_WORDS	(BF_MAX_FRAMES + 1)
 #define BF_CHAIN_SHIFT	48
 #define BF_NO_ANCHOR	BF_FRAME_CODE
@@ -308,12 +313,13 @@ enum bf_hook { BF_HOOK_CHAIN, BF_HOOK_RANGE };
 
 /*
  * A frame program and its parameters, for one process. Number 0 is none. Parameter 0 is the
- * process's own: bf_process.bias. Parameter 1: not 0 if the stack was taken before the memory is read
+ * process's own: of bf_process.biases. Parameter 1: not 0 if the stack was taken before the memory is read
  * that is not on it.
  */
 struct bf_runtime {
 	__u32 text;
-	__u32 hook; /* enum bf_hook */
+	__u16 hook;  /* enum bf_hook */
+	__u16 owner; /* its frames'; processes have one runtime of each owner */
 	__u64 parameters[BF_PARAMETERS];
 };
 
@@ -330,7 +336,8 @@ struct bf_runtime {
 #define BF_REGISTER_WALK_LEAF	  10 /* if so, x86-64's r13, … */
 #define BF_REGISTER_WALK_LEAF_DX  9  /* … rdx, … */
 #define BF_REGISTER_WALK_LEAF_BX  8  /* … and rbx */
-#define BF_REGISTER_WALK_BUILT_IN 15 /* 1: where the walk began, code is BF_MAPPING_BUILT_IN */
+#define BF_REGISTER_WALK_BUILT_IN 15 /* 1: where the walk began, code is BF_MAPPING_BUILT_IN,
+					* and the runtime's */
 #define BF_WINDOW_BYTES		  256
 
 /* Why a chain ends. */
@@ -353,7 +360,8 @@ struct bf_machine {
 	__u8 end;	/* enum bf_chain_end */
 	__u8 is_cut;	/* there were more frames than have room */
 	__u16 turns;	/* of this walk's ranges so far */
-	__u32 pad;
+	__u16 owner;	/* of the frames; 0: nobody else has any, nor code that is built in */
+	__u16 base;	/* where the words of this text begin: those before are others' */
 	__u64 words[BF_CHAIN_WORDS];
 };
 
@@ -392,14 +400,14 @@ struct bf_walk {
 	__u8 end;      /* enum bf_end */
 	__u8 is_32;    /* x86-64: the thread runs 32-bit code */
 	__u8 n_stacks; /* times that the caller's stack was another one, at a lower address */
-	__u8 built_in; /* if the walk is in a range: pc's mapping is BF_MAPPING_BUILT_IN */
+	__u8 built_in; /* if the walk is in a range: whose BF_MAPPING_BUILT_IN pc's mapping is; 0: no */
 	__u8 pad;
 };
 
 #define BF_BX_IN_LEAF 0
 #define BF_BX_UNKNOWN (~0ULL)
 
-/* Words of a snapshot: frames so far, then what is left of the chain. */
+/* Words of a snapshot: frames so far, then what is left of the chains, one after the other. */
 #define BF_SNAPSHOT_WORDS 255
 
 /* Bytes of stack memory in a snapshot; whole pages. */
@@ -556,7 +564,7 @@ struct bf_table {
 #define BF_MAPPING_GO	    2  /* Go's: frame pointers lead from stack to stack, 0 ends them */
 #define BF_MAPPING_NO_ROOM  4  /* `tables` had no room for the file */
 #define BF_MAPPING_INDEX    8  /* no mapping: where the sorted ones of [start, end) are */
-#define BF_MAPPING_BUILT_IN 16 /* generated, but part of the runtime's file */
+#define BF_MAPPING_BUILT_IN 16 /* generated, but part of a runtime's file: @flags >> 8 owns it */
 
 /*
  * Executable memory of a process. The n'th part of the file that it covers has index @table + n of
@@ -572,17 +580,19 @@ struct bf_mapping {
 	__u32 flags;	  /* BF_MAPPING_… */
 };
 #define BF_INDEX_SHIFT 8
+#define BF_OWNER_SHIFT 8
 
 /* The mappings of a program image: sorted, not overlapping. */
 struct bf_process {
 	__u64 start; /* boot-time ns; with exec_id, shows whether it is still that image */
-	__u64 bias;  /* where its runtime's file is mapped, less where that wants to be */
+	/* Where the files of its runtimes are mapped, less where they want to be. */
+	__u64 biases[BF_PROCESS_RUNTIMES];
 	__u32 exec_id;
 	__u32 segment, at; /* word, a multiple of 8 */
 	__u32 n;	   /* up to BF_MAX_MAPPINGS; more by an index */
 	__u32 emptied;	   /* word 1 of the segment at that time */
-	__u32 runtime;	   /* number of what finds its runtime's frames; 0: it has none */
-	__u32 pad;
+	/* Numbers of what finds the frames of its runtimes; from the first 0 on, there are no more. */
+	__u32 runtimes[BF_PROCESS_RUNTIMES];
 	__u16 is_whole;	   /* don't ask the loader about addresses outside of mappings */
 	__u16 is_changing; /* libraries come and go: stacks give their time */
 };
@@ -641,6 +651,6 @@ _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in s
 _Static_assert(sizeof(struct bf_control) == 208, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
-_Static_assert(sizeof(struct bf_process) == 48, "padding in struct bf_process");
+_Static_assert(sizeof(struct bf_process) == 32 + 12 * BF_PROCESS_RUNTIMES, "padding");
 
 #endif

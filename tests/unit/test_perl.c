@@ -202,6 +202,23 @@ static void a_program_that_is_over_is_left_out(void **state)
 	assert_memory_equal(found, of_runs, sizeof of_runs);
 }
 
+/* Frames of another runtime stay between the native frames that they were put between. */
+static void frames_of_others_keep_their_places(void **state)
+{
+	const uint64_t own = LAST_WORD | 6ULL << BF_FRAME_OWNER_SHIFT;
+	const uint64_t other = LAST_WORD | 1ULL << BF_FRAME_OWNER_SHIFT;
+	/* The second word of a frame may look like a first one. */
+	const uint64_t words[] = {0x50, 0x108, other, own, 0x60,  0x108, 0x70,
+				  own,	1,     own,   2,   other, 3};
+	const uint64_t placed[] = {0x50, own, 1,     0x108, other, own, 0x60,
+				   own,	 2,   0x108, 0x70,  other, 3};
+	const struct loop_code code = {.start = 0x100, .end = 0x110, .owner = 6};
+	uint64_t found[BF_MAX_FRAMES];
+
+	assert_int_equal(loop_frames_place(words, 13, &code, true, found), 13);
+	assert_memory_equal(found, placed, sizeof placed);
+}
+
 static void only_sound_facts_are_used(void **state)
 {
 	struct runtime_facts facts = made_facts(PERL(5, 36)), changed;
@@ -228,6 +245,7 @@ int main(void)
 		cmocka_unit_test(cold_parts_are_the_loop),
 		cmocka_unit_test(an_activation_that_does_not_run_is_left_out),
 		cmocka_unit_test(a_program_that_is_over_is_left_out),
+		cmocka_unit_test(frames_of_others_keep_their_places),
 		cmocka_unit_test(only_sound_facts_are_used),
 	};
 

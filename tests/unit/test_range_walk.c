@@ -27,7 +27,8 @@ static void walk_on(struct bf_walk *walk)
 	struct walk_memory memory = {(uint8_t *)stack, AT(STACK), sizeof stack};
 
 	n_frames = 0;
-	assert_true(range_walk_init(&range, &facts, &process));
+	range_walk_init(&range, &process);
+	assert_true(range_walk_add(&range, &facts, process.bias));
 	memory.range = range_walk_on;
 	memory.range_context = &range;
 	unwind_walk(walk, frames, &n_frames, EM_X86_64, &memory, code_at, NULL);
@@ -80,7 +81,7 @@ static void hostile_memory_costs_a_walk_no_more_than_its_turns(void **state)
 
 		walk.pc = AT(SEGMENTS_END) - 8;
 		walk_on(&walk);
-		assert_true(range.machine.turns > 0 && range.machine.turns <= BF_RANGE_TURNS);
+		assert_true(range.turns > 0 && range.turns <= BF_RANGE_TURNS);
 	}
 }
 
@@ -119,14 +120,14 @@ static void runtimes_without_ranges_have_no_walk(void **state)
 	const struct runtime_memory process = reading();
 	struct runtime_facts other = facts;
 
+	range_walk_init(&range, &process);
 	other.problem = RUNTIME_VERSION;
-	assert_false(range_walk_init(&range, &other, &process));
+	assert_false(range_walk_add(&range, &other, process.bias));
 	other.problem = RUNTIME_FINE;
 	other.is_partial = 1;
-	assert_false(range_walk_init(&range, &other, &process));
+	assert_false(range_walk_add(&range, &other, process.bias));
 	other = (struct runtime_facts){.runtime = 1};
-	assert_false(range_walk_init(&range, &other, &process));
-	assert_false(range_walk_init(&range, NULL, &process));
+	assert_false(range_walk_add(&range, &other, process.bias));
 }
 
 int main(void)

@@ -615,6 +615,28 @@ static void test_activations(void **state)
 	       RUNTIME_FRAME(4), CODE + 0x204, CODE + 0x304, RUNTIME_FRAME(5));
 }
 
+/* Two runtimes call each other: each one's chain is in order. */
+static void test_activations_of_two_runtimes(void **state)
+{
+	__u64 chain[BF_CHAIN_WORDS] = {
+		HEADER(at(11), 1), RUNTIME_FRAME(1), HEADER(at(20), 1),	      RUNTIME_FRAME(2),
+		HEADER(at(13), 1), RUNTIME_FRAME(3), HEADER(BF_NO_ANCHOR, 1), RUNTIME_FRAME(4)};
+
+	begin(machine(state));
+	FUNCTION(0x100, SP(16), CALLED);
+	FUNCTION(0x200, SP(24), CALLED);
+	FUNCTION(0x300, SP(56), CALLED);
+	FUNCTION(0x400, ENTRY);
+	thread_at(CODE + 0x150, 10, 0);
+	made.words[11] = CODE + 0x204; /* CFA 12 */
+	made.words[14] = CODE + 0x304; /* CFA 15 */
+	made.words[21] = CODE + 0x404; /* CFA 22 */
+	made.memory.chain = chain;
+	made.memory.n_chain = 12;
+	expect(BF_END_ENTRY, RUNTIME_FRAME(1), CODE + 0x150, RUNTIME_FRAME(3), CODE + 0x204,
+	       RUNTIME_FRAME(2), CODE + 0x304, CODE + 0x404, RUNTIME_FRAME(4));
+}
+
 /* Leaves out what does not fit, and what makes no sense. */
 static void test_activations_without_room(void **state)
 {
@@ -756,6 +778,7 @@ int main(void)
 		BOTH(test_no_room_for_the_table),
 		BOTH(test_depth),
 		BOTH(test_activations),
+		BOTH(test_activations_of_two_runtimes),
 		BOTH(test_activations_without_room),
 		BOTH(test_walks_on),
 		cmocka_unit_test(test_arm64_link_register),

@@ -635,7 +635,9 @@ static void frames_of_snapshots_have_no_names(void **state)
 		int end;
 
 		make();
-		assert_true(range_walk_init(&range, &facts, &process));
+		range_walk_init(&range, &process);
+		assert_true(range_walk_add(&range, &facts, process.bias));
+		walk.built_in = walk.built_in ? facts.runtime : 0;
 		assert_int_equal(range_walk_on(&range, &walk, &stack, frames, 2, &end), 2);
 		run(&same, &frame);
 		assert_int_equal(frames[1], UINT64_MAX);

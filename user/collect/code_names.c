@@ -70,7 +70,7 @@ static bool name_equal(const void *items, uint32_t position, const void *key)
 	const struct code_name *a = (const struct code_name *)items + position, *b = key;
 
 	return a->process == b->process && a->code == b->code && a->check == b->check &&
-	       a->detail == b->detail;
+	       a->detail == b->detail && a->owner == b->owner;
 }
 
 static uint64_t name_hash(const struct code_name *key)
@@ -181,19 +181,26 @@ static int keep_facts(struct code_names *names, const struct runtime_facts *fact
 	return 0;
 }
 
+static uint32_t kind_of(uint64_t word)
+{
+	return word >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1);
+}
+
 /* Fills in what the object says of itself. */
-static int describe(struct code_names *names, struct process *process, uint32_t kind,
-		    uint32_t detail, struct code_name *to)
+static int describe(struct code_names *names, struct process *process,
+		    const uint64_t words[static 2], struct code_name *to)
 {
 	struct process_memory reading;
 	struct runtime_memory memory = process_memory(&names->processes->files, process, &reading);
-	const struct runtime_frame frame = {to->code, kind, detail, to->check};
-	uint32_t file;
-	const struct runtime_facts *facts =
-		process_runtime(names->tables, process, &memory.bias, &file);
+	const struct runtime_frame frame = {to->code, kind_of(words[0]), words[1], to->check};
+	struct found_runtime found;
 	struct runtime_code *code;
-	int r = facts ? keep_facts(names, facts, &to->facts) : 0;
+	int r = 0;
 
+	if (process_runtime_of(names->tables, process, words[0], &found)) {
+		memory.bias = found.bias;
+		r = keep_facts(names, found.facts, &to->facts);
+	}
 	if (r == 0 && !process->pushed) /* it has said more than BPF knows */
 		r = processes_note_change(names->processes, process - names->processes->processes);
 	if (r < 0)
@@ -254,14 +261,14 @@ static const struct code_name *find_of_parents(const struct code_names *names,
  * Reads @known again, which was gone or just changing: programs that are compiled for each request
  * come back to the same place.
  */
-static int read_again(struct code_names *names, struct process *process, uint32_t kind,
-		      uint32_t detail, struct code_name *known)
+static int read_again(struct code_names *names, struct process *process,
+		      const uint64_t words[static 2], struct code_name *known)
 {
 	struct code_name key = *known;
 	int r;
 
 	key.reads++;
-	r = describe(names, process, kind, detail, &key);
+	r = describe(names, process, words, &key);
 	if (r < 0) {
 		name_done(&key);
 		return r;
@@ -276,12 +283,12 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 		    const struct code_name **ret)
 {
 	struct process *process = &names->processes->processes[index];
-	uint32_t kind = words[0] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1);
 	struct code_name key = {
 		.process = process->serial,
 		.code = words[0] & BF_FRAME_CODE,
 		.check = words[1] >> 32,
-		.detail = kind & RUNTIME_KIND_BY_DETAIL ? (uint32_t)words[1] : 0,
+		.detail = kind_of(words[0]) & RUNTIME_KIND_BY_DETAIL ? (uint32_t)words[1] : 0,
+		.owner = words[0] >> BF_FRAME_OWNER_SHIFT & (BF_FRAME_OWNERS - 1),
 	};
 	struct code_name *found = find_in(&names->now, &key);
 	const struct code_name *known;
@@ -289,7 +296,7 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 
 	if (found) {
 		if (!found->is_known && found->reads < MOST_READS)
-			r = read_again(names, process, kind, words[1], found);
+			r = read_again(names, process, words, found);
 		*ret = found;
 		return r;
 	}
@@ -299,7 +306,7 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 	known = known ?: find_of_parents(names, process, key);
 	if (known)
 		return add_copy(names, known, process->serial, ret);
-	r = describe(names, process, kind, words[1], &key);
+	r = describe(names, process, words, &key);
 	if (r < 0) {
 		name_done(&key);
 		return r;

@@ -18,6 +18,7 @@ struct code_name {
 	uint64_t code;
 	uint32_t check;
 	uint32_t detail;		   /* if it has to do with the name; else 0 */
+	uint8_t owner;			   /* number of the runtime */
 	bool is_known;			   /* else it has none */
 	uint8_t reads;			   /* besides the first one, while it has none */
 	bool is_compiled;

@@ -25,7 +25,8 @@ void frame_programs_done(struct frame_programs *programs)
 static uint32_t install(struct frame_programs *programs, const struct runtime_facts *facts)
 {
 	uint32_t number = programs->n + 1;
-	struct bf_runtime runtime = {.text = number, .hook = runtime_hook(facts)};
+	struct bf_runtime runtime = {
+		.text = number, .hook = runtime_hook(facts), .owner = facts->runtime};
 	struct bf_text text;
 
 	if (facts->problem != RUNTIME_FINE || runtime_write(facts, &text) < 0)

@@ -239,11 +239,16 @@ static int locate_code(struct locator *locator, uint32_t process, const uint64_t
 static void find_made_code(const struct locator *locator, const struct mapping_list *list,
 			   const uint64_t *words, uint32_t n, struct loop_code *ret)
 {
-	for (uint32_t i = 0; list && i < n && !(words[i] & BF_FRAME_RUNTIME); i++) {
-		const struct mapping *mapping = mapping_find(list, words[i] & ~BF_FRAME_EXACT);
-		const struct file *file =
-			mapping ? &locator->processes->files.files[mapping->file] : NULL;
+	for (uint32_t i = 0; list && i < n; i++) {
+		const struct mapping *mapping;
+		const struct file *file;
 
+		if (words[i] & BF_FRAME_RUNTIME) {
+			i++;
+			continue;
+		}
+		mapping = mapping_find(list, words[i] & ~BF_FRAME_EXACT);
+		file = mapping ? &locator->processes->files.files[mapping->file] : NULL;
 		if (file && file->is_memory && strcmp(file->path, "[vdso]") != 0) {
 			ret->made_start = mapping->start;
 			ret->made_end = mapping->end;
@@ -252,40 +257,72 @@ static void find_made_code(const struct locator *locator, const struct mapping_l
 	}
 }
 
-/* The words of a user half, frames of a runtime in their places. */
+/* Whether some of the words are frames of that owner. */
+static bool has_frames_of(const uint64_t *words, uint32_t n, uint32_t owner)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (words[i] & BF_FRAME_RUNTIME) {
+			if ((words[i] >> BF_FRAME_OWNER_SHIFT & (BF_FRAME_OWNERS - 1)) == owner)
+				return true;
+			i++;
+		}
+	return false;
+}
+
+static bool has_frames(const uint64_t *words, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (words[i] & BF_FRAME_RUNTIME)
+			return true;
+	return false;
+}
+
+static struct loop_code loop_of(const struct found_runtime *found)
+{
+	const struct runtime_facts *facts = found->facts;
+	struct loop_code code = {
+		.start = facts->loop + found->bias,
+		.again_start = facts->again + found->bias,
+		.cold_start = facts->cold + found->bias,
+		.program_start = facts->program + found->bias,
+		.owner = facts->runtime,
+	};
+
+	code.end = code.start + facts->loop_size;
+	code.again_end = code.again_start + facts->again_size;
+	code.cold_end = code.cold_start + facts->cold_size;
+	code.program_end = code.program_start + facts->program_size;
+	return code;
+}
+
+/* The words of a user half, frames of runtimes in their places. */
 static const uint64_t *place_frames(struct locator *locator, uint32_t process,
 				    const struct mapping_list *list,
 				    const struct stack_frames *stack, uint32_t *ret_n)
 {
 	const uint64_t *words = raw_stacks_addresses(locator->stacks, stack);
-	const struct runtime_facts *facts = NULL;
-	struct loop_code code = {};
-	int64_t bias = 0;
-	uint32_t file;
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+	uint32_t n = stack->n, n_found = 0, turn = 0;
 
-	*ret_n = stack->n;
-	for (uint32_t i = 0; i < stack->n && !facts && process != TABLE_NONE; i++) {
-		if (!(words[i] & BF_FRAME_RUNTIME))
+	if (process != TABLE_NONE && has_frames(words, n))
+		n_found = process_runtimes(locator->code_names->tables,
+					   &locator->processes->processes[process], found);
+	for (uint32_t i = 0; i < n_found; i++) {
+		const struct runtime_facts *facts = found[i].facts;
+		struct loop_code code;
+
+		if (!facts->loop_size || !has_frames_of(words, n, facts->runtime))
 			continue;
-		facts = process_runtime(locator->code_names->tables,
-					&locator->processes->processes[process], &bias, &file);
-		break;
+		code = loop_of(&found[i]);
+		if (runtime_makes_loops(facts))
+			find_made_code(locator, list, words, n, &code);
+		n = loop_frames_place(words, n, &code, stack->end == BF_END_ENTRY,
+				      locator->placed[turn]);
+		words = locator->placed[turn];
+		turn = !turn;
 	}
-	if (!facts || !facts->loop_size)
-		return words;
-	code.start = facts->loop + bias;
-	code.end = code.start + facts->loop_size;
-	code.again_start = facts->again + bias;
-	code.again_end = code.again_start + facts->again_size;
-	code.program_start = facts->program + bias;
-	code.program_end = code.program_start + facts->program_size;
-	code.cold_start = facts->cold + bias;
-	code.cold_end = code.cold_start + facts->cold_size;
-	if (runtime_makes_loops(facts))
-		find_made_code(locator, list, words, stack->n, &code);
-	*ret_n = loop_frames_place(words, stack->n, &code, stack->end == BF_END_ENTRY,
-				   locator->placed);
-	return locator->placed;
+	*ret_n = n;
+	return words;
 }
 
 /*

@@ -21,8 +21,8 @@ struct locator {
 	struct profile *profile; /* of the open window */
 	bool user_stacks;	 /* requested: a thread without one is truncated */
 	struct code_names *code_names;
-	bool native_frames;		/* those of interpreters' loops stay beside what they run */
-	uint64_t placed[BF_MAX_FRAMES]; /* words of the user half at work */
+	bool native_frames; /* those of interpreters' loops stay beside what they run */
+	uint64_t placed[2][BF_MAX_FRAMES]; /* words of the user half at work, in turn */
 
 	/* Stacks located before: (two stack ids, process, version of its mappings) → stack. */
 	struct located *located;

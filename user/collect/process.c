@@ -314,6 +314,14 @@ void processes_hold(struct processes *processes, uint32_t process)
 	processes->processes[process].n_references++;
 }
 
+static void free_said(struct process *process)
+{
+	for (uint32_t i = 0; i < RUNTIME_ROWS; i++) {
+		free(process->said[i]);
+		process->said[i] = NULL;
+	}
+}
+
 void processes_put(struct processes *processes, uint32_t index)
 {
 	struct process *process = &processes->processes[index];
@@ -328,8 +336,7 @@ void processes_put(struct processes *processes, uint32_t index)
 	jit_files_release(&processes->jit_files, &processes->files, &image);
 	forget_past(processes, process, UINT64_MAX);
 	free(process->past);
-	free(process->runtime);
-	process->runtime = NULL;
+	free_said(process);
 	processes->n_changing -= process->changing_until != 0;
 	processes->n_behind -= process->is_behind;
 	list_put(processes, process->mappings);
@@ -355,7 +362,7 @@ void processes_done(struct processes *processes)
 		for (uint32_t k = 0; k < process->n_past; k++)
 			list_free(process->past[k].list);
 		free(process->past);
-		free(process->runtime);
+		free_said(process);
 		list_free(process->mappings);
 	}
 	free(processes->processes);

@@ -15,6 +15,7 @@
 #include "collect/files.h"
 #include "collect/jit_files.h"
 #include "collect/segments.h"
+#include "runtimes/runtime.h"
 
 struct mapping {
 	uint64_t start, end; /* [start, end) */
@@ -64,11 +65,18 @@ struct process {
 	bool is_changed;	 /* it is in processes.changed */
 	bool is_behind;		 /* records of its mappings were dropped */
 	bool is_in_window;	 /* the open window's profile has memory of it, and a reference */
-	struct process_runtime *runtime; /* collect/process_runtime.h; owned, or NULL */
-	/* In which mappings there is none, and how many files were known to be a runtime then. */
+	/* Its runtimes (collect/process_runtime.h): in which mappings they were looked for, and how
+	 * many files were known to be one then; … */
 	struct {
-		uint64_t version, n_runtimes;
-	} no_runtime;
+		uint64_t version, n_known;
+		uint32_t n;
+		struct runtime_place {
+			uint32_t file;
+			int64_t shift; /* where it is mapped, less its offset */
+		} places[BF_PROCESS_RUNTIMES];
+	} runtimes;
+	/* … and what it has said of itself, by their numbers; owned, or NULL. */
+	struct process_runtime *said[RUNTIME_ROWS];
 	/* Version of the mappings, and monotonic ns before which they are not looked at again: for
 	 * collect/jit_frames.h. */
 	uint64_t looked_around, look_at;

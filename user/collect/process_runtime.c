@@ -57,13 +57,14 @@ struct runtime_memory process_memory(struct files *files, const struct process *
 }
 
 /* Asks again a process that was too early to say all. What it says now, BPF has to know, too. */
-static void complete_again(struct process *process, const struct runtime_memory *memory)
+static void complete_again(struct process *process, struct process_runtime *said,
+			   const struct runtime_memory *memory)
 {
-	struct runtime_facts facts = process->runtime->facts;
+	struct runtime_facts facts = said->facts;
 
 	if (runtime_complete(&facts, memory) < 0 || facts.is_early || facts.problem != RUNTIME_FINE)
 		return;
-	process->runtime->facts = facts;
+	said->facts = facts;
 	process->pushed = 0;
 }
 
@@ -73,74 +74,146 @@ static const struct runtime_facts *complete(struct files *files, struct process 
 {
 	struct process_memory reading;
 	struct runtime_memory memory = process_memory(files, process, &reading);
-	struct process_runtime *runtime = process->runtime;
+	struct process_runtime **slot = &process->said[partial->runtime % RUNTIME_ROWS];
+	struct process_runtime *said = *slot;
 
 	memory.bias = bias;
-	if (runtime && memcmp(&runtime->partial, partial, sizeof *partial) == 0) {
-		if (runtime->facts.is_early && !process->ended)
-			complete_again(process, &memory);
-		return &runtime->facts;
+	if (said && memcmp(&said->partial, partial, sizeof *partial) == 0) {
+		if (said->facts.is_early && !process->ended)
+			complete_again(process, said, &memory);
+		return &said->facts;
 	}
 	if (process->ended)
 		return NULL;
-	runtime = malloc(sizeof *runtime);
-	if (!runtime)
+	said = malloc(sizeof *said);
+	if (!said)
 		return NULL;
-	*runtime = (struct process_runtime){*partial, *partial};
-	if (runtime_complete(&runtime->facts, &memory) < 0) {
-		free(runtime);
+	*said = (struct process_runtime){*partial, *partial};
+	if (runtime_complete(&said->facts, &memory) < 0) {
+		free(said);
 		return NULL;
 	}
-	free(process->runtime);
-	process->runtime = runtime;
-	return &runtime->facts;
+	free(*slot);
+	*slot = said;
+	return &said->facts;
 }
 
-/*
- * The first mapping whose file is a runtime, or NULL. There may be thousands of mappings, so a search
- * in vain is not repeated before something is new.
- */
-static const struct mapping *find_runtime(const struct tables *tables, struct process *process)
+/* Keeps where a runtime is: one that can be used takes the place of one of its kind that can't. */
+static void keep_place(const struct tables *tables, struct process *process,
+		       const struct mapping *mapping, const struct runtime_facts *facts)
+{
+	struct runtime_place place = {mapping->file, (int64_t)(mapping->start - mapping->offset)};
+	uint32_t i = 0;
+
+	for (; i < process->runtimes.n; i++) {
+		const struct runtime_facts *other =
+			tables_runtime(tables, process->runtimes.places[i].file);
+
+		if (!other || other->runtime != facts->runtime)
+			continue;
+		if (other->problem == RUNTIME_FINE || facts->problem != RUNTIME_FINE)
+			return;
+		break;
+	}
+	if (i == BF_PROCESS_RUNTIMES)
+		return;
+	process->runtimes.places[i] = place;
+	process->runtimes.n += i == process->runtimes.n;
+}
+
+/* There may be thousands of mappings: they are looked through when something is new. */
+static void find_places(const struct tables *tables, struct process *process)
 {
 	const struct mapping_list *list = process->mappings;
-
-	if (process->no_runtime.version == list->version &&
-	    process->no_runtime.n_runtimes == tables->n_runtimes)
-		return NULL;
-	for (size_t i = 0; i < list->n; i++)
-		if (tables_runtime(tables, list->items[i].file))
-			return &list->items[i];
-	process->no_runtime.version = list->version;
-	process->no_runtime.n_runtimes = tables->n_runtimes;
-	return NULL;
-}
-
-const struct runtime_facts *process_runtime(const struct tables *tables, struct process *process,
-					    int64_t *ret_bias, uint32_t *ret_file)
-{
-	const struct mapping *mapping = find_runtime(tables, process);
 	const struct runtime_facts *facts;
 
-	if (!mapping)
-		return NULL;
-	facts = tables_runtime(tables, mapping->file);
-	*ret_bias = (int64_t)(mapping->start - mapping->offset) - facts->code_shift;
-	*ret_file = mapping->file;
-	return facts->is_partial && facts->problem == RUNTIME_FINE
-		       ? complete(tables->files, process, facts, *ret_bias)
-		       : facts;
+	if (process->runtimes.version == list->version &&
+	    process->runtimes.n_known == tables->n_runtimes)
+		return;
+	process->runtimes.n = 0;
+	for (size_t i = 0; i < list->n; i++) {
+		facts = tables_runtime(tables, list->items[i].file);
+		if (facts)
+			keep_place(tables, process, &list->items[i], facts);
+	}
+	process->runtimes.version = list->version;
+	process->runtimes.n_known = tables->n_runtimes;
+}
+
+uint32_t process_runtimes(const struct tables *tables, struct process *process,
+			  struct found_runtime ret[static BF_PROCESS_RUNTIMES])
+{
+	uint32_t n = 0;
+
+	find_places(tables, process);
+	for (uint32_t i = 0; i < process->runtimes.n; i++) {
+		const struct runtime_place *place = &process->runtimes.places[i];
+		const struct runtime_facts *facts = tables_runtime(tables, place->file);
+		int64_t bias;
+
+		if (!facts)
+			continue;
+		bias = place->shift - facts->code_shift;
+		if (facts->is_partial && facts->problem == RUNTIME_FINE)
+			facts = complete(tables->files, process, facts, bias);
+		if (facts)
+			ret[n++] = (struct found_runtime){facts, bias, place->file};
+	}
+	return n;
+}
+
+bool process_runtime_of(const struct tables *tables, struct process *process, uint64_t word,
+			struct found_runtime *ret)
+{
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+	uint32_t n = process_runtimes(tables, process, found);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (found[i].facts->runtime ==
+		    (word >> BF_FRAME_OWNER_SHIFT & (BF_FRAME_OWNERS - 1))) {
+			*ret = found[i];
+			return true;
+		}
+	return false;
+}
+
+bool process_has_ranges(const struct tables *tables, struct process *process)
+{
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+	uint32_t n = process_runtimes(tables, process, found);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (runtime_hook(found[i].facts) == BF_HOOK_RANGE)
+			return true;
+	return false;
 }
 
 void process_generated(const struct tables *tables, struct process *process,
 		       struct generated_code *ret)
 {
-	const struct runtime_facts *facts;
-	int64_t bias;
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+	uint32_t n = process_runtimes(tables, process, found);
 
-	*ret = (struct generated_code){};
-	facts = process_runtime(tables, process, &bias, &ret->file);
-	if (!facts || facts->problem != RUNTIME_FINE || !facts->generated_size)
-		return;
-	ret->start = facts->generated - facts->code_shift;
-	ret->end = ret->start + facts->generated_size;
+	ret->n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct runtime_facts *facts = found[i].facts;
+		uint64_t start = facts->generated - facts->code_shift;
+
+		if (facts->problem == RUNTIME_FINE && facts->generated_size)
+			ret->parts[ret->n++] =
+				(struct generated_part){start, start + facts->generated_size,
+							found[i].file, facts->runtime};
+	}
+}
+
+const struct generated_part *generated_find(const struct generated_code *generated, uint32_t file,
+					    uint64_t offset)
+{
+	for (uint32_t i = 0; i < generated->n; i++) {
+		const struct generated_part *part = &generated->parts[i];
+
+		if (part->file == file && offset >= part->start && offset < part->end)
+			return part;
+	}
+	return NULL;
 }

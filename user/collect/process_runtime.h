@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * process_runtime: which runtime a process has, by the files that it has mapped. Facts that are not
- * in the file are read from the process's memory, and believed for that process only.
+ * process_runtime: which runtimes a process has, by the files that it has mapped: up to
+ * BF_PROCESS_RUNTIMES, one of each kind. Facts that are not in the file are read from the process's
+ * memory, and believed for that process only.
  */
 #ifndef COLLECT_PROCESS_RUNTIME_H
 #define COLLECT_PROCESS_RUNTIME_H
@@ -24,21 +25,42 @@ struct process_memory {
 struct runtime_memory process_memory(struct files *files, const struct process *process,
 				     struct process_memory *to);
 
-/*
- * The runtime of @process, until its mappings change, and where its file is mapped, less where that
- * wants to be; and which file that is. NULL: none is known, or it has not begun.
- */
-const struct runtime_facts *process_runtime(const struct tables *tables, struct process *process,
-					    int64_t *ret_bias, uint32_t *ret_file);
-
-/* Code that is part of a file, but the runtime's: [@start, @end) of the file's offsets. */
-struct generated_code {
-	uint64_t start, end; /* 0: there is none */
+/* A runtime of a process, until its mappings change. */
+struct found_runtime {
+	const struct runtime_facts *facts;
+	int64_t bias; /* where its file is mapped, less where that wants to be */
 	uint32_t file;
+};
+
+/*
+ * The runtimes of @process, the first of each kind, or the first of them that can be used. Those
+ * that have not begun are left out. Returns how many.
+ */
+uint32_t process_runtimes(const struct tables *tables, struct process *process,
+			  struct found_runtime ret[static BF_PROCESS_RUNTIMES]);
+
+/* The one that owns the frame whose first word is @word. Returns whether there is one. */
+bool process_runtime_of(const struct tables *tables, struct process *process, uint64_t word,
+			struct found_runtime *ret);
+
+/* Whether frames of one are found where walks come to code that is no file's. */
+bool process_has_ranges(const struct tables *tables, struct process *process);
+
+/* Code that is part of a file, but a runtime's: [@start, @end) of the file's offsets. */
+struct generated_code {
+	uint32_t n;
+	struct generated_part {
+		uint64_t start, end;
+		uint32_t file, owner;
+	} parts[BF_PROCESS_RUNTIMES];
 };
 
 /* What of @process is such code. */
 void process_generated(const struct tables *tables, struct process *process,
 		       struct generated_code *ret);
+
+/* The part that @offset of @file is in, or NULL. */
+const struct generated_part *generated_find(const struct generated_code *generated, uint32_t file,
+					    uint64_t offset);
 
 #endif

@@ -8,16 +8,25 @@
 
 #define PAGE 4096
 
-bool range_walk_init(struct range_walk *walk, const struct runtime_facts *facts,
-		     const struct runtime_memory *memory)
+void range_walk_init(struct range_walk *walk, const struct runtime_memory *memory)
 {
-	walk->facts = facts;
 	walk->memory = *memory;
 	walk->n_pages = walk->n_reads = 0;
-	walk->machine.turns = 0;
-	walk->machine.parameters[1] = 1;
-	return facts && facts->problem == RUNTIME_FINE && runtime_hook(facts) == BF_HOOK_RANGE &&
-	       runtime_write(facts, &walk->text) == 0;
+	walk->n = walk->turns = 0;
+}
+
+bool range_walk_add(struct range_walk *walk, const struct runtime_facts *facts, int64_t bias)
+{
+	struct range_runtime *to = &walk->runtimes[walk->n];
+
+	if (walk->n == BF_PROCESS_RUNTIMES || facts->problem != RUNTIME_FINE ||
+	    runtime_hook(facts) != BF_HOOK_RANGE || runtime_write(facts, &to->text) < 0)
+		return false;
+	to->facts = facts;
+	to->bias = bias;
+	to->machine = (struct bf_machine){.parameters = {0, 1}, .owner = facts->runtime};
+	walk->n++;
+	return true;
 }
 
 static const uint8_t *find_page(struct range_walk *walk, uint64_t address)
@@ -86,12 +95,21 @@ uint32_t range_walk_on(void *context, struct bf_walk *walk, const struct walk_me
 		       __u64 *frames, uint32_t n, int *ret_end)
 {
 	struct range_walk *range = context;
-	const struct runtime_memory both = {read_pieces, range, range->memory.bias};
-	uint32_t count;
+	uint64_t sp = walk->sp;
+	uint32_t count = 0;
 
 	range->stack = memory;
-	count = machine_run_range(&range->machine, &range->text, walk, &both, frames, n, ret_end);
-	if (runtime_moves_objects(range->facts))
-		clear_checks(frames + n, count);
+	*ret_end = BF_END_NONE;
+	for (uint32_t i = 0; i < range->n && !*ret_end && !count && walk->sp == sp; i++) {
+		struct range_runtime *runtime = &range->runtimes[i];
+		const struct runtime_memory both = {read_pieces, range, runtime->bias};
+
+		runtime->machine.turns = range->turns;
+		count = machine_run_range(&runtime->machine, &runtime->text, walk, &both, frames, n,
+					  ret_end);
+		range->turns = runtime->machine.turns;
+		if (runtime_moves_objects(runtime->facts))
+			clear_checks(frames + n, count);
+	}
 	return count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * range_walk: the loader's part of walks through a runtime's code: the stack is a snapshot, and
- * what the runtime knows of its code is read from the process, a page at a time.
+ * range_walk: the loader's part of walks through runtimes' code: the stack is a snapshot, and what
+ * a runtime knows of its code is read from the process, a page at a time.
  */
 #ifndef COLLECT_RANGE_WALK_H
 #define COLLECT_RANGE_WALK_H
@@ -13,19 +13,24 @@
 #define RANGE_READS 2048 /* of pages, for a walk; a deep stack of Java takes some hundreds */
 
 struct range_walk {
-	const struct runtime_facts *facts;
+	struct range_runtime {
+		const struct runtime_facts *facts;
+		int64_t bias;
+		struct bf_text text;
+		struct bf_machine machine;
+	} runtimes[BF_PROCESS_RUNTIMES];
+	uint32_t n, turns;	      /* of all of them */
 	struct runtime_memory memory; /* the process's */
 	const struct walk_memory *stack;
-	struct bf_text text;
-	struct bf_machine machine;
 	uint32_t n_pages, n_reads;
 	uint64_t addresses[RANGE_PAGES];
 	uint8_t pages[RANGE_PAGES][4096];
 };
 
-/* Readies it for a process with @facts. Returns false if no text walks through its code. */
-bool range_walk_init(struct range_walk *walk, const struct runtime_facts *facts,
-		     const struct runtime_memory *memory);
+/* Readies it for a process without runtimes. */
+void range_walk_init(struct range_walk *walk, const struct runtime_memory *memory);
+/* Adds one, whose @facts outlive the walk. Returns false if no text walks through its code. */
+bool range_walk_add(struct range_walk *walk, const struct runtime_facts *facts, int64_t bias);
 
 /* For struct walk_memory, with the struct range_walk as @context. */
 uint32_t range_walk_on(void *context, struct bf_walk *walk, const struct walk_memory *memory,

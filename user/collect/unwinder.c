@@ -137,7 +137,7 @@ static struct bf_mapping *room_half(const struct unwinder *unwinder, struct room
 
 /* --- Mappings in BPF's form --- */
 
-/* Code of @process that is a range, though it is part of a file. */
+/* Code of @process that is ranges, though it is part of files. */
 static struct generated_code find_generated(const struct unwinder *unwinder,
 					    struct process *process)
 {
@@ -148,13 +148,19 @@ static struct generated_code find_generated(const struct unwinder *unwinder,
 	return generated;
 }
 
-/* Appends @from, or joins it to its neighbour if neither has a table. */
-static int describe(struct unwinder *unwinder, const struct mapping *from, bool is_built_in,
-		    struct bf_mapping *to, size_t *n)
+static uint32_t built_in_flags(const struct generated_part *part)
+{
+	return part->owner << BF_OWNER_SHIFT | BF_MAPPING_BUILT_IN;
+}
+
+/* Appends @from, or joins it to its neighbour if neither has a table. @part: what it is of
+ * generated code, or NULL. */
+static int describe(struct unwinder *unwinder, const struct mapping *from,
+		    const struct generated_part *part, struct bf_mapping *to, size_t *n)
 {
 	struct bf_mapping new = {from->start, from->end, from->offset, 0,
-				 is_built_in ? BF_MAPPING_BUILT_IN : 0};
-	int r = is_built_in ? 0 : tables_describe(&unwinder->tables, from, &new);
+				 part ? built_in_flags(part) : 0};
+	int r = part ? 0 : tables_describe(&unwinder->tables, from, &new);
 
 	if (r < 0 || from->start >= from->end)
 		return r;
@@ -179,6 +185,16 @@ static struct mapping cut_at(struct mapping *mapping, uint64_t offset)
 	return before;
 }
 
+/* The first generated code of @file; a file is one runtime. */
+static const struct generated_part *generated_of(const struct generated_code *generated,
+						 uint32_t file)
+{
+	for (uint32_t i = 0; i < generated->n; i++)
+		if (generated->parts[i].file == file)
+			return &generated->parts[i];
+	return NULL;
+}
+
 /* Joins neighbours without a table. The caller frees *@ret. Errors: -ENOMEM. */
 static int describe_list(struct unwinder *unwinder, const struct mapping_list *list,
 			 const struct generated_code *generated, struct bf_mapping **ret,
@@ -191,15 +207,17 @@ static int describe_list(struct unwinder *unwinder, const struct mapping_list *l
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < list->n && r >= 0; i++) {
+		const struct generated_part *built_in =
+			generated_of(generated, list->items[i].file);
 		struct mapping rest = list->items[i], part;
 
-		if (generated->end && rest.file == generated->file) {
-			part = cut_at(&rest, generated->start);
-			r = describe(unwinder, &part, false, to, &n);
-			part = cut_at(&rest, generated->end);
-			r = r < 0 ? r : describe(unwinder, &part, true, to, &n);
+		if (built_in) {
+			part = cut_at(&rest, built_in->start);
+			r = describe(unwinder, &part, NULL, to, &n);
+			part = cut_at(&rest, built_in->end);
+			r = r < 0 ? r : describe(unwinder, &part, built_in, to, &n);
 		}
-		r = r < 0 ? r : describe(unwinder, &rest, false, to, &n);
+		r = r < 0 ? r : describe(unwinder, &rest, NULL, to, &n);
 	}
 	if (r < 0) {
 		free(to);
@@ -314,21 +332,24 @@ static void give_to_bpf(struct unwinder *unwinder, uint32_t pid, const struct bf
 		unwinder->n_refused++;
 }
 
-/* Sets what finds the frames of the process's runtime; 0: it has none. */
-static int find_program(struct unwinder *unwinder, struct process *process, struct bf_process *ret)
+/* Sets what finds the frames of the process's runtimes. */
+static int find_programs(struct unwinder *unwinder, struct process *process,
+			 struct bf_process *ret)
 {
-	const struct runtime_facts *facts = NULL;
-	uint32_t file;
-	int64_t bias = 0;
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+	uint32_t n = 0, to = 0;
+	int r = 0;
 
-	ret->runtime = 0;
 	if (!unwinder->no_runtimes)
-		facts = process_runtime(&unwinder->tables, process, &bias, &file);
-	ret->bias = bias;
-	return facts ? frame_programs_number(&unwinder->programs, facts, process->pid,
-					     unwinder->processes->files.files[file].path,
-					     &ret->runtime)
-		     : 0;
+		n = process_runtimes(&unwinder->tables, process, found);
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		r = frame_programs_number(&unwinder->programs, found[i].facts, process->pid,
+					  unwinder->processes->files.files[found[i].file].path,
+					  &ret->runtimes[to]);
+		ret->biases[to] = found[i].bias;
+		to += r == 0 && ret->runtimes[to];
+	}
+	return r;
 }
 
 static int push(struct unwinder *unwinder, struct process *process)
@@ -343,7 +364,7 @@ static int push(struct unwinder *unwinder, struct process *process)
 	struct list_rooms *rooms = &process->mappings->rooms;
 	struct generated_code generated = find_generated(unwinder, process);
 	struct room place;
-	int r = find_program(unwinder, process, &value);
+	int r = find_programs(unwinder, process, &value);
 
 	r = r < 0 ? r : place_list(unwinder, process->mappings, &generated);
 	if (r == -ENOMEM)
@@ -366,15 +387,10 @@ static int push(struct unwinder *unwinder, struct process *process)
 static int look_around(struct unwinder *unwinder, uint32_t index)
 {
 	struct process *process = &unwinder->processes->processes[index];
-	const struct runtime_facts *facts = NULL;
-	uint32_t file;
-	int64_t bias;
 
 	if (process->looked_around == process->mappings->version)
 		return 0;
-	if (!unwinder->no_runtimes)
-		facts = process_runtime(&unwinder->tables, process, &bias, &file);
-	return facts && runtime_hook(facts) == BF_HOOK_RANGE
+	return !unwinder->no_runtimes && process_has_ranges(&unwinder->tables, process)
 		       ? 0
 		       : jit_frames_find(unwinder->processes, index);
 }
@@ -489,6 +505,7 @@ static const struct mapping *ask_again(struct unwinder *unwinder, uint32_t index
 static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 {
 	struct snapshot_walk *walk = context;
+	const struct generated_part *part;
 	const struct mapping *mapping;
 
 	if (walk->process == TABLE_NONE)
@@ -501,33 +518,34 @@ static bool code_at(void *context, uint64_t pc, struct walk_code *ret)
 	walk->error = tables_look_up(&walk->unwinder->tables, mapping,
 				     pc - mapping->start + mapping->offset,
 				     epoch_now(walk->unwinder), ret);
-	if (mapping->file == walk->generated.file && ret->offset >= walk->generated.start &&
-	    ret->offset < walk->generated.end)
-		ret->flags = BF_MAPPING_BUILT_IN;
+	part = generated_find(&walk->generated, mapping->file, ret->offset);
+	if (part)
+		ret->flags = built_in_flags(part);
 	return true;
 }
 
-/* Lets @memory lead through code of the process's runtime, if it has one; @to reads what that
+/* Lets @memory lead through code of the process's runtimes, if it has some; @to reads what that
  * needs. Returns false if there is no memory. */
 static bool ready_range(struct unwinder *unwinder, uint32_t index, struct process_memory *to,
 			struct walk_memory *memory)
 {
 	struct process *process = &unwinder->processes->processes[index];
 	struct runtime_memory reading = process_memory(&unwinder->processes->files, process, to);
-	const struct runtime_facts *facts = NULL;
-	uint32_t file;
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+	uint32_t n;
 
-	if (!unwinder->no_runtimes)
-		facts = process_runtime(&unwinder->tables, process, &reading.bias, &file);
-	if (!facts || runtime_hook(facts) != BF_HOOK_RANGE)
+	if (unwinder->no_runtimes || !process_has_ranges(&unwinder->tables, process))
 		return true;
 	unwinder->range = unwinder->range ?: calloc(1, sizeof *unwinder->range);
 	if (!unwinder->range)
 		return false;
-	if (range_walk_init(unwinder->range, facts, &reading)) {
-		memory->range = range_walk_on;
-		memory->range_context = unwinder->range;
-	}
+	range_walk_init(unwinder->range, &reading);
+	n = process_runtimes(&unwinder->tables, process, found);
+	for (uint32_t i = 0; i < n; i++)
+		if (range_walk_add(unwinder->range, found[i].facts, found[i].bias)) {
+			memory->range = range_walk_on;
+			memory->range_context = unwinder->range;
+		}
 	return true;
 }
 

@@ -24,6 +24,7 @@ static inline void chain_copy(__u64 *to, const __u64 *from, __u32 n)
 void machine_run(struct bf_machine *machine, const struct bf_text *text, uint64_t tls,
 		 const struct runtime_memory *memory)
 {
+	machine->base = 0;
 	machine_begin(machine, tls);
 	for (uint32_t i = 0; i < BF_MACHINE_OPS; i++)
 		if (machine_step(machine, text, (void *)memory))

@@ -20,6 +20,8 @@ static const struct runtime *const runtimes[] = {
 // clang-format on
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
 
+_Static_assert(N_RUNTIMES < RUNTIME_ROWS && RUNTIME_ROWS <= BF_FRAME_OWNERS, "numbers");
+
 static const struct runtime *runtime_of(const struct runtime_facts *facts)
 {
 	return runtimes[facts->runtime - 1];

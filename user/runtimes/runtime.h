@@ -24,6 +24,7 @@
 struct elf_file;
 
 #define RUNTIME_OFFSETS 64
+#define RUNTIME_ROWS	16 /* numbers of runtimes are below */
 
 /* Why the frames of a runtime are not found. */
 enum runtime_problem {
@@ -36,7 +37,7 @@ enum runtime_problem {
 
 /* Facts about one file. Fixed size, no pointers: they come from another process. */
 struct runtime_facts {
-	uint32_t runtime;    /* row of the table, from 1; 0: it is none */
+	uint32_t runtime;    /* row of the table, from 1; 0: it is none. It owns the frames */
 	uint32_t problem;    /* enum runtime_problem */
 	uint32_t version;    /* major << 8 | minor */
 	uint32_t is_partial; /* the rest is in the memory of each process: runtime_complete() */

@@ -51,6 +51,29 @@ static void merge(struct chain *chain, __u64 *frames, uint32_t *n, uint64_t sp, 
 	}
 }
 
+/*
+ * Chains of several runtimes come one after the other: puts their activations into @to in the order
+ * of their anchors, those without last. Returns how many words there are.
+ */
+static uint32_t sort_chain(const __u64 *words, uint32_t n, __u64 to[static BF_CHAIN_WORDS])
+{
+	uint32_t done = 0;
+
+	for (uint32_t at = 0, count, place; at < n; at += count) {
+		count = (words[at] >> BF_CHAIN_SHIFT & CHAIN_MASK) + 1;
+		if (count == 1 || count > n - at || count > BF_CHAIN_WORDS - done)
+			break;
+		for (place = 0; place < done;
+		     place += (to[place] >> BF_CHAIN_SHIFT & CHAIN_MASK) + 1)
+			if (chain_anchor(to, place, done) > chain_anchor(words, at, n))
+				break;
+		memmove(to + place + count, to + place, (done - place) * sizeof *to);
+		memcpy(to + place, words + at, count * sizeof *to);
+		done += count;
+	}
+	return done;
+}
+
 /* Returns whether the range was a runtime's. */
 static bool walk_range(struct bf_walk *walk, __u64 *frames, uint32_t *n,
 		       const struct walk_memory *memory)
@@ -71,15 +94,19 @@ void unwind_walk(struct bf_walk *walk, __u64 *frames, uint32_t *n, uint16_t mach
 {
 	enum walk_machine kind = machine == EM_AARCH64 ? WALK_ARM64 : WALK_X86_64;
 	void *captured = (void *)memory;
-	struct chain chain = {memory->chain, 0, memory->chain ? memory->n_chain : 0};
+	__u64 words[BF_CHAIN_WORDS];
+	struct chain chain = {words};
 
+	if (memory->chain)
+		chain.n = sort_chain(memory->chain, memory->n_chain, words);
 	walk->end = BF_END_NONE;
 	while (!walk->end) {
 		const struct bf_rule *rule = NULL;
 		struct walk_code code = {};
 		bool is_code = code_at(context, walk->pc - !walk->exact, &code);
 
-		walk->built_in = !!(code.flags & BF_MAPPING_BUILT_IN);
+		walk->built_in =
+			code.flags & BF_MAPPING_BUILT_IN ? code.flags >> BF_OWNER_SHIFT : 0;
 		if (memory->range && (!is_code || !(code.flags & BF_MAPPING_FILE)) &&
 		    walk_range(walk, frames, n, memory))
 			continue;

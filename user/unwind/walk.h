@@ -26,8 +26,8 @@ struct walk_memory {
 	/* The instruction at the leaf, if known. */
 	const void *code;
 	uint64_t code_at;
-	/* Frames of a runtime that belong to native ones still to come: @n_chain words, as struct
-	 * bf_machine has them, in room for BF_CHAIN_WORDS; or NULL. */
+	/* Frames of runtimes that belong to native ones still to come: @n_chain words, as struct
+	 * bf_machine has them, of one runtime after the other; or NULL. */
 	const __u64 *chain;
 	uint32_t n_chain;
 	/*
