@@ -341,7 +341,7 @@ static int names_error(const void *bytes, size_t n)
 	return error;
 }
 
-/* What is of another format is not damaged; what is cut off is. */
+/* A file of another format is not damaged; one that is cut off is. */
 static void test_other_format(void **state)
 {
 	static const char lisp[4096] = "LCBS, as SBCL's images begin";

@@ -165,7 +165,7 @@ static enum verdict follow_call(struct stack_flow *flow, struct flow_way *way,
 
 	/*
 	 * Compilers align the stack for calls; a tried way that does not is no code. Assembly may
-	 * leave it as it is for functions of its own. Behind other calls that would be one excuse
+	 * leave it as it is for functions of its own. After other calls that would be one excuse
 	 * too many.
 	 */
 	if (!is_aligned && way->call == FLOW_NOWHERE && calls_known(flow, insn, address)) {
