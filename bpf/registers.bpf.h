@@ -12,25 +12,25 @@ struct saved_registers {
 	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
 	u64 ip, cs, flags, sp, ss;
 };
-#define registers_pc(registers)	 ((registers)->ip)
-#define is_futex_call(registers) ((registers)->orig_ax == 202)
-/* select, pselect6; poll, ppoll */
-#define polls_nothing(registers)                                                                   \
-	((registers)->orig_ax == 23 || (registers)->orig_ax == 270                                 \
-		 ? !(u32)(registers)->di                                                           \
-		 : ((registers)->orig_ax == 7 || (registers)->orig_ax == 271) &&                   \
-			   !(u32)(registers)->si)
+#define registers_pc(registers)	   ((registers)->ip)
+#define registers_call(registers)  ((registers)->orig_ax)
+#define registers_first(registers) ((registers)->di) /* argument */
+#define registers_second(registers) ((registers)->si)
+#define IS_FUTEX(call)	((call) == 202)
+#define IS_SELECT(call) ((call) == 23 || (call) == 270)
+#define IS_POLL(call)	((call) == 7 || (call) == 271)
 #elif defined(__TARGET_ARCH_arm64)
 struct saved_registers {
 	u64 regs[31];
 	u64 sp, pc, pstate;
 };
-#define registers_pc(registers)	 ((registers)->pc)
-#define is_futex_call(registers) ((registers)->regs[8] == 98)
-/* pselect6; ppoll */
-#define polls_nothing(registers)                                                                   \
-	(((registers)->regs[8] == 72 && !(u32)(registers)->regs[0]) ||                             \
-	 ((registers)->regs[8] == 73 && !(u32)(registers)->regs[1]))
+#define registers_pc(registers)	   ((registers)->pc)
+#define registers_call(registers)  ((registers)->regs[8])
+#define registers_first(registers) ((registers)->regs[0]) /* argument */
+#define registers_second(registers) ((registers)->regs[1])
+#define IS_FUTEX(call)	((call) == 98)
+#define IS_SELECT(call) ((call) == 72)
+#define IS_POLL(call)	((call) == 73)
 #endif
 
 /* The context of a program at a perf event: the ABI's struct bpf_perf_event_data. */
@@ -53,22 +53,31 @@ static __always_inline u64 thread_data(struct task_struct *task)
 #define is_kernel_address(address) ((s64)(address) < 0)
 #define in_user_mode(registers)	   (!is_kernel_address(registers_pc(registers)))
 
-/* Whether @task, which is not running, is in futex(2). */
+/* One word of what @task, which is not running, entered the kernel with: all need too much stack. */
+#define entered_with(task, word)                                                                   \
+	({                                                                                         \
+		const struct saved_registers *_registers = (void *)bpf_task_pt_regs(task);         \
+		u64 _value = 0;                                                                    \
+		bpf_probe_read_kernel(&_value, sizeof _value, &word(_registers));                  \
+		_value;                                                                            \
+	})
+
 static __always_inline bool waits_for_futex(struct task_struct *task)
 {
-	struct saved_registers registers = {};
-
-	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
-	return is_futex_call(&registers);
+	return IS_FUTEX(entered_with(task, registers_call));
 }
 
-/* Whether @task, which polls, polls no file: a sleep. Other calls may look like one. */
-static __always_inline bool sleeps_by_poll(struct task_struct *task)
+/*
+ * Whether @task, which polls, polls no file: a sleep. Other calls may look like one. A function of its
+ * own, for callers have no stack left: Linux 6.1 allows 512 bytes for all that are active.
+ */
+static __noinline bool sleeps_by_poll(struct task_struct *task)
 {
-	struct saved_registers registers = {};
+	u64 call = entered_with(task, registers_call);
 
-	bpf_probe_read_kernel(&registers, sizeof registers, (void *)bpf_task_pt_regs(task));
-	return polls_nothing(&registers);
+	if (IS_SELECT(call))
+		return !(u32)entered_with(task, registers_first);
+	return IS_POLL(call) && !(u32)entered_with(task, registers_second);
 }
 
 /*

@@ -427,13 +427,11 @@ __noinline int chain_begin(struct unwind *unwind, u32 i)
 }
 
 /* Finds the chain whose rest has the least anchor; of those without, the first. */
-__noinline int chain_choose(struct unwind *unwind)
+static __always_inline void chain_choose(struct unwind *unwind)
 {
 	u64 least = NO_MORE_CHAIN;
 	u32 next = NO_RUNTIME;
 
-	if (!unwind)
-		return 0;
 	for (int i = 0; i < BF_PROCESS_RUNTIMES; i++) {
 		const struct unwind_runtime *own = &unwind->runtimes[i];
 
@@ -444,7 +442,6 @@ __noinline int chain_choose(struct unwind *unwind)
 	}
 	unwind->least = next;
 	unwind->anchor = least;
-	return 0;
 }
 
 /* The chain of runtime @i is there: whose it is follows from the walk. */
@@ -466,7 +463,8 @@ __noinline int chain_ready(struct unwind *unwind, u32 i)
 	unwind->is_deep |= machine->is_cut || machine->end == BF_CHAIN_BUDGET;
 	machine->end = BF_CHAIN_WHOLE;
 	machine->is_cut = 0;
-	return chain_choose(unwind);
+	chain_choose(unwind);
+	return 0;
 }
 
 /* Takes the chains of the current thread: one after the other. */
