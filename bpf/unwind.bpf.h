@@ -427,11 +427,13 @@ __noinline int chain_begin(struct unwind *unwind, u32 i)
 }
 
 /* Finds the chain whose rest has the least anchor; of those without, the first. */
-static __always_inline void chain_choose(struct unwind *unwind)
+__noinline int chain_choose(struct unwind *unwind)
 {
 	u64 least = NO_MORE_CHAIN;
 	u32 next = NO_RUNTIME;
 
+	if (!unwind)
+		return 0;
 	for (int i = 0; i < BF_PROCESS_RUNTIMES; i++) {
 		const struct unwind_runtime *own = &unwind->runtimes[i];
 
@@ -442,6 +444,7 @@ static __always_inline void chain_choose(struct unwind *unwind)
 	}
 	unwind->least = next;
 	unwind->anchor = least;
+	return 0;
 }
 
 /* The chain of runtime @i is there: whose it is follows from the walk. */
@@ -463,8 +466,7 @@ __noinline int chain_ready(struct unwind *unwind, u32 i)
 	unwind->is_deep |= machine->is_cut || machine->end == BF_CHAIN_BUDGET;
 	machine->end = BF_CHAIN_WHOLE;
 	machine->is_cut = 0;
-	chain_choose(unwind);
-	return 0;
+	return chain_choose(unwind);
 }
 
 /* Takes the chains of the current thread: one after the other. */
@@ -520,37 +522,38 @@ static __always_inline int range_turn(struct unwind *unwind)
 	return range_over(unwind);
 }
 
-#define ACTIVATIONS_AT_ONCE 3 /* of one native frame */
-
-/*
- * The walk has left a frame: the activations that have their anchors in it come before it. With
- * @rest, the walk is over: all others follow.
- */
+/* Adds the activation with the least anchor. @rest: the walk is over. chain_choose() is due then. */
 __noinline int chain_merge(struct unwind *unwind, int rest)
 {
 	struct unwind_runtime *own;
 	u32 count;
 
-	if (!unwind)
+	if (!unwind || unwind->least >= NO_RUNTIME)
 		return 0;
-	for (int i = 0; i < ACTIVATIONS_AT_ONCE; i++) {
-		if (unwind->least >= NO_RUNTIME || (!rest && unwind->anchor >= unwind->walk.sp))
-			return 0;
-		own = unwind_runtime(unwind, unwind->least);
-		count = chain_insert(unwind->machine.words, own->at, unwind->stack.frames,
-				     unwind->stack.n, !rest);
-		if (!count) {
-			unwind->is_deep = 1;
-			own->at = own->end;
-		} else {
-			unwind->stack.n += count;
-			own->at += count + 1;
-		}
-		unwind->is_placed = 1;
-		own->anchor = chain_anchor(unwind->machine.words, own->at, own->end);
+	own = unwind_runtime(unwind, unwind->least);
+	count = chain_insert(unwind->machine.words, own->at, unwind->stack.frames, unwind->stack.n,
+			     !rest);
+	if (!count) {
+		unwind->is_deep = 1;
+		own->at = own->end;
+	} else {
+		unwind->stack.n += count;
+		own->at += count + 1;
+	}
+	unwind->is_placed = 1;
+	own->anchor = chain_anchor(unwind->machine.words, own->at, own->end);
+	return 0;
+}
+
+#define ACTIVATIONS_AT_ONCE 3 /* of one native frame */
+
+/* The walk has left a frame: the activations that have their anchors in it come before it. */
+static __always_inline void chain_place(struct unwind *unwind)
+{
+	for (int i = 0; i < ACTIVATIONS_AT_ONCE && unwind->anchor < unwind->walk.sp; i++) {
+		chain_merge(unwind, 0);
 		chain_choose(unwind);
 	}
-	return unwind->least < NO_RUNTIME;
 }
 
 /*
@@ -583,8 +586,7 @@ __noinline int walk_some_steps(struct unwind *unwind)
 		if (unwind->trampoline)
 			leave_trampoline(unwind);
 		end = step_current(unwind);
-		if (unwind->anchor < unwind->walk.sp)
-			chain_merge(unwind, 0);
+		chain_place(unwind);
 	}
 	return end;
 }
@@ -602,13 +604,16 @@ __noinline int walk_many_steps(struct unwind *unwind)
 
 /* The most activations of a stack: each has a frame of two words and a header. */
 #define MAX_ACTIVATIONS (BF_CHAIN_WORDS / 3)
-#define MERGES_AT_ONCE	12
+#define MERGES_AT_ONCE	32
 
 __noinline int chain_merge_some(struct unwind *unwind)
 {
-	for (int i = 0; unwind && i < MERGES_AT_ONCE; i++)
-		if (!chain_merge(unwind, 1))
+	for (int i = 0; unwind && i < MERGES_AT_ONCE; i++) {
+		if (unwind->least >= NO_RUNTIME)
 			return 0;
+		chain_merge(unwind, 1);
+		chain_choose(unwind);
+	}
 	return 1;
 }
 
@@ -645,7 +650,7 @@ __noinline int chain_end(struct unwind *unwind)
 	if (!unwind->walk.end)
 		unwind->walk.end = BF_END_DEPTH;
 	chain_make_room(unwind);
-	for (int i = 0; i < MAX_ACTIVATIONS / ACTIVATIONS_AT_ONCE / MERGES_AT_ONCE + 1; i++)
+	for (int i = 0; i < MAX_ACTIVATIONS / MERGES_AT_ONCE + 1; i++)
 		if (!chain_merge_some(unwind))
 			break;
 	if (unwind->n_chained || unwind->n_ranges)
@@ -733,8 +738,7 @@ static long step_blocked(u32 index, struct blocked_walk *blocked)
 	if (unwind->trampoline)
 		leave_trampoline(unwind);
 	unwind->walk.end = step(unwind, blocked->task);
-	if (unwind->anchor < unwind->walk.sp)
-		chain_merge(unwind, 0);
+	chain_place(unwind);
 	return unwind->walk.end != BF_END_NONE;
 }
 
