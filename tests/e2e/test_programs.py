@@ -16,7 +16,7 @@ BUDGETS = {
     "on_switch": 30_000, "on_wakeup": 100, "on_waking": 30_000,
     "on_switched_tp": 30_000, "on_switched_fentry": 30_000, "on_switched_kprobe": 30_000,
     "on_fork": 13_500, "on_exec": 4_200, "on_rename": 2_500, "on_leaving": 30_000, "on_exit": 400,
-    "on_each_task_at_start": 13_500, "on_each_task_at_start_stacks": 15_000,
+    "on_each_task_at_start": 13_500, "on_each_task_at_start_stacks": 17_000,
     "on_each_task_at_end": 30_000, "on_each_task_at_end_kernel_only": 2_500,
 }
 MODES = {"oncpu": ["--oncpu"], "offcpu": ["--offcpu"],
