@@ -27,7 +27,7 @@ wait_until_recording() {
 # Waits until this many bpfflames record; not for long, because one may fail.
 wait_for_recordings() {
 	tries=0
-	while [ "$(pidof bpfflame | wc -w)" -lt "$1" ] && [ $((tries += 1)) -lt 250 ]; do
+	while [ "$(pidof bpfflame | wc -w)" -lt "$1" ] && [ $((tries += 1)) -lt 1000 ]; do
 		usleep 20000
 	done
 	# shellcheck disable=SC2046
