@@ -17,20 +17,27 @@
 #define FAULT	     " do_user_addr_fault exc_page_fault asm_exc_page_fault"
 #define FROM_KTHREAD " kthread ret_from_fork ret_from_fork_asm"
 
-static uint32_t add_location(struct profile *profile, enum mapping_kind kind, const char *name)
+static uint32_t add_function(struct profile *profile, const struct profile_mapping *mapping,
+			     enum frame_kind kind, const char *name)
 {
-	struct profile_mapping mapping = {.kind = kind};
-	struct profile_frame frame = {kind == MAPPING_KERNEL ? FRAME_KERNEL : FRAME_USER,
-				      made_string(profile, name)};
+	struct profile_frame frame = {kind, made_string(profile, name)};
 	uint32_t index, location;
 
-	made_check(profile_add_mapping(profile, &mapping, &index), "profile_add_mapping");
+	made_check(profile_add_mapping(profile, mapping, &index), "profile_add_mapping");
 	made_check(profile_add_location(profile, index, (uint64_t)frame.function << 8, false,
 					&location),
 		   "profile_add_location");
 	if (!profile->locations[location].n_frames)
 		made_check(profile_set_frames(profile, location, &frame, 1), "profile_set_frames");
 	return location;
+}
+
+static uint32_t add_location(struct profile *profile, enum mapping_kind kind, const char *name)
+{
+	const struct profile_mapping mapping = {.kind = kind};
+
+	return add_function(profile, &mapping,
+			    kind == MAPPING_KERNEL ? FRAME_KERNEL : FRAME_USER, name);
 }
 
 /* Adds the functions in @names, separated by any of @separators, to @locations. */
@@ -541,22 +548,13 @@ static void idle_waits_are_found(void **state)
 	}
 }
 
-/* The same, with the file and the kind of each function: "FILE:name" is interpreted. */
+/* Adds a function of @file; "": of the language. */
 static uint32_t add_file_location(struct profile *profile, const char *file, const char *name)
 {
-	struct profile_mapping mapping = {.kind = *file ? MAPPING_FILE : MAPPING_ANON,
-					  .path = made_string(profile, file)};
-	struct profile_frame frame = {*file ? FRAME_USER : FRAME_INTERPRETED,
-				      made_string(profile, name)};
-	uint32_t index, location;
+	const struct profile_mapping mapping = {.kind = *file ? MAPPING_FILE : MAPPING_ANON,
+						.path = made_string(profile, file)};
 
-	made_check(profile_add_mapping(profile, &mapping, &index), "profile_add_mapping");
-	made_check(profile_add_location(profile, index, (uint64_t)frame.function << 8, false,
-					&location),
-		   "profile_add_location");
-	if (!profile->locations[location].n_frames)
-		made_check(profile_set_frames(profile, location, &frame, 1), "profile_set_frames");
-	return location;
+	return add_function(profile, &mapping, *file ? FRAME_USER : FRAME_INTERPRETED, name);
 }
 
 #define LIBC   "/lib/x86_64-linux-gnu/libc.so.6"

@@ -37,9 +37,10 @@
 /*
  * Works on a symbolized profile, in which the frames between the scheduler and our hook are hidden
  * already. Gives the samples with REASON_SLEEP and REASON_DISK their finer reason, if a rule
- * matches; and those with REASON_TIMER, which keep it only below poll() and its kin. Marks waits for work (is_idle), and wakers that were interrupts (is_interrupt): of their
- * stacks only the interrupt's own frames are kept, and they have no waker. @has_children: the
- * recorded processes' children are recorded, too. Errors: -ENOMEM.
+ * matches; so, too, those with REASON_TIMER, which keep it only below poll() and its kin. Marks
+ * waits for work (is_idle), and wakers that were interrupts (is_interrupt): of their stacks only
+ * the interrupt's own frames are kept, and they have no waker. @has_children: the recorded
+ * processes' children are recorded, too. Errors: -ENOMEM.
  */
 int causes_apply(struct profile *profile, bool has_children);
 

@@ -6,8 +6,8 @@
 #ifndef UNWIND_FLOW_FUNCTION_H
 #define UNWIND_FLOW_FUNCTION_H
 
-#include "unwind/stack_flow.h"
 #include "base/x86.h"
+#include "unwind/stack_flow.h"
 
 /* What an instruction does: nothing follows it, it jumps, it jumps to a computed address. */
 bool flow_stops(const struct x86_insn *insn);
