@@ -14,39 +14,29 @@ record() {
 	echo $? >"/out/$name.status"
 }
 
-# Waits until these processes record, that is, wait for events; or until they have ended.
-wait_until_recording() {
-	for process; do
-		until grep -q poll "/proc/$process/stack"; do
-			kill -0 "$process" || break
-			usleep 20000
-		done 2>/dev/null
-	done
-}
-
-# Waits until this many bpfflames record; not for long, because one may fail.
+# Waits until this many bpfflames record, that is, wait for events by ppoll() (while they load, some
+# wait by poll()); not for long, because one may fail.
 wait_for_recordings() {
 	tries=0
-	while [ "$(pidof bpfflame | wc -w)" -lt "$1" ] && [ $((tries += 1)) -lt 1000 ]; do
+	until [ "$(recordings | wc -l)" -ge "$1" ] || [ $((tries += 1)) -ge 1000 ]; do
 		usleep 20000
 	done
-	# shellcheck disable=SC2046
-	wait_until_recording $(pidof bpfflame)
 }
 
-# waiting NAME [OPTION…]: records threads that wait in known ways. Their truth covers a window
-# inside the recorded one.
+recordings() {
+	for process in $(pidof bpfflame); do
+		grep -q ppoll "/proc/$process/stack" && echo "$process"
+	done 2>/dev/null
+}
+
+# waiting NAME [OPTION…]: records threads that wait in known ways. Their readings, ten a second, begin
+# before the recording and end after it.
 waiting() {
-	./wait /tmp 100 1 >"/out/$1.truth" &
+	./wait /tmp 1000 1 100 >"/out/$1.readings" &
 	waiting=$!
 	sleep 0.5
-	record "$@" --threads --offcpu-period 0 -p $waiting -d 3 &
-	recording=$!
-	wait_for_recordings 1
-	kill -USR1 $waiting
-	sleep 2.7
-	kill -USR2 $waiting
-	wait $recording
+	record "$@" --threads --offcpu-period 0 -p $waiting -d 3
+	sleep 0.5
 	kill $waiting
 	wait $waiting
 }
@@ -92,7 +82,7 @@ hotplug() {
 	cp /test/burn /test/before
 	cp /test/burn /test/after
 	cp /test/burn /test/again
-	record hotplug -a -d 10 &
+	record hotplug -a -d 25 &
 	recording=$!
 	wait_for_recordings 1
 	taskset 2 before 2 1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * wait DIR [SECONDS [HOGS_CPU]]: threads that spend known times off the CPU, one kind each.
+ * wait DIR [SECONDS [HOGS_CPU [READ_EVERY_MS]]]: threads that spend known times off the CPU, one
+ *kind each.
  *
  *	sleeper	  nanosleep() of 20 ms, over and over
  *	holder	  holds a mutex for 30 ms, gives it away for 10 ms
@@ -10,9 +11,10 @@
  *	writer	  write() and fsync() of a file in DIR
  *	hog-0/1	  with HOGS_CPU: two busy loops on that one CPU
  *
- * Truth covers a window: SIGUSR1 opens it (default: at the start), SIGUSR2 closes it; SIGTERM or
- * the end of SECONDS prints it. Off-CPU time is elapsed − CPU time; `run_delay_ns` of it was spent
- * waiting for a CPU.
+ * The truth, from the start until SIGTERM or the end of SECONDS, is printed then. Off-CPU time is
+ * elapsed − CPU time; `run_delay_ns` of it was spent waiting for a CPU. With READ_EVERY_MS the sums
+ * until now are printed that often instead, a line each, for those who learn only later which
+ *window they need.
  */
 #include "workload.h"
 
@@ -20,7 +22,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 
 struct waiting {
@@ -237,39 +238,50 @@ static void print_truth(const struct reading *begin, const struct reading *end)
 	printf("], \"pid\": %d}\n", getpid());
 }
 
-/* Waits for signals until @until; reads the clocks when they arrive. */
+/* Reads the clocks now and at @until, or at SIGTERM. */
 static void watch_window(const sigset_t *signals, uint64_t until, struct reading *begin,
 			 struct reading *end)
 {
-	bool closed = false;
 	uint64_t now;
 
 	read_all(begin);
 	while ((now = wall_ns()) < until) {
 		struct timespec left = {(until - now) / SECOND, (until - now) % SECOND};
-		int signal = sigtimedwait(signals, NULL, &left);
 
-		if (signal == SIGTERM)
+		if (sigtimedwait(signals, NULL, &left) == SIGTERM)
 			break;
-		if (signal == SIGUSR1)
-			read_all(begin);
-		if (signal == SIGUSR2) {
-			read_all(end);
-			closed = true;
-		}
 	}
-	if (!closed)
-		read_all(end);
+	read_all(end);
+}
+
+static void print_readings(uint64_t until, uint64_t pause)
+{
+	struct reading now[8];
+
+	do {
+		printf("{\"unix\": %.6f, \"pid\": %d, \"threads\": [",
+		       (double)clock_ns(CLOCK_REALTIME) / SECOND, getpid());
+		read_all(now);
+		for (int i = 0; i < n_threads; i++)
+			printf("%s{\"name\": \"%s\", \"tid\": %d, \"cpu_ns\": %ju, "
+			       "\"run_delay_ns\": %ju}",
+			       i ? ", " : "", threads[i].name, threads[i].tid,
+			       (uintmax_t)now[i].cpu, (uintmax_t)now[i].run_delay);
+		printf("]}\n");
+		fflush(stdout);
+		sleep_ns(pause);
+	} while (wall_ns() < until);
 }
 
 int main(int argc, char **argv)
 {
 	static struct reading begin[8], end[8];
 	double seconds = number_argument(argc, argv, 2, 10);
+	double read_every = number_argument(argc, argv, 4, 0);
 	sigset_t signals;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: wait DIR [SECONDS [HOGS_CPU]]\n");
+		fprintf(stderr, "usage: wait DIR [SECONDS [HOGS_CPU [READ_EVERY_MS]]]\n");
 		return 2;
 	}
 	directory = argv[1];
@@ -277,11 +289,14 @@ int main(int argc, char **argv)
 	if (hogs_cpu < 0)
 		n_threads -= 2;
 	sigemptyset(&signals);
-	sigaddset(&signals, SIGUSR1);
-	sigaddset(&signals, SIGUSR2);
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	start_all();
+	if (read_every) {
+		sigprocmask(SIG_UNBLOCK, &signals, NULL);
+		print_readings(wall_ns() + seconds * SECOND, read_every * MILLISECOND);
+		_exit(0);
+	}
 	watch_window(&signals, wall_ns() + seconds * SECOND, begin, end);
 	print_truth(begin, end);
 	fflush(stdout);
