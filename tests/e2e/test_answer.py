@@ -81,6 +81,15 @@ def test_title_of_a_long_command_line(tmp_path):
     assert title.startswith(f"On-CPU · sh -c while :; do :; done -q org.Main start ({process.pid}) · "), title
 
 
+def test_title_of_java(tmp_path):
+    """Its class path is left out of any title."""
+    words = ["-c", "while :; do :; done", "-cp", "/srv/classes", "Main", "7"]
+    with workload("java", command=["java", *words], executable="/bin/sh") as process:
+        record("-p", process.pid, "-d", "0.3", "-o", tmp_path / "x.svg")
+    title = re.search("<title>(.*?)</title>", (tmp_path / "x.svg").read_text())[1]
+    assert title.startswith(f"On-CPU · java -c while :; do :; done Main 7 ({process.pid}) · "), title
+
+
 def test_title_of_a_thread(tmp_path):
     """By its own name, if that says more than its process's."""
     script = """import ctypes, threading, time

@@ -19,8 +19,8 @@ static void add_word(char text[static SUBJECT_SIZE], const char *word)
 	snprintf(text + n, SUBJECT_SIZE - n, "%s%s", n ? " " : "", word);
 }
 
-/* Of Java's: in a long command line, they would leave no room for the class. */
-static bool takes_long_value(const char *option)
+/* Of Java's: says where classes are, not what runs. */
+static bool is_class_path(const char *option)
 {
 	return strcmp(option, "-cp") == 0 || strcmp(option, "-classpath") == 0 ||
 	       strcmp(option, "--class-path") == 0 || strcmp(option, "--module-path") == 0;
@@ -28,21 +28,22 @@ static bool takes_long_value(const char *option)
 
 /*
  * Adds a command line: words in a row, each ended by a NUL, and an empty one. Folders are cut off
- * the program and its script; a long one has short options only.
+ * the program and its script; a long one has short options only, Java's no class path.
  */
 static void add_words(char text[static SUBJECT_SIZE], const char *words)
 {
-	bool is_long = false, is_value = false;
+	bool is_java = strcmp(text_base_name(words), "java") == 0;
+	bool is_long = false, is_path = false;
 	size_t n = 0;
 
 	for (const char *word = words; *word && !is_long; word += strlen(word) + 1)
 		is_long = word + strlen(word) - words > MOST_WORDS;
 	for (const char *word = words; *word; word += strlen(word) + 1) {
-		bool is_option = *word == '-' || is_value;
-		bool is_long_option = is_option && (is_value || strlen(word) > MOST_OPTION);
+		bool is_option = *word == '-', was_path = is_path;
 
-		is_value = takes_long_value(word);
-		if (n && is_long && (is_long_option || is_value))
+		is_path = (is_long || is_java) && is_class_path(word);
+		if (n &&
+		    (is_path || was_path || (is_long && is_option && strlen(word) > MOST_OPTION)))
 			continue;
 		if (n && strlen(text) + strlen(word) > MOST_WORDS) {
 			add_word(text, "\u2026");
