@@ -56,6 +56,12 @@ def test_exit_status_is_said(tmp_path):
     assert "killed by signal 9" in result.stderr, result
 
 
+def test_command_that_is_too_short_for_a_sample(tmp_path):
+    result = run("-F", "1", "-o", tmp_path / "x.folded", "--", "true")
+    assert result.returncode == 0
+    assert "COMMAND used too little CPU time to be sampled" in result.stderr, result
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_our_failure_wins(tmp_path):
     """The message says which of the two failed."""

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """On-CPU recordings against programs whose CPU time is known."""
+import fcntl
 import math
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from harness import (STORM, WORKLOADS, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
-                     busy_seconds, record, stolen_seconds, wait_for_threads, workload)
+from harness import (BPFFLAME, STORM, WORKLOADS, CpuTruth, Folded, assert_no_loss, assert_only, assert_well_formed,
+                     busy_seconds, record, run, stolen_seconds, wait_for_threads, wait_until, workload)
 
 FREQUENCY = 499
 
@@ -144,3 +148,41 @@ def test_program_in_step_with_the_sampler(tmp_path, rate, beats, options):
         expected = rate * truth["cpu_seconds"]
         error = 4 * math.sqrt(expected * (1 - truth["cpu_seconds"] / result.summary["duration_seconds"]))
         assert expected - error - rate * stolen <= folded.total() <= expected + error
+
+
+def test_real_time_threads_on_every_cpu(tmp_path):
+    """Ticks are drawn all the same, so that there are as many as asked for; and the summary says what took so long."""
+    hogs = [subprocess.Popen(["chrt", "-f", "50", WORKLOADS / "burn", "60"], stdout=subprocess.DEVNULL)
+            for _ in range(os.cpu_count() + 1)]
+    try:
+        wait_for_threads(hogs[0].pid, 5)
+        with CpuTruth(hogs[0].pid) as truth:
+            result = run("-p", hogs[0].pid, "-F", 199, "-d", 3, "--json", "-o", tmp_path / "x.folded")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    samples = Folded(tmp_path / "x.folded").total()
+    assert samples == pytest.approx(199 * truth.process_cpu(result.window()), rel=0.1)
+    assert 0 < result.summary["startup_delay_seconds"] <= result.summary["startup_seconds"]
+
+
+def is_writing(pid, descriptor):
+    return Path(f"/proc/{pid}/syscall").read_text().startswith(f"1 {descriptor:#x} ")
+
+
+def test_target_that_ends_before_the_recording(tmp_path):
+    """It says so. What it says with -v does not fit into the pipe, which keeps it from going on."""
+    reader, writer = os.pipe()
+    os.write(writer, b"." * fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096))
+    with workload("sleep", command=["sleep", 60]) as target:
+        recording = subprocess.Popen([BPFFLAME, "-v", "-F", "1", "-p", str(target.pid), "-o", tmp_path / "x.folded"],
+                                     stderr=writer)
+        os.close(writer)
+        wait_until(lambda: is_writing(recording.pid, 2))
+        target.kill()
+        target.wait()
+        with open(reader, "rb") as stream:
+            text = stream.read().decode()
+    assert recording.wait() == 0
+    assert "nothing was recorded: the target had ended before bpfflame was ready\n" in text

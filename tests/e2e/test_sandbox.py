@@ -113,15 +113,14 @@ def test_the_recorder_gives_up_what_it_no_longer_needs(tmp_path, options):
 
 # --- files whose filesystem does not answer -------------------------------------------------
 
-@pytest.fixture
-def hung_program(tmp_path):
-    """A program on a filesystem whose server stops answering."""
+@contextlib.contextmanager
+def program_on_fuse(folder, *user):
+    """A program on a filesystem that is everybody's or this user's: its process, and the server's."""
     if not Path("/dev/fuse").exists():
         pytest.skip("this machine has no FUSE")
-    folder = tmp_path / "mounted"
-    folder.mkdir()
     with contextlib.ExitStack() as stack:
-        server = subprocess.Popen([WORKLOADS / "hung", folder, WORKLOADS / "burn"], stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen([WORKLOADS / "hung", folder, WORKLOADS / "burn", *map(str, user)],
+                                  stdout=subprocess.PIPE, text=True)
 
         def end():
             server.terminate()
@@ -129,12 +128,62 @@ def hung_program(tmp_path):
 
         stack.callback(end)
         assert server.stdout.readline() == "ready\n"
-        program = subprocess.Popen([folder / "burn", "60"], stdout=subprocess.DEVNULL)
+        ids = {"user": user[0], "group": user[0], "extra_groups": []} if user else {}
+        program = subprocess.Popen([folder / "burn", "60"], stdout=subprocess.DEVNULL, **ids)
         stack.callback(program.wait)
         stack.callback(program.kill)
+        yield program, server
+
+
+@pytest.fixture
+def hung_program(tmp_path):
+    """A program on a filesystem whose server stops answering."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    with program_on_fuse(folder) as (program, server):
         time.sleep(0.5)
         server.send_signal(signal.SIGUSR1)
         yield program.pid
+
+
+FUSE_FOR_ROOT = Path("/sys/module/fuse/parameters/allow_sys_admin_access")
+
+
+@pytest.fixture(params=["0", "61234", "61234 root may"])
+def fuse_user(request):
+    """Whose filesystem it is, and whether root can read it."""
+    user, _, may = request.param.partition(" ")
+    if not may:
+        yield int(user), user == "0"
+        return
+    if not FUSE_FOR_ROOT.exists():
+        pytest.skip("this kernel has FUSE for its user alone")
+    before = FUSE_FOR_ROOT.read_text()
+    FUSE_FOR_ROOT.write_text("Y")
+    try:
+        yield int(user), True
+    finally:
+        FUSE_FOR_ROOT.write_text(before)
+
+
+def test_a_program_on_a_filesystem_of_one_user(fuse_user):
+    """As that of an AppImage: the reader, who is nobody, reads it by its descriptor; or root is shut out, and why."""
+    user, is_readable = fuse_user
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        mounted = Path(folder) / "mounted"
+        mounted.mkdir()
+        with program_on_fuse(mounted, user) as (program, _):
+            result = Running("-p", program.pid, "-d", "2", "-o", "-").wait()
+    assert result.returncode == 0, result
+    folded = Folded(result.stdout.encode())
+    assert folded.total() > 20
+    if is_readable:
+        assert folded.with_frame("burn_60") > 0 and folded.with_frame("[truncated]") == 0
+        assert "losses    none" in result.stderr
+    else:
+        assert "a FUSE filesystem (of an AppImage, say) refuses root" in result.stderr
+        assert "docker" not in result.stderr and "reinstall" not in result.stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--offcpu"], ["--wall"]], ids=["oncpu", "offcpu", "wall"])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hung FOLDER PROGRAM: mounts a filesystem (FUSE) at FOLDER that holds a copy of PROGRAM, under its
- * name, and prints "ready". From SIGUSR1 on it answers no request, like a network filesystem whose
+ * hung FOLDER PROGRAM [USER]: mounts a filesystem (FUSE) at FOLDER that holds a copy of PROGRAM,
+ * under its name, and prints "ready". It is for everybody, or for this user alone. From SIGUSR1 on it answers no request, like a network filesystem whose
  * server is gone. SIGTERM ends it and releases whoever waits.
  */
 #include "workload.h"
@@ -132,13 +132,13 @@ static void serve(int fuse, const struct fuse_in_header *in)
 	}
 }
 
-static int mount_at(const char *folder)
+static int mount_at(const char *folder, const char *user)
 {
 	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[128];
 
-	snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		 fuse);
+	snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%s,group_id=%s%s", fuse,
+		 user ? user : "0", user ? user : "0", user ? "" : ",allow_other");
 	if (fuse < 0 || mount("hung", folder, "fuse.hung", MS_NOSUID | MS_NODEV, options) < 0)
 		return -1;
 	return fuse;
@@ -150,14 +150,14 @@ int main(int argc, char **argv)
 	static char buffer[BUFFER_SIZE] __attribute__((aligned(8)));
 	int fuse;
 
-	if (argc != 3 || !read_program(argv[2])) {
-		fputs("usage: hung FOLDER PROGRAM\n", stderr);
+	if (argc < 3 || argc > 4 || !read_program(argv[2])) {
+		fputs("usage: hung FOLDER PROGRAM [USER]\n", stderr);
 		return 2;
 	}
 	program_name = strrchr(argv[2], '/') ? strrchr(argv[2], '/') + 1 : argv[2];
 	sigaction(SIGUSR1, &hang, NULL);
 	sigaction(SIGTERM, &end, NULL);
-	fuse = mount_at(argv[1]);
+	fuse = mount_at(argv[1], argv[3]);
 	if (fuse < 0) {
 		perror("hung");
 		return 1;

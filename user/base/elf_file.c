@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/system.h"
 
 /* A linked file has dozens; ELF allows 2^32. */
 #define MAX_SEGMENTS 1024
@@ -315,13 +316,11 @@ static int open_sized(struct elf_file *ret, struct elf_file file)
 
 int elf_file_open(struct elf_file *ret, int fd)
 {
-	struct stat st;
+	int64_t size = regular_file_size(fd);
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (size == -EINVAL)
 		return -ENOEXEC;
-	return open_sized(ret, (struct elf_file){.fd = fd, .size = st.st_size});
+	return size < 0 ? (int)size : open_sized(ret, (struct elf_file){.fd = fd, .size = size});
 }
 
 int elf_file_open_image(struct elf_file *ret, const void *image, uint64_t size)

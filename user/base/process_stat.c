@@ -56,6 +56,18 @@ int process_stat_read(uint32_t pid, struct process_stat *ret)
 	return r < 0 ? r : process_stat_parse(text, ret) ? 0 : -EBADMSG;
 }
 
+uint64_t own_run_delay_ns(void)
+{
+	uint64_t delay;
+	char text[128];
+
+	/* Of the time on a CPU, the time in a run queue, and the turns. */
+	return read_text_file("/proc/thread-self/schedstat", text, sizeof text) >= 0 &&
+			       sscanf(text, "%*u %" SCNu64, &delay) == 1
+		       ? delay
+		       : 0;
+}
+
 bool process_is_runnable(uint32_t pid)
 {
 	struct process_stat stat;

@@ -29,4 +29,7 @@ int process_stat_read(uint32_t pid, struct process_stat *ret);
  */
 bool process_is_runnable(uint32_t pid);
 
+/* How long the calling thread has waited for a CPU; 0 where the kernel does not count that. */
+uint64_t own_run_delay_ns(void);
+
 #endif

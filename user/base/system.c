@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -107,6 +108,19 @@ int read_file_beginning(const char *path, size_t most, char **ret, size_t *ret_s
 int read_whole_file(const char *path, char **ret, size_t *ret_size)
 {
 	return read_file_beginning(path, SIZE_MAX, ret, ret_size);
+}
+
+int64_t regular_file_size(int fd)
+{
+	struct stat status;
+	off_t size;
+
+	if (fstat(fd, &status) == 0)
+		return S_ISREG(status.st_mode) ? status.st_size : -EINVAL;
+	if (errno != EACCES)
+		return -errno;
+	size = lseek(fd, 0, SEEK_END);
+	return size < 0 ? -errno : size;
 }
 
 bool kernel_is_since(unsigned int major, unsigned int minor)

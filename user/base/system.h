@@ -35,6 +35,12 @@ int read_file_beginning(const char *path, size_t most, char **ret, size_t *ret_s
 /* The number in a file, or @otherwise. */
 uint64_t read_number_file(const char *path, uint64_t otherwise);
 
+/*
+ * The size of an open regular file. FUSE lets only the user who mounted it ask for that; others who
+ * were handed a descriptor can seek and read. Errors: -EINVAL not a regular file; those of fstat(2).
+ */
+int64_t regular_file_size(int fd);
+
 /* Whether the kernel is Linux @major.@minor or newer. */
 bool kernel_is_since(unsigned int major, unsigned int minor);
 

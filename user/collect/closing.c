@@ -92,6 +92,7 @@ static void read_totals(const struct collector *collector, struct collect_stats 
 		.ended_ns = stats_total(collector->skel, BF_STAT_ENDED_NS),
 		.unknown_processes = collector->locator.unknown_processes,
 		.unopened_files = collector->processes.files.n_unopened,
+		.refused_files = collector->processes.files.n_refused,
 		.drains = collector->n_drains,
 		.processes = collector->processes.by_image.n_used,
 		.snapshots = stats_total(collector->skel, BF_STAT_SNAPSHOTS),

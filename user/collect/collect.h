@@ -82,6 +82,7 @@ struct collect_stats {
 	uint64_t ended_ns; /* CPU time of processes that began and ended in it, on-CPU, of all */
 	uint64_t unknown_processes; /* samples of processes with unknown mappings */
 	uint64_t unopened_files;    /* mapped files that could not be opened */
+	uint64_t refused_files;	    /* attempts to open one that we had no right to */
 	uint64_t lost_wakers;	    /* kept periods whose waker never arrived */
 	uint64_t unknown_wakers;    /* kept periods with an unknown waker */
 	/* Off-CPU sampling. */

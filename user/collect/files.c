@@ -173,6 +173,7 @@ static struct opened open_of_process(struct files *files, const struct file_name
 	struct opened opened = {.root = find_root(files, root)};
 	int fd = foreign_open_mapped(thread, start, end, &filesystem);
 
+	files->n_refused += fd == -EACCES;
 	opened.fd = verify_open(fd, filesystem, name);
 	opened.is_ambiguous = opened.fd >= 0 && filesystem == BTRFS_SUPER_MAGIC;
 	if (opened.fd >= 0 || root < 0 || name->path[0] != '/')
@@ -185,12 +186,13 @@ static struct opened open_of_process(struct files *files, const struct file_name
 
 /* --- Known files --- */
 
-static bool identify(int fd, struct file_identity *ret)
+static int identify(int fd, struct file_identity *ret)
 {
 	struct stat stat;
+	int r = fd < 0 ? -EBADF : foreign_status(fd, &stat);
 
-	if (fd < 0 || foreign_status(fd, &stat) < 0)
-		return false;
+	if (r < 0)
+		return r;
 	*ret = (struct file_identity){
 		stat.st_dev,
 		stat.st_ino,
@@ -199,7 +201,7 @@ static bool identify(int fd, struct file_identity *ret)
 		stat.st_ctim.tv_sec * 1000000000LL + stat.st_ctim.tv_nsec,
 		stat.st_nlink,
 	};
-	return true;
+	return 0;
 }
 
 static bool is_same_content(const struct file_identity *a, const struct file_identity *b)
@@ -211,11 +213,24 @@ static bool is_same_content(const struct file_identity *a, const struct file_ide
 	return a->changed_ns == b->changed_ns || a->n_links != b->n_links;
 }
 
+/*
+ * Gives what @file is now. Returns whether its content is the same; of one that was opened for us,
+ * but that we may not ask about since we gave up rights (FUSE of another user), it is.
+ */
+static bool is_still_same(const struct file *file, struct file_identity *ret_now)
+{
+	int r = identify(file->fd, ret_now);
+
+	if (r == -EACCES)
+		*ret_now = file->identity;
+	return r == -EACCES || (r == 0 && is_same_content(ret_now, &file->identity));
+}
+
 bool file_is_unchanged(const struct file *file)
 {
 	struct file_identity now;
 
-	return identify(file->fd, &now) && is_same_content(&now, &file->identity);
+	return is_still_same(file, &now);
 }
 
 /*
@@ -229,7 +244,7 @@ static bool look_again(struct file *file, uint64_t time)
 
 	if (file->looked_at >= time)
 		return true;
-	if (!identify(file->fd, &now) || !is_same_content(&now, &file->identity))
+	if (!is_still_same(file, &now))
 		return false;
 	file->identity = now;
 	file->looked_at = looked_at;
@@ -307,7 +322,7 @@ static bool knows_other(const struct files *files, const struct file_name *name,
 {
 	struct file_identity identity;
 
-	return identify(fd, &identity) &&
+	return identify(fd, &identity) == 0 &&
 	       find_file(files, name, FIND_OTHER, &identity) != TABLE_NONE;
 }
 
@@ -489,7 +504,7 @@ static int add_opened(struct files *files, const struct file_name *name, struct 
 	file.version = version;
 	file.is_ambiguous = opened.fd >= 0 && opened.is_ambiguous;
 	files->n_unopened += opened.fd < 0;
-	if (!identify(opened.fd, &file.identity)) {
+	if (identify(opened.fd, &file.identity) < 0) {
 		file.identity.device = file.mapped_device;
 		file.identity.inode = file.mapped_inode;
 	}
@@ -556,7 +571,7 @@ static int get_ambiguous(struct files *files, const struct file_name *name, stru
 			 uint32_t pid, uint32_t *ret_file)
 {
 	struct file_identity identity;
-	uint32_t found = identify(opened.fd, &identity)
+	uint32_t found = identify(opened.fd, &identity) == 0
 				 ? find_file(files, name, FIND_SAME, &identity)
 				 : find_file(files, name, FIND_UNOPENED, NULL);
 

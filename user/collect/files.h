@@ -61,6 +61,7 @@ struct files {
 	struct pool pool;
 	struct table by_name;
 	uint64_t n_unopened;  /* or overwritten, so that they name other code than ran */
+	uint64_t n_refused;   /* attempts to open one that ended with EACCES */
 	struct folders roots; /* all but ours */
 	struct budgets budgets;
 	struct budgets memory_budgets; /* for reading the memory of a user's processes */

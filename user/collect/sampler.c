@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/netlink.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -375,6 +376,18 @@ static void *draw_ticks(void *context)
 	return NULL;
 }
 
+/*
+ * Real-time threads that keep all CPUs busy must not keep it from drawing: timers would go on with
+ * the stretches that they have, and those of the first ticks are short. It runs for some
+ * microseconds at a time. Without the right to, it has our priority.
+ */
+static void let_it_preempt(pthread_t thread)
+{
+	const struct sched_param param = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
+
+	(void)pthread_setschedparam(thread, SCHED_FIFO, &param);
+}
+
 void sampler_draw_ticks(struct sampler *sampler)
 {
 	sigset_t all, ours;
@@ -388,8 +401,10 @@ void sampler_draw_ticks(struct sampler *sampler)
 	pthread_sigmask(SIG_SETMASK, &all, &ours);
 	pthread_mutex_lock(&sampler->lock);
 	sampler->draws = pthread_create(&sampler->drawer, NULL, draw_ticks, sampler) == 0;
-	if (sampler->draws)
+	if (sampler->draws) {
+		let_it_preempt(sampler->drawer);
 		begin_rates(sampler);
+	}
 	pthread_mutex_unlock(&sampler->lock);
 	pthread_sigmask(SIG_SETMASK, &ours, NULL);
 }

@@ -23,6 +23,7 @@
 #include "base/system.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "collect/rights.h"
 #include "record/command.h"
 #include "record/losses.h"
 #include "record/options.h"
@@ -48,9 +49,12 @@ struct recording {
 	int *target_fds; /* a pidfd for each -p; -1: ended */
 	uint64_t started_ns, window_ns, ended_ns;
 	uint64_t window_boottime_ns; /* window_ns on the clock of processes' starts */
+	uint64_t start_delay_ns;     /* until window_ns, in which we waited for a CPU */
+	bool came_too_late;	     /* the targets had ended by then */
 	struct window_files files;   /* without --every */
 	struct snapshots *snapshots; /* with it */
 	struct totals totals;
+	char files_fix[RIGHTS_FIX_SIZE]; /* by the rights that it began with */
 	struct unseen unseen;	   /* without --every */
 	struct unnamed unnamed;	   /* the same */
 	struct stacks top;	   /* the same: for the summary's last lines */
@@ -213,12 +217,13 @@ static int run_window(struct recording *recording, struct failure *failure)
 	const struct collect_options *collect = &recording->options.collect;
 	int r = 0;
 
+	recording->came_too_late = !recording->command.pid && targets_are_gone(recording);
 	if (can_be_unseen(&recording->options))
 		unseen_begin(&recording->unseen, collect->pids, collect->n_pids);
 	for (;;) {
 		uint64_t now = monotonic_ns();
 
-		if (now >= deadline || targets_are_gone(recording) ||
+		if (now >= deadline || recording->came_too_late || targets_are_gone(recording) ||
 		    relay_signals(&recording->signals, &recording->command))
 			break;
 		show_progress(recording, now);
@@ -338,12 +343,14 @@ static int record(struct recording *recording, struct failure *failure)
 	if (r < 0)
 		return r;
 	recording->window_ns = collect_window_start(recording->collector);
+	recording->start_delay_ns = own_run_delay_ns();
 	recording->window_boottime_ns = boottime_ns() - (monotonic_ns() - recording->window_ns);
 	if (options->command) {
 		r = command_release(&recording->command, options->command, failure);
 		if (r < 0)
 			return r;
 	}
+	rights_fix_for_files(recording->files_fix, sizeof recording->files_fix);
 	r = give_up_rights(recording, failure);
 	return r < 0 ? r : run_window(recording, failure);
 }
@@ -469,10 +476,13 @@ static int report(struct recording *recording)
 		.reader = &recording->reader,
 		.command = recording->command,
 		.files = &recording->files,
+		.files_fix = recording->files_fix,
 		.unseen = &recording->unseen,
 		.unnamed = &recording->unnamed,
 		.top = recording->snapshots ? NULL : &recording->top,
 		.startup_seconds = (recording->window_ns - recording->started_ns) / 1e9,
+		.start_delay_seconds = recording->start_delay_ns / 1e9,
+		.came_too_late = recording->came_too_late,
 		.write_seconds = (monotonic_ns() - recording->ended_ns) / 1e9,
 	};
 

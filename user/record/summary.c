@@ -14,7 +14,6 @@
 #include "record/losses.h"
 #include "record/time_table.h"
 #include "collect/event_find.h"
-#include "collect/rights.h"
 #include "report/top.h"
 
 #define LABEL_WIDTH    12
@@ -63,7 +62,6 @@ static void print_counted_line(FILE *stream, uint64_t n, const char *text)
 static void print_losses(const struct summary *summary, FILE *stream)
 {
 	struct loss losses[N_LOSSES];
-	char fix[RIGHTS_FIX_SIZE];
 	bool any = false;
 
 	losses_list(&summary->totals, summary->options->collect.mode, losses);
@@ -87,9 +85,14 @@ static void print_losses(const struct summary *summary, FILE *stream)
 		fputs("  losses    none\n", stream);
 	if (!summary->totals.stats.unopened_files)
 		return;
-	rights_fix_for_files(fix, sizeof fix);
-	if (fix[0])
-		text_print(stream, "            files of others can be read with: %s\n", fix);
+	if (*summary->files_fix)
+		text_print(stream, "            files of others can be read with: %s\n",
+			   summary->files_fix);
+	else if (summary->totals.stats.refused_files)
+		fputs("            a FUSE filesystem (of an AppImage, say) refuses root; mount it "
+		      "with allow_other, or: echo Y "
+		      ">/sys/module/fuse/parameters/allow_sys_admin_access\n",
+		      stream);
 }
 
 /* Why stacks are not complete, as a key of JSON and in words. */
@@ -479,6 +482,31 @@ static void print_unseen(const struct unseen *unseen, FILE *stream)
 		      stream);
 }
 
+#define LATE_SECONDS 1.0 /* of waiting for a CPU before it records: worth a line */
+
+static void print_start(const struct summary *summary, FILE *stream)
+{
+	if (summary->start_delay_seconds < LATE_SECONDS)
+		return;
+	fprintf(stream,
+		"            it began late: for %.1f s of that, real-time threads or many others had "
+		"the CPUs\n",
+		summary->start_delay_seconds);
+}
+
+static const char *why_nothing(const struct summary *summary)
+{
+	const struct collect_options *collect = &summary->options->collect;
+
+	if (summary->came_too_late)
+		return "the target had ended before bpfflame was ready";
+	if (summary->command.pid && collect->mode == PROFILE_ONCPU && !collect->n_events &&
+	    !collect->comm && !collect->cgroup && !collect->cpus)
+		return "COMMAND used too little CPU time to be sampled (avoid: a higher -F, or "
+		       "--wall)";
+	return "the target did not run, or every filter excluded it";
+}
+
 void summary_print(const struct summary *summary, FILE *stream)
 {
 	const struct sample_totals *totals = &summary->totals.samples;
@@ -487,9 +515,8 @@ void summary_print(const struct summary *summary, FILE *stream)
 	if (totals->weight + totals->running + totals->waiting)
 		print_quality(summary, totals, stream);
 	else
-		fputs("            nothing was recorded: the target did not run, or every filter "
-		      "excluded it\n",
-		      stream);
+		fprintf(stream, "            nothing was recorded: %s\n",
+			why_nothing(summary) /* ours */);
 	print_losses(summary, stream);
 	print_unseen(summary->unseen, stream);
 	print_sets(summary, stream);
@@ -501,6 +528,7 @@ void summary_print(const struct summary *summary, FILE *stream)
 		"s\n",
 		cpu_seconds(summary), memory_bytes(summary) / 1e6, summary->startup_seconds,
 		summary->write_seconds);
+	print_start(summary, stream);
 	print_files(summary->files, stream);
 	if (summary->top)
 		top_text(summary->top, summary->options->top, terminal_of(stream).columns, stream);
@@ -690,6 +718,7 @@ void summary_print_json(const struct summary *summary, FILE *stream)
 	json_number(&json, "cpu_seconds", cpu_seconds(summary), 6);
 	json_count(&json, "peak_memory_bytes", memory_bytes(summary));
 	json_number(&json, "startup_seconds", summary->startup_seconds, 6);
+	json_number(&json, "startup_delay_seconds", summary->start_delay_seconds, 6);
 	json_number(&json, "write_seconds", summary->write_seconds, 6);
 	json_open(&json, "files", '[');
 	for (size_t event = 0; event < summary->files->n; event++)

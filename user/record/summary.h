@@ -20,11 +20,14 @@ struct summary {
 	const struct reader *reader; /* that was used */
 	struct command command;
 	const struct window_files *files;
+	const char *files_fix; /* what lets it read others' files; "" if it has the right to */
 	const struct unseen *unseen;
 	const struct unnamed *unnamed;
 	const struct stacks *top;	     /* what ran and waited longest; NULL with --every */
 	const struct snapshots_counts *sets; /* of --every; or NULL */
 	double startup_seconds;		     /* start of the program → sampling */
+	double start_delay_seconds;	     /* in which it waited for a CPU */
+	bool came_too_late;		     /* the targets had ended when it was ready */
 	double write_seconds;		     /* end of the window → files written */
 };
 

@@ -99,6 +99,7 @@ static void add_stats(struct collect_stats *stats, const struct collect_stats *w
 		llround(hypot(stats->offcpu_interval_ns, window->offcpu_interval_ns));
 	stats->offcpu_period_ns = window->offcpu_period_ns;
 	stats->unopened_files = larger(stats->unopened_files, window->unopened_files);
+	stats->refused_files = larger(stats->refused_files, window->refused_files);
 	stats->unread = window->unread;
 	stats->runtimes_unknown = window->runtimes_unknown;
 	stats->runtime_problem = window->runtime_problem;

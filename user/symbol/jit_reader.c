@@ -4,22 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "symbol/demangle.h"
 
 int jit_reader_init(struct jit_reader *reader, int fd)
 {
-	struct stat stat;
+	int64_t size = regular_file_size(fd);
 	char *buffer;
 
-	if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode))
+	if (size < 0)
 		return -EINVAL;
 	buffer = malloc(JIT_BUFFER_SIZE);
 	if (!buffer)
 		return -ENOMEM;
-	*reader = (struct jit_reader){.fd = fd, .size = stat.st_size, .buffer = buffer};
+	*reader = (struct jit_reader){.fd = fd, .size = size, .buffer = buffer};
 	return 0;
 }
 

@@ -71,14 +71,16 @@ static int find_source(struct session *session, uint32_t mapping, uint32_t *ret)
 	uint64_t hash;
 	int r;
 
-	if (source.kind == MAPPING_FILE && session->mapping_sources[mapping].file >= 0 &&
-	    foreign_status(session->mapping_sources[mapping].file, &st) == 0) {
+	if (source.kind == MAPPING_FILE) {
 		source.fd = session->mapping_sources[mapping].file;
+		source.missing = source.path;
+	}
+	/* FUSE of another user can be read, but not asked: then the path says which file it is. */
+	if (source.fd >= 0 && foreign_status(source.fd, &st) == 0) {
 		source.device = st.st_dev;
 		source.inode = st.st_ino;
+		source.missing = 0;
 	}
-	if (source.kind == MAPPING_FILE && source.fd < 0)
-		source.missing = source.path;
 	if (source.kind == MAPPING_ANON) {
 		source.perf_map = session->mapping_sources[mapping].perf_map;
 		source.jitdump = session->mapping_sources[mapping].jitdump;
