@@ -112,6 +112,17 @@ def test_no_demangle(spin, tmp_path):
     assert not any("::" in name for name in folded.names())
 
 
+def test_functions_of_a_static_program_without_symbols(spin, tmp_path):
+    """Are named by their starts, though such a program has no table of them."""
+    shutil.copy(spin / "fixed", tmp_path / "fixed")
+    folded = stacks(tmp_path, [tmp_path / "fixed"])
+    symbols = subprocess.run(["nm", spin / "whole"], check=True, capture_output=True, text=True).stdout
+    starts = {int(line.split()[0], 16) for line in symbols.splitlines() if line.split()[1] in "tTwW"}
+    addresses = {int(name[len("[fixed+"):-1], 16) for name in folded.names() if name.startswith("[fixed+")}
+    assert len(addresses) > 2
+    assert addresses <= starts, [hex(address) for address in addresses - starts]
+
+
 def test_debug_file_beside_the_program(spin, tmp_path):
     folded = stacks(tmp_path, [spin / "bare"])
     assert share(folded, "main", *INLINED) > 0.9, folded.stacks

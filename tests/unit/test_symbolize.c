@@ -88,6 +88,7 @@ static int build(void **state)
 		 "strip -o stripped program && "
 		 "${CXX:-g++} -O2 -Wl,--no-eh-frame-hdr -o no_table program.cc && "
 		 "nm no_table | sed 's/ plain/ alone/' >symbols.no_table && strip no_table && "
+		 "objcopy -R .eh_frame no_table no_frames && "
 		 "nm program >symbols && cat symbols.no_table >>symbols && "
 		 "head -c 5000 program >short && "
 		 "${CXX:-g++} -O2 -g -Wl,--build-id=0xfeed0456 -o inlined inlined.cc && "
@@ -269,14 +270,20 @@ static void assert_unnamed(uint32_t location, const char *module, uint64_t addre
 	assert_string_equal(name_of(location), text);
 }
 
-/* Without a table of functions, only the address is known. */
+/*
+ * Without a table of functions, as in static programs, their frame descriptions are looked through;
+ * without these, only the address is known.
+ */
 static void test_no_table(void **state)
 {
-	uint32_t mapping = add_mapping(MAPPING_FILE, "/usr/bin/no_table", open_file("no_table"));
-	uint32_t inside = add_location(mapping, offset_of("alone") + 3, false);
+	uint32_t with = add_mapping(MAPPING_FILE, "/usr/bin/no_table", open_file("no_table"));
+	uint32_t without = add_mapping(MAPPING_FILE, "/usr/bin/no_frames", open_file("no_frames"));
+	uint32_t known = add_location(with, offset_of("alone") + 3, false);
+	uint32_t unknown = add_location(without, offset_of("alone") + 3, false);
 
 	run();
-	assert_unnamed(inside, "no_table", address_of("alone") + 3);
+	assert_unnamed(known, "no_table", address_of("alone"));
+	assert_unnamed(unknown, "no_frames", address_of("alone") + 3);
 }
 
 /* Code without a symbol is named by its function's start. */

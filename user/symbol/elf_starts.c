@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
 
 /* How pointers are encoded (LSB, 10.5.1). */
 #define UDATA4	       0x03
@@ -10,6 +13,7 @@
 #define SIZE_BITS      0x0f
 
 #define MAX_STARTS (1u << 22)
+#define MAX_FRAMES (64u << 20) /* bytes of .eh_frame without a table */
 
 /* An entry of the table; both relative to the entry itself. */
 struct elf_start {
@@ -37,7 +41,62 @@ static const Elf64_Phdr *find_segment(const struct elf_file *file)
 	return NULL;
 }
 
-int elf_starts_open(struct elf_starts *ret, const struct elf_file *file)
+static int by_start(const void *a, const void *b)
+{
+	int32_t x = ((const struct elf_start *)a)->start, y = ((const struct elf_start *)b)->start;
+
+	return (x > y) - (x < y);
+}
+
+/* The frame descriptions among the @n bytes of .eh_frame, which is at @base. */
+static int list_frames(const uint8_t *bytes, size_t n, uint64_t base, struct elf_starts *ret)
+{
+	struct elf_start *items = NULL;
+	size_t n_items = 0, capacity = 0;
+	struct frame_head head;
+
+	for (size_t at = 0; at + sizeof head <= n && n_items < MAX_STARTS;
+	     at += sizeof head.length + head.length) {
+		memcpy(&head, bytes + at, sizeof head);
+		if (!head.length || head.length > n - at - sizeof head.length)
+			break;
+		if (!head.cie)
+			continue;
+		if (array_add(items, capacity, n_items,
+			      (struct elf_start){at + offsetof(struct frame_head, start) +
+							 head.start,
+						 at}) < 0) {
+			free(items);
+			return -ENOMEM;
+		}
+	}
+	if (!n_items)
+		return -ENOENT;
+	qsort(items, n_items, sizeof *items, by_start);
+	*ret = (struct elf_starts){items, n_items, base};
+	return 0;
+}
+
+/* Linkers add no table to programs that are linked statically. */
+static int list_section(struct elf_starts *ret, struct elf_file *file)
+{
+	const Elf64_Shdr *section = elf_file_section(file, ".eh_frame");
+	uint64_t n = section ? section->sh_size : 0;
+	uint8_t *bytes;
+	int r;
+
+	if (!n || n > MAX_FRAMES || section->sh_type == SHT_NOBITS)
+		return -ENOENT;
+	bytes = malloc(n);
+	if (!bytes)
+		return -ENOMEM;
+	r = elf_file_read(file, section->sh_offset, bytes, n);
+	r = r < 0 ? r : list_frames(bytes, n, section->sh_addr, ret);
+	free(bytes);
+	return r;
+}
+
+static int read_table(struct elf_starts *ret, const struct elf_file *file)
 {
 	const Elf64_Phdr *segment = find_segment(file);
 	struct table_head head;
@@ -59,6 +118,13 @@ int elf_starts_open(struct elf_starts *ret, const struct elf_file *file)
 	}
 	*ret = (struct elf_starts){items, head.n, segment->p_vaddr};
 	return 0;
+}
+
+int elf_starts_open(struct elf_starts *ret, struct elf_file *file)
+{
+	int r = read_table(ret, file);
+
+	return r == -ENOENT ? list_section(ret, file) : r;
 }
 
 void elf_starts_done(struct elf_starts *starts)

@@ -198,7 +198,7 @@ static int find_all_names(struct elf_file *mapped, const struct names_question *
 }
 
 /* Unnamed addresses are identified by the start of their function, if known. */
-static int find_starts(const struct elf_file *mapped, struct file_names *names,
+static int find_starts(struct elf_file *mapped, struct file_names *names,
 		       const struct translated *addresses, size_t n)
 {
 	struct elf_starts starts;
