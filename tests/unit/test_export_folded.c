@@ -95,6 +95,16 @@ static void folded_names(void **state)
 	expect_folded(profile, &plain, "a:b?;n\xc3\xa9 ?;x:y??_[k] 2\n");
 }
 
+/* Programs that read folded lines take one that begins so for a comment. */
+static void folded_comment(void **state)
+{
+	static const struct made_sample samples[] = {{"# c", "f", 2, REASON_NONE, 1, 2}};
+
+	expect_folded(MADE(PROFILE_ONCPU, samples), &plain, "(#) c;f 2\n");
+	expect_folded(MADE(PROFILE_ONCPU, samples), &(struct unfold_options){.threads = true},
+		      "(#) c-1/2;f 2\n");
+}
+
 /* Text of any language stays; control characters and invalid bytes do not come through. */
 static void folded_controls(void **state)
 {
@@ -192,6 +202,7 @@ int main(void)
 		cmocka_unit_test(folded_options),
 		cmocka_unit_test(folded_offcpu),
 		cmocka_unit_test(folded_names),
+		cmocka_unit_test(folded_comment),
 		cmocka_unit_test(folded_order),
 		cmocka_unit_test(folded_empty),
 		cmocka_unit_test(folded_controls),

@@ -42,14 +42,15 @@ static int push_text(struct unfolder *to, enum frame_kind kind, const char *text
 static int push_numbered(struct unfolder *to, uint32_t comm, const char *numbers)
 {
 	const char *name = strings_get(&to->profile->strings, comm);
+	uint32_t numbered;
 	char *text;
 	int r;
 
 	if (asprintf(&text, "%s%s", *name ? name : "[unknown]", numbers) < 0)
 		return -ENOMEM;
-	r = push_text(to, FRAME_NOTE, text);
+	r = marks_add_command(&to->profile->strings, text, &numbered);
 	free(text);
-	return r;
+	return r < 0 ? r : push(to, FRAME_NOTE, numbered);
 }
 
 /* @begins: the command begins the stack; else it is a waker's. */
