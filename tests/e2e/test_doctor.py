@@ -68,9 +68,11 @@ def test_files_of_a_process(tmp_path):
         assert "stacks go through it" in finding["text"], finding
 
 
-def test_a_process_that_is_not_there():
-    result = run("doctor", "-p", "4194303")
-    assert result.returncode == 1 and "4194303" in result.stderr, result
+@pytest.mark.parametrize("command", ["doctor", "events"])
+def test_a_process_that_is_not_there(command):
+    result = run(command, "-p", "4194303")
+    assert result.returncode == 1, result
+    assert "no process 4194303 (it may have ended; see ps -e)\n" in result.stderr, result
 
 
 @pytest.mark.parametrize("arguments", [["--nothing"], ["-p", "x"], ["more"]])

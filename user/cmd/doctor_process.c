@@ -11,6 +11,7 @@
 #include "base/reader.h"
 #include "base/system.h"
 #include "collect/maps.h"
+#include "collect/targets.h"
 #include "runtimes/runtime.h"
 #include "symbol/names_job.h"
 #include "unwind/table_job.h"
@@ -179,8 +180,10 @@ int doctor_process(uint32_t pid, struct findings *findings, struct failure *fail
 	_cleanup_free_ char *text = NULL;
 	char path[64], *line, *rest;
 	size_t size, n = 0;
-	int r;
+	int r = targets_check(&(struct collect_options){.pids = &pid, .n_pids = 1}, failure);
 
+	if (r < 0)
+		return r;
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", examination.pid);
 	r = seen ? read_whole_file(path, &text, &size) : -ENOMEM;
 	if (r < 0)

@@ -16,6 +16,7 @@
 #include "collect/probe_file.h"
 #include "collect/probe_job.h"
 #include "collect/rights.h"
+#include "collect/targets.h"
 #include "collect/tracefs.h"
 
 const char *listed_kind_name(enum listed_kind kind)
@@ -286,8 +287,10 @@ int event_list_process(struct event_list *list, uint32_t pid, struct reader *rea
 	struct maps_entry entry;
 	char maps[64], *line, *rest;
 	size_t size;
-	int r;
+	int r = targets_check(&(struct collect_options){.pids = &pid, .n_pids = 1}, failure);
 
+	if (r < 0)
+		return r;
 	snprintf(maps, sizeof maps, "/proc/%u/maps", pid);
 	r = read_whole_file(maps, &text, &size);
 	if (r < 0)
