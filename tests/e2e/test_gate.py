@@ -379,3 +379,9 @@ def encoded(value):
         yield value & 0x7f | 0x80
         value >>= 7
     yield value
+
+
+@pytest.mark.parametrize("limit, status", [("5%", 3), ("5", 3), ("90%", 0), ("5%%", 2), ("%", 2)])
+def test_limit_with_a_percent_sign(base, slow, limit, status):
+    assert subprocess.run([BPFFLAME, "diff", base, slow, "--fail-over", limit], check=False,
+                          capture_output=True).returncode == status

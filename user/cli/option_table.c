@@ -120,6 +120,21 @@ int option_decimal(const struct option_row *row, void *field, const char *value,
 	return 0;
 }
 
+int option_percent(const struct option_row *row, void *field, const char *value,
+		   struct failure *failure)
+{
+	size_t n = strlen(value);
+	char number[32];
+	int r;
+
+	n -= n && value[n - 1] == '%';
+	if (n >= sizeof number)
+		return option_bad(row, value, row->wanted, failure);
+	snprintf(number, sizeof number, "%.*s", (int)n, value);
+	r = option_decimal(row, field, number, failure);
+	return r < 0 ? option_bad(row, value, row->wanted, failure) : 0;
+}
+
 /* Row @i of all tables together; NULL past the last. */
 static const struct option_row *row_at(const struct option_table *tables, size_t n_tables, size_t i,
 				       const struct option_table **ret_table)

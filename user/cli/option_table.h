@@ -55,6 +55,8 @@ int option_size(const struct option_row *row, void *field, const char *value,
 		struct failure *failure); /* size_t */
 int option_decimal(const struct option_row *row, void *field, const char *value,
 		   struct failure *failure); /* double */
+int option_percent(const struct option_row *row, void *field, const char *value,
+		   struct failure *failure); /* the same; it may end in % */
 int option_ignore(const struct option_row *row, void *field, const char *value,
 		  struct failure *failure); /* nothing: what other tools need and we don't */
 

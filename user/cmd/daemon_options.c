@@ -101,19 +101,6 @@ static int take_memory(const struct option_row *row, void *field, const char *va
 		       : 0;
 }
 
-static int take_percent(const struct option_row *row, void *field, const char *value,
-			struct failure *failure)
-{
-	size_t n = strlen(value);
-	char number[32];
-
-	n -= n && value[n - 1] == '%';
-	snprintf(number, sizeof number, "%.*s", n < 31 ? (int)n : 31, value);
-	return parse_decimal(number, field) < 0 || *(double *)field > 100
-		       ? option_bad(row, value, row->wanted, failure)
-		       : 0;
-}
-
 static int take_host(const struct option_row *row, void *field, const char *value,
 		     struct failure *failure)
 {
@@ -147,7 +134,7 @@ static const struct option_row rows[] = {
 	{'F', "freq", NULL, "HZ", "samples a second and CPU (19)", "Recording", option_unsigned,
 	 FIELD(frequency), 1, 1000, "a rate in Hz from 1 to 1000"},
 	{0, "cpu-budget", NULL, "PERCENT", "of one CPU (1), else less is done; 0: none", NULL,
-	 take_percent, FIELD(cpu_budget), .wanted = "a percentage such as 1% or 0.5"},
+	 option_percent, FIELD(cpu_budget), 0, 100, "a percentage such as 1% or 0.5"},
 	{0, "memory-budget", NULL, "SIZE", "of all processes (100M), else less is done; 0: none",
 	 NULL, take_memory, FIELD(memory_budget), .wanted = "a size of 32M or more, or 0"},
 	{0, "window", NULL, "TIME", "how long windows are (10s); for tests", NULL, take_window,

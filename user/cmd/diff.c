@@ -133,12 +133,12 @@ static const struct option_row rows[] = {
 	 option_set, FIELD(absolute)},
 	{0, "per-second", NULL, NULL, "compare times per second of recording", NULL, option_set,
 	 FIELD(per_second)},
-	{0, "confidence", NULL, "PERCENT", "that no change is by chance (99)", NULL, option_decimal,
+	{0, "confidence", NULL, "PERCENT", "that no change is by chance (99)", NULL, option_percent,
 	 FIELD(diff.confidence), 1, 99.999999999, "a percentage from 1 to below 100"},
 	{0, "threshold", NULL, "POINTS", "leave out smaller changes, in percent of all", NULL,
-	 option_decimal, FIELD(diff.threshold), 0, 100, "a percentage"},
+	 option_percent, FIELD(diff.threshold), 0, 100, "a percentage"},
 	{0, "fail-over", NULL, "PERCENT", "exit 3 if a function grew by more, beyond noise", "Gate",
-	 option_decimal, FIELD(fail_over), 0, 0, "a percentage"},
+	 option_percent, FIELD(fail_over), 0, 0, "a percentage"},
 	{0, "by", NULL, "LIST", "what may not: function (default), module, total", NULL, take_by,
 	 FIELD(by)},
 	{0, "weight", NULL, "WHICH", "self, total (with all it calls) or both (default)", NULL,
@@ -146,7 +146,7 @@ static const struct option_row rows[] = {
 	{0, "rules", NULL, "FILE", "limits of single functions and modules", NULL, option_text,
 	 FIELD(rules)},
 	{0, "noise", NULL, "PERCENT", "how much a share varies between runs, at least (1)", NULL,
-	 option_decimal, FIELD(gate.noise), 0, 100, "a percentage"},
+	 option_percent, FIELD(gate.noise), 0, 100, "a percentage"},
 };
 
 #define N_TABLES       4

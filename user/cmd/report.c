@@ -89,7 +89,7 @@ static const struct option_row rows[] = {
 	 REPORT(tree)},
 	{0, "callers", NULL, "REGEX", "callers of such functions, instead of tables", NULL,
 	 option_expression, REPORT(callers)},
-	{0, "threshold", NULL, "PCT", "trees leave out smaller calls (1)", NULL, option_decimal,
+	{0, "threshold", NULL, "PCT", "trees leave out smaller calls (1)", NULL, option_percent,
 	 REPORT(tree_percent), 0, 100, "a percentage"},
 	{0, "include", NULL, "REGEX", "only stacks with such a function", "Which stacks",
 	 option_expression, STACKS(select.include)},

@@ -365,7 +365,7 @@ static const struct option_row other_rows[] = {
 	{0, "unwind-memory", NULL, "SIZE", "the most that unwind tables may use (256M)", "Other",
 	 take_unwind_memory, FIELD(collect.unwind_memory),
 	 .wanted = "a size of 1M or more, such as 64M or 1G"},
-	{0, "max-loss", NULL, "PCT", "exit with 4 above this loss (1)", NULL, option_decimal,
+	{0, "max-loss", NULL, "PCT", "exit with 4 above this loss (1)", NULL, option_percent,
 	 FIELD(max_loss), 0, 100, "a percentage"},
 	{'q', "quiet", NULL, NULL, "errors only", NULL, option_set, FIELD(quiet)},
 	OPTION_VERBOSE(FIELD(verbose)),
