@@ -85,15 +85,9 @@ static __always_inline bool event_begins(struct task_struct *task, u32 event, u6
 static __always_inline void event_count(struct task_struct *task, struct scratch_stacks *stacks,
 					u32 event, const struct taken *taken)
 {
-	struct bf_count_key key = {};
-
-	key_init(&key, task);
-	key.kernel_stack = stacks->kernel.id;
-	key.user_stack = stacks->user.stack.id;
-	key.exec_id = stacks->user.exec_id;
-	key.event = event;
-	key.window = window_of_sample(taken->time);
-	if (count(&key, taken->weight == BF_PERIOD_NONE ? 0 : taken->weight))
+	key_of_sample(stacks, task, window_of_sample(taken->time));
+	stacks->key.event = event;
+	if (count(&stacks->key, taken->weight == BF_PERIOD_NONE ? 0 : taken->weight))
 		publish_stacks(stacks);
 }
 

@@ -23,12 +23,17 @@ struct hash_sums {
 	__u64 of[2];
 };
 
+/* Keeps compilers from reading all keys first: BPF's stack has no room for them. */
+#define HASH_SETTLE(sum) asm volatile("" : "+r"(sum))
+
 HASH_INLINE void hash_word(struct hash_sums *sums, __u32 i, __u64 word)
 {
 	const volatile struct bf_hash_key *key = &hash_keys()[i];
 
 	sums->of[0] += (key->lower[0] + (__u32)word) * (key->upper[0] + (word >> 32));
+	HASH_SETTLE(sums->of[0]);
 	sums->of[1] += (key->lower[1] + (__u32)word) * (key->upper[1] + (word >> 32));
+	HASH_SETTLE(sums->of[1]);
 }
 
 /* The last keys are for the properties: @type of the event that carries it, @size, @time. */

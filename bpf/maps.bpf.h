@@ -190,6 +190,7 @@ struct unwind_runtime {
 #define NO_RUNTIME BF_PROCESS_RUNTIMES
 /* A user stack while it is built. */
 struct unwind {
+	struct saved_registers registers; /* of user mode, on the way to the walk */
 	struct bf_walk walk;
 	u32 segment, at, n_mappings, emptied; /* of the process: struct bf_process */
 	u16 is_whole, is_changing;
@@ -230,7 +231,9 @@ struct kept {
 	} last, before;		     /* in the window of its end; in the one before */
 };
 struct scratch_stacks {
-	struct kept kept;	     /* SCRATCH_SWITCH */
+	struct bf_count_key key;     /* the stack has no room for it */
+	struct kept kept;	     /* SCRATCH_SWITCH; */
+	struct bf_wakers_event wakers; /* its wakers */
 	struct bf_waker_event waker; /* SCRATCH_WAKING */
 	struct bf_stack_event kernel;
 	struct unwind user;

@@ -161,7 +161,7 @@ static __always_inline void count_runtime(struct thread *thread, struct task_str
 					  u64 off, u64 window, u32 tid)
 {
 	u64 from = later(thread->since, control.switch_start), total = end - from - off;
-	struct bf_count_key key = {.reason = BF_REASON_RUNTIME, .window = window};
+	struct bf_count_key key;
 	s64 new = total - thread->counted;
 
 	if (end <= from || new <= 0)
@@ -170,6 +170,8 @@ static __always_inline void count_runtime(struct thread *thread, struct task_str
 	if (new <= 0 || (config.by_comm && !comm_matches(task)))
 		return;
 	key_init(&key, task);
+	key.reason = BF_REASON_RUNTIME;
+	key.window = window;
 	if (tid)
 		key.tid = tid;
 	key_keep_ids(&key, thread);
@@ -349,18 +351,21 @@ static __always_inline bool count_part(struct bf_count_key *key, const struct ke
 
 /* Returns whether the stacks may be new. */
 static __always_inline bool count_kept(const struct thread *thread, struct task_struct *task,
-				       const struct kept *kept, u64 kernel_stack, u64 user_stack,
-				       u32 exec_id)
+				       struct scratch_stacks *stacks, u64 kernel_stack,
+				       u64 user_stack, u32 exec_id)
 {
-	struct bf_count_key key = {.kernel_stack = kernel_stack, .user_stack = user_stack};
+	const struct kept *kept = &stacks->kept;
+	struct bf_count_key *key = &stacks->key;
 	bool is_new;
 
-	key_init(&key, task);
-	key_keep_ids(&key, thread);
-	key.exec_id = exec_id;
-	is_new = count_part(&key, kept, &kept->last);
+	key_init(key, task);
+	key_keep_ids(key, thread);
+	key->kernel_stack = kernel_stack;
+	key->user_stack = user_stack;
+	key->exec_id = exec_id;
+	is_new = count_part(key, kept, &kept->last);
 	if (config.every)
-		is_new |= count_part(&key, kept, &kept->before);
+		is_new |= count_part(key, kept, &kept->before);
 	return is_new;
 }
 
@@ -369,28 +374,29 @@ static __always_inline void keep(void *ctx, struct thread *thread, struct task_s
 				 struct scratch_stacks *stacks)
 {
 	if (config.capture_out) {
-		count_kept(thread, task, &stacks->kept, thread->kernel_stack, thread->user_stack,
+		count_kept(thread, task, stacks, thread->kernel_stack, thread->user_stack,
 			   task->self_exec_id);
 		return;
 	}
 	capture_current(ctx, NULL, stacks);
-	if (count_kept(thread, task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
+	if (count_kept(thread, task, stacks, stacks->kernel.id, stacks->user.stack.id,
 		       stacks->user.exec_id))
 		publish_stacks(stacks);
 }
 
 /* Sets the wakers of the part in which the wait ended; the part before has none. */
 static __always_inline void find_wakers(struct thread *thread, struct task_struct *task, u64 in_at,
-					const struct period *last, struct kept *kept)
+					const struct period *last, struct scratch_stacks *stacks)
 {
+	struct kept *kept = &stacks->kept;
 	bool is_last = !config.every || last->woken > last->from;
 
 	if (!config.waker_depth || !(is_last ? kept->last.blocked : kept->before.blocked))
 		return;
 	if (is_last)
-		kept->last.wakers = wakers_of(thread, task, in_at);
+		kept->last.wakers = wakers_of(thread, task, in_at, &stacks->wakers);
 	else
-		kept->before.wakers = wakers_of(thread, task, in_at);
+		kept->before.wakers = wakers_of(thread, task, in_at, &stacks->wakers);
 }
 
 /* Whether the time off, from @from until @now, is in the open window. */
@@ -473,7 +479,7 @@ static __always_inline void switch_in(void *ctx, struct thread *thread, struct t
 		  account(thread, task, &period, counted_before(thread, in_at), &stacks->kept);
 	enter_window_at(thread, now);
 	if (is_kept)
-		find_wakers(thread, task, in_at, &period, &stacks->kept);
+		find_wakers(thread, task, in_at, &period, stacks);
 	thread_note(thread, task, runtime);
 	thread->is_newborn = 0;
 	if (thread->is_exiting)

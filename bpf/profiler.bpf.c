@@ -42,7 +42,6 @@ static __always_inline void take_sample(struct saved_registers *ctx, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch_stacks *stacks;
-	struct bf_count_key key = {};
 
 	if (!control.window_start || !wanted(task))
 		return;
@@ -52,12 +51,8 @@ static __always_inline void take_sample(struct saved_registers *ctx, u64 now)
 	if (!stacks)
 		return;
 	capture_current(ctx, ctx, stacks);
-	key_init(&key, task);
-	key.kernel_stack = stacks->kernel.id;
-	key.user_stack = stacks->user.stack.id;
-	key.exec_id = stacks->user.exec_id;
-	key.window = window_of_sample(now);
-	if (count(&key, 0))
+	key_of_sample(stacks, task, window_of_sample(now));
+	if (count(&stacks->key, 0))
 		publish_stacks(stacks);
 }
 

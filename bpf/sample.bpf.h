@@ -217,7 +217,7 @@ static __always_inline void remember_stack(struct task_struct *task)
 		return;
 	leaving->is_busy = 1;
 	barrier();
-	walk_begin_saved(&leaving->user.walk, task, NULL);
+	walk_begin_saved(&leaving->user, task, NULL);
 	pc = leaving->user.walk.pc;
 	sp = leaving->user.walk.sp;
 	unwind_current(&leaving->user, task);
@@ -256,7 +256,7 @@ static __always_inline void capture_user(struct saved_registers *registers,
 	if (registers && in_user_mode(registers))
 		walk_begin(&stacks->user.walk, registers);
 	else
-		walk_begin_saved(&stacks->user.walk, task, registers);
+		walk_begin_saved(&stacks->user, task, registers);
 	capture_walk(&stacks->user, task);
 }
 
@@ -270,6 +270,7 @@ static __always_inline void capture_current(void *ctx, struct saved_registers *r
 
 static __always_inline void key_init(struct bf_count_key *key, struct task_struct *task)
 {
+	*key = (struct bf_count_key){};
 	key->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	key->pid = process_id(task);
 	key->tid = config.keep_tid ? thread_id(task) : 0;
@@ -317,6 +318,17 @@ static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *
 	if (!count_existing(map, key, nanoseconds))
 		stat_add(BF_STAT_COUNTS_FULL, 1);
 	return false;
+}
+
+/* The row of a sample of the current thread, whose stacks are captured. */
+static __always_inline void key_of_sample(struct scratch_stacks *stacks, struct task_struct *task,
+					  u32 window)
+{
+	key_init(&stacks->key, task);
+	stacks->key.kernel_stack = stacks->kernel.id;
+	stacks->key.user_stack = stacks->user.stack.id;
+	stacks->key.exec_id = stacks->user.exec_id;
+	stacks->key.window = window;
 }
 
 /* Adds to the row @key. Returns whether it is new. */

@@ -22,6 +22,7 @@ static __always_inline int walk_read(void *memory, void *to, u32 n, u64 from)
  */
 static __always_inline void chain_copy(u64 *to, const u64 *from, u32 n)
 {
+	barrier_var(n); /* newer compilers know that it is small, and leave the mask out */
 	bpf_probe_read_kernel(to, (n & BF_MAX_FRAMES) * sizeof *to, from);
 }
 
@@ -67,13 +68,12 @@ static __always_inline void chain_copy(u64 *to, const u64 *from, u32 n)
 #endif
 
 /* The registers with which @task entered the kernel. @live: see user_registers(). */
-static __always_inline void walk_begin_saved(struct bf_walk *walk, struct task_struct *task,
+static __always_inline void walk_begin_saved(struct unwind *unwind, struct task_struct *task,
 					     struct saved_registers *live)
 {
-	struct saved_registers registers = {};
-
-	user_registers(live, task, &registers);
-	walk_begin(walk, &registers);
+	user_registers(live, task, &unwind->registers);
+	walk_begin(&unwind->walk, &unwind->registers);
+	barrier(); /* not one code with a walk_begin() of a context */
 }
 
 static __always_inline u32 *segment_get(u32 segment)

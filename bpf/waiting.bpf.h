@@ -28,7 +28,7 @@ static __always_inline void capture_blocked(struct task_struct *task, bool sleep
 	stacks->user.exec_id = task->self_exec_id;
 	if (!sleepable || !config.user_stacks || is_kernel_thread(task))
 		return;
-	walk_begin_saved(&stacks->user.walk, task, NULL);
+	walk_begin_saved(&stacks->user, task, NULL);
 	unwind_blocked(&stacks->user, task);
 	finish_user(&stacks->user, task, task);
 }
@@ -163,34 +163,32 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 					 bool sleepable, struct found *found)
 {
 	u32 state = task_state(task);
-	struct scratch_stacks *stacks;
+	struct scratch_stacks *stacks = scratch_get(SCRATCH_ITERATOR);
 	struct period period = {};
-	struct kept kept = {};
+	struct kept *kept;
 	u64 in_at;
 
-	if (!take_part(thread, task, &period, &in_at, found))
+	if (!stacks || !take_part(thread, task, &period, &in_at, found))
 		return false;
+	kept = &stacks->kept;
+	*kept = (struct kept){};
 	thread->n_periods++;
-	if (!weigh_period(thread, &period, control.close_window, &kept.last))
+	if (!weigh_period(thread, &period, control.close_window, &kept->last))
 		return false;
-	find_reasons(thread, task, &period, &kept);
+	find_reasons(thread, task, &period, kept);
 	if (state & (__TASK_STOPPED | __TASK_TRACED))
-		kept.blocked_reason = BF_REASON_STOPPED;
+		kept->blocked_reason = BF_REASON_STOPPED;
 	if (has_stacks(thread, found)) {
-		count_kept(thread, task, &kept, thread->kernel_stack, thread->user_stack,
+		count_kept(thread, task, stacks, thread->kernel_stack, thread->user_stack,
 			   task->self_exec_id);
 		return true;
 	}
-	stacks = scratch_get(SCRATCH_ITERATOR);
-	if (!stacks)
-		return false;
-	stacks->kept = kept;
 	capture_blocked(task, sleepable, stacks);
 	if (!config.capture_out) {
 		thread->kernel_stack = stacks->kernel.id;
 		thread->user_stack = stacks->user.stack.id;
 	}
-	if (count_kept(thread, task, &stacks->kept, stacks->kernel.id, stacks->user.stack.id,
+	if (count_kept(thread, task, stacks, stacks->kernel.id, stacks->user.stack.id,
 		       stacks->user.exec_id))
 		publish_stacks(stacks);
 	return true;

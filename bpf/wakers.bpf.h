@@ -138,11 +138,10 @@ static __always_inline void waking(void *ctx, struct task_struct *task)
 	stat_add(BF_STAT_KEEPING_NS, bpf_ktime_get_ns() - began);
 }
 
-/* The id of the wakers of @task, which ran until after @in_at; 0: unknown. */
+/* The id of the wakers of @task, which ran until after @in_at; 0: unknown. @event: room for them. */
 static __always_inline u64 wakers_of(const struct thread *thread, struct task_struct *task,
-				     u64 in_at)
+				     u64 in_at, struct bf_wakers_event *event)
 {
-	struct bf_wakers_event event = {.type = BF_EVENT_WAKERS};
 	struct woken *woken = NULL;
 
 	if (thread->waking_at > in_at)
@@ -151,12 +150,12 @@ static __always_inline u64 wakers_of(const struct thread *thread, struct task_st
 		stat_add(BF_STAT_UNKNOWN_WAKERS, 1);
 		return 0;
 	}
-	event.n = woken->n;
+	*event = (struct bf_wakers_event){.type = BF_EVENT_WAKERS, .n = woken->n};
 	for (u32 i = 0; i < BF_MAX_WAKERS; i++)
-		event.wakers[i] = i < woken->n ? woken->wakers[i] : 0;
-	event.id = hash_words(BF_EVENT_WAKERS, event.wakers, BF_MAX_WAKERS);
-	publish_once(event.id, &event, sizeof event, false);
-	return event.id;
+		event->wakers[i] = i < woken->n ? woken->wakers[i] : 0;
+	event->id = hash_words(BF_EVENT_WAKERS, event->wakers, BF_MAX_WAKERS);
+	publish_once(event->id, event, sizeof *event, false);
+	return event->id;
 }
 
 #endif

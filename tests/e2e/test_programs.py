@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from bpf_stack import deepest_stacks
 from harness import BPFFLAME, ROOT
 
 # Verified instructions; the kernel's limit is a million. A start takes about 1 us for each.
@@ -57,3 +58,27 @@ def test_budget(built, mode, tmp_path):
     assert "on_fork" in programs and len(programs) >= 4
     over = {name: count for name, count in programs.items() if count > BUDGETS[name]}
     assert not over
+
+
+def test_stack(built):
+    """Linux before 6.13 allows 512 bytes for all functions that call each other. Some are kept free: another
+    compiler needs other frames."""
+    stacks = deepest_stacks(built.parent / "profiler.bpf.o")
+    assert {"on_sample", "on_switched_tp", "on_each_task_at_end"} <= set(stacks)
+    assert stacks["on_sample"][0] > 200, stacks["on_sample"]
+    over = {name: stack for name, stack in stacks.items() if stack[0] > 448}
+    assert not over
+
+
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+def test_older_kernels(built, kernel):
+    """Their verifiers know less of what compilers do."""
+    run_vm = ROOT / "tools" / "run-vm"
+    found = subprocess.run([run_vm, kernel], capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(f"Linux {kernel}: {found.stderr.splitlines()[-1]}")
+    script = "for mode in '--oncpu' '--offcpu --offcpu-hook sched_switch' '--wall --wakers --waker-depth 8 " \
+             "--every 1' '-e page-faults'; do bpfflame $mode -a -d 1 --out-dir /tmp -q && echo recorded; done 2>&1"
+    result = subprocess.run([run_vm, "-t", "300", "-f", built, kernel, "sh", "-c", script],
+                            capture_output=True, text=True, check=False)
+    assert result.stdout.split() == 4 * ["recorded"], result
