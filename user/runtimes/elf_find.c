@@ -191,17 +191,28 @@ static int find_text_in(const struct elf_file *elf, uint64_t offset, uint64_t n,
 	return -ENOENT;
 }
 
-int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t size)
+static int find_text(const struct elf_file *elf, uint32_t writable, const char *text, char *to,
+		     size_t size)
 {
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < elf->n_segments && r == -ENOENT; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 
-		if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) == writable)
 			r = find_text_in(elf, segment->p_offset, segment->p_filesz, text, to, size);
 	}
 	return r;
+}
+
+int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t size)
+{
+	return find_text(elf, 0, text, to, size);
+}
+
+int elf_find_variable_text(const struct elf_file *elf, const char *text, char *to, size_t size)
+{
+	return find_text(elf, PF_W, text, to, size);
 }
 
 #define MAX_RELOCATIONS (1u << 20)

@@ -31,6 +31,8 @@ int elf_find_relocated(const struct elf_file *elf, uint64_t address, void *to, s
 /* Copies what follows the first @text in data that can't be written, as a string of @size bytes.
  * Errors: -ENOENT: there is none. */
 int elf_find_text(const struct elf_file *elf, const char *text, char *to, size_t size);
+/* The same in data that can be written. */
+int elf_find_variable_text(const struct elf_file *elf, const char *text, char *to, size_t size);
 
 /*
  * Variables of which each thread has its own (x86-64): the address of a word that holds the number

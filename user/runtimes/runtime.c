@@ -16,6 +16,7 @@ static const struct runtime *const runtimes[] = {
 	&runtime_perl,
 	&runtime_beam,
 	&runtime_luajit,
+	&runtime_dotnet,
 };
 // clang-format on
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)

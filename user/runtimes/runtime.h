@@ -184,5 +184,6 @@ extern const struct runtime runtime_v8;
 extern const struct runtime runtime_perl;
 extern const struct runtime runtime_beam;
 extern const struct runtime runtime_luajit;
+extern const struct runtime runtime_dotnet;
 
 #endif

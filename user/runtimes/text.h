@@ -9,7 +9,7 @@
 
 #include "bpf/wire.h"
 
-#define TEXT_LABELS 48
+#define TEXT_LABELS 64
 
 /* glibc's struct pthread: its first keys' data, {sequence, data} each (2.17 … 2.43). */
 #define TEXT_SPECIFIC_DATA  0x310

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of .NET's methods: from the start of a function to its section, to its method's
+ * descriptor, to numbers in the tables of its assembly. What has no descriptor that leads back to
+ * itself, or another check than the frame, has no name. It is checked first and, for code may go
+ * meanwhile, last.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtimes/dotnet.h"
+
+#define MOST_FRAGMENTS 256
+#define MOST_FUNCTIONS (1u << 24)
+#define MOST_FUNCLETS  256 /* of a method */
+#define MOST_BUCKETS   (1u << 24)
+#define BUCKET_BYTES   64 /* four keys, four values */
+#define BUCKET_SLOTS   4
+#define MOST_PROBES    64
+#define KIND_ARRAY     4
+
+static int read_bytes(const struct runtime_memory *memory, uint64_t address, void *to, uint32_t n)
+{
+	const struct runtime_piece piece = {address, n, to};
+
+	return memory->read(memory->context, &piece, 1);
+}
+
+static int read_word(const struct runtime_memory *memory, uint64_t address, uint64_t *ret)
+{
+	return read_bytes(memory, address, ret, sizeof *ret);
+}
+
+/* Reads the word at @address + @offset to *@address, for chains of pointers. */
+static int follow(const struct runtime_memory *memory, uint64_t *address, uint32_t offset)
+{
+	int r = read_word(memory, *address + offset, address);
+
+	return r < 0 ? r : *address ? 0 : -ESTALE;
+}
+
+/* Where code lies. */
+struct section {
+	uint64_t begin, end, module, heap;
+	uint32_t flags;
+};
+
+/* Errors here and below: -ESTALE: there is none. */
+static int find_fragment(const struct runtime_facts *facts, const struct runtime_memory *memory,
+			 uint64_t code, uint64_t *ret)
+{
+	const uint32_t *o = facts->offsets;
+	uint64_t at = memory->bias + o[DOTNET_MAP];
+	int r = o[DOTNET_MAP_IS_POINTER] ? follow(memory, &at, 0) : 0;
+
+	for (int level = DOTNET_LEVELS - 1; level >= 0 && r == 0; level--) {
+		uint32_t i = code >> (DOTNET_CHUNK_BITS + DOTNET_LEVEL_BITS * level) & 255;
+
+		at &= ~1ull;
+		r = follow(memory, &at, 8 * i);
+	}
+	for (int i = 0; r == 0 && i < MOST_FRAGMENTS; i++) {
+		uint64_t begin, end;
+
+		at &= ~1ull;
+		r = at ? read_word(memory, at + o[FRAGMENT_BEGIN], &begin) : -ESTALE;
+		r = r < 0 ? r : read_word(memory, at + o[FRAGMENT_END], &end);
+		if (r == 0 && code >= begin && code < end) {
+			*ret = at;
+			return follow(memory, ret, o[FRAGMENT_SECTION]);
+		}
+		r = r < 0 ? r : read_word(memory, at + o[FRAGMENT_NEXT], &at);
+	}
+	return r < 0 ? r : -ESTALE;
+}
+
+static int find_section(const struct runtime_facts *facts, const struct runtime_memory *memory,
+			uint64_t code, struct section *ret)
+{
+	const uint32_t *o = facts->offsets;
+	uint64_t at;
+	int r = find_fragment(facts, memory, code, &at);
+
+	r = r < 0 ? r : read_word(memory, at + o[SECTION_BEGIN], &ret->begin);
+	r = r < 0 ? r : read_word(memory, at + o[SECTION_END], &ret->end);
+	r = r < 0 ? r : read_word(memory, at + o[SECTION_MODULE], &ret->module);
+	r = r < 0 ? r : read_word(memory, at + o[SECTION_HEAP], &ret->heap);
+	r = r < 0 ? r : read_bytes(memory, at + o[SECTION_FLAGS], &ret->flags, 4);
+	if (r == 0 && (code < ret->begin || code >= ret->end || ret->flags & DOTNET_STUBS))
+		r = -ESTALE;
+	return r;
+}
+
+/* --- compiled at run time --- */
+
+/* The method that starts at @code. */
+static int find_compiled(const struct runtime_facts *facts, const struct runtime_memory *memory,
+			 const struct section *section, uint64_t code, uint64_t *ret)
+{
+	const uint32_t *o = facts->offsets;
+	uint64_t base, starts, distance;
+	uint32_t number;
+	int r = section->module || !section->heap ? -ESTALE : 0;
+
+	r = r < 0 ? r : read_word(memory, section->heap + o[HEAP_BASE], &base);
+	r = r < 0 ? r : read_word(memory, section->heap + o[HEAP_STARTS], &starts);
+	if (r == 0 && (code < base || code & 3))
+		r = -ESTALE;
+	distance = code - base;
+	r = r < 0 ? r
+		  : read_bytes(memory, starts + distance / DOTNET_UNIT_BYTES * 4, &number,
+			       sizeof number);
+	if (r < 0)
+		return r;
+	if ((number & 15) >= DOTNET_FIRST_POINTER) {
+		if ((number & ~15u) + (((number & 15) - DOTNET_FIRST_POINTER) << 2) != distance)
+			return -ESTALE;
+	} else {
+		uint32_t piece = distance % DOTNET_UNIT_BYTES / DOTNET_BUCKET_BYTES;
+
+		if ((number >> (28 - 4 * piece) & 15) != distance % DOTNET_BUCKET_BYTES / 4 + 1)
+			return -ESTALE;
+	}
+	*ret = code - 8;
+	r = follow(memory, ret, 0);
+	if (r == 0 && *ret <= DOTNET_MOST_STUB)
+		r = -ESTALE;
+	return r < 0 ? r : follow(memory, ret, o[HEADER_METHOD]);
+}
+
+/* --- compiled ahead of time --- */
+
+struct functions {
+	uint64_t methods; /* where the table is that leads to them */
+	uint64_t list;
+	uint32_t n;
+};
+
+static int read_functions(const struct runtime_facts *facts, const struct runtime_memory *memory,
+			  const struct section *section, struct functions *ret)
+{
+	const uint32_t *o = facts->offsets;
+	uint64_t at = section->module;
+	int r = at ? follow(memory, &at, o[MODULE_COMPILED]) : -ESTALE;
+
+	r = r < 0 ? r : follow(memory, &at, o[COMPILED_WHOLE]);
+	ret->methods = at + o[COMPILED_METHODS] + o[HASH_BUCKETS];
+	r = r < 0 ? r : read_word(memory, at + o[COMPILED_FUNCTIONS], &ret->list);
+	r = r < 0 ? r : read_bytes(memory, at + o[COMPILED_N], &ret->n, 4);
+	return r < 0 ? r : ret->n > MOST_FUNCTIONS ? -ESTALE : 0;
+}
+
+/*
+ * What the table of methods has for @start; 0: nothing. Its first bucket has the number of others;
+ * keys that have no room in theirs are some others on.
+ */
+static int look_up(const struct runtime_memory *memory, const struct functions *functions,
+		   uint64_t start, uint64_t *ret)
+{
+	uint64_t buckets, size, words[2 * BUCKET_SLOTS];
+	uint32_t at = start >> 2, step;
+	int r = read_word(memory, functions->methods, &buckets);
+
+	r = r < 0 ? r : read_bytes(memory, buckets, &size, 4);
+	size = (uint32_t)size;
+	if (r < 0 || size < 2 || size > MOST_BUCKETS)
+		return r < 0 ? r : -ESTALE;
+	step = 1 + ((uint32_t)(start >> 5) + 1) % (size - 1);
+	*ret = 0;
+	for (uint32_t i = 0; i < size && i < MOST_PROBES; i++, at += step) {
+		r = read_bytes(memory, buckets + BUCKET_BYTES * (1 + (uint64_t)at % size), words,
+			       sizeof words);
+		if (r < 0)
+			return r;
+		for (int k = 0; k < BUCKET_SLOTS; k++)
+			if (words[k] == start) {
+				*ret = words[BUCKET_SLOTS + k]
+				       << 1; /* its highest bit is not its */
+				return 0;
+			}
+		if (!(words[BUCKET_SLOTS] >> 63)) /* no others on */
+			return 0;
+	}
+	return 0;
+}
+
+/* The method with a function that begins at @code: of its functions, the first is in the table. */
+static int find_ready(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		      const struct section *section, uint64_t code, uint64_t *ret)
+{
+	struct functions functions;
+	uint32_t low = 0, high, begin = 0;
+	int r = read_functions(facts, memory, section, &functions);
+
+	for (high = r < 0 ? 0 : functions.n; low + 1 < high && r == 0;) {
+		uint32_t half = (low + high) / 2;
+
+		r = read_bytes(memory, functions.list + DOTNET_FUNCTION_SIZE * half, &begin, 4);
+		if (code - section->begin < begin)
+			high = half;
+		else
+			low = half;
+	}
+	*ret = 0;
+	for (uint32_t i = 0; r == 0 && !*ret; i++) {
+		if (i > low || i > MOST_FUNCLETS)
+			return -ESTALE;
+		r = read_bytes(memory, functions.list + DOTNET_FUNCTION_SIZE * (low - i), &begin,
+			       4);
+		if (r == 0 && i == 0 && section->begin + begin != code)
+			return -ESTALE;
+		r = r < 0 ? r : look_up(memory, &functions, section->begin + begin, ret);
+	}
+	return r;
+}
+
+/* --- methods --- */
+
+/* What a descriptor says. */
+struct method {
+	uint64_t address, type;
+	uint32_t token, kind, slot;
+	uint32_t own; /* of its token */
+};
+
+static int read_method(const uint32_t *o, const struct runtime_memory *memory, uint64_t address,
+		       struct method *ret)
+{
+	uint16_t own, kind, slot, range = 0;
+	uint8_t index;
+	uint64_t chunk;
+	int r = address & 7 ? -ESTALE : read_bytes(memory, address + o[METHOD_TOKEN], &own, 2);
+
+	*ret = (struct method){.address = address};
+	r = r < 0 ? r : read_bytes(memory, address + o[METHOD_INDEX], &index, 1);
+	r = r < 0 ? r : read_bytes(memory, address + o[METHOD_SLOT], &slot, 2);
+	r = r < 0 ? r : read_bytes(memory, address + o[METHOD_FLAGS], &kind, 2);
+	if (r < 0)
+		return r;
+	chunk = address - 8 * (uint64_t)index - o[CHUNK_SIZE];
+	r = read_word(memory, chunk + o[CHUNK_TYPE], &ret->type);
+	r = r < 0 ? r : read_bytes(memory, chunk + o[CHUNK_TOKEN], &range, 2);
+	ret->own = own & ((1 << DOTNET_TOKEN_BITS) - 1);
+	ret->token = (range & 0xfffu) << DOTNET_TOKEN_BITS | ret->own;
+	ret->kind = kind & DOTNET_KIND_BITS;
+	ret->slot = slot;
+	return r;
+}
+
+/* Whether @type is one: its class leads back to it, or to the one that it was made of. */
+static int verify_type(const uint32_t *o, const struct runtime_memory *memory, uint64_t type)
+{
+	uint64_t whole = type, class;
+	int r = read_word(memory, type + o[TYPE_CLASS], &class);
+
+	if (r == 0 && class & 1) {
+		whole = class & ~1ull;
+		r = read_word(memory, whole + o[TYPE_CLASS], &class);
+	}
+	r = r < 0 ? r : class & 1 ? -ESTALE : follow(memory, &class, o[CLASS_TYPE]);
+	return r < 0 ? r : class == whole ? 0 : -ESTALE;
+}
+
+/* The name that was given at run time, and its part of the check. */
+static int read_own_name(const uint32_t *o, const struct runtime_memory *memory,
+			 const struct method *method, bool may_go, char *to, size_t size,
+			 uint32_t *check)
+{
+	uint64_t at = method->address;
+	size_t n = 0;
+	int r = follow(memory, &at, o[METHOD_NAME]);
+
+	for (bool ends = false; r == 0 && !ends && n < size - 1; n++) {
+		r = read_bytes(memory, at + n, to + n, 1);
+		ends = r < 0 || !to[n];
+		if (may_go && n < DOTNET_MOST_NAME)
+			*check = (*check + (uint8_t)to[n]) * DOTNET_SPREAD;
+	}
+	to[n] = '\0';
+	if (r == 0 && !*to)
+		r = -ESTALE;
+	for (; *to; to++)
+		if ((unsigned char)*to < ' ' || *to == 0x7f || *to == ';')
+			*to = '?';
+	return r;
+}
+
+/* What the frame program reads of an assembly that may go. */
+static int read_build(const struct runtime_memory *memory, uint64_t base, uint32_t *check)
+{
+	uint32_t at, stamp;
+	int r = read_bytes(memory, base + 0x3c, &at, sizeof at);
+
+	r = r < 0 ? r : read_bytes(memory, base + at + 8, &stamp, sizeof stamp);
+	*check ^= r < 0 ? 0 : stamp * DOTNET_SPREAD;
+	return r;
+}
+
+static int name_method(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		       const struct method *method, bool may_go, uint32_t *check,
+		       struct runtime_code *ret)
+{
+	const uint32_t *o = facts->offsets;
+	uint64_t base = method->type;
+	uint32_t type;
+	int r;
+
+	*check = method->own ^ method->slot * DOTNET_SPREAD_2 ^
+		 (uint32_t)(method->address >> 3) * DOTNET_SPREAD;
+	if (method->kind == DOTNET_KIND_DYNAMIC)
+		return read_own_name(o, memory, method, may_go, ret->name, sizeof ret->name / 4,
+				     check);
+	r = method->kind == KIND_ARRAY ? -ESTALE : verify_type(o, memory, method->type);
+	r = r < 0 ? r : read_bytes(memory, method->type + o[TYPE_TOKEN], &type, sizeof type);
+	r = r < 0 ? r : follow(memory, &base, o[TYPE_MODULE]);
+	r = r < 0 ? r : follow(memory, &base, o[MODULE_BASE]);
+	if (r == 0 && may_go)
+		r = read_build(memory, base, check);
+	return r < 0 ? r : dotnet_metadata_name(memory, base, type >> 8, method->token, ret);
+}
+
+/* The method that @frame is in, and its part of a check that is not its own. */
+static int find_method(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		       const struct runtime_frame *frame, struct section *ret_section,
+		       struct method *ret)
+{
+	uint64_t address;
+	int r = find_section(facts, memory, frame->code, ret_section);
+
+	if (r == 0)
+		r = (frame->kind == DOTNET_READY ? find_ready : find_compiled)(
+			facts, memory, ret_section, frame->code, &address);
+	return r < 0 ? r : read_method(facts->offsets, memory, address, ret);
+}
+
+static int verify_check(const struct runtime_facts *facts, const struct runtime_memory *memory,
+			const struct section *section, const struct runtime_frame *frame,
+			uint32_t check)
+{
+	struct functions functions;
+	int r = 0;
+
+	if (frame->kind == DOTNET_READY) {
+		r = read_functions(facts, memory, section, &functions);
+		check = functions.list >> 2;
+	}
+	return r < 0 ? r : check == frame->check ? 0 : -ESTALE;
+}
+
+int dotnet_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
+		    const struct runtime_frame *frame, struct runtime_code *ret)
+{
+	struct section section;
+	struct method method, again;
+	uint32_t check;
+	int r = find_method(facts, memory, frame, &section, &method);
+
+	r = r < 0 ? r
+		  : name_method(facts, memory, &method, section.flags & DOTNET_COLLECTIBLE, &check,
+				ret);
+	r = r < 0 ? r : verify_check(facts, memory, &section, frame, check);
+	r = r < 0 ? r : find_method(facts, memory, frame, &section, &again);
+	if (r < 0 || memcmp(&method, &again, sizeof method) != 0)
+		return r < 0 ? r : -ESTALE;
+	ret->is_compiled = true;
+	return 0;
+}
