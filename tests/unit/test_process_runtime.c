@@ -184,6 +184,22 @@ static void code_that_is_built_in_has_an_owner(void **state)
 	assert_null(generated_find(&generated, 0, 0x200));
 }
 
+/* A single-file program of .NET has libraries after its own code, mapped where there is room. */
+static void code_after_a_runtime_does_not_say_where_that_is(void **state)
+{
+	struct runtime_facts net = {.runtime = 9, .generated = 0x10000, .generated_size = 0x8000};
+	struct tables tables = {.n_runtimes = 1};
+	struct process process = made_process(2);
+	struct found_runtime found[BF_PROCESS_RUNTIMES];
+
+	mappings[0].offset = 0x17000;
+	mappings[1].file = mappings[0].file;
+	mappings[1].offset = 0;
+	runtimes[0] = &net;
+	assert_int_equal(process_runtimes(&tables, &process, found), 1);
+	assert_int_equal(found[0].bias, mappings[1].start);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +209,7 @@ int main(void)
 		cmocka_unit_test(one_of_each_kind_is_used),
 		cmocka_unit_test(a_process_has_so_many_runtimes_only),
 		cmocka_unit_test(code_that_is_built_in_has_an_owner),
+		cmocka_unit_test(code_after_a_runtime_does_not_say_where_that_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

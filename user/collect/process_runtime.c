@@ -121,6 +121,12 @@ static void keep_place(const struct tables *tables, struct process *process,
 	process->runtimes.n += i == process->runtimes.n;
 }
 
+/* Whether @mapping is of code that the runtime has, after its own: not where that is. */
+static bool is_generated(const struct mapping *mapping, const struct runtime_facts *facts)
+{
+	return mapping->offset - (facts->generated - facts->code_shift) < facts->generated_size;
+}
+
 /* There may be thousands of mappings: they are looked through when something is new. */
 static void find_places(const struct tables *tables, struct process *process)
 {
@@ -133,7 +139,7 @@ static void find_places(const struct tables *tables, struct process *process)
 	process->runtimes.n = 0;
 	for (size_t i = 0; i < list->n; i++) {
 		facts = tables_runtime(tables, list->items[i].file);
-		if (facts)
+		if (facts && !is_generated(&list->items[i], facts))
 			keep_place(tables, process, &list->items[i], facts);
 	}
 	process->runtimes.version = list->version;

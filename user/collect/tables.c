@@ -392,7 +392,9 @@ static int build(struct tables *tables, struct file_table *file, const struct fi
 					      : build_here(tables, mapped, &result);
 	if (r < 0)
 		return r;
-	file->flags = BF_MAPPING_FILE | (result.is_go ? BF_MAPPING_GO : 0);
+	/* Code of other files is a runtime's: .NET has some in PE files. */
+	file->flags = (result.error == -ENOEXEC && !result.is_elf ? 0 : BF_MAPPING_FILE) |
+		      (result.is_go ? BF_MAPPING_GO : 0);
 	r = take_runtime(tables, file, &result);
 	if (r < 0) {
 		unwind_table_done(&result.table);
