@@ -304,7 +304,7 @@ check-runtimes: all build/same_machine
 	$(Q)cd tests/e2e && PYTHONS="$(SUITES)/bin/python3.9:$$PYTHONS" PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" \
 		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" RUBIES="$(SUITES)/bin/ruby2.7:$(SUITES)/bin/ruby3.3:$$RUBIES" \
 		ERLANGS="$(SUITES)/bin/erl27:$$ERLANGS" JAVAS="$(SUITES)/bin/java21:$(SUITES)/bin/java25:$$JAVAS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
-		test_perl.py test_beam.py test_luajit.py test_java.py test_node.py
+		test_perl.py test_beam.py test_luajit.py test_dotnet.py test_java.py test_node.py
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
 oracle: build/unwind/oracle $(NOFP)
