@@ -42,8 +42,10 @@ def programs(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def without_library_of_languages(monkeypatch):
+def environment(monkeypatch, tmp_path):
+    """No library of languages is needed; what the runtime makes for debuggers goes with the test."""
     monkeypatch.setenv("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
 def read_truth(line):
