@@ -145,7 +145,8 @@ def test_inlined(recorded, build):
                          ("main.twice", f"main.go:{twice}")],
                      among=lambda frames: has(frames, "main.mixed"))
     assert in_mixed >= 0.99
-    assert share(folded, lambda frames: has(frames, "main.mixed")) >= 0.2
+    # Of the loop's few instructions, which ones samples see depends on the CPU.
+    assert share(folded, lambda frames: has(frames, "main.mixed")) >= 0.05
     inlined = {frame for frames, _ in folded.stacks for frame in frames
                if split(frame)[0] in ("main.mixed", "main.twice")}
     assert all(frame.endswith("_[i]") for frame in inlined), inlined
