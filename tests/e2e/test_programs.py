@@ -81,4 +81,4 @@ def test_older_kernels(built, kernel):
              "--every 1' '-e page-faults'; do bpfflame $mode -a -d 1 --out-dir /tmp -q && echo recorded; done 2>&1"
     result = subprocess.run([run_vm, "-t", "300", "-f", built, kernel, "sh", "-c", script],
                             capture_output=True, text=True, check=False)
-    assert result.stdout.split() == 4 * ["recorded"], result
+    assert result.stdout.split() == 4 * ["recorded"], (result.stdout + result.stderr)[-800:]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BPFFLAME, ROOT, WORKLOADS, Folded, can_unshare
+from harness import BPFFLAME, ROOT, WORKLOADS, Folded, can_unshare, workload
 
 NOBODY = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
 LEAST = ["bpf", "perfmon"]
@@ -381,8 +381,9 @@ def test_few_open_files(open_path):
     ("--nofile=40", ("Too many open files", "ulimit -n")),
     ("--fsize=0", ("File too large", "ulimit -f"))])
 def test_low_limits(open_path, limit, words):
-    """Each ends in words, not in a signal."""
-    run_in(open_path, ["prlimit", limit], "-a", "-d", "0.2").refused(*words)
+    """Each ends in words, not in a signal. Something runs, so that there is something to write."""
+    with workload("burn", 60):
+        run_in(open_path, ["prlimit", limit], "-a", "-d", "0.2").refused(*words)
 
 
 @pytest.mark.parametrize("limit", ["--nproc=1", "--core=0", "--memlock=0"])
