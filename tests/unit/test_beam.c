@@ -2,40 +2,9 @@
 /* Erlang's frames and names, in memory made by hand, as OTP 25 and 27 have it. */
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/made_beam.h"
+#include "tests/unit/walked_range.h"
 
 static const uint32_t releases[] = {25, 27};
-
-static struct bf_machine machine;
-static __u64 frames[BF_MAX_FRAMES];
-static int end;
-
-/* Walks on from @walk. Returns the number of frames. */
-static uint32_t run(struct bf_walk *walk)
-{
-	const struct runtime_memory process = reading();
-	struct bf_text text;
-
-	memory.n_reads = 0;
-	machine.turns = 0;
-	assert_int_equal(runtime_write(&facts, &text), 0);
-	return machine_run_range(&machine, &text, walk, &process, frames, 0, &end) / 2;
-}
-
-static struct runtime_frame frame_at(uint32_t i)
-{
-	return (struct runtime_frame){frames[2 * i] & BF_FRAME_CODE,
-				      frames[2 * i] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
-				      (uint32_t)frames[2 * i + 1], frames[2 * i + 1] >> 32};
-}
-
-static int describe(uint32_t i, struct runtime_code *ret)
-{
-	const struct runtime_memory process = reading();
-	const struct runtime_frame frame = frame_at(i);
-
-	memory.n_reads = 0;
-	return runtime_describe(&facts, &process, &frame, ret);
-}
 
 static void assert_frame(uint32_t i, const char *name, const char *file, uint32_t line)
 {

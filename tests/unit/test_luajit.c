@@ -2,40 +2,7 @@
 /* LuaJIT's frames and names, in memory made by hand. */
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/made_luajit.h"
-
-static struct bf_machine machine;
-static __u64 frames[BF_MAX_FRAMES];
-static int end;
-
-/* Walks on from @walk, as the @turn'th range of it. Returns the number of frames. */
-static uint32_t run(struct bf_walk *walk, int turn)
-{
-	const struct runtime_memory process = reading();
-	struct bf_text text;
-
-	if (!turn) {
-		memory.n_reads = 0;
-		machine.turns = 0;
-	}
-	assert_int_equal(runtime_write(&facts, &text), 0);
-	return machine_run_range(&machine, &text, walk, &process, frames, 0, &end) / 2;
-}
-
-static struct runtime_frame frame_at(uint32_t i)
-{
-	return (struct runtime_frame){frames[2 * i] & BF_FRAME_CODE,
-				      frames[2 * i] >> BF_FRAME_KIND_SHIFT & (BF_FRAME_KINDS - 1),
-				      (uint32_t)frames[2 * i + 1], frames[2 * i + 1] >> 32};
-}
-
-static int describe(uint32_t i, struct runtime_code *ret)
-{
-	const struct runtime_memory process = reading();
-	const struct runtime_frame frame = frame_at(i);
-
-	memory.n_reads = 0;
-	return runtime_describe(&facts, &process, &frame, ret);
-}
+#include "tests/unit/walked_range.h"
 
 static void assert_frame(uint32_t i, const char *name, uint32_t line)
 {
@@ -69,7 +36,7 @@ static void assert_outer(struct bf_walk *walk)
 	walk->pc = AT(IN_AREA);
 	walk->sp = AT(OUTER);
 	walk->built_in = 1;
-	assert_int_equal(run(walk, 1), 1);
+	assert_int_equal(run_turn(walk, 1), 1);
 	assert_frame(0, "<app.lua>", 1);
 	assert_int_equal(end, BF_END_NONE);
 	assert_int_equal(walk->pc, BELOW_OUTER);
@@ -82,7 +49,7 @@ static void functions_that_call_c_are_its_callers(void **state)
 
 	make();
 	assert_true(runtime_is_sound(&facts));
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	assert_frame(0, "app.lua:12", 13);
 	assert_inner(1, &walk);
 	assert_outer(&walk);
@@ -91,7 +58,7 @@ static void functions_that_call_c_are_its_callers(void **state)
 	walk = in_native();
 	word(STATE + 32, AT(SORT_BASE));
 	walk.fp = AT(NAP_BASE);
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	assert_inner(1, &walk);
 	assert_outer(&walk);
 }
@@ -102,7 +69,7 @@ static void leaves_are_functions_too(void **state)
 
 	make();
 	walk = in_leaf();
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	assert_int_equal(frame_at(0).detail, 12);
 	assert_frame(0, "app.lua:12", 14);
 	assert_inner(1, &walk);
@@ -111,7 +78,7 @@ static void leaves_are_functions_too(void **state)
 	make();
 	walk = in_leaf();
 	walk.sp = AT(INNER) - 8;
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	assert_inner(1, &walk);
 }
 
@@ -128,7 +95,7 @@ static void leaves_that_call_are_their_functions(void **state)
 		walk = in_leaf();
 		word(LEAF_BASE - 8, stale[i]);
 		walk.leaf[BF_REGISTER_BX] = place(MANY, CALLS);
-		assert_int_equal(run(&walk, 0), 3);
+		assert_int_equal(run(&walk), 3);
 		assert_frame(0, "app.lua:12", 12);
 		assert_inner(1, &walk);
 		assert_outer(&walk);
@@ -144,7 +111,7 @@ static void leaves_that_return_are_their_callers(void **state)
 	walk = in_leaf();
 	word(LEAF_BASE - 16, 0x4059000000000000);
 	walk.leaf[BF_REGISTER_BX] = place(MANY, CALLS);
-	assert_int_equal(run(&walk, 0), 2);
+	assert_int_equal(run(&walk), 2);
 	assert_inner(0, &walk);
 	assert_outer(&walk);
 }
@@ -169,7 +136,7 @@ static void activations_without_functions_have_none(void **state)
 		walk = in_leaf();
 		walk.leaf[BF_REGISTER_DX] = cases[i].rdx;
 		walk.leaf[BF_REGISTER_BX] = cases[i].rbx;
-		assert_int_equal(run(&walk, 0), 0);
+		assert_int_equal(run(&walk), 0);
 		assert_int_equal(walk.pc, IN_NATIVE);
 		assert_int_equal(walk.sp, AT(INNER + CFRAME));
 		assert_outer(&walk);
@@ -203,7 +170,7 @@ static void leaves_that_make_their_c_frame_have_callers(void **state)
 			word(at - 8, 0x1234);
 		walk.sp = AT(sp);
 		walk.fp = 0x1234;
-		assert_int_equal(run(&walk, 0), 0);
+		assert_int_equal(run(&walk), 0);
 		assert_int_equal(walk.pc, IN_NATIVE);
 		assert_int_equal(walk.sp, AT(at) + 8);
 		assert_int_equal(walk.fp, 0x1234);
@@ -216,7 +183,7 @@ static void leaves_that_make_their_c_frame_have_callers(void **state)
 		make();
 		walk = in_leaf();
 		word(STATE + 80, i ? AT(OUTER) + 1 : AT(OUTER));
-		assert_int_equal(run(&walk, 0), 0);
+		assert_int_equal(run(&walk), 0);
 		assert_int_equal(walk.pc, IN_NATIVE);
 		assert_outer(&walk);
 	}
@@ -233,7 +200,7 @@ static void traces_are_the_function_that_they_begin_in(void **state)
 		walk.built_in = 0;
 		walk.sp = AT(INNER) - 0x180; /* what it keeps on the stack */
 		word(GLOBAL + facts.offsets[LUAJIT_TRACE_BASE], AT(LEAF_BASE));
-		assert_int_equal(run(&walk, 0), 3);
+		assert_int_equal(run(&walk), 3);
 		assert_int_equal(frame_at(0).kind, LUAJIT_TRACE);
 		assert_int_equal(frame_at(1).kind, LUAJIT_FUNCTION);
 		assert_frame(0, "app.lua:12", 12);
@@ -246,12 +213,12 @@ static void traces_are_the_function_that_they_begin_in(void **state)
 	word(AREA + 0x80 + 8, 0x100);
 	walk = in_leaf();
 	walk.built_in = 0;
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	word(AREA + 0x80 + 8, 0x40);
 	for (int i = 0; i < 2; i++) {
 		walk = in_leaf();
 		walk.built_in = 0;
-		assert_int_equal(run(&walk, 0), 0);
+		assert_int_equal(run(&walk), 0);
 		assert_int_equal(walk.sp, AT(INNER));
 		assert_int_equal(end, BF_END_NONE);
 		word(AREA, AT(AREA)); /* a circle */
@@ -269,22 +236,22 @@ static void protected_calls_of_c_have_no_functions(void **state)
 	word(STATE + 80, AT(INNER - 0x100));
 	walk = in_native();
 	walk.sp -= 0x100;
-	assert_int_equal(run(&walk, 0), 0);
+	assert_int_equal(run(&walk), 0);
 	assert_int_equal(walk.sp, AT(INNER - 0x100 + CFRAME));
 	walk.pc = AT(IN_AREA);
 	walk.sp = AT(INNER);
 	walk.fp = AT(STATE);
-	assert_int_equal(run(&walk, 1), 3);
+	assert_int_equal(run_turn(&walk, 1), 3);
 	assert_inner(1, &walk);
 	assert_outer(&walk);
 	/* If nobody has walked through it. */
 	walk = in_native();
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	/* What it has called in Lua has. */
 	number(INNER - 0x100 + 8, -(COMPARE_BASE - STACK));
 	walk = in_native();
 	walk.sp -= 0x100;
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 }
 
 /* A coroutine's own frames, then those of what has resumed it. */
@@ -299,7 +266,7 @@ static void coroutines_are_called_by_what_resumes_them(void **state)
 	word(STATE + 32, AT(SORT_BASE));
 	word(STATE + 80, AT(OUTER));
 	walk = in_native();
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	assert_inner(1, &walk);
 	assert_outer(&walk);
 }
@@ -317,17 +284,17 @@ static void frames_that_continue_have_their_callers(void **state)
 	word(base - 32, AT(0x5000));
 	word(base - 24, place(MANY, CALLS));
 	walk = in_native();
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	assert_inner(1, &walk);
 	assert_outer(&walk);
 	word(base - 8, (base - MANY_BASE) | PROTECTED);
 	walk = in_native();
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 	assert_frame(1, "app.lua:7", 7);
 	word(base - 8, (base - MANY_BASE) | CONTINUES);
 	word(base - 32, 1);
 	walk = in_native();
-	assert_int_equal(run(&walk, 0), 1);
+	assert_int_equal(run(&walk), 1);
 	assert_int_equal(walk.pc, IN_NATIVE);
 }
 
@@ -339,7 +306,7 @@ static void snapshots_have_native_frames(void **state)
 	make();
 	walk = in_leaf();
 	machine.parameters[1] = 1;
-	assert_int_equal(run(&walk, 0), 0);
+	assert_int_equal(run(&walk), 0);
 	assert_int_equal(end, BF_END_NONE);
 	assert_int_equal(walk.sp, AT(INNER));
 	machine.parameters[1] = 0;
@@ -352,18 +319,18 @@ static void code_that_is_not_ours_is_left_alone(void **state)
 	make();
 	walk = in_native();
 	walk.sp = AT(0x9000);
-	assert_int_equal(run(&walk, 0), 0);
+	assert_int_equal(run(&walk), 0);
 	assert_int_equal(walk.sp, AT(0x9000));
 	memory.bytes[STATE + LUAJIT_TYPE] = 0;
 	walk = in_native();
-	assert_int_equal(run(&walk, 0), 0);
+	assert_int_equal(run(&walk), 0);
 	assert_int_equal(walk.sp, AT(INNER));
 	assert_int_equal(end, BF_END_NONE);
 	/* Another range's registers are not those of a new walk. */
 	make();
 	walk = in_native();
 	memset(machine.registers, 0xee, sizeof machine.registers);
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 }
 
 /* Names. */
@@ -374,7 +341,7 @@ static void take_frames(void)
 
 	make();
 	walk = in_native();
-	assert_int_equal(run(&walk, 0), 3);
+	assert_int_equal(run(&walk), 3);
 }
 
 static void chunks_are_files_names_or_texts(void **state)
@@ -401,7 +368,7 @@ static void chunks_are_files_names_or_texts(void **state)
 		make_chunk(cases[i].chunk);
 		number(prototype(LEAF) + LUAJIT_FIRST_LINE, cases[i].first_line);
 		walk = in_native();
-		assert_int_equal(run(&walk, 0), 3);
+		assert_int_equal(run(&walk), 3);
 		assert_int_equal(describe(0, &code), 0);
 		assert_string_equal(code.name, cases[i].name);
 		assert_string_equal(code.file, cases[i].file);
@@ -422,7 +389,7 @@ static void lines_of_any_size(void **state)
 		memset(memory.bytes + LINES + 0x40 * LEAF, 0, 0x40);
 		memory.bytes[LINES + 0x40 * LEAF + (CALLS - 1) * sizes[i]] = 99;
 		walk = in_native();
-		assert_int_equal(run(&walk, 0), 3);
+		assert_int_equal(run(&walk), 3);
 		assert_frame(0, "app.lua:12", 12 + 99);
 		assert_int_equal(describe(0, &code), 0);
 		for (uint32_t detail = 0; detail < 40; detail++)
@@ -496,7 +463,7 @@ static void what_makes_no_sense_has_no_name(void **state)
 		make();
 		number(cases[i].at, cases[i].value);
 		walk = in_native();
-		run(&walk, 0);
+		run(&walk);
 		assert_true(describe(0, &code) < 0);
 	}
 	/* Lines that make no sense are none. */
@@ -510,7 +477,7 @@ static void what_makes_no_sense_has_no_name(void **state)
 		else
 			number(prototype(LEAF) + LUAJIT_N_INSTRUCTIONS, i == 1 ? UINT32_MAX : 1);
 		walk = in_native();
-		run(&walk, 0);
+		run(&walk);
 		assert_int_equal(describe(0, &code), 0);
 		assert_int_equal(code.n_lines, 0);
 		runtime_code_done(&code);
@@ -532,7 +499,7 @@ static void any_read_may_fail(void **state)
 			struct bf_walk walk = walks[i];
 
 			memory.fails_at = k;
-			assert_true(run(&walk, 0) <= 4);
+			assert_true(run(&walk) <= 4);
 			assert_true(walk.sp >= AT(INNER));
 		}
 		memory.fails_at = 0;
@@ -589,7 +556,7 @@ static void circles_cost_a_walk_no_more_than_its_turns(void **state)
 			walk.built_in = k >> 1;
 			word(cases[i].at, cases[i].value);
 			sp = walk.sp;
-			assert_true(run(&walk, 0) < BF_MAX_FRAMES / 2);
+			assert_true(run(&walk) < BF_MAX_FRAMES / 2);
 			assert_true(walk.sp >= sp);
 			assert_true(machine.turns <= BF_RANGE_TURNS);
 			assert_true(memory.n_reads < 20000);
@@ -615,7 +582,7 @@ static void the_deepest_stacks_lose_their_root(void **state)
 	}
 	word(STATE + 32, AT(base));
 	walk = in_native();
-	assert_true(run(&walk, 0) >= 500);
+	assert_true(run(&walk) >= 500);
 	assert_int_equal(end, BF_END_DEPTH);
 	assert_frame(499, "app.lua:12", 13);
 }

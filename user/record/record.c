@@ -223,7 +223,7 @@ static int run_window(struct recording *recording, struct failure *failure)
 	for (;;) {
 		uint64_t now = monotonic_ns();
 
-		if (now >= deadline || recording->came_too_late || targets_are_gone(recording) ||
+		if (now >= deadline || targets_are_gone(recording) ||
 		    relay_signals(&recording->signals, &recording->command))
 			break;
 		show_progress(recording, now);
