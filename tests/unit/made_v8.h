@@ -182,6 +182,16 @@ static inline void put(uint32_t *at, int64_t value)
 	} while (left);
 }
 
+/* From 14 on, offsets have a bit below them. */
+static uint32_t place_flags;
+
+/* Appends an offset, as a difference; its sign says whether a statement begins there. */
+static inline void put_offset(uint32_t *at, int64_t by, bool is_statement)
+{
+	by = by << place_flags | place_flags;
+	put(at, is_statement ? by : -by - 1);
+}
+
 /* Positions, as in tables of places; @inlined from -1 on. */
 static inline int64_t position(int32_t at, int32_t inlined)
 {
@@ -216,9 +226,9 @@ static inline void make_functions(void)
 	word(BUILT_IN + 16, string(5, "map"));
 	object(BYTECODE, MAP_BYTECODE);
 	word(BYTECODE + 32, TAGGED(POSITIONS));
-	put(&at, 1);				       /* offset 0 */
+	put_offset(&at, 1, true);		       /* offset 0 */
 	put(&at, position(12, -1));		       /* line 3 */
-	put(&at, -8 - 1);			       /* offset 8 */
+	put_offset(&at, 8, false);		       /* offset 8 */
 	put(&at, position(31, -1) - position(12, -1)); /* line 4 */
 	bytes_end(POSITIONS, at);
 	object(FUNCTION, MAP_FUNCTION);
@@ -239,11 +249,11 @@ static inline void make_code(void)
 	number(OPTIMIZED + 40, CODE_BYTES);
 	number(OPTIMIZED + 48, 13);
 	word(OPTIMIZED + 128 + CALL - 8, 0x1234567890abcdef);
-	put(&at, 0x20 + 1);
+	put_offset(&at, 0x20 + 1, true);
 	put(&at, position(12, -1));
-	put(&at, CALL - 4 - 0x20);
+	put_offset(&at, CALL - 4 - 0x20, true);
 	put(&at, position(2, 0) - position(12, -1)); /* in inner() */
-	put(&at, 0x20);
+	put_offset(&at, 0x20, true);
 	put(&at, position(12, -1) - position(2, 0));
 	bytes_end(PLACES, at);
 	object(KNOWN, MAP_ARRAY);

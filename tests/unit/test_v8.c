@@ -109,6 +109,28 @@ static void optimized_code_names_what_is_inlined_at_its_calls(void **state)
 	runtime_code_done(&code);
 }
 
+static void tables_of_places_may_have_flags_below_offsets(void **state)
+{
+	struct runtime_facts later = facts;
+	struct runtime_code code;
+
+	later.offsets[PLACE_FLAGS] = 1;
+	known = &later;
+	place_flags = 1;
+	make();
+	assert_int_equal(describe(AT(OPTIMIZED + 128 + CALL), false, &code), 0);
+	assert_int_equal(code.n_inlined, 1);
+	assert_string_equal(code.inlined[0].name, "inner");
+	assert_int_equal(code.line, 4);
+	runtime_code_done(&code);
+	assert_int_equal(describe(AT(GENERATED + 0x100), false, &code), 0);
+	assert_int_equal(runtime_line(known, code.lines, code.n_lines, code.first_line, 7), 3);
+	assert_int_equal(runtime_line(known, code.lines, code.n_lines, code.first_line, 8), 4);
+	runtime_code_done(&code);
+	place_flags = 0;
+	known = &facts;
+}
+
 /* From 12 on, a function's start and end are before the names of its variables. */
 static void scope_of_later_versions(uint32_t at, uint64_t name, int32_t start, int32_t end)
 {
@@ -608,6 +630,25 @@ static void versions_that_are_not_known_are_named(void **state)
 	assert_int_equal(found.problem, RUNTIME_BUILD);
 }
 
+/* Builds load the address of the code, or have it in a variable. */
+static void built_in_code_is_where_a_function_says(void **state)
+{
+	static const char library[] =
+		"int major __asm__(\"_ZN2v88internal7Version6major_E\") = 10;"
+		"static const char code[64] = {1};"
+		"static const char *const volatile variable = code;"
+		"const char *first(void) __asm__(\"_ZN2v88internal23DefaultEmbeddedBlobCodeEv\");"
+		"const char *first(void) { return FIRST; }"
+		"int size(void) __asm__(\"_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv\");"
+		"int size(void) { return sizeof code; }";
+	const struct runtime_facts direct = made_library_facts(library, "-O2 -DFIRST=code"),
+				   loaded = made_library_facts(library, "-O2 -DFIRST=variable");
+
+	assert_int_equal(direct.generated_size, 64);
+	assert_int_equal(loaded.generated_size, 64);
+	assert_true(direct.generated && loaded.generated);
+}
+
 /* Each offset in turn is far away, or odd. */
 static void offsets_that_make_no_sense_are_not_used(void **state)
 {
@@ -655,6 +696,7 @@ int main(void)
 		cmocka_unit_test(functions_without_a_table_of_lines_have_their_first),
 		cmocka_unit_test(baseline_code_is_what_the_function_says_is_its),
 		cmocka_unit_test(optimized_code_names_what_is_inlined_at_its_calls),
+		cmocka_unit_test(tables_of_places_may_have_flags_below_offsets),
 		cmocka_unit_test(functions_of_later_versions_have_their_names),
 		cmocka_unit_test(built_in_functions_have_their_names),
 		cmocka_unit_test(frames_of_no_function_are_left_to_the_walk),
@@ -675,6 +717,7 @@ int main(void)
 		cmocka_unit_test(strings_of_all_kinds_are_read),
 		cmocka_unit_test(strings_that_make_no_sense_are_none),
 		cmocka_unit_test(versions_that_are_not_known_are_named),
+		cmocka_unit_test(built_in_code_is_where_a_function_says),
 		cmocka_unit_test(offsets_that_make_no_sense_are_not_used),
 	};
 

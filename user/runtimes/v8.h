@@ -52,6 +52,7 @@ enum v8_offset {
 	STREAM_CODE,   /* from 11 on */
 	STREAM_START,
 	CODE_ALIGN,
+	PLACE_FLAGS, /* bits below the offsets in tables of places: 1 from 14 on */
 	/* Numbers of elements of what code knows for its deoptimization. */
 	KNOWN_LITERALS, /* an array of what it refers to: inlined functions first */
 	KNOWN_SHARED,

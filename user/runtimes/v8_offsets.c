@@ -69,6 +69,13 @@ static const struct {
 };
 #define N_EXPECTED (sizeof expected / sizeof *expected)
 
+// clang-format off
+#define LAYOUT_13 \
+	[SHARED_LITERAL] = 60, [BYTECODE_POSITIONS] = 24, [CODE_DEOPTIMIZATION] = 8, [CODE_POSITIONS] = 16, \
+	[CODE_START] = 40, [CODE_SIZE] = 56, [CODE_FLAGS] = 52, [STREAM_CODE] = 8, [STREAM_START] = 32, \
+	[CODE_ALIGN] = 64
+// clang-format on
+
 /* What builds don't say, or not all. */
 static const struct {
 	uint32_t version;
@@ -108,17 +115,9 @@ static const struct {
 	  [STREAM_CODE] = 8,
 	  [STREAM_START] = 32,
 	  [CODE_ALIGN] = 64}},
-	{V8(13, 6),
-	 {[SHARED_LITERAL] = 60,
-	  [BYTECODE_POSITIONS] = 24,
-	  [CODE_DEOPTIMIZATION] = 8,
-	  [CODE_POSITIONS] = 16,
-	  [CODE_START] = 40,
-	  [CODE_SIZE] = 56,
-	  [CODE_FLAGS] = 52,
-	  [STREAM_CODE] = 8,
-	  [STREAM_START] = 32,
-	  [CODE_ALIGN] = 64}},
+	{V8(13, 6), {LAYOUT_13}},
+	{V8(14, 1), {LAYOUT_13, [PLACE_FLAGS] = 1}},
+	{V8(14, 6), {LAYOUT_13, [PLACE_FLAGS] = 1}},
 };
 
 /* The same in all versions of the table. */
@@ -186,10 +185,12 @@ static uint64_t returned_by(const struct elf_file *elf, uint64_t address, uint32
 		memcpy(&number, code + 2, 4);
 		return elf_find_relocated(elf, address + 6 + number, &value, bytes) < 0 ? 0 : value;
 	}
-	if (memcmp(code, "\x48\x8d\x05", 3) != 0) /* lea N(%rip),%rax */
-		return 0;
 	memcpy(&number, code + 3, 4);
 	address += 7 + number;
+	if (memcmp(code, "\x48\x8b\x05", 3) == 0 && code[7] == 0xc3) /* mov N(%rip),%rax; ret */
+		return elf_find_relocated(elf, address, &value, bytes) < 0 ? 0 : value;
+	if (memcmp(code, "\x48\x8d\x05", 3) != 0) /* lea N(%rip),%rax */
+		return 0;
 	if (code[7] == 0xc3)
 		return address;
 	if (memcmp(code + 7, "\x48\x8b\x00\xc3", 4) != 0 &&
@@ -199,8 +200,8 @@ static uint64_t returned_by(const struct elf_file *elf, uint64_t address, uint32
 }
 
 /*
- * The embedded code. Builds that don't export what leads to it have it in their .symtab: that
- * of 10.2 alone does not lead to whole stacks, so it stays a build that is not known.
+ * The embedded code. Builds that don't export what leads to it have it in their .symtab: in that
+ * of 10.2 the first is a pointer to it.
  */
 static void find_generated(struct elf_file *elf, const struct elf_wanted *symbols,
 			   struct runtime_facts *ret)
@@ -306,6 +307,6 @@ bool v8_is_sound(const struct runtime_facts *facts)
 	       o[SHARED_NAME] >= 8 && o[SHARED_NAME] <= 64 && o[SHARED_SCRIPT] >= 8 &&
 	       o[SHARED_SCRIPT] <= 64 && o[SHARED_LITERAL] >= 8 && o[SHARED_LITERAL] <= 68 &&
 	       o[CODE_ALIGN] && !(o[CODE_ALIGN] & (o[CODE_ALIGN] - 1)) && o[CODE_ALIGN] >= 8 &&
-	       o[SCOPE_NAMES] && o[SCOPE_NAMES] <= 16 && facts->generated <= INT32_MAX &&
-	       facts->generated_size <= MOST_GENERATED;
+	       o[SCOPE_NAMES] && o[SCOPE_NAMES] <= 16 && o[PLACE_FLAGS] <= 1 &&
+	       facts->generated <= INT32_MAX && facts->generated_size <= MOST_GENERATED;
 }

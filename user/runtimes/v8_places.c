@@ -68,7 +68,7 @@ int v8_places(const struct v8_heap *heap, uint64_t pointer, struct v8_place *ret
 		by = by >= 0 ? by : -(by + 1); /* the sign says if it begins a statement */
 		if (by > INT32_MAX)
 			break;
-		offset += by;
+		offset += by >> heap->o[PLACE_FLAGS];
 		if (offset > INT32_MAX || !next_number(&bytes, &by))
 			break;
 		position = (int64_t)((uint64_t)position + (uint64_t)by);
