@@ -296,14 +296,15 @@ check-root: all $(WORKLOADS) $(NOFP) $(MUSL) build/unwind/oracle build/sample_sv
 		build/sample_store build/same_machine build/full_rings
 	$(Q)tests/run root
 
-# Stacks of languages at length, also of interpreters of Debian's other suites, which are fetched into SUITES;
+# Stacks of languages at length, also of interpreters of Debian's other suites and npm's, which are fetched into SUITES;
 # PYTHONS, RUBIES, PHPS, PERLS, ERLANGS, JAVAS and NODES name others, PATH:PATH….
 SUITES ?= $(CURDIR)/build/suites
 check-runtimes: all build/same_machine
 	$(Q)tests/tools/suites $(SUITES)
 	$(Q)cd tests/e2e && PYTHONS="$(SUITES)/bin/python3.9:$$PYTHONS" PHPS="$(SUITES)/bin/php7.4:$(SUITES)/bin/php8.4:$$PHPS" \
 		PERLS="$(SUITES)/bin/perl5.32:$(SUITES)/bin/perl5.40:$$PERLS" RUBIES="$(SUITES)/bin/ruby2.7:$(SUITES)/bin/ruby3.3:$$RUBIES" \
-		ERLANGS="$(SUITES)/bin/erl27:$$ERLANGS" JAVAS="$(SUITES)/bin/java21:$(SUITES)/bin/java25:$$JAVAS" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
+		ERLANGS="$(SUITES)/bin/erl27:$$ERLANGS" JAVAS="$(SUITES)/bin/java21:$(SUITES)/bin/java25:$$JAVAS" \
+		NODES="$$(printf '$(SUITES)/bin/node%s:' 18 20 22 24 25 26)$$NODES" TEXTS=100000 $(PYTHON) -m pytest -q test_machine.py test_python.py test_ruby.py test_php.py \
 		test_perl.py test_beam.py test_luajit.py test_dotnet.py test_java.py test_node.py
 
 # At length: 19 programs, 1 000 stacks each. ORACLE: arguments to tests/unwind/oracle.py.
