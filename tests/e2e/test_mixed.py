@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks of processes with several runtimes: Python and the languages that it has loaded, which call
-each other. Held against what these say of themselves."""
+each other, and JavaScript with Lua. Held against what these say of themselves."""
+import collections
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -16,10 +19,16 @@ import interpreters
 from harness import ROOT, Folded, record
 
 TRUTH = ROOT / "tests" / "workload" / "mixed_truth.py"
+CLASS = ROOT / "tests" / "workload" / "java" / "Mixed.java"
+NODE = ROOT / "tests" / "workload" / "node"
+GENERATED = re.compile(r"^(mixed:\d|proceed|again|burn|nap|\(anonymous\))_\[[0ij]\]$")
+COMPILED = re.compile(r"^((Mixed|java|mixed)[.:].*)_\[[ij]\]$")
 PYTHON = "/usr/bin/python3"
 LIBRARIES = ["libperl.so.5.36", "libruby-3.1.so.3.1", "libluajit-5.1.so.2"]
-# l Perl, r Ruby, j LuaJIT, y Python at the end
+JAVA_LIBRARY = "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so"
+# l Perl, r Ruby, j LuaJIT, v Java, y Python at the end
 PATHS = ["l", "ly", "r", "ry", "j", "jy", "ll", "lrj", "rly", "jl", "lrjlrjy"]
+GENERATED_PATHS = ["v", "vy", "vj", "jv", "vjvjy", "jvlv"]
 LEAVES = {"burn": ["--oncpu", "-F", 499], "nap": ["--offcpu"]}
 
 
@@ -38,12 +47,14 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=f"needs {missing()
 
 
 @contextlib.contextmanager
-def started(leaf):
+def started(leaf, paths=(), classes=""):
     """The process, and what its children say: {pid: [name, …]}"""
-    process = subprocess.Popen([PYTHON, TRUTH, leaf, *PATHS], stdout=subprocess.PIPE, text=True,
+    paths = paths or PATHS
+    process = subprocess.Popen([PYTHON, TRUTH, leaf, *paths], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "CLASSES": str(classes), "LIBJVM": JAVA_LIBRARY},
                                start_new_session=True)
     try:
-        said = [json.loads(process.stdout.readline()) for _ in PATHS]
+        said = [json.loads(process.stdout.readline()) for _ in paths]
         yield process, {child["pid"]: child["stack"] for child in said}
     finally:
         os.killpg(process.pid, signal.SIGKILL)
@@ -59,6 +70,50 @@ def test_whole_stacks_are_those_of_all_languages(leaf, tmp_path):
     interpreters.assert_all_named(result)
     assert "problem" not in result.summary["runtimes"]
     assert seen == set(truth)
+
+
+@pytest.mark.skipif(not os.path.exists(JAVA_LIBRARY), reason=f"needs {JAVA_LIBRARY}")
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_two_that_generate_code(leaf, tmp_path):
+    """Java and LuaJIT: code of no file may be either's."""
+    out = tmp_path / "x.folded"
+    subprocess.run(["javac", "-d", tmp_path, CLASS], check=True)
+    with started(leaf, GENERATED_PATHS, tmp_path) as (process, truth):
+        result = record("-p", process.pid, *LEAVES[leaf], "-d", 2, "--threads", "-o", out)
+    folded = Folded(out)
+    folded.stacks = [([COMPILED.sub(r"\1_[0]", frame) for frame in frames if not frame.startswith("StubRoutines")], value)
+                     for frames, value in folded.stacks]
+    seen = interpreters.assert_right(folded, truth, lambda frames, names: list(frames) == names)
+    interpreters.assert_all_named(result)
+    assert "problem" not in result.summary["runtimes"]
+    assert seen == set(truth)
+
+
+def stack_of(path, leaf):
+    """What tests/workload/node/mixed.js is below."""
+    steps = {"n": ["again", "(anonymous)", "again", "(anonymous)", "again", "proceed"],
+             "j": ["mixed:4", *["mixed:3"] * 3, "proceed"]}
+    leaves = {"n": leaf, "j": {"burn": "mixed:5", "nap": "mixed:7"}[leaf]}
+    return ["proceed", *itertools.chain.from_iterable(steps[letter] for letter in path[:-1]), leaves[path[-1]]]
+
+
+@pytest.mark.parametrize("path", ["jn", "jnjnj"])
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_javascript_and_lua(leaf, path, tmp_path):
+    module, out = tmp_path / "lua.node", tmp_path / "x.folded"
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", module, NODE / "lua.c", "-l:libluajit-5.1.so.2"], check=True)
+    with subprocess.Popen(["/usr/bin/node", NODE / "mixed.js", module, path, leaf], stdout=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        result = record("-p", process.pid, *LEAVES[leaf], "-d", 1, "-o", out)
+        process.kill()
+    found = collections.Counter()
+    for frames, value in Folded(out).stacks:
+        names = [match[1] for match in map(GENERATED.match, frames) if match]
+        if "proceed" in names:
+            found[tuple(names[names.index("proceed"):])] += value
+    assert found[tuple(stack_of(path, leaf))] >= 0.99 * found.total() > 0, found.most_common(2)
+    interpreters.assert_all_named(result)
 
 
 def test_native_frames_are_between_them(tmp_path):

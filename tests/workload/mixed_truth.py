@@ -2,12 +2,14 @@
 """mixed_truth.py LEAF PATH…: processes that each stay below a known stack of functions of Python
 and of the languages whose libraries it has loaded.
 
-PATH says which languages call each other, root first: l Perl, r Ruby, j LuaJIT; Python calls each
-of them, and each calls Python but the last one, which does LEAF: burn or nap (short sleeps). With a
-y at the end Python does that. Each process prints one line of JSON first: {"pid": PID, "path": PATH,
-"stack": [name, …]}, root first. Names of Python and Perl are what these say of themselves, those of
-the others as they were called."""
+PATH says which languages call each other, root first: l Perl, r Ruby, j LuaJIT, v Java (class Mixed
+in the folder CLASSES of the environment, its library is LIBJVM); Python calls each of them, and each
+calls Python but the last one, which does LEAF: burn or nap (short sleeps). With a y at the end Python
+does that. LuaJIT compiles if there is Java, too. Each process prints one line of JSON first:
+{"pid": PID, "path": PATH, "stack": [name, …]}, root first. Names of Python and Perl are what these say
+of themselves, those of the others as they were called."""
 import ctypes
+import functools
 import json
 import os
 import sys
@@ -92,9 +94,9 @@ class Ruby:
 
 
 class Lua:
-    TEXT = """
+    TEXT = f"""
         local ffi = require 'ffi'
-        jit.off()
+        jit.{'on' if 'v' in ''.join(sys.argv[2:]) else 'off'}()
         function again(n) local m = n > 0 and again(n - 1) or python() return m end
         function calls() local n = again(3) return n end
         function burn() said() local n = 0 while true do n = (n + 1) % 65536 end end
@@ -118,6 +120,39 @@ class Lua:
         self.lib.lua_call(self.state, 0, 0)
 
 
+class Java:
+    CALLED = {"calls": ["Mixed.calls", *["Mixed.again"] * 4, "Mixed.python"], "burn": ["Mixed.burn"],
+              "nap": ["Mixed.nap", "java.lang.Thread.sleep"]}
+    VERSION = 0x10008
+    # Places in a table of functions: JNI.
+    FIND_CLASS, STATIC_METHOD, CALL_STATIC, REGISTER = 6, 113, 141, 215
+
+    def __init__(self):
+        self.lib = library(os.environ["LIBJVM"])
+        option = (VOID * 2)(ctypes.cast(self.keep(b"-Djava.class.path=" + os.environ["CLASSES"].encode()), VOID), 0)
+        arguments = (VOID * 3)(self.VERSION | 1 << 32, ctypes.addressof(option), 0)
+        machine, self.environment = VOID(), VOID()
+        self.lib.JNI_CreateJavaVM(ctypes.byref(machine), ctypes.byref(self.environment), arguments)
+        self.mixed = VOID(self.jni(self.FIND_CLASS)(b"Mixed"))
+        natives = [ctypes.cast(part, VOID) for name, function in (("python", proceed), ("said", report))
+                   for part in (self.keep(name.encode()), self.keep(b"()V"), callback(None, 2, function))]
+        self.jni(self.REGISTER)(self.mixed, (VOID * 6)(*natives), 2)
+        find, self.call_static = self.jni(self.STATIC_METHOD), self.jni(self.CALL_STATIC)
+        self.methods = {name: VOID(find(self.mixed, name.encode(), b"()V")) for name in self.CALLED}
+
+    @staticmethod
+    def keep(text):
+        kept.append(ctypes.create_string_buffer(text))
+        return kept[-1]
+
+    def jni(self, place):
+        table = ctypes.cast(self.environment, ctypes.POINTER(ctypes.POINTER(VOID)))[0]
+        return functools.partial(ctypes.CFUNCTYPE(VOID, VOID)(table[place]), self.environment)
+
+    def call(self, name):
+        self.call_static(self.mixed, self.methods[name])
+
+
 def burn():
     say()
     n = 0
@@ -131,7 +166,7 @@ def nap():
         time.sleep(0.002)
 
 
-LANGUAGES = {"l": Perl, "r": Ruby, "j": Lua}
+LANGUAGES = {"l": Perl, "r": Ruby, "j": Lua, "v": Java}
 
 
 def proceed(*_):
