@@ -168,6 +168,20 @@ def test_pid_list(burners, tmp_path):
     assert pids == {str(process.pid) for process in burners}
 
 
+@pytest.mark.parametrize("option, kind", [("-p", "process"), ("-t", "thread")])
+def test_those_that_have_ended_are_named(burners, tmp_path, option, kind):
+    """The others are recorded; it fails where none is left."""
+    with subprocess.Popen(["true"]) as process:
+        ended = process.pid
+    lives = burners[0].pid if option == "-p" else threads_of(burners[0].pid)[1]
+    result = record(option, f"{ended},{lives}", "-d", 1, "--threads", "-o", tmp_path / "x.folded")
+    assert f"no {kind} {ended}: it has ended" in result.stderr, result
+    pids = {root.rpartition("-")[2].partition("/")[0] for root in Folded(tmp_path / "x.folded").roots()}
+    assert pids == {str(burners[0].pid)}
+    result = run(option, f"{ended},{ended}", "-d", 1, "-o", tmp_path / "y.folded")
+    assert result.returncode == 1 and f"no {kind} {ended} " in error_line(result), result
+
+
 def test_comm(burners, tmp_path):
     folded = recorded(tmp_path, "--comm", "oth*-n?me")
     assert folded.total() > 20

@@ -23,6 +23,11 @@ uint32_t targets_process_of(uint32_t tid)
 	return line ? strtoul(line + strlen("\nTgid:"), NULL, 10) : 0;
 }
 
+bool targets_has_ended(uint32_t id)
+{
+	return !targets_process_of(id) && !rights_is_hidden(id);
+}
+
 static int check_ids(const struct collect_options *options, struct failure *failure)
 {
 	for (size_t i = 0; i < options->n_pids + options->n_tids; i++) {

@@ -17,6 +17,9 @@ bool targets_in_pid_namespace(void);
 /* The process of thread @tid, or 0 if there is no such thread. */
 uint32_t targets_process_of(uint32_t tid);
 
+/* Whether there is no thread @id, not even a hidden one. */
+bool targets_has_ended(uint32_t id);
+
 /* Whether the targets exist and are distinguishable. Errors: -ESRCH, -ENOSYS. */
 int targets_check(const struct collect_options *options, struct failure *failure);
 

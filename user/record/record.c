@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "collect/rights.h"
+#include "collect/targets.h"
 #include "record/command.h"
 #include "record/losses.h"
 #include "record/options.h"
@@ -91,6 +92,30 @@ static int plan_files(struct recording *recording, struct failure *failure)
 				      &recording->snapshots, failure);
 	r = window_files_plan(&recording->options, NULL, &recording->files, failure);
 	return r < 0 ? r : window_files_check(&recording->files, failure);
+}
+
+/*
+ * Those of several targets that have ended are left out and named. Where none is left, all stay in
+ * the list: opening the collector says that they are gone.
+ */
+static void leave_out_ended(const char *kind, uint32_t *ids, size_t *n_ids, bool quiet)
+{
+	size_t alive = 0;
+
+	for (size_t i = 0; i < *n_ids; i++) {
+		uint32_t id = ids[i];
+
+		if (targets_has_ended(id))
+			continue;
+		ids[i] = ids[alive];
+		ids[alive++] = id;
+	}
+	if (!alive)
+		return;
+	for (size_t i = alive; i < *n_ids && !quiet; i++)
+		fprintf(stderr, "bpfflame: no %s %" PRIu32 ": it has ended; records the others\n",
+			kind /* ours */, ids[i]);
+	*n_ids = alive;
 }
 
 static int watch_targets(struct recording *recording)
@@ -558,6 +583,10 @@ int record_run(int argc, char **argv, uint64_t started_ns, offer_commands_fn off
 		options_done(&recording.options);
 		return r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	}
+	leave_out_ended("process", recording.options.pids, &recording.options.collect.n_pids,
+			recording.options.quiet);
+	leave_out_ended("thread", recording.options.tids, &recording.options.collect.n_tids,
+			recording.options.quiet);
 	subject_find(&recording.options, recording.subject);
 	recording.options.view.picture.subject = recording.subject;
 	recording.origin = (struct window_origin){&recording.options, argc, argv};
