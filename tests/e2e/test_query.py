@@ -278,11 +278,23 @@ def test_a_store_that_nobody_may_write(store, tmp_path):
     (["--from", "never"], "point of time"), (["--from", "-1h", "--to", "-2h"], "before it begins"),
     (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"), (["--marks"], "--series"), (["--series", "--marks", "--csv"], "--csv"),
     (["--diff-also", "-2h..-1h"], "--diff-from"), (["--also", "-2h..-1h,-3h..-2h"], "FROM..TO"),
+    (["--comm", ""], "--comm"), (["--unit", ""], "--unit"), (["--from", "2026-02-30"], "point of time"),
     (["--csv"], "--csv"), (["--function", "("], "--function: '(' is no regular"), (["rest"], "no option")])
 def test_wrong_usage(store, arguments, says):
     result = query(store[0], *arguments, ok=False)
     assert result.returncode == 2, result
     assert says in error_line(result)
+
+
+def test_ranges_in_which_nothing_is(store):
+    """A time of today that is still to come is explained; what was not recorded is not compared."""
+    result = query(store[0], "--from", at(END), "--to", at(END), ok=False)
+    assert result.returncode == 2 and "ends where it begins" in error_line(result)
+    result = query(store[0], "--from", at(END - 60), "--to", at(END), "--diff-from", at(END - 2 * LENGTH),
+                   ok=False)
+    assert result.returncode == 1 and "nothing was recorded in" in result.stderr.splitlines()[-1], result
+    result = query(store[0], "--from", at(END + 60), "--to", at(END + 120))
+    assert "the store holds 2026-11-24 " in result.stderr and " to 2026-11-25 " in result.stderr, result
 
 
 def test_no_store(tmp_path):

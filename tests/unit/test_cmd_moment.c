@@ -52,6 +52,9 @@ static void test_moments(void **state)
 	assert_at("thu", "2026-11-19T00:00:00Z");
 	assert_at("2026-11-17", "2026-11-17T00:00:00Z");
 	assert_at("2026-11-17 14:03", "2026-11-17T14:03:00Z");
+	assert_at("2026-11-17t14:03:20z", "2026-11-17T14:03:20Z");
+	assert_at("2028-02-29", "2028-02-29T00:00:00Z");
+	assert_at("-1w", "2026-11-18T10:00:00Z");
 	assert_at("2026-11-17T14:03:20.5Z", "2026-11-17T14:03:20.500Z");
 	assert_at("2026-11-17T14:03:20+01:00", "2026-11-17T13:03:20Z");
 	assert_at("2026-11-17T14:03:20-0530", "2026-11-17T19:33:20Z");
@@ -70,6 +73,33 @@ static void test_zones(void **state)
 	tzset();
 }
 
+/* Skipped times are when they are skipped, repeated ones the first. */
+static void test_changes_of_clocks(void **state)
+{
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	assert_at("2026-03-29 01:59:59", "2026-03-29T00:59:59Z");
+	assert_at("2026-03-29 02:00", "2026-03-29T01:00:00Z");
+	assert_at("2026-03-29 02:30", "2026-03-29T01:00:00Z");
+	assert_at("2026-03-29 03:00", "2026-03-29T01:00:00Z");
+	assert_at("2026-03-29 03:30", "2026-03-29T01:30:00Z");
+	assert_at("2026-10-25 01:59", "2026-10-24T23:59:00Z");
+	assert_at("2026-10-25 02:30", "2026-10-25T00:30:00Z");
+	assert_at("2026-10-25 03:00", "2026-10-25T02:00:00Z");
+	assert_at("2026-10-25 02:30+01:00", "2026-10-25T01:30:00Z");
+	setenv("TZ", "NZST-12NZDT,M9.5.0,M4.1.0/3", 1);
+	tzset();
+	assert_at("2026-09-27 02:15", "2026-09-26T14:00:00Z");
+	assert_at("2026-09-27 03:00", "2026-09-26T14:00:00Z");
+	assert_at("2026-04-05 02:30", "2026-04-04T13:30:00Z");
+	setenv("TZ", "NST3:30NDT,M3.2.0,M11.1.0", 1);
+	tzset();
+	assert_at("2026-03-08 02:10", "2026-03-08T05:30:00Z");
+	assert_at("2026-11-01 01:10", "2026-11-01T03:40:00Z");
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
 static void test_no_moments(void **state)
 {
 	static const char *const none[] = {"",
@@ -79,6 +109,9 @@ static void test_no_moments(void **state)
 					   "14:60",
 					   "2026-13-01",
 					   "2026-1-1",
+					   "2026-02-29",
+					   "2026-11-31",
+					   "2026-11-00",
 					   "2026-11-17 14",
 					   "2026-11-17 14:03 ",
 					   "-1x",
@@ -143,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moments),	   cmocka_unit_test(test_zones),
+		cmocka_unit_test(test_changes_of_clocks),
 		cmocka_unit_test(test_no_moments), cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_states),
 	};

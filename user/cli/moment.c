@@ -12,6 +12,8 @@
 #include "base/system.h"
 #include "cli/parse.h"
 
+#define DAY (24 * 3600) /* seconds */
+
 /* A day, and the time of day. */
 struct moment {
 	struct tm day;
@@ -118,16 +120,21 @@ static bool take_weekday(const char **text, struct tm *day)
 	return false;
 }
 
-/* `2026-11-17`. */
+/* `2026-11-17`; no 30th of February. */
 static int take_date(const char **text, struct tm *day)
 {
+	struct tm normal;
 	int r = take_number(text, 4, 9999, &day->tm_year);
 
 	r = r < 0 ? r : take_char(text, '-') ? take_number(text, 2, 12, &day->tm_mon) : -EINVAL;
 	r = r < 0 ? r : take_char(text, '-') ? take_number(text, 2, 31, &day->tm_mday) : -EINVAL;
 	day->tm_year -= 1900;
 	day->tm_mon--;
-	return r == 0 && (day->tm_year < 70 || day->tm_mon < 0 || !day->tm_mday) ? -EINVAL : r;
+	if (r < 0 || day->tm_year < 70 || day->tm_mon < 0)
+		return -EINVAL;
+	normal = *day;
+	timegm(&normal);
+	return normal.tm_mday == day->tm_mday ? 0 : -EINVAL;
 }
 
 static int take_day(const char **text, struct moment *moment)
@@ -143,18 +150,49 @@ static int take_day(const char **text, struct moment *moment)
 	return take_weekday(text, &moment->day) ? 0 : take_date(text, &moment->day);
 }
 
-/* A local day has 23, 24 or 25 hours: use wall-clock time. */
+static int64_t offset_at(time_t time)
+{
+	struct tm tm;
+
+	localtime_r(&time, &tm);
+	return tm.tm_gmtoff;
+}
+
+/* The moment between @begin and @end at which the offset changes. */
+static time_t find_change(time_t begin, time_t end)
+{
+	int64_t before = offset_at(begin);
+
+	while (end - begin > 1) {
+		time_t middle = begin + (end - begin) / 2;
+
+		*(offset_at(middle) == before ? &begin : &end) = middle;
+	}
+	return end;
+}
+
+/*
+ * When clocks on the wall say @local, which is seconds since 1970 as if they were UTC. What they
+ * say twice in autumn is the first of both; what they skip in spring is when they skip it.
+ */
+static time_t from_local(time_t local)
+{
+	int64_t before = offset_at(local - DAY), after = offset_at(local + DAY);
+	time_t first = local - before, second = local - after;
+
+	if (offset_at(first) == before)
+		return first;
+	return offset_at(second) == after ? second : find_change(second, first);
+}
+
 static int add_up(const struct moment *moment, uint64_t *ret_ns)
 {
 	struct tm tm = moment->day;
-	uint64_t seconds = moment->into_ns / NSEC_PER_SEC;
 	time_t time;
 
-	tm.tm_hour = seconds / 3600;
-	tm.tm_min = seconds / 60 % 60;
-	tm.tm_sec = seconds % 60;
-	tm.tm_isdst = -1;
-	time = moment->has_zone ? timegm(&tm) - moment->zone_seconds : mktime(&tm);
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	time = timegm(&tm) + moment->into_ns / NSEC_PER_SEC;
+	time = moment->has_zone ? time - moment->zone_seconds : from_local(time);
 	if (time < 0)
 		return -EINVAL;
 	*ret_ns = time * NSEC_PER_SEC + moment->into_ns % NSEC_PER_SEC;
@@ -180,12 +218,34 @@ int moment_parse(const char *text, uint64_t now_ns, uint64_t *ret_ns)
 	}
 	localtime_r(&now, &moment.day);
 	r = take_day(&text, &moment);
-	if (r == 0 && (*text == ' ' || *text == 'T'))
+	if (r == 0 && *text && strchr(" Tt", *text))
 		text++;
 	if (r == 0 && *text)
 		r = take_clock(&text, &moment);
 	r = r < 0 ? r : take_zone(&text, &moment);
 	return r < 0 || *text ? -EINVAL : add_up(&moment, ret_ns);
+}
+
+int moment_read(const char *text, uint64_t now_ns, uint64_t *ret_ns, struct failure *failure)
+{
+	if (moment_parse(text, now_ns, ret_ns) == 0)
+		return 0;
+	failure_set(failure, -EINVAL, "'%s' is no point of time", text);
+	return failure_fix(failure, -EINVAL, "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
+}
+
+int moment_check_range(uint64_t from, uint64_t to, struct failure *failure)
+{
+	char begin[MOMENT_SIZE], end[MOMENT_SIZE];
+
+	if (from < to)
+		return 0;
+	moment_text(from, begin);
+	if (from == to)
+		return failure_set(failure, -EINVAL, "the range ends where it begins, at %s", begin);
+	failure_set(failure, -EINVAL, "the range ends at %s, before it begins, at %s",
+		    moment_text(to, end), begin);
+	return failure_fix(failure, -EINVAL, "times without a day are today's: 'yesterday 14:03'");
 }
 
 const char *moment_text(uint64_t ns, char text[static MOMENT_SIZE])

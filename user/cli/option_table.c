@@ -55,6 +55,13 @@ int option_text(const struct option_row *row, void *field, const char *value,
 	return 0;
 }
 
+int option_filled(const struct option_row *row, void *field, const char *value,
+		struct failure *failure)
+{
+	return *value ? option_text(row, field, value, failure)
+		      : option_bad(row, value, row->wanted, failure);
+}
+
 int option_expression(const struct option_row *row, void *field, const char *value,
 		      struct failure *failure)
 {

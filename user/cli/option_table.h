@@ -47,6 +47,8 @@ int option_clear(const struct option_row *row, void *field, const char *value,
 		 struct failure *failure); /* bool: true */
 int option_text(const struct option_row *row, void *field, const char *value,
 		struct failure *failure); /* const char *: the value itself */
+int option_filled(const struct option_row *row, void *field, const char *value,
+		struct failure *failure); /* the same: not "" */
 int option_expression(const struct option_row *row, void *field, const char *value,
 		      struct failure *failure); /* the same: a regular expression */
 int option_unsigned(const struct option_row *row, void *field, const char *value,

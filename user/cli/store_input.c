@@ -141,14 +141,6 @@ bool store_input_is(const char *path)
 	return store != NULL;
 }
 
-static int parse_moment(const char *text, uint64_t now, uint64_t *ret, struct failure *failure)
-{
-	if (moment_parse(text, now, ret) == 0)
-		return 0;
-	failure_set(failure, -EINVAL, "'%s' is no point of time", text);
-	return failure_fix(failure, -EINVAL, "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
-}
-
 static int parse_range(const char *moments, struct store_question *question,
 		       struct failure *failure)
 {
@@ -159,12 +151,10 @@ static int parse_range(const char *moments, struct store_question *question,
 	snprintf(from, sizeof from, "%.*s", dots ? (int)(dots - moments) : 63,
 		 moments /* escaped later */);
 	question->to = realtime_ns();
-	r = *from ? parse_moment(from, question->to, &question->from, failure) : 0;
+	r = *from ? moment_read(from, question->to, &question->from, failure) : 0;
 	if (r == 0 && dots && dots[2])
-		r = parse_moment(dots + 2, question->to, &question->to, failure);
-	if (r == 0 && question->from >= question->to)
-		r = failure_set(failure, -EINVAL, "the range '%s' ends before it begins", moments);
-	return r;
+		r = moment_read(dots + 2, question->to, &question->to, failure);
+	return r < 0 ? r : moment_check_range(question->from, question->to, failure);
 }
 
 /* Reading */
@@ -224,6 +214,18 @@ static void say_levels(const struct store_answer *answer)
 	}
 }
 
+void store_input_say_nothing(const struct store_answer *answer)
+{
+	char oldest[MOMENT_SIZE], newest[MOMENT_SIZE];
+
+	fputs("bpfflame: nothing was recorded in that range", stderr);
+	if (answer->newest)
+		fprintf(stderr, "; the store holds %s to %s",
+			moment_text(answer->oldest, oldest) /* ours */,
+			moment_text(answer->newest, newest) /* ours */);
+	fputc('\n', stderr);
+}
+
 static void say_answer(const struct store_answers *answers, const struct ledger_elided *elided)
 {
 	const struct store_answer *answer = &answers->all;
@@ -231,7 +233,7 @@ static void say_answer(const struct store_answers *answers, const struct ledger_
 	double gaps = answers->gaps / 1e9;
 
 	if (!answer->end) {
-		fputs("bpfflame: nothing was recorded in that range\n", stderr);
+		store_input_say_nothing(answer);
 	} else {
 		fprintf(stderr, "bpfflame: %s to %s, windows: ",
 			moment_text(answer->begin, begin) /* ours */,
@@ -277,6 +279,8 @@ static void add_answer(struct store_answers *answers, const struct store_answer 
 		all->end = answer->end;
 	answers->gaps += length > answer->covered ? length - answer->covered : 0;
 	all->covered += answer->covered;
+	all->oldest = answer->oldest;
+	all->newest = answer->newest;
 	for (int i = 0; i < N_STORE_LEVELS; i++) {
 		all->windows[i] += answer->windows[i];
 		if (answer->windows[i])

@@ -48,4 +48,7 @@ char *store_input_folder(const char *path);
  */
 int store_input_read(struct input *input, const char *path, bool quiet, struct failure *failure);
 
+/* Says on standard error that the range is empty, and what the store holds. */
+void store_input_say_nothing(const struct store_answer *answer);
+
 #endif

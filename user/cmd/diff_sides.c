@@ -6,6 +6,7 @@
 
 #include "base/system.h"
 #include "cli/inputs.h"
+#include "cli/store_input.h"
 #include "compare/commands.h"
 #include "compare/compact.h"
 
@@ -67,6 +68,9 @@ static int divide_by_length(struct reader *reader, struct profile *profile, cons
 {
 	double rest = 0;
 
+	if (!profile->duration_ns && store_input_is(path))
+		return failure_set(reader->failure, -ENODATA,
+				   "nothing was recorded in %s: there is no time to compare", path);
 	if (!profile->n_samples)
 		return 0;
 	if (profile->mode == PROFILE_ONCPU)

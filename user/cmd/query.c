@@ -135,21 +135,11 @@ static int find_moments(struct query *query, struct failure *failure)
 {
 	uint64_t now = realtime_ns();
 	struct series_options *series = &query->series;
-	const char *bad = NULL;
+	int r = moment_read(query->from, now, &series->from, failure);
 
 	series->to = now;
-	if (moment_parse(query->from, now, &series->from) < 0)
-		bad = query->from;
-	else if (query->to && moment_parse(query->to, now, &series->to) < 0)
-		bad = query->to;
-	if (bad) {
-		failure_set(failure, -EINVAL, "'%s' is no point of time", bad);
-		return failure_fix(failure, -EINVAL,
-				   "such as -1h, 14:03, yesterday, '2026-11-17 14:03'");
-	}
-	return series->from < series->to
-		       ? 0
-		       : failure_set(failure, -EINVAL, "--to is not after --from");
+	r = r < 0 || !query->to ? r : moment_read(query->to, now, &series->to, failure);
+	return r < 0 ? r : moment_check_range(series->from, series->to, failure);
 }
 
 static int print_series_of(struct query *query, FILE *stream, struct failure *failure)

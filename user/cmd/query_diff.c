@@ -54,15 +54,14 @@ static int find_diff_end(const struct query *query, char text[static MOMENT_SIZE
 			 struct failure *failure)
 {
 	uint64_t now = realtime_ns(), from, to = now, base;
-	int r = moment_parse(query->from, now, &from);
+	int r = moment_read(query->from, now, &from, failure);
 
-	r = r < 0 || !query->to ? r : moment_parse(query->to, now, &to);
-	r = r < 0 ? r : moment_parse(query->diff_from, now, &base);
-	if (r < 0 || from >= to)
-		return failure_set(failure, -EINVAL,
-				   "--from, --to and --diff-from give no two ranges");
-	moment_utc(base + (to - from), text);
-	return 0;
+	r = r < 0 || !query->to ? r : moment_read(query->to, now, &to, failure);
+	r = r < 0 ? r : moment_read(query->diff_from, now, &base, failure);
+	r = r < 0 ? r : moment_check_range(from, to, failure);
+	if (r == 0)
+		moment_utc(base + (to - from), text);
+	return r;
 }
 
 static void add_word(struct diff_line *line, const char *word)

@@ -100,8 +100,8 @@ static int take_formats(const struct option_row *row, void *field, const char *v
 }
 
 static const struct option_row rows[] = {
-	{0, "store", NULL, "DIR", "where it is (" STORE_DEFAULT ")", "When", option_text,
-	 FIELD(store)},
+	{0, "store", NULL, "DIR", "where it is (" STORE_DEFAULT ")", "When", option_filled,
+	 FIELD(store), .wanted = "a folder"},
 	{0, "from", NULL, "TIME", "-1h (default), 14:03, yesterday, '2026-11-17 14:03', …", NULL,
 	 option_text, FIELD(from)},
 	{0, "to", NULL, "TIME", "the same (now)", NULL, option_text, FIELD(to)},
@@ -116,13 +116,14 @@ static const struct option_row rows[] = {
 	{0, "worse", NULL, NULL, "what grew since the same time of the seven days before", NULL,
 	 option_set, FIELD(wants_worse)},
 
-	{0, "comm", NULL, "GLOB", "commands of this name", "What", option_text, FIELD(filter.comm)},
+	{0, "comm", NULL, "GLOB", "commands of this name", "What", option_filled,
+	 FIELD(filter.comm), .wanted = "a name"},
 	{'p', "pid", NULL, "LIST", "processes", NULL, take_pids},
 	OPTION_CGROUP(FIELD(filter.cgroup)),
-	{0, "container", NULL, "ID", "a container, by how its id begins", NULL, option_text,
-	 FIELD(filter.container)},
-	{0, "unit", NULL, "GLOB", "units of systemd: nginx.service", NULL, option_text,
-	 FIELD(filter.unit)},
+	{0, "container", NULL, "ID", "a container, by how its id begins", NULL, option_filled,
+	 FIELD(filter.container), .wanted = "the beginning of an id"},
+	{0, "unit", NULL, "GLOB", "units of systemd: nginx.service", NULL, option_filled,
+	 FIELD(filter.unit), .wanted = "a name"},
 	{0, "state", NULL, "STATE", "running, waiting, futex, disk, network, …", NULL, take_state,
 	 FIELD(filter.reasons)},
 	{0, "function", NULL, "REGEX", "stacks with such a function", NULL, option_expression,

@@ -347,7 +347,7 @@ static void say_damage(const struct store_answer *answer)
 		text_print(stderr, "bpfflame: %zu damaged files, the first is %s\n",
 			   answer->n_damaged, answer->damaged);
 	if (!answer->end)
-		fputs("bpfflame: nothing was recorded in that range\n", stderr);
+		store_input_say_nothing(answer);
 }
 
 int store_series_print(const struct series_options *options, FILE *stream, struct failure *failure)

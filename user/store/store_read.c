@@ -246,6 +246,22 @@ static int read_around(struct store_reading *reading)
 	return read_level(reading, LEVEL_FINEST);
 }
 
+static void note_ends(struct store_reading *reading)
+{
+	struct store_answer *answer = reading->answer;
+
+	for (size_t i = 0; i < reading->files.n; i++) {
+		const struct store_file *file = &reading->files.items[i];
+
+		if (!file->n_blocks)
+			continue;
+		if (!answer->oldest || file->begin < answer->oldest)
+			answer->oldest = file->begin;
+		if (file->end > answer->newest)
+			answer->newest = file->end;
+	}
+}
+
 /* Counts what was passed over, and pieces of blocks at the end of files that are not the last. */
 static void note_damage(struct store_reading *reading)
 {
@@ -305,6 +321,7 @@ int store_read(const struct store_question *question, struct store_answer *ret,
 	r = r < 0 ? r : read_levels(&reading);
 	if (r == 0 && !ret->end && !question->is_series)
 		r = read_around(&reading);
+	note_ends(&reading);
 	if (r == 0)
 		note_damage(&reading);
 	else
