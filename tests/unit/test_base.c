@@ -148,6 +148,8 @@ static void times(void **state)
 		{"2s", 1000, 2 * NSEC_PER_SEC},
 		{"5m", 1000, 300 * NSEC_PER_SEC},
 		{"1h", 1, 3600 * NSEC_PER_SEC},
+		{"2w", 1, 14 * 24 * 3600 * NSEC_PER_SEC},
+		{"1y", 1, 365 * 24 * 3600 * NSEC_PER_SEC},
 		{"7ns", 1000, 7},
 		{"0", 1000, 0},
 	};

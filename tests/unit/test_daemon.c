@@ -376,6 +376,26 @@ static void test_config(void **state)
 	assert_int_equal(options.keep.age_ns[LEVEL_FINEST], 3 * STORE_DAY);
 	assert_int_equal(options.keep.age_ns[LEVEL_DAY], 3 * STORE_DAY);
 	daemon_options_done(&options);
+	assert_int_equal(read_options(&options, &failure, "--keep=1d=1y"), 0);
+	assert_int_equal(options.keep.age_ns[LEVEL_DAY], 365 * STORE_DAY);
+	daemon_options_done(&options);
+}
+
+/* getopt takes abbreviations; help needs no file. */
+static void test_which_config(void **state)
+{
+	struct daemon_options options;
+	struct failure failure = {};
+
+	write_config("freq 49\n");
+	assert_int_equal(
+		daemon_options_read(3, (char *[]){"daemon", "--conf", path, NULL}, &options, &failure),
+		0);
+	assert_int_equal(options.frequency, 49);
+	daemon_options_done(&options);
+	write_config("freq many\n");
+	assert_int_equal(read_options(&options, &failure, "--help"), 1);
+	daemon_options_done(&options);
 }
 
 static void test_wrong_config(void **state)
@@ -384,7 +404,8 @@ static void test_wrong_config(void **state)
 		"frequency 49\n",   "freq many\n",	  "freq 0\n",	 "keep 5s=1h\n",
 		"keep\n",	    "window 0.1\n",	  "--freq 49\n", "freq 49 more\n",
 		"config /etc/x\n",  "memory-budget 1M\n", "help\n",	 "keep 1m=x\n",
-		"unwind-memory 1\n"};
+		"unwind-memory 1\n", "keep 1000\n",	  "keep 0\n",	 "keep 4096B\n",
+		"store =\n"};
 	struct daemon_options options;
 	struct failure failure;
 
@@ -451,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_cpu_time),
 		cmocka_unit_test(test_config),
+		cmocka_unit_test(test_which_config),
 		cmocka_unit_test(test_wrong_config),
 		cmocka_unit_test(test_config_of_others),
 		cmocka_unit_test(test_config_without_end),

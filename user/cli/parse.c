@@ -39,6 +39,8 @@ static int parse_time_unit(const char *name, uint64_t *ns)
 		{"min", 60 * NSEC_PER_SEC},
 		{"h", 3600 * NSEC_PER_SEC},
 		{"d", 24 * 3600 * NSEC_PER_SEC},
+		{"w", 7 * 24 * 3600 * NSEC_PER_SEC},
+		{"y", 365 * 24 * 3600 * NSEC_PER_SEC},
 	};
 
 	if (!*name)

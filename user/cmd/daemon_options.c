@@ -20,6 +20,7 @@
 #define DEFAULT_CPU_BUDGET    1
 #define DEFAULT_MEMORY	      (100ULL << 20)
 #define LEAST_MEMORY	      (32ULL << 20)
+#define LEAST_STORE	      (1ULL << 20)
 #define DEFAULT_WINDOW	      (10 * NSEC_PER_SEC)
 #define DEFAULT_UNWIND_MEMORY (48ULL << 20)
 #define MIN_WINDOW	      (NSEC_PER_SEC / 2)
@@ -55,16 +56,28 @@ static int take_age(struct store_limits *keep, const char *value)
 	return r;
 }
 
+/* `1G`. A number alone is refused: with --every it counts sets, as bytes it would remove them all. */
+static int take_total(struct store_limits *keep, const char *value)
+{
+	uint64_t bytes;
+	int r = isdigit((unsigned char)value[strlen(value) - 1]) ? -EINVAL
+								: parse_bytes(value, &bytes);
+
+	if (r < 0 || bytes < LEAST_STORE)
+		return -EINVAL;
+	keep->bytes = bytes;
+	return 0;
+}
+
 static int take_keep(const struct option_row *row, void *field, const char *value,
 		     struct failure *failure)
 {
-	struct store_limits *keep = field;
 	int r = !*value		     ? -EINVAL
-		: strchr(value, '=') ? take_level(keep, value)
-				     : parse_bytes(value, &keep->bytes);
+		: strchr(value, '=') ? take_level(field, value)
+				     : take_total(field, value);
 
 	if (r < 0 && *value && !strchr(value, '='))
-		r = take_age(keep, value);
+		r = take_age(field, value);
 	return r < 0 ? option_bad(row, value, row->wanted, failure) : 0;
 }
 
@@ -125,10 +138,10 @@ static int take_listen(const struct option_row *row, void *field, const char *va
 
 static const struct option_row rows[] = {
 	{0, "store", NULL, "DIR", "where windows are kept (" STORE_DEFAULT ")", "Store",
-	 option_text, FIELD(store)},
+	 option_filled, FIELD(store), .wanted = "a folder"},
 	{0, "keep", NULL, "LIMIT", "1m=14d of a level, 7d of all, 1G of bytes; repeatable", NULL,
 	 take_keep, FIELD(keep),
-	 .wanted = "a limit such as 10s=2d, 1m=14d, 1h=90d, 1d=365d, series=365d, 7d or 1G"},
+	 .wanted = "a limit such as 10s=2d, 1m=14d, 1h=90d, 1d=1y, series=1y, 7d or 1G"},
 	{0, "user", NULL, "NAME", "who writes the store (root, without rights)", NULL, option_text,
 	 FIELD(user)},
 	{'F', "freq", NULL, "HZ", "samples a second and CPU (19)", "Recording", option_unsigned,
@@ -171,18 +184,6 @@ static void print_help(FILE *stream)
 	      "reads, until SIGTERM. SIGHUP reads the file of options again.\n",
 	      stream);
 	option_tables_print(&table, 1, stream);
-}
-
-/* Which file: as the command line says, or the default one. */
-static const char *find_config(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--config") == 0)
-			return argv[i + 1];
-		if (strncmp(argv[i], "--config=", strlen("--config=")) == 0)
-			return argv[i] + strlen("--config=");
-	}
-	return NULL;
 }
 
 static char *trim(char *text)
@@ -319,9 +320,20 @@ static int parse_config(const char *path, struct daemon_options *options, struct
 	return r;
 }
 
+static int parse_words(int argc, char **argv, struct daemon_options *options,
+		       struct failure *failure)
+{
+	struct option_table table = {rows, sizeof rows / sizeof *rows, options};
+	int rest, r = option_tables_parse(&table, 1, "daemon", argc, argv, &rest, failure);
+
+	return r == 0 && rest < argc
+		       ? failure_set(failure, -EINVAL, "'%s' is no option", argv[rest])
+		       : r;
+}
+
 int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struct failure *failure)
 {
-	struct daemon_options options = {
+	const struct daemon_options defaults = {
 		.store = STORE_DEFAULT,
 		.frequency = DEFAULT_FREQUENCY,
 		.cpu_budget = DEFAULT_CPU_BUDGET,
@@ -331,19 +343,22 @@ int daemon_options_read(int argc, char **argv, struct daemon_options *ret, struc
 		.keep = STORE_LIMITS_DEFAULT,
 		.words = calloc(MAX_LINES + 2, sizeof(char *)),
 	};
-	struct option_table table = {rows, sizeof rows / sizeof *rows, &options};
-	const char *path = find_config(argc, argv);
-	int rest, r = options.words ? 0 : -ENOMEM;
+	struct daemon_options options = defaults;
+	int r = options.words ? 0 : -ENOMEM;
 
-	if (r == 0)
-		options.words[options.n_words++] = strdup("daemon");
-	r = r < 0 ? r : read_config(path ? path : DAEMON_CONFIG, path != NULL, &options, failure);
-	r = r < 0 ? r : parse_config(path ? path : DAEMON_CONFIG, &options, failure);
-	r = r < 0 ? r : option_tables_parse(&table, 1, "daemon", argc, argv, &rest, failure);
-	if (r == 0 && rest < argc)
-		r = failure_set(failure, -EINVAL, "'%s' is no option", argv[rest]);
+	/* First to learn which file, then again: the command line overrides it. */
+	r = r < 0 ? r : parse_words(argc, argv, &options, failure);
 	if (r == 0 && options.help)
 		print_help(stdout);
+	if (r == 0 && !options.help) {
+		const char *path = options.config;
+
+		options = defaults;
+		options.words[options.n_words++] = strdup("daemon");
+		r = read_config(path ? path : DAEMON_CONFIG, path != NULL, &options, failure);
+		r = r < 0 ? r : parse_config(path ? path : DAEMON_CONFIG, &options, failure);
+		r = r < 0 ? r : parse_words(argc, argv, &options, failure);
+	}
 	if (r < 0)
 		daemon_options_done(&options);
 	else
