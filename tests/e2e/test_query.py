@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -295,6 +296,33 @@ def test_ranges_in_which_nothing_is(store):
     assert result.returncode == 1 and "nothing was recorded in" in result.stderr.splitlines()[-1], result
     result = query(store[0], "--from", at(END + 60), "--to", at(END + 120))
     assert "the store holds 2026-11-24 " in result.stderr and " to 2026-11-25 " in result.stderr, result
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read all")
+def test_files_that_may_not_be_read(store):
+    """They are no damage, and somebody learns why nothing is there."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        copy = Path(folder) / "store"
+        shutil.copytree(store[0], copy)
+        os.chmod(folder, 0o755)
+        copy.chmod(0o755)
+        for path in copy.iterdir():
+            path.chmod(0 if path.name.startswith("10s") else 0o644)
+        program = Path(folder) / "bpfflame"
+        shutil.copy(BPFFLAME, program)
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+
+        def ask(*arguments):
+            return subprocess.run([*nobody, program, "query", "--store", copy, *arguments], text=True,
+                                  capture_output=True, check=False)
+        for words in ["--from", at(END - 30)], ["--list"], ["--series", "--step", "10s"]:
+            result = ask(*words)
+            assert result.returncode == 0 and "permission denied" in result.stderr, result
+            assert "damaged" not in result.stderr and "as segments" not in result.stderr, result
+        copy.chmod(0)
+        result = ask()
+        assert result.returncode == 1 and "Permission denied (run it as root" in error_line(result), result
+        copy.chmod(0o755)
 
 
 def test_no_store(tmp_path):

@@ -175,10 +175,9 @@ static void test_states(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moments),	   cmocka_unit_test(test_zones),
-		cmocka_unit_test(test_changes_of_clocks),
-		cmocka_unit_test(test_no_moments), cmocka_unit_test(test_cgroups),
-		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_moments),		  cmocka_unit_test(test_zones),
+		cmocka_unit_test(test_changes_of_clocks), cmocka_unit_test(test_no_moments),
+		cmocka_unit_test(test_cgroups),		  cmocka_unit_test(test_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -388,9 +388,9 @@ static void test_which_config(void **state)
 	struct failure failure = {};
 
 	write_config("freq 49\n");
-	assert_int_equal(
-		daemon_options_read(3, (char *[]){"daemon", "--conf", path, NULL}, &options, &failure),
-		0);
+	assert_int_equal(daemon_options_read(3, (char *[]){"daemon", "--conf", path, NULL},
+					     &options, &failure),
+			 0);
 	assert_int_equal(options.frequency, 49);
 	daemon_options_done(&options);
 	write_config("freq many\n");
@@ -401,11 +401,12 @@ static void test_which_config(void **state)
 static void test_wrong_config(void **state)
 {
 	static const char *const wrong[] = {
-		"frequency 49\n",   "freq many\n",	  "freq 0\n",	 "keep 5s=1h\n",
-		"keep\n",	    "window 0.1\n",	  "--freq 49\n", "freq 49 more\n",
-		"config /etc/x\n",  "memory-budget 1M\n", "help\n",	 "keep 1m=x\n",
-		"unwind-memory 1\n", "keep 1000\n",	  "keep 0\n",	 "keep 4096B\n",
-		"store =\n"};
+		"frequency 49\n",     "freq many\n",	"freq 0\n",
+		"keep 5s=1h\n",	      "keep\n",		"window 0.1\n",
+		"--freq 49\n",	      "freq 49 more\n", "config /etc/x\n",
+		"memory-budget 1M\n", "help\n",		"keep 1m=x\n",
+		"unwind-memory 1\n",  "keep 1000\n",	"keep 0\n",
+		"keep 4096B\n",	      "store =\n"};
 	struct daemon_options options;
 	struct failure failure;
 

@@ -242,7 +242,8 @@ int moment_check_range(uint64_t from, uint64_t to, struct failure *failure)
 		return 0;
 	moment_text(from, begin);
 	if (from == to)
-		return failure_set(failure, -EINVAL, "the range ends where it begins, at %s", begin);
+		return failure_set(failure, -EINVAL, "the range ends where it begins, at %s",
+				   begin);
 	failure_set(failure, -EINVAL, "the range ends at %s, before it begins, at %s",
 		    moment_text(to, end), begin);
 	return failure_fix(failure, -EINVAL, "times without a day are today's: 'yesterday 14:03'");

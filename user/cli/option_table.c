@@ -56,7 +56,7 @@ int option_text(const struct option_row *row, void *field, const char *value,
 }
 
 int option_filled(const struct option_row *row, void *field, const char *value,
-		struct failure *failure)
+		  struct failure *failure)
 {
 	return *value ? option_text(row, field, value, failure)
 		      : option_bad(row, value, row->wanted, failure);

@@ -226,6 +226,15 @@ void store_input_say_nothing(const struct store_answer *answer)
 	fputc('\n', stderr);
 }
 
+void store_input_say_unread(size_t n, const char *first)
+{
+	if (n)
+		text_print(stderr,
+			   "bpfflame: permission denied for %zu file%s, the first is %s "
+			   "(run it as root, or as the user who writes the store)\n",
+			   n, n == 1 ? "" : "s", first);
+}
+
 static void say_answer(const struct store_answers *answers, const struct ledger_elided *elided)
 {
 	const struct store_answer *answer = &answers->all;
@@ -257,6 +266,7 @@ static void say_answer(const struct store_answers *answers, const struct ledger_
 		text_print(stderr, "bpfflame: %zu file%s of another version, the first is %s\n",
 			   answer->n_unknown, answer->n_unknown == 1 ? " is" : "s are",
 			   answer->unknown);
+	store_input_say_unread(answer->n_unread, answer->unread);
 }
 
 static void set_facts(struct profile *profile, const struct store_answer *answer,
@@ -291,6 +301,10 @@ static void add_answer(struct store_answers *answers, const struct store_answer 
 		all->n_damaged = answer->n_damaged;
 		all->damaged_bytes = answer->damaged_bytes;
 		memcpy(all->damaged, answer->damaged, sizeof all->damaged);
+	}
+	if (answer->n_unread > all->n_unread) {
+		all->n_unread = answer->n_unread;
+		memcpy(all->unread, answer->unread, sizeof all->unread);
 	}
 	if (answer->n_unknown > all->n_unknown) {
 		all->n_unknown = answer->n_unknown;

@@ -56,12 +56,12 @@ static int take_age(struct store_limits *keep, const char *value)
 	return r;
 }
 
-/* `1G`. A number alone is refused: with --every it counts sets, as bytes it would remove them all. */
+/* `1G`. A number alone is refused: it counts sets with --every, and as bytes would remove all. */
 static int take_total(struct store_limits *keep, const char *value)
 {
 	uint64_t bytes;
 	int r = isdigit((unsigned char)value[strlen(value) - 1]) ? -EINVAL
-								: parse_bytes(value, &bytes);
+								 : parse_bytes(value, &bytes);
 
 	if (r < 0 || bytes < LEAST_STORE)
 		return -EINVAL;

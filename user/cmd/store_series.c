@@ -346,6 +346,7 @@ static void say_damage(const struct store_answer *answer)
 	if (answer->n_damaged)
 		text_print(stderr, "bpfflame: %zu damaged files, the first is %s\n",
 			   answer->n_damaged, answer->damaged);
+	store_input_say_unread(answer->n_unread, answer->unread);
 	if (!answer->end)
 		store_input_say_nothing(answer);
 }
@@ -508,6 +509,7 @@ int store_list_print(const char *store, enum series_format format, FILE *stream,
 	if (files.n_unknown)
 		text_print(stderr, "bpfflame: %zu files of another version, the first is %s\n",
 			   files.n_unknown, files.unknown);
+	store_input_say_unread(files.n_unread, files.unread);
 	if (files.n_damaged)
 		text_print(stderr,
 			   "bpfflame: %zu files can't be read as segments, the first is %s\n",

@@ -127,6 +127,12 @@ static int add_file(struct store_files *files, size_t number)
 		return 0;
 	if (r < 0 && store_is_of_file(r) && !files->error)
 		files->error = r;
+	if (r == -EACCES || r == -EPERM) {
+		if (!files->n_unread++)
+			snprintf(files->unread, sizeof files->unread, "%s",
+				 name /* escaped later */);
+		return 0;
+	}
 	r = r < 0 ? r : segment_open(&reader, r);
 	if (r == -ENODATA) /* whoever made it has not come further */
 		return 0;

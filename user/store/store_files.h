@@ -44,6 +44,8 @@ struct store_files {
 	size_t n, capacity;
 	size_t n_unknown; /* files of other versions … */
 	char unknown[SEGMENT_NAME_SIZE];
+	size_t n_unread; /* … those that we may not read … */
+	char unread[SEGMENT_NAME_SIZE];
 	size_t n_damaged; /* … and what has a segment's name and is none, or can't be opened … */
 	char damaged[SEGMENT_NAME_SIZE];
 	int error; /* … and why, of the first that can't: -errno */

@@ -284,6 +284,8 @@ static void note_damage(struct store_reading *reading)
 	answer->n_damaged += files->n_damaged;
 	answer->n_unknown = files->n_unknown;
 	snprintf(answer->unknown, sizeof answer->unknown, "%s", files->unknown /* escaped later */);
+	answer->n_unread = files->n_unread;
+	snprintf(answer->unread, sizeof answer->unread, "%s", files->unread /* escaped later */);
 }
 
 int store_fail(int error, const char *path, struct failure *failure)
@@ -294,6 +296,8 @@ int store_fail(int error, const char *path, struct failure *failure)
 	if (error == -ENOENT)
 		failure_fix(failure, error,
 			    "bpfflame daemon fills it; or name another one by --store");
+	if (error == -EACCES)
+		failure_fix(failure, error, "run it as root, or as the user who writes the store");
 	return error;
 }
 

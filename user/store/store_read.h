@@ -42,6 +42,8 @@ struct store_answer {
 	char damaged[SEGMENT_NAME_SIZE]; /* … the first of them */
 	size_t n_unknown;		 /* files of other versions */
 	char unknown[SEGMENT_NAME_SIZE];
+	size_t n_unread; /* files that we may not read */
+	char unread[SEGMENT_NAME_SIZE];
 };
 
 /*
