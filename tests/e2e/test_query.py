@@ -298,6 +298,20 @@ def test_ranges_in_which_nothing_is(store):
     assert "the store holds 2026-11-24 " in result.stderr and " to 2026-11-25 " in result.stderr, result
 
 
+def test_ranges_of_one_name(store):
+    """Each has its own beginning; a comma too many adds nothing."""
+    first, second = f"{at(END - 60)}..{at(END)}", f"..{at(END - LENGTH + 60)}"
+
+    def total(ranges):
+        result = run("render", f"{store[0]}@{ranges}", "-o", "-")
+        assert result.returncode == 0, result
+        return Folded(result.stdout.encode()).total()
+    assert total(f"{first},{second}") == total(first) + total(second)
+    for ranges in f"{first},", f",{first}":
+        result = run("render", f"{store[0]}@{ranges}", "-o", "-")
+        assert result.returncode == 1 and "comma" in error_line(result), result
+
+
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read all")
 def test_files_that_may_not_be_read(store):
     """They are no damage, and somebody learns why nothing is there."""

@@ -150,6 +150,7 @@ static int parse_range(const char *moments, struct store_question *question,
 
 	snprintf(from, sizeof from, "%.*s", dots ? (int)(dots - moments) : 63,
 		 moments /* escaped later */);
+	question->from = 0;
 	question->to = realtime_ns();
 	r = *from ? moment_read(from, question->to, &question->from, failure) : 0;
 	if (r == 0 && dots && dots[2])
@@ -322,7 +323,9 @@ static int read_ranges(struct store_question *question, char *moments,
 	while (r == 0 && (range = strsep(&rest, ","))) {
 		struct store_answer answer;
 
-		r = parse_range(range, question, failure);
+		r = *range || (range == moments && !rest)
+			    ? parse_range(range, question, failure)
+			    : failure_set(failure, -EINVAL, "a comma without a range of time");
 		r = r < 0 ? r : store_read(question, &answer, failure);
 		if (r == 0)
 			add_answer(answers, &answer);
