@@ -279,7 +279,8 @@ def test_a_store_that_nobody_may_write(store, tmp_path):
     (["--from", "never"], "point of time"), (["--from", "-1h", "--to", "-2h"], "before it begins"),
     (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"), (["--marks"], "--series"), (["--series", "--marks", "--csv"], "--csv"),
     (["--diff-also", "-2h..-1h"], "--diff-from"), (["--also", "-2h..-1h,-3h..-2h"], "FROM..TO"),
-    (["--comm", ""], "--comm"), (["--unit", ""], "--unit"), (["--from", "2026-02-30"], "point of time"),
+    (["--comm", ""], "--comm"), (["--unit", ""], "--unit"), (["--from", "2026-02-30"], "point of time"), (["--from", "-2h,-3h..-1h"], "point of time"),
+    (["--from", "@1"], "point of time"), (["--diff-from", "-2h", "--diff-to", "-1h,"], "point of time"),
     (["--csv"], "--csv"), (["--function", "("], "--function: '(' is no regular"), (["rest"], "no option")])
 def test_wrong_usage(store, arguments, says):
     result = query(store[0], *arguments, ok=False)

@@ -133,12 +133,14 @@ static enum series_format format_of(const struct query *query)
 
 static int find_moments(struct query *query, struct failure *failure)
 {
-	uint64_t now = realtime_ns();
+	uint64_t now = realtime_ns(), base;
 	struct series_options *series = &query->series;
 	int r = moment_read(query->from, now, &series->from, failure);
 
 	series->to = now;
 	r = r < 0 || !query->to ? r : moment_read(query->to, now, &series->to, failure);
+	r = r < 0 || !query->diff_from ? r : moment_read(query->diff_from, now, &base, failure);
+	r = r < 0 || !query->diff_to ? r : moment_read(query->diff_to, now, &base, failure);
 	return r < 0 ? r : moment_check_range(series->from, series->to, failure);
 }
 
@@ -295,6 +297,7 @@ int cmd_query(int argc, char **argv, uint64_t started_ns)
 	int code, r = query_options_parse(argc, argv, &query, &failure);
 
 	store_input_filter(&query.filter);
+	r = r != 0 || query.wants_list ? r : find_moments(&query, &failure);
 	if (r != 0)
 		code = r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	else if (query.wants_list)
