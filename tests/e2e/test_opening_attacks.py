@@ -256,6 +256,65 @@ def test_filesystem_that_never_answers(tmp_path):
         os.chmod("/dev/fuse", mode)
 
 
+# Processes whose exec closes a file of a server that does not answer: until it does, whoever reads
+# what they have mapped waits, and whoever looks at their root folder.
+HELD = """
+import ctypes, os, struct, sys, threading
+place, n = sys.argv[1], int(sys.argv[2])
+libc = ctypes.CDLL(None, use_errno=True)
+open(place, "w").close()
+device = os.open("/dev/fuse", os.O_RDWR)
+options = f"fd={device},rootmode=100644,user_id=0,group_id=0"
+if libc.mount(b"silent", place.encode(), b"fuse", 0, options.encode()) != 0:
+    sys.exit("cannot mount: " + os.strerror(ctypes.get_errno()))
+attributes = struct.pack("6Q10I", 1, 4096, 8, 0, 0, 0, 0, 0, 0, 0o100644, 1, 0, 0, 0, 4096, 0)
+answers = {
+    26: struct.pack("4I2H2I2H", 7, 31, 0, 0, 0, 0, 4096, 1, 0, 0) + bytes(28), # INIT
+    14: struct.pack("Q2I", 1, 0, 0), # OPEN
+    3: struct.pack("Q2I", 1000, 0, 0) + attributes, # GETATTR
+}
+FLUSH, FORGETS = 25, (2, 42)
+held = threading.Semaphore(0)
+
+def serve():
+    while True:
+        _, kind, unique = struct.unpack_from("2IQ", os.read(device, 1 << 17))
+        if kind == FLUSH:
+            held.release()
+        elif kind not in FORGETS:
+            body = answers.get(kind, b"")
+            error = 0 if kind in answers else -38
+            os.write(device, struct.pack("IiQ", 16 + len(body), error, unique) + body)
+
+threading.Thread(target=serve, daemon=True).start()
+for _ in range(n):
+    if os.fork() == 0:
+        libc.prctl(1, 9) # PR_SET_PDEATHSIG, SIGKILL
+        fd = os.open(place, os.O_RDONLY) # closed by exec
+        os.execv("/bin/sleep", ["sleep", "60"])
+for _ in range(n):
+    held.acquire()
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@needs_user_namespaces
+@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no /dev/fuse")
+def test_processes_that_keep_who_looks_at_them_waiting(tmp_path, home, spin):
+    mode = os.stat("/dev/fuse").st_mode
+    os.chmod("/dev/fuse", 0o666)  # as udev sets it
+    try:
+        with attacker(HELD, home / "file", 40, words=AS_USERS_ROOT), workload(spin / "whole"):
+            result = record("-a", "-F", 499, "-d", 0.5, "-o", tmp_path / "x.folded", timeout=LIMIT)
+    finally:
+        os.chmod("/dev/fuse", mode)
+    assert Folded(tmp_path / "x.folded").with_frame("honest") > 20
+    # After a few of them, the rest are left alone.
+    assert result.summary["losses"]["over_budget"] >= 30, result.summary
+    assert result.summary["over_budget_user"] == USER, result.summary
+
+
 # Runs a program of root's in a root folder of the user's.
 CONTAINER = """
 import os, subprocess, sys

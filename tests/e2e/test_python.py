@@ -112,7 +112,7 @@ def test_recursion_deeper_than_a_small_stack(python, tmp_path):
         record("-F", FREQUENCY, "-o", out, "--", python, script, "deep", 1.5)
         folded = Folded(out)
         spun = folded.total(lambda frames: "deep.spin_[0]" in frames)
-        assert spun >= 300
+        assert spun >= 100
         whole = folded.total(
             lambda frames: "deep.spin_[0]" in frames and ("[truncated]" in frames) == loses_native and
             sum("down" in frame for frame in frames) == depth + 1)

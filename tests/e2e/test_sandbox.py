@@ -64,7 +64,7 @@ def capabilities_in(status, key):
 
 
 CAP_DAC_READ_SEARCH, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_BOOT = 2, 16, 17, 19, 21, 22
-CAP_NET_ADMIN, CAP_CHECKPOINT_RESTORE = 12, 40
+CAP_NET_ADMIN, CAP_PERFMON, CAP_CHECKPOINT_RESTORE = 12, 38, 40
 
 
 def links_of(process):
@@ -85,7 +85,7 @@ def test_the_broker_may_open_files_and_no_more(tmp_path):
         for process in broker, worker:
             status = status_of(process)
             assert capabilities_in(status, "CapEff") == capabilities_in(status, "CapPrm") == {
-                CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE}
+                CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_PERFMON, CAP_CHECKPOINT_RESTORE}
             assert capabilities_in(status, "CapInh") == capabilities_in(status, "CapAmb") == set()
             assert (status["NoNewPrivs"], status["Seccomp"]) == (["1"], ["2"])
             links = links_of(process)

@@ -104,6 +104,14 @@ static void processes_are_their_users(void **state)
 	assert_int_equal(budgets_find_process(&budgets, pid, &budget), 0);
 	assert_int_not_equal(budget, BUDGETS_UNLIMITED);
 	assert_int_equal(budgets.items[budget].user, geteuid() ? geteuid() : 1001);
+	/* A few that don't answer are waited for. */
+	for (int i = 0; i < 4; i++) {
+		assert_true(budgets_may_ask(&budgets, budget));
+		budgets_hang(&budgets, pid);
+	}
+	assert_false(budgets_may_ask(&budgets, budget));
+	assert_int_equal(budgets_refused(&budgets).n, 1);
+	assert_true(budgets_may_ask(&budgets, BUDGETS_UNLIMITED));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(ends[0]);

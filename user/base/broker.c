@@ -72,15 +72,15 @@ static bool wait_for_answer(uint64_t limit_ns)
 }
 
 /*
- * Receives an answer, with @n_bytes more to @bytes if it is none of failure. Errors: -ETIMEDOUT;
- * those of child_receive().
+ * Receives an answer; if @capacity, with as many bytes to @bytes as its result says. Errors:
+ * -ETIMEDOUT; those of child_receive().
  */
 static int receive(uint64_t limit_ns, struct broker_answer *answer, int *ret_fd, void *bytes,
-		   size_t n_bytes)
+		   size_t capacity)
 {
 	static uint8_t message[sizeof *answer + BROKER_MAX_BYTES];
 	int fds[CHILD_MAX_FDS];
-	size_t n_fds = 0;
+	size_t n_fds = 0, n_bytes;
 	ssize_t n;
 
 	if (!wait_for_answer(limit_ns))
@@ -93,9 +93,10 @@ static int receive(uint64_t limit_ns, struct broker_answer *answer, int *ret_fd,
 		return n;
 	if ((size_t)n >= sizeof *answer)
 		memcpy(answer, message, sizeof *answer);
-	if ((size_t)n != sizeof *answer + (answer->result < 0 ? 0 : n_bytes))
+	n_bytes = capacity && answer->result > 0 ? answer->result : 0;
+	if (n_bytes > capacity || (size_t)n != sizeof *answer + n_bytes)
 		return -EPROTO;
-	if (n_bytes && answer->result >= 0)
+	if (n_bytes)
 		memcpy(bytes, message + sizeof *answer, n_bytes);
 	return 0;
 }
@@ -133,14 +134,15 @@ static int start_worker(void)
 	return r;
 }
 
-static int64_t call(const void *request, size_t n, int fd, int *ret_fd, void *bytes, size_t n_bytes)
+int64_t broker_read(const void *request, size_t n, int fd, int *ret_fd, void *bytes,
+		    size_t capacity)
 {
 	struct broker_answer answer = {};
 	int r = broker.socket < 0 ? start_worker() : 0;
 
 	*ret_fd = -1;
 	r = r < 0 ? r : child_send(broker.socket, request, n, &fd, fd >= 0);
-	r = r < 0 ? r : receive(broker.limit_ns, &answer, ret_fd, bytes, n_bytes);
+	r = r < 0 ? r : receive(broker.limit_ns, &answer, ret_fd, bytes, capacity);
 	if (r == 0)
 		return answer.result;
 	give_up_worker();
@@ -151,16 +153,7 @@ static int64_t call(const void *request, size_t n, int fd, int *ret_fd, void *by
 
 int64_t broker_call(const void *request, size_t n, int fd, int *ret_fd)
 {
-	return call(request, n, fd, ret_fd, NULL, 0);
-}
-
-int64_t broker_read(const void *request, size_t n, void *ret_bytes, size_t n_bytes)
-{
-	int none;
-	int64_t r = call(request, n, -1, &none, ret_bytes, n_bytes);
-
-	closep(&none);
-	return r;
+	return broker_read(request, n, fd, ret_fd, NULL, 0);
 }
 
 void broker_detach(void)

@@ -45,10 +45,11 @@ bool broker_is_there(void);
 int64_t broker_call(const void *request, size_t n, int fd, int *ret_fd);
 
 /*
- * The same of a job that gives @n_bytes bytes, to @ret_bytes. Errors, too: -EPROTO it gave
- * others.
+ * The same of a job that gives bytes, to @bytes, and returns their number. Errors, too: -EPROTO it
+ * gave more than @capacity.
  */
-int64_t broker_read(const void *request, size_t n, void *ret_bytes, size_t n_bytes);
+int64_t broker_read(const void *request, size_t n, int fd, int *ret_fd, void *bytes,
+		    size_t capacity);
 
 /* Call in the child after a fork: it gets a worker of its own. */
 void broker_detach(void);

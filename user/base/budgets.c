@@ -71,6 +71,8 @@ int budgets_find_living(struct budgets *budgets, uint32_t pid, uint32_t *ret, bo
 		return 0;
 	if (user == 0) {
 		root = foreign_find_root(pid);
+		if (root == -ETIMEDOUT)
+			return find_user(budgets, user, 0, ret);
 		if (root < 0 || foreign_is_our_root(root) || foreign_status(root, &stat) < 0)
 			return 0;
 	}
@@ -152,6 +154,26 @@ void budgets_close(struct budgets *budgets, uint32_t budget)
 {
 	if (budget != BUDGETS_UNLIMITED && budgets->items[budget].n_open)
 		budgets->items[budget].n_open--;
+}
+
+#define MOST_HUNG 4 /* each takes as long as the broker's patience */
+
+void budgets_hang(struct budgets *budgets, uint32_t pid)
+{
+	uint32_t budget = budgets_of_process(budgets, pid);
+
+	if (budget == BUDGETS_UNLIMITED)
+		return;
+	budgets->n_hung++;
+	budgets->items[budget].n_hung++;
+}
+
+bool budgets_may_ask(struct budgets *budgets, uint32_t budget)
+{
+	if (budget == BUDGETS_UNLIMITED || budgets->items[budget].n_hung < MOST_HUNG)
+		return true;
+	budgets_refuse(budgets, budget);
+	return false;
 }
 
 bool budgets_may_read(const struct budgets *budgets, uint32_t budget)

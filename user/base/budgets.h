@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * budgets: limits for the files and processes of one user: open descriptors, remembered mappings,
- * and CPU time spent reading them. A user with thousands of large files then loses only their own
+ * CPU time spent reading them, and waits for those that don't answer. A user with thousands of large files then loses only their own
  * names and stacks. Files of root below our own root folder have no limit; files of a container's
  * root count as one user's, by filesystem.
  */
@@ -24,6 +24,7 @@ struct budget {
 	uint32_t n_open;
 	uint64_t n_mapped;
 	uint64_t cpu_ns;
+	uint32_t n_hung;
 	uint64_t n_refused; /* files not opened or read, lists of mappings cut short, records
 			       dropped */
 };
@@ -34,6 +35,7 @@ struct budgets {
 	struct table index;
 	uint32_t most_open;		/* 0: any number */
 	bool is_full;			/* somebody had that many once */
+	uint32_t n_hung;		/* of all users together */
 	uint64_t most_mapped, n_mapped; /* all users together: at most four times as many */
 	/* The CPU time of a user: this much at once, and this share of the time since. */
 	uint64_t cpu_ns, since_ns; /* since_ns: monotonic; 0: no more than @cpu_ns */
@@ -73,6 +75,11 @@ bool budgets_may_open(const struct budgets *budgets, uint32_t budget);
 /* Takes a descriptor. Returns false, and counts that, if the user has too many. */
 bool budgets_open(struct budgets *budgets, uint32_t budget);
 void budgets_close(struct budgets *budgets, uint32_t budget);
+
+/* A process or file of the user of process @pid did not answer, which cost us some time. */
+void budgets_hang(struct budgets *budgets, uint32_t pid);
+/* Whether the user's others may be asked; counts if not. */
+bool budgets_may_ask(struct budgets *budgets, uint32_t budget);
 
 /* Whether a file may be read: there is CPU time left. */
 bool budgets_may_read(const struct budgets *budgets, uint32_t budget);

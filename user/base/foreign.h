@@ -17,6 +17,7 @@
 #ifndef BASE_FOREIGN_H
 #define BASE_FOREIGN_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -96,6 +97,32 @@ struct foreign_piece {
  * those of process_vm_readv(2).
  */
 int foreign_read_memory(uint32_t pid, const struct foreign_piece *pieces, size_t n, void *to);
+
+/*
+ * Reads the file @name in /proc/@tid: all, or somewhat more than @most bytes. A process can keep
+ * whoever reads "maps" or "stat" waiting, for example while its exec closes a file whose server
+ * does not answer. *@ret is malloc'ed and ends with a null byte. Errors: those of open(2), -ENOMEM.
+ */
+int foreign_read_process(uint32_t tid, const char *name, size_t most, char **ret, size_t *ret_n);
+/* The same of "stat". Errors, too: -EBADMSG. */
+struct process_stat;
+int foreign_read_stat(uint32_t pid, struct process_stat *ret);
+/* The same of up to FOREIGN_MAX_STATS processes at once; @ret[i].pid is 0 where there is none. */
+#define FOREIGN_MAX_STATS 64
+int foreign_read_stats(const uint32_t *pids, size_t n, struct process_stat *ret);
+
+struct foreign_mapping {
+	uint64_t start, end, offset, inode;
+	uint32_t device_major, device_minor;
+	bool is_executable;
+	char path[PATH_MAX];
+};
+
+/*
+ * Asks the kernel for what thread @tid has mapped at @address. Returns 1; 0: nothing. Errors:
+ * -ENOTTY before Linux 6.11.
+ */
+int foreign_find_mapping(uint32_t tid, uint64_t address, struct foreign_mapping *ret);
 
 /*
  * Opens an event of the whole CPU @cpu. Where kernel.perf_event_paranoid is 3 or more, kernels of

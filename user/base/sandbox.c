@@ -39,10 +39,14 @@
 #define LANDLOCK_FIRST_RIGHTS ((1ULL << 13) - 1) /* all rights of the first version */
 
 #define BROKER_MEMORY (256ULL << 20)
-/* Capabilities for opening others' files: their root folders, their mappings, and reading. */
+/*
+ * Capabilities for opening others' files: their root folders, their mappings (CAP_PERFMON is enough
+ * for the list of these since Linux 6.15), and reading.
+ */
 #define FOR_OPENING                                                                                \
 	(SANDBOX_CAPABILITY(CAP_SYS_PTRACE) | SANDBOX_CAPABILITY(CAP_DAC_READ_SEARCH) |            \
-	 SANDBOX_CAPABILITY(CAP_SYS_ADMIN) | SANDBOX_CAPABILITY(CAP_CHECKPOINT_RESTORE))
+	 SANDBOX_CAPABILITY(CAP_SYS_ADMIN) | SANDBOX_CAPABILITY(CAP_CHECKPOINT_RESTORE) |          \
+	 SANDBOX_CAPABILITY(CAP_PERFMON))
 
 static const int allowed_calls[] = {
 	SYS_read,	    SYS_pread64,    SYS_readv,	    SYS_write,	     SYS_writev,
@@ -86,8 +90,11 @@ struct valued_call {
 	uint32_t value;
 };
 
-/* Events of whole CPUs. */
-static const struct valued_call broker_values[] = {{SYS_perf_event_open, -1}};
+/* Events of whole CPUs; what is mapped at an address. */
+static const struct valued_call broker_values[] = {
+	{SYS_perf_event_open, -1},
+	{SYS_ioctl, SANDBOX_PROCMAP_QUERY},
+};
 
 #define NEWER_TCGETS 0x802c542a /* TCGETS2, which isatty() of newer C libraries asks for */
 

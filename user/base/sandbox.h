@@ -19,6 +19,9 @@
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
+/* PROCMAP_QUERY of Linux 6.11 (linux/fs.h), the ioctl that the broker may call. */
+#define SANDBOX_PROCMAP_QUERY 0xc0686611U
+
 #define SANDBOX_NOBODY 65534 /* the user and group to become, if we may */
 
 /*

@@ -39,6 +39,7 @@ void files_init(struct files *files)
 		.memory_budgets = {.cpu_ns = MEMORY_NS,
 				   .cpu_share = MEMORY_SHARE,
 				   .since_ns = monotonic_ns()},
+		.last_root.fd = -1,
 	};
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max / 4 < MOST_OPEN)
 		files->budgets.most_open = limit.rlim_max / 4;
@@ -56,6 +57,7 @@ void files_done(struct files *files)
 		closep(&files->files[i].fd);
 		free(files->files[i].path);
 	}
+	files_forget_root(files);
 	free(files->files);
 	free(files->pool.free);
 	table_done(&files->by_name);
@@ -149,19 +151,41 @@ static void close_opened(struct files *files, struct opened *opened)
 	*opened = NOT_OPENED;
 }
 
-/*
- * Opens the root folder of process @pid. *@ret_thread: a thread that has one, which is another than
- * the main thread if that has ended.
- */
-static int find_process_root(uint32_t pid, uint32_t *ret_thread)
-{
-	int root = foreign_find_root(pid);
+#define ROOT_NS (NSEC_PER_SEC / 100)
 
-	*ret_thread = pid;
-	if (root != -ENOENT)
+void files_forget_root(struct files *files)
+{
+	closep(&files->last_root.fd);
+	files->last_root.fd = -1;
+}
+
+/*
+ * The root folder of process @pid, which stays ours, or what it was a moment ago: a process can map
+ * thousands of files at once. *@ret_thread: a thread that has one, which is another than the main
+ * thread if that has ended. Errors: those of foreign_find_root().
+ */
+static int find_process_root(struct files *files, uint32_t pid, uint32_t *ret_thread)
+{
+	uint64_t now = monotonic_ns();
+	int root;
+
+	if (files->last_root.fd < 0 || files->last_root.pid != pid ||
+	    now >= files->last_root.until) {
+		files_forget_root(files);
+		*ret_thread = pid;
+		root = foreign_find_root(pid);
+		if (root == -ENOENT) {
+			*ret_thread = maps_thread(pid);
+			root = foreign_find_root(*ret_thread);
+		}
+		files->last_root.pid = pid;
+		files->last_root.thread = *ret_thread;
+		files->last_root.fd = root < 0 ? -1 : root;
+		files->last_root.until = now + ROOT_NS;
 		return root;
-	*ret_thread = maps_thread(pid);
-	return foreign_find_root(*ret_thread);
+	}
+	*ret_thread = files->last_root.thread;
+	return files->last_root.fd;
 }
 
 /* By the mapping, which reaches deleted files; then by the path as the process sees it. */
@@ -169,11 +193,13 @@ static struct opened open_of_process(struct files *files, const struct file_name
 				     uint32_t pid, uint64_t start, uint64_t end)
 {
 	uint32_t thread, filesystem = 0;
-	_cleanup_close_ int root = find_process_root(pid, &thread);
+	int root = find_process_root(files, pid, &thread);
 	struct opened opened = {.root = find_root(files, root)};
-	int fd = foreign_open_mapped(thread, start, end, &filesystem);
+	int fd = root == -ETIMEDOUT ? root : foreign_open_mapped(thread, start, end, &filesystem);
 
 	files->n_refused += fd == -EACCES;
+	if (fd == -ETIMEDOUT)
+		budgets_hang(&files->budgets, pid);
 	opened.fd = verify_open(fd, filesystem, name);
 	opened.is_ambiguous = opened.fd >= 0 && filesystem == BTRFS_SUPER_MAGIC;
 	if (opened.fd >= 0 || root < 0 || name->path[0] != '/')
@@ -456,9 +482,11 @@ static bool may_open(struct files *files, uint32_t pid)
 	uint32_t budget;
 
 	/* While nobody was refused, nobody has too many. */
-	if (!files->budgets.is_full)
+	if (!files->budgets.is_full && !files->budgets.n_hung)
 		return true;
 	budget = budgets_of_process(&files->budgets, pid);
+	if (!budgets_may_ask(&files->budgets, budget))
+		return false;
 	if (budgets_may_open(&files->budgets, budget))
 		return true;
 	budgets_refuse(&files->budgets, budget);
@@ -588,11 +616,12 @@ static int get_ambiguous(struct files *files, const struct file_name *name, stru
 /* Notes that process @pid has @file mapped, too. */
 static void note_root(struct files *files, struct file *file, uint32_t pid)
 {
-	_cleanup_close_ int root = -1;
+	uint32_t thread;
+	int root;
 
 	if (file->root == UINT32_MAX)
 		return;
-	root = foreign_find_root(maps_thread(pid));
+	root = find_process_root(files, pid, &thread);
 	if (root >= 0 && !folder_is(&files->roots.items[file->root], root))
 		belong_to_none(files, file);
 }

@@ -67,6 +67,13 @@ struct files {
 	struct budgets memory_budgets; /* for reading the memory of a user's processes */
 	dev_t own_root_device;
 	ino_t own_root_inode;
+	/* The process whose root folder was last looked for, a thread that has one, and until when
+	 * (monotonic ns) that counts. */
+	struct {
+		uint32_t pid, thread;
+		int fd; /* -1: none */
+		uint64_t until;
+	} last_root;
 	/* Called with the table of a file that is closed. */
 	void (*release_table)(void *context, struct file_table *table);
 	void *release_context;
@@ -74,6 +81,9 @@ struct files {
 
 void files_init(struct files *files);
 void files_done(struct files *files);
+
+/* Call at an exec: a process may have changed its root folder just before it. */
+void files_forget_root(struct files *files);
 
 /*
  * Finds the file mapped by process @pid at [@start, @end). Opens it when it is first seen, or again

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/foreign.h"
+#include "base/process_stat.h"
 #include "base/system.h"
 #include "collect/maps.h"
 
@@ -109,22 +110,14 @@ void jit_files_release(struct jit_files *jit, struct files *files, const struct 
 
 /* --- The process --- */
 
-/* Whether the PID still belongs to @image: field 22 of its stat is the start in clock ticks. */
+/* Whether the PID still belongs to @image. */
 static bool is_same_process(const struct jit_image *image)
 {
-	uint64_t ticks = 0, tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
-	char path[64], text[1024];
-	const char *at;
+	uint64_t tick_ns = NSEC_PER_SEC / sysconf(_SC_CLK_TCK);
+	struct process_stat stat;
 
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", image->pid);
-	if (read_text_file(path, text, sizeof text) < 0)
-		return false;
-	at = strrchr(text, ')'); /* ends the command, which may hold anything */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		ticks = strtoull(at, NULL, 10);
-	return ticks && (!image->start || ticks == image->start / tick_ns);
+	return foreign_read_stat(image->pid, &stat) == 0 &&
+	       (!image->start || stat.start_ns / tick_ns == image->start / tick_ns);
 }
 
 /* The number at place @n of a line of /proc/PID/status, or the last one of a shorter line. */

@@ -3,28 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/foreign.h"
 #include "base/system.h"
-
-/* The kernel's struct procmap_query (linux/fs.h of 6.11). */
-struct procmap_query {
-	uint64_t size;
-	uint64_t query_flags, query_addr; /* in */
-	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset;
-	uint64_t inode;
-	uint32_t dev_major, dev_minor;
-	uint32_t vma_name_size, build_id_size; /* in and out */
-	uint64_t vma_name_addr, build_id_addr; /* in */
-};
-#define PROCMAP_QUERY	 _IOWR('f', 17, struct procmap_query)
-#define QUERY_EXECUTABLE 4
 
 bool maps_parse(const char *line, struct maps_entry *ret)
 {
@@ -48,37 +34,30 @@ bool maps_parse(const char *line, struct maps_entry *ret)
 }
 
 /* Returns -ENOTTY before 6.11. */
-static int query(const char *maps, uint64_t address, struct maps_entry *ret, char *path)
+static int query(uint32_t tid, uint64_t address, struct maps_entry *ret, char *path)
 {
-	_cleanup_close_ int fd = open(maps, O_RDONLY | O_CLOEXEC);
-	struct procmap_query query = {
-		.size = sizeof query,
-		.query_addr = address,
-		.vma_name_size = PATH_MAX,
-		.vma_name_addr = (uintptr_t)path,
-	};
+	struct foreign_mapping mapping;
+	int r = foreign_find_mapping(tid, address, &mapping);
 
-	if (fd < 0)
-		return -errno;
-	path[0] = '\0';
-	if (ioctl(fd, PROCMAP_QUERY, &query) < 0)
-		return errno == ENOENT ? 0 : -errno;
+	if (r <= 0)
+		return r;
+	strcpy(path, mapping.path);
 	*ret = (struct maps_entry){
-		query.vma_start,
-		query.vma_end,
-		query.vma_offset,
-		query.vma_flags & QUERY_EXECUTABLE,
-		{query.dev_major, query.dev_minor, query.inode, path},
+		mapping.start,
+		mapping.end,
+		mapping.offset,
+		mapping.is_executable,
+		{mapping.device_major, mapping.device_minor, mapping.inode, path},
 	};
 	return 1;
 }
 
-static int scan(const char *maps, uint64_t address, struct maps_entry *ret, char *path)
+static int scan(uint32_t tid, uint64_t address, struct maps_entry *ret, char *path)
 {
 	_cleanup_free_ char *text = NULL;
 	char *line, *rest;
 	size_t size;
-	int r = read_whole_file(maps, &text, &size);
+	int r = foreign_read_process(tid, "maps", SIZE_MAX, &text, &size);
 
 	if (r < 0)
 		return r;
@@ -92,12 +71,17 @@ static int scan(const char *maps, uint64_t address, struct maps_entry *ret, char
 	return 0;
 }
 
-static bool has_root(uint32_t tid)
+/* By its state: the link to its root folder can keep us waiting. */
+static bool has_ended(uint32_t pid, uint32_t tid)
 {
-	char path[64];
+	char path[64], text[256];
+	const char *state;
 
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", tid);
-	return access(path, F_OK) == 0 || errno != ENOENT;
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/task/%" PRIu32 "/status", pid, tid);
+	if (read_text_file(path, text, sizeof text) < 0)
+		return true;
+	state = strstr(text, "\nState:\t");
+	return state && strchr("ZX", state[strlen("\nState:\t")]);
 }
 
 uint32_t maps_thread(uint32_t pid)
@@ -107,14 +91,14 @@ uint32_t maps_thread(uint32_t pid)
 	char path[64];
 	DIR *tasks;
 
-	if (has_root(pid))
+	if (!has_ended(pid, pid))
 		return pid;
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/task", pid);
 	tasks = opendir(path);
 	while (tasks && !found && (entry = readdir(tasks))) {
 		uint32_t tid = strtoul(entry->d_name, NULL, 10);
 
-		if (tid && has_root(tid))
+		if (tid && !has_ended(pid, tid))
 			found = tid;
 	}
 	if (tasks)
@@ -124,10 +108,8 @@ uint32_t maps_thread(uint32_t pid)
 
 int maps_find(uint32_t pid, uint64_t address, struct maps_entry *ret, char path[static PATH_MAX])
 {
-	char maps[64];
-	int r;
+	uint32_t tid = maps_thread(pid);
+	int r = query(tid, address, ret, path);
 
-	snprintf(maps, sizeof maps, "/proc/%" PRIu32 "/maps", maps_thread(pid));
-	r = query(maps, address, ret, path);
-	return r == -ENOTTY ? scan(maps, address, ret, path) : r;
+	return r == -ENOTTY ? scan(tid, address, ret, path) : r;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/foreign.h"
 #include "base/system.h"
 #include "collect/rights.h"
 
@@ -533,6 +534,7 @@ int processes_exec(struct processes *processes, uint32_t pid)
 	const struct process *p;
 	int r;
 
+	files_forget_root(&processes->files);
 	if (before == TABLE_NONE)
 		return 0;
 	r = mark_ended(processes, before);
@@ -649,21 +651,28 @@ static int add_entry(struct processes *processes, uint32_t process, const struct
 }
 
 /* Some of the maps are enough where the user of @pid has too many: the rest would be left out. */
-static int read_maps(struct processes *processes, uint32_t pid, const char *path, char **ret)
+static int read_maps(struct processes *processes, uint32_t pid, char **ret)
 {
 	struct budgets *budgets = &processes->files.budgets;
 	uint32_t budget = BUDGETS_UNLIMITED;
+	bool has_room;
 	size_t size;
 	char *end;
 	int r = 0;
 
 	/* While nobody has so many, nobody has too many. */
-	if (budgets->n_mapped >= budgets->most_mapped - SHORT_LIST)
+	if (budgets->n_hung || budgets->n_mapped >= budgets->most_mapped - SHORT_LIST)
 		r = budgets_find_process(budgets, pid, &budget);
-	if (r < 0 || budgets_has_room(budgets, budget, SHORT_LIST))
-		return r < 0 ? r : read_whole_file(path, ret, &size);
-	r = read_file_beginning(path, SHORT_MAPS, ret, &size);
-	end = r < 0 ? NULL : strrchr(*ret, '\n');
+	if (r >= 0 && !budgets_may_ask(budgets, budget))
+		r = -ETIMEDOUT;
+	if (r < 0)
+		return r;
+	has_room = budgets_has_room(budgets, budget, SHORT_LIST);
+	r = foreign_read_process(maps_thread(pid), "maps", has_room ? SIZE_MAX : SHORT_MAPS, ret,
+				 &size);
+	if (r == -ETIMEDOUT)
+		budgets_hang(budgets, pid);
+	end = r < 0 || has_room ? NULL : strrchr(*ret, '\n');
 	if (end)
 		*end = '\0';
 	return r;
@@ -673,14 +682,13 @@ int processes_read_maps(struct processes *processes, uint32_t process)
 {
 	uint32_t pid = processes->processes[process].pid;
 	_cleanup_free_ char *text = NULL;
-	char path[64], *line, *rest;
 	struct maps_entry entry;
-	int r;
+	char *line, *rest;
+	int r = read_maps(processes, pid, &text);
 
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", maps_thread(pid));
-	r = read_maps(processes, pid, path, &text);
 	/* Its files are as unreadable as its list of them. */
-	if (r == -EACCES || r == -EPERM || (r == -ENOENT && rights_is_hidden(pid)))
+	if (r == -EACCES || r == -EPERM || r == -ETIMEDOUT ||
+	    (r == -ENOENT && rights_is_hidden(pid)))
 		processes->files.n_unopened++;
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;

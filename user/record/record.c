@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/broker.h"
+#include "base/foreign.h"
 #include "base/owner.h"
 #include "base/process_stat.h"
 #include "base/sandbox.h"
@@ -430,7 +431,7 @@ static void name_process(const struct recording *recording, struct unnamed_proce
 {
 	struct process_stat stat;
 
-	if (process_stat_read(process->pid, &stat) == 0 &&
+	if (foreign_read_stat(process->pid, &stat) == 0 &&
 	    stat.start_ns < recording->window_boottime_ns)
 		memcpy(process->comm, stat.comm, sizeof process->comm);
 }

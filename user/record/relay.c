@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/foreign.h"
 #include "base/process_stat.h"
 #include "base/system.h"
 
@@ -20,7 +21,7 @@ static bool is_of_command(uint32_t pid, const struct command *command)
 
 		if (pid == (uint32_t)command->pid)
 			return true;
-		if (process_stat_read(pid, &stat) < 0)
+		if (foreign_read_stat(pid, &stat) < 0)
 			return false;
 		pid = stat.parent;
 	}
@@ -31,7 +32,7 @@ static bool is_stopped(const struct command *command)
 {
 	struct process_stat stat;
 
-	return process_stat_read(command->pid, &stat) == 0 && stat.state == 'T';
+	return foreign_read_stat(command->pid, &stat) == 0 && stat.state == 'T';
 }
 
 /* Signals from the terminal come from the kernel, and reach the whole group. */

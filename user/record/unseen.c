@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/budgets.h"
+#include "base/foreign.h"
 #include "base/process_stat.h"
 #include "base/system.h"
 
@@ -24,51 +26,91 @@ static int compare_pids(const void *a, const void *b)
 	return pid_a < pid_b ? -1 : pid_a > pid_b;
 }
 
-/* Errors: -ENOMEM; an ended process is no error. */
-static int add_process(uint32_t pid, struct unseen_process **processes, size_t *n, size_t *capacity)
+/* Whether the user of process @pid keeps us waiting for others, too. */
+static bool may_ask(struct budgets *budgets, uint32_t pid)
 {
-	struct process_stat stat;
-	int r;
+	return !budgets->n_hung || budgets_may_ask(budgets, budgets_of_process(budgets, pid));
+}
 
-	if (process_stat_read(pid, &stat) < 0)
-		return 0;
-	r = array_reserve(*processes, *capacity, *n, 1);
+/* The processes that are read, and how. */
+struct reading {
+	struct budgets budgets;
+	uint32_t pids[FOREIGN_MAX_STATS]; /* still to read */
+	size_t n_pids;
+	struct unseen_process *processes;
+	size_t n, capacity;
+};
+
+static int add_process(struct reading *reading, const struct process_stat *stat)
+{
+	struct unseen_process process = {.pid = stat->pid,
+					 .start_ns = stat->start_ns,
+					 .cpu_ns = stat->cpu_ns,
+					 .n_threads = stat->n_threads};
+
+	memcpy(process.comm, stat->comm, sizeof stat->comm);
+	return array_add(reading->processes, reading->capacity, reading->n, process);
+}
+
+/* One that does not answer is found by asking each by itself. */
+static void read_each(struct reading *reading, struct process_stat *ret)
+{
+	for (size_t i = 0; i < reading->n_pids; i++) {
+		uint32_t pid = reading->pids[i];
+
+		if (may_ask(&reading->budgets, pid) &&
+		    foreign_read_stat(pid, &ret[i]) == -ETIMEDOUT)
+			budgets_hang(&reading->budgets, pid);
+	}
+}
+
+/* Errors: -ENOMEM; an ended process is no error. */
+static int read_some(struct reading *reading)
+{
+	struct process_stat stats[FOREIGN_MAX_STATS];
+	int r = foreign_read_stats(reading->pids, reading->n_pids, stats);
+
 	if (r < 0)
-		return r;
-	(*processes)[*n] = (struct unseen_process){.pid = pid,
-						   .start_ns = stat.start_ns,
-						   .cpu_ns = stat.cpu_ns,
-						   .n_threads = stat.n_threads};
-	memcpy((*processes)[*n].comm, stat.comm, sizeof stat.comm);
-	++*n;
-	return 0;
+		read_each(reading, stats);
+	r = 0;
+	for (size_t i = 0; i < reading->n_pids && r == 0; i++)
+		if (stats[i].pid)
+			r = add_process(reading, &stats[i]);
+	reading->n_pids = 0;
+	return r;
+}
+
+static int read_process(struct reading *reading, uint32_t pid)
+{
+	reading->pids[reading->n_pids++] = pid;
+	return reading->n_pids == FOREIGN_MAX_STATS ? read_some(reading) : 0;
 }
 
 static int read_processes(const uint32_t *pids, size_t n_pids, struct unseen_process **ret,
 			  size_t *ret_n)
 {
-	struct unseen_process *processes = NULL;
 	DIR *proc = n_pids ? NULL : opendir("/proc");
 	int r = n_pids || proc ? 0 : -errno;
-	size_t n = 0, capacity = 0;
+	struct reading reading = {};
 	struct dirent *entry;
 
 	while (proc && r == 0 && (entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			r = add_process(strtoul(entry->d_name, NULL, 10), &processes, &n,
-					&capacity);
+			r = read_process(&reading, strtoul(entry->d_name, NULL, 10));
 	for (size_t i = 0; i < n_pids && r == 0; i++)
-		r = add_process(pids[i], &processes, &n, &capacity);
+		r = read_process(&reading, pids[i]);
+	r = r < 0 ? r : read_some(&reading);
 	if (proc)
 		closedir(proc);
+	budgets_done(&reading.budgets);
 	if (r < 0) {
-		free(processes);
+		free(reading.processes);
 		return r;
 	}
-	if (n)
-		qsort(processes, n, sizeof *processes, compare_pids);
-	*ret = processes;
-	*ret_n = n;
+	if (reading.n)
+		qsort(reading.processes, reading.n, sizeof *reading.processes, compare_pids);
+	*ret = reading.processes;
+	*ret_n = reading.n;
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ static int open_cached(const char *build_id)
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		const char *base = getenv(places[i].variable);
+		struct stat stat;
 		int fd, n;
 
 		if (!base || *base != '/')
@@ -46,7 +48,7 @@ static int open_cached(const char *build_id)
 		fd = (size_t)n < sizeof path ? foreign_open_as_caller(FOREIGN_OUR_ROOT, path)
 					     : -ENAMETOOLONG;
 		/* An empty file means that no server has it. */
-		if (fd >= 0 && lseek(fd, 0, SEEK_END) > 0)
+		if (fd >= 0 && foreign_status(fd, &stat) == 0 && stat.st_size > 0)
 			return fd;
 		if (fd >= 0)
 			close(fd);
