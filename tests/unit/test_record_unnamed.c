@@ -142,12 +142,48 @@ static void test_order(void **state)
 	uint32_t mapping = mapping_of(MAPPING_FILE, "/usr/bin/program");
 
 	for (uint32_t pid = 1; pid <= 5; pid++)
-		add(pid, "p", mapping, 2, "[program+0x2]", 10 * (pid == 4 ? 9 : pid));
+		add(pid, (char[]){'p', '0' + pid, '\0'}, mapping, 2, "[program+0x2]",
+		    10 * (pid == 4 ? 9 : pid));
 	find(NULL, "");
 	assert_int_equal(unnamed.n, UNNAMED_MOST);
 	assert_int_equal(unnamed.processes[0].pid, 4);
 	assert_int_equal(unnamed.processes[1].pid, 5);
 	assert_int_equal(unnamed.processes[2].pid, 3);
+}
+
+/* A pool of workers is one line. */
+static void test_alike(void **state)
+{
+	uint32_t mapping = mapping_of(MAPPING_FILE, "/usr/bin/program");
+
+	for (uint32_t pid = 1; pid <= 6; pid++) {
+		add(pid, pid == 5 ? "other" : "worker", mapping, 1, "f", 10);
+		add(pid, pid == 5 ? "other" : "worker", mapping, 2, "[program+0x2]", 10 * pid);
+	}
+	find(NULL, "");
+	assert_int_equal(unnamed.n, 2);
+	assert_int_equal(unnamed.processes[0].pid, 6);
+	assert_int_equal(unnamed.processes[0].n_alike, 5);
+	assert_int_equal(unnamed.processes[0].frames, 50 + 160);
+	assert_int_equal(unnamed.processes[0].unnamed, 160);
+	assert_int_equal(unnamed.processes[1].pid, 5);
+	assert_int_equal(unnamed.processes[1].n_alike, 1);
+}
+
+/* Microsoft's builds are in no debuginfod of a distribution. */
+static void test_microsoft(void **state)
+{
+	static const char folder[] = "dotnet/shared/Microsoft.NETCore.App/9.0.1/libcoreclr.so";
+	char path[128];
+
+	snprintf(path, sizeof path, "/usr/share/%s", folder);
+	add(7, "app", mapping_of(MAPPING_FILE, path), 1, "[libcoreclr.so+0x1]", 10);
+	snprintf(path, sizeof path, "/usr/lib/%s", folder);
+	add(8, "app", mapping_of(MAPPING_FILE, path), 2, "[libcoreclr.so+0x2]", 9);
+	find(NULL, "ID=ubuntu");
+	expect_advice(0, 7, "most in libcoreclr.so, which Microsoft builds: no distribution has "
+			    "its symbols");
+	assert_non_null(strstr(unnamed.processes[1].advice, "debuginfod.ubuntu.com"));
 }
 
 /* A process that has ended is called as its first thread was, if samples know their threads. */
@@ -175,6 +211,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_few, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_alike, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_microsoft, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

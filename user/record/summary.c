@@ -199,9 +199,13 @@ static void print_unnamed(const struct unnamed *unnamed, FILE *stream)
 	for (size_t i = 0; i < unnamed->n; i++) {
 		const struct unnamed_process *process = &unnamed->processes[i];
 
-		text_print(stream, "            %.0f %% unnamed in %s (%" PRIu32 "): %s\n",
-			   percent(process->unnamed, process->frames), process->comm, process->pid,
-			   process->advice);
+		text_print(stream, "            %.0f %% unnamed in %s ",
+			   percent(process->unnamed, process->frames), process->comm);
+		if (process->n_alike == 1)
+			text_print(stream, "(%" PRIu32 "): %s\n", process->pid, process->advice);
+		else
+			text_print(stream, "×%" PRIu32 ": %s\n", process->n_alike,
+				   process->advice);
 	}
 }
 
@@ -214,6 +218,7 @@ static void json_unnamed(const struct unnamed *unnamed, struct json *json)
 		json_open(json, NULL, '{');
 		json_text(json, "command", process->comm);
 		json_count(json, "pid", process->pid);
+		json_count(json, "processes", process->n_alike);
 		json_number(json, "percent", percent(process->unnamed, process->frames), 3);
 		json_text(json, "advice", process->advice);
 		json_close(json, '}');

@@ -206,13 +206,25 @@ static const char *server_of(const char *os_release)
 	return NULL;
 }
 
+/* .NET as Microsoft packs it; distributions that build it have it in /usr/lib/dotnet or lib64. */
+static bool is_microsofts(const char *path)
+{
+	return strstr(path, "/Microsoft.NETCore.App/") && !text_begins(path, "/usr/lib/dotnet/") &&
+	       !text_begins(path, "/usr/lib64/dotnet/");
+}
+
 /* What names the code of @mapping, a file. */
 static void advise_file(const struct profile *profile, size_t mapping, const char *urls,
 			const char *os_release, char advice[static 512])
 {
 	const char *url = urls && *urls ? NULL : server_of(os_release);
+	const char *path = strings_get(&profile->strings, profile->mappings[mapping].path);
 
-	if (!profile->mappings[mapping].build_id)
+	if (is_microsofts(path))
+		snprintf(advice, 512,
+			 "most in %.128s, which Microsoft builds: no distribution has its symbols",
+			 file_name(profile, mapping));
+	else if (!profile->mappings[mapping].build_id)
 		snprintf(advice, 512,
 			 "most in %.128s: no symbols in it, and no build ID to find them by",
 			 file_name(profile, mapping));
@@ -235,7 +247,10 @@ static void advise(struct unnamed_count *count, struct counted *process, const c
 	size_t most = 0;
 
 	*ret = (struct unnamed_process){
-		.pid = process->pid, .frames = process->frames, .unnamed = process->unnamed};
+		.pid = process->pid,
+		.n_alike = 1,
+		.frames = process->frames,
+		.unnamed = process->unnamed};
 	snprintf(ret->comm, sizeof ret->comm, "%s", strings_get(&profile->strings, process->comm));
 	count_mappings(count, process);
 	for (size_t i = 0; i < profile->n_mappings; i++) {
@@ -270,6 +285,24 @@ static bool is_worth_a_line(const struct unnamed_count *count, const struct coun
 	       process->unnamed * 100 >= count->frames * LEAST_SHARE && process->unnamed;
 }
 
+/* Says what several processes need only once. Drops what is beyond UNNAMED_MOST. */
+static void add_process(struct unnamed *unnamed, const struct unnamed_process *process)
+{
+	for (size_t i = 0; i < unnamed->n; i++) {
+		struct unnamed_process *before = &unnamed->processes[i];
+
+		if (strcmp(before->comm, process->comm) != 0 ||
+		    strcmp(before->advice, process->advice) != 0)
+			continue;
+		before->n_alike++;
+		before->frames += process->frames;
+		before->unnamed += process->unnamed;
+		return;
+	}
+	if (unnamed->n < UNNAMED_MOST)
+		unnamed->processes[unnamed->n++] = *process;
+}
+
 int unnamed_find(const struct profile *profile, const char *urls, const char *os_release,
 		 struct unnamed *ret)
 {
@@ -281,10 +314,14 @@ int unnamed_find(const struct profile *profile, const char *urls, const char *os
 		count_all(&count);
 		qsort(count.processes, count.n, sizeof *count.processes, compare_unnamed);
 	}
-	for (size_t i = 0; r == 0 && i < count.n && ret->n < UNNAMED_MOST; i++)
-		if (is_worth_a_line(&count, &count.processes[i]))
-			advise(&count, &count.processes[i], urls, os_release,
-			       &ret->processes[ret->n++]);
+	for (size_t i = 0; r == 0 && i < count.n; i++) {
+		struct unnamed_process process;
+
+		if (!is_worth_a_line(&count, &count.processes[i]))
+			continue;
+		advise(&count, &count.processes[i], urls, os_release, &process);
+		add_process(ret, &process);
+	}
 	free(count.processes);
 	free(count.unnamed);
 	free(count.seen);

@@ -14,8 +14,10 @@
 
 #define UNNAMED_MOST 3 /* processes that are named */
 
+/* One process, or several that need the same, such as a pool of workers. */
 struct unnamed_process {
 	uint32_t pid;
+	uint32_t n_alike; /* processes of that name and with that advice, @pid is the first; 1: alone */
 	char comm[PROCESS_COMM_SIZE];
 	uint64_t frames, unnamed; /* of user code, by samples */
 	char advice[512];
