@@ -256,9 +256,34 @@ static void other_lines(void **state)
 				   "\t10 f (/a)\n\n"),
 			 0);
 	made_expect_profile(input.profile, &made_all, "sh;f 2\n");
-	assert_int_equal(input.stats.skipped, 8);
-	assert_int_equal(input.stats.first_skipped, 1);
+	/* Neither comments nor records. */
+	assert_int_equal(input.stats.skipped, 2);
+	assert_int_equal(input.stats.first_skipped, 10);
 	input_done(&input);
+}
+
+/* Text that only looks like perf's here and there. */
+static void other_text(void **state)
+{
+	static const char dtrace[] = "CPU     ID                    FUNCTION:NAME\n"
+				     "  0  64091                        :tick-60s\n\n"
+				     "   genunix`kmem_cache_free+0xce\n   genunix`vn_free+0x9a\n"
+				     "   genunix`fop_inactive+0x76\n     5\n";
+
+	made_expect_failure(dtrace, sizeof dtrace - 1, -EINVAL,
+			    ": neither folded lines nor the text of perf script: 4 of its 7 lines "
+			    "are neither samples nor frames, the first is line 1");
+}
+
+/* Lines as old versions of perf and filters of its text lay them out. */
+static void layouts(void **state)
+{
+	expect("java 19983 cycles:\nffff810 f ([kernel.kallsyms])\n7f72 main (/a)\n\n"
+	       "java 19983 cycles:\nffff810 f ([kernel.kallsyms])\n7f72 main (/a)\n\n",
+	       "java;main;f_[k] 2\n");
+	/* A blank line below the header. */
+	expect(HEADER "\n\t10 f (/a)\n\n" HEADER "\n" HEADER "\t10 g (/a)\n\n",
+	       "sh 1\nsh;f 1\nsh;g 1\n");
 }
 
 static void refused(void **state)
@@ -333,6 +358,7 @@ int main(void)
 		cmocka_unit_test(names),	  cmocka_unit_test(samples),
 		cmocka_unit_test(without_stacks), cmocka_unit_test(fewer_fields),
 		cmocka_unit_test(inlined),	  cmocka_unit_test(other_lines),
+		cmocka_unit_test(other_text),	  cmocka_unit_test(layouts),
 		cmocka_unit_test(refused),	  cmocka_unit_test(folded_is_folded),
 		cmocka_unit_test(recordings),
 	};

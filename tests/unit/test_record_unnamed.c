@@ -181,8 +181,9 @@ static void test_microsoft(void **state)
 	snprintf(path, sizeof path, "/usr/lib/%s", folder);
 	add(8, "app", mapping_of(MAPPING_FILE, path), 2, "[libcoreclr.so+0x2]", 9);
 	find(NULL, "ID=ubuntu");
-	expect_advice(0, 7, "most in libcoreclr.so, which Microsoft builds: no distribution has "
-			    "its symbols");
+	expect_advice(0, 7,
+		      "most in libcoreclr.so, which Microsoft builds: no distribution has "
+		      "its symbols");
 	assert_non_null(strstr(unnamed.processes[1].advice, "debuginfod.ubuntu.com"));
 }
 

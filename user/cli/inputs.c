@@ -14,7 +14,9 @@ static void warn(const struct input_stats *stats)
 {
 	if (stats->skipped)
 		text_print(stderr,
-			   "bpfflame: %" PRIu64 " line%s no stack, the first is line %" PRIu64 "\n",
+			   "bpfflame: %" PRIu64
+			   " line%s no sample and no frame of perf script, the "
+			   "first is line %" PRIu64 "\n",
 			   stats->skipped, stats->skipped == 1 ? " is" : "s are",
 			   stats->first_skipped);
 	if (stats->other_events)
@@ -69,12 +71,14 @@ int inputs_read(char *const *paths, size_t n, const struct stacks_options *optio
 					.sample_type = options->select.sample_type,
 					.event = options->select.event};
 	struct input input;
+	bool held_any;
 	int r = input_init(&input, &reading);
 
 	if (r < 0)
 		return r;
 	r = n ? read_each(paths, n, quiet, &input, failure)
 	      : read_each(standard_input, 1, quiet, &input, failure);
+	held_any = r == 0 && input_earlier(&input);
 	r = r < 0 ? r : select_samples(&input, options);
 	if (r < 0) {
 		input_done(&input);
@@ -82,6 +86,10 @@ int inputs_read(char *const *paths, size_t n, const struct stacks_options *optio
 	}
 	if (!quiet)
 		warn(&input.stats);
+	if (!quiet && !input_earlier(&input))
+		text_print(stderr, "bpfflame: %s\n",
+			   held_any ? "no stack has what --include and --exclude ask for"
+				    : "the input has no stacks");
 	*ret = input;
 	return 0;
 }

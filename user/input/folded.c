@@ -328,6 +328,13 @@ static int fail_line(const struct reader *reader, int error)
 	}
 }
 
+static int fail_value(const struct reader *reader)
+{
+	lines_fail(&reader->lines, -EINVAL, "no value at the end of the line");
+	return failure_fix(reader->failure, -EINVAL,
+			   "a folded line ends in a space and digits: main;work;wait 3");
+}
+
 static int read_line(struct reader *reader, const struct line *line)
 {
 	struct values values;
@@ -335,16 +342,11 @@ static int read_line(struct reader *reader, const struct line *line)
 
 	if (is_header(line))
 		return read_header(reader, line);
-	if (is_no_stack(line)) {
-		struct input_stats *stats = &reader->input->stats;
-
-		if (!stats->skipped++)
-			stats->first_skipped = reader->lines.number;
+	if (is_no_stack(line))
 		return 0;
-	}
 	r = read_values(line, reader->n_columns, &values);
 	if (r == 0)
-		return lines_fail(&reader->lines, -EINVAL, "no value at the end of the line");
+		return fail_value(reader);
 	if (r > 0 && r < reader->n_columns)
 		return lines_fail(&reader->lines, -EINVAL,
 				  "one value, where the lines before it have two");

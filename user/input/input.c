@@ -124,6 +124,40 @@ static bool is_picture(const struct stream *stream)
 	return false;
 }
 
+/* Files that people try, by their beginnings; the command that converts one, around its name. */
+static const struct known_other {
+	const char *beginning;
+	size_t n;
+	const char *what, *before, *after;
+} known_others[] = {
+#define BEGINS(text) text, sizeof text - 1
+#define UNPACKS	     " >FILE unpacks it"
+#define LEGACY	     "pprof's format before protocol buffers", "go tool pprof -proto", " writes it as one"
+#define MAPS	     "what bpftrace prints", "stackcollapse-bpftrace.pl", " >FILE makes folded lines of it"
+#define UTF_16	     "text in UTF-16", "iconv -f UTF-16 -t UTF-8", " >FILE makes UTF-8 of it"
+	{BEGINS("PERFILE2"), "perf's recording", "perf script -i", " >FILE makes text of it"},
+	{BEGINS("BZh"), "packed by bzip2", "bzip2 -dc", UNPACKS},
+	{BEGINS("\x04\"M\x18"), "packed by lz4", "lz4 -dc", UNPACKS},
+	{BEGINS("\xff\xfe"), UTF_16},
+	{BEGINS("\xfe\xff"), UTF_16},
+	{BEGINS("heap profile: "), LEGACY},
+	{BEGINS("--- contention"), LEGACY},
+	{BEGINS("--- heapz"), LEGACY},
+	{BEGINS("--- threadz"), LEGACY},
+	{BEGINS("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), LEGACY},
+	{BEGINS("@["), MAPS},
+	{BEGINS("Attaching "), MAPS},
+};
+
+static const struct known_other *find_other(const struct stream *stream)
+{
+	for (size_t i = 0; i < sizeof known_others / sizeof *known_others; i++)
+		if (stream_available(stream) >= known_others[i].n &&
+		    memcmp(stream_bytes(stream), known_others[i].beginning, known_others[i].n) == 0)
+			return &known_others[i];
+	return NULL;
+}
+
 enum file_format { FILE_FOLDED, FILE_JSON, FILE_PPROF, FILE_PERF_SCRIPT, FILE_PICTURE, FILE_OTHER };
 
 static enum file_format format_of(const struct stream *stream)
@@ -134,7 +168,7 @@ static enum file_format format_of(const struct stream *stream)
 		return FILE_JSON;
 	if (has_controls(stream) && is_pprof(stream))
 		return FILE_PPROF;
-	if (find_nul(stream))
+	if (find_nul(stream) || (!is_line && find_other(stream)))
 		return FILE_OTHER;
 	if (!is_line && is_picture(stream))
 		return FILE_PICTURE;
@@ -175,14 +209,17 @@ static void skip_mark(struct stream *stream)
 
 static int fail_unknown(const struct stream *stream, struct failure *failure)
 {
-	failure_set(failure, -EINVAL,
-		    "%s: neither folded lines, nor pprof, nor JSON, nor the text of perf script: "
-		    "byte %zu is 0",
-		    stream->name, (size_t)(find_nul(stream) - stream_bytes(stream)));
-	if (stream_available(stream) >= 8 && memcmp(stream_bytes(stream), "PERFILE2", 8) == 0)
-		failure_fix(failure, -EINVAL, "perf script -i %s >FILE makes text of it",
-			    stream->name);
-	return -EINVAL;
+	const struct known_other *other = find_other(stream);
+
+	if (!other)
+		return failure_set(failure, -EINVAL,
+				   "%s: neither folded lines, nor pprof, nor JSON, nor the text of "
+				   "perf script: byte %zu is 0",
+				   stream->name, (size_t)(find_nul(stream) - stream_bytes(stream)));
+	failure_set(failure, -EINVAL, "%s: %s, which cannot be read here", stream->name,
+		    other->what);
+	return failure_fix(failure, -EINVAL, "%s %s%s", other->before,
+			   stream->is_own ? stream->name : "-", other->after);
 }
 
 static int read_stream(struct input *input, struct stream *stream, struct failure *failure)

@@ -3,6 +3,7 @@
 #include "input/perf_script.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +36,10 @@ struct reader {
 	struct known_frame *known;
 	size_t n_known, known_capacity;
 
-	bool has_time;	  /* a header had a time: all do */
-	bool has_event;	  /* one was chosen: the first, or the requested one */
-	bool is_first;	  /* no earlier file held anything */
+	bool has_time;			  /* a header had a time: all do */
+	bool has_event;			  /* one was chosen: the first, or the requested one */
+	bool is_first;			  /* no earlier file held anything */
+	uint64_t n_understood, n_strange; /* lines: headers and frames; neither, nor comments */
 	bool is_refused;  /* its event can't be added to that of earlier files; *failure is set */
 	bool other_event; /* the current frames belong to another event */
 	uint32_t event;	  /* string id */
@@ -58,6 +60,7 @@ static void skip_line(struct reader *reader)
 {
 	struct input_stats *stats = &reader->input->stats;
 
+	reader->n_strange++;
 	if (!stats->skipped++)
 		stats->first_skipped = reader->lines.number;
 }
@@ -192,11 +195,19 @@ static int push_frame(struct reader *reader, struct known_frame *known)
 	return push_location(reader, known->location - 1);
 }
 
+/* `  FILE:LINE` below a frame, as `-F +srcline` writes. */
+static bool is_place(const struct reader *reader, const struct line *line)
+{
+	return (reader->n_locations || reader->n_inlined) && line->n > 2 && line->text[0] == ' ' &&
+	       line->text[1] == ' ' && line->text[2] != ' ';
+}
+
 static int add_frame(struct reader *reader, const struct line *line)
 {
 	struct known_frame *known = NULL;
 	int r;
 
+	reader->n_understood++;
 	if (reader->other_event)
 		return 0;
 	r = find_frame(reader, line, &known);
@@ -204,7 +215,9 @@ static int add_frame(struct reader *reader, const struct line *line)
 	if (r < 0)
 		return r;
 	if (!known->is_frame) {
-		skip_line(reader);
+		reader->n_understood--;
+		if (!is_place(reader, line))
+			skip_line(reader);
 		return 0;
 	}
 	if (!reader->in_sample)
@@ -318,11 +331,10 @@ static int add_header(struct reader *reader, const struct perf_header *header)
 
 	if (r < 0)
 		return r;
+	reader->n_understood++;
 	/* A note about the recording or a process. */
-	if (header->event.n >= 12 && memcmp(header->event.text, "PERF_RECORD_", 12) == 0) {
-		skip_line(reader);
+	if (header->event.n >= 12 && memcmp(header->event.text, "PERF_RECORD_", 12) == 0)
 		return 0;
-	}
 	r = check_event(reader, header);
 	if (r < 0 || reader->other_event)
 		return r;
@@ -349,12 +361,22 @@ static bool is_blank(const struct line *line)
 	return true;
 }
 
+/* Frames without indentation, as older versions of perf write them. */
+static bool is_bare_frame(const struct reader *reader, const struct line *line)
+{
+	struct perf_frame frame;
+
+	return reader->in_sample && perf_frame_parse(line->text, line->n, &frame) &&
+	       (frame.file.n || frame.is_inlined);
+}
+
 static int read_line(struct reader *reader, const struct line *line)
 {
 	struct perf_header header;
 
+	/* A sample ends with a blank line, but one below its header comes before its frames. */
 	if (is_blank(line))
-		return end_sample(reader);
+		return reader->n_locations || reader->n_inlined ? end_sample(reader) : 0;
 	if (memchr(line->text, '\0', line->n))
 		return -EINVAL;
 	if (perf_header_parse(line->text, line->n, &header) &&
@@ -362,9 +384,10 @@ static int read_line(struct reader *reader, const struct line *line)
 		reader->has_time = header.has_time;
 		return add_header(reader, &header);
 	}
-	if (line->text[0] == ' ' || line->text[0] == '\t')
+	if (line->text[0] == ' ' || line->text[0] == '\t' || is_bare_frame(reader, line))
 		return add_frame(reader, line);
-	skip_line(reader);
+	if (line->text[0] != '#')
+		skip_line(reader);
 	return 0;
 }
 
@@ -394,6 +417,19 @@ static int read_lines(struct reader *reader)
 		return r;
 	r = end_sample(reader);
 	return r < 0 ? fail_line(reader, r) : 0;
+}
+
+/* Text that looks like perf's here and there is that of another program. */
+static int check_lines(const struct reader *reader)
+{
+	if (reader->n_strange <= reader->n_understood)
+		return 0;
+	return failure_set(reader->lines.failure, -EINVAL,
+			   "%s: neither folded lines nor the text of perf script: "
+			   "%" PRIu64 " of its %" PRIu64
+			   " lines are neither samples nor frames, the first is line %" PRIu64,
+			   reader->lines.stream->name, reader->n_strange, reader->lines.number,
+			   reader->input->stats.first_skipped);
 }
 
 static int finish_event(struct reader *reader)
@@ -430,6 +466,7 @@ int perf_script_read(struct input *input, struct stream *stream, struct failure 
 	reader->lines = (struct lines){.stream = stream, .failure = failure};
 	r = strings_init(&reader->texts);
 	r = r < 0 ? fail_line(reader, r) : read_lines(reader);
+	r = r < 0 ? r : check_lines(reader);
 	r = r < 0 ? r : finish_event(reader);
 	input->stats.lines += reader->lines.number;
 	strings_done(&reader->texts);
@@ -455,8 +492,8 @@ static enum look look_at(const struct line *line)
 		return LOOK_PERF;
 	if (line->text[0] == '#')
 		return LOOK_ON;
-	if ((line->text[0] == '\t' || line->text[0] == ' ') &&
-	    perf_frame_parse(line->text, line->n, &frame) &&
+	if (perf_frame_parse(line->text, line->n, &frame) &&
+	    (line->text[0] == '\t' || line->text[0] == ' ' || frame.file.n) &&
 	    (perf_frame_is_named(&frame) ? value_read(line->text, line->n, &value) == 0
 					 : line->text[0] == '\t'))
 		return LOOK_PERF;

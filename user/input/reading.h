@@ -21,7 +21,7 @@ struct input_options {
 /* Statistics of the files read. */
 struct input_stats {
 	uint64_t lines, bytes;
-	uint64_t skipped;	/* lines without a stack: comments, empty lines */
+	uint64_t skipped;	/* lines of no known form: neither samples nor frames nor comments */
 	uint64_t rounded;	/* values with decimals */
 	uint64_t first_skipped; /* line number; 0: none */
 	uint64_t other_events;	/* samples of events that were not chosen */

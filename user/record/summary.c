@@ -204,8 +204,7 @@ static void print_unnamed(const struct unnamed *unnamed, FILE *stream)
 		if (process->n_alike == 1)
 			text_print(stream, "(%" PRIu32 "): %s\n", process->pid, process->advice);
 		else
-			text_print(stream, "×%" PRIu32 ": %s\n", process->n_alike,
-				   process->advice);
+			text_print(stream, "×%" PRIu32 ": %s\n", process->n_alike, process->advice);
 	}
 }
 
@@ -494,7 +493,8 @@ static void print_start(const struct summary *summary, FILE *stream)
 	if (summary->start_delay_seconds < LATE_SECONDS)
 		return;
 	fprintf(stream,
-		"            it began late: for %.1f s of that, real-time threads or many others had "
+		"            it began late: for %.1f s of that, real-time threads or many others "
+		"had "
 		"the CPUs\n",
 		summary->start_delay_seconds);
 }

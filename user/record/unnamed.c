@@ -246,11 +246,10 @@ static void advise(struct unnamed_count *count, struct counted *process, const c
 	uint64_t generated = 0, in_files = 0;
 	size_t most = 0;
 
-	*ret = (struct unnamed_process){
-		.pid = process->pid,
-		.n_alike = 1,
-		.frames = process->frames,
-		.unnamed = process->unnamed};
+	*ret = (struct unnamed_process){.pid = process->pid,
+					.n_alike = 1,
+					.frames = process->frames,
+					.unnamed = process->unnamed};
 	snprintf(ret->comm, sizeof ret->comm, "%s", strings_get(&profile->strings, process->comm));
 	count_mappings(count, process);
 	for (size_t i = 0; i < profile->n_mappings; i++) {
