@@ -248,7 +248,7 @@ def test_rules(tmp_path, base, slow):
     rules.write_text("# limits\nfunction hot fail-over 30\nfunction /^wa/ fail-over 5\n"
                      "function nobody fail-over 5\n")
     result = diff(base, slow, "--rules", rules)
-    assert "gate: nothing grew by more than they may" in result.stdout
+    assert "gate: nothing grew by more than the rules allow" in result.stdout
     assert result.stderr == ("bpfflame: line 4 of the rules matches nothing that was recorded: "
                              "function nobody\n")
     assert diff(base, slow, "--rules", rules, "-q").stderr == ""

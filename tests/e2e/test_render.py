@@ -319,6 +319,19 @@ def test_pictures_are_no_input(tmp_path, ending):
     assert "a picture" in line and ".folded" in line, line
 
 
+@pytest.mark.parametrize("text, options, message", [
+    ("", [], "has no stacks\n"), ("# a comment\n\n", [], "has no stacks\n"), (SIMPLE, ["-q", "--include", "nothing"], ""),
+    (SIMPLE, ["--include", "nothing"], "has no stacks that --include and --exclude leave\n"),
+    ("# a comment\n\n" + SIMPLE, [], ""),
+], ids=["empty", "comments", "quiet", "left out", "comment above"])
+def test_nothing_to_draw(text, options, message):
+    """An empty picture comes with a word on why it is empty; comments are no news."""
+    result = render("-f", "svg", *options, stdin=text.encode())
+    error = result.stderr.decode()
+    assert result.stdout.startswith(b"<?xml") and error.endswith(message)
+    assert bool(message) == bool(error), error
+
+
 def test_byte_order_mark():
     text = SIMPLE.encode()
     assert render("-o", "-", stdin=b"\xef\xbb\xbf" + text).stdout == render("-o", "-", stdin=text).stdout

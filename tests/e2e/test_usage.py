@@ -219,6 +219,7 @@ def test_bash_completes():
     assert completed("record", "--dura") == ["--duration="]
     assert "diff" in completed("help", "")
     assert "1" in completed("-p", "1")
+    assert completed("baseline", "s") == ["save", "show"]
     assert completed("-a", "--", "ls", "--col") == []
 
 

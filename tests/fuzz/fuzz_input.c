@@ -98,7 +98,7 @@ static void check_again(struct profile *profile)
 	 * Excluded: names that all end in a number, roots that all look like threads, lines with `#
 	 * `, a first line that looks like perf script, where a command may contain `;`.
 	 */
-	if (read_bytes(&input, text, n) == 0 && !input.base && !input.stats.skipped &&
+	if (read_bytes(&input, text, n) == 0 && !input.base && !input.stats.comments &&
 	    profile->mode == input.profile->mode) {
 		bool has_others = false;
 

@@ -282,6 +282,7 @@ static void counts_of_lines(void **state)
 					   "a;f 0.2\n"),
 			 0);
 	assert_int_equal(input.stats.lines, 10);
+	assert_int_equal(input.stats.comments, 4);
 	assert_int_equal(input.stats.skipped, 0);
 	assert_int_equal(input.stats.rounded, 4);
 	made_expect_profile(input.profile, &made_all, "a 1\na;b 3\na;c 3\na;d 1\n");

@@ -71,14 +71,12 @@ int inputs_read(char *const *paths, size_t n, const struct stacks_options *optio
 					.sample_type = options->select.sample_type,
 					.event = options->select.event};
 	struct input input;
-	bool held_any;
 	int r = input_init(&input, &reading);
 
 	if (r < 0)
 		return r;
 	r = n ? read_each(paths, n, quiet, &input, failure)
 	      : read_each(standard_input, 1, quiet, &input, failure);
-	held_any = r == 0 && input_earlier(&input);
 	r = r < 0 ? r : select_samples(&input, options);
 	if (r < 0) {
 		input_done(&input);
@@ -86,10 +84,6 @@ int inputs_read(char *const *paths, size_t n, const struct stacks_options *optio
 	}
 	if (!quiet)
 		warn(&input.stats);
-	if (!quiet && !input_earlier(&input))
-		text_print(stderr, "bpfflame: %s\n",
-			   held_any ? "no stack has what --include and --exclude ask for"
-				    : "the input has no stacks");
 	*ret = input;
 	return 0;
 }

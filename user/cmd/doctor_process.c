@@ -12,6 +12,7 @@
 #include "base/system.h"
 #include "collect/maps.h"
 #include "collect/targets.h"
+#include "record/unnamed.h"
 #include "runtimes/runtime.h"
 #include "symbol/names_job.h"
 #include "unwind/table_job.h"
@@ -143,7 +144,10 @@ static void add_file(struct examination *examination, const struct maps_entry *e
 		can_unwind ? "stacks go through it"
 			   : "no unwind information: frame pointers, or stacks end");
 
-	if (finding && !census.error && !has_names)
+	if (finding && !census.error && !has_names && unnamed_is_microsofts(entry->name.path))
+		snprintf(finding->fix, sizeof finding->fix,
+			 "none: Microsoft builds it, no distribution has its symbols");
+	else if (finding && !census.error && !has_names)
 		snprintf(finding->fix, sizeof finding->fix,
 			 "its debug symbols: NAME-dbgsym or -debuginfo of its package (dpkg -S "
 			 "%.128s names it), or DEBUGINFOD_URLS",

@@ -198,7 +198,9 @@ static int print_list(const struct events_command *command, const struct event_l
 		return 0;
 	if (command->pattern)
 		return failure_set(failure, -ENOENT, "no event matches '%s'", command->pattern);
-	return failure_set(failure, -ENOENT, "no USDT probes there");
+	if (command->path)
+		return failure_set(failure, -ENOENT, "no USDT probes in %s", command->path);
+	return failure_set(failure, -ENOENT, "no USDT probes in process %" PRIu32, command->pid);
 }
 
 int cmd_events(int argc, char **argv, uint64_t started_ns)

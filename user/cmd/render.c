@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/confine.h"
@@ -85,6 +86,18 @@ static int parse(int argc, char **argv, struct render_options *ret, struct failu
 	return r < 0 ? r : view_options_check(&ret->view, failure);
 }
 
+/* A picture of nothing is written all the same: scripts go on, people wonder. */
+static void warn_of_nothing(const struct render_options *options)
+{
+	const struct select_options *select = &options->view.stacks.select;
+
+	if (!options->quiet)
+		text_print(stderr, "bpfflame: nothing to draw: the input has no stacks%s\n",
+			   select->include || select->exclude
+				   ? " that --include and --exclude leave"
+				   : "");
+}
+
 static int write_all(struct render_options *options, struct output_files *files,
 		     struct failure *failure)
 {
@@ -101,6 +114,8 @@ static int write_all(struct render_options *options, struct output_files *files,
 			"%s has two columns of values: it is a comparison (see bpfflame diff)",
 			options->n_inputs ? options->inputs[0] : "the input");
 	if (r == 0) {
+		if (!input.profile->n_samples)
+			warn_of_nothing(options);
 		view.profile = input.profile;
 		r = output_files_write(files, write_profile, &view, failure);
 	}

@@ -342,8 +342,10 @@ static int read_line(struct reader *reader, const struct line *line)
 
 	if (is_header(line))
 		return read_header(reader, line);
-	if (is_no_stack(line))
+	if (is_no_stack(line)) {
+		reader->input->stats.comments++;
 		return 0;
+	}
 	r = read_values(line, reader->n_columns, &values);
 	if (r == 0)
 		return fail_value(reader);

@@ -22,6 +22,7 @@ struct input_options {
 struct input_stats {
 	uint64_t lines, bytes;
 	uint64_t skipped;	/* lines of no known form: neither samples nor frames nor comments */
+	uint64_t comments;	/* and empty lines, of folded files */
 	uint64_t rounded;	/* values with decimals */
 	uint64_t first_skipped; /* line number; 0: none */
 	uint64_t other_events;	/* samples of events that were not chosen */

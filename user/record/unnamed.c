@@ -206,8 +206,7 @@ static const char *server_of(const char *os_release)
 	return NULL;
 }
 
-/* .NET as Microsoft packs it; distributions that build it have it in /usr/lib/dotnet or lib64. */
-static bool is_microsofts(const char *path)
+bool unnamed_is_microsofts(const char *path)
 {
 	return strstr(path, "/Microsoft.NETCore.App/") && !text_begins(path, "/usr/lib/dotnet/") &&
 	       !text_begins(path, "/usr/lib64/dotnet/");
@@ -220,7 +219,7 @@ static void advise_file(const struct profile *profile, size_t mapping, const cha
 	const char *url = urls && *urls ? NULL : server_of(os_release);
 	const char *path = strings_get(&profile->strings, profile->mappings[mapping].path);
 
-	if (is_microsofts(path))
+	if (unnamed_is_microsofts(path))
 		snprintf(advice, 512,
 			 "most in %.128s, which Microsoft builds: no distribution has its symbols",
 			 file_name(profile, mapping));

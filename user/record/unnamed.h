@@ -32,6 +32,12 @@ struct unnamed {
 bool unnamed_location(const struct profile *profile, const struct profile_location *location);
 
 /*
+ * Whether @path is of .NET as Microsoft packs it, which no debuginfod of a distribution knows.
+ * Distributions that build .NET have it in /usr/lib/dotnet or lib64.
+ */
+bool unnamed_is_microsofts(const char *path);
+
+/*
  * Looks through the samples that @profile shows. @urls: DEBUGINFOD_URLS, or NULL; @os_release: what
  * is in /etc/os-release. Errors: -ENOMEM.
  */

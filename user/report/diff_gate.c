@@ -143,7 +143,7 @@ static void write_limit(const struct diff *diff, const struct words *words)
 	if (limit >= 0)
 		words_say(words, " by more than %.10g %%", limit);
 	else
-		words_say(words, " by more than they may");
+		words_say(words, " by more than the rules allow");
 }
 
 /* Whether the same thing was listed before with its other weight. */

@@ -14,6 +14,8 @@ _bpfflame() {
 	[ "$command" = record ] && command=
 	if [ "$command" = help ] || { [ "$COMP_CWORD" = 1 ] && [ "${word#-}" = "$word" ]; }; then
 		COMPREPLY=($(compgen -W "$commands" -- "$word"))
+	elif [ "$command" = baseline ] && [ "$COMP_CWORD" = 2 ] && [ "${word#-}" = "$word" ]; then
+		COMPREPLY=($(compgen -W 'save list show compare remove' -- "$word"))
 	elif [ "${word#-}" != "$word" ]; then
 		# shellcheck disable=SC2086
 		COMPREPLY=($(compgen -W "$("$program" $command --list-options 2>/dev/null | cut -f 1)" -- "$word"))

@@ -18,5 +18,7 @@ function __bpfflame_is_first
 end
 
 complete -c bpfflame -n __bpfflame_is_first -a "$__bpfflame_commands"
+complete -c bpfflame -n 'test (count (commandline -opc)) -eq 2; and contains -- baseline (commandline -opc)' \
+    -x -a 'save list show compare remove'
 complete -c bpfflame -n 'string match -q -- "-*" (commandline -ct)' -a '(__bpfflame_options)'
 complete -c bpfflame -s p -l pid -x -a '(__fish_complete_pids)'
