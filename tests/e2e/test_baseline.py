@@ -252,6 +252,10 @@ def test_missing(old, new):
     result = baseline("compare", "bench", new, "--missing-ok", "--fail-over", 10)
     assert "no baseline 'bench'" in result.stderr and result.stdout == ""
     assert baseline("compare", "bench", new, "--missing-ok", "-q").stderr == ""
+    # A wrong option is found by the first run of a pipeline, not the second.
+    for wrong in ["--no-such"], ["--fail-over", "x"], ["-o", "x.png"]:
+        result = baseline("compare", "bench", new, "--missing-ok", *wrong, code=2)
+        assert wrong[0] in result.stderr and result.stderr.count("\n") == 1, result
     save(old, COMMITS[0], name="parser")
     save(old, COMMITS[1], name="parser")
     save(old, COMMITS[0], name="lexer")

@@ -177,7 +177,10 @@ static int give_remarks(void *data, const struct stacks *stacks, const char *con
 	return failure_fix(failure, -EINVAL, "save one here, or leave out --same-machine");
 }
 
-/* Calls `diff --base RUN … [-q] NEW … OPTIONS`. @paths: of the runs. */
+/*
+ * Calls `diff --base RUN … [-q] NEW … OPTIONS`. @paths: of the runs. Without a baseline, it only
+ * checks the options.
+ */
 static int call_diff(struct compare_job *job, char *const *paths, size_t n_paths)
 {
 	const struct baseline_options *options = job->options;
@@ -197,7 +200,7 @@ static int call_diff(struct compare_job *job, char *const *paths, size_t n_paths
 		argv[n++] = "-q";
 	for (size_t i = 1; i < options->n_arguments; i++)
 		argv[n++] = options->arguments[i];
-	code = diff_run(n, argv, &caller);
+	code = job->baseline ? diff_run(n, argv, &caller) : diff_check(n, argv);
 	free(argv);
 	return code;
 }
@@ -217,10 +220,15 @@ static int run_diff(const struct baseline_options *options, const struct baselin
 	return code;
 }
 
-/* The first run of a pipeline has nothing to compare with. */
+/* The first run of a pipeline has nothing to compare with; a wrong option shows in it already. */
 static int say_missing(const struct baseline_options *options, int error,
 		       const struct failure *failure)
 {
+	struct compare_job job = {.options = options};
+	int code = call_diff(&job, NULL, 0);
+
+	if (code != EXIT_DONE)
+		return code;
 	if (error != -ENOENT || !options->missing_ok)
 		return cli_fail(failure, EXIT_FAILED);
 	if (!options->quiet)

@@ -34,6 +34,7 @@ struct command_options {
 	unsigned int weights;	      /* GATE_BIT() of each */
 	bool json;		      /* on standard output */
 	bool normalized, absolute, per_second, quiet, help;
+	bool no_files; /* only the words are checked */
 	const char *kind;
 	char *bases[MAX_BASES]; /* those of --base */
 	size_t n_bases;
@@ -272,7 +273,7 @@ static int parse_words(int argc, char **words, struct command_options *ret, stru
 	files.kind = ret->kind;
 	r = check_options(ret, failure);
 	r = r < 0 ? r : check_gate(ret, failure);
-	return r < 0 ? r : diff_files_find(&files, &ret->files, failure);
+	return r < 0 || ret->no_files ? r : diff_files_find(&files, &ret->files, failure);
 }
 
 static int parse(int argc, char **argv, struct command_options *ret, struct failure *failure)
@@ -287,7 +288,8 @@ static int parse(int argc, char **argv, struct command_options *ret, struct fail
 					.fail_over = -1,
 					.weights = GATE_BOTH,
 					.gate = {.noise = -1},
-					.caller = ret->caller};
+					.caller = ret->caller,
+					.no_files = ret->no_files};
 	if (!words)
 		return -ENOMEM;
 	for (int i = 0; i < argc; i++) {
@@ -606,6 +608,8 @@ static int run_diff(int argc, char **argv, struct command_options *options)
 	r = r < 0 ? r : plan(options, files, &failure);
 	if (r < 0)
 		code = cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED);
+	else if (options->no_files)
+		code = EXIT_DONE;
 	else if (cli_write_as_caller(&failure) < 0 || output_files_check(files, &failure) < 0)
 		code = cli_fail(&failure, EXIT_FAILED);
 	else
@@ -615,7 +619,7 @@ static int run_diff(int argc, char **argv, struct command_options *options)
 	return code;
 }
 
-int diff_run(int argc, char **argv, const struct diff_caller *caller)
+static int run_or_check(int argc, char **argv, const struct diff_caller *caller, bool no_files)
 {
 	/* Too large for a stack: it holds the names of many runs. */
 	struct command_options *options = calloc(1, sizeof *options);
@@ -623,10 +627,21 @@ int diff_run(int argc, char **argv, const struct diff_caller *caller)
 
 	if (options) {
 		options->caller = caller;
+		options->no_files = no_files;
 		code = run_diff(argc, argv, options);
 	}
 	free(options);
 	return code;
+}
+
+int diff_run(int argc, char **argv, const struct diff_caller *caller)
+{
+	return run_or_check(argc, argv, caller, false);
+}
+
+int diff_check(int argc, char **argv)
+{
+	return run_or_check(argc, argv, NULL, true);
 }
 
 static int write_answer(const struct command_options *options, struct comparison *comparison,

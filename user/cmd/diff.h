@@ -24,6 +24,9 @@ struct diff_caller {
 /* Runs `bpfflame diff`. @caller: NULL: none. Returns an exit code. */
 int diff_run(int argc, char **argv, const struct diff_caller *caller);
 
+/* Checks the options alone: EXIT_DONE, or what diff_run() would return, having said why. */
+int diff_check(int argc, char **argv);
+
 /*
  * The same without files: writes the first format of -f, or else JSON (--json) or text, to @stream.
  * For a confined process that may read the inputs. Errors: -EINVAL wrong usage; those of reading.
