@@ -280,6 +280,33 @@ static void a_child_of_one_from_before_the_records_begins_with_its_mappings(void
 }
 
 /* Listed after its fork and its exec, both of which are also recorded; then one more exec. */
+/* A stack from before an exec that the listing has seen: records still belong to the listed image. */
+static void an_older_image_is_not_the_latest(void **state)
+{
+	struct processes processes;
+	struct timeline timeline = {};
+	struct record exec = {.type = RECORD_EXEC, .pid = getpid(), .time = 20};
+	struct record map = {.type = RECORD_MAP, .pid = getpid(), .mapped.name.path = "//anon"};
+	uint32_t listed, older;
+
+	processes_init(&processes);
+	assert_int_equal(processes_add(&processes, getpid(), 77, 6, &listed), 0);
+	processes.processes[listed].listed_at = 50;
+	assert_int_equal(processes_see(&processes, getpid(), 77, 5, &older), 0);
+	assert_int_equal(processes_latest(&processes, getpid()), listed);
+	assert_int_equal(processes.processes[older].mappings->n, 0);
+	assert_true(processes.processes[older].ended);
+	assert_int_equal(timeline_add_record(&timeline, &processes, &exec), 0);
+	map.mapped.start = 0x3000, map.mapped.end = 0x4000, map.time = 60;
+	assert_int_equal(timeline_add_record(&timeline, &processes, &map), 0);
+	assert_int_equal(timeline_apply(&timeline, &processes, 100, on_snapshot, &processes), 0);
+	assert_int_equal(processes_latest(&processes, getpid()), listed);
+	assert_int_equal(processes.processes[listed].mappings->n, 1);
+	assert_false(processes.processes[listed].ended);
+	timeline_done(&timeline);
+	processes_done(&processes);
+}
+
 static void a_listing_holds_what_came_before(void **state)
 {
 	struct processes processes;
@@ -478,6 +505,7 @@ int main(void)
 		cmocka_unit_test(events_apply_in_the_order_of_time),
 		cmocka_unit_test(a_child_of_one_from_before_the_records_begins_with_its_mappings),
 		cmocka_unit_test(a_listing_holds_what_came_before),
+		cmocka_unit_test(an_older_image_is_not_the_latest),
 		cmocka_unit_test(ended_processes_are_forgotten),
 		cmocka_unit_test(own_maps_are_read),
 		cmocka_unit_test(rows_become_samples),

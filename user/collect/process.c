@@ -377,19 +377,27 @@ void processes_done(struct processes *processes)
 	*processes = (struct processes){};
 }
 
-/* Adds processes[@process] to both tables. */
+/* Whether the process had executed another program since: /proc no longer shows this image. */
+static bool is_older_image(const struct process *image, const struct process *latest)
+{
+	return image->start == latest->start && (int32_t)(image->exec_id - latest->exec_id) < 0;
+}
+
+/* Adds processes[@process] to both tables. Stacks may name an image once its successor is known. */
 static int enter(struct processes *processes, uint32_t process)
 {
 	const struct process *p = &processes->processes[process];
 	uint32_t before = processes_latest(processes, p->pid);
+	bool is_older = before != TABLE_NONE && is_older_image(p, &processes->processes[before]);
 	int r = table_reserve(&processes->by_image, 1);
 
 	r = r < 0 ? r : table_reserve(&processes->by_pid, 1);
 	if (r < 0)
 		return r;
-	if (before != TABLE_NONE)
+	if (before != TABLE_NONE && !is_older)
 		table_remove(&processes->by_pid, hash_mix(0, p->pid), before);
-	table_add(&processes->by_pid, hash_mix(0, p->pid), process);
+	if (!is_older)
+		table_add(&processes->by_pid, hash_mix(0, p->pid), process);
 	return table_add(&processes->by_image, image_hash(p->pid, p->start, p->exec_id), process);
 }
 
@@ -517,7 +525,8 @@ int processes_see(struct processes *processes, uint32_t pid, uint64_t start, uin
 
 	if (process == TABLE_NONE) {
 		r = processes_add(processes, pid, start, exec_id, &process);
-		r = r < 0 ? r : processes_read_maps(processes, process);
+		if (r == 0 && processes_latest(processes, pid) == process)
+			r = processes_read_maps(processes, process);
 		if (r < 0)
 			return r;
 		/* It has ended, and no event will report that. */
