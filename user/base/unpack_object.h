@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unpack_object: a BPF object as it lies in this program: packed by gzip, a fifth of its size.
- * Skeletons (the Makefile makes them) unpack theirs when they are opened.
+ * unpack_object: a BPF object as it lies in this program: packed by zstd, a ninth of its size, or
+ * by gzip, which is what browsers unpack, too. Skeletons (the Makefile makes them) unpack theirs
+ * when they are opened.
  */
 #ifndef BASE_UNPACK_OBJECT_H
 #define BASE_UNPACK_OBJECT_H
