@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * budgets: limits for the files and processes of one user: open descriptors, remembered mappings,
- * CPU time spent reading them, and waits for those that don't answer. A user with thousands of large files then loses only their own
- * names and stacks. Files of root below our own root folder have no limit; files of a container's
+ * CPU time spent reading them, and waits for those that don't answer. A user with thousands of large
+ * files then loses only their own names and stacks. Files of root below our own root folder have no limit; files of a container's
  * root count as one user's, by filesystem.
  */
 #ifndef BASE_BUDGETS_H
