@@ -287,7 +287,8 @@ struct request {
 };
 
 #define MAX_PIECE 16384 /* of a file in /proc, in an answer */
-static_assert(FOREIGN_MAX_STATS * 512 <= BROKER_MAX_BYTES, "answers fit");
+#define STAT_SIZE 512
+static_assert(FOREIGN_MAX_STATS * STAT_SIZE <= BROKER_MAX_BYTES, "answers fit");
 static_assert(sizeof(struct request) <= BROKER_MAX_REQUEST, "requests fit");
 
 static int open_path(int root, const char *path)
@@ -448,8 +449,6 @@ static int64_t serve_process(const struct request *request, int file, struct bro
 		close(fd);
 	return n < 0 ? n : (int64_t)ret->n_bytes;
 }
-
-#define STAT_SIZE 512
 
 /* Gives the files' beginnings, each with null bytes up to STAT_SIZE. */
 static int64_t serve_stats(const struct request *request, struct broker_gift *ret)

@@ -50,7 +50,7 @@ int store_input_read(struct input *input, const char *path, bool quiet, struct f
 
 /* Says on standard error that the range is empty, and what the store holds. */
 void store_input_say_nothing(const struct store_answer *answer);
-/* The same of @n files that we may not read, if there are any. */
+/* Says that @n files may not be read, by the name of the @first, unless there are none. */
 void store_input_say_unread(size_t n, const char *first);
 
 #endif

@@ -167,22 +167,23 @@ void files_forget_root(struct files *files)
 static int find_process_root(struct files *files, uint32_t pid, uint32_t *ret_thread)
 {
 	uint64_t now = monotonic_ns();
-	int root;
 
 	if (files->last_root.fd < 0 || files->last_root.pid != pid ||
 	    now >= files->last_root.until) {
+		int root = foreign_find_root(pid);
+
 		files_forget_root(files);
 		*ret_thread = pid;
-		root = foreign_find_root(pid);
 		if (root == -ENOENT) {
 			*ret_thread = maps_thread(pid);
 			root = foreign_find_root(*ret_thread);
 		}
+		if (root < 0)
+			return root;
 		files->last_root.pid = pid;
 		files->last_root.thread = *ret_thread;
-		files->last_root.fd = root < 0 ? -1 : root;
+		files->last_root.fd = root;
 		files->last_root.until = now + ROOT_NS;
-		return root;
 	}
 	*ret_thread = files->last_root.thread;
 	return files->last_root.fd;
