@@ -19,10 +19,11 @@ def tries(name):
 PASSES = "def test_passes(): pass\n"
 FAILS = "def test_fails(): assert False\n"
 FAILS_ONCE = "def test_once(): assert tries('once') == 2\n"
-THREE_FAIL_ONCE = """
-@pytest.mark.parametrize("i", [1, 2, 3])
-def test_once(i): assert tries(f"once-{i}") == 2
+FAIL_ONCE = """
+@pytest.mark.parametrize("i", range({n}))
+def test_once(i): assert tries(f"once-{{i}}") == 2
 """
+MOST = 8  # that run again
 THREE_SHARE_A_FAULT = """
 @pytest.fixture(scope="module")
 def recording(): assert tries("recording") == 2
@@ -58,10 +59,11 @@ def totals(tmp_path, tests):
 
 @pytest.mark.parametrize("tests, expected", [
     (PASSES + FAILS_ONCE + FAILS + SKIPPED, "2 passed, 1 failed, 1 skipped"),
+    (PASSES + FAIL_ONCE.format(n=MOST), f"{MOST + 1} passed, 0 failed, 0 skipped"),
     (PASSES + THREE_SHARE_A_FAULT, "4 passed, 0 failed, 0 skipped"),
     (PASSES + NOT_TWICE.replace("LEAVE", "pytest.skip('now')"), "1 passed, 1 failed, 0 skipped"),
     (PASSES + NOT_TWICE.replace("LEAVE", "pytest.exit('now')"), "1 passed, 1 failed, 0 skipped"),
-], ids=["passes", "one cause", "skipped", "interrupted"])
+], ids=["passes", "most", "one cause", "skipped", "interrupted"])
 def test_second_try(tmp_path, tests, expected):
     last, output = totals(tmp_path, tests)
     assert last == expected, output
@@ -69,7 +71,7 @@ def test_second_try(tmp_path, tests, expected):
 
 
 @pytest.mark.parametrize("tests, expected", [
-    (PASSES + THREE_FAIL_ONCE, "1 passed, 3 failed, 0 skipped"),
+    (PASSES + FAIL_ONCE.format(n=MOST + 1), f"1 passed, {MOST + 1} failed, 0 skipped"),
     (PASSES + LEAVES + "def test_leaves(leaves): pass\n", "1 passed, 1 failed, 0 skipped"),
     (PASSES + LEAVES + "def test_leaves(leaves): assert False\n", "1 passed, 1 failed, 0 skipped"),
     (PASSES + "def test_ends(): pytest.exit('now')\n", "1 passed, 1 failed, 0 skipped"),
