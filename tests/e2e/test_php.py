@@ -123,7 +123,7 @@ def test_programs_that_are_compiled_again_have_names(php, tmp_path):
     spun = folded.total(lambda frames: "spin_[0]" in frames)
     named = folded.total(lambda frames: interpreters.functions(frames)[:3] == ["<main>", "<main>", "spin"])
     assert spun > 0
-    assert named >= 0.99 * spun
+    assert named >= 0.97 * spun  # what has no name yet at the first drain stays without
 
 
 def fastcgi(path, script):

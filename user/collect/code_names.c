@@ -5,13 +5,17 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/system.h"
 #include "collect/process_runtime.h"
 
 #define MOST_NAMES     262144	   /* of a generation */
 #define MOST_BYTES     (64u << 20) /* of its names and line tables */
 #define MOST_FACTS     4096	   /* about runtimes: processes say what they like of themselves */
 #define GENERATIONS_UP 8	   /* how many parents are asked */
-#define MOST_READS     32	   /* of an object that was not there */
+#define MOST_READS     32	   /* of an object that was not there, with its samples */
+#define MOST_AGAIN     255	   /* … in all; the others are a few at a time: */
+#define AGAIN_AT_ONCE  16
+#define RETRY_NS       (NSEC_PER_SEC / 100)
 
 void code_names_init(struct code_names *names, struct processes *processes,
 		     const struct tables *tables)
@@ -41,6 +45,7 @@ void code_names_done(struct code_names *names)
 	generation_done(&names->now);
 	generation_done(&names->before);
 	free(names->unread);
+	free(names->again);
 	for (size_t i = 0; i < names->n_facts; i++)
 		free(names->facts[i]);
 	free(names->facts);
@@ -279,17 +284,22 @@ static int read_again(struct code_names *names, struct process *process,
 	return 0;
 }
 
-int code_names_find(struct code_names *names, uint32_t index, const uint64_t words[static 2],
-		    const struct code_name **ret)
+static struct code_name key_of(const struct process *process, const uint64_t words[static 2])
 {
-	struct process *process = &names->processes->processes[index];
-	struct code_name key = {
+	return (struct code_name){
 		.process = process->serial,
 		.code = words[0] & BF_FRAME_CODE,
 		.check = words[1] >> 32,
 		.detail = kind_of(words[0]) & RUNTIME_KIND_BY_DETAIL ? (uint32_t)words[1] : 0,
 		.owner = words[0] >> BF_FRAME_OWNER_SHIFT & (BF_FRAME_OWNERS - 1),
 	};
+}
+
+int code_names_find(struct code_names *names, uint32_t index, const uint64_t words[static 2],
+		    const struct code_name **ret)
+{
+	struct process *process = &names->processes->processes[index];
+	struct code_name key = key_of(process, words);
 	struct code_name *found = find_in(&names->now, &key);
 	const struct code_name *known;
 	int r = 0;
@@ -313,7 +323,50 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 	}
 	names->n_read++;
 	names->n_nameless += !key.is_known;
-	return add(names, &key, ret);
+	r = add(names, &key, ret);
+	if (r < 0 || (*ret)->is_known || process->ended)
+		return r;
+	return array_add(names->again, names->again_capacity, names->n_again,
+			 ((struct nameless_code){index, process->serial, {words[0], words[1]}}));
+}
+
+/* Returns whether another attempt may help. */
+static int retry(struct code_names *names, const struct nameless_code *code)
+{
+	struct process *process = &names->processes->processes[code->process];
+	struct code_name key = key_of(process, code->words), *found;
+	int r;
+
+	if (process->serial != code->serial || !process->n_references || process->ended)
+		return 0;
+	found = find_in(&names->now, &key);
+	if (!found || found->is_known || found->reads >= MOST_AGAIN)
+		return 0;
+	r = read_again(names, process, code->words, found);
+	return r < 0 ? r : !found->is_known;
+}
+
+int code_names_retry(struct code_names *names)
+{
+	size_t n = names->n_again < AGAIN_AT_ONCE ? names->n_again : AGAIN_AT_ONCE, kept = 0;
+	struct nameless_code stay[AGAIN_AT_ONCE];
+	uint64_t now = monotonic_ns();
+	int r = 0;
+
+	if (!n || now - names->retried_ns < RETRY_NS)
+		return 0;
+	names->retried_ns = now;
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		r = retry(names, &names->again[i]);
+		if (r > 0)
+			stay[kept++] = names->again[i];
+	}
+	/* Those that stay have their next turn after all others. */
+	names->n_again -= n;
+	memmove(names->again, names->again + n, names->n_again * sizeof *names->again);
+	memcpy(names->again + names->n_again, stay, kept * sizeof *stay);
+	names->n_again += kept;
+	return r < 0 ? r : 0;
 }
 
 int code_names_read(struct code_names *names, uint32_t process, const uint64_t *words, uint32_t n)

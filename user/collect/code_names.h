@@ -39,6 +39,13 @@ struct unread_stack {
 	uint32_t pid, exec_id;
 };
 
+/* An object that had no name when its frame arrived. */
+struct nameless_code {
+	uint32_t process; /* in processes->processes, … */
+	uint64_t serial;  /* … if that is still its number */
+	uint64_t words[2];
+};
+
 struct code_names {
 	struct processes *processes;
 	const struct tables *tables;
@@ -51,6 +58,9 @@ struct code_names {
 	size_t carried; /* bytes of this generation that are from the previous one */
 	struct unread_stack *unread;
 	size_t n_unread, unread_capacity;
+	struct nameless_code *again;
+	size_t n_again, again_capacity;
+	uint64_t retried_ns; /* CLOCK_MONOTONIC */
 	struct runtime_facts **facts; /* of all runtimes that were seen: files may be closed */
 	size_t n_facts, facts_capacity;
 	uint64_t n_read, n_nameless; /* code objects */
@@ -65,6 +75,13 @@ int code_names_note(struct code_names *names, const struct unread_stack *stack);
 
 /* Reads what the @n @words of a stack of @process refer to. Errors: -ENOMEM. */
 int code_names_read(struct code_names *names, uint32_t process, const uint64_t *words, uint32_t n);
+
+/*
+ * Reads some of those again that had no name, unless it has just done so: code that is compiled for
+ * each request is there only while it runs, which for one of many workers is a small part of the
+ * time. Errors: -ENOMEM.
+ */
+int code_names_retry(struct code_names *names);
 
 /* What the frame of two @words is; read now if it was not. *@ret is good until the next call.
  * Errors: -ENOMEM. */

@@ -25,7 +25,10 @@
 #define ADJUST_PERIOD_NS NSEC_PER_SEC
 /* Files of short-lived processes must be opened while these live. */
 #define STEP_NS (NSEC_PER_SEC / 10)
-/* Until new libraries are known, they are unwound by those that were at their place before. */
+/*
+ * Until new libraries are known, they are unwound by those that were at their place before. And
+ * after a snapshot, which new processes cause, what they go on to map may be gone within STEP_NS.
+ */
 #define CHANGING_STEP_NS (NSEC_PER_SEC / 100)
 #define GENERATION_BYTES (2 << 20) /* of frames and wakers, at least; see raw_stacks.h */
 #define RECORDING_NICE	 -10
@@ -194,8 +197,10 @@ static int apply_until(struct collector *collector, uint64_t until)
 	r = r < 0 ? r : read_names(collector);
 	r = r < 0 ? r : unwinder_sync(&collector->unwinder);
 	/* An unknown one is worth another attempt. */
-	if (n_snapshots)
+	if (n_snapshots) {
 		__atomic_store_n(&control->answers, control->answers + 1, __ATOMIC_RELAXED);
+		collector->answered_ns = monotonic_ns();
+	}
 	return r;
 }
 
@@ -649,7 +654,12 @@ int collect_fd(const struct collector *collector)
 
 uint64_t collect_patience_ns(const struct collector *collector)
 {
-	return collector->processes.n_past ? CHANGING_STEP_NS : STEP_NS;
+	bool is_changing =
+		collector->code_names.n_again || monotonic_ns() - collector->answered_ns < STEP_NS;
+
+	return (is_changing && !collector->options.is_frugal) || collector->processes.n_past
+		       ? CHANGING_STEP_NS
+		       : STEP_NS;
 }
 
 /* The number of the window that is open now, by the clock. */
@@ -703,6 +713,7 @@ int collect_step(struct collector *collector, struct failure *failure)
 	} else {
 		r = collector_read_events(collector);
 	}
+	r = r < 0 ? r : code_names_retry(&collector->code_names);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
 	period_adapt(&collector->period);

@@ -50,6 +50,7 @@ struct collector {
 	uint64_t last_drain_ns, n_drains;
 	uint64_t over_at;	   /* when we first waited for the reader after the end; 0: never */
 	uint64_t last_adjusted_ns; /* the clock */
+	uint64_t answered_ns;	   /* the last snapshot; CLOCK_MONOTONIC */
 	int event_error;	   /* of the ring buffer's callback */
 	int nice;		   /* ours, before the recording */
 };

@@ -471,6 +471,7 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 	const struct mapping_list *list = NULL; /* what was mapped then; NULL: not known */
 	uint32_t found;
 	uint64_t hash;
+	uint64_t nameless = locator->nameless_frames;
 	bool lost;
 	int r = find_frames(locator, halves->kernel_stack, &frames[0], &kernel);
 
@@ -498,7 +499,7 @@ static int locate_stack(struct locator *locator, const struct halves *halves, ui
 	if (r < 0)
 		return r;
 	*ret_stack = wanted.stack;
-	if (lost) /* the frames may still come: don't cache */
+	if (lost || locator->nameless_frames > nameless) /* they may still come: don't cache */
 		return 0;
 	return table_intern(&locator->by_stacks, hash, located_equal, locator->located,
 			    locator->located_capacity, locator->n_located, &wanted, &found);
