@@ -16,6 +16,7 @@
  *	foreign		the map belongs to another user
  *	link		the map is a symbolic link
  *	thread		a thread runs it whose name is not the process's
+ *	next=TEXT	then the process execs itself; with a map, and TEXT as the tag
  */
 #include "workload.h"
 
@@ -159,7 +160,8 @@ static void write_map(FILE *stream, bool reuse)
 static FILE *open_map(char **words)
 {
 	const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
-	char target[80];
+	bool is_prepared = has_word(words, "foreign") || has_word(words, "stale");
+	char target[80], first[80];
 	FILE *stream;
 
 	snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
@@ -167,14 +169,17 @@ static FILE *open_map(char **words)
 		snprintf(target, sizeof target, "%s.target", path);
 		check(symlink(target, path) == 0, "symlink");
 	}
-	stream = fopen(path, "w");
-	check(stream, path);
+	snprintf(first, sizeof first, "%s%s", path, is_prepared ? ".first" : "");
+	stream = fopen(first, "w");
+	check(stream, first);
 	if (!has_word(words, "late"))
 		write_map(stream, has_word(words, "reuse"));
 	if (has_word(words, "foreign"))
 		check(fchown(fileno(stream), 65534, 65534) == 0, "fchown");
 	if (has_word(words, "stale"))
 		check(futimens(fileno(stream), long_ago) == 0, "futimens");
+	if (is_prepared)
+		check(rename(first, path) == 0, "rename");
 	return stream;
 }
 
@@ -347,15 +352,27 @@ static void print_truth(void)
 	fflush(stdout);
 }
 
+static void exec_with_tag(char **argv, const char *next)
+{
+	char word[80];
+
+	snprintf(word, sizeof word, "tag=%s", next);
+	execl("/proc/self/exe", argv[0], argv[1], "map", word, NULL);
+	check(false, "execl");
+}
+
 int main(int argc, char **argv)
 {
 	double seconds = number_argument(argc, argv, 1, 2);
-	char **words = argv + (argc > 2 ? 2 : argc);
+	char **words = argv + (argc > 2 ? 2 : argc), *next = NULL;
 	FILE *stream;
 
-	for (char **word = words; *word; word++)
+	for (char **word = words; *word; word++) {
 		if (strncmp(*word, "tag=", 4) == 0)
 			tag = *word + 4;
+		if (strncmp(*word, "next=", 5) == 0)
+			next = *word + 5;
+	}
 	has_trampolines = has_word(words, "trampoline");
 	for (int i = 0; i < OUTER && has_trampolines; i++)
 		functions[i].size = sizeof trampoline_code;
@@ -378,5 +395,7 @@ int main(int argc, char **argv)
 		write_map(stream, has_word(words, "reuse"));
 	print_truth();
 	fclose(stream);
+	if (next)
+		exec_with_tag(argv, next);
 	return 0;
 }
