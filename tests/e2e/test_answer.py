@@ -98,7 +98,7 @@ def work(name):
     time.sleep(30)
 for name in b"indexer", b"-c":
     threading.Thread(target=work, args=[name]).start()"""
-    with workload("python3", command=["python3", "-c", script]) as process:
+    with workload("python3", command=["/usr/bin/python3", "-c", script]) as process:
         tids = wait_for_names(process.pid, ["indexer", "-c"])
         starts = {process.pid: "", tids["indexer"]: "indexer of ", tids["-c"]: "-c of "}
         for tid, start in starts.items():

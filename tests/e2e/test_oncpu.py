@@ -152,10 +152,11 @@ def test_program_in_step_with_the_sampler(tmp_path, rate, beats, options):
 
 def test_real_time_threads_on_every_cpu(tmp_path):
     """Ticks are drawn all the same, so that there are as many as asked for; and the summary says what took so long."""
-    hogs = [subprocess.Popen(["chrt", "-f", "50", WORKLOADS / "burn", "35"], stdout=subprocess.DEVNULL)
-            for _ in range(os.cpu_count() + 1)]
+    command = ["chrt", "-f", "50", WORKLOADS / "burn", "35"]
+    hogs = [subprocess.Popen(command, stdout=subprocess.DEVNULL)]
     try:
-        wait_for_threads(hogs[0].pid, 5)
+        wait_for_threads(hogs[0].pid, 5)  # before others keep it from starting
+        hogs += [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())]
         with CpuTruth(hogs[0].pid) as truth:
             result = run("-p", hogs[0].pid, "-F", 199, "-d", 3, "--json", "-o", tmp_path / "x.folded")
     finally:

@@ -282,7 +282,7 @@ def test_cgroup_left_and_entered(tmp_path, mode):
     root = cgroup_root()
     if not root:
         pytest.skip("no cgroup hierarchy")
-    half_busy = ["python3", "-c", HALF_BUSY]
+    half_busy = ["/usr/bin/python3", "-c", HALF_BUSY]
     with cgroups(root) as (group, child), workload("leaves", command=half_busy) as leaves, \
             workload("enters", command=half_busy) as enters:
         (child / "cgroup.procs").write_text(str(leaves.pid))

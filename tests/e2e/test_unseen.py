@@ -40,7 +40,7 @@ PYTHON = "import time\nend = time.time() + 30\nwhile time.time() < end: sum(rang
 
 def test_others_are_not(tmp_path):
     """Processes that sleep, wait, are forked, and compute."""
-    with workload("burn", 8), workload("pingpong"), workload("python3", command=["python3", "-c", PYTHON]), \
+    with workload("burn", 8), workload("pingpong"), workload("python3", command=["/usr/bin/python3", "-c", PYTHON]), \
             workload("sh", command=["sh", "-c", "while :; do sleep 0.01; /bin/true; done"]):
         summary = record("-a", "-F", 199, "-d", 5, "-o", tmp_path / "x.folded").summary
     assert summary["samples"] > 500

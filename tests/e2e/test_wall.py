@@ -276,7 +276,7 @@ def test_cpu_time_before_a_rename(tmp_path):
     """It belongs to the old name."""
     script = BURN + "call('early'); burn(1); call('late'); burn(0.5); call('last'); burn(1)"
     for name, seconds in (("late", 0.5), ("la*", 1.5)):
-        record(*EXACT, "--comm", name, "-o", tmp_path / "x.folded", "--", "python3", "-c", script)
+        record(*EXACT, "--comm", name, "-o", tmp_path / "x.folded", "--", "/usr/bin/python3", "-c", script)
         total = Folded(tmp_path / "x.folded").total(lambda frames: frames[-1] == "[on-cpu]")
         assert total / 1e6 == pytest.approx(seconds, abs=0.05)
 
