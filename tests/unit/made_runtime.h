@@ -28,6 +28,18 @@ static inline void made_find(struct made_runtime *thread, const struct runtime_f
 	made_run(&thread->machine, &text, thread->tls, &thread->memory);
 }
 
+/* A thread whose program's loader is at work has no TLS, no frames, and a chain that is whole. */
+static inline void made_early(struct made_runtime *thread, const struct runtime_facts *facts)
+{
+	const uint64_t tls = thread->tls;
+
+	thread->tls = 0;
+	made_find(thread, facts);
+	assert_int_equal(thread->machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(thread->machine.header, 0);
+	thread->tls = tls;
+}
+
 /* Frame @wanted of the chain, in whichever activation. */
 static inline struct runtime_frame made_frame_at(const struct made_runtime *thread, uint32_t wanted)
 {

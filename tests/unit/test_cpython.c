@@ -104,6 +104,16 @@ static void other_threads_are_not_taken(void **state)
 	assert_int_equal(thread.machine.header, 0);
 }
 
+static void a_thread_that_has_not_started_has_none(void **state)
+{
+	for (size_t v = 0; v < N_VERSIONS; v++) {
+		struct runtime_facts facts = facts_of(versions[v]);
+
+		made_thread(&facts);
+		made_early(&thread, &facts);
+	}
+}
+
 #define HEAD	     0x1800 /* in the made file */
 #define INTERPRETER  (MADE_START + 0x1900)
 #define ANOTHER	     (MADE_START + 0x1a00)
@@ -346,6 +356,7 @@ int main(void)
 		cmocka_unit_test(all_frames_are_found_in_order),
 		cmocka_unit_test(a_chain_without_anchors_or_an_end),
 		cmocka_unit_test(other_threads_are_not_taken),
+		cmocka_unit_test(a_thread_that_has_not_started_has_none),
 		cmocka_unit_test(states_of_all_interpreters_are_searched),
 		cmocka_unit_test(a_fault_at_any_read_ends_the_chain),
 		cmocka_unit_test(names_files_and_lines),

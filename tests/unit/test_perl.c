@@ -125,6 +125,14 @@ static void what_changed_has_no_name(void **state)
 	assert_true(made_describe(&thread, &facts, 3, &code) < 0);
 }
 
+static void a_thread_that_has_not_started_has_none(void **state)
+{
+	struct runtime_facts facts = made_facts(PERL(5, 36));
+
+	made_perl(&facts);
+	made_early(&thread, &facts);
+}
+
 static void a_fault_at_any_read(void **state)
 {
 	struct runtime_facts facts = made_facts(PERL(5, 36));
@@ -240,6 +248,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_is_compiled_does_not_run),
 		cmocka_unit_test(a_thread_without_an_interpreter),
 		cmocka_unit_test(what_changed_has_no_name),
+		cmocka_unit_test(a_thread_that_has_not_started_has_none),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(loops_of_one_activation_take_it_once),
 		cmocka_unit_test(cold_parts_are_the_loop),

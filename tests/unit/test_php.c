@@ -136,6 +136,13 @@ static void a_fault_at_any_read(void **state)
 
 	made_php(&facts);
 	made_faults(&thread, &facts, DEPTH);
+	/* Its globals were never touched: it has not started. */
+	thread.memory.fails_at = 1;
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(thread.machine.header, 0);
+	thread.memory.fails_at = 0;
+	made_find(&thread, &facts);
 	assert_int_equal(made_describe(&thread, &facts, 2, &code), 0);
 	free(code.lines);
 	n_reads = thread.memory.n_reads;

@@ -407,6 +407,14 @@ static void what_changed_has_no_name(void **state)
 	assert_true(made_describe(&thread, &facts, 1, &code) < 0);
 }
 
+static void a_thread_that_has_not_started_has_none(void **state)
+{
+	struct runtime_facts facts = made_facts();
+
+	made_ruby(&facts);
+	made_early(&thread, &facts);
+}
+
 static void a_fault_at_any_read(void **state)
 {
 	struct runtime_facts facts = made_facts();
@@ -569,6 +577,7 @@ int main(void)
 		cmocka_unit_test(other_threads_are_not_taken),
 		cmocka_unit_test(methods_with_special_variables),
 		cmocka_unit_test(what_changed_has_no_name),
+		cmocka_unit_test(a_thread_that_has_not_started_has_none),
 		cmocka_unit_test(a_fault_at_any_read),
 		cmocka_unit_test(what_changes_meanwhile_has_no_other_name),
 		cmocka_unit_test(long_methods),

@@ -333,6 +333,7 @@ int cpython_write(const struct runtime_facts *facts, struct bf_text *ret)
 	struct text_writer text;
 
 	text_begin(&text, ret);
+	text_end_early(&text);
 	write_thread(&text, o);
 	write_first_frame(&text, o, STATE);
 	text_if(&text, STATE, BF_NE, 0, LABEL_FIRST_FRAME);

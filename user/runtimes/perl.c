@@ -388,6 +388,7 @@ static int perl_write(const struct runtime_facts *facts, struct bf_text *ret)
 	struct text_writer text;
 
 	text_begin(&text, ret);
+	text_end_early(&text);
 	text_op(&text, BF_OP_SET, NO_ANCHOR, 0, 0, -1);
 	write_interpreter(&text, facts->offsets);
 	write_stack(&text);

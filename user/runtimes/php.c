@@ -164,7 +164,7 @@ static int php_write(const struct runtime_facts *facts, struct bf_text *ret)
 	text_begin(&text, ret);
 	text_op(&text, BF_OP_SET, NO_ANCHOR, 0, 0, -1);
 	text_op(&text, BF_OP_PARAMETER, TEMPORARY, 0, 0, 0);
-	text_fetch(&text, FRAME, TEMPORARY, o[PHP_GLOBALS] + o[PHP_CURRENT]);
+	text_try(&text, FRAME, TEMPORARY, o[PHP_GLOBALS] + o[PHP_CURRENT]); /* untouched: 0 */
 	text_label(&text, LABEL_FRAME);
 	text_if(&text, FRAME, BF_EQ, 0, LABEL_END);
 	text_op(&text, BF_OP_READ, 0, FRAME, FRAME_WORDS - 1, 0);

@@ -514,6 +514,7 @@ static int ruby_write(const struct runtime_facts *facts, struct bf_text *ret)
 	struct text_writer text;
 
 	text_begin(&text, ret);
+	text_end_early(&text);
 	write_context(&text, o);
 	write_start(&text, o);
 	text_label(&text, LABEL_FRAME);

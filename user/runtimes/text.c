@@ -69,6 +69,12 @@ void text_if_register(struct text_writer *writer, uint8_t a, enum bf_relation re
 	text_to(writer, label);
 }
 
+void text_end_early(struct text_writer *writer)
+{
+	text_op(writer, BF_OP_IF, BF_REGISTER_TLS, BF_NE, 1 /* passes over one */, 0);
+	text_op(writer, BF_OP_END, 0, 0, 0, 0);
+}
+
 #define SPECIFIC_KEYS 32
 
 void text_fetch_specific(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset,

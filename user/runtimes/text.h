@@ -43,6 +43,8 @@ void text_if(struct text_writer *writer, uint8_t a, enum bf_relation relation, i
 	     uint32_t label);
 void text_if_register(struct text_writer *writer, uint8_t a, enum bf_relation relation,
 		      uint8_t other, uint32_t label);
+/* Ends for a thread without TLS: its program's loader is at work, and nothing of it has run yet. */
+void text_end_early(struct text_writer *writer);
 /* @to = the thread's data (pthread_setspecific(3)) of the key whose number is at @base + @offset;
  * to @label if there is no such key. */
 void text_fetch_specific(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset,
