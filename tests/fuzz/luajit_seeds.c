@@ -9,14 +9,6 @@
 
 #include "tests/unit/made_luajit.h"
 
-/* As luajit_known_offsets() has them. */
-bool luajit_known_offsets(struct runtime_facts *to)
-{
-	to->offsets[LUAJIT_TRACE_BASE] = 376;
-	to->offsets[LUAJIT_AREAS] = 3776;
-	return true;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct bf_text none;

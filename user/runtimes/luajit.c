@@ -33,39 +33,30 @@
 
 /* --- which version --- */
 
-static const struct {
-	const char *release; /* after the major number */
+static const struct release {
+	const char *name; /* after the major number */
 	uint32_t version;
 	uint32_t offsets[N_LUAJIT_OFFSETS];
-} known[] = {
+} releases[] = {
 	{"1.0-beta3", LUAJIT(2, 1), {376, 3776}},
+	{"1.1737090214", LUAJIT(2, 1), {376, 3792}},
 };
-
-bool luajit_known_offsets(struct runtime_facts *facts)
-{
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (known[i].version == facts->version) {
-			memcpy(facts->offsets, known[i].offsets, sizeof known[i].offsets);
-			return true;
-		}
-	return false;
-}
 
 enum { SYMBOL_MODE, SYMBOL_PROFILE, SYMBOL_TOP, SYMBOL_PANIC, SYMBOL_CALL };
 
-/* Whether structures are as in one of those releases. Copyrights have their names, too. */
-static bool is_known_release(const struct elf_file *elf, uint32_t *ret_version)
+/* NULL: none of those. Copyrights have their names, too. */
+static const struct release *find_release(const struct elf_file *elf, uint32_t *ret_version)
 {
-	char release[64] = "";
+	char name[64] = "";
 
-	if (elf_find_text(elf, "LuaJIT 2.", release, sizeof release) < 0)
-		return false;
-	release[strcspn(release, " ")] = '\0';
-	*ret_version = LUAJIT(2, strtoul(release, NULL, 10) & 255);
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (strcmp(known[i].release, release) == 0)
-			return true;
-	return false;
+	if (elf_find_text(elf, "LuaJIT 2.", name, sizeof name) < 0)
+		return NULL;
+	name[strcspn(name, " ")] = '\0';
+	*ret_version = LUAJIT(2, strtoul(name, NULL, 10) & 255);
+	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+		if (strcmp(releases[i].name, name) == 0)
+			return &releases[i];
+	return NULL;
 }
 
 static bool has_code(const struct elf_file *elf, uint64_t address, const void *code, size_t n)
@@ -74,6 +65,18 @@ static bool has_code(const struct elf_file *elf, uint64_t address, const void *c
 
 	return address && elf_find_bytes(elf, address, there, n) == 0 &&
 	       memcmp(there, code, n) == 0;
+}
+
+/* Functions of builds with control-flow protection begin with endbr64. */
+static bool begins_with(const struct elf_file *elf, uint64_t address, const void *code, size_t n,
+			uint64_t *ret_end)
+{
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+	if (has_code(elf, address, endbr, sizeof endbr))
+		address += sizeof endbr;
+	*ret_end = address + n;
+	return has_code(elf, address, code, n);
 }
 
 /* lua_gettop(): mov 40(%rdi),%rax; sub 32(%rdi),%rax. */
@@ -86,12 +89,13 @@ static const uint8_t panic_code[] = {0x48, 0x8b, 0x47, 0x10, 0x48, 0x8b, 0x90};
 static bool has_known_state(const struct elf_file *elf, const struct elf_wanted *symbols,
 			    const uint32_t *o)
 {
+	uint64_t end;
 	uint32_t panic;
 
-	return has_code(elf, symbols[SYMBOL_TOP].address, top_code, sizeof top_code) &&
-	       has_code(elf, symbols[SYMBOL_PANIC].address, panic_code, sizeof panic_code) &&
-	       elf_find_bytes(elf, symbols[SYMBOL_PANIC].address + sizeof panic_code, &panic,
-			      sizeof panic) == 0 &&
+	return begins_with(elf, symbols[SYMBOL_TOP].address, top_code, sizeof top_code, &end) &&
+	       begins_with(elf, symbols[SYMBOL_PANIC].address, panic_code, sizeof panic_code,
+			   &end) &&
+	       elf_find_bytes(elf, end, &panic, sizeof panic) == 0 &&
 	       panic + PANIC_TO_TRACE == o[LUAJIT_TRACE_BASE];
 }
 
@@ -130,13 +134,17 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 		[SYMBOL_CALL] = {"lua_call"},
 	};
 	int r = elf_find_symbols(elf, symbols, sizeof symbols / sizeof *symbols);
+	const struct release *release;
 
 	if (r <= 0) {
 		ret->runtime = 0;
 		return r;
 	}
 	ret->code_shift = elf_find_code_shift(elf);
-	if (!is_known_release(elf, &ret->version) || !luajit_known_offsets(ret))
+	release = find_release(elf, &ret->version);
+	if (release)
+		memcpy(ret->offsets, release->offsets, sizeof release->offsets);
+	if (!release)
 		ret->problem = RUNTIME_VERSION;
 	else if (elf->machine != EM_X86_64 || !has_known_state(elf, symbols, ret->offsets))
 		ret->problem = RUNTIME_BUILD;
@@ -149,13 +157,19 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 
 #define MOST_INTERPRETER (1u << 20)
 
+static bool is_of_release(const struct runtime_facts *facts)
+{
+	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+		if (releases[i].version == facts->version &&
+		    memcmp(releases[i].offsets, facts->offsets, sizeof releases[i].offsets) == 0)
+			return true;
+	return false;
+}
+
 static bool is_sound(const struct runtime_facts *facts)
 {
-	struct runtime_facts known_facts = *facts;
-
-	return luajit_known_offsets(&known_facts) &&
-	       memcmp(known_facts.offsets, facts->offsets, sizeof facts->offsets) == 0 &&
-	       facts->generated_size && facts->generated_size <= MOST_INTERPRETER;
+	return is_of_release(facts) && facts->generated_size &&
+	       facts->generated_size <= MOST_INTERPRETER;
 }
 
 /* --- the text --- */

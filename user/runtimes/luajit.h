@@ -44,9 +44,6 @@ _Static_assert((int)N_LUAJIT_OFFSETS <= RUNTIME_OFFSETS, "all have room");
 
 #define LUAJIT_SPREAD 0x27d4eb2d /* odd: keeps numbers that differ different */
 
-/* Sets the facts of a version. Returns whether it is known. */
-bool luajit_known_offsets(struct runtime_facts *facts);
-
 int luajit_describe(const struct runtime_facts *facts, const struct runtime_memory *memory,
 		    const struct runtime_frame *frame, struct runtime_code *ret);
 
