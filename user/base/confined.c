@@ -43,7 +43,7 @@ static int open_input(const struct confined *confined, const struct confined_req
 		return -EPERM;
 	fd = open(confined->inputs[request->list].paths[request->number],
 		  O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(fd);
 }
 
 static int open_listed(const struct confined *confined, const struct confined_request *request)
@@ -216,7 +216,7 @@ int confined_open(const char *path)
 
 	if (!here) {
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		return fd < 0 ? -errno : fd;
+		return fd_or_errno(fd);
 	}
 	if (!find_input(path, &request))
 		return -EPERM;

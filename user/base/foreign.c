@@ -6,8 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/magic.h>
-#include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,241 +16,15 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/broker.h"
 #include "base/elf_file.h"
+#include "base/foreign_path.h"
 #include "base/process_stat.h"
 #include "base/sandbox.h"
 #include "base/system.h"
-
-#define FIND_FLAGS (O_PATH | O_CLOEXEC)
-
-static int open_result(int fd)
-{
-	return fd < 0 ? -errno : fd;
-}
-
-/*
- * Walks the path by hand, if the kernel has no openat2() or a filter refuses it. Links in /proc to
- * open files are followed by their text only, like any link.
- */
-
-#define MAX_FOLDERS 256
-#define MAX_LINKS   40 /* as in the kernel */
-
-struct walk {
-	int folders[MAX_FOLDERS]; /* from the root to the current one */
-	size_t n;
-	unsigned int n_links;
-	char rest[2 * PATH_MAX]; /* of the path */
-};
-
-/* Goes back up until @n folders are left. */
-static void leave(struct walk *walk, size_t n)
-{
-	while (walk->n > n)
-		close(walk->folders[--walk->n]);
-}
-
-/* Takes the first name off the rest. Returns false if there is none. */
-static bool next_name(struct walk *walk, char name[static NAME_MAX + 1], int *error)
-{
-	size_t before = strspn(walk->rest, "/"), n = strcspn(walk->rest + before, "/");
-
-	*error = n > NAME_MAX ? -ENAMETOOLONG : 0;
-	if (!n || *error < 0)
-		return false;
-	memcpy(name, walk->rest + before, n);
-	name[n] = '\0';
-	memmove(walk->rest, walk->rest + before + n, strlen(walk->rest + before + n) + 1);
-	return true;
-}
-
-/* Puts the target of the link @fd before the rest. */
-static int follow(struct walk *walk, int fd)
-{
-	char target[PATH_MAX];
-	ssize_t n = readlinkat(fd, "", target, sizeof target);
-	size_t rest = strlen(walk->rest);
-
-	if (n < 0)
-		return -errno;
-	if (++walk->n_links > MAX_LINKS)
-		return -ELOOP;
-	if (n == sizeof target || n + rest >= sizeof walk->rest)
-		return -ENAMETOOLONG;
-	memmove(walk->rest + n, walk->rest, rest + 1);
-	memcpy(walk->rest, target, n);
-	if (target[0] == '/')
-		leave(walk, 1);
-	return 0;
-}
-
-/* Enters @name in the innermost folder, whatever it is. */
-static int enter(struct walk *walk, const char *name)
-{
-	struct stat stat;
-	int fd, r;
-
-	if (strcmp(name, "..") == 0) {
-		leave(walk, walk->n > 1 ? walk->n - 1 : 1);
-		return 0;
-	}
-	if (walk->n == MAX_FOLDERS)
-		return -ELOOP;
-	fd = openat(walk->folders[walk->n - 1], name, FIND_FLAGS | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	r = fstat(fd, &stat) < 0 ? -errno : 0;
-	if (r < 0 || S_ISLNK(stat.st_mode)) {
-		r = r < 0 ? r : follow(walk, fd);
-		close(fd);
-		return r;
-	}
-	walk->folders[walk->n++] = fd;
-	return 0;
-}
-
-static int walk_by_hand(int root, const char *path)
-{
-	struct walk walk = {.n = 1};
-	char name[NAME_MAX + 1];
-	int r = 0, error = 0, found;
-
-	if (strlen(path) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(walk.rest, path);
-	walk.folders[0] = fcntl(root, F_DUPFD_CLOEXEC, 0);
-	if (walk.folders[0] < 0)
-		return -errno;
-	while (r == 0 && next_name(&walk, name, &error))
-		r = strcmp(name, ".") == 0 ? 0 : enter(&walk, name);
-	r = r < 0 ? r : error;
-	found = walk.folders[walk.n - 1];
-	if (r == 0)
-		walk.n--;
-	leave(&walk, 0);
-	return r < 0 ? r : found;
-}
-
-/* --- Finding --- */
-
-static int find_path(int root, const char *path)
-{
-	struct open_how how = {
-		.flags = FIND_FLAGS,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	_cleanup_close_ int ours = root < 0 ? open("/", FIND_FLAGS | O_DIRECTORY) : -1;
-	int fd;
-
-	root = root < 0 ? ours : root;
-	path += strspn(path, "/");
-	fd = open_result(syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof how));
-	/* -EAGAIN: somebody renames folders to hide where `..` leads. */
-	return fd == -ENOSYS || fd == -EPERM || fd == -EAGAIN ? walk_by_hand(root, path) : fd;
-}
-
-static int find_mapped(uint32_t tid, uint64_t start, uint64_t end)
-{
-	char path[96];
-
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, tid, start,
-		 end);
-	return open_result(open(path, FIND_FLAGS));
-}
-
-static int find_root(uint32_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/root", tid);
-	return open_result(open(path, FIND_FLAGS | O_DIRECTORY));
-}
-
-#define STATX_WANTED (STATX_BASIC_STATS | STATX_MNT_ID)
-
-/* Reads what the kernel already has. */
-static int get_statx(int fd, struct statx *ret)
-{
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_WANTED, ret) < 0 ? -errno
-											: 0;
-}
-
-/* Whether both are known to belong to one mount. */
-static bool is_same_mount(const struct statx *a, const struct statx *b)
-{
-	return (a->stx_mask & b->stx_mask & STATX_MNT_ID) && a->stx_mnt_id == b->stx_mnt_id;
-}
-
-static int find_in(int folder, const char *name)
-{
-	struct statx outer, inner;
-	int fd = open_result(openat(folder, name, FIND_FLAGS | O_NOFOLLOW)), r;
-
-	if (fd < 0)
-		return fd;
-	r = get_statx(folder, &outer);
-	r = r < 0 ? r : get_statx(fd, &inner);
-	if (r == 0 && !is_same_mount(&outer, &inner))
-		r = -EXDEV;
-	if (r == 0 && inner.stx_nlink > 1)
-		r = -EMLINK;
-	if (r == 0)
-		return fd;
-	close(fd);
-	return r;
-}
-
-/* --- Opening --- */
-
-static int64_t filesystem(int fd)
-{
-	struct statfs stat;
-
-	return fstatfs(fd, &stat) < 0 ? -errno : (int64_t)(uint32_t)stat.f_type;
-}
-
-#define CONFIGFS_MAGIC 0x62656570
-#define MQUEUE_MAGIC   0x19800202
-
-/*
- * The kernel's virtual files are regular, too. Reading some of them removes messages (/proc/kmsg),
- * waits (tracefs) or reaches devices (sysfs).
- */
-static bool is_of_kernel(int place)
-{
-	static const uint32_t kinds[] = {
-		PROC_SUPER_MAGIC,      SYSFS_MAGIC,	     DEBUGFS_MAGIC,  TRACEFS_MAGIC,
-		SECURITYFS_MAGIC,      CGROUP_SUPER_MAGIC,   SELINUX_MAGIC,  CGROUP2_SUPER_MAGIC,
-		SMACK_MAGIC,	       BPF_FS_MAGIC,	     EFIVARFS_MAGIC, PSTOREFS_MAGIC,
-		BINFMTFS_MAGIC,	       RDTGROUP_SUPER_MAGIC, CONFIGFS_MAGIC, MQUEUE_MAGIC,
-		USBDEVICE_SUPER_MAGIC, XENFS_SUPER_MAGIC,    NSFS_MAGIC,
-	};
-	int64_t kind = filesystem(place);
-
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (kind == kinds[i])
-			return true;
-	return kind < 0;
-}
-
-static int open_found(int place)
-{
-	char path[64];
-	struct stat stat;
-
-	if (fstat(place, &stat) < 0)
-		return -errno;
-	if (!S_ISREG(stat.st_mode) || is_of_kernel(place))
-		return -EINVAL;
-	/* Opens the inode that was checked, whatever has its name now. */
-	snprintf(path, sizeof path, "/proc/self/fd/%d", place);
-	return open_result(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-}
 
 /* --- Through the broker, if there is one --- */
 
@@ -293,23 +65,24 @@ static_assert(sizeof(struct request) <= BROKER_MAX_REQUEST, "requests fit");
 
 static int open_path(int root, const char *path)
 {
-	_cleanup_close_ int place = find_path(root, path);
+	_cleanup_close_ int place = foreign_path_find(root, path);
 
-	return place < 0 ? place : open_found(place);
+	return place < 0 ? place : foreign_path_open(place);
 }
 
 /* Of a whole CPU, never of another process. */
 static int open_event(const struct perf_event_attr *attr, unsigned int cpu)
 {
-	return open_result(syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+	return fd_or_errno(syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 /* Sets *@ret_fd and returns its filesystem, or -errno. */
 static int64_t open_mapped(const struct request *request, int *ret_fd)
 {
-	_cleanup_close_ int place = find_mapped(request->tid, request->start, request->end);
-	int64_t kind = place < 0 ? place : filesystem(place);
-	int fd = kind < 0 ? kind : open_found(place);
+	_cleanup_close_ int place =
+		foreign_path_find_mapped(request->tid, request->start, request->end);
+	int64_t kind = place < 0 ? place : foreign_path_filesystem(place);
+	int fd = kind < 0 ? kind : foreign_path_open(place);
 
 	if (fd < 0)
 		return fd;
@@ -321,13 +94,14 @@ static int64_t open_mapped(const struct request *request, int *ret_fd)
 static int64_t do_op(const struct request *request, int fd)
 {
 	switch (request->op) {
-	case OP_FIND: return find_path(fd, request->path);
-	case OP_FIND_MAPPED: return find_mapped(request->tid, request->start, request->end);
-	case OP_FIND_IN: return find_in(fd, request->path);
-	case OP_FIND_ROOT: return find_root(request->tid);
-	case OP_OPEN_FOUND: return open_found(fd);
+	case OP_FIND: return foreign_path_find(fd, request->path);
+	case OP_FIND_MAPPED:
+		return foreign_path_find_mapped(request->tid, request->start, request->end);
+	case OP_FIND_IN: return foreign_path_find_in(fd, request->path);
+	case OP_FIND_ROOT: return foreign_path_find_root(request->tid);
+	case OP_OPEN_FOUND: return foreign_path_open(fd);
 	case OP_OPEN: return open_path(fd, request->path);
-	case OP_FILESYSTEM: return filesystem(fd);
+	case OP_FILESYSTEM: return foreign_path_filesystem(fd);
 	case OP_ELF_KIND: return elf_file_kind(fd);
 	case OP_OPEN_EVENT: return open_event(&request->event, request->start);
 	case OP_OPEN_MAPPED: /* it has two results */
@@ -364,7 +138,7 @@ static int open_of_process(uint32_t tid, const char *name)
 	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/%.16s", tid, name);
-	return open_result(open(path, O_RDONLY | O_CLOEXEC));
+	return fd_or_errno(open(path, O_RDONLY | O_CLOEXEC));
 }
 
 /* The kernel's struct procmap_query (linux/fs.h of 6.11). */
@@ -429,7 +203,7 @@ static int64_t serve_process(const struct request *request, int file, struct bro
 {
 	static char text[MAX_PIECE];
 	int fd = file < 0 ? open_of_process(request->tid, request->path)
-			  : open_result(fcntl(file, F_DUPFD_CLOEXEC, 0));
+			  : fd_or_errno(fcntl(file, F_DUPFD_CLOEXEC, 0));
 	ssize_t n = 1;
 
 	if (fd < 0)
@@ -714,7 +488,7 @@ int foreign_open_event(const struct perf_event_attr *attr, unsigned int cpu)
 
 int foreign_find_typed(const char *path)
 {
-	return open_result(open(path, FIND_FLAGS));
+	return fd_or_errno(open(path, FOREIGN_PATH_FLAGS));
 }
 
 int foreign_find_as_caller(const char *path)
@@ -735,7 +509,7 @@ int foreign_open_typed(const char *path)
 	if (place < 0 || getuid() == 0)
 		return place < 0 ? place : foreign_open_found(place);
 	capabilities = sandbox_set_aside();
-	fd = open_found(place);
+	fd = foreign_path_open(place);
 	sandbox_take_up(capabilities);
 	return fd;
 }
@@ -762,7 +536,7 @@ int foreign_find_root(uint32_t tid)
 int foreign_status(int fd, struct stat *ret)
 {
 	struct statx stat;
-	int r = get_statx(fd, &stat);
+	int r = foreign_path_status(fd, &stat);
 
 	if (r < 0)
 		return r;
@@ -782,12 +556,12 @@ int foreign_status(int fd, struct stat *ret)
 
 bool foreign_is_our_root(int root)
 {
-	_cleanup_close_ int own = open("/", FIND_FLAGS | O_DIRECTORY);
+	_cleanup_close_ int own = open("/", FOREIGN_PATH_FLAGS | O_DIRECTORY);
 	struct statx theirs, ours;
 
 	/*
 	 * The same folder in another mount namespace, which may show other files, is another mount.
 	 */
-	return get_statx(root, &theirs) == 0 && get_statx(own, &ours) == 0 &&
-	       is_same_mount(&theirs, &ours) && theirs.stx_ino == ours.stx_ino;
+	return foreign_path_status(root, &theirs) == 0 && foreign_path_status(own, &ours) == 0 &&
+	       foreign_path_is_same_mount(&theirs, &ours) && theirs.stx_ino == ours.stx_ino;
 }

@@ -3,6 +3,7 @@
 #ifndef BASE_SYSTEM_H
 #define BASE_SYSTEM_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,12 @@ int cpu_run_on(unsigned int cpu);
 
 #include <stdlib.h>
 #include <unistd.h>
+
+/* What open(2) and its like return, with -errno for -1. */
+static inline int fd_or_errno(int fd)
+{
+	return fd < 0 ? -errno : fd;
+}
 
 static inline void closep(int *fd)
 {

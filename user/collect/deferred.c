@@ -33,7 +33,7 @@ static int load_once(struct deferred *deferred)
 			       bpf_program__name(deferred->program), "Dual BSD/GPL",
 			       deferred->insns, deferred->n_insns, &deferred->options);
 
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(fd);
 }
 
 /* After a refusal, tries again to get the verifier's words. */
