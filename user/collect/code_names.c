@@ -13,7 +13,8 @@
 #define MOST_FACTS     4096	   /* about runtimes: processes say what they like of themselves */
 #define GENERATIONS_UP 8	   /* how many parents are asked */
 #define MOST_READS     32	   /* of an object that was not there, with its samples */
-#define MOST_AGAIN     255	   /* … in all; the others are a few at a time: */
+#define MOST_AGAIN     128	   /* … in all; the others are for a few objects, some at a time: */
+#define MOST_NAMELESS  256
 #define AGAIN_AT_ONCE  16
 #define RETRY_NS       (NSEC_PER_SEC / 100)
 
@@ -324,7 +325,7 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 	names->n_read++;
 	names->n_nameless += !key.is_known;
 	r = add(names, &key, ret);
-	if (r < 0 || (*ret)->is_known || process->ended)
+	if (r < 0 || (*ret)->is_known || process->ended || names->n_again >= MOST_NAMELESS)
 		return r;
 	return array_add(names->again, names->again_capacity, names->n_again,
 			 ((struct nameless_code){index, process->serial, {words[0], words[1]}}));
