@@ -150,13 +150,49 @@ static void a_map_that_is_replaced_is_followed_until_the_end(void **state)
 	see_memory(&self);
 	write_file(other_path, "second");
 	assert_int_equal(rename(other_path, map_path), 0);
-	jit_files_end(jit, &self);
+	jit_files_end(jit, &self, 0);
 	assert_string_equal(map_of(&self), "second");
 	write_file(other_path, "of somebody else");
 	assert_int_equal(rename(other_path, map_path), 0);
 	jit_files_retry(jit);
 	see_memory(&self);
 	assert_string_equal(map_of(&self), "second");
+}
+
+/* A program execs another one, and both write maps: the same file, with the other's names. */
+static void what_is_written_after_an_exec_is_the_next_images(void **state)
+{
+	struct jit_image next = self;
+
+	write_file(map_path, "first");
+	see_memory(&self);
+	usleep(30000); /* more than a tick of the clock of files */
+	next.exec_id++;
+	next.since = monotonic_ns();
+	jit_files_end(jit, &self, next.since);
+	assert_string_equal(map_of(&self), "first");
+	see_memory(&next);
+	assert_string_equal(map_of(&next), "");
+	usleep(30000);
+	write_file(map_path, "second");
+	jit_files_retry(jit);
+	assert_string_equal(map_of(&next), "second");
+	assert_string_equal(map_of(&self), "");
+}
+
+/* The same, known only after the next one has put a file of its own there. */
+static void a_map_that_replaced_it_after_an_exec_is_not_taken(void **state)
+{
+	uint64_t exec_ns;
+
+	write_file(map_path, "first");
+	see_memory(&self);
+	exec_ns = monotonic_ns();
+	usleep(30000);
+	write_file(other_path, "second");
+	assert_int_equal(rename(other_path, map_path), 0);
+	jit_files_end(jit, &self, exec_ns);
+	assert_string_equal(map_of(&self), "first");
 }
 
 static void only_memory_that_can_hold_a_jits_code_is_watched(void **state)
@@ -580,7 +616,7 @@ static void memory_belongs_to_one_image(void **state)
 	assert_int_equal(processes_map(&processes, 4194305, &memory, 0), 0);
 	assert_int_equal(locate(&locator, &key, &count), 0);
 	/* The same after an exec, and in another process. */
-	assert_int_equal(processes_exec(&processes, 4194305), 0);
+	assert_int_equal(processes_exec(&processes, 4194305, 0), 0);
 	assert_int_equal(processes_map(&processes, 4194305, &memory, 0), 0);
 	key.exec_id = 1;
 	assert_int_equal(locate(&locator, &key, &count), 0);
@@ -611,6 +647,8 @@ int main(void)
 		COLLECT_TEST(a_map_is_found_at_once_and_kept),
 		COLLECT_TEST(a_map_is_found_when_it_comes),
 		COLLECT_TEST(a_map_that_is_replaced_is_followed_until_the_end),
+		COLLECT_TEST(what_is_written_after_an_exec_is_the_next_images),
+		COLLECT_TEST(a_map_that_replaced_it_after_an_exec_is_not_taken),
 		COLLECT_TEST(only_memory_that_can_hold_a_jits_code_is_watched),
 		COLLECT_TEST(what_is_no_file_is_refused),
 		COLLECT_TEST(a_map_of_two_names_is_refused),

@@ -17,6 +17,7 @@
 
 /* Time stamps of files come from a coarse clock. */
 #define CLOCK_SLACK_NS NSEC_PER_SEC
+#define TICK_NS	       (NSEC_PER_SEC / 100) /* the most that a file's time is behind */
 
 struct jit_process {
 	uint32_t n_references; /* of its process, and its children; 0: unused */
@@ -28,6 +29,7 @@ struct jit_process {
 	int perf_map;	    /* -1: not found yet */
 	uint32_t jitdump;   /* in files; UINT32_MAX: none */
 	bool ended;
+	uint64_t ended_at; /* by an exec; CLOCK_MONOTONIC ns; else 0 */
 };
 
 void jit_files_done(struct jit_files *jit)
@@ -192,13 +194,26 @@ static uint64_t clock_now(clockid_t clock)
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
+static uint64_t written_at(const struct stat *stat)
+{
+	return stat->st_mtim.tv_sec * NSEC_PER_SEC + stat->st_mtim.tv_nsec;
+}
+
 static bool is_from_before(const struct stat *stat, const struct jit_image *image)
 {
+	uint64_t now = clock_now(CLOCK_REALTIME), written = written_at(stat);
 	uint64_t age = clock_now(CLOCK_BOOTTIME) - image->start;
-	uint64_t started = clock_now(CLOCK_REALTIME) - age;
-	uint64_t written = stat->st_mtim.tv_sec * NSEC_PER_SEC + stat->st_mtim.tv_nsec;
 
-	return image->start && written + CLOCK_SLACK_NS < started;
+	if (image->since)
+		return written + TICK_NS < now - (monotonic_ns() - image->since);
+	return image->start && written + CLOCK_SLACK_NS < now - age;
+}
+
+/* Whether the next image has written to it. */
+static bool is_from_after(const struct stat *stat, const struct jit_process *process)
+{
+	return process->ended_at &&
+	       written_at(stat) > clock_now(CLOCK_REALTIME) - (monotonic_ns() - process->ended_at);
 }
 
 /* Whether a file belongs to root or to the process's own user. */
@@ -223,7 +238,8 @@ static int open_map(struct jit_files *jit, struct jit_process *process, uint32_t
 		return -1;
 	if (!is_trusted(&stat, process))
 		ask(jit, process); /* its user may have changed */
-	if (!is_trusted(&stat, process) || is_from_before(&stat, &process->image))
+	if (!is_trusted(&stat, process) || is_from_before(&stat, &process->image) ||
+	    is_from_after(&stat, process))
 		return -1;
 	fd = foreign_open_found(place);
 	return fd < 0 ? -1 : fd;
@@ -352,12 +368,13 @@ int jit_files_fork(struct jit_files *jit, const struct jit_image *parent,
 	return 0;
 }
 
-void jit_files_end(struct jit_files *jit, const struct jit_image *image)
+void jit_files_end(struct jit_files *jit, const struct jit_image *image, uint64_t exec_ns)
 {
 	uint32_t found = find_image(jit, image);
 
 	if (found == TABLE_NONE || jit->processes[found].ended)
 		return;
+	jit->processes[found].ended_at = exec_ns;
 	look(jit, &jit->processes[found]);
 	jit->processes[found].ended = true;
 }
@@ -369,15 +386,25 @@ void jit_files_retry(struct jit_files *jit)
 			look(jit, &jit->processes[i]);
 }
 
+/* Whether the next image has left the file alone. */
+static bool is_still_of(const struct jit_process *process, int fd)
+{
+	struct stat stat;
+
+	return fd >= 0 && foreign_status(fd, &stat) == 0 && !is_from_after(&stat, process);
+}
+
 void jit_files_source(const struct jit_files *jit, const struct files *files,
 		      const struct jit_image *image, struct mapping_source *source)
 {
 	for (uint32_t i = find_image(jit, image); i != TABLE_NONE; i = jit->processes[i].parent) {
 		const struct jit_process *process = &jit->processes[i];
 
-		if (source->perf_map < 0)
+		int dump = process->jitdump == UINT32_MAX ? -1 : files->files[process->jitdump].fd;
+
+		if (source->perf_map < 0 && is_still_of(process, process->perf_map))
 			source->perf_map = process->perf_map;
-		if (source->jitdump < 0 && process->jitdump != UINT32_MAX)
-			source->jitdump = files->files[process->jitdump].fd;
+		if (source->jitdump < 0 && is_still_of(process, dump))
+			source->jitdump = dump;
 	}
 }

@@ -9,8 +9,9 @@
  * at the end of the recording.
  *
  * Anybody can put a file into /tmp. A map is accepted if it is a regular file of root or of the
- * process's own user, as in perf, and was written to since the process started: PIDs repeat, in
- * containers with the same small ones each time.
+ * process's own user, as in perf, and was last written to between the image's start and the next
+ * exec: PIDs repeat, in containers with the same small ones each time, and the next image may write
+ * into the same file.
  */
 #ifndef COLLECT_JIT_FILES_H
 #define COLLECT_JIT_FILES_H
@@ -22,6 +23,7 @@
 struct jit_image {
 	uint32_t pid, exec_id;
 	uint64_t start; /* boot-time ns; 0 when unknown */
+	uint64_t since; /* CLOCK_MONOTONIC ns: its exec; 0: not seen */
 };
 
 /* Zeroed: none. */
@@ -46,8 +48,11 @@ int jit_files_see(struct jit_files *jit, struct files *files, const struct jit_i
 int jit_files_fork(struct jit_files *jit, const struct jit_image *parent,
 		   const struct jit_image *child);
 
-/* @image has ended, by an exit or an exec: looks for its files a last time. */
-void jit_files_end(struct jit_files *jit, const struct jit_image *image);
+/*
+ * @image has ended, by an exit, or by an exec at @exec_ns (CLOCK_MONOTONIC; 0: none): looks for its
+ * files a last time. What is written after an exec is the next image's.
+ */
+void jit_files_end(struct jit_files *jit, const struct jit_image *image, uint64_t exec_ns);
 
 /* Looks for new maps. Call it at each drain. */
 void jit_files_retry(struct jit_files *jit);

@@ -275,7 +275,7 @@ static int list_map(struct processes *processes, struct process *process,
 
 static struct jit_image jit_image(const struct process *process)
 {
-	return (struct jit_image){process->pid, process->exec_id, process->start};
+	return (struct jit_image){process->pid, process->exec_id, process->start, process->since};
 }
 
 static bool image_equal(const void *items, uint32_t position, const void *key)
@@ -462,8 +462,9 @@ uint32_t processes_take_changed(struct processes *processes)
 	return process;
 }
 
-/* The reference of living images waits for processes_sweep(). */
-static int mark_ended(struct processes *processes, uint32_t process)
+/* @exec_ns: when the next image took its place; 0: none. The reference of living images waits for
+ * processes_sweep(). */
+static int mark_ended(struct processes *processes, uint32_t process, uint64_t exec_ns)
 {
 	const struct jit_image image = jit_image(&processes->processes[process]);
 	int r;
@@ -474,7 +475,7 @@ static int mark_ended(struct processes *processes, uint32_t process)
 	if (r < 0)
 		return r;
 	processes->processes[process].ended = processes->sweeps + 1;
-	jit_files_end(&processes->jit_files, &image);
+	jit_files_end(&processes->jit_files, &image, exec_ns);
 	return 0;
 }
 
@@ -484,7 +485,7 @@ static int forget_other(struct processes *processes, uint32_t pid, uint64_t star
 	uint32_t before = processes_latest(processes, pid);
 
 	return before != TABLE_NONE && processes->processes[before].start != start
-		       ? mark_ended(processes, before)
+		       ? mark_ended(processes, before, 0)
 		       : 0;
 }
 
@@ -531,13 +532,13 @@ int processes_see(struct processes *processes, uint32_t pid, uint64_t start, uin
 			return r;
 		/* It has ended, and no event will report that. */
 		if (!processes->processes[process].mappings->n)
-			r = mark_ended(processes, process);
+			r = mark_ended(processes, process, 0);
 	}
 	*ret_process = process;
 	return r;
 }
 
-int processes_exec(struct processes *processes, uint32_t pid)
+int processes_exec(struct processes *processes, uint32_t pid, uint64_t time)
 {
 	uint32_t before = processes_latest(processes, pid), after, parent_pid;
 	const struct process *p;
@@ -546,14 +547,16 @@ int processes_exec(struct processes *processes, uint32_t pid)
 	files_forget_root(&processes->files);
 	if (before == TABLE_NONE)
 		return 0;
-	r = mark_ended(processes, before);
+	r = mark_ended(processes, before, time);
 	if (r < 0)
 		return r;
 	p = &processes->processes[before];
 	parent_pid = p->parent_pid;
 	r = processes_add(processes, pid, p->start, p->exec_id + 1, &after);
-	if (r == 0)
-		processes->processes[after].parent_pid = parent_pid;
+	if (r < 0)
+		return r;
+	processes->processes[after].parent_pid = parent_pid;
+	processes->processes[after].since = time;
 	return r;
 }
 
@@ -561,7 +564,7 @@ int processes_exit(struct processes *processes, uint32_t pid)
 {
 	uint32_t process = processes_latest(processes, pid);
 
-	return process == TABLE_NONE ? 0 : mark_ended(processes, process);
+	return process == TABLE_NONE ? 0 : mark_ended(processes, process, 0);
 }
 
 /* The caller keeps its reference to the file. */

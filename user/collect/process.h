@@ -50,6 +50,7 @@ struct process {
 	uint32_t pid, exec_id;
 	uint32_t parent_pid; /* when it was forked; 0 when that was not seen */
 	uint64_t start;	    /* boot-time ns; 0 when unknown */
+	uint64_t since;	    /* monotonic ns: its exec; 0: not seen */
 	uint64_t serial;    /* unique to this image */
 	uint64_t listed_at; /* monotonic ns: /proc shows everything up to then; or 0 */
 	uint64_t forked_from; /* serial of the image it was forked from; 0: none, or unknown */
@@ -128,8 +129,8 @@ int processes_add(struct processes *processes, uint32_t pid, uint64_t start, uin
 /* Adds an image that was forked from @parent: it has the same mappings. */
 int processes_fork(struct processes *processes, uint32_t parent_pid, uint32_t pid, uint64_t start,
 		   uint32_t exec_id);
-/* The next image of a process that was exec'ed: no mappings yet. */
-int processes_exec(struct processes *processes, uint32_t pid);
+/* The next image of a process that was exec'ed at @time (monotonic ns): no mappings yet. */
+int processes_exec(struct processes *processes, uint32_t pid, uint64_t time);
 int processes_exit(struct processes *processes, uint32_t pid);
 
 /*

@@ -203,7 +203,7 @@ static int apply(struct processes *processes, const struct timeline_event *event
 		return 0;
 	switch (event->type) {
 	case TIMELINE_FORK: return apply_fork(processes, event);
-	case TIMELINE_EXEC: return processes_exec(processes, event->pid);
+	case TIMELINE_EXEC: return processes_exec(processes, event->pid, event->time);
 	case TIMELINE_MAP: return apply_map(processes, event);
 	case TIMELINE_EXIT: return processes_exit(processes, event->pid);
 	case TIMELINE_SNAPSHOT: break;
