@@ -15,7 +15,7 @@ CPU = Path("/sys/devices/system/cpu/cpu1/online")
 
 @pytest.mark.skipif(not os.access(CPU, os.W_OK), reason="needs a CPU 1 that can go off")
 def test_a_cpu_goes_off_and_on(tmp_path):
-    """No window is lost, and next to no time of a thread; it records on the CPU that is back."""
+    """No window is lost, and little time of a thread; it records on the CPU that is back."""
     with workload("burn", 300, 1) as process, Daemon(tmp_path, "--window", "500ms") as daemon:
         daemon.windows(2)
         try:
@@ -36,5 +36,5 @@ def test_a_cpu_goes_off_and_on(tmp_path):
         assert not [line["gap"] for line in listed if "gap" in line]
         threads = len(os.listdir(f"/proc/{process.pid}/task"))
         covered = sum(moment(line["end"]) - moment(line["begin"]) for line in listed if line.get("level") == "500ms")
-        assert folded_of(daemon.store, "-p", process.pid).total() / 1e6 == pytest.approx(threads * covered, rel=0.02)
+        assert folded_of(daemon.store, "-p", process.pid).total() / 1e6 == pytest.approx(threads * covered, rel=0.04)
         assert any(len(frames) > 4 for frames, _ in folded_of(daemon.store, "-p", there.pid, "--state", "running").stacks)
