@@ -17,7 +17,7 @@
 
 /* Time stamps of files come from a coarse clock. */
 #define CLOCK_SLACK_NS NSEC_PER_SEC
-#define TICK_NS	       (NSEC_PER_SEC / 100) /* the most that a file's time is behind */
+#define TICK_NS	       (NSEC_PER_SEC / 100) /* files' times lag by less */
 
 struct jit_process {
 	uint32_t n_references; /* of its process, and its children; 0: unused */
