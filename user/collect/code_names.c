@@ -13,8 +13,8 @@
 #define MOST_FACTS     4096	   /* about runtimes: processes say what they like of themselves */
 #define GENERATIONS_UP 8	   /* how many parents are asked */
 #define MOST_READS     32	   /* of an object that was not there, with its samples */
-#define MOST_AGAIN     128	   /* … in all; the others are for a few objects, some at a time: */
-#define MOST_NAMELESS  256
+#define MOST_AGAIN     128	   /* … and by code_names_retry() in all */
+#define MOST_NAMELESS  256	   /* objects that wait for it */
 #define AGAIN_AT_ONCE  16
 #define RETRY_NS       (NSEC_PER_SEC / 100)
 

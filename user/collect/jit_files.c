@@ -391,7 +391,8 @@ static bool is_still_of(const struct jit_process *process, int fd)
 {
 	struct stat stat;
 
-	return fd >= 0 && foreign_status(fd, &stat) == 0 && !is_from_after(&stat, process);
+	return fd >= 0 && (!process->ended_at ||
+			   (foreign_status(fd, &stat) == 0 && !is_from_after(&stat, process)));
 }
 
 void jit_files_source(const struct jit_files *jit, const struct files *files,
@@ -399,7 +400,6 @@ void jit_files_source(const struct jit_files *jit, const struct files *files,
 {
 	for (uint32_t i = find_image(jit, image); i != TABLE_NONE; i = jit->processes[i].parent) {
 		const struct jit_process *process = &jit->processes[i];
-
 		int dump = process->jitdump == UINT32_MAX ? -1 : files->files[process->jitdump].fd;
 
 		if (source->perf_map < 0 && is_still_of(process, process->perf_map))
