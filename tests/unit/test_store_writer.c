@@ -25,7 +25,7 @@
 #define HOUR   (3600 * NSEC_PER_SEC)
 
 static char path[64];
-static uint64_t clock_ns;
+static uint64_t clock_ns, ahead_ns; /* ahead: how far the clock was set */
 static struct store_writer *writer;
 static struct failure failure;
 
@@ -38,6 +38,7 @@ static int make_folder(void **state)
 {
 	strcpy(path, "/tmp/test_store_writer.XXXXXX");
 	clock_ns = MADE_START;
+	ahead_ns = 0;
 	return mkdtemp(path) ? 0 : -1;
 }
 
@@ -70,7 +71,7 @@ static struct store_window window_at(uint64_t start)
 		.start = start,
 		.span = WINDOW,
 		.covered = WINDOW,
-		.boot = MADE_BOOT + (start - MADE_START),
+		.boot = MADE_BOOT + (start - ahead_ns - MADE_START),
 		.windows = 1,
 		.millihertz = 19000,
 	};
@@ -558,6 +559,62 @@ static void test_limits(void **state)
 	store_writer_close(writer);
 }
 
+static void set_clock(int64_t days)
+{
+	clock_ns += days * (int64_t)STORE_DAY;
+	ahead_ns += days * (int64_t)STORE_DAY;
+}
+
+/* A clock that is a year ahead when the daemon begins, or for a while, removes nothing that was kept; after a pause
+ * of a month, what is too old goes in time. */
+static void test_a_clock_that_is_ahead(void **state)
+{
+	struct made_sums sums = {};
+	unsigned int seed = 0;
+	uint64_t bytes, before;
+
+	open_writer();
+	add_windows(20, &seed, &sums);
+	store_writer_close(writer);
+	before = count_files(LEVEL_FINEST, &bytes);
+
+	set_clock(366);
+	open_writer();
+	assert_int_equal(count_files(LEVEL_FINEST, &bytes), before);
+	add_windows(2 * 360, &seed, &sums);
+	set_clock(-366);
+	add_windows(360, &seed, &sums);
+	set_clock(366);
+	add_windows(360, &seed, &sums);
+	set_clock(-366);
+	store_writer_close(writer);
+	assert_in_range(count_files(LEVEL_FINEST, &bytes), before + 4, before + 8);
+}
+
+static void test_a_pause_of_a_month(void **state)
+{
+	struct made_sums sums = {};
+	unsigned int seed = 0;
+	uint64_t bytes, n_minutes;
+
+	open_writer();
+	add_windows(20, &seed, &sums);
+	store_writer_close(writer);
+	set_clock(30);
+	open_writer();
+	assert_int_equal(count_files(LEVEL_FINEST, &bytes), 1);
+	add_windows(16 * 360, &seed, &sums);
+	store_writer_limit(writer, &STORE_LIMITS_DEFAULT);
+	/* Of the finest level, the files of before are gone; of minutes, when it opens again: its own windows say
+	 * that this is the time. */
+	assert_in_range(count_files(LEVEL_FINEST, &bytes), 16, 17);
+	n_minutes = count_files(LEVEL_MINUTE, &bytes);
+	store_writer_close(writer);
+	open_writer();
+	assert_int_equal(count_files(LEVEL_MINUTE, &bytes), n_minutes - 1);
+	store_writer_close(writer);
+}
+
 static void test_one_writer(void **state)
 {
 	const struct store_options options = {.path = path, .window_ns = WINDOW, .now = now};
@@ -734,6 +791,8 @@ int main(void)
 		TEST(test_killed),
 		TEST(test_clock),
 		TEST(test_limits),
+		TEST(test_a_clock_that_is_ahead),
+		TEST(test_a_pause_of_a_month),
 		TEST(test_one_writer),
 		TEST(test_a_writer_that_is_about_to_end),
 		TEST(test_damaged),

@@ -44,6 +44,8 @@ struct store_writer {
 	struct writer_level levels[N_STORE_LEVELS];
 	struct store_counts counts;
 	uint64_t synced_at; /* monotonic ns */
+	/* For ageing(): the newest end of a file when we began, and the first and last end of ours (boot-time ns). */
+	uint64_t newest, first_boot, last_boot;
 	bool has_lost;	    /* since the last window that was written */
 	bool recovers;	    /* what is rolled up goes no further up */
 };
@@ -128,17 +130,39 @@ static bool is_full(int error)
 	return error == -ENOSPC || error == -EDQUOT;
 }
 
+/*
+ * Returns the time by which files are too old. A clock that is set far ahead, if only for a minute, must not remove
+ * the year before it: after a pause of more than a day, this time goes on twice as fast as recorded time until it has
+ * caught up with the clock.
+ */
+static uint64_t ageing(struct store_writer *writer, const struct store_files *files)
+{
+	uint64_t now = now_ns(writer), most;
+
+	if (!writer->newest) {
+		for (size_t i = 0; i < files->n; i++)
+			if (files->items[i].end > writer->newest)
+				writer->newest = files->items[i].end;
+		writer->first_boot = writer->last_boot;
+	}
+	if (!writer->newest)
+		return now;
+	most = writer->newest + STORE_DAY + 2 * (writer->last_boot - writer->first_boot);
+	return now < most ? now : most;
+}
+
 /* Files that are too old, and the finest ones while all are too large. */
 static void keep_limits(struct store_writer *writer)
 {
 	const struct store_limits *limits = &writer->options.limits;
 	struct store_files files;
-	uint64_t now = now_ns(writer), total = 0, bytes;
+	uint64_t now, total = 0, bytes;
 
 	if (store_files_list(writer->place.fd, &files) < 0) {
 		store_files_done(&files);
 		return;
 	}
+	now = ageing(writer, &files);
 	for (size_t i = 0; i < files.n; i++) {
 		const struct store_file *file = &files.items[i];
 		uint64_t age = limits->age_ns[file->level];
@@ -418,6 +442,10 @@ int store_writer_add(struct store_writer *writer, const struct ledger *ledger,
 	struct store_window marked = *window;
 	int r;
 
+	if (!writer->first_boot)
+		writer->first_boot = window->boot;
+	if (window->boot > writer->last_boot)
+		writer->last_boot = window->boot;
 	if (writer->has_lost && marked.gap == GAP_NONE)
 		marked.gap = GAP_LOST;
 	r = add(writer, ledger, &marked);
