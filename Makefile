@@ -92,7 +92,7 @@ NAME_FUNCTIONS = if command -v xz >/dev/null; then \
 	$(OBJCOPY) --only-keep-debug $@.debug $@.mini && $(STRIP) --strip-debug $@.mini && xz -9ef $@.mini && \
 	$(OBJCOPY) --add-section .gnu_debugdata=$@.mini.xz $@; fi; rm -f $@.mini $@.mini.xz
 
-$(BUILD)/user/%.o: user/%.c $(GENERATED) Makefile
+$(BUILD)/user/%.o: user/%.c Makefile | $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
@@ -155,7 +155,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(UNIT_BUILD)/%,$(sort $(wildcard tests/
 UNIT_SAN   := -fsanitize=address,undefined -fno-sanitize-recover=all
 UNIT_LIB   := $(patsubst %.c,$(UNIT_BUILD)/%.o,$(filter-out user/main.c,$(SOURCES)))
 
-$(UNIT_BUILD)/user/%.o: user/%.c $(GENERATED)
+$(UNIT_BUILD)/user/%.o: user/%.c | $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -std=gnu11 $(WARN) -O1 -g $(UNIT_SAN) -MMD -MP -c -o $@ $<
@@ -269,7 +269,7 @@ FUZZERS    := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(sort $(wildcard tests/fuz
 FUZZ_LIB   := $(patsubst %.c,build/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)))
 FUZZ_FLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
-build/fuzz/user/%.o: user/%.c $(GENERATED)
+build/fuzz/user/%.o: user/%.c | $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
@@ -277,7 +277,7 @@ build/fuzz/user/%.o: user/%.c $(GENERATED)
 build/fuzz/fuzz.a: $(FUZZ_LIB)
 	$(Q)rm -f $@; ar rcs $@ $^
 
-$(FUZZERS:=.o): build/fuzz/%.o: tests/fuzz/%.c $(GENERATED)
+$(FUZZERS:=.o): build/fuzz/%.o: tests/fuzz/%.c | $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) $(WARN) -Werror -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<

@@ -195,7 +195,7 @@ static void packed_cut(void **state)
 
 static void expect_damaged(const struct packing *packing)
 {
-	size_t n_lines = 100000, n_text = 0, n;
+	size_t n_lines = 20000, n_text = 0, n;
 	char *text = malloc(n_lines * 40);
 	unsigned char *packed;
 	unsigned int errors = 0;
@@ -204,7 +204,7 @@ static void expect_damaged(const struct packing *packing)
 		n_text += sprintf(text + n_text, "sh;main;function%zu %zu\n", i * 7919 % 65537,
 				  i % 97);
 	packed = packing->make(text, n_text, &n);
-	for (size_t at = packing->n_magic + 1; at < n; at += n / 50) {
+	for (size_t at = packing->n_magic + 1; at < n; at += n / 30) {
 		struct input input = made_input((struct input_options){0});
 		int r;
 
