@@ -18,6 +18,7 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	facts.offsets[PERL_KEY] = KEY;
+	facts.offsets[PERL_FIRST] = FIRST;
 	facts.offsets[PERL_PLACE] = 208;
 	facts.offsets[PERL_PACKAGE] = 32;
 	facts.offsets[PERL_PROGRAM] = 1808;

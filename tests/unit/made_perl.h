@@ -8,6 +8,7 @@
 
 #define BIAS	    MADE_START
 #define KEY	    0x800		  /* in the file */
+#define FIRST	    0x808
 #define TLS	    (MADE_START + 0x1000) /* of the thread */
 #define INTERPRETER (MADE_START + 0x3000)
 #define STACKS	    (MADE_START + 0x4000) /* 0x40 each */
@@ -122,6 +123,7 @@ static inline void made_perl(const struct runtime_facts *facts)
 	memset(&thread.memory, 0, sizeof thread.memory);
 	memcpy(thread.memory.bytes + (FILES - MADE_START), "/srv/made.pl", 13);
 	number(BIAS + KEY, 2);
+	word(BIAS + FIRST, INTERPRETER);
 	word(TLS + 0x310 + 2 * 16 + 8, INTERPRETER);
 	word(INTERPRETER + facts->offsets[PERL_PROGRAM], 0x5550);
 	word(INTERPRETER + facts->offsets[PERL_PLACE], made_place(6, 6));

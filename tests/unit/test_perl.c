@@ -11,6 +11,7 @@ static struct runtime_facts made_facts(uint32_t version)
 		.runtime = 6, .version = version, .loop = 0x100, .loop_size = 0x10};
 
 	facts.offsets[PERL_KEY] = KEY;
+	facts.offsets[PERL_FIRST] = FIRST;
 	assert_true(perl_known_offsets(&facts));
 	assert_true(runtime_is_sound(&facts));
 	return facts;
@@ -94,6 +95,42 @@ static void a_thread_without_an_interpreter(void **state)
 	number(BIAS + KEY, -1); /* it has none yet */
 	made_find(&thread, &facts);
 	assert_int_equal(made_frames(&thread.machine, &activations), 0);
+}
+
+/* The key of a Perl that was never started is 0: somebody else's, with anything in it. */
+static void a_process_that_has_not_started_its_perl(void **state)
+{
+	struct runtime_facts facts = made_facts(PERL(5, 36));
+	uint32_t activations;
+
+	made_perl(&facts);
+	number(BIAS + KEY, 0);
+	word(BIAS + FIRST, 0);
+	word(TLS + 0x310 + 8, INTERPRETER);
+	word(INTERPRETER + facts.offsets[PERL_PLACE] + 16, 0x1111111111111110);
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(made_frames(&thread.machine, &activations), 0);
+	facts.offsets[PERL_FIRST] = facts.offsets[PERL_KEY] = 1 << 30; /* no page was touched yet */
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+}
+
+static void a_function_that_begins_or_ends_is_left_out(void **state)
+{
+	struct runtime_facts facts = made_facts(PERL(5, 36));
+	struct runtime_code code;
+	uint32_t activations;
+
+	made_perl(&facts);
+	made_context(2, 0, FUNCTION, 0, 0, made_place(5, 5));
+	made_find(&thread, &facts);
+	assert_int_equal(thread.machine.end, BF_CHAIN_WHOLE);
+	assert_int_equal(made_frames(&thread.machine, &activations), DEPTH - 1);
+	assert_int_equal(made_describe(&thread, &facts, 0, &code), 0);
+	assert_string_equal(code.name, names[1]);
+	assert_int_equal(made_frame_at(&thread, 0).detail, 5);
+	runtime_code_done(&code);
 }
 
 static void what_changed_has_no_name(void **state)
@@ -247,6 +284,8 @@ int main(void)
 		cmocka_unit_test(code_in_a_regular_expression),
 		cmocka_unit_test(a_program_that_is_compiled_does_not_run),
 		cmocka_unit_test(a_thread_without_an_interpreter),
+		cmocka_unit_test(a_process_that_has_not_started_its_perl),
+		cmocka_unit_test(a_function_that_begins_or_ends_is_left_out),
 		cmocka_unit_test(what_changed_has_no_name),
 		cmocka_unit_test(a_thread_that_has_not_started_has_none),
 		cmocka_unit_test(a_fault_at_any_read),

@@ -48,6 +48,7 @@ bool perl_known_offsets(struct runtime_facts *facts)
 
 enum {
 	SYMBOL_KEY,
+	SYMBOL_FIRST,
 	SYMBOL_LOOP,
 	SYMBOL_MAJOR,
 	SYMBOL_MINOR,
@@ -115,6 +116,7 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 {
 	struct elf_wanted symbols[] = {
 		[SYMBOL_KEY] = {"PL_thr_key"},
+		[SYMBOL_FIRST] = {"PL_curinterp"},
 		[SYMBOL_LOOP] = {"Perl_runops_standard", true},
 		[SYMBOL_MAJOR] = {"PL_revision", true},
 		[SYMBOL_MINOR] = {"PL_version", true},
@@ -139,9 +141,11 @@ static int examine(struct elf_file *elf, struct runtime_facts *ret)
 	if (!perl_known_offsets(ret))
 		ret->problem = RUNTIME_VERSION;
 	else if (elf->machine != EM_X86_64 || !symbols[SYMBOL_KEY].address ||
-		 symbols[SYMBOL_KEY].address > INT32_MAX)
+		 symbols[SYMBOL_KEY].address > INT32_MAX || !symbols[SYMBOL_FIRST].address ||
+		 symbols[SYMBOL_FIRST].address > INT32_MAX)
 		ret->problem = RUNTIME_BUILD;
 	ret->offsets[PERL_KEY] = symbols[SYMBOL_KEY].address;
+	ret->offsets[PERL_FIRST] = symbols[SYMBOL_FIRST].address;
 	return 0;
 }
 
@@ -153,7 +157,8 @@ static bool is_sound(const struct runtime_facts *facts)
 {
 	const uint32_t *o = facts->offsets;
 
-	return o[PERL_KEY] <= INT32_MAX && !(o[PERL_KEY] & 3) && o[PERL_PLACE] <= MOST_OFFSET &&
+	return o[PERL_KEY] <= INT32_MAX && !(o[PERL_KEY] & 3) && o[PERL_FIRST] <= INT32_MAX &&
+	       !(o[PERL_FIRST] & 7) && o[PERL_PLACE] <= MOST_OFFSET &&
 	       !(o[PERL_PLACE] & 7) && o[PERL_PACKAGE] <= MOST_OFFSET && !(o[PERL_PACKAGE] & 7) &&
 	       facts->loop_size && facts->loop_size <= 4096 && facts->again_size <= 4096 &&
 	       facts->program_size <= 65536;
@@ -194,6 +199,7 @@ enum {
 	LABEL_CONTEXT,
 	LABEL_EVAL,
 	LABEL_REGEX,
+	LABEL_RETURN,
 	LABEL_WORD,
 	LABEL_CHECK,
 	LABEL_OUTERMOST,
@@ -224,10 +230,15 @@ enum {
 	KIND,
 };
 
-/* INTERPRETER = the thread's; ends if it has none. */
+/*
+ * INTERPRETER = the thread's; ends if it has none. Until the process has started one, the key is 0,
+ * which is another library's: an editor with Perl in it may never need it.
+ */
 static void write_interpreter(struct text_writer *text, const uint32_t *o)
 {
 	text_op(text, BF_OP_PARAMETER, TEMPORARY, 0, 0, 0);
+	text_try(text, INTERPRETER, TEMPORARY, o[PERL_FIRST]); /* untouched: 0 */
+	text_if(text, INTERPRETER, BF_EQ, 0, LABEL_END);
 	text_fetch_specific(text, INTERPRETER, TEMPORARY, o[PERL_KEY], LABEL_END);
 	text_if(text, INTERPRETER, BF_EQ, 0, LABEL_END);
 	text_op(text, BF_OP_READ, 0, INTERPRETER, 2, o[PERL_PLACE]);
@@ -323,10 +334,11 @@ static void write_return(struct text_writer *text)
 	text_jump(text, LABEL_CONTEXT);
 }
 
-/* Puts out a function. */
+/* Puts out a function. One that is about to begin, or has ended, has none in its context. */
 static void write_function(struct text_writer *text)
 {
 	text_if(text, FLAGS, BF_ANY, FLAG_IS_INNER, LABEL_REGEX);
+	text_if(text, CODE, BF_EQ, 0, LABEL_RETURN);
 	write_line(text);
 	write_check(text);
 	text_if_register(text, CONTEXT, BF_LT, FIRST, LABEL_OUTERMOST);
@@ -341,6 +353,7 @@ static void write_function(struct text_writer *text)
 	text_label(text, LABEL_REGEX);
 	write_place(text);
 	write_last(text, PLACE, PERL_REGEX);
+	text_label(text, LABEL_RETURN);
 	write_return(text);
 }
 

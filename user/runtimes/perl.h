@@ -8,7 +8,8 @@
 #define PERL(major, minor) ((major) << 8 | (minor))
 
 enum perl_offset {
-	PERL_KEY, /* address of PL_thr_key */
+	PERL_KEY,   /* address of PL_thr_key */
+	PERL_FIRST, /* address of PL_curinterp: 0 until the process has an interpreter */
 	/* By version: where the interpreter has its place in the source; … */
 	PERL_PLACE,
 	/* … where a hash's body has what a package needs; 0: after its entries. */

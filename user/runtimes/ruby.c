@@ -347,7 +347,7 @@ static void write_context_by_key(struct text_writer *text, const uint32_t *o)
 {
 	text_fetch_specific(text, OTHER, BIAS, o[RUBY_OWN_KEY], LABEL_END);
 	text_if(text, OTHER, BF_EQ, 0, LABEL_END);
-	text_fetch(text, TEMPORARY, OTHER, o[RUBY_THREAD_IDENT]);
+	text_try(text, TEMPORARY, OTHER, o[RUBY_THREAD_IDENT]);
 	text_if_register(text, TEMPORARY, BF_NE, BF_REGISTER_TLS, LABEL_END);
 	text_fetch(text, TEMPORARY, OTHER, o[RUBY_THREAD_CONTEXT]);
 	text_if(text, TEMPORARY, BF_EQ, 0, LABEL_END);

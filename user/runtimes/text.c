@@ -80,7 +80,7 @@ void text_end_early(struct text_writer *writer)
 void text_fetch_specific(struct text_writer *writer, uint8_t to, uint8_t base, uint32_t offset,
 			 uint32_t label)
 {
-	text_op(writer, BF_OP_READ, 0, base, 0, offset);
+	text_op(writer, BF_OP_TRY, 0, base, 0, offset); /* untouched: 0 */
 	text_load(writer, to, 4, 0);
 	text_if(writer, to, BF_GE, SPECIFIC_KEYS, label);
 	text_op(writer, BF_OP_SHL, to, to, 0, TEXT_SPECIFIC_SHIFT);
