@@ -119,12 +119,43 @@ static void test_no_sections(void **state)
 	expect_table("plain.so");
 }
 
+/* As LLVM's linker writes stubs for functions of other files: GNU's would describe them. */
+static void test_stubs(void **state)
+{
+	struct unwind_table table;
+	struct elf_file file;
+	uint64_t stub;
+	int fd;
+
+	made_text("stubs.s",
+		  ".globl made\nmade: .cfi_startproc\nret\n.cfi_endproc\n"
+		  ".section .plt,\"ax\",@progbits\n.balign 16\n0: push 8(%rip)\njmp *16(%rip)\n"
+		  ".balign 16\n.rept 4\njmp *0x1000(%rip)\npush $1\njmp 0b\n.balign 16\n.endr\n"
+		  ".section .note.GNU-stack\n");
+	made("gcc -shared -nostdlib -Wl,-e,made stubs.s -o stubs.so");
+	fd = made_open("stubs.so");
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	stub = elf_file_section(&file, ".plt")->sh_offset;
+	for (int i = 1; i <= 4; i++) {
+		const struct bf_rule *rule = unwind_table_find(&table, stub + 16 * i);
+
+		assert_non_null(rule);
+		assert_int_equal(rule->cfa, BF_CFA_SP);
+		assert_int_equal(rule->cfa_offset, 8);
+	}
+	unwind_table_done(&table);
+	elf_file_done(&file);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_debug_file),
 		cmocka_unit_test(test_no_sections),
+		cmocka_unit_test(test_stubs),
 	};
 
 	return cmocka_run_group_tests(tests, made_setup, made_done);

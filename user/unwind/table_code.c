@@ -111,6 +111,31 @@ static int read_symbols(struct table_code *code, const Elf64_Shdr *section)
 	return r;
 }
 
+#define PLT_ENTRY 16
+
+/*
+ * Adds the stubs through which a file calls functions of others: their jumps lead anywhere, and
+ * LLVM's linker writes no call frame information for them.
+ */
+static int add_stubs(struct table_code *code, const Elf64_Shdr *section)
+{
+	uint64_t size = section->sh_entsize == PLT_ENTRY / 2 ? PLT_ENTRY / 2 : PLT_ENTRY;
+	uint64_t address = section->sh_addr;
+	char name[MAX_NAME];
+	int r = 0;
+
+	if (elf_file_string(code->file, code->file->names_section, section->sh_name, name,
+			    sizeof name) < 0 ||
+	    (strncmp(name, ".plt", 4) != 0 && strcmp(name, ".iplt") != 0))
+		return 0;
+	for (uint64_t left = section->sh_size;
+	     left >= size && stack_flow_has(&code->flow, address) && r == 0; left -= size) {
+		r = stack_flow_add(&code->flow, address);
+		address += size;
+	}
+	return r;
+}
+
 /* Frees what is no longer needed once the states are known. */
 static void free_code(struct table_code *code)
 {
@@ -142,6 +167,8 @@ int table_code_run(struct table_code *code, unwind_yield_fn yield, void *context
 
 		if (section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM)
 			r = read_symbols(code, section);
+		else if (section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_EXECINSTR))
+			r = add_stubs(code, section);
 	}
 	if (r == 0)
 		r = flow_run(flow);
