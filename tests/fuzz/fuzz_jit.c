@@ -5,7 +5,7 @@
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Iuser \
  *		tests/fuzz/fuzz_jit.c user/symbol/jit*.c user/symbol/perf_map.c \
- *		user/symbol/demangle.c user/base/strings.c user/base/table.c -liberty
+ *		user/symbol/demangle.c user/symbol/demangle_d.c user/base/strings.c user/base/table.c -liberty
  */
 #include <stdlib.h>
 #include <sys/mman.h>

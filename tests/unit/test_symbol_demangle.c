@@ -43,6 +43,39 @@ static void test_rust(void **state)
 	assert_means("_RNvC6_123foo3bar.llvm.9D1C9369", "123foo::bar");
 }
 
+static void test_d(void **state)
+{
+	assert_means("_D1d4Node3sumMFZi", "d.Node.sum()");
+	assert_means("_D1d4workFiZi.isra.0", "d.work(int) [clone .isra.0]");
+	assert_means("_D3std10functional__T6safeOpVAyaa1_3cZ__T8unsafeOpTiTmZQoFNaNbNiNfimZb",
+		     "std.functional.safeOp!(\"<\").unsafeOp!(int, ulong).unsafeOp(int, ulong)");
+	assert_means("_D1a__T1bVAyaa2_6869Vii-1ZQvFZv", "_D1a__T1bVAyaa2_6869Vii-1ZQvFZv");
+	assert_means("_D3std6digest3crc__T3CRCVki64VmN2882303761517117440ZQBg3putMFNaNbNiNeMAxhXv",
+		     "std.digest.crc.CRC!(64, -2882303761517117440).CRC.put(const(ubyte)[]...)");
+	assert_means("_D1a1fFHAyaG4fDFNakZPFNbKiJlZvZB2iv",
+		     "a.f(float[4][immutable(char)[]], delegate(uint))");
+	assert_means("_D1aQz", "_D1aQz");
+	assert_means("_D9", "_D9");
+	assert_means("_D1a.", "_D1a.");
+	assert_means("_DYNAMIC", "_DYNAMIC");
+	demangle_leave(true);
+	assert_means("_D1d4workFiZi", "_D1d4workFiZi");
+	demangle_leave(false);
+}
+
+/* Each parameter may be read as a type's name and as a function's: 2^40 ways in all. */
+static void test_exponential_d(void **state)
+{
+	char name[SYMBOL_NAME_MAX], text[DEMANGLED_SIZE];
+	size_t n = sprintf(name, "_D1aF");
+
+	for (int i = 0; i < 40; i++)
+		n += sprintf(name + n, "C1aF");
+	sprintf(name + n, "!");
+	demangle(name, text);
+	assert_string_equal(text, name);
+}
+
 static void test_plain(void **state)
 {
 	assert_means("", "");
@@ -141,9 +174,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cpp),
 	    cmocka_unit_test(test_rust),
+	    cmocka_unit_test(test_d),
 	    cmocka_unit_test(test_plain),
 	    cmocka_unit_test(test_exponential_cpp),
 	    cmocka_unit_test(test_exponential_rust),
+	    cmocka_unit_test(test_exponential_d),
 	    cmocka_unit_test(test_long),
 	    cmocka_unit_test(test_compare),
 	};

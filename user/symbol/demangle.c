@@ -16,6 +16,8 @@
 
 #include <libiberty/demangle.h>
 
+#include "symbol/demangle_d.h"
+
 struct text {
 	char *bytes;
 	size_t n;
@@ -47,6 +49,14 @@ static size_t cut(char *bytes, size_t n)
 	return n + strlen("…");
 }
 
+static size_t finish(struct text *text)
+{
+	if (text->is_cut)
+		return cut(text->bytes, text->n);
+	text->bytes[text->n] = '\0';
+	return text->n;
+}
+
 static bool leaves_names;
 
 void demangle_leave(bool leave)
@@ -56,7 +66,7 @@ void demangle_leave(bool leave)
 
 static bool is_mangled(const char *name)
 {
-	return !leaves_names && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);
+	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
 }
 
 static size_t copy(const char *name, char *bytes)
@@ -84,18 +94,31 @@ static bool translate(const char *mangled, struct text *text)
 	return cplus_demangle_v3_callback(mangled, options, append, text) && text->n;
 }
 
+/* D's grammar does not know what compilers append (".isra.0"). */
+static bool translate_d(const char *name, struct text *text)
+{
+	size_t n = strcspn(name, ".");
+
+	text->n = demangle_d(name, n, text->bytes, DEMANGLED_MAX, &text->is_cut);
+	if (!text->n || text->is_cut || !name[n] || setjmp(text->full))
+		return text->n;
+	append(" [clone ", strlen(" [clone "), text);
+	append(name + n, strlen(name + n), text);
+	append("]", 1, text);
+	return true;
+}
+
 size_t demangle(const char *name, char bytes[static DEMANGLED_SIZE])
 {
 	const char *mangled = strncmp(name, "__Z", 3) == 0 ? name + 1 : name;
 	struct text text = {.bytes = bytes};
 
-	if (!is_mangled(mangled) || strlen(mangled) >= SYMBOL_NAME_MAX ||
-	    !translate(mangled, &text))
+	if (leaves_names || strlen(mangled) >= SYMBOL_NAME_MAX)
 		return copy(name, bytes);
-	if (text.is_cut)
-		return cut(bytes, text.n);
-	bytes[text.n] = '\0';
-	return text.n;
+	if (strncmp(name, "_D", 2) == 0 ? !translate_d(name, &text)
+					: !is_mangled(mangled) || !translate(mangled, &text))
+		return copy(name, bytes);
+	return finish(&text);
 }
 
 int demangle_add(struct strings *strings, const char *name, uint32_t *ret_id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* demangle: C++ and Rust symbol names as people write them. */
+/* demangle: symbol names of C++, Rust and D as people write them. */
 #ifndef SYMBOL_DEMANGLE_H
 #define SYMBOL_DEMANGLE_H
 
