@@ -32,6 +32,7 @@ struct comparison {
 	int sp, fp, ra;
 	uint64_t entries; /* entries that only we recognize, in bytes */
 	uint64_t bytes, read, rows, unsupported, lost, differences, refused;
+	bool is_after_signal;
 };
 
 static bool fits(int64_t offset)
@@ -274,10 +275,15 @@ static uint64_t compare_row(struct comparison *c, uint64_t address, uint64_t end
 	bool is_signal, known;
 
 	if (dwarf_cfi_addrframe(c->cfi, address, &frame) != 0) {
-		compare_at(c, address - shift, NULL);
+		/* The kernel sees a thread that leaves a signal frame in the byte after it. */
+		c->bytes += c->is_after_signal;
+		if (!c->is_after_signal)
+			compare_at(c, address - shift, NULL);
+		c->is_after_signal = false;
 		return address + 1;
 	}
 	assert_true(dwarf_frame_info(frame, &row_start, &row_end, &is_signal) >= 0);
+	c->is_after_signal = is_signal;
 	known = is_known(frame);
 	if (known)
 		want = want_rule(c, frame, is_signal);

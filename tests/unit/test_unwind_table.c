@@ -208,10 +208,14 @@ static void test_signal_frames(void **state)
 	/* The stack pointer is not where Linux saves it. */
 	FDE(0x2010, 0x10, EXPRESSION(DW_OP_breg7, 0xa8, 1, DW_OP_deref));
 	FDE(0x2020, 0x10, DW_CFA_def_cfa, 7, 8);
+	FDE(0x2030, 9, DW_CFA_expression, 16, 3, DW_OP_breg7, 0xa8, 1);
 	finish_eh();
 	expect(0x2000, .cfa = BF_CFA_SIGNAL);
 	expect(0x2010, UNSUPPORTED_RULE);
 	expect(0x2020, UNSUPPORTED_RULE);
+	expect(0x2038, .cfa = BF_CFA_SIGNAL);
+	expect(0x2039, .cfa = BF_CFA_SIGNAL); /* after the system call */
+	expect_nothing(0x203a);
 	done();
 }
 

@@ -139,6 +139,8 @@ static int find_functions(struct builder *builder, struct cfi_section *section)
 		return 0;
 	while ((r = cfi_next(section, &function)) > 0) {
 		yield(builder, builder->n_functions);
+		/* Its last instruction is a system call: the thread is after that, in the kernel. */
+		function.size += section->cies[function.cie].is_signal_frame;
 		r = add_function(builder, &function);
 		if (r < 0)
 			return r;
