@@ -286,6 +286,24 @@ static void test_calls(void **state)
 	stack_flow_done(&flow);
 }
 
+/* A function that ends with a call of one that never returns, right before another. */
+static void test_last_call(void **state)
+{
+	FOLLOW(0x53,			 /* 0 push %rbx */
+	       0xff, 0xd0,		 /* 1 call *%rax */
+	       0xe8, 5, 0, 0, 0,	 /* 3 call 13 */
+	       0xe8, 3, 0, 0, 0,	 /* 8 call 16 */
+	       0x31, 0xc0, 0xc3,	 /* 13 xor %eax,%eax; ret */
+	       0x50, 0x0f, 0x05, 0xf4);	 /* 16 push %rax; syscall; hlt */
+
+	expect_sp(1, 16, 0);
+	expect_sp(3, 16, 0);
+	expect_sp(8, 16, 0);
+	expect_sp(13, 8, 0);
+	expect_sp(17, 16, 0);
+	stack_flow_done(&flow);
+}
+
 /* Assembly calls its own functions with a stack that is not aligned. */
 static void test_unaligned_call(void **state)
 {
@@ -563,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_frame_pointer),  cmocka_unit_test(test_old_stack_pointer),
 		cmocka_unit_test(test_old_in_scratch), cmocka_unit_test(test_unaligned_call),
 		cmocka_unit_test(test_zeros),	       cmocka_unit_test(test_long_piece),
+		cmocka_unit_test(test_last_call),
 		cmocka_unit_test(test_inconsistent),   cmocka_unit_test(test_endless_call),
 		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_switch),
 		cmocka_unit_test(test_outermost),      cmocka_unit_test(test_signal_return),

@@ -149,6 +149,42 @@ static void test_stubs(void **state)
 	close(fd);
 }
 
+/* main() is known by the entry, though it never returns. @pass: how the entry names it. */
+static void expect_main(const char *pass)
+{
+	struct unwind_table table;
+	const struct bf_rule *rule;
+	struct elf_file file;
+	char text[512];
+	int fd;
+
+	snprintf(text, sizeof text,
+		 ".globl _start\n_start: .cfi_startproc\n.cfi_undefined rip\nxor %%ebp,%%ebp\n"
+		 "%s\ncall *%%rax\nhlt\n.fill 64,1,0xcc\n.cfi_endproc\n"
+		 "main: push %%rbx\n0: syscall\njmp 0b\n.fill 32,1,0x06\n"
+		 ".section .note.GNU-stack\n",
+		 pass);
+	made_text("main.s", text);
+	made("gcc -nostdlib -static main.s -o main");
+	fd = made_open("main");
+	assert_int_equal(elf_file_open(&file, fd), 0);
+	assert_int_equal(unwind_table_build(&file, &table), 0);
+	/* From the end: the entry's length differs. */
+	rule = unwind_table_find(&table, elf_file_section(&file, ".text")->sh_offset +
+						 elf_file_section(&file, ".text")->sh_size - 32 - 4);
+	assert_non_null(rule);
+	assert_int_equal(rule->cfa_offset, 16);
+	unwind_table_done(&table);
+	elf_file_done(&file);
+	close(fd);
+}
+
+static void test_main(void **state)
+{
+	expect_main("mov $main,%rdi");
+	expect_main("lea main(%rip),%rdi");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_debug_file),
 		cmocka_unit_test(test_no_sections),
 		cmocka_unit_test(test_stubs),
+		cmocka_unit_test(test_main),
 	};
 
 	return cmocka_run_group_tests(tests, made_setup, made_done);

@@ -14,7 +14,7 @@ struct flow_visit {
 	uint32_t call;	 /* the last call on the way, or FLOW_NOWHERE */
 	uint32_t target; /* of a jump or call; FLOW_NOWHERE: none, or outside */
 	uint8_t length;
-	bool is_call, goes_on, leaves, returns;
+	bool is_call, goes_on, leaves, returns, stops;
 };
 
 /* A place to go on from. */
@@ -25,6 +25,19 @@ struct flow_way {
 };
 
 enum verdict { GOES_ON, ENDS, REFUSED };
+
+uint8_t flow_padding(const struct stack_flow *flow, uint32_t at)
+{
+	const struct flow_range *range = flow_find_range(flow, at);
+	struct x86_insn insn;
+
+	if (x86_decode(flow->code + at, range->at + range->n - at, &insn) < 0)
+		return 0;
+	if (insn.opcode == 0x90 || insn.opcode == 0xcc ||
+	    (insn.opcode == X86_0F(0x1f) && !insn.is_vex))
+		return insn.length;
+	return 0;
+}
 
 static void add_way(struct stack_flow *flow, struct flow_way way)
 {
@@ -42,14 +55,17 @@ static void add_return(struct stack_flow *flow, struct flow_way way)
 		flow->returns[flow->n_returns++] = way;
 }
 
-static void add_call(struct stack_flow *flow, uint32_t at)
+/* Code that starts a function, if @way is one. */
+static void add_call(struct stack_flow *flow, const struct flow_way *way, uint32_t at)
 {
+	bool is_certain = !flow->is_guess && way->call == FLOW_NOWHERE;
+
 	if (at == FLOW_NOWHERE || (flow->marks[at] & FLOW_IS_START))
 		return;
 	if (array_reserve(flow->calls, flow->calls_capacity, flow->n_calls, 1) < 0)
 		flow->no_memory = true;
 	else
-		flow->calls[flow->n_calls++] = at;
+		flow->calls[flow->n_calls++] = at | (is_certain ? FLOW_CERTAIN : 0);
 }
 
 /* Another way to @at contradicts this one: blame the nearest call before it. */
@@ -179,7 +195,7 @@ static enum verdict follow_call(struct stack_flow *flow, struct flow_way *way,
 	if (insn->opcode == 0xe8) {
 		if (insn->imm == 0) /* not a call: it reads the instruction pointer */
 			return REFUSED;
-		add_call(flow, flow_find_address(flow, address + insn->length + insn->imm));
+		add_call(flow, way, flow_find_address(flow, address + insn->length + insn->imm));
 	}
 	if (is_aligned && !(flow->marks[way->at] & FLOW_ENDLESS))
 		add_return(flow, (struct flow_way){next, way->at, way->state, true});
@@ -221,6 +237,7 @@ static void note_ways(const struct stack_flow *flow, struct flow_visit *visit,
 
 	visit->is_call = is_call(insn);
 	visit->returns = insn->opcode == 0xc3;
+	visit->stops = flow_stops(insn);
 	if (jumps || jumps_maybe || insn->opcode == 0xe8)
 		visit->target = flow_find_address(flow, target);
 	/* A jump through a table proves nothing for a guessed start. */
@@ -254,10 +271,11 @@ static enum verdict branch(struct stack_flow *flow, const struct flow_way *way,
 }
 
 /* Code whose address is taken is called from elsewhere. */
-static void note_address(struct stack_flow *flow, const struct x86_insn *insn, uint64_t address)
+static void note_address(struct stack_flow *flow, const struct flow_way *way,
+			 const struct x86_insn *insn, uint64_t address)
 {
 	if (insn->opcode == 0x8d && insn->base == X86_IP)
-		add_call(flow, flow_find_address(flow, address + insn->length + insn->disp));
+		add_call(flow, way, flow_find_address(flow, address + insn->length + insn->disp));
 }
 
 /* Goes on over one instruction of @range. */
@@ -279,7 +297,7 @@ static enum verdict follow_insn(struct stack_flow *flow, const struct flow_range
 			return refuse(flow, way->at, way->call);
 		note_ways(flow, &flow->visits[flow->n_visits - 1], &insn, target);
 	}
-	note_address(flow, &insn, address);
+	note_address(flow, way, &insn, address);
 	verdict = branch(flow, way, &insn, target);
 	if (verdict == REFUSED && flow->blamed == FLOW_NOWHERE)
 		flow->blamed = way->call;
@@ -358,11 +376,36 @@ static bool is_proven(const struct stack_flow *flow, uint32_t at)
 	return (flow->marks[at] & FLOW_PROVEN) || (flow->at[at] && !(flow->at[at] & FLOW_TRIED));
 }
 
+/* Whether @at is called, by known code or by what is being followed. */
+static bool is_called(const struct stack_flow *flow, uint32_t at)
+{
+	if (flow->marks[at] & (FLOW_IS_START | FLOW_MAYBE_START))
+		return true;
+	for (size_t i = 0; i < flow->n_calls; i++)
+		if ((flow->calls[i] & ~FLOW_CERTAIN) == at)
+			return true;
+	return false;
+}
+
+/* Whether it is plausible that nothing follows @visit: another function begins there. */
+static bool ends_well(const struct stack_flow *flow, const struct flow_visit *visit)
+{
+	const struct flow_range *range = flow_find_range(flow, visit->at);
+	uint32_t at = visit->at + visit->length, end = range->at + range->n;
+	uint8_t n;
+
+	if (!visit->is_call)
+		return visit->stops;
+	while (at < end && (n = flow_padding(flow, at)))
+		at += n;
+	return at >= end || (at != flow->start && is_called(flow, at));
+}
+
 static bool prove_visit(struct stack_flow *flow, const struct flow_visit *visit)
 {
 	if (flow->marks[visit->at] & FLOW_PROVEN)
 		return false;
-	if (!visit->leaves &&
+	if (!visit->leaves && !(flow->may_not_leave && ends_well(flow, visit)) &&
 	    !(visit->goes_on && !(flow->marks[visit->at] & FLOW_ENDLESS) &&
 	      is_proven(flow, visit->at + visit->length)) &&
 	    !(visit->target != FLOW_NOWHERE && !visit->is_call && is_proven(flow, visit->target)))
@@ -441,8 +484,7 @@ static bool try_often(struct stack_flow *flow, uint32_t at, uint16_t state)
 
 static int add_doubt(struct stack_flow *flow, const struct flow_visit *visit)
 {
-	if (!visit->is_call || visit->target == FLOW_NOWHERE ||
-	    !(flow->marks[visit->at] & FLOW_ENDLESS))
+	if (!visit->is_call || !(flow->marks[visit->at] & FLOW_ENDLESS))
 		return 0;
 	if (array_reserve(flow->doubts, flow->doubts_capacity, flow->n_doubts, 1) < 0)
 		return -ENOMEM;
@@ -461,10 +503,14 @@ static int keep(struct stack_flow *flow, bool proven)
 		flow->marks[flow->start] |= flow->visits[i].returns ? FLOW_RETURNS : 0;
 		r = add_doubt(flow, &flow->visits[i]);
 	}
-	for (size_t i = 0; i < flow->n_calls && r == 0; i++)
-		if (!flow->at[flow->calls[i]])
-			r = flow_add_start(flow, flow->calls[i],
-					   proven ? FLOW_IS_START : FLOW_MAYBE_START);
+	for (size_t i = 0; i < flow->n_calls && r == 0; i++) {
+		bool is_certain = proven || (flow->calls[i] & FLOW_CERTAIN);
+		uint32_t at = flow->calls[i] & ~FLOW_CERTAIN;
+
+		if (!flow->at[at])
+			r = flow_add_start(flow, at,
+					   is_certain ? FLOW_IS_START : FLOW_MAYBE_START);
+	}
 	return r;
 }
 

@@ -14,6 +14,9 @@ bool flow_stops(const struct x86_insn *insn);
 bool flow_jumps(const struct x86_insn *insn);
 bool flow_jumps_anywhere(const struct x86_insn *insn);
 
+/* Returns the length of the padding instruction at @at, or 0. */
+uint8_t flow_padding(const struct stack_flow *flow, uint32_t at);
+
 /*
  * Follows the code of the function at flow->start from @at on, in @state; with @needs_proof, keeps
  * it only if a way leads out. Returns 1 if it was kept, 0 if not, -ENOMEM.

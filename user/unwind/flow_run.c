@@ -12,20 +12,6 @@
 #define MAX_ROUNDS   4
 #define YIELD_AFTER  16 /* functions */
 
-/* Returns the length of the padding instruction at @at, or 0. */
-static uint8_t padding_length(const struct stack_flow *flow, uint32_t at)
-{
-	const struct flow_range *range = flow_find_range(flow, at);
-	struct x86_insn insn;
-
-	if (x86_decode(flow->code + at, range->at + range->n - at, &insn) < 0)
-		return 0;
-	if (insn.opcode == 0x90 || insn.opcode == 0xcc ||
-	    (insn.opcode == X86_0F(0x1f) && !insn.is_vex))
-		return insn.length;
-	return 0;
-}
-
 /* Returns the next byte from @at on, before @end, that is neither known nor padding. */
 static uint32_t next_unknown(const struct stack_flow *flow, uint32_t at, uint32_t end)
 {
@@ -34,7 +20,7 @@ static uint32_t next_unknown(const struct stack_flow *flow, uint32_t at, uint32_
 	while (at < end) {
 		if (flow->at[at] || !flow->code[at]) /* no function begins with a zero */
 			at++;
-		else if ((n = padding_length(flow, at)))
+		else if ((n = flow_padding(flow, at)))
 			at += n;
 		else
 			break;
@@ -151,22 +137,27 @@ static uint32_t next_block(const struct stack_flow *flow, uint32_t at, uint32_t 
 	return at;
 }
 
-/* Goes on after a call that turned out to return. Returns 1 if anything follows, 0 if not. */
+/*
+ * Goes on after a call that turned out to return, or, if flow->may_not_leave, that may have. Returns
+ * 1 if anything follows, 0 if not.
+ */
 static int follow_doubt(struct stack_flow *flow, const struct flow_doubt *doubt)
 {
-	static const struct x86_insn call = {.opcode = 0xe8};
 	const struct flow_range *range = flow_find_range(flow, doubt->at);
 	struct stack_state state = *stack_flow_state(flow, doubt->at);
 	uint32_t next = doubt->at + doubt->length;
+	bool is_known = doubt->target != FLOW_NOWHERE && (flow->marks[doubt->target] & FLOW_RETURNS);
+	struct x86_insn call;
 	uint16_t number;
 
-	if (!(flow->marks[doubt->target] & FLOW_RETURNS) || next >= range->at + range->n ||
-	    flow->at[next] || !stack_step(&state, &call))
+	if ((!is_known && !flow->may_not_leave) || next >= range->at + range->n || flow->at[next] ||
+	    x86_decode(flow->code + doubt->at, doubt->length, &call) < 0 ||
+	    !stack_step(&state, &call))
 		return 0;
 	number = flow_number_state(flow, &state);
 	flow->start = doubt->start;
 	flow->computed = 0;
-	return number ? flow_follow(flow, next, number, false) : 0;
+	return number ? flow_follow(flow, next, number, !is_known) : 0;
 }
 
 /* Each call may decide about others; more rounds than this are not worth it. */
@@ -187,6 +178,23 @@ static int follow_doubts(struct stack_flow *flow)
 			r = follow_starts(flow);
 	}
 	return r < 0 ? r : 0;
+}
+
+/*
+ * Functions that never return prove nothing that follows their calls. Once all other functions are
+ * known, the last call of one is right before another.
+ */
+static int follow_endless(struct stack_flow *flow)
+{
+	int r;
+
+	for (uint32_t i = 0; i < flow->n; i++)
+		if (!flow->at[i])
+			flow->marks[i] &= ~FLOW_ENDLESS;
+	flow->may_not_leave = true;
+	r = follow_doubts(flow);
+	flow->may_not_leave = false;
+	return r;
 }
 
 /*
@@ -245,6 +253,8 @@ int flow_run(struct stack_flow *flow)
 		r = follow_rest(flow, &flow->ranges[i]);
 	if (r == 0)
 		r = follow_doubts(flow);
+	if (r == 0 && !is_foreign(flow))
+		r = follow_endless(flow);
 	if (is_foreign(flow)) {
 		memset(flow->at, 0, flow->n * sizeof *flow->at);
 		flow->n_functions = 0;

@@ -28,6 +28,7 @@ struct flow_range {
 #define FLOW_INSIDE  0xffff /* an instruction */
 #define FLOW_TRIED   0x8000 /* belongs to the current function, which may still be refused */
 #define FLOW_NOWHERE UINT32_MAX
+#define FLOW_CERTAIN 0x80000000 /* flag of flow->calls: nothing was assumed on the way there */
 
 /* Flags of flow->marks. */
 enum {
@@ -40,7 +41,7 @@ enum {
 
 /* A call that may not return, so nothing is known after it; in a function followed later. */
 struct flow_doubt {
-	uint32_t at, target;
+	uint32_t at, target; /* FLOW_NOWHERE: computed, or elsewhere */
 	uint32_t start; /* of the function that contains it */
 	uint8_t length;
 };
@@ -77,7 +78,7 @@ struct stack_flow {
 	size_t n_ways, ways_capacity;
 	struct flow_way *returns; /* from calls: followed last */
 	size_t n_returns, returns_capacity;
-	uint32_t *calls; /* what it calls or takes the address of */
+	uint32_t *calls; /* what it calls or takes the address of; FLOW_CERTAIN */
 	size_t n_calls, calls_capacity;
 	uint32_t *endless; /* calls that do not return */
 	size_t n_endless, endless_capacity;
@@ -86,6 +87,7 @@ struct stack_flow {
 	uint32_t computed; /* the state at its jumps to computed addresses; 0: none */
 	bool is_guess;	   /* its start is guessed */
 	bool contradicted; /* it contradicted itself until some call was marked endless */
+	bool may_not_leave; /* a way may also end with a last call, or where the code stops */
 	bool no_memory;
 };
 

@@ -111,6 +111,33 @@ static int read_symbols(struct table_code *code, const Elf64_Shdr *section)
 	return r;
 }
 
+#define ENTRY_BYTES 48
+
+/*
+ * Adds main(), whose address the entry passes to the C library as the first argument: in `lea` or
+ * `mov`.
+ */
+static int add_main(struct table_code *code)
+{
+	uint64_t address = code->file->entry, offset, n;
+	uint8_t bytes[ENTRY_BYTES];
+	struct x86_insn insn;
+
+	if (!elf_file_offset(code->file, address, &offset, &n) || n < sizeof bytes ||
+	    elf_file_read(code->file, offset, bytes, sizeof bytes) < 0)
+		return 0;
+	for (size_t at = 0; at < sizeof bytes; at += insn.length) {
+		if (x86_decode(bytes + at, sizeof bytes - at, &insn) < 0 || insn.opcode == 0xe8)
+			break;
+		if (insn.opcode == 0x8d && insn.reg == X86_DI && insn.base == X86_IP)
+			return stack_flow_add(&code->flow,
+					      address + at + insn.length + insn.disp);
+		if (insn.opcode == 0xc7 && !insn.is_memory && insn.rm == X86_DI)
+			return stack_flow_add(&code->flow, (uint32_t)insn.imm);
+	}
+	return 0;
+}
+
 #define PLT_ENTRY 16
 
 /*
@@ -162,6 +189,8 @@ int table_code_run(struct table_code *code, unwind_yield_fn yield, void *context
 	r = stack_flow_init(flow);
 	if (r == 0)
 		r = stack_flow_add(flow, code->file->entry);
+	if (r == 0)
+		r = add_main(code);
 	for (size_t i = 0; i < code->file->n_sections && r == 0; i++) {
 		const Elf64_Shdr *section = &code->file->sections[i];
 
