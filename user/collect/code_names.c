@@ -13,6 +13,7 @@
 #define MOST_FACTS     4096	   /* about runtimes: processes say what they like of themselves */
 #define GENERATIONS_UP 8	   /* how many parents are asked */
 #define MOST_READS     32	   /* of an object that was not there, with its samples */
+#define MOST_MOVED     4	   /* of one that may have moved away: it does not come back */
 #define MOST_AGAIN     128	   /* … and by code_names_retry() in all */
 #define MOST_NAMELESS  256	   /* objects that wait for it */
 #define AGAIN_AT_ONCE  16
@@ -285,6 +286,11 @@ static int read_again(struct code_names *names, struct process *process,
 	return 0;
 }
 
+static bool may_have_moved(const struct code_name *name)
+{
+	return name->facts && runtime_moves_objects(name->facts);
+}
+
 static struct code_name key_of(const struct process *process, const uint64_t words[static 2])
 {
 	return (struct code_name){
@@ -306,7 +312,8 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 	int r = 0;
 
 	if (found) {
-		if (!found->is_known && found->reads < MOST_READS)
+		if (!found->is_known &&
+		    found->reads < (may_have_moved(found) ? MOST_MOVED : MOST_READS))
 			r = read_again(names, process, words, found);
 		*ret = found;
 		return r;
@@ -325,7 +332,8 @@ int code_names_find(struct code_names *names, uint32_t index, const uint64_t wor
 	names->n_read++;
 	names->n_nameless += !key.is_known;
 	r = add(names, &key, ret);
-	if (r < 0 || (*ret)->is_known || process->ended || names->n_again >= MOST_NAMELESS)
+	if (r < 0 || (*ret)->is_known || process->ended || may_have_moved(*ret) ||
+	    names->n_again >= MOST_NAMELESS)
 		return r;
 	return array_add(names->again, names->again_capacity, names->n_again,
 			 ((struct nameless_code){index, process->serial, {words[0], words[1]}}));
