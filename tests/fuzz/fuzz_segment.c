@@ -64,7 +64,8 @@ static void read_file(const uint8_t *bytes, size_t n)
 	if (segment_open(&reader, fd) < 0)
 		return;
 	while (segment_peek(&reader, &block) > 0) {
-		int r = segment_read(&reader, &block, &window);
+		int r = block.sum % 4 ? segment_read(&reader, &block, &window)
+				      : segment_read_names(&reader, &block);
 
 		if (r < 0 && r != -EBADMSG)
 			abort();

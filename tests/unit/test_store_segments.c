@@ -149,6 +149,36 @@ static void test_round_trip(void **state)
 	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
 }
 
+/* Of windows that nobody wants, later ones get the names, and no rows. */
+static void test_names_alone(void **state)
+{
+	struct made_sums sums[N_WINDOWS] = {};
+	uint64_t offsets[N_WINDOWS + 1];
+	struct segment_reader reader;
+	struct segment_block block;
+	unsigned int n = 0;
+
+	write_file(sums, offsets);
+	assert_int_equal(open_file(&reader), 0);
+	for (; segment_peek(&reader, &block) > 0; n++) {
+		struct made_sums found = {};
+		struct store_window window;
+
+		if (n % 3 != 2) {
+			assert_int_equal(segment_read_names(&reader, &block), 0);
+			assert_int_equal(reader.ledger.n_rows, 0);
+			continue;
+		}
+		assert_int_equal(segment_read(&reader, &block, &window), 0);
+		made_count(&reader.ledger, &found);
+		assert_memory_equal(&found, &sums[n], sizeof found);
+	}
+	assert_int_equal(n, N_WINDOWS);
+	assert_int_equal(reader.damaged, 0);
+	segment_reader_done(&reader);
+	assert_int_equal(unlinkat(place.fd, NAME, 0), 0);
+}
+
 /* Cut anywhere: gives all windows before the cut, and no error. */
 static void test_cut(void **state)
 {
@@ -677,6 +707,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_names_alone),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_damaged_header),

@@ -68,5 +68,7 @@ int ledger_encode(struct ledger *ledger, const struct store_window *window,
  */
 int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigned int layout,
 		  struct store_window *ret_window);
+/* The same without the rows: @bytes may end anywhere in them. Costs a tenth of the time. */
+int ledger_decode_names(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigned int layout);
 
 #endif

@@ -436,6 +436,17 @@ static void cut_back(struct ledger *ledger, const struct ledger *before)
 	ledger->n_rows = 0;
 }
 
+/* All that comes before the rows. */
+static void get_names(struct ledger_reading *from, struct store_window *ret)
+{
+	get_window(from, ret);
+	get_strings(from);
+	get_modules(from);
+	get_frames(from);
+	get_nodes(from);
+	get_processes(from);
+}
+
 int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigned int layout,
 		  struct store_window *ret_window)
 {
@@ -444,18 +455,26 @@ int ledger_decode(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigne
 	struct store_window window;
 
 	ledger->n_rows = 0;
-	get_window(&from, &window);
-	get_strings(&from);
-	get_modules(&from);
-	get_frames(&from);
-	get_nodes(&from);
-	get_processes(&from);
+	get_names(&from, &window);
 	get_rows(&from);
 	if (from.error == 0 && from.at != from.end)
 		from.error = -EBADMSG;
 	if (from.error == 0)
 		*ret_window = window;
 	else
+		cut_back(ledger, &before);
+	return from.error;
+}
+
+int ledger_decode_names(struct ledger *ledger, const uint8_t *bytes, size_t n, unsigned int layout)
+{
+	struct ledger_reading from = {bytes, bytes + n, ledger, layout, 0};
+	const struct ledger before = *ledger;
+	struct store_window window;
+
+	ledger->n_rows = 0;
+	get_names(&from, &window);
+	if (from.error < 0)
 		cut_back(ledger, &before);
 	return from.error;
 }

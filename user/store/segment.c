@@ -247,7 +247,7 @@ struct segment_ahead {
 	bool pays; /* the last block was small */
 	uint64_t at;
 	size_t n;
-	uint8_t bytes[16 << 10];
+	uint8_t bytes[64 << 10];
 };
 
 struct segment_unpacker {
@@ -502,18 +502,33 @@ static int unpack(struct segment_reader *reader, const struct segment_block *blo
 	return ZSTD_isError(n) || n != block->raw ? -EBADMSG : 0;
 }
 
-int segment_read(struct segment_reader *reader, const struct segment_block *block,
-		 struct store_window *ret)
+/* @ret NULL: only names are wanted. */
+static int read_block(struct segment_reader *reader, const struct segment_block *block,
+		      struct store_window *ret)
 {
+	const struct segment_unpacker *unpacker;
+	unsigned int layout = reader->header.version;
 	int r = make_unpacker(reader);
 
+	unpacker = reader->unpacker;
 	r = r < 0 ? r : unpack(reader, block);
-	r = r < 0 ? r
-		  : ledger_decode(&reader->ledger, reader->unpacker->raw, block->raw,
-				  reader->header.version, ret);
+	if (r == 0)
+		r = ret ? ledger_decode(&reader->ledger, unpacker->raw, block->raw, layout, ret)
+			: ledger_decode_names(&reader->ledger, unpacker->raw, block->raw, layout);
 	if (r == -EBADMSG)
 		reader->damaged += BLOCK_BYTES + block->packed;
 	if (r == 0 || r == -EBADMSG)
 		segment_pass(reader, block);
 	return r;
+}
+
+int segment_read(struct segment_reader *reader, const struct segment_block *block,
+		 struct store_window *ret)
+{
+	return read_block(reader, block, ret);
+}
+
+int segment_read_names(struct segment_reader *reader, const struct segment_block *block)
+{
+	return read_block(reader, block, NULL);
 }

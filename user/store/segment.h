@@ -108,6 +108,8 @@ void segment_rewind(struct segment_reader *reader);
  */
 int segment_read(struct segment_reader *reader, const struct segment_block *block,
 		 struct store_window *ret);
+/* The same of a window that nobody wants: what is new in it may have a name in later ones. */
+int segment_read_names(struct segment_reader *reader, const struct segment_block *block);
 /* Bytes after the last whole block. */
 uint64_t segment_rest(const struct segment_reader *reader);
 

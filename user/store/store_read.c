@@ -33,19 +33,34 @@ struct store_reading {
 	uint64_t around;	  /* 0; or only what holds this moment is wanted */
 };
 
-static bool overlaps(const struct intervals *intervals, uint64_t begin, uint64_t end)
+/* The first one that ends after @moment; NULL: none does. */
+static const struct interval *find_after(const struct intervals *intervals, uint64_t moment)
 {
 	size_t low = 0, high = intervals->n;
 
-	while (low < high) { /* the first one that ends after @begin */
+	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (intervals->items[middle].end <= begin + TOUCH_NS)
+		if (intervals->items[middle].end <= moment)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < intervals->n && intervals->items[low].begin + TOUCH_NS < end;
+	return low < intervals->n ? &intervals->items[low] : NULL;
+}
+
+static bool overlaps(const struct intervals *intervals, uint64_t begin, uint64_t end)
+{
+	const struct interval *found = find_after(intervals, begin + TOUCH_NS);
+
+	return found && found->begin + TOUCH_NS < end;
+}
+
+static bool contains(const struct intervals *intervals, uint64_t begin, uint64_t end)
+{
+	const struct interval *found = find_after(intervals, begin);
+
+	return found && found->begin <= begin && end <= found->end;
 }
 
 static int compare_intervals(const void *left, const void *right)
@@ -150,14 +165,18 @@ static int read_blocks(struct store_reading *reading, const struct store_file *f
 		struct segment_block block;
 		struct store_window window;
 
+		bool wanted;
+
 		if (segment_peek(reader, &block) <= 0)
 			break;
-		r = segment_read(reader, &block, &window);
+		wanted = is_wanted(reading, file->level, &block);
+		r = wanted ? segment_read(reader, &block, &window)
+			   : segment_read_names(reader, &block);
 		if (r == -EBADMSG) {
 			r = 0;
 			continue;
 		}
-		if (r < 0 || !is_wanted(reading, file->level, &block))
+		if (r < 0 || !wanted)
 			continue;
 		r = note_window(reading, file, &window);
 		r = r < 0 ? r
@@ -199,7 +218,8 @@ static int read_level(struct store_reading *reading, enum store_level level)
 		struct store_file *file = &reading->files.items[i];
 
 		if (file->level == level && file->begin < question->to &&
-		    file->end > question->from)
+		    file->end > question->from &&
+		    !contains(&reading->covered, file->begin, file->end))
 			r = read_file(reading, file);
 	}
 	return r < 0 ? r : merge_fresh(reading);
