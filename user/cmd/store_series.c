@@ -42,9 +42,8 @@ struct series {
 	struct step_facts *facts;    /* by step */
 	struct cell *cells, *totals; /* n_steps and one for each group */
 	size_t n_groups, cells_capacity, totals_capacity;
-	uint32_t
-		*groups; /* by processes, or frames, of the ledger at hand; UINT32_MAX: not known */
-	size_t n_known;
+	uint32_t *known; /* groups by key_of() of the ledger at hand; UINT32_MAX: not known */
+	size_t n_known, known_capacity;
 };
 
 static uint64_t choose_step(uint64_t length)
@@ -87,7 +86,7 @@ static const char *name_of_node(const struct ledger *ledger, uint32_t node)
 		    : "";
 }
 
-static int find_group(struct series *series, const struct ledger *ledger,
+static int name_group(struct series *series, const struct ledger *ledger,
 		      const struct ledger_row *row, uint32_t *ret)
 {
 	const struct ledger_process *process = &ledger->processes[row->process];
@@ -107,6 +106,40 @@ static int find_group(struct series *series, const struct ledger *ledger,
 	case SERIES_FUNCTION: return add_group(series, name_of_node(ledger, row->node), ret);
 	default: return add_group(series, ALL, ret);
 	}
+}
+
+/* Rows of a ledger with the same one are of the same group. */
+static uint32_t key_of(const struct series *series, const struct ledger_row *row)
+{
+	switch (series->options->by) {
+	case SERIES_COMM:
+	case SERIES_CGROUP:
+	case SERIES_UNIT: return row->process;
+	case SERIES_CAUSE: return row->reason;
+	case SERIES_FUNCTION: return row->node;
+	default: return 0;
+	}
+}
+
+static int find_group(struct series *series, const struct ledger *ledger,
+		      const struct ledger_row *row, uint32_t *ret)
+{
+	uint32_t key = key_of(series, row);
+	int r = 0;
+
+	if (key >= series->n_known) {
+		size_t n = key + 1 - series->n_known;
+
+		r = array_reserve(series->known, series->known_capacity, series->n_known, n);
+		if (r < 0)
+			return r;
+		memset(series->known + series->n_known, 0xff, n * sizeof *series->known);
+		series->n_known += n;
+	}
+	if (series->known[key] == UINT32_MAX)
+		r = name_group(series, ledger, row, &series->known[key]);
+	*ret = series->known[key];
+	return r;
 }
 
 static void add_to(struct cell *cell, const struct ledger_row *row)
@@ -137,6 +170,8 @@ static int count_window(void *context, const struct ledger *ledger,
 	size_t step = middle > series->begin ? (middle - series->begin) / series->step_ns : 0;
 	int r = series_function_read(&series->function, ledger, is_first);
 
+	if (is_first)
+		series->n_known = 0;
 	if (step >= series->n_steps)
 		step = series->n_steps - 1;
 	note_facts(&series->facts[step], window);
@@ -389,6 +424,7 @@ int store_series_print(const struct series_options *options, FILE *stream, struc
 	strings_done(&series.names);
 	series_function_done(&series.function);
 	free(series.facts);
+	free(series.known);
 	free(series.cells);
 	free(series.totals);
 	return r;
