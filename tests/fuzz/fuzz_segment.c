@@ -26,7 +26,7 @@ static void check_ledger(const struct ledger *ledger)
 			abort();
 }
 
-static void take_profile(const struct ledger *ledger)
+static void take_profile(struct ledger *ledger)
 {
 	struct ledger_elided elided;
 	struct profile *profile;

@@ -17,10 +17,11 @@
 #define MAX_INLINE 64
 
 struct leaving {
-	const struct ledger *ledger;
+	struct ledger *ledger;
 	struct profile *profile;
 	struct ledger_elided elided;
 	uint32_t *strings, *modules; /* by those of the ledger; UINT32_MAX: not there yet */
+	uint32_t *by_frame;	     /* locations of runs of one frame */
 	uint32_t *locations;	     /* of the run that begins at a node … */
 	uint32_t *above;	     /* … and the node above that */
 	uint32_t *stands;	     /* for each node, the nearest above that is drawn; or NULL */
@@ -41,6 +42,20 @@ struct leaving {
 static bool is_running(const struct ledger_row *row)
 {
 	return row->reason == REASON_ONCPU || row->reason == REASON_NONE;
+}
+
+/* Most profiles are empty, and most names were interned. */
+static void leave_all_strings(struct leaving *leaving)
+{
+	struct strings *from = &leaving->ledger->strings, *to = &leaving->profile->strings;
+	struct strings empty = *to;
+
+	if (to->n_strings > 1 || from->index.n_used < from->n_strings)
+		return;
+	for (uint32_t i = 0; i < from->n_strings; i++)
+		leaving->strings[i] = i;
+	*to = *from;
+	*from = empty;
 }
 
 static int leave_string(struct leaving *leaving, uint32_t id, uint32_t *ret)
@@ -76,10 +91,18 @@ static int leave_run(struct leaving *leaving, uint32_t node)
 {
 	const struct ledger *ledger = leaving->ledger;
 	struct profile_frame frames[MAX_INLINE];
-	uint32_t n = 0, mapping = 0, at = node;
+	uint32_t n = 0, mapping = 0, at = node, first = ledger->nodes[node].frame;
+	uint32_t *known = ledger->frames[first].kind == FRAME_INLINED ? &leaving->locations[node]
+								      : &leaving->by_frame[first];
 	bool is_inlined = true;
-	int r = leave_module(leaving, ledger->frames[ledger->nodes[node].frame].module, &mapping);
+	int r = 0;
 
+	if (*known != UINT32_MAX) {
+		leaving->locations[node] = *known;
+		leaving->above[node] = ledger->nodes[node].parent;
+		return 0;
+	}
+	r = leave_module(leaving, ledger->frames[first].module, &mapping);
 	while (at && is_inlined && n < MAX_INLINE && r == 0) {
 		const struct ledger_frame *frame = &ledger->frames[ledger->nodes[at].frame];
 
@@ -91,9 +114,9 @@ static int leave_run(struct leaving *leaving, uint32_t node)
 		at = ledger->nodes[at].parent;
 	}
 	leaving->above[node] = at;
-	return r < 0 ? r
-		     : profile_add_named(leaving->profile, mapping, frames, n,
-					 &leaving->locations[node]);
+	r = r < 0 ? r : profile_add_named(leaving->profile, mapping, frames, n, known);
+	leaving->locations[node] = *known;
+	return r;
 }
 
 static int make_stack(struct leaving *leaving, uint32_t node, bool is_cut, uint32_t end,
@@ -186,16 +209,23 @@ static int leave_group(struct leaving *leaving, const struct ledger_row *row,
 		       enum ledger_group group, uint32_t *ret)
 {
 	const struct ledger_process *process = &leaving->ledger->processes[row->process];
-	const char *cgroup = strings_get(&leaving->ledger->strings, process->cgroup);
 	char word[CGROUP_WORD_SIZE];
-	const char *text = word;
+	const char *text = word, *cgroup;
+	uint32_t id;
+	int r;
 
+	if (group == LEDGER_COMM)
+		return leave_string(leaving, process->comm, ret);
+	r = leave_string(leaving, process->cgroup, &id);
+	if (r < 0)
+		return r;
+	cgroup = strings_get(&leaving->profile->strings, id);
 	switch (group) {
 	case LEDGER_UNIT: cgroup_unit(cgroup, word); break;
 	case LEDGER_CONTAINER: cgroup_container(cgroup, word); break;
 	case LEDGER_CGROUP: text = cgroup; break;
 	case LEDGER_CAUSE: cause_word(row, word); break;
-	default: return leave_string(leaving, process->comm, ret);
+	default: break;
 	}
 	return strings_add(&leaving->profile->strings, *text ? text : "(none)", ret);
 }
@@ -319,8 +349,8 @@ static void count_totals(struct leaving *leaving)
 	}
 }
 
-int ledger_profile(const struct ledger *ledger, const struct ledger_grouping *grouping,
-		   size_t most_nodes, struct profile *profile, struct ledger_elided *ret_elided)
+int ledger_profile(struct ledger *ledger, const struct ledger_grouping *grouping, size_t most_nodes,
+		   struct profile *profile, struct ledger_elided *ret_elided)
 {
 	struct leaving leaving = {
 		.ledger = ledger,
@@ -328,17 +358,20 @@ int ledger_profile(const struct ledger *ledger, const struct ledger_grouping *gr
 		.grouping = grouping,
 		.strings = new_memo(ledger->strings.n_strings),
 		.modules = new_memo(ledger->n_modules),
+		.by_frame = new_memo(ledger->n_frames),
 		.locations = new_memo(ledger->n_nodes),
 		.above = new_memo(ledger->n_nodes),
 		.stacks = new_memo(2 * ledger->n_nodes),
 		.ends = calloc(2 * ledger->n_nodes + 1, 1),
 	};
-	int r = leaving.strings && leaving.modules && leaving.locations && leaving.above &&
-				leaving.stacks && leaving.ends
+	int r = leaving.strings && leaving.modules && leaving.by_frame && leaving.locations &&
+				leaving.above && leaving.stacks && leaving.ends
 			? 0
 			: -ENOMEM;
 
 	profile->mode = PROFILE_WALL;
+	if (r == 0)
+		leave_all_strings(&leaving);
 	if (r == 0 && most_nodes && ledger->n_nodes > most_nodes)
 		r = find_light_nodes(&leaving);
 	r = r < 0 ? r : leave_rows(&leaving);
@@ -348,6 +381,7 @@ int ledger_profile(const struct ledger *ledger, const struct ledger_grouping *gr
 	}
 	free(leaving.strings);
 	free(leaving.modules);
+	free(leaving.by_frame);
 	free(leaving.locations);
 	free(leaving.above);
 	free(leaving.stands);

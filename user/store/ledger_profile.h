@@ -34,11 +34,11 @@ int ledger_grouping_parse(const char *text, struct ledger_grouping *ret);
 
 /*
  * Adds @ledger to @profile, which becomes one of PROFILE_WALL. @ledger may have been read or
- * filled. @grouping: NULL as one with @n 0. Where it has more than @most_nodes nodes, those with
- * less than a millionth of what ran, and of what waited, end in one frame `[elided]`; 0: none do.
- * Errors: -ENOMEM, -E2BIG.
+ * filled; its strings are gone afterwards, so only ledger_done() is due. @grouping: NULL as one
+ * with @n 0. Where it has more than @most_nodes nodes, those with less than a millionth of what
+ * ran, and of what waited, end in one frame `[elided]`; 0: none do. Errors: -ENOMEM, -E2BIG.
  */
-int ledger_profile(const struct ledger *ledger, const struct ledger_grouping *grouping,
-		   size_t most_nodes, struct profile *profile, struct ledger_elided *ret_elided);
+int ledger_profile(struct ledger *ledger, const struct ledger_grouping *grouping, size_t most_nodes,
+		   struct profile *profile, struct ledger_elided *ret_elided);
 
 #endif
