@@ -315,6 +315,8 @@ struct unfolder {
 	/* Its own. */
 	size_t capacity, depths_capacity;
 	size_t *depths; /* the number of frames after this many locations */
+	/* Names of reasons; 0: not known yet. */
+	uint32_t reasons[N_OFF_REASONS];
 	struct profile_sample before;
 	bool has_before, is_waker;
 };

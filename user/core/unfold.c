@@ -251,6 +251,14 @@ static enum frame_kind reason_kind(enum off_reason reason)
 	return off_reason_is_runnable(reason) ? FRAME_RUNNABLE : FRAME_WAITING;
 }
 
+static int push_reason(struct unfolder *to, enum off_reason reason)
+{
+	uint32_t *name = &to->reasons[reason];
+	int r = *name ? 0 : strings_add(&to->profile->strings, off_reason_text(reason), name);
+
+	return r < 0 ? r : push(to, reason_kind(reason), *name);
+}
+
 int unfolder_next(struct unfolder *to, const struct profile_sample *sample)
 {
 	int r;
@@ -261,7 +269,7 @@ int unfolder_next(struct unfolder *to, const struct profile_sample *sample)
 	to->before = *sample;
 	to->has_before = r == 0;
 	if (r == 0 && sample->reason != REASON_NONE && !to->options->no_reason)
-		r = push_text(to, reason_kind(sample->reason), off_reason_text(sample->reason));
+		r = push_reason(to, sample->reason);
 	return r < 0 ? r : push_wakers(to, sample);
 }
 

@@ -195,7 +195,7 @@ static void add_weights(const struct facts_writer *writer)
 #define FEW_SAMPLES 100
 #define MANY_CUT    0.1
 
-static uint64_t cut_weight(const struct stacks *stacks)
+static uint64_t weight_with(const struct stacks *stacks, uint32_t frame)
 {
 	uint64_t weight = 0;
 
@@ -203,13 +203,22 @@ static uint64_t cut_weight(const struct stacks *stacks)
 		const struct stacks_entry *entry = &stacks->entries[i];
 
 		for (uint32_t k = 0; k < entry->n; k++) {
-			if (stacks_is_mark(stacks, stacks->ids[entry->first + k], MARK_TRUNCATED)) {
+			if (stacks->ids[entry->first + k] == frame) {
 				weight += entry->weight;
 				break;
 			}
 		}
 	}
 	return weight;
+}
+
+/* One frame is the mark, as it has no module. */
+static uint64_t cut_weight(const struct stacks *stacks)
+{
+	for (uint32_t frame = 0; frame < stacks->n_frames; frame++)
+		if (stacks_is_mark(stacks, frame, MARK_TRUNCATED))
+			return weight_with(stacks, frame);
+	return 0;
 }
 
 /* Warnings to read before trusting the picture. */
