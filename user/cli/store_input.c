@@ -186,6 +186,7 @@ static int gather(void *context, const struct ledger *ledger, const struct store
 		.memo = &gathering->memo,
 		.wanted = filter && wants_part(filter) ? store_filter_wants : NULL,
 		.context = (void *)filter,
+		.no_pids = filter && filter->no_pids,
 	};
 
 	if (is_first)

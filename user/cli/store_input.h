@@ -22,6 +22,7 @@ struct store_filter {
 	/* A bit for each enum off_reason that counts; 0: all. */
 	uint32_t reasons;
 	struct ledger_grouping grouping; /* of stacks; drops no row */
+	bool no_pids;			 /* samples need none; nor does */
 };
 
 /* `running`, `waiting`, `futex`, …, as bits of reasons. Errors: -EINVAL. */

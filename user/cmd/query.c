@@ -70,12 +70,28 @@ static int read_ranges(struct query *query, struct input *input, struct failure 
 	return r;
 }
 
+/* Pictures, tables and folded lines name no processes, and do not depend on the rows' order. */
+static bool needs_pids(const struct query *query, enum output_format format)
+{
+	switch (format) {
+	case FORMAT_SVG:
+	case FORMAT_HTML:
+	case FORMAT_FOLDED: return false;
+	case FORMAT_NONE: return query->search != NULL;
+	default: return true;
+	}
+}
+
 static int write_range(struct query *query, struct output_files *files, struct failure *failure)
 {
 	struct profile_view view = {.options = &query->view};
 	struct input input;
-	int r = read_ranges(query, &input, failure);
+	int r;
 
+	query->filter.no_pids = files->n || !needs_pids(query, FORMAT_NONE);
+	for (size_t i = 0; i < files->n; i++)
+		query->filter.no_pids &= !needs_pids(query, files->files[i].format);
+	r = read_ranges(query, &input, failure);
 	if (r < 0)
 		return r;
 	view.profile = input.profile;
@@ -214,8 +230,10 @@ static int write_answer(struct query *query, enum query_kind kind, FILE *stream,
 		kind == QUERY_CPU || kind == QUERY_WAITS ? FORMAT_PPROF : query->outputs.formats[0];
 	struct profile_view view = {.options = &query->view};
 	struct input input;
-	int r = read_ranges(query, &input, failure);
+	int r;
 
+	query->filter.no_pids = !needs_pids(query, format);
+	r = read_ranges(query, &input, failure);
 	if (r < 0)
 		return r;
 	view.profile = input.profile;

@@ -571,6 +571,18 @@ static int add_rows(struct ledger *to, const struct ledger_row *rows, size_t n)
 	return r;
 }
 
+/* Whether the last of @n + 1 rows became part of one of the same node right before it. */
+static bool is_joined(struct ledger_row *rows, size_t n)
+{
+	for (size_t i = n; i-- > 0 && rows[i].node == rows[n].node;)
+		if (row_equal(rows, i, &rows[n])) {
+			rows[i].count += rows[n].count;
+			rows[i].microseconds += rows[n].microseconds;
+			return true;
+		}
+	return false;
+}
+
 int ledger_merge(struct ledger *to, const struct ledger *from, const struct ledger_merge *how)
 {
 	struct merging merging = {to, from, how, how->memo};
@@ -587,7 +599,7 @@ int ledger_merge(struct ledger *to, const struct ledger *from, const struct ledg
 		if (how->wanted && !how->wanted(how->context, from, row))
 			continue;
 		r = merge_row(&merging, row, &rows[n]);
-		n += r == 0;
+		n += r == 0 && !(how->no_pids && is_joined(rows, n));
 		if (n == MERGED_AT_ONCE && r == 0) {
 			r = add_rows(to, rows, n);
 			n = 0;
