@@ -391,10 +391,11 @@ static int make_order_keys(const struct stacks *stacks, struct order_keys *ret)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
+		char *end = stpcpy(keys.text + at, stacks_name(stacks, i));
+
 		keys.at[i] = at;
-		at += sprintf(keys.text + at, "%s%s;", stacks_name(stacks, i),
-			      frame_kind_suffix(stacks->frames[i].kind)) +
-		      1;
+		end = stpcpy(end, frame_kind_suffix(stacks->frames[i].kind));
+		at = stpcpy(end, ";") + 1 - keys.text;
 	}
 	*ret = keys;
 	return 0;
