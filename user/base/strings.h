@@ -34,6 +34,12 @@ int strings_add(struct strings *strings, const char *text, uint32_t *ret_id);
 int strings_append(struct strings *strings, const char *text, size_t n);
 void strings_cut(struct strings *strings, size_t n_strings, size_t n_bytes);
 
+/* As table_fetch(). */
+static inline void strings_fetch(const struct strings *strings, const char *text, size_t n)
+{
+	table_fetch(&strings->index, hash_bytes(text, n));
+}
+
 /* Valid until the next string is added. */
 static inline const char *strings_get(const struct strings *strings, uint32_t id)
 {

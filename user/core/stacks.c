@@ -200,11 +200,26 @@ static double variance_of(const struct profile *profile, const struct profile_sa
 	return 2 * time * time / ((sample->count ? sample->count : 1) + 1.0);
 }
 
+/* What a new name is looked up in is fetched for all of a stack first, see table_fetch(). */
+static void fetch_names(const struct added_profile *added, const struct unfolder *unfolder)
+{
+	const struct strings *names = &added->profile->strings;
+
+	for (size_t i = unfolder->n_same; i < unfolder->n; i++) {
+		uint32_t name = unfolder->frames[i].name;
+
+		if (name < added->n_known && !added->known[name].is_set)
+			strings_fetch(&added->stacks->strings, strings_get(names, name),
+				      strings_length(names, name));
+	}
+}
+
 /* Frames shared with the previous sample are known already. */
 static int find_frames(struct added_profile *added, const struct unfolder *unfolder)
 {
 	int r = array_reserve(added->ids, added->ids_capacity, 0, unfolder->n);
 
+	fetch_names(added, unfolder);
 	for (size_t i = unfolder->n_same; i < unfolder->n && r == 0; i++)
 		r = find_frame(added, &unfolder->frames[i], &added->ids[i]);
 	return r;

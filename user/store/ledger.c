@@ -138,12 +138,16 @@ static int add_module(struct ledger *ledger, const struct ledger_module *module,
 	return FIND_OR_ADD(ledger, modules, module_index, hash, module_equal, module, ret);
 }
 
-static int add_frame(struct ledger *ledger, const struct ledger_frame *frame, uint32_t *ret)
+static uint64_t hash_frame(const struct ledger_frame *frame)
 {
 	uint64_t hash = hash_mix(hash_mix(frame->function, frame->file), frame->line);
 
-	hash = hash_mix(hash_mix(hash, frame->module), frame->kind);
-	return FIND_OR_ADD(ledger, frames, frame_index, hash, frame_equal, frame, ret);
+	return hash_mix(hash_mix(hash, frame->module), frame->kind);
+}
+
+static int add_frame(struct ledger *ledger, const struct ledger_frame *frame, uint32_t *ret)
+{
+	return FIND_OR_ADD(ledger, frames, frame_index, hash_frame(frame), frame_equal, frame, ret);
 }
 
 static int add_node(struct ledger *ledger, uint32_t parent, uint32_t frame, uint32_t *ret)
@@ -442,19 +446,47 @@ static int merge_module(struct merging *merging, uint32_t at, uint32_t *ret)
 	return r;
 }
 
-static int merge_frame(struct merging *merging, uint32_t at, uint32_t *ret)
+/* @frame of the other ledger becomes as it is in this one. */
+static int merge_names(struct merging *merging, struct ledger_frame *frame)
 {
-	uint32_t *known = &merging->memo->frames[at];
-	struct ledger_frame frame = merging->from->frames[at];
+	int r = merge_module(merging, frame->module, &frame->module);
+
+	r = r < 0 ? r : merge_string(merging, frame->function, &frame->function);
+	return r < 0 ? r : merge_string(merging, frame->file, &frame->file);
+}
+
+#define PATH_PART 256 /* nodes */
+
+/*
+ * The frames of the @n nodes of @path, of which the last is the outermost. What is looked up for
+ * those that are not known yet is fetched for all of them first, as by add_rows().
+ */
+static int merge_frames(struct merging *merging, const uint32_t *path, size_t n)
+{
+	const struct ledger *from = merging->from;
+	struct ledger *to = merging->to;
+	uint32_t *memo = merging->memo->frames;
+	struct ledger_frame frames[PATH_PART];
 	int r = 0;
 
-	if (*known == UNKNOWN) {
-		r = merge_module(merging, frame.module, &frame.module);
-		r = r < 0 ? r : merge_string(merging, frame.function, &frame.function);
-		r = r < 0 ? r : merge_string(merging, frame.file, &frame.file);
-		r = r < 0 ? r : add_frame(merging->to, &frame, known);
+	for (size_t i = n; i-- > 0;) {
+		frames[i] = from->frames[from->nodes[path[i]].frame];
+		if (merging->memo->strings[frames[i].function] == UNKNOWN)
+			strings_fetch(&to->strings, strings_get(&from->strings, frames[i].function),
+				      strings_length(&from->strings, frames[i].function));
 	}
-	*ret = *known;
+	for (size_t i = n; i-- > 0 && r == 0;) {
+		if (memo[from->nodes[path[i]].frame] != UNKNOWN)
+			continue;
+		r = merge_names(merging, &frames[i]);
+		table_fetch(&to->frame_index, hash_frame(&frames[i]));
+	}
+	for (size_t i = n; i-- > 0 && r == 0;) {
+		uint32_t *known = &memo[from->nodes[path[i]].frame];
+
+		if (*known == UNKNOWN)
+			r = add_frame(to, &frames[i], known);
+	}
 	return r;
 }
 
@@ -474,24 +506,24 @@ static uint32_t path_to_known(const struct merging *merging, uint32_t node, uint
 
 static int merge_node(struct merging *merging, uint32_t node, uint32_t *ret)
 {
+	const uint32_t *frames = merging->memo->frames;
 	uint32_t *memo = merging->memo->nodes;
-	uint32_t path[256], top, frame;
+	uint32_t path[PATH_PART], top;
 	size_t n;
 	int r = 0;
 
 	memo[0] = 0;
 	while (memo[node] == UNKNOWN && r == 0) {
-		top = path_to_known(merging, node, path, 256, &n);
+		top = path_to_known(merging, node, path, PATH_PART, &n);
 		/* Of a longer path, the part that lies highest comes first. */
 		while (memo[top] == UNKNOWN)
-			top = path_to_known(merging, top, path, 256, &n);
+			top = path_to_known(merging, top, path, PATH_PART, &n);
+		r = merge_frames(merging, path, n);
 		while (n-- > 0 && r == 0) {
 			const struct ledger_node *from = &merging->from->nodes[path[n]];
 
-			r = merge_frame(merging, from->frame, &frame);
-			r = r < 0 ? r
-				  : add_node(merging->to, memo[from->parent], frame,
-					     &memo[path[n]]);
+			r = add_node(merging->to, memo[from->parent], frames[from->frame],
+				     &memo[path[n]]);
 		}
 	}
 	*ret = r < 0 ? 0 : memo[node];
