@@ -6,7 +6,8 @@
 
 #include "base/array.h"
 
-#define MAX_TRIES 32 /* per function, with more and more calls that do not return */
+#define MAX_TRIES   32	/* per function, with more and more calls that do not return */
+#define MAX_PADDING 256 /* bytes between two functions */
 
 /* An instruction that was reached. */
 struct flow_visit {
@@ -66,6 +67,7 @@ static void add_call(struct stack_flow *flow, const struct flow_way *way, uint32
 		flow->no_memory = true;
 	else
 		flow->calls[flow->n_calls++] = at | (is_certain ? FLOW_CERTAIN : 0);
+	flow->marks[at] |= FLOW_IS_CALLED;
 }
 
 /* Another way to @at contradicts this one: blame the nearest call before it. */
@@ -362,7 +364,9 @@ static void roll_back(struct stack_flow *flow)
 
 static bool try_once(struct stack_flow *flow, uint32_t start, uint16_t state)
 {
-	flow->n_visits = flow->n_ways = flow->n_returns = flow->n_calls = 0;
+	while (flow->n_calls)
+		flow->marks[flow->calls[--flow->n_calls] & ~FLOW_CERTAIN] &= ~FLOW_IS_CALLED;
+	flow->n_visits = flow->n_ways = flow->n_returns = 0;
 	flow->blamed = FLOW_NOWHERE;
 	add_way(flow, (struct flow_way){start, FLOW_NOWHERE, state, false});
 	return follow_ways(flow);
@@ -376,29 +380,20 @@ static bool is_proven(const struct stack_flow *flow, uint32_t at)
 	return (flow->marks[at] & FLOW_PROVEN) || (flow->at[at] && !(flow->at[at] & FLOW_TRIED));
 }
 
-/* Whether @at is called, by known code or by what is being followed. */
-static bool is_called(const struct stack_flow *flow, uint32_t at)
-{
-	if (flow->marks[at] & (FLOW_IS_START | FLOW_MAYBE_START))
-		return true;
-	for (size_t i = 0; i < flow->n_calls; i++)
-		if ((flow->calls[i] & ~FLOW_CERTAIN) == at)
-			return true;
-	return false;
-}
-
 /* Whether it is plausible that nothing follows @visit: another function begins there. */
 static bool ends_well(const struct stack_flow *flow, const struct flow_visit *visit)
 {
 	const struct flow_range *range = flow_find_range(flow, visit->at);
-	uint32_t at = visit->at + visit->length, end = range->at + range->n;
+	uint32_t begin = visit->at + visit->length, at = begin, end = range->at + range->n;
 	uint8_t n;
 
 	if (!visit->is_call)
 		return visit->stops;
-	while (at < end && (n = flow_padding(flow, at)))
+	while (at < end && at - begin < MAX_PADDING && (n = flow_padding(flow, at)))
 		at += n;
-	return at >= end || (at != flow->start && is_called(flow, at));
+	return at >= end ||
+	       (at != flow->start &&
+		(flow->marks[at] & (FLOW_IS_START | FLOW_MAYBE_START | FLOW_IS_CALLED)));
 }
 
 static bool prove_visit(struct stack_flow *flow, const struct flow_visit *visit)

@@ -34,9 +34,10 @@ struct flow_range {
 enum {
 	FLOW_MAYBE_START = 1, /* called by possible data: it needs proof */
 	FLOW_IS_START = 2,
-	FLOW_ENDLESS = 4,  /* a call that does not return */
-	FLOW_PROVEN = 8,   /* a way leads out of the current function */
-	FLOW_RETURNS = 16, /* a function that starts here may return */
+	FLOW_ENDLESS = 4,    /* a call that does not return */
+	FLOW_PROVEN = 8,     /* a way leads out of the current function */
+	FLOW_RETURNS = 16,   /* a function that starts here may return */
+	FLOW_IS_CALLED = 32, /* in flow->calls */
 };
 
 /* A call that may not return, so nothing is known after it; in a function followed later. */
