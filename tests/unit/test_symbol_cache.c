@@ -119,6 +119,70 @@ static void test_symbols_first(void **state)
 	assert_string_equal(read_name(&key, 5, true), "dwarf");
 }
 
+/* A span of @before and @after around @address, unnamed with @name NULL. */
+static void write_span(const struct names_key *key, uint64_t address, const char *name,
+		       uint16_t before, uint16_t after, bool final)
+{
+	struct named_address item = {0x9000 + address, name ? text(name) : 0, 0, 0, before, after};
+	struct file_names names = {.id = {0xfe}, .id_n = 1, .items = &item, .n = 1};
+
+	names_cache_write(cache, key, &address, &names, &strings, final);
+}
+
+/* Whether @address is known, its name and its virtual address. */
+static bool find_span(const struct names_key *key, uint64_t address, const char **ret_name,
+		      uint64_t *ret_address)
+{
+	const struct names_question question = {.addresses = &address, .n = 1};
+	struct file_names names;
+	bool found = false;
+
+	assert_int_equal(file_names_none(&question, 0, &names), 0);
+	assert_true(names_cache_read(cache, key, &address, false, &strings, &names, &found) >= 0);
+	*ret_name = strings_get(&strings, names.items[0].name);
+	*ret_address = names.items[0].address;
+	file_names_done(&names);
+	return found;
+}
+
+/* An answer holds for its span, which ends at the borders of its block, whatever it claims. */
+static void test_spans(void **state)
+{
+	const uint64_t block = 7 * NAMES_BLOCK;
+	struct names_key key = key_of(1), other = key_of(2);
+	const char *name;
+	uint64_t address;
+
+	write_span(&key, block + 100, "sin", 20, 30, true);
+	assert_true(find_span(&key, block + 80, &name, &address));
+	assert_string_equal(name, "sin");
+	assert_int_equal(address, 0x9000 + block + 80);
+	assert_true(find_span(&key, block + 129, &name, &address));
+	assert_int_equal(address, 0x9000 + block + 129);
+	assert_false(find_span(&key, block + 79, &name, &address));
+	assert_false(find_span(&key, block + 130, &name, &address));
+	assert_false(find_span(&other, block + 100, &name, &address));
+	assert_false(find_span(&key, block + NAMES_BLOCK + 100, &name, &address));
+
+	write_span(&key, block + 600, NULL, 65535, 65535, true);
+	assert_true(find_span(&key, block + 1023, &name, &address));
+	assert_string_equal(name, "");
+	assert_int_equal(address, 0x9000 + block + 600); /* of its function */
+	assert_false(find_span(&key, block - 1, &name, &address));
+	assert_false(find_span(&key, block + NAMES_BLOCK, &name, &address));
+}
+
+/* A span from symbols hides nothing that debug information said of an address in it. */
+static void test_span_after_address(void **state)
+{
+	struct names_key key = key_of(1);
+
+	write_name(&key, 5, "dwarf", true);
+	write_span(&key, 6, "symbol", 6, 50, false);
+	assert_string_equal(read_name(&key, 5, true), "dwarf");
+	assert_string_equal(read_name(&key, 5, false), "dwarf");
+}
+
 static void test_effort(void **state)
 {
 	struct names_key key = key_of(1);
@@ -137,6 +201,11 @@ static void test_effort(void **state)
 	assert_false(names_cache_is_due(cache, &key));
 	names_cache_stats(cache, &stats);
 	assert_int_equal(stats.n_given_up, 1);
+	assert_false(names_cache_is_resting(cache, &key));
+	names_cache_rest(cache, &key, monotonic_ns() + 100 * NSEC_PER_SEC);
+	assert_true(names_cache_is_resting(cache, &key));
+	names_cache_rest(cache, &key, monotonic_ns());
+	assert_false(names_cache_is_resting(cache, &key));
 	assert_string_equal(stats.given_up, "/usr/bin/huge");
 }
 
@@ -213,6 +282,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_symbols_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_spans, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_span_after_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_effort, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_processes, setup, teardown),

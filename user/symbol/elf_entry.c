@@ -11,6 +11,7 @@
 
 #define START_SIZE 64 /* bytes: _start() is shorter in every libc */
 #define CLONE_SIZE 96 /* bytes from the system call on: what the new thread runs before its own code */
+#define MOST_CODE  (1024 + CLONE_SIZE)
 
 struct call {
 	uint16_t machine;
@@ -26,13 +27,13 @@ static const struct call calls[] = {
 	{EM_AARCH64, {0x88, 0x1b, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4}, 8, "clone"},
 };
 
-/* The call among the bytes before @address, or NULL. */
-static const char *clone_before(const struct elf_file *file, uint64_t address)
+/* The call among the @most bytes before @address, or NULL. */
+static const char *clone_before(const struct elf_file *file, uint64_t address, size_t most)
 {
 	const Elf64_Shdr *section = elf_file_code_section(file, address);
-	uint8_t code[CLONE_SIZE];
+	uint8_t code[MOST_CODE];
 	uint64_t within = section ? address - section->sh_addr : 0;
-	size_t n = within < sizeof code ? within : sizeof code;
+	size_t n = within < most ? within : most;
 
 	if (!section || section->sh_type == SHT_NOBITS ||
 	    elf_file_read(file, section->sh_offset + within - n, code, n) < 0)
@@ -43,8 +44,17 @@ static const char *clone_before(const struct elf_file *file, uint64_t address)
 	return NULL;
 }
 
+bool elf_entry_is_near(const struct elf_file *file, uint64_t from, uint64_t to)
+{
+	size_t n = to - 1 - from + CLONE_SIZE;
+
+	return n > MOST_CODE || clone_before(file, to - 1, n);
+}
+
 int elf_entry_resolve(struct elf_file *file, struct lookups *lookups, struct strings *strings)
 {
+	lookups_cut(lookups, file->entry);
+	lookups_cut(lookups, file->entry + START_SIZE);
 	for (size_t i = 0; i < lookups->n; i++) {
 		const char *name = NULL;
 		int r;
@@ -54,7 +64,7 @@ int elf_entry_resolve(struct elf_file *file, struct lookups *lookups, struct str
 		if (file->entry && lookups->addresses[i] - file->entry < START_SIZE)
 			name = "_start";
 		else
-			name = clone_before(file, lookups->addresses[i]);
+			name = clone_before(file, lookups->addresses[i], CLONE_SIZE);
 		r = name ? strings_add(strings, name, &lookups->names[i]) : 0;
 		if (r < 0)
 			return r;

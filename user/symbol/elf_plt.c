@@ -89,17 +89,21 @@ int elf_plt_resolve(struct elf_file *file, struct lookups *lookups, struct strin
 
 	if (!find_stubs(file, &stubs))
 		return 0;
+	lookups_cut(lookups, stubs.start);
 	for (size_t i = lookups_lower_bound(lookups, stubs.start); i < lookups->n; i++) {
 		uint64_t index = (lookups->addresses[i] - stubs.start) / stubs.size;
 		int r;
 
 		if (index >= stubs.n)
 			break;
+		lookups_cut(lookups, stubs.start + index * stubs.size);
+		lookups_cut(lookups, stubs.start + (index + 1) * stubs.size);
 		if (lookups->names[i])
 			continue;
 		r = add_name(file, &stubs, index, strings, &lookups->names[i]);
 		if (r < 0)
 			return r;
 	}
+	lookups_cut(lookups, stubs.start + stubs.n * stubs.size);
 	return 0;
 }

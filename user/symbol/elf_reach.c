@@ -88,12 +88,12 @@ static uint64_t find_end(const struct elf_file *file, uint64_t value)
 
 bool elf_reach_has(struct elf_reach *reach, uint64_t value, uint64_t address)
 {
-	uint64_t start;
+	struct elf_function function;
 
 	if (address == value)
 		return true;
-	if (reach->has_starts && elf_starts_find(&reach->starts, reach->file, address, &start))
-		return start == value;
+	if (reach->has_starts && elf_starts_find(&reach->starts, reach->file, address, &function))
+		return function.start == value;
 	if (reach->file->machine != EM_X86_64)
 		return true;
 	if (reach->value != value) {

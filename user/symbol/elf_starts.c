@@ -138,9 +138,9 @@ static uint64_t start_of(const struct elf_starts *starts, size_t i)
 	return starts->base + starts->items[i].start;
 }
 
-/* Whether the function of @item extends to @address. */
+/* Whether the function of item @i extends to @address. */
 static bool holds(const struct elf_starts *starts, const struct elf_file *file, size_t i,
-		  uint64_t address)
+		  uint64_t address, struct elf_function *ret)
 {
 	uint64_t at = starts->base + starts->items[i].frame, offset, n;
 	struct frame_head head;
@@ -148,12 +148,13 @@ static bool holds(const struct elf_starts *starts, const struct elf_file *file, 
 	if (!elf_file_offset(file, at, &offset, &n) || n < sizeof head ||
 	    elf_file_read(file, offset, &head, sizeof head) < 0)
 		return false;
-	return at + offsetof(struct frame_head, start) + head.start == start_of(starts, i) &&
-	       address - start_of(starts, i) < head.size;
+	*ret = (struct elf_function){start_of(starts, i), start_of(starts, i) + head.size};
+	return at + offsetof(struct frame_head, start) + head.start == ret->start &&
+	       address - ret->start < head.size;
 }
 
 bool elf_starts_find(const struct elf_starts *starts, const struct elf_file *file, uint64_t address,
-		     uint64_t *ret_start)
+		     struct elf_function *ret)
 {
 	size_t low = 0, n = starts->n;
 
@@ -166,8 +167,5 @@ bool elf_starts_find(const struct elf_starts *starts, const struct elf_file *fil
 			low += half;
 		n -= half;
 	}
-	if (!holds(starts, file, low, address))
-		return false;
-	*ret_start = start_of(starts, low);
-	return true;
+	return holds(starts, file, low, address, ret);
 }

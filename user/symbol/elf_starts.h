@@ -19,8 +19,13 @@ struct elf_starts {
 int elf_starts_open(struct elf_starts *ret, struct elf_file *file);
 void elf_starts_done(struct elf_starts *starts);
 
-/* Finds the start of the function that contains virtual address @address. */
+/* A function's virtual addresses: from @start up to @end. */
+struct elf_function {
+	uint64_t start, end;
+};
+
+/* Finds the function that contains virtual address @address. */
 bool elf_starts_find(const struct elf_starts *starts, const struct elf_file *file, uint64_t address,
-		     uint64_t *ret_start);
+		     struct elf_function *ret);
 
 #endif

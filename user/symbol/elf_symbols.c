@@ -153,6 +153,7 @@ static void offer(struct resolver *resolver, struct elf_file *file, const Elf64_
 	if (__builtin_add_overflow(candidate.value, symbol->st_size, &candidate.end))
 		candidate.end = UINT64_MAX;
 	at = lookups_lower_bound(lookups, candidate.value);
+	lookups_cut_at(lookups, at, candidate.value);
 	if (is_nearer(resolver, &candidate, &resolver->nearest[at]) &&
 	    !is_place(resolver, &candidate))
 		resolver->nearest[at] = candidate;
@@ -164,6 +165,7 @@ static void offer(struct resolver *resolver, struct elf_file *file, const Elf64_
 		    !is_place(resolver, &candidate))
 			resolver->covering[at] = candidate;
 	}
+	lookups_cut_at(lookups, at, candidate.end);
 }
 
 static void widen(const Elf32_Sym *from, Elf64_Sym *to, size_t n)
@@ -229,8 +231,13 @@ static int offer_table(struct resolver *resolver, struct elf_file *file, const E
 			break;
 		for (size_t k = 0; k < chunk; k++) {
 			symbols[k].st_value &= mask;
-			if (symbols[k].st_value <= resolver->last && is_code(file, &symbols[k]))
+			if (!is_code(file, &symbols[k]))
+				continue;
+			if (symbols[k].st_value <= resolver->last)
 				offer(resolver, file, &symbols[k], table->sh_link);
+			else
+				lookups_cut_at(resolver->lookups, resolver->lookups->n,
+					       symbols[k].st_value);
 		}
 		if (resolver->budget < 0)
 			r = -ENOEXEC;
@@ -333,6 +340,8 @@ static int add_names(struct resolver *resolver, struct strings *strings)
 			if (r < 0)
 				return r;
 			winner = r ? nearest : NULL;
+			if (r)
+				lookups_isolate(lookups, i);
 		}
 		if (!winner)
 			continue;

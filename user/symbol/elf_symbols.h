@@ -15,6 +15,8 @@
  * to the next symbol. Functions win over labels, and inner ranges over outer ones; of several names
  * for one range, global wins over weak over local, then symbol_name_compare() decides.
  *
+ * Spans of unnamed lookups hold only where a function of elf_starts.h ends them.
+ *
  * Errors: -ENOMEM; -ENOEXEC and read errors if a table is damaged; nothing is named then.
  */
 int elf_symbols_resolve(struct elf_file *const *files, size_t n_files, struct lookups *lookups,
@@ -28,6 +30,8 @@ int elf_plt_resolve(struct elf_file *file, struct lookups *lookups, struct strin
  * and `clone` after that system call.
  */
 int elf_entry_resolve(struct elf_file *file, struct lookups *lookups, struct strings *strings);
+/* Whether it may name one of the virtual addresses from @from up to @to, 1 KB at most. */
+bool elf_entry_is_near(const struct elf_file *file, uint64_t from, uint64_t to);
 
 /* Reads symbol @index of @table (SHT_SYMTAB or SHT_DYNSYM) and its name. Errors: as above. */
 int elf_symbols_read(struct elf_file *file, const Elf64_Shdr *table, uint64_t index, char *name,

@@ -126,6 +126,8 @@ static int find_names(struct elf_file *mapped, const struct names_question *ques
 		return r;
 	*damaged = files.is_held;
 	r = find_symbols(mapped, files.symbols, lookups, strings, damaged);
+	for (size_t i = 0; i < lookups->n && files.dwarf; i++)
+		lookups_isolate(lookups, i);
 	if (r == 0 && files.dwarf)
 		r = find_frames(mapped, &files, question->lines, lookups, strings, frames, damaged);
 	debug_files_done(&files);
@@ -189,6 +191,8 @@ static int find_all_names(struct elf_file *mapped, const struct names_question *
 	bool go_damaged = false;
 	int r = go_names_find(mapped, lookups, question->lines, strings, frames, &go_damaged);
 
+	for (size_t i = 0; i < lookups->n && r != -ENOENT; i++)
+		lookups_isolate(lookups, i);
 	if (r == -ENOENT)
 		r = find_names(mapped, question, place, lookups, strings, frames, damaged);
 	else if (r == 0)
@@ -199,21 +203,64 @@ static int find_all_names(struct elf_file *mapped, const struct names_question *
 
 /* Unnamed addresses are identified by the start of their function, if known. */
 static int find_starts(struct elf_file *mapped, struct file_names *names,
-		       const struct translated *addresses, size_t n)
+		       const struct translated *addresses, size_t n, const struct lookups *lookups)
 {
 	struct elf_starts starts;
 	int r = elf_starts_open(&starts, mapped);
+	bool is_open = r == 0;
 
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	for (size_t i = 0; i < n; i++) {
+	if (r == -ENOMEM)
+		return r;
+	for (size_t i = 0, at = 0; i < n; i++) {
 		struct named_address *item = &names->items[addresses[i].at];
+		struct elf_function function;
 
-		if (!item->name)
-			elf_starts_find(&starts, mapped, item->address, &item->address);
+		if (item->name)
+			continue;
+		while (lookups->addresses[at] < addresses[i].address)
+			at++;
+		if (is_open && elf_starts_find(&starts, mapped, item->address, &function)) {
+			item->address = function.start;
+			lookups_cut(lookups, function.start);
+			lookups_cut(lookups, function.end);
+		} else {
+			lookups_isolate(lookups, at);
+		}
 	}
-	elf_starts_done(&starts);
+	if (is_open)
+		elf_starts_done(&starts);
 	return 0;
+}
+
+/* Says how far around @address, which is at @offset, the answer of @item holds. */
+static void set_span(const struct elf_file *file, uint64_t address, uint64_t offset,
+		     const struct lookup_span *span, struct named_address *item)
+{
+	uint64_t before = address - span->from, most_before = offset % NAMES_BLOCK;
+	uint64_t after = span->to - address, most_after = NAMES_BLOCK - most_before, first, last;
+
+	before = before < most_before ? before : most_before;
+	after = after < most_after ? after : most_after;
+	if (!elf_file_virtual_address(file, offset - before, &first) ||
+	    !elf_file_virtual_address(file, offset + after - 1, &last) ||
+	    address - first != before || last - address != after - 1 ||
+	    (!item->name && elf_entry_is_near(file, first, last + 1)))
+		return;
+	item->before = before;
+	item->after = after;
+}
+
+static void set_spans(const struct elf_file *file, const struct names_question *question,
+		      const struct translated *addresses, size_t n, const struct lookups *lookups,
+		      struct file_names *names)
+{
+	lookups_finish_spans(lookups);
+	for (size_t i = 0, at = 0; i < n; i++) {
+		while (lookups->addresses[at] < addresses[i].address)
+			at++;
+		set_span(file, addresses[i].address, question->addresses[addresses[i].at],
+			 &lookups->spans[at], &names->items[addresses[i].at]);
+	}
 }
 
 /* Finds the names of @n @addresses and sets the items they come from. */
@@ -223,15 +270,19 @@ static int name_addresses(struct elf_file *mapped, const struct names_question *
 {
 	_cleanup_free_ uint64_t *values = malloc((n + 1) * sizeof *values);
 	_cleanup_free_ uint32_t *found = calloc(n + 1, sizeof *found);
-	struct lookups lookups = {.addresses = values, .names = found};
+	_cleanup_free_ struct lookup_span *spans =
+		question->spans ? malloc((n + 1) * sizeof *spans) : NULL;
+	struct lookups lookups = {.addresses = values, .names = found, .spans = spans};
 	struct dwarf_frames frames = {};
 	int r;
 
-	if (!values || !found)
+	if (!values || !found || (question->spans && !spans))
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || addresses[i].address != addresses[i - 1].address)
 			values[lookups.n++] = addresses[i].address;
+	for (size_t i = 0; i < lookups.n && spans; i++)
+		spans[i] = (struct lookup_span){0, UINT64_MAX};
 	r = find_all_names(mapped, question, place, &lookups, strings, &frames, &ret->damaged);
 	for (size_t i = 0, at = 0; i < n && r == 0; i++) {
 		struct named_address *item = &ret->items[addresses[i].at];
@@ -246,7 +297,10 @@ static int name_addresses(struct elf_file *mapped, const struct names_question *
 	ret->n_frames = frames.n_frames;
 	frames.frames = NULL;
 	dwarf_frames_done(&frames);
-	return r < 0 ? r : find_starts(mapped, ret, addresses, n);
+	r = r < 0 ? r : find_starts(mapped, ret, addresses, n, &lookups);
+	if (r == 0 && spans && !ret->damaged)
+		set_spans(mapped, question, addresses, n, &lookups, ret);
+	return r;
 }
 
 static int answer(struct elf_file *mapped, const struct names_question *question,

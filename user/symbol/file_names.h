@@ -18,7 +18,10 @@ struct names_question {
 	const uint64_t *addresses; /* ascending, distinct: offsets in a file; addresses for a JIT */
 	size_t n;
 	bool no_inline, lines, addresses_only, no_demangle; /* as in struct symbolize_options */
+	bool spans;
 };
+
+#define NAMES_BLOCK 1024 /* bytes of a file */
 
 /* The result for one address. Names are string ids; 0: none. */
 struct named_address {
@@ -29,6 +32,11 @@ struct named_address {
 	uint64_t address;
 	uint32_t name;
 	uint32_t first, n_frames; /* in frames, innermost first; 0: only the name */
+	/*
+	 * For question->spans: so many bytes before the requested one, and from it on, have the
+	 * same answer, if they are in the same block. 0, 0: unknown.
+	 */
+	uint16_t before, after;
 };
 
 struct file_names {

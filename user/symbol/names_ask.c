@@ -25,6 +25,7 @@ struct names_question names_ask_question(const struct names_asker *asker,
 		.lines = options->lines && !quick,
 		.addresses_only = options->addresses,
 		.no_demangle = options->no_demangle,
+		.spans = options->cache != NULL,
 	};
 }
 

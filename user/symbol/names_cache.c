@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Each half is an array of bytes that only grows, and a table of chains through it. An entry is of
- * a file (number 0, hashed by its key) or of an address in a file (by the file's number, which no
- * other file ever gets). Offsets, no pointers: every process has the memory at its own place.
+ * a file (number 0, hashed by its key) or of a span of addresses in a block of a file (by that and
+ * the file's number, which no other file ever gets). Offsets, no pointers: every process has the
+ * memory at its own place.
  */
 #include "symbol/names_cache.h"
 
@@ -24,23 +25,25 @@ struct entry {
 	uint32_t next;	/* offset in the half; 0: the last of its chain */
 	uint32_t bytes; /* of all of it */
 	uint64_t file;	/* its number; 0: this is a file */
-	uint64_t address;
+	uint64_t block; /* number of the block; the hash of a file's key */
 };
 
 struct file_entry {
 	struct entry entry;
 	struct names_key key;
 	uint64_t number;
-	uint64_t after_ns;
+	uint64_t after_ns, rests_until_ns;
 	uint32_t effort; /* enum names_effort */
 	uint32_t id_n;
 	uint8_t id[ELF_BUILD_ID_MAX];
 };
 
 /* Followed by the name, and function and file of each frame, each with its NUL. */
-struct address_entry {
+struct span_entry {
 	struct entry entry;
-	uint64_t address; /* as in struct named_address */
+	uint64_t address;      /* as in struct named_address … */
+	uint16_t asked;	       /* … of this one; positions in the block, here and below */
+	uint16_t first, after; /* the span */
 	bool is_final;
 	uint8_t n_frames;
 	uint32_t lines[MAX_FRAMES]; /* only @n_frames of them are there */
@@ -134,9 +137,9 @@ static void unlock(struct names_cache *cache)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-static uint32_t *chain_of(struct names_cache *cache, uint32_t half, uint64_t file, uint64_t address)
+static uint32_t *chain_of(struct names_cache *cache, uint32_t half, uint64_t file, uint64_t block)
 {
-	uint64_t hash = hash_mix(hash_mix(0, file), address);
+	uint64_t hash = hash_mix(hash_mix(0, file), block);
 
 	return &chains_of(cache, half)[hash % cache->n_chains];
 }
@@ -154,7 +157,7 @@ static void turn(struct names_cache *cache)
 }
 
 /* Room for an entry in the young half, its chain set, or NULL if it is larger than that. */
-static struct entry *add_entry(struct names_cache *cache, uint64_t file, uint64_t address, size_t n)
+static struct entry *add_entry(struct names_cache *cache, uint64_t file, uint64_t block, size_t n)
 {
 	struct half *half = &cache->halves[cache->young];
 	struct entry *entry;
@@ -168,45 +171,66 @@ static struct entry *add_entry(struct names_cache *cache, uint64_t file, uint64_
 		half = &cache->halves[cache->young];
 	}
 	entry = (struct entry *)(entries_of(cache, cache->young) + half->used);
-	chain = chain_of(cache, cache->young, file, address);
-	*entry = (struct entry){*chain, n, file, address};
+	chain = chain_of(cache, cache->young, file, block);
+	*entry = (struct entry){*chain, n, file, block};
 	*chain = half->used;
 	half->used += n;
 	half->n += file != 0;
 	return entry;
 }
 
-static struct entry *find_in(struct names_cache *cache, uint32_t half, uint64_t file,
-			     uint64_t address, const struct names_key *key)
+/* What a search wants. */
+struct wanted {
+	uint64_t file, block;	     /* as in struct entry */
+	const struct names_key *key; /* of a file; NULL: an address … */
+	uint16_t at;		     /* … this position in the block */
+};
+
+static bool matches(const struct entry *entry, const struct wanted *wanted)
 {
-	uint32_t at = *chain_of(cache, half, file, address);
+	const struct span_entry *span = (const struct span_entry *)entry;
+
+	if (entry->file != wanted->file || entry->block != wanted->block)
+		return false;
+	if (wanted->key)
+		return memcmp(&((const struct file_entry *)entry)->key, wanted->key,
+			      sizeof *wanted->key) == 0;
+	return wanted->at >= span->first && wanted->at < span->after;
+}
+
+/* The latest one that is final; if there is none, the latest one. */
+static struct entry *find_in(struct names_cache *cache, uint32_t half, const struct wanted *wanted)
+{
+	uint32_t at = *chain_of(cache, half, wanted->file, wanted->block);
+	struct entry *found = NULL;
 
 	while (at) {
 		struct entry *entry = (struct entry *)(entries_of(cache, half) + at);
 
-		if (entry->file == file && entry->address == address &&
-		    (file || memcmp(&((struct file_entry *)entry)->key, key, sizeof *key) == 0))
-			return entry;
 		at = entry->next;
+		if (!matches(entry, wanted))
+			continue;
+		if (wanted->key || ((struct span_entry *)entry)->is_final)
+			return entry;
+		found = found ? found : entry;
 	}
-	return NULL;
+	return found;
 }
 
 /* Finds an entry; one of the old half is moved to the young one, unless that would drop it. */
-static struct entry *find_entry(struct names_cache *cache, uint64_t file, uint64_t address,
-				const struct names_key *key)
+static struct entry *find_entry(struct names_cache *cache, const struct wanted *wanted)
 {
-	struct entry *entry = find_in(cache, cache->young, file, address, key), *moved;
+	struct entry *entry = find_in(cache, cache->young, wanted), *moved;
 	const struct half *half = &cache->halves[cache->young];
 
 	if (entry)
 		return entry;
-	entry = find_in(cache, !cache->young, file, address, key);
+	entry = find_in(cache, !cache->young, wanted);
 	if (!entry || half->used + entry->bytes > entries_bytes(cache))
 		return entry;
-	moved = add_entry(cache, file, address, entry->bytes);
+	moved = add_entry(cache, wanted->file, wanted->block, entry->bytes);
 	memcpy(moved + 1, entry + 1, entry->bytes - sizeof *entry);
-	cache->halves[!cache->young].n_moved += file != 0;
+	cache->halves[!cache->young].n_moved += wanted->file != 0;
 	return moved;
 }
 
@@ -217,7 +241,17 @@ static uint64_t hash_of(const struct names_key *key)
 
 static struct file_entry *find_file(struct names_cache *cache, const struct names_key *key)
 {
-	return (struct file_entry *)find_entry(cache, 0, hash_of(key), key);
+	const struct wanted wanted = {.block = hash_of(key), .key = key};
+
+	return (struct file_entry *)find_entry(cache, &wanted);
+}
+
+static const struct span_entry *find_span(struct names_cache *cache, uint64_t file,
+					  uint64_t address)
+{
+	const struct wanted wanted = {file, address / NAMES_BLOCK, NULL, address % NAMES_BLOCK};
+
+	return (const struct span_entry *)find_entry(cache, &wanted);
 }
 
 static struct file_entry *add_file(struct names_cache *cache, const struct names_key *key)
@@ -235,7 +269,7 @@ static struct file_entry *add_file(struct names_cache *cache, const struct names
 	return file;
 }
 
-static const char *texts_of(const struct address_entry *entry)
+static const char *texts_of(const struct span_entry *entry)
 {
 	return (const char *)(entry->lines + entry->n_frames);
 }
@@ -249,7 +283,7 @@ static int read_text(const char **text, struct strings *strings, uint32_t *ret)
 	return r;
 }
 
-static int read_entry(const struct address_entry *entry, struct strings *strings,
+static int read_entry(const struct span_entry *entry, uint64_t asked, struct strings *strings,
 		      size_t *frames_capacity, struct file_names *names, struct named_address *item)
 {
 	const char *text = texts_of(entry);
@@ -259,6 +293,8 @@ static int read_entry(const struct address_entry *entry, struct strings *strings
 	item->first = names->n_frames;
 	item->n_frames = entry->n_frames;
 	r = r < 0 ? r : read_text(&text, strings, &item->name);
+	if (item->name) /* else it is the start of its function */
+		item->address += asked % NAMES_BLOCK - entry->asked;
 	for (size_t i = 0; i < entry->n_frames && r == 0; i++) {
 		struct dwarf_frame *frame = &names->frames[names->n_frames++];
 
@@ -280,12 +316,12 @@ static int read_names(struct names_cache *cache, const struct file_entry *file,
 	names->id_n = file->id_n;
 	memcpy(names->id, file->id, sizeof names->id);
 	for (size_t i = 0; i < names->n && r == 0; i++) {
-		const struct address_entry *entry =
-			(const struct address_entry *)find_entry(cache, number, addresses[i], NULL);
+		const struct span_entry *entry = find_span(cache, number, addresses[i]);
 
 		found[i] = entry && (entry->is_final || !final);
 		if (found[i])
-			r = read_entry(entry, strings, &capacity, names, &names->items[i]);
+			r = read_entry(entry, addresses[i], strings, &capacity, names,
+				       &names->items[i]);
 		n += found[i];
 	}
 	return r < 0 ? r : n;
@@ -335,17 +371,23 @@ static void write_item(struct names_cache *cache, uint64_t file, uint64_t asked,
 		       const struct file_names *names, const struct named_address *item,
 		       const struct strings *strings, bool final)
 {
-	size_t fixed = offsetof(struct address_entry, lines) + item->n_frames * sizeof(uint32_t);
-	struct address_entry *entry;
+	size_t fixed = offsetof(struct span_entry, lines) + item->n_frames * sizeof(uint32_t);
+	uint16_t at = asked % NAMES_BLOCK;
+	struct span_entry *entry;
 	char *to;
 
 	if (item->n_frames > MAX_FRAMES)
 		return;
-	entry = (struct address_entry *)add_entry(cache, file, asked,
-						  fixed + text_bytes(names, item, strings));
+	entry = (struct span_entry *)add_entry(cache, file, asked / NAMES_BLOCK,
+					       fixed + text_bytes(names, item, strings));
 	if (!entry)
 		return;
 	entry->address = item->address;
+	entry->asked = at;
+	entry->first = item->before < at ? at - item->before : 0;
+	entry->after = at + item->after < NAMES_BLOCK ? at + item->after : NAMES_BLOCK;
+	if (!item->after)
+		entry->after = at + 1;
 	entry->is_final = final;
 	entry->n_frames = item->n_frames;
 	to = (char *)(entry->lines + item->n_frames);
@@ -414,6 +456,29 @@ bool names_cache_is_due(struct names_cache *cache, const struct names_key *key)
 	is_due = file && file->effort == NAMES_LATER && monotonic_ns() >= file->after_ns;
 	unlock(cache);
 	return is_due;
+}
+
+void names_cache_rest(struct names_cache *cache, const struct names_key *key, uint64_t until_ns)
+{
+	struct file_entry *file;
+
+	lock(cache);
+	file = add_file(cache, key);
+	if (file)
+		file->rests_until_ns = until_ns;
+	unlock(cache);
+}
+
+bool names_cache_is_resting(struct names_cache *cache, const struct names_key *key)
+{
+	const struct file_entry *file;
+	bool is_resting;
+
+	lock(cache);
+	file = find_file(cache, key);
+	is_resting = file && monotonic_ns() < file->rests_until_ns;
+	unlock(cache);
+	return is_resting;
 }
 
 void names_cache_give_up(struct names_cache *cache, const struct names_key *key, const char *path)

@@ -10,6 +10,9 @@
  * the young half; when that is full the old half is dropped and the young one becomes old. So what
  * no window wanted for a whole half is forgotten.
  *
+ * An answer is kept for all addresses in its block that have it, see struct named_address: each
+ * window has new addresses of the same functions, and a file is read as a whole even for one.
+ *
  * A file is known by what the kernel says of it, never by its build-id: that is what the file says
  * of itself, and a file could give names to another one's code.
  */
@@ -69,6 +72,9 @@ enum names_effort names_cache_effort(struct names_cache *cache, const struct nam
 void names_cache_postpone(struct names_cache *cache, const struct names_key *key,
 			  uint64_t after_ns);
 bool names_cache_is_due(struct names_cache *cache, const struct names_key *key);
+/* Until @until_ns (CLOCK_MONOTONIC) the file is not worth reading for a few addresses. */
+void names_cache_rest(struct names_cache *cache, const struct names_key *key, uint64_t until_ns);
+bool names_cache_is_resting(struct names_cache *cache, const struct names_key *key);
 void names_cache_give_up(struct names_cache *cache, const struct names_key *key, const char *path);
 
 void names_cache_stats(struct names_cache *cache, struct names_cache_stats *ret);

@@ -77,6 +77,9 @@ static int merge_names(struct file_names *names, const struct file_names *answer
 
 #define FILE_NS NSEC_PER_SEC	     /* a window waits so long for a file's debug information */
 #define LONG_NS (NSEC_PER_SEC / 100) /* of CPU time: too long for each window */
+/* After a file was read, a few addresses, less than a part of all, wait so many times as long. */
+#define FEW	 4
+#define FEW_REST 5000
 
 /* Each window has new addresses of such a file: they are collected, and it is read for several. */
 static void rest_if_long(struct names_asker *asker, const struct names_key *key)
@@ -126,6 +129,7 @@ static int ask_missing(struct names_asker *asker, const struct names_source *sou
 		       const struct names_key *key, const struct lookups *lookups,
 		       const bool *found, const struct debug_place *place, struct file_names *ret)
 {
+	const struct symbolize_options *options = asker->options;
 	struct file_names answer;
 	struct missing missing;
 	int r = missing_init(&missing, lookups, found);
@@ -133,12 +137,29 @@ static int ask_missing(struct names_asker *asker, const struct names_source *sou
 	if (r < 0)
 		return r;
 	r = ask_in_time(asker, source, key, &missing.lookups, place, &answer);
+	if (options->is_frugal && options->reader)
+		names_cache_rest(options->cache, key,
+				 monotonic_ns() + FEW_REST * options->reader->call_ns);
 	if (r == 0) {
 		r = merge_names(ret, &answer, &missing);
 		file_names_done(&answer);
 	}
 	missing_done(&missing);
 	return r;
+}
+
+/*
+ * Whether a file is to be read for the @missing ones of @n addresses. Each window has new places of
+ * code that has long been known: these wait until they cost little.
+ */
+static bool is_worth_asking(const struct names_asker *asker, const struct names_key *key,
+			    size_t missing, size_t n)
+{
+	const struct symbolize_options *options = asker->options;
+
+	return missing && !options->put_off &&
+	       (!options->is_frugal || missing * FEW >= n ||
+		!names_cache_is_resting(options->cache, key));
 }
 
 int names_cached_ask(struct names_asker *asker, const struct names_source *source,
@@ -155,7 +176,7 @@ int names_cached_ask(struct names_asker *asker, const struct names_source *sourc
 	n = names_cache_read(options->cache, key, lookups->addresses, false, asker->strings, ret,
 			     found);
 	r = n;
-	if (n >= 0 && (size_t)n < lookups->n && !options->put_off)
+	if (n >= 0 && is_worth_asking(asker, key, lookups->n - n, lookups->n))
 		r = ask_missing(asker, source, key, lookups, found, place, ret);
 	if (r >= 0 && options->later && !options->put_off &&
 	    names_cache_is_due(options->cache, key))

@@ -18,7 +18,7 @@
 
 struct question_header {
 	uint64_t n;
-	uint8_t no_inline, lines, addresses_only, no_demangle;
+	uint8_t no_inline, lines, addresses_only, no_demangle, spans;
 	uint8_t has_perf_map, has_jitdump; /* descriptors, in this order */
 	uint8_t has[N_DEBUG_ROOTS];	   /* as in struct debug_place */
 };
@@ -210,6 +210,7 @@ static uint8_t *pack(const struct names_question *question, struct question_head
 	header->lines = question->lines;
 	header->addresses_only = question->addresses_only;
 	header->no_demangle = question->no_demangle;
+	header->spans = question->spans;
 	to = mempcpy(to, header, sizeof *header);
 	to = mempcpy(to, question->addresses, n_addresses);
 	to = mempcpy(to, path, n_path);
@@ -350,6 +351,7 @@ static int unpack(const struct reader_request *request, struct unpacked *ret)
 		.lines = ret->header.lines,
 		.addresses_only = ret->header.addresses_only,
 		.no_demangle = ret->header.no_demangle,
+		.spans = ret->header.spans,
 	};
 	ret->path = (const char *)bytes + ret->header.n * sizeof(uint64_t);
 	ret->real = ret->path + strnlen(ret->path, (const char *)end - ret->path) + 1;

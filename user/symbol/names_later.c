@@ -14,7 +14,7 @@
 #define LONGEST_NS (10 * NSEC_PER_SEC)
 /* So many times what reading took: it costs a percent of a CPU, or a tenth of that. */
 #define REST	    100
-#define FRUGAL_REST 1000
+#define FRUGAL_REST 3000
 
 uint64_t names_later_rest(const struct symbolize_options *options, uint64_t now_ns,
 			  uint64_t took_ns)
@@ -95,6 +95,7 @@ static int read_file(const struct later_file *file, const struct symbolize_optio
 		.no_inline = options->no_inline,
 		.lines = options->lines,
 		.no_demangle = options->no_demangle,
+		.spans = true,
 	};
 	uint64_t begin = monotonic_ns(), deadline = begin + LONGEST_NS;
 	char real[PATH_MAX];

@@ -33,7 +33,7 @@ uint64_t names_later_rest(const struct symbolize_options *options, uint64_t now_
 
 /*
  * Reads them. A file gets 10 s and the reader's memory; what needs more is given up for good. One
- * that was read rests a hundred times as long as that took, a thousand times with is_frugal.
+ * that was read rests a hundred times as long as that took, 3 000 times with is_frugal.
  * Errors: -ENOMEM.
  */
 int names_later_learn(const struct names_later *later, const struct symbolize_options *options);
