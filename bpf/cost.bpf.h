@@ -10,45 +10,40 @@
 #define SWITCHES_TIMED 64     /* a power of two */
 #define MOST_RUN_NS    100000 /* more is time of others that came in between */
 
-/* Global functions, so that the verifier sees one unknown number, and not two kinds of runs. */
-__noinline u64 timed_run_begins(u32 number)
-{
-	return number % SWITCHES_TIMED ? 0 : bpf_ktime_get_ns();
-}
-
+/* A global function: the verifier proves it once. */
 __noinline int timed_run_ends(u64 began, u32 weight)
 {
-	u64 took;
+	u64 took = bpf_ktime_get_ns() - began;
 
-	if (!began)
-		return 0;
-	took = bpf_ktime_get_ns() - began;
 	stat_add(BF_STAT_PROGRAMS_NS, (took < MOST_RUN_NS ? took : MOST_RUN_NS) * weight);
 	return 0;
 }
 
 /* Returns when a run began that is to be timed; 0: it is not. */
-static __always_inline u64 run_begins(u32 number)
+static __always_inline u64 run_begins(void)
 {
-	return config.time_programs ? timed_run_begins(number) : 0;
+	return config.time_programs ? bpf_ktime_get_ns() : 0;
 }
 
 /* @began: by run_begins(); the run counts for @weight of them. */
 static __always_inline void run_ends(u64 began, u32 weight)
 {
-	if (config.time_programs)
+	if (config.time_programs && began)
 		timed_run_ends(began, weight);
 }
 
-/* By its id, threads with few switches are not all timed at the same one. */
-static __always_inline u64 switch_begins(void)
+/* The same for a switch; @at: a moment that is at hand, and differs from switch to switch. */
+static __always_inline u64 switch_begins(u64 at)
 {
-	struct task_struct *task;
+	u64 began = 0;
 
 	if (!config.time_programs)
 		return 0;
-	task = bpf_get_current_task_btf();
-	return timed_run_begins(task->nvcsw + task->nivcsw + task->pid);
+	/* Multiplied, for the clock may be coarse (Knuth, TAOCP 6.4). */
+	if ((u32)at * 0x9e3779b1 < (1ULL << 32) / SWITCHES_TIMED)
+		began = bpf_ktime_get_ns();
+	/* For the verifier, it is now one unknown number, and there are not two kinds of runs. */
+	return began | *(volatile u64 *)&control.zero;
 }
 
 #endif

@@ -7,7 +7,7 @@
 #define BPF_MAPS_BPF_H
 
 const volatile struct bf_config config;
-struct bf_control control;
+struct bf_control control __attribute__((aligned(64)));
 struct bf_ticks ticks[BF_MAX_CPUS];
 
 /* The profile, twice: one is filled while the other is drained. */
@@ -123,25 +123,30 @@ struct {
 
 /* A thread's off-CPU time; times are by the scheduler's clock. */
 struct thread {
-	/* As of when it last got a CPU, or was first seen: */
-	u64 in_at;
-	u64 runtime;	 /* CPU time charged by then */
-	u64 run_delay;	 /* time spent waiting for CPUs */
-	u32 n_voluntary; /* switches it had caused by blocking */
-	u32 pid, tid;	 /* kept for after it is reaped; in a PID namespace only */
-	u16 cpu;
-	u8 is_newborn; /* waits for its first CPU */
+	/*
+	 * What most switches read: it fits, with the kernel's pointer before it, into one cache
+	 * line, which is cold as a rule.
+	 */
+	u64 in_at;   /* when it last got a CPU, or was first seen … */
+	u64 runtime; /* … and the CPU time charged by then */
+	u64 off;     /* off-CPU time since it was first seen, of finished periods */
+	struct stretch stretch;
+	u32 window;	 /* the last one in which a period ended */
+	u32 quota_at;	 /* as of when `queue` and `throttled` are, by QUOTA_CLOCK() */
+	u32 n_voluntary; /* switches it had caused by blocking, at in_at */
+	u8 is_newborn;	 /* waits for its first CPU */
 	u8 is_exiting : 1, is_dead : 1 /* in --wall */;
 	u8 is_outside, is_skipped; /* by_cgroup: it is outside; or was, some of the time */
-	u32 window;		   /* the last one in which a period ended */
+	/* What they only change. */
+	u64 run_delay; /* time spent waiting for CPUs, at in_at */
+	u32 n_periods; /* number of finished and visited ones */
+	u16 cpu;       /* at in_at */
+	u32 pid, tid;  /* kept for after it is reaped; in a PID namespace only */
+	u32 cgroups;   /* by_cgroup: as last checked, part of an address to compare */
 	/* Since it was first seen: */
 	u64 since;	 /* when that was */
 	u64 counted;	 /* CPU time */
-	u64 off;	 /* off-CPU time, of finished periods */
-	u64 off_visited; /* and of those unfinished when a window closed; the iterator's */
-	u32 n_periods;	 /* number of both */
-	u32 cgroups;	 /* by_cgroup: as last checked, part of an address to compare */
-	struct stretch stretch;
+	u64 off_visited; /* off-CPU time of periods unfinished when a window closed; the iterator's */
 	/* As of entering `window`, the first time a period ended in it. */
 	u64 off_before;
 	s64 residue_before;
@@ -149,9 +154,8 @@ struct thread {
 	u64 moved_to;
 	u64 before;
 	u64 waking_at; /* when it was last woken, if `wakings` knows by whom; else 0 */
-	/* Its cgroup's queue, part of the address, and its total throttled time, us … */
+	/* Its cgroup's queue, part of the address, and its total throttled time, us, at quota_at. */
 	u32 queue, throttled;
-	u32 quota_at; /* … as of then, by QUOTA_CLOCK() */
 	/* With capture_out, from when it last lost its CPU; else from the iterator. */
 	u64 kernel_stack, user_stack;
 	u64 woken_at; /* capture_out only */

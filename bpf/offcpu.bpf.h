@@ -126,14 +126,18 @@ static __always_inline void thread_first_seen(struct thread *thread, struct task
 	stat_add(BF_STAT_THREADS, 1);
 }
 
-/* A thread exits: adds its own sums to the totals. Everything after that is kept. */
+/*
+ * A thread exits: adds its own sums to the totals. Each period after that is in a stretch of its
+ * own, and settled at once.
+ */
 static __always_inline void settle(struct thread *thread)
 {
 	stat_add(BF_STAT_PERIODS, thread->n_periods);
 	stat_add(BF_STAT_RESIDUE_NS, stretch_residue(&thread->stretch));
 	stat_add(BF_STAT_VARIANCE_US2, stretch_variance(&thread->stretch));
 	thread->n_periods = 0;
-	thread->stretch = (struct stretch){};
+	thread->stretch.position = 0;
+	stretch_begin(&thread->stretch);
 }
 
 /* The same for a thread that goes on when a window closes: its stretch goes on, too. */
@@ -416,7 +420,8 @@ static __always_inline bool in_open_window(const struct thread *thread, u64 from
  */
 static __always_inline bool pass_by(struct thread *thread, u64 off, u64 now)
 {
-	if (config.filters_periods || thread->is_newborn || is_skipped(thread) ||
+	if (config.filters_periods || thread->is_newborn || thread->is_exiting ||
+	    is_skipped(thread) ||
 	    !in_open_window(thread, now - off, now) || may_be_kept(&thread->stretch, off))
 		return false;
 	thread->in_at = now;
@@ -499,10 +504,9 @@ static __always_inline void calibrate(u64 now)
 		control.least_offset = offset;
 }
 
-/* Hooks that run after a switch, as the thread that got the CPU. */
-static __always_inline void switched(void *ctx)
+/* Hooks that run after a switch, as @task, the thread that got the CPU. */
+static __always_inline void switched(void *ctx, struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = task->sched_info.last_arrival;
 	struct thread *thread;
 

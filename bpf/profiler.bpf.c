@@ -30,7 +30,7 @@ SEC("beside/raw_tp")
 int on_leaving(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 began = run_begins(0);
+	u64 began = run_begins();
 
 	if (!config.is_frugal || is_sampled_soon(task))
 		remember_stack(task);
@@ -98,7 +98,7 @@ int on_switch(u64 *ctx)
 	u64 began;
 
 	if (config.capture_out) {
-		began = switch_begins();
+		began = switch_begins(prev->sched_info.last_arrival);
 		switching(ctx, prev, next);
 		run_ends(began, SWITCHES_TIMED);
 	}
@@ -128,9 +128,10 @@ int on_waking(u64 *ctx)
 
 static __always_inline int runs_again(void *ctx)
 {
-	u64 began = switch_begins();
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 began = switch_begins(task->sched_info.last_arrival);
 
-	switched(ctx);
+	switched(ctx, task);
 	run_ends(began, SWITCHES_TIMED);
 	return 0;
 }
@@ -232,7 +233,7 @@ static __always_inline void forked(struct task_struct *parent, struct task_struc
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
-	u64 began = run_begins(0);
+	u64 began = run_begins();
 
 	forked((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
 	run_ends(began, 1);
@@ -309,7 +310,7 @@ static __always_inline void exits(struct task_struct *task)
 SEC("tp_btf/sched_process_exit")
 int on_exit(u64 *ctx)
 {
-	u64 began = run_begins(0);
+	u64 began = run_begins();
 
 	exits((struct task_struct *)ctx[0]);
 	run_ends(began, 1);
@@ -320,7 +321,7 @@ int on_exit(u64 *ctx)
 SEC("tp_btf/sched_process_free")
 int on_free(u64 *ctx)
 {
-	u64 began = run_begins(0);
+	u64 began = run_begins();
 
 	thread_dead((struct task_struct *)ctx[0]);
 	run_ends(began, 1);
@@ -391,7 +392,7 @@ static __always_inline void visit_task_at_end(struct bpf_iter__task *ctx, bool s
 SEC("beside/iter.s")
 int on_each_task_at_end(struct bpf_iter__task *ctx)
 {
-	u64 began = run_begins(0);
+	u64 began = run_begins();
 
 	visit_task_at_end(ctx, true);
 	run_ends(began, 1);
@@ -402,7 +403,7 @@ int on_each_task_at_end(struct bpf_iter__task *ctx)
 SEC("iter/task")
 int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
 {
-	u64 began = run_begins(0);
+	u64 began = run_begins();
 
 	visit_task_at_end(ctx, false);
 	run_ends(began, 1);

@@ -129,24 +129,26 @@ struct bf_ticks {
  * (sched_clock(), in ns), or CLOCK_MONOTONIC with capture_out.
  */
 struct bf_control {
-	__u64 window_start, window_end; /* CLOCK_MONOTONIC ns; nothing outside counts */
-	__u64 switch_start, switch_end; /* the same moments by the scheduler's clock */
+	/* What most switches read with config.every: one cache line, which changes rarely. */
+	struct bf_window windows[2]; /* one is written while programs read the other */
+	__u32 window;		     /* its lowest bit selects the open one of them */
+	__u32 calibrating;	     /* clock_offset is being determined */
+	__u64 zero;
+	/* The same without. */
+	__u64 switch_start, switch_end; /* the window by the scheduler's clock */
+	__u64 window_start, window_end; /* by CLOCK_MONOTONIC ns; nothing outside counts */
 	__u64 clock_offset;		/* CLOCK_MONOTONIC less the scheduler's clock */
 	__u64 least_offset;		/* the least seen while calibrating */
 	__u64 pid_namespace;		/* whose ids are used: its address */
 	__u64 offcpu_period;		/* ns: one point per such stretch is sampled; 0: all */
-	/* Off-CPU with config.every: one is written while programs read the other. */
-	struct bf_window windows[2];
-	struct bf_base bases[2]; /* with config.every: likewise, for samples */
+	struct bf_base bases[2];	/* with config.every: likewise, for samples */
 	__u64 close_at;	    /* for the task iterator: the end, by the scheduler's clock, … */
 	__u64 close_window; /* … of the window of that number */
-	__u32 calibrating;  /* clock_offset is being determined */
 	__u32 epoch;	    /* its lowest bit selects the count map to fill */
 	__u32 counts_used[2];
 	__u32 seen_used;
 	__u32 drain_wanted; /* set by BPF when a map gets full */
-	__u32 window;	    /* its lowest bit selects the open one of `windows` */
-	__u32 base;	    /* the same of `bases` */
+	__u32 base;	    /* its lowest bit selects the one of `bases` */
 	__u32 pid_level;    /* namespaces above pid_namespace */
 	__u32 cgroup_depth; /* set by BPF: levels from the root to config.cgroup_id; 0: unknown */
 	__u32 answers;	    /* how often snapshots were answered */
@@ -648,7 +650,7 @@ _Static_assert(sizeof(struct bf_process_event) == 48, "padding in struct bf_proc
 _Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
 _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in struct bf_runtime");
-_Static_assert(sizeof(struct bf_control) == 208, "padding in struct bf_control");
+_Static_assert(sizeof(struct bf_control) == 216, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
 _Static_assert(sizeof(struct bf_process) == 32 + 12 * BF_PROCESS_RUNTIMES, "padding");

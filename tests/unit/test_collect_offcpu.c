@@ -221,14 +221,15 @@ static void test_wakers_are_announced(void **state)
 
 static void test_period_follows_the_cost(void **state)
 {
-	assert_int_equal(period_next(1000000, 0.02, 0.01), 2000000);
-	assert_int_equal(period_next(1000000, 0.5, 0.01), 2000000);
-	assert_int_equal(period_next(1000000, 0.005, 0.01), 1000000);
-	assert_int_equal(period_next(1000000, 0.001, 0.01), 500000);
-	assert_int_equal(period_next(100000, 0, 0.01), 100000);
-	assert_int_equal(period_next(1000000000, 1, 0.01), 1000000000);
-	assert_int_equal(period_next(1000000, 0.005, 0.0025), 2000000);
-	assert_int_equal(period_next(1000000, 0.001, 0.0025), 1000000);
+	assert_int_equal(period_next(1000000, 0.02, 0.01, 1000000000), 2000000);
+	assert_int_equal(period_next(1000000, 0.5, 0.01, 1000000000), 2000000);
+	assert_int_equal(period_next(1000000, 0.005, 0.01, 1000000000), 1000000);
+	assert_int_equal(period_next(1000000, 0.001, 0.01, 1000000000), 500000);
+	assert_int_equal(period_next(100000, 0, 0.01, 1000000000), 100000);
+	assert_int_equal(period_next(1000000000, 1, 0.01, 1000000000), 1000000000);
+	assert_int_equal(period_next(1000000000, 1, 0.01, 4000000000), 2000000000);
+	assert_int_equal(period_next(1000000, 0.005, 0.0025, 1000000000), 2000000);
+	assert_int_equal(period_next(1000000, 0.001, 0.0025, 1000000000), 1000000);
 	assert_int_equal(period_first(0), 0);
 	assert_int_equal(period_first(5000), 5000);
 	assert_in_range(period_first(PERIOD_AUTO), 1000000, 100000000);

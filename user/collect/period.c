@@ -16,6 +16,7 @@
 #define MOST_FIRST_NS  100000000
 #define LEAST_NS       100000
 #define MOST_NS	       1000000000
+#define SPARED_MOST_NS 4000000000 /* a stretch has 32 bits */
 #define BUDGET	       0.01  /* of a CPU's time */
 #define MOST_EACH      20000 /* ns: a deep stack; more is time of others that came in between */
 #define USUAL_EACH     6000  /* ns */
@@ -42,7 +43,7 @@ uint64_t period_first(uint64_t wanted)
 
 int period_init(struct period *period, struct profiler *skel, uint64_t wanted)
 {
-	*period = (struct period){.share = BUDGET, .n_cpus = libbpf_num_possible_cpus()};
+	*period = (struct period){.share = BUDGET, .most_ns = MOST_NS, .n_cpus = libbpf_num_possible_cpus()};
 	if (wanted != PERIOD_AUTO || !skel->rodata->config.offcpu)
 		return 0;
 	period->costs = calloc(period->n_cpus, sizeof *period->costs);
@@ -61,14 +62,15 @@ void period_done(struct period *period)
 void period_spare(struct period *period, double factor)
 {
 	period->share = factor * BUDGET;
+	period->most_ns = SPARED_MOST_NS;
 }
 
 /* Adapts slowly: one burst must not spoil the seconds after it. */
-uint64_t period_next(uint64_t now_ns, double share, double most)
+uint64_t period_next(uint64_t now_ns, double share, double most, uint64_t most_ns)
 {
 	uint64_t next = share > most ? 2 * now_ns : share < most / 4 ? now_ns / 2 : now_ns;
 
-	return next < LEAST_NS ? LEAST_NS : next > MOST_NS ? MOST_NS : next;
+	return next < LEAST_NS ? LEAST_NS : next > most_ns ? most_ns : next;
 }
 
 static int read_stat(const struct period *period, uint32_t stat, uint64_t *values)
@@ -101,6 +103,6 @@ void period_adapt(struct period *period)
 	if (period->last_ns)
 		control->offcpu_period =
 			period_next(control->offcpu_period, (double)most / (now - period->last_ns),
-				    period->share);
+				    period->share, period->most_ns);
 	period->last_ns = now;
 }

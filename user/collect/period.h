@@ -20,6 +20,7 @@ struct period_cost {
 struct period {
 	struct profiler *skel; /* NULL: the period is fixed, or nothing is kept */
 	double share;	       /* of a CPU's time that what is kept may cost */
+	uint64_t most_ns;      /* the longest period */
 	uint64_t last_ns;
 	struct period_cost *costs; /* by CPU, up to then */
 	int n_cpus;
@@ -32,7 +33,7 @@ uint64_t period_first(uint64_t wanted);
 int period_init(struct period *period, struct profiler *skel, uint64_t wanted);
 void period_done(struct period *period);
 
-/* Lets kept periods cost @factor (0 … 1) of the usual limit. */
+/* Lets kept periods cost @factor (0 … 1) of the usual limit, and the period be four times as long. */
 void period_spare(struct period *period, double factor);
 
 /* Call it often; it checks ten times a second. */
@@ -40,8 +41,8 @@ void period_adapt(struct period *period);
 
 /*
  * The next period, given that with @now_ns the busiest CPU spent @share (0 … 1) of its time on kept
- * periods, where @most is allowed.
+ * periods, where @most is allowed. The longest one is @most_ns.
  */
-uint64_t period_next(uint64_t now_ns, double share, double most);
+uint64_t period_next(uint64_t now_ns, double share, double most, uint64_t most_ns);
 
 #endif
