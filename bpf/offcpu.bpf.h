@@ -140,12 +140,15 @@ static __always_inline void settle(struct thread *thread)
 	stretch_begin(&thread->stretch);
 }
 
-/* The same for a thread that goes on when a window closes: its stretch goes on, too. */
-static __always_inline void sum_up(const struct thread *thread)
+/*
+ * The same for a thread that goes on when a window closes: its stretch goes on, too. One that exits
+ * may be settling just now.
+ */
+static __always_inline void sum_up(const struct thread *thread, struct task_struct *task)
 {
 	s64 residue = stretch_residue(&thread->stretch);
 
-	if (thread->is_exiting)
+	if (thread->is_exiting && task->on_cpu)
 		return;
 	barrier();
 	if (has_left(thread))

@@ -384,7 +384,7 @@ static __always_inline void visit_task_at_end(struct bpf_iter__task *ctx, bool s
 		thread_dead(task);
 	if (thread_waits(thread, task, sleepable, &found))
 		bpf_seq_write(ctx->meta->seq, &word, sizeof word);
-	sum_up(thread);
+	sum_up(thread, task);
 	if (config.keep_runtime)
 		runtime_until_close(thread, task, &found);
 }
