@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/confined.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -141,21 +142,74 @@ bool store_input_is(const char *path)
 	return store != NULL;
 }
 
-static int parse_range(const char *moments, struct store_question *question,
-		       struct failure *failure)
+/* Since 1970, ns. */
+struct moments {
+	uint64_t from, to;
+};
+
+struct ranges {
+	struct moments *items;
+	size_t n, capacity;
+};
+
+static int parse_range(const char *text, uint64_t now, struct moments *ret, struct failure *failure)
 {
-	const char *dots = strstr(moments, "..");
+	const char *dots = strstr(text, "..");
 	char from[64];
 	int r;
 
-	snprintf(from, sizeof from, "%.*s", dots ? (int)(dots - moments) : 63,
-		 moments /* escaped later */);
-	question->from = 0;
-	question->to = realtime_ns();
-	r = *from ? moment_read(from, question->to, &question->from, failure) : 0;
+	snprintf(from, sizeof from, "%.*s", dots ? (int)(dots - text) : 63,
+		 text /* escaped later */);
+	*ret = (struct moments){.to = now};
+	r = *from ? moment_read(from, now, &ret->from, failure) : 0;
 	if (r == 0 && dots && dots[2])
-		r = moment_read(dots + 2, question->to, &question->to, failure);
-	return r < 0 ? r : moment_check_range(question->from, question->to, failure);
+		r = moment_read(dots + 2, now, &ret->to, failure);
+	return r < 0 ? r : moment_check_range(ret->from, ret->to, failure);
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct moments *a = left, *b = right;
+
+	return (a->from > b->from) - (a->from < b->from);
+}
+
+/* Those that overlap or touch become one: no moment counts twice. */
+static void unite(struct ranges *ranges)
+{
+	size_t n = 0;
+
+	qsort(ranges->items, ranges->n, sizeof *ranges->items, by_start);
+	for (size_t i = 1; i < ranges->n; i++) {
+		const struct moments *next = &ranges->items[i];
+		struct moments *last = &ranges->items[n];
+
+		if (next->from > last->to)
+			ranges->items[++n] = *next;
+		else if (next->to > last->to)
+			last->to = next->to;
+	}
+	ranges->n = n + 1;
+}
+
+/* @text: ranges with commas between them; is changed. The result's items are malloc'ed. */
+static int parse_ranges(char *text, struct ranges *ret, struct failure *failure)
+{
+	uint64_t now = realtime_ns();
+	char *rest = text, *range;
+	int r = 0;
+
+	while (r == 0 && (range = strsep(&rest, ","))) {
+		struct moments moments;
+
+		r = *range || (range == text && !rest)
+			    ? parse_range(range, now, &moments, failure)
+			    : failure_set(failure, -EINVAL, "a comma without a range of time");
+		r = r < 0 ? r : array_add(ret->items, ret->capacity, ret->n, moments);
+	}
+	if (r == 0)
+		unite(ret);
+	return r;
 }
 
 /* Reading */
@@ -314,23 +368,22 @@ static void add_answer(struct store_answers *answers, const struct store_answer 
 	}
 }
 
-/* @moments: ranges with commas between them; is changed. */
-static int read_ranges(struct store_question *question, char *moments,
-		       struct store_answers *answers, struct failure *failure)
+static int read_ranges(struct store_question *question, char *text, struct store_answers *answers,
+		       struct failure *failure)
 {
-	char *rest = moments, *range;
-	int r = 0;
+	struct ranges ranges = {};
+	int r = parse_ranges(text, &ranges, failure);
 
-	while (r == 0 && (range = strsep(&rest, ","))) {
+	for (size_t i = 0; i < ranges.n && r == 0; i++) {
 		struct store_answer answer;
 
-		r = *range || (range == moments && !rest)
-			    ? parse_range(range, question, failure)
-			    : failure_set(failure, -EINVAL, "a comma without a range of time");
-		r = r < 0 ? r : store_read(question, &answer, failure);
+		question->from = ranges.items[i].from;
+		question->to = ranges.items[i].to;
+		r = store_read(question, &answer, failure);
 		if (r == 0)
 			add_answer(answers, &answer);
 	}
+	free(ranges.items);
 	return r;
 }
 

@@ -55,18 +55,12 @@ static int write_tables(const struct query *query, struct profile *profile, FILE
 
 static int read_ranges(struct query *query, struct input *input, struct failure *failure)
 {
-	char *names[1 + QUERY_MOST_ALSO] = {query_range(query, query->from, query->to)};
-	size_t n = 1;
-	int r = names[0] ? 0 : -ENOMEM;
+	char *name = query_range(query, query->from, query->to);
+	int r = name ? query_add_ranges(&name, &query->also) : -ENOMEM;
 
-	for (size_t i = 0; i < query->also.n && r == 0; i++) {
-		r = asprintf(&names[n], "%s@%s", query->store, query->also.items[i]) < 0 ? -ENOMEM : 0;
-		n += r == 0;
-	}
 	if (r == 0)
-		r = inputs_read(names, n, &query->view.stacks, query->quiet, input, failure);
-	for (size_t i = 0; i < n; i++)
-		free(names[i]);
+		r = inputs_read(&name, 1, &query->view.stacks, query->quiet, input, failure);
+	free(name);
 	return r;
 }
 

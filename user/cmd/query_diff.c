@@ -35,16 +35,15 @@ char *query_range(const struct query *query, const char *from, const char *to)
 	return asprintf(&name, "%s@%s..%s", query->store, from, to ? to : "") < 0 ? NULL : name;
 }
 
-/* More ranges, of the same store. */
-static int add_ranges(char **range, const struct query_ranges *more)
+int query_add_ranges(char **name, const struct query_ranges *more)
 {
 	for (size_t i = 0; i < more->n; i++) {
 		char *all;
 
-		if (asprintf(&all, "%s,%s", *range, more->items[i]) < 0)
+		if (asprintf(&all, "%s,%s", *name, more->items[i]) < 0)
 			return -ENOMEM;
-		free(*range);
-		*range = all;
+		free(*name);
+		*name = all;
 	}
 	return 0;
 }
@@ -116,8 +115,8 @@ static int make_line(const struct query *query, struct diff_line *line, struct f
 	line->ranges[1] = query_range(query, query->from, query->to);
 	if (!line->ranges[0] || !line->ranges[1])
 		return -ENOMEM;
-	r = add_ranges(&line->ranges[0], &query->diff_also);
-	r = r < 0 ? r : add_ranges(&line->ranges[1], &query->also);
+	r = query_add_ranges(&line->ranges[0], &query->diff_also);
+	r = r < 0 ? r : query_add_ranges(&line->ranges[1], &query->also);
 	if (r < 0)
 		return r;
 	add_options(query, line);

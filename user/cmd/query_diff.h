@@ -13,6 +13,8 @@
 
 /* The name of a range for whatever reads inputs, malloc'ed; NULL: no memory. @to: NULL: now. */
 char *query_range(const struct query *query, const char *from, const char *to);
+/* Adds more ranges, of the same store, to such a name. Errors: -ENOMEM. */
+int query_add_ranges(char **name, const struct query_ranges *more);
 
 /* Writes the files that the user asked for, or text. Returns an exit code. */
 int query_diff_run(struct query *query, struct failure *failure);
