@@ -39,6 +39,14 @@ def test_few_periods_are_kept(sampled):
     assert sampled.offcpu["events_seen"] >= 0.99 * switches
 
 
+def test_ends_of_processes_are_sampled_too(tmp_path):
+    """What threads wait for after their exit: one stack a second of it, and not one for each process."""
+    command = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"
+    offcpu = record("--offcpu", "--offcpu-period", "1s", "-o", tmp_path / "x.folded", "--", "sh", "-c", command).summary["offcpu"]
+    assert offcpu["events_seen"] >= 300
+    assert offcpu["events_kept"] <= 20
+
+
 def test_total(sampled):
     truth = sum(thread["off_cpu_ns"] for thread in sampled.threads) / 1e9
     recorded = sum(off_cpu(sampled.times[thread["tid"]]) for thread in sampled.threads)
