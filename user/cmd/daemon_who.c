@@ -149,7 +149,7 @@ void who_note(void *context, const struct collect_process *process)
 	/* It may have been moved just after its fork: what the second window sees stays. */
 	if (entry->window != who->window &&
 	    (!entry->has_cgroup || entry->first + 1 == who->window)) {
-		if (read_cgroup(who, process->pid, &cgroup)) {
+		if (!process->has_ended && read_cgroup(who, process->pid, &cgroup)) {
 			entry->cgroup = cgroup;
 			entry->has_cgroup = true;
 		} else if (!entry->has_cgroup) {

@@ -29,6 +29,7 @@ struct collect_process {
 	uint32_t pid, parent_pid; /* parent_pid: 0 when its fork was not seen */
 	uint64_t start;		  /* boot-time ns */
 	const char *exe;	  /* as it sees it; "" when not known. Good for the call */
+	bool has_ended;
 };
 
 struct collect_options {

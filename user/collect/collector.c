@@ -247,6 +247,7 @@ static void announce(const struct collector *collector, const struct bf_count_ke
 		const struct process *image = &processes->processes[found];
 
 		process.parent_pid = image->parent_pid;
+		process.has_ended = image->ended;
 		if (image->mappings && image->mappings->n)
 			process.exe = processes->files.files[image->mappings->items[0].file].path;
 	}
