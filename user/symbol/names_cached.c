@@ -78,8 +78,8 @@ static int merge_names(struct file_names *names, const struct file_names *answer
 #define FILE_NS NSEC_PER_SEC	     /* a window waits so long for a file's debug information */
 #define LONG_NS (NSEC_PER_SEC / 100) /* of CPU time: too long for each window */
 /* After a file was read, a few addresses, less than a part of all, wait so many times as long. */
-#define FEW	 4
-#define FEW_REST 5000
+#define FEW	 8
+#define FEW_REST 1000
 
 /* Each window has new addresses of such a file: they are collected, and it is read for several. */
 static void rest_if_long(struct names_asker *asker, const struct names_key *key)
