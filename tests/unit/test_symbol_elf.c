@@ -47,6 +47,7 @@ static const char program[] =
     "only_label: .zero 32\n"
     ".section .other,\"ax\"\n.zero 16\n.globl _ZN5space5otherEv\n"
     ".type _ZN5space5otherEv,@function\n_ZN5space5otherEv: .zero 16\n"
+    ".section .start,\"ax\"\n.balign 256\n.type frame_dummy,@function\nframe_dummy: ret\n.zero 31\n"
     ".data\n.type object,@object\nobject: .zero 16\n.size object,16\n";
 
 static char folder[] = "/tmp/test_symbol.XXXXXX";
@@ -137,13 +138,15 @@ static const char *name_of(uint64_t address)
 
 static void test_rules(void **state)
 {
-	const Elf64_Shdr *other;
+	const Elf64_Shdr *other, *start;
 	struct elf_file file;
 	int fd = make_file(image, image_size);
 
 	assert_int_equal(elf_file_open(&file, fd), 0);
 	other = elf_file_section(&file, ".other");
+	start = elf_file_section(&file, ".start");
 	assert_non_null(other);
+	assert_non_null(start);
 	lookups.n = 0;
 	want(TEXT - 1);
 	for (int i = 0; i < 0xa0; i += 4)
@@ -151,6 +154,8 @@ static void test_rules(void **state)
 	want(other->sh_addr + 8);
 	want(other->sh_addr + 24);
 	want(other->sh_addr + 32);
+	want(start->sh_addr);
+	want(start->sh_addr + 1);
 	assert_int_equal(resolve(&file, &lookups), 0);
 
 	assert_string_equal(name_of(TEXT - 1), "");
@@ -170,6 +175,8 @@ static void test_rules(void **state)
 	assert_string_equal(name_of(other->sh_addr + 8), "");
 	assert_string_equal(name_of(other->sh_addr + 24), "space::other()");
 	assert_string_equal(name_of(other->sh_addr + 32), "");
+	assert_string_equal(name_of(start->sh_addr), "frame_dummy");
+	assert_string_equal(name_of(start->sh_addr + 1), "");
 	elf_file_done(&file);
 	close(fd);
 }

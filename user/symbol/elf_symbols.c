@@ -290,6 +290,24 @@ static int is_in_function(struct resolver *resolver, const struct candidate *can
 }
 
 /*
+ * Whether it is of the few lines that compilers put before each program's code (GCC's crtstuff.c).
+ * They have no size either, and what follows has no symbols where a compiler gives none, as GHC.
+ */
+static bool is_start_code(struct resolver *resolver, const struct candidate *candidate)
+{
+	static const char *const names[] = {"deregister_tm_clones", "register_tm_clones",
+					    "__do_global_dtors_aux", "frame_dummy"};
+
+	if (candidate->binding != BINDING_LOCAL ||
+	    read_name(resolver, candidate, resolver->name_a) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(resolver->name_a, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/*
  * Whether @candidate, the nearest symbol before @address, extends to it. Returns 1 if so, 0 if not,
  * -ENOMEM.
  */
@@ -305,7 +323,9 @@ static int reaches(struct resolver *resolver, const struct candidate *candidate,
 	section = elf_file_code_section(candidate->file, address);
 	if (!section || candidate->value < section->sh_addr)
 		return 0;
-	return resolver->has_locals ? 1 : is_in_function(resolver, candidate, address);
+	return resolver->has_locals && !is_start_code(resolver, candidate)
+		       ? 1
+		       : is_in_function(resolver, candidate, address);
 }
 
 /* Interns a symbol's name without its version (`memcpy@@GLIBC_2.14`). 0 if it has none. */

@@ -12,8 +12,9 @@
  * files are a mapped file and its debug files, the best first.
  *
  * A symbol with a size names exactly its range; one without names what follows in its section, up
- * to the next symbol. Functions win over labels, and inner ranges over outer ones; of several names
- * for one range, global wins over weak over local, then symbol_name_compare() decides.
+ * to the next symbol, where all symbols are there. Functions win over labels, and inner ranges
+ * over outer ones; of several names for one range, global wins over weak over local, then
+ * symbol_name_compare() decides.
  *
  * Spans of unnamed lookups hold only where a function of elf_starts.h ends them.
  *
