@@ -70,15 +70,55 @@ static void add_call(struct stack_flow *flow, const struct flow_way *way, uint32
 	flow->marks[at] |= FLOW_IS_CALLED;
 }
 
-/* Another way to @at contradicts this one: blame the nearest call before it. */
-static enum verdict refuse(struct stack_flow *flow, uint32_t at, uint32_t call)
+/* Whether the call at @at is of a function here that no way is known to return from. */
+static bool is_suspect(const struct stack_flow *flow, uint32_t at)
 {
+	const struct flow_range *range = at == FLOW_NOWHERE ? NULL : flow_find_range(flow, at);
+	struct x86_insn insn;
+	uint32_t target;
+
+	if (!range || x86_decode(flow->code + at, range->at + range->n - at, &insn) < 0 ||
+	    insn.opcode != 0xe8)
+		return false;
+	target = flow_find_address(flow, range->address + (at - range->at) + insn.length + insn.imm);
+	return target != FLOW_NOWHERE && !(flow->marks[target] & FLOW_RETURNS);
+}
+
+/*
+ * Whether @way comes with more on the stack than the way before it: arguments of a call that never
+ * returned.
+ */
+static bool is_deeper(const struct stack_flow *flow, const struct flow_way *way)
+{
+	uint16_t number = flow->at[way->at] & ~FLOW_TRIED;
+	int32_t ours = flow->states[way->state - 1].value[STACK_SP], theirs;
+
+	if (flow->at[way->at] == FLOW_INSIDE || !number)
+		return false;
+	theirs = flow->states[number - 1].value[STACK_SP];
+	return ours >= STACK_LOWEST && theirs >= STACK_LOWEST && ours < theirs;
+}
+
+/*
+ * Another way to the same place contradicts @way: blame the nearest call before it, unless only the
+ * other one is of a function that may never return.
+ */
+static enum verdict refuse(struct stack_flow *flow, const struct flow_way *way)
+{
+	uint32_t at = way->at, call = way->call;
+
 	flow->blamed = call;
 	for (size_t i = 0; i < flow->n_visits; i++) {
 		uint32_t other = flow->visits[i].call;
+		bool is_nearer = other < at && (call == FLOW_NOWHERE || call >= at || other > call);
 
-		if (flow->visits[i].at == at && other != FLOW_NOWHERE && other < at &&
-		    (call == FLOW_NOWHERE || call >= at || other > call))
+		if (flow->visits[i].at != at || other == FLOW_NOWHERE)
+			continue;
+		if (is_suspect(flow, call) != is_suspect(flow, other))
+			is_nearer = is_suspect(flow, other);
+		else if (call != FLOW_NOWHERE && is_deeper(flow, way))
+			is_nearer = false;
+		if (is_nearer)
 			flow->blamed = other;
 	}
 	return REFUSED;
@@ -109,17 +149,17 @@ static enum verdict merge(struct stack_flow *flow, struct flow_way *way)
 	struct stack_state state;
 
 	if (number == FLOW_INSIDE)
-		return refuse(flow, way->at, way->call);
+		return refuse(flow, way);
 	if ((number & ~FLOW_TRIED) == way->state)
 		return ENDS;
 	state = flow->states[(number & ~FLOW_TRIED) - 1];
 	if (!stack_join(&state, &flow->states[way->state - 1]))
-		return refuse(flow, way->at, way->call);
+		return refuse(flow, way);
 	joined = flow_number_state(flow, &state);
 	if (joined == (number & ~FLOW_TRIED))
 		return ENDS;
 	if (!joined || !(number & FLOW_TRIED))
-		return refuse(flow, way->at, way->call);
+		return refuse(flow, way);
 	flow->at[way->at] = joined | FLOW_TRIED;
 	way->state = joined;
 	return GOES_ON;
@@ -291,12 +331,12 @@ static enum verdict follow_insn(struct stack_flow *flow, const struct flow_range
 	enum verdict verdict;
 
 	if (!flow->steps_left || x86_decode(flow->code + way->at, end - way->at, &insn) < 0)
-		return refuse(flow, way->at, way->call);
+		return refuse(flow, way);
 	flow->steps_left--;
 	target = address + insn.length + insn.imm;
 	if (!flow->at[way->at]) {
 		if (!visit(flow, way, insn.length))
-			return refuse(flow, way->at, way->call);
+			return refuse(flow, way);
 		note_ways(flow, &flow->visits[flow->n_visits - 1], &insn, target);
 	}
 	note_address(flow, way, &insn, address);
