@@ -25,11 +25,11 @@ static __always_inline u64 run_begins(void)
 	return config.time_programs ? bpf_ktime_get_ns() : 0;
 }
 
-/* @began: by run_begins(); the run counts for @weight of them. */
-static __always_inline void run_ends(u64 began, u32 weight)
+/* @began: by run_begins(). */
+static __always_inline void run_ends(u64 began)
 {
-	if (config.time_programs && began)
-		timed_run_ends(began, weight);
+	if (config.time_programs)
+		timed_run_ends(began, 1);
 }
 
 /* The same for a switch; @at: a moment that is at hand, and differs from switch to switch. */
@@ -44,6 +44,13 @@ static __always_inline u64 switch_begins(u64 at)
 		began = bpf_ktime_get_ns();
 	/* For the verifier, it is now one unknown number, and there are not two kinds of runs. */
 	return began | *(volatile u64 *)&control.zero;
+}
+
+/* @began: by switch_begins(). */
+static __always_inline void switch_ends(u64 began)
+{
+	if (config.time_programs && began)
+		timed_run_ends(began, SWITCHES_TIMED);
 }
 
 #endif

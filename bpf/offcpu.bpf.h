@@ -148,7 +148,8 @@ static __always_inline void sum_up(const struct thread *thread, struct task_stru
 {
 	s64 residue = stretch_residue(&thread->stretch);
 
-	if (thread->is_exiting && task->on_cpu)
+	/* One branch: the verifier tries what follows after each. */
+	if (thread->is_exiting & (u32)task->on_cpu)
 		return;
 	barrier();
 	if (has_left(thread))

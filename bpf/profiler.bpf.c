@@ -34,7 +34,7 @@ int on_leaving(void *ctx)
 
 	if (!config.is_frugal || is_sampled_soon(task))
 		remember_stack(task);
-	run_ends(began, 1);
+	run_ends(began);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ int on_sample(struct saved_registers *ctx)
 	u64 now = bpf_ktime_get_ns();
 
 	take_sample(ctx, now);
-	run_ends(now, 1);
+	run_ends(now);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ int on_switch(u64 *ctx)
 	if (config.capture_out) {
 		began = switch_begins(prev->sched_info.last_arrival);
 		switching(ctx, prev, next);
-		run_ends(began, SWITCHES_TIMED);
+		switch_ends(began);
 	}
 	if (config.keep_runtime && (task_state(prev) & TASK_DEAD))
 		thread_dead(prev);
@@ -132,7 +132,7 @@ static __always_inline int runs_again(void *ctx)
 	u64 began = switch_begins(task->sched_info.last_arrival);
 
 	switched(ctx, task);
-	run_ends(began, SWITCHES_TIMED);
+	switch_ends(began);
 	return 0;
 }
 
@@ -236,7 +236,7 @@ int on_fork(u64 *ctx)
 	u64 began = run_begins();
 
 	forked((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
-	run_ends(began, 1);
+	run_ends(began);
 	return 0;
 }
 
@@ -313,7 +313,7 @@ int on_exit(u64 *ctx)
 	u64 began = run_begins();
 
 	exits((struct task_struct *)ctx[0]);
-	run_ends(began, 1);
+	run_ends(began);
 	return 0;
 }
 
@@ -324,7 +324,7 @@ int on_free(u64 *ctx)
 	u64 began = run_begins();
 
 	thread_dead((struct task_struct *)ctx[0]);
-	run_ends(began, 1);
+	run_ends(began);
 	return 0;
 }
 
@@ -395,7 +395,7 @@ int on_each_task_at_end(struct bpf_iter__task *ctx)
 	u64 began = run_begins();
 
 	visit_task_at_end(ctx, true);
-	run_ends(began, 1);
+	run_ends(began);
 	return 0;
 }
 
@@ -406,6 +406,6 @@ int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
 	u64 began = run_begins();
 
 	visit_task_at_end(ctx, false);
-	run_ends(began, 1);
+	run_ends(began);
 	return 0;
 }

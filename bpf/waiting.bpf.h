@@ -195,7 +195,7 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 }
 
 #define ARRIVAL_LOOKS                                                                              \
-	256 /* some 10 us: longer than from the switch to its program's first part                 \
+	224 /* some 9 us: longer than from the switch to its program's first part                 \
 	     */
 
 /*
