@@ -164,7 +164,8 @@ def test_workers_of_a_server(tmp_path):
         server.wait()
     folded = Folded(tmp_path / "x.folded")
     rendered = folded.total(lambda frames: "Page::render_[0]" in frames)
-    whole = folded.total(lambda frames: interpreters.functions(frames)[:5] == [
+    # Since 8.4 a closure's name says where it is: Page::{closure:Page::show():8}.
+    whole = folded.total(lambda frames: [re.sub(r"\{closure:.*\}$", "{closure}", name) for name in interpreters.functions(frames)[:5]] == [
         "<main>", "Page::show", "array_map", "Page::{closure}", "Page::render"])
     assert rendered > 0
     assert whole >= 0.99 * rendered
