@@ -183,6 +183,19 @@ static void test_span_after_address(void **state)
 	assert_string_equal(read_name(&key, 5, false), "dwarf");
 }
 
+/* Nor if that is in the older half. */
+static void test_span_after_older_address(void **state)
+{
+	struct names_key key = key_of(1);
+
+	write_name(&key, 5, "dwarf", true);
+	/* More than one half, less than both. */
+	for (uint64_t i = 1; i < 9000; i++)
+		write_name(&key, i * NAMES_BLOCK, "other", true);
+	write_span(&key, 6, "symbol", 6, 50, false);
+	assert_string_equal(read_name(&key, 5, false), "dwarf");
+}
+
 static void test_effort(void **state)
 {
 	struct names_key key = key_of(1);
@@ -284,6 +297,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_symbols_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_spans, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_span_after_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_span_after_older_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_effort, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_processes, setup, teardown),

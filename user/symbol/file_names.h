@@ -18,10 +18,10 @@ struct names_question {
 	const uint64_t *addresses; /* ascending, distinct: offsets in a file; addresses for a JIT */
 	size_t n;
 	bool no_inline, lines, addresses_only, no_demangle; /* as in struct symbolize_options */
-	bool spans;
+	bool spans; /* is it to say how far around an address its answer holds? */
 };
 
-#define NAMES_BLOCK 1024 /* bytes of a file */
+#define NAMES_BLOCK 1024 /* bytes of a file: no answer is said to hold beyond these */
 
 /* The result for one address. Names are string ids; 0: none. */
 struct named_address {

@@ -198,6 +198,12 @@ static bool matches(const struct entry *entry, const struct wanted *wanted)
 	return wanted->at >= span->first && wanted->at < span->after;
 }
 
+/* Whether nothing better can be known. */
+static bool is_final(const struct entry *entry)
+{
+	return !entry->file || ((const struct span_entry *)entry)->is_final;
+}
+
 /* The latest one that is final; if there is none, the latest one. */
 static struct entry *find_in(struct names_cache *cache, uint32_t half, const struct wanted *wanted)
 {
@@ -210,7 +216,7 @@ static struct entry *find_in(struct names_cache *cache, uint32_t half, const str
 		at = entry->next;
 		if (!matches(entry, wanted))
 			continue;
-		if (wanted->key || ((struct span_entry *)entry)->is_final)
+		if (is_final(entry))
 			return entry;
 		found = found ? found : entry;
 	}
@@ -220,13 +226,15 @@ static struct entry *find_in(struct names_cache *cache, uint32_t half, const str
 /* Finds an entry; one of the old half is moved to the young one, unless that would drop it. */
 static struct entry *find_entry(struct names_cache *cache, const struct wanted *wanted)
 {
-	struct entry *entry = find_in(cache, cache->young, wanted), *moved;
+	struct entry *young = find_in(cache, cache->young, wanted), *entry, *moved;
 	const struct half *half = &cache->halves[cache->young];
 
-	if (entry)
-		return entry;
+	if (young && is_final(young))
+		return young;
 	entry = find_in(cache, !cache->young, wanted);
-	if (!entry || half->used + entry->bytes > entries_bytes(cache))
+	if (!entry || (young && !is_final(entry)))
+		return young;
+	if (half->used + entry->bytes > entries_bytes(cache))
 		return entry;
 	moved = add_entry(cache, wanted->file, wanted->block, entry->bytes);
 	memcpy(moved + 1, entry + 1, entry->bytes - sizeof *entry);
