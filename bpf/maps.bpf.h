@@ -160,6 +160,7 @@ struct thread {
 	u64 kernel_stack, user_stack;
 	u64 woken_at; /* capture_out only */
 };
+_Static_assert(__builtin_offsetof(struct thread, run_delay) == 56, "one cache line");
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -133,7 +133,7 @@ struct bf_control {
 	struct bf_window windows[2]; /* one is written while programs read the other */
 	__u32 window;		     /* its lowest bit selects the open one of them */
 	__u32 calibrating;	     /* clock_offset is being determined */
-	__u64 zero;
+	__u64 zero; /* always, which the verifier does not know */
 	/* The same without. */
 	__u64 switch_start, switch_end; /* the window by the scheduler's clock */
 	__u64 window_start, window_end; /* by CLOCK_MONOTONIC ns; nothing outside counts */
@@ -650,6 +650,7 @@ _Static_assert(sizeof(struct bf_process_event) == 48, "padding in struct bf_proc
 _Static_assert(sizeof(struct bf_stack_event) == 40 + 8 * BF_MAX_FRAMES, "padding");
 _Static_assert(sizeof(struct bf_op) == 8, "padding in struct bf_op");
 _Static_assert(sizeof(struct bf_runtime) == 8 + 8 * BF_PARAMETERS, "padding in struct bf_runtime");
+_Static_assert(__builtin_offsetof(struct bf_control, switch_start) == 64, "one cache line");
 _Static_assert(sizeof(struct bf_control) == 216, "padding in struct bf_control");
 _Static_assert(sizeof(struct bf_rule) == 4 * BF_RULE_WORDS, "padding in struct bf_rule");
 _Static_assert(sizeof(struct bf_mapping) == 32, "padding in struct bf_mapping");
