@@ -445,7 +445,7 @@ def test_slowhttptest(tmp_path):
             before = daemon.metrics()["bpfflame_http_connections_total", ()]
             with others_are_answered(daemon, name):
                 result = subprocess.run([need("slowhttptest"), "-c", "10000", "-r", "10000", "-l", "1", "-i", "1", "-p", "5", *words,
-                                         f"http://localhost:{daemon.port}{path}"], stdin=subprocess.DEVNULL,
+                                         f"http://127.0.0.1:{daemon.port}{path}"], stdin=subprocess.DEVNULL,
                                         capture_output=True, text=True, check=False)
             assert result.returncode == 0, result
             # More than there is room for.
