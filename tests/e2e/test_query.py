@@ -250,6 +250,15 @@ def test_list(store):
         assert os.stat(store[0] / line["file"]).st_size == line["bytes"]
 
 
+def test_list_of_a_range(store):
+    """Files that reach into it, and no others."""
+    begin, end = END - 600, END - 300
+    lines = [json.loads(line) for line in query(store[0], "--list", "--json").stdout.splitlines()]
+    expected = [line for line in lines if line["begin"] < at(end) and line["end"] > at(begin)]
+    found = query(store[0], "--list", "--json", "--from", at(begin), "--to", at(end)).stdout.splitlines()
+    assert 0 < len(expected) < len(lines) and [json.loads(line) for line in found] == expected
+
+
 def test_damaged_files_are_counted(store, tmp_path):
     """A block that was changed costs its window, and it says so."""
     copy = tmp_path / "copy"
@@ -279,6 +288,7 @@ def test_a_store_that_nobody_may_write(store, tmp_path):
     (["--from", "never"], "point of time"), (["--from", "-1h", "--to", "-2h"], "before it begins"),
     (["--state", "bored"], "--state"), (["--series", "--list"], "exclude"), (["--by", "comm"], "--series"), (["--marks"], "--series"), (["--series", "--marks", "--csv"], "--csv"),
     (["--diff-also", "-2h..-1h"], "--diff-from"), (["--also", "-2h..-1h,-3h..-2h"], "FROM..TO"),
+    (["--json", "-o", "out.svg"], "exclude"),
     (["--comm", ""], "--comm"), (["--unit", ""], "--unit"), (["--from", "2026-02-30"], "point of time"), (["--from", "-2h,-3h..-1h"], "point of time"),
     (["--from", "@1"], "point of time"), (["--diff-from", "-2h", "--diff-to", "-1h,"], "point of time"),
     (["--csv"], "--csv"), (["--function", "("], "--function: '(' is no regular"), (["rest"], "no option")])
@@ -286,6 +296,14 @@ def test_wrong_usage(store, arguments, says):
     result = query(store[0], *arguments, ok=False)
     assert result.returncode == 2, result
     assert says in error_line(result)
+
+
+@pytest.mark.parametrize("words", [["report"], ["render", "-o", "out.svg"], ["diff", "base.folded"]])
+@pytest.mark.parametrize("range_", ["never", "-1h..-2h", "-1h,"])
+def test_wrong_ranges_of_names(store, words, range_):
+    result = run(*words, f"{store[0]}@{range_}")
+    assert result.returncode == 2, result
+    assert any(word in error_line(result) for word in ("point of time", "before it begins", "comma")), result
 
 
 def test_ranges_in_which_nothing_is(store):
@@ -310,7 +328,7 @@ def test_ranges_of_one_name(store):
     assert total(f"{first},{second}") == total(first) + total(second)
     for ranges in f"{first},", f",{first}":
         result = run("render", f"{store[0]}@{ranges}", "-o", "-")
-        assert result.returncode == 1 and "comma" in error_line(result), result
+        assert result.returncode == 2 and "comma" in error_line(result), result
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read all")

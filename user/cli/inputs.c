@@ -33,11 +33,14 @@ static void warn(const struct input_stats *stats)
 int inputs_check(char *const *paths, size_t n, struct failure *failure)
 {
 	size_t n_stdin = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && r == 0; i++) {
 		n_stdin += strcmp(paths[i], "-") == 0;
-	if (n_stdin < 2)
-		return 0;
+		r = store_input_check(paths[i], failure);
+	}
+	if (r < 0 || n_stdin < 2)
+		return r;
 	return failure_set(failure, -EINVAL,
 			   "standard input can be read only once, but - is given twice");
 }

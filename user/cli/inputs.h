@@ -14,7 +14,10 @@
 	"STORE@FROM..TO is\n"                                                                      \
 	"a part of what bpfflame daemon recorded.\n"
 
-/* Whether all of @n files can be read: standard input only once. 0 or -EINVAL. */
+/*
+ * Whether the names of @n files make sense: standard input only once, ranges of time of stores.
+ * Errors: -EINVAL, explained; -ENOMEM.
+ */
 int inputs_check(char *const *paths, size_t n, struct failure *failure);
 
 /*

@@ -212,6 +212,21 @@ static int parse_ranges(char *text, struct ranges *ret, struct failure *failure)
 	return r;
 }
 
+int store_input_check(const char *path, struct failure *failure)
+{
+	struct ranges ranges = {};
+	char *moments;
+	int r;
+
+	if (!store_input_is(path))
+		return 0;
+	moments = strdup(strrchr(path, '@') + 1);
+	r = moments ? parse_ranges(moments, &ranges, failure) : -ENOMEM;
+	free(ranges.items);
+	free(moments);
+	return r;
+}
+
 /* Reading */
 
 /* Of all ranges together. */

@@ -43,6 +43,9 @@ bool store_input_is(const char *path);
 /* The folder of that store, malloc'ed; NULL: @path names none, or there is no memory. */
 char *store_input_folder(const char *path);
 
+/* Whether the name of a part of a store makes sense, and any other. Errors: -EINVAL, explained. */
+int store_input_check(const char *path, struct failure *failure);
+
 /*
  * Adds it. @quiet: does not say on standard error what was read. Errors: -EINVAL, *failure says
  * what is wrong with the name; those of store_read(), input_set_mode().

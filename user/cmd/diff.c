@@ -273,7 +273,10 @@ static int parse_words(int argc, char **words, struct command_options *ret, stru
 	files.kind = ret->kind;
 	r = check_options(ret, failure);
 	r = r < 0 ? r : check_gate(ret, failure);
-	return r < 0 || ret->no_files ? r : diff_files_find(&files, &ret->files, failure);
+	r = r < 0 || ret->no_files ? r : diff_files_find(&files, &ret->files, failure);
+	for (int side = 0; side < N_SIDES && r == 0; side++)
+		r = inputs_check(ret->files.sides[side].paths, ret->files.sides[side].n, failure);
+	return r;
 }
 
 static int parse(int argc, char **argv, struct command_options *ret, struct failure *failure)

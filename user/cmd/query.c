@@ -187,12 +187,23 @@ static int print_worse(void *data)
 				: cli_fail(&failure, r == -EINVAL ? EXIT_USAGE : EXIT_FAILED));
 }
 
+/* Of all times, unless some are asked for. */
+static int print_list_of(struct query *query, FILE *stream, struct failure *failure)
+{
+	struct list_range range = {.to = UINT64_MAX};
+	int r = find_moments(query, failure);
+
+	if (query->has_range)
+		range = (struct list_range){query->series.from, query->series.to};
+	return r < 0 ? r
+		     : store_list_print(query->store, &range, format_of(query), stream, failure);
+}
+
 /* The same. */
 static int print_list(void *data)
 {
-	const struct query *query = data;
 	struct failure failure = {};
-	int r = store_list_print(query->store, format_of(query), stdout, &failure);
+	int r = print_list_of(data, stdout, &failure);
 
 	return cli_flush(r == 0 ? EXIT_DONE : cli_fail(&failure, EXIT_FAILED));
 }
@@ -261,7 +272,7 @@ static int check_range(const char *name, const char *from, const char *to, struc
 /* What a command line may have and a request may not. */
 static int check_answer(const struct query *query, enum query_kind kind, struct failure *failure)
 {
-	int r = kind == QUERY_LIST ? 0 : check_range("", query->from, query->to, failure);
+	int r = check_range("", query->from, query->to, failure);
 
 	if (r == 0 && query->outputs.n_formats > 1)
 		r = failure_set(failure, -EINVAL, "format: one at a time");
@@ -290,9 +301,7 @@ int query_answer(enum query_kind kind, int argc, char **argv, FILE *stream, stru
 	query.series.quiet = true;
 	switch (kind) {
 	case QUERY_SERIES: r = print_series_of(&query, stream, failure); break;
-	case QUERY_LIST:
-		r = store_list_print(query.store, format_of(&query), stream, failure);
-		break;
+	case QUERY_LIST: r = print_list_of(&query, stream, failure); break;
 	case QUERY_WORSE: r = query_worse_answer(&query, stream, failure); break;
 	case QUERY_DIFF: r = query_diff_answer(&query, stream, failure); break;
 	default: r = write_answer(&query, kind, stream, failure); break;
@@ -309,7 +318,7 @@ int cmd_query(int argc, char **argv, uint64_t started_ns)
 	int code, r = query_options_parse(argc, argv, &query, &failure);
 
 	store_input_filter(&query.filter);
-	r = r != 0 || query.wants_list ? r : find_moments(&query, &failure);
+	r = r != 0 ? r : find_moments(&query, &failure);
 	if (r != 0)
 		code = r > 0 ? EXIT_DONE : cli_fail(&failure, EXIT_USAGE);
 	else if (query.wants_list)

@@ -189,6 +189,9 @@ static int check(const struct query *query, struct failure *failure)
 			    failure);
 	r = r < 0 ? r : exclude(query->json && query->csv, "--json", "--csv", failure);
 	r = r < 0 ? r
+		  : exclude(query->json && outputs && !query->diff_from, "--json", "-o, -f",
+			    failure);
+	r = r < 0 ? r
 		  : exclude(tables && query->diff_from, "--diff-from",
 			    "--series, --list and --worse", failure);
 	r = r < 0 ? r
@@ -227,7 +230,6 @@ int query_options_parse(int argc, char **argv, struct query *ret, struct failure
 
 	*ret = (struct query){
 		.store = STORE_DEFAULT,
-		.from = DEFAULT_FROM,
 		.view = VIEW_OPTIONS_OF_FILES,
 		.report = {.tree_percent = DEFAULT_PERCENT,
 			   .limit = DEFAULT_LIMIT,
@@ -246,6 +248,9 @@ int query_options_parse(int argc, char **argv, struct query *ret, struct failure
 		failure_set(failure, -EINVAL, "'%s' is no option", argv[rest]);
 		return failure_fix(failure, -EINVAL, "name the store by --store");
 	}
+	ret->has_range = ret->from || ret->to;
+	if (!ret->from)
+		ret->from = DEFAULT_FROM;
 	if (!ret->has_limit && ret->json)
 		ret->report.limit = ret->report.group_limit = ret->series.limit = 0;
 	if (!ret->has_limit && ret->csv)

@@ -26,7 +26,7 @@ struct query {
 	struct view_options view;
 	struct report_options report;
 	struct series_options series;
-	bool wants_series, wants_list, wants_worse, has_by, has_limit;
+	bool wants_series, wants_list, wants_worse, has_range, has_by, has_limit;
 	bool json, csv, idle, quiet, help;
 };
 

@@ -497,8 +497,14 @@ static void list_gap(uint64_t begin, uint64_t end, enum store_gap gap, enum seri
 	}
 }
 
+static bool reaches(const struct list_range *range, uint64_t begin, uint64_t end)
+{
+	return begin < range->to && end > range->from;
+}
+
 /* Between the windows of the finest level. */
-static void list_gaps(const struct store_files *files, enum series_format format, FILE *stream)
+static void list_gaps(const struct store_files *files, const struct list_range *range,
+		      enum series_format format, FILE *stream)
 {
 	uint64_t end = 0;
 
@@ -514,7 +520,8 @@ static void list_gaps(const struct store_files *files, enum series_format format
 		if (fd < 0 || segment_open(&reader, fd) < 0)
 			continue;
 		while (segment_peek(&reader, &block) > 0) {
-			if (end && (block.start > end + NSEC_PER_SEC / 2 || block.gap))
+			if (end && (block.start > end + NSEC_PER_SEC / 2 || block.gap) &&
+			    reaches(range, end, block.start))
 				list_gap(end, block.start, block.gap, format, stream);
 			end = block.start + block.span;
 			segment_pass(&reader, &block);
@@ -523,8 +530,8 @@ static void list_gaps(const struct store_files *files, enum series_format format
 	}
 }
 
-int store_list_print(const char *store, enum series_format format, FILE *stream,
-		     struct failure *failure)
+int store_list_print(const char *store, const struct list_range *range, enum series_format format,
+		     FILE *stream, struct failure *failure)
 {
 	struct store_files files;
 	int r = store_files_read(store, &files);
@@ -535,11 +542,12 @@ int store_list_print(const char *store, enum series_format format, FILE *stream,
 		const struct store_file *file = &files.items[i];
 
 		/* A file whose first window is still open says nothing to a person. */
-		if (file->n_blocks || file->rest || format != SERIES_TEXT)
+		if ((file->n_blocks || file->rest || format != SERIES_TEXT) &&
+		    reaches(range, file->begin, file->end))
 			list_file(file, format, stream);
 	}
 	if (r == 0)
-		list_gaps(&files, format, stream);
+		list_gaps(&files, range, format, stream);
 	else
 		store_fail(r, store, failure);
 	if (files.n_unknown)

@@ -36,11 +36,16 @@ struct series_options {
 	bool quiet;
 };
 
+/* ns since 1970 */
+struct list_range {
+	uint64_t from, to;
+};
+
 /* Errors: those of store_read(). */
 int store_series_print(const struct series_options *options, FILE *stream, struct failure *failure);
 
-/* Files, levels, gaps. Errors: of opening the folder. */
-int store_list_print(const char *store, enum series_format format, FILE *stream,
-		     struct failure *failure);
+/* Files, levels, gaps that lie within @range or reach into it. Errors: of opening the folder. */
+int store_list_print(const char *store, const struct list_range *range, enum series_format format,
+		     FILE *stream, struct failure *failure);
 
 #endif
