@@ -516,8 +516,10 @@ static __always_inline void switched(void *ctx, struct task_struct *task)
 
 	if (!task->pid) /* idle */
 		return;
-	if (control.calibrating)
+	if (control.at_switches & BF_SWITCHES_CALIBRATE)
 		calibrate(now);
+	if (control.at_switches & BF_SWITCHES_REST)
+		return;
 	thread = thread_switched(task);
 	if (thread)
 		switch_in(ctx, thread, task, now, task->sched_info.run_delay);

@@ -15,7 +15,7 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/sample.bpf.h"
 #include "bpf/offcpu.bpf.h"
-#include "bpf/waiting.bpf.h"
+#include "bpf/polling.bpf.h"
 #include "bpf/events.bpf.h"
 
 /* "GPL" for the kernel's licence check; BSD-2-Clause is an alternative. */
@@ -287,6 +287,8 @@ static __always_inline void exits(struct task_struct *task)
 	struct bf_process_event event;
 	u32 pid = process_id(task);
 
+	if (is_polling())
+		thread_polled_last(task);
 	/* What follows may count in the next window; without this, samples of its life have no
 	 * time. */
 	if (config.ends_at_free)
@@ -395,6 +397,17 @@ int on_each_task_at_end(struct bpf_iter__task *ctx)
 	u64 began = run_begins();
 
 	visit_task_at_end(ctx, true);
+	run_ends(began);
+	return 0;
+}
+
+/* Where switches rest: some time in a window, and after it closes. */
+SEC("iter.s/task")
+int on_each_task_polled(struct bpf_iter__task *ctx)
+{
+	u64 began = run_begins();
+
+	look_at(ctx);
 	run_ends(began);
 	return 0;
 }

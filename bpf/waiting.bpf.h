@@ -155,6 +155,40 @@ static __always_inline bool has_stacks(const struct thread *thread, const struct
 	return thread->kernel_stack && (config.capture_out || !found->is_new);
 }
 
+/* Returns whether @period of @task, which waits in @state, is kept, as what @kept then says. */
+static __always_inline bool weigh_waiting(struct thread *thread, struct task_struct *task, u32 state,
+					  const struct period *period, struct kept *kept)
+{
+	*kept = (struct kept){};
+	thread->n_periods++;
+	if (!weigh_period(thread, period, control.close_window, &kept->last))
+		return false;
+	find_reasons(thread, task, period, kept);
+	if (state & (__TASK_STOPPED | __TASK_TRACED))
+		kept->blocked_reason = BF_REASON_STOPPED;
+	return true;
+}
+
+/* Counts what @stacks->kept says. */
+static __always_inline void count_waiting(struct thread *thread, struct task_struct *task,
+					  bool sleepable, struct scratch_stacks *stacks,
+					  const struct found *found)
+{
+	if (has_stacks(thread, found)) {
+		count_kept(thread, task, stacks, thread->kernel_stack, thread->user_stack,
+			   task->self_exec_id);
+		return;
+	}
+	capture_blocked(task, sleepable, stacks);
+	if (!config.capture_out) {
+		thread->kernel_stack = stacks->kernel.id;
+		thread->user_stack = stacks->user.stack.id;
+	}
+	if (count_kept(thread, task, stacks, stacks->kernel.id, stacks->user.stack.id,
+		       stacks->user.exec_id))
+		publish_stacks(stacks);
+}
+
 /*
  * Counts the wait of @task, if any, in the window that ends at control.close_at. Returns whether it
  * is kept.
@@ -165,44 +199,35 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 	u32 state = task_state(task);
 	struct scratch_stacks *stacks = scratch_get(SCRATCH_ITERATOR);
 	struct period period = {};
-	struct kept *kept;
 	u64 in_at;
 
-	if (!stacks || !take_part(thread, task, &period, &in_at, found))
+	if (!stacks || !take_part(thread, task, &period, &in_at, found) ||
+	    !weigh_waiting(thread, task, state, &period, &stacks->kept))
 		return false;
-	kept = &stacks->kept;
-	*kept = (struct kept){};
-	thread->n_periods++;
-	if (!weigh_period(thread, &period, control.close_window, &kept->last))
-		return false;
-	find_reasons(thread, task, &period, kept);
-	if (state & (__TASK_STOPPED | __TASK_TRACED))
-		kept->blocked_reason = BF_REASON_STOPPED;
-	if (has_stacks(thread, found)) {
-		count_kept(thread, task, stacks, thread->kernel_stack, thread->user_stack,
-			   task->self_exec_id);
-		return true;
-	}
-	capture_blocked(task, sleepable, stacks);
-	if (!config.capture_out) {
-		thread->kernel_stack = stacks->kernel.id;
-		thread->user_stack = stacks->user.stack.id;
-	}
-	if (count_kept(thread, task, stacks, stacks->kernel.id, stacks->user.stack.id,
-		       stacks->user.exec_id))
-		publish_stacks(stacks);
+	count_waiting(thread, task, sleepable, stacks, found);
 	return true;
 }
 
-#define ARRIVAL_LOOKS                                                                              \
-	224 /* some 9 us: longer than from the switch to its program's first part                 \
-	     */
+#define ARRIVAL_LOOKS 224 /* some 9 us: longer than from the switch to its program's first part */
+
+/* Returns whether the thread leaves the closing window by then. The verifier proves it once. */
+__noinline int wait_until_left(struct thread *thread)
+{
+	if (!thread)
+		return 0;
+	for (int i = 0; i < ARRIVAL_LOOKS; i++) {
+		if (has_left(thread))
+			return 1;
+		bpf_ktime_get_ns();
+	}
+	return 0;
+}
 
 /*
  * Waits for a thread that was switched in after the boundary, but has not counted its time off
  * before it. Returns whether it has now.
  */
-static __always_inline bool has_arrived(const struct thread *thread, struct task_struct *task,
+static __always_inline bool has_arrived(struct thread *thread, struct task_struct *task,
 					const struct found *found)
 {
 	bool is_arriving = !config.capture_out && task->on_cpu &&
@@ -210,12 +235,7 @@ static __always_inline bool has_arrived(const struct thread *thread, struct task
 
 	if (!config.every || (!is_arriving && !found->raced))
 		return true;
-	for (int i = 0; i < ARRIVAL_LOOKS; i++) {
-		if (has_left(thread))
-			return true;
-		bpf_ktime_get_ns();
-	}
-	return false;
+	return wait_until_left(thread);
 }
 
 /*

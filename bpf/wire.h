@@ -124,6 +124,12 @@ struct bf_ticks {
 	__u64 at[BF_TIMERS];
 };
 
+/* What is special at switches. */
+enum bf_at_switches {
+	BF_SWITCHES_CALIBRATE = 1, /* clock_offset is being determined */
+	BF_SWITCHES_REST = 2,	   /* they are not measured: bpf/polling.bpf.h */
+};
+
 /*
  * Changed while recording, through mapped memory. The scheduler's clock is the one of its books
  * (sched_clock(), in ns), or CLOCK_MONOTONIC with capture_out.
@@ -132,7 +138,7 @@ struct bf_control {
 	/* What most switches read with config.every: one cache line, which changes rarely. */
 	struct bf_window windows[2]; /* one is written while programs read the other */
 	__u32 window;		     /* its lowest bit selects the open one of them */
-	__u32 calibrating;	     /* clock_offset is being determined */
+	__u32 at_switches;	     /* of enum bf_at_switches */
 	__u64 zero; /* always, which the verifier does not know */
 	/* The same without. */
 	__u64 switch_start, switch_end; /* the window by the scheduler's clock */

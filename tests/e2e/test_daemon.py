@@ -110,13 +110,26 @@ def folded_of(store, *arguments):
     return Folded(result.stdout.encode())
 
 
-def test_recorded_time_is_real_time(tmp_path):
+LOOKS = "names are put off, the rate is half, threads are looked at once a second and not at each switch"
+NO_BUDGET = "--cpu-budget", "0"
+LEAST_BUDGET = "--cpu-budget", "0.001"  # to be looked at
+
+
+def wait_for_looks(daemon):
+    wait_until(lambda: LOOKS in daemon.log.read_text(), timeout=60)
+    daemon.windows(1)
+
+
+@pytest.mark.parametrize("budget, tolerance", [(NO_BUDGET, 0.03), (LEAST_BUDGET, 0.06)], ids=["switches", "looks"])
+def test_recorded_time_is_real_time(tmp_path, budget, tolerance):
     """Compares it with a recording of the same process at the same time, and with the elapsed time.
-    Without a budget, so that both take stacks of waits equally often."""
+    Without a budget, both take stacks of waits equally often; with the least one, no switch is seen."""
     with workload("wait", tmp_path, 300) as process, contextlib.ExitStack() as stack:
         wait_for_threads(process.pid, 7)
-        daemon = stack.enter_context(Daemon(tmp_path, "--cpu-budget", "0"))
+        daemon = stack.enter_context(Daemon(tmp_path, *budget))
         daemon.windows(1)
+        if budget == LEAST_BUDGET:
+            wait_for_looks(daemon)
         begin = time.time()
         daemon.windows(1)
         beside = record("--wall", "-p", process.pid, "-d", 8, "-f", "folded", "--out-dir", tmp_path)
@@ -141,7 +154,7 @@ def test_recorded_time_is_real_time(tmp_path):
         for cause in "[futex]", "[timer]", "[pipe]":
             share = store.total(lambda frames: frames[-1] == cause) / store.total()
             expected = recorded.total(lambda frames: frames[-1] == cause) / recorded.total()
-            assert share == pytest.approx(expected, abs=0.03), cause
+            assert share == pytest.approx(expected, abs=tolerance), cause
 
 
 def moment(text):
@@ -244,13 +257,14 @@ def test_what_names_a_window_ends_with_the_recorder(tmp_path, how):
 
 
 def test_budget(tmp_path):
-    """Far above its budget it takes two steps at a time, down to half of the samples; CPU time stays exact."""
+    """Programs that alone are above it run no more at each switch, and half the samples are taken; CPU time stays
+    exact."""
     flag = tmp_path / "end"
-    with Daemon(tmp_path, "--window", "500ms", "--cpu-budget", "0.001") as daemon:
+    with Daemon(tmp_path, "--window", "500ms", *LEAST_BUDGET) as daemon:
         busy = f"import os, time\nwhile not os.path.exists({str(flag)!r}): sum(range(30000))\nprint(time.process_time())"
         process = subprocess.Popen([sys.executable, "-c", busy], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         try:
-            wait_until(lambda: "the rate is half" in daemon.log.read_text(), timeout=120)
+            wait_for_looks(daemon)
             daemon.windows(6)  # to the next look, which takes no step
         finally:
             flag.touch()
@@ -259,12 +273,11 @@ def test_budget(tmp_path):
         daemon.windows(2)
         daemon.stop()
     steps = [line.rpartition(": ")[2] for line in daemon.log.read_text().splitlines() if "recording took" in line]
-    assert steps == ["names are put off, stacks of waits are fewer",
-                     "names are put off, stacks of waits are fewest, the rate is half"]
+    assert steps == [LOOKS]
     segments = [Segment(path) for path in sorted(daemon.store.glob("500ms-*"))]
     windows = [(fields, rows, segment) for segment in segments for fields, rows in segment.windows()]
     assert sorted({(fields[8], fields[5]) for fields, _, _ in windows}) == [
-        (0, 19000), (2, 19000), (4, 9500)]
+        (0, 19000), (5, 9500)]
     mine = [time for _, rows, segment in windows for number, _, cause, _, _, _, time in rows
             if cause == 1 and segment.processes[number][0] == process.pid]
     # Running time is measured: all of it, whatever the rate.
@@ -312,10 +325,13 @@ print(used(), *pids)
 """
 
 
-def test_cpu_time_of_short_lives(tmp_path):
+@pytest.mark.parametrize("budget", [NO_BUDGET, LEAST_BUDGET], ids=["switches", "looks"])
+def test_cpu_time_of_short_lives(tmp_path, budget):
     """From birth to end, as the kernel has it, also of those that nobody waits for until later."""
-    with Daemon(tmp_path) as daemon:
+    with Daemon(tmp_path, *budget) as daemon:
         daemon.windows(1)
+        if budget == LEAST_BUDGET:
+            wait_for_looks(daemon)
         used, *pids = subprocess.run([sys.executable, "-c", SHORT_LIVES], stdin=subprocess.DEVNULL,
                                      capture_output=True, text=True, check=True).stdout.split()
         daemon.windows(2)
@@ -326,6 +342,23 @@ def test_cpu_time_of_short_lives(tmp_path):
              if cause == 1 and segment.processes[number][0] in pids]
     print(sum(times) / 1e6, used, len(times))
     assert sum(times) / 1e6 == pytest.approx(float(used), rel=0.02)
+
+
+def test_waits_of_short_lives(tmp_path):
+    """From birth to end, although no switch of them is seen, and nobody looks at their end."""
+    with Daemon(tmp_path, *LEAST_BUDGET) as daemon:
+        wait_for_looks(daemon)
+        sleepers = [subprocess.Popen(["sleep", "0.8"], stdin=subprocess.DEVNULL) for _ in range(40)]
+        for sleeper in sleepers:
+            sleeper.wait()
+        daemon.windows(2)
+        daemon.stop()
+    times = {cause: sum(folded_of(daemon.store, "-p", sleeper.pid, "--state", cause).total() for sleeper in sleepers) / 1e6
+             for cause in ("waiting", "running")}
+    print(times)
+    # Each part of half a second or more counts exactly, shorter ones by lot.
+    assert times["waiting"] == pytest.approx(40 * 0.8, rel=0.25)
+    assert times["running"] < 40 * 0.02
 
 
 def test_a_second_one_is_refused(tmp_path):

@@ -17,10 +17,11 @@ BUDGETS = {
     "on_counter": 30_000, "on_tracepoint": 30_000, "on_probe": 30_000, "on_sample": 30_000,
     "on_switch": 30_000, "on_wakeup": 100, "on_waking": 30_000,
     "on_switched_tp": 30_000, "on_switched_fentry": 30_000, "on_switched_kprobe": 30_000,
-    "on_fork": 13_500, "on_exec": 4_200, "on_rename": 2_500, "on_leaving": 30_000, "on_exit": 400,
+    "on_fork": 13_500, "on_exec": 4_200, "on_rename": 2_500, "on_leaving": 30_000, "on_exit": 400, "on_free": 2_000,
     "on_each_task_at_start": 13_500, "on_each_task_at_start_stacks": 17_000,
-    "on_each_task_at_end": 30_000, "on_each_task_at_end_kernel_only": 2_500,
+    "on_each_task_at_end": 30_000, "on_each_task_at_end_kernel_only": 2_500, "on_each_task_polled": 30_000,
 }
+OF_DAEMON = BUDGETS | {"on_exit": 10_000}
 MODES = {"oncpu": ["--oncpu"], "offcpu": ["--offcpu"],
          "at sched_switch": ["--offcpu", "--offcpu-hook", "sched_switch"],
          "all": ["--wall", "--wakers", "--waker-depth", "8"],
@@ -68,11 +69,21 @@ def test_budget(built, mode, tmp_path):
     result = subprocess.run([built, "-v", *target, *MODES[mode], "-d", "100ms", *files],
                             capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+    check_programs(result.stderr, BUDGETS, {"on_fork"})
+
+
+def check_programs(log, budgets, expected):
     programs = {name: int(count) for name, count in
-                re.findall(r"^program (\w+): (\d+) instructions verified", result.stderr, re.M)}
-    assert "on_fork" in programs and len(programs) >= 4
-    over = {name: count for name, count in programs.items() if count > BUDGETS[name]}
+                re.findall(r"^program (\w+): (\d+) instructions verified", log, re.M)}
+    assert expected <= set(programs) and len(programs) >= 4
+    over = {name: count for name, count in programs.items() if count > budgets[name]}
     assert not over
+
+
+def test_budget_of_the_daemon(built, tmp_path):
+    result = subprocess.run(["timeout", "-s", "TERM", "3", built, "daemon", "--store", tmp_path / "store", "-v", "-v"],
+                            capture_output=True, text=True, check=False)
+    check_programs(result.stderr, OF_DAEMON, {"on_free", "on_each_task_polled"})
 
 
 def test_stack(built):
@@ -97,9 +108,11 @@ def test_older_kernels(kernel, tmp_path):
         shutil.copy(build(compiler), tmp_path / compiler)
     script = f"for by in {' '.join(compilers)}; do " \
              "for mode in '--oncpu' '--offcpu --offcpu-hook sched_switch' '--wall --wakers --waker-depth 8 " \
-             "--every 1' '-e page-faults'; do $by $mode -a -d 1 --out-dir /tmp -q && echo $by; done; done 2>&1"
+             "--every 1' '-e page-faults'; do $by $mode -a -d 1 --out-dir /tmp -q && echo $by; done; " \
+             "timeout -s TERM 12 $by daemon --store /tmp/$by.store --window 500ms --cpu-budget 0.001 2>&1 | " \
+             "grep -q 'looked at once' && echo $by; done 2>&1"
     files = [argument for compiler in compilers for argument in ("-f", tmp_path / compiler)]
     result = subprocess.run([run_vm, "-t", "300", *files, kernel, "sh", "-c", script],
                             capture_output=True, text=True, check=False)
-    assert result.stdout.split() == [compiler for compiler in compilers for _ in range(4)], \
+    assert result.stdout.split() == [compiler for compiler in compilers for _ in range(5)], \
         (result.stdout + result.stderr)[-800:]

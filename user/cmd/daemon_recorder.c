@@ -171,13 +171,15 @@ static void note_broker(struct daemon_recorder *recorder, uint64_t ns)
 
 static void spare(struct daemon_recorder *recorder)
 {
-	static const double factors[N_EFFORTS] = {1, 1, 0.5, 0.25, 0.25};
+	static const double factors[N_EFFORTS] = {1, 1, 0.5, 0.25, 0.25, 0.25};
 	const struct daemon_budget *budget = &recorder->budget;
 	double each = WAITS_SHARE * budget->share / sysconf(_SC_NPROCESSORS_ONLN);
 	double factor = budget->share > 0 && each < USUAL_SHARE ? each / USUAL_SHARE : 1;
 
 	collect_spare(recorder->collector, factor * factors[budget->effort]);
 	collect_thin(recorder->collector, rate_divisor(recorder));
+	if (collect_poll(recorder->collector, budget->effort >= EFFORT_LOOKS) < 0)
+		daemon_log(LOG_LEVEL_WARNING, "the program at switches can't be attached again");
 }
 
 /*
@@ -188,7 +190,7 @@ static void save_memory(struct daemon_recorder *recorder)
 {
 	const struct daemon_budget *budget = &recorder->budget;
 
-	if (budget->most_bytes && budget->bytes >= budget->most_bytes * SCARCE) {
+	if (budget->most_bytes && budget->had.bytes >= budget->most_bytes * SCARCE) {
 		reader_stop(&recorder->reader);
 		reader_prepare(recorder->collect.reader);
 	}
@@ -200,14 +202,18 @@ static void keep_budget(struct daemon_recorder *recorder)
 	struct daemon_budget *budget = &recorder->budget;
 	uint64_t now = monotonic_ns();
 	struct daemon_usage usage;
+	struct daemon_use use;
 	int change;
 
 	if (!daemon_budget_is_due(budget, now))
 		return;
 	usage = daemon_usage(getppid(), recorder->board);
 	note_broker(recorder, usage.broker_ns);
-	change = daemon_budget_look(
-		budget, now, usage.cpu_ns + collect_kernel_ns(recorder->collector), usage.bytes);
+	use = (struct daemon_use){.names_ns = recorder->ended_seconds * 1e9,
+				  .programs_ns = collect_kernel_ns(recorder->collector),
+				  .bytes = usage.bytes};
+	use.cpu_ns = usage.cpu_ns + use.programs_ns;
+	change = daemon_budget_look(budget, now, &use);
 	save_memory(recorder);
 	if (!change)
 		return;
@@ -216,7 +222,7 @@ static void keep_budget(struct daemon_recorder *recorder)
 	daemon_log(LOG_LEVEL_INFO,
 		   "recording took %.2f %% of a CPU in the last minute, of %.2f, and %.0f MB of "
 		   "memory, of %.0f: %s",
-		   100 * budget->used, 100 * budget->share, budget->bytes / MB,
+		   100 * budget->used, 100 * budget->share, budget->had.bytes / MB,
 		   budget->most_bytes / MB, daemon_effort_text(budget->effort));
 }
 
@@ -511,8 +517,11 @@ static int start(struct daemon_recorder *recorder, struct failure *failure)
 	kernel_names_keep();
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);
 	r = r < 0 ? r : collect_start(recorder->collector, 0, failure);
-	if (r == 0)
+	if (r == 0) {
+		recorder->budget.most = collect_may_poll(recorder->collector) ? EFFORT_LOOKS
+									      : EFFORT_HALF_RATE;
 		spare(recorder);
+	}
 	if (r == 0)
 		open_grid(recorder);
 	if (r == 0 && !options->no_sandbox) {

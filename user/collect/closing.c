@@ -18,7 +18,9 @@
 #include "collect/window.h"
 #include "profiler.skel.h"
 
-#define ENDED_US 50000
+#define ENDED_US		50000
+#define ADJUST_PERIOD_NS	NSEC_PER_SEC	    /* of the clock … */
+#define POLLED_ADJUST_PERIOD_NS (60 * NSEC_PER_SEC) /* … while switches are not measured */
 
 /* Opens @file for reading its names. Content that was overwritten names other code. */
 static void file_source(struct files *files, const struct file *file, struct mapping_source *source)
@@ -244,21 +246,30 @@ static int after_blocked_step(struct collector *collector, const char *bytes, si
 							  : collector_read_events(collector);
 }
 
+int collector_visit_threads(struct collector *collector)
+{
+	struct profiler *skel = collector->skel;
+	struct bpf_program *program =
+		collector->polling.is_on
+			? skel->progs.on_each_task_polled
+			: collector_loaded_one(skel->progs.on_each_task_at_end,
+					       skel->progs.on_each_task_at_end_kernel_only);
+
+	return collector_iterate(program, after_blocked_step, collector);
+}
+
 /* Visits the threads in their state at the boundary. */
 static int visit_threads(struct collector *collector)
 {
-	struct profiler *skel = collector->skel;
-	struct stats_open before = stats_read_open(skel);
+	struct stats_open before = stats_read_open(collector->skel);
 	int r;
 
 	if (collector->options.mode == PROFILE_ONCPU)
 		return 0;
 	/* Programs that were running at the boundary have counted by now. */
-	load_wait_for_programs(skel);
-	r = collector_iterate(collector_loaded_one(skel->progs.on_each_task_at_end,
-						   skel->progs.on_each_task_at_end_kernel_only),
-			      after_blocked_step, collector);
-	collector->open = stats_open_since(skel, &before);
+	load_wait_for_programs(collector->skel);
+	r = collector_visit_threads(collector);
+	collector->open = stats_open_since(collector->skel, &before);
 	return r;
 }
 
@@ -285,6 +296,30 @@ static int visit_threads_at(struct collector *collector, uint64_t number)
 	return visit_threads(collector);
 }
 
+static void adjust_window(struct collector *collector)
+{
+	const struct windows *windows = &collector->windows;
+
+	window_adjust(&collector->skel->bss->control,
+		      windows->every_ns ? windows_begin(windows, windows->number + 1) : 0);
+}
+
+/* It takes the program at switches, which is not always there. */
+void closing_adjust_clock(struct collector *collector)
+{
+	bool polls = collector->polling.is_on;
+	uint64_t since = monotonic_ns() - collector->last_adjusted_ns;
+
+	if (collector->options.mode == PROFILE_ONCPU ||
+	    since < (polls ? POLLED_ADJUST_PERIOD_NS : ADJUST_PERIOD_NS))
+		return;
+	if (!polls || load_attach_hook(&collector->loaded) == 0)
+		adjust_window(collector);
+	if (polls)
+		load_detach_hook(&collector->loaded);
+	collector->last_adjusted_ns = monotonic_ns();
+}
+
 /*
  * If the next boundary comes during the visit, a thread not yet visited that runs again has counted
  * up to that boundary: both windows then become one.
@@ -299,19 +334,12 @@ int closing_close_before(struct collector *collector, uint64_t number)
 	r = r < 0 ? r : finish(collector, false);
 	r = r < 0 ? r : begin_next(collector);
 	if (r >= 0 && collector->options.mode != PROFILE_ONCPU)
-		collector_adjust_window(collector);
+		adjust_window(collector);
 	return r;
 }
 
-void collector_adjust_window(struct collector *collector)
-{
-	const struct windows *windows = &collector->windows;
-
-	window_adjust(&collector->skel->bss->control,
-		      windows->every_ns ? windows_begin(windows, windows->number + 1) : 0);
-}
-
-/* The kernel frees threads that have ended after a grace period, and only then they count in full. */
+/* The kernel frees threads that have ended after a grace period, and only then they count in full.
+ */
 static void wait_for_the_ended(const struct collector *collector)
 {
 	if (collector->skel->rodata->config.ends_at_free)

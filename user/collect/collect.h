@@ -137,6 +137,14 @@ uint64_t collect_patience_ns(const struct collector *collector);
 
 /* Lets off-CPU stacks cost @factor (0 … 1) of the usual limit. */
 void collect_spare(struct collector *collector, double factor);
+
+/*
+ * Looks at all threads about once a second, in place of running a program at each switch; or back
+ * to that. Errors: -EOPNOTSUPP unless collect_may_poll(); of attaching the program.
+ */
+int collect_poll(struct collector *collector, bool on);
+bool collect_may_poll(const struct collector *collector);
+
 /*
  * Takes a @divisor-th of the samples of running threads; 1: all. For PROFILE_WALL, whose times are
  * exact at any rate: the samples only distribute them.

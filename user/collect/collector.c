@@ -22,7 +22,6 @@
 #include "profiler.skel.h"
 
 #define DRAIN_PERIOD_NS	 NSEC_PER_SEC
-#define ADJUST_PERIOD_NS NSEC_PER_SEC
 /* Files of short-lived processes must be opened while these live. */
 #define STEP_NS (NSEC_PER_SEC / 10)
 /*
@@ -671,15 +670,6 @@ static uint64_t window_now(const struct collector *collector)
 	return windows_at(&collector->windows, now < end ? now : end - 1);
 }
 
-static void adjust_clock(struct collector *collector)
-{
-	if (collector->options.mode == PROFILE_ONCPU ||
-	    monotonic_ns() - collector->last_adjusted_ns < ADJUST_PERIOD_NS)
-		return;
-	collector_adjust_window(collector);
-	collector->last_adjusted_ns = monotonic_ns();
-}
-
 #define LEAD_NS	   (20 * (NSEC_PER_SEC / 1000)) /* that a window's end is set before it comes */
 #define MIN_CUT_NS (NSEC_PER_SEC / 10)
 
@@ -714,11 +704,13 @@ int collect_step(struct collector *collector, struct failure *failure)
 	} else {
 		r = collector_read_events(collector);
 	}
+	r = r < 0 ? r : polling_step(collector);
 	r = r < 0 ? r : code_names_retry(&collector->code_names);
 	if (r < 0)
 		return failure_set(failure, r, "cannot read from the kernel: %s", strerror(-r));
-	period_adapt(&collector->period);
-	adjust_clock(collector);
+	if (!collector->polling.is_on)
+		period_adapt(&collector->period);
+	closing_adjust_clock(collector);
 	pace(collector);
 	/* Now that a removed CPU has nothing unread in its ring. */
 	sampler_follow_cpus(&collector->sampler);
@@ -767,6 +759,16 @@ void collect_spare(struct collector *collector, double factor)
 void collect_thin(struct collector *collector, unsigned int divisor)
 {
 	sampler_thin(&collector->sampler, divisor);
+}
+
+bool collect_may_poll(const struct collector *collector)
+{
+	return load_may_poll(&collector->loaded);
+}
+
+int collect_poll(struct collector *collector, bool on)
+{
+	return polling_set(collector, on);
 }
 
 uint64_t collect_kernel_ns(const struct collector *collector)

@@ -13,6 +13,7 @@
 #include "collect/load.h"
 #include "collect/locate.h"
 #include "collect/period.h"
+#include "collect/polling.h"
 #include "collect/cpu_times.h"
 #include "collect/sampler.h"
 #include "collect/stats.h"
@@ -39,6 +40,7 @@ struct collector {
 	struct drain drain;
 	struct cpu_times cpu_times;
 	struct period period;
+	struct polling polling;
 	struct windows windows;
 	struct profile *profile; /* of the open window */
 	struct stats_mark begin; /* at its beginning */
@@ -63,6 +65,9 @@ int collector_iterate(struct bpf_program *program,
 		      int (*fn)(struct collector *collector, const char *bytes, size_t n),
 		      struct collector *collector);
 
+/* Has the iterator visit all threads, as they were at control.close_at. */
+int collector_visit_threads(struct collector *collector);
+
 /* Reads the rings and applies their events. */
 int collector_read_events(struct collector *collector);
 
@@ -79,8 +84,8 @@ int collector_tidy(struct collector *collector);
 /* Closes all windows before window @number, which has begun and is open afterwards. */
 int closing_close_before(struct collector *collector, uint64_t number);
 
-/* Fits the end of the open window to the scheduler's clock, see window_adjust(). */
-void collector_adjust_window(struct collector *collector);
+/* Fits the end of the open window to the scheduler's clock, if that is due: see window_adjust(). */
+void closing_adjust_clock(struct collector *collector);
 
 /* Closes the last window at the end of the recording. */
 int closing_close_last(struct collector *collector);

@@ -332,6 +332,8 @@ static void choose_programs(struct profiler *skel, const struct collect_options 
 	bpf_program__set_autoload(skel->progs.on_switch,
 				  capture_out || (config->keep_runtime && !config->ends_at_free));
 	bpf_program__set_autoload(skel->progs.on_free, config->ends_at_free);
+	bpf_program__set_autoload(skel->progs.on_each_task_polled,
+				  config->ends_at_free && facts->reads_other_tasks);
 	bpf_program__set_autoload(skel->progs.on_wakeup, capture_out);
 	bpf_program__set_autoload(skel->progs.on_waking, config->waker_depth);
 	bpf_program__set_autoload(skel->progs.on_switched_tp, offcpu && hook == HOOK_TRACEPOINT);
@@ -368,6 +370,15 @@ static int attach_kprobe(struct profiler *skel)
 	return skel->links.on_switched_kprobe ? 0 : -errno;
 }
 
+/* One of them is loaded at most. */
+static int attach_hook(struct profiler *skel)
+{
+	int r = attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
+
+	r = r < 0 ? r : attach(skel->progs.on_switched_fentry, &skel->links.on_switched_fentry);
+	return r < 0 ? r : attach_kprobe(skel);
+}
+
 /* One program, two tracepoints: the second link has no place in the skeleton. */
 static int attach_leaving(struct profiler *skel, const struct kernel_facts *facts,
 			  struct bpf_link **ret_exec_link)
@@ -400,9 +411,7 @@ static int attach_all(struct profiler *skel, const struct kernel_facts *facts,
 	r = r < 0 ? r : attach(skel->progs.on_free, &skel->links.on_free);
 	r = r < 0 ? r : attach(skel->progs.on_wakeup, &skel->links.on_wakeup);
 	r = r < 0 ? r : attach(skel->progs.on_waking, &skel->links.on_waking);
-	r = r < 0 ? r : attach(skel->progs.on_switched_tp, &skel->links.on_switched_tp);
-	r = r < 0 ? r : attach(skel->progs.on_switched_fentry, &skel->links.on_switched_fentry);
-	return r < 0 ? r : attach_kprobe(skel);
+	return r < 0 ? r : attach_hook(skel);
 }
 
 /* Uses a program that runs as us. */
@@ -589,6 +598,28 @@ int load_profiler(const struct collect_options *options, struct loaded *ret,
 			break;
 	}
 	return r < 0 ? explain(r, failure) : 0;
+}
+
+bool load_may_poll(const struct loaded *loaded)
+{
+	return bpf_program__autoload(loaded->skel->progs.on_each_task_polled);
+}
+
+void load_detach_hook(struct loaded *loaded)
+{
+	struct bpf_link **links[] = {&loaded->skel->links.on_switched_tp,
+				     &loaded->skel->links.on_switched_fentry,
+				     &loaded->skel->links.on_switched_kprobe};
+
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+		bpf_link__destroy(*links[i]);
+		*links[i] = NULL;
+	}
+}
+
+int load_attach_hook(struct loaded *loaded)
+{
+	return attach_hook(loaded->skel);
 }
 
 int load_end(struct loaded *loaded, const struct collect_options *options, struct failure *failure)

@@ -29,6 +29,13 @@ struct loaded {
 int load_profiler(const struct collect_options *options, struct loaded *ret,
 		  struct failure *failure);
 
+/* Whether polling (collect/polling.h) can take the place of the program at each switch. */
+bool load_may_poll(const struct loaded *loaded);
+
+/* Takes that program away, and puts it back. Errors: libbpf's. */
+void load_detach_hook(struct loaded *loaded);
+int load_attach_hook(struct loaded *loaded);
+
 /* Waits for the last programs, which are needed when a window closes. */
 int load_end(struct loaded *loaded, const struct collect_options *options, struct failure *failure);
 void loaded_done(struct loaded *loaded);

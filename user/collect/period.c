@@ -65,6 +65,12 @@ void period_spare(struct period *period, double factor)
 	period->most_ns = SPARED_MOST_NS;
 }
 
+void period_set(struct period *period, uint64_t ns)
+{
+	if (period->skel)
+		period->skel->bss->control.offcpu_period = ns;
+}
+
 /* Adapts slowly: one burst must not spoil the seconds after it. */
 uint64_t period_next(uint64_t now_ns, double share, double most, uint64_t most_ns)
 {

@@ -36,6 +36,9 @@ void period_done(struct period *period);
 /* Lets kept periods cost @factor (0 … 1) of the usual limit, and the period be four times as long. */
 void period_spare(struct period *period, double factor);
 
+/* Sets it, unless it is fixed; period_adapt() goes on from there. */
+void period_set(struct period *period, uint64_t ns);
+
 /* Call it often; it checks ten times a second. */
 void period_adapt(struct period *period);
 

@@ -15,10 +15,10 @@
 void window_calibrate(struct bf_control *control)
 {
 	control->least_offset = INT64_MAX;
-	__atomic_store_n(&control->calibrating, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&control->at_switches, BF_SWITCHES_CALIBRATE, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < CALIBRATING_NAPS; i++)
 		usleep(NAP_US);
-	__atomic_store_n(&control->calibrating, 0, __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(&control->at_switches, ~BF_SWITCHES_CALIBRATE, __ATOMIC_SEQ_CST);
 	if (control->least_offset != INT64_MAX)
 		control->clock_offset = control->least_offset;
 }
