@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "collect/polling.h"
-
+/*
+ * Looks at all threads now and then, in place of a program at each switch (bpf/polling.bpf.h). Sums
+ * stay exact; stacks of waits are rough, and their cost does not depend on how often threads switch.
+ */
 #include <errno.h>
 
 #include "base/system.h"
 #include "collect/collector.h"
 #include "profiler.skel.h"
 
-/* Between two looks, on average. A fixed distance would see what repeats with it always or never.
- */
+/* Between two looks, on average. What repeats must not be seen always, or never. */
 #define LOOK_NS	 NSEC_PER_SEC
 #define LEAST_NS (LOOK_NS / 2)
+/* Waits found by a look count in full if they are longer, shorter ones by lot. */
+#define PERIOD_NS (LOOK_NS / 10)
 
 static void draw_next(struct polling *polling)
 {
@@ -56,8 +59,7 @@ int polling_set(struct collector *collector, bool on)
 		return -EOPNOTSUPP;
 	__atomic_fetch_or(&control->at_switches, BF_SWITCHES_REST, __ATOMIC_SEQ_CST);
 	load_detach_hook(&collector->loaded);
-	/* What is off all the time since the last look counts in full. */
-	period_set(&collector->period, LEAST_NS);
+	period_set(&collector->period, PERIOD_NS);
 	collector->polling.is_on = true;
 	draw_next(&collector->polling);
 	return 0;
