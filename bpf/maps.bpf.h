@@ -215,7 +215,8 @@ struct unwind {
 	u16 is_in_range; /* … one is running; */
 	u16 range_of;	 /* whose; */
 	u16 in_machine;	 /* whose is in the machine, or NO_RUNTIME; */
-	u16 range_from;	 /* those before have just found that the code is not theirs */
+	u16 range_last;	 /* whose the last range was, or NO_RUNTIME: it is tried first */
+	u16 range_tries; /* of others that have just found that the code is not theirs */
 	u16 n_ranges;	 /* words of frames that ranges have given */
 	struct bf_stack_event stack;
 	/* After the stack: for the verifier, what is copied there may reach into this. */

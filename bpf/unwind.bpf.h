@@ -247,16 +247,20 @@ __noinline int range_switch(struct unwind *unwind)
  */
 __noinline int range_begins(struct unwind *unwind, int end, u32 flags)
 {
-	u32 i;
+	u32 i, tries;
 
 	if (!unwind)
 		return 0;
-	i = unwind->range_from;
-	unwind->range_from = 0;
+	tries = unwind->range_tries;
+	unwind->range_tries = 0;
 	if (unwind->walk.is_32 || end == BF_END_PROCESS || flags & BF_MAPPING_FILE)
 		return 0;
+	i = tries ? tries - 1 : unwind->range_last;
+	if (i >= BF_PROCESS_RUNTIMES && !tries)
+		i = 0;
 	for (int k = 0; k < BF_PROCESS_RUNTIMES; k++)
-		if (i < BF_PROCESS_RUNTIMES && !unwind_runtime(unwind, i)->is_range)
+		if (i < BF_PROCESS_RUNTIMES && (!unwind_runtime(unwind, i)->is_range ||
+						(tries && i == unwind->range_last)))
 			i++;
 	if (i >= BF_PROCESS_RUNTIMES)
 		return 0;
@@ -391,7 +395,8 @@ static __always_inline void chains_clear(struct unwind *unwind)
 	unwind->has_ranges = 0;
 	unwind->is_in_range = 0;
 	unwind->in_machine = NO_RUNTIME;
-	unwind->range_from = 0;
+	unwind->range_last = NO_RUNTIME;
+	unwind->range_tries = 0;
 	unwind->n_ranges = 0;
 	unwind->machine.end = BF_CHAIN_WHOLE;
 	unwind->machine.is_cut = 0;
@@ -495,10 +500,12 @@ static __always_inline int range_done(struct unwind *unwind)
 			  &end);
 	unwind->stack.n += count;
 	unwind->n_ranges += count;
-	if (end || count || sp != unwind->walk.sp)
+	if (end || count || sp != unwind->walk.sp) {
+		unwind->range_last = unwind->in_machine;
 		return end;
+	}
 	unwind->machine.end = BF_CHAIN_WHOLE;
-	unwind->range_from = unwind->in_machine + 1;
+	unwind->range_tries = unwind->in_machine == unwind->range_last ? 1 : unwind->in_machine + 2;
 	return BF_END_NONE;
 }
 

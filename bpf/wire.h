@@ -124,7 +124,7 @@ struct bf_ticks {
 	__u64 at[BF_TIMERS];
 };
 
-/* What is special at switches. */
+/* Bits; programs at switches look for them. */
 enum bf_at_switches {
 	BF_SWITCHES_CALIBRATE = 1, /* clock_offset is being determined */
 	BF_SWITCHES_REST = 2,	   /* they are not measured: bpf/polling.bpf.h */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * collector: shared by collector.c (how it starts, steps and stops) and closing.c (how a window
- * becomes a profile that can be taken).
+ * collector: shared by collector.c (how it starts, steps and stops), closing.c (how a window becomes
+ * a profile that can be taken) and polling.c (how threads are looked at).
  */
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H
@@ -13,7 +13,6 @@
 #include "collect/load.h"
 #include "collect/locate.h"
 #include "collect/period.h"
-#include "collect/polling.h"
 #include "collect/cpu_times.h"
 #include "collect/sampler.h"
 #include "collect/stats.h"
@@ -21,6 +20,11 @@
 #include "collect/unwinder.h"
 #include "collect/wakers.h"
 #include "collect/windows.h"
+
+struct polling {
+	bool is_on;
+	uint64_t next_ns; /* CLOCK_MONOTONIC: the next look */
+};
 
 struct collector {
 	struct collect_options options;
@@ -80,6 +84,12 @@ int collector_add_row(struct collector *collector, const struct bf_count_key *ke
 
 /* Call after reading rows: cleans up caches and ended processes. */
 int collector_tidy(struct collector *collector);
+
+/* Begins to look at threads, or ends. Errors: as of collect_poll(). */
+int polling_set(struct collector *collector, bool on);
+
+/* Looks, if it is time to. Errors: of reading from the kernel. */
+int polling_step(struct collector *collector);
 
 /* Closes all windows before window @number, which has begun and is open afterwards. */
 int closing_close_before(struct collector *collector, uint64_t number);

@@ -29,7 +29,7 @@ struct loaded {
 int load_profiler(const struct collect_options *options, struct loaded *ret,
 		  struct failure *failure);
 
-/* Whether polling (collect/polling.h) can take the place of the program at each switch. */
+/* Whether polling (collect/polling.c) can take the place of the program at each switch. */
 bool load_may_poll(const struct loaded *loaded);
 
 /* Takes that program away, and puts it back. Errors: libbpf's. */

@@ -12,7 +12,7 @@ void range_walk_init(struct range_walk *walk, const struct runtime_memory *memor
 {
 	walk->memory = *memory;
 	walk->n_pages = walk->n_reads = 0;
-	walk->n = walk->turns = 0;
+	walk->n = walk->turns = walk->last = 0;
 }
 
 bool range_walk_add(struct range_walk *walk, const struct runtime_facts *facts, int64_t bias)
@@ -96,11 +96,12 @@ uint32_t range_walk_on(void *context, struct bf_walk *walk, const struct walk_me
 {
 	struct range_walk *range = context;
 	uint64_t sp = walk->sp;
-	uint32_t count = 0;
+	uint32_t count = 0, first = range->last;
 
 	range->stack = memory;
 	*ret_end = BF_END_NONE;
-	for (uint32_t i = 0; i < range->n && !*ret_end && !count && walk->sp == sp; i++) {
+	for (uint32_t k = 0; k < range->n && !*ret_end && !count && walk->sp == sp; k++) {
+		uint32_t i = k == 0 ? first : k <= first ? k - 1 : k;
 		struct range_runtime *runtime = &range->runtimes[i];
 		const struct runtime_memory both = {read_pieces, range, runtime->bias};
 
@@ -110,6 +111,7 @@ uint32_t range_walk_on(void *context, struct bf_walk *walk, const struct walk_me
 		range->turns = runtime->machine.turns;
 		if (runtime_moves_objects(runtime->facts))
 			clear_checks(frames + n, count);
+		range->last = *ret_end || count || walk->sp != sp ? i : first;
 	}
 	return count;
 }

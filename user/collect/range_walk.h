@@ -20,6 +20,7 @@ struct range_walk {
 		struct bf_machine machine;
 	} runtimes[BF_PROCESS_RUNTIMES];
 	uint32_t n, turns;	      /* of all of them */
+	uint32_t last;		      /* whose the last range was: it is tried first */
 	struct runtime_memory memory; /* the process's */
 	const struct walk_memory *stack;
 	uint32_t n_pages, n_reads;
