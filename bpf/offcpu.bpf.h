@@ -136,8 +136,7 @@ static __always_inline void settle(struct thread *thread)
 	stat_add(BF_STAT_RESIDUE_NS, stretch_residue(&thread->stretch));
 	stat_add(BF_STAT_VARIANCE_US2, stretch_variance(&thread->stretch));
 	thread->n_periods = 0;
-	thread->stretch.position = 0;
-	stretch_begin(&thread->stretch);
+	stretch_restart(&thread->stretch);
 }
 
 /*

@@ -110,6 +110,8 @@ static __always_inline bool thread_waited(struct thread *thread, struct task_str
 
 	if (!stacks || !take_time(thread, task, &look, &period, found))
 		return false;
+	if (thread->stretch.period > sampling_period())
+		stretch_restart(&thread->stretch);
 	is_kept = weigh_waiting(thread, task, state, &period, &stacks->kept);
 	note_look(thread, task, &look);
 	if (is_kept)

@@ -29,6 +29,13 @@ static inline __attribute__((always_inline)) void stretch_begin(struct stretch *
 	stretch->point = random_word() * stretch->period >> 32;
 }
 
+/* Ends the one that is open early, which favours neither what was in it nor what follows. */
+static inline __attribute__((always_inline)) void stretch_restart(struct stretch *stretch)
+{
+	stretch->position = 0;
+	stretch_begin(stretch);
+}
+
 /* Whether the point is in the part up to @end. */
 static inline __attribute__((always_inline)) int reaches_point(const struct stretch *stretch,
 							       __u64 end)

@@ -109,8 +109,9 @@ def test_older_kernels(kernel, tmp_path):
     script = f"for by in {' '.join(compilers)}; do " \
              "for mode in '--oncpu' '--offcpu --offcpu-hook sched_switch' '--wall --wakers --waker-depth 8 " \
              "--every 1' '-e page-faults'; do $by $mode -a -d 1 --out-dir /tmp -q && echo $by; done; " \
-             "timeout -s TERM 12 $by daemon --store /tmp/$by.store --window 500ms --cpu-budget 0.001 2>&1 | " \
-             "grep -q 'looked at once' && echo $by; done 2>&1"
+             "$by daemon --store /tmp/$by.store --window 500ms --cpu-budget 0.001 2> /tmp/log & " \
+             "for i in $(seq 60); do grep -q 'looked at once' /tmp/log && break; sleep 1; done; " \
+             "sleep 2; kill $!; wait $! && grep -q 'looked at once' /tmp/log && echo $by; done 2>&1"
     files = [argument for compiler in compilers for argument in ("-f", tmp_path / compiler)]
     result = subprocess.run([run_vm, "-t", "300", *files, kernel, "sh", "-c", script],
                             capture_output=True, text=True, check=False)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Looks at all threads now and then, in place of a program at each switch (bpf/polling.bpf.h). Sums
- * stay exact; stacks of waits are rough, and their cost does not depend on how often threads switch.
+ * stay exact; stacks of waits are rough, and cost the same however often threads switch.
  */
 #include <errno.h>
 
