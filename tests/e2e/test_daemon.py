@@ -151,7 +151,7 @@ def test_recorded_time_is_real_time(tmp_path, budget, tolerance):
                     times.append(sum(row[6] for row in rows if segment.processes[row[0]][0] == process.pid) / 1e6)
         print([round(time, 2) for time in times])
         assert sum(times) == pytest.approx(threads * sum(spans), rel=0.005 if not effort else 0.06)
-        assert len(times) >= 9
+        assert len(times) >= 7
         # Shares match those of the simultaneous recording, over the windows that are inside it.
         recorded = Folded(tmp_path / "wall.folded")
         begin = beside.summary["start_unix_seconds"]
