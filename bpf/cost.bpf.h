@@ -2,7 +2,8 @@
 /*
  * What the programs themselves take, for those who have a budget: config.time_programs. The kernel's
  * own statistics would cost more than most programs, and others' programs as well. So one switch in
- * SWITCHES_TIMED is timed, and counts for all; of programs that run seldom, each run is.
+ * SWITCHES_TIMED is timed, and counts for all; of programs that run seldom, each run is. What
+ * iterators take is CPU time of the loader, which has them run.
  */
 #ifndef BPF_COST_BPF_H
 #define BPF_COST_BPF_H

@@ -314,7 +314,7 @@ static __always_inline bool is_sampled_soon(struct task_struct *task)
 
 	if (sample_is_near(LEAVING_NS))
 		return true;
-	if (!config.offcpu)
+	if (!config.offcpu || is_polling())
 		return false;
 	thread = thread_find(task);
 	return !thread || may_be_kept(&thread->stretch, LEAVING_NS);

@@ -15,11 +15,6 @@
 
 #include "bpf/waiting.bpf.h"
 
-static __always_inline bool is_polling(void)
-{
-	return config.ends_at_free && control.at_switches & BF_SWITCHES_REST;
-}
-
 /* The CPU time of @task until @now. One that runs is charged at ticks only. */
 static __always_inline u64 runtime_until(struct task_struct *task, u64 now)
 {

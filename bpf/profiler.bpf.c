@@ -394,10 +394,7 @@ static __always_inline void visit_task_at_end(struct bpf_iter__task *ctx, bool s
 SEC("beside/iter.s")
 int on_each_task_at_end(struct bpf_iter__task *ctx)
 {
-	u64 began = run_begins();
-
 	visit_task_at_end(ctx, true);
-	run_ends(began);
 	return 0;
 }
 
@@ -405,10 +402,7 @@ int on_each_task_at_end(struct bpf_iter__task *ctx)
 SEC("iter.s/task")
 int on_each_task_polled(struct bpf_iter__task *ctx)
 {
-	u64 began = run_begins();
-
 	look_at(ctx);
-	run_ends(began);
 	return 0;
 }
 
@@ -416,9 +410,6 @@ int on_each_task_polled(struct bpf_iter__task *ctx)
 SEC("iter/task")
 int on_each_task_at_end_kernel_only(struct bpf_iter__task *ctx)
 {
-	u64 began = run_begins();
-
 	visit_task_at_end(ctx, false);
-	run_ends(began);
 	return 0;
 }

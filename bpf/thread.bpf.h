@@ -22,6 +22,12 @@ static __always_inline u64 scheduler_now(void)
 	return bpf_ktime_get_ns() - control.clock_offset;
 }
 
+/* Switches are not measured (polling.bpf.h). */
+static __always_inline bool is_polling(void)
+{
+	return config.ends_at_free && control.at_switches & BF_SWITCHES_REST;
+}
+
 static __always_inline struct thread *thread_find(struct task_struct *task)
 {
 	return bpf_task_storage_get(&threads, task, 0, 0);

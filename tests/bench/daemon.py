@@ -239,7 +239,9 @@ def busy(minutes, *options):
             written = sum(int(re.search(r"^write_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.M)[1])
                           for pid, name in pids.items() if name == "bpfflame-write")
             points.append({"at": time.monotonic(), "cpu": cpu_seconds(pids), "switches": bench.switches(),
-                           "bpf": sum(ns for ns, _ in bench.programs(recorder).values()) / 1e9,
+                           # Iterators run as the recorder: their time is its own.
+                           "bpf": sum(seconds for name, (seconds, _) in program_costs(recorder).items()
+                                      if not name.startswith("on_each_task")),
                            "written": written, "forks": forks(),
                            "bytes": sum(path.stat().st_size for path in (Path(scratch) / "store").glob("*.bfs"))})
             kinds.append(cpu_by_name(pids))

@@ -119,6 +119,7 @@ static void test_suspended(void **state)
 
 static uint64_t spent_at = 1000 * SECOND;
 static struct daemon_use spent;
+static uint64_t switches_each = 100000; /* in ten seconds */
 
 /*
  * Uses @share of a CPU, and memory, for a minute, in steps of ten seconds. Returns the sum of all
@@ -132,6 +133,7 @@ static int spend_both(struct daemon_budget *budget, double share, uint64_t bytes
 	for (int i = 0; i < 6; i++) {
 		spent_at += WINDOW;
 		spent.cpu_ns += share * WINDOW;
+		spent.switches += switches_each;
 		changes += daemon_budget_look(budget, spent_at, &spent);
 	}
 	return changes;
@@ -218,11 +220,18 @@ static void test_budget_of_programs(void **state)
 	spent.programs_ns += 0.008 * 6 * WINDOW;
 	assert_int_equal(spend(&budget, 0.02), 1);
 	assert_int_equal(budget.effort, EFFORT_LOOKS);
+	/* As often as before, they would take as much again. */
+	for (int minute = 0; minute < 10; minute++)
+		assert_int_equal(spend_both(&budget, 0.005, 0), 0);
+	assert_int_equal(budget.effort, EFFORT_LOOKS);
+	spend_in_programs(&budget, 0.02); /* not five minutes of peace */
 	for (int minutes = 5; minutes < 90; minutes = minutes < 80 ? 2 * minutes : 90) {
+		switches_each = 10;
 		for (int minute = 1; minute < minutes; minute++)
 			assert_int_equal(spend(&budget, 0.005), 0);
 		assert_int_equal(spend(&budget, 0.005), -1);
 		assert_int_equal(budget.effort, EFFORT_HALF_RATE);
+		switches_each = 100000;
 		assert_int_equal(spend_in_programs(&budget, 0.013), 1);
 		assert_int_equal(budget.effort, EFFORT_LOOKS);
 	}

@@ -45,6 +45,23 @@ static int steps_to_take(const struct daemon_budget *budget)
 	return takes_much && rest > 1 ? 2 : rest > 0;
 }
 
+/* Whether programs at each switch would fit into the budget again. */
+static bool has_room_for_programs(const struct daemon_budget *budget)
+{
+	double each = budget->programs_before / budget->switches_before;
+
+	return !(budget->used - budget->names + each * budget->switches > budget->share);
+}
+
+static void take(struct daemon_budget *budget, int steps)
+{
+	budget->effort += steps;
+	if (budget->effort < EFFORT_LOOKS)
+		return;
+	budget->programs_before = budget->programs;
+	budget->switches_before = budget->switches;
+}
+
 static int judge(struct daemon_budget *budget, uint64_t now_ns)
 {
 	uint64_t peace = PEACE_LOOKS * budget->look_ns << budget->n_wrong;
@@ -53,7 +70,7 @@ static int judge(struct daemon_budget *budget, uint64_t now_ns)
 	if (steps > 0) {
 		bool was_wrong = budget->back_at && now_ns - budget->back_at < 2 * budget->look_ns;
 
-		budget->effort += steps;
+		take(budget, steps);
 		budget->below_since = 0;
 		budget->n_wrong += was_wrong && budget->n_wrong < MOST_WRONG;
 		return 1;
@@ -64,7 +81,8 @@ static int judge(struct daemon_budget *budget, uint64_t now_ns)
 	}
 	if (!budget->below_since)
 		budget->below_since = now_ns - budget->look_ns;
-	if (budget->effort == EFFORT_ALL || now_ns - budget->below_since < peace)
+	if (budget->effort == EFFORT_ALL || now_ns - budget->below_since < peace ||
+	    (budget->effort == EFFORT_LOOKS && !has_room_for_programs(budget)))
 		return 0;
 	if (budget->effort < EFFORT_HALF_RATE)
 		budget->n_wrong = 0;
@@ -89,6 +107,7 @@ int daemon_budget_look(struct daemon_budget *budget, uint64_t now_ns, const stru
 		budget->used = (use->cpu_ns - had->cpu_ns) / passed;
 		budget->names = (use->names_ns - had->names_ns) / passed;
 		budget->programs = (use->programs_ns - had->programs_ns) / passed;
+		budget->switches = (use->switches - had->switches) / passed;
 	}
 	budget->looked_at = now_ns;
 	budget->had = *use;

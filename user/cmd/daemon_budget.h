@@ -5,9 +5,9 @@
  * CPU time and memory are looked at each minute. Above a budget the next step is taken, far above
  * it two of them; below both for five minutes one is taken back, or later if that was wrong before.
  * The last step is taken at once where those before it could not save enough: that programs run at
- * each switch is most of what recording costs a machine that switches often. No step makes a total
- * wrong: names come later, stacks of waits are sampled at larger distances, running threads half as
- * often.
+ * each switch is most of what recording costs a machine that switches often. It is taken back once
+ * the machine switches less often. No step makes a total wrong: names come later, stacks of waits
+ * are sampled at larger distances, running threads half as often.
  */
 #ifndef CMD_DAEMON_BUDGET_H
 #define CMD_DAEMON_BUDGET_H
@@ -29,6 +29,7 @@ enum daemon_effort {
 struct daemon_use {
 	uint64_t cpu_ns;
 	uint64_t names_ns, programs_ns; /* of it: for names, which can wait; by BPF programs */
+	uint64_t switches;		/* of threads, of the whole machine */
 	uint64_t bytes;			/* of memory, now */
 };
 
@@ -43,7 +44,9 @@ struct daemon_budget {
 	uint64_t below_since;	 /* 0: it was above at the last look */
 	uint64_t back_at;	 /* when a step was last taken back */
 	unsigned int n_wrong;	 /* how often that was wrong */
-	double used, names, programs; /* in the last minute, of one CPU */
+	double used, names, programs;		 /* in the last minute, of one CPU */
+	double switches;			 /* in the last minute, a nanosecond */
+	double programs_before, switches_before; /* the same before the last step */
 	enum daemon_effort effort;
 };
 

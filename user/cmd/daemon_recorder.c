@@ -211,6 +211,7 @@ static void keep_budget(struct daemon_recorder *recorder)
 	note_broker(recorder, usage.broker_ns);
 	use = (struct daemon_use){.names_ns = recorder->ended_seconds * 1e9,
 				  .programs_ns = collect_kernel_ns(recorder->collector),
+				  .switches = daemon_usage_switches(),
 				  .bytes = usage.bytes};
 	use.cpu_ns = usage.cpu_ns + use.programs_ns;
 	change = daemon_budget_look(budget, now, &use);

@@ -124,3 +124,18 @@ struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board)
 		board_set(&board->memory[i], shares[i]);
 	return usage;
 }
+
+uint64_t daemon_usage_switches(void)
+{
+	FILE *file = fopen("/proc/stat", "re");
+	unsigned long long switches = 0;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (file && !switches && getline(&line, &size, file) > 0)
+		sscanf(line, "ctxt %llu", &switches);
+	free(line);
+	if (file)
+		fclose(file);
+	return switches;
+}

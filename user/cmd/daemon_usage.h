@@ -27,4 +27,7 @@ struct daemon_usage {
  */
 struct daemon_usage daemon_usage(pid_t root, struct daemon_board *board);
 
+/* How often the machine has switched threads. */
+uint64_t daemon_usage_switches(void);
+
 #endif
