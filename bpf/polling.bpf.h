@@ -88,6 +88,8 @@ static __always_inline bool take_time(struct thread *thread, struct task_struct 
 		__sync_val_compare_and_swap(&thread->in_at, in_at, control.close_at) != in_at;
 	if (found->raced)
 		return false;
+	if (found->is_new)
+		forget_stacks(thread);
 	thread->moved_to = control.close_at;
 	thread->off_visited += period->to - period->from;
 	return true;

@@ -88,6 +88,13 @@ static __always_inline u64 waited_until(struct thread *thread, struct task_struc
 	return thread->run_delay + (since && since < now ? now - since : 0);
 }
 
+/* A wait that is not kept now may be at the next visit: stacks of the wait before are not its own. */
+static __always_inline void forget_stacks(struct thread *thread)
+{
+	if (!config.capture_out)
+		thread->kernel_stack = 0;
+}
+
 /* The iterator's findings on a thread. */
 struct found {
 	u64 pending; /* off-CPU time of the window that is left to be counted with the rest */
@@ -145,6 +152,8 @@ static __always_inline bool take_part(struct thread *thread, struct task_struct 
 	if (found->raced)
 		return false;
 	thread->off_visited += length;
+	if (found->is_new)
+		forget_stacks(thread);
 	*ret_in_at = in_at;
 	return is_wanted_period(thread, task, before + length);
 }
