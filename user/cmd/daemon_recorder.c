@@ -172,14 +172,20 @@ static void note_broker(struct daemon_recorder *recorder, uint64_t ns)
 static void spare(struct daemon_recorder *recorder)
 {
 	static const double factors[N_EFFORTS] = {1, 1, 0.5, 0.25, 0.25, 0.25};
-	const struct daemon_budget *budget = &recorder->budget;
+	struct daemon_budget *budget = &recorder->budget;
 	double each = WAITS_SHARE * budget->share / sysconf(_SC_NPROCESSORS_ONLN);
 	double factor = budget->share > 0 && each < USUAL_SHARE ? each / USUAL_SHARE : 1;
+	int r;
 
 	collect_spare(recorder->collector, factor * factors[budget->effort]);
 	collect_thin(recorder->collector, rate_divisor(recorder));
-	if (collect_poll(recorder->collector, budget->effort >= EFFORT_LOOKS) < 0)
-		daemon_log(LOG_LEVEL_WARNING, "the program at switches can't be attached again");
+	r = collect_poll(recorder->collector, budget->effort >= EFFORT_LOOKS);
+	if (r >= 0)
+		return;
+	budget->effort = EFFORT_LOOKS; /* it is tried again as any step back */
+	daemon_log(LOG_LEVEL_WARNING,
+		   "cannot run a program at switches again: %s; threads are still looked at",
+		   strerror(-r));
 }
 
 /*
