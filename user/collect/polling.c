@@ -33,7 +33,8 @@ static int look(struct collector *collector)
 	return collector_visit_threads(collector);
 }
 
-/* Most of what the threads wait for goes to looks of both kinds, not to the first switch after. */
+/* A last look: else the next switch of each thread would count all since the one before as one
+ * wait. */
 static int end(struct collector *collector)
 {
 	struct bf_control *control = &collector->skel->bss->control;
