@@ -87,7 +87,7 @@ static __always_inline void event_count(struct task_struct *task, struct scratch
 {
 	key_of_sample(stacks, task, window_of_sample(taken->time));
 	stacks->key.event = event;
-	if (count(&stacks->key, taken->weight == BF_PERIOD_NONE ? 0 : taken->weight))
+	if (count(&stacks->key, taken->weight == BF_PERIOD_NONE ? 0 : taken->weight, 0))
 		publish_stacks(stacks);
 }
 

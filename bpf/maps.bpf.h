@@ -230,6 +230,7 @@ struct unwind {
 struct kept {
 	u32 blocked_reason, queued_reason;
 	u64 throttled; /* share of the queued time: of THROTTLED_ALL */
+	u64 length;    /* ns blocked, of which the parts are; of several waits the mean */
 	struct kept_part {
 		u64 blocked, queued; /* weights, ns */
 		u64 wakers;	     /* id; for the blocked part */

@@ -182,7 +182,7 @@ static __always_inline void count_runtime(struct thread *thread, struct task_str
 	if (tid)
 		key.tid = tid;
 	key_keep_ids(&key, thread);
-	count_row(&key, new);
+	count_row(&key, new, 0);
 }
 
 /*
@@ -286,6 +286,7 @@ static __always_inline bool account(struct thread *thread, struct task_struct *t
 	struct place place;
 
 	find_place(period->to, &place);
+	kept->length = counted + period->woken - period->from;
 	kept->before = (struct kept_part){};
 	if (config.every && period->from < place.start) {
 		cut_period(period, place.start, &before);
@@ -331,6 +332,12 @@ static __always_inline void enter_window_at(struct thread *thread, u64 now)
 	enter_window(thread, place.window + (now >= control.switch_end));
 }
 
+/* How many waits like the kept one last @blocked: of BF_WAIT each, never none. Without a branch. */
+static __always_inline u64 waits_in(const struct kept *kept, u64 blocked)
+{
+	return blocked * BF_WAIT / (kept->length | 1) + 1;
+}
+
 /* Returns whether the stacks may be new. */
 static __always_inline bool count_part(struct bf_count_key *key, const struct kept *kept,
 				       const struct kept_part *part)
@@ -342,16 +349,16 @@ static __always_inline bool count_part(struct bf_count_key *key, const struct ke
 	key->wakers = 0;
 	if (part->queued > throttled) {
 		key->reason = kept->queued_reason;
-		is_new |= count(key, part->queued - throttled);
+		is_new |= count(key, part->queued - throttled, 0);
 	}
 	if (throttled) {
 		key->reason = BF_REASON_THROTTLED;
-		is_new |= count(key, throttled);
+		is_new |= count(key, throttled, 0);
 	}
 	if (part->blocked) {
 		key->reason = kept->blocked_reason;
 		key->wakers = part->wakers;
-		is_new |= count(key, part->blocked);
+		is_new |= count(key, part->blocked, waits_in(kept, part->blocked));
 	}
 	return is_new;
 }

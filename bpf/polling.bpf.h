@@ -63,6 +63,22 @@ static __always_inline void note_look(struct thread *thread, struct task_struct 
 }
 
 /*
+ * Notes how long @task's wait is so far, if it took @off since the last look. One that began since
+ * is likely to be as long as the others since then: it is not known when any of them began.
+ */
+static __always_inline void note_length(struct thread *thread, struct task_struct *task, u64 off,
+					bool is_new)
+{
+	u32 n_new = task->nvcsw - thread->n_voluntary - 1;
+
+	if (!is_new)
+		off += thread->before;
+	else if ((s32)n_new > 1)
+		off /= n_new;
+	thread->before = off;
+}
+
+/*
  * Takes the time that @task was off since the last look, until control.close_at. Returns whether
  * that belongs to the wait that it is in.
  */
@@ -92,6 +108,7 @@ static __always_inline bool take_time(struct thread *thread, struct task_struct 
 		forget_stacks(thread);
 	thread->moved_to = control.close_at;
 	thread->off_visited += period->to - period->from;
+	note_length(thread, task, period->to - period->from, found->is_new);
 	return true;
 }
 
@@ -109,7 +126,7 @@ static __always_inline bool thread_waited(struct thread *thread, struct task_str
 		return false;
 	if (thread->stretch.period > sampling_period())
 		stretch_restart(&thread->stretch);
-	is_kept = weigh_waiting(thread, task, state, &period, &stacks->kept);
+	is_kept = weigh_waiting(thread, task, state, &period, thread->before, &stacks->kept);
 	note_look(thread, task, &look);
 	if (is_kept)
 		count_waiting(thread, task, true, stacks, found);
@@ -145,10 +162,10 @@ static __always_inline void thread_polled_last(struct task_struct *task)
 		key.window = part.window;
 		key.reason = BF_REASON_RUNQUEUE;
 		if (part.queued)
-			count(&key, part.queued);
+			count(&key, part.queued, 0);
 		key.reason = BF_REASON_SLEEP;
 		if (part.blocked)
-			count(&key, part.blocked);
+			count(&key, part.blocked, 0);
 	}
 	note_look(thread, task, &look);
 }

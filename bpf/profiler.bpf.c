@@ -52,7 +52,7 @@ static __always_inline void take_sample(struct saved_registers *ctx, u64 now)
 		return;
 	capture_current(ctx, ctx, stacks);
 	key_of_sample(stacks, task, window_of_sample(now));
-	if (count(&stacks->key, 0))
+	if (count(&stacks->key, 0, 0))
 		publish_stacks(stacks);
 }
 

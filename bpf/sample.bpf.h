@@ -279,7 +279,8 @@ static __always_inline void key_init(struct bf_count_key *key, struct task_struc
 	BPF_CORE_READ_INTO(&key->comm, task, comm);
 }
 
-static __always_inline bool count_existing(void *map, struct bf_count_key *key, u64 nanoseconds)
+static __always_inline bool count_existing(void *map, struct bf_count_key *key, u64 nanoseconds,
+					   u64 waits)
 {
 	struct bf_count *count = bpf_map_lookup_elem(map, key);
 
@@ -288,6 +289,8 @@ static __always_inline bool count_existing(void *map, struct bf_count_key *key, 
 	__sync_fetch_and_add(&count->samples, 1);
 	if (nanoseconds)
 		__sync_fetch_and_add(&count->nanoseconds, nanoseconds);
+	if (waits)
+		__sync_fetch_and_add(&count->waits, waits);
 	return true;
 }
 
@@ -303,11 +306,11 @@ static __always_inline void row_added(u32 which)
 
 /* Returns whether the row is new. */
 static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *key,
-				     u64 nanoseconds)
+				     u64 nanoseconds, u64 waits)
 {
-	struct bf_count first = {.samples = 1, .nanoseconds = nanoseconds};
+	struct bf_count first = {.samples = 1, .nanoseconds = nanoseconds, .waits = waits};
 
-	if (count_existing(map, key, nanoseconds))
+	if (count_existing(map, key, nanoseconds, waits))
 		return false;
 	first.since = bpf_ktime_get_ns();
 	if (!bpf_map_update_elem(map, key, &first, BPF_NOEXIST)) {
@@ -315,7 +318,7 @@ static __always_inline bool count_in(void *map, u32 which, struct bf_count_key *
 		return true;
 	}
 	/* Another CPU was first, or the map is full. */
-	if (!count_existing(map, key, nanoseconds))
+	if (!count_existing(map, key, nanoseconds, waits))
 		stat_add(BF_STAT_COUNTS_FULL, 1);
 	return false;
 }
@@ -332,21 +335,21 @@ static __always_inline void key_of_sample(struct scratch_stacks *stacks, struct 
 }
 
 /* Adds to the row @key. Returns whether it is new. */
-static __always_inline bool count_row(struct bf_count_key *key, u64 nanoseconds)
+static __always_inline bool count_row(struct bf_count_key *key, u64 nanoseconds, u64 waits)
 {
 	if (control.epoch & 1)
-		return count_in(&counts_b, 1, key, nanoseconds);
-	return count_in(&counts_a, 0, key, nanoseconds);
+		return count_in(&counts_b, 1, key, nanoseconds, waits);
+	return count_in(&counts_a, 0, key, nanoseconds, waits);
 }
 
 /*
  * Adds one sample to the row @key. Returns whether its stacks may be new: while some could not be
  * sent, each sample is another attempt.
  */
-static __always_inline bool count(struct bf_count_key *key, u64 nanoseconds)
+static __always_inline bool count(struct bf_count_key *key, u64 nanoseconds, u64 waits)
 {
 	stat_add(BF_STAT_SAMPLES, 1);
-	return count_row(key, nanoseconds) || *(volatile u32 *)&control.unsent;
+	return count_row(key, nanoseconds, waits) || *(volatile u32 *)&control.unsent;
 }
 
 static __always_inline void publish_stacks(struct scratch_stacks *stacks)

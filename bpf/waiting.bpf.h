@@ -164,11 +164,15 @@ static __always_inline bool has_stacks(const struct thread *thread, const struct
 	return thread->kernel_stack && (config.capture_out || !found->is_new);
 }
 
-/* Returns whether @period of @task, which waits in @state, is kept, as what @kept then says. */
+/*
+ * Returns whether @period of @task, which has waited in @state for @length, is kept, as what @kept
+ * then says.
+ */
 static __always_inline bool weigh_waiting(struct thread *thread, struct task_struct *task, u32 state,
-					  const struct period *period, struct kept *kept)
+					  const struct period *period, u64 length,
+					  struct kept *kept)
 {
-	*kept = (struct kept){};
+	*kept = (struct kept){.length = length};
 	thread->n_periods++;
 	if (!weigh_period(thread, period, control.close_window, &kept->last))
 		return false;
@@ -211,7 +215,7 @@ static __always_inline bool thread_waits(struct thread *thread, struct task_stru
 	u64 in_at;
 
 	if (!stacks || !take_part(thread, task, &period, &in_at, found) ||
-	    !weigh_waiting(thread, task, state, &period, &stacks->kept))
+	    !weigh_waiting(thread, task, state, &period, thread->before, &stacks->kept))
 		return false;
 	count_waiting(thread, task, sleepable, stacks, found);
 	return true;

@@ -178,8 +178,11 @@ struct bf_count_key {
 struct bf_count {
 	__u64 samples;	   /* or off-CPU periods */
 	__u64 nanoseconds; /* off-CPU time, for BF_REASON_RUNTIME CPU time; or events sampled */
+	__u64 waits;	   /* how many waits that off-CPU time is likely to be; of BF_WAIT each */
 	__u64 since;	   /* CLOCK_MONOTONIC ns: the first of the samples */
 };
+
+#define BF_WAIT 1024
 
 /* A thread that woke another one, and its stacks; all else 0: an interrupt. */
 struct bf_waker {

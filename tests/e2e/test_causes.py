@@ -114,6 +114,20 @@ while True: {}
 """
 
 
+@pytest.mark.parametrize("seconds, is_idle", [("0.005", False), ("0.7", True)])
+def test_sleeps_are_as_long_as_they_are(seconds, is_idle, tmp_path):
+    """However rarely one of them is kept."""
+    process = subprocess.Popen(["/usr/bin/python3", "-c", f"import time\nwhile True: time.sleep({seconds})"])
+    try:
+        record("--offcpu", "--offcpu-period", "2s", "--fold-idle", "-p", process.pid, "-d", 9, "-o", tmp_path / "x.folded")
+    finally:
+        process.kill()
+        process.wait()
+    asleep = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks if reason_of(frames) == "[timer]"]
+    assert asleep
+    assert all((frames[0] == "[idle]") == is_idle for frames, _ in asleep), asleep
+
+
 @pytest.mark.parametrize("call, reason", [
     ("libc.select(0, None, None, None, time(0, 5000))", "[timer]"),
     ("libc.pselect(0, None, None, None, time(0, 5000000), None)", "[timer]"),

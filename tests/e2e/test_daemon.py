@@ -367,6 +367,32 @@ def test_waits_of_short_lives(tmp_path):
     assert times["running"] < 40 * 0.02
 
 
+SLEEP = "import time\nwhile True: time.sleep({})"
+
+
+def test_looks_tell_short_sleeps_from_long_ones(tmp_path):
+    """By how many a thread had since the last look, whose distance says nothing about them."""
+    with Daemon(tmp_path, *LEAST_BUDGET) as daemon, contextlib.ExitStack() as stack:
+        wait_for_looks(daemon)
+        pids = {}
+        for seconds in "0.005", "0.2", "1", "7":
+            process = subprocess.Popen([sys.executable, "-c", SLEEP.format(seconds)], stdin=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            pids[seconds] = process.pid
+        daemon.windows(14)
+        daemon.stop()
+    idle = {}
+    segments = [Segment(path) for path in sorted(daemon.store.glob("1s-*"))]
+    for seconds, pid in pids.items():
+        asleep = [(is_idle, time) for segment in segments for _, rows in segment.windows()
+                  for number, _, cause, is_idle, _, _, time in rows if cause != 1 and segment.processes[number][0] == pid]
+        idle[seconds] = sum(time for is_idle, time in asleep if is_idle) / sum(time for _, time in asleep)
+    print(idle)
+    assert idle["0.005"] < 0.05 and idle["0.2"] < 0.2, idle
+    assert idle["7"] > 0.95 and idle["1"] > 0.8, idle
+
+
 def test_a_second_one_is_refused(tmp_path):
     with Daemon(tmp_path) as daemon:
         second = run("daemon", "--store", daemon.store)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Writes memory of .NET as a seed for fuzz_runtimes: methods that were compiled at run time and
- *ahead of it, and their assembly.
+ * ahead of it, and their assembly.
  *
  *	dotnet_seeds FILE
  */

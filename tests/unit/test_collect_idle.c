@@ -127,7 +127,8 @@ static void idle_waits_are_found(void **state)
 		struct profile_sample sample = {.reason = idles[i].scheduler ? idles[i].scheduler
 									     : REASON_SLEEP,
 						.count = 3,
-						.nanoseconds = 3 * 1000000 * idles[i].milliseconds};
+						.nanoseconds = 30 * 1000000 * idles[i].milliseconds,
+						.waits = 30};
 
 		sample = judged(idles[i].kernel, idles[i].user, sample);
 		if (sample.is_idle != idles[i].expected)
@@ -197,7 +198,8 @@ static void turns_to_run_a_language_are_not_idle(void **state)
 		struct profile *profile = made_profile(PROFILE_OFFCPU, NULL, 0);
 		struct profile_sample sample = {.reason = REASON_SLEEP,
 						.count = 1,
-						.nanoseconds = 1000000 * languages[i].milliseconds};
+						.nanoseconds = 20 * 1000000 * languages[i].milliseconds,
+						.waits = 20};
 		uint32_t locations[64];
 		uint32_t n =
 			add_locations(profile, MAPPING_KERNEL,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * wait DIR [SECONDS [HOGS_CPU [READ_EVERY_MS]]]: threads that spend known times off the CPU, one
- *kind each.
+ * kind each.
  *
  *	sleeper	  nanosleep() of 20 ms, over and over
  *	holder	  holds a mutex for 30 ms, gives it away for 10 ms
@@ -14,7 +14,7 @@
  * The truth, from the start until SIGTERM or the end of SECONDS, is printed then. Off-CPU time is
  * elapsed − CPU time; `run_delay_ns` of it was spent waiting for a CPU. With READ_EVERY_MS the sums
  * until now are printed that often instead, a line each, for those who learn only later which
- *window they need.
+ * window they need.
  */
 #include "workload.h"
 

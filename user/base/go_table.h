@@ -11,7 +11,7 @@
  *	files      paths, each with its NUL
  *	values     programs of varints: pairs (change of the value, bytes of code it holds for)
  *	functions  (address, offset of the record) of each function, ascending, and where the last
- *ends records    of each function: name, and the programs for frame size, file, line, …
+ * ends records    of each function: name, and the programs for frame size, file, line, …
  *
  * 1.18 counts addresses from the start of the text, 1.20 adds a line to each record. What was
  * inlined is in `funcdata`, outside of the table: where, the runtime's module data

@@ -247,7 +247,7 @@ static bool is_idle(const struct causes *causes, const struct profile_sample *sa
 	case IDLE_SURELY:
 	case ALWAYS_IDLE: return true;
 	case IDLE_IF_LONG:
-		return sample->count && sample->nanoseconds / sample->count >= LONG_SLEEP_NS;
+		return sample->waits > 0 && sample->nanoseconds / sample->waits >= LONG_SLEEP_NS;
 	case IDLE_IF_PARENT:
 		return causes->has_children &&
 		       is_main(causes, &causes->profile->stacks[sample->stack]);

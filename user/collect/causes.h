@@ -3,7 +3,7 @@
  * causes: why threads wait, by the names in the kernel half of their stacks.
  *
  * One table of rules (causes_rules.c) leads from kernel functions to reasons. Its names are those
- *of Linux from 5.15 to today; without a rule, the scheduler's own reason stays.
+ * of Linux from 5.15 to today; without a rule, the scheduler's own reason stays.
  *
  *	[futex]      locks and conditions of programs: futexes, System V's semaphores
  *	[poll]	     events: epoll, poll, select, io_uring's and aio's completions; reads of an
@@ -22,12 +22,12 @@
  *
  * A wait is idle if it is for work: events, connections to accept, a terminal's input, signals;
  * kernel threads in their main functions; futexes below a condition variable or a runtime's
- *parking; sleeps of half a second and more on average. Never idle, whatever is below them, are
- *mutexes, and functions known to wait for an answer or a lock (PQexec, take_gil), also where a
- *stripped interpreter has no names for them; servers at a request; answers from sockets and pipes;
- *children, unless a main thread waits for them and they are recorded themselves;
- *and waits that the scheduler calls uninterruptible. In doubt a wait is not idle: POSIX semaphores
- *are locks to some programs and queues to others.
+ * parking; sleeps of half a second and more on average. Never idle, whatever is below them, are
+ * mutexes, and functions known to wait for an answer or a lock (PQexec, take_gil), also where a
+ * stripped interpreter has no names for them; servers at a request; answers from sockets and pipes;
+ * children, unless a main thread waits for them and they are recorded themselves;
+ * and waits that the scheduler calls uninterruptible. In doubt a wait is not idle: POSIX semaphores
+ * are locks to some programs and queues to others.
  */
 #ifndef COLLECT_CAUSES_H
 #define COLLECT_CAUSES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * event: parses the argument of -e as text only; event_find.h finds out whether this machine has
- *it.
+ * it.
  *
  *	NAME[:MODIFIERS][:PERIOD] of a counter: cycles:u:1000000
  *	CATEGORY:NAME[:PERIOD]		a tracepoint, with `tracepoint:` before it or not

@@ -608,6 +608,7 @@ int locate(struct locator *locator, const struct bf_count_key *key, const struct
 		.event = key->event,
 		.count = count->samples,
 		.nanoseconds = count->nanoseconds,
+		.waits = (double)count->waits / BF_WAIT,
 	};
 	const struct halves halves = {
 		.kernel_stack = key->kernel_stack,

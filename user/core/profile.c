@@ -371,6 +371,7 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 	if (found != TABLE_NONE) {
 		profile->samples[found].count += sample->count;
 		profile->samples[found].nanoseconds += sample->nanoseconds;
+		profile->samples[found].waits += sample->waits;
 		add_up_values(profile, &profile->samples[found], sample);
 		return 0;
 	}

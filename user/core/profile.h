@@ -169,6 +169,7 @@ struct profile_sample {
 	 * samples represent. Else 0.
 	 */
 	uint64_t nanoseconds;
+	double waits; /* how many that is, likely; 0: unknown, as in what is read from files */
 };
 
 /* An event requested by name (-e) and sampled on the CPU. */

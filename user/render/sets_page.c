@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * sets_page: constant texts around one JSON object, which has no `<`, in an element that browsers
- *do not run: names are in neither markup nor scripts. sets.js makes the whole page from it.
+ * do not run: names are in neither markup nor scripts. sets.js makes the whole page from it.
  *
  *	{"version":…, "made":ms, "older":…, "modes":[…], "strings":[…],
  *	 "sets":[[name, mode, event, unit, start ms, duration ms, windows, samples, total,

@@ -3,8 +3,8 @@
  * svg_lines: the looks of frames, and the data that the script draws from.
  *
  * <metadata id="frames"> has a line `CLASS NAME` for each distinct frame; CLASS is the letter of
- *its look and its shade. <metadata id="nodes"> has the tree in depth-first order, a line of numbers
- *for each node:
+ * its look and its shade. <metadata id="nodes"> has the tree in depth-first order, a line of numbers
+ * for each node:
  *
  *	UP FRAME SELF			UP: how many levels above where the previous node would
  *					have a child; FRAME: its line, from 0; SELF: its own weight
