@@ -23,7 +23,7 @@ RELEASES, COMPILED = {}, {}  # by the machine, and by its module
 
 
 def said_by(erlang, expression):
-    return subprocess.check_output([erlang, "-noshell", "-eval", f"{expression}, halt()."], text=True)
+    return subprocess.check_output([erlang, "-noinput", "-eval", f"{expression}, halt()."], text=True)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def compiled(erlang, folder, source):
         said = said_by(erlang, f'io:format("~p", [compile:file("{source}", [{{outdir, "{folder}"}}])])')
         assert said == f"{{ok,{source.stem}}}"
         COMPILED[erlang, source] = folder
-    return [erlang, "-noshell", "-pa", COMPILED[erlang, source]]
+    return [erlang, "-noinput", "-pa", COMPILED[erlang, source]]
 
 
 @contextlib.contextmanager

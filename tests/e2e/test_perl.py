@@ -114,7 +114,7 @@ def test_a_program_that_is_over_has_no_frames(perl, tmp_path):
     record("-F", 499, "-o", tmp_path / "x.folded", "--", perl, script)
     stacks = [(frames, value) for frames, value in Folded(tmp_path / "x.folded").stacks if "main::spin_[0]" in frames]
     total = sum(value for _, value in stacks)
-    assert total > 300
+    assert total > 100 # of 500 to 1,000, beside other programs
     right = [value for frames, value in stacks if "<over.pl>_[0]" not in frames
              and frames[frames.index("main::spin_[0]") - 1] == "main::END_[0]"]
     assert sum(right) >= 0.99 * total

@@ -113,7 +113,7 @@ def test_programs_that_are_compiled_again_have_names(php, tmp_path):
                                 stdout=subprocess.PIPE) for _ in range(12)]
     try:
         assert all(worker.stdout.read(1) == b"x" for worker in workers)
-        record("-p", ",".join(str(worker.pid) for worker in workers), "-d", 3, "-F", 499,
+        record("-p", ",".join(str(worker.pid) for worker in workers), "-d", 5, "-F", 499,
                "-o", tmp_path / "x.folded")
     finally:
         for worker in workers:
